@@ -1,0 +1,19 @@
+# What `cmake --install` puts in place: the library, its headers, and the files
+# by which find_package and pkg-config find them.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS tickwheel EXPORT tickwheel-targets)
+install(DIRECTORY include/tickwheel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+    FILES_MATCHING PATTERN "*.h" PATTERN "port.h" EXCLUDE)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config/tickwheel/config.h
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
+
+install(EXPORT tickwheel-targets NAMESPACE tickwheel::
+    FILE tickwheel-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
+write_basic_package_version_file(tickwheel-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config-version.cmake
+    DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
+
+configure_file(cmake/tickwheel.pc.in tickwheel.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,42 @@
+# tickwheel_add_library(target BITS b LEVELS l LOOKAHEAD on|off PORT linux|none|path [DEFINES d...])
+#
+# One library of one geometry. The project builds one of these; the tests build
+# several, each with a config.h of its own.
+set(tickwheel_root ${CMAKE_CURRENT_LIST_DIR}/..)
+
+function(tickwheel_add_library target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "BITS;LEVELS;LOOKAHEAD;PORT" "DEFINES")
+
+    set(TW_BITS ${arg_BITS})
+    set(TW_LEVELS ${arg_LEVELS})
+    if(arg_LOOKAHEAD)
+        set(TW_LOOKAHEAD_01 1)
+    else()
+        set(TW_LOOKAHEAD_01 0)
+    endif()
+    set(config_dir ${CMAKE_CURRENT_BINARY_DIR}/${target}-config)
+    configure_file(${tickwheel_root}/include/tickwheel/config.h.in ${config_dir}/tickwheel/config.h @ONLY)
+
+    add_library(${target} ${tickwheel_root}/src/core/c_api.cpp)
+    if(arg_PORT STREQUAL linux)
+        target_sources(${target} PRIVATE ${tickwheel_root}/drivers/linux/lock.cpp)
+    endif()
+    if(arg_PORT MATCHES "^(linux|none)$")
+        set(arg_PORT ${tickwheel_root}/drivers/${arg_PORT}/port.h)
+    endif()
+    get_filename_component(port_header ${arg_PORT} ABSOLUTE)
+
+    # config.h is written, so in the build tree it stands in a folder of its own.
+    target_include_directories(${target} PUBLIC
+        $<BUILD_INTERFACE:${tickwheel_root}/include>
+        $<BUILD_INTERFACE:${config_dir}>
+        $<INSTALL_INTERFACE:include>)
+    target_compile_definitions(${target} PRIVATE TW_PORT_HEADER="${port_header}" ${arg_DEFINES})
+    target_compile_features(${target} PRIVATE cxx_std_20)
+    target_compile_options(${target} PRIVATE
+        -ffreestanding -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden)
+    set_target_properties(${target} PROPERTIES
+        CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON
+        LINKER_LANGUAGE C  # nothing of the C++ runtime is used, so nothing of it is linked
+        VERSION ${PROJECT_VERSION} SOVERSION 0)
+endfunction()

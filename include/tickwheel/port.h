@@ -1,0 +1,29 @@
+/* The platform, as the core sees it: one lock.
+ *
+ * A port is a header that defines the three functions declared below, as
+ * `static inline` C. The build names it (CMake: TW_PORT=linux, none, or the path
+ * of a header of your own); nothing outside the library's own sources includes it.
+ *
+ *   linux   a spinlock that parks in the kernel after a short spin, so that a
+ *           preempted holder cannot hang a waiter of higher priority
+ *   none    no lock: for programs that use each wheel from one thread only
+ *
+ * A lock is one 32-bit word inside struct tw. It is never taken twice by one
+ * caller, and held for at most a fixed number of node moves (P8). On bare metal
+ * `lock` masks interrupts and keeps the former mask in the word, `unlock` puts
+ * it back; nesting across different wheels then restores in order. */
+#ifndef TICKWHEEL_PORT_H
+#define TICKWHEEL_PORT_H
+
+#include <stdint.h>
+
+static inline void tw_port_lock_init(uint32_t *word);
+static inline void tw_port_lock(uint32_t *word);
+static inline void tw_port_unlock(uint32_t *word);
+
+#ifndef TW_PORT_HEADER
+#error "the build names the port: see TW_PORT in CMakeLists.txt"
+#endif
+#include TW_PORT_HEADER
+
+#endif

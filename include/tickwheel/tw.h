@@ -1,0 +1,227 @@
+/* tickwheel/tw.h - the timer wheel and its nodes.
+ *
+ * A wheel places nodes in time, says when something is next due, and runs what
+ * is due when it is told how far time has come. It reads no clock, starts no
+ * thread and allocates nothing: time is an argument, storage is the caller's.
+ *
+ *     struct tw wheel;
+ *     struct tw_node node;
+ *     tw_init(&wheel, 0, 0);
+ *     tw_node_init(&node, on_timeout, &session);
+ *     tw_arm_after(&wheel, &node, 30);         // due at tick 30
+ *     tw_advance(&wheel, 30, TW_UNBOUNDED);    // calls on_timeout(&node, &session)
+ *
+ * Conventions, for every function here
+ *   Ticks      64-bit counts of a unit that the caller chooses. Valid ticks are
+ *              0 .. TW_NEVER - 1; TW_NEVER says "no tick".
+ *   Results    Negative: an errno value, negated; then nothing has changed.
+ *              Zero or positive: success, or a count or truth as documented.
+ *              -EINVAL stands for a null pointer, a wheel that is all zeroes
+ *              (tw_init forgotten) and a tick or option out of range, everywhere.
+ *   Storage    A wheel and a pending node stay where they are: do not copy, move
+ *              or free them. A node that is not pending may be freed at any
+ *              time, also inside its own callback.
+ *   Threads    Any call from any thread, callbacks included. A wheel initialised
+ *              with TW_UNLOCKED is used by one thread at a time. tw_advance and
+ *              tw_update run one at a time: a second one gets -EBUSY.
+ *   Callbacks  Run on the thread that advances, with no lock held, and may call
+ *              anything here on any node or wheel, except advance their own wheel.
+ *   Order      By tick; on one tick, by arming (a periodic node arms itself
+ *              again just before its callback runs; moving a node arms it anew).
+ */
+#ifndef TICKWHEEL_TW_H
+#define TICKWHEEL_TW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tickwheel/config.h>
+#include <tickwheel/version.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct tw_node;
+
+/* `node` is no longer pending if it is a oneshot or this was its last fire, and
+ * already armed for its next tick otherwise. `arg` is what tw_node_init got. */
+typedef void tw_callback(struct tw_node *node, void *arg);
+
+/* One broken invariant, in words; `node` is where it showed, or NULL. */
+typedef void tw_report(const char *invariant, const struct tw_node *node, void *arg);
+
+#define TW_NEVER UINT64_MAX            /* no tick */
+#define TW_UNBOUNDED UINT32_MAX        /* as a budget: no bound */
+#define TW_FIRES_MAX ((1u << 24) - 1u) /* most fires that a periodic node can be limited to */
+
+/* tw_init flags. */
+enum {
+    TW_UNLOCKED = 1 /* one thread at a time uses this wheel; takes no lock */
+};
+
+/* What a periodic node does about due ticks that passed before it could fire.
+ * tw_overruns() tells the callback how many there were. */
+enum tw_missed {
+    TW_BURST, /* fire once for each, in tick order with everything else */
+    TW_SKIP,  /* leave them out; the next fire is the next one of the same grid */
+    TW_DELAY  /* leave them out; the next fire is a full period after now */
+};
+
+struct tw_link {
+    struct tw_link *next, *prev;
+};
+
+/* A timer, in the caller's storage. The fields are the wheel's: read them in a
+ * debugger, change them through the functions below. */
+struct tw_node {
+    struct tw_link link;      /* in a ring of the wheel while pending */
+    uint64_t expiry;          /* tick it is due at */
+    uint64_t period;          /* ticks; 0: oneshot */
+    tw_callback *fn;          /* NULL: not initialised */
+    void *arg;
+    struct tw *wheel;         /* the wheel it is, or was last, armed on */
+    uint32_t fires_left : 24; /* 0: no limit */
+    uint32_t missed : 2;      /* enum tw_missed */
+    uint32_t pending : 1;     /* on a ring: queued, or due and not yet called */
+    uint32_t shut_down : 1;   /* refuses to be armed */
+};
+
+/* The size of a wheel follows from the geometry in config.h: its slots are two
+ * pointers each, its bitmap one bit each. With look-ahead every level but the
+ * top one has two blocks of slots. The library checks this at compile time. */
+#define TW_SLOTS ((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS)
+#define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
+#define TW_STORAGE \
+    (4 * sizeof(uint64_t) + 8 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
+     (TW_SLOTS + 1) * sizeof(struct tw_link))
+
+/* A wheel, in the caller's storage. */
+struct tw {
+    union {
+        uint64_t alignment;
+        unsigned char bytes[TW_STORAGE];
+    } storage;
+};
+
+/* Makes an empty wheel whose time is `now`. `flags`: 0 or TW_UNLOCKED.
+ * Nodes pending on a wheel that is initialised again are lost: tw_clear first.
+ *   -EINVAL  w is null, now is TW_NEVER, an unknown flag */
+int tw_init(struct tw *w, uint64_t now, unsigned flags);
+
+/* Makes an idle node that will call fn(node, arg). Not for a pending node.
+ *   -EINVAL  node or fn is null */
+int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg);
+
+/* Arming. A pending node is moved: it forgets its former tick, period and place
+ * in the order of arming. Each returns 1 if the node was pending, else 0.
+ *   -EINVAL  see Conventions; a node that was never initialised
+ *   -EBUSY   the node is pending on another wheel
+ *   -EPERM   the node was shut down
+ *   -ERANGE  the tick asked for is beyond TW_NEVER - 1 */
+
+/* Due `delay` ticks from tw_now(w).
+ *   -EINVAL  also: a delay of 0, the usual trace of a duration that was rounded
+ *            down. To fire at once, arm at tw_now(w). */
+int tw_arm_after(struct tw *w, struct tw_node *node, uint64_t delay);
+
+/* Due at `tick`; at once (in the next, or the running, tw_advance) if that is
+ * not in the future. */
+int tw_arm_at(struct tw *w, struct tw_node *node, uint64_t tick);
+
+/* Due at a tick of the wheel's choice in [tick, tick + slack]: one that others
+ * are already due at if that is cheap to tell, else the roundest one, so that
+ * timers with slack meet on the same ticks and cascade least. */
+int tw_arm_within(struct tw *w, struct tw_node *node, uint64_t tick, uint64_t slack);
+
+/* Due at first, first + period, first + 2 * period ... without drift, `fires`
+ * times (0: without end). A fire that would lie beyond TW_NEVER - 1 ends it.
+ *   -EINVAL  also: a period of 0, an unknown `missed`, fires > TW_FIRES_MAX */
+int tw_arm_every(struct tw *w, struct tw_node *node, uint64_t first, uint64_t period,
+                 enum tw_missed missed, uint32_t fires);
+
+/* Puts a pending node off to a later tick, as cheaply as one store to the node:
+ * it keeps its slot and moves on when that opens (which costs one wake-up). For
+ * timeouts that almost always get extended. Its place among the nodes of its new
+ * tick is unspecified. A periodic node's further fires move along.
+ *   -EINVAL  also: `tick` is before the tick it is due at, or is TW_NEVER
+ *   -ENOENT  the node is not pending
+ *   -EBUSY   the node is pending on another wheel */
+int tw_postpone(struct tw *w, struct tw_node *node, uint64_t tick);
+
+/* Returns 1 if this prevented a fire, 0 if the node was not pending: then its
+ * callback has run, or is running now. Inside the callback of a periodic node, 1:
+ * the fires to come are prevented.
+ *   -EBUSY   the node is pending on another wheel */
+int tw_cancel(struct tw *w, struct tw_node *node);
+
+/* Cancels for good: the node cannot be armed again until tw_node_init.
+ * Returns what tw_cancel would. */
+int tw_node_shutdown(struct tw *w, struct tw_node *node);
+
+/* Removes every node, in no particular order, and calls each(node, arg) on it
+ * with no lock held; `each` may be null. What `each` arms stays armed; what it
+ * cancels is not passed to it. Also while the wheel is being advanced.
+ *   -EINVAL  see Conventions */
+int tw_clear(struct tw *w, tw_callback *each, void *arg);
+
+/* 1 if the node is pending on w, else 0. */
+int tw_pending(struct tw *w, const struct tw_node *node);
+
+/* The tick that the node is due at; TW_NEVER if it is not pending on w. */
+uint64_t tw_expiry(struct tw *w, const struct tw_node *node);
+
+/* Ticks from tw_now(w) until the node is due, 0 if that has passed; TW_NEVER if
+ * it is not pending on w. */
+uint64_t tw_remaining(struct tw *w, const struct tw_node *node);
+
+/* How many nodes are pending; 0 also for a bad w. */
+size_t tw_count(struct tw *w);
+
+/* The latest tick that the wheel was told of; TW_NEVER for a bad w. */
+uint64_t tw_now(struct tw *w);
+
+/* The earliest tick at which tw_advance must be called: never too late, and
+ * exact while the next busy slots hold few nodes. tw_now(w) if there is something
+ * to do at once: call tw_advance, or tw_idle if that has just been done.
+ * TW_NEVER if nothing is pending. */
+uint64_t tw_next(struct tw *w);
+
+/* In a callback: how many further due ticks of this periodic node had passed
+ * when it was called. TW_BURST: the fires still to be caught up on; TW_SKIP and
+ * TW_DELAY: those left out before the next. 0 for a oneshot, or outside. */
+uint64_t tw_overruns(struct tw *w);
+
+/* The node whose callback runs now, NULL outside. May have been freed since. */
+struct tw_node *tw_running(struct tw *w);
+
+/* Brings the wheel to tick `now` and runs what is due by then, in order. At most
+ * `budget` callbacks and node moves are spent (P8): returns 1 if that left
+ * something undone - call again, with the same or a later `now` - and 0 when all
+ * is done. The rest of a budget goes to a bounded share of look-ahead work.
+ *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, budget is 0
+ *   -EBUSY   the wheel is being advanced, by another thread or the caller */
+int tw_advance(struct tw *w, uint64_t now, uint32_t budget);
+
+/* One tick: tw_advance(w, tw_now(w) + 1, TW_UNBOUNDED). For a tick interrupt.
+ *   -ERANGE  time has come to its end */
+int tw_update(struct tw *w);
+
+/* Look-ahead: moves at most `budget` nodes of the blocks that open next one
+ * level down, so that their ticks find nothing left to do. Fires nothing. For
+ * idle time. Returns 1 while there is more of this, else 0.
+ *   -EINVAL  also: budget is 0 */
+int tw_idle(struct tw *w, uint32_t budget);
+
+/* Walks everything and reports each broken invariant; returns how many there
+ * were. `report` may be null. For tests: holds the lock the whole time. */
+int tw_check(struct tw *w, tw_report *report, void *arg);
+
+/* TW_VERSION of the library that was linked. */
+int tw_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

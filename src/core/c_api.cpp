@@ -1,0 +1,408 @@
+// The edge of the core: every public function validates, takes the lock, and hands
+// on to the wheel, which may then rely on what it gets.
+#include <tickwheel/port.h>
+#include <tickwheel/tw.h>
+
+#include <new>
+
+#include "check.hpp"
+#include "errors.hpp"
+#include "wheel.hpp"
+
+#if defined(__GNUC__)
+#define TW_API extern "C" __attribute__((visibility("default")))
+#else
+#define TW_API extern "C"
+#endif
+
+namespace {
+
+using namespace tickwheel::core;
+
+using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
+using wheel_type = wheel<shape>;
+
+static_assert(sizeof(wheel_type) <= sizeof(tw) && sizeof(tw) - sizeof(wheel_type) <= 2 * sizeof(std::size_t),
+              "TW_STORAGE in tw.h does not fit the wheel");
+static_assert(alignof(wheel_type) <= alignof(tw));
+static_assert(sizeof(void *) == 8 ? sizeof(tw_node) <= 64 : sizeof(tw_node) <= 40);
+static_assert(TW_BITS != 8 || TW_LEVELS != 3 || sizeof(tw) <= 21000);
+
+enum : std::uint8_t { uninitialised, locked, unlocked };
+
+// P8: the most node moves, and slots emptied, while the lock is held once.
+constexpr unsigned moves_per_hold = 64;
+
+// The look-ahead work of one tw_advance. Enough to bring down four million nodes
+// in a quarter of a default wheel's top-level block; small parts hold few nodes.
+constexpr unsigned ahead_per_advance = sizeof(void *) == 8 ? 256 : 16;
+
+wheel_type &wheel_of(tw *w) { return *std::launder(reinterpret_cast<wheel_type *>(w->storage.bytes)); }
+
+bool usable(tw *w) { return w != nullptr && wheel_of(w).kind != uninitialised; }
+bool usable(const tw_node *node) { return node != nullptr && node->fn != nullptr; }
+
+// Holds a wheel's lock for a scope; `release` and `take` open a gap in it.
+class holder {
+  public:
+    explicit holder(wheel_type &w) : w_(w) { take(); }
+    ~holder() { release(); }
+    holder(const holder &) = delete;
+    holder &operator=(const holder &) = delete;
+
+    void take() {
+        if (w_.kind == locked)
+            tw_port_lock(&w_.lock);
+    }
+    void release() {
+        if (w_.kind == locked)
+            tw_port_unlock(&w_.lock);
+    }
+    void let_others_in() {
+        release();
+        take();
+    }
+
+  private:
+    wheel_type &w_;
+};
+
+bool pending_elsewhere(const tw *w, const tw_node *node) { return node->pending != 0 && node->wheel != w; }
+bool pending_here(const tw *w, const tw_node *node) { return node->pending != 0 && node->wheel == w; }
+
+int refusal_to_arm(const tw *w, const tw_node *node) {
+    if (pending_elsewhere(w, node))
+        return -ebusy;
+    return node->shut_down != 0 ? -eperm : 0;
+}
+
+// How a node is to fire from its first tick on.
+struct schedule {
+    tick period = 0;
+    tw_missed missed = TW_BURST;
+    std::uint32_t fires = 0;
+};
+
+int arm(tw *w, tw_node *node, tick first, const schedule &how) {
+    wheel_type &wheel = wheel_of(w);
+    const int was_pending = node->pending;
+    if (was_pending != 0)
+        unlink(node->link);
+    else
+        ++wheel.count;
+    node->expiry = first;
+    node->period = how.period;
+    node->wheel = w;
+    node->fires_left = how.fires & TW_FIRES_MAX;
+    node->missed = how.missed & 3u;
+    node->pending = 1;
+    wheel.place(*node);
+    return was_pending;
+}
+
+int disarm(wheel_type &wheel, tw_node *node) {
+    if (node->pending == 0)
+        return 0;
+    unlink(node->link);
+    node->pending = 0;
+    --wheel.count;
+    return 1;
+}
+
+// P7: no lock held, and nothing of the node is touched once its callback began.
+void fire(wheel_type &wheel, holder &hold) {
+    tw_node &node = wheel.take_due();
+    tw_callback *const fn = node.fn;
+    void *const arg = node.arg;
+    wheel.running = &node;
+    hold.release();
+    fn(&node, arg);
+    hold.take();
+    wheel.running = nullptr;
+    wheel.overruns = 0;
+}
+
+unsigned portion(std::uint64_t budget) {
+    return budget < moves_per_hold ? static_cast<unsigned>(budget) : moves_per_hold;
+}
+
+std::uint64_t widen(std::uint32_t budget) { return budget == TW_UNBOUNDED ? ~std::uint64_t{0} : budget; }
+
+// Look-ahead in portions; true when none is left.
+bool spend_on_look_ahead(wheel_type &wheel, holder &hold, std::uint64_t budget) {
+    for (;;) {
+        const unsigned granted = portion(budget);
+        unsigned moves = granted;
+        if (wheel.look_ahead(moves))
+            return true;
+        budget -= granted - moves;
+        if (budget == 0)
+            return false;
+        hold.let_others_in();
+    }
+}
+
+// Fires and moves until time has caught up with the wheel's now; false if the
+// budget ran out first. What is left of it stays in `budget`.
+bool run_due(wheel_type &wheel, holder &hold, std::uint64_t &budget) {
+    for (;;) {
+        const unsigned granted = portion(budget);
+        unsigned moves = granted;
+        const wheel_type::turn turn = wheel.step(moves);
+        budget -= granted - moves;
+        if (turn == wheel_type::turn::done)
+            return true;
+        if (budget == 0)
+            return false;
+        if (turn == wheel_type::turn::again) {
+            hold.let_others_in();
+        } else {
+            --budget;
+            fire(wheel, hold);
+        }
+    }
+}
+
+int advance(wheel_type &wheel, holder &hold, tick now, std::uint32_t budget) {
+    wheel.now = now;
+    wheel.advancing = true;
+    std::uint64_t left = widen(budget);
+    const bool all_done = run_due(wheel, hold, left);
+    if (all_done)
+        spend_on_look_ahead(wheel, hold, left < ahead_per_advance ? left : ahead_per_advance);
+    wheel.advancing = false;
+    return all_done ? 0 : 1;
+}
+
+void empty_all_slots(wheel_type &wheel, holder &hold) {
+    append_all(wheel.leaving, wheel.due);
+    for (unsigned slot = 0; slot < shape::slots; ++slot) {
+        wheel.slots.empty_into(wheel.leaving, slot);
+        if (slot % moves_per_hold == moves_per_hold - 1)
+            hold.let_others_in();
+    }
+}
+
+}  // namespace
+
+TW_API int tw_init(tw *w, uint64_t now, unsigned flags) {
+    if (w == nullptr || now == never || (flags & ~unsigned{TW_UNLOCKED}) != 0)
+        return -einval;
+    const std::uint8_t kind = (flags & TW_UNLOCKED) != 0 ? unlocked : locked;
+    wheel_type *wheel = new (w->storage.bytes) wheel_type(now, kind);
+    tw_port_lock_init(&wheel->lock);
+    return 0;
+}
+
+TW_API int tw_node_init(tw_node *node, tw_callback *fn, void *arg) {
+    if (node == nullptr || fn == nullptr)
+        return -einval;
+    *node = tw_node{};
+    node->fn = fn;
+    node->arg = arg;
+    return 0;
+}
+
+TW_API int tw_arm_after(tw *w, tw_node *node, uint64_t delay) {
+    if (!usable(w) || !usable(node) || delay == 0)
+        return -einval;
+    wheel_type &wheel = wheel_of(w);
+    const holder hold(wheel);
+    if (const int refusal = refusal_to_arm(w, node); refusal != 0)
+        return refusal;
+    if (delay > last_tick - wheel.now)
+        return -erange;
+    return arm(w, node, wheel.now + delay, {});
+}
+
+TW_API int tw_arm_at(tw *w, tw_node *node, uint64_t tick) {
+    if (!usable(w) || !usable(node))
+        return -einval;
+    if (tick == never)
+        return -erange;
+    const holder hold(wheel_of(w));
+    if (const int refusal = refusal_to_arm(w, node); refusal != 0)
+        return refusal;
+    return arm(w, node, tick, {});
+}
+
+TW_API int tw_arm_within(tw *w, tw_node *node, uint64_t tick, uint64_t slack) {
+    if (!usable(w) || !usable(node))
+        return -einval;
+    if (tick == never || slack > last_tick - tick)
+        return -erange;
+    wheel_type &wheel = wheel_of(w);
+    const holder hold(wheel);
+    if (const int refusal = refusal_to_arm(w, node); refusal != 0)
+        return refusal;
+    return arm(w, node, wheel.choose(tick, tick + slack), {});
+}
+
+TW_API int tw_arm_every(tw *w, tw_node *node, uint64_t first, uint64_t period, tw_missed missed, uint32_t fires) {
+    if (!usable(w) || !usable(node) || period == 0 || fires > TW_FIRES_MAX)
+        return -einval;
+    if (missed != TW_BURST && missed != TW_SKIP && missed != TW_DELAY)
+        return -einval;
+    if (first == never)
+        return -erange;
+    const holder hold(wheel_of(w));
+    if (const int refusal = refusal_to_arm(w, node); refusal != 0)
+        return refusal;
+    return arm(w, node, first, {period, missed, fires});
+}
+
+TW_API int tw_postpone(tw *w, tw_node *node, uint64_t tick) {
+    if (!usable(w) || !usable(node) || tick == never)
+        return -einval;
+    const holder hold(wheel_of(w));
+    if (node->pending == 0)
+        return -enoent;
+    if (pending_elsewhere(w, node))
+        return -ebusy;
+    if (tick < node->expiry)
+        return -einval;
+    node->expiry = tick;
+    return 0;
+}
+
+TW_API int tw_cancel(tw *w, tw_node *node) {
+    if (!usable(w) || !usable(node))
+        return -einval;
+    wheel_type &wheel = wheel_of(w);
+    const holder hold(wheel);
+    return pending_elsewhere(w, node) ? -ebusy : disarm(wheel, node);
+}
+
+TW_API int tw_node_shutdown(tw *w, tw_node *node) {
+    if (!usable(w) || !usable(node))
+        return -einval;
+    wheel_type &wheel = wheel_of(w);
+    const holder hold(wheel);
+    if (pending_elsewhere(w, node))
+        return -ebusy;
+    node->shut_down = 1;
+    return disarm(wheel, node);
+}
+
+TW_API int tw_clear(tw *w, tw_callback *each, void *arg) {
+    if (!usable(w))
+        return -einval;
+    wheel_type &wheel = wheel_of(w);
+    holder hold(wheel);
+    empty_all_slots(wheel, hold);
+    while (!is_empty(wheel.leaving)) {
+        tw_node &node = node_of(*wheel.leaving.next);
+        disarm(wheel, &node);
+        hold.release();
+        if (each != nullptr)
+            each(&node, arg);
+        hold.take();
+    }
+    return 0;
+}
+
+TW_API int tw_pending(tw *w, const tw_node *node) {
+    if (!usable(w) || !usable(node))
+        return -einval;
+    const holder hold(wheel_of(w));
+    return pending_here(w, node) ? 1 : 0;
+}
+
+TW_API uint64_t tw_expiry(tw *w, const tw_node *node) {
+    if (!usable(w) || !usable(node))
+        return never;
+    const holder hold(wheel_of(w));
+    return pending_here(w, node) ? node->expiry : never;
+}
+
+TW_API uint64_t tw_remaining(tw *w, const tw_node *node) {
+    if (!usable(w) || !usable(node))
+        return never;
+    wheel_type &wheel = wheel_of(w);
+    const holder hold(wheel);
+    if (!pending_here(w, node))
+        return never;
+    return node->expiry > wheel.now ? node->expiry - wheel.now : 0;
+}
+
+TW_API size_t tw_count(tw *w) {
+    if (!usable(w))
+        return 0;
+    wheel_type &wheel = wheel_of(w);
+    const holder hold(wheel);
+    return wheel.count;
+}
+
+TW_API uint64_t tw_now(tw *w) {
+    if (!usable(w))
+        return never;
+    wheel_type &wheel = wheel_of(w);
+    const holder hold(wheel);
+    return wheel.now;
+}
+
+TW_API uint64_t tw_next(tw *w) {
+    if (!usable(w))
+        return never;
+    wheel_type &wheel = wheel_of(w);
+    const holder hold(wheel);
+    return wheel.next();
+}
+
+TW_API uint64_t tw_overruns(tw *w) {
+    if (!usable(w))
+        return 0;
+    wheel_type &wheel = wheel_of(w);
+    const holder hold(wheel);
+    return wheel.overruns;
+}
+
+TW_API tw_node *tw_running(tw *w) {
+    if (!usable(w))
+        return nullptr;
+    wheel_type &wheel = wheel_of(w);
+    const holder hold(wheel);
+    return wheel.running;
+}
+
+TW_API int tw_advance(tw *w, uint64_t now, uint32_t budget) {
+    if (!usable(w) || now == never || budget == 0)
+        return -einval;
+    wheel_type &wheel = wheel_of(w);
+    holder hold(wheel);
+    if (wheel.advancing)
+        return -ebusy;
+    if (now < wheel.now)
+        return -einval;
+    return advance(wheel, hold, now, budget);
+}
+
+TW_API int tw_update(tw *w) {
+    if (!usable(w))
+        return -einval;
+    wheel_type &wheel = wheel_of(w);
+    holder hold(wheel);
+    if (wheel.advancing)
+        return -ebusy;
+    if (wheel.now == last_tick)
+        return -erange;
+    return advance(wheel, hold, wheel.now + 1, TW_UNBOUNDED);
+}
+
+TW_API int tw_idle(tw *w, uint32_t budget) {
+    if (!usable(w) || budget == 0)
+        return -einval;
+    wheel_type &wheel = wheel_of(w);
+    holder hold(wheel);
+    return spend_on_look_ahead(wheel, hold, widen(budget)) ? 0 : 1;
+}
+
+TW_API int tw_check(tw *w, tw_report *report, void *arg) {
+    if (!usable(w))
+        return -einval;
+    wheel_type &wheel = wheel_of(w);
+    const holder hold(wheel);
+    return checker<shape>(wheel, w, report, arg).run();
+}
+
+TW_API int tw_version(void) { return TW_VERSION; }

@@ -1,0 +1,33 @@
+// What becomes of a periodic node when it fires.
+#pragma once
+
+#include <tickwheel/tw.h>
+
+#include "assert.hpp"
+#include "tick.hpp"
+
+namespace tickwheel::core {
+
+struct refire {
+    tick next;    // `never`: this fire was the last
+    tick missed;  // due ticks in (expiry, now]
+};
+
+// P5: the grid is expiry + n * period, and only TW_DELAY leaves it.
+inline refire refire_after(const tw_node &node, tick now) {
+    TW_ASSERT(node.period != 0 && node.expiry <= now);
+    const tick late = now - node.expiry;
+    // Mostly not late; then this saves a 64-bit division.
+    const tick missed = late < node.period ? 0 : late / node.period;
+
+    tick last_due = node.expiry;
+    if (node.missed == TW_SKIP)
+        last_due += missed * node.period;
+    else if (node.missed == TW_DELAY)
+        last_due = now;
+
+    const bool ends = node.fires_left == 1 || node.period > last_tick - last_due;
+    return {ends ? never : last_due + node.period, missed};
+}
+
+}  // namespace tickwheel::core

@@ -1,0 +1,313 @@
+// The wheel: where nodes stand, how they come down as time advances, what is next.
+// No lock, no clock, no callback; every member does a bounded number of node moves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "due.hpp"
+#include "levels.hpp"
+
+namespace tickwheel::core {
+
+// Invariants (check.hpp walks them)
+//   W1  settled <= cursor <= now
+//   W2  A node stands in the slot of the highest digit in which its expiry differs
+//       from `settled`, or one block further down if the look-ahead moved it, or,
+//       postponed, in a slot that opens earlier. So no slot opens too late (P4).
+//   W3  All nodes of one tick, but postponed ones, go through the same slots and
+//       only ever join a slot at its end. So they stay in arming order (P3).
+//   W4  cursor == settled: no slot that has opened holds a node.
+//       cursor > settled: the slots of the cursor are being emptied, lowest level
+//       first; what is armed meanwhile joins the one that is emptied last.
+//   W5  settled, with look-ahead: the mark stands in the top-level slot that opens
+//       next; the nodes before it belong to later rounds.
+//   W6  count is the number of pending nodes: in slots, in `due`, in `leaving`.
+template <class G> struct wheel {
+    static constexpr unsigned few = 32;  // nodes worth a look to tell the next tick exactly
+
+    enum class turn { fire, again, done };
+
+    tick cursor;        // the tick whose slots are open
+    tick settled;       // the tick that slots are counted from
+    tick now;           // the latest tick that the wheel was told of
+    tick overruns = 0;  // of the running callback's node
+    tw_link due;        // nodes to be fired, in order; postponed ones among them
+    tw_link leaving;    // nodes that clear() has yet to hand out
+    std::size_t count = 0;
+    tw_node *running = nullptr;
+    std::uint32_t lock = 0;
+    std::uint8_t kind;  // set once; 0 in a wheel that was never initialised
+    bool advancing = false;
+    levels<G> slots;
+
+    wheel(tick start, std::uint8_t wheel_kind) : cursor(start), settled(start), now(start), kind(wheel_kind) {
+        make_empty(due);
+        make_empty(leaving);
+        if (G::ahead)
+            slots.set_mark(next_top_slot());
+    }
+
+    // Links a node by its expiry, last among those of its tick.
+    void place(tw_node &node) {
+        const tick t = node.expiry > cursor ? node.expiry : cursor;
+        if (t == settled)
+            append(due, node.link);
+        else
+            slots.put(node, G::level_of(t ^ settled), t);
+    }
+
+    // A tick in [first, last] that costs little: one that level 0 is busy at
+    // anyway, else the one that comes down the fewest levels.
+    tick choose(tick first, tick last) {
+        if (last <= now)
+            return last;
+        if (first <= now)
+            first = now + 1;
+        if (G::top > 0 && cursor == settled && G::level_of(first ^ cursor) == 0) {
+            const tick end = last < end_of_block() ? last : end_of_block();
+            const unsigned before = static_cast<unsigned>(first - cursor) - 1;
+            const unsigned shared = slots.next_busy(0, cursor, before, static_cast<unsigned>(end - cursor));
+            if (shared != 0)
+                return cursor + shared;
+        }
+        return roundest(first, last);
+    }
+
+    // Goes on towards `now` until a node is to be fired (then it is the first of
+    // `due`), all is done, or `moves` is used up.
+    turn step(unsigned &moves) {
+        for (;;) {
+            if (cursor != settled && !settle(moves))
+                return turn::again;
+            while (!is_empty(due)) {
+                tw_node &node = node_of(*due.next);
+                if (node.expiry <= cursor)
+                    return turn::fire;
+                if (moves == 0)
+                    return turn::again;
+                --moves;
+                unlink(node.link);
+                place(node);  // it was postponed
+            }
+            if (cursor == now)
+                return turn::done;
+            if (moves == 0)
+                return turn::again;
+            --moves;
+            open(next_stop());
+        }
+    }
+
+    // Takes the first node off `due`; a periodic one is armed again, before its
+    // callback, so that this may cancel or free it.
+    tw_node &take_due() {
+        tw_node &node = node_of(*due.next);
+        unlink(node.link);
+        overruns = 0;
+        if (node.period != 0) {
+            const refire again = refire_after(node, now);
+            overruns = again.missed;
+            if (again.next != never) {
+                if (node.fires_left != 0)
+                    --node.fires_left;
+                node.expiry = again.next;
+                place(node);
+                return node;
+            }
+        }
+        node.pending = 0;
+        --count;
+        return node;
+    }
+
+    // Moves nodes of the blocks that open next one level down, the nearest first;
+    // true when none is left.
+    bool look_ahead(unsigned &moves) {
+        if (cursor != settled && !settle(moves))
+            return false;
+        if (!G::ahead)
+            return true;
+        unsigned before;
+        do {  // again, as a level may have filled the one below
+            before = moves;
+            for (unsigned level = 1; level <= G::top; ++level)
+                if (!drain<&wheel::lower>(level, next_opening_of(level), moves))
+                    return false;
+        } while (before != moves);
+        return true;
+    }
+
+    // The earliest tick that needs attention; `now` if there is something to do.
+    tick next() {
+        if (cursor != now || cursor != settled || !is_empty(due))
+            return now;
+        const tick t = earliest(G::ahead);
+        return t > now ? t : now;
+    }
+
+  private:
+    tick end_of_block() const { return cursor | (G::span(1) - 1); }
+    tick next_opening_of(unsigned level) const { return (G::block(level, cursor) + 1) << G::shift(level); }
+    unsigned next_top_slot() const { return G::slot(G::top, next_opening_of(G::top)); }
+
+    // Where the cursor goes next: to the next busy slot, at most to `now`. Level 0
+    // alone can tell while the block lasts.
+    tick next_stop() {
+        if (G::top > 0) {
+            const tick end = now < end_of_block() ? now : end_of_block();
+            const unsigned busy = slots.next_busy(0, cursor, 0, static_cast<unsigned>(end - cursor));
+            if (busy != 0)
+                return cursor + busy;
+            if (end == now)
+                return now;
+        }
+        const tick t = earliest(false);
+        return t < now ? t : now;
+    }
+
+    // Moves the cursor to t, which no slot with something due opens before. Its
+    // level 0 slot is all due; those of higher levels are left to settle().
+    void open(tick t) {
+        TW_ASSERT(cursor == settled && t > cursor && t <= now);
+        const unsigned crossed = G::level_of(t ^ cursor);
+        const bool mark_is_there = G::ahead && G::block(G::top, t) == G::block(G::top, cursor) + 1;
+        cursor = t;
+        if (G::top > 0)
+            slots.empty_into(due, G::slot(0, t));
+        if (crossed == G::top && !mark_is_there)
+            slots.set_mark(G::slot(G::top, t));
+        if (crossed < lowest_drained)
+            settled = t;
+    }
+
+    // Empties the slots that opened with the cursor. The lowest goes first: what
+    // the look-ahead moved down is older than what it had not come to.
+    bool settle(unsigned &moves) {
+        const unsigned crossed = G::level_of(cursor ^ settled);
+        for (unsigned level = lowest_drained; level <= crossed; ++level)
+            if (!drain<&wheel::sink>(level, cursor, moves))
+                return false;
+        settled = cursor;
+        if (crossed == G::top) {
+            if (G::ahead)
+                slots.set_mark(next_top_slot());
+            else
+                slots.remove_mark();
+        }
+        return true;
+    }
+
+    // Empties the slot of level `level` that opens at `opening`, by moving its nodes
+    // one by one; false when `moves` ran out first. Nodes of later rounds stay.
+    template <void (wheel::*Move)(tw_node &, unsigned, tick)>
+    bool drain(unsigned level, tick opening, unsigned &moves) {
+        const unsigned slot = G::slot(level, opening);
+        const tw_link &end = slots.rings[slot];
+        const tw_link &begin = level == G::top ? slots.mark : end;
+        while (begin.next != &end) {
+            if (moves == 0)
+                return false;
+            --moves;
+            tw_node &node = node_of(*begin.next);
+            if (level == G::top && is_of_later_round(node.expiry, opening)) {
+                slots.pass(node);
+            } else {
+                unlink(node.link);
+                (this->*Move)(node, level, opening);
+            }
+        }
+        return true;
+    }
+
+    static bool is_of_later_round(tick t, tick opening) {
+        return G::block(G::top, t) > G::block(G::top, opening) && G::slot(G::top, t) == G::slot(G::top, opening);
+    }
+
+    // To where it belongs, seen from the cursor.
+    void sink(tw_node &node, unsigned, tick) {
+        if (node.expiry <= cursor)
+            append(due, node.link);
+        else
+            slots.put(node, G::level_of(node.expiry ^ cursor), node.expiry);
+    }
+
+    // One level down, ahead of its time: not further, for older nodes of the same
+    // tick may be waiting there.
+    void lower(tw_node &node, unsigned level, tick opening) {
+        if (G::block(level, node.expiry) == G::block(level, opening))
+            slots.put(node, level - 1, node.expiry);
+        else
+            place(node);  // it was postponed
+    }
+
+    // The earliest tick at which a slot is to be opened: exact where the next busy
+    // slots hold few nodes, else the start of such a slot or, if that is wanted, one
+    // block before it, so that look-ahead can empty it in time.
+    tick earliest(bool block_before) {
+        tick best = never;
+        for (unsigned level = 0; level < G::top; ++level) {
+            const unsigned distance = slots.next_busy(level, cursor, 0, G::width(level) - 1);
+            if (distance == 0)
+                continue;
+            const tick opening = (G::block(level, cursor) + distance) << G::shift(level);
+            if (level == 0) {
+                best = opening;
+                if (best <= end_of_block())
+                    return best;
+            } else if (opening < best) {
+                const tw_link &ring = slots.rings[G::slot(level, opening)];
+                unsigned looks = few;
+                best = earlier(best, survey(level, ring, ring, opening, block_before, looks));
+            }
+        }
+        return earliest_at_top(best, block_before);
+    }
+
+    tick earliest_at_top(tick best, bool block_before) {
+        unsigned looks = few;
+        unsigned distance = 0;
+        while ((distance = slots.next_busy(G::top, cursor, distance, G::width(G::top))) != 0) {
+            const tick opening = (G::block(G::top, cursor) + distance) << G::shift(G::top);
+            if (opening >= best)
+                break;
+            const unsigned slot = G::slot(G::top, opening);
+            const tw_link &ring = slots.rings[slot];
+            if (slot == slots.marked) {
+                best = earlier(best, survey(G::top, slots.mark, ring, opening, block_before, looks));
+                best = earlier(best, survey(G::top, ring, slots.mark, opening + G::round, block_before, looks));
+            } else {
+                best = earlier(best, survey(G::top, ring, ring, opening, block_before, looks));
+            }
+        }
+        return best;
+    }
+
+    // The earliest tick of the nodes between two links of a slot, or a safe one if
+    // they are more than `looks`.
+    static tick survey(unsigned level, const tw_link &begin, const tw_link &end, tick opening, bool block_before,
+                       unsigned &looks) {
+        tick best = never;
+        for (const tw_link *link = begin.next; link != &end; link = link->next) {
+            if (looks == 0)
+                return block_before ? opening - G::span(level) : opening;
+            --looks;
+            const tick t = node_of(*link).expiry;
+            best = earlier(best, is_home(level, t, opening) ? t : opening);
+        }
+        return best;
+    }
+
+    // Whether a node due at t stands in this slot by right; if not, it was postponed
+    // and has to move on when the slot opens.
+    static bool is_home(unsigned level, tick t, tick opening) {
+        if (level == G::top)
+            return t >= opening && G::slot(level, t) == G::slot(level, opening);
+        return G::block(level, t) == G::block(level, opening);
+    }
+
+    static constexpr unsigned lowest_drained = G::top == 0 ? 0 : 1;
+    static constexpr tick earlier(tick a, tick b) { return a < b ? a : b; }
+};
+
+}  // namespace tickwheel::core

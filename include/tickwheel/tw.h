@@ -53,7 +53,7 @@ typedef void tw_report(const char *invariant, const struct tw_node *node, void *
 
 #define TW_NEVER UINT64_MAX            /* no tick */
 #define TW_UNBOUNDED UINT32_MAX        /* as a budget: no bound */
-#define TW_FIRES_MAX ((1u << 24) - 1u) /* most fires that a periodic node can be limited to */
+#define TW_FIRES_MAX UINT16_MAX        /* most fires that a periodic node can be limited to */
 
 /* tw_init flags. */
 enum {
@@ -66,6 +66,13 @@ enum tw_missed {
     TW_BURST, /* fire once for each, in tick order with everything else */
     TW_SKIP,  /* leave them out; the next fire is the next one of the same grid */
     TW_DELAY  /* leave them out; the next fire is a full period after now */
+};
+
+/* Where a node is in its life. */
+enum tw_state {
+    TW_IDLE,    /* on no ring: armed never, or fired, or cancelled */
+    TW_PENDING, /* on a ring of its wheel: queued, or due and not yet called */
+    TW_SHUT     /* idle, and refuses to be armed */
 };
 
 struct tw_link {
@@ -81,10 +88,9 @@ struct tw_node {
     tw_callback *fn;          /* NULL: not initialised */
     void *arg;
     struct tw *wheel;         /* the wheel it is, or was last, armed on */
-    uint32_t fires_left : 24; /* 0: no limit */
-    uint32_t missed : 2;      /* enum tw_missed */
-    uint32_t pending : 1;     /* on a ring: queued, or due and not yet called */
-    uint32_t shut_down : 1;   /* refuses to be armed */
+    uint16_t fires_left;      /* 0: no limit */
+    uint8_t missed;           /* enum tw_missed */
+    uint8_t state;            /* enum tw_state */
 };
 
 /* The size of a wheel follows from the geometry in config.h: its slots are two

@@ -67,44 +67,44 @@ class holder {
     wheel_type &w_;
 };
 
-bool pending_elsewhere(const tw *w, const tw_node *node) { return node->pending != 0 && node->wheel != w; }
-bool pending_here(const tw *w, const tw_node *node) { return node->pending != 0 && node->wheel == w; }
+bool pending_elsewhere(const tw *w, const tw_node *node) { return node->state == TW_PENDING && node->wheel != w; }
+bool pending_here(const tw *w, const tw_node *node) { return node->state == TW_PENDING && node->wheel == w; }
 
 int refusal_to_arm(const tw *w, const tw_node *node) {
     if (pending_elsewhere(w, node))
         return -ebusy;
-    return node->shut_down != 0 ? -eperm : 0;
+    return node->state == TW_SHUT ? -eperm : 0;
 }
 
 // How a node is to fire from its first tick on.
 struct schedule {
     tick period = 0;
-    tw_missed missed = TW_BURST;
-    std::uint32_t fires = 0;
+    std::uint8_t missed = TW_BURST;
+    std::uint16_t fires = 0;
 };
 
 int arm(tw *w, tw_node *node, tick first, const schedule &how) {
     wheel_type &wheel = wheel_of(w);
-    const int was_pending = node->pending;
-    if (was_pending != 0)
+    const bool was_pending = node->state == TW_PENDING;
+    if (was_pending)
         unlink(node->link);
     else
         ++wheel.count;
     node->expiry = first;
     node->period = how.period;
     node->wheel = w;
-    node->fires_left = how.fires & TW_FIRES_MAX;
-    node->missed = how.missed & 3u;
-    node->pending = 1;
+    node->fires_left = how.fires;
+    node->missed = how.missed;
+    node->state = TW_PENDING;
     wheel.place(*node);
-    return was_pending;
+    return was_pending ? 1 : 0;
 }
 
 int disarm(wheel_type &wheel, tw_node *node) {
-    if (node->pending == 0)
+    if (node->state != TW_PENDING)
         return 0;
     unlink(node->link);
-    node->pending = 0;
+    node->state = TW_IDLE;
     --wheel.count;
     return 1;
 }
@@ -248,14 +248,14 @@ TW_API int tw_arm_every(tw *w, tw_node *node, uint64_t first, uint64_t period, t
     const holder hold(wheel_of(w));
     if (const int refusal = refusal_to_arm(w, node); refusal != 0)
         return refusal;
-    return arm(w, node, first, {period, missed, fires});
+    return arm(w, node, first, {period, static_cast<std::uint8_t>(missed), static_cast<std::uint16_t>(fires)});
 }
 
 TW_API int tw_postpone(tw *w, tw_node *node, uint64_t tick) {
     if (!usable(w) || !usable(node) || tick == never)
         return -einval;
     const holder hold(wheel_of(w));
-    if (node->pending == 0)
+    if (node->state != TW_PENDING)
         return -enoent;
     if (pending_elsewhere(w, node))
         return -ebusy;
@@ -280,8 +280,9 @@ TW_API int tw_node_shutdown(tw *w, tw_node *node) {
     const holder hold(wheel);
     if (pending_elsewhere(w, node))
         return -ebusy;
-    node->shut_down = 1;
-    return disarm(wheel, node);
+    const int prevented = disarm(wheel, node);
+    node->state = TW_SHUT;
+    return prevented;
 }
 
 TW_API int tw_clear(tw *w, tw_callback *each, void *arg) {

@@ -84,7 +84,7 @@ template <class G> class checker {
     }
 
     void check_node(const tw_node &node, const place *where) {
-        expect(node.pending != 0, "a node in a ring is pending", &node);
+        expect(node.state == TW_PENDING, "a node in a ring is pending", &node);
         expect(node.wheel == owner_, "a pending node names its wheel", &node);
         expect(node.fn != nullptr, "a pending node has a callback", &node);
         expect(node.expiry != never, "a pending node has a tick", &node);

@@ -116,7 +116,7 @@ template <class G> struct wheel {
                 return node;
             }
         }
-        node.pending = 0;
+        node.state = TW_IDLE;
         --count;
         return node;
     }

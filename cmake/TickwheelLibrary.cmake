@@ -33,7 +33,9 @@ function(tickwheel_add_library target)
         $<INSTALL_INTERFACE:include>)
     target_compile_definitions(${target} PRIVATE TW_PORT_HEADER="${port_header}" ${arg_DEFINES})
     target_compile_features(${target} PRIVATE cxx_std_20)
-    target_compile_options(${target} PRIVATE
+    # Without vectors: gcc pairs the two pointers of a link into one 16-byte store,
+    # and the next load of one of them then waits for it (a third of a re-arm).
+    target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize
         -ffreestanding -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden)
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON

@@ -1,17 +1,23 @@
 // The contended half of the Linux port's lock: spin briefly, then park on a futex.
+//
+// No wake-up is lost, though unlock stores `held` and loads `waiters` without a
+// barrier between them: a waiter that has announced itself makes every thread of
+// the process pass a barrier (membarrier) before it looks at `held` again. An
+// unlock that did its load before that barrier has done its store as well, and the
+// waiter finds the lock free; one that does it after sees the waiter and wakes it.
+// A kernel without membarrier (before 4.14) gets waits of a millisecond instead.
 #include <linux/futex.h>
+#include <linux/membarrier.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 
 #include "port.h"
 
 namespace {
-
-constexpr std::uint32_t free_word = 0;
-constexpr std::uint32_t held = 1;
-constexpr std::uint32_t held_and_waited_for = 2;
 
 // A holder that runs lets go within a few hundred nanoseconds; one that was
 // preempted does not, and spinning longer than this only keeps it from running.
@@ -27,31 +33,54 @@ void relax() {
 #endif
 }
 
-// 64-bit-time builds on 32-bit boards only have the newer number; without a
-// timeout the two calls are the same.
-#ifdef SYS_futex
-constexpr long futex_call = SYS_futex;
-#else
+// The call whose timespec is that of this build.
+#if defined(SYS_futex_time64) && (!defined(SYS_futex) || (defined(_TIME_BITS) && _TIME_BITS == 64))
 constexpr long futex_call = SYS_futex_time64;
+#else
+constexpr long futex_call = SYS_futex;
 #endif
 
-void futex(std::uint32_t *word, int operation, std::uint32_t value) {
-    ::syscall(futex_call, word, operation | FUTEX_PRIVATE_FLAG, value, nullptr, nullptr, 0);
+bool spin_for(std::uint32_t *word) {
+    for (int spin = 0; spin < spins; ++spin) {
+        relax();
+        if (__atomic_load_n(tw_port_held(word), __ATOMIC_RELAXED) == 0 && tw_port_try_lock(word) != 0)
+            return true;
+    }
+    return false;
+}
+
+// A barrier in every thread of the process; false where the kernel cannot.
+bool barrier_everywhere() {
+    if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+        return true;
+    return errno == EPERM && ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
+           ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+// Sleeps until woken, unless the lock was let go or the waiters changed meanwhile.
+void park(std::uint32_t *word, const timespec *at_most) {
+    const std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    if (__atomic_load_n(tw_port_held(word), __ATOMIC_RELAXED) != 0)
+        ::syscall(futex_call, word, FUTEX_WAIT_PRIVATE, seen, at_most, nullptr, 0);
 }
 
 }  // namespace
 
 void tw_port_lock_contended(std::uint32_t *word) {
-    for (int spin = 0; spin < spins; ++spin) {
-        relax();
-        std::uint32_t expected = free_word;
-        if (__atomic_load_n(word, __ATOMIC_RELAXED) == free_word &&
-            __atomic_compare_exchange_n(word, &expected, held, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return;
-    }
-    // Taking it as "waited for" may cost one needless wake-up, never a lost one.
-    while (__atomic_exchange_n(word, held_and_waited_for, __ATOMIC_ACQUIRE) != free_word)
-        futex(word, FUTEX_WAIT, held_and_waited_for);
+    if (spin_for(word))
+        return;
+    const int error_of_the_caller = errno;
+    __atomic_fetch_add(tw_port_waiters(word), 1, __ATOMIC_SEQ_CST);
+    constexpr timespec a_millisecond = {0, 1'000'000};
+    const timespec *const at_most = barrier_everywhere() ? nullptr : &a_millisecond;
+    while (tw_port_try_lock(word) == 0)
+        park(word, at_most);
+    __atomic_fetch_sub(tw_port_waiters(word), 1, __ATOMIC_RELAXED);
+    errno = error_of_the_caller;
 }
 
-void tw_port_wake_waiter(std::uint32_t *word) { futex(word, FUTEX_WAKE, 1); }
+void tw_port_wake_waiter(std::uint32_t *word) {
+    const int error_of_the_caller = errno;
+    ::syscall(futex_call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+    errno = error_of_the_caller;
+}

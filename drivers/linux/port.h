@@ -1,5 +1,7 @@
-/* Linux port: a spinlock that parks. The word is 0 free, 1 held, 2 held and
- * perhaps waited for. The uncontended paths are here, the rest in lock.cpp. */
+/* Linux port: a spinlock that parks. The word is two halves: `held`, 0 or 1, and
+ * the number of threads that wait for it. Unlocking is a plain store and a load,
+ * half the price of an atomic exchange; that a waiter may rely on this is the
+ * business of lock.cpp, which also holds the paths taken under contention. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -9,15 +11,25 @@ void tw_port_wake_waiter(uint32_t *word);
 }
 #endif
 
+typedef uint16_t __attribute__((may_alias)) tw_port_half;
+
+static inline tw_port_half *tw_port_held(uint32_t *word) { return (tw_port_half *)word; }
+static inline tw_port_half *tw_port_waiters(uint32_t *word) { return (tw_port_half *)word + 1; }
+
 static inline void tw_port_lock_init(uint32_t *word) { *word = 0; }
 
+static inline int tw_port_try_lock(uint32_t *word) {
+    tw_port_half unheld = 0;
+    return __atomic_compare_exchange_n(tw_port_held(word), &unheld, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
 static inline void tw_port_lock(uint32_t *word) {
-    uint32_t unheld = 0;
-    if (!__atomic_compare_exchange_n(word, &unheld, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (!tw_port_try_lock(word))
         tw_port_lock_contended(word);
 }
 
 static inline void tw_port_unlock(uint32_t *word) {
-    if (__atomic_exchange_n(word, 0, __ATOMIC_RELEASE) == 2)
+    __atomic_store_n(tw_port_held(word), 0, __ATOMIC_RELEASE);
+    if (__atomic_load_n(tw_port_waiters(word), __ATOMIC_RELAXED) != 0)
         tw_port_wake_waiter(word);
 }

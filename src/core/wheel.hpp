@@ -36,7 +36,7 @@ template <class G> struct wheel {
     tw_link leaving;    // nodes that clear() has yet to hand out
     std::size_t count = 0;
     tw_node *running = nullptr;
-    std::uint32_t lock = 0;
+    std::uint32_t lock;  // the port's
     std::uint8_t kind;  // set once; 0 in a wheel that was never initialised
     bool advancing = false;
     levels<G> slots;

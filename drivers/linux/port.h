@@ -5,8 +5,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-void tw_port_lock_contended(uint32_t *word);
-void tw_port_wake_waiter(uint32_t *word);
+__attribute__((cold)) void tw_port_lock_contended(uint32_t *word);
+__attribute__((cold)) void tw_port_wake_waiter(uint32_t *word);
 #ifdef __cplusplus
 }
 #endif
@@ -24,7 +24,7 @@ static inline int tw_port_try_lock(uint32_t *word) {
 }
 
 static inline void tw_port_lock(uint32_t *word) {
-    if (!tw_port_try_lock(word))
+    if (__builtin_expect(!tw_port_try_lock(word), 0))
         tw_port_lock_contended(word);
 }
 

@@ -33,9 +33,16 @@ enum : std::uint8_t { uninitialised, locked, unlocked };
 // P8: the most node moves, and slots emptied, while the lock is held once.
 constexpr unsigned moves_per_hold = 64;
 
-// The look-ahead work of one tw_advance. Enough to bring down four million nodes
-// in a quarter of a default wheel's top-level block; small parts hold few nodes.
+// The most look-ahead moves of one tw_advance. Small parts hold few nodes.
 constexpr unsigned ahead_per_advance = sizeof(void *) == 8 ? 256 : 16;
+
+// Look-ahead begins late, for a node that is cancelled before need never be moved:
+// so many ticks before a block opens that, at a quarter of the above each tick,
+// all nodes there are could come down. One that is called again without time
+// having passed has time to spare, and begins at once.
+tick horizon_of(const wheel_type &wheel, tick elapsed) {
+    return elapsed == 0 ? never : wheel.count / (ahead_per_advance / 4);
+}
 
 wheel_type &wheel_of(tw *w) { return *std::launder(reinterpret_cast<wheel_type *>(w->storage.bytes)); }
 
@@ -129,11 +136,11 @@ unsigned portion(std::uint64_t budget) {
 std::uint64_t widen(std::uint32_t budget) { return budget == TW_UNBOUNDED ? ~std::uint64_t{0} : budget; }
 
 // Look-ahead in portions; true when none is left.
-bool spend_on_look_ahead(wheel_type &wheel, holder &hold, std::uint64_t budget) {
+bool spend_on_look_ahead(wheel_type &wheel, holder &hold, std::uint64_t budget, tick horizon) {
     for (;;) {
         const unsigned granted = portion(budget);
         unsigned moves = granted;
-        if (wheel.look_ahead(moves))
+        if (wheel.look_ahead(moves, horizon))
             return true;
         budget -= granted - moves;
         if (budget == 0)
@@ -164,12 +171,14 @@ bool run_due(wheel_type &wheel, holder &hold, std::uint64_t &budget) {
 }
 
 int advance(wheel_type &wheel, holder &hold, tick now, std::uint32_t budget) {
+    const tick elapsed = now - wheel.now;
     wheel.now = now;
     wheel.advancing = true;
     std::uint64_t left = widen(budget);
     const bool all_done = run_due(wheel, hold, left);
     if (all_done)
-        spend_on_look_ahead(wheel, hold, left < ahead_per_advance ? left : ahead_per_advance);
+        spend_on_look_ahead(wheel, hold, left < ahead_per_advance ? left : ahead_per_advance,
+                            horizon_of(wheel, elapsed));
     wheel.advancing = false;
     return all_done ? 0 : 1;
 }
@@ -395,7 +404,7 @@ TW_API int tw_idle(tw *w, uint32_t budget) {
         return -einval;
     wheel_type &wheel = wheel_of(w);
     holder hold(wheel);
-    return spend_on_look_ahead(wheel, hold, widen(budget)) ? 0 : 1;
+    return spend_on_look_ahead(wheel, hold, widen(budget), never) ? 0 : 1;
 }
 
 TW_API int tw_check(tw *w, tw_report *report, void *arg) {

@@ -121,9 +121,9 @@ template <class G> struct wheel {
         return node;
     }
 
-    // Moves nodes of the blocks that open next one level down, the nearest first;
-    // true when none is left.
-    bool look_ahead(unsigned &moves) {
+    // Moves nodes of the blocks that open next, if that is within `horizon` ticks,
+    // one level down, the nearest first; true when none is left.
+    bool look_ahead(unsigned &moves, tick horizon) {
         if (cursor != settled && !settle(moves))
             return false;
         if (!G::ahead)
@@ -131,9 +131,11 @@ template <class G> struct wheel {
         unsigned before;
         do {  // again, as a level may have filled the one below
             before = moves;
-            for (unsigned level = 1; level <= G::top; ++level)
-                if (!drain<&wheel::lower>(level, next_opening_of(level), moves))
+            for (unsigned level = 1; level <= G::top; ++level) {
+                const tick opening = next_opening_of(level);
+                if (opening - cursor <= horizon && !drain<&wheel::lower>(level, opening, moves))
                     return false;
+            }
         } while (before != moves);
         return true;
     }

@@ -26,6 +26,7 @@
  *              tw_update run one at a time: a second one gets -EBUSY.
  *   Callbacks  Run on the thread that advances, with no lock held, and may call
  *              anything here on any node or wheel, except advance their own wheel.
+ *              They return: no exception and no longjmp leaves them.
  *   Order      By tick; on one tick, by arming (a periodic node arms itself
  *              again just before its callback runs; moving a node arms it anew).
  */

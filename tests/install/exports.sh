@@ -1,0 +1,26 @@
+#!/bin/sh
+# exports.sh LIBRARY INCLUDE CC SCRATCH: the shared library exports each function of
+# the public headers, and nothing else; its name is versioned, and it needs no C++.
+set -eu
+library=$1 include=$2 cc=$3 scratch=$4
+
+for header in "$include"/tickwheel/*.h; do
+    echo "#include \"$header\""
+done >"$scratch/all.c"
+
+# Declarations only: typedefs of functions and struct members are no symbols.
+"$cc" -E -P -I"$include" "$scratch/all.c" | tr '\n' ' ' | sed 's/[{};]/\n/g' |
+    grep -v typedef | grep -oE '^[^(]*\btw_[a-z0-9_]+ *\(' | grep -oE 'tw_[a-z0-9_]+ *\($' | tr -d '( ' |
+    sort -u >"$scratch/declared"
+nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | sed 's/@.*//' | sort -u >"$scratch/exported"
+
+test -s "$scratch/declared"
+if ! diff -u "$scratch/declared" "$scratch/exported"; then
+    echo "declared (-) and exported (+) functions differ"
+    exit 1
+fi
+readelf -d "$library" | grep -q 'SONAME.*libtickwheel\.so\.[0-9]'
+if readelf -d "$library" | grep -E 'NEEDED.*(stdc\+\+|c\+\+)'; then
+    echo "the library needs a C++ runtime"
+    exit 1
+fi

@@ -1,0 +1,84 @@
+#!/bin/sh
+# install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared: installs the library into
+# a fresh prefix as a user would, and builds and runs a program against it, once by
+# find_package and in each language through pkg-config.
+set -eu
+source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5 kind=$6
+here=$(dirname "$0")
+prefix=$scratch/prefix
+strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+shared=OFF
+[ "$kind" = shared ] && shared=ON
+
+unset CFLAGS CXXFLAGS LDFLAGS PKG_CONFIG_PATH || true
+rm -rf "$scratch"
+mkdir -p "$scratch"
+
+quietly() {
+    "$@" >"$scratch/log" 2>&1 || {
+        echo "failed: $*"
+        cat "$scratch/log"
+        exit 1
+    }
+}
+
+# configure SOURCE BUILD OPTIONS...
+configure() {
+    from=$1 to=$2
+    shift 2
+    quietly cmake -G "$generator" -S "$from" -B "$to" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
+        -DCMAKE_BUILD_TYPE=Release "$@"
+}
+
+install_library() {
+    configure "$source" "$scratch/build" -DBUILD_SHARED_LIBS="$shared" -DCMAKE_INSTALL_PREFIX="$prefix" \
+        -DTW_BUILD_TESTS=OFF -DTW_BUILD_EXAMPLES=OFF
+    quietly cmake --build "$scratch/build"
+    quietly cmake --install "$scratch/build"
+    library=$(dirname "$(find "$prefix" -name 'libtickwheel.*' | head -n 1)")
+}
+
+# What belongs to the library's own build stays there.
+check_headers() {
+    test -f "$prefix/include/tickwheel/tw.h"
+    test -f "$prefix/include/tickwheel/config.h"
+    for private in port.h config.h.in; do
+        if [ -e "$prefix/include/tickwheel/$private" ]; then
+            echo "$private is installed"
+            exit 1
+        fi
+    done
+}
+
+by_find_package() {
+    configure "$here/find_package" "$scratch/found" -DCMAKE_PREFIX_PATH="$prefix"
+    quietly cmake --build "$scratch/found"
+    quietly "$scratch/found/consumer"
+}
+
+# by_pkg_config COMPILER FLAGS...
+by_pkg_config() {
+    # shellcheck disable=SC2086  # these are lists of flags
+    quietly "$@" $strict $flags_of_package "$here/consumer.c" -o "$scratch/consumer" $libraries_of_package
+    quietly env LD_LIBRARY_PATH="$library" "$scratch/consumer"
+}
+
+in_each_language() {
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tickwheel.pc)")
+    export PKG_CONFIG_PATH
+    flags_of_package=$(pkg-config --cflags tickwheel)
+    libraries_of_package=$(pkg-config --libs tickwheel)
+    for standard in c99 c11 c17; do
+        by_pkg_config "$cc" -std=$standard
+    done
+    by_pkg_config "$cxx" -x c++ -std=c++11
+    by_pkg_config "$cxx" -x c++ -std=c++20
+}
+
+install_library
+check_headers
+by_find_package
+in_each_language
+if [ "$kind" = shared ]; then
+    sh "$here/exports.sh" "$library/libtickwheel.so" "$prefix/include" "$cc" "$scratch"
+fi

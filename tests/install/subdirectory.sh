@@ -1,0 +1,10 @@
+#!/bin/sh
+# subdirectory.sh SOURCE SCRATCH GENERATOR CC CXX: the source as a part of a user's
+# project, whose compiler warns of what ours does not.
+set -eu
+source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5
+rm -rf "$scratch"
+cmake -G "$generator" -S "$(dirname "$0")/subdirectory" -B "$scratch" -DTICKWHEEL_SOURCE="$source" \
+    -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release
+cmake --build "$scratch"
+"$scratch/consumer"

@@ -1,0 +1,53 @@
+#!/bin/sh
+# can_fail.sh SCRIPTS ROOT SCRATCH NM READELF CXX: both checks, shown to fail.
+set -u
+scripts=$1 root=$2 scratch=$3 nm=$4 readelf=$5 cxx=$6
+status=0
+
+# A copy of the tree with one more line at the end of one file must be refused.
+refuses_line() {
+    rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
+    cp -R "$root/src" "$root/drivers" "$root/include" "$scratch/"
+    echo "$2" >>"$scratch/$1"
+    if sh "$scripts/include_rules.sh" "$scratch" >"$scratch/said"; then
+        echo "accepted in $1: $2"
+        status=1
+    elif ! grep -q "$1" "$scratch/said"; then
+        echo "did not name $1"
+        status=1
+    fi
+}
+
+# An object made of this must be refused; the text says why.
+refuses_object() {
+    rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
+    echo "$2" >"$scratch/c_api.cpp"
+    "$cxx" -std=c++20 -O1 -c "$scratch/c_api.cpp" -o "$scratch/c_api.o" || exit 1
+    if sh "$scripts/core_object.sh" "$nm" "$readelf" none "$scratch/c_api.o" >"$scratch/said"; then
+        echo "accepted as a core: $2"
+        status=1
+    elif ! grep -q "$1" "$scratch/said"; then
+        echo "did not say \"$1\" of: $2"
+        cat "$scratch/said"
+        status=1
+    fi
+}
+
+refuses_line src/core/wheel.hpp '#include <vector>'
+refuses_line src/core/wheel.hpp '#include <string.h>'
+refuses_line src/core/ring.hpp '#include "../../drivers/linux/port.h"'
+refuses_line src/core/ring.hpp '  #  include "missing.hpp"  // no such file'
+refuses_line src/core/c_api.cpp '#include <tickwheel/runtime.h>'
+refuses_line drivers/linux/lock.cpp '#include <tickwheel/tw.h>'
+refuses_line drivers/linux/lock.cpp '#include "../../src/core/ring.hpp"'
+refuses_line include/tickwheel/tw.h '#include <stdio.h>'
+refuses_line include/tickwheel/tw.h '#include "tw_private.h"'
+
+refuses_object 'no memory function' 'extern "C" void *malloc(unsigned long); void *tw_a = malloc(1);'
+refuses_object 'no memory function' 'void tw_a() { throw 1; }'
+refuses_object 'no memory function' 'int *tw_a() { return new int; }'
+refuses_object 'writable' 'extern "C" { int tw_a = 1; }'
+refuses_object 'writable' 'extern "C" int tw_a() { static int calls; return ++calls; }'
+refuses_object 'before main' 'extern "C" int puts(const char *); static int tw_a = puts("");'
+refuses_object 'not the API' 'extern "C" void helper() {}'
+exit $status

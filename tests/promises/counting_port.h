@@ -1,0 +1,21 @@
+/* A port whose lock tells the test when it is taken and let go. One thread. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+void counting_locked(void);
+void counting_unlocked(void);
+#ifdef __cplusplus
+}
+#endif
+
+static inline void tw_port_lock_init(uint32_t *word) { *word = 0; }
+
+static inline void tw_port_lock(uint32_t *word) {
+    *word += 1;
+    counting_locked();
+}
+
+static inline void tw_port_unlock(uint32_t *word) {
+    counting_unlocked();
+    *word -= 1;
+}

@@ -1,0 +1,497 @@
+/* P4: an armed oneshot fires exactly once unless cancelled; none is lost, at any
+ * distance and any uptime, and none fires before its tick. */
+#include "promise.h"
+
+/* Where a digit of the tick, or of a machine word, turns over. */
+static const uint64_t edges[] = {
+    0,
+    BLOCK,
+    BLOCK << TW_BITS,
+    ROUND,
+    ROUND << TW_BITS,
+    UINT64_C(1) << 8,
+    UINT64_C(1) << 16,
+    UINT64_C(1) << 24,
+    UINT64_C(1) << 32,
+    UINT64_C(1) << 48,
+    UINT64_C(1) << 63,
+    TW_NEVER,
+};
+
+/* Ticks next to the edges, from two below to two above. */
+#define NEAR 5
+#define EDGES (COUNT_OF(edges) * NEAR)
+
+static uint64_t near_edge(size_t i) { return edges[i / NEAR] + i % NEAR - 2; }
+
+/* Calls check(start, tick) for each pair of an uptime and a later tick. */
+static void for_each_start_and_tick(void (*check)(uint64_t start, uint64_t tick)) {
+    for (size_t i = 0; i < EDGES; ++i) {
+        const uint64_t start = near_edge(i);
+        for (size_t j = 0; j < EDGES; ++j) {
+            const uint64_t by_distance = start + near_edge(j);
+            const uint64_t at_edge = near_edge(j);
+            if (start == TW_NEVER)
+                continue;
+            if (by_distance >= start && by_distance != TW_NEVER)
+                check(start, by_distance);
+            if (at_edge >= start && at_edge != TW_NEVER)
+                check(start, at_edge);
+        }
+    }
+}
+
+static struct timer one;
+
+static void assert_one_fires_only_at(uint64_t tick) {
+    assert_true(tw_next(&wheel) <= tick);
+    if (tick > tw_now(&wheel))
+        advance(tick - 1);
+    assert_int_equal(one.fires, 0);
+    assert_int_equal(tw_expiry(&wheel, &one.node), tick);
+    advance(tick);
+    assert_int_equal(one.fires, 1);
+    assert_int_equal(tw_pending(&wheel, &one.node), 0);
+    advance(LAST_TICK);
+    assert_int_equal(one.fires, 1);
+}
+
+static void assert_fires_at_its_tick_only(uint64_t start, uint64_t tick) {
+    start_at(start);
+    init_and_arm(&one, tick);
+    assert_one_fires_only_at(tick);
+}
+
+TEST(p4_fires_once_at_its_tick_at_any_uptime_and_distance) {
+    for_each_start_and_tick(assert_fires_at_its_tick_only);
+}
+
+static void assert_fires_in_one_jump(uint64_t start, uint64_t tick) {
+    start_at(start);
+    init_and_arm(&one, tick);
+    advance(LAST_TICK);
+    assert_int_equal(one.fires, 1);
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+TEST(p4_fires_once_when_time_jumps_to_its_end) { for_each_start_and_tick(assert_fires_in_one_jump); }
+
+static void assert_fires_though_approached_by_halves(uint64_t start, uint64_t tick) {
+    start_at(start);
+    init_and_arm(&one, tick);
+    for (uint64_t left = tick - start; left > 1; left -= left / 2) {
+        advance(tick - left);
+        tw_idle(&wheel, 1);
+        assert_int_equal(one.fires, 0);
+        assert_true(tw_next(&wheel) <= tick);
+    }
+    advance(tick);
+    assert_int_equal(one.fires, 1);
+}
+
+TEST(p4_fires_once_when_approached_by_halves) {
+    for_each_start_and_tick(assert_fires_though_approached_by_halves);
+}
+
+static struct timer all[2 * EDGES];
+
+static void assert_all_fired_by(size_t used, uint64_t now) {
+    for (size_t i = 0; i < used; ++i)
+        assert_int_equal(all[i].fires, all[i].due <= now);
+}
+
+TEST(p4_nodes_at_all_edges_together_each_fire_once) {
+    for (size_t s = 0; s < EDGES; ++s) {
+        const uint64_t start = near_edge(s);
+        size_t used = 0;
+        if (start == TW_NEVER)
+            continue;
+        start_at(start);
+        for (size_t i = 0; i < EDGES; ++i)
+            if (near_edge(i) >= start && near_edge(i) != TW_NEVER)
+                init_and_arm(&all[used++], near_edge(i));
+        assert_whole();
+        for (size_t i = 0; i < EDGES; ++i) {
+            if (near_edge(i) < tw_now(&wheel) || near_edge(i) == TW_NEVER)
+                continue;
+            advance(near_edge(i));
+            assert_all_fired_by(used, near_edge(i));
+        }
+        advance(LAST_TICK);
+        assert_int_equal(fires, used);
+    }
+}
+
+/* Each landmark as a place where idle work was left half done. */
+TEST(p4_nothing_is_lost_by_a_jump_over_half_done_look_ahead) {
+    for (uint32_t bite = 1; bite < 40; bite += 6) {
+        for (uint64_t jump = 1; jump <= 4 * ROUND; jump = jump * 3 + 1) {
+            start_at(0);
+            for (size_t i = 0; i < 60; ++i)
+                init_and_arm(&all[i], 1 + i * BLOCK / 20 + i % 3 * TOP_SLOT + i % 2 * ROUND);
+            tw_idle(&wheel, bite);
+            advance(jump);
+            tw_idle(&wheel, bite);
+            assert_all_fired_by(60, jump);
+            assert_whole();
+            advance(6 * ROUND);
+            assert_all_fired_by(60, 6 * ROUND);
+        }
+    }
+}
+
+/* Debug and sanitizer builds are an order of magnitude slower. */
+#ifdef NDEBUG
+#define MANY 1000000u
+#else
+#define MANY 100000u
+#endif
+
+#define SPREAD (4 * ROUND)
+
+static size_t fired_late, fired_twice;
+static uint64_t earlier_now;
+
+/* Due within the step that advance was just told to take. */
+static void fire_in_step(__attribute__((unused)) struct tw_node *node, void *arg) {
+    struct timer *timer = arg;
+    fired_late += timer->due <= earlier_now || timer->due > tw_now(&wheel);
+    fired_twice += timer->fires++ != 0;
+    ++fires;
+}
+
+static void arm_many(struct timer *many, uint64_t seed) {
+    fired_late = fired_twice = 0;
+    for (size_t i = 0; i < MANY; ++i) {
+        assert_int_equal(tw_node_init(&many[i].node, fire_in_step, &many[i]), 0);
+        many[i].due = tw_now(&wheel) + 1 + random_below(&seed, SPREAD);
+        assert_int_equal(tw_arm_at(&wheel, &many[i].node, many[i].due), 0);
+    }
+    assert_int_equal(tw_count(&wheel), MANY);
+}
+
+static void assert_many_fired(void) {
+    assert_int_equal(fired_late, 0);
+    assert_int_equal(fired_twice, 0);
+    assert_int_equal(fires, MANY);
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_whole();
+}
+
+TEST(p4_each_of_very_many_fires_once_in_the_right_step) {
+    struct timer *many = new_timers(MANY);
+    uint64_t seed = 40;
+    start_at((UINT64_C(1) << 32) - ROUND);
+    arm_many(many, 41);
+    while (tw_count(&wheel)) {
+        earlier_now = tw_now(&wheel);
+        advance(earlier_now + 1 + random_below(&seed, SPREAD / 1000 + 1));
+    }
+    assert_many_fired();
+    free(many);
+}
+
+TEST(p4_each_of_very_many_fires_once_under_a_budget) {
+    struct timer *many = new_timers(MANY);
+    uint64_t seed = 42;
+    arm_many(many, 43);
+    earlier_now = 0;
+    while (tw_count(&wheel)) {
+        tw_idle(&wheel, 10);
+        advance_in_bites(tw_now(&wheel) + 1 + random_below(&seed, SPREAD / 20), 1000);
+    }
+    assert_many_fired();
+    free(many);
+}
+
+/* As a tickless driver does it: sleep until tw_next, and nowhere between. */
+TEST(p4_driven_by_next_alone_each_fires_exactly_at_its_tick) {
+    struct timer *many = new_timers(2000);
+    uint64_t seed = 44;
+    for (size_t i = 0; i < 2000; ++i)
+        init_and_arm(&many[i], 1 + random_below(&seed, random_below(&seed, 2) ? 2 * BLOCK : 3 * ROUND));
+    unsigned wakes = 0;
+    for (uint64_t next; (next = tw_next(&wheel)) != TW_NEVER; ++wakes) {
+        assert_true(wakes < 10000);
+        if (next == tw_now(&wheel))
+            idle_until_done(100);
+        advance(tw_next(&wheel));
+    }
+    assert_int_equal(fires, 2000);
+    assert_int_equal(lateness, 0);
+    free(many);
+}
+
+/* P9, as far as it is the wheel's: few timers, no needless wake-up. */
+TEST(p9_a_handful_of_timers_wakes_a_tickless_driver_only_to_fire) {
+    struct timer handful[10];
+    uint64_t seed = 440;
+    for (unsigned run = 0; run < 100; ++run) {
+        start_at(random_next(&seed) >> 1);
+        for (size_t i = 0; i < COUNT_OF(handful); ++i)
+            init_and_arm(&handful[i],
+                         tw_now(&wheel) + 1 + (random_next(&seed) >> (2 + random_below(&seed, 60))));
+        while (tw_count(&wheel)) {
+            const uint64_t fired_before = fires;
+            advance(tw_next(&wheel));
+            assert_true(fires > fired_before);
+        }
+        assert_int_equal(lateness, 0);
+    }
+}
+
+TEST(p9_nothing_pending_is_never_woken_for) {
+    struct timer timer;
+    assert_true(tw_next(&wheel) == TW_NEVER);
+    init_and_arm(&timer, 3 * ROUND);
+    assert_true(tw_next(&wheel) == 3 * ROUND);
+    tw_cancel(&wheel, &timer.node);
+    assert_true(tw_next(&wheel) == TW_NEVER);
+    advance(LAST_TICK);
+    assert_true(tw_next(&wheel) == TW_NEVER);
+}
+
+TEST(p4_tick_by_tick_with_update_each_fires_exactly_at_its_tick) {
+    struct timer *many = new_timers(500);
+    uint64_t seed = 45;
+    for (size_t i = 0; i < 500; ++i)
+        init_and_arm(&many[i], 1 + random_below(&seed, 2 * TOP_SLOT + BLOCK));
+    while (tw_count(&wheel))
+        assert_int_equal(tw_update(&wheel), 0);
+    assert_int_equal(fires, 500);
+    assert_int_equal(lateness, 0);
+    free(many);
+}
+
+static void postpone(struct timer *timer, uint64_t tick) {
+    assert_int_equal(tw_postpone(&wheel, &timer->node, tick), 0);
+    timer->due = tick;
+    timer->order = 0;
+}
+
+static void assert_postponed_fires_once(uint64_t start, uint64_t tick) {
+    start_at(start);
+    init_and_arm(&one, start + (tick - start) / 3);
+    postpone(&one, start + (tick - start) / 2);
+    postpone(&one, tick);
+    assert_one_fires_only_at(tick);
+}
+
+TEST(p4_postponed_fires_once_at_its_new_tick_at_any_uptime_and_distance) {
+    for_each_start_and_tick(assert_postponed_fires_once);
+}
+
+TEST(p4_postponed_again_and_again_fires_once_after_the_last) {
+    init_and_arm(&one, 10);
+    for (uint64_t now = 0; now < 3 * TOP_SLOT; now += 7) {
+        advance(now);
+        assert_int_equal(one.fires, 0);
+        postpone(&one, now + 10);
+        assert_int_equal(tw_expiry(&wheel, &one.node), now + 10);
+    }
+    const uint64_t due = one.due;
+    advance(due - 1);
+    assert_int_equal(one.fires, 0);
+    advance(due);
+    advance(LAST_TICK);
+    assert_int_equal(one.fires, 1);
+}
+
+TEST(p4_postponed_among_others_each_fires_once_not_before_its_tick) {
+    struct timer *many = new_timers(3000);
+    uint64_t seed = 46;
+    for (size_t i = 0; i < 3000; ++i)
+        init_and_arm(&many[i], 1 + random_below(&seed, 2 * TOP_SLOT));
+    for (uint64_t now = 0; tw_count(&wheel); now += 1 + random_below(&seed, TOP_SLOT / 10 + 1)) {
+        advance(now);
+        for (unsigned i = 0; now < ROUND && i < 30; ++i) {
+            struct timer *timer = &many[random_below(&seed, 3000)];
+            if (tw_pending(&wheel, &timer->node))
+                postpone(timer,
+                         timer->due + random_below(&seed, random_below(&seed, 2) ? BLOCK : 2 * TOP_SLOT));
+        }
+        assert_whole();
+    }
+    for (size_t i = 0; i < 3000; ++i)
+        assert_int_equal(many[i].fires, 1);
+    free(many);
+}
+
+/* A neighbour on the same tick puts it off, when it stands next in line already. */
+static void postpone_one(struct tw_node *node, void *arg) {
+    fire(node, arg);
+    postpone(&one, tw_now(&wheel) + BLOCK + 1);
+}
+
+TEST(p4_postponed_when_due_but_not_yet_called_fires_once_at_its_new_tick) {
+    struct timer first;
+    init(&first);
+    assert_int_equal(tw_node_init(&first.node, postpone_one, &first), 0);
+    arm(&first, 5);
+    init_and_arm(&one, 5);
+    advance(5 + BLOCK);
+    assert_int_equal(one.fires, 0);
+    advance(2 * BLOCK + 6);
+    assert_int_equal(first.fires + one.fires, 2);
+}
+
+static void assert_fires_within(uint64_t tick, uint64_t slack) {
+    const uint64_t last = slack > LAST_TICK - tick ? LAST_TICK : tick + slack;
+    init(&one);
+    one.due = tick;
+    assert_int_equal(tw_arm_within(&wheel, &one.node, tick, slack), 0);
+    const uint64_t chosen = tw_expiry(&wheel, &one.node);
+    assert_in_range(chosen, tick, last);
+    one.due = chosen;
+    advance(chosen - 1);
+    assert_int_equal(one.fires, 0);
+    advance(chosen);
+    assert_int_equal(one.fires, 1);
+}
+
+TEST(p4_armed_within_a_window_fires_once_inside_it) {
+    uint64_t seed = 47;
+    struct timer others[20];
+    for (unsigned i = 0; i < 3000; ++i) {
+        start_at(random_next(&seed) >> (1 + random_below(&seed, 63)));
+        const uint64_t now = tw_now(&wheel);
+        for (size_t k = 0; k < COUNT_OF(others); ++k)
+            init_and_arm(&others[k], now + 1 + random_below(&seed, 2 * BLOCK));
+        const uint64_t reach = UINT64_C(1) << random_below(&seed, 40);
+        assert_fires_within(now + 1 + random_below(&seed, reach), random_below(&seed, 2 * reach));
+    }
+}
+
+TEST(p4_timers_with_a_common_window_meet_on_one_tick) {
+    static struct timer crowd[50];
+    advance(3);
+    for (size_t i = 0; i < COUNT_OF(crowd); ++i) {
+        init(&crowd[i]);
+        assert_int_equal(tw_arm_within(&wheel, &crowd[i].node, BLOCK / 2 + i % (BLOCK / 4), BLOCK), 0);
+    }
+    for (size_t i = 1; i < COUNT_OF(crowd); ++i)
+        assert_int_equal(tw_expiry(&wheel, &crowd[i].node), tw_expiry(&wheel, &crowd[0].node));
+    assert_int_equal(tw_clear(&wheel, NULL, NULL), 0);
+}
+
+TEST(p4_moved_nodes_fire_once_and_only_at_their_last_tick) {
+    struct timer *many = new_timers(1000);
+    uint64_t seed = 48;
+    for (unsigned i = 0; i < 20000; ++i) {
+        struct timer *timer = &many[random_below(&seed, 1000)];
+        if (timer->fires == 0)
+            arm(timer, tw_now(&wheel) + 1 + random_below(&seed, random_below(&seed, 2) ? BLOCK : 2 * ROUND));
+        if (i % 50 == 0)
+            advance(tw_now(&wheel) + random_below(&seed, BLOCK));
+    }
+    const size_t armed = tw_count(&wheel) + fires;
+    advance(tw_now(&wheel) + 2 * ROUND);
+    assert_int_equal(fires, armed);
+    assert_whole();
+    free(many);
+}
+
+TEST(p4_cancelled_nodes_do_not_fire_and_their_neighbours_do) {
+    struct timer *many = new_timers(900);
+    uint64_t seed = 49;
+    for (size_t i = 0; i < 900; ++i)
+        arm(&many[i], 1 + i % 7 * TOP_SLOT / 3 + random_below(&seed, 2) * ROUND);
+    for (size_t i = 0; i < 900; i += 3)
+        assert_int_equal(tw_cancel(&wheel, &many[i].node), 1);
+    advance(TOP_SLOT);
+    for (size_t i = 1; i < 900; i += 3)
+        if (!many[i].fires)
+            assert_int_equal(tw_cancel(&wheel, &many[i].node), 1);
+    advance(2 * ROUND);
+    for (size_t i = 0; i < 900; ++i)
+        assert_int_equal(many[i].fires, i % 3 == 2 || (i % 3 == 1 && many[i].due <= TOP_SLOT));
+    free(many);
+}
+
+TEST(p4_count_is_the_number_of_nodes_that_will_fire) {
+    struct timer *many = new_timers(300);
+    for (size_t i = 0; i < 300; ++i) {
+        assert_int_equal(tw_count(&wheel), i);
+        arm(&many[i], 1 + i * 1000);
+    }
+    for (size_t i = 0; i < 300; ++i) {
+        advance(1 + i * 1000);
+        assert_int_equal(tw_count(&wheel), 299 - i);
+    }
+    free(many);
+}
+
+TEST(p4_remaining_counts_down_to_the_fire) {
+    advance(77);
+    init_and_arm(&one, 77 + TOP_SLOT);
+    for (uint64_t left = TOP_SLOT; left > 0; left /= 2) {
+        advance(77 + TOP_SLOT - left);
+        assert_int_equal(tw_remaining(&wheel, &one.node), left);
+    }
+    advance(77 + TOP_SLOT);
+    assert_true(tw_remaining(&wheel, &one.node) == TW_NEVER);
+    assert_true(tw_expiry(&wheel, &one.node) == TW_NEVER);
+}
+
+/* Two nodes of one tick, and a budget that ends between them. */
+TEST(p4_what_is_overdue_has_nothing_remaining_and_keeps_its_tick) {
+    struct timer first;
+    init_and_arm(&first, 5);
+    init_and_arm(&one, 5);
+    while (fires == 0)
+        assert_int_equal(tw_advance(&wheel, 9, 1), 1);
+    assert_int_equal(tw_remaining(&wheel, &one.node), 0);
+    assert_int_equal(tw_expiry(&wheel, &one.node), 5);
+    assert_int_equal(tw_next(&wheel), 9);
+    advance(9);
+    assert_int_equal(one.fires, 1);
+}
+
+static void arm_one_after_30(struct tw_node *node, void *arg) {
+    fire(node, arg);
+    assert_int_equal(tw_arm_after(&wheel, &one.node, 30), 0);
+}
+
+TEST(p4_a_delay_counts_from_now_also_in_a_late_callback) {
+    struct timer first;
+    init(&first);
+    init(&one);
+    tw_node_init(&first.node, arm_one_after_30, &first);
+    arm(&first, 5);
+    advance(100);
+    assert_int_equal(tw_expiry(&wheel, &one.node), 130);
+    one.due = 130;
+    advance(129);
+    assert_int_equal(one.fires, 0);
+    advance(130);
+    assert_int_equal(one.fires, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        PROMISE(p4_fires_once_at_its_tick_at_any_uptime_and_distance),
+        PROMISE(p4_fires_once_when_time_jumps_to_its_end),
+        PROMISE(p4_fires_once_when_approached_by_halves),
+        PROMISE(p4_nodes_at_all_edges_together_each_fire_once),
+        PROMISE(p4_nothing_is_lost_by_a_jump_over_half_done_look_ahead),
+        PROMISE(p4_each_of_very_many_fires_once_in_the_right_step),
+        PROMISE(p4_each_of_very_many_fires_once_under_a_budget),
+        PROMISE(p4_driven_by_next_alone_each_fires_exactly_at_its_tick),
+        PROMISE(p9_a_handful_of_timers_wakes_a_tickless_driver_only_to_fire),
+        PROMISE(p9_nothing_pending_is_never_woken_for),
+        PROMISE(p4_tick_by_tick_with_update_each_fires_exactly_at_its_tick),
+        PROMISE(p4_postponed_fires_once_at_its_new_tick_at_any_uptime_and_distance),
+        PROMISE(p4_postponed_again_and_again_fires_once_after_the_last),
+        PROMISE(p4_postponed_among_others_each_fires_once_not_before_its_tick),
+        PROMISE(p4_postponed_when_due_but_not_yet_called_fires_once_at_its_new_tick),
+        PROMISE(p4_armed_within_a_window_fires_once_inside_it),
+        PROMISE(p4_timers_with_a_common_window_meet_on_one_tick),
+        PROMISE(p4_moved_nodes_fire_once_and_only_at_their_last_tick),
+        PROMISE(p4_cancelled_nodes_do_not_fire_and_their_neighbours_do),
+        PROMISE(p4_count_is_the_number_of_nodes_that_will_fire),
+        PROMISE(p4_remaining_counts_down_to_the_fire),
+        PROMISE(p4_what_is_overdue_has_nothing_remaining_and_keeps_its_tick),
+        PROMISE(p4_a_delay_counts_from_now_also_in_a_late_callback),
+    };
+    return cmocka_run_group_tests_name("P4: once", tests, NULL, NULL);
+}

@@ -1,0 +1,429 @@
+/* P7: callbacks run with no lock held and may do anything: arm, move, cancel any
+ * node (their own, a neighbour on the same tick), free their own node, clear the
+ * wheel. (That no lock is held is counted in p08_bounded_work.c, and seen from a
+ * second thread in threads.c.) */
+#include "promise.h"
+
+#define CROWD 9
+
+static struct timer crowd[CROWD]; /* all due on one tick, in this order */
+static size_t acting;             /* the one whose callback does something */
+static size_t target;             /* the one it does it to */
+static void (*act)(void);
+static int answer;
+
+static void fire_and_act(struct tw_node *node, void *arg) {
+    fire(node, arg);
+    if (arg == &crowd[acting] && act) {
+        void (*const once)(void) = act;
+        act = NULL;
+        once();
+    }
+}
+
+static void arm_crowd(uint64_t tick) {
+    start_at(tick > TOP_SLOT ? 1 : 0);
+    for (size_t i = 0; i < CROWD; ++i) {
+        init(&crowd[i]);
+        assert_int_equal(tw_node_init(&crowd[i].node, fire_and_act, &crowd[i]), 0);
+        arm(&crowd[i], tick);
+    }
+}
+
+/* Runs `what` in the callback of each of the crowd, against each of it, with the
+ * tick near and far; then judge() sees what fired. */
+static void for_each_pair(void (*what)(void), uint64_t advance_to, void (*judge)(void)) {
+    const uint64_t ticks[] = {1, BLOCK, TOP_SLOT + 1, ROUND};
+    for (size_t i = 0; i < COUNT_OF(ticks); ++i) {
+        for (acting = 0; acting < CROWD; ++acting) {
+            for (target = 0; target < CROWD; ++target) {
+                act = what;
+                arm_crowd(ticks[i]);
+                advance(ticks[i] + advance_to);
+                assert_null(act);
+                judge();
+                assert_whole();
+            }
+        }
+    }
+}
+
+/* The crowd fires but for the target, which fires so often. */
+static void assert_target_fired(unsigned times) {
+    for (size_t i = 0; i < CROWD; ++i)
+        assert_int_equal(crowd[i].fires, i == target ? times : 1);
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+static void cancel_target(void) { answer = tw_cancel(&wheel, &crowd[target].node); }
+
+static void judge_cancelled(void) {
+    assert_int_equal(answer, target > acting);
+    assert_target_fired(target <= acting);
+}
+
+TEST(p7_a_callback_may_cancel_any_node_of_its_tick) { for_each_pair(cancel_target, 5, judge_cancelled); }
+
+static void move_target(void) { arm(&crowd[target], tw_now(&wheel) + 1); }
+
+static void judge_moved(void) {
+    assert_int_equal(crowd[target].fires, target <= acting);
+    assert_int_equal(tw_count(&wheel), 1);
+    advance(tw_now(&wheel) + 1);
+    assert_target_fired(1 + (target <= acting));
+}
+
+TEST(p7_a_callback_may_move_any_node_of_its_tick_to_a_later_one) {
+    for_each_pair(move_target, 0, judge_moved);
+}
+
+static void move_target_to_the_end_of_this_tick(void) { arm(&crowd[target], crowd[acting].due); }
+
+static void judge_moved_to_the_end(void) { assert_target_fired(1 + (target <= acting)); }
+
+TEST(p7_a_callback_may_move_any_node_of_its_tick_to_the_end_of_it) {
+    for_each_pair(move_target_to_the_end_of_this_tick, 0, judge_moved_to_the_end);
+    for_each_pair(move_target_to_the_end_of_this_tick, 3, judge_moved_to_the_end);
+}
+
+static void postpone_target(void) {
+    answer = tw_postpone(&wheel, &crowd[target].node, tw_now(&wheel) + BLOCK);
+    if (answer == 0) {
+        crowd[target].due = tw_now(&wheel) + BLOCK;
+        crowd[target].order = 0;
+    }
+}
+
+static void judge_postponed(void) {
+    assert_int_equal(answer, target > acting ? 0 : -ENOENT);
+    assert_int_equal(crowd[target].fires, target <= acting);
+    advance(tw_now(&wheel) + BLOCK);
+    assert_target_fired(1);
+}
+
+TEST(p7_a_callback_may_postpone_any_node_of_its_tick) { for_each_pair(postpone_target, 0, judge_postponed); }
+
+static void shut_target_down(void) { answer = tw_node_shutdown(&wheel, &crowd[target].node); }
+
+TEST(p7_a_callback_may_shut_down_any_node_of_its_tick) {
+    for_each_pair(shut_target_down, 5, judge_cancelled);
+}
+
+static void cancel_all(void) {
+    for (size_t i = 0; i < CROWD; ++i)
+        tw_cancel(&wheel, &crowd[i].node);
+}
+
+static void judge_rest_cancelled(void) {
+    for (size_t i = 0; i < CROWD; ++i)
+        assert_int_equal(crowd[i].fires, i <= acting);
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+TEST(p7_a_callback_may_cancel_all_of_its_tick) { for_each_pair(cancel_all, 5, judge_rest_cancelled); }
+
+static size_t cleared;
+
+static void count_cleared(struct tw_node *node, __attribute__((unused)) void *arg) {
+    cleared += tw_pending(&wheel, node) == 0;
+}
+
+static void clear_all(void) {
+    cleared = 0;
+    assert_int_equal(tw_clear(&wheel, count_cleared, NULL), 0);
+}
+
+static void judge_cleared(void) {
+    judge_rest_cancelled();
+    assert_int_equal(cleared, CROWD - 1 - acting);
+}
+
+TEST(p7_a_callback_may_clear_the_wheel) { for_each_pair(clear_all, 5, judge_cleared); }
+
+static void clear_and_arm_again(void) {
+    clear_all();
+    arm(&crowd[target], tw_now(&wheel) + 1);
+}
+
+static void judge_cleared_and_armed(void) {
+    assert_int_equal(tw_count(&wheel), 1);
+    advance(tw_now(&wheel) + 1);
+    assert_int_equal(crowd[target].fires, 1 + (target <= acting));
+}
+
+TEST(p7_a_callback_may_clear_the_wheel_and_go_on_arming) {
+    for_each_pair(clear_and_arm_again, 0, judge_cleared_and_armed);
+}
+
+static void do_idle_and_ask(void) {
+    assert_in_range(tw_idle(&wheel, 1), 0, 1);
+    assert_in_range(tw_idle(&wheel, TW_UNBOUNDED), 0, 1);
+    assert_true(tw_next(&wheel) <= tw_now(&wheel) || acting == CROWD - 1);
+    assert_int_equal(tw_count(&wheel), CROWD - 1 - acting);
+    assert_ptr_equal(tw_running(&wheel), &crowd[acting].node);
+    assert_whole();
+}
+
+static void judge_all_fired(void) { assert_target_fired(1); }
+
+TEST(p7_a_callback_may_do_idle_work_and_ask_anything) { for_each_pair(do_idle_and_ask, 0, judge_all_fired); }
+
+static void advance_again(void) {
+    assert_int_equal(tw_advance(&wheel, tw_now(&wheel) + 1, TW_UNBOUNDED), -EBUSY);
+    assert_int_equal(tw_update(&wheel), -EBUSY);
+    assert_int_equal(tw_advance(&wheel, tw_now(&wheel), 1), -EBUSY);
+}
+
+TEST(p7_advancing_the_own_wheel_is_refused_and_the_rest_fires) {
+    for_each_pair(advance_again, 0, judge_all_fired);
+    advance(tw_now(&wheel) + 1);
+}
+
+TEST(p7_running_is_null_outside_callbacks) {
+    assert_null(tw_running(&wheel));
+    arm_crowd(3);
+    assert_null(tw_running(&wheel));
+    advance(3);
+    assert_null(tw_running(&wheel));
+}
+
+/* What is not pending may be freed, in its own callback too; the sanitizers and
+ * the overwritten bytes would show a wheel that still reads it. */
+static void free_itself(struct tw_node *node, __attribute__((unused)) void *arg) {
+    memset(node, 0xa5, sizeof *node);
+    free(node);
+    ++fires;
+}
+
+TEST(p7_a_oneshot_may_free_itself) {
+    for (unsigned i = 0; i < 300; ++i) {
+        struct tw_node *node = malloc(sizeof *node);
+        assert_int_equal(tw_node_init(node, free_itself, NULL), 0);
+        assert_int_equal(tw_arm_at(&wheel, node, 1 + i / 3 * BLOCK / 3), 0);
+    }
+    advance(BLOCK);
+    assert_whole();
+    advance(100 * BLOCK);
+    assert_int_equal(fires, 300);
+}
+
+static void cancel_and_free_itself(struct tw_node *node, void *arg) {
+    if (fires < 10) {
+        ++fires;
+        return;
+    }
+    assert_int_equal(tw_cancel(&wheel, node), 1);
+    free_itself(node, arg);
+}
+
+TEST(p7_a_periodic_may_cancel_and_free_itself) {
+    struct tw_node *node = malloc(sizeof *node);
+    assert_int_equal(tw_node_init(node, cancel_and_free_itself, NULL), 0);
+    assert_int_equal(tw_arm_every(&wheel, node, 3, 3, TW_BURST, 0), 0);
+    advance(1000);
+    assert_int_equal(fires, 11);
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+static struct tw_node *neighbour;
+
+static void cancel_and_free_neighbour(__attribute__((unused)) struct tw_node *node,
+                                      __attribute__((unused)) void *arg) {
+    assert_int_equal(tw_cancel(&wheel, neighbour), 1);
+    free_itself(neighbour, NULL);
+}
+
+TEST(p7_a_callback_may_cancel_and_free_the_next_of_its_tick) {
+    struct tw_node first;
+    neighbour = malloc(sizeof *neighbour);
+    tw_node_init(&first, cancel_and_free_neighbour, NULL);
+    tw_node_init(neighbour, free_itself, NULL);
+    tw_arm_at(&wheel, &first, 4);
+    tw_arm_at(&wheel, neighbour, 4);
+    init_and_arm(&crowd[0], 4);
+    advance(4);
+    assert_int_equal(crowd[0].fires, 1);
+    assert_int_equal(fires, 2);
+}
+
+/* Node memory goes back into use at once, as another node of the same wheel. */
+static void reuse_itself(struct tw_node *node, __attribute__((unused)) void *arg) {
+    if (++fires >= 100)
+        return;
+    assert_int_equal(tw_node_init(node, reuse_itself, NULL), 0);
+    assert_int_equal(tw_arm_after(&wheel, node, 1 + fires % 5 * BLOCK / 4), 0);
+}
+
+TEST(p7_a_oneshot_may_become_another_timer_in_its_own_callback) {
+    struct tw_node node;
+    tw_node_init(&node, reuse_itself, NULL);
+    tw_arm_at(&wheel, &node, 1);
+    while (tw_count(&wheel))
+        advance(tw_now(&wheel) + 1);
+    assert_int_equal(fires, 100);
+}
+
+static void rearm_itself(struct tw_node *node, void *arg) {
+    struct timer *timer = arg;
+    fire(node, arg);
+    if (fires < 1000)
+        arm(timer, timer->due + 1 + fires % 3 * BLOCK);
+}
+
+TEST(p7_a_oneshot_may_arm_itself_again_in_one_jump) {
+    struct timer timer;
+    init(&timer);
+    tw_node_init(&timer.node, rearm_itself, &timer);
+    arm(&timer, 1);
+    advance(10000 * BLOCK);
+    assert_int_equal(fires, 1000);
+}
+
+/* Armed for "now" over and over, it is due at once each time: a budget ends that. */
+static void rearm_for_now(struct tw_node *node, __attribute__((unused)) void *arg) {
+    ++fires;
+    assert_int_equal(tw_arm_at(&wheel, node, tw_now(&wheel)), 0);
+}
+
+TEST(p7_a_callback_that_is_always_due_again_is_stopped_by_the_budget) {
+    struct tw_node node;
+    tw_node_init(&node, rearm_for_now, NULL);
+    tw_arm_at(&wheel, &node, 0);
+    assert_int_equal(tw_advance(&wheel, 0, 100), 1);
+    assert_int_equal(fires, 100);
+    assert_int_equal(tw_cancel(&wheel, &node), 1);
+    advance(1);
+    assert_int_equal(fires, 100);
+}
+
+static struct tw elsewhere;
+static uint64_t fired_there;
+
+static void count_there(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    ++fired_there;
+}
+
+static void use_another_wheel(void) {
+    struct tw_node node;
+    fired_there = 0;
+    assert_int_equal(tw_init(&elsewhere, 7, 0), 0);
+    assert_int_equal(tw_node_init(&node, count_there, NULL), 0);
+    assert_int_equal(tw_arm_every(&elsewhere, &node, 8, 1, TW_BURST, 0), 0);
+    assert_int_equal(tw_advance(&elsewhere, 17, TW_UNBOUNDED), 0);
+    assert_null(tw_running(&elsewhere));
+    assert_ptr_equal(tw_running(&wheel), &crowd[acting].node);
+    assert_int_equal(tw_clear(&elsewhere, NULL, NULL), 0);
+    assert_int_equal(fired_there, 10);
+}
+
+TEST(p7_a_callback_may_make_and_advance_another_wheel) {
+    for_each_pair(use_another_wheel, 3, judge_all_fired);
+}
+
+static void move_target_elsewhere(void) {
+    tw_init(&elsewhere, 0, 0);
+    tw_cancel(&wheel, &crowd[target].node);
+    assert_int_equal(tw_arm_at(&elsewhere, &crowd[target].node, crowd[acting].due), 0);
+}
+
+static void judge_moved_elsewhere(void) {
+    assert_target_fired(target <= acting);
+    assert_int_equal(tw_pending(&elsewhere, &crowd[target].node), 1);
+    assert_int_equal(tw_pending(&wheel, &crowd[target].node), 0);
+    assert_int_equal(tw_clear(&elsewhere, NULL, NULL), 0);
+}
+
+TEST(p7_a_callback_may_take_any_node_of_its_tick_to_another_wheel) {
+    for_each_pair(move_target_elsewhere, 0, judge_moved_elsewhere);
+}
+
+/* tw_clear's callbacks stand under the same promise. */
+static void free_cleared(struct tw_node *node, __attribute__((unused)) void *arg) { free_itself(node, NULL); }
+
+TEST(p7_clear_may_free_each_node) {
+    for (unsigned i = 0; i < 500; ++i) {
+        struct tw_node *node = malloc(sizeof *node);
+        tw_node_init(node, fire, NULL);
+        tw_arm_at(&wheel, node, 1 + i * i * i);
+    }
+    assert_int_equal(tw_clear(&wheel, free_cleared, NULL), 0);
+    assert_int_equal(fires, 500);
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_whole();
+}
+
+static void rearm_cleared(struct tw_node *node, __attribute__((unused)) void *arg) {
+    ++cleared;
+    assert_int_equal(tw_arm_at(&wheel, node, 5), 0);
+}
+
+TEST(p7_what_clear_arms_stays_armed) {
+    arm_crowd(3);
+    cleared = 0;
+    act = NULL;
+    assert_int_equal(tw_clear(&wheel, rearm_cleared, NULL), 0);
+    assert_int_equal(cleared, CROWD);
+    assert_int_equal(tw_count(&wheel), CROWD);
+    advance(5);
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+static void cancel_others_while_clearing(__attribute__((unused)) struct tw_node *node,
+                                         __attribute__((unused)) void *arg) {
+    ++cleared;
+    cancel_all();
+}
+
+TEST(p7_what_clear_cancels_is_not_passed_to_it) {
+    arm_crowd(3);
+    cleared = 0;
+    assert_int_equal(tw_clear(&wheel, cancel_others_while_clearing, NULL), 0);
+    assert_int_equal(cleared, 1);
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_whole();
+}
+
+static void advance_while_clearing(__attribute__((unused)) struct tw_node *node,
+                                   __attribute__((unused)) void *arg) {
+    ++cleared;
+    assert_int_equal(tw_advance(&wheel, tw_now(&wheel) + 1, TW_UNBOUNDED), 0);
+    assert_whole();
+}
+
+/* Nodes that clear has in hand are as good as gone: advancing does not fire them. */
+TEST(p7_clear_outside_callbacks_may_advance_the_wheel) {
+    arm_crowd(3);
+    cleared = 0;
+    assert_int_equal(tw_clear(&wheel, advance_while_clearing, NULL), 0);
+    assert_int_equal(cleared + fires, CROWD);
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        PROMISE(p7_a_callback_may_cancel_any_node_of_its_tick),
+        PROMISE(p7_a_callback_may_move_any_node_of_its_tick_to_a_later_one),
+        PROMISE(p7_a_callback_may_move_any_node_of_its_tick_to_the_end_of_it),
+        PROMISE(p7_a_callback_may_postpone_any_node_of_its_tick),
+        PROMISE(p7_a_callback_may_shut_down_any_node_of_its_tick),
+        PROMISE(p7_a_callback_may_cancel_all_of_its_tick),
+        PROMISE(p7_a_callback_may_clear_the_wheel),
+        PROMISE(p7_a_callback_may_clear_the_wheel_and_go_on_arming),
+        PROMISE(p7_a_callback_may_do_idle_work_and_ask_anything),
+        PROMISE(p7_advancing_the_own_wheel_is_refused_and_the_rest_fires),
+        PROMISE(p7_running_is_null_outside_callbacks),
+        PROMISE(p7_a_oneshot_may_free_itself),
+        PROMISE(p7_a_periodic_may_cancel_and_free_itself),
+        PROMISE(p7_a_callback_may_cancel_and_free_the_next_of_its_tick),
+        PROMISE(p7_a_oneshot_may_become_another_timer_in_its_own_callback),
+        PROMISE(p7_a_oneshot_may_arm_itself_again_in_one_jump),
+        PROMISE(p7_a_callback_that_is_always_due_again_is_stopped_by_the_budget),
+        PROMISE(p7_a_callback_may_make_and_advance_another_wheel),
+        PROMISE(p7_a_callback_may_take_any_node_of_its_tick_to_another_wheel),
+        PROMISE(p7_clear_may_free_each_node),
+        PROMISE(p7_what_clear_arms_stays_armed),
+        PROMISE(p7_what_clear_cancels_is_not_passed_to_it),
+        PROMISE(p7_clear_outside_callbacks_may_advance_the_wheel),
+    };
+    return cmocka_run_group_tests_name("P7: callbacks may do anything", tests, NULL, NULL);
+}

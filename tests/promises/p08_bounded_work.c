@@ -1,0 +1,455 @@
+/* P8: no call holds the lock for more than a fixed number of node moves, and no tick
+ * pays for timers that are not due.
+ *
+ * The library under test has a port of this test's own, which says when the lock is
+ * taken and let go, and the nodes say when they are touched. A move touches a node
+ * and its neighbours where it leaves and where it arrives: four nodes. */
+#include "promise.h"
+#include "watched.h"
+
+#define MOVES_PER_HOLD 64 /* moves_per_hold in the core */
+#define TOUCHES_PER_MOVE 4
+#define LOOKS 128 /* nodes that may be read to tell exactly what is next */
+#define PER_HOLD (MOVES_PER_HOLD * TOUCHES_PER_MOVE + LOOKS)
+
+static int locks_held; /* 0 or 1; more would be a deadlock */
+static int worst_locks_held;
+static size_t holds;
+static size_t worst_hold;   /* most nodes touched while the lock was held once */
+static size_t touched_held; /* nodes touched under the lock, summed over holds */
+static void (*between_holds)(void);
+
+void counting_locked(void) {
+    if (++locks_held > worst_locks_held)
+        worst_locks_held = locks_held;
+    watch_again();
+    ++holds;
+}
+
+void counting_unlocked(void) {
+    --locks_held;
+    const size_t touched = watched_touched();
+    touched_held += touched;
+    if (touched > worst_hold)
+        worst_hold = touched;
+    watch_again();
+    if (between_holds) {
+        void (*const once)(void) = between_holds;
+        between_holds = NULL; /* its own calls take the lock, too */
+        once();
+        between_holds = once;
+    }
+}
+
+static void forget_counts(void) {
+    holds = worst_hold = touched_held = 0;
+    watch_again();
+}
+
+static uint64_t locked_callbacks;
+
+static void count_fire(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    locked_callbacks += locks_held != 0;
+    ++fires;
+}
+
+static size_t crowd;
+
+static void open_crowd(size_t n, uint64_t start) {
+    start_at(start);
+    crowd = n;
+    watched_open(n, count_fire, NULL);
+}
+
+/* Ticks first, first + stride ... over `span`, in mixed order. */
+static void arm_crowd(uint64_t first, uint64_t span) {
+    uint64_t seed = 80;
+    for (size_t i = 0; i < crowd; ++i)
+        assert_int_equal(tw_arm_at(&wheel, watched_node(i), first + random_below(&seed, span)), 0);
+    forget_counts();
+}
+
+static int fresh(void **state) {
+    between_holds = NULL;
+    locks_held = worst_locks_held = 0;
+    locked_callbacks = 0;
+    return fresh_wheel(state);
+}
+
+static int close_crowd(__attribute__((unused)) void **state) {
+    between_holds = NULL;
+    watched_close();
+    return 0;
+}
+
+#define BOUNDED(name) cmocka_unit_test_setup_teardown(name, fresh, close_crowd)
+
+static void assert_bounded(void) {
+    assert_int_equal(worst_locks_held, 1);
+    assert_int_equal(locks_held, 0);
+    assert_in_range(worst_hold, 0, PER_HOLD);
+}
+
+static void for_few_and_many(void (*check)(void)) {
+    open_crowd(1000, 0);
+    check();
+    watched_close();
+    open_crowd(4000, 0);
+    check();
+}
+
+static void check_jump_over_a_full_slot(void) {
+    arm_crowd(TOP_SLOT, TOP_SLOT);
+    advance(2 * TOP_SLOT);
+    assert_int_equal(fires, crowd);
+    assert_bounded();
+}
+
+TEST(p8_advance_over_a_full_top_slot_holds_the_lock_for_a_bounded_number_of_nodes) {
+    for_few_and_many(check_jump_over_a_full_slot);
+}
+
+static void check_cascade_at_the_boundary(void) {
+    arm_crowd(TOP_SLOT + 1, TOP_SLOT - 1);
+    advance(TOP_SLOT);
+    assert_int_equal(fires, 0);
+    assert_bounded();
+}
+
+TEST(p8_a_cascade_at_the_boundary_holds_the_lock_for_a_bounded_number_of_nodes) {
+    open_crowd(10000, 0);
+    check_cascade_at_the_boundary();
+}
+
+static void check_one_tick_full_of_nodes(void) {
+    arm_crowd(TOP_SLOT + 3, 1);
+    advance(TOP_SLOT + 3);
+    assert_int_equal(fires, crowd);
+    assert_bounded();
+}
+
+TEST(p8_a_tick_on_which_all_are_due_holds_the_lock_for_a_bounded_number_of_nodes) {
+    for_few_and_many(check_one_tick_full_of_nodes);
+}
+
+static void check_idle(void) {
+    arm_crowd(TOP_SLOT, TOP_SLOT);
+    advance(1);
+    assert_int_equal(tw_idle(&wheel, TW_UNBOUNDED), 0);
+    assert_bounded();
+    advance(TOP_SLOT - BLOCK / 2);
+    assert_int_equal(tw_idle(&wheel, TW_UNBOUNDED), 0);
+    assert_bounded();
+}
+
+TEST(p8_idle_holds_the_lock_for_a_bounded_number_of_nodes) { for_few_and_many(check_idle); }
+
+static void check_clear(void) {
+    arm_crowd(1, 3 * ROUND);
+    assert_int_equal(tw_clear(&wheel, count_fire, NULL), 0);
+    assert_int_equal(fires, crowd);
+    assert_bounded();
+}
+
+TEST(p8_clear_holds_the_lock_for_a_bounded_number_of_nodes) { for_few_and_many(check_clear); }
+
+static void assert_looks(uint64_t at_most) {
+    assert_in_range(worst_hold, 0, at_most);
+    assert_int_equal(holds, 1);
+    forget_counts();
+}
+
+static void check_single_calls(void) {
+    struct tw_node *node = watched_node(crowd / 2);
+    arm_crowd(TOP_SLOT, TOP_SLOT);
+    tw_next(&wheel);
+    assert_looks(LOOKS);
+    tw_cancel(&wheel, node);
+    assert_looks(3);
+    tw_arm_at(&wheel, node, TOP_SLOT + 5);
+    assert_looks(3);
+    tw_arm_at(&wheel, node, TOP_SLOT + 7);
+    assert_looks(5);
+    tw_arm_within(&wheel, node, TOP_SLOT + 7, 1000);
+    assert_looks(5);
+    tw_arm_every(&wheel, node, TOP_SLOT + 7, 1, TW_BURST, 0);
+    assert_looks(5);
+    tw_count(&wheel);
+    assert_looks(0);
+    tw_expiry(&wheel, node);
+    assert_looks(1);
+}
+
+TEST(p8_single_calls_touch_a_node_and_its_neighbours) { for_few_and_many(check_single_calls); }
+
+TEST(p8_postpone_touches_its_node_alone) {
+    open_crowd(1000, 0);
+    arm_crowd(5, 2 * TOP_SLOT);
+    for (size_t i = 0; i < crowd; ++i) {
+        assert_int_equal(tw_postpone(&wheel, watched_node(i), 3 * TOP_SLOT), 0);
+        assert_looks(1);
+    }
+}
+
+TEST(p8_next_looks_at_a_bounded_number_of_nodes_at_any_time) {
+    open_crowd(1500, 0);
+    arm_crowd(1, 4 * ROUND);
+    for (uint64_t now = 0; now < 2 * ROUND; now += ROUND / 50 + 1) {
+        advance(now);
+        forget_counts();
+        tw_next(&wheel);
+        assert_looks(LOOKS);
+    }
+}
+
+TEST(p8_callbacks_run_with_no_lock_held) {
+    open_crowd(1500, 0);
+    arm_crowd(1, ROUND);
+    advance(ROUND / 2);
+    tw_clear(&wheel, count_fire, NULL);
+    assert_int_equal(fires, crowd);
+    assert_int_equal(locked_callbacks, 0);
+    assert_bounded();
+}
+
+TEST(p8_an_unlocked_wheel_takes_no_lock) {
+    open_crowd(100, 0);
+    assert_int_equal(tw_init(&wheel, 0, TW_UNLOCKED), 0);
+    arm_crowd(1, 2 * TOP_SLOT);
+    advance(TOP_SLOT);
+    tw_idle(&wheel, TW_UNBOUNDED);
+    tw_next(&wheel);
+    tw_clear(&wheel, NULL, NULL);
+    assert_int_equal(holds, 0);
+}
+
+/* Each call spends its budget at most; how much of it went to opening slots or to
+ * look-ahead is the wheel's business, that it comes to an end is not. */
+static void advance_counting(uint64_t now, uint32_t budget) {
+    uint64_t calls = 0;
+    for (int more = 1; more; ++calls) {
+        const uint64_t fired_before = fires;
+        forget_counts();
+        more = tw_advance(&wheel, now, budget);
+        assert_in_range(more, 0, 1);
+        assert_in_range(fires - fired_before, 0, budget);
+        assert_in_range(touched_held, 0, TOUCHES_PER_MOVE * budget + LOOKS * (budget + 1));
+        assert_in_range(calls, 0, 1 + crowd * (TW_LEVELS + 2) * 2 / budget + 2 * BLOCK * TW_LEVELS);
+    }
+    assert_int_equal(fires, crowd);
+}
+
+TEST(p8_a_budget_bounds_the_callbacks_and_moves_of_one_call) {
+    const uint32_t budgets[] = {1, 7, 65, 500};
+    for (size_t i = 0; i < COUNT_OF(budgets); ++i) {
+        open_crowd(600, 0);
+        arm_crowd(TOP_SLOT, TOP_SLOT);
+        advance_counting(2 * TOP_SLOT, budgets[i]);
+        watched_close();
+    }
+    open_crowd(1, 0);
+}
+
+/* In a cascade with nothing to look ahead at and nothing due, touches are moves. */
+TEST(p8_a_small_budget_moves_few_nodes_though_many_wait) {
+    open_crowd(1500, 0);
+    arm_crowd(TOP_SLOT + BLOCK, TOP_SLOT - BLOCK);
+    for (unsigned i = 0; i < 100; ++i) {
+        forget_counts();
+        assert_int_equal(tw_advance(&wheel, TOP_SLOT, 3), 1);
+        assert_in_range(touched_held, 0, 3 * TOUCHES_PER_MOVE + LOOKS);
+    }
+}
+
+TEST(p8_idle_moves_no_more_than_its_budget) {
+    open_crowd(1500, 0);
+    arm_crowd(TOP_SLOT, TOP_SLOT);
+    uint64_t calls = 0;
+    for (int more = 1; more; ++calls) {
+        forget_counts();
+        more = tw_idle(&wheel, 10);
+        assert_in_range(touched_held, 0, 10 * TOUCHES_PER_MOVE);
+    }
+    if (TW_LOOKAHEAD)
+        assert_in_range(calls, crowd / 10, crowd / 10 + 2);
+}
+
+#if TW_LOOKAHEAD
+/* The look-ahead's share of one tick; ahead_per_advance in the core. */
+#define PER_TICK (256 * TOUCHES_PER_MOVE + LOOKS)
+
+static void assert_no_tick_pays_for_more_than_is_due(uint64_t until) {
+    while (tw_now(&wheel) < until) {
+        const uint64_t fired_before = fires;
+        forget_counts();
+        assert_int_equal(tw_update(&wheel), 0);
+        if (touched_held > PER_TICK + (fires - fired_before) * TOUCHES_PER_MOVE)
+            fail_msg("tick %llu touched %zu nodes", (unsigned long long)tw_now(&wheel), touched_held);
+    }
+}
+
+TEST(p8_no_tick_pays_for_timers_that_are_not_due_with_look_ahead) {
+    open_crowd(4000, 0);
+    arm_crowd(TOP_SLOT, TOP_SLOT);
+    assert_no_tick_pays_for_more_than_is_due(2 * TOP_SLOT);
+    assert_int_equal(fires, crowd);
+}
+
+TEST(p8_with_look_ahead_done_a_boundary_finds_nothing_left_to_do) {
+    open_crowd(1500, 0);
+    arm_crowd(TOP_SLOT + BLOCK, TOP_SLOT - BLOCK);
+    idle_until_done(100);
+    advance(TOP_SLOT - 1);
+    idle_until_done(100);
+    forget_counts();
+    assert_int_equal(tw_advance(&wheel, TOP_SLOT, 2), 0);
+    assert_in_range(touched_held, 0, 2 * TOUCHES_PER_MOVE + LOOKS);
+}
+
+/* tw_next asks for attention a block before a full slot opens. */
+TEST(p8_a_sleeper_does_not_meet_a_full_slot_at_its_boundary) {
+    open_crowd(4000, 0);
+    arm_crowd(9 * TOP_SLOT, TOP_SLOT);
+    size_t worst = 0;
+    while (tw_now(&wheel) < 9 * TOP_SLOT) {
+        const uint64_t next = tw_next(&wheel);
+        assert_true(next <= 10 * TOP_SLOT);
+        forget_counts();
+        if (next == tw_now(&wheel))
+            tw_idle(&wheel, 256);
+        else
+            assert_int_equal(tw_advance(&wheel, next, TW_UNBOUNDED), 0);
+        worst = touched_held > worst ? touched_held : worst;
+    }
+    assert_in_range(worst, 0, PER_TICK + crowd / 100);
+}
+#endif
+
+/* n nodes of later rounds share a slot with what is due now: a round passes each of
+ * them a fixed number of times, however many ticks and calls it is made of. */
+TEST(p8_nodes_of_later_rounds_are_not_walked_again_and_again) {
+    open_crowd(1500, 0);
+    arm_crowd(3 * TOP_SLOT + 20 * ROUND, TOP_SLOT);
+    uint64_t steps = 0;
+    for (uint64_t now = 2 * TOP_SLOT - 5; now <= 5 * TOP_SLOT; now += TOP_SLOT / 40 + 1, ++steps) {
+        advance(now);
+        tw_idle(&wheel, 64);
+        tw_idle(&wheel, TW_UNBOUNDED);
+    }
+    assert_in_range(touched_held, 0, 2 * TOUCHES_PER_MOVE * crowd + steps * LOOKS / 2);
+    assert_bounded();
+}
+
+TEST(p8_steps_through_a_tick_with_nothing_due_touch_nothing_below_the_top_slot) {
+    open_crowd(1500, 0);
+    arm_crowd(3 * TOP_SLOT, ROUND - 4 * TOP_SLOT);
+    idle_until_done(1000);
+    while (tw_now(&wheel) < BLOCK * 4) {
+        forget_counts();
+        assert_int_equal(tw_update(&wheel), 0);
+        assert_in_range(touched_held, 0, LOOKS);
+    }
+}
+
+/* Whenever the lock is free, the wheel is whole: nothing depends on luck. */
+static void check_now(void) {
+    if (holds % 7 == 0)
+        assert_whole();
+}
+
+TEST(p8_the_wheel_is_whole_whenever_the_lock_is_free) {
+    open_crowd(300, 0);
+    arm_crowd(TOP_SLOT, TOP_SLOT);
+    between_holds = check_now;
+    tw_idle(&wheel, 150);
+    advance(TOP_SLOT + TOP_SLOT / 2);
+    tw_idle(&wheel, TW_UNBOUNDED);
+    tw_clear(&wheel, count_fire, NULL);
+    between_holds = NULL;
+    assert_int_equal(fires, crowd);
+}
+
+/* What another thread could do in each gap: arm for the ticks being worked on. */
+#define GUESTS 2000
+static struct timer *guests;
+static size_t guests_used;
+
+static void arm_guest(void) {
+    if (guests_used == GUESTS)
+        return;
+    const uint64_t tick = TOP_SLOT + guests_used % 5 * (TOP_SLOT / 5 + 1);
+    arm(&guests[guests_used], tick > tw_now(&wheel) ? tick : tw_now(&wheel));
+    ++guests_used;
+}
+
+TEST(p8_nodes_armed_while_the_lock_is_free_in_a_cascade_keep_their_order) {
+    open_crowd(1, 0);
+    guests = new_timers(GUESTS);
+    guests_used = 0;
+    for (unsigned i = 0; i < 500; ++i)
+        arm_guest();
+    between_holds = arm_guest;
+    tw_idle(&wheel, 200);
+    advance(TOP_SLOT);
+    assert_true(guests_used > 500);
+    between_holds = NULL;
+    advance(2 * TOP_SLOT + 5);
+    assert_int_equal(fires, guests_used);
+    free(guests);
+}
+
+static size_t guests_cancelled;
+
+static void cancel_guest(void) {
+    if (guests_cancelled == GUESTS)
+        return;
+    struct timer *guest = &guests[(guests_cancelled * 17) % GUESTS];
+    assert_int_equal(tw_cancel(&wheel, &guest->node), !guest->fires);
+    guest->due = guest->fires ? guest->due : TW_NEVER; /* fire() fails if it does */
+    ++guests_cancelled;
+}
+
+TEST(p8_nodes_cancelled_while_the_lock_is_free_do_not_fire) {
+    open_crowd(1, 0);
+    guests = new_timers(GUESTS);
+    guests_cancelled = 0;
+    for (unsigned i = 0; i < GUESTS; ++i)
+        arm(&guests[i], TOP_SLOT + i % 11 * (TOP_SLOT / 11));
+    between_holds = cancel_guest;
+    tw_idle(&wheel, TW_UNBOUNDED);
+    advance(TOP_SLOT);
+    advance(2 * TOP_SLOT);
+    between_holds = NULL;
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_true(fires < GUESTS);
+    free(guests);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        BOUNDED(p8_advance_over_a_full_top_slot_holds_the_lock_for_a_bounded_number_of_nodes),
+        BOUNDED(p8_a_cascade_at_the_boundary_holds_the_lock_for_a_bounded_number_of_nodes),
+        BOUNDED(p8_a_tick_on_which_all_are_due_holds_the_lock_for_a_bounded_number_of_nodes),
+        BOUNDED(p8_idle_holds_the_lock_for_a_bounded_number_of_nodes),
+        BOUNDED(p8_clear_holds_the_lock_for_a_bounded_number_of_nodes),
+        BOUNDED(p8_single_calls_touch_a_node_and_its_neighbours),
+        BOUNDED(p8_postpone_touches_its_node_alone),
+        BOUNDED(p8_next_looks_at_a_bounded_number_of_nodes_at_any_time),
+        BOUNDED(p8_callbacks_run_with_no_lock_held),
+        BOUNDED(p8_an_unlocked_wheel_takes_no_lock),
+        BOUNDED(p8_a_budget_bounds_the_callbacks_and_moves_of_one_call),
+        BOUNDED(p8_a_small_budget_moves_few_nodes_though_many_wait),
+        BOUNDED(p8_idle_moves_no_more_than_its_budget),
+#if TW_LOOKAHEAD
+        BOUNDED(p8_no_tick_pays_for_timers_that_are_not_due_with_look_ahead),
+        BOUNDED(p8_with_look_ahead_done_a_boundary_finds_nothing_left_to_do),
+        BOUNDED(p8_a_sleeper_does_not_meet_a_full_slot_at_its_boundary),
+#endif
+        BOUNDED(p8_nodes_of_later_rounds_are_not_walked_again_and_again),
+        BOUNDED(p8_steps_through_a_tick_with_nothing_due_touch_nothing_below_the_top_slot),
+        BOUNDED(p8_the_wheel_is_whole_whenever_the_lock_is_free),
+        BOUNDED(p8_nodes_armed_while_the_lock_is_free_in_a_cascade_keep_their_order),
+        BOUNDED(p8_nodes_cancelled_while_the_lock_is_free_do_not_fire),
+    };
+    return cmocka_run_group_tests_name("P8: bounded work", tests, NULL, NULL);
+}

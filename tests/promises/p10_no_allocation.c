@@ -1,0 +1,160 @@
+/* P10: no call allocates; storage is the caller's throughout.
+ *
+ * The linker redirects what this program and the library ask of the heap to the
+ * functions below (--wrap, see CMakeLists.txt). */
+#include "promise.h"
+
+#include <sys/types.h>
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__real_aligned_alloc(size_t alignment, size_t size);
+int __real_posix_memalign(void **out, size_t alignment, size_t size);
+void __real_free(void *memory);
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__real_sbrk(intptr_t increment);
+
+/* volatile: compilers know that malloc changes nothing of the program's. */
+static volatile unsigned allocations;
+
+void *__wrap_malloc(size_t size) {
+    ++allocations;
+    return __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size) {
+    ++allocations;
+    return __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *old, size_t size) {
+    ++allocations;
+    return __real_realloc(old, size);
+}
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size) {
+    ++allocations;
+    return __real_aligned_alloc(alignment, size);
+}
+
+int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
+    ++allocations;
+    return __real_posix_memalign(out, alignment, size);
+}
+
+void __wrap_free(void *memory) {
+    ++allocations;
+    __real_free(memory);
+}
+
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
+    ++allocations;
+    return __real_mmap(at, size, protection, flags, fd, offset);
+}
+
+void *__wrap_sbrk(intptr_t increment) {
+    ++allocations;
+    return __real_sbrk(increment);
+}
+
+/* C++ operator new, plain and for arrays. */
+void *__wrap__Znwm(size_t size) { return __wrap_malloc(size); }
+void *__wrap__Znam(size_t size) { return __wrap_malloc(size); }
+
+#define NODES 1000
+
+static struct tw_node nodes[NODES];
+
+static void count_fire(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    ++fires;
+}
+
+static void ignore_report(__attribute__((unused)) const char *invariant,
+                          __attribute__((unused)) const struct tw_node *node,
+                          __attribute__((unused)) void *arg) {}
+
+static void arm_in_every_way(size_t i) {
+    struct tw_node *node = &nodes[i];
+    const uint64_t distance = 1 + i * i * 37;
+    tw_node_init(node, count_fire, NULL);
+    tw_arm_after(&wheel, node, distance);
+    tw_arm_at(&wheel, node, tw_now(&wheel) + distance);
+    tw_arm_within(&wheel, node, tw_now(&wheel) + distance, distance);
+    if (i % 3 == 0)
+        tw_arm_every(&wheel, node, tw_now(&wheel) + distance, distance, (enum tw_missed)(i / 3 % 3), 0);
+    if (i % 5 == 0)
+        tw_postpone(&wheel, node, tw_expiry(&wheel, node) + distance);
+}
+
+static void ask_everything(size_t i) {
+    (void)tw_pending(&wheel, &nodes[i]);
+    (void)tw_expiry(&wheel, &nodes[i]);
+    (void)tw_remaining(&wheel, &nodes[i]);
+    (void)tw_count(&wheel);
+    (void)tw_now(&wheel);
+    (void)tw_next(&wheel);
+    (void)tw_overruns(&wheel);
+    (void)tw_running(&wheel);
+    (void)tw_version();
+}
+
+static void use_everything(unsigned flags) {
+    tw_init(&wheel, 0, flags);
+    for (size_t i = 0; i < NODES; ++i) {
+        arm_in_every_way(i);
+        ask_everything(i);
+        if (i % 7 == 0)
+            tw_cancel(&wheel, &nodes[i]);
+        if (i % 11 == 0)
+            tw_node_shutdown(&wheel, &nodes[i]);
+        tw_update(&wheel);
+        tw_idle(&wheel, 5);
+    }
+    for (unsigned step = 0; step < 100; ++step) {
+        tw_advance(&wheel, tw_now(&wheel) + 1000 * step, 100);
+        tw_idle(&wheel, TW_UNBOUNDED);
+    }
+    tw_advance(&wheel, tw_now(&wheel), TW_UNBOUNDED);
+    tw_check(&wheel, ignore_report, NULL);
+    tw_clear(&wheel, count_fire, NULL);
+}
+
+TEST(p10_no_call_allocates) {
+    allocations = 0;
+    use_everything(0);
+    use_everything(TW_UNLOCKED);
+    assert_true(fires > NODES);
+    assert_int_equal(allocations, 0);
+}
+
+TEST(p10_no_refused_call_allocates) {
+    static struct tw none;
+    static struct tw_node raw;
+    allocations = 0;
+    (void)tw_init(NULL, 0, 0);
+    (void)tw_node_init(&raw, NULL, NULL);
+    (void)tw_arm_at(&none, &raw, 5);
+    (void)tw_arm_after(&wheel, &raw, 5);
+    (void)tw_cancel(&wheel, NULL);
+    (void)tw_advance(&wheel, 0, 0);
+    (void)tw_advance(&none, 0, 1);
+    assert_int_equal(allocations, 0);
+}
+
+/* The test of the test. */
+TEST(p10_an_allocation_would_be_noticed) {
+    allocations = 0;
+    void *volatile memory = malloc(1);
+    free(memory);
+    assert_int_equal(allocations, 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        PROMISE(p10_no_call_allocates),
+        PROMISE(p10_no_refused_call_allocates),
+        PROMISE(p10_an_allocation_would_be_noticed),
+    };
+    return cmocka_run_group_tests_name("P10: no allocation", tests, NULL, NULL);
+}

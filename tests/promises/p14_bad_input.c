@@ -1,0 +1,311 @@
+/* P14: bad input returns its documented error and changes nothing. Each REFUSED
+ * line is a row of the table: a call, its error; all that the call could have
+ * touched is compared byte by byte. */
+#include "promise.h"
+
+static struct tw elsewhere; /* another wheel */
+static struct tw zero_wheel;
+static struct tw_node idle, pending, periodic, away, raw, dead; /* away: pending elsewhere; raw: all zeroes */
+static struct timer crowd[20];
+
+static struct everything {
+    struct tw wheels[3];
+    struct tw_node nodes[6];
+    struct timer crowd[COUNT_OF(crowd)];
+} saved, found;
+
+static void copy_everything(struct everything *to) {
+    const struct tw *wheels[] = {&wheel, &elsewhere, &zero_wheel};
+    const struct tw_node *nodes[] = {&idle, &pending, &periodic, &away, &raw, &dead};
+    for (size_t i = 0; i < COUNT_OF(wheels); ++i)
+        memcpy(&to->wheels[i], wheels[i], sizeof *wheels[i]);
+    for (size_t i = 0; i < COUNT_OF(nodes); ++i)
+        memcpy(&to->nodes[i], nodes[i], sizeof *nodes[i]);
+    memcpy(to->crowd, crowd, sizeof crowd);
+}
+
+static void never_called(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    fail_msg("a callback was called");
+}
+
+static void start(uint64_t now) {
+    start_at(now);
+    tw_init(&elsewhere, now, 0);
+    memset(&zero_wheel, 0, sizeof zero_wheel);
+    memset(&raw, 0, sizeof raw);
+    tw_node_init(&idle, never_called, NULL);
+    tw_node_init(&pending, never_called, NULL);
+    tw_node_init(&periodic, never_called, NULL);
+    tw_node_init(&away, never_called, NULL);
+    tw_node_init(&dead, never_called, NULL);
+    tw_arm_at(&wheel, &pending, now + 50);
+    tw_arm_every(&wheel, &periodic, now + 60, 70, TW_SKIP, 9);
+    tw_arm_at(&elsewhere, &away, now + 50);
+    tw_node_shutdown(&wheel, &dead);
+}
+
+static int fresh(__attribute__((unused)) void **state) {
+    start(100);
+    for (size_t i = 0; i < COUNT_OF(crowd); ++i)
+        init_and_arm(&crowd[i], 101 + i * i * i * BLOCK);
+    return 0;
+}
+
+#define BAD_INPUT(name) cmocka_unit_test_setup(name, fresh)
+
+static void assert_nothing_changed(const char *call) {
+    copy_everything(&found);
+    if (memcmp(&saved, &found, sizeof saved) != 0)
+        fail_msg("%s changed something", call);
+    assert_whole();
+    assert_int_equal(tw_check(&elsewhere, print_broken, NULL), 0);
+}
+
+#define ANSWERS(call, answer) \
+    do { \
+        copy_everything(&saved); \
+        assert_true((call) == (answer)); \
+        assert_nothing_changed(#call); \
+    } while (0)
+
+#define REFUSED(call, error) ANSWERS(call, -(error))
+
+static void refuse_wheel(struct tw *w) {
+    REFUSED(tw_arm_after(w, &idle, 5), EINVAL);
+    REFUSED(tw_arm_at(w, &idle, 5), EINVAL);
+    REFUSED(tw_arm_within(w, &idle, 5, 5), EINVAL);
+    REFUSED(tw_arm_every(w, &idle, 5, 5, TW_BURST, 0), EINVAL);
+    REFUSED(tw_arm_at(w, &pending, 5), EINVAL);
+    REFUSED(tw_postpone(w, &pending, 500), EINVAL);
+    REFUSED(tw_cancel(w, &pending), EINVAL);
+    REFUSED(tw_node_shutdown(w, &pending), EINVAL);
+    REFUSED(tw_clear(w, never_called, NULL), EINVAL);
+    REFUSED(tw_pending(w, &pending), EINVAL);
+    REFUSED(tw_advance(w, 500, TW_UNBOUNDED), EINVAL);
+    REFUSED(tw_update(w), EINVAL);
+    REFUSED(tw_idle(w, 5), EINVAL);
+    REFUSED(tw_check(w, NULL, NULL), EINVAL);
+    ANSWERS(tw_expiry(w, &pending), TW_NEVER);
+    ANSWERS(tw_remaining(w, &pending), TW_NEVER);
+    ANSWERS(tw_count(w), 0);
+    ANSWERS(tw_now(w), TW_NEVER);
+    ANSWERS(tw_next(w), TW_NEVER);
+    ANSWERS(tw_overruns(w), 0);
+    ANSWERS(tw_running(w), NULL);
+}
+
+TEST(p14_a_null_wheel_is_refused) {
+    REFUSED(tw_init(NULL, 0, 0), EINVAL);
+    refuse_wheel(NULL);
+}
+
+TEST(p14_an_all_zero_wheel_is_refused) { refuse_wheel(&zero_wheel); }
+
+static void refuse_node(struct tw_node *node) {
+    REFUSED(tw_arm_after(&wheel, node, 5), EINVAL);
+    REFUSED(tw_arm_at(&wheel, node, 500), EINVAL);
+    REFUSED(tw_arm_within(&wheel, node, 500, 5), EINVAL);
+    REFUSED(tw_arm_every(&wheel, node, 500, 5, TW_BURST, 0), EINVAL);
+    REFUSED(tw_postpone(&wheel, node, 500), EINVAL);
+    REFUSED(tw_cancel(&wheel, node), EINVAL);
+    REFUSED(tw_node_shutdown(&wheel, node), EINVAL);
+    REFUSED(tw_pending(&wheel, node), EINVAL);
+    ANSWERS(tw_expiry(&wheel, node), TW_NEVER);
+    ANSWERS(tw_remaining(&wheel, node), TW_NEVER);
+}
+
+TEST(p14_a_null_node_is_refused) {
+    REFUSED(tw_node_init(NULL, never_called, NULL), EINVAL);
+    refuse_node(NULL);
+}
+
+TEST(p14_an_uninitialised_node_is_refused) { refuse_node(&raw); }
+
+TEST(p14_a_null_callback_is_refused) {
+    REFUSED(tw_node_init(&raw, NULL, NULL), EINVAL);
+    REFUSED(tw_node_init(&idle, NULL, NULL), EINVAL);
+}
+
+TEST(p14_a_start_or_flag_out_of_range_is_refused) {
+    REFUSED(tw_init(&wheel, TW_NEVER, 0), EINVAL);
+    REFUSED(tw_init(&wheel, TW_NEVER, TW_UNLOCKED), EINVAL);
+    REFUSED(tw_init(&wheel, 0, 2), EINVAL);
+    REFUSED(tw_init(&wheel, 0, TW_UNLOCKED | 4), EINVAL);
+    REFUSED(tw_init(&wheel, 0, ~0u), EINVAL);
+    REFUSED(tw_init(&zero_wheel, TW_NEVER, 0), EINVAL);
+}
+
+TEST(p14_a_delay_of_zero_is_refused) {
+    REFUSED(tw_arm_after(&wheel, &idle, 0), EINVAL);
+    REFUSED(tw_arm_after(&wheel, &pending, 0), EINVAL);
+}
+
+TEST(p14_a_period_of_zero_is_refused) {
+    REFUSED(tw_arm_every(&wheel, &idle, 500, 0, TW_BURST, 0), EINVAL);
+    REFUSED(tw_arm_every(&wheel, &periodic, 500, 0, TW_SKIP, 1), EINVAL);
+}
+
+TEST(p14_a_budget_of_zero_is_refused) {
+    REFUSED(tw_advance(&wheel, 500, 0), EINVAL);
+    REFUSED(tw_advance(&wheel, 100, 0), EINVAL);
+    REFUSED(tw_idle(&wheel, 0), EINVAL);
+}
+
+TEST(p14_an_unknown_policy_for_missed_fires_is_refused) {
+    REFUSED(tw_arm_every(&wheel, &idle, 500, 5, (enum tw_missed)3, 0), EINVAL);
+    REFUSED(tw_arm_every(&wheel, &periodic, 500, 5, (enum tw_missed)3, 0), EINVAL);
+}
+
+TEST(p14_more_fires_than_can_be_counted_are_refused) {
+    REFUSED(tw_arm_every(&wheel, &idle, 500, 5, TW_BURST, TW_FIRES_MAX + 1), EINVAL);
+    REFUSED(tw_arm_every(&wheel, &periodic, 500, 5, TW_BURST, UINT32_MAX), EINVAL);
+    assert_int_equal(tw_arm_every(&wheel, &idle, 500, 5, TW_BURST, TW_FIRES_MAX), 0);
+}
+
+TEST(p14_delays_beyond_the_end_of_time_are_refused) {
+    REFUSED(tw_arm_after(&wheel, &idle, TW_NEVER), ERANGE);
+    REFUSED(tw_arm_after(&wheel, &idle, LAST_TICK), ERANGE);
+    REFUSED(tw_arm_after(&wheel, &pending, LAST_TICK - 99), ERANGE);
+    assert_int_equal(tw_arm_after(&wheel, &pending, LAST_TICK - 100), 1);
+    assert_true(tw_expiry(&wheel, &pending) == LAST_TICK);
+}
+
+TEST(p14_ticks_beyond_the_end_of_time_are_refused) {
+    REFUSED(tw_arm_at(&wheel, &idle, TW_NEVER), ERANGE);
+    REFUSED(tw_arm_at(&wheel, &pending, TW_NEVER), ERANGE);
+    REFUSED(tw_arm_every(&wheel, &idle, TW_NEVER, 5, TW_BURST, 0), ERANGE);
+    REFUSED(tw_arm_every(&wheel, &periodic, TW_NEVER, 5, TW_BURST, 0), ERANGE);
+    assert_int_equal(tw_arm_at(&wheel, &pending, LAST_TICK), 1);
+    assert_int_equal(tw_arm_every(&wheel, &periodic, LAST_TICK, TW_NEVER, TW_BURST, 0), 1);
+}
+
+TEST(p14_windows_beyond_the_end_of_time_are_refused) {
+    REFUSED(tw_arm_within(&wheel, &idle, TW_NEVER, 0), ERANGE);
+    REFUSED(tw_arm_within(&wheel, &idle, 500, TW_NEVER), ERANGE);
+    REFUSED(tw_arm_within(&wheel, &idle, 500, LAST_TICK - 499), ERANGE);
+    REFUSED(tw_arm_within(&wheel, &pending, LAST_TICK, 1), ERANGE);
+    assert_int_equal(tw_arm_within(&wheel, &idle, 500, LAST_TICK - 500), 0);
+    assert_int_equal(tw_arm_within(&wheel, &pending, LAST_TICK, 0), 1);
+}
+
+TEST(p14_postponing_to_an_earlier_tick_or_never_is_refused) {
+    REFUSED(tw_postpone(&wheel, &pending, 149), EINVAL);
+    REFUSED(tw_postpone(&wheel, &pending, 0), EINVAL);
+    REFUSED(tw_postpone(&wheel, &pending, TW_NEVER), EINVAL);
+    REFUSED(tw_postpone(&wheel, &periodic, 159), EINVAL);
+    assert_int_equal(tw_postpone(&wheel, &pending, 150), 0);
+    assert_int_equal(tw_postpone(&wheel, &pending, LAST_TICK), 0);
+}
+
+TEST(p14_postponing_what_is_not_pending_is_refused) {
+    REFUSED(tw_postpone(&wheel, &idle, 500), ENOENT);
+    REFUSED(tw_postpone(&wheel, &dead, 500), ENOENT);
+}
+
+TEST(p14_a_node_on_another_wheel_is_refused) {
+    REFUSED(tw_arm_after(&wheel, &away, 5), EBUSY);
+    REFUSED(tw_arm_at(&wheel, &away, 500), EBUSY);
+    REFUSED(tw_arm_within(&wheel, &away, 500, 5), EBUSY);
+    REFUSED(tw_arm_every(&wheel, &away, 500, 5, TW_BURST, 0), EBUSY);
+    REFUSED(tw_postpone(&wheel, &away, 500), EBUSY);
+    REFUSED(tw_cancel(&wheel, &away), EBUSY);
+    REFUSED(tw_node_shutdown(&wheel, &away), EBUSY);
+    ANSWERS(tw_pending(&wheel, &away), 0);
+    ANSWERS(tw_expiry(&wheel, &away), TW_NEVER);
+    ANSWERS(tw_remaining(&wheel, &away), TW_NEVER);
+}
+
+TEST(p14_a_node_that_was_shut_down_is_refused) {
+    REFUSED(tw_arm_after(&wheel, &dead, 5), EPERM);
+    REFUSED(tw_arm_at(&wheel, &dead, 500), EPERM);
+    REFUSED(tw_arm_within(&wheel, &dead, 500, 5), EPERM);
+    REFUSED(tw_arm_every(&wheel, &dead, 500, 5, TW_BURST, 0), EPERM);
+    REFUSED(tw_arm_at(&elsewhere, &dead, 500), EPERM);
+}
+
+TEST(p14_time_running_backwards_is_refused) {
+    REFUSED(tw_advance(&wheel, 99, TW_UNBOUNDED), EINVAL);
+    REFUSED(tw_advance(&wheel, 0, TW_UNBOUNDED), EINVAL);
+    REFUSED(tw_advance(&wheel, TW_NEVER, TW_UNBOUNDED), EINVAL);
+    assert_int_equal(tw_advance(&wheel, 100, TW_UNBOUNDED), 0);
+}
+
+TEST(p14_time_running_on_beyond_its_end_is_refused) {
+    start(LAST_TICK - 90);
+    tw_clear(&wheel, NULL, NULL);
+    advance(LAST_TICK - 1);
+    assert_int_equal(tw_update(&wheel), 0);
+    REFUSED(tw_update(&wheel), ERANGE);
+    REFUSED(tw_advance(&wheel, TW_NEVER, TW_UNBOUNDED), EINVAL);
+    REFUSED(tw_arm_after(&wheel, &idle, 1), ERANGE);
+    assert_int_equal(tw_arm_at(&wheel, &idle, LAST_TICK), 0);
+}
+
+static unsigned callbacks;
+
+static void refuse_in_callback(__attribute__((unused)) struct tw_node *node,
+                               __attribute__((unused)) void *arg) {
+    ++callbacks;
+    REFUSED(tw_advance(&wheel, 500, TW_UNBOUNDED), EBUSY);
+    REFUSED(tw_advance(&wheel, 120, 1), EBUSY);
+    REFUSED(tw_update(&wheel), EBUSY);
+    REFUSED(tw_arm_after(&wheel, &idle, 0), EINVAL);
+    REFUSED(tw_arm_at(&wheel, &away, 500), EBUSY);
+    REFUSED(tw_cancel(&wheel, NULL), EINVAL);
+    REFUSED(tw_idle(&wheel, 0), EINVAL);
+}
+
+TEST(p14_bad_calls_in_a_callback_change_nothing_either) {
+    static struct tw_node caller, neighbour;
+    tw_node_init(&caller, refuse_in_callback, NULL);
+    tw_node_init(&neighbour, refuse_in_callback, NULL);
+    tw_arm_at(&wheel, &caller, 120);
+    tw_arm_every(&wheel, &neighbour, 120, 5, TW_SKIP, 1);
+    callbacks = 0;
+    advance(120);
+    assert_int_equal(callbacks, 2);
+}
+
+/* What was refused left the rest as it was: everything fires as if never asked. */
+TEST(p14_refused_calls_do_not_disturb_what_is_pending) {
+    tw_cancel(&wheel, &pending);
+    tw_cancel(&wheel, &periodic);
+    for (size_t i = 0; i < COUNT_OF(crowd); ++i) {
+        (void)tw_arm_after(&wheel, &crowd[i].node, 0);
+        (void)tw_arm_at(&wheel, &crowd[i].node, TW_NEVER);
+        (void)tw_postpone(&wheel, &crowd[i].node, 0);
+        (void)tw_cancel(&elsewhere, &crowd[i].node);
+        (void)tw_arm_at(&elsewhere, &crowd[i].node, 7);
+    }
+    advance(LAST_TICK);
+    assert_int_equal(fires, COUNT_OF(crowd));
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        BAD_INPUT(p14_a_null_wheel_is_refused),
+        BAD_INPUT(p14_an_all_zero_wheel_is_refused),
+        BAD_INPUT(p14_a_null_node_is_refused),
+        BAD_INPUT(p14_an_uninitialised_node_is_refused),
+        BAD_INPUT(p14_a_null_callback_is_refused),
+        BAD_INPUT(p14_a_start_or_flag_out_of_range_is_refused),
+        BAD_INPUT(p14_a_delay_of_zero_is_refused),
+        BAD_INPUT(p14_a_period_of_zero_is_refused),
+        BAD_INPUT(p14_a_budget_of_zero_is_refused),
+        BAD_INPUT(p14_an_unknown_policy_for_missed_fires_is_refused),
+        BAD_INPUT(p14_more_fires_than_can_be_counted_are_refused),
+        BAD_INPUT(p14_delays_beyond_the_end_of_time_are_refused),
+        BAD_INPUT(p14_ticks_beyond_the_end_of_time_are_refused),
+        BAD_INPUT(p14_windows_beyond_the_end_of_time_are_refused),
+        BAD_INPUT(p14_postponing_to_an_earlier_tick_or_never_is_refused),
+        BAD_INPUT(p14_postponing_what_is_not_pending_is_refused),
+        BAD_INPUT(p14_a_node_on_another_wheel_is_refused),
+        BAD_INPUT(p14_a_node_that_was_shut_down_is_refused),
+        BAD_INPUT(p14_time_running_backwards_is_refused),
+        BAD_INPUT(p14_time_running_on_beyond_its_end_is_refused),
+        BAD_INPUT(p14_bad_calls_in_a_callback_change_nothing_either),
+        BAD_INPUT(p14_refused_calls_do_not_disturb_what_is_pending),
+    };
+    return cmocka_run_group_tests_name("P14: bad input", tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* What the promise tests share: one wheel, and timers that know when and in
+ * which order they were armed, so that every fire can be judged where it happens. */
+#ifndef TICKWHEEL_TESTS_PROMISE_H
+#define TICKWHEEL_TESTS_PROMISE_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <tickwheel/tw.h>
+
+#define TEST(name) static void name(__attribute__((unused)) void **state)
+#define PROMISE(name) cmocka_unit_test_setup(name, fresh_wheel)
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+/* The landmarks of the geometry that this test was built for. */
+#define BLOCK (UINT64_C(1) << TW_BITS)                        /* ticks before level 0 comes round */
+#define TOP_SLOT (UINT64_C(1) << (TW_BITS * (TW_LEVELS - 1))) /* ticks in a slot of the top level */
+#define ROUND (UINT64_C(1) << (TW_BITS * TW_LEVELS))          /* ticks before the top level comes round */
+#define LAST_TICK (TW_NEVER - 1)
+
+struct timer {
+    struct tw_node node;
+    uint64_t due;   /* tick it was armed for */
+    uint64_t order; /* its place in the order of arming; 0: unspecified (postponed) */
+    unsigned fires;
+};
+
+static struct tw wheel;
+static uint64_t armings;  /* how often arm() was called */
+static uint64_t fires;    /* how often fire() was */
+static uint64_t last_due; /* of the latest fire */
+static uint64_t last_order;
+static uint64_t lateness; /* ticks by which fires came late, in sum */
+
+/* A callback for struct timer: P3 (by tick, then by arming) and P4 (not before its
+ * tick, not twice) are asserted in every test that uses it. */
+static inline void fire(struct tw_node *node, void *arg) {
+    struct timer *timer = arg;
+    assert_ptr_equal(node, &timer->node);
+    assert_true(timer->due <= tw_now(&wheel));
+    assert_true(timer->due >= last_due);
+    if (timer->due > last_due)
+        last_order = 0;
+    if (timer->order) {
+        assert_true(timer->order > last_order);
+        last_order = timer->order;
+    }
+    last_due = timer->due;
+    lateness += tw_now(&wheel) - timer->due;
+    ++timer->fires;
+    ++fires;
+}
+
+static inline void init(struct timer *timer) {
+    memset(timer, 0, sizeof *timer);
+    assert_int_equal(tw_node_init(&timer->node, fire, timer), 0);
+}
+
+static inline void arm(struct timer *timer, uint64_t tick) {
+    timer->due = tick;
+    timer->order = ++armings;
+    assert_true(tw_arm_at(&wheel, &timer->node, tick) >= 0);
+}
+
+static inline void init_and_arm(struct timer *timer, uint64_t tick) {
+    init(timer);
+    arm(timer, tick);
+}
+
+/* n timers that nothing was done with yet; free() them. */
+static inline struct timer *new_timers(size_t n) {
+    struct timer *timers = malloc(n * sizeof *timers);
+    assert_non_null(timers);
+    for (size_t i = 0; i < n; ++i)
+        init(&timers[i]);
+    return timers;
+}
+
+static inline void start_at(uint64_t now) {
+    assert_int_equal(tw_init(&wheel, now, 0), 0);
+    armings = fires = last_due = last_order = lateness = 0;
+}
+
+static inline int fresh_wheel(__attribute__((unused)) void **state) {
+    start_at(0);
+    return 0;
+}
+
+static inline void print_broken(const char *invariant, const struct tw_node *node,
+                                __attribute__((unused)) void *arg) {
+    print_error("tw_check: %s (node %p)\n", invariant, (const void *)node);
+}
+
+static inline void assert_whole(void) { assert_int_equal(tw_check(&wheel, print_broken, NULL), 0); }
+
+static inline void advance(uint64_t now) { assert_int_equal(tw_advance(&wheel, now, TW_UNBOUNDED), 0); }
+
+/* The same in calls that may each do little; bounded, so that a wheel that never
+ * gets done is a failure and not a hang. */
+static inline void advance_in_bites(uint64_t now, uint32_t budget) {
+    for (unsigned calls = 0; tw_advance(&wheel, now, budget) == 1; ++calls)
+        assert_true(calls < 10000000u);
+}
+
+static inline void idle_until_done(uint32_t budget) {
+    for (unsigned calls = 0; tw_idle(&wheel, budget) == 1; ++calls)
+        assert_true(calls < 10000000u);
+}
+
+/* splitmix64: the same numbers on every machine. */
+static inline uint64_t random_next(uint64_t *seed) {
+    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static inline uint64_t random_below(uint64_t *seed, uint64_t bound) { return random_next(seed) % bound; }
+
+#endif

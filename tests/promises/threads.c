@@ -1,0 +1,255 @@
+/* P6 and P7 across threads, on one locked wheel. What must not happen by luck is
+ * arranged with barriers; the rest is counted. Assertions stand on the main thread. */
+#define _DEFAULT_SOURCE
+#include "promise.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* A callback that says that it runs, and goes on when it is told to. */
+static pthread_barrier_t running, go_on;
+static atomic_uint blocked_calls, neighbour_calls;
+
+static void block(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add(&blocked_calls, 1);
+    pthread_barrier_wait(&running);
+    pthread_barrier_wait(&go_on);
+}
+
+static void count_neighbour(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add(&neighbour_calls, 1);
+}
+
+static int advanced; /* what tw_advance said on the other thread */
+
+static void *advance_to_10(__attribute__((unused)) void *arg) {
+    advanced = tw_advance(&wheel, 10, TW_UNBOUNDED);
+    return NULL;
+}
+
+static struct tw_node blocker, neighbour;
+static pthread_t driver;
+
+/* Leaves the driver inside blocker's callback, with neighbour due next. */
+static void enter_callback(uint64_t period) {
+    atomic_store(&blocked_calls, 0);
+    atomic_store(&neighbour_calls, 0);
+    tw_node_init(&blocker, block, NULL);
+    tw_node_init(&neighbour, count_neighbour, NULL);
+    if (period)
+        tw_arm_every(&wheel, &blocker, 10, period, TW_BURST, 0);
+    else
+        tw_arm_at(&wheel, &blocker, 10);
+    tw_arm_at(&wheel, &neighbour, 10);
+    pthread_barrier_init(&running, NULL, 2);
+    pthread_barrier_init(&go_on, NULL, 2);
+    assert_int_equal(pthread_create(&driver, NULL, advance_to_10, NULL), 0);
+    pthread_barrier_wait(&running);
+}
+
+static void leave_callback(void) {
+    pthread_barrier_wait(&go_on);
+    pthread_join(driver, NULL);
+    pthread_barrier_destroy(&running);
+    pthread_barrier_destroy(&go_on);
+    assert_int_equal(advanced, 0);
+    assert_int_equal(blocked_calls, 1);
+    assert_whole();
+}
+
+TEST(p7_the_lock_is_free_while_a_callback_runs) {
+    struct tw_node mine;
+    tw_node_init(&mine, count_neighbour, NULL);
+    enter_callback(0);
+    assert_int_equal(tw_arm_after(&wheel, &mine, 5), 0);
+    assert_int_equal(tw_arm_at(&wheel, &mine, 9), 1);
+    assert_int_equal(tw_cancel(&wheel, &mine), 1);
+    assert_int_equal(tw_arm_at(&wheel, &mine, 10), 0);
+    assert_in_range(tw_idle(&wheel, 10), 0, 1);
+    assert_ptr_equal(tw_running(&wheel), &blocker);
+    assert_int_equal(tw_count(&wheel), 2);
+    assert_whole();
+    leave_callback();
+    assert_int_equal(neighbour_calls, 2);
+    assert_null(tw_running(&wheel));
+}
+
+TEST(p7_a_second_advance_is_refused_while_a_callback_runs) {
+    enter_callback(0);
+    assert_int_equal(tw_advance(&wheel, 10, TW_UNBOUNDED), -EBUSY);
+    assert_int_equal(tw_advance(&wheel, 20, 1), -EBUSY);
+    assert_int_equal(tw_update(&wheel), -EBUSY);
+    leave_callback();
+    assert_int_equal(neighbour_calls, 1);
+    assert_int_equal(tw_now(&wheel), 10);
+    assert_int_equal(tw_update(&wheel), 0);
+}
+
+TEST(p6_cancel_from_another_thread_is_0_for_the_oneshot_that_runs) {
+    enter_callback(0);
+    assert_int_equal(tw_cancel(&wheel, &blocker), 0);
+    leave_callback();
+}
+
+TEST(p6_cancel_from_another_thread_is_1_for_the_periodic_that_runs_and_ends_it) {
+    enter_callback(5);
+    assert_int_equal(tw_cancel(&wheel, &blocker), 1);
+    assert_int_equal(tw_cancel(&wheel, &blocker), 0);
+    leave_callback();
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+TEST(p6_cancel_from_another_thread_is_1_for_a_node_that_is_due_and_it_is_not_called) {
+    enter_callback(0);
+    assert_int_equal(tw_cancel(&wheel, &neighbour), 1);
+    leave_callback();
+    assert_int_equal(neighbour_calls, 0);
+}
+
+TEST(p6_shutdown_from_another_thread_is_final_while_the_callback_runs) {
+    enter_callback(5);
+    assert_int_equal(tw_node_shutdown(&wheel, &blocker), 1);
+    assert_int_equal(tw_arm_at(&wheel, &blocker, 50), -EPERM);
+    leave_callback();
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+TEST(p7_clear_from_another_thread_takes_what_is_due) {
+    enter_callback(5);
+    assert_int_equal(tw_clear(&wheel, NULL, NULL), 0);
+    assert_int_equal(tw_count(&wheel), 0);
+    leave_callback();
+    assert_int_equal(neighbour_calls, 0);
+}
+
+/* Two threads work on nodes of their own while a third moves time on. */
+#define WORKERS 2
+#define OWN_NODES 64
+#define STEPS 60000
+
+struct worker {
+    pthread_t thread;
+    struct tw_node nodes[OWN_NODES];
+    uint64_t seed, armed, cancelled, refused;
+};
+
+static struct worker workers[WORKERS];
+static atomic_uint working;
+static atomic_ullong fired;
+
+static void count_fired(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add_explicit(&fired, 1, memory_order_relaxed);
+}
+
+static void step(struct worker *self) {
+    struct tw_node *node = &self->nodes[random_below(&self->seed, OWN_NODES)];
+    const uint64_t reach = random_below(&self->seed, 8) ? BLOCK : 2 * TOP_SLOT;
+    const uint64_t distance = 1 + random_below(&self->seed, reach);
+    int answer = 0;
+    switch (random_below(&self->seed, 4)) {
+    case 0:
+        answer = tw_cancel(&wheel, node);
+        self->cancelled += answer == 1;
+        break;
+    case 1:
+        (void)tw_postpone(&wheel, node, tw_now(&wheel) + distance);
+        break;
+    case 2:
+        answer = tw_arm_within(&wheel, node, tw_now(&wheel) + distance, distance);
+        self->armed += answer == 0;
+        break;
+    default:
+        answer = tw_arm_after(&wheel, node, distance);
+        self->armed += answer == 0;
+    }
+    self->refused += answer < 0;
+}
+
+static void *work(void *arg) {
+    for (unsigned i = 0; i < STEPS; ++i)
+        step(arg);
+    atomic_fetch_sub(&working, 1);
+    return NULL;
+}
+
+static void start_workers(void) {
+    atomic_store(&working, WORKERS);
+    atomic_store(&fired, 0);
+    for (size_t i = 0; i < WORKERS; ++i) {
+        struct worker *worker = &workers[i];
+        memset(worker, 0, sizeof *worker);
+        worker->seed = 70 + i;
+        for (size_t k = 0; k < OWN_NODES; ++k)
+            tw_node_init(&worker->nodes[k], count_fired, NULL);
+        assert_int_equal(pthread_create(&worker->thread, NULL, work, worker), 0);
+    }
+}
+
+static void assert_all_accounted_for(void) {
+    uint64_t armed = 0, cancelled = 0;
+    for (size_t i = 0; i < WORKERS; ++i) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].refused, 0);
+        armed += workers[i].armed;
+        cancelled += workers[i].cancelled;
+    }
+    assert_whole();
+    assert_true(armed > STEPS / 100);
+    assert_int_equal(armed, fired + cancelled + tw_count(&wheel));
+    advance(tw_now(&wheel) + 8 * TOP_SLOT);
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_int_equal(armed, fired + cancelled);
+}
+
+TEST(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race) {
+    uint64_t seed = 77;
+    unsigned broken = 0;
+    start_workers();
+    for (unsigned turn = 0; working; ++turn) {
+        tw_advance(&wheel, tw_now(&wheel) + random_below(&seed, 50), (uint32_t)random_below(&seed, 20) + 1);
+        tw_idle(&wheel, (uint32_t)random_below(&seed, 10) + 1);
+        if (turn % 64 == 0)
+            broken += tw_check(&wheel, NULL, NULL) != 0;
+    }
+    assert_all_accounted_for();
+    assert_int_equal(broken, 0);
+}
+
+/* Everyone tries to advance; one at a time does, and nothing fires twice. */
+static atomic_ullong took_turns;
+
+static void *advance_too(__attribute__((unused)) void *arg) {
+    while (working) {
+        const uint64_t now = tw_now(&wheel);
+        if (tw_advance(&wheel, now + 3, 7) >= 0)
+            atomic_fetch_add(&took_turns, 1);
+    }
+    return NULL;
+}
+
+TEST(p4_nothing_fires_twice_when_two_threads_try_to_advance) {
+    pthread_t second;
+    atomic_store(&took_turns, 0);
+    start_workers();
+    assert_int_equal(pthread_create(&second, NULL, advance_too, NULL), 0);
+    advance_too(NULL);
+    pthread_join(second, NULL);
+    assert_true(took_turns > 0);
+    assert_int_equal(tw_advance(&wheel, tw_now(&wheel), TW_UNBOUNDED), 0);
+    assert_all_accounted_for();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        PROMISE(p7_the_lock_is_free_while_a_callback_runs),
+        PROMISE(p7_a_second_advance_is_refused_while_a_callback_runs),
+        PROMISE(p6_cancel_from_another_thread_is_0_for_the_oneshot_that_runs),
+        PROMISE(p6_cancel_from_another_thread_is_1_for_the_periodic_that_runs_and_ends_it),
+        PROMISE(p6_cancel_from_another_thread_is_1_for_a_node_that_is_due_and_it_is_not_called),
+        PROMISE(p6_shutdown_from_another_thread_is_final_while_the_callback_runs),
+        PROMISE(p7_clear_from_another_thread_takes_what_is_due),
+        PROMISE(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race),
+        PROMISE(p4_nothing_fires_twice_when_two_threads_try_to_advance),
+    };
+    return cmocka_run_group_tests_name("Promises across threads", tests, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+/* Nodes that report being touched. Each stands on a page of its own, which is kept
+ * inaccessible: the first access faults, is counted, and opens the page until the
+ * next watch_again(). So reads count as well as writes, whatever the wheel does. */
+#ifndef TICKWHEEL_TESTS_WATCHED_H
+#define TICKWHEEL_TESTS_WATCHED_H
+
+#include <stddef.h>
+
+#include <tickwheel/tw.h>
+
+/* Makes n idle nodes that call fn(node, arg), and watches them from now on. */
+void watched_open(size_t n, tw_callback *fn, void *arg);
+void watched_close(void);
+struct tw_node *watched_node(size_t i);
+
+/* Nodes touched since the last watch_again(). */
+size_t watched_touched(void);
+void watch_again(void);
+
+#endif

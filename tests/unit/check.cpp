@@ -1,0 +1,231 @@
+// tw_check names each invariant that is broken. The tests break them by hand, one at
+// a time, in a wheel that is otherwise as busy as one gets.
+#include <tickwheel/tw.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/wheel.hpp"
+#include "unit.h"
+
+namespace {
+
+using namespace tickwheel::core;
+using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
+using wheel_type = wheel<shape>;
+
+constexpr std::uint64_t top_slot = shape::span(shape::top);
+
+tw storage;
+tw_node near, twin, middle, far, later, due;  // by where they stand
+
+wheel_type &inside() { return *reinterpret_cast<wheel_type *>(storage.storage.bytes); }
+
+void ignore(tw_node *, void *) {}
+
+void pend(tw_node &node, std::uint64_t t) {
+    assert_int_equal(tw_node_init(&node, ignore, nullptr), 0);
+    assert_int_equal(tw_arm_at(&storage, &node, t), 0);
+}
+
+int fresh(void **) {
+    tw_init(&storage, 1, TW_UNLOCKED);
+    pend(near, 5);
+    pend(twin, 5);
+    pend(middle, 2 * shape::span(1) + 3);
+    pend(far, 3 * top_slot + 3);
+    pend(later, top_slot + 3 + shape::round);
+    pend(due, 1);
+    return tw_check(&storage, nullptr, nullptr);
+}
+
+struct found {
+    std::string invariant;
+    const tw_node *node;
+};
+
+void collect(const char *invariant, const tw_node *node, void *arg) {
+    static_cast<std::vector<found> *>(arg)->push_back({invariant, node});
+}
+
+// Whether the checker says this, of that node if one is given.
+void assert_names(const std::string &invariant, const tw_node *node = nullptr) {
+    std::vector<found> all;
+    const int broken = tw_check(&storage, collect, &all);
+    assert_int_equal(broken, all.size());
+    assert_int_equal(tw_check(&storage, nullptr, nullptr), broken);
+    const bool named = std::any_of(all.begin(), all.end(), [&](const found &one) {
+        return one.invariant == invariant && (node == nullptr || one.node == node);
+    });
+    if (!named)
+        fail_msg("not reported: %s (but: %s)", invariant.c_str(),
+                 all.empty() ? "nothing" : all[0].invariant.c_str());
+}
+
+TEST(check_finds_nothing_in_a_whole_wheel) { assert_int_equal(tw_check(&storage, collect, nullptr), 0); }
+
+TEST(check_finds_a_wrong_count) {
+    ++inside().count;
+    assert_names("count is the number of pending nodes");
+    inside().count -= 2;
+    assert_names("count is the number of pending nodes");
+}
+
+TEST(check_finds_a_cursor_before_what_slots_are_counted_from) {
+    inside().settled = 2;
+    assert_names("no slot is counted from after the cursor");
+}
+
+TEST(check_finds_a_cursor_ahead_of_now) {
+    inside().cursor = inside().settled = 2;
+    assert_names("the cursor is not ahead of now");
+}
+
+TEST(check_finds_a_now_that_is_no_tick) {
+    inside().now = never;
+    assert_names("now is a tick");
+}
+
+TEST(check_finds_a_bit_that_is_missing) {
+    inside().slots.busy.clear(shape::slot(0, near.expiry));
+    assert_names("a slot with nodes has its bit set");
+}
+
+TEST(check_allows_a_bit_too_many) {
+    inside().slots.busy.set(shape::slot(0, 77));
+    assert_int_equal(tw_check(&storage, nullptr, nullptr), 0);
+}
+
+TEST(check_finds_a_node_in_a_slot_that_has_opened) {
+    unlink(near.link);
+    inside().slots.put(near, 0, inside().cursor);
+    assert_names("a slot that has opened is empty");
+}
+
+TEST(check_finds_a_node_in_a_block_too_far) {
+    if (!shape::ahead)
+        return;  // there are no slots to be found in
+    unlink(middle.link);
+    inside().slots.put(middle, 0, inside().cursor + shape::width(0) - 1);
+    assert_names("nodes stand in the running or the next block");
+}
+
+TEST(check_finds_a_link_back_that_is_wrong) {
+    twin.link.prev = &twin.link;
+    assert_names("the links of a ring agree");
+}
+
+TEST(check_finds_a_ring_whose_head_has_lost_its_last) {
+    near.link.prev->prev = &near.link;
+    assert_names("the links of a ring agree");
+}
+
+TEST(check_finds_a_link_that_is_null) {
+    tw_link *const next = near.link.next;
+    near.link.next = nullptr;
+    assert_names("the links of a ring agree");
+    near.link.next = next;
+}
+
+TEST(check_comes_back_from_a_ring_that_does_not_lead_to_its_head) {
+    twin.link.next = &near.link;
+    near.link.prev = &twin.link;
+    assert_true(tw_check(&storage, nullptr, nullptr) > 0);
+}
+
+TEST(check_finds_a_node_in_a_ring_that_is_not_pending) {
+    for (tw_node *node : {&near, &middle, &far, &due}) {
+        node->state = TW_IDLE;
+        assert_names("a node in a ring is pending", node);
+        node->state = TW_PENDING;
+    }
+}
+
+TEST(check_finds_a_node_that_names_another_wheel) {
+    static tw other;
+    far.wheel = &other;
+    assert_names("a pending node names its wheel", &far);
+}
+
+TEST(check_finds_a_node_without_a_callback) {
+    due.fn = nullptr;
+    assert_names("a pending node has a callback", &due);
+}
+
+TEST(check_finds_a_node_that_is_due_never) {
+    far.expiry = never;
+    assert_names("a pending node has a tick", &far);
+}
+
+TEST(check_finds_nodes_whose_slot_opens_too_late) {
+    middle.expiry -= shape::span(1);
+    assert_names("no slot opens after a node in it is due", &middle);
+    middle.expiry += shape::span(1);
+    near.expiry -= 1;
+    assert_names("no slot opens after a node in it is due", &near);
+    near.expiry += 1;
+    far.expiry -= top_slot;
+    assert_names("no slot opens after a node in it is due", &far);
+}
+
+TEST(check_allows_postponed_nodes_where_they_are) {
+    for (tw_node *node : {&near, &twin, &middle, &far, &later, &due})
+        assert_int_equal(tw_postpone(&storage, node, node->expiry + 3 * top_slot + 1), 0);
+    assert_int_equal(tw_check(&storage, nullptr, nullptr), 0);
+}
+
+TEST(check_finds_a_node_that_the_look_ahead_passed_too_early) {
+    if (!shape::ahead)
+        return;  // the mark is of the look-ahead
+    assert_int_equal(tw_idle(&storage, TW_UNBOUNDED), 0);
+    later.expiry -= shape::round;
+    assert_names("a node that the look-ahead passed belongs to a later round", &later);
+}
+
+TEST(check_finds_a_mark_that_is_not_where_it_is_said_to_be) {
+    if (!shape::ahead)
+        return;
+    unlink(inside().slots.mark);
+    append(inside().slots.rings[shape::slot(shape::top, far.expiry)], inside().slots.mark);
+    assert_names("the mark stands where it is said to");
+}
+
+TEST(check_finds_a_mark_in_a_slot_that_is_not_next) {
+    if (!shape::ahead)
+        return;
+    inside().slots.set_mark(shape::slot(shape::top, 2 * top_slot));
+    assert_names("the mark is in the top-level slot that opens next");
+}
+
+int main_group() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test_setup(check_finds_nothing_in_a_whole_wheel, fresh),
+        cmocka_unit_test_setup(check_finds_a_wrong_count, fresh),
+        cmocka_unit_test_setup(check_finds_a_cursor_before_what_slots_are_counted_from, fresh),
+        cmocka_unit_test_setup(check_finds_a_cursor_ahead_of_now, fresh),
+        cmocka_unit_test_setup(check_finds_a_now_that_is_no_tick, fresh),
+        cmocka_unit_test_setup(check_finds_a_bit_that_is_missing, fresh),
+        cmocka_unit_test_setup(check_allows_a_bit_too_many, fresh),
+        cmocka_unit_test_setup(check_finds_a_node_in_a_slot_that_has_opened, fresh),
+        cmocka_unit_test_setup(check_finds_a_node_in_a_block_too_far, fresh),
+        cmocka_unit_test_setup(check_finds_a_link_back_that_is_wrong, fresh),
+        cmocka_unit_test_setup(check_finds_a_ring_whose_head_has_lost_its_last, fresh),
+        cmocka_unit_test_setup(check_finds_a_link_that_is_null, fresh),
+        cmocka_unit_test_setup(check_comes_back_from_a_ring_that_does_not_lead_to_its_head, fresh),
+        cmocka_unit_test_setup(check_finds_a_node_in_a_ring_that_is_not_pending, fresh),
+        cmocka_unit_test_setup(check_finds_a_node_that_names_another_wheel, fresh),
+        cmocka_unit_test_setup(check_finds_a_node_without_a_callback, fresh),
+        cmocka_unit_test_setup(check_finds_a_node_that_is_due_never, fresh),
+        cmocka_unit_test_setup(check_finds_nodes_whose_slot_opens_too_late, fresh),
+        cmocka_unit_test_setup(check_allows_postponed_nodes_where_they_are, fresh),
+        cmocka_unit_test_setup(check_finds_a_node_that_the_look_ahead_passed_too_early, fresh),
+        cmocka_unit_test_setup(check_finds_a_mark_that_is_not_where_it_is_said_to_be, fresh),
+        cmocka_unit_test_setup(check_finds_a_mark_in_a_slot_that_is_not_next, fresh),
+    };
+    return cmocka_run_group_tests_name("check", tests, nullptr, nullptr);
+}
+
+}  // namespace
+
+int main() { return main_group(); }

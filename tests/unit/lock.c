@@ -1,0 +1,108 @@
+/* The Linux port's lock: it excludes, and nobody sleeps for ever. */
+#include <errno.h>
+#include <pthread.h>
+
+#include <tickwheel/port.h>
+
+#include "unit.h"
+
+#define ROUNDS 1000000
+
+static uint32_t word;
+static uint64_t counter; /* guarded by word */
+static unsigned inside, crowded;
+
+static unsigned dawdle; /* turns that a holder keeps the lock */
+
+static void *count(void *rounds) {
+    for (uint64_t i = *(const uint64_t *)rounds; i > 0; --i) {
+        tw_port_lock(&word);
+        crowded += inside++ != 0;
+        ++counter;
+        for (volatile unsigned turn = 0; turn < dawdle; ++turn) {
+        }
+        --inside;
+        tw_port_unlock(&word);
+    }
+    return NULL;
+}
+
+static void count_in_threads(unsigned threads, uint64_t rounds, unsigned turns) {
+    pthread_t ids[8];
+    dawdle = turns;
+    counter = crowded = inside = 0;
+    tw_port_lock_init(&word);
+    for (unsigned i = 0; i < threads; ++i)
+        assert_int_equal(pthread_create(&ids[i], NULL, count, &rounds), 0);
+    for (unsigned i = 0; i < threads; ++i)
+        pthread_join(ids[i], NULL);
+    assert_int_equal(counter, threads * rounds);
+    assert_int_equal(crowded, 0);
+    assert_int_equal(word, 0);
+}
+
+TEST(lock_is_free_after_init_and_after_unlock) {
+    word = 99;
+    tw_port_lock_init(&word);
+    assert_int_equal(word, 0);
+    tw_port_lock(&word);
+    assert_int_not_equal(word, 0);
+    tw_port_unlock(&word);
+    assert_int_equal(word, 0);
+}
+
+TEST(lock_lets_two_threads_count_a_million_each) { count_in_threads(2, ROUNDS, 0); }
+
+/* More than there are cores, so that holders are preempted and waiters park. */
+TEST(lock_lets_eight_threads_count) { count_in_threads(8, ROUNDS / 20, 0); }
+
+/* Held for longer than a waiter spins, so that waiters park again and again: one
+ * wake-up lost, and this never ends. */
+TEST(lock_wakes_every_waiter_of_slow_holders) { count_in_threads(4, ROUNDS / 200, 2000); }
+
+static void *take_and_leave(void *error) {
+    errno = 1234;
+    tw_port_lock(&word);
+    ++counter;
+    tw_port_unlock(&word);
+    *(int *)error = errno;
+    return NULL;
+}
+
+static void wait_for_waiters(unsigned expected) {
+    while (__atomic_load_n(tw_port_waiters(&word), __ATOMIC_RELAXED) != expected) {
+    }
+}
+
+/* Unlocks when the others have given up spinning. */
+TEST(lock_wakes_waiters_that_gave_up_spinning_and_leaves_errno_alone) {
+    for (unsigned i = 0; i < 100; ++i) {
+        pthread_t waiters[3];
+        int errors[3];
+        counter = 0;
+        tw_port_lock_init(&word);
+        tw_port_lock(&word);
+        for (unsigned k = 0; k < 3; ++k)
+            assert_int_equal(pthread_create(&waiters[k], NULL, take_and_leave, &errors[k]), 0);
+        wait_for_waiters(3);
+        assert_int_equal(counter, 0);
+        tw_port_unlock(&word);
+        for (unsigned k = 0; k < 3; ++k) {
+            pthread_join(waiters[k], NULL);
+            assert_int_equal(errors[k], 1234);
+        }
+        assert_int_equal(counter, 3);
+        assert_int_equal(word, 0);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lock_is_free_after_init_and_after_unlock),
+        cmocka_unit_test(lock_lets_two_threads_count_a_million_each),
+        cmocka_unit_test(lock_lets_eight_threads_count),
+        cmocka_unit_test(lock_wakes_every_waiter_of_slow_holders),
+        cmocka_unit_test(lock_wakes_waiters_that_gave_up_spinning_and_leaves_errno_alone),
+    };
+    return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
+}

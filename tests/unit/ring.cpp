@@ -1,0 +1,109 @@
+// src/core/ring.hpp: rings of links keep their order and lose nobody.
+#include "core/ring.hpp"
+
+#include "unit.h"
+
+namespace {
+
+using namespace tickwheel::core;
+
+struct fixture {
+    tw_link a, b;  // two rings
+    tw_node n[6];
+
+    fixture() : a(), b(), n() {
+        make_empty(a);
+        make_empty(b);
+    }
+};
+
+// Asserts that a ring holds just these, from the front and from the back.
+template <class... Nodes> void assert_holds(const tw_link &ring, Nodes &...nodes) {
+    const tw_link *const expected[] = {&nodes.link..., &ring};
+    const tw_link *forth = ring.next;
+    for (const tw_link *link : expected) {
+        assert_ptr_equal(forth, link);
+        assert_ptr_equal(link->next->prev, link);
+        assert_ptr_equal(link->prev->next, link);
+        forth = forth->next;
+    }
+}
+
+TEST(ring_is_empty_when_made) {
+    fixture f;
+    assert_true(is_empty(f.a));
+    assert_holds(f.a);
+}
+
+TEST(ring_append_keeps_the_order) {
+    fixture f;
+    for (tw_node &node : f.n)
+        append(f.a, node.link);
+    assert_false(is_empty(f.a));
+    assert_holds(f.a, f.n[0], f.n[1], f.n[2], f.n[3], f.n[4], f.n[5]);
+}
+
+TEST(ring_insert_after_puts_a_link_behind_another_or_in_front) {
+    fixture f;
+    append(f.a, f.n[0].link);
+    append(f.a, f.n[1].link);
+    insert_after(f.n[0].link, f.n[2].link);
+    insert_after(f.a, f.n[3].link);
+    assert_holds(f.a, f.n[3], f.n[0], f.n[2], f.n[1]);
+}
+
+TEST(ring_unlink_takes_out_the_first_a_middle_the_last_and_the_only_one) {
+    fixture f;
+    for (tw_node &node : f.n)
+        append(f.a, node.link);
+    unlink(f.n[0].link);
+    unlink(f.n[3].link);
+    unlink(f.n[5].link);
+    assert_holds(f.a, f.n[1], f.n[2], f.n[4]);
+    unlink(f.n[2].link);
+    unlink(f.n[1].link);
+    unlink(f.n[4].link);
+    assert_holds(f.a);
+}
+
+TEST(ring_append_all_moves_everything_behind_what_is_there) {
+    fixture f;
+    append(f.a, f.n[0].link);
+    append(f.b, f.n[1].link);
+    append(f.b, f.n[2].link);
+    append_all(f.a, f.b);
+    assert_holds(f.a, f.n[0], f.n[1], f.n[2]);
+    assert_holds(f.b);
+}
+
+TEST(ring_append_all_to_an_empty_ring_and_from_one) {
+    fixture f;
+    append(f.b, f.n[1].link);
+    append_all(f.a, f.b);
+    assert_holds(f.a, f.n[1]);
+    append_all(f.a, f.b);
+    assert_holds(f.a, f.n[1]);
+    assert_holds(f.b);
+}
+
+TEST(ring_node_of_gives_the_node_around_a_link) {
+    fixture f;
+    const tw_link &constant = f.n[2].link;
+    assert_ptr_equal(&node_of(f.n[2].link), &f.n[2]);
+    assert_ptr_equal(&node_of(constant), &f.n[2]);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(ring_is_empty_when_made),
+        cmocka_unit_test(ring_append_keeps_the_order),
+        cmocka_unit_test(ring_insert_after_puts_a_link_behind_another_or_in_front),
+        cmocka_unit_test(ring_unlink_takes_out_the_first_a_middle_the_last_and_the_only_one),
+        cmocka_unit_test(ring_append_all_moves_everything_behind_what_is_there),
+        cmocka_unit_test(ring_append_all_to_an_empty_ring_and_from_one),
+        cmocka_unit_test(ring_node_of_gives_the_node_around_a_link),
+    };
+    return cmocka_run_group_tests_name("ring", tests, nullptr, nullptr);
+}

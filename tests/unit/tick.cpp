@@ -1,0 +1,135 @@
+// src/core/tick.hpp: how a geometry cuts ticks into digits; and errors.hpp.
+#include "core/tick.hpp"
+
+#include <errno.h>
+
+#include "core/errors.hpp"
+#include "unit.h"
+
+namespace {
+
+using namespace tickwheel::core;
+
+using usual = geometry<8, 3, true>;
+using plain = geometry<8, 3, false>;
+using small = geometry<1, 3, true>;
+using hashed = geometry<8, 1, true>;
+
+TEST(tick_level_is_that_of_the_highest_differing_digit) {
+    assert_int_equal(usual::level_of(0), 0);
+    assert_int_equal(usual::level_of(1), 0);
+    assert_int_equal(usual::level_of(0xff), 0);
+    assert_int_equal(usual::level_of(0x100), 1);
+    assert_int_equal(usual::level_of(0xffff), 1);
+    assert_int_equal(usual::level_of(0x10000), 2);
+    assert_int_equal(usual::level_of(0xffffff), 2);
+}
+
+TEST(tick_beyond_the_last_digit_is_the_top_level) {
+    for (unsigned bit = 24; bit < 64; ++bit)
+        assert_int_equal(usual::level_of(tick{1} << bit), 2);
+    assert_int_equal(usual::level_of(never), 2);
+    assert_int_equal(small::level_of(1), 0);
+    assert_int_equal(small::level_of(2), 1);
+    assert_int_equal(small::level_of(4), 2);
+    assert_int_equal(small::level_of(8), 2);
+    assert_int_equal(hashed::level_of(0), 0);
+    assert_int_equal(hashed::level_of(never), 0);
+}
+
+TEST(tick_levels_below_the_top_have_slots_for_two_blocks_with_look_ahead) {
+    assert_int_equal(usual::width(0), 512);
+    assert_int_equal(usual::width(1), 512);
+    assert_int_equal(usual::width(2), 256);
+    assert_int_equal(plain::width(0), 256);
+    assert_int_equal(plain::width(2), 256);
+    assert_int_equal(hashed::width(0), 256);
+}
+
+template <class G> void assert_levels_share_no_slot() {
+    unsigned next = 0;
+    for (unsigned level = 0; level <= G::top; ++level) {
+        assert_int_equal(G::first_slot(level), next);
+        next += G::width(level);
+    }
+    assert_int_equal(next, G::slots);
+}
+
+TEST(tick_the_slots_of_the_levels_follow_each_other) {
+    assert_levels_share_no_slot<usual>();
+    assert_levels_share_no_slot<plain>();
+    assert_levels_share_no_slot<small>();
+    assert_levels_share_no_slot<hashed>();
+    assert_levels_share_no_slot<geometry<2, 5, true>>();
+}
+
+TEST(tick_index_is_the_digit_and_with_look_ahead_one_bit_more) {
+    constexpr tick t = 0xabcdef0123;
+    assert_int_equal(plain::index(0, t), 0x23);
+    assert_int_equal(plain::index(1, t), 0x01);
+    assert_int_equal(plain::index(2, t), 0xef);
+    assert_int_equal(usual::index(0, t), 0x123);
+    assert_int_equal(usual::index(1, t), 0x101);
+    assert_int_equal(usual::index(2, t), 0xef);
+    assert_int_equal(usual::slot(2, t), 1024 + 0xef);
+}
+
+TEST(tick_neighbouring_blocks_have_slots_of_their_own_with_look_ahead) {
+    for (tick t = 0xff00; t < 0x10100; ++t) {
+        assert_true(usual::slot(0, t) != usual::slot(0, t + 256));
+        assert_true(usual::slot(0, t) == usual::slot(0, t + 512));
+        assert_true(usual::slot(1, t) != usual::slot(1, t + 65536));
+    }
+}
+
+TEST(tick_spans_and_rounds) {
+    assert_int_equal(usual::span(0), 1);
+    assert_int_equal(usual::span(1), 256);
+    assert_int_equal(usual::span(2), 65536);
+    assert_int_equal(usual::round, 1 << 24);
+    assert_int_equal(hashed::round, 256);
+    assert_int_equal(usual::block(1, 0x12345), 0x123);
+}
+
+unsigned trailing_zeroes(tick t) { return t == 0 ? 64 : static_cast<unsigned>(std::countr_zero(t)); }
+
+void assert_roundest(tick first, tick last) {
+    const tick chosen = roundest(first, last);
+    assert_in_range(chosen, first, last);
+    for (tick t = first; t <= last; ++t)
+        assert_true(trailing_zeroes(t) <= trailing_zeroes(chosen));
+}
+
+TEST(tick_roundest_has_the_most_trailing_zero_bits_of_its_range) {
+    for (tick first = 0; first < 70; ++first)
+        for (tick last = first; last < 140; ++last)
+            assert_roundest(first, last);
+    assert_roundest(last_tick - 100, last_tick);
+    assert_int_equal(roundest(last_tick, last_tick), last_tick);
+    assert_int_equal(roundest(1, last_tick), tick{1} << 63);
+}
+
+TEST(errors_are_those_of_errno_h) {
+    assert_int_equal(eperm, EPERM);
+    assert_int_equal(enoent, ENOENT);
+    assert_int_equal(ebusy, EBUSY);
+    assert_int_equal(einval, EINVAL);
+    assert_int_equal(erange, ERANGE);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(tick_level_is_that_of_the_highest_differing_digit),
+        cmocka_unit_test(tick_beyond_the_last_digit_is_the_top_level),
+        cmocka_unit_test(tick_levels_below_the_top_have_slots_for_two_blocks_with_look_ahead),
+        cmocka_unit_test(tick_the_slots_of_the_levels_follow_each_other),
+        cmocka_unit_test(tick_index_is_the_digit_and_with_look_ahead_one_bit_more),
+        cmocka_unit_test(tick_neighbouring_blocks_have_slots_of_their_own_with_look_ahead),
+        cmocka_unit_test(tick_spans_and_rounds),
+        cmocka_unit_test(tick_roundest_has_the_most_trailing_zero_bits_of_its_range),
+        cmocka_unit_test(errors_are_those_of_errno_h),
+    };
+    return cmocka_run_group_tests_name("tick", tests, nullptr, nullptr);
+}

@@ -1,0 +1,111 @@
+/* Every sequence of operations up to a depth, on a wheel of 2-slot levels, where
+ * all there is to a wheel happens within a few ticks: blocks, the block after,
+ * rounds. Wheel, nodes and oracle are one object that is copied before each step
+ * and put back after it; it stays at its address, so that links stay valid.
+ *
+ * A step that changed nothing (a refused postpone, an idle wheel idling) ends its
+ * branch: what follows it is tried without it as well. */
+#include "model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEPTH_MAX = 12 };
+
+/* Ticks and delays below count from the wheel's now. */
+static const struct op steps[] = {
+    {.kind = OP_ARM_AT, .timer = 0, .tick = 0},
+    {.kind = OP_ARM_AT, .timer = 0, .tick = 1},
+    {.kind = OP_ARM_AT, .timer = 0, .tick = 2},
+    {.kind = OP_ARM_AT, .timer = 0, .tick = 3},
+    {.kind = OP_ARM_AT, .timer = 0, .tick = 5},
+    {.kind = OP_ARM_AT, .timer = 0, .tick = 9},
+    {.kind = OP_ARM_AT, .timer = 1, .tick = 1},
+    {.kind = OP_ARM_AT, .timer = 1, .tick = 5},
+    {.kind = OP_ARM_AT, .timer = 1, .tick = 18},
+    {.kind = OP_ARM_EVERY, .timer = 1, .tick = 2, .span = 3, .missed = TW_BURST},
+    {.kind = OP_ARM_EVERY, .timer = 2, .tick = 1, .span = 4, .missed = TW_SKIP, .count = 2},
+    {.kind = OP_ARM_EVERY, .timer = 2, .tick = 3, .span = 2, .missed = TW_DELAY},
+    {.kind = OP_ARM_AT, .timer = 2, .tick = 4},
+    {.kind = OP_ARM_AT, .timer = 2, .tick = (uint64_t)-2}, /* the past; at first the last tick of all */
+    {.kind = OP_ARM_WITHIN, .timer = 0, .tick = 3, .span = 6},
+    {.kind = OP_POSTPONE, .timer = 0, .tick = 2},
+    {.kind = OP_POSTPONE, .timer = 0, .tick = 9},
+    {.kind = OP_POSTPONE, .timer = 1, .tick = 4},
+    {.kind = OP_POSTPONE, .timer = 2, .tick = 5},
+    {.kind = OP_CANCEL, .timer = 0},
+    {.kind = OP_CANCEL, .timer = 1},
+    {.kind = OP_ADVANCE, .tick = 1, .count = TW_UNBOUNDED},
+    {.kind = OP_ADVANCE, .tick = 3, .count = TW_UNBOUNDED},
+    {.kind = OP_ADVANCE, .tick = 9, .count = TW_UNBOUNDED},
+    {.kind = OP_ADVANCE, .tick = 0, .count = 1},
+    {.kind = OP_ADVANCE, .tick = 4, .count = 1},
+    {.kind = OP_IDLE, .count = 1},
+    {.kind = OP_CLEAR},
+};
+
+enum { STEPS = sizeof steps / sizeof *steps };
+
+static struct model m;
+static struct model saved[DEPTH_MAX];
+static uint64_t sequences;
+
+/* Timer 1 arms timer 2 on its own tick, if that is free; timer 2 cancels timer 0. */
+static void on_fire(struct model *model, unsigned wheel, unsigned timer) {
+    const struct oracle_wheel *w = &model->oracle.wheels[wheel];
+    if (timer == 1 && !model->oracle.timers[2].pending)
+        model_apply(model, &(struct op){.kind = OP_ARM_AT, .timer = 2, .tick = w->lo});
+    if (timer == 2)
+        model_apply(model, &(struct op){.kind = OP_CANCEL, .timer = 0});
+}
+
+static struct op from_now(const struct op *step) {
+    struct op op = *step;
+    op.tick += step->kind == OP_POSTPONE ? m.oracle.timers[step->timer].expiry : m.oracle.wheels[0].now;
+    return op;
+}
+
+static bool changed(const struct model *before) {
+    return memcmp(m.wheels, before->wheels, sizeof m.wheels) != 0 ||
+           memcmp(m.bodies, before->bodies, sizeof m.bodies) != 0;
+}
+
+static void explore(unsigned depth) {
+    struct model *before = &saved[depth];
+    memcpy(before, &m, sizeof m);
+    for (unsigned i = 0; i < STEPS; ++i) {
+        struct op op = from_now(&steps[i]);
+        model_apply(&m, &op);
+        ++sequences;
+        if (depth > 1 && changed(before))
+            explore(depth - 1);
+        memcpy(&m, before, sizeof m);
+    }
+}
+
+static unsigned read_depth(int argc, char **argv) {
+    const char *text = argc > 1 ? argv[1] : getenv("TW_MODEL_DEPTH");
+    unsigned long depth = text == NULL ? MODEL_DEPTH : strtoul(text, NULL, 10);
+    if (argc > 2 || depth < 1 || depth >= DEPTH_MAX) {
+        fprintf(stderr, "usage: %s [depth, 1 .. %d]\n", argv[0], DEPTH_MAX - 1);
+        exit(2);
+    }
+    return (unsigned)depth;
+}
+
+int main(int argc, char **argv) {
+    /* So that boundaries of blocks and of rounds are near, and not. */
+    static const uint64_t starts[] = {0, 6};
+    unsigned depth = read_depth(argc, argv);
+    m.on_fire = on_fire;
+    for (unsigned i = 0; i < sizeof starts / sizeof *starts; ++i) {
+        model_open(&m, starts[i]);
+        explore(depth);
+        model_close(&m);
+    }
+    printf("%s: passed: %" PRIu64 " sequences of up to %u out of %d operations\n", MODEL_NAME, sequences,
+           depth, STEPS);
+    return EXIT_SUCCESS;
+}

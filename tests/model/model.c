@@ -1,0 +1,196 @@
+#include "ops.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WATCHED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define WATCHED 1
+#endif
+#ifndef WATCHED
+#define WATCHED 0 /* 1: a sanitizer sees who touches a freed node */
+#endif
+
+enum { POISON = 0xDD };
+
+/* ---- Storage of nodes. */
+
+static void give_node(struct model *m, unsigned timer) {
+    struct body *b = &m->bodies[timer];
+    b->model = m;
+    b->buried = false;
+    b->node = m->on_heap ? malloc(sizeof *b->node) : &b->in_place;
+    require(m, b->node != NULL, "out of memory");
+    require(m, tw_node_init(b->node, model_on_fire, b) == 0, "tw_node_init failed");
+    m->oracle.timers[timer].shut_down = false;
+}
+
+static void revive(struct model *m, unsigned timer) {
+    struct body *b = &m->bodies[timer];
+    if (!b->buried)
+        return;
+    if (!WATCHED) {
+        const unsigned char *bytes = (const unsigned char *)b->node;
+        for (size_t i = 0; i < sizeof *b->node; ++i)
+            require(m, bytes[i] == POISON, "timer %u was written to after it was freed", timer);
+        if (m->on_heap)
+            free(b->node);
+    }
+    give_node(m, timer);
+}
+
+void model_bury(struct model *m, unsigned timer) {
+    struct body *b = &m->bodies[timer];
+    memset(b->node, POISON, sizeof *b->node);
+    b->buried = true;
+    if (WATCHED && m->on_heap)
+        free(b->node);
+}
+
+static int find(struct model *m, const struct tw_node *node) {
+    for (unsigned i = 0; i < m->oracle.count; ++i)
+        if (!m->bodies[i].buried && m->bodies[i].node == node)
+            return (int)i;
+    return -1;
+}
+
+/* ---- What can be asked at any time. */
+
+static void on_broken_invariant(const char *invariant, const struct tw_node *node, void *arg) {
+    struct model *m = arg;
+    model_fail(m, "tw_check: broken: %s (timer %d)", invariant, node == NULL ? -1 : find(m, node));
+}
+
+static void check_timer(struct model *m, unsigned wheel, unsigned timer) {
+    struct tw *w = &m->wheels[wheel];
+    const struct tw_node *node = m->bodies[timer].node;
+    const struct oracle_timer *t = &m->oracle.timers[timer];
+    uint64_t now = m->oracle.wheels[wheel].now;
+    bool pending = t->pending && t->wheel == wheel;
+    uint64_t expiry = pending ? t->expiry : TW_NEVER;
+    uint64_t remaining = !pending ? TW_NEVER : expiry > now ? expiry - now : 0;
+
+    require(m, tw_pending(w, node) == pending, "timer %u: tw_pending should be %d", timer, pending);
+    require(m, tw_expiry(w, node) == expiry, "timer %u: tw_expiry is %#" PRIx64 ", not %#" PRIx64, timer,
+            tw_expiry(w, node), expiry);
+    require(m, tw_remaining(w, node) == remaining, "timer %u: tw_remaining is %#" PRIx64 ", not %#" PRIx64,
+            timer, tw_remaining(w, node), remaining);
+}
+
+static void check_next(struct model *m, unsigned wheel) {
+    const struct oracle_wheel *w = &m->oracle.wheels[wheel];
+    uint64_t next = tw_next(&m->wheels[wheel]);
+    uint64_t earliest = oracle_earliest(&m->oracle, wheel);
+    if (earliest == TW_NEVER && !w->lagging && !w->advancing)
+        require(m, next == TW_NEVER, "tw_next is %#" PRIx64 " with nothing pending", next);
+    uint64_t latest = earliest > w->now ? earliest : w->now;
+    require(m, next >= w->now, "tw_next is %#" PRIx64 ", before now", next);
+    require(m, next <= latest || next == TW_NEVER, "tw_next is %#" PRIx64 ", later than %#" PRIx64, next,
+            latest);
+    require(m, next != TW_NEVER || earliest == TW_NEVER, "tw_next is \"never\" with timers pending");
+}
+
+static void check_wheel(struct model *m, unsigned wheel) {
+    struct tw *w = &m->wheels[wheel];
+    const struct oracle_wheel *o = &m->oracle.wheels[wheel];
+    size_t count = oracle_pending(&m->oracle, wheel);
+    require(m, tw_check(w, on_broken_invariant, m) == 0, "tw_check counts what it does not report");
+    require(m, tw_now(w) == o->now, "tw_now is %#" PRIx64 ", not %#" PRIx64, tw_now(w), o->now);
+    require(m, tw_count(w) == count, "tw_count is %zu, not %zu", tw_count(w), count);
+    require(m, tw_overruns(w) == o->overruns, "tw_overruns is %" PRIu64 ", not %" PRIu64, tw_overruns(w),
+            o->overruns);
+    require(m, (tw_running(w) != NULL) == (o->running >= 0), "tw_running is wrong");
+    if (o->clearing == 0)
+        check_next(m, wheel);
+}
+
+void model_check(struct model *m) {
+    for (unsigned wheel = 0; wheel < MODEL_WHEELS; ++wheel) {
+        check_wheel(m, wheel);
+        for (unsigned timer = 0; timer < m->oracle.count; ++timer)
+            if (!m->bodies[timer].buried)
+                check_timer(m, wheel, timer);
+    }
+}
+
+/* ---- Callbacks. */
+
+void model_on_fire(struct tw_node *node, void *arg) {
+    struct body *b = arg;
+    struct model *m = b->model;
+    unsigned timer = (unsigned)(b - m->bodies);
+    struct oracle_timer *t = &m->oracle.timers[timer];
+    unsigned wheel = t->wheel;
+    require(m, node == b->node && !b->buried, "timer %u: its callback got another node", timer);
+
+    ++m->depth;
+    ++m->fires;
+    const struct op fire = {.wheel = wheel, .timer = timer, .tick = t->expiry};
+    model_record(m, &fire)->is_fire = true;
+    const char *violation = oracle_fires(&m->oracle, wheel, t);
+    require(m, violation == NULL, "timer %u %s", timer, violation);
+    require(m, tw_running(&m->wheels[wheel]) == node, "tw_running is not the node whose callback runs");
+    model_check(m);
+    if (m->on_fire != NULL)
+        m->on_fire(m, wheel, timer);
+    oracle_callback_ends(&m->oracle, wheel);
+    --m->depth;
+}
+
+void model_on_clear(struct tw_node *node, void *arg) {
+    struct model *m = arg;
+    int timer = find(m, node);
+    require(m, timer >= 0, "tw_clear passed an unknown node");
+    struct oracle_timer *t = &m->oracle.timers[timer];
+    require(m, t->to_clear, "tw_clear passed timer %d, which was not there to be removed", timer);
+    oracle_remove(t);
+    model_check(m);
+    ++m->depth;
+    if (m->on_clear != NULL)
+        m->on_clear(m, t->wheel, (unsigned)timer);
+    --m->depth;
+}
+
+/* ---- The model. */
+
+int model_apply(struct model *m, const struct op *op) {
+    ++m->operations;
+    m->nested += m->depth > 0;
+    revive(m, op->timer);
+    struct event *event = model_record(m, op);
+    uint64_t serial = m->events;
+    int result = op_functions[op->kind](m, op);
+    if (m->events - serial < HISTORY) { /* else callbacks have pushed it out */
+        event->result = result;
+        event->is_done = true;
+    }
+    model_check(m);
+    return result;
+}
+
+void model_open(struct model *m, uint64_t now) {
+    oracle_open(&m->oracle, now);
+    m->events = 0;
+    for (unsigned i = 0; i < MODEL_WHEELS; ++i)
+        require(m, tw_init(&m->wheels[i], now, i == 0 ? 0 : TW_UNLOCKED) == 0, "tw_init failed");
+    for (unsigned i = 0; i < MODEL_TIMERS; ++i)
+        give_node(m, i);
+    model_check(m);
+}
+
+void model_close(struct model *m) {
+    for (unsigned i = 0; i < MODEL_WHEELS; ++i) {
+        tw_clear(&m->wheels[i], NULL, NULL);
+        require(m, tw_count(&m->wheels[i]) == 0, "tw_clear left something");
+    }
+    for (unsigned i = 0; i < MODEL_TIMERS; ++i) {
+        bool is_free = m->bodies[i].buried && WATCHED;
+        if (m->on_heap && !is_free)
+            free(m->bodies[i].node);
+    }
+}

@@ -1,0 +1,91 @@
+/* model.h - operations on real wheels and on the oracle at once. Each operation
+ * compares what the wheel answers with what it must, then everything that can be
+ * asked of wheels and timers, and tw_check. The first difference ends the program
+ * with the last operations in readable form.
+ *
+ * Random, exhaustive and fuzzing tests only differ in who chooses the operations:
+ * `on_fire` and `on_clear` let them choose some inside callbacks as well. */
+#ifndef TICKWHEEL_TESTS_MODEL_H
+#define TICKWHEEL_TESTS_MODEL_H
+
+#include "oracle.h"
+
+enum op_kind {
+    OP_ARM_AFTER,
+    OP_ARM_AT,
+    OP_ARM_WITHIN,
+    OP_ARM_EVERY,
+    OP_POSTPONE,
+    OP_CANCEL,
+    OP_SHUTDOWN,
+    OP_RENEW, /* cancels, then tw_node_init */
+    OP_FREE,  /* cancels, then gives the storage back; armed again, it gets new one */
+    OP_ADVANCE,
+    OP_DRAIN, /* advances until nothing is left to do */
+    OP_UPDATE,
+    OP_IDLE,
+    OP_NEXT, /* does all look-ahead; then tw_next is exact */
+    OP_CLEAR,
+    OP_MISUSE, /* null and forgotten arguments to every function */
+    OP_KINDS
+};
+
+struct op {
+    enum op_kind kind;
+    unsigned wheel, timer;
+    uint64_t tick; /* or the delay */
+    uint64_t span; /* slack or period */
+    enum tw_missed missed;
+    uint32_t count; /* fires or budget */
+};
+
+/* One line of the history: an operation, or the fire of a timer. */
+struct event {
+    struct op op;
+    unsigned depth; /* of callbacks */
+    bool is_fire, is_done;
+    int result;
+    uint64_t now;
+};
+
+enum { HISTORY = 24 };
+
+struct model;
+
+/* A timer's storage. */
+struct body {
+    struct model *model;
+    struct tw_node *node;
+    struct tw_node in_place;
+    bool buried; /* freed; unless a sanitizer watches, kept to see that nobody writes to it */
+};
+
+struct model {
+    bool on_heap; /* else nodes are in_place */
+    void (*on_fire)(struct model *m, unsigned wheel, unsigned timer);
+    void (*on_clear)(struct model *m, unsigned wheel, unsigned timer);
+    void (*on_failure)(struct model *m); /* may print what to do about it */
+    void *user;
+    uint64_t operations, nested, fires;
+    unsigned depth;
+    uint64_t events;
+    struct event history[HISTORY];
+    struct oracle oracle;
+    struct tw wheels[MODEL_WHEELS];
+    struct body bodies[MODEL_TIMERS];
+};
+
+/* `m` is zeroed or closed; its hooks and on_heap are set. Wheel 0 takes its
+ * lock, the others are TW_UNLOCKED. */
+void model_open(struct model *m, uint64_t now);
+void model_close(struct model *m);
+
+int model_apply(struct model *m, const struct op *op);
+
+/* For the next two see history.c. */
+struct event *model_record(struct model *m, const struct op *op);
+void model_print_history(const struct model *m);
+
+_Noreturn __attribute__((format(printf, 2, 3))) void model_fail(struct model *m, const char *format, ...);
+
+#endif

@@ -1,0 +1,301 @@
+#include "ops.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+enum {
+    FEW = 20,         /* up to so many timers tw_next is exact */
+    ENDLESS = 1 << 20 /* no sequence of bounded steps takes that many */
+};
+
+/* ---- Errors: a bad call may be refused for any of its faults, and for no other. */
+
+struct faults {
+    int codes[6];
+    unsigned count;
+};
+
+static void fault_if(struct faults *f, bool condition, int code) {
+    if (condition)
+        f->codes[f->count++] = code;
+}
+
+/* Whether the call went through, as it had to. */
+static bool went_through(struct model *m, const struct faults *f, int result) {
+    if (f->count == 0) {
+        require(m, result >= 0, "refused with %d, which nothing called for", result);
+        return true;
+    }
+    for (unsigned i = 0; i < f->count; ++i)
+        if (result == f->codes[i])
+            return false;
+    model_fail(m, "returned %d where %d was expected", result, f->codes[0]);
+}
+
+/* ---- Operations. Each makes the call, compares the result, tells the oracle. */
+
+struct call {
+    struct tw *wheel;
+    struct tw_node *node;
+    struct oracle_wheel *w;
+    struct oracle_timer *t;
+};
+
+static struct call call_of(struct model *m, const struct op *op) {
+    return (struct call){&m->wheels[op->wheel], m->bodies[op->timer].node, &m->oracle.wheels[op->wheel],
+                         &m->oracle.timers[op->timer]};
+}
+
+static bool is_elsewhere(const struct op *op, const struct oracle_timer *t) {
+    return t->pending && t->wheel != op->wheel;
+}
+
+static struct faults arming_faults(const struct op *op, const struct oracle_timer *t) {
+    struct faults f = {.count = 0};
+    fault_if(&f, is_elsewhere(op, t), -EBUSY);
+    fault_if(&f, t->shut_down, -EPERM);
+    return f;
+}
+
+static int arm(struct model *m, const struct op *op, const struct faults *f, int result, uint64_t tick) {
+    struct oracle_timer *t = &m->oracle.timers[op->timer];
+    if (went_through(m, f, result)) {
+        require(m, result == t->pending, "arming returned %d", result);
+        oracle_arm(&m->oracle, op->wheel, t, tick);
+    }
+    return result;
+}
+
+static int arm_after(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    struct faults f = arming_faults(op, c.t);
+    fault_if(&f, op->tick == 0, -EINVAL);
+    fault_if(&f, op->tick > TW_NEVER - 1 - c.w->now, -ERANGE);
+    return arm(m, op, &f, tw_arm_after(c.wheel, c.node, op->tick), c.w->now + op->tick);
+}
+
+static int arm_at(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    struct faults f = arming_faults(op, c.t);
+    fault_if(&f, op->tick == TW_NEVER, -ERANGE);
+    return arm(m, op, &f, tw_arm_at(c.wheel, c.node, op->tick), op->tick);
+}
+
+static int arm_within(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    struct faults f = arming_faults(op, c.t);
+    fault_if(&f, op->tick == TW_NEVER || op->span > TW_NEVER - 1 - op->tick, -ERANGE);
+    int result = tw_arm_within(c.wheel, c.node, op->tick, op->span);
+    uint64_t chosen = result < 0 ? op->tick : tw_expiry(c.wheel, c.node);
+    require(m, chosen >= op->tick && chosen - op->tick <= op->span, "chose %#" PRIx64 ", outside its window",
+            chosen);
+    return arm(m, op, &f, result, chosen);
+}
+
+static int arm_every(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    struct faults f = arming_faults(op, c.t);
+    fault_if(&f, op->span == 0 || op->count > TW_FIRES_MAX || (unsigned)op->missed > TW_DELAY, -EINVAL);
+    fault_if(&f, op->tick == TW_NEVER, -ERANGE);
+    int result = tw_arm_every(c.wheel, c.node, op->tick, op->span, op->missed, op->count);
+    arm(m, op, &f, result, op->tick);
+    if (result >= 0) {
+        c.t->period = op->span;
+        c.t->missed = op->missed;
+        c.t->fires_left = op->count;
+    }
+    return result;
+}
+
+static int postpone(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    struct faults f = {.count = 0};
+    fault_if(&f, !c.t->pending, -ENOENT);
+    fault_if(&f, is_elsewhere(op, c.t), -EBUSY);
+    fault_if(&f, op->tick == TW_NEVER || (c.t->pending && op->tick < c.t->expiry), -EINVAL);
+    int result = tw_postpone(c.wheel, c.node, op->tick);
+    if (went_through(m, &f, result)) {
+        require(m, result == 0, "tw_postpone returned %d", result);
+        oracle_postpone(c.t, op->tick);
+    }
+    return result;
+}
+
+static bool disarm(struct model *m, const struct op *op, int result) {
+    struct oracle_timer *t = &m->oracle.timers[op->timer];
+    struct faults f = {.count = 0};
+    fault_if(&f, is_elsewhere(op, t), -EBUSY);
+    if (!went_through(m, &f, result))
+        return false;
+    require(m, result == t->pending, "cancelling returned %d", result);
+    oracle_remove(t);
+    return true;
+}
+
+static int cancel(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    int result = tw_cancel(c.wheel, c.node);
+    disarm(m, op, result);
+    return result;
+}
+
+static int shutdown(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    int result = tw_node_shutdown(c.wheel, c.node);
+    if (disarm(m, op, result))
+        c.t->shut_down = true;
+    return result;
+}
+
+static int renew(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    if (!disarm(m, op, tw_cancel(c.wheel, c.node)))
+        return 0;
+    c.t->shut_down = false;
+    return tw_node_init(c.node, model_on_fire, &m->bodies[op->timer]);
+}
+
+static int free_node(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    if (disarm(m, op, tw_cancel(c.wheel, c.node)))
+        model_bury(m, op->timer);
+    return 0;
+}
+
+/* After a complete advance nothing is due any more; one with a bound keeps to it. */
+static void check_advanced(struct model *m, const struct op *op, uint32_t budget, int result) {
+    const struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
+    require(m, result <= 1, "advancing returned %d", result);
+    require(m, w->fired <= budget, "%" PRIu32 " callbacks on a budget of %" PRIu32, w->fired, budget);
+    require(m, budget != TW_UNBOUNDED || result == 0, "without a bound, something was left undone");
+    for (unsigned i = 0; result == 0 && i < m->oracle.count; ++i) {
+        const struct oracle_timer *t = &m->oracle.timers[i];
+        bool was_due = t->pending && t->wheel == op->wheel && t->expiry <= w->now;
+        require(m, !was_due, "timer %u did not fire", i);
+    }
+}
+
+static int advance(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    struct faults f = {.count = 0};
+    fault_if(&f, op->tick == TW_NEVER || op->tick < c.w->now || op->count == 0, -EINVAL);
+    fault_if(&f, c.w->advancing, -EBUSY);
+    if (f.count == 0)
+        oracle_advance_begins(&m->oracle, op->wheel, op->tick);
+    int result = tw_advance(c.wheel, op->tick, op->count);
+    if (went_through(m, &f, result)) {
+        check_advanced(m, op, op->count, result);
+        oracle_advance_ends(&m->oracle, op->wheel, result == 1);
+    }
+    return result;
+}
+
+static int drain(struct model *m, const struct op *op) {
+    for (int i = 0; i < ENDLESS; ++i) {
+        int result = advance(m, op);
+        if (result != 1)
+            return result;
+        model_check(m);
+    }
+    model_fail(m, "advancing does not come to an end");
+}
+
+static int update(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    struct faults f = {.count = 0};
+    fault_if(&f, c.w->now == TW_NEVER - 1, -ERANGE);
+    fault_if(&f, c.w->advancing, -EBUSY);
+    if (f.count == 0)
+        oracle_advance_begins(&m->oracle, op->wheel, c.w->now + 1);
+    int result = tw_update(c.wheel);
+    if (went_through(m, &f, result)) {
+        check_advanced(m, op, TW_UNBOUNDED, result);
+        oracle_advance_ends(&m->oracle, op->wheel, false);
+    }
+    return result;
+}
+
+static int idle(struct model *m, const struct op *op) {
+    struct faults f = {.count = 0};
+    fault_if(&f, op->count == 0, -EINVAL);
+    int result = tw_idle(&m->wheels[op->wheel], op->count);
+    if (went_through(m, &f, result))
+        require(m, result <= 1, "tw_idle returned %d", result);
+    return result;
+}
+
+static int next(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    int more = 1;
+    for (int i = 0; i < ENDLESS && more == 1; ++i)
+        more = idle(m, op);
+    require(m, more == 0, "look-ahead does not come to an end");
+    bool told = !c.w->advancing && !c.w->lagging && c.w->clearing == 0;
+    if (!told || oracle_pending(&m->oracle, op->wheel) > FEW || oracle_has_postponed(&m->oracle, op->wheel))
+        return 0;
+    uint64_t earliest = oracle_earliest(&m->oracle, op->wheel);
+    require(m, tw_next(c.wheel) == earliest, "tw_next is %#" PRIx64 ", not exactly %#" PRIx64,
+            tw_next(c.wheel), earliest);
+    return 0;
+}
+
+static int clear(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    for (unsigned i = 0; i < m->oracle.count; ++i) {
+        struct oracle_timer *t = &m->oracle.timers[i];
+        t->to_clear |= t->pending && t->wheel == op->wheel;
+    }
+    ++c.w->clearing;
+    int result = tw_clear(c.wheel, model_on_clear, m);
+    --c.w->clearing;
+    for (unsigned i = 0; i < m->oracle.count; ++i)
+        require(m, !m->oracle.timers[i].to_clear || m->oracle.timers[i].wheel != op->wheel,
+                "tw_clear left timer %u", i);
+    require(m, result == 0, "tw_clear returned %d", result);
+    return result;
+}
+
+static void misuse_node(struct model *m, struct tw *w, struct tw_node *n) {
+    require(m, tw_arm_after(w, n, 1) == -EINVAL, "misuse: tw_arm_after");
+    require(m, tw_arm_at(w, n, 1) == -EINVAL, "misuse: tw_arm_at");
+    require(m, tw_arm_within(w, n, 1, 1) == -EINVAL, "misuse: tw_arm_within");
+    require(m, tw_arm_every(w, n, 1, 1, TW_BURST, 0) == -EINVAL, "misuse: tw_arm_every");
+    require(m, tw_postpone(w, n, TW_NEVER - 1) < 0, "misuse: tw_postpone");
+    require(m, tw_expiry(w, n) == TW_NEVER, "misuse: tw_expiry");
+    require(m, tw_remaining(w, n) == TW_NEVER, "misuse: tw_remaining");
+}
+
+static void misuse_wheel(struct model *m, struct tw *w) {
+    require(m, tw_advance(w, TW_NEVER - 1, 1) == -EINVAL, "misuse: tw_advance");
+    require(m, tw_update(w) == -EINVAL, "misuse: tw_update");
+    require(m, tw_idle(w, 1) == -EINVAL, "misuse: tw_idle");
+    require(m, tw_clear(w, NULL, NULL) == -EINVAL, "misuse: tw_clear");
+    require(m, tw_check(w, NULL, NULL) == -EINVAL, "misuse: tw_check");
+    require(m, tw_now(w) == TW_NEVER && tw_next(w) == TW_NEVER, "misuse: tw_now, tw_next");
+    require(m, tw_count(w) == 0 && tw_overruns(w) == 0 && tw_running(w) == NULL, "misuse: tw_count");
+}
+
+static int misuse(struct model *m, const struct op *op) {
+    static struct tw forgotten_wheel; /* all zeroes */
+    struct tw_node forgotten_node = {.fn = NULL};
+    struct call c = call_of(m, op);
+    misuse_node(m, c.wheel, NULL);
+    misuse_node(m, c.wheel, &forgotten_node);
+    misuse_node(m, NULL, c.node);
+    misuse_node(m, &forgotten_wheel, c.node);
+    misuse_wheel(m, NULL);
+    misuse_wheel(m, &forgotten_wheel);
+    require(m, tw_node_init(NULL, model_on_fire, NULL) == -EINVAL, "misuse: tw_node_init");
+    require(m, tw_init(c.wheel, TW_NEVER, 0) == -EINVAL, "misuse: tw_init");
+    require(m, tw_init(c.wheel, 0, 0x80) == -EINVAL, "misuse: tw_init");
+    return 0;
+}
+
+op_function *const op_functions[OP_KINDS] = {
+    [OP_ARM_AFTER] = arm_after, [OP_ARM_AT] = arm_at,     [OP_ARM_WITHIN] = arm_within,
+    [OP_ARM_EVERY] = arm_every, [OP_POSTPONE] = postpone, [OP_CANCEL] = cancel,
+    [OP_SHUTDOWN] = shutdown,   [OP_RENEW] = renew,       [OP_FREE] = free_node,
+    [OP_ADVANCE] = advance,     [OP_DRAIN] = drain,       [OP_UPDATE] = update,
+    [OP_IDLE] = idle,           [OP_NEXT] = next,         [OP_CLEAR] = clear,
+    [OP_MISUSE] = misuse,
+};

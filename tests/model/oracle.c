@@ -1,0 +1,153 @@
+#include "oracle.h"
+
+static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static uint64_t earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+static bool pends_on(const struct oracle_timer *t, unsigned wheel) { return t->pending && t->wheel == wheel; }
+
+static void cursor_moves(struct oracle *o, unsigned wheel, uint64_t lo, uint64_t hi) {
+    o->wheels[wheel].lo = lo;
+    o->wheels[wheel].hi = hi;
+    o->wheels[wheel].window = ++o->windows;
+}
+
+void oracle_open(struct oracle *o, uint64_t now) {
+    *o = (struct oracle){.count = MODEL_TIMERS};
+    for (unsigned i = 0; i < MODEL_WHEELS; ++i) {
+        o->wheels[i] = (struct oracle_wheel){.now = now, .running = -1};
+        cursor_moves(o, i, now, now);
+    }
+}
+
+/* Gives `t` a tick and a new place in the order; its period is left alone. */
+static void place(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick) {
+    const struct oracle_wheel *w = &o->wheels[wheel];
+    t->pending = true;
+    t->ordered = true;
+    t->to_clear = false;
+    t->wheel = wheel;
+    t->expiry = tick;
+    t->lo = later(tick, w->lo);
+    t->hi = later(tick, w->hi);
+    t->armed = ++o->arms;
+    t->window = w->window;
+}
+
+void oracle_arm(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick) {
+    place(o, wheel, t, tick);
+    t->period = 0;
+    t->fires_left = 0;
+}
+
+void oracle_postpone(struct oracle_timer *t, uint64_t tick) {
+    t->ordered = false;
+    t->expiry = tick;
+    t->lo = later(t->lo, tick);
+    t->hi = later(t->hi, tick);
+}
+
+void oracle_remove(struct oracle_timer *t) { t->pending = t->to_clear = false; }
+
+bool oracle_precedes(const struct oracle_timer *a, const struct oracle_timer *b) {
+    if (a->hi < b->lo)
+        return true;
+    if (!a->ordered || !b->ordered || a->armed > b->armed)
+        return false;
+    return a->hi == b->lo || (a->window == b->window && a->expiry <= b->expiry);
+}
+
+static bool is_overtaken(const struct oracle *o, unsigned wheel, const struct oracle_timer *t) {
+    for (unsigned i = 0; i < o->count; ++i) {
+        const struct oracle_timer *other = &o->timers[i];
+        if (other != t && pends_on(other, wheel) && oracle_precedes(other, t))
+            return true;
+    }
+    return false;
+}
+
+/* The tick after t->expiry that it is due at, TW_NEVER if that is beyond time.
+ * `missed` due ticks lie between. */
+static uint64_t next_due(const struct oracle_timer *t, uint64_t now, uint64_t missed) {
+    uint64_t from = t->missed == TW_DELAY ? now : t->expiry;
+    if (t->missed == TW_SKIP)
+        from += missed * t->period; /* at most now */
+    return t->period < TW_NEVER - from ? from + t->period : TW_NEVER;
+}
+
+static void rearm_periodic(struct oracle *o, unsigned wheel, struct oracle_timer *t) {
+    struct oracle_wheel *w = &o->wheels[wheel];
+    w->overruns = (w->now - t->expiry) / t->period;
+    bool was_last = t->fires_left == 1;
+    if (t->fires_left > 0)
+        --t->fires_left;
+    uint64_t due = next_due(t, w->now, w->overruns);
+    if (!was_last && due != TW_NEVER)
+        place(o, wheel, t, due);
+}
+
+const char *oracle_fires(struct oracle *o, unsigned wheel, struct oracle_timer *t) {
+    struct oracle_wheel *w = &o->wheels[wheel];
+    if (!w->advancing)
+        return "fires while the wheel is not advanced";
+    if (w->running >= 0)
+        return "fires inside another callback of its wheel";
+    if (!pends_on(t, wheel))
+        return "fires without being pending";
+    if (t->expiry > w->now)
+        return "fires early";
+    if (is_overtaken(o, wheel, t))
+        return "fires out of order";
+
+    cursor_moves(o, wheel, later(w->lo, t->lo), t->hi);
+    w->running = (int)(t - o->timers);
+    ++w->fired;
+    oracle_remove(t);
+    w->overruns = 0;
+    if (t->period > 0)
+        rearm_periodic(o, wheel, t);
+    return NULL;
+}
+
+void oracle_callback_ends(struct oracle *o, unsigned wheel) {
+    o->wheels[wheel].running = -1;
+    o->wheels[wheel].overruns = 0;
+}
+
+void oracle_advance_begins(struct oracle *o, unsigned wheel, uint64_t now) {
+    struct oracle_wheel *w = &o->wheels[wheel];
+    w->now = now;
+    w->advancing = true;
+    w->fired = 0;
+}
+
+void oracle_advance_ends(struct oracle *o, unsigned wheel, bool more) {
+    struct oracle_wheel *w = &o->wheels[wheel];
+    w->advancing = false;
+    w->lagging = more;
+    if (more)
+        cursor_moves(o, wheel, w->lo, earlier(w->now, oracle_earliest(o, wheel)));
+    else
+        cursor_moves(o, wheel, w->now, w->now);
+}
+
+uint64_t oracle_earliest(const struct oracle *o, unsigned wheel) {
+    uint64_t earliest = TW_NEVER;
+    for (unsigned i = 0; i < o->count; ++i)
+        if (pends_on(&o->timers[i], wheel))
+            earliest = earlier(earliest, o->timers[i].hi);
+    return earliest;
+}
+
+size_t oracle_pending(const struct oracle *o, unsigned wheel) {
+    size_t count = 0;
+    for (unsigned i = 0; i < o->count; ++i)
+        count += pends_on(&o->timers[i], wheel);
+    return count;
+}
+
+bool oracle_has_postponed(const struct oracle *o, unsigned wheel) {
+    for (unsigned i = 0; i < o->count; ++i)
+        if (pends_on(&o->timers[i], wheel) && !o->timers[i].ordered)
+            return true;
+    return false;
+}

@@ -1,0 +1,397 @@
+#include "play.h"
+
+enum {
+    FAR = 0,         /* timer 0 is far away and always pending on wheel 0 */
+    PHASE = 128,     /* operations between changes of the number of timers in play */
+    NESTED_MAX = 48, /* operations in callbacks, and */
+    FIRES_MAX = 100, /* catching-up fires of a timer, that one operation may cause */
+    FEW = 16         /* timers that may be left behind by a jump of any length */
+};
+
+#define ROUND_BITS (TW_BITS * TW_LEVELS)
+#define LAST_TICK (TW_NEVER - 1)
+
+struct player {
+    struct source *source;
+    unsigned nested_left;
+};
+
+static struct player *player_of(const struct model *m) { return m->user; }
+
+static uint64_t draw(const struct model *m, uint64_t below) {
+    struct source *s = player_of(m)->source;
+    return s->draw(s, below);
+}
+
+/* Timers 1 .. in_play(m) are. */
+static unsigned in_play(const struct model *m) { return m->oracle.count - 1; }
+
+static bool one_in(const struct model *m, uint64_t n) { return draw(m, n) == n - 1; }
+
+/* ---- Distances and ticks. */
+
+static uint64_t saturating_sum(uint64_t a, uint64_t b) { return b < LAST_TICK - a ? a + b : LAST_TICK; }
+
+static uint64_t shifted(uint64_t value, unsigned bits) {
+    return bits < 64 && value << bits >> bits == value ? value << bits : LAST_TICK;
+}
+
+/* All magnitudes, and the neighbours of block boundaries more than other ticks. */
+static uint64_t draw_distance(struct model *m) {
+    uint64_t level = draw(m, TW_LEVELS + 2);
+    switch (draw(m, 6)) {
+    case 0:
+        return draw(m, 5);
+    case 1:
+        return draw(m, (uint64_t)2 << TW_BITS);
+    case 2:
+        return shifted(1 + draw(m, 4), (unsigned)level * TW_BITS) + draw(m, 3) - 1;
+    case 3:
+        return draw(m, (uint64_t)1 << ROUND_BITS);
+    case 4:
+        return draw(m, (uint64_t)16 << ROUND_BITS);
+    default:
+        return ((uint64_t)1 << draw(m, 64)) + draw(m, 256);
+    }
+}
+
+static uint64_t start_of_block(uint64_t tick, uint64_t level) {
+    unsigned bits = (unsigned)level * TW_BITS;
+    return bits < 64 ? tick >> bits << bits : 0;
+}
+
+/* The tick of some pending timer, so that ticks are shared; else now. */
+static uint64_t tick_of_another(struct model *m, uint64_t now) {
+    unsigned timers = in_play(m);
+    uint64_t first = draw(m, timers);
+    for (unsigned i = 0; i < timers; ++i) {
+        const struct oracle_timer *t = &m->oracle.timers[1 + (first + i) % timers];
+        if (t->pending)
+            return t->expiry;
+    }
+    return now;
+}
+
+static uint64_t draw_tick(struct model *m, unsigned wheel) {
+    uint64_t now = m->oracle.wheels[wheel].now;
+    uint64_t distance;
+    switch (draw(m, 8)) {
+    case 0:
+    case 1:
+        return tick_of_another(m, now);
+    case 2:
+        return start_of_block(saturating_sum(now, draw_distance(m)), 1 + draw(m, TW_LEVELS));
+    case 3: /* the past */
+        distance = draw_distance(m);
+        return distance < now ? now - distance : now;
+    case 4:
+        return now + draw(m, 4);
+    default:
+        return saturating_sum(now, draw_distance(m));
+    }
+}
+
+/* ---- Time. Jumps that cost more than they show are made shorter. */
+
+static uint64_t draw_jump(struct model *m, unsigned wheel) {
+    uint64_t now = m->oracle.wheels[wheel].now;
+    uint64_t level = draw(m, TW_LEVELS + 1);
+    switch (draw(m, 16)) {
+    case 0:
+        return now;
+    case 1:
+    case 2:
+    case 3:
+        return saturating_sum(now, draw(m, 4));
+    case 4:
+    case 5:
+    case 6:
+        return tw_next(&m->wheels[wheel]);
+    case 7:
+        return oracle_earliest(&m->oracle, wheel);
+    case 8:
+    case 9:
+        return saturating_sum(now, draw(m, (uint64_t)2 << TW_BITS));
+    case 10:
+    case 11:
+        return saturating_sum(start_of_block(now, level), shifted(1 + draw(m, 3), (unsigned)level * TW_BITS));
+    case 12:
+        return saturating_sum(now, draw(m, (uint64_t)4 << ROUND_BITS));
+    case 13:
+        return saturating_sum(now, draw(m, (uint64_t)16 << ROUND_BITS));
+    case 14:
+        return saturating_sum(now, (uint64_t)1 << draw(m, 64));
+    default:
+        return saturating_sum(now, draw_distance(m));
+    }
+}
+
+static bool catches_up_too_long(const struct oracle_timer *t, uint64_t from, uint64_t now) {
+    bool catches_up = t->period > 0 && t->missed == TW_BURST && now > from;
+    bool is_limited = t->fires_left > 0 && t->fires_left <= FIRES_MAX;
+    return catches_up && !is_limited && (now - from) / t->period > FIRES_MAX;
+}
+
+/* A timer that a jump to `now` would make fire too often; -1: none. */
+static int tireless_timer(const struct model *m, unsigned wheel, uint64_t now) {
+    for (unsigned i = 1; i < m->oracle.count; ++i) {
+        const struct oracle_timer *t = &m->oracle.timers[i];
+        if (t->pending && t->wheel == wheel && catches_up_too_long(t, t->expiry, now))
+            return (int)i;
+    }
+    return -1;
+}
+
+static uint32_t draw_budget(struct model *m) {
+    static const uint32_t budgets[] = {1, 1, 2, 3, 5, 9, 70, TW_UNBOUNDED};
+    return one_in(m, 64) ? 0 : budgets[draw(m, 8)];
+}
+
+static void draw_advance(struct model *m, struct op *op) {
+    uint64_t now = m->oracle.wheels[op->wheel].now;
+    uint64_t bound = saturating_sum(now, (uint64_t)16 << ROUND_BITS);
+    op->tick = draw_jump(m, op->wheel);
+    if (in_play(m) >= FEW && op->tick > bound) /* would visit each slot of each round */
+        op->tick = bound;
+    if (op->tick == TW_NEVER) /* nothing is pending */
+        op->tick = saturating_sum(now, 1);
+    op->count = one_in(m, 3) ? draw_budget(m) : TW_UNBOUNDED;
+    if (one_in(m, 64))
+        op->tick = one_in(m, 2) ? TW_NEVER : op->tick - 1 - draw(m, 3);
+    int tireless = tireless_timer(m, op->wheel, op->tick);
+    if (tireless >= 0 && op->tick != TW_NEVER)
+        *op = (struct op){.kind = OP_CANCEL, .wheel = op->wheel, .timer = (unsigned)tireless};
+}
+
+/* ---- Operations. */
+
+static void draw_schedule(struct model *m, struct op *op) {
+    op->span = one_in(m, 64) ? 0 : 1 + draw_distance(m);
+    op->missed = (enum tw_missed)draw(m, one_in(m, 64) ? 4 : 3);
+    op->count = one_in(m, 2) ? 0 : (uint32_t)draw(m, 6);
+    if (one_in(m, 64))
+        op->count = TW_FIRES_MAX + (uint32_t)draw(m, 2);
+    if (op->span == 0 || op->count > TW_FIRES_MAX)
+        return;
+    struct oracle_timer asked = {.period = op->span, .missed = op->missed, .fires_left = op->count};
+    if (catches_up_too_long(&asked, op->tick, m->oracle.wheels[op->wheel].now))
+        op->count = 1 + (uint32_t)draw(m, 8);
+}
+
+static uint64_t draw_later_tick(struct model *m, const struct op *op) {
+    const struct oracle_timer *t = &m->oracle.timers[op->timer];
+    if (!t->pending || one_in(m, 16))
+        return draw_tick(m, op->wheel);
+    if (one_in(m, 4))
+        return tick_of_another(m, t->expiry);
+    return saturating_sum(t->expiry, draw_distance(m));
+}
+
+static void draw_arguments(struct model *m, struct op *op) {
+    switch (op->kind) {
+    case OP_ARM_AFTER:
+        op->tick = draw_distance(m);
+        break;
+    case OP_ARM_AT:
+        op->tick = draw_tick(m, op->wheel);
+        break;
+    case OP_ARM_WITHIN:
+        op->tick = draw_tick(m, op->wheel);
+        op->span = draw_distance(m);
+        break;
+    case OP_ARM_EVERY:
+        op->tick = draw_tick(m, op->wheel);
+        draw_schedule(m, op);
+        break;
+    case OP_POSTPONE:
+        op->tick = draw_later_tick(m, op);
+        break;
+    case OP_ADVANCE:
+        draw_advance(m, op);
+        break;
+    case OP_DRAIN:
+        draw_advance(m, op);
+        if (op->kind == OP_DRAIN && op->count == TW_UNBOUNDED)
+            op->count = 1 + (uint32_t)draw(m, 4);
+        break;
+    case OP_IDLE:
+    case OP_NEXT:
+        op->count = draw_budget(m);
+        break;
+    default:
+        break;
+    }
+    if (op->kind == OP_NEXT && op->count == 0)
+        op->count = 1;
+}
+
+static enum op_kind draw_kind(struct model *m) {
+    static const enum op_kind weighted[] = {
+        OP_ARM_AT,     OP_ARM_AT,     OP_ARM_AT,    OP_ARM_AT,    OP_ARM_AFTER, OP_ARM_AFTER, OP_ARM_AFTER,
+        OP_ARM_WITHIN, OP_ARM_WITHIN, OP_ARM_EVERY, OP_ARM_EVERY, OP_ARM_EVERY, OP_POSTPONE,  OP_POSTPONE,
+        OP_POSTPONE,   OP_CANCEL,     OP_CANCEL,    OP_FREE,      OP_ADVANCE,   OP_ADVANCE,   OP_ADVANCE,
+        OP_ADVANCE,    OP_ADVANCE,    OP_UPDATE,    OP_UPDATE,    OP_IDLE,      OP_NEXT,      OP_DRAIN,
+    };
+    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR, OP_MISUSE};
+    if (one_in(m, 24))
+        return rare[draw(m, sizeof rare / sizeof *rare)];
+    return weighted[draw(m, sizeof weighted / sizeof *weighted)];
+}
+
+/* Mostly on the wheel that the timer knows; elsewhere it is refused while pending. */
+static unsigned draw_wheel(struct model *m, unsigned timer) {
+    const struct oracle_timer *t = &m->oracle.timers[timer];
+    return t->pending && !one_in(m, 24) ? t->wheel : one_in(m, 4);
+}
+
+static struct op draw_op(struct model *m) {
+    struct op op = {.kind = draw_kind(m), .timer = 1 + (unsigned)draw(m, in_play(m))};
+    op.wheel = draw_wheel(m, op.timer);
+    if (m->oracle.timers[op.timer].shut_down && op.kind <= OP_ARM_EVERY && one_in(m, 2))
+        op.kind = OP_RENEW;
+    if (op.kind == OP_ADVANCE || op.kind == OP_DRAIN || op.kind == OP_UPDATE)
+        op.wheel = one_in(m, 4);
+    draw_arguments(m, &op);
+    return op;
+}
+
+/* ---- Inside callbacks. */
+
+/* A timer that fires on the tick of the running callback: the first, the last or
+ * one between; 0 if there is none. */
+static unsigned draw_neighbour(struct model *m, unsigned wheel) {
+    unsigned due[MODEL_TIMERS];
+    unsigned count = 0;
+    for (unsigned i = 1; i < m->oracle.count; ++i) {
+        const struct oracle_timer *t = &m->oracle.timers[i];
+        if (t->pending && t->wheel == wheel && t->lo <= m->oracle.wheels[wheel].hi)
+            due[count++] = i;
+    }
+    if (count == 0)
+        return 0;
+    unsigned chosen = due[draw(m, count)];
+    uint64_t end = draw(m, 3);
+    for (unsigned i = 0; i < count && end < 2; ++i) {
+        bool is_before = m->oracle.timers[due[i]].armed < m->oracle.timers[chosen].armed;
+        if (is_before == (end == 0))
+            chosen = due[i];
+    }
+    return chosen;
+}
+
+/* What is delicate: the timer itself and those beside it, at the ticks around. */
+static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) {
+    static const enum op_kind kinds[] = {OP_CANCEL,    OP_ARM_AT,    OP_ARM_AT, OP_POSTPONE, OP_FREE,
+                                         OP_ARM_AFTER, OP_ARM_EVERY, OP_RENEW,  OP_SHUTDOWN};
+    unsigned neighbour = one_in(m, 2) ? draw_neighbour(m, wheel) : timer;
+    struct op op = {.wheel = wheel, .timer = neighbour == 0 ? timer : neighbour};
+    op.kind = kinds[draw(m, one_in(m, 8) ? 9 : 7)];
+    draw_arguments(m, &op);
+    if (op.kind == OP_ARM_AT && one_in(m, 2)) {
+        uint64_t cursor = m->oracle.wheels[wheel].lo;
+        op.tick = one_in(m, 2) ? cursor : saturating_sum(cursor, draw(m, 3));
+    }
+    return op;
+}
+
+/* Advances inside callbacks are refused on the callback's wheel; on the other one
+ * they nest, once. While `each` of a tw_clear runs, nothing fires. */
+static bool may_apply(const struct model *m, const struct op *op) {
+    bool advances = op->kind == OP_ADVANCE || op->kind == OP_DRAIN || op->kind == OP_UPDATE;
+    const struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
+    return !advances || w->advancing || (m->depth < 3 && w->clearing == 0);
+}
+
+static void act_in_callback(struct model *m, unsigned wheel, unsigned timer) {
+    struct player *p = player_of(m);
+    for (uint64_t actions = draw(m, 8) / 3; actions > 0 && p->nested_left > 0; --actions) {
+        struct op op = one_in(m, 3) ? draw_op(m) : draw_close_op(m, wheel, timer);
+        if (!may_apply(m, &op))
+            continue;
+        --p->nested_left;
+        model_apply(m, &op);
+    }
+}
+
+static void on_fire(struct model *m, unsigned wheel, unsigned timer) {
+    if (timer != FAR)
+        act_in_callback(m, wheel, timer);
+}
+
+static void on_clear(struct model *m, unsigned wheel, unsigned timer) {
+    if (timer != FAR && one_in(m, 4))
+        act_in_callback(m, wheel, timer);
+}
+
+/* ---- A life. */
+
+static uint64_t draw_origin(struct model *m, unsigned origin) {
+    static const unsigned bits[PLAY_ORIGINS] = {0, 8, 16, 24, 32, 48, 63, 64};
+    uint64_t before = draw(m, (uint64_t)3 << (TW_BITS * draw(m, 3)));
+    if (bits[origin] == 0)
+        return before;
+    uint64_t power = bits[origin] == 64 ? 0 : (uint64_t)1 << bits[origin];
+    return power == 0 || before < power - 1 ? power - 2 - before : power - 1;
+}
+
+/* All timers at once into a stretch as long as a slot of some level. */
+static void arm_a_crowd(struct model *m) {
+    uint64_t length = (uint64_t)1 << (TW_BITS * (1 + draw(m, TW_LEVELS)));
+    uint64_t from = saturating_sum(m->oracle.wheels[0].now, draw_distance(m));
+    for (unsigned i = 1; i <= in_play(m); ++i) {
+        const struct oracle_timer *t = &m->oracle.timers[i];
+        uint64_t tick = saturating_sum(from, draw(m, length));
+        if (!t->pending)
+            model_apply(m, &(struct op){.kind = OP_ARM_AT, .timer = i, .tick = tick});
+    }
+}
+
+/* A wheel that lags behind over a long jump is not a place for many timers. */
+static void catch_up(struct model *m, unsigned wheel) {
+    struct op op = {.kind = OP_ADVANCE, .wheel = wheel, .count = TW_UNBOUNDED};
+    op.tick = m->oracle.wheels[wheel].now;
+    model_apply(m, &op);
+}
+
+static void new_phase(struct model *m) {
+    static const unsigned sizes[] = {2, 5, FEW - 1, FEW - 1, 24, 40, MODEL_TIMERS - 1};
+    unsigned count = 1 + sizes[draw(m, sizeof sizes / sizeof *sizes)];
+    for (unsigned i = count; i < m->oracle.count; ++i) {
+        const struct oracle_timer *t = &m->oracle.timers[i];
+        if (t->pending)
+            model_apply(m, &(struct op){.kind = OP_CANCEL, .wheel = t->wheel, .timer = i});
+    }
+    m->oracle.count = count;
+    catch_up(m, 0);
+    catch_up(m, 1);
+    if (one_in(m, 3))
+        arm_a_crowd(m);
+}
+
+static void keep_far_timer(struct model *m) {
+    if (m->oracle.timers[FAR].pending)
+        return;
+    uint64_t tick = saturating_sum(m->oracle.wheels[0].now, ((uint64_t)1 << 56) + draw(m, 1000));
+    model_apply(m, &(struct op){.kind = OP_ARM_AT, .timer = FAR, .tick = tick});
+}
+
+void play(struct model *m, struct source *s, unsigned origin, uint64_t operations) {
+    struct player p = {.source = s};
+    m->user = &p;
+    m->on_heap = true;
+    m->on_fire = on_fire;
+    m->on_clear = on_clear;
+    uint64_t end = m->operations + operations;
+    model_open(m, draw_origin(m, origin % PLAY_ORIGINS));
+    for (unsigned i = 0; m->operations < end && !s->is_empty(s); ++i) {
+        if (i % PHASE == 0)
+            new_phase(m);
+        p.nested_left = 0;
+        keep_far_timer(m);
+        struct op op = draw_op(m);
+        p.nested_left = NESTED_MAX;
+        model_apply(m, &op);
+    }
+    model_close(m);
+    m->user = NULL;
+}

@@ -1,0 +1,84 @@
+/* Random operations against the oracle. One seed makes one run:
+ *     model_<variant> [--ops N] [--seed S] [--nightly] */
+#include "play.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LIFE = 2500 }; /* operations before everything starts anew, at the next origin */
+
+struct generator {
+    struct source source;
+    uint64_t state;
+};
+
+static struct { uint64_t operations, seed; } run;
+
+/* splitmix64 */
+static uint64_t next_random(uint64_t *state) {
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+static uint64_t draw(struct source *s, uint64_t below) {
+    struct generator *g = (struct generator *)s;
+    return next_random(&g->state) % below;
+}
+
+static bool never_empty(const struct source *s) {
+    (void)s;
+    return false;
+}
+
+static void on_failure(struct model *m) {
+    (void)m;
+    printf("%s: FAILED; again with: %s --ops %" PRIu64 " --seed %" PRIu64 "\n", MODEL_NAME, MODEL_NAME,
+           run.operations, run.seed);
+    exit(EXIT_FAILURE);
+}
+
+static uint64_t number_in(const char *name, uint64_t otherwise) {
+    const char *value = getenv(name);
+    return value == NULL || *value == '\0' ? otherwise : strtoull(value, NULL, 0);
+}
+
+static void read_arguments(int argc, char **argv) {
+    bool is_nightly = number_in("TW_NIGHTLY", 0) != 0;
+    run.seed = number_in("TW_SEED", 1);
+    run.operations = 0;
+    for (int i = 1; i < argc; ++i) {
+        if (strcmp(argv[i], "--nightly") == 0) {
+            is_nightly = true;
+        } else if (strcmp(argv[i], "--ops") == 0 && i + 1 < argc) {
+            run.operations = strtoull(argv[++i], NULL, 0);
+        } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
+            run.seed = strtoull(argv[++i], NULL, 0);
+        } else {
+            fprintf(stderr, "usage: %s [--ops N] [--seed S] [--nightly]\n", argv[0]);
+            exit(2);
+        }
+    }
+    if (run.operations == 0)
+        run.operations = is_nightly ? MODEL_OPS_NIGHTLY : number_in("TW_MODEL_OPS", MODEL_OPS);
+}
+
+int main(int argc, char **argv) {
+    read_arguments(argc, argv);
+    printf("%s: %" PRIu64 " operations from seed %" PRIu64 "\n", MODEL_NAME, run.operations, run.seed);
+    fflush(stdout);
+
+    static struct model m;
+    struct generator g = {{draw, never_empty}, run.seed};
+    m.on_failure = on_failure;
+    for (unsigned life = 0; m.operations < run.operations; ++life) {
+        uint64_t left = run.operations - m.operations;
+        play(&m, &g.source, life, left < LIFE ? left : LIFE);
+    }
+    printf("%s: passed: %" PRIu64 " operations, %" PRIu64 " of them in callbacks, %" PRIu64 " fires\n",
+           MODEL_NAME, m.operations, m.nested, m.fires);
+    return EXIT_SUCCESS;
+}

@@ -1,0 +1,55 @@
+// The random sequences, made once per n and the same for every implementation,
+// and the memory that every implementation's timers stand in.
+#ifndef TICKWHEEL_BENCH_INPUTS_H
+#define TICKWHEEL_BENCH_INPUTS_H
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace bench {
+
+constexpr std::uint32_t horizon = 1u << 20;      // ticks that timers are spread over
+constexpr std::size_t stream_length = 1u << 20;  // of the random operations; a power of two
+constexpr std::size_t stream_mask = stream_length - 1;
+
+class Random {  // splitmix64
+  public:
+    explicit Random(std::uint64_t seed) : state_(seed) {}
+
+    std::uint64_t next() {
+        std::uint64_t mixed = state_ += 0x9e3779b97f4a7c15;
+        mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+        mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+        return mixed ^ (mixed >> 31);
+    }
+    std::uint32_t below(std::uint32_t bound) {
+        return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
+    }
+    void shuffle(std::vector<std::uint32_t> &numbers) {
+        for (std::size_t left = numbers.size(); left > 1; --left)
+            std::swap(numbers[left - 1], numbers[below(static_cast<std::uint32_t>(left))]);
+    }
+
+  private:
+    std::uint64_t state_;
+};
+
+struct Inputs {
+    explicit Inputs(std::size_t n);
+
+    std::vector<std::uint32_t> deadlines;  // one per timer, in [1, horizon]
+    std::vector<std::uint32_t> order;      // the timers in random order
+    std::vector<std::uint32_t> victims;    // stream of random timers
+    std::vector<std::uint32_t> ticks;      // stream of random ticks in [1, horizon]
+};
+
+// Huge pages where the system gives them, every page touched: what the first
+// access to fresh memory costs is nobody's figure. Never given back: a run ends
+// with its process.
+void *fresh_memory(std::size_t bytes);
+
+}  // namespace bench
+
+#endif

@@ -1,0 +1,252 @@
+// tickwheel_bench: this library beside its peers. For each workload and n the
+// implementations run in turn, A B C A B C ..., so that a slow minute of the machine
+// falls on all of them.
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include "report.h"
+
+namespace {
+
+using namespace bench;
+
+constexpr const char *usage =
+    "usage: tickwheel_bench [--quick] [--json FILE] [--workload W[,W]] [--impl I[,I]] [--runs R]\n"
+    "       tickwheel_bench --once rearm-hot|idle-tick --impl I --ops N\n"
+    "  --quick     n = 100,000 and 1,000,000 and 3 runs instead of 1 M and 10 M and 5\n"
+    "  --json      also writes the results to FILE\n"
+    "  --once      does N operations in this process, for counting instructions\n"
+    "workloads: rearm-hot rearm-cold postpone serve expire worst-tick sparse periodic memory\n"
+    "impls:     tickwheel tickwheel-locked tickwheel-plain (no look-ahead) libev libuv libevent\n"
+    "           asio glib multimap heap4\n";
+
+const std::vector<std::string> implementation_names = {"tickwheel",
+                                                       "tickwheel-locked",
+                                                       "tickwheel-plain",
+                                                       "libev",
+                                                       "libuv",
+                                                       "libevent",
+                                                       "asio",
+                                                       "glib",
+                                                       "multimap",
+                                                       "heap4"};
+
+struct Options {
+    bool quick = false;
+    std::string json, once;
+    std::vector<std::string> workloads, implementations;
+    unsigned runs = 0;
+    std::size_t operations = 0;
+};
+
+// Workloads that share a set-up, at one n.
+struct Unit {
+    std::vector<Workload> workloads;
+    std::size_t n;
+    unsigned runs;
+    std::size_t most_for_slow;  // timers that the slowest implementations still run with
+};
+
+[[noreturn]] void stop(const std::string &complaint) {
+    std::fprintf(stderr, "bench: %s\n%s", complaint.c_str(), usage);
+    std::exit(2);
+}
+
+std::vector<std::string> split(std::string_view list) {
+    std::vector<std::string> items;
+    while (!list.empty()) {
+        const std::size_t comma = std::min(list.find(','), list.size());
+        items.emplace_back(list.substr(0, comma));
+        list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return items;
+}
+
+bool is_in(const std::vector<std::string> &names, const std::string &name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::size_t positive(const char *text) {
+    const unsigned long long number = std::strtoull(text, nullptr, 10);
+    if (number == 0)
+        stop(std::string("not a positive number: ") + text);
+    return static_cast<std::size_t>(number);
+}
+
+Options parse(int argc, char **argv) {
+    Options options;
+    for (int i = 1; i < argc; ++i) {
+        const std::string option = argv[i];
+        auto argument = [&] { return ++i < argc ? argv[i] : (stop(option + " needs a value"), ""); };
+        if (option == "--quick")
+            options.quick = true;
+        else if (option == "--json")
+            options.json = argument();
+        else if (option == "--workload")
+            options.workloads = split(argument());
+        else if (option == "--impl")
+            options.implementations = split(argument());
+        else if (option == "--runs")
+            options.runs = static_cast<unsigned>(positive(argument()));
+        else if (option == "--once")
+            options.once = argument();
+        else if (option == "--ops")
+            options.operations = positive(argument());
+        else
+            stop("unknown option " + option);
+    }
+    for (const std::string &name : options.workloads)
+        if (std::none_of(workload_infos.begin(), workload_infos.end(),
+                         [&](auto &each) { return name == each.name; }))
+            stop("no workload " + name);
+    for (const std::string &name : options.implementations)
+        if (!is_in(implementation_names, name))
+            stop("no implementation " + name);
+    return options;
+}
+
+std::vector<Unit> plan(const Options &options) {
+    const unsigned runs = options.runs ? options.runs : options.quick ? 3 : 5;
+    const std::size_t small = options.quick ? 100'000 : 1'000'000;
+    std::vector<Unit> units;
+    auto add = [&](std::vector<Workload> workloads, std::size_t n, unsigned times) {
+        std::erase_if(workloads, [&](Workload each) {
+            return !options.workloads.empty() && !is_in(options.workloads, info(each).name);
+        });
+        if (!workloads.empty())
+            units.push_back({workloads, n, times, small});
+    };
+    for (std::size_t n : {small, 10 * small})
+        add({Workload::rearm_hot, Workload::rearm_cold, Workload::postpone}, n, runs);
+    for (std::size_t n : {small, 10 * small})
+        add({Workload::expire}, n, runs);
+    for (std::size_t n : {small, 10 * small})
+        add({Workload::worst_tick}, n, runs);
+    add({Workload::serve}, small, runs);
+    add({Workload::sparse}, 10, runs);
+    add({Workload::periodic}, 100'000, runs);
+    add({Workload::memory_timer, Workload::memory_loop}, 1'000'000, 1);
+    return units;
+}
+
+// Empty if it can run.
+std::string why_not(const Implementation &implementation, const Unit &unit) {
+    const Workload workload = unit.workloads.front();
+    const std::string &name = implementation.name;
+    const bool needs_virtual_time =
+        workload == Workload::worst_tick || workload == Workload::sparse || workload == Workload::serve;
+    if (needs_virtual_time && !implementation.module->virtual_time)
+        return "it lives in real time";
+    if (unit.n > unit.most_for_slow && (name == "glib" || name == "multimap"))
+        return "takes long with so many";
+    if (unit.n > 1'000'000 && workload == Workload::expire &&
+        (name == "libuv" || name == "libevent" || name == "asio"))
+        return "a minute a run with so many";
+    return "";
+}
+
+class Bench {
+  public:
+    explicit Bench(std::vector<Implementation> implementations)
+        : implementations_(std::move(implementations)) {}
+
+    void run(const std::vector<Unit> &units) {
+        for (const Unit &unit : units)
+            total_ += unit.runs;
+        for (const Unit &unit : units)
+            run(unit);
+    }
+    const std::vector<Result> &results() const { return results_; }
+
+  private:
+    void run(const Unit &unit) {
+        const Inputs inputs(unit.n);
+        const std::size_t first = results_.size();
+        for (Workload workload : unit.workloads)
+            for (const Implementation &each : implementations_)
+                results_.push_back({workload, unit.n, each.name, {}, why_not(each, unit)});
+        for (unsigned run = 0; run < unit.runs; ++run, ++done_)
+            for (const Implementation &each : implementations_)
+                if (why_not(each, unit).empty())
+                    run_one(each, {unit.workloads, unit.n, 0, inputs}, first);
+    }
+
+    void run_one(const Implementation &implementation, const Task &task, std::size_t first) {
+        std::fprintf(stderr, "[%3.0f%% %4.0fs] n=%-8zu %-16s", 100. * done_ / total_, seconds(), task.n,
+                     implementation.name.c_str());
+        const auto samples = run_apart(implementation, task);
+        require(samples.has_value(), (implementation.name + " failed").c_str());
+        for (const Sample &sample : *samples) {
+            const WorkloadInfo &about = info(sample.workload);
+            std::fprintf(stderr, "  %s %.2f %s", about.name, sample.value, about.unit);
+            record(implementation, sample, first);
+        }
+        std::fprintf(stderr, "\n");
+    }
+
+    void record(const Implementation &implementation, const Sample &sample, std::size_t first) {
+        for (std::size_t i = first; i < results_.size(); ++i)
+            if (results_[i].workload == sample.workload && results_[i].implementation == implementation.name)
+                results_[i].values.push_back(sample.value);
+    }
+
+    double seconds() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    }
+
+    std::vector<Implementation> implementations_;
+    std::vector<Result> results_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    unsigned done_ = 0, total_ = 0;
+};
+
+std::vector<Implementation> open_all(const Options &options) {
+    std::vector<Implementation> implementations;
+    for (const std::string &name : implementation_names) {
+        if (!options.implementations.empty() && !is_in(options.implementations, name))
+            continue;
+        if (auto opened = open_implementation(name))
+            implementations.push_back(*opened);
+        else
+            std::printf("%s: not built, its library was not found\n", name.c_str());
+    }
+    if (implementations.empty())
+        stop("nothing to run");
+    return implementations;
+}
+
+int run_once(const Options &options) {
+    constexpr std::size_t pending = 100'000;
+    const Workload workload = options.once == "rearm-hot" ? Workload::rearm_hot
+                              : options.once == "idle-tick"
+                                  ? Workload::idle_tick
+                                  : (stop("cannot do once: " + options.once), Workload{});
+    if (options.operations == 0)
+        stop("--once needs --ops");
+    const Inputs inputs(pending);
+    for (const Implementation &each : open_all(options))
+        each.module->run({{workload}, pending, options.operations, inputs});
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    const Options options = parse(argc, argv);
+    if (!options.once.empty())
+        return run_once(options);
+    use_huge_pages_in_malloc(argv);
+
+    Bench bench(open_all(options));
+    const std::vector<Implementation> implementations = open_all(options);
+    bench.run(plan(options));
+    print_tables(bench.results());
+    print_idioms(implementations);
+    print_targets(bench.results());
+    if (!options.json.empty() && !write_json(options.json, bench.results(), implementations))
+        stop("cannot write " + options.json);
+    return 0;
+}

@@ -1,0 +1,43 @@
+// What was measured, as tables, as a verdict on the targets, and as JSON.
+#ifndef TICKWHEEL_BENCH_REPORT_H
+#define TICKWHEEL_BENCH_REPORT_H
+
+#include <string>
+#include <vector>
+
+#include "runner.h"
+
+namespace bench {
+
+struct WorkloadInfo {
+    Workload workload;
+    const char *name;
+    const char *unit;
+    const char *meaning;
+};
+extern const std::vector<WorkloadInfo> workload_infos;
+const WorkloadInfo &info(Workload workload);
+
+// One implementation at one workload and n: a value per run, or why there is none.
+struct Result {
+    Workload workload;
+    std::size_t n;
+    std::string implementation;
+    std::vector<double> values;
+    std::string not_run;
+
+    // The median; of worst-tick the least, as the machine itself stalls now and then.
+    double value() const;
+    double least() const;
+    double most() const;
+};
+
+void print_tables(const std::vector<Result> &results);
+void print_idioms(const std::vector<Implementation> &implementations);
+void print_targets(const std::vector<Result> &results);
+bool write_json(const std::string &path, const std::vector<Result> &results,
+                const std::vector<Implementation> &implementations);
+
+}  // namespace bench
+
+#endif

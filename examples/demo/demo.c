@@ -1,0 +1,124 @@
+/* The wheel turning, in a terminal: timers are armed, fill the slots of three
+ * levels, move down as their time comes nearer, and fire.
+ *
+ * Time is virtual: each frame is one tick. The picture is drawn from the public
+ * interface alone (tw_now, tw_expiry) and the documented rule of placement. This
+ * program is linked with a small wheel of three levels with 16 slots each, so
+ * that every slot has its place on the screen, and without look-ahead, so that
+ * the rule tells exactly which slot a timer is in.
+ *
+ * Where stdout is not a terminal, it prints what happens line by line. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "picture.h"
+#include "screen.h"
+#include "story.h"
+
+enum { FRAME_NANOSECONDS = 31 * 1000 * 1000 };
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number) { interrupted = number; }
+
+static void watch_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+static void wait_for_frame(struct timespec *frame) {
+    frame->tv_nsec += FRAME_NANOSECONDS;
+    if (frame->tv_nsec >= 1000000000) {
+        frame->tv_nsec -= 1000000000;
+        ++frame->tv_sec;
+    }
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, frame, NULL);
+}
+
+static void run_on_screen(void) {
+    struct timespec frame;
+    watch_signals();
+    screen_open();
+    story_begin(picture_hear);
+    clock_gettime(CLOCK_MONOTONIC, &frame);
+    bool more = true;
+    while (more && !interrupted) {
+        more = story_tick();
+        picture_draw();
+        wait_for_frame(&frame);
+    }
+    screen_close();
+}
+
+static void print_event(const struct event *event) {
+    char text[80];
+    if (event->what == EVENT_MOVE && event->from.level > 0)
+        return; /* the cascade that it is part of has a line */
+    event_text(event, text, sizeof text);
+    puts(text);
+}
+
+static void run_plainly(void) {
+    printf("(In a terminal of %d x %d or more this is a moving picture.)\n\n", COLUMNS, ROWS);
+    puts("tick  what happens");
+    story_begin(print_event);
+    while (story_tick())
+        ;
+    puts("");
+}
+
+static void print_row(const struct timer *timer) {
+    char due[24], fired[24] = "-", late[24] = "-";
+    const char *note = timer->state == ARMED ? "  still armed" : "";
+    uint64_t last = timer->fires > 0 ? timer->due + (timer->fires - 1) * timer->period : timer->due;
+
+    if (timer->due_until != timer->due)
+        snprintf(due, sizeof due, "%" PRIu64 "-%" PRIu64, timer->due, timer->due_until);
+    else
+        snprintf(due, sizeof due, "%" PRIu64, last);
+    if (timer->fires > 0) {
+        snprintf(fired, sizeof fired, "%" PRIu64, timer->fired);
+        snprintf(late, sizeof late, "%" PRIu64, timer->late);
+    }
+    printf("%-14s %-10s %10s %8s %8s %6u%s\n", timer->name, timer->kind, due, fired, late, timer->fires,
+           note);
+}
+
+/* What fired when; returns how many fires were early or late. */
+static unsigned print_table(void) {
+    unsigned wrong = 0, fires = 0;
+    uint64_t late = 0;
+
+    printf("%-14s %-10s %10s %8s %8s %6s\n", "timer", "kind", "due", "fired", "late by", "fires");
+    for (unsigned i = 0; i < NAMED; ++i)
+        print_row(&timers[i]);
+    for (unsigned i = 0; i < TIMERS; ++i) {
+        wrong += timers[i].late != 0 || timers[i].early != 0;
+        if (i < NAMED)
+            continue;
+        fires += timers[i].fires;
+        if (timers[i].late > late)
+            late = timers[i].late;
+    }
+    char name[32];
+    snprintf(name, sizeof name, "conn-01 to %d", CONNECTIONS);
+    printf("%-14s %-10s %10s %8s %8" PRIu64 " %6u\n", name, "oneshot", "each", "each", late, fires);
+    printf("\nOf several fires a row shows the last; \"late by\" is the worst of all, in ticks.\n");
+    return wrong;
+}
+
+int main(void) {
+    if (screen_usable())
+        run_on_screen();
+    else
+        run_plainly();
+    if (interrupted)
+        return 128 + (int)interrupted;
+    return print_table() == 0 ? 0 : 1;
+}

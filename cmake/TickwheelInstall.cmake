@@ -15,5 +15,7 @@ write_basic_package_version_file(tickwheel-config-version.cmake COMPATIBILITY Sa
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config-version.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
 
+# From the folder of the .pc file, so that the tree may be moved.
+file(RELATIVE_PATH pc_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 configure_file(cmake/tickwheel.pc.in tickwheel.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -52,9 +52,9 @@ typedef void tw_callback(struct tw_node *node, void *arg);
 /* One broken invariant, in words; `node` is where it showed, or NULL. */
 typedef void tw_report(const char *invariant, const struct tw_node *node, void *arg);
 
-#define TW_NEVER UINT64_MAX            /* no tick */
-#define TW_UNBOUNDED UINT32_MAX        /* as a budget: no bound */
-#define TW_FIRES_MAX UINT16_MAX        /* most fires that a periodic node can be limited to */
+#define TW_NEVER UINT64_MAX     /* no tick */
+#define TW_UNBOUNDED UINT32_MAX /* as a budget: no bound */
+#define TW_FIRES_MAX UINT16_MAX /* most fires that a periodic node can be limited to */
 
 /* tw_init flags. */
 enum {
@@ -83,15 +83,15 @@ struct tw_link {
 /* A timer, in the caller's storage. The fields are the wheel's: read them in a
  * debugger, change them through the functions below. */
 struct tw_node {
-    struct tw_link link;      /* in a ring of the wheel while pending */
-    uint64_t expiry;          /* tick it is due at */
-    uint64_t period;          /* ticks; 0: oneshot */
-    tw_callback *fn;          /* NULL: not initialised */
+    struct tw_link link; /* in a ring of the wheel while pending */
+    uint64_t expiry;     /* tick it is due at */
+    uint64_t period;     /* ticks; 0: oneshot */
+    tw_callback *fn;     /* NULL: not initialised */
     void *arg;
-    struct tw *wheel;         /* the wheel it is, or was last, armed on */
-    uint16_t fires_left;      /* 0: no limit */
-    uint8_t missed;           /* enum tw_missed */
-    uint8_t state;            /* enum tw_state */
+    struct tw *wheel;    /* the wheel it is, or was last, armed on */
+    uint16_t fires_left; /* 0: no limit */
+    uint8_t missed;      /* enum tw_missed */
+    uint8_t state;       /* enum tw_state */
 };
 
 /* The size of a wheel follows from the geometry in config.h: its slots are two
@@ -144,8 +144,8 @@ int tw_arm_within(struct tw *w, struct tw_node *node, uint64_t tick, uint64_t sl
 /* Due at first, first + period, first + 2 * period ... without drift, `fires`
  * times (0: without end). A fire that would lie beyond TW_NEVER - 1 ends it.
  *   -EINVAL  also: a period of 0, an unknown `missed`, fires > TW_FIRES_MAX */
-int tw_arm_every(struct tw *w, struct tw_node *node, uint64_t first, uint64_t period,
-                 enum tw_missed missed, uint32_t fires);
+int tw_arm_every(struct tw *w, struct tw_node *node, uint64_t first, uint64_t period, enum tw_missed missed,
+                 uint32_t fires);
 
 /* Puts a pending node off to a later tick, as cheaply as one store to the node:
  * it keeps its slot and moves on when that opens (which costs one wake-up). For

@@ -74,7 +74,9 @@ class holder {
     wheel_type &w_;
 };
 
-bool pending_elsewhere(const tw *w, const tw_node *node) { return node->state == TW_PENDING && node->wheel != w; }
+bool pending_elsewhere(const tw *w, const tw_node *node) {
+    return node->state == TW_PENDING && node->wheel != w;
+}
 bool pending_here(const tw *w, const tw_node *node) { return node->state == TW_PENDING && node->wheel == w; }
 
 int refusal_to_arm(const tw *w, const tw_node *node) {
@@ -247,7 +249,8 @@ TW_API int tw_arm_within(tw *w, tw_node *node, uint64_t tick, uint64_t slack) {
     return arm(w, node, wheel.choose(tick, tick + slack), {});
 }
 
-TW_API int tw_arm_every(tw *w, tw_node *node, uint64_t first, uint64_t period, tw_missed missed, uint32_t fires) {
+TW_API int tw_arm_every(tw *w, tw_node *node, uint64_t first, uint64_t period, tw_missed missed,
+                        uint32_t fires) {
     if (!usable(w) || !usable(node) || period == 0 || fires > TW_FIRES_MAX)
         return -einval;
     if (missed != TW_BURST && missed != TW_SKIP && missed != TW_DELAY)
@@ -257,7 +260,8 @@ TW_API int tw_arm_every(tw *w, tw_node *node, uint64_t first, uint64_t period, t
     const holder hold(wheel_of(w));
     if (const int refusal = refusal_to_arm(w, node); refusal != 0)
         return refusal;
-    return arm(w, node, first, {period, static_cast<std::uint8_t>(missed), static_cast<std::uint16_t>(fires)});
+    return arm(w, node, first,
+               {period, static_cast<std::uint8_t>(missed), static_cast<std::uint16_t>(fires)});
 }
 
 TW_API int tw_postpone(tw *w, tw_node *node, uint64_t tick) {

@@ -95,7 +95,8 @@ template <class G> class checker {
                                  ? node.expiry > w_.cursor
                                  : node.expiry >= where->opening;
         expect(is_open || in_time, "no slot opens after a node in it is due", &node);
-        if (where->slot == w_.slots.marked && mark_found_in_ != where->slot && G::ahead && w_.cursor == w_.settled)
+        if (where->slot == w_.slots.marked && mark_found_in_ != where->slot && G::ahead &&
+            w_.cursor == w_.settled)
             expect(G::block(G::top, node.expiry) > G::block(G::top, where->opening),
                    "a node that the look-ahead passed belongs to a later round", &node);
     }

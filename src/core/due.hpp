@@ -9,8 +9,8 @@
 namespace tickwheel::core {
 
 struct refire {
-    tick next;    // `never`: this fire was the last
-    tick missed;  // due ticks in (expiry, now]
+    tick next;      // `never`: this fire was the last
+    tick overruns;  // due ticks in (expiry, now]; in a burst, those of them that will fire
 };
 
 // P5: the grid is expiry + n * period, and only TW_DELAY leaves it.
@@ -26,8 +26,10 @@ inline refire refire_after(const tw_node &node, tick now) {
     else if (node.missed == TW_DELAY)
         last_due = now;
 
+    const bool limited = node.fires_left != 0;
     const bool ends = node.fires_left == 1 || node.period > last_tick - last_due;
-    return {ends ? never : last_due + node.period, missed};
+    const bool all_missed_fire = node.missed != TW_BURST || !limited || missed < node.fires_left;
+    return {ends ? never : last_due + node.period, all_missed_fire ? missed : node.fires_left - 1u};
 }
 
 }  // namespace tickwheel::core

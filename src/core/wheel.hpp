@@ -37,7 +37,7 @@ template <class G> struct wheel {
     std::size_t count = 0;
     tw_node *running = nullptr;
     std::uint32_t lock;  // the port's
-    std::uint8_t kind;  // set once; 0 in a wheel that was never initialised
+    std::uint8_t kind;   // set once; 0 in a wheel that was never initialised
     bool advancing = false;
     levels<G> slots;
 
@@ -107,7 +107,7 @@ template <class G> struct wheel {
         overruns = 0;
         if (node.period != 0) {
             const refire again = refire_after(node, now);
-            overruns = again.missed;
+            overruns = again.overruns;
             if (again.next != never) {
                 if (node.fires_left != 0)
                     --node.fires_left;
@@ -223,7 +223,8 @@ template <class G> struct wheel {
     }
 
     static bool is_of_later_round(tick t, tick opening) {
-        return G::block(G::top, t) > G::block(G::top, opening) && G::slot(G::top, t) == G::slot(G::top, opening);
+        return G::block(G::top, t) > G::block(G::top, opening) &&
+               G::slot(G::top, t) == G::slot(G::top, opening);
     }
 
     // To where it belongs, seen from the cursor.
@@ -277,7 +278,8 @@ template <class G> struct wheel {
             const tw_link &ring = slots.rings[slot];
             if (slot == slots.marked) {
                 best = earlier(best, survey(G::top, slots.mark, ring, opening, block_before, looks));
-                best = earlier(best, survey(G::top, ring, slots.mark, opening + G::round, block_before, looks));
+                best =
+                    earlier(best, survey(G::top, ring, slots.mark, opening + G::round, block_before, looks));
             } else {
                 best = earlier(best, survey(G::top, ring, ring, opening, block_before, looks));
             }
@@ -287,8 +289,8 @@ template <class G> struct wheel {
 
     // The earliest tick of the nodes between two links of a slot, or a safe one if
     // they are more than `looks`.
-    static tick survey(unsigned level, const tw_link &begin, const tw_link &end, tick opening, bool block_before,
-                       unsigned &looks) {
+    static tick survey(unsigned level, const tw_link &begin, const tw_link &end, tick opening,
+                       bool block_before, unsigned &looks) {
         tick best = never;
         for (const tw_link *link = begin.next; link != &end; link = link->next) {
             if (looks == 0)

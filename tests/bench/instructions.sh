@@ -11,19 +11,17 @@ many=110000
 
 # total WORKLOAD IMPL OPERATIONS
 total() {
-    valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-        "$bench" --once "$1" --impl "$2" --ops "$3" 2>&1 |
-        sed -n 's/.*Collected : *//p'
+    log=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+        "$bench" --once "$1" --impl "$2" --ops "$3" 2>&1) || {
+        printf '%s\n' "$log" "instructions.sh: $1 of $2 failed" >&2
+        exit 1
+    }
+    printf '%s\n' "$log" | sed -n 's/.*Collected : *//p'
 }
 
 # per_operation WORKLOAD IMPL
 per_operation() {
-    least=$(total "$1" "$2" $few)
-    most=$(total "$1" "$2" $many)
-    if [ -z "$least" ] || [ -z "$most" ]; then
-        echo "instructions.sh: $2 does not run under valgrind" >&2
-        exit 1
-    fi
+    least=$(total "$1" "$2" $few) && most=$(total "$1" "$2" $many) || exit 1
     awk -v least="$least" -v most="$most" -v span=$((many - few)) \
         'BEGIN { printf "%.1f", (most - least) / span }'
 }
@@ -31,7 +29,9 @@ per_operation() {
 command -v valgrind >/dev/null || { echo "instructions.sh: valgrind is not installed" >&2; exit 1; }
 printf '%-18s %12s %12s\n' 'instructions per' 'rearm-hot' 'idle-tick'
 for impl in tickwheel tickwheel-locked tickwheel-plain heap4; do
-    printf '%-18s %12s' "$impl" "$(per_operation rearm-hot $impl)"
-    printf ' %12s\n' "$(per_operation idle-tick $impl)"
+    hot=$(per_operation rearm-hot $impl)
+    idle=$(per_operation idle-tick $impl)
+    printf '%-18s %12s %12s\n' "$impl" "$hot" "$idle"
 done
-printf '%-18s %12s %12s\n' libev "$(per_operation rearm-hot libev)" '-'
+hot=$(per_operation rearm-hot libev)
+printf '%-18s %12s %12s\n' libev "$hot" -

@@ -76,11 +76,13 @@ static uint64_t next_due(const struct oracle_timer *t, uint64_t now, uint64_t mi
 
 static void rearm_periodic(struct oracle *o, unsigned wheel, struct oracle_timer *t) {
     struct oracle_wheel *w = &o->wheels[wheel];
-    w->overruns = (w->now - t->expiry) / t->period;
+    const uint64_t missed = (w->now - t->expiry) / t->period;
+    const bool cut_short = t->missed == TW_BURST && t->fires_left != 0 && missed >= t->fires_left;
+    w->overruns = cut_short ? t->fires_left - 1 : missed;
     bool was_last = t->fires_left == 1;
     if (t->fires_left > 0)
         --t->fires_left;
-    uint64_t due = next_due(t, w->now, w->overruns);
+    uint64_t due = next_due(t, w->now, missed);
     if (!was_last && due != TW_NEVER)
         place(o, wheel, t, due);
 }

@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, asio::io_context::executor_type>;
 
 class Asio {
-public:
+  public:
     using Time = Clock::time_point;
     using Record = Timer;
     static constexpr bool virtual_time = false;
@@ -61,7 +61,7 @@ public:
     }
     void wait() { context_.run_one(); }
 
-private:
+  private:
     struct Count {
         std::uint64_t *fired;
         void operator()(const boost::system::error_code &error) const { *fired += !error; }

@@ -14,7 +14,7 @@ struct Source {
 };
 
 class Glib {
-public:
+  public:
     using Time = gint64;
     using Record = Source *;
     static constexpr bool virtual_time = false;
@@ -60,7 +60,7 @@ public:
     void dispatch() { g_main_context_iteration(context_, FALSE); }
     void wait() { g_main_context_iteration(context_, TRUE); }
 
-private:
+  private:
     static gboolean count(gpointer fired) {
         ++*static_cast<std::uint64_t *>(fired);
         return G_SOURCE_REMOVE;

@@ -14,7 +14,7 @@ struct Timer {
 };
 
 class Heap {
-public:
+  public:
     struct Entry {
         std::uint64_t tick;
         Timer *timer;
@@ -45,7 +45,7 @@ public:
     void move(Entry entry) { settle(entry.timer->place, entry); }
     void sink(Entry entry) { sift_down(entry.timer->place, entry); }
 
-private:
+  private:
     // Entry k has the children 4 (k - 2) .. 4 (k - 2) + 3, so that a family starts at a multiple of 4.
     static constexpr std::uint32_t root = 3;
     static constexpr std::uint32_t parent(std::uint32_t k) { return k / 4 + 2; }
@@ -98,7 +98,7 @@ private:
 };
 
 class Heap4 {
-public:
+  public:
     using Time = std::uint64_t;
     using Record = Timer;
     static constexpr bool virtual_time = true;
@@ -139,7 +139,7 @@ public:
             advance(heap_.top().tick);
     }
 
-private:
+  private:
     static void count(void *fired) { ++*static_cast<std::uint64_t *>(fired); }
 
     Heap heap_;

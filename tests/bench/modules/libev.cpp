@@ -9,7 +9,7 @@
 namespace {
 
 class Libev {
-public:
+  public:
     using Time = ev_tstamp;
     using Record = ev_timer;
     static constexpr bool virtual_time = false;
@@ -55,7 +55,7 @@ public:
     void dispatch() { ev_run(loop_, EVRUN_NOWAIT); }
     void wait() { ev_run(loop_, EVRUN_ONCE); }
 
-private:
+  private:
     static void count(struct ev_loop *, ev_timer *timer, int) {
         ++*static_cast<std::uint64_t *>(timer->data);
     }

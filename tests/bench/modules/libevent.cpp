@@ -9,7 +9,7 @@
 namespace {
 
 class Libevent {
-public:
+  public:
     using Time = timeval;
     using Record = event;
     static constexpr bool virtual_time = false;
@@ -55,7 +55,7 @@ public:
     void dispatch() { event_base_loop(base_, EVLOOP_NONBLOCK); }
     void wait() { event_base_loop(base_, EVLOOP_ONCE); }
 
-private:
+  private:
     static void count(evutil_socket_t, short, void *fired) { ++*static_cast<std::uint64_t *>(fired); }
 
     template <class Work> static void run_work(evutil_socket_t, short, void *work) {

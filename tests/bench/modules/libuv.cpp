@@ -6,7 +6,7 @@
 namespace {
 
 class Libuv {
-public:
+  public:
     using Time = std::uint64_t;
     using Record = uv_timer_t;
     static constexpr bool virtual_time = false;
@@ -52,7 +52,7 @@ public:
     void dispatch() { uv_run(&loop_, UV_RUN_NOWAIT); }
     void wait() { uv_run(&loop_, UV_RUN_ONCE); }
 
-private:
+  private:
     static void count(uv_timer_t *timer) { ++*static_cast<std::uint64_t *>(timer->data); }
 
     bench::Scale scale_;

@@ -16,7 +16,7 @@ struct Timer {
 };
 
 class Multimap {
-public:
+  public:
     using Time = std::uint64_t;
     using Record = Timer;
     static constexpr bool virtual_time = true;
@@ -67,7 +67,7 @@ public:
             advance(map_.begin()->first);
     }
 
-private:
+  private:
     static void count(void *fired) { ++*static_cast<std::uint64_t *>(fired); }
 
     Map map_;

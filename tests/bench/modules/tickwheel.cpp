@@ -6,7 +6,7 @@
 namespace {
 
 class Tickwheel {
-public:
+  public:
     using Time = std::uint64_t;
     using Record = tw_node;
     static constexpr bool virtual_time = true;
@@ -43,7 +43,7 @@ public:
         }
     }
 
-private:
+  private:
     static void count(tw_node *, void *fired) { ++*static_cast<std::uint64_t *>(fired); }
 
     tw wheel_;

@@ -244,62 +244,70 @@ template <class G> struct wheel {
             place(node);  // it was postponed
     }
 
+    // What a search for the earliest tick that needs attention has found.
+    struct outlook {
+        bool block_before;  // ask for attention one block before a crowded slot opens
+        tick best = never;
+        unsigned looks = few;
+
+        void consider(tick t) {
+            if (t < best)
+                best = t;
+        }
+    };
+
     // The earliest tick at which a slot is to be opened: exact where the next busy
     // slots hold few nodes, else the start of such a slot or, if that is wanted, one
     // block before it, so that look-ahead can empty it in time.
     tick earliest(bool block_before) {
-        tick best = never;
+        outlook found{block_before};
         for (unsigned level = 0; level < G::top; ++level) {
             const unsigned distance = slots.next_busy(level, cursor, 0, G::width(level) - 1);
             if (distance == 0)
                 continue;
             const tick opening = (G::block(level, cursor) + distance) << G::shift(level);
-            if (level == 0) {
-                best = opening;
-                if (best <= end_of_block())
-                    return best;
-            } else if (opening < best) {
+            if (level > 0) {
                 const tw_link &ring = slots.rings[G::slot(level, opening)];
-                unsigned looks = few;
-                best = earlier(best, survey(level, ring, ring, opening, block_before, looks));
+                survey(found, level, ring, ring, opening);
+            } else if (opening <= end_of_block()) {
+                return opening;
+            } else {
+                found.consider(opening);
             }
         }
-        return earliest_at_top(best, block_before);
+        survey_top(found);
+        return found.best;
     }
 
-    tick earliest_at_top(tick best, bool block_before) {
-        unsigned looks = few;
+    void survey_top(outlook &found) {
         unsigned distance = 0;
         while ((distance = slots.next_busy(G::top, cursor, distance, G::width(G::top))) != 0) {
             const tick opening = (G::block(G::top, cursor) + distance) << G::shift(G::top);
-            if (opening >= best)
+            if (opening >= found.best)
                 break;
             const unsigned slot = G::slot(G::top, opening);
             const tw_link &ring = slots.rings[slot];
             if (slot == slots.marked) {
-                best = earlier(best, survey(G::top, slots.mark, ring, opening, block_before, looks));
-                best =
-                    earlier(best, survey(G::top, ring, slots.mark, opening + G::round, block_before, looks));
+                survey(found, G::top, slots.mark, ring, opening);
+                survey(found, G::top, ring, slots.mark, opening + G::round);
             } else {
-                best = earlier(best, survey(G::top, ring, ring, opening, block_before, looks));
+                survey(found, G::top, ring, ring, opening);
             }
         }
-        return best;
     }
 
-    // The earliest tick of the nodes between two links of a slot, or a safe one if
-    // they are more than `looks`.
-    static tick survey(unsigned level, const tw_link &begin, const tw_link &end, tick opening,
-                       bool block_before, unsigned &looks) {
-        tick best = never;
+    // Looks at the nodes between two links of the slot that opens at `opening`.
+    static void survey(outlook &found, unsigned level, const tw_link &begin, const tw_link &end,
+                       tick opening) {
+        if (opening >= found.best)
+            return;
         for (const tw_link *link = begin.next; link != &end; link = link->next) {
-            if (looks == 0)
-                return block_before ? opening - G::span(level) : opening;
-            --looks;
+            if (found.looks == 0)
+                return found.consider(found.block_before ? opening - G::span(level) : opening);
+            --found.looks;
             const tick t = node_of(*link).expiry;
-            best = earlier(best, is_home(level, t, opening) ? t : opening);
+            found.consider(is_home(level, t, opening) ? t : opening);
         }
-        return best;
     }
 
     // Whether a node due at t stands in this slot by right; if not, it was postponed
@@ -311,7 +319,6 @@ template <class G> struct wheel {
     }
 
     static constexpr unsigned lowest_drained = G::top == 0 ? 0 : 1;
-    static constexpr tick earlier(tick a, tick b) { return a < b ? a : b; }
 };
 
 }  // namespace tickwheel::core

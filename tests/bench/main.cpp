@@ -128,7 +128,7 @@ std::vector<Unit> plan(const Options &options) {
     add({Workload::serve}, small, runs);
     add({Workload::sparse}, 10, runs);
     add({Workload::periodic}, 100'000, runs);
-    add({Workload::memory_timer, Workload::memory_loop}, 1'000'000, 1);
+    add({Workload::memory_timer, Workload::memory_loop}, small, 1);
     return units;
 }
 
@@ -240,8 +240,8 @@ int main(int argc, char **argv) {
         return run_once(options);
     use_huge_pages_in_malloc(argv);
 
-    Bench bench(open_all(options));
     const std::vector<Implementation> implementations = open_all(options);
+    Bench bench(implementations);
     bench.run(plan(options));
     print_tables(bench.results());
     print_idioms(implementations);

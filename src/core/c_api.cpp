@@ -178,9 +178,9 @@ int advance(wheel_type &wheel, holder &hold, tick now, std::uint32_t budget) {
     wheel.advancing = true;
     std::uint64_t left = widen(budget);
     const bool all_done = run_due(wheel, hold, left);
-    if (all_done)
-        spend_on_look_ahead(wheel, hold, left < ahead_per_advance ? left : ahead_per_advance,
-                            horizon_of(wheel, elapsed));
+    const tick horizon = horizon_of(wheel, elapsed);
+    if (all_done && horizon != 0)
+        spend_on_look_ahead(wheel, hold, left < ahead_per_advance ? left : ahead_per_advance, horizon);
     wheel.advancing = false;
     return all_done ? 0 : 1;
 }

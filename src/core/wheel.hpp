@@ -95,7 +95,7 @@ template <class G> struct wheel {
             if (moves == 0)
                 return turn::again;
             --moves;
-            open(next_stop());
+            go_on();
         }
     }
 
@@ -153,19 +153,20 @@ template <class G> struct wheel {
     tick next_opening_of(unsigned level) const { return (G::block(level, cursor) + 1) << G::shift(level); }
     unsigned next_top_slot() const { return G::slot(G::top, next_opening_of(G::top)); }
 
-    // Where the cursor goes next: to the next busy slot, at most to `now`. Level 0
-    // alone can tell while the block lasts.
-    tick next_stop() {
-        if (G::top > 0) {
+    // Moves the cursor to the next busy slot, at most to `now`.
+    void go_on() {
+        if (G::top > 0) {  // level 0 alone can tell while the block lasts
             const tick end = now < end_of_block() ? now : end_of_block();
             const unsigned busy = slots.next_busy(0, cursor, 0, static_cast<unsigned>(end - cursor));
             if (busy != 0)
-                return cursor + busy;
-            if (end == now)
-                return now;
+                return open(cursor + busy);
+            if (end == now) {  // what most ticks are: nothing opens
+                cursor = settled = now;
+                return;
+            }
         }
         const tick t = earliest(false);
-        return t < now ? t : now;
+        open(t < now ? t : now);
     }
 
     // Moves the cursor to t, which no slot with something due opens before. Its

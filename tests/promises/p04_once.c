@@ -374,6 +374,22 @@ TEST(p4_timers_with_a_common_window_meet_on_one_tick) {
     assert_int_equal(tw_clear(&wheel, NULL, NULL), 0);
 }
 
+/* "If that is cheap to tell": in the running block of a wheel of several levels. */
+TEST(p9_a_window_shares_the_wake_up_of_a_timer_that_is_in_it) {
+    if (TW_LEVELS == 1 || BLOCK < 64)
+        return;
+    struct timer there;
+    init_and_arm(&there, 21);
+    init(&one);
+    assert_int_equal(tw_arm_within(&wheel, &one.node, 10, 15), 0);
+    assert_int_equal(tw_expiry(&wheel, &one.node), 21);
+    assert_int_equal(tw_arm_within(&wheel, &one.node, 22, 15), 1);
+    assert_int_equal(tw_expiry(&wheel, &one.node), 32);
+    assert_int_equal(tw_arm_within(&wheel, &one.node, 10, 10), 1);
+    assert_int_equal(tw_expiry(&wheel, &one.node), 16);
+    assert_int_equal(tw_clear(&wheel, NULL, NULL), 0);
+}
+
 TEST(p4_moved_nodes_fire_once_and_only_at_their_last_tick) {
     struct timer *many = new_timers(1000);
     uint64_t seed = 48;
@@ -486,6 +502,7 @@ int main(void) {
         PROMISE(p4_postponed_when_due_but_not_yet_called_fires_once_at_its_new_tick),
         PROMISE(p4_armed_within_a_window_fires_once_inside_it),
         PROMISE(p4_timers_with_a_common_window_meet_on_one_tick),
+        PROMISE(p9_a_window_shares_the_wake_up_of_a_timer_that_is_in_it),
         PROMISE(p4_moved_nodes_fire_once_and_only_at_their_last_tick),
         PROMISE(p4_cancelled_nodes_do_not_fire_and_their_neighbours_do),
         PROMISE(p4_count_is_the_number_of_nodes_that_will_fire),

@@ -103,12 +103,12 @@ template <class G> class checker {
 
     void check_mark() {
         expect(mark_found_in_ == w_.slots.marked, "the mark stands where it is said to", nullptr);
-        const bool wanted = G::ahead || w_.cursor != w_.settled;
-        if (w_.cursor == w_.settled && wanted) {
-            const tick next_block = G::block(G::top, w_.cursor) + 1;
-            expect(w_.slots.marked == G::slot(G::top, next_block << G::shift(G::top)),
-                   "the mark is in the top-level slot that opens next", nullptr);
-        }
+        if (w_.cursor != w_.settled)
+            return;
+        const tick next_block = G::block(G::top, w_.cursor) + 1;
+        const unsigned next_slot = G::slot(G::top, next_block << G::shift(G::top));
+        expect(w_.slots.marked == (G::ahead ? next_slot : levels<G>::no_slot),
+               "the mark is in the top-level slot that opens next", nullptr);
     }
 
     const wheel<G> &w_;

@@ -314,8 +314,9 @@ template <class G> struct wheel {
     // Whether a node due at t stands in this slot by right; if not, it was postponed
     // and has to move on when the slot opens.
     static bool is_home(unsigned level, tick t, tick opening) {
+        TW_ASSERT(t >= opening);
         if (level == G::top)
-            return t >= opening && G::slot(level, t) == G::slot(level, opening);
+            return G::slot(level, t) == G::slot(level, opening);
         return G::block(level, t) == G::block(level, opening);
     }
 

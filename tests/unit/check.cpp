@@ -191,6 +191,14 @@ TEST(check_finds_a_mark_that_is_not_where_it_is_said_to_be) {
     assert_names("the mark stands where it is said to");
 }
 
+TEST(check_finds_a_mark_among_the_due_nodes) {
+    if (!shape::ahead)
+        return;
+    unlink(inside().slots.mark);
+    append(inside().due, inside().slots.mark);
+    assert_names("the mark stands where it is said to");
+}
+
 TEST(check_finds_a_mark_in_a_slot_that_is_not_next) {
     if (!shape::ahead)
         return;
@@ -221,6 +229,7 @@ int main_group() {
         cmocka_unit_test_setup(check_allows_postponed_nodes_where_they_are, fresh),
         cmocka_unit_test_setup(check_finds_a_node_that_the_look_ahead_passed_too_early, fresh),
         cmocka_unit_test_setup(check_finds_a_mark_that_is_not_where_it_is_said_to_be, fresh),
+        cmocka_unit_test_setup(check_finds_a_mark_among_the_due_nodes, fresh),
         cmocka_unit_test_setup(check_finds_a_mark_in_a_slot_that_is_not_next, fresh),
     };
     return cmocka_run_group_tests_name("check", tests, nullptr, nullptr);

@@ -22,21 +22,22 @@ function(tickwheel_add_library target)
         target_sources(${target} PRIVATE ${tickwheel_root}/drivers/linux/lock.cpp)
     endif()
     if(arg_PORT MATCHES "^(linux|none)$")
-        set(arg_PORT ${tickwheel_root}/drivers/${arg_PORT}/port.h)
+        set(port_header ${tickwheel_root}/drivers/${arg_PORT}/port.h)
+    else()
+        set(port_header ${arg_PORT})
     endif()
-    get_filename_component(port_header ${arg_PORT} ABSOLUTE)
 
     # config.h is written, so in the build tree it stands in a folder of its own.
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${tickwheel_root}/include>
-        $<BUILD_INTERFACE:${config_dir}>
-        $<INSTALL_INTERFACE:include>)
+        $<BUILD_INTERFACE:${config_dir}>)
     target_compile_definitions(${target} PRIVATE TW_PORT_HEADER="${port_header}" ${arg_DEFINES})
     target_compile_features(${target} PRIVATE cxx_std_20)
     # Without vectors: gcc pairs the two pointers of a link into one 16-byte store,
     # and the next load of one of them then waits for it (a third of a re-arm).
     target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize
         -ffreestanding -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden)
+    target_link_options(${target} PRIVATE LINKER:--as-needed)
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON
         LINKER_LANGUAGE C  # nothing of the C++ runtime is used, so nothing of it is linked

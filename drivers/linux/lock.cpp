@@ -33,8 +33,10 @@ void relax() {
 #endif
 }
 
-// The call whose timespec is that of this build.
-#if defined(SYS_futex_time64) && (!defined(SYS_futex) || (defined(_TIME_BITS) && _TIME_BITS == 64))
+// The call whose timespec is that of this build: 32-bit systems have two.
+#if defined(SYS_futex_time64) && defined(SYS_futex)
+constexpr long futex_call = sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex;
+#elif defined(SYS_futex_time64)
 constexpr long futex_call = SYS_futex_time64;
 #else
 constexpr long futex_call = SYS_futex;

@@ -17,13 +17,17 @@
  *   Results    Negative: an errno value, negated; then nothing has changed.
  *              Zero or positive: success, or a count or truth as documented.
  *              -EINVAL stands for a null pointer, a wheel that is all zeroes
- *              (tw_init forgotten) and a tick or option out of range, everywhere.
+ *              (tw_init forgotten), a node never initialised and an option out
+ *              of range, everywhere. Queries answer 0, NULL or TW_NEVER instead.
  *   Storage    A wheel and a pending node stay where they are: do not copy, move
  *              or free them. A node that is not pending may be freed at any
- *              time, also inside its own callback.
+ *              time, also inside its own callback, provided that its callback
+ *              is not running on another thread: cancelling does not wait.
  *   Threads    Any call from any thread, callbacks included. A wheel initialised
  *              with TW_UNLOCKED is used by one thread at a time. tw_advance and
- *              tw_update run one at a time: a second one gets -EBUSY.
+ *              tw_update run one at a time: a second one gets -EBUSY. A node is
+ *              used with one wheel at a time: -EBUSY for a node that is pending
+ *              on another wheel finds mistakes, it does not settle races.
  *   Callbacks  Run on the thread that advances, with no lock held, and may call
  *              anything here on any node or wheel, except advance their own wheel.
  *              They return: no exception and no longjmp leaves them.
@@ -49,7 +53,8 @@ struct tw_node;
  * already armed for its next tick otherwise. `arg` is what tw_node_init got. */
 typedef void tw_callback(struct tw_node *node, void *arg);
 
-/* One broken invariant, in words; `node` is where it showed, or NULL. */
+/* One broken invariant, in words; `node` is where it showed, or NULL. Called with
+ * the wheel's lock held: it must not use that wheel. */
 typedef void tw_report(const char *invariant, const struct tw_node *node, void *arg);
 
 #define TW_NEVER UINT64_MAX     /* no tick */
@@ -61,17 +66,17 @@ enum {
     TW_UNLOCKED = 1 /* one thread at a time uses this wheel; takes no lock */
 };
 
-/* What a periodic node does about due ticks that passed before it could fire.
- * tw_overruns() tells the callback how many there were. */
+/* What a periodic node does if, when it fires, further due ticks have come, up to
+ * and including tw_now(). tw_overruns() tells the callback how many. */
 enum tw_missed {
     TW_BURST, /* fire once for each, in tick order with everything else */
     TW_SKIP,  /* leave them out; the next fire is the next one of the same grid */
-    TW_DELAY  /* leave them out; the next fire is a full period after now */
+    TW_DELAY  /* leave them out; a new grid begins, a full period after now */
 };
 
 /* Where a node is in its life. */
 enum tw_state {
-    TW_IDLE,    /* on no ring: armed never, or fired, or cancelled */
+    TW_IDLE,    /* on no ring: never armed, or fired, or cancelled */
     TW_PENDING, /* on a ring of its wheel: queued, or due and not yet called */
     TW_SHUT     /* idle, and refuses to be armed */
 };
@@ -112,7 +117,8 @@ struct tw {
 };
 
 /* Makes an empty wheel whose time is `now`. `flags`: 0 or TW_UNLOCKED.
- * Nodes pending on a wheel that is initialised again are lost: tw_clear first.
+ * Not for a wheel that has pending nodes: tw_clear it first, or give each of them
+ * to tw_node_init again.
  *   -EINVAL  w is null, now is TW_NEVER, an unknown flag */
 int tw_init(struct tw *w, uint64_t now, unsigned flags);
 
@@ -141,8 +147,9 @@ int tw_arm_at(struct tw *w, struct tw_node *node, uint64_t tick);
  * timers with slack meet on the same ticks and cascade least. */
 int tw_arm_within(struct tw *w, struct tw_node *node, uint64_t tick, uint64_t slack);
 
-/* Due at first, first + period, first + 2 * period ... without drift, `fires`
- * times (0: without end). A fire that would lie beyond TW_NEVER - 1 ends it.
+/* Due at first, first + period, first + 2 * period ... without drift (only
+ * TW_DELAY ever leaves this grid), `fires` times (0: without end). A fire that
+ * would lie beyond TW_NEVER - 1 ends it.
  *   -EINVAL  also: a period of 0, an unknown `missed`, fires > TW_FIRES_MAX */
 int tw_arm_every(struct tw *w, struct tw_node *node, uint64_t first, uint64_t period, enum tw_missed missed,
                  uint32_t fires);
@@ -151,14 +158,16 @@ int tw_arm_every(struct tw *w, struct tw_node *node, uint64_t first, uint64_t pe
  * it keeps its slot and moves on when that opens (which costs one wake-up). For
  * timeouts that almost always get extended. Its place among the nodes of its new
  * tick is unspecified. A periodic node's further fires move along.
- *   -EINVAL  also: `tick` is before the tick it is due at, or is TW_NEVER
+ *   -EINVAL  also: `tick` is before the tick it is due at
+ *   -ERANGE  `tick` is TW_NEVER
  *   -ENOENT  the node is not pending
  *   -EBUSY   the node is pending on another wheel */
 int tw_postpone(struct tw *w, struct tw_node *node, uint64_t tick);
 
-/* Returns 1 if this prevented a fire, 0 if the node was not pending: then its
- * callback has run, or is running now. Inside the callback of a periodic node, 1:
- * the fires to come are prevented.
+/* Returns 1 if this prevented a fire; 0 if there was none to prevent: the node was
+ * never armed, is cancelled already, or its last callback has run or is running.
+ * Inside the callback of a periodic node, 1: the fires to come are prevented. Does
+ * not wait: whatever it returns, another thread may be in a callback of this node.
  *   -EBUSY   the node is pending on another wheel */
 int tw_cancel(struct tw *w, struct tw_node *node);
 
@@ -189,9 +198,10 @@ size_t tw_count(struct tw *w);
 uint64_t tw_now(struct tw *w);
 
 /* The earliest tick at which tw_advance must be called: never too late, and
- * exact while the next busy slots hold few nodes. tw_now(w) if there is something
- * to do at once: call tw_advance, or tw_idle if that has just been done.
- * TW_NEVER if nothing is pending. */
+ * exact while the next busy slots hold no more than 32 nodes in all. tw_now(w) if
+ * there is something to do at once; after a tw_advance that returned 0 this is
+ * look-ahead, and calling tw_advance again, or tw_idle, gets on with it.
+ * TW_NEVER if nothing is pending, or for a bad w. */
 uint64_t tw_next(struct tw *w);
 
 /* In a callback: how many further due ticks of this periodic node had passed
@@ -203,14 +213,16 @@ uint64_t tw_overruns(struct tw *w);
 struct tw_node *tw_running(struct tw *w);
 
 /* Brings the wheel to tick `now` and runs what is due by then, in order. At most
- * `budget` callbacks and node moves are spent (P8): returns 1 if that left
+ * `budget` callbacks, node moves and opened slots are spent: returns 1 if that left
  * something undone - call again, with the same or a later `now` - and 0 when all
  * is done. The rest of a budget goes to a bounded share of look-ahead work.
  *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, budget is 0
  *   -EBUSY   the wheel is being advanced, by another thread or the caller */
 int tw_advance(struct tw *w, uint64_t now, uint32_t budget);
 
-/* One tick: tw_advance(w, tw_now(w) + 1, TW_UNBOUNDED). For a tick interrupt.
+/* One tick: tw_advance(w, tw_now(w) + 1, TW_UNBOUNDED), for a tick interrupt. Runs
+ * all that is due; to bound that, use tw_advance.
+ *   -EBUSY   as tw_advance
  *   -ERANGE  time has come to its end */
 int tw_update(struct tw *w);
 

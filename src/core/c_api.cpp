@@ -3,11 +3,9 @@
 #include <tickwheel/port.h>
 #include <tickwheel/tw.h>
 
-#include <new>
-
 #include "check.hpp"
 #include "errors.hpp"
-#include "wheel.hpp"
+#include "stored.hpp"
 
 #if defined(__GNUC__)
 #define TW_API extern "C" __attribute__((visibility("default")))
@@ -19,18 +17,8 @@ namespace {
 
 using namespace tickwheel::core;
 
-using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
-using wheel_type = wheel<shape>;
-
-static_assert(sizeof(wheel_type) <= sizeof(tw) && sizeof(tw) - sizeof(wheel_type) <= 2 * sizeof(std::size_t),
-              "TW_STORAGE in tw.h does not fit the wheel");
-static_assert(alignof(wheel_type) <= alignof(tw));
-static_assert(sizeof(void *) == 8 ? sizeof(tw_node) <= 64 : sizeof(tw_node) <= 40);
-static_assert(TW_BITS != 8 || TW_LEVELS != 3 || sizeof(tw) <= 21000);
-
-enum : std::uint8_t { uninitialised, locked, unlocked };
-
-// P8: the most node moves, and slots emptied, while the lock is held once.
+// P8: the most node moves, and slots opened or emptied, while the lock is held once.
+// For each slot opened at most wheel::few further nodes are looked at.
 constexpr unsigned moves_per_hold = 64;
 
 // The most look-ahead moves of one tw_advance. Small parts hold few nodes.
@@ -40,29 +28,27 @@ constexpr unsigned ahead_per_advance = sizeof(void *) == 8 ? 256 : 16;
 // so many ticks before a block opens that, at a quarter of the above each tick,
 // all nodes there are could come down. One that is called again without time
 // having passed has time to spare, and begins at once.
-tick horizon_of(const wheel_type &wheel, tick elapsed) {
+tick horizon_of(const stored &wheel, tick elapsed) {
     return elapsed == 0 ? never : wheel.count / (ahead_per_advance / 4);
 }
 
-wheel_type &wheel_of(tw *w) { return *std::launder(reinterpret_cast<wheel_type *>(w->storage.bytes)); }
-
-bool usable(tw *w) { return w != nullptr && wheel_of(w).kind != uninitialised; }
+bool usable(tw *w) { return w != nullptr && stored_in(w).is != kind::uninitialised; }
 bool usable(const tw_node *node) { return node != nullptr && node->fn != nullptr; }
 
 // Holds a wheel's lock for a scope; `release` and `take` open a gap in it.
 class holder {
   public:
-    explicit holder(wheel_type &w) : w_(w) { take(); }
+    explicit holder(stored &w) : w_(w) { take(); }
     ~holder() { release(); }
     holder(const holder &) = delete;
     holder &operator=(const holder &) = delete;
 
     void take() {
-        if (w_.kind == locked)
+        if (w_.is == kind::locked)
             tw_port_lock(&w_.lock);
     }
     void release() {
-        if (w_.kind == locked)
+        if (w_.is == kind::locked)
             tw_port_unlock(&w_.lock);
     }
     void let_others_in() {
@@ -71,7 +57,7 @@ class holder {
     }
 
   private:
-    wheel_type &w_;
+    stored &w_;
 };
 
 bool pending_elsewhere(const tw *w, const tw_node *node) {
@@ -93,8 +79,9 @@ struct schedule {
 };
 
 int arm(tw *w, tw_node *node, tick first, const schedule &how) {
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const bool was_pending = node->state == TW_PENDING;
+    TW_ASSERT(node->state != TW_SHUT && (!was_pending || node->wheel == w));
     if (was_pending)
         unlink(node->link);
     else
@@ -109,9 +96,10 @@ int arm(tw *w, tw_node *node, tick first, const schedule &how) {
     return was_pending ? 1 : 0;
 }
 
-int disarm(wheel_type &wheel, tw_node *node) {
+int disarm(stored &wheel, tw_node *node) {
     if (node->state != TW_PENDING)
         return 0;
+    TW_ASSERT(&stored_in(node->wheel) == &wheel);
     unlink(node->link);
     node->state = TW_IDLE;
     --wheel.count;
@@ -119,13 +107,14 @@ int disarm(wheel_type &wheel, tw_node *node) {
 }
 
 // P7: no lock held, and nothing of the node is touched once its callback began.
-void fire(wheel_type &wheel, holder &hold) {
-    tw_node &node = wheel.take_due();
-    tw_callback *const fn = node.fn;
-    void *const arg = node.arg;
-    wheel.running = &node;
+void fire(stored &wheel, holder &hold) {
+    const stored::firing next = wheel.take_due();
+    tw_callback *const fn = next.node.fn;
+    void *const arg = next.node.arg;
+    wheel.running = &next.node;
+    wheel.overruns = next.overruns;
     hold.release();
-    fn(&node, arg);
+    fn(&next.node, arg);
     hold.take();
     wheel.running = nullptr;
     wheel.overruns = 0;
@@ -138,7 +127,7 @@ unsigned portion(std::uint64_t budget) {
 std::uint64_t widen(std::uint32_t budget) { return budget == TW_UNBOUNDED ? ~std::uint64_t{0} : budget; }
 
 // Look-ahead in portions; true when none is left.
-bool spend_on_look_ahead(wheel_type &wheel, holder &hold, std::uint64_t budget, tick horizon) {
+bool spend_on_look_ahead(stored &wheel, holder &hold, std::uint64_t budget, tick horizon) {
     for (;;) {
         const unsigned granted = portion(budget);
         unsigned moves = granted;
@@ -153,17 +142,17 @@ bool spend_on_look_ahead(wheel_type &wheel, holder &hold, std::uint64_t budget, 
 
 // Fires and moves until time has caught up with the wheel's now; false if the
 // budget ran out first. What is left of it stays in `budget`.
-bool run_due(wheel_type &wheel, holder &hold, std::uint64_t &budget) {
+bool run_due(stored &wheel, holder &hold, std::uint64_t &budget) {
     for (;;) {
         const unsigned granted = portion(budget);
         unsigned moves = granted;
-        const wheel_type::turn turn = wheel.step(moves);
+        const stored::turn turn = wheel.step(moves);
         budget -= granted - moves;
-        if (turn == wheel_type::turn::done)
+        if (turn == stored::turn::done)
             return true;
         if (budget == 0)
             return false;
-        if (turn == wheel_type::turn::again) {
+        if (turn == stored::turn::again) {
             hold.let_others_in();
         } else {
             --budget;
@@ -172,7 +161,7 @@ bool run_due(wheel_type &wheel, holder &hold, std::uint64_t &budget) {
     }
 }
 
-int advance(wheel_type &wheel, holder &hold, tick now, std::uint32_t budget) {
+int advance(stored &wheel, holder &hold, tick now, std::uint32_t budget) {
     const tick elapsed = now - wheel.now;
     wheel.now = now;
     wheel.advancing = true;
@@ -185,7 +174,7 @@ int advance(wheel_type &wheel, holder &hold, tick now, std::uint32_t budget) {
     return all_done ? 0 : 1;
 }
 
-void empty_all_slots(wheel_type &wheel, holder &hold) {
+void empty_all_slots(stored &wheel, holder &hold) {
     append_all(wheel.leaving, wheel.due);
     for (unsigned slot = 0; slot < shape::slots; ++slot) {
         wheel.slots.empty_into(wheel.leaving, slot);
@@ -199,8 +188,8 @@ void empty_all_slots(wheel_type &wheel, holder &hold) {
 TW_API int tw_init(tw *w, uint64_t now, unsigned flags) {
     if (w == nullptr || now == never || (flags & ~unsigned{TW_UNLOCKED}) != 0)
         return -einval;
-    const std::uint8_t kind = (flags & TW_UNLOCKED) != 0 ? unlocked : locked;
-    wheel_type *wheel = new (w->storage.bytes) wheel_type(now, kind);
+    stored *wheel =
+        new (w->storage.bytes) stored(now, (flags & TW_UNLOCKED) != 0 ? kind::unlocked : kind::locked);
     tw_port_lock_init(&wheel->lock);
     return 0;
 }
@@ -217,7 +206,7 @@ TW_API int tw_node_init(tw_node *node, tw_callback *fn, void *arg) {
 TW_API int tw_arm_after(tw *w, tw_node *node, uint64_t delay) {
     if (!usable(w) || !usable(node) || delay == 0)
         return -einval;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const holder hold(wheel);
     if (const int refusal = refusal_to_arm(w, node); refusal != 0)
         return refusal;
@@ -231,7 +220,7 @@ TW_API int tw_arm_at(tw *w, tw_node *node, uint64_t tick) {
         return -einval;
     if (tick == never)
         return -erange;
-    const holder hold(wheel_of(w));
+    const holder hold(stored_in(w));
     if (const int refusal = refusal_to_arm(w, node); refusal != 0)
         return refusal;
     return arm(w, node, tick, {});
@@ -242,7 +231,7 @@ TW_API int tw_arm_within(tw *w, tw_node *node, uint64_t tick, uint64_t slack) {
         return -einval;
     if (tick == never || slack > last_tick - tick)
         return -erange;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const holder hold(wheel);
     if (const int refusal = refusal_to_arm(w, node); refusal != 0)
         return refusal;
@@ -257,7 +246,7 @@ TW_API int tw_arm_every(tw *w, tw_node *node, uint64_t first, uint64_t period, t
         return -einval;
     if (first == never)
         return -erange;
-    const holder hold(wheel_of(w));
+    const holder hold(stored_in(w));
     if (const int refusal = refusal_to_arm(w, node); refusal != 0)
         return refusal;
     return arm(w, node, first,
@@ -265,9 +254,11 @@ TW_API int tw_arm_every(tw *w, tw_node *node, uint64_t first, uint64_t period, t
 }
 
 TW_API int tw_postpone(tw *w, tw_node *node, uint64_t tick) {
-    if (!usable(w) || !usable(node) || tick == never)
+    if (!usable(w) || !usable(node))
         return -einval;
-    const holder hold(wheel_of(w));
+    if (tick == never)
+        return -erange;
+    const holder hold(stored_in(w));
     if (node->state != TW_PENDING)
         return -enoent;
     if (pending_elsewhere(w, node))
@@ -281,7 +272,7 @@ TW_API int tw_postpone(tw *w, tw_node *node, uint64_t tick) {
 TW_API int tw_cancel(tw *w, tw_node *node) {
     if (!usable(w) || !usable(node))
         return -einval;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const holder hold(wheel);
     return pending_elsewhere(w, node) ? -ebusy : disarm(wheel, node);
 }
@@ -289,7 +280,7 @@ TW_API int tw_cancel(tw *w, tw_node *node) {
 TW_API int tw_node_shutdown(tw *w, tw_node *node) {
     if (!usable(w) || !usable(node))
         return -einval;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const holder hold(wheel);
     if (pending_elsewhere(w, node))
         return -ebusy;
@@ -301,7 +292,7 @@ TW_API int tw_node_shutdown(tw *w, tw_node *node) {
 TW_API int tw_clear(tw *w, tw_callback *each, void *arg) {
     if (!usable(w))
         return -einval;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     holder hold(wheel);
     empty_all_slots(wheel, hold);
     while (!is_empty(wheel.leaving)) {
@@ -317,22 +308,22 @@ TW_API int tw_clear(tw *w, tw_callback *each, void *arg) {
 
 TW_API int tw_pending(tw *w, const tw_node *node) {
     if (!usable(w) || !usable(node))
-        return -einval;
-    const holder hold(wheel_of(w));
+        return 0;
+    const holder hold(stored_in(w));
     return pending_here(w, node) ? 1 : 0;
 }
 
 TW_API uint64_t tw_expiry(tw *w, const tw_node *node) {
     if (!usable(w) || !usable(node))
         return never;
-    const holder hold(wheel_of(w));
+    const holder hold(stored_in(w));
     return pending_here(w, node) ? node->expiry : never;
 }
 
 TW_API uint64_t tw_remaining(tw *w, const tw_node *node) {
     if (!usable(w) || !usable(node))
         return never;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const holder hold(wheel);
     if (!pending_here(w, node))
         return never;
@@ -342,7 +333,7 @@ TW_API uint64_t tw_remaining(tw *w, const tw_node *node) {
 TW_API size_t tw_count(tw *w) {
     if (!usable(w))
         return 0;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const holder hold(wheel);
     return wheel.count;
 }
@@ -350,7 +341,7 @@ TW_API size_t tw_count(tw *w) {
 TW_API uint64_t tw_now(tw *w) {
     if (!usable(w))
         return never;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const holder hold(wheel);
     return wheel.now;
 }
@@ -358,7 +349,7 @@ TW_API uint64_t tw_now(tw *w) {
 TW_API uint64_t tw_next(tw *w) {
     if (!usable(w))
         return never;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const holder hold(wheel);
     return wheel.next();
 }
@@ -366,7 +357,7 @@ TW_API uint64_t tw_next(tw *w) {
 TW_API uint64_t tw_overruns(tw *w) {
     if (!usable(w))
         return 0;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const holder hold(wheel);
     return wheel.overruns;
 }
@@ -374,7 +365,7 @@ TW_API uint64_t tw_overruns(tw *w) {
 TW_API tw_node *tw_running(tw *w) {
     if (!usable(w))
         return nullptr;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const holder hold(wheel);
     return wheel.running;
 }
@@ -382,7 +373,7 @@ TW_API tw_node *tw_running(tw *w) {
 TW_API int tw_advance(tw *w, uint64_t now, uint32_t budget) {
     if (!usable(w) || now == never || budget == 0)
         return -einval;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     holder hold(wheel);
     if (wheel.advancing)
         return -ebusy;
@@ -394,7 +385,7 @@ TW_API int tw_advance(tw *w, uint64_t now, uint32_t budget) {
 TW_API int tw_update(tw *w) {
     if (!usable(w))
         return -einval;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     holder hold(wheel);
     if (wheel.advancing)
         return -ebusy;
@@ -406,7 +397,7 @@ TW_API int tw_update(tw *w) {
 TW_API int tw_idle(tw *w, uint32_t budget) {
     if (!usable(w) || budget == 0)
         return -einval;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     holder hold(wheel);
     return spend_on_look_ahead(wheel, hold, widen(budget), never) ? 0 : 1;
 }
@@ -414,7 +405,7 @@ TW_API int tw_idle(tw *w, uint32_t budget) {
 TW_API int tw_check(tw *w, tw_report *report, void *arg) {
     if (!usable(w))
         return -einval;
-    wheel_type &wheel = wheel_of(w);
+    stored &wheel = stored_in(w);
     const holder hold(wheel);
     return checker<shape>(wheel, w, report, arg).run();
 }

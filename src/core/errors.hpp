@@ -1,5 +1,6 @@
 // The errno values that the API answers with. Written out as <errno.h> is no
-// freestanding header; these five are the same on every platform.
+// freestanding header; these five are the same on every platform that
+// this is built for, which the unit tests check.
 #pragma once
 
 namespace tickwheel::core {

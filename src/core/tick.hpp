@@ -15,7 +15,8 @@ inline constexpr tick last_tick = never - 1;
 // ticks. With look-ahead each level but the top one has slots for two blocks of
 // the level above: the one that runs and the next.
 template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
-    static_assert(Bits >= 1 && Levels >= 1 && Bits * Levels <= 48);
+    static_assert(Bits >= 1 && Levels >= 1 && Bits * Levels <= 48,
+                  "TW_BITS and TW_LEVELS are at least 1, their product at most 48");
 
     static constexpr unsigned top = Levels - 1;
     static constexpr bool ahead = LookAhead && Levels > 1;

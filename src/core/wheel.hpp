@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "due.hpp"
 #include "levels.hpp"
+#include "periodic.hpp"
 
 namespace tickwheel::core {
 
-// Invariants (check.hpp walks them)
+// Invariants (check.hpp walks all but W3, which the model test holds)
 //   W1  settled <= cursor <= now
 //   W2  A node stands in the slot of the highest digit in which its expiry differs
 //       from `settled`, or one block further down if the look-ahead moved it, or,
@@ -28,20 +28,21 @@ template <class G> struct wheel {
 
     enum class turn { fire, again, done };
 
-    tick cursor;        // the tick whose slots are open
-    tick settled;       // the tick that slots are counted from
-    tick now;           // the latest tick that the wheel was told of
-    tick overruns = 0;  // of the running callback's node
-    tw_link due;        // nodes to be fired, in order; postponed ones among them
-    tw_link leaving;    // nodes that clear() has yet to hand out
+    // A node whose callback is to run, and the due ticks that it missed.
+    struct firing {
+        tw_node &node;
+        tick overruns;
+    };
+
+    tick cursor;      // the tick whose slots are open
+    tick settled;     // the tick that slots are counted from
+    tick now;         // the latest tick that the wheel was told of
+    tw_link due;      // nodes to be fired, in order; postponed ones among them
+    tw_link leaving;  // nodes that tw_clear has yet to hand out
     std::size_t count = 0;
-    tw_node *running = nullptr;
-    std::uint32_t lock;  // the port's
-    std::uint8_t kind;   // set once; 0 in a wheel that was never initialised
-    bool advancing = false;
     levels<G> slots;
 
-    wheel(tick start, std::uint8_t wheel_kind) : cursor(start), settled(start), now(start), kind(wheel_kind) {
+    explicit wheel(tick start) : cursor(start), settled(start), now(start) {
         make_empty(due);
         make_empty(leaving);
         if (G::ahead)
@@ -101,24 +102,20 @@ template <class G> struct wheel {
 
     // Takes the first node off `due`; a periodic one is armed again, before its
     // callback, so that this may cancel or free it.
-    tw_node &take_due() {
+    firing take_due() {
         tw_node &node = node_of(*due.next);
         unlink(node.link);
-        overruns = 0;
-        if (node.period != 0) {
-            const refire again = refire_after(node, now);
-            overruns = again.overruns;
-            if (again.next != never) {
-                if (node.fires_left != 0)
-                    --node.fires_left;
-                node.expiry = again.next;
-                place(node);
-                return node;
-            }
+        const refire again = node.period != 0 ? refire_after(node, now) : refire{never, 0};
+        if (again.next != never) {
+            if (node.fires_left != 0)
+                --node.fires_left;
+            node.expiry = again.next;
+            place(node);
+        } else {
+            node.state = TW_IDLE;
+            --count;
         }
-        node.state = TW_IDLE;
-        --count;
-        return node;
+        return {node, again.overruns};
     }
 
     // Moves nodes of the blocks that open next, if that is within `horizon` ticks,
@@ -133,7 +130,9 @@ template <class G> struct wheel {
             before = moves;
             for (unsigned level = 1; level <= G::top; ++level) {
                 const tick opening = next_opening_of(level);
-                if (opening - cursor <= horizon && !drain<&wheel::lower>(level, opening, moves))
+                if (opening - cursor > horizon)
+                    continue;
+                if (!drain(level, opening, moves, [&](tw_node &node) { lower(node, level, opening); }))
                     return false;
             }
         } while (before != moves);
@@ -158,8 +157,10 @@ template <class G> struct wheel {
         if (G::top > 0) {  // level 0 alone can tell while the block lasts
             const tick end = now < end_of_block() ? now : end_of_block();
             const unsigned busy = slots.next_busy(0, cursor, 0, static_cast<unsigned>(end - cursor));
-            if (busy != 0)
-                return open(cursor + busy);
+            if (busy != 0) {
+                open(cursor + busy);
+                return;
+            }
             if (end == now) {  // what most ticks are: nothing opens
                 cursor = settled = now;
                 return;
@@ -189,7 +190,7 @@ template <class G> struct wheel {
     bool settle(unsigned &moves) {
         const unsigned crossed = G::level_of(cursor ^ settled);
         for (unsigned level = lowest_drained; level <= crossed; ++level)
-            if (!drain<&wheel::sink>(level, cursor, moves))
+            if (!drain(level, cursor, moves, [this](tw_node &node) { sink(node); }))
                 return false;
         settled = cursor;
         if (crossed == G::top) {
@@ -203,8 +204,7 @@ template <class G> struct wheel {
 
     // Empties the slot of level `level` that opens at `opening`, by moving its nodes
     // one by one; false when `moves` ran out first. Nodes of later rounds stay.
-    template <void (wheel::*Move)(tw_node &, unsigned, tick)>
-    bool drain(unsigned level, tick opening, unsigned &moves) {
+    template <class Move> bool drain(unsigned level, tick opening, unsigned &moves, Move move) {
         const unsigned slot = G::slot(level, opening);
         const tw_link &end = slots.rings[slot];
         const tw_link &begin = level == G::top ? slots.mark : end;
@@ -217,7 +217,7 @@ template <class G> struct wheel {
                 slots.pass(node);
             } else {
                 unlink(node.link);
-                (this->*Move)(node, level, opening);
+                move(node);
             }
         }
         return true;
@@ -229,7 +229,7 @@ template <class G> struct wheel {
     }
 
     // To where it belongs, seen from the cursor.
-    void sink(tw_node &node, unsigned, tick) {
+    void sink(tw_node &node) {
         if (node.expiry <= cursor)
             append(due, node.link);
         else
@@ -303,8 +303,10 @@ template <class G> struct wheel {
         if (opening >= found.best)
             return;
         for (const tw_link *link = begin.next; link != &end; link = link->next) {
-            if (found.looks == 0)
-                return found.consider(found.block_before ? opening - G::span(level) : opening);
+            if (found.looks == 0) {
+                found.consider(found.block_before ? opening - G::span(level) : opening);
+                return;
+            }
             --found.looks;
             const tick t = node_of(*link).expiry;
             found.consider(is_home(level, t, opening) ? t : opening);

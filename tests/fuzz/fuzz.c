@@ -1,4 +1,4 @@
-/* libFuzzer's entry. A finding: ./fuzz_2x3 FILE runs one input again. */
+/* libFuzzer's entry. A finding: ./tickwheel_fuzz FILE runs one input again. */
 #include "bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

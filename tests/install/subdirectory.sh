@@ -1,6 +1,6 @@
 #!/bin/sh
 # subdirectory.sh SOURCE SCRATCH GENERATOR CC CXX: the source as a part of a user's
-# project, whose compiler warns of what ours does not.
+# project.
 set -eu
 source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5
 rm -rf "$scratch"

@@ -112,7 +112,8 @@ static int postpone(struct model *m, const struct op *op) {
     struct faults f = {.count = 0};
     fault_if(&f, !c.t->pending, -ENOENT);
     fault_if(&f, is_elsewhere(op, c.t), -EBUSY);
-    fault_if(&f, op->tick == TW_NEVER || (c.t->pending && op->tick < c.t->expiry), -EINVAL);
+    fault_if(&f, c.t->pending && op->tick < c.t->expiry, -EINVAL);
+    fault_if(&f, op->tick == TW_NEVER, -ERANGE);
     int result = tw_postpone(c.wheel, c.node, op->tick);
     if (went_through(m, &f, result)) {
         require(m, result == 0, "tw_postpone returned %d", result);

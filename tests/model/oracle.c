@@ -68,7 +68,7 @@ static bool is_overtaken(const struct oracle *o, unsigned wheel, const struct or
 /* The tick after t->expiry that it is due at, TW_NEVER if that is beyond time.
  * `missed` due ticks lie between. */
 static uint64_t next_due(const struct oracle_timer *t, uint64_t now, uint64_t missed) {
-    uint64_t from = t->missed == TW_DELAY ? now : t->expiry;
+    uint64_t from = t->missed == TW_DELAY && missed > 0 ? now : t->expiry;
     if (t->missed == TW_SKIP)
         from += missed * t->period; /* at most now */
     return t->period < TW_NEVER - from ? from + t->period : TW_NEVER;

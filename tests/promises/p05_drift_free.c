@@ -147,8 +147,14 @@ TEST(p5_delay_leaves_missed_ticks_out_and_waits_a_full_period) {
     assert_fired(1, 3, 55);
     advance(55);
     assert_fired(2, 0, 65);
-    advance(67);
-    assert_fired(3, 0, 77);
+}
+
+TEST(p5_delay_keeps_its_grid_while_no_tick_is_missed) {
+    every(10, 10, TW_DELAY, 0);
+    advance(19);
+    assert_fired(1, 0, 20);
+    advance(29);
+    assert_fired(2, 0, 30);
 }
 
 TEST(p5_overruns_of_far_grids_are_exact) {
@@ -358,6 +364,7 @@ int main(void) {
         PERIODIC(p5_skip_leaves_missed_ticks_out_and_goes_on_on_the_same_grid),
         PERIODIC(p5_skip_counts_a_tick_that_is_due_right_now_as_missed),
         PERIODIC(p5_delay_leaves_missed_ticks_out_and_waits_a_full_period),
+        PERIODIC(p5_delay_keeps_its_grid_while_no_tick_is_missed),
         PERIODIC(p5_overruns_of_far_grids_are_exact),
         PERIODIC(p5_overruns_are_zero_outside_a_callback_and_for_a_oneshot),
         PERIODIC(p5_limited_fires_happen_exactly_that_often),

@@ -6,21 +6,19 @@
 #include <string>
 #include <vector>
 
-#include "core/wheel.hpp"
+#include "core/stored.hpp"
 #include "unit.h"
 
 namespace {
 
 using namespace tickwheel::core;
-using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
-using wheel_type = wheel<shape>;
 
 constexpr std::uint64_t top_slot = shape::span(shape::top);
 
 tw storage;
 tw_node near, twin, middle, far, later, due;  // by where they stand
 
-wheel_type &inside() { return *reinterpret_cast<wheel_type *>(storage.storage.bytes); }
+stored &inside() { return stored_in(&storage); }
 
 void ignore(tw_node *, void *) {}
 

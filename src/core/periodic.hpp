@@ -13,7 +13,8 @@ struct refire {
     tick overruns;  // due ticks in (expiry, now]; in a burst, those of them that will fire
 };
 
-// P5: the grid is expiry + n * period, and only TW_DELAY leaves it.
+// P5: the grid is expiry + n * period. Only TW_DELAY leaves it, for a new one, and
+// only if due ticks were missed.
 inline refire refire_after(const tw_node &node, tick now) {
     TW_ASSERT(node.period != 0 && node.expiry <= now);
     const tick late = now - node.expiry;
@@ -23,7 +24,7 @@ inline refire refire_after(const tw_node &node, tick now) {
     tick last_due = node.expiry;
     if (node.missed == TW_SKIP)
         last_due += missed * node.period;
-    else if (node.missed == TW_DELAY)
+    else if (node.missed == TW_DELAY && missed != 0)
         last_due = now;
 
     const bool limited = node.fires_left != 0;

@@ -1,0 +1,35 @@
+// What the bytes of a struct tw are: the wheel of the geometry that the library is
+// built for, and what the functions around it keep beside it.
+#pragma once
+
+#include <new>
+
+#include "wheel.hpp"
+
+namespace tickwheel::core {
+
+using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
+
+enum class kind : std::uint8_t { uninitialised, locked, unlocked };
+
+struct edge {
+    tick overruns = 0;           // of the running callback's node
+    tw_node *running = nullptr;  // compared, never followed: it may be gone
+    std::uint32_t lock = 0;      // the port's
+    kind is;                     // never changes after tw_init
+    bool advancing = false;
+};
+
+struct stored : edge, wheel<shape> {
+    stored(tick start, kind k) : edge{.is = k}, wheel(start) {}
+};
+
+static_assert(sizeof(stored) <= sizeof(tw) && sizeof(tw) - sizeof(stored) <= 2 * sizeof(std::size_t),
+              "TW_STORAGE in tw.h does not fit the wheel");
+static_assert(alignof(stored) <= alignof(tw));
+static_assert(sizeof(void *) == 8 ? sizeof(tw_node) <= 64 : sizeof(tw_node) <= 40);
+static_assert(TW_BITS != 8 || TW_LEVELS != 3 || sizeof(tw) <= (sizeof(void *) == 8 ? 21000 : 10500));
+
+inline stored &stored_in(tw *w) { return *std::launder(reinterpret_cast<stored *>(w->storage.bytes)); }
+
+}  // namespace tickwheel::core

@@ -105,7 +105,7 @@ struct tw_node {
 #define TW_SLOTS ((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS)
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
 #define TW_STORAGE \
-    (4 * sizeof(uint64_t) + 9 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
+    (4 * sizeof(uint64_t) + 11 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
      (TW_SLOTS + 1) * sizeof(struct tw_link))
 
 /* A wheel, in the caller's storage. */

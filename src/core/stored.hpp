@@ -24,7 +24,7 @@ struct stored : edge, wheel<shape> {
     stored(tick start, kind k) : edge{.is = k}, wheel(start) {}
 };
 
-static_assert(sizeof(stored) <= sizeof(tw) && sizeof(tw) - sizeof(stored) <= 2 * sizeof(std::size_t),
+static_assert(sizeof(stored) <= sizeof(tw) && sizeof(tw) - sizeof(stored) <= 4 * sizeof(std::size_t),
               "TW_STORAGE in tw.h does not fit the wheel");
 static_assert(alignof(stored) <= alignof(tw));
 static_assert(sizeof(void *) == 8 ? sizeof(tw_node) <= 64 : sizeof(tw_node) <= 40);

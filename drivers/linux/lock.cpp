@@ -60,10 +60,12 @@ bool barrier_everywhere() {
            ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-// Sleeps until woken, unless the lock was let go or the waiters changed meanwhile.
+// Sleeps until woken, unless the lock is free or was let go meanwhile. One load
+// decides and is what the kernel compares with: so whoever sleeps sleeps on a lock
+// that is held, and the unlock to come sees the waiter.
 void park(std::uint32_t *word, const timespec *at_most) {
-    const std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
-    if (__atomic_load_n(tw_port_held(word), __ATOMIC_RELAXED) != 0)
+    std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    if (*tw_port_held(&seen) != 0)
         ::syscall(futex_call, word, FUTEX_WAIT_PRIVATE, seen, at_most, nullptr, 0);
 }
 

@@ -30,6 +30,7 @@ static inline void tw_port_lock(uint32_t *word) {
 
 static inline void tw_port_unlock(uint32_t *word) {
     __atomic_store_n(tw_port_held(word), 0, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the compiler keeps this order */
     if (__atomic_load_n(tw_port_waiters(word), __ATOMIC_RELAXED) != 0)
         tw_port_wake_waiter(word);
 }

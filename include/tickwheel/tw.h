@@ -22,7 +22,8 @@
  *   Storage    A wheel and a pending node stay where they are: do not copy, move
  *              or free them. A node that is not pending may be freed at any
  *              time, also inside its own callback, provided that its callback
- *              is not running on another thread: cancelling does not wait.
+ *              is not running on another thread: cancelling does not wait. A
+ *              wheel may be freed once every call on it has returned.
  *   Threads    Any call from any thread, callbacks included. A wheel initialised
  *              with TW_UNLOCKED is used by one thread at a time. tw_advance and
  *              tw_update run one at a time: a second one gets -EBUSY. A node is
@@ -31,7 +32,8 @@
  *   Callbacks  Run on the thread that advances, with no lock held, and may call
  *              anything here on any node or wheel, except advance their own wheel.
  *              They return: no exception and no longjmp leaves them.
- *   Order      By tick; on one tick, by arming (a periodic node arms itself
+ *   Order      By tick, where one that is not in the future counts as the tick that
+ *              the wheel has come to; on one tick, by arming (a periodic node arms itself
  *              again just before its callback runs; moving a node arms it anew).
  */
 #ifndef TICKWHEEL_TW_H
@@ -105,7 +107,7 @@ struct tw_node {
 #define TW_SLOTS ((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS)
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
 #define TW_STORAGE \
-    (4 * sizeof(uint64_t) + 11 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
+    (5 * sizeof(uint64_t) + 13 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
      (TW_SLOTS + 1) * sizeof(struct tw_link))
 
 /* A wheel, in the caller's storage. */
@@ -215,7 +217,8 @@ struct tw_node *tw_running(struct tw *w);
 /* Brings the wheel to tick `now` and runs what is due by then, in order. At most
  * `budget` callbacks, node moves and opened slots are spent: returns 1 if that left
  * something undone - call again, with the same or a later `now` - and 0 when all
- * is done. The rest of a budget goes to a bounded share of look-ahead work.
+ * is done. The rest of a budget goes to look-ahead work, a bounded share for each
+ * tick that passed, up to 64; but none for ticks before the one tw_next asked for.
  *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, budget is 0
  *   -EBUSY   the wheel is being advanced, by another thread or the caller */
 int tw_advance(struct tw *w, uint64_t now, uint32_t budget);

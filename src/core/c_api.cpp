@@ -21,15 +21,34 @@ using namespace tickwheel::core;
 // For each slot opened at most wheel::few further nodes are looked at.
 constexpr unsigned moves_per_hold = 64;
 
-// The most look-ahead moves of one tw_advance. Small parts hold few nodes.
+// The share of look-ahead moves for one tick. Small parts hold few nodes.
 constexpr unsigned ahead_per_advance = sizeof(void *) == 8 ? 256 : 16;
 
 // Look-ahead begins late, for a node that is cancelled before need never be moved:
-// so many ticks before a block opens that, at a quarter of the above each tick,
-// all nodes there are could come down. One that is called again without time
-// having passed has time to spare, and begins at once.
-tick horizon_of(const stored &wheel, tick elapsed) {
-    return elapsed == 0 ? never : wheel.count / (ahead_per_advance / 4);
+// so many ticks before a block opens that, at a quarter of that share each tick, all
+// nodes there are could come down.
+tick lead_of(const stored &wheel) { return wheel.count / (ahead_per_advance / 4) + 1; }
+
+// A tw_advance over several ticks gets a share for each, up to this many; but a
+// driver that comes when tw_next asked it to has missed nothing, and gets one.
+constexpr tick most_shares = 64;
+
+tick least(tick a, tick b, tick c) { return a < b ? (a < c ? a : c) : (b < c ? b : c); }
+
+// What a tw_advance spends on look-ahead, and on blocks that open how soon. If no
+// time has passed there is time to spare, and any block will do.
+struct share {
+    std::uint64_t moves;
+    tick horizon;
+};
+
+share share_of(const stored &wheel, tick elapsed) {
+    if (elapsed == 0)
+        return {ahead_per_advance, never};
+    const tick late = wheel.now > wheel.asked_for ? wheel.now - wheel.asked_for : 0;
+    const tick lead = lead_of(wheel);
+    return {ahead_per_advance * least(elapsed, late + 1, most_shares),
+            elapsed < never / lead ? elapsed * lead : never};
 }
 
 bool usable(tw *w) { return w != nullptr && stored_in(w).is != kind::uninitialised; }
@@ -167,20 +186,23 @@ int advance(stored &wheel, holder &hold, tick now, std::uint32_t budget) {
     wheel.advancing = true;
     std::uint64_t left = widen(budget);
     const bool all_done = run_due(wheel, hold, left);
-    const tick horizon = horizon_of(wheel, elapsed);
-    if (all_done && horizon != 0)
-        spend_on_look_ahead(wheel, hold, left < ahead_per_advance ? left : ahead_per_advance, horizon);
+    const share ahead = share_of(wheel, elapsed);
+    if (all_done)
+        spend_on_look_ahead(wheel, hold, left < ahead.moves ? left : ahead.moves, ahead.horizon);
     wheel.advancing = false;
     return all_done ? 0 : 1;
 }
 
+// Slots go first, as what they hold may become due meanwhile.
 void empty_all_slots(stored &wheel, holder &hold) {
-    append_all(wheel.leaving, wheel.due);
+    ++wheel.clearing;
     for (unsigned slot = 0; slot < shape::slots; ++slot) {
         wheel.slots.empty_into(wheel.leaving, slot);
         if (slot % moves_per_hold == moves_per_hold - 1)
             hold.let_others_in();
     }
+    append_all(wheel.leaving, wheel.due);
+    --wheel.clearing;
 }
 
 }  // namespace
@@ -351,7 +373,7 @@ TW_API uint64_t tw_next(tw *w) {
         return never;
     stored &wheel = stored_in(w);
     const holder hold(wheel);
-    return wheel.next();
+    return wheel.asked_for = wheel.next(lead_of(wheel));
 }
 
 TW_API uint64_t tw_overruns(tw *w) {

@@ -14,6 +14,7 @@ enum class kind : std::uint8_t { uninitialised, locked, unlocked };
 
 struct edge {
     tick overruns = 0;           // of the running callback's node
+    tick asked_for = 0;          // what tw_next last answered
     tw_node *running = nullptr;  // compared, never followed: it may be gone
     std::uint32_t lock = 0;      // the port's
     kind is;                     // never changes after tw_init
@@ -28,7 +29,7 @@ static_assert(sizeof(stored) <= sizeof(tw) && sizeof(tw) - sizeof(stored) <= 4 *
               "TW_STORAGE in tw.h does not fit the wheel");
 static_assert(alignof(stored) <= alignof(tw));
 static_assert(sizeof(void *) == 8 ? sizeof(tw_node) <= 64 : sizeof(tw_node) <= 40);
-static_assert(TW_BITS != 8 || TW_LEVELS != 3 || sizeof(tw) <= (sizeof(void *) == 8 ? 21000 : 10500));
+static_assert(TW_BITS != 8 || TW_LEVELS != 3 || sizeof(tw) <= (sizeof(void *) == 8 ? 21000 : 10752));
 
 inline stored &stored_in(tw *w) { return *std::launder(reinterpret_cast<stored *>(w->storage.bytes)); }
 

@@ -40,6 +40,7 @@ template <class G> struct wheel {
     tw_link due;      // nodes to be fired, in order; postponed ones among them
     tw_link leaving;  // nodes that tw_clear has yet to hand out
     std::size_t count = 0;
+    unsigned clearing = 0;  // tw_clear calls that go through the slots now
     levels<G> slots;
 
     explicit wheel(tick start) : cursor(start), settled(start), now(start) {
@@ -56,6 +57,15 @@ template <class G> struct wheel {
             append(due, node.link);
         else
             slots.put(node, G::level_of(t ^ settled), t);
+    }
+
+    // The same for a node that is pending already. While slots are cleared one after
+    // the other, none may slip from one that is not cleared yet into one that is.
+    void place_again(tw_node &node) {
+        if (clearing != 0)
+            append(leaving, node.link);
+        else
+            place(node);
     }
 
     // A tick in [first, last] that costs little: one that level 0 is busy at
@@ -89,7 +99,7 @@ template <class G> struct wheel {
                     return turn::again;
                 --moves;
                 unlink(node.link);
-                place(node);  // it was postponed
+                place_again(node);  // it was postponed
             }
             if (cursor == now)
                 return turn::done;
@@ -110,7 +120,7 @@ template <class G> struct wheel {
             if (node.fires_left != 0)
                 --node.fires_left;
             node.expiry = again.next;
-            place(node);
+            place_again(node);
         } else {
             node.state = TW_IDLE;
             --count;
@@ -140,10 +150,11 @@ template <class G> struct wheel {
     }
 
     // The earliest tick that needs attention; `now` if there is something to do.
-    tick next() {
+    // `lead`: how many ticks before it opens a crowded slot is to be begun.
+    tick next(tick lead) {
         if (cursor != now || cursor != settled || !is_empty(due))
             return now;
-        const tick t = earliest(G::ahead);
+        const tick t = earliest(G::ahead ? lead : 0);
         return t > now ? t : now;
     }
 
@@ -166,7 +177,7 @@ template <class G> struct wheel {
                 return;
             }
         }
-        const tick t = earliest(false);
+        const tick t = earliest(0);
         open(t < now ? t : now);
     }
 
@@ -217,7 +228,10 @@ template <class G> struct wheel {
                 slots.pass(node);
             } else {
                 unlink(node.link);
-                move(node);
+                if (clearing != 0)
+                    place_again(node);
+                else
+                    move(node);
             }
         }
         return true;
@@ -247,7 +261,7 @@ template <class G> struct wheel {
 
     // What a search for the earliest tick that needs attention has found.
     struct outlook {
-        bool block_before;  // ask for attention one block before a crowded slot opens
+        tick lead;  // so many ticks before a crowded slot opens, at most one block
         tick best = never;
         unsigned looks = few;
 
@@ -258,10 +272,10 @@ template <class G> struct wheel {
     };
 
     // The earliest tick at which a slot is to be opened: exact where the next busy
-    // slots hold few nodes, else the start of such a slot or, if that is wanted, one
-    // block before it, so that look-ahead can empty it in time.
-    tick earliest(bool block_before) {
-        outlook found{block_before};
+    // slots hold few nodes, else `lead` ticks before such a slot opens, so that
+    // look-ahead can empty it in time.
+    tick earliest(tick lead) {
+        outlook found{lead};
         for (unsigned level = 0; level < G::top; ++level) {
             const unsigned distance = slots.next_busy(level, cursor, 0, G::width(level) - 1);
             if (distance == 0)
@@ -304,7 +318,7 @@ template <class G> struct wheel {
             return;
         for (const tw_link *link = begin.next; link != &end; link = link->next) {
             if (found.looks == 0) {
-                found.consider(found.block_before ? opening - G::span(level) : opening);
+                found.consider(opening - (found.lead < G::span(level) ? found.lead : G::span(level)));
                 return;
             }
             --found.looks;

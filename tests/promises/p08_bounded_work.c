@@ -295,6 +295,33 @@ TEST(p8_no_tick_pays_for_timers_that_are_not_due_with_look_ahead) {
     assert_int_equal(fires, crowd);
 }
 
+TEST(p8_a_driver_with_large_steps_finds_nothing_left_to_do_at_a_boundary_either) {
+    open_crowd(4000, 0);
+    for (uint64_t step = 10; step <= 10000; step *= 10) {
+        start_at(0);
+        arm_crowd(2 * TOP_SLOT, TOP_SLOT);
+        for (uint64_t t = step; t < 2 * TOP_SLOT; t += step)
+            advance(t);
+        assert_int_equal(tw_idle(&wheel, 1), 0);
+        tw_clear(&wheel, NULL, NULL);
+    }
+}
+
+TEST(p9_a_loop_that_only_advances_does_not_spin_before_a_crowded_slot) {
+    open_crowd(1000, 0);
+    arm_crowd(3 * TOP_SLOT, TOP_SLOT);
+    size_t wakes_for_nothing = 0;
+    for (uint64_t now = 0; tw_count(&wheel) > 0;) {
+        const uint64_t fired_before = fires;
+        const uint64_t next = tw_next(&wheel);
+        now = next > now ? next : now + 1; /* a clock does not stand still */
+        advance(now);
+        wakes_for_nothing += fires == fired_before;
+    }
+    assert_int_equal(fires, crowd);
+    assert_in_range(wakes_for_nothing, 0, 32);
+}
+
 TEST(p8_with_look_ahead_done_a_boundary_finds_nothing_left_to_do) {
     open_crowd(1500, 0);
     arm_crowd(TOP_SLOT + BLOCK, TOP_SLOT - BLOCK);
@@ -367,6 +394,20 @@ TEST(p8_the_wheel_is_whole_whenever_the_lock_is_free) {
     tw_clear(&wheel, count_fire, NULL);
     between_holds = NULL;
     assert_int_equal(fires, crowd);
+}
+
+static void let_a_top_slot_open(void) { tw_advance(&wheel, TOP_SLOT, TW_UNBOUNDED); }
+
+TEST(p8_clear_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free) {
+    open_crowd(1000, 0);
+    arm_crowd(TOP_SLOT + 1, 50); /* will come down to slots that are cleared first */
+    tw_arm_every(&wheel, watched_node(0), 100, TOP_SLOT, TW_SKIP, 0); /* fires, and is armed again */
+    between_holds = let_a_top_slot_open;
+    tw_clear(&wheel, count_fire, NULL);
+    between_holds = NULL;
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_int_equal(fires, crowd + 1);
+    assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
 }
 
 /* What another thread could do in each gap: arm for the ticks being worked on. */
@@ -442,12 +483,15 @@ int main(void) {
         BOUNDED(p8_idle_moves_no_more_than_its_budget),
 #if TW_LOOKAHEAD
         BOUNDED(p8_no_tick_pays_for_timers_that_are_not_due_with_look_ahead),
+        BOUNDED(p8_a_driver_with_large_steps_finds_nothing_left_to_do_at_a_boundary_either),
+        BOUNDED(p9_a_loop_that_only_advances_does_not_spin_before_a_crowded_slot),
         BOUNDED(p8_with_look_ahead_done_a_boundary_finds_nothing_left_to_do),
         BOUNDED(p8_a_sleeper_does_not_meet_a_full_slot_at_its_boundary),
 #endif
         BOUNDED(p8_nodes_of_later_rounds_are_not_walked_again_and_again),
         BOUNDED(p8_steps_through_a_tick_with_nothing_due_touch_nothing_below_the_top_slot),
         BOUNDED(p8_the_wheel_is_whole_whenever_the_lock_is_free),
+        BOUNDED(p8_clear_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free),
         BOUNDED(p8_nodes_armed_while_the_lock_is_free_in_a_cascade_keep_their_order),
         BOUNDED(p8_nodes_cancelled_while_the_lock_is_free_do_not_fire),
     };

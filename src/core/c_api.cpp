@@ -33,8 +33,6 @@ tick lead_of(const stored &wheel) { return wheel.count / (ahead_per_advance / 4)
 // driver that comes when tw_next asked it to has missed nothing, and gets one.
 constexpr tick most_shares = 64;
 
-tick least(tick a, tick b, tick c) { return a < b ? (a < c ? a : c) : (b < c ? b : c); }
-
 // What a tw_advance spends on look-ahead, and on blocks that open how soon. If no
 // time has passed there is time to spare, and any block will do.
 struct share {
@@ -47,7 +45,7 @@ share share_of(const stored &wheel, tick elapsed) {
         return {ahead_per_advance, never};
     const tick late = wheel.now > wheel.asked_for ? wheel.now - wheel.asked_for : 0;
     const tick lead = lead_of(wheel);
-    return {ahead_per_advance * least(elapsed, late + 1, most_shares),
+    return {ahead_per_advance * smaller(smaller(elapsed, late + 1), most_shares),
             elapsed < never / lead ? elapsed * lead : never};
 }
 

@@ -89,9 +89,6 @@ template <class G> struct levels {
         unlink(mark);
         insert_after(node.link, mark);
     }
-
-  private:
-    static constexpr unsigned smaller(unsigned a, unsigned b) { return a < b ? a : b; }
 };
 
 }  // namespace tickwheel::core

@@ -45,6 +45,8 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     }
 };
 
+template <class Number> constexpr Number smaller(Number a, Number b) { return a < b ? a : b; }
+
 // The tick in [first, last] with the most trailing zero bits.
 constexpr tick roundest(tick first, tick last) {
     if (first == 0)

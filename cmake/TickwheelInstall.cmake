@@ -17,5 +17,6 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config-version.cmake
 
 # From the folder of the .pc file, so that the tree may be moved.
 file(RELATIVE_PATH pc_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
 configure_file(cmake/tickwheel.pc.in tickwheel.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

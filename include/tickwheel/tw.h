@@ -16,9 +16,10 @@
  *              0 .. TW_NEVER - 1; TW_NEVER says "no tick".
  *   Results    Negative: an errno value, negated; then nothing has changed.
  *              Zero or positive: success, or a count or truth as documented.
- *              -EINVAL stands for a null pointer, a wheel that is all zeroes
- *              (tw_init forgotten), a node never initialised and an option out
- *              of range, everywhere. Queries answer 0, NULL or TW_NEVER instead.
+ *              -EINVAL stands for a null pointer, a wheel that tw_init never saw
+ *              at this address (forgotten, or a copy), a node that is all zeroes
+ *              (tw_node_init forgotten) and an option out of range, everywhere.
+ *              Queries answer 0, NULL or TW_NEVER instead.
  *   Storage    A wheel and a pending node stay where they are: do not copy, move
  *              or free them. A node that is not pending may be freed at any
  *              time, also inside its own callback, provided that its callback
@@ -52,7 +53,8 @@ extern "C" {
 struct tw_node;
 
 /* `node` is no longer pending if it is a oneshot or this was its last fire, and
- * already armed for its next tick otherwise. `arg` is what tw_node_init got. */
+ * already armed for its next tick otherwise. `arg` is what tw_node_init got.
+ * tw_now() is then the tick advanced to, which may be later than the one due at. */
 typedef void tw_callback(struct tw_node *node, void *arg);
 
 /* One broken invariant, in words; `node` is where it showed, or NULL. Called with
@@ -107,7 +109,7 @@ struct tw_node {
 #define TW_SLOTS ((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS)
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
 #define TW_STORAGE \
-    (5 * sizeof(uint64_t) + 13 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
+    (5 * sizeof(uint64_t) + 15 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
      (TW_SLOTS + 1) * sizeof(struct tw_link))
 
 /* A wheel, in the caller's storage. */
@@ -118,13 +120,13 @@ struct tw {
     } storage;
 };
 
-/* Makes an empty wheel whose time is `now`. `flags`: 0 or TW_UNLOCKED.
+/* Makes an empty wheel whose time is `now`; returns 0. `flags`: 0 or TW_UNLOCKED.
  * Not for a wheel that has pending nodes: tw_clear it first, or give each of them
  * to tw_node_init again.
  *   -EINVAL  w is null, now is TW_NEVER, an unknown flag */
 int tw_init(struct tw *w, uint64_t now, unsigned flags);
 
-/* Makes an idle node that will call fn(node, arg). Not for a pending node.
+/* Makes an idle node that will call fn(node, arg); returns 0. Not for a pending node.
  *   -EINVAL  node or fn is null */
 int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg);
 
@@ -133,9 +135,11 @@ int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg);
  *   -EINVAL  see Conventions; a node that was never initialised
  *   -EBUSY   the node is pending on another wheel
  *   -EPERM   the node was shut down
- *   -ERANGE  the tick asked for is beyond TW_NEVER - 1 */
+ *   -ERANGE  the tick asked for, with its slack, is beyond TW_NEVER - 1 */
 
-/* Due `delay` ticks from tw_now(w).
+/* Due `delay` ticks from tw_now(w), the tick of the last tw_advance: after a sleep,
+ * advance first, or use tw_arm_at with the present tick plus the delay. The present
+ * tick has partly passed, so to wait at least d ticks, ask for d + 1.
  *   -EINVAL  also: a delay of 0, the usual trace of a duration that was rounded
  *            down. To fire at once, arm at tw_now(w). */
 int tw_arm_after(struct tw *w, struct tw_node *node, uint64_t delay);
@@ -150,8 +154,10 @@ int tw_arm_at(struct tw *w, struct tw_node *node, uint64_t tick);
 int tw_arm_within(struct tw *w, struct tw_node *node, uint64_t tick, uint64_t slack);
 
 /* Due at first, first + period, first + 2 * period ... without drift (only
- * TW_DELAY ever leaves this grid), `fires` times (0: without end). A fire that
- * would lie beyond TW_NEVER - 1 ends it.
+ * TW_DELAY and tw_postpone leave this grid), `fires` times (0: without end; fires
+ * that were left out do not count). `first` is a tick, not a delay: tw_now(w) +
+ * period begins one period from now, and TW_BURST fires once for each that is past.
+ * A fire that would lie beyond TW_NEVER - 1 ends it.
  *   -EINVAL  also: a period of 0, an unknown `missed`, fires > TW_FIRES_MAX */
 int tw_arm_every(struct tw *w, struct tw_node *node, uint64_t first, uint64_t period, enum tw_missed missed,
                  uint32_t fires);
@@ -159,7 +165,7 @@ int tw_arm_every(struct tw *w, struct tw_node *node, uint64_t first, uint64_t pe
 /* Puts a pending node off to a later tick, as cheaply as one store to the node:
  * it keeps its slot and moves on when that opens (which costs one wake-up). For
  * timeouts that almost always get extended. Its place among the nodes of its new
- * tick is unspecified. A periodic node's further fires move along.
+ * tick is unspecified. A periodic node's further fires move along. Returns 0.
  *   -EINVAL  also: `tick` is before the tick it is due at
  *   -ERANGE  `tick` is TW_NEVER
  *   -ENOENT  the node is not pending

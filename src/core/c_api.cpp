@@ -49,7 +49,7 @@ share share_of(const stored &wheel, tick elapsed) {
             elapsed < never / lead ? elapsed * lead : never};
 }
 
-bool usable(tw *w) { return w != nullptr && stored_in(w).is != kind::uninitialised; }
+bool usable(tw *w) { return w != nullptr && stored_in(w).self == w; }
 bool usable(const tw_node *node) { return node != nullptr && node->fn != nullptr; }
 
 // Holds a wheel's lock for a scope; `release` and `take` open a gap in it.
@@ -209,7 +209,7 @@ TW_API int tw_init(tw *w, uint64_t now, unsigned flags) {
     if (w == nullptr || now == never || (flags & ~unsigned{TW_UNLOCKED}) != 0)
         return -einval;
     stored *wheel =
-        new (w->storage.bytes) stored(now, (flags & TW_UNLOCKED) != 0 ? kind::unlocked : kind::locked);
+        new (w->storage.bytes) stored(w, now, (flags & TW_UNLOCKED) != 0 ? kind::unlocked : kind::locked);
     tw_port_lock_init(&wheel->lock);
     return 0;
 }

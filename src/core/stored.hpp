@@ -10,9 +10,10 @@ namespace tickwheel::core {
 
 using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
 
-enum class kind : std::uint8_t { uninitialised, locked, unlocked };
+enum class kind : std::uint8_t { locked, unlocked };
 
 struct edge {
+    const tw *self;              // set by tw_init; differs in memory never initialised, or copied
     tick overruns = 0;           // of the running callback's node
     tick asked_for = 0;          // what tw_next last answered
     tw_node *running = nullptr;  // compared, never followed: it may be gone
@@ -22,10 +23,10 @@ struct edge {
 };
 
 struct stored : edge, wheel<shape> {
-    stored(tick start, kind k) : edge{.is = k}, wheel(start) {}
+    stored(const tw *self_address, tick start, kind k) : edge{.self = self_address, .is = k}, wheel(start) {}
 };
 
-static_assert(sizeof(stored) <= sizeof(tw) && sizeof(tw) - sizeof(stored) <= 4 * sizeof(std::size_t),
+static_assert(sizeof(stored) <= sizeof(tw) && sizeof(tw) - sizeof(stored) <= 6 * sizeof(std::size_t),
               "TW_STORAGE in tw.h does not fit the wheel");
 static_assert(alignof(stored) <= alignof(tw));
 static_assert(sizeof(void *) == 8 ? sizeof(tw_node) <= 64 : sizeof(tw_node) <= 40);

@@ -101,6 +101,12 @@ TEST(p14_a_null_wheel_is_refused) {
 
 TEST(p14_an_all_zero_wheel_is_refused) { refuse_wheel(&zero_wheel); }
 
+TEST(p14_a_copy_of_a_wheel_is_refused) {
+    static struct tw copy;
+    copy = wheel;
+    refuse_wheel(&copy);
+}
+
 static void refuse_node(struct tw_node *node) {
     REFUSED(tw_arm_after(&wheel, node, 5), EINVAL);
     REFUSED(tw_arm_at(&wheel, node, 500), EINVAL);
@@ -286,6 +292,30 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         BAD_INPUT(p14_a_null_wheel_is_refused),
         BAD_INPUT(p14_an_all_zero_wheel_is_refused),
+        BAD_INPUT(p14_a_null_node_is_refused),
+        BAD_INPUT(p14_an_uninitialised_node_is_refused),
+        BAD_INPUT(p14_a_null_callback_is_refused),
+        BAD_INPUT(p14_a_start_or_flag_out_of_range_is_refused),
+        BAD_INPUT(p14_a_delay_of_zero_is_refused),
+        BAD_INPUT(p14_a_period_of_zero_is_refused),
+        BAD_INPUT(p14_a_budget_of_zero_is_refused),
+        BAD_INPUT(p14_an_unknown_policy_for_missed_fires_is_refused),
+        BAD_INPUT(p14_more_fires_than_can_be_counted_are_refused),
+        BAD_INPUT(p14_delays_beyond_the_end_of_time_are_refused),
+        BAD_INPUT(p14_ticks_beyond_the_end_of_time_are_refused),
+        BAD_INPUT(p14_windows_beyond_the_end_of_time_are_refused),
+        BAD_INPUT(p14_postponing_to_an_earlier_tick_or_never_is_refused),
+        BAD_INPUT(p14_postponing_what_is_not_pending_is_refused),
+        BAD_INPUT(p14_a_node_on_another_wheel_is_refused),
+        BAD_INPUT(p14_a_node_that_was_shut_down_is_refused),
+        BAD_INPUT(p14_time_running_backwards_is_refused),
+        BAD_INPUT(p14_time_running_on_beyond_its_end_is_refused),
+        BAD_INPUT(p14_bad_calls_in_a_callback_change_nothing_either),
+        BAD_INPUT(p14_refused_calls_do_not_disturb_what_is_pending),
+    };
+    return cmocka_run_group_tests_name("P14: bad input", tests, NULL, NULL);
+}
+        BAD_INPUT(p14_a_copy_of_a_wheel_is_refused),
         BAD_INPUT(p14_a_null_node_is_refused),
         BAD_INPUT(p14_an_uninitialised_node_is_refused),
         BAD_INPUT(p14_a_null_callback_is_refused),

@@ -13,12 +13,12 @@ using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
 enum class kind : std::uint8_t { locked, unlocked };
 
 struct edge {
-    const tw *self;              // set by tw_init; differs in memory never initialised, or copied
+    const tw *self = nullptr;    // set by tw_init; differs in memory never initialised, or copied
     tick overruns = 0;           // of the running callback's node
     tick asked_for = 0;          // what tw_next last answered
     tw_node *running = nullptr;  // compared, never followed: it may be gone
     std::uint32_t lock = 0;      // the port's
-    kind is;                     // never changes after tw_init
+    kind is = kind::locked;      // never changes after tw_init
     bool advancing = false;
 };
 

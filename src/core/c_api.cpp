@@ -44,9 +44,8 @@ share share_of(const stored &wheel, tick elapsed) {
     if (elapsed == 0)
         return {ahead_per_advance, never};
     const tick late = wheel.now > wheel.asked_for ? wheel.now - wheel.asked_for : 0;
-    const tick lead = lead_of(wheel);
     return {ahead_per_advance * smaller(smaller(elapsed, late + 1), most_shares),
-            elapsed < never / lead ? elapsed * lead : never};
+            smaller(elapsed, shape::span(shape::top)) * lead_of(wheel)};
 }
 
 bool usable(tw *w) { return w != nullptr && stored_in(w).self == w; }

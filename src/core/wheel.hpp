@@ -229,7 +229,7 @@ template <class G> struct wheel {
             } else {
                 unlink(node.link);
                 if (clearing != 0)
-                    place_again(node);
+                    append(leaving, node.link);
                 else
                     move(node);
             }

@@ -1,11 +1,17 @@
-# tickwheel_add_library(target BITS b LEVELS l LOOKAHEAD on|off PORT linux|none|path [DEFINES d...])
+# tickwheel_add_library(target BITS b LEVELS l LOOKAHEAD on|off PORT linux|none|path
+#                       [RUNTIME on|off] [DEFINES d...])
 #
-# One library of one geometry. The project builds one of these; the tests build
-# several, each with a config.h of its own.
+# One library of one geometry; with RUNTIME, the runtime and its drivers as well. The
+# project builds one of these; the tests build several, each with a config.h of its own.
 set(tickwheel_root ${CMAKE_CURRENT_LIST_DIR}/..)
+set(tickwheel_runtime_sources
+    src/runtime/descriptors.cpp src/runtime/errors.cpp src/runtime/fork.cpp src/runtime/life.cpp
+    src/runtime/nodes.cpp src/runtime/queries.cpp src/runtime/turn.cpp src/runtime/virtual.cpp
+    src/runtime/wall.cpp
+    drivers/epoll.cpp drivers/manual.cpp drivers/named.cpp drivers/sleep.cpp drivers/timerfd.cpp)
 
 function(tickwheel_add_library target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "BITS;LEVELS;LOOKAHEAD;PORT" "DEFINES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "BITS;LEVELS;LOOKAHEAD;PORT;RUNTIME" "DEFINES")
 
     set(TW_BITS ${arg_BITS})
     set(TW_LEVELS ${arg_LEVELS})
@@ -27,6 +33,13 @@ function(tickwheel_add_library target)
         set(port_header ${arg_PORT})
     endif()
 
+    if(arg_RUNTIME)
+        find_package(Threads REQUIRED)
+        target_link_libraries(${target} PUBLIC Threads::Threads)
+        list(TRANSFORM tickwheel_runtime_sources PREPEND ${tickwheel_root}/ OUTPUT_VARIABLE runtime_sources)
+        target_sources(${target} PRIVATE ${runtime_sources})
+    endif()
+
     # config.h is written, so in the build tree it stands in a folder of its own.
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${tickwheel_root}/include>
@@ -35,8 +48,9 @@ function(tickwheel_add_library target)
     target_compile_features(${target} PRIVATE cxx_std_20)
     # Without vectors: gcc pairs the two pointers of a link into one 16-byte store,
     # and the next load of one of them then waits for it (a third of a re-arm).
-    target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize
-        -ffreestanding -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden)
+    set_property(SOURCE ${tickwheel_root}/src/core/c_api.cpp TARGET_DIRECTORY ${target}
+        PROPERTY COMPILE_OPTIONS -ffreestanding)
+    target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden)
     target_link_options(${target} PRIVATE LINKER:--as-needed)
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON

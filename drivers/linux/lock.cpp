@@ -1,4 +1,5 @@
-// The contended half of the Linux port's lock: spin briefly, then park on a futex.
+// The Linux port's dealings with the kernel: waiting on a word, and the contended half
+// of the lock, which spins briefly and then parks on a futex.
 //
 // No wake-up is lost, though unlock stores `held` and loads `waiters` without a
 // barrier between them: a waiter that has announced itself makes every thread of
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <cstdint>
 
 #include "port.h"
@@ -41,6 +43,18 @@ constexpr long futex_call = SYS_futex_time64;
 #else
 constexpr long futex_call = SYS_futex;
 #endif
+
+// The caller's errno is its own.
+class kept_errno {
+  public:
+    kept_errno() = default;
+    ~kept_errno() { errno = before_; }
+    kept_errno(const kept_errno &) = delete;
+    kept_errno &operator=(const kept_errno &) = delete;
+
+  private:
+    int before_ = errno;
+};
 
 bool spin_for(std::uint32_t *word) {
     for (int spin = 0; spin < spins; ++spin) {
@@ -74,18 +88,30 @@ void park(std::uint32_t *word, const timespec *at_most) {
 void tw_port_lock_contended(std::uint32_t *word) {
     if (spin_for(word))
         return;
-    const int error_of_the_caller = errno;
+    const kept_errno kept;
     __atomic_fetch_add(tw_port_waiters(word), 1, __ATOMIC_SEQ_CST);
     constexpr timespec a_millisecond = {0, 1'000'000};
     const timespec *const at_most = barrier_everywhere() ? nullptr : &a_millisecond;
     while (tw_port_try_lock(word) == 0)
         park(word, at_most);
     __atomic_fetch_sub(tw_port_waiters(word), 1, __ATOMIC_RELAXED);
-    errno = error_of_the_caller;
 }
 
 void tw_port_wake_waiter(std::uint32_t *word) {
-    const int error_of_the_caller = errno;
+    const kept_errno kept;
     ::syscall(futex_call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
-    errno = error_of_the_caller;
+}
+
+// A wait with a bitset is the one whose deadline is absolute.
+void tw_port_futex_wait(std::uint32_t *word, std::uint32_t seen, std::int64_t deadline_ns) {
+    const kept_errno kept;
+    const timespec deadline = {static_cast<time_t>(deadline_ns / 1'000'000'000),
+                               static_cast<long>(deadline_ns % 1'000'000'000)};
+    ::syscall(futex_call, word, FUTEX_WAIT_BITSET_PRIVATE, seen, deadline_ns == INT64_MAX ? nullptr : &deadline,
+              nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+void tw_port_futex_wake_all(std::uint32_t *word) {
+    const kept_errno kept;
+    ::syscall(futex_call, word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }

@@ -1,12 +1,16 @@
+#include <pthread.h>
+
 /* Linux port: a spinlock that parks. The word is two halves: `held`, 0 or 1, and
  * the number of threads that wait for it. Unlocking is a plain store and a load,
  * half the price of an atomic exchange; that a waiter may rely on this is the
- * business of lock.cpp, which also holds the paths taken under contention. */
+ * business of lock.cpp, which also holds what goes to the kernel. */
 #ifdef __cplusplus
 extern "C" {
 #endif
 __attribute__((cold)) void tw_port_lock_contended(uint32_t *word);
 __attribute__((cold)) void tw_port_wake_waiter(uint32_t *word);
+void tw_port_futex_wait(uint32_t *word, uint32_t seen, int64_t deadline_ns);
+void tw_port_futex_wake_all(uint32_t *word);
 #ifdef __cplusplus
 }
 #endif
@@ -34,3 +38,9 @@ static inline void tw_port_unlock(uint32_t *word) {
     if (__atomic_load_n(tw_port_waiters(word), __ATOMIC_RELAXED) != 0)
         tw_port_wake_waiter(word);
 }
+
+static inline uintptr_t tw_port_self(void) { return (uintptr_t)pthread_self(); }
+static inline void tw_port_wait(uint32_t *word, uint32_t seen, int64_t deadline_ns) {
+    tw_port_futex_wait(word, seen, deadline_ns);
+}
+static inline void tw_port_wake_all(uint32_t *word) { tw_port_futex_wake_all(word); }

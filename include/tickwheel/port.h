@@ -1,7 +1,6 @@
-/* The platform, as the core sees it: one lock.
+/* The platform, as the library sees it: a lock, and a wait for another thread.
  *
- * A port is a header that defines the three functions declared below, as
- * `static inline` C. The build names it (CMake: TW_PORT=linux, none, or the path
+ * A port is a header that defines the functions declared below, as `static inline` C. The build names it (CMake: TW_PORT=linux, none, or the path
  * of a header of your own); nothing outside the library's own sources includes it.
  *
  *   linux   a spinlock that parks in the kernel after a short spin, so that a
@@ -11,7 +10,11 @@
  * A lock is one 32-bit word inside struct tw. It is never taken twice by one
  * caller, and held for at most a fixed number of node moves (P8). On bare metal
  * `lock` masks interrupts and keeps the former mask in the word, `unlock` puts
- * it back; nesting across different wheels then restores in order. */
+ * it back; nesting across different wheels then restores in order.
+ *
+ * The rest lets tw_wait sleep until a callback on another thread has returned. Where
+ * only one thread advances wheels and waits (bare metal; no lock), `self` answers the
+ * same to everyone, and the other two are never called. */
 #ifndef TICKWHEEL_PORT_H
 #define TICKWHEEL_PORT_H
 
@@ -20,6 +23,16 @@
 static inline void tw_port_lock_init(uint32_t *word);
 static inline void tw_port_lock(uint32_t *word);
 static inline void tw_port_unlock(uint32_t *word);
+
+/* Which thread this is: differs between any two that run. */
+static inline uintptr_t tw_port_self(void);
+
+/* Sleeps while *word is `seen`, at most until `deadline_ns` of the monotonic clock
+ * (INT64_MAX: no deadline). May return early for no reason. */
+static inline void tw_port_wait(uint32_t *word, uint32_t seen, int64_t deadline_ns);
+
+/* Wakes every thread that sleeps on the word. */
+static inline void tw_port_wake_all(uint32_t *word);
 
 #ifndef TW_PORT_HEADER
 #error "the build names the port: see TW_PORT in CMakeLists.txt"

@@ -54,7 +54,8 @@ struct tw_node;
 
 /* `node` is no longer pending if it is a oneshot or this was its last fire, and
  * already armed for its next tick otherwise. `arg` is what tw_node_init got.
- * tw_now() is then the tick advanced to, which may be later than the one due at. */
+ * tw_now() is then the tick advanced to, which may be later than tw_due(), the one
+ * it was due at. */
 typedef void tw_callback(struct tw_node *node, void *arg);
 
 /* One broken invariant, in words; `node` is where it showed, or NULL. Called with
@@ -109,7 +110,7 @@ struct tw_node {
 #define TW_SLOTS ((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS)
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
 #define TW_STORAGE \
-    (5 * sizeof(uint64_t) + 15 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
+    (6 * sizeof(uint64_t) + 16 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
      (TW_SLOTS + 1) * sizeof(struct tw_link))
 
 /* A wheel, in the caller's storage. */
@@ -172,16 +173,33 @@ int tw_arm_every(struct tw *w, struct tw_node *node, uint64_t first, uint64_t pe
  *   -EBUSY   the node is pending on another wheel */
 int tw_postpone(struct tw *w, struct tw_node *node, uint64_t tick);
 
+/* Moves a pending node to `tick`, earlier or later, and keeps its period and how many
+ * fires are left; its grid moves along. In order as if it were armed now. Returns 0.
+ *   -EINVAL  see Conventions
+ *   -ERANGE  `tick` is TW_NEVER
+ *   -ENOENT  the node is not pending
+ *   -EBUSY   the node is pending on another wheel */
+int tw_move(struct tw *w, struct tw_node *node, uint64_t tick);
+
 /* Returns 1 if this prevented a fire; 0 if there was none to prevent: the node was
  * never armed, is cancelled already, or its last callback has run or is running.
  * Inside the callback of a periodic node, 1: the fires to come are prevented. Does
- * not wait: whatever it returns, another thread may be in a callback of this node.
+ * not wait: whatever it returns, another thread may be in a callback of this node;
+ * tw_wait sees to that.
  *   -EBUSY   the node is pending on another wheel */
 int tw_cancel(struct tw *w, struct tw_node *node);
 
 /* Cancels for good: the node cannot be armed again until tw_node_init.
  * Returns what tw_cancel would. */
 int tw_node_shutdown(struct tw *w, struct tw_node *node);
+
+/* Returns 0 once no other thread is in a callback of the node: at once if none is, or
+ * if the caller is the thread that advances the wheel. After tw_cancel, or after
+ * tw_node_shutdown if the callback or others may arm the node again, the node may
+ * then be freed. Holds up the caller as long as the callback takes, so do not hold
+ * what the callback needs. With a port without threads: always at once.
+ *   -EINVAL  see Conventions */
+int tw_wait(struct tw *w, const struct tw_node *node);
 
 /* Removes every node, in no particular order, and calls each(node, arg) on it
  * with no lock held; `each` may be null. What `each` arms stays armed; what it
@@ -217,6 +235,9 @@ uint64_t tw_next(struct tw *w);
  * TW_DELAY: those left out before the next. 0 for a oneshot, or outside. */
 uint64_t tw_overruns(struct tw *w);
 
+/* In a callback: the tick that its node was due at. TW_NEVER outside. */
+uint64_t tw_due(struct tw *w);
+
 /* The node whose callback runs now, NULL outside. May have been freed since. */
 struct tw_node *tw_running(struct tw *w);
 
@@ -240,6 +261,23 @@ int tw_update(struct tw *w);
  * idle time. Returns 1 while there is more of this, else 0.
  *   -EINVAL  also: budget is 0 */
 int tw_idle(struct tw *w, uint32_t budget);
+
+/* Makes the tw_advance that runs, or else the next one, return 1 before it calls a
+ * further callback. From anywhere, a signal handler included. Returns 0.
+ *   -EINVAL  see Conventions */
+int tw_interrupt(struct tw *w);
+
+/* The three handlers of pthread_atfork, for a wheel that other threads use. */
+enum tw_fork_moment {
+    TW_FORK_PREPARE, /* takes the wheel's lock, so that the child gets it in one piece */
+    TW_FORK_PARENT,  /* lets it go */
+    TW_FORK_CHILD    /* the same; what other threads did on the wheel is over, and a
+                        tw_advance that this thread is in returns once its callback has */
+};
+
+/* Returns 0. The child owns a copy of the wheel and of its nodes, all still pending.
+ *   -EINVAL  see Conventions; an unknown `moment` */
+int tw_fork(struct tw *w, enum tw_fork_moment moment);
 
 /* Walks everything and reports each broken invariant; returns how many there
  * were. `report` may be null. For tests: holds the lock the whole time. */

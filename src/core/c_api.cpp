@@ -51,6 +51,16 @@ share share_of(const stored &wheel, tick elapsed) {
 bool usable(tw *w) { return w != nullptr && stored_in(w).self == w; }
 bool usable(const tw_node *node) { return node != nullptr && node->fn != nullptr; }
 
+void lock(stored &wheel) {
+    if (wheel.is == kind::locked)
+        tw_port_lock(&wheel.lock);
+}
+
+void unlock(stored &wheel) {
+    if (wheel.is == kind::locked)
+        tw_port_unlock(&wheel.lock);
+}
+
 // Holds a wheel's lock for a scope; `release` and `take` open a gap in it.
 class holder {
   public:
@@ -59,14 +69,8 @@ class holder {
     holder(const holder &) = delete;
     holder &operator=(const holder &) = delete;
 
-    void take() {
-        if (w_.is == kind::locked)
-            tw_port_lock(&w_.lock);
-    }
-    void release() {
-        if (w_.is == kind::locked)
-            tw_port_unlock(&w_.lock);
-    }
+    void take() { lock(w_); }
+    void release() { unlock(w_); }
     void let_others_in() {
         release();
         take();
@@ -128,12 +132,39 @@ void fire(stored &wheel, holder &hold) {
     tw_callback *const fn = next.node.fn;
     void *const arg = next.node.arg;
     wheel.running = &next.node;
+    wheel.due_at = next.due;
     wheel.overruns = next.overruns;
     hold.release();
     fn(&next.node, arg);
     hold.take();
     wheel.running = nullptr;
+    wheel.due_at = never;
     wheel.overruns = 0;
+    __atomic_store_n(&wheel.returned, wheel.returned + 1, __ATOMIC_RELAXED);  // the kernel reads it
+    if (wheel.awaiting != 0) {
+        hold.release();
+        tw_port_wake_all(&wheel.returned);
+        hold.take();
+    }
+}
+
+// Sleeps until a callback has returned. The count is read under the lock that guards
+// it, and compared again by the kernel: a return in between is not missed.
+void sleep_until_one_returned(stored &wheel, holder &hold) {
+    const std::uint32_t seen = wheel.returned;
+    ++wheel.awaiting;
+    do {
+        hold.release();
+        tw_port_wait(&wheel.returned, seen, INT64_MAX);
+        hold.take();
+    } while (wheel.returned == seen);
+    --wheel.awaiting;
+}
+
+// Whether tw_interrupt was called since this was last asked.
+bool take_interruption(stored &wheel) {
+    return __atomic_load_n(&wheel.interrupted, __ATOMIC_RELAXED) &&
+           __atomic_exchange_n(&wheel.interrupted, false, __ATOMIC_ACQUIRE);
 }
 
 unsigned portion(std::uint64_t budget) {
@@ -156,8 +187,8 @@ bool spend_on_look_ahead(stored &wheel, holder &hold, std::uint64_t budget, tick
     }
 }
 
-// Fires and moves until time has caught up with the wheel's now; false if the
-// budget ran out first. What is left of it stays in `budget`.
+// Fires and moves until time has caught up with the wheel's now; false if the budget
+// ran out first, or it was interrupted. What is left of it stays in `budget`.
 bool run_due(stored &wheel, holder &hold, std::uint64_t &budget) {
     for (;;) {
         const unsigned granted = portion(budget);
@@ -170,10 +201,12 @@ bool run_due(stored &wheel, holder &hold, std::uint64_t &budget) {
             return false;
         if (turn == stored::turn::again) {
             hold.let_others_in();
-        } else {
-            --budget;
-            fire(wheel, hold);
+            continue;
         }
+        if (take_interruption(wheel))
+            return false;
+        --budget;
+        fire(wheel, hold);
     }
 }
 
@@ -181,6 +214,7 @@ int advance(stored &wheel, holder &hold, tick now, std::uint32_t budget) {
     const tick elapsed = now - wheel.now;
     wheel.now = now;
     wheel.advancing = true;
+    wheel.advancer = tw_port_self();
     std::uint64_t left = widen(budget);
     const bool all_done = run_due(wheel, hold, left);
     const share ahead = share_of(wheel, elapsed);
@@ -188,6 +222,21 @@ int advance(stored &wheel, holder &hold, tick now, std::uint32_t budget) {
         spend_on_look_ahead(wheel, hold, left < ahead.moves ? left : ahead.moves, ahead.horizon);
     wheel.advancing = false;
     return all_done ? 0 : 1;
+}
+
+// P13: of all threads only the caller's is left. It holds the lock; the word also
+// counts waiters that are gone.
+void be_alone(stored &wheel) {
+    wheel.awaiting = 0;
+    wheel.clearing = 0;
+    if (wheel.advancing && wheel.advancer != tw_port_self()) {
+        wheel.advancing = false;
+        wheel.running = nullptr;
+        wheel.due_at = never;
+        wheel.overruns = 0;
+    }
+    wheel.interrupted = wheel.advancing;
+    tw_port_lock_init(&wheel.lock);
 }
 
 // Slots go first, as what they hold may become due meanwhile.
@@ -288,6 +337,23 @@ TW_API int tw_postpone(tw *w, tw_node *node, uint64_t tick) {
     return 0;
 }
 
+TW_API int tw_move(tw *w, tw_node *node, uint64_t tick) {
+    if (!usable(w) || !usable(node))
+        return -einval;
+    if (tick == never)
+        return -erange;
+    stored &wheel = stored_in(w);
+    const holder hold(wheel);
+    if (node->state != TW_PENDING)
+        return -enoent;
+    if (pending_elsewhere(w, node))
+        return -ebusy;
+    unlink(node->link);
+    node->expiry = tick;
+    wheel.place(*node);
+    return 0;
+}
+
 TW_API int tw_cancel(tw *w, tw_node *node) {
     if (!usable(w) || !usable(node))
         return -einval;
@@ -306,6 +372,16 @@ TW_API int tw_node_shutdown(tw *w, tw_node *node) {
     const int prevented = disarm(wheel, node);
     node->state = TW_SHUT;
     return prevented;
+}
+
+TW_API int tw_wait(tw *w, const tw_node *node) {
+    if (!usable(w) || !usable(node))
+        return -einval;
+    stored &wheel = stored_in(w);
+    holder hold(wheel);
+    if (wheel.running == node && wheel.advancer != tw_port_self())
+        sleep_until_one_returned(wheel, hold);
+    return 0;
 }
 
 TW_API int tw_clear(tw *w, tw_callback *each, void *arg) {
@@ -381,6 +457,14 @@ TW_API uint64_t tw_overruns(tw *w) {
     return wheel.overruns;
 }
 
+TW_API uint64_t tw_due(tw *w) {
+    if (!usable(w))
+        return never;
+    stored &wheel = stored_in(w);
+    const holder hold(wheel);
+    return wheel.due_at;
+}
+
 TW_API tw_node *tw_running(tw *w) {
     if (!usable(w))
         return nullptr;
@@ -419,6 +503,26 @@ TW_API int tw_idle(tw *w, uint32_t budget) {
     stored &wheel = stored_in(w);
     holder hold(wheel);
     return spend_on_look_ahead(wheel, hold, widen(budget), never) ? 0 : 1;
+}
+
+TW_API int tw_interrupt(tw *w) {
+    if (!usable(w))
+        return -einval;
+    __atomic_store_n(&stored_in(w).interrupted, true, __ATOMIC_RELEASE);
+    return 0;
+}
+
+TW_API int tw_fork(tw *w, tw_fork_moment moment) {
+    if (!usable(w) || moment < TW_FORK_PREPARE || moment > TW_FORK_CHILD)
+        return -einval;
+    stored &wheel = stored_in(w);
+    if (moment == TW_FORK_PREPARE)
+        lock(wheel);
+    else if (moment == TW_FORK_PARENT)
+        unlock(wheel);
+    else
+        be_alone(wheel);
+    return 0;
 }
 
 TW_API int tw_check(tw *w, tw_report *report, void *arg) {

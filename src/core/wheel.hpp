@@ -31,6 +31,7 @@ template <class G> struct wheel {
     // A node whose callback is to run, and the due ticks that it missed.
     struct firing {
         tw_node &node;
+        tick due;
         tick overruns;
     };
 
@@ -115,6 +116,7 @@ template <class G> struct wheel {
     firing take_due() {
         tw_node &node = node_of(*due.next);
         unlink(node.link);
+        const tick due_at = node.expiry;
         const refire again = node.period != 0 ? refire_after(node, now) : refire{never, 0};
         if (again.next != never) {
             if (node.fires_left != 0)
@@ -125,7 +127,7 @@ template <class G> struct wheel {
             node.state = TW_IDLE;
             --count;
         }
-        return {node, again.overruns};
+        return {node, due_at, again.overruns};
     }
 
     // Moves nodes of the blocks that open next, if that is within `horizon` ticks,

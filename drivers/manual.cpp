@@ -1,0 +1,24 @@
+// The driver for virtual time: it has no thread and waits for nothing. Time moves when
+// the program says so (tw_runtime_advance).
+#include "drivers.hpp"
+
+namespace {
+
+int open(void *, tw_clock) { return 0; }
+void close(void *) {}
+void wake(void *) {}
+
+}  // namespace
+
+constexpr tw_driver tickwheel::drivers::manual = {
+    .name = "manual",
+    .clocks = TW_CLOCK_BIT(TW_CLOCK_VIRTUAL) | TW_CLOCK_BIT(TW_CLOCK_WALL),
+    .state_size = 0,
+    .open = open,
+    .close = close,
+    .wait_until = nullptr,
+    .wake = wake,
+    .watch = nullptr,
+    .descriptor = nullptr,
+    .program = nullptr,
+};

@@ -1,0 +1,14 @@
+#include <cstring>
+#include <initializer_list>
+
+#include "drivers.hpp"
+
+extern "C" __attribute__((visibility("default"))) const tw_driver *tw_driver_named(const char *name) {
+    using namespace tickwheel::drivers;
+    if (name == nullptr)
+        return nullptr;
+    for (const tw_driver *each : {&sleep, &epoll, &timerfd, &manual})
+        if (std::strcmp(each->name, name) == 0)
+            return each;
+    return nullptr;
+}

@@ -1,0 +1,59 @@
+// A timerfd that is set to absolute deadlines.
+#pragma once
+
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include <tickwheel/driver.h>
+
+namespace tickwheel::drivers {
+
+// The kernel's clock for delays, by the runtime's choice.
+inline clockid_t steady_clock_of(tw_clock clock) {
+    return clock == TW_CLOCK_BOOT ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
+}
+
+class timer_descriptor {
+  public:
+    // A descriptor, or a negative errno.
+    int open(clockid_t clock) {
+        const int fd = ::timerfd_create(clock, TFD_NONBLOCK | TFD_CLOEXEC);
+        if (fd < 0)
+            return -errno;
+        fd_plus_1_ = fd + 1;
+        // P12: setting the wall clock makes the descriptor readable.
+        flags_ = clock == CLOCK_REALTIME ? TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET : TFD_TIMER_ABSTIME;
+        return fd;
+    }
+
+    void close() {
+        if (is_open())
+            ::close(fd());
+        fd_plus_1_ = 0;
+    }
+
+    bool is_open() const { return fd_plus_1_ != 0; }
+    int fd() const { return fd_plus_1_ - 1; }
+
+    // Readable from the deadline on, and no longer if it is now. At once for one that is
+    // past; never for TW_NO_DEADLINE. 0 or a negative errno.
+    int set(std::int64_t deadline) const {
+        itimerspec spec = {};
+        if (deadline != TW_NO_DEADLINE) {
+            spec.it_value.tv_sec = static_cast<time_t>(deadline / 1'000'000'000);
+            spec.it_value.tv_nsec = static_cast<long>(deadline % 1'000'000'000);
+            if (deadline == 0)
+                spec.it_value.tv_nsec = 1;  // zero would mean: never
+        }
+        return ::timerfd_settime(fd(), flags_, &spec, nullptr) == 0 ? 0 : -errno;
+    }
+
+  private:
+    int fd_plus_1_;  // so that zeroed memory is a closed one
+    int flags_;
+};
+
+}  // namespace tickwheel::drivers

@@ -1,0 +1,112 @@
+// The driver on a timerfd: exact, absolute, of any clock. Its descriptor can be lent to a
+// loop of somebody else's, and then there is no thread.
+#include <poll.h>
+#include <sys/epoll.h>
+
+#include "drivers.hpp"
+#include "timer_descriptor.hpp"
+
+namespace {
+
+using tickwheel::drivers::steady_clock_of;
+using tickwheel::drivers::timer_descriptor;
+
+struct state {
+    timer_descriptor steady, wall;
+    int both_plus_1;      // an epoll descriptor that stands for the two, if there are two
+    std::uint32_t woken;  // 1: somebody called wake since the last wait
+};
+
+state &state_in(void *memory) { return *static_cast<state *>(memory); }
+
+void close(void *memory) {
+    state &s = state_in(memory);
+    s.steady.close();
+    s.wall.close();
+    if (s.both_plus_1 != 0)
+        ::close(s.both_plus_1 - 1);
+    s.both_plus_1 = 0;
+}
+
+int add_to(int set, int fd) {
+    epoll_event event = {};
+    event.events = EPOLLIN;
+    return ::epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0 ? 0 : -errno;
+}
+
+int open_wall(state &s) {
+    if (const int fd = s.wall.open(CLOCK_REALTIME); fd < 0)
+        return fd;
+    const int set = ::epoll_create1(EPOLL_CLOEXEC);
+    if (set < 0)
+        return -errno;
+    s.both_plus_1 = set + 1;
+    const int error = add_to(set, s.steady.fd());
+    return error != 0 ? error : add_to(set, s.wall.fd());
+}
+
+int open(void *memory, tw_clock clock) {
+    state &s = state_in(memory);
+    int error = s.steady.open(steady_clock_of(clock));
+    if (error >= 0)
+        error = clock == TW_CLOCK_WALL ? open_wall(s) : 0;
+    if (error < 0)
+        close(memory);
+    return error;
+}
+
+int descriptor(void *memory) {
+    state &s = state_in(memory);
+    return s.both_plus_1 != 0 ? s.both_plus_1 - 1 : s.steady.fd();
+}
+
+// A wake sets the flag and then the timer; this sets the timer and then looks at the
+// flag. Whichever timer is set last, it is one that has expired (tests/models).
+int program(void *memory, const tw_deadlines *until) {
+    state &s = state_in(memory);
+    if (until == nullptr) {
+        __atomic_exchange_n(&s.woken, 0, __ATOMIC_SEQ_CST);
+        return 0;
+    }
+    int error = s.steady.set(until->steady_ns);
+    if (error == 0 && s.wall.is_open())
+        error = s.wall.set(until->wall_ns);
+    if (__atomic_exchange_n(&s.woken, 0, __ATOMIC_SEQ_CST) != 0)
+        error = s.steady.set(0);
+    return error;
+}
+
+void wake(void *memory) {
+    state &s = state_in(memory);
+    const int error_of_the_caller = errno;
+    __atomic_store_n(&s.woken, 1, __ATOMIC_SEQ_CST);
+    s.steady.set(0);
+    errno = error_of_the_caller;
+}
+
+int wait_until(void *memory, const tw_deadlines *until) {
+    state &s = state_in(memory);
+    if (const int error = program(memory, until); error != 0)
+        return error;
+    pollfd readable = {descriptor(memory), POLLIN, 0};
+    if (::poll(&readable, 1, -1) < 0 && errno != EINTR)
+        return -errno;
+    __atomic_exchange_n(&s.woken, 0, __ATOMIC_SEQ_CST);
+    return 1;
+}
+
+}  // namespace
+
+constexpr tw_driver tickwheel::drivers::timerfd = {
+    .name = "timerfd",
+    .clocks =
+        TW_CLOCK_BIT(TW_CLOCK_MONOTONIC) | TW_CLOCK_BIT(TW_CLOCK_BOOT) | TW_CLOCK_BIT(TW_CLOCK_WALL),
+    .state_size = sizeof(state),
+    .open = open,
+    .close = close,
+    .wait_until = wait_until,
+    .wake = wake,
+    .watch = nullptr,
+    .descriptor = descriptor,
+    .program = program,
+};

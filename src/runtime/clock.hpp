@@ -1,0 +1,72 @@
+// Readings of clocks, and ticks: how time in nanoseconds becomes time of a wheel.
+#pragma once
+
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include <tickwheel/driver.h>
+#include <tickwheel/tw.h>
+
+namespace tickwheel::runtime {
+
+using tick = std::uint64_t;
+
+inline constexpr std::int64_t last_reading = TW_NO_DEADLINE - 1;
+
+// Both are not negative; too late is the end of time.
+inline std::int64_t later(std::int64_t reading, std::int64_t by) {
+    return by > last_reading - reading ? last_reading : reading + by;
+}
+
+// Tick t is the reading t * ns, since the clock's own zero. A tick is as long as ns.
+struct tick_unit {
+    std::uint64_t ns;
+
+    // P1: up for a deadline, down for the present. So what the wheel takes as due has
+    // a deadline that the clock has reached.
+    tick up(std::int64_t reading) const { return (static_cast<std::uint64_t>(reading) + (ns - 1)) / ns; }
+    tick down(std::int64_t reading) const { return static_cast<std::uint64_t>(reading) / ns; }
+
+    std::int64_t reading(tick t) const {
+        return t > static_cast<std::uint64_t>(last_reading) / ns ? last_reading
+                                                                 : static_cast<std::int64_t>(t * ns);
+    }
+    bool divides(std::int64_t period) const { return static_cast<std::uint64_t>(period) % ns == 0; }
+};
+
+// The clocks of one runtime. Virtual ones are numbers that somebody sets.
+class clocks {
+  public:
+    void choose(enum tw_clock clock, bool is_virtual) {
+        steady_ = clock == TW_CLOCK_BOOT ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
+        virtual_ = is_virtual;
+    }
+
+    std::int64_t steady() const {
+        return virtual_ ? virtual_steady_.load(std::memory_order_acquire) : read(steady_);
+    }
+    std::int64_t wall() const {
+        return virtual_ ? virtual_wall_.load(std::memory_order_acquire) : read(CLOCK_REALTIME);
+    }
+
+    void move_virtual(std::int64_t by) {
+        virtual_wall_.store(later(virtual_wall_, by), std::memory_order_release);
+        virtual_steady_.store(later(virtual_steady_, by), std::memory_order_release);
+    }
+    void set_virtual_wall(std::int64_t to) { virtual_wall_.store(to, std::memory_order_release); }
+
+  private:
+    static std::int64_t read(clockid_t clock) {
+        timespec now;
+        ::clock_gettime(clock, &now);
+        return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+    }
+
+    clockid_t steady_ = CLOCK_MONOTONIC;
+    bool virtual_ = false;
+    std::atomic<std::int64_t> virtual_steady_{0}, virtual_wall_{0};
+};
+
+}  // namespace tickwheel::runtime

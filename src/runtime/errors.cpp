@@ -1,0 +1,38 @@
+// What the errors mean here, which is often more than the system's own words say.
+#include "runtime.hpp"
+
+TW_API const char *tw_strerror(int error) {
+    switch (error) {
+    case -EPERM:
+        return "the node was shut down, or the system does not permit this";
+    case -ENOENT:
+        return "there is none: the node is not pending, the descriptor not watched, or no driver has this name";
+    case -EBADF:
+        return "not an open descriptor";
+    case -ECHILD:
+        return "this process was forked, and tw_runtime_after_fork was not called";
+    case -EAGAIN:
+        return "the system has no room for another thread";
+    case -ENOMEM:
+        return "out of memory";
+    case -EBUSY:
+        return "busy: the node is pending elsewhere, or somebody else drives this runtime";
+    case -EEXIST:
+        return "the descriptor is watched already";
+    case -EINVAL:
+        return "an argument is null, negative, out of range or was never initialised";
+    case -ENFILE:
+    case -EMFILE:
+        return "out of descriptors";
+    case -ENOSPC:
+        return "the system's limit of watched descriptors is reached";
+    case -ERANGE:
+        return "beyond the end of time";
+    case -EOPNOTSUPP:
+        return "this driver cannot do that";
+    case -EALREADY:
+        return "the runtime runs already";
+    default:
+        return error < 0 ? "unknown error" : "no error";
+    }
+}

@@ -1,0 +1,117 @@
+#include "fork.hpp"
+
+#include "life.hpp"
+
+namespace tickwheel::runtime {
+
+namespace {
+
+// All runtimes of the process. The list and its mutex outlive every runtime.
+pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
+tw_runtime *first = nullptr;
+bool handlers_are_set = false;
+
+template <class Do> void for_each_runtime(Do what) {
+    for (tw_runtime *rt = first; rt != nullptr; rt = rt->next)
+        what(*rt);
+}
+
+void at_moment(tw_runtime &rt, tw_fork_moment moment) {
+    for_each_timeline(rt, [moment](timeline &line) { tw_fork(&line.wheel, moment); });
+}
+
+// Takes whatever guards data that the child will need whole. `control` is not among
+// it: a thread that holds it may be waiting for the callback that forks.
+void prepare() {
+    pthread_mutex_lock(&list_mutex);
+    for_each_runtime([](tw_runtime &rt) {
+        if (rt.wall != nullptr)
+            pthread_mutex_lock(&rt.wall->mutex);
+        at_moment(rt, TW_FORK_PREPARE);
+    });
+}
+
+void in_parent() {
+    for_each_runtime([](tw_runtime &rt) {
+        at_moment(rt, TW_FORK_PARENT);
+        if (rt.wall != nullptr)
+            pthread_mutex_unlock(&rt.wall->mutex);
+    });
+    pthread_mutex_unlock(&list_mutex);
+}
+
+void in_child() {
+    for_each_runtime([](tw_runtime &rt) {
+        rt.forked = true;
+        at_moment(rt, TW_FORK_CHILD);
+        if (rt.wall != nullptr)
+            pthread_mutex_unlock(&rt.wall->mutex);
+        pthread_mutex_init(&rt.control, nullptr);
+    });
+    pthread_mutex_unlock(&list_mutex);
+}
+
+int set_handlers() {
+    if (handlers_are_set)
+        return 0;
+    const int error = pthread_atfork(prepare, in_parent, in_child);
+    handlers_are_set = error == 0;
+    return -error;
+}
+
+void begin_anew(tw_runtime &rt) {
+    for_each_timeline(rt, [](timeline &line) {
+        tw_clear(&line.wheel, nullptr, nullptr);
+        line.asleep_until = awake;
+    });
+    rt.driven = driven::by_nobody;
+    rt.stopping = false;
+    rt.lent = false;
+    rt.forked = false;
+}
+
+}  // namespace
+
+int watch_for_forks(tw_runtime &rt) {
+    pthread_mutex_lock(&list_mutex);
+    const int error = set_handlers();
+    if (error == 0) {
+        rt.previous = nullptr;
+        rt.next = first;
+        if (first != nullptr)
+            first->previous = &rt;
+        first = &rt;
+    }
+    pthread_mutex_unlock(&list_mutex);
+    return error;
+}
+
+void watch_for_forks_no_more(tw_runtime &rt) {
+    pthread_mutex_lock(&list_mutex);
+    if (first == &rt)
+        first = rt.next;
+    if (rt.previous != nullptr)
+        rt.previous->next = rt.next;
+    if (rt.next != nullptr)
+        rt.next->previous = rt.previous;
+    pthread_mutex_unlock(&list_mutex);
+}
+
+}  // namespace tickwheel::runtime
+
+using namespace tickwheel::runtime;
+
+TW_API int tw_runtime_after_fork(tw_runtime *rt) {
+    if (rt == nullptr)
+        return -EINVAL;
+    if (!rt->forked)
+        return 0;
+    if (inside::of(*rt))
+        return -EBUSY;
+    if (rt->driver_is_open)
+        rt->driver->close(rt->driver_state);
+    const int error = open_driver(*rt);
+    if (error == 0)
+        begin_anew(*rt);
+    return error;
+}

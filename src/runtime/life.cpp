@@ -1,0 +1,262 @@
+// New, start, stop, free.
+#include "life.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "fork.hpp"
+#include "turn.hpp"
+#include "wall.hpp"
+
+namespace tickwheel::runtime {
+
+constinit thread_local const inside *inside::innermost = nullptr;
+
+namespace {
+
+constexpr std::int64_t default_tick_ns = 1'000'000;
+constexpr std::int64_t longest_tick_ns = 3'600'000'000'000;
+constexpr std::uint32_t default_budget = 1024;
+constexpr char default_name[] = "tickwheel";
+
+bool in_range(const tw_runtime_options &o) {
+    return o.tick_ns >= 0 && o.tick_ns <= longest_tick_ns && o.slack_ns >= 0 && o.priority >= 0 &&
+           o.priority <= 99 && o.clock >= TW_CLOCK_DEFAULT && o.clock <= TW_CLOCK_VIRTUAL &&
+           (o.driver == nullptr || o.own_driver == nullptr) &&
+           (o.thread_name == nullptr || std::strlen(o.thread_name) < sizeof tw_runtime::thread_name);
+}
+
+bool is_whole(const tw_driver &driver) {
+    return driver.name != nullptr && driver.open != nullptr && driver.close != nullptr &&
+           driver.wake != nullptr && (driver.descriptor == nullptr) == (driver.program == nullptr);
+}
+
+// Neither a thread nor a descriptor: somebody else moves time.
+bool is_manual(const tw_driver &driver) {
+    return driver.wait_until == nullptr && driver.descriptor == nullptr;
+}
+
+tw_clock clock_for(const tw_driver &driver, tw_clock asked) {
+    if (asked != TW_CLOCK_DEFAULT)
+        return asked;
+    return is_manual(driver) ? TW_CLOCK_VIRTUAL : TW_CLOCK_MONOTONIC;
+}
+
+// Zeroed memory for a runtime and, behind it, its driver's state.
+tw_runtime *allocate(const tw_driver &driver) {
+    constexpr std::size_t alignment = alignof(std::max_align_t);
+    constexpr std::size_t state_at = (sizeof(tw_runtime) + alignment - 1) / alignment * alignment;
+    if (driver.state_size > SIZE_MAX - state_at)
+        return nullptr;
+    char *memory = static_cast<char *>(std::calloc(1, state_at + driver.state_size));
+    if (memory == nullptr)
+        return nullptr;
+    auto *rt = new (memory) tw_runtime;
+    rt->driver = &driver;
+    rt->driver_state = memory + state_at;
+    return rt;
+}
+
+void take_options(tw_runtime &rt, const tw_runtime_options &o) {
+    rt.clock = clock_for(*rt.driver, o.clock);
+    rt.unit.ns = static_cast<std::uint64_t>(o.tick_ns != 0 ? o.tick_ns : default_tick_ns);
+    rt.budget = o.budget != 0 ? o.budget : default_budget;
+    rt.slack_ns = o.slack_ns != 0 ? o.slack_ns : 1;
+    rt.cpus = o.cpus;
+    rt.priority = o.priority;
+    std::strcpy(rt.thread_name, o.thread_name != nullptr ? o.thread_name : default_name);
+}
+
+int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made) {
+    tw_runtime *rt = allocate(driver);
+    if (rt == nullptr)
+        return -ENOMEM;
+    take_options(*rt, o);
+    rt->clocks.choose(rt->clock, is_manual(driver));
+    pthread_mutex_init(&rt->control, nullptr);
+    tw_init(&rt->steady.wheel, rt->unit.down(rt->clocks.steady()), 0);
+    int error = rt->clock == TW_CLOCK_WALL ? make_wall(*rt) : 0;
+    if (error == 0)
+        error = open_driver(*rt);
+    if (error == 0)
+        error = watch_for_forks(*rt);
+    if (error != 0) {
+        destroy(*rt);
+        return error;
+    }
+    made = rt;
+    return 0;
+}
+
+// --- the thread --------------------------------------------------------------------
+
+void *thread_main(void *arg) {
+    tw_runtime &rt = *static_cast<tw_runtime *>(arg);
+    pthread_setname_np(pthread_self(), rt.thread_name);
+    prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
+    run(rt);
+    if (rt.to_be_freed)
+        destroy(rt);
+    return nullptr;
+}
+
+cpu_set_t cpu_set_of(std::uint64_t cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int cpu = 0; cpu < 64; ++cpu)
+        if ((cpus >> cpu & 1) != 0)
+            CPU_SET(cpu, &set);
+    return set;
+}
+
+int set_attributes(pthread_attr_t &attributes, const tw_runtime &rt) {
+    int error = 0;
+    if (rt.cpus != 0) {
+        const cpu_set_t set = cpu_set_of(rt.cpus);
+        error = pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+    }
+    if (error == 0 && rt.priority != 0) {
+        sched_param priority = {};
+        priority.sched_priority = rt.priority;
+        pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+        pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
+        error = pthread_attr_setschedparam(&attributes, &priority);
+    }
+    return error;
+}
+
+// The thread inherits the mask that blocks every signal.
+int create_thread(tw_runtime &rt) {
+    pthread_attr_t attributes;
+    if (const int error = pthread_attr_init(&attributes); error != 0)
+        return -error;
+    int error = set_attributes(attributes, rt);
+    if (error == 0) {
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        error = pthread_create(&rt.thread, &attributes, thread_main, &rt);
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+    pthread_attr_destroy(&attributes);
+    return -error;
+}
+
+class control_hold {
+  public:
+    explicit control_hold(tw_runtime &rt) : rt_(rt) { pthread_mutex_lock(&rt_.control); }
+    ~control_hold() { pthread_mutex_unlock(&rt_.control); }
+    control_hold(const control_hold &) = delete;
+    control_hold &operator=(const control_hold &) = delete;
+
+  private:
+    tw_runtime &rt_;
+};
+
+// With control held, from outside the runtime's callbacks.
+void join(tw_runtime &rt) {
+    if (rt.driven != driven::by_thread)
+        return;
+    pthread_join(rt.thread, nullptr);
+    rt.driven = driven::by_nobody;
+}
+
+int start(tw_runtime &rt) {
+    const control_hold hold(rt);
+    if (rt.stopping)
+        join(rt);  // a callback has stopped it
+    auto nobody = driven::by_nobody;
+    if (!rt.driven.compare_exchange_strong(nobody, driven::by_thread))
+        return nobody == driven::by_thread ? -EALREADY : -EBUSY;
+    rt.stopping = false;
+    const int error = rt.lent ? -EBUSY : create_thread(rt);
+    if (error != 0)
+        rt.driven = driven::by_nobody;
+    return error;
+}
+
+void stop(tw_runtime &rt) {
+    interrupt(rt);
+    if (inside::of(rt))
+        return;
+    const control_hold hold(rt);
+    interrupt(rt);  // again: it may have been started since
+    wake(rt);
+    join(rt);
+}
+
+}  // namespace
+
+int open_driver(tw_runtime &rt) {
+    std::memset(rt.driver_state, 0, rt.driver->state_size);
+    const int error = rt.driver->open(rt.driver_state, rt.clock);
+    rt.driver_is_open = error == 0;
+    return error;
+}
+
+void destroy(tw_runtime &rt) {
+    watch_for_forks_no_more(rt);
+    if (rt.driver_is_open)
+        rt.driver->close(rt.driver_state);
+    free_wall(rt);
+    pthread_mutex_destroy(&rt.control);
+    rt.~tw_runtime();
+    std::free(&rt);
+}
+
+}  // namespace tickwheel::runtime
+
+using namespace tickwheel::runtime;
+
+TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
+    const tw_runtime_options o = options != nullptr ? *options : tw_runtime_options{};
+    if (rt == nullptr || !in_range(o))
+        return -EINVAL;
+    const tw_driver *const driver =
+        o.own_driver != nullptr ? o.own_driver : tw_driver_named(o.driver != nullptr ? o.driver : "sleep");
+    if (driver == nullptr)
+        return -ENOENT;
+    if (!is_whole(*driver))
+        return -EINVAL;
+    if ((driver->clocks & TW_CLOCK_BIT(clock_for(*driver, o.clock))) == 0)
+        return -EOPNOTSUPP;
+    return make(*driver, o, *rt);
+}
+
+TW_API int tw_runtime_start(tw_runtime *rt) {
+    if (const int error = refusal(rt); error != 0)
+        return error;
+    if (rt->driver->wait_until == nullptr)
+        return -EOPNOTSUPP;
+    return inside::of(*rt) ? -EBUSY : start(*rt);
+}
+
+TW_API int tw_runtime_stop(tw_runtime *rt) {
+    if (const int error = refusal(rt); error != 0)
+        return error;
+    stop(*rt);
+    return 0;
+}
+
+// A thread that ends itself is joined by nobody.
+TW_API int tw_runtime_free(tw_runtime *rt) {
+    if (rt == nullptr)
+        return 0;
+    if (inside::of(*rt)) {
+        rt->to_be_freed = true;
+        interrupt(*rt);
+        if (rt->driven == driven::by_thread && !rt->forked)
+            pthread_detach(pthread_self());
+        return 0;
+    }
+    if (!rt->forked)
+        stop(*rt);
+    destroy(*rt);
+    return 0;
+}

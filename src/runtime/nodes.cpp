@@ -1,0 +1,198 @@
+// The calls on nodes: time in nanoseconds becomes ticks, the wheel does the rest, and
+// the driver is woken if that is due earlier than what it sleeps for.
+#include <cerrno>
+
+#include "../core/tick.hpp"
+#include "turn.hpp"
+#include "wall.hpp"
+
+namespace {
+
+using namespace tickwheel::runtime;
+
+int refusal(const tw_runtime *rt, const tw_node *node) {
+    if (rt == nullptr || node == nullptr || node->fn == nullptr)
+        return -EINVAL;
+    return tickwheel::runtime::refusal(rt);
+}
+
+// See `timeline` for why no wake-up is lost.
+void wake_for(tw_runtime &rt, const timeline &line, tick due) {
+    if (due < line.asleep_until.load(std::memory_order_relaxed))
+        wake(rt);
+}
+
+// A delay rounds up with the present; but what is to fire at once need not wait for
+// the next tick.
+tick tick_after(const tw_runtime &rt, std::int64_t delay) {
+    const std::int64_t now = rt.clocks.steady();
+    return delay == 0 ? rt.unit.down(now) : rt.unit.up(later(now, delay));
+}
+
+tick wall_tick_after(tw_runtime &rt, std::int64_t delay) {
+    wall_present(rt);  // follows the clock, so that the deadline's tick is the right one
+    return wall_tick(rt, later(rt.clocks.wall(), delay));
+}
+
+bool is_on(const timeline *line, const tw_node *node) { return line != nullptr && node->wheel == &line->wheel; }
+
+// The timeline that a node is, or was last, armed on.
+timeline &line_of(tw_runtime &rt, const tw_node *node) {
+    return is_on(rt.wall, node) ? static_cast<timeline &>(*rt.wall) : rt.steady;
+}
+
+// Takes a node off the other timeline, where arming it on this one would be refused.
+int leave_for(tw_runtime &rt, const timeline &line, tw_node *node) {
+    timeline &now_on = line_of(rt, node);
+    return &now_on != &line ? tw_cancel(&now_on.wheel, node) : 0;
+}
+
+tw_when once_due(std::int64_t due_ns) {
+    tw_when when = {};
+    when.due_ns = due_ns;
+    return when;
+}
+
+bool is_valid(const tw_runtime &rt, const tw_when &when) {
+    return when.due_ns >= 0 && when.slack_ns >= 0 && when.period_ns >= 0 && rt.unit.divides(when.period_ns) &&
+           when.missed >= TW_BURST && when.missed <= TW_DELAY && when.fires <= TW_FIRES_MAX;
+}
+
+// Ticks in which a node may be due for the first time.
+struct window {
+    timeline &line;
+    tick first, last;
+};
+
+window window_of(tw_runtime &rt, const tw_when &when) {
+    if (when.absolute != 0 && rt.wall != nullptr) {
+        wall_present(rt);  // as above
+        return {*rt.wall, wall_tick(rt, when.due_ns), wall_tick(rt, later(when.due_ns, when.slack_ns))};
+    }
+    const std::int64_t due =
+        when.absolute != 0 ? when.due_ns : later(rt.clocks.steady(), when.due_ns);
+    const tick first = when.absolute == 0 && when.due_ns == 0 ? rt.unit.down(due) : rt.unit.up(due);
+    return {rt.steady, first, rt.unit.up(later(due, when.slack_ns))};
+}
+
+int arm_in(tw_runtime &rt, tw_node *node, const window &in, const tw_when &when) {
+    const int left = leave_for(rt, in.line, node);
+    tw *const wheel = &in.line.wheel;
+    int armed = 0;
+    tick due = in.first;
+    if (when.period_ns != 0) {
+        due = in.first == in.last ? in.first : tickwheel::core::roundest(in.first, in.last);
+        armed = tw_arm_every(wheel, node, due, static_cast<tick>(when.period_ns) / rt.unit.ns, when.missed,
+                             when.fires);
+    } else if (in.first == in.last) {
+        armed = tw_arm_at(wheel, node, due);
+    } else {
+        armed = tw_arm_within(wheel, node, in.first, in.last - in.first);
+        due = tw_expiry(wheel, node);
+    }
+    if (armed < 0)
+        return armed;
+    wake_for(rt, in.line, due);
+    return armed | left;
+}
+
+int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
+    const wall_hold hold(rt);
+    return arm_in(rt, node, window_of(rt, when), when);
+}
+
+// Sees off a node that may be on either timeline; `off` is tw_cancel or tw_node_shutdown.
+int take_off(tw_runtime &rt, tw_node *node, int (*off)(tw *, tw_node *)) {
+    const wall_hold hold(rt);
+    return off(&line_of(rt, node).wheel, node);
+}
+
+// A callback of the node may run on account of the other timeline, if it was armed anew.
+void wait_for_callback(tw_runtime &rt, const tw_node *node) {
+    for_each_timeline(rt, [node](timeline &line) { tw_wait(&line.wheel, node); });
+}
+
+}  // namespace
+
+// The common case by itself, for it is to be fast.
+TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
+    if (const int error = refusal(rt, node); error != 0)
+        return error;
+    if (delay_ns < 0)
+        return -EINVAL;
+    if (rt->wall != nullptr)
+        return arm(*rt, node, once_due(delay_ns));
+    const tick due = tick_after(*rt, delay_ns);
+    const int armed = tw_arm_at(&rt->steady.wheel, node, due);
+    if (armed >= 0)
+        wake_for(*rt, rt->steady, due);
+    return armed;
+}
+
+TW_API int tw_runtime_at(tw_runtime *rt, tw_node *node, int64_t deadline_ns) {
+    tw_when when = once_due(deadline_ns);
+    when.absolute = 1;
+    return tw_runtime_arm(rt, node, &when);
+}
+
+TW_API int tw_runtime_every(tw_runtime *rt, tw_node *node, int64_t period_ns, tw_missed missed) {
+    if (period_ns == 0)
+        return -EINVAL;
+    tw_when when = once_due(period_ns);
+    when.period_ns = period_ns;
+    when.missed = missed;
+    return tw_runtime_arm(rt, node, &when);
+}
+
+TW_API int tw_runtime_arm(tw_runtime *rt, tw_node *node, const tw_when *when) {
+    if (const int error = refusal(rt, node); error != 0)
+        return error;
+    return when == nullptr || !is_valid(*rt, *when) ? -EINVAL : arm(*rt, node, *when);
+}
+
+TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
+    if (const int error = refusal(rt, node); error != 0)
+        return error;
+    if (delay_ns < 0)
+        return -EINVAL;
+    const wall_hold hold(*rt);
+    timeline &line = line_of(*rt, node);
+    const tick due = is_on(rt->wall, node) ? wall_tick_after(*rt, delay_ns) : tick_after(*rt, delay_ns);
+    const int error = tw_move(&line.wheel, node, due);
+    if (error == 0)
+        wake_for(*rt, line, due);
+    return error;
+}
+
+TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
+    if (const int error = refusal(rt, node); error != 0)
+        return error;
+    if (delay_ns < 0)
+        return -EINVAL;
+    const wall_hold hold(*rt);
+    if (is_on(rt->wall, node))
+        return -EINVAL;
+    const int error = tw_postpone(&rt->steady.wheel, node, tick_after(*rt, delay_ns));
+    return error == -EINVAL ? 0 : error;  // it is due later than that
+}
+
+TW_API int tw_runtime_cancel(tw_runtime *rt, tw_node *node) {
+    const int error = refusal(rt, node);
+    return error != 0 ? error : take_off(*rt, node, tw_cancel);
+}
+
+TW_API int tw_runtime_cancel_wait(tw_runtime *rt, tw_node *node) {
+    const int prevented = tw_runtime_cancel(rt, node);
+    if (prevented >= 0)
+        wait_for_callback(*rt, node);
+    return prevented;
+}
+
+TW_API int tw_runtime_shutdown(tw_runtime *rt, tw_node *node) {
+    if (const int error = refusal(rt, node); error != 0)
+        return error;
+    const int prevented = take_off(*rt, node, tw_node_shutdown);
+    if (prevented >= 0)
+        wait_for_callback(*rt, node);
+    return prevented;
+}

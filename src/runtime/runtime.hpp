@@ -1,0 +1,134 @@
+// What a runtime is made of. Who may touch what stands beside each field.
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+#include <tickwheel/runtime.h>
+
+#include "clock.hpp"
+
+#define TW_API extern "C" __attribute__((visibility("default")))
+
+namespace tickwheel::runtime {
+
+inline constexpr tick never = TW_NEVER;
+inline constexpr tick awake = 0;  // no tick is earlier, so nobody is woken for one
+
+// A wheel and what the runtime's thread sleeps for on its account.
+//
+// No wake-up is lost (P2): before it sleeps, the thread first sets `asleep_until` to
+// `never`, then asks the wheel what is next, under the wheel's lock, and sets it to the
+// answer. A call that arms a node before that question is part of the answer. One that
+// does so after it has the lock later, and therefore sees `never` or the answer, and
+// wakes the thread if its node is due earlier. Drivers remember a wake that comes
+// before the wait (tests/models/sleep_wake.pml).
+struct timeline {
+    tw wheel;
+    std::atomic<tick> asleep_until{awake};
+};
+
+// The one clock that may be set has a timeline of its own, for nodes with absolute
+// deadlines: its ticks are those of the wall clock plus `set_back`, which grows by as
+// much as the clock is set back, so that they never run backwards. Delays live on the
+// steady timeline and do not notice.
+struct wall_timeline : timeline {
+    // Guards `set_back` and which of the two timelines a node is on. Taken by every
+    // call on nodes; not held while callbacks run.
+    pthread_mutex_t mutex;
+    tick set_back = 0;
+};
+
+enum class driven { by_nobody, by_thread, by_caller };
+
+// Counted by the thread that fires, but for `wakes`; read by anyone.
+struct counters {
+    std::atomic<std::uint64_t> wakeups{0}, wakes{0}, timed{0}, clock_sets{0}, wait_errors{0};
+    std::atomic<std::int64_t> late_sum{0}, late_max{0};
+};
+
+}  // namespace tickwheel::runtime
+
+struct tw_runtime {
+    // Fixed by tw_runtime_new.
+    const tw_driver *driver;
+    void *driver_state;
+    tw_clock clock;
+    tickwheel::runtime::tick_unit unit;
+    std::uint32_t budget;
+    std::int64_t slack_ns;
+    char thread_name[16];
+    std::uint64_t cpus;
+    int priority;
+
+    tickwheel::runtime::clocks clocks;
+    tickwheel::runtime::timeline steady;
+    tickwheel::runtime::wall_timeline *wall = nullptr;  // but for TW_CLOCK_WALL
+    tickwheel::runtime::counters seen;
+
+    std::atomic<tickwheel::runtime::driven> driven{tickwheel::runtime::driven::by_nobody};
+    std::atomic<bool> stopping{false};  // whoever fires is to come to an end
+    std::atomic<bool> forked{false};    // set in a child: nothing works but freeing and after_fork
+    bool to_be_freed = false;           // by a callback: whoever fires does it when it ends
+    bool lent = false;                  // its descriptor is in somebody's loop
+    bool driver_is_open = false;
+
+    pthread_mutex_t control;  // start and stop, one at a time; never taken inside callbacks
+    pthread_t thread;         // while driven by it
+
+    tw_runtime *next = nullptr, *previous = nullptr;  // in the list that fork.cpp keeps
+};
+
+namespace tickwheel::runtime {
+
+// Says that this thread may be in callbacks of a runtime, for as long as it lives.
+class inside {
+  public:
+    explicit inside(const tw_runtime &rt) : rt_(&rt), outer_(innermost) { innermost = this; }
+    ~inside() { innermost = outer_; }
+    inside(const inside &) = delete;
+    inside &operator=(const inside &) = delete;
+
+    static bool of(const tw_runtime &rt) {
+        for (const inside *each = innermost; each != nullptr; each = each->outer_)
+            if (each->rt_ == &rt)
+                return true;
+        return false;
+    }
+
+  private:
+    static constinit thread_local const inside *innermost;
+    const tw_runtime *rt_;
+    const inside *outer_;
+};
+
+// The errno to answer with to a call on this runtime; 0 if it may go on.
+inline int refusal(const tw_runtime *rt) {
+    if (rt == nullptr)
+        return -EINVAL;
+    return rt->forked.load(std::memory_order_relaxed) ? -ECHILD : 0;
+}
+
+inline bool usable(const tw_runtime *rt) { return refusal(rt) == 0; }
+
+inline void wake(tw_runtime &rt) {
+    rt.seen.wakes.fetch_add(1, std::memory_order_relaxed);
+    rt.driver->wake(rt.driver_state);
+}
+
+template <class Do> void for_each_timeline(tw_runtime &rt, Do what) {
+    what(rt.steady);
+    if (rt.wall != nullptr)
+        what(static_cast<timeline &>(*rt.wall));
+}
+
+// Everything due so far is fired or left, and no further callback begins.
+inline void interrupt(tw_runtime &rt) {
+    rt.stopping.store(true, std::memory_order_release);
+    for_each_timeline(rt, [](timeline &line) { tw_interrupt(&line.wheel); });
+}
+
+}  // namespace tickwheel::runtime

@@ -1,0 +1,124 @@
+#include "turn.hpp"
+
+#include "life.hpp"
+#include "wall.hpp"
+
+namespace tickwheel::runtime {
+
+namespace {
+
+tick present_of_wall(tw_runtime &rt) {
+    const wall_hold hold(rt);
+    return wall_present(rt);
+}
+
+// The deadline of a tick that a wheel answered with: 0 if it wants attention at once.
+std::int64_t deadline_of(timeline &line, tick next, std::int64_t reading) {
+    if (next == never)
+        return TW_NO_DEADLINE;
+    return next <= tw_now(&line.wheel) ? 0 : reading;
+}
+
+// Asks both wheels; `found(line, tick)` hears the answers.
+template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
+    const wall_hold hold(rt);
+    const tick steady = tw_next(&rt.steady.wheel);
+    found(rt.steady, steady);
+    tw_deadlines until = {deadline_of(rt.steady, steady, rt.unit.reading(steady)), TW_NO_DEADLINE};
+    if (rt.wall != nullptr) {
+        const tick wall = tw_next(&rt.wall->wheel);
+        found(*rt.wall, wall);
+        until.wall_ns = deadline_of(*rt.wall, wall, wall_reading(rt, wall));
+    }
+    return until;
+}
+
+// P2, as far as the library can see it itself.
+void note_lateness(tw_runtime &rt, const tw_deadlines &slept_for) {
+    std::int64_t late = rt.clocks.steady() - slept_for.steady_ns;
+    if (slept_for.wall_ns != TW_NO_DEADLINE && late < rt.clocks.wall() - slept_for.wall_ns)
+        late = rt.clocks.wall() - slept_for.wall_ns;
+    if (late < 0)
+        return;
+    rt.seen.timed.fetch_add(1, std::memory_order_relaxed);
+    rt.seen.late_sum.fetch_add(late, std::memory_order_relaxed);
+    if (late > rt.seen.late_max.load(std::memory_order_relaxed))
+        rt.seen.late_max.store(late, std::memory_order_relaxed);
+}
+
+// A driver that cannot wait must neither stop the timers nor eat the processor.
+void wait_without_driver(tw_runtime &rt) {
+    constexpr timespec a_millisecond = {0, 1'000'000};
+    rt.seen.wait_errors.fetch_add(1, std::memory_order_relaxed);
+    ::nanosleep(&a_millisecond, nullptr);
+}
+
+// Descriptors are looked at in each turn, timers due or not.
+void wait(tw_runtime &rt, const tw_deadlines &until) {
+    const bool something_to_do = until.steady_ns == 0 || until.wall_ns == 0;
+    if (something_to_do && rt.driver->watch == nullptr)
+        return;
+    const int slept = rt.driver->wait_until(rt.driver_state, &until);
+    if (slept < 0)
+        wait_without_driver(rt);
+    else if (slept > 0) {
+        rt.seen.wakeups.fetch_add(1, std::memory_order_relaxed);
+        note_lateness(rt, until);
+    }
+}
+
+}  // namespace
+
+bool fire_due(tw_runtime &rt) {
+    bool more = tw_advance(&rt.steady.wheel, rt.unit.down(rt.clocks.steady()), rt.budget) == 1;
+    if (rt.wall != nullptr && !must_leave(rt))
+        more |= tw_advance(&rt.wall->wheel, present_of_wall(rt), rt.budget) == 1;
+    return more;
+}
+
+tw_deadlines what_is_next(tw_runtime &rt) {
+    return ask(rt, [](timeline &, tick) {});
+}
+
+tw_deadlines fall_asleep(tw_runtime &rt) {
+    for_each_timeline(rt, [](timeline &line) { line.asleep_until.store(never, std::memory_order_relaxed); });
+    return ask(rt, [](timeline &line, tick next) {
+        line.asleep_until.store(next, std::memory_order_relaxed);
+    });
+}
+
+void wake_up(tw_runtime &rt) {
+    for_each_timeline(rt, [](timeline &line) { line.asleep_until.store(awake, std::memory_order_relaxed); });
+}
+
+void run(tw_runtime &rt) {
+    const inside here(rt);
+    for (;;) {
+        if (must_leave(rt))
+            break;
+        fire_due(rt);
+        if (must_leave(rt))
+            break;
+        wait(rt, fall_asleep(rt));
+        wake_up(rt);
+    }
+    wake_up(rt);
+}
+
+borrowed::borrowed(tw_runtime &rt) : rt_(rt) {
+    auto nobody = driven::by_nobody;
+    granted_ = !inside::of(rt) && rt.driven.compare_exchange_strong(nobody, driven::by_caller);
+    if (granted_)
+        rt.stopping.store(false, std::memory_order_relaxed);
+}
+
+borrowed::~borrowed() {
+    if (!granted_)
+        return;
+    const bool free_it = rt_.to_be_freed;
+    rt_.driven.store(driven::by_nobody);
+    if (free_it)
+        destroy(rt_);
+}
+
+}  // namespace tickwheel::runtime

@@ -1,0 +1,45 @@
+// One turn: fire what is due, then say what to sleep for. Drivers' threads, loops of
+// others and virtual time all go round by these.
+#pragma once
+
+#include "runtime.hpp"
+
+namespace tickwheel::runtime {
+
+// Fires what is due, within the budget. True if that left something.
+bool fire_due(tw_runtime &rt);
+
+// From here on arming a node wakes the driver if it is due before these deadlines. A
+// deadline of 0: there is something to do at once.
+tw_deadlines fall_asleep(tw_runtime &rt);
+
+// Until the next fall_asleep nobody needs to wake the driver.
+void wake_up(tw_runtime &rt);
+
+// The time of whatever comes first on either timeline, now that nothing sleeps.
+tw_deadlines what_is_next(tw_runtime &rt);
+
+// The runtime's thread.
+void run(tw_runtime &rt);
+
+// Whether whoever fires should come to an end.
+inline bool must_leave(const tw_runtime &rt) {
+    return rt.stopping.load(std::memory_order_acquire) || rt.forked.load(std::memory_order_acquire);
+}
+
+// For the time that a caller does the firing; answers -EBUSY if somebody else does, or
+// if the caller is in a callback.
+class borrowed {
+  public:
+    explicit borrowed(tw_runtime &rt);
+    ~borrowed();  // may free the runtime, if a callback asked for that
+    borrowed(const borrowed &) = delete;
+    borrowed &operator=(const borrowed &) = delete;
+    int refusal() const { return granted_ ? 0 : -EBUSY; }
+
+  private:
+    tw_runtime &rt_;
+    bool granted_;
+};
+
+}  // namespace tickwheel::runtime

@@ -1,0 +1,82 @@
+// Virtual time: it moves when it is told to, and what is due fires on the caller's thread.
+#include "turn.hpp"
+#include "wall.hpp"
+
+namespace {
+
+using namespace tickwheel::runtime;
+
+bool is_virtual(const tw_runtime &rt) {
+    return rt.driver->wait_until == nullptr && rt.driver->descriptor == nullptr;
+}
+
+int refusal_to_move(const tw_runtime *rt, std::int64_t by) {
+    if (const int error = refusal(rt); error != 0)
+        return error;
+    if (!is_virtual(*rt))
+        return -EOPNOTSUPP;
+    if (by < 0)
+        return -EINVAL;
+    return by > last_reading - rt->clocks.steady() ? -ERANGE : 0;
+}
+
+// How far virtual time is from the first deadline. May be negative.
+std::int64_t way_to_next(tw_runtime &rt) {
+    const tw_deadlines next = what_is_next(rt);
+    std::int64_t way = next.steady_ns - rt.clocks.steady();
+    if (rt.wall != nullptr && next.wall_ns - rt.clocks.wall() < way)
+        way = next.wall_ns - rt.clocks.wall();
+    return way;
+}
+
+void fire_all(tw_runtime &rt) {
+    while (fire_due(rt) && !must_leave(rt)) {
+    }
+}
+
+void go(tw_runtime &rt, std::int64_t by) {
+    rt.clocks.move_virtual(by);
+    fire_all(rt);
+}
+
+void go_from_one_to_the_next(tw_runtime &rt, std::int64_t by) {
+    fire_all(rt);
+    while (!must_leave(rt)) {
+        const std::int64_t way = way_to_next(rt);
+        if (way > by)
+            break;
+        if (way > 0)
+            by -= way;
+        go(rt, way > 0 ? way : 0);
+    }
+    if (!must_leave(rt))
+        go(rt, by);
+}
+
+int move(tw_runtime *rt, std::int64_t by, void (*how)(tw_runtime &, std::int64_t)) {
+    if (const int error = refusal_to_move(rt, by); error != 0)
+        return error;
+    const borrowed mine(*rt);
+    if (mine.refusal() == 0) {
+        const inside here(*rt);
+        how(*rt, by);
+    }
+    return mine.refusal();
+}
+
+}  // namespace
+
+TW_API int tw_runtime_advance(tw_runtime *rt, int64_t ns) { return move(rt, ns, go_from_one_to_the_next); }
+
+TW_API int tw_runtime_leap(tw_runtime *rt, int64_t ns) { return move(rt, ns, go); }
+
+TW_API int tw_runtime_set_wall(tw_runtime *rt, int64_t wall_ns) {
+    if (const int error = refusal(rt); error != 0)
+        return error;
+    if (wall_ns < 0)
+        return -EINVAL;
+    if (!is_virtual(*rt) || rt->wall == nullptr)
+        return -EOPNOTSUPP;
+    rt->clocks.set_virtual_wall(wall_ns);
+    return 0;
+}

@@ -1,0 +1,41 @@
+// P12: deadlines on the wall clock, which may be set.
+//
+// Forwards: what has come due meanwhile fires. Back: every node of the wall timeline is
+// moved as many ticks later, so that it is still due at the same reading. Whoever reads
+// the clock first after it was set back does that: the thread before it fires, or a call
+// before it arms; so no node is taken as due by a reading that was withdrawn (P1).
+#pragma once
+
+#include "runtime.hpp"
+
+namespace tickwheel::runtime {
+
+// Held by calls on nodes of a runtime with two timelines; nothing to hold with one.
+class wall_hold {
+  public:
+    explicit wall_hold(tw_runtime &rt) : wall_(rt.wall) {
+        if (wall_ != nullptr)
+            pthread_mutex_lock(&wall_->mutex);
+    }
+    ~wall_hold() {
+        if (wall_ != nullptr)
+            pthread_mutex_unlock(&wall_->mutex);
+    }
+    wall_hold(const wall_hold &) = delete;
+    wall_hold &operator=(const wall_hold &) = delete;
+
+  private:
+    wall_timeline *wall_;
+};
+
+// Makes the wall timeline. 0 or a negative errno.
+int make_wall(tw_runtime &rt);
+void free_wall(tw_runtime &rt);
+
+// All with the hold: the present tick of the wall timeline, having followed the clock
+// if it was set; the tick of a deadline; the deadline of a tick.
+tick wall_present(tw_runtime &rt);
+tick wall_tick(const tw_runtime &rt, std::int64_t deadline);
+std::int64_t wall_reading(const tw_runtime &rt, tick t);
+
+}  // namespace tickwheel::runtime

@@ -1,6 +1,6 @@
 /* A terminal as a grid of characters: drawn in memory, shown in one write. */
-#ifndef DEMO_SCREEN_H
-#define DEMO_SCREEN_H
+#ifndef WHEEL_SCREEN_H
+#define WHEEL_SCREEN_H
 
 #include <stdbool.h>
 

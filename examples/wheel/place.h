@@ -4,8 +4,8 @@
  * a node sits on the level of the highest digit in which its tick differs from
  * the wheel's time, in the slot which that digit names. Whatever differs further
  * up waits on the top level for a later round. */
-#ifndef DEMO_PLACE_H
-#define DEMO_PLACE_H
+#ifndef WHEEL_PLACE_H
+#define WHEEL_PLACE_H
 
 #include <stdbool.h>
 #include <stdint.h>

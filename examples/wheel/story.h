@@ -1,7 +1,7 @@
-/* What happens in the demo: some timers, a script of what is done to them at
+/* What happens in the picture: some timers, a script of what is done to them at
  * which tick, and a record of what they did. Knows nothing of screens. */
-#ifndef DEMO_STORY_H
-#define DEMO_STORY_H
+#ifndef WHEEL_STORY_H
+#define WHEEL_STORY_H
 
 #include <stdbool.h>
 #include <stdint.h>

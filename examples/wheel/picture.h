@@ -1,7 +1,7 @@
 /* The wheel as three rings: the far timers in the middle, the next ones on the
  * rim. Beside it the timers by name and what happened last. */
-#ifndef DEMO_PICTURE_H
-#define DEMO_PICTURE_H
+#ifndef WHEEL_PICTURE_H
+#define WHEEL_PICTURE_H
 
 #include "story.h"
 

@@ -10,6 +10,7 @@
 // of the watch that it was meant for; if the watch was removed or modified since, the
 // number there is another, and the event is dropped. So a descriptor may be closed and
 // its number used again while events of the former one are still in the batch.
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -45,9 +46,10 @@ struct deadline_timer {
     int set(std::int64_t deadline) {
         if (is_set ? set_for == deadline : deadline == TW_NO_DEADLINE)
             return 0;
-        is_set = deadline != TW_NO_DEADLINE;
+        const int error = timer.set(deadline);
+        is_set = error == 0 && deadline != TW_NO_DEADLINE;
         set_for = deadline;
-        return timer.set(deadline);
+        return error;
     }
 };
 
@@ -188,7 +190,8 @@ int wait_for_events(state &s, const tw_deadlines &until) {
     s.fetched = 0;
     if (errno == EINTR)
         return 1;
-    if (errno == ENOSYS && timeout_ns > 0) {
+    // EPERM: what some sandboxes answer to calls that they do not know.
+    if ((errno == ENOSYS || errno == EPERM) && timeout_ns > 0) {
         s.has_no_pwait2 = true;
         return wait_for_events(s, until);
     }
@@ -280,6 +283,8 @@ int control(state &s, int operation, int fd, std::uint32_t events, std::uint32_t
 // A descriptor that was closed while watched is unknown to the kernel, and may be added
 // again: its former watch is overwritten.
 int add(state &s, int fd, std::uint32_t events, tw_watch_callback *fn, void *arg) {
+    if (::fcntl(fd, F_GETFD) < 0)
+        return -errno;  // before room is made for a number that is no descriptor
     if (const int error = make_room(s, fd); error != 0)
         return error;
     const std::uint32_t number = next_number(s);
@@ -309,14 +314,16 @@ void wait_for_callback(state &s, int fd) {
         pthread_cond_wait(&s.returned, &s.mutex);
 }
 
-// Also one that was closed too early, which the kernel has forgotten already.
+// Also one that was closed too early, which the kernel has forgotten already. One that
+// has removed itself may still be running.
 int remove(state &s, int fd) {
-    if (!is_watched(s, fd))
-        return -ENOENT;
-    control(s, EPOLL_CTL_DEL, fd, 0, internal);
-    s.watches[fd].fn = nullptr;
+    const bool watched = is_watched(s, fd);
+    if (watched) {
+        control(s, EPOLL_CTL_DEL, fd, 0, internal);
+        s.watches[fd].fn = nullptr;
+    }
     wait_for_callback(s, fd);
-    return 0;
+    return watched ? 0 : -ENOENT;
 }
 
 int change_watch(void *memory, tw_watch_change change, int fd, std::uint32_t events, tw_watch_callback *fn,
@@ -338,8 +345,7 @@ int change_watch(void *memory, tw_watch_change change, int fd, std::uint32_t eve
 
 constexpr tw_driver tickwheel::drivers::epoll = {
     .name = "epoll",
-    .clocks =
-        TW_CLOCK_BIT(TW_CLOCK_MONOTONIC) | TW_CLOCK_BIT(TW_CLOCK_BOOT) | TW_CLOCK_BIT(TW_CLOCK_WALL),
+    .clocks = TW_CLOCK_BIT(TW_CLOCK_MONOTONIC) | TW_CLOCK_BIT(TW_CLOCK_BOOT) | TW_CLOCK_BIT(TW_CLOCK_WALL),
     .state_size = sizeof(state),
     .open = open,
     .close = close,

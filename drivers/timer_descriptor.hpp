@@ -48,7 +48,9 @@ class timer_descriptor {
             if (deadline == 0)
                 spec.it_value.tv_nsec = 1;  // zero would mean: never
         }
-        return ::timerfd_settime(fd(), flags_, &spec, nullptr) == 0 ? 0 : -errno;
+        if (::timerfd_settime(fd(), flags_, &spec, nullptr) == 0 || errno == ECANCELED)
+            return 0;  // cancelled: the clock was set just before; the timer is set all the same
+        return -errno;
     }
 
   private:

@@ -107,8 +107,8 @@ void tw_port_futex_wait(std::uint32_t *word, std::uint32_t seen, std::int64_t de
     const kept_errno kept;
     const timespec deadline = {static_cast<time_t>(deadline_ns / 1'000'000'000),
                                static_cast<long>(deadline_ns % 1'000'000'000)};
-    ::syscall(futex_call, word, FUTEX_WAIT_BITSET_PRIVATE, seen, deadline_ns == INT64_MAX ? nullptr : &deadline,
-              nullptr, FUTEX_BITSET_MATCH_ANY);
+    ::syscall(futex_call, word, FUTEX_WAIT_BITSET_PRIVATE, seen,
+              deadline_ns == INT64_MAX ? nullptr : &deadline, nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 
 void tw_port_futex_wake_all(std::uint32_t *word) {

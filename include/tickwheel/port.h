@@ -1,7 +1,8 @@
 /* The platform, as the library sees it: a lock, and a wait for another thread.
  *
- * A port is a header that defines the functions declared below, as `static inline` C. The build names it (CMake: TW_PORT=linux, none, or the path
- * of a header of your own); nothing outside the library's own sources includes it.
+ * A port is a header that defines the functions declared below, as `static inline` C. The build names it
+ * (CMake: TW_PORT=linux, none, or the path of a header of your own); nothing outside the library's own
+ * sources includes it.
  *
  *   linux   a spinlock that parks in the kernel after a short spin, so that a
  *           preempted holder cannot hang a waiter of higher priority

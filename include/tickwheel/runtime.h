@@ -109,16 +109,18 @@ int tw_runtime_new(struct tw_runtime **rt, const struct tw_runtime_options *opti
 /* Starts the thread, which blocks all signals. What has become due while the runtime
  * was stopped fires now, periodic nodes by their policy.
  *   -EALREADY    it runs
- *   -EBUSY       called from a callback; it is dispatched by another thread
- *   -EOPNOTSUPP  the driver has no thread (manual), or hands out its descriptor
+ *   -EBUSY       called from a callback; it is dispatched by another thread; its
+ *                descriptor was asked for (tw_runtime_fd)
+ *   -EOPNOTSUPP  the driver has no thread (manual)
  *   -EAGAIN, -ENOMEM, -EPERM  from the system: no thread, or not with this priority
  *   -EINVAL      also: no CPU of `cpus` is there */
 int tw_runtime_start(struct tw_runtime *rt);
 
 /* Stops the thread: no callback begins after this has returned, and none is left
  * running. Nodes stay pending, and time goes on; tw_runtime_start resumes. From inside
- * a callback it returns at once, and that callback is the last. 0 also if it was
- * stopped already. */
+ * a callback it returns at once, and that callback is the last. A tw_runtime_dispatch or
+ * tw_runtime_advance that runs returns early, which this does not wait for. 0 also if it
+ * was stopped already. */
 int tw_runtime_stop(struct tw_runtime *rt);
 
 /* Stops and frees it; a null pointer is allowed. Its pending nodes are not pending
@@ -147,7 +149,8 @@ int tw_runtime_after_fork(struct tw_runtime *rt);
 int tw_runtime_after(struct tw_runtime *rt, struct tw_node *node, int64_t delay_ns);
 
 /* Once, when the clock reads `deadline_ns`; at once if that has passed. On the wall
- * clock: when that reads so, however it may be set meanwhile. */
+ * clock: when that reads so, however it may be set meanwhile; what is due in a reading
+ * that is withdrawn before the callback runs may still run. */
 int tw_runtime_at(struct tw_runtime *rt, struct tw_node *node, int64_t deadline_ns);
 
 /* Every `period_ns`, first one period from now, without drift, until cancelled.

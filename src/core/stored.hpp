@@ -13,18 +13,18 @@ using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
 enum class kind : std::uint8_t { locked, unlocked };
 
 struct edge {
-    const tw *self = nullptr;    // set by tw_init; differs in memory never initialised, or copied
-    tick overruns = 0;           // of the running callback's node
-    tick due_at = never;         // the tick that the running callback's node was due at
-    tick asked_for = 0;          // what tw_next last answered
-    tw_node *running = nullptr;  // compared, never followed: it may be gone
-    std::uintptr_t advancer = 0; // while advancing: the thread that does it
-    std::uint32_t lock = 0;      // the port's
-    std::uint32_t returned = 0;  // callbacks that have returned; tw_wait sleeps on it
-    std::uint32_t awaiting = 0;  // tw_wait calls that sleep
-    kind is = kind::locked;      // never changes after tw_init
+    const tw *self = nullptr;     // set by tw_init; differs in memory never initialised, or copied
+    tick overruns = 0;            // of the running callback's node
+    tick due_at = never;          // the tick that the running callback's node was due at
+    tick asked_for = 0;           // what tw_next last answered
+    tw_node *running = nullptr;   // compared, never followed: it may be gone
+    std::uintptr_t advancer = 0;  // while advancing: the thread that does it
+    std::uint32_t lock = 0;       // the port's
+    std::uint32_t returned = 0;   // callbacks that have returned; tw_wait sleeps on it
+    std::uint32_t awaiting = 0;   // tw_wait calls that sleep
+    kind is = kind::locked;       // never changes after tw_init
     bool advancing = false;
-    bool interrupted = false;    // atomic: the one field that is set without the lock
+    bool interrupted = false;  // atomic: the one field that is set without the lock
 };
 
 struct stored : edge, wheel<shape> {

@@ -25,13 +25,17 @@ struct tick_unit {
     std::uint64_t ns;
 
     // P1: up for a deadline, down for the present. So what the wheel takes as due has
-    // a deadline that the clock has reached.
-    tick up(std::int64_t reading) const { return (static_cast<std::uint64_t>(reading) + (ns - 1)) / ns; }
+    // a deadline that the clock has reached. The last tick stands for all later ones.
+    tick up(std::int64_t reading) const {
+        const tick t = (static_cast<std::uint64_t>(reading) + (ns - 1)) / ns;
+        return t < last() ? t : last();
+    }
     tick down(std::int64_t reading) const { return static_cast<std::uint64_t>(reading) / ns; }
+    tick last() const { return down(last_reading); }
 
+    // TW_NO_DEADLINE for a tick that no clock will read.
     std::int64_t reading(tick t) const {
-        return t > static_cast<std::uint64_t>(last_reading) / ns ? last_reading
-                                                                 : static_cast<std::int64_t>(t * ns);
+        return t > last() ? TW_NO_DEADLINE : static_cast<std::int64_t>(t * ns);
     }
     bool divides(std::int64_t period) const { return static_cast<std::uint64_t>(period) % ns == 0; }
 };
@@ -55,7 +59,7 @@ class clocks {
         virtual_wall_.store(later(virtual_wall_, by), std::memory_order_release);
         virtual_steady_.store(later(virtual_steady_, by), std::memory_order_release);
     }
-    void set_virtual_wall(std::int64_t to) { virtual_wall_.store(to, std::memory_order_release); }
+    void set_virtual_wall(std::int64_t to) { virtual_wall_.store(later(0, to), std::memory_order_release); }
 
   private:
     static std::int64_t read(clockid_t clock) {

@@ -6,7 +6,8 @@ TW_API const char *tw_strerror(int error) {
     case -EPERM:
         return "the node was shut down, or the system does not permit this";
     case -ENOENT:
-        return "there is none: the node is not pending, the descriptor not watched, or no driver has this name";
+        return "there is none: the node is not pending, the descriptor not watched, or no driver has this "
+               "name";
     case -EBADF:
         return "not an open descriptor";
     case -ECHILD:

@@ -96,13 +96,26 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
 
 // --- the thread --------------------------------------------------------------------
 
+class control_hold {
+  public:
+    explicit control_hold(tw_runtime &rt) : rt_(rt) { pthread_mutex_lock(&rt_.control); }
+    ~control_hold() { pthread_mutex_unlock(&rt_.control); }
+    control_hold(const control_hold &) = delete;
+    control_hold &operator=(const control_hold &) = delete;
+
+  private:
+    tw_runtime &rt_;
+};
+
 void *thread_main(void *arg) {
     tw_runtime &rt = *static_cast<tw_runtime *>(arg);
     pthread_setname_np(pthread_self(), rt.thread_name);
     prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
     run(rt);
-    if (rt.to_be_freed)
+    if (rt.to_be_freed) {
+        { const control_hold after_start(rt); }  // who started this thread may still be in there
         destroy(rt);
+    }
     return nullptr;
 }
 
@@ -148,19 +161,11 @@ int create_thread(tw_runtime &rt) {
     return -error;
 }
 
-class control_hold {
-  public:
-    explicit control_hold(tw_runtime &rt) : rt_(rt) { pthread_mutex_lock(&rt_.control); }
-    ~control_hold() { pthread_mutex_unlock(&rt_.control); }
-    control_hold(const control_hold &) = delete;
-    control_hold &operator=(const control_hold &) = delete;
-
-  private:
-    tw_runtime &rt_;
-};
-
-// With control held, from outside the runtime's callbacks.
-void join(tw_runtime &rt) {
+// Whoever fires comes to an end, and the thread is joined. With control held, from
+// outside the runtime's callbacks.
+void come_to_an_end(tw_runtime &rt) {
+    interrupt(rt);
+    wake(rt);
     if (rt.driven != driven::by_thread)
         return;
     pthread_join(rt.thread, nullptr);
@@ -170,7 +175,7 @@ void join(tw_runtime &rt) {
 int start(tw_runtime &rt) {
     const control_hold hold(rt);
     if (rt.stopping)
-        join(rt);  // a callback has stopped it
+        come_to_an_end(rt);  // a callback has stopped it, and nobody has joined it since
     auto nobody = driven::by_nobody;
     if (!rt.driven.compare_exchange_strong(nobody, driven::by_thread))
         return nobody == driven::by_thread ? -EALREADY : -EBUSY;
@@ -181,14 +186,14 @@ int start(tw_runtime &rt) {
     return error;
 }
 
+// A callback does not wait for itself, nor for another thread that waits for it here.
 void stop(tw_runtime &rt) {
-    interrupt(rt);
-    if (inside::of(rt))
+    if (inside::of(rt)) {
+        interrupt(rt);
         return;
+    }
     const control_hold hold(rt);
-    interrupt(rt);  // again: it may have been started since
-    wake(rt);
-    join(rt);
+    come_to_an_end(rt);
 }
 
 }  // namespace

@@ -31,10 +31,12 @@ tick tick_after(const tw_runtime &rt, std::int64_t delay) {
 
 tick wall_tick_after(tw_runtime &rt, std::int64_t delay) {
     wall_present(rt);  // follows the clock, so that the deadline's tick is the right one
-    return wall_tick(rt, later(rt.clocks.wall(), delay));
+    return delay == 0 ? wall_present(rt) : wall_tick(rt, later(rt.clocks.wall(), delay));
 }
 
-bool is_on(const timeline *line, const tw_node *node) { return line != nullptr && node->wheel == &line->wheel; }
+bool is_on(const timeline *line, const tw_node *node) {
+    return line != nullptr && node->wheel == &line->wheel;
+}
 
 // The timeline that a node is, or was last, armed on.
 timeline &line_of(tw_runtime &rt, const tw_node *node) {
@@ -69,14 +71,15 @@ window window_of(tw_runtime &rt, const tw_when &when) {
         wall_present(rt);  // as above
         return {*rt.wall, wall_tick(rt, when.due_ns), wall_tick(rt, later(when.due_ns, when.slack_ns))};
     }
-    const std::int64_t due =
-        when.absolute != 0 ? when.due_ns : later(rt.clocks.steady(), when.due_ns);
+    const std::int64_t due = when.absolute != 0 ? when.due_ns : later(rt.clocks.steady(), when.due_ns);
     const tick first = when.absolute == 0 && when.due_ns == 0 ? rt.unit.down(due) : rt.unit.up(due);
     return {rt.steady, first, rt.unit.up(later(due, when.slack_ns))};
 }
 
 int arm_in(tw_runtime &rt, tw_node *node, const window &in, const tw_when &when) {
     const int left = leave_for(rt, in.line, node);
+    if (left < 0)
+        return left;
     tw *const wheel = &in.line.wheel;
     int armed = 0;
     tick due = in.first;
@@ -171,7 +174,7 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
         return -EINVAL;
     const wall_hold hold(*rt);
     if (is_on(rt->wall, node))
-        return -EINVAL;
+        return tw_pending(&rt->wall->wheel, node) != 0 ? -EINVAL : -ENOENT;
     const int error = tw_postpone(&rt->steady.wheel, node, tick_after(*rt, delay_ns));
     return error == -EINVAL ? 0 : error;  // it is due later than that
 }

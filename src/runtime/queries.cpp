@@ -40,12 +40,10 @@ TW_API int64_t tw_runtime_due(tw_runtime *rt) {
     if (!usable(rt))
         return TW_NO_DEADLINE;
     const wall_hold hold(*rt);
-    std::int64_t reading = TW_NO_DEADLINE;
-    for_each_timeline(*rt, [&](timeline &line) {
-        if (const tick due = tw_due(&line.wheel); due != never)
-            reading = reading_of(*rt, line, due);
-    });
-    return reading;
+    const tick due = tw_due(&rt->steady.wheel);
+    if (due != never)
+        return rt->unit.reading(due);
+    return rt->wall != nullptr ? wall_due(*rt) : TW_NO_DEADLINE;
 }
 
 TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {

@@ -40,6 +40,13 @@ struct wall_timeline : timeline {
     // call on nodes; not held while callbacks run.
     pthread_mutex_t mutex;
     tick set_back = 0;
+
+    // The callback during which the clock was found to be set back, and `set_back` when
+    // it began: what its node was due at is counted from that.
+    struct {
+        const tw_node *node = nullptr;
+        tick due = never, set_back = 0;
+    } interrupted;
 };
 
 enum class driven { by_nobody, by_thread, by_caller };

@@ -82,9 +82,8 @@ tw_deadlines what_is_next(tw_runtime &rt) {
 
 tw_deadlines fall_asleep(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { line.asleep_until.store(never, std::memory_order_relaxed); });
-    return ask(rt, [](timeline &line, tick next) {
-        line.asleep_until.store(next, std::memory_order_relaxed);
-    });
+    return ask(rt,
+               [](timeline &line, tick next) { line.asleep_until.store(next, std::memory_order_relaxed); });
 }
 
 void wake_up(tw_runtime &rt) {

@@ -29,9 +29,11 @@ std::int64_t way_to_next(tw_runtime &rt) {
     return way;
 }
 
+// Also what callbacks make due at once, on either timeline.
 void fire_all(tw_runtime &rt) {
-    while (fire_due(rt) && !must_leave(rt)) {
-    }
+    do
+        fire_due(rt);
+    while (!must_leave(rt) && way_to_next(rt) <= 0);
 }
 
 void go(tw_runtime &rt, std::int64_t by) {
@@ -41,16 +43,12 @@ void go(tw_runtime &rt, std::int64_t by) {
 
 void go_from_one_to_the_next(tw_runtime &rt, std::int64_t by) {
     fire_all(rt);
-    while (!must_leave(rt)) {
+    while (!must_leave(rt) && by > 0) {
         const std::int64_t way = way_to_next(rt);
-        if (way > by)
-            break;
-        if (way > 0)
-            by -= way;
-        go(rt, way > 0 ? way : 0);
+        const std::int64_t step = way < by ? way : by;
+        by -= step;
+        go(rt, step);
     }
-    if (!must_leave(rt))
-        go(rt, by);
 }
 
 int move(tw_runtime *rt, std::int64_t by, void (*how)(tw_runtime &, std::int64_t)) {

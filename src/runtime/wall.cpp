@@ -23,6 +23,17 @@ void arm_later(tw_node *node, void *arg) {
                      node->fires_left);
 }
 
+bool is_interrupted(wall_timeline &wall, tick due) {
+    return wall.interrupted.node != nullptr && wall.interrupted.node == tw_running(&wall.wheel) &&
+           wall.interrupted.due == due;
+}
+
+void remember_callback(wall_timeline &wall) {
+    const tick due = tw_due(&wall.wheel);
+    if (due != never && !is_interrupted(wall, due))
+        wall.interrupted = {tw_running(&wall.wheel), due, wall.set_back};
+}
+
 }  // namespace
 
 int make_wall(tw_runtime &rt) {
@@ -50,6 +61,7 @@ tick wall_present(tw_runtime &rt) {
     const tick read = rt.unit.down(rt.clocks.wall()) + wall.set_back;
     if (read >= told)
         return read;
+    remember_callback(wall);
     shift back = {&wall.wheel, told - read};
     wall.set_back += back.by;
     rt.seen.clock_sets.fetch_add(1, std::memory_order_relaxed);
@@ -59,6 +71,14 @@ tick wall_present(tw_runtime &rt) {
 
 tick wall_tick(const tw_runtime &rt, std::int64_t deadline) {
     return rt.unit.up(deadline) + rt.wall->set_back;
+}
+
+std::int64_t wall_due(tw_runtime &rt) {
+    const wall_timeline &wall = *rt.wall;
+    const tick due = tw_due(&rt.wall->wheel);
+    if (due == never)
+        return TW_NO_DEADLINE;
+    return rt.unit.reading(due - (is_interrupted(*rt.wall, due) ? wall.interrupted.set_back : wall.set_back));
 }
 
 std::int64_t wall_reading(const tw_runtime &rt, tick t) { return rt.unit.reading(t - rt.wall->set_back); }

@@ -33,9 +33,11 @@ int make_wall(tw_runtime &rt);
 void free_wall(tw_runtime &rt);
 
 // All with the hold: the present tick of the wall timeline, having followed the clock
-// if it was set; the tick of a deadline; the deadline of a tick.
+// if it was set; the tick of a deadline; the deadline of a tick; and what the node whose
+// callback runs was due at (TW_NO_DEADLINE if none runs).
 tick wall_present(tw_runtime &rt);
 tick wall_tick(const tw_runtime &rt, std::int64_t deadline);
 std::int64_t wall_reading(const tw_runtime &rt, tick t);
+std::int64_t wall_due(tw_runtime &rt);
 
 }  // namespace tickwheel::runtime

@@ -31,6 +31,7 @@ static const struct op steps[] = {
     {.kind = OP_ARM_AT, .timer = 2, .tick = 4},
     {.kind = OP_ARM_AT, .timer = 2, .tick = (uint64_t)-2}, /* the past; at first the last tick of all */
     {.kind = OP_ARM_WITHIN, .timer = 0, .tick = 3, .span = 6},
+    {.kind = OP_MOVE, .timer = 1, .tick = 5},
     {.kind = OP_POSTPONE, .timer = 0, .tick = 2},
     {.kind = OP_POSTPONE, .timer = 0, .tick = 9},
     {.kind = OP_POSTPONE, .timer = 1, .tick = 4},

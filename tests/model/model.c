@@ -130,6 +130,7 @@ void model_on_fire(struct tw_node *node, void *arg) {
 
     ++m->depth;
     ++m->fires;
+    require(m, tw_due(&m->wheels[wheel]) == t->expiry, "tw_due is not the tick it was due at");
     const struct op fire = {.wheel = wheel, .timer = timer, .tick = t->expiry};
     model_record(m, &fire)->is_fire = true;
     const char *violation = oracle_fires(&m->oracle, wheel, t);

@@ -15,6 +15,7 @@ enum op_kind {
     OP_ARM_AT,
     OP_ARM_WITHIN,
     OP_ARM_EVERY,
+    OP_MOVE,
     OP_POSTPONE,
     OP_CANCEL,
     OP_SHUTDOWN,

@@ -107,6 +107,20 @@ static int arm_every(struct model *m, const struct op *op) {
     return result;
 }
 
+static int move(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    struct faults f = {.count = 0};
+    fault_if(&f, !c.t->pending, -ENOENT);
+    fault_if(&f, is_elsewhere(op, c.t), -EBUSY);
+    fault_if(&f, op->tick == TW_NEVER, -ERANGE);
+    int result = tw_move(c.wheel, c.node, op->tick);
+    if (went_through(m, &f, result)) {
+        require(m, result == 0, "tw_move returned %d", result);
+        oracle_move(&m->oracle, op->wheel, c.t, op->tick);
+    }
+    return result;
+}
+
 static int postpone(struct model *m, const struct op *op) {
     struct call c = call_of(m, op);
     struct faults f = {.count = 0};
@@ -261,7 +275,9 @@ static void misuse_node(struct model *m, struct tw *w, struct tw_node *n) {
     require(m, tw_arm_at(w, n, 1) == -EINVAL, "misuse: tw_arm_at");
     require(m, tw_arm_within(w, n, 1, 1) == -EINVAL, "misuse: tw_arm_within");
     require(m, tw_arm_every(w, n, 1, 1, TW_BURST, 0) == -EINVAL, "misuse: tw_arm_every");
+    require(m, tw_move(w, n, 1) == -EINVAL, "misuse: tw_move");
     require(m, tw_postpone(w, n, TW_NEVER - 1) < 0, "misuse: tw_postpone");
+    require(m, tw_wait(w, n) == -EINVAL, "misuse: tw_wait");
     require(m, tw_expiry(w, n) == TW_NEVER, "misuse: tw_expiry");
     require(m, tw_remaining(w, n) == TW_NEVER, "misuse: tw_remaining");
 }
@@ -273,6 +289,8 @@ static void misuse_wheel(struct model *m, struct tw *w) {
     require(m, tw_clear(w, NULL, NULL) == -EINVAL, "misuse: tw_clear");
     require(m, tw_check(w, NULL, NULL) == -EINVAL, "misuse: tw_check");
     require(m, tw_now(w) == TW_NEVER && tw_next(w) == TW_NEVER, "misuse: tw_now, tw_next");
+    require(m, tw_due(w) == TW_NEVER && tw_interrupt(w) == -EINVAL, "misuse: tw_due, tw_interrupt");
+    require(m, tw_fork(w, TW_FORK_PARENT) == -EINVAL, "misuse: tw_fork");
     require(m, tw_count(w) == 0 && tw_overruns(w) == 0 && tw_running(w) == NULL, "misuse: tw_count");
 }
 
@@ -294,9 +312,9 @@ static int misuse(struct model *m, const struct op *op) {
 
 op_function *const op_functions[OP_KINDS] = {
     [OP_ARM_AFTER] = arm_after, [OP_ARM_AT] = arm_at,     [OP_ARM_WITHIN] = arm_within,
-    [OP_ARM_EVERY] = arm_every, [OP_POSTPONE] = postpone, [OP_CANCEL] = cancel,
-    [OP_SHUTDOWN] = shutdown,   [OP_RENEW] = renew,       [OP_FREE] = free_node,
-    [OP_ADVANCE] = advance,     [OP_DRAIN] = drain,       [OP_UPDATE] = update,
-    [OP_IDLE] = idle,           [OP_NEXT] = next,         [OP_CLEAR] = clear,
-    [OP_MISUSE] = misuse,
+    [OP_ARM_EVERY] = arm_every, [OP_MOVE] = move,         [OP_POSTPONE] = postpone,
+    [OP_CANCEL] = cancel,       [OP_SHUTDOWN] = shutdown, [OP_RENEW] = renew,
+    [OP_FREE] = free_node,      [OP_ADVANCE] = advance,   [OP_DRAIN] = drain,
+    [OP_UPDATE] = update,       [OP_IDLE] = idle,         [OP_NEXT] = next,
+    [OP_CLEAR] = clear,         [OP_MISUSE] = misuse,
 };

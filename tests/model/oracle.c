@@ -39,6 +39,10 @@ void oracle_arm(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64
     t->fires_left = 0;
 }
 
+void oracle_move(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick) {
+    place(o, wheel, t, tick);
+}
+
 void oracle_postpone(struct oracle_timer *t, uint64_t tick) {
     t->ordered = false;
     t->expiry = tick;

@@ -62,6 +62,8 @@ struct oracle {
 void oracle_open(struct oracle *o, uint64_t now);
 
 void oracle_arm(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick);
+/* The same for one that pends: it keeps its period. */
+void oracle_move(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick);
 void oracle_postpone(struct oracle_timer *t, uint64_t tick);
 void oracle_remove(struct oracle_timer *t);
 

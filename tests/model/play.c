@@ -203,6 +203,11 @@ static void draw_arguments(struct model *m, struct op *op) {
         op->tick = draw_tick(m, op->wheel);
         draw_schedule(m, op);
         break;
+    case OP_MOVE:
+        op->tick = draw_tick(m, op->wheel);
+        if (catches_up_too_long(&m->oracle.timers[op->timer], op->tick, m->oracle.wheels[op->wheel].now))
+            op->tick = m->oracle.wheels[op->wheel].now;
+        break;
     case OP_POSTPONE:
         op->tick = draw_later_tick(m, op);
         break;
@@ -227,10 +232,11 @@ static void draw_arguments(struct model *m, struct op *op) {
 
 static enum op_kind draw_kind(struct model *m) {
     static const enum op_kind weighted[] = {
-        OP_ARM_AT,     OP_ARM_AT,     OP_ARM_AT,    OP_ARM_AT,    OP_ARM_AFTER, OP_ARM_AFTER, OP_ARM_AFTER,
-        OP_ARM_WITHIN, OP_ARM_WITHIN, OP_ARM_EVERY, OP_ARM_EVERY, OP_ARM_EVERY, OP_POSTPONE,  OP_POSTPONE,
-        OP_POSTPONE,   OP_CANCEL,     OP_CANCEL,    OP_FREE,      OP_ADVANCE,   OP_ADVANCE,   OP_ADVANCE,
-        OP_ADVANCE,    OP_ADVANCE,    OP_UPDATE,    OP_UPDATE,    OP_IDLE,      OP_NEXT,      OP_DRAIN,
+        OP_ARM_AT,    OP_ARM_AT,     OP_ARM_AT,     OP_ARM_AT,    OP_ARM_AFTER, OP_ARM_AFTER,
+        OP_ARM_AFTER, OP_ARM_WITHIN, OP_ARM_WITHIN, OP_ARM_EVERY, OP_ARM_EVERY, OP_ARM_EVERY,
+        OP_POSTPONE,  OP_POSTPONE,   OP_POSTPONE,   OP_CANCEL,    OP_CANCEL,    OP_FREE,
+        OP_ADVANCE,   OP_ADVANCE,    OP_ADVANCE,    OP_ADVANCE,   OP_ADVANCE,   OP_UPDATE,
+        OP_UPDATE,    OP_IDLE,       OP_NEXT,       OP_DRAIN,     OP_MOVE,      OP_MOVE,
     };
     static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR, OP_MISUSE};
     if (one_in(m, 24))
@@ -282,10 +288,10 @@ static unsigned draw_neighbour(struct model *m, unsigned wheel) {
 /* What is delicate: the timer itself and those beside it, at the ticks around. */
 static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) {
     static const enum op_kind kinds[] = {OP_CANCEL,    OP_ARM_AT,    OP_ARM_AT, OP_POSTPONE, OP_FREE,
-                                         OP_ARM_AFTER, OP_ARM_EVERY, OP_RENEW,  OP_SHUTDOWN};
+                                         OP_ARM_AFTER, OP_ARM_EVERY, OP_MOVE,   OP_RENEW,    OP_SHUTDOWN};
     unsigned neighbour = one_in(m, 2) ? draw_neighbour(m, wheel) : timer;
     struct op op = {.wheel = wheel, .timer = neighbour == 0 ? timer : neighbour};
-    op.kind = kinds[draw(m, one_in(m, 8) ? 9 : 7)];
+    op.kind = kinds[draw(m, one_in(m, 8) ? 10 : 8)];
     draw_arguments(m, &op);
     if (op.kind == OP_ARM_AT && one_in(m, 2)) {
         uint64_t cursor = m->oracle.wheels[wheel].lo;

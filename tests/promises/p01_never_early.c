@@ -1,0 +1,163 @@
+/* P1: no callback runs before its deadline. The clock is read in the callback, past the
+ * library. Rounding a deadline down shows at once: ticks are far longer than a wake-up
+ * takes, and deadlines lie anywhere between two ticks. */
+#include "runtime_test.h"
+
+enum { DEADLINES = 300 };
+
+struct deadline {
+    struct tw_node node;
+    clockid_t clock;
+    int64_t asked;        /* a reading of that clock, as seen before the call at the latest */
+    _Atomic int64_t seen; /* in the callback */
+};
+
+static struct deadline deadlines[DEADLINES];
+static atomic_uint fires;
+
+static void see(__attribute__((unused)) struct tw_node *node, void *arg) {
+    struct deadline *deadline = arg;
+    deadline->seen = reading_of(deadline->clock);
+    atomic_fetch_add(&fires, 1);
+}
+
+typedef void arm_function(struct tw_runtime *rt, struct deadline *deadline, int64_t distance);
+
+static void arm_at(struct tw_runtime *rt, struct deadline *deadline, int64_t distance) {
+    deadline->asked = reading_of(deadline->clock) + distance;
+    assert_int_equal(tw_runtime_at(rt, &deadline->node, deadline->asked), 0);
+}
+
+static void arm_after(struct tw_runtime *rt, struct deadline *deadline, int64_t distance) {
+    deadline->asked = monotonic() + distance;
+    assert_int_equal(tw_runtime_after(rt, &deadline->node, distance), 0);
+}
+
+static void arm_with_slack(struct tw_runtime *rt, struct deadline *deadline, int64_t distance) {
+    deadline->asked = monotonic() + distance;
+    const struct tw_when when = {.due_ns = distance, .slack_ns = distance / 3};
+    assert_int_equal(tw_runtime_arm(rt, &deadline->node, &when), 0);
+}
+
+static void arm_and_move_earlier(struct tw_runtime *rt, struct deadline *deadline, int64_t distance) {
+    assert_int_equal(tw_runtime_after(rt, &deadline->node, TW_SECOND), 0);
+    deadline->asked = monotonic() + distance;
+    assert_int_equal(tw_runtime_move(rt, &deadline->node, distance), 0);
+}
+
+static void arm_and_postpone(struct tw_runtime *rt, struct deadline *deadline, int64_t distance) {
+    assert_int_equal(tw_runtime_after(rt, &deadline->node, distance), 0);
+    deadline->asked = monotonic() + 2 * distance;
+    assert_true(tw_runtime_postpone(rt, &deadline->node, 2 * distance) <= 0);
+}
+
+static void none_is_early(struct tw_runtime_options options, clockid_t clock, arm_function *arm) {
+    uint64_t seed = 1;
+    struct tw_runtime *rt = started_runtime(options);
+    atomic_store(&fires, 0);
+    for (unsigned i = 0; i < DEADLINES; ++i) {
+        deadlines[i].clock = clock;
+        tw_node_init(&deadlines[i].node, see, &deadlines[i]);
+        arm(rt, &deadlines[i], 50000 + (int64_t)random_below(&seed, 40000000));
+    }
+    wait_for(fires == DEADLINES);
+    assert_int_equal(tw_runtime_free(rt), 0);
+    for (unsigned i = 0; i < DEADLINES; ++i)
+        if (deadlines[i].seen < deadlines[i].asked)
+            fail_msg("%lld ns early, with ticks of %lld ns",
+                     (long long)(deadlines[i].asked - deadlines[i].seen), (long long)options.tick_ns);
+}
+
+static void none_is_early_whoever_drives(arm_function *arm) {
+    static const int64_t ticks[] = {1, 1000, 77777, TW_MILLISECOND, 10 * TW_MILLISECOND};
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+        for (unsigned t = 0; t < COUNT_OF(ticks); ++t)
+            none_is_early((struct tw_runtime_options){.driver = thread_drivers[d], .tick_ns = ticks[t]},
+                          CLOCK_MONOTONIC, arm);
+}
+
+TEST(p1_deadline_is_never_early) { none_is_early_whoever_drives(arm_at); }
+TEST(p1_delay_is_never_short) { none_is_early_whoever_drives(arm_after); }
+TEST(p1_slack_is_never_early) { none_is_early_whoever_drives(arm_with_slack); }
+TEST(p1_moved_is_never_early) { none_is_early_whoever_drives(arm_and_move_earlier); }
+TEST(p1_postponed_is_never_early) { none_is_early_whoever_drives(arm_and_postpone); }
+
+TEST(p1_never_early_on_boot_time_and_on_the_wall_clock) {
+    for (unsigned d = 1; d < COUNT_OF(thread_drivers); ++d) {
+        struct tw_runtime_options options = {.driver = thread_drivers[d], .clock = TW_CLOCK_BOOT};
+        none_is_early(options, CLOCK_BOOTTIME, arm_at);
+        options.clock = TW_CLOCK_WALL;
+        none_is_early(options, CLOCK_REALTIME, arm_at);
+        none_is_early(options, CLOCK_MONOTONIC, arm_after);
+    }
+}
+
+/* The same without a machine that could be slow: each deadline about a tick's boundary. */
+static struct tw_runtime *virtual_rt;
+static int64_t fired_at;
+
+static void see_virtual(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    fired_at = tw_runtime_now(virtual_rt);
+}
+
+static int64_t boundary_after(int64_t reading, int64_t tick) { return (reading + tick - 1) / tick * tick; }
+
+TEST(p1_a_deadline_rounds_up_to_the_next_tick_and_not_beyond) {
+    static const int64_t ticks[] = {1, 2, 10, 1000, TW_MILLISECOND};
+    for (unsigned t = 0; t < COUNT_OF(ticks); ++t)
+        for (int64_t deadline = 1; deadline < 4 * ticks[t]; deadline += 1 + ticks[t] / 7) {
+            struct tw_node node;
+            virtual_rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = ticks[t]});
+            tw_node_init(&node, see_virtual, NULL);
+            assert_int_equal(tw_runtime_at(virtual_rt, &node, deadline), 0);
+            assert_int_equal(tw_runtime_advance(virtual_rt, 5 * ticks[t]), 0);
+            assert_int_equal(fired_at, boundary_after(deadline, ticks[t]));
+            tw_runtime_free(virtual_rt);
+        }
+}
+
+TEST(p1_a_delay_counts_from_the_present_within_a_tick) {
+    struct tw_node node;
+    virtual_rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = 1000});
+    tw_node_init(&node, see_virtual, NULL);
+    assert_int_equal(tw_runtime_advance(virtual_rt, 999), 0); /* no tick has passed yet */
+    assert_int_equal(tw_runtime_after(virtual_rt, &node, 1000), 0);
+    assert_int_equal(tw_runtime_remaining(virtual_rt, &node), 2000 - 999);
+    assert_int_equal(tw_runtime_advance(virtual_rt, 1000), 0);
+    assert_int_equal(tw_runtime_count(virtual_rt), 1);
+    assert_int_equal(tw_runtime_advance(virtual_rt, 1), 0);
+    assert_int_equal(tw_runtime_count(virtual_rt), 0);
+    assert_int_equal(fired_at, 2000);
+    tw_runtime_free(virtual_rt);
+}
+
+/* 292 years is the end of time: due there, not wrapped round to the past. */
+TEST(p1_times_too_large_are_due_at_the_end_of_time) {
+    struct tw_node node;
+    virtual_rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = TW_MILLISECOND});
+    tw_node_init(&node, see_virtual, NULL);
+    assert_int_equal(tw_runtime_advance(virtual_rt, 12345), 0);
+    fired_at = -1;
+    assert_int_equal(tw_runtime_after(virtual_rt, &node, INT64_MAX), 0);
+    assert_int_equal(tw_runtime_advance(virtual_rt, INT64_MAX / 2), 0);
+    assert_int_equal(tw_runtime_at(virtual_rt, &node, INT64_MAX), 1);
+    assert_int_equal(tw_runtime_advance(virtual_rt, INT64_MAX / 2 - 12345 - TW_SECOND), 0);
+    assert_int_equal(tw_runtime_count(virtual_rt), 1);
+    assert_int_equal(fired_at, -1);
+    tw_runtime_free(virtual_rt);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p1_deadline_is_never_early),
+        cmocka_unit_test(p1_delay_is_never_short),
+        cmocka_unit_test(p1_slack_is_never_early),
+        cmocka_unit_test(p1_moved_is_never_early),
+        cmocka_unit_test(p1_postponed_is_never_early),
+        cmocka_unit_test(p1_never_early_on_boot_time_and_on_the_wall_clock),
+        cmocka_unit_test(p1_a_deadline_rounds_up_to_the_next_tick_and_not_beyond),
+        cmocka_unit_test(p1_a_delay_counts_from_the_present_within_a_tick),
+        cmocka_unit_test(p1_times_too_large_are_due_at_the_end_of_time),
+    };
+    return cmocka_run_group_tests_name("P1 never early", tests, NULL, NULL);
+}

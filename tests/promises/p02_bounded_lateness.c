@@ -1,0 +1,249 @@
+/* P2: at most one tick late, plus what the system takes to wake a thread. The library's
+ * part is exact and tested so: the driver is never asked to sleep beyond the tick of the
+ * earliest deadline, and whoever arms an earlier one wakes it. */
+#define _GNU_SOURCE
+#include "runtime_test.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+
+/* A driver that wraps the sleep driver and keeps what it was asked for. */
+static const struct tw_driver *inner;
+static atomic_int_fast64_t asked; /* the latest deadline to sleep to */
+static atomic_uint waits, wakes;
+
+static int listen_open(void *memory, enum tw_clock clock) { return inner->open(memory, clock); }
+static void listen_close(void *memory) { inner->close(memory); }
+
+static int listen_wait(void *memory, const struct tw_deadlines *until) {
+    atomic_store(&asked, until->steady_ns);
+    atomic_fetch_add(&waits, 1);
+    return inner->wait_until(memory, until);
+}
+
+static void listen_wake(void *memory) {
+    atomic_fetch_add(&wakes, 1);
+    inner->wake(memory);
+}
+
+static struct tw_driver listening;
+
+static struct tw_runtime *listening_runtime(int64_t tick_ns) {
+    inner = tw_driver_named("sleep");
+    listening = (struct tw_driver){
+        .name = "listening",
+        .clocks = inner->clocks,
+        .state_size = inner->state_size,
+        .open = listen_open,
+        .close = listen_close,
+        .wait_until = listen_wait,
+        .wake = listen_wake,
+    };
+    atomic_store(&asked, 0);
+    atomic_store(&waits, 0);
+    atomic_store(&wakes, 0);
+    return new_runtime((struct tw_runtime_options){.own_driver = &listening, .tick_ns = tick_ns});
+}
+
+static atomic_uint fires;
+
+static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add(&fires, 1);
+}
+
+static int64_t round_up(int64_t reading, int64_t tick) { return (reading + tick - 1) / tick * tick; }
+
+TEST(p2_sleeps_to_the_tick_of_the_earliest_deadline) {
+    static const int64_t ticks[] = {1, 1000, 77777, TW_MILLISECOND};
+    for (unsigned t = 0; t < COUNT_OF(ticks); ++t) {
+        struct tw_node nodes[20];
+        struct tw_runtime *rt = listening_runtime(ticks[t]);
+        const int64_t first = monotonic() + 3600 * TW_SECOND + 12345;
+        for (unsigned i = 0; i < COUNT_OF(nodes); ++i) {
+            tw_node_init(&nodes[i], count, NULL);
+            tw_runtime_at(rt, &nodes[i], first + (int64_t)((i * 7 + 3) % 20) * TW_SECOND);
+        }
+        assert_ok(tw_runtime_start(rt));
+        wait_for(asked == round_up(first, ticks[t]));
+        tw_runtime_free(rt);
+    }
+}
+
+TEST(p2_an_earlier_deadline_wakes_the_sleeper_and_a_later_one_does_not) {
+    struct tw_node nodes[4];
+    struct tw_runtime *rt = listening_runtime(TW_MILLISECOND);
+    const int64_t hour = monotonic() / TW_MILLISECOND * TW_MILLISECOND + 3600 * TW_SECOND;
+    for (unsigned i = 0; i < COUNT_OF(nodes); ++i)
+        tw_node_init(&nodes[i], count, NULL);
+    assert_ok(tw_runtime_start(rt));
+    wait_for(asked == TW_NO_DEADLINE);
+    tw_runtime_at(rt, &nodes[0], hour);
+    wait_for(asked == hour);
+    const unsigned woken = wakes;
+    tw_runtime_at(rt, &nodes[1], hour + 1);
+    tw_runtime_at(rt, &nodes[2], hour);
+    tw_runtime_postpone(rt, &nodes[1], 7200 * TW_SECOND);
+    tw_runtime_move(rt, &nodes[1], 7200 * TW_SECOND);
+    tw_runtime_cancel(rt, &nodes[2]);
+    assert_int_equal(wakes, woken);
+    tw_runtime_at(rt, &nodes[3], hour - TW_SECOND);
+    wait_for(asked == hour - TW_SECOND);
+    assert_int_equal(wakes, woken + 1);
+    tw_runtime_move(rt, &nodes[1], 1800 * TW_SECOND);
+    wait_for(asked < hour - 1700 * TW_SECOND);
+    assert_int_equal(wakes, woken + 2);
+    tw_runtime_free(rt);
+}
+
+/* Whichever driver sleeps, and whichever call has the earlier deadline. */
+TEST(p2_what_is_armed_while_the_thread_sleeps_fires_soon) {
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+        struct tw_node far, near;
+        struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
+        tw_node_init(&far, count, NULL);
+        tw_node_init(&near, count, NULL);
+        tw_runtime_after(rt, &far, 3600 * TW_SECOND);
+        for (unsigned i = 0; i < 200; ++i) {
+            atomic_store(&fires, 0);
+            switch (i % 4) {
+            case 0:
+                tw_runtime_after(rt, &near, TW_MILLISECOND);
+                break;
+            case 1:
+                tw_runtime_at(rt, &near, monotonic());
+                break;
+            case 2:
+                tw_runtime_after(rt, &near, 1800 * TW_SECOND);
+                tw_runtime_move(rt, &near, 0);
+                break;
+            default:
+                tw_runtime_arm(rt, &near, &(struct tw_when){.due_ns = 1, .slack_ns = 2000000});
+            }
+            wait_for(fires == 1);
+        }
+        tw_runtime_free(rt);
+    }
+}
+
+static struct {
+    struct tw_node node;
+    int64_t asked;
+    int64_t late[400];
+    atomic_uint count;
+} series;
+
+static void note_lateness(struct tw_node *node, void *arg) {
+    struct tw_runtime *rt = arg;
+    const int64_t now = monotonic();
+    series.late[series.count] = now - series.asked;
+    if (series.count + 1 < COUNT_OF(series.late)) {
+        series.asked = now + 1000000 + 997 * (int64_t)series.count;
+        tw_runtime_at(rt, node, series.asked);
+    }
+    atomic_fetch_add(&series.count, 1);
+}
+
+static int compare(const void *a, const void *b) {
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* A bare sleep to deadlines as far away: what the system takes, in the same minute. */
+static int64_t median_of_bare_sleep(void) {
+    int64_t late[100];
+    for (unsigned i = 0; i < COUNT_OF(late); ++i) {
+        const int64_t until = monotonic() + 1000000 + 3989 * (int64_t)i;
+        const struct timespec deadline = {until / TW_SECOND, until % TW_SECOND};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
+        late[i] = monotonic() - until;
+    }
+    qsort(late, COUNT_OF(late), sizeof late[0], compare);
+    return late[COUNT_OF(late) / 2];
+}
+
+/* Medians, so that a busy machine delays both alike. */
+TEST(p2_the_median_fire_is_within_two_ticks_of_what_the_system_takes) {
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+        const int64_t tick = TW_MILLISECOND;
+        struct tw_runtime *rt =
+            started_runtime((struct tw_runtime_options){.driver = thread_drivers[d], .tick_ns = tick});
+        tw_node_init(&series.node, note_lateness, rt);
+        series.asked = monotonic() + TW_MILLISECOND;
+        atomic_store(&series.count, 0);
+        tw_runtime_at(rt, &series.node, series.asked);
+        wait_for(series.count == COUNT_OF(series.late));
+        struct tw_stats stats;
+        assert_int_equal(tw_runtime_stats(rt, &stats), 0);
+        tw_runtime_free(rt);
+        qsort(series.late, COUNT_OF(series.late), sizeof series.late[0], compare);
+        assert_true(series.late[0] >= 0);
+        assert_true(series.late[COUNT_OF(series.late) / 2] <= median_of_bare_sleep() + 2 * tick);
+        assert_true(stats.timed >= COUNT_OF(series.late) / 2);
+        assert_true(stats.late_sum_ns >= 0 && stats.late_max_ns * (int64_t)stats.timed >= stats.late_sum_ns);
+    }
+}
+
+/* The kernel lets its own timeouts of poll, select and epoll come a thousandth of the
+ * wait late. These see each call that the drivers make (linked with --wrap). */
+static atomic_int_fast64_t longest_timeout, timer_set_to;
+
+int __real_epoll_wait(int set, struct epoll_event *events, int most, int timeout_ms);
+int __wrap_epoll_wait(int set, struct epoll_event *events, int most, int timeout_ms);
+int __wrap_epoll_wait(int set, struct epoll_event *events, int most, int timeout_ms) {
+    if (timeout_ms * TW_MILLISECOND > longest_timeout)
+        atomic_store(&longest_timeout, timeout_ms * TW_MILLISECOND);
+    return __real_epoll_wait(set, events, most, timeout_ms);
+}
+
+int __real_epoll_pwait2(int set, struct epoll_event *events, int most, const struct timespec *timeout,
+                        const sigset_t *mask);
+int __wrap_epoll_pwait2(int set, struct epoll_event *events, int most, const struct timespec *timeout,
+                        const sigset_t *mask);
+int __wrap_epoll_pwait2(int set, struct epoll_event *events, int most, const struct timespec *timeout,
+                        const sigset_t *mask) {
+    const int64_t ns = timeout->tv_sec * TW_SECOND + timeout->tv_nsec;
+    if (ns > longest_timeout)
+        atomic_store(&longest_timeout, ns);
+    return __real_epoll_pwait2(set, events, most, timeout, mask);
+}
+
+int __real_timerfd_settime(int fd, int flags, const struct itimerspec *set, struct itimerspec *was);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *set, struct itimerspec *was);
+int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *set, struct itimerspec *was) {
+    assert_int_equal(flags & TFD_TIMER_ABSTIME, TFD_TIMER_ABSTIME);
+    atomic_store(&timer_set_to, set->it_value.tv_sec * TW_SECOND + set->it_value.tv_nsec);
+    return __real_timerfd_settime(fd, flags, set, was);
+}
+
+TEST(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout) {
+    static const int64_t delays[] = {TW_MICROSECOND,     300 * TW_MICROSECOND, TW_MILLISECOND,
+                                     5 * TW_MILLISECOND, 40 * TW_MILLISECOND,  300 * TW_MILLISECOND,
+                                     3600 * TW_SECOND};
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "epoll", .tick_ns = 1000});
+    struct tw_node node;
+    tw_node_init(&node, count, NULL);
+    atomic_store(&longest_timeout, 0);
+    atomic_store(&fires, 0);
+    for (unsigned i = 0; i < COUNT_OF(delays); ++i) {
+        const int64_t deadline = round_up(monotonic() + delays[i], 1000);
+        tw_runtime_at(rt, &node, deadline);
+        if (delays[i] <= TW_SECOND)
+            wait_for(fires == i + 1);
+        else
+            wait_for(timer_set_to == deadline);
+    }
+    tw_runtime_free(rt);
+    assert_in_range(longest_timeout, 0, TW_MILLISECOND);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p2_sleeps_to_the_tick_of_the_earliest_deadline),
+        cmocka_unit_test(p2_an_earlier_deadline_wakes_the_sleeper_and_a_later_one_does_not),
+        cmocka_unit_test(p2_what_is_armed_while_the_thread_sleeps_fires_soon),
+        cmocka_unit_test(p2_the_median_fire_is_within_two_ticks_of_what_the_system_takes),
+        cmocka_unit_test(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout),
+    };
+    return cmocka_run_group_tests_name("P2 bounded lateness", tests, NULL, NULL);
+}

@@ -1,0 +1,208 @@
+/* P6 and P7 on a runtime: cancel_wait and shutdown wait for a callback that runs on the
+ * driver's thread, and only there. */
+#include "runtime_test.h"
+
+#include <pthread.h>
+
+static struct tw_runtime *rt;
+static atomic_uint entered, left, may_leave;
+
+static void block(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add(&entered, 1);
+    while (!may_leave)
+        doze();
+    atomic_fetch_add(&left, 1);
+}
+
+static struct tw_node blocker;
+
+static void enter(const char *driver, int64_t period_ns) {
+    atomic_store(&entered, 0);
+    atomic_store(&left, 0);
+    atomic_store(&may_leave, 0);
+    rt = started_runtime((struct tw_runtime_options){.driver = driver});
+    tw_node_init(&blocker, block, NULL);
+    if (period_ns)
+        tw_runtime_every(rt, &blocker, period_ns, TW_SKIP);
+    else
+        tw_runtime_after(rt, &blocker, 0);
+    wait_for(entered == 1);
+}
+
+typedef int end_function(struct tw_runtime *rt, struct tw_node *node);
+
+struct ending {
+    end_function *end;
+    int answer;
+    unsigned left_by_then;
+    atomic_uint begun, returned;
+};
+
+static void *end_it(void *arg) {
+    struct ending *ending = arg;
+    atomic_store(&ending->begun, 1);
+    ending->answer = ending->end(rt, &blocker);
+    ending->left_by_then = left;
+    atomic_store(&ending->returned, 1);
+    return NULL;
+}
+
+/* Several at once: each has to wait, and each has to be woken. */
+static void waits_for_the_callback(end_function *end, int64_t period_ns) {
+    enum { WAITERS = 3 };
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+        pthread_t threads[WAITERS];
+        struct ending endings[WAITERS] = {{.end = end}, {.end = end}, {.end = end}};
+        enter(thread_drivers[d], period_ns);
+        for (unsigned i = 0; i < WAITERS; ++i)
+            assert_int_equal(pthread_create(&threads[i], NULL, end_it, &endings[i]), 0);
+        int prevented = 0;
+        for (unsigned i = 0; i < WAITERS; ++i)
+            wait_for(endings[i].begun);
+        for (unsigned i = 0; i < 10; ++i)
+            doze(); /* time for one that does not wait to show itself */
+        for (unsigned i = 0; i < WAITERS; ++i)
+            assert_int_equal(endings[i].returned, 0);
+        atomic_store(&may_leave, 1);
+        for (unsigned i = 0; i < WAITERS; ++i) {
+            pthread_join(threads[i], NULL);
+            assert_int_equal(endings[i].left_by_then, 1);
+            prevented += endings[i].answer;
+        }
+        assert_int_equal(prevented, period_ns != 0); /* one of them took the periodic node off */
+        assert_int_equal(entered, 1);
+        tw_runtime_free(rt);
+    }
+}
+
+TEST(p6_cancel_wait_waits_for_a_oneshot) { waits_for_the_callback(tw_runtime_cancel_wait, 0); }
+TEST(p6_cancel_wait_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_cancel_wait, TW_MILLISECOND); }
+TEST(p6_shutdown_waits_for_a_oneshot) { waits_for_the_callback(tw_runtime_shutdown, 0); }
+TEST(p6_shutdown_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_shutdown, TW_MILLISECOND); }
+
+TEST(p6_cancel_does_not_wait_and_cancel_wait_only_for_its_own_node) {
+    struct tw_node other;
+    enter("sleep", 0);
+    tw_node_init(&other, block, NULL);
+    tw_runtime_after(rt, &other, 3600 * TW_SECOND);
+    assert_int_equal(tw_runtime_cancel(rt, &blocker), 0);
+    assert_int_equal(tw_runtime_cancel_wait(rt, &other), 1);
+    assert_int_equal(left, 0);
+    atomic_store(&may_leave, 1);
+    tw_runtime_free(rt);
+}
+
+/* --- from inside callbacks ---------------------------------------------------- */
+
+static struct tw_node self, neighbour;
+static int answers[4];
+static atomic_uint neighbour_calls, done;
+
+static void count_neighbour(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add(&neighbour_calls, 1);
+}
+
+static void end_all(struct tw_node *node, __attribute__((unused)) void *arg) {
+    answers[0] = tw_runtime_cancel_wait(rt, &neighbour); /* due on the same tick */
+    answers[1] = tw_runtime_cancel_wait(rt, node);
+    answers[2] = tw_runtime_shutdown(rt, node);
+    answers[3] = tw_runtime_after(rt, node, 1);
+    atomic_store(&done, 1);
+}
+
+TEST(p6_no_deadlock_from_inside_the_callback) {
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+        rt = new_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
+        atomic_store(&done, 0);
+        atomic_store(&neighbour_calls, 0);
+        tw_node_init(&self, end_all, NULL);
+        tw_node_init(&neighbour, count_neighbour, NULL);
+        const struct tw_when when = {
+            .due_ns = monotonic(), .absolute = 1, .period_ns = TW_SECOND, .missed = TW_BURST};
+        tw_runtime_arm(rt, &self, &when);
+        tw_runtime_arm(rt, &neighbour, &when);
+        assert_ok(tw_runtime_start(rt));
+        wait_for(done);
+        assert_int_equal(tw_runtime_stop(rt), 0);
+        assert_int_equal(answers[0], 1);
+        assert_int_equal(answers[1], 1);
+        assert_int_equal(answers[2], 0);
+        assert_int_equal(answers[3], -EPERM);
+        assert_int_equal(neighbour_calls, 0);
+        assert_int_equal(tw_runtime_count(rt), 0);
+        tw_runtime_free(rt);
+    }
+}
+
+/* A callback may take a lock that another thread holds while it arms and cancels: the
+ * library holds none of its own meanwhile (P7). */
+static pthread_mutex_t users = PTHREAD_MUTEX_INITIALIZER;
+
+static void take_users_lock(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    pthread_mutex_lock(&users);
+    pthread_mutex_unlock(&users);
+    atomic_store(&done, 1);
+}
+
+TEST(p7_callbacks_run_with_no_lock_held) {
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+        atomic_store(&done, 0);
+        tw_node_init(&self, take_users_lock, NULL);
+        tw_node_init(&neighbour, count_neighbour, NULL);
+        pthread_mutex_lock(&users);
+        rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
+        tw_runtime_after(rt, &self, 0);
+        wait_for(tw_runtime_count(rt) == 0); /* it is in the callback, or about to be */
+        for (unsigned i = 0; i < 1000; ++i) {
+            assert_int_equal(tw_runtime_after(rt, &neighbour, TW_SECOND), 0);
+            assert_int_equal(tw_runtime_move(rt, &neighbour, 2 * TW_SECOND), 0);
+            assert_int_equal(tw_runtime_cancel(rt, &neighbour), 1);
+        }
+        assert_int_equal(done, 0);
+        pthread_mutex_unlock(&users);
+        wait_for(done);
+        tw_runtime_free(rt);
+    }
+}
+
+/* A callback that frees its node, arms its neighbour, and reads its due time. */
+static struct tw_node *freed;
+static int64_t due_seen;
+
+static void free_itself(struct tw_node *node, __attribute__((unused)) void *arg) {
+    due_seen = tw_runtime_due(rt);
+    assert_ptr_equal(node, freed);
+    free(node);
+    tw_runtime_after(rt, &neighbour, 0);
+}
+
+TEST(p7_a_callback_may_free_its_node_and_arm_others) {
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+        rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
+        atomic_store(&neighbour_calls, 0);
+        tw_node_init(&neighbour, count_neighbour, NULL);
+        freed = malloc(sizeof *freed);
+        assert_non_null(freed);
+        tw_node_init(freed, free_itself, NULL);
+        const int64_t due = monotonic() / TW_MILLISECOND * TW_MILLISECOND + 2 * TW_MILLISECOND;
+        tw_runtime_at(rt, freed, due);
+        wait_for(neighbour_calls == 1);
+        assert_int_equal(tw_runtime_due(rt), TW_NO_DEADLINE);
+        tw_runtime_free(rt);
+        assert_int_equal(due_seen, due);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p6_cancel_wait_waits_for_a_oneshot),
+        cmocka_unit_test(p6_cancel_wait_waits_for_a_periodic),
+        cmocka_unit_test(p6_shutdown_waits_for_a_oneshot),
+        cmocka_unit_test(p6_shutdown_waits_for_a_periodic),
+        cmocka_unit_test(p6_cancel_does_not_wait_and_cancel_wait_only_for_its_own_node),
+        cmocka_unit_test(p6_no_deadlock_from_inside_the_callback),
+        cmocka_unit_test(p7_callbacks_run_with_no_lock_held),
+        cmocka_unit_test(p7_a_callback_may_free_its_node_and_arm_others),
+    };
+    return cmocka_run_group_tests_name("P6 and P7 on a runtime", tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+/* P9: nothing due, no wake-up. Counted by the kernel, as voluntary context switches of
+ * the drivers' threads. */
+#define _GNU_SOURCE
+#include "runtime_test.h"
+
+#include <dirent.h>
+
+/* The thread of this process that has this name; -1 if there is none yet. */
+static long thread_named(const char *name) {
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    long found = -1;
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        char path[64], comm[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", task->d_name);
+        FILE *file = fopen(path, "r");
+        if (file == NULL)
+            continue;
+        if (fscanf(file, "%31s", comm) == 1 && strcmp(comm, name) == 0)
+            found = atol(task->d_name);
+        fclose(file);
+    }
+    closedir(tasks);
+    return found;
+}
+
+/* A value of /proc/self/task/N/status. */
+static long status_of(long thread, const char *field, char *state) {
+    char path[64], line[256];
+    long value = -1;
+    snprintf(path, sizeof path, "/proc/self/task/%ld/status", thread);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, field, strlen(field)) == 0)
+            value = atol(line + strlen(field));
+        if (state != NULL && sscanf(line, "State: %c", state) == 1)
+            continue;
+    }
+    fclose(file);
+    return value;
+}
+
+static long switches_of(long thread) { return status_of(thread, "voluntary_ctxt_switches:", NULL); }
+
+static int is_asleep(long thread) {
+    char state = '?';
+    status_of(thread, "State:", &state);
+    return state == 'S';
+}
+
+static void note_nothing(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {}
+
+struct sleeper {
+    struct tw_runtime *rt;
+    struct tw_node node;
+    char name[16];
+    long thread, before;
+};
+
+static void start(struct sleeper *sleeper, unsigned driver, unsigned kind) {
+    snprintf(sleeper->name, sizeof sleeper->name, "tw-%s-%u", thread_drivers[driver], kind);
+    sleeper->rt = new_runtime((struct tw_runtime_options){
+        .driver = thread_drivers[driver], .tick_ns = kind == 2 ? 1000 : 0, .thread_name = sleeper->name});
+    tw_node_init(&sleeper->node, note_nothing, NULL);
+    if (kind > 0)
+        tw_runtime_after(sleeper->rt, &sleeper->node, 3600 * TW_SECOND);
+    assert_ok(tw_runtime_start(sleeper->rt));
+    wait_for((sleeper->thread = thread_named(sleeper->name)) > 0);
+    wait_for(is_asleep(sleeper->thread));
+}
+
+/* Every driver with nothing armed, with a timer an hour away, and with that and short
+ * ticks (there the hour is many rounds of the wheel): in the same ten seconds. */
+TEST(p9_no_wake_up_in_ten_seconds_while_nothing_is_due) {
+    static struct sleeper sleepers[COUNT_OF(thread_drivers)][3];
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+        for (unsigned kind = 0; kind < 3; ++kind)
+            start(&sleepers[d][kind], d, kind);
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+        for (unsigned kind = 0; kind < 3; ++kind)
+            sleepers[d][kind].before = switches_of(sleepers[d][kind].thread);
+    const int64_t until = monotonic() + 10 * TW_SECOND;
+    wait_for(monotonic() > until);
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+        for (unsigned kind = 0; kind < 3; ++kind) {
+            struct sleeper *sleeper = &sleepers[d][kind];
+            const long woken = switches_of(sleeper->thread) - sleeper->before;
+            if (woken != 0)
+                fail_msg("%s woke up %ld times", sleeper->name, woken);
+            tw_runtime_free(sleeper->rt);
+        }
+}
+
+static atomic_uint fires;
+
+static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add(&fires, 1);
+}
+
+/* The driver armed once and then left alone; some timers share a tick. */
+TEST(p9_with_20_timers_no_more_wake_ups_than_fires_and_2) {
+    enum { TIMERS = 20 };
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+        for (int64_t tick_ns = 1000; tick_ns <= TW_MILLISECOND; tick_ns *= 1000) {
+            struct tw_node nodes[TIMERS];
+            struct tw_runtime *rt = new_runtime((struct tw_runtime_options){
+                .driver = thread_drivers[d], .tick_ns = tick_ns, .thread_name = "tw-twenty"});
+            uint64_t seed = 20 + d;
+            const int64_t begin = monotonic() + 50 * TW_MILLISECOND;
+            atomic_store(&fires, 0);
+            for (unsigned i = 0; i < TIMERS; ++i) {
+                tw_node_init(&nodes[i], count, NULL);
+                tw_runtime_at(rt, &nodes[i], begin + (int64_t)random_below(&seed, 400000000));
+            }
+            assert_ok(tw_runtime_start(rt));
+            long thread = -1;
+            wait_for((thread = thread_named("tw-twenty")) > 0);
+            wait_for(fires == TIMERS);
+            wait_for(is_asleep(thread));
+            struct tw_stats stats;
+            tw_runtime_stats(rt, &stats);
+            assert_in_range(switches_of(thread), 1, TIMERS + 2);
+            assert_in_range(stats.wakeups, 1, TIMERS + 2);
+            tw_runtime_free(rt);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p9_no_wake_up_in_ten_seconds_while_nothing_is_due),
+        cmocka_unit_test(p9_with_20_timers_no_more_wake_ups_than_fires_and_2),
+    };
+    return cmocka_run_group_tests_name("P9 tickless", tests, NULL, NULL);
+}

@@ -1,11 +1,18 @@
-# cmake -D example=... -D output=... -D readme=... -P in_readme.cmake
-# The README shows the example that is compiled here, byte by byte, and what it prints.
-file(READ ${example} source)
-file(READ ${output} printed)
+# cmake -D example=... [-D output=...] -D readme=... -P in_readme.cmake
+# The README shows the example that is compiled here, byte by byte, and, if it has an
+# output, what it prints.
 file(READ ${readme} text)
-foreach(block IN ITEMS "```c\n${source}```\n" "```text\n${printed}```\n")
+
+function(must_show file language)
+    file(READ ${file} shown)
+    set(block "```${language}\n${shown}```\n")
     string(FIND "${text}" "${block}" at)
     if(at EQUAL -1)
         message(FATAL_ERROR "the README lacks this block as it is:\n${block}")
     endif()
-endforeach()
+endfunction()
+
+must_show(${example} c)
+if(DEFINED output)
+    must_show(${output} text)
+endif()

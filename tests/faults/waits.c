@@ -16,7 +16,7 @@ struct judge {
     int64_t next; /* what it should be due at */
     int64_t period;
     atomic_uint fires, early, astray;
-    pthread_t on;
+    _Atomic pthread_t on;
 };
 
 static struct judge judge;

@@ -1,0 +1,173 @@
+/* Thousands of descriptors, and timers among descriptors that never rest. */
+#include "watches.h"
+
+#include <sys/resource.h>
+
+#define MOST 4000
+
+static int fds[MOST];
+static struct note notes[MOST];
+static size_t opened;
+
+static int lift_limit(UNUSED void **state) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return -1;
+    limit.rlim_cur = limit.rlim_max;
+    return setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/* As many as are allowed, if those are few. */
+static void open_many(size_t count, unsigned value) {
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (count > limit.rlim_cur - 100)
+        count = limit.rlim_cur - 100;
+    memset(notes, 0, sizeof notes);
+    for (opened = 0; opened < count; ++opened)
+        fds[opened] = new_event(value);
+}
+
+static void watch_all(uint32_t events, tw_watch_callback *fn) {
+    for (size_t i = 0; i < opened; ++i)
+        watch(fds[i], events, fn, &notes[i]);
+}
+
+static void close_all(void) {
+    for (size_t i = 0; i < opened; ++i)
+        close(fds[i]);
+}
+
+static unsigned round_to_see;
+
+static bool each_has_been_called(void) {
+    for (size_t i = 0; i < opened; ++i)
+        if (atomic_load(&notes[i].calls) < round_to_see)
+            return false;
+    return true;
+}
+
+static void empty_and_note(int fd, uint32_t events, void *arg) {
+    eventfd_t value;
+    eventfd_read(fd, &value);
+    note_event(fd, events, arg);
+}
+
+TEST(thousands_of_descriptors_are_each_called_once_for_each_event) {
+    open_many(MOST, 1);
+    watch_all(EPOLLIN, empty_and_note);
+    start();
+    for (round_to_see = 1; round_to_see <= 3; ++round_to_see) {
+        assert_true(comes_true(each_has_been_called));
+        for (size_t i = 0; i < opened && round_to_see < 3; ++i)
+            make_readable(fds[i]);
+    }
+    tw_runtime_stop(rt);
+    for (size_t i = 0; i < opened; ++i) {
+        assert_int_equal(notes[i].calls, 3);
+        assert_int_equal(notes[i].fd, fds[i]);
+    }
+    close_all();
+}
+
+TEST(thousands_of_descriptors_are_removed_while_they_are_called) {
+    open_many(MOST, 1);
+    watch_all(EPOLLIN, note_event); /* readable for ever */
+    start();
+    for (size_t i = 0; i < opened; ++i) {
+        assert_int_equal(tw_runtime_unwatch(rt, fds[i]), 0);
+        notes[i].result = (int)atomic_load(&notes[i].calls);
+        close(fds[i]);
+    }
+    tw_runtime_stop(rt);
+    for (size_t i = 0; i < opened; ++i)
+        assert_int_equal(notes[i].calls, notes[i].result);
+}
+
+/* Adds and removes its own descriptor again and again while the thread runs. */
+static void *come_and_go(void *arg) {
+    struct note *note = arg;
+    const int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    for (unsigned i = 0; i < 3000; ++i) {
+        note->result |= tw_runtime_watch(rt, fd, EPOLLIN, note_event, note);
+        note->result |= tw_runtime_watch_modify(rt, fd, EPOLLIN | EPOLLOUT);
+        note->result |= tw_runtime_unwatch(rt, fd);
+    }
+    close(fd);
+    return NULL;
+}
+
+TEST(three_threads_add_and_remove_descriptors_while_it_runs) {
+    pthread_t threads[3];
+    struct note own[3];
+    memset(own, 0, sizeof own);
+    start();
+    for (size_t i = 0; i < COUNT_OF(threads); ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, come_and_go, &own[i]), 0);
+    for (size_t i = 0; i < COUNT_OF(threads); ++i) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(own[i].result, 0);
+    }
+}
+
+/* --- timers among them ------------------------------------------------------------------- */
+
+static atomic_uint fires, astray;
+static int64_t last_due;
+
+static void judge_fire(UNUSED struct tw_node *node, void *arg) {
+    const int64_t due = tw_runtime_due(rt);
+    const int64_t period = *(const int64_t *)arg;
+    atomic_fetch_add(&astray, clock_ns(CLOCK_MONOTONIC) < due);
+    atomic_fetch_add(&astray, last_due != 0 && due != last_due + period);
+    last_due = due;
+    atomic_fetch_add(&fires, 1);
+}
+
+static bool enough_of_both(void) { return atomic_load(&fires) >= 100 && each_has_been_called(); }
+
+TEST(timers_and_descriptors_that_never_rest_do_not_starve_each_other) {
+    int64_t period = TW_MILLISECOND;
+    struct tw_node node;
+    tw_node_init(&node, judge_fire, &period);
+    open_many(300, 1);
+    watch_all(EPOLLIN, note_event);
+    round_to_see = 10;
+    start();
+    assert_int_equal(tw_runtime_every(rt, &node, period, TW_BURST), 0);
+    assert_true(comes_true(enough_of_both));
+    tw_runtime_stop(rt);
+    assert_int_equal(astray, 0);
+    close_all();
+}
+
+/* Each fire arms the next at once: there is always a timer due. */
+static void arm_again(struct tw_node *node, UNUSED void *arg) {
+    atomic_fetch_add(&fires, 1);
+    tw_runtime_after(rt, node, 0);
+}
+
+TEST(timers_that_are_always_due_leave_room_for_descriptors) {
+    struct tw_node node;
+    tw_node_init(&node, arm_again, NULL);
+    open_many(100, 1);
+    watch_all(EPOLLIN, note_event);
+    round_to_see = 10;
+    atomic_store(&fires, 0);
+    assert_int_equal(tw_runtime_after(rt, &node, 0), 0);
+    start();
+    assert_true(comes_true(enough_of_both));
+    tw_runtime_stop(rt);
+    close_all();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WATCHING(thousands_of_descriptors_are_each_called_once_for_each_event),
+        WATCHING(thousands_of_descriptors_are_removed_while_they_are_called),
+        WATCHING(three_threads_add_and_remove_descriptors_while_it_runs),
+        WATCHING(timers_and_descriptors_that_never_rest_do_not_starve_each_other),
+        WATCHING(timers_that_are_always_due_leave_room_for_descriptors),
+    };
+    return cmocka_run_group_tests_name("Crowded", tests, lift_limit, NULL);
+}

@@ -20,7 +20,7 @@
 enum { DRIVERS = 4, VIRTUAL_STEPS = 73 };
 
 static const int64_t frame_ns = 100 * TW_MILLISECOND;
-static const int64_t year_ns = 365 * 86400 * TW_SECOND;
+static const int64_t year_ns = TW_SECOND * 86400 * 365;
 static const int64_t patience_ns = 120 * TW_SECOND; /* with timers that do not fire */
 static double seconds = 6;                          /* for each driver */
 

@@ -17,7 +17,7 @@ static uint64_t count_of(atomic_uint_least64_t *count) {
 /* Below STEPS each nanosecond has a count, from there on each power of two has STEPS. */
 static unsigned fine_index(int64_t ns) {
     unsigned doublings = 0;
-    while (ns >> doublings >= 2 * STEPS)
+    while (ns >> doublings >= INT64_C(2) * STEPS)
         ++doublings;
     return doublings * STEPS + (unsigned)(ns >> doublings);
 }

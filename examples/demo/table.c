@@ -51,8 +51,8 @@ static void put_time(int width, int64_t ns) {
     static const struct {
         int64_t ns;
         const char *name;
-    } units[] = {{365 * 86400 * TW_SECOND, "year"},
-                 {86400 * TW_SECOND, "days"},
+    } units[] = {{TW_SECOND * 86400 * 365, "year"},
+                 {TW_SECOND * 86400, "days"},
                  {TW_SECOND, "s"},
                  {TW_MILLISECOND, "ms"},
                  {TW_MICROSECOND, "us"},

@@ -35,7 +35,7 @@ struct trial {
     struct timer timers[TIMERS];
 
     struct lateness lateness;
-    atomic_uint_least64_t early;   /* fires before their deadline */
+    atomic_uint_least64_t early;   /* fires that ran, or were due, before their deadline */
     atomic_int_least64_t drift_ns; /* furthest that a periodic fire's due was off its grid */
     atomic_uint periods;           /* most periods that one timer has gone through */
     unsigned lost;                 /* timers that neither fired as often as armed nor are pending */

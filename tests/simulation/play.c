@@ -1,0 +1,304 @@
+#include "play.h"
+
+/* A life: few timers and all of time, or many within some rounds of the wheel. */
+enum { LIFE = 1200, FEW = 20, CALM = 200, MOST_FIRES_EACH = 40 };
+
+static struct {
+    int64_t unit;
+    int64_t span;    /* ns; timers are at most so far away */
+    int64_t longest; /* ns; what a run moves on at most */
+} scope;
+
+/* splitmix64 */
+static uint64_t next_random(struct world *w) {
+    uint64_t z = w->random += 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    return z ^ (z >> 31);
+}
+
+static int64_t draw(struct world *w, int64_t below) {
+    return below <= 1 ? 0 : (int64_t)(next_random(w) % (uint64_t)below);
+}
+
+static bool one_in(struct world *w, int64_t n) { return draw(w, n) == 0; }
+
+/* ---- Times. */
+
+static int64_t ticks(int64_t n) { return n > scope.span / scope.unit ? scope.span : n * scope.unit; }
+
+/* Of any magnitude: as many small ones as large ones. */
+static int64_t draw_span(struct world *w) {
+    int64_t span = 0;
+    switch (draw(w, 8)) {
+    case 0:
+        return one_in(w, 2) ? 0 : draw(w, scope.unit) + 1;
+    case 1:
+    case 2:
+        span = ticks(draw(w, 9));
+        break;
+    case 3:
+    case 4:
+        span = ticks((INT64_C(1) << draw(w, 26)) + draw(w, 5) - 2);
+        break;
+    case 5:
+        span = ticks(draw(w, 600));
+        break;
+    default:
+        span = draw(w, scope.span) >> draw(w, 60);
+    }
+    if (span < 0)
+        span = 0;
+    return one_in(w, 2) ? span : later_by(span, draw(w, 3));
+}
+
+static int64_t draw_delay(struct world *w) {
+    if (scope.span == END_OF_TIME && one_in(w, 100))
+        return INT64_MAX - draw(w, 3);
+    return draw_span(w);
+}
+
+static int64_t shown(const struct world *w) { return w->ref.lines[w->ref.has_wall ? WALL : STEADY].clock; }
+
+static int64_t draw_deadline(struct world *w) {
+    if (one_in(w, 8)) {
+        const int64_t back = draw_span(w);
+        return back > shown(w) ? 0 : shown(w) - back;
+    }
+    return later_by(shown(w), draw_delay(w) % INT64_MAX);
+}
+
+static int64_t draw_period(struct world *w) {
+    const int64_t most = (scope.span < END_OF_TIME / 2 ? scope.span : END_OF_TIME / 2) / scope.unit;
+    const int64_t count = one_in(w, 2) ? draw(w, 12) + 1 : (draw(w, most) >> draw(w, 40)) + 1;
+    return (count < most ? count : most) * scope.unit;
+}
+
+/* ---- What would take too long. */
+
+static int64_t fires_until(const struct world *w, const struct timer *t, enum running how, int64_t by) {
+    const int64_t end = tick_down(&w->ref, w->ref.lines[t->line].clock + by);
+    if (t->period == 0 || t->due > end || (how == LEAPING && t->missed != TW_BURST))
+        return 1;
+    const int64_t fires = (end - t->due) / t->period + 1;
+    return t->fires_left != 0 && t->fires_left < fires ? t->fires_left : fires;
+}
+
+/* Timers that would fire more often than a short run should wait for are cancelled. */
+static void make_room(struct world *w, enum running how, int64_t by) {
+    for (unsigned i = 0; i < w->ref.count; ++i) {
+        const struct timer *t = &w->ref.timers[i];
+        if (t->pending && fires_until(w, t, how, by) > MOST_FIRES_EACH)
+            world_cancel(w, i);
+    }
+}
+
+/* ---- Operations. */
+
+static unsigned draw_timer(struct world *w) { return (unsigned)draw(w, w->ref.count); }
+
+static void draw_windowed(struct world *w, struct tw_when *when) {
+    if (!one_in(w, 3))
+        return;
+    if (when->absolute && when->due_ns <= shown(w))
+        return;
+    if (!when->absolute && when->due_ns == 0)
+        return;
+    when->slack_ns = draw_span(w);
+}
+
+static void draw_periodic(struct world *w, struct tw_when *when) {
+    if (!one_in(w, 3))
+        return;
+    when->period_ns = draw_period(w);
+    when->missed = (enum tw_missed)draw(w, 3);
+    if (w->inside || one_in(w, 2))
+        when->fires = (uint32_t)draw(w, w->inside ? 6 : MOST_FIRES_EACH) + 1;
+    if (!when->absolute && one_in(w, 2))
+        when->due_ns = when->period_ns;
+}
+
+/* A periodic timer far in the past would burst for long. */
+static void tame(struct tw_when *when, int64_t now) {
+    if (when->period_ns != 0 && when->absolute && when->due_ns < now &&
+        (now - when->due_ns) / when->period_ns > MOST_FIRES_EACH)
+        when->due_ns = now - MOST_FIRES_EACH / 2 * when->period_ns;
+}
+
+static void arm(struct world *w, unsigned timer) {
+    struct tw_when when = {.absolute = one_in(w, 2)};
+    when.due_ns = when.absolute ? draw_deadline(w) : draw_delay(w);
+    draw_windowed(w, &when);
+    draw_periodic(w, &when);
+    tame(&when, shown(w));
+    world_arm(w, timer, &when);
+}
+
+static void free_timer(struct world *w, unsigned timer) {
+    if (one_in(w, 2))
+        world_free(w, timer);
+    else
+        world_renew(w, timer);
+}
+
+static void cancel(struct world *w, unsigned timer) {
+    if (one_in(w, 2))
+        world_cancel(w, timer);
+    else
+        world_cancel_wait(w, timer);
+}
+
+static void on_one_timer(struct world *w, unsigned timer) {
+    const int64_t kind = draw(w, 24);
+    if (w->ref.timers[timer].shut && !one_in(w, 4))
+        free_timer(w, timer);
+    else if (kind < 13)
+        arm(w, timer);
+    else if (kind < 16)
+        world_move(w, timer, draw_delay(w));
+    else if (kind < 19)
+        world_postpone(w, timer, draw_delay(w));
+    else if (kind < 22)
+        cancel(w, timer);
+    else if (kind < 23)
+        free_timer(w, timer);
+    else
+        world_shutdown(w, timer);
+}
+
+/* To just before, at or after what is due next, or anywhere. */
+static int64_t draw_way(struct world *w) {
+    const struct timer *t = &w->ref.timers[draw_timer(w)];
+    if (one_in(w, 3) || !t->pending)
+        return draw_span(w);
+    int64_t way = reference_remaining(&w->ref, t) + draw(w, 3) - 1;
+    for (unsigned i = 0; i < w->ref.count && one_in(w, 2); ++i) {
+        const int64_t nearer = reference_remaining(&w->ref, &w->ref.timers[i]);
+        way = nearer < way ? nearer : way;
+    }
+    return way < 0 ? 0 : way;
+}
+
+/* Clocks stay within time; a wall clock ahead of the other one would come to its end
+ * first. */
+static int64_t within_time(const struct world *w, int64_t by) {
+    for (enum line_id id = STEADY; id < LINES; ++id)
+        if (by > END_OF_TIME - w->ref.lines[id].clock)
+            by = END_OF_TIME - w->ref.lines[id].clock;
+    return by < scope.longest ? by : scope.longest;
+}
+
+static void run(struct world *w) {
+    const enum running how = one_in(w, 3) ? LEAPING : ADVANCING;
+    const int64_t by = within_time(w, draw_way(w));
+    make_room(w, how, by);
+    world_run(w, how, by);
+}
+
+/* By anything, as long as the sum of all ways back fits into the ticks of a wheel. */
+static void set_wall(struct world *w) {
+    const struct line *wall = &w->ref.lines[WALL];
+    const int64_t span = one_in(w, 8) ? draw(w, END_OF_TIME) >> draw(w, 20) : draw_span(w);
+    int64_t to = one_in(w, 2) ? later_by(wall->clock, span) : wall->clock - span;
+    if (to < 0)
+        to = 0;
+    if (to > END_OF_TIME / 2 && !one_in(w, 8))
+        to = END_OF_TIME / 2;
+    const uint64_t back = to < wall->clock ? (uint64_t)((wall->clock - to) / w->ref.unit) : 0;
+    if (back + w->set_back_so_far >= UINT64_C(1) << 60)
+        return;
+    if (!w->inside)
+        make_room(w, LEAPING, to > wall->clock ? to - wall->clock : 0);
+    world_set_wall(w, to);
+}
+
+void play_inside(struct world *w, unsigned timer) {
+    if (w->ends_inside) {
+        world_free_inside(w);
+        return;
+    }
+    if (w->fired > CALM || one_in(w, 2)) {
+        if (w->fired > CALM && w->ref.timers[timer].pending)
+            world_cancel(w, timer);
+        return;
+    }
+    for (int64_t left = draw(w, 3) + 1; left > 0 && !w->stopped; --left)
+        on_one_timer(w, one_in(w, 2) ? timer : draw_timer(w));
+    if (one_in(w, 40))
+        world_misuse(w, timer);
+    if (w->ref.has_wall && one_in(w, 40))
+        set_wall(w);
+    if (one_in(w, 60))
+        world_stop(w);
+}
+
+static void step(struct world *w) {
+    const int64_t kind = draw(w, 32);
+    if (kind < 11)
+        run(w);
+    else if (kind == 11 && w->ref.has_wall)
+        set_wall(w);
+    else if (kind == 12 && one_in(w, 4))
+        world_misuse(w, draw_timer(w));
+    else if (kind == 13 && one_in(w, 8))
+        world_stop(w);
+    else if (kind == 14 && scope.span == END_OF_TIME && one_in(w, 8))
+        world_run(w, LEAPING, INT64_MAX);
+    else
+        on_one_timer(w, draw_timer(w));
+    if (one_in(w, 8))
+        world_check(w);
+}
+
+/* ---- Lives. */
+
+static struct life draw_life(struct world *w) {
+    static const int64_t units[] = {1, 7, 1000, 65536, 999983, 1000000, 1000000000, 3600000000000};
+    static const uint32_t budgets[] = {1, 2, 5, 40, 0, 1u << 20, 1u << 20, UINT32_MAX};
+    struct life life = {.unit = units[draw(w, 8)], .budget = budgets[draw(w, 8)], .has_wall = one_in(w, 2)};
+    const bool is_wide = one_in(w, 2);
+    life.timers = is_wide ? (unsigned)draw(w, FEW) + 1 : (unsigned)draw(w, MOST_TIMERS) + 1;
+    scope.unit = life.unit;
+    scope.span = scope.longest = END_OF_TIME;
+    if (!is_wide) {
+        const int64_t most = END_OF_TIME / life.unit;
+        scope.span = life.unit * (most < 1 << 26 ? most : INT64_C(1) << (4 + draw(w, 23)));
+        scope.longest = most < 1 << 26 ? scope.span : life.unit * (INT64_C(1) << 27);
+    }
+    return life;
+}
+
+/* Years of uptime, before anything is armed. */
+static void age(struct world *w) {
+    const int64_t years = draw(w, END_OF_TIME / 2) >> draw(w, 50);
+    if (w->ref.has_wall && one_in(w, 2))
+        world_set_wall(w, draw(w, END_OF_TIME / 4) >> draw(w, 40));
+    world_run(w, one_in(w, 2) ? LEAPING : ADVANCING, years);
+}
+
+/* The first callback of many frees the runtime. */
+static void end_inside(struct world *w) {
+    const struct tw_when at_once = {.due_ns = 0};
+    world_renew(w, 0);
+    world_arm(w, 0, &at_once);
+    w->ends_inside = true;
+    world_run(w, LEAPING, 0);
+    require(w, w->is_freed, "the runtime was not freed");
+}
+
+void play(struct world *w, uint64_t steps) {
+    while (w->step < steps) {
+        const struct life life = draw_life(w);
+        world_begin(w, &life);
+        if (one_in(w, 2))
+            age(w);
+        for (int64_t left = draw(w, LIFE) + 100; left > 0 && w->step < steps; --left) {
+            ++w->step;
+            step(w);
+        }
+        world_check(w);
+        if (one_in(w, 2))
+            end_inside(w);
+        world_end(w);
+    }
+}

@@ -1,0 +1,98 @@
+/* world.h - a runtime on virtual time and its reference, side by side. Each operation
+ * is done to both and the answers are compared; each callback is one that the
+ * reference expects next. The first difference ends the program with the seed and the
+ * step that show it. What to do, and when, is chosen by play.c. */
+#ifndef TICKWHEEL_TESTS_WORLD_H
+#define TICKWHEEL_TESTS_WORLD_H
+
+#include "reference.h"
+
+enum running { AT_REST, ADVANCING, LEAPING };
+
+struct world;
+
+struct body {
+    struct tw_node *node; /* on the heap, so that it can be freed */
+    struct world *world;
+    unsigned timer;
+};
+
+struct totals {
+    uint64_t operations, nested, fires, bursts, stops, sets_back, frees, lives;
+};
+
+struct world {
+    uint64_t seed, step, random;
+    bool talks; /* prints each operation */
+
+    struct tw_runtime *rt;
+    struct tw_runtime *other_rt; /* where `stranger` pends */
+    struct tw_node stranger;
+    struct body bodies[MOST_TIMERS];
+    struct reference ref;
+
+    enum running running;
+    bool inside;            /* a callback */
+    enum line_id on;        /* that callback's line */
+    bool stopped, is_freed; /* by a callback of this run */
+    bool ends_inside;       /* the next callback frees the runtime */
+    unsigned fired;         /* in this run */
+    int64_t run_end;        /* steady reading, ns */
+
+    uint64_t sets_seen;       /* set backs that the runtime has noticed */
+    int64_t wall_seen;        /* the wall clock's reading when that was last asked */
+    uint64_t set_back_so_far; /* ticks */
+
+    struct totals totals;
+};
+
+/* Ends the program if `truth` does not hold. */
+void require(struct world *w, bool truth, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* A line of the story, if it is wanted. */
+void tell(const struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct life {
+    int64_t unit;
+    uint32_t budget;
+    bool has_wall;
+    unsigned timers;
+};
+
+void world_begin(struct world *w, const struct life *life);
+void world_end(struct world *w);
+
+/* With slack, the deadline is in the future. */
+void world_arm(struct world *w, unsigned timer, const struct tw_when *when);
+void world_move(struct world *w, unsigned timer, int64_t delay);
+void world_postpone(struct world *w, unsigned timer, int64_t delay);
+void world_cancel(struct world *w, unsigned timer);
+void world_cancel_wait(struct world *w, unsigned timer);
+void world_shutdown(struct world *w, unsigned timer);
+void world_renew(struct world *w, unsigned timer); /* tw_node_init, once it is not pending */
+void world_free(struct world *w, unsigned timer);  /* its storage; it gets new one */
+void world_run(struct world *w, enum running how, int64_t by);
+void world_set_wall(struct world *w, int64_t to); /* in a callback: then stop */
+void world_stop(struct world *w);
+void world_free_inside(struct world *w); /* the runtime, from a callback: its last */
+void world_misuse(struct world *w, unsigned timer);
+void world_check(struct world *w);
+
+/* play.c: what a callback does. */
+void play_inside(struct world *w, unsigned timer);
+
+/* ---- Shared by world.c, operations.c and misuse.c. */
+
+static inline struct timer *timer_of(struct world *w, unsigned timer) { return &w->ref.timers[timer]; }
+static inline struct tw_node *node_of(struct world *w, unsigned timer) { return w->bodies[timer].node; }
+
+void world_on_fire(struct tw_node *node, void *arg);
+void world_give_node(struct world *w, unsigned timer);
+void world_count_operation(struct world *w);
+void world_check_around(struct world *w, unsigned timer); /* it, and the count */
+
+/* P12: follows the runtime if it has noticed that the wall clock was set back;
+ * `must`: it has looked at the clock, so it must have. */
+void world_follow_wall(struct world *w, bool must);
+
+#endif

@@ -19,20 +19,48 @@ constexpr const char *usage =
     "  --quick     n = 100,000 and 1,000,000 and 3 runs instead of 1 M and 10 M and 5\n"
     "  --json      also writes the results to FILE\n"
     "  --once      does N operations in this process, for counting instructions\n"
-    "workloads: rearm-hot rearm-cold postpone serve expire worst-tick sparse periodic memory\n"
-    "impls:     tickwheel tickwheel-locked tickwheel-plain (no look-ahead) libev libuv libevent\n"
-    "           asio glib multimap heap4\n";
+    "workloads, and the impls that run them:\n"
+    "  rearm-hot rearm-cold postpone serve expire worst-tick sparse periodic memory\n"
+    "              tickwheel tickwheel-locked tickwheel-plain (no look-ahead) libev libuv\n"
+    "              libevent asio glib multimap heap4\n"
+    "  lateness idle\n"
+    "              tickwheel-sleep tickwheel-epoll tickwheel-timerfd (its drivers)\n"
+    "              timerfd-loop (raw) libev libuv libevent asio\n"
+    "  contend foreign\n"
+    "              tickwheel tickwheel-1us (its tick) libev libev-sparing (of wake-ups)\n"
+    "              multimap, clock-read and lock (what parts of foreign cost)\n";
 
-const std::vector<std::string> implementation_names = {"tickwheel",
-                                                       "tickwheel-locked",
-                                                       "tickwheel-plain",
-                                                       "libev",
-                                                       "libuv",
-                                                       "libevent",
-                                                       "asio",
-                                                       "glib",
-                                                       "multimap",
-                                                       "heap4"};
+struct Name {
+    Kind kind;
+    std::string name;
+};
+const std::vector<Name> implementation_names = {
+    {Kind::calls, "tickwheel"},
+    {Kind::calls, "tickwheel-locked"},
+    {Kind::calls, "tickwheel-plain"},
+    {Kind::calls, "libev"},
+    {Kind::calls, "libuv"},
+    {Kind::calls, "libevent"},
+    {Kind::calls, "asio"},
+    {Kind::calls, "glib"},
+    {Kind::calls, "multimap"},
+    {Kind::calls, "heap4"},
+    {Kind::waiting, "timerfd-loop"},
+    {Kind::waiting, "tickwheel-sleep"},
+    {Kind::waiting, "tickwheel-epoll"},
+    {Kind::waiting, "tickwheel-timerfd"},
+    {Kind::waiting, "libev"},
+    {Kind::waiting, "libuv"},
+    {Kind::waiting, "libevent"},
+    {Kind::waiting, "asio"},
+    {Kind::threads, "tickwheel"},
+    {Kind::threads, "tickwheel-1us"},
+    {Kind::threads, "libev"},
+    {Kind::threads, "libev-sparing"},
+    {Kind::threads, "multimap"},
+    {Kind::threads, "clock-read"},
+    {Kind::threads, "lock"},
+};
 
 struct Options {
     bool quick = false;
@@ -103,7 +131,8 @@ Options parse(int argc, char **argv) {
                          [&](auto &each) { return name == each.name; }))
             stop("no workload " + name);
     for (const std::string &name : options.implementations)
-        if (!is_in(implementation_names, name))
+        if (std::none_of(implementation_names.begin(), implementation_names.end(),
+                         [&](auto &each) { return name == each.name; }))
             stop("no implementation " + name);
     return options;
 }
@@ -129,6 +158,13 @@ std::vector<Unit> plan(const Options &options) {
     add({Workload::sparse}, 10, runs);
     add({Workload::periodic}, 100'000, runs);
     add({Workload::memory_timer, Workload::memory_loop}, small, 1);
+    // Shorter runs and more of them: how fast the system wakes somebody changes by the second.
+    for (std::size_t n : {1, 10'000})
+        add({Workload::lateness_p50, Workload::lateness_p99, Workload::lateness_max}, n, 3 * runs);
+    for (std::size_t n : {0, 1})
+        add({Workload::idle}, n, 1);
+    add({Workload::contend}, 100'000, runs);
+    add({Workload::foreign}, 1000, runs);
     return units;
 }
 
@@ -136,6 +172,10 @@ std::vector<Unit> plan(const Options &options) {
 std::string why_not(const Implementation &implementation, const Unit &unit) {
     const Workload workload = unit.workloads.front();
     const std::string &name = implementation.name;
+    if (workload == Workload::contend && (name == "clock-read" || name == "lock"))
+        return "it is no timer";
+    if (implementation.kind != Kind::calls)
+        return "";
     const bool needs_virtual_time =
         workload == Workload::worst_tick || workload == Workload::sparse || workload == Workload::serve;
     if (needs_virtual_time && !implementation.module->virtual_time)
@@ -150,8 +190,8 @@ std::string why_not(const Implementation &implementation, const Unit &unit) {
 
 class Bench {
   public:
-    explicit Bench(std::vector<Implementation> implementations)
-        : implementations_(std::move(implementations)) {}
+    Bench(std::vector<Implementation> implementations, bool quick)
+        : implementations_(std::move(implementations)), quick_(quick) {}
 
     void run(const std::vector<Unit> &units) {
         for (const Unit &unit : units)
@@ -165,17 +205,19 @@ class Bench {
     void run(const Unit &unit) {
         const Inputs inputs(unit.n);
         const std::size_t first = results_.size();
+        const Kind kind = info(unit.workloads.front()).kind;
         for (Workload workload : unit.workloads)
             for (const Implementation &each : implementations_)
-                results_.push_back({workload, unit.n, each.name, {}, why_not(each, unit)});
+                if (each.kind == kind)
+                    results_.push_back({workload, unit.n, each.name, {}, why_not(each, unit)});
         for (unsigned run = 0; run < unit.runs; ++run, ++done_)
             for (const Implementation &each : implementations_)
-                if (why_not(each, unit).empty())
-                    run_one(each, {unit.workloads, unit.n, 0, inputs}, first);
+                if (each.kind == kind && why_not(each, unit).empty())
+                    run_one(each, {unit.workloads, unit.n, 0, inputs, quick_}, first);
     }
 
     void run_one(const Implementation &implementation, const Task &task, std::size_t first) {
-        std::fprintf(stderr, "[%3.0f%% %4.0fs] n=%-8zu %-16s", 100. * done_ / total_, seconds(), task.n,
+        std::fprintf(stderr, "[%3.0f%% %4.0fs] n=%-8zu %-17s", 100. * done_ / total_, seconds(), task.n,
                      implementation.name.c_str());
         const auto samples = run_apart(implementation, task);
         require(samples.has_value(), (implementation.name + " failed").c_str());
@@ -198,6 +240,7 @@ class Bench {
     }
 
     std::vector<Implementation> implementations_;
+    const bool quick_;
     std::vector<Result> results_;
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     unsigned done_ = 0, total_ = 0;
@@ -205,10 +248,10 @@ class Bench {
 
 std::vector<Implementation> open_all(const Options &options) {
     std::vector<Implementation> implementations;
-    for (const std::string &name : implementation_names) {
+    for (const auto &[kind, name] : implementation_names) {
         if (!options.implementations.empty() && !is_in(options.implementations, name))
             continue;
-        if (auto opened = open_implementation(name))
+        if (auto opened = open_implementation(name, kind))
             implementations.push_back(*opened);
         else
             std::printf("%s: not built, its library was not found\n", name.c_str());
@@ -228,7 +271,8 @@ int run_once(const Options &options) {
         stop("--once needs --ops");
     const Inputs inputs(pending);
     for (const Implementation &each : open_all(options))
-        each.module->run({{workload}, pending, options.operations, inputs});
+        if (each.kind == Kind::calls)
+            each.module->run({{workload}, pending, options.operations, inputs});
     return 0;
 }
 
@@ -241,7 +285,7 @@ int main(int argc, char **argv) {
     use_huge_pages_in_malloc(argv);
 
     const std::vector<Implementation> implementations = open_all(options);
-    Bench bench(implementations);
+    Bench bench(implementations, options.quick);
     bench.run(plan(options));
     print_tables(bench.results());
     print_idioms(implementations);

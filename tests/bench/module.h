@@ -25,7 +25,21 @@ enum class Workload {
     periodic,
     memory_timer,
     memory_loop,
+    lateness_p50,
+    lateness_p99,
+    lateness_max,
+    idle,
+    contend,
+    foreign,
     idle_tick,  // only for counting instructions
+};
+
+// What a module runs: each kind has a folder of modules, and a header that says what
+// an implementation has to bring.
+enum class Kind {
+    calls,    // modules/, workloads.h: what the calls cost, on one thread
+    waiting,  // waiting/, waiting.h: lateness and idle, of a loop
+    threads,  // threads/, threads.h: contend and foreign, calls from other threads
 };
 
 struct Sample {
@@ -40,6 +54,7 @@ struct Task {
     std::size_t n;
     std::size_t operations;  // of rearm_hot and idle_tick; 0: as many as make a good figure
     const Inputs &inputs;
+    bool quick = false;
 
     bool wants(Workload workload) const {
         for (Workload each : workloads)
@@ -51,8 +66,8 @@ struct Task {
 
 struct Module {
     const char *version;
-    const char *postpone_idiom;
-    bool virtual_time;  // goes through time as fast as it can, instead of waiting for it
+    const char *idiom;  // postpone's; of a loop, its finest way to wait; of threads, how they share
+    bool virtual_time;  // of calls: goes through time as fast as it can, instead of waiting for it
     std::vector<Sample> (*run)(const Task &);
 };
 

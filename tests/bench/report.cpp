@@ -6,23 +6,38 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <set>
+#include <utility>
 
 namespace bench {
 
 const std::vector<WorkloadInfo> workload_infos = {
-    {Workload::rearm_hot, "rearm-hot", "ns/op", "add and cancel one timer, n pending"},
-    {Workload::rearm_cold, "rearm-cold", "ns/op", "move a random one of n"},
-    {Workload::postpone, "postpone", "ns/op", "push a random one of n later, time standing still"},
-    {Workload::serve, "serve", "ns/packet", "n idle timeouts pushed later, time going on, all costs in"},
-    {Workload::expire, "expire", "ns/timer",
+    {Workload::rearm_hot, Kind::calls, "rearm-hot", "ns/op", "add and cancel one timer, n pending"},
+    {Workload::rearm_cold, Kind::calls, "rearm-cold", "ns/op", "move a random one of n"},
+    {Workload::postpone, Kind::calls, "postpone", "ns/op",
+     "push a random one of n later, time standing still"},
+    {Workload::serve, Kind::calls, "serve", "ns/packet",
+     "n idle timeouts pushed later, time going on, all costs in"},
+    {Workload::expire, Kind::calls, "expire", "ns/timer",
      "arm n timers over 2^20 ticks, go there tick by tick, call them"},
-    {Workload::worst_tick, "worst-tick", "us",
+    {Workload::worst_tick, Kind::calls, "worst-tick", "us",
      "longest tick in processor time, n timers in one block of 2^16"},
-    {Workload::sparse, "sparse", "us/run", "n timers over 16 M ticks, from deadline to deadline"},
-    {Workload::periodic, "periodic", "ns/fire", "n periodic timers, periods of 20 to 200 ticks"},
-    {Workload::memory_timer, "memory", "bytes/timer", "storage and heap of n armed timers"},
-    {Workload::memory_loop, "memory", "bytes/wheel", "a wheel or loop without timers"},
-    {Workload::idle_tick, "idle-tick", "ns/tick", "one tick with n timers pending, none due"},
+    {Workload::sparse, Kind::calls, "sparse", "us/run",
+     "n timers over 16 M ticks, from deadline to deadline"},
+    {Workload::periodic, Kind::calls, "periodic", "ns/fire", "n periodic timers, periods of 20 to 200 ticks"},
+    {Workload::memory_timer, Kind::calls, "memory", "bytes/timer", "storage and heap of n armed timers"},
+    {Workload::memory_loop, Kind::calls, "memory", "bytes/wheel", "a wheel or loop without timers"},
+    {Workload::lateness_p50, Kind::waiting, "lateness", "us, p50",
+     "from deadline to callback; one timer fires, at irregular distances, beside n - 1 others"},
+    {Workload::lateness_p99, Kind::waiting, "lateness", "us, p99", "the same"},
+    {Workload::lateness_max, Kind::waiting, "lateness", "us, max", "the same"},
+    {Workload::idle, Kind::waiting, "idle", "wake-ups/s",
+     "how often a loop's thread wakes up; n timers, an hour away"},
+    {Workload::contend, Kind::threads, "contend", "ns/arming",
+     "two threads arm random ones of n, 1 ms to 10 s ahead, while a third fires them"},
+    {Workload::foreign, Kind::threads, "foreign", "ns/arming",
+     "a thread arms n idle timers, while the one that fires them sleeps"},
+    {Workload::idle_tick, Kind::calls, "idle-tick", "ns/tick", "one tick with n timers pending, none due"},
 };
 
 const WorkloadInfo &info(Workload workload) {
@@ -39,13 +54,6 @@ double Result::value() const {
     return sorted.size() % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
-double Result::least() const { return *std::min_element(values.begin(), values.end()); }
-double Result::most() const { return *std::max_element(values.begin(), values.end()); }
-
-namespace {
-
-constexpr const char *own = "tickwheel";
-
 const Result *find(const std::vector<Result> &results, Workload workload, std::size_t n,
                    const std::string &implementation) {
     for (const Result &each : results)
@@ -54,6 +62,13 @@ const Result *find(const std::vector<Result> &results, Workload workload, std::s
             return &each;
     return nullptr;
 }
+
+double Result::least() const { return *std::min_element(values.begin(), values.end()); }
+double Result::most() const { return *std::max_element(values.begin(), values.end()); }
+
+namespace {
+
+constexpr const char *own = "tickwheel";
 
 // 1,000,000
 std::string grouped(std::size_t n) {
@@ -73,71 +88,6 @@ void print_result(const Result &result, const Result *ours) {
     if (ours && ours->value() > 0)
         std::printf(" %9.2f x", result.value() / ours->value());
     std::printf("\n");
-}
-
-// A ratio that has to be reached. Without a second part the limit is on the first's value.
-struct Part {
-    Workload workload;
-    std::size_t n;
-    const char *implementation;
-};
-struct Target {
-    const char *text;
-    Part measured;
-    Part against;
-    double limit;
-};
-
-constexpr std::size_t million = 1000000;
-constexpr Part nothing{Workload::rearm_hot, 0, ""};
-
-const Target targets[] = {
-    {"rearm-hot, unlocked: 0.5 x libev",
-     {Workload::rearm_hot, million, own},
-     {Workload::rearm_hot, million, "libev"},
-     0.5},
-    {"rearm-hot, locked: 1.2 x libev",
-     {Workload::rearm_hot, million, "tickwheel-locked"},
-     {Workload::rearm_hot, million, "libev"},
-     1.2},
-    {"rearm-cold: 0.6 x libev",
-     {Workload::rearm_cold, million, own},
-     {Workload::rearm_cold, million, "libev"},
-     0.6},
-    {"rearm-cold: 0.2 x libuv",
-     {Workload::rearm_cold, million, own},
-     {Workload::rearm_cold, million, "libuv"},
-     0.2},
-    {"postpone: 0.5 x rearm-cold",
-     {Workload::postpone, million, own},
-     {Workload::rearm_cold, million, own},
-     0.5},
-    {"expire: 0.6 x libev", {Workload::expire, million, own}, {Workload::expire, million, "libev"}, 0.6},
-    {"expire: 0.2 x libuv", {Workload::expire, million, own}, {Workload::expire, million, "libuv"}, 0.2},
-    {"worst-tick: 1/100 of look-ahead off",
-     {Workload::worst_tick, million, own},
-     {Workload::worst_tick, million, "tickwheel-plain"},
-     0.01},
-    {"worst-tick: 300 us", {Workload::worst_tick, million, own}, nothing, 300},
-    {"sparse: 20 us for the whole run", {Workload::sparse, 10, own}, nothing, 20},
-    {"rearm-cold, 10 M: 1.5 x that of 1 M",
-     {Workload::rearm_cold, 10 * million, own},
-     {Workload::rearm_cold, million, own},
-     1.5},
-};
-
-void print_target(const Target &target, const std::vector<Result> &results) {
-    const bool is_ratio = target.against.n != 0;
-    const Result *measured =
-        find(results, target.measured.workload, target.measured.n, target.measured.implementation);
-    const Result *against =
-        find(results, target.against.workload, target.against.n, target.against.implementation);
-    if (!measured || (is_ratio && !against)) {
-        std::printf("  %-38s %12s   not measured\n", target.text, "");
-        return;
-    }
-    const double figure = measured->value() / (is_ratio ? against->value() : 1);
-    std::printf("  %-38s %12.4g   %s\n", target.text, figure, figure <= target.limit ? "met" : "MISSED");
 }
 
 std::string quoted(const std::string &text) {
@@ -165,9 +115,11 @@ void write_machine(std::ostream &out, const std::vector<Implementation> &impleme
         << ",\"memory_mb\":" << (sysconf(_SC_PHYS_PAGES) / 1024) * (sysconf(_SC_PAGESIZE) / 1024)
         << ",\"system\":" << quoted(std::string(system.sysname) + " " + system.release)
         << ",\"compiler\":" << quoted(__VERSION__) << ",\"versions\":{";
+    std::set<std::string> written;
     for (const Implementation &each : implementations)
-        out << (&each == &implementations.front() ? "" : ",") << quoted(each.name) << ":"
-            << quoted(each.module->version);
+        if (written.insert(each.name).second)
+            out << (written.size() == 1 ? "" : ",") << quoted(each.name) << ":"
+                << quoted(each.module->version);
     out << "}}";
 }
 
@@ -176,27 +128,34 @@ void write_machine(std::ostream &out, const std::vector<Implementation> &impleme
 void print_tables(const std::vector<Result> &results) {
     const Result *before = nullptr;
     for (const Result &each : results) {
+        const Result *ours = find(results, each.workload, each.n, own);
         if (!before || before->workload != each.workload || before->n != each.n) {
             const WorkloadInfo &about = info(each.workload);
             std::printf("\n%s, n = %s: %s\n", about.name, grouped(each.n).c_str(), about.meaning);
-            std::printf("  %-17s %12s %12s ..%12s %11s\n", "", about.unit, "least", "most", "tickwheel=1");
+            std::printf("  %-17s %12s %12s ..%12s %11s\n", "", about.unit, "least", "most",
+                        ours ? "tickwheel=1" : "");
         }
-        print_result(each, find(results, each.workload, each.n, own));
+        print_result(each, ours);
         before = &each;
     }
 }
 
 void print_idioms(const std::vector<Implementation> &implementations) {
-    std::printf("\npostpone and serve use\n");
-    for (const Implementation &each : implementations)
-        std::printf("  %-17s %s (%s)\n", each.name.c_str(), each.module->postpone_idiom,
-                    each.module->version);
-}
-
-void print_targets(const std::vector<Result> &results) {
-    std::printf("\n%-40s %12s\n", "targets, at most", "measured");
-    for (const Target &each : targets)
-        print_target(each, results);
+    constexpr std::pair<Kind, const char *> titles[] = {
+        {Kind::calls, "postpone and serve use"},
+        {Kind::waiting, "lateness and idle use, each with a timer slack of 1 ns"},
+        {Kind::threads, "contend and foreign use"},
+    };
+    for (const auto &[kind, title] : titles) {
+        bool titled = false;
+        for (const Implementation &each : implementations) {
+            if (each.kind != kind)
+                continue;
+            if (!std::exchange(titled, true))
+                std::printf("\n%s\n", title);
+            std::printf("  %-17s %s (%s)\n", each.name.c_str(), each.module->idiom, each.module->version);
+        }
+    }
 }
 
 bool write_json(const std::string &path, const std::vector<Result> &results,

@@ -11,6 +11,7 @@ namespace bench {
 
 struct WorkloadInfo {
     Workload workload;
+    Kind kind;
     const char *name;
     const char *unit;
     const char *meaning;
@@ -31,6 +32,10 @@ struct Result {
     double least() const;
     double most() const;
 };
+
+// The result that has values, if there is one.
+const Result *find(const std::vector<Result> &results, Workload workload, std::size_t n,
+                   const std::string &implementation);
 
 void print_tables(const std::vector<Result> &results);
 void print_idioms(const std::vector<Implementation> &implementations);

@@ -10,6 +10,17 @@ namespace {
 
 constexpr unsigned patience_s = 180;
 
+std::string file_prefix(Kind kind) {
+    switch (kind) {
+    case Kind::waiting:
+        return "bench_waiting-";
+    case Kind::threads:
+        return "bench_threads-";
+    default:
+        return "bench_";
+    }
+}
+
 [[noreturn]] void run_and_report(const Implementation &implementation, const Task &task, int pipe_end) {
     alarm(patience_s);
     const std::vector<Sample> samples = implementation.module->run(task);
@@ -27,14 +38,14 @@ std::vector<Sample> read_samples(int pipe_end) {
 
 }  // namespace
 
-std::optional<Implementation> open_implementation(const std::string &name) {
-    void *handle = dlopen(("bench_" + name + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
+std::optional<Implementation> open_implementation(const std::string &name, Kind kind) {
+    void *handle = dlopen((file_prefix(kind) + name + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle)
         return std::nullopt;
     using Entry = decltype(&tickwheel_bench_module);
     const auto entry = reinterpret_cast<Entry>(dlsym(handle, "tickwheel_bench_module"));
     require(entry, dlerror());
-    return Implementation{name, entry()};
+    return Implementation{name, kind, entry()};
 }
 
 // The samples are few enough for a pipe to hold them all; but a run ends when the

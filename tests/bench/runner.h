@@ -12,11 +12,12 @@ namespace bench {
 
 struct Implementation {
     std::string name;
+    Kind kind;
     const Module *module;
 };
 
 // Nothing if it was not built because its library is not there.
-std::optional<Implementation> open_implementation(const std::string &name);
+std::optional<Implementation> open_implementation(const std::string &name, Kind kind);
 
 // In a child process: the heap is as fresh for the last as for the first, and taking
 // down ten million timers costs no time. Nothing if the child failed.

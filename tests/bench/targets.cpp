@@ -1,0 +1,155 @@
+// What this library has to reach, and whether it did.
+#include "report.h"
+
+namespace bench {
+
+namespace {
+
+struct Part {
+    Workload workload;
+    std::size_t n;
+    const char *implementation;
+};
+
+// What the limit is on: the figure itself, or its ratio to another, or how much it is above that.
+enum class On { figure, ratio, difference };
+struct Target {
+    const char *text;
+    double limit;
+    On on;
+    Part measured;
+    Part against = {};
+};
+
+constexpr const char *own = "tickwheel";
+constexpr std::size_t million = 1'000'000;
+
+const Target targets[] = {
+    {"rearm-hot, unlocked: 0.5 x libev",
+     0.5,
+     On::ratio,
+     {Workload::rearm_hot, million, own},
+     {Workload::rearm_hot, million, "libev"}},
+    {"rearm-hot, locked: 1.2 x libev",
+     1.2,
+     On::ratio,
+     {Workload::rearm_hot, million, "tickwheel-locked"},
+     {Workload::rearm_hot, million, "libev"}},
+    {"rearm-cold: 0.6 x libev",
+     0.6,
+     On::ratio,
+     {Workload::rearm_cold, million, own},
+     {Workload::rearm_cold, million, "libev"}},
+    {"rearm-cold: 0.2 x libuv",
+     0.2,
+     On::ratio,
+     {Workload::rearm_cold, million, own},
+     {Workload::rearm_cold, million, "libuv"}},
+    {"postpone: 0.5 x rearm-cold",
+     0.5,
+     On::ratio,
+     {Workload::postpone, million, own},
+     {Workload::rearm_cold, million, own}},
+    {"expire: 0.6 x libev",
+     0.6,
+     On::ratio,
+     {Workload::expire, million, own},
+     {Workload::expire, million, "libev"}},
+    {"expire: 0.2 x libuv",
+     0.2,
+     On::ratio,
+     {Workload::expire, million, own},
+     {Workload::expire, million, "libuv"}},
+    {"worst-tick: 1/100 of look-ahead off",
+     0.01,
+     On::ratio,
+     {Workload::worst_tick, million, own},
+     {Workload::worst_tick, million, "tickwheel-plain"}},
+    {"worst-tick: 300 us", 300, On::figure, {Workload::worst_tick, million, own}},
+    {"sparse: 20 us for the whole run", 20, On::figure, {Workload::sparse, 10, own}},
+    {"rearm-cold, 10 M: 1.5 x that of 1 M",
+     1.5,
+     On::ratio,
+     {Workload::rearm_cold, 10 * million, own},
+     {Workload::rearm_cold, million, own}},
+    {"contend: 0.2 x multimap",
+     0.2,
+     On::ratio,
+     {Workload::contend, 100'000, own},
+     {Workload::contend, 100'000, "multimap"}},
+    {"contend: 0.5 x libev",
+     0.5,
+     On::ratio,
+     {Workload::contend, 100'000, own},
+     {Workload::contend, 100'000, "libev"}},
+    {"contend: 0.5 x libev-sparing",
+     0.5,
+     On::ratio,
+     {Workload::contend, 100'000, own},
+     {Workload::contend, 100'000, "libev-sparing"}},
+    {"foreign: the lock + 60 ns",
+     60,
+     On::difference,
+     {Workload::foreign, 1000, own},
+     {Workload::foreign, 1000, "lock"}},
+};
+
+// The same for each driver.
+struct DriverTarget {
+    const char *text;
+    double limit;
+    On on;
+    Workload workload;
+    std::size_t n;
+};
+const DriverTarget driver_targets[] = {
+    {"lateness, p50: timerfd-loop + 5 us", 5, On::difference, Workload::lateness_p50, 1},
+    {"lateness, p50, 10 k: timerfd-loop + 10 us", 10, On::difference, Workload::lateness_p50, 10'000},
+    {"idle, no timer: no wake-up", 0, On::figure, Workload::idle, 0},
+    {"idle, a timer in an hour: no wake-up", 0, On::figure, Workload::idle, 1},
+};
+
+const Result *find(const std::vector<Result> &results, const Part &part) {
+    return bench::find(results, part.workload, part.n, part.implementation);
+}
+
+double figure_of(const Target &target, const Result &measured, const Result *against) {
+    switch (target.on) {
+    case On::ratio:
+        return measured.value() / against->value();
+    case On::difference:
+        return measured.value() - against->value();
+    default:
+        return measured.value();
+    }
+}
+
+void print_target(const Target &target, const std::vector<Result> &results) {
+    const Result *measured = find(results, target.measured);
+    const Result *against = target.on == On::figure ? measured : find(results, target.against);
+    std::printf("  %-43s %-17s", target.text, target.measured.implementation);
+    if (!measured || !against) {
+        std::printf(" %10s   not measured\n", "");
+        return;
+    }
+    const double figure = figure_of(target, *measured, against);
+    std::printf(" %10.4g   %s\n", figure, figure <= target.limit ? "met" : "MISSED");
+}
+
+}  // namespace
+
+void print_targets(const std::vector<Result> &results) {
+    std::printf("\n%-45s %-17s %10s\n", "targets, at most", "", "measured");
+    for (const Target &each : targets)
+        print_target(each, results);
+    for (const DriverTarget &each : driver_targets)
+        for (const char *driver : {"tickwheel-sleep", "tickwheel-epoll", "tickwheel-timerfd"})
+            print_target({each.text,
+                          each.limit,
+                          each.on,
+                          {each.workload, each.n, driver},
+                          {each.workload, each.n, "timerfd-loop"}},
+                         results);
+}
+
+}  // namespace bench

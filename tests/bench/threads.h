@@ -1,0 +1,108 @@
+// Workloads of timers that several threads share, fired by a thread of their own.
+//
+// An implementation is a class `Shared` over n timers, numbered from 0:
+//   Shared(n)            n idle timers, and the thread that fires them runs
+//   arm(i, delay_ns)     of any timer, pending or not, from any thread; the delay
+//                        counts from the clock at the call
+//   cancel(i)            of any timer, from any thread
+//   fired()              how often callbacks have run
+#ifndef TICKWHEEL_BENCH_THREADS_H
+#define TICKWHEEL_BENCH_THREADS_H
+
+#include <time.h>
+
+#include <array>
+#include <atomic>
+#include <barrier>
+#include <chrono>
+#include <thread>
+
+#include "module.h"
+
+namespace bench {
+
+using std::chrono::steady_clock;
+using Delays = std::vector<std::int64_t>;
+
+constexpr std::int64_t millisecond = 1'000'000;
+
+inline std::int64_t monotonic_ns() {
+    return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
+}
+
+// From the stream of ticks: spread over [from, from + spread).
+inline Delays delays_of(const std::vector<std::uint32_t> &ticks, std::int64_t from, std::int64_t spread) {
+    Delays delays;
+    delays.reserve(ticks.size());
+    for (std::uint32_t tick : ticks)
+        delays.push_back(from + (tick - 1) * (spread / horizon));
+    return delays;
+}
+
+// Two threads go on arming random ones of n timers for a while. Some come due before
+// their turn comes again, and are fired. By the clock on the wall, per arming: what
+// the threads cost each other is the point.
+template <class Shared> double contend(const Task &task) {
+    const Delays delays = delays_of(task.inputs.ticks, millisecond, 10'000 * millisecond);
+    const auto duration = std::chrono::milliseconds(task.quick ? 1000 : 3000);
+    Shared timers(task.n);
+    for (std::size_t i = 0; i < task.n; ++i)
+        timers.arm(static_cast<std::uint32_t>(i), delays[i & stream_mask]);
+
+    std::array<std::uint64_t, 2> armed{};
+    std::atomic<bool> over{false};
+    std::barrier all_there(3);
+    auto go_on_arming = [&](std::size_t thread) {
+        all_there.arrive_and_wait();
+        std::uint64_t count = 0;
+        for (std::size_t k = thread * stream_length / 2; !over.load(std::memory_order_relaxed); ++k, ++count)
+            timers.arm(task.inputs.victims[k & stream_mask], delays[k & stream_mask]);
+        armed[thread] = count;
+    };
+    std::thread one(go_on_arming, 0), other(go_on_arming, 1);
+    all_there.arrive_and_wait();
+    const auto start = steady_clock::now();
+    std::this_thread::sleep_for(duration);
+    over = true;
+    one.join();
+    other.join();
+    const std::chrono::duration<double, std::nano> lasted = steady_clock::now() - start;
+    require(timers.fired() > 0, "no timer fired");
+    return lasted.count() / static_cast<double>(armed[0] + armed[1]);
+}
+
+inline double cpu_ns() {
+    timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
+}
+
+// Arming idle timers while the thread that fires them sleeps: for one that is due
+// before all of them, so that there is no cause to wake it.
+template <class Shared> double foreign(const Task &task) {
+    constexpr std::size_t rounds = 500;
+    const Delays delays = delays_of(task.inputs.ticks, 120'000 * millisecond, 10'000 * millisecond);
+    const auto n = static_cast<std::uint32_t>(task.n);
+    Shared timers(task.n + 1);
+    timers.arm(n, 60'000 * millisecond);
+    double cost = 0;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        const double start = cpu_ns();
+        for (std::uint32_t i = 0; i < n; ++i)
+            timers.arm(i, delays[(round * n + i) & stream_mask]);
+        cost += cpu_ns() - start;
+        for (std::uint32_t i = 0; i < n; ++i)
+            timers.cancel(i);
+    }
+    require(timers.fired() == 0, "a timer fired that is not due");
+    return cost / static_cast<double>(rounds * task.n);
+}
+
+template <class Shared> std::vector<Sample> run_threads(const Task &task) {
+    const Workload workload = task.workloads.front();
+    return {{workload, workload == Workload::contend ? contend<Shared>(task) : foreign<Shared>(task)}};
+}
+
+}  // namespace bench
+
+#endif

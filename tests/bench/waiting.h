@@ -1,0 +1,172 @@
+// Workloads of loops that wait: how late they are, and how often they wake up for nothing.
+//
+// An implementation is a class `Loop` with one timer that counts, in the finest way
+// that its public interface has:
+//   Loop(listener, pending)  `pending` more timers are armed and not due for long
+//   at(deadline_ns)          arms the timer, which is idle, for a reading of the
+//                            monotonic clock; in its callback, or before `run`.
+//                            When it is due, listener.fired() is all that is called.
+//   run()                    runs the loop until `stop`, also if nothing is armed
+//   stop()                   called in the callback
+// Deadlines are whole microseconds. Every loop's thread has a timer slack of 1 ns, as
+// ours gives itself; otherwise the system adds up to 50 us to most kinds of waiting.
+#ifndef TICKWHEEL_BENCH_WAITING_H
+#define TICKWHEEL_BENCH_WAITING_H
+
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "module.h"
+
+namespace bench {
+
+constexpr std::int64_t microsecond = 1000, second = 1'000'000'000, an_hour = 3600 * second;
+
+inline std::int64_t monotonic_ns() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return second * now.tv_sec + now.tv_nsec;
+}
+
+class Listener {
+  public:
+    virtual void fired() = 0;
+
+  protected:
+    ~Listener() = default;
+};
+
+// When the timers that are only pending are due: in the hour after the next, so that
+// they are nobody's first.
+class FarDelays {
+  public:
+    std::int64_t next_us() { return (an_hour + second * random_.below(3600)) / microsecond; }
+    std::int64_t next_ns() { return next_us() * microsecond; }
+
+  private:
+    Random random_{3};
+};
+
+inline void be_precise() { prctl(PR_SET_TIMERSLACK, 1ul); }
+
+// One timer that is armed again in its callback, at irregular distances.
+template <class Loop> class Lateness : Listener {
+  public:
+    Lateness(std::size_t pending, std::size_t deadlines) : loop_(*this, pending), wanted_(deadlines) {
+        late_us_.reserve(warm_up + deadlines);
+    }
+
+    std::vector<Sample> measure() {
+        be_precise();
+        arm_next(monotonic_ns());
+        loop_.run();
+        late_us_.erase(late_us_.begin(), late_us_.begin() + warm_up);
+        std::sort(late_us_.begin(), late_us_.end());
+        return {{Workload::lateness_p50, late_us_[wanted_ / 2]},
+                {Workload::lateness_p99, late_us_[(wanted_ * 99 - 1) / 100]},
+                {Workload::lateness_max, late_us_.back()}};
+    }
+
+  private:
+    static constexpr std::ptrdiff_t warm_up = 20;
+
+    void fired() override {
+        const std::int64_t now = monotonic_ns();
+        require(now >= deadline_, "a timer fired early");
+        late_us_.push_back(static_cast<double>(now - deadline_) / microsecond);
+        if (late_us_.size() == late_us_.capacity())
+            loop_.stop();
+        else
+            arm_next(now);
+    }
+    void arm_next(std::int64_t now) {
+        const std::int64_t distance_us = 200 + random_.below(2801);
+        deadline_ = (now / microsecond + distance_us) * microsecond;
+        loop_.at(deadline_);
+    }
+
+    Random random_{4};
+    std::int64_t deadline_ = 0;
+    std::vector<double> late_us_;
+    Loop loop_;
+    std::size_t wanted_;
+};
+
+// A loop on a thread of its own, which has fired a timer once and now has nothing to
+// do, but for perhaps a timer in an hour.
+template <class Loop> class Idle : Listener {
+  public:
+    explicit Idle(bool has_timer) : loop_(*this, 0), has_timer_(has_timer) {}
+
+    double wakeups_per_second(int seconds) {
+        std::thread([this] {
+            be_precise();
+            loop_.at(monotonic_ns() / microsecond * microsecond);
+            loop_.run();
+        }).detach();  // for ever: the run's process ends before it does
+        std::uint64_t before = settled();
+        std::this_thread::sleep_for(std::chrono::seconds(seconds));
+        return static_cast<double>(sleeps() - before) / seconds;
+    }
+
+  private:
+    void fired() override {
+        if (has_timer_)
+            loop_.at((monotonic_ns() + an_hour) / microsecond * microsecond);
+        thread_ = gettid();
+    }
+
+    // How often its thread has gone to sleep, which is how often it has woken up.
+    std::uint64_t sleeps() const {
+        std::ifstream status("/proc/self/task/" + std::to_string(thread_) + "/status");
+        const std::string title = "voluntary_ctxt_switches:";
+        for (std::string line; std::getline(status, line);)
+            if (line.starts_with(title))
+                return std::stoull(line.substr(title.size()));
+        require(false, "no count of context switches");
+        return 0;
+    }
+
+    // The count once it stands still, or, of one that does not, after five seconds.
+    std::uint64_t settled() const {
+        std::uint64_t before = 0, now = 0;
+        for (int i = 0; i < 50; ++i) {
+            before = now;
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+            now = thread_ ? sleeps() : 0;
+            if (now == before && now != 0)
+                break;
+        }
+        require(thread_ != 0, "the timer did not fire");
+        return now;
+    }
+
+    Loop loop_;
+    const bool has_timer_;
+    std::atomic<pid_t> thread_{0};
+};
+
+// The loop is never taken down: its thread may still be in it.
+template <class Loop> double idle(const Task &task) {
+    auto *idle = new Idle<Loop>(task.n != 0);
+    return idle->wakeups_per_second(task.quick ? 2 : 5);
+}
+
+template <class Loop> std::vector<Sample> run_waiting(const Task &task) {
+    if (task.workloads.front() == Workload::idle)
+        return {{Workload::idle, idle<Loop>(task)}};
+    Lateness<Loop> lateness(task.n - 1, task.quick ? 100 : 300);
+    return lateness.measure();
+}
+
+}  // namespace bench
+
+#endif

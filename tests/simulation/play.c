@@ -21,6 +21,13 @@ static int64_t draw(struct world *w, int64_t below) {
     return below <= 1 ? 0 : (int64_t)(next_random(w) % (uint64_t)below);
 }
 
+/* Of any magnitude. Drawn one after the other: the order within one expression would be
+ * the compiler's, and a seed is to mean the same everywhere. */
+static int64_t draw_any(struct world *w, int64_t below, int64_t shifts) {
+    const int64_t number = draw(w, below);
+    return number >> draw(w, shifts);
+}
+
 static bool one_in(struct world *w, int64_t n) { return draw(w, n) == 0; }
 
 /* ---- Times. */
@@ -39,13 +46,14 @@ static int64_t draw_span(struct world *w) {
         break;
     case 3:
     case 4:
-        span = ticks((INT64_C(1) << draw(w, 26)) + draw(w, 5) - 2);
+        span = INT64_C(1) << draw(w, 26);
+        span = ticks(span + draw(w, 5) - 2);
         break;
     case 5:
         span = ticks(draw(w, 600));
         break;
     default:
-        span = draw(w, scope.span) >> draw(w, 60);
+        span = draw_any(w, scope.span, 60);
     }
     if (span < 0)
         span = 0;
@@ -70,14 +78,14 @@ static int64_t draw_deadline(struct world *w) {
 
 static int64_t draw_period(struct world *w) {
     const int64_t most = (scope.span < END_OF_TIME / 2 ? scope.span : END_OF_TIME / 2) / scope.unit;
-    const int64_t count = one_in(w, 2) ? draw(w, 12) + 1 : (draw(w, most) >> draw(w, 40)) + 1;
+    const int64_t count = one_in(w, 2) ? draw(w, 12) + 1 : draw_any(w, most, 40) + 1;
     return (count < most ? count : most) * scope.unit;
 }
 
 /* ---- What would take too long. */
 
 static int64_t fires_until(const struct world *w, const struct timer *t, enum running how, int64_t by) {
-    const int64_t end = tick_down(&w->ref, w->ref.lines[t->line].clock + by);
+    const int64_t end = tick_down(&w->ref, later_by(w->ref.lines[t->line].clock, by));
     if (t->period == 0 || t->due > end || (how == LEAPING && t->missed != TW_BURST))
         return 1;
     const int64_t fires = (end - t->due) / t->period + 1;
@@ -198,7 +206,7 @@ static void run(struct world *w) {
 /* By anything, as long as the sum of all ways back fits into the ticks of a wheel. */
 static void set_wall(struct world *w) {
     const struct line *wall = &w->ref.lines[WALL];
-    const int64_t span = one_in(w, 8) ? draw(w, END_OF_TIME) >> draw(w, 20) : draw_span(w);
+    const int64_t span = one_in(w, 8) ? draw_any(w, END_OF_TIME, 20) : draw_span(w);
     int64_t to = one_in(w, 2) ? later_by(wall->clock, span) : wall->clock - span;
     if (to < 0)
         to = 0;
@@ -255,7 +263,9 @@ static void step(struct world *w) {
 static struct life draw_life(struct world *w) {
     static const int64_t units[] = {1, 7, 1000, 65536, 999983, 1000000, 1000000000, 3600000000000};
     static const uint32_t budgets[] = {1, 2, 5, 40, 0, 1u << 20, 1u << 20, UINT32_MAX};
-    struct life life = {.unit = units[draw(w, 8)], .budget = budgets[draw(w, 8)], .has_wall = one_in(w, 2)};
+    struct life life = {.unit = units[draw(w, 8)]};
+    life.budget = budgets[draw(w, 8)];
+    life.has_wall = one_in(w, 2);
     const bool is_wide = one_in(w, 2);
     life.timers = is_wide ? (unsigned)draw(w, FEW) + 1 : (unsigned)draw(w, MOST_TIMERS) + 1;
     scope.unit = life.unit;
@@ -270,9 +280,9 @@ static struct life draw_life(struct world *w) {
 
 /* Years of uptime, before anything is armed. */
 static void age(struct world *w) {
-    const int64_t years = draw(w, END_OF_TIME / 2) >> draw(w, 50);
+    const int64_t years = draw_any(w, END_OF_TIME / 2, 50);
     if (w->ref.has_wall && one_in(w, 2))
-        world_set_wall(w, draw(w, END_OF_TIME / 4) >> draw(w, 40));
+        world_set_wall(w, draw_any(w, END_OF_TIME / 4, 40));
     world_run(w, one_in(w, 2) ? LEAPING : ADVANCING, years);
 }
 

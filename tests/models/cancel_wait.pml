@@ -1,0 +1,274 @@
+/* Nodes fire while other threads, and callbacks, cancel them for good and wait (tw_runtime_cancel_wait,
+ * tw_runtime_shutdown) to free them.
+ *
+ * Claims
+ *   - Once cancel_wait has returned, with nobody arming the node again, or shutdown, with anybody trying to:
+ *     no callback of the node runs on another thread, nor begins.
+ *   - So it may be freed: the library touches no node that was freed, be it by a waiter or by the node's own
+ *     callback.
+ *   - No waiter sleeps for ever; inside a callback nobody waits.
+ *
+ * The stage: `target`, which two threads and the callback of `neighbour` see off; whoever of them is the
+ * last to be done with it frees it. Or nobody does, and its own callback frees it.
+ *
+ * What is simplified
+ *   - What happens under the wheel's lock is one step (lock.pml). Whatever is pending is due. */
+
+#define FIRES 3 /* at most */
+#define ADVANCER 2 /* the thread that fires; the others are 0 and 1 */
+
+#define target 0
+#define neighbour 1
+#define NONE 2
+
+mtype = { IDLE, PENDING, SHUT };
+mtype state[2] = PENDING;
+bool is_periodic; /* target */
+
+byte running = NONE; /* src/core/stored.hpp: "tw_node *running = nullptr;" */
+byte returned;       /* src/core/stored.hpp: "std::uint32_t returned = 0;" */
+byte awaiting;       /* src/core/stored.hpp: "std::uint32_t awaiting = 0;" */
+
+bool for_good; /* target is shut down, and its callback arms it again; else it is cancelled */
+byte users;    /* those who have yet to see off target */
+bool seen_off; /* somebody has; it may not begin to run any more */
+bool freed;
+byte in_callback = NONE;
+
+bool in_kernel[3]; /* sleeps on `returned` */
+bool woken_for_nothing;  /* once, the kernel wakes somebody early */
+
+#define touch(node) assert(node != target || !freed)
+
+/* --- seeing off ----------------------------------------------------------------------------------- */
+
+inline arm(node) {
+    d_step {                            /* src/core/c_api.cpp: "refusal_to_arm(w, node)" */
+        touch(node);
+        if
+#ifndef BREAK_ARMS_WHAT_IS_SHUT
+        :: state[node] == SHUT
+#endif
+        :: else -> state[node] = PENDING
+        fi
+    }
+}
+
+inline take_off(node) {
+    d_step {                            /* src/runtime/nodes.cpp: "off(&line_of(rt, node).wheel, node)" */
+        touch(node);
+        if
+        :: for_good -> state[node] = SHUT        /* src/core/c_api.cpp: "node->state = TW_SHUT;" */
+        :: !for_good && state[node] == PENDING ->
+            state[node] = IDLE          /* src/core/c_api.cpp: "node->state = TW_IDLE;" */
+        :: else
+        fi
+    }
+}
+
+/* FUTEX_WAIT compares the word and falls asleep in one step. */
+inline kernel_waits() {
+    atomic {                            /* src/core/c_api.cpp: "tw_port_wait(&wheel.returned, seen" */
+        if
+        :: returned == seen -> in_kernel[me] = true
+        :: else
+        fi
+    }
+    if
+    :: !in_kernel[me]
+    :: atomic { in_kernel[me] && !woken_for_nothing -> woken_for_nothing = true; in_kernel[me] = false }
+    fi
+}
+
+inline sleep_until_one_returned() {
+    do
+    :: kernel_waits();
+#ifdef BREAK_TRUSTS_EVERY_WAKE
+        awaiting--;
+        break
+#else
+        atomic {                        /* src/core/c_api.cpp: "while (wheel.returned == seen);" */
+            if
+            :: returned != seen -> awaiting--; break
+            :: else
+            fi
+        }
+#endif
+    od
+}
+
+#ifdef BREAK_WAITS_FOR_ITSELF
+#define must_wait(node) (running == node)
+#else
+/* src/core/c_api.cpp: "wheel.running == node && wheel.advancer != tw_port_self()" */
+#define must_wait(node) (running == node && me != ADVANCER)
+#endif
+
+inline wait_for(node) {
+    atomic {
+        if
+        :: must_wait(node) ->
+            waits = true;
+            awaiting++;                 /* src/core/c_api.cpp: "++wheel.awaiting;" */
+#ifndef BREAK_COUNTS_WITHOUT_THE_LOCK
+            seen = returned             /* src/core/c_api.cpp: "seen = wheel.returned;" */
+#endif
+        :: else
+        fi
+    }
+    if
+    :: waits ->
+#ifdef BREAK_COUNTS_WITHOUT_THE_LOCK
+        seen = returned;
+#endif
+        sleep_until_one_returned()
+    :: else
+    fi;
+    waits = false;
+    seen = 0
+}
+
+inline see_off() {
+#ifdef BREAK_WAITS_BEFORE_IT_CANCELS
+    wait_for(target);
+    take_off(target);
+#else
+    take_off(target);
+    wait_for(target);                   /* src/runtime/nodes.cpp: "wait_for_callback(*rt, node);" */
+#endif
+    atomic {
+        assert(in_callback != target || me == ADVANCER);
+        seen_off = true;
+        users--;
+        if
+        :: users == 0 -> freed = true
+        :: else
+        fi
+    }
+}
+
+proctype other(byte me) {
+    byte seen;
+    bool waits;
+    see_off()
+}
+
+/* --- firing --------------------------------------------------------------------------------------- */
+
+inline take_due() {
+    touch(node);                        /* src/core/c_api.cpp: "next = wheel.take_due();" */
+    if
+#ifndef BREAK_ARMS_AGAIN_AFTERWARDS
+    :: node == target && is_periodic    /* src/core/wheel.hpp: "place_again(node);" */
+#endif
+    :: else -> state[node] = IDLE       /* src/core/wheel.hpp: "node.state = TW_IDLE;" */
+    fi
+}
+
+/* What a callback may do. */
+inline callback_of_target() {
+    if
+    :: skip
+    :: for_good -> arm(target)
+    :: users > 0 -> take_off(target); wait_for(target)
+    :: users == 0 && !freed -> take_off(target); wait_for(target); freed = true
+    fi
+}
+
+/* It comes as one more user, if target is there. */
+inline callback_of_neighbour() {
+    if
+    :: skip
+    :: atomic { users > 0 -> users++ }; see_off()
+    fi
+}
+
+inline call() {
+    atomic {                            /* src/core/c_api.cpp: "fn(&next.node, arg);" */
+        assert(node != target || !(freed || seen_off));
+        in_callback = node
+    }
+    if
+    :: node == target -> callback_of_target()
+    :: node == neighbour -> callback_of_neighbour()
+    fi;
+    in_callback = NONE
+}
+
+inline kernel_wakes_all() {
+    d_step {                            /* src/core/c_api.cpp: "tw_port_wake_all(&wheel.returned);" */
+        in_kernel[0] = false;
+        in_kernel[1] = false;
+        in_kernel[ADVANCER] = false
+    }
+}
+
+inline fire() {
+    atomic {
+        if
+        :: state[target] == PENDING -> node = target
+        :: state[neighbour] == PENDING -> node = neighbour
+        :: else -> break                /* src/core/c_api.cpp: "turn == stored::turn::done" */
+        fi;
+        take_due();
+#ifndef BREAK_MARKS_WITHOUT_THE_LOCK
+        running = node                  /* src/core/c_api.cpp: "wheel.running = &next.node;" */
+#endif
+    }
+#ifdef BREAK_MARKS_WITHOUT_THE_LOCK
+    running = node;
+#endif
+    call();
+#ifdef BREAK_WAKES_BEFORE_IT_COUNTS
+    kernel_wakes_all();
+#endif
+    atomic {
+        running = NONE;                 /* src/core/c_api.cpp: "wheel.running = nullptr;" */
+        returned++;                     /* src/core/c_api.cpp: "wheel.returned + 1" */
+        others_wait = (awaiting != 0);  /* src/core/c_api.cpp: "if (wheel.awaiting != 0)" */
+#ifdef BREAK_ARMS_AGAIN_AFTERWARDS
+        if
+        :: node == target && is_periodic -> touch(node); state[node] = PENDING
+        :: else
+        fi;
+#endif
+        node = NONE
+    }
+#ifndef BREAK_WAKES_BEFORE_IT_COUNTS
+    if
+    :: others_wait -> kernel_wakes_all()
+    :: else
+    fi;
+#endif
+    others_wait = false
+}
+
+proctype advancer() {
+    byte me = ADVANCER;
+    byte node = NONE, seen, fires;
+    bool waits, others_wait;
+    do
+    :: fires < FIRES ->
+        fires++;
+        fire()
+    :: break
+    od
+}
+
+init {
+    atomic {
+        if
+        :: is_periodic = true
+        :: skip
+        fi;
+        if
+        :: for_good = true
+        :: skip
+        fi;
+        if
+        :: users = 2; run other(0); run other(1)
+        :: for_good = false
+        fi;
+        run advancer()
+    }
+}

@@ -1,0 +1,265 @@
+/* Watches of the epoll driver are removed, modified and replaced while its thread delivers a batch of events
+ * that was fetched before.
+ *
+ * Claims
+ *   - Once a removal has returned, no callback of that watch runs on another thread, nor begins; so what it
+ *     uses may be freed. Also if the watch had removed itself, and the removal answers -ENOENT.
+ *   - An event reaches the watch that it was fetched for, or none: also when the descriptor was closed and
+ *     its number used again, be it without removing it first.
+ *   - No event is delivered that was fetched before a change of what its watch asks for.
+ *   - No removal waits for ever, nor does a callback for itself.
+ *
+ * The stage: descriptors 0 and 1, watched. One thread closes 0 and opens another file, which gets the same
+ * number, watches it and removes it. Another thread, and the callbacks, remove or modify 0 at any time.
+ *
+ * What is simplified
+ *   - What happens under the driver's mutex is one step. Descriptors are always ready; which of them are
+ *     fetched is left to chance. */
+
+#define BATCHES 2
+#define DRIVER 2 /* the driver's thread; the others are 0 and 1 */
+#define NONE 7
+
+/* Watches have names, in the order of their making: 1 and 3 of descriptor 0, 2 of descriptor 1. 0: none. */
+byte watch[2];  /* drivers/epoll.cpp: "tw_watch_callback *fn;  // null" */
+byte number[2]; /* drivers/epoll.cpp: "std::uint32_t number;" */
+byte last_number, last_watch;
+byte asks_for[4]; /* of each watch: how often that was changed */
+
+byte in_set[2];     /* the kernel: the number that a descriptor is in the set with; 0: it is not, */
+byte in_set_for[2]; /*   and for which watch */
+
+/* Descriptor and number; for which watch, and for what it then asked. */
+chan batch = [2] of { byte, byte, byte, byte };
+
+byte running = NONE;  /* drivers/epoll.cpp: "int running;" */
+byte running_watch;
+byte calls;                             /* drivers/epoll.cpp: "std::uint64_t calls;" */
+byte in_callback;     /* the watch that is in it; 0: none */
+bool gone[4];         /* the watch's removal has returned */
+bool on_condition[3]; /* who sleeps on `returned` */
+
+/* --- changing ------------------------------------------------------------------------------------- */
+
+inline add(fd) {
+    d_step {
+        last_number++;                  /* drivers/epoll.cpp: "number = next_number(s);" */
+        last_watch++;
+        in_set[fd] = last_number;       /* drivers/epoll.cpp: "EPOLL_CTL_ADD, fd, events, number" */
+        in_set_for[fd] = last_watch;
+        watch[fd] = last_watch;         /* drivers/epoll.cpp: "s.watches[fd] = {fn, arg, number};" */
+        number[fd] = last_number
+    }
+}
+
+/* Of descriptor 0. One that was closed meanwhile is unknown to the kernel. */
+inline modify() {
+    d_step {
+        if                              /* drivers/epoll.cpp: "if (!is_watched(s, fd))" */
+        :: watch[0] != 0 && in_set[0] != 0 ->
+#ifndef BREAK_KEEPS_THE_NUMBER
+            last_number++;
+            in_set[0] = last_number;    /* drivers/epoll.cpp: "EPOLL_CTL_MOD, fd, events, number" */
+            number[0] = last_number;    /* drivers/epoll.cpp: "s.watches[fd].number = number;" */
+#endif
+            asks_for[watch[0]]++
+        :: else
+        fi
+    }
+}
+
+/* Sleeps with the mutex released, goes on with it held. */
+inline wait_for_callback() {
+#ifdef BREAK_WAITS_FOR_ITSELF
+#define must_wait (running == 0 && calls == calls_seen)
+#else
+#define must_wait (running == 0 && calls == calls_seen && me != DRIVER)
+#endif
+    do                                  /* drivers/epoll.cpp: "while (s.running == fd && s.calls == calls" */
+    :: atomic { must_wait -> on_condition[me] = true };
+        !on_condition[me]               /* drivers/epoll.cpp: "pthread_cond_wait(&s.returned" */
+    :: atomic { !must_wait -> break }
+    od
+}
+
+/* Of descriptor 0. */
+inline remove() {
+    d_step {
+        calls_seen = calls;             /* drivers/epoll.cpp: "const std::uint64_t calls = s.calls;" */
+        was_watched = (watch[0] != 0);  /* drivers/epoll.cpp: "watched = is_watched(s, fd);" */
+        victim = (watch[0] != 0 -> watch[0] : (running == 0 -> running_watch : 0));
+        if
+        :: was_watched ->
+            in_set[0] = 0;              /* drivers/epoll.cpp: "EPOLL_CTL_DEL, fd, 0, internal" */
+            in_set_for[0] = 0
+        :: else
+        fi;
+#if !defined BREAK_FORGETS_AFTER_WAITING && !defined BREAK_KEEPS_THE_WATCH
+        watch[0] = 0                    /* drivers/epoll.cpp: "s.watches[fd].fn = nullptr;" */
+#endif
+    }
+#if defined BREAK_DOES_NOT_WAIT
+    skip;
+#elif defined BREAK_LEAVES_WHEN_NOT_WATCHED
+    if
+    :: was_watched -> wait_for_callback()
+    :: else
+    fi;
+#else
+    wait_for_callback();                /* drivers/epoll.cpp: "    wait_for_callback(s, fd);" */
+#endif
+#ifdef BREAK_FORGETS_AFTER_WAITING
+    watch[0] = 0;
+#endif
+    atomic {
+        assert(me == DRIVER || victim == 0 || in_callback != victim);
+        gone[victim] = true;
+        victim = 0;
+        calls_seen = 0;
+        was_watched = false
+    }
+}
+
+inline close() {
+    d_step {
+        in_set[0] = 0;
+        in_set_for[0] = 0
+    }
+}
+
+proctype replacer() {
+    byte me = 0, victim, calls_seen;
+    bool was_watched;
+    if
+    :: remove()
+    :: skip /* closes it too early */
+    fi;
+    close();
+    add(0);
+    remove()
+}
+
+proctype changer() {
+    byte me = 1, victim, calls_seen;
+    bool was_watched;
+    if
+    :: remove()
+    :: modify()
+    fi
+}
+
+/* --- delivering ----------------------------------------------------------------------------------- */
+
+inline ready(fd) {
+    if
+    :: in_set[fd] != 0 -> batch ! fd, in_set[fd], in_set_for[fd], asks_for[in_set_for[fd]]
+    :: else
+    fi
+}
+
+inline fetch() {
+    d_step {                            /* drivers/epoll.cpp: "::epoll_wait(s.set, s.batch" */
+        if
+        :: only_0 -> ready(0)
+        :: !only_0 && first_0 -> ready(0); ready(1)
+        :: !only_0 && !first_0 -> ready(1); ready(0)
+        fi
+    }
+}
+
+inline choose_and_fetch() {
+    if
+    :: only_0 = true
+    :: first_0 = true
+    :: skip
+    fi;
+    fetch();
+    only_0 = false;
+    first_0 = false
+}
+
+inline find_and_mark() {
+    atomic {
+        batch ? fd, tag, fetched_for, asked_for; /* drivers/epoll.cpp: "s.batch[s.delivered++];" */
+        called = watch[fd];             /* drivers/epoll.cpp: "called = s.watches[fd];" */
+        if                              /* drivers/epoll.cpp: "tag(fd, called.number) != event.data" */
+#ifndef BREAK_COMPARES_NO_NUMBER
+        :: called != 0 && tag != number[fd] -> called = 0
+#endif
+        :: else
+        fi;
+        if
+        :: called != 0 ->
+            assert(fetched_for == called);
+            assert(asked_for == asks_for[called]);
+#ifndef BREAK_MARKS_WITHOUT_THE_MUTEX
+            running = fd;               /* drivers/epoll.cpp: "s.running = fd;" */
+            running_watch = called;
+            calls++                     /* drivers/epoll.cpp: "++s.calls;" */
+#endif
+        :: else
+        fi;
+        tag = 0;
+        fetched_for = 0;
+        asked_for = 0
+    }
+}
+
+inline call() {
+    atomic {                            /* drivers/epoll.cpp: "called.fn(fd, event.events, called.arg);" */
+        assert(!gone[called]);
+        in_callback = called
+    }
+    if
+    :: skip
+    :: remove() /* itself, if it is of descriptor 0 */
+    :: called == 2 -> modify()
+    fi;
+    in_callback = 0
+}
+
+inline deliver() {
+    find_and_mark();
+    if
+    :: called != 0 ->
+#ifdef BREAK_MARKS_WITHOUT_THE_MUTEX
+        atomic { running = fd; running_watch = called; calls++ };
+#endif
+        call();
+        d_step {
+            running = NONE;             /* drivers/epoll.cpp: "s.running = -1;" */
+            running_watch = 0;
+            on_condition[0] = false;    /* drivers/epoll.cpp: "pthread_cond_broadcast(&s.returned);" */
+            on_condition[1] = false
+        }
+    :: else
+    fi;
+    called = 0;
+    fd = 0
+}
+
+proctype driver() {
+    byte me = DRIVER, batches;
+    byte fd, tag, fetched_for, asked_for, called, victim, calls_seen;
+    bool was_watched, only_0, first_0;
+    do
+    :: batches < BATCHES ->
+        batches++;
+        choose_and_fetch();
+        do
+        :: nempty(batch) -> deliver()
+        :: empty(batch) -> break
+        od
+    :: batches == BATCHES -> break
+    od
+}
+
+init {
+    atomic {
+        add(0);
+        add(1);
+        run driver();
+        run replacer();
+        run changer()
+    }
+}

@@ -1,0 +1,249 @@
+/* The runtime's thread falls asleep on the sleep driver while others arm nodes and stop it.
+ *
+ * Claims, at every moment
+ *   - While the thread sleeps, no node is due before it wakes up whose arming call has returned.
+ *   - It does not sleep once a stop has woken it, and it ends.
+ *
+ * What is simplified
+ *   - A call on the wheel is one step, for it holds the lock (lock.pml). One timeline.
+ *   - `asleep_until` is relaxed. So the thread's stores to it wait in a queue, in order, and are seen by
+ *     others at the latest when the thread lets go of the wheel's lock, or exchanges the driver's word. An
+ *     armer may load it as early as while it holds the lock. The rest is in order.
+ *   - Time has a few ticks; a clock that never gets on is allowed. */
+
+#define ARMERS 2
+#define LAST_TICK 2
+#define NEVER 7 /* src/runtime/runtime.hpp: "tick never = TW_NEVER" */
+#define AWAKE 0 /* src/runtime/runtime.hpp: "tick awake = 0" */
+
+byte now;         /* the clock */
+byte due[ARMERS]; /* the wheel: each armer has one node */
+
+byte asleep_until = AWAKE;
+byte woken; /* drivers/sleep.cpp: "std::uint32_t woken" */
+bool stopping;
+
+mtype = { ASLEEP_UNTIL, WOKEN };
+chan stores = [4] of { mtype, byte }; /* made by the thread, not seen by others yet */
+
+bool in_kernel; /* the thread sleeps, */
+byte until;     /*   until this tick */
+bool ended;
+
+bool told[ARMERS]; /* the call that armed the node has returned */
+bool stop_told;    /* stop has woken the thread, and waits for it */
+
+#define missed(i) (told[i] && due[i] < until)
+#define all_well (!in_kernel || !(stop_told || missed(0) || missed(1)))
+
+inline show_one_store() {
+    if
+    :: stores ? ASLEEP_UNTIL, value -> asleep_until = value
+    :: stores ? WOKEN, value -> woken = value
+    fi;
+    value = 0
+}
+
+inline show_all_stores() {
+    do
+    :: nempty(stores) -> show_one_store()
+    :: empty(stores) -> break
+    od
+}
+
+proctype clock() {
+    do
+    :: now < LAST_TICK -> now++
+    :: now == LAST_TICK -> break
+    od
+}
+
+/* --- the thread ---------------------------------------------------------------------------------- */
+
+inline fire_due() {
+    read_at = now;                      /* src/runtime/turn.cpp: "rt.unit.down(rt.clocks.steady())" */
+    d_step {                            /* src/runtime/turn.cpp: "tw_advance(&rt.steady.wheel" */
+        if
+        :: due[0] <= read_at -> due[0] = NEVER
+        :: else
+        fi;
+        if
+        :: due[1] <= read_at -> due[1] = NEVER
+        :: else
+        fi
+    }
+}
+
+inline ask() {
+    d_step {                            /* src/runtime/turn.cpp: "tw_next(&rt.steady.wheel)" */
+        next = (due[0] < due[1] -> due[0] : due[1]);
+        show_all_stores()               /* drivers/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
+    }
+}
+
+inline fall_asleep() {
+#ifdef BREAK_ASKS_BEFORE_IT_SAYS_SO
+    ask();
+#else
+    stores ! ASLEEP_UNTIL, NEVER;       /* src/runtime/turn.cpp: "line.asleep_until.store(never" */
+    ask();
+#endif
+    stores ! ASLEEP_UNTIL, next         /* src/runtime/turn.cpp: "line.asleep_until.store(next" */
+}
+
+/* FUTEX_WAIT compares the word and falls asleep in one step. */
+inline kernel_waits() {
+    atomic {                            /* drivers/sleep.cpp: "tw_port_wait(&woken, 0, until->" */
+        if
+#ifndef BREAK_WAITS_WITHOUT_COMPARING
+        :: woken != 0
+#endif
+        :: else ->
+            in_kernel = true;
+            until = next;
+            assert(all_well)
+        fi
+    }
+    atomic {
+        if
+        :: !in_kernel                            /* woken */
+        :: now >= until -> in_kernel = false     /* or the deadline has come */
+        fi;
+        until = 0
+    }
+}
+
+inline wait_until() {
+#ifdef BREAK_FORGETS_EARLY_WAKES
+    woken = 0;
+#endif
+    if
+    :: woken == 0 -> kernel_waits()     /* drivers/sleep.cpp: "__ATOMIC_ACQUIRE) == 0;" */
+    :: else
+    fi;
+#ifdef BREAK_STORES_INSTEAD_OF_EXCHANGING
+    stores ! WOKEN, 0
+#else
+    d_step {                            /* drivers/sleep.cpp: "__atomic_exchange_n(&woken, 0" */
+        show_all_stores();
+        woken = 0
+    }
+#endif
+}
+
+proctype thread() {
+    byte read_at, next, value;
+    do                                  /* src/runtime/turn.cpp: "if (must_leave(rt))" */
+    :: stopping -> break
+    :: else ->
+        fire_due();
+        if
+        :: stopping -> break
+        :: else
+        fi;
+        fall_asleep();                  /* src/runtime/turn.cpp: "wait(rt, fall_asleep(rt));" */
+        if
+        :: next <= read_at              /* src/runtime/turn.cpp: "if (something_to_do" */
+        :: else -> wait_until()
+        fi;
+        next = 0;
+        read_at = 0;
+        stores ! ASLEEP_UNTIL, AWAKE    /* src/runtime/turn.cpp: "line.asleep_until.store(awake" */
+    od;
+    stores ! ASLEEP_UNTIL, AWAKE;
+    ended = true
+}
+
+/* --- the others ---------------------------------------------------------------------------------- */
+
+inline kernel_wakes() {
+    in_kernel = false                   /* drivers/sleep.cpp: "tw_port_wake_all(&woken);" */
+}
+
+inline wake() {
+#ifdef BREAK_TELLS_THE_KERNEL_ONCE
+    atomic {
+        if
+        :: woken == 1 -> was_woken = true
+        :: else -> woken = 1; was_woken = false
+        fi
+    }
+    if
+    :: !was_woken -> kernel_wakes()
+    :: else
+    fi
+#else
+    woken = 1;                          /* drivers/sleep.cpp: "__atomic_store_n(&woken, 1" */
+    kernel_wakes()
+#endif
+}
+
+/* src/runtime/nodes.cpp: "tw_arm_at(&rt->steady.wheel, node, due)" */
+#define arm told[me] = false; due[me] = tick
+
+/* Sees as many of the thread's stores as chance will have it. */
+inline load_asleep_until() {
+    do                                  /* src/runtime/nodes.cpp: "line.asleep_until.load(" */
+    :: nempty(stores) -> show_one_store()
+    :: seen = asleep_until; break
+    od
+}
+
+inline arm_and_load() {
+#ifdef BREAK_LOOKS_BEFORE_IT_ARMS
+    atomic { load_asleep_until() };
+    arm
+#else
+    if
+    :: atomic { arm; load_asleep_until() }
+    :: d_step { arm }; atomic { load_asleep_until() }
+    fi
+#endif
+}
+
+proctype armer(byte me) {
+    byte tick, seen, value;
+    bool was_woken;
+    if
+    :: tick = 1
+    :: tick = 2
+    fi;
+    arm_and_load();
+    if
+    :: tick < seen -> wake()            /* src/runtime/nodes.cpp: "if (due < line.asleep_until" */
+    :: else
+    fi;
+    atomic {
+        told[me] = true;
+        assert(all_well)
+    }
+}
+
+proctype stopper() {
+    bool was_woken;
+#ifdef BREAK_WAKES_BEFORE_IT_SAYS_STOP
+    wake();
+    stopping = true;
+#else
+    stopping = true;                    /* src/runtime/runtime.hpp: "rt.stopping.store(true" */
+    wake();                             /* src/runtime/life.cpp: "wake(rt);" */
+#endif
+    atomic {
+        stop_told = true;
+        assert(all_well)
+    }
+    ended                               /* src/runtime/life.cpp: "pthread_join(rt.thread" */
+}
+
+init {
+    atomic {
+        due[0] = NEVER; /* is armed */
+        due[1] = LAST_TICK; /* is moved */
+        told[1] = true;
+        run clock();
+        run thread();
+        run stopper();
+        run armer(0);
+        run armer(1)
+    }
+}

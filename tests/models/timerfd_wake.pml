@@ -1,0 +1,221 @@
+/* Whoever waits on the timerfd driver, while others arm nodes and stop the runtime: its own thread, or
+ * somebody else's loop that has its descriptor (tw_runtime_fd, tw_runtime_dispatch).
+ *
+ * Claims, at every moment
+ *   - While somebody sleeps in poll, the timer is set to no later than any node whose arming call has
+ *     returned.
+ *   - The thread does not sleep once a stop has woken it, and it ends.
+ *
+ * What is simplified
+ *   - A call on the wheel is one step, for it holds the lock (lock.pml); so is timerfd_settime, for it
+ *     holds the kernel's. One timeline, and memory in order: see sleep_wake.pml for the rest.
+ *   - Time has a few ticks; a clock that never gets on is allowed. */
+
+#define ARMERS 2
+#define LAST_TICK 2
+#define NEVER 7
+#define AT_ONCE 0
+
+byte now;         /* the clock */
+byte due[ARMERS]; /* the wheel: each armer has one node */
+
+byte asleep_until = AT_ONCE; /* src/runtime/runtime.hpp: "tick awake = 0" */
+bool woken;                             /* drivers/timerfd.cpp: "std::uint32_t woken" */
+byte timer = NEVER;          /* what the timerfd is set to */
+bool stopping;
+
+#define readable (timer <= now)
+
+bool polling; /* somebody sleeps until the timerfd is readable */
+bool ended;
+bool told[ARMERS]; /* the call that armed the node has returned */
+bool stop_told;    /* stop has woken the thread, and waits for it */
+
+#define missed(i) (told[i] && due[i] < timer)
+#define all_well (!polling || readable || !(stop_told || missed(0) || missed(1)))
+
+proctype clock() {
+    do
+    :: now < LAST_TICK -> now++
+    :: now == LAST_TICK -> break
+    od
+}
+
+/* --- whoever fires ------------------------------------------------------------------------------- */
+
+inline fire_due() {
+    read_at = now;                      /* src/runtime/turn.cpp: "rt.unit.down(rt.clocks.steady())" */
+    d_step {                            /* src/runtime/turn.cpp: "tw_advance(&rt.steady.wheel" */
+        if
+        :: due[0] <= read_at -> due[0] = NEVER
+        :: else
+        fi;
+        if
+        :: due[1] <= read_at -> due[1] = NEVER
+        :: else
+        fi
+    }
+}
+
+inline fall_asleep() {
+    asleep_until = NEVER;               /* src/runtime/turn.cpp: "line.asleep_until.store(never" */
+    d_step {                            /* src/runtime/turn.cpp: "tw_next(&rt.steady.wheel)" */
+        next = (due[0] < due[1] -> due[0] : due[1]);
+        next = (next <= read_at -> AT_ONCE : next)
+    }
+    asleep_until = next                 /* src/runtime/turn.cpp: "line.asleep_until.store(next" */
+}
+
+inline wake_up() {
+    asleep_until = AT_ONCE              /* src/runtime/turn.cpp: "line.asleep_until.store(awake" */
+}
+
+inline look_at_flag() {
+    d_step {                            /* drivers/timerfd.cpp: "if (__atomic_exchange_n(&s.woken, 0" */
+        was_woken = woken;
+        woken = false
+    }
+}
+
+inline program() {
+#ifdef BREAK_LOOKS_BEFORE_IT_SETS
+    look_at_flag();
+#endif
+#ifdef BREAK_FORGETS_EARLY_WAKES
+    woken = false;
+#endif
+    timer = next;                       /* drivers/timerfd.cpp: "int error = s.steady.set(until->" */
+#ifndef BREAK_LOOKS_BEFORE_IT_SETS
+    look_at_flag();
+#endif
+    if
+    :: was_woken -> timer = AT_ONCE     /* drivers/timerfd.cpp: "error = s.steady.set(0);" */
+    :: else
+    fi;
+    was_woken = false
+}
+
+inline begin_poll() {
+    atomic {
+        polling = true;
+        assert(all_well)
+    }
+}
+
+inline end_poll() {
+    atomic { readable -> polling = false }
+}
+
+proctype thread() {
+    byte read_at, next;
+    bool was_woken;
+    do                                  /* src/runtime/turn.cpp: "if (must_leave(rt))" */
+    :: stopping -> break
+    :: else ->
+        fire_due();
+        if
+        :: stopping -> break
+        :: else
+        fi;
+        fall_asleep();                  /* src/runtime/turn.cpp: "wait(rt, fall_asleep(rt));" */
+        if
+        :: next == AT_ONCE              /* src/runtime/turn.cpp: "if (something_to_do" */
+        :: else ->
+            program();                  /* drivers/timerfd.cpp: "= program(memory, until)" */
+            begin_poll();               /* drivers/timerfd.cpp: "::poll(&readable, 1, -1)" */
+            end_poll();
+            woken = false               /* drivers/timerfd.cpp: "    __atomic_exchange_n(&s.woken, 0" */
+        fi;
+        wake_up();
+        next = 0;
+        read_at = 0
+    od;
+    wake_up();
+    ended = true
+}
+
+/* Somebody else's loop. It sleeps for ever in the end, with nothing armed. */
+proctype loop() {
+    byte read_at, next;
+    bool was_woken;
+    fall_asleep();                      /* src/runtime/descriptors.cpp: "error = program(*rt)" */
+    program();
+    do
+    :: begin_poll();
+end:
+        end_poll();
+        wake_up();                      /* src/runtime/descriptors.cpp: "wake_up(*rt);" */
+#ifndef BREAK_ATTENDS_WHEN_IT_HAS_ASKED
+        woken = false;                  /* src/runtime/descriptors.cpp: "rt->driver_state, nullptr" */
+#endif
+        fire_due();                     /* src/runtime/descriptors.cpp: "fire_due(*rt);" */
+        fall_asleep();                  /* src/runtime/descriptors.cpp: "until = fall_asleep(rt);" */
+#ifdef BREAK_ATTENDS_WHEN_IT_HAS_ASKED
+        woken = false;
+#endif
+        program();                      /* src/runtime/descriptors.cpp: "program(rt.driver_state, &until)" */
+        next = 0;
+        read_at = 0
+    od
+}
+
+/* --- the others ---------------------------------------------------------------------------------- */
+
+inline wake() {
+#ifdef BREAK_SETS_BEFORE_IT_SAYS_SO
+    timer = AT_ONCE;
+    woken = true
+#else
+    woken = true;                       /* drivers/timerfd.cpp: "__atomic_store_n(&s.woken, 1" */
+#ifdef BREAK_LEAVES_IT_TO_THE_FLAG
+    skip
+#else
+    timer = AT_ONCE                     /* drivers/timerfd.cpp: "    s.steady.set(0);" */
+#endif
+#endif
+}
+
+proctype armer(byte me) {
+    byte tick;
+    if
+    :: tick = 1
+    :: tick = 2
+    fi;
+    d_step {                            /* src/runtime/nodes.cpp: "tw_arm_at(&rt->steady.wheel, node, due)" */
+        told[me] = false;
+        due[me] = tick
+    }
+    if
+    :: tick < asleep_until -> wake()    /* src/runtime/nodes.cpp: "if (due < line.asleep_until" */
+    :: else
+    fi;
+    atomic {
+        told[me] = true;
+        assert(all_well)
+    }
+}
+
+proctype stopper() {
+    stopping = true;                    /* src/runtime/runtime.hpp: "rt.stopping.store(true" */
+    wake();                             /* src/runtime/life.cpp: "wake(rt);" */
+    atomic {
+        stop_told = true;
+        assert(all_well)
+    }
+    ended                               /* src/runtime/life.cpp: "pthread_join(rt.thread" */
+}
+
+init {
+    atomic {
+        due[0] = NEVER;     /* is armed */
+        due[1] = LAST_TICK; /* is moved */
+        told[1] = true;
+        run clock();
+        run armer(0);
+        run armer(1);
+        if
+        :: run loop()
+        :: run thread(); run stopper()
+        fi
+    }
+}

@@ -103,7 +103,7 @@ static void assert_all_accounted_for(void) {
     assert_int_equal(armed, ended);
 }
 
-#define BUSY_LIVES 2000
+#define BUSY_LIVES 10000
 
 TEST(thousands_of_starts_and_stops_while_others_arm) {
     const struct holdings before = holdings_now();

@@ -59,6 +59,7 @@ TEST(watch_that_the_system_refuses_leaves_things_as_they_were) {
     inject_nothing();
     start();
     assert_comes(&note, 1);
+    assert_int_equal(tw_runtime_unwatch(rt, fd), 0);
     close(fd);
 }
 
@@ -103,6 +104,7 @@ TEST(modify_changes_the_events_and_keeps_the_callback) {
     assert_int_equal(tw_runtime_watch_modify(rt, fd, EPOLLIN | EPOLLONESHOT), 0);
     assert_comes(&note, 2);
     assert_int_equal(note.events, EPOLLIN);
+    assert_int_equal(tw_runtime_unwatch(rt, fd), 0);
     close(fd);
 }
 

@@ -237,7 +237,7 @@ proctype stopper() {
 
 init {
     atomic {
-        due[0] = NEVER; /* is armed */
+        due[0] = NEVER;     /* is armed */
         due[1] = LAST_TICK; /* is moved */
         told[1] = true;
         run clock();

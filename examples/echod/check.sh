@@ -112,9 +112,7 @@ check_backpressure() {
     run_load $no_timeouts --connections 5 --greedy 1
     is left 5
     at_least blocked_sends 1
-    # It waits for room, and does not try over and over: each wake-up is for some bytes.
-    at_most blocked_sends "$(count load lines)"
-    at_most wakeups $((3 * $(count load lines) + 1000))
+    at_most vain_turns 10 # it waits for room, and for input, and does not spin
 }
 
 # No descriptors left: accepting pauses, everybody is served in the end.

@@ -182,7 +182,9 @@ static enum served serve(struct connection *c) { return c->to_send > 0 ? send_li
 static void on_ready(int fd, uint32_t events, void *arg) {
     (void)fd;
     (void)events;
-    serve(arg);
+    struct connection *c = arg;
+    if (serve(c) == NOTHING)
+        ++c->server->counts.vain_turns;
 }
 
 /* --- life -------------------------------------------------------------------------- */

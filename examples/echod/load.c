@@ -45,13 +45,11 @@ struct load {
     unsigned unfinished; /* when the limit was reached */
 };
 
-/* In ten: 4 steady, 1 slow, 2 stalled, 2 silent, 1 patient; and one in a thousand greedy. */
+/* In ten: 4 steady, 1 slow, 2 stalled, 2 silent, 1 patient. */
 static enum kind kind_of(unsigned index) {
     static const enum kind mix[10] = {STEADY, STALLED, SILENT, STEADY,  SLOW,
                                       STEADY, STALLED, SILENT, PATIENT, STEADY};
-    if (all_patient)
-        return PATIENT;
-    return all_greedy || index % 1000 == 0 ? GREEDY : mix[index % 10];
+    return all_patient ? PATIENT : all_greedy ? GREEDY : mix[index % 10];
 }
 
 static void on_opening(struct tw_node *node, void *arg) {

@@ -37,10 +37,10 @@ static void print_counts(const struct counts *counts, long open, const struct tw
            " left=%" PRIu64 " too_long=%" PRIu64 " failed=%" PRIu64 " cut_off=%" PRIu64,
            counts->accepted, counts->echoed_bytes, counts->idle_closed, counts->request_timeouts,
            counts->left, counts->too_long, counts->failed, counts->cut_off);
-    printf(" probes=%" PRIu64 " blocked_sends=%" PRIu64 " accept_pauses=%" PRIu64
+    printf(" probes=%" PRIu64 " blocked_sends=%" PRIu64 " vain_turns=%" PRIu64 " accept_pauses=%" PRIu64
            " most_open=%ld wakeups=%" PRIu64 " open=%ld\n",
-           counts->probes, counts->blocked_sends, counts->accept_pauses, counts->most_open, stats->wakeups,
-           open);
+           counts->probes, counts->blocked_sends, counts->vain_turns, counts->accept_pauses,
+           counts->most_open, stats->wakeups, open);
 }
 
 static struct tw_runtime *new_runtime(void) {

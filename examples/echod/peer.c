@@ -9,7 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LINE_BYTES 1024 /* the daemon's longest line */
+#define LINE_BYTES 1024    /* the daemon's longest line */
+#define GREEDY_PATIENCE 10 /* beats */
 
 /* Line `number` of a peer: its name, then letters. Returns its size, 20 to LINE_BYTES; no
  * line is empty, as the daemon's probe is. */
@@ -122,18 +123,19 @@ static void read_from_now_on(struct peer *p) {
     tw_runtime_watch_modify(p->run->rt, p->fd, EPOLLIN);
 }
 
-/* Lines without waiting for the echo, until the daemon has taken nothing for a beat; then
+/* Lines without waiting for the echo, until the daemon has taken nothing for a while; then
  * the rest of the last one, while reading. */
 static void on_greedy_beat(struct peer *p) {
-    if (p->is_full) {
+    if (p->reads) {
         if (p->sent.byte > 0)
             push(p, 0);
         return;
     }
-    p->is_full = p->sent.line > 0 || p->sent.byte > 0;
+    if (p->sent.line > 0)
+        ++p->refused;
     while (push(p, 0))
-        p->is_full = false;
-    if (p->is_full)
+        p->refused = 0;
+    if (p->refused == GREEDY_PATIENCE)
         read_from_now_on(p);
 }
 
@@ -185,7 +187,7 @@ static void on_line_echoed(struct peer *p) {
     if (!all_is_echoed(p))
         return;
     p->asked = 0;
-    bool has_enough = p->kind == GREEDY ? p->is_full : p->echoed.line >= p->run->plan.lines;
+    bool has_enough = p->kind == GREEDY ? p->reads : p->echoed.line >= p->run->plan.lines;
     if (p->kind != PATIENT && has_enough)
         leave(p);
 }
@@ -226,15 +228,13 @@ static void on_ready(int fd, uint32_t events, void *arg) {
 
 /* --- starting ---------------------------------------------------------------------- */
 
-static int connect_to(int port, bool small_buffers) {
+static int connect_to(int port, bool small_buffer) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -1;
     int small = 4096;
-    if (small_buffers) {
+    if (small_buffer)
         setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
-        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
-    }
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 || errno == EINPROGRESS)

@@ -61,9 +61,9 @@ struct peer {
     enum kind kind;
     unsigned index;
     int fd;
-    bool reads;   /* a greedy one does not at first */
-    bool leaves;  /* it has said that it sends no more */
-    bool is_full; /* greedy: the daemon took nothing at the last beat */
+    bool reads;       /* a greedy one does not at first */
+    bool leaves;      /* it has said that it sends no more */
+    unsigned refused; /* greedy: beats at which the daemon took nothing, in a row */
     struct place sent, echoed;
     unsigned probes;
 

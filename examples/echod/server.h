@@ -27,10 +27,11 @@ struct counts {
     uint64_t accept_pauses; /* times that accepting failed and was given a rest */
     uint64_t echoed_bytes;
     uint64_t blocked_sends; /* times that a peer did not take its echo at once */
+    uint64_t vain_turns;    /* a connection was ready, for nothing: a sign of spinning */
     uint64_t probes;
     long most_open; /* at a time */
     /* How connections ended: these add up to `accepted`. */
-    uint64_t left; /* by the peer */
+    uint64_t left; /* by the peer, or sent away with nothing open when the daemon stopped */
     uint64_t idle_closed;
     uint64_t request_timeouts;
     uint64_t too_long; /* their line was */

@@ -160,7 +160,7 @@ std::vector<Unit> plan(const Options &options) {
     add({Workload::memory_timer, Workload::memory_loop}, small, 1);
     // Shorter runs and more of them: how fast the system wakes somebody changes by the second.
     for (std::size_t n : {1, 10'000})
-        add({Workload::lateness_p50, Workload::lateness_p99, Workload::lateness_max}, n, 3 * runs);
+        add({Workload::lateness_p50, Workload::lateness_p99, Workload::lateness_max}, n, 5 * runs);
     for (std::size_t n : {0, 1})
         add({Workload::idle}, n, 1);
     add({Workload::contend}, 100'000, runs);

@@ -88,7 +88,7 @@ template <class Loop> class Lateness : Listener {
             arm_next(now);
     }
     void arm_next(std::int64_t now) {
-        const std::int64_t distance_us = 200 + random_.below(2801);
+        const std::int64_t distance_us = 200 + random_.below(1801);
         deadline_ = (now / microsecond + distance_us) * microsecond;
         loop_.at(deadline_);
     }

@@ -201,8 +201,8 @@ int tw_node_shutdown(struct tw *w, struct tw_node *node);
  *   -EINVAL  see Conventions */
 int tw_wait(struct tw *w, const struct tw_node *node);
 
-/* Removes every node, in no particular order, and calls each(node, arg) on it
- * with no lock held; `each` may be null. What `each` arms stays armed; what it
+/* Removes every node, those of one tick in their order, and calls each(node, arg) on
+ * it with no lock held; `each` may be null. What `each` arms stays armed; what it
  * cancels is not passed to it. Also while the wheel is being advanced.
  *   -EINVAL  see Conventions */
 int tw_clear(struct tw *w, tw_callback *each, void *arg);
@@ -262,8 +262,8 @@ int tw_update(struct tw *w);
  *   -EINVAL  also: budget is 0 */
 int tw_idle(struct tw *w, uint32_t budget);
 
-/* Makes the tw_advance that runs, or else the next one, return 1 before it calls a
- * further callback. From anywhere, a signal handler included. Returns 0.
+/* Makes the tw_advance that runs, or else the next one that has somebody to call,
+ * return 1 instead. From anywhere, a signal handler included. Returns 0.
  *   -EINVAL  see Conventions */
 int tw_interrupt(struct tw *w);
 

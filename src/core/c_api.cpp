@@ -239,15 +239,16 @@ void be_alone(stored &wheel) {
     tw_port_lock_init(&wheel.lock);
 }
 
-// Slots go first, as what they hold may become due meanwhile.
+// P3: of the nodes of one tick, those that are due already are the oldest, then come
+// those that are further down. What moves while the lock is free leaves as well.
 void empty_all_slots(stored &wheel, holder &hold) {
     ++wheel.clearing;
+    append_all(wheel.leaving, wheel.due);
     for (unsigned slot = 0; slot < shape::slots; ++slot) {
         wheel.slots.empty_into(wheel.leaving, slot);
         if (slot % moves_per_hold == moves_per_hold - 1)
             hold.let_others_in();
     }
-    append_all(wheel.leaving, wheel.due);
     --wheel.clearing;
 }
 

@@ -191,7 +191,7 @@ template <class G> struct wheel {
         const bool mark_is_there = G::ahead && G::block(G::top, t) == G::block(G::top, cursor) + 1;
         cursor = t;
         if (G::top > 0)
-            slots.empty_into(due, G::slot(0, t));
+            slots.empty_into(clearing != 0 ? leaving : due, G::slot(0, t));
         if (crossed == G::top && !mark_is_there)
             slots.set_mark(G::slot(G::top, t));
         if (crossed < lowest_drained)

@@ -73,7 +73,7 @@ window window_of(tw_runtime &rt, const tw_when &when) {
     }
     const std::int64_t due = when.absolute != 0 ? when.due_ns : later(rt.clocks.steady(), when.due_ns);
     const tick first = when.absolute == 0 && when.due_ns == 0 ? rt.unit.down(due) : rt.unit.up(due);
-    return {rt.steady, first, rt.unit.up(later(due, when.slack_ns))};
+    return {rt.steady, first, when.slack_ns == 0 ? first : rt.unit.up(later(due, when.slack_ns))};
 }
 
 int arm_in(tw_runtime &rt, tw_node *node, const window &in, const tw_when &when) {

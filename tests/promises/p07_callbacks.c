@@ -399,6 +399,80 @@ TEST(p7_clear_outside_callbacks_may_advance_the_wheel) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
+/* --- tw_due and tw_interrupt ------------------------------------------------------ */
+
+static uint64_t dues[8];
+static unsigned due_count;
+
+static void note_due(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    dues[due_count++] = tw_due(&wheel);
+}
+
+TEST(p7_a_callback_knows_the_tick_it_was_due_at) {
+    struct tw_node once, often;
+    due_count = 0;
+    tw_node_init(&once, note_due, NULL);
+    tw_node_init(&often, note_due, NULL);
+    tw_arm_at(&wheel, &once, 7);
+    tw_arm_every(&wheel, &often, 5, 5, TW_BURST, 3);
+    advance(100);
+    static const uint64_t expected[] = {5, 7, 10, 15};
+    assert_int_equal(due_count, COUNT_OF(expected));
+    assert_memory_equal(dues, expected, sizeof expected);
+    assert_true(tw_due(&wheel) == TW_NEVER);
+}
+
+static void interrupt_once(struct tw_node *node, void *arg) {
+    note_due(node, arg);
+    if (due_count == 2)
+        assert_int_equal(tw_interrupt(&wheel), 0);
+}
+
+TEST(p7_an_interrupted_advance_calls_nobody_further_and_goes_on_when_called_again) {
+    struct tw_node nodes[5];
+    due_count = 0;
+    for (unsigned i = 0; i < COUNT_OF(nodes); ++i) {
+        tw_node_init(&nodes[i], interrupt_once, NULL);
+        tw_arm_at(&wheel, &nodes[i], 10 + i / 2);
+    }
+    assert_int_equal(tw_advance(&wheel, 50, TW_UNBOUNDED), 1);
+    assert_int_equal(due_count, 2);
+    assert_int_equal(tw_count(&wheel), 3);
+    assert_whole();
+    assert_int_equal(tw_cancel(&wheel, &nodes[4]), 1);
+    assert_int_equal(tw_advance(&wheel, 50, TW_UNBOUNDED), 0);
+    assert_int_equal(due_count, 4);
+}
+
+TEST(p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someone) {
+    struct tw_node node;
+    due_count = 0;
+    tw_node_init(&node, note_due, NULL);
+    tw_arm_at(&wheel, &node, 10);
+    assert_int_equal(tw_interrupt(&wheel), 0);
+    assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), 0); /* nobody to call */
+    assert_int_equal(tw_advance(&wheel, 20, TW_UNBOUNDED), 1);
+    assert_int_equal(due_count, 0);
+    assert_int_equal(tw_advance(&wheel, 20, TW_UNBOUNDED), 0);
+    assert_int_equal(due_count, 1);
+}
+
+static void wait_for_itself(struct tw_node *node, __attribute__((unused)) void *arg) {
+    assert_int_equal(tw_wait(&wheel, node), 0);
+    ++due_count;
+}
+
+TEST(p7_waiting_inside_the_callback_does_not_wait) {
+    struct tw_node node;
+    due_count = 0;
+    tw_node_init(&node, wait_for_itself, NULL);
+    assert_int_equal(tw_wait(&wheel, &node), 0);
+    tw_arm_at(&wheel, &node, 10);
+    assert_int_equal(tw_wait(&wheel, &node), 0); /* pending is not running */
+    advance(10);
+    assert_int_equal(due_count, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         PROMISE(p7_a_callback_may_cancel_any_node_of_its_tick),
@@ -424,6 +498,10 @@ int main(void) {
         PROMISE(p7_what_clear_arms_stays_armed),
         PROMISE(p7_what_clear_cancels_is_not_passed_to_it),
         PROMISE(p7_clear_outside_callbacks_may_advance_the_wheel),
+        PROMISE(p7_a_callback_knows_the_tick_it_was_due_at),
+        PROMISE(p7_an_interrupted_advance_calls_nobody_further_and_goes_on_when_called_again),
+        PROMISE(p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someone),
+        PROMISE(p7_waiting_inside_the_callback_does_not_wait),
     };
     return cmocka_run_group_tests_name("P7: callbacks may do anything", tests, NULL, NULL);
 }

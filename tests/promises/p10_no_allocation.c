@@ -1,66 +1,6 @@
-/* P10: no call allocates; storage is the caller's throughout.
- *
- * The linker redirects what this program and the library ask of the heap to the
- * functions below (--wrap, see CMakeLists.txt). */
+/* P10: no call allocates; storage is the caller's throughout. */
+#include "counted_heap.h"
 #include "promise.h"
-
-#include <sys/types.h>
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__real_aligned_alloc(size_t alignment, size_t size);
-int __real_posix_memalign(void **out, size_t alignment, size_t size);
-void __real_free(void *memory);
-void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
-void *__real_sbrk(intptr_t increment);
-
-/* volatile: compilers know that malloc changes nothing of the program's. */
-static volatile unsigned allocations;
-
-void *__wrap_malloc(size_t size) {
-    ++allocations;
-    return __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size) {
-    ++allocations;
-    return __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size) {
-    ++allocations;
-    return __real_realloc(old, size);
-}
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size) {
-    ++allocations;
-    return __real_aligned_alloc(alignment, size);
-}
-
-int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
-    ++allocations;
-    return __real_posix_memalign(out, alignment, size);
-}
-
-void __wrap_free(void *memory) {
-    ++allocations;
-    __real_free(memory);
-}
-
-void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
-    ++allocations;
-    return __real_mmap(at, size, protection, flags, fd, offset);
-}
-
-void *__wrap_sbrk(intptr_t increment) {
-    ++allocations;
-    return __real_sbrk(increment);
-}
-
-/* C++ operator new, plain and for arrays. */
-void *__wrap__Znwm(size_t size) { return __wrap_malloc(size); }
-void *__wrap__Znam(size_t size) { return __wrap_malloc(size); }
 
 #define NODES 1000
 
@@ -85,6 +25,8 @@ static void arm_in_every_way(size_t i) {
         tw_arm_every(&wheel, node, tw_now(&wheel) + distance, distance, (enum tw_missed)(i / 3 % 3), 0);
     if (i % 5 == 0)
         tw_postpone(&wheel, node, tw_expiry(&wheel, node) + distance);
+    if (i % 13 == 0)
+        tw_move(&wheel, node, tw_expiry(&wheel, node) + distance);
 }
 
 static void ask_everything(size_t i) {
@@ -96,6 +38,8 @@ static void ask_everything(size_t i) {
     (void)tw_next(&wheel);
     (void)tw_overruns(&wheel);
     (void)tw_running(&wheel);
+    (void)tw_due(&wheel);
+    (void)tw_wait(&wheel, &nodes[i]);
     (void)tw_version();
 }
 

@@ -77,6 +77,11 @@ static void refuse_wheel(struct tw *w) {
     REFUSED(tw_arm_every(w, &idle, 5, 5, TW_BURST, 0), EINVAL);
     REFUSED(tw_arm_at(w, &pending, 5), EINVAL);
     REFUSED(tw_postpone(w, &pending, 500), EINVAL);
+    REFUSED(tw_move(w, &pending, 500), EINVAL);
+    REFUSED(tw_wait(w, &pending), EINVAL);
+    REFUSED(tw_interrupt(w), EINVAL);
+    REFUSED(tw_fork(w, TW_FORK_PREPARE), EINVAL);
+    ANSWERS(tw_due(w), TW_NEVER);
     REFUSED(tw_cancel(w, &pending), EINVAL);
     REFUSED(tw_node_shutdown(w, &pending), EINVAL);
     REFUSED(tw_clear(w, never_called, NULL), EINVAL);
@@ -113,6 +118,8 @@ static void refuse_node(struct tw_node *node) {
     REFUSED(tw_arm_within(&wheel, node, 500, 5), EINVAL);
     REFUSED(tw_arm_every(&wheel, node, 500, 5, TW_BURST, 0), EINVAL);
     REFUSED(tw_postpone(&wheel, node, 500), EINVAL);
+    REFUSED(tw_move(&wheel, node, 500), EINVAL);
+    REFUSED(tw_wait(&wheel, node), EINVAL);
     REFUSED(tw_cancel(&wheel, node), EINVAL);
     REFUSED(tw_node_shutdown(&wheel, node), EINVAL);
     ANSWERS(tw_pending(&wheel, node), 0);
@@ -130,6 +137,18 @@ TEST(p14_an_uninitialised_node_is_refused) { refuse_node(&raw); }
 TEST(p14_a_null_callback_is_refused) {
     REFUSED(tw_node_init(&raw, NULL, NULL), EINVAL);
     REFUSED(tw_node_init(&idle, NULL, NULL), EINVAL);
+}
+
+TEST(p14_a_move_that_cannot_be_is_refused) {
+    REFUSED(tw_move(&wheel, &pending, TW_NEVER), ERANGE);
+    REFUSED(tw_move(&wheel, &idle, 500), ENOENT);
+    REFUSED(tw_move(&wheel, &dead, 500), ENOENT);
+    REFUSED(tw_move(&wheel, &away, 500), EBUSY);
+}
+
+TEST(p14_an_unknown_moment_of_a_fork_is_refused) {
+    REFUSED(tw_fork(&wheel, (enum tw_fork_moment)(-1)), EINVAL);
+    REFUSED(tw_fork(&wheel, (enum tw_fork_moment)(TW_FORK_CHILD + 1)), EINVAL);
 }
 
 TEST(p14_a_start_or_flag_out_of_range_is_refused) {
@@ -296,6 +315,8 @@ int main(void) {
         BAD_INPUT(p14_a_null_node_is_refused),
         BAD_INPUT(p14_an_uninitialised_node_is_refused),
         BAD_INPUT(p14_a_null_callback_is_refused),
+        BAD_INPUT(p14_a_move_that_cannot_be_is_refused),
+        BAD_INPUT(p14_an_unknown_moment_of_a_fork_is_refused),
         BAD_INPUT(p14_a_start_or_flag_out_of_range_is_refused),
         BAD_INPUT(p14_a_delay_of_zero_is_refused),
         BAD_INPUT(p14_a_period_of_zero_is_refused),

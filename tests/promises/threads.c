@@ -4,7 +4,11 @@
 #include "promise.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* A callback that says that it runs, and goes on when it is told to. */
 static pthread_barrier_t running, go_on;
@@ -112,6 +116,77 @@ TEST(p6_shutdown_from_another_thread_is_final_while_the_callback_runs) {
     assert_int_equal(tw_arm_at(&wheel, &blocker, 50), -EPERM);
     leave_callback();
     assert_int_equal(tw_count(&wheel), 0);
+}
+
+static atomic_uint waiting, waited;
+static int wait_result;
+
+static void *wait_for_blocker(__attribute__((unused)) void *arg) {
+    atomic_fetch_add(&waiting, 1);
+    wait_result = tw_wait(&wheel, &blocker);
+    atomic_fetch_add(&waited, 1);
+    return NULL;
+}
+
+TEST(p6_wait_returns_when_the_callback_on_another_thread_has) {
+    pthread_t waiter;
+    atomic_store(&waiting, 0);
+    atomic_store(&waited, 0);
+    enter_callback(0);
+    assert_int_equal(tw_wait(&wheel, &neighbour), 0); /* due, but not running */
+    assert_int_equal(pthread_create(&waiter, NULL, wait_for_blocker, NULL), 0);
+    while (!waiting) {
+    }
+    for (unsigned i = 0; i < 1000; ++i) /* time for one that does not wait to show itself */
+        sched_yield();
+    assert_int_equal(waited, 0);
+    leave_callback();
+    pthread_join(waiter, NULL);
+    assert_int_equal(waited, 1);
+    assert_int_equal(wait_result, 0);
+}
+
+/* In the child of a fork: what the lock held is whole, what others did is over. */
+TEST(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing) {
+    enter_callback(0);
+    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        bool well = tw_fork(&wheel, TW_FORK_CHILD) == 0 && tw_running(&wheel) == NULL &&
+                    tw_due(&wheel) == TW_NEVER && tw_count(&wheel) == 1 &&
+                    tw_advance(&wheel, 20, TW_UNBOUNDED) == 0 && neighbour_calls == 1;
+        _exit(well ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(tw_fork(&wheel, TW_FORK_PARENT), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    leave_callback();
+    assert_int_equal(neighbour_calls, 1);
+}
+
+static pid_t child_of_callback;
+
+static void fork_inside(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    tw_fork(&wheel, TW_FORK_PREPARE);
+    child_of_callback = fork();
+    tw_fork(&wheel, child_of_callback == 0 ? TW_FORK_CHILD : TW_FORK_PARENT);
+}
+
+TEST(p13_in_a_child_of_a_callback_the_advance_calls_nobody_further) {
+    tw_node_init(&blocker, fork_inside, NULL);
+    tw_node_init(&neighbour, count_neighbour, NULL);
+    atomic_store(&neighbour_calls, 0);
+    tw_arm_at(&wheel, &blocker, 10);
+    tw_arm_at(&wheel, &neighbour, 10);
+    const int result = tw_advance(&wheel, 10, TW_UNBOUNDED);
+    if (child_of_callback == 0)
+        _exit(result == 1 && neighbour_calls == 0 ? 0 : 1);
+    int status = -1;
+    assert_int_equal(waitpid(child_of_callback, &status, 0), child_of_callback);
+    assert_int_equal(status, 0);
+    assert_int_equal(result, 0);
+    assert_int_equal(neighbour_calls, 1);
 }
 
 TEST(p7_clear_from_another_thread_takes_what_is_due) {
@@ -247,6 +322,9 @@ int main(void) {
         PROMISE(p6_cancel_from_another_thread_is_1_for_the_periodic_that_runs_and_ends_it),
         PROMISE(p6_cancel_from_another_thread_is_1_for_a_node_that_is_due_and_it_is_not_called),
         PROMISE(p6_shutdown_from_another_thread_is_final_while_the_callback_runs),
+        PROMISE(p6_wait_returns_when_the_callback_on_another_thread_has),
+        PROMISE(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing),
+        PROMISE(p13_in_a_child_of_a_callback_the_advance_calls_nobody_further),
         PROMISE(p7_clear_from_another_thread_takes_what_is_due),
         PROMISE(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race),
         PROMISE(p4_nothing_fires_twice_when_two_threads_try_to_advance),

@@ -1,0 +1,168 @@
+/* P4, P6 and P7 at once: threads arm, move, cancel, shut down and free nodes while the
+ * driver fires them. A node is freed the moment that cancel_wait has returned; whatever
+ * touches it after that is seen by a sanitizer, or by its mark. */
+#include "runtime_test.h"
+
+#include <pthread.h>
+
+enum { THREADS = 3, NODES = 32 };
+
+#define ALIVE 0x600D600D600D600Dull
+#define DEAD 0xDEADDEADDEADDEADull
+
+/* Sanitizers are some ten times slower. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define STEPS 400000
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STEPS 400000
+#endif
+#endif
+#ifndef STEPS
+#define STEPS 5000000
+#endif
+
+struct timer {
+    struct tw_node node;
+    uint64_t mark;
+    atomic_uint running; /* its callback, 0 or 1 */
+    atomic_uint fires;
+};
+
+struct worker {
+    pthread_t thread;
+    struct tw_runtime *rt;
+    struct timer *timers[NODES];
+    uint64_t seed, armed, prevented, fired, broken;
+};
+
+static void on_fire(__attribute__((unused)) struct tw_node *node, void *arg) {
+    struct timer *timer = arg;
+    if (timer->mark != ALIVE)
+        abort();
+    if (atomic_exchange(&timer->running, 1) != 0)
+        abort();
+    atomic_fetch_add(&timer->fires, 1);
+    atomic_store(&timer->running, 0);
+}
+
+static struct timer *new_timer(void) {
+    struct timer *timer = calloc(1, sizeof *timer);
+    if (timer == NULL)
+        abort();
+    timer->mark = ALIVE;
+    tw_node_init(&timer->node, on_fire, timer);
+    return timer;
+}
+
+/* Nothing runs it any more: count what it did, and give it back. */
+static void bury(struct worker *self, struct timer *timer) {
+    self->broken += atomic_load(&timer->running);
+    self->fired += atomic_load(&timer->fires);
+    timer->mark = DEAD;
+    free(timer);
+}
+
+static void replace(struct worker *self, unsigned i, int shut_down) {
+    struct timer *timer = self->timers[i];
+    const int prevented = shut_down ? tw_runtime_shutdown(self->rt, &timer->node)
+                                    : tw_runtime_cancel_wait(self->rt, &timer->node);
+    self->prevented += prevented == 1;
+    self->broken += prevented < 0;
+    bury(self, timer);
+    self->timers[i] = new_timer();
+}
+
+static int64_t draw_delay(struct worker *self) {
+    return (int64_t)random_below(&self->seed, random_below(&self->seed, 4) ? 300000 : 5000000);
+}
+
+static void step(struct worker *self) {
+    const unsigned i = (unsigned)random_below(&self->seed, NODES);
+    struct tw_node *node = &self->timers[i]->node;
+    int answer = 0;
+    switch (random_below(&self->seed, 8)) {
+    case 0:
+        replace(self, i, 0);
+        break;
+    case 1:
+        replace(self, i, 1);
+        break;
+    case 2:
+        self->prevented += tw_runtime_cancel(self->rt, node) == 1;
+        break;
+    case 3:
+        tw_runtime_move(self->rt, node, draw_delay(self));
+        break;
+    case 4:
+        tw_runtime_postpone(self->rt, node, draw_delay(self));
+        break;
+    case 5:
+        answer = tw_runtime_at(self->rt, node, tw_runtime_now(self->rt) + draw_delay(self));
+        self->armed += answer == 0;
+        break;
+    default:
+        answer = tw_runtime_after(self->rt, node, draw_delay(self));
+        self->armed += answer == 0;
+    }
+    self->broken += answer < 0;
+}
+
+static void *work(void *arg) {
+    struct worker *self = arg;
+    for (unsigned i = 0; i < STEPS / THREADS; ++i)
+        step(self);
+    for (unsigned i = 0; i < NODES; ++i) {
+        self->prevented += tw_runtime_cancel_wait(self->rt, &self->timers[i]->node) == 1;
+        bury(self, self->timers[i]);
+    }
+    return NULL;
+}
+
+/* Every arming is one fire or one prevented fire, also with the nodes long gone. */
+static void race(struct tw_runtime_options options) {
+    static struct worker workers[THREADS];
+    struct tw_runtime *rt = started_runtime(options);
+    uint64_t armed = 0, prevented = 0, fired = 0;
+    for (unsigned t = 0; t < THREADS; ++t) {
+        workers[t] = (struct worker){.rt = rt, .seed = 60 + t};
+        for (unsigned i = 0; i < NODES; ++i)
+            workers[t].timers[i] = new_timer();
+        assert_int_equal(pthread_create(&workers[t].thread, NULL, work, &workers[t]), 0);
+    }
+    for (unsigned t = 0; t < THREADS; ++t) {
+        pthread_join(workers[t].thread, NULL);
+        assert_int_equal(workers[t].broken, 0);
+        armed += workers[t].armed;
+        prevented += workers[t].prevented;
+        fired += workers[t].fired;
+    }
+    assert_int_equal(tw_runtime_count(rt), 0);
+    assert_int_equal(armed, prevented + fired);
+    assert_true(fired > 100); /* or nothing was tried */
+    assert_true(prevented > 100);
+    tw_runtime_free(rt);
+}
+
+TEST(p6_a_node_freed_after_cancel_wait_is_never_touched_sleep) {
+    race((struct tw_runtime_options){.driver = "sleep", .tick_ns = 1000});
+}
+TEST(p6_a_node_freed_after_cancel_wait_is_never_touched_epoll) {
+    race((struct tw_runtime_options){.driver = "epoll", .tick_ns = 10000});
+}
+TEST(p6_a_node_freed_after_cancel_wait_is_never_touched_timerfd) {
+    race((struct tw_runtime_options){.driver = "timerfd", .tick_ns = 1000});
+}
+TEST(p6_a_node_freed_after_cancel_wait_is_never_touched_on_the_wall_clock) {
+    race((struct tw_runtime_options){.driver = "timerfd", .tick_ns = 1000, .clock = TW_CLOCK_WALL});
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_sleep),
+        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_epoll),
+        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_timerfd),
+        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_on_the_wall_clock),
+    };
+    return cmocka_run_group_tests_name("Cancel against fire", tests, NULL, NULL);
+}

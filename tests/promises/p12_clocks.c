@@ -1,0 +1,330 @@
+/* P12: the choice of clock. Real clocks tick as they say; what becomes of deadlines when
+ * the wall clock is set is tried on a virtual one. With TW_MAY_SET_CLOCK=1 in the
+ * environment (and the right to do so) the system's own clock is set as well, by an hour
+ * and back, within milliseconds. */
+#include "runtime_test.h"
+
+#include <stdbool.h>
+
+#define HOUR (3600 * TW_SECOND)
+#define NOON (12 * HOUR)
+
+static struct tw_runtime *rt;
+
+struct timer {
+    struct tw_node node;
+    int64_t fired_at_wall; /* of its latest fire */
+    int64_t due_wall;
+    atomic_uint fires;
+};
+
+static int64_t last_overruns;
+
+static void note(__attribute__((unused)) struct tw_node *node, void *arg) {
+    struct timer *timer = arg;
+    timer->fired_at_wall = tw_runtime_now(rt);
+    timer->due_wall = tw_runtime_due(rt);
+    last_overruns = (int64_t)tw_runtime_overruns(rt);
+    atomic_fetch_add(&timer->fires, 1);
+}
+
+static void init(struct timer *timer) {
+    memset(timer, 0, sizeof *timer);
+    tw_node_init(&timer->node, note, timer);
+}
+
+/* --- real clocks --------------------------------------------------------------------- */
+
+static void fires_on(const char *driver, enum tw_clock clock, clockid_t id) {
+    struct timer at, after;
+    rt = new_runtime((struct tw_runtime_options){.driver = driver, .clock = clock});
+    init(&at);
+    init(&after);
+    const int64_t before = reading_of(id);
+    const int64_t now = tw_runtime_now(rt);
+    assert_true(now >= before && now <= reading_of(id));
+    assert_int_equal(tw_runtime_at(rt, &at.node, now + 3 * TW_MILLISECOND), 0);
+    assert_int_equal(tw_runtime_after(rt, &after.node, 3 * TW_MILLISECOND), 0);
+    assert_ok(tw_runtime_start(rt));
+    wait_for(at.fires == 1 && after.fires == 1);
+    tw_runtime_free(rt);
+    assert_true(at.fired_at_wall >= now + 3 * TW_MILLISECOND);
+}
+
+TEST(p12_every_driver_on_every_clock_that_it_knows) {
+    fires_on("sleep", TW_CLOCK_MONOTONIC, CLOCK_MONOTONIC);
+    fires_on("epoll", TW_CLOCK_MONOTONIC, CLOCK_MONOTONIC);
+    fires_on("epoll", TW_CLOCK_BOOT, CLOCK_BOOTTIME);
+    fires_on("epoll", TW_CLOCK_WALL, CLOCK_REALTIME);
+    fires_on("timerfd", TW_CLOCK_MONOTONIC, CLOCK_MONOTONIC);
+    fires_on("timerfd", TW_CLOCK_BOOT, CLOCK_BOOTTIME);
+    fires_on("timerfd", TW_CLOCK_WALL, CLOCK_REALTIME);
+}
+
+TEST(p12_a_clock_that_the_driver_does_not_know_is_refused) {
+    static const struct {
+        const char *driver;
+        enum tw_clock clock;
+    } pairs[] = {{"sleep", TW_CLOCK_BOOT},      {"sleep", TW_CLOCK_WALL},      {"sleep", TW_CLOCK_VIRTUAL},
+                 {"epoll", TW_CLOCK_VIRTUAL},   {"timerfd", TW_CLOCK_VIRTUAL}, {"manual", TW_CLOCK_BOOT},
+                 {"manual", TW_CLOCK_MONOTONIC}};
+    for (unsigned i = 0; i < COUNT_OF(pairs); ++i) {
+        struct tw_runtime *none = NULL;
+        const struct tw_runtime_options options = {.driver = pairs[i].driver, .clock = pairs[i].clock};
+        assert_int_equal(tw_runtime_new(&none, &options), -EOPNOTSUPP);
+        assert_null(none);
+    }
+}
+
+/* --- a wall clock that is set ---------------------------------------------------------- */
+
+static int at_noon(__attribute__((unused)) void **state) {
+    rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
+    assert_int_equal(tw_runtime_set_wall(rt, NOON), 0);
+    assert_int_equal(tw_runtime_advance(rt, 0), 0);
+    return 0;
+}
+
+static int gone(__attribute__((unused)) void **state) { return tw_runtime_free(rt); }
+
+static void set_wall(int64_t reading) { assert_int_equal(tw_runtime_set_wall(rt, reading), 0); }
+static void advance(int64_t ns) { assert_int_equal(tw_runtime_advance(rt, ns), 0); }
+
+TEST(p12_set_forwards_a_deadline_that_was_passed_fires_and_a_delay_does_not) {
+    struct timer at, after;
+    init(&at);
+    init(&after);
+    tw_runtime_at(rt, &at.node, NOON + HOUR / 2);
+    tw_runtime_after(rt, &after.node, HOUR / 2);
+    set_wall(NOON + HOUR);
+    advance(0);
+    assert_int_equal(at.fires, 1);
+    assert_int_equal(at.due_wall, NOON + HOUR / 2);
+    assert_int_equal(after.fires, 0);
+    assert_int_equal(tw_runtime_remaining(rt, &after.node), HOUR / 2);
+    advance(HOUR / 2 - TW_MILLISECOND);
+    assert_int_equal(after.fires, 0);
+    advance(TW_MILLISECOND);
+    assert_int_equal(after.fires, 1);
+}
+
+TEST(p12_set_back_a_deadline_waits_for_the_new_time_and_a_delay_does_not) {
+    struct timer at, after;
+    init(&at);
+    init(&after);
+    tw_runtime_at(rt, &at.node, NOON + HOUR / 2);
+    tw_runtime_after(rt, &after.node, HOUR / 2);
+    set_wall(NOON - HOUR);
+    assert_int_equal(tw_runtime_remaining(rt, &at.node), 3 * HOUR / 2);
+    advance(HOUR / 2);
+    assert_int_equal(after.fires, 1);
+    assert_int_equal(at.fires, 0);
+    advance(HOUR - TW_MILLISECOND);
+    assert_int_equal(at.fires, 0);
+    advance(TW_MILLISECOND);
+    assert_int_equal(at.fires, 1);
+    assert_int_equal(at.fired_at_wall, NOON + HOUR / 2);
+    struct tw_stats stats;
+    assert_int_equal(tw_runtime_stats(rt, &stats), 0);
+    assert_int_equal(stats.clock_sets, 1);
+}
+
+/* Nobody has read the clock since it was set, but the call that arms. */
+TEST(p12_a_deadline_armed_after_the_clock_was_set_back_is_not_early) {
+    struct timer timer;
+    init(&timer);
+    set_wall(NOON - HOUR);
+    assert_int_equal(tw_runtime_at(rt, &timer.node, NOON - HOUR / 2), 0);
+    advance(0);
+    assert_int_equal(timer.fires, 0);
+    advance(HOUR / 2 - 1);
+    assert_int_equal(timer.fires, 0);
+    advance(1);
+    assert_int_equal(timer.fires, 1);
+}
+
+TEST(p12_a_deadline_follows_the_clock_to_and_fro) {
+    struct timer timer;
+    uint64_t seed = 12;
+    init(&timer);
+    tw_runtime_at(rt, &timer.node, 20 * HOUR);
+    for (unsigned i = 0; i < 1000; ++i) {
+        set_wall((int64_t)random_below(&seed, (uint64_t)(20 * HOUR)));
+        advance((int64_t)random_below(&seed, (uint64_t)HOUR) % (20 * HOUR - tw_runtime_now(rt)));
+        assert_int_equal(timer.fires, 0);
+        assert_int_equal(tw_runtime_remaining(rt, &timer.node), 20 * HOUR - tw_runtime_now(rt));
+    }
+    set_wall(20 * HOUR - 1);
+    advance(0);
+    assert_int_equal(timer.fires, 0);
+    advance(1);
+    assert_int_equal(timer.fires, 1);
+}
+
+TEST(p12_set_back_a_periodic_grid_of_readings_stays_and_one_of_delays_goes_on) {
+    struct timer readings, delays;
+    init(&readings);
+    init(&delays);
+    const struct tw_when hourly = {
+        .due_ns = NOON + HOUR, .absolute = 1, .period_ns = HOUR, .missed = TW_BURST, .fires = 5};
+    assert_int_equal(tw_runtime_arm(rt, &readings.node, &hourly), 0);
+    assert_int_equal(tw_runtime_every(rt, &delays.node, HOUR, TW_BURST), 0);
+    advance(2 * HOUR); /* 14:00 */
+    assert_int_equal(readings.fires, 2);
+    assert_int_equal(delays.fires, 2);
+    set_wall(NOON + HOUR / 4);
+    advance(3 * HOUR - HOUR / 4); /* next reading due: 15:00 */
+    assert_int_equal(readings.fires, 3);
+    assert_int_equal(readings.fired_at_wall, NOON + 3 * HOUR);
+    assert_int_equal(delays.fires, 4);
+    set_wall(NOON + 9 * HOUR); /* over the two fires that are left, and beyond */
+    advance(0);
+    assert_int_equal(readings.fires, 5);
+    assert_int_equal(tw_runtime_cancel(rt, &delays.node), 1);
+    assert_int_equal(tw_runtime_count(rt), 0);
+}
+
+enum { MANY = 500 };
+static struct {
+    struct tw_node node;
+    int64_t due;
+    unsigned order;
+} many[MANY];
+static unsigned fired_in_order, last_fired;
+static int64_t last_due;
+
+static void note_order(struct tw_node *node, __attribute__((unused)) void *arg) {
+    const unsigned i = (unsigned)(((char *)node - (char *)many) / (ptrdiff_t)sizeof many[0]);
+    assert_true(many[i].due > last_due || (many[i].due == last_due && i > last_fired));
+    assert_true(tw_runtime_now(rt) >= many[i].due);
+    last_due = many[i].due;
+    last_fired = i;
+    ++fired_in_order;
+}
+
+/* P3 and P4 through several shifts of everything. */
+TEST(p12_order_and_number_survive_a_clock_that_is_set_back) {
+    uint64_t seed = 3;
+    fired_in_order = 0;
+    last_due = 0;
+    for (unsigned i = 0; i < MANY; ++i) {
+        tw_node_init(&many[i].node, note_order, NULL);
+        many[i].due = NOON + TW_SECOND * (int64_t)(1 + random_below(&seed, 50));
+        assert_int_equal(tw_runtime_at(rt, &many[i].node, many[i].due), 0);
+        if (i % 100 == 99) {
+            set_wall(NOON - (int64_t)i * TW_MILLISECOND);
+            advance(TW_MILLISECOND);
+        }
+    }
+    assert_int_equal(tw_runtime_count(rt), MANY);
+    advance(2 * HOUR);
+    assert_int_equal(fired_in_order, MANY);
+}
+
+static struct timer other;
+
+static void set_back_and_arm(struct tw_node *node, void *arg) {
+    set_wall(NOON - HOUR);
+    assert_int_equal(tw_runtime_at(rt, &other.node, NOON - HOUR / 2), 0);
+    note(node, arg);
+}
+
+TEST(p12_a_callback_that_sets_the_clock_back_still_knows_what_it_was_due_at) {
+    struct timer timer;
+    init(&timer);
+    init(&other);
+    tw_node_init(&timer.node, set_back_and_arm, &timer);
+    tw_runtime_at(rt, &timer.node, NOON + HOUR);
+    advance(HOUR);
+    assert_int_equal(timer.fires, 1);
+    assert_int_equal(timer.due_wall, NOON + HOUR);
+    assert_int_equal(other.fires, 0);
+    advance(HOUR / 2);
+    assert_int_equal(other.fires, 1);
+    assert_int_equal(other.due_wall, NOON - HOUR / 2);
+}
+
+/* From the wall clock to delays and back: one node, one deadline. */
+TEST(p12_a_node_changes_between_deadlines_and_delays) {
+    struct timer timer;
+    init(&timer);
+    assert_int_equal(tw_runtime_at(rt, &timer.node, NOON + HOUR), 0);
+    assert_int_equal(tw_runtime_postpone(rt, &timer.node, 2 * HOUR), -EINVAL);
+    assert_int_equal(tw_runtime_move(rt, &timer.node, 2 * HOUR), 0);
+    assert_int_equal(tw_runtime_remaining(rt, &timer.node), 2 * HOUR);
+    assert_int_equal(tw_runtime_after(rt, &timer.node, HOUR), 1);
+    assert_int_equal(tw_runtime_postpone(rt, &timer.node, 3 * HOUR), 0);
+    assert_int_equal(tw_runtime_count(rt), 1);
+    assert_int_equal(tw_runtime_at(rt, &timer.node, NOON + HOUR), 1);
+    assert_int_equal(tw_runtime_count(rt), 1);
+    assert_int_equal(tw_runtime_cancel(rt, &timer.node), 1);
+    assert_int_equal(tw_runtime_cancel(rt, &timer.node), 0);
+    assert_int_equal(tw_runtime_postpone(rt, &timer.node, HOUR), -ENOENT);
+    assert_int_equal(tw_runtime_move(rt, &timer.node, HOUR), -ENOENT);
+    assert_int_equal(tw_runtime_at(rt, &timer.node, NOON + HOUR), 0);
+    assert_int_equal(tw_runtime_shutdown(rt, &timer.node), 1);
+    assert_int_equal(tw_runtime_after(rt, &timer.node, HOUR), -EPERM);
+    advance(4 * HOUR);
+    assert_int_equal(timer.fires, 0);
+}
+
+/* --- the system's own clock ------------------------------------------------------------ */
+
+static void shift_system_clock(int64_t by) {
+    const int64_t to = reading_of(CLOCK_REALTIME) + by;
+    const struct timespec setting = {to / TW_SECOND, to % TW_SECOND};
+    assert_int_equal(clock_settime(CLOCK_REALTIME, &setting), 0);
+}
+
+static void notices_that_the_clock_is_set(const char *driver) {
+    struct timer at, after;
+    rt = started_runtime((struct tw_runtime_options){.driver = driver, .clock = TW_CLOCK_WALL});
+    init(&at);
+    init(&after);
+    tw_runtime_at(rt, &at.node, reading_of(CLOCK_REALTIME) + HOUR / 2);
+    tw_runtime_after(rt, &after.node, HOUR / 2);
+    doze();
+    shift_system_clock(HOUR);
+    wait_for(at.fires == 1);
+    tw_runtime_at(rt, &at.node, reading_of(CLOCK_REALTIME) + 100 * TW_MILLISECOND);
+    doze();
+    shift_system_clock(-HOUR);
+    for (unsigned i = 0; i < 200; ++i)
+        doze();
+    assert_int_equal(at.fires, 1);
+    assert_true(tw_runtime_remaining(rt, &at.node) > HOUR / 2);
+    assert_int_equal(after.fires, 0);
+    struct tw_stats stats;
+    tw_runtime_stats(rt, &stats);
+    assert_int_equal(stats.clock_sets, 1);
+    assert_int_equal(stats.wait_errors, 0);
+    tw_runtime_free(rt);
+}
+
+TEST(p12_the_drivers_notice_that_the_system_clock_is_set) {
+    if (getenv("TW_MAY_SET_CLOCK") == NULL) {
+        print_message("the system's clock is left alone; TW_MAY_SET_CLOCK=1 sets it for some milliseconds\n");
+        skip();
+    }
+    notices_that_the_clock_is_set("epoll");
+    notices_that_the_clock_is_set("timerfd");
+}
+
+#define AT_NOON(name) cmocka_unit_test_setup_teardown(name, at_noon, gone)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p12_every_driver_on_every_clock_that_it_knows),
+        cmocka_unit_test(p12_a_clock_that_the_driver_does_not_know_is_refused),
+        AT_NOON(p12_set_forwards_a_deadline_that_was_passed_fires_and_a_delay_does_not),
+        AT_NOON(p12_set_back_a_deadline_waits_for_the_new_time_and_a_delay_does_not),
+        AT_NOON(p12_a_deadline_armed_after_the_clock_was_set_back_is_not_early),
+        AT_NOON(p12_a_deadline_follows_the_clock_to_and_fro),
+        AT_NOON(p12_set_back_a_periodic_grid_of_readings_stays_and_one_of_delays_goes_on),
+        AT_NOON(p12_order_and_number_survive_a_clock_that_is_set_back),
+        AT_NOON(p12_a_callback_that_sets_the_clock_back_still_knows_what_it_was_due_at),
+        AT_NOON(p12_a_node_changes_between_deadlines_and_delays),
+        cmocka_unit_test(p12_the_drivers_notice_that_the_system_clock_is_set),
+    };
+    return cmocka_run_group_tests_name("P12 choice of clock", tests, NULL, NULL);
+}

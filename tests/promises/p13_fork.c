@@ -1,0 +1,270 @@
+/* P13: a fork copies a runtime but not its thread. In the child nothing fires and every
+ * call is refused, until tw_runtime_after_fork. The parent does not notice. */
+#define _GNU_SOURCE
+#include "runtime_test.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Shared by parent and child. */
+struct board {
+    atomic_int parent;
+    atomic_uint fires_in_parent, fires_in_child;
+};
+static struct board *board;
+
+static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add(getpid() == board->parent ? &board->fires_in_parent : &board->fires_in_child, 1);
+}
+
+static int make_board(__attribute__((unused)) void **state) {
+    board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    board->parent = getpid();
+    return board == MAP_FAILED;
+}
+
+/* What a child says: 0, or the line of the check that failed. */
+#define expect(condition) \
+    do { \
+        if (!(condition)) \
+            _exit(__LINE__ % 251 + 1); \
+    } while (0)
+
+static void assert_child_is_well(pid_t child) {
+    int status = 0;
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static struct tw_node once, often;
+static struct tw_runtime *rt;
+
+static void everything_is_refused(void) {
+    struct tw_stats stats;
+    const struct tw_when when = {.due_ns = 1};
+    expect(tw_runtime_start(rt) == -ECHILD);
+    expect(tw_runtime_stop(rt) == -ECHILD);
+    expect(tw_runtime_after(rt, &once, 1) == -ECHILD);
+    expect(tw_runtime_at(rt, &once, 1) == -ECHILD);
+    expect(tw_runtime_every(rt, &once, TW_SECOND, TW_BURST) == -ECHILD);
+    expect(tw_runtime_arm(rt, &once, &when) == -ECHILD);
+    expect(tw_runtime_move(rt, &often, 1) == -ECHILD);
+    expect(tw_runtime_postpone(rt, &often, 1) == -ECHILD);
+    expect(tw_runtime_cancel(rt, &often) == -ECHILD);
+    expect(tw_runtime_cancel_wait(rt, &often) == -ECHILD);
+    expect(tw_runtime_shutdown(rt, &often) == -ECHILD);
+    expect(tw_runtime_watch(rt, 0, 0, NULL, NULL) == -ECHILD);
+    expect(tw_runtime_watch_modify(rt, 0, 0) == -ECHILD);
+    expect(tw_runtime_unwatch(rt, 0) == -ECHILD);
+    expect(tw_runtime_fd(rt) == -ECHILD);
+    expect(tw_runtime_dispatch(rt) == -ECHILD);
+    expect(tw_runtime_advance(rt, 1) == -ECHILD);
+    expect(tw_runtime_leap(rt, 1) == -ECHILD);
+    expect(tw_runtime_set_wall(rt, 1) == -ECHILD);
+    expect(tw_runtime_stats(rt, &stats) == -ECHILD);
+    expect(tw_runtime_now(rt) == TW_NO_DEADLINE);
+    expect(tw_runtime_remaining(rt, &often) == TW_NO_DEADLINE);
+    expect(tw_runtime_due(rt) == TW_NO_DEADLINE);
+    expect(tw_runtime_overruns(rt) == 0);
+    expect(tw_runtime_count(rt) == 0);
+}
+
+static void child_waits(const atomic_uint *counter, unsigned least) {
+    const int64_t patience = monotonic() + 60 * TW_SECOND;
+    while (atomic_load(counter) < least) {
+        expect(monotonic() < patience);
+        doze();
+    }
+}
+
+/* ThreadSanitizer supports no new threads in a child of several, nor the end of its
+ * only one; everything else is tried under it as well. */
+#if defined(__SANITIZE_THREAD__)
+#define THREADS_AFTER_FORK false
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREADS_AFTER_FORK false
+#endif
+#endif
+#ifndef THREADS_AFTER_FORK
+#define THREADS_AFTER_FORK true
+#endif
+
+static void child_fires_again(void) {
+    expect(tw_runtime_start(rt) == 0);
+    doze();
+    expect(board->fires_in_child == 0);
+    expect(tw_runtime_every(rt, &often, TW_MILLISECOND, TW_BURST) == 0); /* as it is, not initialised anew */
+    expect(tw_runtime_after(rt, &once, 0) == 0);
+    child_waits(&board->fires_in_child, 20);
+    expect(tw_runtime_cancel_wait(rt, &often) == 1);
+}
+
+/* The child sees the parent fire on, several times, and nothing fire of its own. */
+static void child_rests_and_is_revived(void) {
+    const unsigned seen = board->fires_in_parent;
+    everything_is_refused();
+    child_waits(&board->fires_in_parent, seen + 20);
+    expect(board->fires_in_child == 0);
+
+    expect(tw_runtime_after_fork(rt) == 0);
+    expect(tw_runtime_after_fork(rt) == 0); /* does nothing the second time */
+    expect(tw_runtime_count(rt) == 0);
+    expect(tw_runtime_cancel(rt, &often) == 0);
+    if (THREADS_AFTER_FORK)
+        child_fires_again();
+    expect(tw_runtime_free(rt) == 0);
+    _exit(0);
+}
+
+static void child_only_frees(void) {
+    expect(tw_runtime_free(rt) == 0);
+    expect(board->fires_in_child == 0);
+    _exit(0);
+}
+
+static void with_a_fork_in_between(struct tw_runtime_options options, void (*in_child)(void)) {
+    atomic_store(&board->fires_in_parent, 0);
+    atomic_store(&board->fires_in_child, 0);
+    rt = started_runtime(options);
+    tw_node_init(&once, count, NULL);
+    tw_node_init(&often, count, NULL);
+    assert_int_equal(tw_runtime_every(rt, &often, TW_MILLISECOND, TW_BURST), 0);
+    wait_for(board->fires_in_parent > 5);
+    const pid_t child = fork();
+    if (child == 0)
+        in_child();
+    assert_child_is_well(child);
+    const unsigned by_then = board->fires_in_parent;
+    wait_for(board->fires_in_parent > by_then + 5);
+    assert_int_equal(tw_runtime_after_fork(rt), 0); /* not in a child: nothing */
+    assert_int_equal(tw_runtime_cancel_wait(rt, &often), 1);
+    assert_int_equal(tw_runtime_free(rt), 0);
+}
+
+TEST(p13_the_child_rests_until_it_is_revived) {
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+        with_a_fork_in_between((struct tw_runtime_options){.driver = thread_drivers[d]},
+                               child_rests_and_is_revived);
+    with_a_fork_in_between((struct tw_runtime_options){.driver = "epoll", .clock = TW_CLOCK_WALL},
+                           child_rests_and_is_revived);
+}
+
+TEST(p13_the_child_may_free_what_it_does_not_need) {
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+        with_a_fork_in_between((struct tw_runtime_options){.driver = thread_drivers[d]}, child_only_frees);
+}
+
+/* --- forks while others are in the middle of calls -------------------------------------- */
+
+static atomic_bool over;
+static struct tw_node hammered[2][64];
+
+static void *hammer(void *arg) {
+    struct tw_node *nodes = arg;
+    for (unsigned i = 0; !over; ++i) {
+        tw_runtime_after(rt, &nodes[i % 64], (int64_t)(i % 97) * 20000);
+        if (i % 5 == 0)
+            tw_runtime_at(rt, &nodes[i * 7 % 64], tw_runtime_now(rt) + 1000000);
+        if (i % 3 == 0)
+            tw_runtime_cancel_wait(rt, &nodes[(i / 2) % 64]);
+    }
+    return NULL;
+}
+
+static void child_makes_sure_that_all_locks_are_free(void) {
+    alarm(60); /* a lock that nobody will let go is a failure, not a hang */
+    expect(tw_runtime_after_fork(rt) == 0);
+    for (unsigned k = 0; k < 2; ++k)
+        for (unsigned i = 0; i < 64; ++i)
+            expect(tw_runtime_after(rt, &hammered[k][i], 3600 * TW_SECOND) == 0);
+    expect(tw_runtime_count(rt) == 128);
+    expect(tw_runtime_free(rt) == 0);
+    expect(board->fires_in_child == 0);
+    _exit(0);
+}
+
+static void forks_amid_calls(struct tw_runtime_options options) {
+    pthread_t threads[2];
+    atomic_store(&board->fires_in_child, 0);
+    rt = started_runtime(options);
+    atomic_store(&over, false);
+    for (unsigned k = 0; k < 2; ++k) {
+        for (unsigned i = 0; i < 64; ++i)
+            tw_node_init(&hammered[k][i], count, NULL);
+        assert_int_equal(pthread_create(&threads[k], NULL, hammer, hammered[k]), 0);
+    }
+    for (unsigned i = 0; i < 60; ++i) {
+        const pid_t child = fork();
+        if (child == 0)
+            child_makes_sure_that_all_locks_are_free();
+        assert_child_is_well(child);
+    }
+    atomic_store(&over, true);
+    for (unsigned k = 0; k < 2; ++k)
+        pthread_join(threads[k], NULL);
+    tw_runtime_free(rt);
+}
+
+TEST(p13_a_fork_finds_every_wheel_whole_whatever_other_threads_do) {
+    forks_amid_calls((struct tw_runtime_options){.driver = "sleep"});
+    forks_amid_calls((struct tw_runtime_options){.driver = "timerfd", .clock = TW_CLOCK_WALL});
+}
+
+/* --- forks inside callbacks ------------------------------------------------------------- */
+
+static atomic_int forked_child;
+
+/* Leak checkers would look for what the main thread's stack held, which is gone. */
+static void leave_at_once(void) { _exit(0); }
+
+static void fork_and_return(struct tw_node *node, __attribute__((unused)) void *arg) {
+    const pid_t child = fork();
+    if (child == 0) {
+        expect(tw_runtime_after_fork(rt) == -EBUSY);
+        expect(tw_runtime_after(rt, node, 1) == -ECHILD);
+        atexit(leave_at_once);
+        return; /* and the thread ends, and with it the process */
+    }
+    atomic_store(&forked_child, child);
+}
+
+TEST(p13_a_callback_that_forks_and_returns_fires_nothing_more_in_the_child) {
+    if (!THREADS_AFTER_FORK)
+        skip();
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+        struct tw_node forker, neighbours[10];
+        const struct tw_when now = {.due_ns = 0};
+        atomic_store(&board->fires_in_parent, 0);
+        atomic_store(&board->fires_in_child, 0);
+        atomic_store(&forked_child, 0);
+        rt = new_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
+        tw_node_init(&forker, fork_and_return, NULL);
+        tw_runtime_arm(rt, &forker, &now);
+        for (unsigned i = 0; i < COUNT_OF(neighbours); ++i) {
+            tw_node_init(&neighbours[i], count, NULL);
+            tw_runtime_every(rt, &neighbours[i], TW_MILLISECOND, TW_BURST);
+        }
+        assert_ok(tw_runtime_start(rt));
+        wait_for(forked_child != 0);
+        assert_child_is_well(forked_child);
+        wait_for(board->fires_in_parent > 100);
+        assert_int_equal(board->fires_in_child, 0);
+        tw_runtime_free(rt);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p13_the_child_rests_until_it_is_revived),
+        cmocka_unit_test(p13_the_child_may_free_what_it_does_not_need),
+        cmocka_unit_test(p13_a_fork_finds_every_wheel_whole_whatever_other_threads_do),
+        cmocka_unit_test(p13_a_callback_that_forks_and_returns_fires_nothing_more_in_the_child),
+    };
+    return cmocka_run_group_tests_name("P13 fork", tests, make_board, NULL);
+}

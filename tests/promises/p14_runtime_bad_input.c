@@ -1,0 +1,276 @@
+/* P14 on a runtime: each call's documented errors, and nothing has changed. */
+#include "runtime_test.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+static struct tw_runtime *rt, *other;
+static struct tw_node idle, pending, periodic, away, shut;
+static struct tw_node raw; /* all zeroes */
+static int64_t now;
+
+static void never(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    fail_msg("a callback was called");
+}
+
+static int begin(__attribute__((unused)) void **state) {
+    rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = 1000});
+    other = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    assert_int_equal(tw_runtime_advance(rt, TW_SECOND), 0);
+    now = TW_SECOND;
+    memset(&raw, 0, sizeof raw);
+    struct tw_node *nodes[] = {&idle, &pending, &periodic, &away, &shut};
+    for (unsigned i = 0; i < COUNT_OF(nodes); ++i)
+        tw_node_init(nodes[i], never, NULL);
+    tw_runtime_after(rt, &pending, 5 * TW_SECOND);
+    tw_runtime_every(rt, &periodic, 7 * TW_SECOND, TW_SKIP);
+    tw_runtime_after(other, &away, TW_SECOND);
+    tw_runtime_shutdown(rt, &shut);
+    return 0;
+}
+
+static int end(__attribute__((unused)) void **state) {
+    tw_runtime_free(rt);
+    tw_runtime_free(other);
+    return 0;
+}
+
+static struct everything {
+    struct tw_node nodes[6];
+    size_t count, count_elsewhere;
+    int64_t remaining[2], reading;
+} saved, found;
+
+static void copy(struct everything *to) {
+    const struct tw_node *nodes[] = {&idle, &pending, &periodic, &away, &shut, &raw};
+    memset(to, 0, sizeof *to);
+    for (unsigned i = 0; i < COUNT_OF(nodes); ++i)
+        memcpy(&to->nodes[i], nodes[i], sizeof *nodes[i]);
+    to->count = tw_runtime_count(rt);
+    to->count_elsewhere = tw_runtime_count(other);
+    to->remaining[0] = tw_runtime_remaining(rt, &pending);
+    to->remaining[1] = tw_runtime_remaining(rt, &periodic);
+    to->reading = tw_runtime_now(rt);
+}
+
+#define REFUSED(call, error) \
+    do { \
+        copy(&saved); \
+        const int result = (call); \
+        if (result != (error)) \
+            fail_msg("%s returned %d, not %s", #call, result, #error); \
+        copy(&found); \
+        if (memcmp(&saved, &found, sizeof saved) != 0) \
+            fail_msg("%s changed something", #call); \
+        assert_true(strcmp(tw_strerror(result), "unknown error") != 0); \
+    } while (0)
+
+TEST(p14_null_and_forgotten_arguments) {
+    const struct tw_when when = {.due_ns = 1};
+    struct tw_runtime *const runtimes[] = {NULL, rt, rt};
+    struct tw_node *const nodes[] = {&idle, NULL, &raw};
+    struct tw_stats stats;
+    for (unsigned i = 0; i < 3; ++i) {
+        REFUSED(tw_runtime_after(runtimes[i], nodes[i], 1), -EINVAL);
+        REFUSED(tw_runtime_at(runtimes[i], nodes[i], now + 1), -EINVAL);
+        REFUSED(tw_runtime_every(runtimes[i], nodes[i], 1000, TW_BURST), -EINVAL);
+        REFUSED(tw_runtime_arm(runtimes[i], nodes[i], &when), -EINVAL);
+        REFUSED(tw_runtime_move(runtimes[i], nodes[i], 1), -EINVAL);
+        REFUSED(tw_runtime_postpone(runtimes[i], nodes[i], 1), -EINVAL);
+        REFUSED(tw_runtime_cancel(runtimes[i], nodes[i]), -EINVAL);
+        REFUSED(tw_runtime_cancel_wait(runtimes[i], nodes[i]), -EINVAL);
+        REFUSED(tw_runtime_shutdown(runtimes[i], nodes[i]), -EINVAL);
+        assert_int_equal(tw_runtime_remaining(runtimes[i], nodes[i]), TW_NO_DEADLINE);
+    }
+    REFUSED(tw_runtime_arm(rt, &idle, NULL), -EINVAL);
+    REFUSED(tw_runtime_start(NULL), -EINVAL);
+    REFUSED(tw_runtime_stop(NULL), -EINVAL);
+    REFUSED(tw_runtime_after_fork(NULL), -EINVAL);
+    REFUSED(tw_runtime_stats(NULL, &stats), -EINVAL);
+    REFUSED(tw_runtime_stats(rt, NULL), -EINVAL);
+    REFUSED(tw_runtime_watch(NULL, 0, 1, NULL, NULL), -EINVAL);
+    REFUSED(tw_runtime_watch_modify(NULL, 0, 1), -EINVAL);
+    REFUSED(tw_runtime_unwatch(NULL, 0), -EINVAL);
+    REFUSED(tw_runtime_fd(NULL), -EINVAL);
+    REFUSED(tw_runtime_dispatch(NULL), -EINVAL);
+    REFUSED(tw_runtime_advance(NULL, 1), -EINVAL);
+    REFUSED(tw_runtime_leap(NULL, 1), -EINVAL);
+    REFUSED(tw_runtime_set_wall(NULL, 1), -EINVAL);
+    assert_int_equal(tw_runtime_free(NULL), 0);
+    assert_int_equal(tw_runtime_now(NULL), TW_NO_DEADLINE);
+    assert_int_equal(tw_runtime_due(NULL), TW_NO_DEADLINE);
+    assert_int_equal(tw_runtime_overruns(NULL), 0);
+    assert_int_equal(tw_runtime_count(NULL), 0);
+    assert_null(tw_driver_named(NULL));
+    assert_null(tw_driver_named(""));
+    assert_null(tw_driver_named("Sleep"));
+}
+
+TEST(p14_times_and_schedules_out_of_range) {
+    static const struct tw_when bad[] = {
+        {.due_ns = -1},
+        {.due_ns = INT64_MIN},
+        {.due_ns = -1, .absolute = 1},
+        {.slack_ns = -1},
+        {.period_ns = -1000},
+        {.period_ns = 1},    /* no multiple of the tick */
+        {.period_ns = 1500}, /* nor this */
+        {.period_ns = 1000, .missed = (enum tw_missed)(TW_DELAY + 1)},
+        {.period_ns = 1000, .missed = (enum tw_missed)(-1)},
+        {.period_ns = 1000, .fires = TW_FIRES_MAX + 1},
+        {.missed = (enum tw_missed)3},
+    };
+    for (unsigned i = 0; i < COUNT_OF(bad); ++i) {
+        REFUSED(tw_runtime_arm(rt, &idle, &bad[i]), -EINVAL);
+        REFUSED(tw_runtime_arm(rt, &pending, &bad[i]), -EINVAL);
+    }
+    REFUSED(tw_runtime_after(rt, &pending, -1), -EINVAL);
+    REFUSED(tw_runtime_after(rt, &pending, INT64_MIN), -EINVAL);
+    REFUSED(tw_runtime_at(rt, &pending, -1), -EINVAL);
+    REFUSED(tw_runtime_every(rt, &periodic, 0, TW_BURST), -EINVAL);
+    REFUSED(tw_runtime_every(rt, &periodic, -1000, TW_BURST), -EINVAL);
+    REFUSED(tw_runtime_every(rt, &periodic, 999, TW_BURST), -EINVAL);
+    REFUSED(tw_runtime_every(rt, &periodic, 1000, (enum tw_missed)9), -EINVAL);
+    REFUSED(tw_runtime_move(rt, &pending, -1), -EINVAL);
+    REFUSED(tw_runtime_postpone(rt, &pending, -1), -EINVAL);
+    REFUSED(tw_runtime_advance(rt, -1), -EINVAL);
+    REFUSED(tw_runtime_leap(rt, -1), -EINVAL);
+    REFUSED(tw_runtime_advance(rt, INT64_MAX), -ERANGE);
+    REFUSED(tw_runtime_leap(rt, INT64_MAX), -ERANGE);
+    REFUSED(tw_runtime_set_wall(rt, -1), -EINVAL);
+}
+
+TEST(p14_nodes_that_are_elsewhere_idle_or_shut_down) {
+    const struct tw_when when = {.due_ns = 1};
+    REFUSED(tw_runtime_after(rt, &away, 1), -EBUSY);
+    REFUSED(tw_runtime_at(rt, &away, now + 1), -EBUSY);
+    REFUSED(tw_runtime_arm(rt, &away, &when), -EBUSY);
+    REFUSED(tw_runtime_move(rt, &away, 1), -EBUSY);
+    REFUSED(tw_runtime_postpone(rt, &away, 1), -EBUSY);
+    REFUSED(tw_runtime_cancel(rt, &away), -EBUSY);
+    REFUSED(tw_runtime_cancel_wait(rt, &away), -EBUSY);
+    REFUSED(tw_runtime_shutdown(rt, &away), -EBUSY);
+    REFUSED(tw_runtime_after(rt, &shut, 1), -EPERM);
+    REFUSED(tw_runtime_at(rt, &shut, now + 1), -EPERM);
+    REFUSED(tw_runtime_every(rt, &shut, 1000, TW_BURST), -EPERM);
+    REFUSED(tw_runtime_move(rt, &idle, 1), -ENOENT);
+    REFUSED(tw_runtime_move(rt, &shut, 1), -ENOENT);
+    REFUSED(tw_runtime_postpone(rt, &idle, 1), -ENOENT);
+    assert_int_equal(tw_runtime_remaining(rt, &away), TW_NO_DEADLINE);
+    assert_int_equal(tw_runtime_remaining(rt, &idle), TW_NO_DEADLINE);
+    assert_int_equal(tw_runtime_cancel(rt, &idle), 0);
+}
+
+TEST(p14_what_a_driver_cannot_do) {
+    struct tw_runtime *sleeping = new_runtime((struct tw_runtime_options){.driver = "sleep"});
+    struct tw_runtime *timerfd = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
+    REFUSED(tw_runtime_start(rt), -EOPNOTSUPP);
+    REFUSED(tw_runtime_fd(rt), -EOPNOTSUPP);
+    REFUSED(tw_runtime_dispatch(rt), -EOPNOTSUPP);
+    REFUSED(tw_runtime_fd(sleeping), -EOPNOTSUPP);
+    REFUSED(tw_runtime_advance(sleeping, 1), -EOPNOTSUPP);
+    REFUSED(tw_runtime_leap(timerfd, 1), -EOPNOTSUPP);
+    REFUSED(tw_runtime_set_wall(rt, 1), -EOPNOTSUPP);
+    REFUSED(tw_runtime_unwatch(sleeping, 0), -EOPNOTSUPP);
+    REFUSED(tw_runtime_watch_modify(timerfd, 0, 1), -EOPNOTSUPP);
+    REFUSED(tw_runtime_unwatch(sleeping, -1), -EINVAL);
+    assert_ok(tw_runtime_start(timerfd));
+    REFUSED(tw_runtime_start(timerfd), -EALREADY);
+    REFUSED(tw_runtime_fd(timerfd), -EBUSY);
+    REFUSED(tw_runtime_dispatch(timerfd), -EBUSY);
+    assert_int_equal(tw_runtime_stop(timerfd), 0);
+    assert_int_equal(tw_runtime_stop(timerfd), 0);
+    assert_true(tw_runtime_fd(timerfd) >= 0);
+    REFUSED(tw_runtime_start(timerfd), -EBUSY);
+    tw_runtime_free(sleeping);
+    tw_runtime_free(timerfd);
+}
+
+static int mute_open(__attribute__((unused)) void *memory, __attribute__((unused)) enum tw_clock clock) {
+    return 0;
+}
+static void mute(__attribute__((unused)) void *memory) {}
+static int descriptor_0(__attribute__((unused)) void *memory) { return 0; }
+
+TEST(p14_options_out_of_range) {
+    static const struct tw_driver nothing = {.name = "nothing", .clocks = ~0u};
+    static const struct tw_driver deaf = {.name = "deaf", .clocks = ~0u, .open = mute_open, .close = mute};
+    static const struct tw_driver half = {.name = "half",
+                                          .clocks = ~0u,
+                                          .open = mute_open,
+                                          .close = mute,
+                                          .wake = mute,
+                                          .program = NULL,
+                                          .descriptor = descriptor_0};
+    static const struct {
+        struct tw_runtime_options options;
+        int error;
+    } bad[] = {
+        {{.tick_ns = -1}, -EINVAL},
+        {{.tick_ns = 3600 * TW_SECOND + 1}, -EINVAL},
+        {{.slack_ns = -1}, -EINVAL},
+        {{.priority = -1}, -EINVAL},
+        {{.priority = 100}, -EINVAL},
+        {{.clock = (enum tw_clock)(TW_CLOCK_VIRTUAL + 1)}, -EINVAL},
+        {{.clock = (enum tw_clock)(-1)}, -EINVAL},
+        {{.thread_name = "sixteen letters!"}, -EINVAL},
+        {{.driver = "no such"}, -ENOENT},
+        {{.driver = ""}, -ENOENT},
+        {{.driver = "sleep", .own_driver = &deaf}, -EINVAL},
+        {{.own_driver = &nothing}, -EINVAL},
+        {{.own_driver = &deaf}, -EINVAL},
+        {{.own_driver = &half}, -EINVAL},
+    };
+    for (unsigned i = 0; i < COUNT_OF(bad); ++i) {
+        struct tw_runtime *made = (struct tw_runtime *)&raw;
+        const int result = tw_runtime_new(&made, &bad[i].options);
+        if (result != bad[i].error)
+            fail_msg("row %u: %d, not %d", i, result, bad[i].error);
+        assert_ptr_equal(made, &raw);
+    }
+    assert_int_equal(tw_runtime_new(NULL, NULL), -EINVAL);
+    struct tw_runtime *made = NULL;
+    assert_int_equal(tw_runtime_new(&made, NULL), 0);
+    tw_runtime_free(made);
+    const struct tw_runtime_options longest = {.thread_name = "fifteen letters", .tick_ns = 3600 * TW_SECOND};
+    assert_int_equal(tw_runtime_new(&made, &longest), 0);
+    tw_runtime_free(made);
+}
+
+TEST(p14_a_thread_that_cannot_be_had_is_an_error_of_start) {
+    struct tw_runtime *made = new_runtime((struct tw_runtime_options){.cpus = UINT64_C(1) << 63});
+    if (sysconf(_SC_NPROCESSORS_CONF) <= 63) {
+        REFUSED(tw_runtime_start(made), -EINVAL);
+        REFUSED(tw_runtime_start(made), -EINVAL); /* and not -EALREADY */
+    }
+    assert_int_equal(tw_runtime_stop(made), 0);
+    tw_runtime_free(made);
+}
+
+TEST(p14_every_documented_error_has_words) {
+    static const int documented[] = {-EINVAL,     -ECHILD, -EBUSY,  -EPERM,  -ENOENT,
+                                     -EOPNOTSUPP, -ENOMEM, -EMFILE, -ENFILE, -EALREADY,
+                                     -EAGAIN,     -EEXIST, -EBADF,  -ENOSPC, -ERANGE};
+    for (unsigned i = 0; i < COUNT_OF(documented); ++i)
+        assert_true(strlen(tw_strerror(documented[i])) > 10 &&
+                    strcmp(tw_strerror(documented[i]), "unknown error") != 0);
+    assert_string_equal(tw_strerror(-9999), "unknown error");
+    assert_string_equal(tw_strerror(INT_MIN), "unknown error");
+    assert_string_equal(tw_strerror(0), "no error");
+    assert_string_equal(tw_strerror(7), "no error");
+}
+
+#define BAD_INPUT(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        BAD_INPUT(p14_null_and_forgotten_arguments),
+        BAD_INPUT(p14_times_and_schedules_out_of_range),
+        BAD_INPUT(p14_nodes_that_are_elsewhere_idle_or_shut_down),
+        BAD_INPUT(p14_what_a_driver_cannot_do),
+        BAD_INPUT(p14_options_out_of_range),
+        BAD_INPUT(p14_a_thread_that_cannot_be_had_is_an_error_of_start),
+        BAD_INPUT(p14_every_documented_error_has_words),
+    };
+    return cmocka_run_group_tests_name("P14 on a runtime", tests, NULL, NULL);
+}

@@ -95,14 +95,20 @@ static void take_back(struct slot *s, int prevented) {
     ++s->arena->cancelled;
 }
 
+/* P6: its callback does not run any more. */
+static void see_off(struct slot *s, int (*off)(struct tw_runtime *, struct tw_node *)) {
+    take_back(s, off(s->arena->rt, s->node));
+    if (s->arena->running == s)
+        ++s->arena->not_awaited;
+}
+
 static bool renew(struct slot *s) {
     s->node = malloc(sizeof *s->node);
     return s->node != NULL && tw_node_init(s->node, on_fire, s) == 0;
 }
 
-/* P6: it may be freed at once. */
 static void replace(struct slot *s, struct armer *by) {
-    take_back(s, tw_runtime_shutdown(s->arena->rt, s->node));
+    see_off(s, tw_runtime_shutdown);
     free(s->node);
     if (!renew(s))
         abort();
@@ -111,7 +117,7 @@ static void replace(struct slot *s, struct armer *by) {
 
 static void rearm(struct slot *s, struct armer *by) {
     if (s->kind != HASTY)
-        take_back(s, tw_runtime_cancel_wait(s->arena->rt, s->node));
+        see_off(s, tw_runtime_cancel_wait);
     arm(s, by);
 }
 
@@ -143,7 +149,11 @@ static void postpone(struct slot *s, struct armer *by) {
 
 /* ---- The thread. */
 
+/* Now and then the one whose callback runs. */
 static struct slot *draw_own(struct armer *by) {
+    struct slot *running = draw(by, 4) == 0 ? by->arena->running : NULL;
+    if (running != NULL && running->armer == by->number && running->kind != HASTY)
+        return running;
     return &by->arena->slots[draw(by, SLOTS / ARMERS) * ARMERS + by->number];
 }
 
@@ -165,8 +175,10 @@ static void disturb_own(struct armer *by) {
         move(s, by);
     else if (moves && kind < 4)
         postpone(s, by);
-    else if (moves && kind == 4)
-        take_back(s, tw_runtime_cancel_wait(s->arena->rt, s->node));
+    else if (s->kind == CAREFUL && kind == 4)
+        see_off(s, tw_runtime_cancel_wait);
+    else if (s->kind == HASTY && kind == 4)
+        take_back(s, tw_runtime_cancel(s->arena->rt, s->node));
     else if (s->kind == HASTY || (kind > 5 && s->kind != BOUNCING))
         rearm(s, by);
     else

@@ -10,7 +10,7 @@ static struct arena arenas[DRIVERS] = {{.driver = "sleep"}, {.driver = "epoll"},
 static struct armer armers[DRIVERS * ARMERS];
 
 struct sum {
-    uint64_t armed, fired, cancelled, pending, early, twice, misordered, odd_slots;
+    uint64_t armed, fired, cancelled, pending, early, twice, misordered, not_awaited, odd_slots;
     int64_t latest;
 };
 
@@ -32,6 +32,7 @@ static struct sum sum_up(void) {
         sum.early += a->early;
         sum.twice += a->twice;
         sum.misordered += a->misordered;
+        sum.not_awaited += a->not_awaited;
     }
     return sum;
 }
@@ -109,13 +110,16 @@ static bool judge(int64_t seconds) {
     const bool adds_up = sum.armed == sum.fired + sum.cancelled + sum.pending && sum.odd_slots == 0;
     if (sum.odd_slots != 0)
         printf("soak: %" PRIu64 " timers do not add up by themselves\n", sum.odd_slots);
+    if (sum.not_awaited != 0)
+        printf("soak: %" PRIu64 " callbacks still ran after cancel_wait\n", sum.not_awaited);
     printf("soak: %" PRId64 " s, %d drivers: armed %" PRIu64 " %s fired %" PRIu64 " + cancelled %" PRIu64
            " + pending %" PRIu64 "; early %" PRIu64 ", twice %" PRIu64 ", order broken %" PRIu64
            "; lateness p50 %.3f ms, p99 %.3f ms, max %.3f ms\n",
            seconds, DRIVERS, sum.armed, adds_up ? "=" : "!=", sum.fired, sum.cancelled, sum.pending,
            sum.early, sum.twice, sum.misordered, (double)lateness_below(arenas, 0.5) / 1e6,
            (double)lateness_below(arenas, 0.99) / 1e6, (double)sum.latest / 1e6);
-    return adds_up && sum.fired > 0 && sum.early == 0 && sum.twice == 0 && sum.misordered == 0;
+    return adds_up && sum.fired > 0 && sum.not_awaited == 0 && sum.early == 0 && sum.twice == 0 &&
+           sum.misordered == 0;
 }
 
 int main(int argc, char **argv) {

@@ -43,7 +43,8 @@ struct arena {
     struct tw_runtime *rt;
     struct slot *slots;
     atomic_bool is_over;
-    _Atomic uint64_t armed, fired, cancelled, early, twice, misordered;
+    _Atomic(struct slot *) running; /* whose callback runs */
+    _Atomic uint64_t armed, fired, cancelled, early, twice, misordered, not_awaited;
 
     int64_t last_due;
     struct {

@@ -4,19 +4,28 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS tickwheel EXPORT tickwheel-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+set(not_installed PATTERN "port.h" EXCLUDE)
+if(NOT TW_RUNTIME)
+    list(APPEND not_installed PATTERN "runtime.h" EXCLUDE PATTERN "driver.h" EXCLUDE)
+endif()
 install(DIRECTORY include/tickwheel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    FILES_MATCHING PATTERN "*.h" PATTERN "port.h" EXCLUDE)
+    FILES_MATCHING PATTERN "*.h" ${not_installed})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config/tickwheel/config.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
 
-install(EXPORT tickwheel-targets NAMESPACE tickwheel::
-    FILE tickwheel-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
+install(EXPORT tickwheel-targets NAMESPACE tickwheel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
+configure_package_config_file(cmake/tickwheel-config.cmake.in tickwheel-config.cmake
+    INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
 write_basic_package_version_file(tickwheel-config-version.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config-version.cmake
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config.cmake
+    ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config-version.cmake
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
 
 # From the folder of the .pc file, so that the tree may be moved.
 file(RELATIVE_PATH pc_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+if(TW_RUNTIME)
+    set(pc_threads " -pthread")
+endif()
 configure_file(cmake/tickwheel.pc.in tickwheel.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

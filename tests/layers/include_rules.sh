@@ -3,6 +3,8 @@
 #
 #   src/core   its own files, tw.h and port.h, and headers of a freestanding C++
 #   drivers    their own folder, port.h, driver.h and the system's headers
+#   runtime    its own files, runtime.h, driver.h, tw.h, the core's arithmetic of ticks
+#              (but not the wheel) and the system's headers
 #   include    public headers and <stdint.h>, <stddef.h>; C++ ones, standard headers too
 set -u
 root=$1
@@ -37,6 +39,12 @@ driver_breaks() {
     includes_in drivers '*.[ch]*' | grep -E ':".*"$' | strangers
 }
 
+runtime_breaks() {
+    includes_in src/runtime '*' | grep -E ':<(tickwheel/|.*\.\./)' |
+        grep -vE ':<tickwheel/(runtime|driver|tw)\.h>$'
+    includes_in src/runtime '*' | grep -E ':".*"$' | grep -v ':"../core/tick.hpp"$' | strangers
+}
+
 public_breaks() {
     includes_in include '*.h' |
         grep -vE ':(<(tickwheel/[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$'
@@ -44,7 +52,7 @@ public_breaks() {
         grep -vE ':<(tickwheel/[a-z_]+\.h(pp)?|[a-z_]+)>$'
 }
 
-breaks=$(core_breaks; driver_breaks; public_breaks)
+breaks=$(core_breaks; driver_breaks; runtime_breaks; public_breaks)
 [ -z "$breaks" ] && exit 0
 echo "These includes break the layer rules:"
 echo "$breaks"

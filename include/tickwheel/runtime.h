@@ -24,6 +24,8 @@
  *              freed while pending. A node is used with one runtime at a time
  *              (-EBUSY finds mistakes, it does not settle races).
  *   Threads    Any call from any thread, callbacks included, except as noted.
+ *   Order      is that of tw.h. A runtime on the wall clock has two timelines, one for
+ *              absolute deadlines and one for delays, each with an order of its own.
  *   Callbacks  run on the runtime's thread, with no lock held, and may call anything
  *              here and in tw.h for nodes, stop and free the runtime included. In a
  *              callback tw_runtime_due says what the node was due at.
@@ -120,7 +122,7 @@ int tw_runtime_start(struct tw_runtime *rt);
  * running. Nodes stay pending, and time goes on; tw_runtime_start resumes. From inside
  * a callback it returns at once, and that callback is the last. A tw_runtime_dispatch or
  * tw_runtime_advance that runs returns early, which this does not wait for. 0 also if it
- * was stopped already. */
+ * was stopped already. Two callbacks that stop each other's runtimes wait for ever. */
 int tw_runtime_stop(struct tw_runtime *rt);
 
 /* Stops and frees it; a null pointer is allowed. Its pending nodes are not pending

@@ -49,12 +49,6 @@ int leave_for(tw_runtime &rt, const timeline &line, tw_node *node) {
     return &now_on != &line ? tw_cancel(&now_on.wheel, node) : 0;
 }
 
-tw_when once_due(std::int64_t due_ns) {
-    tw_when when = {};
-    when.due_ns = due_ns;
-    return when;
-}
-
 bool is_valid(const tw_runtime &rt, const tw_when &when) {
     return when.due_ns >= 0 && when.slack_ns >= 0 && when.period_ns >= 0 && rt.unit.divides(when.period_ns) &&
            when.missed >= TW_BURST && when.missed <= TW_DELAY && when.fires <= TW_FIRES_MAX;
@@ -68,7 +62,7 @@ struct window {
 
 window window_of(tw_runtime &rt, const tw_when &when) {
     if (when.absolute != 0 && rt.wall != nullptr) {
-        wall_present(rt);  // as above
+        wall_present(rt);  // follows the clock first
         return {*rt.wall, wall_tick(rt, when.due_ns), wall_tick(rt, later(when.due_ns, when.slack_ns))};
     }
     const std::int64_t due = when.absolute != 0 ? when.due_ns : later(rt.clocks.steady(), when.due_ns);
@@ -104,6 +98,13 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
     return arm_in(rt, node, window_of(rt, when), when);
 }
 
+int arm_once(tw_runtime *rt, tw_node *node, std::int64_t due_ns, int absolute) {
+    tw_when when = {};
+    when.due_ns = due_ns;
+    when.absolute = absolute;
+    return tw_runtime_arm(rt, node, &when);
+}
+
 // Sees off a node that may be on either timeline; `off` is tw_cancel or tw_node_shutdown.
 int take_off(tw_runtime &rt, tw_node *node, int (*off)(tw *, tw_node *)) {
     const wall_hold hold(rt);
@@ -117,14 +118,16 @@ void wait_for_callback(tw_runtime &rt, const tw_node *node) {
 
 }  // namespace
 
-// The common case by itself, for it is to be fast.
+// The common case by itself, for it is to be fast: the node is fetched while the clock is
+// read, and looked at by the wheel alone.
 TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
-    if (const int error = refusal(rt, node); error != 0)
+    if (const int error = refusal(rt); error != 0)
         return error;
     if (delay_ns < 0)
         return -EINVAL;
     if (rt->wall != nullptr)
-        return arm(*rt, node, once_due(delay_ns));
+        return arm_once(rt, node, delay_ns, 0);
+    __builtin_prefetch(node, 1);
     const tick due = tick_after(*rt, delay_ns);
     const int armed = tw_arm_at(&rt->steady.wheel, node, due);
     if (armed >= 0)
@@ -133,15 +136,14 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
 }
 
 TW_API int tw_runtime_at(tw_runtime *rt, tw_node *node, int64_t deadline_ns) {
-    tw_when when = once_due(deadline_ns);
-    when.absolute = 1;
-    return tw_runtime_arm(rt, node, &when);
+    return arm_once(rt, node, deadline_ns, 1);
 }
 
 TW_API int tw_runtime_every(tw_runtime *rt, tw_node *node, int64_t period_ns, tw_missed missed) {
     if (period_ns == 0)
         return -EINVAL;
-    tw_when when = once_due(period_ns);
+    tw_when when = {};
+    when.due_ns = period_ns;
     when.period_ns = period_ns;
     when.missed = missed;
     return tw_runtime_arm(rt, node, &when);

@@ -38,6 +38,8 @@ function(tickwheel_add_library target)
         target_link_libraries(${target} PUBLIC Threads::Threads)
         list(TRANSFORM tickwheel_runtime_sources PREPEND ${tickwheel_root}/ OUTPUT_VARIABLE runtime_sources)
         target_sources(${target} PRIVATE ${runtime_sources})
+        # The system's times have 64 bits, on 32-bit systems too; no header of ours shows them.
+        target_compile_definitions(${target} PRIVATE _TIME_BITS=64 _FILE_OFFSET_BITS=64)
     endif()
 
     # config.h is written, so in the build tree it stands in a folder of its own.

@@ -41,7 +41,7 @@ static void show(const struct trial *trial) {
 
 /* Waits for the next frame. Returns the signal that came meanwhile, or 0. */
 static int wait_for_frame(int64_t ns) {
-    const struct timespec timeout = {.tv_sec = ns / TW_SECOND, .tv_nsec = ns % TW_SECOND};
+    const struct timespec timeout = {.tv_sec = (time_t)(ns / TW_SECOND), .tv_nsec = (long)(ns % TW_SECOND)};
     int signal = sigtimedwait(&signals, NULL, &timeout);
     return signal > 0 ? signal : 0;
 }

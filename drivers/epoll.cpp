@@ -16,7 +16,6 @@
 #include <sys/eventfd.h>
 
 #include <cstdlib>
-#include <cstring>
 #include <initializer_list>
 
 #include "drivers.hpp"
@@ -180,22 +179,23 @@ int fetch(state &s, std::int64_t timeout_ns) {
 
 // Fills the batch. 1 if it may have slept, 0 if not, or a negative errno.
 int wait_for_events(state &s, const tw_deadlines &until) {
-    std::int64_t timeout_ns;
-    if (const int error = arrange(s, until, timeout_ns); error != 0)
-        return error;
-    s.delivered = 0;
-    s.fetched = fetch(s, timeout_ns);
-    if (s.fetched >= 0)
-        return timeout_ns != 0 ? 1 : 0;
-    s.fetched = 0;
-    if (errno == EINTR)
-        return 1;
-    // EPERM: what some sandboxes answer to calls that they do not know.
-    if ((errno == ENOSYS || errno == EPERM) && timeout_ns > 0) {
+    for (;;) {
+        std::int64_t timeout_ns;
+        if (const int error = arrange(s, until, timeout_ns); error != 0)
+            return error;
+        s.delivered = 0;
+        s.fetched = fetch(s, timeout_ns);
+        if (s.fetched >= 0)
+            return timeout_ns != 0 ? 1 : 0;
+        s.fetched = 0;
+        if (errno == EINTR)
+            return 1;
+        // EPERM: what some sandboxes answer to calls that they do not know.
+        const bool is_unknown = timeout_ns > 0 && (errno == ENOSYS || errno == EPERM);
+        if (!is_unknown)
+            return -errno;
         s.has_no_pwait2 = true;
-        return wait_for_events(s, until);
     }
-    return -errno;
 }
 
 // A timer that has rung is not set any more.
@@ -253,17 +253,21 @@ void wake(void *memory) {
 
 // --- watching -------------------------------------------------------------------------
 
+// The old table goes last: the child of a fork in between finds one that is whole (P13).
 int make_room(state &s, int fd) {
     const auto needed = static_cast<std::size_t>(fd) + 1;
     if (needed <= s.room)
         return 0;
     const std::size_t room = needed > 2 * s.room ? needed : 2 * s.room;
-    auto *watches = static_cast<watch *>(std::realloc(s.watches, room * sizeof(watch)));
+    auto *watches = static_cast<watch *>(std::calloc(room, sizeof(watch)));
     if (watches == nullptr)
         return -ENOMEM;
-    std::memset(static_cast<void *>(watches + s.room), 0, (room - s.room) * sizeof(watch));
+    watch *const old = s.watches;
+    for (std::size_t i = 0; i < s.room; ++i)
+        watches[i] = old[i];
     s.watches = watches;
     s.room = room;
+    std::free(old);
     return 0;
 }
 

@@ -58,8 +58,8 @@ struct tw_driver {
 
     /* Returns at a deadline or soon after, or because of `wake`, or for no reason; a
      * deadline that has passed is no cause to sleep. A wake that came since the last
-     * wait counts. If the wall clock is set while there is a wall deadline, it
-     * returns. Returns 1 if it may have slept, 0 if not, or a negative errno if it
+     * wait counts. A wall deadline is a reading: it is kept however the clock may be
+     * set meanwhile. Returns 1 if it may have slept, 0 if not, or a negative errno if it
      * cannot wait; it is then called again a millisecond later.
      * NULL: nothing can wait with this driver, so that no thread is started. */
     int (*wait_until)(void *state, const struct tw_deadlines *until);

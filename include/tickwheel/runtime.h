@@ -125,8 +125,8 @@ int tw_runtime_start(struct tw_runtime *rt);
  * was stopped already. Two callbacks that stop each other's runtimes wait for ever. */
 int tw_runtime_stop(struct tw_runtime *rt);
 
-/* Stops and frees it; a null pointer is allowed. Its pending nodes are not pending
- * any more, and their storage is yours; tw_node_init them before further use. From
+/* Stops and frees it; a null pointer is allowed. Pending nodes become idle, as if
+ * cancelled (so their storage still exists), and may be armed elsewhere or freed. From
  * inside a callback of it: frees it once that callback has returned, and the callback
  * makes no further call to it. Nobody else is in a call to it. Returns 0. */
 int tw_runtime_free(struct tw_runtime *rt);
@@ -137,7 +137,7 @@ int tw_runtime_free(struct tw_runtime *rt);
  *   -EBUSY  called from inside a callback of it
  *   -ENOMEM, -EMFILE, -ENFILE  from the system; call it again, or free the runtime
  * A callback that forks must not return in the child: exec or _exit there. If it does
- * return, nothing more is called and the child's only thread ends. */
+ * return all the same, nothing more is called. */
 int tw_runtime_after_fork(struct tw_runtime *rt);
 
 /* --- arming ---------------------------------------------------------------------- */

@@ -154,6 +154,10 @@ int tw_arm_at(struct tw *w, struct tw_node *node, uint64_t tick);
  * timers with slack meet on the same ticks and cascade least. */
 int tw_arm_within(struct tw *w, struct tw_node *node, uint64_t tick, uint64_t slack);
 
+/* The tick in [tick, tick + slack] that tw_arm_within would choose now; TW_NEVER if it
+ * would refuse. For periodic nodes, to choose their first tick. */
+uint64_t tw_choose(struct tw *w, uint64_t tick, uint64_t slack);
+
 /* Due at first, first + period, first + 2 * period ... without drift (only
  * TW_DELAY and tw_postpone leave this grid), `fires` times (0: without end; fires
  * that were left out do not count). `first` is a tick, not a delay: tw_now(w) +

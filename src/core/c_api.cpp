@@ -307,6 +307,14 @@ TW_API int tw_arm_within(tw *w, tw_node *node, uint64_t tick, uint64_t slack) {
     return arm(w, node, wheel.choose(tick, tick + slack), {});
 }
 
+TW_API uint64_t tw_choose(tw *w, uint64_t tick, uint64_t slack) {
+    if (!usable(w) || tick == never || slack > last_tick - tick)
+        return never;
+    stored &wheel = stored_in(w);
+    const holder hold(wheel);
+    return wheel.choose(tick, tick + slack);
+}
+
 TW_API int tw_arm_every(tw *w, tw_node *node, uint64_t first, uint64_t period, tw_missed missed,
                         uint32_t fires) {
     if (!usable(w) || !usable(node) || period == 0 || fires > TW_FIRES_MAX)

@@ -51,15 +51,15 @@ class clocks {
     std::int64_t steady() const {
         return virtual_ ? virtual_steady_.load(std::memory_order_acquire) : read(steady_);
     }
-    std::int64_t wall() const {
-        return virtual_ ? virtual_wall_.load(std::memory_order_acquire) : read(CLOCK_REALTIME);
-    }
+    std::int64_t wall() const { return virtual_ ? virtual_wall() : read(CLOCK_REALTIME); }
 
+    // The first by one thread at a time, the second by any.
     void move_virtual(std::int64_t by) {
-        virtual_wall_.store(later(virtual_wall_, by), std::memory_order_release);
         virtual_steady_.store(later(virtual_steady_, by), std::memory_order_release);
     }
-    void set_virtual_wall(std::int64_t to) { virtual_wall_.store(later(0, to), std::memory_order_release); }
+    void set_virtual_wall(std::int64_t to) {
+        wall_ahead_.store(later(0, to) - virtual_steady_, std::memory_order_release);
+    }
 
   private:
     static std::int64_t read(clockid_t clock) {
@@ -68,9 +68,15 @@ class clocks {
         return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
     }
 
+    std::int64_t virtual_wall() const {
+        const std::int64_t steady = virtual_steady_.load(std::memory_order_acquire);
+        const std::int64_t ahead = wall_ahead_.load(std::memory_order_acquire);
+        return ahead < 0 ? steady + ahead : later(steady, ahead);
+    }
+
     clockid_t steady_ = CLOCK_MONOTONIC;
     bool virtual_ = false;
-    std::atomic<std::int64_t> virtual_steady_{0}, virtual_wall_{0};
+    std::atomic<std::int64_t> virtual_steady_{0}, wall_ahead_{0};
 };
 
 }  // namespace tickwheel::runtime

@@ -66,5 +66,7 @@ TW_API int tw_runtime_dispatch(tw_runtime *rt) {
         rt->driver->program(rt->driver_state, nullptr);
         fire_due(*rt);
     }
+    if (const int error = refusal(rt); error != 0)
+        return error;  // a callback has forked: the timer is the parent's
     return program(*rt);
 }

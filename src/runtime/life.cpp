@@ -27,7 +27,7 @@ constexpr char default_name[] = "tickwheel";
 
 bool in_range(const tw_runtime_options &o) {
     return o.tick_ns >= 0 && o.tick_ns <= longest_tick_ns && o.slack_ns >= 0 && o.priority >= 0 &&
-           o.priority <= 99 && o.clock >= TW_CLOCK_DEFAULT && o.clock <= TW_CLOCK_VIRTUAL &&
+           o.priority <= 99 && is_one_of(o.clock, TW_CLOCK_DEFAULT, TW_CLOCK_VIRTUAL) &&
            (o.driver == nullptr || o.own_driver == nullptr) &&
            (o.thread_name == nullptr || std::strlen(o.thread_name) < sizeof tw_runtime::thread_name);
 }
@@ -70,7 +70,8 @@ void take_options(tw_runtime &rt, const tw_runtime_options &o) {
     rt.slack_ns = o.slack_ns != 0 ? o.slack_ns : 1;
     rt.cpus = o.cpus;
     rt.priority = o.priority;
-    std::strcpy(rt.thread_name, o.thread_name != nullptr ? o.thread_name : default_name);
+    const char *const name = o.thread_name != nullptr ? o.thread_name : default_name;
+    std::memcpy(rt.thread_name, name, std::strlen(name) + 1);
 }
 
 int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made) {
@@ -205,8 +206,10 @@ int open_driver(tw_runtime &rt) {
     return error;
 }
 
+// A wheel made later may have the address of this one: no node may believe itself on it.
 void destroy(tw_runtime &rt) {
     watch_for_forks_no_more(rt);
+    for_each_timeline(rt, [](timeline &line) { tw_clear(&line.wheel, nullptr, nullptr); });
     if (rt.driver_is_open)
         rt.driver->close(rt.driver_state);
     free_wall(rt);

@@ -2,7 +2,6 @@
 // the driver is woken if that is due earlier than what it sleeps for.
 #include <cerrno>
 
-#include "../core/tick.hpp"
 #include "turn.hpp"
 #include "wall.hpp"
 
@@ -40,7 +39,9 @@ bool is_on(const timeline *line, const tw_node *node) {
 
 // The timeline that a node is, or was last, armed on.
 timeline &line_of(tw_runtime &rt, const tw_node *node) {
-    return is_on(rt.wall, node) ? static_cast<timeline &>(*rt.wall) : rt.steady;
+    if (is_on(rt.wall, node))
+        return *rt.wall;
+    return rt.steady;
 }
 
 // Takes a node off the other timeline, where arming it on this one would be refused.
@@ -51,7 +52,7 @@ int leave_for(tw_runtime &rt, const timeline &line, tw_node *node) {
 
 bool is_valid(const tw_runtime &rt, const tw_when &when) {
     return when.due_ns >= 0 && when.slack_ns >= 0 && when.period_ns >= 0 && rt.unit.divides(when.period_ns) &&
-           when.missed >= TW_BURST && when.missed <= TW_DELAY && when.fires <= TW_FIRES_MAX;
+           is_one_of(when.missed, TW_BURST, TW_DELAY) && when.fires <= TW_FIRES_MAX;
 }
 
 // Ticks in which a node may be due for the first time.
@@ -75,18 +76,10 @@ int arm_in(tw_runtime &rt, tw_node *node, const window &in, const tw_when &when)
     if (left < 0)
         return left;
     tw *const wheel = &in.line.wheel;
-    int armed = 0;
-    tick due = in.first;
-    if (when.period_ns != 0) {
-        due = in.first == in.last ? in.first : tickwheel::core::roundest(in.first, in.last);
-        armed = tw_arm_every(wheel, node, due, static_cast<tick>(when.period_ns) / rt.unit.ns, when.missed,
-                             when.fires);
-    } else if (in.first == in.last) {
-        armed = tw_arm_at(wheel, node, due);
-    } else {
-        armed = tw_arm_within(wheel, node, in.first, in.last - in.first);
-        due = tw_expiry(wheel, node);
-    }
+    const tick due = in.first == in.last ? in.first : tw_choose(wheel, in.first, in.last - in.first);
+    const tick period = static_cast<tick>(when.period_ns) / rt.unit.ns;
+    const int armed = period == 0 ? tw_arm_at(wheel, node, due)
+                                  : tw_arm_every(wheel, node, due, period, when.missed, when.fires);
     if (armed < 0)
         return armed;
     wake_for(rt, in.line, due);

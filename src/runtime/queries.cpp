@@ -37,7 +37,7 @@ TW_API int64_t tw_runtime_remaining(tw_runtime *rt, const tw_node *node) {
 }
 
 TW_API int64_t tw_runtime_due(tw_runtime *rt) {
-    if (!usable(rt))
+    if (!usable(rt) || !inside::of(*rt))
         return TW_NO_DEADLINE;
     const wall_hold hold(*rt);
     const tick due = tw_due(&rt->steady.wheel);
@@ -47,7 +47,7 @@ TW_API int64_t tw_runtime_due(tw_runtime *rt) {
 }
 
 TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
-    if (!usable(rt))
+    if (!usable(rt) || !inside::of(*rt))
         return 0;
     std::uint64_t overruns = 0;
     for_each_timeline(*rt, [&](timeline &line) { overruns += tw_overruns(&line.wheel); });

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <type_traits>
 
 #include <tickwheel/runtime.h>
 
@@ -111,6 +113,15 @@ class inside {
     const tw_runtime *rt_;
     const inside *outer_;
 };
+
+// Whether what a caller in C has put there is one of first .. last. Not for the language
+// to assume: to load it as an enumerator would.
+template <class Enum> bool is_one_of(const Enum &value, Enum first, Enum last) {
+    std::underlying_type_t<Enum> number;
+    std::memcpy(&number, &value, sizeof number);
+    return number >= static_cast<std::underlying_type_t<Enum>>(first) &&
+           number <= static_cast<std::underlying_type_t<Enum>>(last);
+}
 
 // The errno to answer with to a call on this runtime; 0 if it may go on.
 inline int refusal(const tw_runtime *rt) {

@@ -53,18 +53,23 @@ void wait_without_driver(tw_runtime &rt) {
     ::nanosleep(&a_millisecond, nullptr);
 }
 
-// Descriptors are looked at in each turn, timers due or not.
-void wait(tw_runtime &rt, const tw_deadlines &until) {
-    const bool something_to_do = until.steady_ns == 0 || until.wall_ns == 0;
-    if (something_to_do && rt.driver->watch == nullptr)
-        return;
+void wait_for_driver(tw_runtime &rt, const tw_deadlines &until) {
     const int slept = rt.driver->wait_until(rt.driver_state, &until);
-    if (slept < 0)
+    if (slept < 0) {
         wait_without_driver(rt);
-    else if (slept > 0) {
+    } else if (slept > 0) {
         rt.seen.wakeups.fetch_add(1, std::memory_order_relaxed);
         note_lateness(rt, until);
     }
+}
+
+// Descriptors are looked at in each turn, also if there is no time to wait for them.
+void wait(tw_runtime &rt, const tw_deadlines &until) {
+    constexpr tw_deadlines at_once = {0, TW_NO_DEADLINE};
+    if (until.steady_ns != 0 && until.wall_ns != 0)
+        wait_for_driver(rt, until);
+    else if (rt.driver->watch != nullptr)
+        rt.driver->wait_until(rt.driver_state, &at_once);
 }
 
 }  // namespace

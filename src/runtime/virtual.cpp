@@ -44,8 +44,8 @@ void go(tw_runtime &rt, std::int64_t by) {
 void go_from_one_to_the_next(tw_runtime &rt, std::int64_t by) {
     fire_all(rt);
     while (!must_leave(rt) && by > 0) {
-        const std::int64_t way = way_to_next(rt);
-        const std::int64_t step = way < by ? way : by;
+        const std::int64_t way = way_to_next(rt);  // not ahead if another thread has just armed
+        const std::int64_t step = way <= 0 ? 0 : way < by ? way : by;
         by -= step;
         go(rt, step);
     }
@@ -55,11 +55,11 @@ int move(tw_runtime *rt, std::int64_t by, void (*how)(tw_runtime &, std::int64_t
     if (const int error = refusal_to_move(rt, by); error != 0)
         return error;
     const borrowed mine(*rt);
-    if (mine.refusal() == 0) {
-        const inside here(*rt);
-        how(*rt, by);
-    }
-    return mine.refusal();
+    if (mine.refusal() != 0)
+        return mine.refusal();
+    const inside here(*rt);
+    how(*rt, by);
+    return refusal(rt);  // -ECHILD if a callback has forked, and this is the child
 }
 
 }  // namespace

@@ -34,6 +34,14 @@ void remember_callback(wall_timeline &wall) {
         wall.interrupted = {tw_running(&wall.wheel), due, wall.set_back};
 }
 
+// What the thread sleeps for is a tick by the former count, with which those armed from
+// now on cannot be compared.
+void wake_for_anything(wall_timeline &wall) {
+    tick sleeps_until = wall.asleep_until.load(std::memory_order_relaxed);
+    while (sleeps_until != awake && !wall.asleep_until.compare_exchange_weak(sleeps_until, never)) {
+    }
+}
+
 }  // namespace
 
 int make_wall(tw_runtime &rt) {
@@ -64,6 +72,7 @@ tick wall_present(tw_runtime &rt) {
     remember_callback(wall);
     shift back = {&wall.wheel, told - read};
     wall.set_back += back.by;
+    wake_for_anything(wall);
     rt.seen.clock_sets.fetch_add(1, std::memory_order_relaxed);
     tw_clear(&wall.wheel, arm_later, &back);
     return told;

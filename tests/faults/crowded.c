@@ -127,8 +127,8 @@ static void judge_fire(UNUSED struct tw_node *node, void *arg) {
 static bool enough_of_both(void) { return atomic_load(&fires) >= 100 && each_has_been_called(); }
 
 TEST(timers_and_descriptors_that_never_rest_do_not_starve_each_other) {
-    int64_t period = TW_MILLISECOND;
-    struct tw_node node;
+    static int64_t period = TW_MILLISECOND;
+    static struct tw_node node; /* pending until the runtime is freed */
     tw_node_init(&node, judge_fire, &period);
     open_many(300, 1);
     watch_all(EPOLLIN, note_event);

@@ -47,7 +47,7 @@ TEST(watch_knows_what_it_watches) {
 TEST(watch_that_the_system_refuses_leaves_things_as_they_were) {
     const int fd = new_event(1);
     struct note note = {0};
-    inject(ONLY(CALL_REALLOC), USUAL_ERROR, 0, 1);
+    inject(ONLY(CALL_CALLOC), USUAL_ERROR, 0, 1);
     assert_int_equal(tw_runtime_watch(rt, fd, EPOLLIN, note_event, &note), -ENOMEM);
     inject(ONLY(CALL_EPOLL_CTL), USUAL_ERROR, 0, 1);
     assert_int_equal(tw_runtime_watch(rt, fd, EPOLLIN, note_event, &note), -ENOSPC);

@@ -3,8 +3,7 @@
 #
 #   src/core   its own files, tw.h and port.h, and headers of a freestanding C++
 #   drivers    their own folder, port.h, driver.h and the system's headers
-#   runtime    its own files, runtime.h, driver.h, tw.h, the core's arithmetic of ticks
-#              (but not the wheel) and the system's headers
+#   runtime    its own files, runtime.h, driver.h, tw.h and the system's headers
 #   include    public headers and <stdint.h>, <stddef.h>; C++ ones, standard headers too
 set -u
 root=$1
@@ -42,7 +41,7 @@ driver_breaks() {
 runtime_breaks() {
     includes_in src/runtime '*' | grep -E ':<(tickwheel/|.*\.\./)' |
         grep -vE ':<tickwheel/(runtime|driver|tw)\.h>$'
-    includes_in src/runtime '*' | grep -E ':".*"$' | grep -v ':"../core/tick.hpp"$' | strangers
+    includes_in src/runtime '*' | grep -E ':".*"$' | strangers
 }
 
 public_breaks() {

@@ -143,7 +143,7 @@ proctype thread() {
         fi;
         fall_asleep();                  /* src/runtime/turn.cpp: "wait(rt, fall_asleep(rt));" */
         if
-        :: next <= read_at              /* src/runtime/turn.cpp: "if (something_to_do" */
+        :: next <= read_at              /* src/runtime/turn.cpp: "if (until.steady_ns != 0 && until.wall_ns != 0)" */
         :: else -> wait_until()
         fi;
         next = 0;

@@ -119,7 +119,7 @@ proctype thread() {
         fi;
         fall_asleep();                  /* src/runtime/turn.cpp: "wait(rt, fall_asleep(rt));" */
         if
-        :: next == AT_ONCE              /* src/runtime/turn.cpp: "if (something_to_do" */
+        :: next == AT_ONCE              /* src/runtime/turn.cpp: "if (until.steady_ns != 0 && until.wall_ns != 0)" */
         :: else ->
             program();                  /* drivers/timerfd.cpp: "= program(memory, until)" */
             begin_poll();               /* drivers/timerfd.cpp: "::poll(&readable, 1, -1)" */

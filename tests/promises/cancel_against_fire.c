@@ -12,10 +12,10 @@ enum { THREADS = 3, NODES = 32 };
 
 /* Sanitizers are some ten times slower. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STEPS 400000
+#define STEPS 1000000
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define STEPS 400000
+#define STEPS 1000000
 #endif
 #endif
 #ifndef STEPS

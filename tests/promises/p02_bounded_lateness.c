@@ -184,6 +184,30 @@ TEST(p2_the_median_fire_is_within_two_ticks_of_what_the_system_takes) {
     }
 }
 
+/* A budget that leaves most of a tick's nodes for later makes no lateness of its own, nor
+ * does a wall clock count from 1970. */
+TEST(p2_what_is_left_for_the_next_turn_is_not_counted_as_a_wake_up) {
+    struct tw_node nodes[100];
+    struct tw_stats stats;
+    struct tw_runtime *rt =
+        new_runtime((struct tw_runtime_options){.driver = "epoll", .clock = TW_CLOCK_WALL, .budget = 2});
+    const int64_t same = tw_runtime_now(rt) + 20 * TW_MILLISECOND;
+    atomic_store(&fires, 0);
+    for (unsigned i = 0; i < COUNT_OF(nodes); ++i) {
+        tw_node_init(&nodes[i], count, NULL);
+        tw_runtime_at(rt, &nodes[i], same);
+    }
+    assert_ok(tw_runtime_start(rt));
+    wait_for(fires == COUNT_OF(nodes));
+    tw_runtime_stop(rt);
+    tw_runtime_stats(rt, &stats);
+    tw_runtime_free(rt);
+    assert_in_range(stats.timed, 1, 2);
+    assert_in_range(stats.wakeups, 1, 3);
+    assert_in_range(stats.late_max_ns, 0, 60 * TW_SECOND);
+    assert_in_range(stats.late_sum_ns, 0, 120 * TW_SECOND);
+}
+
 /* The kernel lets its own timeouts of poll, select and epoll come a thousandth of the
  * wait late. These see each call that the drivers make (linked with --wrap). */
 static atomic_int_fast64_t longest_timeout, timer_set_to;
@@ -243,6 +267,7 @@ int main(void) {
         cmocka_unit_test(p2_an_earlier_deadline_wakes_the_sleeper_and_a_later_one_does_not),
         cmocka_unit_test(p2_what_is_armed_while_the_thread_sleeps_fires_soon),
         cmocka_unit_test(p2_the_median_fire_is_within_two_ticks_of_what_the_system_takes),
+        cmocka_unit_test(p2_what_is_left_for_the_next_turn_is_not_counted_as_a_wake_up),
         cmocka_unit_test(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout),
     };
     return cmocka_run_group_tests_name("P2 bounded lateness", tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "runtime_test.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -259,11 +260,34 @@ TEST(p13_a_callback_that_forks_and_returns_fires_nothing_more_in_the_child) {
     }
 }
 
+/* A child that returns to tw_runtime_dispatch must not set the timer that it shares. */
+TEST(p13_a_child_leaves_the_descriptor_of_the_parent_alone) {
+    struct tw_node forker, later;
+    rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
+    struct pollfd readable = {.fd = tw_runtime_fd(rt), .events = POLLIN};
+    atomic_store(&forked_child, 0);
+    atomic_store(&board->fires_in_parent, 0);
+    tw_node_init(&forker, fork_and_return, NULL);
+    tw_node_init(&later, count, NULL);
+    tw_runtime_after(rt, &forker, 0);
+    const int result = tw_runtime_dispatch(rt);
+    if (getpid() != board->parent)
+        _exit(result == -ECHILD ? 0 : 1);
+    assert_int_equal(result, 0);
+    assert_int_equal(tw_runtime_after(rt, &later, 100 * TW_MILLISECOND), 0);
+    assert_child_is_well(forked_child);
+    assert_int_equal(poll(&readable, 1, 60000), 1);
+    while (board->fires_in_parent == 0)
+        assert_int_equal(tw_runtime_dispatch(rt), 0);
+    tw_runtime_free(rt);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(p13_the_child_rests_until_it_is_revived),
         cmocka_unit_test(p13_the_child_may_free_what_it_does_not_need),
         cmocka_unit_test(p13_a_fork_finds_every_wheel_whole_whatever_other_threads_do),
+        cmocka_unit_test(p13_a_child_leaves_the_descriptor_of_the_parent_alone),
         cmocka_unit_test(p13_a_callback_that_forks_and_returns_fires_nothing_more_in_the_child),
     };
     return cmocka_run_group_tests_name("P13 fork", tests, make_board, NULL);

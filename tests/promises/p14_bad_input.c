@@ -82,6 +82,7 @@ static void refuse_wheel(struct tw *w) {
     REFUSED(tw_interrupt(w), EINVAL);
     REFUSED(tw_fork(w, TW_FORK_PREPARE), EINVAL);
     ANSWERS(tw_due(w), TW_NEVER);
+    ANSWERS(tw_choose(w, 5, 5), TW_NEVER);
     REFUSED(tw_cancel(w, &pending), EINVAL);
     REFUSED(tw_node_shutdown(w, &pending), EINVAL);
     REFUSED(tw_clear(w, never_called, NULL), EINVAL);
@@ -144,6 +145,12 @@ TEST(p14_a_move_that_cannot_be_is_refused) {
     REFUSED(tw_move(&wheel, &idle, 500), ENOENT);
     REFUSED(tw_move(&wheel, &dead, 500), ENOENT);
     REFUSED(tw_move(&wheel, &away, 500), EBUSY);
+}
+
+TEST(p14_no_tick_is_chosen_beyond_the_end_of_time) {
+    ANSWERS(tw_choose(&wheel, TW_NEVER, 0), TW_NEVER);
+    ANSWERS(tw_choose(&wheel, TW_NEVER - 5, 5), TW_NEVER);
+    ANSWERS(tw_choose(&wheel, TW_NEVER - 5, 0), TW_NEVER - 5);
 }
 
 TEST(p14_an_unknown_moment_of_a_fork_is_refused) {
@@ -316,6 +323,7 @@ int main(void) {
         BAD_INPUT(p14_an_uninitialised_node_is_refused),
         BAD_INPUT(p14_a_null_callback_is_refused),
         BAD_INPUT(p14_a_move_that_cannot_be_is_refused),
+        BAD_INPUT(p14_no_tick_is_chosen_beyond_the_end_of_time),
         BAD_INPUT(p14_an_unknown_moment_of_a_fork_is_refused),
         BAD_INPUT(p14_a_start_or_flag_out_of_range_is_refused),
         BAD_INPUT(p14_a_delay_of_zero_is_refused),

@@ -247,6 +247,21 @@ TEST(p14_a_thread_that_cannot_be_had_is_an_error_of_start) {
     tw_runtime_free(made);
 }
 
+/* A runtime made anew often has the address of the former one. */
+TEST(p14_nodes_left_pending_by_a_runtime_that_is_freed_are_idle) {
+    for (unsigned i = 0; i < 10; ++i) {
+        struct tw_runtime *former = new_runtime((struct tw_runtime_options){.driver = "manual"});
+        assert_int_equal(tw_runtime_after(former, &idle, TW_SECOND), 0);
+        tw_runtime_free(former);
+        struct tw_runtime *made = new_runtime((struct tw_runtime_options){.driver = "manual"});
+        assert_int_equal(tw_runtime_cancel(made, &idle), 0);
+        assert_int_equal(tw_runtime_count(made), 0);
+        assert_int_equal(tw_runtime_after(made, &idle, TW_SECOND), 0);
+        assert_int_equal(tw_runtime_cancel(made, &idle), 1);
+        tw_runtime_free(made);
+    }
+}
+
 TEST(p14_every_documented_error_has_words) {
     static const int documented[] = {-EINVAL,     -ECHILD, -EBUSY,  -EPERM,  -ENOENT,
                                      -EOPNOTSUPP, -ENOMEM, -EMFILE, -ENFILE, -EALREADY,
@@ -270,6 +285,7 @@ int main(void) {
         BAD_INPUT(p14_what_a_driver_cannot_do),
         BAD_INPUT(p14_options_out_of_range),
         BAD_INPUT(p14_a_thread_that_cannot_be_had_is_an_error_of_start),
+        BAD_INPUT(p14_nodes_left_pending_by_a_runtime_that_is_freed_are_idle),
         BAD_INPUT(p14_every_documented_error_has_words),
     };
     return cmocka_run_group_tests_name("P14 on a runtime", tests, NULL, NULL);

@@ -294,11 +294,11 @@ TEST(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race) {
 static atomic_ullong took_turns;
 
 static void *advance_too(__attribute__((unused)) void *arg) {
-    while (working) {
+    do {
         const uint64_t now = tw_now(&wheel);
         if (tw_advance(&wheel, now + 3, 7) >= 0)
             atomic_fetch_add(&took_turns, 1);
-    }
+    } while (working);
     return NULL;
 }
 

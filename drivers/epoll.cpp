@@ -61,7 +61,10 @@ struct state {
     epoll_event batch[batch_size];  // the waiting thread's
     int fetched, delivered;
 
-    pthread_mutex_t mutex;  // guards what follows; not held during callbacks
+    // Guards what follows; not held during callbacks. While the callback of a watch runs,
+    // `running` is its descriptor and `calls` has counted it: who removes the watch waits
+    // for `returned` until either is another.
+    pthread_mutex_t mutex;
     pthread_cond_t returned;
     watch *watches;
     std::size_t room;  // in `watches`

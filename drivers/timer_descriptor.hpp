@@ -1,4 +1,4 @@
-// A timerfd that is set to absolute deadlines.
+// A timerfd that is set to absolute deadlines. The kernel lets any thread set it.
 #pragma once
 
 #include <sys/timerfd.h>

@@ -27,10 +27,10 @@
  *   Order      is that of tw.h. A runtime on the wall clock has two timelines, one for
  *              absolute deadlines and one for delays, each with an order of its own.
  *   Callbacks  run on the runtime's thread, with no lock held, and may call anything
- *              here and in tw.h for nodes, stop and free the runtime included. In a
- *              callback tw_runtime_due says what the node was due at.
+ *              here, stop and free the runtime included. They return: no exception and
+ *              no longjmp leaves them. tw_runtime_due says what the node was due at.
  *   Allocates  tw_runtime_new, tw_runtime_start, tw_runtime_after_fork and
- *              tw_runtime_watch; nothing else does (P10).
+ *              tw_runtime_watch, for a descriptor higher than any so far (P10).
  */
 #ifndef TICKWHEEL_RUNTIME_H
 #define TICKWHEEL_RUNTIME_H
@@ -51,7 +51,7 @@ extern "C" {
 
 struct tw_runtime;
 
-/* All zero, or a null pointer to it, stands for the defaults. */
+/* All zero, or a null pointer to it, stands for the defaults. tw_runtime_new copies it. */
 struct tw_runtime_options {
     /* The unit that deadlines round up to; ticks lie on whole multiples of it. Timers
      * of one tick share a wake-up. 0: 1 ms. At most 1 hour. With ticks of 1 us, many
@@ -63,7 +63,8 @@ struct tw_runtime_options {
      *   sleep        yes
      *   epoll        yes     yes   yes
      *   timerfd      yes     yes   yes
-     *   manual                     yes*   yes     * a virtual one, set by hand */
+     *   manual                     yes*   yes     * a virtual one, set by hand
+     * An absolute deadline on the monotonic clock or boot time is a reading of that. */
     enum tw_clock clock;
 
     /* "sleep", "epoll", "timerfd" or "manual"; NULL: "sleep". -ENOENT for others. */
@@ -92,7 +93,7 @@ struct tw_runtime_options {
 struct tw_stats {
     uint64_t wakeups;     /* times that its thread may have slept and woke up */
     uint64_t wakes;       /* times that a call woke it for an earlier deadline, or to stop */
-    uint64_t timed;       /* wake-ups at a deadline, of which the next two speak: */
+    uint64_t timed;       /* the thread's wake-ups at a deadline; the next two speak of them: */
     int64_t late_sum_ns;  /* how much later than the tick it slept for it was running, in sum */
     int64_t late_max_ns;  /* and at most */
     uint64_t clock_sets;  /* times that the wall clock was found to be set back */
@@ -121,19 +122,20 @@ int tw_runtime_start(struct tw_runtime *rt);
 /* Stops the thread: no callback begins after this has returned, and none is left
  * running. Nodes stay pending, and time goes on; tw_runtime_start resumes. From inside
  * a callback it returns at once, and that callback is the last. A tw_runtime_dispatch or
- * tw_runtime_advance that runs returns early, which this does not wait for. 0 also if it
+ * tw_runtime_advance that runs returns early, which this does not wait for; the next one
+ * fires again. 0 also if it
  * was stopped already. Two callbacks that stop each other's runtimes wait for ever. */
 int tw_runtime_stop(struct tw_runtime *rt);
 
 /* Stops and frees it; a null pointer is allowed. Pending nodes become idle, as if
- * cancelled (so their storage still exists), and may be armed elsewhere or freed. From
+ * cancelled, and may be armed elsewhere or freed: after this, not before. From
  * inside a callback of it: frees it once that callback has returned, and the callback
  * makes no further call to it. Nobody else is in a call to it. Returns 0. */
 int tw_runtime_free(struct tw_runtime *rt);
 
 /* In the child of a fork: makes the runtime usable there, stopped, with the same
- * options. No node is pending (those that were may be armed again), and nothing is
- * watched. Returns 0; also outside such a child, having done nothing.
+ * options. No node is pending (those that were may be armed again), nothing is watched,
+ * and a descriptor that was handed out is gone. Returns 0; also outside such a child, having done nothing.
  *   -EBUSY  called from inside a callback of it
  *   -ENOMEM, -EMFILE, -ENFILE  from the system; call it again, or free the runtime
  * A callback that forks must not return in the child: exec or _exit there. If it does
@@ -167,7 +169,7 @@ struct tw_when {
     int64_t slack_ns;      /* it may be this much later, so that timers share wake-ups */
     int64_t period_ns;     /* 0: once; else a multiple of the tick */
     enum tw_missed missed; /* what becomes of fires that were missed */
-    uint32_t fires;        /* how many; 0: no limit */
+    uint32_t fires;        /* how many, of a periodic one; 0: no limit */
 };
 
 /*   -EINVAL  also: fires > TW_FIRES_MAX, or a period or `missed` as above */
@@ -244,10 +246,11 @@ int tw_runtime_unwatch(struct tw_runtime *rt, int fd);
 /* --- a loop of your own: drivers with a descriptor, of the built-in ones timerfd ---- */
 
 /* A descriptor that is readable when tw_runtime_dispatch has something to do: add it to
- * a loop of yours instead of calling tw_runtime_start. It is the runtime's; do not
- * read or close it. Returns it.
+ * a loop of yours instead of calling tw_runtime_start, which is refused from now on. It
+ * is the runtime's; do not read or close it. Returns it.
  *   -EOPNOTSUPP  this driver has none
- *   -EBUSY       the runtime's thread runs */
+ *   -EBUSY       the runtime's thread runs, or another thread dispatches, or a callback
+ *   others       the descriptor could not be programmed; ask again later */
 int tw_runtime_fd(struct tw_runtime *rt);
 
 /* Fires what is due, on this thread. At most the budget: what is left makes the
@@ -260,7 +263,8 @@ int tw_runtime_dispatch(struct tw_runtime *rt);
 /* --- virtual time: the manual driver ------------------------------------------------ */
 
 /* Moves virtual time on by `ns`, from one deadline to the next, and fires on the way:
- * callbacks see the time that they are due at. Returns 0.
+ * callbacks see the time that they are due at. Returns 0, also if a callback stopped it
+ * half way. A callback that arms a node for at once, again and again, keeps it for ever.
  *   -EOPNOTSUPP  not the manual driver
  *   -EBUSY       called from a callback, or by another thread meanwhile
  *   -ERANGE      beyond the end of time */

@@ -163,8 +163,10 @@ void sleep_until_one_returned(stored &wheel, holder &hold) {
 
 // Whether tw_interrupt was called since this was last asked.
 bool take_interruption(stored &wheel) {
-    return __atomic_load_n(&wheel.interrupted, __ATOMIC_RELAXED) &&
-           __atomic_exchange_n(&wheel.interrupted, false, __ATOMIC_ACQUIRE);
+    if (!__atomic_load_n(&wheel.interrupted, __ATOMIC_ACQUIRE))
+        return false;
+    __atomic_store_n(&wheel.interrupted, false, __ATOMIC_RELAXED);
+    return true;
 }
 
 unsigned portion(std::uint64_t budget) {

@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include <tickwheel/driver.h>
-#include <tickwheel/tw.h>
 
 namespace tickwheel::runtime {
 

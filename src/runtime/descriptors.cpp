@@ -1,5 +1,6 @@
 // Descriptors: those that a driver watches for the user, and the one that a driver
-// hands out so that the user's own loop can watch the runtime.
+// hands out so that the user's own loop can watch the runtime. Any thread; dispatching,
+// one at a time.
 #include "turn.hpp"
 
 namespace {

@@ -4,7 +4,8 @@
 TW_API const char *tw_strerror(int error) {
     switch (error) {
     case -EPERM:
-        return "the node was shut down, or the system does not permit this";
+        return "not permitted: the node was shut down, the descriptor cannot be watched, or the system "
+               "forbids it";
     case -ENOENT:
         return "there is none: the node is not pending, the descriptor not watched, or no driver has this "
                "name";
@@ -17,11 +18,14 @@ TW_API const char *tw_strerror(int error) {
     case -ENOMEM:
         return "out of memory";
     case -EBUSY:
-        return "busy: the node is pending elsewhere, or somebody else drives this runtime";
+        return "busy: the node is pending elsewhere, or a callback or somebody else is driving this runtime";
     case -EEXIST:
         return "the descriptor is watched already";
     case -EINVAL:
-        return "an argument is null, negative, out of range or was never initialised";
+        return "an argument is null, negative, out of range or never initialised, or a period no multiple of "
+               "the tick";
+    case -ELOOP:
+        return "a descriptor that would watch itself";
     case -ENFILE:
     case -EMFILE:
         return "out of descriptors";

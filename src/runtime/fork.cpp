@@ -20,7 +20,8 @@ void at_moment(tw_runtime &rt, tw_fork_moment moment) {
     for_each_timeline(rt, [moment](timeline &line) { tw_fork(&line.wheel, moment); });
 }
 
-// Takes whatever guards data that the child will need whole. `control` is not among
+// Takes whatever guards data that the child will need whole, in the order that all code
+// keeps to: the list, a runtime's wall mutex, its wheels. `control` is not among
 // it: a thread that holds it may be waiting for the callback that forks.
 void prepare() {
     pthread_mutex_lock(&list_mutex);
@@ -73,28 +74,25 @@ void begin_anew(tw_runtime &rt) {
 }  // namespace
 
 int watch_for_forks(tw_runtime &rt) {
-    pthread_mutex_lock(&list_mutex);
-    const int error = set_handlers();
-    if (error == 0) {
-        rt.previous = nullptr;
-        rt.next = first;
-        if (first != nullptr)
-            first->previous = &rt;
-        first = &rt;
-    }
-    pthread_mutex_unlock(&list_mutex);
-    return error;
+    const mutex_hold hold(&list_mutex);
+    if (const int error = set_handlers(); error != 0)
+        return error;
+    rt.previous = nullptr;
+    rt.next = first;
+    if (first != nullptr)
+        first->previous = &rt;
+    first = &rt;
+    return 0;
 }
 
 void watch_for_forks_no_more(tw_runtime &rt) {
-    pthread_mutex_lock(&list_mutex);
+    const mutex_hold hold(&list_mutex);
     if (first == &rt)
         first = rt.next;
     if (rt.previous != nullptr)
         rt.previous->next = rt.next;
     if (rt.next != nullptr)
         rt.next->previous = rt.previous;
-    pthread_mutex_unlock(&list_mutex);
 }
 
 }  // namespace tickwheel::runtime

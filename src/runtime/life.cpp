@@ -37,15 +37,18 @@ bool is_whole(const tw_driver &driver) {
            driver.wake != nullptr && (driver.descriptor == nullptr) == (driver.program == nullptr);
 }
 
-// Neither a thread nor a descriptor: somebody else moves time.
-bool is_manual(const tw_driver &driver) {
-    return driver.wait_until == nullptr && driver.descriptor == nullptr;
-}
-
 tw_clock clock_for(const tw_driver &driver, tw_clock asked) {
     if (asked != TW_CLOCK_DEFAULT)
         return asked;
     return is_manual(driver) ? TW_CLOCK_VIRTUAL : TW_CLOCK_MONOTONIC;
+}
+
+// A driver that nobody waits with has virtual time, and only such a one.
+bool can_tell(const tw_driver &driver, tw_clock clock) {
+    if ((driver.clocks & TW_CLOCK_BIT(clock)) == 0)
+        return false;
+    return is_manual(driver) ? clock == TW_CLOCK_VIRTUAL || clock == TW_CLOCK_WALL
+                             : clock != TW_CLOCK_VIRTUAL;
 }
 
 // Zeroed memory for a runtime and, behind it, its driver's state.
@@ -97,24 +100,13 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
 
 // --- the thread --------------------------------------------------------------------
 
-class control_hold {
-  public:
-    explicit control_hold(tw_runtime &rt) : rt_(rt) { pthread_mutex_lock(&rt_.control); }
-    ~control_hold() { pthread_mutex_unlock(&rt_.control); }
-    control_hold(const control_hold &) = delete;
-    control_hold &operator=(const control_hold &) = delete;
-
-  private:
-    tw_runtime &rt_;
-};
-
 void *thread_main(void *arg) {
     tw_runtime &rt = *static_cast<tw_runtime *>(arg);
     pthread_setname_np(pthread_self(), rt.thread_name);
     prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
     run(rt);
     if (rt.to_be_freed) {
-        { const control_hold after_start(rt); }  // who started this thread may still be in there
+        { const mutex_hold after_start(&rt.control); }  // who started this thread may still be in there
         destroy(rt);
     }
     return nullptr;
@@ -174,7 +166,7 @@ void come_to_an_end(tw_runtime &rt) {
 }
 
 int start(tw_runtime &rt) {
-    const control_hold hold(rt);
+    const mutex_hold hold(&rt.control);
     if (rt.stopping)
         come_to_an_end(rt);  // a callback has stopped it, and nobody has joined it since
     auto nobody = driven::by_nobody;
@@ -193,7 +185,7 @@ void stop(tw_runtime &rt) {
         interrupt(rt);
         return;
     }
-    const control_hold hold(rt);
+    const mutex_hold hold(&rt.control);
     come_to_an_end(rt);
 }
 
@@ -232,7 +224,7 @@ TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
         return -ENOENT;
     if (!is_whole(*driver))
         return -EINVAL;
-    if ((driver->clocks & TW_CLOCK_BIT(clock_for(*driver, o.clock))) == 0)
+    if (!can_tell(*driver, clock_for(*driver, o.clock)))
         return -EOPNOTSUPP;
     return make(*driver, o, *rt);
 }

@@ -1,8 +1,7 @@
 // The calls on nodes: time in nanoseconds becomes ticks, the wheel does the rest, and
-// the driver is woken if that is due earlier than what it sleeps for.
+// the driver is woken if that is due earlier than what it sleeps for. Any thread.
 #include <cerrno>
 
-#include "turn.hpp"
 #include "wall.hpp"
 
 namespace {

@@ -1,11 +1,11 @@
-// What a runtime can tell, changing nothing.
+// What a runtime can tell, changing nothing. Any thread.
 #include "wall.hpp"
 
 using namespace tickwheel::runtime;
 
 namespace {
 
-// Of a node on one of the two timelines; `ask` gets the line and how to read its ticks.
+// A tick of either timeline as a reading of its clock.
 std::int64_t reading_of(tw_runtime &rt, const timeline &line, tick t) {
     return &line == rt.wall ? wall_reading(rt, t) : rt.unit.reading(t);
 }

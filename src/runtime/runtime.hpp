@@ -27,10 +27,11 @@ inline constexpr tick awake = 0;  // no tick is earlier, so nobody is woken for 
 // answer. A call that arms a node before that question is part of the answer. One that
 // does so after it has the lock later, and therefore sees `never` or the answer, and
 // wakes the thread if its node is due earlier. Drivers remember a wake that comes
-// before the wait (tests/models/sleep_wake.pml).
+// before the wait (tests/models/sleep_wake.pml). The wheel's lock orders it all, so that
+// relaxed access will do.
 struct timeline {
     tw wheel;
-    std::atomic<tick> asleep_until{awake};
+    std::atomic<tick> asleep_until{awake};  // set by whoever fires, but see wake_for_anything
 };
 
 // The one clock that may be set has a timeline of its own, for nodes with absolute
@@ -93,6 +94,24 @@ struct tw_runtime {
 
 namespace tickwheel::runtime {
 
+// Holds a mutex for a scope; none, if there is none.
+class mutex_hold {
+  public:
+    explicit mutex_hold(pthread_mutex_t *mutex) : mutex_(mutex) {
+        if (mutex_ != nullptr)
+            pthread_mutex_lock(mutex_);
+    }
+    ~mutex_hold() {
+        if (mutex_ != nullptr)
+            pthread_mutex_unlock(mutex_);
+    }
+    mutex_hold(const mutex_hold &) = delete;
+    mutex_hold &operator=(const mutex_hold &) = delete;
+
+  private:
+    pthread_mutex_t *mutex_;
+};
+
 // Says that this thread may be in callbacks of a runtime, for as long as it lives.
 class inside {
   public:
@@ -131,6 +150,11 @@ inline int refusal(const tw_runtime *rt) {
 }
 
 inline bool usable(const tw_runtime *rt) { return refusal(rt) == 0; }
+
+// Neither a thread nor a descriptor: somebody else moves time.
+inline bool is_manual(const tw_driver &driver) {
+    return driver.wait_until == nullptr && driver.descriptor == nullptr;
+}
 
 inline void wake(tw_runtime &rt) {
     rt.seen.wakes.fetch_add(1, std::memory_order_relaxed);

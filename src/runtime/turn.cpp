@@ -74,11 +74,10 @@ void wait(tw_runtime &rt, const tw_deadlines &until) {
 
 }  // namespace
 
-bool fire_due(tw_runtime &rt) {
-    bool more = tw_advance(&rt.steady.wheel, rt.unit.down(rt.clocks.steady()), rt.budget) == 1;
+void fire_due(tw_runtime &rt) {
+    tw_advance(&rt.steady.wheel, rt.unit.down(rt.clocks.steady()), rt.budget);
     if (rt.wall != nullptr && !must_leave(rt))
-        more |= tw_advance(&rt.wall->wheel, present_of_wall(rt), rt.budget) == 1;
-    return more;
+        tw_advance(&rt.wall->wheel, present_of_wall(rt), rt.budget);
 }
 
 tw_deadlines what_is_next(tw_runtime &rt) {

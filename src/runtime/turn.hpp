@@ -1,13 +1,13 @@
-// One turn: fire what is due, then say what to sleep for. Drivers' threads, loops of
-// others and virtual time all go round by these.
+// One turn: fire what is due, then say what to sleep for. The runtime's thread, loops of
+// others and virtual time all go round by these; one of them at a time calls them.
 #pragma once
 
 #include "runtime.hpp"
 
 namespace tickwheel::runtime {
 
-// Fires what is due, within the budget. True if that left something.
-bool fire_due(tw_runtime &rt);
+// Fires what is due, within the budget.
+void fire_due(tw_runtime &rt);
 
 // From here on arming a node wakes the driver if it is due before these deadlines. A
 // deadline of 0: there is something to do at once.

@@ -1,19 +1,14 @@
 // Virtual time: it moves when it is told to, and what is due fires on the caller's thread.
 #include "turn.hpp"
-#include "wall.hpp"
 
 namespace {
 
 using namespace tickwheel::runtime;
 
-bool is_virtual(const tw_runtime &rt) {
-    return rt.driver->wait_until == nullptr && rt.driver->descriptor == nullptr;
-}
-
 int refusal_to_move(const tw_runtime *rt, std::int64_t by) {
     if (const int error = refusal(rt); error != 0)
         return error;
-    if (!is_virtual(*rt))
+    if (!is_manual(*rt->driver))
         return -EOPNOTSUPP;
     if (by < 0)
         return -EINVAL;
@@ -71,10 +66,10 @@ TW_API int tw_runtime_leap(tw_runtime *rt, int64_t ns) { return move(rt, ns, go)
 TW_API int tw_runtime_set_wall(tw_runtime *rt, int64_t wall_ns) {
     if (const int error = refusal(rt); error != 0)
         return error;
+    if (!is_manual(*rt->driver) || rt->wall == nullptr)
+        return -EOPNOTSUPP;
     if (wall_ns < 0)
         return -EINVAL;
-    if (!is_virtual(*rt) || rt->wall == nullptr)
-        return -EOPNOTSUPP;
     rt->clocks.set_virtual_wall(wall_ns);
     return 0;
 }

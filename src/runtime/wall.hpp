@@ -11,21 +11,9 @@
 namespace tickwheel::runtime {
 
 // Held by calls on nodes of a runtime with two timelines; nothing to hold with one.
-class wall_hold {
+class wall_hold : mutex_hold {
   public:
-    explicit wall_hold(tw_runtime &rt) : wall_(rt.wall) {
-        if (wall_ != nullptr)
-            pthread_mutex_lock(&wall_->mutex);
-    }
-    ~wall_hold() {
-        if (wall_ != nullptr)
-            pthread_mutex_unlock(&wall_->mutex);
-    }
-    wall_hold(const wall_hold &) = delete;
-    wall_hold &operator=(const wall_hold &) = delete;
-
-  private:
-    wall_timeline *wall_;
+    explicit wall_hold(tw_runtime &rt) : mutex_hold(rt.wall != nullptr ? &rt.wall->mutex : nullptr) {}
 };
 
 // Makes the wall timeline. 0 or a negative errno.

@@ -6,28 +6,18 @@
 #define _GNU_SOURCE
 #endif
 
-#include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 #include <tickwheel/runtime.h>
 
 #include "inject.h"
 
-#define TEST(name) static void name(__attribute__((unused)) void **state)
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 #define UNUSED __attribute__((unused))
 
 /* Who fires: a runtime's thread, a loop of the test's own, or virtual time. */

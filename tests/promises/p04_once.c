@@ -483,6 +483,22 @@ TEST(p4_a_delay_counts_from_now_also_in_a_late_callback) {
     assert_int_equal(one.fires, 1);
 }
 
+/* However many there are: a crowd is begun one block before its slot opens, at most. */
+TEST(p4_a_crowd_beyond_measure_is_begun_one_block_ahead) {
+    enum { CROWD = 64 * 40 };
+    struct timer *crowd = new_timers(CROWD);
+    for (size_t i = 0; i < CROWD; ++i)
+        arm(&crowd[i], 5 * BLOCK + 1 + i % 2);
+    idle_until_done(TW_UNBOUNDED);
+    const uint64_t next = tw_next(&wheel);
+    assert_true(next <= 5 * BLOCK + 1);
+    if (TW_LEVELS > 1)
+        assert_true(next >= 4 * BLOCK || TW_LOOKAHEAD == 0);
+    advance(6 * BLOCK);
+    assert_int_equal(fires, CROWD);
+    free(crowd);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         PROMISE(p4_fires_once_at_its_tick_at_any_uptime_and_distance),
@@ -509,6 +525,7 @@ int main(void) {
         PROMISE(p4_remaining_counts_down_to_the_fire),
         PROMISE(p4_what_is_overdue_has_nothing_remaining_and_keeps_its_tick),
         PROMISE(p4_a_delay_counts_from_now_also_in_a_late_callback),
+        PROMISE(p4_a_crowd_beyond_measure_is_begun_one_block_ahead),
     };
     return cmocka_run_group_tests_name("P4: once", tests, NULL, NULL);
 }

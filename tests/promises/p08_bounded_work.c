@@ -410,6 +410,34 @@ TEST(p8_clear_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free) {
     assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
 }
 
+static struct tw_node visitor;
+static unsigned visits;
+
+static void count_visit(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    ++visits;
+}
+
+static void let_a_visitor_fire(void) {
+    if (visits > 0)
+        return;
+    visits = 1; /* once */
+    tw_arm_every(&wheel, &visitor, tw_now(&wheel), 5, TW_BURST, 0);
+    tw_advance(&wheel, tw_now(&wheel), TW_UNBOUNDED);
+}
+
+TEST(p8_a_periodic_that_fires_while_all_is_cleared_leaves_with_the_others) {
+    open_crowd(1000, 0);
+    arm_crowd(TOP_SLOT + 1, 50);
+    tw_node_init(&visitor, count_visit, NULL);
+    visits = 0;
+    between_holds = let_a_visitor_fire;
+    tw_clear(&wheel, NULL, NULL);
+    between_holds = NULL;
+    assert_int_equal(visits, 2);
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_int_equal(tw_pending(&wheel, &visitor), 0);
+}
+
 /* What another thread could do in each gap: arm for the ticks being worked on. */
 #define GUESTS 2000
 static struct timer *guests;
@@ -491,6 +519,7 @@ int main(void) {
         BOUNDED(p8_nodes_of_later_rounds_are_not_walked_again_and_again),
         BOUNDED(p8_steps_through_a_tick_with_nothing_due_touch_nothing_below_the_top_slot),
         BOUNDED(p8_the_wheel_is_whole_whenever_the_lock_is_free),
+        BOUNDED(p8_a_periodic_that_fires_while_all_is_cleared_leaves_with_the_others),
         BOUNDED(p8_clear_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free),
         BOUNDED(p8_nodes_armed_while_the_lock_is_free_in_a_cascade_keep_their_order),
         BOUNDED(p8_nodes_cancelled_while_the_lock_is_free_do_not_fire),

@@ -2,6 +2,7 @@
  * call is refused, until tw_runtime_after_fork. The parent does not notice. */
 #define _GNU_SOURCE
 #include "runtime_test.h"
+#include "support/child.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -23,15 +24,17 @@ static void count(__attribute__((unused)) struct tw_node *node, __attribute__((u
 
 static int make_board(__attribute__((unused)) void **state) {
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (board == MAP_FAILED)
+        return -1;
     board->parent = getpid();
-    return board == MAP_FAILED;
+    return 0;
 }
 
 /* What a child says: 0, or the line of the check that failed. */
 #define expect(condition) \
     do { \
         if (!(condition)) \
-            _exit(__LINE__ % 251 + 1); \
+            leave(__LINE__ % 251 + 1); \
     } while (0)
 
 static void assert_child_is_well(pid_t child) {
@@ -120,13 +123,13 @@ static void child_rests_and_is_revived(void) {
     if (THREADS_AFTER_FORK)
         child_fires_again();
     expect(tw_runtime_free(rt) == 0);
-    _exit(0);
+    leave(0);
 }
 
 static void child_only_frees(void) {
     expect(tw_runtime_free(rt) == 0);
     expect(board->fires_in_child == 0);
-    _exit(0);
+    leave(0);
 }
 
 static void with_a_fork_in_between(struct tw_runtime_options options, void (*in_child)(void)) {
@@ -187,7 +190,7 @@ static void child_makes_sure_that_all_locks_are_free(void) {
     expect(tw_runtime_count(rt) == 128);
     expect(tw_runtime_free(rt) == 0);
     expect(board->fires_in_child == 0);
-    _exit(0);
+    leave(0);
 }
 
 static void forks_amid_calls(struct tw_runtime_options options) {
@@ -222,7 +225,7 @@ TEST(p13_a_fork_finds_every_wheel_whole_whatever_other_threads_do) {
 static atomic_int forked_child;
 
 /* Leak checkers would look for what the main thread's stack held, which is gone. */
-static void leave_at_once(void) { _exit(0); }
+static void leave_at_once(void) { leave(0); }
 
 static void fork_and_return(struct tw_node *node, __attribute__((unused)) void *arg) {
     const pid_t child = fork();
@@ -272,7 +275,7 @@ TEST(p13_a_child_leaves_the_descriptor_of_the_parent_alone) {
     tw_runtime_after(rt, &forker, 0);
     const int result = tw_runtime_dispatch(rt);
     if (getpid() != board->parent)
-        _exit(result == -ECHILD ? 0 : 1);
+        leave(result == -ECHILD ? 0 : 1);
     assert_int_equal(result, 0);
     assert_int_equal(tw_runtime_after(rt, &later, 100 * TW_MILLISECOND), 0);
     assert_child_is_well(forked_child);

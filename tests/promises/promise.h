@@ -3,22 +3,12 @@
 #ifndef TICKWHEEL_TESTS_PROMISE_H
 #define TICKWHEEL_TESTS_PROMISE_H
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "support/random.h"
+#include "support/test.h"
 
 #include <tickwheel/tw.h>
 
-#define TEST(name) static void name(__attribute__((unused)) void **state)
 #define PROMISE(name) cmocka_unit_test_setup(name, fresh_wheel)
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 /* The landmarks of the geometry that this test was built for. */
 #define BLOCK (UINT64_C(1) << TW_BITS)                        /* ticks before level 0 comes round */
@@ -114,15 +104,5 @@ static inline void idle_until_done(uint32_t budget) {
     for (unsigned calls = 0; tw_idle(&wheel, budget) == 1; ++calls)
         assert_true(calls < 10000000u);
 }
-
-/* splitmix64: the same numbers on every machine. */
-static inline uint64_t random_next(uint64_t *seed) {
-    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static inline uint64_t random_below(uint64_t *seed, uint64_t bound) { return random_next(seed) % bound; }
 
 #endif

@@ -3,23 +3,13 @@
 #ifndef TICKWHEEL_TESTS_RUNTIME_TEST_H
 #define TICKWHEEL_TESTS_RUNTIME_TEST_H
 
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "support/random.h"
+#include "support/test.h"
 
 #include <tickwheel/runtime.h>
-
-#define TEST(name) static void name(__attribute__((unused)) void **state)
-#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 static const char *const thread_drivers[] = {"sleep", "epoll", "timerfd"};
 
@@ -61,15 +51,5 @@ static inline void doze(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}
             doze(); \
         } \
     } while (0)
-
-/* splitmix64: the same numbers on every machine. */
-static inline uint64_t random_next(uint64_t *seed) {
-    uint64_t z = *seed += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static inline uint64_t random_below(uint64_t *seed, uint64_t bound) { return random_next(seed) % bound; }
 
 #endif

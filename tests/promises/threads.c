@@ -2,13 +2,13 @@
  * arranged with barriers; the rest is counted. Assertions stand on the main thread. */
 #define _DEFAULT_SOURCE
 #include "promise.h"
+#include "support/child.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* A callback that says that it runs, and goes on when it is told to. */
 static pthread_barrier_t running, go_on;
@@ -155,7 +155,7 @@ TEST(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing) {
         bool well = tw_fork(&wheel, TW_FORK_CHILD) == 0 && tw_running(&wheel) == NULL &&
                     tw_due(&wheel) == TW_NEVER && tw_count(&wheel) == 1 &&
                     tw_advance(&wheel, 20, TW_UNBOUNDED) == 0 && neighbour_calls == 1;
-        _exit(well ? 0 : 1);
+        leave(well ? 0 : 1);
     }
     int status = -1;
     assert_int_equal(tw_fork(&wheel, TW_FORK_PARENT), 0);
@@ -181,7 +181,7 @@ TEST(p13_in_a_child_of_a_callback_the_advance_calls_nobody_further) {
     tw_arm_at(&wheel, &neighbour, 10);
     const int result = tw_advance(&wheel, 10, TW_UNBOUNDED);
     if (child_of_callback == 0)
-        _exit(result == 1 && neighbour_calls == 0 ? 0 : 1);
+        leave(result == 1 && neighbour_calls == 0 ? 0 : 1);
     int status = -1;
     assert_int_equal(waitpid(child_of_callback, &status, 0), child_of_callback);
     assert_int_equal(status, 0);

@@ -1,7 +1,7 @@
 // src/core/bitmap.hpp: bits across words, and the search for the next one.
 #include "core/bitmap.hpp"
 
-#include "unit.h"
+#include "support/test.h"
 
 namespace {
 

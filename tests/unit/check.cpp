@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/stored.hpp"
-#include "unit.h"
+#include "support/test.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <tickwheel/port.h>
 
-#include "unit.h"
+#include "support/test.h"
 
 #define ROUNDS 1000000
 

@@ -1,7 +1,7 @@
 // src/core/ring.hpp: rings of links keep their order and lose nobody.
 #include "core/ring.hpp"
 
-#include "unit.h"
+#include "support/test.h"
 
 namespace {
 

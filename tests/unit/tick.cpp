@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "core/errors.hpp"
-#include "unit.h"
+#include "support/test.h"
 
 namespace {
 

@@ -1,0 +1,25 @@
+/* CMocka, with the headers that it wants in front of it, from C and from C++. */
+#ifndef TICKWHEEL_TESTS_SUPPORT_TEST_H
+#define TICKWHEEL_TESTS_SUPPORT_TEST_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#include <cmocka.h>
+#ifdef __cplusplus
+}
+#endif
+
+#define TEST(name) static void name(__attribute__((unused)) void **state)
+#define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
+
+#endif

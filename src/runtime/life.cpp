@@ -154,21 +154,26 @@ int create_thread(tw_runtime &rt) {
     return -error;
 }
 
-// Whoever fires comes to an end, and the thread is joined. With control held, from
-// outside the runtime's callbacks.
-void come_to_an_end(tw_runtime &rt) {
-    interrupt(rt);
-    wake(rt);
+// With control held, from outside the runtime's callbacks.
+void join(tw_runtime &rt) {
     if (rt.driven != driven::by_thread)
         return;
     pthread_join(rt.thread, nullptr);
     rt.driven = driven::by_nobody;
 }
 
+// Whoever fires comes to an end, and the thread is joined. With control held, from
+// outside the runtime's callbacks.
+void come_to_an_end(tw_runtime &rt) {
+    interrupt(rt);
+    wake(rt);
+    join(rt);
+}
+
 int start(tw_runtime &rt) {
     const mutex_hold hold(&rt.control);
     if (rt.stopping)
-        come_to_an_end(rt);  // a callback has stopped it, and nobody has joined it since
+        join(rt);  // a callback has stopped it
     auto nobody = driven::by_nobody;
     if (!rt.driven.compare_exchange_strong(nobody, driven::by_thread))
         return nobody == driven::by_thread ? -EALREADY : -EBUSY;
@@ -191,11 +196,17 @@ void stop(tw_runtime &rt) {
 
 }  // namespace
 
+void join_if_stopped(tw_runtime &rt) {
+    const mutex_hold hold(&rt.control);
+    if (rt.stopping)
+        join(rt);
+}
+
 int open_driver(tw_runtime &rt) {
     std::memset(rt.driver_state, 0, rt.driver->state_size);
     const int error = rt.driver->open(rt.driver_state, rt.clock);
-    rt.driver_is_open = error == 0;
-    return error;
+    rt.driver_is_open = error >= 0;
+    return rt.driver_is_open ? 0 : error;
 }
 
 // A wheel made later may have the address of this one: no node may believe itself on it.

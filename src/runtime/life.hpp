@@ -1,9 +1,12 @@
-// How a runtime ends, for those who end it late: after the callback that asked for it.
+// The parts of a runtime's life that others need.
 #pragma once
 
 #include "runtime.hpp"
 
 namespace tickwheel::runtime {
+
+// Sees off a thread that a callback has stopped. From outside callbacks.
+void join_if_stopped(tw_runtime &rt);
 
 // Opens the driver; 0 or a negative errno.
 int open_driver(tw_runtime &rt);

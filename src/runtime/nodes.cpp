@@ -32,17 +32,6 @@ tick wall_tick_after(tw_runtime &rt, std::int64_t delay) {
     return delay == 0 ? wall_present(rt) : wall_tick(rt, later(rt.clocks.wall(), delay));
 }
 
-bool is_on(const timeline *line, const tw_node *node) {
-    return line != nullptr && node->wheel == &line->wheel;
-}
-
-// The timeline that a node is, or was last, armed on.
-timeline &line_of(tw_runtime &rt, const tw_node *node) {
-    if (is_on(rt.wall, node))
-        return *rt.wall;
-    return rt.steady;
-}
-
 // Takes a node off the other timeline, where arming it on this one would be refused.
 int leave_for(tw_runtime &rt, const timeline &line, tw_node *node) {
     timeline &now_on = line_of(rt, node);
@@ -154,7 +143,7 @@ TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return -EINVAL;
     const wall_hold hold(*rt);
     timeline &line = line_of(*rt, node);
-    const tick due = is_on(rt->wall, node) ? wall_tick_after(*rt, delay_ns) : tick_after(*rt, delay_ns);
+    const tick due = is_on_wall(*rt, node) ? wall_tick_after(*rt, delay_ns) : tick_after(*rt, delay_ns);
     const int error = tw_move(&line.wheel, node, due);
     if (error == 0)
         wake_for(*rt, line, due);
@@ -167,7 +156,7 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
     if (delay_ns < 0)
         return -EINVAL;
     const wall_hold hold(*rt);
-    if (is_on(rt->wall, node))
+    if (is_on_wall(*rt, node))
         return tw_pending(&rt->wall->wheel, node) != 0 ? -EINVAL : -ENOENT;
     const int error = tw_postpone(&rt->steady.wheel, node, tick_after(*rt, delay_ns));
     return error == -EINVAL ? 0 : error;  // it is due later than that

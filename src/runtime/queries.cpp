@@ -23,17 +23,15 @@ TW_API int64_t tw_runtime_now(tw_runtime *rt) {
 }
 
 TW_API int64_t tw_runtime_remaining(tw_runtime *rt, const tw_node *node) {
-    if (!usable(rt))
+    if (!usable(rt) || node == nullptr)
         return TW_NO_DEADLINE;
     const wall_hold hold(*rt);
-    std::int64_t remaining = TW_NO_DEADLINE;
-    for_each_timeline(*rt, [&](timeline &line) {
-        if (const tick due = tw_expiry(&line.wheel, node); due != never) {
-            const std::int64_t left = reading_of(*rt, line, due) - present_of(*rt, line);
-            remaining = left > 0 ? left : 0;
-        }
-    });
-    return remaining;
+    timeline &line = line_of(*rt, node);
+    const tick due = tw_expiry(&line.wheel, node);
+    if (due == never)
+        return TW_NO_DEADLINE;
+    const std::int64_t left = reading_of(*rt, line, due) - present_of(*rt, line);
+    return left > 0 ? left : 0;
 }
 
 TW_API int64_t tw_runtime_due(tw_runtime *rt) {

@@ -110,7 +110,10 @@ void run(tw_runtime &rt) {
 
 borrowed::borrowed(tw_runtime &rt) : rt_(rt) {
     auto nobody = driven::by_nobody;
-    granted_ = !inside::of(rt) && rt.driven.compare_exchange_strong(nobody, driven::by_caller);
+    if (inside::of(rt))
+        return;
+    join_if_stopped(rt);
+    granted_ = rt.driven.compare_exchange_strong(nobody, driven::by_caller);
     if (granted_)
         rt.stopping.store(false, std::memory_order_relaxed);
 }

@@ -39,7 +39,7 @@ class borrowed {
 
   private:
     tw_runtime &rt_;
-    bool granted_;
+    bool granted_ = false;
 };
 
 }  // namespace tickwheel::runtime

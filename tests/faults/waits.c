@@ -277,6 +277,46 @@ TEST(a_wait_for_the_lock_outlasts_interruptions) { wait_for_a_held_lock(ONLY(CAL
 /* It parks for a millisecond at a time then. */
 TEST(a_wait_for_the_lock_needs_no_membarrier) { wait_for_a_held_lock(ONLY(CALL_MEMBARRIER)); }
 
+static atomic_bool may_return;
+
+static void block(UNUSED struct tw_node *node, UNUSED void *arg) {
+    atomic_store(&judge.fires, 1);
+    while (!may_return)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static bool is_in_callback(void) { return judge.fires == 1; }
+static bool interrupted_ten_times(void) { return injected() >= 10; }
+
+static atomic_bool has_waited;
+
+static void *cancel_and_wait(void *node) {
+    tw_runtime_cancel_wait(judge.rt, node);
+    atomic_store(&has_waited, true);
+    return NULL;
+}
+
+TEST(cancel_wait_outlasts_interruptions) {
+    struct tw_node node;
+    pthread_t waiter;
+    memset(&judge, 0, sizeof judge);
+    judge.rt = new_runtime("timerfd");
+    atomic_store(&may_return, false);
+    atomic_store(&has_waited, false);
+    tw_node_init(&node, block, NULL);
+    assert_int_equal(tw_runtime_start(judge.rt), 0);
+    assert_int_equal(tw_runtime_after(judge.rt, &node, 0), 0);
+    assert_true(comes_true(is_in_callback));
+    inject(ONLY(CALL_FUTEX_WAIT), EINTR, 0, FOR_EVER);
+    assert_int_equal(pthread_create(&waiter, NULL, cancel_and_wait, &node), 0);
+    assert_true(comes_true(interrupted_ten_times));
+    assert_false(has_waited);
+    atomic_store(&may_return, true);
+    pthread_join(waiter, NULL);
+    inject_nothing();
+    tw_runtime_free(judge.rt);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         THE_WAY(waits_that_always_fail_stop_no_timer_and_do_not_spin, 1),
@@ -292,6 +332,7 @@ int main(void) {
         cmocka_unit_test(without_pwait2_short_waits_are_exact_all_the_same),
         cmocka_unit_test(with_pwait2_forbidden_short_waits_are_exact_all_the_same),
         cmocka_unit_test(a_wait_for_the_lock_outlasts_interruptions),
+        cmocka_unit_test(cancel_wait_outlasts_interruptions),
         cmocka_unit_test(a_wait_for_the_lock_needs_no_membarrier),
     };
     return cmocka_run_group_tests_name("Waits that fail", tests, NULL, NULL);

@@ -106,6 +106,7 @@ static void step(struct worker *self) {
         self->armed += answer == 0;
     }
     self->broken += answer < 0;
+    (void)tw_runtime_remaining(self->rt, &self->timers[i]->node);
 }
 
 static void *work(void *arg) {
@@ -119,11 +120,30 @@ static void *work(void *arg) {
     return NULL;
 }
 
+static atomic_uint working;
+
+/* For a runtime without a thread: this one moves its time, and sets its clock. */
+static void *move_time(void *arg) {
+    struct tw_runtime *rt = arg;
+    uint64_t seed = 66;
+    while (working) {
+        tw_runtime_advance(rt, (int64_t)random_below(&seed, 3000));
+        if (random_below(&seed, 50) == 0)
+            tw_runtime_set_wall(rt, (int64_t)random_below(&seed, 40000000));
+    }
+    return NULL;
+}
+
 /* Every arming is one fire or one prevented fire, also with the nodes long gone. */
 static void race(struct tw_runtime_options options) {
     static struct worker workers[THREADS];
-    struct tw_runtime *rt = started_runtime(options);
+    const int is_manual = strcmp(options.driver, "manual") == 0;
+    struct tw_runtime *rt = is_manual ? new_runtime(options) : started_runtime(options);
     uint64_t armed = 0, prevented = 0, fired = 0;
+    pthread_t mover;
+    atomic_store(&working, 1);
+    if (is_manual)
+        assert_int_equal(pthread_create(&mover, NULL, move_time, rt), 0);
     for (unsigned t = 0; t < THREADS; ++t) {
         workers[t] = (struct worker){.rt = rt, .seed = 60 + t};
         for (unsigned i = 0; i < NODES; ++i)
@@ -137,6 +157,9 @@ static void race(struct tw_runtime_options options) {
         prevented += workers[t].prevented;
         fired += workers[t].fired;
     }
+    atomic_store(&working, 0);
+    if (is_manual)
+        pthread_join(mover, NULL);
     assert_int_equal(tw_runtime_count(rt), 0);
     assert_int_equal(armed, prevented + fired);
     assert_true(fired > 100); /* or nothing was tried */
@@ -157,12 +180,22 @@ TEST(p6_a_node_freed_after_cancel_wait_is_never_touched_on_the_wall_clock) {
     race((struct tw_runtime_options){.driver = "timerfd", .tick_ns = 1000, .clock = TW_CLOCK_WALL});
 }
 
+TEST(p6_a_node_freed_after_cancel_wait_is_never_touched_in_virtual_time) {
+    race((struct tw_runtime_options){.driver = "manual", .tick_ns = 1000});
+}
+TEST(p6_a_node_freed_after_cancel_wait_is_never_touched_while_the_wall_clock_is_set) {
+    race((struct tw_runtime_options){
+        .driver = "manual", .tick_ns = 1000, .clock = TW_CLOCK_WALL, .budget = 3});
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_sleep),
         cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_epoll),
         cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_timerfd),
         cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_on_the_wall_clock),
+        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_in_virtual_time),
+        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_while_the_wall_clock_is_set),
     };
     return cmocka_run_group_tests_name("Cancel against fire", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/timerfd.h>
 
 /* A driver that wraps the sleep driver and keeps what it was asked for. */
@@ -184,6 +185,27 @@ TEST(p2_the_median_fire_is_within_two_ticks_of_what_the_system_takes) {
     }
 }
 
+static atomic_int slack_seen;
+
+static void see_slack(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_store(&slack_seen, prctl(PR_GET_TIMERSLACK));
+    atomic_store(&fires, 1);
+}
+
+TEST(p2_the_kernel_gives_the_thread_the_slack_that_was_asked_for_or_none) {
+    static const int64_t asked_for[] = {0, 1, 70000};
+    for (unsigned i = 0; i < COUNT_OF(asked_for); ++i) {
+        struct tw_node node;
+        struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.slack_ns = asked_for[i]});
+        atomic_store(&fires, 0);
+        tw_node_init(&node, see_slack, NULL);
+        tw_runtime_after(rt, &node, 0);
+        wait_for(fires == 1);
+        tw_runtime_free(rt);
+        assert_int_equal(slack_seen, asked_for[i] == 0 ? 1 : asked_for[i]);
+    }
+}
+
 /* A budget that leaves most of a tick's nodes for later makes no lateness of its own, nor
  * does a wall clock count from 1970. */
 TEST(p2_what_is_left_for_the_next_turn_is_not_counted_as_a_wake_up) {
@@ -267,6 +289,7 @@ int main(void) {
         cmocka_unit_test(p2_an_earlier_deadline_wakes_the_sleeper_and_a_later_one_does_not),
         cmocka_unit_test(p2_what_is_armed_while_the_thread_sleeps_fires_soon),
         cmocka_unit_test(p2_the_median_fire_is_within_two_ticks_of_what_the_system_takes),
+        cmocka_unit_test(p2_the_kernel_gives_the_thread_the_slack_that_was_asked_for_or_none),
         cmocka_unit_test(p2_what_is_left_for_the_next_turn_is_not_counted_as_a_wake_up),
         cmocka_unit_test(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout),
     };

@@ -193,6 +193,31 @@ TEST(p7_a_callback_may_free_its_node_and_arm_others) {
     }
 }
 
+static atomic_uint freed_nodes;
+
+static void free_node(struct tw_node *node, __attribute__((unused)) void *arg) {
+    free(node);
+    atomic_fetch_add(&freed_nodes, 1);
+}
+
+/* The call that arms must not look at the node once that may have fired. */
+TEST(p7_a_node_may_be_gone_before_the_call_that_armed_it_returns) {
+    enum { NODES = 20000 };
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+        rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d], .tick_ns = 1});
+        atomic_store(&freed_nodes, 0);
+        for (unsigned i = 0; i < NODES; ++i) {
+            struct tw_node *node = malloc(sizeof *node);
+            assert_non_null(node);
+            tw_node_init(node, free_node, NULL);
+            const struct tw_when when = {.slack_ns = i % 3};
+            assert_int_equal(i % 2 ? tw_runtime_arm(rt, node, &when) : tw_runtime_after(rt, node, 0), 0);
+        }
+        wait_for(freed_nodes == NODES);
+        tw_runtime_free(rt);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(p6_cancel_wait_waits_for_a_oneshot),
@@ -203,6 +228,7 @@ int main(void) {
         cmocka_unit_test(p6_no_deadlock_from_inside_the_callback),
         cmocka_unit_test(p7_callbacks_run_with_no_lock_held),
         cmocka_unit_test(p7_a_callback_may_free_its_node_and_arm_others),
+        cmocka_unit_test(p7_a_node_may_be_gone_before_the_call_that_armed_it_returns),
     };
     return cmocka_run_group_tests_name("P6 and P7 on a runtime", tests, NULL, NULL);
 }

@@ -81,6 +81,7 @@ TEST(p12_a_clock_that_the_driver_does_not_know_is_refused) {
 static int at_noon(__attribute__((unused)) void **state) {
     rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
     assert_int_equal(tw_runtime_set_wall(rt, NOON), 0);
+    assert_int_equal(tw_runtime_set_wall(rt, -1), -EINVAL);
     assert_int_equal(tw_runtime_advance(rt, 0), 0);
     return 0;
 }

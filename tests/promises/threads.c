@@ -165,6 +165,23 @@ TEST(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing) {
     assert_int_equal(neighbour_calls, 1);
 }
 
+TEST(p13_a_child_may_use_a_wheel_at_rest) {
+    tw_node_init(&neighbour, count_neighbour, NULL);
+    atomic_store(&neighbour_calls, 0);
+    tw_arm_at(&wheel, &neighbour, 10);
+    tw_fork(&wheel, TW_FORK_PREPARE);
+    const pid_t child = fork();
+    if (child == 0) {
+        tw_fork(&wheel, TW_FORK_CHILD);
+        leave(tw_advance(&wheel, 10, TW_UNBOUNDED) == 0 && neighbour_calls == 1 ? 0 : 1);
+    }
+    int status = -1;
+    tw_fork(&wheel, TW_FORK_PARENT);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(tw_count(&wheel), 1);
+}
+
 static pid_t child_of_callback;
 
 static void fork_inside(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
@@ -323,6 +340,7 @@ int main(void) {
         PROMISE(p6_cancel_from_another_thread_is_1_for_a_node_that_is_due_and_it_is_not_called),
         PROMISE(p6_shutdown_from_another_thread_is_final_while_the_callback_runs),
         PROMISE(p6_wait_returns_when_the_callback_on_another_thread_has),
+        PROMISE(p13_a_child_may_use_a_wheel_at_rest),
         PROMISE(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing),
         PROMISE(p13_in_a_child_of_a_callback_the_advance_calls_nobody_further),
         PROMISE(p7_clear_from_another_thread_takes_what_is_due),

@@ -1,7 +1,7 @@
 #!/bin/sh
-# install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared: installs the library into
-# a fresh prefix as a user would, and builds and runs a program against it, once by
-# find_package and in each language through pkg-config.
+# install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared|wheel: installs the library
+# into a fresh prefix as a user would, and builds and runs a program against it, once by
+# find_package and in each language through pkg-config. `wheel`: without the runtime.
 set -eu
 source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5 kind=$6
 here=$(dirname "$0")
@@ -9,6 +9,8 @@ prefix=$scratch/prefix
 strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 shared=OFF
 [ "$kind" = shared ] && shared=ON
+runtime=ON
+[ "$kind" = wheel ] && runtime=OFF
 
 unset CFLAGS CXXFLAGS LDFLAGS PKG_CONFIG_PATH || true
 rm -rf "$scratch"
@@ -32,7 +34,7 @@ configure() {
 
 install_library() {
     configure "$source" "$scratch/build" -DBUILD_SHARED_LIBS="$shared" -DCMAKE_INSTALL_PREFIX="$prefix" \
-        -DTW_BUILD_TESTS=OFF -DTW_BUILD_EXAMPLES=OFF
+        -DTW_BUILD_TESTS=OFF -DTW_BUILD_EXAMPLES=OFF -DTW_RUNTIME=$runtime
     quietly cmake --build "$scratch/build"
     quietly cmake --install "$scratch/build"
     library=$(dirname "$(find "$prefix" -name 'libtickwheel.*' | head -n 1)")
@@ -75,8 +77,26 @@ in_each_language() {
     by_pkg_config "$cxx" -x c++ -std=c++20
 }
 
+wheel_alone() {
+    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tickwheel.pc)")
+    export PKG_CONFIG_PATH
+    if [ -e "$prefix/include/tickwheel/runtime.h" ] || [ -e "$prefix/include/tickwheel/driver.h" ] ||
+        pkg-config --libs tickwheel | grep -q thread; then
+        echo "the runtime is installed though it was not built"
+        exit 1
+    fi
+    # shellcheck disable=SC2046  # these are lists of flags
+    quietly "$cc" -std=c99 $(pkg-config --cflags tickwheel) "$source/examples/hello.c" -o "$scratch/hello" \
+        $(pkg-config --libs tickwheel)
+    quietly "$scratch/hello"
+}
+
 install_library
 check_headers
+if [ "$kind" = wheel ]; then
+    wheel_alone
+    exit 0
+fi
 by_find_package
 in_each_language
 if [ "$kind" = shared ]; then

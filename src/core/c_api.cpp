@@ -1,5 +1,7 @@
 // The edge of the core: every public function validates, takes the lock, and hands
 // on to the wheel, which may then rely on what it gets.
+#include <type_traits>
+
 #include <tickwheel/port.h>
 #include <tickwheel/tw.h>
 
@@ -80,6 +82,15 @@ class holder {
     stored &w_;
 };
 
+// A field of a wheel, or `none` for a bad one.
+template <class T, class Part> T read(tw *w, T Part::*field, std::type_identity_t<T> none) {
+    if (!usable(w))
+        return none;
+    stored &wheel = stored_in(w);
+    const holder hold(wheel);
+    return wheel.*field;
+}
+
 bool pending_elsewhere(const tw *w, const tw_node *node) {
     return node->state == TW_PENDING && node->wheel != w;
 }
@@ -89,6 +100,12 @@ int refusal_to_arm(const tw *w, const tw_node *node) {
     if (pending_elsewhere(w, node))
         return -ebusy;
     return node->state == TW_SHUT ? -eperm : 0;
+}
+
+int refusal_to_move(const tw *w, const tw_node *node) {
+    if (node->state != TW_PENDING)
+        return -enoent;
+    return pending_elsewhere(w, node) ? -ebusy : 0;
 }
 
 // How a node is to fire from its first tick on.
@@ -338,10 +355,8 @@ TW_API int tw_postpone(tw *w, tw_node *node, uint64_t tick) {
     if (tick == never)
         return -erange;
     const holder hold(stored_in(w));
-    if (node->state != TW_PENDING)
-        return -enoent;
-    if (pending_elsewhere(w, node))
-        return -ebusy;
+    if (const int refusal = refusal_to_move(w, node); refusal != 0)
+        return refusal;
     if (tick < node->expiry)
         return -einval;
     node->expiry = tick;
@@ -355,10 +370,8 @@ TW_API int tw_move(tw *w, tw_node *node, uint64_t tick) {
         return -erange;
     stored &wheel = stored_in(w);
     const holder hold(wheel);
-    if (node->state != TW_PENDING)
-        return -enoent;
-    if (pending_elsewhere(w, node))
-        return -ebusy;
+    if (const int refusal = refusal_to_move(w, node); refusal != 0)
+        return refusal;
     unlink(node->link);
     node->expiry = tick;
     wheel.place(*node);
@@ -436,21 +449,9 @@ TW_API uint64_t tw_remaining(tw *w, const tw_node *node) {
     return node->expiry > wheel.now ? node->expiry - wheel.now : 0;
 }
 
-TW_API size_t tw_count(tw *w) {
-    if (!usable(w))
-        return 0;
-    stored &wheel = stored_in(w);
-    const holder hold(wheel);
-    return wheel.count;
-}
+TW_API size_t tw_count(tw *w) { return read(w, &stored::count, 0); }
 
-TW_API uint64_t tw_now(tw *w) {
-    if (!usable(w))
-        return never;
-    stored &wheel = stored_in(w);
-    const holder hold(wheel);
-    return wheel.now;
-}
+TW_API uint64_t tw_now(tw *w) { return read(w, &stored::now, never); }
 
 TW_API uint64_t tw_next(tw *w) {
     if (!usable(w))
@@ -460,29 +461,11 @@ TW_API uint64_t tw_next(tw *w) {
     return wheel.asked_for = wheel.next(lead_of(wheel));
 }
 
-TW_API uint64_t tw_overruns(tw *w) {
-    if (!usable(w))
-        return 0;
-    stored &wheel = stored_in(w);
-    const holder hold(wheel);
-    return wheel.overruns;
-}
+TW_API uint64_t tw_overruns(tw *w) { return read(w, &stored::overruns, 0); }
 
-TW_API uint64_t tw_due(tw *w) {
-    if (!usable(w))
-        return never;
-    stored &wheel = stored_in(w);
-    const holder hold(wheel);
-    return wheel.due_at;
-}
+TW_API uint64_t tw_due(tw *w) { return read(w, &stored::due_at, never); }
 
-TW_API tw_node *tw_running(tw *w) {
-    if (!usable(w))
-        return nullptr;
-    stored &wheel = stored_in(w);
-    const holder hold(wheel);
-    return wheel.running;
-}
+TW_API tw_node *tw_running(tw *w) { return read(w, &stored::running, nullptr); }
 
 TW_API int tw_advance(tw *w, uint64_t now, uint32_t budget) {
     if (!usable(w) || now == never || budget == 0)

@@ -20,16 +20,19 @@ void wake_for(tw_runtime &rt, const timeline &line, tick due) {
         wake(rt);
 }
 
-// A delay rounds up with the present; but what is to fire at once need not wait for
-// the next tick.
-tick tick_after(const tw_runtime &rt, std::int64_t delay) {
-    const std::int64_t now = rt.clocks.steady();
-    return delay == 0 ? rt.unit.down(now) : rt.unit.up(later(now, delay));
+// A delay rounds up with what it counts from; but what is to fire at once need not wait
+// for the next tick.
+tick tick_after(const tw_runtime &rt, std::int64_t from, std::int64_t delay) {
+    return delay == 0 ? rt.unit.down(from) : rt.unit.up(later(from, delay));
+}
+
+tick tick_after_now(const tw_runtime &rt, std::int64_t delay) {
+    return tick_after(rt, rt.clocks.steady(), delay);
 }
 
 tick wall_tick_after(tw_runtime &rt, std::int64_t delay) {
-    wall_present(rt);  // follows the clock, so that the deadline's tick is the right one
-    return delay == 0 ? wall_present(rt) : wall_tick(rt, later(rt.clocks.wall(), delay));
+    const tick present = wall_present(rt);  // first, as it follows a clock that was set
+    return delay == 0 ? present : wall_tick(rt, later(rt.clocks.wall(), delay));
 }
 
 // Takes a node off the other timeline, where arming it on this one would be refused.
@@ -54,9 +57,10 @@ window window_of(tw_runtime &rt, const tw_when &when) {
         wall_present(rt);  // follows the clock first
         return {*rt.wall, wall_tick(rt, when.due_ns), wall_tick(rt, later(when.due_ns, when.slack_ns))};
     }
-    const std::int64_t due = when.absolute != 0 ? when.due_ns : later(rt.clocks.steady(), when.due_ns);
-    const tick first = when.absolute == 0 && when.due_ns == 0 ? rt.unit.down(due) : rt.unit.up(due);
-    return {rt.steady, first, when.slack_ns == 0 ? first : rt.unit.up(later(due, when.slack_ns))};
+    const std::int64_t from = when.absolute != 0 ? 0 : rt.clocks.steady();
+    const std::int64_t latest = later(later(from, when.due_ns), when.slack_ns);
+    const tick first = tick_after(rt, from, when.due_ns);
+    return {rt.steady, first, when.slack_ns == 0 ? first : rt.unit.up(latest)};
 }
 
 int arm_in(tw_runtime &rt, tw_node *node, const window &in, const tw_when &when) {
@@ -109,7 +113,7 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
     if (rt->wall != nullptr)
         return arm_once(rt, node, delay_ns, 0);
     __builtin_prefetch(node, 1);
-    const tick due = tick_after(*rt, delay_ns);
+    const tick due = tick_after_now(*rt, delay_ns);
     const int armed = tw_arm_at(&rt->steady.wheel, node, due);
     if (armed >= 0)
         wake_for(*rt, rt->steady, due);
@@ -143,7 +147,7 @@ TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return -EINVAL;
     const wall_hold hold(*rt);
     timeline &line = line_of(*rt, node);
-    const tick due = is_on_wall(*rt, node) ? wall_tick_after(*rt, delay_ns) : tick_after(*rt, delay_ns);
+    const tick due = is_on_wall(*rt, node) ? wall_tick_after(*rt, delay_ns) : tick_after_now(*rt, delay_ns);
     const int error = tw_move(&line.wheel, node, due);
     if (error == 0)
         wake_for(*rt, line, due);
@@ -158,7 +162,7 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
     const wall_hold hold(*rt);
     if (is_on_wall(*rt, node))
         return tw_pending(&rt->wall->wheel, node) != 0 ? -EINVAL : -ENOENT;
-    const int error = tw_postpone(&rt->steady.wheel, node, tick_after(*rt, delay_ns));
+    const int error = tw_postpone(&rt->steady.wheel, node, tick_after_now(*rt, delay_ns));
     return error == -EINVAL ? 0 : error;  // it is due later than that
 }
 

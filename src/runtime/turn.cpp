@@ -96,16 +96,13 @@ void wake_up(tw_runtime &rt) {
 
 void run(tw_runtime &rt) {
     const inside here(rt);
-    for (;;) {
-        if (must_leave(rt))
-            break;
+    while (!must_leave(rt)) {
         fire_due(rt);
         if (must_leave(rt))
             break;
         wait(rt, fall_asleep(rt));
         wake_up(rt);
     }
-    wake_up(rt);
 }
 
 borrowed::borrowed(tw_runtime &rt) : rt_(rt) {

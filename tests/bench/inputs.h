@@ -8,22 +8,19 @@
 #include <utility>
 #include <vector>
 
+#include "../support/random.h"
+
 namespace bench {
 
 constexpr std::uint32_t horizon = 1u << 20;      // ticks that timers are spread over
 constexpr std::size_t stream_length = 1u << 20;  // of the random operations; a power of two
 constexpr std::size_t stream_mask = stream_length - 1;
 
-class Random {  // splitmix64
+class Random {
   public:
     explicit Random(std::uint64_t seed) : state_(seed) {}
 
-    std::uint64_t next() {
-        std::uint64_t mixed = state_ += 0x9e3779b97f4a7c15;
-        mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
-        mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
-        return mixed ^ (mixed >> 31);
-    }
+    std::uint64_t next() { return random_next(&state_); }
     std::uint32_t below(std::uint32_t bound) {
         return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
     }

@@ -140,14 +140,19 @@ static void stop_and_free_here(UNUSED struct tw_node *node, UNUSED void *arg) {
 static int64_t allocations_without_it;
 static int descriptors_without_it;
 
+static struct holdings note_what_is_held_without_it(void) {
+    const struct holdings now = holdings_now();
+    allocations_without_it = now.allocations;
+    descriptors_without_it = now.descriptors;
+    return now;
+}
+
 static bool it_is_gone(void) {
     return live_allocations() == allocations_without_it && count_descriptors() == descriptors_without_it;
 }
 
 static void free_inside(const struct way *way, tw_callback *act, int64_t period) {
-    const struct holdings before = holdings_now();
-    allocations_without_it = before.allocations;
-    descriptors_without_it = before.descriptors;
+    note_what_is_held_without_it();
     act_in(way, act, period);
     assert_true(comes_true(it_is_gone));
     assert_int_equal(answer, 0);
@@ -167,9 +172,7 @@ static void free_all_here(struct tw_node *node, UNUSED void *arg) {
 }
 
 TEST(free_inside_a_periodic_that_frees_its_own_node) {
-    const struct holdings before = holdings_now();
-    allocations_without_it = before.allocations;
-    descriptors_without_it = before.descriptors;
+    note_what_is_held_without_it();
     struct tw_node *node = malloc(sizeof *node);
     assert_non_null(node);
     rt = new_runtime(WAY->driver);
@@ -193,9 +196,7 @@ static void wait_for_the_actor(void) {
 }
 
 TEST(free_inside_a_callback_waits_for_start_to_return) {
-    const struct holdings before = holdings_now();
-    allocations_without_it = before.allocations;
-    descriptors_without_it = before.descriptors;
+    const struct holdings before = note_what_is_held_without_it();
     rt = new_runtime(WAY->driver);
     atomic_store(&actor.fires, 0);
     tw_node_init(&actor.node, free_here, NULL);
@@ -210,9 +211,7 @@ TEST(free_inside_a_callback_waits_for_start_to_return) {
 /* Without arranging anything, as it happens: for the sanitizers. */
 TEST(free_inside_a_callback_races_with_start) {
     for (unsigned i = 0; i < 200; ++i) {
-        const struct holdings before = holdings_now();
-        allocations_without_it = before.allocations;
-        descriptors_without_it = before.descriptors;
+        note_what_is_held_without_it();
         rt = new_runtime(WAY->driver);
         atomic_store(&actor.fires, 0);
         tw_node_init(&actor.node, free_here, NULL);

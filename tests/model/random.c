@@ -2,6 +2,8 @@
  *     model_<variant> [--ops N] [--seed S] [--nightly] */
 #include "play.h"
 
+#include "support/random.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +18,9 @@ struct generator {
 
 static struct { uint64_t operations, seed; } run;
 
-/* splitmix64 */
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = *state += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
 static uint64_t draw(struct source *s, uint64_t below) {
     struct generator *g = (struct generator *)s;
-    return next_random(&g->state) % below;
+    return random_below(&g->state, below);
 }
 
 static bool never_empty(const struct source *s) {

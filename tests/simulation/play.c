@@ -1,5 +1,7 @@
 #include "play.h"
 
+#include "support/random.h"
+
 /* A life: few timers and all of time, or many within some rounds of the wheel. */
 enum { LIFE = 1200, FEW = 20, CALM = 200, MOST_FIRES_EACH = 40 };
 
@@ -9,16 +11,8 @@ static struct {
     int64_t longest; /* ns; what a run moves on at most */
 } scope;
 
-/* splitmix64 */
-static uint64_t next_random(struct world *w) {
-    uint64_t z = w->random += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
 static int64_t draw(struct world *w, int64_t below) {
-    return below <= 1 ? 0 : (int64_t)(next_random(w) % (uint64_t)below);
+    return below <= 1 ? 0 : (int64_t)random_below(&w->random, (uint64_t)below);
 }
 
 /* Of any magnitude. Drawn one after the other: the order within one expression would be

@@ -5,13 +5,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* splitmix64 */
-static uint64_t draw(struct armer *by, uint64_t below) {
-    uint64_t z = by->random += 0x9E3779B97F4A7C15u;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-    return (z ^ (z >> 31)) % below;
-}
+#include "support/random.h"
+
+static uint64_t draw(struct armer *by, uint64_t below) { return random_below(&by->random, below); }
 
 /* Mostly within seconds, in tens of milliseconds, so that many share a tick. */
 static int64_t draw_delay(struct armer *by) {

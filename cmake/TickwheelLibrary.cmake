@@ -6,7 +6,7 @@
 set(tickwheel_root ${CMAKE_CURRENT_LIST_DIR}/..)
 set(tickwheel_runtime_sources
     src/runtime/descriptors.cpp src/runtime/errors.cpp src/runtime/fork.cpp src/runtime/life.cpp
-    src/runtime/nodes.cpp src/runtime/queries.cpp src/runtime/turn.cpp src/runtime/virtual.cpp
+    src/runtime/nodes.cpp src/runtime/parts.cpp src/runtime/queries.cpp src/runtime/turn.cpp src/runtime/virtual.cpp
     src/runtime/wall.cpp
     drivers/epoll.cpp drivers/manual.cpp drivers/named.cpp drivers/sleep.cpp drivers/timerfd.cpp)
 

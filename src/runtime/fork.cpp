@@ -1,6 +1,7 @@
 #include "fork.hpp"
 
 #include "life.hpp"
+#include "parts.hpp"
 
 namespace tickwheel::runtime {
 
@@ -21,11 +22,12 @@ void at_moment(tw_runtime &rt, tw_fork_moment moment) {
 }
 
 // Takes whatever guards data that the child will need whole, in the order that all code
-// keeps to: the list, a runtime's wall mutex, its wheels. `control` is not among
-// it: a thread that holds it may be waiting for the callback that forks.
+// keeps to: the list, a runtime's parts, its wall mutex, its wheels. `control` is not
+// among it: a thread that holds it may be waiting for the callback that forks.
 void prepare() {
     pthread_mutex_lock(&list_mutex);
     for_each_runtime([](tw_runtime &rt) {
+        fork_parts(rt, TW_FORK_PREPARE);
         if (rt.wall != nullptr)
             pthread_mutex_lock(&rt.wall->mutex);
         at_moment(rt, TW_FORK_PREPARE);
@@ -37,6 +39,7 @@ void in_parent() {
         at_moment(rt, TW_FORK_PARENT);
         if (rt.wall != nullptr)
             pthread_mutex_unlock(&rt.wall->mutex);
+        fork_parts(rt, TW_FORK_PARENT);
     });
     pthread_mutex_unlock(&list_mutex);
 }
@@ -47,6 +50,7 @@ void in_child() {
         at_moment(rt, TW_FORK_CHILD);
         if (rt.wall != nullptr)
             pthread_mutex_unlock(&rt.wall->mutex);
+        fork_parts(rt, TW_FORK_CHILD);
         pthread_mutex_init(&rt.control, nullptr);
     });
     pthread_mutex_unlock(&list_mutex);
@@ -60,11 +64,14 @@ int set_handlers() {
     return -error;
 }
 
-void begin_anew(tw_runtime &rt) {
+void empty(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) {
         tw_clear(&line.wheel, nullptr, nullptr);
         line.asleep_until = awake;
     });
+}
+
+void begin_anew(tw_runtime &rt) {
     rt.driven = driven::by_nobody;
     rt.stopping = false;
     rt.lent = false;
@@ -108,7 +115,11 @@ TW_API int tw_runtime_after_fork(tw_runtime *rt) {
         return -EBUSY;
     if (rt->driver_is_open)
         rt->driver->close(rt->driver_state);
-    const int error = open_driver(*rt);
+    int error = open_driver(*rt);
+    if (error == 0) {
+        empty(*rt);
+        error = revive_parts(*rt);
+    }
     if (error == 0)
         begin_anew(*rt);
     return error;

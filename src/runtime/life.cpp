@@ -11,6 +11,7 @@
 #include <new>
 
 #include "fork.hpp"
+#include "parts.hpp"
 #include "turn.hpp"
 #include "wall.hpp"
 
@@ -84,6 +85,7 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
     take_options(*rt, o);
     rt->clocks.choose(rt->clock, is_manual(driver));
     pthread_mutex_init(&rt->control, nullptr);
+    pthread_mutex_init(&rt->parts_mutex, nullptr);
     tw_init(&rt->steady.wheel, rt->unit.down(rt->clocks.steady()), 0);
     int error = rt->clock == TW_CLOCK_WALL ? make_wall(*rt) : 0;
     if (error == 0)
@@ -192,6 +194,7 @@ void stop(tw_runtime &rt) {
     }
     const mutex_hold hold(&rt.control);
     come_to_an_end(rt);
+    stop_parts(rt);
 }
 
 }  // namespace
@@ -212,10 +215,13 @@ int open_driver(tw_runtime &rt) {
 // A wheel made later may have the address of this one: no node may believe itself on it.
 void destroy(tw_runtime &rt) {
     watch_for_forks_no_more(rt);
+    stop_parts(rt);
     for_each_timeline(rt, [](timeline &line) { tw_clear(&line.wheel, nullptr, nullptr); });
+    destroy_parts(rt);
     if (rt.driver_is_open)
         rt.driver->close(rt.driver_state);
     free_wall(rt);
+    pthread_mutex_destroy(&rt.parts_mutex);
     pthread_mutex_destroy(&rt.control);
     rt.~tw_runtime();
     std::free(&rt);

@@ -52,6 +52,8 @@ struct wall_timeline : timeline {
     } interrupted;
 };
 
+struct part;  // parts.hpp
+
 enum class driven { by_nobody, by_thread, by_caller };
 
 // Counted by the thread that fires, but for `wakes`; read by anyone.
@@ -88,6 +90,10 @@ struct tw_runtime {
 
     pthread_mutex_t control;  // start and stop, one at a time; never taken inside callbacks
     pthread_t thread;         // while driven by it
+    std::uint64_t stops = 0;  // so far; with control held
+
+    pthread_mutex_t parts_mutex;
+    tickwheel::runtime::part *parts = nullptr;  // what was made on it, newest first
 
     tw_runtime *next = nullptr, *previous = nullptr;  // in the list that fork.cpp keeps
 };

@@ -1,0 +1,126 @@
+/* tickwheel/workers.h - threads that run callbacks, so that a slow one delays nobody.
+ *
+ *     struct tw_workers *disk;
+ *     struct tw_job flush;
+ *     tw_workers_new(&disk, rt, &(struct tw_workers_options){.threads = 4});
+ *     tw_job_init(&flush, disk, on_flush, &file);
+ *     tw_runtime_every(rt, &flush.node, TW_SECOND, TW_SKIP);
+ *
+ * A job is a node whose callback runs on a worker. Arm, move and cancel its node by the
+ * calls of runtime.h. Timers of handle.h and keyed.h can have workers too.
+ *
+ * Conventions are those of runtime.h, and:
+ *   Order      Runs begin in the order of the fires. The runs of one job follow each
+ *              other: the next begins when the last has returned, unless the job is
+ *              TW_CONCURRENT.
+ *   Cancelling A fire that waits for a worker is prevented by cancelling its node, which
+ *              then returns 1. tw_runtime_cancel_wait and tw_runtime_shutdown wait for a
+ *              run as for a callback; from inside that run they do not. From inside other
+ *              callbacks they do wait for the run of a job; two that wait for each other
+ *              do so for ever.
+ *   Jobs       are yours, like nodes. A job may be freed once cancel_wait or shutdown has
+ *              returned; or inside its own callback, if it is neither pending nor has a
+ *              further fire that waits (tw_runtime_cancel sees to both).
+ *   Callbacks  may call anything, as those on the runtime's thread. tw_runtime_due and
+ *              tw_runtime_overruns speak of the fire that is run. Signals are blocked.
+ */
+#ifndef TICKWHEEL_WORKERS_H
+#define TICKWHEEL_WORKERS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tickwheel/runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TW_WORKERS_MAX 256 /* most threads of one pool */
+
+/* A pool of threads for one runtime, and a queue of fires that wait for them. */
+struct tw_workers;
+
+/* What becomes of a fire when the queue is full. */
+enum tw_when_full {
+    TW_FULL_INLINE, /* the runtime's thread runs what has waited longest, itself, meanwhile */
+    TW_FULL_REJECT, /* the fire is left out, and counted */
+    TW_FULL_BLOCK   /* the runtime's thread waits for room; timers are late meanwhile */
+};
+
+/* What becomes of the queue when the runtime is stopped or the pool is freed. */
+enum tw_at_stop {
+    TW_STOP_DRAIN,  /* it is run to the end */
+    TW_STOP_DISCARD /* it is thrown away, and counted; what runs is waited for */
+};
+
+/* All zero, or a null pointer to it, stands for the defaults. */
+struct tw_workers_options {
+    unsigned threads;            /* 0: 4; at most TW_WORKERS_MAX */
+    uint32_t queue;              /* fires that may wait; 0: 1024; at most 2^24 */
+    enum tw_when_full when_full; /* 0: TW_FULL_INLINE */
+    enum tw_at_stop at_stop;     /* 0: TW_STOP_DRAIN */
+    const char *thread_name;     /* at most 15 characters; NULL: "tickwheel-work" */
+};
+
+/* Makes a pool and starts its threads. It is freed with its runtime, if not before. All
+ * that it needs is allocated here; running jobs allocates nothing.
+ *   -EINVAL  also: an option out of range
+ *   -ENOMEM, -EAGAIN  from the system */
+int tw_workers_new(struct tw_workers **workers, struct tw_runtime *rt,
+                   const struct tw_workers_options *options);
+
+/* Ends it by its rule for stopping, and frees it; a null pointer is allowed. Its jobs are
+ * not armed any more, and nobody else is in a call to it. Returns 0.
+ *   -EBUSY  called from a callback of the runtime; or timers of handle.h or keyed.h use it */
+int tw_workers_free(struct tw_workers *workers);
+
+/* Returns once nothing waits and nothing runs; what fires meanwhile is waited for too.
+ *   -EBUSY  called from a callback of the runtime */
+int tw_workers_wait(struct tw_workers *workers);
+
+struct tw_workers_stats {
+    uint64_t runs;      /* that have ended, on workers or inline */
+    uint64_t inlined;   /* of these, on the runtime's thread, as the queue was full */
+    uint64_t rejected;  /* fires that were left out as the queue was full */
+    uint64_t discarded; /* fires that were thrown away by stopping */
+    uint64_t blocked;   /* times that the runtime's thread waited for room */
+    uint32_t waiting;   /* fires in the queue, now */
+    uint32_t running;   /* now */
+    uint32_t longest;   /* the most that ever waited */
+};
+
+/* Fills in what it has seen so far; returns 0. */
+int tw_workers_stats(struct tw_workers *workers, struct tw_workers_stats *stats);
+
+/* Something to be run by workers. The fields are the library's. */
+struct tw_runnable {
+    struct tw_link ready; /* among those with a fire that a worker may take */
+    struct tw_run *last;  /* of a ring of fires that wait; NULL: none */
+    const struct tw_runnable_kind *kind;
+    struct tw_workers *workers;
+    size_t flags;
+};
+
+/* tw_job_init flags. */
+enum {
+    TW_CONCURRENT = 1 /* runs of this job need not wait for each other */
+};
+
+/* A timer, in the caller's storage, whose callback runs on workers. */
+struct tw_job {
+    struct tw_node node; /* arm this one */
+    struct tw_runnable runnable;
+    tw_callback *fn;
+};
+
+/* Makes an idle job that will have a worker call fn(&job->node, arg); returns 0. Not for a
+ * job that is pending, waits or runs. Its node is armed on the pool's runtime only.
+ *   -EINVAL  also: unknown flags */
+int tw_job_init(struct tw_job *job, struct tw_workers *workers, tw_callback *fn, void *arg, unsigned flags);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

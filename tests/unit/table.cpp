@@ -1,0 +1,342 @@
+// src/runtime/table.hpp and siphash.hpp: the hash table behind keyed.h.
+#include "runtime/table.hpp"
+
+#include <unordered_map>
+#include <vector>
+
+#include "support/random.h"
+#include "support/test.h"
+
+namespace {
+
+using tickwheel::runtime::sip_seed;
+using tickwheel::runtime::siphash;
+using tickwheel::runtime::table;
+using hash_function = std::uint32_t (*)(std::uint64_t key);
+
+int allocations_left = INT32_MAX, allocations, live, interruptions;
+int random_error;
+
+}  // namespace
+
+// What the table asks of the system (-Wl,--wrap).
+extern "C" {
+void *__real_calloc(size_t count, size_t size);
+void __real_free(void *memory);
+ssize_t __real_getrandom(void *buffer, size_t size, unsigned flags);
+
+void *__wrap_calloc(size_t count, size_t size) {
+    if (allocations_left == 0)
+        return nullptr;
+    --allocations_left;
+    ++allocations;
+    ++live;
+    return __real_calloc(count, size);
+}
+void __wrap_free(void *memory) {
+    if (memory != nullptr)
+        --live;
+    __real_free(memory);
+}
+ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags) {
+    if (interruptions > 0) {
+        --interruptions;
+        errno = EINTR;
+        return -1;
+    }
+    if (random_error != 0) {
+        errno = random_error;
+        return -1;
+    }
+    return __real_getrandom(buffer, size, flags);
+}
+}
+
+namespace {
+
+// A table of numbers, each in the slot that a map says, which is right by definition.
+class numbers {
+  public:
+    numbers(std::uint32_t capacity, hash_function hash) : hash_(hash) {
+        assert_int_equal(table_.open(capacity), 0);
+    }
+    ~numbers() { table_.close(); }
+    numbers(const numbers &) = delete;
+    numbers &operator=(const numbers &) = delete;
+
+    void set(std::uint64_t key) {
+        assert_int_equal(table_.reserve_one(), 0);
+        insert(key);
+    }
+    void insert(std::uint64_t key) {
+        const auto slot = static_cast<std::uint32_t>(keys_.size());
+        keys_.push_back(key);
+        table_.insert(hash_(key), slot);
+        slots_[key] = slot;
+    }
+    void remove(std::uint64_t key) {
+        table_.erase(hash_(key), slots_.at(key));
+        slots_.erase(key);
+    }
+    bool has(std::uint64_t key) const { return slots_.count(key) != 0; }
+
+    void check(std::uint64_t key) const {
+        const auto expected = slots_.find(key);
+        assert_int_equal(find(key), expected == slots_.end() ? table::none : expected->second);
+    }
+    void check_all() const {
+        assert_int_equal(table_.count(), slots_.size());
+        for (const auto &[key, slot] : slots_)
+            assert_int_equal(find(key), slot);
+    }
+    std::size_t count() const { return slots_.size(); }
+    table &itself() { return table_; }
+
+  private:
+    std::uint32_t find(std::uint64_t key) const {
+        table_.prefetch(hash_(key));
+        return table_.find(hash_(key), [&](std::uint32_t slot) { return keys_.at(slot) == key; });
+    }
+
+    hash_function hash_;
+    table table_;
+    std::unordered_map<std::uint64_t, std::uint32_t> slots_;
+    std::vector<std::uint64_t> keys_;  // by slot; a slot is used once
+};
+
+// Hashes, from good to worse.
+std::uint32_t spread(std::uint64_t key) { return static_cast<std::uint32_t>(random_next(&key)); }
+std::uint32_t clustered(std::uint64_t key) { return static_cast<std::uint32_t>(key); }
+std::uint32_t at_the_end(std::uint64_t key) { return UINT32_MAX - static_cast<std::uint32_t>(key % 5); }
+std::uint32_t few(std::uint64_t key) { return static_cast<std::uint32_t>(key % 7) * 0x10001u; }
+std::uint32_t one(std::uint64_t) { return 0; }
+
+// Random keys out of `keys`, set if not there and removed if there, with a bias that
+// comes and goes so that the table fills and empties.
+void go_random(numbers &it, std::uint64_t seed, std::uint64_t keys, std::size_t most, int operations) {
+    print_message("seed %llu\n", static_cast<unsigned long long>(seed));
+    for (int i = 0; i < operations; ++i) {
+        const bool filling = i / 1000 % 3 != 2;
+        const std::uint64_t key = random_below(&seed, keys);
+        it.check(key);
+        if (it.has(key)) {
+            if (!filling || random_below(&seed, 4) == 0)
+                it.remove(key);
+        } else if (it.count() < most) {
+            it.set(key);
+        }
+        it.check(key);
+        if (i % 1000 == 0)
+            it.check_all();
+    }
+    it.check_all();
+}
+
+TEST(siphash_2_4_is_the_published_function) {
+    const struct {
+        std::size_t size;
+        std::uint64_t hash;
+    } vectors[] = {{0, 0x726fdb47dd0e0e31}, {1, 0x74f839c593dc67fd},  {7, 0xab0200f58b01d137},
+                   {8, 0x93f5f5799a932462}, {15, 0xa129ca6149be45e5}, {63, 0x958a324ceb064572}};
+    unsigned char bytes[64];
+    for (unsigned char i = 0; i < sizeof bytes; ++i)
+        bytes[i] = i;
+    const sip_seed seed{0x0706050403020100, 0x0f0e0d0c0b0a0908};
+    for (const auto &each : vectors)
+        assert_true((siphash<2, 4>(seed).of(bytes, each.size) == each.hash));
+}
+
+// Of CPython, with a seed of 0.
+TEST(siphash_1_3_is_that_of_other_implementations) {
+    unsigned char bytes[16];
+    for (unsigned char i = 0; i < sizeof bytes; ++i)
+        bytes[i] = i;
+    assert_true((siphash<1, 3>({0, 0}).of(bytes, 9) == 0x75927f9d95124362));
+    assert_true((siphash<1, 3>({0, 0}).of(bytes, 16) == 0x8972188433a5c5b7));
+}
+
+TEST(table_hashes_with_a_secret_of_its_own) {
+    table tables[2];
+    unsigned same = 0;
+    assert_int_equal(tables[0].open(0), 0);
+    assert_int_equal(tables[1].open(0), 0);
+    for (std::uint64_t key = 0; key < 100; ++key) {
+        const tw_key number = tw_key_number(key);
+        same += tables[0].hash(number) == tables[1].hash(number);
+        assert_int_equal(tables[0].hash(number), tables[0].hash(tw_key_number(key)));
+    }
+    assert_in_range(same, 0, 3);
+    for (table &each : tables)
+        each.close();
+}
+
+TEST(table_hashes_numbers_apart_from_strings) {
+    table it;
+    unsigned same = 0;
+    assert_int_equal(it.open(0), 0);
+    for (std::uint64_t key = 0; key < 100; ++key)
+        same += it.hash(tw_key_number(key)) == it.hash(tw_key_bytes(&key, sizeof key));
+    assert_in_range(same, 0, 3);
+    it.close();
+}
+
+TEST(table_hashes_all_of_a_string_and_nothing_else) {
+    table it;
+    const char text[] = "0123456789abcdefX", same_start[] = "0123456789abcdefY";
+    unsigned same = 0;
+    assert_int_equal(it.open(0), 0);
+    assert_int_equal(it.hash(tw_key_bytes(text, 16)), it.hash(tw_key_bytes(same_start, 16)));
+    for (std::size_t size = 0; size < 17; ++size)
+        same += it.hash(tw_key_bytes(text, size)) == it.hash(tw_key_bytes(text, size + 1));
+    same += it.hash(tw_key_bytes(text, 17)) == it.hash(tw_key_bytes(same_start, 17));
+    assert_in_range(same, 0, 2);
+    assert_int_equal(it.hash(tw_key_bytes(nullptr, 0)), it.hash(tw_key_bytes(text, 0)));
+    it.close();
+}
+
+TEST(table_is_as_a_map_while_it_grows) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+        numbers it(0, spread);
+        go_random(it, seed, 4000, SIZE_MAX, 20'000);
+    }
+}
+
+TEST(table_is_as_a_map_when_hashes_collide) {
+    for (hash_function hash : {clustered, at_the_end, few, one})
+        for (std::uint64_t seed = 11; seed <= 13; ++seed) {
+            numbers it(0, hash);
+            go_random(it, seed, 300, SIZE_MAX, 6000);
+        }
+}
+
+TEST(table_with_a_capacity_fills_up_to_it_and_allocates_once) {
+    for (std::uint32_t capacity : {1u, 2u, 3u, 64u, 100u, 1000u}) {
+        const int before = allocations;
+        numbers it(capacity, spread);
+        for (std::uint64_t key = 0; key < capacity; ++key)
+            it.set(key);
+        it.check_all();
+        go_random(it, capacity, 2 * capacity, capacity, 10'000);
+        assert_false(it.itself().growing());
+        assert_int_equal(allocations, before + 1);
+    }
+}
+
+TEST(table_does_not_wear_out) {
+    numbers it(64, spread);
+    for (std::uint64_t key = 0; key < 100'000; ++key) {
+        it.set(key);
+        if (key >= 60)
+            it.remove(key - 60);
+        it.check(key + 1);
+    }
+    it.check_all();
+}
+
+// P8: whatever there is to move over, no insert does it all, and yet it is over long
+// before the table is to grow again.
+TEST(p8_table_grows_in_small_steps) {
+    numbers it(0, spread);
+    std::uint64_t key = 0;
+    for (unsigned cells = 64; cells <= 1u << 16; cells *= 2) {
+        while (it.count() < cells / 2)
+            it.set(key++);
+        assert_false(it.itself().growing());
+        unsigned steps = 0;
+        do
+            it.set(key++), ++steps;
+        while (it.itself().growing());
+        assert_int_equal(steps, cells / 8);
+    }
+    it.check_all();
+}
+
+TEST(table_grows_on_while_keys_are_removed) {
+    numbers it(0, spread);
+    std::uint64_t key = 0;
+    while (it.count() < 512)
+        it.set(key++);
+    it.set(key++);
+    assert_true(it.itself().growing());
+    for (std::uint64_t removed = 0; it.itself().growing(); ++removed) {
+        it.remove(removed);
+        it.check(removed);
+        it.check_all();
+    }
+    assert_in_range(it.count(), 512 - 128, 512);
+}
+
+TEST(table_without_memory_stays_as_it_is) {
+    numbers it(0, spread);
+    std::uint64_t key = 0;
+    int failures = 0;
+    for (allocations_left = 0; it.count() < 2000; allocations_left = 0) {
+        const bool room = it.itself().reserve_one() == 0;
+        if (!room) {
+            ++failures;
+            it.check_all();
+            assert_false(it.itself().growing());
+            assert_int_equal(it.itself().reserve_one(), -ENOMEM);
+            allocations_left = 1;
+            assert_int_equal(it.itself().reserve_one(), 0);
+        }
+        it.insert(key++);
+    }
+    allocations_left = INT32_MAX;
+    it.check_all();
+    assert_int_equal(failures, 6);  // at 32, 64 ... 1024
+}
+
+TEST(table_is_not_opened_without_memory_or_a_secret) {
+    table it;
+    allocations_left = 0;
+    assert_int_equal(it.open(0), -ENOMEM);
+    assert_int_equal(it.open(1000), -ENOMEM);
+    allocations_left = INT32_MAX;
+    random_error = ENOSYS;
+    assert_int_equal(it.open(0), -ENOSYS);
+    random_error = 0;
+    it.close();
+    interruptions = 3;
+    assert_int_equal(it.open(0), 0);
+    assert_int_equal(interruptions, 0);
+    it.close();
+}
+
+TEST(table_gives_all_memory_back) {
+    const int before = live;
+    table it;
+    assert_int_equal(it.open(0), 0);
+    for (std::uint32_t slot = 0; slot < 257; ++slot) {
+        assert_int_equal(it.reserve_one(), 0);
+        it.insert(spread(slot), slot);
+    }
+    assert_true(it.growing());
+    assert_int_equal(live, before + 2);
+    it.close();
+    assert_int_equal(live, before);
+    it.close();
+    assert_int_equal(live, before);
+}
+
+}  // namespace
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(siphash_2_4_is_the_published_function),
+        cmocka_unit_test(siphash_1_3_is_that_of_other_implementations),
+        cmocka_unit_test(table_hashes_with_a_secret_of_its_own),
+        cmocka_unit_test(table_hashes_numbers_apart_from_strings),
+        cmocka_unit_test(table_hashes_all_of_a_string_and_nothing_else),
+        cmocka_unit_test(table_is_as_a_map_while_it_grows),
+        cmocka_unit_test(table_is_as_a_map_when_hashes_collide),
+        cmocka_unit_test(table_with_a_capacity_fills_up_to_it_and_allocates_once),
+        cmocka_unit_test(table_does_not_wear_out),
+        cmocka_unit_test(p8_table_grows_in_small_steps),
+        cmocka_unit_test(table_grows_on_while_keys_are_removed),
+        cmocka_unit_test(table_without_memory_stays_as_it_is),
+        cmocka_unit_test(table_is_not_opened_without_memory_or_a_secret),
+        cmocka_unit_test(table_gives_all_memory_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

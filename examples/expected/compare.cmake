@@ -1,5 +1,5 @@
-# cmake -D program=... -D expected=... -P compare.cmake
-execute_process(COMMAND ${program} OUTPUT_VARIABLE printed RESULT_VARIABLE result)
+# cmake -D program=... [-D argument=...] -D expected=... -P compare.cmake
+execute_process(COMMAND ${program} ${argument} OUTPUT_VARIABLE printed RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
     message(FATAL_ERROR "${program} ended with ${result}; it printed\n${printed}")
 endif()

@@ -79,7 +79,7 @@ int tw_workers_free(struct tw_workers *workers);
  *   -EBUSY  called from a callback of the runtime */
 int tw_workers_wait(struct tw_workers *workers);
 
-struct tw_workers_stats {
+struct tw_worker_stats {
     uint64_t runs;      /* that have ended, on workers or inline */
     uint64_t inlined;   /* of these, on the runtime's thread, as the queue was full */
     uint64_t rejected;  /* fires that were left out as the queue was full */
@@ -91,15 +91,17 @@ struct tw_workers_stats {
 };
 
 /* Fills in what it has seen so far; returns 0. */
-int tw_workers_stats(struct tw_workers *workers, struct tw_workers_stats *stats);
+int tw_workers_stats(struct tw_workers *workers, struct tw_worker_stats *stats);
 
 /* Something to be run by workers. The fields are the library's. */
 struct tw_runnable {
-    struct tw_link ready; /* among those with a fire that a worker may take */
-    struct tw_run *last;  /* of a ring of fires that wait; NULL: none */
+    struct tw_run *last; /* of a ring of fires that wait; NULL: none */
     const struct tw_runnable_kind *kind;
     struct tw_workers *workers;
-    size_t flags;
+    uint32_t waiting; /* fires in the ring */
+    uint32_t place;   /* among those that a worker may take; 0: not one of them */
+    uint32_t runner;  /* who ran it last; 0: nobody yet */
+    uint32_t flags;
 };
 
 /* tw_job_init flags. */

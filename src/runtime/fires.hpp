@@ -6,7 +6,8 @@
 namespace tickwheel::runtime {
 
 // The fire that this thread runs, off the wheel: by a worker, or by the runtime's thread
-// in a worker's place. tw_runtime_due and tw_runtime_overruns ask it.
+// in a worker's place. tw_runtime_due and tw_runtime_overruns ask it. Inside one of these
+// a thread may be in callbacks of other runtimes, and run fires of those.
 class off_wheel {
   public:
     off_wheel(const tw_runtime &rt, std::int64_t due, std::uint64_t overruns)
@@ -19,7 +20,10 @@ class off_wheel {
 
     // Null if this thread runs none of this runtime.
     static const off_wheel *of(const tw_runtime &rt) {
-        return innermost != nullptr && innermost->rt_ == &rt ? innermost : nullptr;
+        for (const off_wheel *each = innermost; each != nullptr; each = each->outer_)
+            if (each->rt_ == &rt)
+                return each;
+        return nullptr;
     }
     std::int64_t due() const { return due_; }
     std::uint64_t overruns() const { return overruns_; }

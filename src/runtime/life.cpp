@@ -14,6 +14,7 @@
 #include "parts.hpp"
 #include "turn.hpp"
 #include "wall.hpp"
+#include "workers.hpp"
 
 namespace tickwheel::runtime {
 
@@ -164,6 +165,20 @@ void join(tw_runtime &rt) {
     rt.driven = driven::by_nobody;
 }
 
+// Everything due so far is fired or left, and no further callback begins.
+void interrupt(tw_runtime &rt) {
+    rt.stopping.store(true, std::memory_order_release);
+    for_each_timeline(rt, [](timeline &line) { tw_interrupt(&line.wheel); });
+    interrupt_workers(rt);
+}
+
+// From inside a callback, perhaps a worker's, while the runtime's thread sleeps.
+void interrupt_from_inside(tw_runtime &rt) {
+    interrupt(rt);
+    if (is_worker_of(rt))
+        wake(rt);
+}
+
 // Whoever fires comes to an end, and the thread is joined. With control held, from
 // outside the runtime's callbacks.
 void come_to_an_end(tw_runtime &rt) {
@@ -189,7 +204,7 @@ int start(tw_runtime &rt) {
 // A callback does not wait for itself, nor for another thread that waits for it here.
 void stop(tw_runtime &rt) {
     if (inside::of(rt)) {
-        interrupt(rt);
+        interrupt_from_inside(rt);
         return;
     }
     const mutex_hold hold(&rt.control);
@@ -205,6 +220,11 @@ void join_if_stopped(tw_runtime &rt) {
         join(rt);
 }
 
+void end_firing(tw_runtime &rt) {
+    const mutex_hold hold(&rt.control);
+    come_to_an_end(rt);
+}
+
 int open_driver(tw_runtime &rt) {
     std::memset(rt.driver_state, 0, rt.driver->state_size);
     const int error = rt.driver->open(rt.driver_state, rt.clock);
@@ -214,8 +234,8 @@ int open_driver(tw_runtime &rt) {
 
 // A wheel made later may have the address of this one: no node may believe itself on it.
 void destroy(tw_runtime &rt) {
-    watch_for_forks_no_more(rt);
     stop_parts(rt);
+    watch_for_forks_no_more(rt);
     for_each_timeline(rt, [](timeline &line) { tw_clear(&line.wheel, nullptr, nullptr); });
     destroy_parts(rt);
     if (rt.driver_is_open)
@@ -261,15 +281,24 @@ TW_API int tw_runtime_stop(tw_runtime *rt) {
     return 0;
 }
 
-// A thread that ends itself is joined by nobody.
+// Inside a callback of it: by whoever ends last of the one that is in that callback and
+// the one that drives it. A thread that ends itself is joined by nobody.
+static void free_from_inside(tw_runtime &rt) {
+    interrupt_from_inside(rt);
+    if (is_worker_of(rt)) {
+        free_after_this_run();
+        return;
+    }
+    rt.to_be_freed = true;
+    if (rt.driven == driven::by_thread && !rt.forked)
+        pthread_detach(pthread_self());
+}
+
 TW_API int tw_runtime_free(tw_runtime *rt) {
     if (rt == nullptr)
         return 0;
     if (inside::of(*rt)) {
-        rt->to_be_freed = true;
-        interrupt(*rt);
-        if (rt->driven == driven::by_thread && !rt->forked)
-            pthread_detach(pthread_self());
+        free_from_inside(*rt);
         return 0;
     }
     if (!rt->forked)

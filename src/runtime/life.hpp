@@ -8,6 +8,9 @@ namespace tickwheel::runtime {
 // Sees off a thread that a callback has stopped. From outside callbacks.
 void join_if_stopped(tw_runtime &rt);
 
+// Whoever fires comes to an end; the runtime's thread is joined. From outside callbacks.
+void end_firing(tw_runtime &rt);
+
 // Opens the driver; 0 or a negative errno.
 int open_driver(tw_runtime &rt);
 

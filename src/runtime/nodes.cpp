@@ -2,7 +2,9 @@
 // the driver is woken if that is due earlier than what it sleeps for. Any thread.
 #include <cerrno>
 
+#include "nodes.hpp"
 #include "wall.hpp"
+#include "workers.hpp"
 
 namespace {
 
@@ -39,11 +41,6 @@ tick wall_tick_after(tw_runtime &rt, std::int64_t delay) {
 int leave_for(tw_runtime &rt, const timeline &line, tw_node *node) {
     timeline &now_on = line_of(rt, node);
     return &now_on != &line ? tw_cancel(&now_on.wheel, node) : 0;
-}
-
-bool is_valid(const tw_runtime &rt, const tw_when &when) {
-    return when.due_ns >= 0 && when.slack_ns >= 0 && when.period_ns >= 0 && rt.unit.divides(when.period_ns) &&
-           is_one_of(when.missed, TW_BURST, TW_DELAY) && when.fires <= TW_FIRES_MAX;
 }
 
 // Ticks in which a node may be due for the first time.
@@ -101,7 +98,37 @@ void wait_for_callback(tw_runtime &rt, const tw_node *node) {
     for_each_timeline(rt, [node](timeline &line) { tw_wait(&line.wheel, node); });
 }
 
+// The same for a job's node as well: the runtime's thread may be about to enqueue it, which
+// takes a moment, and is over before what waits is taken back. So nothing will touch
+// the job but the runs that other threads are in.
+int see_off(tw_runtime *rt, tw_node *node, int (*off)(tw *, tw_node *)) {
+    if (const int error = refusal(rt, node); error != 0)
+        return error;
+    const int prevented = take_off(*rt, node, off);
+    tw_runnable *const job = runnable_of(node);
+    if (prevented < 0 || job == nullptr)
+        return prevented;
+    wait_for_callback(*rt, node);
+    return withdraw(*job) != 0 ? 1 : prevented;
+}
+
+int see_off_and_wait(tw_runtime *rt, tw_node *node, int (*off)(tw *, tw_node *)) {
+    const int prevented = see_off(rt, node, off);
+    if (prevented < 0)
+        return prevented;
+    if (tw_runnable *const job = runnable_of(node); job != nullptr)
+        wait_for_runs(*job);
+    else
+        wait_for_callback(*rt, node);
+    return prevented;
+}
+
 }  // namespace
+
+bool tickwheel::runtime::is_valid(const tw_runtime &rt, const tw_when &when) {
+    return when.due_ns >= 0 && when.slack_ns >= 0 && when.period_ns >= 0 && rt.unit.divides(when.period_ns) &&
+           is_one_of(when.missed, TW_BURST, TW_DELAY) && when.fires <= TW_FIRES_MAX;
+}
 
 // The common case by itself, for it is to be fast: the node is fetched while the clock is
 // read, and looked at by the wheel alone.
@@ -166,23 +193,12 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
     return error == -EINVAL ? 0 : error;  // it is due later than that
 }
 
-TW_API int tw_runtime_cancel(tw_runtime *rt, tw_node *node) {
-    const int error = refusal(rt, node);
-    return error != 0 ? error : take_off(*rt, node, tw_cancel);
-}
+TW_API int tw_runtime_cancel(tw_runtime *rt, tw_node *node) { return see_off(rt, node, tw_cancel); }
 
 TW_API int tw_runtime_cancel_wait(tw_runtime *rt, tw_node *node) {
-    const int prevented = tw_runtime_cancel(rt, node);
-    if (prevented >= 0)
-        wait_for_callback(*rt, node);
-    return prevented;
+    return see_off_and_wait(rt, node, tw_cancel);
 }
 
 TW_API int tw_runtime_shutdown(tw_runtime *rt, tw_node *node) {
-    if (const int error = refusal(rt, node); error != 0)
-        return error;
-    const int prevented = take_off(*rt, node, tw_node_shutdown);
-    if (prevented >= 0)
-        wait_for_callback(*rt, node);
-    return prevented;
+    return see_off_and_wait(rt, node, tw_node_shutdown);
 }

@@ -1,4 +1,5 @@
 // What a runtime can tell, changing nothing. Any thread.
+#include "fires.hpp"
 #include "wall.hpp"
 
 using namespace tickwheel::runtime;
@@ -37,6 +38,8 @@ TW_API int64_t tw_runtime_remaining(tw_runtime *rt, const tw_node *node) {
 TW_API int64_t tw_runtime_due(tw_runtime *rt) {
     if (!usable(rt) || !inside::of(*rt))
         return TW_NO_DEADLINE;
+    if (const off_wheel *fire = off_wheel::of(*rt))
+        return fire->due();
     const wall_hold hold(*rt);
     const tick due = tw_due(&rt->steady.wheel);
     if (due != never)
@@ -47,6 +50,8 @@ TW_API int64_t tw_runtime_due(tw_runtime *rt) {
 TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
     if (!usable(rt) || !inside::of(*rt))
         return 0;
+    if (const off_wheel *fire = off_wheel::of(*rt))
+        return fire->overruns();
     std::uint64_t overruns = 0;
     for_each_timeline(*rt, [&](timeline &line) { overruns += tw_overruns(&line.wheel); });
     return overruns;

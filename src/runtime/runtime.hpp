@@ -54,7 +54,8 @@ struct wall_timeline : timeline {
 
 struct part;  // parts.hpp
 
-enum class driven { by_nobody, by_thread, by_caller };
+// The last caller frees the runtime when it is done.
+enum class driven { by_nobody, by_thread, by_caller, by_last_caller };
 
 // Counted by the thread that fires, but for `wakes`; read by anyone.
 struct counters {
@@ -63,6 +64,8 @@ struct counters {
 };
 
 }  // namespace tickwheel::runtime
+
+struct tw_workers;  // pool.hpp
 
 struct tw_runtime {
     // Fixed by tw_runtime_new.
@@ -94,6 +97,10 @@ struct tw_runtime {
 
     pthread_mutex_t parts_mutex;
     tickwheel::runtime::part *parts = nullptr;  // what was made on it, newest first
+
+    // Workers with too many fires that wait, which whoever fires sees to before it fires
+    // more. Set by it, with their mutex; read with parts_mutex, so that they are there.
+    std::atomic<tw_workers *> over_full{nullptr};
 
     tw_runtime *next = nullptr, *previous = nullptr;  // in the list that fork.cpp keeps
 };
@@ -171,12 +178,6 @@ template <class Do> void for_each_timeline(tw_runtime &rt, Do what) {
     what(rt.steady);
     if (rt.wall != nullptr)
         what(static_cast<timeline &>(*rt.wall));
-}
-
-// Everything due so far is fired or left, and no further callback begins.
-inline void interrupt(tw_runtime &rt) {
-    rt.stopping.store(true, std::memory_order_release);
-    for_each_timeline(rt, [](timeline &line) { tw_interrupt(&line.wheel); });
 }
 
 }  // namespace tickwheel::runtime

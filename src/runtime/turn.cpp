@@ -2,6 +2,7 @@
 
 #include "life.hpp"
 #include "wall.hpp"
+#include "workers.hpp"
 
 namespace tickwheel::runtime {
 
@@ -75,9 +76,13 @@ void wait(tw_runtime &rt, const tw_deadlines &until) {
 }  // namespace
 
 void fire_due(tw_runtime &rt) {
+    if (!keep_to_bound(rt))
+        return;
     tw_advance(&rt.steady.wheel, rt.unit.down(rt.clocks.steady()), rt.budget);
-    if (rt.wall != nullptr && !must_leave(rt))
-        tw_advance(&rt.wall->wheel, present_of_wall(rt), rt.budget);
+    if (!keep_to_bound(rt) || rt.wall == nullptr || must_leave(rt))
+        return;
+    tw_advance(&rt.wall->wheel, present_of_wall(rt), rt.budget);
+    keep_to_bound(rt);
 }
 
 tw_deadlines what_is_next(tw_runtime &rt) {
@@ -119,8 +124,8 @@ borrowed::~borrowed() {
     if (!granted_)
         return;
     const bool free_it = rt_.to_be_freed;
-    rt_.driven.store(driven::by_nobody);
-    if (free_it)
+    auto a_caller = driven::by_caller;
+    if (!rt_.driven.compare_exchange_strong(a_caller, driven::by_nobody) || free_it)
         destroy(rt_);
 }
 

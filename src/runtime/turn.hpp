@@ -32,7 +32,7 @@ inline bool must_leave(const tw_runtime &rt) {
 class borrowed {
   public:
     explicit borrowed(tw_runtime &rt);
-    ~borrowed();  // may free the runtime, if a callback asked for that
+    ~borrowed();  // may free the runtime, if a callback or a worker's run asked for that
     borrowed(const borrowed &) = delete;
     borrowed &operator=(const borrowed &) = delete;
     int refusal() const { return granted_ ? 0 : -EBUSY; }

@@ -1,0 +1,155 @@
+// The fires of one pool that wait for a worker. One thread at a time: with the pool's
+// mutex. No allocation but in `make`.
+//
+//   - A runnable has a ring of its fires, oldest first; `last` is the youngest.
+//   - A heap holds the runnables that a worker may take, by the number of their oldest
+//     fire, so that fires are taken in the order they came in, also those that had to wait
+//     for an earlier run of their runnable.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+
+#include <tickwheel/workers.h>
+
+struct tw_run {
+    tw_run *next;  // in the ring; or among the free ones
+    std::uint64_t number;
+    std::int64_t due;
+    std::uint64_t overruns;
+};
+
+namespace tickwheel::runtime {
+
+inline bool is_concurrent(const tw_runnable &it) { return (it.flags & TW_CONCURRENT) != 0; }
+
+class fire_queue {
+  public:
+    // Room for so many fires. False: no memory; unmake all the same.
+    bool make(std::size_t room) {
+        cells_ = static_cast<tw_run *>(std::calloc(room, sizeof *cells_));
+        heap_ = static_cast<entry *>(std::calloc(room + 1, sizeof *heap_));
+        return cells_ != nullptr && heap_ != nullptr;
+    }
+    void unmake() {
+        std::free(cells_);
+        std::free(heap_);
+    }
+
+    std::uint32_t waiting() const { return waiting_; }
+    std::uint64_t next_number() const { return next_number_; }
+
+    // How many fires could be taken at this moment, by as many workers.
+    std::uint32_t takable() const { return takable_; }
+
+    // The one that may be taken and has waited longest. Null: there is none.
+    tw_runnable *first() const { return ready_ != 0 ? heap_[1].it : nullptr; }
+
+    static bool is_ready(const tw_runnable &it) { return it.place != 0; }
+
+    // For one that has a fire, and may be taken from now on; and no more.
+    void make_ready(tw_runnable &it) {
+        takable_ += share(it);
+        rise(++ready_, {it.last->next->number, &it});
+    }
+    void make_unready(tw_runnable &it) {
+        takable_ -= share(it);
+        const std::uint32_t hole = it.place;
+        const entry last = heap_[ready_--];
+        it.place = 0;
+        if (last.it == &it)
+            return;
+        rise(hole, last);
+        sink(last.it->place, last);
+    }
+
+    // There is room: it was seen to.
+    void push(tw_runnable &it, std::int64_t due, std::uint64_t overruns) {
+        tw_run &fire = take_cell();
+        fire = {&fire, next_number_++, due, overruns};
+        if (it.last != nullptr) {
+            fire.next = it.last->next;
+            it.last->next = &fire;
+        }
+        it.last = &fire;
+        ++it.waiting;
+        ++waiting_;
+        if (is_ready(it) && is_concurrent(it))
+            ++takable_;
+    }
+
+    // The oldest fire of one that is not ready.
+    tw_run pop(tw_runnable &it) {
+        tw_run &oldest = *it.last->next;
+        const tw_run fire = oldest;
+        if (it.last == &oldest)
+            it.last = nullptr;
+        else
+            it.last->next = oldest.next;
+        --it.waiting;
+        --waiting_;
+        oldest.next = free_;
+        free_ = &oldest;
+        return fire;
+    }
+
+    // All of them, in one move; returns how many.
+    std::uint32_t drop_all(tw_runnable &it) {
+        const std::uint32_t dropped = it.waiting;
+        if (dropped == 0)
+            return 0;
+        if (is_ready(it))
+            make_unready(it);
+        tw_run *const oldest = it.last->next;
+        it.last->next = free_;
+        free_ = oldest;
+        it.last = nullptr;
+        it.waiting = 0;
+        waiting_ -= dropped;
+        return dropped;
+    }
+
+  private:
+    struct entry {
+        std::uint64_t number;
+        tw_runnable *it;
+    };
+
+    static std::uint32_t share(const tw_runnable &it) { return is_concurrent(it) ? it.waiting : 1; }
+
+    tw_run &take_cell() {
+        if (free_ == nullptr)
+            return cells_[untouched_++];
+        tw_run &cell = *free_;
+        free_ = cell.next;
+        return cell;
+    }
+
+    void put(std::uint32_t at, const entry &e) {
+        heap_[at] = e;
+        e.it->place = at;
+    }
+    void rise(std::uint32_t at, const entry &e) {
+        for (; at > 1 && e.number < heap_[at / 2].number; at /= 2)
+            put(at, heap_[at / 2]);
+        put(at, e);
+    }
+    void sink(std::uint32_t at, const entry &e) {
+        for (std::uint32_t below; (below = at * 2) <= ready_; at = below) {
+            if (below < ready_ && heap_[below + 1].number < heap_[below].number)
+                ++below;
+            if (e.number <= heap_[below].number)
+                break;
+            put(at, heap_[below]);
+        }
+        put(at, e);
+    }
+
+    tw_run *cells_ = nullptr;
+    tw_run *free_ = nullptr;  // that were used before; then come those from `untouched_` on
+    entry *heap_ = nullptr;   // from 1 to ready_
+    std::uint32_t untouched_ = 0, ready_ = 0, waiting_ = 0, takable_ = 0;
+    std::uint64_t next_number_ = 0;
+};
+
+}  // namespace tickwheel::runtime

@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-#define TW_KEY_MAX (UINT32_C(1) << 30) /* longest string of bytes */
+#define TW_KEY_MAX 65535 /* bytes of the longest string */
 
 /* A key: make it by the functions below. */
 struct tw_key {

@@ -1,0 +1,117 @@
+// Timers that the library keeps: how one lives and ends. handle.cpp finds them by number,
+// keyed.cpp by name.
+//
+// The lock of a set guards its entries. It is taken before those of workers and wheels, and
+// never held while anything of the user's runs. What that makes certain:
+//   - A slot is given to another timer only after nothing can come to the former one: its
+//     node is on no wheel, no callback of it is about to begin, waits, or runs (P11).
+//   - `drop` is called by whoever ends an entry: by the last of its runs if there are any,
+//     else by the call that ends it. That is decided under the lock, so once.
+// What the lock does not cover is the moment between the wheel's taking a node off and the
+// node's callback having the lock. A call that ends an entry which may be in that moment
+// marks it, lets go of the lock, and waits for the callback, which then finds nothing to
+// do and returns at once (see_off).
+#pragma once
+
+#include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
+#include <tickwheel/port.h>
+
+#include "parts.hpp"
+#include "slots.hpp"
+
+namespace tickwheel::runtime {
+
+// How the entries of a set are known to its users. Each with the lock; null for those that
+// are known by number alone.
+struct entries_kind {
+    part_kind as_part;
+
+    int (*reserve)(entries &, entry &);     // room to make it known: 0, -ENOMEM, -ENOSPC
+    entry *(*publish)(entries &, entry &);  // makes it known; returns whose place it takes, or null
+    void (*unpublish)(entries &, entry &);  // it is known no more, unless its place was taken
+    void (*close)(entries &);               // there are no entries any more; without the lock
+};
+
+struct entries : part {
+    // Fixed.
+    const entries_kind *how;
+    tw_workers *workers;
+    bool concurrent;
+    std::size_t storage;
+    std::uint8_t tag;  // in handles, tells sets apart; see handle.cpp
+    std::uint32_t first_generation;
+
+    std::uint32_t lock;  // the port's; guards what follows
+    bool closing;        // nothing is started any more
+    std::uint8_t epoch;  // entries of former ones fire no more: they are being drained
+    std::uint32_t count;
+    std::uint32_t most_reused;   // generations that the most used slot has seen
+    std::uint32_t waiting;       // threads that wait for an entry to come further
+    std::uint32_t came_further;  // counts that; they sleep on it
+    slots all;
+
+    std::atomic<std::uint32_t> users;  // its owner, and runs on workers: the last frees it
+};
+
+class entries_hold {
+  public:
+    explicit entries_hold(entries &set) : set_(set) { lock(); }
+    ~entries_hold() { unlock(); }
+    entries_hold(const entries_hold &) = delete;
+    entries_hold &operator=(const entries_hold &) = delete;
+
+    void lock() { tw_port_lock(&set_.lock); }
+    void unlock() { tw_port_unlock(&set_.lock); }
+
+  private:
+    entries &set_;
+};
+
+// handle.h and keyed.h have the same options.
+struct entries_options {
+    std::uint32_t capacity;
+    std::size_t storage;
+    tw_workers *workers;
+    bool concurrent;
+};
+
+// Makes zeroed memory a set, and a part of the runtime; 0, or -ENOMEM, and then it is as it
+// was. The memory is freed by the last user.
+int refusal(const tw_runtime *rt, const entries_options &options);
+int open(entries &set, tw_runtime &rt, const entries_options &options, const entries_kind &how);
+
+// Ends every entry, and the set. -EBUSY from inside one of them.
+int close(entries &set);
+
+// Starts a timer; 0 or a negative errno. `key` is null for a set without keys. `handle`, if
+// not null, is stored before the timer can fire.
+int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *key, tw_handle *handle);
+
+// Of an entry that is live. With the lock, which `end` may let go of meanwhile.
+int end(entry &it, entries_hold &hold);  // 1 if this prevented a fire, else 0
+int move(entry &it, std::int64_t delay);
+std::int64_t remaining(entry &it);
+
+// Until the timer that was this generation of a slot is over; at once inside it.
+void wait_until_over(entry &it, std::uint32_t generation, entries_hold &hold);
+
+std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg);
+
+bool is_valid(const tw_key &key);
+
+// The key of an entry; good while it is not over.
+tw_key key_of(const entry &it);
+
+// What a set has as part of its runtime.
+void fork_entries(part &it, tw_fork_moment moment);
+int revive_entries(part &it);
+void destroy_entries(part &it);
+
+// 0 in a set that is known by keys.
+inline tw_handle handle_of(const entry &it) {
+    const tw_handle tag = it.set->tag;
+    return tag == 0 ? 0 : tw_handle{it.generation} << 32 | tag << 24 | it.number;
+}
+
+}  // namespace tickwheel::runtime

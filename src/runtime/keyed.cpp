@@ -1,0 +1,170 @@
+// keyed.h: entries that are known by name.
+#include <tickwheel/keyed.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "entries.hpp"
+#include "table.hpp"
+
+struct tw_keyed : tickwheel::runtime::entries {
+    tickwheel::runtime::table names;
+    std::uint32_t capacity;
+    std::uint32_t published_hash;  // of the entry that is being made known
+};
+
+namespace {
+
+using namespace tickwheel::runtime;
+
+bool has_key(const entry &it, const tw_key &key) {
+    const tw_key own = key_of(it);
+    if (own.is_number != (key.is_number != 0 ? 1 : 0))
+        return false;
+    if (own.is_number != 0)
+        return own.number == key.number;
+    return own.size == key.size && (key.size == 0 || std::memcmp(own.bytes, key.bytes, key.size) == 0);
+}
+
+// With the lock. Null: there is none.
+entry *find(tw_keyed &set, std::uint32_t hash, const tw_key &key) {
+    const std::uint32_t number =
+        set.names.find(hash, [&](std::uint32_t slot) { return has_key(set.all[slot], key); });
+    return number == table::none ? nullptr : &set.all[number];
+}
+
+// --- how entries become known ----------------------------------------------------------
+
+int reserve(entries &set, entry &it) {
+    auto &keyed = static_cast<tw_keyed &>(set);
+    const tw_key key = key_of(it);
+    keyed.published_hash = keyed.names.hash(key);
+    const bool is_full = keyed.capacity != 0 && keyed.names.count() == keyed.capacity;
+    if (is_full && find(keyed, keyed.published_hash, key) == nullptr)
+        return -ENOSPC;
+    return keyed.names.reserve_one();
+}
+
+entry *publish(entries &set, entry &it) {
+    auto &keyed = static_cast<tw_keyed &>(set);
+    entry *const former = find(keyed, keyed.published_hash, key_of(it));
+    if (former != nullptr)
+        keyed.names.erase(keyed.published_hash, former->number);
+    keyed.names.insert(keyed.published_hash, it.number);
+    return former;
+}
+
+void unpublish(entries &set, entry &it) {
+    auto &keyed = static_cast<tw_keyed &>(set);
+    const tw_key key = key_of(it);
+    const std::uint32_t hash = keyed.names.hash(key);
+    if (find(keyed, hash, key) == &it)
+        keyed.names.erase(hash, it.number);
+}
+
+void close_names(entries &set) { static_cast<tw_keyed &>(set).names.close(); }
+
+constexpr entries_kind by_name = {
+    {nullptr, fork_entries, revive_entries, destroy_entries}, reserve, publish, unpublish, close_names};
+
+// --- calls on one key ------------------------------------------------------------------
+
+int refusal(const tw_keyed *set) { return set == nullptr ? -EINVAL : tickwheel::runtime::refusal(set->rt); }
+
+// Calls what(entry, hold) on the live entry under a key, with the lock.
+template <class What> int with(tw_keyed *set, const tw_key &key, What what) {
+    if (const int error = refusal(set); error != 0)
+        return error;
+    if (!is_valid(key))
+        return -EINVAL;
+    const std::uint32_t hash = set->names.hash(key);
+    entries_hold hold(*set);
+    entry *const it = find(*set, hash, key);
+    return it == nullptr ? -ENOENT : what(*it, hold);
+}
+
+}  // namespace
+
+TW_API int tw_keyed_new(tw_keyed **keyed, tw_runtime *rt, const tw_keyed_options *options) {
+    const tw_keyed_options o = options != nullptr ? *options : tw_keyed_options{};
+    entries_options of_entries = {o.capacity, o.storage, o.workers, o.concurrent != 0};
+    if (const int error = tickwheel::runtime::refusal(rt, of_entries); error != 0 || keyed == nullptr)
+        return error != 0 ? error : -EINVAL;
+    if (o.capacity != 0 && o.capacity < most_slots)
+        ++of_entries.capacity;  // so that one can be replaced when all are there
+    auto *const set = static_cast<tw_keyed *>(std::calloc(1, sizeof(tw_keyed)));
+    if (set == nullptr)
+        return -ENOMEM;
+    set->capacity = o.capacity;
+    int error = set->names.open(o.capacity);
+    if (error == 0) {
+        error = open(*set, *rt, of_entries, by_name);
+        if (error != 0)
+            set->names.close();
+    }
+    if (error != 0)
+        std::free(set);
+    else
+        *keyed = set;
+    return error;
+}
+
+TW_API int tw_keyed_free(tw_keyed *keyed) {
+    if (keyed == nullptr)
+        return 0;
+    const int error = refusal(keyed);
+    return error != 0 ? error : close(*keyed);
+}
+
+TW_API int tw_keyed_set(tw_keyed *keyed, tw_key key, const tw_when *when, const tw_task *task) {
+    const int error = refusal(keyed);
+    return error != 0 ? error : start(*keyed, when, task, &key, nullptr);
+}
+
+TW_API int tw_keyed_after(tw_keyed *keyed, tw_key key, int64_t delay_ns, tw_task_callback *fn, void *arg) {
+    tw_when when = {};
+    when.due_ns = delay_ns;
+    tw_task task = {};
+    task.fn = fn;
+    task.arg = arg;
+    return tw_keyed_set(keyed, key, &when, &task);
+}
+
+TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
+    if (delay_ns < 0)
+        return -EINVAL;
+    return with(keyed, key, [delay_ns](entry &it, entries_hold &) { return move(it, delay_ns); });
+}
+
+TW_API int tw_keyed_remove(tw_keyed *keyed, tw_key key) {
+    return with(keyed, key, [](entry &it, entries_hold &hold) { return end(it, hold); });
+}
+
+TW_API int tw_keyed_remove_wait(tw_keyed *keyed, tw_key key) {
+    return with(keyed, key, [](entry &it, entries_hold &hold) {
+        const std::uint32_t generation = it.generation;
+        const int prevented = end(it, hold);
+        wait_until_over(it, generation, hold);
+        return prevented;
+    });
+}
+
+TW_API int tw_keyed_get(tw_keyed *keyed, tw_key key, tw_keyed_timer *timer) {
+    return with(keyed, key, [timer](entry &it, entries_hold &) {
+        if (timer != nullptr)
+            *timer = {remaining(it), it.node.arg};
+        return 0;
+    });
+}
+
+TW_API size_t tw_keyed_count(tw_keyed *keyed) {
+    if (refusal(keyed) != 0)
+        return 0;
+    const entries_hold hold(*keyed);
+    return keyed->count;
+}
+
+TW_API int64_t tw_keyed_drain(tw_keyed *keyed, tw_keyed_each *each, void *drain_arg) {
+    const int error = refusal(keyed);
+    return error != 0 ? error : drain(*keyed, each, drain_arg);
+}

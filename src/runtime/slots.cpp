@@ -1,0 +1,86 @@
+#include "slots.hpp"
+
+#include <cstdlib>
+
+namespace tickwheel::runtime {
+
+namespace {
+
+constexpr std::size_t cache_line = 64;
+
+}  // namespace
+
+void slots::shape(std::uint32_t capacity, std::size_t behind) {
+    stride_ = (sizeof(entry) + behind + cache_line - 1) / cache_line * cache_line;
+    limit_ = capacity != 0 ? capacity : most_slots;
+    made_ = 0;
+    first_free_ = no_slot;
+}
+
+std::uint32_t slots::size_of(unsigned slab) const {
+    const std::uint32_t whole = smallest << slab, left = limit_ - first_of(slab);
+    return whole < left ? whole : left;
+}
+
+void *slots::allocate(unsigned slab) const {
+    void *memory = nullptr;
+    return posix_memalign(&memory, cache_line, size_of(slab) * stride_) == 0 ? memory : nullptr;
+}
+
+bool slots::add(unsigned slab, void *memory) {
+    if (slabs_[slab] != nullptr)
+        return false;
+    slabs_[slab] = static_cast<char *>(memory);
+    return true;
+}
+
+int slots::allocate_all() {
+    for (unsigned slab = 0; slab < slab_count && first_of(slab) < limit_; ++slab) {
+        void *const memory = allocate(slab);
+        if (memory == nullptr)
+            return -ENOMEM;
+        add(slab, memory);
+    }
+    return 0;
+}
+
+void slots::free_all() {
+    for (char *slab : slabs_)
+        std::free(slab);
+}
+
+bool slots::contain(const void *address) const {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    for (unsigned slab = 0; slab < slab_count && slabs_[slab] != nullptr; ++slab) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(slabs_[slab]);
+        if (at >= begin && at - begin < size_of(slab) * stride_)
+            return true;
+    }
+    return false;
+}
+
+entry *slots::take(entries &owner, std::uint32_t first_generation) {
+    if (first_free_ != no_slot) {
+        entry &it = (*this)[first_free_];
+        first_free_ = it.next_free;
+        it.state = entry_state::starting;
+        return &it;
+    }
+    if (made_ == limit_ || slabs_[slab_of(made_)] == nullptr)
+        return nullptr;
+    const std::uint32_t number = made_++;
+    entry &it = (*this)[number];
+    it.set = &owner;
+    it.number = number;
+    it.generation = first_generation;
+    it.state = entry_state::starting;
+    return &it;
+}
+
+void slots::give_back(entry &it) {
+    it.state = entry_state::free;
+    it.next_free = first_free_;
+    first_free_ = it.number;
+}
+
+}  // namespace tickwheel::runtime

@@ -1,0 +1,112 @@
+// Where the library keeps timers of its own: slots that have a number, in slabs that stay
+// where they are. Guarded by the lock of the set they belong to.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include <tickwheel/tw.h>
+
+#include <tickwheel/task.h>
+
+#include "workers.hpp"
+
+namespace tickwheel::runtime {
+
+struct entries;
+
+enum class entry_state : std::uint8_t {
+    free,      // in the list of free slots, or never used
+    starting,  // its timer is being made, and nobody else knows it
+    live,      // it fires, and its handle or key is good
+    ended      // it fires no more; its last run, or whoever ended it, gives the slot back
+};
+
+// One timer, in two cache lines: the node is the first, what its set adds the second. Behind
+// it stands what its set has besides.
+struct entry {
+    tw_node node;  // its `arg` is that of the task
+    entries *set;
+    std::uint32_t number;
+    std::uint32_t generation;  // goes up when the timer is over
+    tw_task_callback *fn;
+    tw_next_deadline *next;
+    void (*drop)(void *);
+    union {
+        std::uint32_t runs;       // callbacks that wait for a worker, or run
+        std::uint32_t next_free;  // while free
+    };
+    entry_state state : 4;
+    bool is_last : 1;  // its last fire has begun
+    bool has_number_key : 1;
+    std::uint8_t epoch;
+    std::uint16_t key_size;
+    union {
+        unsigned char bytes[16];
+        unsigned char *more_bytes;  // if there are more; from the heap
+        std::uint64_t number;
+    } key;
+};
+
+// Of a set with workers, behind the entry.
+struct worked {
+    tw_runnable runnable;
+    std::uint32_t begun;  // of `runs`
+};
+
+inline constexpr std::uint32_t no_slot = UINT32_MAX;
+inline constexpr std::uint32_t most_slots = std::uint32_t{1} << 24;
+
+// Slab i has 64 << i slots, so that a few slabs are enough for all and none ever moves.
+class slots {
+  public:
+    // `capacity` 0: grows. `behind` bytes stand behind each entry.
+    void shape(std::uint32_t capacity, std::size_t behind);
+    int allocate_all();
+    void free_all();
+
+    // Null: grow first, or there is no more room.
+    entry *take(entries &owner, std::uint32_t first_generation);
+    void give_back(entry &it);
+
+    // A slab to grow by is allocated with no lock held, and then added, or freed if somebody
+    // else has been faster. Null: no memory; `is_full`: no more slots to be had.
+    bool is_full() const { return made_ == limit_ && first_free_ == no_slot; }
+    unsigned next_slab() const { return slab_of(made_); }
+    void *allocate(unsigned slab) const;
+    bool add(unsigned slab, void *memory);
+
+    std::uint32_t made() const { return made_; }  // those with lower numbers have been used
+    entry &operator[](std::uint32_t number) const {
+        const unsigned slab = slab_of(number);
+        return *reinterpret_cast<entry *>(slabs_[slab] + (number - first_of(slab)) * stride_);
+    }
+    entry *find(std::uint32_t number) const { return number < made_ ? &(*this)[number] : nullptr; }
+    bool contain(const void *address) const;
+
+  private:
+    static constexpr unsigned slab_count = 19;
+    static constexpr std::uint32_t smallest = 64;
+
+    static unsigned slab_of(std::uint32_t number) {
+        return static_cast<unsigned>(std::bit_width(number / smallest + 1)) - 1;
+    }
+    static std::uint32_t first_of(unsigned slab) { return ((std::uint32_t{1} << slab) - 1) * smallest; }
+    std::uint32_t size_of(unsigned slab) const;
+
+    char *slabs_[slab_count];
+    std::size_t stride_;
+    std::uint32_t limit_;
+    std::uint32_t made_;
+    std::uint32_t first_free_;
+};
+
+inline worked &worked_of(entry &it) { return *reinterpret_cast<worked *>(&it + 1); }
+inline entry &entry_of(tw_runnable &it) { return *(reinterpret_cast<entry *>(&it) - 1); }
+inline entry &entry_of(tw_node *node) { return *reinterpret_cast<entry *>(node); }
+
+static_assert(sizeof(void *) != 8 || sizeof(entry) == 128);
+static_assert(offsetof(entry, node) == 0 && offsetof(worked, runnable) == 0);
+
+}  // namespace tickwheel::runtime

@@ -5,9 +5,11 @@
 # project builds one of these; the tests build several, each with a config.h of its own.
 set(tickwheel_root ${CMAKE_CURRENT_LIST_DIR}/..)
 set(tickwheel_runtime_sources
-    src/runtime/descriptors.cpp src/runtime/errors.cpp src/runtime/fork.cpp src/runtime/life.cpp
-    src/runtime/nodes.cpp src/runtime/parts.cpp src/runtime/queries.cpp src/runtime/turn.cpp src/runtime/virtual.cpp
-    src/runtime/wall.cpp
+    src/runtime/descriptors.cpp src/runtime/entries.cpp src/runtime/errors.cpp src/runtime/fork.cpp
+    src/runtime/handle.cpp src/runtime/keyed.cpp src/runtime/life.cpp src/runtime/nodes.cpp
+    src/runtime/parts.cpp src/runtime/pool.cpp src/runtime/queries.cpp src/runtime/slots.cpp
+    src/runtime/table.cpp src/runtime/turn.cpp src/runtime/virtual.cpp src/runtime/wall.cpp
+    src/runtime/workers.cpp
     drivers/epoll.cpp drivers/manual.cpp drivers/named.cpp drivers/sleep.cpp drivers/timerfd.cpp)
 
 function(tickwheel_add_library target)

@@ -4,12 +4,13 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS tickwheel EXPORT tickwheel-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-set(not_installed PATTERN "port.h" EXCLUDE)
-if(NOT TW_RUNTIME)
-    list(APPEND not_installed PATTERN "runtime.h" EXCLUDE PATTERN "driver.h" EXCLUDE)
+if(TW_RUNTIME)
+    install(DIRECTORY include/tickwheel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "port.h" EXCLUDE)
+else()
+    install(FILES include/tickwheel/tw.h include/tickwheel/version.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
 endif()
-install(DIRECTORY include/tickwheel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-    FILES_MATCHING PATTERN "*.h" ${not_installed})
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config/tickwheel/config.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
 

@@ -66,7 +66,8 @@ int tw_handles_free(struct tw_handles *handles);
  *            arg_size beyond the storage; a `next` and a period; neither `when` nor `next`
  *   -ENOMEM  no memory to grow; or, with a capacity:
  *   -ENOSPC  as many timers as that are there
- *   -ENOENT  `next` has said that there is no first deadline */
+ *   -ENOENT  `next` has said that there is no first deadline
+ *   -EPERM   the set is being freed */
 int tw_handle_start(struct tw_handles *handles, tw_handle *handle, const struct tw_when *when,
                     const struct tw_task *task);
 

@@ -4,11 +4,13 @@
 TW_API const char *tw_strerror(int error) {
     switch (error) {
     case -EPERM:
-        return "not permitted: the node was shut down, the descriptor cannot be watched, or the system "
-               "forbids it";
+        return "not permitted: the node was shut down, its set is being freed, the descriptor cannot be "
+               "watched, or the system forbids it";
     case -ENOENT:
-        return "there is none: the node is not pending, the descriptor not watched, or no driver has this "
-               "name";
+        return "there is none: the node is not pending, no timer has this handle or key, the descriptor "
+               "is not watched, or no driver has this name";
+    case -ESTALE:
+        return "the timer is gone: it has fired for the last time, or was stopped";
     case -EBADF:
         return "not an open descriptor";
     case -ECHILD:
@@ -18,7 +20,8 @@ TW_API const char *tw_strerror(int error) {
     case -ENOMEM:
         return "out of memory";
     case -EBUSY:
-        return "busy: the node is pending elsewhere, or a callback or somebody else is driving this runtime";
+        return "busy: the node is pending elsewhere, its callback runs, something still uses this, or a "
+               "callback or somebody else is driving this runtime";
     case -EEXIST:
         return "the descriptor is watched already";
     case -EINVAL:
@@ -28,9 +31,9 @@ TW_API const char *tw_strerror(int error) {
         return "a descriptor that would watch itself";
     case -ENFILE:
     case -EMFILE:
-        return "out of descriptors";
+        return "out of descriptors, or of sets of timers";
     case -ENOSPC:
-        return "the system's limit of watched descriptors is reached";
+        return "full: as many timers as the capacity, or the system's limit of watched descriptors";
     case -ERANGE:
         return "beyond the end of time";
     case -EOPNOTSUPP:

@@ -1,7 +1,7 @@
 # awk -v folder=FOLDER -f cut.awk PAGE.md
 # Cuts the ```c and ```cpp blocks out of a page: each becomes a program in the folder,
 # named after its section, and its name is printed. The first block of each language is
-# no program; it stands in front of all others of that language.
+# no program; all others of that language include it.
 function fail(what) {
     print FILENAME ":" FNR ": " what > "/dev/stderr"
     failed = 1
@@ -35,10 +35,11 @@ language != "" && /^```/ {
         if (name in seen)
             fail("two sections of one name")
         seen[name] = 1
-        printf "%s%s", prelude[language], code > (folder "/" name)
+        print "#include \"" prelude[language] "\"\n" code > (folder "/" name)
         print name
     } else {
-        prelude[language] = code
+        prelude[language] = "prelude." language ".h"
+        print code > (folder "/" prelude[language])
     }
     language = ""
     next

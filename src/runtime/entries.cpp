@@ -3,8 +3,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "nodes.hpp"
-
 namespace tickwheel::runtime {
 
 namespace {
@@ -327,26 +325,27 @@ int abandon(entry &it, bool copied, int error, entries_hold &hold) {
 bool ask_first(entry &it, tw_when &when) {
     const in_entry here(it);
     const std::int64_t deadline = it.next(tw_runtime_now(it.set->rt), it.node.arg);
+    when = {};
     when.due_ns = deadline > 0 ? deadline : 0;
     when.absolute = 1;
     return deadline != TW_NO_DEADLINE;
 }
 
-// What is asked of the user, without the lock: 0 or -ENOENT.
-int ask_user(entry &it, const tw_task &task, bool copies, bool asks_first, tw_when &when) {
+// What only the user's functions can do, without the lock: 0 or -ENOENT. `first`, if it is
+// not null, is to be asked for.
+int ask_user(entry &it, const tw_task &task, bool copies, tw_when *first, entries_hold &hold) {
+    hold.unlock();
     if (copies)
         task.copy(it.node.arg, task.arg);
-    return asks_first && !ask_first(it, when) ? -ENOENT : 0;
+    const int error = first != nullptr && !ask_first(it, *first) ? -ENOENT : 0;
+    hold.lock();
+    return error;
 }
 
-int arm(entry &it, const tw_when &when) {
-    tw_runtime *const rt = it.set->rt;
-    const bool is_plain = when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0;
-    return is_plain ? tw_runtime_after(rt, &it.node, when.due_ns) : tw_runtime_arm(rt, &it.node, &when);
-}
+bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0; }
 
 // The entry whose place it has taken ends.
-int go_live(entry &it, const tw_when &when, entries_hold &hold) {
+int go_live(entry &it, const tw_when &when, delayed *plain, entries_hold &hold) {
     entries &set = *it.set;
     const entries_kind &how = *set.how;
     if (const int error = set.closing              ? -EPERM
@@ -354,8 +353,9 @@ int go_live(entry &it, const tw_when &when, entries_hold &hold) {
                                                    : 0;
         error != 0)
         return error;
-    if (const int error = arm(it, when); error < 0)
-        return error;
+    const int armed = plain != nullptr ? plain->arm(&it.node) : tw_runtime_arm(set.rt, &it.node, &when);
+    if (armed < 0)
+        return armed;
     it.state = entry_state::live;
     it.epoch = set.epoch;
     entry *const replaced = how.publish != nullptr ? how.publish(set, it) : nullptr;
@@ -367,36 +367,47 @@ int go_live(entry &it, const tw_when &when, entries_hold &hold) {
 
 }  // namespace
 
-int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *key, tw_handle *handle) {
-    if (task == nullptr || !can_start(set, when, *task) || (key != nullptr && !is_valid(*key)))
-        return -EINVAL;
+namespace {
+
+// All that comes after checking. `plain`, if it is not null, stands for *when.
+int start(entries &set, const tw_when *when, delayed *plain, const tw_task &task, const tw_key *key,
+          tw_handle *handle) {
     entries_hold hold(set);
     entry *it;
     if (const int error = take_slot(set, hold, it); error != 0)
         return error;
-    fill(*it, *task);
-    tw_when first = when != nullptr ? *when : tw_when{};
-    const bool asks_first = when == nullptr, copies = task->arg_size != 0 && task->copy != nullptr;
-    if (task->arg_size != 0 && !copies)
-        std::memcpy(it->node.arg, task->arg, task->arg_size);
+    fill(*it, task);
+    const bool copies = task.arg_size != 0 && task.copy != nullptr;
+    if (task.arg_size != 0 && !copies)
+        std::memcpy(it->node.arg, task.arg, task.arg_size);
     if (const int error = take_key(*it, key); error != 0)
         return abandon(*it, false, error, hold);
-    if (copies || asks_first) {
-        hold.unlock();
-        const int error = ask_user(*it, *task, copies, asks_first, first);
-        hold.lock();
+    tw_when asked;
+    if (copies || when == nullptr) {
+        const int error = ask_user(*it, task, copies, when == nullptr ? &asked : nullptr, hold);
         if (error != 0)
             return abandon(*it, copies, error, hold);
     }
     if (handle != nullptr)
         *handle = handle_of(*it);
-    const int replaced = go_live(*it, first, hold);
+    const int replaced = go_live(*it, when != nullptr ? *when : asked, plain, hold);
     return replaced < 0 ? abandon(*it, copies, replaced, hold) : replaced;
+}
+
+}  // namespace
+
+int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *key, tw_handle *handle) {
+    if (task == nullptr || !can_start(set, when, *task) || (key != nullptr && !is_valid(*key)))
+        return -EINVAL;
+    if (when == nullptr || !is_plain(*when))
+        return start(set, when, nullptr, *task, key, handle);
+    delayed plain(*set.rt, when->due_ns);
+    return start(set, when, &plain, *task, key, handle);
 }
 
 int end(entry &it, entries_hold &hold) {
     const bool is_to_be_asked = it.next != nullptr && it.runs != 0;
-    const bool cancelled = tw_runtime_cancel(it.set->rt, &it.node) > 0;
+    const bool cancelled = cancel(*it.set->rt, &it.node) > 0;
     const bool prevented = take_back(it) > 0 || has_run_to_begin(it) || cancelled || is_to_be_asked;
     const bool may_be_beginning = !cancelled || it.node.period != 0;
     if (it.state == entry_state::live)
@@ -409,8 +420,8 @@ int end(entry &it, entries_hold &hold) {
     return 1;
 }
 
-int move(entry &it, std::int64_t delay) {
-    const int error = tw_runtime_move(it.set->rt, &it.node, delay);
+int move(entry &it, delayed &to) {
+    const int error = to.move(&it.node);
     return error == -ENOENT ? -EBUSY : error;
 }
 
@@ -461,7 +472,7 @@ void visit(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &hold) 
 bool drain_one(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &hold) {
     const std::uint32_t generation = it.generation;
     if (it.state == entry_state::live) {
-        tw_runtime_cancel(it.set->rt, &it.node);
+        cancel(*it.set->rt, &it.node);
         take_back(it);
     }
     while (it.generation == generation && it.state == entry_state::live && it.runs != 0 && !in_entry::of(it))

@@ -17,6 +17,7 @@
 #include <tickwheel/keyed.h>
 #include <tickwheel/port.h>
 
+#include "nodes.hpp"
 #include "parts.hpp"
 #include "slots.hpp"
 
@@ -90,7 +91,7 @@ int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *
 
 // Of an entry that is live. With the lock, which `end` may let go of meanwhile.
 int end(entry &it, entries_hold &hold);  // 1 if this prevented a fire, else 0
-int move(entry &it, std::int64_t delay);
+int move(entry &it, delayed &to);
 std::int64_t remaining(entry &it);
 
 // Until the timer that was this generation of a slot is over; at once inside it.

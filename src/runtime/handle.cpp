@@ -52,19 +52,22 @@ std::uint32_t number_in(tw_handle handle) { return static_cast<std::uint32_t>(ha
 std::uint32_t tag_in(tw_handle handle) { return static_cast<std::uint32_t>(handle) >> 24; }
 std::uint32_t generation_in(tw_handle handle) { return static_cast<std::uint32_t>(handle >> 32); }
 
-// P11. With the lock: 0 and the entry, if it is live; or what the handle is instead.
+// What a handle is that is not of a live entry: the slot's own generation is `uses`.
+__attribute__((cold)) int refusal(const tw_handles &set, const entry &it, std::uint32_t generation) {
+    const std::uint32_t uses = it.generation - set.first_generation;
+    const std::uint32_t asked = generation - set.first_generation;
+    const bool was_made = asked < uses || (asked == uses && it.state == entry_state::ended);
+    return was_made ? -ESTALE : -ENOENT;
+}
+
+// P11. With the lock: 0 and the entry, if it is live; or what the handle is instead, and
+// with -ESTALE the entry that it was of.
 int find(tw_handles &set, tw_handle handle, entry *&found) {
-    entry *const it = tag_in(handle) == set.tag ? set.all.find(number_in(handle)) : nullptr;
-    if (it == nullptr)
+    found = tag_in(handle) == set.tag ? set.all.find(number_in(handle)) : nullptr;
+    if (found == nullptr)
         return -ENOENT;
-    const std::uint32_t uses = it->generation - set.first_generation;
-    const std::uint32_t asked = generation_in(handle) - set.first_generation;
-    found = it;
-    if (asked < uses)
-        return -ESTALE;
-    if (asked > uses || it->state == entry_state::free || it->state == entry_state::starting)
-        return -ENOENT;
-    return it->state == entry_state::live ? 0 : -ESTALE;
+    const bool is_live = found->generation == generation_in(handle) && found->state == entry_state::live;
+    return is_live ? 0 : refusal(set, *found, generation_in(handle));
 }
 
 int refusal(const tw_handles *set) { return set == nullptr ? -EINVAL : tickwheel::runtime::refusal(set->rt); }
@@ -163,10 +166,12 @@ TW_API int tw_handle_move(tw_handles *handles, tw_handle handle, int64_t delay_n
         return error;
     if (delay_ns < 0)
         return -EINVAL;
+    handles->all.prefetch(number_in(handle));
+    delayed to(*handles->rt, delay_ns);
     entries_hold hold(*handles);
     entry *it = nullptr;
     const int error = find(*handles, handle, it);
-    return error != 0 ? error : move(*it, delay_ns);
+    return error != 0 ? error : move(*it, to);
 }
 
 TW_API int64_t tw_handle_remaining(tw_handles *handles, tw_handle handle) {

@@ -18,6 +18,7 @@ namespace {
 using namespace tickwheel::runtime;
 
 bool has_key(const entry &it, const tw_key &key) {
+    __builtin_prefetch(&it.node, 1);  // while the key is compared: the other cache line
     const tw_key own = key_of(it);
     if (own.is_number != (key.is_number != 0 ? 1 : 0))
         return false;
@@ -131,9 +132,12 @@ TW_API int tw_keyed_after(tw_keyed *keyed, tw_key key, int64_t delay_ns, tw_task
 }
 
 TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
+    if (const int error = refusal(keyed); error != 0)
+        return error;
     if (delay_ns < 0)
         return -EINVAL;
-    return with(keyed, key, [delay_ns](entry &it, entries_hold &) { return move(it, delay_ns); });
+    delayed to(*keyed->rt, delay_ns);
+    return with(keyed, key, [&to](entry &it, entries_hold &) { return move(it, to); });
 }
 
 TW_API int tw_keyed_remove(tw_keyed *keyed, tw_key key) {

@@ -17,8 +17,12 @@ int refusal(const tw_runtime *rt, const tw_node *node) {
 }
 
 // See `timeline` for why no wake-up is lost.
+bool must_wake_for(const timeline &line, tick due) {
+    return due < line.asleep_until.load(std::memory_order_relaxed);
+}
+
 void wake_for(tw_runtime &rt, const timeline &line, tick due) {
-    if (due < line.asleep_until.load(std::memory_order_relaxed))
+    if (must_wake_for(line, due))
         wake(rt);
 }
 
@@ -125,8 +129,31 @@ int see_off_and_wait(tw_runtime *rt, tw_node *node, int (*off)(tw *, tw_node *))
 
 }  // namespace
 
+tickwheel::runtime::delayed::delayed(tw_runtime &rt, std::int64_t delay) : rt_(rt), delay_(delay) {
+    if (rt.wall == nullptr)
+        due_ = tick_after_now(rt, delay);
+}
+
+int tickwheel::runtime::delayed::noted(int result) {
+    wakes_ = result >= 0 && must_wake_for(rt_.steady, due_);
+    return result;
+}
+
+int tickwheel::runtime::delayed::arm(tw_node *node) {
+    return rt_.wall != nullptr ? tw_runtime_after(&rt_, node, delay_)
+                               : noted(tw_arm_at(&rt_.steady.wheel, node, due_));
+}
+
+int tickwheel::runtime::delayed::move(tw_node *node) {
+    return rt_.wall != nullptr ? tw_runtime_move(&rt_, node, delay_)
+                               : noted(tw_move(&rt_.steady.wheel, node, due_));
+}
+
+int tickwheel::runtime::cancel(tw_runtime &rt, tw_node *node) { return take_off(rt, node, tw_cancel); }
+
 bool tickwheel::runtime::is_valid(const tw_runtime &rt, const tw_when &when) {
-    return when.due_ns >= 0 && when.slack_ns >= 0 && when.period_ns >= 0 && rt.unit.divides(when.period_ns) &&
+    return when.due_ns >= 0 && when.slack_ns >= 0 && when.period_ns >= 0 &&
+           (when.period_ns == 0 || rt.unit.divides(when.period_ns)) &&
            is_one_of(when.missed, TW_BURST, TW_DELAY) && when.fires <= TW_FIRES_MAX;
 }
 

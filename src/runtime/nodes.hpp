@@ -8,4 +8,32 @@ namespace tickwheel::runtime {
 // Whether tw_runtime_arm would take it.
 bool is_valid(const tw_runtime &rt, const tw_when &when);
 
+// tw_runtime_cancel of a node that is no job, on a runtime that may be used.
+int cancel(tw_runtime &rt, tw_node *node);
+
+// A delay from now, for a node that is armed or moved while a lock is held: the clock is
+// read before, when this is made; and the driver is woken after, when it goes. On a runtime
+// that may be used.
+class delayed {
+  public:
+    delayed(tw_runtime &rt, std::int64_t delay);  // not negative
+    ~delayed() {
+        if (wakes_)
+            wake(rt_);
+    }
+    delayed(const delayed &) = delete;
+    delayed &operator=(const delayed &) = delete;
+
+    int arm(tw_node *node);   // as tw_runtime_after
+    int move(tw_node *node);  // as tw_runtime_move
+
+  private:
+    int noted(int result);
+
+    tw_runtime &rt_;
+    std::int64_t delay_;
+    tick due_ = 0;
+    bool wakes_ = false;
+};
+
 }  // namespace tickwheel::runtime

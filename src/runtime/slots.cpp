@@ -30,7 +30,7 @@ void *slots::allocate(unsigned slab) const {
 bool slots::add(unsigned slab, void *memory) {
     if (slabs_[slab] != nullptr)
         return false;
-    slabs_[slab] = static_cast<char *>(memory);
+    slabs_[slab].store(static_cast<char *>(memory), std::memory_order_relaxed);
     return true;
 }
 
@@ -45,14 +45,14 @@ int slots::allocate_all() {
 }
 
 void slots::free_all() {
-    for (char *slab : slabs_)
+    for (const auto &slab : slabs_)
         std::free(slab);
 }
 
 bool slots::contain(const void *address) const {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     for (unsigned slab = 0; slab < slab_count && slabs_[slab] != nullptr; ++slab) {
-        const auto begin = reinterpret_cast<std::uintptr_t>(slabs_[slab]);
+        const auto begin = reinterpret_cast<std::uintptr_t>(slabs_[slab].load());
         if (at >= begin && at - begin < size_of(slab) * stride_)
             return true;
     }

@@ -2,6 +2,7 @@
 // where they are. Guarded by the lock of the set they belong to.
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -80,10 +81,22 @@ class slots {
     std::uint32_t made() const { return made_; }  // those with lower numbers have been used
     entry &operator[](std::uint32_t number) const {
         const unsigned slab = slab_of(number);
-        return *reinterpret_cast<entry *>(slabs_[slab] + (number - first_of(slab)) * stride_);
+        char *const memory = slabs_[slab].load(std::memory_order_relaxed);
+        return *reinterpret_cast<entry *>(memory + (number - first_of(slab)) * stride_);
     }
     entry *find(std::uint32_t number) const { return number < made_ ? &(*this)[number] : nullptr; }
     bool contain(const void *address) const;
+
+    // For a slot that is looked at soon; also without the lock, and if there is none.
+    void prefetch(std::uint32_t number) const {
+        const unsigned slab = slab_of(number);
+        const char *const memory = slab < slab_count ? slabs_[slab].load(std::memory_order_relaxed) : nullptr;
+        if (memory == nullptr)
+            return;
+        const char *const it = memory + (number - first_of(slab)) * stride_;
+        __builtin_prefetch(it, 1);
+        __builtin_prefetch(it + sizeof(tw_node), 1);
+    }
 
   private:
     static constexpr unsigned slab_count = 19;
@@ -95,7 +108,7 @@ class slots {
     static std::uint32_t first_of(unsigned slab) { return ((std::uint32_t{1} << slab) - 1) * smallest; }
     std::uint32_t size_of(unsigned slab) const;
 
-    char *slabs_[slab_count];
+    std::atomic<char *> slabs_[slab_count];  // written with the lock
     std::size_t stride_;
     std::uint32_t limit_;
     std::uint32_t made_;

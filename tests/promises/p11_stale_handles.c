@@ -1,0 +1,288 @@
+/* P11: a stale handle is refused, and so is one that never was; whoever has the slot now
+ * does not notice. */
+#include "runtime_test.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include <tickwheel/handle.h>
+
+enum { REUSES = 1 << 20, TAGS = 255, ROUNDS = 3 };
+
+static unsigned fires;
+
+static void count(__attribute__((unused)) const struct tw_event *event, __attribute__((unused)) void *arg) {
+    ++fires;
+}
+
+static int64_t end_of_schedule(__attribute__((unused)) int64_t due_ns, __attribute__((unused)) void *arg) {
+    return TW_NO_DEADLINE;
+}
+
+static struct tw_runtime *virtual_runtime(void) {
+    fires = 0;
+    return new_runtime((struct tw_runtime_options){.driver = "manual"});
+}
+
+static struct tw_handles *new_set(struct tw_runtime *rt, uint32_t capacity) {
+    struct tw_handles *set = NULL;
+    const struct tw_handles_options options = {.capacity = capacity};
+    assert_ok(tw_handles_new(&set, rt, &options));
+    return set;
+}
+
+static tw_handle started(struct tw_handles *set, int64_t delay_ns) {
+    tw_handle id = TW_NO_HANDLE;
+    assert_int_equal(tw_handle_after(set, &id, delay_ns, count, NULL), 0);
+    assert_true(id != TW_NO_HANDLE);
+    return id;
+}
+
+/* By every call that takes a handle. */
+static void assert_refused(struct tw_handles *set, tw_handle id, int error) {
+    assert_int_equal(tw_handle_stop(set, id), error);
+    assert_int_equal(tw_handle_stop_wait(set, id), error);
+    assert_int_equal(tw_handle_move(set, id, 0), error);
+    assert_int_equal(tw_handle_move(set, id, TW_SECOND), error);
+    assert_int_equal(tw_handle_remaining(set, id), TW_NO_DEADLINE);
+}
+
+/* The one timer of a set, not noticing anything, fires when it was to. */
+static void assert_fires_once_after(struct tw_runtime *rt, struct tw_handles *set, tw_handle id, int64_t ns) {
+    const unsigned before = fires;
+    assert_int_equal(tw_handles_count(set), 1);
+    assert_int_equal(tw_handle_remaining(set, id), ns);
+    assert_ok(tw_runtime_advance(rt, ns - 1));
+    assert_int_equal(fires, before);
+    assert_ok(tw_runtime_advance(rt, 1));
+    assert_int_equal(fires, before + 1);
+    assert_int_equal(tw_handles_count(set), 0);
+}
+
+TEST(p11_a_stopped_timers_handle_is_stale_and_its_successor_untouched) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, 1);
+    const tw_handle old = started(set, TW_SECOND);
+    assert_int_equal(tw_handle_stop(set, old), 1);
+    assert_refused(set, old, -ESTALE);
+    const tw_handle young = started(set, 5 * TW_SECOND);
+    assert_true(young != old);
+    assert_refused(set, old, -ESTALE);
+    assert_fires_once_after(rt, set, young, 5 * TW_SECOND);
+    tw_runtime_free(rt);
+}
+
+/* However a timer came to its end. */
+TEST(p11_a_timer_that_has_ended_by_itself_leaves_a_stale_handle) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, 3);
+    const struct tw_when twice = {.due_ns = TW_SECOND, .period_ns = TW_SECOND, .fires = 2};
+    const struct tw_when in_a_second = {.due_ns = TW_SECOND};
+    const struct tw_task plain = {.fn = count}, scheduled = {.fn = count, .next = end_of_schedule};
+    tw_handle ended[3];
+    ended[0] = started(set, TW_SECOND);
+    assert_ok(tw_handle_start(set, &ended[1], &twice, &plain));
+    assert_ok(tw_handle_start(set, &ended[2], &in_a_second, &scheduled));
+    assert_ok(tw_runtime_advance(rt, 2 * TW_SECOND));
+    assert_int_equal(fires, 4);
+    for (int has_successors = 0; has_successors < 2; ++has_successors) {
+        for (unsigned i = 0; i < COUNT_OF(ended); ++i)
+            assert_refused(set, ended[i], -ESTALE);
+        for (unsigned i = 0; i < COUNT_OF(ended) && !has_successors; ++i)
+            started(set, TW_SECOND);
+    }
+    assert_int_equal(tw_handles_count(set), 3);
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    assert_int_equal(fires, 7);
+    tw_runtime_free(rt);
+}
+
+static int by_value(const void *a, const void *b) {
+    const tw_handle x = *(const tw_handle *)a, y = *(const tw_handle *)b;
+    return (x > y) - (x < y);
+}
+
+/* The first handle, the last one and one at random, each time. */
+TEST(p11_one_slot_is_reused_a_million_times) {
+    static tw_handle ids[REUSES];
+    uint64_t seed = 11;
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, 1);
+    for (unsigned i = 0; i < REUSES; ++i) {
+        ids[i] = started(set, TW_SECOND);
+        for (unsigned tries = 0; tries < 3 && i > 0; ++tries) {
+            const uint64_t old = tries == 0 ? 0 : tries == 1 ? i - 1 : random_below(&seed, i);
+            assert_int_equal(tw_handle_stop(set, ids[old]), -ESTALE);
+        }
+        assert_int_equal(tw_handle_move(set, ids[i / 2], 0), i == 0 ? 0 : -ESTALE);
+        assert_int_equal(tw_handle_stop(set, ids[i]), 1);
+    }
+    qsort(ids, REUSES, sizeof ids[0], by_value);
+    for (unsigned i = 1; i < REUSES; ++i)
+        assert_true(ids[i] != ids[i - 1]);
+    assert_int_equal(tw_handles_count(set), 0);
+    assert_int_equal(fires, 0);
+    tw_runtime_free(rt);
+}
+
+TEST(p11_what_never_was_a_handle_is_refused) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, 0);
+    const tw_handle id = started(set, TW_SECOND);
+    assert_refused(set, TW_NO_HANDLE, -ENOENT);
+    assert_refused(set, UINT64_MAX, -ENOENT);
+    for (unsigned bit = 0; bit < 64; ++bit) /* from a slot of its own to a generation to come */
+        assert_refused(set, id ^ UINT64_C(1) << bit, -ENOENT);
+    for (uint64_t ahead = 1; ahead < 1000; ++ahead) {
+        assert_refused(set, id + (ahead << 32), -ENOENT);
+        assert_refused(set, id - (ahead << 32), -ENOENT);
+        assert_refused(set, id + ahead, -ENOENT);
+    }
+    uint64_t seed = 1;
+    for (unsigned tries = 0; tries < 100000; ++tries) {
+        const tw_handle made_up = random_next(&seed);
+        if (made_up != id)
+            assert_int_equal(tw_handle_stop(set, made_up), -ENOENT);
+    }
+    assert_fires_once_after(rt, set, id, TW_SECOND);
+    tw_runtime_free(rt);
+}
+
+/* A handle that its slot has yet to come to. */
+TEST(p11_a_handle_of_the_future_is_refused_until_its_time) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, 1);
+    const tw_handle first = started(set, TW_SECOND);
+    const tw_handle next = first + (UINT64_C(1) << 32);
+    assert_refused(set, next, -ENOENT);
+    assert_int_equal(tw_handle_stop(set, first), 1);
+    assert_refused(set, next, -ENOENT); /* the slot is free */
+    assert_true(started(set, TW_SECOND) == next);
+    assert_refused(set, first, -ESTALE);
+    assert_fires_once_after(rt, set, next, TW_SECOND);
+    assert_refused(set, next, -ESTALE);
+    tw_runtime_free(rt);
+}
+
+TEST(p11_sets_refuse_each_others_handles) {
+    struct tw_runtime *rts[2] = {virtual_runtime(), virtual_runtime()};
+    struct tw_handles *sets[3] = {new_set(rts[0], 4), new_set(rts[0], 0), new_set(rts[1], 0)};
+    tw_handle ids[3][4], stale[3];
+    for (unsigned s = 0; s < 3; ++s) {
+        stale[s] = started(sets[s], TW_SECOND);
+        assert_int_equal(tw_handle_stop(sets[s], stale[s]), 1);
+        for (unsigned i = 0; i < 4; ++i)
+            ids[s][i] = started(sets[s], TW_SECOND);
+    }
+    for (unsigned s = 0; s < 3; ++s)
+        for (unsigned other = 1; other < 3; ++other) {
+            for (unsigned i = 0; i < 4; ++i)
+                assert_refused(sets[s], ids[(s + other) % 3][i], -ENOENT);
+            assert_refused(sets[s], stale[(s + other) % 3], -ENOENT);
+        }
+    assert_ok(tw_runtime_advance(rts[0], TW_SECOND));
+    assert_int_equal(fires, 8);
+    assert_ok(tw_runtime_advance(rts[1], TW_SECOND));
+    assert_int_equal(fires, 12);
+    tw_runtime_free(rts[0]);
+    tw_runtime_free(rts[1]);
+}
+
+/* A set has one of 255 tags for as long as it lives; they go round more than once. */
+TEST(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets) {
+    static tw_handle gone[ROUNDS * TAGS + TAGS / 2][2];
+    struct tw_runtime *rt = virtual_runtime();
+    for (unsigned s = 0; s < COUNT_OF(gone); ++s) {
+        struct tw_handles *set = new_set(rt, 1);
+        for (unsigned reuses = 0; reuses < s % 5; ++reuses)
+            assert_int_equal(tw_handle_stop(set, started(set, TW_SECOND)), 1);
+        gone[s][0] = started(set, TW_SECOND);
+        assert_int_equal(tw_handle_stop(set, gone[s][0]), 1);
+        gone[s][1] = started(set, TW_SECOND); /* ends with its set */
+        for (unsigned earlier = 0; earlier < s; ++earlier)
+            for (unsigned i = 0; i < 2; ++i)
+                assert_refused(set, gone[earlier][i], -ENOENT);
+        assert_int_equal(tw_handles_count(set), 1);
+        assert_int_equal(tw_handles_free(set), 0);
+    }
+    tw_runtime_free(rt);
+    assert_int_equal(fires, 0);
+}
+
+TEST(p11_there_are_no_more_sets_than_can_be_told_apart) {
+    struct tw_handles *sets[TAGS], *one_more = NULL;
+    tw_handle ids[TAGS];
+    struct tw_runtime *rt = virtual_runtime();
+    for (unsigned s = 0; s < TAGS; ++s) {
+        sets[s] = new_set(rt, 0);
+        ids[s] = started(sets[s], TW_SECOND);
+    }
+    assert_int_equal(tw_handles_new(&one_more, rt, NULL), -EMFILE);
+    assert_null(one_more);
+    for (unsigned s = 0; s < TAGS; ++s)
+        for (unsigned other = 0; other < TAGS; ++other)
+            if (other != s)
+                assert_int_equal(tw_handle_stop(sets[s], ids[other]), -ENOENT);
+    assert_int_equal(tw_handles_free(sets[100]), 0);
+    sets[100] = new_set(rt, 0);
+    assert_int_equal(tw_handles_new(&one_more, rt, NULL), -EMFILE);
+    assert_refused(sets[100], ids[100], -ENOENT);
+    tw_runtime_free(rt); /* and with it, its sets */
+    rt = virtual_runtime();
+    for (unsigned s = 0; s < TAGS; ++s)
+        sets[s] = new_set(rt, 0);
+    tw_runtime_free(rt);
+}
+
+/* --- by another thread, while the slot is being reused ------------------------------- */
+
+static struct tw_handles *contended;
+static _Atomic tw_handle newest_stale;
+static atomic_bool is_over;
+static atomic_uint wrong_answers, refusals;
+
+static void *use_stale_handles(__attribute__((unused)) void *arg) {
+    while (!atomic_load(&is_over)) {
+        const tw_handle id = atomic_load(&newest_stale);
+        if (id == TW_NO_HANDLE)
+            continue;
+        const int stopped = tw_handle_stop(contended, id), moved = tw_handle_move(contended, id, 0);
+        if (stopped != -ESTALE || moved != -ESTALE || tw_handle_stop_wait(contended, id) != -ESTALE)
+            atomic_fetch_add(&wrong_answers, 1);
+        atomic_fetch_add(&refusals, 1);
+    }
+    return NULL;
+}
+
+TEST(p11_stale_handles_are_refused_while_their_slot_changes_hands) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
+    pthread_t thread;
+    contended = new_set(rt, 1);
+    assert_int_equal(pthread_create(&thread, NULL, use_stale_handles, NULL), 0);
+    const int64_t patience = monotonic() + 60 * TW_SECOND;
+    for (unsigned i = 0; (i < 20000 || atomic_load(&refusals) < 20000) && monotonic() < patience; ++i) {
+        const tw_handle id = started(contended, 3600 * TW_SECOND);
+        assert_int_equal(tw_handle_stop(contended, id), 1);
+        atomic_store(&newest_stale, id);
+    }
+    atomic_store(&is_over, true);
+    pthread_join(thread, NULL);
+    assert_true(refusals >= 20000);
+    assert_int_equal(wrong_answers, 0);
+    tw_runtime_free(rt);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p11_a_stopped_timers_handle_is_stale_and_its_successor_untouched),
+        cmocka_unit_test(p11_a_timer_that_has_ended_by_itself_leaves_a_stale_handle),
+        cmocka_unit_test(p11_one_slot_is_reused_a_million_times),
+        cmocka_unit_test(p11_what_never_was_a_handle_is_refused),
+        cmocka_unit_test(p11_a_handle_of_the_future_is_refused_until_its_time),
+        cmocka_unit_test(p11_sets_refuse_each_others_handles),
+        cmocka_unit_test(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets),
+        cmocka_unit_test(p11_there_are_no_more_sets_than_can_be_told_apart),
+        cmocka_unit_test(p11_stale_handles_are_refused_while_their_slot_changes_hands),
+    };
+    return cmocka_run_group_tests_name("P11, stale handles", tests, NULL, NULL);
+}

@@ -58,7 +58,7 @@ int tw_handles_new(struct tw_handles **handles, struct tw_runtime *rt,
 
 /* Stops all its timers, waits for their callbacks that run, drops their arguments, and
  * frees the set; a null pointer is allowed. Nobody else is in a call to it. Returns 0.
- *   -EBUSY   called from a callback, `next` or `drop` of one of its timers */
+ *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers */
 int tw_handles_free(struct tw_handles *handles);
 
 /* Starts a timer and stores its handle in *handle, before its callback can run. Returns 0.

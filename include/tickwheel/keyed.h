@@ -91,7 +91,7 @@ int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt, const struct tw
 
 /* Removes all its timers, waits for their callbacks that run, drops their arguments, and
  * frees the table; a null pointer is allowed. Nobody else is in a call to it. Returns 0.
- *   -EBUSY   called from a callback, `next` or `drop` of one of its timers */
+ *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers */
 int tw_keyed_free(struct tw_keyed *keyed);
 
 /* Sets a timer under a key. Returns 1 if that replaced one, which is removed as by

@@ -58,10 +58,14 @@ void wait_until_one_comes_further(entries &set, entries_hold &hold) {
 }
 
 // Until a callback that the wheel has begun with, and that has not had the lock, is through.
+// On workers a former fire may run meanwhile; it does not finish the entry.
 void see_off(entry &it, entries_hold &hold) {
+    ++it.runs;
     hold.unlock();
     for_each_timeline(*it.set->rt, [&it](timeline &line) { tw_wait(&line.wheel, &it.node); });
     hold.lock();
+    --it.runs;
+    came_further(*it.set);
 }
 
 // --- ending ----------------------------------------------------------------------------
@@ -96,14 +100,18 @@ void free_slot(entry &it) {
     came_further(set);
 }
 
-// What has ended, and has no runs any more, is over.
+// What has ended, and has no runs any more, is over. What is given back to the user is taken
+// out first: a fork may copy the entry meanwhile.
 void finish(entry &it, entries_hold &hold) {
     unsigned char *const key = long_key_of(it);
-    if (it.drop != nullptr || key != nullptr) {
+    void (*const drop)(void *) = it.drop;
+    it.key_size = 0;
+    it.drop = nullptr;
+    if (drop != nullptr || key != nullptr) {
         hold.unlock();
-        if (it.drop != nullptr) {
+        if (drop != nullptr) {
             const in_entry here(it);
-            it.drop(it.node.arg);
+            drop(it.node.arg);
         }
         std::free(key);
         hold.lock();
@@ -143,10 +151,14 @@ void ask_next(entry &it, std::int64_t due, entries_hold &hold) {
     it.is_last = deadline == TW_NO_DEADLINE || arm_at(it, deadline) < 0;
 }
 
-// A fire is over, with or without its callback's having run.
+// A fire is over, with or without its callback's having run. If that has forked, and this
+// is the child, it has not returned as far as the library is concerned.
 void after_fire(entry &it, std::int64_t due, entries_hold &hold) {
-    if (it.next != nullptr && it.state == entry_state::live && !is_drained(it))
+    const std::atomic<bool> &forked = it.set->rt->forked;
+    if (it.next != nullptr && it.state == entry_state::live && !is_drained(it) && !forked)
         ask_next(it, due, hold);
+    if (forked)
+        return;
     --it.runs;
     came_further(*it.set);
     if (it.runs != 0 || (it.state == entry_state::live && !it.is_last))
@@ -226,7 +238,8 @@ void run(tw_runnable &runnable) {
         --worked_of(it).begun;
         after_fire(it, due, hold);
     }
-    let_go(set, 1);
+    if (!set.rt->forked)
+        let_go(set, 1);
 }
 
 void discarded(tw_runnable &runnable, std::uint32_t fires) {
@@ -335,8 +348,10 @@ bool ask_first(entry &it, tw_when &when) {
 // not null, is to be asked for.
 int ask_user(entry &it, const tw_task &task, bool copies, tw_when *first, entries_hold &hold) {
     hold.unlock();
-    if (copies)
+    if (copies) {
+        const in_entry here(it);
         task.copy(it.node.arg, task.arg);
+    }
     const int error = first != nullptr && !ask_first(it, *first) ? -ENOENT : 0;
     hold.lock();
     return error;
@@ -357,7 +372,7 @@ int go_live(entry &it, const tw_when &when, delayed *plain, entries_hold &hold) 
     if (armed < 0)
         return armed;
     it.state = entry_state::live;
-    it.epoch = set.epoch;
+    it.epoch = set.epoch & 0x7f;
     entry *const replaced = how.publish != nullptr ? how.publish(set, it) : nullptr;
     if (replaced == nullptr)
         return 0;
@@ -388,10 +403,12 @@ int start(entries &set, const tw_when *when, delayed *plain, const tw_task &task
         if (error != 0)
             return abandon(*it, copies, error, hold);
     }
-    if (handle != nullptr)
-        *handle = handle_of(*it);
     const int replaced = go_live(*it, when != nullptr ? *when : asked, plain, hold);
-    return replaced < 0 ? abandon(*it, copies, replaced, hold) : replaced;
+    if (replaced < 0)
+        return abandon(*it, copies, replaced, hold);
+    if (handle != nullptr)
+        *handle = handle_of(*it);  // its callback has to have the lock before it can begin
+    return replaced;
 }
 
 }  // namespace
@@ -405,19 +422,19 @@ int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *
     return start(set, when, &plain, *task, key, handle);
 }
 
+// Without workers nothing else begins while a callback runs.
 int end(entry &it, entries_hold &hold) {
     const bool is_to_be_asked = it.next != nullptr && it.runs != 0;
     const bool cancelled = cancel(*it.set->rt, &it.node) > 0;
-    const bool prevented = take_back(it) > 0 || has_run_to_begin(it) || cancelled || is_to_be_asked;
+    const bool taken_back = take_back(it) > 0;
+    const bool prevented = it.runs == 0 || taken_back || has_run_to_begin(it) || cancelled || is_to_be_asked;
     const bool may_be_beginning = !cancelled || it.node.period != 0;
-    if (it.state == entry_state::live)
-        retire(it);
-    if (it.runs != 0)
-        return prevented ? 1 : 0;
-    if (may_be_beginning)
+    retire(it);
+    if (may_be_beginning && (it.runs == 0 || it.set->workers != nullptr))
         see_off(it, hold);
-    finish(it, hold);
-    return 1;
+    if (it.runs == 0)
+        finish(it, hold);
+    return prevented ? 1 : 0;
 }
 
 int move(entry &it, delayed &to) {
@@ -450,9 +467,7 @@ tw_key key_of(const entry &it) {
 
 namespace {
 
-bool is_older(const entry &it, std::uint8_t epoch) {
-    return static_cast<std::int8_t>(static_cast<std::uint8_t>(it.epoch - epoch)) < 0;
-}
+bool is_older(const entry &it, std::uint8_t epoch) { return ((it.epoch - epoch) & 0x7f) >= 0x40; }
 
 bool is_there(const entry &it) { return it.state == entry_state::live || it.state == entry_state::ended; }
 
@@ -482,9 +497,11 @@ bool drain_one(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &ho
         return false;
     }
     retire(it);
-    if (it.runs == 0)
+    if (it.runs == 0 || it.set->workers != nullptr)
         see_off(it, hold);
+    ++it.runs;
     visit(it, each, drain_arg, hold);
+    --it.runs;
     if (it.runs == 0)
         finish(it, hold);
     return true;
@@ -494,7 +511,7 @@ bool drain_one(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &ho
 
 std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg) {
     entries_hold hold(set);
-    const std::uint8_t epoch = ++set.epoch;
+    const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
     std::int64_t drained = 0;
     for (std::uint32_t number = 0; number < set.all.made(); ++number) {
         entry &it = set.all[number];
@@ -555,18 +572,25 @@ void see_off_thread(entries &set) {
     });
 }
 
-// All that is left when nobody fires and the wheels are empty. In the child of a fork, what
-// ran on another thread runs no more, and has not been left behind in a state to drop.
+// Whether something of the user's was at work on it when the process forked: its argument is
+// in no state to be dropped.
+bool was_cut_short(entry &it) {
+    const std::uint32_t begun = it.set->workers != nullptr ? worked_of(it).begun : it.runs;
+    return it.state == entry_state::starting || begun != 0;
+}
+
+// All that is left when nobody fires and the wheels are empty; also in the child of a fork.
 void end_all_at_rest(entries &set) {
     entries_hold hold(set);
     for (std::uint32_t number = 0; number < set.all.made(); ++number) {
         entry &it = set.all[number];
-        if (!is_there(it))
+        if (it.state == entry_state::free)
             continue;
+        if (was_cut_short(it))
+            it.drop = nullptr;
         if (it.state == entry_state::live)
             retire(it);
-        if (it.runs != 0)
-            it.drop = nullptr;
+        it.state = entry_state::ended;
         finish(it, hold);
     }
 }

@@ -27,8 +27,9 @@ bool take(tag_owner &tag) { return !tag.is_taken.exchange(true, std::memory_orde
 
 // Those that were given back last come last.
 int take_tag(tw_handles &set) {
+    const unsigned first = last_tag.fetch_add(1, std::memory_order_relaxed);
     for (unsigned tries = 0; tries < 255; ++tries) {
-        const unsigned tag = last_tag.fetch_add(1, std::memory_order_relaxed) % 255 + 1;
+        const unsigned tag = (first + tries) % 255 + 1;
         if (take(tags[tag])) {
             set.tag = static_cast<std::uint8_t>(tag);
             set.first_generation = tags[tag].next_generation;

@@ -39,9 +39,9 @@ struct entry {
         std::uint32_t next_free;  // while free
     };
     entry_state state : 4;
-    bool is_last : 1;  // its last fire has begun
-    bool has_number_key : 1;
-    std::uint8_t epoch;
+    bool is_last : 1;         // its last fire has begun
+    std::uint8_t epoch : 7;   // from here on nothing changes while it is live, so that
+    bool has_number_key : 1;  // callbacks may read it without the lock
     std::uint16_t key_size;
     union {
         unsigned char bytes[16];

@@ -98,7 +98,8 @@ int tw_handle_move(struct tw_handles *handles, tw_handle handle, int64_t delay_n
  * it is gone. */
 int64_t tw_handle_remaining(struct tw_handles *handles, tw_handle handle);
 
-/* How many timers there are, those whose last callback runs included. */
+/* How many timers there are, those included whose callback still runs or whose argument is
+ * still to be dropped. */
 size_t tw_handles_count(struct tw_handles *handles);
 
 #ifdef __cplusplus

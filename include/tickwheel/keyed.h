@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-#define TW_KEY_MAX 65535 /* bytes of the longest string */
+#define TW_KEY_MAX 4096 /* bytes of the longest string */
 
 /* A key: make it by the functions below. */
 struct tw_key {
@@ -77,7 +77,9 @@ struct tw_workers;
 /* All zero, or a null pointer to it, stands for the defaults. */
 struct tw_keyed_options {
     uint32_t capacity;          /* at most this many timers at a time, allocated at once; 0: as many as
-                                   there is memory for, up to TW_HANDLES_MAX of handle.h */
+                                   there is memory for, up to TW_HANDLES_MAX of handle.h. One that was
+                                   removed or replaced counts, all but one, until its callback and `drop`
+                                   have returned */
     size_t storage;             /* bytes in each timer for a copy of its argument; at most 4096. See task.h */
     struct tw_workers *workers; /* who runs the callbacks; NULL: the runtime's thread. See workers.h */
     int concurrent;             /* if not 0, workers may run one timer's fires at the same time */
@@ -91,7 +93,8 @@ int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt, const struct tw
 
 /* Removes all its timers, waits for their callbacks that run, drops their arguments, and
  * frees the table; a null pointer is allowed. Nobody else is in a call to it. Returns 0.
- *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers */
+ *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or
+ *            from `each` */
 int tw_keyed_free(struct tw_keyed *keyed);
 
 /* Sets a timer under a key. Returns 1 if that replaced one, which is removed as by
@@ -119,7 +122,8 @@ int tw_keyed_remove(struct tw_keyed *keyed, struct tw_key key);
 
 /* The same; and once it has returned, no callback of the timer is running on another
  * thread, nor will be, and its argument has been dropped. From inside that callback it
- * does not wait. Do not hold a lock that the callback or `drop` takes. */
+ * does not wait. Nor for one that was removed or replaced already. Do not hold a lock that
+ * the callback or `drop` takes. */
 int tw_keyed_remove_wait(struct tw_keyed *keyed, struct tw_key key);
 
 /* What is known of a timer. */
@@ -131,15 +135,18 @@ struct tw_keyed_timer {
 /* Fills in *timer, which may be null; returns 0. */
 int tw_keyed_get(struct tw_keyed *keyed, struct tw_key key, struct tw_keyed_timer *timer);
 
-/* How many timers there are, those whose last callback runs included. */
+/* How many timers there are, those included whose callback still runs or whose argument is
+ * still to be dropped. */
 size_t tw_keyed_count(struct tw_keyed *keyed);
 
 /* Removes every timer, and calls each(key, arg, drain_arg) on those that had still to
  * fire, on this thread, with no lock held, before their argument is dropped; `each` may be
  * null. Of the timers that are there when this is called none fires from then on, and
  * when it returns each of them has been dealt with and no callback of theirs is running on
- * another thread. What is set meanwhile stays. Returns how many timers `each` was called for.
- * Called from inside a callback of one of them: does not wait for that one. */
+ * another thread. What is set meanwhile stays. Returns how many there were that had still
+ * to fire. Called from inside a callback of one of them, it does not wait for that one; two
+ * callbacks that drain wait for each other for ever.
+ *   -EBUSY   60 drains of this table go on already */
 typedef void tw_keyed_each(const struct tw_key *key, void *arg, void *drain_arg);
 int64_t tw_keyed_drain(struct tw_keyed *keyed, tw_keyed_each *each, void *drain_arg);
 

@@ -119,12 +119,13 @@ void finish(entry &it, entries_hold &hold) {
     free_slot(it);
 }
 
-// Takes back runs that wait for a worker; how many.
+// Takes back runs that wait for a worker, the last among them; how many.
 std::uint32_t take_back(entry &it) {
     if (it.set->workers == nullptr)
         return 0;
     const std::uint32_t taken = withdraw(worked_of(it).runnable);
     it.runs -= taken;
+    it.is_last = it.is_last && taken == 0;
     it.set->users.fetch_sub(taken, std::memory_order_relaxed);  // never the last: the caller is one
     return taken;
 }
@@ -248,6 +249,8 @@ void discarded(tw_runnable &runnable, std::uint32_t fires) {
     {
         entries_hold hold(set);
         it.runs -= fires - 1;
+        if (is_drained(it))
+            it.is_last = false;
         after_fire(it, tw_runtime_now(set.rt), hold);
     }
     let_go(set, fires);
@@ -376,6 +379,8 @@ int go_live(entry &it, const tw_when &when, delayed *plain, entries_hold &hold) 
     entry *const replaced = how.publish != nullptr ? how.publish(set, it) : nullptr;
     if (replaced == nullptr)
         return 0;
+    if (plain != nullptr)
+        plain->tell();  // what is the user's, and comes next, may take its time
     end(*replaced, hold);
     return 1;
 }
@@ -467,6 +472,8 @@ tw_key key_of(const entry &it) {
 
 namespace {
 
+constexpr unsigned most_drains = 60;  // at a time, so that epochs can be compared
+
 bool is_older(const entry &it, std::uint8_t epoch) { return ((it.epoch - epoch) & 0x7f) >= 0x40; }
 
 bool is_there(const entry &it) { return it.state == entry_state::live || it.state == entry_state::ended; }
@@ -496,21 +503,26 @@ bool drain_one(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &ho
         wait_until_over(it, generation, hold);
         return false;
     }
+    const bool had_to_fire = !it.is_last || has_run_to_begin(it);
     retire(it);
     if (it.runs == 0 || it.set->workers != nullptr)
         see_off(it, hold);
     ++it.runs;
-    visit(it, each, drain_arg, hold);
+    if (had_to_fire)
+        visit(it, each, drain_arg, hold);
     --it.runs;
     if (it.runs == 0)
         finish(it, hold);
-    return true;
+    return had_to_fire;
 }
 
 }  // namespace
 
 std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg) {
     entries_hold hold(set);
+    if (set.draining == most_drains)
+        return -EBUSY;
+    ++set.draining;
     const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
     std::int64_t drained = 0;
     for (std::uint32_t number = 0; number < set.all.made(); ++number) {
@@ -520,6 +532,7 @@ std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg) {
         hold.unlock();
         hold.lock();
     }
+    --set.draining;
     return drained;
 }
 
@@ -584,7 +597,7 @@ void end_all_at_rest(entries &set) {
     entries_hold hold(set);
     for (std::uint32_t number = 0; number < set.all.made(); ++number) {
         entry &it = set.all[number];
-        if (it.state == entry_state::free)
+        if (it.state == entry_state::free || in_entry::of(it))
             continue;
         if (was_cut_short(it))
             it.drop = nullptr;
@@ -619,6 +632,7 @@ void fork_entries(part &it, tw_fork_moment moment) {
     } else {
         tw_port_lock_init(&set.lock);
         set.waiting = 0;
+        set.draining = 0;
         set.users.store(1, std::memory_order_relaxed);
     }
 }

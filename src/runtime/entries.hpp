@@ -43,9 +43,10 @@ struct entries : part {
     std::uint8_t tag;  // in handles, tells sets apart; see handle.cpp
     std::uint32_t first_generation;
 
-    std::uint32_t lock;  // the port's; guards what follows
-    bool closing;        // nothing is started any more
-    std::uint8_t epoch;  // of 7 bits; entries of former ones fire no more: they are being drained
+    std::uint32_t lock;     // the port's; guards what follows
+    bool closing;           // nothing is started any more
+    std::uint8_t epoch;     // of 7 bits; entries of former ones fire no more: they are being drained
+    std::uint8_t draining;  // drains that go on
     std::uint32_t count;
     std::uint32_t most_reused;   // generations that the most used slot has seen
     std::uint32_t waiting;       // threads that wait for an entry to come further

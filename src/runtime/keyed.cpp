@@ -10,7 +10,10 @@
 struct tw_keyed : tickwheel::runtime::entries {
     tickwheel::runtime::table names;
     std::uint32_t capacity;
-    std::uint32_t published_hash;  // of the entry that is being made known
+
+    // Of the entry that is being made known: its hash, and the one whose place it takes.
+    std::uint32_t published_hash;
+    tickwheel::runtime::entry *former;
 };
 
 namespace {
@@ -36,23 +39,24 @@ entry *find(tw_keyed &set, std::uint32_t hash, const tw_key &key) {
 
 // --- how entries become known ----------------------------------------------------------
 
+// One that takes another's place needs no room of its own.
 int reserve(entries &set, entry &it) {
     auto &keyed = static_cast<tw_keyed &>(set);
     const tw_key key = key_of(it);
     keyed.published_hash = keyed.names.hash(key);
+    keyed.former = find(keyed, keyed.published_hash, key);
+    if (keyed.former != nullptr)
+        return 0;
     const bool is_full = keyed.capacity != 0 && keyed.names.count() == keyed.capacity;
-    if (is_full && find(keyed, keyed.published_hash, key) == nullptr)
-        return -ENOSPC;
-    return keyed.names.reserve_one();
+    return is_full ? -ENOSPC : keyed.names.reserve_one();
 }
 
 entry *publish(entries &set, entry &it) {
     auto &keyed = static_cast<tw_keyed &>(set);
-    entry *const former = find(keyed, keyed.published_hash, key_of(it));
-    if (former != nullptr)
-        keyed.names.erase(keyed.published_hash, former->number);
+    if (keyed.former != nullptr)
+        keyed.names.erase(keyed.published_hash, keyed.former->number);
     keyed.names.insert(keyed.published_hash, it.number);
-    return former;
+    return keyed.former;
 }
 
 void unpublish(entries &set, entry &it) {

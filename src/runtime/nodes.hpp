@@ -17,15 +17,19 @@ int cancel(tw_runtime &rt, tw_node *node);
 class delayed {
   public:
     delayed(tw_runtime &rt, std::int64_t delay);  // not negative
-    ~delayed() {
-        if (wakes_)
-            wake(rt_);
-    }
+    ~delayed() { tell(); }
     delayed(const delayed &) = delete;
     delayed &operator=(const delayed &) = delete;
 
     int arm(tw_node *node);   // as tw_runtime_after
     int move(tw_node *node);  // as tw_runtime_move
+
+    // Wakes the driver now, if it has to be.
+    void tell() {
+        if (wakes_)
+            wake(rt_);
+        wakes_ = false;
+    }
 
   private:
     int noted(int result);

@@ -1,0 +1,383 @@
+/* Timers behind handles, on virtual time: each sentence of handle.h. */
+#include "handles_test.h"
+
+TEST(after_fires_once_when_the_delay_has_passed) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe it = {.rt = rt};
+    assert_ok(tw_runtime_advance(rt, 5 * MS));
+    assert_int_equal(tw_handle_after(set, &it.id, 10 * MS, note_fire, &it), 0);
+    assert_ok(tw_runtime_advance(rt, 10 * MS - 1));
+    assert_int_equal(it.fires, 0);
+    assert_ok(tw_runtime_advance(rt, 1));
+    assert_int_equal(it.fires, 1);
+    assert_int_equal(it.due_ns, 15 * MS);
+    assert_int_equal(it.overruns, 0);
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    assert_int_equal(it.fires, 1);
+    tw_runtime_free(rt);
+}
+
+TEST(every_fires_each_period_until_it_is_stopped) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe it = {.rt = rt};
+    assert_int_equal(tw_handle_every(set, &it.id, 10 * MS, TW_BURST, note_fire, &it), 0);
+    for (unsigned n = 1; n <= 1000; ++n) {
+        assert_ok(tw_runtime_advance(rt, 10 * MS));
+        assert_int_equal(it.fires, n);
+        assert_int_equal(it.due_ns, n * 10 * MS);
+    }
+    assert_int_equal(tw_handle_stop(set, it.id), 1);
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    assert_int_equal(it.fires, 1000);
+    tw_runtime_free(rt);
+}
+
+TEST(start_takes_absolute_deadlines_and_limits_of_fires) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe thrice = {.rt = rt}, past = {.rt = rt};
+    assert_ok(tw_runtime_advance(rt, 100 * MS));
+    start(set, &thrice, (struct tw_when){.due_ns = 150 * MS, .absolute = 1, .period_ns = 7 * MS, .fires = 3});
+    start(set, &past, (struct tw_when){.due_ns = 20 * MS, .absolute = 1});
+    assert_ok(tw_runtime_advance(rt, 0));
+    assert_int_equal(past.fires, 1);
+    assert_int_equal(past.due_ns, 20 * MS);
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    assert_int_equal(thrice.fires, 3);
+    assert_int_equal(thrice.due_ns, 164 * MS);
+    assert_int_equal(tw_handle_stop(set, thrice.id), -ESTALE);
+    assert_int_equal(tw_handles_count(set), 0);
+    tw_runtime_free(rt);
+}
+
+/* A stall of 55 ms for a timer of 10 ms that was due at 10. */
+TEST(events_tell_what_was_due_and_how_much_was_missed) {
+    const struct {
+        enum tw_missed missed;
+        unsigned fires;
+        int64_t last_due, next_due;
+    } rules[] = {
+        {TW_BURST, 5, 50 * MS, 60 * MS},
+        {TW_SKIP, 1, 10 * MS, 60 * MS},
+        {TW_DELAY, 1, 10 * MS, 65 * MS},
+    };
+    for (unsigned r = 0; r < COUNT_OF(rules); ++r) {
+        struct tw_runtime *rt = virtual_runtime();
+        struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+        struct probe often = {.rt = rt}, once = {.rt = rt};
+        assert_int_equal(tw_handle_every(set, &often.id, 10 * MS, rules[r].missed, note_fire, &often), 0);
+        start_after(set, &once, 10 * MS);
+        assert_ok(tw_runtime_leap(rt, 55 * MS));
+        assert_int_equal(often.fires, rules[r].fires);
+        assert_int_equal(often.due_ns, rules[r].last_due);
+        assert_int_equal(often.overruns, rules[r].missed == TW_BURST ? 0 : 4);
+        assert_int_equal(once.overruns, 0);
+        assert_int_equal(once.due_ns, 10 * MS);
+        assert_int_equal(tw_handle_remaining(set, often.id), rules[r].next_due - 55 * MS);
+        tw_runtime_free(rt);
+    }
+}
+
+static tw_handle told;
+static void note_handle(const struct tw_event *event, UNUSED void *arg) {
+    told = event->handle;
+    assert_null(event->key);
+}
+
+TEST(events_tell_whose_fire_it_is) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    tw_handle ids[3];
+    for (unsigned i = 0; i < 3; ++i)
+        assert_int_equal(tw_handle_after(set, &ids[i], (i + 1) * MS, note_handle, NULL), 0);
+    for (unsigned i = 0; i < 3; ++i) {
+        assert_ok(tw_runtime_advance(rt, MS));
+        assert_int_equal(told, ids[i]);
+    }
+    tw_runtime_free(rt);
+}
+
+TEST(timers_of_one_tick_fire_in_the_order_of_their_start) {
+    enum { TIMERS = 100 };
+    static tw_handle ids[TIMERS];
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    for (unsigned i = 0; i < TIMERS; ++i)
+        assert_int_equal(tw_handle_after(set, &ids[i], 10 * MS, note_handle, NULL), 0);
+    for (unsigned i = 0; i < TIMERS; i += 2) /* their slots go to later ones */
+        assert_int_equal(tw_handle_stop(set, ids[i]), 1);
+    struct probe last = {.rt = rt};
+    start_after(set, &last, 10 * MS);
+    assert_ok(tw_runtime_advance(rt, 10 * MS));
+    assert_int_equal(told, ids[TIMERS - 1]);
+    assert_int_equal(last.fires, 1);
+    tw_runtime_free(rt);
+}
+
+TEST(move_makes_a_timer_due_earlier_or_later) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe later = {.rt = rt}, earlier = {.rt = rt}, often = {.rt = rt};
+    start_after(set, &later, 10 * MS);
+    start_after(set, &earlier, TW_SECOND);
+    start_every(set, &often, 10 * MS);
+    assert_ok(tw_runtime_advance(rt, 5 * MS));
+    assert_int_equal(tw_handle_move(set, later.id, 10 * MS), 0);
+    assert_int_equal(tw_handle_move(set, earlier.id, 0), 0);
+    assert_int_equal(tw_handle_move(set, often.id, 2 * MS), 0);
+    assert_int_equal(tw_handle_remaining(set, later.id), 10 * MS);
+    assert_ok(tw_runtime_advance(rt, 0));
+    assert_int_equal(earlier.fires, 1);
+    assert_ok(tw_runtime_advance(rt, 12 * MS));
+    assert_int_equal(later.due_ns, 15 * MS);
+    assert_int_equal(later.fires, 1);
+    assert_int_equal(often.fires, 2); /* at 7 and 17: its period has moved along */
+    assert_int_equal(often.due_ns, 17 * MS);
+    assert_int_equal(tw_handle_move(set, later.id, MS), -ESTALE);
+    tw_runtime_free(rt);
+}
+
+TEST(remaining_counts_down) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe it = {.rt = rt};
+    start_after(set, &it, 10 * MS);
+    for (int64_t left = 10; left > 0; --left) {
+        assert_int_equal(tw_handle_remaining(set, it.id), left * MS);
+        assert_ok(tw_runtime_advance(rt, MS));
+    }
+    assert_int_equal(tw_handle_remaining(set, it.id), TW_NO_DEADLINE);
+    tw_runtime_free(rt);
+}
+
+TEST(stop_prevents_the_fire_and_says_so) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe it[4] = {{.rt = rt}, {.rt = rt}, {.rt = rt}, {.rt = rt}};
+    for (unsigned i = 0; i < 4; ++i)
+        (i < 2 ? start_after : start_every)(set, &it[i], 10 * MS);
+    assert_int_equal(tw_handle_stop(set, it[0].id), 1);
+    assert_int_equal(tw_handle_stop_wait(set, it[1].id), 1);
+    assert_int_equal(tw_handle_stop(set, it[2].id), 1);
+    assert_int_equal(tw_handle_stop_wait(set, it[3].id), 1);
+    assert_int_equal(tw_handles_count(set), 0);
+    assert_int_equal(tw_runtime_count(rt), 0);
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    for (unsigned i = 0; i < 4; ++i) {
+        assert_int_equal(it[i].fires, 0);
+        assert_int_equal(it[i].drops, 1);
+        assert_int_equal(tw_handle_stop(set, it[i].id), -ESTALE);
+        assert_int_equal(tw_handle_stop_wait(set, it[i].id), -ESTALE);
+    }
+    tw_runtime_free(rt);
+}
+
+TEST(a_capacity_is_the_most_timers_at_a_time) {
+    enum { CAPACITY = 100 };
+    static struct probe it[CAPACITY], one_more;
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){.capacity = CAPACITY});
+    for (unsigned round = 0; round < 3; ++round) {
+        for (unsigned i = 0; i < CAPACITY; ++i)
+            start_after(set, &it[i], 10 * MS);
+        const tw_handle before = one_more.id = UINT64_C(0x5555);
+        const struct tw_task task = task_of(&one_more);
+        const struct tw_when at_once = {0};
+        assert_int_equal(tw_handle_start(set, &one_more.id, &at_once, &task), -ENOSPC);
+        assert_int_equal(one_more.id, before);
+        assert_int_equal(tw_handles_count(set), CAPACITY);
+        assert_int_equal(tw_handle_stop(set, it[round].id), 1);
+        start_after(set, &one_more, 10 * MS);
+        assert_ok(tw_runtime_advance(rt, 10 * MS));
+        assert_int_equal(tw_handles_count(set), 0);
+        assert_int_equal(one_more.fires, round + 1);
+        assert_int_equal(one_more.drops, round + 1);
+    }
+    for (unsigned i = 0; i < CAPACITY; ++i)
+        assert_int_equal(it[i].fires, i < 3 ? 2 : 3);
+    tw_runtime_free(rt);
+}
+
+TEST(without_a_capacity_a_set_grows_and_what_was_there_stays) {
+    enum { TIMERS = 20000 };
+    static struct probe it[TIMERS];
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    for (unsigned i = 0; i < TIMERS; ++i)
+        start_after(set, &it[i], (int64_t)(1 + i % 100) * MS);
+    assert_int_equal(tw_handles_count(set), TIMERS);
+    for (unsigned i = 0; i < TIMERS; ++i)
+        assert_int_equal(tw_handle_remaining(set, it[i].id), (int64_t)(1 + i % 100) * MS);
+    for (unsigned i = 0; i < TIMERS; i += 3)
+        assert_int_equal(tw_handle_stop(set, it[i].id), 1);
+    assert_ok(tw_runtime_advance(rt, 100 * MS));
+    for (unsigned i = 0; i < TIMERS; ++i) {
+        assert_int_equal(it[i].fires, i % 3 != 0);
+        assert_int_equal(it[i].drops, 1);
+    }
+    tw_runtime_free(rt);
+}
+
+/* --- a runtime on the wall clock ------------------------------------------------------- */
+
+TEST(on_the_wall_clock_absolute_deadlines_follow_it_and_delays_do_not) {
+    struct tw_runtime *rt =
+        new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe at_noon = {.rt = rt}, delayed = {.rt = rt}, prevented = {.rt = rt};
+    assert_ok(tw_runtime_set_wall(rt, 1000 * TW_SECOND));
+    start(set, &at_noon, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1});
+    start(set, &prevented, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1});
+    start_after(set, &delayed, 5 * TW_SECOND);
+    assert_int_equal(tw_handle_remaining(set, at_noon.id), 10 * TW_SECOND);
+    assert_ok(tw_runtime_set_wall(rt, 1009 * TW_SECOND));
+    assert_int_equal(tw_handle_remaining(set, at_noon.id), TW_SECOND);
+    assert_int_equal(tw_handle_remaining(set, delayed.id), 5 * TW_SECOND);
+    assert_int_equal(tw_handle_stop_wait(set, prevented.id), 1);
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    assert_int_equal(at_noon.fires, 1);
+    assert_int_equal(at_noon.due_ns, 1010 * TW_SECOND);
+    assert_int_equal(delayed.fires, 0);
+    assert_int_equal(tw_handle_move(set, delayed.id, TW_SECOND), 0);
+    assert_ok(tw_runtime_set_wall(rt, 0));
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    assert_int_equal(delayed.fires, 1);
+    assert_int_equal(delayed.due_ns, 2 * TW_SECOND);
+    assert_int_equal(tw_handles_count(set), 0);
+    tw_runtime_free(rt);
+    assert_int_equal(prevented.fires, 0);
+}
+
+/* --- sets ------------------------------------------------------------------------------ */
+
+TEST(a_set_is_freed_alone_or_with_its_runtime) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *sets[3];
+    struct probe it[3] = {{.rt = rt}, {.rt = rt}, {.rt = rt}};
+    for (unsigned s = 0; s < 3; ++s) {
+        sets[s] = new_set(rt, (struct tw_handles_options){0});
+        start_after(sets[s], &it[s], 10 * MS);
+    }
+    assert_int_equal(tw_handles_free(sets[1]), 0);
+    assert_int_equal(it[1].drops, 1);
+    assert_int_equal(it[0].drops + it[2].drops, 0);
+    assert_int_equal(tw_runtime_count(rt), 2);
+    assert_ok(tw_runtime_advance(rt, 10 * MS));
+    assert_int_equal(it[0].fires + it[2].fires, 2);
+    assert_int_equal(it[1].fires, 0);
+    assert_int_equal(tw_handles_free(NULL), 0);
+    tw_runtime_free(rt);
+}
+
+/* P14: each is refused, and nothing has changed. */
+static void bad_sets_are_refused(struct tw_runtime *rt, struct tw_workers *of_another) {
+    struct tw_handles *none = NULL;
+    const struct tw_handles_options bad_options[] = {
+        {.capacity = TW_HANDLES_MAX + 1}, {.storage = 4097}, {.storage = SIZE_MAX}, {.workers = of_another}};
+    for (unsigned i = 0; i < COUNT_OF(bad_options); ++i)
+        assert_int_equal(tw_handles_new(&none, rt, &bad_options[i]), -EINVAL);
+    assert_int_equal(tw_handles_new(&none, NULL, NULL), -EINVAL);
+    assert_null(none);
+    assert_int_equal(tw_handles_new(NULL, rt, NULL), -EINVAL);
+}
+
+static int64_t never(UNUSED int64_t due_ns, UNUSED void *arg) { return TW_NO_DEADLINE; }
+
+static void bad_starts_are_refused(struct tw_handles *set, struct probe *it) {
+    const struct tw_when good = {.due_ns = MS}, periodic = {.due_ns = MS, .period_ns = MS};
+    const struct tw_when bad_whens[] = {{.due_ns = -1},
+                                        {.slack_ns = -1},
+                                        {.period_ns = -MS},
+                                        {.period_ns = MS + 1},
+                                        {.due_ns = INT64_MIN, .absolute = 1},
+                                        {.missed = (enum tw_missed)77, .period_ns = MS},
+                                        {.fires = TW_FIRES_MAX + 1, .period_ns = MS}};
+    const struct tw_task task = task_of(it);
+    const struct tw_task bad_tasks[] = {
+        {.arg = it, .drop = note_drop},
+        {.fn = note_fire, .arg = it, .arg_size = 9, .drop = note_drop},
+        {.fn = note_fire, .arg_size = 8, .drop = note_drop},
+    };
+    const struct tw_task scheduled = {.fn = note_fire, .arg = it, .next = never, .drop = note_drop};
+    tw_handle id = 99;
+    for (unsigned i = 0; i < COUNT_OF(bad_whens); ++i)
+        assert_int_equal(tw_handle_start(set, &id, &bad_whens[i], &task), -EINVAL);
+    for (unsigned i = 0; i < COUNT_OF(bad_tasks); ++i)
+        assert_int_equal(tw_handle_start(set, &id, &good, &bad_tasks[i]), -EINVAL);
+    assert_int_equal(tw_handle_start(set, &id, &periodic, &scheduled), -EINVAL);
+    assert_int_equal(tw_handle_start(set, &id, &good, NULL), -EINVAL);
+    assert_int_equal(tw_handle_start(set, &id, NULL, &task), -EINVAL);
+    assert_int_equal(tw_handle_start(set, NULL, &good, &task), -EINVAL);
+    assert_int_equal(tw_handle_start(NULL, &id, &good, &task), -EINVAL);
+    assert_int_equal(tw_handle_after(set, &id, -1, note_fire, it), -EINVAL);
+    assert_int_equal(tw_handle_after(set, &id, 1, NULL, it), -EINVAL);
+    assert_int_equal(tw_handle_every(set, &id, 0, TW_SKIP, note_fire, it), -EINVAL);
+    assert_int_equal(tw_handle_every(set, &id, -MS, TW_SKIP, note_fire, it), -EINVAL);
+    assert_int_equal(tw_handle_every(set, &id, MS / 2, TW_SKIP, note_fire, it), -EINVAL);
+    assert_int_equal(id, 99);
+}
+
+TEST(p14_bad_input_is_refused_and_changes_nothing) {
+    struct tw_runtime *rt = virtual_runtime(), *other = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){.storage = 8});
+    struct tw_workers *workers = NULL;
+    struct probe it = {.rt = rt};
+    start_after(set, &it, 10 * MS);
+    assert_int_equal(tw_workers_new(&workers, other, NULL), 0);
+
+    bad_sets_are_refused(rt, workers);
+    bad_starts_are_refused(set, &it);
+    assert_int_equal(tw_handle_move(set, it.id, -1), -EINVAL);
+    assert_int_equal(tw_handle_move(NULL, it.id, 1), -EINVAL);
+    assert_int_equal(tw_handle_stop(NULL, it.id), -EINVAL);
+    assert_int_equal(tw_handle_stop_wait(NULL, it.id), -EINVAL);
+    assert_int_equal(tw_handle_remaining(NULL, it.id), TW_NO_DEADLINE);
+    assert_int_equal(tw_handles_count(NULL), 0);
+
+    assert_int_equal(tw_handles_count(set), 1);
+    assert_int_equal(tw_runtime_count(rt), 1);
+    assert_int_equal(tw_handle_remaining(set, it.id), 10 * MS);
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    assert_int_equal(it.fires, 1);
+    assert_int_equal(it.drops, 1);
+    tw_runtime_free(other);
+    tw_runtime_free(rt);
+}
+
+/* The far end of time is as good as any. */
+TEST(the_longest_delay_does_not_overflow) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe it = {.rt = rt};
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    start_after(set, &it, INT64_MAX);
+    assert_true(tw_handle_remaining(set, it.id) > INT64_MAX / 2);
+    assert_int_equal(tw_handle_move(set, it.id, INT64_MAX), 0);
+    assert_ok(tw_runtime_advance(rt, 1000 * TW_SECOND));
+    assert_int_equal(it.fires, 0);
+    assert_int_equal(tw_handle_stop(set, it.id), 1);
+    tw_runtime_free(rt);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(after_fires_once_when_the_delay_has_passed),
+        cmocka_unit_test(every_fires_each_period_until_it_is_stopped),
+        cmocka_unit_test(start_takes_absolute_deadlines_and_limits_of_fires),
+        cmocka_unit_test(events_tell_what_was_due_and_how_much_was_missed),
+        cmocka_unit_test(events_tell_whose_fire_it_is),
+        cmocka_unit_test(timers_of_one_tick_fire_in_the_order_of_their_start),
+        cmocka_unit_test(move_makes_a_timer_due_earlier_or_later),
+        cmocka_unit_test(remaining_counts_down),
+        cmocka_unit_test(stop_prevents_the_fire_and_says_so),
+        cmocka_unit_test(a_capacity_is_the_most_timers_at_a_time),
+        cmocka_unit_test(without_a_capacity_a_set_grows_and_what_was_there_stays),
+        cmocka_unit_test(on_the_wall_clock_absolute_deadlines_follow_it_and_delays_do_not),
+        cmocka_unit_test(a_set_is_freed_alone_or_with_its_runtime),
+        cmocka_unit_test(p14_bad_input_is_refused_and_changes_nothing),
+        cmocka_unit_test(the_longest_delay_does_not_overflow),
+    };
+    return cmocka_run_group_tests_name("handles", tests, NULL, NULL);
+}

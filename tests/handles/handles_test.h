@@ -1,0 +1,70 @@
+/* What the tests of handles share: a timer that notes what happens to it. */
+#ifndef TICKWHEEL_TESTS_HANDLES_TEST_H
+#define TICKWHEEL_TESTS_HANDLES_TEST_H
+
+#include "promises/runtime_test.h"
+
+#include <stdbool.h>
+
+#include <tickwheel/handle.h>
+#include <tickwheel/workers.h>
+
+#define UNUSED __attribute__((unused))
+#define MS TW_MILLISECOND
+
+/* The argument of a timer. */
+struct probe {
+    tw_handle id;
+    struct tw_handles *set;
+    atomic_uint fires, drops;
+    int64_t due_ns; /* of the last fire, as its event had it */
+    uint64_t overruns;
+    int64_t fired_at;
+    struct tw_runtime *rt;
+    void (*inside)(struct probe *); /* what its callback does besides; may be null */
+    int answer;                     /* for that */
+    struct probe *other;            /* for that */
+};
+
+static inline void note_fire(const struct tw_event *event, void *arg) {
+    struct probe *it = arg;
+    it->due_ns = event->due_ns;
+    it->overruns = event->overruns;
+    it->fired_at = it->rt != NULL ? tw_runtime_now(it->rt) : TW_NO_DEADLINE;
+    if (it->inside != NULL)
+        it->inside(it);
+    atomic_fetch_add(&it->fires, 1);
+}
+
+static inline void note_drop(void *arg) { atomic_fetch_add(&((struct probe *)arg)->drops, 1); }
+
+static inline struct tw_task task_of(struct probe *it) {
+    return (struct tw_task){.fn = note_fire, .arg = it, .drop = note_drop};
+}
+
+/* Ticks of 1 ms, from 0. */
+static inline struct tw_runtime *virtual_runtime(void) {
+    return new_runtime((struct tw_runtime_options){.driver = "manual"});
+}
+
+static inline struct tw_handles *new_set(struct tw_runtime *rt, struct tw_handles_options options) {
+    struct tw_handles *set = NULL;
+    assert_int_equal(tw_handles_new(&set, rt, &options), 0);
+    return set;
+}
+
+static inline void start(struct tw_handles *set, struct probe *it, struct tw_when when) {
+    const struct tw_task task = task_of(it);
+    it->set = set;
+    assert_int_equal(tw_handle_start(set, &it->id, &when, &task), 0);
+}
+
+static inline void start_after(struct tw_handles *set, struct probe *it, int64_t delay_ns) {
+    start(set, it, (struct tw_when){.due_ns = delay_ns});
+}
+
+static inline void start_every(struct tw_handles *set, struct probe *it, int64_t period_ns) {
+    start(set, it, (struct tw_when){.due_ns = period_ns, .period_ns = period_ns});
+}
+
+#endif

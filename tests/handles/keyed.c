@@ -1,0 +1,348 @@
+/* keyed.h on virtual time: how a timer under a key lives and ends. */
+#include "keyed_test.h"
+
+#define KEY tw_key_string("key")
+
+TEST(a_timer_fires_once_and_then_its_key_is_free) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &probe), 0);
+    assert_int_equal(tw_keyed_count(bench.keyed), 1);
+    pass_ms(bench, 4);
+    assert_probe(probe, 0, 0);
+    pass_ms(bench, 1);
+    assert_probe(probe, 1, 1);
+    assert_int_equal(tw_keyed_count(bench.keyed), 0);
+    assert_int_equal(tw_keyed_get(bench.keyed, KEY, NULL), -ENOENT);
+    assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &probe), 0);
+    pass_ms(bench, 100);
+    assert_probe(probe, 2, 2);
+    end_bench(bench);
+}
+
+TEST(after_is_a_timer_that_fires_once) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    assert_int_equal(tw_keyed_after(bench.keyed, KEY, 2 * TW_MILLISECOND, count_fire, &probe), 0);
+    assert_int_equal(tw_keyed_after(bench.keyed, KEY, 3 * TW_MILLISECOND, count_fire, &probe), 1);
+    pass_ms(bench, 2);
+    assert_probe(probe, 0, 0);
+    pass_ms(bench, 100);
+    assert_probe(probe, 1, 0);
+    end_bench(bench);
+}
+
+/* --- setting a key that has a timer ------------------------------------------------- */
+
+static int64_t each_millisecond(int64_t due, UNUSED void *arg) { return due + TW_MILLISECOND; }
+
+TEST(setting_a_key_again_replaces_its_timer_whatever_that_was) {
+    const struct tw_when whens[] = {in_ms(5), every_ms(5), in_ms(5)};
+    struct bench bench = plain_bench();
+    for (unsigned i = 0; i < COUNT_OF(whens); ++i) {
+        struct probe former = {0, 0}, latter = {0, 0};
+        struct tw_task task = counting(&former);
+        task.next = i == 2 ? each_millisecond : NULL;
+        assert_int_equal(tw_keyed_set(bench.keyed, KEY, &whens[i], &task), 0);
+        pass_ms(bench, 4);
+        assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &latter), 1);
+        assert_probe(former, 0, 1);
+        assert_int_equal(tw_keyed_count(bench.keyed), 1);
+        pass_ms(bench, 4);
+        assert_probe(latter, 0, 0);
+        pass_ms(bench, 100);
+        assert_probe(former, 0, 1);
+        assert_probe(latter, 1, 1);
+    }
+    end_bench(bench);
+}
+
+TEST(replacing_one_timer_leaves_the_others_alone) {
+    struct bench bench = plain_bench();
+    struct probe probes[100] = {{0, 0}}, latter = {0, 0};
+    for (unsigned i = 0; i < COUNT_OF(probes); ++i)
+        assert_int_equal(set_in_ms(bench.keyed, tw_key_number(i), 5, &probes[i]), 0);
+    assert_int_equal(set_in_ms(bench.keyed, tw_key_number(50), 5, &latter), 1);
+    pass_ms(bench, 5);
+    for (unsigned i = 0; i < COUNT_OF(probes); ++i)
+        assert_probe(probes[i], i != 50, 1);
+    assert_probe(latter, 1, 1);
+    end_bench(bench);
+}
+
+TEST(a_refused_set_keeps_the_former_timer) {
+    struct bench bench = plain_bench();
+    struct probe former = {0, 0}, refused = {0, 0};
+    const struct tw_task task = counting(&refused), no_function = {.arg = &refused, .drop = count_drop};
+    struct tw_task with_next = task, copied = task;
+    const struct tw_when when = in_ms(5), negative = in_ms(-1), period = every_ms(1);
+    struct tw_when half_tick = every_ms(1), unknown = period;
+    with_next.next = each_millisecond;
+    copied.arg_size = 1; /* more than the storage that was asked for */
+    half_tick.period_ns = TW_MILLISECOND / 2;
+    memset(&unknown.missed, 0x7f, sizeof unknown.missed);
+    assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &former), 0);
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, NULL, &task), -EINVAL);
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &when, NULL), -EINVAL);
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &when, &no_function), -EINVAL);
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &negative, &task), -EINVAL);
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &half_tick, &task), -EINVAL);
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &unknown, &task), -EINVAL);
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &period, &with_next), -EINVAL);
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &when, &copied), -EINVAL);
+    assert_int_equal(tw_keyed_after(bench.keyed, KEY, -1, count_fire, &refused), -EINVAL);
+    assert_int_equal(tw_keyed_after(bench.keyed, KEY, 1, NULL, &refused), -EINVAL);
+    assert_int_equal(tw_keyed_count(bench.keyed), 1);
+    pass_ms(bench, 5);
+    assert_probe(former, 1, 1);
+    assert_probe(refused, 0, 0);
+    end_bench(bench);
+}
+
+static int64_t never(UNUSED int64_t due, UNUSED void *arg) { return TW_NO_DEADLINE; }
+
+TEST(a_schedule_without_a_first_deadline_keeps_the_former_timer) {
+    struct bench bench = plain_bench();
+    struct probe former = {0, 0}, refused = {0, 0};
+    struct tw_task task = counting(&refused);
+    task.next = never;
+    assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &former), 0);
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, NULL, &task), -ENOENT);
+    assert_int_equal(tw_keyed_count(bench.keyed), 1);
+    pass_ms(bench, 5);
+    assert_probe(former, 1, 1);
+    assert_probe(refused, 0, 0);
+    end_bench(bench);
+}
+
+TEST(a_schedule_may_give_the_first_deadline_too) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    struct tw_task task = counting(&probe);
+    task.next = each_millisecond;
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, NULL, &task), 0);
+    pass_ms(bench, 10);
+    assert_probe(probe, 10, 0);
+    assert_int_equal(tw_keyed_remove(bench.keyed, KEY), 1);
+    assert_probe(probe, 10, 1);
+    end_bench(bench);
+}
+
+/* --- moving ---------------------------------------------------------------------------- */
+
+TEST(move_makes_it_due_earlier_or_later) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    assert_int_equal(set_in_ms(bench.keyed, KEY, 10, &probe), 0);
+    assert_int_equal(tw_keyed_move(bench.keyed, KEY, 20 * TW_MILLISECOND), 0);
+    pass_ms(bench, 19);
+    assert_probe(probe, 0, 0);
+    assert_int_equal(tw_keyed_move(bench.keyed, KEY, 50 * TW_MILLISECOND), 0);
+    assert_int_equal(tw_keyed_move(bench.keyed, KEY, 2 * TW_MILLISECOND), 0);
+    pass_ms(bench, 1);
+    assert_probe(probe, 0, 0);
+    pass_ms(bench, 1);
+    assert_probe(probe, 1, 1);
+    assert_int_equal(tw_keyed_move(bench.keyed, KEY, 1), -ENOENT);
+    end_bench(bench);
+}
+
+TEST(a_period_moves_along) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    const struct tw_when when = every_ms(10);
+    const struct tw_task task = counting(&probe);
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &when, &task), 0);
+    pass_ms(bench, 13);
+    assert_int_equal(tw_keyed_move(bench.keyed, KEY, 2 * TW_MILLISECOND), 0);
+    pass_ms(bench, 2);
+    assert_probe(probe, 2, 0);
+    pass_ms(bench, 9);
+    assert_probe(probe, 2, 0);
+    pass_ms(bench, 1);
+    assert_probe(probe, 3, 0);
+    end_bench(bench);
+    assert_probe(probe, 3, 1);
+}
+
+TEST(a_refused_move_changes_nothing) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    assert_int_equal(set_in_ms(bench.keyed, KEY, 10, &probe), 0);
+    assert_int_equal(tw_keyed_move(bench.keyed, KEY, -1), -EINVAL);
+    assert_int_equal(tw_keyed_move(bench.keyed, tw_key_string("other"), 1), -ENOENT);
+    assert_int_equal(tw_keyed_move(bench.keyed, tw_key_string(NULL), 1), -EINVAL);
+    assert_int_equal(tw_keyed_move(NULL, KEY, 1), -EINVAL);
+    pass_ms(bench, 9);
+    assert_probe(probe, 0, 0);
+    pass_ms(bench, 1);
+    assert_probe(probe, 1, 1);
+    end_bench(bench);
+}
+
+/* --- removing, asking ------------------------------------------------------------------ */
+
+TEST(remove_prevents_the_fire_and_drops) {
+    int (*const removes[])(struct tw_keyed *, struct tw_key) = {tw_keyed_remove, tw_keyed_remove_wait};
+    struct bench bench = plain_bench();
+    for (unsigned i = 0; i < COUNT_OF(removes); ++i) {
+        struct probe probe = {0, 0};
+        assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &probe), 0);
+        assert_int_equal(removes[i](bench.keyed, KEY), 1);
+        assert_probe(probe, 0, 1);
+        assert_int_equal(removes[i](bench.keyed, KEY), -ENOENT);
+        assert_int_equal(tw_keyed_count(bench.keyed), 0);
+        pass_ms(bench, 10);
+        assert_probe(probe, 0, 1);
+    }
+    end_bench(bench);
+}
+
+TEST(get_tells_what_is_left_and_the_argument) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    struct tw_keyed_timer timer = {77, NULL};
+    assert_int_equal(tw_keyed_get(bench.keyed, KEY, &timer), -ENOENT);
+    assert_int_equal(timer.remaining_ns, 77);
+    assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &probe), 0);
+    pass_ms(bench, 2);
+    assert_int_equal(tw_keyed_get(bench.keyed, KEY, &timer), 0);
+    assert_int_equal(timer.remaining_ns, 3 * TW_MILLISECOND);
+    assert_ptr_equal(timer.arg, &probe);
+    assert_int_equal(tw_keyed_get(bench.keyed, KEY, NULL), 0);
+    end_bench(bench);
+}
+
+TEST(count_is_how_many_timers_there_are) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    for (unsigned i = 0; i < 200; ++i) {
+        assert_int_equal(tw_keyed_count(bench.keyed), i);
+        assert_int_equal(set_in_ms(bench.keyed, tw_key_number(i), 1 + i % 2, &probe), 0);
+    }
+    for (unsigned i = 0; i < 50; ++i)
+        assert_int_equal(tw_keyed_remove(bench.keyed, tw_key_number(i)), 1);
+    assert_int_equal(tw_keyed_count(bench.keyed), 150);
+    pass_ms(bench, 1);
+    assert_int_equal(tw_keyed_count(bench.keyed), 75);
+    end_bench(bench);
+    assert_probe(probe, 75, 200);
+}
+
+/* --- the table's own life ---------------------------------------------------------------- */
+
+TEST(freeing_a_table_drops_what_is_left) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    const struct tw_when when = every_ms(1);
+    const struct tw_task task = counting(&probe);
+    assert_int_equal(tw_keyed_set(bench.keyed, tw_key_number(1), &when, &task), 0);
+    assert_int_equal(set_in_ms(bench.keyed, tw_key_number(2), 10, &probe), 0);
+    pass_ms(bench, 3);
+    assert_int_equal(tw_keyed_free(bench.keyed), 0);
+    assert_probe(probe, 3, 2);
+    pass_ms(bench, 100);
+    assert_probe(probe, 3, 2);
+    assert_int_equal(tw_runtime_count(bench.rt), 0);
+    assert_int_equal(tw_keyed_free(NULL), 0);
+    tw_runtime_free(bench.rt);
+}
+
+TEST(a_table_is_freed_with_its_runtime) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    char long_key[100] = "";
+    assert_int_equal(set_in_ms(bench.keyed, KEY, 10, &probe), 0);
+    assert_int_equal(set_in_ms(bench.keyed, tw_key_bytes(long_key, sizeof long_key), 10, &probe), 0);
+    assert_int_equal(tw_runtime_free(bench.rt), 0);
+    assert_probe(probe, 0, 2);
+}
+
+TEST(p14_options_out_of_range_are_refused) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    const struct tw_keyed_options too_many = {.capacity = (1u << 24) + 1}, too_large = {.storage = 4097};
+    struct tw_keyed *const untouched = (struct tw_keyed *)(uintptr_t)16, *keyed = untouched;
+    assert_int_equal(tw_keyed_new(NULL, rt, NULL), -EINVAL);
+    assert_int_equal(tw_keyed_new(&keyed, NULL, NULL), -EINVAL);
+    assert_int_equal(tw_keyed_new(&keyed, rt, &too_many), -EINVAL);
+    assert_int_equal(tw_keyed_new(&keyed, rt, &too_large), -EINVAL);
+    assert_ptr_equal(keyed, untouched);
+    tw_runtime_free(rt);
+}
+
+TEST(p14_no_table_is_refused) {
+    struct probe probe = {0, 0};
+    assert_int_equal(set_in_ms(NULL, KEY, 1, &probe), -EINVAL);
+    assert_int_equal(tw_keyed_after(NULL, KEY, 1, count_fire, &probe), -EINVAL);
+    assert_int_equal(tw_keyed_remove(NULL, KEY), -EINVAL);
+    assert_int_equal(tw_keyed_remove_wait(NULL, KEY), -EINVAL);
+    assert_int_equal(tw_keyed_get(NULL, KEY, NULL), -EINVAL);
+    assert_int_equal(tw_keyed_count(NULL), 0);
+    assert_int_equal(tw_keyed_drain(NULL, NULL, NULL), -EINVAL);
+    assert_probe(probe, 0, 0);
+}
+
+/* --- arguments that lie in the timer, other clocks ----------------------------------------- */
+
+static uint64_t seen;
+static void see(UNUSED const struct tw_event *event, void *arg) {
+    assert_int_equal((uintptr_t)arg % 16, 0);
+    seen += *(uint64_t *)arg;
+}
+
+TEST(a_copied_argument_is_each_timers_own) {
+    struct bench bench = new_bench((struct tw_keyed_options){.storage = sizeof(uint64_t)});
+    const struct tw_when when = in_ms(1);
+    seen = 0;
+    for (uint64_t i = 1; i <= 100; ++i) {
+        uint64_t value = i;
+        const struct tw_task task = {.fn = see, .arg = &value, .arg_size = sizeof value};
+        assert_int_equal(tw_keyed_set(bench.keyed, tw_key_number(i % 50), &when, &task), i > 50);
+    }
+    pass_ms(bench, 1);
+    assert_int_equal(seen, (51 + 100) * 50 / 2);
+    end_bench(bench);
+}
+
+TEST(on_the_wall_clock_a_timer_follows_it) {
+    struct bench bench = {NULL, NULL};
+    struct probe probe = {0, 0};
+    const struct tw_when at_ten = {.due_ns = 10 * TW_SECOND, .absolute = 1};
+    const struct tw_task task = counting(&probe);
+    bench.rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
+    assert_int_equal(tw_keyed_new(&bench.keyed, bench.rt, NULL), 0);
+    assert_int_equal(tw_runtime_set_wall(bench.rt, 2 * TW_SECOND), 0);
+    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &at_ten, &task), 0);
+    assert_int_equal(set_in_ms(bench.keyed, tw_key_number(1), 100, &probe), 0);
+    assert_int_equal(tw_runtime_set_wall(bench.rt, 10 * TW_SECOND), 0);
+    pass_ms(bench, 0);
+    assert_probe(probe, 1, 1);
+    pass_ms(bench, 100);
+    assert_probe(probe, 2, 2);
+    end_bench(bench);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_timer_fires_once_and_then_its_key_is_free),
+        cmocka_unit_test(after_is_a_timer_that_fires_once),
+        cmocka_unit_test(setting_a_key_again_replaces_its_timer_whatever_that_was),
+        cmocka_unit_test(replacing_one_timer_leaves_the_others_alone),
+        cmocka_unit_test(a_refused_set_keeps_the_former_timer),
+        cmocka_unit_test(a_schedule_without_a_first_deadline_keeps_the_former_timer),
+        cmocka_unit_test(a_schedule_may_give_the_first_deadline_too),
+        cmocka_unit_test(move_makes_it_due_earlier_or_later),
+        cmocka_unit_test(a_period_moves_along),
+        cmocka_unit_test(a_refused_move_changes_nothing),
+        cmocka_unit_test(remove_prevents_the_fire_and_drops),
+        cmocka_unit_test(get_tells_what_is_left_and_the_argument),
+        cmocka_unit_test(count_is_how_many_timers_there_are),
+        cmocka_unit_test(freeing_a_table_drops_what_is_left),
+        cmocka_unit_test(a_table_is_freed_with_its_runtime),
+        cmocka_unit_test(p14_options_out_of_range_are_refused),
+        cmocka_unit_test(p14_no_table_is_refused),
+        cmocka_unit_test(a_copied_argument_is_each_timers_own),
+        cmocka_unit_test(on_the_wall_clock_a_timer_follows_it),
+    };
+    return cmocka_run_group_tests_name("Keys: the life of a timer", tests, NULL, NULL);
+}

@@ -1,0 +1,93 @@
+/* What the tests of keys share: a table on virtual time, and arguments that count what
+ * happens to them. */
+#ifndef TICKWHEEL_TESTS_KEYED_TEST_H
+#define TICKWHEEL_TESTS_KEYED_TEST_H
+
+#include "promises/runtime_test.h"
+
+#include <stdbool.h>
+
+#include <tickwheel/keyed.h>
+
+#define UNUSED __attribute__((unused))
+
+struct probe {
+    atomic_uint fires, drops;
+};
+
+static inline void count_fire(UNUSED const struct tw_event *event, void *arg) {
+    atomic_fetch_add(&((struct probe *)arg)->fires, 1);
+}
+
+static inline void count_drop(void *arg) { atomic_fetch_add(&((struct probe *)arg)->drops, 1); }
+
+static inline struct tw_task counting(struct probe *probe) {
+    return (struct tw_task){.fn = count_fire, .arg = probe, .drop = count_drop};
+}
+
+static inline struct tw_when in_ms(int64_t ms) { return (struct tw_when){.due_ns = ms * TW_MILLISECOND}; }
+
+static inline struct tw_when every_ms(int64_t ms) {
+    return (struct tw_when){.due_ns = ms * TW_MILLISECOND, .period_ns = ms * TW_MILLISECOND};
+}
+
+static inline int set_in_ms(struct tw_keyed *keyed, struct tw_key key, int64_t ms, struct probe *probe) {
+    const struct tw_when when = in_ms(ms);
+    const struct tw_task task = counting(probe);
+    return tw_keyed_set(keyed, key, &when, &task);
+}
+
+#define assert_probe(probe, fired, dropped) \
+    do { \
+        assert_int_equal((probe).fires, fired); \
+        assert_int_equal((probe).drops, dropped); \
+    } while (0)
+
+/* --- a table on virtual time ------------------------------------------------------- */
+
+struct bench {
+    struct tw_runtime *rt;
+    struct tw_keyed *keyed;
+};
+
+static inline struct bench new_bench(struct tw_keyed_options options) {
+    struct bench bench = {new_runtime((struct tw_runtime_options){.driver = "manual"}), NULL};
+    assert_int_equal(tw_keyed_new(&bench.keyed, bench.rt, &options), 0);
+    return bench;
+}
+
+static inline struct bench plain_bench(void) { return new_bench((struct tw_keyed_options){.capacity = 0}); }
+
+static inline void pass_ms(struct bench bench, int64_t ms) {
+    assert_int_equal(tw_runtime_advance(bench.rt, ms * TW_MILLISECOND), 0);
+}
+
+static inline void end_bench(struct bench bench) {
+    assert_int_equal(tw_keyed_free(bench.keyed), 0);
+    assert_int_equal(tw_runtime_free(bench.rt), 0);
+}
+
+/* --- a callback on another thread that stays until it is told to leave ---------------- */
+
+struct guest {
+    atomic_bool has_come, may_leave, has_left;
+    atomic_uint drops_before_it_left, drops;
+};
+
+static inline void stay(UNUSED const struct tw_event *event, void *arg) {
+    struct guest *guest = arg;
+    atomic_store(&guest->has_come, true);
+    wait_for(guest->may_leave);
+    atomic_store(&guest->has_left, true);
+}
+
+static inline void drop_guest(void *arg) {
+    struct guest *guest = arg;
+    atomic_fetch_add(guest->has_left ? &guest->drops : &guest->drops_before_it_left, 1);
+}
+
+static inline struct tw_task staying(struct guest *guest) {
+    return (struct tw_task){.fn = stay, .arg = guest, .drop = drop_guest};
+}
+
+#endif

@@ -1,0 +1,267 @@
+/* keyed.h: what a key is, and that finding one does not depend on how many there are or
+ * on who has chosen them. */
+#include "keyed_test.h"
+
+static char bytes[TW_KEY_MAX + 1];
+
+/* Sets a timer under each of some keys and tells which key `get` finds it under. */
+static void assert_all_differ(const struct tw_key *keys, unsigned count) {
+    struct bench bench = plain_bench();
+    struct probe *probes = calloc(count, sizeof *probes);
+    for (unsigned i = 0; i < count; ++i)
+        assert_int_equal(set_in_ms(bench.keyed, keys[i], 1, &probes[i]), 0);
+    assert_int_equal(tw_keyed_count(bench.keyed), count);
+    for (unsigned i = 0; i < count; ++i) {
+        struct tw_keyed_timer timer;
+        assert_int_equal(tw_keyed_get(bench.keyed, keys[i], &timer), 0);
+        assert_ptr_equal(timer.arg, &probes[i]);
+    }
+    for (unsigned i = 0; i < count; ++i) {
+        assert_int_equal(tw_keyed_remove(bench.keyed, keys[i]), 1);
+        assert_probe(probes[i], 0, 1);
+        assert_int_equal(tw_keyed_get(bench.keyed, keys[i], NULL), -ENOENT);
+    }
+    end_bench(bench);
+    free(probes);
+}
+
+TEST(strings_of_every_length_are_keys) {
+    static const size_t sizes[] = {0, 1, 2, 15, 16, 17, 18, 255, 256, 257, TW_KEY_MAX - 1, TW_KEY_MAX};
+    struct tw_key keys[COUNT_OF(sizes)];
+    for (unsigned i = 0; i < COUNT_OF(sizes); ++i)
+        keys[i] = tw_key_bytes(bytes, sizes[i]);
+    assert_all_differ(keys, COUNT_OF(keys));
+}
+
+/* At its first, last and middle byte, in strings that the timer holds itself and longer. */
+TEST(strings_differ_by_any_of_their_bytes) {
+    static const size_t sizes[] = {1, 16, 17, TW_KEY_MAX};
+    for (unsigned i = 0; i < COUNT_OF(sizes); ++i) {
+        char *copies[4];
+        struct tw_key keys[4];
+        for (unsigned k = 0; k < 4; ++k) {
+            copies[k] = calloc(1, sizes[i]);
+            keys[k] = tw_key_bytes(copies[k], sizes[i]);
+        }
+        copies[1][0] = 1;
+        copies[2][sizes[i] - 1] = 2;
+        copies[3][sizes[i] / 2] = 3;
+        assert_all_differ(keys, 4);
+        for (unsigned k = 0; k < 4; ++k)
+            free(copies[k]);
+    }
+}
+
+TEST(a_key_may_have_any_bytes_in_it) {
+    const struct tw_key keys[] = {tw_key_bytes("a\0b", 3), tw_key_bytes("a\0c", 3), tw_key_string("a\0b"),
+                                  tw_key_bytes("\0", 1),   tw_key_bytes("\0\0", 2), tw_key_bytes("", 0)};
+    assert_all_differ(keys, COUNT_OF(keys));
+}
+
+TEST(a_number_is_no_string_of_the_same_bytes) {
+    uint64_t numbers[] = {0, 1, UINT64_MAX, 0x6161616161616161};
+    struct tw_key keys[2 * COUNT_OF(numbers) + 2];
+    for (unsigned i = 0; i < COUNT_OF(numbers); ++i) {
+        keys[2 * i] = tw_key_number(numbers[i]);
+        keys[2 * i + 1] = tw_key_bytes(&numbers[i], sizeof numbers[i]);
+    }
+    keys[2 * COUNT_OF(numbers)] = tw_key_string("");
+    keys[2 * COUNT_OF(numbers) + 1] = tw_key_string("0");
+    assert_all_differ(keys, COUNT_OF(keys));
+}
+
+TEST(equal_strings_are_one_key_wherever_they_lie) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    char text[64];
+    for (size_t size = 0; size < sizeof text; ++size) {
+        memset(text, 'x', size);
+        assert_int_equal(set_in_ms(bench.keyed, tw_key_bytes(text, size), 1, &probe), 0);
+        memset(text, 'y', size); /* the table has copied it */
+        memset(bytes, 'x', size);
+        assert_int_equal(set_in_ms(bench.keyed, tw_key_bytes(bytes, size), 1, &probe), 1);
+        assert_int_equal(tw_keyed_remove(bench.keyed, tw_key_bytes(bytes, size)), 1);
+    }
+    assert_int_equal(set_in_ms(bench.keyed, tw_key_bytes(NULL, 0), 1, &probe), 0);
+    assert_int_equal(set_in_ms(bench.keyed, tw_key_string(""), 1, &probe), 1);
+    end_bench(bench);
+}
+
+TEST(p14_what_is_no_key_is_refused) {
+    const struct tw_key none[] = {tw_key_string(NULL), tw_key_bytes(NULL, 5),
+                                  tw_key_bytes(bytes, TW_KEY_MAX + 1), tw_key_bytes(bytes, SIZE_MAX)};
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    for (unsigned i = 0; i < COUNT_OF(none); ++i) {
+        assert_int_equal(set_in_ms(bench.keyed, none[i], 1, &probe), -EINVAL);
+        assert_int_equal(tw_keyed_after(bench.keyed, none[i], 1, count_fire, &probe), -EINVAL);
+        assert_int_equal(tw_keyed_move(bench.keyed, none[i], 1), -EINVAL);
+        assert_int_equal(tw_keyed_remove(bench.keyed, none[i]), -EINVAL);
+        assert_int_equal(tw_keyed_remove_wait(bench.keyed, none[i]), -EINVAL);
+        assert_int_equal(tw_keyed_get(bench.keyed, none[i], NULL), -EINVAL);
+    }
+    assert_int_equal(tw_keyed_count(bench.keyed), 0);
+    pass_ms(bench, 10);
+    assert_probe(probe, 0, 0);
+    end_bench(bench);
+}
+
+/* --- what a callback is told -------------------------------------------------------------- */
+
+static struct tw_key expected;
+static unsigned matches;
+static int64_t due_ns;
+static uint64_t overruns;
+
+static void compare(const struct tw_event *event, UNUSED void *arg) {
+    const struct tw_key *key = event->key;
+    const bool is_same = key->is_number == expected.is_number && key->number == expected.number &&
+                         key->size == expected.size &&
+                         (key->size == 0 || memcmp(key->bytes, expected.bytes, key->size) == 0);
+    matches += is_same && event->handle == 0;
+    due_ns = event->due_ns;
+    overruns = event->overruns;
+}
+
+TEST(a_callback_is_told_its_key) {
+    const struct tw_key keys[] = {tw_key_number(0),
+                                  tw_key_number(UINT64_MAX),
+                                  tw_key_bytes(NULL, 0),
+                                  tw_key_string("short"),
+                                  tw_key_string("just 16 letters!"),
+                                  tw_key_string("more than 16 letters"),
+                                  tw_key_bytes(bytes, TW_KEY_MAX)};
+    struct bench bench = plain_bench();
+    matches = 0;
+    for (unsigned i = 0; i < COUNT_OF(keys); ++i) {
+        expected = keys[i];
+        assert_int_equal(tw_keyed_after(bench.keyed, keys[i], TW_MILLISECOND, compare, NULL), 0);
+        pass_ms(bench, 1);
+        assert_int_equal(matches, i + 1);
+        assert_int_equal(due_ns, (i + 1) * TW_MILLISECOND);
+        assert_int_equal(overruns, 0);
+    }
+    end_bench(bench);
+}
+
+TEST(a_callback_is_told_what_was_missed) {
+    struct bench bench = plain_bench();
+    struct tw_when when = every_ms(1);
+    const struct tw_task task = {.fn = compare};
+    when.missed = TW_SKIP;
+    expected = tw_key_number(1);
+    assert_int_equal(tw_keyed_set(bench.keyed, expected, &when, &task), 0);
+    assert_int_equal(tw_runtime_leap(bench.rt, 10 * TW_MILLISECOND), 0);
+    assert_int_equal(overruns, 9);
+    end_bench(bench);
+}
+
+/* --- how many, and which -------------------------------------------------------------------- */
+
+static int64_t cpu_ns(void) { return reading_of(CLOCK_THREAD_CPUTIME_ID); }
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
+struct costs {
+    int64_t set, move, remove;
+};
+
+/* Of one operation on random keys of a table with `count` timers; the best of a few, so
+ * that what else the machine does counts little. */
+static struct costs costs_at(struct bench bench, uint64_t count) {
+    enum { OPERATIONS = 5000, ROUNDS = 10 };
+    struct costs best = {INT64_MAX, INT64_MAX, INT64_MAX};
+    struct probe probe = {0, 0};
+    static uint64_t seed = 1;
+    for (int round = 0; round < ROUNDS; ++round) {
+        uint64_t keys[OPERATIONS];
+        for (int i = 0; i < OPERATIONS; ++i)
+            keys[i] = random_below(&seed, count);
+        const int64_t began = cpu_ns();
+        for (int i = 0; i < OPERATIONS; ++i)
+            assert_int_equal(tw_keyed_move(bench.keyed, tw_key_number(keys[i]), 1000 * TW_SECOND), 0);
+        const int64_t moved = cpu_ns();
+        for (int i = 0; i < OPERATIONS; ++i)
+            (void)tw_keyed_remove(bench.keyed, tw_key_number(keys[i])); /* some come twice */
+        const int64_t removed = cpu_ns();
+        for (int i = 0; i < OPERATIONS; ++i)
+            assert_true(set_in_ms(bench.keyed, tw_key_number(keys[i]), 100000, &probe) >= 0);
+        best.set = smaller(best.set, cpu_ns() - removed);
+        best.move = smaller(best.move, moved - began);
+        best.remove = smaller(best.remove, removed - moved);
+    }
+    return best;
+}
+
+static void fill(struct bench bench, uint64_t from, uint64_t to) {
+    static struct probe probe;
+    for (uint64_t key = from; key < to; ++key)
+        assert_int_equal(set_in_ms(bench.keyed, tw_key_number(key), 100000, &probe), 0);
+}
+
+/* Caches make a difference, and no other: a walk through the keys would cost 100 times as
+ * much with 100 times as many. */
+TEST(finding_a_key_takes_the_same_time_among_a_million) {
+    enum { FEW = 10000, MANY = 1000000, CACHES = 20 };
+    struct bench bench = plain_bench();
+    fill(bench, 0, FEW);
+    const struct costs few = costs_at(bench, FEW);
+    fill(bench, FEW, MANY);
+    assert_int_equal(tw_keyed_count(bench.keyed), MANY);
+    const struct costs many = costs_at(bench, MANY);
+    print_message("ns for 5000: set %lld, %lld; move %lld, %lld; remove %lld, %lld\n", (long long)few.set,
+                  (long long)many.set, (long long)few.move, (long long)many.move, (long long)few.remove,
+                  (long long)many.remove);
+    assert_true(many.set < CACHES * few.set);
+    assert_true(many.move < CACHES * few.move);
+    assert_true(many.remove < CACHES * few.remove);
+    assert_int_equal(tw_keyed_drain(bench.keyed, NULL, NULL), MANY);
+    end_bench(bench);
+}
+
+static int64_t cost_of(const struct tw_key *keys, unsigned count) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    const int64_t began = cpu_ns();
+    for (unsigned i = 0; i < count; ++i)
+        assert_int_equal(set_in_ms(bench.keyed, keys[i], 1000, &probe), 0);
+    for (unsigned i = 0; i < count; ++i)
+        assert_int_equal(tw_keyed_move(bench.keyed, keys[i], TW_SECOND), 0);
+    const int64_t cost = cpu_ns() - began;
+    end_bench(bench);
+    return cost;
+}
+
+/* Keys that an unseeded table would put into few cells: they agree in their low bits, in
+ * their high bits, or follow each other in steps. Were they to share a run of cells, they
+ * would cost some hundred times as much as keys drawn at random. */
+TEST(chosen_keys_cost_no_more_than_others) {
+    enum { COUNT = 20000, NOISE = 10 };
+    static struct tw_key keys[COUNT];
+    uint64_t seed = 5;
+    for (unsigned i = 0; i < COUNT; ++i)
+        keys[i] = tw_key_number(random_next(&seed));
+    const int64_t drawn = smaller(cost_of(keys, COUNT), cost_of(keys, COUNT));
+    const unsigned shifts[] = {0, 12, 20, 32, 48};
+    for (unsigned s = 0; s < COUNT_OF(shifts); ++s) {
+        for (unsigned i = 0; i < COUNT; ++i)
+            keys[i] = tw_key_number((uint64_t)i << shifts[s]);
+        assert_true(smaller(cost_of(keys, COUNT), cost_of(keys, COUNT)) < NOISE * drawn);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strings_of_every_length_are_keys),
+        cmocka_unit_test(strings_differ_by_any_of_their_bytes),
+        cmocka_unit_test(a_key_may_have_any_bytes_in_it),
+        cmocka_unit_test(a_number_is_no_string_of_the_same_bytes),
+        cmocka_unit_test(equal_strings_are_one_key_wherever_they_lie),
+        cmocka_unit_test(p14_what_is_no_key_is_refused),
+        cmocka_unit_test(a_callback_is_told_its_key),
+        cmocka_unit_test(a_callback_is_told_what_was_missed),
+        cmocka_unit_test(finding_a_key_takes_the_same_time_among_a_million),
+        cmocka_unit_test(chosen_keys_cost_no_more_than_others),
+    };
+    return cmocka_run_group_tests_name("Keys: which, and how many", tests, NULL, NULL);
+}

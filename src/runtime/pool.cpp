@@ -67,6 +67,8 @@ int start_threads(tw_workers &pool) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (error != 0)
         end_threads(pool);
+    else
+        pool.idle = pool.threads;
     return -error;
 }
 

@@ -43,7 +43,8 @@ struct tw_workers : tickwheel::runtime::part {
     pthread_cond_t changed;  // others wait for fires and runs to become fewer
     tickwheel::runtime::fire_queue queue;
     std::uint64_t discard_before;  // fires with lower numbers are not run any more
-    std::uint32_t running, idle, awaiting;
+    std::uint32_t running, awaiting;
+    std::uint32_t idle;   // workers that run nothing
     unsigned started;     // threads
     unsigned users;       // see `use`
     bool leaving;         // the threads are to end

@@ -95,9 +95,7 @@ bool wait_for_work(tw_workers &pool) {
     while (pool.queue.first() == nullptr) {
         if (pool.leaving)
             return false;
-        ++pool.idle;
         pthread_cond_wait(&pool.work, &pool.mutex);
-        --pool.idle;
     }
     return true;
 }
@@ -115,10 +113,12 @@ bool is_left_to_caller(runner &me) {
 void run_until_told_to_end(tw_workers &pool, runner &me) {
     pthread_mutex_lock(&pool.mutex);
     while (wait_for_work(pool)) {
+        --pool.idle;
         if (!run_first(pool, me))
             return;
         if (me.frees_runtime && !is_left_to_caller(me))
             break;
+        ++pool.idle;
     }
     pthread_mutex_unlock(&pool.mutex);
 }
@@ -169,6 +169,7 @@ bool settle(tw_workers &pool) {
     pool.settling = true;
     while (is_over(pool) && !must_leave(*pool.rt)) {
         if (pool.when_full == TW_FULL_BLOCK || pool.queue.first() == nullptr) {
+            pool.seen.blocked += waited ? 0 : 1;
             waited = true;
             await_change(pool);
         } else if (!run_in_place(pool)) {
@@ -179,7 +180,6 @@ bool settle(tw_workers &pool) {
     if (settled)
         pool.rt->over_full = nullptr;
     pool.settling = false;
-    pool.seen.blocked += waited ? 1 : 0;
     tell_of_change(pool);
     pthread_mutex_unlock(&pool.mutex);
     return settled;

@@ -1,0 +1,263 @@
+/* Cancelling a job: what waits is prevented, what runs is waited for, and then the job is
+ * its owner's again. */
+#include "workers_test.h"
+
+static struct tw_runtime *rt;
+static struct tw_workers *pool;
+static struct tw_job held, job;
+static struct gate gate;
+static atomic_int runs, faults;
+
+static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add(&runs, 1);
+}
+
+static void begin(unsigned threads) {
+    memset(&gate, 0, sizeof gate);
+    atomic_store(&runs, 0);
+    rt = new_runtime(by_hand);
+    pool = new_pool(rt, (struct tw_workers_options){.threads = threads});
+}
+
+static void end(void) {
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(faults, 0);
+    assert_ok(tw_runtime_free(rt));
+}
+
+TEST(cancelling_prevents_what_waits_and_says_so) {
+    int (*const ways[])(struct tw_runtime *, struct tw_node *) = {tw_runtime_cancel, tw_runtime_cancel_wait,
+                                                                  tw_runtime_shutdown};
+    for (unsigned i = 0; i < COUNT_OF(ways); ++i) {
+        begin(1);
+        hold_a_worker(rt, pool, &held, &gate);
+        init_job(&job, pool, count, NULL);
+        assert_int_equal(ways[i](rt, &job.node), 0);
+        assert_ok(tw_job_init(&job, pool, count, NULL, i == 1 ? TW_CONCURRENT : 0));
+        fire(rt, &job);
+        fire(rt, &job);
+        assert_int_equal(stats_of(pool).waiting, 2);
+        assert_int_equal(ways[i](rt, &job.node), 1);
+        assert_int_equal(stats_of(pool).waiting, 0);
+        assert_int_equal(ways[i](rt, &job.node), 0);
+        end();
+        assert_int_equal(runs, 0);
+    }
+}
+
+TEST(cancelling_prevents_what_waits_for_a_run_of_the_same_job) {
+    begin(2);
+    hold_a_worker(rt, pool, &held, &gate);
+    fire(rt, &held);
+    assert_int_equal(tw_runtime_cancel(rt, &held.node), 1);
+    assert_int_equal(tw_runtime_cancel(rt, &held.node), 0); /* it runs */
+    end();
+    assert_int_equal(gate.passed, 1);
+}
+
+/* --- waiting -------------------------------------------------------------------------- */
+
+static atomic_int returned;
+static int (*way_to_wait)(struct tw_runtime *, struct tw_node *);
+
+static void *cancel_in_thread(void *node) {
+    atomic_store(&returned, 1 + way_to_wait(rt, node));
+    return NULL;
+}
+
+static void assert_waits_for_run(int (*way)(struct tw_runtime *, struct tw_node *)) {
+    pthread_t thread;
+    begin(2);
+    hold_a_worker(rt, pool, &held, &gate);
+    atomic_store(&returned, 0);
+    way_to_wait = way;
+    pthread_create(&thread, NULL, cancel_in_thread, &held.node);
+    for (int i = 0; i < 30; ++i)
+        doze();
+    assert_int_equal(returned, 0);
+    atomic_store(&gate.open, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(returned, 1);
+    assert_int_equal(gate.passed, 1);
+    end();
+}
+
+TEST(cancel_wait_and_shutdown_wait_for_the_run) {
+    assert_waits_for_run(tw_runtime_cancel_wait);
+    assert_waits_for_run(tw_runtime_shutdown);
+}
+
+TEST(cancel_wait_does_not_wait_for_the_runs_of_others) {
+    begin(2);
+    hold_a_worker(rt, pool, &held, &gate);
+    init_job(&job, pool, count, NULL);
+    fire(rt, &job);
+    wait_for(atomic_load(&runs) == 1);
+    assert_int_equal(tw_runtime_cancel_wait(rt, &job.node), 0);
+    end();
+}
+
+TEST(a_job_that_was_shut_down_fires_no_more) {
+    begin(1);
+    init_job(&job, pool, count, NULL);
+    assert_int_equal(tw_runtime_shutdown(rt, &job.node), 0);
+    assert_int_equal(tw_runtime_after(rt, &job.node, 0), -EPERM);
+    init_job(&job, pool, count, NULL);
+    fire(rt, &job);
+    end();
+    assert_int_equal(runs, 1);
+}
+
+/* --- from inside ---------------------------------------------------------------------- */
+
+/* Pending and waiting when it does so: two fires are prevented, none is waited for. */
+static void cancel_oneself(struct tw_node *node, void *arg) {
+    pass(arg);
+    if (tw_runtime_cancel_wait(rt, node) != 1 || tw_runtime_shutdown(rt, node) != 0)
+        atomic_fetch_add(&faults, 1);
+    atomic_fetch_add(&runs, 1);
+}
+
+TEST(inside_its_own_run_a_job_does_not_wait_for_itself) {
+    for (unsigned flags = 0; flags <= TW_CONCURRENT; ++flags) {
+        begin(1);
+        assert_ok(tw_job_init(&job, pool, cancel_oneself, &gate, flags));
+        fire(rt, &job);
+        wait_for(atomic_load(&gate.inside) == 1);
+        fire(rt, &job);
+        assert_ok(tw_runtime_after(rt, &job.node, TW_SECOND));
+        end();
+        assert_int_equal(runs, 1);
+        assert_int_equal(tw_runtime_free(NULL), 0);
+    }
+}
+
+/* All on the heap: what is touched too late is found by the sanitizers. */
+struct ephemeral {
+    struct tw_job job;
+    atomic_int *freed;
+};
+
+static void free_oneself(struct tw_node *node, void *arg) {
+    struct ephemeral *const it = arg;
+    tw_runtime_cancel(rt, node);
+    atomic_fetch_add(it->freed, 1);
+    memset(it, 0xa5, sizeof *it);
+    free(it);
+}
+
+TEST(a_job_may_be_freed_in_its_own_callback) {
+    enum { MANY = 3000 };
+    atomic_int freed = 0;
+    rt = started_runtime((struct tw_runtime_options){.tick_ns = 50000});
+    pool = new_pool(rt, (struct tw_workers_options){.threads = 3, .queue = 64});
+    for (int i = 0; i < MANY; ++i) {
+        struct ephemeral *const it = malloc(sizeof *it);
+        it->freed = &freed;
+        assert_ok(tw_job_init(&it->job, pool, free_oneself, it, i % 5 == 0 ? TW_CONCURRENT : 0));
+        if (i % 5 != 0) /* the next fire is on its way while the first runs */
+            assert_ok(tw_runtime_every(rt, &it->job.node, 50000, TW_BURST));
+        else
+            assert_ok(tw_runtime_after(rt, &it->job.node, 0));
+    }
+    wait_for(atomic_load(&freed) == MANY);
+    assert_ok(tw_workers_wait(pool));
+    assert_ok(tw_runtime_free(rt));
+}
+
+/* --- the owner frees it ------------------------------------------------------------------ */
+
+static void touch(__attribute__((unused)) struct tw_node *node, void *arg) {
+    for (int i = 0; i < 50; ++i)
+        atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+struct owned {
+    struct tw_job job;
+    atomic_int touched;
+};
+
+static void *make_and_free(void *seed) {
+    uint64_t random = (uint64_t)(uintptr_t)seed;
+    for (int i = 0; i < 1500; ++i) {
+        struct owned *const it = malloc(sizeof *it);
+        atomic_init(&it->touched, 0);
+        tw_job_init(&it->job, pool, touch, &it->touched, (unsigned)random_below(&random, 2));
+        tw_runtime_every(rt, &it->job.node, 50000, TW_BURST);
+        for (uint64_t pause = random_below(&random, 3); pause > 0; --pause)
+            nanosleep(&(struct timespec){.tv_nsec = 60000}, NULL);
+        if (random_below(&random, 2) == 0)
+            tw_runtime_shutdown(rt, &it->job.node);
+        else
+            tw_runtime_cancel_wait(rt, &it->job.node);
+        if (atomic_load(&it->touched) % 50 != 0)
+            atomic_fetch_add(&faults, 1);
+        memset(it, 0xa5, sizeof *it);
+        free(it);
+    }
+    return NULL;
+}
+
+TEST(a_job_may_be_freed_once_cancel_wait_or_shutdown_has_returned) {
+    const enum tw_when_full ways[] = {TW_FULL_INLINE, TW_FULL_REJECT, TW_FULL_BLOCK};
+    for (unsigned w = 0; w < COUNT_OF(ways); ++w) {
+        pthread_t threads[3];
+        rt = started_runtime((struct tw_runtime_options){.tick_ns = 50000});
+        pool = new_pool(rt, (struct tw_workers_options){.threads = 2, .queue = 2, .when_full = ways[w]});
+        for (unsigned i = 0; i < COUNT_OF(threads); ++i)
+            pthread_create(&threads[i], NULL, make_and_free, (void *)(uintptr_t)(i + 1));
+        for (unsigned i = 0; i < COUNT_OF(threads); ++i)
+            pthread_join(threads[i], NULL);
+        const struct tw_worker_stats stats = stats_of(pool);
+        assert_true(stats.runs > 0);
+        assert_int_equal(stats.waiting + stats.running, 0);
+        assert_int_equal(faults, 0);
+        assert_ok(tw_runtime_free(rt));
+    }
+}
+
+/* A callback frees its job and makes another, which may well have the same address. */
+static struct owned *replaced;
+
+static void replace_oneself(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    struct owned *const it = replaced;
+    memset(it, 0, sizeof *it);
+    if (tw_job_init(&it->job, pool, wait_in_gate, &gate, 0) != 0 ||
+        tw_runtime_after(rt, &it->job.node, 0) != 0)
+        atomic_fetch_add(&faults, 1);
+    wait_for(atomic_load(&gate.inside) == 1);
+    atomic_store(&runs, 1);
+    tw_runtime_cancel_wait(rt, &it->job.node);
+    if (atomic_load(&gate.passed) != 1)
+        atomic_fetch_add(&faults, 1);
+}
+
+TEST(a_new_job_in_the_memory_of_one_that_runs_is_another) {
+    struct owned memory;
+    begin(2);
+    replaced = &memory;
+    init_job(&memory.job, pool, replace_oneself, NULL);
+    fire(rt, &memory.job);
+    wait_for(tw_runtime_count(rt) == 1);
+    assert_ok(tw_runtime_advance(rt, 0));
+    wait_for(atomic_load(&runs) == 1);
+    for (int i = 0; i < 20; ++i)
+        doze();
+    end();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cancelling_prevents_what_waits_and_says_so),
+        cmocka_unit_test(cancelling_prevents_what_waits_for_a_run_of_the_same_job),
+        cmocka_unit_test(cancel_wait_and_shutdown_wait_for_the_run),
+        cmocka_unit_test(cancel_wait_does_not_wait_for_the_runs_of_others),
+        cmocka_unit_test(a_job_that_was_shut_down_fires_no_more),
+        cmocka_unit_test(inside_its_own_run_a_job_does_not_wait_for_itself),
+        cmocka_unit_test(a_job_may_be_freed_in_its_own_callback),
+        cmocka_unit_test(a_job_may_be_freed_once_cancel_wait_or_shutdown_has_returned),
+        cmocka_unit_test(a_new_job_in_the_memory_of_one_that_runs_is_another),
+    };
+    return cmocka_run_group_tests_name("Cancelling jobs", tests, NULL, NULL);
+}

@@ -1,0 +1,340 @@
+/* Ends: of the queue when the runtime stops, of a pool, and of the runtime from inside. */
+#include "workers_test.h"
+
+static struct tw_runtime *rt;
+static struct tw_workers *pool;
+static struct tw_job held, jobs[20];
+static struct gate gate;
+static atomic_int runs, faults;
+
+static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add(&runs, 1);
+}
+
+static void make(struct tw_runtime_options options, struct tw_workers_options of_pool) {
+    memset(&gate, 0, sizeof gate);
+    atomic_store(&runs, 0);
+    rt = new_runtime(options);
+    pool = new_pool(rt, of_pool);
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
+        init_job(&jobs[i], pool, count, NULL);
+}
+
+/* One run that holds the worker, and a queue behind it. */
+static void begin(enum tw_at_stop at_stop) {
+    make(by_hand, (struct tw_workers_options){.threads = 1, .at_stop = at_stop});
+    hold_a_worker(rt, pool, &held, &gate);
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
+        fire(rt, &jobs[i]);
+    fire(rt, &held); /* one that its own run keeps from being ready */
+}
+
+static atomic_bool returned;
+
+static void *stop_it(__attribute__((unused)) void *arg) {
+    if (tw_runtime_stop(rt) != 0)
+        atomic_fetch_add(&faults, 1);
+    atomic_store(&returned, true);
+    return NULL;
+}
+
+/* Stops while a run is held, which is waited for. */
+static void stop_meanwhile(void) {
+    pthread_t thread;
+    atomic_store(&returned, false);
+    pthread_create(&thread, NULL, stop_it, NULL);
+    for (int i = 0; i < 20; ++i)
+        doze();
+    assert_false(returned);
+    atomic_store(&gate.open, true);
+    pthread_join(thread, NULL);
+}
+
+TEST(stop_drains_the_queue) {
+    begin(TW_STOP_DRAIN);
+    stop_meanwhile();
+    const struct tw_worker_stats stats = stats_of(pool);
+    assert_int_equal(runs, COUNT_OF(jobs));
+    assert_int_equal(gate.passed, 2);
+    assert_int_equal(stats.discarded, 0);
+    assert_int_equal(stats.waiting + stats.running, 0);
+    fire(rt, &jobs[0]); /* it goes on */
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, COUNT_OF(jobs) + 1);
+    assert_ok(tw_runtime_free(rt));
+    assert_int_equal(faults, 0);
+}
+
+TEST(stop_discards_the_queue_and_counts_it) {
+    begin(TW_STOP_DISCARD);
+    stop_meanwhile();
+    const struct tw_worker_stats stats = stats_of(pool);
+    assert_int_equal(runs, 0);
+    assert_int_equal(gate.passed, 1);
+    assert_int_equal(stats.discarded, COUNT_OF(jobs) + 1);
+    assert_int_equal(stats.runs, 1);
+    assert_int_equal(stats.waiting + stats.running, 0);
+    assert_int_equal(tw_runtime_cancel(rt, &jobs[3].node), 0);
+    fire(rt, &jobs[0]);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, 1);
+    assert_ok(tw_runtime_free(rt));
+    assert_int_equal(faults, 0);
+}
+
+TEST(freeing_pool_or_runtime_ends_the_queue_by_the_same_rule) {
+    for (int of_runtime = 0; of_runtime <= 1; ++of_runtime)
+        for (enum tw_at_stop at_stop = TW_STOP_DRAIN; at_stop <= TW_STOP_DISCARD; ++at_stop) {
+            begin(at_stop);
+            atomic_store(&gate.open, true);
+            if (!of_runtime)
+                assert_int_equal(tw_workers_free(pool), 0);
+            assert_int_equal(tw_runtime_free(rt), 0);
+            assert_true(at_stop == TW_STOP_DISCARD || runs == COUNT_OF(jobs));
+        }
+}
+
+TEST(wait_returns_when_nothing_waits_and_nothing_runs) {
+    begin(TW_STOP_DRAIN);
+    atomic_store(&gate.open, true);
+    assert_int_equal(tw_workers_wait(pool), 0);
+    assert_int_equal(runs, COUNT_OF(jobs));
+    assert_int_equal(tw_workers_wait(pool), 0);
+    assert_ok(tw_runtime_free(rt));
+}
+
+TEST(several_pools_of_one_runtime_end_with_it) {
+    struct tw_job of_others[3];
+    make(by_hand, (struct tw_workers_options){.threads = 2});
+    for (unsigned i = 0; i < COUNT_OF(of_others); ++i) {
+        struct tw_workers *const other = new_pool(rt, (struct tw_workers_options){.threads = 1});
+        init_job(&of_others[i], other, count, NULL);
+        fire(rt, &of_others[i]);
+    }
+    fire(rt, &jobs[0]);
+    assert_ok(tw_runtime_free(rt));
+    assert_int_equal(runs, 4);
+}
+
+/* --- from inside a run ---------------------------------------------------------------- */
+
+static void try_all(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    const int results[] = {tw_runtime_start(rt), tw_runtime_dispatch(rt), tw_runtime_fd(rt),
+                           tw_workers_free(pool), tw_workers_wait(pool)};
+    for (unsigned i = 0; i < COUNT_OF(results); ++i)
+        if (results[i] != -EBUSY)
+            atomic_fetch_add(&faults, 1);
+    atomic_fetch_add(&runs, 1);
+}
+
+TEST(inside_a_run_what_would_wait_for_it_is_refused) {
+    make((struct tw_runtime_options){.driver = "timerfd"}, (struct tw_workers_options){0});
+    init_job(&held, pool, try_all, NULL);
+    assert_ok(tw_runtime_start(rt));
+    assert_ok(tw_runtime_after(rt, &held.node, 0));
+    wait_for(atomic_load(&runs) == 1);
+    assert_int_equal(faults, 0);
+    assert_ok(tw_runtime_free(rt));
+}
+
+static void stop_from_inside(__attribute__((unused)) struct tw_node *node, void *arg) {
+    if (tw_runtime_stop(rt) != 0)
+        atomic_fetch_add(&faults, 1);
+    atomic_fetch_add(&runs, 1);
+    pass(arg);
+}
+
+/* The runtime's thread sleeps for an hour when a worker stops it: start joins it. */
+TEST(a_run_may_stop_the_runtime) {
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+        struct tw_node far;
+        make((struct tw_runtime_options){.driver = thread_drivers[d]}, (struct tw_workers_options){0});
+        tw_node_init(&far, count, NULL);
+        init_job(&held, pool, stop_from_inside, &gate);
+        assert_ok(tw_runtime_start(rt));
+        assert_ok(tw_runtime_after(rt, &far, 3600 * TW_SECOND));
+        assert_ok(tw_runtime_after(rt, &held.node, 0));
+        wait_for(atomic_load(&runs) == 1);
+        assert_int_equal(tw_runtime_start(rt), 0);
+        assert_ok(tw_runtime_after(rt, &jobs[0].node, 0));
+        wait_for(atomic_load(&runs) == 2);
+        atomic_store(&gate.open, true);
+        assert_int_equal(tw_runtime_stop(rt), 0);
+        assert_int_equal(gate.passed, 1);
+        assert_ok(tw_runtime_free(rt));
+    }
+    assert_int_equal(faults, 0);
+}
+
+static void pass_and_stop(__attribute__((unused)) struct tw_node *node, void *arg) {
+    tw_runtime_stop(rt);
+    pass(arg);
+}
+
+TEST(a_run_that_stops_the_runtime_discards_the_queue) {
+    make(by_hand, (struct tw_workers_options){.threads = 1, .at_stop = TW_STOP_DISCARD});
+    hold_a_worker(rt, pool, &held, &gate);
+    struct tw_job stops;
+    struct gate second = {0};
+    init_job(&stops, pool, pass_and_stop, &second);
+    fire(rt, &stops);
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
+        fire(rt, &jobs[i]);
+    atomic_store(&gate.open, true);
+    wait_for(atomic_load(&second.inside) == 1);
+    fire(rt, &jobs[0]); /* after that: not discarded with the others */
+    atomic_store(&second.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(stats_of(pool).discarded, COUNT_OF(jobs));
+    assert_int_equal(runs, 1);
+    assert_ok(tw_runtime_free(rt));
+}
+
+/* --- freeing the runtime from inside a run ------------------------------------------------ */
+
+static atomic_int others;
+
+static void count_slowly(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    doze();
+    atomic_fetch_add(&others, 1);
+}
+
+static void free_runtime(__attribute__((unused)) struct tw_node *node, void *arg) {
+    pass(arg);
+    if (tw_runtime_free(rt) != 0)
+        atomic_fetch_add(&faults, 1);
+}
+
+/* How the test learns that it is gone: a descriptor of its driver is. */
+struct watched_driver {
+    struct tw_driver driver;
+    void (*close)(void *state);
+};
+static struct watched_driver watched;
+static atomic_bool closed;
+
+static void close_and_tell(void *state) {
+    watched.close(state);
+    atomic_store(&closed, true);
+}
+
+static struct tw_runtime_options watch(const char *driver) {
+    watched.driver = *tw_driver_named(driver);
+    watched.close = watched.driver.close;
+    watched.driver.close = close_and_tell;
+    atomic_store(&closed, false);
+    atomic_store(&others, 0);
+    return (struct tw_runtime_options){.own_driver = &watched.driver};
+}
+
+static void free_from_inside(const char *driver, unsigned threads) {
+    make(watch(driver), (struct tw_workers_options){.threads = threads});
+    init_job(&held, pool, free_runtime, &gate);
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
+        init_job(&jobs[i], pool, count_slowly, NULL);
+    assert_ok(tw_runtime_after(rt, &held.node, 0));
+    assert_ok(tw_runtime_start(rt));
+    wait_for(atomic_load(&gate.inside) == 1);
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
+        assert_ok(tw_runtime_after(rt, &jobs[i].node, 0));
+    wait_for(tw_runtime_count(rt) == 0);
+    atomic_store(&gate.open, true);
+    wait_for(atomic_load(&closed));
+    assert_int_equal(others, COUNT_OF(jobs)); /* drained first, if need be by the thread that frees */
+}
+
+TEST(a_run_may_free_the_runtime) {
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+        for (unsigned threads = 1; threads <= 3; threads += 2)
+            free_from_inside(thread_drivers[d], threads);
+    assert_int_equal(faults, 0);
+}
+
+TEST(a_run_may_free_a_runtime_that_nobody_drives) {
+    make(watch("manual"), (struct tw_workers_options){.threads = 1});
+    init_job(&held, pool, free_runtime, &gate);
+    atomic_store(&gate.open, true);
+    fire(rt, &held);
+    wait_for(atomic_load(&closed));
+    assert_int_equal(faults, 0);
+}
+
+/* The advance that is under way then frees it. */
+static atomic_bool in_callback, go_on;
+
+static void hold_the_advance(__attribute__((unused)) struct tw_node *node,
+                             __attribute__((unused)) void *arg) {
+    atomic_store(&in_callback, true);
+    while (!atomic_load(&go_on))
+        doze();
+}
+
+static void *advance(__attribute__((unused)) void *arg) {
+    if (tw_runtime_advance(rt, TW_SECOND) != 0)
+        atomic_fetch_add(&faults, 1);
+    atomic_store(&returned, true);
+    return NULL;
+}
+
+TEST(a_run_may_free_a_runtime_that_another_thread_advances) {
+    struct tw_node slow;
+    pthread_t thread;
+    make(watch("manual"), (struct tw_workers_options){.threads = 2});
+    atomic_store(&returned, false);
+    atomic_store(&in_callback, false);
+    atomic_store(&go_on, false);
+    init_job(&held, pool, free_runtime, &gate);
+    fire(rt, &held);
+    wait_for(atomic_load(&gate.inside) == 1);
+    tw_node_init(&slow, hold_the_advance, NULL);
+    assert_ok(tw_runtime_after(rt, &slow, 0));
+    pthread_create(&thread, NULL, advance, NULL);
+    wait_for(atomic_load(&in_callback));
+    atomic_store(&gate.open, true);
+    for (int i = 0; i < 20; ++i)
+        doze();
+    assert_false(closed);
+    atomic_store(&go_on, true);
+    pthread_join(thread, NULL);
+    assert_true(closed);
+    assert_int_equal(faults, 0);
+}
+
+/* In a worker's place, on the runtime's thread: as from any callback. */
+TEST(an_inline_run_may_free_the_runtime) {
+    static struct tw_job second, third;
+    make(watch("sleep"), (struct tw_workers_options){.threads = 1, .queue = 1});
+    struct gate worker = {0};
+    init_job(&held, pool, wait_in_gate, &worker);
+    init_job(&second, pool, free_runtime, &gate);
+    init_job(&third, pool, count, NULL);
+    assert_ok(tw_runtime_after(rt, &held.node, 0));
+    assert_ok(tw_runtime_start(rt));
+    wait_for(atomic_load(&worker.inside) == 1);
+    assert_ok(tw_runtime_after(rt, &second.node, 0));
+    assert_ok(tw_runtime_after(rt, &third.node, 10 * TW_MILLISECOND));
+    wait_for(atomic_load(&gate.inside) == 1);
+    atomic_store(&gate.open, true);
+    atomic_store(&worker.open, true);
+    wait_for(atomic_load(&closed));
+    assert_int_equal(runs, 1);
+    assert_int_equal(faults, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stop_drains_the_queue),
+        cmocka_unit_test(stop_discards_the_queue_and_counts_it),
+        cmocka_unit_test(freeing_pool_or_runtime_ends_the_queue_by_the_same_rule),
+        cmocka_unit_test(wait_returns_when_nothing_waits_and_nothing_runs),
+        cmocka_unit_test(inside_a_run_what_would_wait_for_it_is_refused),
+        cmocka_unit_test(a_run_may_stop_the_runtime),
+        cmocka_unit_test(a_run_that_stops_the_runtime_discards_the_queue),
+        cmocka_unit_test(a_run_may_free_the_runtime),
+        cmocka_unit_test(a_run_may_free_a_runtime_that_nobody_drives),
+        cmocka_unit_test(a_run_may_free_a_runtime_that_another_thread_advances),
+        cmocka_unit_test(an_inline_run_may_free_the_runtime),
+        cmocka_unit_test(several_pools_of_one_runtime_end_with_it),
+    };
+    return cmocka_run_group_tests_name("Ends of workers", tests, NULL, NULL);
+}

@@ -1,0 +1,287 @@
+/* What becomes of fires when as many wait as may. */
+#include "workers_test.h"
+
+#include <poll.h>
+
+static struct tw_runtime *rt;
+static struct tw_workers *pool;
+static struct tw_job held, jobs[400];
+static atomic_int runs, inline_runs, faults;
+static pthread_t main_thread;
+
+static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add(&runs, 1);
+    if (pthread_equal(pthread_self(), main_thread))
+        atomic_fetch_add(&inline_runs, 1);
+}
+
+static void begin(struct tw_runtime_options options, struct tw_workers_options of_pool, tw_callback *fn) {
+    main_thread = pthread_self();
+    atomic_store(&runs, 0);
+    atomic_store(&inline_runs, 0);
+    rt = new_runtime(options);
+    pool = new_pool(rt, of_pool);
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
+        init_job(&jobs[i], pool, fn, NULL);
+}
+
+static void end(void) {
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(faults, 0);
+    assert_ok(tw_runtime_free(rt));
+}
+
+TEST(reject_leaves_fires_out_and_counts_them) {
+    struct gate gate = {0};
+    begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 3, .when_full = TW_FULL_REJECT}, count);
+    hold_a_worker(rt, pool, &held, &gate);
+    for (unsigned i = 0; i < 5; ++i)
+        fire(rt, &jobs[i]);
+    struct tw_worker_stats stats = stats_of(pool);
+    assert_int_equal(stats.rejected, 2);
+    assert_int_equal(stats.waiting, 3);
+    assert_int_equal(stats.longest, 3);
+    assert_int_equal(tw_runtime_cancel(rt, &jobs[4].node), 0);
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, 3);
+    fire(rt, &jobs[4]);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, 4);
+    assert_int_equal(stats_of(pool).rejected, 2);
+    end();
+}
+
+/* Also right after the pool was made, when its threads may not have come to life yet. */
+TEST(fires_for_which_a_worker_is_idle_do_not_count_as_waiting) {
+    for (int round = 0; round < 50; ++round) {
+        struct gate gate = {0};
+        struct tw_job more[5];
+        rt = new_runtime(by_hand);
+        pool =
+            new_pool(rt, (struct tw_workers_options){.threads = 3, .queue = 1, .when_full = TW_FULL_REJECT});
+        for (unsigned i = 0; i < COUNT_OF(more); ++i) {
+            init_job(&more[i], pool, wait_in_gate, &gate);
+            assert_ok(tw_runtime_after(rt, &more[i].node, 0));
+        }
+        assert_ok(tw_runtime_advance(rt, 0));
+        assert_int_equal(stats_of(pool).rejected, 1);
+        assert_int_equal(stats_of(pool).waiting, 1);
+        wait_for(atomic_load(&gate.inside) == 3);
+        atomic_store(&gate.open, true);
+        assert_ok(tw_workers_free(pool));
+        assert_int_equal(gate.passed, 4);
+        assert_ok(tw_runtime_free(rt));
+    }
+}
+
+/* --- inline ------------------------------------------------------------------------- */
+
+static int first_inline;
+
+static void is_a_run(struct tw_node *node, void *arg) {
+    if (pthread_equal(pthread_self(), main_thread) && atomic_load(&inline_runs) == 0)
+        first_inline = (int)((struct tw_job *)node - jobs);
+    if (tw_runtime_due(rt) != 5 * TW_MILLISECOND || tw_runtime_advance(rt, 0) != -EBUSY ||
+        tw_workers_wait(pool) != -EBUSY)
+        atomic_fetch_add(&faults, 1);
+    count(node, arg);
+}
+
+TEST(inline_runs_what_has_waited_longest_on_the_runtimes_thread) {
+    struct gate gate = {0};
+    begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 2}, is_a_run);
+    hold_a_worker(rt, pool, &held, &gate);
+    for (unsigned i = 0; i < 5; ++i)
+        assert_ok(tw_runtime_at(rt, &jobs[i].node, 5 * TW_MILLISECOND));
+    assert_ok(tw_runtime_advance(rt, 7 * TW_MILLISECOND));
+    assert_int_equal(tw_runtime_due(rt), TW_NO_DEADLINE);
+    assert_int_equal(runs, 3);
+    assert_int_equal(inline_runs, 3);
+    assert_int_equal(first_inline, 0);
+    assert_int_equal(stats_of(pool).inlined, 3);
+    assert_int_equal(stats_of(pool).waiting, 2);
+    assert_int_equal(stats_of(pool).longest, 2);
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, 5);
+    assert_int_equal(inline_runs, 3);
+    end();
+}
+
+static atomic_int advanced;
+
+static void *advance(__attribute__((unused)) void *arg) {
+    atomic_store(&advanced, 1 + tw_runtime_advance(rt, TW_MILLISECOND));
+    return NULL;
+}
+
+/* All that waits belongs to the job that runs. */
+TEST(inline_waits_when_there_is_nothing_that_it_may_run) {
+    struct gate gate = {0};
+    pthread_t thread;
+    begin(by_hand, (struct tw_workers_options){.threads = 2, .queue = 2}, count);
+    atomic_store(&advanced, 0);
+    hold_a_worker(rt, pool, &held, &gate);
+    for (unsigned i = 0; i < 2; ++i)
+        fire(rt, &held);
+    assert_ok(tw_runtime_after(rt, &held.node, TW_MILLISECOND));
+    pthread_create(&thread, NULL, advance, NULL);
+    wait_for(stats_of(pool).blocked == 1);
+    assert_int_equal(advanced, 0);
+    atomic_store(&gate.open, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(advanced, 1);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(gate.passed, 4);
+    end();
+}
+
+/* --- block -------------------------------------------------------------------------- */
+
+static void block_an_advance(struct gate *gate, pthread_t *thread) {
+    begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 2, .when_full = TW_FULL_BLOCK}, count);
+    atomic_store(&advanced, 0);
+    hold_a_worker(rt, pool, &held, gate);
+    for (unsigned i = 0; i < 4; ++i)
+        assert_ok(tw_runtime_after(rt, &jobs[i].node, TW_MILLISECOND));
+    pthread_create(thread, NULL, advance, NULL);
+    wait_for(stats_of(pool).blocked == 1);
+    assert_int_equal(advanced, 0);
+}
+
+TEST(block_waits_for_room_and_loses_nothing) {
+    struct gate gate = {0};
+    pthread_t thread;
+    block_an_advance(&gate, &thread);
+    atomic_store(&gate.open, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(advanced, 1);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, 4);
+    assert_int_equal(inline_runs, 0);
+    end();
+}
+
+/* The wheel is in nobody's callback meanwhile: cancelling waits for none. */
+TEST(cancelling_makes_room) {
+    struct gate gate = {0};
+    pthread_t thread;
+    block_an_advance(&gate, &thread);
+    for (unsigned i = 0; i < 4; ++i)
+        assert_int_equal(tw_runtime_cancel_wait(rt, &jobs[i].node), 1);
+    pthread_join(thread, NULL);
+    assert_int_equal(advanced, 1);
+    assert_int_equal(stats_of(pool).waiting, 0);
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, 0);
+    end();
+}
+
+static atomic_bool stop_now, stopped;
+
+static void stop_and_wait(__attribute__((unused)) struct tw_node *node, void *gate) {
+    while (!atomic_load(&stop_now))
+        doze();
+    if (!atomic_load(&stopped) && (tw_runtime_stop(rt) != 0 || tw_runtime_start(rt) != -EBUSY))
+        atomic_fetch_add(&faults, 1);
+    atomic_store(&stopped, true);
+    pass(gate);
+}
+
+/* The worker is held all the time, so that there is no room until the end. `late` fires
+ * until there is too much. */
+static void stop_while_full(enum tw_when_full when_full, struct tw_job *late) {
+    struct gate gate = {0};
+    atomic_store(&stop_now, false);
+    atomic_store(&stopped, false);
+    begin((struct tw_runtime_options){0},
+          (struct tw_workers_options){.threads = 1, .queue = 2, .when_full = when_full}, count);
+    init_job(&held, pool, stop_and_wait, &gate);
+    assert_ok(tw_runtime_after(rt, &held.node, 0));
+    assert_ok(tw_runtime_start(rt));
+    wait_for(stats_of(pool).running == 1);
+    while (stats_of(pool).blocked == 0) {
+        assert_ok(tw_runtime_after(rt, &late->node, 0));
+        doze();
+    }
+    assert_int_equal(stats_of(pool).waiting, 3);
+    atomic_store(&stop_now, true);
+    wait_for(atomic_load(&stopped));
+    assert_int_equal(tw_runtime_start(rt), 0); /* joins the thread that was blocked */
+    wait_for(stats_of(pool).blocked == 2);     /* the new one comes to the same */
+    assert_int_equal(stats_of(pool).waiting, 3);
+    atomic_store(&gate.open, true);
+    wait_for(tw_runtime_count(rt) == 0);
+    end();
+}
+
+TEST(stop_wakes_a_runtime_that_waits_for_room) {
+    stop_while_full(TW_FULL_BLOCK, &jobs[0]);
+    assert_true(runs >= 3);
+}
+
+TEST(stop_wakes_a_runtime_that_may_run_nothing_inline) { stop_while_full(TW_FULL_INLINE, &held); }
+
+/* --- whoever drives ------------------------------------------------------------------- */
+
+static void arm_all(void) {
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
+        assert_ok(tw_runtime_after(rt, &jobs[i].node, (int64_t)(i % 3) * TW_MILLISECOND));
+}
+
+TEST(everything_runs_once_whoever_drives_and_however_small_budget_and_queue_are) {
+    for (enum tw_when_full full = TW_FULL_INLINE; full <= TW_FULL_BLOCK; full += TW_FULL_BLOCK)
+        for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+            const struct tw_runtime_options options = {
+                .driver = thread_drivers[d], .budget = 2, .clock = d == 1 ? TW_CLOCK_WALL : TW_CLOCK_DEFAULT};
+            begin(options, (struct tw_workers_options){.threads = 2, .queue = 1, .when_full = full}, count);
+            arm_all();
+            assert_ok(tw_runtime_start(rt));
+            wait_for(atomic_load(&runs) == COUNT_OF(jobs));
+            end();
+            assert_int_equal(runs, COUNT_OF(jobs));
+        }
+}
+
+TEST(one_advance_of_virtual_time_enqueues_all_that_is_due) {
+    begin(by_hand, (struct tw_workers_options){.threads = 2, .queue = 1}, count);
+    arm_all();
+    assert_ok(tw_runtime_advance(rt, 2 * TW_MILLISECOND));
+    assert_int_equal(tw_runtime_count(rt), 0);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, COUNT_OF(jobs));
+    end();
+}
+
+TEST(a_loop_of_the_users_own_is_told_of_what_is_left) {
+    begin((struct tw_runtime_options){.driver = "timerfd"},
+          (struct tw_workers_options){.threads = 1, .queue = 1}, count);
+    arm_all();
+    struct pollfd readable = {.fd = tw_runtime_fd(rt), .events = POLLIN};
+    while (tw_runtime_count(rt) != 0) {
+        assert_int_equal(poll(&readable, 1, 60000), 1);
+        assert_ok(tw_runtime_dispatch(rt));
+    }
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, COUNT_OF(jobs));
+    end();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reject_leaves_fires_out_and_counts_them),
+        cmocka_unit_test(fires_for_which_a_worker_is_idle_do_not_count_as_waiting),
+        cmocka_unit_test(inline_runs_what_has_waited_longest_on_the_runtimes_thread),
+        cmocka_unit_test(inline_waits_when_there_is_nothing_that_it_may_run),
+        cmocka_unit_test(block_waits_for_room_and_loses_nothing),
+        cmocka_unit_test(cancelling_makes_room),
+        cmocka_unit_test(stop_wakes_a_runtime_that_waits_for_room),
+        cmocka_unit_test(stop_wakes_a_runtime_that_may_run_nothing_inline),
+        cmocka_unit_test(everything_runs_once_whoever_drives_and_however_small_budget_and_queue_are),
+        cmocka_unit_test(one_advance_of_virtual_time_enqueues_all_that_is_due),
+        cmocka_unit_test(a_loop_of_the_users_own_is_told_of_what_is_left),
+    };
+    return cmocka_run_group_tests_name("A full queue", tests, NULL, NULL);
+}

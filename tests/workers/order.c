@@ -1,0 +1,239 @@
+/* Runs begin in the order of the fires, and those of one job follow each other. */
+#include "workers_test.h"
+
+static struct tw_runtime *rt;
+static struct tw_workers *pool;
+
+/* Who ran, in turn; one run at a time notes so. */
+static int ran[8192];
+static atomic_int runs;
+
+static void note(__attribute__((unused)) struct tw_node *node, void *arg) {
+    ran[atomic_load(&runs)] = (int)(intptr_t)arg;
+    atomic_fetch_add(&runs, 1);
+}
+
+static void begin(unsigned threads) {
+    atomic_store(&runs, 0);
+    rt = new_runtime(by_hand);
+    pool = new_pool(rt, (struct tw_workers_options){.threads = threads, .queue = 4096});
+}
+
+static void end(void) {
+    assert_ok(tw_workers_free(pool));
+    assert_ok(tw_runtime_free(rt));
+}
+
+TEST(runs_begin_in_the_order_of_the_fires) {
+    const int expected[] = {0, 1, 2, 0, 1, 1, 2};
+    struct tw_job held, jobs[3];
+    struct gate gate = {0};
+    begin(1);
+    hold_a_worker(rt, pool, &held, &gate);
+    for (int i = 0; i < 3; ++i)
+        init_job(&jobs[i], pool, note, (void *)(intptr_t)i);
+    for (unsigned i = 0; i < COUNT_OF(expected); ++i)
+        fire(rt, &jobs[expected[i]]);
+    assert_int_equal(stats_of(pool).waiting, COUNT_OF(expected));
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, COUNT_OF(expected));
+    assert_memory_equal(ran, expected, sizeof expected);
+    end();
+}
+
+struct noted_gate {
+    struct gate gate;
+    int number;
+};
+
+static void note_and_wait(struct tw_node *node, void *arg) {
+    struct noted_gate *const at = arg;
+    note(node, (void *)(intptr_t)at->number);
+    pass(&at->gate);
+}
+
+/* What fired while the job ran is older than what fired after that. */
+TEST(a_fire_that_waited_for_its_own_job_is_not_overtaken) {
+    struct noted_gate at = {.number = 7};
+    struct tw_job busy, other;
+    begin(1);
+    init_job(&busy, pool, note_and_wait, &at);
+    init_job(&other, pool, note, (void *)(intptr_t)8);
+    fire(rt, &busy);
+    wait_for(atomic_load(&at.gate.inside) == 1);
+    fire(rt, &busy);
+    fire(rt, &other);
+    fire(rt, &busy);
+    atomic_store(&at.gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, 4);
+    assert_memory_equal(ran, ((const int[]){7, 7, 8, 7}), 4 * sizeof(int));
+    end();
+}
+
+TEST(nobody_waits_behind_a_job_that_runs) {
+    struct noted_gate at = {.number = 1};
+    struct tw_job busy, other;
+    begin(2);
+    init_job(&busy, pool, note_and_wait, &at);
+    init_job(&other, pool, note, (void *)(intptr_t)2);
+    fire(rt, &busy);
+    wait_for(atomic_load(&at.gate.inside) == 1);
+    fire(rt, &busy);
+    fire(rt, &other);
+    wait_for(atomic_load(&runs) == 2);
+    assert_int_equal(ran[1], 2);
+    assert_int_equal(stats_of(pool).waiting, 1);
+    assert_int_equal(stats_of(pool).running, 1);
+    atomic_store(&at.gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, 3);
+    end();
+}
+
+/* --- against a list ----------------------------------------------------------------- */
+
+enum { JOBS = 40, STEPS = 1500 };
+
+static int expected[STEPS], fires;
+
+/* Takes all fires of a job off the list; whether there were any. */
+static bool forget(int job) {
+    int kept = 0;
+    for (int i = 0; i < fires; ++i)
+        if (expected[i] != job)
+            expected[kept++] = expected[i];
+    const bool any = kept != fires;
+    fires = kept;
+    return any;
+}
+
+static void fire_and_cancel_at_random(struct tw_job *jobs, uint64_t *random) {
+    fires = 0;
+    for (int step = 0; step < STEPS; ++step) {
+        const int job = (int)random_below(random, JOBS);
+        if (random_below(random, 20) == 0) {
+            assert_int_equal(tw_runtime_cancel(rt, &jobs[job].node), forget(job));
+        } else {
+            fire(rt, &jobs[job]);
+            expected[fires++] = job;
+        }
+    }
+}
+
+/* One worker: every run begins when the one before has ended. Some jobs are concurrent,
+ * which makes no difference then. */
+TEST(the_order_is_that_of_a_list_also_when_some_are_cancelled) {
+    struct tw_job held, jobs[JOBS];
+    uint64_t random = 20;
+    begin(1);
+    for (int i = 0; i < JOBS; ++i)
+        assert_ok(tw_job_init(&jobs[i], pool, note, (void *)(intptr_t)i, i % 3 == 0 ? TW_CONCURRENT : 0));
+    for (int round = 0; round < 4; ++round) {
+        struct gate gate = {0};
+        atomic_store(&runs, 0);
+        hold_a_worker(rt, pool, &held, &gate);
+        fire_and_cancel_at_random(jobs, &random);
+        assert_int_equal(stats_of(pool).waiting, fires);
+        atomic_store(&gate.open, true);
+        assert_ok(tw_workers_wait(pool));
+        assert_int_equal(runs, fires);
+        assert_memory_equal(ran, expected, (size_t)fires * sizeof *ran);
+    }
+    end();
+}
+
+/* --- one at a time ------------------------------------------------------------------- */
+
+TEST(a_concurrent_job_runs_as_often_at_once_as_there_are_workers) {
+    struct gate gate = {0};
+    struct tw_job job;
+    begin(3);
+    assert_ok(tw_job_init(&job, pool, wait_in_gate, &gate, TW_CONCURRENT));
+    for (int i = 0; i < 5; ++i)
+        fire(rt, &job);
+    wait_for(atomic_load(&gate.inside) == 3);
+    assert_int_equal(stats_of(pool).running, 3);
+    assert_int_equal(stats_of(pool).waiting, 2);
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(gate.passed, 5);
+    end();
+}
+
+/* The number is no atomic: runs that met, or did not see each other's work, lose some. */
+struct serial {
+    struct tw_job job;
+    atomic_bool runs;
+    uint64_t number;
+};
+static atomic_int faults;
+static struct serial serials[24];
+
+static void count_alone(__attribute__((unused)) struct tw_node *node, void *arg) {
+    struct serial *const it = arg;
+    if (atomic_exchange(&it->runs, true))
+        atomic_fetch_add(&faults, 1);
+    ++it->number;
+    atomic_store(&it->runs, false);
+}
+
+static atomic_bool over;
+
+static void *disturb(void *seed) {
+    uint64_t random = (uint64_t)(uintptr_t)seed;
+    while (!atomic_load(&over)) {
+        struct tw_node *const node = &serials[random_below(&random, COUNT_OF(serials))].job.node;
+        switch (random_below(&random, 4)) {
+        case 0:
+            tw_runtime_cancel_wait(rt, node);
+            break;
+        case 1:
+            tw_runtime_every(rt, node, TW_MILLISECOND, TW_BURST);
+            break;
+        default:
+            tw_runtime_after(rt, node, (int64_t)random_below(&random, 200000));
+        }
+    }
+    return NULL;
+}
+
+TEST(runs_of_one_job_never_meet_whatever_others_do) {
+    const struct tw_runtime_options options = {.tick_ns = 100000};
+    pthread_t threads[3];
+    uint64_t total = 0;
+    atomic_store(&over, false);
+    rt = started_runtime(options);
+    pool = new_pool(rt, (struct tw_workers_options){.threads = 4, .queue = 8});
+    for (unsigned i = 0; i < COUNT_OF(serials); ++i)
+        init_job(&serials[i].job, pool, count_alone, &serials[i]);
+    for (unsigned i = 0; i < COUNT_OF(threads); ++i)
+        pthread_create(&threads[i], NULL, disturb, (void *)(uintptr_t)(i + 1));
+    wait_for(stats_of(pool).runs > 20000);
+    atomic_store(&over, true);
+    for (unsigned i = 0; i < COUNT_OF(threads); ++i)
+        pthread_join(threads[i], NULL);
+    for (unsigned i = 0; i < COUNT_OF(serials); ++i)
+        assert_ok(tw_runtime_shutdown(rt, &serials[i].job.node));
+    assert_int_equal(faults, 0);
+    for (unsigned i = 0; i < COUNT_OF(serials); ++i)
+        total += serials[i].number;
+    const struct tw_worker_stats stats = stats_of(pool);
+    assert_int_equal(stats.runs, total);
+    assert_int_equal(stats.waiting + stats.running, 0);
+    assert_true(stats.longest <= 8);
+    end();
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(runs_begin_in_the_order_of_the_fires),
+        cmocka_unit_test(a_fire_that_waited_for_its_own_job_is_not_overtaken),
+        cmocka_unit_test(nobody_waits_behind_a_job_that_runs),
+        cmocka_unit_test(the_order_is_that_of_a_list_also_when_some_are_cancelled),
+        cmocka_unit_test(a_concurrent_job_runs_as_often_at_once_as_there_are_workers),
+        cmocka_unit_test(runs_of_one_job_never_meet_whatever_others_do),
+    };
+    return cmocka_run_group_tests_name("Order of workers' runs", tests, NULL, NULL);
+}

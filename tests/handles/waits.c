@@ -1,0 +1,155 @@
+/* Timers of a runtime with a thread, used from others: what waits, and for what. */
+#include "handles_test.h"
+
+#include <pthread.h>
+
+static atomic_bool gate_is_open, is_at_gate;
+
+static void wait_at_gate(UNUSED struct probe *it) {
+    atomic_store(&is_at_gate, true);
+    while (!atomic_load(&gate_is_open))
+        doze();
+}
+
+static void *open_gate_later(UNUSED void *arg) {
+    for (unsigned i = 0; i < 30; ++i)
+        doze();
+    atomic_store(&gate_is_open, true);
+    return NULL;
+}
+
+/* A timer whose callback runs, and goes on until the gate is opened. */
+static struct tw_handles *start_at_gate(struct tw_runtime *rt, struct probe *it, bool is_periodic) {
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    atomic_store(&gate_is_open, false);
+    atomic_store(&is_at_gate, false);
+    it->inside = wait_at_gate;
+    (is_periodic ? start_every : start_after)(set, it, MS);
+    wait_for(is_at_gate);
+    return set;
+}
+
+static pthread_t opened_later(void) {
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, open_gate_later, NULL), 0);
+    return thread;
+}
+
+TEST(stop_does_not_wait_and_stop_wait_does) {
+    for (int is_periodic = 0; is_periodic < 2; ++is_periodic)
+        for (int is_stopped_first = 0; is_stopped_first < 2; ++is_stopped_first) {
+            struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
+            struct probe it = {.rt = rt};
+            struct tw_handles *set = start_at_gate(rt, &it, is_periodic);
+            if (is_stopped_first) {
+                assert_int_equal(tw_handle_stop(set, it.id), is_periodic);
+                assert_int_equal(it.fires + it.drops, 0); /* the callback is at the gate */
+            }
+            const pthread_t thread = opened_later();
+            assert_int_equal(tw_handle_stop_wait(set, it.id), is_stopped_first ? -ESTALE : is_periodic);
+            assert_int_equal(it.fires, 1);
+            assert_int_equal(it.drops, 1);
+            assert_int_equal(tw_handles_count(set), 0);
+            pthread_join(thread, NULL);
+            tw_runtime_free(rt);
+        }
+}
+
+TEST(freeing_a_set_waits_for_the_callback_that_runs) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "epoll"});
+    struct probe it = {.rt = rt}, idle = {.rt = rt};
+    struct tw_handles *set = start_at_gate(rt, &it, true);
+    start_after(set, &idle, 3600 * TW_SECOND);
+    const pthread_t thread = opened_later();
+    assert_int_equal(tw_handles_free(set), 0);
+    assert_int_equal(it.fires, 1);
+    assert_int_equal(it.drops, 1);
+    assert_int_equal(idle.drops, 1);
+    pthread_join(thread, NULL);
+    tw_runtime_free(rt);
+}
+
+/* `drop` waits as well: it belongs to what stop_wait waits for. */
+static void drop_at_gate(void *arg) {
+    wait_at_gate(arg);
+    note_drop(arg);
+}
+
+TEST(stop_wait_waits_for_drop) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "timerfd"});
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe it = {.rt = rt};
+    const struct tw_task task = {.fn = note_fire, .arg = &it, .drop = drop_at_gate};
+    const struct tw_when soon = {.due_ns = MS};
+    atomic_store(&gate_is_open, false);
+    atomic_store(&is_at_gate, false);
+    assert_int_equal(tw_handle_start(set, &it.id, &soon, &task), 0);
+    wait_for(is_at_gate);
+    assert_int_equal(tw_handles_count(set), 1); /* its argument is still to be dropped */
+    const pthread_t thread = opened_later();
+    assert_int_equal(tw_handle_stop_wait(set, it.id), -ESTALE);
+    assert_int_equal(it.drops, 1);
+    pthread_join(thread, NULL);
+    tw_runtime_free(rt);
+}
+
+/* The callback compares, from the first moment on. */
+static atomic_uint strangers;
+static void compare_handle(const struct tw_event *event, void *arg) {
+    struct probe *it = arg;
+    if (event->handle != it->id)
+        atomic_fetch_add(&strangers, 1);
+    atomic_fetch_add(&it->fires, 1);
+}
+
+TEST(the_handle_is_stored_before_the_callback_can_run) {
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+        struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
+        struct tw_handles *set = new_set(rt, (struct tw_handles_options){.capacity = 4});
+        atomic_store(&strangers, 0);
+        for (unsigned i = 0; i < 1000; ++i) {
+            struct probe it = {.rt = rt};
+            assert_int_equal(tw_handle_after(set, &it.id, 0, compare_handle, &it), 0);
+            tw_handle_stop_wait(set, it.id);
+            assert_true(it.fires <= 1);
+        }
+        struct probe last = {.rt = rt};
+        assert_int_equal(tw_handle_after(set, &last.id, 0, compare_handle, &last), 0);
+        wait_for(last.fires == 1);
+        assert_int_equal(strangers, 0);
+        tw_runtime_free(rt);
+    }
+}
+
+static void stop_set_of_other(struct probe *it) {
+    it->answer = tw_handle_stop_wait(it->other->set, it->other->id);
+}
+
+/* From a callback of one runtime, for one of another that runs. */
+TEST(stop_wait_from_a_callback_of_another_runtime) {
+    struct tw_runtime *rts[2] = {started_runtime((struct tw_runtime_options){.driver = "sleep"}),
+                                 started_runtime((struct tw_runtime_options){.driver = "epoll"})};
+    struct probe at_gate = {.rt = rts[0]};
+    start_at_gate(rts[0], &at_gate, true);
+    struct probe it = {.rt = rts[1], .inside = stop_set_of_other, .other = &at_gate, .answer = 99};
+    start_after(new_set(rts[1], (struct tw_handles_options){0}), &it, 0);
+    const pthread_t thread = opened_later();
+    wait_for(it.fires == 1);
+    assert_int_equal(it.answer, 1);
+    assert_int_equal(at_gate.fires, 1);
+    assert_int_equal(at_gate.drops, 1);
+    pthread_join(thread, NULL);
+    tw_runtime_free(rts[0]);
+    tw_runtime_free(rts[1]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stop_does_not_wait_and_stop_wait_does),
+        cmocka_unit_test(freeing_a_set_waits_for_the_callback_that_runs),
+        cmocka_unit_test(stop_wait_waits_for_drop),
+        cmocka_unit_test(the_handle_is_stored_before_the_callback_can_run),
+        cmocka_unit_test(stop_wait_from_a_callback_of_another_runtime),
+    };
+    return cmocka_run_group_tests_name("handles, from several threads", tests, NULL, NULL);
+}

@@ -1,20 +1,24 @@
 #include "table.hpp"
 
+#include <sys/mman.h>
 #include <sys/random.h>
 
 #include <bit>
 #include <cerrno>
-#include <cstdlib>
 
 namespace tickwheel::runtime {
 
 namespace {
 
-constexpr std::uint32_t smallest = 64;  // cells
+constexpr std::uint32_t smallest = 512;  // cells: a page
 
 // Cells that one call moves over. Growing doubles the cells as half of them are in use,
 // and is over when an eighth as many entries have come: long before it is due again.
 constexpr std::uint32_t cells_a_step = 8;
+
+// What has been moved over is given back in pieces of so many cells: to unmap megabytes
+// at once takes long. A multiple of cells_a_step and, in bytes, of any page.
+constexpr std::uint32_t cells_given_back = 8192;
 
 constexpr std::uint64_t numbers = 0xee;  // the domain of keys that are numbers
 
@@ -28,21 +32,25 @@ int draw(sip_seed &seed) {
 
 }  // namespace
 
+// Not by calloc, which clears megabytes when it finds them in the heap.
 int cell_array::open(std::uint32_t size) {
-    cells_ = static_cast<cell *>(std::calloc(size, sizeof(cell)));
-    if (cells_ == nullptr)
+    void *const pages =
+        mmap(nullptr, size * sizeof(cell), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED)
         return -ENOMEM;
+    cells_ = static_cast<cell *>(pages);
     mask_ = size - 1;
     return 0;
 }
 
 void cell_array::close() {
-    std::free(cells_);
+    if (cells_ != nullptr)
+        munmap(cells_, size() * sizeof(cell));
     cells_ = nullptr;
 }
 
 void cell_array::insert(std::uint32_t hash, std::uint32_t slot) {
-    std::uint32_t i = hash & mask_;
+    std::uint32_t i = home(hash);
     while (cells_[i].slot_plus_1 != 0)
         i = (i + 1) & mask_;
     cells_[i] = {hash, slot + 1};
@@ -67,10 +75,16 @@ void cell_array::move_to(cell_array &other, std::uint32_t i) {
     }
 }
 
+// Should the system refuse, `close` does it all.
+void cell_array::give_back(std::uint32_t from, std::uint32_t to) {
+    madvise(cells_ + from, (to - from) * sizeof(cell), MADV_DONTNEED);
+}
+
 int table::open(std::uint32_t capacity) {
     if (const int error = draw(seed_); error != 0)
         return error;
-    return cells_.open(capacity == 0 ? smallest : std::bit_ceil(2 * capacity));
+    grows_ = capacity == 0;
+    return cells_.open(grows_ ? smallest : std::bit_ceil(2 * capacity));
 }
 
 void table::close() {
@@ -86,7 +100,7 @@ std::uint32_t table::hash(const tw_key &key) const {
 }
 
 int table::reserve_one() {
-    if (count_ < cells_.size() / 2)
+    if (!grows_ || count_ < cells_.size() / 2)
         return 0;
     cell_array larger;
     if (const int error = larger.open(2 * cells_.size()); error != 0)
@@ -122,6 +136,8 @@ void table::move_some() {
         old_.move_to(cells_, --old_left_);
     if (old_left_ == 0)
         old_.close();
+    else if (old_left_ % cells_given_back == 0)
+        old_.give_back(old_left_, old_left_ + cells_given_back);
 }
 
 }  // namespace tickwheel::runtime

@@ -32,7 +32,7 @@ class cell_array {
     std::uint32_t size() const { return mask_ + 1; }
 
     template <class Matches> std::uint32_t find(std::uint32_t hash, Matches &&matches) const {
-        for (std::uint32_t i = hash & mask_; cells_[i].slot_plus_1 != 0; i = (i + 1) & mask_)
+        for (std::uint32_t i = home(hash); cells_[i].slot_plus_1 != 0; i = (i + 1) & mask_)
             if (cells_[i].hash == hash && matches(cells_[i].slot_plus_1 - 1))
                 return i;
         return none;
@@ -41,14 +41,17 @@ class cell_array {
 
     void insert(std::uint32_t hash, std::uint32_t slot);
     void erase(std::uint32_t i);
-    void move_to(cell_array &other, std::uint32_t i);  // whatever is in this cell, until it stays empty
+    void move_to(cell_array &other, std::uint32_t i);      // whatever is in this cell, until it stays empty
+    void give_back(std::uint32_t from, std::uint32_t to);  // the memory of empty cells, to the system
 
-    void prefetch(std::uint32_t hash) const { __builtin_prefetch(&cells_[hash & mask_]); }
+    // Where the search for this begins.
+    std::uint32_t home(std::uint32_t hash) const { return hash & mask_; }
+    void prefetch(std::uint32_t hash) const { __builtin_prefetch(&cells_[home(hash)]); }
 
   private:
     struct cell {
         std::uint32_t hash;
-        std::uint32_t slot_plus_1;  // 0: empty, as calloc makes it
+        std::uint32_t slot_plus_1;  // 0: empty, as fresh memory is
     };
 
     cell *cells_ = nullptr;
@@ -70,14 +73,14 @@ class table {
     template <class Matches> std::uint32_t find(std::uint32_t hash, Matches &&matches) const {
         if (const std::uint32_t i = cells_.find(hash, matches); i != none)
             return cells_.slot(i);
-        if (!old_.is_open())
+        if (!may_be_old(hash))
             return none;
         const std::uint32_t i = old_.find(hash, matches);
         return i != none ? old_.slot(i) : none;
     }
 
-    // Makes room for one more entry, if it grows; with a capacity there is room for that
-    // many. 0, or -ENOMEM: nothing has changed.
+    // Makes room for one more entry, if the table grows: with a capacity there is room for
+    // that many. 0, or -ENOMEM: nothing has changed.
     int reserve_one();
 
     // Of a slot that is not in the table, into room that there is.
@@ -89,7 +92,7 @@ class table {
     // For a find that comes soon.
     void prefetch(std::uint32_t hash) const {
         cells_.prefetch(hash);
-        if (old_.is_open())
+        if (may_be_old(hash))
             old_.prefetch(hash);
     }
 
@@ -97,9 +100,11 @@ class table {
     bool growing() const { return old_.is_open(); }
 
   private:
+    bool may_be_old(std::uint32_t hash) const { return old_.is_open() && old_.home(hash) < old_left_; }
     void move_some();
 
     sip_seed seed_{};
+    bool grows_ = false;
     cell_array cells_;
     cell_array old_;              // open while its entries move to cells_; then
     std::uint32_t old_left_ = 0;  // its cells from this one on are empty

@@ -1,0 +1,351 @@
+/* tw_keyed_drain: each timer is dealt with once, and none fires during it or after. */
+#include "keyed_test.h"
+
+#include <pthread.h>
+
+#include <tickwheel/workers.h>
+
+/* What `each` is to note, by the number that a key is. */
+enum { KEYS = 300 };
+static struct drained {
+    struct bench bench;
+    unsigned calls[KEYS];
+    struct probe probes[KEYS];
+} now;
+
+static void note(const struct tw_key *key, void *arg, void *drain_arg) {
+    assert_ptr_equal(drain_arg, &now);
+    assert_true(key->is_number && key->number < KEYS);
+    assert_ptr_equal(arg, &now.probes[key->number]);
+    assert_int_equal(now.probes[key->number].drops, 0);
+    ++now.calls[key->number];
+}
+
+static int make(UNUSED void **state) {
+    now = (struct drained){.bench = plain_bench()};
+    return 0;
+}
+
+static int end(UNUSED void **state) {
+    tw_keyed_free(now.bench.keyed);
+    return tw_runtime_free(now.bench.rt);
+}
+
+static int64_t each_millisecond(int64_t due, UNUSED void *arg) { return due + TW_MILLISECOND; }
+
+/* Timers of every sort: due at once and later, periodic ones, schedules. */
+static void set_all(void) {
+    for (unsigned i = 0; i < KEYS; ++i) {
+        const struct tw_when when = i % 3 == 1 ? every_ms(1 + i) : in_ms(i);
+        struct tw_task task = counting(&now.probes[i]);
+        task.next = i % 3 == 2 ? each_millisecond : NULL;
+        assert_int_equal(tw_keyed_set(now.bench.keyed, tw_key_number(i), &when, &task), 0);
+    }
+}
+
+static void assert_all_drained_once(void) {
+    for (unsigned i = 0; i < KEYS; ++i) {
+        assert_int_equal(now.calls[i], 1);
+        assert_probe(now.probes[i], 0, 1);
+        assert_int_equal(tw_keyed_get(now.bench.keyed, tw_key_number(i), NULL), -ENOENT);
+    }
+    assert_int_equal(tw_keyed_count(now.bench.keyed), 0);
+}
+
+TEST(drain_calls_each_once_for_every_timer_and_none_fires) {
+    set_all();
+    assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), KEYS);
+    assert_all_drained_once();
+    pass_ms(now.bench, 1000);
+    assert_all_drained_once();
+    assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), 0);
+}
+
+TEST(drain_without_each_drops) {
+    set_all();
+    assert_int_equal(tw_keyed_drain(now.bench.keyed, NULL, NULL), KEYS);
+    for (unsigned i = 0; i < KEYS; ++i)
+        assert_probe(now.probes[i], 0, 1);
+    assert_int_equal(tw_keyed_count(now.bench.keyed), 0);
+}
+
+TEST(an_empty_table_is_drained_and_can_be_used_again) {
+    for (int i = 0; i < 1000; ++i) /* more often than what tells drains apart has values */
+        assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), 0);
+    set_all();
+    pass_ms(now.bench, KEYS);
+    for (unsigned i = 0; i < KEYS; ++i)
+        assert_true(now.probes[i].fires >= 1);
+    assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), 2 * KEYS / 3);
+}
+
+/* --- from inside -------------------------------------------------------------------------- */
+
+static int64_t answer;
+static void drain_inside(const struct tw_event *event, void *arg) {
+    count_fire(event, arg);
+    answer = tw_keyed_drain(now.bench.keyed, note, &now);
+}
+
+/* The callback under key 0 drains; the others are due on the same tick. */
+static void drain_in_callback(struct tw_when when, tw_next_deadline *next) {
+    struct tw_task task = counting(&now.probes[0]);
+    task.fn = drain_inside;
+    task.next = next;
+    assert_int_equal(tw_keyed_set(now.bench.keyed, tw_key_number(0), &when, &task), 0);
+    for (unsigned i = 1; i < KEYS; ++i)
+        assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(i), 1, &now.probes[i]), 0);
+    pass_ms(now.bench, 100);
+    assert_probe(now.probes[0], 1, 1);
+    for (unsigned i = 1; i < KEYS; ++i) {
+        assert_int_equal(now.calls[i], 1);
+        assert_probe(now.probes[i], 0, 1);
+    }
+}
+
+TEST(inside_a_last_callback_its_own_timer_is_none_that_had_still_to_fire) {
+    drain_in_callback(in_ms(1), NULL);
+    assert_int_equal(answer, KEYS - 1);
+    assert_int_equal(now.calls[0], 0);
+}
+
+TEST(inside_a_callback_of_a_periodic_timer_that_is_drained_too) {
+    drain_in_callback(every_ms(1), NULL);
+    assert_int_equal(answer, KEYS);
+    assert_int_equal(now.calls[0], 1);
+}
+
+TEST(inside_a_callback_of_a_schedule_that_is_drained_too) {
+    drain_in_callback(in_ms(1), each_millisecond);
+    assert_int_equal(answer, KEYS);
+    assert_int_equal(now.calls[0], 1);
+}
+
+static int64_t drain_and_go_on(int64_t due, UNUSED void *arg) {
+    answer = tw_keyed_drain(now.bench.keyed, note, &now);
+    return due + TW_MILLISECOND;
+}
+
+TEST(inside_next_its_own_timer_is_drained_too) {
+    struct tw_task task = counting(&now.probes[0]);
+    const struct tw_when when = in_ms(1);
+    task.next = drain_and_go_on;
+    assert_int_equal(tw_keyed_set(now.bench.keyed, tw_key_number(0), &when, &task), 0);
+    pass_ms(now.bench, 100);
+    assert_int_equal(answer, 1);
+    assert_probe(now.probes[0], 1, 1);
+}
+
+static struct probe set_meanwhile;
+static void set_as_well(const struct tw_key *key, void *arg, void *drain_arg) {
+    note(key, arg, drain_arg);
+    assert_int_equal(set_in_ms(now.bench.keyed, *key, 5, &set_meanwhile), 0);
+    assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(KEYS + key->number), 5, &set_meanwhile), 0);
+}
+
+TEST(what_each_sets_stays_and_fires) {
+    set_meanwhile = (struct probe){0, 0};
+    set_all();
+    assert_int_equal(tw_keyed_drain(now.bench.keyed, set_as_well, &now), KEYS);
+    for (unsigned i = 0; i < KEYS; ++i)
+        assert_int_equal(now.calls[i], 1);
+    assert_int_equal(tw_keyed_count(now.bench.keyed), 2 * KEYS);
+    assert_probe(set_meanwhile, 0, 0);
+    pass_ms(now.bench, 5);
+    assert_probe(set_meanwhile, 2 * KEYS, 2 * KEYS);
+}
+
+static int removed[3];
+static void use_own_key(const struct tw_key *key, void *arg, void *drain_arg) {
+    note(key, arg, drain_arg);
+    ++removed[0];
+    removed[1] += tw_keyed_remove(now.bench.keyed, *key) == -ENOENT;
+    removed[2] += tw_keyed_free(now.bench.keyed) == -EBUSY;
+}
+
+TEST(inside_each_the_key_is_free_and_the_table_is_not_freed) {
+    memset(removed, 0, sizeof removed);
+    set_all();
+    assert_int_equal(tw_keyed_drain(now.bench.keyed, use_own_key, &now), KEYS);
+    for (unsigned i = 0; i < COUNT_OF(removed); ++i)
+        assert_int_equal(removed[i], KEYS);
+    assert_all_drained_once();
+}
+
+static int64_t nested;
+static void drain_the_rest(const struct tw_key *key, void *arg, void *drain_arg) {
+    note(key, arg, drain_arg);
+    const int64_t further = tw_keyed_drain(now.bench.keyed, note, &now);
+    assert_true(further >= 0);
+    nested += further;
+}
+
+TEST(inside_each_a_drain_does_the_rest) {
+    nested = 0;
+    set_all();
+    assert_int_equal(tw_keyed_drain(now.bench.keyed, drain_the_rest, &now), 1);
+    assert_int_equal(nested, KEYS - 1);
+    assert_all_drained_once();
+}
+
+static unsigned depth, refusals;
+static void drain_deeper(const struct tw_key *key, void *arg, void *drain_arg) {
+    note(key, arg, drain_arg);
+    ++depth;
+    refusals += tw_keyed_drain(now.bench.keyed, drain_deeper, &now) == -EBUSY;
+}
+
+TEST(the_61st_drain_at_a_time_is_refused_and_the_others_do_it_all) {
+    depth = refusals = 0;
+    set_all();
+    assert_true(tw_keyed_drain(now.bench.keyed, drain_deeper, &now) > 0);
+    assert_true(depth == KEYS && refusals > 0);
+    assert_all_drained_once();
+    pass_ms(now.bench, 1000);
+    assert_all_drained_once();
+}
+
+/* --- with callbacks on other threads ------------------------------------------------------- */
+
+static void *let_leave_soon(void *arg) {
+    for (int i = 0; i < 20; ++i)
+        doze();
+    atomic_store(&((struct guest *)arg)->may_leave, true);
+    return NULL;
+}
+
+static unsigned visits;
+static void count_visit(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *drain_arg) {
+    ++visits;
+}
+
+/* Oneshot: its callback was the last, and is waited for. Periodic: that, and each. */
+static void drains_while_a_callback_runs(bool on_worker, bool is_periodic) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
+    struct tw_keyed_options options = {.capacity = 0};
+    struct guest guest = {.has_come = false};
+    struct tw_keyed *keyed;
+    pthread_t helper;
+    const struct tw_task task = staying(&guest);
+    const struct tw_when when = is_periodic ? every_ms(1) : in_ms(0);
+    if (on_worker)
+        assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
+    assert_int_equal(tw_keyed_new(&keyed, rt, &options), 0);
+    assert_int_equal(tw_keyed_set(keyed, tw_key_number(1), &when, &task), 0);
+    wait_for(guest.has_come);
+    assert_int_equal(pthread_create(&helper, NULL, let_leave_soon, &guest), 0);
+    visits = 0;
+    assert_int_equal(tw_keyed_drain(keyed, count_visit, NULL), is_periodic);
+    assert_true(guest.has_left);
+    assert_int_equal(guest.drops, 1);
+    assert_int_equal(guest.drops_before_it_left, 0);
+    assert_int_equal(visits, is_periodic);
+    pthread_join(helper, NULL);
+    assert_int_equal(tw_runtime_free(rt), 0);
+}
+
+TEST(drain_waits_for_a_callback_that_runs) {
+    for (int i = 0; i < 4; ++i)
+        drains_while_a_callback_runs(i % 2 != 0, i / 2 != 0);
+}
+
+/* The last of three fires waits behind the first: it is prevented, so each is called. */
+TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
+    struct bench bench = {new_runtime((struct tw_runtime_options){.driver = "manual"}), NULL};
+    struct tw_keyed_options options = {.capacity = 0};
+    struct guest guest = {.has_come = false};
+    const struct tw_task task = staying(&guest);
+    struct tw_when when = every_ms(1);
+    struct tw_worker_stats stats = {0};
+    pthread_t helper;
+    when.fires = 3;
+    assert_int_equal(tw_workers_new(&options.workers, bench.rt, NULL), 0);
+    assert_int_equal(tw_keyed_new(&bench.keyed, bench.rt, &options), 0);
+    assert_int_equal(tw_keyed_set(bench.keyed, tw_key_number(1), &when, &task), 0);
+    pass_ms(bench, 3);
+    wait_for(guest.has_come);
+    assert_int_equal(tw_workers_stats(options.workers, &stats), 0);
+    assert_int_equal(stats.waiting, 2);
+    assert_int_equal(pthread_create(&helper, NULL, let_leave_soon, &guest), 0);
+    visits = 0;
+    assert_int_equal(tw_keyed_drain(bench.keyed, count_visit, NULL), 1);
+    assert_int_equal(visits, 1);
+    assert_int_equal(guest.drops, 1);
+    pthread_join(helper, NULL);
+    assert_int_equal(tw_keyed_free(bench.keyed), 0);
+    assert_int_equal(tw_runtime_free(bench.rt), 0);
+}
+
+/* Two threads drain while the runtime's thread fires: each timer is one of them's, or has
+ * fired; and once both are back nothing fires any more. */
+static struct tw_keyed *shared;
+static struct probe shared_probes[KEYS];
+static atomic_uint shared_visits;
+static pthread_barrier_t both;
+
+static void count_shared(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *drain_arg) {
+    atomic_fetch_add(&shared_visits, 1);
+}
+
+static void *drain_shared(void *arg) {
+    pthread_barrier_wait(&both);
+    *(int64_t *)arg = tw_keyed_drain(shared, count_shared, NULL);
+    return NULL;
+}
+
+static void drain_twice_at_once(void) {
+    pthread_t thread;
+    int64_t mine, others;
+    memset(shared_probes, 0, sizeof shared_probes);
+    atomic_store(&shared_visits, 0);
+    for (unsigned i = 0; i < KEYS; ++i) {
+        const struct tw_when when = {.due_ns = (i % 5) * 50 * TW_MICROSECOND};
+        const struct tw_task task = counting(&shared_probes[i]);
+        assert_int_equal(tw_keyed_set(shared, tw_key_number(i), &when, &task), 0);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, drain_shared, &others), 0);
+    drain_shared(&mine);
+    pthread_join(thread, NULL);
+    unsigned fires = 0;
+    for (unsigned i = 0; i < KEYS; ++i) {
+        assert_int_equal(shared_probes[i].drops, 1);
+        fires += shared_probes[i].fires;
+    }
+    assert_int_equal(fires + shared_visits, KEYS);
+    assert_int_equal(mine + others, shared_visits);
+    assert_int_equal(tw_keyed_count(shared), 0);
+}
+
+TEST(two_threads_that_drain_share_the_timers) {
+    struct tw_runtime *rt =
+        started_runtime((struct tw_runtime_options){.driver = "epoll", .tick_ns = 10 * TW_MICROSECOND});
+    assert_int_equal(tw_keyed_new(&shared, rt, NULL), 0);
+    pthread_barrier_init(&both, NULL, 2);
+    for (int i = 0; i < 200; ++i)
+        drain_twice_at_once();
+    pthread_barrier_destroy(&both);
+    assert_int_equal(tw_keyed_free(shared), 0);
+    assert_int_equal(tw_runtime_free(rt), 0);
+}
+
+#define ON_BENCH(test) cmocka_unit_test_setup_teardown(test, make, end)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        ON_BENCH(drain_calls_each_once_for_every_timer_and_none_fires),
+        ON_BENCH(drain_without_each_drops),
+        ON_BENCH(an_empty_table_is_drained_and_can_be_used_again),
+        ON_BENCH(inside_a_last_callback_its_own_timer_is_none_that_had_still_to_fire),
+        ON_BENCH(inside_a_callback_of_a_periodic_timer_that_is_drained_too),
+        ON_BENCH(inside_a_callback_of_a_schedule_that_is_drained_too),
+        ON_BENCH(inside_next_its_own_timer_is_drained_too),
+        ON_BENCH(what_each_sets_stays_and_fires),
+        ON_BENCH(inside_each_the_key_is_free_and_the_table_is_not_freed),
+        ON_BENCH(inside_each_a_drain_does_the_rest),
+        ON_BENCH(the_61st_drain_at_a_time_is_refused_and_the_others_do_it_all),
+        cmocka_unit_test(drain_waits_for_a_callback_that_runs),
+        cmocka_unit_test(drain_tells_of_a_last_fire_that_waits_for_a_worker),
+        cmocka_unit_test(two_threads_that_drain_share_the_timers),
+    };
+    return cmocka_run_group_tests_name("Draining keys", tests, NULL, NULL);
+}

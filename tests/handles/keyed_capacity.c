@@ -1,0 +1,153 @@
+/* keyed.h with a capacity: so many timers and no more, and nothing is allocated (P10). */
+#include "keyed_test.h"
+#include "promises/counted_heap.h"
+
+static const uint32_t capacities[] = {1, 2, 3, 63, 64, 65, 100, 128, 1000};
+
+static struct bench with_capacity(uint32_t capacity) {
+    return new_bench((struct tw_keyed_options){.capacity = capacity});
+}
+
+/* Without a drop, for freeing nothing counts as a call on the heap too. */
+static int set_plain(struct bench bench, struct tw_key key, int64_t ms, struct probe *probe) {
+    return tw_keyed_after(bench.keyed, key, ms * TW_MILLISECOND, count_fire, probe);
+}
+
+static void fill_plain(struct bench bench, uint32_t count, struct probe *probe, int result) {
+    for (uint32_t i = 0; i < count; ++i)
+        assert_int_equal(set_plain(bench, tw_key_number(i), 10, probe), result);
+}
+
+static void fill(struct bench bench, uint32_t count, struct probe *probe) {
+    for (uint32_t i = 0; i < count; ++i)
+        assert_int_equal(set_in_ms(bench.keyed, tw_key_number(i), 10, probe), 0);
+}
+
+TEST(there_is_room_for_as_many_timers_as_the_capacity_says) {
+    for (unsigned c = 0; c < COUNT_OF(capacities); ++c) {
+        const uint32_t capacity = capacities[c];
+        struct bench bench = with_capacity(capacity);
+        struct probe probe = {0, 0}, refused = {0, 0};
+        fill(bench, capacity, &probe);
+        assert_int_equal(set_in_ms(bench.keyed, tw_key_number(capacity), 10, &refused), -ENOSPC);
+        assert_int_equal(tw_keyed_count(bench.keyed), capacity);
+        assert_int_equal(tw_keyed_remove(bench.keyed, tw_key_number(0)), 1);
+        assert_int_equal(set_in_ms(bench.keyed, tw_key_number(capacity), 10, &probe), 0);
+        assert_int_equal(set_in_ms(bench.keyed, tw_key_number(0), 10, &refused), -ENOSPC);
+        pass_ms(bench, 10);
+        assert_probe(probe, capacity, capacity + 1);
+        assert_probe(refused, 0, 0);
+        fill(bench, capacity, &probe);
+        end_bench(bench);
+    }
+}
+
+TEST(p10_a_full_table_replaces_and_allocates_nothing) {
+    for (unsigned c = 0; c < COUNT_OF(capacities); ++c) {
+        const uint32_t capacity = capacities[c];
+        struct bench bench = with_capacity(capacity);
+        struct probe former = {0, 0}, latter = {0, 0};
+        allocations = 0;
+        fill_plain(bench, capacity, &former, 0);
+        fill_plain(bench, capacity, &latter, 1);
+        assert_int_equal(tw_keyed_count(bench.keyed), capacity);
+        pass_ms(bench, 10);
+        assert_probe(former, 0, 0);
+        assert_probe(latter, capacity, 0);
+        assert_int_equal(allocations, 0);
+        end_bench(bench);
+    }
+}
+
+static struct bench full;
+static int answer;
+
+static void replace_own(const struct tw_event *event, void *arg) {
+    count_fire(event, arg);
+    answer = set_plain(full, *event->key, 5, arg);
+}
+
+TEST(p10_in_a_full_table_a_callback_sets_its_own_key) {
+    struct probe probe = {0, 0};
+    const struct tw_task task = {.fn = replace_own, .arg = &probe};
+    const struct tw_when when = in_ms(1);
+    full = with_capacity(64);
+    fill_plain(full, 63, &probe, 0);
+    allocations = 0;
+    assert_int_equal(tw_keyed_set(full.keyed, tw_key_string("the last"), &when, &task), 0);
+    pass_ms(full, 1);
+    assert_int_equal(answer, 1);
+    assert_int_equal(probe.fires, 1);
+    assert_int_equal(tw_keyed_count(full.keyed), 64);
+    assert_int_equal(allocations, 0);
+    end_bench(full);
+}
+
+static void drain_this(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *drain_arg) {}
+
+static void use_every_call(struct bench bench, struct probe *probe) {
+    const struct tw_when when = every_ms(1);
+    const struct tw_task task = {.fn = count_fire, .arg = probe};
+    for (uint64_t i = 0; i < 1000; ++i) {
+        struct tw_keyed_timer timer;
+        const struct tw_key number = tw_key_number(i % 50), string = tw_key_bytes("0123456789abcdef", i % 17);
+        assert_ok(set_plain(bench, number, 1 + (int64_t)i % 3, probe));
+        assert_ok(tw_keyed_set(bench.keyed, string, &when, &task));
+        (void)tw_keyed_move(bench.keyed, number, 2 * TW_MILLISECOND);
+        (void)tw_keyed_get(bench.keyed, string, &timer);
+        if (i % 5 == 0)
+            (void)tw_keyed_remove(bench.keyed, number);
+        if (i % 7 == 0)
+            (void)tw_keyed_remove_wait(bench.keyed, string);
+        if (i % 100 == 0)
+            (void)tw_keyed_drain(bench.keyed, drain_this, NULL);
+        pass_ms(bench, 1);
+    }
+    (void)tw_keyed_drain(bench.keyed, NULL, NULL);
+    assert_int_equal(tw_keyed_count(bench.keyed), 0);
+}
+
+TEST(p10_with_a_capacity_no_call_allocates) {
+    struct bench bench = with_capacity(100);
+    struct probe probe = {0, 0};
+    allocations = 0;
+    use_every_call(bench, &probe);
+    assert_int_equal(allocations, 0);
+    assert_true(probe.fires > 1000);
+    end_bench(bench);
+}
+
+TEST(p10_strings_of_more_than_16_bytes_are_allocated_and_freed) {
+    struct bench bench = with_capacity(100);
+    struct probe probe = {0, 0};
+    allocations = 0;
+    assert_int_equal(set_plain(bench, tw_key_bytes("0123456789abcdefg", 17), 1, &probe), 0);
+    assert_int_equal(allocations, 1);
+    pass_ms(bench, 1);
+    assert_int_equal(allocations, 2);
+    end_bench(bench);
+}
+
+/* Those that work off slots and cells that others have left, again and again. */
+TEST(p10_a_table_that_has_grown_allocates_no_more) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    use_every_call(bench, &probe);
+    allocations = 0;
+    for (int i = 0; i < 10; ++i)
+        use_every_call(bench, &probe);
+    assert_int_equal(allocations, 0);
+    end_bench(bench);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(there_is_room_for_as_many_timers_as_the_capacity_says),
+        cmocka_unit_test(p10_a_full_table_replaces_and_allocates_nothing),
+        cmocka_unit_test(p10_in_a_full_table_a_callback_sets_its_own_key),
+        cmocka_unit_test(p10_with_a_capacity_no_call_allocates),
+        cmocka_unit_test(p10_strings_of_more_than_16_bytes_are_allocated_and_freed),
+        cmocka_unit_test(p10_a_table_that_has_grown_allocates_no_more),
+    };
+    return cmocka_run_group_tests_name("Keys with a capacity", tests, NULL, NULL);
+}

@@ -1,0 +1,259 @@
+/* A timer's argument is there until nothing will use it any more, and then dropped once,
+ * however the timer comes to its end. The argument is memory that `drop` frees: a use
+ * after that, or a second drop, is found by the address sanitizer, and by the counts. */
+#include "handles_test.h"
+
+#include <pthread.h>
+
+enum { ALIVE = 0x600d, GONE = 0xdead };
+
+struct argument {
+    int state;
+    struct tw_handles *set;
+    struct tw_runtime *rt;
+    tw_handle *id;
+    unsigned fires_to_go; /* of its own schedule */
+    void (*inside)(struct argument *);
+};
+
+static atomic_uint fires, drops, bad;
+static tw_handle handle;
+static struct tw_runtime *rt;
+static struct tw_handles *set;
+
+static void use(const struct argument *it) { atomic_fetch_add(&bad, it->state != ALIVE); }
+
+static void fire(UNUSED const struct tw_event *event, void *arg) {
+    struct argument *it = arg;
+    use(it);
+    if (it->inside != NULL)
+        it->inside(it);
+    use(it);
+    atomic_fetch_add(&fires, 1);
+}
+
+static int64_t next(int64_t due_ns, void *arg) {
+    struct argument *it = arg;
+    use(it);
+    return it->fires_to_go-- == 0 ? TW_NO_DEADLINE : due_ns + MS;
+}
+
+static void drop(void *arg) {
+    struct argument *it = arg;
+    use(it);
+    it->state = GONE;
+    free(it);
+    atomic_fetch_add(&drops, 1);
+}
+
+static struct argument *new_argument(void (*inside)(struct argument *)) {
+    struct argument *it = calloc(1, sizeof *it);
+    assert_non_null(it);
+    *it = (struct argument){.state = ALIVE, .set = set, .rt = rt, .id = &handle, .inside = inside};
+    return it;
+}
+
+static void begin(struct tw_runtime_options options) {
+    fires = drops = bad = 0;
+    rt = new_runtime(options);
+    set = new_set(rt, (struct tw_handles_options){0});
+}
+
+static void begin_on_virtual_time(void) { begin((struct tw_runtime_options){.driver = "manual"}); }
+
+static void start_with(struct tw_when when, struct argument *arg, tw_next_deadline *schedule) {
+    const struct tw_task task = {.fn = fire, .arg = arg, .next = schedule, .drop = drop};
+    assert_int_equal(tw_handle_start(set, &handle, &when, &task), 0);
+}
+
+static const struct tw_when once = {.due_ns = MS}, often = {.due_ns = MS, .period_ns = MS};
+
+static void assert_seen(unsigned expected_fires, unsigned expected_drops) {
+    assert_int_equal(fires, expected_fires);
+    assert_int_equal(drops, expected_drops);
+    assert_int_equal(bad, 0);
+}
+
+/* Nothing more is dropped later on. */
+static void end_with(unsigned expected_fires, unsigned expected_drops) {
+    assert_seen(expected_fires, expected_drops);
+    tw_runtime_free(rt);
+    assert_seen(expected_fires, expected_drops);
+}
+
+TEST(dropped_after_it_has_fired) {
+    begin_on_virtual_time();
+    start_with(once, new_argument(NULL), NULL);
+    assert_seen(0, 0);
+    assert_ok(tw_runtime_advance(rt, MS));
+    end_with(1, 1);
+}
+
+TEST(dropped_after_its_last_fire) {
+    begin_on_virtual_time();
+    start_with((struct tw_when){.due_ns = MS, .period_ns = MS, .fires = 3}, new_argument(NULL), NULL);
+    assert_ok(tw_runtime_advance(rt, 2 * MS));
+    assert_seen(2, 0);
+    assert_ok(tw_runtime_advance(rt, MS));
+    end_with(3, 1);
+}
+
+TEST(dropped_when_its_schedule_has_ended) {
+    begin_on_virtual_time();
+    struct argument *it = new_argument(NULL);
+    it->fires_to_go = 3;
+    start_with(once, it, next);
+    assert_ok(tw_runtime_advance(rt, 3 * MS));
+    assert_seen(3, 0);
+    assert_ok(tw_runtime_advance(rt, MS));
+    end_with(4, 1);
+}
+
+TEST(dropped_when_it_is_stopped) {
+    begin_on_virtual_time();
+    for (unsigned n = 0; n < 4; ++n) {
+        start_with(n < 2 ? once : often, new_argument(NULL), NULL);
+        assert_int_equal((n % 2 ? tw_handle_stop : tw_handle_stop_wait)(set, handle), 1);
+        assert_seen(0, n + 1);
+        assert_int_equal(tw_handle_stop(set, handle), -ESTALE);
+    }
+    end_with(0, 4);
+}
+
+static void stop_inside(struct argument *it) {
+    tw_handle_stop(it->set, *it->id);
+    tw_handle_stop_wait(it->set, *it->id);
+    atomic_fetch_add(&bad, atomic_load(&drops) != 0);
+}
+
+TEST(dropped_after_the_callback_that_stops_it) {
+    const struct tw_when ways[] = {once, often, once};
+    for (unsigned w = 0; w < COUNT_OF(ways); ++w) {
+        begin_on_virtual_time();
+        struct argument *it = new_argument(stop_inside);
+        it->fires_to_go = 5;
+        start_with(ways[w], it, w == 2 ? next : NULL);
+        assert_ok(tw_runtime_advance(rt, 10 * MS));
+        end_with(1, 1);
+    }
+}
+
+TEST(dropped_when_its_set_is_freed) {
+    begin_on_virtual_time();
+    for (unsigned n = 0; n < 100; ++n)
+        start_with(n % 2 ? once : often, new_argument(NULL), NULL);
+    assert_int_equal(tw_handles_free(set), 0);
+    end_with(0, 100);
+}
+
+TEST(dropped_when_its_runtime_is_freed) {
+    begin_on_virtual_time();
+    for (unsigned n = 0; n < 100; ++n)
+        start_with(n % 2 ? once : often, new_argument(NULL), NULL);
+    assert_ok(tw_runtime_advance(rt, MS));
+    assert_seen(100, 50);
+    tw_runtime_free(rt);
+    assert_seen(100, 100);
+}
+
+static void free_runtime(struct argument *it) { tw_runtime_free(it->rt); }
+
+TEST(dropped_when_a_callback_frees_the_runtime) {
+    const struct tw_when ways[] = {once, often, once};
+    for (unsigned w = 0; w < COUNT_OF(ways); ++w) {
+        begin_on_virtual_time();
+        start_with(ways[w], new_argument(free_runtime), w == 2 ? next : NULL);
+        start_with(once, new_argument(NULL), NULL);
+        start_with(often, new_argument(NULL), NULL);
+        tw_runtime_advance(rt, MS);
+        assert_seen(1, 3);
+    }
+    begin((struct tw_runtime_options){.driver = "sleep"});
+    start_with(often, new_argument(NULL), NULL);
+    start_with(often, new_argument(free_runtime), NULL);
+    assert_ok(tw_runtime_start(rt));
+    wait_for(drops == 2);
+    assert_int_equal(bad, 0);
+}
+
+/* What is refused is not dropped: the caller has it still. */
+TEST(not_dropped_if_it_was_not_started) {
+    begin_on_virtual_time();
+    struct argument *it = new_argument(NULL);
+    const struct tw_task task = {.fn = fire, .arg = it, .next = next, .drop = drop};
+    const struct tw_when bad_when = {.due_ns = -1};
+    tw_handle id;
+    assert_int_equal(tw_handle_start(set, &id, &bad_when, &task), -EINVAL);
+    assert_int_equal(tw_handle_start(set, &id, NULL, &task), -ENOENT);
+    tw_runtime_free(rt);
+    assert_seen(0, 0);
+    use(it);
+    free(it);
+}
+
+/* --- stopped by another thread while the callback runs ---------------------------------- */
+
+static atomic_bool is_running, may_return;
+
+static void wait_for_permission(UNUSED struct argument *it) {
+    atomic_store(&is_running, true);
+    while (!atomic_load(&may_return))
+        doze();
+    atomic_fetch_add(&bad, atomic_load(&drops) != 0);
+}
+
+TEST(dropped_after_the_callback_during_which_others_stop_it) {
+    for (unsigned w = 0; w < 3; ++w) {
+        begin((struct tw_runtime_options){.driver = "sleep"});
+        atomic_store(&is_running, false);
+        atomic_store(&may_return, false);
+        start_with(w == 1 ? often : once, new_argument(wait_for_permission), w == 2 ? next : NULL);
+        assert_ok(tw_runtime_start(rt));
+        wait_for(is_running);
+        assert_int_equal(tw_handle_stop(set, handle), w == 0 ? 0 : 1);
+        assert_seen(0, 0);
+        atomic_store(&may_return, true);
+        assert_int_equal(tw_handle_stop_wait(set, handle), -ESTALE);
+        end_with(1, 1);
+    }
+}
+
+static void *stop_too(void *answer) {
+    *(int *)answer = tw_handle_stop_wait(set, handle);
+    return NULL;
+}
+
+/* Of several that stop it, one is told so; it is dropped once. */
+TEST(dropped_once_when_several_stop_it_at_once) {
+    begin((struct tw_runtime_options){.driver = "sleep"});
+    assert_ok(tw_runtime_start(rt));
+    for (unsigned round = 1; round <= 300; ++round) {
+        pthread_t thread;
+        int theirs = 99;
+        start_with(often, new_argument(NULL), NULL);
+        assert_int_equal(pthread_create(&thread, NULL, stop_too, &theirs), 0);
+        const int mine = tw_handle_stop_wait(set, handle);
+        assert_int_equal(drops, round);
+        pthread_join(thread, NULL);
+        assert_true((mine == 1 && theirs == -ESTALE) || (mine == -ESTALE && theirs == 1));
+    }
+    assert_int_equal(drops, 300);
+    end_with(fires, 300);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dropped_after_it_has_fired),
+        cmocka_unit_test(dropped_after_its_last_fire),
+        cmocka_unit_test(dropped_when_its_schedule_has_ended),
+        cmocka_unit_test(dropped_when_it_is_stopped),
+        cmocka_unit_test(dropped_after_the_callback_that_stops_it),
+        cmocka_unit_test(dropped_when_its_set_is_freed),
+        cmocka_unit_test(dropped_when_its_runtime_is_freed),
+        cmocka_unit_test(dropped_when_a_callback_frees_the_runtime),
+        cmocka_unit_test(not_dropped_if_it_was_not_started),
+        cmocka_unit_test(dropped_after_the_callback_during_which_others_stop_it),
+        cmocka_unit_test(dropped_once_when_several_stop_it_at_once),
+    };
+    return cmocka_run_group_tests_name("arguments that are dropped", tests, NULL, NULL);
+}

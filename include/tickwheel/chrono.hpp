@@ -1,0 +1,129 @@
+// tickwheel/chrono.hpp - clocks, durations and errors of the C++ face. See tickwheel.hpp.
+#ifndef TICKWHEEL_CHRONO_HPP
+#define TICKWHEEL_CHRONO_HPP
+
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <ratio>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include <tickwheel/runtime.h>
+
+namespace tickwheel {
+
+// Time since the system started, suspended or not.
+struct boot_clock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<boot_clock>;
+    static constexpr bool is_steady = true;
+
+    static time_point now() noexcept {
+        std::timespec now;
+        ::clock_gettime(CLOCK_BOOTTIME, &now);
+        return time_point(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
+    }
+};
+
+// Virtual time. Each runtime has its own, so that the runtime is asked for the present.
+struct virtual_clock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<virtual_clock>;
+    static constexpr bool is_steady = true;
+};
+
+// The clocks that a runtime can keep: by which driver, unless told otherwise, and which
+// clock a delay is measured by. steady_clock and system_clock are the system's own
+// (CLOCK_MONOTONIC and CLOCK_REALTIME), as they are in libstdc++ and libc++ on Linux.
+template <class Clock> struct clock_traits;
+template <> struct clock_traits<std::chrono::steady_clock> {
+    static constexpr tw_clock id = TW_CLOCK_MONOTONIC;
+    static constexpr const char *driver = "sleep";
+    using delay_clock = std::chrono::steady_clock;
+};
+template <> struct clock_traits<std::chrono::system_clock> {
+    static constexpr tw_clock id = TW_CLOCK_WALL;
+    static constexpr const char *driver = "timerfd";
+    using delay_clock = std::chrono::steady_clock;
+};
+template <> struct clock_traits<boot_clock> {
+    static constexpr tw_clock id = TW_CLOCK_BOOT;
+    static constexpr const char *driver = "timerfd";
+    using delay_clock = boot_clock;
+};
+template <> struct clock_traits<virtual_clock> {
+    static constexpr tw_clock id = TW_CLOCK_VIRTUAL;
+    static constexpr const char *driver = "manual";
+    using delay_clock = virtual_clock;
+};
+
+namespace detail {
+
+// A negative result of the C interface as an exception.
+inline int check(int result) {
+    if (result < 0)
+        throw std::system_error(-result, std::generic_category(), tw_strerror(result));
+    return result;
+}
+
+// count * Num / Den, rounded up; `count` is not negative. Too much is TW_NO_DEADLINE.
+template <std::intmax_t Num, std::intmax_t Den> std::int64_t scaled_up(std::int64_t count) {
+    static_assert(Num <= INT64_MAX / Den, "a unit of time too odd to count in nanoseconds");
+    const std::int64_t whole = count / Den, rest = (count % Den * Num + Den - 1) / Den;
+    return whole > (TW_NO_DEADLINE - rest) / Num ? TW_NO_DEADLINE : whole * Num + rest;
+}
+
+// In nanoseconds, rounded up (P1); what is too long is TW_NO_DEADLINE, what is negative -1.
+template <class Rep, class Period> std::int64_t nanoseconds_in(std::chrono::duration<Rep, Period> length) {
+    using unit = std::ratio_divide<Period, std::nano>;
+    if constexpr (std::is_floating_point_v<Rep>) {
+        const auto ns = std::ceil(static_cast<long double>(length.count()) * unit::num / unit::den);
+        if (std::isnan(ns))
+            check(-EINVAL);
+        constexpr long double end = 9223372036854775808.0L;
+        return length.count() < 0 ? -1 : ns >= end ? TW_NO_DEADLINE : static_cast<std::int64_t>(ns);
+    } else {
+        static_assert(std::is_integral_v<Rep>, "a duration counts in integers or floating-point numbers");
+        if (std::cmp_less(length.count(), 0))
+            return -1;
+        if (std::cmp_greater(length.count(), INT64_MAX))
+            return TW_NO_DEADLINE;
+        return scaled_up<unit::num, unit::den>(static_cast<std::int64_t>(length.count()));
+    }
+}
+
+template <class Rep, class Period> std::int64_t delay_in(std::chrono::duration<Rep, Period> delay) {
+    const std::int64_t ns = nanoseconds_in(delay);
+    return ns < 0 ? check(-EINVAL) : ns;
+}
+template <class Rep, class Period> std::int64_t period_in(std::chrono::duration<Rep, Period> period) {
+    const std::int64_t ns = nanoseconds_in(period);
+    return ns <= 0 ? check(-EINVAL) : ns;
+}
+
+inline std::optional<std::chrono::nanoseconds> remaining_of(std::int64_t ns) {
+    if (ns == TW_NO_DEADLINE)
+        return std::nullopt;
+    return std::chrono::nanoseconds(ns);
+}
+
+// As a reading of its clock; before that clock's zero is as good as zero.
+template <class Clock, class Duration>
+std::int64_t reading_of(std::chrono::time_point<Clock, Duration> moment) {
+    const std::int64_t ns = nanoseconds_in(moment.time_since_epoch());
+    return ns < 0 ? 0 : ns;
+}
+
+}  // namespace detail
+}  // namespace tickwheel
+
+#endif

@@ -1,0 +1,255 @@
+// tickwheel/timer.hpp - timers, and what they are made by. See tickwheel.hpp.
+#ifndef TICKWHEEL_TIMER_HPP
+#define TICKWHEEL_TIMER_HPP
+
+#include <cerrno>
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include <tickwheel/callback.hpp>
+#include <tickwheel/chrono.hpp>
+#include <tickwheel/handle.h>
+#include <tickwheel/runtime.h>
+#include <tickwheel/sleep.hpp>
+
+namespace tickwheel {
+
+// A timer that somebody owns. Once it is destroyed its callback does not run any more,
+// also not on another thread, and the callable is gone; but inside that callback it does
+// not wait. Do not hold a lock that the callback takes. May outlive its runtime.
+class timer {
+  public:
+    timer() noexcept = default;  // none
+    timer(timer &&) noexcept = default;
+    timer &operator=(timer &&other) noexcept {
+        timer former(std::move(other));
+        std::swap(home_, former.home_);
+        std::swap(id_, former.id_);
+        return *this;
+    }
+    ~timer() { cancel_wait(); }
+
+    // Whether this prevented a fire. The first waits for nobody's callback.
+    bool cancel() noexcept { return tw_handle_stop(timers(), id_) > 0; }
+    bool cancel_wait() noexcept { return tw_handle_stop_wait(timers(), id_) > 0; }
+
+    // Due `delay` from now, earlier or later than it was; a period moves along. False: it
+    // is too late, the timer is gone or its last callback runs.
+    template <class Rep, class Period> bool move(std::chrono::duration<Rep, Period> delay) {
+        const std::int64_t ns = detail::delay_in(delay);
+        const int error = timers() != nullptr ? tw_handle_move(timers(), id_, ns) : -ESTALE;
+        if (error == -ESTALE || error == -EBUSY)
+            return false;
+        detail::check(error);
+        return true;
+    }
+
+    // Time until it is due: 0 if that has passed; none if it is gone.
+    std::optional<std::chrono::nanoseconds> remaining() const noexcept {
+        return detail::remaining_of(tw_handle_remaining(timers(), id_));
+    }
+    bool pending() const noexcept { return remaining().has_value(); }
+
+    // Lets it go on without an owner.
+    void detach() noexcept { home_.reset(); }
+
+  private:
+    template <class Clock, class Node> friend class basic_timers;
+    timer(std::shared_ptr<const detail::home> home, tw_handle id) noexcept
+        : home_(std::move(home)), id_(id) {}
+
+    tw_handles *timers() const noexcept { return home_ != nullptr ? home_->timers : nullptr; }
+
+    std::shared_ptr<const detail::home> home_;
+    tw_handle id_ = TW_NO_HANDLE;
+};
+
+// What becomes of fires of a periodic timer that were missed: each is made up for; they
+// are left out, and the grid is kept; they are left out, and a new grid begins.
+enum class missed { burst = TW_BURST, skip = TW_SKIP, delay = TW_DELAY };
+
+struct once_options {
+    std::chrono::nanoseconds slack{0};  // it may be this much later, so that timers share wake-ups
+};
+
+struct periodic_options {
+    tickwheel::missed missed = tickwheel::missed::skip;
+    std::uint32_t fires = 0;                          // how many; 0: no limit; at most TW_FIRES_MAX
+    std::chrono::nanoseconds slack{0};                // as above, for the first fire
+    std::optional<std::chrono::nanoseconds> first{};  // the first fire, from now; none: one period
+};
+
+namespace detail {
+
+template <class Rep, class Period>
+tw_when when_in(std::chrono::duration<Rep, Period> delay, std::chrono::nanoseconds slack = {}) {
+    tw_when when = {};
+    when.due_ns = delay_in(delay);
+    when.slack_ns = slack.count();
+    return when;
+}
+
+template <class Clock, class Duration>
+tw_when when_at(std::chrono::time_point<Clock, Duration> moment, std::chrono::nanoseconds slack = {}) {
+    tw_when when = {};
+    when.due_ns = reading_of(moment);
+    when.absolute = 1;
+    when.slack_ns = slack.count();
+    return when;
+}
+
+template <class Rep, class Period>
+tw_when periodic(tw_when first, std::chrono::duration<Rep, Period> period, const periodic_options &o) {
+    first.period_ns = period_in(period);
+    first.missed = static_cast<tw_missed>(o.missed);
+    first.fires = o.fires;
+    return first;
+}
+
+template <class Rep, class Period>
+tw_when every(std::chrono::duration<Rep, Period> period, const periodic_options &o) {
+    return periodic(o.first ? when_in(*o.first, o.slack) : when_in(period, o.slack), period, o);
+}
+
+}  // namespace detail
+
+// What makes timers: a runtime, or a pool of workers. Each function makes one that calls
+// f(event), or f() if it takes no event. All throw std::system_error:
+//   invalid_argument  a delay or a slack that is negative or not a number; a period that
+//                     is no positive multiple of the tick; too many fires
+//   others            as tw_handle_start says: no memory, no room
+// and std::bad_alloc for a callable that does not fit inline, and what copying f throws.
+template <class Clock, class Node> class basic_timers {
+  public:
+    using clock = Clock;
+    using delay_clock = typename clock_traits<Clock>::delay_clock;
+    using duration = std::chrono::nanoseconds;
+    using time_point = std::chrono::time_point<Clock, duration>;
+    using event = basic_event<Clock>;
+    using delay_event = basic_event<delay_clock>;  // of timers whose first fire is a delay from now
+
+    basic_timers(const basic_timers &) = delete;
+    basic_timers &operator=(const basic_timers &) = delete;
+
+    // Once, `delay` from now.
+    template <class Rep, class Period, callback<delay_clock> F>
+    [[nodiscard]] timer after(std::chrono::duration<Rep, Period> delay, F f, once_options o = {}) {
+        return owned(start<delay_clock>(detail::when_in(delay, o.slack), std::move(f)));
+    }
+
+    // Once, when the clock reads `moment`; at once if that has passed.
+    template <class Duration, callback<Clock> F>
+    [[nodiscard]] timer at(std::chrono::time_point<Clock, Duration> moment, F f, once_options o = {}) {
+        return owned(start<Clock>(detail::when_at(moment, o.slack), std::move(f)));
+    }
+
+    // Every `period`, without drift.
+    template <class Rep, class Period, callback<delay_clock> F>
+    [[nodiscard]] timer every(std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
+        return owned(start<delay_clock>(detail::every(period, o), std::move(f)));
+    }
+
+    // The same, first when the clock reads `first`.
+    template <class Duration, class Rep, class Period, callback<Clock> F>
+    [[nodiscard]] timer every_from(std::chrono::time_point<Clock, Duration> first,
+                                   std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
+        const tw_when when = detail::periodic(detail::when_at(first, o.slack), period, o);
+        return owned(start<Clock>(when, std::move(f)));
+    }
+
+    // By a schedule of your own: next(due) says when it is due after it was due at `due`,
+    // and at first what comes after the present; none, and it ends. It is called after
+    // each fire, where the callback was; what it throws there goes to the handler, and the
+    // timer ends.
+    template <class Next, callback<Clock> F>
+    requires requires(Next &next, time_point due) {
+        { next(due) } -> std::convertible_to<std::optional<time_point>>;
+    }
+    [[nodiscard]] timer schedule(Next next, F f) {
+        const std::optional<time_point> first = next(time_point(duration(tw_runtime_now(home_->rt))));
+        if (!first)
+            return {};
+        return owned(
+            start<Clock>(detail::when_at(*first), scheduled<Next, F>{std::move(next), std::move(f)}));
+    }
+
+    // Once, `delay` from now, owned by nobody. The cheapest.
+    template <class Rep, class Period, callback<delay_clock> F>
+    void spawn(std::chrono::duration<Rep, Period> delay, F f) {
+        start<delay_clock>(detail::when_in(delay), std::move(f));
+    }
+
+    // co_await these. Without a token they sleep to the end. A stop request ends the sleep
+    // early: then the result is false. See sleep.hpp.
+    template <class Rep, class Period>
+    sleeper<Node> sleep_for(std::chrono::duration<Rep, Period> delay, std::stop_token token = {}) {
+        return {home_, detail::when_in(delay), std::move(token)};
+    }
+    template <class Duration>
+    sleeper<Node> sleep_until(std::chrono::time_point<Clock, Duration> moment, std::stop_token token = {}) {
+        return {home_, detail::when_at(moment), std::move(token)};
+    }
+
+    // How many timers there are, those whose last callback runs included; but no sleepers.
+    std::size_t count() const noexcept { return tw_handles_count(home_->timers); }
+
+  protected:
+    explicit basic_timers(exception_handler handler) : home_(std::make_shared<detail::home>()) {
+        home_->on_exception = handler ? std::move(handler) : exception_handler(print_exception);
+    }
+    ~basic_timers() = default;
+
+    void make_timers(std::uint32_t capacity, bool concurrent = false) {
+        tw_handles_options o = {};
+        o.capacity = capacity;
+        o.storage = detail::slot_size;
+        o.workers = home_->pool;
+        o.concurrent = concurrent ? 1 : 0;
+        detail::check(tw_handles_new(&home_->timers, home_->rt, &o));
+    }
+
+    const std::shared_ptr<detail::home> home_;
+
+  private:
+    template <class F, class Of> friend class pinned_timer;
+    template <class OfClock> friend class basic_workers;
+
+    template <class Next, class F> struct scheduled {
+        Next next;
+        F f;
+        void operator()(const event &e) {
+            detail::invoke_with_event<Clock>(f, [&]() -> const event & { return e; });
+        }
+        static std::int64_t next_deadline(std::int64_t due_ns, void *arg) {
+            auto &self = *static_cast<detail::slot<scheduled> *>(arg);
+            std::int64_t answer = TW_NO_DEADLINE;
+            detail::guard(*self.at, [&] {
+                if (const std::optional<time_point> moment =
+                        self.callable().next(time_point(duration(due_ns))))
+                    answer = detail::reading_of(*moment);
+            });
+            return answer;
+        }
+    };
+
+    template <class EventClock, class F> tw_handle start(const tw_when &when, F &&f) {
+        detail::slot<F> slot(*home_, std::move(f));
+        tw_task task = detail::task_of<EventClock>(slot);
+        if constexpr (requires { F::next_deadline; })
+            task.next = F::next_deadline;
+        tw_handle id = TW_NO_HANDLE;
+        detail::check(tw_handle_start(home_->timers, &id, &when, &task));
+        return id;
+    }
+
+    timer owned(tw_handle id) const { return timer(home_, id); }
+};
+
+}  // namespace tickwheel
+
+#endif

@@ -1,0 +1,86 @@
+// tickwheel/workers.hpp - pools of threads that run callbacks. See tickwheel.hpp.
+#ifndef TICKWHEEL_WORKERS_HPP
+#define TICKWHEEL_WORKERS_HPP
+
+#include <chrono>
+#include <cstdint>
+
+#include <tickwheel/callback.hpp>
+#include <tickwheel/runtime.hpp>
+#include <tickwheel/timer.hpp>
+#include <tickwheel/workers.h>
+
+namespace tickwheel {
+
+// What becomes of a fire when the queue is full, and of the queue when the runtime is
+// stopped: see workers.h.
+enum class when_full { run_inline = TW_FULL_INLINE, reject = TW_FULL_REJECT, block = TW_FULL_BLOCK };
+enum class at_stop { drain = TW_STOP_DRAIN, discard = TW_STOP_DISCARD };
+
+// See struct tw_workers_options in workers.h for what is not explained here.
+struct workers_options {
+    unsigned threads = 0;     // 0: 4
+    std::uint32_t queue = 0;  // 0: 1024
+    tickwheel::when_full when_full = tickwheel::when_full::run_inline;
+    tickwheel::at_stop at_stop = tickwheel::at_stop::drain;
+    const char *thread_name = nullptr;
+
+    std::uint32_t capacity = 0;  // timers at a time, allocated at once; 0: no limit
+    bool concurrent = false;     // whether fires of one timer may run at the same time
+};
+
+// A pool of workers on a runtime. What it makes - timers, coroutines that sleep, pinned
+// timers made on it - runs on its threads. Exceptions go to the runtime's handler, from
+// several threads at a time. To be destroyed before its runtime, and after the sleepers and
+// pinned timers made on it; not in a callback. Its timers are gone then, also those with a
+// fire that waits; wait() first to have these run.
+// Throws std::system_error as tw_workers_new says.
+template <class Clock> class basic_workers : public basic_timers<Clock, tw_job> {
+  public:
+    using node = tw_job;
+
+    explicit basic_workers(basic_runtime<Clock> &rt, const workers_options &o = {})
+        : basic_timers<Clock, tw_job>(rt.home_->on_exception) {
+        tw_workers_options c = {};
+        c.threads = o.threads;
+        c.queue = o.queue;
+        c.when_full = static_cast<tw_when_full>(o.when_full);
+        c.at_stop = static_cast<tw_at_stop>(o.at_stop);
+        c.thread_name = o.thread_name;
+        this->home_->rt = rt.native();
+        detail::check(tw_workers_new(&this->home_->pool, rt.native(), &c));
+        try {
+            this->make_timers(o.capacity, o.concurrent);
+        } catch (...) {
+            end();
+            throw;
+        }
+    }
+    ~basic_workers() { end(); }
+
+    tw_workers *native() const noexcept { return this->home_->pool; }
+
+    // Returns once nothing waits and nothing runs.
+    void wait() { detail::check(tw_workers_wait(native())); }
+
+    tw_worker_stats stats() const {
+        tw_worker_stats seen;
+        detail::check(tw_workers_stats(native(), &seen));
+        return seen;
+    }
+
+  private:
+    void end() noexcept {
+        tw_handles_free(this->home_->timers);
+        tw_workers_free(this->home_->pool);
+        this->home_->rt = nullptr;
+        this->home_->timers = nullptr;
+        this->home_->pool = nullptr;
+    }
+};
+
+using workers = basic_workers<std::chrono::steady_clock>;
+
+}  // namespace tickwheel
+
+#endif

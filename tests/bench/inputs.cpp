@@ -19,6 +19,10 @@ std::vector<std::uint32_t> stream(Random &random, std::size_t length, std::uint3
     return numbers;
 }
 
+constexpr std::size_t huge_page = 2u << 20;
+
+std::size_t in_huge_pages(std::size_t bytes) { return (bytes + huge_page - 1) & ~(huge_page - 1); }
+
 }  // namespace
 
 Inputs::Inputs(std::size_t n) {
@@ -32,8 +36,7 @@ Inputs::Inputs(std::size_t n) {
 }
 
 void *fresh_memory(std::size_t bytes) {
-    constexpr std::size_t huge_page = 2u << 20;
-    bytes = (bytes + huge_page - 1) & ~(huge_page - 1);
+    bytes = in_huge_pages(bytes);
     void *mapped =
         mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     require(mapped != MAP_FAILED, "out of memory");
@@ -43,5 +46,8 @@ void *fresh_memory(std::size_t bytes) {
     std::memset(aligned, 0, bytes);
     return aligned;
 }
+
+// But for what lies around it because of its alignment, which was never touched.
+void give_back(void *memory, std::size_t bytes) { munmap(memory, in_huge_pages(bytes)); }
 
 }  // namespace bench

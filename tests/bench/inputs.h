@@ -43,9 +43,10 @@ struct Inputs {
 };
 
 // Huge pages where the system gives them, every page touched: what the first
-// access to fresh memory costs is nobody's figure. Never given back: a run ends
-// with its process.
+// access to fresh memory costs is nobody's figure. Given back by whoever does not end
+// with the run's process.
 void *fresh_memory(std::size_t bytes);
+void give_back(void *memory, std::size_t bytes);
 
 }  // namespace bench
 

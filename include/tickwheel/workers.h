@@ -12,17 +12,24 @@
  * Conventions are those of runtime.h, and:
  *   Order      Runs begin in the order of the fires. The runs of one job follow each
  *              other: the next begins when the last has returned, unless the job is
- *              TW_CONCURRENT.
+ *              TW_CONCURRENT. Meanwhile those of others pass it; then it is next in its
+ *              turn, as the fire that it is.
  *   Cancelling A fire that waits for a worker is prevented by cancelling its node, which
- *              then returns 1. tw_runtime_cancel_wait and tw_runtime_shutdown wait for a
- *              run as for a callback; from inside that run they do not. From inside other
- *              callbacks they do wait for the run of a job; two that wait for each other
- *              do so for ever.
+ *              then returns 1; so is one on its way there. tw_runtime_cancel_wait and
+ *              tw_runtime_shutdown wait for a run as for a callback; from inside a run of
+ *              that job they do not. From inside other callbacks they do; two that wait
+ *              for each other do so for ever.
  *   Jobs       are yours, like nodes. A job may be freed once cancel_wait or shutdown has
  *              returned; or inside its own callback, if it is neither pending nor has a
- *              further fire that waits (tw_runtime_cancel sees to both).
+ *              further fire that waits (tw_runtime_cancel sees to both) or, of a concurrent
+ *              one, another run. Arm and cancel it on the runtime of its workers only.
  *   Callbacks  may call anything, as those on the runtime's thread. tw_runtime_due and
  *              tw_runtime_overruns speak of the fire that is run. Signals are blocked.
+ *   Ends       tw_runtime_stop, from outside callbacks, returns when the queue is empty and
+ *              nothing runs. From inside a run it returns at once, and what waits is run or
+ *              thrown away after that. tw_runtime_free inside a run frees the runtime once
+ *              that has returned; or, if a tw_runtime_dispatch or tw_runtime_advance is
+ *              under way on another thread, at the end of that, the last call there may be.
  */
 #ifndef TICKWHEEL_WORKERS_H
 #define TICKWHEEL_WORKERS_H
@@ -43,7 +50,8 @@ struct tw_workers;
 
 /* What becomes of a fire when the queue is full. */
 enum tw_when_full {
-    TW_FULL_INLINE, /* the runtime's thread runs what has waited longest, itself, meanwhile */
+    TW_FULL_INLINE, /* the runtime's thread itself runs what has waited longest; if all that
+                       waits belongs to jobs that run, it waits for one of them to return */
     TW_FULL_REJECT, /* the fire is left out, and counted */
     TW_FULL_BLOCK   /* the runtime's thread waits for room; timers are late meanwhile */
 };
@@ -57,7 +65,8 @@ enum tw_at_stop {
 /* All zero, or a null pointer to it, stands for the defaults. */
 struct tw_workers_options {
     unsigned threads;            /* 0: 4; at most TW_WORKERS_MAX */
-    uint32_t queue;              /* fires that may wait; 0: 1024; at most 2^24 */
+    uint32_t queue;              /* fires that may wait while no worker is free to take them;
+                                    0: 1024; at most 2^24 */
     enum tw_when_full when_full; /* 0: TW_FULL_INLINE */
     enum tw_at_stop at_stop;     /* 0: TW_STOP_DRAIN */
     const char *thread_name;     /* at most 15 characters; NULL: "tickwheel-work" */

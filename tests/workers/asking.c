@@ -1,0 +1,206 @@
+/* What a run can ask, what the threads are like, and what is refused. */
+#define _GNU_SOURCE
+#include "workers_test.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+
+static struct tw_runtime *rt;
+static struct tw_workers *pool;
+static struct tw_job job;
+static struct gate gate;
+
+static void nothing(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {}
+
+struct answers {
+    atomic_bool given;
+    int64_t due;
+    uint64_t overruns;
+    void *arg;
+    struct tw_node *node;
+};
+
+static void ask(struct tw_node *node, void *arg) {
+    struct answers *const answers = arg;
+    answers->due = tw_runtime_due(rt);
+    answers->overruns = tw_runtime_overruns(rt);
+    answers->arg = arg;
+    answers->node = node;
+    atomic_store(&answers->given, true);
+}
+
+TEST(due_and_overruns_speak_of_the_fire_that_is_run) {
+    struct answers answers = {0};
+    struct tw_job held;
+    memset(&gate, 0, sizeof gate);
+    rt = new_runtime(by_hand);
+    pool = new_pool(rt, (struct tw_workers_options){.threads = 1});
+    hold_a_worker(rt, pool, &held, &gate);
+    init_job(&job, pool, ask, &answers);
+    assert_ok(tw_runtime_every(rt, &job.node, 10 * TW_MILLISECOND, TW_SKIP));
+    assert_ok(tw_runtime_leap(rt, 35 * TW_MILLISECOND));
+    atomic_store(&gate.open, true);
+    wait_for(atomic_load(&answers.given));
+    assert_int_equal(answers.due, 10 * TW_MILLISECOND);
+    assert_int_equal(answers.overruns, 2);
+    assert_ptr_equal(answers.arg, &answers);
+    assert_ptr_equal(answers.node, &job.node);
+    assert_int_equal(tw_runtime_due(rt), TW_NO_DEADLINE);
+    assert_int_equal(tw_runtime_overruns(rt), 0);
+    assert_ok(tw_runtime_free(rt));
+}
+
+TEST(due_on_the_wall_clock_is_a_reading_of_it) {
+    struct answers answers = {0};
+    rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
+    pool = new_pool(rt, (struct tw_workers_options){.threads = 1});
+    assert_ok(tw_runtime_set_wall(rt, 1000 * TW_SECOND));
+    init_job(&job, pool, ask, &answers);
+    assert_ok(tw_runtime_at(rt, &job.node, 1001 * TW_SECOND));
+    assert_ok(tw_runtime_advance(rt, 2 * TW_SECOND));
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(answers.due, 1001 * TW_SECOND);
+    assert_ok(tw_runtime_free(rt));
+}
+
+/* --- the threads ------------------------------------------------------------------------ */
+
+struct seen {
+    atomic_bool done;
+    bool all_blocked;
+    char name[16];
+    int slack;
+};
+
+static void look(__attribute__((unused)) struct tw_node *node, void *arg) {
+    struct seen *const seen = arg;
+    sigset_t mask;
+    pthread_sigmask(SIG_SETMASK, NULL, &mask);
+    seen->all_blocked = sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGPROF) == 1 &&
+                        sigismember(&mask, SIGRTMAX) == 1;
+    pthread_getname_np(pthread_self(), seen->name, sizeof seen->name);
+    seen->slack = prctl(PR_GET_TIMERSLACK);
+    atomic_store(&seen->done, true);
+}
+
+static void look_at_a_worker(const char *name, struct seen *seen) {
+    rt = new_runtime(by_hand);
+    pool = new_pool(rt, (struct tw_workers_options){.threads = 1, .thread_name = name});
+    init_job(&job, pool, look, seen);
+    fire(rt, &job);
+    wait_for(atomic_load(&seen->done));
+    assert_ok(tw_runtime_free(rt));
+}
+
+TEST(workers_have_a_name_block_signals_and_keep_the_usual_slack) {
+    struct seen usual = {0}, named = {0};
+    look_at_a_worker(NULL, &usual);
+    look_at_a_worker("fifteen-letters", &named);
+    assert_string_equal(usual.name, "tickwheel-work");
+    assert_string_equal(named.name, "fifteen-letters");
+    assert_true(usual.all_blocked);
+    assert_int_equal(usual.slack, prctl(PR_GET_TIMERSLACK));
+}
+
+TEST(the_makers_signals_stay_as_they_were) {
+    sigset_t before, after;
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
+    rt = new_runtime(by_hand);
+    pool = new_pool(rt, (struct tw_workers_options){0});
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    for (int signal = 1; signal < NSIG; ++signal)
+        assert_int_equal(sigismember(&after, signal), sigismember(&before, signal));
+    assert_ok(tw_runtime_free(rt));
+}
+
+/* --- refusals ----------------------------------------------------------------------------- */
+
+static void refuses(struct tw_workers_options options) {
+    struct tw_workers *untouched = (struct tw_workers *)(uintptr_t)16;
+    assert_int_equal(tw_workers_new(&untouched, rt, &options), -EINVAL);
+    assert_ptr_equal(untouched, (struct tw_workers *)(uintptr_t)16);
+}
+
+TEST(options_out_of_range_are_refused) {
+    rt = new_runtime(by_hand);
+    refuses((struct tw_workers_options){.threads = TW_WORKERS_MAX + 1});
+    refuses((struct tw_workers_options){.queue = (UINT32_C(1) << 24) + 1});
+    refuses((struct tw_workers_options){.when_full = (enum tw_when_full)3});
+    refuses((struct tw_workers_options){.at_stop = (enum tw_at_stop)2});
+    refuses((struct tw_workers_options){.thread_name = "sixteen letters!"});
+    assert_int_equal(tw_workers_new(NULL, rt, NULL), -EINVAL);
+    assert_int_equal(tw_workers_new(&pool, NULL, NULL), -EINVAL);
+    assert_int_equal(tw_workers_new(&pool, rt, NULL), 0);
+    assert_int_equal(tw_workers_free(NULL), 0);
+    assert_int_equal(tw_workers_wait(NULL), -EINVAL);
+    struct tw_worker_stats stats;
+    assert_int_equal(tw_workers_stats(NULL, &stats), -EINVAL);
+    assert_int_equal(tw_workers_stats(pool, NULL), -EINVAL);
+    assert_ok(tw_runtime_free(rt));
+}
+
+TEST(the_largest_pool_is_made_and_works) {
+    memset(&gate, 0, sizeof gate);
+    rt = new_runtime(by_hand);
+    pool = new_pool(rt, (struct tw_workers_options){.threads = TW_WORKERS_MAX, .queue = UINT32_C(1) << 24});
+    assert_ok(tw_job_init(&job, pool, wait_in_gate, &gate, TW_CONCURRENT));
+    for (int i = 0; i < TW_WORKERS_MAX; ++i)
+        fire(rt, &job);
+    wait_for(atomic_load(&gate.inside) == TW_WORKERS_MAX);
+    atomic_store(&gate.open, true);
+    assert_ok(tw_runtime_free(rt));
+}
+
+TEST(bad_jobs_are_refused) {
+    rt = new_runtime(by_hand);
+    pool = new_pool(rt, (struct tw_workers_options){0});
+    assert_int_equal(tw_job_init(NULL, pool, nothing, NULL, 0), -EINVAL);
+    assert_int_equal(tw_job_init(&job, NULL, nothing, NULL, 0), -EINVAL);
+    assert_int_equal(tw_job_init(&job, pool, NULL, NULL, 0), -EINVAL);
+    assert_int_equal(tw_job_init(&job, pool, nothing, NULL, 2), -EINVAL);
+    assert_int_equal(tw_job_init(&job, pool, nothing, NULL, TW_CONCURRENT), 0);
+    assert_ok(tw_runtime_free(rt));
+}
+
+static atomic_int made;
+
+/* Callbacks may make pools, and jobs of them. */
+static void make_more(__attribute__((unused)) struct tw_node *node, void *job_of_it) {
+    struct tw_job *const another = job_of_it;
+    struct tw_workers *more = NULL;
+    atomic_store(&made, tw_workers_new(&more, rt, NULL) == 0 && tw_workers_free(more) == -EBUSY &&
+                            tw_job_init(another, more, nothing, NULL, 0) == 0 &&
+                            tw_runtime_after(rt, &another->node, 0) == 0);
+}
+
+TEST(a_pool_may_be_made_in_a_callback) {
+    struct tw_job others[2];
+    struct tw_node node;
+    rt = new_runtime(by_hand);
+    tw_node_init(&node, make_more, &others[0]);
+    atomic_store(&made, 0);
+    assert_ok(tw_runtime_after(rt, &node, 0));
+    assert_ok(tw_runtime_advance(rt, 0));
+    assert_int_equal(made, 1);
+    pool = new_pool(rt, (struct tw_workers_options){0});
+    init_job(&job, pool, make_more, &others[1]);
+    atomic_store(&made, 0);
+    fire(rt, &job);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(made, 1);
+    assert_ok(tw_runtime_free(rt));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(due_and_overruns_speak_of_the_fire_that_is_run),
+        cmocka_unit_test(due_on_the_wall_clock_is_a_reading_of_it),
+        cmocka_unit_test(workers_have_a_name_block_signals_and_keep_the_usual_slack),
+        cmocka_unit_test(the_makers_signals_stay_as_they_were),
+        cmocka_unit_test(options_out_of_range_are_refused),
+        cmocka_unit_test(the_largest_pool_is_made_and_works),
+        cmocka_unit_test(bad_jobs_are_refused),
+        cmocka_unit_test(a_pool_may_be_made_in_a_callback),
+    };
+    return cmocka_run_group_tests_name("Workers, asked and refused", tests, NULL, NULL);
+}

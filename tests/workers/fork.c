@@ -1,0 +1,211 @@
+/* P13: in the child of a fork no worker is left, nothing waits and nothing runs, until
+ * tw_runtime_after_fork. The parent does not notice. */
+#include "support/child.h"
+#include "workers_test.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ThreadSanitizer has no threads in the child of a process with several, nor the end of
+ * its only one. */
+#if defined(__SANITIZE_THREAD__)
+#define THREADS_AFTER_FORK false
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREADS_AFTER_FORK false
+#endif
+#endif
+#ifndef THREADS_AFTER_FORK
+#define THREADS_AFTER_FORK true
+#endif
+
+static struct tw_runtime *rt;
+static struct tw_workers *pool;
+static struct tw_job held, jobs[10];
+static struct gate gate;
+static atomic_int runs;
+
+static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    atomic_fetch_add(&runs, 1);
+}
+
+/* What a child says: 0, or the line of the check that failed. */
+#define expect(condition) \
+    do { \
+        if (!(condition)) \
+            leave(__LINE__ % 251 + 1); \
+    } while (0)
+
+static void assert_child_is_well(pid_t child) {
+    int status = 0;
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* A worker runs `held`, of which another fire waits, as do those of all the jobs. */
+static void begin(void) {
+    memset(&gate, 0, sizeof gate);
+    atomic_store(&runs, 0);
+    rt = new_runtime(by_hand);
+    pool = new_pool(rt, (struct tw_workers_options){.threads = 1});
+    hold_a_worker(rt, pool, &held, &gate);
+    fire(rt, &held);
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
+        assert_ok(tw_job_init(&jobs[i], pool, count, NULL, i % 2));
+        fire(rt, &jobs[i]);
+    }
+}
+
+static void end(void) {
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, COUNT_OF(jobs));
+    assert_int_equal(gate.passed, 2);
+    assert_ok(tw_runtime_free(rt));
+}
+
+static void everything_is_refused(void) {
+    struct tw_worker_stats stats;
+    struct tw_workers *more;
+    struct tw_job job;
+    expect(tw_workers_new(&more, rt, NULL) == -ECHILD);
+    expect(tw_workers_free(pool) == -ECHILD);
+    expect(tw_workers_wait(pool) == -ECHILD);
+    expect(tw_workers_stats(pool, &stats) == -ECHILD);
+    expect(tw_job_init(&job, pool, count, NULL, 0) == -ECHILD);
+    expect(tw_runtime_cancel(rt, &jobs[0].node) == -ECHILD);
+}
+
+/* The jobs may be used as they are. */
+static void pool_works_again(void) {
+    struct tw_worker_stats stats;
+    expect(tw_runtime_after_fork(rt) == 0);
+    expect(tw_workers_stats(pool, &stats) == 0 && stats.waiting == 0 && stats.running == 0);
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
+        expect(tw_runtime_cancel_wait(rt, &jobs[i].node) == 0);
+    expect(tw_runtime_shutdown(rt, &held.node) == 0);
+    for (unsigned i = 0; i < 2 * COUNT_OF(jobs); ++i)
+        expect(tw_runtime_after(rt, &jobs[i / 2].node, 0) == 0 && tw_runtime_advance(rt, 0) == 0);
+    expect(tw_workers_wait(pool) == 0);
+    expect(runs == 2 * COUNT_OF(jobs));
+    expect(tw_workers_free(pool) == 0);
+}
+
+TEST(p13_the_child_has_an_empty_pool_that_works_once_it_is_revived) {
+    begin();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        everything_is_refused();
+        if (THREADS_AFTER_FORK)
+            pool_works_again();
+        expect(tw_runtime_free(rt) == 0);
+        leave(0);
+    }
+    assert_child_is_well(child);
+    end();
+}
+
+/* --- from inside a run ------------------------------------------------------------------------ */
+
+static atomic_int status_of_child;
+enum { LEAVES, RETURNS, FREES_AND_RETURNS };
+
+static void leave_well(void) { leave(0); }
+
+/* When it returns, the child's only thread ends, and with it the process: by exit. */
+static void fork_in_run(__attribute__((unused)) struct tw_node *node, void *arg) {
+    const int does = *(const int *)arg;
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        expect(tw_runtime_after_fork(rt) == -EBUSY);
+        if (does == LEAVES)
+            leave(0);
+        if (does == FREES_AND_RETURNS)
+            expect(tw_runtime_free(rt) == 0);
+        atexit(leave_well);
+        return;
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    atomic_store(&status_of_child, status);
+    atomic_fetch_add(&runs, 1);
+}
+
+/* Behind it a job waits that must not run in the child, which would not end. */
+static void fork_in_a_run(int does, bool in_place) {
+    struct tw_job forks;
+    memset(&gate, 0, sizeof gate);
+    atomic_store(&runs, 0);
+    atomic_store(&status_of_child, -1);
+    rt = new_runtime((struct tw_runtime_options){0});
+    pool = new_pool(rt, (struct tw_workers_options){.threads = 1, .queue = 1});
+    init_job(&forks, pool, fork_in_run, &does);
+    init_job(&jobs[0], pool, wait_in_gate, &gate);
+    init_job(&held, pool, wait_in_gate, &gate);
+    assert_ok(tw_runtime_start(rt));
+    if (in_place) {
+        assert_ok(tw_runtime_after(rt, &held.node, 0));
+        wait_for(atomic_load(&gate.inside) == 1);
+    }
+    assert_ok(tw_runtime_after(rt, &forks.node, 0));
+    assert_ok(tw_runtime_after(rt, &jobs[0].node, 0));
+    wait_for(atomic_load(&runs) == 1);
+    assert_int_equal(status_of_child, 0);
+    wait_for(stats_of(pool).inlined == in_place);
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(gate.passed, 1 + in_place);
+    assert_ok(tw_runtime_free(rt));
+}
+
+TEST(p13_a_run_may_fork) {
+    fork_in_a_run(LEAVES, false);
+    fork_in_a_run(LEAVES, true);
+    if (THREADS_AFTER_FORK)
+        for (int does = RETURNS; does <= FREES_AND_RETURNS; ++does)
+            for (int in_place = 0; in_place <= 1; ++in_place)
+                fork_in_a_run(does, in_place);
+}
+
+/* --- amid calls ------------------------------------------------------------------------------- */
+
+TEST(p13_a_fork_amid_runs_leaves_a_pool_in_one_piece) {
+    static struct tw_job busy[50];
+    rt = started_runtime((struct tw_runtime_options){.tick_ns = 50000});
+    pool = new_pool(rt, (struct tw_workers_options){.threads = 3, .queue = 10});
+    for (unsigned i = 0; i < COUNT_OF(busy); ++i) {
+        assert_ok(tw_job_init(&busy[i], pool, count, NULL, i % 2));
+        assert_ok(tw_runtime_every(rt, &busy[i].node, 50000, TW_SKIP));
+    }
+    for (int i = 0; i < 40; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            if (THREADS_AFTER_FORK) {
+                expect(tw_runtime_after_fork(rt) == 0);
+                const int before = runs;
+                expect(tw_runtime_start(rt) == 0);
+                expect(tw_runtime_every(rt, &busy[i % 50].node, 50000, TW_SKIP) == 0);
+                while (runs < before + 5)
+                    doze();
+            }
+            expect(tw_runtime_free(rt) == 0);
+            leave(0);
+        }
+        assert_child_is_well(child);
+    }
+    assert_ok(tw_runtime_free(rt));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p13_the_child_has_an_empty_pool_that_works_once_it_is_revived),
+        cmocka_unit_test(p13_a_run_may_fork),
+        cmocka_unit_test(p13_a_fork_amid_runs_leaves_a_pool_in_one_piece),
+    };
+    return cmocka_run_group_tests_name("P13: workers", tests, NULL, NULL);
+}

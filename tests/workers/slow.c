@@ -1,0 +1,72 @@
+/* A slow callback delays nobody: what a timer of 1 ms has for lateness does not change
+ * with 100 jobs that sleep for 100 ms. On the runtime's thread they would hold it up for
+ * 10 s; so the bound, which a busy machine must be allowed, is far from both. */
+#include "workers_test.h"
+
+enum { BEATS = 400, SLEEPERS = 100 };
+
+struct beat {
+    struct tw_node node;
+    struct tw_runtime *rt;
+    int64_t lateness[BEATS];
+    atomic_int beats;
+};
+
+static void note_lateness(__attribute__((unused)) struct tw_node *node, void *arg) {
+    struct beat *const it = arg;
+    const int beat = atomic_load(&it->beats);
+    if (beat == BEATS)
+        return;
+    it->lateness[beat] = tw_runtime_now(it->rt) - tw_runtime_due(it->rt);
+    atomic_store(&it->beats, beat + 1);
+}
+
+static int by_size(const void *a, const void *b) {
+    const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+/* Every beat is run, late or not: what holds up the thread shows in all that follow. */
+static int64_t p99_of_lateness(struct tw_runtime *rt) {
+    static struct beat beat;
+    beat.rt = rt;
+    atomic_store(&beat.beats, 0);
+    tw_node_init(&beat.node, note_lateness, &beat);
+    assert_ok(tw_runtime_every(rt, &beat.node, TW_MILLISECOND, TW_BURST));
+    wait_for(atomic_load(&beat.beats) == BEATS);
+    tw_runtime_cancel_wait(rt, &beat.node);
+    qsort(beat.lateness, BEATS, sizeof *beat.lateness, by_size);
+    return beat.lateness[BEATS * 99 / 100];
+}
+
+static atomic_int slept;
+
+static void sleep_long(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+    nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    atomic_fetch_add(&slept, 1);
+}
+
+TEST(callbacks_that_sleep_do_not_move_the_p99_of_a_timer) {
+    static struct tw_job sleepers[SLEEPERS];
+    struct tw_runtime *const rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_workers *const pool = new_pool(rt, (struct tw_workers_options){.threads = 8});
+    const int64_t alone = p99_of_lateness(rt);
+    for (unsigned i = 0; i < SLEEPERS; ++i) {
+        init_job(&sleepers[i], pool, sleep_long, NULL);
+        assert_ok(tw_runtime_after(rt, &sleepers[i].node, (int64_t)(i % 10) * 10 * TW_MILLISECOND));
+    }
+    const int64_t beside_sleepers = p99_of_lateness(rt);
+    const struct tw_worker_stats stats = stats_of(pool);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(slept, SLEEPERS);
+    assert_int_equal(stats.inlined + stats.rejected + stats.blocked, 0);
+    print_message("p99 of lateness: %lld us alone, %lld us beside them\n", (long long)alone / 1000,
+                  (long long)beside_sleepers / 1000);
+    assert_true(beside_sleepers < 2 * alone + TW_SECOND);
+    assert_ok(tw_runtime_free(rt));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(callbacks_that_sleep_do_not_move_the_p99_of_a_timer)};
+    return cmocka_run_group_tests_name("Slow callbacks", tests, NULL, NULL);
+}

@@ -58,10 +58,12 @@ by_find_package() {
     quietly "$scratch/found/consumer"
 }
 
-# by_pkg_config COMPILER FLAGS...
+# by_pkg_config PROGRAM COMPILER FLAGS...
 by_pkg_config() {
+    program=$1
+    shift
     # shellcheck disable=SC2086  # these are lists of flags
-    quietly "$@" $strict $flags_of_package "$here/consumer.c" -o "$scratch/consumer" $libraries_of_package
+    quietly "$@" $strict $flags_of_package "$here/$program" -o "$scratch/consumer" $libraries_of_package
     quietly env LD_LIBRARY_PATH="$library" "$scratch/consumer"
 }
 
@@ -71,10 +73,11 @@ in_each_language() {
     flags_of_package=$(pkg-config --cflags tickwheel)
     libraries_of_package=$(pkg-config --libs tickwheel)
     for standard in c99 c11 c17; do
-        by_pkg_config "$cc" -std=$standard
+        by_pkg_config consumer.c "$cc" -std=$standard
     done
-    by_pkg_config "$cxx" -x c++ -std=c++11
-    by_pkg_config "$cxx" -x c++ -std=c++20
+    by_pkg_config consumer.c "$cxx" -x c++ -std=c++11
+    by_pkg_config consumer.c "$cxx" -x c++ -std=c++20
+    by_pkg_config consumer.cpp "$cxx" -std=c++20
 }
 
 wheel_alone() {

@@ -77,7 +77,6 @@ static void on_keys(int fd, uint32_t events, void *arg) {
 static int play(void) {
     struct termios before = {0};
     sigset_t ends;
-    int end;
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
@@ -89,7 +88,7 @@ static int play(void) {
     printf("q, w, e and r cast a skill, x ends.\n");
     int error = tw_runtime_watch(rt, STDIN_FILENO, EPOLLIN, on_keys, NULL);
     if (error == 0 && (error = tw_runtime_start(rt)) == 0)
-        sigwait(&ends, &end);
+        sigwait(&ends, &(int){0});
     tcsetattr(STDIN_FILENO, TCSANOW, &before);
     return error;
 }

@@ -7,8 +7,9 @@
 //
 // Conventions
 //   Time       An entry is never returned once its time to live is over, however late the
-//              runtime's thread may be; not before, by more than a tick after it, does it
-//              leave memory and is reported, by a timer of its own.
+//              runtime's thread may be. It leaves memory, and is reported, by a timer of its
+//              own: not before that, and promptly (P1, P2). On the wall clock too, setting
+//              the clock does not matter.
 //   Threads    Any call from any thread, callbacks included, but for the destructor: nobody
 //              is in a call then, and it does not run inside a callback of this map (it
 //              would wait for itself). What callbacks set meanwhile is not kept.
@@ -21,7 +22,7 @@
 //              std::shared_ptr<const T>.
 //   Callbacks  on_expire runs on the runtime's thread; if that is late, on the thread whose
 //              set() comes across the entry. on_evict runs on the thread that sets. Both may
-//              call the map. What they throw goes to on_exception.
+//              call the map. What they throw goes to on_exception, which throws nothing.
 //   Errors     std::system_error: EINVAL for a null runtime, a time to live that is not
 //              positive, a jitter outside 0 .. 1, no shards or more than max_size; ECHILD in
 //              the child of a fork. std::bad_alloc, and what hashing, comparing and copying
@@ -40,7 +41,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -50,6 +50,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <tickwheel/callback.hpp>
+#include <tickwheel/chrono.hpp>
 #include <tickwheel/runtime.h>
 #include <tickwheel/ttl_map_detail.hpp>
 
@@ -95,10 +97,12 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
 
     ttl_map(tw_runtime *rt, options o, Hash hash = {}, Equal equal = {})
         : rt_(rt), options_(std::move(o)), hash_(std::move(hash)), equal_(std::move(equal)),
-          ttl_(detail::ttl_ns(options_.ttl)), clock_(rt) {
+          ttl_(detail::period_in(options_.ttl)), clock_(rt) {
         const std::size_t n = options_.shards, most = options_.max_size;
         if (!(options_.jitter >= 0 && options_.jitter <= 1) || n == 0 || (most != 0 && most < n))
-            detail::checked(-EINVAL);
+            detail::check(-EINVAL);
+        if (!options_.on_exception)
+            options_.on_exception = print_exception;
         if (options_.seed == 0)
             options_.seed = std::random_device{}() * 0x100000001ULL ^ std::random_device{}();
         bound_ = most / n;
@@ -131,7 +135,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     void set(Key key, Value value) { set_for(std::move(key), std::move(value), ttl_); }
     template <class Rep, class Period>
     void set(Key key, Value value, std::chrono::duration<Rep, Period> ttl) {
-        set_for(std::move(key), std::move(value), detail::ttl_ns(ttl));
+        set_for(std::move(key), std::move(value), detail::period_in(ttl));
     }
 
     // Lookups take a Key, or what converts to one; or, if Hash and Equal are transparent,
@@ -194,7 +198,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     }
     template <class Loader, class Rep, class Period>
     Value get_or_load(const Key &key, Loader &&loader, std::chrono::duration<Rep, Period> ttl) {
-        return get_or_load_for(key, loader, detail::ttl_ns(ttl));
+        return get_or_load_for(key, loader, detail::period_in(ttl));
     }
 
     std::size_t size() const { return stats().size; }
@@ -348,7 +352,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
                                                  : tw_runtime_move(rt_, &e.node, ttl);
         if (moved == -ENOENT)
             return false;
-        detail::checked(moved);
+        detail::check(moved);
         e.deadline = deadline;
         e.ttl = ttl;
         return true;
@@ -389,7 +393,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
         s.table.make_room_for(s.seen.size + 1);
         fresh->ttl = ttl;
         fresh->deadline = later(now, ttl);
-        detail::checked(tw_runtime_after(rt_, &fresh->node, ttl));
+        detail::check(tw_runtime_after(rt_, &fresh->node, ttl));
         if (old != nullptr)
             out.replaced = remove(s, *old, now);
         if (bound_ != 0 && s.seen.size == bound_) {
@@ -532,19 +536,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
             if (what)
                 what(e.key, e.value);
         } catch (...) {
-            complain(std::current_exception());
-        }
-    }
-
-    void complain(const std::exception_ptr &error) const {
-        if (options_.on_exception)
-            return options_.on_exception(error);
-        try {
-            std::rethrow_exception(error);
-        } catch (const std::exception &e) {
-            std::fprintf(stderr, "tickwheel: a callback of a ttl_map has thrown: %s\n", e.what());
-        } catch (...) {
-            std::fprintf(stderr, "tickwheel: a callback of a ttl_map has thrown\n");
+            options_.on_exception(std::current_exception());
         }
     }
 

@@ -1,12 +1,11 @@
-// What ttl_map.hpp is made of: times to live, the clock they are counted on, buckets, the
-// ring that knows what was used last, and loaders that run. Not for use by itself.
+// What ttl_map.hpp is made of: the clock that times to live count on, buckets, the ring that knows what was
+// used last, and loaders that run. Not for use by itself.
 #ifndef TICKWHEEL_TTL_MAP_DETAIL_HPP
 #define TICKWHEEL_TTL_MAP_DETAIL_HPP
 
 #include <array>
 #include <bit>
 #include <cerrno>
-#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -19,31 +18,16 @@
 #include <thread>
 #include <utility>
 
+#include <tickwheel/chrono.hpp>
 #include <tickwheel/runtime.h>
 
 namespace tickwheel::detail {
-
-inline int checked(int result) {
-    if (result < 0)
-        throw std::system_error(-result, std::generic_category(), tw_strerror(result));
-    return result;
-}
 
 // The finaliser of splitmix64: every bit of x counts for every bit of the result.
 inline std::uint64_t mix(std::uint64_t x) {
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
     x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
     return x ^ (x >> 31);
-}
-
-// Nanoseconds of a time to live, rounded up; what is too long is as long as can be.
-template <class Rep, class Period> std::int64_t ttl_ns(std::chrono::duration<Rep, Period> ttl) {
-    using std::chrono::nanoseconds;
-    if (!(ttl > ttl.zero()))
-        checked(-EINVAL);
-    const std::chrono::duration<double, std::nano> about = ttl;
-    return about >= nanoseconds::max() ? nanoseconds::max().count()
-                                       : std::chrono::ceil<nanoseconds>(ttl).count();
 }
 
 // The clock that a runtime counts delays on. That is tw_runtime_now, except on the wall
@@ -53,7 +37,7 @@ class delay_clock {
     explicit delay_clock(tw_runtime *rt) : rt_(rt) {
         tw_node_init(
             &end_, [](tw_node *, void *) {}, nullptr);
-        checked(tw_runtime_at(rt, &end_, TW_NO_DEADLINE - 1));
+        check(tw_runtime_at(rt, &end_, TW_NO_DEADLINE - 1));
         is_wall_ = tw_runtime_postpone(rt, &end_, 0) == -EINVAL;
         if (is_wall_)
             tw_runtime_after(rt, &end_, TW_NO_DEADLINE);

@@ -11,6 +11,7 @@ function fail(what) {
 # "## Cancel safely, before freeing" becomes cancel_safely_before_freeing.
 function name_of(heading) {
     heading = tolower(heading)
+    gsub(/c\+\+/, "cpp", heading)
     gsub(/[^a-z0-9]+/, "_", heading)
     gsub(/^_|_$/, "", heading)
     return heading

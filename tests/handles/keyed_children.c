@@ -1,0 +1,258 @@
+/* P13 for keys: in the child of a fork nothing fires, and every call is refused, until
+ * tw_runtime_after_fork; then the table is empty, each argument dropped once. */
+#define _GNU_SOURCE
+#include "keyed_test.h"
+#include "support/child.h"
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tickwheel/workers.h>
+
+/* What a child says: 0, or the line of the check that failed. */
+#define expect(condition) \
+    do { \
+        if (!(condition)) \
+            leave(__LINE__ % 251 + 1); \
+    } while (0)
+
+static void assert_child_is_well(pid_t child) {
+    int status = 0;
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+#define LONG_KEY tw_key_string("a key of more than 16 bytes")
+#define A_WHILE 1000000 /* ms */
+
+static struct tw_runtime *rt;
+static struct tw_keyed *keyed;
+static struct probe probes[3];
+
+static void make(uint32_t capacity) {
+    const struct tw_keyed_options options = {.capacity = capacity};
+    memset(probes, 0, sizeof probes);
+    rt = started_runtime((struct tw_runtime_options){.driver = "epoll"});
+    assert_int_equal(tw_keyed_new(&keyed, rt, &options), 0);
+    assert_int_equal(set_in_ms(keyed, tw_key_number(1), A_WHILE, &probes[0]), 0);
+    assert_int_equal(set_in_ms(keyed, tw_key_string("short"), A_WHILE, &probes[1]), 0);
+    assert_int_equal(set_in_ms(keyed, LONG_KEY, A_WHILE, &probes[2]), 0);
+}
+
+static bool all_are(unsigned fires, unsigned drops) {
+    for (unsigned i = 0; i < COUNT_OF(probes); ++i)
+        if (probes[i].fires != fires || probes[i].drops != drops)
+            return false;
+    return true;
+}
+
+static void everything_is_refused(void) {
+    struct tw_keyed *another = NULL;
+    struct probe refused = {0, 0};
+    expect(tw_keyed_new(&another, rt, NULL) == -ECHILD && another == NULL);
+    expect(set_in_ms(keyed, LONG_KEY, 0, &refused) == -ECHILD);
+    expect(tw_keyed_after(keyed, LONG_KEY, 0, count_fire, &refused) == -ECHILD);
+    expect(tw_keyed_move(keyed, LONG_KEY, 0) == -ECHILD);
+    expect(tw_keyed_remove(keyed, LONG_KEY) == -ECHILD);
+    expect(tw_keyed_remove_wait(keyed, LONG_KEY) == -ECHILD);
+    expect(tw_keyed_get(keyed, LONG_KEY, NULL) == -ECHILD);
+    expect(tw_keyed_count(keyed) == 0);
+    expect(tw_keyed_drain(keyed, NULL, NULL) == -ECHILD);
+    expect(tw_keyed_free(keyed) == -ECHILD);
+    expect(all_are(0, 0) && refused.drops == 0);
+}
+
+static void table_is_as_new(void) {
+    struct probe probe = {0, 0};
+    expect(tw_keyed_count(keyed) == 0);
+    expect(tw_keyed_get(keyed, LONG_KEY, NULL) == -ENOENT);
+    for (unsigned i = 0; i < 3; ++i)
+        expect(set_in_ms(keyed, tw_key_number(i), A_WHILE, &probe) == 0);
+    expect(tw_keyed_remove(keyed, tw_key_number(1)) == 1);
+    expect(set_in_ms(keyed, LONG_KEY, A_WHILE, &probe) == 0);
+    expect(tw_keyed_drain(keyed, NULL, NULL) == 3);
+    expect(probe.fires == 0 && probe.drops == 4);
+}
+
+static void child_is_revived(void) {
+    everything_is_refused();
+    expect(tw_runtime_after_fork(rt) == 0);
+    expect(all_are(0, 1));
+    table_is_as_new();
+    expect(tw_keyed_free(keyed) == 0);
+    expect(tw_runtime_free(rt) == 0);
+    expect(all_are(0, 1));
+    leave(0);
+}
+
+static void child_only_frees(void) {
+    expect(tw_runtime_free(rt) == 0);
+    expect(all_are(0, 1));
+    leave(0);
+}
+
+static void forks(uint32_t capacity, void (*in_child)(void)) {
+    make(capacity);
+    const pid_t child = fork();
+    if (child == 0)
+        in_child();
+    assert_child_is_well(child);
+    assert_true(all_are(0, 0)); /* the parent has not noticed */
+    assert_int_equal(tw_keyed_count(keyed), 3);
+    assert_int_equal(tw_keyed_move(keyed, LONG_KEY, 0), 0);
+    wait_for(probes[2].fires == 1 && probes[2].drops == 1);
+    assert_int_equal(tw_runtime_free(rt), 0);
+    assert_int_equal(probes[0].drops, 1);
+}
+
+TEST(p13_a_child_that_is_revived_has_an_empty_table) {
+    forks(0, child_is_revived);
+    forks(3, child_is_revived);
+}
+
+TEST(p13_a_child_that_frees_the_runtime_drops_once) {
+    forks(0, child_only_frees);
+    forks(3, child_only_frees);
+}
+
+/* --- forks while others are in the middle of calls, callbacks and drops ------------------- */
+
+static atomic_bool over;
+
+/* Freed twice is found by the allocator. */
+static void give_back(void *arg) { free(arg); }
+static void fire(UNUSED const struct tw_event *event, void *arg) { *(volatile char *)arg = 1; }
+
+static void *hammer(void *arg) {
+    uint64_t seed = (uintptr_t)arg;
+    char name[64];
+    while (!over) {
+        const uint64_t number = random_below(&seed, 50);
+        const size_t size =
+            (size_t)snprintf(name, sizeof name, "a long name, for it is %lu", (unsigned long)number);
+        const struct tw_key key = number % 2 != 0 ? tw_key_number(number) : tw_key_bytes(name, size);
+        const struct tw_task task = {.fn = fire, .arg = malloc(32), .drop = give_back};
+        const struct tw_when when = {.due_ns = (int64_t)random_below(&seed, 100) * TW_MICROSECOND};
+        if (tw_keyed_set(keyed, key, &when, &task) < 0)
+            free(task.arg);
+        if (number % 3 == 0)
+            (void)tw_keyed_remove_wait(keyed, key);
+        if (number == 0)
+            (void)tw_keyed_drain(keyed, NULL, NULL);
+    }
+    return NULL;
+}
+
+static void child_finds_all_whole(void) {
+    alarm(60); /* a lock that nobody will let go is a failure, not a hang */
+    expect(tw_runtime_after_fork(rt) == 0);
+    table_is_as_new();
+    expect(tw_keyed_free(keyed) == 0);
+    expect(tw_runtime_free(rt) == 0);
+    leave(0);
+}
+
+TEST(p13_a_fork_finds_every_table_whole_whatever_other_threads_do) {
+    pthread_t threads[2];
+    rt = started_runtime((struct tw_runtime_options){.driver = "sleep", .tick_ns = 10 * TW_MICROSECOND});
+    assert_int_equal(tw_keyed_new(&keyed, rt, NULL), 0);
+    atomic_store(&over, false);
+    for (uintptr_t i = 0; i < 2; ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, hammer, (void *)i), 0);
+    for (unsigned i = 0; i < 100; ++i) {
+        const pid_t child = fork();
+        if (child == 0)
+            child_finds_all_whole();
+        assert_child_is_well(child);
+    }
+    atomic_store(&over, true);
+    for (unsigned i = 0; i < 2; ++i)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(tw_runtime_free(rt), 0);
+}
+
+/* --- forks inside callbacks --------------------------------------------------------------- */
+
+/* ThreadSanitizer does not support the end of a child's only thread. */
+#if defined(__SANITIZE_THREAD__)
+#define THREADS_MAY_END false
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define THREADS_MAY_END false
+#endif
+#endif
+#ifndef THREADS_MAY_END
+#define THREADS_MAY_END true
+#endif
+
+static atomic_int forked_child;
+static atomic_uint asked;
+static unsigned asked_before;
+
+/* The child's last thread has ended. Whether the callback that forked is done with its
+ * argument, the library cannot know; the other one is dropped. */
+static void free_in_child(void) {
+    expect(asked == asked_before);
+    expect(tw_runtime_free(rt) == 0);
+    expect(probes[0].drops <= 1);
+    expect(probes[1].fires == 0 && probes[1].drops == 1);
+    leave(0);
+}
+
+static void fork_and_return(const struct tw_event *event, UNUSED void *arg) {
+    const pid_t child = fork();
+    if (child == 0) {
+        expect(tw_runtime_after_fork(rt) == -EBUSY);
+        expect(tw_keyed_remove(keyed, *event->key) == -ECHILD);
+        asked_before = asked;
+        atexit(free_in_child);
+        return;
+    }
+    atomic_store(&forked_child, child);
+}
+
+static int64_t ask_once(UNUSED int64_t due, UNUSED void *arg) {
+    atomic_fetch_add(&asked, 1);
+    return TW_NO_DEADLINE;
+}
+
+static void a_callback_forks(bool on_worker) {
+    struct tw_keyed_options options = {.capacity = 0};
+    struct tw_task task = {.fn = fork_and_return, .arg = &probes[0], .drop = count_drop, .next = ask_once};
+    const struct tw_when at_once = in_ms(0);
+    memset(probes, 0, sizeof probes);
+    atomic_store(&forked_child, 0);
+    atomic_store(&asked, 0);
+    rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
+    if (on_worker)
+        assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
+    assert_int_equal(tw_keyed_new(&keyed, rt, &options), 0);
+    assert_int_equal(set_in_ms(keyed, LONG_KEY, A_WHILE, &probes[1]), 0);
+    assert_int_equal(tw_keyed_set(keyed, tw_key_number(1), &at_once, &task), 0);
+    wait_for(forked_child != 0);
+    assert_child_is_well(forked_child);
+    wait_for(probes[0].drops == 1);
+    assert_int_equal(asked, 1);
+    assert_int_equal(probes[1].drops, 0);
+    assert_int_equal(tw_runtime_free(rt), 0);
+}
+
+TEST(p13_a_callback_that_forks_and_returns_is_the_last_in_the_child) {
+    if (!THREADS_MAY_END)
+        skip();
+    a_callback_forks(false);
+    a_callback_forks(true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p13_a_child_that_is_revived_has_an_empty_table),
+        cmocka_unit_test(p13_a_child_that_frees_the_runtime_drops_once),
+        cmocka_unit_test(p13_a_fork_finds_every_table_whole_whatever_other_threads_do),
+        cmocka_unit_test(p13_a_callback_that_forks_and_returns_is_the_last_in_the_child),
+    };
+    return cmocka_run_group_tests_name("P13, keys", tests, NULL, NULL);
+}

@@ -46,7 +46,7 @@ template <class Node> class [[nodiscard("co_await it")]] sleeper {
         waiting_ = waiting;
         state_ = falling_asleep;
         if (token_.stop_possible())
-            on_stop_.emplace(token_, wake_up{rt, node});
+            on_stop_.emplace(token_, wake_up{home_.get(), node});
         error_ = absolute_ ? tw_runtime_at(rt, node, due_ns_) : tw_runtime_after(rt, node, due_ns_);
         if (error_ < 0)
             return false;
@@ -68,9 +68,9 @@ template <class Node> class [[nodiscard("co_await it")]] sleeper {
     enum state { awake, falling_asleep, asleep, over, destroyed };
 
     struct wake_up {
-        tw_runtime *rt;
+        const detail::home *at;
         tw_node *node;
-        void operator()() const noexcept { tw_runtime_move(rt, node, 0); }
+        void operator()() const noexcept { tw_runtime_move(at->rt, node, 0); }
     };
 
     // Whoever sees `asleep` decides: this, and the coroutine goes on, or its destruction,

@@ -1,0 +1,256 @@
+// Threads against each other. What is wrong here is found by the sanitizers at the latest.
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "support.hpp"
+#include "support/random.h"
+
+namespace {
+
+using std::chrono::microseconds;
+using tickwheel::runtime;
+using tickwheel::runtime_options;
+
+constexpr int rounds = 1000;
+
+class Race : public testing::Test {
+  protected:
+    runtime rt{runtime_options{.tick = 1us}};
+    std::uint64_t seed = 4;
+
+    microseconds moment() { return microseconds(random_below(&seed, 100)); }
+    void pass(microseconds length) {  // without giving the processor away
+        const auto end = std::chrono::steady_clock::now() + length;
+        while (std::chrono::steady_clock::now() < end) {
+        }
+    }
+};
+
+TEST_F(Race, ATimerDestroyedAgainstItsFiring) {
+    for (int i = 0; i < rounds; ++i) {
+        const auto used = std::make_unique<int>(0);
+        const auto t = rt.after(moment(), [&used] { ++*used; });
+        pass(moment());
+    }
+    for (int i = 0; i < rounds; ++i) {
+        const auto used = std::make_unique<int>(0);
+        const auto t = rt.every(10us, [&used] { ++*used; });
+        pass(moment());
+    }
+    EXPECT_EQ(rt.count(), 0U);
+}
+
+TEST_F(Race, ATimerCancelledAgainstItsFiringTellsTheTruth) {
+    for (int i = 0; i < rounds; ++i) {
+        int fired = 0;
+        auto t = rt.after(moment(), [&] { ++fired; });
+        pass(moment());
+        const bool prevented = t.cancel_wait();
+        ASSERT_EQ(fired, prevented ? 0 : 1);
+    }
+}
+
+TEST_F(Race, APinnedTimerDestroyedAgainstItsFiring) {
+    for (int i = 0; i < rounds; ++i) {
+        const auto used = std::make_unique<int>(0);
+        tickwheel::pinned_timer t(rt, [&used] { ++*used; });
+        if (i % 2 == 0)
+            t.after(moment());
+        else
+            t.every(10us);
+        pass(moment());
+    }
+}
+
+// Counts how often it is resumed, and can be for ever.
+struct resumed {
+    struct promise_type {
+        std::atomic<int> *count;
+        promise_type(std::atomic<int> &n) : count(&n) {}
+        resumed get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+        std::suspend_always initial_suspend() noexcept { return {}; }
+        std::suspend_always final_suspend() noexcept { return {}; }
+        void return_void() {}
+        void unhandled_exception() { std::terminate(); }
+    };
+    std::coroutine_handle<promise_type> handle;
+};
+resumed count_resumes(std::atomic<int> &count) {
+    for (;;) {
+        ++count;
+        co_await std::suspend_always{};
+    }
+}
+
+// By itself, as a frame would hold it: once its destructor has begun before its fire has
+// decided to, nobody is resumed.
+TEST_F(Race, ASleepDestroyedAgainstItsFiring) {
+    std::atomic<int> count{0};
+    const resumed sleeping = count_resumes(count);
+    std::stop_source never;
+    int woken = 0;
+    for (int i = 0; i < rounds; ++i) {
+        const int before = count;
+        {
+            const std::unique_ptr<tickwheel::sleeper<tw_node>> nap(
+                new auto(rt.sleep_for(moment(), i % 2 == 0 ? std::stop_token() : never.get_token())));
+            ASSERT_TRUE(nap->await_suspend(sleeping.handle));
+            pass(moment());
+        }
+        gate settled;  // whatever was being done on the runtime's thread is done
+        rt.spawn(0s, [&] { settled.open(); });
+        ASSERT_TRUE(settled.wait());
+        ASSERT_LE(count - before, 1);
+        woken += count - before;
+    }
+    EXPECT_GT(woken, 0);
+    EXPECT_LT(woken, rounds);
+    rt.stop();
+    sleeping.handle.destroy();
+}
+
+TEST_F(Race, ACoroutineDestroyedOnTheRuntimesThreadAgainstItsWaking) {
+    for (int i = 0; i < rounds / 2; ++i) {
+        gate destroyed;
+        std::stop_source stop;
+        const auto sleep = [&]() -> job {
+            const auto local = std::make_unique<int>(i);
+            for (;;) {
+                co_await rt.sleep_for(5us);
+                co_await rt.sleep_for(5us, stop.get_token());
+                ++*local;
+            }
+        };
+        std::optional<job> j;
+        rt.spawn(0s, [&] { j.emplace(sleep()); });
+        rt.spawn(moment(), [&] {
+            j.reset();
+            destroyed.open();
+        });
+        ASSERT_TRUE(destroyed.wait());
+    }
+}
+
+TEST_F(Race, ASleepingCoroutineDestroyedByAnotherThread) {
+    const auto busy = rt.every(1us, [] {});
+    for (int i = 0; i < rounds; ++i) {
+        std::stop_source stop;
+        const auto sleep = [&]() -> job { co_await rt.sleep_for(1h, stop.get_token()); };
+        job j = sleep();
+        if (i % 3 == 0)
+            std::this_thread::yield();
+    }
+    EXPECT_EQ(tw_runtime_count(rt.native()), 1U);
+}
+
+TEST_F(Race, AStopAgainstTheEndOfASleep) {
+    std::atomic<int> slept{0}, stopped{0};
+    for (int i = 0; i < rounds; ++i) {
+        std::stop_source stop;
+        std::atomic<int> ended{0};
+        const auto sleep = [&](microseconds length) -> job {
+            (co_await rt.sleep_for(length, stop.get_token()) ? slept : stopped)++;
+            ++ended;
+        };
+        const job j = sleep(moment());
+        pass(moment());
+        stop.request_stop();
+        ASSERT_TRUE(eventually([&] { return ended == 1; }));
+        gate settled;  // it has come to its final suspension
+        rt.spawn(0s, [&] { settled.open(); });
+        ASSERT_TRUE(settled.wait());
+        ASSERT_TRUE(j.done());
+        ASSERT_EQ(ended, 1);
+    }
+    EXPECT_GT(slept, 0);
+    EXPECT_GT(stopped, 0);
+}
+
+// A stop that comes while the coroutine is falling asleep must not be lost.
+TEST_F(Race, AStopAgainstTheBeginningOfASleep) {
+    for (int i = 0; i < rounds / 2; ++i) {
+        std::stop_source stop;
+        std::atomic<bool> go{false};
+        gate ended;
+        std::thread stopper([&] {
+            while (!go) {
+            }
+            stop.request_stop();
+        });
+        const auto sleep = [&]() -> job {
+            go = true;
+            co_await rt.sleep_for(1h, stop.get_token());
+            ended.open();
+        };
+        {
+            const job j = sleep();
+            const bool in_time = ended.wait();
+            stopper.join();
+            ASSERT_TRUE(in_time);
+            gate settled;
+            rt.spawn(0s, [&] { settled.open(); });
+            ASSERT_TRUE(settled.wait());
+        }
+    }
+}
+
+// However soon a sleep is over, it ends on the runtime's thread.
+TEST_F(Race, ASleepThatIsOverBeforeItHasBegun) {
+    std::thread::id home;
+    gate known;
+    rt.spawn(0s, [&] {
+        home = std::this_thread::get_id();
+        known.open();
+    });
+    ASSERT_TRUE(known.wait());
+    const auto busy = rt.every(1us, [] {});  // keeps the thread from sleeping
+    std::stop_source never;
+    for (int i = 0; i < rounds; ++i) {
+        std::atomic<bool> ended{false};
+        std::thread::id there;
+        const auto sleep = [&]() -> job {
+            co_await rt.sleep_for(0s, never.get_token());
+            there = std::this_thread::get_id();
+            ended = true;
+        };
+        const job j = sleep();
+        ASSERT_TRUE(eventually([&] { return ended.load(); }));
+        gate settled;
+        rt.spawn(0s, [&] { settled.open(); });
+        ASSERT_TRUE(settled.wait());
+        ASSERT_EQ(there, home);
+    }
+}
+
+TEST(RaceOfLives, ARuntimeEndsAmidItsTimersAndSleepers) {
+    for (int i = 0; i < 100; ++i) {
+        std::vector<job> jobs;
+        std::vector<tickwheel::timer> timers;
+        std::atomic<int> fired{0};
+        {
+            runtime rt({.tick = 1us});
+            const auto sleep = [&](int each) -> job {
+                for (;;) {
+                    co_await rt.sleep_for(microseconds(each));
+                    ++fired;
+                }
+            };
+            for (int each = 1; each <= 20; ++each) {
+                jobs.push_back(sleep(each));
+                timers.push_back(rt.every(microseconds(each), [&] { ++fired; }));
+                rt.spawn(microseconds(each), [&] { ++fired; });
+            }
+            ASSERT_TRUE(eventually([&] { return fired > 50; }));
+        }
+        const int last = fired;
+        jobs.clear();
+        timers.clear();
+        ASSERT_EQ(fired, last);
+    }
+}
+
+}  // namespace

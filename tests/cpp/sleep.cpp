@@ -1,0 +1,300 @@
+// Coroutines that sleep, and what becomes of them: on virtual time, in one thread.
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+#include "support.hpp"
+
+namespace {
+
+using std::chrono::nanoseconds;
+using tickwheel::virtual_runtime;
+
+class Sleep : public testing::Test {
+  protected:
+    virtual_runtime rt;
+    std::vector<nanoseconds> woke;
+    std::optional<bool> slept;
+    int gone = 0;  // locals of coroutines that were destroyed
+
+    void note() { woke.push_back(rt.now().time_since_epoch()); }
+    using times = std::vector<nanoseconds>;
+
+    job sleep_for(nanoseconds delay, std::stop_token token = {}) {
+        const farewell local(gone);
+        slept = co_await rt.sleep_for(delay, token);
+        note();
+    }
+    job sleep_until(virtual_runtime::time_point moment, std::stop_token token = {}) {
+        slept = co_await rt.sleep_until(moment, token);
+        note();
+    }
+};
+
+TEST_F(Sleep, LastsAsLongAsItIsTold) {
+    const job j = sleep_for(5s);
+    rt.advance(4999ms);
+    EXPECT_FALSE(j.done());
+    rt.advance(1ms);
+    EXPECT_TRUE(j.done());
+    EXPECT_EQ(slept, true);
+    EXPECT_EQ(woke, times{5s});
+    EXPECT_EQ(gone, 1);
+}
+
+TEST_F(Sleep, LastsUntilAMoment) {
+    rt.advance(1s);
+    const job later = sleep_until(rt.now() + 2s);
+    const job past = sleep_until(rt.now() - 1s);
+    EXPECT_TRUE(woke.empty());  // nobody is resumed by who suspends
+    rt.advance(5s);
+    EXPECT_EQ(woke, (times{1s, 3s}));
+    EXPECT_EQ(slept, true);
+}
+
+TEST_F(Sleep, OfNoLengthLetsOthersGoFirst) {
+    rt.spawn(0s, [this] { note(); });
+    const job j = sleep_for(0s);
+    EXPECT_TRUE(woke.empty());
+    rt.advance(0s);
+    EXPECT_EQ(woke.size(), 2U);
+}
+
+job sleep_three_times(virtual_runtime &rt, std::vector<nanoseconds> &woke) {
+    for (const auto length : {1s, 2s, 3s}) {
+        co_await rt.sleep_for(length);
+        woke.push_back(rt.now().time_since_epoch());
+    }
+}
+
+TEST_F(Sleep, FollowsSleep) {
+    const job one = sleep_three_times(rt, woke), other = sleep_three_times(rt, woke);
+    rt.advance(10s);
+    EXPECT_EQ(woke, (times{1s, 1s, 3s, 3s, 6s, 6s}));
+}
+
+job sleep_the_same_twice(virtual_runtime &rt, std::stop_token token, std::vector<bool> &slept) {
+    auto nap = rt.sleep_for(2s, token);
+    slept.push_back(co_await nap);
+    slept.push_back(co_await nap);
+}
+
+TEST_F(Sleep, MayBeKeptAndAwaitedAgain) {
+    std::stop_source stop;
+    std::vector<bool> result;
+    const job j = sleep_the_same_twice(rt, stop.get_token(), result);
+    rt.advance(2s);
+    EXPECT_FALSE(j.done());
+    stop.request_stop();
+    rt.advance(0s);
+    EXPECT_EQ(result, (std::vector{true, false}));
+}
+
+// --- stopping
+
+TEST_F(Sleep, EndsEarlyWhenAStopIsRequested) {
+    std::stop_source stop;
+    const job j = sleep_for(1h, stop.get_token());
+    rt.advance(2s);
+    stop.request_stop();
+    EXPECT_FALSE(j.done());  // it goes on on the runtime's thread, not in request_stop
+    rt.advance(0s);
+    EXPECT_TRUE(j.done());
+    EXPECT_EQ(slept, false);
+    EXPECT_EQ(woke, times{2s});
+}
+
+TEST_F(Sleep, UntilAMomentEndsEarlyToo) {
+    std::stop_source stop;
+    const job j = sleep_until(rt.now() + 1h, stop.get_token());
+    stop.request_stop();
+    rt.advance(1s);
+    EXPECT_EQ(slept, false);
+    EXPECT_EQ(woke, times{0s});
+}
+
+TEST_F(Sleep, IsNotBegunWhenTheStopIsThereAlready) {
+    std::stop_source stop;
+    stop.request_stop();
+    const job j = sleep_for(1h, stop.get_token());
+    EXPECT_TRUE(j.done());
+    EXPECT_EQ(slept, false);
+    EXPECT_EQ(tw_runtime_count(rt.native()), 0U);
+}
+
+TEST_F(Sleep, GoesToItsEndWhenNobodyStopsIt) {
+    std::stop_source stop;
+    const job j = sleep_for(1s, stop.get_token());
+    rt.advance(1s);
+    EXPECT_EQ(slept, true);
+    stop.request_stop();  // finds nobody
+    rt.advance(1h);
+    EXPECT_EQ(woke.size(), 1U);
+}
+
+TEST_F(Sleep, OfManyEndsByOneStop) {
+    std::stop_source stop;
+    std::vector<job> jobs;
+    for (int i = 1; i <= 100; ++i)
+        jobs.push_back(sleep_for(i * 1s, stop.get_token()));
+    rt.advance(50s);
+    stop.request_stop();
+    rt.advance(0s);
+    EXPECT_EQ(woke.size(), 100U);
+    EXPECT_EQ(woke.back(), 50s);
+}
+
+// --- destruction
+
+TEST_F(Sleep, ThatIsNeverAwaitedIsNothing) {
+    { [[maybe_unused]] auto nap = rt.sleep_for(1s); }
+    EXPECT_EQ(tw_runtime_count(rt.native()), 0U);
+}
+
+TEST_F(Sleep, IsCancelledWhenItsCoroutineIsDestroyed) {
+    std::stop_source stop;
+    {
+        const job j = sleep_for(5s, stop.get_token());
+        rt.advance(1s);
+        EXPECT_EQ(gone, 0);
+    }
+    EXPECT_EQ(gone, 1);
+    EXPECT_EQ(tw_runtime_count(rt.native()), 0U);
+    stop.request_stop();
+    rt.advance(1h);
+    EXPECT_TRUE(woke.empty());
+}
+
+TEST_F(Sleep, IsCancelledWhenItIsDueAlready) {
+    std::optional<job> late;
+    rt.spawn(5s, [&] { late.reset(); });  // before it, on the same tick
+    late.emplace(sleep_for(5s));
+    rt.advance(10s);
+    EXPECT_EQ(gone, 1);
+    EXPECT_TRUE(woke.empty());
+}
+
+TEST_F(Sleep, IsCancelledWhenAStopHasEndedItAlready) {
+    std::stop_source stop;
+    {
+        const job j = sleep_for(5s, stop.get_token());
+        stop.request_stop();
+    }
+    rt.advance(10s);
+    EXPECT_EQ(gone, 1);
+    EXPECT_TRUE(woke.empty());
+}
+
+// A coroutine whose frame is gone when it has come to its end.
+struct detached {
+    struct promise_type {
+        detached get_return_object() { return {}; }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_never final_suspend() noexcept { return {}; }
+        void return_void() {}
+        void unhandled_exception() { std::terminate(); }
+    };
+};
+
+detached sleep_and_go(virtual_runtime &rt, int &gone) {
+    const farewell local(gone);
+    co_await rt.sleep_for(1s);
+    co_await rt.sleep_for(1s, std::stop_source().get_token());
+}
+
+TEST_F(Sleep, MayBeTheLastThingAFrameDoes) {
+    sleep_and_go(rt, gone);
+    rt.advance(2s);
+    EXPECT_EQ(gone, 1);
+}
+
+TEST_F(Sleep, IsOverWhenAWakingCoroutineDestroysASleepingOne) {
+    std::optional<job> other;
+    const auto destroy_other = [](virtual_runtime &on, std::optional<job> &victim) -> job {
+        co_await on.sleep_for(2s);
+        victim.reset();
+    };
+    const job killer = destroy_other(rt, other);
+    other.emplace(sleep_for(2s));
+    rt.advance(5s);
+    EXPECT_TRUE(killer.done());
+    EXPECT_EQ(gone, 1);
+    EXPECT_TRUE(woke.empty());
+}
+
+job await(tickwheel::sleeper<tw_node> &nap) { co_await nap; }
+
+TEST(SleepLifetime, ACoroutineMayOutliveTheRuntimeItSleepsOn) {
+    int gone = 0;
+    std::stop_source stop;
+    {
+        auto rt = std::make_optional<virtual_runtime>();
+        const auto sleep = [&](virtual_runtime &on) -> job {
+            const farewell local(gone);
+            co_await on.sleep_for(1s, stop.get_token());
+            ADD_FAILURE() << "resumed by nobody";
+        };
+        const job j = sleep(*rt);
+        rt.reset();
+        EXPECT_EQ(gone, 0);
+    }
+    EXPECT_EQ(gone, 1);
+}
+
+TEST(SleepLifetime, AStopFindsNoRuntimeAndDoesNothing) {
+    std::stop_source stop;
+    auto rt = std::make_optional<virtual_runtime>();
+    const auto sleep = [&](virtual_runtime &on) -> job { co_await on.sleep_for(1s, stop.get_token()); };
+    const job j = sleep(*rt);
+    rt.reset();
+    stop.request_stop();
+    EXPECT_FALSE(j.done());
+}
+
+TEST(SleepLifetime, ThatCannotBeginThrowsIntoTheCoroutine) {
+    auto rt = std::make_optional<virtual_runtime>();
+    auto nap = rt->sleep_for(1s);
+    rt.reset();
+    const job j = await(nap);
+    EXPECT_TRUE(j.done());
+    EXPECT_EQ(j.error(), std::errc::invalid_argument);
+}
+
+// --- on a thread of its own
+
+TEST(SleepOnARuntime, EndsOnTheRuntimesThread) {
+    tickwheel::runtime rt;
+    gate done;
+    std::thread::id began, went_on;
+    const auto sleep = [&]() -> job {
+        began = std::this_thread::get_id();
+        co_await rt.sleep_for(1ms);
+        went_on = std::this_thread::get_id();
+        done.open();
+    };
+    const job j = sleep();
+    ASSERT_TRUE(done.wait());
+    rt.stop();
+    EXPECT_EQ(began, std::this_thread::get_id());
+    EXPECT_NE(went_on, began);
+}
+
+TEST(SleepOnARuntime, IsNeverShort) {
+    tickwheel::runtime rt;
+    gate done;
+    const auto sleep = [&]() -> job {
+        for (int i = 0; i < 20; ++i) {
+            const auto begin = std::chrono::steady_clock::now();
+            co_await rt.sleep_for(1500us);
+            EXPECT_GE(std::chrono::steady_clock::now() - begin, 1500us);
+        }
+        done.open();
+    };
+    const job j = sleep();
+    ASSERT_TRUE(done.wait());
+    rt.stop();
+}
+
+}  // namespace

@@ -1,0 +1,259 @@
+/* Keys when the system refuses: each allocation fails in turn, and the random bytes of the
+ * hash. Nothing changes then, nothing is lost, and the next try works. */
+#include "keyed_test.h"
+
+#include <sys/mman.h>
+#include <sys/types.h>
+
+/* --- what the library asks of the system (-Wl,--wrap) ------------------------------------- */
+
+static int spared = INT32_MAX; /* calls that work before one fails; then they work again */
+static bool has_failed;
+static int random_error;
+static long live;   /* allocations that were not given back */
+static long mapped; /* bytes, the same */
+
+static bool fails(void) {
+    const bool now = spared-- == 0;
+    has_failed |= now;
+    return now;
+}
+
+static void *counted(void *memory) {
+    live += memory != NULL;
+    return memory;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+int __real_posix_memalign(void **out, size_t alignment, size_t size);
+void __real_free(void *memory);
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+int __real_munmap(void *at, size_t size);
+ssize_t __real_getrandom(void *buffer, size_t size, unsigned flags);
+
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+int __wrap_posix_memalign(void **out, size_t alignment, size_t size);
+void __wrap_free(void *memory);
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+int __wrap_munmap(void *at, size_t size);
+ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags);
+
+void *__wrap_malloc(size_t size) { return fails() ? NULL : counted(__real_malloc(size)); }
+void *__wrap_calloc(size_t count, size_t size) {
+    return fails() ? NULL : counted(__real_calloc(count, size));
+}
+int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
+    const int error = fails() ? ENOMEM : __real_posix_memalign(out, alignment, size);
+    live += error == 0;
+    return error;
+}
+void __wrap_free(void *memory) {
+    live -= memory != NULL;
+    __real_free(memory);
+}
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
+    if (fails()) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    mapped += (long)size;
+    return __real_mmap(at, size, protection, flags, fd, offset);
+}
+int __wrap_munmap(void *at, size_t size) {
+    mapped -= (long)size;
+    return __real_munmap(at, size);
+}
+ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags) {
+    if (random_error == 0)
+        return __real_getrandom(buffer, size, flags);
+    errno = random_error;
+    return -1;
+}
+
+/* Of the calls from here on, the one after `first` others fails. */
+static void fail_after(int first) {
+    spared = first;
+    has_failed = false;
+}
+
+/* Whether one has. None does from now on. */
+static bool one_failed(void) {
+    spared = INT32_MAX;
+    return has_failed;
+}
+
+/* --- a new table ----------------------------------------------------------------------------- */
+
+static struct tw_keyed *const untouched = (struct tw_keyed *)(uintptr_t)16;
+
+TEST(a_new_table_fails_with_each_of_its_allocations) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    const struct tw_keyed_options kinds[] = {{.capacity = 0}, {.capacity = 1}, {.capacity = 1000}};
+    const int fewest[] = {2, 3, 6}; /* the table, its cells, its slabs */
+    for (unsigned i = 0; i < COUNT_OF(kinds); ++i) {
+        const long before = live;
+        struct tw_keyed *keyed = untouched;
+        int failures = 0;
+        for (;; ++failures) {
+            fail_after(failures);
+            const int result = tw_keyed_new(&keyed, rt, &kinds[i]);
+            if (!one_failed()) {
+                assert_int_equal(result, 0);
+                break;
+            }
+            assert_int_equal(result, -ENOMEM);
+            assert_ptr_equal(keyed, untouched);
+            assert_int_equal(live, before);
+            assert_int_equal(mapped, 0);
+        }
+        assert_true(failures >= fewest[i]);
+        assert_int_equal(tw_keyed_free(keyed), 0);
+        assert_int_equal(live, before);
+    }
+    tw_runtime_free(rt);
+}
+
+TEST(a_new_table_fails_without_random_bytes) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_keyed *keyed = untouched;
+    const long before = live;
+    random_error = ENOSYS;
+    assert_int_equal(tw_keyed_new(&keyed, rt, NULL), -ENOSYS);
+    random_error = 0;
+    assert_ptr_equal(keyed, untouched);
+    assert_int_equal(live, before);
+    assert_int_equal(mapped, 0);
+    assert_int_equal(tw_keyed_new(&keyed, rt, NULL), 0);
+    tw_runtime_free(rt);
+}
+
+/* --- setting ------------------------------------------------------------------------------------ */
+
+enum { KEYS = 1000 };
+
+/* Numbers, short strings, and those that have memory of their own. */
+static struct tw_key key_of(unsigned i, char text[40]) {
+    if (i % 3 == 0)
+        return tw_key_number(i);
+    const char *form = i % 3 == 1 ? "%u" : "a string of more than 16 bytes, %u";
+    return tw_key_bytes(text, (size_t)snprintf(text, 40, form, i));
+}
+
+/* Fails each allocation that setting the key makes, in turn, until there is none. */
+static int fail_each_of_set(struct bench bench, struct tw_key key, struct probe *probe, int expected) {
+    for (int failures = 0;; ++failures) {
+        const long before = live;
+        const size_t count = tw_keyed_count(bench.keyed);
+        fail_after(failures);
+        const int result = set_in_ms(bench.keyed, key, 5, probe);
+        if (!one_failed()) {
+            assert_int_equal(result, expected);
+            return failures;
+        }
+        assert_int_equal(result, -ENOMEM);
+        assert_int_equal(tw_keyed_count(bench.keyed), count);
+        assert_int_equal(tw_keyed_get(bench.keyed, key, NULL), expected == 0 ? -ENOENT : 0);
+        assert_true(live <= before + 1); /* what was made to grow into may stay */
+    }
+}
+
+TEST(set_fails_with_each_of_its_allocations_and_changes_nothing) {
+    const long before = live;
+    struct bench bench = plain_bench();
+    static struct probe probes[KEYS], latter;
+    int failures = 0;
+    for (unsigned i = 0; i < KEYS; ++i) {
+        char text[40];
+        const struct tw_key key = key_of(i, text);
+        failures += fail_each_of_set(bench, key, &probes[i], 0);
+    }
+    assert_true(failures > KEYS / 3 + 5); /* long keys, slabs, cells */
+    for (unsigned i = 0; i < KEYS; ++i)
+        assert_probe(probes[i], 0, 0);
+    for (unsigned i = 0; i < KEYS / 2; ++i) {
+        char text[40];
+        (void)fail_each_of_set(bench, key_of(i, text), &latter, 1);
+    }
+    pass_ms(bench, 5);
+    for (unsigned i = 0; i < KEYS; ++i)
+        assert_probe(probes[i], i >= KEYS / 2, 1);
+    assert_probe(latter, KEYS / 2, KEYS / 2);
+    end_bench(bench);
+    assert_int_equal(live, before);
+    assert_int_equal(mapped, 0);
+}
+
+static void copy_number(void *to, void *from) { memcpy(to, from, sizeof(uint64_t)); }
+static unsigned dropped;
+static void drop_number(UNUSED void *arg) { ++dropped; }
+static void ignore(UNUSED const struct tw_event *event, UNUSED void *arg) {}
+
+/* What `copy` has made is dropped if the start fails after it, and only then. */
+TEST(a_set_that_fails_has_dropped_what_was_copied_or_copied_nothing) {
+    struct bench bench = new_bench((struct tw_keyed_options){.storage = sizeof(uint64_t)});
+    uint64_t number = 1;
+    const struct tw_when when = in_ms(5);
+    const struct tw_task task = {
+        .fn = ignore, .arg = &number, .drop = drop_number, .arg_size = sizeof number, .copy = copy_number};
+    unsigned failures_after_copy = 0;
+    for (uint64_t i = 0; i < KEYS; ++i) {
+        for (int failures = 0;; ++failures) {
+            dropped = 0;
+            fail_after(failures);
+            const int result = tw_keyed_set(bench.keyed, tw_key_number(i), &when, &task);
+            if (!one_failed()) {
+                assert_int_equal(result, 0);
+                assert_int_equal(dropped, 0);
+                break;
+            }
+            assert_int_equal(result, -ENOMEM);
+            assert_in_range(dropped, 0, 1);
+            failures_after_copy += dropped;
+        }
+    }
+    assert_true(failures_after_copy > 0);
+    dropped = 0;
+    assert_int_equal(tw_keyed_drain(bench.keyed, NULL, NULL), KEYS);
+    assert_int_equal(dropped, KEYS);
+    end_bench(bench);
+}
+
+/* Nothing else allocates, so that nothing else can fail for want of memory. */
+TEST(no_other_call_needs_memory) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0, 0};
+    for (unsigned i = 0; i < KEYS; ++i) {
+        char text[40];
+        assert_int_equal(set_in_ms(bench.keyed, key_of(i, text), 5 + i % 2, &probe), 0);
+    }
+    fail_after(0);
+    for (unsigned i = 0; i < KEYS; ++i) {
+        char text[40];
+        const struct tw_key key = key_of(i, text);
+        assert_int_equal(tw_keyed_get(bench.keyed, key, NULL), 0);
+        assert_int_equal(tw_keyed_move(bench.keyed, key, TW_MILLISECOND), 0);
+        if (i < 100)
+            assert_int_equal(tw_keyed_remove(bench.keyed, key), 1);
+        else if (i < 200)
+            assert_int_equal(tw_keyed_remove_wait(bench.keyed, key), 1);
+        else if (i == 500)
+            pass_ms(bench, 1);
+    }
+    assert_int_equal(tw_keyed_drain(bench.keyed, NULL, NULL), KEYS - 501);
+    end_bench(bench);
+    assert_false(one_failed());
+    assert_probe(probe, 301, KEYS);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_table_fails_with_each_of_its_allocations),
+        cmocka_unit_test(a_new_table_fails_without_random_bytes),
+        cmocka_unit_test(set_fails_with_each_of_its_allocations_and_changes_nothing),
+        cmocka_unit_test(a_set_that_fails_has_dropped_what_was_copied_or_copied_nothing),
+        cmocka_unit_test(no_other_call_needs_memory),
+    };
+    return cmocka_run_group_tests_name("Keys, when the system refuses", tests, NULL, NULL);
+}

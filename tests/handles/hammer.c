@@ -1,0 +1,234 @@
+/* Threads that start, stop, move and wait for timers of one set, each other's and stale
+ * ones on purpose, while a thread fires them. In the end everything is accounted for:
+ * each timer has had all its fires or was prevented, a oneshot never both; each argument
+ * was dropped once.
+ * Slots are few, so that they change hands all the time. Meant for the sanitizers too. */
+#include "handles_test.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <tickwheel/workers.h>
+
+enum { THREADS = 3, STARTS = 100000, BOARD = 48, CAPACITY = 64 };
+static const int64_t round_ns = 2 * TW_SECOND, longest_delay_ns = 300 * TW_MICROSECOND;
+
+/* One timer's life. Cells are used once, slots many times. */
+struct cell {
+    tw_handle id;
+    unsigned fires_at_most;
+    int64_t not_before; /* for those that nobody moves */
+    atomic_uint fires, running, prevented, drops;
+    char *memory; /* freed by drop */
+};
+
+static struct cell *cells;
+static atomic_uint cells_used;
+static atomic_uint board[BOARD]; /* cells whose handles are known to all, stale or not */
+static struct tw_handles *set;
+
+static atomic_uint early, misused, wrong_answers, not_over, refused_for_room;
+static atomic_bool is_over;
+
+static bool is_moved(uint64_t place) { return place % 3 == 0; }
+
+static struct cell *random_cell(uint64_t *seed, uint64_t *place) {
+    *place = random_below(seed, BOARD);
+    return &cells[atomic_load(&board[*place])];
+}
+
+/* --- what timers do ---------------------------------------------------------------------- */
+
+static void fire(const struct tw_event *event, void *arg) {
+    struct cell *it = arg;
+    atomic_fetch_add(&it->running, 1);
+    atomic_fetch_add(&early, monotonic() < it->not_before);
+    atomic_fetch_add(&misused, it->memory[0] != 1 || atomic_load(&it->drops) != 0 || event->handle == 0);
+    const unsigned fires = atomic_fetch_add(&it->fires, 1);
+    uint64_t seed = event->handle + fires, place;
+    if (random_below(&seed, 4) == 0) {
+        struct cell *other = random_cell(&seed, &place);
+        if (tw_handle_stop(set, other->id) == 1)
+            atomic_fetch_add(&other->prevented, 1);
+    }
+    atomic_fetch_sub(&it->running, 1);
+}
+
+static void drop(void *arg) {
+    struct cell *it = arg;
+    atomic_fetch_add(&misused, atomic_load(&it->running) != 0);
+    free(it->memory);
+    atomic_fetch_add(&it->drops, 1);
+}
+
+/* --- what threads do --------------------------------------------------------------------- */
+
+/* One that is refused keeps its cell for another try. False: there are none left. */
+static bool start_one(uint64_t *seed, unsigned *number) {
+    if (*number == 0)
+        *number = atomic_fetch_add(&cells_used, 1);
+    if (*number >= STARTS)
+        return false;
+    struct cell *it = &cells[*number];
+    const uint64_t place = random_below(seed, BOARD);
+    const int64_t delay = (int64_t)random_below(seed, (uint64_t)longest_delay_ns);
+    struct tw_when when = {.due_ns = delay};
+    it->fires_at_most = random_below(seed, 2) == 0 ? 1 : 1 + (unsigned)random_below(seed, 5);
+    if (it->fires_at_most > 1) {
+        when.period_ns = 20 * TW_MICROSECOND;
+        when.fires = it->fires_at_most;
+    }
+    it->not_before = is_moved(place) ? 0 : monotonic() + delay;
+    it->memory = malloc(1);
+    it->memory[0] = 1;
+    const struct tw_task task = {.fn = fire, .arg = it, .drop = drop};
+    const int error = tw_handle_start(set, &it->id, &when, &task);
+    if (error == 0) {
+        atomic_store(&board[place], *number);
+        *number = 0;
+        return true;
+    }
+    atomic_fetch_add(&wrong_answers, error != -ENOSPC);
+    atomic_fetch_add(&refused_for_room, 1);
+    free(it->memory);
+    it->memory = NULL;
+    sched_yield();
+    return true;
+}
+
+static void stop_one(struct cell *it, int (*stop)(struct tw_handles *, tw_handle)) {
+    const int answer = stop(set, it->id);
+    if (answer == 1)
+        atomic_fetch_add(&it->prevented, 1);
+    atomic_fetch_add(&wrong_answers, answer != 0 && answer != 1 && answer != -ESTALE);
+    if (stop == tw_handle_stop_wait)
+        atomic_fetch_add(&not_over, atomic_load(&it->running) != 0 || atomic_load(&it->drops) != 1);
+}
+
+static void move_one(struct cell *it, int64_t delay) {
+    const int answer = tw_handle_move(set, it->id, delay);
+    atomic_fetch_add(&wrong_answers, answer != 0 && answer != -ESTALE && answer != -EBUSY);
+}
+
+static void *hammer(void *arg) {
+    uint64_t seed = *(uint64_t *)arg, place;
+    unsigned next_cell = 0;
+    while (!atomic_load(&is_over)) {
+        struct cell *it = random_cell(&seed, &place);
+        const uint64_t what = random_below(&seed, 16);
+        if (what < 7 && !start_one(&seed, &next_cell))
+            break;
+        else if (what < 10)
+            stop_one(it, tw_handle_stop);
+        else if (what < 13)
+            stop_one(it, tw_handle_stop_wait);
+        else if (what < 15 && is_moved(place))
+            move_one(it, (int64_t)random_below(&seed, (uint64_t)longest_delay_ns));
+        else
+            (void)tw_handle_remaining(set, it->id);
+    }
+    return NULL;
+}
+
+/* --- a round, and its account ------------------------------------------------------------- */
+
+static void begin_round(void) {
+    cells = calloc(STARTS, sizeof *cells);
+    assert_non_null(cells);
+    cells[0].drops = 1; /* known to all before anything was started; never a timer */
+    atomic_store(&cells_used, 1);
+    for (unsigned i = 0; i < BOARD; ++i)
+        atomic_store(&board[i], 0);
+    early = misused = wrong_answers = not_over = refused_for_room = 0;
+    atomic_store(&is_over, false);
+}
+
+/* The handle of cell 0: of this set, and stale. */
+static void make_first_stale(void) {
+    assert_int_equal(tw_handle_after(set, &cells[0].id, TW_SECOND, fire, &cells[0]), 0);
+    assert_int_equal(tw_handle_stop(set, cells[0].id), 1);
+}
+
+static void run_threads(uint64_t seed) {
+    pthread_t threads[THREADS];
+    uint64_t seeds[THREADS];
+    for (unsigned t = 0; t < THREADS; ++t) {
+        seeds[t] = seed + t;
+        assert_int_equal(pthread_create(&threads[t], NULL, hammer, &seeds[t]), 0);
+    }
+    const int64_t end = monotonic() + round_ns;
+    while (monotonic() < end && atomic_load(&cells_used) < STARTS)
+        doze();
+    atomic_store(&is_over, true);
+    for (unsigned t = 0; t < THREADS; ++t)
+        pthread_join(threads[t], NULL);
+}
+
+static void account(unsigned started) {
+    uint64_t timers = 0, fires = 0, prevented = 0;
+    for (unsigned i = 1; i < started; ++i) {
+        const struct cell *it = &cells[i];
+        if (it->memory == NULL) {
+            assert_int_equal(it->fires + it->drops, 0);
+            continue; /* refused to the end */
+        }
+        assert_int_equal(it->drops, 1);
+        assert_int_equal(it->running, 0);
+        assert_in_range(it->prevented, 0, 1);
+        assert_true(it->fires == it->fires_at_most || (it->fires < it->fires_at_most && it->prevented == 1));
+        ++timers;
+        fires += it->fires;
+        prevented += it->prevented;
+    }
+    assert_int_equal(early, 0);
+    assert_int_equal(misused, 0);
+    assert_int_equal(wrong_answers, 0);
+    assert_int_equal(not_over, 0);
+    assert_true(fires > 0 && prevented > 0);
+    print_message("%llu timers: %llu fires, %llu prevented; %u refused for room\n",
+                  (unsigned long long)timers, (unsigned long long)fires, (unsigned long long)prevented,
+                  refused_for_room);
+}
+
+static void hammer_on(const char *driver, const struct tw_workers_options *pool, bool concurrent) {
+    struct tw_runtime *rt =
+        new_runtime((struct tw_runtime_options){.driver = driver, .tick_ns = 10 * TW_MICROSECOND});
+    struct tw_handles_options options = {.capacity = CAPACITY, .concurrent = concurrent};
+    if (pool != NULL)
+        assert_int_equal(tw_workers_new(&options.workers, rt, pool), 0);
+    set = new_set(rt, options);
+    begin_round();
+    make_first_stale();
+    assert_ok(tw_runtime_start(rt));
+    run_threads((uint64_t)monotonic());
+    const unsigned used = atomic_load(&cells_used), started = used < STARTS ? used : STARTS;
+    wait_for(tw_handles_count(set) == 0); /* the rest fires by itself */
+    account(started);
+    assert_int_equal(tw_handles_free(set), 0);
+    tw_runtime_free(rt);
+    free(cells);
+}
+
+TEST(hammered_on_the_runtimes_thread) {
+    hammer_on("sleep", NULL, false);
+    hammer_on("timerfd", NULL, false);
+}
+
+TEST(hammered_on_workers) {
+    const struct tw_workers_options pool = {.threads = 2, .queue = 8};
+    hammer_on("epoll", &pool, false);
+}
+
+TEST(hammered_on_workers_that_run_one_timer_at_the_same_time) {
+    const struct tw_workers_options pool = {.threads = 3, .queue = 100, .when_full = TW_FULL_BLOCK};
+    hammer_on("sleep", &pool, true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hammered_on_the_runtimes_thread),
+        cmocka_unit_test(hammered_on_workers),
+        cmocka_unit_test(hammered_on_workers_that_run_one_timer_at_the_same_time),
+    };
+    return cmocka_run_group_tests_name("handles, hammered", tests, NULL, NULL);
+}

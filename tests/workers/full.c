@@ -191,7 +191,7 @@ static void stop_and_wait(__attribute__((unused)) struct tw_node *node, void *ga
 }
 
 /* The worker is held all the time, so that there is no room until the end. `late` fires
- * until there is too much. */
+ * until there is too much, and is due once more when the runtime starts again. */
 static void stop_while_full(enum tw_when_full when_full, struct tw_job *late) {
     struct gate gate = {0};
     atomic_store(&stop_now, false);
@@ -209,8 +209,9 @@ static void stop_while_full(enum tw_when_full when_full, struct tw_job *late) {
     assert_int_equal(stats_of(pool).waiting, 3);
     atomic_store(&stop_now, true);
     wait_for(atomic_load(&stopped));
-    assert_int_equal(tw_runtime_start(rt), 0); /* joins the thread that was blocked */
-    wait_for(stats_of(pool).blocked == 2);     /* the new one comes to the same */
+    assert_ok(tw_runtime_after(rt, &late->node, 0)); /* finds no room until the others have */
+    assert_int_equal(tw_runtime_start(rt), 0);       /* joins the thread that was blocked */
+    wait_for(stats_of(pool).blocked == 2);           /* the new one comes to the same */
     assert_int_equal(stats_of(pool).waiting, 3);
     atomic_store(&gate.open, true);
     wait_for(tw_runtime_count(rt) == 0);

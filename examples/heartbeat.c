@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
     printf("Three peers beat once a second.\n");
     for (int i = 0; i < PEERS; ++i) {
         tw_node_init(&peers[i].beat, on_beat, &peers[i]);
-        every_second(&peers[i].beat, (i + 1) * 200 * TW_MILLISECOND);
+        every_second(&peers[i].beat, 200 * TW_MILLISECOND * (i + 1));
     }
     tw_node_init(&monitor, on_look, NULL);
     every_second(&monitor, TW_SECOND);

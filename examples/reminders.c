@@ -68,7 +68,7 @@ static void buy(const char *customer) {
     char room[KEY_ROOM];
     struct tw_keyed_timer timer;
     struct tw_key key = key_of(room, customer, "warranty");
-    tw_keyed_after(customers, key, 2 * 365 * 24 * 60 * minute, on_customer, "it has ended");
+    tw_keyed_after(customers, key, minute * 2 * 365 * 24 * 60, on_customer, "it has ended");
     tw_keyed_get(customers, key, &timer);
     say_when();
     printf("%s has a warranty for %.0f days\n", customer, minutes(timer.remaining_ns) / (24 * 60));
@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
     come("bert");
     let_pass(rt, 20 * minute);
     if (is_virtual)
-        let_pass(rt, 3 * 365 * 24 * 60 * minute);
+        let_pass(rt, minute * 3 * 365 * 24 * 60);
     tw_runtime_stop(rt);
     say_when();
     printf("the end; timers left: %d of orders, %d of customers\n", (int)tw_keyed_count(orders),

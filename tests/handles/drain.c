@@ -155,6 +155,17 @@ TEST(what_each_sets_stays_and_fires) {
     assert_probe(set_meanwhile, 2 * KEYS, 2 * KEYS);
 }
 
+static void let_time_pass(const struct tw_key *key, void *arg, void *drain_arg) {
+    note(key, arg, drain_arg);
+    pass_ms(now.bench, 10);
+}
+
+TEST(what_is_due_while_each_runs_does_not_fire_and_is_visited_too) {
+    set_all();
+    assert_int_equal(tw_keyed_drain(now.bench.keyed, let_time_pass, &now), KEYS);
+    assert_all_drained_once();
+}
+
 static int removed[3];
 static void use_own_key(const struct tw_key *key, void *arg, void *drain_arg) {
     note(key, arg, drain_arg);
@@ -340,6 +351,7 @@ int main(void) {
         ON_BENCH(inside_a_callback_of_a_schedule_that_is_drained_too),
         ON_BENCH(inside_next_its_own_timer_is_drained_too),
         ON_BENCH(what_each_sets_stays_and_fires),
+        ON_BENCH(what_is_due_while_each_runs_does_not_fire_and_is_visited_too),
         ON_BENCH(inside_each_the_key_is_free_and_the_table_is_not_freed),
         ON_BENCH(inside_each_a_drain_does_the_rest),
         ON_BENCH(the_61st_drain_at_a_time_is_refused_and_the_others_do_it_all),

@@ -13,12 +13,13 @@
 #include <sys/timerfd.h>
 
 static const int usual_errors[CALLS] = {
-    [CALL_MALLOC] = ENOMEM,          [CALL_CALLOC] = ENOMEM,    [CALL_REALLOC] = ENOMEM,
-    [CALL_EPOLL_CREATE] = EMFILE,    [CALL_EPOLL_CTL] = ENOSPC, [CALL_EPOLL_WAIT] = EINTR,
-    [CALL_EPOLL_PWAIT2] = ENOSYS,    [CALL_EVENTFD] = ENFILE,   [CALL_TIMERFD_CREATE] = EMFILE,
-    [CALL_TIMERFD_SETTIME] = ENOMEM, [CALL_POLL] = ENOMEM,      [CALL_PTHREAD_CREATE] = EAGAIN,
-    [CALL_PTHREAD_ATFORK] = ENOMEM,  [CALL_ATTR_INIT] = ENOMEM, [CALL_ATTR_AFFINITY] = ENOMEM,
-    [CALL_ATTR_SCHEDPARAM] = EINVAL, [CALL_FUTEX_WAIT] = EINTR, [CALL_MEMBARRIER] = ENOSYS,
+    [CALL_MALLOC] = ENOMEM,         [CALL_CALLOC] = ENOMEM,          [CALL_REALLOC] = ENOMEM,
+    [CALL_POSIX_MEMALIGN] = ENOMEM, [CALL_EPOLL_CREATE] = EMFILE,    [CALL_EPOLL_CTL] = ENOSPC,
+    [CALL_EPOLL_WAIT] = EINTR,      [CALL_EPOLL_PWAIT2] = ENOSYS,    [CALL_EVENTFD] = ENFILE,
+    [CALL_TIMERFD_CREATE] = EMFILE, [CALL_TIMERFD_SETTIME] = ENOMEM, [CALL_POLL] = ENOMEM,
+    [CALL_PTHREAD_CREATE] = EAGAIN, [CALL_PTHREAD_ATFORK] = ENOMEM,  [CALL_ATTR_INIT] = ENOMEM,
+    [CALL_ATTR_AFFINITY] = ENOMEM,  [CALL_ATTR_SCHEDPARAM] = EINVAL, [CALL_FUTEX_WAIT] = EINTR,
+    [CALL_MEMBARRIER] = ENOSYS,
 };
 
 static atomic_uint faulty;
@@ -84,6 +85,7 @@ static int fails(enum call call) {
 void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 void *__real_realloc(void *old, size_t size);
+int __real_posix_memalign(void **out, size_t alignment, size_t size);
 void __real_free(void *memory);
 
 void *__wrap_malloc(size_t size) {
@@ -103,6 +105,15 @@ void *__wrap_realloc(void *old, size_t size) {
     void *memory = fails(CALL_REALLOC) ? NULL : __real_realloc(old, size);
     atomic_fetch_add(&live, memory != NULL && is_new);
     return memory;
+}
+
+/* It returns its error. */
+int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
+    int error = fault(CALL_POSIX_MEMALIGN);
+    if (error == 0)
+        error = __real_posix_memalign(out, alignment, size);
+    atomic_fetch_add(&live, error == 0);
+    return error;
 }
 
 void __wrap_free(void *memory) {

@@ -21,7 +21,7 @@ namespace {
 
 using page_cache = tickwheel::ttl_map<std::string, std::string>;
 
-tickwheel::virtual_runtime rt;
+tickwheel::virtual_runtime rt;  // NOLINT(cert-err58-cpp)
 
 void say(const char *what, const std::string &about) {
     const auto now = std::chrono::duration<double>(rt.now().time_since_epoch());
@@ -65,6 +65,7 @@ void crowd(page_cache &pages) {
     };
     std::atomic<int> served{0};
     std::vector<std::thread> visitors;
+    visitors.reserve(8);
     for (int i = 0; i < 8; ++i)
         visitors.emplace_back([&] { served += pages.get_or_load("/news", slowly) == "<h1>/news</h1>"; });
     for (std::thread &each : visitors)
@@ -74,7 +75,7 @@ void crowd(page_cache &pages) {
 
 }  // namespace
 
-int main() {
+int main() {  // NOLINT(bugprone-exception-escape)
     page_cache pages(rt, settings());
     request(pages, "/");
     rt.advance(10s);

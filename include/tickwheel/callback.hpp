@@ -81,8 +81,9 @@ template <class Clock> basic_event<Clock> event_of(std::int64_t due_ns, std::uin
     return {time_point(std::chrono::nanoseconds(due_ns)), overruns};
 }
 
+template <class F> inline constexpr bool fits_inline = sizeof(F) <= inline_size;
 template <class F>
-inline constexpr bool is_inline = sizeof(F) <= inline_size &&
+inline constexpr bool is_inline = fits_inline<F> &&
                                   alignof(F) <= alignof(void *) && std::is_nothrow_move_constructible_v<F>;
 
 // A callable as a timer of handle.h keeps it.

@@ -238,7 +238,7 @@ template <class Clock, class Node> class basic_timers {
     };
 
     template <class EventClock, class F> tw_handle start(const tw_when &when, F &&f) {
-        detail::slot<F> slot(*home_, std::move(f));
+        detail::slot<F> slot(*home_, std::forward<F>(f));
         tw_task task = detail::task_of<EventClock>(slot);
         if constexpr (requires { F::next_deadline; })
             task.next = F::next_deadline;

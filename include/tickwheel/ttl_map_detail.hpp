@@ -119,7 +119,7 @@ template <class Entry> class bucket_array {
 struct use_link {  // in a ring by last use
     use_link *newer = this, *older = this;
 
-    void leave() {
+    void leave() {  // NOLINT(readability-make-member-function-const)
         newer->older = older;
         older->newer = newer;
     }

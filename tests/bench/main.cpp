@@ -28,7 +28,11 @@ constexpr const char *usage =
     "              timerfd-loop (raw) libev libuv libevent asio\n"
     "  contend foreign\n"
     "              tickwheel tickwheel-1us (its tick) libev libev-sparing (of wake-ups)\n"
-    "              multimap, clock-read and lock (what parts of foreign cost)\n";
+    "              multimap, clock-read and lock (what parts of foreign cost)\n"
+    "  handle      tickwheel tickwheel-nodes (intrusive)\n"
+    "  keyed       tickwheel libev-map (unordered_map)\n"
+    "  spawn       tickwheel asio\n"
+    "  ttl         tickwheel mutex-scan mutex-multimap\n";
 
 struct Name {
     Kind kind;
@@ -60,6 +64,15 @@ const std::vector<Name> implementation_names = {
     {Kind::threads, "multimap"},
     {Kind::threads, "clock-read"},
     {Kind::threads, "lock"},
+    {Kind::handle, "tickwheel"},
+    {Kind::handle, "tickwheel-nodes"},
+    {Kind::keyed, "tickwheel"},
+    {Kind::keyed, "libev-map"},
+    {Kind::spawn, "tickwheel"},
+    {Kind::spawn, "asio"},
+    {Kind::ttl, "tickwheel"},
+    {Kind::ttl, "mutex-scan"},
+    {Kind::ttl, "mutex-multimap"},
 };
 
 struct Options {
@@ -165,6 +178,11 @@ std::vector<Unit> plan(const Options &options) {
         add({Workload::idle}, n, 1);
     add({Workload::contend}, 100'000, runs);
     add({Workload::foreign}, 1000, runs);
+    for (std::size_t n : {100'000, 1'000'000})
+        add({Workload::handle_start, Workload::handle_move}, n, runs);
+    for (Workload workload : {Workload::keyed, Workload::spawn})
+        add({workload}, 1'000'000, runs);
+    add({Workload::ttl_mix, Workload::ttl_p50, Workload::ttl_p99, Workload::ttl_max}, 1'000'000, runs);
     return units;
 }
 

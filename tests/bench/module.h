@@ -31,6 +31,14 @@ enum class Workload {
     idle,
     contend,
     foreign,
+    handle_start,
+    handle_move,
+    keyed,
+    spawn,
+    ttl_mix,
+    ttl_p50,
+    ttl_p99,
+    ttl_max,
     idle_tick,  // only for counting instructions
 };
 
@@ -40,6 +48,10 @@ enum class Kind {
     calls,    // modules/, workloads.h: what the calls cost, on one thread
     waiting,  // waiting/, waiting.h: lateness and idle, of a loop
     threads,  // threads/, threads.h: contend and foreign, calls from other threads
+    handle,   // handle/: timers that a library keeps, beside nodes
+    keyed,    // keyed/: timers under keys
+    spawn,    // spawn/: lambdas
+    ttl,      // ttl/: maps whose entries expire
 };
 
 struct Sample {

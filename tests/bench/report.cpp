@@ -37,6 +37,18 @@ const std::vector<WorkloadInfo> workload_infos = {
      "two threads arm random ones of n, 1 ms to 10 s ahead, while a third fires them"},
     {Workload::foreign, Kind::threads, "foreign", "ns/arming",
      "a thread arms n idle timers, while the one that fires them sleeps"},
+    {Workload::handle_start, Kind::handle, "handle", "ns/start+stop",
+     "start and stop one timer that the library keeps, n pending"},
+    {Workload::handle_move, Kind::handle, "handle", "ns/move", "move a random one of n"},
+    {Workload::keyed, Kind::keyed, "keyed", "ns/call",
+     "n timers under keys of 16 bytes: half moves, a quarter each sets and removes"},
+    {Workload::spawn, Kind::spawn, "spawn", "ns/lambda",
+     "n lambdas over 2^20 ticks of virtual time: spawn them, go there in leaps of 1024, call them"},
+    {Workload::ttl_mix, Kind::ttl, "ttl", "ns/call", "nine gets to one set of random ones of n entries"},
+    {Workload::ttl_p50, Kind::ttl, "ttl", "us, p50",
+     "a get of n entries, by the clock on the wall, while 100,000 others leave at once"},
+    {Workload::ttl_p99, Kind::ttl, "ttl", "us, p99", "the same"},
+    {Workload::ttl_max, Kind::ttl, "ttl", "us, max", "the same"},
     {Workload::idle_tick, Kind::calls, "idle-tick", "ns/tick", "one tick with n timers pending, none due"},
 };
 
@@ -145,6 +157,10 @@ void print_idioms(const std::vector<Implementation> &implementations) {
         {Kind::calls, "postpone and serve use"},
         {Kind::waiting, "lateness and idle use, each with a timer slack of 1 ns"},
         {Kind::threads, "contend and foreign use"},
+        {Kind::handle, "handle uses, on a runtime whose thread sleeps"},
+        {Kind::keyed, "keyed uses"},
+        {Kind::spawn, "spawn uses"},
+        {Kind::ttl, "ttl uses"},
     };
     for (const auto &[kind, title] : titles) {
         bool titled = false;

@@ -16,6 +16,14 @@ std::string file_prefix(Kind kind) {
         return "bench_waiting-";
     case Kind::threads:
         return "bench_threads-";
+    case Kind::handle:
+        return "bench_handle-";
+    case Kind::keyed:
+        return "bench_keyed-";
+    case Kind::spawn:
+        return "bench_spawn-";
+    case Kind::ttl:
+        return "bench_ttl-";
     default:
         return "bench_";
     }

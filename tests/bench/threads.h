@@ -9,34 +9,21 @@
 #ifndef TICKWHEEL_BENCH_THREADS_H
 #define TICKWHEEL_BENCH_THREADS_H
 
-#include <time.h>
-
 #include <array>
 #include <atomic>
 #include <barrier>
 #include <chrono>
 #include <thread>
 
+#include "cpu.h"
+#include "delays.h"
 #include "module.h"
 
 namespace bench {
 
 using std::chrono::steady_clock;
-using Delays = std::vector<std::int64_t>;
-
-constexpr std::int64_t millisecond = 1'000'000;
-
 inline std::int64_t monotonic_ns() {
     return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
-}
-
-// From the stream of ticks: spread over [from, from + spread).
-inline Delays delays_of(const std::vector<std::uint32_t> &ticks, std::int64_t from, std::int64_t spread) {
-    Delays delays;
-    delays.reserve(ticks.size());
-    for (std::uint32_t tick : ticks)
-        delays.push_back(from + (tick - 1) * (spread / horizon));
-    return delays;
 }
 
 // Two threads go on arming random ones of n timers for a while. Some come due before
@@ -69,12 +56,6 @@ template <class Shared> double contend(const Task &task) {
     const std::chrono::duration<double, std::nano> lasted = steady_clock::now() - start;
     require(timers.fired() > 0, "no timer fired");
     return lasted.count() / static_cast<double>(armed[0] + armed[1]);
-}
-
-inline double cpu_ns() {
-    timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
 }
 
 // Arming idle timers while the thread that fires them sleeps: for one that is due

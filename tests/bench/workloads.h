@@ -20,19 +20,18 @@
 //   dispatch()             fires what is due, without waiting
 //   wait()                 waits for what is due next, and fires it
 //
-// Cost is processor time of the thread, kernel included: neighbours on the machine
-// do not count, sleeping does not count.
+// Cost is processor time, see cpu.h.
 #ifndef TICKWHEEL_BENCH_WORKLOADS_H
 #define TICKWHEEL_BENCH_WORKLOADS_H
 
 #include <malloc.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <thread>
 
+#include "cpu.h"
 #include "inputs.h"
 #include "module.h"
 
@@ -48,12 +47,6 @@ struct Scale {
 
 // Nothing comes due while it lasts.
 constexpr Scale far_ahead{std::chrono::milliseconds(1), std::chrono::hours(1)};
-
-inline double cpu_ns() {
-    timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
-}
 
 template <class Timers, class Work> double cost_ns(Timers &timers, Work &&work) {
     double cost = -1;
@@ -81,8 +74,6 @@ Times<Timers> times_of(const Timers &timers, const std::vector<std::uint32_t> &t
 
 // The index of a timer, from that of a loop.
 inline std::uint32_t number(std::size_t i) { return static_cast<std::uint32_t>(i); }
-
-inline double per(double cost, std::size_t count) { return cost / static_cast<double>(count); }
 
 template <class Timers> void arm_all(Timers &timers, const Times<Timers> &times) {
     for (std::size_t i = 0; i < times.size(); ++i)

@@ -1,10 +1,9 @@
 // Own hash table or a well-kept library: what docs/DESIGN.md says of it, measured. Run
 // by hand; not a part of ./dev bench.
 //     build/bench/tests/bench/bench_tables [N]      one million keys of 16 bytes, or N
-#include <time.h>
-
 #include <algorithm>
 
+#include "../cpu.h"
 #include "peers.h"
 
 namespace {
@@ -13,19 +12,6 @@ using namespace bench;
 
 constexpr int rounds = 5;
 
-double cpu_ns() {
-    timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
-}
-
-template <class Work> double ns_each(std::size_t count, Work &&work) {
-    const double start = cpu_ns();
-    for (std::size_t i = 0; i < count; ++i)
-        work(i);
-    return (cpu_ns() - start) / static_cast<double>(count);
-}
-
 struct Figures {
     std::vector<double> build, find, miss, replace;
     std::vector<double> each_insert;  // while it grows: of each the least of all rounds, as machines stall
@@ -33,14 +19,7 @@ struct Figures {
 
 // Keys 0 to n - 1 are there; n and on are not.
 struct Keys {
-    explicit Keys(std::size_t n) : inputs(n), all(2 * n) {
-        Random random(7);
-        for (Key &key : all)
-            for (std::size_t half = 0; half < 2; ++half) {
-                const std::uint64_t word = random.next();
-                std::memcpy(key.bytes + 8 * half, &word, sizeof word);
-            }
-    }
+    explicit Keys(std::size_t n) : inputs(n), all(random_keys(2 * n)) {}
     Inputs inputs;
     std::vector<Key> all;
 };
@@ -50,13 +29,13 @@ template <class Peer> void measure(const Keys &keys, Figures &figures) {
     const std::vector<std::uint32_t> &victims = keys.inputs.victims, &order = keys.inputs.order;
     Peer peer(n + 1);
     std::size_t found = 0;
-    figures.build.push_back(ns_each(n, [&](std::size_t i) { peer.insert(keys.all[i]); }));
-    figures.find.push_back(ns_each(
+    figures.build.push_back(cost_of_each(n, [&](std::size_t i) { peer.insert(keys.all[i]); }));
+    figures.find.push_back(cost_of_each(
         stream_length, [&](std::size_t i) { found += peer.find(keys.all[victims[i]])->rest[0] == 0; }));
     figures.miss.push_back(
-        ns_each(stream_length, [&](std::size_t i) { found += !peer.find(keys.all[n + victims[i]]); }));
+        cost_of_each(stream_length, [&](std::size_t i) { found += !peer.find(keys.all[n + victims[i]]); }));
     require(found == 2 * stream_length, "not what was inserted was found");
-    figures.replace.push_back(ns_each(n, [&](std::size_t i) {
+    figures.replace.push_back(cost_of_each(n, [&](std::size_t i) {
         peer.erase(keys.all[order[i]]);
         peer.insert(keys.all[n + i]);
     }));

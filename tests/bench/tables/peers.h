@@ -8,11 +8,9 @@
 #ifndef TICKWHEEL_BENCH_TABLES_PEERS_H
 #define TICKWHEEL_BENCH_TABLES_PEERS_H
 
-#include <cstring>
-#include <string_view>
 #include <unordered_map>
 
-#include "../inputs.h"
+#include "../keys.h"
 #include "../module.h"
 #include "runtime/table.hpp"
 
@@ -25,18 +23,6 @@
 #endif
 
 namespace bench {
-
-struct Key {
-    unsigned char bytes[16];
-    bool operator==(const Key &other) const { return std::memcmp(bytes, other.bytes, sizeof bytes) == 0; }
-};
-
-// What the C++ library has for bytes; known to everyone who can read.
-struct KeyHash {
-    std::size_t operator()(const Key &key) const {
-        return std::hash<std::string_view>()({reinterpret_cast<const char *>(key.bytes), sizeof key.bytes});
-    }
-};
 
 struct Record {
     Key key;

@@ -1,0 +1,60 @@
+// Timers that the library keeps, beside nodes that stand in its user's structs.
+//
+// An implementation is a class `Timers` over n timers, numbered from 0, on a runtime whose
+// thread sleeps:
+//   Timers(n)            n idle timers
+//   start(i, delay_ns)   of an idle timer
+//   move(i, delay_ns)    of a pending one
+//   stop(i)              of a pending one
+#ifndef TICKWHEEL_BENCH_HANDLE_H
+#define TICKWHEEL_BENCH_HANDLE_H
+
+#include <tickwheel/runtime.h>
+
+#include "../cpu.h"
+#include "../delays.h"
+#include "../module.h"
+
+namespace bench {
+
+// The default one. Something is due before everything else, so that nobody wakes it.
+class SleepingRuntime {
+  public:
+    SleepingRuntime() {
+        require(tw_runtime_new(&runtime_, nullptr) == 0, "tw_runtime_new");
+        require(tw_runtime_start(runtime_) == 0, "tw_runtime_start");
+        tw_node_init(
+            &first_, [](tw_node *, void *) { require(false, "a timer fired that is not due"); }, nullptr);
+        tw_runtime_after(runtime_, &first_, 1'800'000 * millisecond);
+    }
+    ~SleepingRuntime() { tw_runtime_free(runtime_); }
+    SleepingRuntime(const SleepingRuntime &) = delete;
+    SleepingRuntime &operator=(const SleepingRuntime &) = delete;
+
+    operator tw_runtime *() const { return runtime_; }
+
+  private:
+    tw_runtime *runtime_ = nullptr;
+    tw_node first_;
+};
+
+// One more than n is started and stopped in turn; then random ones of n are moved.
+template <class Timers> std::vector<Sample> run_handle(const Task &task) {
+    const Delays delays = far_delays_of(task.inputs.ticks);
+    const auto n = static_cast<std::uint32_t>(task.n);
+    Timers timers(task.n + 1);
+    for (std::uint32_t i = 0; i < n; ++i)
+        timers.start(i, delays[i & stream_mask]);
+
+    const double start_stop = cost_of_each(stream_length, [&](std::size_t k) {
+        timers.start(n, delays[k]);
+        timers.stop(n);
+    });
+    const double move =
+        cost_of_each(stream_length, [&](std::size_t k) { timers.move(task.inputs.victims[k], delays[k]); });
+    return {{Workload::handle_start, start_stop}, {Workload::handle_move, move}};
+}
+
+}  // namespace bench
+
+#endif

@@ -66,12 +66,13 @@ TEST_F(Exceptions, OfALargeCallableAreHeard) {
 // A coroutine that throws to whoever resumes it.
 struct careless {
     struct promise_type {
-        careless get_return_object() { return {}; }
+        careless get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
         std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_never final_suspend() noexcept { return {}; }
+        std::suspend_always final_suspend() noexcept { return {}; }
         void return_void() {}
         void unhandled_exception() { throw; }
     };
+    std::coroutine_handle<promise_type> handle;
 };
 
 careless sleep_and_throw(virtual_runtime &rt) {
@@ -80,9 +81,10 @@ careless sleep_and_throw(virtual_runtime &rt) {
 }
 
 TEST_F(Exceptions, OfACoroutineAreHeard) {
-    sleep_and_throw(rt);
+    const careless thrower = sleep_and_throw(rt);
     rt.advance(1s);
     EXPECT_EQ(heard, words{"awake"});
+    thrower.handle.destroy();
 }
 
 TEST(ExceptionsWithoutHandler, ArePrinted) {

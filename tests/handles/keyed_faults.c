@@ -28,7 +28,7 @@ void *__real_malloc(size_t size);
 void *__real_calloc(size_t count, size_t size);
 int __real_posix_memalign(void **out, size_t alignment, size_t size);
 void __real_free(void *memory);
-void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset);
 int __real_munmap(void *at, size_t size);
 ssize_t __real_getrandom(void *buffer, size_t size, unsigned flags);
 
@@ -36,7 +36,7 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 int __wrap_posix_memalign(void **out, size_t alignment, size_t size);
 void __wrap_free(void *memory);
-void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset);
 int __wrap_munmap(void *at, size_t size);
 ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags);
 
@@ -53,13 +53,13 @@ void __wrap_free(void *memory) {
     live -= memory != NULL;
     __real_free(memory);
 }
-void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset) {
     if (fails()) {
         errno = ENOMEM;
         return MAP_FAILED;
     }
     mapped += (long)size;
-    return __real_mmap(at, size, protection, flags, fd, offset);
+    return __real_mmap64(at, size, protection, flags, fd, offset);
 }
 int __wrap_munmap(void *at, size_t size) {
     mapped -= (long)size;

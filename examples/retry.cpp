@@ -1,0 +1,118 @@
+// Retrying with exponential back-off, in coroutines.
+//
+//     tickwheel_retry            five seconds of it
+//     tickwheel_retry virtual    the same at once
+//
+// Each request is a coroutine that reads like a loop. It sleeps in co_await, where no
+// thread waits and nothing is allocated; a stop request ends the sleep early.
+#include <algorithm>
+#include <chrono>
+#include <coroutine>
+#include <cstdio>
+#include <exception>
+#include <random>
+#include <stop_token>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <tickwheel/tickwheel.hpp>
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+namespace {
+
+// A coroutine that begins at once, and whose frame goes when this does.
+class task {
+  public:
+    struct promise_type {
+        task get_return_object() { return task(std::coroutine_handle<promise_type>::from_promise(*this)); }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_always final_suspend() noexcept { return {}; }
+        void return_void() {}
+        void unhandled_exception() { std::terminate(); }
+    };
+    task(task &&from) noexcept : frame_(std::exchange(from.frame_, nullptr)) {}
+    task &operator=(task &&) = delete;
+    ~task() {
+        if (frame_)
+            frame_.destroy();
+    }
+
+  private:
+    explicit task(std::coroutine_handle<promise_type> frame) : frame_(frame) {}
+    std::coroutine_handle<promise_type> frame_;
+};
+
+// Doubles from 100 ms up to 1 s; up to half of it is left to chance, so that many clients
+// of one server that was down do not come back all at once.
+class back_off {
+  public:
+    explicit back_off(unsigned seed) : random_(seed) {}
+    milliseconds next() {
+        const auto half = length_ / 2;
+        const auto chance = milliseconds(random_() % static_cast<unsigned>(half.count()));
+        length_ = std::min(2 * length_, milliseconds(1s));
+        return half + chance;
+    }
+
+  private:
+    milliseconds length_ = 100ms;
+    std::minstd_rand random_;
+};
+
+template <class Runtime> class client {
+  public:
+    explicit client(Runtime &rt) : rt_(&rt), begin_(rt.now()) {}
+
+    // A request to a server that comes up again at the moment `up`.
+    task fetch(const char *name, unsigned seed, milliseconds up, std::stop_token token) {
+        back_off pause(seed);
+        for (int attempt = 1; since_begin() < up; ++attempt) {
+            const auto length = pause.next();
+            say("%s: attempt %d failed, again in %lld ms", name, attempt,
+                static_cast<long long>(length.count()));
+            if (!co_await rt_->sleep_for(length, token)) {
+                say("%s: given up", name);
+                co_return;
+            }
+        }
+        say("%s: there it is", name);
+    }
+
+  private:
+    std::chrono::nanoseconds since_begin() const { return rt_->now() - begin_; }
+
+    template <class... Args> void say(const char *format, Args... args) const {
+        std::printf("%5.2f s  ", std::chrono::duration<double>(since_begin()).count());
+        std::printf(format, args...);
+        std::printf("\n");
+    }
+
+    Runtime *rt_;
+    typename Runtime::time_point begin_;
+};
+
+template <class Runtime, class LetPass> void retry(Runtime &rt, LetPass let_pass) {
+    client on(rt);
+    std::stop_source patience;
+    const task weather = on.fetch("weather", 1, 1500ms, patience.get_token());
+    const task news = on.fetch("news", 2, 1h, patience.get_token());
+    let_pass(4s);
+    patience.request_stop();
+    let_pass(1s);
+    rt.stop();  // so that nobody goes on while the tasks are destroyed
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    if (argc > 1 && std::string_view(argv[1]) == "virtual") {
+        tickwheel::virtual_runtime rt;
+        retry(rt, [&](auto length) { rt.advance(length); });
+    } else {
+        tickwheel::runtime rt;
+        retry(rt, [](auto length) { std::this_thread::sleep_for(length); });
+    }
+}

@@ -8,7 +8,7 @@
 #include "support.hpp"
 
 extern "C" {
-#include "counted_heap.h"
+#include "support/counted_heap.h"
 }
 
 // By way of malloc and free, which are counted.

@@ -1,7 +1,7 @@
 /* P10: a set with a capacity allocates when it is made, and then no more. */
 #include "handles_test.h"
 
-#include "promises/counted_heap.h"
+#include "support/counted_heap.h"
 
 enum { CAPACITY = 500 };
 

@@ -1,15 +1,6 @@
 /* keyed.h with a capacity: so many timers and no more, and nothing is allocated (P10). */
 #include "keyed_test.h"
-#include "promises/counted_heap.h"
-
-/* The cells of a table come from here. */
-void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset);
-void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset);
-
-void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset) {
-    ++allocations;
-    return __real_mmap64(at, size, protection, flags, fd, offset);
-}
+#include "support/counted_heap.h"
 
 static const uint32_t capacities[] = {1, 2, 3, 63, 64, 65, 100, 128, 1000};
 

@@ -8,9 +8,9 @@ for header in "$include"/tickwheel/*.h; do
     echo "#include \"$header\""
 done >"$scratch/all.c"
 
-# Declarations only: typedefs of functions and struct members are no symbols.
+# Declarations only: typedefs, struct members and what inline functions say are no symbols.
 "$cc" -E -P -I"$include" "$scratch/all.c" | tr '\n' ' ' | sed 's/[{};]/\n/g' |
-    grep -vE 'typedef|static inline' | grep -oE '^[^(]*\btw_[a-z0-9_]+ *\(' | grep -oE 'tw_[a-z0-9_]+ *\($' | tr -d '( ' |
+    grep -vE 'typedef|static inline|return|=' | grep -oE '^[^(]*\btw_[a-z0-9_]+ *\(' | grep -oE 'tw_[a-z0-9_]+ *\($' | tr -d '( ' |
     sort -u >"$scratch/declared"
 nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | sed 's/@.*//' | sort -u >"$scratch/exported"
 

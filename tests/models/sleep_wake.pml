@@ -210,7 +210,7 @@ proctype armer(byte me) {
     fi;
     arm_and_load();
     if
-    :: tick < seen -> wake()            /* src/runtime/nodes.cpp: "if (due < line.asleep_until" */
+    :: tick < seen -> wake()            /* src/runtime/nodes.cpp: "due < line.asleep_until" */
     :: else
     fi;
     atomic {
@@ -225,7 +225,7 @@ proctype stopper() {
     wake();
     stopping = true;
 #else
-    stopping = true;                    /* src/runtime/runtime.hpp: "rt.stopping.store(true" */
+    stopping = true;                    /* src/runtime/life.cpp: "rt.stopping.store(true" */
     wake();                             /* src/runtime/life.cpp: "wake(rt);" */
 #endif
     atomic {

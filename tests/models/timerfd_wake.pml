@@ -186,7 +186,7 @@ proctype armer(byte me) {
         due[me] = tick
     }
     if
-    :: tick < asleep_until -> wake()    /* src/runtime/nodes.cpp: "if (due < line.asleep_until" */
+    :: tick < asleep_until -> wake()    /* src/runtime/nodes.cpp: "due < line.asleep_until" */
     :: else
     fi;
     atomic {
@@ -196,7 +196,7 @@ proctype armer(byte me) {
 }
 
 proctype stopper() {
-    stopping = true;                    /* src/runtime/runtime.hpp: "rt.stopping.store(true" */
+    stopping = true;                    /* src/runtime/life.cpp: "rt.stopping.store(true" */
     wake();                             /* src/runtime/life.cpp: "wake(rt);" */
     atomic {
         stop_told = true;

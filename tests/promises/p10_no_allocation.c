@@ -1,5 +1,5 @@
 /* P10: no call allocates; storage is the caller's throughout. */
-#include "counted_heap.h"
+#include "support/counted_heap.h"
 #include "promise.h"
 
 #define NODES 1000

@@ -1,6 +1,6 @@
 /* P10 on a runtime: once it is started, nothing allocates, neither the calls on nodes nor
  * the drivers as they fire. What does allocate is named in runtime.h. */
-#include "counted_heap.h"
+#include "support/counted_heap.h"
 #include "runtime_test.h"
 
 #include <sys/epoll.h>

@@ -1,5 +1,5 @@
 /* P10: all that a pool needs is allocated when it is made; jobs and runs take nothing. */
-#include "promises/counted_heap.h"
+#include "support/counted_heap.h"
 #include "workers_test.h"
 
 enum { JOBS = 300 };

@@ -10,6 +10,7 @@ void *__real_aligned_alloc(size_t alignment, size_t size);
 int __real_posix_memalign(void **out, size_t alignment, size_t size);
 void __real_free(void *memory);
 void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset);
 void *__real_sbrk(intptr_t increment);
 
 void *__wrap_malloc(size_t size);
@@ -19,9 +20,8 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size);
 int __wrap_posix_memalign(void **out, size_t alignment, size_t size);
 void __wrap_free(void *memory);
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset);
 void *__wrap_sbrk(intptr_t increment);
-void *__wrap__Znwm(size_t size);
-void *__wrap__Znam(size_t size);
 
 volatile unsigned allocations;
 
@@ -60,11 +60,13 @@ void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_
     return __real_mmap(at, size, protection, flags, fd, offset);
 }
 
+/* What mmap is to those who ask for 64-bit offsets. */
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset) {
+    ++allocations;
+    return __real_mmap64(at, size, protection, flags, fd, offset);
+}
+
 void *__wrap_sbrk(intptr_t increment) {
     ++allocations;
     return __real_sbrk(increment);
 }
-
-/* C++ operator new, plain and for arrays. */
-void *__wrap__Znwm(size_t size) { return __wrap_malloc(size); }
-void *__wrap__Znam(size_t size) { return __wrap_malloc(size); }

@@ -35,7 +35,7 @@ static void look_at(struct peer *peer) {
     if (peer->missed == 1)
         printf("%5.1f s  %s missed a beat\n", since_begin(rt), peer->name);
     else if (peer->missed == PATIENCE)
-        printf("%5.1f s  %s missed %u in a row: taken for dead\n", since_begin(rt), peer->name, PATIENCE);
+        printf("%5.1f s  %s missed %d in a row: taken for dead\n", since_begin(rt), peer->name, PATIENCE);
 }
 
 /* Whoever was not heard while this program itself stood still is not to blame. */

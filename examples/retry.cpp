@@ -12,7 +12,6 @@
 #include <exception>
 #include <random>
 #include <stop_token>
-#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -28,10 +27,10 @@ class task {
   public:
     struct promise_type {
         task get_return_object() { return task(std::coroutine_handle<promise_type>::from_promise(*this)); }
-        std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_always final_suspend() noexcept { return {}; }
+        static std::suspend_never initial_suspend() noexcept { return {}; }
+        static std::suspend_always final_suspend() noexcept { return {}; }
         void return_void() {}
-        void unhandled_exception() { std::terminate(); }
+        static void unhandled_exception() { std::terminate(); }
     };
     task(task &&from) noexcept : frame_(std::exchange(from.frame_, nullptr)) {}
     task &operator=(task &&) = delete;
@@ -83,7 +82,6 @@ template <class Runtime> class client {
 
   private:
     std::chrono::nanoseconds since_begin() const { return rt_->now() - begin_; }
-
     template <class... Args> void say(const char *format, Args... args) const {
         std::printf("%5.2f s  ", std::chrono::duration<double>(since_begin()).count());
         std::printf(format, args...);
@@ -107,12 +105,15 @@ template <class Runtime, class LetPass> void retry(Runtime &rt, LetPass let_pass
 
 }  // namespace
 
-int main(int argc, char **argv) {
-    if (argc > 1 && std::string_view(argv[1]) == "virtual") {
+int main(int argc, char **) try {
+    if (argc > 1) {
         tickwheel::virtual_runtime rt;
         retry(rt, [&](auto length) { rt.advance(length); });
     } else {
         tickwheel::runtime rt;
         retry(rt, [](auto length) { std::this_thread::sleep_for(length); });
     }
+} catch (const std::exception &failure) {
+    std::fprintf(stderr, "retry: %s\n", failure.what());
+    return 1;
 }

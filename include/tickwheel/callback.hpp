@@ -96,6 +96,7 @@ template <class F, bool Inline = is_inline<F>> struct slot {
 template <class F> struct slot<F, false> {
     const home *at;
     std::unique_ptr<F> f;
+    // cppcheck-suppress uninitMemberVar ; it is set here
     slot(const home &where, F &&from) : at(&where), f(std::make_unique<F>(std::move(from))) {}
     F &callable() { return *f; }
 };

@@ -40,7 +40,7 @@ class cell_array {
     std::uint32_t slot(std::uint32_t i) const { return cells_[i].slot_plus_1 - 1; }
 
     void insert(std::uint32_t hash, std::uint32_t slot);
-    void erase(std::uint32_t i);
+    void erase(std::uint32_t hole);
     void move_to(cell_array &other, std::uint32_t i);      // whatever is in this cell, until it stays empty
     void give_back(std::uint32_t from, std::uint32_t to);  // the memory of empty cells, to the system
 

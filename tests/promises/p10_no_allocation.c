@@ -1,6 +1,6 @@
 /* P10: no call allocates; storage is the caller's throughout. */
-#include "support/counted_heap.h"
 #include "promise.h"
+#include "support/counted_heap.h"
 
 #define NODES 1000
 

@@ -146,7 +146,7 @@ size_t tw_keyed_count(struct tw_keyed *keyed);
  * another thread. What is set meanwhile stays. Returns how many there were that had still
  * to fire. Called from inside a callback of one of them, it does not wait for that one; two
  * callbacks that drain wait for each other for ever.
- *   -EBUSY   60 drains of this table go on already */
+ *   -EBUSY   a drain still goes on that was followed by 63 others */
 typedef void tw_keyed_each(const struct tw_key *key, void *arg, void *drain_arg);
 int64_t tw_keyed_drain(struct tw_keyed *keyed, tw_keyed_each *each, void *drain_arg);
 

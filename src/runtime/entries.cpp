@@ -58,8 +58,12 @@ void wait_until_one_comes_further(entries &set, entries_hold &hold) {
 }
 
 // Until a callback that the wheel has begun with, and that has not had the lock, is through.
-// On workers a former fire may run meanwhile; it does not finish the entry.
+// On workers a former fire may run meanwhile; it does not finish the entry. One with a
+// schedule of its own is not armed while it runs, so nothing unseen is there; and `next`,
+// which may be asked in the wheel's callback, must not be waited for.
 void see_off(entry &it, entries_hold &hold) {
+    if (it.runs != 0 && (it.set->workers == nullptr || it.next != nullptr))
+        return;
     ++it.runs;
     hold.unlock();
     for_each_timeline(*it.set->rt, [&it](timeline &line) { tw_wait(&line.wheel, &it.node); });
@@ -197,10 +201,14 @@ void fire_here(entry &it, std::int64_t due, std::uint64_t overruns, entries_hold
 // In the set's name: whoever runs it there lets go of it.
 void fire_on_worker(entry &it, std::int64_t due, std::uint64_t overruns, entries_hold &hold) {
     it.set->users.fetch_add(1, std::memory_order_relaxed);
-    if (enqueue(worked_of(it).runnable, due, overruns))
+    const enqueued result = enqueue(worked_of(it).runnable, it.node, due, overruns);
+    if (result == enqueued::waits)
         return;
     it.set->users.fetch_sub(1, std::memory_order_relaxed);
-    after_fire(it, due, hold);
+    if (result == enqueued::joins)
+        --it.runs;
+    else
+        after_fire(it, due, hold);
 }
 
 // The callback of every entry's node, on the thread that drives the runtime.
@@ -269,7 +277,7 @@ bool can_start(const entries &set, const tw_when *when, const tw_task &task) {
 }
 
 // A slot, as nobody else knows it; growing if need be.
-int take_slot(entries &set, entries_hold &hold, entry *&taken) {
+[[gnu::always_inline]] inline int take_slot(entries &set, entries_hold &hold, entry *&taken) {
     while ((taken = set.all.take(set, set.first_generation)) == nullptr) {
         if (set.all.is_full())
             return -ENOSPC;
@@ -315,7 +323,8 @@ int take_key(entry &it, const tw_key *key) {
 }
 
 void fill(entry &it, const tw_task &task) {
-    tw_node_init(&it.node, on_due, task.arg_size != 0 ? storage_of(it) : task.arg);
+    it.node.fn = on_due;
+    it.node.arg = task.arg_size != 0 ? storage_of(it) : task.arg;
     it.fn = task.fn;
     it.next = task.next;
     it.drop = task.drop;
@@ -363,7 +372,8 @@ int ask_user(entry &it, const tw_task &task, bool copies, tw_when *first, entrie
 bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0; }
 
 // The entry whose place it has taken ends.
-int go_live(entry &it, const tw_when &when, delayed *plain, entries_hold &hold) {
+[[gnu::always_inline]] inline int go_live(entry &it, const tw_when &when, delayed *plain,
+                                          entries_hold &hold) {
     entries &set = *it.set;
     const entries_kind &how = *set.how;
     if (const int error = set.closing              ? -EPERM
@@ -385,13 +395,10 @@ int go_live(entry &it, const tw_when &when, delayed *plain, entries_hold &hold) 
     return 1;
 }
 
-}  // namespace
-
-namespace {
-
-// All that comes after checking. `plain`, if it is not null, stands for *when.
-int start(entries &set, const tw_when *when, delayed *plain, const tw_task &task, const tw_key *key,
-          tw_handle *handle) {
+// All that comes after checking. `plain`, if it is not null, stands for *when. Inline: what
+// a plain timer does not have costs it nothing.
+[[gnu::always_inline]] inline int start_checked(entries &set, const tw_when *when, delayed *plain,
+                                                const tw_task &task, const tw_key *key, tw_handle *handle) {
     entries_hold hold(set);
     entry *it;
     if (const int error = take_slot(set, hold, it); error != 0)
@@ -422,9 +429,22 @@ int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *
     if (task == nullptr || !can_start(set, when, *task) || (key != nullptr && !is_valid(*key)))
         return -EINVAL;
     if (when == nullptr || !is_plain(*when))
-        return start(set, when, nullptr, *task, key, handle);
+        return start_checked(set, when, nullptr, *task, key, handle);
     delayed plain(*set.rt, when->due_ns);
-    return start(set, when, &plain, *task, key, handle);
+    return start_checked(set, when, &plain, *task, key, handle);
+}
+
+int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *arg, const tw_key *key,
+                tw_handle *handle) {
+    if (fn == nullptr || delay < 0 || (key != nullptr && !is_valid(*key)))
+        return -EINVAL;
+    tw_when when = {};
+    when.due_ns = delay;
+    tw_task task = {};
+    task.fn = fn;
+    task.arg = arg;
+    delayed plain(*set.rt, delay);
+    return start_checked(set, &when, &plain, task, key, handle);
 }
 
 // Without workers nothing else begins while a callback runs.
@@ -435,7 +455,7 @@ int end(entry &it, entries_hold &hold) {
     const bool prevented = it.runs == 0 || taken_back || has_run_to_begin(it) || cancelled || is_to_be_asked;
     const bool may_be_beginning = !cancelled || it.node.period != 0;
     retire(it);
-    if (may_be_beginning && (it.runs == 0 || it.set->workers != nullptr))
+    if (may_be_beginning)
         see_off(it, hold);
     if (it.runs == 0)
         finish(it, hold);
@@ -472,8 +492,7 @@ tw_key key_of(const entry &it) {
 
 namespace {
 
-constexpr unsigned most_drains = 60;  // at a time, so that epochs can be compared
-
+// Epochs less than 64 apart can be compared.
 bool is_older(const entry &it, std::uint8_t epoch) { return ((it.epoch - epoch) & 0x7f) >= 0x40; }
 
 bool is_there(const entry &it) { return it.state == entry_state::live || it.state == entry_state::ended; }
@@ -505,8 +524,7 @@ bool drain_one(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &ho
     }
     const bool had_to_fire = !it.is_last || has_run_to_begin(it);
     retire(it);
-    if (it.runs == 0 || it.set->workers != nullptr)
-        see_off(it, hold);
+    see_off(it, hold);
     ++it.runs;
     if (had_to_fire)
         visit(it, each, drain_arg, hold);
@@ -520,10 +538,12 @@ bool drain_one(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &ho
 
 std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg) {
     entries_hold hold(set);
-    if (set.draining == most_drains)
-        return -EBUSY;
-    ++set.draining;
-    const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
+    const std::uint8_t epoch = (set.epoch + 1) & 0x7f;
+    const std::uint64_t own_bit = std::uint64_t{1} << (epoch & 63);
+    if ((set.drains & own_bit) != 0)
+        return -EBUSY;  // 64 drains ago one began that still goes on
+    set.drains |= own_bit;
+    set.epoch = epoch;
     std::int64_t drained = 0;
     for (std::uint32_t number = 0; number < set.all.made(); ++number) {
         entry &it = set.all[number];
@@ -532,7 +552,7 @@ std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg) {
         hold.unlock();
         hold.lock();
     }
-    --set.draining;
+    set.drains &= ~own_bit;
     return drained;
 }
 
@@ -632,7 +652,7 @@ void fork_entries(part &it, tw_fork_moment moment) {
     } else {
         tw_port_lock_init(&set.lock);
         set.waiting = 0;
-        set.draining = 0;
+        set.drains = 0;
         set.users.store(1, std::memory_order_relaxed);
     }
 }

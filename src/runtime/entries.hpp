@@ -45,8 +45,8 @@ struct entries : part {
 
     std::uint32_t lock;     // the port's; guards what follows
     bool closing;           // nothing is started any more
-    std::uint8_t epoch;     // of 7 bits; entries of former ones fire no more: they are being drained
-    std::uint8_t draining;  // drains that go on
+    std::uint8_t epoch;    // of 7 bits; entries of former ones fire no more: they are being drained
+    std::uint64_t drains;  // that go on: bit n for one whose epoch is n modulo 64
     std::uint32_t count;
     std::uint32_t most_reused;   // generations that the most used slot has seen
     std::uint32_t waiting;       // threads that wait for an entry to come further
@@ -89,6 +89,10 @@ int close(entries &set);
 // Starts a timer; 0 or a negative errno. `key` is null for a set without keys. `handle`, if
 // not null, is stored before the timer can fire.
 int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *key, tw_handle *handle);
+
+// The same for the plainest of timers, which is to be fast.
+int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *arg, const tw_key *key,
+                tw_handle *handle);
 
 // Of an entry that is live. With the lock, which `end` may let go of meanwhile.
 int end(entry &it, entries_hold &hold);  // 1 if this prevented a fire, else 0

@@ -63,6 +63,14 @@ class fire_queue {
         sink(last.it->place, last);
     }
 
+    // Counts a fire with the youngest that waits, if there is one with this number or later.
+    bool join(tw_runnable &it, std::uint64_t from_number, std::uint64_t overruns) {
+        if (it.last == nullptr || it.last->number < from_number)
+            return false;
+        it.last->overruns += overruns + 1;
+        return true;
+    }
+
     // There is room: it was seen to.
     void push(tw_runnable &it, std::int64_t due, std::uint64_t overruns) {
         tw_run &fire = take_cell();

@@ -63,7 +63,7 @@ __attribute__((cold)) int refusal(const tw_handles &set, const entry &it, std::u
 
 // P11. With the lock: 0 and the entry, if it is live; or what the handle is instead, and
 // with -ESTALE the entry that it was of.
-int find(tw_handles &set, tw_handle handle, entry *&found) {
+[[gnu::always_inline]] inline int find(tw_handles &set, tw_handle handle, entry *&found) {
     found = tag_in(handle) == set.tag ? set.all.find(number_in(handle)) : nullptr;
     if (found == nullptr)
         return -ENOENT;
@@ -72,26 +72,6 @@ int find(tw_handles &set, tw_handle handle, entry *&found) {
 }
 
 int refusal(const tw_handles *set) { return set == nullptr ? -EINVAL : tickwheel::runtime::refusal(set->rt); }
-
-tw_when after(std::int64_t delay) {
-    tw_when when = {};
-    when.due_ns = delay;
-    return when;
-}
-
-tw_when every(std::int64_t period, tw_missed missed) {
-    tw_when when = after(period);
-    when.period_ns = period;
-    when.missed = missed;
-    return when;
-}
-
-int start_plain(tw_handles *set, tw_handle *handle, const tw_when &when, tw_task_callback *fn, void *arg) {
-    tw_task task = {};
-    task.fn = fn;
-    task.arg = arg;
-    return tw_handle_start(set, handle, &when, &task);
-}
 
 }  // namespace
 
@@ -131,12 +111,23 @@ TW_API int tw_handle_start(tw_handles *handles, tw_handle *handle, const tw_when
 
 TW_API int tw_handle_after(tw_handles *handles, tw_handle *handle, int64_t delay_ns, tw_task_callback *fn,
                            void *arg) {
-    return start_plain(handles, handle, after(delay_ns), fn, arg);
+    if (const int error = refusal(handles); error != 0)
+        return error;
+    return handle == nullptr ? -EINVAL : start_after(*handles, delay_ns, fn, arg, nullptr, handle);
 }
 
 TW_API int tw_handle_every(tw_handles *handles, tw_handle *handle, int64_t period_ns, tw_missed missed,
                            tw_task_callback *fn, void *arg) {
-    return period_ns == 0 ? -EINVAL : start_plain(handles, handle, every(period_ns, missed), fn, arg);
+    if (period_ns == 0)
+        return -EINVAL;
+    tw_when when = {};
+    when.due_ns = period_ns;
+    when.period_ns = period_ns;
+    when.missed = missed;
+    tw_task task = {};
+    task.fn = fn;
+    task.arg = arg;
+    return tw_handle_start(handles, handle, &when, &task);
 }
 
 TW_API int tw_handle_stop(tw_handles *handles, tw_handle handle) {

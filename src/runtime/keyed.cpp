@@ -127,12 +127,8 @@ TW_API int tw_keyed_set(tw_keyed *keyed, tw_key key, const tw_when *when, const 
 }
 
 TW_API int tw_keyed_after(tw_keyed *keyed, tw_key key, int64_t delay_ns, tw_task_callback *fn, void *arg) {
-    tw_when when = {};
-    when.due_ns = delay_ns;
-    tw_task task = {};
-    task.fn = fn;
-    task.arg = arg;
-    return tw_keyed_set(keyed, key, &when, &task);
+    const int error = refusal(keyed);
+    return error != 0 ? error : start_after(*keyed, delay_ns, fn, arg, &key, nullptr);
 }
 
 TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {

@@ -14,7 +14,7 @@ void slots::shape(std::uint32_t capacity, std::size_t behind) {
     stride_ = (sizeof(entry) + behind + cache_line - 1) / cache_line * cache_line;
     limit_ = capacity != 0 ? capacity : most_slots;
     made_ = 0;
-    first_free_ = no_slot;
+    first_free_ = nullptr;
 }
 
 std::uint32_t slots::size_of(unsigned slab) const {
@@ -59,13 +59,8 @@ bool slots::contain(const void *address) const {
     return false;
 }
 
-entry *slots::take(entries &owner, std::uint32_t first_generation) {
-    if (first_free_ != no_slot) {
-        entry &it = (*this)[first_free_];
-        first_free_ = it.next_free;
-        it.state = entry_state::starting;
-        return &it;
-    }
+// One that nobody has had yet, as the only free one.
+entry *slots::make(entries &owner, std::uint32_t first_generation) {
     if (made_ == limit_ || slabs_[slab_of(made_)] == nullptr)
         return nullptr;
     const std::uint32_t number = made_++;
@@ -73,14 +68,9 @@ entry *slots::take(entries &owner, std::uint32_t first_generation) {
     it.set = &owner;
     it.number = number;
     it.generation = first_generation;
-    it.state = entry_state::starting;
+    it.next_free = nullptr;
+    it.node = {};
     return &it;
-}
-
-void slots::give_back(entry &it) {
-    it.state = entry_state::free;
-    it.next_free = first_free_;
-    first_free_ = it.number;
 }
 
 }  // namespace tickwheel::runtime

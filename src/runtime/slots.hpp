@@ -31,15 +31,16 @@ struct entry {
     entries *set;
     std::uint32_t number;
     std::uint32_t generation;  // goes up when the timer is over
-    tw_task_callback *fn;
+    union {
+        tw_task_callback *fn;
+        entry *next_free;  // while free
+    };
     tw_next_deadline *next;
     void (*drop)(void *);
-    union {
-        std::uint32_t runs;       // callbacks that wait for a worker, or run
-        std::uint32_t next_free;  // while free
-    };
+    std::uint32_t runs;  // callbacks that wait for a worker, or run
     entry_state state : 4;
     bool is_last : 1;         // its last fire has begun
+    std::uint8_t : 0;         // what follows is a memory location of its own
     std::uint8_t epoch : 7;   // from here on nothing changes while it is live, so that
     bool has_number_key : 1;  // callbacks may read it without the lock
     std::uint16_t key_size;
@@ -56,7 +57,6 @@ struct worked {
     std::uint32_t begun;  // of `runs`
 };
 
-inline constexpr std::uint32_t no_slot = UINT32_MAX;
 inline constexpr std::uint32_t most_slots = std::uint32_t{1} << 24;
 
 // Slab i has 64 << i slots, so that a few slabs are enough for all and none ever moves.
@@ -68,12 +68,23 @@ class slots {
     void free_all();
 
     // Null: grow first, or there is no more room.
-    entry *take(entries &owner, std::uint32_t first_generation);
-    void give_back(entry &it);
+    entry *take(entries &owner, std::uint32_t first_generation) {
+        entry *const it = first_free_ != nullptr ? first_free_ : make(owner, first_generation);
+        if (it == nullptr)
+            return nullptr;
+        first_free_ = it->next_free;
+        it->state = entry_state::starting;
+        return it;
+    }
+    void give_back(entry &it) {
+        it.state = entry_state::free;
+        it.next_free = first_free_;
+        first_free_ = &it;
+    }
 
     // A slab to grow by is allocated with no lock held, and then added, or freed if somebody
     // else has been faster. Null: no memory; `is_full`: no more slots to be had.
-    bool is_full() const { return made_ == limit_ && first_free_ == no_slot; }
+    bool is_full() const { return made_ == limit_ && first_free_ == nullptr; }
     unsigned next_slab() const { return slab_of(made_); }
     void *allocate(unsigned slab) const;
     bool add(unsigned slab, void *memory);
@@ -107,12 +118,13 @@ class slots {
     }
     static std::uint32_t first_of(unsigned slab) { return ((std::uint32_t{1} << slab) - 1) * smallest; }
     std::uint32_t size_of(unsigned slab) const;
+    entry *make(entries &owner, std::uint32_t first_generation);
 
     std::atomic<char *> slabs_[slab_count];  // written with the lock
     std::size_t stride_;
     std::uint32_t limit_;
     std::uint32_t made_;
-    std::uint32_t first_free_;
+    entry *first_free_;
 };
 
 inline worked &worked_of(entry &it) { return *reinterpret_cast<worked *>(&it + 1); }

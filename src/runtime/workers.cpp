@@ -255,7 +255,7 @@ constexpr tw_runnable_kind job_kind = {run_job, discard_job};
 void fire_job(tw_node *node, void *) {
     tw_runnable &it = reinterpret_cast<tw_job *>(node)->runnable;
     tw_runtime &rt = *it.workers->rt;
-    enqueue(it, tw_runtime_due(&rt), tw_runtime_overruns(&rt));
+    enqueue(it, *node, tw_runtime_due(&rt), tw_runtime_overruns(&rt));
 }
 
 }  // namespace
@@ -282,12 +282,15 @@ void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind 
             workers.runners[i].runs = &gone;
 }
 
-bool enqueue(tw_runnable &it, std::int64_t due, std::uint64_t overruns) {
+enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::uint64_t overruns) {
     tw_workers &pool = *it.workers;
+    const bool skips = node.period != 0 && node.missed != TW_BURST;
     const mutex_hold hold(&pool.mutex);
+    if (skips && pool.queue.join(it, pool.discard_before, overruns))
+        return enqueued::joins;
     if (pool.when_full == TW_FULL_REJECT && length(pool) >= pool.bound && !finds_idle(pool, it)) {
         ++pool.seen.rejected;
-        return false;
+        return enqueued::rejected;
     }
     pool.queue.push(it, due, overruns);
     offer(pool, it);
@@ -295,7 +298,7 @@ bool enqueue(tw_runnable &it, std::int64_t due, std::uint64_t overruns) {
         ask_to_settle(pool);
     else if (length(pool) > pool.seen.longest)
         pool.seen.longest = length(pool);
-    return true;
+    return enqueued::waits;
 }
 
 std::uint32_t withdraw(tw_runnable &it) {

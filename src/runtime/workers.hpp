@@ -15,9 +15,13 @@ namespace tickwheel::runtime {
 
 void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind &kind, bool concurrent);
 
-// In the callback of its node: has a worker run it. False: the queue was full, and the
-// fire is left out.
-bool enqueue(tw_runnable &it, std::int64_t due, std::uint64_t overruns);
+// In the callback of its node: has a worker run it.
+enum class enqueued {
+    waits,
+    joins,    // an earlier fire that waits, and counts it as an overrun
+    rejected  // the queue is full
+};
+enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::uint64_t overruns);
 
 // Takes back the fires that still wait; returns how many.
 std::uint32_t withdraw(tw_runnable &it);

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <functional>
 #include <string_view>
-#include <vector>
 
 #include "inputs.h"
 
@@ -23,15 +22,13 @@ struct KeyHash {
     }
 };
 
-inline std::vector<Key> random_keys(std::size_t count) {
-    Random random(7);
-    std::vector<Key> keys(count);
-    for (Key &key : keys)
-        for (std::size_t half = 0; half < 2; ++half) {
-            const std::uint64_t word = random.next();
-            std::memcpy(key.bytes + 8 * half, &word, sizeof word);
-        }
-    return keys;
+// A key for each number, random as far as a hash can tell.
+inline Key key_of(std::uint64_t number) {
+    Random random(number);
+    const std::uint64_t words[2] = {random.next(), random.next()};
+    Key key;
+    std::memcpy(key.bytes, words, sizeof key.bytes);
+    return key;
 }
 
 }  // namespace bench

@@ -1,7 +1,8 @@
 // Timers that the library keeps, beside nodes that stand in its user's structs.
 //
-// An implementation is a class `Timers` over n timers, numbered from 0, on a runtime whose
-// thread sleeps:
+// An implementation is a class `Timers` over the timers of n connections, numbered from 0,
+// on a runtime whose thread sleeps. A connection has 56 bytes of its own, and a node or a
+// handle; it is touched before its timer is moved, as by the packet that came in on it.
 //   Timers(n)            n idle timers
 //   start(i, delay_ns)   of an idle timer
 //   move(i, delay_ns)    of a pending one
@@ -36,6 +37,12 @@ class SleepingRuntime {
   private:
     tw_runtime *runtime_ = nullptr;
     tw_node first_;
+};
+
+template <class Timer> struct alignas(64) Connection {
+    std::uint64_t packets;
+    char more[48];
+    Timer timer;
 };
 
 // One more than n is started and stopped in turn; then random ones of n are moved.

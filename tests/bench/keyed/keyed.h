@@ -16,28 +16,28 @@
 
 namespace bench {
 
-// Of the calls on n timers, half are moves of random ones, a quarter removes random ones,
-// and a quarter sets new ones in their place.
+// Of the calls on n timers, half are moves of random ones of odd number, and a quarter
+// removes random ones of even number, each once a round, for which a quarter sets others.
+// No call looks at memory for its key: it is as if it had just come in.
 template <class Keyed> std::vector<Sample> run_keyed(const Task &task) {
     const Delays delays = far_delays_of(task.inputs.ticks);
-    const std::vector<Key> keys = random_keys(task.n + stream_length / 2);
-    std::vector<std::uint32_t> there(task.n);  // numbers of keys
     Keyed timers;
-    for (std::uint32_t i = 0; i < there.size(); ++i) {
-        there[i] = i;
-        timers.set(keys[i], delays[i & stream_mask]);
-    }
+    for (std::uint64_t i = 0; i < task.n; ++i)
+        timers.set(key_of(i), delays[i & stream_mask]);
+    std::vector<std::uint32_t> evens(task.n / 2);
+    for (std::uint32_t i = 0; i < evens.size(); ++i)
+        evens[i] = 2 * i;
+    Random(5).shuffle(evens);
 
-    auto fresh = static_cast<std::uint32_t>(task.n);
     const double two = cost_of_each(stream_length, [&](std::size_t k) {
-        std::uint32_t &victim = there[task.inputs.victims[k]];
         if (k % 2 == 0) {
-            timers.remove(keys[victim]);
-            victim = fresh++;
-            timers.set(keys[victim], delays[k]);
+            const std::uint64_t removed = k / 2, round = removed / evens.size();
+            const std::uint64_t number = evens[removed % evens.size()] + round * task.n;
+            timers.remove(key_of(number));
+            timers.set(key_of(number + task.n), delays[k]);
         } else {
-            timers.move(keys[victim], delays[k]);
-            timers.move(keys[there[task.inputs.victims[stream_length - k]]], delays[k - 1]);
+            timers.move(key_of(task.inputs.victims[k] | 1), delays[k]);
+            timers.move(key_of(task.inputs.victims[k - 1] | 1), delays[k - 1]);
         }
     });
     require(timers.count() == task.n, "timers were lost");

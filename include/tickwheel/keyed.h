@@ -146,7 +146,8 @@ size_t tw_keyed_count(struct tw_keyed *keyed);
  * another thread. What is set meanwhile stays. Returns how many there were that had still
  * to fire. Called from inside a callback of one of them, it does not wait for that one; two
  * callbacks that drain wait for each other for ever.
- *   -EBUSY   a drain still goes on that was followed by 63 others */
+ *   -EBUSY   called from inside a callback of the table's, while a drain still goes on that
+ *            63 others have followed */
 typedef void tw_keyed_each(const struct tw_key *key, void *arg, void *drain_arg);
 int64_t tw_keyed_drain(struct tw_keyed *keyed, tw_keyed_each *each, void *drain_arg);
 

@@ -123,18 +123,21 @@ void finish(entry &it, entries_hold &hold) {
     free_slot(it);
 }
 
-// Takes back runs that wait for a worker, the last among them; how many.
-std::uint32_t take_back(entry &it) {
+// Takes back runs that wait for a worker, the last among them.
+void take_back(entry &it) {
     if (it.set->workers == nullptr)
-        return 0;
+        return;
     const std::uint32_t taken = withdraw(worked_of(it).runnable);
     it.runs -= taken;
     it.is_last = it.is_last && taken == 0;
     it.set->users.fetch_sub(taken, std::memory_order_relaxed);  // never the last: the caller is one
-    return taken;
 }
 
-bool has_run_to_begin(entry &it) { return it.set->workers != nullptr && it.runs > worked_of(it).begun; }
+// Once what waits has been taken back: of a live one, whether ending it prevents a fire.
+bool has_still_to_fire(entry &it) {
+    const bool has_run_to_begin = it.set->workers != nullptr && it.runs > worked_of(it).begun;
+    return !it.is_last || has_run_to_begin;
+}
 
 // --- firing ----------------------------------------------------------------------------
 
@@ -449,10 +452,9 @@ int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *ar
 
 // Without workers nothing else begins while a callback runs.
 int end(entry &it, entries_hold &hold) {
-    const bool is_to_be_asked = it.next != nullptr && it.runs != 0;
     const bool cancelled = cancel(*it.set->rt, &it.node) > 0;
-    const bool taken_back = take_back(it) > 0;
-    const bool prevented = it.runs == 0 || taken_back || has_run_to_begin(it) || cancelled || is_to_be_asked;
+    take_back(it);
+    const bool prevented = has_still_to_fire(it);
     const bool may_be_beginning = !cancelled || it.node.period != 0;
     retire(it);
     if (may_be_beginning)
@@ -495,6 +497,9 @@ namespace {
 // Epochs less than 64 apart can be compared.
 bool is_older(const entry &it, std::uint8_t epoch) { return ((it.epoch - epoch) & 0x7f) >= 0x40; }
 
+// Taken if a drain that began 64 drains earlier still goes on.
+std::uint64_t bit_of_next_drain(const entries &set) { return std::uint64_t{1} << ((set.epoch + 1) & 63); }
+
 bool is_there(const entry &it) { return it.state == entry_state::live || it.state == entry_state::ended; }
 
 void visit(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &hold) {
@@ -522,7 +527,7 @@ bool drain_one(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &ho
         wait_until_over(it, generation, hold);
         return false;
     }
-    const bool had_to_fire = !it.is_last || has_run_to_begin(it);
+    const bool had_to_fire = has_still_to_fire(it);
     retire(it);
     see_off(it, hold);
     ++it.runs;
@@ -538,12 +543,14 @@ bool drain_one(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &ho
 
 std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg) {
     entries_hold hold(set);
-    const std::uint8_t epoch = (set.epoch + 1) & 0x7f;
-    const std::uint64_t own_bit = std::uint64_t{1} << (epoch & 63);
-    if ((set.drains & own_bit) != 0)
-        return -EBUSY;  // 64 drains ago one began that still goes on
+    while ((set.drains & bit_of_next_drain(set)) != 0) {
+        if (in_entry::of(set))
+            return -EBUSY;
+        wait_until_one_comes_further(set, hold);
+    }
+    const std::uint64_t own_bit = bit_of_next_drain(set);
+    const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
     set.drains |= own_bit;
-    set.epoch = epoch;
     std::int64_t drained = 0;
     for (std::uint32_t number = 0; number < set.all.made(); ++number) {
         entry &it = set.all[number];
@@ -553,6 +560,7 @@ std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg) {
         hold.lock();
     }
     set.drains &= ~own_bit;
+    came_further(set);
     return drained;
 }
 

@@ -206,7 +206,7 @@ static void drain_deeper(const struct tw_key *key, void *arg, void *drain_arg) {
     refusals += tw_keyed_drain(now.bench.keyed, drain_deeper, &now) == -EBUSY;
 }
 
-TEST(the_61st_drain_at_a_time_is_refused_and_the_others_do_it_all) {
+TEST(the_65th_drain_at_a_time_is_refused_and_the_others_do_it_all) {
     depth = refusals = 0;
     set_all();
     assert_true(tw_keyed_drain(now.bench.keyed, drain_deeper, &now) > 0);
@@ -214,6 +214,29 @@ TEST(the_61st_drain_at_a_time_is_refused_and_the_others_do_it_all) {
     assert_all_drained_once();
     pass_ms(now.bench, 1000);
     assert_all_drained_once();
+}
+
+/* Drains of an empty table, one after the other, and then a timer that is to stay. */
+static void drain_often_and_set(const struct tw_key *key, void *arg, void *drain_arg) {
+    if (key->number != 0)
+        return;
+    note(key, arg, &now);
+    for (unsigned i = 0; i < *(unsigned *)drain_arg; ++i)
+        refusals += tw_keyed_drain(now.bench.keyed, NULL, NULL) == -EBUSY;
+    assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(1), 5, &now.probes[1]), 0);
+}
+
+TEST(what_is_set_in_a_drain_stays_however_many_drains_have_followed) {
+    for (unsigned count = 60; count < 140; ++count) {
+        refusals = 0;
+        now.probes[0] = now.probes[1] = (struct probe){0};
+        assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(0), 5, &now.probes[0]), 0);
+        assert_int_equal(tw_keyed_drain(now.bench.keyed, drain_often_and_set, &count), 1);
+        assert_int_equal(refusals, count < 64 ? 0 : count - 63);
+        pass_ms(now.bench, 5);
+        assert_probe(now.probes[0], 0, 1);
+        assert_probe(now.probes[1], 1, 1);
+    }
 }
 
 /* --- with callbacks on other threads ------------------------------------------------------- */
@@ -354,7 +377,8 @@ int main(void) {
         ON_BENCH(what_is_due_while_each_runs_does_not_fire_and_is_visited_too),
         ON_BENCH(inside_each_the_key_is_free_and_the_table_is_not_freed),
         ON_BENCH(inside_each_a_drain_does_the_rest),
-        ON_BENCH(the_61st_drain_at_a_time_is_refused_and_the_others_do_it_all),
+        ON_BENCH(the_65th_drain_at_a_time_is_refused_and_the_others_do_it_all),
+        ON_BENCH(what_is_set_in_a_drain_stays_however_many_drains_have_followed),
         cmocka_unit_test(drain_waits_for_a_callback_that_runs),
         cmocka_unit_test(drain_tells_of_a_last_fire_that_waits_for_a_worker),
         cmocka_unit_test(two_threads_that_drain_share_the_timers),

@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 
+#include <tickwheel/workers.h>
+
 static atomic_bool gate_is_open, is_at_gate;
 
 static void wait_at_gate(UNUSED struct probe *it) {
@@ -143,8 +145,49 @@ TEST(stop_wait_from_a_callback_of_another_runtime) {
     tw_runtime_free(rts[1]);
 }
 
+static void run_at_gate(UNUSED struct tw_node *node, UNUSED void *arg) { wait_at_gate(NULL); }
+
+static atomic_bool is_asked;
+
+static int64_t ask_at_gate(UNUSED int64_t due, UNUSED void *arg) {
+    atomic_store(&is_asked, true);
+    wait_at_gate(NULL);
+    return TW_NO_DEADLINE;
+}
+
+/* On workers whose queue is full, a schedule is asked by the runtime's thread. */
+TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
+    const struct tw_workers_options one = {.threads = 1, .queue = 1, .when_full = TW_FULL_REJECT};
+    struct tw_workers *pool = NULL;
+    struct tw_worker_stats stats = {0};
+    struct tw_job jobs[2];
+    assert_int_equal(tw_workers_new(&pool, rt, &one), 0);
+    atomic_store(&gate_is_open, false);
+    atomic_store(&is_asked, false);
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
+        assert_int_equal(tw_job_init(&jobs[i], pool, run_at_gate, NULL, 0), 0);
+        assert_int_equal(tw_runtime_after(rt, &jobs[i].node, 0), 0);
+        wait_for(tw_workers_stats(pool, &stats) == 0 && stats.running + stats.waiting == i + 1);
+    }
+    struct probe it = {.rt = rt};
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){.workers = pool});
+    const struct tw_when at_once = {0};
+    struct tw_task task = task_of(&it);
+    task.next = ask_at_gate;
+    assert_int_equal(tw_handle_start(set, &it.id, &at_once, &task), 0);
+    wait_for(is_asked);
+    assert_int_equal(tw_handle_stop(set, it.id), 1);
+    assert_int_equal(it.drops, 0); /* `next` is still at the gate */
+    atomic_store(&gate_is_open, true);
+    wait_for(it.drops == 1);
+    assert_int_equal(it.fires, 0);
+    tw_runtime_free(rt);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stop_does_not_wait_for_a_schedule_that_is_asked),
         cmocka_unit_test(stop_does_not_wait_and_stop_wait_does),
         cmocka_unit_test(freeing_a_set_waits_for_the_callback_that_runs),
         cmocka_unit_test(stop_wait_waits_for_drop),

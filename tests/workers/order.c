@@ -226,8 +226,69 @@ TEST(runs_of_one_job_never_meet_whatever_others_do) {
     end();
 }
 
+enum { PERIODS = 10 };
+
+struct late_job {
+    struct tw_job job;
+    struct gate gate;
+    uint64_t overruns[PERIODS];
+    int64_t due[PERIODS];
+};
+
+static void note_lateness(__attribute__((unused)) struct tw_node *node, void *arg) {
+    struct late_job *const late = arg;
+    const int run = atomic_load(&late->gate.passed);
+    late->overruns[run] = tw_runtime_overruns(rt);
+    late->due[run] = tw_runtime_due(rt);
+    pass(&late->gate);
+}
+
+/* Lets ten periods pass while the first run goes on; then all that waits is run. */
+static void be_late(struct late_job *late, unsigned flags, enum tw_missed missed) {
+    assert_ok(tw_job_init(&late->job, pool, note_lateness, late, flags));
+    assert_ok(tw_runtime_every(rt, &late->job.node, TW_MILLISECOND, missed));
+    for (int i = 0; i < PERIODS; ++i) {
+        assert_ok(tw_runtime_advance(rt, TW_MILLISECOND));
+        wait_for(atomic_load(&late->gate.inside) == 1);
+    }
+}
+
+/* So a job that is slower than its period does not fill the queue. */
+TEST(periodic_fires_that_skip_or_delay_join_the_one_that_waits) {
+    for (unsigned flags = 0; flags <= TW_CONCURRENT; flags += TW_CONCURRENT)
+        for (int missed = TW_SKIP; missed <= TW_DELAY; ++missed) {
+            struct late_job late = {.gate = {0}};
+            begin(1);
+            const int64_t start = tw_runtime_now(rt);
+            be_late(&late, flags, (enum tw_missed)missed);
+            assert_int_equal(stats_of(pool).waiting, 1);
+            atomic_store(&late.gate.open, true);
+            assert_ok(tw_workers_wait(pool));
+            assert_int_equal(late.gate.passed, 2);
+            assert_int_equal(late.overruns[0], 0);
+            assert_int_equal(late.overruns[1], PERIODS - 2);
+            assert_int_equal(late.due[1] - start, 2 * TW_MILLISECOND);
+            assert_int_equal(tw_runtime_cancel(rt, &late.job.node), 1);
+            end();
+        }
+}
+
+TEST(fires_of_a_burst_are_each_run) {
+    struct late_job late = {.gate = {0}};
+    begin(1);
+    be_late(&late, 0, TW_BURST);
+    assert_int_equal(stats_of(pool).waiting, PERIODS - 1);
+    atomic_store(&late.gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(late.gate.passed, PERIODS);
+    assert_int_equal(tw_runtime_cancel(rt, &late.job.node), 1);
+    end();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(periodic_fires_that_skip_or_delay_join_the_one_that_waits),
+        cmocka_unit_test(fires_of_a_burst_are_each_run),
         cmocka_unit_test(runs_begin_in_the_order_of_the_fires),
         cmocka_unit_test(a_fire_that_waited_for_its_own_job_is_not_overtaken),
         cmocka_unit_test(nobody_waits_behind_a_job_that_runs),

@@ -3,7 +3,7 @@
  *     struct tw_workers *disk;
  *     struct tw_job flush;
  *     tw_workers_new(&disk, rt, &(struct tw_workers_options){.threads = 4});
- *     tw_job_init(&flush, disk, on_flush, &file);
+ *     tw_job_init(&flush, disk, on_flush, &file, 0);
  *     tw_runtime_every(rt, &flush.node, TW_SECOND, TW_SKIP);
  *
  * A job is a node whose callback runs on a worker. Arm, move and cancel its node by the

@@ -72,7 +72,7 @@ template <class Runtime> class client {
             const auto length = pause.next();
             say("%s: attempt %d failed, again in %lld ms", name, attempt,
                 static_cast<long long>(length.count()));
-            if (!co_await rt_->sleep_for(length, token)) {
+            if (const bool slept = co_await rt_->sleep_for(length, token); !slept) {
                 say("%s: given up", name);
                 co_return;
             }

@@ -19,6 +19,10 @@ namespace tickwheel {
 // worker; but one that asks for a sleep whose stop was requested already is not suspended.
 // What it throws to whoever resumes it goes to the exception handler.
 //
+// g++ before 12.3, and so that of Debian 12, breaks coroutines that have a co_await in the
+// condition of an `if` or `while` and no variable in their outermost block (its bug 106188):
+// they crash, whatever they wait for. Give the result a name there.
+//
 // Destroying the suspended coroutine cancels its sleep, and waits for a callback that is
 // just about to find that out. As ever, only a suspended coroutine may be destroyed: who
 // does it on another thread than the one it sleeps for makes sure that the sleep is not

@@ -7,7 +7,7 @@
 //     idle.after(30s);
 //     tickwheel::workers pool(rt, {.threads = 2});             // slow callbacks delay nobody
 //     tickwheel::timer save = pool.after(5min, [&] { flush(); });
-//     if (!co_await rt.sleep_for(100ms, stop_token)) co_return;
+//     const bool slept = co_await rt.sleep_for(100ms, stop_token);    // false: a stop was requested
 //
 // Conventions, for all of it
 //   Time        std::chrono durations of any kind, rounded up to nanoseconds and then to

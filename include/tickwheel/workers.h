@@ -14,6 +14,11 @@
  *              other: the next begins when the last has returned, unless the job is
  *              TW_CONCURRENT. Meanwhile those of others pass it; then it is next in its
  *              turn, as the fire that it is.
+ *   Periods    may be shorter than the runs with TW_SKIP and TW_DELAY: while a fire of the
+ *              job waits, further ones join it, counted by tw_runtime_overruns. With
+ *              TW_BURST each is a run of its own: what a slow job does not catch up with
+ *              fills the queue in the end, and then, but for TW_FULL_REJECT, every timer
+ *              waits with it.
  *   Cancelling A fire that waits for a worker is prevented by cancelling its node, which
  *              then returns 1; so is one on its way there. tw_runtime_cancel_wait and
  *              tw_runtime_shutdown wait for a run as for a callback; from inside a run of

@@ -79,7 +79,7 @@ template <class Clock> class basic_workers : public basic_timers<Clock, tw_job> 
     }
 };
 
-using workers = basic_workers<std::chrono::steady_clock>;
+using workers = basic_workers<std::chrono::steady_clock>;  // of a runtime; of others: basic_workers pool(rt)
 
 }  // namespace tickwheel
 

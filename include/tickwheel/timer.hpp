@@ -174,8 +174,9 @@ template <class Clock, class Node> class basic_timers {
         const std::optional<time_point> first = next(time_point(duration(tw_runtime_now(home_->rt))));
         if (!first)
             return {};
+        using both = scheduled<Next, F>;
         return owned(
-            start<Clock>(detail::when_at(*first), scheduled<Next, F>{std::move(next), std::move(f)}));
+            start<Clock>(detail::when_at(*first), both{std::move(next), std::move(f)}, both::next_deadline));
     }
 
     // Once, `delay` from now, owned by nobody. The cheapest.
@@ -237,11 +238,11 @@ template <class Clock, class Node> class basic_timers {
         }
     };
 
-    template <class EventClock, class F> tw_handle start(const tw_when &when, F &&f) {
+    template <class EventClock, class F>
+    tw_handle start(const tw_when &when, F &&f, tw_next_deadline *next = nullptr) {
         detail::slot<F> slot(*home_, std::forward<F>(f));
         tw_task task = detail::task_of<EventClock>(slot);
-        if constexpr (requires { F::next_deadline; })
-            task.next = F::next_deadline;
+        task.next = next;
         tw_handle id = TW_NO_HANDLE;
         detail::check(tw_handle_start(home_->timers, &id, &when, &task));
         return id;

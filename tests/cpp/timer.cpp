@@ -39,6 +39,25 @@ TEST_F(Timer, AfterFiresOnceWhenItsDelayIsOver) {
     EXPECT_EQ(at, times{5000ms});
 }
 
+// What a callable is like otherwise is its own business: only `schedule` makes schedules.
+TEST_F(Timer, TakesACallableWithAnyMembers) {
+    struct counts {
+        int *fired;
+        static std::int64_t next_deadline(std::int64_t due, void *) { return due + 1; }
+        void operator()() const { ++*fired; }
+    };
+    struct holds {
+        int *fired;
+        int next_deadline = 0;
+        void operator()() const { ++*fired; }
+    };
+    rt.spawn(1s, counts{&fired});
+    rt.spawn(1s, holds{&fired});
+    rt.leap(10s);
+    EXPECT_EQ(fired, 2);
+    EXPECT_EQ(rt.count(), 0U);
+}
+
 TEST_F(Timer, AtFiresWhenTheClockReadsSo) {
     rt.advance(2s);
     const timer t = rt.at(rt.now() + 3s, firing());

@@ -28,6 +28,9 @@ namespace tickwheel {
 // does it on another thread than the one it sleeps for makes sure that the sleep is not
 // just ending, or stops the runtime first, or requests a stop instead. A coroutine that
 // still sleeps when its runtime is destroyed sleeps for ever, and may be destroyed later.
+// Requesting a stop is a call to the runtime while somebody sleeps by its token: not to be
+// under way on another thread when that is destroyed. And of a pool that rejects or discards
+// fires, a sleeper whose fire is left out sleeps for ever too, also when a stop is requested.
 template <class Node> class [[nodiscard("co_await it")]] sleeper {
   public:
     sleeper(std::shared_ptr<const detail::home> at, const tw_when &when, std::stop_token token)

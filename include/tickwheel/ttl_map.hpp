@@ -13,9 +13,10 @@
 //   Threads    Any call from any thread, callbacks included, but for the destructor: nobody
 //              is in a call then, and it does not run inside a callback of this map (it
 //              would wait for itself). What callbacks set meanwhile is not kept.
-//   Lifetime   The map is destroyed before its runtime is freed. While the runtime is
-//              stopped nothing is reported; bound and times hold all the same. A map does
-//              not follow into the child of a fork: leave it alone there.
+//   Lifetime   The map is destroyed before its runtime is freed: so no callable that the
+//              runtime drops as it ends holds the last reference to it. While the runtime
+//              is stopped nothing is reported; bound and times hold all the same. A map
+//              does not follow into the child of a fork: leave it alone there.
 //   Locks      One for each shard, held for one entry at a time. Callbacks and loaders run
 //              without it. Copying a key or value and comparing keys runs under it, and
 //              does not call the map: for values that are large to copy, store a

@@ -190,7 +190,7 @@ static void *disturb(void *seed) {
             tw_runtime_cancel_wait(rt, node);
             break;
         case 1:
-            tw_runtime_every(rt, node, TW_MILLISECOND, TW_BURST);
+            tw_runtime_every(rt, node, TW_MILLISECOND, (enum tw_missed)random_below(&random, 3));
             break;
         default:
             tw_runtime_after(rt, node, (int64_t)random_below(&random, 200000));

@@ -82,6 +82,7 @@ TEST_F(Workers, ASlowCallbackDelaysNobody) {
     rt.advance(1s);
     EXPECT_EQ(others, 1);
     release.open();
+    pool.wait();  // the run is still at its gate
 }
 
 TEST_F(Workers, ATimersDestructionWaitsForItsRun) {

@@ -295,7 +295,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
         if constexpr (is_transparent || std::is_same_v<K, Key>)
             return static_cast<const K &>(key);
         else
-            return Key(key);
+            return static_cast<Key>(key);
     }
 
     template <class K> place place_of(const K &key) const {

@@ -127,7 +127,7 @@ int arm(tw *w, tw_node *node, tick first, const schedule &how) {
     node->period = how.period;
     node->wheel = w;
     node->fires_left = how.fires;
-    node->missed = how.missed;
+    __atomic_store_n(&node->missed, how.missed, __ATOMIC_RELAXED);  // its callback may read it meanwhile
     node->state = TW_PENDING;
     wheel.place(*node);
     return was_pending ? 1 : 0;

@@ -284,7 +284,8 @@ void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind 
 
 enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::uint64_t overruns) {
     tw_workers &pool = *it.workers;
-    const bool skips = node.period != 0 && node.missed != TW_BURST;
+    // Whoever arms the node meanwhile may write it. A oneshot's is TW_BURST.
+    const bool skips = __atomic_load_n(&node.missed, __ATOMIC_RELAXED) != TW_BURST;
     const mutex_hold hold(&pool.mutex);
     if (skips && pool.queue.join(it, pool.discard_before, overruns))
         return enqueued::joins;

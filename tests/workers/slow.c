@@ -1,6 +1,7 @@
 /* A slow callback delays nobody: what a timer of 1 ms has for lateness does not change
- * with 100 jobs that sleep for 100 ms. On the runtime's thread they would hold it up for
- * 10 s; so the bound, which a busy machine must be allowed, is far from both. */
+ * with 100 jobs that sleep for 100 ms. A single one of them on the runtime's thread would
+ * make a quarter of the beats late, and the p99 97 ms; the bound is below that, and leaves
+ * what it can to a busy machine. */
 #include "workers_test.h"
 
 enum { BEATS = 400, SLEEPERS = 100 };
@@ -62,7 +63,7 @@ TEST(callbacks_that_sleep_do_not_move_the_p99_of_a_timer) {
     assert_int_equal(stats.inlined + stats.rejected + stats.blocked, 0);
     print_message("p99 of lateness: %lld us alone, %lld us beside them\n", (long long)alone / 1000,
                   (long long)beside_sleepers / 1000);
-    assert_true(beside_sleepers < 2 * alone + TW_SECOND);
+    assert_true(beside_sleepers < 2 * alone + 90 * TW_MILLISECOND);
     assert_ok(tw_runtime_free(rt));
 }
 

@@ -99,9 +99,9 @@ struct tw_worker_stats {
     uint64_t rejected;  /* fires that were left out as the queue was full */
     uint64_t discarded; /* fires that were thrown away by stopping */
     uint64_t blocked;   /* times that the runtime's thread waited for room */
-    uint32_t waiting;   /* fires in the queue, now */
+    uint32_t waiting;   /* fires in the queue, now; and one that the runtime's thread seeks room for */
     uint32_t running;   /* now */
-    uint32_t longest;   /* the most that ever waited */
+    uint32_t longest;   /* the most that ever were in the queue */
 };
 
 /* Fills in what it has seen so far; returns 0. */

@@ -256,7 +256,7 @@ TW_API int tw_workers_stats(tw_workers *workers, tw_worker_stats *stats) {
         return error;
     const mutex_hold hold(&workers->mutex);
     *stats = workers->seen;
-    stats->waiting = length(*workers) < workers->bound ? length(*workers) : workers->bound;
+    stats->waiting = length(*workers);
     stats->running = workers->running;
     return 0;
 }

@@ -206,7 +206,7 @@ static void stop_while_full(enum tw_when_full when_full, struct tw_job *late) {
         assert_ok(tw_runtime_after(rt, &late->node, 0));
         doze();
     }
-    assert_int_equal(stats_of(pool).waiting, 2); /* and one that the runtime has in hand */
+    assert_int_equal(stats_of(pool).waiting, 3);
     atomic_store(&stop_now, true);
     wait_for(atomic_load(&stopped));
     assert_ok(tw_runtime_after(rt, &late->node, 0)); /* finds no room until the others have */

@@ -5,25 +5,8 @@
 #include "support/child.h"
 
 #include <pthread.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <tickwheel/workers.h>
-
-/* What a child says: 0, or the line of the check that failed. */
-#define expect(condition) \
-    do { \
-        if (!(condition)) \
-            leave(__LINE__ % 251 + 1); \
-    } while (0)
-
-static void assert_child_is_well(pid_t child) {
-    int status = 0;
-    assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
 
 #define LONG_KEY tw_key_string("a key of more than 16 bytes")
 #define A_WHILE 1000000 /* ms */
@@ -176,18 +159,6 @@ TEST(p13_a_fork_finds_every_table_whole_whatever_other_threads_do) {
 
 /* --- forks inside callbacks --------------------------------------------------------------- */
 
-/* ThreadSanitizer does not support the end of a child's only thread. */
-#if defined(__SANITIZE_THREAD__)
-#define THREADS_MAY_END false
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREADS_MAY_END false
-#endif
-#endif
-#ifndef THREADS_MAY_END
-#define THREADS_MAY_END true
-#endif
-
 static atomic_int forked_child;
 static atomic_uint asked;
 static unsigned asked_before;
@@ -241,7 +212,7 @@ static void a_callback_forks(bool on_worker) {
 }
 
 TEST(p13_a_callback_that_forks_and_returns_is_the_last_in_the_child) {
-    if (!THREADS_MAY_END)
+    if (!THREADS_AFTER_FORK)
         skip();
     a_callback_forks(false);
     a_callback_forks(true);

@@ -6,10 +6,7 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 /* Shared by parent and child. */
 struct board {
@@ -28,21 +25,6 @@ static int make_board(__attribute__((unused)) void **state) {
         return -1;
     board->parent = getpid();
     return 0;
-}
-
-/* What a child says: 0, or the line of the check that failed. */
-#define expect(condition) \
-    do { \
-        if (!(condition)) \
-            leave(__LINE__ % 251 + 1); \
-    } while (0)
-
-static void assert_child_is_well(pid_t child) {
-    int status = 0;
-    assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 static struct tw_node once, often;
@@ -85,19 +67,6 @@ static void child_waits(const atomic_uint *counter, unsigned least) {
         doze();
     }
 }
-
-/* ThreadSanitizer supports no new threads in a child of several, nor the end of its
- * only one; everything else is tried under it as well. */
-#if defined(__SANITIZE_THREAD__)
-#define THREADS_AFTER_FORK false
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREADS_AFTER_FORK false
-#endif
-#endif
-#ifndef THREADS_AFTER_FORK
-#define THREADS_AFTER_FORK true
-#endif
 
 static void child_fires_again(void) {
     expect(tw_runtime_start(rt) == 0);

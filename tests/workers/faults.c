@@ -1,7 +1,6 @@
 /* Making a pool, and making it anew after a fork, when the system refuses. */
 #include "faults/faults.h"
-
-#include <sys/wait.h>
+#include "support/child.h"
 
 #include <tickwheel/workers.h>
 
@@ -49,18 +48,6 @@ TEST(new_returns_the_error_of_each_call_that_fails_and_leaks_nothing) {
 
 enum { THREADS = 3 };
 
-/* ThreadSanitizer has no threads in the child of a process with several. */
-#if defined(__SANITIZE_THREAD__)
-#define THREADS_AFTER_FORK 0
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREADS_AFTER_FORK 0
-#endif
-#endif
-#ifndef THREADS_AFTER_FORK
-#define THREADS_AFTER_FORK 1
-#endif
-
 static int fail_each_thread_after_fork(struct tw_runtime *rt, struct tw_workers *pool) {
     for (int spared = 0; spared < (THREADS_AFTER_FORK ? THREADS : 1); ++spared) {
         inject(ONLY(CALL_PTHREAD_CREATE), USUAL_ERROR, spared, 1);
@@ -80,7 +67,7 @@ TEST(after_fork_that_gets_no_thread_may_be_called_again) {
     assert_int_equal(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = THREADS}), 0);
     const pid_t child = fork();
     if (child == 0)
-        _exit(fail_each_thread_after_fork(rt, pool));
+        leave(fail_each_thread_after_fork(rt, pool));
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     assert_true(runs_a_job(rt, pool));

@@ -3,22 +3,6 @@
 #include "support/child.h"
 #include "workers_test.h"
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-/* ThreadSanitizer has no threads in the child of a process with several, nor the end of
- * its only one. */
-#if defined(__SANITIZE_THREAD__)
-#define THREADS_AFTER_FORK false
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define THREADS_AFTER_FORK false
-#endif
-#endif
-#ifndef THREADS_AFTER_FORK
-#define THREADS_AFTER_FORK true
-#endif
-
 static struct tw_runtime *rt;
 static struct tw_workers *pool;
 static struct tw_job held, jobs[10];
@@ -27,23 +11,6 @@ static atomic_int runs;
 
 static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
     atomic_fetch_add(&runs, 1);
-}
-
-/* What a child says: 0, or the line of the check that failed. */
-#define expect(condition) \
-    do { \
-        if (!(condition)) \
-            leave(__LINE__ % 251 + 1); \
-    } while (0)
-
-static void assert_child_is_well(pid_t child) {
-    int status = 0;
-    assert_true(child > 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    if (!WIFEXITED(status))
-        print_error("killed by signal %d\n", WTERMSIG(status));
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 /* A worker runs `held`, of which another fire waits, as do those of all the jobs. */

@@ -283,6 +283,19 @@ TEST(drain_waits_for_a_callback_that_runs) {
         drains_while_a_callback_runs(i % 2 != 0, i / 2 != 0);
 }
 
+struct drained_on_worker {
+    struct tw_workers *workers;
+    struct guest *guest;
+};
+
+/* Not before the drain has taken back what waits. */
+static void *let_leave_once_drained(void *arg) {
+    const struct drained_on_worker *it = arg;
+    struct tw_worker_stats stats;
+    wait_for(tw_workers_stats(it->workers, &stats) == 0 && stats.waiting == 0);
+    return let_leave_soon(it->guest);
+}
+
 /* The last of three fires waits behind the first: it is prevented, so each is called. */
 TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     struct bench bench = {new_runtime((struct tw_runtime_options){.driver = "manual"}), NULL};
@@ -300,7 +313,8 @@ TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     wait_for(guest.has_come);
     assert_int_equal(tw_workers_stats(options.workers, &stats), 0);
     assert_int_equal(stats.waiting, 2);
-    assert_int_equal(pthread_create(&helper, NULL, let_leave_soon, &guest), 0);
+    struct drained_on_worker it = {options.workers, &guest};
+    assert_int_equal(pthread_create(&helper, NULL, let_leave_once_drained, &it), 0);
     visits = 0;
     assert_int_equal(tw_keyed_drain(bench.keyed, count_visit, NULL), 1);
     assert_int_equal(visits, 1);

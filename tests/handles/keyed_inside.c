@@ -225,6 +225,7 @@ struct threads {
     struct tw_runtime *rt;
     struct tw_workers *workers;
     struct tw_keyed *keyed;
+    struct guest *guest;
 };
 
 /* The callback of a timer under KEY runs when this returns. */
@@ -236,6 +237,7 @@ static struct threads threads_with_guest(bool on_worker, struct tw_when when) {
     const struct tw_keyed_options options = {.workers = it.workers};
     const struct tw_task task = staying(&guest);
     guest = (struct guest){.has_come = false};
+    it.guest = &guest;
     assert_int_equal(tw_keyed_new(&it.keyed, it.rt, &options), 0);
     assert_int_equal(tw_keyed_set(it.keyed, KEY, &when, &task), 0);
     wait_for(guest.has_come);
@@ -245,7 +247,8 @@ static struct threads threads_with_guest(bool on_worker, struct tw_when when) {
 static struct guest *guest_of(struct threads *it) {
     struct tw_keyed_timer timer;
     assert_int_equal(tw_keyed_get(it->keyed, KEY, &timer), 0);
-    return timer.arg;
+    assert_ptr_equal(timer.arg, it->guest);
+    return it->guest;
 }
 
 static void end_threads(struct threads *it) {
@@ -286,10 +289,24 @@ TEST(a_replaced_timers_callback_on_a_worker_goes_on_beside_the_new_ones) {
     assert_int_equal(guest->drops, 1);
 }
 
-static void *let_leave_soon(void *arg) {
+/* So much later that a call that does not wait has returned. */
+static void let_leave_soon(struct guest *guest) {
     for (int i = 0; i < 20; ++i)
         doze();
-    atomic_store(&((struct guest *)arg)->may_leave, true);
+    atomic_store(&guest->may_leave, true);
+}
+
+/* Not before it is being removed: then its key is free. */
+static void *let_the_removed_leave(void *arg) {
+    struct threads *it = arg;
+    struct guest *guest = it->guest;
+    wait_for(tw_keyed_get(it->keyed, KEY, NULL) == -ENOENT);
+    let_leave_soon(guest);
+    return NULL;
+}
+
+static void *let_the_freed_leave(void *arg) {
+    let_leave_soon(((struct threads *)arg)->guest);
     return NULL;
 }
 
@@ -299,7 +316,8 @@ TEST(remove_wait_and_free_return_when_the_callback_has_and_its_argument_is_dropp
         struct threads it = threads_with_guest(i % 2 != 0, is_periodic ? every_ms(1) : in_ms(0));
         struct guest *guest = guest_of(&it);
         pthread_t helper;
-        assert_int_equal(pthread_create(&helper, NULL, let_leave_soon, guest), 0);
+        assert_int_equal(
+            pthread_create(&helper, NULL, frees ? let_the_freed_leave : let_the_removed_leave, &it), 0);
         if (frees)
             assert_int_equal(tw_keyed_free(it.keyed), 0);
         else

@@ -13,7 +13,19 @@ static void wait_at_gate(UNUSED struct probe *it) {
         doze();
 }
 
+/* What the main thread is about to end. */
+static struct {
+    struct tw_runtime *rt;
+    struct tw_handles *set;
+    tw_handle id;
+    size_t armed;
+} ended;
+
+/* Not before it has begun with that: its handle is stale, or its node off the wheel; and so
+ * much later that a call that does not wait has returned. */
 static void *open_gate_later(UNUSED void *arg) {
+    wait_for(tw_handle_remaining(ended.set, ended.id) == TW_NO_DEADLINE ||
+             tw_runtime_count(ended.rt) < ended.armed);
     for (unsigned i = 0; i < 30; ++i)
         doze();
     atomic_store(&gate_is_open, true);
@@ -31,8 +43,12 @@ static struct tw_handles *start_at_gate(struct tw_runtime *rt, struct probe *it,
     return set;
 }
 
-static pthread_t opened_later(void) {
+static pthread_t opened_later(struct tw_handles *set, const struct probe *it) {
     pthread_t thread;
+    ended.rt = it->rt;
+    ended.set = set;
+    ended.id = it->id;
+    ended.armed = tw_runtime_count(it->rt);
     assert_int_equal(pthread_create(&thread, NULL, open_gate_later, NULL), 0);
     return thread;
 }
@@ -47,7 +63,7 @@ TEST(stop_does_not_wait_and_stop_wait_does) {
                 assert_int_equal(tw_handle_stop(set, it.id), is_periodic);
                 assert_int_equal(it.fires + it.drops, 0); /* the callback is at the gate */
             }
-            const pthread_t thread = opened_later();
+            const pthread_t thread = opened_later(set, &it);
             assert_int_equal(tw_handle_stop_wait(set, it.id), is_stopped_first ? -ESTALE : is_periodic);
             assert_int_equal(it.fires, 1);
             assert_int_equal(it.drops, 1);
@@ -62,7 +78,7 @@ TEST(freeing_a_set_waits_for_the_callback_that_runs) {
     struct probe it = {.rt = rt}, idle = {.rt = rt};
     struct tw_handles *set = start_at_gate(rt, &it, true);
     start_after(set, &idle, 3600 * TW_SECOND);
-    const pthread_t thread = opened_later();
+    const pthread_t thread = opened_later(set, &it);
     assert_int_equal(tw_handles_free(set), 0);
     assert_int_equal(it.fires, 1);
     assert_int_equal(it.drops, 1);
@@ -88,7 +104,7 @@ TEST(stop_wait_waits_for_drop) {
     assert_int_equal(tw_handle_start(set, &it.id, &soon, &task), 0);
     wait_for(is_at_gate);
     assert_int_equal(tw_handles_count(set), 1); /* its argument is still to be dropped */
-    const pthread_t thread = opened_later();
+    const pthread_t thread = opened_later(set, &it);
     assert_int_equal(tw_handle_stop_wait(set, it.id), -ESTALE);
     assert_int_equal(it.drops, 1);
     pthread_join(thread, NULL);
@@ -132,10 +148,10 @@ TEST(stop_wait_from_a_callback_of_another_runtime) {
     struct tw_runtime *rts[2] = {started_runtime((struct tw_runtime_options){.driver = "sleep"}),
                                  started_runtime((struct tw_runtime_options){.driver = "epoll"})};
     struct probe at_gate = {.rt = rts[0]};
-    start_at_gate(rts[0], &at_gate, true);
+    struct tw_handles *set = start_at_gate(rts[0], &at_gate, true);
     struct probe it = {.rt = rts[1], .inside = stop_set_of_other, .other = &at_gate, .answer = 99};
+    const pthread_t thread = opened_later(set, &at_gate);
     start_after(new_set(rts[1], (struct tw_handles_options){0}), &it, 0);
-    const pthread_t thread = opened_later();
     wait_for(it.fires == 1);
     assert_int_equal(it.answer, 1);
     assert_int_equal(at_gate.fires, 1);

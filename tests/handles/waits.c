@@ -2,6 +2,7 @@
 #include "handles_test.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include <tickwheel/workers.h>
 
@@ -201,6 +202,67 @@ TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
     tw_runtime_free(rt);
 }
 
+/* --- the last fire, on its way to a worker ---------------------------------------------- */
+
+static struct tw_runtime *by_hand;
+static atomic_uint round_of_advance; /* odd: it is to be done */
+static atomic_bool is_done_with_rounds;
+
+static void *advance_when_told(UNUSED void *arg) {
+    while (!atomic_load(&is_done_with_rounds))
+        if (atomic_load(&round_of_advance) % 2 != 0) {
+            (void)tw_runtime_advance(by_hand, MS);
+            atomic_fetch_add(&round_of_advance, 1);
+        } else {
+            sched_yield();
+        }
+    return NULL;
+}
+
+static void stay_at_gate(UNUSED struct probe *it) {
+    atomic_store(&is_at_gate, true);
+    while (!atomic_load(&gate_is_open))
+        sched_yield();
+}
+
+/* Its first run does not end before the stop has: so whether the second and last fire is
+ * still on the wheel, has just left it or waits for the worker, it is prevented. */
+static int stop_against_the_last_fire(struct tw_handles *set, struct tw_workers *pool, unsigned spins) {
+    struct probe it = {.inside = stay_at_gate};
+    atomic_store(&gate_is_open, false);
+    atomic_store(&is_at_gate, false);
+    start(set, &it, (struct tw_when){.due_ns = MS, .period_ns = MS, .fires = 2});
+    assert_ok(tw_runtime_advance(by_hand, MS));
+    while (!atomic_load(&is_at_gate))
+        sched_yield();
+    const unsigned before = atomic_fetch_add(&round_of_advance, 1);
+    for (unsigned i = 0; i < spins; ++i)
+        (void)atomic_load(&round_of_advance);
+    const int answer = tw_handle_stop(set, it.id);
+    atomic_store(&gate_is_open, true);
+    while (atomic_load(&round_of_advance) != before + 2)
+        sched_yield();
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(it.fires, 1);
+    assert_int_equal(it.drops, 1);
+    return answer;
+}
+
+TEST(stop_tells_of_a_last_fire_wherever_it_is_on_its_way_to_a_worker) {
+    struct tw_workers *pool;
+    pthread_t thread;
+    uint64_t seed = 1;
+    by_hand = virtual_runtime();
+    assert_ok(tw_workers_new(&pool, by_hand, &(struct tw_workers_options){.threads = 1}));
+    struct tw_handles *set = new_set(by_hand, (struct tw_handles_options){.workers = pool});
+    assert_int_equal(pthread_create(&thread, NULL, advance_when_told, NULL), 0);
+    for (unsigned round = 0; round < 20000; ++round)
+        assert_int_equal(stop_against_the_last_fire(set, pool, (unsigned)random_below(&seed, 600)), 1);
+    atomic_store(&is_done_with_rounds, true);
+    pthread_join(thread, NULL);
+    tw_runtime_free(by_hand);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stop_does_not_wait_for_a_schedule_that_is_asked),
@@ -209,6 +271,7 @@ int main(void) {
         cmocka_unit_test(stop_wait_waits_for_drop),
         cmocka_unit_test(the_handle_is_stored_before_the_callback_can_run),
         cmocka_unit_test(stop_wait_from_a_callback_of_another_runtime),
+        cmocka_unit_test(stop_tells_of_a_last_fire_wherever_it_is_on_its_way_to_a_worker),
     };
     return cmocka_run_group_tests_name("handles, from several threads", tests, NULL, NULL);
 }

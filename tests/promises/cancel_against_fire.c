@@ -2,25 +2,14 @@
  * driver fires them. A node is freed the moment that cancel_wait has returned; whatever
  * touches it after that is seen by a sanitizer, or by its mark. */
 #include "runtime_test.h"
+#include "support/sanitized.h"
 
 #include <pthread.h>
 
-enum { THREADS = 3, NODES = 32 };
+enum { THREADS = 3, NODES = 32, STEPS = SANITIZED ? 1000000 : 5000000 };
 
 #define ALIVE 0x600D600D600D600Dull
 #define DEAD 0xDEADDEADDEADDEADull
-
-/* Sanitizers are some ten times slower. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define STEPS 1000000
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define STEPS 1000000
-#endif
-#endif
-#ifndef STEPS
-#define STEPS 5000000
-#endif
 
 struct timer {
     struct tw_node node;

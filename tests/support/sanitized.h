@@ -1,0 +1,16 @@
+/* Whether a sanitizer is at work: everything takes some ten times as long then. */
+#ifndef TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
+#define TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+#endif

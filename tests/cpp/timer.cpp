@@ -281,10 +281,12 @@ TEST_F(Timer, KeepsCallablesOfAnySizeAndAlignment) {
     w.fired = &fired;
     const timer t = rt.after(1s, w);
     std::array<std::byte, tickwheel::inline_size - sizeof(void *)> fits{};
-    static_assert(tickwheel::detail::is_inline<decltype([this, fits] {})>);
-    static_assert(!tickwheel::detail::is_inline<decltype([this, fits, more = 'm'] {})>);
-    const timer just = rt.after(1s, [this, fits] { fired += static_cast<int>(fits.size()) * 0 + 1; });
-    const timer over = rt.after(1s, [this, fits, more = 'm'] { fired += (fits.size() > 0) + (more == 'm'); });
+    auto fitting = [this, fits] { fired += fits.size() > 0; };
+    auto one_byte_more = [this, fits, more = 'm'] { fired += (fits.size() > 0) + (more == 'm'); };
+    static_assert(tickwheel::detail::is_inline<decltype(fitting)>);
+    static_assert(!tickwheel::detail::is_inline<decltype(one_byte_more)>);
+    const timer just = rt.after(1s, fitting);
+    const timer over = rt.after(1s, one_byte_more);
     rt.advance(1s);
     EXPECT_EQ(fired, 4);
 }

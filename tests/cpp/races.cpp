@@ -214,7 +214,7 @@ TEST_F(Race, ASleepThatIsOverBeforeItHasBegun) {
         std::thread::id there;
         const auto sleep = [&]() -> job {
             co_await rt.sleep_for(0s, never.get_token());
-            there = std::this_thread::get_id();
+            there = thread_here();
             ended = true;
         };
         const job j = sleep();

@@ -269,9 +269,9 @@ TEST(SleepOnARuntime, EndsOnTheRuntimesThread) {
     gate done;
     std::thread::id began, went_on;
     const auto sleep = [&]() -> job {
-        began = std::this_thread::get_id();
+        began = thread_here();
         co_await rt.sleep_for(1ms);
-        went_on = std::this_thread::get_id();
+        went_on = thread_here();
         done.open();
     };
     const job j = sleep();

@@ -19,6 +19,13 @@ using namespace std::chrono_literals;
 // Generous: it is only waited for to the end when something is broken.
 inline constexpr auto patience = 60s;
 
+// Asked anew each time: to the compiler std::this_thread::get_id is a constant of its
+// function, of a coroutine too, which may change threads where it waits.
+[[gnu::noinline]] inline std::thread::id thread_here() {
+    asm volatile("" ::: "memory");
+    return std::this_thread::get_id();
+}
+
 // Opens once, and is waited for.
 class gate {
   public:

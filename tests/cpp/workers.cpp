@@ -27,7 +27,7 @@ class Workers : public testing::Test {
         return [this] { run(); };
     }
     void run() {
-        if (std::this_thread::get_id() == own)
+        if (thread_here() == own)
             here = true;
         ++ran;
     }
@@ -148,7 +148,7 @@ TEST_F(Workers, AreWhereTheirSleepersGoOn) {
 TEST_F(Workers, ASleeperMovesFromTheRuntimeToThePool) {
     const auto hop = [this]() -> job {
         co_await rt.sleep_for(1s);
-        EXPECT_EQ(std::this_thread::get_id(), own);
+        EXPECT_EQ(thread_here(), own);
         co_await pool.sleep_for(0s);
         run();
     };

@@ -43,8 +43,8 @@ struct entries : part {
     std::uint8_t tag;  // in handles, tells sets apart; see handle.cpp
     std::uint32_t first_generation;
 
-    std::uint32_t lock;     // the port's; guards what follows
-    bool closing;           // nothing is started any more
+    std::uint32_t lock;    // the port's; guards what follows
+    bool closing;          // nothing is started any more
     std::uint8_t epoch;    // of 7 bits; entries of former ones fire no more: they are being drained
     std::uint64_t drains;  // that go on: bit n for one whose epoch is n modulo 64
     std::uint32_t count;

@@ -5,7 +5,8 @@
 # project builds one of these; the tests build several, each with a config.h of its own.
 set(tickwheel_root ${CMAKE_CURRENT_LIST_DIR}/..)
 set(tickwheel_runtime_sources
-    src/runtime/descriptors.cpp src/runtime/entries.cpp src/runtime/errors.cpp src/runtime/fork.cpp
+    src/runtime/descriptors.cpp src/runtime/entries.cpp src/runtime/entry_life.cpp
+    src/runtime/entry_start.cpp src/runtime/errors.cpp src/runtime/fork.cpp
     src/runtime/handle.cpp src/runtime/keyed.cpp src/runtime/life.cpp src/runtime/nodes.cpp
     src/runtime/parts.cpp src/runtime/pool.cpp src/runtime/queries.cpp src/runtime/slots.cpp
     src/runtime/table.cpp src/runtime/turn.cpp src/runtime/virtual.cpp src/runtime/wall.cpp

@@ -105,9 +105,11 @@ int tw_keyed_free(struct tw_keyed *keyed);
 int tw_keyed_set(struct tw_keyed *keyed, struct tw_key key, const struct tw_when *when,
                  const struct tw_task *task);
 
-/* The same for the usual case: once, `delay_ns` from now. */
+/* The same for the usual cases: once, `delay_ns` from now; and every `period_ns`. */
 int tw_keyed_after(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns, tw_task_callback *fn,
                    void *arg);
+int tw_keyed_every(struct tw_keyed *keyed, struct tw_key key, int64_t period_ns, enum tw_missed missed,
+                   tw_task_callback *fn, void *arg);
 
 /* Moves a timer: due `delay_ns` from now, earlier or later than it was; a period moves
  * along. Returns 0.

@@ -10,7 +10,7 @@
 // What the lock does not cover is the moment between the wheel's taking a node off and the
 // node's callback having the lock. A call that ends an entry which may be in that moment
 // marks it, lets go of the lock, and waits for the callback, which then finds nothing to
-// do and returns at once (see_off).
+// do and returns at once (wait_for_unseen).
 #pragma once
 
 #include <tickwheel/handle.h>
@@ -23,16 +23,21 @@
 
 namespace tickwheel::runtime {
 
-// How the entries of a set are known to its users. Each with the lock; null for those that
-// are known by number alone.
+// How the entries of a set are known to its users.
 struct entries_kind {
     part_kind as_part;
 
-    int (*reserve)(entries &, entry &);     // room to make it known: 0, -ENOMEM, -ENOSPC
-    entry *(*publish)(entries &, entry &);  // makes it known; returns whose place it takes, or null
-    void (*unpublish)(entries &, entry &);  // it is known no more, unless its place was taken
-    void (*close)(entries &);               // there are no entries any more; without the lock
+    // With the lock. Null: they are known by number alone.
+    int (*reserve)(entries &, entry &) = nullptr;     // room to make it known: 0, -ENOMEM, -ENOSPC
+    entry *(*publish)(entries &, entry &) = nullptr;  // makes it known; returns whose place it takes
+    void (*unpublish)(entries &, entry &) = nullptr;  // it is known no more, unless its place was taken
+
+    // Without it. There are no entries any more.
+    void (*close)(entries &);
 };
+
+inline constexpr std::size_t most_storage = 4096;
+inline constexpr std::size_t storage_alignment = 16;
 
 struct entries : part {
     // Fixed.
@@ -78,9 +83,11 @@ struct entries_options {
     bool concurrent;
 };
 
+// What to answer to a call that makes a set like this; 0 if it may be made.
+int refusal(const tw_runtime *rt, const entries_options &options);
+
 // Makes zeroed memory a set, and a part of the runtime; 0, or -ENOMEM, and then it is as it
 // was. The memory is freed by the last user.
-int refusal(const tw_runtime *rt, const entries_options &options);
 int open(entries &set, tw_runtime &rt, const entries_options &options, const entries_kind &how);
 
 // Ends every entry, and the set. -EBUSY from inside one of them.
@@ -90,9 +97,11 @@ int close(entries &set);
 // not null, is stored before the timer can fire.
 int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *key, tw_handle *handle);
 
-// The same for the plainest of timers, which is to be fast.
+// The same for the usual cases; the first is to be fast.
 int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *arg, const tw_key *key,
                 tw_handle *handle);
+int start_every(entries &set, std::int64_t period, tw_missed missed, tw_task_callback *fn, void *arg,
+                const tw_key *key, tw_handle *handle);
 
 // Of an entry that is live. With the lock, which `end` may let go of meanwhile.
 int end(entry &it, entries_hold &hold);  // 1 if this prevented a fire, else 0

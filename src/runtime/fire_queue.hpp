@@ -7,6 +7,7 @@
 //     for an earlier run of their runnable.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <cstdlib>
 
@@ -28,7 +29,7 @@ class fire_queue {
     // Room for so many fires. False: no memory; unmake all the same.
     bool make(std::size_t room) {
         cells_ = static_cast<tw_run *>(std::calloc(room, sizeof *cells_));
-        heap_ = static_cast<entry *>(std::calloc(room + 1, sizeof *heap_));
+        heap_ = static_cast<ranked *>(std::calloc(room + 1, sizeof *heap_));
         return cells_ != nullptr && heap_ != nullptr;
     }
     void unmake() {
@@ -49,13 +50,14 @@ class fire_queue {
 
     // For one that has a fire, and may be taken from now on; and no more.
     void make_ready(tw_runnable &it) {
+        assert(!is_ready(it) && it.last != nullptr && it.waiting > 0);
         takable_ += share(it);
         rise(++ready_, {it.last->next->number, &it});
     }
     void make_unready(tw_runnable &it) {
         takable_ -= share(it);
         const std::uint32_t hole = it.place;
-        const entry last = heap_[ready_--];
+        const ranked last = heap_[ready_--];
         it.place = 0;
         if (last.it == &it)
             return;
@@ -88,6 +90,7 @@ class fire_queue {
 
     // The oldest fire of one that is not ready.
     tw_run pop(tw_runnable &it) {
+        assert(!is_ready(it) && it.last != nullptr);
         tw_run &oldest = *it.last->next;
         const tw_run fire = oldest;
         if (it.last == &oldest)
@@ -118,7 +121,7 @@ class fire_queue {
     }
 
   private:
-    struct entry {
+    struct ranked {
         std::uint64_t number;
         tw_runnable *it;
     };
@@ -133,16 +136,16 @@ class fire_queue {
         return cell;
     }
 
-    void put(std::uint32_t at, const entry &e) {
+    void put(std::uint32_t at, const ranked &e) {
         heap_[at] = e;
         e.it->place = at;
     }
-    void rise(std::uint32_t at, const entry &e) {
+    void rise(std::uint32_t at, const ranked &e) {
         for (; at > 1 && e.number < heap_[at / 2].number; at /= 2)
             put(at, heap_[at / 2]);
         put(at, e);
     }
-    void sink(std::uint32_t at, const entry &e) {
+    void sink(std::uint32_t at, const ranked &e) {
         for (std::uint32_t below; (below = at * 2) <= ready_; at = below) {
             if (below < ready_ && heap_[below + 1].number < heap_[below].number)
                 ++below;
@@ -155,7 +158,7 @@ class fire_queue {
 
     tw_run *cells_ = nullptr;
     tw_run *free_ = nullptr;  // that were used before; then come those from `untouched_` on
-    entry *heap_ = nullptr;   // from 1 to ready_
+    ranked *heap_ = nullptr;  // from 1 to ready_
     std::uint32_t untouched_ = 0, ready_ = 0, waiting_ = 0, takable_ = 0;
     std::uint64_t next_number_ = 0;
 };

@@ -2,7 +2,10 @@
 // generation, 8 bits that tell the sets of a process apart, and 24 bits of slot number.
 #include <tickwheel/handle.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstdlib>
+#include <new>
 
 #include "entries.hpp"
 
@@ -45,7 +48,9 @@ void give_back_tag(entries &set) {
 }
 
 constexpr entries_kind by_number = {
-    {nullptr, fork_entries, revive_entries, destroy_entries}, nullptr, nullptr, nullptr, give_back_tag};
+    .as_part = {.stop = nullptr, .fork = fork_entries, .revive = revive_entries, .destroy = destroy_entries},
+    .close = give_back_tag,
+};
 
 // --- finding ---------------------------------------------------------------------------
 
@@ -54,7 +59,7 @@ std::uint32_t tag_in(tw_handle handle) { return static_cast<std::uint32_t>(handl
 std::uint32_t generation_in(tw_handle handle) { return static_cast<std::uint32_t>(handle >> 32); }
 
 // What a handle is that is not of a live entry: the slot's own generation is `uses`.
-__attribute__((cold)) int refusal(const tw_handles &set, const entry &it, std::uint32_t generation) {
+__attribute__((cold)) int what_else_it_is(const tw_handles &set, const entry &it, std::uint32_t generation) {
     const std::uint32_t uses = it.generation - set.first_generation;
     const std::uint32_t asked = generation - set.first_generation;
     const bool was_made = asked < uses || (asked == uses && it.state == entry_state::ended);
@@ -68,7 +73,7 @@ __attribute__((cold)) int refusal(const tw_handles &set, const entry &it, std::u
     if (found == nullptr)
         return -ENOENT;
     const bool is_live = found->generation == generation_in(handle) && found->state == entry_state::live;
-    return is_live ? 0 : refusal(set, *found, generation_in(handle));
+    return is_live ? 0 : what_else_it_is(set, *found, generation_in(handle));
 }
 
 int refusal(const tw_handles *set) { return set == nullptr ? -EINVAL : tickwheel::runtime::refusal(set->rt); }
@@ -80,9 +85,10 @@ TW_API int tw_handles_new(tw_handles **handles, tw_runtime *rt, const tw_handles
     const entries_options of_entries = {o.capacity, o.storage, o.workers, o.concurrent != 0};
     if (const int error = tickwheel::runtime::refusal(rt, of_entries); error != 0 || handles == nullptr)
         return error != 0 ? error : -EINVAL;
-    auto *const set = static_cast<tw_handles *>(std::calloc(1, sizeof(tw_handles)));
-    if (set == nullptr)
+    void *const memory = std::calloc(1, sizeof(tw_handles));
+    if (memory == nullptr)
         return -ENOMEM;
+    auto *const set = new (memory) tw_handles{};
     int error = take_tag(*set);
     if (error == 0) {
         error = open(*set, *rt, of_entries, by_number);
@@ -118,16 +124,9 @@ TW_API int tw_handle_after(tw_handles *handles, tw_handle *handle, int64_t delay
 
 TW_API int tw_handle_every(tw_handles *handles, tw_handle *handle, int64_t period_ns, tw_missed missed,
                            tw_task_callback *fn, void *arg) {
-    if (period_ns == 0)
-        return -EINVAL;
-    tw_when when = {};
-    when.due_ns = period_ns;
-    when.period_ns = period_ns;
-    when.missed = missed;
-    tw_task task = {};
-    task.fn = fn;
-    task.arg = arg;
-    return tw_handle_start(handles, handle, &when, &task);
+    if (const int error = refusal(handles); error != 0)
+        return error;
+    return handle == nullptr ? -EINVAL : start_every(*handles, period_ns, missed, fn, arg, nullptr, handle);
 }
 
 TW_API int tw_handle_stop(tw_handles *handles, tw_handle handle) {

@@ -1,8 +1,10 @@
 // keyed.h: entries that are known by name.
 #include <tickwheel/keyed.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "entries.hpp"
 #include "table.hpp"
@@ -70,7 +72,12 @@ void unpublish(entries &set, entry &it) {
 void close_names(entries &set) { static_cast<tw_keyed &>(set).names.close(); }
 
 constexpr entries_kind by_name = {
-    {nullptr, fork_entries, revive_entries, destroy_entries}, reserve, publish, unpublish, close_names};
+    .as_part = {.stop = nullptr, .fork = fork_entries, .revive = revive_entries, .destroy = destroy_entries},
+    .reserve = reserve,
+    .publish = publish,
+    .unpublish = unpublish,
+    .close = close_names,
+};
 
 // --- calls on one key ------------------------------------------------------------------
 
@@ -97,9 +104,10 @@ TW_API int tw_keyed_new(tw_keyed **keyed, tw_runtime *rt, const tw_keyed_options
         return error != 0 ? error : -EINVAL;
     if (o.capacity != 0 && o.capacity < most_slots)
         ++of_entries.capacity;  // so that one can be replaced when all are there
-    auto *const set = static_cast<tw_keyed *>(std::calloc(1, sizeof(tw_keyed)));
-    if (set == nullptr)
+    void *const memory = std::calloc(1, sizeof(tw_keyed));
+    if (memory == nullptr)
         return -ENOMEM;
+    auto *const set = new (memory) tw_keyed{};
     set->capacity = o.capacity;
     int error = set->names.open(o.capacity);
     if (error == 0) {
@@ -129,6 +137,12 @@ TW_API int tw_keyed_set(tw_keyed *keyed, tw_key key, const tw_when *when, const 
 TW_API int tw_keyed_after(tw_keyed *keyed, tw_key key, int64_t delay_ns, tw_task_callback *fn, void *arg) {
     const int error = refusal(keyed);
     return error != 0 ? error : start_after(*keyed, delay_ns, fn, arg, &key, nullptr);
+}
+
+TW_API int tw_keyed_every(tw_keyed *keyed, tw_key key, int64_t period_ns, tw_missed missed,
+                          tw_task_callback *fn, void *arg) {
+    const int error = refusal(keyed);
+    return error != 0 ? error : start_every(*keyed, period_ns, missed, fn, arg, &key, nullptr);
 }
 
 TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {

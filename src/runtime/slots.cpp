@@ -1,5 +1,6 @@
 #include "slots.hpp"
 
+#include <cerrno>
 #include <cstdlib>
 
 namespace tickwheel::runtime {
@@ -11,6 +12,7 @@ constexpr std::size_t cache_line = 64;
 }  // namespace
 
 void slots::shape(std::uint32_t capacity, std::size_t behind) {
+    static_assert(std::bit_width((most_slots - 1) / smallest + 1) == slab_count);
     stride_ = (sizeof(entry) + behind + cache_line - 1) / cache_line * cache_line;
     limit_ = capacity != 0 ? capacity : most_slots;
     made_ = 0;
@@ -68,6 +70,8 @@ entry *slots::make(entries &owner, std::uint32_t first_generation) {
     it.set = &owner;
     it.number = number;
     it.generation = first_generation;
+    it.state = entry_state::free;
+    it.runs = 0;
     it.next_free = nullptr;
     it.node = {};
     return &it;

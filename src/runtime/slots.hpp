@@ -4,9 +4,12 @@
 
 #include <atomic>
 #include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 
+#include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
 #include <tickwheel/tw.h>
 
 #include <tickwheel/task.h>
@@ -37,7 +40,7 @@ struct entry {
     };
     tw_next_deadline *next;
     void (*drop)(void *);
-    std::uint32_t runs;  // callbacks that wait for a worker, or run
+    std::uint32_t runs;  // callbacks that wait for a worker, or run; and calls that hold it meanwhile
     entry_state state : 4;
     bool is_last : 1;         // its last fire has begun
     std::uint8_t : 0;         // what follows is a memory location of its own
@@ -72,11 +75,13 @@ class slots {
         entry *const it = first_free_ != nullptr ? first_free_ : make(owner, first_generation);
         if (it == nullptr)
             return nullptr;
+        assert(it->state == entry_state::free);
         first_free_ = it->next_free;
         it->state = entry_state::starting;
         return it;
     }
     void give_back(entry &it) {
+        assert(it.state == entry_state::ended && it.runs == 0);
         it.state = entry_state::free;
         it.next_free = first_free_;
         first_free_ = &it;
@@ -110,7 +115,7 @@ class slots {
     }
 
   private:
-    static constexpr unsigned slab_count = 19;
+    static constexpr unsigned slab_count = 19;  // enough for most_slots
     static constexpr std::uint32_t smallest = 64;
 
     static unsigned slab_of(std::uint32_t number) {
@@ -131,6 +136,7 @@ inline worked &worked_of(entry &it) { return *reinterpret_cast<worked *>(&it + 1
 inline entry &entry_of(tw_runnable &it) { return *(reinterpret_cast<entry *>(&it) - 1); }
 inline entry &entry_of(tw_node *node) { return *reinterpret_cast<entry *>(node); }
 
+static_assert(most_slots == TW_HANDLES_MAX && TW_KEY_MAX <= UINT16_MAX);
 static_assert(sizeof(void *) != 8 || sizeof(entry) == 128);
 static_assert(offsetof(entry, node) == 0 && offsetof(worked, runnable) == 0);
 

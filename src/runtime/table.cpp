@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include <bit>
+#include <cassert>
 #include <cerrno>
 
 namespace tickwheel::runtime {
@@ -102,6 +103,7 @@ std::uint32_t table::hash(const tw_key &key) const {
 int table::reserve_one() {
     if (!grows_ || count_ < cells_.size() / 2)
         return 0;
+    assert(!old_.is_open());
     cell_array larger;
     if (const int error = larger.open(2 * cells_.size()); error != 0)
         return error;
@@ -112,6 +114,7 @@ int table::reserve_one() {
 }
 
 void table::insert(std::uint32_t hash, std::uint32_t slot) {
+    assert(count_ < cells_.size() / 2 || !grows_);
     move_some();
     cells_.insert(hash, slot);
     ++count_;

@@ -46,7 +46,6 @@ class cell_array {
 
     // Where the search for this begins.
     std::uint32_t home(std::uint32_t hash) const { return hash & mask_; }
-    void prefetch(std::uint32_t hash) const { __builtin_prefetch(&cells_[home(hash)]); }
 
   private:
     struct cell {
@@ -88,13 +87,6 @@ class table {
 
     // Of a slot that was inserted with this hash.
     void erase(std::uint32_t hash, std::uint32_t slot);
-
-    // For a find that comes soon.
-    void prefetch(std::uint32_t hash) const {
-        cells_.prefetch(hash);
-        if (may_be_old(hash))
-            old_.prefetch(hash);
-    }
 
     std::uint32_t count() const { return count_; }
     bool growing() const { return old_.is_open(); }

@@ -1,6 +1,6 @@
 // Fires on their way: from the wheel's callback into the queue, from there to a worker,
 // or back to whoever cancels. Any thread, except as noted.
-#include <signal.h>
+#include <cassert>
 
 #include "fires.hpp"
 #include "life.hpp"
@@ -63,6 +63,7 @@ void call(const tw_runtime &rt, const taken &next) {
 }
 
 void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
+    assert(pool.running > 0 && (!me.more || !is_concurrent(*me.runs)));
     if (me.more)
         pool.queue.make_ready(*me.runs);
     me.runs = nullptr;

@@ -36,6 +36,20 @@ TEST(after_is_a_timer_that_fires_once) {
 
 static int64_t each_millisecond(int64_t due, UNUSED void *arg) { return due + TW_MILLISECOND; }
 
+TEST(every_is_a_timer_that_fires_until_it_is_removed) {
+    struct bench bench = plain_bench();
+    struct probe probe = {0};
+    const int64_t period = 2 * TW_MILLISECOND;
+    assert_int_equal(tw_keyed_every(bench.keyed, KEY, period, TW_BURST, count_fire, &probe), 0);
+    assert_int_equal(tw_keyed_every(bench.keyed, KEY, period, TW_SKIP, count_fire, &probe), 1);
+    pass_ms(bench, 7);
+    assert_int_equal(probe.fires, 3);
+    assert_int_equal(tw_keyed_remove(bench.keyed, KEY), 1);
+    pass_ms(bench, 7);
+    assert_int_equal(probe.fires, 3);
+    end_bench(bench);
+}
+
 TEST(setting_a_key_again_replaces_its_timer_whatever_that_was) {
     const struct tw_when whens[] = {in_ms(5), every_ms(5), in_ms(5)};
     struct bench bench = plain_bench();
@@ -92,6 +106,8 @@ TEST(a_refused_set_keeps_the_former_timer) {
     assert_int_equal(tw_keyed_set(bench.keyed, KEY, &when, &copied), -EINVAL);
     assert_int_equal(tw_keyed_after(bench.keyed, KEY, -1, count_fire, &refused), -EINVAL);
     assert_int_equal(tw_keyed_after(bench.keyed, KEY, 1, NULL, &refused), -EINVAL);
+    assert_int_equal(tw_keyed_every(bench.keyed, KEY, 0, TW_SKIP, count_fire, &refused), -EINVAL);
+    assert_int_equal(tw_keyed_every(bench.keyed, KEY, 1, TW_SKIP, count_fire, &refused), -EINVAL);
     assert_int_equal(tw_keyed_count(bench.keyed), 1);
     pass_ms(bench, 5);
     assert_probe(former, 1, 1);
@@ -274,6 +290,7 @@ TEST(p14_no_table_is_refused) {
     struct probe probe = {0, 0};
     assert_int_equal(set_in_ms(NULL, KEY, 1, &probe), -EINVAL);
     assert_int_equal(tw_keyed_after(NULL, KEY, 1, count_fire, &probe), -EINVAL);
+    assert_int_equal(tw_keyed_every(NULL, KEY, TW_MILLISECOND, TW_SKIP, count_fire, &probe), -EINVAL);
     assert_int_equal(tw_keyed_remove(NULL, KEY), -EINVAL);
     assert_int_equal(tw_keyed_remove_wait(NULL, KEY), -EINVAL);
     assert_int_equal(tw_keyed_get(NULL, KEY, NULL), -EINVAL);
@@ -326,6 +343,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_timer_fires_once_and_then_its_key_is_free),
         cmocka_unit_test(after_is_a_timer_that_fires_once),
+        cmocka_unit_test(every_is_a_timer_that_fires_until_it_is_removed),
         cmocka_unit_test(setting_a_key_again_replaces_its_timer_whatever_that_was),
         cmocka_unit_test(replacing_one_timer_leaves_the_others_alone),
         cmocka_unit_test(a_refused_set_keeps_the_former_timer),

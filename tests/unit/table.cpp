@@ -95,7 +95,6 @@ class numbers {
 
   private:
     std::uint32_t find(std::uint64_t key) const {
-        table_.prefetch(hash_(key));
         return table_.find(hash_(key), [&](std::uint32_t slot) { return keys_.at(slot) == key; });
     }
 

@@ -1,0 +1,206 @@
+// How entries come to be.
+#include <cassert>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "entry_life.hpp"
+
+namespace tickwheel::runtime {
+
+namespace {
+
+bool can_start(const entries &set, const tw_when *when, const tw_task &task) {
+    if (task.fn == nullptr || task.arg_size > set.storage || (when == nullptr && task.next == nullptr))
+        return false;
+    if (task.arg_size != 0 && task.arg == nullptr)
+        return false;
+    return when == nullptr || (is_valid(*set.rt, *when) && (task.next == nullptr || when->period_ns == 0));
+}
+
+// A slot, as nobody else knows it; growing if need be.
+[[gnu::always_inline]] inline int take_slot(entries &set, entries_hold &hold, entry *&taken) {
+    while ((taken = set.all.take(set, set.first_generation)) == nullptr) {
+        if (set.all.is_full())
+            return -ENOSPC;
+        const unsigned slab = set.all.next_slab();
+        hold.unlock();
+        void *const memory = set.all.allocate(slab);
+        hold.lock();
+        if (memory == nullptr)
+            return -ENOMEM;
+        if (!set.all.add(slab, memory))
+            std::free(memory);
+    }
+    ++set.count;
+    return 0;
+}
+
+void *storage_of(entry &it) {
+    const std::size_t before = it.set->workers != nullptr ? sizeof(entry) + sizeof(worked) : sizeof(entry);
+    return reinterpret_cast<char *>(&it) +
+           (before + storage_alignment - 1) / storage_alignment * storage_alignment;
+}
+
+int take_key(entry &it, const tw_key *key) {
+    it.key_size = 0;
+    it.has_number_key = key != nullptr && key->is_number != 0;
+    if (key == nullptr)
+        return 0;
+    if (it.has_number_key) {
+        it.key.number = key->number;
+        return 0;
+    }
+    unsigned char *to = it.key.bytes;
+    if (key->size > sizeof it.key.bytes) {
+        to = static_cast<unsigned char *>(std::malloc(key->size));
+        if (to == nullptr)
+            return -ENOMEM;
+        it.key.more_bytes = to;
+    }
+    it.key_size = static_cast<std::uint16_t>(key->size);
+    if (key->size != 0)
+        std::memcpy(to, key->bytes, key->size);
+    return 0;
+}
+
+void fill(entry &it, const tw_task &task) {
+    it.node.fn = on_due;
+    it.node.arg = task.arg_size != 0 ? storage_of(it) : task.arg;
+    it.fn = task.fn;
+    it.next = task.next;
+    it.drop = task.drop;
+    it.runs = 0;
+    it.is_last = false;
+    if (it.set->workers != nullptr) {
+        worked_of(it).begun = 0;
+        make_runnable(worked_of(it).runnable, *it.set->workers, worked_kind, it.set->concurrent);
+    }
+}
+
+// Undoes the start of an entry, whose argument `drop` is called on if it was copied by a
+// function of the user's.
+int abandon(entry &it, bool copied, int error, entries_hold &hold) {
+    it.state = entry_state::ended;
+    if (!copied)
+        it.drop = nullptr;
+    finish(it, hold);
+    return error;
+}
+
+// When it is to fire first, from its own schedule. False: never.
+bool ask_first(entry &it, tw_when &when) {
+    const in_entry here(it);
+    const std::int64_t deadline = it.next(tw_runtime_now(it.set->rt), it.node.arg);
+    when = {};
+    when.due_ns = deadline > 0 ? deadline : 0;
+    when.absolute = 1;
+    return deadline != TW_NO_DEADLINE;
+}
+
+// What only the user's functions can do, without the lock: 0 or -ENOENT. `first`, if it is
+// not null, is to be asked for.
+int ask_user(entry &it, const tw_task &task, bool copies, tw_when *first, entries_hold &hold) {
+    hold.unlock();
+    if (copies) {
+        const in_entry here(it);
+        task.copy(it.node.arg, task.arg);
+    }
+    const int error = first != nullptr && !ask_first(it, *first) ? -ENOENT : 0;
+    hold.lock();
+    return error;
+}
+
+bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0; }
+
+// The entry whose place it has taken ends.
+[[gnu::always_inline]] inline int go_live(entry &it, const tw_when &when, delayed *plain,
+                                          entries_hold &hold) {
+    entries &set = *it.set;
+    const entries_kind &how = *set.how;
+    if (const int error = set.closing              ? -EPERM
+                          : how.reserve != nullptr ? how.reserve(set, it)
+                                                   : 0;
+        error != 0)
+        return error;
+    const int armed = plain != nullptr ? plain->arm(&it.node) : tw_runtime_arm(set.rt, &it.node, &when);
+    if (armed < 0)
+        return armed;
+    it.state = entry_state::live;
+    it.epoch = set.epoch & 0x7f;
+    entry *const replaced = how.publish != nullptr ? how.publish(set, it) : nullptr;
+    if (replaced == nullptr)
+        return 0;
+    if (plain != nullptr)
+        plain->tell();  // what is the user's, and comes next, may take its time
+    end(*replaced, hold);
+    return 1;
+}
+
+// All that comes after checking. `plain`, if it is not null, stands for *when. Inline: what
+// a plain timer does not have costs it nothing.
+[[gnu::always_inline]] inline int start_checked(entries &set, const tw_when *when, delayed *plain,
+                                                const tw_task &task, const tw_key *key, tw_handle *handle) {
+    entries_hold hold(set);
+    entry *it;
+    if (const int error = take_slot(set, hold, it); error != 0)
+        return error;
+    fill(*it, task);
+    const bool copies = task.arg_size != 0 && task.copy != nullptr;
+    if (task.arg_size != 0 && !copies)
+        std::memcpy(it->node.arg, task.arg, task.arg_size);
+    if (const int error = take_key(*it, key); error != 0)
+        return abandon(*it, false, error, hold);
+    tw_when asked;
+    if (copies || when == nullptr) {
+        const int error = ask_user(*it, task, copies, when == nullptr ? &asked : nullptr, hold);
+        if (error != 0)
+            return abandon(*it, copies, error, hold);
+    }
+    const int replaced = go_live(*it, when != nullptr ? *when : asked, plain, hold);
+    if (replaced < 0)
+        return abandon(*it, copies, replaced, hold);
+    if (handle != nullptr)
+        *handle = handle_of(*it);  // its callback has to have the lock before it can begin
+    return replaced;
+}
+
+}  // namespace
+
+int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *key, tw_handle *handle) {
+    if (task == nullptr || !can_start(set, when, *task) || (key != nullptr && !is_valid(*key)))
+        return -EINVAL;
+    if (when == nullptr || !is_plain(*when))
+        return start_checked(set, when, nullptr, *task, key, handle);
+    delayed plain(*set.rt, when->due_ns);
+    return start_checked(set, when, &plain, *task, key, handle);
+}
+
+int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *arg, const tw_key *key,
+                tw_handle *handle) {
+    if (fn == nullptr || delay < 0 || (key != nullptr && !is_valid(*key)))
+        return -EINVAL;
+    tw_when when = {};
+    when.due_ns = delay;
+    tw_task task = {};
+    task.fn = fn;
+    task.arg = arg;
+    delayed plain(*set.rt, delay);
+    return start_checked(set, &when, &plain, task, key, handle);
+}
+
+int start_every(entries &set, std::int64_t period, tw_missed missed, tw_task_callback *fn, void *arg,
+                const tw_key *key, tw_handle *handle) {
+    if (period == 0)
+        return -EINVAL;
+    tw_when when = {};
+    when.due_ns = period;
+    when.period_ns = period;
+    when.missed = missed;
+    tw_task task = {};
+    task.fn = fn;
+    task.arg = arg;
+    return start(set, &when, &task, key, handle);
+}
+
+}  // namespace tickwheel::runtime

@@ -245,8 +245,12 @@ static void free_set(unsigned set, unsigned within) {
     make_set(set);
 }
 
-/* `within`: the set whose timer's callback or `next` this is done in; SETS: none. */
+/* `within`: the set whose timer's callback or `next` this is done in; SETS: none. When all
+ * bytes are drawn, nothing is done any more: a callback that moved its timer to the present
+ * each time would never come to an end. */
 static void operate(unsigned what, unsigned within) {
+    if (it.next == it.end)
+        return;
     struct timer *t = it.count != 0 ? &it.timers[it.count - 1 - draw(256) % it.count] : NULL;
     const bool is_foreign = draw(8) == 0;
     const unsigned set = t == NULL ? 0 : is_foreign ? draw(SETS) : t->set;

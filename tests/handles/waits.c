@@ -88,6 +88,36 @@ TEST(freeing_a_set_waits_for_the_callback_that_runs) {
     tw_runtime_free(rt);
 }
 
+/* What the thread touches of a set that is gone is found by the sanitizers. */
+static void free_against_fires(struct tw_runtime *rt, struct tw_workers *pool) {
+    static struct probe probes[4];
+    uint64_t seed = 7;
+    for (unsigned round = 0; round < 3000; ++round) {
+        struct tw_handles *set = new_set(rt, (struct tw_handles_options){.workers = pool});
+        memset(probes, 0, sizeof probes);
+        for (unsigned i = 0; i < COUNT_OF(probes); ++i)
+            (i % 2 == 0 ? start_after : start_every)(set, &probes[i], 50 * TW_MICROSECOND);
+        const int64_t end = monotonic() + (int64_t)random_below(&seed, 150) * TW_MICROSECOND;
+        while (monotonic() < end) {
+        }
+        assert_int_equal(tw_handles_free(set), 0);
+        for (unsigned i = 0; i < COUNT_OF(probes); ++i)
+            assert_int_equal(probes[i].drops, 1);
+    }
+}
+
+TEST(freeing_a_set_against_its_timers_firing) {
+    for (unsigned on_workers = 0; on_workers < 2; ++on_workers) {
+        struct tw_workers *pool = NULL;
+        struct tw_runtime *rt =
+            started_runtime((struct tw_runtime_options){.driver = "sleep", .tick_ns = 10 * TW_MICROSECOND});
+        if (on_workers)
+            assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 2}));
+        free_against_fires(rt, pool);
+        tw_runtime_free(rt);
+    }
+}
+
 /* `drop` waits as well: it belongs to what stop_wait waits for. */
 static void drop_at_gate(void *arg) {
     wait_at_gate(arg);
@@ -268,6 +298,7 @@ int main(void) {
         cmocka_unit_test(stop_does_not_wait_for_a_schedule_that_is_asked),
         cmocka_unit_test(stop_does_not_wait_and_stop_wait_does),
         cmocka_unit_test(freeing_a_set_waits_for_the_callback_that_runs),
+        cmocka_unit_test(freeing_a_set_against_its_timers_firing),
         cmocka_unit_test(stop_wait_waits_for_drop),
         cmocka_unit_test(the_handle_is_stored_before_the_callback_can_run),
         cmocka_unit_test(stop_wait_from_a_callback_of_another_runtime),

@@ -239,7 +239,7 @@ static int64_t cost_of(const struct tw_key *keys, unsigned count) {
  * their high bits, or follow each other in steps. Were they to share a run of cells, they
  * would cost some hundred times as much as keys drawn at random. */
 TEST(chosen_keys_cost_no_more_than_others) {
-    enum { COUNT = 20000, NOISE = 10 };
+    enum { COUNT = 2 * FEW, NOISE = 10 };
     static struct tw_key keys[COUNT];
     uint64_t seed = 5;
     for (unsigned i = 0; i < COUNT; ++i)

@@ -1,7 +1,7 @@
 // keyed.h of this library.
 #include <tickwheel/keyed.h>
 
-#include "../handle/handle.h"
+#include "../sleeping_runtime.h"
 #include "keyed.h"
 
 namespace {

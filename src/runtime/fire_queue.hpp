@@ -66,7 +66,7 @@ class fire_queue {
     }
 
     // Counts a fire with the youngest that waits, if there is one with this number or later.
-    bool join(tw_runnable &it, std::uint64_t from_number, std::uint64_t overruns) {
+    static bool join(tw_runnable &it, std::uint64_t from_number, std::uint64_t overruns) {
         if (it.last == nullptr || it.last->number < from_number)
             return false;
         it.last->overruns += overruns + 1;

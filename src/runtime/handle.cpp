@@ -88,7 +88,7 @@ TW_API int tw_handles_new(tw_handles **handles, tw_runtime *rt, const tw_handles
     void *const memory = std::calloc(1, sizeof(tw_handles));
     if (memory == nullptr)
         return -ENOMEM;
-    auto *const set = new (memory) tw_handles{};
+    auto *const set = new (memory) tw_handles{};  // cppcheck-suppress legacyUninitvar
     int error = take_tag(*set);
     if (error == 0) {
         error = open(*set, *rt, of_entries, by_number);

@@ -107,7 +107,7 @@ TW_API int tw_keyed_new(tw_keyed **keyed, tw_runtime *rt, const tw_keyed_options
     void *const memory = std::calloc(1, sizeof(tw_keyed));
     if (memory == nullptr)
         return -ENOMEM;
-    auto *const set = new (memory) tw_keyed{};
+    auto *const set = new (memory) tw_keyed{};  // cppcheck-suppress legacyUninitvar
     set->capacity = o.capacity;
     int error = set->names.open(o.capacity);
     if (error == 0) {

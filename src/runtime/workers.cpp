@@ -288,7 +288,7 @@ enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::ui
     // Whoever arms the node meanwhile may write it. A oneshot's is TW_BURST.
     const bool skips = __atomic_load_n(&node.missed, __ATOMIC_RELAXED) != TW_BURST;
     const mutex_hold hold(&pool.mutex);
-    if (skips && pool.queue.join(it, pool.discard_before, overruns))
+    if (skips && fire_queue::join(it, pool.discard_before, overruns))
         return enqueued::joins;
     if (pool.when_full == TW_FULL_REJECT && length(pool) >= pool.bound && !finds_idle(pool, it)) {
         ++pool.seen.rejected;

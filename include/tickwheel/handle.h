@@ -64,8 +64,8 @@ int tw_handles_free(struct tw_handles *handles);
 /* Starts a timer and stores its handle in *handle, before its callback can run. Returns 0.
  *   -EINVAL  also: `when` is out of range (tw_runtime_arm); a task without a function; an
  *            arg_size beyond the storage; a `next` and a period; neither `when` nor `next`
- *   -ENOMEM  no memory to grow; or, with a capacity:
- *   -ENOSPC  as many timers as that are there
+ *   -ENOMEM  no memory to grow
+ *   -ENOSPC  as many timers as the capacity, or as TW_HANDLES_MAX, are there
  *   -ENOENT  `next` has said that there is no first deadline
  *   -EPERM   the set is being freed */
 int tw_handle_start(struct tw_handles *handles, tw_handle *handle, const struct tw_when *when,
@@ -90,12 +90,12 @@ int tw_handle_stop_wait(struct tw_handles *handles, tw_handle handle);
 
 /* Moves a timer: due `delay_ns` from now, earlier or later than it was; a period moves
  * along. Returns 0.
- *   -EBUSY   its callback runs: its last, which cannot be moved any more; or `next` is
- *            still to be asked */
+ *   -EBUSY   its last fire has begun, or waits for a worker: it cannot be moved any more;
+ *            or `next` is still to be asked */
 int tw_handle_move(struct tw_handles *handles, tw_handle handle, int64_t delay_ns);
 
-/* Time until it is due, 0 if that has passed or its last callback runs; TW_NO_DEADLINE if
- * it is gone. */
+/* Time until it is due; 0 if that has passed, or its last fire has begun or waits for a
+ * worker; TW_NO_DEADLINE if it is gone. */
 int64_t tw_handle_remaining(struct tw_handles *handles, tw_handle handle);
 
 /* How many timers there are, those included whose callback still runs or whose argument is

@@ -101,7 +101,7 @@ int tw_keyed_free(struct tw_keyed *keyed);
  * tw_keyed_remove, else 0. A callback of the replaced timer that runs on a worker goes on,
  * beside the new one's if that is due soon; tw_keyed_remove_wait first, if that matters.
  *   -EINVAL  also: a key that is none (a null string, a size beyond TW_KEY_MAX); otherwise
- *   -ENOMEM, -ENOSPC, -ENOENT  as tw_handle_start. The former timer stays. */
+ *   -ENOMEM, -ENOSPC, -ENOENT, -EPERM  as tw_handle_start. The former timer stays. */
 int tw_keyed_set(struct tw_keyed *keyed, struct tw_key key, const struct tw_when *when,
                  const struct tw_task *task);
 
@@ -113,8 +113,8 @@ int tw_keyed_every(struct tw_keyed *keyed, struct tw_key key, int64_t period_ns,
 
 /* Moves a timer: due `delay_ns` from now, earlier or later than it was; a period moves
  * along. Returns 0.
- *   -EBUSY   its callback runs: its last, which cannot be moved any more; or `next` is
- *            still to be asked */
+ *   -EBUSY   its last fire has begun, or waits for a worker: it cannot be moved any more;
+ *            or `next` is still to be asked */
 int tw_keyed_move(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns);
 
 /* Removes a timer. Returns 1 if this prevented a fire: no callback of it begins from now
@@ -130,7 +130,8 @@ int tw_keyed_remove_wait(struct tw_keyed *keyed, struct tw_key key);
 
 /* What is known of a timer. */
 struct tw_keyed_timer {
-    int64_t remaining_ns; /* time until it is due, 0 if that has passed or its last callback runs */
+    int64_t remaining_ns; /* time until it is due; 0 if that has passed, or its last fire has begun or
+                             waits for a worker */
     void *arg;            /* what its callback gets: of use while you know that it is not dropped */
 };
 

@@ -39,7 +39,7 @@ class timer {
     bool cancel_wait() noexcept { return tw_handle_stop_wait(timers(), id_) > 0; }
 
     // Due `delay` from now, earlier or later than it was; a period moves along. False: it
-    // is too late, the timer is gone or its last callback runs.
+    // is too late, the timer is gone, or its last fire has begun or waits for a worker.
     template <class Rep, class Period> bool move(std::chrono::duration<Rep, Period> delay) {
         const std::int64_t ns = detail::delay_in(delay);
         const int error = timers() != nullptr ? tw_handle_move(timers(), id_, ns) : -ESTALE;
@@ -49,7 +49,8 @@ class timer {
         return true;
     }
 
-    // Time until it is due: 0 if that has passed; none if it is gone.
+    // Time until it is due: 0 if that has passed, or its last fire has begun or waits for a
+    // worker; none if it is gone.
     std::optional<std::chrono::nanoseconds> remaining() const noexcept {
         return detail::remaining_of(tw_handle_remaining(timers(), id_));
     }

@@ -126,8 +126,8 @@ int tw_runtime_start(struct tw_runtime *rt);
  * running. Nodes stay pending, and time goes on; tw_runtime_start resumes. From inside
  * a callback it returns at once, and that callback is the last. A tw_runtime_dispatch or
  * tw_runtime_advance that runs returns early, which this does not wait for; the next one
- * fires again. 0 also if it
- * was stopped already. Two callbacks that stop each other's runtimes wait for ever. */
+ * fires again. 0 also if it was stopped already. Two callbacks that stop each other's
+ * runtimes wait for ever. */
 int tw_runtime_stop(struct tw_runtime *rt);
 
 /* Stops and frees it; a null pointer is allowed. Pending nodes become idle, as if

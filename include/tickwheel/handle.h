@@ -11,6 +11,9 @@
  * handle is a number: copied, stored, sent to another thread, and used after its timer is
  * gone without harm (P11). A slot's handles do not repeat within 2^32 reuses.
  *
+ * To stop a timer is what tw_runtime_cancel does to a node, and ends it for good: its slot
+ * becomes another's. tw_runtime_stop ends no timer; it stops the thread.
+ *
  * Conventions are those of runtime.h, and:
  *   Handles    A timer lives from its start until its last callback and `next` have
  *              returned, or it was stopped. After that, every call answers

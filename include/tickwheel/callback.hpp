@@ -2,6 +2,7 @@
 #ifndef TICKWHEEL_CALLBACK_HPP
 #define TICKWHEEL_CALLBACK_HPP
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>

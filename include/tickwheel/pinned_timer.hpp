@@ -5,11 +5,8 @@
 #include <cerrno>
 #include <chrono>
 #include <concepts>
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <type_traits>
 #include <utility>
 
 #include <tickwheel/callback.hpp>

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
-#include <utility>
 
 #include <tickwheel/callback.hpp>
 #include <tickwheel/chrono.hpp>

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <coroutine>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <stop_token>

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>

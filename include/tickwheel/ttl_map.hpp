@@ -24,10 +24,10 @@
 //   Callbacks  on_expire runs on the runtime's thread; if that is late, on the thread whose
 //              set() comes across the entry. on_evict runs on the thread that sets. Both may
 //              call the map. What they throw goes to on_exception, which throws nothing.
-//   Errors     std::system_error: EINVAL for a null runtime, a time to live that is not
-//              positive, a jitter outside 0 .. 1, no shards or more than max_size; ECHILD in
-//              the child of a fork. std::bad_alloc, and what hashing, comparing and copying
-//              throw. Whatever is thrown, the map is as it was.
+//   Errors     std::system_error: invalid_argument for a null runtime, a time to live that
+//              is not positive, a jitter outside 0 .. 1, no shards or more than max_size;
+//              no_child_process in the child of a fork. std::bad_alloc, and what hashing,
+//              comparing and copying throw. Whatever is thrown, the map is as it was.
 //   Hashing    What Hash answers is mixed with a secret seed, so that keys cannot be chosen
 //              to share a bucket. Keys that share their whole hash still do: std::hash of
 //              strings is not seeded. For keys that strangers choose, pass a keyed hash
@@ -72,8 +72,7 @@ template <class Key, class Value> struct ttl_map_options {
     std::uint64_t seed = 0;  // of jitter and hashing; 0: a random one
     std::function<void(const Key &, Value &)> on_expire{};  // its time was over
     std::function<void(const Key &, Value &)> on_evict{};   // there were too many
-    std::function<void(std::exception_ptr)>
-        on_exception{};  // what these threw; it throws nothing. None: stderr
+    exception_handler on_exception{};                       // what these threw; none: print_exception
 };
 
 // What a map has seen so far; a call that waits for another's loader is a miss, too.
@@ -192,8 +191,8 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     // set. Of callers who miss the same key at once one runs its loader; the others wait, and
     // get the same value or exception. An exception leaves nothing behind. If the key is set
     // or erased while it is being loaded, then what was loaded is returned but not kept.
-    // A loader that asks for its own key gets EDEADLK; loaders that wait for each other's
-    // keys do so for ever.
+    // A loader that asks for its own key gets resource_deadlock_would_occur; loaders that
+    // wait for each other's keys do so for ever.
     template <class Loader> Value get_or_load(const Key &key, Loader &&loader) {
         return get_or_load_for(key, loader, ttl_);
     }

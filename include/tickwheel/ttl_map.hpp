@@ -89,8 +89,10 @@ struct ttl_map_stats {
 //   M2  An entry's node is armed once, before the entry is listed; while it is pending it
 //       may be moved. So its callback comes at most once, and the node is due at the
 //       entry's deadline or later.
-//   M3  Whoever unlists an entry cancels its node. If that prevented the fire, the entry is
-//       his to free. If not, the callback is on its way, counted in `in_flight`, and frees it.
+//   M3  Whoever unlists an entry, unless it is its callback, cancels its node. If that
+//       prevented the fire, the entry is his to free. If not, its callback is on its way, and
+//       frees it. `in_flight`: callbacks that are on their way to an entry which is not
+//       listed any more, or run.
 template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std::equal_to<>> class ttl_map {
   public:
     using options = ttl_map_options<Key, Value>;
@@ -213,7 +215,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
             sum.load_failures += s.seen.load_failures;
             sum.expired += s.seen.expired;
             sum.evicted += s.seen.evicted;
-            sum.size += s.seen.size;
+            sum.size += s.size;
         });
         return sum;
     }
@@ -245,7 +247,8 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
         detail::bucket_array<entry> table;
         detail::use_link uses;  // .older: used last; .newer: used least recently. Kept if there is a bound
         detail::loads<Key, Value> loads;  // whose results are to be kept
-        ttl_map_stats seen;
+        std::size_t size = 0;             // entries that are listed
+        ttl_map_stats seen;               // all but its size
         std::uint64_t random = 0;
         std::size_t in_flight = 0;
         std::condition_variable idle;  // in_flight is 0
@@ -390,13 +393,13 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
         if (old != nullptr && overwrite(*old, value, ttl, now))
             return out;
         auto fresh = std::make_unique<entry>(s, p.hash, std::move(key), std::move(value));
-        s.table.make_room_for(s.seen.size + 1);
+        s.table.make_room_for(s.size + 1);
         fresh->ttl = ttl;
         fresh->deadline = later(now, ttl);
         detail::check(tw_runtime_after(rt_, &fresh->node, ttl));
         if (old != nullptr)
             out.replaced = remove(s, *old, now);
-        if (bound_ != 0 && s.seen.size == bound_) {
+        if (bound_ != 0 && s.size == bound_) {
             out.pushed_out = remove(s, static_cast<entry &>(*s.uses.newer), now);
             s.seen.evicted += out.pushed_out.who != nullptr && !out.pushed_out.has_expired;
         }
@@ -409,14 +412,14 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
         if (bound_ != 0)
             e.join_before(s.uses);
         e.listed = true;
-        ++s.seen.size;
+        ++s.size;
     }
 
     static void take_off(shard &s, entry &e) {
         s.table.remove(e);
         e.leave();
         e.listed = false;
-        --s.seen.size;
+        --s.size;
     }
 
     // Null if its callback is on its way (M3). In the child of a fork, where cancelling is

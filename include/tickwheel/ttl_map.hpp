@@ -140,11 +140,11 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
         set_for(std::move(key), std::move(value), detail::period_in(ttl));
     }
 
-    // Lookups take a Key, or what converts to one; or, if Hash and Equal are transparent,
+    // Lookups take a Key, or what one can be made from; or, if Hash and Equal are transparent,
     // whatever these take.
 
     // A copy of the value; nothing if the key is not there, or has expired.
-    template <class K = Key> std::optional<Value> get(const K &key) {
+    template <detail::lookup_key<Key, Hash, Equal> K = Key> std::optional<Value> get(const K &key) {
         const auto &k = as_key(key);
         const place p = place_of(k);
         const hold lock(p.home.mutex);
@@ -154,7 +154,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     }
 
     // Has its time to live begin anew, and makes it the one used last; false if it is not there.
-    template <class K = Key> bool touch(const K &key) {
+    template <detail::lookup_key<Key, Hash, Equal> K = Key> bool touch(const K &key) {
         const auto &k = as_key(key);
         const place p = place_of(k);
         const hold lock(p.home.mutex);
@@ -162,7 +162,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     }
 
     // Whether get() would answer; changes nothing.
-    template <class K = Key> bool contains(const K &key) const {
+    template <detail::lookup_key<Key, Hash, Equal> K = Key> bool contains(const K &key) const {
         const auto &k = as_key(key);
         const place p = place_of(k);
         const hold lock(p.home.mutex);
@@ -171,7 +171,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     }
 
     // Removes it; false if it is not there, or has expired. Nothing is reported.
-    template <class K = Key> bool erase(const K &key) {
+    template <detail::lookup_key<Key, Hash, Equal> K = Key> bool erase(const K &key) {
         const auto &k = as_key(key);
         const place p = place_of(k);
         std::unique_ptr<entry> gone;  // freed after the lock is
@@ -288,13 +288,8 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
 
     using hold = std::unique_lock<std::mutex>;
 
-    static constexpr bool is_transparent = requires {
-        typename Hash::is_transparent;
-        typename Equal::is_transparent;
-    };
-
     template <class K> static decltype(auto) as_key(const K &key) {
-        if constexpr (is_transparent || std::is_same_v<K, Key>)
+        if constexpr (detail::transparent<Hash, Equal> || std::same_as<K, Key>)
             return static_cast<const K &>(key);
         else
             return static_cast<Key>(key);

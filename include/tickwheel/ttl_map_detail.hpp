@@ -1,11 +1,12 @@
-// What ttl_map.hpp is made of: the clock that times to live count on, buckets, the ring that knows what was
-// used last, and loaders that run. Not for use by itself.
+// What ttl_map.hpp is made of: the clock that times to live count on, what is looked up by,
+// buckets, the ring that knows what was used last, and loaders that run. Not for use by itself.
 #ifndef TICKWHEEL_TTL_MAP_DETAIL_HPP
 #define TICKWHEEL_TTL_MAP_DETAIL_HPP
 
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <concepts>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -57,6 +58,19 @@ class delay_clock {
     tw_node end_;
     bool is_wall_;
 };
+
+// Whether lookups take what is no key as it is.
+template <class Hash, class Equal>
+concept transparent = requires {
+    typename Hash::is_transparent;
+    typename Equal::is_transparent;
+};
+
+// What a map of these is asked for.
+template <class K, class Key, class Hash, class Equal>
+concept lookup_key = std::same_as<K, Key> ||
+    (transparent<Hash, Equal> ? std::invocable<const Hash &, const K &>
+                              : std::constructible_from<Key, const K &>);
 
 // Buckets of chained entries (with members `next` and `hash`), by linear hashing: there are
 // at least as many buckets as entries, and a new one takes its share from one other. So no

@@ -125,6 +125,38 @@ TEST(ttl_map, looks_up_without_making_a_key) {
     EXPECT_TRUE(m.erase(a));
 }
 
+// What no key can be made from is refused where the overload is chosen, not inside.
+template <class Map, class K>
+concept gets = requires(Map &m, const K &key) {
+    m.get(key);
+};
+template <class Map, class K>
+concept touches = requires(Map &m, const K &key) {
+    m.touch(key);
+};
+template <class Map, class K>
+concept contains = requires(Map &m, const K &key) {
+    m.contains(key);
+};
+template <class Map, class K>
+concept erases = requires(Map &m, const K &key) {
+    m.erase(key);
+};
+template <class Map, class K>
+constexpr int lookups = gets<Map, K> + touches<Map, K> + contains<const Map, K> + erases<Map, K>;
+
+using numbers = tickwheel::ttl_map<int, int>;
+using viewed = tickwheel::ttl_map<std::string, int, view_hash>;
+using pointers = tickwheel::ttl_map<std::unique_ptr<int>, int>;
+using text = char[5];
+static_assert(lookups<numbers, int> == 4 && lookups<numbers, short> == 4 && lookups<numbers, long> == 4);
+static_assert(lookups<numbers, text> == 0 && lookups<numbers, std::string> == 0);
+static_assert(lookups<map, std::string> == 4 && lookups<map, text> == 4);
+static_assert(lookups<map, std::string_view> == 4 && lookups<map, void *> == 0);
+static_assert(lookups<viewed, std::string> == 4 && lookups<viewed, std::string_view> == 4);
+static_assert(lookups<viewed, text> == 4 && lookups<viewed, int> == 0);
+static_assert(lookups<pointers, std::unique_ptr<int>> == 4 && lookups<pointers, int> == 0);
+
 TEST(ttl_map, statistics_count) {
     virtual_runtime rt;
     map m(rt, {.ttl = 1s, .max_size = 2, .shards = 2});

@@ -18,8 +18,6 @@
 
 #include "inject.h"
 
-#define UNUSED __attribute__((unused))
-
 /* Who fires: a runtime's thread, a loop of the test's own, or virtual time. */
 struct way {
     const char *name, *driver;

@@ -9,7 +9,6 @@
 #include <tickwheel/handle.h>
 #include <tickwheel/workers.h>
 
-#define UNUSED __attribute__((unused))
 #define MS TW_MILLISECOND
 
 /* The argument of a timer. */

@@ -9,8 +9,6 @@
 
 #include <tickwheel/keyed.h>
 
-#define UNUSED __attribute__((unused))
-
 struct probe {
     atomic_uint fires, drops;
 };

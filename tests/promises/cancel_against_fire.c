@@ -25,7 +25,7 @@ struct worker {
     uint64_t seed, armed, prevented, fired, broken;
 };
 
-static void on_fire(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void on_fire(UNUSED struct tw_node *node, void *arg) {
     struct timer *timer = arg;
     if (timer->mark != ALIVE)
         abort();

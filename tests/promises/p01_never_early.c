@@ -15,7 +15,7 @@ struct deadline {
 static struct deadline deadlines[DEADLINES];
 static atomic_uint fires;
 
-static void see(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void see(UNUSED struct tw_node *node, void *arg) {
     struct deadline *deadline = arg;
     deadline->seen = reading_of(deadline->clock);
     atomic_fetch_add(&fires, 1);
@@ -96,7 +96,7 @@ TEST(p1_never_early_on_boot_time_and_on_the_wall_clock) {
 static struct tw_runtime *virtual_rt;
 static int64_t fired_at;
 
-static void see_virtual(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void see_virtual(UNUSED struct tw_node *node, UNUSED void *arg) {
     fired_at = tw_runtime_now(virtual_rt);
 }
 

@@ -50,9 +50,7 @@ static struct tw_runtime *listening_runtime(int64_t tick_ns, enum tw_clock clock
 
 static atomic_uint fires;
 
-static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    atomic_fetch_add(&fires, 1);
-}
+static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 
 static int64_t round_up(int64_t reading, int64_t tick) { return (reading + tick - 1) / tick * tick; }
 
@@ -220,7 +218,7 @@ TEST(p2_the_median_fire_is_within_two_ticks_of_what_the_system_takes) {
 
 static atomic_int slack_seen;
 
-static void see_slack(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void see_slack(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_store(&slack_seen, prctl(PR_GET_TIMERSLACK));
     atomic_store(&fires, 1);
 }

@@ -259,7 +259,7 @@ TEST(p3_armed_for_now_fires_before_later_ticks_in_arming_order) {
 
 static char told[32];
 
-static void tell(__attribute__((unused)) struct tw_node *node, void *letter) { strcat(told, letter); }
+static void tell(UNUSED struct tw_node *node, void *letter) { strcat(told, letter); }
 
 static struct tw_node before, periodic, after;
 

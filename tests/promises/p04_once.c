@@ -153,7 +153,7 @@ static size_t fired_late, fired_twice;
 static uint64_t earlier_now;
 
 /* Due within the step that advance was just told to take. */
-static void fire_in_step(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void fire_in_step(UNUSED struct tw_node *node, void *arg) {
     struct timer *timer = arg;
     fired_late += timer->due <= earlier_now || timer->due > tw_now(&wheel);
     fired_twice += timer->fires++ != 0;

@@ -14,7 +14,7 @@ static uint64_t grid_first, grid_period;
 static uint64_t overruns; /* as the latest callback read them */
 static uint64_t next_due; /* what the latest callback found itself armed for */
 
-static void note(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void note(struct tw_node *node, UNUSED void *arg) {
     overruns = tw_overruns(&wheel);
     next_due = tw_expiry(&wheel, node);
     ++fires;
@@ -334,9 +334,7 @@ struct grid {
     uint64_t period, fires;
 };
 
-static void count_fire(__attribute__((unused)) struct tw_node *node, void *arg) {
-    ++((struct grid *)arg)->fires;
-}
+static void count_fire(UNUSED struct tw_node *node, void *arg) { ++((struct grid *)arg)->fires; }
 
 TEST(p5_many_grids_side_by_side_keep_their_counts) {
     static struct grid grids[200];

@@ -8,7 +8,7 @@ static struct timer one, other;
 static int answer;
 static uint64_t calls;
 
-static void cancel_itself(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void cancel_itself(struct tw_node *node, UNUSED void *arg) {
     ++calls;
     answer = tw_cancel(&wheel, node);
 }
@@ -18,7 +18,7 @@ static void cancel_other(struct tw_node *node, void *arg) {
     answer = tw_cancel(&wheel, &other.node);
 }
 
-static void shut_down_itself(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void shut_down_itself(struct tw_node *node, UNUSED void *arg) {
     ++calls;
     answer = tw_node_shutdown(&wheel, node);
 }

@@ -7,7 +7,7 @@
 static struct tw_runtime *rt;
 static atomic_uint entered, left, may_leave;
 
-static void block(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void block(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&entered, 1);
     while (!may_leave)
         doze();
@@ -98,11 +98,11 @@ static struct tw_node self, neighbour;
 static int answers[4];
 static atomic_uint neighbour_calls, done;
 
-static void count_neighbour(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void count_neighbour(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&neighbour_calls, 1);
 }
 
-static void end_all(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void end_all(struct tw_node *node, UNUSED void *arg) {
     answers[0] = tw_runtime_cancel_wait(rt, &neighbour); /* due on the same tick */
     answers[1] = tw_runtime_cancel_wait(rt, node);
     answers[2] = tw_runtime_shutdown(rt, node);
@@ -138,7 +138,7 @@ TEST(p6_no_deadlock_from_inside_the_callback) {
  * library holds none of its own meanwhile (P7). */
 static pthread_mutex_t users = PTHREAD_MUTEX_INITIALIZER;
 
-static void take_users_lock(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void take_users_lock(UNUSED struct tw_node *node, UNUSED void *arg) {
     pthread_mutex_lock(&users);
     pthread_mutex_unlock(&users);
     atomic_store(&done, 1);
@@ -169,7 +169,7 @@ TEST(p7_callbacks_run_with_no_lock_held) {
 static struct tw_node *freed;
 static int64_t due_seen;
 
-static void free_itself(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void free_itself(struct tw_node *node, UNUSED void *arg) {
     due_seen = tw_runtime_due(rt);
     assert_ptr_equal(node, freed);
     free(node);
@@ -195,7 +195,7 @@ TEST(p7_a_callback_may_free_its_node_and_arm_others) {
 
 static atomic_uint freed_nodes;
 
-static void free_node(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void free_node(struct tw_node *node, UNUSED void *arg) {
     free(node);
     atomic_fetch_add(&freed_nodes, 1);
 }

@@ -124,7 +124,7 @@ TEST(p7_a_callback_may_cancel_all_of_its_tick) { for_each_pair(cancel_all, 5, ju
 
 static size_t cleared;
 
-static void count_cleared(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void count_cleared(struct tw_node *node, UNUSED void *arg) {
     cleared += tw_pending(&wheel, node) == 0;
 }
 
@@ -189,7 +189,7 @@ TEST(p7_running_is_null_outside_callbacks) {
 
 /* What is not pending may be freed, in its own callback too; the sanitizers and
  * the overwritten bytes would show a wheel that still reads it. */
-static void free_itself(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void free_itself(struct tw_node *node, UNUSED void *arg) {
     memset(node, 0xa5, sizeof *node);
     free(node);
     ++fires;
@@ -227,8 +227,7 @@ TEST(p7_a_periodic_may_cancel_and_free_itself) {
 
 static struct tw_node *neighbour;
 
-static void cancel_and_free_neighbour(__attribute__((unused)) struct tw_node *node,
-                                      __attribute__((unused)) void *arg) {
+static void cancel_and_free_neighbour(UNUSED struct tw_node *node, UNUSED void *arg) {
     assert_int_equal(tw_cancel(&wheel, neighbour), 1);
     free_itself(neighbour, NULL);
 }
@@ -247,7 +246,7 @@ TEST(p7_a_callback_may_cancel_and_free_the_next_of_its_tick) {
 }
 
 /* Node memory goes back into use at once, as another node of the same wheel. */
-static void reuse_itself(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void reuse_itself(struct tw_node *node, UNUSED void *arg) {
     if (++fires >= 100)
         return;
     assert_int_equal(tw_node_init(node, reuse_itself, NULL), 0);
@@ -280,7 +279,7 @@ TEST(p7_a_oneshot_may_arm_itself_again_in_one_jump) {
 }
 
 /* Armed for "now" over and over, it is due at once each time: a budget ends that. */
-static void rearm_for_now(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void rearm_for_now(struct tw_node *node, UNUSED void *arg) {
     ++fires;
     assert_int_equal(tw_arm_at(&wheel, node, tw_now(&wheel)), 0);
 }
@@ -299,9 +298,7 @@ TEST(p7_a_callback_that_is_always_due_again_is_stopped_by_the_budget) {
 static struct tw elsewhere;
 static uint64_t fired_there;
 
-static void count_there(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    ++fired_there;
-}
+static void count_there(UNUSED struct tw_node *node, UNUSED void *arg) { ++fired_there; }
 
 static void use_another_wheel(void) {
     struct tw_node node;
@@ -338,7 +335,7 @@ TEST(p7_a_callback_may_take_any_node_of_its_tick_to_another_wheel) {
 }
 
 /* tw_clear's callbacks stand under the same promise. */
-static void free_cleared(struct tw_node *node, __attribute__((unused)) void *arg) { free_itself(node, NULL); }
+static void free_cleared(struct tw_node *node, UNUSED void *arg) { free_itself(node, NULL); }
 
 TEST(p7_clear_may_free_each_node) {
     for (unsigned i = 0; i < 500; ++i) {
@@ -352,7 +349,7 @@ TEST(p7_clear_may_free_each_node) {
     assert_whole();
 }
 
-static void rearm_cleared(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void rearm_cleared(struct tw_node *node, UNUSED void *arg) {
     ++cleared;
     assert_int_equal(tw_arm_at(&wheel, node, 5), 0);
 }
@@ -368,8 +365,7 @@ TEST(p7_what_clear_arms_stays_armed) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
-static void cancel_others_while_clearing(__attribute__((unused)) struct tw_node *node,
-                                         __attribute__((unused)) void *arg) {
+static void cancel_others_while_clearing(UNUSED struct tw_node *node, UNUSED void *arg) {
     ++cleared;
     cancel_all();
 }
@@ -383,8 +379,7 @@ TEST(p7_what_clear_cancels_is_not_passed_to_it) {
     assert_whole();
 }
 
-static void advance_while_clearing(__attribute__((unused)) struct tw_node *node,
-                                   __attribute__((unused)) void *arg) {
+static void advance_while_clearing(UNUSED struct tw_node *node, UNUSED void *arg) {
     ++cleared;
     assert_int_equal(tw_advance(&wheel, tw_now(&wheel) + 1, TW_UNBOUNDED), 0);
     assert_whole();
@@ -404,9 +399,7 @@ TEST(p7_clear_outside_callbacks_may_advance_the_wheel) {
 static uint64_t dues[8];
 static unsigned due_count;
 
-static void note_due(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    dues[due_count++] = tw_due(&wheel);
-}
+static void note_due(UNUSED struct tw_node *node, UNUSED void *arg) { dues[due_count++] = tw_due(&wheel); }
 
 TEST(p7_a_callback_knows_the_tick_it_was_due_at) {
     struct tw_node once, often;
@@ -457,7 +450,7 @@ TEST(p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someo
     assert_int_equal(due_count, 1);
 }
 
-static void wait_for_itself(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void wait_for_itself(struct tw_node *node, UNUSED void *arg) {
     assert_int_equal(tw_wait(&wheel, node), 0);
     ++due_count;
 }

@@ -48,7 +48,7 @@ static void forget_counts(void) {
 
 static uint64_t locked_callbacks;
 
-static void count_fire(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void count_fire(UNUSED struct tw_node *node, UNUSED void *arg) {
     locked_callbacks += locks_held != 0;
     ++fires;
 }
@@ -76,7 +76,7 @@ static int fresh(void **state) {
     return fresh_wheel(state);
 }
 
-static int close_crowd(__attribute__((unused)) void **state) {
+static int close_crowd(UNUSED void **state) {
     between_holds = NULL;
     watched_close();
     return 0;
@@ -413,9 +413,7 @@ TEST(p8_clear_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free) {
 static struct tw_node visitor;
 static unsigned visits;
 
-static void count_visit(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    ++visits;
-}
+static void count_visit(UNUSED struct tw_node *node, UNUSED void *arg) { ++visits; }
 
 static void let_a_visitor_fire(void) {
     if (visits > 0)

@@ -49,7 +49,7 @@ static int is_asleep(long thread) {
     return state == 'S';
 }
 
-static void note_nothing(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {}
+static void note_nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 
 struct sleeper {
     struct tw_runtime *rt;
@@ -94,9 +94,7 @@ TEST(p9_no_wake_up_in_ten_seconds_while_nothing_is_due) {
 
 static atomic_uint fires;
 
-static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    atomic_fetch_add(&fires, 1);
-}
+static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 
 /* The driver armed once and then left alone; some timers share a tick. */
 TEST(p9_with_20_timers_no_more_wake_ups_than_fires_and_2) {

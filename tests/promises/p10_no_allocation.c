@@ -6,13 +6,10 @@
 
 static struct tw_node nodes[NODES];
 
-static void count_fire(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    ++fires;
-}
+static void count_fire(UNUSED struct tw_node *node, UNUSED void *arg) { ++fires; }
 
-static void ignore_report(__attribute__((unused)) const char *invariant,
-                          __attribute__((unused)) const struct tw_node *node,
-                          __attribute__((unused)) void *arg) {}
+static void ignore_report(UNUSED const char *invariant, UNUSED const struct tw_node *node, UNUSED void *arg) {
+}
 
 static void arm_in_every_way(size_t i) {
     struct tw_node *node = &nodes[i];

@@ -12,11 +12,9 @@ static struct tw_node nodes[NODES];
 static atomic_uint fires, events;
 static int descriptor;
 
-static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    atomic_fetch_add(&fires, 1);
-}
+static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 
-static void count_event(int fd, __attribute__((unused)) uint32_t ready, __attribute__((unused)) void *arg) {
+static void count_event(int fd, UNUSED uint32_t ready, UNUSED void *arg) {
     eventfd_t value;
     eventfd_read(fd, &value);
     atomic_fetch_add(&events, 1);

@@ -11,13 +11,9 @@ enum { REUSES = 1 << 20, TAGS = 255, ROUNDS = 3 };
 
 static unsigned fires;
 
-static void count(__attribute__((unused)) const struct tw_event *event, __attribute__((unused)) void *arg) {
-    ++fires;
-}
+static void count(UNUSED const struct tw_event *event, UNUSED void *arg) { ++fires; }
 
-static int64_t end_of_schedule(__attribute__((unused)) int64_t due_ns, __attribute__((unused)) void *arg) {
-    return TW_NO_DEADLINE;
-}
+static int64_t end_of_schedule(UNUSED int64_t due_ns, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
 static struct tw_runtime *virtual_runtime(void) {
     fires = 0;
@@ -241,7 +237,7 @@ static _Atomic tw_handle newest_stale;
 static atomic_bool is_over;
 static atomic_uint wrong_answers, refusals;
 
-static void *use_stale_handles(__attribute__((unused)) void *arg) {
+static void *use_stale_handles(UNUSED void *arg) {
     while (!atomic_load(&is_over)) {
         const tw_handle id = atomic_load(&newest_stale);
         if (id == TW_NO_HANDLE)

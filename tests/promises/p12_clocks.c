@@ -20,7 +20,7 @@ struct timer {
 
 static int64_t last_overruns;
 
-static void note(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void note(UNUSED struct tw_node *node, void *arg) {
     struct timer *timer = arg;
     timer->fired_at_wall = tw_runtime_now(rt);
     timer->due_wall = tw_runtime_due(rt);
@@ -78,7 +78,7 @@ TEST(p12_a_clock_that_the_driver_does_not_know_is_refused) {
 
 /* --- a wall clock that is set ---------------------------------------------------------- */
 
-static int at_noon(__attribute__((unused)) void **state) {
+static int at_noon(UNUSED void **state) {
     rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
     assert_int_equal(tw_runtime_set_wall(rt, NOON), 0);
     assert_int_equal(tw_runtime_set_wall(rt, -1), -EINVAL);
@@ -86,7 +86,7 @@ static int at_noon(__attribute__((unused)) void **state) {
     return 0;
 }
 
-static int gone(__attribute__((unused)) void **state) { return tw_runtime_free(rt); }
+static int gone(UNUSED void **state) { return tw_runtime_free(rt); }
 
 static void set_wall(int64_t reading) { assert_int_equal(tw_runtime_set_wall(rt, reading), 0); }
 static void advance(int64_t ns) { assert_int_equal(tw_runtime_advance(rt, ns), 0); }
@@ -194,7 +194,7 @@ static struct {
 static unsigned fired_in_order, last_fired;
 static int64_t last_due;
 
-static void note_order(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void note_order(struct tw_node *node, UNUSED void *arg) {
     const unsigned i = (unsigned)(((char *)node - (char *)many) / (ptrdiff_t)sizeof many[0]);
     assert_true(many[i].due > last_due || (many[i].due == last_due && i > last_fired));
     assert_true(tw_runtime_now(rt) >= many[i].due);

@@ -15,11 +15,11 @@ struct board {
 };
 static struct board *board;
 
-static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void count(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(getpid() == board->parent ? &board->fires_in_parent : &board->fires_in_child, 1);
 }
 
-static int make_board(__attribute__((unused)) void **state) {
+static int make_board(UNUSED void **state) {
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (board == MAP_FAILED)
         return -1;
@@ -196,7 +196,7 @@ static atomic_int forked_child;
 /* Leak checkers would look for what the main thread's stack held, which is gone. */
 static void leave_at_once(void) { leave(0); }
 
-static void fork_and_return(struct tw_node *node, __attribute__((unused)) void *arg) {
+static void fork_and_return(struct tw_node *node, UNUSED void *arg) {
     const pid_t child = fork();
     if (child == 0) {
         expect(tw_runtime_after_fork(rt) == -EBUSY);

@@ -24,9 +24,7 @@ static void copy_everything(struct everything *to) {
     memcpy(to->crowd, crowd, sizeof crowd);
 }
 
-static void never_called(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    fail_msg("a callback was called");
-}
+static void never_called(UNUSED struct tw_node *node, UNUSED void *arg) { fail_msg("a callback was called"); }
 
 static void start(uint64_t now) {
     start_at(now);
@@ -44,7 +42,7 @@ static void start(uint64_t now) {
     tw_node_shutdown(&wheel, &dead);
 }
 
-static int fresh(__attribute__((unused)) void **state) {
+static int fresh(UNUSED void **state) {
     start(100);
     for (size_t i = 0; i < COUNT_OF(crowd); ++i)
         init_and_arm(&crowd[i], 101 + i * i * i * BLOCK);
@@ -275,8 +273,7 @@ TEST(p14_time_running_on_beyond_its_end_is_refused) {
 
 static unsigned callbacks;
 
-static void refuse_in_callback(__attribute__((unused)) struct tw_node *node,
-                               __attribute__((unused)) void *arg) {
+static void refuse_in_callback(UNUSED struct tw_node *node, UNUSED void *arg) {
     ++callbacks;
     REFUSED(tw_advance(&wheel, 500, TW_UNBOUNDED), EBUSY);
     REFUSED(tw_advance(&wheel, 120, 1), EBUSY);

@@ -9,11 +9,9 @@ static struct tw_node idle, pending, periodic, away, shut;
 static struct tw_node raw; /* all zeroes */
 static int64_t now;
 
-static void never(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    fail_msg("a callback was called");
-}
+static void never(UNUSED struct tw_node *node, UNUSED void *arg) { fail_msg("a callback was called"); }
 
-static int begin(__attribute__((unused)) void **state) {
+static int begin(UNUSED void **state) {
     rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = 1000});
     other = new_runtime((struct tw_runtime_options){.driver = "manual"});
     assert_int_equal(tw_runtime_advance(rt, TW_SECOND), 0);
@@ -29,7 +27,7 @@ static int begin(__attribute__((unused)) void **state) {
     return 0;
 }
 
-static int end(__attribute__((unused)) void **state) {
+static int end(UNUSED void **state) {
     tw_runtime_free(rt);
     tw_runtime_free(other);
     return 0;
@@ -186,11 +184,9 @@ TEST(p14_what_a_driver_cannot_do) {
     tw_runtime_free(timerfd);
 }
 
-static int mute_open(__attribute__((unused)) void *memory, __attribute__((unused)) enum tw_clock clock) {
-    return 0;
-}
-static void mute(__attribute__((unused)) void *memory) {}
-static int descriptor_0(__attribute__((unused)) void *memory) { return 0; }
+static int mute_open(UNUSED void *memory, UNUSED enum tw_clock clock) { return 0; }
+static void mute(UNUSED void *memory) {}
+static int descriptor_0(UNUSED void *memory) { return 0; }
 
 TEST(p14_options_out_of_range) {
     static const struct tw_driver nothing = {.name = "nothing", .clocks = ~0u};

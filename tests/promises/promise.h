@@ -79,13 +79,12 @@ static inline void start_at(uint64_t now) {
     armings = fires = last_due = last_order = lateness = 0;
 }
 
-static inline int fresh_wheel(__attribute__((unused)) void **state) {
+static inline int fresh_wheel(UNUSED void **state) {
     start_at(0);
     return 0;
 }
 
-static inline void print_broken(const char *invariant, const struct tw_node *node,
-                                __attribute__((unused)) void *arg) {
+static inline void print_broken(const char *invariant, const struct tw_node *node, UNUSED void *arg) {
     print_error("tw_check: %s (node %p)\n", invariant, (const void *)node);
 }
 

@@ -14,19 +14,19 @@
 static pthread_barrier_t running, go_on;
 static atomic_uint blocked_calls, neighbour_calls;
 
-static void block(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void block(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&blocked_calls, 1);
     pthread_barrier_wait(&running);
     pthread_barrier_wait(&go_on);
 }
 
-static void count_neighbour(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void count_neighbour(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&neighbour_calls, 1);
 }
 
 static int advanced; /* what tw_advance said on the other thread */
 
-static void *advance_to_10(__attribute__((unused)) void *arg) {
+static void *advance_to_10(UNUSED void *arg) {
     advanced = tw_advance(&wheel, 10, TW_UNBOUNDED);
     return NULL;
 }
@@ -121,7 +121,7 @@ TEST(p6_shutdown_from_another_thread_is_final_while_the_callback_runs) {
 static atomic_uint waiting, waited;
 static int wait_result;
 
-static void *wait_for_blocker(__attribute__((unused)) void *arg) {
+static void *wait_for_blocker(UNUSED void *arg) {
     atomic_fetch_add(&waiting, 1);
     wait_result = tw_wait(&wheel, &blocker);
     atomic_fetch_add(&waited, 1);
@@ -184,7 +184,7 @@ TEST(p13_a_child_may_use_a_wheel_at_rest) {
 
 static pid_t child_of_callback;
 
-static void fork_inside(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void fork_inside(UNUSED struct tw_node *node, UNUSED void *arg) {
     tw_fork(&wheel, TW_FORK_PREPARE);
     child_of_callback = fork();
     tw_fork(&wheel, child_of_callback == 0 ? TW_FORK_CHILD : TW_FORK_PARENT);
@@ -229,7 +229,7 @@ static struct worker workers[WORKERS];
 static atomic_uint working;
 static atomic_ullong fired;
 
-static void count_fired(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void count_fired(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add_explicit(&fired, 1, memory_order_relaxed);
 }
 
@@ -310,7 +310,7 @@ TEST(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race) {
 /* Everyone tries to advance; one at a time does, and nothing fires twice. */
 static atomic_ullong took_turns;
 
-static void *advance_too(__attribute__((unused)) void *arg) {
+static void *advance_too(UNUSED void *arg) {
     do {
         const uint64_t now = tw_now(&wheel);
         if (tw_advance(&wheel, now + 3, 7) >= 0)

@@ -19,7 +19,8 @@ extern "C" {
 }
 #endif
 
-#define TEST(name) static void name(__attribute__((unused)) void **state)
+#define UNUSED __attribute__((unused))
+#define TEST(name) static void name(UNUSED void **state)
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 #endif

@@ -86,14 +86,14 @@ static int channel[2];
 static pthread_t timers_ran_on, bytes_came_on;
 static atomic_int bytes_came, timers_ran;
 
-static void on_byte(int fd, __attribute__((unused)) uint32_t events, __attribute__((unused)) void *arg) {
+static void on_byte(int fd, UNUSED uint32_t events, UNUSED void *arg) {
     char byte;
     bytes_came_on = pthread_self();
     if (read(fd, &byte, 1) == 1)
         atomic_store(&bytes_came, 1);
 }
 
-static void send_byte(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void send_byte(UNUSED struct tw_node *node, UNUSED void *arg) {
     timers_ran_on = pthread_self();
     if (write(channel[1], "b", 1) == 1)
         atomic_store(&timers_ran, 1);

@@ -9,7 +9,7 @@ static struct tw_keyed *wheel;
 static unsigned fires, drained;
 static int64_t fired_at;
 
-static void on_fire(__attribute__((unused)) const struct tw_event *event, void *arg) {
+static void on_fire(UNUSED const struct tw_event *event, void *arg) {
     fired_at = tw_runtime_now(rt);
     ++*(unsigned *)arg;
 }
@@ -162,20 +162,19 @@ TEST(go_zero_a_drained_wheel_takes_new_entries) {
 static atomic_uint live_fires, touched[ENTRIES];
 static unsigned fires_before_drain, fires_in_drain;
 
-static int running(__attribute__((unused)) void **state) {
+static int running(UNUSED void **state) {
     drained = 0;
     rt = started_runtime((struct tw_runtime_options){0});
     return tw_keyed_new(&wheel, rt, NULL);
 }
 
-static void fire_live(__attribute__((unused)) const struct tw_event *event, void *arg) {
+static void fire_live(UNUSED const struct tw_event *event, void *arg) {
     atomic_fetch_add(&live_fires, 1);
     atomic_fetch_add((atomic_uint *)arg, 1);
 }
 
 /* Takes its time at first, so that whatever could fire during the drain would. */
-static void drain_slowly(__attribute__((unused)) const struct tw_key *key, void *arg,
-                         __attribute__((unused)) void *drain_arg) {
+static void drain_slowly(UNUSED const struct tw_key *key, void *arg, UNUSED void *drain_arg) {
     if (drained++ == 0) {
         fires_before_drain = live_fires;
         outlast(20 * TW_MILLISECOND);

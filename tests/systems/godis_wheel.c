@@ -105,7 +105,7 @@ static struct tw_workers *workers;
 static atomic_uint met;
 static atomic_int released;
 
-static int on_two_workers(__attribute__((unused)) void **state) {
+static int on_two_workers(UNUSED void **state) {
     atomic_store(&met, 0);
     atomic_store(&released, 0);
     rt = started_runtime((struct tw_runtime_options){0});

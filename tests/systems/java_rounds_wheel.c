@@ -13,7 +13,7 @@ enum { SLOTS = 256 };
 static int64_t grid_first, grid_period;
 static uint64_t grid_fires, off_grid;
 
-static void note_on_grid(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void note_on_grid(UNUSED struct tw_node *node, UNUSED void *arg) {
     const int64_t due = grid_first + (int64_t)grid_fires++ * grid_period;
     off_grid += tw_runtime_due(rt) != due || tw_runtime_now(rt) != due;
 }
@@ -89,7 +89,7 @@ TEST(rounds_delays_around_a_round_fire_to_the_tick) {
 
 /* --- no update tick by tick --------------------------------------------------------------- */
 
-static void count(__attribute__((unused)) struct tw_node *node, void *arg) { ++*(unsigned *)arg; }
+static void count(UNUSED struct tw_node *node, void *arg) { ++*(unsigned *)arg; }
 
 TEST(rounds_a_lone_task_four_million_rounds_away_takes_one_step) {
     struct tw wheel;

@@ -34,9 +34,7 @@ TEST(kafka_stop_says_whether_it_stopped) {
 /* The Go wheel's Timer is a thing of its own: here that is a handle, which may outlive it. */
 static unsigned handle_fires;
 
-static void count_event(__attribute__((unused)) const struct tw_event *event, void *arg) {
-    ++*(unsigned *)arg;
-}
+static void count_event(UNUSED const struct tw_event *event, void *arg) { ++*(unsigned *)arg; }
 
 TEST(kafka_stop_of_a_timer_that_is_gone_is_told_so) {
     struct tw_handles *timers;
@@ -140,7 +138,7 @@ TEST(kafka_schedule_func_without_any_interval_starts_nothing) {
 
 /* --- concurrent tasks: on real time ------------------------------------------------------ */
 
-static int running(__attribute__((unused)) void **state) {
+static int running(UNUSED void **state) {
     rt = started_runtime((struct tw_runtime_options){0});
     return 0;
 }
@@ -151,7 +149,7 @@ static atomic_int released;
 /* Returns when as many others as a crowd needs run at the same time. */
 enum { CROWD = 4 };
 
-static void meet(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void meet(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&met, 1);
     wait_for(met >= CROWD);
 }
@@ -170,8 +168,7 @@ TEST(kafka_tasks_run_concurrently) {
     assert_int_equal(tw_workers_free(workers), 0);
 }
 
-static void wait_for_release(__attribute__((unused)) struct tw_node *node,
-                             __attribute__((unused)) void *arg) {
+static void wait_for_release(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&met, 1);
     wait_for(released);
 }

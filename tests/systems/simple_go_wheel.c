@@ -75,7 +75,7 @@ TEST(simple_delays_of_centuries_added_at_any_time) { any_delays(30, 33); }
 
 /* --- start, stop, add: on real time -------------------------------------------------- */
 
-static int not_started(__attribute__((unused)) void **state) {
+static int not_started(UNUSED void **state) {
     rt = new_runtime((struct tw_runtime_options){.driver = "sleep"});
     return 0;
 }

@@ -10,12 +10,12 @@
 static struct tw_runtime *rt;
 
 /* A test's setup and teardown: virtual time in ticks of a second, from 0. */
-static inline int at_zero(__attribute__((unused)) void **state) {
+static inline int at_zero(UNUSED void **state) {
     rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = TW_SECOND});
     return 0;
 }
 
-static inline int freed(__attribute__((unused)) void **state) {
+static inline int freed(UNUSED void **state) {
     const int result = tw_runtime_free(rt);
     rt = NULL;
     return result;
@@ -34,7 +34,7 @@ struct noted {
     _Atomic int64_t now_ns;  /* and what the clock showed then */
 };
 
-static inline void note(__attribute__((unused)) struct tw_node *node, void *arg) {
+static inline void note(UNUSED struct tw_node *node, void *arg) {
     struct noted *it = arg;
     atomic_store(&it->last_ns, tw_runtime_due(rt));
     atomic_store(&it->now_ns, tw_runtime_now(rt));

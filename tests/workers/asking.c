@@ -10,7 +10,7 @@ static struct tw_workers *pool;
 static struct tw_job job;
 static struct gate gate;
 
-static void nothing(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {}
+static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 
 struct answers {
     atomic_bool given;
@@ -72,7 +72,7 @@ struct seen {
     int slack;
 };
 
-static void look(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void look(UNUSED struct tw_node *node, void *arg) {
     struct seen *const seen = arg;
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
@@ -165,7 +165,7 @@ TEST(bad_jobs_are_refused) {
 static atomic_int made;
 
 /* Callbacks may make pools, and jobs of them. */
-static void make_more(__attribute__((unused)) struct tw_node *node, void *job_of_it) {
+static void make_more(UNUSED struct tw_node *node, void *job_of_it) {
     struct tw_job *const another = job_of_it;
     struct tw_workers *more = NULL;
     atomic_store(&made, tw_workers_new(&more, rt, NULL) == 0 && tw_workers_free(more) == -EBUSY &&

@@ -8,9 +8,7 @@ static struct tw_job held, job;
 static struct gate gate;
 static atomic_int runs, faults;
 
-static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    atomic_fetch_add(&runs, 1);
-}
+static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
 static void begin(unsigned threads) {
     memset(&gate, 0, sizeof gate);
@@ -168,7 +166,7 @@ TEST(a_job_may_be_freed_in_its_own_callback) {
 
 /* --- the owner frees it ------------------------------------------------------------------ */
 
-static void touch(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void touch(UNUSED struct tw_node *node, void *arg) {
     for (int i = 0; i < 50; ++i)
         atomic_fetch_add((atomic_int *)arg, 1);
 }
@@ -220,7 +218,7 @@ TEST(a_job_may_be_freed_once_cancel_wait_or_shutdown_has_returned) {
 /* A callback frees its job and makes another, which may well have the same address. */
 static struct owned *replaced;
 
-static void replace_oneself(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void replace_oneself(UNUSED struct tw_node *node, UNUSED void *arg) {
     struct owned *const it = replaced;
     memset(it, 0, sizeof *it);
     if (tw_job_init(&it->job, pool, wait_in_gate, &gate, 0) != 0 ||

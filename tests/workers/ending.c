@@ -7,9 +7,7 @@ static struct tw_job held, jobs[20];
 static struct gate gate;
 static atomic_int runs, faults;
 
-static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    atomic_fetch_add(&runs, 1);
-}
+static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
 static void make(struct tw_runtime_options options, struct tw_workers_options of_pool) {
     memset(&gate, 0, sizeof gate);
@@ -31,7 +29,7 @@ static void begin(enum tw_at_stop at_stop) {
 
 static atomic_bool returned;
 
-static void *stop_it(__attribute__((unused)) void *arg) {
+static void *stop_it(UNUSED void *arg) {
     if (tw_runtime_stop(rt) != 0)
         atomic_fetch_add(&faults, 1);
     atomic_store(&returned, true);
@@ -118,7 +116,7 @@ TEST(several_pools_of_one_runtime_end_with_it) {
 
 /* --- from inside a run ---------------------------------------------------------------- */
 
-static void try_all(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void try_all(UNUSED struct tw_node *node, UNUSED void *arg) {
     const int results[] = {tw_runtime_start(rt), tw_runtime_dispatch(rt), tw_runtime_fd(rt),
                            tw_workers_free(pool), tw_workers_wait(pool)};
     for (unsigned i = 0; i < COUNT_OF(results); ++i)
@@ -137,7 +135,7 @@ TEST(inside_a_run_what_would_wait_for_it_is_refused) {
     assert_ok(tw_runtime_free(rt));
 }
 
-static void stop_from_inside(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void stop_from_inside(UNUSED struct tw_node *node, void *arg) {
     if (tw_runtime_stop(rt) != 0)
         atomic_fetch_add(&faults, 1);
     atomic_fetch_add(&runs, 1);
@@ -166,7 +164,7 @@ TEST(a_run_may_stop_the_runtime) {
     assert_int_equal(faults, 0);
 }
 
-static void pass_and_stop(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void pass_and_stop(UNUSED struct tw_node *node, void *arg) {
     tw_runtime_stop(rt);
     pass(arg);
 }
@@ -194,12 +192,12 @@ TEST(a_run_that_stops_the_runtime_discards_the_queue) {
 
 static atomic_int others;
 
-static void count_slowly(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void count_slowly(UNUSED struct tw_node *node, UNUSED void *arg) {
     doze();
     atomic_fetch_add(&others, 1);
 }
 
-static void free_runtime(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void free_runtime(UNUSED struct tw_node *node, void *arg) {
     pass(arg);
     if (tw_runtime_free(rt) != 0)
         atomic_fetch_add(&faults, 1);
@@ -262,14 +260,13 @@ TEST(a_run_may_free_a_runtime_that_nobody_drives) {
 /* The advance that is under way then frees it. */
 static atomic_bool in_callback, go_on;
 
-static void hold_the_advance(__attribute__((unused)) struct tw_node *node,
-                             __attribute__((unused)) void *arg) {
+static void hold_the_advance(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_store(&in_callback, true);
     while (!atomic_load(&go_on))
         doze();
 }
 
-static void *advance(__attribute__((unused)) void *arg) {
+static void *advance(UNUSED void *arg) {
     if (tw_runtime_advance(rt, TW_SECOND) != 0)
         atomic_fetch_add(&faults, 1);
     atomic_store(&returned, true);

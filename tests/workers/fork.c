@@ -9,9 +9,7 @@ static struct tw_job held, jobs[10];
 static struct gate gate;
 static atomic_int runs;
 
-static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    atomic_fetch_add(&runs, 1);
-}
+static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
 /* A worker runs `held`, of which another fire waits, as do those of all the jobs. */
 static void begin(void) {
@@ -85,7 +83,7 @@ enum { LEAVES, RETURNS, FREES_AND_RETURNS };
 static void leave_well(void) { leave(0); }
 
 /* When it returns, the child's only thread ends, and with it the process: by exit. */
-static void fork_in_run(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void fork_in_run(UNUSED struct tw_node *node, void *arg) {
     const int does = *(const int *)arg;
     const pid_t child = fork();
     if (child == 0) {

@@ -9,7 +9,7 @@ static struct tw_job held, jobs[400];
 static atomic_int runs, inline_runs, faults;
 static pthread_t main_thread;
 
-static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void count(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&runs, 1);
     if (pthread_equal(pthread_self(), main_thread))
         atomic_fetch_add(&inline_runs, 1);
@@ -111,7 +111,7 @@ TEST(inline_runs_what_has_waited_longest_on_the_runtimes_thread) {
 
 static atomic_int advanced;
 
-static void *advance(__attribute__((unused)) void *arg) {
+static void *advance(UNUSED void *arg) {
     atomic_store(&advanced, 1 + tw_runtime_advance(rt, TW_MILLISECOND));
     return NULL;
 }
@@ -181,7 +181,7 @@ TEST(cancelling_makes_room) {
 
 static atomic_bool stop_now, stopped;
 
-static void stop_and_wait(__attribute__((unused)) struct tw_node *node, void *gate) {
+static void stop_and_wait(UNUSED struct tw_node *node, void *gate) {
     while (!atomic_load(&stop_now))
         doze();
     if (!atomic_load(&stopped) && (tw_runtime_stop(rt) != 0 || tw_runtime_start(rt) != -EBUSY))

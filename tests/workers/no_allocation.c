@@ -6,9 +6,7 @@ enum { JOBS = 300 };
 static struct tw_job jobs[JOBS];
 static atomic_uint runs;
 
-static void count(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
-    atomic_fetch_add(&runs, 1);
-}
+static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
 static void use_every_call(struct tw_runtime *rt, struct tw_workers *pool) {
     struct tw_worker_stats stats;

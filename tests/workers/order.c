@@ -8,7 +8,7 @@ static struct tw_workers *pool;
 static int ran[8192];
 static atomic_int runs;
 
-static void note(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void note(UNUSED struct tw_node *node, void *arg) {
     ran[atomic_load(&runs)] = (int)(intptr_t)arg;
     atomic_fetch_add(&runs, 1);
 }
@@ -171,7 +171,7 @@ struct serial {
 static atomic_int faults;
 static struct serial serials[24];
 
-static void count_alone(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void count_alone(UNUSED struct tw_node *node, void *arg) {
     struct serial *const it = arg;
     if (atomic_exchange(&it->runs, true))
         atomic_fetch_add(&faults, 1);
@@ -235,7 +235,7 @@ struct late_job {
     int64_t due[PERIODS];
 };
 
-static void note_lateness(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void note_lateness(UNUSED struct tw_node *node, void *arg) {
     struct late_job *const late = arg;
     const int run = atomic_load(&late->gate.passed);
     late->overruns[run] = tw_runtime_overruns(rt);

@@ -13,7 +13,7 @@ struct beat {
     atomic_int beats;
 };
 
-static void note_lateness(__attribute__((unused)) struct tw_node *node, void *arg) {
+static void note_lateness(UNUSED struct tw_node *node, void *arg) {
     struct beat *const it = arg;
     const int beat = atomic_load(&it->beats);
     if (beat == BEATS)
@@ -42,7 +42,7 @@ static int64_t p99_of_lateness(struct tw_runtime *rt) {
 
 static atomic_int slept;
 
-static void sleep_long(__attribute__((unused)) struct tw_node *node, __attribute__((unused)) void *arg) {
+static void sleep_long(UNUSED struct tw_node *node, UNUSED void *arg) {
     nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
     atomic_fetch_add(&slept, 1);
 }

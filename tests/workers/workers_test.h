@@ -25,7 +25,7 @@ static inline void pass(struct gate *gate) {
     atomic_fetch_add(&gate->passed, 1);
 }
 
-static inline void wait_in_gate(__attribute__((unused)) struct tw_node *node, void *gate) { pass(gate); }
+static inline void wait_in_gate(UNUSED struct tw_node *node, void *gate) { pass(gate); }
 
 static inline struct tw_workers *new_pool(struct tw_runtime *rt, struct tw_workers_options options) {
     struct tw_workers *pool = NULL;

@@ -2,7 +2,7 @@
 #ifndef TICKWHEEL_TESTS_HANDLES_TEST_H
 #define TICKWHEEL_TESTS_HANDLES_TEST_H
 
-#include "promises/runtime_test.h"
+#include "support/runtime_test.h"
 
 #include <stdbool.h>
 

@@ -3,7 +3,7 @@
 #ifndef TICKWHEEL_TESTS_KEYED_TEST_H
 #define TICKWHEEL_TESTS_KEYED_TEST_H
 
-#include "promises/runtime_test.h"
+#include "support/runtime_test.h"
 
 #include <stdbool.h>
 

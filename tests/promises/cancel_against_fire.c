@@ -1,7 +1,7 @@
 /* P4, P6 and P7 at once: threads arm, move, cancel, shut down and free nodes while the
  * driver fires them. A node is freed the moment that cancel_wait has returned; whatever
  * touches it after that is seen by a sanitizer, or by its mark. */
-#include "runtime_test.h"
+#include "support/runtime_test.h"
 #include "support/sanitized.h"
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* P1: no callback runs before its deadline. The clock is read in the callback, past the
  * library. Rounding a deadline down shows at once: ticks are far longer than a wake-up
  * takes, and deadlines lie anywhere between two ticks. */
-#include "runtime_test.h"
+#include "support/runtime_test.h"
 
 enum { DEADLINES = 300 };
 

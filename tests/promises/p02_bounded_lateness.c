@@ -2,7 +2,7 @@
  * part is exact and tested so: the driver is never asked to sleep beyond the tick of the
  * earliest deadline, and whoever arms an earlier one wakes it. */
 #define _GNU_SOURCE
-#include "runtime_test.h"
+#include "support/runtime_test.h"
 
 #include <signal.h>
 #include <sys/epoll.h>

@@ -1,6 +1,6 @@
 /* P6 and P7 on a runtime: cancel_wait and shutdown wait for a callback that runs on the
  * driver's thread, and only there. */
-#include "runtime_test.h"
+#include "support/runtime_test.h"
 
 #include <pthread.h>
 

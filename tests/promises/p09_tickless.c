@@ -1,7 +1,7 @@
 /* P9: nothing due, no wake-up. Counted by the kernel, as voluntary context switches of
  * the drivers' threads. */
 #define _GNU_SOURCE
-#include "runtime_test.h"
+#include "support/runtime_test.h"
 
 #include <dirent.h>
 

@@ -1,7 +1,7 @@
 /* P10 on a runtime: once it is started, nothing allocates, neither the calls on nodes nor
  * the drivers as they fire. What does allocate is named in runtime.h. */
-#include "runtime_test.h"
 #include "support/counted_heap.h"
+#include "support/runtime_test.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

@@ -1,6 +1,6 @@
 /* P11: a stale handle is refused, and so is one that never was; whoever has the slot now
  * does not notice. */
-#include "runtime_test.h"
+#include "support/runtime_test.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
  * the wall clock is set is tried on a virtual one. With TW_MAY_SET_CLOCK=1 in the
  * environment (and the right to do so) the system's own clock is set as well, by an hour
  * and back, within milliseconds. */
-#include "runtime_test.h"
+#include "support/runtime_test.h"
 
 #include <stdbool.h>
 

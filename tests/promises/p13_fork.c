@@ -1,8 +1,8 @@
 /* P13: a fork copies a runtime but not its thread. In the child nothing fires and every
  * call is refused, until tw_runtime_after_fork. The parent does not notice. */
 #define _GNU_SOURCE
-#include "runtime_test.h"
 #include "support/child.h"
+#include "support/runtime_test.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* P14 on a runtime: each call's documented errors, and nothing has changed. */
-#include "runtime_test.h"
+#include "support/runtime_test.h"
 
 #include <limits.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #ifndef TICKWHEEL_TESTS_SYSTEMS_H
 #define TICKWHEEL_TESTS_SYSTEMS_H
 
-#include "promises/runtime_test.h"
+#include "support/runtime_test.h"
 
 #include <assert.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 #ifndef TICKWHEEL_TESTS_WORKERS_TEST_H
 #define TICKWHEEL_TESTS_WORKERS_TEST_H
 
-#include "promises/runtime_test.h"
+#include "support/runtime_test.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
-/* What the tests of promises on the runtime share: every driver that has a thread, and
- * waits that end when a condition holds, not after a time. */
-#ifndef TICKWHEEL_TESTS_RUNTIME_TEST_H
-#define TICKWHEEL_TESTS_RUNTIME_TEST_H
+/* What tests of runtimes share: every driver that has a thread, and waits that end when a
+ * condition holds, not after a time. */
+#ifndef TICKWHEEL_TESTS_SUPPORT_RUNTIME_TEST_H
+#define TICKWHEEL_TESTS_SUPPORT_RUNTIME_TEST_H
 
 #include <stdatomic.h>
 #include <time.h>

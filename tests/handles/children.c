@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "handles_test.h"
 #include "support/child.h"
+#include "support/gate.h"
 
 #include <pthread.h>
 
@@ -108,23 +109,16 @@ TEST(p13_a_child_that_frees_the_runtime_drops_once) {
 
 /* --- while something of the user's runs on another thread ------------------------------ */
 
-static atomic_bool gate_is_open;
-static atomic_int at_gate;
+static struct gate gate;
 
-static void wait_at_gate(void) {
-    atomic_fetch_add(&at_gate, 1);
-    while (!atomic_load(&gate_is_open))
-        doze();
-}
-
-static void callback_at_gate(UNUSED struct probe *it) { wait_at_gate(); }
+static void callback_at_gate(UNUSED struct probe *it) { pass(&gate); }
 
 static void drop_at_gate(void *arg) {
     note_drop(arg);
-    wait_at_gate();
+    pass(&gate);
 }
 
-static void copy_at_gate(UNUSED void *to, UNUSED void *from) { wait_at_gate(); }
+static void copy_at_gate(UNUSED void *to, UNUSED void *from) { pass(&gate); }
 
 static struct tw_handles *set_at_gate;
 
@@ -169,14 +163,14 @@ TEST(p13_what_ran_on_another_thread_is_neither_gone_on_with_nor_dropped_twice) {
     start_after(set_at_gate, &it[0], 0);
     assert_int_equal(pthread_create(&threads[0], NULL, drop_in_stop, &it[1]), 0);
     assert_int_equal(pthread_create(&threads[1], NULL, copy_in_start, &it[2]), 0);
-    wait_for(at_gate == 3);
+    wait_for(gate.inside == 3);
     for (int revives = 0; revives < 2; ++revives) {
         const pid_t child = fork();
         if (child == 0)
             child_with_threads_at_the_gate(rt, it, revives);
         assert_child_is_well(child);
     }
-    atomic_store(&gate_is_open, true);
+    atomic_store(&gate.open, true);
     for (unsigned t = 0; t < 2; ++t)
         pthread_join(threads[t], NULL);
     assert_int_equal(it[1].answer, 1);

@@ -244,7 +244,7 @@ TEST(what_is_set_in_a_drain_stays_however_many_drains_have_followed) {
 static void *let_leave_soon(void *arg) {
     for (int i = 0; i < 20; ++i)
         doze();
-    atomic_store(&((struct guest *)arg)->may_leave, true);
+    atomic_store(&((struct guest *)arg)->gate.open, true);
     return NULL;
 }
 
@@ -257,7 +257,7 @@ static void count_visit(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSE
 static void drains_while_a_callback_runs(bool on_worker, bool is_periodic) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct tw_keyed_options options = {.capacity = 0};
-    struct guest guest = {.has_come = false};
+    struct guest guest = {.drops = 0};
     struct tw_keyed *keyed;
     pthread_t helper;
     const struct tw_task task = staying(&guest);
@@ -266,11 +266,11 @@ static void drains_while_a_callback_runs(bool on_worker, bool is_periodic) {
         assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
     assert_int_equal(tw_keyed_new(&keyed, rt, &options), 0);
     assert_int_equal(tw_keyed_set(keyed, tw_key_number(1), &when, &task), 0);
-    wait_for(guest.has_come);
+    wait_for(guest.gate.inside == 1);
     assert_int_equal(pthread_create(&helper, NULL, let_leave_soon, &guest), 0);
     visits = 0;
     assert_int_equal(tw_keyed_drain(keyed, count_visit, NULL), is_periodic);
-    assert_true(guest.has_left);
+    assert_true(guest.gate.passed > 0);
     assert_int_equal(guest.drops, 1);
     assert_int_equal(guest.drops_before_it_left, 0);
     assert_int_equal(visits, is_periodic);
@@ -300,7 +300,7 @@ static void *let_leave_once_drained(void *arg) {
 TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     struct bench bench = {new_runtime((struct tw_runtime_options){.driver = "manual"}), NULL};
     struct tw_keyed_options options = {.capacity = 0};
-    struct guest guest = {.has_come = false};
+    struct guest guest = {.drops = 0};
     const struct tw_task task = staying(&guest);
     struct tw_when when = every_ms(1);
     struct tw_worker_stats stats = {0};
@@ -310,7 +310,7 @@ TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     assert_int_equal(tw_keyed_new(&bench.keyed, bench.rt, &options), 0);
     assert_int_equal(tw_keyed_set(bench.keyed, tw_key_number(1), &when, &task), 0);
     pass_ms(bench, 3);
-    wait_for(guest.has_come);
+    wait_for(guest.gate.inside == 1);
     assert_int_equal(tw_workers_stats(options.workers, &stats), 0);
     assert_int_equal(stats.waiting, 2);
     struct drained_on_worker it = {options.workers, &guest};

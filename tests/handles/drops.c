@@ -2,6 +2,7 @@
  * however the timer comes to its end. The argument is memory that `drop` frees: a use
  * after that, or a second drop, is found by the address sanitizer, and by the counts. */
 #include "handles_test.h"
+#include "support/gate.h"
 
 #include <pthread.h>
 
@@ -193,26 +194,23 @@ TEST(not_dropped_if_it_was_not_started) {
 
 /* --- stopped by another thread while the callback runs ---------------------------------- */
 
-static atomic_bool is_running, may_return;
+static struct gate gate;
 
-static void wait_for_permission(UNUSED struct argument *it) {
-    atomic_store(&is_running, true);
-    while (!atomic_load(&may_return))
-        doze();
+static void wait_at_gate(UNUSED struct argument *it) {
+    pass(&gate);
     atomic_fetch_add(&bad, atomic_load(&drops) != 0);
 }
 
 TEST(dropped_after_the_callback_during_which_others_stop_it) {
     for (unsigned w = 0; w < 3; ++w) {
         begin((struct tw_runtime_options){.driver = "sleep"});
-        atomic_store(&is_running, false);
-        atomic_store(&may_return, false);
-        start_with(w == 1 ? often : once, new_argument(wait_for_permission), w == 2 ? next : NULL);
+        shut(&gate);
+        start_with(w == 1 ? often : once, new_argument(wait_at_gate), w == 2 ? next : NULL);
         assert_ok(tw_runtime_start(rt));
-        wait_for(is_running);
+        wait_for(gate.inside == 1);
         assert_int_equal(tw_handle_stop(set, handle), w == 0 ? 0 : 1);
         assert_seen(0, 0);
-        atomic_store(&may_return, true);
+        atomic_store(&gate.open, true);
         assert_int_equal(tw_handle_stop_wait(set, handle), -ESTALE);
         end_with(1, 1);
     }

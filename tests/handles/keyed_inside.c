@@ -236,11 +236,11 @@ static struct threads threads_with_guest(bool on_worker, struct tw_when when) {
         assert_int_equal(tw_workers_new(&it.workers, it.rt, NULL), 0);
     const struct tw_keyed_options options = {.workers = it.workers};
     const struct tw_task task = staying(&guest);
-    guest = (struct guest){.has_come = false};
+    guest = (struct guest){.drops = 0};
     it.guest = &guest;
     assert_int_equal(tw_keyed_new(&it.keyed, it.rt, &options), 0);
     assert_int_equal(tw_keyed_set(it.keyed, KEY, &when, &task), 0);
-    wait_for(guest.has_come);
+    wait_for(guest.gate.inside == 1);
     return it;
 }
 
@@ -267,9 +267,9 @@ TEST(remove_and_replace_wait_for_nobodys_callback) {
             assert_int_equal(tw_keyed_remove(it.keyed, KEY), 0);
         else
             assert_int_equal(set_in_ms(it.keyed, KEY, 1000000, &probe), 1);
-        assert_false(guest->has_left);
+        assert_int_equal(guest->gate.passed, 0);
         assert_int_equal(tw_keyed_get(it.keyed, KEY, NULL), i < 2 ? -ENOENT : 0);
-        atomic_store(&guest->may_leave, true);
+        atomic_store(&guest->gate.open, true);
         wait_for(guest->drops == 1);
         assert_int_equal(guest->drops_before_it_left, 0);
         end_threads(&it);
@@ -283,8 +283,8 @@ TEST(a_replaced_timers_callback_on_a_worker_goes_on_beside_the_new_ones) {
     assert_int_equal(set_in_ms(it.keyed, KEY, 0, &probe), 1);
     wait_for(probe.drops == 1);
     assert_probe(probe, 1, 1);
-    assert_false(guest->has_left);
-    atomic_store(&guest->may_leave, true);
+    assert_int_equal(guest->gate.passed, 0);
+    atomic_store(&guest->gate.open, true);
     end_threads(&it);
     assert_int_equal(guest->drops, 1);
 }
@@ -293,7 +293,7 @@ TEST(a_replaced_timers_callback_on_a_worker_goes_on_beside_the_new_ones) {
 static void let_leave_soon(struct guest *guest) {
     for (int i = 0; i < 20; ++i)
         doze();
-    atomic_store(&guest->may_leave, true);
+    atomic_store(&guest->gate.open, true);
 }
 
 /* Not before it is being removed: then its key is free. */
@@ -322,7 +322,7 @@ TEST(remove_wait_and_free_return_when_the_callback_has_and_its_argument_is_dropp
             assert_int_equal(tw_keyed_free(it.keyed), 0);
         else
             assert_int_equal(tw_keyed_remove_wait(it.keyed, KEY), is_periodic);
-        assert_true(guest->has_left);
+        assert_true(guest->gate.passed > 0);
         assert_int_equal(guest->drops, 1);
         assert_int_equal(guest->drops_before_it_left, 0);
         pthread_join(helper, NULL);
@@ -332,10 +332,10 @@ TEST(remove_wait_and_free_return_when_the_callback_has_and_its_argument_is_dropp
 }
 
 /* The thread sleeps; the new timer's callback ends the old one's drop. */
-static struct guest waiter;
-static void wait_for_the_new_one(UNUSED void *arg) { wait_for(waiter.may_leave); }
+static struct gate waiter;
+static void wait_for_the_new_one(UNUSED void *arg) { pass(&waiter); }
 static void let_it_leave(UNUSED const struct tw_event *event, UNUSED void *arg) {
-    atomic_store(&waiter.may_leave, true);
+    atomic_store(&waiter.open, true);
 }
 
 TEST(p2_the_drop_of_one_that_is_replaced_does_not_delay_the_new_one) {

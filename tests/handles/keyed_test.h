@@ -3,6 +3,7 @@
 #ifndef TICKWHEEL_TESTS_KEYED_TEST_H
 #define TICKWHEEL_TESTS_KEYED_TEST_H
 
+#include "support/gate.h"
 #include "support/runtime_test.h"
 
 #include <stdbool.h>
@@ -68,20 +69,17 @@ static inline void end_bench(struct bench bench) {
 /* --- a callback on another thread that stays until it is told to leave ---------------- */
 
 struct guest {
-    atomic_bool has_come, may_leave, has_left;
+    struct gate gate;
     atomic_uint drops_before_it_left, drops;
 };
 
 static inline void stay(UNUSED const struct tw_event *event, void *arg) {
-    struct guest *guest = arg;
-    atomic_store(&guest->has_come, true);
-    wait_for(guest->may_leave);
-    atomic_store(&guest->has_left, true);
+    pass(&((struct guest *)arg)->gate);
 }
 
 static inline void drop_guest(void *arg) {
     struct guest *guest = arg;
-    atomic_fetch_add(guest->has_left ? &guest->drops : &guest->drops_before_it_left, 1);
+    atomic_fetch_add(guest->gate.passed != 0 ? &guest->drops : &guest->drops_before_it_left, 1);
 }
 
 static inline struct tw_task staying(struct guest *guest) {

@@ -1,18 +1,15 @@
 /* Timers of a runtime with a thread, used from others: what waits, and for what. */
 #include "handles_test.h"
+#include "support/gate.h"
 
 #include <pthread.h>
 #include <sched.h>
 
 #include <tickwheel/workers.h>
 
-static atomic_bool gate_is_open, is_at_gate;
+static struct gate gate;
 
-static void wait_at_gate(UNUSED struct probe *it) {
-    atomic_store(&is_at_gate, true);
-    while (!atomic_load(&gate_is_open))
-        doze();
-}
+static void wait_at_gate(UNUSED struct probe *it) { pass(&gate); }
 
 /* What the main thread is about to end. */
 static struct {
@@ -29,18 +26,17 @@ static void *open_gate_later(UNUSED void *arg) {
              tw_runtime_count(ended.rt) < ended.armed);
     for (unsigned i = 0; i < 30; ++i)
         doze();
-    atomic_store(&gate_is_open, true);
+    atomic_store(&gate.open, true);
     return NULL;
 }
 
 /* A timer whose callback runs, and goes on until the gate is opened. */
 static struct tw_handles *start_at_gate(struct tw_runtime *rt, struct probe *it, bool is_periodic) {
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    atomic_store(&gate_is_open, false);
-    atomic_store(&is_at_gate, false);
+    shut(&gate);
     it->inside = wait_at_gate;
     (is_periodic ? start_every : start_after)(set, it, MS);
-    wait_for(is_at_gate);
+    wait_for(gate.inside == 1);
     return set;
 }
 
@@ -120,7 +116,7 @@ TEST(freeing_a_set_against_its_timers_firing) {
 
 /* `drop` waits as well: it belongs to what stop_wait waits for. */
 static void drop_at_gate(void *arg) {
-    wait_at_gate(arg);
+    pass(&gate);
     note_drop(arg);
 }
 
@@ -130,10 +126,9 @@ TEST(stop_wait_waits_for_drop) {
     struct probe it = {.rt = rt};
     const struct tw_task task = {.fn = note_fire, .arg = &it, .drop = drop_at_gate};
     const struct tw_when soon = {.due_ns = MS};
-    atomic_store(&gate_is_open, false);
-    atomic_store(&is_at_gate, false);
+    shut(&gate);
     assert_int_equal(tw_handle_start(set, &it.id, &soon, &task), 0);
-    wait_for(is_at_gate);
+    wait_for(gate.inside == 1);
     assert_int_equal(tw_handles_count(set), 1); /* its argument is still to be dropped */
     const pthread_t thread = opened_later(set, &it);
     assert_int_equal(tw_handle_stop_wait(set, it.id), -ESTALE);
@@ -192,13 +187,8 @@ TEST(stop_wait_from_a_callback_of_another_runtime) {
     tw_runtime_free(rts[1]);
 }
 
-static void run_at_gate(UNUSED struct tw_node *node, UNUSED void *arg) { wait_at_gate(NULL); }
-
-static atomic_bool is_asked;
-
 static int64_t ask_at_gate(UNUSED int64_t due, UNUSED void *arg) {
-    atomic_store(&is_asked, true);
-    wait_at_gate(NULL);
+    pass(&gate);
     return TW_NO_DEADLINE;
 }
 
@@ -210,10 +200,9 @@ TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
     struct tw_worker_stats stats = {0};
     struct tw_job jobs[2];
     assert_int_equal(tw_workers_new(&pool, rt, &one), 0);
-    atomic_store(&gate_is_open, false);
-    atomic_store(&is_asked, false);
+    shut(&gate);
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
-        assert_int_equal(tw_job_init(&jobs[i], pool, run_at_gate, NULL, 0), 0);
+        assert_int_equal(tw_job_init(&jobs[i], pool, wait_in_gate, &gate, 0), 0);
         assert_int_equal(tw_runtime_after(rt, &jobs[i].node, 0), 0);
         wait_for(tw_workers_stats(pool, &stats) == 0 && stats.running + stats.waiting == i + 1);
     }
@@ -223,10 +212,10 @@ TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
     struct tw_task task = task_of(&it);
     task.next = ask_at_gate;
     assert_int_equal(tw_handle_start(set, &it.id, &at_once, &task), 0);
-    wait_for(is_asked);
+    wait_for(gate.inside == 2);
     assert_int_equal(tw_handle_stop(set, it.id), 1);
     assert_int_equal(it.drops, 0); /* `next` is still at the gate */
-    atomic_store(&gate_is_open, true);
+    atomic_store(&gate.open, true);
     wait_for(it.drops == 1);
     assert_int_equal(it.fires, 0);
     tw_runtime_free(rt);
@@ -249,27 +238,27 @@ static void *advance_when_told(UNUSED void *arg) {
     return NULL;
 }
 
-static void stay_at_gate(UNUSED struct probe *it) {
-    atomic_store(&is_at_gate, true);
-    while (!atomic_load(&gate_is_open))
+/* As `pass`, where a millisecond would be long. */
+static void pass_at_once(UNUSED struct probe *it) {
+    atomic_fetch_add(&gate.inside, 1);
+    while (!atomic_load(&gate.open))
         sched_yield();
 }
 
 /* Its first run does not end before the stop has: so whether the second and last fire is
  * still on the wheel, has just left it or waits for the worker, it is prevented. */
 static int stop_against_the_last_fire(struct tw_handles *set, struct tw_workers *pool, unsigned spins) {
-    struct probe it = {.inside = stay_at_gate};
-    atomic_store(&gate_is_open, false);
-    atomic_store(&is_at_gate, false);
+    struct probe it = {.inside = pass_at_once};
+    shut(&gate);
     start(set, &it, (struct tw_when){.due_ns = MS, .period_ns = MS, .fires = 2});
     assert_ok(tw_runtime_advance(by_hand, MS));
-    while (!atomic_load(&is_at_gate))
+    while (atomic_load(&gate.inside) == 0)
         sched_yield();
     const unsigned before = atomic_fetch_add(&round_of_advance, 1);
     for (unsigned i = 0; i < spins; ++i)
         (void)atomic_load(&round_of_advance);
     const int answer = tw_handle_stop(set, it.id);
-    atomic_store(&gate_is_open, true);
+    atomic_store(&gate.open, true);
     while (atomic_load(&round_of_advance) != before + 2)
         sched_yield();
     assert_ok(tw_workers_wait(pool));

@@ -1,32 +1,23 @@
 /* P6 and P7 on a runtime: cancel_wait and shutdown wait for a callback that runs on the
  * driver's thread, and only there. */
+#include "support/gate.h"
 #include "support/runtime_test.h"
 
 #include <pthread.h>
 
 static struct tw_runtime *rt;
-static atomic_uint entered, left, may_leave;
-
-static void block(UNUSED struct tw_node *node, UNUSED void *arg) {
-    atomic_fetch_add(&entered, 1);
-    while (!may_leave)
-        doze();
-    atomic_fetch_add(&left, 1);
-}
-
+static struct gate gate;
 static struct tw_node blocker;
 
 static void enter(const char *driver, int64_t period_ns) {
-    atomic_store(&entered, 0);
-    atomic_store(&left, 0);
-    atomic_store(&may_leave, 0);
+    shut(&gate);
     rt = started_runtime((struct tw_runtime_options){.driver = driver});
-    tw_node_init(&blocker, block, NULL);
+    tw_node_init(&blocker, wait_in_gate, &gate);
     if (period_ns)
         tw_runtime_every(rt, &blocker, period_ns, TW_SKIP);
     else
         tw_runtime_after(rt, &blocker, 0);
-    wait_for(entered == 1);
+    wait_for(gate.inside == 1);
 }
 
 typedef int end_function(struct tw_runtime *rt, struct tw_node *node);
@@ -34,7 +25,7 @@ typedef int end_function(struct tw_runtime *rt, struct tw_node *node);
 struct ending {
     end_function *end;
     int answer;
-    unsigned left_by_then;
+    int passed_by_then;
     atomic_uint begun, returned;
 };
 
@@ -42,7 +33,7 @@ static void *end_it(void *arg) {
     struct ending *ending = arg;
     atomic_store(&ending->begun, 1);
     ending->answer = ending->end(rt, &blocker);
-    ending->left_by_then = left;
+    ending->passed_by_then = gate.passed;
     atomic_store(&ending->returned, 1);
     return NULL;
 }
@@ -63,14 +54,14 @@ static void waits_for_the_callback(end_function *end, int64_t period_ns) {
             doze(); /* time for one that does not wait to show itself */
         for (unsigned i = 0; i < WAITERS; ++i)
             assert_int_equal(endings[i].returned, 0);
-        atomic_store(&may_leave, 1);
+        atomic_store(&gate.open, true);
         for (unsigned i = 0; i < WAITERS; ++i) {
             pthread_join(threads[i], NULL);
-            assert_int_equal(endings[i].left_by_then, 1);
+            assert_int_equal(endings[i].passed_by_then, 1);
             prevented += endings[i].answer;
         }
         assert_int_equal(prevented, period_ns != 0); /* one of them took the periodic node off */
-        assert_int_equal(entered, 1);
+        assert_int_equal(gate.inside + gate.passed, 1);
         tw_runtime_free(rt);
     }
 }
@@ -83,12 +74,12 @@ TEST(p6_shutdown_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_shutd
 TEST(p6_cancel_does_not_wait_and_cancel_wait_only_for_its_own_node) {
     struct tw_node other;
     enter("sleep", 0);
-    tw_node_init(&other, block, NULL);
+    tw_node_init(&other, wait_in_gate, &gate);
     tw_runtime_after(rt, &other, 3600 * TW_SECOND);
     assert_int_equal(tw_runtime_cancel(rt, &blocker), 0);
     assert_int_equal(tw_runtime_cancel_wait(rt, &other), 1);
-    assert_int_equal(left, 0);
-    atomic_store(&may_leave, 1);
+    assert_int_equal(gate.passed, 0);
+    atomic_store(&gate.open, true);
     tw_runtime_free(rt);
 }
 

@@ -2,6 +2,7 @@
  * its place, it is removed by its key; jobs run concurrently, and one that goes wrong takes
  * nobody with it. (There a job panics and is caught; what C++ callbacks throw is the matter
  * of tests/cpp. What C can do wrong and survive is to not return.) */
+#include "support/gate.h"
 #include "systems.h"
 
 #include <tickwheel/keyed.h>
@@ -103,11 +104,11 @@ TEST(godis_ten_thousand_keys_expire_each_in_its_time) {
 
 static struct tw_workers *workers;
 static atomic_uint met;
-static atomic_int released;
+static struct gate gate;
 
 static int on_two_workers(UNUSED void **state) {
     atomic_store(&met, 0);
-    atomic_store(&released, 0);
+    shut(&gate);
     rt = started_runtime((struct tw_runtime_options){0});
     assert_int_equal(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = 2}), 0);
     return tw_keyed_new(&wheel, rt, &(struct tw_keyed_options){.workers = workers});
@@ -128,8 +129,7 @@ TEST(godis_jobs_run_concurrently) {
 }
 
 static void hang(const struct tw_event *event, void *arg) {
-    atomic_fetch_add(&met, 1);
-    wait_for(released);
+    pass(&gate);
     run(event, arg);
 }
 
@@ -137,7 +137,7 @@ TEST(godis_a_job_that_does_not_return_holds_up_nobody) {
     struct job hanging = {0}, others[100] = {{0}};
     char key[16];
     assert_int_equal(add("hangs", 0, hang, &hanging), 0);
-    wait_for(met == 1);
+    wait_for(gate.inside == 1);
     for (unsigned i = 0; i < COUNT_OF(others); ++i) {
         snprintf(key, sizeof key, "other %u", i);
         assert_int_equal(add(key, i % 5 * TW_MILLISECOND, run, &others[i]), 0);
@@ -147,7 +147,7 @@ TEST(godis_a_job_that_does_not_return_holds_up_nobody) {
     assert_int_equal(hanging.runs, 0);
     assert_int_equal(remove_job("hangs"), 0); /* too late to prevent it, and does not wait */
     assert_int_equal(hanging.drops, 0);
-    atomic_store(&released, 1);
+    atomic_store(&gate.open, true);
     wait_for(hanging.drops == 1);
     assert_int_equal(hanging.runs, 1);
 }
@@ -156,11 +156,11 @@ TEST(godis_a_job_that_does_not_return_holds_up_nobody) {
 TEST(godis_the_key_of_a_job_that_does_not_return_can_be_used_again) {
     struct job hanging = {0}, next = {0};
     assert_int_equal(add("key", 0, hang, &hanging), 0);
-    wait_for(met == 1);
+    wait_for(gate.inside == 1);
     assert_true(add("key", 0, run, &next) >= 0);
     wait_for(next.drops == 1);
     assert_int_equal(hanging.drops, 0);
-    atomic_store(&released, 1);
+    atomic_store(&gate.open, true);
     wait_for(hanging.drops == 1);
 }
 

@@ -1,6 +1,7 @@
 /* What the users of the Kafka-like hierarchy in Go get: AfterFunc, a Stop that says whether
  * it stopped, overdue timers that run at once, ScheduleFunc with a schedule of their own,
  * tasks that run concurrently, and empty time that costs nothing. */
+#include "support/gate.h"
 #include "systems.h"
 
 #include <tickwheel/handle.h>
@@ -144,7 +145,6 @@ static int running(UNUSED void **state) {
 }
 
 static atomic_uint met;
-static atomic_int released;
 
 /* Returns when as many others as a crowd needs run at the same time. */
 enum { CROWD = 4 };
@@ -168,24 +168,18 @@ TEST(kafka_tasks_run_concurrently) {
     assert_int_equal(tw_workers_free(workers), 0);
 }
 
-static void wait_for_release(UNUSED struct tw_node *node, UNUSED void *arg) {
-    atomic_fetch_add(&met, 1);
-    wait_for(released);
-}
-
 TEST(kafka_a_slow_task_does_not_hold_up_the_wheel) {
     struct tw_workers *workers;
     static struct tw_job slow;
     static struct noted timer;
-    atomic_store(&met, 0);
-    atomic_store(&released, 0);
+    static struct gate gate;
     assert_int_equal(tw_workers_new(&workers, rt, NULL), 0);
-    assert_int_equal(tw_job_init(&slow, workers, wait_for_release, NULL, 0), 0);
+    assert_int_equal(tw_job_init(&slow, workers, wait_in_gate, &gate, 0), 0);
     assert_int_equal(tw_runtime_after(rt, &slow.node, 0), 0);
-    wait_for(met == 1);
+    wait_for(gate.inside == 1);
     start_after(&timer, TW_MILLISECOND);
     wait_for(timer.fires == 1); /* while the other still runs */
-    atomic_store(&released, 1);
+    atomic_store(&gate.open, true);
     assert_int_equal(tw_workers_wait(workers), 0);
     assert_int_equal(tw_workers_free(workers), 0);
 }

@@ -32,7 +32,7 @@ static void ask(struct tw_node *node, void *arg) {
 TEST(due_and_overruns_speak_of_the_fire_that_is_run) {
     struct answers answers = {0};
     struct tw_job held;
-    memset(&gate, 0, sizeof gate);
+    shut(&gate);
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1});
     hold_a_worker(rt, pool, &held, &gate);
@@ -140,7 +140,7 @@ TEST(options_out_of_range_are_refused) {
 }
 
 TEST(the_largest_pool_is_made_and_works) {
-    memset(&gate, 0, sizeof gate);
+    shut(&gate);
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = TW_WORKERS_MAX, .queue = UINT32_C(1) << 24});
     assert_ok(tw_job_init(&job, pool, wait_in_gate, &gate, TW_CONCURRENT));

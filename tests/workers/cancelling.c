@@ -11,7 +11,7 @@ static atomic_int runs, faults;
 static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
 static void begin(unsigned threads) {
-    memset(&gate, 0, sizeof gate);
+    shut(&gate);
     atomic_store(&runs, 0);
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = threads});

@@ -10,7 +10,7 @@ static atomic_int runs, faults;
 static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
 static void make(struct tw_runtime_options options, struct tw_workers_options of_pool) {
-    memset(&gate, 0, sizeof gate);
+    shut(&gate);
     atomic_store(&runs, 0);
     rt = new_runtime(options);
     pool = new_pool(rt, of_pool);

@@ -13,7 +13,7 @@ static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_
 
 /* A worker runs `held`, of which another fire waits, as do those of all the jobs. */
 static void begin(void) {
-    memset(&gate, 0, sizeof gate);
+    shut(&gate);
     atomic_store(&runs, 0);
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1});
@@ -105,7 +105,7 @@ static void fork_in_run(UNUSED struct tw_node *node, void *arg) {
 /* Behind it a job waits that must not run in the child, which would not end. */
 static void fork_in_a_run(int does, bool in_place) {
     struct tw_job forks;
-    memset(&gate, 0, sizeof gate);
+    shut(&gate);
     atomic_store(&runs, 0);
     atomic_store(&status_of_child, -1);
     rt = new_runtime((struct tw_runtime_options){0});
@@ -142,7 +142,7 @@ TEST(p13_a_run_may_fork) {
 
 /* A thread that only begins may hold locks of the system's, or of a sanitizer's, own. */
 static void wait_until_all_threads_are_there(void) {
-    memset(&gate, 0, sizeof gate);
+    shut(&gate);
     assert_ok(tw_job_init(&held, pool, wait_in_gate, &gate, TW_CONCURRENT));
     for (int i = 1; i <= 3; ++i) {
         assert_ok(tw_runtime_after(rt, &held.node, 0));

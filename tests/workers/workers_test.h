@@ -1,7 +1,8 @@
-/* What the tests of workers share: a runtime with one pool, and gates that hold runs. */
+/* What the tests of workers share: a runtime with one pool, and runs that a gate holds. */
 #ifndef TICKWHEEL_TESTS_WORKERS_TEST_H
 #define TICKWHEEL_TESTS_WORKERS_TEST_H
 
+#include "support/gate.h"
 #include "support/runtime_test.h"
 
 #include <pthread.h>
@@ -10,22 +11,6 @@
 #include <tickwheel/workers.h>
 
 static const struct tw_runtime_options by_hand = {.driver = "manual"};
-
-/* Callbacks wait in a gate until it is opened. */
-struct gate {
-    atomic_int inside, passed;
-    atomic_bool open;
-};
-
-static inline void pass(struct gate *gate) {
-    atomic_fetch_add(&gate->inside, 1);
-    while (!atomic_load(&gate->open))
-        doze();
-    atomic_fetch_sub(&gate->inside, 1);
-    atomic_fetch_add(&gate->passed, 1);
-}
-
-static inline void wait_in_gate(UNUSED struct tw_node *node, void *gate) { pass(gate); }
 
 static inline struct tw_workers *new_pool(struct tw_runtime *rt, struct tw_workers_options options) {
     struct tw_workers *pool = NULL;

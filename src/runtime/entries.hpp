@@ -1,8 +1,9 @@
-// Timers that the library keeps: how one lives and ends. handle.cpp finds them by number,
-// keyed.cpp by name.
+// Timers that the library keeps, a set of them. handle.cpp finds them by number, keyed.cpp by
+// name; how one starts, lives and ends is in entry_start.cpp and entry_life.cpp.
 //
 // The lock of a set guards its entries. It is taken before those of workers and wheels, and
-// never held while anything of the user's runs. What that makes certain:
+// never held while anything of the user's runs but the `wake` of a driver. What that makes
+// certain:
 //   - A slot is given to another timer only after nothing can come to the former one: its
 //     node is on no wheel, no callback of it is about to begin, waits, or runs (P11).
 //   - `drop` is called by whoever ends an entry: by the last of its runs if there are any,

@@ -1,0 +1,548 @@
+/* A timer that the library keeps fires, on the runtime's thread or on workers, while it is stopped: by its
+ * callbacks, by a thread that then waits until it is over and starts another, which gets the same slot, and
+ * by a thread that has nothing but the handle, or drains the set.
+ *
+ * Claims
+ *   - The slot is given back once nothing can come to the former timer: no callback of its node is about to
+ *     begin, none of its fires waits or is with a worker, no callback of its user's runs or begins (P11).
+ *   - Its argument is dropped once, when no callback runs.
+ *   - Stop answers 1 if and only if a fire that would have come does not (P6), and so does drain; stop waits
+ *     for nobody's callback. With a handle of the former timer it does nothing to the one that has the slot.
+ *   - Once a drain has returned, what it found is over.
+ *   - Nobody waits for ever, and the timer that nobody stops comes to its end as well.
+ *
+ * The stage: one slot, and timers of one fire, or of two by a period. What else is in the queue of the
+ * workers is left to chance: it may be too full for a fire at any time.
+ *
+ * What is simplified
+ *   - What happens under the lock of the wheel or of the workers is one step (lock.pml); so is waiting for
+ *     the node's callback (cancel_wait.pml). Whatever is pending is due.
+ *   - A callback begins when it is decided, under the set's lock, that it does.
+ *   - One drain, of one slot, and without its `each`. No schedules of the user's (`next`), keys or forks;
+ *     workers discard nothing. */
+
+#define WORKERS 2
+
+mtype = { FREE, LIVE, ENDED };          /* src/runtime/slots.hpp: "enum class entry_state : std::uint8_t" */
+
+/* What is fixed. */
+bool has_workers;
+bool is_concurrent;
+byte fires = 1; /* 2: it is periodic, */
+bool is_burst;  /*   and fires that come late are kept apart */
+#define is_periodic (fires == 2)
+
+/* The set and its slot, with the set's lock. */
+bool locked;
+mtype state = FREE;
+byte generation;
+byte runs;
+byte begun;
+bool is_last;
+bool has_drop;
+bool epoch, epoch_of_set;
+#define is_drained (epoch != epoch_of_set)
+byte waiting;                           /* src/runtime/entries.hpp: "std::uint32_t waiting;" */
+byte came_further;
+
+/* The wheel, and what it has of the node. */
+byte fires_left;
+bool running; /* the node's callback */
+byte returned;
+#define pending (fires_left != 0)
+
+/* The workers: fires that wait, each with its timer and its overruns; and who has one that it took. */
+chan queue = [2] of { byte, byte };
+bool has_taken[WORKERS];
+
+/* Told by an observer, of the timer that the slot has. */
+byte to_come;         /* fires that neither ran nor were rejected yet */
+byte in_callback;     /* how many callbacks run, */
+bool runs_on_runtime; /*   and whether the runtime's thread is in one */
+byte drops;
+byte answer;          /* of the stop or drain that ended it; 2: none has */
+
+inline lock() {
+    atomic { !locked -> locked = true }
+}
+
+inline unlock() {
+    locked = false
+}
+
+/* --- ending --------------------------------------------------------------------------------------- */
+
+inline tell_came_further() {
+    if                                  /* src/runtime/entry_life.cpp: "if (set.waiting == 0)" */
+    :: waiting != 0 -> came_further++
+    :: else
+    fi
+}
+
+inline free_slot() {
+    d_step {
+        assert(state == ENDED && runs == 0 && !pending && empty(queue));
+        assert(in_callback == 0 && drops == 1);
+        assert((answer == 1) == (to_come != 0));
+        generation++;                   /* src/runtime/entry_life.cpp: "++it.generation;" */
+        state = FREE;                   /* src/runtime/entry_life.cpp: "set.all.give_back(it);" */
+#ifndef BREAK_TELLS_NOBODY
+        tell_came_further()
+#endif
+    }
+}
+
+inline finish() {
+    d_step {
+        drops_now = has_drop;           /* src/runtime/entry_life.cpp: "drop)(void *) = it.drop;" */
+        has_drop = false                /* src/runtime/entry_life.cpp: "it.drop = nullptr;" */
+    }
+    if
+    :: drops_now ->
+        unlock();
+        d_step {                        /* src/runtime/entry_life.cpp: "drop(it.node.arg);" */
+            assert(in_callback == 0);
+            drops++;
+            drops_now = false
+        }
+        lock()
+    :: else
+    fi;
+    free_slot()
+}
+
+inline cancel() {
+    d_step {                            /* src/runtime/entry_life.cpp: "cancel(*it.set->rt, &it.node) > 0" */
+        cancelled = pending;
+        fires_left = 0
+    }
+}
+
+inline take_back() {
+    d_step {
+        taken = len(queue);             /* src/runtime/entry_life.cpp: "withdraw(worked_of(it).runnable)" */
+        do
+        :: nempty(queue) -> queue ? _, _
+        :: empty(queue) -> break
+        od;
+        runs = runs - taken;            /* src/runtime/entry_life.cpp: "it.runs -= taken;" */
+#ifndef BREAK_KEEPS_THE_LAST_THAT_IT_TAKES_BACK
+        if                              /* src/runtime/entry_life.cpp: "it.is_last && taken == 0;" */
+        :: taken != 0 -> is_last = false
+        :: else
+        fi
+#endif
+    }
+}
+
+inline has_still_to_fire() {
+    d_step {
+#ifdef BREAK_OVERLOOKS_FIRES_ON_THEIR_WAY
+        prevented = (cancelled || taken != 0);
+#else
+        if                              /* src/runtime/entry_life.cpp: "runs > worked_of(it).begun;" */
+        :: has_workers && runs > begun -> prevented = true
+        :: else -> prevented = !is_last /* src/runtime/entry_life.cpp: "!it.is_last || has_run_to_begin;" */
+        fi;
+#endif
+        taken = 0
+    }
+}
+
+inline retire() {
+    assert(state == LIVE);
+    state = ENDED                       /* src/runtime/entry_life.cpp: "it.state = entry_state::ended;" */
+}
+
+inline wait_for_node() {
+    if
+    :: atomic { running ->              /* src/core/c_api.cpp: "if (wheel.running == node" */
+            assert(!runs_on_runtime);
+            seen = returned
+        }
+        atomic { returned != seen ->    /* src/core/c_api.cpp: "while (wheel.returned == seen);" */
+            seen = 0
+        }
+    :: !running
+    fi
+}
+
+inline wait_for_unseen() {
+    if
+#ifndef BREAK_WAITS_FOR_A_CALLBACK
+    :: runs != 0 && !has_workers        /* src/runtime/entry_life.cpp: "(it.set->workers == nullptr ||" */
+#endif
+    :: else ->
+        d_step {
+#ifndef BREAK_WAITS_AND_HOLDS_NOTHING
+            runs++;                     /* src/runtime/entry_life.cpp: "++it.runs;" */
+#endif
+            unlock()
+        }
+        wait_for_node();                /* src/runtime/entry_life.cpp: "tw_wait(&line.wheel, &it.node)" */
+        lock();
+        d_step {
+#ifndef BREAK_WAITS_AND_HOLDS_NOTHING
+            runs--;                     /* src/runtime/entry_life.cpp: "--it.runs;" */
+#endif
+            tell_came_further()         /* src/runtime/entry_life.cpp: "came_further(*it.set);" */
+        }
+    fi
+}
+
+inline judge_and_retire() {
+    has_still_to_fire();
+    d_step {
+        assert(handle == generation && answer == 2);
+        answer = prevented;
+        prevented = false;
+        retire()
+    }
+}
+
+inline end_it() {
+    cancel();
+    take_back();
+    d_step {                            /* src/runtime/entry_life.cpp: "!cancelled || it.node.period != 0;" */
+#ifdef BREAK_TRUSTS_CANCEL_WITH_A_PERIOD
+        may_be_beginning = !cancelled
+#else
+        may_be_beginning = !cancelled || is_periodic
+#endif
+    }
+    judge_and_retire();
+    cancelled = false;
+    if
+#ifndef BREAK_WAITS_FOR_NOTHING_UNSEEN
+    :: may_be_beginning -> wait_for_unseen()
+#endif
+    :: else
+    fi;
+    may_be_beginning = false;
+    if
+#ifdef BREAK_FINISHES_WHAT_RUNS
+    :: true -> finish()
+#else
+    :: runs == 0 -> finish()            /* src/runtime/entry_life.cpp: "if (it.runs == 0)" */
+#endif
+    :: else
+    fi
+}
+
+/* With the lock, before and after. */
+inline stop() {
+    if                                  /* src/runtime/handle.cpp: "generation == generation_in(handle)" */
+#ifdef BREAK_COMPARES_NO_GENERATION
+    :: state == LIVE -> end_it()
+#else
+    :: generation == handle && state == LIVE -> end_it()
+#endif
+    :: else
+    fi
+}
+
+/* The kernel compares the word and falls asleep in one step. */
+inline wait_until_one_comes_further() {
+    d_step {
+        seen = came_further;            /* src/runtime/entry_life.cpp: "seen = set.came_further;" */
+        waiting++;                      /* src/runtime/entry_life.cpp: "++set.waiting;" */
+        unlock()
+    }
+    came_further != seen;               /* src/runtime/entry_life.cpp: "tw_port_wait(&set.came_further, seen" */
+    lock();
+    d_step {
+        waiting--;                      /* src/runtime/entry_life.cpp: "--set.waiting;" */
+        seen = 0
+    }
+}
+
+inline wait_until_over() {
+    do                                  /* src/runtime/entry_life.cpp: "while (it.generation == generation" */
+    :: generation == handle -> wait_until_one_comes_further()
+    :: else -> break
+    od
+}
+
+inline drain_one() {
+    handle = generation;
+    if
+    :: state == LIVE ->
+        cancel();                       /* src/runtime/entries.cpp: "cancel(*it.set->rt, &it.node);" */
+        take_back()                     /* src/runtime/entries.cpp: "take_back(it);" */
+    :: else
+    fi;
+    do                                  /* src/runtime/entries.cpp: "live && it.runs != 0" */
+#ifndef BREAK_DRAINS_WHAT_RUNS
+    :: generation == handle && state == LIVE && runs != 0 -> wait_until_one_comes_further()
+#endif
+    :: else -> break
+    od;
+    if                                  /* src/runtime/entries.cpp: "it.generation != generation || it.state" */
+    :: generation == handle && state == LIVE ->
+        judge_and_retire();             /* src/runtime/entries.cpp: "had_to_fire = has_still_to_fire(it);" */
+        wait_for_unseen();              /* src/runtime/entries.cpp: "wait_for_unseen(it, hold);" */
+        if
+        :: runs == 0 -> finish()        /* src/runtime/entries.cpp: "if (it.runs == 0)" */
+        :: else
+        fi
+    :: else -> wait_until_over()        /* src/runtime/entries.cpp: "wait_until_over(it, generation, hold);" */
+    fi;
+    assert(generation != handle);
+    taken = 0;
+    cancelled = false
+}
+
+inline drain() {
+    epoch_of_set = true;                /* src/runtime/entries.cpp: "set.epoch = (set.epoch + 1) & 0x7f;" */
+    if                                  /* src/runtime/entries.cpp: "is_there(it) && is_older(it, epoch)" */
+    :: state != FREE && is_drained -> drain_one()
+    :: else
+    fi
+}
+
+/* --- starting ------------------------------------------------------------------------------------- */
+
+inline start() {
+    d_step {
+        assert(state == FREE && empty(queue));
+        handle = generation;
+        runs = 0;                       /* src/runtime/entry_start.cpp: "it.runs = 0;" */
+        is_last = false;                /* src/runtime/entry_start.cpp: "it.is_last = false;" */
+        begun = 0;                      /* src/runtime/entry_start.cpp: "worked_of(it).begun = 0;" */
+        has_drop = true;                /* src/runtime/entry_start.cpp: "it.drop = task.drop;" */
+        has_taken[0] = false;           /* src/runtime/workers.cpp: "workers.runners[i].runs = &gone;" */
+        has_taken[1] = false;
+        drops = 0;
+        answer = 2;
+        to_come = fires
+    }
+    fires_left = fires;                 /* src/runtime/entry_start.cpp: "plain->arm(&it.node)" */
+    d_step {
+        state = LIVE;                   /* src/runtime/entry_start.cpp: "it.state = entry_state::live;" */
+        epoch = epoch_of_set            /* src/runtime/entry_start.cpp: "it.epoch = set.epoch & 0x7f;" */
+    }
+}
+
+proctype replacer() {
+    byte handle, taken, seen;
+    bool cancelled, prevented, may_be_beginning, drops_now;
+    lock();
+    stop();
+    wait_until_over();                  /* src/runtime/handle.cpp: "wait_until_over(*it, " */
+    start();
+    unlock();
+    state == FREE && generation == 2 && !locked
+}
+
+proctype other() {
+    byte handle, taken, seen;
+    bool cancelled, prevented, may_be_beginning, drops_now;
+    lock();
+    if
+    :: stop()
+    :: drain()
+    fi;
+    unlock()
+}
+
+/* --- firing --------------------------------------------------------------------------------------- */
+
+inline after_fire() {
+    d_step {
+        runs--;                         /* src/runtime/entry_life.cpp: "    --it.runs;" */
+        tell_came_further()
+    }
+#ifdef BREAK_DECIDES_WITHOUT_THE_LOCK
+    unlock();
+    is_over = (runs == 0 && (state != LIVE || is_last));
+    lock();
+#elif defined BREAK_ENDS_WITH_ANY_RUN
+    is_over = (state != LIVE || is_last);
+#else                                   /* src/runtime/entry_life.cpp: "if (it.runs != 0 || (it.state ==" */
+    is_over = (runs == 0 && (state != LIVE || is_last));
+#endif
+    if
+    :: is_over ->
+        is_over = false;
+        if
+        :: state == LIVE -> retire()    /* src/runtime/entry_life.cpp: "        retire(it);" */
+        :: else
+        fi;
+        finish()
+    :: else
+    fi
+}
+
+/* With the lock: a fire begins, with those that it counts as overruns. */
+inline begin() {
+    assert(answer == 2 && !is_drained);
+    to_come = to_come - 1 - overruns;
+    in_callback++
+}
+
+/* What a callback may do. */
+inline call() {
+    if
+    :: lock();
+        handle = taken_for;
+        stop();
+        handle = 0;
+        unlock()
+    :: skip
+    fi
+}
+
+inline enqueue() {
+    atomic {
+        if
+        :: !is_burst && nempty(queue) ->
+            queue ? was_for, overruns;  /* src/runtime/workers.cpp: "fire_queue::join(it, " */
+            queue ! was_for, overruns + 1;
+            runs--                      /* src/runtime/entry_life.cpp: "        --it.runs;" */
+        :: is_burst || empty(queue) ->
+            queue ! taken_for, 0        /* src/runtime/workers.cpp: "pool.queue.push(it, due, overruns);" */
+        :: is_burst || empty(queue) ->
+            rejected = true             /* src/runtime/workers.cpp: "return enqueued::rejected;" */
+        fi;
+        was_for = 0;
+        overruns = 0
+    }
+}
+
+inline fire_on_worker() {
+    enqueue();
+    if
+    :: rejected ->
+        d_step { rejected = false; to_come-- };
+        after_fire()                    /* src/runtime/entry_life.cpp: "        after_fire(it, due, hold);" */
+    :: else
+    fi
+}
+
+inline fire_here() {
+    d_step {
+        begin();
+        runs_on_runtime = true;
+        unlock()
+    }
+    call();                             /* src/runtime/entry_life.cpp: "    call(it, due, overruns);" */
+    d_step {
+        in_callback--;
+        runs_on_runtime = false
+    }
+    lock();
+    after_fire()
+}
+
+inline on_due() {
+    lock();
+    assert(taken_for == generation);
+    if                                  /* src/runtime/entry_life.cpp: "live || is_drained(it))" */
+#ifndef BREAK_FIRES_WHAT_HAS_ENDED
+    :: state != LIVE || is_drained
+#endif
+    :: else ->
+        d_step {
+            runs++;                     /* src/runtime/entry_life.cpp: "    ++it.runs;" */
+            is_last = !pending          /* src/runtime/entry_life.cpp: "it.is_last = is_last_fire(it);" */
+        }
+        if
+        :: has_workers -> fire_on_worker()
+        :: else -> fire_here()
+        fi
+    fi;
+    unlock()
+}
+
+proctype runtime() {
+    byte taken_for, was_for, overruns, handle, taken, seen;
+    bool rejected, is_over, cancelled, prevented, may_be_beginning, drops_now;
+end:
+    do
+    :: atomic {
+            pending ->                  /* src/core/c_api.cpp: "next = wheel.take_due();" */
+            fires_left--;
+            taken_for = generation;
+            running = true              /* src/core/c_api.cpp: "wheel.running = &next.node;" */
+        }
+        on_due();                       /* src/core/c_api.cpp: "fn(&next.node, arg);" */
+        d_step {
+            taken_for = 0;
+            running = false;            /* src/core/c_api.cpp: "wheel.running = nullptr;" */
+            returned++                  /* src/core/c_api.cpp: "wheel.returned + 1" */
+        }
+    od
+}
+
+inline run_fire() {
+    lock();
+    assert(taken_for == generation);
+    d_step {
+#ifndef BREAK_COUNTS_NO_BEGINNING
+        begun++;                        /* src/runtime/entry_life.cpp: "++worked_of(it).begun;" */
+#endif
+        if
+#ifndef BREAK_TAKES_WHAT_IS_DRAINED_FOR_RUN
+        :: is_drained -> is_last = false /* src/runtime/entry_life.cpp: "            it.is_last = false;" */
+#endif
+        :: else
+        fi
+    }
+    if
+    :: state == LIVE && !is_drained ->  /* src/runtime/entry_life.cpp: "live && !is_drained(it)" */
+        d_step { begin(); unlock() };
+        call();                         /* src/runtime/entry_life.cpp: "call(it, due, tw_runtime_overruns(" */
+        in_callback--;
+        lock()
+    :: else
+    fi;
+#ifndef BREAK_COUNTS_NO_BEGINNING
+    begun--;                            /* src/runtime/entry_life.cpp: "--worked_of(it).begun;" */
+#endif
+    after_fire();
+    unlock()
+}
+
+proctype worker(byte me) {
+    byte taken_for, overruns, handle, taken, seen;
+    bool is_over, cancelled, prevented, may_be_beginning, drops_now;
+end:
+    do
+    :: atomic {                         /* src/runtime/workers.cpp: "= queue.pop(it);" */
+            nempty(queue) && (is_concurrent || !(has_taken[0] || has_taken[1])) ->
+            queue ? taken_for, overruns;
+            has_taken[me] = true        /* src/runtime/workers.cpp: "me.runs = &it;" */
+        }
+        run_fire();
+        d_step {                        /* src/runtime/workers.cpp: "me.runs = nullptr;" */
+            has_taken[me] = false;
+            taken_for = 0;
+            overruns = 0
+        }
+    od
+}
+
+init {
+    byte handle;
+    atomic {
+        if
+        :: fires = 2; is_burst = true
+        :: fires = 2
+        :: is_burst = true              /* src/runtime/workers.cpp: "A oneshot's is TW_BURST." */
+        fi;
+        start();
+        run runtime();
+        run replacer();
+        run other();
+        if
+        :: has_workers = true;
+            if
+            :: is_concurrent = true
+            :: skip
+            fi;
+            run worker(0);
+            run worker(1)
+        :: skip
+        fi
+    }
+}

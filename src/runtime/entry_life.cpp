@@ -6,8 +6,6 @@
 
 namespace tickwheel::runtime {
 
-constinit thread_local const in_entry *in_entry::innermost = nullptr;
-
 // --- waiting ---------------------------------------------------------------------------
 
 void came_further(entries &set) {

@@ -2,34 +2,25 @@
 #pragma once
 
 #include "entries.hpp"
+#include "on_stack.hpp"
 
 namespace tickwheel::runtime {
 
 // Says that this thread runs something of an entry's user: a callback, `next`, `drop`.
-class in_entry {
+class in_entry : on_stack<in_entry> {
   public:
-    explicit in_entry(const entry &it) : it_(&it), outer_(innermost) { innermost = this; }
-    ~in_entry() { innermost = outer_; }
-    in_entry(const in_entry &) = delete;
-    in_entry &operator=(const in_entry &) = delete;
+    explicit in_entry(const entry &it) : it_(&it) {}
 
     static bool of(const entry &it) {
-        for (const in_entry *each = innermost; each != nullptr; each = each->outer_)
-            if (each->it_ == &it)
-                return true;
-        return false;
+        return find([&it](const in_entry &each) { return each.it_ == &it; }) != nullptr;
     }
     static bool of(const entries &set) {
-        for (const in_entry *each = innermost; each != nullptr; each = each->outer_)
-            if (each->it_->set == &set)
-                return true;
-        return false;
+        return find([&set](const in_entry &each) { return each.it_->set == &set; }) != nullptr;
     }
 
   private:
-    static constinit thread_local const in_entry *innermost;
+    friend on_stack;
     const entry *it_;
-    const in_entry *outer_;
 };
 
 void came_further(entries &set);

@@ -1,5 +1,4 @@
 // How entries come to be.
-#include <cassert>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -165,6 +164,13 @@ bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns
     return replaced;
 }
 
+tw_task plain_task(tw_task_callback *fn, void *arg) {
+    tw_task task = {};
+    task.fn = fn;
+    task.arg = arg;
+    return task;
+}
+
 }  // namespace
 
 int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *key, tw_handle *handle) {
@@ -182,24 +188,16 @@ int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *ar
         return -EINVAL;
     tw_when when = {};
     when.due_ns = delay;
-    tw_task task = {};
-    task.fn = fn;
-    task.arg = arg;
     delayed plain(*set.rt, delay);
-    return start_checked(set, &when, &plain, task, key, handle);
+    return start_checked(set, &when, &plain, plain_task(fn, arg), key, handle);
 }
 
 int start_every(entries &set, std::int64_t period, tw_missed missed, tw_task_callback *fn, void *arg,
                 const tw_key *key, tw_handle *handle) {
     if (period == 0)
         return -EINVAL;
-    tw_when when = {};
-    when.due_ns = period;
-    when.period_ns = period;
-    when.missed = missed;
-    tw_task task = {};
-    task.fn = fn;
-    task.arg = arg;
+    const tw_when when = every(period, missed);
+    const tw_task task = plain_task(fn, arg);
     return start(set, &when, &task, key, handle);
 }
 

@@ -18,8 +18,6 @@
 
 namespace tickwheel::runtime {
 
-constinit thread_local const inside *inside::innermost = nullptr;
-
 namespace {
 
 constexpr std::int64_t default_tick_ns = 1'000'000;

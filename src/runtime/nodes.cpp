@@ -181,10 +181,7 @@ TW_API int tw_runtime_at(tw_runtime *rt, tw_node *node, int64_t deadline_ns) {
 TW_API int tw_runtime_every(tw_runtime *rt, tw_node *node, int64_t period_ns, tw_missed missed) {
     if (period_ns == 0)
         return -EINVAL;
-    tw_when when = {};
-    when.due_ns = period_ns;
-    when.period_ns = period_ns;
-    when.missed = missed;
+    const tw_when when = every(period_ns, missed);
     return tw_runtime_arm(rt, node, &when);
 }
 

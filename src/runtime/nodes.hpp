@@ -5,6 +5,15 @@
 
 namespace tickwheel::runtime {
 
+// As tw_runtime_every has it.
+inline tw_when every(std::int64_t period, tw_missed missed) {
+    tw_when when = {};
+    when.due_ns = period;
+    when.period_ns = period;
+    when.missed = missed;
+    return when;
+}
+
 // Whether tw_runtime_arm would take it.
 bool is_valid(const tw_runtime &rt, const tw_when &when);
 

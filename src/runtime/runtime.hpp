@@ -12,6 +12,7 @@
 #include <tickwheel/runtime.h>
 
 #include "clock.hpp"
+#include "on_stack.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
 
@@ -126,24 +127,17 @@ class mutex_hold {
 };
 
 // Says that this thread may be in callbacks of a runtime, for as long as it lives.
-class inside {
+class inside : on_stack<inside> {
   public:
-    explicit inside(const tw_runtime &rt) : rt_(&rt), outer_(innermost) { innermost = this; }
-    ~inside() { innermost = outer_; }
-    inside(const inside &) = delete;
-    inside &operator=(const inside &) = delete;
+    explicit inside(const tw_runtime &rt) : rt_(&rt) {}
 
     static bool of(const tw_runtime &rt) {
-        for (const inside *each = innermost; each != nullptr; each = each->outer_)
-            if (each->rt_ == &rt)
-                return true;
-        return false;
+        return find([&rt](const inside &each) { return each.rt_ == &rt; }) != nullptr;
     }
 
   private:
-    static constinit thread_local const inside *innermost;
+    friend on_stack;
     const tw_runtime *rt_;
-    const inside *outer_;
 };
 
 // Whether what a caller in C has put there is one of first .. last. Not for the language

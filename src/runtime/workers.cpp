@@ -9,8 +9,6 @@
 
 namespace tickwheel::runtime {
 
-constinit thread_local const off_wheel *off_wheel::innermost = nullptr;
-
 namespace {
 
 // The worker that this thread is.

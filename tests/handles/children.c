@@ -69,6 +69,7 @@ TEST(p13_a_child_gets_an_empty_set_back) {
     struct probe it[CAPACITY] = {{.rt = rt}, {.rt = rt}, {.rt = rt}};
     for (unsigned i = 0; i < CAPACITY; ++i)
         (i == 0 ? start_every : start_after)(set, &it[i], 3600 * TW_SECOND);
+    wait_until_others_sleep();
     const pid_t child = fork();
     if (child == 0) {
         everything_is_refused(set, &it[0]);
@@ -95,6 +96,7 @@ TEST(p13_a_child_that_frees_the_runtime_drops_once) {
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
     struct probe it = {.rt = rt};
     start_after(set, &it, 3600 * TW_SECOND);
+    wait_until_others_sleep();
     const pid_t child = fork();
     if (child == 0) {
         expect(tw_runtime_free(rt) == 0);
@@ -164,6 +166,7 @@ TEST(p13_what_ran_on_another_thread_is_neither_gone_on_with_nor_dropped_twice) {
     assert_int_equal(pthread_create(&threads[0], NULL, drop_in_stop, &it[1]), 0);
     assert_int_equal(pthread_create(&threads[1], NULL, copy_in_start, &it[2]), 0);
     wait_for(gate.inside == 3);
+    wait_until_others_sleep();
     for (int revives = 0; revives < 2; ++revives) {
         const pid_t child = fork();
         if (child == 0)

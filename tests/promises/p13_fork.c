@@ -109,6 +109,7 @@ static void with_a_fork_in_between(struct tw_runtime_options options, void (*in_
     tw_node_init(&often, count, NULL);
     assert_int_equal(tw_runtime_every(rt, &often, TW_MILLISECOND, TW_BURST), 0);
     wait_for(board->fires_in_parent > 5);
+    wait_until_others_sleep();
     const pid_t child = fork();
     if (child == 0)
         in_child();
@@ -136,10 +137,12 @@ TEST(p13_the_child_may_free_what_it_does_not_need) {
 /* --- forks while others are in the middle of calls -------------------------------------- */
 
 static atomic_bool over;
+static atomic_uint hammering;
 static struct tw_node hammered[2][64];
 
 static void *hammer(void *arg) {
     struct tw_node *nodes = arg;
+    atomic_fetch_add(&hammering, 1);
     for (unsigned i = 0; !over; ++i) {
         tw_runtime_after(rt, &nodes[i % 64], (int64_t)(i % 97) * 20000);
         if (i % 5 == 0)
@@ -166,12 +169,15 @@ static void forks_amid_calls(struct tw_runtime_options options) {
     pthread_t threads[2];
     atomic_store(&board->fires_in_child, 0);
     rt = started_runtime(options);
+    wait_until_others_sleep();
     atomic_store(&over, false);
+    atomic_store(&hammering, 0);
     for (unsigned k = 0; k < 2; ++k) {
         for (unsigned i = 0; i < 64; ++i)
             tw_node_init(&hammered[k][i], count, NULL);
         assert_int_equal(pthread_create(&threads[k], NULL, hammer, hammered[k]), 0);
     }
+    wait_for(hammering == 2);
     for (unsigned i = 0; i < 60; ++i) {
         const pid_t child = fork();
         if (child == 0)
@@ -197,6 +203,7 @@ static atomic_int forked_child;
 static void leave_at_once(void) { leave(0); }
 
 static void fork_and_return(struct tw_node *node, UNUSED void *arg) {
+    wait_until_others_sleep();
     const pid_t child = fork();
     if (child == 0) {
         expect(tw_runtime_after_fork(rt) == -EBUSY);

@@ -4,8 +4,12 @@
 
 #include "support/test.h"
 
+#include <dirent.h>
+#include <sched.h>
 #include <stdbool.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* ThreadSanitizer supports no new threads in the child of a process with several, nor the
@@ -37,6 +41,68 @@ static inline _Noreturn void leave(int status) {
         if (!(condition)) \
             leave(__LINE__ % 251 + 1); \
     } while (0)
+
+/* --- when to fork ------------------------------------------------------------------------- */
+
+/* Whether a thread sleeps, as the kernel says, and how often it went to sleep or was put
+ * aside so far. */
+static inline bool thread_sleeps(const char *thread, uint64_t *switches) {
+    char path[64], line[128], state = '?';
+    unsigned long long by_itself = 0, by_force = 0;
+    snprintf(path, sizeof path, "/proc/self/task/%.20s/status", thread);
+    FILE *const status = fopen(path, "re");
+    if (status == NULL)
+        return false; /* it has ended */
+    while (fgets(line, sizeof line, status) != NULL) {
+        (void)sscanf(line, "State: %c", &state);
+        (void)sscanf(line, "voluntary_ctxt_switches: %llu", &by_itself);
+        (void)sscanf(line, "nonvoluntary_ctxt_switches: %llu", &by_force);
+    }
+    fclose(status);
+    *switches = by_itself + by_force;
+    return state == 'S';
+}
+
+/* Whether each of the other threads sleeps when it is looked at; `seen` tells whether any
+ * has run between two such looks. */
+static inline bool others_sleep_at_a_look(uint64_t *seen) {
+    const long self = syscall(SYS_gettid);
+    bool all_sleep = true;
+    DIR *const threads = opendir("/proc/self/task");
+    *seen = 0;
+    if (threads == NULL)
+        abort();
+    for (const struct dirent *it; all_sleep && (it = readdir(threads)) != NULL;) {
+        uint64_t switches = 0;
+        const long thread = strtol(it->d_name, NULL, 10);
+        if (thread == 0 || thread == self)
+            continue;
+        all_sleep = thread_sleeps(it->d_name, &switches);
+        *seen = (*seen + (uint64_t)thread) * 1000003 + switches;
+    }
+    closedir(threads);
+    return all_sleep;
+}
+
+/* Returns when there was a moment at which all other threads slept. One that is about to
+ * begin, or in the middle of an allocation, may hold a lock of a sanitizer's own, which in
+ * the child of a fork nobody lets go: glibc sees to its locks, the sanitizers of gcc 12 do
+ * not to all of theirs. For tests whose threads use the heap no more by then. */
+static inline void wait_until_others_sleep(void) {
+    const time_t patience = time(NULL) + 60;
+    for (;;) {
+        uint64_t before, after;
+        if (others_sleep_at_a_look(&before) && others_sleep_at_a_look(&after) && before == after)
+            return;
+        if (time(NULL) > patience) {
+            print_error("waited a minute for the other threads to sleep\n");
+            abort();
+        }
+        sched_yield();
+    }
+}
+
+/* --- how a child went --------------------------------------------------------------------- */
 
 static inline void assert_child_is_well(pid_t child) {
     int status = 0;

@@ -65,6 +65,7 @@ TEST(after_fork_that_gets_no_thread_may_be_called_again) {
     int status;
     struct tw_runtime *const rt = new_runtime("manual");
     assert_int_equal(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = THREADS}), 0);
+    wait_until_others_sleep();
     const pid_t child = fork();
     if (child == 0)
         leave(fail_each_thread_after_fork(rt, pool));

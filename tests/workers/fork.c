@@ -23,6 +23,7 @@ static void begin(void) {
         assert_ok(tw_job_init(&jobs[i], pool, count, NULL, i % 2));
         fire(rt, &jobs[i]);
     }
+    wait_until_others_sleep();
 }
 
 static void end(void) {
@@ -85,6 +86,7 @@ static void leave_well(void) { leave(0); }
 /* When it returns, the child's only thread ends, and with it the process: by exit. */
 static void fork_in_run(UNUSED struct tw_node *node, void *arg) {
     const int does = *(const int *)arg;
+    wait_until_others_sleep();
     const pid_t child = fork();
     if (child == 0) {
         alarm(60);
@@ -140,23 +142,11 @@ TEST(p13_a_run_may_fork) {
 
 /* --- amid calls ------------------------------------------------------------------------------- */
 
-/* A thread that only begins may hold locks of the system's, or of a sanitizer's, own. */
-static void wait_until_all_threads_are_there(void) {
-    shut(&gate);
-    assert_ok(tw_job_init(&held, pool, wait_in_gate, &gate, TW_CONCURRENT));
-    for (int i = 1; i <= 3; ++i) {
-        assert_ok(tw_runtime_after(rt, &held.node, 0));
-        wait_for(atomic_load(&gate.inside) == i);
-    }
-    atomic_store(&gate.open, true);
-    assert_ok(tw_runtime_cancel_wait(rt, &held.node));
-}
-
 TEST(p13_a_fork_amid_runs_leaves_a_pool_in_one_piece) {
     static struct tw_job busy[50];
     rt = started_runtime((struct tw_runtime_options){.tick_ns = 50000});
     pool = new_pool(rt, (struct tw_workers_options){.threads = 3, .queue = 10});
-    wait_until_all_threads_are_there();
+    wait_until_others_sleep();
     for (unsigned i = 0; i < COUNT_OF(busy); ++i) {
         assert_ok(tw_job_init(&busy[i], pool, count, NULL, i % 2));
         assert_ok(tw_runtime_every(rt, &busy[i].node, 50000, TW_SKIP));

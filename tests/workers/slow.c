@@ -1,10 +1,11 @@
-/* A slow callback delays nobody: what a timer of 1 ms has for lateness does not change
- * with 100 jobs that sleep for 100 ms. A single one of them on the runtime's thread would
- * make a quarter of the beats late, and the p99 97 ms; the bound is below that, and leaves
- * what it can to a busy machine. */
+/* A slow callback delays nobody: each of 100 jobs that sleep for 100 ms sees a timer of
+ * 1 ms fire meanwhile, and what that timer has for lateness does not change. A single one of
+ * them on the runtime's thread would see nothing fire; all of them would make every beat
+ * late. The bound on the lateness is below the 100 ms, and the middle one of three
+ * measurements is held to it: a busy machine may well stand still for as long once. */
 #include "workers_test.h"
 
-enum { BEATS = 400, SLEEPERS = 100 };
+enum { BEATS = 400, SLEEPERS = 100, MEASUREMENTS = 3 };
 
 struct beat {
     struct tw_node node;
@@ -40,10 +41,28 @@ static int64_t p99_of_lateness(struct tw_runtime *rt) {
     return beat.lateness[BEATS * 99 / 100];
 }
 
-static atomic_int slept;
+static int64_t middle_p99_of_lateness(struct tw_runtime *rt) {
+    int64_t p99[MEASUREMENTS];
+    for (unsigned i = 0; i < MEASUREMENTS; ++i)
+        p99[i] = p99_of_lateness(rt);
+    qsort(p99, MEASUREMENTS, sizeof *p99, by_size);
+    return p99[MEASUREMENTS / 2];
+}
+
+/* Fires every millisecond, for as long as there are sleepers. */
+static struct tw_node pulse;
+static atomic_uint pulses;
+static atomic_int slept, saw_a_pulse;
+
+static void count_pulse(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&pulses, 1); }
 
 static void sleep_long(UNUSED struct tw_node *node, UNUSED void *arg) {
+    const unsigned before = atomic_load(&pulses);
+    const int64_t patience = monotonic() + 60 * TW_SECOND;
     nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+    while (atomic_load(&pulses) == before && monotonic() < patience)
+        doze();
+    atomic_fetch_add(&saw_a_pulse, atomic_load(&pulses) != before);
     atomic_fetch_add(&slept, 1);
 }
 
@@ -51,15 +70,18 @@ TEST(callbacks_that_sleep_do_not_move_the_p99_of_a_timer) {
     static struct tw_job sleepers[SLEEPERS];
     struct tw_runtime *const rt = started_runtime((struct tw_runtime_options){0});
     struct tw_workers *const pool = new_pool(rt, (struct tw_workers_options){.threads = 8});
-    const int64_t alone = p99_of_lateness(rt);
+    const int64_t alone = middle_p99_of_lateness(rt);
+    tw_node_init(&pulse, count_pulse, NULL);
+    assert_ok(tw_runtime_every(rt, &pulse, TW_MILLISECOND, TW_SKIP));
     for (unsigned i = 0; i < SLEEPERS; ++i) {
         init_job(&sleepers[i], pool, sleep_long, NULL);
         assert_ok(tw_runtime_after(rt, &sleepers[i].node, (int64_t)(i % 10) * 10 * TW_MILLISECOND));
     }
-    const int64_t beside_sleepers = p99_of_lateness(rt);
-    const struct tw_worker_stats stats = stats_of(pool);
+    const int64_t beside_sleepers = middle_p99_of_lateness(rt);
+    wait_for(atomic_load(&slept) == SLEEPERS);
     assert_ok(tw_workers_wait(pool));
-    assert_int_equal(slept, SLEEPERS);
+    const struct tw_worker_stats stats = stats_of(pool);
+    assert_int_equal(saw_a_pulse, SLEEPERS);
     assert_int_equal(stats.inlined + stats.rejected + stats.blocked, 0);
     print_message("p99 of lateness: %lld us alone, %lld us beside them\n", (long long)alone / 1000,
                   (long long)beside_sleepers / 1000);

@@ -28,13 +28,27 @@ namespace tickwheel::runtime {
 struct entries_kind {
     part_kind as_part;
 
-    // With the lock. Null: they are known by number alone.
-    int (*reserve)(entries &, entry &) = nullptr;     // room to make it known: 0, -ENOMEM, -ENOSPC
-    entry *(*publish)(entries &, entry &) = nullptr;  // makes it known; returns whose place it takes
+    // With the lock, and the hash of its key. Null: they are known by number alone.
+    int (*reserve)(entries &, entry &, std::uint32_t) = nullptr;     // room for it: 0, -ENOMEM, -ENOSPC
+    entry *(*publish)(entries &, entry &, std::uint32_t) = nullptr;  // returns whose place it takes
     void (*unpublish)(entries &, entry &) = nullptr;  // it is known no more, unless its place was taken
 
     // Without it. There are no entries any more.
     void (*close)(entries &);
+};
+
+// A copy of a user's key, and its hash: made before there is an entry to keep it.
+struct key_copy {
+    key_copy() = default;
+    ~key_copy();
+    key_copy(const key_copy &) = delete;
+    key_copy &operator=(const key_copy &) = delete;
+
+    kept_key key;
+    std::uint16_t size = 0;
+    bool is_number = false;
+    bool is_taken = true;  // by an entry, which frees what is on the heap; or there is none yet
+    std::uint32_t hash = 0;
 };
 
 inline constexpr std::size_t most_storage = 4096;
@@ -94,15 +108,15 @@ int open(entries &set, tw_runtime &rt, const entries_options &options, const ent
 // Ends every entry, and the set. -EBUSY from inside one of them.
 int close(entries &set);
 
-// Starts a timer; 0 or a negative errno. `key` is null for a set without keys. `handle`, if
-// not null, is stored before the timer can fire.
-int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *key, tw_handle *handle);
+// Starts a timer; 0 or a negative errno. `key` is null for a set without keys, and is taken
+// if all goes well. `handle`, if not null, is stored before the timer can fire.
+int start(entries &set, const tw_when *when, const tw_task *task, key_copy *key, tw_handle *handle);
 
 // The same for the usual cases; the first is to be fast.
-int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *arg, const tw_key *key,
+int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *arg, key_copy *key,
                 tw_handle *handle);
 int start_every(entries &set, std::int64_t period, tw_missed missed, tw_task_callback *fn, void *arg,
-                const tw_key *key, tw_handle *handle);
+                key_copy *key, tw_handle *handle);
 
 // Of an entry that is live. With the lock, which `end` may let go of meanwhile.
 int end(entry &it, entries_hold &hold);  // 1 if this prevented a fire, else 0
@@ -114,10 +128,13 @@ void wait_until_over(entry &it, std::uint32_t generation, entries_hold &hold);
 
 std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg);
 
-bool is_valid(const tw_key &key);
-
 // The key of an entry; good while it is not over.
 tw_key key_of(const entry &it);
+
+// What of a key does not fit into an entry; null: all fits.
+inline long_key *long_key_of(const entry &it) {
+    return it.key_size > sizeof it.key.bytes ? it.key.longer : nullptr;
+}
 
 // What a set has as part of its runtime.
 void fork_entries(part &it, tw_fork_moment moment);

@@ -53,10 +53,6 @@ void retire(entry &it) {
 
 namespace {
 
-unsigned char *long_key_of(const entry &it) {
-    return it.key_size > sizeof it.key.bytes ? it.key.more_bytes : nullptr;
-}
-
 void free_slot(entry &it) {
     entries &set = *it.set;
     assert(it.drop == nullptr && it.key_size == 0 && set.count > 0);
@@ -73,7 +69,7 @@ void free_slot(entry &it) {
 
 // What is given back to the user is taken out first: a fork may copy the entry meanwhile.
 void finish(entry &it, entries_hold &hold) {
-    unsigned char *const key = long_key_of(it);
+    long_key *const key = long_key_of(it);
     void (*const drop)(void *) = it.drop;
     it.key_size = 0;
     it.drop = nullptr;
@@ -274,15 +270,11 @@ void wait_until_over(entry &it, std::uint32_t generation, entries_hold &hold) {
         wait_until_one_comes_further(*it.set, hold);
 }
 
-bool is_valid(const tw_key &key) {
-    return key.is_number != 0 || (key.size <= TW_KEY_MAX && (key.bytes != nullptr || key.size == 0));
-}
-
 tw_key key_of(const entry &it) {
     if (it.has_number_key)
         return tw_key_number(it.key.number);
-    const unsigned char *const more = long_key_of(it);
-    return tw_key_bytes(more != nullptr ? more : it.key.bytes, it.key_size);
+    long_key *const longer = long_key_of(it);
+    return tw_key_bytes(longer != nullptr ? longer->bytes() : it.key.bytes, it.key_size);
 }
 
 }  // namespace tickwheel::runtime

@@ -41,26 +41,13 @@ void *storage_of(entry &it) {
            (before + storage_alignment - 1) / storage_alignment * storage_alignment;
 }
 
-int take_key(entry &it, const tw_key *key) {
-    it.key_size = 0;
-    it.has_number_key = key != nullptr && key->is_number != 0;
+void take_key(entry &it, key_copy *key) {
+    it.has_number_key = key != nullptr && key->is_number;
+    it.key_size = key != nullptr ? key->size : 0;
     if (key == nullptr)
-        return 0;
-    if (it.has_number_key) {
-        it.key.number = key->number;
-        return 0;
-    }
-    unsigned char *to = it.key.bytes;
-    if (key->size > sizeof it.key.bytes) {
-        to = static_cast<unsigned char *>(std::malloc(key->size));
-        if (to == nullptr)
-            return -ENOMEM;
-        it.key.more_bytes = to;
-    }
-    it.key_size = static_cast<std::uint16_t>(key->size);
-    if (key->size != 0)
-        std::memcpy(to, key->bytes, key->size);
-    return 0;
+        return;
+    it.key = key->key;
+    key->is_taken = true;
 }
 
 void fill(entry &it, const tw_task &task) {
@@ -113,12 +100,12 @@ int ask_user(entry &it, const tw_task &task, bool copies, tw_when *first, entrie
 bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0; }
 
 // The entry whose place it has taken ends.
-[[gnu::always_inline]] inline int go_live(entry &it, const tw_when &when, delayed *plain,
+[[gnu::always_inline]] inline int go_live(entry &it, const tw_when &when, delayed *plain, std::uint32_t hash,
                                           entries_hold &hold) {
     entries &set = *it.set;
     const entries_kind &how = *set.how;
     if (const int error = set.closing              ? -EPERM
-                          : how.reserve != nullptr ? how.reserve(set, it)
+                          : how.reserve != nullptr ? how.reserve(set, it, hash)
                                                    : 0;
         error != 0)
         return error;
@@ -127,7 +114,7 @@ bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns
         return armed;
     it.state = entry_state::live;
     it.epoch = set.epoch & 0x7f;
-    entry *const replaced = how.publish != nullptr ? how.publish(set, it) : nullptr;
+    entry *const replaced = how.publish != nullptr ? how.publish(set, it, hash) : nullptr;
     if (replaced == nullptr)
         return 0;
     if (plain != nullptr)
@@ -139,24 +126,24 @@ bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns
 // All that comes after checking. `plain`, if it is not null, stands for *when. Inline: what
 // a plain timer does not have costs it nothing.
 [[gnu::always_inline]] inline int start_checked(entries &set, const tw_when *when, delayed *plain,
-                                                const tw_task &task, const tw_key *key, tw_handle *handle) {
+                                                const tw_task &task, key_copy *key, tw_handle *handle) {
     entries_hold hold(set);
     entry *it;
     if (const int error = take_slot(set, hold, it); error != 0)
         return error;
     fill(*it, task);
+    take_key(*it, key);
     const bool copies = task.arg_size != 0 && task.copy != nullptr;
     if (task.arg_size != 0 && !copies)
         std::memcpy(it->node.arg, task.arg, task.arg_size);
-    if (const int error = take_key(*it, key); error != 0)
-        return abandon(*it, false, error, hold);
     tw_when asked;
     if (copies || when == nullptr) {
         const int error = ask_user(*it, task, copies, when == nullptr ? &asked : nullptr, hold);
         if (error != 0)
             return abandon(*it, copies, error, hold);
     }
-    const int replaced = go_live(*it, when != nullptr ? *when : asked, plain, hold);
+    const std::uint32_t hash = key != nullptr ? key->hash : 0;
+    const int replaced = go_live(*it, when != nullptr ? *when : asked, plain, hash, hold);
     if (replaced < 0)
         return abandon(*it, copies, replaced, hold);
     if (handle != nullptr)
@@ -173,8 +160,13 @@ tw_task plain_task(tw_task_callback *fn, void *arg) {
 
 }  // namespace
 
-int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *key, tw_handle *handle) {
-    if (task == nullptr || !can_start(set, when, *task) || (key != nullptr && !is_valid(*key)))
+key_copy::~key_copy() {
+    if (!is_taken && size > sizeof key.bytes)
+        std::free(key.longer);
+}
+
+int start(entries &set, const tw_when *when, const tw_task *task, key_copy *key, tw_handle *handle) {
+    if (task == nullptr || !can_start(set, when, *task))
         return -EINVAL;
     if (when == nullptr || !is_plain(*when))
         return start_checked(set, when, nullptr, *task, key, handle);
@@ -182,9 +174,9 @@ int start(entries &set, const tw_when *when, const tw_task *task, const tw_key *
     return start_checked(set, when, &plain, *task, key, handle);
 }
 
-int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *arg, const tw_key *key,
+int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *arg, key_copy *key,
                 tw_handle *handle) {
-    if (fn == nullptr || delay < 0 || (key != nullptr && !is_valid(*key)))
+    if (fn == nullptr || delay < 0)
         return -EINVAL;
     tw_when when = {};
     when.due_ns = delay;
@@ -193,7 +185,7 @@ int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *ar
 }
 
 int start_every(entries &set, std::int64_t period, tw_missed missed, tw_task_callback *fn, void *arg,
-                const tw_key *key, tw_handle *handle) {
+                key_copy *key, tw_handle *handle) {
     if (period == 0)
         return -EINVAL;
     const tw_when when = every(period, missed);

@@ -12,10 +12,7 @@
 struct tw_keyed : tickwheel::runtime::entries {
     tickwheel::runtime::table names;
     std::uint32_t capacity;
-
-    // Of the entry that is being made known: its hash, and the one whose place it takes.
-    std::uint32_t published_hash;
-    tickwheel::runtime::entry *former;
+    tickwheel::runtime::entry *former;  // whose place the entry takes that is being made known
 };
 
 namespace {
@@ -41,31 +38,68 @@ entry *find(tw_keyed &set, std::uint32_t hash, const tw_key &key) {
 
 // --- how entries become known ----------------------------------------------------------
 
+bool is_valid(const tw_key &key) {
+    return key.is_number != 0 || (key.size <= TW_KEY_MAX && (key.bytes != nullptr || key.size == 0));
+}
+
+// Without the lock. The hash is that of the copy, whatever becomes of the original.
+int make_copy(const tw_keyed &set, const tw_key &of, key_copy &copy) {
+    if (!is_valid(of))
+        return -EINVAL;
+    tw_key kept = of;
+    long_key *longer = nullptr;
+    copy.is_number = of.is_number != 0;
+    if (copy.is_number) {
+        copy.key.number = of.number;
+    } else {
+        unsigned char *to = copy.key.bytes;
+        if (of.size > sizeof copy.key.bytes) {
+            longer = static_cast<long_key *>(std::malloc(sizeof(long_key) + of.size));
+            if (longer == nullptr)
+                return -ENOMEM;
+            copy.key.longer = longer;
+            to = longer->bytes();
+        }
+        if (of.size != 0)
+            std::memcpy(to, of.bytes, of.size);
+        copy.size = static_cast<std::uint16_t>(of.size);
+        kept.bytes = to;
+    }
+    copy.is_taken = false;
+    copy.hash = set.names.hash(kept);
+    if (longer != nullptr)
+        longer->hash = copy.hash;
+    set.names.prefetch(copy.hash);
+    return 0;
+}
+
+std::uint32_t hash_of(const tw_keyed &set, const entry &it) {
+    const long_key *const longer = long_key_of(it);
+    return longer != nullptr ? longer->hash : set.names.hash(key_of(it));
+}
+
 // One that takes another's place needs no room of its own.
-int reserve(entries &set, entry &it) {
+int reserve(entries &set, entry &it, std::uint32_t hash) {
     auto &keyed = static_cast<tw_keyed &>(set);
-    const tw_key key = key_of(it);
-    keyed.published_hash = keyed.names.hash(key);
-    keyed.former = find(keyed, keyed.published_hash, key);
+    keyed.former = find(keyed, hash, key_of(it));
     if (keyed.former != nullptr)
         return 0;
     const bool is_full = keyed.capacity != 0 && keyed.names.count() == keyed.capacity;
     return is_full ? -ENOSPC : keyed.names.reserve_one();
 }
 
-entry *publish(entries &set, entry &it) {
+entry *publish(entries &set, entry &it, std::uint32_t hash) {
     auto &keyed = static_cast<tw_keyed &>(set);
     if (keyed.former != nullptr)
-        keyed.names.erase(keyed.published_hash, keyed.former->number);
-    keyed.names.insert(keyed.published_hash, it.number);
+        keyed.names.erase(hash, keyed.former->number);
+    keyed.names.insert(hash, it.number);
     return keyed.former;
 }
 
 void unpublish(entries &set, entry &it) {
     auto &keyed = static_cast<tw_keyed &>(set);
-    const tw_key key = key_of(it);
-    const std::uint32_t hash = keyed.names.hash(key);
-    if (find(keyed, hash, key) == &it)
+    const std::uint32_t hash = hash_of(keyed, it);
+    if (find(keyed, hash, key_of(it)) == &it)
         keyed.names.erase(hash, it.number);
 }
 
@@ -83,16 +117,37 @@ constexpr entries_kind by_name = {
 
 int refusal(const tw_keyed *set) { return set == nullptr ? -EINVAL : tickwheel::runtime::refusal(set->rt); }
 
-// Calls what(entry, hold) on the live entry under a key, with the lock.
-template <class What> int with(tw_keyed *set, const tw_key &key, What what) {
+// Starts one by start_it(copy of the key).
+template <class Start> int start_under(tw_keyed *set, const tw_key &key, Start start_it) {
+    key_copy copy;
+    int error = refusal(set);
+    if (error == 0)
+        error = make_copy(*set, key, copy);
+    return error != 0 ? error : start_it(copy);
+}
+
+// What comes before a call on one that is there: 0, and the hash of its key.
+int look_up(const tw_keyed *set, const tw_key &key, std::uint32_t &hash) {
     if (const int error = refusal(set); error != 0)
         return error;
     if (!is_valid(key))
         return -EINVAL;
-    const std::uint32_t hash = set->names.hash(key);
-    entries_hold hold(*set);
-    entry *const it = find(*set, hash, key);
+    hash = set->names.hash(key);
+    set->names.prefetch(hash);
+    return 0;
+}
+
+// Calls what(entry, hold) on it, with the lock.
+template <class What> int with(tw_keyed &set, const tw_key &key, std::uint32_t hash, What what) {
+    entries_hold hold(set);
+    entry *const it = find(set, hash, key);
     return it == nullptr ? -ENOENT : what(*it, hold);
+}
+
+template <class What> int with(tw_keyed *set, const tw_key &key, What what) {
+    std::uint32_t hash;
+    const int error = look_up(set, key, hash);
+    return error != 0 ? error : with(*set, key, hash, what);
 }
 
 }  // namespace
@@ -130,28 +185,29 @@ TW_API int tw_keyed_free(tw_keyed *keyed) {
 }
 
 TW_API int tw_keyed_set(tw_keyed *keyed, tw_key key, const tw_when *when, const tw_task *task) {
-    const int error = refusal(keyed);
-    return error != 0 ? error : start(*keyed, when, task, &key, nullptr);
+    return start_under(keyed, key, [=](key_copy &copy) { return start(*keyed, when, task, &copy, nullptr); });
 }
 
 TW_API int tw_keyed_after(tw_keyed *keyed, tw_key key, int64_t delay_ns, tw_task_callback *fn, void *arg) {
-    const int error = refusal(keyed);
-    return error != 0 ? error : start_after(*keyed, delay_ns, fn, arg, &key, nullptr);
+    return start_under(
+        keyed, key, [=](key_copy &copy) { return start_after(*keyed, delay_ns, fn, arg, &copy, nullptr); });
 }
 
 TW_API int tw_keyed_every(tw_keyed *keyed, tw_key key, int64_t period_ns, tw_missed missed,
                           tw_task_callback *fn, void *arg) {
-    const int error = refusal(keyed);
-    return error != 0 ? error : start_every(*keyed, period_ns, missed, fn, arg, &key, nullptr);
+    return start_under(keyed, key, [=](key_copy &copy) {
+        return start_every(*keyed, period_ns, missed, fn, arg, &copy, nullptr);
+    });
 }
 
+// The clock is read while the table is being fetched.
 TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
-    if (const int error = refusal(keyed); error != 0)
-        return error;
-    if (delay_ns < 0)
-        return -EINVAL;
+    std::uint32_t hash;
+    const int error = look_up(keyed, key, hash);
+    if (error != 0 || delay_ns < 0)
+        return error != 0 ? error : -EINVAL;
     delayed to(*keyed->rt, delay_ns);
-    return with(keyed, key, [&to](entry &it, entries_hold &) { return move(it, to); });
+    return with(*keyed, key, hash, [&to](entry &it, entries_hold &) { return move(it, to); });
 }
 
 TW_API int tw_keyed_remove(tw_keyed *keyed, tw_key key) {

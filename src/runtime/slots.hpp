@@ -27,6 +27,20 @@ enum class entry_state : std::uint8_t {
     ended      // it fires no more; its last run, or whoever ended it, gives the slot back
 };
 
+// A key that an entry has no room for, on the heap; its bytes stand behind it.
+struct long_key {
+    std::uint32_t hash;
+
+    unsigned char *bytes() { return reinterpret_cast<unsigned char *>(this + 1); }
+};
+
+// A key as it is kept. Which of them holds, key_size and has_number_key say beside it.
+union kept_key {
+    unsigned char bytes[16];
+    long_key *longer;  // if there are more
+    std::uint64_t number;
+};
+
 // One timer, in two cache lines: the node is the first, what its set adds the second. Behind
 // it stands what its set has besides.
 struct entry {
@@ -47,11 +61,7 @@ struct entry {
     std::uint8_t epoch : 7;   // from here on nothing changes while it is live, so that
     bool has_number_key : 1;  // callbacks may read it without the lock
     std::uint16_t key_size;
-    union {
-        unsigned char bytes[16];
-        unsigned char *more_bytes;  // if there are more; from the heap
-        std::uint64_t number;
-    } key;
+    kept_key key;
 };
 
 // Of a set with workers, behind the entry.

@@ -85,7 +85,17 @@ int table::open(std::uint32_t capacity) {
     if (const int error = draw(seed_); error != 0)
         return error;
     grows_ = capacity == 0;
-    return cells_.open(grows_ ? smallest : std::bit_ceil(2 * capacity));
+    cell_array cells;
+    if (const int error = cells.open(grows_ ? smallest : std::bit_ceil(2 * capacity)); error != 0)
+        return error;
+    use(cells);
+    return 0;
+}
+
+void table::use(const cell_array &cells) {
+    cells_ = cells;
+    prefetched_.store(cells.address(), std::memory_order_relaxed);
+    prefetched_mask_.store(cells.size() - 1, std::memory_order_relaxed);
 }
 
 void table::close() {
@@ -109,7 +119,7 @@ int table::reserve_one() {
         return error;
     old_ = cells_;
     old_left_ = old_.size();
-    cells_ = larger;
+    use(larger);
     return 0;
 }
 

@@ -8,9 +8,10 @@
 // A table that grows has two arrays for a while, and each insert and erase moves over a
 // few cells of the old one, so that no call does it all (P8).
 //
-// Calls are made under the lock of the user, but for `hash`.
+// Calls are made under the lock of the user, but for `hash` and `prefetch`.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include <tickwheel/keyed.h>
@@ -24,11 +25,13 @@ namespace tickwheel::runtime {
 class cell_array {
   public:
     static constexpr std::uint32_t none = UINT32_MAX;
+    static constexpr std::size_t cell_size = 8;
 
     int open(std::uint32_t size);  // a power of two; 0 or -ENOMEM
     void close();                  // may be open or not
 
     bool is_open() const { return cells_ != nullptr; }
+    const char *address() const { return reinterpret_cast<const char *>(cells_); }
     std::uint32_t size() const { return mask_ + 1; }
 
     template <class Matches> std::uint32_t find(std::uint32_t hash, Matches &&matches) const {
@@ -52,6 +55,7 @@ class cell_array {
         std::uint32_t hash;
         std::uint32_t slot_plus_1;  // 0: empty, as fresh memory is
     };
+    static_assert(sizeof(cell) == cell_size);
 
     cell *cells_ = nullptr;
     std::uint32_t mask_ = 0;
@@ -67,6 +71,13 @@ class table {
     void close();  // after open, or instead of it
 
     std::uint32_t hash(const tw_key &key) const;
+
+    // For a search that comes soon.
+    void prefetch(std::uint32_t hash) const {
+        const char *const cells = prefetched_.load(std::memory_order_relaxed);
+        const std::uint32_t mask = prefetched_mask_.load(std::memory_order_relaxed);
+        __builtin_prefetch(cells + (hash & mask) * cell_array::cell_size);
+    }
 
     // The slot for which matches(slot) is true, or none. Asked only where hashes agree.
     template <class Matches> std::uint32_t find(std::uint32_t hash, Matches &&matches) const {
@@ -94,6 +105,7 @@ class table {
   private:
     bool may_be_old(std::uint32_t hash) const { return old_.is_open() && old_.home(hash) < old_left_; }
     void move_some();
+    void use(const cell_array &cells);
 
     sip_seed seed_{};
     bool grows_ = false;
@@ -101,6 +113,11 @@ class table {
     cell_array old_;              // open while its entries move to cells_; then
     std::uint32_t old_left_ = 0;  // its cells from this one on are empty
     std::uint32_t count_ = 0;
+
+    // Where cells_ is, and its mask, for those without the lock. What they take from here may
+    // be out of date, or not belong together: it is no more than a hint.
+    std::atomic<const char *> prefetched_{nullptr};
+    std::atomic<std::uint32_t> prefetched_mask_{0};
 };
 
 }  // namespace tickwheel::runtime

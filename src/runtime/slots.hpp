@@ -27,8 +27,9 @@ enum class entry_state : std::uint8_t {
     ended      // it fires no more; its last run, or whoever ended it, gives the slot back
 };
 
-// A key that an entry has no room for, on the heap; its bytes stand behind it.
-struct long_key {
+// A key that an entry has no room for, on the heap; its bytes stand behind it, aligned as
+// malloc aligns: callbacks may read a struct there.
+struct alignas(std::max_align_t) long_key {
     std::uint32_t hash;
 
     unsigned char *bytes() { return reinterpret_cast<unsigned char *>(this + 1); }

@@ -145,6 +145,24 @@ TEST(a_callback_is_told_its_key) {
     end_bench(bench);
 }
 
+static void note_alignment(const struct tw_event *event, UNUSED void *arg) {
+    matches += (uintptr_t)event->key->bytes % _Alignof(uint64_t) == 0;
+}
+
+/* As it may read a struct there. */
+TEST(a_callback_finds_its_key_aligned) {
+    static const size_t sizes[] = {8, 16, 24, 32, TW_KEY_MAX};
+    struct bench bench = plain_bench();
+    matches = 0;
+    for (unsigned i = 0; i < COUNT_OF(sizes); ++i) {
+        const struct tw_key key = tw_key_bytes(bytes, sizes[i]);
+        assert_int_equal(tw_keyed_after(bench.keyed, key, TW_MILLISECOND, note_alignment, NULL), 0);
+    }
+    pass_ms(bench, 1);
+    assert_int_equal(matches, COUNT_OF(sizes));
+    end_bench(bench);
+}
+
 TEST(a_callback_is_told_what_was_missed) {
     struct bench bench = plain_bench();
     struct tw_when when = every_ms(1);
@@ -262,6 +280,7 @@ int main(void) {
         cmocka_unit_test(equal_strings_are_one_key_wherever_they_lie),
         cmocka_unit_test(p14_what_is_no_key_is_refused),
         cmocka_unit_test(a_callback_is_told_its_key),
+        cmocka_unit_test(a_callback_finds_its_key_aligned),
         cmocka_unit_test(a_callback_is_told_what_was_missed),
         cmocka_unit_test(finding_a_key_takes_the_same_time_among_a_million),
         cmocka_unit_test(chosen_keys_cost_no_more_than_others),

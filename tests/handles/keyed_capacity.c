@@ -2,6 +2,8 @@
 #include "keyed_test.h"
 #include "support/counted_heap.h"
 
+#include <pthread.h>
+
 static const uint32_t capacities[] = {1, 2, 3, 63, 64, 65, 100, 128, 1000};
 
 static struct bench with_capacity(uint32_t capacity) {
@@ -60,6 +62,47 @@ TEST(p10_a_full_table_replaces_and_allocates_nothing) {
 }
 
 static struct bench full;
+
+enum { REPLACERS = 2, REPLACEMENTS = 50000 };
+
+struct replacer {
+    uint64_t key;
+    atomic_uint *busy; /* who has replacements left to do */
+    unsigned refused;
+};
+
+/* Arguments that take a while to copy. Until all are through, so that none is alone. */
+static void *replace_on_and_on(void *arg) {
+    static char contents[4096];
+    struct replacer *it = arg;
+    const struct tw_task task = {.fn = count_fire, .arg = contents, .arg_size = sizeof contents};
+    const struct tw_when when = in_ms(10);
+    for (unsigned i = 0; *it->busy != 0; ++i) {
+        it->refused += tw_keyed_set(full.keyed, tw_key_number(it->key), &when, &task) != 1;
+        if (i == REPLACEMENTS)
+            atomic_fetch_sub(it->busy, 1);
+    }
+    return NULL;
+}
+
+TEST(a_full_table_has_room_for_replacements_whoever_else_replaces) {
+    pthread_t threads[REPLACERS];
+    atomic_uint busy = REPLACERS;
+    struct replacer replacers[REPLACERS];
+    struct probe probe = {0, 0};
+    full = new_bench((struct tw_keyed_options){.capacity = REPLACERS, .storage = 4096});
+    fill_plain(full, REPLACERS, &probe, 0);
+    for (unsigned i = 0; i < REPLACERS; ++i) {
+        replacers[i] = (struct replacer){.key = i, .busy = &busy};
+        assert_int_equal(pthread_create(&threads[i], NULL, replace_on_and_on, &replacers[i]), 0);
+    }
+    for (unsigned i = 0; i < REPLACERS; ++i)
+        pthread_join(threads[i], NULL);
+    for (unsigned i = 0; i < REPLACERS; ++i)
+        assert_int_equal(replacers[i].refused, 0);
+    end_bench(full);
+}
+
 static int answer;
 
 static void replace_own(const struct tw_event *event, void *arg) {
@@ -144,6 +187,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_is_room_for_as_many_timers_as_the_capacity_says),
         cmocka_unit_test(p10_a_full_table_replaces_and_allocates_nothing),
+        cmocka_unit_test(a_full_table_has_room_for_replacements_whoever_else_replaces),
         cmocka_unit_test(p10_in_a_full_table_a_callback_sets_its_own_key),
         cmocka_unit_test(p10_with_a_capacity_no_call_allocates),
         cmocka_unit_test(p10_strings_of_more_than_16_bytes_are_allocated_and_freed),

@@ -84,10 +84,10 @@ static inline bool others_sleep_at_a_look(uint64_t *seen) {
     return all_sleep;
 }
 
-/* Returns when there was a moment at which all other threads slept. One that is about to
- * begin, or in the middle of an allocation, may hold a lock of a sanitizer's own, which in
- * the child of a fork nobody lets go: glibc sees to its locks, the sanitizers of gcc 12 do
- * not to all of theirs. For tests whose threads use the heap no more by then. */
+/* Returns when all other threads have been seen asleep twice, with no run in between. One
+ * that only begins, or is in the middle of an allocation, may hold a lock of a sanitizer's
+ * own, which in the child of a fork nobody lets go: glibc sees to its locks, the sanitizers
+ * of gcc 12 do not to all of theirs. For tests whose threads use the heap no more by then. */
 static inline void wait_until_others_sleep(void) {
     const time_t patience = time(NULL) + 60;
     for (;;) {

@@ -47,7 +47,7 @@ struct key_copy {
     kept_key key;
     std::uint16_t size = 0;
     bool is_number = false;
-    bool is_taken = true;  // by an entry, which frees what is on the heap; or there is none yet
+    bool is_taken = true;  // by an entry, which then frees it; or there is none yet
     std::uint32_t hash = 0;
 };
 
@@ -108,8 +108,8 @@ int open(entries &set, tw_runtime &rt, const entries_options &options, const ent
 // Ends every entry, and the set. -EBUSY from inside one of them.
 int close(entries &set);
 
-// Starts a timer; 0 or a negative errno. `key` is null for a set without keys, and is taken
-// if all goes well. `handle`, if not null, is stored before the timer can fire.
+// Starts a timer; 0 or a negative errno. `key` is null for a set without keys; the entry
+// takes it over. `handle`, if not null, is stored before the timer can fire.
 int start(entries &set, const tw_when *when, const tw_task *task, key_copy *key, tw_handle *handle);
 
 // The same for the usual cases; the first is to be fast.

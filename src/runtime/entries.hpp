@@ -45,9 +45,8 @@ struct key_copy {
     key_copy &operator=(const key_copy &) = delete;
 
     kept_key key;
-    std::uint16_t size = 0;
+    std::uint16_t size = 0;  // also 0 once an entry has taken it, which then frees it
     bool is_number = false;
-    bool is_taken = true;  // by an entry, which then frees it; or there is none yet
     std::uint32_t hash = 0;
 };
 

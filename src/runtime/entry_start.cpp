@@ -47,7 +47,7 @@ void take_key(entry &it, key_copy *key) {
     if (key == nullptr)
         return;
     it.key = key->key;
-    key->is_taken = true;
+    key->size = 0;
 }
 
 void fill(entry &it, const tw_task &task) {
@@ -161,7 +161,7 @@ tw_task plain_task(tw_task_callback *fn, void *arg) {
 }  // namespace
 
 key_copy::~key_copy() {
-    if (!is_taken && size > sizeof key.bytes)
+    if (size > sizeof key.bytes)
         std::free(key.longer);
 }
 

@@ -65,7 +65,6 @@ int make_copy(const tw_keyed &set, const tw_key &of, key_copy &copy) {
         copy.size = static_cast<std::uint16_t>(of.size);
         kept.bytes = to;
     }
-    copy.is_taken = false;
     copy.hash = set.names.hash(kept);
     if (longer != nullptr)
         longer->hash = copy.hash;

@@ -94,7 +94,7 @@ int table::open(std::uint32_t capacity) {
 
 void table::use(const cell_array &cells) {
     cells_ = cells;
-    prefetched_.store(cells.address(), std::memory_order_relaxed);
+    prefetched_.store(cells.cells(), std::memory_order_relaxed);
     prefetched_mask_.store(cells.size() - 1, std::memory_order_relaxed);
 }
 

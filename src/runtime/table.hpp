@@ -25,13 +25,17 @@ namespace tickwheel::runtime {
 class cell_array {
   public:
     static constexpr std::uint32_t none = UINT32_MAX;
-    static constexpr std::size_t cell_size = 8;
+
+    struct cell {
+        std::uint32_t hash;
+        std::uint32_t slot_plus_1;  // 0: empty, as fresh memory is
+    };
 
     int open(std::uint32_t size);  // a power of two; 0 or -ENOMEM
     void close();                  // may be open or not
 
     bool is_open() const { return cells_ != nullptr; }
-    const char *address() const { return reinterpret_cast<const char *>(cells_); }
+    const cell *cells() const { return cells_; }
     std::uint32_t size() const { return mask_ + 1; }
 
     template <class Matches> std::uint32_t find(std::uint32_t hash, Matches &&matches) const {
@@ -51,12 +55,6 @@ class cell_array {
     std::uint32_t home(std::uint32_t hash) const { return hash & mask_; }
 
   private:
-    struct cell {
-        std::uint32_t hash;
-        std::uint32_t slot_plus_1;  // 0: empty, as fresh memory is
-    };
-    static_assert(sizeof(cell) == cell_size);
-
     cell *cells_ = nullptr;
     std::uint32_t mask_ = 0;
 };
@@ -74,9 +72,8 @@ class table {
 
     // For a search that comes soon.
     void prefetch(std::uint32_t hash) const {
-        const char *const cells = prefetched_.load(std::memory_order_relaxed);
         const std::uint32_t mask = prefetched_mask_.load(std::memory_order_relaxed);
-        __builtin_prefetch(cells + (hash & mask) * cell_array::cell_size);
+        __builtin_prefetch(prefetched_.load(std::memory_order_relaxed) + (hash & mask));
     }
 
     // The slot for which matches(slot) is true, or none. Asked only where hashes agree.
@@ -116,7 +113,7 @@ class table {
 
     // Where cells_ is, and its mask, for those without the lock. What they take from here may
     // be out of date, or not belong together: it is no more than a hint.
-    std::atomic<const char *> prefetched_{nullptr};
+    std::atomic<const cell_array::cell *> prefetched_{nullptr};
     std::atomic<std::uint32_t> prefetched_mask_{0};
 };
 

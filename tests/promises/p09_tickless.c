@@ -2,6 +2,7 @@
  * the drivers' threads. */
 #define _GNU_SOURCE
 #include "support/runtime_test.h"
+#include "support/threads.h"
 
 #include <dirent.h>
 
@@ -24,30 +25,15 @@ static long thread_named(const char *name) {
     return found;
 }
 
-/* A value of /proc/self/task/N/status. */
-static long status_of(long thread, const char *field, char *state) {
-    char path[64], line[256];
-    long value = -1;
-    snprintf(path, sizeof path, "/proc/self/task/%ld/status", thread);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file) != NULL) {
-        if (strncmp(line, field, strlen(field)) == 0)
-            value = atol(line + strlen(field));
-        if (state != NULL && sscanf(line, "State: %c", state) == 1)
-            continue;
-    }
-    fclose(file);
-    return value;
+static struct thread_look look_at(long thread) {
+    struct thread_look look;
+    assert_true(look_at_thread(thread, &look));
+    return look;
 }
 
-static long switches_of(long thread) { return status_of(thread, "voluntary_ctxt_switches:", NULL); }
+static long switches_of(long thread) { return (long)look_at(thread).voluntary; }
 
-static int is_asleep(long thread) {
-    char state = '?';
-    status_of(thread, "State:", &state);
-    return state == 'S';
-}
+static bool is_asleep(long thread) { return look_at(thread).state == 'S'; }
 
 static void note_nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 

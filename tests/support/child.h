@@ -3,6 +3,7 @@
 #define TICKWHEEL_TESTS_SUPPORT_CHILD_H
 
 #include "support/test.h"
+#include "support/threads.h"
 
 #include <dirent.h>
 #include <sched.h>
@@ -44,25 +45,6 @@ static inline _Noreturn void leave(int status) {
 
 /* --- when to fork ------------------------------------------------------------------------- */
 
-/* Whether a thread sleeps, as the kernel says, and how often it went to sleep or was put
- * aside so far. */
-static inline bool thread_sleeps(const char *thread, uint64_t *switches) {
-    char path[64], line[128], state = '?';
-    unsigned long long by_itself = 0, by_force = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%.20s/status", thread);
-    FILE *const status = fopen(path, "re");
-    if (status == NULL)
-        return false; /* it has ended */
-    while (fgets(line, sizeof line, status) != NULL) {
-        (void)sscanf(line, "State: %c", &state);
-        (void)sscanf(line, "voluntary_ctxt_switches: %llu", &by_itself);
-        (void)sscanf(line, "nonvoluntary_ctxt_switches: %llu", &by_force);
-    }
-    fclose(status);
-    *switches = by_itself + by_force;
-    return state == 'S';
-}
-
 /* Whether each of the other threads sleeps when it is looked at; `seen` tells whether any
  * has run between two such looks. */
 static inline bool others_sleep_at_a_look(uint64_t *seen) {
@@ -73,12 +55,12 @@ static inline bool others_sleep_at_a_look(uint64_t *seen) {
     if (threads == NULL)
         abort();
     for (const struct dirent *it; all_sleep && (it = readdir(threads)) != NULL;) {
-        uint64_t switches = 0;
+        struct thread_look look;
         const long thread = strtol(it->d_name, NULL, 10);
         if (thread == 0 || thread == self)
             continue;
-        all_sleep = thread_sleeps(it->d_name, &switches);
-        *seen = (*seen + (uint64_t)thread) * 1000003 + switches;
+        all_sleep = look_at_thread(thread, &look) && look.state == 'S';
+        *seen = (*seen + (uint64_t)thread) * 1000003 + look.voluntary + look.involuntary;
     }
     closedir(threads);
     return all_sleep;

@@ -1,0 +1,35 @@
+/* What the kernel says of the threads of this process. */
+#ifndef TICKWHEEL_TESTS_SUPPORT_THREADS_H
+#define TICKWHEEL_TESTS_SUPPORT_THREADS_H
+
+#include "support/test.h"
+
+#include <stdbool.h>
+
+struct thread_look {
+    char state;           /* S: asleep */
+    uint64_t voluntary;   /* context switches so far: it went to sleep */
+    uint64_t involuntary; /* it was put aside */
+};
+
+/* False: it has ended. */
+static inline bool look_at_thread(long thread, struct thread_look *look) {
+    char path[64], line[128];
+    unsigned long long number;
+    *look = (struct thread_look){.state = '?'};
+    snprintf(path, sizeof path, "/proc/self/task/%ld/status", thread);
+    FILE *const status = fopen(path, "re");
+    if (status == NULL)
+        return false;
+    while (fgets(line, sizeof line, status) != NULL) {
+        (void)sscanf(line, "State: %c", &look->state);
+        if (sscanf(line, "voluntary_ctxt_switches: %llu", &number) == 1)
+            look->voluntary = number;
+        if (sscanf(line, "nonvoluntary_ctxt_switches: %llu", &number) == 1)
+            look->involuntary = number;
+    }
+    fclose(status);
+    return true;
+}
+
+#endif

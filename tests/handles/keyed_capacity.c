@@ -171,6 +171,36 @@ TEST(p10_strings_of_more_than_16_bytes_are_allocated_and_freed) {
     end_bench(bench);
 }
 
+TEST(p10_strings_of_timers_that_are_refused_are_freed) {
+    const struct tw_key key = tw_key_bytes("0123456789abcdefg", 17);
+    struct bench bench = with_capacity(1);
+    struct probe probe = {0, 0};
+    allocations = 0;
+    assert_int_equal(tw_keyed_after(bench.keyed, key, 0, NULL, NULL), -EINVAL);
+    assert_int_equal(allocations, 2);
+    fill_plain(bench, 1, &probe, 0);
+    assert_int_equal(set_plain(bench, key, 1, &probe), -ENOSPC);
+    assert_int_equal(allocations, 4);
+    end_bench(bench);
+}
+
+TEST(strings_that_come_and_go_leave_no_trace_in_the_table) {
+    struct bench bench = with_capacity(3);
+    struct probe probe = {0, 0};
+    char name[] = "a string of more than 16 bytes: ?";
+    for (unsigned i = 0; i < 64; ++i) {
+        name[sizeof name - 2] = (char)('0' + i);
+        const struct tw_key key = tw_key_bytes(name, sizeof name);
+        assert_int_equal(set_plain(bench, key, 1, &probe), 0);
+        if (i % 2 == 0)
+            assert_int_equal(tw_keyed_remove(bench.keyed, key), 1);
+        else
+            pass_ms(bench, 1);
+        assert_int_equal(tw_keyed_count(bench.keyed), 0);
+    }
+    end_bench(bench);
+}
+
 /* Those that work off slots and cells that others have left, again and again. */
 TEST(p10_a_table_that_has_grown_allocates_no_more) {
     struct bench bench = plain_bench();
@@ -191,6 +221,8 @@ int main(void) {
         cmocka_unit_test(p10_in_a_full_table_a_callback_sets_its_own_key),
         cmocka_unit_test(p10_with_a_capacity_no_call_allocates),
         cmocka_unit_test(p10_strings_of_more_than_16_bytes_are_allocated_and_freed),
+        cmocka_unit_test(p10_strings_of_timers_that_are_refused_are_freed),
+        cmocka_unit_test(strings_that_come_and_go_leave_no_trace_in_the_table),
         cmocka_unit_test(p10_a_table_that_has_grown_allocates_no_more),
     };
     return cmocka_run_group_tests_name("Keys with a capacity", tests, NULL, NULL);

@@ -52,6 +52,8 @@ extern "C" {
 
 struct tw_node;
 
+typedef uint64_t tw_tick;
+
 /* `node` is no longer pending if it is a oneshot or this was its last fire, and
  * already armed for its next tick otherwise. `arg` is what tw_node_init got.
  * tw_now() is then the tick advanced to, which may be later than tw_due(), the one
@@ -94,8 +96,8 @@ struct tw_link {
  * debugger, change them through the functions below. */
 struct tw_node {
     struct tw_link link; /* in a ring of the wheel while pending */
-    uint64_t expiry;     /* tick it is due at */
-    uint64_t period;     /* ticks; 0: oneshot */
+    tw_tick expiry;      /* tick it is due at */
+    tw_tick period;      /* ticks; 0: oneshot */
     tw_callback *fn;     /* NULL: not initialised */
     void *arg;
     struct tw *wheel;    /* the wheel it is, or was last, armed on */
@@ -125,7 +127,7 @@ struct tw {
  * Not for a wheel that has pending nodes: tw_clear it first, or give each of them
  * to tw_node_init again.
  *   -EINVAL  w is null, now is TW_NEVER, an unknown flag */
-int tw_init(struct tw *w, uint64_t now, unsigned flags);
+int tw_init(struct tw *w, tw_tick now, unsigned flags);
 
 /* Makes an idle node that will call fn(node, arg); returns 0. Not for a pending node.
  *   -EINVAL  node or fn is null */
@@ -143,20 +145,20 @@ int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg);
  * tick has partly passed, so to wait at least d ticks, ask for d + 1.
  *   -EINVAL  also: a delay of 0, the usual trace of a duration that was rounded
  *            down. To fire at once, arm at tw_now(w). */
-int tw_arm_after(struct tw *w, struct tw_node *node, uint64_t delay);
+int tw_arm_after(struct tw *w, struct tw_node *node, tw_tick delay);
 
 /* Due at `tick`; at once (in the next, or the running, tw_advance) if that is
  * not in the future. */
-int tw_arm_at(struct tw *w, struct tw_node *node, uint64_t tick);
+int tw_arm_at(struct tw *w, struct tw_node *node, tw_tick tick);
 
 /* Due at a tick of the wheel's choice in [tick, tick + slack]: one that others
  * are already due at if that is cheap to tell, else the roundest one, so that
  * timers with slack meet on the same ticks and cascade least. */
-int tw_arm_within(struct tw *w, struct tw_node *node, uint64_t tick, uint64_t slack);
+int tw_arm_within(struct tw *w, struct tw_node *node, tw_tick tick, tw_tick slack);
 
 /* The tick in [tick, tick + slack] that tw_arm_within would choose now; TW_NEVER if it
  * would refuse. For periodic nodes, to choose their first tick. */
-uint64_t tw_choose(struct tw *w, uint64_t tick, uint64_t slack);
+tw_tick tw_choose(struct tw *w, tw_tick tick, tw_tick slack);
 
 /* Due at first, first + period, first + 2 * period ... without drift (only
  * TW_DELAY and tw_postpone leave this grid), `fires` times (0: without end; fires
@@ -164,7 +166,7 @@ uint64_t tw_choose(struct tw *w, uint64_t tick, uint64_t slack);
  * period begins one period from now, and TW_BURST fires once for each that is past.
  * A fire that would lie beyond TW_NEVER - 1 ends it.
  *   -EINVAL  also: a period of 0, an unknown `missed`, fires > TW_FIRES_MAX */
-int tw_arm_every(struct tw *w, struct tw_node *node, uint64_t first, uint64_t period, enum tw_missed missed,
+int tw_arm_every(struct tw *w, struct tw_node *node, tw_tick first, tw_tick period, enum tw_missed missed,
                  uint32_t fires);
 
 /* Puts a pending node off to a later tick, as cheaply as one store to the node:
@@ -175,7 +177,7 @@ int tw_arm_every(struct tw *w, struct tw_node *node, uint64_t first, uint64_t pe
  *   -ERANGE  `tick` is TW_NEVER
  *   -ENOENT  the node is not pending
  *   -EBUSY   the node is pending on another wheel */
-int tw_postpone(struct tw *w, struct tw_node *node, uint64_t tick);
+int tw_postpone(struct tw *w, struct tw_node *node, tw_tick tick);
 
 /* Moves a pending node to `tick`, earlier or later, and keeps its period and how many
  * fires are left; its grid moves along. In order as if it were armed now. Returns 0.
@@ -183,7 +185,7 @@ int tw_postpone(struct tw *w, struct tw_node *node, uint64_t tick);
  *   -ERANGE  `tick` is TW_NEVER
  *   -ENOENT  the node is not pending
  *   -EBUSY   the node is pending on another wheel */
-int tw_move(struct tw *w, struct tw_node *node, uint64_t tick);
+int tw_move(struct tw *w, struct tw_node *node, tw_tick tick);
 
 /* Returns 1 if this prevented a fire; 0 if there was none to prevent: the node was
  * never armed, is cancelled already, or its last callback has run or is running.
@@ -215,32 +217,32 @@ int tw_clear(struct tw *w, tw_callback *each, void *arg);
 int tw_pending(struct tw *w, const struct tw_node *node);
 
 /* The tick that the node is due at; TW_NEVER if it is not pending on w. */
-uint64_t tw_expiry(struct tw *w, const struct tw_node *node);
+tw_tick tw_expiry(struct tw *w, const struct tw_node *node);
 
 /* Ticks from tw_now(w) until the node is due, 0 if that has passed; TW_NEVER if
  * it is not pending on w. */
-uint64_t tw_remaining(struct tw *w, const struct tw_node *node);
+tw_tick tw_remaining(struct tw *w, const struct tw_node *node);
 
 /* How many nodes are pending; 0 also for a bad w. */
 size_t tw_count(struct tw *w);
 
 /* The latest tick that the wheel was told of; TW_NEVER for a bad w. */
-uint64_t tw_now(struct tw *w);
+tw_tick tw_now(struct tw *w);
 
 /* The earliest tick at which tw_advance must be called: never too late, and
  * exact while the next busy slots hold no more than 32 nodes in all. tw_now(w) if
  * there is something to do at once; after a tw_advance that returned 0 this is
  * look-ahead, and calling tw_advance again, or tw_idle, gets on with it.
  * TW_NEVER if nothing is pending, or for a bad w. */
-uint64_t tw_next(struct tw *w);
+tw_tick tw_next(struct tw *w);
 
 /* In a callback: how many further due ticks of this periodic node had passed
  * when it was called. TW_BURST: the fires still to be caught up on; TW_SKIP and
  * TW_DELAY: those left out before the next. 0 for a oneshot, or outside. */
-uint64_t tw_overruns(struct tw *w);
+tw_tick tw_overruns(struct tw *w);
 
 /* In a callback: the tick that its node was due at. TW_NEVER outside. */
-uint64_t tw_due(struct tw *w);
+tw_tick tw_due(struct tw *w);
 
 /* The node whose callback runs now, NULL outside. May have been freed since. */
 struct tw_node *tw_running(struct tw *w);
@@ -252,7 +254,7 @@ struct tw_node *tw_running(struct tw *w);
  * tick that passed, up to 64; but none for ticks before the one tw_next asked for.
  *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, budget is 0
  *   -EBUSY   the wheel is being advanced, by another thread or the caller */
-int tw_advance(struct tw *w, uint64_t now, uint32_t budget);
+int tw_advance(struct tw *w, tw_tick now, uint32_t budget);
 
 /* One tick: tw_advance(w, tw_now(w) + 1, TW_UNBOUNDED), for a tick interrupt. Runs
  * all that is due; to bound that, use tw_advance.

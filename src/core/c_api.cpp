@@ -273,7 +273,7 @@ void empty_all_slots(stored &wheel, holder &hold) {
 
 }  // namespace
 
-TW_API int tw_init(tw *w, uint64_t now, unsigned flags) {
+TW_API int tw_init(tw *w, tw_tick now, unsigned flags) {
     if (w == nullptr || now == never || (flags & ~unsigned{TW_UNLOCKED}) != 0)
         return -einval;
     stored *wheel =
@@ -291,7 +291,7 @@ TW_API int tw_node_init(tw_node *node, tw_callback *fn, void *arg) {
     return 0;
 }
 
-TW_API int tw_arm_after(tw *w, tw_node *node, uint64_t delay) {
+TW_API int tw_arm_after(tw *w, tw_node *node, tw_tick delay) {
     if (!usable(w) || !usable(node) || delay == 0)
         return -einval;
     stored &wheel = stored_in(w);
@@ -303,7 +303,7 @@ TW_API int tw_arm_after(tw *w, tw_node *node, uint64_t delay) {
     return arm(w, node, wheel.now + delay, {});
 }
 
-TW_API int tw_arm_at(tw *w, tw_node *node, uint64_t tick) {
+TW_API int tw_arm_at(tw *w, tw_node *node, tw_tick tick) {
     if (!usable(w) || !usable(node))
         return -einval;
     if (tick == never)
@@ -314,7 +314,7 @@ TW_API int tw_arm_at(tw *w, tw_node *node, uint64_t tick) {
     return arm(w, node, tick, {});
 }
 
-TW_API int tw_arm_within(tw *w, tw_node *node, uint64_t tick, uint64_t slack) {
+TW_API int tw_arm_within(tw *w, tw_node *node, tw_tick tick, tw_tick slack) {
     if (!usable(w) || !usable(node))
         return -einval;
     if (tick == never || slack > last_tick - tick)
@@ -326,7 +326,7 @@ TW_API int tw_arm_within(tw *w, tw_node *node, uint64_t tick, uint64_t slack) {
     return arm(w, node, wheel.choose(tick, tick + slack), {});
 }
 
-TW_API uint64_t tw_choose(tw *w, uint64_t tick, uint64_t slack) {
+TW_API tw_tick tw_choose(tw *w, tw_tick tick, tw_tick slack) {
     if (!usable(w) || tick == never || slack > last_tick - tick)
         return never;
     stored &wheel = stored_in(w);
@@ -334,7 +334,7 @@ TW_API uint64_t tw_choose(tw *w, uint64_t tick, uint64_t slack) {
     return wheel.choose(tick, tick + slack);
 }
 
-TW_API int tw_arm_every(tw *w, tw_node *node, uint64_t first, uint64_t period, tw_missed missed,
+TW_API int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_missed missed,
                         uint32_t fires) {
     if (!usable(w) || !usable(node) || period == 0 || fires > TW_FIRES_MAX)
         return -einval;
@@ -349,7 +349,7 @@ TW_API int tw_arm_every(tw *w, tw_node *node, uint64_t first, uint64_t period, t
                {period, static_cast<std::uint8_t>(missed), static_cast<std::uint16_t>(fires)});
 }
 
-TW_API int tw_postpone(tw *w, tw_node *node, uint64_t tick) {
+TW_API int tw_postpone(tw *w, tw_node *node, tw_tick tick) {
     if (!usable(w) || !usable(node))
         return -einval;
     if (tick == never)
@@ -363,7 +363,7 @@ TW_API int tw_postpone(tw *w, tw_node *node, uint64_t tick) {
     return 0;
 }
 
-TW_API int tw_move(tw *w, tw_node *node, uint64_t tick) {
+TW_API int tw_move(tw *w, tw_node *node, tw_tick tick) {
     if (!usable(w) || !usable(node))
         return -einval;
     if (tick == never)
@@ -432,14 +432,14 @@ TW_API int tw_pending(tw *w, const tw_node *node) {
     return pending_here(w, node) ? 1 : 0;
 }
 
-TW_API uint64_t tw_expiry(tw *w, const tw_node *node) {
+TW_API tw_tick tw_expiry(tw *w, const tw_node *node) {
     if (!usable(w) || !usable(node))
         return never;
     const holder hold(stored_in(w));
     return pending_here(w, node) ? node->expiry : never;
 }
 
-TW_API uint64_t tw_remaining(tw *w, const tw_node *node) {
+TW_API tw_tick tw_remaining(tw *w, const tw_node *node) {
     if (!usable(w) || !usable(node))
         return never;
     stored &wheel = stored_in(w);
@@ -451,9 +451,9 @@ TW_API uint64_t tw_remaining(tw *w, const tw_node *node) {
 
 TW_API size_t tw_count(tw *w) { return read(w, &stored::count, 0); }
 
-TW_API uint64_t tw_now(tw *w) { return read(w, &stored::now, never); }
+TW_API tw_tick tw_now(tw *w) { return read(w, &stored::now, never); }
 
-TW_API uint64_t tw_next(tw *w) {
+TW_API tw_tick tw_next(tw *w) {
     if (!usable(w))
         return never;
     stored &wheel = stored_in(w);
@@ -461,13 +461,13 @@ TW_API uint64_t tw_next(tw *w) {
     return wheel.asked_for = wheel.next(lead_of(wheel));
 }
 
-TW_API uint64_t tw_overruns(tw *w) { return read(w, &stored::overruns, 0); }
+TW_API tw_tick tw_overruns(tw *w) { return read(w, &stored::overruns, 0); }
 
-TW_API uint64_t tw_due(tw *w) { return read(w, &stored::due_at, never); }
+TW_API tw_tick tw_due(tw *w) { return read(w, &stored::due_at, never); }
 
 TW_API tw_node *tw_running(tw *w) { return read(w, &stored::running, nullptr); }
 
-TW_API int tw_advance(tw *w, uint64_t now, uint32_t budget) {
+TW_API int tw_advance(tw *w, tw_tick now, uint32_t budget) {
     if (!usable(w) || now == never || budget == 0)
         return -einval;
     stored &wheel = stored_in(w);

@@ -1,12 +1,13 @@
 // Ticks and how a geometry cuts them into digits: which level, which slot.
 #pragma once
 
+#include <tickwheel/tw.h>
+
 #include <bit>
-#include <cstdint>
 
 namespace tickwheel::core {
 
-using tick = std::uint64_t;
+using tick = tw_tick;
 
 inline constexpr tick never = ~tick{0};
 inline constexpr tick last_tick = never - 1;

@@ -14,17 +14,23 @@
  * it back; nesting across different wheels then restores in order.
  *
  * The rest lets tw_wait sleep until a callback on another thread has returned. Where
- * only one thread advances wheels and waits (bare metal; no lock), `self` answers the
- * same to everyone, and the other two are never called. */
+ * only one thread advances wheels and waits (bare metal; no lock), the port defines
+ * TW_PORT_ONE_THREAD instead and leaves it out. */
 #ifndef TICKWHEEL_PORT_H
 #define TICKWHEEL_PORT_H
 
 #include <stdint.h>
 
+#ifndef TW_PORT_HEADER
+#error "the build names the port: see TW_PORT in CMakeLists.txt"
+#endif
+#include TW_PORT_HEADER
+
 static inline void tw_port_lock_init(uint32_t *word);
 static inline void tw_port_lock(uint32_t *word);
 static inline void tw_port_unlock(uint32_t *word);
 
+#ifndef TW_PORT_ONE_THREAD
 /* Which thread this is: differs between any two that run. */
 static inline uintptr_t tw_port_self(void);
 
@@ -34,10 +40,6 @@ static inline void tw_port_wait(uint32_t *word, uint32_t seen, int64_t deadline_
 
 /* Wakes every thread that sleeps on the word. */
 static inline void tw_port_wake_all(uint32_t *word);
-
-#ifndef TW_PORT_HEADER
-#error "the build names the port: see TW_PORT in CMakeLists.txt"
 #endif
-#include TW_PORT_HEADER
 
 #endif

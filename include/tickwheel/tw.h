@@ -12,8 +12,9 @@
  *     tw_advance(&wheel, 30, TW_UNBOUNDED);    // calls on_timeout(&node, &session)
  *
  * Conventions, for every function here
- *   Ticks      64-bit counts of a unit that the caller chooses. Valid ticks are
- *              0 .. TW_NEVER - 1; TW_NEVER says "no tick".
+ *   Ticks      Counts of a unit that the caller chooses. Valid ticks are
+ *              0 .. TW_NEVER - 1; TW_NEVER says "no tick". 64 bits wide; for
+ *              small parts there are 32-bit ones that wrap, see tw_tick.
  *   Results    Negative: an errno value, negated; then nothing has changed.
  *              Zero or positive: success, or a count or truth as documented.
  *              -EINVAL stands for a null pointer, a wheel that tw_init never saw
@@ -29,7 +30,8 @@
  *              with TW_UNLOCKED is used by one thread at a time. tw_advance and
  *              tw_update run one at a time: a second one gets -EBUSY. A node is
  *              used with one wheel at a time: -EBUSY for a node that is pending
- *              on another wheel finds mistakes, it does not settle races.
+ *              on another wheel finds mistakes, it does not settle races (and is
+ *              not to be had with 32-bit ticks, whose nodes do not name their wheel).
  *   Callbacks  Run on the thread that advances, with no lock held, and may call
  *              anything here on any node or wheel, except advance their own wheel.
  *              They return: no exception and no longjmp leaves them.
@@ -52,7 +54,18 @@ extern "C" {
 
 struct tw_node;
 
+/* A tick, or a number of ticks. The 32-bit ones of a library built with TW_TICK_BITS=32
+ * go round: a tick is the nearest one of its value, before or after tw_now(). So
+ * everything is less than 2^31 ticks ahead (-ERANGE for delays, periods and slack that are
+ * not), time moves on by less than 2^31 at once, and TW_NEVER is a tick as well: whoever
+ * arms at it gets it, and tw_next names the tick before it. */
+#if TW_TICK_BITS == 32
+typedef uint32_t tw_tick;
+#define TW_NEVER UINT32_MAX /* no tick */
+#else
 typedef uint64_t tw_tick;
+#define TW_NEVER UINT64_MAX /* no tick */
+#endif
 
 /* `node` is no longer pending if it is a oneshot or this was its last fire, and
  * already armed for its next tick otherwise. `arg` is what tw_node_init got.
@@ -64,7 +77,6 @@ typedef void tw_callback(struct tw_node *node, void *arg);
  * the wheel's lock held: it must not use that wheel. */
 typedef void tw_report(const char *invariant, const struct tw_node *node, void *arg);
 
-#define TW_NEVER UINT64_MAX     /* no tick */
 #define TW_UNBOUNDED UINT32_MAX /* as a budget: no bound */
 #define TW_FIRES_MAX UINT16_MAX /* most fires that a periodic node can be limited to */
 
@@ -100,7 +112,9 @@ struct tw_node {
     tw_tick period;      /* ticks; 0: oneshot */
     tw_callback *fn;     /* NULL: not initialised */
     void *arg;
-    struct tw *wheel;    /* the wheel it is, or was last, armed on */
+#if TW_TICK_BITS != 32
+    struct tw *wheel; /* the wheel it is, or was last, armed on */
+#endif
     uint16_t fires_left; /* 0: no limit */
     uint8_t missed;      /* enum tw_missed */
     uint8_t state;       /* enum tw_state */
@@ -112,7 +126,7 @@ struct tw_node {
 #define TW_SLOTS ((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS)
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
 #define TW_STORAGE \
-    (6 * sizeof(uint64_t) + 16 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
+    (6 * sizeof(tw_tick) + 14 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
      (TW_SLOTS + 1) * sizeof(struct tw_link))
 
 /* A wheel, in the caller's storage. */
@@ -207,9 +221,10 @@ int tw_node_shutdown(struct tw *w, struct tw_node *node);
  *   -EINVAL  see Conventions */
 int tw_wait(struct tw *w, const struct tw_node *node);
 
-/* Removes every node, those of one tick in their order, and calls each(node, arg) on
- * it with no lock held; `each` may be null. What `each` arms stays armed; what it
- * cancels is not passed to it. Also while the wheel is being advanced.
+/* Removes every node that is pending now, those of one tick in their order, and calls
+ * each(node, arg) on it with no lock held; `each` may be null. What is armed from here
+ * on stays armed; what `each` cancels is not passed to it. Also while the wheel is being
+ * advanced. Takes the lock once for as many steps as there are slots.
  *   -EINVAL  see Conventions */
 int tw_clear(struct tw *w, tw_callback *each, void *arg);
 

@@ -1,6 +1,7 @@
 // Walks a whole wheel and names each invariant that does not hold.
 #pragma once
 
+#include "edge.hpp"
 #include "wheel.hpp"
 
 namespace tickwheel::core {
@@ -12,7 +13,6 @@ template <class G> class checker {
 
     int run() {
         check_time();
-        check_ring(w_.due, nullptr);
         check_ring(w_.leaving, nullptr);
         for (unsigned level = 0; level <= G::top; ++level)
             for (unsigned index = 0; index < G::width(level); ++index)
@@ -23,11 +23,10 @@ template <class G> class checker {
     }
 
   private:
-    // A slot, and the tick at which it opens next.
+    // A slot, and how far ahead of the cursor it opens next; 0: it is open.
     struct place {
         unsigned level;
         unsigned slot;
-        unsigned distance;
         tick opening;
     };
 
@@ -40,30 +39,41 @@ template <class G> class checker {
     }
 
     void check_time() {
-        expect(w_.settled <= w_.cursor, "no slot is counted from after the cursor", nullptr);
-        expect(w_.cursor <= w_.now, "the cursor is not ahead of now", nullptr);
-        expect(w_.now != never, "now is a tick", nullptr);
+        expect(!before(w_.cursor, w_.settled), "no slot is counted from after the cursor", nullptr);
+        expect(w_.opened != 0 || w_.cursor == w_.settled, "slots are counted from the cursor", nullptr);
+        expect(!before(w_.now, w_.cursor), "the cursor is not ahead of now", nullptr);
+        expect(is_tick(w_.now), "now is a tick", nullptr);
+        expect(!is_quiet() || (w_.opened == 0 && w_.cursor == w_.now), "a quiet wheel has caught up",
+               nullptr);
+    }
+
+    bool is_quiet() const { return before(w_.now, w_.quiet_until); }
+
+    tick opening_of(unsigned level, unsigned index) const {
+        const unsigned on = (index - G::index(level, G::low(w_.cursor))) & (G::width(level) - 1);
+        if (on != 0)
+            return (on - 1) * G::span(level) + G::until_next(level, G::low(w_.cursor));
+        const bool is_open = level == 0 || level <= w_.opened;
+        return is_open ? 0 : (G::width(level) - 1) * G::span(level) + G::until_next(level, G::low(w_.cursor));
     }
 
     void check_slot(unsigned level, unsigned index) {
-        const unsigned slot = G::first_slot(level) + index;
-        const unsigned distance = (index - G::index(level, w_.cursor)) & (G::width(level) - 1);
-        const tick opening = (G::block(level, w_.cursor) + distance) << G::shift(level);
-        const place where = {level, slot, distance, opening};
-        const std::size_t before = found_;
-        check_ring(w_.slots.rings[slot], &where);
-        if (found_ == before)
+        const place where = {level, G::first_slot(level) + index, opening_of(level, index)};
+        const std::size_t found_before = found_;
+        check_ring(w_.slots.rings[where.slot], &where);
+        if (found_ == found_before)
             return;
-        expect(w_.slots.busy.test(slot), "a slot with nodes has its bit set", nullptr);
-        if (level < G::top) {
-            const bool open = w_.cursor == w_.settled && distance == 0;
-            expect(!open, "a slot that has opened is empty", nullptr);
-            const tick ahead = G::block(level + 1, opening) - G::block(level + 1, w_.cursor);
-            expect(ahead <= (G::ahead ? 1 : 0), "nodes stand in the running or the next block", nullptr);
-        }
+        expect(w_.slots.busy.test(where.slot), "a slot with nodes has its bit set", nullptr);
+        expect(!is_quiet() || where.opening >= w_.quiet_until - w_.cursor,
+               "no slot opens while the wheel is quiet", nullptr);
+        if (level == G::top)
+            return;
+        const tick block = G::span(level + 1);
+        const tick end = G::until_next(level + 1, G::low(w_.cursor)) + (G::ahead ? block : 0);
+        expect(where.opening < end, "nodes stand in the running or the next block", nullptr);
     }
 
-    // One ring: its links, and each of its nodes. `where` is null for due and leaving.
+    // One ring: its links, and each of its nodes. `where` is null for those that leave.
     void check_ring(const tw_link &ring, const place *where) {
         const tw_link *last = &ring;
         for (const tw_link *link = ring.next; link != &ring; link = link->next) {
@@ -73,7 +83,7 @@ template <class G> class checker {
             }
             last = link;
             if (link == &w_.slots.mark) {
-                mark_found_in_ = where == nullptr ? levels<G>::no_slot : where->slot;
+                mark_found_in_ = where == nullptr ? nowhere : where->slot;
                 continue;
             }
             if (++found_ > w_.count)  // also keeps a ring that closed too early from being walked for ever
@@ -85,31 +95,26 @@ template <class G> class checker {
 
     void check_node(const tw_node &node, const place *where) {
         expect(node.state == TW_PENDING, "a node in a ring is pending", &node);
-        expect(node.wheel == owner_, "a pending node names its wheel", &node);
+        expect(names(&node, owner_), "a pending node names its wheel", &node);
         expect(node.fn != nullptr, "a pending node has a callback", &node);
-        expect(node.expiry != never, "a pending node has a tick", &node);
+        expect(is_tick(node.expiry), "a pending node has a tick", &node);
         if (where == nullptr)
             return;
-        const bool is_open = where->distance == 0 && w_.cursor != w_.settled;
-        const bool in_time = where->level == G::top && G::slot(G::top, node.expiry) == where->slot
-                                 ? node.expiry > w_.cursor
-                                 : node.expiry >= where->opening;
-        expect(is_open || in_time, "no slot opens after a node in it is due", &node);
-        if (where->slot == w_.slots.marked && mark_found_in_ != where->slot && G::ahead &&
-            w_.cursor == w_.settled)
-            expect(G::block(G::top, node.expiry) > G::block(G::top, where->opening),
+        const tick due_in = distance(w_.cursor, node.expiry);
+        expect(due_in >= where->opening, "no slot opens after a node in it is due", &node);
+        const bool was_passed = where->slot == w_.slots.marked && mark_found_in_ != where->slot;
+        if (G::ahead && was_passed && w_.opened == 0)
+            expect(due_in >= where->opening + G::span(G::top),
                    "a node that the look-ahead passed belongs to a later round", &node);
     }
 
     void check_mark() {
         expect(mark_found_in_ == w_.slots.marked, "the mark stands where it is said to", nullptr);
-        if (w_.cursor != w_.settled)
-            return;
-        const tick next_block = G::block(G::top, w_.cursor) + 1;
-        const unsigned next_slot = G::slot(G::top, next_block << G::shift(G::top));
-        expect(w_.slots.marked == (G::ahead ? next_slot : levels<G>::no_slot),
+        expect(w_.opened != 0 || w_.slots.marked == w_.place_of_mark(),
                "the mark is in the top-level slot that opens next", nullptr);
     }
+
+    static constexpr unsigned nowhere = ~0u;
 
     const wheel<G> &w_;
     const tw *owner_;
@@ -117,7 +122,7 @@ template <class G> class checker {
     void *arg_;
     int broken_ = 0;
     std::size_t found_ = 0;
-    unsigned mark_found_in_ = levels<G>::no_slot;
+    unsigned mark_found_in_ = nowhere;
 };
 
 }  // namespace tickwheel::core

@@ -10,77 +10,62 @@ namespace tickwheel::core {
 
 // Invariants
 //   L1  a slot that holds nodes has its bit set; a set bit may mean an empty slot
-//   L2  the mark is a link in the ring of slot `marked`, and in none if that is
-//       no_slot. Everything else in a ring is the link of a node.
+//   L2  the mark is a link in the ring of slot `marked`. Everything else in a ring is
+//       the link of a node.
 template <class G> struct levels {
-    static constexpr unsigned no_slot = ~0u;
+    using digits = typename G::digits;
 
     // The mark parts one top-level ring: the nodes before it have been looked at
     // and belong to later rounds.
-    tw_link mark = {};
-    unsigned marked = no_slot;
+    tw_link mark;
+    unsigned marked;
     bitmap<G::slots> busy;
     tw_link rings[G::slots];
 
-    levels() {
+    // All bytes are zero before.
+    void open(unsigned mark_in) {
         for (tw_link &ring : rings)
             make_empty(ring);
+        make_empty(mark);
+        set_mark(mark_in);
     }
 
-    void put(tw_node &node, unsigned level, tick t) {
-        const unsigned slot = G::slot(level, t);
+    void put(tw_node &node, unsigned slot) {
         append(rings[slot], node.link);
         busy.set(slot);
     }
 
     bool has_nodes(unsigned slot) const {
-        const tw_link &ring = rings[slot];
-        if (slot == marked && ring.next == &mark)
-            return mark.next != &ring;
-        return !is_empty(ring);
+        const tw_link *first = rings[slot].next;
+        if (first == &mark)
+            first = mark.next;
+        return first != &rings[slot];
     }
 
     // The distance in slots, after < distance <= last, from the slot of t to the
     // next one with nodes; 0 if there is none. last <= width(level). Goes around
     // the end of the level, and mends stale bits on its way.
-    unsigned next_busy(unsigned level, tick t, unsigned after, unsigned last) {
+    unsigned next_busy(unsigned level, digits t, unsigned after, unsigned last) {
         TW_ASSERT(last <= G::width(level));
+        const unsigned width = G::width(level);
+        const unsigned here = G::index(level, t);
         for (unsigned distance = after + 1; distance <= last;) {
-            const unsigned index = (G::index(level, t) + distance) & (G::width(level) - 1);
-            const unsigned run = smaller(G::width(level) - index, last - distance + 1);
-            const unsigned begin = G::first_slot(level) + index;
-            const unsigned found = busy.find(begin, begin + run);
-            distance += found - begin;
-            if (found == begin + run)
-                continue;
-            if (has_nodes(found))
+            const unsigned index = (here + distance) & (width - 1);
+            const unsigned slot = G::first_slot(level) + index;
+            if (const unsigned clear = busy.clear_from(slot); clear != 0)
+                distance += smaller(clear, width - index);
+            else if (has_nodes(slot))
                 return distance;
-            busy.clear(found);
+            else
+                busy.clear(slot);
         }
         return 0;
     }
 
-    // Hands all nodes of a slot to the end of another ring; the mark stays.
-    void empty_into(tw_link &ring, unsigned slot) {
-        const bool keeps_mark = slot == marked;
-        if (keeps_mark)
-            unlink(mark);
-        append_all(ring, rings[slot]);
-        if (keeps_mark)
-            insert_after(rings[slot], mark);
-        busy.clear(slot);
-    }
-
     void set_mark(unsigned slot) {
-        remove_mark();
+        unlink(mark);
         insert_after(rings[slot], mark);
         marked = slot;
-    }
-
-    void remove_mark() {
-        if (marked != no_slot)
-            unlink(mark);
-        marked = no_slot;
     }
 
     // Moves the mark behind the node that it stands before.
@@ -88,6 +73,14 @@ template <class G> struct levels {
         TW_ASSERT(mark.next == &node.link);
         unlink(mark);
         insert_after(node.link, mark);
+    }
+
+    // Hands all nodes of all slots to the end of another ring.
+    void empty_into(tw_link &ring) {
+        unlink(mark);
+        for (tw_link &slot : rings)
+            append_all(ring, slot);
+        insert_after(rings[marked], mark);
     }
 };
 

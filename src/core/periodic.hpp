@@ -8,29 +8,62 @@
 
 namespace tickwheel::core {
 
-struct refire {
-    tick next;      // `never`: this fire was the last
-    tick overruns;  // due ticks in (expiry, now]; in a burst, those of them that will fire
+struct quotient {
+    tick whole;
+    tick rest;
 };
 
+// Bit by bit where the processor cannot: what the compiler would call brings in as much
+// code as a third of the wheel, for fires that were missed.
+#if defined(__arm__) && !defined(__ARM_FEATURE_IDIV)
+inline constexpr bool has_division = false;
+#else
+inline constexpr bool has_division = sizeof(tick) <= sizeof(void *);
+#endif
+
+constexpr quotient divide(tick dividend, tick divisor) {
+    if (dividend < divisor)
+        return {0, dividend};
+    if constexpr (has_division) {
+        return {dividend / divisor, dividend % divisor};
+    } else {
+        quotient q = {dividend, 0};
+        for (unsigned bits = 8 * sizeof(tick); bits != 0; --bits) {
+            const bool carry = q.rest >> (8 * sizeof(tick) - 1) != 0;
+            q.rest = q.rest << 1 | q.whole >> (8 * sizeof(tick) - 1);
+            q.whole <<= 1;
+            if (carry || q.rest >= divisor) {
+                q.rest -= divisor;
+                q.whole |= 1;
+            }
+        }
+        return q;
+    }
+}
+
+// Sets a node that fires to its next tick; false if this fire is its last. `overruns`: the
+// due ticks in (expiry, now]; in a burst, those of them that will fire.
 // P5: the grid is expiry + n * period. Only TW_DELAY leaves it, for a new one, and
 // only if due ticks were missed.
-inline refire refire_after(const tw_node &node, tick now) {
-    TW_ASSERT(node.period != 0 && node.expiry <= now);
-    const tick late = now - node.expiry;
-    // Mostly not late; then this saves a 64-bit division.
-    const tick missed = late < node.period ? 0 : late / node.period;
-
-    tick last_due = node.expiry;
-    if (node.missed == TW_SKIP)
-        last_due += missed * node.period;
-    else if (node.missed == TW_DELAY && missed != 0)
-        last_due = now;
-
-    const bool limited = node.fires_left != 0;
-    const bool ends = node.fires_left == 1 || node.period > last_tick - last_due;
-    const bool all_missed_fire = node.missed != TW_BURST || !limited || missed < node.fires_left;
-    return {ends ? never : last_due + node.period, all_missed_fire ? missed : node.fires_left - 1u};
+inline bool set_to_next(tw_node &node, tick now, tick *overruns) {
+    TW_ASSERT(node.period != 0 && !before(now, node.expiry));
+    const quotient missed = divide(now - node.expiry, node.period);
+    tick from = node.expiry;
+    *overruns = missed.whole;
+    if (node.missed == TW_BURST) {
+        if (node.fires_left != 0 && missed.whole >= node.fires_left)
+            *overruns = node.fires_left - 1u;
+    } else if (missed.whole != 0) {
+        from = node.missed == TW_SKIP ? now - missed.rest : now;
+    }
+    if (node.fires_left == 1 || !in_range(now, from, node.period))
+        return false;
+    if (node.fires_left != 0)
+        --node.fires_left;
+    node.expiry = from + node.period;
+    return true;
 }
+
+using refire_rule = bool(tw_node &, tick, tick *);
 
 }  // namespace tickwheel::core

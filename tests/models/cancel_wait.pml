@@ -25,9 +25,9 @@ mtype = { IDLE, PENDING, SHUT };
 mtype state[2] = PENDING;
 bool is_periodic; /* target */
 
-byte running = NONE; /* src/core/stored.hpp: "tw_node *running = nullptr;" */
-byte returned;       /* src/core/stored.hpp: "std::uint32_t returned = 0;" */
-byte awaiting;       /* src/core/stored.hpp: "std::uint32_t awaiting = 0;" */
+byte running = NONE; /* src/core/wheel.hpp: "tw_node *running;" */
+byte returned;       /* src/core/stored.hpp: "std::uint32_t returned;" */
+byte awaiting;       /* src/core/stored.hpp: "std::uint32_t awaiting;" */
 
 bool for_good; /* target is shut down, and its callback arms it again; else it is cancelled */
 byte users;    /* those who have yet to see off target */
@@ -43,7 +43,7 @@ bool woken_for_nothing;  /* once, the kernel wakes somebody early */
 /* --- seeing off ----------------------------------------------------------------------------------- */
 
 inline arm(node) {
-    d_step {                            /* src/core/c_api.cpp: "refusal_to_arm(w, node)" */
+    d_step {                            /* src/core/c_api.cpp: "if (node->state == TW_SHUT)" */
         touch(node);
         if
 #ifndef BREAK_ARMS_WHAT_IS_SHUT
@@ -68,7 +68,7 @@ inline take_off(node) {
 
 /* FUTEX_WAIT compares the word and falls asleep in one step. */
 inline kernel_waits() {
-    atomic {                            /* src/core/c_api.cpp: "tw_port_wait(&wheel.returned, seen" */
+    atomic {                            /* src/core/edge.hpp: "tw_port_wait(&wheel.returned, seen" */
         if
         :: returned == seen -> in_kernel[me] = true
         :: else
@@ -100,7 +100,7 @@ inline sleep_until_one_returned() {
 #ifdef BREAK_WAITS_FOR_ITSELF
 #define must_wait(node) (running == node)
 #else
-/* src/core/c_api.cpp: "wheel.running == node && wheel.advancer != tw_port_self()" */
+/* src/core/c_api.cpp: "wheel.running == node && wheel.advancer != thread_id()" */
 #define must_wait(node) (running == node && me != ADVANCER)
 #endif
 
@@ -156,10 +156,10 @@ proctype other(byte me) {
 /* --- firing --------------------------------------------------------------------------------------- */
 
 inline take_due() {
-    touch(node);                        /* src/core/c_api.cpp: "next = wheel.take_due();" */
+    touch(node);                        /* src/core/advance.hpp: "node = wheel.take_due();" */
     if
 #ifndef BREAK_ARMS_AGAIN_AFTERWARDS
-    :: node == target && is_periodic    /* src/core/wheel.hpp: "place_again(node);" */
+    :: node == target && is_periodic    /* src/core/wheel.hpp: "refire(node, now, &overruns)" */
 #endif
     :: else -> state[node] = IDLE       /* src/core/wheel.hpp: "node.state = TW_IDLE;" */
     fi
@@ -184,7 +184,7 @@ inline callback_of_neighbour() {
 }
 
 inline call() {
-    atomic {                            /* src/core/c_api.cpp: "fn(&next.node, arg);" */
+    atomic {                            /* src/core/advance.hpp: "fn(&node, arg);" */
         assert(node != target || !(freed || seen_off));
         in_callback = node
     }
@@ -196,7 +196,7 @@ inline call() {
 }
 
 inline kernel_wakes_all() {
-    d_step {                            /* src/core/c_api.cpp: "tw_port_wake_all(&wheel.returned);" */
+    d_step {                            /* src/core/edge.hpp: "tw_port_wake_all(&wheel.returned);" */
         in_kernel[0] = false;
         in_kernel[1] = false;
         in_kernel[ADVANCER] = false
@@ -208,11 +208,11 @@ inline fire() {
         if
         :: state[target] == PENDING -> node = target
         :: state[neighbour] == PENDING -> node = neighbour
-        :: else -> break                /* src/core/c_api.cpp: "turn == stored::turn::done" */
+        :: else -> break                /* src/core/advance.hpp: "turn == stored::turn::done" */
         fi;
         take_due();
 #ifndef BREAK_MARKS_WITHOUT_THE_LOCK
-        running = node                  /* src/core/c_api.cpp: "wheel.running = &next.node;" */
+        running = node                  /* src/core/wheel.hpp: "running = &node;" */
 #endif
     }
 #ifdef BREAK_MARKS_WITHOUT_THE_LOCK
@@ -223,9 +223,9 @@ inline fire() {
     kernel_wakes_all();
 #endif
     atomic {
-        running = NONE;                 /* src/core/c_api.cpp: "wheel.running = nullptr;" */
-        returned++;                     /* src/core/c_api.cpp: "wheel.returned + 1" */
-        others_wait = (awaiting != 0);  /* src/core/c_api.cpp: "if (wheel.awaiting != 0)" */
+        running = NONE;                 /* src/core/advance.hpp: "wheel.forget_running();" */
+        returned++;                     /* src/core/advance.hpp: "wheel.returned + 1" */
+        others_wait = (awaiting != 0);  /* src/core/advance.hpp: "if (wheel.awaiting != 0)" */
 #ifdef BREAK_ARMS_AGAIN_AFTERWARDS
         if
         :: node == target && is_periodic -> touch(node); state[node] = PENDING

@@ -460,16 +460,16 @@ proctype runtime() {
 end:
     do
     :: atomic {
-            pending ->                  /* src/core/c_api.cpp: "next = wheel.take_due();" */
+            pending ->                  /* src/core/advance.hpp: "node = wheel.take_due();" */
             fires_left--;
             taken_for = generation;
-            running = true              /* src/core/c_api.cpp: "wheel.running = &next.node;" */
+            running = true              /* src/core/wheel.hpp: "running = &node;" */
         }
-        on_due();                       /* src/core/c_api.cpp: "fn(&next.node, arg);" */
+        on_due();                       /* src/core/advance.hpp: "fn(&node, arg);" */
         d_step {
             taken_for = 0;
-            running = false;            /* src/core/c_api.cpp: "wheel.running = nullptr;" */
-            returned++                  /* src/core/c_api.cpp: "wheel.returned + 1" */
+            running = false;            /* src/core/advance.hpp: "wheel.forget_running();" */
+            returned++                  /* src/core/advance.hpp: "wheel.returned + 1" */
         }
     od
 }

@@ -18,6 +18,8 @@ constexpr std::uint64_t top_slot = shape::span(shape::top);
 tw storage;
 tw_node near, twin, middle, far, later, due;  // by where they stand
 
+unsigned slot_of(unsigned level, std::uint64_t t) { return shape::slot(level, shape::low(t)); }
+
 stored &inside() { return stored_in(&storage); }
 
 void ignore(tw_node *, void *) {}
@@ -86,26 +88,42 @@ TEST(check_finds_a_now_that_is_no_tick) {
 }
 
 TEST(check_finds_a_bit_that_is_missing) {
-    inside().slots.busy.clear(shape::slot(0, near.expiry));
+    inside().slots.busy.clear(slot_of(0, near.expiry));
     assert_names("a slot with nodes has its bit set");
 }
 
 TEST(check_allows_a_bit_too_many) {
-    inside().slots.busy.set(shape::slot(0, 77));
+    inside().slots.busy.set(slot_of(0, 77));
     assert_int_equal(tw_check(&storage, nullptr, nullptr), 0);
 }
 
+TEST(check_finds_a_cursor_that_is_not_what_slots_are_counted_from) {
+    inside().settled = 0;
+    assert_names("slots are counted from the cursor");
+}
+
 TEST(check_finds_a_node_in_a_slot_that_has_opened) {
-    unlink(near.link);
-    inside().slots.put(near, 0, inside().cursor);
-    assert_names("a slot that has opened is empty");
+    unlink(middle.link);
+    inside().slots.put(middle, slot_of(1, inside().cursor));
+    assert_names("nodes stand in the running or the next block");
+}
+
+TEST(check_finds_a_quiet_wheel_that_has_not_caught_up) {
+    inside().now = 2;
+    inside().quiet_until = 4;
+    assert_names("a quiet wheel has caught up");
+}
+
+TEST(check_finds_a_slot_that_opens_while_the_wheel_is_quiet) {
+    inside().quiet_until = 6;
+    assert_names("no slot opens while the wheel is quiet");
 }
 
 TEST(check_finds_a_node_in_a_block_too_far) {
     if (!shape::ahead)
         return;  // there are no slots to be found in
     unlink(middle.link);
-    inside().slots.put(middle, 0, inside().cursor + shape::width(0) - 1);
+    inside().slots.put(middle, slot_of(0, inside().cursor + shape::width(0) - 1));
     assert_names("nodes stand in the running or the next block");
 }
 
@@ -185,22 +203,20 @@ TEST(check_finds_a_mark_that_is_not_where_it_is_said_to_be) {
     if (!shape::ahead)
         return;
     unlink(inside().slots.mark);
-    append(inside().slots.rings[shape::slot(shape::top, far.expiry)], inside().slots.mark);
+    append(inside().slots.rings[slot_of(shape::top, far.expiry)], inside().slots.mark);
     assert_names("the mark stands where it is said to");
 }
 
-TEST(check_finds_a_mark_among_the_due_nodes) {
-    if (!shape::ahead)
-        return;
+TEST(check_finds_a_mark_among_the_nodes_that_leave) {
     unlink(inside().slots.mark);
-    append(inside().due, inside().slots.mark);
+    append(inside().leaving, inside().slots.mark);
     assert_names("the mark stands where it is said to");
 }
 
 TEST(check_finds_a_mark_in_a_slot_that_is_not_next) {
     if (!shape::ahead)
         return;
-    inside().slots.set_mark(shape::slot(shape::top, 2 * top_slot));
+    inside().slots.set_mark(slot_of(shape::top, 2 * top_slot));
     assert_names("the mark is in the top-level slot that opens next");
 }
 
@@ -213,7 +229,10 @@ int main_group() {
         cmocka_unit_test_setup(check_finds_a_now_that_is_no_tick, fresh),
         cmocka_unit_test_setup(check_finds_a_bit_that_is_missing, fresh),
         cmocka_unit_test_setup(check_allows_a_bit_too_many, fresh),
+        cmocka_unit_test_setup(check_finds_a_cursor_that_is_not_what_slots_are_counted_from, fresh),
         cmocka_unit_test_setup(check_finds_a_node_in_a_slot_that_has_opened, fresh),
+        cmocka_unit_test_setup(check_finds_a_quiet_wheel_that_has_not_caught_up, fresh),
+        cmocka_unit_test_setup(check_finds_a_slot_that_opens_while_the_wheel_is_quiet, fresh),
         cmocka_unit_test_setup(check_finds_a_node_in_a_block_too_far, fresh),
         cmocka_unit_test_setup(check_finds_a_link_back_that_is_wrong, fresh),
         cmocka_unit_test_setup(check_finds_a_ring_whose_head_has_lost_its_last, fresh),
@@ -227,7 +246,7 @@ int main_group() {
         cmocka_unit_test_setup(check_allows_postponed_nodes_where_they_are, fresh),
         cmocka_unit_test_setup(check_finds_a_node_that_the_look_ahead_passed_too_early, fresh),
         cmocka_unit_test_setup(check_finds_a_mark_that_is_not_where_it_is_said_to_be, fresh),
-        cmocka_unit_test_setup(check_finds_a_mark_among_the_due_nodes, fresh),
+        cmocka_unit_test_setup(check_finds_a_mark_among_the_nodes_that_leave, fresh),
         cmocka_unit_test_setup(check_finds_a_mark_in_a_slot_that_is_not_next, fresh),
     };
     return cmocka_run_group_tests_name("check", tests, nullptr, nullptr);

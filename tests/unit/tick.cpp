@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include <bit>
+
 #include "core/errors.hpp"
 #include "support/test.h"
 
@@ -64,7 +66,7 @@ TEST(tick_the_slots_of_the_levels_follow_each_other) {
 }
 
 TEST(tick_index_is_the_digit_and_with_look_ahead_one_bit_more) {
-    constexpr tick t = 0xabcdef0123;
+    constexpr usual::digits t = 0xcdef0123;  // all that a place depends on
     assert_int_equal(plain::index(0, t), 0x23);
     assert_int_equal(plain::index(1, t), 0x01);
     assert_int_equal(plain::index(2, t), 0xef);
@@ -75,7 +77,7 @@ TEST(tick_index_is_the_digit_and_with_look_ahead_one_bit_more) {
 }
 
 TEST(tick_neighbouring_blocks_have_slots_of_their_own_with_look_ahead) {
-    for (tick t = 0xff00; t < 0x10100; ++t) {
+    for (usual::digits t = 0xff00; t < 0x10100; ++t) {
         assert_true(usual::slot(0, t) != usual::slot(0, t + 256));
         assert_true(usual::slot(0, t) == usual::slot(0, t + 512));
         assert_true(usual::slot(1, t) != usual::slot(1, t + 65536));
@@ -88,7 +90,13 @@ TEST(tick_spans_and_rounds) {
     assert_int_equal(usual::span(2), 65536);
     assert_int_equal(usual::round, 1 << 24);
     assert_int_equal(hashed::round, 256);
-    assert_int_equal(usual::block(1, 0x12345), 0x123);
+}
+
+TEST(tick_until_next_is_the_way_to_the_next_slot) {
+    assert_int_equal(usual::until_next(0, 77), 1);
+    assert_int_equal(usual::until_next(1, 0x1200), 256);
+    assert_int_equal(usual::until_next(1, 0x12ff), 1);
+    assert_int_equal(usual::until_next(2, 0x12345), 0x10000 - 0x2345);
 }
 
 unsigned trailing_zeroes(tick t) { return t == 0 ? 64 : static_cast<unsigned>(std::countr_zero(t)); }
@@ -128,6 +136,7 @@ int main() {
         cmocka_unit_test(tick_index_is_the_digit_and_with_look_ahead_one_bit_more),
         cmocka_unit_test(tick_neighbouring_blocks_have_slots_of_their_own_with_look_ahead),
         cmocka_unit_test(tick_spans_and_rounds),
+        cmocka_unit_test(tick_until_next_is_the_way_to_the_next_slot),
         cmocka_unit_test(tick_roundest_has_the_most_trailing_zero_bits_of_its_range),
         cmocka_unit_test(errors_are_those_of_errno_h),
     };

@@ -1,0 +1,142 @@
+// Bringing a wheel forward: the lock taken and let go around moves and callbacks, and how
+// much look-ahead a call pays for.
+#pragma once
+
+#include "edge.hpp"
+#include "errors.hpp"
+
+namespace tickwheel::core {
+
+// P8: the most node moves, and slots opened, while the lock is held once. For each slot
+// opened at most wheel::few further nodes are looked at.
+inline constexpr unsigned moves_per_hold = 64;
+
+// The share of look-ahead moves for one tick. Small parts hold few nodes.
+inline constexpr unsigned ahead_per_tick = sizeof(void *) == 8 ? 256 : 16;
+
+// A tw_advance over several ticks gets a share for each, up to this many; but a
+// driver that comes when tw_next asked it to has missed nothing, and gets one.
+inline constexpr tick most_shares = 64;
+
+// Look-ahead begins late, for a node that is cancelled before need never be moved:
+// so many ticks before a block opens that, at a quarter of its share each tick, all
+// nodes there are could come down.
+inline shape::digits lead_of(const stored &wheel) {
+    return static_cast<shape::digits>(wheel.count / (ahead_per_tick / 4)) + 1;
+}
+
+// What is left of a budget, and of the moves for which the lock may still be held.
+class purse {
+  public:
+    purse(stored &wheel, std::uint32_t budget) : left(budget), wheel_(wheel) {}
+
+    std::uint32_t left;
+
+    void pay() {
+        if (left != TW_UNBOUNDED)
+            --left;
+        if (--held_ == 0) {
+            unlock(wheel_);
+            lock(wheel_);
+            held_ = moves_per_hold;
+        }
+    }
+
+  private:
+    stored &wheel_;
+    unsigned held_ = moves_per_hold;
+};
+
+// P7: no lock held, and nothing of the node is touched once its callback began.
+inline void fire(stored &wheel) {
+    tw_node &node = wheel.take_due();
+    tw_callback *const fn = node.fn;
+    void *const arg = node.arg;
+    unlock(wheel);
+    fn(&node, arg);
+    lock(wheel);
+    wheel.forget_running();
+    if constexpr (has_threads) {
+        __atomic_store_n(&wheel.returned, wheel.returned + 1, __ATOMIC_RELAXED);  // the kernel reads it
+        if (wheel.awaiting != 0) {
+            unlock(wheel);
+            wake_all(wheel);
+            lock(wheel);
+        }
+    }
+}
+
+// Whether tw_interrupt was called since this was last asked.
+inline bool take_interruption(stored &wheel) {
+    if (!__atomic_load_n(&wheel.interrupted, __ATOMIC_ACQUIRE))
+        return false;
+    __atomic_store_n(&wheel.interrupted, false, __ATOMIC_RELAXED);
+    return true;
+}
+
+// Fires and moves until the wheel has caught up with its now; false if the budget ran
+// out first, or it was interrupted.
+inline bool catch_up(stored &wheel, purse &budget) {
+    for (; budget.left != 0; budget.pay()) {
+        const stored::turn turn = wheel.step();
+        if (turn == stored::turn::done)
+            return true;
+        if (turn == stored::turn::due) {
+            if (take_interruption(wheel))
+                return false;
+            fire(wheel);
+        }
+    }
+    return wheel.has_caught_up();
+}
+
+// Look-ahead; false if the budget ran out before it was known that none is left.
+inline bool look_ahead(stored &wheel, purse &budget, shape::digits horizon) {
+    while (budget.left != 0) {
+        if (!wheel.lower_one(horizon))
+            return true;
+        budget.pay();
+    }
+    return false;
+}
+
+// After a step over `elapsed` ticks: its share of look-ahead. If no time has passed there
+// is time to spare, and any block will do.
+inline void take_share(stored &wheel, purse &budget, tick elapsed) {
+    shape::digits horizon = 0;
+    if constexpr (shape::ahead) {
+        const auto pace = static_cast<unsigned>(smaller(elapsed, most_shares));
+        const auto late = shape::low(wheel.now) - wheel.asked_for;
+        const unsigned shares = pace > late ? static_cast<unsigned>(late) + 1 : pace == 0 ? 1 : pace;
+        horizon = pace == 0 ? shape::round : lead_of(wheel) * pace;
+        budget.left = smaller<std::uint32_t>(budget.left, ahead_per_tick * shares);
+        if (!look_ahead(wheel, budget, horizon))
+            return;
+    }
+    wheel.be_quiet(horizon);
+}
+
+// With the lock held, which this lets go.
+inline int advance(tw *w, tick now, std::uint32_t budget) {
+    stored &wheel = stored_in(w);
+    if (wheel.advancing)
+        return leave(w, -ebusy);
+    if (before(now, wheel.now))
+        return leave(w, -einval);
+    const tick elapsed = now - wheel.now;
+    wheel.now = now;
+    if (elapsed != 0 && before(now, wheel.quiet_until)) {
+        wheel.cursor = wheel.settled = now;
+        return leave(w, 0);
+    }
+    wheel.advancing = true;
+    wheel.advancer = thread_id();
+    purse left(wheel, budget);
+    const bool all_done = catch_up(wheel, left);
+    if (all_done)
+        take_share(wheel, left, elapsed);
+    wheel.advancing = false;
+    return leave(w, all_done ? 0 : 1);
+}
+
+}  // namespace tickwheel::core

@@ -1,0 +1,95 @@
+// What stands between a public function and the wheel: is it a wheel, is it a node, and
+// the lock.
+#pragma once
+
+#include <tickwheel/port.h>
+
+#include "errors.hpp"
+#include "stored.hpp"
+
+namespace tickwheel::core {
+
+#ifdef TW_PORT_ONE_THREAD
+inline constexpr bool has_threads = false;
+inline std::uintptr_t thread_id() { return 0; }
+inline void wait_for_return(stored &, std::uint32_t) {}
+inline void wake_all(stored &) {}
+#else
+inline constexpr bool has_threads = true;
+inline std::uintptr_t thread_id() { return tw_port_self(); }
+inline void wait_for_return(stored &wheel, std::uint32_t seen) {
+    tw_port_wait(&wheel.returned, seen, INT64_MAX);
+}
+inline void wake_all(stored &wheel) { tw_port_wake_all(&wheel.returned); }
+#endif
+
+// Where size counts, one copy of what every function does.
+#ifdef __OPTIMIZE_SIZE__
+#define TW_SHARED __attribute__((noinline))
+#else
+#define TW_SHARED
+#endif
+
+TW_SHARED inline void lock(stored &wheel) {
+    if (wheel.is == kind::locked)
+        tw_port_lock(&wheel.lock);
+}
+
+TW_SHARED inline void unlock(stored &wheel) {
+    if (wheel.is == kind::locked)
+        tw_port_unlock(&wheel.lock);
+}
+
+inline bool usable(tw *w) { return w != nullptr && stored_in(w).self == w; }
+inline bool usable(const tw_node *node) { return node != nullptr && node->fn != nullptr; }
+inline bool is_pending(const tw_node *node) { return node->state == TW_PENDING; }
+
+// Small nodes do not know their wheel: where there is but one, nothing is lost.
+#if TW_TICK_BITS == 32
+inline void set_wheel(tw_node *, tw *) {}
+inline bool names(const tw_node *, const tw *) { return true; }
+#else
+inline void set_wheel(tw_node *node, tw *w) { node->wheel = w; }
+inline bool names(const tw_node *node, const tw *w) { return node->wheel == w; }
+#endif
+
+// Takes the lock of what is a wheel, and returns 0; else what to answer.
+TW_SHARED inline int enter(tw *w) {
+    if (!usable(w))
+        return -einval;
+    lock(stored_in(w));
+    return 0;
+}
+
+// The same to change a node.
+TW_SHARED inline int enter(tw *w, const tw_node *node) {
+    if (!usable(node))
+        return -einval;
+    const int refusal = enter(w);
+    if (refusal != 0 || !is_pending(node) || names(node, w))
+        return refusal;
+    unlock(stored_in(w));
+    return -ebusy;
+}
+
+// The same for a node that is pending on this wheel: true with the lock taken.
+TW_SHARED inline bool enter_pending(tw *w, const tw_node *node) {
+    if (!usable(node) || enter(w) != 0)
+        return false;
+    if (is_pending(node) && names(node, w))
+        return true;
+    unlock(stored_in(w));
+    return false;
+}
+
+TW_SHARED inline int leave(tw *w, int result) {
+    unlock(stored_in(w));
+    return result;
+}
+
+TW_SHARED inline tick leave_with(tw *w, tick result) {
+    unlock(stored_in(w));
+    return result;
+}
+
+}  // namespace tickwheel::core

@@ -1,5 +1,5 @@
 # tickwheel_add_library(target BITS b LEVELS l LOOKAHEAD on|off PORT linux|none|path
-#                       [RUNTIME on|off] [DEFINES d...])
+#                       [TICK_BITS 32|64] [RUNTIME on|off] [DEFINES d...])
 #
 # One library of one geometry; with RUNTIME, the runtime and its drivers as well. The
 # project builds one of these; the tests build several, each with a config.h of its own.
@@ -14,10 +14,14 @@ set(tickwheel_runtime_sources
     drivers/epoll.cpp drivers/manual.cpp drivers/named.cpp drivers/sleep.cpp drivers/timerfd.cpp)
 
 function(tickwheel_add_library target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "BITS;LEVELS;LOOKAHEAD;PORT;RUNTIME" "DEFINES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "BITS;LEVELS;LOOKAHEAD;PORT;TICK_BITS;RUNTIME" "DEFINES")
 
     set(TW_BITS ${arg_BITS})
     set(TW_LEVELS ${arg_LEVELS})
+    set(TW_TICK_BITS 64)
+    if(arg_TICK_BITS)
+        set(TW_TICK_BITS ${arg_TICK_BITS})
+    endif()
     if(arg_LOOKAHEAD)
         set(TW_LOOKAHEAD_01 1)
     else()

@@ -1,4 +1,4 @@
-# tickwheel_add_library(target BITS b LEVELS l LOOKAHEAD on|off PORT linux|none|path
+# tickwheel_add_library(target BITS b LEVELS l LOOKAHEAD on|off PORT linux|none|cortexm|riscv|path
 #                       [TICK_BITS 32|64] [RUNTIME on|off] [DEFINES d...])
 #
 # One library of one geometry; with RUNTIME, the runtime and its drivers as well. The
@@ -34,7 +34,7 @@ function(tickwheel_add_library target)
     if(arg_PORT STREQUAL linux)
         target_sources(${target} PRIVATE ${tickwheel_root}/drivers/linux/lock.cpp)
     endif()
-    if(arg_PORT MATCHES "^(linux|none)$")
+    if(arg_PORT MATCHES "^(linux|none|cortexm|riscv)$")
         set(port_header ${tickwheel_root}/drivers/${arg_PORT}/port.h)
     else()
         set(port_header ${arg_PORT})
@@ -65,4 +65,17 @@ function(tickwheel_add_library target)
         CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON
         LINKER_LANGUAGE C  # nothing of the C++ runtime is used, so nothing of it is linked
         VERSION ${PROJECT_VERSION} SOVERSION 0)
+endfunction()
+
+# tickwheel_add_clock(target [DEFINES d...]), for bare metal: a library of what counts ticks and
+# sleeps; see drivers/cortexm/systick.h and drivers/riscv/mtime.h. By what TW_PORT is.
+function(tickwheel_add_clock target)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEFINES")
+    set(clock_cortexm cortexm/systick.c)
+    set(clock_riscv riscv/mtime.c)
+    add_library(${target} STATIC ${tickwheel_root}/drivers/${clock_${TW_PORT}})
+    target_include_directories(${target} PUBLIC ${tickwheel_root}/drivers)
+    target_compile_definitions(${target} PRIVATE ${arg_DEFINES})
+    target_compile_options(${target} PRIVATE -ffreestanding)
+    set_target_properties(${target} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
 endfunction()

@@ -1,11 +1,17 @@
-# Bare-metal Cortex-M3: cmake --toolchain toolchains/arm-none-eabi.cmake ...
+# Bare-metal Cortex-M: cmake --toolchain toolchains/arm-none-eabi.cmake -DTW_CPU=cortex-m3 ...
 # Needs gcc-arm-none-eabi, libnewlib-arm-none-eabi, libstdc++-arm-none-eabi-dev.
-# Builds the library; a board brings its own start-up code and linker script.
+set(TW_CPU cortex-m3 CACHE STRING "cortex-m0, cortex-m3, cortex-m4f, or what -mcpu takes")
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TW_CPU)
 set(CMAKE_SYSTEM_NAME Generic)
-set(CMAKE_SYSTEM_PROCESSOR cortex-m3)
+set(CMAKE_SYSTEM_PROCESSOR ${TW_CPU})
 set(CMAKE_C_COMPILER arm-none-eabi-gcc)
 set(CMAKE_CXX_COMPILER arm-none-eabi-g++)
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
-set(board_flags "-mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections -fno-unwind-tables -fno-asynchronous-unwind-tables")
-set(CMAKE_C_FLAGS_INIT ${board_flags})
-set(CMAKE_CXX_FLAGS_INIT ${board_flags})
+if(TW_CPU STREQUAL cortex-m4f)
+    set(cpu_flags "-mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard")
+else()
+    set(cpu_flags "-mcpu=${TW_CPU} -mfloat-abi=soft")
+endif()
+set(board_flags " ${cpu_flags} -mthumb -ffunction-sections -fdata-sections -fno-unwind-tables -fno-asynchronous-unwind-tables")
+string(APPEND CMAKE_C_FLAGS_INIT ${board_flags})
+string(APPEND CMAKE_CXX_FLAGS_INIT ${board_flags})

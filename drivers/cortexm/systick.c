@@ -1,0 +1,151 @@
+/* The counter goes down from LOAD to 0, where the interrupt comes and LOAD is read again: a
+ * period has LOAD + 1 cycles, 2^24 at most. While the CPU is awake a period is a tick. A
+ * sleep writes the way to its deadline into LOAD before the present tick ends: that takes
+ * effect at its end, to the cycle, with nothing lost. So a sleep has two interrupts, at the
+ * next tick and at its deadline, or more if it is longer than the longest period.
+ *
+ * Only a deadline inside a long period that runs, armed by an interrupt during the sleep, makes
+ * the counter start anew. By what passes between reading it and restarting it, a few cycles,
+ * the clock then falls behind; it never runs ahead.
+ *
+ * Invariants, with interrupts masked
+ *   S1  `ends` is the tick that begins when the running period ends, unless COUNTFLAG says
+ *       that it has ended; then that is ends + following, and LOAD was last read at its begin.
+ *   S2  Every period ends when a tick begins. So now = ends - left / cycles_per_tick, rounded up.
+ *   S3  LOAD holds `following` ticks, and so is never 0, which would stop the counter. */
+#include "systick.h"
+
+#define REGISTER(address) (*(volatile uint32_t *)(address))
+#define CONTROL REGISTER(0xE000E010u)
+#define LOAD REGISTER(0xE000E014u)
+#define VALUE REGISTER(0xE000E018u)
+#define ICSR REGISTER(0xE000ED04u)
+
+#define RUNNING 7u                 /* CONTROL: counts, interrupts, at the core's clock */
+#define COUNTFLAG (1u << 16)       /* CONTROL: it went to 0 since this was last read */
+#define PENDSTCLR (1u << 25)       /* ICSR: SysTick is pending no more */
+#define VECTPENDING (0x1FFu << 12) /* ICSR: the most urgent interrupt that is pending */
+
+/* Fewer cycles than these are not worth a new period: they are over before it runs. */
+#define GUARD 128u
+
+static struct {
+    uint64_t ends;
+    uint32_t following; /* ticks of the period that comes next */
+    uint32_t longest;   /* ticks, 2^24 cycles at most */
+    uint32_t cycles_per_tick;
+    int ticking; /* sleeps end at each tick */
+} counter;
+
+/* Cycles until the period ends. At 0 the next one is about to be loaded. */
+static uint32_t cycles_left(void) {
+    const uint32_t value = VALUE;
+    return value != 0 ? value : LOAD + 1;
+}
+
+static int period_ended(void) { return (CONTROL & COUNTFLAG) != 0; }
+
+static void follow_by(uint32_t ticks) {
+    LOAD = ticks * counter.cycles_per_tick - 1;
+    counter.following = ticks;
+}
+
+/* Begins a period of what LOAD holds. Also takes COUNTFLAG back. */
+static void restart(uint64_t ends) {
+    VALUE = 0;
+    counter.ends = ends;
+}
+
+/* Chooses the period after the one that runs. If that ended in the midst of it, nobody can
+ * tell which of the two was loaded: start anew, late by what has passed since. */
+static void choose_following(uint32_t ticks) {
+    follow_by(ticks);
+    if (period_ended())
+        restart(counter.ends + ticks);
+}
+
+/* Notices the end of a period; returns the cycles left of the one that runs. The flag is
+ * read after the counter: where it is not set, the counter was that of the period we know. */
+static uint32_t catch_up(void) {
+    const uint32_t left = cycles_left();
+    if (!period_ended())
+        return left;
+    counter.ends += counter.following;
+    if (counter.following != 1)
+        choose_following(1);
+    return cycles_left();
+}
+
+static uint64_t tick_at(uint32_t left) {
+    if (left <= counter.cycles_per_tick)
+        return counter.ends - 1; /* mostly so, and a Cortex-M0 has no division */
+    return counter.ends - (left + counter.cycles_per_tick - 1) / counter.cycles_per_tick;
+}
+
+/* Ends the running period at the tick `at`, `left` cycles from now, and lets ticks follow. */
+static void cut(uint64_t at, uint32_t left) {
+    LOAD = left - 1;
+    restart(at);
+    while (VALUE == 0) { /* until it is loaded; with a slow clock that takes a while */
+    }
+    follow_by(1);
+    if (period_ended()) /* we were held up: it may be the short one again that runs */
+        restart(at + 1);
+}
+
+/* Sees to an interrupt when tick `deadline` begins, or earlier: then there is more to sleep.
+ * False if that is so near that to wait for it is shorter. */
+static int set_interrupt(uint64_t deadline, uint32_t left) {
+    if (deadline < counter.ends) {
+        const uint32_t before_end = (uint32_t)(counter.ends - deadline) * counter.cycles_per_tick;
+        if (left - before_end < GUARD)
+            return 0;
+        cut(deadline, left - before_end);
+    } else if (deadline > counter.ends && left >= GUARD) {
+        const uint64_t ticks = deadline - counter.ends;
+        const uint32_t most = ticks < counter.longest ? (uint32_t)ticks : counter.longest;
+        if (most != counter.following)
+            choose_following(most);
+    }
+    return 1;
+}
+
+int tw_systick_start(uint32_t cycles_per_tick, enum tw_systick_mode mode) {
+    if (cycles_per_tick < TW_SYSTICK_FEWEST_CYCLES || cycles_per_tick > TW_SYSTICK_MOST_CYCLES)
+        return -22;
+    CONTROL = 0;
+    counter.cycles_per_tick = cycles_per_tick;
+    counter.ticking = mode == TW_TICKING;
+    counter.longest = counter.ticking ? 1 : TW_SYSTICK_MOST_CYCLES / cycles_per_tick;
+    follow_by(1);
+    restart(1);
+    CONTROL = RUNNING;
+    return 0;
+}
+
+uint64_t tw_systick_now(void) {
+    const uint32_t mask = tw_interrupts_mask();
+    const uint64_t now = tick_at(catch_up());
+    tw_interrupts_restore(mask);
+    return now;
+}
+
+void tw_systick_isr(void) { (void)tw_systick_now(); }
+
+void tw_systick_sleep_until(uint64_t deadline) {
+    const uint32_t mask = tw_interrupts_mask();
+    for (;;) {
+        const uint32_t left = catch_up();
+        if (deadline <= tick_at(left))
+            break;
+        if (!set_interrupt(deadline, left))
+            continue;
+        tw_interrupts_wait();
+        if (counter.ticking)
+            break; /* the handler is to see each tick */
+        ICSR = PENDSTCLR;
+        if (ICSR & VECTPENDING)
+            break;
+    }
+    tw_interrupts_restore(mask);
+}

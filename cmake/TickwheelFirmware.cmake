@@ -1,0 +1,100 @@
+# tickwheel_firmware(name sources... [LIBRARY lib] [CLOCK lib] [MEMORY folder] [STATUS n])
+#
+# Bare-metal images, one for each machine of QEMU that has the CPU of the build, and a test
+# on each, name_machine: it passes if the image ends with this status, 0 unless given. The start-up code is that of examples/firmware/board; MEMORY is the folder
+# of another memory.ld. The folder of the machine is in the path: #include <machine.h>.
+set(firmware_root ${CMAKE_CURRENT_LIST_DIR}/../examples/firmware)
+set(board_root ${firmware_root}/board)
+
+if(TW_PORT STREQUAL cortexm)
+    set(board_family cortexm)
+elseif(TW_PORT STREQUAL riscv)
+    set(board_family riscv)
+else()
+    message(FATAL_ERROR "the firmware needs TW_PORT=cortexm or riscv; this is ${TW_PORT}")
+endif()
+
+set(machines_cortex-m0 microbit)
+set(machines_cortex-m3 mps2-an385 lm3s6965evb)
+set(machines_cortex-m4f mps2-an386)
+set(machines_riscv32 virt)
+set(firmware_machines ${machines_${CMAKE_SYSTEM_PROCESSOR}} CACHE INTERNAL "")
+set(timer_mps2-an386 mps2-an385)  # the same timers
+
+# Deterministic: one instruction takes 2^6 ns, and time does not wait while the image sleeps.
+set(qemu_options -nographic -monitor none -serial none
+    -semihosting-config enable=on,target=native -icount shift=6,sleep=off -rtc clock=vm)
+if(board_family STREQUAL riscv)
+    find_program(TW_QEMU qemu-system-riscv32)
+    list(APPEND qemu_options -bios none)
+else()
+    find_program(TW_QEMU qemu-system-arm)
+endif()
+
+# The start-up code of a machine.
+function(tickwheel_add_board machine)
+    set(timer ${machine})
+    if(DEFINED timer_${machine})
+        set(timer ${timer_${machine}})
+    endif()
+    if(board_family STREQUAL riscv)
+        set(timer_source ${board_root}/riscv/timer.c)
+    else()
+        set(timer_source ${board_root}/${timer}/timer.c)
+    endif()
+    add_library(board_${machine} OBJECT ${timer_source}
+        ${board_root}/begin.c ${board_root}/memory.c ${board_root}/number.c
+        ${board_root}/${board_family}/start.c ${board_root}/${board_family}/host.c)
+    set_source_files_properties(${board_root}/memory.c TARGET_DIRECTORY board_${machine}
+        PROPERTIES COMPILE_OPTIONS -fno-tree-loop-distribute-patterns)
+    target_include_directories(board_${machine} PUBLIC ${board_root}/${machine} ${board_root})
+    target_compile_options(board_${machine} PUBLIC -ffreestanding PRIVATE -Wno-pedantic)
+    set_target_properties(board_${machine} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
+endfunction()
+
+# QEMU 7.2 gets time wrong while an image sleeps with sleep=off: a timer that is loaded again when
+# it has run out, as SysTick, makes time jump to its next end before the interrupt of this one
+# is served. So all images but those that want to see wfi at work wait awake.
+if(NOT TARGET tickwheel_clock_awake)
+    tickwheel_add_clock(tickwheel_clock_awake DEFINES TW_WAIT_AWAKE)
+endif()
+
+function(tickwheel_firmware_test image machine status)
+    if(NOT TW_QEMU)
+        message(WARNING "QEMU is missing: ${image} will not run")
+    endif()
+    add_test(NAME ${image} COMMAND sh ${board_root}/exits_with.sh ${status}
+        ${TW_QEMU} -machine ${machine} ${qemu_options} -kernel $<TARGET_FILE:${image}>)
+    set_tests_properties(${image} PROPERTIES TIMEOUT 120)
+endfunction()
+
+function(tickwheel_firmware name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIBRARY;CLOCK;MEMORY;STATUS" "")
+    if(NOT arg_CLOCK)
+        set(arg_CLOCK tickwheel_clock_awake)
+    endif()
+    if(NOT DEFINED arg_STATUS)
+        set(arg_STATUS 0)
+    endif()
+    if(NOT arg_LIBRARY)
+        set(arg_LIBRARY tickwheel::tickwheel)
+    endif()
+    foreach(machine IN LISTS firmware_machines)
+        set(image ${name}_${machine})
+        set(memory ${board_root}/${machine})
+        if(arg_MEMORY)
+            set(memory ${arg_MEMORY})
+        endif()
+        if(NOT TARGET board_${machine})
+            tickwheel_add_board(${machine})
+        endif()
+        add_executable(${image} ${arg_UNPARSED_ARGUMENTS})
+        target_link_libraries(${image} PRIVATE board_${machine} ${arg_CLOCK} ${arg_LIBRARY} gcc)
+        target_link_options(${image} PRIVATE -nostdlib -static LINKER:--gc-sections LINKER:-L,${memory}
+            -T ${board_root}/firmware.ld LINKER:--fatal-warnings LINKER:-Map,$<TARGET_FILE:${image}>.map)
+        set_target_properties(${image} PROPERTIES SUFFIX .elf LINKER_LANGUAGE C
+            C_STANDARD 11 C_STANDARD_REQUIRED ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
+            LINK_DEPENDS "${board_root}/firmware.ld;${memory}/memory.ld")
+        tickwheel_firmware_test(${image} ${machine} ${arg_STATUS})
+    endforeach()
+endfunction()

@@ -1,0 +1,11 @@
+/* BBC micro:bit, an nRF51822: a Cortex-M0. */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#define MACHINE_NAME "microbit"
+#define CLOCK_HZ 16000000u
+#define STOPWATCH_HZ CLOCK_HZ
+#define SIGNAL_IRQ 20 /* SWI0: made for this */
+#define ALARM_IRQ 8   /* timer 0 */
+
+#endif

@@ -1,0 +1,11 @@
+/* Arm MPS2 with AN385: a Cortex-M3. */
+#ifndef MACHINE_H
+#define MACHINE_H
+
+#define MACHINE_NAME "mps2-an385"
+#define CLOCK_HZ 25000000u
+#define STOPWATCH_HZ CLOCK_HZ
+#define SIGNAL_IRQ 20 /* nobody uses it */
+#define ALARM_IRQ 9   /* CMSDK timer 1 */
+
+#endif

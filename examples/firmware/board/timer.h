@@ -1,0 +1,29 @@
+/* timer.h - another timer of the machine than the one that counts ticks: an independent
+ * clock to check it by, and an interrupt at a time of one's choice. */
+#ifndef TIMER_H
+#define TIMER_H
+
+#include <stdint.h>
+
+#include <machine.h> /* STOPWATCH_HZ */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Counts up from 0 at STOPWATCH_HZ; wraps. */
+void stopwatch_start(void);
+uint32_t stopwatch_read(void);
+
+/* Calls on_alarm() once, `counts` counts (at least 1) of STOPWATCH_HZ from now; until then, a
+ * further call sets it anew. */
+void alarm_start(uint32_t counts);
+
+/* What on_alarm() begins with: takes the interrupt back. */
+void alarm_silence(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

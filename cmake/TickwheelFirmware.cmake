@@ -44,19 +44,23 @@ function(tickwheel_add_board machine)
     endif()
     add_library(board_${machine} OBJECT ${timer_source}
         ${board_root}/begin.c ${board_root}/memory.c ${board_root}/number.c
-        ${board_root}/${board_family}/start.c ${board_root}/${board_family}/host.c)
+        ${board_root}/${board_family}/start.c ${board_root}/${board_family}/host.c
+        ${board_root}/${board_family}/wait.c)
     set_source_files_properties(${board_root}/memory.c TARGET_DIRECTORY board_${machine}
         PROPERTIES COMPILE_OPTIONS -fno-tree-loop-distribute-patterns)
     target_include_directories(board_${machine} PUBLIC ${board_root}/${machine} ${board_root})
+    target_include_directories(board_${machine} PRIVATE ${tickwheel_root}/drivers)
+    target_compile_definitions(board_${machine} PRIVATE TW_OWN_WAIT)
     target_compile_options(board_${machine} PUBLIC -ffreestanding PRIVATE -Wno-pedantic)
     set_target_properties(board_${machine} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
 endfunction()
 
 # QEMU 7.2 gets time wrong while an image sleeps with sleep=off: a timer that is loaded again when
 # it has run out, as SysTick, makes time jump to its next end before the interrupt of this one
-# is served. So all images but those that want to see wfi at work wait awake.
-if(NOT TARGET tickwheel_clock_awake)
-    tickwheel_add_clock(tickwheel_clock_awake DEFINES TW_WAIT_AWAKE)
+# is served. So images wait as board/FAMILY/wait.c does, awake; but those whose CLOCK is
+# tickwheel::clock.
+if(NOT TARGET tickwheel_clock_own_wait)
+    tickwheel_add_clock(tickwheel_clock_own_wait DEFINES TW_OWN_WAIT)
 endif()
 
 function(tickwheel_firmware_test image machine status)
@@ -71,7 +75,7 @@ endfunction()
 function(tickwheel_firmware name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIBRARY;CLOCK;MEMORY;STATUS" "")
     if(NOT arg_CLOCK)
-        set(arg_CLOCK tickwheel_clock_awake)
+        set(arg_CLOCK tickwheel_clock_own_wait)
     endif()
     if(NOT DEFINED arg_STATUS)
         set(arg_STATUS 0)

@@ -68,7 +68,7 @@ function(tickwheel_add_library target)
 endfunction()
 
 # tickwheel_add_clock(target [DEFINES d...]), for bare metal: a library of what counts ticks and
-# sleeps; see drivers/cortexm/systick.h and drivers/riscv/mtime.h. By what TW_PORT is.
+# sleeps, drivers/cortexm/systick.h or drivers/riscv/mtime.h, as TW_PORT is.
 function(tickwheel_add_clock target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEFINES")
     set(clock_cortexm cortexm/systick.c)

@@ -11,6 +11,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Returns how the mask was. */
 static inline uint32_t tw_interrupts_mask(void) {
     uint32_t mask;
@@ -22,16 +26,16 @@ static inline void tw_interrupts_restore(uint32_t mask) {
     __asm__ volatile("msr primask, %0" : : "r"(mask) : "memory");
 }
 
-/* Sleeps until an enabled interrupt is pending, also if it is masked. TW_WAIT_AWAKE: does
- * the same without sleep, for emulators whose time is wrong during wfi. */
-static inline void tw_interrupts_wait(void) {
-#ifdef TW_WAIT_AWAKE
-    const volatile uint32_t *const icsr = (const volatile uint32_t *)0xE000ED04u;
-    while ((*icsr & 0x1FF000u) == 0)                  /* VECTPENDING */
-        __asm__ volatile(".rept 64\n\tnop\n\t.endr"); /* emulators take their time to read a register */
+/* Sleeps until an enabled interrupt is pending, also if it is masked. With TW_OWN_WAIT the
+ * program defines this: to choose how deep to sleep, to count, to switch off a light. */
+#ifdef TW_OWN_WAIT
+void tw_interrupts_wait(void);
 #else
-    __asm__ volatile("dsb\n\twfi\n\tisb" : : : "memory");
+static inline void tw_interrupts_wait(void) { __asm__ volatile("dsb\n\twfi\n\tisb" : : : "memory"); }
 #endif
+
+#ifdef __cplusplus
 }
+#endif
 
 #endif

@@ -25,8 +25,9 @@
 #define COUNTFLAG (1u << 16)       /* CONTROL: it went to 0 since this was last read */
 #define PENDSTCLR (1u << 25)       /* ICSR: SysTick is pending no more */
 #define VECTPENDING (0x1FFu << 12) /* ICSR: the most urgent interrupt that is pending */
+#define SYSTICK (15u << 12)        /* as such */
 
-/* Fewer cycles than these are not worth a new period: they are over before it runs. */
+/* What is to happen in fewer cycles is waited for, not programmed: it could be over first. */
 #define GUARD 128u
 
 static struct {
@@ -82,11 +83,14 @@ static uint64_t tick_at(uint32_t left) {
     return counter.ends - (left + counter.cycles_per_tick - 1) / counter.cycles_per_tick;
 }
 
-/* Ends the running period at the tick `at`, `left` cycles from now, and lets ticks follow. */
-static void cut(uint64_t at, uint32_t left) {
-    LOAD = left - 1;
+/* Ends the running period at the tick `at`, so many cycles before its end, and lets ticks
+ * follow. What passes from the reading to the restart is what the clock falls behind: three
+ * instructions. */
+static void cut(uint64_t at, uint32_t before_end) {
+    ++before_end; /* a period has LOAD + 1 cycles */
+    LOAD = VALUE - before_end;
     restart(at);
-    while (VALUE == 0) { /* until it is loaded; with a slow clock that takes a while */
+    while (VALUE == 0) { /* until it is loaded, at the next cycle */
     }
     follow_by(1);
     if (period_ended()) /* we were held up: it may be the short one again that runs */
@@ -94,20 +98,27 @@ static void cut(uint64_t at, uint32_t left) {
 }
 
 /* Sees to an interrupt when tick `deadline` begins, or earlier: then there is more to sleep.
- * False if that is so near that to wait for it is shorter. */
-static int set_interrupt(uint64_t deadline, uint32_t left) {
-    if (deadline < counter.ends) {
-        const uint32_t before_end = (uint32_t)(counter.ends - deadline) * counter.cycles_per_tick;
-        if (left - before_end < GUARD)
-            return 0;
-        cut(deadline, left - before_end);
-    } else if (deadline > counter.ends && left >= GUARD) {
-        const uint64_t ticks = deadline - counter.ends;
-        const uint32_t most = ticks < counter.longest ? (uint32_t)ticks : counter.longest;
-        if (most != counter.following)
-            choose_following(most);
-    }
+ * False if the time is too near to do it safely: ask again. */
+static int set_interrupt(uint64_t deadline) {
+    const uint64_t ends = counter.ends;
+    if (deadline == ends)
+        return 1;
+    const int inside = deadline < ends;
+    const uint32_t before_end = inside ? (uint32_t)(ends - deadline) * counter.cycles_per_tick : 0;
+    const uint32_t ticks = deadline - ends < counter.longest ? (uint32_t)(deadline - ends) : counter.longest;
+    if (catch_up() < before_end + GUARD || counter.ends != ends)
+        return 0; /* the division of a Cortex-M0 alone takes hundreds of cycles */
+    if (inside)
+        cut(deadline, before_end);
+    else if (ticks != counter.following)
+        choose_following(ticks);
     return 1;
+}
+
+/* Ticks follow while the CPU is awake, also if the sleep ended before the long period began. */
+static void be_awake(void) {
+    if (counter.following != 1 && catch_up() >= GUARD)
+        choose_following(1);
 }
 
 int tw_systick_start(uint32_t cycles_per_tick, enum tw_systick_mode mode) {
@@ -132,20 +143,27 @@ uint64_t tw_systick_now(void) {
 
 void tw_systick_isr(void) { (void)tw_systick_now(); }
 
+/* Clears what is pending of SysTick: catch_up sees to that. What comes after this and before
+ * catch_up ends the next wait for nothing, but is not lost. */
+static int others_pending(void) {
+    ICSR = PENDSTCLR;
+    const uint32_t pending = ICSR & VECTPENDING;
+    return pending != 0 && pending != SYSTICK;
+}
+
 void tw_systick_sleep_until(uint64_t deadline) {
     const uint32_t mask = tw_interrupts_mask();
     for (;;) {
-        const uint32_t left = catch_up();
-        if (deadline <= tick_at(left))
+        if (!counter.ticking && others_pending())
             break;
-        if (!set_interrupt(deadline, left))
+        if (deadline <= tick_at(catch_up()))
+            break;
+        if (!set_interrupt(deadline))
             continue;
         tw_interrupts_wait();
         if (counter.ticking)
             break; /* the handler is to see each tick */
-        ICSR = PENDSTCLR;
-        if (ICSR & VECTPENDING)
-            break;
     }
+    be_awake();
     tw_interrupts_restore(mask);
 }

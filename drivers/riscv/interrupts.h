@@ -10,6 +10,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define TW_MSTATUS_MIE 8u
 
 /* Returns how the mask was: MIE, where interrupts were allowed, or 0. */
@@ -23,7 +27,16 @@ static inline void tw_interrupts_restore(uint32_t mask) {
     __asm__ volatile("csrs mstatus, %0" : : "r"((uintptr_t)mask) : "memory");
 }
 
-/* Sleeps until an enabled interrupt is pending, also if it is masked; or returns at once. */
+/* Sleeps until an enabled interrupt is pending, also if it is masked; or returns at once.
+ * With TW_OWN_WAIT the program defines this: to choose how deep to sleep, to count. */
+#ifdef TW_OWN_WAIT
+void tw_interrupts_wait(void);
+#else
 static inline void tw_interrupts_wait(void) { __asm__ volatile("wfi" : : : "memory"); }
+#endif
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

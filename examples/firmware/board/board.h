@@ -17,6 +17,9 @@ void on_alarm(void);  /* the other timer, see timer.h */
 void signal_start(void);
 void signal_raise(void);
 
+/* How often the clock has put the CPU to sleep; see wait.c. */
+extern volatile unsigned waits;
+
 #ifdef __cplusplus
 }
 #endif

@@ -11,15 +11,15 @@
 extern "C" {
 #endif
 
-/* Counts up from 0 at STOPWATCH_HZ; wraps. */
+/* First of all. It counts up from 0 at STOPWATCH_HZ, and wraps. */
 void stopwatch_start(void);
 uint32_t stopwatch_read(void);
 
-/* Calls on_alarm() once, `counts` counts (at least 1) of STOPWATCH_HZ from now; until then, a
- * further call sets it anew. */
+/* Calls on_alarm() once, `counts` counts of STOPWATCH_HZ from now (some microseconds at least,
+ * or it may be past before it is set); until then, a further call sets it anew. */
 void alarm_start(uint32_t counts);
 
-/* What on_alarm() begins with: takes the interrupt back. */
+/* What on_alarm() begins with: takes the interrupt back. Before it has come: calls it off. */
 void alarm_silence(void);
 
 #ifdef __cplusplus

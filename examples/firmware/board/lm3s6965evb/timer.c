@@ -29,7 +29,8 @@ enum {
 
 void stopwatch_start(void) {
     CLOCK_GATES_0 |= WATCHDOG_GATE;
-    (void)CLOCK_GATES_0; /* what it lets through answers a few cycles later */
+    CLOCK_GATES_1 |= TIMER_GATE;
+    (void)CLOCK_GATES_1; /* what they let through answers a few cycles later */
     WATCHDOG_LOAD = UINT32_MAX;
     WATCHDOG_CONTROL = COUNTING;
 }
@@ -37,8 +38,6 @@ void stopwatch_start(void) {
 uint32_t stopwatch_read(void) { return UINT32_MAX - WATCHDOG_VALUE; }
 
 void alarm_start(uint32_t counts) {
-    CLOCK_GATES_1 |= TIMER_GATE;
-    (void)CLOCK_GATES_1;
     TIMER_CONTROL = 0;
     TIMER_CONFIGURATION = AS_32_BITS;
     TIMER_MODE = ONE_SHOT;
@@ -49,4 +48,7 @@ void alarm_start(uint32_t counts) {
     TIMER_CONTROL = ENABLE;
 }
 
-void alarm_silence(void) { TIMER_CLEAR_INTERRUPT = TIMED_OUT; }
+void alarm_silence(void) {
+    TIMER_CONTROL = 0;
+    TIMER_CLEAR_INTERRUPT = TIMED_OUT;
+}

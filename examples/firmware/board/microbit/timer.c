@@ -1,4 +1,5 @@
-/* Timer 0, with 32 bits at 16 MHz, is both: read by way of one compare register, and
+/* Timer 0, with 32 bits at 8 MHz (at 16, whose period is no whole number of ns, QEMU runs
+ * ahead a little each time it is read), is both: read by way of one compare register, and
  * compared with another. */
 #include "../timer.h"
 
@@ -20,7 +21,7 @@ enum { BITS_32 = 3, ON_COMPARE_1 = 1 << 17 };
 
 void stopwatch_start(void) {
     BIT_MODE = BITS_32;
-    PRESCALER = 0;
+    PRESCALER = 1;
     TASK_CLEAR = 1;
     TASK_START = 1;
 }

@@ -26,21 +26,23 @@ static uint64_t nanoseconds(void) {
     return (uint64_t)RTC_TIME_HIGH << 32 | low;
 }
 
-/* Low halves suffice: a difference is what counts. */
-void stopwatch_start(void) { origin = RTC_TIME_LOW; }
-uint32_t stopwatch_read(void) { return RTC_TIME_LOW - origin; }
+static uint64_t counts(void) { return nanoseconds() / (1000000000u / STOPWATCH_HZ); }
 
-void alarm_start(uint32_t counts) {
+void stopwatch_start(void) { origin = (uint32_t)counts(); }
+uint32_t stopwatch_read(void) { return (uint32_t)counts() - origin; }
+
+void alarm_start(uint32_t after) {
     PLIC_PRIORITY = 1;
     PLIC_ENABLE = 1u << RTC_SOURCE;
     __asm__ volatile("csrs mie, %0" : : "r"(MIE_MEIE));
-    const uint64_t at = nanoseconds() + counts;
+    const uint64_t at = (counts() + after) * (1000000000u / STOPWATCH_HZ);
     RTC_INTERRUPT_ENABLED = 1;
     RTC_ALARM_HIGH = (uint32_t)(at >> 32);
     RTC_ALARM_LOW = (uint32_t)at;
 }
 
 void alarm_silence(void) {
+    RTC_CLEAR_ALARM = 1;
     RTC_CLEAR_INTERRUPT = 1;
     PLIC_CLAIM = PLIC_CLAIM;
 }

@@ -1,4 +1,5 @@
-# tickwheel_firmware(name sources... [LIBRARY lib] [CLOCK lib] [MEMORY folder] [STATUS n])
+# tickwheel_firmware(name sources... [LIBRARY lib] [CLOCK lib] [MEMORY folder] [STATUS n]
+#                    [PRINT_SIZE])
 #
 # Bare-metal images, one for each machine of QEMU that has the CPU of the build, and a test
 # on each, name_machine: it passes if the image ends with this status, 0 unless given. The start-up code is that of examples/firmware/board; MEMORY is the folder
@@ -73,7 +74,7 @@ function(tickwheel_firmware_test image machine status)
 endfunction()
 
 function(tickwheel_firmware name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "LIBRARY;CLOCK;MEMORY;STATUS" "")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "PRINT_SIZE" "LIBRARY;CLOCK;MEMORY;STATUS" "")
     if(NOT arg_CLOCK)
         set(arg_CLOCK tickwheel_clock_own_wait)
     endif()
@@ -99,6 +100,10 @@ function(tickwheel_firmware name)
         set_target_properties(${image} PROPERTIES SUFFIX .elf LINKER_LANGUAGE C
             C_STANDARD 11 C_STANDARD_REQUIRED ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON
             LINK_DEPENDS "${board_root}/firmware.ld;${memory}/memory.ld")
+        set_property(GLOBAL APPEND PROPERTY TICKWHEEL_IMAGES $<TARGET_FILE:${image}>)
+        if(arg_PRINT_SIZE)  # of each region, how much is used
+            target_link_options(${image} PRIVATE LINKER:--print-memory-usage)
+        endif()
         tickwheel_firmware_test(${image} ${machine} ${arg_STATUS})
     endforeach()
 endfunction()

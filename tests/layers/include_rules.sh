@@ -2,7 +2,8 @@
 # include_rules.sh ROOT: who may include whom. Prints each include that breaks a rule.
 #
 #   src/core   its own files, tw.h and port.h, and headers of a freestanding C++
-#   drivers    their own folder, port.h, driver.h and the system's headers
+#   drivers    their own folder, port.h, driver.h and the system's headers;
+#              those of bare metal, cortexm and riscv: their own folder and <stdint.h>
 #   runtime    its own files, public headers of the C interface, the system's headers
 #   include    public headers and <stdint.h>, <stddef.h>; C++ ones, standard headers too
 set -u
@@ -36,6 +37,7 @@ driver_breaks() {
     includes_in drivers '*.[ch]*' | grep -E ':<(tickwheel/|core/|runtime/|.*\.\./)' |
         grep -vE ':<tickwheel/(port|driver)\.h>$'
     includes_in drivers '*.[ch]*' | grep -E ':".*"$' | strangers
+    includes_in drivers '*.[ch]*' | grep -E 'drivers/(cortexm|riscv)/' | grep -E ':<' | grep -vE ':<stdint\.h>$'
 }
 
 runtime_breaks() {

@@ -121,7 +121,7 @@ static void line(const char *before, unsigned long number, const char *after) {
 }
 
 static int report(void) {
-    const tw_tick last_beat = (HANG_AT + HEARTBEAT_PERIOD - 1) / HEARTBEAT_PERIOD * HEARTBEAT_PERIOD;
+    const int last_beat = (HANG_AT + HEARTBEAT_PERIOD - 1) / HEARTBEAT_PERIOD * HEARTBEAT_PERIOD;
     host_print(MACHINE_NAME "\n");
     line("light     ", blinks, " blinks, ");
     line("", earliest_us, " to ");
@@ -131,7 +131,7 @@ static int report(void) {
     line("watchdog  bit at ", (unsigned long)bitten_at, " ms\n");
     line("slept     ", waits, " times\n");
     const int right = blinks == bitten_at / BLINK_PERIOD && presses == 2 && edges == sizeof script &&
-                      bitten_at == last_beat + PATIENCE && earliest_us > BLINK_PERIOD * 1000 - 500 &&
+                      bitten_at == (tw_tick)last_beat + PATIENCE && earliest_us > BLINK_PERIOD * 1000 - 500 &&
                       latest_us < BLINK_PERIOD * 1000 + 500;
     return right ? 0 : 1;
 }

@@ -26,16 +26,16 @@ static uint64_t nanoseconds(void) {
     return (uint64_t)RTC_TIME_HIGH << 32 | low;
 }
 
-static uint64_t counts(void) { return nanoseconds() / (1000000000u / STOPWATCH_HZ); }
+static uint64_t present(void) { return nanoseconds() / (1000000000u / STOPWATCH_HZ); }
 
-void stopwatch_start(void) { origin = (uint32_t)counts(); }
-uint32_t stopwatch_read(void) { return (uint32_t)counts() - origin; }
+void stopwatch_start(void) { origin = (uint32_t)present(); }
+uint32_t stopwatch_read(void) { return (uint32_t)present() - origin; }
 
-void alarm_start(uint32_t after) {
+void alarm_start(uint32_t counts) {
     PLIC_PRIORITY = 1;
     PLIC_ENABLE = 1u << RTC_SOURCE;
     __asm__ volatile("csrs mie, %0" : : "r"(MIE_MEIE));
-    const uint64_t at = (counts() + after) * (1000000000u / STOPWATCH_HZ);
+    const uint64_t at = (present() + counts) * (1000000000u / STOPWATCH_HZ);
     RTC_INTERRUPT_ENABLED = 1;
     RTC_ALARM_HIGH = (uint32_t)(at >> 32);
     RTC_ALARM_LOW = (uint32_t)at;

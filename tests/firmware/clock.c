@@ -134,6 +134,24 @@ static void a_sleep_can_be_cut_short(void) {
     EXPECT(last + MICROSECONDS(2) >= first && last <= first + CUTS * MICROSECONDS(1));
 }
 
+/* It was to last as long as the counter can, but an interrupt came within the first tick:
+ * nothing is left of that period. */
+static void sleeps_that_end_soon_leave_no_trace(void) {
+    measure(1);
+    const uint32_t first = lag();
+    for (unsigned i = 0; i < 200; ++i) {
+        const uint64_t tick = clock_now() + 1;
+        spin_until(tick * WATCH_PER_TICK + MICROSECONDS(20));
+        alarm_start(MICROSECONDS(20));
+        sleep_masked(UINT64_MAX);
+        EXPECT(clock_now() == tick);
+        spin_until((tick + 1) * WATCH_PER_TICK + MICROSECONDS(30));
+        sleep_exactly(tick + 3);
+    }
+    const uint32_t last = lag();
+    EXPECT(last <= first + MICROSECONDS(2) && first <= last + MICROSECONDS(2));
+}
+
 /* While its interrupt is masked, and in an interrupt. */
 static void tells_the_time_before_its_interrupt_was_served(void) {
     measure(1);
@@ -188,6 +206,7 @@ int main(void) {
     past_deadlines_do_not_sleep();
     pending_interrupts_end_a_sleep();
     interrupts_end_a_sleep_without_deadline();
+    sleeps_that_end_soon_leave_no_trace();
     tells_the_time_before_its_interrupt_was_served();
     never_goes_back();
     ticking_has_an_interrupt_at_each_tick();

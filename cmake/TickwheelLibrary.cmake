@@ -62,7 +62,8 @@ function(tickwheel_add_library target)
     target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden)
     target_link_options(${target} PRIVATE LINKER:--as-needed)
     set_target_properties(${target} PROPERTIES
-        CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON
+        CXX_EXTENSIONS OFF
+        POSITION_INDEPENDENT_CODE $<BOOL:${UNIX}>  # a board has no loader
         LINKER_LANGUAGE C  # nothing of the C++ runtime is used, so nothing of it is linked
         VERSION ${PROJECT_VERSION} SOVERSION 0)
 endfunction()

@@ -150,17 +150,27 @@ template <class G> struct wheel {
         return true;
     }
 
-    // After all is done, look-ahead up to `horizon` included. The mark has to move at the
-    // end of a top-level block.
+    // After all is done, look-ahead up to `horizon` included: it has to go on before the
+    // next block opens, if that holds anybody.
     void be_quiet(digits horizon) {
-        const digits end = G::top == 0 ? 0 : G::until_next(G::top, G::low(cursor));
-        quiet_until = cursor + smaller<tick>(earliest(horizon, 0), end);
+        if (G::top == 0)
+            return;  // its mark goes with the cursor
+        const digits here = G::low(cursor);
+        digits quiet = G::until_next(1, here);
+        if (const unsigned busy = slots.next_busy(0, here, 0, static_cast<unsigned>(quiet - 1)); busy != 0)
+            quiet = busy;
+        for (unsigned level = G::ahead ? G::top : 0; level != 0; --level) {
+            const digits until = G::until_next(level, here);
+            if (!is_done(level, until))
+                quiet = smaller(quiet, until - horizon);
+        }
+        quiet_until = cursor + quiet;
     }
 
     // The earliest tick that needs attention; `now` if there is something to do.
     // `lead`: how many ticks before it opens a crowded slot is to be begun.
     tick next(digits lead) {
-        const tick on = has_caught_up() ? earliest(lead, few) : 0;
+        const tick on = has_caught_up() ? earliest(lead, never) : 0;
         const tick t = now + on;
         asked_for = G::low(t);
         if (on == never)
@@ -173,7 +183,7 @@ template <class G> struct wheel {
     struct outlook {
         digits lead;
         unsigned looks;
-        tick best = never;
+        tick best;
 
         void consider(tick distance) { best = smaller(best, distance); }
     };
@@ -218,7 +228,7 @@ template <class G> struct wheel {
 
     // Moves the cursor to the next busy slot, at most to `now`.
     void open_next() {
-        const tick on = smaller(earliest(0, few), now - cursor);
+        const tick on = earliest(0, now - cursor);
         const tick t = cursor + on;
         opened = G::level_of(t ^ cursor);
         // After a shorter step it is in the next slot, where the mark is already.
@@ -229,14 +239,16 @@ template <class G> struct wheel {
             settled = t;
     }
 
-    // The distance to the tick at which a slot is to be opened: exact where the next busy
-    // slots hold few nodes, `looks` in all; else `lead` ticks before such a slot opens, so
-    // that look-ahead can empty it in time.
-    tick earliest(digits lead, unsigned looks) {
+    // The distance to the tick at which a slot is to be opened, at most `limit`: exact where
+    // the next busy slots hold few nodes, else `lead` ticks before such a slot opens, so that
+    // look-ahead can empty it in time.
+    tick earliest(digits lead, tick limit) {
         const digits here = G::low(cursor);
-        outlook found{G::ahead ? lead : 0, looks};
+        outlook found{G::ahead ? lead : 0, few, limit};
         for (unsigned level = 0; level <= G::top; ++level) {
-            const unsigned last = level == G::top ? G::width(level) : G::width(level) - 1;
+            unsigned last = level == G::top ? G::width(level) : G::width(level) - 1;
+            if (level == 0 && limit < last)
+                last = static_cast<unsigned>(limit);
             for (unsigned on = 0; (on = slots.next_busy(level, here, on, last)) != 0;) {
                 const digits opening = (on - 1) * G::span(level) + G::until_next(level, here);
                 if (opening >= found.best)

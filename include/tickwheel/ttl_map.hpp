@@ -297,7 +297,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
 
     template <class K> place place_of(const K &key) const {
         const std::uint64_t hash = detail::mix(static_cast<std::uint64_t>(hash_(key)) ^ options_.seed);
-        return {shards_[(hash >> 32) * options_.shards >> 32], hash};
+        return {shards_[static_cast<std::size_t>((hash >> 32) * options_.shards >> 32)], hash};
     }
 
     template <class Do> void for_each_shard(Do what) const {

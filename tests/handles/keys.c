@@ -178,7 +178,7 @@ TEST(a_callback_is_told_what_was_missed) {
 /* --- how many, and which -------------------------------------------------------------------- */
 
 /* Under a sanitizer a fifth of each; that is still 100 times as many. */
-enum { FEW = SANITIZED ? 2000 : 10000, MANY = 100 * FEW, OPERATIONS = FEW / 2, ROUNDS = 10 };
+enum { FEW = SLOW ? 2000 : 10000, MANY = 100 * FEW, OPERATIONS = FEW / 2, ROUNDS = 10 };
 
 static int64_t cpu_ns(void) { return reading_of(CLOCK_THREAD_CPUTIME_ID); }
 

@@ -14,8 +14,9 @@
 #include <unistd.h>
 
 /* ThreadSanitizer supports no new threads in the child of a process with several, nor the
- * end of its only one; everything else is tried under it as well. */
-#if defined(__SANITIZE_THREAD__)
+ * end of its only one; everything else is tried under it as well. qemu-user (7.2) stops at
+ * an assertion of its own when such a child makes a thread. */
+#if defined(__SANITIZE_THREAD__) || defined(TW_EMULATED)
 #define THREADS_AFTER_FORK false
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)

@@ -1,4 +1,5 @@
-/* Whether a sanitizer is at work: everything takes some ten times as long then. */
+/* Whether a sanitizer is at work, or an emulator: with either everything is SLOW and takes
+ * some ten times as long. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
 #define TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
 
@@ -12,5 +13,13 @@
 #ifndef SANITIZED
 #define SANITIZED 0
 #endif
+
+#ifdef TW_EMULATED
+#define EMULATED 1
+#else
+#define EMULATED 0
+#endif
+
+#define SLOW (SANITIZED || EMULATED)
 
 #endif

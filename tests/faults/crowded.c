@@ -22,7 +22,7 @@ static void open_many(size_t count, unsigned value) {
     struct rlimit limit;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     if (count > limit.rlim_cur - 100)
-        count = limit.rlim_cur - 100;
+        count = (size_t)limit.rlim_cur - 100;
     memset(notes, 0, sizeof notes);
     for (opened = 0; opened < count; ++opened)
         fds[opened] = new_event(value);

@@ -84,7 +84,7 @@ static unsigned met; /* times that it found the lock held */
 static void *arm_again_and_again(UNUSED void *arg) {
     struct timespec pause = {0, 0};
     for (unsigned i = 0; atomic_load(&rounds) > 0; ++i) {
-        pause.tv_nsec = 1000000 + i % 7 * 150000;
+        pause.tv_nsec = (long)(1000000 + i % 7 * 150000);
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
         const bool meets = atomic_load(&held);
         const int64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);

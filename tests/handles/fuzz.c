@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LIVES = SANITIZED ? 400 : 2000, BYTES = 4096 };
+enum { LIVES = SLOW ? 400 : 2000, BYTES = 4096 };
 
 static struct played play_seed(uint64_t seed) {
     static uint8_t bytes[BYTES];
     static char name[64];
     snprintf(name, sizeof name, "seed %llu", (unsigned long long)seed);
     play_name = name;
-    const size_t size = 64 + random_below(&seed, BYTES - 64);
+    const size_t size = 64 + (size_t)random_below(&seed, BYTES - 64);
     for (size_t i = 0; i < size; ++i)
         bytes[i] = (uint8_t)random_next(&seed);
     return play_handles(bytes, size);

@@ -131,7 +131,7 @@ static void drain_this(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED
 static void use_every_call(struct bench bench, struct probe *probe) {
     const struct tw_when when = every_ms(1);
     const struct tw_task task = {.fn = count_fire, .arg = probe};
-    for (uint64_t i = 0; i < 1000; ++i) {
+    for (unsigned i = 0; i < 1000; ++i) {
         struct tw_keyed_timer timer;
         const struct tw_key number = tw_key_number(i % 50), string = tw_key_bytes("0123456789abcdef", i % 17);
         assert_ok(set_plain(bench, number, 1 + (int64_t)i % 3, probe));

@@ -185,7 +185,7 @@ static int64_t median_of_bare_sleeps(void) {
     unsigned n = 0;
     while (n < 100 || (series.count < COUNT_OF(series.late) && n < COUNT_OF(late))) {
         const int64_t until = monotonic() + 1000000 + 3989 * (int64_t)n;
-        const struct timespec deadline = {until / TW_SECOND, until % TW_SECOND};
+        const struct timespec deadline = {until / TW_SECOND, (long)(until % TW_SECOND)};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, NULL);
         late[n++] = monotonic() - until;
     }

@@ -400,7 +400,7 @@ TEST(p4_moved_nodes_fire_once_and_only_at_their_last_tick) {
         if (i % 50 == 0)
             advance(tw_now(&wheel) + random_below(&seed, BLOCK));
     }
-    const size_t armed = tw_count(&wheel) + fires;
+    const size_t armed = tw_count(&wheel) + (size_t)fires;
     advance(tw_now(&wheel) + 2 * ROUND);
     assert_int_equal(fires, armed);
     assert_whole();

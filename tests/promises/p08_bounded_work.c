@@ -278,7 +278,8 @@ TEST(p8_idle_moves_no_more_than_its_budget) {
 
 #if TW_LOOKAHEAD
 /* The look-ahead's share of one tick; ahead_per_advance in the core. */
-#define PER_TICK (256 * TOUCHES_PER_MOVE + LOOKS)
+#define SHARE (sizeof(void *) == 8 ? 256 : 16)
+#define PER_TICK (SHARE * TOUCHES_PER_MOVE + LOOKS)
 
 static void assert_no_tick_pays_for_more_than_is_due(uint64_t until) {
     while (tw_now(&wheel) < until) {
@@ -321,7 +322,7 @@ TEST(p9_a_loop_that_only_advances_does_not_spin_before_a_crowded_slot) {
         wakes_for_nothing += fires == fired_before;
     }
     assert_int_equal(fires, crowd);
-    assert_in_range(wakes_for_nothing, 0, 32);
+    assert_in_range(wakes_for_nothing, 0, crowd / SHARE + 29);
 }
 
 TEST(p8_with_look_ahead_done_a_boundary_finds_nothing_left_to_do) {
@@ -345,7 +346,7 @@ TEST(p8_a_sleeper_does_not_meet_a_full_slot_at_its_boundary) {
         assert_true(next <= 10 * TOP_SLOT);
         forget_counts();
         if (next == tw_now(&wheel))
-            tw_idle(&wheel, 256);
+            tw_idle(&wheel, SHARE);
         else
             assert_int_equal(tw_advance(&wheel, next, TW_UNBOUNDED), 0);
         worst = touched_held > worst ? touched_held : worst;

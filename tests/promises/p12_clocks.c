@@ -273,7 +273,7 @@ TEST(p12_a_node_changes_between_deadlines_and_delays) {
 
 static void shift_system_clock(int64_t by) {
     const int64_t to = reading_of(CLOCK_REALTIME) + by;
-    const struct timespec setting = {to / TW_SECOND, to % TW_SECOND};
+    const struct timespec setting = {to / TW_SECOND, (long)(to % TW_SECOND)};
     assert_int_equal(clock_settime(CLOCK_REALTIME, &setting), 0);
 }
 

@@ -63,12 +63,12 @@ static void watch(int64_t seconds) {
     const int64_t begun = raw_clock(), end = begun + seconds * TW_SECOND;
     const int64_t step = (seconds < 10 ? 1 : 5) * TW_SECOND;
     for (int64_t next = begun + step; next < end; next += step) {
-        const struct timespec until = {next / TW_SECOND, next % TW_SECOND};
+        const struct timespec until = {next / TW_SECOND, (long)(next % TW_SECOND)};
         while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
         }
         show_progress(begun);
     }
-    const struct timespec until = {end / TW_SECOND, end % TW_SECOND};
+    const struct timespec until = {end / TW_SECOND, (long)(end % TW_SECOND)};
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) != 0) {
     }
 }

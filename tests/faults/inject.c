@@ -229,9 +229,16 @@ int __wrap_pthread_attr_setschedparam(pthread_attr_t *attributes, const struct s
 
 long __real_syscall(long number, ...);
 
+/* The one whose timespec is that of the library; see drivers/linux/lock.cpp. */
+#ifdef SYS_futex_time64
+#define FUTEX_CALL SYS_futex_time64
+#else
+#define FUTEX_CALL SYS_futex
+#endif
+
 static int is_futex_wait(long number, long operation) {
     const long command = operation & FUTEX_CMD_MASK;
-    return number == SYS_futex && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
+    return number == FUTEX_CALL && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
 }
 
 /* Takes six arguments whoever calls, as the function itself does. */

@@ -23,17 +23,17 @@ std::size_t live;  // bytes
 
 // What the table asks of the system (-Wl,--wrap).
 extern "C" {
-void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 int __real_munmap(void *memory, size_t size);
 ssize_t __real_getrandom(void *buffer, size_t size, unsigned flags);
 
-void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
     if (allocations_left == 0)
         return MAP_FAILED;
     --allocations_left;
     ++allocations;
     live += size;
-    return __real_mmap(at, size, protection, flags, fd, offset);
+    return __real_mmap64(at, size, protection, flags, fd, offset);
 }
 int __wrap_munmap(void *memory, size_t size) {
     live -= size;

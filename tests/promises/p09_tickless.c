@@ -2,6 +2,7 @@
  * the drivers' threads. */
 #define _GNU_SOURCE
 #include "support/runtime_test.h"
+#include "support/sanitized.h"
 #include "support/threads.h"
 
 #include <dirent.h>
@@ -104,7 +105,8 @@ TEST(p9_with_20_timers_no_more_wake_ups_than_fires_and_2) {
             wait_for(is_asleep(thread));
             struct tw_stats stats;
             tw_runtime_stats(rt, &stats);
-            assert_in_range(switches_of(thread), 1, TIMERS + 2);
+            if (!EMULATED) /* which has locks of its own to wait for */
+                assert_in_range(switches_of(thread), 1, TIMERS + 2);
             assert_in_range(stats.wakeups, 1, TIMERS + 2);
             tw_runtime_free(rt);
         }

@@ -1,0 +1,37 @@
+# CMocka as PkgConfig::CMOCKA and GoogleTest as GTest::gtest_main, for the machine that the
+# tests are built for: as installed, and for another processor built from their sources.
+if(NOT CMAKE_CROSSCOMPILING)
+    find_package(PkgConfig REQUIRED)
+    pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
+    if(TW_RUNTIME)
+        find_package(GTest REQUIRED)
+    endif()
+    return()
+endif()
+
+set(TW_CMOCKA_SOURCE ${CMAKE_BINARY_DIR}/cmocka CACHE PATH "CMocka's sources; fetched if there are none (toolchains/cmocka.sh)")
+set(TW_GTEST_SOURCE /usr/src/googletest CACHE PATH "GoogleTest's sources; here is where the package googletest has them")
+execute_process(COMMAND ${PROJECT_SOURCE_DIR}/toolchains/cmocka.sh ${TW_CMOCKA_SOURCE} COMMAND_ERROR_IS_FATAL ANY)
+
+add_library(cmocka_of_target STATIC ${TW_CMOCKA_SOURCE}/src/cmocka.c)
+add_library(PkgConfig::CMOCKA ALIAS cmocka_of_target)
+target_include_directories(cmocka_of_target SYSTEM PUBLIC ${TW_CMOCKA_SOURCE}/include)
+foreach(header assert inttypes setjmp signal stdarg stddef stdint stdio stdlib string strings time unistd)
+    string(TOUPPER HAVE_${header}_H have)
+    target_compile_definitions(cmocka_of_target PRIVATE ${have})
+endforeach()
+target_compile_definitions(cmocka_of_target PRIVATE
+    HAVE_SNPRINTF HAVE_VSNPRINTF HAVE_STRUCT_TIMESPEC HAVE_CLOCK_GETTIME_MONOTONIC)
+
+set(libraries cmocka_of_target)
+
+if(TW_RUNTIME)
+    set(BUILD_GMOCK OFF)
+    set(INSTALL_GTEST OFF)
+    add_subdirectory(${TW_GTEST_SOURCE} ${CMAKE_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
+    list(APPEND libraries gtest gtest_main)
+endif()
+
+foreach(library IN LISTS libraries)
+    target_compile_options(${library} PRIVATE -w)  # their warnings are not ours
+endforeach()

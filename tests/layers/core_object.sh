@@ -8,7 +8,7 @@ shift 3
 # Memory functions, and arithmetic that a compiler may call out for.
 memory='mem(cpy|set|move|cmp)'
 helpers='__(u?(div|mod|divmod)|mul|ash[lr]|lshr|clz|ctz|popcount|ffs|u?cmp|bswap)[a-z]+[0-9]*'
-helpers="$helpers|__aeabi_[a-z0-9_]+|__riscv_(save|restore)_[0-9]+"
+helpers="$helpers|__aeabi_[a-z0-9_]+|__riscv_(save|restore)_[0-9]+|__aarch64_(cas|swp|ld(add|clr|eor|set))[0-9]+_[a-z_]+"
 helpers="$helpers|__stack_chk_(fail|guard)|_GLOBAL_OFFSET_TABLE_"
 
 for object; do

@@ -2,6 +2,8 @@
 
 #include "play.h"
 
+#include <stdlib.h>
+
 enum { OPERATIONS_MAX = 4000 };
 
 struct bytes {
@@ -27,7 +29,7 @@ void play_bytes(const uint8_t *bytes, size_t size) {
     if (size == 0)
         return;
     static struct model m;
-    m = (struct model){.depth = 0};
+    m = (struct model){.allocate = malloc, .release = free};
     struct bytes b = {{draw, is_empty}, bytes + 1, bytes + size};
     play(&m, &b.source, bytes[0], OPERATIONS_MAX);
 }

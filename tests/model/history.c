@@ -1,10 +1,9 @@
 /* What led to a failure, for people. */
 #include "model.h"
+#include "report.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 static const char *const names[OP_KINDS] = {
     [OP_ARM_AFTER] = "arm_after", [OP_ARM_AT] = "arm_at",     [OP_ARM_WITHIN] = "arm_within",
@@ -22,36 +21,36 @@ struct event *model_record(struct model *m, const struct op *op) {
 }
 
 static void print_tick(const char *name, uint64_t tick, uint64_t now) {
-    fprintf(stderr, ", %s %#" PRIx64, name, tick);
+    report(", %s %#" PRIx64, name, tick);
     if (tick >= now)
-        fprintf(stderr, " (now + %" PRIu64 ")", tick - now);
+        report(" (now + %" PRIu64 ")", tick - now);
     else
-        fprintf(stderr, " (now - %" PRIu64 ")", now - tick);
+        report(" (now - %" PRIu64 ")", now - tick);
 }
 
 static void print_budget(uint32_t budget) {
     if (budget == TW_UNBOUNDED)
-        fprintf(stderr, ", unbounded");
+        report(", unbounded");
     else
-        fprintf(stderr, ", budget %" PRIu32, budget);
+        report(", budget %" PRIu32, budget);
 }
 
 static void print_schedule(const struct op *op) {
     static const char *const policies[] = {"burst", "skip", "delay"};
     const char *policy = (unsigned)op->missed < 3 ? policies[op->missed] : "an unknown policy";
-    fprintf(stderr, ", period %" PRIu64 ", %s, fires %" PRIu32, op->span, policy, op->count);
+    report(", period %" PRIu64 ", %s, fires %" PRIu32, op->span, policy, op->count);
 }
 
 static void print_arguments(const struct op *op, uint64_t now) {
-    fprintf(stderr, "wheel %u", op->wheel);
+    report("wheel %u", op->wheel);
     if (op->kind <= OP_FREE)
-        fprintf(stderr, ", timer %u", op->timer);
+        report(", timer %u", op->timer);
     if (op->kind == OP_ARM_AFTER)
-        fprintf(stderr, ", delay %" PRIu64, op->tick);
+        report(", delay %" PRIu64, op->tick);
     else if (op->kind <= OP_POSTPONE || op->kind == OP_ADVANCE || op->kind == OP_DRAIN)
         print_tick("tick", op->tick, now);
     if (op->kind == OP_ARM_WITHIN)
-        fprintf(stderr, ", slack %" PRIu64, op->span);
+        report(", slack %" PRIu64, op->span);
     if (op->kind == OP_ARM_EVERY)
         print_schedule(op);
     if (op->kind == OP_ADVANCE || op->kind == OP_DRAIN || op->kind == OP_IDLE || op->kind == OP_NEXT)
@@ -59,25 +58,25 @@ static void print_arguments(const struct op *op, uint64_t now) {
 }
 
 static void print_event(const struct event *e) {
-    fprintf(stderr, "  %*s", (int)(4 * e->depth), "");
+    report("  %*s", (int)(4 * e->depth), "");
     if (e->is_fire) {
-        fprintf(stderr, "fires: timer %u on wheel %u", e->op.timer, e->op.wheel);
+        report("fires: timer %u on wheel %u", e->op.timer, e->op.wheel);
         print_tick("due", e->op.tick, e->now);
-        fprintf(stderr, "\n");
+        report("\n");
         return;
     }
-    fprintf(stderr, "%s(", names[e->op.kind]);
+    report("%s(", names[e->op.kind]);
     print_arguments(&e->op, e->now);
     if (e->is_done)
-        fprintf(stderr, ") = %d\n", e->result);
+        report(") = %d\n", e->result);
     else
-        fprintf(stderr, ") ...\n");
+        report(") ...\n");
 }
 
 void model_print_history(const struct model *m) {
     uint64_t first = m->events > HISTORY ? m->events - HISTORY : 0;
-    fprintf(stderr, "the last %d of %" PRIu64 " events, \"now\" being their wheel's before each:\n",
-            (int)(m->events - first), m->events);
+    report("the last %d of %" PRIu64 " events, \"now\" being their wheel's before each:\n",
+           (int)(m->events - first), m->events);
     for (uint64_t i = first; i < m->events; ++i)
         print_event(&m->history[i % HISTORY]);
 }
@@ -85,13 +84,12 @@ void model_print_history(const struct model *m) {
 void model_fail(struct model *m, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    fflush(stdout);
     model_print_history(m);
-    fprintf(stderr, "model: ");
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n");
+    report("model: ");
+    report_list(format, arguments);
+    report("\n");
     va_end(arguments);
     if (m->on_failure != NULL)
         m->on_failure(m);
-    abort();
+    report_ends();
 }

@@ -1,7 +1,6 @@
 #include "ops.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #if defined(__has_feature)
@@ -24,7 +23,7 @@ static void give_node(struct model *m, unsigned timer) {
     struct body *b = &m->bodies[timer];
     b->model = m;
     b->buried = false;
-    b->node = m->on_heap ? malloc(sizeof *b->node) : &b->in_place;
+    b->node = m->allocate != NULL ? m->allocate(sizeof *b->node) : &b->in_place;
     require(m, b->node != NULL, "out of memory");
     require(m, tw_node_init(b->node, model_on_fire, b) == 0, "tw_node_init failed");
     m->oracle.timers[timer].shut_down = false;
@@ -38,8 +37,8 @@ static void revive(struct model *m, unsigned timer) {
         const unsigned char *bytes = (const unsigned char *)b->node;
         for (size_t i = 0; i < sizeof *b->node; ++i)
             require(m, bytes[i] == POISON, "timer %u was written to after it was freed", timer);
-        if (m->on_heap)
-            free(b->node);
+        if (m->allocate != NULL)
+            m->release(b->node);
     }
     give_node(m, timer);
 }
@@ -48,8 +47,8 @@ void model_bury(struct model *m, unsigned timer) {
     struct body *b = &m->bodies[timer];
     memset(b->node, POISON, sizeof *b->node);
     b->buried = true;
-    if (WATCHED && m->on_heap)
-        free(b->node);
+    if (WATCHED && m->allocate != NULL)
+        m->release(b->node);
 }
 
 static int find(struct model *m, const struct tw_node *node) {
@@ -191,7 +190,7 @@ void model_close(struct model *m) {
     }
     for (unsigned i = 0; i < MODEL_TIMERS; ++i) {
         bool is_free = m->bodies[i].buried && WATCHED;
-        if (m->on_heap && !is_free)
-            free(m->bodies[i].node);
+        if (m->allocate != NULL && !is_free)
+            m->release(m->bodies[i].node);
     }
 }

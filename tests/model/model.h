@@ -62,7 +62,8 @@ struct body {
 };
 
 struct model {
-    bool on_heap; /* else nodes are in_place */
+    void *(*allocate)(size_t size); /* NULL: nodes are in_place */
+    void (*release)(void *memory);
     void (*on_fire)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_clear)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_failure)(struct model *m); /* may print what to do about it */
@@ -76,7 +77,7 @@ struct model {
     struct body bodies[MODEL_TIMERS];
 };
 
-/* `m` is zeroed or closed; its hooks and on_heap are set. Wheel 0 takes its
+/* `m` is zeroed or closed; its hooks are set. Wheel 0 takes its
  * lock, the others are TW_UNLOCKED. */
 void model_open(struct model *m, uint64_t now);
 void model_close(struct model *m);

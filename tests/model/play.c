@@ -384,7 +384,6 @@ static void keep_far_timer(struct model *m) {
 void play(struct model *m, struct source *s, unsigned origin, uint64_t operations) {
     struct player p = {.source = s};
     m->user = &p;
-    m->on_heap = true;
     m->on_fire = on_fire;
     m->on_clear = on_clear;
     uint64_t end = m->operations + operations;

@@ -14,7 +14,7 @@ struct source {
 enum { PLAY_ORIGINS = 8 };
 
 /* Plays from origin number `origin` until `operations` are done, those in callbacks
- * included, or the source is empty. `m` is zero but for on_failure and counts. */
+ * included, or the source is empty. `m` is zero but for allocate, release, on_failure and counts. */
 void play(struct model *m, struct source *s, unsigned origin, uint64_t operations);
 
 #endif

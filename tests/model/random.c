@@ -67,6 +67,8 @@ int main(int argc, char **argv) {
 
     static struct model m;
     struct generator g = {{draw, never_empty}, run.seed};
+    m.allocate = malloc;
+    m.release = free;
     m.on_failure = on_failure;
     for (unsigned life = 0; m.operations < run.operations; ++life) {
         uint64_t left = run.operations - m.operations;

@@ -1,9 +1,11 @@
 # tickwheel_firmware(name sources... [LIBRARY lib] [CLOCK lib] [MEMORY folder] [STATUS n]
-#                    [PRINT_SIZE])
+#                    [SHIFT n] [PRINT_SIZE])
 #
 # Bare-metal images, one for each machine of QEMU that has the CPU of the build, and a test
-# on each, name_machine: it passes if the image ends with this status, 0 unless given. The start-up code is that of examples/firmware/board; MEMORY is the folder
-# of another memory.ld. The folder of the machine is in the path: #include <machine.h>.
+# on each, name_machine: it passes if the image ends with this status, 0 unless given. The start-up
+# code is that of examples/firmware/board; MEMORY is the folder of another memory.ld. The folder of
+# the machine is in the path: #include <machine.h>. An instruction takes 2^SHIFT ns, 6 unless given,
+# which the image knows as INSTRUCTION_NS.
 set(firmware_root ${CMAKE_CURRENT_LIST_DIR}/../examples/firmware)
 set(board_root ${firmware_root}/board)
 
@@ -64,23 +66,28 @@ if(NOT TARGET tickwheel_clock_own_wait)
     tickwheel_add_clock(tickwheel_clock_own_wait DEFINES TW_OWN_WAIT)
 endif()
 
-function(tickwheel_firmware_test image machine status)
+function(tickwheel_firmware_test image machine status shift)
     if(NOT TW_QEMU)
         message(WARNING "QEMU is missing: ${image} will not run")
     endif()
+    string(REPLACE "shift=6" "shift=${shift}" options "${qemu_options}")
     add_test(NAME ${image} COMMAND sh ${board_root}/exits_with.sh ${status}
-        ${TW_QEMU} -machine ${machine} ${qemu_options} -kernel $<TARGET_FILE:${image}>)
+        ${TW_QEMU} -machine ${machine} ${options} -kernel $<TARGET_FILE:${image}>)
     set_tests_properties(${image} PROPERTIES TIMEOUT 120)
 endfunction()
 
 function(tickwheel_firmware name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "PRINT_SIZE" "LIBRARY;CLOCK;MEMORY;STATUS" "")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "PRINT_SIZE" "LIBRARY;CLOCK;MEMORY;STATUS;SHIFT" "")
     if(NOT arg_CLOCK)
         set(arg_CLOCK tickwheel_clock_own_wait)
     endif()
     if(NOT DEFINED arg_STATUS)
         set(arg_STATUS 0)
     endif()
+    if(NOT DEFINED arg_SHIFT)
+        set(arg_SHIFT 6)
+    endif()
+    math(EXPR instruction_ns "1 << ${arg_SHIFT}")
     if(NOT arg_LIBRARY)
         set(arg_LIBRARY tickwheel::tickwheel)
     endif()
@@ -104,6 +111,7 @@ function(tickwheel_firmware name)
         if(arg_PRINT_SIZE)  # of each region, how much is used
             target_link_options(${image} PRIVATE LINKER:--print-memory-usage)
         endif()
-        tickwheel_firmware_test(${image} ${machine} ${arg_STATUS})
+        target_compile_definitions(${image} PRIVATE INSTRUCTION_NS=${instruction_ns}u)
+        tickwheel_firmware_test(${image} ${machine} ${arg_STATUS} ${arg_SHIFT})
     endforeach()
 endfunction()

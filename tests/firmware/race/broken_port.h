@@ -1,0 +1,29 @@
+/* A port that is wrong, to see that the tests of races notice: its lock does nothing, or does not
+ * nest. BROKEN says which. */
+#ifdef __riscv
+#include "../../../drivers/riscv/interrupts.h"
+#define UNMASKED TW_MSTATUS_MIE
+#else
+#include "../../../drivers/cortexm/interrupts.h"
+#define UNMASKED 0u
+#endif
+
+enum { NO_LOCK, ALWAYS_UNMASKS };
+
+static inline void tw_port_lock_init(uint32_t *word) { *word = 0; }
+static inline void tw_port_lock(uint32_t *word) {
+    (void)word;
+    if (BROKEN == ALWAYS_UNMASKS)
+        (void)tw_interrupts_mask();
+}
+static inline void tw_port_unlock(uint32_t *word) {
+    (void)word;
+    if (BROKEN == ALWAYS_UNMASKS)
+        tw_interrupts_restore(UNMASKED);
+}
+
+static inline uintptr_t tw_port_self(void) { return 0; }
+static inline void tw_port_wait(uint32_t *word, uint32_t seen, int64_t deadline_ns) {
+    (void)word, (void)seen, (void)deadline_ns;
+}
+static inline void tw_port_wake_all(uint32_t *word) { (void)word; }

@@ -1,0 +1,72 @@
+/* Interrupts that use the wheel while main, or an interrupt of lower priority, does: each action
+ * struck by each, at every instruction. */
+#include <host.h>
+
+#include "../expect.h"
+#include "interrupts.h"
+#include "ledger.h"
+#include "order.h"
+#include "sweep.h"
+
+static const struct action *struck, *striking;
+
+static void act(void) { ledger_act(struck); }
+
+static void strike(void) {
+    side = IN_INTERRUPT;
+    ledger_act(striking);
+    side = IN_MAIN;
+}
+
+static unsigned sweep_pair(const struct action *what, const struct action *by, bool in_interrupt) {
+    struck = what;
+    striking = by;
+    return sweep(&(struct round){ledger_open, act, strike, ledger_close, in_interrupt});
+}
+
+/* Half of the pairs in main, the others in an interrupt: all in both took twice the time. */
+static void sweep_pairs(bool in_interrupt) {
+    unsigned rounds = 0;
+    for (unsigned i = 0; i < action_count; ++i)
+        for (unsigned j = 0; j < action_count; ++j)
+            if (((i + j) % 2 != 0) == in_interrupt)
+                rounds += sweep_pair(&actions[i], &actions[j], in_interrupt);
+    say(in_interrupt ? "rounds in an interrupt" : "rounds in main", rounds);
+}
+
+/* Locks put back what they found, masked or not, also where they nest. */
+static void masks_are_restored(void) {
+    for (unsigned i = 0; i < action_count; ++i) {
+        ledger_open();
+        EXPECT(!masked());
+        ledger_act(&actions[i]);
+        ledger_close();
+        ledger_open();
+        const uint32_t mask = tw_interrupts_mask();
+        ledger_act(&actions[i]);
+        EXPECT(masked());
+        tw_interrupts_restore(mask);
+        ledger_close();
+    }
+}
+
+static void locks_nest(void) {
+    ledger_open();
+    EXPECT(tw_fork(&wheel, TW_FORK_PREPARE) == 0);
+    EXPECT(tw_fork(&other_wheel, TW_FORK_PREPARE) == 0);
+    EXPECT(masked());
+    EXPECT(tw_fork(&other_wheel, TW_FORK_PARENT) == 0);
+    EXPECT(masked());
+    EXPECT(tw_fork(&wheel, TW_FORK_PARENT) == 0);
+    EXPECT(!masked());
+}
+
+int main(void) {
+    sweep_prove();
+    masks_are_restored();
+    sweep_pairs(false);
+    locks_nest();
+    earlier_timers_are_in_time();
+    sweep_pairs(true);
+    return 0;
+}

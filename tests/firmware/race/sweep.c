@@ -1,0 +1,120 @@
+#include "sweep.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <timer.h>
+
+#include "../expect.h"
+#include "interrupts.h"
+
+/* Counts of the alarm's timer in the time of one instruction, rounded down: at least 3 on each
+ * machine, as INSTRUCTION_NS is chosen. */
+#define STEP (INSTRUCTION_NS * (STOPWATCH_HZ / 100000u) / 10000u)
+
+/* The time between the question what time it is and the answer when the alarm is to come. */
+#define SOONEST (32 * STEP)
+
+static const struct round *running;
+static volatile bool has_begun, is_over, has_struck, has_struck_early, has_struck_inside;
+
+static uint32_t sent, arrived;        /* the alarm of this round, by the stopwatch */
+static uint32_t latency = UINT32_MAX; /* of one that was not held up */
+
+void on_alarm(void) {
+    arrived = stopwatch_read();
+    alarm_silence();
+    has_struck_early = !has_begun;
+    has_struck_inside = !is_over;
+    running->strike();
+    has_struck = true;
+}
+
+/* Some instructions late: the first interrupt is to come before. */
+static void act(void) {
+    __asm__ volatile(".rept 64\n\tnop\n\t.endr");
+    has_begun = true;
+    running->act();
+    is_over = true;
+}
+
+void on_signal(void) { interruptibly(act); }
+
+/* True if the interrupt came before main was done. */
+static bool play(uint32_t counts) {
+    has_begun = is_over = has_struck = false;
+    running->open();
+    sent = stopwatch_read();
+    alarm_start(counts);
+    if (running->in_interrupt)
+        signal_raise();
+    else
+        act();
+    while (!is_over || !has_struck) {
+    }
+    running->close();
+    return has_struck_inside;
+}
+
+/* How far to go to the next moment. An interrupt that came while they were masked was held up till
+ * they no longer were, and so would be all in between. */
+static uint32_t step_after(uint32_t counts) {
+    const uint32_t took = arrived - sent - counts;
+    if (took < latency)
+        latency = took;
+    return took - latency > 2 * STEP ? took - latency - STEP : STEP;
+}
+
+unsigned sweep(const struct round *round) {
+    static bool is_ready;
+    if (!is_ready) {
+        stopwatch_start();
+        signal_start();
+        set_priorities();
+        is_ready = true;
+    }
+    running = round;
+    unsigned rounds = 1;
+    uint32_t counts = SOONEST;
+    while (play(counts)) {
+        EXPECT(has_struck_early || rounds > 1);
+        counts += step_after(counts);
+        ++rounds;
+    }
+    return rounds;
+}
+
+/* ---- The proof. */
+
+enum { STORES = 16 };
+static volatile unsigned row[STORES];
+static bool seen[STORES + 1]; /* after so many stores */
+
+static void clear_row(void) {
+    for (unsigned i = 0; i < STORES; ++i)
+        row[i] = 0;
+}
+
+static void store(void) {
+    row[0] = 1, row[1] = 1, row[2] = 1, row[3] = 1, row[4] = 1, row[5] = 1, row[6] = 1, row[7] = 1;
+    row[8] = 1, row[9] = 1, row[10] = 1, row[11] = 1, row[12] = 1, row[13] = 1, row[14] = 1, row[15] = 1;
+}
+
+static void look(void) {
+    unsigned stored = 0;
+    while (stored < STORES && row[stored] != 0)
+        ++stored;
+    seen[stored] = true;
+}
+
+static void nothing(void) {}
+
+void sweep_prove(void) {
+    for (unsigned in_interrupt = 0; in_interrupt < 2; ++in_interrupt) {
+        for (unsigned i = 0; i <= STORES; ++i)
+            seen[i] = false;
+        sweep(&(struct round){clear_row, store, look, nothing, in_interrupt != 0});
+        for (unsigned i = 0; i <= STORES; ++i)
+            EXPECT(seen[i]);
+    }
+}

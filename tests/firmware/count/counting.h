@@ -1,0 +1,31 @@
+/* counting.h - the instructions of one call, but for those that an empty one and measuring take.
+ *
+ * Counted by the machine's second timer: several counts of it pass during an instruction
+ * (INSTRUCTION_NS), so the figures are exact, and the same in each run. */
+#ifndef COUNTING_H
+#define COUNTING_H
+
+#include <tickwheel/tw.h>
+
+/* What a line of the table tells: the least and the most that was counted. */
+struct figure {
+    unsigned least, most;
+};
+
+typedef int arming(struct tw *w, struct tw_node *n, tw_tick tick);
+typedef int of_node(struct tw *w, struct tw_node *n);
+typedef int of_wheel(struct tw *w);
+typedef tw_tick asking(struct tw *w);
+
+/* Finds out what measuring costs. */
+void counting_start(void);
+
+struct figure figure_none(void);
+void count_arming(struct figure *f, arming *call, struct tw *w, struct tw_node *n, tw_tick tick);
+void count_of_node(struct figure *f, of_node *call, struct tw *w, struct tw_node *n);
+void count_of_wheel(struct figure *f, of_wheel *call, struct tw *w);
+void count_asking(struct figure *f, asking *call, struct tw *w);
+
+void print_figure(const char *what, const struct figure *f);
+
+#endif

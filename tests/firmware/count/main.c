@@ -1,0 +1,132 @@
+/* What the calls of the wheel cost, in instructions: a line each, the least and the most seen. */
+#include <tickwheel/tw.h>
+
+#include "../expect.h"
+#include "counting.h"
+#include "support/random.h"
+
+enum {
+    BLOCK = 1 << TW_BITS,          /* ticks of the slots of level 0 */
+    TOP_SLOT = 1 << (2 * TW_BITS), /* ticks of a slot of level 2 */
+    SAMPLES = 200
+};
+
+static struct tw wheel;
+static struct tw_node timers[COUNT_TIMERS], timer;
+
+static tw_tick some(tw_tick below) {
+    static uint64_t seed = 1;
+    return random_below(&seed, below);
+}
+
+static void nothing(struct tw_node *node, void *arg) { (void)node, (void)arg; }
+
+/* A wheel at `now`, with as many others armed as there are, in the `span` ticks from `first`. */
+static void begin(tw_tick now, tw_tick first, tw_tick span) {
+    EXPECT(tw_init(&wheel, now, 0) == 0);
+    EXPECT(tw_node_init(&timer, nothing, NULL) == 0);
+    for (unsigned i = 0; i < COUNT_TIMERS; ++i) {
+        EXPECT(tw_node_init(&timers[i], nothing, NULL) == 0);
+        EXPECT(tw_arm_at(&wheel, &timers[i], first + some(span)) == 0);
+    }
+}
+
+/* Somewhere, on any level. */
+static tw_tick some_distance(void) {
+    static const tw_tick spans[] = {BLOCK, BLOCK * BLOCK, (tw_tick)4 * TOP_SLOT};
+    return 1 + some(spans[some(3)]);
+}
+
+/* ---- Calls on one timer, among the others. */
+
+static void count_adding(const char *what, arming *call, int is_relative) {
+    struct figure f = figure_none();
+    begin(1000, 1001, 2 * TOP_SLOT);
+    for (unsigned i = 0; i < SAMPLES; ++i) {
+        count_arming(&f, call, &wheel, &timer, some_distance() + (is_relative ? 0 : 1000));
+        EXPECT(tw_cancel(&wheel, &timer) == 1);
+    }
+    print_figure(what, &f);
+}
+
+static void count_changing(const char *what, arming *call, tw_tick least) {
+    struct figure f = figure_none();
+    begin(1000, 1001, 2 * TOP_SLOT);
+    for (unsigned i = 0; i < SAMPLES; ++i) {
+        EXPECT(tw_arm_at(&wheel, &timer, 1000 + some_distance()) >= 0);
+        count_arming(&f, call, &wheel, &timer, 1000 + least + some_distance());
+    }
+    print_figure(what, &f);
+}
+
+static void count_cancelling(void) {
+    struct figure f = figure_none();
+    begin(1000, 1001, 2 * TOP_SLOT);
+    for (unsigned i = 0; i < SAMPLES; ++i) {
+        EXPECT(tw_arm_at(&wheel, &timer, 1000 + some_distance()) == 0);
+        count_of_node(&f, tw_cancel, &wheel, &timer);
+    }
+    print_figure("cancel", &f);
+}
+
+static void count_asking_for_next(void) {
+    struct figure one = figure_none(), many = figure_none();
+    for (unsigned i = 0; i < SAMPLES / 4; ++i) {
+        begin(1000, 1001, 2 * TOP_SLOT);
+        count_asking(&many, tw_next, &wheel);
+        EXPECT(tw_clear(&wheel, NULL, NULL) == 0);
+        EXPECT(tw_arm_at(&wheel, &timer, 1000 + some_distance()) == 0);
+        count_asking(&one, tw_next, &wheel);
+    }
+    print_figure("next, one timer", &one);
+    print_figure("next, many timers", &many);
+}
+
+/* ---- Ticks. */
+
+static void count_ticks_of_a_block(void) {
+    struct figure quiet = figure_none(), ends = figure_none(), armed = figure_none(), due = figure_none();
+    begin(0, 3 * TOP_SLOT, TOP_SLOT);
+    EXPECT(tw_update(&wheel) == 0); /* the first one notices that all was armed */
+    for (tw_tick tick = 2; tick <= 8 * BLOCK; ++tick)
+        count_of_wheel(tick % BLOCK == 0 ? &ends : &quiet, tw_update, &wheel);
+    for (unsigned i = 0; i < SAMPLES; ++i) {
+        EXPECT(tw_arm_after(&wheel, &timer, 3 * TOP_SLOT) >= 0);
+        if ((tw_now(&wheel) + 1) % BLOCK != 0)
+            count_of_wheel(&armed, tw_update, &wheel);
+        else
+            EXPECT(tw_update(&wheel) == 0);
+        EXPECT(tw_arm_after(&wheel, &timer, 1) == 1);
+        if ((tw_now(&wheel) + 1) % BLOCK != 0)
+            count_of_wheel(&due, tw_update, &wheel);
+        else
+            EXPECT(tw_update(&wheel) == 0);
+    }
+    print_figure("tick, nothing due", &quiet);
+    print_figure("tick, nothing due, end of a block", &ends);
+    print_figure("tick, nothing due, first after an arm", &armed);
+    print_figure("tick, one due", &due);
+}
+
+/* From before the slot opens until it has passed; what a sleeping system would skip is not. */
+static void count_worst_tick(void) {
+    struct figure f = figure_none();
+    begin(TOP_SLOT - 8 * BLOCK, TOP_SLOT, TOP_SLOT);
+    while (tw_count(&wheel) != 0)
+        count_of_wheel(&f, tw_update, &wheel);
+    print_figure("worst tick, a full slot of the top level", &f);
+}
+
+int main(void) {
+    counting_start();
+    count_adding("add, arm_after", tw_arm_after, 1);
+    count_adding("add, arm_at", tw_arm_at, 0);
+    count_changing("re-arm", tw_arm_at, 0);
+    count_changing("move", tw_move, 0);
+    count_changing("postpone", tw_postpone, 4 * TOP_SLOT);
+    count_cancelling();
+    count_asking_for_next();
+    count_ticks_of_a_block();
+    count_worst_tick();
+    return 0;
+}

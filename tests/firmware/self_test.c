@@ -1,0 +1,211 @@
+/* What to run first on a new board: are the port's lock, the clock and the interrupts what the
+ * library takes them for? Prints a line for each question, and ends with 0 if all is well.
+ *
+ * Needs host_print, the clock, a software interrupt (board.h) and a second timer (timer.h). The
+ * build says which port: TW_PORT_HEADER. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <board.h>
+#include <clock.h>
+#include <host.h>
+#include <timer.h>
+
+#include <tickwheel/port.h>
+#include <tickwheel/tw.h>
+
+enum { TICKS_PER_SECOND = 1000 };
+
+static volatile unsigned signals; /* software interrupts that were served */
+
+void on_tick(void) { clock_isr(); }
+void on_signal(void) { ++signals; }
+
+/* ---- The lock. An interrupt that is raised while it is held comes when it is not. */
+
+static bool serves_signals(void) {
+    const unsigned before = signals;
+    signal_raise();
+    return signals == before + 1;
+}
+
+static bool lock_masks(void) {
+    uint32_t word;
+    tw_port_lock_init(&word);
+    tw_port_lock(&word);
+    const bool served_inside = serves_signals();
+    const unsigned before = signals;
+    tw_port_unlock(&word);
+    return !served_inside && signals == before + 1;
+}
+
+static bool lock_lets_interrupts_in_again(void) {
+    uint32_t word;
+    tw_port_lock_init(&word);
+    tw_port_lock(&word);
+    tw_port_unlock(&word);
+    return serves_signals();
+}
+
+static bool lock_leaves_masked_what_was_masked(void) {
+    uint32_t word;
+    tw_port_lock_init(&word);
+    const uint32_t mask = tw_interrupts_mask();
+    tw_port_lock(&word);
+    tw_port_unlock(&word);
+    const bool served = serves_signals();
+    tw_interrupts_restore(mask);
+    return !served;
+}
+
+static bool locks_nest(void) {
+    uint32_t outer, inner;
+    tw_port_lock_init(&outer);
+    tw_port_lock_init(&inner);
+    tw_port_lock(&outer);
+    tw_port_lock(&inner);
+    tw_port_unlock(&inner);
+    const bool served_inside = serves_signals();
+    tw_port_unlock(&outer);
+    return !served_inside && serves_signals();
+}
+
+/* ---- The clock. */
+
+static bool clock_starts(void) { return clock_start(CLOCK_HZ / TICKS_PER_SECOND, TW_TICKLESS) == 0; }
+
+static bool clock_goes_forward(void) {
+    const uint64_t first = clock_now();
+    for (uint64_t before = first; before < first + 5;) {
+        const uint64_t now = clock_now();
+        if (now < before || now > before + 1)
+            return false;
+        before = now;
+    }
+    return true;
+}
+
+static void sleep_until(uint64_t tick) {
+    while (clock_now() < tick) {
+        const uint32_t mask = tw_interrupts_mask();
+        clock_sleep_until(tick);
+        tw_interrupts_restore(mask);
+    }
+}
+
+/* By another timer: 50 ticks last no shorter than they should, and not a whole tick longer. */
+static bool ticks_are_as_long_as_they_should_be(void) {
+    sleep_until(clock_now() + 1);
+    const uint32_t begin = stopwatch_read();
+    sleep_until(clock_now() + 50);
+    const uint32_t took = stopwatch_read() - begin;
+    const uint32_t tick = STOPWATCH_HZ / TICKS_PER_SECOND;
+    return took > 49 * tick && took < 51 * tick;
+}
+
+static bool sleep_ends_at_its_tick(void) {
+    const uint64_t tick = clock_now() + 20;
+    sleep_until(tick);
+    return clock_now() == tick;
+}
+
+static bool pending_interrupts_end_a_sleep(void) {
+    const uint64_t now = clock_now();
+    const uint32_t mask = tw_interrupts_mask();
+    signal_raise();
+    clock_sleep_until(now + 1000);
+    tw_interrupts_restore(mask);
+    return clock_now() <= now + 1;
+}
+
+/* ---- The wheel. */
+
+static struct {
+    uint32_t before;
+    struct tw wheel;
+    uint32_t after;
+} guarded = {.before = 0x600DF00D, .after = 0x600DF00D};
+static struct tw_node timer, earlier;
+static volatile uint64_t fired_at;
+
+static void on_fire(struct tw_node *node, void *arg) {
+    (void)node, (void)arg;
+    fired_at = clock_now();
+}
+
+static bool library_and_headers_agree(void) {
+    const bool is_version = tw_version() == TW_VERSION;
+    const bool is_aligned = offsetof(struct tw_node, expiry) % _Alignof(tw_tick) == 0;
+    tw_init(&guarded.wheel, clock_now(), 0);
+    tw_node_init(&timer, on_fire, NULL);
+    tw_node_init(&earlier, on_fire, NULL);
+    return is_version && is_aligned && tw_check(&guarded.wheel, NULL, NULL) == 0 &&
+           guarded.before == 0x600DF00D && guarded.after == 0x600DF00D;
+}
+
+/* What a program's main loop does, until something has fired. */
+static void loop(void) {
+    fired_at = 0;
+    while (fired_at == 0) {
+        tw_advance(&guarded.wheel, clock_now(), TW_UNBOUNDED);
+        const uint32_t mask = tw_interrupts_mask();
+        if (fired_at == 0)
+            clock_sleep_until(tw_next(&guarded.wheel));
+        tw_interrupts_restore(mask);
+    }
+}
+
+static bool timers_fire_at_their_tick(void) {
+    const tw_tick tick = clock_now() + 30;
+    tw_arm_at(&guarded.wheel, &timer, tick);
+    loop();
+    return fired_at == tick;
+}
+
+static volatile uint64_t earlier_tick;
+
+void on_alarm(void) {
+    alarm_silence();
+    earlier_tick = clock_now() + 5;
+    tw_arm_at(&guarded.wheel, &earlier, earlier_tick);
+}
+
+static bool interrupts_arm_while_the_loop_sleeps(void) {
+    tw_arm_at(&guarded.wheel, &timer, clock_now() + 1000);
+    alarm_start(STOPWATCH_HZ / TICKS_PER_SECOND * 7);
+    loop();
+    return fired_at == earlier_tick && tw_cancel(&guarded.wheel, &timer) == 1 &&
+           tw_check(&guarded.wheel, NULL, NULL) == 0;
+}
+
+/* ---- All of them. */
+
+static bool all_is_well = true;
+
+static void ask(const char *what, bool (*is_so)(void)) {
+    const bool passes = is_so();
+    host_print(passes ? "PASS  " : "FAIL  ");
+    host_print(what);
+    host_print("\n");
+    all_is_well = all_is_well && passes;
+}
+
+int main(void) {
+    signal_start();
+    stopwatch_start();
+    ask("an interrupt comes when it is raised", serves_signals);
+    ask("the lock keeps interrupts out", lock_masks);
+    ask("the lock lets them in again", lock_lets_interrupts_in_again);
+    ask("the lock leaves masked what was masked", lock_leaves_masked_what_was_masked);
+    ask("locks nest", locks_nest);
+    ask("the clock starts", clock_starts);
+    ask("the clock goes forward, tick by tick", clock_goes_forward);
+    ask("ticks are as long as they should be", ticks_are_as_long_as_they_should_be);
+    ask("a sleep ends at its tick", sleep_ends_at_its_tick);
+    ask("a pending interrupt ends a sleep", pending_interrupts_end_a_sleep);
+    ask("the library and its headers agree", library_and_headers_agree);
+    ask("a timer fires at its tick", timers_fire_at_their_tick);
+    ask("an interrupt arms a timer while the loop sleeps", interrupts_arm_while_the_loop_sleeps);
+    host_print(all_is_well ? "this board is ready\n" : "this board is NOT ready\n");
+    return all_is_well ? 0 : 1;
+}

@@ -6,7 +6,7 @@ shift
 [ $# -gt 0 ] || exit 2
 status=0
 for image; do
-    found=$("$nm" "$image" | grep -E '__(atomic|sync)_|__cxa_|_Unwind_|__gxx_|(^| )(malloc|free|_Zn[wa]|_Zd[la])')
+    found=$("$nm" "$image" | grep -E '__(atomic|sync)_|__cxa_|_Unwind_|__gxx_|(^| )((malloc|free)$|_Zn[wa]|_Zd[la])')
     [ -z "$found" ] && continue
     echo "$image has:"
     echo "$found"

@@ -130,7 +130,11 @@ static void advances_in_steps(void) {
 
 static void updates(void) { EXPECT(guarded(update, 1, TW_UNBOUNDED) != 1); }
 
+/* The slots that its search begins with are said to be busy, but are not; an interrupt fills them. */
 static void looks_ahead(void) {
+    cancel(SOON);
+    cancel(WITH_SOON);
+    cancel(PERIODIC);
     EXPECT(tw_next(&wheel) >= START);
     EXPECT(tw_idle(&wheel, 3) >= 0);
 }

@@ -8,8 +8,7 @@
 #include "../expect.h"
 #include "interrupts.h"
 
-/* Counts of the alarm's timer in the time of one instruction, rounded down: at least 3 on each
- * machine, as INSTRUCTION_NS is chosen. */
+/* Counts of the alarm's timer in the time of one instruction, rounded down. */
 #define STEP (INSTRUCTION_NS * (STOPWATCH_HZ / 100000u) / 10000u)
 
 /* The time between the question what time it is and the answer when the alarm is to come. */

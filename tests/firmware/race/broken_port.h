@@ -8,6 +8,8 @@
 #define UNMASKED 0u
 #endif
 
+#define TW_PORT_ONE_THREAD
+
 enum { NO_LOCK, ALWAYS_UNMASKS };
 
 static inline void tw_port_lock_init(uint32_t *word) { *word = 0; }
@@ -21,9 +23,3 @@ static inline void tw_port_unlock(uint32_t *word) {
     if (BROKEN == ALWAYS_UNMASKS)
         tw_interrupts_restore(UNMASKED);
 }
-
-static inline uintptr_t tw_port_self(void) { return 0; }
-static inline void tw_port_wait(uint32_t *word, uint32_t seen, int64_t deadline_ns) {
-    (void)word, (void)seen, (void)deadline_ns;
-}
-static inline void tw_port_wake_all(uint32_t *word) { (void)word; }

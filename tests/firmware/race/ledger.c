@@ -205,6 +205,23 @@ void ledger_act(const struct action *action) {
     EXPECT(masked() == was_masked);
 }
 
+static void arm_on_other(const char *invariant, const struct tw_node *node, void *arg) {
+    (void)invariant, (void)node;
+    EXPECT(masked());
+    arm(CHAINED, tw_now(&other_wheel) + 3);
+    EXPECT(masked());
+    ++*(unsigned *)arg;
+}
+
+void ledger_lock_both(void) {
+    unsigned reports = 0;
+    tw_callback *const fn = nodes[FAR].fn;
+    nodes[FAR].fn = NULL; /* for something to report */
+    EXPECT(tw_check(&wheel, arm_on_other, &reports) == 1);
+    EXPECT(reports == 1);
+    nodes[FAR].fn = fn;
+}
+
 static void on_broken(const char *invariant, const struct tw_node *node, void *arg) {
     (void)node, (void)arg;
     host_print("tw_check: broken: ");

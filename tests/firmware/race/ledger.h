@@ -46,6 +46,9 @@ void ledger_open(void);
 /* Runs the action; it leaves the mask of interrupts as it was. */
 void ledger_act(const struct action *action);
 
+/* Takes the lock of one wheel inside that of the other: tw_check reports under lock. */
+void ledger_lock_both(void);
+
 /* Both wheels are in order; then their time passes, and the accounts must be even. */
 void ledger_close(void);
 

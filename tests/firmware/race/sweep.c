@@ -14,6 +14,9 @@
 /* The time between the question what time it is and the answer when the alarm is to come. */
 #define SOONEST (32 * STEP)
 
+/* No interrupt is held up for so many instructions. */
+#define LONGEST (100000 * STEP)
+
 static const struct round *running;
 static volatile bool has_begun, is_over, has_struck, has_struck_early, has_struck_inside;
 
@@ -59,6 +62,7 @@ static bool play(uint32_t counts) {
  * they no longer were, and so would be all in between. */
 static uint32_t step_after(uint32_t counts) {
     const uint32_t took = arrived - sent - counts;
+    EXPECT(took < LONGEST); /* and not for ever, as if the stopwatch stood still */
     if (took < latency)
         latency = took;
     return took - latency > 2 * STEP ? took - latency - STEP : STEP;
@@ -66,8 +70,8 @@ static uint32_t step_after(uint32_t counts) {
 
 unsigned sweep(const struct round *round) {
     static bool is_ready;
+    stopwatch_start(); /* again each time: not all machines' go on when they wrap */
     if (!is_ready) {
-        stopwatch_start();
         signal_start();
         set_priorities();
         is_ready = true;

@@ -63,9 +63,11 @@ function(tickwheel_add_library target)
     target_link_options(${target} PRIVATE LINKER:--as-needed)
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF
-        POSITION_INDEPENDENT_CODE $<BOOL:${UNIX}>  # a board has no loader
         LINKER_LANGUAGE C  # nothing of the C++ runtime is used, so nothing of it is linked
         VERSION ${PROJECT_VERSION} SOVERSION 0)
+    if(UNIX)  # a board has no loader
+        set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+    endif()
 endfunction()
 
 # tickwheel_add_clock(target [DEFINES d...]), for bare metal: a library of what counts ticks and

@@ -32,7 +32,7 @@ class purse {
 
     std::uint32_t left;
 
-    void pay() {
+    TW_SHARED void pay() {
         if (left != TW_UNBOUNDED)
             --left;
         if (--held_ == 0) {
@@ -116,19 +116,24 @@ inline void take_share(stored &wheel, purse &budget, tick elapsed) {
     wheel.be_quiet(horizon);
 }
 
+// What most ticks are: nothing to do. Never while the wheel is being advanced, which ends
+// all quiet first.
+TW_IN_PLACE inline bool pass_quietly(stored &wheel, tick now) {
+    if (!before(now, wheel.quiet_until))
+        return false;
+    wheel.now = wheel.cursor = wheel.settled = now;
+    return true;
+}
+
 // With the lock held, which this lets go.
-inline int advance(tw *w, tick now, std::uint32_t budget) {
+TW_SHARED inline int advance(tw *w, tick now, std::uint32_t budget) {
     stored &wheel = stored_in(w);
     if (wheel.advancing)
         return leave(w, -ebusy);
     if (before(now, wheel.now))
         return leave(w, -einval);
     const tick elapsed = now - wheel.now;
-    wheel.now = now;
-    if (elapsed != 0 && before(now, wheel.quiet_until)) {
-        wheel.cursor = wheel.settled = now;
-        return leave(w, 0);
-    }
+    wheel.now = wheel.quiet_until = now;
     wheel.advancing = true;
     wheel.advancer = thread_id();
     purse left(wheel, budget);

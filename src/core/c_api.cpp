@@ -262,14 +262,18 @@ TW_API tw_node *tw_running(tw *w) {
 TW_API int tw_advance(tw *w, tw_tick now, uint32_t budget) {
     if (!is_tick(now) || budget == 0)
         return -einval;
-    const int refusal = enter(w);
-    return refusal != 0 ? refusal : advance(w, now, budget);
+    if (const int refusal = enter(w); refusal != 0)
+        return refusal;
+    stored &wheel = stored_in(w);
+    return before(wheel.now, now) && pass_quietly(wheel, now) ? leave(w, 0) : advance(w, now, budget);
 }
 
 TW_API int tw_update(tw *w) {
     if (const int refusal = enter(w); refusal != 0)
         return refusal;
     const tick next = stored_in(w).now + 1;
+    if (pass_quietly(stored_in(w), next))
+        return leave(w, 0);
     return is_tick(next) ? advance(w, next, TW_UNBOUNDED) : leave(w, -erange);
 }
 

@@ -23,25 +23,28 @@ inline void wait_for_return(stored &wheel, std::uint32_t seen) {
 inline void wake_all(stored &wheel) { tw_port_wake_all(&wheel.returned); }
 #endif
 
-// Where size counts, one copy of what every function does.
+// Where size counts: one copy of what every function does, but not of what is hardly more
+// than the call.
 #ifdef __OPTIMIZE_SIZE__
 #define TW_SHARED __attribute__((noinline))
+#define TW_IN_PLACE __attribute__((always_inline))
 #else
 #define TW_SHARED
+#define TW_IN_PLACE
 #endif
 
-TW_SHARED inline void lock(stored &wheel) {
+TW_IN_PLACE inline void lock(stored &wheel) {
     if (wheel.is == kind::locked)
         tw_port_lock(&wheel.lock);
 }
 
-TW_SHARED inline void unlock(stored &wheel) {
+TW_IN_PLACE inline void unlock(stored &wheel) {
     if (wheel.is == kind::locked)
         tw_port_unlock(&wheel.lock);
 }
 
-inline bool usable(tw *w) { return w != nullptr && stored_in(w).self == w; }
-inline bool usable(const tw_node *node) { return node != nullptr && node->fn != nullptr; }
+TW_IN_PLACE inline bool usable(tw *w) { return w != nullptr && stored_in(w).self == w; }
+TW_IN_PLACE inline bool usable(const tw_node *node) { return node != nullptr && node->fn != nullptr; }
 inline bool is_pending(const tw_node *node) { return node->state == TW_PENDING; }
 
 // Small nodes do not know their wheel: where there is but one, nothing is lost.

@@ -72,11 +72,11 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     }
 
     // The level of the highest digit in which two ticks differ, given their xor.
-    static constexpr unsigned level_of(tick difference) {
-        for (unsigned level = 0; level < top; ++level)
-            if (difference >> shift(level + 1) == 0)
-                return level;
-        return top;
+    template <unsigned Level = 0> static constexpr unsigned level_of(tick difference) {
+        if constexpr (Level == top)
+            return top;
+        else
+            return difference >> shift(Level + 1) == 0 ? Level : level_of<Level + 1>(difference);
     }
 };
 

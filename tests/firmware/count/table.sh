@@ -32,7 +32,7 @@ plain=$(run "$plain" "$@") || { echo "$plain" && exit 1; }
             next
         split(field[2], number, " ")
     }
-    kind == "limit" { limit[field[1]] = number[1] }
+    kind == "limit" { limit[field[1]] = number[1]; should_be[field[1]] = number[4] }
     kind == "plain" { plain_least[field[1]] = number[1]; plain_most[field[1]] = number[2] }
     kind == "ahead" {
         if (!rows++)
@@ -46,6 +46,8 @@ plain=$(run "$plain" "$@") || { echo "$plain" && exit 1; }
             if (number[2] > most) {
                 verdict = "  over"
                 over++
+            } else if (should_be[name] != "") {
+                verdict = "  should be " should_be[name]
             }
         }
         printf "%-42s %8d %8d %8d %8d %8s%s\n", name, number[1], number[2], plain_least[name], plain_most[name],

@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# measure.sh FOLDER: builds the library in its geometries, for this machine and for boards, prints what
+# each takes, and fails if that is beyond tests/size/limits.txt.
+set -euo pipefail
+folder=$1
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+here=$root/tests/size
+mkdir -p "$folder"
+over=() above=()
+
+die() {
+    echo "$*" >&2
+    exit 1
+}
+
+# built NAME CMAKE_ARGUMENT...: prints where
+built() {
+    local directory=$folder/${1// /-}
+    shift
+    if ! { cmake -S "$root" -B "$directory" -G Ninja -DCMAKE_BUILD_TYPE=MinSizeRel -DBUILD_SHARED_LIBS=OFF \
+        -DTW_BUILD_TESTS=OFF -DTW_BUILD_EXAMPLES=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" &&
+        cmake --build "$directory" --target tickwheel; } >"$directory.log" 2>&1; then
+        cat "$directory.log" >&2
+        die "the build in $directory failed; see above"
+    fi
+    echo "$directory"
+}
+
+# Of all that a link keeps for these functions, compiler's helpers included: code and constants.
+linked() { # DIRECTORY CROSS "FLAGS" FUNCTION...
+    local directory=$1 cross=$2 flags=$3 roots=()
+    shift 3
+    roots=("${@/#/-Wl,-u,}")
+    # shellcheck disable=SC2086
+    "${cross}gcc" $flags -nostdlib -Wl,--gc-sections -Wl,-e,tw_init "${roots[@]}" \
+        -Wl,--defsym=memset=0,--defsym=memcpy=0 "$directory/libtickwheel.a" -lgcc -o "$directory/linked.elf"
+    "${cross}size" -A "$directory/linked.elf" | awk '/^\.(text|rodata|ARM\.exidx)/ { sum += $2 } END { print sum }'
+}
+
+# The same of an archive as it is: for this machine, where nobody links that way.
+archived() { # DIRECTORY
+    size -A "$1/libtickwheel.a" | awk '/^\.(text|rodata)/ { sum += $2 } END { print sum }'
+}
+
+# Of two objects as large as the structs: nothing is run, so this works for a board.
+struct_size() { # DIRECTORY CROSS "FLAGS" STRUCT
+    printf '#include <tickwheel/tw.h>\nchar it[sizeof(struct %s)];\n' "$4" >"$1/$4.c"
+    # shellcheck disable=SC2086
+    "${2}gcc" $3 -I"$root/include" -I"$1/tickwheel-config" -ffreestanding -fno-common -c -o "$1/$4.o" "$1/$4.c"
+    echo $((16#$("${2}nm" -S "$1/$4.o" | awk '$4 == "it" { print $2 }')))
+}
+
+# By the call graph of the compiler, asked for with the command that built the library.
+stack() { # DIRECTORY
+    local command
+    command=$(sed -n 's/^ *"command": "\(.*c_api.*\)",*$/\1/p' "$1/compile_commands.json" | sed 's/\\"/"/g; s/\\\\/\\/g')
+    (cd "$1" && eval "${command/ -o / -fcallgraph-info=su -o }")
+    awk -v root=tw_advance -v by_pointer="$("${2}nm" "$1/libtickwheel.a" | awk '/set_to_next/ { print $3 }')" \
+        -f "$here/stack.awk" "$(find "$1" -name '*.ci' -print -quit)"
+}
+
+# cell ROW FIGURE VALUE: into the row that is printed, and beside its limit.
+cell() {
+    local limit should=""
+    limit=$(sed -n "s/^$1 $2: //p" "$here/limits.txt")
+    [[ $limit != *" should be "* ]] || should=${limit##* }
+    limit=${limit%% *}
+    line+=$(printf ' %8s' "$3")
+    if [ -n "$limit" ] && [ "$3" -gt "$limit" ]; then
+        over+=("$1 $2: $3, at most $limit")
+    elif [ -n "$should" ] && [ "$3" -gt "$should" ]; then
+        above+=("$1 $2: $3, should be $should")
+    fi
+}
+
+# row NAME CROSS "FLAGS" CMAKE_ARGUMENT...
+row() {
+    local name=$1 cross=$2 flags=$3 directory functions line
+    shift 3
+    directory=$(built "$name" "$@")
+    line=$(printf '%-40s' "$name")
+    if [ -n "$cross" ]; then
+        mapfile -t functions < <("${cross}nm" "$directory/libtickwheel.a" | awk '$2 == "T" && $3 != "tw_check" { print $3 }')
+        cell "$name" code "$(linked "$directory" "$cross" "$flags" "${functions[@]}")"
+        cell "$name" minimal "$(linked "$directory" "$cross" "$flags" tw_init tw_node_init tw_arm_after tw_cancel tw_advance)"
+    else
+        cell "$name" code "$(archived "$directory")"
+        line+=$(printf ' %8s' -)
+    fi
+    cell "$name" node "$(struct_size "$directory" "$cross" "$flags" tw_node)"
+    cell "$name" wheel "$(struct_size "$directory" "$cross" "$flags" tw)"
+    if [ -n "$cross" ]; then
+        cell "$name" stack "$(stack "$directory" "$cross")"
+    fi
+    echo "$line"
+}
+
+plain=(-DTW_LOOKAHEAD=OFF)
+small=(-DTW_BITS=5 -DTW_LOOKAHEAD=OFF)
+short=(-DTW_TICK_BITS=32)
+printf '%-40s %8s %8s %8s %8s %8s\n' "bytes at -Os" code minimal node wheel stack
+row "host 8x3" "" "" -DTW_RUNTIME=OFF
+row "host 8x3 with the runtime" "" ""
+row "host 8x3 plain" "" "" -DTW_RUNTIME=OFF "${plain[@]}"
+row "host 5x3" "" "" -DTW_RUNTIME=OFF -DTW_BITS=5
+board() { # CPU NAME CMAKE_ARGUMENT...
+    local cpu=$1 name=$2
+    shift 2
+    case $cpu in
+    riscv32) row "$cpu $name" riscv64-unknown-elf- "-march=rv32imac -misa-spec=2.2 -mabi=ilp32" \
+        --toolchain "$root/toolchains/riscv32-none-elf.cmake" "$@" ;;
+    *) row "$cpu $name" arm-none-eabi- "-mcpu=$cpu -mthumb" \
+        --toolchain "$root/toolchains/arm-none-eabi.cmake" "-DTW_CPU=$cpu" "$@" ;;
+    esac
+}
+board cortex-m3 "8x3"
+board cortex-m3 "8x3 plain" "${plain[@]}"
+board cortex-m3 "5x3 plain" "${small[@]}"
+board cortex-m3 "8x3 32-bit ticks" "${short[@]}"
+board cortex-m3 "5x3 plain 32-bit ticks" "${small[@]}" "${short[@]}"
+board cortex-m0 "8x3"
+board cortex-m0 "5x3 plain 32-bit ticks" "${small[@]}" "${short[@]}"
+board riscv32 "8x3"
+
+[ ${#above[@]} -eq 0 ] || { echo && printf '%s\n' "${above[@]}"; }
+[ ${#over[@]} -eq 0 ] || { echo && printf 'beyond its limit: %s\n' "${over[@]}" && exit 1; }

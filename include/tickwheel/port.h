@@ -21,25 +21,25 @@
 
 #include <stdint.h>
 
-#ifndef TW_PORT_HEADER
-#error "the build names the port: see TW_PORT in CMakeLists.txt"
-#endif
-#include TW_PORT_HEADER
-
 static inline void tw_port_lock_init(uint32_t *word);
 static inline void tw_port_lock(uint32_t *word);
 static inline void tw_port_unlock(uint32_t *word);
 
-#ifndef TW_PORT_ONE_THREAD
-/* Which thread this is: differs between any two that run. */
-static inline uintptr_t tw_port_self(void);
+/* And, unless it defines TW_PORT_ONE_THREAD:
+ *
+ *     static inline uintptr_t tw_port_self(void);
+ * Which thread this is: differs between any two that run.
+ *
+ *     static inline void tw_port_wait(uint32_t *word, uint32_t seen, int64_t deadline_ns);
+ * Sleeps while *word is `seen`, at most until `deadline_ns` of the monotonic clock
+ * (INT64_MAX: no deadline). May return early for no reason.
+ *
+ *     static inline void tw_port_wake_all(uint32_t *word);
+ * Wakes every thread that sleeps on the word. */
 
-/* Sleeps while *word is `seen`, at most until `deadline_ns` of the monotonic clock
- * (INT64_MAX: no deadline). May return early for no reason. */
-static inline void tw_port_wait(uint32_t *word, uint32_t seen, int64_t deadline_ns);
-
-/* Wakes every thread that sleeps on the word. */
-static inline void tw_port_wake_all(uint32_t *word);
+#ifndef TW_PORT_HEADER
+#error "the build names the port: see TW_PORT in CMakeLists.txt"
 #endif
+#include TW_PORT_HEADER
 
 #endif

@@ -99,11 +99,11 @@ void be_alone(stored &wheel) {
 TW_API int tw_init(tw *w, tw_tick now, unsigned flags) {
     if (w == nullptr || !is_tick(now) || (flags & ~unsigned{TW_UNLOCKED}) != 0)
         return -einval;
-    stored &wheel = *new (w->storage.bytes) stored{};
-    wheel.self = w;
-    wheel.is = (flags & TW_UNLOCKED) != 0 ? kind::unlocked : kind::locked;
-    wheel.open(now);
-    tw_port_lock_init(&wheel.lock);
+    stored *const wheel = new (w->storage.bytes) stored();
+    wheel->self = w;
+    wheel->is = (flags & TW_UNLOCKED) != 0 ? kind::unlocked : kind::locked;
+    wheel->open(now);
+    tw_port_lock_init(&wheel->lock);
     return 0;
 }
 

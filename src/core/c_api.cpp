@@ -71,7 +71,7 @@ TW_SHARED tick read(tw *w, tick stored::*field) {
 
 // Sleeps until a callback has returned. The count is read under the lock that guards
 // it, and compared again by the kernel: a return in between is not missed.
-void sleep_until_one_returned(stored &wheel) {
+[[maybe_unused]] void sleep_until_one_returned(stored &wheel) {
     const std::uint32_t seen = wheel.returned;
     ++wheel.awaiting;
     do {
@@ -84,7 +84,7 @@ void sleep_until_one_returned(stored &wheel) {
 
 // P13: of all threads only the caller's is left. It holds the lock; the word also
 // counts waiters that are gone.
-void be_alone(stored &wheel) {
+[[maybe_unused]] void be_alone(stored &wheel) {
     wheel.awaiting = 0;
     if (wheel.advancing && wheel.advancer != thread_id()) {
         wheel.advancing = false;

@@ -103,7 +103,7 @@ template <class G> struct wheel {
             lower_one(0);
             return turn::moved;
         }
-        const turn first = empty_one(0, 0);
+        const turn first = see_to_first();
         if (first != turn::done || cursor == now)
             return first;
         open_next();
@@ -136,7 +136,9 @@ template <class G> struct wheel {
     // or, once these are empty, in those that open within `horizon` ticks, which is
     // look-ahead. False if there was nothing to do.
     bool lower_one(digits horizon) {
-        for (unsigned level = opened != 0 ? opened : G::ahead ? G::top : 0; level != 0; --level) {
+        if (opened == 0 && (!G::ahead || G::until_next(1, G::low(cursor)) > horizon))
+            return false;
+        for (unsigned level = opened != 0 ? opened : G::top; level != 0; --level) {
             const digits until = opened != 0 ? 0 : G::until_next(level, G::low(cursor));
             if (until <= horizon && empty_one(level, until) == turn::moved)
                 return true;
@@ -199,6 +201,22 @@ template <class G> struct wheel {
         return begin_of(level, slot)->next == &slots.rings[slot];
     }
 
+    // The first node of the cursor's slot is due; if not, it was postponed, or belongs to a later
+    // round of the only level.
+    turn see_to_first() {
+        if (G::top == 0)
+            return empty_one(0, 0);
+        const tw_link &ring = slots.rings[G::slot(0, G::low(cursor))];
+        if (is_empty(ring))
+            return turn::done;
+        tw_node &node = node_of(*ring.next);
+        if (!before(cursor, node.expiry))
+            return turn::due;
+        unlink(node.link);
+        place(node);
+        return turn::moved;
+    }
+
     // Takes the first node of the slot that opens in so many ticks to where it belongs.
     turn empty_one(unsigned level, digits until) {
         const digits here = G::low(cursor);
@@ -209,7 +227,7 @@ template <class G> struct wheel {
         tw_node &node = node_of(*first);
         const tick due_in = distance(cursor, node.expiry);
         if (due_in < until + G::until_next(level, here + until)) {
-            if (level == 0)
+            if (G::top == 0)
                 return turn::due;
             unlink(*first);
             slots.put(node, G::slot(level - 1, here + G::low(due_in)));

@@ -15,6 +15,8 @@
  *   S3  LOAD holds `following` ticks, and so is never 0, which would stop the counter. */
 #include "systick.h"
 
+#include <stdbool.h>
+
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #define CONTROL REGISTER(0xE000E010u)
 #define LOAD REGISTER(0xE000E014u)
@@ -35,19 +37,19 @@ static struct {
     uint32_t following; /* ticks of the period that comes next */
     uint32_t longest;   /* ticks, 2^24 cycles at most */
     uint32_t cycles_per_tick;
-    int ticking; /* sleeps end at each tick */
+    bool ticking; /* sleeps end at each tick */
 } counter;
 
 /* Cycles until the period ends. At 0 the next one is about to be loaded. */
 static uint32_t cycles_left(void) {
     const uint32_t value = VALUE;
-    return value != 0 ? value : LOAD + 1;
+    return value != 0u ? value : LOAD + 1u;
 }
 
-static int period_ended(void) { return (CONTROL & COUNTFLAG) != 0; }
+static bool period_ended(void) { return (CONTROL & COUNTFLAG) != 0u; }
 
 static void follow_by(uint32_t ticks) {
-    LOAD = ticks * counter.cycles_per_tick - 1;
+    LOAD = ticks * counter.cycles_per_tick - 1u;
     counter.following = ticks;
 }
 
@@ -72,52 +74,52 @@ static uint32_t catch_up(void) {
     if (!period_ended())
         return left;
     counter.ends += counter.following;
-    if (counter.following != 1)
+    if (counter.following != 1u)
         choose_following(1);
     return cycles_left();
 }
 
 static uint64_t tick_at(uint32_t left) {
     if (left <= counter.cycles_per_tick)
-        return counter.ends - 1; /* mostly so, and a Cortex-M0 has no division */
-    return counter.ends - (left + counter.cycles_per_tick - 1) / counter.cycles_per_tick;
+        return counter.ends - 1u; /* mostly so, and a Cortex-M0 has no division */
+    return counter.ends - (left + counter.cycles_per_tick - 1u) / counter.cycles_per_tick;
 }
 
 /* Ends the running period at the tick `at`, so many cycles before its end, and lets ticks
  * follow. What passes from the reading to the restart is what the clock falls behind: three
  * instructions. */
 static void cut(uint64_t at, uint32_t before_end) {
-    ++before_end; /* a period has LOAD + 1 cycles */
-    LOAD = VALUE - before_end;
+    const uint32_t rest = before_end + 1u; /* a period has LOAD + 1 cycles */
+    LOAD = VALUE - rest;
     restart(at);
-    while (VALUE == 0) { /* until it is loaded, at the next cycle */
+    while (VALUE == 0u) { /* until it is loaded, at the next cycle */
     }
     follow_by(1);
     if (period_ended()) /* we were held up: it may be the short one again that runs */
-        restart(at + 1);
+        restart(at + 1u);
 }
 
 /* Sees to an interrupt when tick `deadline` begins, or earlier: then there is more to sleep.
  * False if the time is too near to do it safely: ask again. */
-static int set_interrupt(uint64_t deadline) {
+static bool set_interrupt(uint64_t deadline) {
     const uint64_t ends = counter.ends;
     if (deadline == ends)
-        return 1;
-    const int inside = deadline < ends;
-    const uint32_t before_end = inside ? (uint32_t)(ends - deadline) * counter.cycles_per_tick : 0;
+        return true;
+    const bool inside = deadline < ends;
+    const uint32_t before_end = inside ? (uint32_t)(ends - deadline) * counter.cycles_per_tick : 0u;
     const uint32_t ticks = deadline - ends < counter.longest ? (uint32_t)(deadline - ends) : counter.longest;
     if (catch_up() < before_end + GUARD || counter.ends != ends)
-        return 0; /* the division of a Cortex-M0 alone takes hundreds of cycles */
+        return false; /* the division of a Cortex-M0 alone takes hundreds of cycles */
     if (inside)
         cut(deadline, before_end);
     else if (ticks != counter.following)
         choose_following(ticks);
-    return 1;
+    return true;
 }
 
 /* Ticks follow while the CPU is awake, also if the sleep ended before the long period began. */
 static void be_awake(void) {
-    if (counter.following != 1 && catch_up() >= GUARD)
+    if (counter.following != 1u && catch_up() >= GUARD)
         choose_following(1);
 }
 
@@ -127,7 +129,7 @@ int tw_systick_start(uint32_t cycles_per_tick, enum tw_systick_mode mode) {
     CONTROL = 0;
     counter.cycles_per_tick = cycles_per_tick;
     counter.ticking = mode == TW_TICKING;
-    counter.longest = counter.ticking ? 1 : TW_SYSTICK_MOST_CYCLES / cycles_per_tick;
+    counter.longest = counter.ticking ? 1u : TW_SYSTICK_MOST_CYCLES / cycles_per_tick;
     follow_by(1);
     restart(1);
     CONTROL = RUNNING;
@@ -145,10 +147,10 @@ void tw_systick_isr(void) { (void)tw_systick_now(); }
 
 /* Clears what is pending of SysTick: catch_up sees to that. What comes after this and before
  * catch_up ends the next wait for nothing, but is not lost. */
-static int others_pending(void) {
+static bool others_pending(void) {
     ICSR = PENDSTCLR;
     const uint32_t pending = ICSR & VECTPENDING;
-    return pending != 0 && pending != SYSTICK;
+    return pending != 0u && pending != SYSTICK;
 }
 
 void tw_systick_sleep_until(uint64_t deadline) {

@@ -39,7 +39,7 @@ enum tw_systick_mode {
     TW_TICKLESS /* and none at the ticks that sleep_until sleeps through */
 };
 
-enum { TW_SYSTICK_FEWEST_CYCLES = 256, TW_SYSTICK_MOST_CYCLES = 1 << 24 };
+enum { TW_SYSTICK_FEWEST_CYCLES = 256, TW_SYSTICK_MOST_CYCLES = 0x1000000 };
 
 /* Tick 0 begins now. `cycles_per_tick`: of the core's clock, TW_SYSTICK_FEWEST_CYCLES to
  * TW_SYSTICK_MOST_CYCLES. Returns 0, or -22 (EINVAL) if it is out of these bounds. */

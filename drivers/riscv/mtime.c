@@ -7,16 +7,20 @@
  *       no interrupt comes that neither asked for. */
 #include "mtime.h"
 
+#include <stdbool.h>
+
 #define NEVER UINT64_MAX
 
 static struct {
     volatile uint32_t *mtime, *mtimecmp; /* low half, high half */
     uint64_t origin;                     /* mtime when tick 0 began */
     uint32_t counts_per_tick;
-    int ticking; /* sleeps end at each tick */
+    bool ticking; /* sleeps end at each tick */
 } timer;
 
-enum { LOW, HIGH };
+/* Of the two registers. */
+#define LOW 0
+#define HIGH 1
 
 #define MIE_MTIE 0x80u
 
@@ -47,15 +51,15 @@ static uint64_t begin_of(uint64_t tick) {
 
 /* 64 bits are divided in software; mostly there is a shorter way. */
 static uint64_t ticks_in(uint64_t span) {
-    return span >> 32 == 0 ? (uint32_t)span / timer.counts_per_tick : span / timer.counts_per_tick;
+    return span >> 32 == 0u ? (uint32_t)span / timer.counts_per_tick : span / timer.counts_per_tick;
 }
 
 uint64_t tw_mtime_now(void) { return ticks_in(counts() - timer.origin); }
 
-static void set_next_tick(void) { set_interrupt(begin_of(tw_mtime_now() + 1)); }
+static void set_next_tick(void) { set_interrupt(begin_of(tw_mtime_now() + 1u)); }
 
 int tw_mtime_start(uintptr_t mtime, uintptr_t mtimecmp, uint32_t counts_per_tick, enum tw_mtime_mode mode) {
-    if (counts_per_tick == 0)
+    if (counts_per_tick == 0u)
         return -22;
     timer.mtime = (volatile uint32_t *)mtime;
     timer.mtimecmp = (volatile uint32_t *)mtimecmp;
@@ -74,10 +78,10 @@ void tw_mtime_isr(void) {
         set_interrupt(NEVER);
 }
 
-static uintptr_t others_pending(void) {
+static bool others_pending(void) {
     uintptr_t pending, enabled;
     __asm__ volatile("csrr %0, mip\n\tcsrr %1, mie" : "=&r"(pending), "=r"(enabled));
-    return pending & enabled & ~(uintptr_t)MIE_MTIE;
+    return (pending & enabled & ~(uintptr_t)MIE_MTIE) != 0u;
 }
 
 void tw_mtime_sleep_until(uint64_t deadline) {

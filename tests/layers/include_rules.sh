@@ -3,7 +3,7 @@
 #
 #   src/core   its own files, tw.h and port.h, and headers of a freestanding C++
 #   drivers    their own folder, port.h, driver.h and the system's headers;
-#              those of bare metal, cortexm and riscv: their own folder and <stdint.h>
+#              those of bare metal, cortexm and riscv: their own folder, <stdint.h> and <stdbool.h>
 #   runtime    its own files, public headers of the C interface, the system's headers
 #   include    public headers and <stdint.h>, <stddef.h>; C++ ones, standard headers too
 set -u
@@ -37,7 +37,7 @@ driver_breaks() {
     includes_in drivers '*.[ch]*' | grep -E ':<(tickwheel/|core/|runtime/|.*\.\./)' |
         grep -vE ':<tickwheel/(port|driver)\.h>$'
     includes_in drivers '*.[ch]*' | grep -E ':".*"$' | strangers
-    includes_in drivers '*.[ch]*' | grep -E 'drivers/(cortexm|riscv)/' | grep -E ':<' | grep -vE ':<stdint\.h>$'
+    includes_in drivers '*.[ch]*' | grep -E 'drivers/(cortexm|riscv)/' | grep -E ':<' | grep -vE ':<std(int|bool)\.h>$'
 }
 
 runtime_breaks() {

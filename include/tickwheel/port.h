@@ -1,12 +1,14 @@
 /* The platform, as the library sees it: a lock, and a wait for another thread.
  *
- * A port is a header that defines the functions declared below, as `static inline` C. The build names it
- * (CMake: TW_PORT=linux, none, or the path of a header of your own); nothing outside the library's own
- * sources includes it.
+ * A port is a header that defines the functions declared below, as `static inline` C. The build
+ * names it (CMake: TW_PORT=linux, none, cortexm, riscv, or the path of a header of your own; see
+ * docs/PORTING.md); nothing outside the library's own sources includes it.
  *
  *   linux   a spinlock that parks in the kernel after a short spin, so that a
  *           preempted holder cannot hang a waiter of higher priority
  *   none    no lock: for programs that use each wheel from one thread only
+ *   cortexm, riscv
+ *           bare metal on one core: the lock masks interrupts, and puts back what was
  *
  * A lock is one 32-bit word inside struct tw. It is never taken twice by one
  * caller, and held for at most a fixed number of node moves (P8). On bare metal

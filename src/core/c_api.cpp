@@ -23,7 +23,7 @@ TW_SHARED int arm(tw *w, tw_node *node, tick first) {
     stored &wheel = stored_in(w);
     const bool was_pending = is_pending(node);
     if (was_pending)
-        unlink(node->link);
+        wheel.slots.take(*node);
     else
         ++wheel.count;
     node->expiry = first;
@@ -54,7 +54,7 @@ TW_SHARED int enter_to_move(tw *w, tw_node *node, tick t) {
 TW_SHARED int disarm(stored &wheel, tw_node *node) {
     if (!is_pending(node))
         return 0;
-    unlink(node->link);
+    wheel.slots.take(*node);
     node->state = TW_IDLE;
     --wheel.count;
     return 1;
@@ -172,9 +172,10 @@ TW_API int tw_postpone(tw *w, tw_node *node, tw_tick tick) {
 TW_API int tw_move(tw *w, tw_node *node, tw_tick tick) {
     if (const int refusal = enter_to_move(w, node, tick); refusal != 0)
         return refusal;
-    unlink(node->link);
+    stored &wheel = stored_in(w);
+    wheel.slots.take(*node);
     node->expiry = tick;
-    stored_in(w).place(*node);
+    wheel.place(*node);
     return leave(w, 0);
 }
 

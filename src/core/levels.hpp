@@ -1,6 +1,8 @@
 // The slots of all levels: a ring each, a bit each, and the mark.
 #pragma once
 
+#include <cstdint>
+
 #include "assert.hpp"
 #include "bitmap.hpp"
 #include "ring.hpp"
@@ -9,7 +11,8 @@
 namespace tickwheel::core {
 
 // Invariants
-//   L1  a slot that holds nodes has its bit set; a set bit may mean an empty slot
+//   L1  a slot that holds nodes has its bit set; of the others, at most those where the mark
+//       is or was
 //   L2  the mark is a link in the ring of slot `marked`. Everything else in a ring is
 //       the link of a node.
 template <class G> struct levels {
@@ -33,6 +36,17 @@ template <class G> struct levels {
     void put(tw_node &node, unsigned slot) {
         append(rings[slot], node.link);
         busy.set(slot);
+    }
+
+    // Takes a node from its ring, which may also be one that is no slot.
+    void take(tw_node &node) {
+        tw_link *const ring = node.link.next;
+        unlink(node.link);
+        if (ring->next != ring)
+            return;
+        const auto offset = reinterpret_cast<std::uintptr_t>(ring) - reinterpret_cast<std::uintptr_t>(rings);
+        if (offset < sizeof rings)
+            busy.clear(static_cast<unsigned>(offset / sizeof(tw_link)));
     }
 
     bool has_nodes(unsigned slot) const {
@@ -81,6 +95,7 @@ template <class G> struct levels {
         for (tw_link &slot : rings)
             append_all(ring, slot);
         insert_after(rings[marked], mark);
+        busy = {};
     }
 };
 

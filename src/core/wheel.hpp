@@ -114,7 +114,7 @@ template <class G> struct wheel {
     // its callback, so that this may cancel or free it.
     tw_node &take_due() {
         tw_node &node = node_of(*begin_of(0, G::slot(0, G::low(cursor)))->next);
-        unlink(node.link);
+        slots.take(node);
         running = &node;
         due_at = node.expiry;
         if (node.period != 0 && refire(node, now, &overruns)) {
@@ -212,7 +212,7 @@ template <class G> struct wheel {
         tw_node &node = node_of(*ring.next);
         if (!before(cursor, node.expiry))
             return turn::due;
-        unlink(node.link);
+        slots.take(node);
         place(node);
         return turn::moved;
     }
@@ -229,12 +229,12 @@ template <class G> struct wheel {
         if (due_in < until + G::until_next(level, here + until)) {
             if (G::top == 0)
                 return turn::due;
-            unlink(*first);
+            slots.take(node);
             slots.put(node, G::slot(level - 1, here + G::low(due_in)));
         } else if (is_of_a_later_round(node, level, slot)) {
             slots.pass(node);
         } else {
-            unlink(*first);
+            slots.take(node);
             place(node);  // it was postponed
         }
         return turn::moved;

@@ -136,6 +136,8 @@ template <class G> struct wheel {
     // or, once these are empty, in those that open within `horizon` ticks, which is
     // look-ahead. False if there was nothing to do.
     bool lower_one(digits horizon) {
+        if (G::top == 0)  // nodes of later rounds that came behind one that was due
+            return see_to_first() == turn::moved;
         if (opened == 0 && (!G::ahead || G::until_next(1, G::low(cursor)) > horizon))
             return false;
         for (unsigned level = opened != 0 ? opened : G::top; level != 0; --level) {

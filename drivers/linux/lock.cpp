@@ -44,6 +44,9 @@ constexpr long futex_call = SYS_futex_time64;
 constexpr long futex_call = SYS_futex;
 #endif
 
+// To be added to the word: an atomic of half a word would be a call to a library on RISC-V.
+constexpr std::uint32_t one_waiter = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1U << 16 : 1;
+
 // The caller's errno is its own.
 class kept_errno {
   public:
@@ -89,12 +92,12 @@ void tw_port_lock_contended(std::uint32_t *word) {
     if (spin_for(word))
         return;
     const kept_errno kept;
-    __atomic_fetch_add(tw_port_waiters(word), 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(word, one_waiter, __ATOMIC_SEQ_CST);
     constexpr timespec a_millisecond = {0, 1'000'000};
     const timespec *const at_most = barrier_everywhere() ? nullptr : &a_millisecond;
     while (tw_port_try_lock(word) == 0)
         park(word, at_most);
-    __atomic_fetch_sub(tw_port_waiters(word), 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(word, one_waiter, __ATOMIC_RELAXED);
 }
 
 void tw_port_wake_waiter(std::uint32_t *word) {

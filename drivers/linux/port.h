@@ -22,10 +22,18 @@ static inline tw_port_half *tw_port_waiters(uint32_t *word) { return (tw_port_ha
 
 static inline void tw_port_lock_init(uint32_t *word) { *word = 0; }
 
+/* RISC-V has atomics of words, and for one of half a word the compiler would call libatomic.
+ * There the word is taken, and what it says of waiters stays as it is. */
+#if !defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_2) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+static inline int tw_port_try_lock(uint32_t *word) {
+    return (tw_port_half)__atomic_fetch_or(word, 1, __ATOMIC_ACQUIRE) == 0;
+}
+#else
 static inline int tw_port_try_lock(uint32_t *word) {
     tw_port_half unheld = 0;
     return __atomic_compare_exchange_n(tw_port_held(word), &unheld, 1, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
+#endif
 
 static inline void tw_port_lock(uint32_t *word) {
     if (__builtin_expect(!tw_port_try_lock(word), 0))

@@ -20,13 +20,14 @@ using namespace tickwheel::runtime;
 // A tag is one set's at a time. The next set that has it goes on where the generations of
 // the last one ended, so that handles of a set that is gone stay refused. Tag 0 is for none.
 struct tag_owner {
-    std::atomic<bool> is_taken;
-    std::uint32_t next_generation;  // of its owner, or of the next one
+    std::atomic<std::uint32_t> is_taken;  // a truth, and a word: see take
+    std::uint32_t next_generation;        // of its owner, or of the next one
 };
 constinit tag_owner tags[256] = {};
 constinit std::atomic<unsigned> last_tag{0};
 
-bool take(tag_owner &tag) { return !tag.is_taken.exchange(true, std::memory_order_acquire); }
+// RISC-V can exchange a word without a library, and no smaller thing.
+bool take(tag_owner &tag) { return tag.is_taken.exchange(1, std::memory_order_acquire) == 0; }
 
 // Those that were given back last come last.
 int take_tag(tw_handles &set) {
@@ -44,7 +45,7 @@ int take_tag(tw_handles &set) {
 
 void give_back_tag(entries &set) {
     tags[set.tag].next_generation = set.first_generation + set.most_reused + 1;
-    tags[set.tag].is_taken.store(false, std::memory_order_release);
+    tags[set.tag].is_taken.store(0, std::memory_order_release);
 }
 
 constexpr entries_kind by_number = {

@@ -43,17 +43,17 @@ inline try_lock() {
     atomic {                            /* drivers/linux/port.h: "&unheld, 1, 0, __ATOMIC_ACQUIRE" */
         drain(me);
         locked = (held == 0);
-        held = 1
+        held = 1                        /* drivers/linux/port.h: "fetch_or(word, 1, __ATOMIC_ACQUIRE" */
     }
 #endif
 }
 
 inline announce() {
-    waiters++                           /* drivers/linux/lock.cpp: "fetch_add(tw_port_waiters(word), 1" */
+    waiters++                           /* drivers/linux/lock.cpp: "fetch_add(word, one_waiter" */
 }
 
 inline depart() {
-    waiters--                           /* drivers/linux/lock.cpp: "fetch_sub(tw_port_waiters(word), 1" */
+    waiters--                           /* drivers/linux/lock.cpp: "fetch_sub(word, one_waiter" */
 }
 
 inline barrier_everywhere() {

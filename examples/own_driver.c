@@ -23,7 +23,7 @@ static int64_t now(void) {
 static const struct tw_driver *sleeper; /* the built-in one */
 
 struct state {
-    atomic_bool woken;                              /* somebody called wake since the last wait */
+    atomic_int woken; /* 1: somebody called wake since the last wait. A word: RISC-V exchanges no less */
     _Alignas(max_align_t) unsigned char sleepers[]; /* the state of the built-in one */
 };
 
@@ -35,7 +35,7 @@ static void close_both(void *memory) { sleeper->close(((struct state *)memory)->
 
 static void wake(void *memory) {
     struct state *state = memory;
-    atomic_store(&state->woken, true);
+    atomic_store(&state->woken, 1);
     sleeper->wake(state->sleepers);
 }
 
@@ -49,7 +49,7 @@ static int wait_until(void *memory, const struct tw_deadlines *until) {
     int slept = nearly.steady_ns > now() ? sleeper->wait_until(state->sleepers, &nearly) : 0;
     while (!atomic_load(&state->woken) && nearly.steady_ns <= now() && until->steady_ns > now())
         ;
-    atomic_exchange(&state->woken, false); /* not a store: it sees what the waker did before */
+    atomic_exchange(&state->woken, 0); /* not a store: it sees what the waker did before */
     return slept;
 }
 

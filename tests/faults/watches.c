@@ -130,13 +130,13 @@ TEST(a_descriptor_closed_while_watched_can_be_watched_again_under_its_number) {
 
 static int batch[BATCH];
 static struct note notes[BATCH], of_new_one, of_end;
-static atomic_bool done_once;
+static atomic_int done_once; /* 0 or 1. A word: RISC-V exchanges no less */
 
 static void prepare_batch(tw_watch_callback *fn) {
     memset(notes, 0, sizeof notes);
     memset(&of_new_one, 0, sizeof of_new_one);
     memset(&of_end, 0, sizeof of_end);
-    atomic_store(&done_once, false);
+    atomic_store(&done_once, 0);
     for (int i = 0; i < BATCH; ++i) {
         batch[i] = new_event(1);
         watch(batch[i], EPOLLIN | EPOLLET, fn, &notes[i]);
@@ -207,7 +207,7 @@ TEST(each_removes_and_closes_itself_inside_its_callback) {
  * are those of new ones, which are not readable. */
 static void replace_all_others(int fd, uint32_t events, void *arg) {
     note_event(fd, events, arg);
-    if (atomic_exchange(&done_once, true))
+    if (atomic_exchange(&done_once, 1))
         return;
     for (int i = 0; i < BATCH; ++i) {
         if (batch[i] == fd)
@@ -274,7 +274,7 @@ TEST(a_callback_removes_itself_and_watches_again) {
 /* --- stop and free ------------------------------------------------------------------------------ */
 
 static void stop_at_first(int fd, uint32_t events, void *arg) {
-    if (!atomic_exchange(&done_once, true))
+    if (!atomic_exchange(&done_once, 1))
         tw_runtime_stop(rt);
     note_event(fd, events, arg);
 }

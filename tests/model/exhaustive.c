@@ -97,8 +97,9 @@ static unsigned read_depth(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    /* So that boundaries of blocks and of rounds are near, and not. */
-    static const uint64_t starts[] = {0, 6};
+    /* So that boundaries of blocks and of rounds are near, and not; and where 32-bit ticks wrap. */
+    static const uint64_t begin = TW_TICK_BITS == 32 ? UINT32_MAX - UINT64_C(7) : 0;
+    const uint64_t starts[] = {begin, begin + 6};
     unsigned depth = read_depth(argc, argv);
     m.on_fire = on_fire;
     for (unsigned i = 0; i < sizeof starts / sizeof *starts; ++i) {

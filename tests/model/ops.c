@@ -248,7 +248,7 @@ static int next(struct model *m, const struct op *op) {
     bool told = !c.w->advancing && !c.w->lagging && c.w->clearing == 0;
     if (!told || oracle_pending(&m->oracle, op->wheel) > FEW || oracle_has_postponed(&m->oracle, op->wheel))
         return 0;
-    uint64_t earliest = oracle_earliest(&m->oracle, op->wheel);
+    uint64_t earliest = wide_next_for(oracle_earliest(&m->oracle, op->wheel));
     require(m, tw_next(c.wheel) == earliest, "tw_next is %#" PRIx64 ", not exactly %#" PRIx64,
             tw_next(c.wheel), earliest);
     return 0;

@@ -15,9 +15,7 @@
 #ifndef TICKWHEEL_TESTS_ORACLE_H
 #define TICKWHEEL_TESTS_ORACLE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <tickwheel/tw.h>
+#include "wide.h"
 
 #ifndef MODEL_WHEELS
 #define MODEL_WHEELS 2

@@ -11,6 +11,18 @@ enum {
 #define ROUND_BITS (TW_BITS * TW_LEVELS)
 #define LAST_TICK (TW_NEVER - 1)
 
+/* 32-bit ticks are good for less than 2^31, from now in both directions. A tick that was in
+ * reach has to stay so while its wheel lags behind, over some jumps. */
+#if TW_TICK_BITS == 32
+enum { DISTANCE_BITS = 29, FAR_BITS = 29 };
+#define LONGEST_DISTANCE ((uint64_t)1 << DISTANCE_BITS)
+#define LONGEST_JUMP ((uint64_t)1 << 24)
+#else
+enum { DISTANCE_BITS = 64, FAR_BITS = 56 };
+#define LONGEST_DISTANCE UINT64_MAX
+#define LONGEST_JUMP UINT64_MAX
+#endif
+
 struct player {
     struct source *source;
     unsigned nested_left;
@@ -37,7 +49,7 @@ static uint64_t shifted(uint64_t value, unsigned bits) {
 }
 
 /* All magnitudes, and the neighbours of block boundaries more than other ticks. */
-static uint64_t draw_distance(struct model *m) {
+static uint64_t draw_any_distance(struct model *m) {
     uint64_t level = draw(m, TW_LEVELS + 2);
     switch (draw(m, 6)) {
     case 0:
@@ -51,8 +63,21 @@ static uint64_t draw_distance(struct model *m) {
     case 4:
         return draw(m, (uint64_t)16 << ROUND_BITS);
     default:
-        return ((uint64_t)1 << draw(m, 64)) + draw(m, 256);
+        return ((uint64_t)1 << draw(m, DISTANCE_BITS)) + draw(m, 256);
     }
+}
+
+static uint64_t draw_distance(struct model *m) {
+    uint64_t distance = draw_any_distance(m);
+    return distance <= LONGEST_DISTANCE ? distance : distance % LONGEST_DISTANCE;
+}
+
+/* The tick, or the farthest one in its direction. Timers of another wheel, and those that are
+ * put off again and again, would else get out of reach. */
+static uint64_t in_reach(uint64_t now, uint64_t tick) {
+    if (tick > now)
+        return tick - now <= LONGEST_DISTANCE ? tick : now + LONGEST_DISTANCE;
+    return now - tick <= LONGEST_DISTANCE ? tick : now - LONGEST_DISTANCE;
 }
 
 static uint64_t start_of_block(uint64_t tick, uint64_t level) {
@@ -120,7 +145,7 @@ static uint64_t draw_jump(struct model *m, unsigned wheel) {
     case 13:
         return saturating_sum(now, draw(m, (uint64_t)16 << ROUND_BITS));
     case 14:
-        return saturating_sum(now, (uint64_t)1 << draw(m, 64));
+        return saturating_sum(now, (uint64_t)1 << draw(m, DISTANCE_BITS));
     default:
         return saturating_sum(now, draw_distance(m));
     }
@@ -155,6 +180,8 @@ static void draw_advance(struct model *m, struct op *op) {
         op->tick = bound;
     if (op->tick == TW_NEVER) /* nothing is pending */
         op->tick = saturating_sum(now, 1);
+    if (op->tick > now && op->tick - now > LONGEST_JUMP)
+        op->tick = now + LONGEST_JUMP;
     op->count = one_in(m, 3) ? draw_budget(m) : TW_UNBOUNDED;
     if (one_in(m, 64))
         op->tick = one_in(m, 2) ? TW_NEVER : op->tick - 1 - draw(m, 3);
@@ -188,28 +215,29 @@ static uint64_t draw_later_tick(struct model *m, const struct op *op) {
 }
 
 static void draw_arguments(struct model *m, struct op *op) {
+    uint64_t now = m->oracle.wheels[op->wheel].now;
     switch (op->kind) {
     case OP_ARM_AFTER:
         op->tick = draw_distance(m);
         break;
     case OP_ARM_AT:
-        op->tick = draw_tick(m, op->wheel);
+        op->tick = in_reach(now, draw_tick(m, op->wheel));
         break;
     case OP_ARM_WITHIN:
-        op->tick = draw_tick(m, op->wheel);
+        op->tick = in_reach(now, draw_tick(m, op->wheel));
         op->span = draw_distance(m);
         break;
     case OP_ARM_EVERY:
-        op->tick = draw_tick(m, op->wheel);
+        op->tick = in_reach(now, draw_tick(m, op->wheel));
         draw_schedule(m, op);
         break;
     case OP_MOVE:
-        op->tick = draw_tick(m, op->wheel);
-        if (catches_up_too_long(&m->oracle.timers[op->timer], op->tick, m->oracle.wheels[op->wheel].now))
-            op->tick = m->oracle.wheels[op->wheel].now;
+        op->tick = in_reach(now, draw_tick(m, op->wheel));
+        if (catches_up_too_long(&m->oracle.timers[op->timer], op->tick, now))
+            op->tick = now;
         break;
     case OP_POSTPONE:
-        op->tick = draw_later_tick(m, op);
+        op->tick = in_reach(now, draw_later_tick(m, op));
         break;
     case OP_ADVANCE:
         draw_advance(m, op);
@@ -244,9 +272,12 @@ static enum op_kind draw_kind(struct model *m) {
     return weighted[draw(m, sizeof weighted / sizeof *weighted)];
 }
 
-/* Mostly on the wheel that the timer knows; elsewhere it is refused while pending. */
+/* Mostly on the wheel that the timer knows; elsewhere it is refused while pending, if nodes
+ * name their wheel. */
 static unsigned draw_wheel(struct model *m, unsigned timer) {
     const struct oracle_timer *t = &m->oracle.timers[timer];
+    if (!WIDE_NODES_NAME_WHEELS && t->pending)
+        return t->wheel;
     return t->pending && !one_in(m, 24) ? t->wheel : one_in(m, 4);
 }
 
@@ -291,6 +322,8 @@ static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) 
                                          OP_ARM_AFTER, OP_ARM_EVERY, OP_MOVE,   OP_RENEW,    OP_SHUTDOWN};
     unsigned neighbour = one_in(m, 2) ? draw_neighbour(m, wheel) : timer;
     struct op op = {.wheel = wheel, .timer = neighbour == 0 ? timer : neighbour};
+    if (!WIDE_NODES_NAME_WHEELS && m->oracle.timers[op.timer].pending)
+        op.wheel = wheel = m->oracle.timers[op.timer].wheel;
     op.kind = kinds[draw(m, one_in(m, 8) ? 10 : 8)];
     draw_arguments(m, &op);
     if (op.kind == OP_ARM_AT && one_in(m, 2)) {
@@ -332,7 +365,11 @@ static void on_clear(struct model *m, unsigned wheel, unsigned timer) {
 /* ---- A life. */
 
 static uint64_t draw_origin(struct model *m, unsigned origin) {
+#if TW_TICK_BITS == 32 /* where they wrap, more often than not */
+    static const unsigned bits[PLAY_ORIGINS] = {32, 31, 32, 24, 32, 33, 32, 48};
+#else
     static const unsigned bits[PLAY_ORIGINS] = {0, 8, 16, 24, 32, 48, 63, 64};
+#endif
     uint64_t before = draw(m, (uint64_t)3 << (TW_BITS * draw(m, 3)));
     if (bits[origin] == 0)
         return before;
@@ -377,7 +414,7 @@ static void new_phase(struct model *m) {
 static void keep_far_timer(struct model *m) {
     if (m->oracle.timers[FAR].pending)
         return;
-    uint64_t tick = saturating_sum(m->oracle.wheels[0].now, ((uint64_t)1 << 56) + draw(m, 1000));
+    uint64_t tick = saturating_sum(m->oracle.wheels[0].now, ((uint64_t)1 << FAR_BITS) + draw(m, 1000));
     model_apply(m, &(struct op){.kind = OP_ARM_AT, .timer = FAR, .tick = tick});
 }
 

@@ -119,7 +119,7 @@ inline void take_share(stored &wheel, purse &budget, tick elapsed) {
 // What most ticks are: nothing to do. Never while the wheel is being advanced, which ends
 // all quiet first.
 TW_IN_PLACE inline bool pass_quietly(stored &wheel, tick now) {
-    if (!before(now, wheel.quiet_until))
+    if (!before(wheel.now, now, wheel.quiet_until))
         return false;
     wheel.now = wheel.cursor = wheel.settled = now;
     return true;

@@ -163,7 +163,7 @@ TW_API int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_
 TW_API int tw_postpone(tw *w, tw_node *node, tw_tick tick) {
     if (const int refusal = enter_to_move(w, node, tick); refusal != 0)
         return refusal;
-    if (before(tick, node->expiry))
+    if (before(stored_in(w).now, tick, node->expiry))
         return leave(w, -einval);
     node->expiry = tick;
     return leave(w, 0);
@@ -266,7 +266,7 @@ TW_API int tw_advance(tw *w, tw_tick now, uint32_t budget) {
     if (const int refusal = enter(w); refusal != 0)
         return refusal;
     stored &wheel = stored_in(w);
-    return before(wheel.now, now) && pass_quietly(wheel, now) ? leave(w, 0) : advance(w, now, budget);
+    return after(now, wheel.now) && pass_quietly(wheel, now) ? leave(w, 0) : advance(w, now, budget);
 }
 
 TW_API int tw_update(tw *w) {

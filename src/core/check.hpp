@@ -100,7 +100,7 @@ template <class G> class checker {
         expect(is_tick(node.expiry), "a pending node has a tick", &node);
         if (where == nullptr)
             return;
-        const tick due_in = distance(w_.cursor, node.expiry);
+        const tick due_in = w_.way_to(node.expiry);
         expect(due_in >= where->opening, "no slot opens after a node in it is due", &node);
         const bool was_passed = where->slot == w_.slots.marked && mark_found_in_ != where->slot;
         if (G::ahead && was_passed && w_.opened == 0)

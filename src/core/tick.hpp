@@ -26,6 +26,22 @@ constexpr bool before(tick a, tick b) {
         return a < b;
 }
 
+// Of two ticks that lie half of the range apart, each is before the other and none after it.
+constexpr bool after(tick a, tick b) {
+    if constexpr (wraps)
+        return static_cast<std::int32_t>(a - b) > 0;
+    else
+        return a > b;
+}
+
+// Which of two ticks is earlier, as seen from `now`: each may lie as far from it as can be.
+constexpr bool before(tick now, tick a, tick b) {
+    if constexpr (wraps)
+        return static_cast<std::int32_t>(a - now) < static_cast<std::int32_t>(b - now);
+    else
+        return a < b;
+}
+
 // The way from one tick to another; 0 if that is not in the future.
 constexpr tick distance(tick from, tick to) { return before(from, to) ? to - from : 0; }
 

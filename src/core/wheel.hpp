@@ -61,16 +61,25 @@ template <class G> struct wheel {
         return G::slot(G::top, G::top == 0 ? here : here + G::span(G::top));
     }
 
+    // The way from the cursor to a tick; 0 if that is not in the future. Ticks that wrap are
+    // seen from `now`, of which the cursor may be far behind.
+    tick way_to(tick t) const {
+        if constexpr (wraps)
+            return t - cursor <= now - cursor + farthest ? t - cursor : 0;
+        else
+            return distance(cursor, t);
+    }
+
     // Links a node by its expiry, last among those of its tick.
     void place(tw_node &node) {
-        const tick t = before(node.expiry, cursor) ? cursor : node.expiry;
+        const tick t = cursor + way_to(node.expiry);
         const unsigned level = G::level_of(t ^ settled);
         slots.put(node, G::slot(level, G::low(t)));
         if (G::top == 0 && t != cursor && slots.mark.next == &node.link)
             slots.pass(node);  // in the cursor's slot, for a later round
         else if (level > 0)
             quiet_until = now;  // for the look-ahead may have to begin
-        else if (before(t, quiet_until))
+        else if (before(now, t, quiet_until))
             quiet_until = t;
     }
 
@@ -227,7 +236,7 @@ template <class G> struct wheel {
         if (first == &slots.rings[slot])
             return turn::done;
         tw_node &node = node_of(*first);
-        const tick due_in = distance(cursor, node.expiry);
+        const tick due_in = way_to(node.expiry);
         if (due_in < until + G::until_next(level, here + until)) {
             if (G::top == 0)
                 return turn::due;
@@ -300,7 +309,7 @@ template <class G> struct wheel {
             } else {
                 --found.looks;
                 const tw_node &node = node_of(*link);
-                const tick due_in = distance(cursor, node.expiry);
+                const tick due_in = way_to(node.expiry);
                 const bool is_home =
                     due_in < opening + G::span(level) || is_of_a_later_round(node, level, slot);
                 found.consider(is_home ? due_in : opening);

@@ -1,0 +1,483 @@
+/* What is particular to 32-bit ticks, which go round: P1, P3, P4 and P5 hold where they do.
+ * Time is counted here with 64 bits, and the wheel gets the lower half of it. */
+#include "support/random.h"
+#include "support/test.h"
+
+#include <tickwheel/tw.h>
+
+#define BLOCK (UINT64_C(1) << TW_BITS)
+#define ROUND (UINT64_C(1) << (TW_BITS * TW_LEVELS))
+#define WRAP (UINT64_C(1) << 32)
+#define REACH UINT64_C(0x7fffffff) /* the longest way to a tick */
+
+struct timer {
+    struct tw_node node;
+    uint64_t due, order;
+    unsigned fires;
+};
+
+static struct tw wheel;
+static uint64_t now; /* the wheel's, with 64 bits */
+static uint64_t armings, fires, last_due, last_order;
+
+static tw_tick narrow(uint64_t tick) { return (tw_tick)tick; }
+static uint64_t widen(tw_tick tick) { return now + (uint64_t)(int64_t)(int32_t)(tick - narrow(now)); }
+
+static void start_at(uint64_t tick) {
+    now = tick;
+    armings = fires = last_due = last_order = 0;
+    assert_int_equal(tw_init(&wheel, narrow(now), 0), 0);
+}
+
+static void fire(struct tw_node *node, void *arg) {
+    struct timer *timer = arg;
+    assert_ptr_equal(node, &timer->node);
+    assert_int_equal(tw_due(&wheel), narrow(timer->due));
+    assert_true(timer->due <= now);
+    assert_true(timer->due > last_due || (timer->due == last_due && timer->order > last_order));
+    last_due = timer->due;
+    last_order = timer->order;
+    ++timer->fires;
+    ++fires;
+}
+
+static void init(struct timer *timer) {
+    memset(timer, 0, sizeof *timer);
+    assert_int_equal(tw_node_init(&timer->node, fire, timer), 0);
+}
+
+static void arm(struct timer *timer, uint64_t tick) {
+    init(timer);
+    timer->due = tick;
+    timer->order = ++armings;
+    assert_int_equal(tw_arm_at(&wheel, &timer->node, narrow(tick)), 0);
+    assert_int_equal(tw_expiry(&wheel, &timer->node), narrow(tick));
+    assert_int_equal(tw_remaining(&wheel, &timer->node), tick > now ? tick - now : 0);
+}
+
+static void print_broken(const char *invariant, UNUSED const struct tw_node *node, UNUSED void *arg) {
+    print_error("tw_check: %s\n", invariant);
+}
+
+static void assert_whole(void) { assert_int_equal(tw_check(&wheel, print_broken, NULL), 0); }
+
+static void advance(uint64_t tick) {
+    now = tick;
+    assert_int_equal(tw_advance(&wheel, narrow(now), TW_UNBOUNDED), 0);
+    assert_int_equal(tw_now(&wheel), narrow(now));
+    assert_whole();
+}
+
+/* As a driver does that sleeps to each tick tw_next names, until `count` timers have fired; each
+ * does so on its tick. */
+static void sleep_through(uint64_t count) {
+    for (unsigned sleeps = 0; fires < count; ++sleeps) {
+        assert_true(sleeps < 20000);
+        assert_true(tw_next(&wheel) != TW_NEVER);
+        const uint64_t next = widen(tw_next(&wheel));
+        const uint64_t fired = fires;
+        advance(next > now ? next : now + 1);
+        assert_true(fires == fired || last_due == now);
+    }
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_true(tw_next(&wheel) == TW_NEVER);
+}
+
+static const uint64_t before_the_wrap[] = {1, 2, 40, BLOCK, BLOCK + 3, ROUND - 1, ROUND + 7, 1 << 29};
+
+enum { BESIDE = 30 }; /* ticks on both sides of the wrap */
+static struct timer beside[4 * BESIDE];
+
+/* Two on each tick, the second armed after all the first, from the last tick to the first. */
+static void arm_beside_the_wrap(void) {
+    for (unsigned i = 0; i < COUNT_OF(beside); ++i)
+        arm(&beside[i], WRAP + BESIDE - 1 - i % (2 * BESIDE));
+}
+
+TEST(p3_timers_beside_the_wrap_fire_in_order_tick_by_tick) {
+    for (unsigned s = 0; s < COUNT_OF(before_the_wrap); ++s) {
+        start_at(WRAP - BESIDE - before_the_wrap[s]);
+        arm_beside_the_wrap();
+        advance(WRAP - BESIDE - 1);
+        assert_int_equal(fires, 0);
+        for (unsigned tick = 0; tick < 2 * BESIDE; ++tick) {
+            now = WRAP - BESIDE + tick;
+            assert_int_equal(tick % 2 == 0 ? tw_update(&wheel) : tw_advance(&wheel, narrow(now), 1000), 0);
+            assert_int_equal(tw_now(&wheel), narrow(now));
+            assert_int_equal(fires, 2 * tick + 2);
+            assert_whole();
+        }
+        assert_int_equal(tw_count(&wheel), 0);
+    }
+}
+
+TEST(p3_timers_beside_the_wrap_fire_in_order_in_one_go) {
+    for (unsigned s = 0; s < COUNT_OF(before_the_wrap); ++s) {
+        start_at(WRAP - BESIDE - before_the_wrap[s]);
+        arm_beside_the_wrap();
+        advance(WRAP + BESIDE);
+        assert_int_equal(fires, COUNT_OF(beside));
+    }
+}
+
+TEST(p1_timers_of_every_distance_fire_on_their_ticks) {
+    static struct timer timers[27];
+    const uint64_t middles[] = {WRAP,
+                                WRAP + BLOCK,
+                                WRAP + ROUND,
+                                WRAP - BLOCK,
+                                WRAP + 3 * BLOCK,
+                                WRAP + (UINT64_C(1) << 24),
+                                WRAP + (1 << 28),
+                                WRAP + (1 << 29),
+                                WRAP + (1 << 30)};
+    for (unsigned s = 0; s < COUNT_OF(before_the_wrap); ++s) {
+        start_at(WRAP - 2 * BLOCK - before_the_wrap[s]);
+        for (unsigned i = 0; i < COUNT_OF(timers); ++i)
+            arm(&timers[i], middles[i / 3] + i % 3 - 1);
+        sleep_through(fires + COUNT_OF(timers));
+    }
+}
+
+TEST(p4_each_of_many_timers_of_random_distance_fires_once) {
+    static struct timer timers[300];
+    uint64_t seed = 32;
+    for (unsigned life = 0; life < 10; ++life) {
+        start_at(WRAP - random_below(&seed, UINT64_C(1) << (4 + life)));
+        for (unsigned i = 0; i < COUNT_OF(timers); ++i)
+            arm(&timers[i], now + random_below(&seed, UINT64_C(1) << (life + 11)));
+        while (tw_count(&wheel) != 0)
+            advance(now + 1 + random_below(&seed, UINT64_C(1) << (life + 8)));
+        for (unsigned i = 0; i < COUNT_OF(timers); ++i)
+            assert_int_equal(timers[i].fires, 1);
+    }
+}
+
+/* ---- As far as ticks reach. */
+
+static const uint64_t starts[] = {0, 1, WRAP / 2 - 1, WRAP / 2, WRAP / 2 + 1, WRAP - 2, WRAP - 1, WRAP + 77};
+
+TEST(p1_the_longest_delay_is_kept_and_a_longer_one_refused) {
+    static struct timer timer;
+    for (unsigned s = 0; s < COUNT_OF(starts); ++s) {
+        start_at(starts[s]);
+        init(&timer);
+        timer.due = now + REACH;
+        timer.order = 1;
+        assert_int_equal(tw_arm_after(&wheel, &timer.node, narrow(REACH + 1)), -ERANGE);
+        assert_int_equal(tw_arm_after(&wheel, &timer.node, TW_NEVER), -ERANGE);
+        assert_int_equal(tw_count(&wheel), 0);
+        assert_int_equal(tw_arm_after(&wheel, &timer.node, narrow(REACH)), 0);
+        assert_int_equal(tw_arm_after(&wheel, &timer.node, narrow(REACH + 1)), -ERANGE);
+        assert_int_equal(tw_remaining(&wheel, &timer.node), REACH);
+        advance(now + REACH - 1);
+        assert_int_equal(fires, 0);
+        advance(now + 1);
+        assert_int_equal(fires, 1);
+    }
+}
+
+TEST(windows_reach_as_far_as_delays) {
+    struct timer timer;
+    for (unsigned s = 0; s < COUNT_OF(starts); ++s) {
+        start_at(starts[s]);
+        init(&timer);
+        for (uint64_t ahead = 0; ahead <= REACH; ahead += REACH / 7) {
+            const tw_tick first = narrow(now + ahead), slack = narrow(REACH - ahead);
+            assert_int_equal(tw_arm_within(&wheel, &timer.node, first, slack + 1), -ERANGE);
+            assert_true(tw_choose(&wheel, first, slack + 1) == TW_NEVER);
+            assert_in_range(tw_choose(&wheel, first, slack) - first, 0, slack);
+            assert_true(tw_arm_within(&wheel, &timer.node, first, slack) >= 0);
+            assert_in_range(tw_expiry(&wheel, &timer.node) - first, 0, slack);
+            assert_int_equal(tw_cancel(&wheel, &timer.node), 1);
+        }
+        assert_int_equal(tw_arm_within(&wheel, &timer.node, narrow(now - 9), narrow(REACH + 1)), -ERANGE);
+        assert_int_equal(tw_arm_within(&wheel, &timer.node, narrow(now - 9), narrow(REACH)), 0);
+    }
+}
+
+TEST(the_past_is_half_of_all_ticks_and_fires_at_once) {
+    struct timer timer;
+    const uint64_t ago[] = {0, 1, 2, 9, BLOCK, ROUND, 1 << 30, REACH - 1, REACH};
+    for (unsigned s = 0; s < COUNT_OF(starts); ++s) {
+        for (unsigned i = 0; i < COUNT_OF(ago); ++i) {
+            start_at(starts[s] + WRAP);
+            arm(&timer, now - ago[i]);
+            assert_int_equal(widen(tw_next(&wheel)), narrow(now) == UINT32_MAX ? now - 1 : now);
+            advance(now);
+            assert_int_equal(fires, 1);
+        }
+    }
+}
+
+TEST(time_goes_forward_by_less_than_half_of_all_ticks_and_never_back) {
+    for (unsigned s = 0; s < COUNT_OF(starts); ++s) {
+        const uint64_t start = starts[s] + WRAP;
+        start_at(start);
+        assert_int_equal(tw_advance(&wheel, narrow(start - 1), 1), -EINVAL);
+        assert_int_equal(tw_advance(&wheel, narrow(start - REACH), 1), -EINVAL);
+        assert_int_equal(tw_advance(&wheel, narrow(start + REACH + 1), 1), -EINVAL);
+        assert_int_equal(tw_now(&wheel), narrow(start));
+        advance(start);
+        advance(start + REACH);
+        assert_int_equal(tw_advance(&wheel, narrow(start), 1), -EINVAL);
+    }
+}
+
+TEST(the_tick_that_never_stands_for_is_one) {
+    const uint64_t last = WRAP - 1;
+    struct timer timer;
+    for (uint64_t ahead = 1; ahead < REACH; ahead *= 5) {
+        start_at(last - ahead);
+        arm(&timer, last);
+        assert_int_equal(tw_pending(&wheel, &timer.node), 1);
+        assert_true(tw_expiry(&wheel, &timer.node) == TW_NEVER);
+        assert_int_equal(tw_move(&wheel, &timer.node, TW_NEVER), 0);
+        assert_int_equal(tw_postpone(&wheel, &timer.node, TW_NEVER), 0);
+        assert_true(tw_next(&wheel) == TW_NEVER - 1);
+        advance(last - 1);
+        assert_int_equal(fires, 0);
+        assert_true(tw_next(&wheel) == TW_NEVER - 1);
+        advance(last);
+        assert_int_equal(fires, 1);
+        assert_true(tw_next(&wheel) == TW_NEVER);
+    }
+    start_at(last);
+    arm(&timer, WRAP);
+    assert_int_equal(tw_next(&wheel), 0);
+    advance(WRAP);
+    assert_int_equal(fires, 1);
+}
+
+/* ---- Where a wheel has yet to catch up, its work lies further back than its time. */
+
+static struct timer far_timer;
+
+/* And, before that, another one on the same tick. */
+static void arm_as_far_as_can_be(struct tw_node *node, void *arg) {
+    fire(node, arg);
+    arm(&beside[0], last_due);
+    init(&far_timer);
+    far_timer.due = now + REACH;
+    far_timer.order = 1;
+    assert_int_equal(tw_arm_after(&wheel, &far_timer.node, narrow(REACH)), 0);
+    assert_whole();
+}
+
+static void assert_far_timer_fires_on_its_tick(void) {
+    advance(far_timer.due - 1);
+    assert_int_equal(far_timer.fires, 0);
+    advance(far_timer.due);
+    assert_int_equal(far_timer.fires, 1);
+}
+
+TEST(p1_the_longest_delay_from_a_late_callback_is_kept) {
+    struct timer timer, soon;
+    for (uint64_t late = 0; late < REACH - 4; late = 5 * late + 1) {
+        start_at(WRAP - 3 * BLOCK - 1);
+        arm(&timer, now + 1);
+        timer.node.fn = arm_as_far_as_can_be;
+        arm(&soon, now + late + 4);
+        advance(now + 1 + late);
+        assert_int_equal(fires, 2);
+        advance(now + 3);
+        assert_int_equal(soon.fires, 1);
+        assert_far_timer_fires_on_its_tick();
+    }
+}
+
+/* The budget ends with the first callback; another timer keeps the wheel from its end. */
+TEST(p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept) {
+    struct timer first, second;
+    for (uint64_t late = 2; late < REACH; late = 5 * late + 1) {
+        start_at(WRAP - 3 * BLOCK - 1);
+        arm(&first, now + 1);
+        arm(&second, now + 2);
+        now += 1 + late;
+        for (unsigned calls = 0; fires == 0; ++calls) {
+            assert_true(calls < 10);
+            assert_int_equal(tw_advance(&wheel, narrow(now), 1), 1);
+        }
+        init(&far_timer);
+        far_timer.due = now + REACH;
+        far_timer.order = 1;
+        assert_int_equal(tw_arm_at(&wheel, &far_timer.node, narrow(far_timer.due)), 0);
+        assert_int_equal(tw_remaining(&wheel, &far_timer.node), REACH);
+        assert_whole();
+        advance(now);
+        assert_int_equal(fires, 2);
+        assert_far_timer_fires_on_its_tick();
+    }
+}
+
+TEST(one_that_is_overdue_can_be_put_off_as_far_as_ticks_reach) {
+    struct timer timer;
+    for (uint64_t late = 0; late < REACH; late = 5 * late + 1) {
+        start_at(WRAP - 3);
+        arm(&timer, now - late);
+        timer.due = now + REACH;
+        assert_int_equal(tw_postpone(&wheel, &timer.node, narrow(timer.due)), 0);
+        advance(now);
+        assert_int_equal(fires, 0);
+        assert_int_equal(tw_postpone(&wheel, &timer.node, narrow(timer.due - 1)), -EINVAL);
+        advance(timer.due - 1);
+        assert_int_equal(fires, 0);
+        advance(timer.due);
+        assert_int_equal(fires, 1);
+    }
+}
+
+/* ---- Periodic. */
+
+static const tw_tick periods[] = {(1 << 24) + 1, (1 << 30) + 7, REACH - 1, REACH};
+static const enum tw_missed policies[] = {TW_BURST, TW_SKIP, TW_DELAY};
+static struct timer periodic;
+static uint64_t overruns;
+
+/* timer->due is that of the fire to come. */
+static void fire_on_grid(struct tw_node *node, void *arg) {
+    struct timer *timer = arg;
+    ++timer->order;
+    fire(node, arg);
+    overruns = tw_overruns(&wheel);
+    timer->due += node->period;
+}
+
+static void start_grid(uint64_t first, tw_tick period, enum tw_missed missed) {
+    init(&periodic);
+    periodic.due = first;
+    assert_int_equal(tw_node_init(&periodic.node, fire_on_grid, &periodic), 0);
+    assert_int_equal(tw_arm_every(&wheel, &periodic.node, narrow(first), period, missed, 0), 0);
+}
+
+TEST(p5_periodic_timers_do_not_drift_over_many_wraps) {
+    for (unsigned i = 0; i < COUNT_OF(periods) * COUNT_OF(policies); ++i) {
+        const tw_tick period = periods[i / COUNT_OF(policies)];
+        start_at(WRAP - 5);
+        start_grid(WRAP - 2, period, policies[i % COUNT_OF(policies)]);
+        const uint64_t end = now + 20 * WRAP;
+        while (now < end) {
+            if (periodic.due - 1 > now)
+                advance(periodic.due - 1);
+            const uint64_t fired = fires;
+            advance(now + 1);
+            assert_int_equal(fires, fired + 1);
+            assert_int_equal(overruns, 0);
+            assert_int_equal(periodic.due, WRAP - 2 + fires * period);
+            assert_int_equal(tw_expiry(&wheel, &periodic.node), narrow(periodic.due));
+        }
+    }
+}
+
+TEST(p5_bursts_of_uneven_steps_lose_no_fire_over_many_wraps) {
+    uint64_t seed = 64;
+    for (unsigned i = 0; i < COUNT_OF(periods); ++i) {
+        start_at(WRAP - 5);
+        start_grid(WRAP - 2, periods[i], TW_BURST);
+        for (unsigned step = 0; step < 100; ++step) {
+            advance(now + random_below(&seed, REACH + 1));
+            assert_int_equal(fires, now < WRAP - 2 ? 0 : (now - (WRAP - 2)) / periods[i] + 1);
+        }
+    }
+}
+
+/* Advances by `step` over one fire and more, and asserts what is missed and next. */
+static void assert_left_out(tw_tick period, enum tw_missed missed, uint64_t step) {
+    start_at(WRAP - 5);
+    start_grid(WRAP - 2, period, missed);
+    const uint64_t first = periodic.due, expected = (now + step - first) / period;
+    advance(now + step);
+    assert_int_equal(fires, 1);
+    assert_int_equal(overruns, expected);
+    if (expected != 0)
+        periodic.due = missed == TW_SKIP ? first + (expected + 1) * period : now + period;
+    assert_int_equal(tw_expiry(&wheel, &periodic.node), narrow(periodic.due));
+    assert_int_equal(tw_remaining(&wheel, &periodic.node), periodic.due - now);
+    advance(periodic.due - 1);
+    assert_int_equal(fires, 1);
+    advance(periodic.due);
+    assert_int_equal(fires, 2);
+}
+
+TEST(p5_what_is_left_out_is_counted_over_steps_of_every_length) {
+    const tw_tick short_and_long[] = {1, 10, BLOCK, 1 << 24, (1 << 30) - 1, (1 << 30) + 1, REACH};
+    const uint64_t steps[] = {4, BLOCK, 1 << 24, 1 << 30, REACH - 4, REACH};
+    for (unsigned i = 0; i < COUNT_OF(short_and_long); ++i)
+        for (unsigned s = 0; s < COUNT_OF(steps); ++s) {
+            assert_left_out(short_and_long[i], TW_SKIP, steps[s]);
+            assert_left_out(short_and_long[i], TW_DELAY, steps[s]);
+        }
+}
+
+TEST(p5_a_period_of_half_of_all_ticks_is_refused) {
+    struct timer timer;
+    start_at(WRAP - 1);
+    init(&timer);
+    assert_int_equal(tw_arm_every(&wheel, &timer.node, 1, narrow(REACH + 1), TW_BURST, 0), -ERANGE);
+    assert_int_equal(tw_arm_every(&wheel, &timer.node, 1, TW_NEVER, TW_BURST, 0), -ERANGE);
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_int_equal(tw_arm_every(&wheel, &timer.node, TW_NEVER, 1, TW_BURST, 1), 0);
+}
+
+/* ---- Calls whose ticks lie on both sides. */
+
+TEST(timers_can_be_cancelled_moved_and_put_off_across_the_wrap) {
+    static struct timer timers[6];
+    for (unsigned s = 0; s < COUNT_OF(before_the_wrap); ++s) {
+        start_at(WRAP - 10 - before_the_wrap[s]);
+        for (unsigned i = 0; i < COUNT_OF(timers); ++i)
+            arm(&timers[i], WRAP - 4 + 2 * i);
+        assert_int_equal(tw_cancel(&wheel, &timers[0].node), 1);
+        assert_int_equal(tw_postpone(&wheel, &timers[1].node, narrow(timers[1].due = WRAP + 12)), 0);
+        assert_int_equal(tw_postpone(&wheel, &timers[3].node, narrow(WRAP + 1)), -EINVAL);
+        assert_int_equal(tw_postpone(&wheel, &timers[3].node, narrow(WRAP - 1)), -EINVAL);
+        assert_int_equal(tw_move(&wheel, &timers[3].node, narrow(timers[3].due = WRAP - 1)), 0);
+        assert_int_equal(tw_move(&wheel, &timers[2].node, narrow(timers[2].due = WRAP + BLOCK)), 0);
+        assert_int_equal(tw_node_shutdown(&wheel, &timers[5].node), 1);
+        sleep_through(4);
+        assert_int_equal(timers[0].fires + timers[5].fires, 0);
+    }
+}
+
+/* The roundest one, if nothing is due near by. */
+TEST(a_window_across_the_wrap_chooses_tick_0) {
+    for (uint64_t before = 1; before < 1000; before *= 3)
+        for (uint64_t after = 0; after < 1000; after = 3 * after + 1) {
+            start_at(WRAP - before - 1);
+            assert_int_equal(tw_choose(&wheel, narrow(WRAP - before), narrow(before + after)), 0);
+            assert_int_equal(tw_choose(&wheel, narrow(now - 5), narrow(6 + before + after)), 0);
+        }
+}
+
+TEST(a_window_with_a_busy_tick_behind_the_wrap_does_not_choose_one_before_now) {
+    struct timer timer;
+    start_at(WRAP - 3);
+    arm(&timer, WRAP + 2);
+    const tw_tick chosen = tw_choose(&wheel, narrow(WRAP + 1), 5);
+    assert_in_range(chosen, 1, 6);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p3_timers_beside_the_wrap_fire_in_order_tick_by_tick),
+        cmocka_unit_test(p3_timers_beside_the_wrap_fire_in_order_in_one_go),
+        cmocka_unit_test(p1_timers_of_every_distance_fire_on_their_ticks),
+        cmocka_unit_test(p4_each_of_many_timers_of_random_distance_fires_once),
+        cmocka_unit_test(p1_the_longest_delay_is_kept_and_a_longer_one_refused),
+        cmocka_unit_test(windows_reach_as_far_as_delays),
+        cmocka_unit_test(the_past_is_half_of_all_ticks_and_fires_at_once),
+        cmocka_unit_test(time_goes_forward_by_less_than_half_of_all_ticks_and_never_back),
+        cmocka_unit_test(the_tick_that_never_stands_for_is_one),
+        cmocka_unit_test(p1_the_longest_delay_from_a_late_callback_is_kept),
+        cmocka_unit_test(p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept),
+        cmocka_unit_test(one_that_is_overdue_can_be_put_off_as_far_as_ticks_reach),
+        cmocka_unit_test(p5_periodic_timers_do_not_drift_over_many_wraps),
+        cmocka_unit_test(p5_bursts_of_uneven_steps_lose_no_fire_over_many_wraps),
+        cmocka_unit_test(p5_what_is_left_out_is_counted_over_steps_of_every_length),
+        cmocka_unit_test(p5_a_period_of_half_of_all_ticks_is_refused),
+        cmocka_unit_test(timers_can_be_cancelled_moved_and_put_off_across_the_wrap),
+        cmocka_unit_test(a_window_across_the_wrap_chooses_tick_0),
+        cmocka_unit_test(a_window_with_a_busy_tick_behind_the_wrap_does_not_choose_one_before_now),
+    };
+    return cmocka_run_group_tests_name("32-bit ticks", tests, NULL, NULL);
+}

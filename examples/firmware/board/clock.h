@@ -3,6 +3,8 @@
 #ifndef CLOCK_H
 #define CLOCK_H
 
+#include <tickwheel/tw.h>
+
 #include <machine.h>
 
 #ifdef __riscv
@@ -20,5 +22,15 @@ static inline int clock_start(uint32_t counts_per_tick, enum tw_mtime_mode mode)
 #define clock_sleep_until tw_systick_sleep_until
 #define clock_isr tw_systick_isr
 #endif
+
+/* Until when to sleep, for a wheel whose ticks are not the clock's: shorter ones, that wrap, or
+ * from another origin. `now` is the clock's tick, `here` the wheel's at the same time, and
+ * `next` what tw_next answered. What is not ahead is not slept for. */
+static inline uint64_t clock_deadline(uint64_t now, tw_tick here, tw_tick next) {
+    const tw_tick ahead = next - here;
+    if (next == TW_NEVER)
+        return UINT64_MAX;
+    return ahead <= TW_NEVER / 2 ? now + ahead : now;
+}
 
 #endif

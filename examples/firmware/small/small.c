@@ -1,5 +1,7 @@
 /* Sixteen timers in a part with 16 K of flash and 4 K of RAM: each starts at another tick,
- * with another period, and is counted. Ends with 0 if all fired as often as they should. */
+ * with another period, and is counted. Ends with 0 if all fired as often as they should.
+ *
+ * Ticks have 32 bits here, and wrap. They begin so that this happens half way through. */
 #include <tickwheel/tw.h>
 
 #include <board.h>
@@ -7,6 +9,7 @@
 #include <host.h>
 
 enum { TIMERS = 16, END = 1000 };
+#define ORIGIN ((tw_tick)0 - END / 2) /* the wheel's tick when the clock's is 0 */
 
 static struct tw wheel;
 static struct timer {
@@ -17,7 +20,8 @@ static struct tw_node end_node;
 static int ended;
 
 static tw_tick period_of(unsigned timer) { return 3 + 7 * timer; }
-static tw_tick first_of(unsigned timer) { return 2 + timer; }
+static tw_tick first_of(unsigned timer) { return 2 + timer; } /* from the origin */
+static tw_tick tick_at(uint64_t clock) { return ORIGIN + (tw_tick)clock; }
 
 static void fire(struct tw_node *node, void *arg) {
     struct timer *timer = arg;
@@ -35,13 +39,13 @@ void on_tick(void) { clock_isr(); }
 
 static void set_up(void) {
     clock_start(CLOCK_HZ / 1000, TW_TICKLESS);
-    tw_init(&wheel, 0, 0);
+    tw_init(&wheel, tick_at(0), 0);
     for (unsigned i = 0; i < TIMERS; ++i) {
         tw_node_init(&timers[i].node, fire, &timers[i]);
-        tw_arm_every(&wheel, &timers[i].node, first_of(i), period_of(i), TW_BURST, 0);
+        tw_arm_every(&wheel, &timers[i].node, tick_at(first_of(i)), period_of(i), TW_BURST, 0);
     }
     tw_node_init(&end_node, end, NULL);
-    tw_arm_at(&wheel, &end_node, END);
+    tw_arm_at(&wheel, &end_node, tick_at(END));
 }
 
 static int all_fired(void) {
@@ -54,9 +58,10 @@ static int all_fired(void) {
 int main(void) {
     set_up();
     while (!ended) {
-        tw_advance(&wheel, (tw_tick)clock_now(), TW_UNBOUNDED);
+        const uint64_t now = clock_now();
+        tw_advance(&wheel, tick_at(now), TW_UNBOUNDED);
         const uint32_t mask = tw_interrupts_mask();
-        clock_sleep_until(tw_next(&wheel));
+        clock_sleep_until(clock_deadline(now, tick_at(now), tw_next(&wheel)));
         tw_interrupts_restore(mask);
     }
     const int right = all_fired();

@@ -56,9 +56,9 @@ struct tw_node;
 
 /* A tick, or a number of ticks. The 32-bit ones of a library built with TW_TICK_BITS=32
  * go round: a tick is the nearest one of its value, before or after tw_now(). So
- * everything is less than 2^31 ticks ahead (-ERANGE for delays, periods and slack that are
- * not), time moves on by less than 2^31 at once, and TW_NEVER is a tick as well: whoever
- * arms at it gets it, and tw_next names the tick before it. */
+ * everything that pends is less than 2^31 ticks away, ahead or overdue (-ERANGE for delays,
+ * periods and slack that are not), time moves on by less than 2^31 at once, and TW_NEVER is
+ * a tick as well: whoever arms at it gets it, and tw_next names the tick before it. */
 #if TW_TICK_BITS == 32
 typedef uint32_t tw_tick;
 #define TW_NEVER UINT32_MAX /* no tick */

@@ -12,11 +12,17 @@ template <unsigned Size> class bitmap {
     void clear(unsigned bit) { words_[bit / word_bits] &= ~one(bit); }
     bool test(unsigned bit) const { return (words_[bit / word_bits] & one(bit)) != 0; }
 
-    // How many bits from this one on are clear for certain: to the next one that is set, or
-    // to the end of the word.
-    unsigned clear_from(unsigned bit) const {
-        const word rest = words_[bit / word_bits] >> (bit % word_bits);
-        return rest == 0 ? word_bits - bit % word_bits : static_cast<unsigned>(std::countr_zero(rest));
+    // The first bit that is set in [from, to); `to` if there is none. from < to.
+    unsigned find(unsigned from, unsigned to) const {
+        unsigned at = from / word_bits;
+        word rest = words_[at] & (~word{0} << (from % word_bits));
+        while (rest == 0) {
+            if (++at * word_bits >= to)
+                return to;
+            rest = words_[at];
+        }
+        const unsigned found = at * word_bits + static_cast<unsigned>(std::countr_zero(rest));
+        return found < to ? found : to;
     }
 
   private:
@@ -24,7 +30,7 @@ template <unsigned Size> class bitmap {
     static constexpr unsigned word_bits = 8 * sizeof(word);
     static constexpr word one(unsigned bit) { return word{1} << (bit % word_bits); }
 
-    word words_[(Size + word_bits - 1) / word_bits];
+    word words_[(Size + word_bits - 1) / word_bits] = {};
 };
 
 }  // namespace tickwheel::core

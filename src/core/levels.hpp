@@ -65,13 +65,15 @@ template <class G> struct levels {
         const unsigned here = G::index(level, t);
         for (unsigned distance = after + 1; distance <= last;) {
             const unsigned index = (here + distance) & (width - 1);
-            const unsigned slot = G::first_slot(level) + index;
-            if (const unsigned clear = busy.clear_from(slot); clear != 0)
-                distance += smaller(clear, width - index);
-            else if (has_nodes(slot))
+            const unsigned begin = G::first_slot(level) + index;
+            const unsigned end = begin + smaller(width - index, last - distance + 1);
+            const unsigned found = busy.find(begin, end);
+            distance += found - begin;
+            if (found == end)
+                continue;
+            if (has_nodes(found))
                 return distance;
-            else
-                busy.clear(slot);
+            busy.clear(found);
         }
         return 0;
     }

@@ -221,7 +221,7 @@ template <class G> struct wheel {
         if (is_empty(ring))
             return turn::done;
         tw_node &node = node_of(*ring.next);
-        if (!before(cursor, node.expiry))
+        if (way_to(node.expiry) == 0)
             return turn::due;
         slots.take(node);
         place(node);

@@ -8,26 +8,15 @@ namespace {
 constexpr unsigned size = 3 * 64 + 7;  // the last word is not full
 using bits = tickwheel::core::bitmap<size>;
 
-// As callers walk it: from one bit to the next that is set, `size` if there is none.
-unsigned find(const bits &map, unsigned from) {
-    while (from < size) {
-        const unsigned clear = map.clear_from(from);
-        if (clear == 0)
-            return from;
-        from += clear;
-    }
-    return size;
-}
-
 TEST(bitmap_starts_empty) {
-    const bits map = {};
+    const bits map;
     for (unsigned bit = 0; bit < size; ++bit)
         assert_false(map.test(bit));
-    assert_int_equal(find(map, 0), size);
+    assert_int_equal(map.find(0, size), size);
 }
 
 TEST(bitmap_set_and_clear_change_one_bit) {
-    bits map = {};
+    bits map;
     for (unsigned bit = 0; bit < size; ++bit) {
         map.set(bit);
         for (unsigned other = 0; other < size; ++other)
@@ -38,7 +27,7 @@ TEST(bitmap_set_and_clear_change_one_bit) {
 }
 
 TEST(bitmap_clear_leaves_the_neighbours) {
-    bits map = {};
+    bits map;
     for (unsigned bit = 0; bit < size; ++bit)
         map.set(bit);
     map.clear(64);
@@ -47,27 +36,24 @@ TEST(bitmap_clear_leaves_the_neighbours) {
     assert_true(map.test(65));
 }
 
-// From every place, against one bit in every place: never past it, and on by one at least.
-TEST(bitmap_clear_from_leads_to_the_next_bit_word_by_word) {
-    for (unsigned bit = 0; bit < size; ++bit) {
-        bits map = {};
+// Every range, against one bit in every place.
+TEST(bitmap_find_gives_the_bit_if_it_is_in_the_range_and_else_the_end) {
+    for (unsigned bit = 0; bit<size; bit += bit % 64> 2 && bit % 64 < 60 ? 11 : 1) {
+        bits map;
         map.set(bit);
-        for (unsigned from = 0; from < size; ++from) {
-            const unsigned clear = map.clear_from(from);
-            if (from <= bit && bit < from + clear)
-                fail_msg("from %u past %u by %u", from, bit, clear);
-            assert_int_equal(clear == 0, from == bit);
-            assert_int_equal(find(map, from), from <= bit ? bit : size);
-        }
+        for (unsigned from = 0; from < size; ++from)
+            for (unsigned to = from + 1; to <= size; ++to)
+                if (map.find(from, to) != (bit >= from && bit < to ? bit : to))
+                    fail_msg("bit %u in [%u, %u)", bit, from, to);
     }
 }
 
-TEST(bitmap_clear_from_gives_the_first_of_many) {
-    bits map = {};
+TEST(bitmap_find_gives_the_first_of_many) {
+    bits map;
     for (unsigned bit = 5; bit < size; bit += 31)
         map.set(bit);
     unsigned expected = 5;
-    for (unsigned at = find(map, 0); at < size; at = find(map, at + 1)) {
+    for (unsigned at = map.find(0, size); at < size; at = at + 1 < size ? map.find(at + 1, size) : size) {
         assert_int_equal(at, expected);
         expected += 31;
     }
@@ -75,12 +61,13 @@ TEST(bitmap_clear_from_gives_the_first_of_many) {
 }
 
 TEST(bitmap_of_less_than_a_word_works) {
-    tickwheel::core::bitmap<2> map = {};
+    tickwheel::core::bitmap<2> map;
     map.set(1);
-    assert_int_equal(map.clear_from(0), 1);
-    assert_int_equal(map.clear_from(1), 0);
+    assert_int_equal(map.find(0, 2), 1);
+    assert_int_equal(map.find(0, 1), 1);
+    assert_int_equal(map.find(1, 2), 1);
     map.clear(1);
-    assert_true(map.clear_from(0) >= 2);
+    assert_int_equal(map.find(0, 2), 2);
 }
 
 }  // namespace
@@ -90,8 +77,8 @@ int main() {
         cmocka_unit_test(bitmap_starts_empty),
         cmocka_unit_test(bitmap_set_and_clear_change_one_bit),
         cmocka_unit_test(bitmap_clear_leaves_the_neighbours),
-        cmocka_unit_test(bitmap_clear_from_leads_to_the_next_bit_word_by_word),
-        cmocka_unit_test(bitmap_clear_from_gives_the_first_of_many),
+        cmocka_unit_test(bitmap_find_gives_the_bit_if_it_is_in_the_range_and_else_the_end),
+        cmocka_unit_test(bitmap_find_gives_the_first_of_many),
         cmocka_unit_test(bitmap_of_less_than_a_word_works),
     };
     return cmocka_run_group_tests_name("bitmap", tests, nullptr, nullptr);

@@ -30,7 +30,7 @@ template <unsigned Size> class bitmap {
     static constexpr unsigned word_bits = 8 * sizeof(word);
     static constexpr word one(unsigned bit) { return word{1} << (bit % word_bits); }
 
-    word words_[(Size + word_bits - 1) / word_bits] = {};
+    word words_[(Size + word_bits - 1) / word_bits];
 };
 
 }  // namespace tickwheel::core

@@ -9,14 +9,14 @@ constexpr unsigned size = 3 * 64 + 7;  // the last word is not full
 using bits = tickwheel::core::bitmap<size>;
 
 TEST(bitmap_starts_empty) {
-    const bits map;
+    const bits map = {};
     for (unsigned bit = 0; bit < size; ++bit)
         assert_false(map.test(bit));
     assert_int_equal(map.find(0, size), size);
 }
 
 TEST(bitmap_set_and_clear_change_one_bit) {
-    bits map;
+    bits map = {};
     for (unsigned bit = 0; bit < size; ++bit) {
         map.set(bit);
         for (unsigned other = 0; other < size; ++other)
@@ -27,7 +27,7 @@ TEST(bitmap_set_and_clear_change_one_bit) {
 }
 
 TEST(bitmap_clear_leaves_the_neighbours) {
-    bits map;
+    bits map = {};
     for (unsigned bit = 0; bit < size; ++bit)
         map.set(bit);
     map.clear(64);
@@ -39,7 +39,7 @@ TEST(bitmap_clear_leaves_the_neighbours) {
 // Every range, against one bit in every place.
 TEST(bitmap_find_gives_the_bit_if_it_is_in_the_range_and_else_the_end) {
     for (unsigned bit = 0; bit<size; bit += bit % 64> 2 && bit % 64 < 60 ? 11 : 1) {
-        bits map;
+        bits map = {};
         map.set(bit);
         for (unsigned from = 0; from < size; ++from)
             for (unsigned to = from + 1; to <= size; ++to)
@@ -49,7 +49,7 @@ TEST(bitmap_find_gives_the_bit_if_it_is_in_the_range_and_else_the_end) {
 }
 
 TEST(bitmap_find_gives_the_first_of_many) {
-    bits map;
+    bits map = {};
     for (unsigned bit = 5; bit < size; bit += 31)
         map.set(bit);
     unsigned expected = 5;
@@ -61,7 +61,7 @@ TEST(bitmap_find_gives_the_first_of_many) {
 }
 
 TEST(bitmap_of_less_than_a_word_works) {
-    tickwheel::core::bitmap<2> map;
+    tickwheel::core::bitmap<2> map = {};
     map.set(1);
     assert_int_equal(map.find(0, 2), 1);
     assert_int_equal(map.find(0, 1), 1);

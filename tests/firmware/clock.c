@@ -18,6 +18,10 @@ void on_alarm(void) {
     told = clock_now();
 }
 
+static void expect_steady(uint32_t lag_before, uint32_t lag_after) {
+    EXPECT(lag_after <= lag_before + MICROSECONDS(2) && lag_before <= lag_after + MICROSECONDS(2));
+}
+
 /* P1, P2: sleeps and work of some lengths. */
 static void keeps_deadlines(int tickless) {
     measure(tickless);
@@ -41,7 +45,7 @@ static void sleeps_from_any_moment_of_a_tick(void) {
     const uint32_t last = lag();
     say("sleeps from any moment: behind by", first);
     say("  and at the end", last);
-    EXPECT(last <= first + MICROSECONDS(2) && first <= last + MICROSECONDS(2));
+    expect_steady(first, last);
 }
 
 static void does_not_drift(void) {
@@ -52,7 +56,7 @@ static void does_not_drift(void) {
     const uint32_t last = lag();
     say("10000 sleeps: behind by", first);
     say("  and at the end", last);
-    EXPECT(last <= first + MICROSECONDS(2) && first <= last + MICROSECONDS(2));
+    expect_steady(first, last);
 }
 
 /* P9 */
@@ -72,8 +76,7 @@ static void long_sleeps_are_chained(void) {
     const unsigned before = waits;
     sleep_exactly(far);
     EXPECT(waits - before <= MOST_WAITS(far));
-    const uint32_t last = lag();
-    EXPECT(last <= first + MICROSECONDS(2) && first <= last + MICROSECONDS(2));
+    expect_steady(first, lag());
 }
 
 static void past_deadlines_do_not_sleep(void) {
@@ -148,8 +151,7 @@ static void sleeps_that_end_soon_leave_no_trace(void) {
         spin_until((tick + 1) * WATCH_PER_TICK + MICROSECONDS(30));
         sleep_exactly(tick + 3);
     }
-    const uint32_t last = lag();
-    EXPECT(last <= first + MICROSECONDS(2) && first <= last + MICROSECONDS(2));
+    expect_steady(first, lag());
 }
 
 /* While its interrupt is masked, and in an interrupt. */

@@ -1,8 +1,6 @@
 /* Random operations against the oracle. One seed makes one run:
  *     model_<variant> [--ops N] [--seed S] [--nightly] */
-#include "play.h"
-
-#include "support/random.h"
+#include "random_source.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,22 +9,7 @@
 
 enum { LIFE = 2500 }; /* operations before everything starts anew, at the next origin */
 
-struct generator {
-    struct source source;
-    uint64_t state;
-};
-
 static struct { uint64_t operations, seed; } run;
-
-static uint64_t draw(struct source *s, uint64_t below) {
-    struct generator *g = (struct generator *)s;
-    return random_below(&g->state, below);
-}
-
-static bool never_empty(const struct source *s) {
-    (void)s;
-    return false;
-}
 
 static void on_failure(struct model *m) {
     (void)m;
@@ -66,13 +49,13 @@ int main(int argc, char **argv) {
     fflush(stdout);
 
     static struct model m;
-    struct generator g = {{draw, never_empty}, run.seed};
+    struct random_source random = random_source(run.seed);
     m.allocate = malloc;
     m.release = free;
     m.on_failure = on_failure;
     for (unsigned life = 0; m.operations < run.operations; ++life) {
         uint64_t left = run.operations - m.operations;
-        play(&m, &g.source, life, left < LIFE ? left : LIFE);
+        play(&m, &random.source, life, left < LIFE ? left : LIFE);
     }
     printf("%s: passed: %" PRIu64 " operations, %" PRIu64 " of them in callbacks, %" PRIu64 " fires\n",
            MODEL_NAME, m.operations, m.nested, m.fires);

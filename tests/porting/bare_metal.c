@@ -6,11 +6,7 @@
 
 void main_loop_turn(void);
 
-uint32_t irq_save(void) {
-    const bool was = masked;
-    masked = true;
-    return was;
-}
+uint32_t irq_save(void) { return mask(); }
 void irq_restore(uint32_t was) { masked = was != 0; }
 
 static void arm_second(void) { assert(tw_arm_at(&wheel, &second, now + SECOND_DELAY + 1) == 0); }

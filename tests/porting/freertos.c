@@ -12,11 +12,7 @@ int timer_start(struct tw_node *node, TickType_t delay);
 static jmp_buf over;
 static bool notified;
 
-UBaseType_t taskENTER_CRITICAL_FROM_ISR(void) {
-    const bool was = masked;
-    masked = true;
-    return was;
-}
+UBaseType_t taskENTER_CRITICAL_FROM_ISR(void) { return mask(); }
 void taskEXIT_CRITICAL_FROM_ISR(UBaseType_t was) { masked = was != 0; }
 TaskHandle_t xTaskGetCurrentTaskHandle(void) { return timer_task; }
 TickType_t xTaskGetTickCount(void) { return now; }

@@ -19,6 +19,12 @@ static tw_tick first_at, second_at;
 
 static void arm_second(void); /* the interrupt */
 
+static inline bool mask(void) {
+    const bool was = masked;
+    masked = true;
+    return was;
+}
+
 static void note(struct tw_node *node, void *at) {
     (void)node;
     assert(!masked);

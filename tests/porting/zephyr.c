@@ -10,11 +10,7 @@ int timer_start(struct tw_node *node, k_ticks_t delay);
 
 static jmp_buf over;
 
-unsigned irq_lock(void) {
-    const bool was = masked;
-    masked = true;
-    return was;
-}
+unsigned irq_lock(void) { return mask(); }
 void irq_unlock(unsigned key) { masked = key != 0; }
 k_ticks_t k_uptime_ticks(void) { return (k_ticks_t)now; }
 

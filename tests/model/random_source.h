@@ -1,0 +1,28 @@
+/* A source that draws at random and is never empty. One seed makes one run. */
+#ifndef TICKWHEEL_TESTS_RANDOM_SOURCE_H
+#define TICKWHEEL_TESTS_RANDOM_SOURCE_H
+
+#include "play.h"
+
+#include "support/random.h"
+
+struct random_source {
+    struct source source;
+    uint64_t state;
+};
+
+static inline uint64_t random_draw(struct source *s, uint64_t below) {
+    struct random_source *r = (struct random_source *)s;
+    return random_below(&r->state, below);
+}
+
+static inline bool random_is_empty(const struct source *s) {
+    (void)s;
+    return false;
+}
+
+static inline struct random_source random_source(uint64_t seed) {
+    return (struct random_source){{random_draw, random_is_empty}, seed};
+}
+
+#endif

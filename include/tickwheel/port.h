@@ -44,4 +44,12 @@ static inline void tw_port_unlock(uint32_t *word);
 #endif
 #include TW_PORT_HEADER
 
+#ifdef TW_PORT_ONE_THREAD
+static inline uintptr_t tw_port_self(void) { return 0; }
+static inline void tw_port_wait(uint32_t *word, uint32_t seen, int64_t deadline_ns) {
+    (void)word, (void)seen, (void)deadline_ns;
+}
+static inline void tw_port_wake_all(uint32_t *word) { (void)word; }
+#endif
+
 #endif

@@ -60,7 +60,7 @@ inline void fire(stored &wheel) {
         __atomic_store_n(&wheel.returned, wheel.returned + 1, __ATOMIC_RELAXED);  // the kernel reads it
         if (wheel.awaiting != 0) {
             unlock(wheel);
-            wake_all(wheel);
+            tw_port_wake_all(&wheel.returned);
             lock(wheel);
         }
     }
@@ -135,7 +135,7 @@ TW_SHARED inline int advance(tw *w, tick now, std::uint32_t budget) {
     const tick elapsed = now - wheel.now;
     wheel.now = wheel.quiet_until = now;
     wheel.advancing = true;
-    wheel.advancer = thread_id();
+    wheel.advancer = tw_port_self();
     purse left(wheel, budget);
     const bool all_done = catch_up(wheel, left);
     if (all_done)

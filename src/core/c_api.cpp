@@ -27,7 +27,7 @@ TW_SHARED int arm(tw *w, tw_node *node, tick first) {
     else
         ++wheel.count;
     node->expiry = first;
-    set_wheel(node, w);
+    set_wheel(*node, w);
     node->state = TW_PENDING;
     wheel.place(*node);
     return leave(w, was_pending ? 1 : 0);
@@ -76,7 +76,7 @@ TW_SHARED tick read(tw *w, tick stored::*field) {
     ++wheel.awaiting;
     do {
         unlock(wheel);
-        wait_for_return(wheel, seen);
+        tw_port_wait(&wheel.returned, seen, INT64_MAX);
         lock(wheel);
     } while (wheel.returned == seen);
     --wheel.awaiting;
@@ -86,7 +86,7 @@ TW_SHARED tick read(tw *w, tick stored::*field) {
 // counts waiters that are gone.
 [[maybe_unused]] void be_alone(stored &wheel) {
     wheel.awaiting = 0;
-    if (wheel.advancing && wheel.advancer != thread_id()) {
+    if (wheel.advancing && wheel.advancer != tw_port_self()) {
         wheel.advancing = false;
         wheel.forget_running();
     }
@@ -198,7 +198,7 @@ TW_API int tw_wait(tw *w, const tw_node *node) {
     if constexpr (has_threads) {
         stored &wheel = stored_in(w);
         lock(wheel);
-        if (wheel.running == node && wheel.advancer != thread_id())
+        if (wheel.running == node && wheel.advancer != tw_port_self())
             sleep_until_one_returned(wheel);
         unlock(wheel);
     }

@@ -95,7 +95,7 @@ template <class G> class checker {
 
     void check_node(const tw_node &node, const place *where) {
         expect(node.state == TW_PENDING, "a node in a ring is pending", &node);
-        expect(names(&node, owner_), "a pending node names its wheel", &node);
+        expect(names(node, owner_), "a pending node names its wheel", &node);
         expect(node.fn != nullptr, "a pending node has a callback", &node);
         expect(is_tick(node.expiry), "a pending node has a tick", &node);
         if (where == nullptr)

@@ -11,16 +11,8 @@ namespace tickwheel::core {
 
 #ifdef TW_PORT_ONE_THREAD
 inline constexpr bool has_threads = false;
-inline std::uintptr_t thread_id() { return 0; }
-inline void wait_for_return(stored &, std::uint32_t) {}
-inline void wake_all(stored &) {}
 #else
 inline constexpr bool has_threads = true;
-inline std::uintptr_t thread_id() { return tw_port_self(); }
-inline void wait_for_return(stored &wheel, std::uint32_t seen) {
-    tw_port_wait(&wheel.returned, seen, INT64_MAX);
-}
-inline void wake_all(stored &wheel) { tw_port_wake_all(&wheel.returned); }
 #endif
 
 // Where size counts: one copy of what every function does, but not of what is hardly more
@@ -48,13 +40,15 @@ TW_IN_PLACE inline bool usable(const tw_node *node) { return node != nullptr && 
 inline bool is_pending(const tw_node *node) { return node->state == TW_PENDING; }
 
 // Small nodes do not know their wheel: where there is but one, nothing is lost.
-#if TW_TICK_BITS == 32
-inline void set_wheel(tw_node *, tw *) {}
-inline bool names(const tw_node *, const tw *) { return true; }
-#else
-inline void set_wheel(tw_node *node, tw *w) { node->wheel = w; }
-inline bool names(const tw_node *node, const tw *w) { return node->wheel == w; }
-#endif
+template <class Node> void set_wheel(Node &node, tw *w) {
+    if constexpr (requires { node.wheel; })
+        node.wheel = w;
+}
+template <class Node> bool names(const Node &node, const tw *w) {
+    if constexpr (requires { node.wheel; })
+        return node.wheel == w;
+    return true;
+}
 
 // Takes the lock of what is a wheel, and returns 0; else what to answer.
 TW_SHARED inline int enter(tw *w) {
@@ -69,7 +63,7 @@ TW_SHARED inline int enter(tw *w, const tw_node *node) {
     if (!usable(node))
         return -einval;
     const int refusal = enter(w);
-    if (refusal != 0 || !is_pending(node) || names(node, w))
+    if (refusal != 0 || !is_pending(node) || names(*node, w))
         return refusal;
     unlock(stored_in(w));
     return -ebusy;
@@ -79,7 +73,7 @@ TW_SHARED inline int enter(tw *w, const tw_node *node) {
 TW_SHARED inline bool enter_pending(tw *w, const tw_node *node) {
     if (!usable(node) || enter(w) != 0)
         return false;
-    if (is_pending(node) && names(node, w))
+    if (is_pending(node) && names(*node, w))
         return true;
     unlock(stored_in(w));
     return false;

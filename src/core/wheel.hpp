@@ -1,5 +1,5 @@
 // The wheel: where nodes stand, how they come down as time advances, what is next.
-// No lock, no clock, no callback; every member but empty_into moves one node at most.
+// No lock, no clock, no callback; every member moves one node at most.
 #pragma once
 
 #include <cstddef>

@@ -15,6 +15,11 @@
  * The interrupts are masked from the question to the sleep, so that none can arm something
  * earlier in between and be slept over: one that is pending ends the sleep, masked or not.
  *
+ * Interrupts arm from the present, at tw_systick_now() + delay + 1: tw_now(&wheel) is of before the sleep.
+ *
+ * With TW_TICK_BITS=32 widen what tw_next says, or after 2^32 ticks nothing is slept for: see
+ * clock_deadline in examples/firmware/board/clock.h.
+ *
  * Ticks count from 0 at the start, with 64 bits. The clock is never ahead of the timer that it
  * reads. It does not drift: the timer runs on from tick to tick and is not restarted, but
  * where something was armed earlier than what is slept on; see systick.c.

@@ -22,6 +22,9 @@ set(machines_cortex-m3 mps2-an385 lm3s6965evb)
 set(machines_cortex-m4f mps2-an386)
 set(machines_riscv32 virt)
 set(firmware_machines ${machines_${CMAKE_SYSTEM_PROCESSOR}} CACHE INTERNAL "")
+if(NOT firmware_machines)
+    message(STATUS "examples/firmware/board has no machine with a ${CMAKE_SYSTEM_PROCESSOR}: no images, no tests")
+endif()
 set(timer_mps2-an386 mps2-an385)  # the same timers
 
 # Deterministic: one instruction takes 2^6 ns, and time does not wait while the image sleeps.

@@ -10,7 +10,8 @@
 
 namespace tickwheel::core {
 
-// Invariants (check.hpp walks all but W3, which the model test holds)
+// Invariants (check.hpp walks what a snapshot can show; W3, and the levels of W2, are
+// held by the model test)
 //   W1  settled <= cursor <= now
 //   W2  A node stands in the slot of the highest digit in which its expiry differs
 //       from `settled`, or one level further down if the look-ahead moved it, or,
@@ -55,7 +56,7 @@ template <class G> struct wheel {
         slots.open(place_of_mark());
     }
 
-    // With look-ahead the next slot is emptied; without it, none but that of the cursor.
+    // The slot that opens next; of a wheel of one level, the cursor's.
     unsigned place_of_mark() const {
         const digits here = G::low(cursor);
         return G::slot(G::top, G::top == 0 ? here : here + G::span(G::top));

@@ -100,7 +100,7 @@ inline sleep_until_one_returned() {
 #ifdef BREAK_WAITS_FOR_ITSELF
 #define must_wait(node) (running == node)
 #else
-/* src/core/c_api.cpp: "wheel.running == node && wheel.advancer != thread_id()" */
+/* src/core/c_api.cpp: "wheel.running == node && wheel.advancer != tw_port_self()" */
 #define must_wait(node) (running == node && me != ADVANCER)
 #endif
 

@@ -68,7 +68,7 @@ inline take_off(node) {
 
 /* FUTEX_WAIT compares the word and falls asleep in one step. */
 inline kernel_waits() {
-    atomic {                            /* src/core/edge.hpp: "tw_port_wait(&wheel.returned, seen" */
+    atomic {                            /* src/core/c_api.cpp: "tw_port_wait(&wheel.returned, seen" */
         if
         :: returned == seen -> in_kernel[me] = true
         :: else
@@ -196,7 +196,7 @@ inline call() {
 }
 
 inline kernel_wakes_all() {
-    d_step {                            /* src/core/edge.hpp: "tw_port_wake_all(&wheel.returned);" */
+    d_step {                            /* src/core/advance.hpp: "tw_port_wake_all(&wheel.returned);" */
         in_kernel[0] = false;
         in_kernel[1] = false;
         in_kernel[ADVANCER] = false

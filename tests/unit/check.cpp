@@ -114,6 +114,12 @@ TEST(check_finds_a_quiet_wheel_that_has_not_caught_up) {
     assert_names("a quiet wheel has caught up");
 }
 
+TEST(check_finds_a_quiet_wheel_whose_slots_are_being_emptied) {
+    inside().opened = 1;
+    inside().quiet_until = inside().now + 1;
+    assert_names("a quiet wheel has caught up");
+}
+
 TEST(check_finds_a_slot_that_opens_while_the_wheel_is_quiet) {
     inside().quiet_until = 6;
     assert_names("no slot opens while the wheel is quiet");
@@ -232,6 +238,7 @@ int main_group() {
         cmocka_unit_test_setup(check_finds_a_cursor_that_is_not_what_slots_are_counted_from, fresh),
         cmocka_unit_test_setup(check_finds_a_node_in_a_slot_that_has_opened, fresh),
         cmocka_unit_test_setup(check_finds_a_quiet_wheel_that_has_not_caught_up, fresh),
+        cmocka_unit_test_setup(check_finds_a_quiet_wheel_whose_slots_are_being_emptied, fresh),
         cmocka_unit_test_setup(check_finds_a_slot_that_opens_while_the_wheel_is_quiet, fresh),
         cmocka_unit_test_setup(check_finds_a_node_in_a_block_too_far, fresh),
         cmocka_unit_test_setup(check_finds_a_link_back_that_is_wrong, fresh),

@@ -40,10 +40,14 @@ static struct {
     bool ticking; /* sleeps end at each tick */
 } counter;
 
-/* Cycles until the period ends. At 0 the next one is about to be loaded. */
+/* Cycles until the period ends. It is 0 for a cycle, until LOAD is read again; for longer, and
+ * before COUNTFLAG says so, in QEMU without -icount. */
 static uint32_t cycles_left(void) {
-    const uint32_t value = VALUE;
-    return value != 0u ? value : LOAD + 1u;
+    uint32_t value;
+    do
+        value = VALUE;
+    while (value == 0u);
+    return value;
 }
 
 static bool period_ended(void) { return (CONTROL & COUNTFLAG) != 0u; }
@@ -92,8 +96,7 @@ static void cut(uint64_t at, uint32_t before_end) {
     const uint32_t rest = before_end + 1u; /* a period has LOAD + 1 cycles */
     LOAD = VALUE - rest;
     restart(at);
-    while (VALUE == 0u) { /* until it is loaded, at the next cycle */
-    }
+    (void)cycles_left(); /* until it is loaded, at the next cycle */
     follow_by(1);
     if (period_ended()) /* we were held up: it may be the short one again that runs */
         restart(at + 1u);

@@ -55,7 +55,7 @@ static unsigned presses, edges;
 void on_signal(void) {
     contact = !contact;
     ++edges;
-    tw_arm_at(&wheel, &quiet_node, (tw_tick)clock_now() + QUIET);
+    tw_arm_at(&wheel, &quiet_node, (tw_tick)clock_now() + QUIET + 1);
 }
 
 static void button_is_quiet(struct tw_node *node, void *arg) {

@@ -14,6 +14,8 @@
 #include <tickwheel/port.h>
 #include <tickwheel/tw.h>
 
+#include "expect.h"
+
 enum { TICKS_PER_SECOND = 1000 };
 
 static volatile unsigned signals; /* software interrupts that were served */
@@ -100,7 +102,12 @@ static bool ticks_are_as_long_as_they_should_be(void) {
     sleep_until(clock_now() + 50);
     const uint32_t took = stopwatch_read() - begin;
     const uint32_t tick = STOPWATCH_HZ / TICKS_PER_SECOND;
-    return took > 49 * tick && took < 51 * tick;
+    const bool is_so = took > 49 * tick && took < 51 * tick;
+    if (!is_so) {
+        say("counts of the stopwatch in 50 ticks:", took);
+        say("  there should be", 50 * tick);
+    }
+    return is_so;
 }
 
 static bool sleep_ends_at_its_tick(void) {

@@ -36,7 +36,7 @@ plain=$(run "$plain" "$@") || { echo "$plain" && exit 1; }
     kind == "plain" { plain_least[field[1]] = number[1]; plain_most[field[1]] = number[2] }
     kind == "ahead" {
         if (!rows++)
-            printf "%-42s %17s %17s %8s\n", "instructions, least and most", "look-ahead", "without", "limit"
+            printf "%-42s %17s %17s %8s\n", "instructions at -O2, least and most", "look-ahead", "without", "limit"
         name = field[1]
         bound = verdict = ""
         if (name in limit) {

@@ -1,6 +1,6 @@
 /* The watchdog is the stopwatch, as QEMU does not read the general-purpose timers; of these,
  * number 1 is the alarm, with 32 bits. Both count down. */
-#include "../timer.h"
+#include <timer.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #define CLOCK_GATES_0 REGISTER(0x400FE100u)

@@ -1,7 +1,7 @@
 /* Timer 0, with 32 bits at 8 MHz (at 16, whose period is no whole number of ns, QEMU runs
  * ahead a little each time it is read), is both: read by way of one compare register, and
  * compared with another. */
-#include "../timer.h"
+#include <timer.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #define TIMER 0x40008000u

@@ -1,5 +1,5 @@
 /* The two CMSDK timers: 0 is the stopwatch, 1 the alarm. Both count down. */
-#include "../timer.h"
+#include <timer.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #define STOPWATCH 0x40000000u

@@ -1,6 +1,6 @@
 /* The virt machine's real-time clock counts nanoseconds; its interrupt comes through the
  * interrupt controller. QEMU needs -rtc clock=vm, or the clock is that of the host. */
-#include "../timer.h"
+#include <timer.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #define RTC 0x00101000u

@@ -6,8 +6,7 @@
 # code is that of examples/firmware/board; MEMORY is the folder of another memory.ld. The folder of
 # the machine is in the path: #include <machine.h>. An instruction takes 2^SHIFT ns, 6 unless given,
 # which the image knows as INSTRUCTION_NS.
-set(firmware_root ${CMAKE_CURRENT_LIST_DIR}/../examples/firmware)
-set(board_root ${firmware_root}/board)
+set(board_root ${CMAKE_CURRENT_LIST_DIR}/../examples/firmware/board)
 
 if(TW_PORT STREQUAL cortexm)
     set(board_family cortexm)
@@ -21,21 +20,30 @@ set(machines_cortex-m0 microbit)
 set(machines_cortex-m3 mps2-an385 lm3s6965evb)
 set(machines_cortex-m4f mps2-an386)
 set(machines_riscv32 virt)
-set(firmware_machines ${machines_${CMAKE_SYSTEM_PROCESSOR}} CACHE INTERNAL "")
+set(firmware_machines ${machines_${CMAKE_SYSTEM_PROCESSOR}})
 if(NOT firmware_machines)
     message(STATUS "examples/firmware/board has no machine with a ${CMAKE_SYSTEM_PROCESSOR}: no images, no tests")
 endif()
 set(timer_mps2-an386 mps2-an385)  # the same timers
 
-# Deterministic: one instruction takes 2^6 ns, and time does not wait while the image sleeps.
-set(qemu_options -nographic -monitor none -serial none
-    -semihosting-config enable=on,target=native -icount shift=6,sleep=off -rtc clock=vm)
 if(board_family STREQUAL riscv)
     find_program(TW_QEMU qemu-system-riscv32)
-    list(APPEND qemu_options -bios none)
+    set(qemu_family_options -bios none)
 else()
     find_program(TW_QEMU qemu-system-arm)
+    set(qemu_family_options)
 endif()
+if(NOT TW_QEMU)
+    message(WARNING "QEMU is missing: the images will not run")
+endif()
+
+# tickwheel_qemu(command machine shift): sets what runs an image, but for -kernel and its name.
+# Deterministic: an instruction takes 2^shift ns, and time does not wait while the image sleeps.
+function(tickwheel_qemu command machine shift)
+    set(${command} ${TW_QEMU} -machine ${machine} -nographic -monitor none -serial none
+        -semihosting-config enable=on,target=native -icount shift=${shift},sleep=off -rtc clock=vm
+        ${qemu_family_options} PARENT_SCOPE)
+endfunction()
 
 # The start-up code of a machine.
 function(tickwheel_add_board machine)
@@ -63,19 +71,16 @@ endfunction()
 
 # QEMU 7.2 gets time wrong while an image sleeps with sleep=off: a timer that is loaded again when
 # it has run out, as SysTick, makes time jump to its next end before the interrupt of this one
-# is served. So images wait as board/FAMILY/wait.c does, awake; but those whose CLOCK is
-# tickwheel::clock.
+# is served. So images wait as board/FAMILY/wait.c does, which also counts: a Cortex-M awake, RISC-V,
+# whose timer is not loaded again, by wfi. Those whose CLOCK is tickwheel::clock sleep as programs do.
 if(NOT TARGET tickwheel_clock_own_wait)
     tickwheel_add_clock(tickwheel_clock_own_wait DEFINES TW_OWN_WAIT)
 endif()
 
 function(tickwheel_firmware_test image machine status shift)
-    if(NOT TW_QEMU)
-        message(WARNING "QEMU is missing: ${image} will not run")
-    endif()
-    string(REPLACE "shift=6" "shift=${shift}" options "${qemu_options}")
+    tickwheel_qemu(qemu ${machine} ${shift})
     add_test(NAME ${image} COMMAND sh ${board_root}/exits_with.sh ${status}
-        ${TW_QEMU} -machine ${machine} ${options} -kernel $<TARGET_FILE:${image}>)
+        ${qemu} -kernel $<TARGET_FILE:${image}>)
     set_tests_properties(${image} PROPERTIES TIMEOUT 120)
 endfunction()
 

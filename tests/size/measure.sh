@@ -6,7 +6,7 @@ folder=$1
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/tests/size
 mkdir -p "$folder"
-over=() above=()
+over=() above=() compared=0
 
 die() {
     echo "$*" >&2
@@ -66,6 +66,7 @@ cell() {
     [[ $limit != *" should be "* ]] || should=${limit##* }
     limit=${limit%% *}
     line+=$(printf ' %8s' "$3")
+    [ -z "$limit" ] || compared=$((compared + 1))
     if [ -n "$limit" ] && [ "$3" -gt "$limit" ]; then
         over+=("$1 $2: $3, at most $limit")
     elif [ -n "$should" ] && [ "$3" -gt "$should" ]; then
@@ -125,4 +126,5 @@ board cortex-m0 "5x3 plain 32-bit ticks" "${small[@]}" "${short[@]}"
 board riscv32 "8x3"
 
 [ ${#above[@]} -eq 0 ] || { echo && printf '%s\n' "${above[@]}"; }
+[ "$compared" -eq "$(grep -c '^[^#]' "$here/limits.txt")" ] || die "limits.txt has a limit that is no figure's"
 [ ${#over[@]} -eq 0 ] || { echo && printf 'beyond its limit: %s\n' "${over[@]}" && exit 1; }

@@ -103,7 +103,8 @@ static void cut(uint64_t at, uint32_t before_end) {
 }
 
 /* Sees to an interrupt when tick `deadline` begins, or earlier: then there is more to sleep.
- * False if the time is too near to do it safely: ask again. */
+ * False if the time is too near to do it safely: ask again. Looks at the counter once more, and
+ * after all that takes long: a division, as in tick_at, is hundreds of cycles of a Cortex-M0. */
 static bool set_interrupt(uint64_t deadline) {
     const uint64_t ends = counter.ends;
     if (deadline == ends)
@@ -112,7 +113,7 @@ static bool set_interrupt(uint64_t deadline) {
     const uint32_t before_end = inside ? (uint32_t)(ends - deadline) * counter.cycles_per_tick : 0u;
     const uint32_t ticks = deadline - ends < counter.longest ? (uint32_t)(deadline - ends) : counter.longest;
     if (catch_up() < before_end + GUARD || counter.ends != ends)
-        return false; /* the division of a Cortex-M0 alone takes hundreds of cycles */
+        return false;
     if (inside)
         cut(deadline, before_end);
     else if (ticks != counter.following)

@@ -53,9 +53,9 @@ int tw_systick_start(uint32_t cycles_per_tick, enum tw_systick_mode mode);
 /* The tick that has begun. Never goes back. */
 uint64_t tw_systick_now(void);
 
-/* To be called with interrupts masked, see above. Returns when the tick `deadline` (UINT64_MAX: none) has
- * begun, at once if it has already; or as soon as another interrupt than SysTick's is pending.
- * With TW_TICKING, after each interrupt. */
+/* To be called with interrupts masked, see above. Returns when the tick `deadline` (UINT64_MAX:
+ * none) has begun, at once if it has already; or as soon as another interrupt than SysTick's is
+ * pending. With TW_TICKING, after each interrupt. */
 void tw_systick_sleep_until(uint64_t deadline);
 
 /* What the handler of the SysTick interrupt has to do. */

@@ -1,6 +1,6 @@
-/* Port for RISC-V in machine mode: the lock clears mstatus.MIE and keeps in its word what that was.
- * So it may be taken in main, in any interrupt, and with
- * interrupts masked already; and locks that nest restore in order.
+/* Port for RISC-V in machine mode: the lock clears mstatus.MIE and keeps in its word what that
+ * was. So it may be taken in main, in any interrupt, and with interrupts masked already; and locks
+ * that nest restore in order.
  *
  * One hart only: on another one, interrupts go on. */
 #include "interrupts.h"

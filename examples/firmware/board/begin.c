@@ -1,7 +1,9 @@
-/* From a stack and nothing else to main(): what a C program expects of memory. */
+/* From a stack and nothing else to main(): what a C program expects of memory, and what becomes
+ * of interrupts that it does not expect. */
 #include <stdint.h>
 
 #include "begin.h"
+#include "board.h"
 #include "host.h"
 
 int main(void);
@@ -27,3 +29,8 @@ void unexpected_interrupt(void) {
     host_print("unexpected interrupt or fault\n");
     host_exit(99);
 }
+
+/* Of handlers that the image does not define. */
+__attribute__((weak)) void on_tick(void) { unexpected_interrupt(); }
+__attribute__((weak)) void on_signal(void) { unexpected_interrupt(); }
+__attribute__((weak)) void on_alarm(void) { unexpected_interrupt(); }

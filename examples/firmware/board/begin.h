@@ -7,6 +7,7 @@ extern unsigned char stack_top[]; /* from firmware.ld */
 /* Sets up memory, runs main(), and ends with its result. */
 __attribute__((noreturn)) void begin(void);
 
+/* Says so, and ends the image. */
 __attribute__((noreturn)) void unexpected_interrupt(void);
 
 #endif

@@ -10,10 +10,6 @@
 #define SIGNAL_BIT (1u << SIGNAL_IRQ % 32)
 #define CPACR REGISTER(0xE000ED88u)
 
-__attribute__((weak)) void on_tick(void) { unexpected_interrupt(); }
-__attribute__((weak)) void on_signal(void) { unexpected_interrupt(); }
-__attribute__((weak)) void on_alarm(void) { unexpected_interrupt(); }
-
 static void fault(void) { unexpected_interrupt(); }
 
 /* All interrupts of the part come here: IPSR says which one this is. */

@@ -10,10 +10,6 @@
 
 enum { SOFTWARE_INTERRUPT = 3, TIMER_INTERRUPT = 7, EXTERNAL_INTERRUPT = 11 };
 
-__attribute__((weak)) void on_tick(void) { unexpected_interrupt(); }
-__attribute__((weak)) void on_signal(void) { unexpected_interrupt(); }
-__attribute__((weak)) void on_alarm(void) { unexpected_interrupt(); }
-
 __attribute__((interrupt("machine"), aligned(4))) static void trap(void) {
     uintptr_t cause;
     __asm__ volatile("csrr %0, mcause" : "=r"(cause));

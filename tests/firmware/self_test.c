@@ -143,7 +143,7 @@ static void on_fire(struct tw_node *node, void *arg) {
 static bool library_and_headers_agree(void) {
     const bool is_version = tw_version() == TW_VERSION;
     const bool is_aligned = offsetof(struct tw_node, expiry) % _Alignof(tw_tick) == 0;
-    tw_init(&guarded.wheel, clock_now(), 0);
+    tw_init(&guarded.wheel, (tw_tick)clock_now(), 0);
     tw_node_init(&timer, on_fire, NULL);
     tw_node_init(&earlier, on_fire, NULL);
     return is_version && is_aligned && tw_check(&guarded.wheel, NULL, NULL) == 0 &&
@@ -154,17 +154,18 @@ static bool library_and_headers_agree(void) {
 static void loop(void) {
     fired_at = 0;
     while (fired_at == 0) {
-        tw_advance(&guarded.wheel, clock_now(), TW_UNBOUNDED);
+        const uint64_t now = clock_now();
+        tw_advance(&guarded.wheel, (tw_tick)now, TW_UNBOUNDED);
         const uint32_t mask = tw_interrupts_mask();
         if (fired_at == 0)
-            clock_sleep_until(tw_next(&guarded.wheel));
+            clock_sleep_until(clock_deadline(now, (tw_tick)now, tw_next(&guarded.wheel)));
         tw_interrupts_restore(mask);
     }
 }
 
 static bool timers_fire_at_their_tick(void) {
-    const tw_tick tick = clock_now() + 30;
-    tw_arm_at(&guarded.wheel, &timer, tick);
+    const uint64_t tick = clock_now() + 30;
+    tw_arm_at(&guarded.wheel, &timer, (tw_tick)tick);
     loop();
     return fired_at == tick;
 }
@@ -174,11 +175,11 @@ static volatile uint64_t earlier_tick;
 void on_alarm(void) {
     alarm_silence();
     earlier_tick = clock_now() + 5;
-    tw_arm_at(&guarded.wheel, &earlier, earlier_tick);
+    tw_arm_at(&guarded.wheel, &earlier, (tw_tick)earlier_tick);
 }
 
 static bool interrupts_arm_while_the_loop_sleeps(void) {
-    tw_arm_at(&guarded.wheel, &timer, clock_now() + 1000);
+    tw_arm_at(&guarded.wheel, &timer, (tw_tick)clock_now() + 1000);
     alarm_start(STOPWATCH_HZ / TICKS_PER_SECOND * 7);
     loop();
     return fired_at == earlier_tick && tw_cancel(&guarded.wheel, &timer) == 1 &&

@@ -130,7 +130,7 @@ static void advances_in_steps(void) {
 
 static void updates(void) { EXPECT(guarded(update, 1, TW_UNBOUNDED) != 1); }
 
-/* The slots that its search begins with are said to be busy, but are not; an interrupt fills them. */
+/* What is near is cancelled, so that the search goes far; an interrupt fills what it has passed. */
 static void looks_ahead(void) {
     cancel(SOON);
     cancel(WITH_SOON);

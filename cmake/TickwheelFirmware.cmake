@@ -25,6 +25,9 @@ if(NOT firmware_machines)
     message(STATUS "examples/firmware/board has no machine with a ${CMAKE_SYSTEM_PROCESSOR}: no images, no tests")
 endif()
 set(timer_mps2-an386 mps2-an385)  # the same timers
+if(NOT firmware_machines)
+    message(STATUS "No machine of QEMU is known here for ${CMAKE_SYSTEM_PROCESSOR}: no images")
+endif()
 
 if(board_family STREQUAL riscv)
     find_program(TW_QEMU qemu-system-riscv32)

@@ -25,9 +25,6 @@ if(NOT firmware_machines)
     message(STATUS "examples/firmware/board has no machine with a ${CMAKE_SYSTEM_PROCESSOR}: no images, no tests")
 endif()
 set(timer_mps2-an386 mps2-an385)  # the same timers
-if(NOT firmware_machines)
-    message(STATUS "No machine of QEMU is known here for ${CMAKE_SYSTEM_PROCESSOR}: no images")
-endif()
 
 if(board_family STREQUAL riscv)
     find_program(TW_QEMU qemu-system-riscv32)
@@ -35,9 +32,6 @@ if(board_family STREQUAL riscv)
 else()
     find_program(TW_QEMU qemu-system-arm)
     set(qemu_family_options)
-endif()
-if(NOT TW_QEMU)
-    message(WARNING "QEMU is missing: the images will not run")
 endif()
 
 # tickwheel_qemu(command machine shift): sets what runs an image, but for -kernel and its name.
@@ -76,8 +70,13 @@ endfunction()
 # it has run out, as SysTick, makes time jump to its next end before the interrupt of this one
 # is served. So images wait as board/FAMILY/wait.c does, which also counts: a Cortex-M awake, RISC-V,
 # whose timer is not loaded again, by wfi. Those whose CLOCK is tickwheel::clock sleep as programs do.
-if(NOT TARGET tickwheel_clock_own_wait)
+if(NOT TARGET tickwheel_clock_own_wait)  # included by more than one folder
     tickwheel_add_clock(tickwheel_clock_own_wait DEFINES TW_OWN_WAIT)
+    if(NOT firmware_machines)
+        message(STATUS "No machine of QEMU is known here for ${CMAKE_SYSTEM_PROCESSOR}: no images")
+    elseif(NOT TW_QEMU)
+        message(WARNING "QEMU is missing: the images will not run")
+    endif()
 endif()
 
 function(tickwheel_firmware_test image machine status shift)

@@ -27,7 +27,9 @@ static inline void tw_interrupts_restore(uint32_t mask) {
 }
 
 /* Sleeps until an enabled interrupt is pending, also if it is masked. With TW_OWN_WAIT the
- * program defines this: to choose how deep to sleep, to count, to switch off a light. */
+ * program defines this: to choose how deep to sleep, to count, to switch off a light. It is for
+ * the clock and for the file with that definition (CMake: target_compile_definitions of
+ * tickwheel_clock, PUBLIC). */
 #ifdef TW_OWN_WAIT
 void tw_interrupts_wait(void);
 #else

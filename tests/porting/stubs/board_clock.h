@@ -1,3 +1,4 @@
+/* The clock that docs/PORTING.md takes a board to have; the test plays it. */
 #ifndef BOARD_CLOCK_H
 #define BOARD_CLOCK_H
 

@@ -1,3 +1,4 @@
+/* As much of the tasks of FreeRTOS as docs/PORTING.md uses; the test plays the kernel. */
 #ifndef TASK_H
 #define TASK_H
 

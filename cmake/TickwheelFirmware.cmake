@@ -21,9 +21,6 @@ set(machines_cortex-m3 mps2-an385 lm3s6965evb)
 set(machines_cortex-m4f mps2-an386)
 set(machines_riscv32 virt)
 set(firmware_machines ${machines_${CMAKE_SYSTEM_PROCESSOR}})
-if(NOT firmware_machines)
-    message(STATUS "examples/firmware/board has no machine with a ${CMAKE_SYSTEM_PROCESSOR}: no images, no tests")
-endif()
 set(timer_mps2-an386 mps2-an385)  # the same timers
 
 if(board_family STREQUAL riscv)
@@ -73,7 +70,7 @@ endfunction()
 if(NOT TARGET tickwheel_clock_own_wait)  # included by more than one folder
     tickwheel_add_clock(tickwheel_clock_own_wait DEFINES TW_OWN_WAIT)
     if(NOT firmware_machines)
-        message(STATUS "No machine of QEMU is known here for ${CMAKE_SYSTEM_PROCESSOR}: no images")
+        message(STATUS "examples/firmware/board has no machine with a ${CMAKE_SYSTEM_PROCESSOR}: no images, no tests")
     elseif(NOT TW_QEMU)
         message(WARNING "QEMU is missing: the images will not run")
     endif()

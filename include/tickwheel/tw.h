@@ -57,8 +57,9 @@ struct tw_node;
 /* A tick, or a number of ticks. The 32-bit ones of a library built with TW_TICK_BITS=32
  * go round: a tick is the nearest one of its value, before or after tw_now(). So
  * everything that pends is less than 2^31 ticks away, ahead or overdue (-ERANGE for delays,
- * periods and slack that are not), time moves on by less than 2^31 at once, and TW_NEVER is
- * a tick as well: whoever arms at it gets it, and tw_next names the tick before it. */
+ * periods and slack that are not), time moves on by less than 2^31 at once, what an advance
+ * left undone included, and TW_NEVER is a tick as well: whoever arms at it gets it, and
+ * tw_next names the tick before it. */
 #if TW_TICK_BITS == 32
 typedef uint32_t tw_tick;
 #define TW_NEVER UINT32_MAX /* no tick */
@@ -267,7 +268,8 @@ struct tw_node *tw_running(struct tw *w);
  * something undone - call again, with the same or a later `now` - and 0 when all
  * is done. The rest of a budget goes to look-ahead work, a bounded share for each
  * tick that passed, up to 64; but none for ticks before the one tw_next asked for.
- *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, budget is 0
+ *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, budget is 0; with 32-bit
+ *            ticks: what is undone would be 2^31 ticks old (call with tw_now(w) first)
  *   -EBUSY   the wheel is being advanced, by another thread or the caller */
 int tw_advance(struct tw *w, tw_tick now, uint32_t budget);
 

@@ -130,7 +130,7 @@ TW_SHARED inline int advance(tw *w, tick now, std::uint32_t budget) {
     stored &wheel = stored_in(w);
     if (wheel.advancing)
         return leave(w, -ebusy);
-    if (before(now, wheel.now))
+    if (before(now, wheel.now) || (wraps && now - wheel.cursor > farthest))
         return leave(w, -einval);
     const tick elapsed = now - wheel.now;
     wheel.now = wheel.quiet_until = now;

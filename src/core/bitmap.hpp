@@ -1,4 +1,4 @@
-// A fixed set of bits that can be searched a word at a time.
+// A fixed set of bits that can be searched a word at a time. All bytes are zero before.
 #pragma once
 
 #include <bit>

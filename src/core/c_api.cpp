@@ -8,11 +8,7 @@
 #include "errors.hpp"
 #include "stored.hpp"
 
-#if defined(__GNUC__)
 #define TW_API extern "C" __attribute__((visibility("default")))
-#else
-#define TW_API extern "C"
-#endif
 
 namespace {
 

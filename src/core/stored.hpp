@@ -12,7 +12,7 @@ using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
 
 enum class kind : std::uint8_t { locked, unlocked };
 
-struct edge {
+struct beside {
     tw *self;                 // set by tw_init; differs in memory never initialised, or copied
     std::uintptr_t advancer;  // while advancing: the thread that does it
     std::uint32_t lock;       // the port's
@@ -23,7 +23,7 @@ struct edge {
     bool interrupted;  // atomic: the one field that is set without the lock
 };
 
-struct stored : edge, wheel<shape> {};
+struct stored : beside, wheel<shape> {};
 
 static_assert(sizeof(stored) <= sizeof(tw) && sizeof(tw) - sizeof(stored) <= 6 * sizeof(std::size_t),
               "TW_STORAGE in tw.h does not fit the wheel");

@@ -10,12 +10,12 @@
 
 namespace tickwheel::core {
 
-// Invariants (check.hpp walks what a snapshot can show; W3, and the levels of W2, are
-// held by the model test)
-//   W1  settled <= cursor <= now
+// Invariants (check.hpp walks what a snapshot can show; W3 the model test holds)
+//   W1  settled <= cursor <= now, which is at most `farthest` ahead of the cursor
 //   W2  A node stands in the slot of the highest digit in which its expiry differs
-//       from `settled`, or one level further down if the look-ahead moved it, or,
-//       postponed, in a slot that opens earlier. So no slot opens too late (P4).
+//       from `settled`; or in that of a lower digit, if look-ahead or the opening of
+//       its slots moved it down; or, postponed, in a slot that opens earlier. So no
+//       slot opens too late (P4).
 //   W3  All nodes of one tick, but postponed ones, go through the same slots and
 //       only ever join a slot at its end. So they stay in arming order (P3).
 //   W4  opened == 0: settled == cursor, and no slot that has opened holds a node, but

@@ -329,6 +329,30 @@ TEST(one_that_is_overdue_can_be_put_off_as_far_as_ticks_reach) {
     }
 }
 
+/* A small budget leaves more and more undone. */
+TEST(what_is_undone_is_never_half_of_all_ticks_behind) {
+    static struct timer timers[40];
+    start_at(WRAP - 5);
+    for (unsigned i = 0; i < COUNT_OF(timers); ++i)
+        arm(&timers[i], now + 1 + i % 2);
+    for (uint64_t ahead = REACH / 2; ahead <= REACH; ahead += REACH / 2) {
+        now = WRAP - 5 + ahead;
+        assert_int_equal(tw_advance(&wheel, narrow(now), 1), 1);
+        assert_whole();
+    }
+    const uint64_t undone = WRAP - 4; /* the tick of the first */
+    assert_int_equal(tw_advance(&wheel, narrow(undone + REACH + 1), 1), -EINVAL);
+    assert_int_equal(tw_advance(&wheel, narrow(undone + REACH + 1), TW_UNBOUNDED), -EINVAL);
+    assert_int_equal(tw_now(&wheel), narrow(now));
+    assert_whole();
+    now = undone + REACH;
+    assert_int_equal(tw_advance(&wheel, narrow(now), 1), 1);
+    assert_whole();
+    advance(now);
+    assert_int_equal(fires, COUNT_OF(timers));
+    advance(now + REACH);
+}
+
 /* ---- Periodic. */
 
 static const tw_tick periods[] = {(1 << 24) + 1, (1 << 30) + 7, REACH - 1, REACH};
@@ -473,6 +497,7 @@ int main(void) {
         cmocka_unit_test(p1_the_longest_delay_from_a_late_callback_is_kept),
         cmocka_unit_test(p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept),
         cmocka_unit_test(one_that_is_overdue_can_be_put_off_as_far_as_ticks_reach),
+        cmocka_unit_test(what_is_undone_is_never_half_of_all_ticks_behind),
         cmocka_unit_test(p5_periodic_timers_do_not_drift_over_many_wraps),
         cmocka_unit_test(p5_bursts_of_uneven_steps_lose_no_fire_over_many_wraps),
         cmocka_unit_test(p5_what_is_left_out_is_counted_over_steps_of_every_length),

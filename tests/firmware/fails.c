@@ -2,6 +2,6 @@
 #include <host.h>
 
 int main(void) {
-    host_print("this image ends with 42\n");
-    return 42;
+    host_print("this image fails\n");
+    return RESULT;
 }

@@ -298,6 +298,16 @@ TEST(p8_no_tick_pays_for_timers_that_are_not_due_with_look_ahead) {
     assert_int_equal(fires, crowd);
 }
 
+/* An idle wheel knows how long it is so. */
+TEST(p8_a_crowd_armed_while_all_is_quiet_is_looked_ahead_to_in_time) {
+    open_crowd(1500, 0);
+    advance(1);
+    advance(2);
+    arm_crowd(BLOCK, BLOCK);
+    assert_no_tick_pays_for_more_than_is_due(2 * BLOCK);
+    assert_int_equal(fires, crowd);
+}
+
 TEST(p8_a_driver_with_large_steps_finds_nothing_left_to_do_at_a_boundary_either) {
     open_crowd(4000, 0);
     for (uint64_t step = 10; step <= 10000; step *= 10) {
@@ -513,6 +523,7 @@ int main(void) {
         BOUNDED(p8_idle_moves_no_more_than_its_budget),
 #if TW_LOOKAHEAD
         BOUNDED(p8_no_tick_pays_for_timers_that_are_not_due_with_look_ahead),
+        BOUNDED(p8_a_crowd_armed_while_all_is_quiet_is_looked_ahead_to_in_time),
         BOUNDED(p8_a_driver_with_large_steps_finds_nothing_left_to_do_at_a_boundary_either),
         BOUNDED(p9_a_loop_that_only_advances_does_not_spin_before_a_crowded_slot),
         BOUNDED(p8_with_look_ahead_done_a_boundary_finds_nothing_left_to_do),

@@ -22,7 +22,8 @@ __attribute__((noreturn)) void begin(void) {
         *to = 0;
     for (void (*const *init)(void) = init_begin; init != init_end; ++init)
         (*init)();
-    host_exit(main());
+    const int status = main();
+    host_exit(status != 0 && (status & 0xff) == 0 ? 1 : status); /* a status has 8 bits */
 }
 
 void unexpected_interrupt(void) {

@@ -13,6 +13,12 @@ else()
 endif()
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config/tickwheel/config.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
+if(TARGET tickwheel_clock)  # <cortexm/systick.h> or <riscv/mtime.h> is its header
+    set(clock_headers ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel/drivers)
+    install(TARGETS tickwheel_clock EXPORT tickwheel-targets INCLUDES DESTINATION ${clock_headers})
+    install(DIRECTORY drivers/${TW_PORT} DESTINATION ${clock_headers}
+        FILES_MATCHING PATTERN "*.h" PATTERN "port.h" EXCLUDE)
+endif()
 
 install(EXPORT tickwheel-targets NAMESPACE tickwheel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
 configure_package_config_file(cmake/tickwheel-config.cmake.in tickwheel-config.cmake

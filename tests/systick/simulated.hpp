@@ -1,0 +1,190 @@
+// SysTick (ARMv7-M, B3.3) cycle by cycle, the CPU's interrupts, and what accesses take.
+#ifndef TICKWHEEL_TESTS_SYSTICK_SIMULATED_HPP
+#define TICKWHEEL_TESTS_SYSTICK_SIMULATED_HPP
+
+#include <algorithm>
+
+#include "support/random.h"
+#include "support/test.h"
+
+// What the CPU serves; the test says how.
+static void serve_systick();
+static void serve_other();
+
+namespace simulated {
+
+constexpr uint64_t NEVER = UINT64_MAX;
+constexpr uint32_t COST = 4;      // cycles of an access, with the instructions in front of it
+constexpr uint32_t WAKING = 20;   // and from an interrupt to what follows wfi
+constexpr uint32_t HELD_UP = 90;  // an access on a busy bus, anywhere
+
+struct state {
+    uint64_t cycle, seed;
+    uint32_t load, value;
+    bool enabled, countflag, pending, masked, serving;
+
+    bool other;  // another interrupt is pending, since
+    uint64_t other_at;
+    bool nagging;  // and one comes wherever it can
+
+    // An access to come is held up. By more than HELD_UP only where the driver is prepared:
+    // from its last look at the counter to its last question whether a period ended.
+    uint32_t hold_after, hold_for;
+    bool wrote;
+
+    // Of the present sleep.
+    uint32_t accesses, waits, restarts, held_up;
+
+    // What restarts cost: the time since the reading, or since the end that was missed.
+    uint64_t read_at, ended_at, lost, lost_most;
+    bool missed;
+};
+static state cpu;
+
+static uint32_t below(uint64_t bound) { return static_cast<uint32_t>(random_below(&cpu.seed, bound)); }
+
+static void pass(uint64_t cycles) {
+    while (cycles > 0) {
+        const uint64_t n = !cpu.enabled ? cycles : cpu.value == 0 ? 1 : std::min<uint64_t>(cycles, cpu.value);
+        cpu.cycle += n;
+        cycles -= n;
+        if (!cpu.enabled)
+            continue;
+        if (cpu.value == 0) {
+            cpu.value = cpu.load;
+        } else if ((cpu.value -= static_cast<uint32_t>(n)) == 0) {
+            if (!cpu.countflag)
+                cpu.ended_at = cpu.cycle;
+            cpu.countflag = cpu.pending = true;
+        }
+    }
+    if (!cpu.other && cpu.cycle >= cpu.other_at)
+        cpu.other = true;
+}
+
+// Cycles until something happens.
+static uint64_t until_next() {
+    const uint64_t other = cpu.other || cpu.other_at <= cpu.cycle ? NEVER : cpu.other_at - cpu.cycle;
+    return std::min<uint64_t>(other, std::max(cpu.value, 1U));
+}
+
+static void serve() {
+    if (cpu.masked || cpu.serving)
+        return;
+    cpu.serving = true;
+    if (cpu.nagging)
+        serve_other();
+    while (cpu.pending || cpu.other) {
+        if (cpu.other) {
+            cpu.other = false;
+            cpu.other_at = NEVER;
+            serve_other();
+        } else {
+            cpu.pending = false;
+            serve_systick();
+        }
+    }
+    cpu.serving = false;
+}
+
+static void run(uint64_t cycles) {
+    for (const uint64_t end = cpu.cycle + cycles; cpu.cycle < end; serve())
+        pass(std::min(until_next(), end - cpu.cycle));
+}
+
+// A write may arrive in the cycle of the write before it.
+static void access(bool writes) {
+    if (++cpu.accesses > 100000)
+        fail_msg("the driver does not get done");
+    pass(writes && cpu.wrote ? below(COST + 1) : 1 + below(COST));
+    if (cpu.hold_after > 0)
+        --cpu.hold_after;
+    else if (cpu.hold_for > 0 && (cpu.hold_for <= HELD_UP || writes || cpu.wrote)) {
+        pass(cpu.hold_for);
+        cpu.held_up += cpu.hold_for;
+        cpu.hold_for = 0;
+    }
+    cpu.wrote = writes;
+}
+
+struct reg {
+    uint32_t address;
+
+    operator uint32_t() const {
+        access(false);
+        uint32_t value = 0;
+        switch (address) {
+        case 0xE000E010:
+            value = (cpu.countflag ? 1U << 16 : 0U) | (cpu.enabled ? 7U : 0U);
+            cpu.missed = cpu.countflag;
+            cpu.countflag = false;
+            break;
+        case 0xE000E018:
+            value = cpu.value;
+            cpu.read_at = cpu.cycle;
+            break;
+        case 0xE000ED04:  // SysTick is the more urgent one, or is not
+            value = (cpu.pending && (!cpu.other || below(2) != 0) ? 15U : cpu.other ? 20U : 0U) << 12;
+            break;
+        default:
+            fail_msg("a reading of %x", static_cast<unsigned>(address));
+        }
+        serve();
+        return value;
+    }
+
+    void operator=(uint32_t value) const {
+        access(address != 0xE000ED04);
+        switch (address) {
+        case 0xE000E010:
+            cpu.enabled = (value & 1U) != 0;
+            break;
+        case 0xE000E014:
+            if (value == 0 || value > 0xFFFFFF)
+                fail_msg("%x for a period", static_cast<unsigned>(value));
+            cpu.load = value;
+            break;
+        case 0xE000E018: {
+            const uint64_t lost = cpu.enabled ? cpu.cycle - (cpu.missed ? cpu.ended_at : cpu.read_at) : 0;
+            cpu.lost += lost;
+            cpu.lost_most = std::max(cpu.lost_most, lost);
+            ++cpu.restarts;
+            cpu.value = 0;
+            cpu.countflag = false;
+            break;
+        }
+        default:
+            if ((value & 1U << 25) != 0)
+                cpu.pending = false;
+        }
+        serve();
+    }
+};
+
+}  // namespace simulated
+
+// In place of cortexm/interrupts.h.
+#define TICKWHEEL_CORTEXM_INTERRUPTS_H
+
+static uint32_t tw_interrupts_mask() {
+    simulated::serve();
+    const bool was = simulated::cpu.masked;
+    simulated::cpu.masked = true;
+    simulated::pass(1);
+    return was ? 1U : 0U;
+}
+
+static void tw_interrupts_restore(uint32_t mask) {
+    simulated::pass(1);
+    simulated::cpu.masked = mask != 0;
+    simulated::serve();
+}
+
+static void tw_interrupts_wait() {
+    ++simulated::cpu.waits;
+    while (!simulated::cpu.pending && !simulated::cpu.other)
+        simulated::pass(simulated::until_next());
+    simulated::pass(simulated::below(simulated::WAKING + 1));
+}
+
+#endif

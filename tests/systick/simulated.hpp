@@ -107,55 +107,44 @@ static void access(bool writes) {
     cpu.wrote = writes;
 }
 
+constexpr uint32_t CONTROL_AT = 0xE000E010, LOAD_AT = 0xE000E014, VALUE_AT = 0xE000E018, ICSR_AT = 0xE000ED04;
+
 struct reg {
     uint32_t address;
 
     operator uint32_t() const {
         access(false);
-        uint32_t value = 0;
-        switch (address) {
-        case 0xE000E010:
-            value = (cpu.countflag ? 1U << 16 : 0U) | (cpu.enabled ? 7U : 0U);
+        uint32_t value = cpu.value;
+        if (address == CONTROL_AT) {
+            value = cpu.countflag ? 1U << 16 : 0U;
             cpu.missed = cpu.countflag;
             cpu.countflag = false;
-            break;
-        case 0xE000E018:
-            value = cpu.value;
+        } else if (address == VALUE_AT) {
             cpu.read_at = cpu.cycle;
-            break;
-        case 0xE000ED04:  // SysTick is the more urgent one, or is not
+        } else {  // ICSR; SysTick is the more urgent one, or is not
             value = (cpu.pending && (!cpu.other || below(2) != 0) ? 15U : cpu.other ? 20U : 0U) << 12;
-            break;
-        default:
-            fail_msg("a reading of %x", static_cast<unsigned>(address));
         }
         serve();
         return value;
     }
 
     void operator=(uint32_t value) const {
-        access(address != 0xE000ED04);
-        switch (address) {
-        case 0xE000E010:
+        access(address != ICSR_AT);
+        if (address == CONTROL_AT) {
             cpu.enabled = (value & 1U) != 0;
-            break;
-        case 0xE000E014:
+        } else if (address == LOAD_AT) {
             if (value == 0 || value > 0xFFFFFF)
                 fail_msg("%x for a period", static_cast<unsigned>(value));
             cpu.load = value;
-            break;
-        case 0xE000E018: {
+        } else if (address == VALUE_AT) {
             const uint64_t lost = cpu.enabled ? cpu.cycle - (cpu.missed ? cpu.ended_at : cpu.read_at) : 0;
             cpu.lost += lost;
             cpu.lost_most = std::max(cpu.lost_most, lost);
             ++cpu.restarts;
             cpu.value = 0;
             cpu.countflag = false;
-            break;
-        }
-        default:
-            if ((value & 1U << 25) != 0)
-                cpu.pending = false;
+        } else if ((value & 1U << 25) != 0) {
+            cpu.pending = false;
         }
         serve();
     }

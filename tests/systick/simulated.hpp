@@ -36,8 +36,7 @@ struct state {
     uint32_t accesses, waits, restarts, held_up;
 
     // What restarts cost: the time since the reading, or since the end that was missed.
-    uint64_t read_at, ended_at, lost, lost_most;
-    bool missed;
+    uint64_t read_at, ended_at, since, lost, lost_most;
 };
 static state cpu;
 
@@ -117,10 +116,11 @@ struct reg {
         uint32_t value = cpu.value;
         if (address == CONTROL_AT) {
             value = cpu.countflag ? 1U << 16 : 0U;
-            cpu.missed = cpu.countflag;
+            if (cpu.countflag)
+                cpu.since = cpu.ended_at;
             cpu.countflag = false;
         } else if (address == VALUE_AT) {
-            cpu.read_at = cpu.cycle;
+            cpu.read_at = cpu.since = cpu.cycle;
         } else {  // ICSR; SysTick is the more urgent one, or is not
             value = (cpu.pending && (!cpu.other || below(2) != 0) ? 15U : cpu.other ? 20U : 0U) << 12;
         }
@@ -137,7 +137,7 @@ struct reg {
                 fail_msg("%x for a period", static_cast<unsigned>(value));
             cpu.load = value;
         } else if (address == VALUE_AT) {
-            const uint64_t lost = cpu.enabled ? cpu.cycle - (cpu.missed ? cpu.ended_at : cpu.read_at) : 0;
+            const uint64_t lost = cpu.enabled ? cpu.cycle - cpu.since : 0;
             cpu.lost += lost;
             cpu.lost_most = std::max(cpu.lost_most, lost);
             ++cpu.restarts;

@@ -80,8 +80,10 @@ static uint32_t catch_up(void) {
     if (!period_ended())
         return left;
     counter.ends += counter.following;
-    if (counter.following != 1u)
+    if (counter.following != 1u) {
+        (void)cycles_left(); /* until it is loaded: what LOAD held until now */
         choose_following(1);
+    }
     return cycles_left();
 }
 

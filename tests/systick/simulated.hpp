@@ -91,11 +91,11 @@ static void run(uint64_t cycles) {
         pass(std::min(until_next(), end - cpu.cycle));
 }
 
-// A write may arrive in the cycle of the write before it.
+// A write may arrive in the cycle of the access before it.
 static void access(bool writes) {
     if (++cpu.accesses > 100000)
         fail_msg("the driver does not get done");
-    pass(writes && cpu.wrote ? below(COST + 1) : 1 + below(COST));
+    pass(writes ? below(COST + 1) : 1 + below(COST));
     if (cpu.hold_after > 0)
         --cpu.hold_after;
     else if (cpu.hold_for > 0 && (cpu.hold_for <= HELD_UP || writes || cpu.wrote)) {

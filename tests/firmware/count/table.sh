@@ -1,15 +1,15 @@
 #!/bin/sh
-# table.sh [--strict] LIMITS AHEAD PLAIN QEMU...: runs two images, with look-ahead and without,
+# table.sh [--strict] AT LIMITS AHEAD PLAIN QEMU...: runs two images, with look-ahead and without,
 # and prints what they count beside the limits. Fails if an image does; with --strict, if
-# a figure is beyond its limit.
+# a figure is beyond its limit. AT is what the compiler was told of optimisation.
 set -eu
 strict=0
 if [ "$1" = --strict ]; then
     strict=1
     shift
 fi
-limits=$1 ahead=$2 plain=$3
-shift 3
+at=$1 limits=$2 ahead=$3 plain=$4
+shift 4
 
 # run IMAGE: its lines; those of QEMU itself are no figures
 run() {
@@ -24,7 +24,7 @@ plain=$(run "$plain" "$@") || { echo "$plain" && exit 1; }
     sed 's/^/limit /' "$limits"
     echo "$plain" | sed 's/^/plain /'
     echo "$ahead" | sed 's/^/ahead /'
-} | awk -v strict="$strict" '
+} | awk -v strict="$strict" -v at="$at" '
     {
         kind = $1
         sub(/^[a-z]+ /, "")
@@ -36,7 +36,7 @@ plain=$(run "$plain" "$@") || { echo "$plain" && exit 1; }
     kind == "plain" { plain_least[field[1]] = number[1]; plain_most[field[1]] = number[2] }
     kind == "ahead" {
         if (!rows++)
-            printf "%-42s %17s %17s %8s\n", "instructions at -O2, least and most", "look-ahead", "without", "limit"
+            printf "%-42s %17s %17s %8s\n", "instructions at " at ", least and most", "look-ahead", "without", "limit"
         name = field[1]
         bound = verdict = ""
         if (name in limit) {

@@ -1,8 +1,6 @@
 /* The machine timer where the low half of mtime carries into the high one. */
 #include "expect.h"
-
-#include <board.h>
-#include <clock.h>
+#include "measured.h"
 
 #define MTIME ((volatile uint32_t *)CLINT_MTIME)
 #define CARRY (UINT64_C(1) << 32)
@@ -29,12 +27,6 @@ static uint64_t start_before_carry(uint32_t high, uint32_t before, enum tw_mtime
     const uint64_t start = counts();
     EXPECT(clock_start(PER_TICK, mode) == 0);
     return start;
-}
-
-static void sleep_masked(uint64_t deadline) {
-    const uint32_t mask = tw_interrupts_mask();
-    clock_sleep_until(deadline);
-    tw_interrupts_restore(mask);
 }
 
 static void sleeps_end_on_their_tick_across_the_carry(void) {

@@ -15,7 +15,8 @@
  * The interrupts are masked from the question to the sleep, so that none can arm something
  * earlier in between and be slept over: one that is pending ends the sleep, masked or not.
  *
- * Interrupts arm from the present, at tw_systick_now() + delay + 1: tw_now(&wheel) is of before the sleep.
+ * Interrupts arm from the present, at tw_systick_now() + delay + 1: tw_now(&wheel) is of before
+ * the sleep.
  *
  * With TW_TICK_BITS=32 widen what tw_next says, or after 2^32 ticks nothing is slept for: see
  * clock_deadline in examples/firmware/board/clock.h.

@@ -5,6 +5,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS tickwheel EXPORT tickwheel-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 if(TW_RUNTIME)
+    install(TARGETS tickwheel_cpp EXPORT tickwheel-targets)
     install(DIRECTORY include/tickwheel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "port.h" EXCLUDE)
 else()

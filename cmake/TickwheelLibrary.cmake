@@ -5,8 +5,8 @@
 # project builds one of these; the tests build several, each with a config.h of its own.
 set(tickwheel_root ${CMAKE_CURRENT_LIST_DIR}/..)
 set(tickwheel_runtime_sources
-    src/runtime/descriptors.cpp src/runtime/entries.cpp src/runtime/entry_life.cpp
-    src/runtime/entry_start.cpp src/runtime/errors.cpp src/runtime/fork.cpp
+    src/runtime/clear.cpp src/runtime/descriptors.cpp src/runtime/entries.cpp src/runtime/entry_life.cpp
+    src/runtime/entry_start.cpp src/runtime/errors.cpp src/runtime/exceptions.c src/runtime/fork.cpp
     src/runtime/handle.cpp src/runtime/keyed.cpp src/runtime/life.cpp src/runtime/nodes.cpp
     src/runtime/parts.cpp src/runtime/pool.cpp src/runtime/queries.cpp src/runtime/slots.cpp
     src/runtime/table.cpp src/runtime/turn.cpp src/runtime/virtual.cpp src/runtime/wall.cpp
@@ -22,6 +22,12 @@ function(tickwheel_add_library target)
     if(arg_TICK_BITS)
         set(TW_TICK_BITS ${arg_TICK_BITS})
     endif()
+    # Of the wheel, too: so for every library of a build that has a runtime.
+    if(TW_RUNTIME AND TW_TICK_BITS EQUAL 64)
+        set(TW_RUNTIME_01 1)
+    else()
+        set(TW_RUNTIME_01 0)
+    endif()
     if(arg_LOOKAHEAD)
         set(TW_LOOKAHEAD_01 1)
     else()
@@ -32,7 +38,8 @@ function(tickwheel_add_library target)
 
     add_library(${target} ${tickwheel_root}/src/core/c_api.cpp)
     if(arg_PORT STREQUAL linux)
-        target_sources(${target} PRIVATE ${tickwheel_root}/drivers/linux/lock.cpp)
+        target_sources(${target} PRIVATE ${tickwheel_root}/drivers/linux/lock.cpp
+            ${tickwheel_root}/drivers/linux/observed.cpp ${tickwheel_root}/drivers/linux/tell.cpp)
     endif()
     if(arg_PORT MATCHES "^(linux|none|cortexm|riscv)$")
         set(port_header ${tickwheel_root}/drivers/${arg_PORT}/port.h)
@@ -45,6 +52,10 @@ function(tickwheel_add_library target)
         target_link_libraries(${target} PUBLIC Threads::Threads)
         list(TRANSFORM tickwheel_runtime_sources PREPEND ${tickwheel_root}/ OUTPUT_VARIABLE runtime_sources)
         target_sources(${target} PRIVATE ${runtime_sources})
+        # What callbacks throw passes through the library; see exceptions.h.
+        target_compile_options(${target} PRIVATE -funwind-tables)
+        set_property(SOURCE ${tickwheel_root}/src/runtime/exceptions.c TARGET_DIRECTORY ${target}
+            PROPERTY COMPILE_OPTIONS -fexceptions)
         # The system's times have 64 bits, on 32-bit systems too; no header of ours shows them.
         target_compile_definitions(${target} PRIVATE _TIME_BITS=64 _FILE_OFFSET_BITS=64)
     endif()
@@ -59,7 +70,8 @@ function(tickwheel_add_library target)
     # and the next load of one of them then waits for it (a third of a re-arm).
     set_property(SOURCE ${tickwheel_root}/src/core/c_api.cpp TARGET_DIRECTORY ${target}
         PROPERTY COMPILE_OPTIONS -ffreestanding)
-    target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize -fno-exceptions -fno-rtti -fno-threadsafe-statics -fvisibility=hidden)
+    target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize -fvisibility=hidden
+        $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
     target_link_options(${target} PRIVATE LINKER:--as-needed)
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF

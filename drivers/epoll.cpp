@@ -193,9 +193,9 @@ int wait_for_events(state &s, const tw_deadlines &until) {
         s.fetched = 0;
         if (errno == EINTR)
             return 1;
-        // EPERM: what some sandboxes answer to calls that they do not know.
-        const bool is_unknown = timeout_ns > 0 && (errno == ENOSYS || errno == EPERM);
-        if (!is_unknown)
+        // Sandboxes answer with all kinds of errors to calls that they do not know; if the fault
+        // is another, the other way of waiting finds it too.
+        if (timeout_ns <= 0)
             return -errno;
         s.has_no_pwait2 = true;
     }

@@ -114,6 +114,6 @@ int main(int argc, char **argv) {
     bool good = error == 0 && (argc > 1 ? follow(argv[1]) : (error = play()) == 0);
     tw_runtime_free(rt); /* from here on no callback runs */
     if (!good)
-        fprintf(stderr, "%s\n", error != 0 ? tw_strerror(error) : "keys: q w e r x, or +SECONDS");
+        fprintf(stderr, "%s\n", error != 0 ? tw_explain(error) : "keys: q w e r x, or +SECONDS");
     return good ? 0 : 1;
 }

@@ -22,7 +22,7 @@ int main(void) {
     if (error == 0)
         error = tw_runtime_start(rt);
     if (error != 0) {
-        fprintf(stderr, "no timers: %s\n", tw_strerror(error));
+        fprintf(stderr, "no timers: %s\n", tw_explain(error));
         return 1;
     }
     tw_node_init(&ready, say, "ready");

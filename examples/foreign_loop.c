@@ -53,7 +53,7 @@ int main(void) {
     int error = tw_runtime_new(&rt, &options);
     int timers = error == 0 ? tw_runtime_fd(rt) : error;
     if (timers < 0 || pipe(channel) != 0) {
-        fprintf(stderr, "no loop: %s\n", timers < 0 ? tw_strerror(timers) : "no pipe");
+        fprintf(stderr, "no loop: %s\n", timers < 0 ? tw_explain(timers) : "no pipe");
         return 1;
     }
     tw_node_init(&sender, on_send, NULL);

@@ -20,7 +20,7 @@ static inline struct tw_runtime *passing_runtime(int argc, char **argv) {
     if (error == 0 && !is_virtual)
         error = tw_runtime_start(rt);
     if (error != 0) {
-        fprintf(stderr, "no timers: %s\n", tw_strerror(error));
+        fprintf(stderr, "no timers: %s\n", tw_explain(error));
         exit(1);
     }
     passing_begin = tw_runtime_now(rt);

@@ -6,7 +6,8 @@
 // the process pass a barrier (membarrier) before it looks at `held` again. An
 // unlock that did its load before that barrier has done its store as well, and the
 // waiter finds the lock free; one that does it after sees the waiter and wakes it.
-// A kernel without membarrier (before 4.14) gets waits of a millisecond instead.
+// A kernel without membarrier (before 4.14) gets waits of a millisecond instead; so do
+// waiters for whom there is no room in the count, which has 16 bits.
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -77,6 +78,17 @@ bool barrier_everywhere() {
            ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
+// One waiter more; false if the count can say no more.
+bool announce(std::uint32_t *word) {
+    std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
+    do
+        if (*tw_port_waiters(&seen) == UINT16_MAX)
+            return false;
+    while (!__atomic_compare_exchange_n(word, &seen, seen + one_waiter, true, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED));
+    return true;
+}
+
 // Sleeps until woken, unless the lock is free or was let go meanwhile. One load
 // decides and is what the kernel compares with: so whoever sleeps sleeps on a lock
 // that is held, and the unlock to come sees the waiter.
@@ -92,12 +104,13 @@ void tw_port_lock_contended(std::uint32_t *word) {
     if (spin_for(word))
         return;
     const kept_errno kept;
-    __atomic_fetch_add(word, one_waiter, __ATOMIC_SEQ_CST);
+    const bool is_counted = announce(word);
     constexpr timespec a_millisecond = {0, 1'000'000};
-    const timespec *const at_most = barrier_everywhere() ? nullptr : &a_millisecond;
+    const timespec *const at_most = is_counted && barrier_everywhere() ? nullptr : &a_millisecond;
     while (tw_port_try_lock(word) == 0)
         park(word, at_most);
-    __atomic_fetch_sub(word, one_waiter, __ATOMIC_RELAXED);
+    if (is_counted)
+        __atomic_fetch_sub(word, one_waiter, __ATOMIC_RELAXED);
 }
 
 void tw_port_wake_waiter(std::uint32_t *word) {

@@ -11,9 +11,18 @@ __attribute__((cold)) void tw_port_lock_contended(uint32_t *word);
 __attribute__((cold)) void tw_port_wake_waiter(uint32_t *word);
 void tw_port_futex_wait(uint32_t *word, uint32_t seen, int64_t deadline_ns);
 void tw_port_futex_wake_all(uint32_t *word);
+__attribute__((cold)) void tw_port_tell(const char *broken, const void *node, unsigned state);
+/* observed.cpp */
+#define TW_PORT_CAN_BE_OBSERVED
+__attribute__((cold)) int tw_port_is_observed(void);
+__attribute__((cold)) void tw_port_lock_observed(uint32_t *word);
+__attribute__((cold)) void tw_port_unlock_observed(uint32_t *word);
+__attribute__((cold)) void tw_port_hide(const void *from, size_t size);
 #ifdef __cplusplus
 }
 #endif
+
+#define TW_PORT_TELLS /* to stderr; see tell.cpp */
 
 typedef uint16_t __attribute__((may_alias)) tw_port_half;
 

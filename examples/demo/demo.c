@@ -74,7 +74,7 @@ static int run(unsigned which) {
     struct trial *trial = &trials[which];
     int error = trial_begin(trial);
     if (error != 0) {
-        fprintf(stderr, "the %s driver: %s\n", trial->driver, tw_strerror(error));
+        fprintf(stderr, "the %s driver: %s\n", trial->driver, tw_explain(error));
         exit(2);
     }
     int signal = trial->is_virtual ? run_virtual(trial) : run_real(trial);

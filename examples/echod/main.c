@@ -28,7 +28,7 @@ static const struct number_option options[] = {
 };
 
 static void fail(const char *what, int error) {
-    fprintf(stderr, "echod: %s: %s\n", what, tw_strerror(error));
+    fprintf(stderr, "echod: %s: %s\n", what, tw_explain(error));
     exit(EXIT_FAILURE);
 }
 

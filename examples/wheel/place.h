@@ -3,7 +3,7 @@
  * The documented rule: a tick is a number with TW_LEVELS digits of TW_BITS bits;
  * a node sits on the level of the highest digit in which its tick differs from
  * the wheel's time, in the slot which that digit names. Whatever differs further
- * up waits on the top level for a later round. */
+ * up waits for a later round, in far slots; here it is shown on the top level. */
 #ifndef WHEEL_PLACE_H
 #define WHEEL_PLACE_H
 

@@ -1,7 +1,9 @@
 // tickwheel/callback.hpp - C++ callables as the library's callbacks. See tickwheel.hpp.
-#ifndef TICKWHEEL_CALLBACK_HPP
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_CALLBACK_HPP)
 #define TICKWHEEL_CALLBACK_HPP
 
+#include <cassert>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -59,7 +61,12 @@ struct home {
     tw_handles *timers = nullptr;
     tw_workers *pool = nullptr;
     exception_handler on_exception;
+    std::shared_ptr<const home> kept;  // itself, once it is to stay for ever
 };
+
+// What a callback of its own has destroyed on this thread: by std::exit, from which it does
+// not return.
+inline thread_local const home *destroyed_here = nullptr;
 
 // C++ ends here: what `f` throws goes to the handler, not into C.
 template <class F> void guard(const home &at, F &&f) noexcept {
@@ -68,6 +75,7 @@ template <class F> void guard(const home &at, F &&f) noexcept {
     } catch (...) {
         at.on_exception(std::current_exception());
     }
+    assert(destroyed_here != &at && "a callback has destroyed its own runtime");
 }
 
 template <class Clock, class F, class GetEvent> void invoke_with_event(F &f, GetEvent event) {

@@ -1,5 +1,6 @@
 // tickwheel/chrono.hpp - clocks, durations and errors of the C++ face. See tickwheel.hpp.
-#ifndef TICKWHEEL_CHRONO_HPP
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_CHRONO_HPP)
 #define TICKWHEEL_CHRONO_HPP
 
 #include <cerrno>
@@ -71,8 +72,12 @@ namespace detail {
 // A negative result of the C interface as an exception.
 inline int check(int result) {
     if (result < 0)
-        throw std::system_error(-result, std::generic_category(), tw_strerror(result));
+        throw std::system_error(-result, std::generic_category(), tw_explain(result));
     return result;
+}
+
+[[noreturn]] inline void refuse(const char *why) {
+    throw std::system_error(EINVAL, std::generic_category(), why);
 }
 
 // count * Num / Den, rounded up; `count` is not negative. Too much is TW_NO_DEADLINE.
@@ -88,7 +93,7 @@ template <class Rep, class Period> std::int64_t nanoseconds_in(std::chrono::dura
     if constexpr (std::is_floating_point_v<Rep>) {
         const auto ns = std::ceil(static_cast<long double>(length.count()) * unit::num / unit::den);
         if (std::isnan(ns))
-            check(-EINVAL);
+            refuse("the duration is no number");
         constexpr long double end = 9223372036854775808.0L;
         return length.count() < 0 ? -1 : ns >= end ? TW_NO_DEADLINE : static_cast<std::int64_t>(ns);
     } else {
@@ -103,11 +108,15 @@ template <class Rep, class Period> std::int64_t nanoseconds_in(std::chrono::dura
 
 template <class Rep, class Period> std::int64_t delay_in(std::chrono::duration<Rep, Period> delay) {
     const std::int64_t ns = nanoseconds_in(delay);
-    return ns < 0 ? check(-EINVAL) : ns;
+    if (ns < 0)
+        refuse("the delay is negative");
+    return ns;
 }
 template <class Rep, class Period> std::int64_t period_in(std::chrono::duration<Rep, Period> period) {
     const std::int64_t ns = nanoseconds_in(period);
-    return ns <= 0 ? check(-EINVAL) : ns;
+    if (ns <= 0)
+        refuse("the period is not positive");
+    return ns;
 }
 
 inline std::optional<std::chrono::nanoseconds> remaining_of(std::int64_t ns) {

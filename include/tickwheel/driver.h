@@ -9,7 +9,9 @@
  * `wait_until` and `program` come from one thread at a time, the one that fires.
  * `wake` comes from any thread at any time in between, also from several at once. In the
  * child of a fork, `close` is called whatever other threads were doing: it takes no lock.
- * `wait_until`, `watch`, `descriptor` and `program` may be null, the others not.
+ * The calling thread cannot be cancelled meanwhile (pthread_cancel).
+ * `wait_until`, `watch`, `descriptor` and `program` may be null, the others not. None of
+ * them calls the runtime.
  */
 #ifndef TICKWHEEL_DRIVER_H
 #define TICKWHEEL_DRIVER_H

@@ -21,6 +21,8 @@
  *   -ENOENT      it never was one of this set: another's, 0, or made up
  *   Allocates  tw_handles_new. With a capacity nothing else does; without one,
  *              tw_handle_start and its like as the number of timers grows.
+ *   Memory     grows with the most timers that there were at a time, by 128 bytes and the storage
+ *              for each (192 with workers), and is given back when the set is freed.
  *   Threads    Any call from any thread, callbacks included, except as noted.
  */
 #ifndef TICKWHEEL_HANDLE_H
@@ -55,13 +57,16 @@ struct tw_handles_options {
 /* Makes an empty set. It is freed with its runtime, if not before.
  *   -EINVAL  also: an option out of range; workers of another runtime
  *   -ENOMEM
- *   -EMFILE  there are 255 sets in this process */
+ *   -EMFILE  the sets of this process have as many timers as handles can tell apart: 65,535 times
+ *            65,536, where each set counts for whole multiples of that */
 int tw_handles_new(struct tw_handles **handles, struct tw_runtime *rt,
                    const struct tw_handles_options *options);
 
 /* Stops all its timers, waits for their callbacks that run, drops their arguments, and
  * frees the set; a null pointer is allowed. Nobody else is in a call to it. Returns 0.
- *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers */
+ *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or
+ *            from `each`
+ *   -ECHILD  also: a `drop` has forked, and this is the child, where it is not freed yet */
 int tw_handles_free(struct tw_handles *handles);
 
 /* Starts a timer and stores its handle in *handle, before its callback can run. Returns 0.
@@ -69,6 +74,7 @@ int tw_handles_free(struct tw_handles *handles);
  *            arg_size beyond the storage; a `next` and a period; neither `when` nor `next`
  *   -ENOMEM  no memory to grow
  *   -ENOSPC  as many timers as the capacity, or as TW_HANDLES_MAX, are there
+ *   -EMFILE  as tw_handles_new, for one timer more
  *   -ENOENT  `next` has said that there is no first deadline
  *   -EPERM   the set is being freed */
 int tw_handle_start(struct tw_handles *handles, tw_handle *handle, const struct tw_when *when,
@@ -104,6 +110,20 @@ int64_t tw_handle_remaining(struct tw_handles *handles, tw_handle handle);
 /* How many timers there are, those included whose callback still runs or whose argument is
  * still to be dropped. */
 size_t tw_handles_count(struct tw_handles *handles);
+
+/* Stops every timer, and calls each(handle, arg, drain_arg) on those that had still to
+ * fire, on this thread, with no lock held, before their argument is dropped; `each` may be
+ * null, and the handle is good no more. Of the timers that are there when this is called
+ * none fires from then on, and when it returns each of them has been dealt with and no
+ * callback of theirs is running on another thread. What is started meanwhile stays. Returns
+ * how many there were that had still to fire. Called from inside a callback of one of them,
+ * it does not wait for that one; two callbacks that drain wait for each other for ever. Takes
+ * time for the most timers that there were at a time since there was none.
+ *   -EBUSY   called from inside a callback of the set's, while a drain still goes on that
+ *            63 others have followed
+ *   -ECHILD  also: `each` or a `drop` has forked, and this is the child: the rest is not stopped */
+typedef void tw_handles_each(tw_handle handle, void *arg, void *drain_arg);
+int64_t tw_handles_drain(struct tw_handles *handles, tw_handles_each *each, void *drain_arg);
 
 #ifdef __cplusplus
 }

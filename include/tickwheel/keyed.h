@@ -19,6 +19,9 @@
  *   -ENOENT      there is no timer under this key
  *   Allocates  tw_keyed_new. With a capacity nothing else does, but for strings longer
  *              than 16 bytes; without one, tw_keyed_set as the number of timers grows.
+ *   Memory     grows with the most timers that there were at a time, by 144 to 160 bytes and the
+ *              storage for each (64 more with workers), and is given back when the table is
+ *              freed; that of strings longer than 16 bytes when their timers go.
  *   Threads    Any call from any thread, callbacks included, except as noted.
  */
 #ifndef TICKWHEEL_KEYED_H
@@ -94,7 +97,8 @@ int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt, const struct tw
 /* Removes all its timers, waits for their callbacks that run, drops their arguments, and
  * frees the table; a null pointer is allowed. Nobody else is in a call to it. Returns 0.
  *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or
- *            from `each` */
+ *            from `each`
+ *   -ECHILD  also: a `drop` has forked, and this is the child, where it is not freed yet */
 int tw_keyed_free(struct tw_keyed *keyed);
 
 /* Sets a timer under a key. Returns 1 if that replaced one, which is removed as by
@@ -146,11 +150,13 @@ size_t tw_keyed_count(struct tw_keyed *keyed);
  * fire, on this thread, with no lock held, before their argument is dropped; `each` may be
  * null. Of the timers that are there when this is called none fires from then on, and
  * when it returns each of them has been dealt with and no callback of theirs is running on
- * another thread. What is set meanwhile stays. Returns how many there were that had still
- * to fire. Called from inside a callback of one of them, it does not wait for that one; two
+ * another thread. What is set meanwhile stays. Takes time for the most timers that there
+ * were at a time since there was none. Returns how many there were that had still to fire.
+ * Called from inside a callback of one of them, it does not wait for that one; two
  * callbacks that drain wait for each other for ever.
  *   -EBUSY   called from inside a callback of the table's, while a drain still goes on that
- *            63 others have followed */
+ *            63 others have followed
+ *   -ECHILD  also: `each` or a `drop` has forked, and this is the child: the rest is not drained */
 typedef void tw_keyed_each(const struct tw_key *key, void *arg, void *drain_arg);
 int64_t tw_keyed_drain(struct tw_keyed *keyed, tw_keyed_each *each, void *drain_arg);
 

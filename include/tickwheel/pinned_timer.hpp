@@ -1,5 +1,6 @@
 // tickwheel/pinned_timer.hpp - a timer with its callable in itself. See tickwheel.hpp.
-#ifndef TICKWHEEL_PINNED_TIMER_HPP
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_PINNED_TIMER_HPP)
 #define TICKWHEEL_PINNED_TIMER_HPP
 
 #include <cerrno>

@@ -12,23 +12,33 @@
  * Conventions, for every function here
  *   Time       Nanoseconds, int64_t. A delay counts from the clock's reading at the
  *              call. A deadline rounds up to the next tick and nothing runs before it
- *              (P1). Times too large are due at the end of time, 292 years from 0.
+ *              (P1). What no clock reaches never comes: a deadline after the last tick of
+ *              292 years from 0 pends until it is cancelled.
  *   Results    Negative: an errno value, negated; then nothing has changed.
- *              tw_strerror puts it in words. Zero or positive: success, or a count or
+ *              tw_explain puts it in words. Zero or positive: success, or a count or
  *              truth as documented. Everywhere:
  *   -EINVAL      a null pointer, a node that is all zeroes, a negative time, an option
  *                out of range. Queries answer 0 or TW_NO_DEADLINE instead.
  *   -ECHILD      this process was forked from the one that made the runtime, and
  *                tw_runtime_after_fork was not called. Queries answer as above.
+ *   -ESHUTDOWN   from calls that arm, move, start, make or watch something: the runtime is
+ *                being freed, by tw_runtime_free inside a function of yours that still
+ *                runs, or in `drop` of task.h
  *   Nodes      are those of tw.h: yours, initialised by tw_node_init, not copied or
  *              freed while pending. A node is used with one runtime at a time
  *              (-EBUSY finds mistakes, it does not settle races).
- *   Threads    Any call from any thread, callbacks included, except as noted.
+ *   Threads    Any call from any thread, callbacks included, except as noted. No call is a
+ *              cancellation point: pthread_cancel takes effect after it, also where it runs
+ *              callbacks. The library's own threads are never cancelled. (Nor does a thread
+ *              make a call while it may be cancelled asynchronously.)
  *   Order      is that of tw.h. A runtime on the wall clock has two timelines, one for
  *              absolute deadlines and one for delays, each with an order of its own.
  *   Callbacks  run on the runtime's thread, with no lock held, and may call anything
- *              here, stop and free the runtime included. They return: no exception and
- *              no longjmp leaves them. tw_runtime_due says what the node was due at.
+ *              here, stop and free the runtime included. No longjmp leaves them. Where the
+ *              program drives the runtime (dispatch, advance, leap) an exception may: it
+ *              passes through that call, which ends with it, and counts as the callback's
+ *              return. On the library's threads it ends the program (std::terminate).
+ *              tw_runtime_due says what the node was due at.
  *              What they start, threads or programs, inherits blocked signals, and
  *              the CPUs and priority of the options.
  *   Allocates  tw_runtime_new, tw_runtime_start, tw_runtime_after_fork and
@@ -56,9 +66,8 @@ struct tw_runtime;
 /* All zero, or a null pointer to it, stands for the defaults. tw_runtime_new copies it. */
 struct tw_runtime_options {
     /* The unit that deadlines round up to; ticks lie on whole multiples of it. Timers
-     * of one tick share a wake-up. 0: 1 ms. At most 1 hour. Many timers more than one
-     * round (2^24 ticks) away cost up to 256 wake-ups a round: none to speak of with
-     * ticks of 1 ms, 15 a second with 1 us, thousands with 1 ns. */
+     * of one tick share a wake-up. 0: 1 ms. At most 1 hour. However short, timers cost
+     * nothing while they are far away. */
     int64_t tick_ns;
 
     /* Which clock; see driver.h. -EOPNOTSUPP for one that the driver cannot wait on:
@@ -92,15 +101,25 @@ struct tw_runtime_options {
     int priority;
 };
 
-/* What a runtime has seen so far. */
+/* What a runtime has seen so far. With tw_runtime_dispatch, its thread is the one that
+ * calls this. Nothing but `wakes` and `clock_sets` is counted where time is virtual. */
 struct tw_stats {
-    uint64_t wakeups;     /* times that its thread may have slept and woke up */
-    uint64_t wakes;       /* times that a call woke it for an earlier deadline, or to stop */
-    uint64_t timed;       /* the thread's wake-ups at a deadline; the next two speak of them: */
-    int64_t late_sum_ns;  /* how much later than the tick it slept for it was running, in sum */
-    int64_t late_max_ns;  /* and at most */
+    uint64_t wakeups; /* times that its thread may have slept and woke up, or dispatched */
+    uint64_t wakes;   /* times that a call woke it for an earlier deadline, or to stop */
+
+    /* Wake-ups at a deadline that was still to come when the thread went to sleep, and how
+     * much later than that it was running: what the system takes; with tw_runtime_dispatch,
+     * what your loop takes as well. */
+    uint64_t timed;
+    int64_t late_sum_ns, late_max_ns;
+
     uint64_t clock_sets;  /* times that the wall clock was found to be set back */
     uint64_t wait_errors; /* times that the driver could not wait; see wait_until */
+
+    /* Deadlines that had passed before the thread could go to sleep for them, and how long
+     * since: callbacks held it up, or the system gave others the processor. */
+    uint64_t held_up;
+    int64_t held_up_sum_ns, held_up_max_ns;
 };
 
 /* --- a runtime's life ------------------------------------------------------------ */
@@ -131,18 +150,27 @@ int tw_runtime_start(struct tw_runtime *rt);
 int tw_runtime_stop(struct tw_runtime *rt);
 
 /* Stops and frees it; a null pointer is allowed. Pending nodes become idle, as if
- * cancelled, and may be armed elsewhere or freed: after this, not before. From
- * inside a callback of it: frees it once that callback has returned, and the callback
- * makes no further call to it. Nobody else is in a call to it. Returns 0. */
+ * cancelled, and may be armed elsewhere or freed: once this has returned, by any thread,
+ * wherever it is called. Nobody else is in a call to it. Returns 0.
+ * From inside a callback of it, or of another function that it has called (`next`, `copy`,
+ * `drop`, `each`), the rest is done once that has returned: by the thread that runs it, or,
+ * if a call of yours has led to it, as that call returns. Until then calls do no harm, and
+ * -ESHUTDOWN says that nothing is armed any more. Callbacks that other threads are in go on,
+ * and jobs that wait are still run, but with TW_STOP_DISCARD (workers.h). */
 int tw_runtime_free(struct tw_runtime *rt);
 
 /* In the child of a fork: makes the runtime usable there, stopped, with the same
  * options. No node is pending (those that were may be armed again), nothing is watched,
  * and a descriptor that was handed out is gone. Returns 0; also outside such a child, having done nothing.
- *   -EBUSY  called from inside a callback of it
+ *   -EBUSY  called from inside a callback of it, or of another function that it has called
  *   -ENOMEM, -EMFILE, -ENFILE  from the system; call it again, or free the runtime
  * A callback that forks must not return in the child: exec or _exit there. If it does
- * return all the same, nothing more is called. */
+ * return all the same, nothing more is called. Other functions (`next`, `copy`, `drop`,
+ * `each`) may return, to a call of yours that has led to them; that returns -ECHILD if it
+ * would have had more to call or to start.
+ * No signal handler calls fork on a thread that makes calls to the library: where it has
+ * interrupted one, the fork may wait for ever for a lock that this holds. (_Fork, which
+ * POSIX allows there, asks nobody: its child makes no call to the library.) */
 int tw_runtime_after_fork(struct tw_runtime *rt);
 
 /* --- arming ---------------------------------------------------------------------- */
@@ -152,7 +180,9 @@ int tw_runtime_after_fork(struct tw_runtime *rt);
  *   -EBUSY  the node is pending on another runtime or wheel
  *   -EPERM  the node was shut down */
 
-/* Once, `delay_ns` from now; 0: at once. */
+/* Once, `delay_ns` from now; 0: at once, in a callback before the thread looks at anything
+ * else. 1 is the next tick: never in the same turn, so that descriptors have theirs and
+ * tw_runtime_dispatch or tw_runtime_leap returns. */
 int tw_runtime_after(struct tw_runtime *rt, struct tw_node *node, int64_t delay_ns);
 
 /* Once, when the clock reads `deadline_ns`; at once if that has passed. On the wall
@@ -160,9 +190,12 @@ int tw_runtime_after(struct tw_runtime *rt, struct tw_node *node, int64_t delay_
  * that is withdrawn before the callback runs may still run. */
 int tw_runtime_at(struct tw_runtime *rt, struct tw_node *node, int64_t deadline_ns);
 
-/* Every `period_ns`, first one period from now, without drift, until cancelled.
- *   -EINVAL  also: the period is 0 or no multiple of the tick, which is the grid that
- *            a period can keep to without drifting; an unknown `missed` */
+/* Every `period_ns`, first one period from now, without drift, until cancelled: the n-th
+ * deadline is n periods after the first, to the nanosecond, and rounds up to a tick by
+ * itself (16666667 ns on ticks of 1 ms: after 17, 34, 51, 67 ms).
+ *   -EINVAL  also: the period is shorter than a tick, or, with ticks longer than 4 s,
+ *            counts neither in whole microseconds, as the tick does, nor in ticks; an
+ *            unknown `missed` */
 int tw_runtime_every(struct tw_runtime *rt, struct tw_node *node, int64_t period_ns, enum tw_missed missed);
 
 /* Everything that the three above can say, and more. All zero: once, at once. */
@@ -170,7 +203,7 @@ struct tw_when {
     int64_t due_ns;        /* the first fire: a delay from now, or */
     int absolute;          /*   if not 0, a reading of the clock */
     int64_t slack_ns;      /* it may be this much later, so that timers share wake-ups */
-    int64_t period_ns;     /* 0: once; else a multiple of the tick */
+    int64_t period_ns;     /* 0: once; else at least a tick, as in tw_runtime_every */
     enum tw_missed missed; /* what becomes of fires that were missed */
     uint32_t fires;        /* how many, of a periodic one; 0: no limit */
 };
@@ -196,15 +229,29 @@ int tw_runtime_postpone(struct tw_runtime *rt, struct tw_node *node, int64_t del
 int tw_runtime_cancel(struct tw_runtime *rt, struct tw_node *node);
 
 /* The same; and once it has returned, the node's callback is not running on another
- * thread. Inside a callback of the runtime there is nothing to wait for. Unless some
- * other thread or the callback arms the node again, it may be freed. Do not hold a
- * lock that the callback takes; and two callbacks, of two runtimes, that wait for each
- * other do so for ever. */
+ * thread, nor the `each` of a tw_runtime_clear that has got the node. Inside a callback of
+ * the runtime there is nothing to wait for but that. Unless some other thread or the callback
+ * arms the node again, it may be freed. Do not hold a lock that the callback or `each` takes;
+ * and two callbacks, of two runtimes, that wait for each other do so for ever. */
 int tw_runtime_cancel_wait(struct tw_runtime *rt, struct tw_node *node);
 
 /* The same, for good: nobody can arm the node again until tw_node_init, so that it may
  * be freed, whatever others do. */
 int tw_runtime_shutdown(struct tw_runtime *rt, struct tw_node *node);
+
+/* Cancels every node that is pending on either timeline, and takes back what jobs have
+ * waiting for a worker: calls each(node, arg) on each node, of jobs too, on this thread, with
+ * no lock held; `each` may be null. Those of one tick in their order. What is armed from here
+ * on stays, and what `each` cancels is not passed to it. A callback that runs is not waited
+ * for; a fire that is on its way to a worker just now may still be run. Also from callbacks.
+ * Timers of handle.h and keyed.h stay, are late by what `each` takes, and may come after what
+ * is armed meanwhile on the same tick: see tw_handles_drain and tw_keyed_drain. Returns 0.
+ * All nodes are meant, whoever has armed them. Not for a runtime on which coroutines of the C++
+ * face sleep or maps expire: they have nodes, too, and are not told. Such a coroutine never
+ * wakes up, and the map's destructor waits for ever. There, cancel_all() spares them.
+ * If the wall clock is set back meanwhile, nodes that are armed on it meanwhile go as well.
+ *   -ECHILD  also: `each` has forked, and this is the child, where it is called no more */
+int tw_runtime_clear(struct tw_runtime *rt, tw_callback *each, void *arg);
 
 /* --- asking ---------------------------------------------------------------------- */
 
@@ -223,11 +270,17 @@ int64_t tw_runtime_due(struct tw_runtime *rt);
  * tw_overruns. */
 uint64_t tw_runtime_overruns(struct tw_runtime *rt);
 
-/* How many nodes are pending. */
+/* How many nodes are pending, with those of handle.h, keyed.h and the C++ face. */
 size_t tw_runtime_count(struct tw_runtime *rt);
 
 /* Fills in what it has seen so far; returns 0. */
 int tw_runtime_stats(struct tw_runtime *rt, struct tw_stats *stats);
+
+/* Walks its wheels with all that pends, and reports each broken invariant and the node where
+ * it showed, if it is one's; returns how many there were, 0 of a healthy runtime. For tests
+ * and for looking into a crash: others wait until it is done. `report` may be null; it must
+ * not use the runtime. See tw_check. */
+int tw_runtime_check(struct tw_runtime *rt, tw_report *report, void *arg);
 
 /* --- descriptors: drivers that watch, of the built-in ones epoll ------------------- */
 
@@ -285,9 +338,15 @@ int tw_runtime_set_wall(struct tw_runtime *rt, int64_t wall_ns);
 
 /* --- errors -------------------------------------------------------------------------- */
 
-/* A negative result of this library in words, such as "the node was shut down". For
- * numbers that mean nothing here: "unknown error". Never null, never changes. */
+/* A negative result of this library in words, all that it may mean. For numbers that mean
+ * nothing here: "unknown error". Never null, never changes. */
 const char *tw_strerror(int error);
+
+/* The same, and more to the point if `error` is what this thread's last call of runtime.h,
+ * handle.h, keyed.h or workers.h that failed has returned: which argument it was, or what was
+ * in the way, such as "the period is 0". Otherwise as tw_strerror. For calls of tw.h that is
+ * the one to ask. The text stays as long as the library does. */
+const char *tw_explain(int error);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,8 @@
 // tickwheel/runtime.hpp - the runtimes of the C++ face. See tickwheel.hpp.
-#ifndef TICKWHEEL_RUNTIME_HPP
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_RUNTIME_HPP)
 #define TICKWHEEL_RUNTIME_HPP
 
-#include <cassert>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -59,7 +59,7 @@ concept may_be_virtual = std::same_as<Clock, virtual_clock> || std::same_as<Cloc
 }  // namespace detail
 
 // A runtime on a clock; its thread runs until it is destroyed. Then its timers are gone and
-// their callables dropped. Not to be destroyed in a callback of its own.
+// their callables dropped. Not to be destroyed in a callback of its own, unless by std::exit.
 // Throws std::system_error as tw_runtime_new and tw_runtime_start say.
 template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node> {
   public:
@@ -81,7 +81,11 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
         }
     }
     ~basic_runtime() {
-        assert(tw_runtime_due(native()) == TW_NO_DEADLINE && "a callback destroys its own runtime");
+        if (tw_runtime_due(native()) != TW_NO_DEADLINE) {
+            // The callback never comes to its end, and others may run on: what they use stays.
+            this->home_->kept = this->home_;
+            detail::destroyed_here = this->home_.get();
+        }
         end();
     }
 

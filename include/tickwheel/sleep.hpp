@@ -1,5 +1,6 @@
 // tickwheel/sleep.hpp - what coroutines wait for. See tickwheel.hpp.
-#ifndef TICKWHEEL_SLEEP_HPP
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_SLEEP_HPP)
 #define TICKWHEEL_SLEEP_HPP
 
 #include <atomic>

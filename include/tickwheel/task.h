@@ -3,8 +3,9 @@
  *     struct tw_task task = {.fn = on_retry, .arg = request, .drop = free};
  *
  * A task is copied when its timer is started. Its functions run with no lock held and may
- * call anything, as callbacks of runtime.h may. They return: no exception and no longjmp
- * leaves them.
+ * call anything, as callbacks of runtime.h may: also free the runtime, on whatever thread
+ * they run (tw_runtime_free). They return: no longjmp leaves them, and no exception but, of
+ * `fn`, as runtime.h says.
  */
 #ifndef TICKWHEEL_TASK_H
 #define TICKWHEEL_TASK_H
@@ -50,7 +51,11 @@ struct tw_task {
     /* Called exactly once, when nothing will use `arg` any more: the timer has fired for
      * the last time, was stopped, replaced or drained, or its runtime was freed; after the
      * callback has returned, if one runs. On the thread that found it so. May be null. Not
-     * called when starting the timer fails. */
+     * called when starting the timer fails.
+     * When its runtime is freed, every set, table and pool of that is still there while
+     * arguments are dropped, in whatever order they were made; timers are stopped, keys
+     * removed and nodes cancelled as ever, while what arms, moves, starts or makes something
+     * answers -ESHUTDOWN. */
     void (*drop)(void *arg);
 
     /* Not 0: what `arg` points to, of this many bytes, is copied into the timer itself, at

@@ -11,7 +11,7 @@
 //
 // Conventions, for all of it
 //   Time        std::chrono durations of any kind, rounded up to nanoseconds and then to
-//               ticks; too long is the end of time. Time points are those of the runtime's
+//               ticks; too long never ends. Time points are those of the runtime's
 //               own clock; others do not compile.
 //   Callbacks   take `const event &`, or nothing. They run on the runtime's thread, or on
 //               workers, with no lock held, and may call anything but their runtime's
@@ -26,7 +26,8 @@
 //               outlive it: they are over then.
 //   Allocates   Constructors of runtimes and pools; with no capacity set, timers as their
 //               number grows; callables larger than inline_size (callback.hpp).
-#ifndef TICKWHEEL_TICKWHEEL_HPP
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_TICKWHEEL_HPP)
 #define TICKWHEEL_TICKWHEEL_HPP
 
 #include <tickwheel/callback.hpp>

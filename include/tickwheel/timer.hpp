@@ -1,5 +1,6 @@
 // tickwheel/timer.hpp - timers, and what they are made by. See tickwheel.hpp.
-#ifndef TICKWHEEL_TIMER_HPP
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_TIMER_HPP)
 #define TICKWHEEL_TIMER_HPP
 
 #include <cerrno>
@@ -123,7 +124,7 @@ tw_when every(std::chrono::duration<Rep, Period> period, const periodic_options 
 // What makes timers: a runtime, or a pool of workers. Each function makes one that calls
 // f(event), or f() if it takes no event. All throw std::system_error:
 //   invalid_argument  a delay or a slack that is negative or not a number; a period that
-//                     is no positive multiple of the tick; too many fires
+//                     is shorter than the tick; too many fires
 //   others            as tw_handle_start says: no memory, no room
 // and std::bad_alloc for a callable that does not fit inline, and what copying f throws.
 template <class Clock, class Node> class basic_timers {
@@ -196,6 +197,14 @@ template <class Clock, class Node> class basic_timers {
     template <class Duration>
     sleeper<Node> sleep_until(std::chrono::time_point<Clock, Duration> moment, std::stop_token token = {}) {
         return {home_, detail::when_at(moment), std::move(token)};
+    }
+
+    // Cancels all timers, as their owners would, and returns how many had still to fire. Also
+    // waits for their callbacks that run on other threads; from inside one of them, not for
+    // that one. Sleepers and pinned timers go on.
+    std::size_t cancel_all() noexcept {
+        const std::int64_t drained = tw_handles_drain(home_->timers, nullptr, nullptr);
+        return drained > 0 ? static_cast<std::size_t>(drained) : 0;
     }
 
     // How many timers there are, those whose last callback runs included; but no sleepers.

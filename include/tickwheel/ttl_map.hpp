@@ -32,7 +32,8 @@
 //              to share a bucket. Keys that share their whole hash still do: std::hash of
 //              strings is not seeded. For keys that strangers choose, pass a keyed hash
 //              such as SipHash.
-#ifndef TICKWHEEL_TTL_MAP_HPP
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_TTL_MAP_HPP)
 #define TICKWHEEL_TTL_MAP_HPP
 
 #include <algorithm>
@@ -101,8 +102,10 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
         : rt_(rt), options_(std::move(o)), hash_(std::move(hash)), equal_(std::move(equal)),
           ttl_(detail::period_in(options_.ttl)), clock_(rt) {
         const std::size_t n = options_.shards, most = options_.max_size;
-        if (!(options_.jitter >= 0 && options_.jitter <= 1) || n == 0 || (most != 0 && most < n))
-            detail::check(-EINVAL);
+        if (!(options_.jitter >= 0 && options_.jitter <= 1))
+            detail::refuse("the jitter is not 0 .. 1");
+        if (n == 0 || (most != 0 && most < n))
+            detail::refuse("no shards, or more of them than max_size");
         if (!options_.on_exception)
             options_.on_exception = print_exception;
         if (options_.seed == 0)

@@ -1,6 +1,7 @@
 // What ttl_map.hpp is made of: the clock that times to live count on, what is looked up by,
 // buckets, the ring that knows what was used last, and loaders that run. Not for use by itself.
-#ifndef TICKWHEEL_TTL_MAP_DETAIL_HPP
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_TTL_MAP_DETAIL_HPP)
 #define TICKWHEEL_TTL_MAP_DETAIL_HPP
 
 #include <array>

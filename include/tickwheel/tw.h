@@ -26,6 +26,10 @@
  *              time, also inside its own callback, provided that its callback
  *              is not running on another thread: cancelling does not wait. A
  *              wheel may be freed once every call on it has returned.
+ *              A pending node that was copied, freed, overwritten or given to tw_node_init
+ *              all the same is found when it or a neighbour is next touched: the
+ *              program is stopped, on Linux with a message that has its address (small
+ *              parts: in builds without NDEBUG).
  *   Threads    Any call from any thread, callbacks included. A wheel initialised
  *              with TW_UNLOCKED is used by one thread at a time. tw_advance and
  *              tw_update run one at a time: a second one gets -EBUSY. A node is
@@ -34,7 +38,8 @@
  *              not to be had with 32-bit ticks, whose nodes do not name their wheel).
  *   Callbacks  Run on the thread that advances, with no lock held, and may call
  *              anything here on any node or wheel, except advance their own wheel.
- *              They return: no exception and no longjmp leaves them.
+ *              They return; what leaves one by an exception or a longjmp calls
+ *              tw_abandon then.
  *   Order      By tick, where one that is not in the future counts as the tick that
  *              the wheel has come to; on one tick, by arming (a periodic node arms itself
  *              again just before its callback runs; moving a node arms it anew).
@@ -74,8 +79,9 @@ typedef uint64_t tw_tick;
  * it was due at. */
 typedef void tw_callback(struct tw_node *node, void *arg);
 
-/* One broken invariant, in words; `node` is where it showed, or NULL. Called with
- * the wheel's lock held: it must not use that wheel. */
+/* One broken invariant, in words; `node` is where it showed, or NULL if it is no node's. Of a
+ * node that was freed only the address can be relied on. Called with the wheel's lock held: it
+ * must not use that wheel. */
 typedef void tw_report(const char *invariant, const struct tw_node *node, void *arg);
 
 #define TW_UNBOUNDED UINT32_MAX /* as a budget: no bound */
@@ -119,16 +125,24 @@ struct tw_node {
     uint16_t fires_left; /* 0: no limit */
     uint8_t missed;      /* enum tw_missed */
     uint8_t state;       /* enum tw_state */
+#if TW_RUNTIME
+    uint32_t part; /* 0: `period` counts ticks. Else it counts parts of a tick, and the
+                      deadline is part - 1 of them before `expiry`: see tw_arm_grid */
+#endif
 };
 
 /* The size of a wheel follows from the geometry in config.h: its slots are two
  * pointers each, its bitmap one bit each. With look-ahead every level but the
- * top one has two blocks of slots. The library checks this at compile time. */
-#define TW_SLOTS ((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS)
+ * top one has two blocks of slots. Beyond the levels' ticks, a round, there is a
+ * slot for each bit of a tick, and where ticks wrap one more. The library checks
+ * this at compile time. */
+#define TW_ROUND_BITS (TW_BITS * TW_LEVELS - (TW_LOOKAHEAD && TW_LEVELS > 1 ? 1 : 0))
+#define TW_FAR_SLOTS (TW_TICK_BITS - TW_ROUND_BITS + (TW_TICK_BITS == 32))
+#define TW_SLOTS (((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS) + TW_FAR_SLOTS)
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
 #define TW_STORAGE \
-    (6 * sizeof(tw_tick) + 14 * sizeof(size_t) + TW_BITMAP_WORDS * sizeof(size_t) + \
-     (TW_SLOTS + 1) * sizeof(struct tw_link))
+    ((6 + TW_RUNTIME) * sizeof(tw_tick) + (14 + 3 * TW_RUNTIME) * sizeof(size_t) + \
+     TW_BITMAP_WORDS * sizeof(size_t) + (TW_SLOTS + 1) * sizeof(struct tw_link))
 
 /* A wheel, in the caller's storage. */
 struct tw {
@@ -138,15 +152,30 @@ struct tw {
     } storage;
 };
 
+/* A program and the library that it is linked with have the same config.h: wheels and nodes begin
+ * their lives in functions whose names, for the linker, tell what config.h said. Where they
+ * differ it finds none, such as tw_init_bits8_levels3_lookahead1_ticks64_runtime1. The library
+ * also has them by their plain names, for languages that do without this header. */
+#if defined(__GNUC__) && defined(__ELF__)
+#define TW_TEXT_OF(number) #number
+#define TW_TEXT(number) TW_TEXT_OF(number)
+#define TW_NODE_NAME "_ticks" TW_TEXT(TW_TICK_BITS) "_runtime" TW_TEXT(TW_RUNTIME)
+#define TW_GEOMETRY_NAME \
+    "_bits" TW_TEXT(TW_BITS) "_levels" TW_TEXT(TW_LEVELS) "_lookahead" TW_TEXT(TW_LOOKAHEAD) TW_NODE_NAME
+#define TW_LINKED_AS(name) __asm__(name)
+#else
+#define TW_LINKED_AS(name)
+#endif
+
 /* Makes an empty wheel whose time is `now`; returns 0. `flags`: 0 or TW_UNLOCKED.
  * Not for a wheel that has pending nodes: tw_clear it first, or give each of them
  * to tw_node_init again.
  *   -EINVAL  w is null, now is TW_NEVER, an unknown flag */
-int tw_init(struct tw *w, tw_tick now, unsigned flags);
+int tw_init(struct tw *w, tw_tick now, unsigned flags) TW_LINKED_AS("tw_init" TW_GEOMETRY_NAME);
 
 /* Makes an idle node that will call fn(node, arg); returns 0. Not for a pending node.
  *   -EINVAL  node or fn is null */
-int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg);
+int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg) TW_LINKED_AS("tw_node_init" TW_NODE_NAME);
 
 /* Arming. A pending node is moved: it forgets its former tick, period and place
  * in the order of arming. Each returns 1 if the node was pending, else 0.
@@ -163,7 +192,9 @@ int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg);
 int tw_arm_after(struct tw *w, struct tw_node *node, tw_tick delay);
 
 /* Due at `tick`; at once (in the next, or the running, tw_advance) if that is
- * not in the future. */
+ * not in the future. A callback that wants the next turn of its loop, and not the same
+ * tw_advance again, asks for tw_now(w) + 1: that is never in this one. With fine ticks
+ * (1 ns will do) it is in the next, whatever the time is then. */
 int tw_arm_at(struct tw *w, struct tw_node *node, tw_tick tick);
 
 /* Due at a tick of the wheel's choice in [tick, tick + slack]: one that others
@@ -184,6 +215,25 @@ tw_tick tw_choose(struct tw *w, tw_tick tick, tw_tick slack);
 int tw_arm_every(struct tw *w, struct tw_node *node, tw_tick first, tw_tick period, enum tw_missed missed,
                  uint32_t fires);
 
+#if TW_RUNTIME
+/* A period that need not be a whole number of ticks: deadlines are counted in parts of a
+ * tick, and each rounds up to a tick. */
+struct tw_grid {
+    tw_tick first;         /* the tick that the first deadline rounds up to */
+    uint32_t early;        /* the parts by which the deadline itself is before that; less than `parts` */
+    uint32_t parts;        /* in a tick; at least 1, less than 2^32 - 1, the same for a wheel's whole life */
+    tw_tick period;        /* in parts; at least a tick */
+    enum tw_missed missed; /* as in tw_arm_every, like */
+    uint32_t fires;        /*   the rest */
+};
+
+/* As tw_arm_every, on such a grid: the n-th fire is due at the deadline of the first and
+ * n * period after it, rounded up. TW_DELAY, tw_move and tw_postpone begin a grid whose
+ * deadline is the tick. To be late by 2^64 parts or more counts as 2^64 - 1.
+ *   -EINVAL  also: a field out of range; other parts than those of the wheel's grids so far */
+int tw_arm_grid(struct tw *w, struct tw_node *node, const struct tw_grid *grid);
+#endif
+
 /* Puts a pending node off to a later tick, as cheaply as one store to the node:
  * it keeps its slot and moves on when that opens (which costs one wake-up). For
  * timeouts that almost always get extended. Its place among the nodes of its new
@@ -202,6 +252,18 @@ int tw_postpone(struct tw *w, struct tw_node *node, tw_tick tick);
  *   -EBUSY   the node is pending on another wheel */
 int tw_move(struct tw *w, struct tw_node *node, tw_tick tick);
 
+#if TW_RUNTIME
+/* Puts everything off by `by` ticks: each node that is pending now, with the further fires
+ * of a periodic one, and what tw_due says in a callback that runs. For time that was set
+ * back, or stood still. Nodes are pending all the while, and those of one tick keep their
+ * order; but what others arm on that tick before this has returned may come before them.
+ * At the latest they are due at TW_NEVER - 1. What a tw_clear that runs has not handed out
+ * yet is put off with the rest, and stays pending. Takes the lock once for as many steps as
+ * there are slots, then as tw_advance does. Returns 0.
+ *   -EINVAL  see Conventions */
+int tw_postpone_all(struct tw *w, tw_tick by);
+#endif
+
 /* Returns 1 if this prevented a fire; 0 if there was none to prevent: the node was
  * never armed, is cancelled already, or its last callback has run or is running.
  * Inside the callback of a periodic node, 1: the fires to come are prevented. Does
@@ -214,8 +276,8 @@ int tw_cancel(struct tw *w, struct tw_node *node);
  * Returns what tw_cancel would. */
 int tw_node_shutdown(struct tw *w, struct tw_node *node);
 
-/* Returns 0 once no other thread is in a callback of the node: at once if none is, or
- * if the caller is the thread that advances the wheel. After tw_cancel, or after
+/* Returns 0 once no other thread is in a callback of the node, or hands it to the `each` of
+ * tw_clear: at once if none is, or if the caller is the thread that does. After tw_cancel, or after
  * tw_node_shutdown if the callback or others may arm the node again, the node may
  * then be freed. Holds up the caller as long as the callback takes, so do not hold
  * what the callback needs. With a port without threads: always at once.
@@ -224,8 +286,9 @@ int tw_wait(struct tw *w, const struct tw_node *node);
 
 /* Removes every node that is pending now, those of one tick in their order, and calls
  * each(node, arg) on it with no lock held; `each` may be null. What is armed from here
- * on stays armed; what `each` cancels is not passed to it. Also while the wheel is being
- * advanced. Takes the lock once for as many steps as there are slots.
+ * on stays armed; what `each` cancels is not passed to it. A node that another thread cancels
+ * meanwhile may be with `each`, as it may be in its callback: tw_wait sees to both. Also while
+ * the wheel is being advanced. Takes the lock once for as many steps as there are slots.
  *   -EINVAL  see Conventions */
 int tw_clear(struct tw *w, tw_callback *each, void *arg);
 
@@ -251,6 +314,16 @@ tw_tick tw_now(struct tw *w);
  * look-ahead, and calling tw_advance again, or tw_idle, gets on with it.
  * TW_NEVER if nothing is pending, or for a bad w. */
 tw_tick tw_next(struct tw *w);
+
+/* When the next callback is due, for a loop that has to fire something each time it wakes:
+ * unlike tw_next it makes no room for look-ahead, nor for nodes that were postponed. It may
+ * look at as many nodes as you allow, `looks`, with the lock held; TW_UNBOUNDED: those of
+ * the first busy slot of each level at the most. Returns 1 with the exact tick in *tick; or 0
+ * with one that is not later, if the nodes to look at were more, or a tw_advance has
+ * left something undone.
+ *   -EINVAL  also: looks is 0, tick is null
+ *   -ENOENT  nothing is pending */
+int tw_first_due(struct tw *w, uint32_t looks, tw_tick *tick);
 
 /* In a callback: how many further due ticks of this periodic node had passed
  * when it was called. TW_BURST: the fires still to be caught up on; TW_SKIP and
@@ -289,6 +362,13 @@ int tw_idle(struct tw *w, uint32_t budget);
  * return 1 instead. From anywhere, a signal handler included. Returns 0.
  *   -EINVAL  see Conventions */
 int tw_interrupt(struct tw *w);
+
+/* Ends the tw_advance of this thread that a callback has left by an exception or a longjmp:
+ * the callback counts as returned, and what is due besides is left to the next tw_advance.
+ * Called from where that was caught, before the wheel is advanced again. Returns 1; or 0
+ * if this thread is in no tw_advance of the wheel.
+ *   -EINVAL  see Conventions */
+int tw_abandon(struct tw *w);
 
 /* The three handlers of pthread_atfork, for a wheel that other threads use. */
 enum tw_fork_moment {

@@ -35,6 +35,7 @@
  *              thrown away after that. tw_runtime_free inside a run frees the runtime once
  *              that has returned; or, if a tw_runtime_dispatch or tw_runtime_advance is
  *              under way on another thread, at the end of that, the last call there may be.
+ *              Jobs that still run, or wait and are not thrown away, are in use until then.
  */
 #ifndef TICKWHEEL_WORKERS_H
 #define TICKWHEEL_WORKERS_H

@@ -1,5 +1,6 @@
 // tickwheel/workers.hpp - pools of threads that run callbacks. See tickwheel.hpp.
-#ifndef TICKWHEEL_WORKERS_HPP
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_WORKERS_HPP)
 #define TICKWHEEL_WORKERS_HPP
 
 #include <chrono>

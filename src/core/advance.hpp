@@ -47,6 +47,23 @@ class purse {
     unsigned held_ = moves_per_hold;
 };
 
+// One more of what tw_wait may sleep for. With the lock, which this may let go meanwhile.
+[[maybe_unused]] inline void count_one(stored &wheel, std::uint32_t &count) {
+    __atomic_store_n(&count, count + 1, __ATOMIC_RELAXED);  // the kernel reads it
+    if (wheel.awaiting != 0) {
+        unlock(wheel);
+        tw_port_wake_all(&count);
+        lock(wheel);
+    }
+}
+
+// With the lock, which this may let go meanwhile.
+TW_SHARED inline void end_callback(stored &wheel) {
+    wheel.forget_running();
+    if constexpr (has_threads)
+        count_one(wheel, wheel.returned);
+}
+
 // P7: no lock held, and nothing of the node is touched once its callback began.
 inline void fire(stored &wheel) {
     tw_node &node = wheel.take_due();
@@ -55,15 +72,7 @@ inline void fire(stored &wheel) {
     unlock(wheel);
     fn(&node, arg);
     lock(wheel);
-    wheel.forget_running();
-    if constexpr (has_threads) {
-        __atomic_store_n(&wheel.returned, wheel.returned + 1, __ATOMIC_RELAXED);  // the kernel reads it
-        if (wheel.awaiting != 0) {
-            unlock(wheel);
-            tw_port_wake_all(&wheel.returned);
-            lock(wheel);
-        }
-    }
+    end_callback(wheel);
 }
 
 // Whether tw_interrupt was called since this was last asked.
@@ -130,7 +139,7 @@ TW_SHARED inline int advance(tw *w, tick now, std::uint32_t budget) {
     stored &wheel = stored_in(w);
     if (wheel.advancing)
         return leave(w, -ebusy);
-    if (before(now, wheel.now) || (wraps && now - wheel.cursor > farthest))
+    if (before(now, wheel.now) || (wraps && now - wheel.settled > farthest))
         return leave(w, -einval);
     const tick elapsed = now - wheel.now;
     wheel.now = wheel.quiet_until = now;

@@ -1,8 +1,45 @@
-// Assertions without a C library: a broken one stops the program where it stands.
+// What ends the program where it stands: a broken assertion, and a ring that is broken. Without
+// a C library; a port that has somebody to tell (TW_PORT_TELLS in port.h) says first what it is.
 #pragma once
 
+#include <tickwheel/port.h>
+#include <tickwheel/tw.h>
+
+namespace tickwheel::core {
+
+#ifdef NDEBUG
+inline constexpr bool asserts = false;
+#else
+inline constexpr bool asserts = true;
+#endif
+
+// Whether the links of a node are compared with its neighbours' before they are written. Where
+// there is nobody to tell, on small parts, builds without assertions do not pay for it.
+#ifdef TW_PORT_TELLS
+inline constexpr bool links_are_checked = true;
+#else
+inline constexpr bool links_are_checked = asserts;
+#endif
+
+#ifdef TW_PORT_TELLS
+#define TW_TELL(...) tw_port_tell(__VA_ARGS__)
+#else
+#define TW_TELL(...) static_cast<void>(0)
+#endif
+
+[[noreturn, gnu::cold, gnu::noinline]] inline void stop([[maybe_unused]] const char *broken,
+                                                        [[maybe_unused]] const tw_node *node = nullptr) {
+    TW_TELL(broken, node, node != nullptr ? node->state : 0), __builtin_trap();  // null: TW_ASSERT
+}
+
+}  // namespace tickwheel::core
+
+// TW_ASSERT_OF(node, condition) names the node.
 #ifdef NDEBUG
 #define TW_ASSERT(condition) static_cast<void>(0)
+#define TW_ASSERT_OF(node, condition) static_cast<void>(0)
 #else
-#define TW_ASSERT(condition) ((condition) ? static_cast<void>(0) : __builtin_trap())
+#define TW_ASSERT(condition) ((condition) ? static_cast<void>(0) : ::tickwheel::core::stop(#condition))
+#define TW_ASSERT_OF(node, condition) \
+    ((condition) ? static_cast<void>(0) : ::tickwheel::core::stop(#condition, &(node)))
 #endif

@@ -15,7 +15,7 @@ namespace {
 using namespace tickwheel::core;
 
 // With the lock held, which this lets go; how the node is to fire on is set already.
-TW_SHARED int arm(tw *w, tw_node *node, tick first) {
+TW_HOT int arm(tw *w, tw_node *node, tick first) {
     stored &wheel = stored_in(w);
     const bool was_pending = is_pending(node);
     if (was_pending)
@@ -30,7 +30,7 @@ TW_SHARED int arm(tw *w, tw_node *node, tick first) {
 }
 
 // The same for a oneshot.
-TW_SHARED int arm_once(tw *w, tw_node *node, tick first, bool in_time) {
+TW_HOT int arm_once(tw *w, tw_node *node, tick first, bool in_time) {
     if (node->state == TW_SHUT)
         return leave(w, -eperm);
     if (!in_time)
@@ -39,6 +39,29 @@ TW_SHARED int arm_once(tw *w, tw_node *node, tick first, bool in_time) {
     node->fires_left = 0;
     return arm(w, node, first);
 }
+
+// How many fires, and how missed ones are dealt with, of a node whose first tick comes next.
+TW_SHARED int arm_periodic(tw *w, tw_node *node, tick first, tick period, tw_missed missed,
+                           std::uint32_t fires) {
+    node->period = period;
+    node->fires_left = static_cast<std::uint16_t>(fires);
+    // Its callback may read it meanwhile.
+    __atomic_store_n(&node->missed, static_cast<std::uint8_t>(missed), __ATOMIC_RELAXED);
+    return arm(w, node, first);
+}
+
+#if TW_RUNTIME
+bool is_valid(const tw_grid &grid) {
+    return grid.parts != 0 && grid.parts != UINT32_MAX && grid.early < grid.parts &&
+           grid.period >= grid.parts && grid.fires <= TW_FIRES_MAX &&
+           static_cast<unsigned>(grid.missed) <= TW_DELAY;
+}
+
+// The rule of a wheel that has grids: with its lock.
+bool set_to_next_in_parts(tw_node &node, tick now, tick *overruns) {
+    return set_to_next_on_grid(node, stored_in(node.wheel).parts, now, overruns);
+}
+#endif
 
 TW_SHARED int enter_to_move(tw *w, tw_node *node, tick t) {
     if (!is_tick(t))
@@ -50,11 +73,20 @@ TW_SHARED int enter_to_move(tw *w, tw_node *node, tick t) {
 TW_SHARED int disarm(stored &wheel, tw_node *node) {
     if (!is_pending(node))
         return 0;
+    TW_ASSERT_OF(*node, wheel.count != 0);
     wheel.slots.take(*node);
     node->state = TW_IDLE;
     --wheel.count;
     return 1;
 }
+
+#if TW_RUNTIME
+// Lets go of the lock now and then; at the end none is left.
+TW_SHARED void put_all_off(stored &wheel) {
+    for (purse moves(wheel, TW_UNBOUNDED); wheel.put_off_one();)
+        moves.pay();
+}
+#endif
 
 // Whether the window ends by the last tick.
 TW_SHARED bool can_choose(const stored &wheel, tick first, tick slack) {
@@ -65,22 +97,85 @@ TW_SHARED tick read(tw *w, tick stored::*field) {
     return enter(w) != 0 ? never : leave_with(w, stored_in(w).*field);
 }
 
-// Sleeps until a callback has returned. The count is read under the lock that guards
-// it, and compared again by the kernel: a return in between is not missed.
-[[maybe_unused]] void sleep_until_one_returned(stored &wheel) {
-    const std::uint32_t seen = wheel.returned;
+// Sleeps until a callback has returned, or a node was handed out: by the count of these. It is
+// read under the lock that guards it, and compared again by the kernel: a return in between
+// is not missed.
+[[maybe_unused]] void sleep_until_one_more(stored &wheel, std::uint32_t &count) {
+    const std::uint32_t seen = count;
     ++wheel.awaiting;
     do {
         unlock(wheel);
-        tw_port_wait(&wheel.returned, seen, INT64_MAX);
+        tw_port_wait(&count, seen, INT64_MAX);
         lock(wheel);
-    } while (wheel.returned == seen);
+    } while (count == seen);
     --wheel.awaiting;
+}
+
+// Whether another thread that clears the wheel hands this node out just now.
+[[maybe_unused]] bool is_handed_out(const stored &wheel, const tw_node *node) {
+    for (const clearing *each = wheel.clearings; each != nullptr; each = each->next)
+        if (each->at == node && each->thread != tw_port_self())
+            return true;
+    return false;
+}
+
+// Says, while it lives, that this thread clears the wheel. Made and gone with the lock held.
+class own_clearing {
+  public:
+    explicit own_clearing(stored &wheel) : wheel_(wheel) {
+        if constexpr (has_threads) {
+            mine_ = {wheel.clearings, tw_port_self(), nullptr};
+            wheel.clearings = &mine_;
+        }
+    }
+    ~own_clearing() {
+        if constexpr (has_threads) {
+            clearing **link = &wheel_.clearings;
+            while (*link != &mine_)
+                link = &(*link)->next;
+            *link = mine_.next;
+        }
+    }
+
+    // Around `each`, with the lock held, which the second may let go meanwhile.
+    void begin_at(const tw_node &node) { mine_.at = &node; }
+    void end_at() {
+        mine_.at = nullptr;
+        if constexpr (has_threads)
+            count_one(wheel_, wheel_.handed_out);
+    }
+
+    own_clearing(const own_clearing &) = delete;
+    own_clearing &operator=(const own_clearing &) = delete;
+    own_clearing(own_clearing &&) = delete;
+    own_clearing &operator=(own_clearing &&) = delete;
+
+  private:
+    stored &wheel_;
+    clearing mine_ = {};
+};
+
+// Of what is being cleared, only this thread's share goes on; if it has none, the nodes
+// that have yet to leave are pending as before.
+[[maybe_unused]] void keep_own_clearings(stored &wheel) {
+    clearing **link = &wheel.clearings;
+    while (*link != nullptr) {
+        if ((*link)->thread == tw_port_self())
+            link = &(*link)->next;
+        else
+            *link = (*link)->next;
+    }
+    while (wheel.clearings == nullptr && !is_empty(wheel.leaving)) {
+        tw_node &node = node_of(behind(wheel.leaving));
+        wheel.slots.take(node);
+        wheel.place(node);
+    }
 }
 
 // P13: of all threads only the caller's is left. It holds the lock; the word also
 // counts waiters that are gone.
 [[maybe_unused]] void be_alone(stored &wheel) {
+    keep_own_clearings(wheel);
     wheel.awaiting = 0;
     if (wheel.advancing && wheel.advancer != tw_port_self()) {
         wheel.advancing = false;
@@ -98,6 +193,7 @@ TW_API int tw_init(tw *w, tw_tick now, unsigned flags) {
     stored *const wheel = new (w->storage.bytes) stored();
     wheel->self = w;
     wheel->is = (flags & TW_UNLOCKED) != 0 ? kind::unlocked : kind::locked;
+    be_observed(*wheel);
     wheel->open(now);
     tw_port_lock_init(&wheel->lock);
     return 0;
@@ -111,6 +207,14 @@ TW_API int tw_node_init(tw_node *node, tw_callback *fn, void *arg) {
     node->arg = arg;
     return 0;
 }
+
+// What these two are linked as, see tw.h; noexcept, as compilers may have found that they are.
+#ifdef TW_NODE_NAME
+TW_API int tw_init_plain(tw *w, tw_tick now, unsigned flags) noexcept TW_LINKED_AS("tw_init")
+    __attribute__((alias("tw_init" TW_GEOMETRY_NAME)));
+TW_API int tw_node_init_plain(tw_node *node, tw_callback *fn, void *arg) noexcept TW_LINKED_AS("tw_node_init")
+    __attribute__((alias("tw_node_init" TW_NODE_NAME)));
+#endif
 
 TW_API int tw_arm_after(tw *w, tw_node *node, tw_tick delay) {
     if (const int refusal = delay == 0 ? -einval : enter(w, node); refusal != 0)
@@ -148,13 +252,33 @@ TW_API int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_
         return refusal;
     if (node->state == TW_SHUT)
         return leave(w, -eperm);
-    stored_in(w).refire = set_to_next;
-    node->period = period;
-    node->fires_left = static_cast<std::uint16_t>(fires);
-    // Its callback may read it meanwhile.
-    __atomic_store_n(&node->missed, static_cast<std::uint8_t>(missed), __ATOMIC_RELAXED);
-    return arm(w, node, first);
+    if (stored_in(w).refire == nullptr)
+        stored_in(w).refire = set_to_next;
+#if TW_RUNTIME
+    node->part = 0;
+#endif
+    return arm_periodic(w, node, first, period, missed, fires);
 }
+
+#if TW_RUNTIME
+TW_API int tw_arm_grid(tw *w, tw_node *node, const tw_grid *grid) {
+    if (grid == nullptr || !is_valid(*grid))
+        return -einval;
+    if (!is_tick(grid->first))
+        return -erange;
+    if (const int refusal = enter(w, node); refusal != 0)
+        return refusal;
+    stored &wheel = stored_in(w);
+    if (wheel.parts != 0 && wheel.parts != grid->parts)
+        return leave(w, -einval);
+    if (node->state == TW_SHUT)
+        return leave(w, -eperm);
+    wheel.parts = grid->parts;
+    wheel.refire = set_to_next_in_parts;
+    node->part = 1 + grid->early;
+    return arm_periodic(w, node, grid->first, grid->period, grid->missed, grid->fires);
+}
+#endif
 
 TW_API int tw_postpone(tw *w, tw_node *node, tw_tick tick) {
     if (const int refusal = enter_to_move(w, node, tick); refusal != 0)
@@ -162,6 +286,7 @@ TW_API int tw_postpone(tw *w, tw_node *node, tw_tick tick) {
     if (before(stored_in(w).now, tick, node->expiry))
         return leave(w, -einval);
     node->expiry = tick;
+    begin_grid(*node);
     return leave(w, 0);
 }
 
@@ -171,9 +296,22 @@ TW_API int tw_move(tw *w, tw_node *node, tw_tick tick) {
     stored &wheel = stored_in(w);
     wheel.slots.take(*node);
     node->expiry = tick;
+    begin_grid(*node);
     wheel.place(*node);
     return leave(w, 0);
 }
+
+#if TW_RUNTIME
+TW_API int tw_postpone_all(tw *w, tw_tick by) {
+    if (const int refusal = enter(w); refusal != 0)
+        return refusal;
+    stored &wheel = stored_in(w);
+    put_all_off(wheel);  // what another thread has begun
+    wheel.begin_to_put_off(by);
+    put_all_off(wheel);
+    return leave(w, 0);
+}
+#endif
 
 TW_API int tw_cancel(tw *w, tw_node *node) {
     const int refusal = enter(w, node);
@@ -195,7 +333,9 @@ TW_API int tw_wait(tw *w, const tw_node *node) {
         stored &wheel = stored_in(w);
         lock(wheel);
         if (wheel.running == node && wheel.advancer != tw_port_self())
-            sleep_until_one_returned(wheel);
+            sleep_until_one_more(wheel, wheel.returned);
+        while (is_handed_out(wheel, node))
+            sleep_until_one_more(wheel, wheel.handed_out);
         unlock(wheel);
     }
     return 0;
@@ -205,14 +345,23 @@ TW_API int tw_clear(tw *w, tw_callback *each, void *arg) {
     if (const int refusal = enter(w); refusal != 0)
         return refusal;
     stored &wheel = stored_in(w);
-    wheel.slots.empty_into(wheel.leaving);
-    while (!is_empty(wheel.leaving)) {
-        tw_node &node = node_of(*wheel.leaving.next);
-        disarm(wheel, &node);
-        unlock(wheel);
-        if (each != nullptr)
-            each(&node, arg);
-        lock(wheel);
+    {
+        own_clearing mine(wheel);
+#if TW_RUNTIME
+        put_all_off(wheel);  // what another thread has begun
+#endif
+        wheel.slots.empty_into(wheel.leaving);
+        while (!is_empty(wheel.leaving)) {
+            tw_node &node = node_of(behind(wheel.leaving));
+            TW_ASSERT_OF(node, is_pending(&node));
+            disarm(wheel, &node);
+            mine.begin_at(node);
+            unlock(wheel);
+            if (each != nullptr)
+                each(&node, arg);
+            lock(wheel);
+            mine.end_at();
+        }
     }
     return leave(w, 0);
 }
@@ -242,6 +391,20 @@ TW_API tw_tick tw_next(tw *w) {
         return never;
     stored &wheel = stored_in(w);
     return leave_with(w, wheel.next(lead_of(wheel)));
+}
+
+TW_API int tw_first_due(tw *w, uint32_t looks, tw_tick *tick) {
+    if (looks == 0 || tick == nullptr)
+        return -einval;
+    if (const int refusal = enter(w); refusal != 0)
+        return refusal;
+    stored &wheel = stored_in(w);
+    bool is_exact = false;
+    const tw_tick on = wheel.first_due(looks, &is_exact);
+    if (on == never)
+        return leave(w, -enoent);
+    *tick = wheel.now + on;
+    return leave(w, is_exact ? 1 : 0);
 }
 
 TW_API tw_tick tw_overruns(tw *w) { return usable(w) ? read(w, &stored::overruns) : 0; }
@@ -288,6 +451,18 @@ TW_API int tw_interrupt(tw *w) {
         return -einval;
     __atomic_store_n(&stored_in(w).interrupted, true, __ATOMIC_RELEASE);
     return 0;
+}
+
+// While callbacks run, all else is as it is between two moves.
+TW_API int tw_abandon(tw *w) {
+    if (const int refusal = enter(w); refusal != 0)
+        return refusal;
+    stored &wheel = stored_in(w);
+    if (!wheel.advancing || wheel.advancer != tw_port_self())
+        return leave(w, 0);
+    end_callback(wheel);
+    wheel.advancing = false;
+    return leave(w, 1);
 }
 
 TW_API int tw_fork(tw *w, tw_fork_moment moment) {

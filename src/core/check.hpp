@@ -14,18 +14,23 @@ template <class G> class checker {
     int run() {
         check_time();
         check_ring(w_.leaving, nullptr);
+#if TW_RUNTIME
+        check_ring(w_.put_off, nullptr);
+#endif
         for (unsigned level = 0; level <= G::top; ++level)
             for (unsigned index = 0; index < G::width(level); ++index)
-                check_slot(level, index);
+                check_near(level, index);
+        for (unsigned slot = G::near_slots; slot < G::far_end; ++slot)
+            check_slot({slot, opening_of_far(slot)});
+        if (wraps)
+            check_slot({G::beyond, 0});
         expect(found_ == w_.count, "count is the number of pending nodes", nullptr);
-        check_mark();
         return broken_;
     }
 
   private:
     // A slot, and how far ahead of the cursor it opens next; 0: it is open.
     struct place {
-        unsigned level;
         unsigned slot;
         tick opening;
     };
@@ -57,20 +62,30 @@ template <class G> class checker {
         return is_open ? 0 : (G::width(level) - 1) * G::span(level) + G::until_next(level, G::low(w_.cursor));
     }
 
-    void check_slot(unsigned level, unsigned index) {
-        const place where = {level, G::first_slot(level) + index, opening_of(level, index)};
-        const std::size_t found_before = found_;
-        check_ring(w_.slots.rings[where.slot], &where);
-        if (found_ == found_before)
-            return;
-        expect(w_.slots.busy.test(where.slot), "a slot with nodes has its bit set", nullptr);
-        expect(!is_quiet() || where.opening >= w_.quiet_until - w_.cursor,
-               "no slot opens while the wheel is quiet", nullptr);
-        if (level == G::top)
+    tick opening_of_far(unsigned slot) const {
+        const bool is_open = w_.opened == G::far && slot == G::far_slot(w_.cursor ^ w_.settled);
+        return is_open ? 0 : w_.opening_of_far(slot);
+    }
+
+    void check_near(unsigned level, unsigned index) {
+        const place where = {G::first_slot(level) + index, opening_of(level, index)};
+        if (!check_slot(where))
             return;
         const tick block = G::span(level + 1);
         const tick end = G::until_next(level + 1, G::low(w_.cursor)) + (G::ahead ? block : 0);
         expect(where.opening < end, "nodes stand in the running or the next block", nullptr);
+    }
+
+    // Whether it holds nodes.
+    bool check_slot(const place &where) {
+        const std::size_t found_before = found_;
+        check_ring(w_.slots.rings[where.slot], &where);
+        const bool holds_nodes = found_ != found_before;
+        expect(w_.slots.busy.test(where.slot) == holds_nodes, "a slot has its bit set if it holds nodes",
+               nullptr);
+        expect(!holds_nodes || !is_quiet() || where.opening >= w_.quiet_until - w_.cursor,
+               "no slot opens while the wheel is quiet", nullptr);
+        return holds_nodes;
     }
 
     // One ring: its links, and each of its nodes. `where` is null for those that leave.
@@ -78,19 +93,20 @@ template <class G> class checker {
         const tw_link *last = &ring;
         for (const tw_link *link = ring.next; link != &ring; link = link->next) {
             if (link == nullptr || link->prev != last) {
-                expect(false, "the links of a ring agree", nullptr);
+                expect(false, "the links of a ring agree", node_at(link == nullptr ? last : link, ring));
                 return;
             }
             last = link;
-            if (link == &w_.slots.mark) {
-                mark_found_in_ = where == nullptr ? nowhere : where->slot;
-                continue;
-            }
             if (++found_ > w_.count)  // also keeps a ring that closed too early from being walked for ever
                 return;
             check_node(node_of(*link), where);
         }
-        expect(ring.prev == last, "the links of a ring agree", nullptr);
+        expect(ring.prev == last, "the links of a ring agree", node_at(last, ring));
+    }
+
+    // The node that a link is of; null for the ring itself.
+    const tw_node *node_at(const tw_link *link, const tw_link &ring) const {
+        return link == &ring ? nullptr : &node_of(*link);
     }
 
     void check_node(const tw_node &node, const place *where) {
@@ -102,19 +118,7 @@ template <class G> class checker {
             return;
         const tick due_in = w_.way_to(node.expiry);
         expect(due_in >= where->opening, "no slot opens after a node in it is due", &node);
-        const bool was_passed = where->slot == w_.slots.marked && mark_found_in_ != where->slot;
-        if (G::ahead && was_passed && w_.opened == 0)
-            expect(due_in >= where->opening + G::span(G::top),
-                   "a node that the look-ahead passed belongs to a later round", &node);
     }
-
-    void check_mark() {
-        expect(mark_found_in_ == w_.slots.marked, "the mark stands where it is said to", nullptr);
-        expect(w_.opened != 0 || w_.slots.marked == w_.place_of_mark(),
-               "the mark is in the top-level slot that opens next", nullptr);
-    }
-
-    static constexpr unsigned nowhere = ~0u;
 
     const wheel<G> &w_;
     const tw *owner_;
@@ -122,7 +126,6 @@ template <class G> class checker {
     void *arg_;
     int broken_ = 0;
     std::size_t found_ = 0;
-    unsigned mark_found_in_ = nowhere;
 };
 
 }  // namespace tickwheel::core

@@ -5,6 +5,7 @@
 #include <tickwheel/port.h>
 
 #include "errors.hpp"
+#include "shared.hpp"
 #include "stored.hpp"
 
 namespace tickwheel::core {
@@ -15,24 +16,33 @@ inline constexpr bool has_threads = false;
 inline constexpr bool has_threads = true;
 #endif
 
-// Where size counts: one copy of what every function does, but not of what is hardly more
-// than the call.
-#ifdef __OPTIMIZE_SIZE__
-#define TW_SHARED __attribute__((noinline))
-#define TW_IN_PLACE __attribute__((always_inline))
+#ifdef TW_PORT_CAN_BE_OBSERVED
+inline constexpr bool can_be_observed = true;
 #else
-#define TW_SHARED
-#define TW_IN_PLACE
+inline constexpr bool can_be_observed = false;
 #endif
 
+// That a wheel may be observed costs one that is not nothing: it is asked after `locked`.
 TW_IN_PLACE inline void lock(stored &wheel) {
     if (wheel.is == kind::locked)
         tw_port_lock(&wheel.lock);
+    else if (can_be_observed && wheel.is == kind::observed)
+        tw_port_lock_observed(&wheel.lock);
 }
 
 TW_IN_PLACE inline void unlock(stored &wheel) {
     if (wheel.is == kind::locked)
         tw_port_unlock(&wheel.lock);
+    else if (can_be_observed && wheel.is == kind::observed)
+        tw_port_unlock_observed(&wheel.lock);
+}
+
+// A tool that observes the wheel sees its order by the lock, and nothing of the words beside it.
+inline void be_observed(stored &wheel) {
+    if (!can_be_observed || wheel.is != kind::locked || tw_port_is_observed() == 0)
+        return;
+    wheel.is = kind::observed;
+    tw_port_hide(static_cast<beside *>(&wheel), sizeof(beside));
 }
 
 TW_IN_PLACE inline bool usable(tw *w) { return w != nullptr && stored_in(w).self == w; }
@@ -63,8 +73,10 @@ TW_SHARED inline int enter(tw *w, const tw_node *node) {
     if (!usable(node))
         return -einval;
     const int refusal = enter(w);
-    if (refusal != 0 || !is_pending(node) || names(*node, w))
+    if (refusal != 0 || !is_pending(node) || names(*node, w)) {
+        TW_ASSERT_OF(*node, node->state <= TW_SHUT);
         return refusal;
+    }
     unlock(stored_in(w));
     return -ebusy;
 }

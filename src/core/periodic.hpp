@@ -64,6 +64,57 @@ inline bool set_to_next(tw_node &node, tick now, tick *overruns) {
     return true;
 }
 
+#if TW_RUNTIME
+// Ticks as parts; at most as many as can be counted.
+constexpr tick in_parts(tick ticks, tick parts, tick further) {
+    return ticks > (never - further) / parts ? never : ticks * parts + further;
+}
+
+// Sets a node to a deadline `ahead` parts after a tick: to the tick that this rounds up to.
+inline bool set_ahead(tw_node &node, tick from, tick ahead, tick parts) {
+    const quotient way = divide(ahead, parts);
+    const tick ticks = way.whole + (way.rest != 0 ? 1 : 0);
+    if (ticks > last_tick - from)
+        return false;
+    node.expiry = from + ticks;
+    node.part = 1 + static_cast<std::uint32_t>(way.rest != 0 ? parts - way.rest : 0);
+    return true;
+}
+
+// The same for a node of a wheel with so many parts in a tick, which may be on a grid of these.
+// P5: the grid is the deadline + n * period, exactly, and a deadline is what rounds up.
+inline bool set_to_next_on_grid(tw_node &node, tick parts, tick now, tick *overruns) {
+    if (node.part == 0)
+        return set_to_next(node, now, overruns);
+    TW_ASSERT(node.period >= parts && node.part <= parts && !before(now, node.expiry));
+    const tick early = node.part - 1;
+    const quotient missed = divide(in_parts(now - node.expiry, parts, early), node.period);
+    const bool is_last = node.fires_left == 1;
+    *overruns = missed.whole;
+    if (node.missed == TW_BURST) {
+        if (node.fires_left != 0 && missed.whole >= node.fires_left)
+            *overruns = node.fires_left - 1u;
+        if (is_last || !set_ahead(node, node.expiry, node.period - early, parts))
+            return false;
+    } else {
+        const bool keeps_grid = node.missed == TW_SKIP || missed.whole == 0;
+        if (is_last || !set_ahead(node, now, node.period - (keeps_grid ? missed.rest : 0), parts))
+            return false;
+    }
+    if (node.fires_left != 0)
+        --node.fires_left;
+    return true;
+}
+#endif
+
+// A node that is put elsewhere begins a grid there.
+inline void begin_grid([[maybe_unused]] tw_node &node) {
+#if TW_RUNTIME
+    if (node.part != 0)
+        node.part = 1;
+#endif
+}
+
 using refire_rule = bool(tw_node &, tick, tick *);
 
 }  // namespace tickwheel::core

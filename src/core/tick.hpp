@@ -3,8 +3,11 @@
 
 #include <tickwheel/tw.h>
 
+#include <bit>
 #include <cstdint>
 #include <type_traits>
+
+#include "shared.hpp"
 
 namespace tickwheel::core {
 
@@ -53,28 +56,39 @@ constexpr bool in_range(tick now, tick from, tick further) {
         return further <= last_tick - from;
 }
 
-// A wheel of Levels levels. A slot of level l lasts one block of 2^(Bits * l)
-// ticks. With look-ahead each level but the top one has slots for two blocks of
-// the level above: the one that runs and the next.
+// A wheel of Levels levels, and a far one beyond them.
+//
+// A slot of level l lasts one block of 2^(Bits * l) ticks. With look-ahead each level has slots
+// for two blocks of what stands above it: the one that runs and the next. The top level has no
+// more slots than without, so its block, which is a round, is half as long.
+//
+// Beyond the round that runs, slots double in length, one for each bit of a round's number:
+// far slot b lasts 2^b rounds, and holds what differs from the present in no bit above b. Where
+// ticks wrap there is one more slot, for what is half of their range away or farther.
 template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     static_assert(Bits >= 1 && Levels >= 1 && Bits * Levels <= (wraps ? 30 : 48),
                   "TW_BITS and TW_LEVELS are at least 1, their product at most 48, or 30 with 32-bit ticks");
 
     static constexpr unsigned top = Levels - 1;
+    static constexpr unsigned far = Levels;
     static constexpr bool ahead = LookAhead && Levels > 1;
-    static constexpr unsigned slots = (Levels + (ahead ? top : 0)) << Bits;
+    static constexpr unsigned round_bits = Bits * Levels - (ahead ? 1 : 0);
+    static constexpr unsigned near_slots = (Levels + (ahead ? top : 0)) << Bits;
+    static constexpr unsigned far_end = near_slots + 8 * sizeof(tick) - round_bits;
+    static constexpr unsigned beyond = far_end;
+    static constexpr unsigned slots = far_end + (wraps ? 1 : 0);
 
-    // Ticks modulo one round of the wheel or more: all that a place in it depends on, in
-    // one word of a small processor where that is enough.
+    // Ticks modulo two rounds of the wheel or more: all that a place in its levels depends on,
+    // in one word of a small processor where that is enough.
     using digits = std::conditional_t<Bits * Levels <= 31, std::uint32_t, tick>;
 
-    static constexpr unsigned shift(unsigned level) { return Bits * level; }
+    static constexpr unsigned shift(unsigned level) { return level == far ? round_bits : Bits * level; }
     static constexpr unsigned width(unsigned level) { return 1u << (ahead && level < top ? Bits + 1 : Bits); }
     static constexpr unsigned first_slot(unsigned level) { return level * width(0); }
 
     // The ticks of one slot of this level, and of one whole turn of the wheel.
     static constexpr digits span(unsigned level) { return digits{1} << shift(level); }
-    static constexpr digits round = digits{1} << (Bits * Levels);
+    static constexpr digits round = digits{1} << round_bits;
 
     static constexpr digits low(tick t) { return static_cast<digits>(t); }
     static constexpr unsigned index(unsigned level, digits t) {
@@ -82,21 +96,28 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     }
     static constexpr unsigned slot(unsigned level, digits t) { return first_slot(level) + index(level, t); }
 
-    // The ticks from t to the opening of the next slot of this level.
+    // The ticks from t to the opening of the next slot of this level; far: to the next round.
     static constexpr digits until_next(unsigned level, digits t) {
         return span(level) - (t & (span(level) - 1));
     }
 
     // The level of the highest digit in which two ticks differ, given their xor.
     template <unsigned Level = 0> static constexpr unsigned level_of(tick difference) {
-        if constexpr (Level == top)
-            return top;
+        if constexpr (Level == far)
+            return far;
         else
             return difference >> shift(Level + 1) == 0 ? Level : level_of<Level + 1>(difference);
     }
+
+    // The far slot of the highest bit in which two ticks of different rounds differ.
+    TW_SHARED static constexpr unsigned far_slot(tick difference) {
+        return near_slots + static_cast<unsigned>(std::bit_width(difference)) - 1 - round_bits;
+    }
+    static constexpr unsigned far_shift(unsigned slot) { return slot - near_slots + round_bits; }
 };
 
 template <class Number> constexpr Number smaller(Number a, Number b) { return a < b ? a : b; }
+template <class Number> constexpr Number larger(Number a, Number b) { return a < b ? b : a; }
 
 // The tick in [first, last] with the most trailing zero bits: those of `last` go one after
 // the other, the lowest first.

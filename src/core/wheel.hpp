@@ -22,9 +22,10 @@ namespace tickwheel::core {
 //       the cursor's of level 0: these are due.
 //       opened > 0: the slots of the cursor are being emptied into the level below,
 //       from level `opened` down; what is armed meanwhile joins the first of them.
-//   W5  opened == 0: the mark stands in the top-level slot that opens next; the nodes
-//       before it belong to later rounds. (Of a wheel of one level, in the cursor's.)
-//   W6  count is the number of pending nodes: in slots and in `leaving`.
+//   W5  Within the round of `settled`, far look-ahead moves nodes of later rounds only to
+//       the top level's slots of the next round, and to far slots below the one that opens
+//       with it. Those were empty, as they belong to bits of the round that are all ones.
+//   W6  count is the number of pending nodes: in slots, in `leaving` and in `put_off`.
 //   W7  No slot opens, and no look-ahead is to be done, before the tick `quiet_until`,
 //       if that is in the future.
 template <class G> struct wheel {
@@ -47,24 +48,25 @@ template <class G> struct wheel {
     digits asked_for;  // what next() last answered
     unsigned opened;   // see W4
     levels<G> slots;
+#if TW_RUNTIME
+    tw_link put_off;  // nodes that are to go back to the slots, this much later:
+    tick put_off_by;
+#endif
 
     // All bytes are zero before.
     void open(tick start) {
         cursor = settled = now = quiet_until = start;
         due_at = never;
         make_empty(leaving);
-        slots.open(place_of_mark());
-    }
-
-    // The slot that opens next; of a wheel of one level, the cursor's.
-    unsigned place_of_mark() const {
-        const digits here = G::low(cursor);
-        return G::slot(G::top, G::top == 0 ? here : here + G::span(G::top));
+        slots.open();
+#if TW_RUNTIME
+        make_empty(put_off);
+#endif
     }
 
     // The way from the cursor to a tick; 0 if that is not in the future. Ticks that wrap are
     // seen from `now`, of which the cursor may be far behind.
-    tick way_to(tick t) const {
+    TW_SHARED tick way_to(tick t) const {
         if constexpr (wraps)
             return t - cursor <= now - cursor + farthest ? t - cursor : 0;
         else
@@ -74,11 +76,9 @@ template <class G> struct wheel {
     // Links a node by its expiry, last among those of its tick.
     void place(tw_node &node) {
         const tick t = cursor + way_to(node.expiry);
-        const unsigned level = G::level_of(t ^ settled);
-        slots.put(node, G::slot(level, G::low(t)));
-        if (G::top == 0 && t != cursor && slots.mark.next == &node.link)
-            slots.pass(node);  // in the cursor's slot, for a later round
-        else if (level > 0)
+        const unsigned slot = slot_of(t);
+        slots.put(node, slot);
+        if (slot >= G::width(0))
             quiet_until = now;  // for the look-ahead may have to begin
         else if (before(now, t, quiet_until))
             quiet_until = t;
@@ -93,7 +93,7 @@ template <class G> struct wheel {
         if (!before(now, first))
             first = now + 1;
         const digits here = G::low(cursor);
-        if (G::top > 0 && opened == 0 && first - cursor < G::until_next(1, here)) {
+        if (opened == 0 && first - cursor < G::until_next(1, here)) {
             const tick end = smaller<tick>(last - cursor, G::until_next(1, here) - 1);
             const unsigned shared = slots.next_busy(0, here, static_cast<unsigned>(first - cursor) - 1,
                                                     static_cast<unsigned>(end));
@@ -103,12 +103,21 @@ template <class G> struct wheel {
         return roundest(first, last);
     }
 
-    // Whether all is done that there is to do up to `now`, but for look-ahead.
-    bool has_caught_up() const { return opened == 0 && cursor == now && is_done(0, 0); }
+    // Whether all is done that there is to do up to `now`, but for look-ahead. With no node
+    // there is nothing to do; but while a callback runs, its tick is what time has come to.
+    bool has_caught_up() {
+        if (count == 0 && running == nullptr) {
+            cursor = settled = now;
+            opened = 0;
+        }
+        return opened == 0 && cursor == now && is_empty(at_cursor()) && !has_put_off();
+    }
 
     // Goes on towards `now` by one move or one slot, or says that somebody is due, or
     // that all is done.
     turn step() {
+        if (put_off_one())
+            return turn::moved;
         if (opened != 0) {
             lower_one(0);
             return turn::moved;
@@ -120,10 +129,47 @@ template <class G> struct wheel {
         return turn::moved;
     }
 
+#if TW_RUNTIME
+    // Everything that pends, and what the running callback was due at, becomes due `by`
+    // ticks later: the nodes one at a time, by put_off_one. No earlier putting off is unfinished.
+    // What a tw_clear has yet to hand out was armed before all else, and so comes first.
+    void begin_to_put_off(tick by) {
+        append_all(put_off, leaving);
+        slots.empty_into(put_off);
+        put_off_by = by;
+        quiet_until = now;
+        if (running != nullptr)
+            due_at = later(due_at, by);
+    }
+#endif
+
+    // False: there is none left.
+    bool put_off_one() {
+#if TW_RUNTIME
+        if (!is_empty(put_off)) {
+            tw_node &node = node_of(behind(put_off));
+            slots.take(node);
+            node.expiry = later(node.expiry, put_off_by);
+            place(node);
+            return true;
+        }
+#endif
+        return false;
+    }
+
+    bool has_put_off() const {
+#if TW_RUNTIME
+        return !is_empty(put_off);
+#else
+        return false;
+#endif
+    }
+
     // Takes the node that is due off its slot; a periodic one is armed again, before
     // its callback, so that this may cancel or free it.
     tw_node &take_due() {
-        tw_node &node = node_of(*begin_of(0, G::slot(0, G::low(cursor)))->next);
+        tw_node &node = node_of(behind(at_cursor()));
+        TW_ASSERT_OF(node, node.state == TW_PENDING && count != 0);
         slots.take(node);
         running = &node;
         due_at = node.expiry;
@@ -142,41 +188,38 @@ template <class G> struct wheel {
         overruns = 0;
     }
 
-    // Moves one node a level down, or the mark past one: in the slots that have opened
-    // or, once these are empty, in those that open within `horizon` ticks, which is
-    // look-ahead. False if there was nothing to do.
-    bool lower_one(digits horizon) {
-        if (G::top == 0)  // nodes of later rounds that came behind one that was due
-            return see_to_first() == turn::moved;
-        if (opened == 0 && (!G::ahead || G::until_next(1, G::low(cursor)) > horizon))
+    // Moves one node a level down: in the slots that have opened or, once these are empty, in
+    // those that open soon, which is look-ahead: within `horizon` ticks, and see lead_into.
+    // False if there was nothing to do.
+    [[gnu::noinline]] bool lower_one(digits horizon) {
+        if (opened == 0 && !G::ahead)
             return false;
-        for (unsigned level = opened != 0 ? opened : G::top; level != 0; --level) {
+        for (unsigned level = opened != 0 ? opened : G::far; level != 0; --level) {
             const digits until = opened != 0 ? 0 : G::until_next(level, G::low(cursor));
-            if (until <= horizon && empty_one(level, until) == turn::moved)
+            if (until <= lead_into(level, horizon) && empty_one(level, until) == turn::moved)
                 return true;
         }
         if (opened == 0)
             return false;
-        settled = cursor;
-        if (opened == G::top)
-            slots.set_mark(place_of_mark());
+        settle(cursor);
         opened = 0;
         return true;
     }
 
     // After all is done, look-ahead up to `horizon` included: it has to go on before the
-    // next block opens, if that holds anybody.
+    // next block opens, if that holds anybody. While look-ahead let the lock go, others may
+    // have armed what is due at once.
     void be_quiet(digits horizon) {
-        if (G::top == 0)
-            return;  // its mark goes with the cursor
+        if (!has_caught_up())
+            return;
         const digits here = G::low(cursor);
         digits quiet = G::until_next(1, here);
         if (const unsigned busy = slots.next_busy(0, here, 0, static_cast<unsigned>(quiet - 1)); busy != 0)
             quiet = busy;
-        for (unsigned level = G::ahead ? G::top : 0; level != 0; --level) {
+        for (unsigned level = G::ahead ? G::far : 0; level != 0; --level) {
             const digits until = G::until_next(level, here);
-            if (!is_done(level, until))
-                quiet = smaller(quiet, until - horizon);
+            if (!is_empty(slots.rings[slot_opened_by(level, cursor + until)]))
+                quiet = smaller(quiet, until - lead_into(level, horizon));
         }
         quiet_until = cursor + quiet;
     }
@@ -184,7 +227,8 @@ template <class G> struct wheel {
     // The earliest tick that needs attention; `now` if there is something to do.
     // `lead`: how many ticks before it opens a crowded slot is to be begun.
     tick next(digits lead) {
-        const tick on = has_caught_up() ? earliest(lead, never) : 0;
+        outlook attention = {lead, few, never};
+        const tick on = has_caught_up() ? earliest(attention) : count == 0 ? never : 0;
         const tick t = now + on;
         asked_for = G::low(t);
         if (on == never)
@@ -192,36 +236,97 @@ template <class G> struct wheel {
         return wraps && t == never ? t - 1 : t;
     }
 
+    // The distance from `now` to the earliest fire, `never` if there is none; or one that is not
+    // later, and *is_exact is false, if `looks` nodes do not tell or time is not caught up with.
+    tick first_due(std::uint32_t looks, bool *is_exact) {
+        *is_exact = has_caught_up() || (opened == 0 && cursor == now && !has_put_off());
+        if (!*is_exact)
+            return count == 0 ? never : 0;
+        outlook fires = {0, looks, never};
+        fires.is_for_fires = true;
+        survey(fires, 0, G::slot(0, G::low(cursor)), 0);
+        const tick on = fires.best == 0 ? 0 : earliest(fires);
+        *is_exact = fires.is_exact;
+        return on;
+    }
+
+    // The tick at which the next round begins, and the far slot that opens with it.
+    tick next_round() const { return (cursor | (G::round - 1)) + 1; }
+    unsigned next_far() const { return G::far_slot(next_round() ^ settled); }
+
+    // How far ahead of the cursor, which is settled, a far slot opens: at the next tick that
+    // has this bit and no lower one. A slot whose bit the cursor has stands for the round
+    // after the carry (W5); but the last bit of ticks that wrap has no higher one.
+    tick opening_of_far(unsigned slot) const {
+        const tick bit = tick{1} << G::far_shift(slot);
+        const tick next = (cursor | (bit - 1)) + 1;
+        const bool is_after_carry = (next & bit) == 0 && !(wraps && slot == G::far_end - 1);
+        return (is_after_carry ? next + bit : next) - cursor;
+    }
+
   private:
+    static tick later(tick t, tick by) { return by > last_tick - t ? last_tick : t + by; }
+
     // A search for the earliest tick that needs attention, as a distance from the cursor.
     struct outlook {
-        digits lead;
-        unsigned looks;
-        tick best;
+        digits lead = 0;
+        std::uint32_t looks = 0;
+        tick best = never;
+        bool is_for_fires = false;  // and not for postponed nodes that have to move on
+        bool is_exact = true;
 
         void consider(tick distance) { best = smaller(best, distance); }
     };
 
-    // Behind this link stands what is left to be done in a slot, up to the ring's own.
-    const tw_link *begin_of(unsigned level, unsigned slot) const {
-        return level == G::top ? &slots.mark : &slots.rings[slot];
+    // How many ticks before a slot opens look-ahead into it begins, given this for near ones.
+    // A far slot may hold all the nodes there are, and ticks may be so short that nodes do not
+    // move as fast as they pass: so it begins 16 ticks early for each node, but not before
+    // the second half of the round.
+    TW_SHARED digits lead_into(unsigned level, digits horizon) const {
+        if (level != G::far)
+            return horizon;
+        const auto half = static_cast<digits>(G::round / 2);
+        return larger(horizon, count < half / 16 ? static_cast<digits>(count) * 16 : half);
     }
 
-    // Of the slot that opens in so many ticks; 0: of the cursor's own.
-    bool is_done(unsigned level, digits until) const {
-        const unsigned slot = G::slot(level, G::low(cursor) + until);
-        return begin_of(level, slot)->next == &slots.rings[slot];
+    // The slot of a tick, counted from `settled`. Of ticks that wrap, those with the same first
+    // bit half of the range away or farther are in the next half but one.
+    unsigned slot_of(tick t) const {
+        const tick difference = t ^ settled;
+        if (wraps && difference <= farthest && t - settled > farthest)
+            return G::beyond;
+        const unsigned level = G::level_of(difference);
+        return level == G::far ? G::far_slot(difference) : G::slot(level, G::low(t));
     }
 
-    // The first node of the cursor's slot is due; if not, it was postponed, or belongs to a later
-    // round of the only level.
+    // From here on slots are counted from t. In the next half of all ticks that wrap, those of
+    // the half after that are no more beyond.
+    void settle(tick t) {
+        if constexpr (wraps) {
+            if ((t ^ settled) > farthest && slots.busy.test(G::beyond))
+                slots.move_all(G::beyond, G::far_end - 1);
+        }
+        settled = t;
+    }
+
+    // The nodes that are due, and postponed ones that were.
+    const tw_link &at_cursor() const { return slots.rings[G::slot(0, G::low(cursor))]; }
+
+    // The slot of a level that a tick opens, counted from `settled`.
+    unsigned slot_opened_by(unsigned level, tick t) const {
+        return level == G::far ? G::far_slot(t ^ settled) : G::slot(level, G::low(t));
+    }
+
+    // Whether two ticks, given their xor, belong to one stretch of time that a slot stands for.
+    TW_SHARED static bool is_same_stretch(tick difference, unsigned level, unsigned slot) {
+        return difference >> (level == G::far ? G::far_shift(slot) : G::shift(level)) == 0;
+    }
+
+    // The first node of the cursor's slot is due; if not, it was postponed.
     turn see_to_first() {
-        if (G::top == 0)
-            return empty_one(0, 0);
-        const tw_link &ring = slots.rings[G::slot(0, G::low(cursor))];
-        if (is_empty(ring))
+        if (is_empty(at_cursor()))
             return turn::done;
-        tw_node &node = node_of(*ring.next);
+        tw_node &node = node_of(behind(at_cursor()));
         if (way_to(node.expiry) == 0)
             return turn::due;
         slots.take(node);
@@ -229,93 +334,101 @@ template <class G> struct wheel {
         return turn::moved;
     }
 
-    // Takes the first node of the slot that opens in so many ticks to where it belongs.
-    turn empty_one(unsigned level, digits until) {
-        const digits here = G::low(cursor);
-        const unsigned slot = G::slot(level, here + until);
-        tw_link *const first = begin_of(level, slot)->next;
-        if (first == &slots.rings[slot])
+    // Takes the first node of the slot that opens in so many ticks to where it belongs then; a
+    // postponed one, to where it belongs now. From a far slot that is a lower far one, or the
+    // top level if its round is the one that opens.
+    [[gnu::noinline]] turn empty_one(unsigned level, digits until) {
+        const tick opening = cursor + until;
+        const unsigned slot = slot_opened_by(level, opening);
+        const tw_link &ring = slots.rings[slot];
+        if (is_empty(ring))
             return turn::done;
-        tw_node &node = node_of(*first);
-        const tick due_in = way_to(node.expiry);
-        if (due_in < until + G::until_next(level, here + until)) {
-            if (G::top == 0)
-                return turn::due;
-            slots.take(node);
-            slots.put(node, G::slot(level - 1, here + G::low(due_in)));
-        } else if (is_of_a_later_round(node, level, slot)) {
-            slots.pass(node);
-        } else {
-            slots.take(node);
-            place(node);  // it was postponed
-        }
+        tw_node &node = node_of(behind(ring));
+        const tick t = cursor + way_to(node.expiry), difference = t ^ opening;
+        slots.take(node);
+        if (!is_same_stretch(difference, level, slot))
+            place(node);
+        else if (level == G::far && difference >= G::round)
+            slots.put(node, G::far_slot(difference));
+        else
+            slots.put(node, G::slot(level - 1, G::low(t)));
         return turn::moved;
     }
 
-    static bool is_of_a_later_round(const tw_node &node, unsigned level, unsigned slot) {
-        return level == G::top && slot == G::slot(level, G::low(node.expiry));
-    }
-
-    // Moves the cursor to the next busy slot, at most to `now`.
+    // Moves the cursor to the next busy slot, at most to `now`. Never past a round whose far
+    // nodes are yet to be sorted: those that look-ahead has sorted already stand where the
+    // number of that round has them, the others where that of the present one has them.
     void open_next() {
-        const tick on = earliest(0, now - cursor);
-        const tick t = cursor + on;
-        opened = G::level_of(t ^ cursor);
-        // After a shorter step it is in the next slot, where the mark is already.
-        if (opened == G::top && on >= G::span(G::top))
-            slots.set_mark(G::slot(G::top, G::low(t)));
-        cursor = t;
+        outlook openings = {0, few, now - cursor};
+        tick on = earliest(openings);
+        if (const tick round = next_round(); G::ahead && on >= round - cursor + G::round) {
+            if (is_empty(slots.rings[next_far()]))
+                settle(round);
+            else
+                on = round - cursor;
+        }
+        cursor += on;
+        opened = G::level_of(cursor ^ settled);
         if (opened == 0)
-            settled = t;
+            settled = cursor;
     }
 
-    // The distance to the tick at which a slot is to be opened, at most `limit`: exact where
-    // the next busy slots hold few nodes, else `lead` ticks before such a slot opens, so that
-    // look-ahead can empty it in time.
-    tick earliest(digits lead, tick limit) {
+    // The distance to the first tick that matters, below the best that is known already. Exact
+    // where the next busy slots hold few nodes; of another slot, its opening, or `lead` ticks
+    // before, so that look-ahead can empty it in time.
+    tick earliest(outlook &found) const {
         const digits here = G::low(cursor);
-        outlook found{G::ahead ? lead : 0, few, limit};
         for (unsigned level = 0; level <= G::top; ++level) {
-            unsigned last = level == G::top ? G::width(level) : G::width(level) - 1;
-            if (level == 0 && limit < last)
-                last = static_cast<unsigned>(limit);
+            unsigned last = G::width(level) - 1;
+            if (level == 0 && found.best < last)
+                last = static_cast<unsigned>(found.best);
             for (unsigned on = 0; (on = slots.next_busy(level, here, on, last)) != 0;) {
                 const digits opening = (on - 1) * G::span(level) + G::until_next(level, here);
                 if (opening >= found.best)
                     break;
-                survey(found, level, opening);
+                survey(found, level, G::slot(level, here + opening), opening);
             }
-            if (level != G::top && found.best <= G::until_next(level + 1, here))
-                break;  // what stands higher opens later
+            if (found.best <= G::until_next(level + 1, here))
+                return found.best;  // what stands higher opens later
         }
+        survey_far(found);
         return found.best;
     }
 
-    // Looks at the nodes of the slot that opens in `until` ticks; those before the
-    // look-ahead's mark have been found to belong to a later round.
-    void survey(outlook &found, unsigned level, digits until) {
-        if (G::top > 0 && level == 0)
-            return found.consider(until);
-        const unsigned slot = G::slot(level, G::low(cursor) + until);
-        const tw_link *const ring = &slots.rings[slot];
-        const tw_link *const begin = G::ahead && slot == slots.marked ? &slots.mark : ring;
-        tick opening = until;
-        for (const tw_link *link = begin->next; link != begin; link = link->next) {
-            if (link == ring) {
-                opening += G::round;
-            } else if (link == &slots.mark) {
-                continue;
-            } else if (found.looks == 0) {
-                return found.consider(opening - smaller(smaller(found.lead, G::span(level)), until));
-            } else {
-                --found.looks;
-                const tw_node &node = node_of(*link);
-                const tick due_in = way_to(node.expiry);
-                const bool is_home =
-                    due_in < opening + G::span(level) || is_of_a_later_round(node, level, slot);
-                found.consider(is_home ? due_in : opening);
-            }
+    void survey_far(outlook &found) const {
+        const unsigned next = next_far();
+        survey(found, G::far, next, next_round() - cursor);
+        for (unsigned slot = G::near_slots; slot != G::far_end; ++slot) {
+            slot = slots.busy.find(slot, G::far_end);
+            if (slot == G::far_end)
+                return;
+            if (slot != next)
+                survey(found, G::far, slot, opening_of_far(slot));
         }
+    }
+
+    // Looks at the nodes of a slot that opens in so many ticks.
+    [[gnu::noinline]] void survey(outlook &found, unsigned level, unsigned slot, tick opening) const {
+        if (level == 0 && !found.is_for_fires)
+            return found.consider(opening);
+        const tw_link &ring = slots.rings[slot];
+        for (const tw_link *link = &behind(ring); link != &ring && found.best > opening;
+             link = &behind(*link)) {
+            if (found.looks == 0) {
+                found.is_exact = false;
+                return found.consider(opening - smaller<tick>(lead_of(found, level), opening));
+            }
+            --found.looks;
+            const tick due_in = way_to(node_of(*link).expiry);
+            const tick difference = (cursor + due_in) ^ (cursor + opening);
+            found.consider(found.is_for_fires || is_same_stretch(difference, level, slot) ? due_in : opening);
+        }
+    }
+
+    digits lead_of(const outlook &found, unsigned level) const {
+        if (!G::ahead || found.lead == 0)
+            return 0;
+        return smaller(lead_into(level, found.lead), G::span(level));
     }
 };
 

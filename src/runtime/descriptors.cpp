@@ -9,24 +9,25 @@ using namespace tickwheel::runtime;
 
 int change_watch(tw_runtime *rt, tw_watch_change change, int fd, std::uint32_t events, tw_watch_callback *fn,
                  void *arg) {
-    if (const int error = refusal(rt); error != 0)
+    if (const int error = change == TW_WATCH_ADD ? refusal_to_arm(rt) : refusal(rt); error != 0)
         return error;
-    if (fd < 0 || (change == TW_WATCH_ADD && fn == nullptr))
-        return -EINVAL;
+    if (fd < 0)
+        return refuse(-EINVAL, "the descriptor is negative");
+    if (change == TW_WATCH_ADD && fn == nullptr)
+        return refuse(-EINVAL, "the function is null");
     if (rt->driver->watch == nullptr)
-        return -EOPNOTSUPP;
-    return rt->driver->watch(rt->driver_state, change, fd, events, fn, arg);
-}
-
-int program(tw_runtime &rt) {
-    const tw_deadlines until = fall_asleep(rt);
-    return rt.driver->program(rt.driver_state, &until);
+        return refuse(-EOPNOTSUPP, "this driver watches no descriptors; \"epoll\" does");
+    const uncancelled here;
+    const int error = rt->driver->watch(rt->driver_state, change, fd, events, fn, arg);
+    return error == -ENOENT ? refuse(error, "the descriptor is not watched") : of_system(error);
 }
 
 int refusal_to_lend(const tw_runtime *rt) {
     if (const int error = refusal(rt); error != 0)
         return error;
-    return rt->driver->descriptor == nullptr ? -EOPNOTSUPP : 0;
+    return rt->driver->descriptor != nullptr
+               ? 0
+               : refuse(-EOPNOTSUPP, "this driver has no descriptor; \"timerfd\" has");
 }
 
 }  // namespace
@@ -46,6 +47,7 @@ TW_API int tw_runtime_unwatch(tw_runtime *rt, int fd) {
 TW_API int tw_runtime_fd(tw_runtime *rt) {
     if (const int error = refusal_to_lend(rt); error != 0)
         return error;
+    const uncancelled here;
     const borrowed mine(*rt);
     if (mine.refusal() != 0)
         return mine.refusal();
@@ -58,16 +60,12 @@ TW_API int tw_runtime_fd(tw_runtime *rt) {
 TW_API int tw_runtime_dispatch(tw_runtime *rt) {
     if (const int error = refusal_to_lend(rt); error != 0)
         return error;
-    const borrowed mine(*rt);
-    if (mine.refusal() != 0)
-        return mine.refusal();
-    {
-        const inside here(*rt);
+    return drive(*rt, [rt] {
         wake_up(*rt);
+        end_sleep(*rt);
         rt->driver->program(rt->driver_state, nullptr);
         fire_due(*rt);
-    }
-    if (const int error = refusal(rt); error != 0)
-        return error;  // a callback has forked: the timer is the parent's
-    return program(*rt);
+        const int error = refusal(rt);  // a callback has forked: the timer is the parent's
+        return error != 0 ? error : program(*rt);
+    });
 }

@@ -20,20 +20,20 @@ std::uint64_t bit_of_next_drain(const entries &set) { return std::uint64_t{1} <<
 
 bool is_there(const entry &it) { return it.state == entry_state::live || it.state == entry_state::ended; }
 
-void visit(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &hold) {
-    if (each == nullptr)
+void visit(entry &it, const each_drained &each, entries_hold &hold) {
+    if (each.by_key == nullptr && each.by_handle == nullptr)
         return;
     const tw_key key = key_of(it);
-    hold.unlock();
-    {
-        const in_entry here(it);
-        each(&key, it.node.arg, drain_arg);
-    }
-    hold.lock();
+    const tw_handle handle = handle_of(it);
+    const for_user unlocked(it, hold);
+    if (each.by_key != nullptr)
+        each.by_key(&key, it.node.arg, each.arg);
+    else
+        each.by_handle(handle, it.node.arg, each.arg);
 }
 
 // True if it still had to fire. Runs that have begun are waited for: they were before.
-bool drain_one(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &hold) {
+bool drain_one(entry &it, const each_drained &each, entries_hold &hold) {
     const std::uint32_t generation = it.generation;
     if (it.state == entry_state::live) {
         cancel(*it.set->rt, &it.node);
@@ -50,8 +50,10 @@ bool drain_one(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &ho
     wait_for_unseen(it, hold);
     ++it.runs;
     if (had_to_fire)
-        visit(it, each, drain_arg, hold);
+        visit(it, each, hold);
     --it.runs;
+    if (it.set->rt->forked)
+        return had_to_fire;  // by `each`: in the child nothing more is called
     if (it.runs == 0)
         finish(it, hold);
     return had_to_fire;
@@ -59,11 +61,11 @@ bool drain_one(entry &it, tw_keyed_each *each, void *drain_arg, entries_hold &ho
 
 }  // namespace
 
-std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg) {
+std::int64_t drain(entries &set, const each_drained &each) {
     entries_hold hold(set);
     while ((set.drains & bit_of_next_drain(set)) != 0) {
         if (in_entry::of(set))
-            return -EBUSY;
+            return refuse(-EBUSY, "another drain waits for the callback that this is called from");
         wait_until_one_comes_further(set, hold);
     }
     const std::uint64_t own_bit = bit_of_next_drain(set);
@@ -72,8 +74,10 @@ std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg) {
     std::int64_t drained = 0;
     for (std::uint32_t number = 0; number < set.all.made(); ++number) {
         entry &it = set.all[number];
-        if (is_there(it) && is_older(it, epoch) && drain_one(it, each, drain_arg, hold))
+        if (is_there(it) && is_older(it, epoch) && drain_one(it, each, hold))
             ++drained;
+        if (set.rt->forked)
+            return -ECHILD;  // by `each` or `drop`; and no drain goes on in the child
         hold.unlock();
         hold.lock();
     }
@@ -86,10 +90,15 @@ std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg) {
 // --- the set ---------------------------------------------------------------------------
 
 int refusal(const tw_runtime *rt, const entries_options &options) {
-    if (const int error = refusal(rt); error != 0)
+    if (const int error = refusal_to_arm(rt); error != 0)
         return error;
-    const bool in_range = options.capacity <= most_slots && options.storage <= most_storage;
-    return in_range && (options.workers == nullptr || are_of(*options.workers, *rt)) ? 0 : -EINVAL;
+    if (options.capacity > most_slots)
+        return refuse(-EINVAL, "the capacity is more than a set can hold");
+    if (options.storage > most_storage)
+        return refuse(-EINVAL, "the storage for each timer's argument is too large");
+    if (options.workers != nullptr && !are_of(*options.workers, *rt))
+        return refuse(-EINVAL, "the workers are those of another runtime");
+    return 0;
 }
 
 int open(entries &set, tw_runtime &rt, const entries_options &options, const entries_kind &how) {
@@ -98,6 +107,8 @@ int open(entries &set, tw_runtime &rt, const entries_options &options, const ent
     set.concurrent = options.concurrent;
     set.storage = options.storage;
     tw_port_lock_init(&set.lock);
+    set.is_observed = tw_port_is_observed() != 0;
+    tw_port_hide(&set, sizeof set);
     const std::size_t for_workers = options.workers != nullptr ? sizeof(worked) : 0;
     const std::size_t for_storage = options.storage != 0 ? options.storage + storage_alignment : 0;
     set.all.shape(options.capacity, for_workers + for_storage);
@@ -138,12 +149,16 @@ bool was_cut_short(entry &it) {
     return it.state == entry_state::starting || begun != 0;
 }
 
+}  // namespace
+
 // All that is left when nobody fires and the wheels are empty; also in the child of a fork.
-void end_all_at_rest(entries &set) {
+void end_entries(part &part_of_it) {
+    entries &set = static_cast<entries &>(part_of_it);
     entries_hold hold(set);
     for (std::uint32_t number = 0; number < set.all.made(); ++number) {
         entry &it = set.all[number];
-        if (it.state == entry_state::free || in_entry::of(it))
+        assert(!in_entry::of(it));
+        if (it.state == entry_state::free)
             continue;
         if (was_cut_short(it))
             it.drop = nullptr;
@@ -155,16 +170,17 @@ void end_all_at_rest(entries &set) {
     }
 }
 
-}  // namespace
-
 int close(entries &set) {
     if (in_entry::of(set))
-        return -EBUSY;
+        return refuse(-EBUSY, "called from inside a callback of a timer of this set");
+    end_of_call end;
+    const inside here(*set.rt, end);
     {
         entries_hold hold(set);
         set.closing = true;
     }
-    drain(set, nullptr, nullptr);
+    if (const std::int64_t drained = drain(set, {}); drained < 0)
+        return static_cast<int>(drained);
     wait_for_thread_to_leave(set);
     end_part(set);
     return 0;
@@ -173,27 +189,18 @@ int close(entries &set) {
 void fork_entries(part &it, tw_fork_moment moment) {
     entries &set = static_cast<entries &>(it);
     if (moment == TW_FORK_PREPARE) {
-        tw_port_lock(&set.lock);
+        lock(set);
     } else if (moment == TW_FORK_PARENT) {
-        tw_port_unlock(&set.lock);
+        unlock(set);
     } else {
         tw_port_lock_init(&set.lock);
         set.waiting = 0;
         set.drains = 0;
+        set.closing = false;
         set.users.store(1, std::memory_order_relaxed);
     }
 }
 
-int revive_entries(part &it) {
-    end_all_at_rest(static_cast<entries &>(it));
-    return 0;
-}
-
-void destroy_entries(part &it) {
-    entries &set = static_cast<entries &>(it);
-    set.closing = true;
-    end_all_at_rest(set);
-    end_part(set);
-}
+void destroy_entries(part &it) { end_part(static_cast<entries &>(it)); }
 
 }  // namespace tickwheel::runtime

@@ -24,6 +24,8 @@
 
 namespace tickwheel::runtime {
 
+class entries_hold;
+
 // How the entries of a set are known to its users.
 struct entries_kind {
     part_kind as_part;
@@ -35,6 +37,17 @@ struct entries_kind {
 
     // Without it. There are no entries any more.
     void (*close)(entries &);
+
+    // With the lock, which it lets go meanwhile: covers more slots. 0 or a negative errno.
+    int (*cover)(entries &, entries_hold &) = nullptr;
+};
+
+// So many slots have a tag of their own in their handles, and generations that begin somewhere.
+// See handle.cpp; a set that is known by keys has one block, without a tag.
+inline constexpr std::uint32_t slots_of_block = std::uint32_t{1} << 16;
+struct block {
+    std::uint32_t first_generation;
+    std::uint16_t tag;  // 0: none
 };
 
 // A copy of a user's key, and its hash: made before there is an entry to keep it.
@@ -58,16 +71,18 @@ struct entries : part {
     const entries_kind *how;
     tw_workers *workers;
     bool concurrent;
+    bool is_observed;  // see tw_port_is_observed
     std::size_t storage;
-    std::uint8_t tag;  // in handles, tells sets apart; see handle.cpp
-    std::uint32_t first_generation;
 
     std::uint32_t lock;    // the port's; guards what follows
     bool closing;          // nothing is started any more
     std::uint8_t epoch;    // of 7 bits; entries of former ones fire no more: they are being drained
     std::uint64_t drains;  // that go on: bit n for one whose epoch is n modulo 64
     std::uint32_t count;
-    std::uint32_t most_reused;   // generations that the most used slot has seen
+    std::uint32_t most_reused;  // generations that the most used slot has seen
+    block first_block;          // fixed
+    block *further_blocks;      // of the slots behind it; null: there was no need
+    std::uint32_t blocks;
     std::uint32_t waiting;       // threads that wait for an entry to come further
     std::uint32_t came_further;  // counts that; they sleep on it
     slots all;
@@ -75,15 +90,30 @@ struct entries : part {
     std::atomic<std::uint32_t> users;  // its owner, and runs on workers: the last frees it
 };
 
-class entries_hold {
+inline void lock(entries &set) {
+    if (set.is_observed) [[unlikely]]
+        tw_port_lock_observed(&set.lock);
+    else
+        tw_port_lock(&set.lock);
+}
+
+inline void unlock(entries &set) {
+    if (set.is_observed) [[unlikely]]
+        tw_port_unlock_observed(&set.lock);
+    else
+        tw_port_unlock(&set.lock);
+}
+
+// The lock, for a call or a fire. When it goes, the call returns.
+class entries_hold : public end_of_call {
   public:
     explicit entries_hold(entries &set) : set_(set) { lock(); }
     ~entries_hold() { unlock(); }
     entries_hold(const entries_hold &) = delete;
     entries_hold &operator=(const entries_hold &) = delete;
 
-    void lock() { tw_port_lock(&set_.lock); }
-    void unlock() { tw_port_unlock(&set_.lock); }
+    void lock() { runtime::lock(set_); }
+    void unlock() { runtime::unlock(set_); }
 
   private:
     entries &set_;
@@ -125,7 +155,13 @@ std::int64_t remaining(entry &it);
 // Until the timer that was this generation of a slot is over; at once inside it.
 void wait_until_over(entry &it, std::uint32_t generation, entries_hold &hold);
 
-std::int64_t drain(entries &set, tw_keyed_each *each, void *drain_arg);
+// What a drain calls on those that had still to fire: one of them, or nothing.
+struct each_drained {
+    tw_keyed_each *by_key = nullptr;
+    tw_handles_each *by_handle = nullptr;
+    void *arg = nullptr;
+};
+std::int64_t drain(entries &set, const each_drained &each);
 
 // The key of an entry; good while it is not over.
 tw_key key_of(const entry &it);
@@ -137,13 +173,22 @@ inline long_key *long_key_of(const entry &it) {
 
 // What a set has as part of its runtime.
 void fork_entries(part &it, tw_fork_moment moment);
-int revive_entries(part &it);
+void end_entries(part &it);
 void destroy_entries(part &it);
+
+inline const block &block_of(const entries &set, std::uint32_t number) {
+    const bool is_first = number < slots_of_block || set.further_blocks == nullptr;
+    return is_first ? set.first_block : set.further_blocks[number / slots_of_block - 1];
+}
+
+inline bool has_handles(const entries &set) { return set.first_block.tag != 0; }
 
 // 0 in a set that is known by keys.
 inline tw_handle handle_of(const entry &it) {
-    const tw_handle tag = it.set->tag;
-    return tag == 0 ? 0 : tw_handle{it.generation} << 32 | tag << 24 | it.number;
+    if (!has_handles(*it.set))
+        return 0;
+    const tw_handle tag = block_of(*it.set, it.number).tag;
+    return tw_handle{it.generation} << 32 | tag << 16 | it.number % slots_of_block;
 }
 
 }  // namespace tickwheel::runtime

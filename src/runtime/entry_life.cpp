@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "exceptions.h"
+
 namespace tickwheel::runtime {
 
 // --- waiting ---------------------------------------------------------------------------
@@ -58,10 +60,13 @@ void free_slot(entry &it) {
     assert(it.drop == nullptr && it.key_size == 0 && set.count > 0);
     assert(set.rt->forked || tw_pending(it.node.wheel, &it.node) <= 0);
     ++it.generation;
-    if (it.generation - set.first_generation > set.most_reused)
-        set.most_reused = it.generation - set.first_generation;
+    const std::uint32_t reused = it.generation - block_of(set, it.number).first_generation;
+    if (reused > set.most_reused)
+        set.most_reused = reused;
     --set.count;
     set.all.give_back(it);
+    if (set.count == 0)
+        set.all.all_are_free();
     came_further(set);
 }
 
@@ -74,13 +79,10 @@ void finish(entry &it, entries_hold &hold) {
     it.key_size = 0;
     it.drop = nullptr;
     if (drop != nullptr || key != nullptr) {
-        hold.unlock();
-        if (drop != nullptr) {
-            const in_entry here(it);
+        const for_user unlocked(it, hold);
+        if (drop != nullptr)
             drop(it.node.arg);
-        }
         std::free(key);
-        hold.lock();
     }
     free_slot(it);
 }
@@ -110,13 +112,11 @@ int arm_at(entry &it, std::int64_t deadline) {
 
 // Asks a schedule of the user's for the next deadline, and arms the entry for it.
 void ask_next(entry &it, std::int64_t due, entries_hold &hold) {
-    hold.unlock();
     std::int64_t deadline;
     {
-        const in_entry here(it);
+        const for_user unlocked(it, hold);
         deadline = it.next(due, it.node.arg);
     }
-    hold.lock();
     if (it.state != entry_state::live || is_drained(it))
         return;
     it.is_last = deadline == TW_NO_DEADLINE || arm_at(it, deadline) < 0;
@@ -140,11 +140,16 @@ void after_fire(entry &it, std::int64_t due, entries_hold &hold) {
     finish(it, hold);
 }
 
-void call(entry &it, std::int64_t due, std::uint64_t overruns) {
+// left() is called besides if what the callback has thrown leaves it.
+template <class Left> void call(entry &it, std::int64_t due, std::uint64_t overruns, Left left) {
     const tw_key key = key_of(it);
-    const tw_event event = {handle_of(it), it.set->tag == 0 ? &key : nullptr, due, overruns};
+    const tw_event event = {handle_of(it), has_handles(*it.set) ? nullptr : &key, due, overruns};
     const in_entry here(it);
-    it.fn(&event, it.node.arg);
+    let_pass([&] { it.fn(&event, it.node.arg); },
+             [&] {
+                 here.leave();
+                 left();
+             });
 }
 
 // Whether this is the last fire that the wheel will have of it.
@@ -160,7 +165,11 @@ std::int64_t due_of(const entry &it) {
 
 void fire_here(entry &it, std::int64_t due, std::uint64_t overruns, entries_hold &hold) {
     hold.unlock();
-    call(it, due, overruns);
+    call(it, due, overruns, [&] {
+        hold.lock();
+        after_fire(it, due, hold);
+        hold.unlock();
+    });
     hold.lock();
     after_fire(it, due, hold);
 }
@@ -199,6 +208,16 @@ void on_due(tw_node *node, void *) {
 
 namespace {
 
+void end_run(entry &it, std::int64_t due, entries_hold &hold) {
+    --worked_of(it).begun;
+    after_fire(it, due, hold);
+}
+
+void let_go_after_run(entries &set) {
+    if (!set.rt->forked)
+        let_go(set, 1);
+}
+
 // One fire, on a worker. If the entry has been ended or drained since, that was told to have
 // prevented it.
 void run(tw_runnable &runnable) {
@@ -212,14 +231,17 @@ void run(tw_runnable &runnable) {
             it.is_last = false;
         if (it.state == entry_state::live && !is_drained(it)) {
             hold.unlock();
-            call(it, due, tw_runtime_overruns(set.rt));
+            call(it, due, tw_runtime_overruns(set.rt), [&] {
+                hold.lock();
+                end_run(it, due, hold);
+                hold.unlock();
+                let_go_after_run(set);
+            });
             hold.lock();
         }
-        --worked_of(it).begun;
-        after_fire(it, due, hold);
+        end_run(it, due, hold);
     }
-    if (!set.rt->forked)
-        let_go(set, 1);
+    let_go_after_run(set);
 }
 
 void discarded(tw_runnable &runnable, std::uint32_t fires) {
@@ -257,7 +279,7 @@ int end(entry &it, entries_hold &hold) {
 
 int move(entry &it, delayed &to) {
     const int error = to.move(&it.node);
-    return error == -ENOENT ? -EBUSY : error;
+    return error == -ENOENT ? refuse(-EBUSY, "the timer's last callback runs or is about to") : error;
 }
 
 std::int64_t remaining(entry &it) {

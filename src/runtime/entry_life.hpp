@@ -10,6 +10,7 @@ namespace tickwheel::runtime {
 class in_entry : on_stack<in_entry> {
   public:
     explicit in_entry(const entry &it) : it_(&it) {}
+    using stack_frame::leave;
 
     static bool of(const entry &it) {
         return find([&it](const in_entry &each) { return each.it_ == &it; }) != nullptr;
@@ -21,6 +22,23 @@ class in_entry : on_stack<in_entry> {
   private:
     friend on_stack;
     const entry *it_;
+};
+
+// Lets go of the lock for a function of the user's, in which this thread then is.
+class for_user {
+  public:
+    for_user(entry &it, entries_hold &hold) : hold_(hold), inside_(*it.set->rt, hold), in_entry_(it) {
+        hold_.unlock();
+    }
+    ~for_user() { hold_.lock(); }
+    for_user(const for_user &) = delete;
+    for_user &operator=(const for_user &) = delete;
+
+  private:
+    entries_hold &hold_;
+    const uncancelled whole_;
+    inside inside_;
+    in_entry in_entry_;
 };
 
 void came_further(entries &set);

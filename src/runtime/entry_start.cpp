@@ -9,19 +9,31 @@ namespace tickwheel::runtime {
 
 namespace {
 
-bool can_start(const entries &set, const tw_when *when, const tw_task &task) {
-    if (task.fn == nullptr || task.arg_size > set.storage || (when == nullptr && task.next == nullptr))
-        return false;
+// Null: nothing.
+const char *what_is_wrong_with(const entries &set, const tw_when *when, const tw_task &task) {
+    if (task.fn == nullptr)
+        return "the task's function is null";
+    if (task.arg_size > set.storage)
+        return "the task's argument is larger than the storage that its set was made with";
     if (task.arg_size != 0 && task.arg == nullptr)
-        return false;
-    return when == nullptr || (is_valid(*set.rt, *when) && (task.next == nullptr || when->period_ns == 0));
+        return "the task's argument has a size, and is null";
+    if (when == nullptr)
+        return task.next != nullptr ? nullptr : "neither when nor a schedule of its own (next)";
+    if (task.next != nullptr && when->period_ns != 0)
+        return "both a period and a schedule of its own (next)";
+    return what_is_wrong(*set.rt, *when);
 }
 
 // A slot, as nobody else knows it; growing if need be.
 [[gnu::always_inline]] inline int take_slot(entries &set, entries_hold &hold, entry *&taken) {
-    while ((taken = set.all.take(set, set.first_generation)) == nullptr) {
+    while ((taken = set.all.take(set)) == nullptr) {
         if (set.all.is_full())
-            return -ENOSPC;
+            return refuse(-ENOSPC, "the set has as many timers as it can hold");
+        if (!set.all.is_covered()) {
+            if (const int error = set.how->cover(set, hold); error != 0)
+                return error;
+            continue;
+        }
         const unsigned slab = set.all.next_slab();
         hold.unlock();
         void *const memory = set.all.allocate(slab);
@@ -67,16 +79,16 @@ void fill(entry &it, const tw_task &task) {
 // Undoes the start of an entry, whose argument `drop` is called on if it was copied by a
 // function of the user's.
 int abandon(entry &it, bool copied, int error, entries_hold &hold) {
+    const char *const why = noted_for(error);
     it.state = entry_state::ended;
     if (!copied)
         it.drop = nullptr;
     finish(it, hold);
-    return error;
+    return refuse(error, why);  // what it dropped may have been refused something else
 }
 
 // When it is to fire first, from its own schedule. False: never.
 bool ask_first(entry &it, tw_when &when) {
-    const in_entry here(it);
     const std::int64_t deadline = it.next(tw_runtime_now(it.set->rt), it.node.arg);
     when = {};
     when.due_ns = deadline > 0 ? deadline : 0;
@@ -87,14 +99,11 @@ bool ask_first(entry &it, tw_when &when) {
 // What only the user's functions can do, without the lock: 0 or -ENOENT. `first`, if it is
 // not null, is to be asked for.
 int ask_user(entry &it, const tw_task &task, bool copies, tw_when *first, entries_hold &hold) {
-    hold.unlock();
-    if (copies) {
-        const in_entry here(it);
+    const for_user unlocked(it, hold);
+    if (copies)
         task.copy(it.node.arg, task.arg);
-    }
-    const int error = first != nullptr && !ask_first(it, *first) ? -ENOENT : 0;
-    hold.lock();
-    return error;
+    const bool is_for_ever_idle = first != nullptr && !ask_first(it, *first);
+    return is_for_ever_idle ? refuse(-ENOENT, "its schedule (next) has no first time") : 0;
 }
 
 bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0; }
@@ -104,7 +113,7 @@ bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns
                                           entries_hold &hold) {
     entries &set = *it.set;
     const entries_kind &how = *set.how;
-    if (const int error = set.closing              ? -EPERM
+    if (const int error = set.closing              ? refuse(-EPERM, "the set is being freed")
                           : how.reserve != nullptr ? how.reserve(set, it, hash)
                                                    : 0;
         error != 0)
@@ -166,8 +175,9 @@ key_copy::~key_copy() {
 }
 
 int start(entries &set, const tw_when *when, const tw_task *task, key_copy *key, tw_handle *handle) {
-    if (task == nullptr || !can_start(set, when, *task))
-        return -EINVAL;
+    const char *const wrong = task == nullptr ? "the task is null" : what_is_wrong_with(set, when, *task);
+    if (wrong != nullptr)
+        return refuse(-EINVAL, wrong);
     if (when == nullptr || !is_plain(*when))
         return start_checked(set, when, nullptr, *task, key, handle);
     delayed plain(*set.rt, when->due_ns);
@@ -177,7 +187,7 @@ int start(entries &set, const tw_when *when, const tw_task *task, key_copy *key,
 int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *arg, key_copy *key,
                 tw_handle *handle) {
     if (fn == nullptr || delay < 0)
-        return -EINVAL;
+        return refuse(-EINVAL, fn == nullptr ? "the function is null" : "the delay is negative");
     tw_when when = {};
     when.due_ns = delay;
     delayed plain(*set.rt, delay);
@@ -187,7 +197,7 @@ int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *ar
 int start_every(entries &set, std::int64_t period, tw_missed missed, tw_task_callback *fn, void *arg,
                 key_copy *key, tw_handle *handle) {
     if (period == 0)
-        return -EINVAL;
+        return refuse(-EINVAL, "the period is 0");
     const tw_when when = every(period, missed);
     const tw_task task = plain_task(fn, arg);
     return start(set, &when, &task, key, handle);

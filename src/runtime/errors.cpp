@@ -1,32 +1,69 @@
 // What the errors mean here, which is often more than the system's own words say.
+#include "errors.hpp"
+
 #include "runtime.hpp"
+
+namespace tickwheel::runtime {
+
+namespace {
+
+struct {
+    int error;
+    const char *why;
+} constinit TW_THREAD_LOCAL noted = {0, nullptr};
+
+}  // namespace
+
+void note(int error, const char *why) { noted = {error, why}; }
+
+const char *noted_for(int error) { return noted.error == error ? noted.why : nullptr; }
+
+int refuse_as_wheel(int error) {
+    switch (error) {
+    case -EINVAL:
+        return refuse(error, "the node is null, or tw_node_init was forgotten");
+    case -EBUSY:
+        return refuse(error, "the node is pending on another runtime or wheel");
+    case -EPERM:
+        return refuse(error, "the node was shut down, and tw_node_init not called since");
+    case -ENOENT:
+        return refuse(error, "the node is not pending");
+    default:
+        return refuse(error, nullptr);
+    }
+}
+
+}  // namespace tickwheel::runtime
+
+TW_API const char *tw_explain(int error) {
+    const char *const why = error < 0 ? tickwheel::runtime::noted_for(error) : nullptr;
+    return why != nullptr ? why : tw_strerror(error);
+}
 
 TW_API const char *tw_strerror(int error) {
     switch (error) {
     case -EPERM:
-        return "not permitted: the node was shut down, its set is being freed, the descriptor cannot be "
-               "watched, or the system forbids it";
+        return "not permitted: the node was shut down, its set is being freed, or the system forbids it";
     case -ENOENT:
-        return "there is none: the node is not pending, no timer has this handle or key, the descriptor "
-               "is not watched, or no driver has this name";
+        return "there is none: nothing has this name, handle, key or descriptor, or the node is not pending";
     case -ESTALE:
         return "the timer is gone: it has fired for the last time, or was stopped";
     case -EBADF:
         return "not an open descriptor";
     case -ECHILD:
         return "this process was forked, and tw_runtime_after_fork was not called";
+    case -ESHUTDOWN:
+        return "the runtime is being freed: nothing is armed, started or made on it any more";
     case -EAGAIN:
         return "the system has no room for another thread";
     case -ENOMEM:
         return "out of memory";
     case -EBUSY:
-        return "busy: the node is pending elsewhere, its callback runs, something still uses this, or a "
-               "callback or somebody else is driving this runtime";
+        return "busy: it is pending elsewhere, in use or running, or somebody drives this runtime";
     case -EEXIST:
         return "the descriptor is watched already";
     case -EINVAL:
-        return "an argument is null, negative, out of range or never initialised, or a period no multiple of "
-               "the tick";
+        return "a bad argument: null, negative, out of range or never initialised";
     case -ELOOP:
         return "a descriptor that would watch itself";
     case -ENFILE:

@@ -46,6 +46,15 @@ class fire_queue {
     // The one that may be taken and has waited longest. Null: there is none.
     tw_runnable *first() const { return ready_ != 0 ? heap_[1].it : nullptr; }
 
+    // The next of those that is_wanted(runnable), of `at` and what follows from there; `at` is
+    // then its place. Null: there is none, and `at` is 0.
+    template <class Wanted> tw_runnable *find(std::uint32_t &at, Wanted is_wanted) const {
+        for (at = at < ready_ ? at : ready_; at != 0; --at)
+            if (is_wanted(*heap_[at].it))
+                return heap_[at].it;
+        return nullptr;
+    }
+
     static bool is_ready(const tw_runnable &it) { return it.place != 0; }
 
     // For one that has a fire, and may be taken from now on; and no more.

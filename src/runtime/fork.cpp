@@ -27,9 +27,7 @@ void at_moment(tw_runtime &rt, tw_fork_moment moment) {
 void prepare() {
     pthread_mutex_lock(&list_mutex);
     for_each_runtime([](tw_runtime &rt) {
-        fork_parts(rt, TW_FORK_PREPARE);
-        if (rt.wall != nullptr)
-            pthread_mutex_lock(&rt.wall->mutex);
+        hold_all(rt);
         at_moment(rt, TW_FORK_PREPARE);
     });
 }
@@ -37,9 +35,7 @@ void prepare() {
 void in_parent() {
     for_each_runtime([](tw_runtime &rt) {
         at_moment(rt, TW_FORK_PARENT);
-        if (rt.wall != nullptr)
-            pthread_mutex_unlock(&rt.wall->mutex);
-        fork_parts(rt, TW_FORK_PARENT);
+        let_go_of_all(rt);
     });
     pthread_mutex_unlock(&list_mutex);
 }
@@ -47,6 +43,7 @@ void in_parent() {
 void in_child() {
     for_each_runtime([](tw_runtime &rt) {
         rt.forked = true;
+        rt.closed = -ECHILD;
         at_moment(rt, TW_FORK_CHILD);
         if (rt.wall != nullptr)
             pthread_mutex_unlock(&rt.wall->mutex);
@@ -64,18 +61,25 @@ int set_handlers() {
     return -error;
 }
 
-void empty(tw_runtime &rt) {
-    for_each_timeline(rt, [](timeline &line) {
-        tw_clear(&line.wheel, nullptr, nullptr);
-        line.asleep_until = awake;
-    });
+// What functions of the user's may have to do with comes first: they may fork again, and
+// that child is to find nothing which is this process's own.
+int revive(tw_runtime &rt) {
+    empty_wheels(rt);
+    end_parts(rt);
+    if (rt.driver_is_open)
+        rt.driver->close(rt.driver_state);
+    if (const int error = open_driver(rt); error != 0)
+        return error;
+    return revive_parts(rt);
 }
 
 void begin_anew(tw_runtime &rt) {
+    for_each_timeline(rt, [](timeline &line) { line.asleep_until = awake; });
     rt.driven = driven::by_nobody;
     rt.stopping = false;
     rt.lent = false;
     rt.forked = false;
+    rt.closed = rt.is_freed != 0 ? -ESHUTDOWN : 0;
 }
 
 }  // namespace
@@ -108,19 +112,16 @@ using namespace tickwheel::runtime;
 
 TW_API int tw_runtime_after_fork(tw_runtime *rt) {
     if (rt == nullptr)
-        return -EINVAL;
+        return refuse(-EINVAL, "the runtime is null");
     if (!rt->forked)
         return 0;
-    if (inside::of(*rt))
-        return -EBUSY;
-    if (rt->driver_is_open)
-        rt->driver->close(rt->driver_state);
-    int error = open_driver(*rt);
-    if (error == 0) {
-        empty(*rt);
-        error = revive_parts(*rt);
-    }
+    if (inside::outermost(*rt) != nullptr)
+        return refuse(-EBUSY, "called from inside a callback of the runtime");
+    const uncancelled whole;
+    end_of_call end;
+    const inside here(*rt, end);
+    const int error = revive(*rt);
     if (error == 0)
         begin_anew(*rt);
-    return error;
+    return of_system(error);
 }

@@ -1,5 +1,6 @@
 // handle.h: entries that are known by number. A handle is, from its highest bit, 32 bits of
-// generation, 8 bits that tell the sets of a process apart, and 24 bits of slot number.
+// generation, 16 bits of tag and 16 bits of slot number: a tag tells the blocks of slots of a
+// process apart. A set has one, and one more for each further block that it has grown by.
 #include <tickwheel/handle.h>
 
 #include <atomic>
@@ -17,67 +18,146 @@ using namespace tickwheel::runtime;
 
 // --- tags ------------------------------------------------------------------------------
 
+constexpr unsigned most_tags = 65535;  // and 0, which is for none
+constexpr unsigned most_blocks = most_slots / slots_of_block;
+
 // A tag is one set's at a time. The next set that has it goes on where the generations of
-// the last one ended, so that handles of a set that is gone stay refused. Tag 0 is for none.
+// the last one ended, so that handles of a set that is gone stay refused.
 struct tag_owner {
     std::atomic<std::uint32_t> is_taken;  // a truth, and a word: see take
     std::uint32_t next_generation;        // of its owner, or of the next one
+    std::atomic<std::uint32_t> block;     // which one of its owner's it is for; found to be so by who asks
 };
-constinit tag_owner tags[256] = {};
+constinit tag_owner tags[most_tags + 1] = {};
 constinit std::atomic<unsigned> last_tag{0};
 
 // RISC-V can exchange a word without a library, and no smaller thing.
-bool take(tag_owner &tag) { return tag.is_taken.exchange(1, std::memory_order_acquire) == 0; }
+bool take(tag_owner &tag) {
+    return tag.is_taken.load(std::memory_order_relaxed) == 0 &&
+           tag.is_taken.exchange(1, std::memory_order_acquire) == 0;
+}
 
-// Those that were given back last come last.
-int take_tag(tw_handles &set) {
+// For a block of a set; -EMFILE if all are taken. Those that were given back last come last.
+int take_tag(std::uint32_t number, block &made) {
     const unsigned first = last_tag.fetch_add(1, std::memory_order_relaxed);
-    for (unsigned tries = 0; tries < 255; ++tries) {
-        const unsigned tag = (first + tries) % 255 + 1;
+    for (unsigned tries = 0; tries < most_tags; ++tries) {
+        const unsigned tag = (first + tries) % most_tags + 1;
         if (take(tags[tag])) {
-            set.tag = static_cast<std::uint8_t>(tag);
-            set.first_generation = tags[tag].next_generation;
+            tags[tag].block.store(number, std::memory_order_relaxed);
+            made = {tags[tag].next_generation, static_cast<std::uint16_t>(tag)};
             return 0;
         }
     }
-    return -EMFILE;
+    return refuse(-EMFILE, "there are as many sets of timers as a process can have");
 }
 
-void give_back_tag(entries &set) {
-    tags[set.tag].next_generation = set.first_generation + set.most_reused + 1;
-    tags[set.tag].is_taken.store(0, std::memory_order_release);
+void give_back_tag(const block &of, std::uint32_t generations) {
+    tags[of.tag].next_generation = of.first_generation + generations;
+    tags[of.tag].is_taken.store(0, std::memory_order_release);
+}
+
+void give_back_tags(entries &set) {
+    for (std::uint32_t each = 0; each < set.blocks; ++each)
+        give_back_tag(block_of(set, each * slots_of_block), set.most_reused + 1);
+    std::free(set.further_blocks);
+}
+
+block *room_for_further_blocks() { return static_cast<block *>(std::calloc(most_blocks - 1, sizeof(block))); }
+
+// The next block is made with no lock held, and thrown away if somebody else has been faster.
+int cover(entries &set, entries_hold &hold) {
+    const std::uint32_t number = set.blocks;
+    block *const there = set.further_blocks;
+    hold.unlock();
+    block next = {};
+    block *const room = there != nullptr ? there : room_for_further_blocks();
+    const int error = room == nullptr ? -ENOMEM : take_tag(number, next);
+    hold.lock();
+    const bool is_next = error == 0 && set.blocks == number;
+    if (error == 0 && !is_next)
+        give_back_tag(next, 0);
+    if (set.further_blocks == nullptr && is_next)
+        set.further_blocks = room;
+    else if (room != there)
+        std::free(room);
+    if (is_next) {
+        set.further_blocks[number - 1] = next;
+        set.all.cover(++set.blocks * slots_of_block);
+    }
+    return set.blocks == number ? error : 0;
+}
+
+// Before anybody knows the set.
+int take_tags(entries &set, std::uint32_t capacity) {
+    const std::uint32_t needed = capacity == 0 ? 1 : (capacity - 1) / slots_of_block + 1;
+    if (needed > 1 && (set.further_blocks = room_for_further_blocks()) == nullptr)
+        return -ENOMEM;
+    int error = 0;
+    for (; error == 0 && set.blocks < needed; set.blocks += error == 0 ? 1 : 0)
+        error = take_tag(set.blocks, set.blocks == 0 ? set.first_block : set.further_blocks[set.blocks - 1]);
+    return error;
 }
 
 constexpr entries_kind by_number = {
-    .as_part = {.stop = nullptr, .fork = fork_entries, .revive = revive_entries, .destroy = destroy_entries},
-    .close = give_back_tag,
+    .as_part = {.stop = nullptr,
+                .fork = fork_entries,
+                .end = end_entries,
+                .revive = nullptr,
+                .destroy = destroy_entries},
+    .close = give_back_tags,
+    .cover = cover,
 };
 
 // --- finding ---------------------------------------------------------------------------
 
-std::uint32_t number_in(tw_handle handle) { return static_cast<std::uint32_t>(handle) & (most_slots - 1); }
-std::uint32_t tag_in(tw_handle handle) { return static_cast<std::uint32_t>(handle) >> 24; }
+std::uint32_t tag_in(tw_handle handle) { return static_cast<std::uint32_t>(handle) >> 16; }
 std::uint32_t generation_in(tw_handle handle) { return static_cast<std::uint32_t>(handle >> 32); }
+
+// Which slot a handle is of, if it is of this set's at all.
+std::uint32_t number_in(const tw_handles &set, tw_handle handle) {
+    const std::uint32_t in_block = static_cast<std::uint32_t>(handle) % slots_of_block;
+    const std::uint32_t tag = tag_in(handle);
+    if (tag == set.first_block.tag)
+        return in_block;
+    return tags[tag].block.load(std::memory_order_relaxed) * slots_of_block + in_block;
+}
+
+// Null for a handle of another set. With the lock.
+[[gnu::always_inline]] inline entry *slot_of(const tw_handles &set, tw_handle handle) {
+    const std::uint32_t number = number_in(set, handle);
+    return block_of(set, number).tag == tag_in(handle) ? set.all.find(number) : nullptr;
+}
+
+constexpr const char *no_such_handle = "no timer of this set ever had this handle";
 
 // What a handle is that is not of a live entry: the slot's own generation is `uses`.
 __attribute__((cold)) int what_else_it_is(const tw_handles &set, const entry &it, std::uint32_t generation) {
-    const std::uint32_t uses = it.generation - set.first_generation;
-    const std::uint32_t asked = generation - set.first_generation;
+    const std::uint32_t first = block_of(set, it.number).first_generation;
+    const std::uint32_t uses = it.generation - first;
+    const std::uint32_t asked = generation - first;
     const bool was_made = asked < uses || (asked == uses && it.state == entry_state::ended);
-    return was_made ? -ESTALE : -ENOENT;
+    return was_made ? -ESTALE : refuse(-ENOENT, no_such_handle);
 }
 
 // P11. With the lock: 0 and the entry, if it is live; or what the handle is instead, and
 // with -ESTALE the entry that it was of.
 [[gnu::always_inline]] inline int find(tw_handles &set, tw_handle handle, entry *&found) {
-    found = tag_in(handle) == set.tag ? set.all.find(number_in(handle)) : nullptr;
+    found = slot_of(set, handle);
     if (found == nullptr)
-        return -ENOENT;
+        return refuse(-ENOENT, no_such_handle);
     const bool is_live = found->generation == generation_in(handle) && found->state == entry_state::live;
     return is_live ? 0 : what_else_it_is(set, *found, generation_in(handle));
 }
 
-int refusal(const tw_handles *set) { return set == nullptr ? -EINVAL : tickwheel::runtime::refusal(set->rt); }
+int refuse_set() { return refuse(-EINVAL, "the set of timers is null"); }
+int refusal(const tw_handles *set) {
+    return set == nullptr ? refuse_set() : tickwheel::runtime::refusal(set->rt);
+}
+int refusal_to_arm(const tw_handles *set) {
+    return set == nullptr ? refuse_set() : tickwheel::runtime::refusal_to_arm(set->rt);
+}
+
+int refuse_handle() { return refuse(-EINVAL, "no place for the handle"); }
 
 }  // namespace
 
@@ -85,22 +165,22 @@ TW_API int tw_handles_new(tw_handles **handles, tw_runtime *rt, const tw_handles
     const tw_handles_options o = options != nullptr ? *options : tw_handles_options{};
     const entries_options of_entries = {o.capacity, o.storage, o.workers, o.concurrent != 0};
     if (const int error = tickwheel::runtime::refusal(rt, of_entries); error != 0 || handles == nullptr)
-        return error != 0 ? error : -EINVAL;
+        return error != 0 ? error : refuse(-EINVAL, "no place for the set");
     void *const memory = std::calloc(1, sizeof(tw_handles));
     if (memory == nullptr)
         return -ENOMEM;
     auto *const set = new (memory) tw_handles{};  // cppcheck-suppress legacyUninitvar
-    int error = take_tag(*set);
-    if (error == 0) {
+    int error = take_tags(*set, o.capacity);
+    if (error == 0)
         error = open(*set, *rt, of_entries, by_number);
-        if (error != 0)
-            give_back_tag(*set);
-    }
-    if (error != 0)
+    if (error != 0) {
+        give_back_tags(*set);
         std::free(set);
-    else
-        *handles = set;
-    return error;
+        return error;
+    }
+    set->all.cover(set->blocks * slots_of_block);
+    *handles = set;
+    return 0;
 }
 
 TW_API int tw_handles_free(tw_handles *handles) {
@@ -111,23 +191,24 @@ TW_API int tw_handles_free(tw_handles *handles) {
 }
 
 TW_API int tw_handle_start(tw_handles *handles, tw_handle *handle, const tw_when *when, const tw_task *task) {
-    if (const int error = refusal(handles); error != 0)
+    if (const int error = refusal_to_arm(handles); error != 0)
         return error;
-    return handle == nullptr ? -EINVAL : start(*handles, when, task, nullptr, handle);
+    return handle == nullptr ? refuse_handle() : start(*handles, when, task, nullptr, handle);
 }
 
 TW_API int tw_handle_after(tw_handles *handles, tw_handle *handle, int64_t delay_ns, tw_task_callback *fn,
                            void *arg) {
-    if (const int error = refusal(handles); error != 0)
+    if (const int error = refusal_to_arm(handles); error != 0)
         return error;
-    return handle == nullptr ? -EINVAL : start_after(*handles, delay_ns, fn, arg, nullptr, handle);
+    return handle == nullptr ? refuse_handle() : start_after(*handles, delay_ns, fn, arg, nullptr, handle);
 }
 
 TW_API int tw_handle_every(tw_handles *handles, tw_handle *handle, int64_t period_ns, tw_missed missed,
                            tw_task_callback *fn, void *arg) {
-    if (const int error = refusal(handles); error != 0)
+    if (const int error = refusal_to_arm(handles); error != 0)
         return error;
-    return handle == nullptr ? -EINVAL : start_every(*handles, period_ns, missed, fn, arg, nullptr, handle);
+    return handle == nullptr ? refuse_handle()
+                             : start_every(*handles, period_ns, missed, fn, arg, nullptr, handle);
 }
 
 TW_API int tw_handle_stop(tw_handles *handles, tw_handle handle) {
@@ -154,11 +235,11 @@ TW_API int tw_handle_stop_wait(tw_handles *handles, tw_handle handle) {
 }
 
 TW_API int tw_handle_move(tw_handles *handles, tw_handle handle, int64_t delay_ns) {
-    if (const int error = refusal(handles); error != 0)
+    if (const int error = refusal_to_arm(handles); error != 0)
         return error;
     if (delay_ns < 0)
-        return -EINVAL;
-    handles->all.prefetch(number_in(handle));
+        return refuse(-EINVAL, "the delay is negative");
+    handles->all.prefetch(number_in(*handles, handle));
     delayed to(*handles->rt, delay_ns);
     entries_hold hold(*handles);
     entry *it = nullptr;
@@ -179,4 +260,9 @@ TW_API size_t tw_handles_count(tw_handles *handles) {
         return 0;
     const entries_hold hold(*handles);
     return handles->count;
+}
+
+TW_API int64_t tw_handles_drain(tw_handles *handles, tw_handles_each *each, void *drain_arg) {
+    const int error = refusal(handles);
+    return error != 0 ? error : drain(*handles, {.by_handle = each, .arg = drain_arg});
 }

@@ -42,10 +42,12 @@ bool is_valid(const tw_key &key) {
     return key.is_number != 0 || (key.size <= TW_KEY_MAX && (key.bytes != nullptr || key.size == 0));
 }
 
+int refuse_key() { return refuse(-EINVAL, "the key is longer than TW_KEY_MAX, or its bytes are null"); }
+
 // Without the lock. The hash is that of the copy, whatever becomes of the original.
 int make_copy(const tw_keyed &set, const tw_key &of, key_copy &copy) {
     if (!is_valid(of))
-        return -EINVAL;
+        return refuse_key();
     tw_key kept = of;
     long_key *longer = nullptr;
     copy.is_number = of.is_number != 0;
@@ -84,7 +86,8 @@ int reserve(entries &set, entry &it, std::uint32_t hash) {
     if (keyed.former != nullptr)
         return 0;
     const bool is_full = keyed.capacity != 0 && keyed.names.count() == keyed.capacity;
-    return is_full ? -ENOSPC : keyed.names.reserve_one();
+    return is_full ? refuse(-ENOSPC, "the set has as many timers as its capacity")
+                   : keyed.names.reserve_one();
 }
 
 entry *publish(entries &set, entry &it, std::uint32_t hash) {
@@ -105,7 +108,11 @@ void unpublish(entries &set, entry &it) {
 void close_names(entries &set) { static_cast<tw_keyed &>(set).names.close(); }
 
 constexpr entries_kind by_name = {
-    .as_part = {.stop = nullptr, .fork = fork_entries, .revive = revive_entries, .destroy = destroy_entries},
+    .as_part = {.stop = nullptr,
+                .fork = fork_entries,
+                .end = end_entries,
+                .revive = nullptr,
+                .destroy = destroy_entries},
     .reserve = reserve,
     .publish = publish,
     .unpublish = unpublish,
@@ -114,12 +121,18 @@ constexpr entries_kind by_name = {
 
 // --- calls on one key ------------------------------------------------------------------
 
-int refusal(const tw_keyed *set) { return set == nullptr ? -EINVAL : tickwheel::runtime::refusal(set->rt); }
+int refuse_set() { return refuse(-EINVAL, "the set of timers is null"); }
+int refusal(const tw_keyed *set) {
+    return set == nullptr ? refuse_set() : tickwheel::runtime::refusal(set->rt);
+}
+int refusal_to_arm(const tw_keyed *set) {
+    return set == nullptr ? refuse_set() : tickwheel::runtime::refusal_to_arm(set->rt);
+}
 
 // Starts one by start_it(copy of the key).
 template <class Start> int start_under(tw_keyed *set, const tw_key &key, Start start_it) {
     key_copy copy;
-    int error = refusal(set);
+    int error = refusal_to_arm(set);
     if (error == 0)
         error = make_copy(*set, key, copy);
     return error != 0 ? error : start_it(copy);
@@ -130,7 +143,7 @@ int look_up(const tw_keyed *set, const tw_key &key, std::uint32_t &hash) {
     if (const int error = refusal(set); error != 0)
         return error;
     if (!is_valid(key))
-        return -EINVAL;
+        return refuse_key();
     hash = set->names.hash(key);
     set->names.prefetch(hash);
     return 0;
@@ -140,7 +153,7 @@ int look_up(const tw_keyed *set, const tw_key &key, std::uint32_t &hash) {
 template <class What> int with(tw_keyed &set, const tw_key &key, std::uint32_t hash, What what) {
     entries_hold hold(set);
     entry *const it = find(set, hash, key);
-    return it == nullptr ? -ENOENT : what(*it, hold);
+    return it == nullptr ? refuse(-ENOENT, "no timer is under this key") : what(*it, hold);
 }
 
 template <class What> int with(tw_keyed *set, const tw_key &key, What what) {
@@ -155,7 +168,7 @@ TW_API int tw_keyed_new(tw_keyed **keyed, tw_runtime *rt, const tw_keyed_options
     const tw_keyed_options o = options != nullptr ? *options : tw_keyed_options{};
     entries_options of_entries = {o.capacity, o.storage, o.workers, o.concurrent != 0};
     if (const int error = tickwheel::runtime::refusal(rt, of_entries); error != 0 || keyed == nullptr)
-        return error != 0 ? error : -EINVAL;
+        return error != 0 ? error : refuse(-EINVAL, "no place for the set");
     if (o.capacity != 0 && o.capacity < most_slots)
         ++of_entries.capacity;  // so that one can be replaced when all are there
     void *const memory = std::calloc(1, sizeof(tw_keyed));
@@ -202,9 +215,11 @@ TW_API int tw_keyed_every(tw_keyed *keyed, tw_key key, int64_t period_ns, tw_mis
 // The clock is read while the table is being fetched.
 TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
     std::uint32_t hash;
-    const int error = look_up(keyed, key, hash);
-    if (error != 0 || delay_ns < 0)
-        return error != 0 ? error : -EINVAL;
+    int error = look_up(keyed, key, hash);
+    if (error == 0)
+        error = delay_ns < 0 ? refuse(-EINVAL, "the delay is negative") : refusal_to_arm(keyed);
+    if (error != 0)
+        return error;
     delayed to(*keyed->rt, delay_ns);
     return with(*keyed, key, hash, [&to](entry &it, entries_hold &) { return move(it, to); });
 }
@@ -239,5 +254,5 @@ TW_API size_t tw_keyed_count(tw_keyed *keyed) {
 
 TW_API int64_t tw_keyed_drain(tw_keyed *keyed, tw_keyed_each *each, void *drain_arg) {
     const int error = refusal(keyed);
-    return error != 0 ? error : drain(*keyed, each, drain_arg);
+    return error != 0 ? error : drain(*keyed, {.by_key = each, .arg = drain_arg});
 }

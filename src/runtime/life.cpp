@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include <tickwheel/port.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -25,11 +27,21 @@ constexpr std::int64_t longest_tick_ns = 3'600'000'000'000;
 constexpr std::uint32_t default_budget = 1024;
 constexpr char default_name[] = "tickwheel";
 
-bool in_range(const tw_runtime_options &o) {
-    return o.tick_ns >= 0 && o.tick_ns <= longest_tick_ns && o.slack_ns >= 0 && o.priority >= 0 &&
-           o.priority <= 99 && is_one_of(o.clock, TW_CLOCK_DEFAULT, TW_CLOCK_VIRTUAL) &&
-           (o.driver == nullptr || o.own_driver == nullptr) &&
-           (o.thread_name == nullptr || std::strlen(o.thread_name) < sizeof tw_runtime::thread_name);
+// Null: nothing.
+const char *what_is_wrong(const tw_runtime_options &o) {
+    if (o.tick_ns < 0 || o.tick_ns > longest_tick_ns)
+        return "tick_ns is negative, or more than an hour";
+    if (o.slack_ns < 0)
+        return "slack_ns is negative";
+    if (o.priority < 0 || o.priority > 99)
+        return "priority is not 0 .. 99";
+    if (!is_one_of(o.clock, TW_CLOCK_DEFAULT, TW_CLOCK_VIRTUAL))
+        return "no such clock";
+    if (o.driver != nullptr && o.own_driver != nullptr)
+        return "both a driver's name and an own driver";
+    if (o.thread_name != nullptr && std::strlen(o.thread_name) >= sizeof tw_runtime::thread_name)
+        return "thread_name has more than 15 characters";
+    return nullptr;
 }
 
 bool is_whole(const tw_driver &driver) {
@@ -60,6 +72,7 @@ tw_runtime *allocate(const tw_driver &driver) {
     char *memory = static_cast<char *>(std::calloc(1, state_at + driver.state_size));
     if (memory == nullptr)
         return nullptr;
+    tw_port_hide(memory, state_at + driver.state_size);
     auto *rt = new (memory) tw_runtime;
     rt->driver = &driver;
     rt->driver_state = memory + state_at;
@@ -68,7 +81,7 @@ tw_runtime *allocate(const tw_driver &driver) {
 
 void take_options(tw_runtime &rt, const tw_runtime_options &o) {
     rt.clock = clock_for(*rt.driver, o.clock);
-    rt.unit.ns = static_cast<std::uint64_t>(o.tick_ns != 0 ? o.tick_ns : default_tick_ns);
+    rt.unit.set(static_cast<std::uint64_t>(o.tick_ns != 0 ? o.tick_ns : default_tick_ns));
     rt.budget = o.budget != 0 ? o.budget : default_budget;
     rt.slack_ns = o.slack_ns != 0 ? o.slack_ns : 1;
     rt.cpus = o.cpus;
@@ -102,6 +115,7 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
 // --- the thread --------------------------------------------------------------------
 
 void *thread_main(void *arg) {
+    never_be_cancelled();
     tw_runtime &rt = *static_cast<tw_runtime *>(arg);
     pthread_setname_np(pthread_self(), rt.thread_name);
     prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
@@ -191,9 +205,11 @@ int start(tw_runtime &rt) {
         join(rt);  // a callback has stopped it
     auto nobody = driven::by_nobody;
     if (!rt.driven.compare_exchange_strong(nobody, driven::by_thread))
-        return nobody == driven::by_thread ? -EALREADY : -EBUSY;
+        return nobody == driven::by_thread ? of_system(-EALREADY)
+                                           : refuse(-EBUSY, "another thread drives the runtime");
     rt.stopping = false;
-    const int error = rt.lent ? -EBUSY : create_thread(rt);
+    const int error = rt.lent ? refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)")
+                              : of_system(create_thread(rt));
     if (error != 0)
         rt.driven = driven::by_nobody;
     return error;
@@ -208,6 +224,13 @@ void stop(tw_runtime &rt) {
     const mutex_hold hold(&rt.control);
     come_to_an_end(rt);
     stop_parts(rt);
+}
+
+// From here on nothing is armed, started or made. False: it was being freed already.
+bool begin_to_free(tw_runtime &rt) {
+    int open = 0;
+    rt.closed.compare_exchange_strong(open, -ESHUTDOWN);  // a child says why everything is refused
+    return rt.is_freed.exchange(1) == 0;
 }
 
 }  // namespace
@@ -230,11 +253,23 @@ int open_driver(tw_runtime &rt) {
     return rt.driver_is_open ? 0 : error;
 }
 
-// A wheel made later may have the address of this one: no node may believe itself on it.
-void destroy(tw_runtime &rt) {
-    stop_parts(rt);
-    watch_for_forks_no_more(rt);
+void empty_wheels(tw_runtime &rt) {
+    const wall_hold hold(rt);  // or some might be on their way from one tick to another
     for_each_timeline(rt, [](timeline &line) { tw_clear(&line.wheel, nullptr, nullptr); });
+}
+
+// A wheel made later may have the address of this one: no node may believe itself on it.
+// What `drop` may do meanwhile, forks included, needs all parts, and nothing of the user's
+// runs when the first of them goes.
+void destroy(tw_runtime &rt) {
+    begin_to_free(rt);
+    {
+        const inside here(rt);
+        stop_parts(rt);
+        empty_wheels(rt);
+        end_parts(rt);
+    }
+    watch_for_forks_no_more(rt);
     destroy_parts(rt);
     if (rt.driver_is_open)
         rt.driver->close(rt.driver_state);
@@ -251,38 +286,50 @@ using namespace tickwheel::runtime;
 
 TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
     const tw_runtime_options o = options != nullptr ? *options : tw_runtime_options{};
-    if (rt == nullptr || !in_range(o))
-        return -EINVAL;
+    if (const char *const wrong = rt == nullptr ? "no place for the runtime (rt is null)" : what_is_wrong(o);
+        wrong != nullptr)
+        return refuse(-EINVAL, wrong);
     const tw_driver *const driver =
         o.own_driver != nullptr ? o.own_driver : tw_driver_named(o.driver != nullptr ? o.driver : "sleep");
     if (driver == nullptr)
-        return -ENOENT;
+        return refuse(-ENOENT, "no driver has this name; there are sleep, epoll, timerfd and manual");
     if (!is_whole(*driver))
-        return -EINVAL;
+        return refuse(-EINVAL, "the own driver lacks a name or a function");
     if (!can_tell(*driver, clock_for(*driver, o.clock)))
-        return -EOPNOTSUPP;
-    return make(*driver, o, *rt);
+        return refuse(-EOPNOTSUPP, "the driver cannot wait on this clock");
+    const uncancelled here;
+    return of_system(make(*driver, o, *rt));
 }
 
 TW_API int tw_runtime_start(tw_runtime *rt) {
-    if (const int error = refusal(rt); error != 0)
+    if (const int error = refusal_to_arm(rt); error != 0)
         return error;
     if (rt->driver->wait_until == nullptr)
-        return -EOPNOTSUPP;
-    return inside::of(*rt) ? -EBUSY : start(*rt);
+        return refuse(-EOPNOTSUPP, "this driver has no thread");
+    const uncancelled here;
+    return inside::of(*rt) ? refuse(-EBUSY, "called from inside a callback of the runtime") : start(*rt);
 }
 
 TW_API int tw_runtime_stop(tw_runtime *rt) {
     if (const int error = refusal(rt); error != 0)
         return error;
+    const uncancelled here;
     stop(*rt);
     return 0;
 }
 
-// Inside a callback of it: by whoever ends last of the one that is in that callback and
-// the one that drives it. A thread that ends itself is joined by nobody.
-static void free_from_inside(tw_runtime &rt) {
+// What nodes have to do with it ends here, so that their owners need not wait for more. The
+// rest is done by whoever ends last: the one that is in functions of the user's, or the one
+// that drives it. A thread that ends itself is joined by nobody.
+static void free_from_inside(tw_runtime &rt, const inside &outermost) {
+    if (!begin_to_free(rt))
+        return;
     interrupt_from_inside(rt);
+    empty_wheels(rt);
+    if (outermost.end() != nullptr) {
+        outermost.end()->frees(rt);
+        return;
+    }
     if (is_worker_of(rt)) {
         free_after_this_run();
         return;
@@ -295,10 +342,11 @@ static void free_from_inside(tw_runtime &rt) {
 TW_API int tw_runtime_free(tw_runtime *rt) {
     if (rt == nullptr)
         return 0;
-    if (inside::of(*rt)) {
-        free_from_inside(*rt);
+    if (const inside *const outermost = inside::outermost(*rt); outermost != nullptr) {
+        free_from_inside(*rt, *outermost);
         return 0;
     }
+    const uncancelled here;
     if (!rt->forked)
         stop(*rt);
     destroy(*rt);

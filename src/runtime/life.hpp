@@ -11,6 +11,9 @@ void join_if_stopped(tw_runtime &rt);
 // Whoever fires comes to an end; the runtime's thread is joined. From outside callbacks.
 void end_firing(tw_runtime &rt);
 
+// No node is pending any more, without a word to anybody.
+void empty_wheels(tw_runtime &rt);
+
 // Opens the driver; 0 or a negative errno.
 int open_driver(tw_runtime &rt);
 

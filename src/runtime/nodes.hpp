@@ -14,8 +14,8 @@ inline tw_when every(std::int64_t period, tw_missed missed) {
     return when;
 }
 
-// Whether tw_runtime_arm would take it.
-bool is_valid(const tw_runtime &rt, const tw_when &when);
+// For what tw_runtime_arm would not take it; null if it would.
+const char *what_is_wrong(const tw_runtime &rt, const tw_when &when);
 
 // tw_runtime_cancel of a node that is no job, on a runtime that may be used.
 int cancel(tw_runtime &rt, tw_node *node);

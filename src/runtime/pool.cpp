@@ -15,11 +15,19 @@ constexpr std::uint32_t default_queue = 1024;
 constexpr std::uint32_t longest_queue = std::uint32_t{1} << 24;
 constexpr char default_name[] = "tickwheel-work";
 
-bool in_range(const tw_workers_options &o) {
-    return o.threads <= TW_WORKERS_MAX && o.queue <= longest_queue &&
-           is_one_of(o.when_full, TW_FULL_INLINE, TW_FULL_BLOCK) &&
-           is_one_of(o.at_stop, TW_STOP_DRAIN, TW_STOP_DISCARD) &&
-           (o.thread_name == nullptr || std::strlen(o.thread_name) < sizeof tw_workers::thread_name);
+// Null: nothing.
+const char *what_is_wrong(const tw_workers_options &o) {
+    if (o.threads > TW_WORKERS_MAX)
+        return "more threads than TW_WORKERS_MAX";
+    if (o.queue > longest_queue)
+        return "the queue is too long";
+    if (!is_one_of(o.when_full, TW_FULL_INLINE, TW_FULL_BLOCK))
+        return "when_full is none of its values";
+    if (!is_one_of(o.at_stop, TW_STOP_DRAIN, TW_STOP_DISCARD))
+        return "at_stop is none of its values";
+    if (o.thread_name != nullptr && std::strlen(o.thread_name) >= sizeof tw_workers::thread_name)
+        return "thread_name has more than 15 characters";
+    return nullptr;
 }
 
 void take_options(tw_workers &pool, const tw_workers_options &o) {
@@ -36,9 +44,12 @@ void make_conditions(tw_workers &pool) {
     pthread_cond_init(&pool.changed, nullptr);
 }
 
+// Jobs are their owners' again at once; what the library keeps, a worker sees off.
 void discard(tw_workers &pool) {
-    if (pool.at_stop == TW_STOP_DISCARD)
-        pool.discard_before = pool.queue.next_number();
+    if (pool.at_stop != TW_STOP_DISCARD)
+        return;
+    discard_jobs(pool);
+    pool.discard_before = pool.queue.next_number();
 }
 
 void end_threads(tw_workers &pool) {
@@ -175,26 +186,21 @@ int make(tw_runtime &rt, const tw_workers_options &o, tw_workers *&made) {
 
 int refusal_to_wait(const tw_workers *workers) {
     if (workers == nullptr)
-        return -EINVAL;
+        return refuse(-EINVAL, "the workers are null");
     if (const int error = refusal(workers->rt); error != 0)
         return error;
-    return inside::of(*workers->rt) ? -EBUSY : 0;
+    return inside::of(*workers->rt) ? refuse(-EBUSY, "called from inside a callback of the runtime") : 0;
 }
 
 }  // namespace
 
-const part_kind pool_kind = {stop, fork, revive, destroy};
+const part_kind pool_kind = {stop, fork, nullptr, revive, destroy};
 
 void interrupt_workers(tw_runtime &rt) {
-    const mutex_hold hold(&rt.parts_mutex);
-    for (part *each = rt.parts; each != nullptr; each = each->next) {
-        if (each->kind != &pool_kind)
-            continue;
-        tw_workers &pool = pool_of(*each);
-        const mutex_hold hold_pool(&pool.mutex);
+    for_each_pool(rt, [](tw_workers &pool) {
         discard(pool);
         tell_of_change(pool);
-    }
+    });
 }
 
 bool are_of(const tw_workers &workers, const tw_runtime &rt) { return workers.rt == &rt; }
@@ -215,11 +221,15 @@ using namespace tickwheel::runtime;
 
 TW_API int tw_workers_new(tw_workers **workers, tw_runtime *rt, const tw_workers_options *options) {
     const tw_workers_options o = options != nullptr ? *options : tw_workers_options{};
-    if (workers == nullptr || rt == nullptr || !in_range(o))
-        return -EINVAL;
-    if (const int error = refusal(rt); error != 0)
+    if (workers == nullptr)
+        return refuse(-EINVAL, "no place for the workers");
+    if (rt != nullptr)  // else it is that which is wrong
+        if (const char *const wrong = what_is_wrong(o); wrong != nullptr)
+            return refuse(-EINVAL, wrong);
+    if (const int error = refusal_to_arm(rt); error != 0)
         return error;
-    return make(*rt, o, *workers);
+    const uncancelled here;
+    return of_system(make(*rt, o, *workers));
 }
 
 // With control held: nobody stops the runtime, and with it this pool, meanwhile.
@@ -228,11 +238,12 @@ TW_API int tw_workers_free(tw_workers *workers) {
         return 0;
     if (const int error = refusal_to_wait(workers); error != 0)
         return error;
+    const uncancelled here;
     const mutex_hold hold(&workers->rt->control);
     {
         const mutex_hold hold_pool(&workers->mutex);
         if (workers->users != 0)
-            return -EBUSY;
+            return refuse(-EBUSY, "a set of timers still uses these workers");
     }
     stop(*workers);
     wait_until_settled(*workers);
@@ -251,7 +262,7 @@ TW_API int tw_workers_wait(tw_workers *workers) {
 
 TW_API int tw_workers_stats(tw_workers *workers, tw_worker_stats *stats) {
     if (workers == nullptr || stats == nullptr)
-        return -EINVAL;
+        return refuse(-EINVAL, workers == nullptr ? "the workers are null" : "stats is null");
     if (const int error = refusal(workers->rt); error != 0)
         return error;
     const mutex_hold hold(&workers->mutex);

@@ -43,6 +43,8 @@ struct tw_workers : tickwheel::runtime::part {
     pthread_cond_t changed;  // others wait for fires and runs to become fewer
     tickwheel::runtime::fire_queue queue;
     std::uint64_t discard_before;  // fires with lower numbers are not run any more
+    std::uint64_t clear_before;    // those of jobs with lower numbers are being taken back
+    std::uint32_t clearing_at;     // and this is how far that has come in the queue
     std::uint32_t running, awaiting;
     std::uint32_t idle;   // workers that run nothing
     unsigned started;     // threads
@@ -65,6 +67,7 @@ inline bool is_at_rest(const tw_workers &pool) { return pool.queue.waiting() == 
 
 // Waits until something may have changed. With the mutex.
 inline void await_change(tw_workers &pool) {
+    const uncancelled here;
     ++pool.awaiting;
     pthread_cond_wait(&pool.changed, &pool.mutex);
     --pool.awaiting;
@@ -75,9 +78,24 @@ inline void tell_of_change(tw_workers &pool) {
         pthread_cond_broadcast(&pool.changed);
 }
 
+// Throws away the fires of jobs that wait. With the mutex.
+void discard_jobs(tw_workers &pool);
+
 // What a worker's thread does: arg is its runner.
 void *work(void *arg);
 
 extern const part_kind pool_kind;
+
+// what(pool), with its mutex.
+template <class Do> void for_each_pool(tw_runtime &rt, Do what) {
+    const mutex_hold hold(&rt.parts_mutex);
+    for (part *each = rt.parts; each != nullptr; each = each->next) {
+        if (each->kind != &pool_kind)
+            continue;
+        auto &pool = static_cast<tw_workers &>(*each);
+        const mutex_hold hold_pool(&pool.mutex);
+        what(pool);
+    }
+}
 
 }  // namespace tickwheel::runtime

@@ -41,10 +41,10 @@ TW_API int64_t tw_runtime_due(tw_runtime *rt) {
     if (const off_wheel *fire = off_wheel::of(*rt))
         return fire->due();
     const wall_hold hold(*rt);
-    const tick due = tw_due(&rt->steady.wheel);
-    if (due != never)
+    if (const tick due = tw_due(&rt->steady.wheel); due != never)
         return rt->unit.reading(due);
-    return rt->wall != nullptr ? wall_due(*rt) : TW_NO_DEADLINE;
+    const tick due = rt->wall != nullptr ? tw_due(&rt->wall->wheel) : never;
+    return due != never ? wall_reading(*rt, due) : TW_NO_DEADLINE;
 }
 
 TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
@@ -66,17 +66,30 @@ TW_API size_t tw_runtime_count(tw_runtime *rt) {
     return count;
 }
 
+TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
+    if (const int error = refusal(rt); error != 0)
+        return error;
+    const uncancelled whole;  // so is the report
+    const wall_hold hold(*rt);
+    int broken = 0;
+    for_each_timeline(*rt, [&](timeline &line) { broken += tw_check(&line.wheel, report, arg); });
+    return broken;
+}
+
 TW_API int tw_runtime_stats(tw_runtime *rt, tw_stats *stats) {
     if (const int error = refusal(rt); error != 0)
         return error;
     if (stats == nullptr)
-        return -EINVAL;
+        return refuse(-EINVAL, "stats is null");
     const counters &seen = rt->seen;
     stats->wakeups = seen.wakeups;
     stats->wakes = seen.wakes;
-    stats->timed = seen.timed;
-    stats->late_sum_ns = seen.late_sum;
-    stats->late_max_ns = seen.late_max;
+    stats->timed = seen.waking.times;
+    stats->late_sum_ns = seen.waking.sum;
+    stats->late_max_ns = seen.waking.max;
+    stats->held_up = seen.held_up.times;
+    stats->held_up_sum_ns = seen.held_up.sum;
+    stats->held_up_max_ns = seen.held_up.max;
     stats->clock_sets = seen.clock_sets;
     stats->wait_errors = seen.wait_errors;
     return 0;

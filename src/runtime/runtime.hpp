@@ -12,7 +12,9 @@
 #include <tickwheel/runtime.h>
 
 #include "clock.hpp"
+#include "errors.hpp"
 #include "on_stack.hpp"
+#include "uncancelled.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
 
@@ -40,17 +42,11 @@ struct timeline {
 // much as the clock is set back, so that they never run backwards. Delays live on the
 // steady timeline and do not notice.
 struct wall_timeline : timeline {
-    // Guards `set_back` and which of the two timelines a node is on. Taken by every
+    // Guards the fields below and which of the two timelines a node is on. Taken by every
     // call on nodes; not held while callbacks run.
     pthread_mutex_t mutex;
     tick set_back = 0;
-
-    // The callback during which the clock was found to be set back, and `set_back` when
-    // it began: what its node was due at is counted from that.
-    struct {
-        const tw_node *node = nullptr;
-        tick due = never, set_back = 0;
-    } interrupted;
+    tick told = 0;  // the latest tick that the wheel was told of, or is about to be
 };
 
 struct part;  // parts.hpp
@@ -58,10 +54,22 @@ struct part;  // parts.hpp
 // The last caller frees the runtime when it is done.
 enum class driven { by_nobody, by_thread, by_caller, by_last_caller };
 
-// Counted by the thread that fires, but for `wakes`; read by anyone.
+// Times that something was late, and by how much.
+struct lateness {
+    std::atomic<std::uint64_t> times{0};
+    std::atomic<std::int64_t> sum{0}, max{0};
+};
+
+// Counted by whoever fires, but for `wakes` and `clock_sets`; read by anyone.
 struct counters {
-    std::atomic<std::uint64_t> wakeups{0}, wakes{0}, timed{0}, clock_sets{0}, wait_errors{0};
-    std::atomic<std::int64_t> late_sum{0}, late_max{0};
+    std::atomic<std::uint64_t> wakeups{0}, wakes{0}, clock_sets{0}, wait_errors{0};
+    lateness waking, held_up;
+};
+
+// What whoever fires has gone to sleep for, and what the clocks read then. Its own.
+struct sleep_begun {
+    tw_deadlines until = {TW_NO_DEADLINE, TW_NO_DEADLINE};
+    std::int64_t steady = 0, wall = 0;
 };
 
 }  // namespace tickwheel::runtime
@@ -84,20 +92,31 @@ struct tw_runtime {
     tickwheel::runtime::timeline steady;
     tickwheel::runtime::wall_timeline *wall = nullptr;  // but for TW_CLOCK_WALL
     tickwheel::runtime::counters seen;
+    tickwheel::runtime::sleep_begun sleep;
 
+    // How it ends. `stopping` and `is_freed` both have whoever fires leave (must_leave): the one
+    // for a while, the other for good. Who calls tw_runtime_free from inside a function of the
+    // user's cannot do all of it, as the library goes on when that returns. It does what
+    // others may rely on (free_from_inside), and the outermost thing that its thread is in
+    // (`inside`) does the rest when it ends: a turn, told by `to_be_freed`; a worker's run, by
+    // runner::frees_runtime; a call of the user's, by end_of_call.
+    //   is_freed implies closed != 0; closed == -ECHILD if and only if forked
     std::atomic<tickwheel::runtime::driven> driven{tickwheel::runtime::driven::by_nobody};
-    std::atomic<bool> stopping{false};  // whoever fires is to come to an end
-    std::atomic<bool> forked{false};    // set in a child: nothing works but freeing and after_fork
-    bool to_be_freed = false;           // by a callback: whoever fires does it when it ends
-    bool lent = false;                  // its descriptor is in somebody's loop
+    std::atomic<bool> stopping{false};       // until somebody begins to fire again
+    std::atomic<bool> forked{false};         // set in a child: nothing works but freeing and after_fork
+    std::atomic<std::uint32_t> is_freed{0};  // a truth; a word, as RISC-V exchanges no less
+    std::atomic<int> closed{0};              // what refusal_to_arm answers: 0, -ESHUTDOWN or -ECHILD
+    bool to_be_freed = false;                // of whoever fires
+    bool lent = false;                       // its descriptor is in somebody's loop
     bool driver_is_open = false;
 
     pthread_mutex_t control;  // start and stop, one at a time; never taken inside callbacks
     pthread_t thread;         // while driven by it
-    std::uint64_t stops = 0;  // so far; with control held
 
     pthread_mutex_t parts_mutex;
-    tickwheel::runtime::part *parts = nullptr;  // what was made on it, newest first
+    tickwheel::runtime::part *parts = nullptr;      // what was made on it, newest first
+    std::uint64_t rounds = 0;                       // see for_each_part_once
+    tickwheel::runtime::part *unreached = nullptr;  // where the round that is under way goes on
 
     // Workers with too many fires that wait, which whoever fires sees to before it fires
     // more. Set by it, with their mutex; read with parts_mutex, so that they are there.
@@ -126,18 +145,55 @@ class mutex_hold {
     pthread_mutex_t *mutex_;
 };
 
-// Says that this thread may be in callbacks of a runtime, for as long as it lives.
+// The end of a call in which functions of the user's may run. If one of them frees the
+// runtime, that is done as the call returns, when nothing of it is used any more.
+class end_of_call {
+  public:
+    end_of_call() = default;
+    ~end_of_call() {
+        if (frees_ != nullptr)
+            tw_runtime_free(frees_);
+    }
+    end_of_call(const end_of_call &) = delete;
+    end_of_call &operator=(const end_of_call &) = delete;
+
+    void frees(tw_runtime &rt) { frees_ = &rt; }
+
+  private:
+    tw_runtime *frees_ = nullptr;
+};
+
+// Says that this thread may be in functions of the user's, in the name of a runtime, for as
+// long as it lives: in callbacks, on the thread that fires or on a worker; or, if there is
+// an end_of_call, in what a call by the user calls back (`drop`, `each`, `next`, `copy`).
 class inside : on_stack<inside> {
   public:
     explicit inside(const tw_runtime &rt) : rt_(&rt) {}
+    inside(const tw_runtime &rt, end_of_call &end) : rt_(&rt), end_(&end) {}
+    using stack_frame::leave;
 
+    // Whether it is in callbacks.
     static bool of(const tw_runtime &rt) {
-        return find([&rt](const inside &each) { return each.rt_ == &rt; }) != nullptr;
+        return find([&rt](const inside &each) { return each.rt_ == &rt && each.end_ == nullptr; }) != nullptr;
     }
+
+    // What it was in first, and leaves last. Null: it is in nothing of this runtime's.
+    static const inside *outermost(const tw_runtime &rt) {
+        const inside *last = nullptr;
+        find([&](const inside &each) {
+            if (each.rt_ == &rt)
+                last = &each;
+            return false;
+        });
+        return last;
+    }
+
+    end_of_call *end() const { return end_; }  // null: in callbacks
 
   private:
     friend on_stack;
     const tw_runtime *rt_;
+    end_of_call *end_ = nullptr;
 };
 
 // Whether what a caller in C has put there is one of first .. last. Not for the language
@@ -152,8 +208,14 @@ template <class Enum> bool is_one_of(const Enum &value, Enum first, Enum last) {
 // The errno to answer with to a call on this runtime; 0 if it may go on.
 inline int refusal(const tw_runtime *rt) {
     if (rt == nullptr)
-        return -EINVAL;
+        return refuse(-EINVAL, "the runtime is null");
     return rt->forked.load(std::memory_order_relaxed) ? -ECHILD : 0;
+}
+
+// The same for a call that arms, moves, starts or makes something.
+inline int refusal_to_arm(const tw_runtime *rt) {
+    return rt == nullptr ? refuse(-EINVAL, "the runtime is null")
+                         : rt->closed.load(std::memory_order_relaxed);
 }
 
 inline bool usable(const tw_runtime *rt) { return refusal(rt) == 0; }
@@ -163,7 +225,9 @@ inline bool is_manual(const tw_driver &driver) {
     return driver.wait_until == nullptr && driver.descriptor == nullptr;
 }
 
+// Also with locks held.
 inline void wake(tw_runtime &rt) {
+    const uncancelled here;
     rt.seen.wakes.fetch_add(1, std::memory_order_relaxed);
     rt.driver->wake(rt.driver_state);
 }

@@ -1,4 +1,4 @@
-#include "slots.hpp"
+#include "entries.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -15,7 +15,9 @@ void slots::shape(std::uint32_t capacity, std::size_t behind) {
     static_assert(std::bit_width((most_slots - 1) / smallest + 1) == slab_count);
     stride_ = (sizeof(entry) + behind + cache_line - 1) / cache_line * cache_line;
     limit_ = capacity != 0 ? capacity : most_slots;
+    covered_ = limit_;
     made_ = 0;
+    used_ = 0;
     first_free_ = nullptr;
 }
 
@@ -61,18 +63,21 @@ bool slots::contain(const void *address) const {
     return false;
 }
 
-// One that nobody has had yet, as the only free one.
-entry *slots::make(entries &owner, std::uint32_t first_generation) {
-    if (made_ == limit_ || slabs_[slab_of(made_)] == nullptr)
+// One that nobody has had yet, or not since all were free, as the only free one.
+entry *slots::make(entries &owner) {
+    if (made_ == covered_ || slabs_[slab_of(made_)] == nullptr)
         return nullptr;
     const std::uint32_t number = made_++;
     entry &it = (*this)[number];
+    it.next_free = nullptr;
+    if (number < used_)
+        return &it;
+    used_ = made_;
     it.set = &owner;
     it.number = number;
-    it.generation = first_generation;
+    it.generation = block_of(owner, number).first_generation;
     it.state = entry_state::free;
     it.runs = 0;
-    it.next_free = nullptr;
     it.node = {};
     return &it;
 }

@@ -82,8 +82,8 @@ class slots {
     void free_all();
 
     // Null: grow first, or there is no more room.
-    entry *take(entries &owner, std::uint32_t first_generation) {
-        entry *const it = first_free_ != nullptr ? first_free_ : make(owner, first_generation);
+    entry *take(entries &owner) {
+        entry *const it = first_free_ != nullptr ? first_free_ : make(owner);
         if (it == nullptr)
             return nullptr;
         assert(it->state == entry_state::free);
@@ -98,6 +98,20 @@ class slots {
         first_free_ = &it;
     }
 
+    // Slots with these numbers and higher ones cannot be had yet.
+    void cover(std::uint32_t up_to) { covered_ = up_to < limit_ ? up_to : limit_; }
+    bool is_covered() const { return made_ < covered_; }  // but for those, there may be one more
+
+    // None is taken. They are handed out from the first one again, so that whoever looks at
+    // all that may be taken does not see how many there once were. A few are seen quickly, and
+    // those in the list of free ones are taken more quickly.
+    void all_are_free() {
+        if (made_ <= a_few)
+            return;
+        made_ = 0;
+        first_free_ = nullptr;
+    }
+
     // A slab to grow by is allocated with no lock held, and then added, or freed if somebody
     // else has been faster. Null: no memory; `is_full`: no more slots to be had.
     bool is_full() const { return made_ == limit_ && first_free_ == nullptr; }
@@ -105,13 +119,13 @@ class slots {
     void *allocate(unsigned slab) const;
     bool add(unsigned slab, void *memory);
 
-    std::uint32_t made() const { return made_; }  // those with lower numbers have been used
+    std::uint32_t made() const { return made_; }  // only those with lower numbers may be taken
     entry &operator[](std::uint32_t number) const {
         const unsigned slab = slab_of(number);
         char *const memory = slabs_[slab].load(std::memory_order_relaxed);
         return *reinterpret_cast<entry *>(memory + (number - first_of(slab)) * stride_);
     }
-    entry *find(std::uint32_t number) const { return number < made_ ? &(*this)[number] : nullptr; }
+    entry *find(std::uint32_t number) const { return number < used_ ? &(*this)[number] : nullptr; }
     bool contain(const void *address) const;
 
     // For a slot that is looked at soon; also without the lock, and if there is none.
@@ -128,18 +142,20 @@ class slots {
   private:
     static constexpr unsigned slab_count = 19;  // enough for most_slots
     static constexpr std::uint32_t smallest = 64;
+    static constexpr std::uint32_t a_few = 4096;
 
     static unsigned slab_of(std::uint32_t number) {
         return static_cast<unsigned>(std::bit_width(number / smallest + 1)) - 1;
     }
     static std::uint32_t first_of(unsigned slab) { return ((std::uint32_t{1} << slab) - 1) * smallest; }
     std::uint32_t size_of(unsigned slab) const;
-    entry *make(entries &owner, std::uint32_t first_generation);
+    entry *make(entries &owner);
 
     std::atomic<char *> slabs_[slab_count];  // written with the lock
     std::size_t stride_;
-    std::uint32_t limit_;
+    std::uint32_t limit_, covered_;
     std::uint32_t made_;
+    std::uint32_t used_;  // the same since the set was made: their generations count
     entry *first_free_;
 };
 

@@ -7,6 +7,8 @@
 #include <cassert>
 #include <cerrno>
 
+#include "uncancelled.hpp"
+
 namespace tickwheel::runtime {
 
 namespace {
@@ -24,6 +26,7 @@ constexpr std::uint32_t cells_given_back = 8192;
 constexpr std::uint64_t numbers = 0xee;  // the domain of keys that are numbers
 
 int draw(sip_seed &seed) {
+    const uncancelled here;
     ssize_t drawn;
     do
         drawn = getrandom(&seed, sizeof seed, 0);

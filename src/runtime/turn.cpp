@@ -8,11 +8,6 @@ namespace tickwheel::runtime {
 
 namespace {
 
-tick present_of_wall(tw_runtime &rt) {
-    const wall_hold hold(rt);
-    return wall_present(rt);
-}
-
 // The deadline of a tick that a wheel answered with: 0 if it wants attention at once.
 std::int64_t deadline_of(timeline &line, tick next, std::int64_t reading) {
     if (next == never)
@@ -34,18 +29,14 @@ template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
     return until;
 }
 
-// P2, as far as the library can see it itself.
-void note_lateness(tw_runtime &rt, const tw_deadlines &slept_for) {
-    std::int64_t late = rt.clocks.steady() - slept_for.steady_ns;
-    if (slept_for.wall_ns != TW_NO_DEADLINE && late < rt.clocks.wall() - slept_for.wall_ns)
-        late = rt.clocks.wall() - slept_for.wall_ns;
-    if (late < 0)
-        return;
-    rt.seen.timed.fetch_add(1, std::memory_order_relaxed);
-    rt.seen.late_sum.fetch_add(late, std::memory_order_relaxed);
-    if (late > rt.seen.late_max.load(std::memory_order_relaxed))
-        rt.seen.late_max.store(late, std::memory_order_relaxed);
+void count_late(lateness &of, std::int64_t late) {
+    of.times.fetch_add(1, std::memory_order_relaxed);
+    of.sum.fetch_add(late, std::memory_order_relaxed);
+    if (late > of.max.load(std::memory_order_relaxed))
+        of.max.store(late, std::memory_order_relaxed);
 }
+
+std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 // A driver that cannot wait must neither stop the timers nor eat the processor.
 void wait_without_driver(tw_runtime &rt) {
@@ -59,15 +50,14 @@ void wait_for_driver(tw_runtime &rt, const tw_deadlines &until) {
     if (slept < 0) {
         wait_without_driver(rt);
     } else if (slept > 0) {
-        rt.seen.wakeups.fetch_add(1, std::memory_order_relaxed);
-        note_lateness(rt, until);
+        end_sleep(rt);
     }
 }
 
 // Descriptors are looked at in each turn, also if there is no time to wait for them.
 void wait(tw_runtime &rt, const tw_deadlines &until) {
     constexpr tw_deadlines at_once = {0, TW_NO_DEADLINE};
-    if (until.steady_ns != 0 && until.wall_ns != 0)
+    if (begin_sleep(rt, until))
         wait_for_driver(rt, until);
     else if (rt.driver->watch != nullptr)
         rt.driver->wait_until(rt.driver_state, &at_once);
@@ -81,8 +71,42 @@ void fire_due(tw_runtime &rt) {
     tw_advance(&rt.steady.wheel, rt.unit.down(rt.clocks.steady()), rt.budget);
     if (!keep_to_bound(rt) || rt.wall == nullptr || must_leave(rt))
         return;
-    tw_advance(&rt.wall->wheel, present_of_wall(rt), rt.budget);
+    tw_advance(&rt.wall->wheel, wall_present_to_tell(rt), rt.budget);
     keep_to_bound(rt);
+}
+
+// P2, as far as the library can see it itself. What passed before is not the system's doing.
+bool begin_sleep(tw_runtime &rt, const tw_deadlines &until) {
+    const bool has_wall = until.wall_ns != TW_NO_DEADLINE;
+    rt.sleep = {until, rt.clocks.steady(), has_wall ? rt.clocks.wall() : 0};
+    if (until.steady_ns == 0 || until.wall_ns == 0) {
+        rt.sleep.until = {TW_NO_DEADLINE, TW_NO_DEADLINE};
+        return false;
+    }
+    std::int64_t late = rt.sleep.steady - until.steady_ns;
+    if (has_wall)
+        late = greater(late, rt.sleep.wall - until.wall_ns);
+    if (late <= 0)
+        return true;
+    count_late(rt.seen.held_up, late);
+    rt.sleep.until = {TW_NO_DEADLINE, TW_NO_DEADLINE};
+    return false;
+}
+
+// A wall clock that was set meanwhile, forwards or back, makes no lateness of its own.
+void end_sleep(tw_runtime &rt) {
+    rt.seen.wakeups.fetch_add(1, std::memory_order_relaxed);
+    const sleep_begun &began = rt.sleep;
+    const std::int64_t now = rt.clocks.steady();
+    std::int64_t late = now - began.until.steady_ns;
+    if (began.until.wall_ns != TW_NO_DEADLINE) {
+        const std::int64_t by_reading = rt.clocks.wall() - began.until.wall_ns;
+        const std::int64_t by_length = now - began.steady - (began.until.wall_ns - began.wall);
+        late = greater(late, by_reading < by_length ? by_reading : by_length);
+    }
+    if (late >= 0)
+        count_late(rt.seen.waking, late);
+    rt.sleep.until = {TW_NO_DEADLINE, TW_NO_DEADLINE};
 }
 
 tw_deadlines what_is_next(tw_runtime &rt) {
@@ -110,6 +134,21 @@ void run(tw_runtime &rt) {
     }
 }
 
+int program(tw_runtime &rt) {
+    const tw_deadlines until = fall_asleep(rt);
+    begin_sleep(rt, until);
+    return of_system(rt.driver->program(rt.driver_state, &until));
+}
+
+void abandon_turn(tw_runtime &rt) {
+    for_each_timeline(rt, [](timeline &line) { tw_abandon(&line.wheel); });
+    if (rt.driver->program != nullptr && usable(&rt))
+        program(rt);
+}
+
+// A stop that comes between the two steps is as one that came before: this call fires again, as
+// the next one after a stop does. A worker's run that frees the runtime there is not forgotten,
+// for `is_freed` is never taken back.
 borrowed::borrowed(tw_runtime &rt) : rt_(rt) {
     auto nobody = driven::by_nobody;
     if (inside::of(rt))
@@ -120,7 +159,7 @@ borrowed::borrowed(tw_runtime &rt) : rt_(rt) {
         rt.stopping.store(false, std::memory_order_relaxed);
 }
 
-borrowed::~borrowed() {
+void borrowed::give_back() {
     if (!granted_)
         return;
     const bool free_it = rt_.to_be_freed;

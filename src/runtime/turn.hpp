@@ -2,6 +2,7 @@
 // others and virtual time all go round by these; one of them at a time calls them.
 #pragma once
 
+#include "exceptions.h"
 #include "runtime.hpp"
 
 namespace tickwheel::runtime {
@@ -16,6 +17,11 @@ tw_deadlines fall_asleep(tw_runtime &rt);
 // Until the next fall_asleep nobody needs to wake the driver.
 void wake_up(tw_runtime &rt);
 
+// Around each sleep, counts how late it began and ended. False: something is to be done at
+// once, or should have been.
+bool begin_sleep(tw_runtime &rt, const tw_deadlines &until);
+void end_sleep(tw_runtime &rt);
+
 // The time of whatever comes first on either timeline, now that nothing sleeps.
 tw_deadlines what_is_next(tw_runtime &rt);
 
@@ -24,7 +30,8 @@ void run(tw_runtime &rt);
 
 // Whether whoever fires should come to an end.
 inline bool must_leave(const tw_runtime &rt) {
-    return rt.stopping.load(std::memory_order_acquire) || rt.forked.load(std::memory_order_acquire);
+    return rt.stopping.load(std::memory_order_acquire) || rt.is_freed.load(std::memory_order_acquire) != 0 ||
+           rt.forked.load(std::memory_order_acquire);
 }
 
 // For the time that a caller does the firing; answers -EBUSY if somebody else does, or
@@ -32,14 +39,44 @@ inline bool must_leave(const tw_runtime &rt) {
 class borrowed {
   public:
     explicit borrowed(tw_runtime &rt);
-    ~borrowed();  // may free the runtime, if a callback or a worker's run asked for that
+    ~borrowed() { give_back(); }
+    void give_back();  // may free the runtime, if a callback or a worker's run asked for that
     borrowed(const borrowed &) = delete;
     borrowed &operator=(const borrowed &) = delete;
-    int refusal() const { return granted_ ? 0 : -EBUSY; }
+    int refusal() const {
+        return granted_
+                   ? 0
+                   : refuse(-EBUSY, "a callback, its thread or another call drives this runtime already");
+    }
 
   private:
     tw_runtime &rt_;
     bool granted_ = false;
 };
+
+// Has the driver's descriptor ring for what is next. 0 or a negative errno.
+int program(tw_runtime &rt);
+
+// What a callback left undone, by an exception, of a call that drives the runtime.
+void abandon_turn(tw_runtime &rt);
+
+// Calls fire() as the one who drives the runtime; returns its result, or -EBUSY. What a
+// callback throws passes, and leaves the runtime as if the callback had returned.
+template <class Fire> int drive(tw_runtime &rt, Fire fire) {
+    const uncancelled whole;
+    borrowed mine(rt);
+    if (mine.refusal() != 0)
+        return mine.refusal();
+    const inside callbacks(rt);
+    int result = 0;
+    let_pass([&] { result = fire(); },
+             [&] {
+                 callbacks.leave();
+                 abandon_turn(rt);
+                 mine.give_back();
+                 whole.end();
+             });
+    return result;
+}
 
 }  // namespace tickwheel::runtime

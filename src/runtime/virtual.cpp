@@ -9,10 +9,10 @@ int refusal_to_move(const tw_runtime *rt, std::int64_t by) {
     if (const int error = refusal(rt); error != 0)
         return error;
     if (!is_manual(*rt->driver))
-        return -EOPNOTSUPP;
+        return refuse(-EOPNOTSUPP, "only virtual time can be moved: the driver \"manual\"");
     if (by < 0)
-        return -EINVAL;
-    return by > last_reading - rt->clocks.steady() ? -ERANGE : 0;
+        return refuse(-EINVAL, "time does not go back");
+    return by > last_reading - rt->clocks.steady() ? of_system(-ERANGE) : 0;
 }
 
 // How far virtual time is from the first deadline. May be negative.
@@ -49,12 +49,10 @@ void go_from_one_to_the_next(tw_runtime &rt, std::int64_t by) {
 int move(tw_runtime *rt, std::int64_t by, void (*how)(tw_runtime &, std::int64_t)) {
     if (const int error = refusal_to_move(rt, by); error != 0)
         return error;
-    const borrowed mine(*rt);
-    if (mine.refusal() != 0)
-        return mine.refusal();
-    const inside here(*rt);
-    how(*rt, by);
-    return refusal(rt);  // -ECHILD if a callback has forked, and this is the child
+    return drive(*rt, [=] {
+        how(*rt, by);
+        return refusal(rt);  // -ECHILD if a callback has forked, and this is the child
+    });
 }
 
 }  // namespace
@@ -67,9 +65,10 @@ TW_API int tw_runtime_set_wall(tw_runtime *rt, int64_t wall_ns) {
     if (const int error = refusal(rt); error != 0)
         return error;
     if (!is_manual(*rt->driver) || rt->wall == nullptr)
-        return -EOPNOTSUPP;
+        return refuse(-EOPNOTSUPP,
+                      "only a virtual wall clock can be set: the driver \"manual\" with TW_CLOCK_WALL");
     if (wall_ns < 0)
-        return -EINVAL;
+        return refuse(-EINVAL, "the reading is negative");
     rt->clocks.set_virtual_wall(wall_ns);
     return 0;
 }

@@ -1,38 +1,13 @@
 #include "wall.hpp"
 
+#include <tickwheel/port.h>
+
 #include <cstdlib>
 #include <new>
 
 namespace tickwheel::runtime {
 
 namespace {
-
-struct shift {
-    tw *wheel;
-    tick by;
-};
-
-// Nodes of one tick are handed out in their order, and keep it.
-void arm_later(tw_node *node, void *arg) {
-    const shift &back = *static_cast<const shift *>(arg);
-    const tick due = node->expiry > never - 1 - back.by ? never - 1 : node->expiry + back.by;
-    if (node->period == 0)
-        tw_arm_at(back.wheel, node, due);
-    else
-        tw_arm_every(back.wheel, node, due, node->period, static_cast<tw_missed>(node->missed),
-                     node->fires_left);
-}
-
-bool is_interrupted(wall_timeline &wall, tick due) {
-    return wall.interrupted.node != nullptr && wall.interrupted.node == tw_running(&wall.wheel) &&
-           wall.interrupted.due == due;
-}
-
-void remember_callback(wall_timeline &wall) {
-    const tick due = tw_due(&wall.wheel);
-    if (due != never && !is_interrupted(wall, due))
-        wall.interrupted = {tw_running(&wall.wheel), due, wall.set_back};
-}
 
 // What the thread sleeps for is a tick by the former count, with which those armed from
 // now on cannot be compared.
@@ -48,9 +23,11 @@ int make_wall(tw_runtime &rt) {
     void *memory = std::calloc(1, sizeof(wall_timeline));
     if (memory == nullptr)
         return -ENOMEM;
+    tw_port_hide(memory, sizeof(wall_timeline));
     rt.wall = new (memory) wall_timeline;
     pthread_mutex_init(&rt.wall->mutex, nullptr);
-    tw_init(&rt.wall->wheel, rt.unit.down(rt.clocks.wall()), 0);
+    rt.wall->told = rt.unit.down(rt.clocks.wall());
+    tw_init(&rt.wall->wheel, rt.wall->told, 0);
     return 0;
 }
 
@@ -61,33 +38,28 @@ void free_wall(tw_runtime &rt) {
     rt.wall = nullptr;
 }
 
-// What the wheel was told is read first: the clock reads no less afterwards, unless it
-// was set back.
+// All nodes are pending at every moment, and what the running callback was due at moves
+// with them: so nobody who asks for either needs the mutex to tell one from the other.
 tick wall_present(tw_runtime &rt) {
     wall_timeline &wall = *rt.wall;
-    const tick told = tw_now(&wall.wheel);
     const tick read = rt.unit.down(rt.clocks.wall()) + wall.set_back;
-    if (read >= told)
+    if (read >= wall.told)
         return read;
-    remember_callback(wall);
-    shift back = {&wall.wheel, told - read};
-    wall.set_back += back.by;
+    const tick back = wall.told - read;
+    wall.set_back += back;
     wake_for_anything(wall);
     rt.seen.clock_sets.fetch_add(1, std::memory_order_relaxed);
-    tw_clear(&wall.wheel, arm_later, &back);
-    return told;
+    tw_postpone_all(&wall.wheel, back);
+    return wall.told;
+}
+
+tick wall_present_to_tell(tw_runtime &rt) {
+    const wall_hold hold(rt);
+    return rt.wall->told = wall_present(rt);
 }
 
 tick wall_tick(const tw_runtime &rt, std::int64_t deadline) {
     return rt.unit.up(deadline) + rt.wall->set_back;
-}
-
-std::int64_t wall_due(tw_runtime &rt) {
-    const wall_timeline &wall = *rt.wall;
-    const tick due = tw_due(&rt.wall->wheel);
-    if (due == never)
-        return TW_NO_DEADLINE;
-    return rt.unit.reading(due - (is_interrupted(*rt.wall, due) ? wall.interrupted.set_back : wall.set_back));
 }
 
 std::int64_t wall_reading(const tw_runtime &rt, tick t) { return rt.unit.reading(t - rt.wall->set_back); }

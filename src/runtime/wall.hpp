@@ -32,11 +32,14 @@ inline timeline &line_of(tw_runtime &rt, const tw_node *node) {
 }
 
 // All with the hold: the present tick of the wall timeline, having followed the clock
-// if it was set; the tick of a deadline; the deadline of a tick; and what the node whose
-// callback runs was due at (TW_NO_DEADLINE if none runs).
+// if it was set; the tick of a deadline; the deadline of a tick.
 tick wall_present(tw_runtime &rt);
 tick wall_tick(const tw_runtime &rt, std::int64_t deadline);
 std::int64_t wall_reading(const tw_runtime &rt, tick t);
-std::int64_t wall_due(tw_runtime &rt);
+
+// Without the hold, by whoever fires: the same as wall_present, for the wheel to be told
+// next. If the clock is set back before that is done, nodes go beyond this tick: so what is
+// armed by the new reading does not fire by the former one (P1).
+tick wall_present_to_tell(tw_runtime &rt);
 
 }  // namespace tickwheel::runtime

@@ -1,7 +1,10 @@
 // Fires on their way: from the wheel's callback into the queue, from there to a worker,
 // or back to whoever cancels. Any thread, except as noted.
+#include <tickwheel/port.h>
+
 #include <cassert>
 
+#include "exceptions.h"
 #include "fires.hpp"
 #include "life.hpp"
 #include "pool.hpp"
@@ -12,7 +15,7 @@ namespace tickwheel::runtime {
 namespace {
 
 // The worker that this thread is.
-constinit thread_local runner *this_worker = nullptr;
+constinit TW_THREAD_LOCAL runner *this_worker = nullptr;
 
 // What has been freed in its own callback, as seen by who runs it, once its memory is
 // used for another.
@@ -51,13 +54,18 @@ taken take(tw_workers &pool, runner &me) {
     return next;
 }
 
-void call(const tw_runtime &rt, const taken &next) {
+// left() is called besides if what it throws leaves it.
+template <class Left> void call(const tw_runtime &rt, const taken &next, Left left) {
     const inside here(rt);
     const off_wheel fire(rt, next.due, next.overruns);
     if (next.discards != 0)
         next.it.kind->discarded(next.it, next.discards);
     else
-        next.it.kind->run(next.it);
+        let_pass([&next] { next.it.kind->run(next.it); },
+                 [&] {
+                     here.leave();
+                     left();
+                 });
 }
 
 void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
@@ -73,13 +81,24 @@ void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
     tell_of_change(pool);
 }
 
+// What has run in a worker's place has thrown: whoever fires leaves with that.
+void end_thrown_run(tw_workers &pool, runner &me, std::uint32_t forks) {
+    if (pool.forks != forks)
+        return;
+    const mutex_hold hold(&pool.mutex);
+    finish(pool, me, 0);
+    pool.settling = false;
+    if (pool.queue.first() != nullptr)
+        pthread_cond_signal(&pool.work);
+}
+
 // Takes what is first and runs it. Called and left with the mutex held. False, and without
 // the mutex: the callback has forked, and this is the child, where nothing more is called.
 bool run_first(tw_workers &pool, runner &me) {
     const taken next = take(pool, me);
     const std::uint32_t forks = pool.forks;
     pthread_mutex_unlock(&pool.mutex);
-    call(*pool.rt, next);
+    call(*pool.rt, next, [&] { end_thrown_run(pool, me, forks); });
     if (pool.forks != forks)
         return false;
     pthread_mutex_lock(&pool.mutex);
@@ -250,6 +269,42 @@ void discard_job(tw_runnable &, std::uint32_t) {}
 
 constexpr tw_runnable_kind job_kind = {run_job, discard_job};
 
+bool is_job(const tw_runnable &it) { return it.kind == &job_kind; }
+
+// A job with fires that are to be taken back. With the mutex. The queue changes between one
+// and the next, so that only a search which has begun in front finds none.
+tw_runnable *job_to_withdraw(tw_workers &pool) {
+    const auto is_wanted = [&pool](const tw_runnable &it) {
+        return is_job(it) && it.last != nullptr && it.last->next->number < pool.clear_before;
+    };
+    for (int tries = 0; tries < 2; ++tries) {
+        if (tw_runnable *const ready = pool.queue.find(pool.clearing_at, is_wanted))
+            return ready;
+        pool.clearing_at = UINT32_MAX;
+    }
+    for (unsigned i = 0; i <= pool.threads; ++i)
+        if (pool.runners[i].more && is_wanted(*pool.runners[i].runs))
+            return pool.runners[i].runs;
+    return nullptr;
+}
+
+// With the mutex.
+std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &it) {
+    const std::uint32_t taken_back = pool.queue.drop_all(it);
+    if (taken_back == 0)
+        return 0;
+    if (!is_concurrent(it) && is_run(pool, it))
+        pool.runners[it.runner - 1].more = false;
+    tell_of_change(pool);
+    return taken_back;
+}
+
+// Those that wait now are what job_to_withdraw finds from here on.
+void look_for_jobs(tw_workers &pool) {
+    pool.clear_before = pool.queue.next_number();
+    pool.clearing_at = UINT32_MAX;
+}
+
 // The node's callback, on the runtime's thread. Once it is enqueued the job may be gone.
 void fire_job(tw_node *node, void *) {
     tw_runnable &it = reinterpret_cast<tw_job *>(node)->runnable;
@@ -260,6 +315,7 @@ void fire_job(tw_node *node, void *) {
 }  // namespace
 
 void *work(void *arg) {
+    never_be_cancelled();
     runner &me = *static_cast<runner *>(arg);
     pthread_setname_np(pthread_self(), me.pool->thread_name);
     this_worker = &me;
@@ -304,13 +360,25 @@ enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::ui
 std::uint32_t withdraw(tw_runnable &it) {
     tw_workers &pool = *it.workers;
     const mutex_hold hold(&pool.mutex);
-    const std::uint32_t taken_back = pool.queue.drop_all(it);
-    if (taken_back == 0)
-        return 0;
-    if (!is_concurrent(it) && is_run(pool, it))
-        pool.runners[it.runner - 1].more = false;
-    tell_of_change(pool);
-    return taken_back;
+    return withdraw_from(pool, it);
+}
+
+void begin_to_withdraw_jobs(tw_runtime &rt) { for_each_pool(rt, look_for_jobs); }
+
+tw_node *withdraw_a_job(tw_runtime &rt) {
+    tw_runnable *found = nullptr;
+    for_each_pool(rt, [&found](tw_workers &pool) {
+        if (found != nullptr || (found = job_to_withdraw(pool)) == nullptr)
+            return;
+        withdraw_from(pool, *found);
+    });
+    return found != nullptr ? &job_of(*found).node : nullptr;
+}
+
+void discard_jobs(tw_workers &pool) {
+    look_for_jobs(pool);
+    while (tw_runnable *const job = job_to_withdraw(pool))
+        pool.seen.discarded += withdraw_from(pool, *job);
 }
 
 void wait_for_runs(tw_runnable &it) {
@@ -346,12 +414,15 @@ void free_after_this_run() { this_worker->frees_runtime = true; }
 using namespace tickwheel::runtime;
 
 TW_API int tw_job_init(tw_job *job, tw_workers *workers, tw_callback *fn, void *arg, unsigned flags) {
-    if (job == nullptr || workers == nullptr || fn == nullptr || (flags & ~unsigned{TW_CONCURRENT}) != 0)
-        return -EINVAL;
+    if (job == nullptr || workers == nullptr || fn == nullptr)
+        return refuse(-EINVAL, "the job, its workers or its function is null");
+    if ((flags & ~unsigned{TW_CONCURRENT}) != 0)
+        return refuse(-EINVAL, "an unknown flag");
     if (const int error = refusal(workers->rt); error != 0)
         return error;
     tw_node_init(&job->node, fire_job, arg);
     make_runnable(job->runnable, *workers, job_kind, (flags & TW_CONCURRENT) != 0);
     job->fn = fn;
+    tw_port_hide(&job->node.missed, sizeof job->node.missed);  // see enqueue
     return 0;
 }

@@ -26,6 +26,11 @@ enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::ui
 // Takes back the fires that still wait; returns how many.
 std::uint32_t withdraw(tw_runnable &it);
 
+// The same for jobs whose fires wait, one by one: those of all that waited when this began.
+// Returns the node of one; null: there is none any more.
+void begin_to_withdraw_jobs(tw_runtime &rt);
+tw_node *withdraw_a_job(tw_runtime &rt);
+
 // Returns when the runs that other threads are in have ended; at once from inside one.
 void wait_for_runs(tw_runnable &it);
 

@@ -49,6 +49,13 @@ TEST_F(PinnedTimer, EveryTakesTheOptionsOfTimers) {
     EXPECT_EQ(t.remaining(), 10s);
 }
 
+TEST_F(PinnedTimer, KeepsToAPeriodThatIsNoMultipleOfTheTick) {
+    pinned_timer t(rt, noting());
+    t.every(std::chrono::duration<int, std::ratio<1, 60>>(1));
+    rt.advance(70ms);
+    EXPECT_EQ(at, (times{17ms, 34ms, 51ms, 67ms}));
+}
+
 TEST_F(PinnedTimer, MovesOnlyWhatIsPending) {
     pinned_timer t(rt, noting());
     EXPECT_FALSE(t.move(1s));

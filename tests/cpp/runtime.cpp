@@ -3,8 +3,10 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support.hpp"
 
@@ -145,6 +147,18 @@ TEST(RuntimeLife, ItsEndDropsWhatItsTimersHold) {
 TEST(RuntimeLife, OneThatCannotBeMadeLeavesNothing) {
     const auto make = [] { tickwheel::runtime rt({.cpus = std::uint64_t{1} << 63}); };
     EXPECT_NE(error_of(make), std::error_code());  // made, but not started: no such CPU
+}
+
+TEST(RuntimeLife, AThousandLiveAtOnce) {
+    std::vector<std::unique_ptr<tickwheel::virtual_runtime>> runtimes;
+    int fires = 0;
+    for (int i = 0; i < 1000; ++i) {
+        runtimes.push_back(std::make_unique<tickwheel::virtual_runtime>());
+        runtimes.back()->spawn(1s, [&] { ++fires; });
+    }
+    for (const auto &each : runtimes)
+        each->advance(1s);
+    EXPECT_EQ(fires, 1000);
 }
 
 TEST(RuntimeStats, Count) {

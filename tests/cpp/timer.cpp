@@ -39,6 +39,29 @@ TEST_F(Timer, AfterFiresOnceWhenItsDelayIsOver) {
     EXPECT_EQ(at, times{5000ms});
 }
 
+TEST_F(Timer, CancelAllDropsEveryCallableAndSaysHowManyHadStillToFire) {
+    const auto alive = std::make_shared<int>(0);
+    const timer owned = rt.after(1s, [alive] { ++*alive; });
+    rt.spawn(2s, [alive] { ++*alive; });
+    const timer periodic = rt.every(1s, [alive] { ++*alive; });
+    EXPECT_EQ(rt.cancel_all(), 3U);
+    EXPECT_EQ(alive.use_count(), 1);
+    EXPECT_FALSE(owned.pending() || periodic.pending());
+    EXPECT_EQ(rt.cancel_all(), 0U);
+    rt.advance(10s);
+    EXPECT_EQ(*alive, 0);
+}
+
+TEST_F(Timer, CancelAllInACallback) {
+    std::size_t cancelled = 0;
+    const timer often = rt.every(1s, [&] { cancelled = rt.cancel_all(); });
+    const timer later = rt.after(2s, firing());
+    rt.advance(10s);
+    EXPECT_EQ(cancelled, 2U);
+    EXPECT_EQ(fired, 0);
+    EXPECT_EQ(rt.count(), 0U);
+}
+
 // What a callable is like otherwise is its own business: only `schedule` makes schedules.
 TEST_F(Timer, TakesACallableWithAnyMembers) {
     struct counts {

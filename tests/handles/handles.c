@@ -290,7 +290,7 @@ static void bad_starts_are_refused(struct tw_handles *set, struct probe *it) {
     const struct tw_when bad_whens[] = {{.due_ns = -1},
                                         {.slack_ns = -1},
                                         {.period_ns = -MS},
-                                        {.period_ns = MS + 1},
+                                        {.period_ns = MS - 1},
                                         {.due_ns = INT64_MIN, .absolute = 1},
                                         {.missed = (enum tw_missed)77, .period_ns = MS},
                                         {.fires = TW_FIRES_MAX + 1, .period_ns = MS}};

@@ -8,10 +8,18 @@ for header in "$include"/tickwheel/*.h; do
     echo "#include \"$header\""
 done >"$scratch/all.c"
 
+# Functions that are linked by another name are exported by both.
+linked_as() {
+    grep -oE 'tw_[a-z0-9_]+ *\([^()]*\) *__asm__ *\([^()]*\)' | sed -E 's/.*__asm__ *\(//; s/[" )]//g'
+}
+
 # Declarations only: typedefs, struct members and what inline functions say are no symbols.
 "$cc" -E -P -I"$include" "$scratch/all.c" | tr '\n' ' ' | sed 's/[{};]/\n/g' |
     grep -vE 'typedef|static inline|return|=' | grep -oE '^[^(]*\btw_[a-z0-9_]+ *\(' | grep -oE 'tw_[a-z0-9_]+ *\($' | tr -d '( ' |
-    sort -u >"$scratch/declared"
+    sort -u >"$scratch/plain"
+"$cc" -E -P -I"$include" "$scratch/all.c" | tr '\n' ' ' | linked_as >"$scratch/labels"
+test -s "$scratch/labels"
+sort -u "$scratch/plain" "$scratch/labels" >"$scratch/declared"
 nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | sed 's/@.*//' | sort -u >"$scratch/exported"
 
 test -s "$scratch/declared"

@@ -58,6 +58,29 @@ by_find_package() {
     quietly "$scratch/found/consumer"
 }
 
+# With no word of a standard: the target brings it.
+by_find_package_in_cpp() {
+    configure "$here/find_package_cpp" "$scratch/found_cpp" -DCMAKE_PREFIX_PATH="$prefix"
+    quietly cmake --build "$scratch/found_cpp"
+    quietly "$scratch/found_cpp/consumer"
+}
+
+# Each header says in one line that it wants C++20.
+in_an_older_language() {
+    for header in "$prefix"/include/tickwheel/*.hpp; do
+        for standard in c++11 c++17; do
+            echo "#include <tickwheel/$(basename "$header")>" >"$scratch/older.cpp"
+            # shellcheck disable=SC2086  # these are lists of flags
+            if "$cxx" -std=$standard -fsyntax-only $flags_of_package "$scratch/older.cpp" 2>"$scratch/log" ||
+                [ "$(grep -c 'error:' "$scratch/log")" -ne 1 ] || ! grep -q 'error: .*want C++20' "$scratch/log"; then
+                echo "$header in $standard said:"
+                cat "$scratch/log"
+                exit 1
+            fi
+        done
+    done
+}
+
 # by_pkg_config PROGRAM COMPILER FLAGS...
 by_pkg_config() {
     program=$1
@@ -78,6 +101,35 @@ in_each_language() {
     by_pkg_config consumer.c "$cxx" -x c++ -std=c++11
     by_pkg_config consumer.c "$cxx" -x c++ -std=c++20
     by_pkg_config consumer.cpp "$cxx" -std=c++20
+    by_pkg_config consumer.c "$cc" -std=c17 -O2 -flto
+}
+
+# does_not_link "MACRO VALUE" PROGRAM FLAGS...: with another config.h than the library's.
+does_not_link() {
+    macro=${1% *} value=${1#* } program=$2
+    shift 2
+    rm -rf "$scratch/other"
+    cp -R "$prefix/include" "$scratch/other"
+    sed -i "s/define $macro [0-9]*/define $macro $value/" "$scratch/other/tickwheel/config.h"
+    # shellcheck disable=SC2086  # these are lists of flags
+    if "$@" "-I$scratch/other" $flags_of_package "$program" -o "$scratch/other/linked" $libraries_of_package \
+        >"$scratch/log" 2>&1; then
+        echo "linked with another $macro than the library's: $*"
+        exit 1
+    fi
+    grep -qE "undefined.*tw_(node_)?init_.*$value" "$scratch/log" || {
+        echo "did not say why it does not link: $*"
+        cat "$scratch/log"
+        exit 1
+    }
+}
+
+another_geometry() {
+    for other in "TW_LEVELS 4" "TW_BITS 5" "TW_LOOKAHEAD 0" "TW_TICK_BITS 32" "TW_RUNTIME 0"; do
+        does_not_link "$other" "$source/examples/hello.c" "$cc" -std=c99
+        does_not_link "$other" "$source/examples/hello.c" "$cc" -flto -O2
+        does_not_link "$other" "$here/consumer.c" "$cxx" -x c++ -std=c++11
+    done
 }
 
 wheel_alone() {
@@ -101,7 +153,13 @@ if [ "$kind" = wheel ]; then
     exit 0
 fi
 by_find_package
+by_find_package_in_cpp
 in_each_language
+in_an_older_language
+another_geometry
 if [ "$kind" = shared ]; then
     sh "$here/exports.sh" "$library/libtickwheel.so" "$prefix/include" "$cc" "$scratch"
+    # shellcheck disable=SC2086  # a list of flags
+    quietly "$cc" -std=c11 $strict $flags_of_package "$here/loaded.c" -o "$scratch/loaded" -ldl -pthread
+    quietly "$scratch/loaded" "$library/libtickwheel.so"
 fi

@@ -8,3 +8,4 @@ cmake -G "$generator" -S "$(dirname "$0")/subdirectory" -B "$scratch" -DTICKWHEE
     -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" -DCMAKE_BUILD_TYPE=Release
 cmake --build "$scratch"
 "$scratch/consumer"
+"$scratch/consumer_cpp"

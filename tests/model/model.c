@@ -1,5 +1,6 @@
 #include "ops.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -83,15 +84,36 @@ static void check_timer(struct model *m, unsigned wheel, unsigned timer) {
 
 static void check_next(struct model *m, unsigned wheel) {
     const struct oracle_wheel *w = &m->oracle.wheels[wheel];
+    oracle_is_asked_for_next(&m->oracle, wheel);
     uint64_t next = tw_next(&m->wheels[wheel]);
     uint64_t earliest = oracle_earliest(&m->oracle, wheel);
-    if (earliest == TW_NEVER && !w->lagging && !w->advancing)
+    if (earliest == TW_NEVER)
         require(m, next == TW_NEVER, "tw_next is %#" PRIx64 " with nothing pending", next);
     uint64_t latest = earliest > w->now ? earliest : w->now;
     require(m, next >= wide_next_for(w->now), "tw_next is %#" PRIx64 ", before now", next);
     require(m, next <= latest || next == TW_NEVER, "tw_next is %#" PRIx64 ", later than %#" PRIx64, next,
             latest);
     require(m, next != TW_NEVER || earliest == TW_NEVER, "tw_next is \"never\" with timers pending");
+}
+
+/* What it says is exact is; and it says so whenever time has been caught up with. */
+static void check_first_due(struct model *m, unsigned wheel, uint32_t looks) {
+    const struct oracle_wheel *w = &m->oracle.wheels[wheel];
+    uint64_t first = oracle_first_due(&m->oracle, wheel);
+    uint64_t told = TW_NEVER;
+    const int result = tw_first_due(&m->wheels[wheel], looks, &told);
+    if (first == TW_NEVER) {
+        require(m, result == -ENOENT, "tw_first_due is %d with nothing pending", result);
+        return;
+    }
+    const bool is_behind = w->lagging || w->advancing;
+    if (first < w->now)
+        first = w->now;
+    require(m, result == 0 || result == 1, "tw_first_due is %d", result);
+    require(m, result == 1 || is_behind || looks != TW_UNBOUNDED, "tw_first_due cannot tell");
+    require(m, result == 0 || told == first, "tw_first_due is %#" PRIx64 ", not %#" PRIx64, told, first);
+    require(m, told >= w->now && told <= first, "tw_first_due is %#" PRIx64 ", later than %#" PRIx64, told,
+            first);
 }
 
 static void check_wheel(struct model *m, unsigned wheel) {
@@ -104,8 +126,11 @@ static void check_wheel(struct model *m, unsigned wheel) {
     require(m, tw_overruns(w) == o->overruns, "tw_overruns is %" PRIu64 ", not %" PRIu64, tw_overruns(w),
             o->overruns);
     require(m, (tw_running(w) != NULL) == (o->running >= 0), "tw_running is wrong");
-    if (o->clearing == 0)
-        check_next(m, wheel);
+    if (o->clearing != 0)
+        return;
+    check_next(m, wheel);
+    check_first_due(m, wheel, TW_UNBOUNDED);
+    check_first_due(m, wheel, 1 + (uint32_t)(m->operations % 3));
 }
 
 static bool may_be_asked_for(const struct model *m, unsigned wheel, unsigned timer) {

@@ -289,6 +289,7 @@ static void misuse_wheel(struct model *m, struct tw *w) {
     require(m, tw_clear(w, NULL, NULL) == -EINVAL, "misuse: tw_clear");
     require(m, tw_check(w, NULL, NULL) == -EINVAL, "misuse: tw_check");
     require(m, tw_now(w) == TW_NEVER && tw_next(w) == TW_NEVER, "misuse: tw_now, tw_next");
+    require(m, tw_first_due(w, 1, &(uint64_t){0}) == -EINVAL, "misuse: tw_first_due");
     require(m, tw_due(w) == TW_NEVER && tw_interrupt(w) == -EINVAL, "misuse: tw_due, tw_interrupt");
     require(m, tw_fork(w, TW_FORK_PARENT) == -EINVAL, "misuse: tw_fork");
     require(m, tw_count(w) == 0 && tw_overruns(w) == 0 && tw_running(w) == NULL, "misuse: tw_count");

@@ -136,6 +136,22 @@ void oracle_advance_ends(struct oracle *o, unsigned wheel, bool more) {
         cursor_moves(o, wheel, w->now, w->now);
 }
 
+void oracle_is_asked_for_next(struct oracle *o, unsigned wheel) {
+    struct oracle_wheel *w = &o->wheels[wheel];
+    if (w->running >= 0 || oracle_pending(o, wheel) != 0)
+        return;
+    w->lagging = false;
+    cursor_moves(o, wheel, w->now, w->now);
+}
+
+uint64_t oracle_first_due(const struct oracle *o, unsigned wheel) {
+    uint64_t first = TW_NEVER;
+    for (unsigned i = 0; i < o->count; ++i)
+        if (pends_on(&o->timers[i], wheel))
+            first = earlier(first, o->timers[i].expiry);
+    return first;
+}
+
 uint64_t oracle_earliest(const struct oracle *o, unsigned wheel) {
     uint64_t earliest = TW_NEVER;
     for (unsigned i = 0; i < o->count; ++i)

@@ -76,6 +76,12 @@ void oracle_callback_ends(struct oracle *o, unsigned wheel);
 /* Must a fire before b? Both pending on one wheel. */
 bool oracle_precedes(const struct oracle_timer *a, const struct oracle_timer *b);
 
+/* With nothing pending nothing is left undone either, and the wheel is found to be at `now`. */
+void oracle_is_asked_for_next(struct oracle *o, unsigned wheel);
+
+/* The earliest tick that a node is due at; TW_NEVER if there is none. */
+uint64_t oracle_first_due(const struct oracle *o, unsigned wheel);
+
 /* The earliest effective tick pending, at the latest; TW_NEVER if there is none. */
 uint64_t oracle_earliest(const struct oracle *o, unsigned wheel);
 size_t oracle_pending(const struct oracle *o, unsigned wheel);

@@ -41,6 +41,7 @@ uint64_t wide_expiry(struct wide_tw *w, const struct tw_node *node);
 uint64_t wide_remaining(struct wide_tw *w, const struct tw_node *node);
 uint64_t wide_now(struct wide_tw *w);
 uint64_t wide_next(struct wide_tw *w);
+int wide_first_due(struct wide_tw *w, uint32_t looks, uint64_t *tick);
 uint64_t wide_due(struct wide_tw *w);
 
 /* What knows no ticks goes straight to the wheel. */
@@ -62,6 +63,7 @@ static inline struct tw *wide_narrow(struct wide_tw *w) { return w == NULL ? NUL
 #define tw_remaining wide_remaining
 #define tw_now wide_now
 #define tw_next wide_next
+#define tw_first_due wide_first_due
 #define tw_due wide_due
 #define tw_overruns(w) ((uint64_t)tw_overruns(wide_narrow(w)))
 #define tw_running(w) tw_running(wide_narrow(w))

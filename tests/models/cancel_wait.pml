@@ -68,7 +68,7 @@ inline take_off(node) {
 
 /* FUTEX_WAIT compares the word and falls asleep in one step. */
 inline kernel_waits() {
-    atomic {                            /* src/core/c_api.cpp: "tw_port_wait(&wheel.returned, seen" */
+    atomic {                            /* src/core/c_api.cpp: "tw_port_wait(&count, seen" */
         if
         :: returned == seen -> in_kernel[me] = true
         :: else
@@ -87,7 +87,7 @@ inline sleep_until_one_returned() {
         awaiting--;
         break
 #else
-        atomic {                        /* src/core/c_api.cpp: "while (wheel.returned == seen);" */
+        atomic {                        /* src/core/c_api.cpp: "while (count == seen);" */
             if
             :: returned != seen -> awaiting--; break
             :: else
@@ -111,7 +111,7 @@ inline wait_for(node) {
             waits = true;
             awaiting++;                 /* src/core/c_api.cpp: "++wheel.awaiting;" */
 #ifndef BREAK_COUNTS_WITHOUT_THE_LOCK
-            seen = returned             /* src/core/c_api.cpp: "seen = wheel.returned;" */
+            seen = returned             /* src/core/c_api.cpp: "seen = count;" */
 #endif
         :: else
         fi
@@ -196,7 +196,7 @@ inline call() {
 }
 
 inline kernel_wakes_all() {
-    d_step {                            /* src/core/advance.hpp: "tw_port_wake_all(&wheel.returned);" */
+    d_step {                            /* src/core/advance.hpp: "tw_port_wake_all(&count);" */
         in_kernel[0] = false;
         in_kernel[1] = false;
         in_kernel[ADVANCER] = false
@@ -224,7 +224,7 @@ inline fire() {
 #endif
     atomic {
         running = NONE;                 /* src/core/advance.hpp: "wheel.forget_running();" */
-        returned++;                     /* src/core/advance.hpp: "wheel.returned + 1" */
+        returned++;                     /* src/core/advance.hpp: "&count, count + 1" */
         others_wait = (awaiting != 0);  /* src/core/advance.hpp: "if (wheel.awaiting != 0)" */
 #ifdef BREAK_ARMS_AGAIN_AFTERWARDS
         if

@@ -160,7 +160,7 @@ inline wait_for_node() {
             assert(!runs_on_runtime);
             seen = returned
         }
-        atomic { returned != seen ->    /* src/core/c_api.cpp: "while (wheel.returned == seen);" */
+        atomic { returned != seen ->    /* src/core/c_api.cpp: "while (count == seen);" */
             seen = 0
         }
     :: !running
@@ -425,7 +425,7 @@ inline fire_here() {
         runs_on_runtime = true;
         unlock()
     }
-    call();                             /* src/runtime/entry_life.cpp: "    call(it, due, overruns);" */
+    call();                             /* src/runtime/entry_life.cpp: "    call(it, due, overruns, [&] {" */
     d_step {
         in_callback--;
         runs_on_runtime = false
@@ -469,7 +469,7 @@ end:
         d_step {
             taken_for = 0;
             running = false;            /* src/core/advance.hpp: "wheel.forget_running();" */
-            returned++                  /* src/core/advance.hpp: "wheel.returned + 1" */
+            returned++                  /* src/core/advance.hpp: "&count, count + 1" */
         }
     od
 }

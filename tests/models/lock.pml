@@ -6,7 +6,7 @@
  *
  * What is simplified
  *   - Spinning is left out: it is trying again, which the loop does as well. So are the waits of a
- *     millisecond on kernels that have no membarrier.
+ *     millisecond, on kernels that have no membarrier and of waiters that the count has no room for.
  *   - A thread's store to `held` waits in its store buffer, and is seen by others at any later time; at the
  *     latest when the thread does a read-modify-write or enters the kernel's futex code, or when another
  *     thread's membarrier comes. All other stores are read-modify-writes, made after trying the lock. */
@@ -49,7 +49,7 @@ inline try_lock() {
 }
 
 inline announce() {
-    waiters++                           /* drivers/linux/lock.cpp: "fetch_add(word, one_waiter" */
+    waiters++                           /* drivers/linux/lock.cpp: "seen + one_waiter, true, __ATOMIC_SEQ_CST" */
 }
 
 inline depart() {

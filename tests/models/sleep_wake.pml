@@ -143,8 +143,9 @@ proctype thread() {
         fi;
         fall_asleep();                  /* src/runtime/turn.cpp: "wait(rt, fall_asleep(rt));" */
         if
-        :: next <= read_at              /* src/runtime/turn.cpp: "if (until.steady_ns != 0 && until.wall_ns != 0)" */
-        :: else -> wait_until()
+        :: next <= read_at              /* src/runtime/turn.cpp: "if (begin_sleep(rt, until))" */
+        :: next > read_at && next <= now
+        :: next > read_at -> wait_until()
         fi;
         next = 0;
         read_at = 0;

@@ -119,8 +119,9 @@ proctype thread() {
         fi;
         fall_asleep();                  /* src/runtime/turn.cpp: "wait(rt, fall_asleep(rt));" */
         if
-        :: next == AT_ONCE              /* src/runtime/turn.cpp: "if (until.steady_ns != 0 && until.wall_ns != 0)" */
-        :: else ->
+        :: next == AT_ONCE              /* src/runtime/turn.cpp: "if (begin_sleep(rt, until))" */
+        :: next != AT_ONCE && next <= now
+        :: next != AT_ONCE ->
             program();                  /* drivers/timerfd.cpp: "= program(memory, until)" */
             begin_poll();               /* drivers/timerfd.cpp: "::poll(&readable, 1, -1)" */
             end_poll();
@@ -149,11 +150,11 @@ end:
         woken = false;                  /* src/runtime/descriptors.cpp: "rt->driver_state, nullptr" */
 #endif
         fire_due();                     /* src/runtime/descriptors.cpp: "fire_due(*rt);" */
-        fall_asleep();                  /* src/runtime/descriptors.cpp: "until = fall_asleep(rt);" */
+        fall_asleep();                  /* src/runtime/turn.cpp: "until = fall_asleep(rt);" */
 #ifdef BREAK_ATTENDS_WHEN_IT_HAS_ASKED
         woken = false;
 #endif
-        program();                      /* src/runtime/descriptors.cpp: "program(rt.driver_state, &until)" */
+        program();                      /* src/runtime/turn.cpp: "program(rt.driver_state, &until)" */
         next = 0;
         read_at = 0
     od

@@ -3,6 +3,8 @@
  * takes, and deadlines lie anywhere between two ticks. */
 #include "support/runtime_test.h"
 
+#include <stdbool.h>
+
 enum { DEADLINES = 300 };
 
 struct deadline {
@@ -137,20 +139,116 @@ TEST(p1_a_delay_counts_from_the_present_within_a_tick) {
     tw_runtime_free(virtual_rt);
 }
 
-/* 292 years is the end of time: due there, not wrapped round to the past. */
-TEST(p1_times_too_large_are_due_at_the_end_of_time) {
+/* --- the end of time, 292 years from 0 ------------------------------------------------- */
+
+#define LAST_READING (INT64_MAX - 1) /* the last one of any clock: INT64_MAX says "no deadline" */
+
+static const int64_t all_ticks[] = {1,
+                                    2,
+                                    3,
+                                    7, /* divides INT64_MAX, as does 337 */
+                                    10,
+                                    337,
+                                    1000,
+                                    4096,
+                                    77777,
+                                    TW_MILLISECOND,
+                                    999999937,
+                                    TW_SECOND,
+                                    INT64_C(4294967296),
+                                    3599999999999,
+                                    3600 * TW_SECOND};
+
+/* How it is asked for; all mean the deadline. */
+typedef int end_function(struct tw_node *node, int64_t present, int64_t deadline);
+
+static int end_at(struct tw_node *node, UNUSED int64_t present, int64_t deadline) {
+    return tw_runtime_at(virtual_rt, node, deadline);
+}
+static int end_after(struct tw_node *node, int64_t present, int64_t deadline) {
+    return tw_runtime_after(virtual_rt, node, deadline - present);
+}
+static int end_within(struct tw_node *node, UNUSED int64_t present, int64_t deadline) {
+    const struct tw_when when = {.due_ns = deadline, .absolute = 1, .slack_ns = INT64_MAX};
+    return tw_runtime_arm(virtual_rt, node, &when);
+}
+static int end_within_after(struct tw_node *node, int64_t present, int64_t deadline) {
+    const struct tw_when when = {.due_ns = deadline - present, .slack_ns = 5 * TW_SECOND};
+    return tw_runtime_arm(virtual_rt, node, &when);
+}
+static int end_moved(struct tw_node *node, int64_t present, int64_t deadline) {
+    assert_ok(tw_runtime_at(virtual_rt, node, LAST_READING / 2));
+    return tw_runtime_move(virtual_rt, node, deadline - present);
+}
+static int end_postponed(struct tw_node *node, int64_t present, int64_t deadline) {
+    assert_ok(tw_runtime_after(virtual_rt, node, 0));
+    return tw_runtime_postpone(virtual_rt, node, deadline - present);
+}
+
+static void reach_the_end(int64_t tick, enum tw_clock clock, int64_t present, int64_t deadline,
+                          end_function *arm) {
     struct tw_node node;
-    virtual_rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = TW_MILLISECOND});
+    const bool is_wall = clock == TW_CLOCK_WALL;
+    const int64_t last_tick = LAST_READING / tick * tick;
+    const bool comes = deadline <= last_tick;
+    virtual_rt =
+        new_runtime((struct tw_runtime_options){.driver = "manual", .clock = clock, .tick_ns = tick});
+    assert_ok(is_wall ? tw_runtime_set_wall(virtual_rt, present) : tw_runtime_leap(virtual_rt, present));
     tw_node_init(&node, see_virtual, NULL);
-    assert_int_equal(tw_runtime_advance(virtual_rt, 12345), 0);
     fired_at = -1;
-    assert_int_equal(tw_runtime_after(virtual_rt, &node, INT64_MAX), 0);
-    assert_int_equal(tw_runtime_advance(virtual_rt, INT64_MAX / 2), 0);
-    assert_int_equal(tw_runtime_at(virtual_rt, &node, INT64_MAX), 1);
-    assert_int_equal(tw_runtime_advance(virtual_rt, INT64_MAX / 2 - 12345 - TW_SECOND), 0);
-    assert_int_equal(tw_runtime_count(virtual_rt), 1);
+    assert_ok(arm(&node, present, deadline));
+    assert_ok(tw_runtime_leap(virtual_rt, deadline - 1 - present));
     assert_int_equal(fired_at, -1);
+    assert_int_equal(tw_runtime_count(virtual_rt), 1);
+    assert_ok(tw_runtime_advance(virtual_rt, LAST_READING - (deadline - 1)));
+    if (fired_at != -1 ? fired_at < deadline : comes)
+        fail_msg("ticks of %lld ns: what is due at %lld fired at %lld", (long long)tick, (long long)deadline,
+                 (long long)fired_at);
+    assert_int_equal(tw_runtime_count(virtual_rt), comes ? 0 : 1);
+    assert_int_equal(tw_runtime_cancel(virtual_rt, &node), comes ? 0 : 1);
     tw_runtime_free(virtual_rt);
+}
+
+static void reach_every_end(enum tw_clock clock, end_function *arm) {
+    for (unsigned t = 0; t < COUNT_OF(all_ticks); ++t) {
+        const int64_t tick = all_ticks[t], last_tick = LAST_READING / tick * tick;
+        const int64_t presents[] = {12345, LAST_READING / 3, last_tick - 3 * tick - 1};
+        const int64_t ends[] = {last_tick - tick, last_tick - 1, last_tick,
+                                last_tick + 1,    LAST_READING,  INT64_MAX};
+        for (unsigned p = 0; p < COUNT_OF(presents); ++p)
+            for (unsigned d = 0; d < COUNT_OF(ends); ++d)
+                if (ends[d] > presents[p])
+                    reach_the_end(tick, clock, presents[p], ends[d], arm);
+    }
+}
+
+TEST(p1_at_the_end_of_time_nothing_is_early_and_what_is_out_of_reach_never_fires) {
+    end_function *const ways[] = {end_at, end_after, end_within, end_within_after, end_moved, end_postponed};
+    for (unsigned w = 0; w < COUNT_OF(ways); ++w)
+        reach_every_end(TW_CLOCK_VIRTUAL, ways[w]);
+}
+
+TEST(p1_at_the_end_of_time_on_the_wall_clock_nothing_is_early) {
+    end_function *const ways[] = {end_at, end_within};
+    for (unsigned w = 0; w < COUNT_OF(ways); ++w)
+        reach_every_end(TW_CLOCK_WALL, ways[w]);
+}
+
+/* A delay beyond it is not cut short to what is left of time. */
+TEST(p1_a_delay_beyond_the_end_of_time_never_fires) {
+    for (unsigned t = 0; t < COUNT_OF(all_ticks); ++t) {
+        struct tw_node node;
+        virtual_rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = all_ticks[t]});
+        tw_node_init(&node, see_virtual, NULL);
+        assert_ok(tw_runtime_advance(virtual_rt, 12345));
+        fired_at = -1;
+        assert_int_equal(tw_runtime_after(virtual_rt, &node, INT64_MAX), 0);
+        assert_int_equal(tw_runtime_after(virtual_rt, &node, INT64_MAX - 12345), 1);
+        assert_ok(tw_runtime_advance(virtual_rt, LAST_READING - 12345));
+        assert_int_equal(tw_runtime_count(virtual_rt), 1);
+        assert_int_equal(fired_at, -1);
+        tw_runtime_free(virtual_rt);
+    }
 }
 
 int main(void) {
@@ -163,7 +261,9 @@ int main(void) {
         cmocka_unit_test(p1_never_early_on_boot_time_and_on_the_wall_clock),
         cmocka_unit_test(p1_a_deadline_rounds_up_to_the_next_tick_and_not_beyond),
         cmocka_unit_test(p1_a_delay_counts_from_the_present_within_a_tick),
-        cmocka_unit_test(p1_times_too_large_are_due_at_the_end_of_time),
+        cmocka_unit_test(p1_at_the_end_of_time_nothing_is_early_and_what_is_out_of_reach_never_fires),
+        cmocka_unit_test(p1_at_the_end_of_time_on_the_wall_clock_nothing_is_early),
+        cmocka_unit_test(p1_a_delay_beyond_the_end_of_time_never_fires),
     };
     return cmocka_run_group_tests_name("P1 never early", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #define _GNU_SOURCE
 #include "support/runtime_test.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
@@ -270,6 +271,88 @@ TEST(p2_what_is_left_for_the_next_turn_is_not_counted_as_a_wake_up) {
     assert_in_range(stats.late_sum_ns, 0, 120 * TW_SECOND);
 }
 
+/* --- whose lateness it is ----------------------------------------------------------------- */
+
+#define STALL (200 * TW_MILLISECOND)
+
+static void stall_once(UNUSED struct tw_node *node, UNUSED void *arg) {
+    const struct timespec stall = {.tv_nsec = STALL};
+    if (atomic_fetch_add(&fires, 1) == 2)
+        nanosleep(&stall, NULL);
+}
+
+/* False: the system itself was as late as the callback, as it may be on a busy machine. */
+static bool blames_the_callback(const struct tw_stats *stats) {
+    assert_true(stats->held_up >= 1);
+    assert_true(stats->held_up_max_ns >= STALL - 30 * TW_MILLISECOND);
+    assert_true(stats->held_up_sum_ns >= stats->held_up_max_ns);
+    assert_true(stats->late_sum_ns >= stats->late_max_ns);
+    return stats->timed > 0 && stats->late_max_ns < STALL / 2;
+}
+
+static bool thread_blames_the_callback(const char *driver) {
+    struct tw_node node;
+    struct tw_stats stats;
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = driver});
+    atomic_store(&fires, 0);
+    tw_node_init(&node, stall_once, NULL);
+    assert_int_equal(tw_runtime_every(rt, &node, 10 * TW_MILLISECOND, TW_SKIP), 0);
+    wait_for(fires >= 6);
+    assert_int_equal(tw_runtime_stop(rt), 0);
+    assert_int_equal(tw_runtime_stats(rt, &stats), 0);
+    tw_runtime_free(rt);
+    return blames_the_callback(&stats);
+}
+
+TEST(p2_a_slow_callback_is_not_counted_as_a_late_wake_up) {
+    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+        wait_for(thread_blames_the_callback(thread_drivers[d]));
+}
+
+static bool loop_blames_the_callback(void) {
+    struct tw_node node;
+    struct tw_stats stats;
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
+    atomic_store(&fires, 0);
+    tw_node_init(&node, stall_once, NULL);
+    assert_int_equal(tw_runtime_every(rt, &node, 10 * TW_MILLISECOND, TW_SKIP), 0);
+    struct pollfd ready = {.fd = tw_runtime_fd(rt), .events = POLLIN};
+    unsigned dispatched = 0;
+    for (; fires < 6; ++dispatched) {
+        assert_int_equal(poll(&ready, 1, 60000), 1);
+        assert_int_equal(tw_runtime_dispatch(rt), 0);
+    }
+    assert_int_equal(tw_runtime_stats(rt, &stats), 0);
+    tw_runtime_free(rt);
+    assert_int_equal(stats.wakeups, dispatched);
+    assert_true(stats.timed + stats.held_up <= dispatched + 1);
+    return blames_the_callback(&stats);
+}
+
+TEST(p2_a_loop_of_ones_own_has_its_lateness_counted_in_the_same_way) { wait_for(loop_blames_the_callback()); }
+
+/* The thread sleeps for a deadline in 100 s, which has long passed when it next looks. */
+TEST(p2_a_wall_clock_set_forwards_is_not_counted_as_lateness) {
+    struct tw_node at, after;
+    struct tw_stats stats;
+    struct tw_runtime *rt = listening_runtime(TW_MILLISECOND, TW_CLOCK_WALL);
+    atomic_store(&fires, 0);
+    tw_node_init(&at, count, NULL);
+    tw_node_init(&after, count, NULL);
+    assert_int_equal(tw_runtime_at(rt, &at, tw_runtime_now(rt) + 100 * TW_SECOND), 0);
+    assert_ok(tw_runtime_start(rt));
+    wait_for(waits == 1);
+    atomic_store(&wall_shift, 3600 * TW_SECOND);
+    assert_int_equal(tw_runtime_after(rt, &after, 0), 0);
+    wait_for(fires == 2);
+    assert_int_equal(tw_runtime_stop(rt), 0);
+    assert_int_equal(tw_runtime_stats(rt, &stats), 0);
+    tw_runtime_free(rt);
+    atomic_store(&wall_shift, 0);
+    assert_in_range(stats.late_max_ns, 0, 60 * TW_SECOND);
+    assert_in_range(stats.held_up_max_ns, 0, 60 * TW_SECOND);
+}
+
 /* The kernel lets its own timeouts of poll, select and epoll come a thousandth of the
  * wait late. These see each call that the drivers make (linked with --wrap). */
 static atomic_int_fast64_t longest_timeout, timer_set_to;
@@ -323,6 +406,34 @@ TEST(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout) {
     assert_in_range(longest_timeout, 0, TW_MILLISECOND);
 }
 
+/* --- the next turn ---------------------------------------------------------------------------- */
+
+static void come_again(struct tw_node *node, void *rt) {
+    atomic_fetch_add(&fires, 1);
+    tw_runtime_after(rt, node, 1);
+}
+
+TEST(p2_a_callback_that_asks_for_the_next_tick_does_not_keep_its_turn) {
+    static const int64_t ticks[] = {1, 1000, TW_MILLISECOND};
+    for (unsigned t = 0; t < COUNT_OF(ticks); ++t) {
+        struct tw_node node;
+        struct tw_runtime *rt =
+            new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = ticks[t]});
+        atomic_store(&fires, 0);
+        tw_node_init(&node, come_again, rt);
+        assert_int_equal(tw_runtime_after(rt, &node, 0), 0);
+        for (unsigned turn = 1; turn <= 100; ++turn) {
+            assert_int_equal(tw_runtime_leap(rt, 0), 0);
+            assert_int_equal(tw_runtime_leap(rt, 0), 0);
+            assert_int_equal(fires, turn);
+            assert_int_equal(tw_runtime_leap(rt, 7 * ticks[t]), 0);
+            assert_int_equal(fires, turn + 1);
+        }
+        tw_runtime_cancel(rt, &node);
+        tw_runtime_free(rt);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(p2_sleeps_to_the_tick_of_the_earliest_deadline),
@@ -332,6 +443,10 @@ int main(void) {
         cmocka_unit_test(p2_the_median_fire_is_within_two_ticks_of_what_the_system_takes),
         cmocka_unit_test(p2_the_kernel_gives_the_thread_the_slack_that_was_asked_for_or_none),
         cmocka_unit_test(p2_what_is_left_for_the_next_turn_is_not_counted_as_a_wake_up),
+        cmocka_unit_test(p2_a_slow_callback_is_not_counted_as_a_late_wake_up),
+        cmocka_unit_test(p2_a_loop_of_ones_own_has_its_lateness_counted_in_the_same_way),
+        cmocka_unit_test(p2_a_callback_that_asks_for_the_next_tick_does_not_keep_its_turn),
+        cmocka_unit_test(p2_a_wall_clock_set_forwards_is_not_counted_as_lateness),
         cmocka_unit_test(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout),
     };
     return cmocka_run_group_tests_name("P2 bounded lateness", tests, NULL, NULL);

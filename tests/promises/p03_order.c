@@ -328,6 +328,38 @@ TEST(p3_order_holds_in_random_mixes_of_arms_idle_and_cut_short_advances) {
     }
 }
 
+#if TW_RUNTIME
+/* In the middle of anything: with slots half emptied, and nodes that are due and not fired. */
+static void put_all_off(uint64_t by) {
+    assert_int_equal(tw_postpone_all(&wheel, by), 0);
+    for (size_t i = 0; i < used; ++i)
+        if (timers[i].fires == 0)
+            assert_int_equal(tw_expiry(&wheel, &timers[i].node), timers[i].due += by);
+    assert_int_equal(tw_count(&wheel), used - fires);
+    assert_whole();
+}
+
+TEST(p3_what_is_put_off_as_a_whole_keeps_its_order_and_comes_before_what_is_armed_later) {
+    uint64_t seed = 33;
+    for (unsigned round = 0; round < 20; ++round) {
+        used = 0;
+        start_at(random_below(&seed, ROUND));
+        const uint64_t span = round % 2 != 0 ? 2 * BLOCK : 3 * ROUND;
+        for (size_t i = 0; i < MANY / 10; ++i) {
+            for (unsigned n = 0; n < 5; ++n)
+                next_timer(tw_now(&wheel) + random_below(&seed, span) / 16 * 16);
+            const uint64_t to = tw_now(&wheel) + random_below(&seed, span / 50 + 2);
+            tw_advance(&wheel, to, 1 + (uint32_t)random_below(&seed, 40));
+            if (i % 16 == 7)
+                put_all_off(random_below(&seed, span) / 16 * 16);
+            next_timer(tw_now(&wheel) + 16 - tw_now(&wheel) % 16);
+        }
+        advance_in_bites(tw_now(&wheel) + 20 * span + 64, 7);
+        assert_all_fired_once();
+    }
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         ORDER(p3_ticks_fire_in_order_however_they_were_armed),
@@ -348,6 +380,9 @@ int main(void) {
         ORDER(p3_armed_for_now_fires_before_later_ticks_in_arming_order),
         ORDER(p3_a_periodic_node_arms_itself_just_before_its_callback),
         ORDER(p3_fires_caught_up_on_come_in_tick_order_with_everything_else),
+#if TW_RUNTIME
+        ORDER(p3_what_is_put_off_as_a_whole_keeps_its_order_and_comes_before_what_is_armed_later),
+#endif
         ORDER(p3_order_holds_in_random_mixes_of_arms_idle_and_cut_short_advances),
     };
     return cmocka_run_group_tests_name("P3: ordered", tests, NULL, NULL);

@@ -418,7 +418,7 @@ TEST(p4_cancelled_nodes_do_not_fire_and_their_neighbours_do) {
     for (size_t i = 1; i < 900; i += 3)
         if (!many[i].fires)
             assert_int_equal(tw_cancel(&wheel, &many[i].node), 1);
-    advance(2 * ROUND);
+    advance(3 * ROUND);
     for (size_t i = 0; i < 900; ++i)
         assert_int_equal(many[i].fires, i % 3 == 2 || (i % 3 == 1 && many[i].due <= TOP_SLOT));
     free(many);

@@ -352,6 +352,64 @@ TEST(p5_many_grids_side_by_side_keep_their_counts) {
     assert_whole();
 }
 
+#if TW_RUNTIME
+static uint64_t due_before, due_after;
+
+static void put_all_off_by_five(struct tw_node *node, void *arg) {
+    note(node, arg);
+    due_before = tw_due(&wheel);
+    assert_int_equal(tw_postpone_all(&wheel, 5), 0);
+    due_after = tw_due(&wheel);
+}
+
+TEST(p5_the_grid_moves_along_when_everything_is_put_off) {
+    tw_node_init(&periodic, put_all_off_by_five, NULL);
+    every(10, 10, TW_BURST, 3);
+    for (uint64_t n = 0; n < 3; ++n) {
+        advance(10 + 15 * n);
+        assert_int_equal(fires, n + 1);
+        assert_int_equal(due_before, 10 + 15 * n);
+        assert_int_equal(due_after, 15 + 15 * n);
+    }
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+static struct tw_node cleared[3];
+
+static void put_all_off_in_clear(struct tw_node *node, UNUSED void *arg) {
+    assert_ptr_equal(node, &cleared[0]);
+    assert_int_equal(tw_postpone_all(&wheel, 5), 0);
+    assert_whole();
+}
+
+TEST(p5_what_a_clear_has_yet_to_hand_out_is_put_off_with_the_rest_and_stays) {
+    for (unsigned i = 0; i < COUNT_OF(cleared); ++i) {
+        tw_node_init(&cleared[i], note, NULL);
+        assert_int_equal(tw_arm_every(&wheel, &cleared[i], 10, 20, TW_BURST, 2), 0);
+    }
+    assert_int_equal(tw_clear(&wheel, put_all_off_in_clear, NULL), 0);
+    assert_int_equal(tw_count(&wheel), COUNT_OF(cleared) - 1);
+    for (unsigned i = 1; i < COUNT_OF(cleared); ++i)
+        assert_int_equal(tw_expiry(&wheel, &cleared[i]), 15);
+    advance(14);
+    assert_int_equal(fires, 0);
+    advance(35);
+    assert_int_equal(fires, 4);
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+TEST(p5_what_is_put_off_beyond_the_last_tick_is_due_at_that) {
+    every(10, 10, TW_BURST, 0);
+    assert_int_equal(tw_postpone_all(&wheel, LAST_TICK - 10), 0);
+    assert_int_equal(tw_expiry(&wheel, &periodic), LAST_TICK);
+    assert_int_equal(tw_postpone_all(&wheel, TW_NEVER), 0);
+    assert_int_equal(tw_expiry(&wheel, &periodic), LAST_TICK);
+    advance(LAST_TICK);
+    assert_int_equal(fires, 1);
+    assert_int_equal(tw_count(&wheel), 0);
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         PERIODIC(p5_each_of_a_million_fires_is_at_start_plus_n_periods),
@@ -376,6 +434,11 @@ int main(void) {
         PERIODIC(p5_postponing_moves_all_further_fires_along),
         PERIODIC(p5_a_first_tick_in_the_past_is_the_start_of_the_grid),
         PERIODIC(p5_many_grids_side_by_side_keep_their_counts),
+#if TW_RUNTIME
+        PERIODIC(p5_the_grid_moves_along_when_everything_is_put_off),
+        PERIODIC(p5_what_a_clear_has_yet_to_hand_out_is_put_off_with_the_rest_and_stays),
+        PERIODIC(p5_what_is_put_off_beyond_the_last_tick_is_due_at_that),
+#endif
     };
     return cmocka_run_group_tests_name("P5: drift-free", tests, NULL, NULL);
 }

@@ -38,29 +38,34 @@ static void *end_it(void *arg) {
     return NULL;
 }
 
-/* Several at once: each has to wait, and each has to be woken. */
-static void waits_for_the_callback(end_function *end, int64_t period_ns) {
+/* Several at once: each has to wait, and each has to be woken. How many prevented a fire. */
+static int wait_for_who_is_in_gate(end_function *end) {
     enum { WAITERS = 3 };
+    pthread_t threads[WAITERS];
+    struct ending endings[WAITERS] = {{.end = end}, {.end = end}, {.end = end}};
+    for (unsigned i = 0; i < WAITERS; ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, end_it, &endings[i]), 0);
+    int prevented = 0;
+    for (unsigned i = 0; i < WAITERS; ++i)
+        wait_for(endings[i].begun);
+    for (unsigned i = 0; i < 10; ++i)
+        doze(); /* time for one that does not wait to show itself */
+    for (unsigned i = 0; i < WAITERS; ++i)
+        assert_int_equal(endings[i].returned, 0);
+    atomic_store(&gate.open, true);
+    for (unsigned i = 0; i < WAITERS; ++i) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(endings[i].passed_by_then, 1);
+        prevented += endings[i].answer;
+    }
+    return prevented;
+}
+
+static void waits_for_the_callback(end_function *end, int64_t period_ns) {
     for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
-        pthread_t threads[WAITERS];
-        struct ending endings[WAITERS] = {{.end = end}, {.end = end}, {.end = end}};
         enter(thread_drivers[d], period_ns);
-        for (unsigned i = 0; i < WAITERS; ++i)
-            assert_int_equal(pthread_create(&threads[i], NULL, end_it, &endings[i]), 0);
-        int prevented = 0;
-        for (unsigned i = 0; i < WAITERS; ++i)
-            wait_for(endings[i].begun);
-        for (unsigned i = 0; i < 10; ++i)
-            doze(); /* time for one that does not wait to show itself */
-        for (unsigned i = 0; i < WAITERS; ++i)
-            assert_int_equal(endings[i].returned, 0);
-        atomic_store(&gate.open, true);
-        for (unsigned i = 0; i < WAITERS; ++i) {
-            pthread_join(threads[i], NULL);
-            assert_int_equal(endings[i].passed_by_then, 1);
-            prevented += endings[i].answer;
-        }
-        assert_int_equal(prevented, period_ns != 0); /* one of them took the periodic node off */
+        /* one of them took the periodic node off */
+        assert_int_equal(wait_for_who_is_in_gate(end), period_ns != 0);
         assert_int_equal(gate.inside + gate.passed, 1);
         tw_runtime_free(rt);
     }
@@ -70,6 +75,63 @@ TEST(p6_cancel_wait_waits_for_a_oneshot) { waits_for_the_callback(tw_runtime_can
 TEST(p6_cancel_wait_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_cancel_wait, TW_MILLISECOND); }
 TEST(p6_shutdown_waits_for_a_oneshot) { waits_for_the_callback(tw_runtime_shutdown, 0); }
 TEST(p6_shutdown_waits_for_a_periodic) { waits_for_the_callback(tw_runtime_shutdown, TW_MILLISECOND); }
+
+/* --- nodes that are being cleared ------------------------------------------------ */
+
+static void *clear_into_gate(UNUSED void *arg) {
+    return tw_runtime_clear(rt, wait_in_gate, &gate) == 0 ? NULL : &gate;
+}
+
+TEST(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node) {
+    end_function *const ends[] = {tw_runtime_cancel_wait, tw_runtime_shutdown};
+    for (unsigned e = 0; e < COUNT_OF(ends); ++e) {
+        pthread_t clearer;
+        void *failure;
+        shut(&gate);
+        rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+        tw_node_init(&blocker, wait_in_gate, &gate);
+        assert_int_equal(tw_runtime_after(rt, &blocker, TW_SECOND), 0);
+        assert_int_equal(pthread_create(&clearer, NULL, clear_into_gate, NULL), 0);
+        wait_for(gate.inside == 1);
+        assert_int_equal(wait_for_who_is_in_gate(ends[e]), 0);
+        pthread_join(clearer, &failure);
+        assert_null(failure);
+        tw_runtime_free(rt);
+    }
+}
+
+/* Nobody is handed anything, so owners may free as soon as they have waited. */
+static atomic_bool over;
+
+static void *own_nodes(UNUSED void *arg) {
+    while (!atomic_load(&over)) {
+        struct tw_node *const node = malloc(sizeof *node);
+        tw_node_init(node, wait_in_gate, &gate);
+        tw_runtime_after(rt, node, 3600 * TW_SECOND);
+        tw_runtime_shutdown(rt, node);
+        memset(node, 0xa5, sizeof *node);
+        free(node);
+    }
+    return NULL;
+}
+
+TEST(p6_owners_free_their_nodes_after_shutdown_while_others_clear) {
+    enum { OWNERS = 3 };
+    pthread_t owners[OWNERS];
+    rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    atomic_store(&over, false);
+    for (unsigned i = 0; i < OWNERS; ++i)
+        assert_int_equal(pthread_create(&owners[i], NULL, own_nodes, NULL), 0);
+    const int64_t end = monotonic() + 200 * TW_MILLISECOND;
+    do
+        assert_int_equal(tw_runtime_clear(rt, NULL, NULL), 0);
+    while (monotonic() < end);
+    atomic_store(&over, true);
+    for (unsigned i = 0; i < OWNERS; ++i)
+        pthread_join(owners[i], NULL);
+    assert_int_equal(tw_runtime_count(rt), 0);
+    tw_runtime_free(rt);
+}
 
 TEST(p6_cancel_does_not_wait_and_cancel_wait_only_for_its_own_node) {
     struct tw_node other;
@@ -215,6 +277,8 @@ int main(void) {
         cmocka_unit_test(p6_cancel_wait_waits_for_a_periodic),
         cmocka_unit_test(p6_shutdown_waits_for_a_oneshot),
         cmocka_unit_test(p6_shutdown_waits_for_a_periodic),
+        cmocka_unit_test(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node),
+        cmocka_unit_test(p6_owners_free_their_nodes_after_shutdown_while_others_clear),
         cmocka_unit_test(p6_cancel_does_not_wait_and_cancel_wait_only_for_its_own_node),
         cmocka_unit_test(p6_no_deadlock_from_inside_the_callback),
         cmocka_unit_test(p7_callbacks_run_with_no_lock_held),

@@ -4,6 +4,9 @@
  * second thread in threads.c.) */
 #include "promise.h"
 
+#include <errno.h>
+#include <setjmp.h>
+
 #define CROWD 9
 
 static struct timer crowd[CROWD]; /* all due on one tick, in this order */
@@ -466,8 +469,67 @@ TEST(p7_waiting_inside_the_callback_does_not_wait) {
     assert_int_equal(due_count, 1);
 }
 
+static uint64_t turns, most_in_one;
+static unsigned again_after; /* ticks */
+
+static void come_again(struct tw_node *node, UNUSED void *arg) {
+    ++turns;
+    if (turns < 1000)
+        tw_arm_at(&wheel, node, tw_now(&wheel) + again_after);
+}
+
+static void run_turns(unsigned after) {
+    struct tw_node node;
+    turns = most_in_one = 0;
+    again_after = after;
+    tw_node_init(&node, come_again, NULL);
+    tw_arm_at(&wheel, &node, tw_now(&wheel));
+    while (tw_count(&wheel) != 0) {
+        const uint64_t before = turns;
+        advance(tw_next(&wheel) + 2);
+        if (turns - before > most_in_one)
+            most_in_one = turns - before;
+    }
+    assert_int_equal(turns, 1000);
+}
+
+TEST(p7_a_callback_that_arms_for_the_tick_after_now_is_not_called_again_by_the_same_advance) {
+    run_turns(0);
+    assert_int_equal(most_in_one, 1000);
+    run_turns(1);
+    assert_int_equal(most_in_one, 1);
+}
+
+/* --- callbacks that never return ------------------------------------------------------------ */
+
+static jmp_buf out;
+
+static void leave_by_a_jump(UNUSED struct tw_node *node, UNUSED void *arg) { longjmp(out, 1); }
+
+TEST(p7_a_wheel_whose_callback_was_left_by_a_jump_goes_on_once_it_is_told) {
+    struct tw_node jumper;
+    struct timer behind;
+    assert_int_equal(tw_abandon(&wheel), 0);
+    assert_int_equal(tw_abandon(NULL), -EINVAL);
+    tw_node_init(&jumper, leave_by_a_jump, NULL);
+    tw_arm_at(&wheel, &jumper, 5);
+    init_and_arm(&behind, 5);
+    if (setjmp(out) == 0) {
+        tw_advance(&wheel, 5, TW_UNBOUNDED);
+        fail_msg("nobody jumped");
+    }
+    assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), -EBUSY);
+    assert_int_equal(tw_abandon(&wheel), 1);
+    assert_int_equal(tw_abandon(&wheel), 0);
+    assert_null(tw_running(&wheel));
+    assert_whole();
+    advance(5);
+    assert_int_equal(behind.fires, 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        PROMISE(p7_a_wheel_whose_callback_was_left_by_a_jump_goes_on_once_it_is_told),
         PROMISE(p7_a_callback_may_cancel_any_node_of_its_tick),
         PROMISE(p7_a_callback_may_move_any_node_of_its_tick_to_a_later_one),
         PROMISE(p7_a_callback_may_move_any_node_of_its_tick_to_the_end_of_it),
@@ -495,6 +557,7 @@ int main(void) {
         PROMISE(p7_an_interrupted_advance_calls_nobody_further_and_goes_on_when_called_again),
         PROMISE(p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someone),
         PROMISE(p7_waiting_inside_the_callback_does_not_wait),
+        PROMISE(p7_a_callback_that_arms_for_the_tick_after_now_is_not_called_again_by_the_same_advance),
     };
     return cmocka_run_group_tests_name("P7: callbacks may do anything", tests, NULL, NULL);
 }

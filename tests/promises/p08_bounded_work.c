@@ -479,6 +479,27 @@ TEST(p8_nodes_armed_while_the_lock_is_free_in_a_cascade_keep_their_order) {
     free(guests);
 }
 
+static void arm_visitor_for_now(void) {
+    if (visits == 0 && !tw_pending(&wheel, &visitor))
+        tw_arm_at(&wheel, &visitor, tw_now(&wheel));
+}
+
+TEST(p8_a_node_armed_for_now_while_look_ahead_lets_the_lock_go_fires_on_the_next_tick) {
+    open_crowd(100, TOP_SLOT - 3);
+    arm_crowd(TOP_SLOT + 1, 50);
+    tw_node_init(&visitor, count_visit, NULL);
+    visits = 0;
+    between_holds = arm_visitor_for_now;
+    advance(TOP_SLOT - 2); /* has time for all of the crowd */
+    between_holds = NULL;
+    assert_int_equal(tw_pending(&wheel, &visitor), 1);
+    assert_int_equal(tw_next(&wheel), TOP_SLOT - 2);
+    assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
+    advance(TOP_SLOT - 1);
+    assert_int_equal(visits, 1);
+    tw_cancel(&wheel, &visitor);
+}
+
 static size_t guests_cancelled;
 
 static void cancel_guest(void) {
@@ -535,6 +556,7 @@ int main(void) {
         BOUNDED(p8_a_periodic_that_is_armed_and_fires_while_others_are_handed_out_stays),
         BOUNDED(p8_clear_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free),
         BOUNDED(p8_nodes_armed_while_the_lock_is_free_in_a_cascade_keep_their_order),
+        BOUNDED(p8_a_node_armed_for_now_while_look_ahead_lets_the_lock_go_fires_on_the_next_tick),
         BOUNDED(p8_nodes_cancelled_while_the_lock_is_free_do_not_fire),
     };
     return cmocka_run_group_tests_name("P8: bounded work", tests, NULL, NULL);

@@ -7,7 +7,7 @@
 
 #include <tickwheel/handle.h>
 
-enum { REUSES = 1 << 20, TAGS = 255, ROUNDS = 3 };
+enum { REUSES = 1 << 20, TAGS = 65535, BLOCK = 65536, LEFT = 7, ROUNDS = 30 };
 
 static unsigned fires;
 
@@ -184,10 +184,12 @@ TEST(p11_sets_refuse_each_others_handles) {
     tw_runtime_free(rts[1]);
 }
 
-/* A set has one of 255 tags for as long as it lives; they go round more than once. */
+/* A set has a tag for as long as it lives. Where others have all but a few, these go round. */
 TEST(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets) {
-    static tw_handle gone[ROUNDS * TAGS + TAGS / 2][2];
-    struct tw_runtime *rt = virtual_runtime();
+    static tw_handle gone[ROUNDS * LEFT + LEFT / 2][2];
+    struct tw_runtime *rt = virtual_runtime(), *others = virtual_runtime();
+    for (unsigned s = 0; s < TAGS - LEFT; ++s)
+        new_set(others, 0);
     for (unsigned s = 0; s < COUNT_OF(gone); ++s) {
         struct tw_handles *set = new_set(rt, 1);
         for (unsigned reuses = 0; reuses < s % 5; ++reuses)
@@ -202,32 +204,100 @@ TEST(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets) {
         assert_int_equal(tw_handles_free(set), 0);
     }
     tw_runtime_free(rt);
+    tw_runtime_free(others);
     assert_int_equal(fires, 0);
 }
 
 TEST(p11_there_are_no_more_sets_than_can_be_told_apart) {
-    struct tw_handles *sets[TAGS], *one_more = NULL;
-    tw_handle ids[TAGS];
+    static struct tw_handles *sets[TAGS];
+    static tw_handle ids[TAGS];
+    struct tw_handles *one_more = NULL;
     struct tw_runtime *rt = virtual_runtime();
-    for (unsigned s = 0; s < TAGS; ++s) {
+    uint64_t seed = 3;
+    for (unsigned s = 0; s < TAGS; ++s)
         sets[s] = new_set(rt, 0);
+    for (unsigned s = 0; s < TAGS; s += 64)
         ids[s] = started(sets[s], TW_SECOND);
-    }
     assert_int_equal(tw_handles_new(&one_more, rt, NULL), -EMFILE);
     assert_null(one_more);
     for (unsigned s = 0; s < TAGS; ++s)
-        for (unsigned other = 0; other < TAGS; ++other)
+        for (unsigned tries = 0; tries < 8; ++tries) {
+            const uint64_t other = random_below(&seed, TAGS / 64) * 64;
             if (other != s)
                 assert_int_equal(tw_handle_stop(sets[s], ids[other]), -ENOENT);
-    assert_int_equal(tw_handles_free(sets[100]), 0);
-    sets[100] = new_set(rt, 0);
+        }
+    assert_int_equal(tw_handles_free(sets[128]), 0);
+    sets[128] = new_set(rt, 0);
     assert_int_equal(tw_handles_new(&one_more, rt, NULL), -EMFILE);
-    assert_refused(sets[100], ids[100], -ENOENT);
+    assert_refused(sets[128], ids[128], -ENOENT);
     tw_runtime_free(rt); /* and with it, its sets */
     rt = virtual_runtime();
     for (unsigned s = 0; s < TAGS; ++s)
         sets[s] = new_set(rt, 0);
     tw_runtime_free(rt);
+}
+
+/* Each block of a set's slots has a tag of its own. */
+TEST(p11_a_set_of_many_blocks_knows_all_its_handles) {
+    enum { TIMERS = 3 * BLOCK + 100 };
+    static tw_handle ids[TIMERS], stale[TIMERS / 1000 + 1];
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, 0), *other = new_set(rt, 0);
+    for (unsigned i = 0; i < TIMERS; ++i)
+        ids[i] = started(set, TW_SECOND);
+    for (unsigned i = 0; i < TIMERS; i += 1000) {
+        stale[i / 1000] = ids[i];
+        assert_refused(other, ids[i], -ENOENT);
+        assert_int_equal(tw_handle_remaining(set, ids[i]), TW_SECOND);
+        assert_int_equal(tw_handle_stop(set, ids[i]), 1);
+        assert_refused(set, ids[i], -ESTALE);
+        ids[i] = started(set, TW_SECOND);
+    }
+    for (unsigned i = 0; i < TIMERS; i += 1000)
+        assert_refused(set, stale[i / 1000], -ESTALE);
+    assert_int_equal(tw_handles_count(set), TIMERS);
+    for (unsigned i = 0; i < TIMERS; i += 2)
+        assert_int_equal(tw_handle_stop(set, ids[i]), 1);
+    for (unsigned i = 1; i < TIMERS; i += 2)
+        assert_int_equal(tw_handle_move(set, ids[i], 2 * TW_SECOND), 0);
+    assert_ok(tw_runtime_advance(rt, 2 * TW_SECOND));
+    assert_int_equal(fires, TIMERS / 2);
+    assert_int_equal(tw_handles_free(set), 0);
+    for (unsigned i = 0; i < TIMERS; i += 1000)
+        assert_refused(other, stale[i / 1000], -ENOENT);
+    tw_runtime_free(rt);
+}
+
+TEST(p11_a_capacity_of_many_blocks_has_all_their_tags_from_the_start) {
+    enum { TIMERS = BLOCK + 1 };
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, TIMERS);
+    tw_handle id = TW_NO_HANDLE, last = TW_NO_HANDLE;
+    for (unsigned i = 0; i < TIMERS; ++i)
+        last = started(set, TW_SECOND);
+    assert_int_equal(tw_handle_after(set, &id, 0, count, NULL), -ENOSPC);
+    assert_int_equal(tw_handle_stop(set, last), 1);
+    assert_refused(set, last, -ESTALE);
+    tw_runtime_free(rt);
+}
+
+TEST(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart) {
+    struct tw_runtime *rt = virtual_runtime(), *others = virtual_runtime();
+    struct tw_handles *set = new_set(rt, 0), *last = NULL;
+    tw_handle id = TW_NO_HANDLE;
+    for (unsigned s = 1; s < TAGS; ++s)
+        last = new_set(others, 0);
+    for (unsigned i = 0; i < BLOCK; ++i)
+        started(set, TW_SECOND);
+    assert_int_equal(tw_handle_after(set, &id, 0, count, NULL), -EMFILE);
+    assert_true(id == TW_NO_HANDLE);
+    assert_int_equal(tw_handles_count(set), BLOCK);
+    assert_int_equal(tw_handles_free(last), 0);
+    id = started(set, TW_SECOND);
+    assert_int_equal(tw_handle_stop(set, id), 1);
+    assert_refused(set, id, -ESTALE);
+    tw_runtime_free(rt);
+    tw_runtime_free(others);
 }
 
 /* --- by another thread, while the slot is being reused ------------------------------- */
@@ -268,6 +338,38 @@ TEST(p11_stale_handles_are_refused_while_their_slot_changes_hands) {
     tw_runtime_free(rt);
 }
 
+/* --- by threads that grow one set at once --------------------------------------------- */
+
+enum { GROWERS = 4, EACH = 40000 };
+static struct tw_handles *grown;
+
+static void *grow(void *own) {
+    tw_handle *const ids = own;
+    for (unsigned i = 0; i < EACH; ++i)
+        if (tw_handle_after(grown, &ids[i], 3600 * TW_SECOND, count, NULL) != 0)
+            return NULL;
+    return own;
+}
+
+TEST(p11_threads_that_grow_a_set_at_once_have_handles_of_their_own) {
+    static tw_handle ids[GROWERS][EACH];
+    struct tw_runtime *rt = virtual_runtime();
+    pthread_t threads[GROWERS];
+    grown = new_set(rt, 0);
+    for (unsigned t = 0; t < GROWERS; ++t)
+        assert_int_equal(pthread_create(&threads[t], NULL, grow, ids[t]), 0);
+    for (unsigned t = 0; t < GROWERS; ++t) {
+        void *all_made = NULL;
+        pthread_join(threads[t], &all_made);
+        assert_non_null(all_made);
+    }
+    for (unsigned t = 0; t < GROWERS; ++t)
+        for (unsigned i = 0; i < EACH; ++i)
+            assert_int_equal(tw_handle_stop(grown, ids[t][i]), 1);
+    assert_int_equal(tw_handles_count(grown), 0);
+    tw_runtime_free(rt);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(p11_a_stopped_timers_handle_is_stale_and_its_successor_untouched),
@@ -278,7 +380,11 @@ int main(void) {
         cmocka_unit_test(p11_sets_refuse_each_others_handles),
         cmocka_unit_test(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets),
         cmocka_unit_test(p11_there_are_no_more_sets_than_can_be_told_apart),
+        cmocka_unit_test(p11_a_set_of_many_blocks_knows_all_its_handles),
+        cmocka_unit_test(p11_a_capacity_of_many_blocks_has_all_their_tags_from_the_start),
+        cmocka_unit_test(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart),
         cmocka_unit_test(p11_stale_handles_are_refused_while_their_slot_changes_hands),
+        cmocka_unit_test(p11_threads_that_grow_a_set_at_once_have_handles_of_their_own),
     };
     return cmocka_run_group_tests_name("P11, stale handles", tests, NULL, NULL);
 }

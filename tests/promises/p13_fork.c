@@ -53,6 +53,7 @@ static void everything_is_refused(void) {
     expect(tw_runtime_leap(rt, 1) == -ECHILD);
     expect(tw_runtime_set_wall(rt, 1) == -ECHILD);
     expect(tw_runtime_stats(rt, &stats) == -ECHILD);
+    expect(tw_runtime_check(rt, NULL, NULL) == -ECHILD);
     expect(tw_runtime_now(rt) == TW_NO_DEADLINE);
     expect(tw_runtime_remaining(rt, &often) == TW_NO_DEADLINE);
     expect(tw_runtime_due(rt) == TW_NO_DEADLINE);

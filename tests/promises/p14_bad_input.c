@@ -84,6 +84,10 @@ static void refuse_wheel(struct tw *w) {
     REFUSED(tw_cancel(w, &pending), EINVAL);
     REFUSED(tw_node_shutdown(w, &pending), EINVAL);
     REFUSED(tw_clear(w, never_called, NULL), EINVAL);
+#if TW_RUNTIME
+    REFUSED(tw_postpone_all(w, 1), EINVAL);
+    REFUSED(tw_arm_grid(w, &idle, &(struct tw_grid){.parts = 1, .period = 1}), EINVAL);
+#endif
     ANSWERS(tw_pending(w, &pending), 0);
     REFUSED(tw_advance(w, 500, TW_UNBOUNDED), EINVAL);
     REFUSED(tw_update(w), EINVAL);
@@ -311,6 +315,34 @@ TEST(p14_refused_calls_do_not_disturb_what_is_pending) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
+#if TW_RUNTIME
+TEST(p14_grids_out_of_range) {
+    static const struct tw_grid bad[] = {
+        {.parts = 0, .period = 10},
+        {.parts = UINT32_MAX, .period = TW_NEVER},
+        {.parts = 10, .early = 10, .period = 10},
+        {.parts = 10, .period = 9}, /* shorter than a tick */
+        {.parts = 10, .period = 0},
+        {.parts = 10, .period = 15, .missed = (enum tw_missed)(TW_DELAY + 1)},
+        {.parts = 10, .period = 15, .fires = TW_FIRES_MAX + 1},
+        {.parts = 11, .period = 15}, /* not those of the wheel's grids so far */
+    };
+    struct tw_grid good = {.first = 300, .parts = 10, .early = 9, .period = 15};
+    assert_int_equal(tw_arm_grid(&wheel, &idle, &good), 0);
+    assert_int_equal(tw_cancel(&wheel, &idle), 1);
+    for (size_t i = 0; i < COUNT_OF(bad); ++i) {
+        REFUSED(tw_arm_grid(&wheel, &idle, &bad[i]), EINVAL);
+        REFUSED(tw_arm_grid(&wheel, &pending, &bad[i]), EINVAL);
+    }
+    REFUSED(tw_arm_grid(&wheel, &idle, NULL), EINVAL);
+    REFUSED(tw_arm_grid(&wheel, NULL, &good), EINVAL);
+    REFUSED(tw_arm_grid(&wheel, &dead, &good), EPERM);
+    REFUSED(tw_arm_grid(&wheel, &away, &good), EBUSY);
+    good.first = TW_NEVER;
+    REFUSED(tw_arm_grid(&wheel, &idle, &good), ERANGE);
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         BAD_INPUT(p14_a_null_wheel_is_refused),
@@ -338,6 +370,9 @@ int main(void) {
         BAD_INPUT(p14_time_running_backwards_is_refused),
         BAD_INPUT(p14_time_running_on_beyond_its_end_is_refused),
         BAD_INPUT(p14_bad_calls_in_a_callback_change_nothing_either),
+#if TW_RUNTIME
+        BAD_INPUT(p14_grids_out_of_range),
+#endif
         BAD_INPUT(p14_refused_calls_do_not_disturb_what_is_pending),
     };
     return cmocka_run_group_tests_name("P14: bad input", tests, NULL, NULL);

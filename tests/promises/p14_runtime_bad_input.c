@@ -1,6 +1,10 @@
 /* P14 on a runtime: each call's documented errors, and nothing has changed. */
 #include "support/runtime_test.h"
 
+#include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
+#include <tickwheel/workers.h>
+
 #include <limits.h>
 #include <unistd.h>
 
@@ -86,6 +90,7 @@ TEST(p14_null_and_forgotten_arguments) {
     REFUSED(tw_runtime_after_fork(NULL), -EINVAL);
     REFUSED(tw_runtime_stats(NULL, &stats), -EINVAL);
     REFUSED(tw_runtime_stats(rt, NULL), -EINVAL);
+    REFUSED(tw_runtime_check(NULL, NULL, NULL), -EINVAL);
     REFUSED(tw_runtime_watch(NULL, 0, 1, NULL, NULL), -EINVAL);
     REFUSED(tw_runtime_watch_modify(NULL, 0, 1), -EINVAL);
     REFUSED(tw_runtime_unwatch(NULL, 0), -EINVAL);
@@ -111,8 +116,8 @@ TEST(p14_times_and_schedules_out_of_range) {
         {.due_ns = -1, .absolute = 1},
         {.slack_ns = -1},
         {.period_ns = -1000},
-        {.period_ns = 1},    /* no multiple of the tick */
-        {.period_ns = 1500}, /* nor this */
+        {.period_ns = 1}, /* shorter than the tick */
+        {.period_ns = 999},
         {.period_ns = 1000, .missed = (enum tw_missed)(TW_DELAY + 1)},
         {.period_ns = 1000, .missed = (enum tw_missed)(-1)},
         {.period_ns = 1000, .fires = TW_FIRES_MAX + 1},
@@ -258,10 +263,91 @@ TEST(p14_nodes_left_pending_by_a_runtime_that_is_freed_are_idle) {
     }
 }
 
+/* Each refusal says which argument it was, also after another one of the same number. */
+#define EXPLAINED(call, words) \
+    do { \
+        const char *const said = tw_explain(call); \
+        if (strstr(said, words) == NULL) \
+            fail_msg("%s: \"%s\" has no \"%s\"", #call, said, words); \
+    } while (0)
+
+TEST(p14_refusals_name_the_argument) {
+    const struct tw_when short_one = {.period_ns = 500},
+                         fires = {.period_ns = 1000, .fires = TW_FIRES_MAX + 1};
+    struct tw_runtime *made = NULL;
+    EXPLAINED(tw_runtime_new(&made, &(struct tw_runtime_options){.driver = "sundial"}), "no driver");
+    EXPLAINED(tw_runtime_new(&made, &(struct tw_runtime_options){.tick_ns = -1}), "tick_ns");
+    EXPLAINED(tw_runtime_new(&made, &(struct tw_runtime_options){.priority = 100}), "priority");
+    EXPLAINED(tw_runtime_new(&made, &(struct tw_runtime_options){.clock = TW_CLOCK_VIRTUAL}), "clock");
+    EXPLAINED(tw_runtime_after(NULL, &idle, 1), "runtime is null");
+    EXPLAINED(tw_runtime_after(rt, NULL, 1), "node is null");
+    EXPLAINED(tw_runtime_after(rt, &raw, 1), "tw_node_init was forgotten");
+    EXPLAINED(tw_runtime_after(rt, &idle, -1), "delay is negative");
+    EXPLAINED(tw_runtime_at(rt, &idle, -1), "deadline is negative");
+    EXPLAINED(tw_runtime_every(rt, &idle, 0, TW_SKIP), "period is 0");
+    EXPLAINED(tw_runtime_every(rt, &idle, 1000, (enum tw_missed)9), "missed");
+    EXPLAINED(tw_runtime_arm(rt, &idle, NULL), "when is null");
+    EXPLAINED(tw_runtime_arm(rt, &idle, &short_one), "tick");
+    EXPLAINED(tw_runtime_arm(rt, &idle, &fires), "fires");
+    EXPLAINED(tw_runtime_move(rt, &idle, 1), "not pending");
+    EXPLAINED(tw_runtime_cancel(rt, &away), "another runtime");
+    EXPLAINED(tw_runtime_after(rt, &shut, 1), "shut down");
+    EXPLAINED(tw_runtime_advance(rt, -1), "time");
+    EXPLAINED(tw_runtime_start(rt), "no thread");
+    EXPLAINED(tw_runtime_fd(rt), "no descriptor");
+    EXPLAINED(tw_runtime_watch(rt, 0, 1, NULL, NULL), "function is null");
+    EXPLAINED(tw_runtime_stats(rt, NULL), "stats is null");
+}
+
+static void on_event(UNUSED const struct tw_event *event, UNUSED void *arg) { fail_msg("it fired"); }
+
+TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
+    const struct tw_task none = {0}, large = {.fn = on_event, .arg = rt, .arg_size = 8};
+    const struct tw_when when = {.due_ns = 1};
+    const struct tw_handles_options one = {.capacity = 1};
+    struct tw_workers *workers = NULL;
+    struct tw_handles *handles = NULL, *foreign = NULL;
+    struct tw_keyed *keyed = NULL;
+    tw_handle handle = 0;
+    EXPLAINED(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = TW_WORKERS_MAX + 1}),
+              "threads");
+    assert_ok(tw_workers_new(&workers, other, NULL));
+    EXPLAINED(tw_handles_new(&foreign, rt, &(struct tw_handles_options){.workers = workers}),
+              "another runtime");
+    assert_ok(tw_handles_new(&handles, rt, &one));
+    assert_ok(tw_keyed_new(&keyed, rt, NULL));
+    EXPLAINED(tw_handle_after(NULL, &handle, 1, on_event, NULL), "set of timers is null");
+    EXPLAINED(tw_handle_after(handles, NULL, 1, on_event, NULL), "handle");
+    EXPLAINED(tw_handle_after(handles, &handle, 1, NULL, NULL), "function is null");
+    EXPLAINED(tw_handle_after(handles, &handle, -1, on_event, NULL), "delay is negative");
+    EXPLAINED(tw_handle_start(handles, &handle, &when, NULL), "task is null");
+    EXPLAINED(tw_handle_start(handles, &handle, &when, &none), "function is null");
+    EXPLAINED(tw_handle_start(handles, &handle, &when, &large), "larger than the storage");
+    EXPLAINED(tw_handle_stop(handles, 12345), "handle");
+    assert_ok(tw_handle_after(handles, &handle, TW_SECOND, on_event, NULL));
+    EXPLAINED(tw_handle_after(handles, &(tw_handle){0}, 1, on_event, NULL), "as many timers");
+    assert_int_equal(tw_handle_stop(handles, handle), 1);
+    EXPLAINED(tw_handle_stop(handles, handle), "the timer is gone");
+    EXPLAINED(tw_keyed_remove(keyed, tw_key_string("unknown")), "key");
+    EXPLAINED(tw_keyed_after(keyed, tw_key_bytes(NULL, 1), 1, on_event, NULL), "key");
+    EXPLAINED(tw_workers_free(NULL), "no error");
+}
+
+/* What is not of the last refusal is told as tw_strerror does. */
+TEST(p14_explanations_are_of_the_last_refusal_alone) {
+    assert_int_equal(tw_runtime_after(rt, &idle, -1), -EINVAL);
+    assert_string_equal(tw_explain(-ENOENT), tw_strerror(-ENOENT));
+    assert_int_equal(tw_runtime_move(rt, &idle, 1), -ENOENT);
+    assert_string_equal(tw_explain(-EINVAL), tw_strerror(-EINVAL));
+    assert_string_equal(tw_explain(-9999), "unknown error");
+    assert_string_equal(tw_explain(INT_MIN), "unknown error");
+    assert_string_equal(tw_explain(0), "no error");
+}
+
 TEST(p14_every_documented_error_has_words) {
-    static const int documented[] = {-EINVAL,     -ECHILD, -EBUSY,  -EPERM,  -ENOENT,
-                                     -EOPNOTSUPP, -ENOMEM, -EMFILE, -ENFILE, -EALREADY,
-                                     -EAGAIN,     -EEXIST, -EBADF,  -ENOSPC, -ERANGE};
+    static const int documented[] = {-EINVAL, -ECHILD, -EBUSY,  -EPERM,    -ENOENT, -EOPNOTSUPP,
+                                     -ENOMEM, -EMFILE, -ENFILE, -EALREADY, -EAGAIN, -EEXIST,
+                                     -EBADF,  -ENOSPC, -ERANGE, -ESHUTDOWN};
     for (unsigned i = 0; i < COUNT_OF(documented); ++i)
         assert_true(strlen(tw_strerror(documented[i])) > 10 &&
                     strcmp(tw_strerror(documented[i]), "unknown error") != 0);
@@ -282,6 +368,9 @@ int main(void) {
         BAD_INPUT(p14_options_out_of_range),
         BAD_INPUT(p14_a_thread_that_cannot_be_had_is_an_error_of_start),
         BAD_INPUT(p14_nodes_left_pending_by_a_runtime_that_is_freed_are_idle),
+        BAD_INPUT(p14_refusals_name_the_argument),
+        BAD_INPUT(p14_refusals_of_timers_and_workers_name_the_argument),
+        BAD_INPUT(p14_explanations_are_of_the_last_refusal_alone),
         BAD_INPUT(p14_every_documented_error_has_words),
     };
     return cmocka_run_group_tests_name("P14 on a runtime", tests, NULL, NULL);

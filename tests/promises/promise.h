@@ -13,7 +13,7 @@
 /* The landmarks of the geometry that this test was built for. */
 #define BLOCK (UINT64_C(1) << TW_BITS)                        /* ticks before level 0 comes round */
 #define TOP_SLOT (UINT64_C(1) << (TW_BITS * (TW_LEVELS - 1))) /* ticks in a slot of the top level */
-#define ROUND (UINT64_C(1) << (TW_BITS * TW_LEVELS))          /* ticks before the top level comes round */
+#define ROUND (UINT64_C(1) << TW_ROUND_BITS)                  /* ticks before the top level comes round */
 #define LAST_TICK (TW_NEVER - 1)
 
 struct timer {

@@ -83,6 +83,7 @@ TEST(p7_a_second_advance_is_refused_while_a_callback_runs) {
     assert_int_equal(tw_advance(&wheel, 10, TW_UNBOUNDED), -EBUSY);
     assert_int_equal(tw_advance(&wheel, 20, 1), -EBUSY);
     assert_int_equal(tw_update(&wheel), -EBUSY);
+    assert_int_equal(tw_abandon(&wheel), 0); /* it is another thread's to abandon */
     leave_callback();
     assert_int_equal(neighbour_calls, 1);
     assert_int_equal(tw_now(&wheel), 10);
@@ -204,6 +205,131 @@ TEST(p13_in_a_child_of_a_callback_the_advance_calls_nobody_further) {
     assert_int_equal(status, 0);
     assert_int_equal(result, 0);
     assert_int_equal(neighbour_calls, 1);
+}
+
+/* --- forks while a wheel is being cleared ------------------------------------------------ */
+
+enum { TO_CLEAR = 10 };
+static struct tw_node to_clear[TO_CLEAR];
+
+static void arm_to_clear(void) {
+    atomic_store(&neighbour_calls, 0);
+    for (unsigned i = 0; i < TO_CLEAR; ++i) {
+        tw_node_init(&to_clear[i], count_neighbour, NULL);
+        tw_arm_at(&wheel, &to_clear[i], 10 + i * ROUND / 3);
+    }
+}
+
+static void *clear_and_block(UNUSED void *arg) {
+    tw_clear(&wheel, block, NULL);
+    return NULL;
+}
+
+static void let_the_clearer_finish(void) {
+    for (unsigned i = 0; i < TO_CLEAR; ++i) {
+        pthread_barrier_wait(&go_on);
+        if (i + 1 < TO_CLEAR)
+            pthread_barrier_wait(&running);
+    }
+    pthread_join(driver, NULL);
+}
+
+/* One node has been handed out; the others are pending in the parent, and so in the child. */
+TEST(p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires) {
+    arm_to_clear();
+    pthread_barrier_init(&running, NULL, 2);
+    pthread_barrier_init(&go_on, NULL, 2);
+    assert_int_equal(pthread_create(&driver, NULL, clear_and_block, NULL), 0);
+    pthread_barrier_wait(&running);
+    assert_int_equal(tw_count(&wheel), TO_CLEAR - 1);
+    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        expect(tw_fork(&wheel, TW_FORK_CHILD) == 0);
+        expect(tw_count(&wheel) == TO_CLEAR - 1);
+        expect(tw_check(&wheel, NULL, NULL) == 0);
+        expect(tw_next(&wheel) == 10 + ROUND / 3);
+        expect(tw_advance(&wheel, TO_CLEAR * ROUND, TW_UNBOUNDED) == 0);
+        expect(neighbour_calls == TO_CLEAR - 1 && tw_count(&wheel) == 0);
+        leave(0);
+    }
+    assert_int_equal(tw_fork(&wheel, TW_FORK_PARENT), 0);
+    assert_child_is_well(child);
+    let_the_clearer_finish();
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_int_equal(neighbour_calls, 0);
+}
+
+static unsigned waits_in_clear;
+
+static void wait_for_all_to_clear(UNUSED struct tw_node *node, UNUSED void *arg) {
+    for (unsigned i = 0; i < TO_CLEAR; ++i)
+        waits_in_clear += tw_wait(&wheel, &to_clear[i]) == 0;
+}
+
+TEST(p6_wait_does_not_wait_for_the_clear_that_it_is_called_from) {
+    arm_to_clear();
+    waits_in_clear = 0;
+    assert_int_equal(tw_clear(&wheel, wait_for_all_to_clear, NULL), 0);
+    assert_int_equal(waits_in_clear, TO_CLEAR * TO_CLEAR);
+}
+
+static pthread_barrier_t second_running, second_go_on;
+
+static void block_the_second(UNUSED struct tw_node *node, UNUSED void *arg) {
+    pthread_barrier_wait(&second_running);
+    pthread_barrier_wait(&second_go_on);
+}
+
+static void *clear_and_block_too(UNUSED void *arg) {
+    tw_clear(&wheel, block_the_second, NULL);
+    return NULL;
+}
+
+/* The first hands out its last node, and is over, while the second is in the middle. */
+TEST(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second) {
+    pthread_t second;
+    pthread_barrier_init(&running, NULL, 2);
+    pthread_barrier_init(&go_on, NULL, 2);
+    pthread_barrier_init(&second_running, NULL, 2);
+    pthread_barrier_init(&second_go_on, NULL, 2);
+    for (unsigned i = 0; i < 2; ++i)
+        tw_node_init(&to_clear[i], count_neighbour, NULL);
+    tw_arm_at(&wheel, &to_clear[0], 10);
+    assert_int_equal(pthread_create(&driver, NULL, clear_and_block, NULL), 0);
+    pthread_barrier_wait(&running);
+    tw_arm_at(&wheel, &to_clear[1], 10);
+    assert_int_equal(pthread_create(&second, NULL, clear_and_block_too, NULL), 0);
+    pthread_barrier_wait(&second_running);
+    pthread_barrier_wait(&go_on);
+    pthread_join(driver, NULL);
+    assert_whole();
+    pthread_barrier_wait(&second_go_on);
+    pthread_join(second, NULL);
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
+static unsigned handed_out;
+static pid_t child_of_clear;
+
+static void fork_with_the_first(UNUSED struct tw_node *node, UNUSED void *arg) {
+    if (handed_out++ != 0)
+        return;
+    tw_fork(&wheel, TW_FORK_PREPARE);
+    child_of_clear = fork();
+    tw_fork(&wheel, child_of_clear == 0 ? TW_FORK_CHILD : TW_FORK_PARENT);
+}
+
+TEST(p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent) {
+    arm_to_clear();
+    handed_out = 0;
+    const int result = tw_clear(&wheel, fork_with_the_first, NULL);
+    const bool well = result == 0 && handed_out == TO_CLEAR && tw_count(&wheel) == 0;
+    if (child_of_clear == 0)
+        leave(well && tw_check(&wheel, NULL, NULL) == 0 ? 0 : 1);
+    assert_child_is_well(child_of_clear);
+    assert_true(well);
+    assert_whole();
 }
 
 TEST(p7_clear_from_another_thread_takes_what_is_due) {
@@ -343,6 +469,10 @@ int main(void) {
         PROMISE(p13_a_child_may_use_a_wheel_at_rest),
         PROMISE(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing),
         PROMISE(p13_in_a_child_of_a_callback_the_advance_calls_nobody_further),
+        PROMISE(p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires),
+        PROMISE(p6_wait_does_not_wait_for_the_clear_that_it_is_called_from),
+        PROMISE(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second),
+        PROMISE(p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent),
         PROMISE(p7_clear_from_another_thread_takes_what_is_due),
         PROMISE(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race),
         PROMISE(p4_nothing_fires_twice_when_two_threads_try_to_advance),

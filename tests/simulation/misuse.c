@@ -11,9 +11,9 @@ static void misuse_arm(struct world *w, struct tw_node *n) {
         {.period_ns = -w->ref.unit},
         {.period_ns = w->ref.unit, .missed = (enum tw_missed)3},
         {.period_ns = w->ref.unit, .fires = TW_FIRES_MAX + 1u},
-        {.period_ns = w->ref.unit + 1},
+        {.period_ns = w->ref.unit - 1},
     };
-    const unsigned count = w->ref.unit == 1 ? 5 : 6; /* every period is a multiple of 1 */
+    const unsigned count = w->ref.unit == 1 ? 5 : 6; /* 0 is none */
     for (unsigned i = 0; i < count; ++i)
         require(w, tw_runtime_arm(w->rt, n, &bad[i]) == -EINVAL, "P14: bad options %u", i);
     require(w, tw_runtime_arm(w->rt, n, NULL) == -EINVAL, "P14: arm");

@@ -14,9 +14,9 @@ void world_count_operation(struct world *w) {
 /* The tick that the runtime chose within a window. */
 static int64_t chosen(struct world *w, unsigned timer, const struct plan *plan, int64_t last) {
     const int64_t left = tw_runtime_remaining(w->rt, node_of(w, timer));
-    const int64_t reading = later_by(w->ref.lines[plan->line].clock, left);
-    if (left == 0 && plan->due == last)
-        return last; /* time is at its last tick */
+    const int64_t reading = deadline_by(w->ref.lines[plan->line].clock, left);
+    if (plan->due == last)
+        return last;
     const int64_t tick = tick_up(&w->ref, reading);
     require(w, tick >= plan->due && tick <= last && reading_of(&w->ref, tick) == reading,
             "timer %u: chose tick %" PRId64 ", not in [%" PRId64 ", %" PRId64 "]", timer, tick, plan->due,
@@ -26,21 +26,28 @@ static int64_t chosen(struct world *w, unsigned timer, const struct plan *plan, 
 
 static int64_t tick_after(const struct world *w, enum line_id line, int64_t delay) {
     const int64_t now = w->ref.lines[line].clock;
-    return delay == 0 ? tick_down(&w->ref, now) : tick_up(&w->ref, later_by(now, delay));
+    return delay == 0 ? tick_down(&w->ref, now) : tick_up(&w->ref, deadline_by(now, delay));
 }
 
 static struct plan plan_of(const struct world *w, const struct tw_when *when) {
     struct plan plan = {.line = when->absolute && w->ref.has_wall ? WALL : STEADY};
     plan.due = when->absolute ? tick_up(&w->ref, when->due_ns) : tick_after(w, STEADY, when->due_ns);
-    plan.period = when->period_ns / w->ref.unit;
+    plan.deadline = when->absolute      ? when->due_ns
+                    : when->due_ns == 0 ? plan.due * w->ref.unit
+                                        : deadline_by(w->ref.lines[STEADY].clock, when->due_ns);
+    plan.deadline = in_parts(&w->ref, plan.deadline);
+    plan.period = when->period_ns;
     plan.missed = when->missed;
     plan.fires = when->fires;
     return plan;
 }
 
 static int64_t last_of(const struct world *w, const struct tw_when *when) {
-    const int64_t from = when->absolute ? when->due_ns : later_by(w->ref.lines[STEADY].clock, when->due_ns);
-    return tick_up(&w->ref, later_by(from, when->slack_ns));
+    const int64_t from =
+        when->absolute ? when->due_ns : deadline_by(w->ref.lines[STEADY].clock, when->due_ns);
+    const int64_t first = tick_up(&w->ref, from), last = END_OF_TIME / w->ref.unit;
+    const int64_t latest = tick_up(&w->ref, deadline_by(from, when->slack_ns));
+    return first > last ? first : latest > last ? last : latest;
 }
 
 /* Says it in the shortest way that the interface has. */
@@ -67,8 +74,10 @@ void world_arm(struct world *w, unsigned timer, const struct tw_when *when) {
     require(w, result == expected, "arming timer %u: %d instead of %d", timer, result, expected);
     if (result >= 0) {
         struct plan plan = plan_of(w, when);
-        if (when->slack_ns != 0)
+        if (when->slack_ns != 0) {
             plan.due = chosen(w, timer, &plan, last_of(w, when));
+            plan.deadline = reading_of(&w->ref, plan.due);
+        }
         reference_arm(&w->ref, t, &plan);
     }
     world_check_around(w, timer);
@@ -99,7 +108,7 @@ void world_postpone(struct world *w, unsigned timer, int64_t delay) {
     const int result = tw_runtime_postpone(w->rt, node_of(w, timer), delay);
     require(w, result == expected_of_postpone(t), "postponing timer %u: %d", timer, result);
     if (result == 0)
-        reference_postpone(t, tick_after(w, STEADY, delay));
+        reference_postpone(&w->ref, t, tick_after(w, STEADY, delay));
     world_check_around(w, timer);
 }
 

@@ -73,7 +73,11 @@ static int64_t draw_deadline(struct world *w) {
 static int64_t draw_period(struct world *w) {
     const int64_t most = (scope.span < END_OF_TIME / 2 ? scope.span : END_OF_TIME / 2) / scope.unit;
     const int64_t count = one_in(w, 2) ? draw(w, 12) + 1 : draw_any(w, most, 40) + 1;
-    return (count < most ? count : most) * scope.unit;
+    const int64_t period = (count < most ? count : most) * scope.unit;
+    if (one_in(w, 2))
+        return period;
+    const int64_t part = part_of(scope.unit);
+    return period + draw(w, scope.unit / part) * part;
 }
 
 /* ---- What would take too long. */
@@ -82,7 +86,7 @@ static int64_t fires_until(const struct world *w, const struct timer *t, enum ru
     const int64_t end = tick_down(&w->ref, later_by(w->ref.lines[t->line].clock, by));
     if (t->period == 0 || t->due > end || (how == LEAPING && t->missed != TW_BURST))
         return 1;
-    const int64_t fires = (end - t->due) / t->period + 1;
+    const int64_t fires = (end * w->ref.unit - t->deadline) / t->period + 1;
     return t->fires_left != 0 && t->fires_left < fires ? t->fires_left : fires;
 }
 
@@ -173,7 +177,7 @@ static int64_t draw_way(struct world *w) {
     const struct timer *t = &w->ref.timers[draw_timer(w)];
     if (one_in(w, 3) || !t->pending)
         return draw_span(w);
-    int64_t way = reference_remaining(&w->ref, t) + draw(w, 3) - 1;
+    int64_t way = later_by(reference_remaining(&w->ref, t), draw(w, 3)) - 1;
     for (unsigned i = 0; i < w->ref.count && one_in(w, 2); ++i) {
         const int64_t nearer = reference_remaining(&w->ref, &w->ref.timers[i]);
         way = nearer < way ? nearer : way;
@@ -255,9 +259,10 @@ static void step(struct world *w) {
 /* ---- Lives. */
 
 static struct life draw_life(struct world *w) {
-    static const int64_t units[] = {1, 7, 1000, 65536, 999983, 1000000, 1000000000, 3600000000000};
+    static const int64_t units[] = {1,       7,          1000,       65536,        999983,
+                                    1000000, 1000000000, 4294967291, 160000000001, 3600000000000};
     static const uint32_t budgets[] = {1, 2, 5, 40, 0, 1u << 20, 1u << 20, UINT32_MAX};
-    struct life life = {.unit = units[draw(w, 8)]};
+    struct life life = {.unit = units[draw(w, 10)]};
     life.budget = budgets[draw(w, 8)];
     life.has_wall = one_in(w, 2);
     const bool is_wide = one_in(w, 2);

@@ -7,15 +7,27 @@ static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }
 
 int64_t later_by(int64_t time, int64_t by) { return by > END_OF_TIME - time ? END_OF_TIME : time + by; }
 
+int64_t deadline_by(int64_t time, int64_t by) { return by > INT64_MAX - time ? INT64_MAX : time + by; }
+
 int64_t tick_up(const struct reference *r, int64_t reading) {
-    const int64_t up = reading / r->unit + (reading % r->unit != 0 ? 1 : 0);
-    return smaller(up, END_OF_TIME / r->unit);
+    return reading / r->unit + (reading % r->unit != 0 ? 1 : 0);
 }
 
 int64_t tick_down(const struct reference *r, int64_t reading) { return reading / r->unit; }
 
 int64_t reading_of(const struct reference *r, int64_t tick) {
     return tick > END_OF_TIME / r->unit ? TW_NO_DEADLINE : tick * r->unit;
+}
+
+int64_t part_of(int64_t unit) {
+    if (unit < UINT32_MAX)
+        return 1;
+    return unit % 1000 == 0 ? 1000 : unit;
+}
+
+int64_t in_parts(const struct reference *r, int64_t deadline) {
+    const int64_t part = part_of(r->unit), over = deadline % part;
+    return over == 0 ? deadline : deadline_by(deadline, part - over);
 }
 
 /* ---- How far a line has come. */
@@ -89,17 +101,22 @@ static void put(struct reference *r, struct timer *t, enum line_id id, int64_t d
 
 void reference_arm(struct reference *r, struct timer *t, const struct plan *plan) {
     put(r, t, plan->line, plan->due);
+    t->deadline = plan->deadline;
     t->period = plan->period;
     t->missed = plan->missed;
     t->fires_left = plan->fires;
 }
 
-void reference_move(struct reference *r, struct timer *t, int64_t due) { put(r, t, t->line, due); }
+void reference_move(struct reference *r, struct timer *t, int64_t due) {
+    put(r, t, t->line, due);
+    t->deadline = reading_of(r, due);
+}
 
-void reference_postpone(struct timer *t, int64_t due) {
+void reference_postpone(const struct reference *r, struct timer *t, int64_t due) {
     if (due < t->due)
         return;
     t->due = due;
+    t->deadline = reading_of(r, due);
     t->lo = greater(t->lo, due);
     t->hi = greater(t->hi, due);
     t->ordered = false;
@@ -127,7 +144,7 @@ bool reference_is_next(const struct reference *r, const struct timer *t, const s
 static int64_t missed_of(const struct reference *r, const struct timer *t) {
     if (t->period == 0)
         return 0;
-    return (r->lines[t->line].told_hi - t->due) / t->period;
+    return (r->lines[t->line].told_hi * r->unit - t->deadline) / t->period;
 }
 
 uint64_t reference_overruns(const struct reference *r, const struct timer *t) {
@@ -137,16 +154,13 @@ uint64_t reference_overruns(const struct reference *r, const struct timer *t) {
     return (uint64_t)missed;
 }
 
-/* May be beyond the last tick that a clock reads. */
-static int64_t ticks_later(int64_t tick, int64_t by) { return by > INT64_MAX - tick ? INT64_MAX : tick + by; }
-
-static int64_t next_due(const struct reference *r, const struct timer *t) {
+static int64_t next_deadline(const struct reference *r, const struct timer *t) {
     const int64_t missed = missed_of(r, t);
     if (t->missed == TW_SKIP)
-        return ticks_later(t->due + missed * t->period, t->period);
+        return deadline_by(t->deadline + missed * t->period, t->period);
     if (t->missed == TW_DELAY && missed > 0)
-        return ticks_later(r->lines[t->line].told_hi, t->period);
-    return ticks_later(t->due, t->period);
+        return deadline_by(r->lines[t->line].told_hi * r->unit, t->period);
+    return deadline_by(t->deadline, t->period);
 }
 
 void reference_fire(struct reference *r, struct timer *t) {
@@ -158,7 +172,8 @@ void reference_fire(struct reference *r, struct timer *t) {
         return;
     if (t->fires_left != 0)
         --t->fires_left;
-    put(r, t, t->line, next_due(r, t));
+    t->deadline = next_deadline(r, t);
+    put(r, t, t->line, tick_up(r, t->deadline));
 }
 
 /* ---- P12: the wall clock was set back. */

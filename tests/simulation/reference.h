@@ -29,7 +29,8 @@ struct timer {
     int64_t due;       /* tick */
     int64_t lo, hi;    /* the tick it counts for is in here */
     uint64_t place;    /* in the order of arming */
-    int64_t period;    /* ticks; 0: once */
+    int64_t period;    /* ns; 0: once */
+    int64_t deadline;  /* of a periodic one: what rounds up to `due`, ns */
     enum tw_missed missed;
     uint32_t fires_left; /* 0: no limit */
     int64_t armed_at;    /* reading of the steady clock, ns */
@@ -52,25 +53,31 @@ struct reference {
     struct timer timers[MOST_TIMERS];
 };
 
-/* Sums that stay within time. */
+/* Sums: of what a clock reads, which stays within time; of a deadline, which may be beyond. */
 int64_t later_by(int64_t time, int64_t by);
+int64_t deadline_by(int64_t time, int64_t by);
 
-/* The tick of a deadline, where the last one stands for all later ones; the present
+/* The tick of a deadline, after the last one if no clock comes to it; the present
  * tick; the reading of a tick, TW_NO_DEADLINE beyond the last. */
 int64_t tick_up(const struct reference *r, int64_t reading);
 int64_t tick_down(const struct reference *r, int64_t reading);
 int64_t reading_of(const struct reference *r, int64_t tick);
 
+/* Of a tick, ns: what periods count in. And a deadline in these, rounded up. */
+int64_t part_of(int64_t unit);
+int64_t in_parts(const struct reference *r, int64_t deadline);
+
 struct plan {
     enum line_id line;
-    int64_t due, period; /* ticks */
+    int64_t due;              /* tick */
+    int64_t deadline, period; /* ns */
     enum tw_missed missed;
     uint32_t fires;
 };
 
 void reference_arm(struct reference *r, struct timer *t, const struct plan *plan);
 void reference_move(struct reference *r, struct timer *t, int64_t due);
-void reference_postpone(struct timer *t, int64_t due);
+void reference_postpone(const struct reference *r, struct timer *t, int64_t due);
 
 /* Whether `t` may be the next to fire on its line; if not, `before` is one that must
  * come first. */

@@ -1,10 +1,16 @@
 /* The Linux port's lock: it excludes, and nobody sleeps for ever. */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <tickwheel/port.h>
 
 #include "support/test.h"
+#include "support/threads.h"
 
 #define ROUNDS 1000000
 
@@ -96,6 +102,38 @@ TEST(lock_wakes_waiters_that_gave_up_spinning_and_leaves_errno_alone) {
     }
 }
 
+static atomic_long waiter;
+
+static void *take_and_leave_by_name(void *error) {
+    atomic_store(&waiter, syscall(SYS_gettid));
+    return take_and_leave(error);
+}
+
+static bool sleeps(long thread) {
+    struct thread_look look;
+    return thread != 0 && look_at_thread(thread, &look) && look.state == 'S';
+}
+
+/* One more than can be counted must not make it seem that there are none. */
+TEST(lock_lets_a_waiter_in_for_whom_the_count_has_no_room) {
+    pthread_t thread;
+    int error;
+    counter = 0;
+    tw_port_lock_init(&word);
+    tw_port_lock(&word);
+    *tw_port_waiters(&word) = UINT16_MAX;
+    assert_int_equal(pthread_create(&thread, NULL, take_and_leave_by_name, &error), 0);
+    while (!sleeps(atomic_load(&waiter)))
+        sched_yield();
+    assert_int_equal(*tw_port_waiters(&word), UINT16_MAX);
+    tw_port_unlock(&word);
+    pthread_join(thread, NULL);
+    assert_int_equal(error, 1234);
+    assert_int_equal(counter, 1);
+    assert_int_equal(*tw_port_held(&word), 0);
+    assert_int_equal(*tw_port_waiters(&word), UINT16_MAX);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lock_is_free_after_init_and_after_unlock),
@@ -103,6 +141,7 @@ int main(void) {
         cmocka_unit_test(lock_lets_eight_threads_count),
         cmocka_unit_test(lock_wakes_every_waiter_of_slow_holders),
         cmocka_unit_test(lock_wakes_waiters_that_gave_up_spinning_and_leaves_errno_alone),
+        cmocka_unit_test(lock_lets_a_waiter_in_for_whom_the_count_has_no_room),
     };
     return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
 }

@@ -1,11 +1,35 @@
 // src/core/ring.hpp: rings of links keep their order and lose nobody.
 #include "core/ring.hpp"
 
+#include <csetjmp>
+
 #include "support/test.h"
 
 namespace {
 
 using namespace tickwheel::core;
+
+std::jmp_buf stopped;
+const void *named;
+
+}  // namespace
+
+void tw_port_tell(const char *, const void *node, unsigned) {
+    named = node;
+    std::longjmp(stopped, 1);
+}
+
+namespace {
+
+// Asserts that this stops the program for that node.
+#define assert_stops_for(node, ...) \
+    do { \
+        if (setjmp(stopped) == 0) { \
+            __VA_ARGS__; \
+            fail_msg("not stopped: %s", #__VA_ARGS__); \
+        } \
+        assert_ptr_equal(named, &(node)); \
+    } while (0)
 
 struct fixture {
     tw_link a, b;  // two rings
@@ -86,6 +110,28 @@ TEST(ring_append_all_to_an_empty_ring_and_from_one) {
     assert_holds(f.b);
 }
 
+TEST(ring_names_a_node_that_its_neighbours_contradict) {
+    fixture f;
+    for (tw_node &node : f.n)
+        append(f.a, node.link);
+    f.n[1].link = {};
+    assert_stops_for(f.n[1], unlink(f.n[0].link));
+    assert_stops_for(f.n[1], unlink(f.n[2].link));
+    assert_stops_for(f.n[1], behind(f.n[0].link));
+    tw_node copy = f.n[4];
+    assert_stops_for(copy, unlink(copy.link));
+}
+
+TEST(ring_names_a_broken_node_at_its_end) {
+    fixture f;
+    append(f.a, f.n[0].link);
+    append(f.b, f.n[1].link);
+    f.n[0].link = {};
+    assert_stops_for(f.n[0], append(f.a, f.n[2].link));
+    assert_stops_for(f.n[0], append_all(f.a, f.b));
+    assert_stops_for(f.n[0], append_all(f.b, f.a));
+}
+
 TEST(ring_node_of_gives_the_node_around_a_link) {
     fixture f;
     const tw_link &constant = f.n[2].link;
@@ -103,6 +149,8 @@ int main() {
         cmocka_unit_test(ring_unlink_takes_out_the_first_a_middle_the_last_and_the_only_one),
         cmocka_unit_test(ring_append_all_moves_everything_behind_what_is_there),
         cmocka_unit_test(ring_append_all_to_an_empty_ring_and_from_one),
+        cmocka_unit_test(ring_names_a_node_that_its_neighbours_contradict),
+        cmocka_unit_test(ring_names_a_broken_node_at_its_end),
         cmocka_unit_test(ring_node_of_gives_the_node_around_a_link),
     };
     return cmocka_run_group_tests_name("ring", tests, nullptr, nullptr);

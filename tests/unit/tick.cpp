@@ -24,19 +24,39 @@ TEST(tick_level_is_that_of_the_highest_differing_digit) {
     assert_int_equal(usual::level_of(0x100), 1);
     assert_int_equal(usual::level_of(0xffff), 1);
     assert_int_equal(usual::level_of(0x10000), 2);
-    assert_int_equal(usual::level_of(0xffffff), 2);
+    assert_int_equal(usual::level_of(0x7fffff), 2);
+    assert_int_equal(plain::level_of(0xffffff), 2);
 }
 
-TEST(tick_beyond_the_last_digit_is_the_top_level) {
-    for (unsigned bit = 24; bit < 64; ++bit)
-        assert_int_equal(usual::level_of(tick{1} << bit), 2);
-    assert_int_equal(usual::level_of(never), 2);
+TEST(tick_beyond_a_round_is_far) {
+    for (unsigned bit = 23; bit < 64; ++bit)
+        assert_int_equal(usual::level_of(tick{1} << bit), usual::far);
+    assert_int_equal(usual::level_of(never), usual::far);
+    assert_int_equal(plain::level_of(0x1000000), plain::far);
     assert_int_equal(small::level_of(1), 0);
     assert_int_equal(small::level_of(2), 1);
-    assert_int_equal(small::level_of(4), 2);
-    assert_int_equal(small::level_of(8), 2);
-    assert_int_equal(hashed::level_of(0), 0);
-    assert_int_equal(hashed::level_of(never), 0);
+    assert_int_equal(small::level_of(4), small::far);
+    assert_int_equal(small::level_of(8), small::far);
+    assert_int_equal(hashed::level_of(255), 0);
+    assert_int_equal(hashed::level_of(256), hashed::far);
+    assert_int_equal(hashed::level_of(never), hashed::far);
+}
+
+template <class G> void assert_a_far_slot_for_each_bit_beyond_a_round() {
+    for (unsigned bit = G::round_bits; bit < 64; ++bit) {
+        const unsigned slot = G::near_slots + bit - G::round_bits;
+        assert_int_equal(G::far_slot(tick{1} << bit), slot);
+        assert_int_equal(G::far_slot((tick{1} << bit) + (tick{1} << bit) - 1), slot);
+        assert_int_equal(G::far_shift(slot), bit);
+    }
+    assert_int_equal(G::far_slot(never), G::slots - 1);
+}
+
+TEST(tick_each_bit_beyond_a_round_has_a_far_slot) {
+    assert_a_far_slot_for_each_bit_beyond_a_round<usual>();
+    assert_a_far_slot_for_each_bit_beyond_a_round<plain>();
+    assert_a_far_slot_for_each_bit_beyond_a_round<small>();
+    assert_a_far_slot_for_each_bit_beyond_a_round<hashed>();
 }
 
 TEST(tick_levels_below_the_top_have_slots_for_two_blocks_with_look_ahead) {
@@ -54,7 +74,7 @@ template <class G> void assert_levels_share_no_slot() {
         assert_int_equal(G::first_slot(level), next);
         next += G::width(level);
     }
-    assert_int_equal(next, G::slots);
+    assert_int_equal(next, G::near_slots);
 }
 
 TEST(tick_the_slots_of_the_levels_follow_each_other) {
@@ -76,11 +96,12 @@ TEST(tick_index_is_the_digit_and_with_look_ahead_one_bit_more) {
     assert_int_equal(usual::slot(2, t), 1024 + 0xef);
 }
 
-TEST(tick_neighbouring_blocks_have_slots_of_their_own_with_look_ahead) {
+TEST(tick_neighbouring_blocks_and_rounds_have_slots_of_their_own_with_look_ahead) {
     for (usual::digits t = 0xff00; t < 0x10100; ++t) {
         assert_true(usual::slot(0, t) != usual::slot(0, t + 256));
         assert_true(usual::slot(0, t) == usual::slot(0, t + 512));
         assert_true(usual::slot(1, t) != usual::slot(1, t + 65536));
+        assert_true(usual::slot(2, t) != usual::slot(2, t + usual::round));
     }
 }
 
@@ -88,7 +109,8 @@ TEST(tick_spans_and_rounds) {
     assert_int_equal(usual::span(0), 1);
     assert_int_equal(usual::span(1), 256);
     assert_int_equal(usual::span(2), 65536);
-    assert_int_equal(usual::round, 1 << 24);
+    assert_int_equal(usual::round, 1 << 23);
+    assert_int_equal(plain::round, 1 << 24);
     assert_int_equal(hashed::round, 256);
 }
 
@@ -97,6 +119,8 @@ TEST(tick_until_next_is_the_way_to_the_next_slot) {
     assert_int_equal(usual::until_next(1, 0x1200), 256);
     assert_int_equal(usual::until_next(1, 0x12ff), 1);
     assert_int_equal(usual::until_next(2, 0x12345), 0x10000 - 0x2345);
+    assert_int_equal(usual::until_next(usual::far, 0x1812345), 0x800000 - 0x12345);
+    assert_int_equal(plain::until_next(plain::far, 0x1812345), 0x1000000 - 0x812345);
 }
 
 unsigned trailing_zeroes(tick t) { return t == 0 ? 64 : static_cast<unsigned>(std::countr_zero(t)); }
@@ -130,11 +154,12 @@ TEST(errors_are_those_of_errno_h) {
 int main() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(tick_level_is_that_of_the_highest_differing_digit),
-        cmocka_unit_test(tick_beyond_the_last_digit_is_the_top_level),
+        cmocka_unit_test(tick_beyond_a_round_is_far),
+        cmocka_unit_test(tick_each_bit_beyond_a_round_has_a_far_slot),
         cmocka_unit_test(tick_levels_below_the_top_have_slots_for_two_blocks_with_look_ahead),
         cmocka_unit_test(tick_the_slots_of_the_levels_follow_each_other),
         cmocka_unit_test(tick_index_is_the_digit_and_with_look_ahead_one_bit_more),
-        cmocka_unit_test(tick_neighbouring_blocks_have_slots_of_their_own_with_look_ahead),
+        cmocka_unit_test(tick_neighbouring_blocks_and_rounds_have_slots_of_their_own_with_look_ahead),
         cmocka_unit_test(tick_spans_and_rounds),
         cmocka_unit_test(tick_until_next_is_the_way_to_the_next_slot),
         cmocka_unit_test(tick_roundest_has_the_most_trailing_zero_bits_of_its_range),

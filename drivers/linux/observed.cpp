@@ -1,0 +1,109 @@
+// What is told to tools that follow the threads of a process: Helgrind, DRD, and
+// ThreadSanitizer in a program that is built with it beside a library that is not. They see no
+// order in the lock of this port, and would take every timer for a race: what a thread wrote
+// before it armed one with what the callback reads, what a callback wrote with what is read
+// after a wait for it.
+//
+// A lock that is observed says which of its holders came first, as these tools would see it by
+// themselves if it were a mutex. So a program's data is checked as ever: only what the library
+// orders is in order. What the library accesses atomically, outside of its locks, is hidden from
+// Valgrind's tools, which know no atomics.
+//
+// A process that is not observed pays for it when a lock is made, and not after.
+#include <cstddef>
+#include <cstdint>
+
+#include "port.h"
+
+#if defined(__SANITIZE_THREAD__)
+#define TW_SEEN_THROUGH
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TW_SEEN_THROUGH
+#endif
+#endif
+
+// ThreadSanitizer's, in a program that has it; the names are its own.
+extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+__attribute__((weak)) void __tsan_acquire(void *);
+__attribute__((weak)) void __tsan_release(void *);
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
+}
+
+namespace {
+
+// --- Valgrind ------------------------------------------------------------------------------
+
+// The numbers of its requests (valgrind.h, helgrind.h, drd.h), which it never changes.
+constexpr std::uintptr_t of_tool(char first, char second) {
+    return std::uintptr_t{static_cast<unsigned char>(first)} << 24 |
+           std::uintptr_t{static_cast<unsigned char>(second)} << 16;
+}
+enum request : std::uintptr_t {
+    running_on_valgrind = 0x1001,
+    happens_before = of_tool('H', 'G') + 0x121,  // DRD has these two as well
+    happens_after = of_tool('H', 'G') + 0x122,
+    hide_from_helgrind = of_tool('H', 'G') + 0x127,
+    hide_from_drd = of_tool('D', 'R') + 2,
+};
+
+// Instructions that do nothing, but for Valgrind. Returns 0 without it. What a tool does not
+// know it leaves out.
+std::uintptr_t ask_valgrind(request what, std::uintptr_t first = 0, std::uintptr_t second = 0) {
+    const volatile std::uintptr_t question[6] = {what, first, second, 0, 0, 0};
+    std::uintptr_t answer = 0;
+#if defined(__x86_64__)
+    __asm__ volatile("rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, %%rdi\n\t"
+                     "xchgq %%rbx, %%rbx"
+                     : "=d"(answer)
+                     : "a"(question), "0"(answer)
+                     : "cc", "memory");
+#elif defined(__aarch64__)
+    __asm__ volatile("mov x3, %1\n\tmov x4, %2\n\t"
+                     "ror x12, x12, #3\n\tror x12, x12, #13\n\tror x12, x12, #51\n\tror x12, x12, #61\n\t"
+                     "orr x10, x10, x10\n\tmov %0, x3"
+                     : "=r"(answer)
+                     : "r"(answer), "r"(question)
+                     : "cc", "memory", "x3", "x4");
+#else
+    static_cast<void>(question);
+#endif
+    return answer;
+}
+
+std::uintptr_t address_of(const void *place) { return reinterpret_cast<std::uintptr_t>(place); }
+
+// --- ThreadSanitizer -----------------------------------------------------------------------
+
+// A library that is built with it needs no words.
+bool has_thread_sanitizer() {
+#ifdef TW_SEEN_THROUGH
+    return false;
+#else
+    return __tsan_acquire != nullptr && __tsan_release != nullptr;
+#endif
+}
+
+}  // namespace
+
+int tw_port_is_observed() { return has_thread_sanitizer() || ask_valgrind(running_on_valgrind) != 0 ? 1 : 0; }
+
+void tw_port_lock_observed(std::uint32_t *word) {
+    tw_port_lock(word);
+    if (has_thread_sanitizer())
+        __tsan_acquire(word);
+    ask_valgrind(happens_after, address_of(word));
+}
+
+void tw_port_unlock_observed(std::uint32_t *word) {
+    if (has_thread_sanitizer())
+        __tsan_release(word);
+    ask_valgrind(happens_before, address_of(word));
+    tw_port_unlock(word);
+}
+
+void tw_port_hide(const void *from, std::size_t size) {
+    ask_valgrind(hide_from_helgrind, address_of(from), size);
+    ask_valgrind(hide_from_drd, address_of(from), size);
+}

@@ -1,0 +1,54 @@
+// The Linux port's last words: what is broken goes to stderr in one write, without stdio or
+// the heap, which may be what broke it; and the process is aborted.
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+
+#include "port.h"
+
+namespace {
+
+class line {
+  public:
+    void add(const char *text) {
+        while (*text != '\0' && length_ < sizeof text_)
+            text_[length_++] = *text++;
+    }
+
+    void add(std::uintptr_t number, unsigned base) {
+        char digits[2 * sizeof number + 1] = {};
+        char *first = &digits[sizeof digits - 1];
+        do
+            *--first = "0123456789abcdef"[number % base];
+        while ((number /= base) != 0 && first != digits);
+        add(first);
+    }
+
+    void write() const {
+        if (::write(STDERR_FILENO, text_, length_) < 0)
+            return;  // nobody reads it
+    }
+
+  private:
+    char text_[512];
+    std::size_t length_ = 0;
+};
+
+}  // namespace
+
+void tw_port_tell(const char *broken, const void *node, unsigned state) {
+    line said;
+    said.add("tickwheel: ");
+    if (node != nullptr) {
+        said.add("node 0x");
+        said.add(reinterpret_cast<std::uintptr_t>(node), 16);
+        said.add(", state ");
+        said.add(state, 10);
+        said.add(": ");
+    }
+    said.add(broken);
+    said.add("\n");
+    said.write();
+    std::abort();
+}

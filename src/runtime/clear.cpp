@@ -1,0 +1,107 @@
+// tw_runtime_clear: everything that is armed, at one go.
+//
+// Timers that the library keeps have their nodes on the same wheels, and stay: they come off
+// with the others, and are armed again at once. No set may notice that one of its own was off
+// for a moment, so its lock is held meanwhile, in the order of locks; but not while the user's
+// function runs.
+#include "entry_life.hpp"
+#include "wall.hpp"
+
+namespace {
+
+using namespace tickwheel::runtime;
+
+constexpr unsigned moves_a_hold = 64;  // P8
+
+class clearing {
+  public:
+    clearing(tw_runtime &rt, tw_callback *each, void *arg) : rt_(rt), each_(each), arg_(arg) {}
+
+    // If the wall clock is set back meanwhile, tw_postpone_all takes the nodes that tw_clear has
+    // not handed out yet back to the wheel: they are cleared by a further round.
+    void clear(timeline &line) {
+        line_ = &line;
+        hold_all(rt_);
+        std::uint64_t clock_sets;
+        do {
+            clock_sets = rt_.seen.clock_sets.load(std::memory_order_relaxed);
+            tw_clear(&line.wheel, take, this);
+        } while (rt_.wall == &line && rt_.seen.clock_sets.load(std::memory_order_relaxed) != clock_sets);
+        let_go_of_all(rt_);
+    }
+
+    void clear_jobs_that_wait() {
+        begin_to_withdraw_jobs(rt_);
+        while (tw_node *const node = withdraw_a_job(rt_))
+            tell(*node);
+    }
+
+  private:
+    static void take(tw_node *node, void *self) { static_cast<clearing *>(self)->take(*node); }
+
+    void take(tw_node &node) {
+        if (node.fn == on_due) {
+            put_back(node);
+            return;
+        }
+        let_go_of_all(rt_);
+        if (tw_runnable *const job = runnable_of(&node)) {
+            for_each_timeline(rt_, [&node](timeline &line) { tw_wait(&line.wheel, &node); });
+            withdraw(*job);
+        }
+        tell(node);
+        hold_all(rt_);
+    }
+
+    // On the same grid as before.
+    void arm_again(tw_node &node) {
+        tw *const wheel = &line_->wheel;
+        const auto missed = static_cast<tw_missed>(node.missed);
+        if (node.period == 0) {
+            tw_arm_at(wheel, &node, node.expiry);
+        } else if (node.part == 0) {
+            tw_arm_every(wheel, &node, node.expiry, node.period, missed, node.fires_left);
+        } else {
+            const tw_grid grid = {node.expiry, node.part - 1, rt_.unit.parts(),
+                                  node.period, missed,        node.fires_left};
+            tw_arm_grid(wheel, &node, &grid);
+        }
+    }
+
+    void put_back(tw_node &node) {
+        const tick due = node.expiry;
+        arm_again(node);
+        if (due < line_->asleep_until.load(std::memory_order_relaxed))
+            wake(rt_);
+        if (++moves_ % moves_a_hold == 0) {
+            let_go_of_all(rt_);
+            hold_all(rt_);
+        }
+    }
+
+    // In a child that `each` has forked nothing more is called.
+    void tell(tw_node &node) {
+        const inside here(rt_, end_);
+        if (each_ != nullptr && !rt_.forked)
+            each_(&node, arg_);
+    }
+
+    tw_runtime &rt_;
+    tw_callback *each_;
+    void *arg_;
+    timeline *line_ = nullptr;
+    unsigned moves_ = 0;
+    end_of_call end_;
+};
+
+}  // namespace
+
+TW_API int tw_runtime_clear(tw_runtime *rt, tw_callback *each, void *arg) {
+    if (const int error = refusal(rt); error != 0)
+        return error;
+    const uncancelled whole;
+    clearing all(*rt, each, arg);
+    for_each_timeline(*rt, [&all](timeline &line) { all.clear(line); });
+    all.clear_jobs_that_wait();
+    return refusal(rt);
+}

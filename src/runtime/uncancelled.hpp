@@ -1,0 +1,26 @@
+// pthread_cancel: no call of the library is a cancellation point. A thread that ended in the
+// middle of one would leave locks held and others waiting for ever. What may hold such points
+// runs under one of these: waiting, drivers, which may be the user's, and the user's functions
+// on a thread of the user's. The library's own threads are never cancelled at all.
+#pragma once
+
+#include <pthread.h>
+
+namespace tickwheel::runtime {
+
+// For as long as it lives, a cancellation of this thread stays pending.
+class uncancelled {
+  public:
+    uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+    ~uncancelled() { end(); }
+    void end() const { pthread_setcancelstate(before_, nullptr); }  // also by itself: see exceptions.h
+    uncancelled(const uncancelled &) = delete;
+    uncancelled &operator=(const uncancelled &) = delete;
+
+  private:
+    int before_;
+};
+
+inline void never_be_cancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr); }
+
+}  // namespace tickwheel::runtime

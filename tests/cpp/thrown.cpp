@@ -1,0 +1,373 @@
+// What the callbacks of the C interface throw, by themselves or in a macro of a test, where
+// the program drives the runtime: it passes, and counts as their return.
+#include <poll.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
+#include <tickwheel/workers.h>
+
+#include "support.hpp"
+
+namespace {
+
+struct thrown {};
+
+void throw_it(tw_node *, void *) { throw thrown(); }
+void throw_in_fire(const tw_event *, void *) { throw thrown(); }
+void count_drop(void *count) { ++*static_cast<int *>(count); }
+
+template <class What> bool throws(What what) {
+    try {
+        what();
+    } catch (const thrown &) {
+        return true;
+    }
+    return false;
+}
+
+// Notes its name.
+struct named {
+    tw_node node = {};
+    char name;
+    std::string *log;
+
+    named(char is, std::string &to) : name(is), log(&to) { tw_node_init(&node, note, this); }
+    static void note(tw_node *, void *self) {
+        auto &it = *static_cast<named *>(self);
+        it.log->push_back(it.name);
+    }
+};
+
+class Thrown : public testing::Test {
+  protected:
+    tw_runtime *rt = make("manual");
+    tw_node thrower = {};
+    std::string log;
+
+    static tw_runtime *make(const char *driver) {
+        tw_runtime_options options = {};
+        options.driver = driver;
+        tw_runtime *made = nullptr;
+        EXPECT_EQ(tw_runtime_new(&made, &options), 0);
+        return made;
+    }
+    Thrown() { tw_node_init(&thrower, throw_it, nullptr); }
+    ~Thrown() override { tw_runtime_free(rt); }
+
+    bool advance_throws(std::int64_t by = TW_SECOND) {
+        return throws([=, this] { tw_runtime_advance(rt, by); });
+    }
+    void expect_to_go_on() {
+        named other('!', log);
+        log.clear();
+        EXPECT_EQ(tw_runtime_due(rt), TW_NO_DEADLINE);
+        EXPECT_EQ(tw_runtime_after(rt, &other.node, TW_SECOND), 0);
+        EXPECT_EQ(tw_runtime_advance(rt, TW_SECOND), 0);
+        EXPECT_EQ(log, "!");
+    }
+};
+
+TEST_F(Thrown, InAdvancePassesAndTheNextOneGoesOnBehindIt) {
+    named a('a', log), b('b', log), c('c', log);
+    tw_runtime_after(rt, &a.node, TW_SECOND);
+    tw_runtime_after(rt, &thrower, TW_SECOND);
+    tw_runtime_after(rt, &b.node, TW_SECOND);
+    tw_runtime_after(rt, &c.node, 2 * TW_SECOND);
+    EXPECT_TRUE(advance_throws());
+    EXPECT_EQ(log, "a");
+    EXPECT_EQ(tw_runtime_count(rt), 2U);
+    EXPECT_EQ(tw_runtime_advance(rt, TW_SECOND), 0);
+    EXPECT_EQ(log, "abc");
+    expect_to_go_on();
+}
+
+TEST_F(Thrown, InLeapPasses) {
+    tw_runtime_after(rt, &thrower, TW_SECOND);
+    EXPECT_TRUE(throws([this] { tw_runtime_leap(rt, TW_SECOND); }));
+    expect_to_go_on();
+}
+
+TEST_F(Thrown, ByAPeriodicNodeDoesNotEndIt) {
+    tw_runtime_every(rt, &thrower, TW_SECOND, TW_BURST);
+    for (int i = 0; i < 3; ++i)
+        EXPECT_TRUE(advance_throws());
+    EXPECT_EQ(tw_runtime_cancel(rt, &thrower), 1);
+    expect_to_go_on();
+}
+
+TEST_F(Thrown, OnTheWallTimelinePasses) {
+    tw_runtime_free(rt);
+    tw_runtime_options options = {};
+    options.driver = "manual";
+    options.clock = TW_CLOCK_WALL;
+    ASSERT_EQ(tw_runtime_new(&rt, &options), 0);
+    tw_runtime_at(rt, &thrower, TW_SECOND);
+    EXPECT_TRUE(advance_throws());
+    expect_to_go_on();
+}
+
+TEST_F(Thrown, AfterStoppingTheRuntimePasses) {
+    tw_node_init(
+        &thrower,
+        [](tw_node *, void *it) {
+            tw_runtime_stop(static_cast<tw_runtime *>(it));
+            throw thrown();
+        },
+        rt);
+    tw_runtime_after(rt, &thrower, TW_SECOND);
+    EXPECT_TRUE(advance_throws());
+    expect_to_go_on();
+}
+
+TEST_F(Thrown, AfterFreeingTheRuntimePassesAndItIsFreed) {
+    int drops = 0;
+    tw_handles *timers = nullptr;
+    ASSERT_EQ(tw_handles_new(&timers, rt, nullptr), 0);
+    tw_handle id;
+    tw_task task = {};
+    tw_when when = {};
+    when.due_ns = TW_SECOND;
+    task.fn = [](const tw_event *, void *) {};
+    task.arg = &drops;
+    task.drop = count_drop;
+    ASSERT_EQ(tw_handle_start(timers, &id, &when, &task), 0);
+    tw_node_init(
+        &thrower,
+        [](tw_node *, void *it) {
+            tw_runtime_free(static_cast<tw_runtime *>(it));
+            throw thrown();
+        },
+        rt);
+    tw_runtime_after(rt, &thrower, 0);
+    EXPECT_TRUE(advance_throws());
+    EXPECT_EQ(drops, 1);
+    rt = nullptr;
+}
+
+TEST_F(Thrown, LeavesTheThreadsCancellationAsItWas) {
+    tw_runtime_after(rt, &thrower, TW_SECOND);
+    EXPECT_TRUE(advance_throws());
+    int before = -1;
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
+    EXPECT_EQ(before, PTHREAD_CANCEL_ENABLE);
+}
+
+// --- timers that the library keeps ---------------------------------------------------------
+
+TEST_F(Thrown, ByAHandlesOnlyFireEndsItAndItsArgumentIsDropped) {
+    int drops = 0;
+    tw_handles *timers = nullptr;
+    tw_handle id;
+    ASSERT_EQ(tw_handles_new(&timers, rt, nullptr), 0);
+    tw_task task = {};
+    tw_when when = {};
+    when.due_ns = TW_SECOND;
+    task.fn = throw_in_fire;
+    task.arg = &drops;
+    task.drop = count_drop;
+    ASSERT_EQ(tw_handle_start(timers, &id, &when, &task), 0);
+    EXPECT_TRUE(advance_throws());
+    EXPECT_EQ(drops, 1);
+    EXPECT_EQ(tw_handles_count(timers), 0U);
+    EXPECT_EQ(tw_handle_stop_wait(timers, id), -ESTALE);
+    expect_to_go_on();
+    EXPECT_EQ(tw_handles_free(timers), 0);
+}
+
+TEST_F(Thrown, ByAPeriodicKeyDoesNotEndIt) {
+    tw_keyed *timers = nullptr;
+    ASSERT_EQ(tw_keyed_new(&timers, rt, nullptr), 0);
+    ASSERT_EQ(tw_keyed_every(timers, tw_key_number(7), TW_SECOND, TW_BURST, throw_in_fire, nullptr), 0);
+    for (int i = 0; i < 3; ++i)
+        EXPECT_TRUE(advance_throws());
+    EXPECT_EQ(tw_keyed_remove_wait(timers, tw_key_number(7)), 1);
+    expect_to_go_on();
+    EXPECT_EQ(tw_keyed_free(timers), 0);
+}
+
+// --- workers -----------------------------------------------------------------------------------
+
+// The only worker is held by a first run, and the queue has no room: what is fired then runs
+// in the worker's place, on the thread that drives.
+class ThrownInPlace : public Thrown {
+  protected:
+    tw_workers *pool = nullptr;
+    tw_job holding = {}, waiting = {}, throwing = {};
+    std::atomic<bool> held{false}, open{false};
+
+    ThrownInPlace() {
+        tw_workers_options options = {};
+        options.threads = 1;
+        options.queue = 1;
+        EXPECT_EQ(tw_workers_new(&pool, rt, &options), 0);
+        tw_job_init(&holding, pool, hold, this, 0);
+        tw_runtime_after(rt, &holding.node, 0);
+        tw_runtime_advance(rt, 0);
+        EXPECT_TRUE(eventually([this] { return held.load(); }));
+    }
+    ~ThrownInPlace() override { open = true; }
+
+    static void hold(tw_node *, void *self) {
+        auto &it = *static_cast<ThrownInPlace *>(self);
+        it.held = true;
+        while (!it.open)
+            std::this_thread::yield();
+    }
+    void expect_workers_to_go_on() {
+        open = true;
+        EXPECT_EQ(tw_workers_wait(pool), 0);
+        tw_worker_stats stats;
+        EXPECT_EQ(tw_workers_stats(pool, &stats), 0);
+        EXPECT_EQ(stats.waiting, 0U);
+        EXPECT_EQ(stats.running, 0U);
+        expect_to_go_on();
+        EXPECT_EQ(tw_workers_free(pool), 0);
+    }
+};
+
+TEST_F(ThrownInPlace, OfAWorkerPasses) {
+    named other('o', log);
+    tw_job_init(&throwing, pool, throw_it, nullptr, 0);
+    tw_job_init(&waiting, pool, other.node.fn, &other, 0);
+    tw_runtime_after(rt, &throwing.node, 0);
+    tw_runtime_after(rt, &waiting.node, 0);
+    EXPECT_TRUE(advance_throws(0));
+    EXPECT_EQ(tw_runtime_cancel_wait(rt, &throwing.node), 0);
+    expect_workers_to_go_on();
+}
+
+TEST_F(ThrownInPlace, OfAWorkerByAHandlePassesAndItIsDropped) {
+    int drops = 0;
+    tw_handles *timers = nullptr;
+    tw_handles_options options = {};
+    options.workers = pool;
+    ASSERT_EQ(tw_handles_new(&timers, rt, &options), 0);
+    tw_task task = {};
+    const tw_when at_once = {};
+    task.fn = throw_in_fire;
+    task.arg = &drops;
+    task.drop = count_drop;
+    tw_handle ids[2];
+    ASSERT_EQ(tw_handle_start(timers, &ids[0], &at_once, &task), 0);
+    task.fn = [](const tw_event *, void *) {};
+    ASSERT_EQ(tw_handle_start(timers, &ids[1], &at_once, &task), 0);
+    EXPECT_TRUE(advance_throws(0));
+    EXPECT_EQ(drops, 1);
+    EXPECT_EQ(tw_handle_stop_wait(timers, ids[0]), -ESTALE);
+    open = true;
+    EXPECT_EQ(tw_handles_free(timers), 0);
+    EXPECT_EQ(drops, 2);
+    expect_workers_to_go_on();
+}
+
+// --- other ways ------------------------------------------------------------------------------------
+
+bool is_readable(int fd) {
+    pollfd readable = {fd, POLLIN, 0};
+    return poll(&readable, 1, 60000) == 1;
+}
+
+TEST_F(Thrown, InDispatchPassesAndTheDescriptorRingsForTheRest) {
+    tw_runtime *const own = make("timerfd");
+    named b('b', log);
+    const int fd = tw_runtime_fd(own);
+    ASSERT_GE(fd, 0);
+    tw_runtime_after(own, &thrower, 0);
+    tw_runtime_after(own, &b.node, TW_MILLISECOND);
+    bool has_thrown = false;
+    while (!has_thrown) {
+        ASSERT_TRUE(is_readable(fd));
+        has_thrown = throws([own] { tw_runtime_dispatch(own); });
+    }
+    while (log.empty()) {
+        ASSERT_TRUE(is_readable(fd));
+        ASSERT_EQ(tw_runtime_dispatch(own), 0);
+    }
+    EXPECT_EQ(log, "b");
+    tw_runtime_free(own);
+}
+
+// The callback of one runtime drives another, and catches.
+struct driver_of_another {
+    tw_runtime *outer, *inner;
+    bool caught = false;
+    std::int64_t due_after = -1;
+
+    static void drive(tw_node *, void *self) {
+        auto &it = *static_cast<driver_of_another *>(self);
+        it.caught = throws([&] { tw_runtime_advance(it.inner, TW_SECOND); });
+        it.due_after = tw_runtime_due(it.outer);
+    }
+};
+
+TEST_F(Thrown, InsideACallbackOfAnotherRuntimeIsOverWhereItIsCaught) {
+    driver_of_another drives = {rt, make("manual")};
+    tw_node outer;
+    tw_node_init(&outer, driver_of_another::drive, &drives);
+    tw_runtime_after(drives.inner, &thrower, TW_SECOND);
+    tw_runtime_after(rt, &outer, 5 * TW_SECOND);
+    EXPECT_EQ(tw_runtime_advance(rt, 5 * TW_SECOND), 0);
+    EXPECT_TRUE(drives.caught);
+    EXPECT_EQ(drives.due_after, 5 * TW_SECOND);
+    EXPECT_EQ(tw_runtime_advance(drives.inner, TW_SECOND), 0);
+    tw_runtime_free(drives.inner);
+    expect_to_go_on();
+}
+
+// Another thread waits for the callback that throws.
+struct waited_for {
+    std::atomic<bool> runs{false}, goes_on{false};
+
+    static void run(tw_node *, void *self) {
+        auto &it = *static_cast<waited_for *>(self);
+        it.runs = true;
+        while (!it.goes_on)
+            std::this_thread::yield();
+        throw thrown();
+    }
+};
+
+TEST_F(Thrown, EndsTheWaitOfWhoCancels) {
+    waited_for awaited;
+    tw_node_init(&thrower, waited_for::run, &awaited);
+    tw_runtime_after(rt, &thrower, 0);
+    std::thread canceller([&] {
+        EXPECT_TRUE(eventually([&] { return awaited.runs.load(); }));
+        std::thread opener([&] { awaited.goes_on = true; });
+        EXPECT_EQ(tw_runtime_cancel_wait(rt, &thrower), 0);
+        opener.join();
+    });
+    EXPECT_TRUE(advance_throws(0));
+    canceller.join();
+    expect_to_go_on();
+}
+
+// A wheel by itself is told of it.
+TEST(ThrownOnAWheel, IsOverOnceTheWheelIsTold) {
+    std::string log;
+    named b('b', log);
+    tw wheel;
+    tw_node thrower;
+    tw_init(&wheel, 0, 0);
+    tw_node_init(&thrower, throw_it, nullptr);
+    tw_arm_at(&wheel, &thrower, 1);
+    tw_arm_at(&wheel, &b.node, 1);
+    EXPECT_EQ(tw_abandon(&wheel), 0);
+    EXPECT_TRUE(throws([&] { tw_advance(&wheel, 1, TW_UNBOUNDED); }));
+    EXPECT_EQ(tw_advance(&wheel, 2, TW_UNBOUNDED), -EBUSY);
+    EXPECT_EQ(tw_abandon(&wheel), 1);
+    EXPECT_EQ(tw_running(&wheel), nullptr);
+    EXPECT_EQ(tw_check(&wheel, nullptr, nullptr), 0);
+    EXPECT_EQ(tw_advance(&wheel, 2, TW_UNBOUNDED), 0);
+    EXPECT_EQ(log, "b");
+    EXPECT_EQ(tw_abandon(&wheel), 0);
+    EXPECT_EQ(tw_abandon(nullptr), -EINVAL);
+}
+
+}  // namespace

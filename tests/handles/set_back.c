@@ -1,0 +1,160 @@
+/* The wall clock set back and forth by one thread while another one fires: no timer is lost,
+ * none is early, and each callback reads what it was due at. The clock is a virtual one, so
+ * that it may be set a hundred thousand times a second. */
+#include "handles_test.h"
+
+#include <pthread.h>
+
+#include "support/sanitized.h"
+
+#define US TW_MICROSECOND
+#define NOON (12 * 3600 * TW_SECOND)
+
+enum { TIMERS = 20, BACK_MOST = 299 };
+
+static const int64_t how_long = SLOW ? 2 * TW_SECOND : TW_SECOND;
+
+static struct tw_runtime *rt;
+static int64_t until;    /* the other thread goes on so long */
+static atomic_bool over; /* it has ended */
+
+static int at_noon(UNUSED void **state) {
+    rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL, .tick_ns = US});
+    atomic_store(&over, false);
+    assert_ok(tw_runtime_set_wall(rt, NOON));
+    return 0;
+}
+
+static int gone(UNUSED void **state) { return tw_runtime_free(rt); }
+
+/* Runs `other` on a thread of its own, while this one drives the runtime by steps of `step`.
+ * A step does not end before there is nothing left that the other one makes due. */
+static void drive_beside(void *(*other)(void *), int64_t step) {
+    pthread_t thread;
+    until = monotonic() + how_long;
+    assert_int_equal(pthread_create(&thread, NULL, other, NULL), 0);
+    while (!atomic_load(&over))
+        assert_ok(tw_runtime_leap(rt, step));
+    pthread_join(thread, NULL);
+}
+
+static bool goes_on(void) {
+    if (monotonic() < until)
+        return true;
+    atomic_store(&over, true);
+    return false;
+}
+
+/* --- a grid --------------------------------------------------------------------------- */
+
+struct on_grid {
+    tw_handle id;
+    int64_t first, period;
+    atomic_uint fires, off_grid, drops;
+};
+
+static void check_grid(const struct tw_event *event, void *arg) {
+    struct on_grid *it = arg;
+    atomic_fetch_add(&it->fires, 1);
+    if (event->due_ns < it->first || (event->due_ns - it->first) % it->period != 0)
+        atomic_fetch_add(&it->off_grid, 1);
+}
+
+static void count_drop(void *arg) { atomic_fetch_add(&((struct on_grid *)arg)->drops, 1); }
+
+static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
+
+/* By an odd number of ticks, so that what is wrong by as much is off the grid. */
+static void *set_to_and_fro(UNUSED void *arg) {
+    struct tw_node notices;
+    uint64_t seed = 11;
+    tw_node_init(&notices, nothing, NULL);
+    while (goes_on()) {
+        const int64_t back = (int64_t)(random_below(&seed, BACK_MOST) | 1) * US;
+        tw_runtime_set_wall(rt, tw_runtime_now(rt) - back);
+        tw_runtime_at(rt, &notices, NOON + 3600 * TW_SECOND);
+        tw_runtime_set_wall(rt, tw_runtime_now(rt) + back);
+    }
+    tw_runtime_cancel_wait(rt, &notices);
+    return NULL;
+}
+
+static void keep_all(struct tw_handles_options options) {
+    static struct on_grid timers[TIMERS];
+    struct tw_handles *const set = new_set(rt, options);
+    for (int i = 0; i < TIMERS; ++i) {
+        struct on_grid *const it = &timers[i];
+        memset(it, 0, sizeof *it);
+        it->period = (2 * i + 2) * 10 * US;
+        it->first = NOON + it->period;
+        const struct tw_when when = {.due_ns = it->first,
+                                     .absolute = 1,
+                                     .period_ns = it->period,
+                                     .missed = (enum tw_missed)(i % 2)}; /* a delay leaves the grid */
+        const struct tw_task task = {.fn = check_grid, .arg = it, .drop = count_drop};
+        assert_int_equal(tw_handle_start(set, &it->id, &when, &task), 0);
+    }
+    drive_beside(set_to_and_fro, 50 * US);
+    assert_int_equal(tw_handles_count(set), TIMERS);
+    for (int i = 0; i < TIMERS; ++i) {
+        assert_true(timers[i].fires > 0);
+        assert_int_equal(timers[i].drops, 0);
+        assert_int_equal(timers[i].off_grid, 0);
+        assert_int_equal(tw_handle_stop_wait(set, timers[i].id), 1);
+        assert_int_equal(timers[i].drops, 1);
+    }
+    assert_int_equal(tw_runtime_count(rt), 0);
+    assert_int_equal(tw_handles_free(set), 0);
+}
+
+TEST(p4_no_timer_is_lost_while_the_wall_clock_is_set_back) { keep_all((struct tw_handles_options){0}); }
+
+TEST(p4_no_timer_on_workers_is_lost_while_the_wall_clock_is_set_back) {
+    struct tw_workers *workers = NULL;
+    assert_int_equal(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = 2}), 0);
+    keep_all((struct tw_handles_options){.workers = workers});
+    assert_int_equal(tw_workers_free(workers), 0);
+}
+
+/* --- a reading that was withdrawn -------------------------------------------------------- */
+
+static atomic_uint early;
+static atomic_bool has_passed; /* the deadline of the one timer */
+
+static void count_early(UNUSED struct tw_node *node, UNUSED void *arg) {
+    if (!atomic_load(&has_passed))
+        atomic_fetch_add(&early, 1);
+}
+
+static void *arm_after_setting_back(UNUSED void *arg) {
+    struct tw_node node;
+    tw_node_init(&node, count_early, NULL);
+    for (int64_t reading = NOON; goes_on(); reading += 3 * TW_SECOND) {
+        tw_runtime_set_wall(rt, reading + 2 * TW_SECOND);
+        sched_yield();
+        tw_runtime_set_wall(rt, reading);
+        tw_runtime_at(rt, &node, reading + TW_SECOND);
+        sched_yield();
+        tw_runtime_cancel_wait(rt, &node);
+    }
+    return NULL;
+}
+
+/* Also not if whoever fires has read the clock before that, and tells the wheel after. */
+TEST(p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_reading) {
+    atomic_store(&early, 0);
+    atomic_store(&has_passed, false);
+    drive_beside(arm_after_setting_back, 0);
+    assert_int_equal(early, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(p4_no_timer_is_lost_while_the_wall_clock_is_set_back, at_noon, gone),
+        cmocka_unit_test_setup_teardown(p4_no_timer_on_workers_is_lost_while_the_wall_clock_is_set_back,
+                                        at_noon, gone),
+        cmocka_unit_test_setup_teardown(
+            p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_reading, at_noon, gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,575 @@
+/* P7 and P13 wherever the library calls a function of the user's: each such function, by each
+ * call that leads to it, frees the runtime, or forks. The memory of nodes goes as soon as
+ * tw_runtime_free has returned; every argument is dropped once. */
+#define _GNU_SOURCE
+#include "support/child.h"
+#include "support/runtime_test.h"
+
+#include <stdbool.h>
+#include <sys/eventfd.h>
+
+#include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
+#include <tickwheel/workers.h>
+
+#define MS TW_MILLISECOND
+
+/* On whatever thread it is, in whatever process. */
+#define check(condition) \
+    do { \
+        if (!(condition)) { \
+            fprintf(stderr, "%s:%d: in %s: not so: %s\n", __FILE__, __LINE__, scene->name, #condition); \
+            abort(); \
+        } \
+    } while (0)
+
+enum function { CALLBACK, NEXT, DROP, COPY, EACH };
+
+enum traits {
+    PLAIN = 0,
+    STARTS = 1,     /* the call starts a timer, and fails if the runtime is freed, or in a child */
+    ENDS_EARLY = 2, /* in a child the call says that it is one */
+    IS_CUT = 4,     /* what fired when the child was forked is not dropped in it */
+    FREES = 8       /* the call frees the runtime */
+};
+
+struct scene {
+    const char *name;
+    enum function acts; /* the first that is called of these does something */
+    int (*play)(void);  /* has it called; returns what the call that led to it returned */
+    const char *driver; /* NULL: whatever */
+    unsigned traits;
+};
+
+static bool has(const struct scene *it, unsigned traits) { return (it->traits & traits) != 0; }
+
+static const struct scene *scene;
+static struct tw_runtime *rt;
+static struct tw_handles *set, *other_set;
+static struct tw_keyed *table;
+static struct tw_workers *pool;
+static struct tw_node node, *bystander;
+static struct tw_job job;
+static void (*act)(void);
+static atomic_bool has_acted;
+static atomic_int arguments; /* that are to be dropped */
+static atomic_int closed;    /* runtimes */
+
+/* --- the functions of the user's ------------------------------------------------------------ */
+
+static void maybe_act(enum function in) {
+    if (in == scene->acts && !atomic_exchange(&has_acted, true))
+        act();
+}
+
+static void on_event(UNUSED const struct tw_event *event, UNUSED void *arg) { maybe_act(CALLBACK); }
+static void on_node(UNUSED struct tw_node *fired, UNUSED void *arg) { maybe_act(CALLBACK); }
+static void on_ready(UNUSED int fd, UNUSED uint32_t events, UNUSED void *arg) { maybe_act(CALLBACK); }
+
+static int64_t next(int64_t due, UNUSED void *arg) {
+    maybe_act(NEXT);
+    return due + MS;
+}
+
+static int64_t next_is_never(UNUSED int64_t due, UNUSED void *arg) { return TW_NO_DEADLINE; }
+
+static void drop(void *arg) {
+    maybe_act(DROP);
+    free(*(void **)arg);
+    atomic_fetch_sub(&arguments, 1);
+}
+
+static void copy(void *to, void *from) {
+    memcpy(to, from, sizeof(void *));
+    maybe_act(COPY);
+}
+
+static void each(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *drain_arg) {
+    maybe_act(EACH);
+}
+
+/* --- timers --------------------------------------------------------------------------------- */
+
+static const struct tw_when in_an_hour = {.due_ns = 3600 * TW_SECOND}, at_once = {0};
+static const struct tw_key name = {.number = 7, .is_number = 1};
+
+/* The argument points to memory of its own: dropped twice is found, and dropped never. */
+static struct tw_task task_with(void **memory) {
+    *memory = malloc(1);
+    atomic_fetch_add(&arguments, 1);
+    return (struct tw_task){
+        .fn = on_event, .arg = memory, .drop = drop, .arg_size = sizeof *memory, .copy = copy};
+}
+
+static tw_handle start_in(struct tw_handles *handles, const struct tw_when *when, tw_next_deadline *of_own) {
+    void *memory;
+    struct tw_task task = task_with(&memory);
+    tw_handle id = TW_NO_HANDLE;
+    task.next = of_own;
+    if (scene->acts != COPY)
+        task.copy = NULL;
+    check(tw_handle_start(handles, &id, when, &task) == 0);
+    return id;
+}
+
+static tw_handle start(const struct tw_when *when) { return start_in(set, when, NULL); }
+
+static void set_key(struct tw_key key) {
+    void *memory;
+    struct tw_task task = task_with(&memory);
+    task.copy = NULL;
+    check(tw_keyed_set(table, key, &in_an_hour, &task) == 0);
+}
+
+/* --- the calls ------------------------------------------------------------------------------ */
+
+static int fire(void) { return tw_runtime_advance(rt, MS); }
+
+static int fire_node(void) {
+    check(tw_runtime_after(rt, &node, 0) == 0);
+    return fire();
+}
+
+static int fire_handle(void) {
+    start(&at_once);
+    return fire();
+}
+
+static int fire_key(void) {
+    check(tw_keyed_after(table, name, 0, on_event, NULL) == 0);
+    return fire();
+}
+
+static int fire_schedule(void) {
+    start_in(set, &at_once, next);
+    return fire();
+}
+
+static int dispatch_node(void) {
+    check(tw_runtime_after(rt, &node, 0) == 0);
+    return tw_runtime_dispatch(rt);
+}
+
+static int stop(void) { return tw_handle_stop(set, start(&in_an_hour)); }
+static int stop_and_wait(void) { return tw_handle_stop_wait(set, start(&in_an_hour)); }
+static int free_set(void) { return tw_handles_free(set); }
+static int drain(void) { return (int)tw_keyed_drain(table, each, NULL); }
+static void each_handle(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *drain_arg) { maybe_act(EACH); }
+static int drain_handles(void) { return (int)tw_handles_drain(set, each_handle, NULL); }
+
+static void each_node(UNUSED struct tw_node *cleared, UNUSED void *arg) { maybe_act(EACH); }
+
+static int clear(void) {
+    static struct tw_node second;
+    tw_node_init(&second, on_node, NULL);
+    check(tw_runtime_after(rt, &node, 1000 * TW_SECOND) == 0);
+    check(tw_runtime_after(rt, &second, 1001 * TW_SECOND) == 0);
+    return tw_runtime_clear(rt, each_node, NULL);
+}
+
+static int free_table(void) { return tw_keyed_free(table); }
+static int free_rt(void) { return tw_runtime_free(rt); }
+
+static int remove_key(void) {
+    set_key(name);
+    return tw_keyed_remove(table, name);
+}
+
+static int remove_and_wait(void) {
+    set_key(name);
+    return tw_keyed_remove_wait(table, name);
+}
+
+static int replace(void) {
+    void *memory;
+    struct tw_task task = task_with(&memory);
+    task.copy = NULL;
+    set_key(name);
+    return tw_keyed_set(table, name, &in_an_hour, &task);
+}
+
+/* Where a start has failed after the copying, the copy is dropped; else the argument is ours. */
+static int start_with(const struct tw_when *when, tw_next_deadline *of_own, bool copies) {
+    void *memory;
+    tw_handle id;
+    struct tw_task task = task_with(&memory);
+    task.next = of_own;
+    if (!copies)
+        task.copy = NULL;
+    const int result = tw_handle_start(set, &id, when, &task);
+    if (result < 0 && !copies)
+        drop(task.arg);
+    return result;
+}
+
+static int start_copying(void) { return start_with(&in_an_hour, NULL, true); }
+static int start_asking(void) { return start_with(NULL, next, false); }
+
+static int start_in_vain(void) {
+    check(start_with(NULL, next_is_never, true) == -ENOENT);
+    return 0;
+}
+
+static int set_with(const struct tw_when *when, tw_next_deadline *of_own, bool copies) {
+    void *memory;
+    struct tw_task task = task_with(&memory);
+    task.next = of_own;
+    if (!copies)
+        task.copy = NULL;
+    const int result = tw_keyed_set(table, name, when, &task);
+    if (result < 0 && !copies)
+        drop(task.arg);
+    return result;
+}
+
+static int set_copying(void) { return set_with(&in_an_hour, NULL, true); }
+static int set_asking(void) { return set_with(NULL, next, false); }
+
+/* One inside the other. */
+static void fire_when_dropped(void *arg) {
+    free(*(void **)arg);
+    atomic_fetch_sub(&arguments, 1);
+    fire_node(); /* -ECHILD in a child */
+}
+
+static int stop_what_fires(void) {
+    void *memory;
+    tw_handle id;
+    struct tw_task task = task_with(&memory);
+    task.copy = NULL;
+    task.drop = fire_when_dropped;
+    check(tw_handle_start(set, &id, &in_an_hour, &task) == 0);
+    return tw_handle_stop(set, id);
+}
+
+static tw_handle stopped_by_drop;
+
+static void stop_when_dropped(void *arg) {
+    free(*(void **)arg);
+    atomic_fetch_sub(&arguments, 1);
+    check(tw_handle_stop(other_set, stopped_by_drop) == 1);
+}
+
+static int stop_what_stops(void) {
+    void *memory;
+    tw_handle id;
+    struct tw_task task = task_with(&memory);
+    task.copy = NULL;
+    task.drop = stop_when_dropped;
+    stopped_by_drop = start_in(other_set, &in_an_hour, NULL);
+    check(tw_handle_start(set, &id, &in_an_hour, &task) == 0);
+    return tw_handle_stop(set, id);
+}
+
+/* --- the same on threads of the library's --------------------------------------------------- */
+
+static int node_on_thread(void) { return tw_runtime_after(rt, &node, 0); }
+
+static int handle_on_thread(void) {
+    start(&at_once);
+    return 0;
+}
+
+static int schedule_on_thread(void) {
+    start_in(set, &at_once, next);
+    return 0;
+}
+
+static int job_on_worker(void) { return tw_runtime_after(rt, &job.node, 0); }
+
+static int ready;
+
+static int watch_on_thread(void) { return tw_runtime_watch(rt, ready, 1 /* EPOLLIN */, on_ready, NULL); }
+
+static const struct scene here[] = {
+    {"a node's callback, advance", CALLBACK, fire_node, "manual", ENDS_EARLY},
+    {"a node's callback, dispatch", CALLBACK, dispatch_node, "timerfd", ENDS_EARLY},
+    {"a handle's callback", CALLBACK, fire_handle, "manual", ENDS_EARLY | IS_CUT},
+    {"a key's callback", CALLBACK, fire_key, "manual", ENDS_EARLY},
+    {"next after a fire", NEXT, fire_schedule, "manual", ENDS_EARLY | IS_CUT},
+    {"drop after a fire", DROP, fire_handle, "manual", ENDS_EARLY},
+    {"drop, tw_handle_stop", DROP, stop, NULL, PLAIN},
+    {"drop, tw_handle_stop_wait", DROP, stop_and_wait, NULL, PLAIN},
+    {"drop, tw_handles_free", DROP, free_set, NULL, ENDS_EARLY},
+    {"drop, tw_keyed_remove", DROP, remove_key, NULL, PLAIN},
+    {"drop, tw_keyed_remove_wait", DROP, remove_and_wait, NULL, PLAIN},
+    {"drop, tw_keyed_set that replaces", DROP, replace, NULL, PLAIN},
+    {"drop, tw_keyed_drain", DROP, drain, NULL, ENDS_EARLY},
+    {"each, tw_keyed_drain", EACH, drain, NULL, ENDS_EARLY},
+    {"drop, tw_handles_drain", DROP, drain_handles, NULL, ENDS_EARLY},
+    {"each, tw_handles_drain", EACH, drain_handles, NULL, ENDS_EARLY},
+    {"each, tw_runtime_clear", EACH, clear, NULL, ENDS_EARLY},
+    {"drop, tw_keyed_free", DROP, free_table, NULL, ENDS_EARLY},
+    {"drop, tw_runtime_free", DROP, free_rt, NULL, FREES},
+    {"copy, tw_handle_start", COPY, start_copying, NULL, STARTS},
+    {"copy, tw_keyed_set", COPY, set_copying, NULL, STARTS},
+    {"next, tw_handle_start", NEXT, start_asking, NULL, STARTS},
+    {"next, tw_keyed_set", NEXT, set_asking, NULL, STARTS},
+    {"drop, tw_handle_start that fails", DROP, start_in_vain, NULL, PLAIN},
+    {"a callback in drop", CALLBACK, stop_what_fires, "manual", PLAIN},
+    {"drop in drop", DROP, stop_what_stops, NULL, PLAIN},
+};
+
+static const struct scene on_threads[] = {
+    {"a node's callback, sleep", CALLBACK, node_on_thread, "sleep", PLAIN},
+    {"a node's callback, epoll", CALLBACK, node_on_thread, "epoll", PLAIN},
+    {"a node's callback, timerfd", CALLBACK, node_on_thread, "timerfd", PLAIN},
+    {"a handle's callback on the thread", CALLBACK, handle_on_thread, "sleep", PLAIN},
+    {"next on the thread", NEXT, schedule_on_thread, "sleep", PLAIN},
+    {"drop on the thread", DROP, handle_on_thread, "sleep", PLAIN},
+    {"a watch's callback", CALLBACK, watch_on_thread, "epoll", PLAIN},
+};
+
+static const struct scene on_workers[] = {
+    {"a job's callback", CALLBACK, job_on_worker, "sleep", PLAIN},
+    {"a handle's callback on a worker", CALLBACK, handle_on_thread, "sleep", PLAIN},
+    {"next on a worker", NEXT, schedule_on_thread, "sleep", PLAIN},
+    {"drop on a worker", DROP, handle_on_thread, "sleep", PLAIN},
+};
+
+/* --- putting them on ------------------------------------------------------------------------- */
+
+static struct tw_driver watched;
+static void (*close_it)(void *state);
+
+static void close_and_tell(void *state) {
+    close_it(state);
+    atomic_fetch_add(&closed, 1);
+}
+
+static void add_bystanders(void) {
+    bystander = malloc(sizeof *bystander);
+    tw_node_init(bystander, on_node, NULL);
+    check(tw_runtime_after(rt, bystander, 1800 * TW_SECOND) == 0);
+    for (unsigned i = 0; i < 3; ++i) {
+        start(&in_an_hour);
+        set_key(tw_key_number(100 + i));
+    }
+}
+
+static void begin(const struct scene *it, const char *driver, bool has_workers, void (*what)(void)) {
+    scene = it;
+    act = what;
+    atomic_store(&has_acted, true); /* not yet */
+    atomic_store(&arguments, 0);
+    atomic_store(&closed, 0);
+    watched = *tw_driver_named(driver);
+    close_it = watched.close;
+    watched.close = close_and_tell;
+    rt = new_runtime((struct tw_runtime_options){.own_driver = &watched});
+    pool = NULL;
+    if (has_workers)
+        assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 2}));
+    const struct tw_handles_options options = {.workers = pool, .storage = sizeof(void *)};
+    const struct tw_keyed_options of_table = {.workers = pool, .storage = sizeof(void *)};
+    assert_ok(tw_handles_new(&set, rt, &options));
+    assert_ok(tw_keyed_new(&table, rt, &of_table));
+    assert_ok(tw_handles_new(&other_set, rt, &options));
+    tw_node_init(&node, on_node, NULL);
+    if (has_workers)
+        assert_ok(tw_job_init(&job, pool, on_node, NULL, 0));
+    add_bystanders();
+    atomic_store(&has_acted, false);
+}
+
+static const char *const drivers_of_calls[] = {"manual", "sleep"};
+
+/* Puts on each scene that is a call of this thread's, also beside a thread that waits. */
+static void for_each_call(void (*put_on)(const struct scene *, const char *driver)) {
+    for (unsigned s = 0; s < COUNT_OF(here); ++s)
+        for (unsigned d = 0; d < COUNT_OF(drivers_of_calls); ++d)
+            if (here[s].driver == NULL || d == 0)
+                put_on(&here[s], here[s].driver != NULL ? here[s].driver : drivers_of_calls[d]);
+}
+
+static void start_if_it_can(void) {
+    if (strcmp(watched.name, "sleep") == 0)
+        assert_ok(tw_runtime_start(rt));
+}
+
+/* --- freeing --------------------------------------------------------------------------------- */
+
+static void free_runtime(void) {
+    struct tw_node late;
+    tw_node_init(&late, on_node, NULL);
+    check(tw_runtime_free(rt) == 0);
+    memset(bystander, 0xa5, sizeof *bystander); /* its owner may, from here on */
+    free(bystander);
+    check(tw_runtime_after(rt, &late, 0) == -ESHUTDOWN);
+}
+
+static void free_in_call(const struct scene *it, const char *driver) {
+    begin(it, driver, false, free_runtime);
+    start_if_it_can();
+    const int result = it->play();
+    assert_true(has_acted);
+    assert_true(has(it, STARTS) ? result == -ESHUTDOWN : result >= 0);
+    assert_int_equal(closed, 1); /* as the call returns, not later */
+    assert_int_equal(arguments, 0);
+}
+
+TEST(p7_every_function_that_a_call_leads_to_may_free_the_runtime) { for_each_call(free_in_call); }
+
+static void free_on_thread(const struct scene *it, bool has_workers) {
+    begin(it, it->driver, has_workers, free_runtime);
+    assert_ok(it->play()); /* first: nobody is in a call when it is freed */
+    assert_ok(tw_runtime_start(rt));
+    wait_for(closed == 1);
+    assert_int_equal(arguments, 0);
+}
+
+TEST(p7_every_function_on_a_thread_of_the_librarys_may_free_the_runtime) {
+    ready = eventfd(1, 0);
+    for (unsigned s = 0; s < COUNT_OF(on_threads); ++s)
+        free_on_thread(&on_threads[s], false);
+    for (unsigned s = 0; s < COUNT_OF(on_workers); ++s)
+        free_on_thread(&on_workers[s], true);
+    close(ready);
+}
+
+/* --- forking --------------------------------------------------------------------------------- */
+
+static bool is_child;
+static pid_t child;
+
+static void fork_here(void) {
+    wait_until_others_sleep();
+    child = fork();
+    is_child = child == 0;
+    if (is_child)
+        alarm(60);
+    if (is_child && !has(scene, FREES))
+        check(tw_runtime_after_fork(rt) == -EBUSY);
+}
+
+/* In the child, which has left the call. */
+static void go_on_in_child(const struct scene *it, int result, bool revives) {
+    const int left = has(it, IS_CUT) ? 1 : 0;
+    check(has(it, STARTS | ENDS_EARLY) ? result == -ECHILD : result >= 0);
+    if (!has(it, FREES) && revives) {
+        check(tw_runtime_after_fork(rt) == 0);
+        check(arguments == left);
+        const tw_handle id = start(&in_an_hour);
+        check(tw_handle_stop(set, id) == 1);
+        set_key(name);
+        check(tw_keyed_drain(table, NULL, NULL) == 1);
+        check(tw_runtime_count(rt) == 0);
+        atomic_store(&closed, 0); /* what was the parent's */
+    }
+    if (!has(it, FREES))
+        check(tw_runtime_free(rt) == 0);
+    check(closed == 1);
+    check(arguments == left);
+    leave(0);
+}
+
+static void fork_in_call_and_then(const struct scene *it, const char *driver, bool revives) {
+    begin(it, driver, false, fork_here);
+    start_if_it_can();
+    if (strcmp(it->name, "a node's callback, dispatch") == 0)
+        assert_true(tw_runtime_fd(rt) >= 0);
+    const int result = it->play();
+    assert_true(has_acted);
+    if (is_child)
+        go_on_in_child(it, result, revives);
+    assert_child_is_well(child);
+    assert_true(result >= 0); /* the parent has not noticed */
+    if (!has(it, FREES))
+        assert_ok(tw_runtime_free(rt));
+    assert_int_equal(closed, 1);
+    assert_int_equal(arguments, 0);
+    free(bystander);
+}
+
+static void fork_in_call(const struct scene *it, const char *driver) {
+    fork_in_call_and_then(it, driver, false);
+    fork_in_call_and_then(it, driver, true);
+}
+
+TEST(p13_every_function_that_a_call_leads_to_may_fork_and_return_in_the_child) {
+    for_each_call(fork_in_call);
+}
+
+static atomic_bool has_forked;
+
+static void fork_and_leave(void) {
+    fork_here();
+    if (is_child) {
+        check(tw_runtime_free(rt) == 0);
+        leave(0);
+    }
+    atomic_store(&has_forked, true);
+}
+
+static void fork_on_thread(const struct scene *it, bool has_workers) {
+    begin(it, it->driver, has_workers, fork_and_leave);
+    atomic_store(&has_forked, false);
+    assert_ok(tw_runtime_start(rt));
+    assert_ok(it->play());
+    wait_for(has_forked);
+    assert_child_is_well(child);
+    if (it->play == watch_on_thread)
+        assert_ok(tw_runtime_unwatch(rt, ready));
+    assert_ok(tw_runtime_free(rt));
+    assert_int_equal(closed, 1);
+    assert_int_equal(arguments, 0);
+    free(bystander);
+}
+
+TEST(p13_every_function_on_a_thread_of_the_librarys_may_fork) {
+    ready = eventfd(1, 0);
+    for (unsigned s = 0; s < COUNT_OF(on_threads); ++s)
+        fork_on_thread(&on_threads[s], false);
+    for (unsigned s = 0; s < COUNT_OF(on_workers); ++s)
+        fork_on_thread(&on_workers[s], true);
+    close(ready);
+}
+
+/* --- in the child of a fork, which is being revived -------------------------------------------- */
+
+static const struct scene reviving = {"drop, tw_runtime_after_fork", DROP, NULL, NULL, FREES};
+
+static void free_in_child(void) { check(tw_runtime_free(rt) == 0); }
+
+static void revive_and(void (*what)(void), bool has_workers, int drivers_closed) {
+    begin(&reviving, "epoll", has_workers, what);
+    wait_until_others_sleep();
+    const pid_t revived = fork();
+    if (revived == 0) {
+        alarm(60);
+        is_child = false;
+        check(tw_runtime_after_fork(rt) == 0);
+        check(has_acted && arguments == 0);
+        if (what == fork_here) {
+            check(tw_runtime_after(rt, &node, TW_SECOND) == 0);
+            check(tw_runtime_free(rt) == 0);
+            if (!is_child)
+                assert_child_is_well(child);
+        }
+        check(closed == drivers_closed);
+        leave(0);
+    }
+    assert_child_is_well(revived);
+    atomic_store(&has_acted, true); /* only there */
+    assert_ok(tw_runtime_free(rt));
+    assert_int_equal(arguments, 0);
+    free(bystander);
+}
+
+TEST(p13_drop_may_free_or_fork_while_a_child_is_revived) {
+    for (int has_workers = 0; has_workers <= THREADS_AFTER_FORK; ++has_workers) {
+        revive_and(free_in_child, has_workers, 2); /* the parent's driver, and its own */
+        revive_and(fork_here, has_workers, 2);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p7_every_function_that_a_call_leads_to_may_free_the_runtime),
+        cmocka_unit_test(p7_every_function_on_a_thread_of_the_librarys_may_free_the_runtime),
+        cmocka_unit_test(p13_every_function_that_a_call_leads_to_may_fork_and_return_in_the_child),
+        cmocka_unit_test(p13_every_function_on_a_thread_of_the_librarys_may_fork),
+        cmocka_unit_test(p13_drop_may_free_or_fork_while_a_child_is_revived),
+    };
+    return cmocka_run_group_tests_name("Freed and forked in every function", tests, NULL, NULL);
+}

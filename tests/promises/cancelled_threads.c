@@ -1,0 +1,438 @@
+/* pthread_cancel: a thread whose cancellation is pending makes each call that waits, wakes or
+ * calls somebody. None is a cancellation point: the call comes back, has done what it is for,
+ * and whoever shares the runtime goes on. */
+#include "support/gate.h"
+#include "support/runtime_test.h"
+#include "support/threads.h"
+
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
+#include <tickwheel/workers.h>
+
+#define FAR (3600 * TW_SECOND)
+#define KEY tw_key_number(7)
+
+#define DRIVER ((const char *)*state)
+#define WITH(driver, test) \
+    { #test " (" driver ")", test, NULL, NULL, driver }
+#define WITH_EACH_DRIVER(test) WITH("sleep", test), WITH("epoll", test), WITH("timerfd", test)
+
+/* --- the scene --------------------------------------------------------------------------- */
+
+/* One runtime with all there can be on it. */
+static struct tw_runtime *rt;
+static struct tw_node node, far_node;
+static struct tw_workers *pool;
+static struct tw_job job;
+static struct tw_handles *handles;
+static struct tw_keyed *keyed;
+static tw_handle handle;
+static struct gate gate;
+static int watched;
+static struct tw_node counter;
+static atomic_uint fires;
+
+static void do_nothing(UNUSED struct tw_node *it, UNUSED void *arg) {}
+static void count_fire(UNUSED struct tw_node *it, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
+
+/* What a function of the user's may do: reach a cancellation point. */
+static void reach_a_point(UNUSED struct tw_node *it, UNUSED void *arg) { pthread_testcancel(); }
+static void reach_a_point_in_fire(UNUSED const struct tw_event *event, UNUSED void *arg) {
+    pthread_testcancel();
+}
+static void reach_a_point_in_drop(UNUSED void *arg) { pthread_testcancel(); }
+static void reach_a_point_in_copy(UNUSED void *to, UNUSED void *from) { pthread_testcancel(); }
+static void reach_a_point_in_each(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *drain_arg) {
+    pthread_testcancel();
+}
+static void reach_a_point_in_each_handle(UNUSED tw_handle its, UNUSED void *arg, UNUSED void *drain_arg) {
+    pthread_testcancel();
+}
+static int64_t reach_a_point_in_next(int64_t due_ns, UNUSED void *arg) {
+    pthread_testcancel();
+    return due_ns + FAR;
+}
+
+static void wait_in_gate_on_event(UNUSED const struct tw_event *event, UNUSED void *arg) { pass(&gate); }
+static void wait_in_gate_on_ready(UNUSED int fd, UNUSED uint32_t events, UNUSED void *arg) { pass(&gate); }
+
+static const struct tw_task pointed = {.fn = reach_a_point_in_fire,
+                                       .arg = &counter,
+                                       .arg_size = 8,
+                                       .next = reach_a_point_in_next,
+                                       .drop = reach_a_point_in_drop,
+                                       .copy = reach_a_point_in_copy};
+
+static void set_the_scene(const char *driver) {
+    rt = new_runtime((struct tw_runtime_options){.driver = driver});
+    shut(&gate);
+    tw_node_init(&node, reach_a_point, NULL);
+    tw_node_init(&far_node, do_nothing, NULL);
+    tw_node_init(&counter, count_fire, NULL);
+    atomic_store(&fires, 0);
+    assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}));
+    assert_ok(tw_job_init(&job, pool, wait_in_gate, &gate, 0));
+    assert_ok(tw_handles_new(&handles, rt, &(struct tw_handles_options){.storage = 8}));
+    assert_ok(tw_keyed_new(&keyed, rt, &(struct tw_keyed_options){.storage = 8}));
+    watched = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+}
+
+static void clear_the_scene(void) {
+    assert_ok(tw_runtime_free(rt));
+    close(watched);
+}
+
+/* --- what is called ------------------------------------------------------------------------ */
+
+/* Somebody is in the gate, so that the call has to wait. */
+static bool is_in_gate(void) { return atomic_load(&gate.inside) == 1; }
+
+static void have_a_callback_in_gate(void) {
+    assert_ok(tw_node_init(&node, wait_in_gate, &gate));
+    assert_ok(tw_runtime_after(rt, &node, 0));
+    wait_for(is_in_gate());
+}
+static void have_a_job_in_gate(void) {
+    assert_ok(tw_runtime_after(rt, &job.node, 0));
+    wait_for(is_in_gate());
+}
+static void have_a_handle_in_gate(void) {
+    assert_ok(tw_handle_after(handles, &handle, 0, wait_in_gate_on_event, NULL));
+    wait_for(is_in_gate());
+}
+static void have_a_key_in_gate(void) {
+    assert_ok(tw_keyed_after(keyed, KEY, 0, wait_in_gate_on_event, NULL));
+    wait_for(is_in_gate());
+}
+static void have_a_watch_in_gate(void) {
+    assert_ok(tw_runtime_watch(rt, watched, EPOLLIN | EPOLLONESHOT, wait_in_gate_on_ready, NULL));
+    eventfd_write(watched, 1);
+    wait_for(is_in_gate());
+}
+static void have_a_watch(void) {
+    assert_ok(tw_runtime_watch(rt, watched, EPOLLIN, wait_in_gate_on_ready, NULL));
+}
+static void have_a_pending_node(void) { assert_ok(tw_runtime_after(rt, &node, FAR)); }
+static void have_a_handle(void) {
+    assert_ok(tw_handle_start(handles, &handle, &(struct tw_when){.due_ns = FAR}, &pointed));
+}
+static void have_a_key(void) {
+    assert_ok(tw_keyed_set(keyed, KEY, &(struct tw_when){.due_ns = FAR}, &pointed));
+}
+static void be_stopped(void) { assert_ok(tw_runtime_stop(rt)); }
+
+static int after(void) { return tw_runtime_after(rt, &node, 0); }
+static int at(void) { return tw_runtime_at(rt, &node, 0); }
+static int every(void) { return tw_runtime_every(rt, &node, TW_MILLISECOND, TW_SKIP); }
+static int arm(void) { return tw_runtime_arm(rt, &node, &(struct tw_when){.slack_ns = TW_MILLISECOND}); }
+static int move(void) { return tw_runtime_move(rt, &node, 0); }
+static int postpone(void) { return tw_runtime_postpone(rt, &node, 2 * FAR); }
+static int cancel(void) { return tw_runtime_cancel(rt, &node); }
+static int clear(void) { return tw_runtime_clear(rt, reach_a_point, NULL); }
+static int cancel_wait(void) { return tw_runtime_cancel_wait(rt, &node); }
+static int cancel_job_wait(void) { return tw_runtime_cancel_wait(rt, &job.node); }
+static int shutdown_job(void) { return tw_runtime_shutdown(rt, &job.node); }
+static int stop_and_start(void) {
+    const int error = tw_runtime_stop(rt);
+    return error != 0 ? error : tw_runtime_start(rt);
+}
+static int start(void) { return tw_runtime_start(rt); }
+static int make_and_free(void) {
+    static const char *const names[] = {"sleep", "epoll", "timerfd", "manual"};
+    int error = 0;
+    for (unsigned i = 0; error == 0 && i < COUNT_OF(names); ++i) {
+        struct tw_runtime *other;
+        error = tw_runtime_new(&other, &(struct tw_runtime_options){.driver = names[i]});
+        if (error == 0)
+            error = tw_runtime_free(other);
+    }
+    return error;
+}
+static int ask(void) {
+    struct tw_stats stats;
+    return tw_runtime_remaining(rt, &node) < 0 || tw_runtime_count(rt) == 0 ? -1
+                                                                            : tw_runtime_stats(rt, &stats);
+}
+
+static int make_workers_and_free_them(void) {
+    struct tw_workers *other;
+    const int error = tw_workers_new(&other, rt, NULL);
+    return error != 0 ? error : tw_workers_free(other);
+}
+static int wait_for_workers(void) { return tw_workers_wait(pool); }
+static int free_workers(void) { return tw_workers_free(pool); }
+
+static int start_handle(void) { return tw_handle_start(handles, &handle, NULL, &pointed); }
+static int start_handle_after(void) {
+    return tw_handle_after(handles, &handle, 0, reach_a_point_in_fire, NULL);
+}
+static int move_handle(void) { return tw_handle_move(handles, handle, 0); }
+static int stop_handle(void) { return tw_handle_stop(handles, handle); }
+static int drain_handles(void) { return (int)tw_handles_drain(handles, reach_a_point_in_each_handle, NULL); }
+static int stop_handle_wait(void) { return tw_handle_stop_wait(handles, handle); }
+static int free_handles(void) { return tw_handles_free(handles); }
+static int make_handles_and_free_them(void) {
+    struct tw_handles *other;
+    const int error = tw_handles_new(&other, rt, NULL);
+    return error != 0 ? error : tw_handles_free(other);
+}
+
+static int set_key(void) { return tw_keyed_set(keyed, KEY, NULL, &pointed); }
+static int set_key_after(void) { return tw_keyed_after(keyed, KEY, 0, reach_a_point_in_fire, NULL); }
+static int move_key(void) { return tw_keyed_move(keyed, KEY, 0); }
+static int remove_key(void) { return tw_keyed_remove(keyed, KEY); }
+static int remove_key_wait(void) { return tw_keyed_remove_wait(keyed, KEY); }
+static int drain(void) { return (int)tw_keyed_drain(keyed, reach_a_point_in_each, NULL); }
+static int free_keyed(void) { return tw_keyed_free(keyed); }
+static int make_keyed_and_free_it(void) {
+    struct tw_keyed *other;
+    const int error = tw_keyed_new(&other, rt, NULL);
+    return error != 0 ? error : tw_keyed_free(other);
+}
+
+static int add_watch(void) { return tw_runtime_watch(rt, watched, EPOLLIN, wait_in_gate_on_ready, NULL); }
+static int modify_watch(void) { return tw_runtime_watch_modify(rt, watched, EPOLLOUT | EPOLLET); }
+static int unwatch(void) { return tw_runtime_unwatch(rt, watched); }
+
+struct row {
+    const char *name;
+    void (*before)(void); /* what is there when it is called; may be null */
+    int (*call)(void);    /* what the cancelled thread does */
+    bool waits;           /* for what is in the gate */
+    const char *driver;   /* that it is for; NULL: each one */
+};
+
+#define ROW(call) #call, NULL, call, false, NULL
+#define ROW_WITH(before, call) #call ", " #before, before, call, false, NULL
+#define ROW_WAITING(before, call) #call ", " #before, before, call, true, NULL
+
+static const struct row rows[] = {
+    {ROW(after)},
+    {ROW(at)},
+    {ROW(every)},
+    {ROW(arm)},
+    {ROW_WITH(have_a_pending_node, move)},
+    {ROW_WITH(have_a_pending_node, postpone)},
+    {ROW_WITH(have_a_pending_node, cancel)},
+    {ROW_WITH(have_a_pending_node, clear)},
+    {ROW_WITH(have_a_pending_node, ask)},
+    {ROW_WAITING(have_a_callback_in_gate, cancel_wait)},
+    {ROW_WAITING(have_a_job_in_gate, cancel_job_wait)},
+    {ROW_WAITING(have_a_job_in_gate, shutdown_job)},
+    {ROW_WAITING(have_a_callback_in_gate, stop_and_start)},
+    {ROW_WAITING(have_a_job_in_gate, stop_and_start)},
+    {ROW_WITH(be_stopped, start)},
+    {ROW(make_and_free)},
+    {ROW(make_workers_and_free_them)},
+    {ROW_WAITING(have_a_job_in_gate, wait_for_workers)},
+    {ROW_WAITING(have_a_job_in_gate, free_workers)},
+    {ROW(start_handle)},
+    {ROW(start_handle_after)},
+    {ROW_WITH(have_a_handle, move_handle)},
+    {ROW_WITH(have_a_handle, stop_handle)},
+    {ROW_WITH(have_a_handle, stop_handle_wait)},
+    {ROW_WAITING(have_a_handle_in_gate, stop_handle_wait)},
+    {ROW_WITH(have_a_handle, drain_handles)},
+    {ROW_WAITING(have_a_handle_in_gate, drain_handles)},
+    {ROW_WITH(have_a_handle, free_handles)},
+    {ROW_WAITING(have_a_handle_in_gate, free_handles)},
+    {ROW(make_handles_and_free_them)},
+    {ROW(set_key)},
+    {ROW_WITH(have_a_key, set_key)},
+    {ROW(set_key_after)},
+    {ROW_WITH(have_a_key, move_key)},
+    {ROW_WITH(have_a_key, remove_key)},
+    {ROW_WAITING(have_a_key_in_gate, remove_key_wait)},
+    {ROW_WITH(have_a_key, drain)},
+    {ROW_WAITING(have_a_key_in_gate, drain)},
+    {ROW_WITH(have_a_key, free_keyed)},
+    {ROW(make_keyed_and_free_it)},
+    {"add_watch", NULL, add_watch, false, "epoll"},
+    {"modify_watch", have_a_watch, modify_watch, false, "epoll"},
+    {"unwatch", have_a_watch, unwatch, false, "epoll"},
+    {"unwatch, have_a_watch_in_gate", have_a_watch_in_gate, unwatch, true, "epoll"},
+};
+
+/* --- the cancelled thread -------------------------------------------------------------------- */
+
+static struct {
+    int (*call)(void);
+    atomic_long thread; /* its number for the kernel */
+    atomic_bool began, came_back;
+    atomic_int result;
+} cancelled;
+
+static void *call_with_cancellation_pending(UNUSED void *arg) {
+    atomic_store(&cancelled.thread, syscall(SYS_gettid));
+    pthread_cancel(pthread_self());
+    atomic_store(&cancelled.began, true);
+    atomic_store(&cancelled.result, cancelled.call());
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    atomic_store(&cancelled.came_back, before == PTHREAD_CANCEL_ENABLE);
+    return NULL;
+}
+
+static bool has_begun(void) { return atomic_load(&cancelled.began); }
+
+/* It sleeps in its call, or was cut off. */
+static bool sleeps_or_is_gone(void) {
+    struct thread_look look;
+    return !look_at_thread(atomic_load(&cancelled.thread), &look) || look.state == 'S';
+}
+
+/* Whether the call came back, with success. */
+static bool comes_back(int (*call)(void), bool waits) {
+    pthread_t thread;
+    cancelled.call = call;
+    atomic_store(&cancelled.began, false);
+    atomic_store(&cancelled.came_back, false);
+    assert_int_equal(pthread_create(&thread, NULL, call_with_cancellation_pending, NULL), 0);
+    if (waits) {
+        wait_for(has_begun());
+        wait_for(sleeps_or_is_gone());
+    }
+    atomic_store(&gate.open, true);
+    pthread_join(thread, NULL);
+    return atomic_load(&cancelled.came_back) && atomic_load(&cancelled.result) >= 0;
+}
+
+static bool has_fired(void) { return atomic_load(&fires) == 1; }
+
+TEST(cancelled_threads_come_back_from_every_call_and_others_go_on) {
+    for (unsigned i = 0; i < COUNT_OF(rows); ++i) {
+        const struct row *const row = &rows[i];
+        if (row->driver != NULL && strcmp(row->driver, DRIVER) != 0)
+            continue;
+        set_the_scene(DRIVER);
+        assert_ok(tw_runtime_after(rt, &far_node, FAR));
+        assert_ok(tw_runtime_start(rt));
+        if (row->before != NULL)
+            row->before();
+        if (!comes_back(row->call, row->waits))
+            fail_msg("%s: the thread has not come back", row->name);
+        assert_ok(tw_runtime_after(rt, &counter, 0));
+        wait_for(has_fired());
+        clear_the_scene();
+    }
+}
+
+/* --- who drives the runtime himself ------------------------------------------------------------ */
+
+static int dispatch(void) { return tw_runtime_dispatch(rt); }
+static int ask_for_descriptor(void) { return tw_runtime_fd(rt); }
+static int advance(void) { return tw_runtime_advance(rt, TW_SECOND); }
+static int leap(void) { return tw_runtime_leap(rt, TW_SECOND); }
+
+static void arm_all_that_reaches_a_point(void) {
+    assert_ok(tw_runtime_after(rt, &node, 0));
+    assert_ok(tw_handle_start(handles, &handle, &(struct tw_when){0}, &pointed));
+    assert_ok(tw_keyed_set(keyed, KEY, &(struct tw_when){0}, &pointed));
+}
+
+static void assert_driving_comes_back(int (*call)(void)) {
+    arm_all_that_reaches_a_point();
+    assert_true(comes_back(call, false));
+    assert_ok(tw_runtime_after(rt, &counter, 0));
+    const int64_t patience = monotonic() + 60 * TW_SECOND;
+    while (!has_fired() && monotonic() < patience)
+        assert_ok(call());
+    assert_true(has_fired());
+}
+
+TEST(cancelled_threads_come_back_from_dispatching_what_reaches_a_point) {
+    set_the_scene("timerfd");
+    assert_true(comes_back(ask_for_descriptor, false));
+    assert_driving_comes_back(dispatch);
+    clear_the_scene();
+}
+
+TEST(cancelled_threads_come_back_from_moving_virtual_time) {
+    int (*const ways_to_move[])(void) = {advance, leap};
+    for (unsigned i = 0; i < COUNT_OF(ways_to_move); ++i) {
+        set_the_scene("manual");
+        assert_driving_comes_back(ways_to_move[i]);
+        clear_the_scene();
+    }
+}
+
+/* --- the library's own threads ------------------------------------------------------------------- */
+
+static atomic_uint survivals;
+
+static void cancel_own_thread(UNUSED struct tw_node *it, UNUSED void *arg) {
+    pthread_cancel(pthread_self());
+    pthread_testcancel();
+    atomic_fetch_add(&survivals, 1);
+}
+
+static bool both_survived(void) { return atomic_load(&survivals) == 2; }
+
+TEST(cancelled_threads_are_never_those_of_the_library) {
+    set_the_scene(DRIVER);
+    atomic_store(&survivals, 0);
+    assert_ok(tw_node_init(&node, cancel_own_thread, NULL));
+    assert_ok(tw_job_init(&job, pool, cancel_own_thread, NULL, 0));
+    assert_ok(tw_runtime_start(rt));
+    assert_ok(tw_runtime_after(rt, &node, 0));
+    assert_ok(tw_runtime_after(rt, &job.node, 0));
+    wait_for(both_survived());
+    assert_ok(tw_runtime_after(rt, &counter, 0));
+    wait_for(has_fired());
+    clear_the_scene();
+}
+
+/* --- a driver of the program's own ------------------------------------------------------------------ */
+
+static struct tw_driver pointed_driver;
+static const struct tw_driver *wrapped_driver;
+
+static int open_at_a_point(void *memory, enum tw_clock clock) {
+    pthread_testcancel();
+    return wrapped_driver->open(memory, clock);
+}
+static void close_at_a_point(void *memory) {
+    pthread_testcancel();
+    wrapped_driver->close(memory);
+}
+static void wake_at_a_point(void *memory) {
+    pthread_testcancel();
+    wrapped_driver->wake(memory);
+}
+
+static int make_start_wake_and_free(void) {
+    struct tw_runtime *own;
+    int error = tw_runtime_new(&own, &(struct tw_runtime_options){.own_driver = &pointed_driver});
+    if (error == 0)
+        error = tw_runtime_start(own);
+    if (error == 0)
+        error = tw_runtime_after(own, &node, 0);
+    return error != 0 ? error : tw_runtime_free(own);
+}
+
+TEST(cancelled_threads_may_have_points_in_drivers_of_their_own) {
+    wrapped_driver = tw_driver_named("sleep");
+    pointed_driver = *wrapped_driver;
+    pointed_driver.open = open_at_a_point;
+    pointed_driver.close = close_at_a_point;
+    pointed_driver.wake = wake_at_a_point;
+    tw_node_init(&node, reach_a_point, NULL);
+    assert_true(comes_back(make_start_wake_and_free, false));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        WITH_EACH_DRIVER(cancelled_threads_come_back_from_every_call_and_others_go_on),
+        cmocka_unit_test(cancelled_threads_come_back_from_dispatching_what_reaches_a_point),
+        cmocka_unit_test(cancelled_threads_come_back_from_moving_virtual_time),
+        WITH_EACH_DRIVER(cancelled_threads_are_never_those_of_the_library),
+        cmocka_unit_test(cancelled_threads_may_have_points_in_drivers_of_their_own),
+    };
+    return cmocka_run_group_tests_name("cancelled", tests, NULL, NULL);
+}

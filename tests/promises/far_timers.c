@@ -1,0 +1,291 @@
+/* Timers far beyond the levels of the wheel, whose slots double in length: they come in order
+ * (P3), at their tick (P4), wake nobody before that (P9), and cost a bounded number of moves each,
+ * however far time leaps and however many there are (P8). */
+#include "promise.h"
+
+static struct timer *crowd;
+static size_t crowd_size;
+
+static void open_crowd(size_t n) {
+    crowd = new_timers(n);
+    crowd_size = n;
+}
+
+static int close_crowd(UNUSED void **state) {
+    free(crowd);
+    crowd = NULL;
+    return 0;
+}
+
+#define FAR(name) cmocka_unit_test_setup_teardown(name, fresh_wheel, close_crowd)
+
+/* --- order and number -------------------------------------------------------------------- */
+
+/* Where carries go through many digits, and where none does. */
+static const uint64_t starts[] = {0,
+                                  1,
+                                  ROUND - 1,
+                                  ROUND,
+                                  3 * ROUND - 1,
+                                  8 * ROUND - 2,
+                                  (UINT64_C(1) << 40) - 1,
+                                  (UINT64_C(1) << 62) + 12345,
+                                  (UINT64_C(1) << 63) - 3};
+
+static uint64_t farther(uint64_t start, uint64_t by) {
+    return by > LAST_TICK - start ? LAST_TICK : start + by;
+}
+
+/* One at each distance of 2^bit, a tick before it and a tick after it. */
+static size_t arm_at_all_distances(uint64_t start, size_t first) {
+    size_t n = first;
+    for (unsigned bit = 1; bit < 64; ++bit)
+        for (uint64_t beside = 0; beside < 3; ++beside)
+            arm(&crowd[n++], farther(start, (UINT64_C(1) << bit) - 1 + beside));
+    return n;
+}
+
+enum { ALL_DISTANCES = 3 * 63 };
+
+/* Comes by tw_next, as a driver does. */
+static void run_to_the_end(uint64_t budget) {
+    for (unsigned turns = 0; tw_count(&wheel) != 0; ++turns) {
+        assert_true(turns < 100000);
+        assert_whole();
+        advance_in_bites(tw_next(&wheel), (uint32_t)budget);
+    }
+}
+
+TEST(p3_p4_timers_at_every_distance_fire_in_order_at_their_tick) {
+    for (size_t s = 0; s < COUNT_OF(starts); ++s)
+        for (uint32_t budget = 1; budget < 100; budget *= 10) {
+            start_at(starts[s]);
+            open_crowd(ALL_DISTANCES);
+            assert_int_equal(arm_at_all_distances(starts[s], 0), ALL_DISTANCES);
+            run_to_the_end(budget);
+            assert_int_equal(fires, ALL_DISTANCES);
+            assert_int_equal(lateness, 0);
+            close_crowd(NULL);
+        }
+}
+
+/* Two for each tick: one that was armed from afar, and one that is armed for the same tick
+ * later on, when other slots stand for it. With and without idle time in between. */
+TEST(p3_a_tick_keeps_its_order_whatever_distances_it_was_armed_from) {
+    for (size_t s = 0; s < COUNT_OF(starts); ++s)
+        for (unsigned idles = 0; idles < 2; ++idles) {
+            start_at(starts[s]);
+            open_crowd(20 * 64);
+            const uint64_t aim = farther(starts[s], 37 * ROUND + ROUND / 3);
+            size_t n = 0;
+            uint64_t seed = s;
+            for (uint64_t way = aim - starts[s]; way > 2 && n + 20 < crowd_size; way = aim - tw_now(&wheel)) {
+                for (unsigned i = 0; i < 10; ++i)
+                    arm(&crowd[n++], aim + random_below(&seed, 3) * (aim < LAST_TICK - 2));
+                advance(tw_now(&wheel) + 1 + random_below(&seed, way / 2));
+                if (idles)
+                    tw_idle(&wheel, 1 + (uint32_t)random_below(&seed, 20));
+                assert_whole();
+            }
+            advance(farther(aim, 3));
+            assert_int_equal(fires, n);
+            close_crowd(NULL);
+        }
+}
+
+TEST(p4_far_timers_can_be_moved_and_cancelled_wherever_look_ahead_has_put_them) {
+    open_crowd(2000);
+    uint64_t seed = 4, last = 0;
+    for (size_t i = 0; i < crowd_size; ++i)
+        arm(&crowd[i], 4 * ROUND + random_below(&seed, 60 * ROUND));
+    size_t left = crowd_size;
+    for (size_t i = 0; i < crowd_size; ++i) {
+        advance(tw_now(&wheel) + random_below(&seed, 1 + ROUND / 100));
+        tw_idle(&wheel, 3);
+        struct timer *timer = &crowd[(i * 7) % crowd_size];
+        if (timer->fires != 0)
+            continue;
+        if (i % 2 == 0) {
+            assert_int_equal(tw_cancel(&wheel, &timer->node), 1);
+            --left;
+        } else {
+            arm(timer, tw_now(&wheel) + 1 + random_below(&seed, 100 * ROUND));
+            last = timer->due > last ? timer->due : last;
+        }
+    }
+    assert_whole();
+    run_to_the_end(TW_UNBOUNDED);
+    assert_int_equal(fires, left);
+}
+
+/* --- wake-ups ---------------------------------------------------------------------------- */
+
+/* n timers, one for each of n slots of the top level, and all of them a long way off. */
+static void arm_in_slots_of_their_own(size_t n, uint64_t first) {
+    open_crowd(n);
+    for (size_t i = 0; i < n; ++i)
+        arm(&crowd[i], first + i * TOP_SLOT * (n < (1 << TW_BITS) ? (1 << TW_BITS) / n : 1));
+}
+
+static size_t wakes_until(uint64_t end) {
+    size_t wakes = 0;
+    for (uint64_t next; (next = tw_next(&wheel)) < end; ++wakes) {
+        advance(next);
+        assert_true(wakes < 100000);
+    }
+    return wakes;
+}
+
+TEST(p9_far_timers_wake_nobody_for_rounds_that_they_are_not_in) {
+    const size_t sizes[] = {1, 32, 33, 256, 3000};
+    for (size_t i = 0; i < COUNT_OF(sizes); ++i) {
+        start_at(0);
+        arm_in_slots_of_their_own(sizes[i], UINT64_C(1) << 40);
+        assert_int_equal(wakes_until((UINT64_C(1) << 40) - ROUND), 0);
+        close_crowd(NULL);
+    }
+}
+
+/* What one tick moves ahead at most; ahead_per_tick in the core. */
+#define SHARE (sizeof(void *) == 8 ? 256 : 16)
+
+/* A crowd that comes nearer is sorted each time that the way to it has halved. */
+TEST(p9_the_wake_ups_for_a_far_crowd_grow_with_the_bits_of_its_distance) {
+    for (unsigned bit = TW_ROUND_BITS + 1; bit < 62; bit += 5) {
+        start_at(12345);
+        arm_in_slots_of_their_own(1000, (UINT64_C(1) << bit) - (UINT64_C(1) << (bit - 4)));
+        const size_t wakes = wakes_until((UINT64_C(1) << bit) - (UINT64_C(1) << (bit - 4)));
+        assert_in_range(wakes, 0, 2 * (bit + 1 - TW_ROUND_BITS) * (1 + crowd_size / SHARE));
+        close_crowd(NULL);
+    }
+}
+
+/* --- work ---------------------------------------------------------------------------------- */
+
+/* How many moves and slots a call to a tick takes, to within a bite. */
+static size_t work_of(uint64_t now) {
+    enum { BITE = 64 };
+    size_t bites = 1;
+    for (; tw_advance(&wheel, now, BITE) == 1; ++bites)
+        assert_true(bites < 1000000);
+    return bites * BITE;
+}
+
+TEST(p8_a_leap_costs_the_moves_of_its_timers_however_many_rounds_it_passes) {
+    open_crowd(1000);
+    for (size_t i = 0; i < crowd_size; ++i)
+        arm(&crowd[i], (UINT64_C(1) << 44) + 1 + i);
+    assert_in_range(work_of(UINT64_C(1) << 44), 0, 3 * crowd_size);
+    assert_int_equal(fires, 0);
+
+    for (size_t i = 0; i < crowd_size; ++i)
+        arm(&crowd[i], UINT64_MAX / 2 + i * 7 * ROUND);
+    assert_in_range(work_of(UINT64_MAX / 4 * 3), crowd_size, (8 + 64 - TW_ROUND_BITS) * crowd_size);
+    assert_int_equal(fires, crowd_size);
+}
+
+TEST(p8_a_leap_over_empty_time_costs_nothing) {
+    for (unsigned bit = 1; bit < 64; ++bit) {
+        start_at(0);
+        assert_in_range(work_of(UINT64_C(1) << bit), 0, 64);
+        open_crowd(300);
+        for (size_t i = 0; i < crowd_size; ++i)
+            arm(&crowd[i], LAST_TICK - i);
+        const uint64_t far = (UINT64_C(1) << bit) + (UINT64_C(1) << (bit - 1));
+        if (bit < 63)
+            assert_in_range(work_of(far), 0, 64 + (TW_LOOKAHEAD ? 0 : 64));
+        close_crowd(NULL);
+    }
+}
+
+/* Steps that grow to 2^48 and more, as a well-known wheel's own test takes them. */
+TEST(p4_random_steps_of_every_length_lose_nothing) {
+    uint64_t seed = 48;
+    open_crowd(500);
+    size_t armed = 0;
+    while (tw_now(&wheel) < UINT64_C(1) << 62) {
+        const uint64_t now = tw_now(&wheel);
+        for (size_t i = 0; i < crowd_size; i += 1 + (size_t)random_below(&seed, 9))
+            if (tw_pending(&wheel, &crowd[i].node) == 0) {
+                arm(&crowd[i], now + random_below(&seed, UINT64_C(1) << random_below(&seed, 55)));
+                ++armed;
+            }
+        advance(now + random_below(&seed, UINT64_C(1) << random_below(&seed, 61)));
+    }
+    run_to_the_end(TW_UNBOUNDED);
+    assert_int_equal(fires, armed);
+}
+
+/* --- when the next one is due, exactly ----------------------------------------------------- */
+
+/* A loop that counts on progress each time it wakes. */
+TEST(tw_first_due_never_wakes_a_loop_for_nothing) {
+    uint64_t seed = 3;
+    open_crowd(3000);
+    for (size_t i = 0; i < crowd_size; ++i)
+        arm(&crowd[i], random_below(&seed, UINT64_C(1) << random_below(&seed, 50)));
+    for (size_t i = 0; i < crowd_size; i += 5) {
+        crowd[i].due += random_below(&seed, ROUND);
+        crowd[i].order = 0;
+        assert_int_equal(tw_postpone(&wheel, &crowd[i].node, crowd[i].due), 0);
+    }
+    uint64_t tick;
+    for (int told; (told = tw_first_due(&wheel, TW_UNBOUNDED, &tick)) != -ENOENT;) {
+        const uint64_t fired_before = fires;
+        assert_int_equal(told, 1);
+        advance(tick);
+        assert_true(fires > fired_before);
+    }
+    assert_int_equal(fires, crowd_size);
+    assert_int_equal(lateness, 0);
+}
+
+TEST(tw_first_due_says_so_if_it_may_not_look_at_enough_nodes) {
+    open_crowd(100);
+    for (size_t i = 0; i < crowd_size; ++i)
+        arm(&crowd[i], 5 * ROUND + 200 - i);
+    uint64_t tick = 0;
+    assert_int_equal(tw_first_due(&wheel, 99, &tick), 0);
+    assert_in_range(tick, 1, 5 * ROUND + 101);
+    assert_int_equal(tw_first_due(&wheel, 100, &tick), 1);
+    assert_int_equal(tick, 5 * ROUND + 101);
+}
+
+TEST(tw_first_due_refuses_what_makes_no_sense_and_stores_nothing_then) {
+    uint64_t tick = 77;
+    assert_int_equal(tw_first_due(&wheel, 1, &tick), -ENOENT);
+    assert_int_equal(tw_first_due(NULL, 1, &tick), -EINVAL);
+    assert_int_equal(tw_first_due(&wheel, 0, &tick), -EINVAL);
+    assert_int_equal(tw_first_due(&wheel, 1, NULL), -EINVAL);
+    assert_int_equal(tick, 77);
+}
+
+TEST(with_nothing_pending_tw_next_is_never_though_an_advance_was_not_finished) {
+    open_crowd(3);
+    for (size_t i = 0; i < crowd_size; ++i)
+        arm(&crowd[i], 10 * ROUND + i);
+    assert_int_equal(tw_advance(&wheel, 11 * ROUND, 1), 1);
+    for (size_t i = 0; i < crowd_size; ++i)
+        tw_cancel(&wheel, &crowd[i].node);
+    assert_int_equal(tw_next(&wheel), TW_NEVER);
+    arm(&crowd[0], 11 * ROUND + 5);
+    assert_int_equal(tw_next(&wheel), 11 * ROUND + 5);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        FAR(p3_p4_timers_at_every_distance_fire_in_order_at_their_tick),
+        FAR(p3_a_tick_keeps_its_order_whatever_distances_it_was_armed_from),
+        FAR(p4_far_timers_can_be_moved_and_cancelled_wherever_look_ahead_has_put_them),
+        FAR(p9_far_timers_wake_nobody_for_rounds_that_they_are_not_in),
+        FAR(p9_the_wake_ups_for_a_far_crowd_grow_with_the_bits_of_its_distance),
+        FAR(p8_a_leap_costs_the_moves_of_its_timers_however_many_rounds_it_passes),
+        FAR(p8_a_leap_over_empty_time_costs_nothing),
+        FAR(p4_random_steps_of_every_length_lose_nothing),
+        FAR(tw_first_due_never_wakes_a_loop_for_nothing),
+        FAR(tw_first_due_says_so_if_it_may_not_look_at_enough_nodes),
+        FAR(tw_first_due_refuses_what_makes_no_sense_and_stores_nothing_then),
+        FAR(with_nothing_pending_tw_next_is_never_though_an_advance_was_not_finished),
+    };
+    return cmocka_run_group_tests_name("far timers", tests, NULL, NULL);
+}

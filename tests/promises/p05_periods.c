@@ -1,0 +1,288 @@
+/* P5 in nanoseconds: a period that is no multiple of the tick. The n-th deadline is start +
+ * n * period, and each rounds up to a tick by itself: so no fire is early, none more than a
+ * tick later than that, and there is no drift, whoever the timer belongs to. */
+#include "support/runtime_test.h"
+#include "support/sanitized.h"
+
+#include <stdbool.h>
+
+#include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
+#include <tickwheel/workers.h>
+
+#define START 123456789 /* on no tick */
+
+static struct tw_runtime *rt;
+
+/* A grid, and the fire that comes next on it. */
+struct grid {
+    int64_t first, period, tick; /* ns */
+    int64_t next;                /* n */
+    enum tw_missed missed;
+    atomic_uint fires, off;
+    bool on_worker;
+};
+
+static int64_t tick_of(const struct grid *it, int64_t deadline) {
+    return (deadline + it->tick - 1) / it->tick * it->tick;
+}
+
+static int64_t due_of(const struct grid *it, int64_t n) { return tick_of(it, it->first + n * it->period); }
+
+/* The fire of `due`, at `now`: overruns are those whose ticks have come as well. */
+static void judge(struct grid *it, int64_t due, uint64_t overruns) {
+    const int64_t now = tw_runtime_now(rt) / it->tick * it->tick;
+    const int64_t missed = (now - it->first) / it->period - it->next;
+    if (due != due_of(it, it->next) || due > now || (!it->on_worker && overruns != (uint64_t)missed))
+        atomic_fetch_add(&it->off, 1);
+    if (it->missed == TW_BURST || missed == 0) {
+        ++it->next;
+    } else if (it->missed == TW_SKIP) {
+        it->next += missed + 1;
+    } else { /* a new grid */
+        it->first = now + it->period;
+        it->next = 0;
+    }
+    atomic_fetch_add(&it->fires, 1);
+}
+
+static void on_node(UNUSED struct tw_node *node, void *arg) {
+    judge(arg, tw_runtime_due(rt), tw_runtime_overruns(rt));
+}
+
+static void on_event(const struct tw_event *event, void *arg) { judge(arg, event->due_ns, event->overruns); }
+
+static struct tw_when when_of(const struct grid *it) {
+    return (struct tw_when){
+        .due_ns = it->first, .absolute = 1, .period_ns = it->period, .missed = it->missed};
+}
+
+static void run_on(int64_t tick, enum tw_clock clock) {
+    rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = tick, .clock = clock});
+    assert_ok(tw_runtime_advance(rt, START));
+}
+
+static struct grid new_grid(int64_t tick, int64_t period, enum tw_missed missed) {
+    return (struct grid){
+        .first = tw_runtime_now(rt) + period, .period = period, .tick = tick, .missed = missed};
+}
+
+/* --- a node -------------------------------------------------------------------------------- */
+
+static const struct {
+    int64_t tick, period;
+} odd[] = {
+    {TW_MILLISECOND, 16666667}, /* 60 Hz */
+    {TW_MILLISECOND, 1000001},
+    {TW_MILLISECOND, 1999999},
+    {TW_MILLISECOND, 23 * TW_SECOND + 1},
+    {2, 3},
+    {7, 1000},
+    {1000, 1024},
+    {TW_SECOND, 1500 * TW_MILLISECOND},
+    {4294967294, 4294967295},
+    {60 * TW_SECOND, 90 * TW_SECOND}, /* counted in microseconds */
+    {3600 * TW_SECOND, 3600 * TW_SECOND + 1000},
+};
+
+enum { FIRES = SLOW ? 2000 : 20000 };
+
+static void keep_to_grid(unsigned i, enum tw_missed missed, bool uneven) {
+    uint64_t seed = i;
+    struct tw_node node;
+    run_on(odd[i].tick, TW_CLOCK_DEFAULT);
+    /* The first deadline of a clock that counts in microseconds is a whole one as well. */
+    if (odd[i].tick > INT64_C(4294967294))
+        assert_ok(tw_runtime_advance(rt, 1000 - START % 1000));
+    struct grid grid = new_grid(odd[i].tick, odd[i].period, missed);
+    tw_node_init(&node, on_node, &grid);
+    assert_int_equal(tw_runtime_every(rt, &node, grid.period, missed), 0);
+    while (grid.fires < FIRES && tw_runtime_now(rt) < INT64_MAX / 2) {
+        const int64_t way = uneven ? (int64_t)random_below(&seed, 5 * (uint64_t)grid.period) : grid.period;
+        assert_ok(uneven ? tw_runtime_leap(rt, way) : tw_runtime_advance(rt, way));
+    }
+    assert_true(grid.fires > FIRES / 10);
+    assert_int_equal(grid.off, 0);
+    assert_int_equal(tw_runtime_cancel(rt, &node), 1);
+    tw_runtime_free(rt);
+}
+
+TEST(p5_a_period_of_any_length_keeps_to_its_grid_in_nanoseconds) {
+    for (unsigned i = 0; i < COUNT_OF(odd); ++i)
+        for (int missed = TW_BURST; missed <= TW_DELAY; ++missed)
+            keep_to_grid(i, (enum tw_missed)missed, false);
+}
+
+TEST(p5_fires_that_were_missed_on_such_a_grid_are_dealt_with_by_every_policy) {
+    for (unsigned i = 0; i < COUNT_OF(odd); ++i)
+        for (int missed = TW_BURST; missed <= TW_DELAY; ++missed)
+            keep_to_grid(i, (enum tw_missed)missed, true);
+}
+
+TEST(p5_sixty_hertz_for_a_year_is_not_a_tick_off) {
+    struct tw_node node;
+    run_on(TW_MILLISECOND, TW_CLOCK_DEFAULT);
+    struct grid grid = new_grid(TW_MILLISECOND, 16666667, TW_SKIP);
+    tw_node_init(&node, on_node, &grid);
+    assert_int_equal(tw_runtime_every(rt, &node, grid.period, TW_SKIP), 0);
+    for (unsigned day = 0; day < 365; ++day)
+        assert_ok(tw_runtime_leap(rt, 86400 * TW_SECOND));
+    assert_int_equal(grid.fires, 365);
+    assert_int_equal(grid.off, 0);
+    assert_in_range(tw_runtime_remaining(rt, &node), 0, 17 * TW_MILLISECOND);
+    tw_runtime_cancel(rt, &node);
+    tw_runtime_free(rt);
+}
+
+TEST(p5_such_a_grid_ends_after_its_fires) {
+    struct tw_node node;
+    run_on(TW_MILLISECOND, TW_CLOCK_DEFAULT);
+    struct grid grid = new_grid(TW_MILLISECOND, 16666667, TW_BURST);
+    struct tw_when when = when_of(&grid);
+    when.fires = 7;
+    tw_node_init(&node, on_node, &grid);
+    assert_int_equal(tw_runtime_arm(rt, &node, &when), 0);
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    assert_int_equal(grid.fires, 7);
+    assert_int_equal(grid.off, 0);
+    assert_int_equal(tw_runtime_count(rt), 0);
+    tw_runtime_free(rt);
+}
+
+/* --- whoever keeps it ------------------------------------------------------------------------ */
+
+enum { RUNS = 500 };
+
+static void drive(struct grid *it) {
+    assert_ok(tw_runtime_advance(rt, it->tick)); /* deadlines round up */
+    for (unsigned n = 1; n <= RUNS; ++n) {
+        assert_ok(tw_runtime_advance(rt, it->period));
+        wait_for(it->fires == n); /* a worker may take a while */
+    }
+    assert_int_equal(it->off, 0);
+}
+
+static void on_the_wall(struct grid *it, enum tw_missed missed) {
+    run_on(TW_MILLISECOND, TW_CLOCK_WALL);
+    *it = new_grid(TW_MILLISECOND, 16666667, missed);
+}
+
+TEST(p5_handles_keys_and_jobs_keep_to_it) {
+    for (int missed = TW_BURST; missed <= TW_DELAY; ++missed) {
+        struct grid grid;
+        struct tw_handles *handles = NULL;
+        struct tw_keyed *keyed = NULL;
+        struct tw_workers *workers = NULL;
+        tw_handle id;
+        struct tw_job job;
+        on_the_wall(&grid, (enum tw_missed)missed);
+        const struct tw_task task = {.fn = on_event, .arg = &grid};
+
+        assert_int_equal(tw_handles_new(&handles, rt, NULL), 0);
+        assert_int_equal(tw_handle_start(handles, &id, &(struct tw_when){0}, &task), 0);
+        assert_int_equal(tw_handle_stop(handles, id), 1);
+        struct tw_when when = when_of(&grid);
+        assert_int_equal(tw_handle_start(handles, &id, &when, &task), 0);
+        drive(&grid);
+        assert_int_equal(tw_handle_stop(handles, id), 1);
+
+        grid = new_grid(TW_MILLISECOND, 17 * TW_MILLISECOND + 3, (enum tw_missed)missed);
+        when = when_of(&grid);
+        assert_int_equal(tw_keyed_new(&keyed, rt, NULL), 0);
+        assert_int_equal(tw_keyed_set(keyed, tw_key_number(1), &when, &task), 0);
+        drive(&grid);
+        assert_int_equal(tw_keyed_remove(keyed, tw_key_number(1)), 1);
+
+        grid = new_grid(TW_MILLISECOND, 33333333, (enum tw_missed)missed);
+        grid.on_worker = true;
+        when = when_of(&grid);
+        assert_int_equal(tw_workers_new(&workers, rt, NULL), 0);
+        assert_int_equal(tw_job_init(&job, workers, on_node, &grid, 0), 0);
+        assert_int_equal(tw_runtime_arm(rt, &job.node, &when), 0);
+        drive(&grid);
+        assert_int_equal(tw_runtime_cancel_wait(rt, &job.node), 1);
+        tw_runtime_free(rt);
+    }
+}
+
+/* The grid is one of readings, wherever the clock has been meanwhile. */
+TEST(p5_a_grid_of_readings_stays_where_it_is_when_the_wall_clock_is_set) {
+    struct grid grid;
+    struct tw_node node;
+    on_the_wall(&grid, TW_SKIP);
+    tw_node_init(&node, on_node, &grid);
+    const struct tw_when when = when_of(&grid);
+    assert_int_equal(tw_runtime_arm(rt, &node, &when), 0);
+    for (unsigned n = 0; n < RUNS; ++n) {
+        assert_ok(tw_runtime_leap(rt, 3 * grid.period));
+        const int64_t reading = tw_runtime_now(rt);
+        assert_ok(tw_runtime_set_wall(rt, reading / 2 + 1));
+        assert_ok(tw_runtime_leap(rt, 0));
+        assert_ok(tw_runtime_set_wall(rt, reading));
+    }
+    assert_true(grid.fires >= RUNS);
+    assert_int_equal(grid.off, 0);
+    tw_runtime_cancel(rt, &node);
+    tw_runtime_free(rt);
+}
+
+/* --- put elsewhere ------------------------------------------------------------------------------ */
+
+static void move_to(struct tw_node *node, struct grid *it, int64_t delay) {
+    const int64_t to = tw_runtime_now(rt) + delay;
+    assert_int_equal(tw_runtime_move(rt, node, delay), 0);
+    it->first = tick_of(it, to);
+    it->next = 0;
+}
+
+TEST(p5_moved_it_begins_a_grid_at_the_tick) {
+    uint64_t seed = 510;
+    struct tw_node node;
+    run_on(TW_MILLISECOND, TW_CLOCK_DEFAULT);
+    struct grid grid = new_grid(TW_MILLISECOND, 1500001, TW_BURST);
+    tw_node_init(&node, on_node, &grid);
+    assert_int_equal(tw_runtime_every(rt, &node, grid.period, TW_BURST), 0);
+    for (unsigned n = 0; n < 1000; ++n) {
+        assert_ok(tw_runtime_advance(rt, (int64_t)random_below(&seed, 20000000)));
+        move_to(&node, &grid, 1 + (int64_t)random_below(&seed, 5000000));
+    }
+    assert_int_equal(grid.off, 0);
+    tw_runtime_cancel(rt, &node);
+    tw_runtime_free(rt);
+}
+
+/* --- refused -------------------------------------------------------------------------------------- */
+
+static int every(int64_t tick, int64_t period) {
+    struct tw_node node;
+    run_on(tick, TW_CLOCK_DEFAULT);
+    tw_node_init(&node, on_node, NULL);
+    const int result = tw_runtime_every(rt, &node, period, TW_BURST);
+    assert_int_equal(tw_runtime_count(rt), result == 0 ? 1 : 0);
+    tw_runtime_free(rt);
+    return result;
+}
+
+TEST(p14_a_period_that_no_grid_can_keep_is_refused) {
+    assert_int_equal(every(TW_MILLISECOND, TW_MILLISECOND - 1), -EINVAL);
+    assert_int_equal(every(TW_MILLISECOND, 1), -EINVAL);
+    assert_int_equal(every(4294967294, 4294967293), -EINVAL);
+    assert_int_equal(every(5 * TW_SECOND, 7 * TW_SECOND), 0);
+    assert_int_equal(every(5 * TW_SECOND, 7 * TW_SECOND + 1), -EINVAL);
+    assert_int_equal(every(5000000001, 7 * TW_SECOND), -EINVAL);
+    assert_int_equal(every(5000000001, 10000000002), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p5_a_period_of_any_length_keeps_to_its_grid_in_nanoseconds),
+        cmocka_unit_test(p5_fires_that_were_missed_on_such_a_grid_are_dealt_with_by_every_policy),
+        cmocka_unit_test(p5_sixty_hertz_for_a_year_is_not_a_tick_off),
+        cmocka_unit_test(p5_such_a_grid_ends_after_its_fires),
+        cmocka_unit_test(p5_handles_keys_and_jobs_keep_to_it),
+        cmocka_unit_test(p5_a_grid_of_readings_stays_where_it_is_when_the_wall_clock_is_set),
+        cmocka_unit_test(p5_moved_it_begins_a_grid_at_the_tick),
+        cmocka_unit_test(p14_a_period_that_no_grid_can_keep_is_refused),
+    };
+    return cmocka_run_group_tests_name("P5: periods in nanoseconds", tests, NULL, NULL);
+}

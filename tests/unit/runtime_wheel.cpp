@@ -1,0 +1,148 @@
+// What a wheel has only in a library with the runtime: grids in parts of a tick, nodes that are
+// put off and not placed again yet, a lock that is observed.
+#include <tickwheel/tw.h>
+
+#include <vector>
+
+#include "core/stored.hpp"
+#include "support/test.h"
+
+static int is_observed;
+extern "C" int __wrap_tw_port_is_observed(void);
+extern "C" int __wrap_tw_port_is_observed(void) { return is_observed; }
+
+namespace {
+
+using namespace tickwheel::core;
+
+tw storage;
+tw_node node, other;
+std::vector<tick> fires, missed;
+
+stored &inside() { return stored_in(&storage); }
+
+void note(tw_node *, void *) {
+    fires.push_back(tw_due(&storage));
+    missed.push_back(tw_overruns(&storage));
+}
+
+int fresh(void **) {
+    fires.clear();
+    missed.clear();
+    tw_init(&storage, 0, 0);
+    tw_node_init(&node, note, nullptr);
+    tw_node_init(&other, note, nullptr);
+    return 0;
+}
+
+int advance(tick now) { return tw_advance(&storage, now, TW_UNBOUNDED); }
+
+void assert_fires(const std::vector<tick> &expected) {
+    assert_int_equal(fires.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+        assert_int_equal(fires[i], expected[i]);
+}
+
+// Ten parts in a tick: 0.1 tick is the least that can be told.
+tw_grid every_25_parts(tw_missed policy, std::uint32_t times) { return {3, 5, 10, 25, policy, times}; }
+
+void arm(const tw_grid &grid) { assert_int_equal(tw_arm_grid(&storage, &node, &grid), 0); }
+
+TEST(a_grid_rounds_each_deadline_up) {  // 2.5, 5, 7.5, 10, 12.5
+    arm(every_25_parts(TW_BURST, 0));
+    advance(13);
+    assert_fires({3, 5, 8, 10, 13});
+}
+
+TEST(a_grid_ends_with_its_last_fire_and_counts_no_overruns_beyond_it) {
+    for (const tw_missed policy : {TW_BURST, TW_SKIP, TW_DELAY}) {
+        fresh(nullptr);
+        arm(every_25_parts(policy, 2));
+        advance(100);
+        advance(200);
+        assert_int_equal(fires.size(), 2);
+        assert_int_equal(missed[0], policy == TW_BURST ? 1 : 39);
+        assert_int_equal(tw_pending(&storage, &node), 0);
+    }
+}
+
+TEST(a_grid_ends_where_time_does) {
+    for (const tw_missed policy : {TW_BURST, TW_SKIP, TW_DELAY}) {
+        fresh(nullptr);
+        const tw_grid grid = {last_tick - 1, 0, 10, 25, policy, 0};
+        arm(grid);
+        advance(last_tick - 1);
+        assert_fires({last_tick - 1});
+        assert_int_equal(tw_pending(&storage, &node), 0);
+    }
+}
+
+TEST(overruns_of_a_grid_are_counted_as_far_as_numbers_go) {
+    arm(every_25_parts(TW_SKIP, 0));
+    advance(last_tick - 100);
+    assert_fires({3});
+    assert_int_equal(missed[0], never / 25);
+}
+
+TEST(periods_in_ticks_stay_what_they_are_beside_grids) {
+    arm(every_25_parts(TW_BURST, 1));
+    assert_int_equal(tw_arm_every(&storage, &other, 4, 3, TW_BURST, 0), 0);
+    advance(10);
+    assert_fires({3, 4, 7, 10});
+}
+
+// As another thread finds it while tw_postpone_all has let the lock go.
+TEST(nodes_that_are_being_put_off_are_placed_by_whoever_advances_first) {
+    tw_arm_at(&storage, &node, 10);
+    tw_arm_at(&storage, &other, 10);
+    advance(1);
+    inside().begin_to_put_off(7);
+    assert_int_equal(tw_next(&storage), 1);
+    tick first = 0;
+    assert_int_equal(tw_first_due(&storage, TW_UNBOUNDED, &first), 0);
+    assert_int_equal(first, 1);
+    assert_int_equal(tw_check(&storage, nullptr, nullptr), 0);
+    assert_int_equal(tw_advance(&storage, 16, 1), 1);
+    assert_int_equal(advance(16), 0);
+    assert_fires({});
+    assert_int_equal(tw_next(&storage), 17);
+    advance(17);
+    assert_fires({17, 17});
+}
+
+TEST(nothing_is_put_off_beyond_the_last_tick) {
+    tw_arm_at(&storage, &node, last_tick - 2);
+    inside().begin_to_put_off(7);
+    advance(1);
+    assert_int_equal(tw_expiry(&storage, &node), last_tick);
+}
+
+TEST(a_wheel_that_is_observed_works_as_others_do) {
+    is_observed = 1;
+    assert_int_equal(tw_init(&storage, 0, 0), 0);
+    assert_true(inside().is == kind::observed);
+    tw_arm_at(&storage, &node, 3);
+    assert_int_equal(advance(3), 0);
+    assert_fires({3});
+    assert_int_equal(tw_init(&storage, 0, TW_UNLOCKED), 0);
+    assert_true(inside().is == kind::unlocked);
+    is_observed = 0;
+    assert_int_equal(tw_init(&storage, 0, 0), 0);
+    assert_true(inside().is == kind::locked);
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_grid_rounds_each_deadline_up, fresh),
+        cmocka_unit_test_setup(a_grid_ends_with_its_last_fire_and_counts_no_overruns_beyond_it, fresh),
+        cmocka_unit_test_setup(a_grid_ends_where_time_does, fresh),
+        cmocka_unit_test_setup(overruns_of_a_grid_are_counted_as_far_as_numbers_go, fresh),
+        cmocka_unit_test_setup(periods_in_ticks_stay_what_they_are_beside_grids, fresh),
+        cmocka_unit_test_setup(nodes_that_are_being_put_off_are_placed_by_whoever_advances_first, fresh),
+        cmocka_unit_test_setup(nothing_is_put_off_beyond_the_last_tick, fresh),
+        cmocka_unit_test_setup(a_wheel_that_is_observed_works_as_others_do, fresh),
+    };
+    return cmocka_run_group_tests_name("a wheel of the runtime", tests, nullptr, nullptr);
+}

@@ -22,19 +22,23 @@ inline constexpr bool can_be_observed = true;
 inline constexpr bool can_be_observed = false;
 #endif
 
-// That a wheel may be observed costs one that is not nothing: it is asked after `locked`.
+// An unlocked wheel pays for one comparison.
 TW_IN_PLACE inline void lock(stored &wheel) {
-    if (wheel.is == kind::locked)
-        tw_port_lock(&wheel.lock);
-    else if (can_be_observed && wheel.is == kind::observed)
+    if (wheel.is == kind::unlocked)
+        return;
+    if (can_be_observed && wheel.is == kind::observed) [[unlikely]]
         tw_port_lock_observed(&wheel.lock);
+    else
+        tw_port_lock(&wheel.lock);
 }
 
 TW_IN_PLACE inline void unlock(stored &wheel) {
-    if (wheel.is == kind::locked)
-        tw_port_unlock(&wheel.lock);
-    else if (can_be_observed && wheel.is == kind::observed)
+    if (wheel.is == kind::unlocked)
+        return;
+    if (can_be_observed && wheel.is == kind::observed) [[unlikely]]
         tw_port_unlock_observed(&wheel.lock);
+    else
+        tw_port_unlock(&wheel.lock);
 }
 
 // A tool that observes the wheel sees its order by the lock, and nothing of the words beside it.

@@ -24,8 +24,10 @@ template <class G> struct levels {
             make_empty(ring);
     }
 
+    // By a pointer: given rings[slot], gcc works out twice where the ring is.
     void put(tw_node &node, unsigned slot) {
-        append(rings[slot], node.link);
+        tw_link *const ring = rings + slot;
+        append(*ring, node.link);
         busy.set(slot);
     }
 

@@ -11,7 +11,7 @@ namespace tickwheel::core {
 using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
 
 // `observed` is locked, and a tool is told of it: see tw_port_is_observed.
-enum class kind : std::uint8_t { locked, unlocked, observed };
+enum class kind : std::uint8_t { unlocked, locked, observed };
 
 // A tw_clear that is under way, on its caller's stack.
 struct clearing {

@@ -69,10 +69,7 @@ inline void insert_after(tw_link &where, tw_link &link) {
 
 inline void append(tw_link &ring, tw_link &link) {
     check_last(ring);
-    tw_link &last = *ring.prev;
-    link.prev = &last;
-    link.next = &ring;
-    last.next = ring.prev = &link;
+    insert_after(*ring.prev, link);
 }
 
 inline void unlink(tw_link &link) {

@@ -110,8 +110,11 @@ template <class G> struct wheel {
             cursor = settled = now;
             opened = 0;
         }
-        return opened == 0 && cursor == now && is_empty(at_cursor()) && !has_put_off();
+        return has_arrived() && is_empty(at_cursor());
     }
+
+    // The same but for what is due.
+    bool has_arrived() const { return opened == 0 && cursor == now && !has_put_off(); }
 
     // Goes on towards `now` by one move or one slot, or says that somebody is due, or
     // that all is done.
@@ -239,7 +242,7 @@ template <class G> struct wheel {
     // The distance from `now` to the earliest fire, `never` if there is none; or one that is not
     // later, and *is_exact is false, if `looks` nodes do not tell or time is not caught up with.
     tick first_due(std::uint32_t looks, bool *is_exact) {
-        *is_exact = has_caught_up() || (opened == 0 && cursor == now && !has_put_off());
+        *is_exact = has_caught_up() || has_arrived();
         if (!*is_exact)
             return count == 0 ? never : 0;
         outlook fires = {0, looks, never};

@@ -46,7 +46,7 @@ class clearing {
         }
         let_go_of_all(rt_);
         if (tw_runnable *const job = runnable_of(&node)) {
-            for_each_timeline(rt_, [&node](timeline &line) { tw_wait(&line.wheel, &node); });
+            wait_for_callback(rt_, &node);
             withdraw(*job);
         }
         tell(node);
@@ -71,8 +71,7 @@ class clearing {
     void put_back(tw_node &node) {
         const tick due = node.expiry;
         arm_again(node);
-        if (due < line_->asleep_until.load(std::memory_order_relaxed))
-            wake(rt_);
+        wake_for(rt_, *line_, due);
         if (++moves_ % moves_a_hold == 0) {
             let_go_of_all(rt_);
             hold_all(rt_);

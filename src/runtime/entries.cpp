@@ -101,28 +101,6 @@ int refusal(const tw_runtime *rt, const entries_options &options) {
     return 0;
 }
 
-int open(entries &set, tw_runtime &rt, const entries_options &options, const entries_kind &how) {
-    set.how = &how;
-    set.workers = options.workers;
-    set.concurrent = options.concurrent;
-    set.storage = options.storage;
-    tw_port_lock_init(&set.lock);
-    set.is_observed = tw_port_is_observed() != 0;
-    tw_port_hide(&set, sizeof set);
-    const std::size_t for_workers = options.workers != nullptr ? sizeof(worked) : 0;
-    const std::size_t for_storage = options.storage != 0 ? options.storage + storage_alignment : 0;
-    set.all.shape(options.capacity, for_workers + for_storage);
-    set.users.store(1, std::memory_order_relaxed);
-    if (options.capacity != 0 && set.all.allocate_all() != 0) {
-        set.all.free_all();
-        return -ENOMEM;
-    }
-    if (set.workers != nullptr)
-        use(*set.workers);
-    make_part(set, rt, how.as_part);
-    return 0;
-}
-
 namespace {
 
 void end_part(entries &set) {
@@ -149,11 +127,11 @@ bool was_cut_short(entry &it) {
     return it.state == entry_state::starting || begun != 0;
 }
 
-}  // namespace
+// --- the set as a part of its runtime ---------------------------------------------------
 
 // All that is left when nobody fires and the wheels are empty; also in the child of a fork.
-void end_entries(part &part_of_it) {
-    entries &set = static_cast<entries &>(part_of_it);
+void end(part &it_as_part) {
+    entries &set = static_cast<entries &>(it_as_part);
     entries_hold hold(set);
     for (std::uint32_t number = 0; number < set.all.made(); ++number) {
         entry &it = set.all[number];
@@ -168,6 +146,52 @@ void end_entries(part &part_of_it) {
         it.runs = 0;
         finish(it, hold);
     }
+}
+
+void fork(part &it, tw_fork_moment moment) {
+    entries &set = static_cast<entries &>(it);
+    if (moment == TW_FORK_PREPARE) {
+        lock(set);
+    } else if (moment == TW_FORK_PARENT) {
+        unlock(set);
+    } else {
+        tw_port_lock_init(&set.lock);
+        set.waiting = 0;
+        set.drains = 0;
+        set.closing = false;
+        set.users.store(1, std::memory_order_relaxed);
+    }
+}
+
+void destroy(part &it) { end_part(static_cast<entries &>(it)); }
+
+constexpr part_kind set_kind = {
+    .stop = nullptr, .fork = fork, .end = end, .revive = nullptr, .destroy = destroy};
+
+}  // namespace
+
+// --- making and closing ------------------------------------------------------------------
+
+int open(entries &set, tw_runtime &rt, const entries_options &options, const entries_kind &how) {
+    set.how = &how;
+    set.workers = options.workers;
+    set.concurrent = options.concurrent;
+    set.storage = options.storage;
+    tw_port_lock_init(&set.lock);
+    set.is_observed = tw_port_is_observed() != 0;
+    tw_port_hide(&set, sizeof set);
+    const std::size_t for_workers = options.workers != nullptr ? sizeof(worked) : 0;
+    const std::size_t for_storage = options.storage != 0 ? options.storage + storage_alignment : 0;
+    set.all.shape(options.capacity, for_workers + for_storage);
+    set.users.store(1, std::memory_order_relaxed);
+    if (options.capacity != 0 && set.all.allocate_all() != 0) {
+        set.all.free_all();
+        return -ENOMEM;
+    }
+    if (set.workers != nullptr)
+        use(*set.workers);
+    make_part(set, rt, set_kind);
+    return 0;
 }
 
 int close(entries &set) {
@@ -185,22 +209,5 @@ int close(entries &set) {
     end_part(set);
     return 0;
 }
-
-void fork_entries(part &it, tw_fork_moment moment) {
-    entries &set = static_cast<entries &>(it);
-    if (moment == TW_FORK_PREPARE) {
-        lock(set);
-    } else if (moment == TW_FORK_PARENT) {
-        unlock(set);
-    } else {
-        tw_port_lock_init(&set.lock);
-        set.waiting = 0;
-        set.drains = 0;
-        set.closing = false;
-        set.users.store(1, std::memory_order_relaxed);
-    }
-}
-
-void destroy_entries(part &it) { end_part(static_cast<entries &>(it)); }
 
 }  // namespace tickwheel::runtime

@@ -28,8 +28,6 @@ class entries_hold;
 
 // How the entries of a set are known to its users.
 struct entries_kind {
-    part_kind as_part;
-
     // With the lock, and the hash of its key. Null: they are known by number alone.
     int (*reserve)(entries &, entry &, std::uint32_t) = nullptr;     // room for it: 0, -ENOMEM, -ENOSPC
     entry *(*publish)(entries &, entry &, std::uint32_t) = nullptr;  // returns whose place it takes
@@ -130,6 +128,13 @@ struct entries_options {
 // What to answer to a call that makes a set like this; 0 if it may be made.
 int refusal(const tw_runtime *rt, const entries_options &options);
 
+// As those of a runtime, for a call on a set.
+inline int refuse_set() { return refuse(-EINVAL, "the set of timers is null"); }
+inline int refusal(const entries *set) { return set == nullptr ? refuse_set() : refusal(set->rt); }
+inline int refusal_to_arm(const entries *set) {
+    return set == nullptr ? refuse_set() : refusal_to_arm(set->rt);
+}
+
 // Makes zeroed memory a set, and a part of the runtime; 0, or -ENOMEM, and then it is as it
 // was. The memory is freed by the last user.
 int open(entries &set, tw_runtime &rt, const entries_options &options, const entries_kind &how);
@@ -170,11 +175,6 @@ tw_key key_of(const entry &it);
 inline long_key *long_key_of(const entry &it) {
     return it.key_size > sizeof it.key.bytes ? it.key.longer : nullptr;
 }
-
-// What a set has as part of its runtime.
-void fork_entries(part &it, tw_fork_moment moment);
-void end_entries(part &it);
-void destroy_entries(part &it);
 
 inline const block &block_of(const entries &set, std::uint32_t number) {
     const bool is_first = number < slots_of_block || set.further_blocks == nullptr;

@@ -31,7 +31,7 @@ void wait_for_unseen(entry &it, entries_hold &hold) {
         return;
     ++it.runs;
     hold.unlock();
-    for_each_timeline(*it.set->rt, [&it](timeline &line) { tw_wait(&line.wheel, &it.node); });
+    wait_for_callback(*it.set->rt, &it.node);
     hold.lock();
     --it.runs;
     came_further(*it.set);

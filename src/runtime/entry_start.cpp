@@ -187,7 +187,7 @@ int start(entries &set, const tw_when *when, const tw_task *task, key_copy *key,
 int start_after(entries &set, std::int64_t delay, tw_task_callback *fn, void *arg, key_copy *key,
                 tw_handle *handle) {
     if (fn == nullptr || delay < 0)
-        return refuse(-EINVAL, fn == nullptr ? "the function is null" : "the delay is negative");
+        return fn == nullptr ? refuse(-EINVAL, "the function is null") : refuse_delay();
     tw_when when = {};
     when.due_ns = delay;
     delayed plain(*set.rt, delay);

@@ -99,11 +99,6 @@ int take_tags(entries &set, std::uint32_t capacity) {
 }
 
 constexpr entries_kind by_number = {
-    .as_part = {.stop = nullptr,
-                .fork = fork_entries,
-                .end = end_entries,
-                .revive = nullptr,
-                .destroy = destroy_entries},
     .close = give_back_tags,
     .cover = cover,
 };
@@ -149,14 +144,6 @@ __attribute__((cold)) int what_else_it_is(const tw_handles &set, const entry &it
     return is_live ? 0 : what_else_it_is(set, *found, generation_in(handle));
 }
 
-int refuse_set() { return refuse(-EINVAL, "the set of timers is null"); }
-int refusal(const tw_handles *set) {
-    return set == nullptr ? refuse_set() : tickwheel::runtime::refusal(set->rt);
-}
-int refusal_to_arm(const tw_handles *set) {
-    return set == nullptr ? refuse_set() : tickwheel::runtime::refusal_to_arm(set->rt);
-}
-
 int refuse_handle() { return refuse(-EINVAL, "no place for the handle"); }
 
 }  // namespace
@@ -164,7 +151,7 @@ int refuse_handle() { return refuse(-EINVAL, "no place for the handle"); }
 TW_API int tw_handles_new(tw_handles **handles, tw_runtime *rt, const tw_handles_options *options) {
     const tw_handles_options o = options != nullptr ? *options : tw_handles_options{};
     const entries_options of_entries = {o.capacity, o.storage, o.workers, o.concurrent != 0};
-    if (const int error = tickwheel::runtime::refusal(rt, of_entries); error != 0 || handles == nullptr)
+    if (const int error = refusal(rt, of_entries); error != 0 || handles == nullptr)
         return error != 0 ? error : refuse(-EINVAL, "no place for the set");
     void *const memory = std::calloc(1, sizeof(tw_handles));
     if (memory == nullptr)
@@ -238,7 +225,7 @@ TW_API int tw_handle_move(tw_handles *handles, tw_handle handle, int64_t delay_n
     if (const int error = refusal_to_arm(handles); error != 0)
         return error;
     if (delay_ns < 0)
-        return refuse(-EINVAL, "the delay is negative");
+        return refuse_delay();
     handles->all.prefetch(number_in(*handles, handle));
     delayed to(*handles->rt, delay_ns);
     entries_hold hold(*handles);

@@ -108,11 +108,6 @@ void unpublish(entries &set, entry &it) {
 void close_names(entries &set) { static_cast<tw_keyed &>(set).names.close(); }
 
 constexpr entries_kind by_name = {
-    .as_part = {.stop = nullptr,
-                .fork = fork_entries,
-                .end = end_entries,
-                .revive = nullptr,
-                .destroy = destroy_entries},
     .reserve = reserve,
     .publish = publish,
     .unpublish = unpublish,
@@ -120,14 +115,6 @@ constexpr entries_kind by_name = {
 };
 
 // --- calls on one key ------------------------------------------------------------------
-
-int refuse_set() { return refuse(-EINVAL, "the set of timers is null"); }
-int refusal(const tw_keyed *set) {
-    return set == nullptr ? refuse_set() : tickwheel::runtime::refusal(set->rt);
-}
-int refusal_to_arm(const tw_keyed *set) {
-    return set == nullptr ? refuse_set() : tickwheel::runtime::refusal_to_arm(set->rt);
-}
 
 // Starts one by start_it(copy of the key).
 template <class Start> int start_under(tw_keyed *set, const tw_key &key, Start start_it) {
@@ -167,7 +154,7 @@ template <class What> int with(tw_keyed *set, const tw_key &key, What what) {
 TW_API int tw_keyed_new(tw_keyed **keyed, tw_runtime *rt, const tw_keyed_options *options) {
     const tw_keyed_options o = options != nullptr ? *options : tw_keyed_options{};
     entries_options of_entries = {o.capacity, o.storage, o.workers, o.concurrent != 0};
-    if (const int error = tickwheel::runtime::refusal(rt, of_entries); error != 0 || keyed == nullptr)
+    if (const int error = refusal(rt, of_entries); error != 0 || keyed == nullptr)
         return error != 0 ? error : refuse(-EINVAL, "no place for the set");
     if (o.capacity != 0 && o.capacity < most_slots)
         ++of_entries.capacity;  // so that one can be replaced when all are there
@@ -217,7 +204,7 @@ TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
     std::uint32_t hash;
     int error = look_up(keyed, key, hash);
     if (error == 0)
-        error = delay_ns < 0 ? refuse(-EINVAL, "the delay is negative") : refusal_to_arm(keyed);
+        error = delay_ns < 0 ? refuse_delay() : refusal_to_arm(keyed);
     if (error != 0)
         return error;
     delayed to(*keyed->rt, delay_ns);

@@ -10,28 +10,19 @@ namespace {
 
 using namespace tickwheel::runtime;
 
-int refusal(const tw_runtime *rt, const tw_node *node) {
-    const int error = tickwheel::runtime::refusal(rt);
-    if (error != -EINVAL && (node == nullptr || node->fn == nullptr))
+// What is wrong with the node comes before what is the matter with the runtime.
+int refusal_with(int error_of_runtime, const tw_node *node) {
+    if (error_of_runtime != -EINVAL && (node == nullptr || node->fn == nullptr))
         return refuse_as_wheel(-EINVAL);
-    return error;
+    return error_of_runtime;
+}
+
+int refusal(const tw_runtime *rt, const tw_node *node) {
+    return refusal_with(tickwheel::runtime::refusal(rt), node);
 }
 
 int refusal_to_arm(const tw_runtime *rt, const tw_node *node) {
-    const int error = refusal(rt, node);
-    return error != 0 ? error : tickwheel::runtime::refusal_to_arm(rt);
-}
-
-int refuse_delay() { return refuse(-EINVAL, "the delay is negative"); }
-
-// See `timeline` for why no wake-up is lost.
-bool must_wake_for(const timeline &line, tick due) {
-    return due < line.asleep_until.load(std::memory_order_relaxed);
-}
-
-void wake_for(tw_runtime &rt, const timeline &line, tick due) {
-    if (must_wake_for(line, due))
-        wake(rt);
+    return refusal_with(tickwheel::runtime::refusal_to_arm(rt), node);
 }
 
 // A delay rounds up with what it counts from; but what is to fire at once need not wait
@@ -137,11 +128,6 @@ int arm_once(tw_runtime *rt, tw_node *node, std::int64_t due_ns, int absolute) {
 int take_off(tw_runtime &rt, tw_node *node, int (*off)(tw *, tw_node *)) {
     const wall_hold hold(rt);
     return of_wheel(off(&line_of(rt, node).wheel, node));
-}
-
-// A callback of the node may run on account of the other timeline, if it was armed anew.
-void wait_for_callback(tw_runtime &rt, const tw_node *node) {
-    for_each_timeline(rt, [node](timeline &line) { tw_wait(&line.wheel, node); });
 }
 
 // The same for a job's node as well: the runtime's thread may be about to enqueue it, which

@@ -14,6 +14,22 @@ inline tw_when every(std::int64_t period, tw_missed missed) {
     return when;
 }
 
+// See `timeline` for why no wake-up is lost.
+inline bool must_wake_for(const timeline &line, tick due) {
+    return due < line.asleep_until.load(std::memory_order_relaxed);
+}
+inline void wake_for(tw_runtime &rt, const timeline &line, tick due) {
+    if (must_wake_for(line, due))
+        wake(rt);
+}
+
+// A callback of the node may run on account of the other timeline, if it was armed anew.
+inline void wait_for_callback(tw_runtime &rt, const tw_node *node) {
+    for_each_timeline(rt, [node](timeline &line) { tw_wait(&line.wheel, node); });
+}
+
+inline int refuse_delay() { return refuse(-EINVAL, "the delay is negative"); }
+
 // For what tw_runtime_arm would not take it; null if it would.
 const char *what_is_wrong(const tw_runtime &rt, const tw_when &when);
 

@@ -144,21 +144,21 @@ void oracle_is_asked_for_next(struct oracle *o, unsigned wheel) {
     cursor_moves(o, wheel, w->now, w->now);
 }
 
-uint64_t oracle_first_due(const struct oracle *o, unsigned wheel) {
-    uint64_t first = TW_NEVER;
-    for (unsigned i = 0; i < o->count; ++i)
-        if (pends_on(&o->timers[i], wheel))
-            first = earlier(first, o->timers[i].expiry);
-    return first;
-}
+static uint64_t expiry_of(const struct oracle_timer *timer) { return timer->expiry; }
+static uint64_t hi_of(const struct oracle_timer *timer) { return timer->hi; }
 
-uint64_t oracle_earliest(const struct oracle *o, unsigned wheel) {
+static uint64_t earliest_of(const struct oracle *o, unsigned wheel,
+                            uint64_t (*tick_of)(const struct oracle_timer *)) {
     uint64_t earliest = TW_NEVER;
     for (unsigned i = 0; i < o->count; ++i)
         if (pends_on(&o->timers[i], wheel))
-            earliest = earlier(earliest, o->timers[i].hi);
+            earliest = earlier(earliest, tick_of(&o->timers[i]));
     return earliest;
 }
+
+uint64_t oracle_first_due(const struct oracle *o, unsigned wheel) { return earliest_of(o, wheel, expiry_of); }
+
+uint64_t oracle_earliest(const struct oracle *o, unsigned wheel) { return earliest_of(o, wheel, hi_of); }
 
 size_t oracle_pending(const struct oracle *o, unsigned wheel) {
     size_t count = 0;

@@ -179,7 +179,7 @@ inline wait_for_unseen() {
 #endif
             unlock()
         }
-        wait_for_node();                /* src/runtime/entry_life.cpp: "tw_wait(&line.wheel, &it.node)" */
+        wait_for_node();                /* src/runtime/entry_life.cpp: "wait_for_callback(*it.set->rt, &it.node)" */
         lock();
         d_step {
 #ifndef BREAK_WAITS_AND_HOLDS_NOTHING

@@ -184,7 +184,7 @@ inline wake() {
 
 /* Sees as many of the thread's stores as chance will have it. */
 inline load_asleep_until() {
-    do                                  /* src/runtime/nodes.cpp: "line.asleep_until.load(" */
+    do                                  /* src/runtime/nodes.hpp: "line.asleep_until.load(" */
     :: nempty(stores) -> show_one_store()
     :: seen = asleep_until; break
     od
@@ -211,7 +211,7 @@ proctype armer(byte me) {
     fi;
     arm_and_load();
     if
-    :: tick < seen -> wake()            /* src/runtime/nodes.cpp: "due < line.asleep_until" */
+    :: tick < seen -> wake()            /* src/runtime/nodes.hpp: "due < line.asleep_until" */
     :: else
     fi;
     atomic {

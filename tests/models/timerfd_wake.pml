@@ -187,7 +187,7 @@ proctype armer(byte me) {
         due[me] = tick
     }
     if
-    :: tick < asleep_until -> wake()    /* src/runtime/nodes.cpp: "due < line.asleep_until" */
+    :: tick < asleep_until -> wake()    /* src/runtime/nodes.hpp: "due < line.asleep_until" */
     :: else
     fi;
     atomic {

@@ -1,0 +1,85 @@
+/* A call that arms is overtaken by tw_runtime_free: it has found the runtime open, and reads
+ * the clock; meanwhile a callback on another thread frees the runtime, which empties its
+ * wheels. The call is refused, and leaves nothing pending on what is about to go. */
+#include "support/runtime_test.h"
+
+#include <stdbool.h>
+
+#include <tickwheel/handle.h>
+
+static struct tw_runtime *rt;
+static struct tw_handles *set;
+static struct tw_node node;
+static atomic_bool is_reading, is_freed, is_refused;
+static atomic_uint drops;
+static _Thread_local bool stalls_at_the_clock;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *reading);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *reading);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
+    if (stalls_at_the_clock) {
+        stalls_at_the_clock = false;
+        atomic_store(&is_reading, true);
+        while (!atomic_load(&is_freed))
+            doze();
+    }
+    return __real_clock_gettime(clock, reading);
+}
+
+static void never_fires(UNUSED struct tw_node *fired, UNUSED void *arg) { abort(); }
+static void never_due(UNUSED const struct tw_event *event, UNUSED void *arg) { abort(); }
+static void count_drop(UNUSED void *arg) { atomic_fetch_add(&drops, 1); }
+
+/* The runtime is there until this returns. */
+static void free_runtime(UNUSED struct tw_node *fired, UNUSED void *arg) {
+    while (!atomic_load(&is_reading))
+        doze();
+    tw_runtime_free(rt);
+    atomic_store(&is_freed, true);
+    while (!atomic_load(&is_refused))
+        doze();
+}
+
+static int arm_after(void) { return tw_runtime_after(rt, &node, TW_SECOND); }
+static int arm_every(void) { return tw_runtime_every(rt, &node, TW_SECOND, TW_SKIP); }
+static int arm_within(void) {
+    return tw_runtime_arm(rt, &node, &(struct tw_when){.due_ns = TW_SECOND, .slack_ns = TW_SECOND});
+}
+static int start_handle(void) {
+    tw_handle handle;
+    return tw_handle_after(set, &handle, TW_SECOND, never_due, NULL);
+}
+
+static void overtake(int (*arm)(void)) {
+    const struct tw_task kept = {.fn = never_due, .drop = count_drop};
+    struct tw_node frees;
+    tw_handle handle;
+    is_reading = is_freed = is_refused = false;
+    drops = 0;
+    rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
+    assert_ok(tw_handles_new(&set, rt, NULL));
+    assert_ok(tw_handle_start(set, &handle, &(struct tw_when){.due_ns = 3600 * TW_SECOND}, &kept));
+    tw_node_init(&node, never_fires, NULL);
+    tw_node_init(&frees, free_runtime, NULL);
+    assert_ok(tw_runtime_after(rt, &frees, 0));
+
+    stalls_at_the_clock = true;
+    assert_int_equal(arm(), -ESHUTDOWN);
+    assert_int_equal(node.state, TW_IDLE);
+    atomic_store(&is_refused, true);
+    wait_for(drops == 1); /* the callback has returned, and the runtime goes */
+}
+
+TEST(p7_a_call_that_arms_leaves_nothing_on_a_runtime_that_is_freed_meanwhile) {
+    overtake(arm_after);
+    overtake(arm_every);
+    overtake(arm_within);
+    overtake(start_handle);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p7_a_call_that_arms_leaves_nothing_on_a_runtime_that_is_freed_meanwhile),
+    };
+    return cmocka_run_group_tests_name("Overtaken by the end", tests, NULL, NULL);
+}

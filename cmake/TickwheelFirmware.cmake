@@ -3,10 +3,10 @@
 #
 # Bare-metal images, one for each machine of QEMU that has the CPU of the build, and a test
 # on each, name_machine: it passes if the image ends with this status, 0 unless given. The start-up
-# code is that of examples/firmware/board; MEMORY is the folder of another memory.ld. The folder of
+# code is that of toolchains/boards; MEMORY is the folder of another memory.ld. The folder of
 # the machine is in the path: #include <machine.h>. An instruction takes 2^SHIFT ns, 6 unless given,
 # which the image knows as INSTRUCTION_NS.
-set(board_root ${CMAKE_CURRENT_LIST_DIR}/../examples/firmware/board)
+set(board_root ${CMAKE_CURRENT_LIST_DIR}/../toolchains/boards)
 
 if(TW_PORT STREQUAL cortexm)
     set(board_family cortexm)
@@ -57,7 +57,7 @@ function(tickwheel_add_board machine)
     set_source_files_properties(${board_root}/memory.c TARGET_DIRECTORY board_${machine}
         PROPERTIES COMPILE_OPTIONS -fno-tree-loop-distribute-patterns)
     target_include_directories(board_${machine} PUBLIC ${board_root}/${machine} ${board_root})
-    target_include_directories(board_${machine} PRIVATE ${tickwheel_root}/drivers)
+    target_include_directories(board_${machine} PRIVATE ${tickwheel_root}/include)
     target_compile_definitions(board_${machine} PRIVATE TW_OWN_WAIT)
     target_compile_options(board_${machine} PUBLIC -ffreestanding PRIVATE -Wno-pedantic)
     set_target_properties(board_${machine} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
@@ -70,7 +70,7 @@ endfunction()
 if(NOT TARGET tickwheel_clock_own_wait)  # included by more than one folder
     tickwheel_add_clock(tickwheel_clock_own_wait DEFINES TW_OWN_WAIT)
     if(NOT firmware_machines)
-        message(STATUS "examples/firmware/board has no machine with a ${CMAKE_SYSTEM_PROCESSOR}: no images, no tests")
+        message(STATUS "toolchains/boards has no machine with a ${CMAKE_SYSTEM_PROCESSOR}: no images, no tests")
     elseif(NOT TW_QEMU)
         message(WARNING "QEMU is missing: the images will not run")
     endif()

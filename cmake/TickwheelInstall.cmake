@@ -7,18 +7,17 @@ install(TARGETS tickwheel EXPORT tickwheel-targets INCLUDES DESTINATION ${CMAKE_
 if(TW_RUNTIME)
     install(TARGETS tickwheel_cpp EXPORT tickwheel-targets)
     install(DIRECTORY include/tickwheel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "port.h" EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "port.h" EXCLUDE
+        PATTERN "cortexm" EXCLUDE PATTERN "riscv" EXCLUDE)
 else()
     install(FILES include/tickwheel/tw.h include/tickwheel/version.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
 endif()
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config/tickwheel/config.h
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
-if(TARGET tickwheel_clock)  # <cortexm/systick.h> or <riscv/mtime.h> is its header
-    set(clock_headers ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel/drivers)
-    install(TARGETS tickwheel_clock EXPORT tickwheel-targets INCLUDES DESTINATION ${clock_headers})
-    install(DIRECTORY drivers/${TW_PORT} DESTINATION ${clock_headers}
-        FILES_MATCHING PATTERN "*.h" PATTERN "port.h" EXCLUDE)
+if(TARGET tickwheel_clock)  # <tickwheel/cortexm/systick.h> or <tickwheel/riscv/mtime.h> is its header
+    install(TARGETS tickwheel_clock EXPORT tickwheel-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+    install(DIRECTORY include/tickwheel/${TW_PORT} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
 endif()
 
 install(EXPORT tickwheel-targets NAMESPACE tickwheel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)

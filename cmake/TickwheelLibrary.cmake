@@ -5,12 +5,12 @@
 # project builds one of these; the tests build several, each with a config.h of its own.
 set(tickwheel_root ${CMAKE_CURRENT_LIST_DIR}/..)
 set(tickwheel_runtime_sources
-    src/runtime/clear.cpp src/runtime/descriptors.cpp src/runtime/entries.cpp src/runtime/entry_life.cpp
-    src/runtime/entry_start.cpp src/runtime/errors.cpp src/runtime/exceptions.c src/runtime/fork.cpp
-    src/runtime/handle.cpp src/runtime/keyed.cpp src/runtime/life.cpp src/runtime/nodes.cpp
-    src/runtime/parts.cpp src/runtime/pool.cpp src/runtime/queries.cpp src/runtime/slots.cpp
-    src/runtime/table.cpp src/runtime/turn.cpp src/runtime/virtual.cpp src/runtime/wall.cpp
-    src/runtime/workers.cpp
+    src/runtime/clear.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/errors.cpp
+    src/runtime/exceptions.c src/runtime/fork.cpp src/runtime/lifetime.cpp src/runtime/nodes.cpp
+    src/runtime/queries.cpp src/runtime/turn.cpp src/runtime/virtual.cpp src/runtime/wall.cpp
+    src/workers/pool.cpp src/workers/workers.cpp
+    src/timers/handle.cpp src/timers/key_table.cpp src/timers/keyed.cpp src/timers/record_life.cpp
+    src/timers/record_set.cpp src/timers/record_start.cpp src/timers/record_store.cpp
     drivers/epoll.cpp drivers/manual.cpp drivers/named.cpp drivers/sleep.cpp drivers/timerfd.cpp)
 
 function(tickwheel_add_library target)
@@ -38,11 +38,11 @@ function(tickwheel_add_library target)
 
     add_library(${target} ${tickwheel_root}/src/core/c_api.cpp)
     if(arg_PORT STREQUAL linux)
-        target_sources(${target} PRIVATE ${tickwheel_root}/drivers/linux/lock.cpp
-            ${tickwheel_root}/drivers/linux/observed.cpp ${tickwheel_root}/drivers/linux/tell.cpp)
+        target_sources(${target} PRIVATE ${tickwheel_root}/src/ports/linux/lock.cpp
+            ${tickwheel_root}/src/ports/linux/observed.cpp ${tickwheel_root}/src/ports/linux/tell.cpp)
     endif()
     if(arg_PORT MATCHES "^(linux|none|cortexm|riscv)$")
-        set(port_header ${tickwheel_root}/drivers/${arg_PORT}/port.h)
+        set(port_header ${tickwheel_root}/src/ports/${arg_PORT}/port.h)
     else()
         set(port_header ${arg_PORT})
     endif()
@@ -64,6 +64,7 @@ function(tickwheel_add_library target)
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${tickwheel_root}/include>
         $<BUILD_INTERFACE:${config_dir}>)
+    target_include_directories(${target} PRIVATE ${tickwheel_root}/src)
     target_compile_definitions(${target} PRIVATE TW_PORT_HEADER="${port_header}" ${arg_DEFINES})
     target_compile_features(${target} PRIVATE cxx_std_20)
     # Without vectors: gcc pairs the two pointers of a link into one 16-byte store,
@@ -83,13 +84,13 @@ function(tickwheel_add_library target)
 endfunction()
 
 # tickwheel_add_clock(target [DEFINES d...]), for bare metal: a library of what counts ticks and
-# sleeps, drivers/cortexm/systick.h or drivers/riscv/mtime.h, as TW_PORT is.
+# sleeps, include/tickwheel/cortexm/systick.h or include/tickwheel/riscv/mtime.h, as TW_PORT is.
 function(tickwheel_add_clock target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEFINES")
-    set(clock_cortexm cortexm/systick.c)
-    set(clock_riscv riscv/mtime.c)
+    set(clock_cortexm clocks/systick.c)
+    set(clock_riscv clocks/mtime.c)
     add_library(${target} STATIC ${tickwheel_root}/drivers/${clock_${TW_PORT}})
-    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${tickwheel_root}/drivers>)
+    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${tickwheel_root}/include>)
     target_compile_definitions(${target} PRIVATE ${arg_DEFINES})
     target_compile_options(${target} PRIVATE -ffreestanding)
     set_target_properties(${target} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)

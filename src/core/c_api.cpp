@@ -3,10 +3,10 @@
 #include <tickwheel/tw.h>
 
 #include "advance.hpp"
+#include "api_guard.hpp"
 #include "check.hpp"
-#include "edge.hpp"
 #include "errors.hpp"
-#include "stored.hpp"
+#include "locked_wheel.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
 
@@ -15,8 +15,8 @@ namespace {
 using namespace tickwheel::core;
 
 // With the lock held, which this lets go; how the node is to fire on is set already.
-TW_HOT int arm(tw *w, tw_node *node, tick first) {
-    stored &wheel = stored_in(w);
+TW_INLINE_IF_FAST int arm(tw *w, tw_node *node, tick first) {
+    locked_wheel &wheel = wheel_in(w);
     const bool was_pending = is_pending(node);
     if (was_pending)
         wheel.slots.take(*node);
@@ -30,7 +30,7 @@ TW_HOT int arm(tw *w, tw_node *node, tick first) {
 }
 
 // The same for a oneshot.
-TW_HOT int arm_once(tw *w, tw_node *node, tick first, bool in_time) {
+TW_INLINE_IF_FAST int arm_once(tw *w, tw_node *node, tick first, bool in_time) {
     if (node->state == TW_SHUT)
         return leave(w, -eperm);
     if (!in_time)
@@ -41,8 +41,8 @@ TW_HOT int arm_once(tw *w, tw_node *node, tick first, bool in_time) {
 }
 
 // How many fires, and how missed ones are dealt with, of a node whose first tick comes next.
-TW_SHARED int arm_periodic(tw *w, tw_node *node, tick first, tick period, tw_missed missed,
-                           std::uint32_t fires) {
+TW_ONE_COPY int arm_periodic(tw *w, tw_node *node, tick first, tick period, tw_missed missed,
+                             std::uint32_t fires) {
     node->period = period;
     node->fires_left = static_cast<std::uint16_t>(fires);
     // Its callback may read it meanwhile.
@@ -59,18 +59,18 @@ bool is_valid(const tw_grid &grid) {
 
 // The rule of a wheel that has grids: with its lock.
 bool set_to_next_in_parts(tw_node &node, tick now, tick *overruns) {
-    return set_to_next_on_grid(node, stored_in(node.wheel).parts, now, overruns);
+    return set_to_next_on_grid(node, wheel_in(node.wheel).parts, now, overruns);
 }
 #endif
 
-TW_SHARED int enter_to_move(tw *w, tw_node *node, tick t) {
+TW_ONE_COPY int enter_to_move(tw *w, tw_node *node, tick t) {
     if (!is_tick(t))
         return -erange;
     const int refusal = enter(w, node);
     return refusal != 0 || is_pending(node) ? refusal : leave(w, -enoent);
 }
 
-TW_SHARED int disarm(stored &wheel, tw_node *node) {
+TW_ONE_COPY int disarm(locked_wheel &wheel, tw_node *node) {
     if (!is_pending(node))
         return 0;
     TW_ASSERT_OF(*node, wheel.count != 0);
@@ -82,25 +82,25 @@ TW_SHARED int disarm(stored &wheel, tw_node *node) {
 
 #if TW_RUNTIME
 // Lets go of the lock now and then; at the end none is left.
-TW_SHARED void put_all_off(stored &wheel) {
-    for (purse moves(wheel, TW_UNBOUNDED); wheel.put_off_one();)
-        moves.pay();
+TW_ONE_COPY void finish_shift(locked_wheel &wheel) {
+    for (work_budget moves(wheel, TW_UNBOUNDED); wheel.shift_one();)
+        moves.spend_one();
 }
 #endif
 
 // Whether the window ends by the last tick.
-TW_SHARED bool can_choose(const stored &wheel, tick first, tick slack) {
+TW_ONE_COPY bool can_choose(const locked_wheel &wheel, tick first, tick slack) {
     return is_tick(first) && in_range(wheel.now, first, slack);
 }
 
-TW_SHARED tick read(tw *w, tick stored::*field) {
-    return enter(w) != 0 ? never : leave_with(w, stored_in(w).*field);
+TW_ONE_COPY tick read(tw *w, tick locked_wheel::*field) {
+    return enter(w) != 0 ? never : leave_with(w, wheel_in(w).*field);
 }
 
 // Sleeps until a callback has returned, or a node was handed out: by the count of these. It is
 // read under the lock that guards it, and compared again by the kernel: a return in between
 // is not missed.
-[[maybe_unused]] void sleep_until_one_more(stored &wheel, std::uint32_t &count) {
+[[maybe_unused]] void sleep_until_one_more(locked_wheel &wheel, std::uint32_t &count) {
     const std::uint32_t seen = count;
     ++wheel.awaiting;
     do {
@@ -112,7 +112,7 @@ TW_SHARED tick read(tw *w, tick stored::*field) {
 }
 
 // Whether another thread that clears the wheel hands this node out just now.
-[[maybe_unused]] bool is_handed_out(const stored &wheel, const tw_node *node) {
+[[maybe_unused]] bool is_handed_out(const locked_wheel &wheel, const tw_node *node) {
     for (const clearing *each = wheel.clearings; each != nullptr; each = each->next)
         if (each->at == node && each->thread != tw_port_self())
             return true;
@@ -122,7 +122,7 @@ TW_SHARED tick read(tw *w, tick stored::*field) {
 // Says, while it lives, that this thread clears the wheel. Made and gone with the lock held.
 class own_clearing {
   public:
-    explicit own_clearing(stored &wheel) : wheel_(wheel) {
+    explicit own_clearing(locked_wheel &wheel) : wheel_(wheel) {
         if constexpr (has_threads) {
             mine_ = {wheel.clearings, tw_port_self(), nullptr};
             wheel.clearings = &mine_;
@@ -151,13 +151,13 @@ class own_clearing {
     own_clearing &operator=(own_clearing &&) = delete;
 
   private:
-    stored &wheel_;
+    locked_wheel &wheel_;
     clearing mine_ = {};
 };
 
 // Of what is being cleared, only this thread's share goes on; if it has none, the nodes
 // that have yet to leave are pending as before.
-[[maybe_unused]] void keep_own_clearings(stored &wheel) {
+[[maybe_unused]] void keep_own_clearings(locked_wheel &wheel) {
     clearing **link = &wheel.clearings;
     while (*link != nullptr) {
         if ((*link)->thread == tw_port_self())
@@ -174,7 +174,7 @@ class own_clearing {
 
 // P13: of all threads only the caller's is left. It holds the lock; the word also
 // counts waiters that are gone.
-[[maybe_unused]] void be_alone(stored &wheel) {
+[[maybe_unused]] void be_alone(locked_wheel &wheel) {
     keep_own_clearings(wheel);
     wheel.awaiting = 0;
     if (wheel.advancing && wheel.advancer != tw_port_self()) {
@@ -190,9 +190,9 @@ class own_clearing {
 TW_API int tw_init(tw *w, tw_tick now, unsigned flags) {
     if (w == nullptr || !is_tick(now) || (flags & ~unsigned{TW_UNLOCKED}) != 0)
         return -einval;
-    stored *const wheel = new (w->storage.bytes) stored();
+    locked_wheel *const wheel = new (w->storage.bytes) locked_wheel();
     wheel->self = w;
-    wheel->is = (flags & TW_UNLOCKED) != 0 ? kind::unlocked : kind::locked;
+    wheel->how = (flags & TW_UNLOCKED) != 0 ? locking::unlocked : locking::locked;
     be_observed(*wheel);
     wheel->open(now);
     tw_port_lock_init(&wheel->lock);
@@ -219,7 +219,7 @@ TW_API int tw_node_init_plain(tw_node *node, tw_callback *fn, void *arg) noexcep
 TW_API int tw_arm_after(tw *w, tw_node *node, tw_tick delay) {
     if (const int refusal = delay == 0 ? -einval : enter(w, node); refusal != 0)
         return refusal;
-    const tick now = stored_in(w).now;
+    const tick now = wheel_in(w).now;
     return arm_once(w, node, now + delay, in_range(now, now, delay));
 }
 
@@ -231,14 +231,14 @@ TW_API int tw_arm_at(tw *w, tw_node *node, tw_tick tick) {
 TW_API int tw_arm_within(tw *w, tw_node *node, tw_tick tick, tw_tick slack) {
     if (const int refusal = enter(w, node); refusal != 0)
         return refusal;
-    const bool possible = can_choose(stored_in(w), tick, slack);
-    return arm_once(w, node, possible ? stored_in(w).choose(tick, slack) : tick, possible);
+    const bool possible = can_choose(wheel_in(w), tick, slack);
+    return arm_once(w, node, possible ? wheel_in(w).choose(tick, slack) : tick, possible);
 }
 
 TW_API tw_tick tw_choose(tw *w, tw_tick tick, tw_tick slack) {
     if (enter(w) != 0)
         return never;
-    stored &wheel = stored_in(w);
+    locked_wheel &wheel = wheel_in(w);
     return leave_with(w, can_choose(wheel, tick, slack) ? wheel.choose(tick, slack) : never);
 }
 
@@ -252,8 +252,8 @@ TW_API int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_
         return refusal;
     if (node->state == TW_SHUT)
         return leave(w, -eperm);
-    if (stored_in(w).refire == nullptr)
-        stored_in(w).refire = set_to_next;
+    if (wheel_in(w).rearm == nullptr)
+        wheel_in(w).rearm = set_to_next;
 #if TW_RUNTIME
     node->part = 0;
 #endif
@@ -268,13 +268,13 @@ TW_API int tw_arm_grid(tw *w, tw_node *node, const tw_grid *grid) {
         return -erange;
     if (const int refusal = enter(w, node); refusal != 0)
         return refusal;
-    stored &wheel = stored_in(w);
+    locked_wheel &wheel = wheel_in(w);
     if (wheel.parts != 0 && wheel.parts != grid->parts)
         return leave(w, -einval);
     if (node->state == TW_SHUT)
         return leave(w, -eperm);
     wheel.parts = grid->parts;
-    wheel.refire = set_to_next_in_parts;
+    wheel.rearm = set_to_next_in_parts;
     node->part = 1 + grid->early;
     return arm_periodic(w, node, grid->first, grid->period, grid->missed, grid->fires);
 }
@@ -283,7 +283,7 @@ TW_API int tw_arm_grid(tw *w, tw_node *node, const tw_grid *grid) {
 TW_API int tw_postpone(tw *w, tw_node *node, tw_tick tick) {
     if (const int refusal = enter_to_move(w, node, tick); refusal != 0)
         return refusal;
-    if (before(stored_in(w).now, tick, node->expiry))
+    if (before(wheel_in(w).now, tick, node->expiry))
         return leave(w, -einval);
     node->expiry = tick;
     begin_grid(*node);
@@ -293,7 +293,7 @@ TW_API int tw_postpone(tw *w, tw_node *node, tw_tick tick) {
 TW_API int tw_move(tw *w, tw_node *node, tw_tick tick) {
     if (const int refusal = enter_to_move(w, node, tick); refusal != 0)
         return refusal;
-    stored &wheel = stored_in(w);
+    locked_wheel &wheel = wheel_in(w);
     wheel.slots.take(*node);
     node->expiry = tick;
     begin_grid(*node);
@@ -305,23 +305,23 @@ TW_API int tw_move(tw *w, tw_node *node, tw_tick tick) {
 TW_API int tw_postpone_all(tw *w, tw_tick by) {
     if (const int refusal = enter(w); refusal != 0)
         return refusal;
-    stored &wheel = stored_in(w);
-    put_all_off(wheel);  // what another thread has begun
-    wheel.begin_to_put_off(by);
-    put_all_off(wheel);
+    locked_wheel &wheel = wheel_in(w);
+    finish_shift(wheel);  // what another thread has begun
+    wheel.begin_shift(by);
+    finish_shift(wheel);
     return leave(w, 0);
 }
 #endif
 
 TW_API int tw_cancel(tw *w, tw_node *node) {
     const int refusal = enter(w, node);
-    return refusal != 0 ? refusal : leave(w, disarm(stored_in(w), node));
+    return refusal != 0 ? refusal : leave(w, disarm(wheel_in(w), node));
 }
 
 TW_API int tw_node_shutdown(tw *w, tw_node *node) {
     if (const int refusal = enter(w, node); refusal != 0)
         return refusal;
-    const int prevented = disarm(stored_in(w), node);
+    const int prevented = disarm(wheel_in(w), node);
     node->state = TW_SHUT;
     return leave(w, prevented);
 }
@@ -330,7 +330,7 @@ TW_API int tw_wait(tw *w, const tw_node *node) {
     if (!usable(w) || !usable(node))
         return -einval;
     if constexpr (has_threads) {
-        stored &wheel = stored_in(w);
+        locked_wheel &wheel = wheel_in(w);
         lock(wheel);
         if (wheel.running == node && wheel.advancer != tw_port_self())
             sleep_until_one_more(wheel, wheel.returned);
@@ -344,11 +344,11 @@ TW_API int tw_wait(tw *w, const tw_node *node) {
 TW_API int tw_clear(tw *w, tw_callback *each, void *arg) {
     if (const int refusal = enter(w); refusal != 0)
         return refusal;
-    stored &wheel = stored_in(w);
+    locked_wheel &wheel = wheel_in(w);
     {
         own_clearing mine(wheel);
 #if TW_RUNTIME
-        put_all_off(wheel);  // what another thread has begun
+        finish_shift(wheel);  // what another thread has begun
 #endif
         wheel.slots.empty_into(wheel.leaving);
         while (!is_empty(wheel.leaving)) {
@@ -373,23 +373,23 @@ TW_API tw_tick tw_expiry(tw *w, const tw_node *node) {
 }
 
 TW_API tw_tick tw_remaining(tw *w, const tw_node *node) {
-    return enter_pending(w, node) ? leave_with(w, distance(stored_in(w).now, node->expiry)) : never;
+    return enter_pending(w, node) ? leave_with(w, distance(wheel_in(w).now, node->expiry)) : never;
 }
 
 TW_API size_t tw_count(tw *w) {
     if (enter(w) != 0)
         return 0;
-    const std::size_t count = stored_in(w).count;
-    unlock(stored_in(w));
+    const std::size_t count = wheel_in(w).count;
+    unlock(wheel_in(w));
     return count;
 }
 
-TW_API tw_tick tw_now(tw *w) { return read(w, &stored::now); }
+TW_API tw_tick tw_now(tw *w) { return read(w, &locked_wheel::now); }
 
 TW_API tw_tick tw_next(tw *w) {
     if (enter(w) != 0)
         return never;
-    stored &wheel = stored_in(w);
+    locked_wheel &wheel = wheel_in(w);
     return leave_with(w, wheel.next(lead_of(wheel)));
 }
 
@@ -398,7 +398,7 @@ TW_API int tw_first_due(tw *w, uint32_t looks, tw_tick *tick) {
         return -einval;
     if (const int refusal = enter(w); refusal != 0)
         return refusal;
-    stored &wheel = stored_in(w);
+    locked_wheel &wheel = wheel_in(w);
     bool is_exact = false;
     const tw_tick on = wheel.first_due(looks, &is_exact);
     if (on == never)
@@ -407,15 +407,15 @@ TW_API int tw_first_due(tw *w, uint32_t looks, tw_tick *tick) {
     return leave(w, is_exact ? 1 : 0);
 }
 
-TW_API tw_tick tw_overruns(tw *w) { return usable(w) ? read(w, &stored::overruns) : 0; }
+TW_API tw_tick tw_overruns(tw *w) { return usable(w) ? read(w, &locked_wheel::overruns) : 0; }
 
-TW_API tw_tick tw_due(tw *w) { return read(w, &stored::due_at); }
+TW_API tw_tick tw_due(tw *w) { return read(w, &locked_wheel::due_at); }
 
 TW_API tw_node *tw_running(tw *w) {
     if (enter(w) != 0)
         return nullptr;
-    tw_node *const running = stored_in(w).running;
-    unlock(stored_in(w));
+    tw_node *const running = wheel_in(w).running;
+    unlock(wheel_in(w));
     return running;
 }
 
@@ -424,15 +424,15 @@ TW_API int tw_advance(tw *w, tw_tick now, uint32_t budget) {
         return -einval;
     if (const int refusal = enter(w); refusal != 0)
         return refusal;
-    stored &wheel = stored_in(w);
+    locked_wheel &wheel = wheel_in(w);
     return after(now, wheel.now) && pass_quietly(wheel, now) ? leave(w, 0) : advance(w, now, budget);
 }
 
 TW_API int tw_update(tw *w) {
     if (const int refusal = enter(w); refusal != 0)
         return refusal;
-    const tick next = stored_in(w).now + 1;
-    if (pass_quietly(stored_in(w), next))
+    const tick next = wheel_in(w).now + 1;
+    if (pass_quietly(wheel_in(w), next))
         return leave(w, 0);
     return is_tick(next) ? advance(w, next, TW_UNBOUNDED) : leave(w, -erange);
 }
@@ -442,14 +442,14 @@ TW_API int tw_idle(tw *w, uint32_t budget) {
         return -einval;
     if (const int refusal = enter(w); refusal != 0)
         return refusal;
-    purse left(stored_in(w), budget);
-    return leave(w, look_ahead(stored_in(w), left, shape::round) ? 0 : 1);
+    work_budget left(wheel_in(w), budget);
+    return leave(w, look_ahead(wheel_in(w), left, shape::round) ? 0 : 1);
 }
 
 TW_API int tw_interrupt(tw *w) {
     if (!usable(w))
         return -einval;
-    __atomic_store_n(&stored_in(w).interrupted, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&wheel_in(w).interrupted, true, __ATOMIC_RELEASE);
     return 0;
 }
 
@@ -457,7 +457,7 @@ TW_API int tw_interrupt(tw *w) {
 TW_API int tw_abandon(tw *w) {
     if (const int refusal = enter(w); refusal != 0)
         return refusal;
-    stored &wheel = stored_in(w);
+    locked_wheel &wheel = wheel_in(w);
     if (!wheel.advancing || wheel.advancer != tw_port_self())
         return leave(w, 0);
     end_callback(wheel);
@@ -469,7 +469,7 @@ TW_API int tw_fork(tw *w, tw_fork_moment moment) {
     if (!usable(w) || static_cast<unsigned>(moment) > TW_FORK_CHILD)
         return -einval;
     if constexpr (has_threads) {
-        stored &wheel = stored_in(w);
+        locked_wheel &wheel = wheel_in(w);
         if (moment == TW_FORK_PREPARE)
             lock(wheel);
         else if (moment == TW_FORK_PARENT)
@@ -482,7 +482,7 @@ TW_API int tw_fork(tw *w, tw_fork_moment moment) {
 
 TW_API int tw_check(tw *w, tw_report *report, void *arg) {
     const int refusal = enter(w);
-    return refusal != 0 ? refusal : leave(w, checker<shape>(stored_in(w), w, report, arg).run());
+    return refusal != 0 ? refusal : leave(w, checker<shape>(wheel_in(w), w, report, arg).run());
 }
 
 TW_API int tw_version(void) { return TW_VERSION; }

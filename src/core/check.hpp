@@ -1,7 +1,7 @@
 // Walks a whole wheel and names each invariant that does not hold.
 #pragma once
 
-#include "edge.hpp"
+#include "api_guard.hpp"
 #include "wheel.hpp"
 
 namespace tickwheel::core {
@@ -15,7 +15,7 @@ template <class G> class checker {
         check_time();
         check_ring(w_.leaving, nullptr);
 #if TW_RUNTIME
-        check_ring(w_.put_off, nullptr);
+        check_ring(w_.shifting, nullptr);
 #endif
         for (unsigned level = 0; level <= G::top; ++level)
             for (unsigned index = 0; index < G::width(level); ++index)
@@ -44,11 +44,11 @@ template <class G> class checker {
     }
 
     void check_time() {
-        expect(!before(w_.cursor, w_.settled), "no slot is counted from after the cursor", nullptr);
-        expect(w_.opened != 0 || w_.cursor == w_.settled, "slots are counted from the cursor", nullptr);
+        expect(!before(w_.cursor, w_.origin), "no slot is counted from after the cursor", nullptr);
+        expect(w_.open_level != 0 || w_.cursor == w_.origin, "slots are counted from the cursor", nullptr);
         expect(!before(w_.now, w_.cursor), "the cursor is not ahead of now", nullptr);
         expect(is_tick(w_.now), "now is a tick", nullptr);
-        expect(!is_quiet() || (w_.opened == 0 && w_.cursor == w_.now), "a quiet wheel has caught up",
+        expect(!is_quiet() || (w_.open_level == 0 && w_.cursor == w_.now), "a quiet wheel has caught up",
                nullptr);
     }
 
@@ -58,12 +58,12 @@ template <class G> class checker {
         const unsigned on = (index - G::index(level, G::low(w_.cursor))) & (G::width(level) - 1);
         if (on != 0)
             return (on - 1) * G::span(level) + G::until_next(level, G::low(w_.cursor));
-        const bool is_open = level == 0 || level <= w_.opened;
+        const bool is_open = level == 0 || level <= w_.open_level;
         return is_open ? 0 : (G::width(level) - 1) * G::span(level) + G::until_next(level, G::low(w_.cursor));
     }
 
     tick opening_of_far(unsigned slot) const {
-        const bool is_open = w_.opened == G::far && slot == G::far_slot(w_.cursor ^ w_.settled);
+        const bool is_open = w_.open_level == G::far && slot == G::far_slot(w_.cursor ^ w_.origin);
         return is_open ? 0 : w_.opening_of_far(slot);
     }
 

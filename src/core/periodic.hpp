@@ -115,6 +115,6 @@ inline void begin_grid([[maybe_unused]] tw_node &node) {
 #endif
 }
 
-using refire_rule = bool(tw_node &, tick, tick *);
+using rearm_rule = bool(tw_node &, tick, tick *);
 
 }  // namespace tickwheel::core

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "shared.hpp"
+#include "code_size.hpp"
 
 namespace tickwheel::core {
 
@@ -110,7 +110,7 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     }
 
     // The far slot of the highest bit in which two ticks of different rounds differ.
-    TW_SHARED static constexpr unsigned far_slot(tick difference) {
+    TW_ONE_COPY static constexpr unsigned far_slot(tick difference) {
         return near_slots + static_cast<unsigned>(std::bit_width(difference)) - 1 - round_bits;
     }
     static constexpr unsigned far_shift(unsigned slot) { return slot - near_slots + round_bits; }

@@ -4,7 +4,7 @@
 // with the others, and are armed again at once. No set may notice that one of its own was off
 // for a moment, so its lock is held meanwhile, in the order of locks; but not while the user's
 // function runs.
-#include "entry_life.hpp"
+#include "timers/record_life.hpp"
 #include "wall.hpp"
 
 namespace {
@@ -21,13 +21,13 @@ class clearing {
     // not handed out yet back to the wheel: they are cleared by a further round.
     void clear(timeline &line) {
         line_ = &line;
-        hold_all(rt_);
+        lock_all(rt_);
         std::uint64_t clock_sets;
         do {
-            clock_sets = rt_.seen.clock_sets.load(std::memory_order_relaxed);
+            clock_sets = rt_.counters.clock_sets.load(std::memory_order_relaxed);
             tw_clear(&line.wheel, take, this);
-        } while (rt_.wall == &line && rt_.seen.clock_sets.load(std::memory_order_relaxed) != clock_sets);
-        let_go_of_all(rt_);
+        } while (rt_.wall == &line && rt_.counters.clock_sets.load(std::memory_order_relaxed) != clock_sets);
+        unlock_all(rt_);
     }
 
     void clear_jobs_that_wait() {
@@ -44,13 +44,13 @@ class clearing {
             put_back(node);
             return;
         }
-        let_go_of_all(rt_);
+        unlock_all(rt_);
         if (tw_runnable *const job = runnable_of(&node)) {
             wait_for_callback(rt_, &node);
             withdraw(*job);
         }
         tell(node);
-        hold_all(rt_);
+        lock_all(rt_);
     }
 
     // On the same grid as before.
@@ -73,14 +73,14 @@ class clearing {
         arm_again(node);
         wake_for(rt_, *line_, due);
         if (++moves_ % moves_a_hold == 0) {
-            let_go_of_all(rt_);
-            hold_all(rt_);
+            unlock_all(rt_);
+            lock_all(rt_);
         }
     }
 
     // In a child that `each` has forked nothing more is called.
     void tell(tw_node &node) {
-        const inside here(rt_, end_);
+        const inside_user_code here(rt_, end_);
         if (each_ != nullptr && !rt_.forked)
             each_(&node, arg_);
     }
@@ -96,11 +96,11 @@ class clearing {
 }  // namespace
 
 TW_API int tw_runtime_clear(tw_runtime *rt, tw_callback *each, void *arg) {
-    if (const int error = refusal(rt); error != 0)
+    if (const int error = check_usable(rt); error != 0)
         return error;
     const uncancelled whole;
     clearing all(*rt, each, arg);
     for_each_timeline(*rt, [&all](timeline &line) { all.clear(line); });
     all.clear_jobs_that_wait();
-    return refusal(rt);
+    return check_usable(rt);
 }

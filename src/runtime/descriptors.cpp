@@ -9,7 +9,7 @@ using namespace tickwheel::runtime;
 
 int change_watch(tw_runtime *rt, tw_watch_change change, int fd, std::uint32_t events, tw_watch_callback *fn,
                  void *arg) {
-    if (const int error = change == TW_WATCH_ADD ? refusal_to_arm(rt) : refusal(rt); error != 0)
+    if (const int error = change == TW_WATCH_ADD ? check_arming(rt) : check_usable(rt); error != 0)
         return error;
     if (fd < 0)
         return refuse(-EINVAL, "the descriptor is negative");
@@ -19,11 +19,11 @@ int change_watch(tw_runtime *rt, tw_watch_change change, int fd, std::uint32_t e
         return refuse(-EOPNOTSUPP, "this driver watches no descriptors; \"epoll\" does");
     const uncancelled here;
     const int error = rt->driver->watch(rt->driver_state, change, fd, events, fn, arg);
-    return error == -ENOENT ? refuse(error, "the descriptor is not watched") : of_system(error);
+    return error == -ENOENT ? refuse(error, "the descriptor is not watched") : explain_system_error(error);
 }
 
-int refusal_to_lend(const tw_runtime *rt) {
-    if (const int error = refusal(rt); error != 0)
+int check_lending(const tw_runtime *rt) {
+    if (const int error = check_usable(rt); error != 0)
         return error;
     return rt->driver->descriptor != nullptr
                ? 0
@@ -45,12 +45,12 @@ TW_API int tw_runtime_unwatch(tw_runtime *rt, int fd) {
 }
 
 TW_API int tw_runtime_fd(tw_runtime *rt) {
-    if (const int error = refusal_to_lend(rt); error != 0)
+    if (const int error = check_lending(rt); error != 0)
         return error;
     const uncancelled here;
-    const borrowed mine(*rt);
-    if (mine.refusal() != 0)
-        return mine.refusal();
+    const drive_permit mine(*rt);
+    if (mine.error() != 0)
+        return mine.error();
     if (const int error = program(*rt); error != 0)
         return error;
     rt->lent = true;
@@ -58,14 +58,14 @@ TW_API int tw_runtime_fd(tw_runtime *rt) {
 }
 
 TW_API int tw_runtime_dispatch(tw_runtime *rt) {
-    if (const int error = refusal_to_lend(rt); error != 0)
+    if (const int error = check_lending(rt); error != 0)
         return error;
     return drive(*rt, [rt] {
         wake_up(*rt);
         end_sleep(*rt);
         rt->driver->program(rt->driver_state, nullptr);
         fire_due(*rt);
-        const int error = refusal(rt);  // a callback has forked: the timer is the parent's
+        const int error = check_usable(rt);  // a callback has forked: the timer is the parent's
         return error != 0 ? error : program(*rt);
     });
 }

@@ -18,7 +18,7 @@ void note(int error, const char *why) { noted = {error, why}; }
 
 const char *noted_for(int error) { return noted.error == error ? noted.why : nullptr; }
 
-int refuse_as_wheel(int error) {
+int refuse_as_the_wheel(int error) {
     switch (error) {
     case -EINVAL:
         return refuse(error, "the node is null, or tw_node_init was forgotten");

@@ -16,12 +16,12 @@ inline int refuse(int error, const char *why) {
 const char *noted_for(int error);
 
 // An answer of the wheel to a call on a node.
-[[gnu::cold, gnu::noinline]] int refuse_as_wheel(int error);
-[[gnu::always_inline]] inline int of_wheel(int result) {
-    return result < 0 ? refuse_as_wheel(result) : result;
+[[gnu::cold, gnu::noinline]] int refuse_as_the_wheel(int error);
+[[gnu::always_inline]] inline int explain_wheel_error(int result) {
+    return result < 0 ? refuse_as_the_wheel(result) : result;
 }
 
 // An answer of the system's, or of a driver's.
-inline int of_system(int result) { return result < 0 ? refuse(result, nullptr) : result; }
+inline int explain_system_error(int result) { return result < 0 ? refuse(result, nullptr) : result; }
 
 }  // namespace tickwheel::runtime

@@ -1,7 +1,7 @@
 #include "fork.hpp"
 
-#include "life.hpp"
-#include "parts.hpp"
+#include "components.hpp"
+#include "lifetime.hpp"
 
 namespace tickwheel::runtime {
 
@@ -27,7 +27,7 @@ void at_moment(tw_runtime &rt, tw_fork_moment moment) {
 void prepare() {
     pthread_mutex_lock(&list_mutex);
     for_each_runtime([](tw_runtime &rt) {
-        hold_all(rt);
+        lock_all(rt);
         at_moment(rt, TW_FORK_PREPARE);
     });
 }
@@ -35,7 +35,7 @@ void prepare() {
 void in_parent() {
     for_each_runtime([](tw_runtime &rt) {
         at_moment(rt, TW_FORK_PARENT);
-        let_go_of_all(rt);
+        unlock_all(rt);
     });
     pthread_mutex_unlock(&list_mutex);
 }
@@ -47,7 +47,7 @@ void in_child() {
         at_moment(rt, TW_FORK_CHILD);
         if (rt.wall != nullptr)
             pthread_mutex_unlock(&rt.wall->mutex);
-        fork_parts(rt, TW_FORK_CHILD);
+        fork_components(rt, TW_FORK_CHILD);
         pthread_mutex_init(&rt.control, nullptr);
     });
     pthread_mutex_unlock(&list_mutex);
@@ -65,12 +65,12 @@ int set_handlers() {
 // that child is to find nothing which is this process's own.
 int revive(tw_runtime &rt) {
     empty_wheels(rt);
-    end_parts(rt);
+    end_components(rt);
     if (rt.driver_is_open)
         rt.driver->close(rt.driver_state);
     if (const int error = open_driver(rt); error != 0)
         return error;
-    return revive_parts(rt);
+    return revive_components(rt);
 }
 
 void begin_anew(tw_runtime &rt) {
@@ -115,13 +115,13 @@ TW_API int tw_runtime_after_fork(tw_runtime *rt) {
         return refuse(-EINVAL, "the runtime is null");
     if (!rt->forked)
         return 0;
-    if (inside::outermost(*rt) != nullptr)
+    if (inside_user_code::outermost(*rt) != nullptr)
         return refuse(-EBUSY, "called from inside a callback of the runtime");
     const uncancelled whole;
     end_of_call end;
-    const inside here(*rt, end);
+    const inside_user_code here(*rt, end);
     const int error = revive(*rt);
     if (error == 0)
         begin_anew(*rt);
-    return of_system(error);
+    return explain_system_error(error);
 }

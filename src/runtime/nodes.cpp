@@ -4,25 +4,25 @@
 
 #include "nodes.hpp"
 #include "wall.hpp"
-#include "workers.hpp"
+#include "workers/workers.hpp"
 
 namespace {
 
 using namespace tickwheel::runtime;
 
 // What is wrong with the node comes before what is the matter with the runtime.
-int refusal_with(int error_of_runtime, const tw_node *node) {
+int check_node(int error_of_runtime, const tw_node *node) {
     if (error_of_runtime != -EINVAL && (node == nullptr || node->fn == nullptr))
-        return refuse_as_wheel(-EINVAL);
+        return refuse_as_the_wheel(-EINVAL);
     return error_of_runtime;
 }
 
-int refusal(const tw_runtime *rt, const tw_node *node) {
-    return refusal_with(tickwheel::runtime::refusal(rt), node);
+int check_usable(const tw_runtime *rt, const tw_node *node) {
+    return check_node(tickwheel::runtime::check_usable(rt), node);
 }
 
-int refusal_to_arm(const tw_runtime *rt, const tw_node *node) {
-    return refusal_with(tickwheel::runtime::refusal_to_arm(rt), node);
+int check_arming(const tw_runtime *rt, const tw_node *node) {
+    return check_node(tickwheel::runtime::check_arming(rt), node);
 }
 
 // A delay rounds up with what it counts from; but what is to fire at once need not wait
@@ -44,17 +44,17 @@ tick wall_tick_after(tw_runtime &rt, std::int64_t delay) {
 // node after that, or moved one that was about to go, sees so, by the wheel's lock, and takes
 // it off again.
 int still_armed(tw_runtime &rt, timeline &line, tw_node *node, int result) {
-    const int refusal = rt.closed.load(std::memory_order_relaxed);
-    if (refusal == 0)
+    const int error = rt.closed.load(std::memory_order_relaxed);
+    if (error == 0)
         return result;
     tw_cancel(&line.wheel, node);
-    return refusal;
+    return error;
 }
 
 // Takes a node off the other timeline, where arming it on this one would be refused.
 int leave_for(tw_runtime &rt, const timeline &line, tw_node *node) {
     timeline &now_on = line_of(rt, node);
-    return &now_on != &line ? of_wheel(tw_cancel(&now_on.wheel, node)) : 0;
+    return &now_on != &line ? explain_wheel_error(tw_cancel(&now_on.wheel, node)) : 0;
 }
 
 // Ticks in which a node may be due for the first time.
@@ -107,7 +107,7 @@ int arm_in(tw_runtime &rt, tw_node *node, const window &in, const tw_when &when)
     const tick due = in.first == in.last ? in.first : tw_choose(wheel, in.first, in.last - in.first);
     const int armed = when.period_ns == 0 ? tw_arm_at(wheel, node, due) : arm_every(rt, node, in, due, when);
     if (armed < 0)
-        return refuse_as_wheel(armed);
+        return refuse_as_the_wheel(armed);
     wake_for(rt, in.line, due);
     return still_armed(rt, in.line, node, armed | left);
 }
@@ -127,14 +127,14 @@ int arm_once(tw_runtime *rt, tw_node *node, std::int64_t due_ns, int absolute) {
 // Sees off a node that may be on either timeline; `off` is tw_cancel or tw_node_shutdown.
 int take_off(tw_runtime &rt, tw_node *node, int (*off)(tw *, tw_node *)) {
     const wall_hold hold(rt);
-    return of_wheel(off(&line_of(rt, node).wheel, node));
+    return explain_wheel_error(off(&line_of(rt, node).wheel, node));
 }
 
 // The same for a job's node as well: the runtime's thread may be about to enqueue it, which
 // takes a moment, and is over before what waits is taken back. So nothing will touch
 // the job but the runs that other threads are in.
 int see_off(tw_runtime *rt, tw_node *node, int (*off)(tw *, tw_node *)) {
-    if (const int error = refusal(rt, node); error != 0)
+    if (const int error = check_usable(rt, node); error != 0)
         return error;
     const int prevented = take_off(*rt, node, off);
     tw_runnable *const job = runnable_of(node);
@@ -157,24 +157,24 @@ int see_off_and_wait(tw_runtime *rt, tw_node *node, int (*off)(tw *, tw_node *))
 
 }  // namespace
 
-tickwheel::runtime::delayed::delayed(tw_runtime &rt, std::int64_t delay) : rt_(rt), delay_(delay) {
+tickwheel::runtime::delayed_call::delayed_call(tw_runtime &rt, std::int64_t delay) : rt_(rt), delay_(delay) {
     if (rt.wall == nullptr)
         due_ = tick_after_now(rt, delay);
 }
 
-int tickwheel::runtime::delayed::noted(int result) {
+int tickwheel::runtime::delayed_call::noted(int result) {
     wakes_ = result >= 0 && must_wake_for(rt_.steady, due_);
-    return of_wheel(result);
+    return explain_wheel_error(result);
 }
 
-int tickwheel::runtime::delayed::arm(tw_node *node) {
+int tickwheel::runtime::delayed_call::arm(tw_node *node) {
     if (rt_.wall != nullptr)
         return tw_runtime_after(&rt_, node, delay_);
     const int armed = tw_arm_at(&rt_.steady.wheel, node, due_);
     return noted(armed < 0 ? armed : still_armed(rt_, rt_.steady, node, armed));
 }
 
-int tickwheel::runtime::delayed::move(tw_node *node) {
+int tickwheel::runtime::delayed_call::move(tw_node *node) {
     return rt_.wall != nullptr ? tw_runtime_move(&rt_, node, delay_)
                                : noted(tw_move(&rt_.steady.wheel, node, due_));
 }
@@ -200,7 +200,7 @@ const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_whe
 // The common case by itself, for it is to be fast: the node is fetched while the clock is
 // read, and looked at by the wheel alone.
 TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
-    if (const int error = refusal_to_arm(rt); error != 0)
+    if (const int error = check_arming(rt); error != 0)
         return error;
     if (delay_ns < 0)
         return refuse_delay();
@@ -210,7 +210,7 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
     const tick due = tick_after_now(*rt, delay_ns);
     const int armed = tw_arm_at(&rt->steady.wheel, node, due);
     if (armed < 0)
-        return refuse_as_wheel(armed);
+        return refuse_as_the_wheel(armed);
     wake_for(*rt, rt->steady, due);
     return still_armed(*rt, rt->steady, node, armed);
 }
@@ -227,7 +227,7 @@ TW_API int tw_runtime_every(tw_runtime *rt, tw_node *node, int64_t period_ns, tw
 }
 
 TW_API int tw_runtime_arm(tw_runtime *rt, tw_node *node, const tw_when *when) {
-    if (const int error = refusal_to_arm(rt, node); error != 0)
+    if (const int error = check_arming(rt, node); error != 0)
         return error;
     if (when == nullptr)
         return refuse(-EINVAL, "when is null");
@@ -236,7 +236,7 @@ TW_API int tw_runtime_arm(tw_runtime *rt, tw_node *node, const tw_when *when) {
 }
 
 TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
-    if (const int error = refusal_to_arm(rt, node); error != 0)
+    if (const int error = check_arming(rt, node); error != 0)
         return error;
     if (delay_ns < 0)
         return refuse_delay();
@@ -244,13 +244,13 @@ TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
     timeline &line = line_of(*rt, node);
     const tick due = is_on_wall(*rt, node) ? wall_tick_after(*rt, delay_ns) : tick_after_now(*rt, delay_ns);
     if (const int error = tw_move(&line.wheel, node, due); error != 0)
-        return refuse_as_wheel(error);
+        return refuse_as_the_wheel(error);
     wake_for(*rt, line, due);
     return still_armed(*rt, line, node, 0);
 }
 
 TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
-    if (const int error = refusal_to_arm(rt, node); error != 0)
+    if (const int error = check_arming(rt, node); error != 0)
         return error;
     if (delay_ns < 0)
         return refuse_delay();
@@ -258,9 +258,9 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
     if (is_on_wall(*rt, node))
         return tw_pending(&rt->wall->wheel, node) != 0
                    ? refuse(-EINVAL, "the node has an absolute deadline on the wall clock")
-                   : refuse_as_wheel(-ENOENT);
+                   : refuse_as_the_wheel(-ENOENT);
     const int error = tw_postpone(&rt->steady.wheel, node, tick_after_now(*rt, delay_ns));
-    return error == -EINVAL ? 0 : of_wheel(error);  // it is due later than that
+    return error == -EINVAL ? 0 : explain_wheel_error(error);  // it is due later than that
 }
 
 TW_API int tw_runtime_cancel(tw_runtime *rt, tw_node *node) { return see_off(rt, node, tw_cancel); }

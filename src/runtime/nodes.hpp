@@ -39,12 +39,12 @@ int cancel(tw_runtime &rt, tw_node *node);
 // A delay from now, for a node that is armed or moved while a lock is held: the clock is
 // read before, when this is made; and the driver is woken after, when it goes. On a runtime
 // that may be used.
-class delayed {
+class delayed_call {
   public:
-    delayed(tw_runtime &rt, std::int64_t delay);  // not negative
-    ~delayed() { tell(); }
-    delayed(const delayed &) = delete;
-    delayed &operator=(const delayed &) = delete;
+    delayed_call(tw_runtime &rt, std::int64_t delay);  // not negative
+    ~delayed_call() { tell(); }
+    delayed_call(const delayed_call &) = delete;
+    delayed_call &operator=(const delayed_call &) = delete;
 
     int arm(tw_node *node);   // as tw_runtime_after
     int move(tw_node *node);  // as tw_runtime_move

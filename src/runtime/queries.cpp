@@ -1,5 +1,5 @@
 // What a runtime can tell, changing nothing. Any thread.
-#include "fires.hpp"
+#include "off_wheel.hpp"
 #include "wall.hpp"
 
 using namespace tickwheel::runtime;
@@ -36,7 +36,7 @@ TW_API int64_t tw_runtime_remaining(tw_runtime *rt, const tw_node *node) {
 }
 
 TW_API int64_t tw_runtime_due(tw_runtime *rt) {
-    if (!usable(rt) || !inside::of(*rt))
+    if (!usable(rt) || !inside_user_code::of(*rt))
         return TW_NO_DEADLINE;
     if (const off_wheel *fire = off_wheel::of(*rt))
         return fire->due();
@@ -48,7 +48,7 @@ TW_API int64_t tw_runtime_due(tw_runtime *rt) {
 }
 
 TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
-    if (!usable(rt) || !inside::of(*rt))
+    if (!usable(rt) || !inside_user_code::of(*rt))
         return 0;
     if (const off_wheel *fire = off_wheel::of(*rt))
         return fire->overruns();
@@ -67,7 +67,7 @@ TW_API size_t tw_runtime_count(tw_runtime *rt) {
 }
 
 TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
-    if (const int error = refusal(rt); error != 0)
+    if (const int error = check_usable(rt); error != 0)
         return error;
     const uncancelled whole;  // so is the report
     const wall_hold hold(*rt);
@@ -77,11 +77,11 @@ TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
 }
 
 TW_API int tw_runtime_stats(tw_runtime *rt, tw_stats *stats) {
-    if (const int error = refusal(rt); error != 0)
+    if (const int error = check_usable(rt); error != 0)
         return error;
     if (stats == nullptr)
         return refuse(-EINVAL, "stats is null");
-    const counters &seen = rt->seen;
+    const runtime_counters &seen = rt->counters;
     stats->wakeups = seen.wakeups;
     stats->wakes = seen.wakes;
     stats->timed = seen.waking.times;

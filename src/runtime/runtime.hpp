@@ -49,7 +49,7 @@ struct wall_timeline : timeline {
     tick told = 0;  // the latest tick that the wheel was told of, or is about to be
 };
 
-struct part;  // parts.hpp
+struct component;  // parts.hpp
 
 // The last caller frees the runtime when it is done.
 enum class driven { by_nobody, by_thread, by_caller, by_last_caller };
@@ -61,7 +61,7 @@ struct lateness {
 };
 
 // Counted by whoever fires, but for `wakes` and `clock_sets`; read by anyone.
-struct counters {
+struct runtime_counters {
     std::atomic<std::uint64_t> wakeups{0}, wakes{0}, clock_sets{0}, wait_errors{0};
     lateness waking, held_up;
 };
@@ -91,7 +91,7 @@ struct tw_runtime {
     tickwheel::runtime::clocks clocks;
     tickwheel::runtime::timeline steady;
     tickwheel::runtime::wall_timeline *wall = nullptr;  // but for TW_CLOCK_WALL
-    tickwheel::runtime::counters seen;
+    tickwheel::runtime::runtime_counters counters;
     tickwheel::runtime::sleep_begun sleep;
 
     // How it ends. `stopping` and `is_freed` both have whoever fires leave (must_leave): the one
@@ -105,7 +105,7 @@ struct tw_runtime {
     std::atomic<bool> stopping{false};       // until somebody begins to fire again
     std::atomic<bool> forked{false};         // set in a child: nothing works but freeing and after_fork
     std::atomic<std::uint32_t> is_freed{0};  // a truth; a word, as RISC-V exchanges no less
-    std::atomic<int> closed{0};              // what refusal_to_arm answers: 0, -ESHUTDOWN or -ECHILD
+    std::atomic<int> closed{0};              // what check_arming answers: 0, -ESHUTDOWN or -ECHILD
     bool to_be_freed = false;                // of whoever fires
     bool lent = false;                       // its descriptor is in somebody's loop
     bool driver_is_open = false;
@@ -113,13 +113,13 @@ struct tw_runtime {
     pthread_mutex_t control;  // start and stop, one at a time; never taken inside callbacks
     pthread_t thread;         // while driven by it
 
-    pthread_mutex_t parts_mutex;
-    tickwheel::runtime::part *parts = nullptr;      // what was made on it, newest first
-    std::uint64_t rounds = 0;                       // see for_each_part_once
-    tickwheel::runtime::part *unreached = nullptr;  // where the round that is under way goes on
+    pthread_mutex_t components_mutex;
+    tickwheel::runtime::component *components = nullptr;  // what was made on it, newest first
+    std::uint64_t rounds = 0;                             // see for_each_component_once
+    tickwheel::runtime::component *unreached = nullptr;   // where the round that is under way goes on
 
     // Workers with too many fires that wait, which whoever fires sees to before it fires
-    // more. Set by it, with their mutex; read with parts_mutex, so that they are there.
+    // more. Set by it, with their mutex; read with components_mutex, so that they are there.
     std::atomic<tw_workers *> over_full{nullptr};
 
     tw_runtime *next = nullptr, *previous = nullptr;  // in the list that fork.cpp keeps
@@ -166,21 +166,23 @@ class end_of_call {
 // Says that this thread may be in functions of the user's, in the name of a runtime, for as
 // long as it lives: in callbacks, on the thread that fires or on a worker; or, if there is
 // an end_of_call, in what a call by the user calls back (`drop`, `each`, `next`, `copy`).
-class inside : on_stack<inside> {
+class inside_user_code : on_stack<inside_user_code> {
   public:
-    explicit inside(const tw_runtime &rt) : rt_(&rt) {}
-    inside(const tw_runtime &rt, end_of_call &end) : rt_(&rt), end_(&end) {}
+    explicit inside_user_code(const tw_runtime &rt) : rt_(&rt) {}
+    inside_user_code(const tw_runtime &rt, end_of_call &end) : rt_(&rt), end_(&end) {}
     using stack_frame::leave;
 
     // Whether it is in callbacks.
     static bool of(const tw_runtime &rt) {
-        return find([&rt](const inside &each) { return each.rt_ == &rt && each.end_ == nullptr; }) != nullptr;
+        return find([&rt](const inside_user_code &each) {
+                   return each.rt_ == &rt && each.end_ == nullptr;
+               }) != nullptr;
     }
 
     // What it was in first, and leaves last. Null: it is in nothing of this runtime's.
-    static const inside *outermost(const tw_runtime &rt) {
-        const inside *last = nullptr;
-        find([&](const inside &each) {
+    static const inside_user_code *outermost(const tw_runtime &rt) {
+        const inside_user_code *last = nullptr;
+        find([&](const inside_user_code &each) {
             if (each.rt_ == &rt)
                 last = &each;
             return false;
@@ -206,19 +208,19 @@ template <class Enum> bool is_one_of(const Enum &value, Enum first, Enum last) {
 }
 
 // The errno to answer with to a call on this runtime; 0 if it may go on.
-inline int refusal(const tw_runtime *rt) {
+inline int check_usable(const tw_runtime *rt) {
     if (rt == nullptr)
         return refuse(-EINVAL, "the runtime is null");
     return rt->forked.load(std::memory_order_relaxed) ? -ECHILD : 0;
 }
 
 // The same for a call that arms, moves, starts or makes something.
-inline int refusal_to_arm(const tw_runtime *rt) {
+inline int check_arming(const tw_runtime *rt) {
     return rt == nullptr ? refuse(-EINVAL, "the runtime is null")
                          : rt->closed.load(std::memory_order_relaxed);
 }
 
-inline bool usable(const tw_runtime *rt) { return refusal(rt) == 0; }
+inline bool usable(const tw_runtime *rt) { return check_usable(rt) == 0; }
 
 // Neither a thread nor a descriptor: somebody else moves time.
 inline bool is_manual(const tw_driver &driver) {
@@ -228,7 +230,7 @@ inline bool is_manual(const tw_driver &driver) {
 // Also with locks held.
 inline void wake(tw_runtime &rt) {
     const uncancelled here;
-    rt.seen.wakes.fetch_add(1, std::memory_order_relaxed);
+    rt.counters.wakes.fetch_add(1, std::memory_order_relaxed);
     rt.driver->wake(rt.driver_state);
 }
 

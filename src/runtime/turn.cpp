@@ -1,8 +1,8 @@
 #include "turn.hpp"
 
-#include "life.hpp"
+#include "lifetime.hpp"
 #include "wall.hpp"
-#include "workers.hpp"
+#include "workers/workers.hpp"
 
 namespace tickwheel::runtime {
 
@@ -41,7 +41,7 @@ std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 // A driver that cannot wait must neither stop the timers nor eat the processor.
 void wait_without_driver(tw_runtime &rt) {
     constexpr timespec a_millisecond = {0, 1'000'000};
-    rt.seen.wait_errors.fetch_add(1, std::memory_order_relaxed);
+    rt.counters.wait_errors.fetch_add(1, std::memory_order_relaxed);
     ::nanosleep(&a_millisecond, nullptr);
 }
 
@@ -88,14 +88,14 @@ bool begin_sleep(tw_runtime &rt, const tw_deadlines &until) {
         late = greater(late, rt.sleep.wall - until.wall_ns);
     if (late <= 0)
         return true;
-    count_late(rt.seen.held_up, late);
+    count_late(rt.counters.held_up, late);
     rt.sleep.until = {TW_NO_DEADLINE, TW_NO_DEADLINE};
     return false;
 }
 
 // A wall clock that was set meanwhile, forwards or back, makes no lateness of its own.
 void end_sleep(tw_runtime &rt) {
-    rt.seen.wakeups.fetch_add(1, std::memory_order_relaxed);
+    rt.counters.wakeups.fetch_add(1, std::memory_order_relaxed);
     const sleep_begun &began = rt.sleep;
     const std::int64_t now = rt.clocks.steady();
     std::int64_t late = now - began.until.steady_ns;
@@ -105,7 +105,7 @@ void end_sleep(tw_runtime &rt) {
         late = greater(late, by_reading < by_length ? by_reading : by_length);
     }
     if (late >= 0)
-        count_late(rt.seen.waking, late);
+        count_late(rt.counters.waking, late);
     rt.sleep.until = {TW_NO_DEADLINE, TW_NO_DEADLINE};
 }
 
@@ -124,7 +124,7 @@ void wake_up(tw_runtime &rt) {
 }
 
 void run(tw_runtime &rt) {
-    const inside here(rt);
+    const inside_user_code here(rt);
     while (!must_leave(rt)) {
         fire_due(rt);
         if (must_leave(rt))
@@ -137,7 +137,7 @@ void run(tw_runtime &rt) {
 int program(tw_runtime &rt) {
     const tw_deadlines until = fall_asleep(rt);
     begin_sleep(rt, until);
-    return of_system(rt.driver->program(rt.driver_state, &until));
+    return explain_system_error(rt.driver->program(rt.driver_state, &until));
 }
 
 void abandon_turn(tw_runtime &rt) {
@@ -149,9 +149,9 @@ void abandon_turn(tw_runtime &rt) {
 // A stop that comes between the two steps is as one that came before: this call fires again, as
 // the next one after a stop does. A worker's run that frees the runtime there is not forgotten,
 // for `is_freed` is never taken back.
-borrowed::borrowed(tw_runtime &rt) : rt_(rt) {
+drive_permit::drive_permit(tw_runtime &rt) : rt_(rt) {
     auto nobody = driven::by_nobody;
-    if (inside::of(rt))
+    if (inside_user_code::of(rt))
         return;
     join_if_stopped(rt);
     granted_ = rt.driven.compare_exchange_strong(nobody, driven::by_caller);
@@ -159,7 +159,7 @@ borrowed::borrowed(tw_runtime &rt) : rt_(rt) {
         rt.stopping.store(false, std::memory_order_relaxed);
 }
 
-void borrowed::give_back() {
+void drive_permit::give_back() {
     if (!granted_)
         return;
     const bool free_it = rt_.to_be_freed;

@@ -36,14 +36,14 @@ inline bool must_leave(const tw_runtime &rt) {
 
 // For the time that a caller does the firing; answers -EBUSY if somebody else does, or
 // if the caller is in a callback.
-class borrowed {
+class drive_permit {
   public:
-    explicit borrowed(tw_runtime &rt);
-    ~borrowed() { give_back(); }
+    explicit drive_permit(tw_runtime &rt);
+    ~drive_permit() { give_back(); }
     void give_back();  // may free the runtime, if a callback or a worker's run asked for that
-    borrowed(const borrowed &) = delete;
-    borrowed &operator=(const borrowed &) = delete;
-    int refusal() const {
+    drive_permit(const drive_permit &) = delete;
+    drive_permit &operator=(const drive_permit &) = delete;
+    int error() const {
         return granted_
                    ? 0
                    : refuse(-EBUSY, "a callback, its thread or another call drives this runtime already");
@@ -64,10 +64,10 @@ void abandon_turn(tw_runtime &rt);
 // callback throws passes, and leaves the runtime as if the callback had returned.
 template <class Fire> int drive(tw_runtime &rt, Fire fire) {
     const uncancelled whole;
-    borrowed mine(rt);
-    if (mine.refusal() != 0)
-        return mine.refusal();
-    const inside callbacks(rt);
+    drive_permit mine(rt);
+    if (mine.error() != 0)
+        return mine.error();
+    const inside_user_code callbacks(rt);
     int result = 0;
     let_pass([&] { result = fire(); },
              [&] {

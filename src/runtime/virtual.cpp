@@ -5,14 +5,14 @@ namespace {
 
 using namespace tickwheel::runtime;
 
-int refusal_to_move(const tw_runtime *rt, std::int64_t by) {
-    if (const int error = refusal(rt); error != 0)
+int check_moving(const tw_runtime *rt, std::int64_t by) {
+    if (const int error = check_usable(rt); error != 0)
         return error;
     if (!is_manual(*rt->driver))
         return refuse(-EOPNOTSUPP, "only virtual time can be moved: the driver \"manual\"");
     if (by < 0)
         return refuse(-EINVAL, "time does not go back");
-    return by > last_reading - rt->clocks.steady() ? of_system(-ERANGE) : 0;
+    return by > last_reading - rt->clocks.steady() ? explain_system_error(-ERANGE) : 0;
 }
 
 // How far virtual time is from the first deadline. May be negative.
@@ -47,11 +47,11 @@ void go_from_one_to_the_next(tw_runtime &rt, std::int64_t by) {
 }
 
 int move(tw_runtime *rt, std::int64_t by, void (*how)(tw_runtime &, std::int64_t)) {
-    if (const int error = refusal_to_move(rt, by); error != 0)
+    if (const int error = check_moving(rt, by); error != 0)
         return error;
     return drive(*rt, [=] {
         how(*rt, by);
-        return refusal(rt);  // -ECHILD if a callback has forked, and this is the child
+        return check_usable(rt);  // -ECHILD if a callback has forked, and this is the child
     });
 }
 
@@ -62,7 +62,7 @@ TW_API int tw_runtime_advance(tw_runtime *rt, int64_t ns) { return move(rt, ns, 
 TW_API int tw_runtime_leap(tw_runtime *rt, int64_t ns) { return move(rt, ns, go); }
 
 TW_API int tw_runtime_set_wall(tw_runtime *rt, int64_t wall_ns) {
-    if (const int error = refusal(rt); error != 0)
+    if (const int error = check_usable(rt); error != 0)
         return error;
     if (!is_manual(*rt->driver) || rt->wall == nullptr)
         return refuse(-EOPNOTSUPP,

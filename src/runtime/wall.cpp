@@ -48,7 +48,7 @@ tick wall_present(tw_runtime &rt) {
     const tick back = wall.told - read;
     wall.set_back += back;
     wake_for_anything(wall);
-    rt.seen.clock_sets.fetch_add(1, std::memory_order_relaxed);
+    rt.counters.clock_sets.fetch_add(1, std::memory_order_relaxed);
     tw_postpone_all(&wall.wheel, back);
     return wall.told;
 }

@@ -229,7 +229,7 @@ int __wrap_pthread_attr_setschedparam(pthread_attr_t *attributes, const struct s
 
 long __real_syscall(long number, ...);
 
-/* The one whose timespec is that of the library; see drivers/linux/lock.cpp. */
+/* The one whose timespec is that of the library; see src/ports/linux/lock.cpp. */
 #ifdef SYS_futex_time64
 #define FUTEX_CALL SYS_futex_time64
 #else

@@ -1,4 +1,4 @@
-/* The main loop of drivers/cortexm/systick.h: the wheel, the clock, and interrupts that arm. */
+/* The main loop of include/tickwheel/cortexm/systick.h: the wheel, the clock, and interrupts that arm. */
 #include <tickwheel/tw.h>
 
 #include "expect.h"

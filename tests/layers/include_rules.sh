@@ -1,14 +1,21 @@
 #!/bin/sh
 # include_rules.sh ROOT: who may include whom. Prints each include that breaks a rule.
 #
-#   src/core   its own files, tw.h and port.h, and headers of a freestanding C++
-#   drivers    their own folder, port.h, driver.h and the system's headers;
-#              those of bare metal, cortexm and riscv: their own folder, <stdint.h> and <stdbool.h>
-#   runtime    its own files, public headers of the C interface, the system's headers
-#   include    public headers and <stdint.h>, <stddef.h>; C++ ones, standard headers too
+#   src/core      its own files, tw.h and port.h, and headers of a freestanding C++
+#   src/ports     their own folder, port.h, what is public of their board, and the system's headers
+#   src/runtime   its own files, public headers of the C interface, and the system's headers
+#   src/workers   the same, and src/runtime
+#   src/timers    the same, and src/runtime and src/workers
+#   drivers       their own folder, port.h, driver.h and the system's headers; clocks of boards:
+#                 public headers of their board, <stdint.h> and <stdbool.h>
+#   include       public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too
+#
+# A file names those of its own room by "name" and those of another room by "room/name".
 set -u
 root=$1
-core_headers='<(tickwheel/(tw|port)\.h|cstdint|cstddef|bit|type_traits|limits|new|concepts)>'
+core_headers='tickwheel/(tw|port)\.h|cstdint|cstddef|bit|type_traits|limits|new|concepts'
+board_headers='tickwheel/(cortexm|riscv)/[a-z]+\.h'
+interface='tickwheel/(runtime|workers|task|handle|keyed|driver|tw|port)\.h'
 
 # includes_in FOLDER PATTERN: "file:line:what is included", comments and spaces removed
 includes_in() {
@@ -16,44 +23,43 @@ includes_in() {
         sed -E 's/#[[:space:]]*include[[:space:]]*//; s/([\">])[[:space:]]*(\/\/|\/\*).*/\1/; s/:[[:space:]]+/:/g'
 }
 
-# Prints what is "quoted" and does not stand in the folder of the file itself.
+# strangers ALLOWED-ROOMS: of the lines read, those whose "quoted" file is neither in the folder of
+# the file itself nor in one of these rooms.
 strangers() {
     while IFS=: read -r file line what; do
         name=${what#\"}
         name=${name%\"}
-        case $name in
-        */*) echo "$file:$line:$what" ;;
-        *) [ -f "$(dirname "$file")/$name" ] || echo "$file:$line:$what" ;;
+        if [ -f "$(dirname "$file")/$name" ] && [ "${name#*/}" = "$name" ]; then
+            continue
+        fi
+        case " $1 " in
+        *" ${name%/*} "*) [ -f "$root/src/$name" ] && continue ;;
         esac
+        echo "$file:$line:$what"
     done
 }
 
-core_breaks() {
-    includes_in src/core '*' | grep -vE ":($core_headers|\".*\")$"
-    includes_in src/core '*' | grep -E ':".*"$' | strangers
+# room FOLDER PATTERN ALLOWED-ROOMS ALLOWED-<HEADERS>
+room() {
+    includes_in "$1" "$2" | grep -E ':".*"$' | strangers "$3"
+    includes_in "$1" "$2" | grep -vE ':".*"$' | grep -vE ":<($4)>$"
 }
 
-driver_breaks() {
-    includes_in drivers '*.[ch]*' | grep -E ':<(tickwheel/|core/|runtime/|.*\.\./)' |
-        grep -vE ':<tickwheel/(port|driver)\.h>$'
-    includes_in drivers '*.[ch]*' | grep -E ':".*"$' | strangers
-    includes_in drivers '*.[ch]*' | grep -E 'drivers/(cortexm|riscv)/' | grep -E ':<' | grep -vE ':<std(int|bool)\.h>$'
-}
+# All headers without a slash are the system's.
+system='[a-z0-9_]+(\.h)?|sys/[a-z]+\.h|linux/[a-z]+\.h'
 
-runtime_breaks() {
-    includes_in src/runtime '*' | grep -E ':<(tickwheel/|.*\.\./)' |
-        grep -vE ':<tickwheel/(runtime|workers|task|handle|keyed|driver|tw|port)\.h>$'
-    includes_in src/runtime '*' | grep -E ':".*"$' | strangers
-}
-
-public_breaks() {
+breaks=$(
+    room src/core '*' '' "$core_headers"
+    room src/ports '*' '' "tickwheel/port\.h|$board_headers|$system"
+    room src/runtime '*' '' "$interface|$system"
+    room src/workers '*' 'runtime' "$interface|$system"
+    room src/timers '*' 'runtime workers' "$interface|$system"
+    room drivers '*.[ch]pp' '' "tickwheel/(port|driver)\.h|$system"
+    room drivers '*.[ch]' '' "$board_headers|std(int|bool)\.h"
     includes_in include '*.h' |
-        grep -vE ':(<(tickwheel/[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$'
-    includes_in include '*.hpp' |
-        grep -vE ':<(tickwheel/[a-z_]+\.h(pp)?|[a-z_]+)>$'
-}
-
-breaks=$(core_breaks; driver_breaks; runtime_breaks; public_breaks)
+        grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$"
+    includes_in include '*.hpp' | grep -vE ':<(tickwheel/[a-z_]+\.h(pp)?|[a-z_]+)>$'
+)
 [ -z "$breaks" ] && exit 0
 echo "These includes break the layer rules:"
 echo "$breaks"

@@ -26,8 +26,8 @@ mtype state[2] = PENDING;
 bool is_periodic; /* target */
 
 byte running = NONE; /* src/core/wheel.hpp: "tw_node *running;" */
-byte returned;       /* src/core/stored.hpp: "std::uint32_t returned;" */
-byte awaiting;       /* src/core/stored.hpp: "std::uint32_t awaiting;" */
+byte returned;       /* src/core/locked_wheel.hpp: "std::uint32_t returned;" */
+byte awaiting;       /* src/core/locked_wheel.hpp: "std::uint32_t awaiting;" */
 
 bool for_good; /* target is shut down, and its callback arms it again; else it is cancelled */
 byte users;    /* those who have yet to see off target */
@@ -159,7 +159,7 @@ inline take_due() {
     touch(node);                        /* src/core/advance.hpp: "node = wheel.take_due();" */
     if
 #ifndef BREAK_ARMS_AGAIN_AFTERWARDS
-    :: node == target && is_periodic    /* src/core/wheel.hpp: "refire(node, now, &overruns)" */
+    :: node == target && is_periodic    /* src/core/wheel.hpp: "rearm(node, now, &overruns)" */
 #endif
     :: else -> state[node] = IDLE       /* src/core/wheel.hpp: "node.state = TW_IDLE;" */
     fi
@@ -208,7 +208,7 @@ inline fire() {
         if
         :: state[target] == PENDING -> node = target
         :: state[neighbour] == PENDING -> node = neighbour
-        :: else -> break                /* src/core/advance.hpp: "turn == stored::turn::done" */
+        :: else -> break                /* src/core/advance.hpp: "result == locked_wheel::step_result::done" */
         fi;
         take_due();
 #ifndef BREAK_MARKS_WITHOUT_THE_LOCK

@@ -23,7 +23,7 @@
 
 #define WORKERS 2
 
-mtype = { FREE, LIVE, ENDED };          /* src/runtime/slots.hpp: "enum class entry_state : std::uint8_t" */
+mtype = { FREE, LIVE, ENDED };          /* src/timers/record_store.hpp: "enum class record_state : std::uint8_t" */
 
 /* What is fixed. */
 bool has_workers;
@@ -42,7 +42,7 @@ bool is_last;
 bool has_drop;
 bool epoch, epoch_of_set;
 #define is_drained (epoch != epoch_of_set)
-byte waiting;                           /* src/runtime/entries.hpp: "std::uint32_t waiting;" */
+byte waiting;                           /* src/timers/record_set.hpp: "std::uint32_t waiting;" */
 byte came_further;
 
 /* The wheel, and what it has of the node. */
@@ -73,7 +73,7 @@ inline unlock() {
 /* --- ending --------------------------------------------------------------------------------------- */
 
 inline tell_came_further() {
-    if                                  /* src/runtime/entry_life.cpp: "if (set.waiting == 0)" */
+    if                                  /* src/timers/record_life.cpp: "if (set.waiting == 0)" */
     :: waiting != 0 -> came_further++
     :: else
     fi
@@ -84,8 +84,8 @@ inline free_slot() {
         assert(state == ENDED && runs == 0 && !pending && empty(queue));
         assert(in_callback == 0 && drops == 1);
         assert((answer == 1) == (to_come != 0));
-        generation++;                   /* src/runtime/entry_life.cpp: "++it.generation;" */
-        state = FREE;                   /* src/runtime/entry_life.cpp: "set.all.give_back(it);" */
+        generation++;                   /* src/timers/record_life.cpp: "++it.generation;" */
+        state = FREE;                   /* src/timers/record_life.cpp: "set.all.give_back(it);" */
 #ifndef BREAK_TELLS_NOBODY
         tell_came_further()
 #endif
@@ -94,13 +94,13 @@ inline free_slot() {
 
 inline finish() {
     d_step {
-        drops_now = has_drop;           /* src/runtime/entry_life.cpp: "drop)(void *) = it.drop;" */
-        has_drop = false                /* src/runtime/entry_life.cpp: "it.drop = nullptr;" */
+        drops_now = has_drop;           /* src/timers/record_life.cpp: "drop)(void *) = it.drop;" */
+        has_drop = false                /* src/timers/record_life.cpp: "it.drop = nullptr;" */
     }
     if
     :: drops_now ->
         unlock();
-        d_step {                        /* src/runtime/entry_life.cpp: "drop(it.node.arg);" */
+        d_step {                        /* src/timers/record_life.cpp: "drop(it.node.arg);" */
             assert(in_callback == 0);
             drops++;
             drops_now = false
@@ -112,7 +112,7 @@ inline finish() {
 }
 
 inline cancel() {
-    d_step {                            /* src/runtime/entry_life.cpp: "cancel(*it.set->rt, &it.node) > 0" */
+    d_step {                            /* src/timers/record_life.cpp: "cancel(*it.set->rt, &it.node) > 0" */
         cancelled = pending;
         fires_left = 0
     }
@@ -120,14 +120,14 @@ inline cancel() {
 
 inline take_back() {
     d_step {
-        taken = len(queue);             /* src/runtime/entry_life.cpp: "withdraw(worked_of(it).runnable)" */
+        taken = len(queue);             /* src/timers/record_life.cpp: "withdraw(worker_part_of(it).runnable)" */
         do
         :: nempty(queue) -> queue ? _, _
         :: empty(queue) -> break
         od;
-        runs = runs - taken;            /* src/runtime/entry_life.cpp: "it.runs -= taken;" */
+        runs = runs - taken;            /* src/timers/record_life.cpp: "it.runs -= taken;" */
 #ifndef BREAK_KEEPS_THE_LAST_THAT_IT_TAKES_BACK
-        if                              /* src/runtime/entry_life.cpp: "it.is_last && taken == 0;" */
+        if                              /* src/timers/record_life.cpp: "it.is_last && taken == 0;" */
         :: taken != 0 -> is_last = false
         :: else
         fi
@@ -140,9 +140,9 @@ inline has_still_to_fire() {
 #ifdef BREAK_OVERLOOKS_FIRES_ON_THEIR_WAY
         prevented = (cancelled || taken != 0);
 #else
-        if                              /* src/runtime/entry_life.cpp: "runs > worked_of(it).begun;" */
+        if                              /* src/timers/record_life.cpp: "runs > worker_part_of(it).begun;" */
         :: has_workers && runs > begun -> prevented = true
-        :: else -> prevented = !is_last /* src/runtime/entry_life.cpp: "!it.is_last || has_run_to_begin;" */
+        :: else -> prevented = !is_last /* src/timers/record_life.cpp: "!it.is_last || has_run_to_begin;" */
         fi;
 #endif
         taken = 0
@@ -151,7 +151,7 @@ inline has_still_to_fire() {
 
 inline retire() {
     assert(state == LIVE);
-    state = ENDED                       /* src/runtime/entry_life.cpp: "it.state = entry_state::ended;" */
+    state = ENDED                       /* src/timers/record_life.cpp: "it.state = record_state::ended;" */
 }
 
 inline wait_for_node() {
@@ -170,22 +170,22 @@ inline wait_for_node() {
 inline wait_for_unseen() {
     if
 #ifndef BREAK_WAITS_FOR_A_CALLBACK
-    :: runs != 0 && !has_workers        /* src/runtime/entry_life.cpp: "(it.set->workers == nullptr ||" */
+    :: runs != 0 && !has_workers        /* src/timers/record_life.cpp: "(it.set->workers == nullptr ||" */
 #endif
     :: else ->
         d_step {
 #ifndef BREAK_WAITS_AND_HOLDS_NOTHING
-            runs++;                     /* src/runtime/entry_life.cpp: "++it.runs;" */
+            runs++;                     /* src/timers/record_life.cpp: "++it.runs;" */
 #endif
             unlock()
         }
-        wait_for_node();                /* src/runtime/entry_life.cpp: "wait_for_callback(*it.set->rt, &it.node)" */
+        wait_for_node();                /* src/timers/record_life.cpp: "wait_for_callback(*it.set->rt, &it.node)" */
         lock();
         d_step {
 #ifndef BREAK_WAITS_AND_HOLDS_NOTHING
-            runs--;                     /* src/runtime/entry_life.cpp: "--it.runs;" */
+            runs--;                     /* src/timers/record_life.cpp: "--it.runs;" */
 #endif
-            tell_came_further()         /* src/runtime/entry_life.cpp: "came_further(*it.set);" */
+            tell_came_further()         /* src/timers/record_life.cpp: "announce_progress(*it.set);" */
         }
     fi
 }
@@ -203,7 +203,7 @@ inline judge_and_retire() {
 inline end_it() {
     cancel();
     take_back();
-    d_step {                            /* src/runtime/entry_life.cpp: "!cancelled || it.node.period != 0;" */
+    d_step {                            /* src/timers/record_life.cpp: "!cancelled || it.node.period != 0;" */
 #ifdef BREAK_TRUSTS_CANCEL_WITH_A_PERIOD
         may_be_beginning = !cancelled
 #else
@@ -223,7 +223,7 @@ inline end_it() {
 #ifdef BREAK_FINISHES_WHAT_RUNS
     :: true -> finish()
 #else
-    :: runs == 0 -> finish()            /* src/runtime/entry_life.cpp: "if (it.runs == 0)" */
+    :: runs == 0 -> finish()            /* src/timers/record_life.cpp: "if (it.runs == 0)" */
 #endif
     :: else
     fi
@@ -231,7 +231,7 @@ inline end_it() {
 
 /* With the lock, before and after. */
 inline stop() {
-    if                                  /* src/runtime/handle.cpp: "generation == generation_in(handle)" */
+    if                                  /* src/timers/handle.cpp: "generation == generation_in(handle)" */
 #ifdef BREAK_COMPARES_NO_GENERATION
     :: state == LIVE -> end_it()
 #else
@@ -244,20 +244,20 @@ inline stop() {
 /* The kernel compares the word and falls asleep in one step. */
 inline wait_until_one_comes_further() {
     d_step {
-        seen = came_further;            /* src/runtime/entry_life.cpp: "seen = set.came_further;" */
-        waiting++;                      /* src/runtime/entry_life.cpp: "++set.waiting;" */
+        seen = came_further;            /* src/timers/record_life.cpp: "seen = set.progress;" */
+        waiting++;                      /* src/timers/record_life.cpp: "++set.waiting;" */
         unlock()
     }
-    came_further != seen;               /* src/runtime/entry_life.cpp: "tw_port_wait(&set.came_further, seen" */
+    came_further != seen;               /* src/timers/record_life.cpp: "tw_port_wait(&set.progress, seen" */
     lock();
     d_step {
-        waiting--;                      /* src/runtime/entry_life.cpp: "--set.waiting;" */
+        waiting--;                      /* src/timers/record_life.cpp: "--set.waiting;" */
         seen = 0
     }
 }
 
 inline wait_until_over() {
-    do                                  /* src/runtime/entry_life.cpp: "while (it.generation == generation" */
+    do                                  /* src/timers/record_life.cpp: "while (it.generation == generation" */
     :: generation == handle -> wait_until_one_comes_further()
     :: else -> break
     od
@@ -267,25 +267,25 @@ inline drain_one() {
     handle = generation;
     if
     :: state == LIVE ->
-        cancel();                       /* src/runtime/entries.cpp: "cancel(*it.set->rt, &it.node);" */
-        take_back()                     /* src/runtime/entries.cpp: "take_back(it);" */
+        cancel();                       /* src/timers/record_set.cpp: "cancel(*it.set->rt, &it.node);" */
+        take_back()                     /* src/timers/record_set.cpp: "take_back(it);" */
     :: else
     fi;
-    do                                  /* src/runtime/entries.cpp: "live && it.runs != 0" */
+    do                                  /* src/timers/record_set.cpp: "live && it.runs != 0" */
 #ifndef BREAK_DRAINS_WHAT_RUNS
     :: generation == handle && state == LIVE && runs != 0 -> wait_until_one_comes_further()
 #endif
     :: else -> break
     od;
-    if                                  /* src/runtime/entries.cpp: "it.generation != generation || it.state" */
+    if                                  /* src/timers/record_set.cpp: "it.generation != generation || it.state" */
     :: generation == handle && state == LIVE ->
-        judge_and_retire();             /* src/runtime/entries.cpp: "had_to_fire = has_still_to_fire(it);" */
-        wait_for_unseen();              /* src/runtime/entries.cpp: "wait_for_unseen(it, hold);" */
+        judge_and_retire();             /* src/timers/record_set.cpp: "had_to_fire = has_still_to_fire(it);" */
+        wait_for_unseen();              /* src/timers/record_set.cpp: "wait_for_unseen(it, hold);" */
         if
-        :: runs == 0 -> finish()        /* src/runtime/entries.cpp: "if (it.runs == 0)" */
+        :: runs == 0 -> finish()        /* src/timers/record_set.cpp: "if (it.runs == 0)" */
         :: else
         fi
-    :: else -> wait_until_over()        /* src/runtime/entries.cpp: "wait_until_over(it, generation, hold);" */
+    :: else -> wait_until_over()        /* src/timers/record_set.cpp: "wait_until_over(it, generation, hold);" */
     fi;
     assert(generation != handle);
     taken = 0;
@@ -293,8 +293,8 @@ inline drain_one() {
 }
 
 inline drain() {
-    epoch_of_set = true;                /* src/runtime/entries.cpp: "set.epoch = (set.epoch + 1) & 0x7f;" */
-    if                                  /* src/runtime/entries.cpp: "is_there(it) && is_older(it, epoch)" */
+    epoch_of_set = true;                /* src/timers/record_set.cpp: "set.epoch = (set.epoch + 1) & 0x7f;" */
+    if                                  /* src/timers/record_set.cpp: "is_there(it) && is_older(it, epoch)" */
     :: state != FREE && is_drained -> drain_one()
     :: else
     fi
@@ -306,20 +306,20 @@ inline start() {
     d_step {
         assert(state == FREE && empty(queue));
         handle = generation;
-        runs = 0;                       /* src/runtime/entry_start.cpp: "it.runs = 0;" */
-        is_last = false;                /* src/runtime/entry_start.cpp: "it.is_last = false;" */
-        begun = 0;                      /* src/runtime/entry_start.cpp: "worked_of(it).begun = 0;" */
-        has_drop = true;                /* src/runtime/entry_start.cpp: "it.drop = task.drop;" */
-        has_taken[0] = false;           /* src/runtime/workers.cpp: "workers.runners[i].runs = &gone;" */
+        runs = 0;                       /* src/timers/record_start.cpp: "it.runs = 0;" */
+        is_last = false;                /* src/timers/record_start.cpp: "it.is_last = false;" */
+        begun = 0;                      /* src/timers/record_start.cpp: "worker_part_of(it).begun = 0;" */
+        has_drop = true;                /* src/timers/record_start.cpp: "it.drop = task.drop;" */
+        has_taken[0] = false;           /* src/workers/workers.cpp: "workers.runners[i].runs = &gone;" */
         has_taken[1] = false;
         drops = 0;
         answer = 2;
         to_come = fires
     }
-    fires_left = fires;                 /* src/runtime/entry_start.cpp: "plain->arm(&it.node)" */
+    fires_left = fires;                 /* src/timers/record_start.cpp: "plain->arm(&it.node)" */
     d_step {
-        state = LIVE;                   /* src/runtime/entry_start.cpp: "it.state = entry_state::live;" */
-        epoch = epoch_of_set            /* src/runtime/entry_start.cpp: "it.epoch = set.epoch & 0x7f;" */
+        state = LIVE;                   /* src/timers/record_start.cpp: "it.state = record_state::live;" */
+        epoch = epoch_of_set            /* src/timers/record_start.cpp: "it.epoch = set.epoch & 0x7f;" */
     }
 }
 
@@ -328,7 +328,7 @@ proctype replacer() {
     bool cancelled, prevented, may_be_beginning, drops_now;
     lock();
     stop();
-    wait_until_over();                  /* src/runtime/handle.cpp: "wait_until_over(*it, " */
+    wait_until_over();                  /* src/timers/handle.cpp: "wait_until_over(*it, " */
     start();
     unlock();
     state == FREE && generation == 2 && !locked
@@ -349,7 +349,7 @@ proctype other() {
 
 inline after_fire() {
     d_step {
-        runs--;                         /* src/runtime/entry_life.cpp: "    --it.runs;" */
+        runs--;                         /* src/timers/record_life.cpp: "    --it.runs;" */
         tell_came_further()
     }
 #ifdef BREAK_DECIDES_WITHOUT_THE_LOCK
@@ -358,14 +358,14 @@ inline after_fire() {
     lock();
 #elif defined BREAK_ENDS_WITH_ANY_RUN
     is_over = (state != LIVE || is_last);
-#else                                   /* src/runtime/entry_life.cpp: "if (it.runs != 0 || (it.state ==" */
+#else                                   /* src/timers/record_life.cpp: "if (it.runs != 0 || (it.state ==" */
     is_over = (runs == 0 && (state != LIVE || is_last));
 #endif
     if
     :: is_over ->
         is_over = false;
         if
-        :: state == LIVE -> retire()    /* src/runtime/entry_life.cpp: "        retire(it);" */
+        :: state == LIVE -> retire()    /* src/timers/record_life.cpp: "        retire(it);" */
         :: else
         fi;
         finish()
@@ -396,13 +396,13 @@ inline enqueue() {
     atomic {
         if
         :: !is_burst && nempty(queue) ->
-            queue ? was_for, overruns;  /* src/runtime/workers.cpp: "fire_queue::join(it, " */
+            queue ? was_for, overruns;  /* src/workers/workers.cpp: "fire_queue::join(it, " */
             queue ! was_for, overruns + 1;
-            runs--                      /* src/runtime/entry_life.cpp: "        --it.runs;" */
+            runs--                      /* src/timers/record_life.cpp: "        --it.runs;" */
         :: is_burst || empty(queue) ->
-            queue ! taken_for, 0        /* src/runtime/workers.cpp: "pool.queue.push(it, due, overruns);" */
+            queue ! taken_for, 0        /* src/workers/workers.cpp: "pool.queue.push(it, due, overruns);" */
         :: is_burst || empty(queue) ->
-            rejected = true             /* src/runtime/workers.cpp: "return enqueued::rejected;" */
+            rejected = true             /* src/workers/workers.cpp: "return enqueued::rejected;" */
         fi;
         was_for = 0;
         overruns = 0
@@ -414,7 +414,7 @@ inline fire_on_worker() {
     if
     :: rejected ->
         d_step { rejected = false; to_come-- };
-        after_fire()                    /* src/runtime/entry_life.cpp: "        after_fire(it, due, hold);" */
+        after_fire()                    /* src/timers/record_life.cpp: "        after_fire(it, due, hold);" */
     :: else
     fi
 }
@@ -425,7 +425,7 @@ inline fire_here() {
         runs_on_runtime = true;
         unlock()
     }
-    call();                             /* src/runtime/entry_life.cpp: "    call(it, due, overruns, [&] {" */
+    call();                             /* src/timers/record_life.cpp: "    call(it, due, overruns, [&] {" */
     d_step {
         in_callback--;
         runs_on_runtime = false
@@ -437,14 +437,14 @@ inline fire_here() {
 inline on_due() {
     lock();
     assert(taken_for == generation);
-    if                                  /* src/runtime/entry_life.cpp: "live || is_drained(it))" */
+    if                                  /* src/timers/record_life.cpp: "live || is_drained(it))" */
 #ifndef BREAK_FIRES_WHAT_HAS_ENDED
     :: state != LIVE || is_drained
 #endif
     :: else ->
         d_step {
-            runs++;                     /* src/runtime/entry_life.cpp: "    ++it.runs;" */
-            is_last = !pending          /* src/runtime/entry_life.cpp: "it.is_last = is_last_fire(it);" */
+            runs++;                     /* src/timers/record_life.cpp: "    ++it.runs;" */
+            is_last = !pending          /* src/timers/record_life.cpp: "it.is_last = is_last_fire(it);" */
         }
         if
         :: has_workers -> fire_on_worker()
@@ -479,25 +479,25 @@ inline run_fire() {
     assert(taken_for == generation);
     d_step {
 #ifndef BREAK_COUNTS_NO_BEGINNING
-        begun++;                        /* src/runtime/entry_life.cpp: "++worked_of(it).begun;" */
+        begun++;                        /* src/timers/record_life.cpp: "++worker_part_of(it).begun;" */
 #endif
         if
 #ifndef BREAK_TAKES_WHAT_IS_DRAINED_FOR_RUN
-        :: is_drained -> is_last = false /* src/runtime/entry_life.cpp: "            it.is_last = false;" */
+        :: is_drained -> is_last = false /* src/timers/record_life.cpp: "            it.is_last = false;" */
 #endif
         :: else
         fi
     }
     if
-    :: state == LIVE && !is_drained ->  /* src/runtime/entry_life.cpp: "live && !is_drained(it)" */
+    :: state == LIVE && !is_drained ->  /* src/timers/record_life.cpp: "live && !is_drained(it)" */
         d_step { begin(); unlock() };
-        call();                         /* src/runtime/entry_life.cpp: "call(it, due, tw_runtime_overruns(" */
+        call();                         /* src/timers/record_life.cpp: "call(it, due, tw_runtime_overruns(" */
         in_callback--;
         lock()
     :: else
     fi;
 #ifndef BREAK_COUNTS_NO_BEGINNING
-    begun--;                            /* src/runtime/entry_life.cpp: "--worked_of(it).begun;" */
+    begun--;                            /* src/timers/record_life.cpp: "--worker_part_of(it).begun;" */
 #endif
     after_fire();
     unlock()
@@ -508,13 +508,13 @@ proctype worker(byte me) {
     bool is_over, cancelled, prevented, may_be_beginning, drops_now;
 end:
     do
-    :: atomic {                         /* src/runtime/workers.cpp: "= queue.pop(it);" */
+    :: atomic {                         /* src/workers/workers.cpp: "= queue.pop(it);" */
             nempty(queue) && (is_concurrent || !(has_taken[0] || has_taken[1])) ->
             queue ? taken_for, overruns;
-            has_taken[me] = true        /* src/runtime/workers.cpp: "me.runs = &it;" */
+            has_taken[me] = true        /* src/workers/workers.cpp: "me.runs = &it;" */
         }
         run_fire();
-        d_step {                        /* src/runtime/workers.cpp: "me.runs = nullptr;" */
+        d_step {                        /* src/workers/workers.cpp: "me.runs = nullptr;" */
             has_taken[me] = false;
             taken_for = 0;
             overruns = 0
@@ -528,7 +528,7 @@ init {
         if
         :: fires = 2; is_burst = true
         :: fires = 2
-        :: is_burst = true              /* src/runtime/workers.cpp: "A oneshot's is TW_BURST." */
+        :: is_burst = true              /* src/workers/workers.cpp: "A oneshot's is TW_BURST." */
         fi;
         start();
         run runtime();

@@ -40,27 +40,27 @@ inline try_lock() {
     atomic { drain(me); locked = (held == 0) };
     held = 1
 #else
-    atomic {                            /* drivers/linux/port.h: "&unheld, 1, 0, __ATOMIC_ACQUIRE" */
+    atomic {                            /* src/ports/linux/port.h: "&unheld, 1, 0, __ATOMIC_ACQUIRE" */
         drain(me);
         locked = (held == 0);
-        held = 1                        /* drivers/linux/port.h: "fetch_or(word, 1, __ATOMIC_ACQUIRE" */
+        held = 1                        /* src/ports/linux/port.h: "fetch_or(word, 1, __ATOMIC_ACQUIRE" */
     }
 #endif
 }
 
 inline announce() {
-    waiters++                           /* drivers/linux/lock.cpp: "seen + one_waiter, true, __ATOMIC_SEQ_CST" */
+    waiters++                           /* src/ports/linux/lock.cpp: "seen + one_waiter, true, __ATOMIC_SEQ_CST" */
 }
 
 inline depart() {
-    waiters--                           /* drivers/linux/lock.cpp: "fetch_sub(word, one_waiter" */
+    waiters--                           /* src/ports/linux/lock.cpp: "fetch_sub(word, one_waiter" */
 }
 
 inline barrier_everywhere() {
 #ifdef BREAK_NO_MEMBARRIER
     skip
 #else
-    d_step {                            /* drivers/linux/lock.cpp: "MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0" */
+    d_step {                            /* src/ports/linux/lock.cpp: "MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0" */
         drain(0);
         drain(1);
         drain(2)
@@ -70,7 +70,7 @@ inline barrier_everywhere() {
 
 /* FUTEX_WAIT compares the whole word and falls asleep in one step. */
 inline kernel_waits() {
-    atomic {                            /* drivers/linux/lock.cpp: "FUTEX_WAIT_PRIVATE, seen, at_most" */
+    atomic {                            /* src/ports/linux/lock.cpp: "FUTEX_WAIT_PRIVATE, seen, at_most" */
         if
         :: held == seen_held && waiters == seen_waiters -> in_kernel[me] = true
         :: else
@@ -82,7 +82,7 @@ inline kernel_waits() {
 }
 
 inline load_word() {
-    d_step {                            /* drivers/linux/lock.cpp: "seen = __atomic_load_n(word" */
+    d_step {                            /* src/ports/linux/lock.cpp: "seen = __atomic_load_n(word" */
         seen_held = held;
         seen_waiters = waiters
     }
@@ -90,7 +90,7 @@ inline load_word() {
 
 inline park() {
     load_word();
-    if                                  /* drivers/linux/lock.cpp: "if (*tw_port_held(&seen) != 0)" */
+    if                                  /* src/ports/linux/lock.cpp: "if (*tw_port_held(&seen) != 0)" */
     :: seen_held != 0 ->
 #ifdef BREAK_DECIDES_ON_A_SECOND_LOAD
         load_word();
@@ -106,9 +106,9 @@ inline lock_contended() {
     announce();
 #else
     announce();
-    barrier_everywhere();               /* drivers/linux/lock.cpp: "barrier_everywhere() ? nullptr" */
+    barrier_everywhere();               /* src/ports/linux/lock.cpp: "barrier_everywhere() ? nullptr" */
 #endif
-    do                                  /* drivers/linux/lock.cpp: "while (tw_port_try_lock(word) == 0)" */
+    do                                  /* src/ports/linux/lock.cpp: "while (tw_port_try_lock(word) == 0)" */
     :: try_lock();
         if
         :: locked -> break
@@ -125,7 +125,7 @@ inline lock_contended() {
 }
 
 inline lock() {
-    try_lock();                         /* drivers/linux/port.h: "!tw_port_try_lock(word)" */
+    try_lock();                         /* src/ports/linux/port.h: "!tw_port_try_lock(word)" */
     if
     :: !locked -> lock_contended()
     :: else
@@ -134,7 +134,7 @@ inline lock() {
 
 /* FUTEX_WAKE begins with a barrier, and wakes any one. */
 inline kernel_wakes() {
-    atomic {                            /* drivers/linux/lock.cpp: "FUTEX_WAKE_PRIVATE, 1" */
+    atomic {                            /* src/ports/linux/lock.cpp: "FUTEX_WAKE_PRIVATE, 1" */
         drain(me);
         if
         :: in_kernel[0] -> in_kernel[0] = false
@@ -150,11 +150,11 @@ inline unlock() {
     seen_waiters = waiters;
     letting_go[me] = true;
 #else
-    letting_go[me] = true;              /* drivers/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
-    seen_waiters = waiters;             /* drivers/linux/port.h: "__atomic_load_n(tw_port_waiters(word)" */
+    letting_go[me] = true;              /* src/ports/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
+    seen_waiters = waiters;             /* src/ports/linux/port.h: "__atomic_load_n(tw_port_waiters(word)" */
 #endif
     if
-    :: seen_waiters != 0 -> kernel_wakes()       /* drivers/linux/port.h: "tw_port_wake_waiter(word);" */
+    :: seen_waiters != 0 -> kernel_wakes()       /* src/ports/linux/port.h: "tw_port_wake_waiter(word);" */
     :: else
     fi;
     seen_waiters = 0

@@ -77,7 +77,7 @@ inline fire_due() {
 inline ask() {
     d_step {                            /* src/runtime/turn.cpp: "tw_next(&rt.steady.wheel)" */
         next = (due[0] < due[1] -> due[0] : due[1]);
-        show_all_stores()               /* drivers/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
+        show_all_stores()               /* src/ports/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
     }
 }
 
@@ -226,14 +226,14 @@ proctype stopper() {
     wake();
     stopping = true;
 #else
-    stopping = true;                    /* src/runtime/life.cpp: "rt.stopping.store(true" */
-    wake();                             /* src/runtime/life.cpp: "wake(rt);" */
+    stopping = true;                    /* src/runtime/lifetime.cpp: "rt.stopping.store(true" */
+    wake();                             /* src/runtime/lifetime.cpp: "wake(rt);" */
 #endif
     atomic {
         stop_told = true;
         assert(all_well)
     }
-    ended                               /* src/runtime/life.cpp: "pthread_join(rt.thread" */
+    ended                               /* src/runtime/lifetime.cpp: "pthread_join(rt.thread" */
 }
 
 init {

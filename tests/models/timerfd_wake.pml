@@ -197,13 +197,13 @@ proctype armer(byte me) {
 }
 
 proctype stopper() {
-    stopping = true;                    /* src/runtime/life.cpp: "rt.stopping.store(true" */
-    wake();                             /* src/runtime/life.cpp: "wake(rt);" */
+    stopping = true;                    /* src/runtime/lifetime.cpp: "rt.stopping.store(true" */
+    wake();                             /* src/runtime/lifetime.cpp: "wake(rt);" */
     atomic {
         stop_told = true;
         assert(all_well)
     }
-    ended                               /* src/runtime/life.cpp: "pthread_join(rt.thread" */
+    ended                               /* src/runtime/lifetime.cpp: "pthread_join(rt.thread" */
 }
 
 init {

@@ -1,9 +1,9 @@
-// drivers/cortexm/systick.c: what the clock says and when sleeps end, to the cycle. Every end of
+// drivers/clocks/systick.c: what the clock says and when sleeps end, to the cycle. Every end of
 // a period, every cut and every hold-up is swept over; the rest is drawn, with fixed seeds.
 #include "simulated.hpp"
 
 #define REGISTER(address) (simulated::reg{address})
-#include "cortexm/systick.c"
+#include "clocks/systick.c"
 
 namespace {
 

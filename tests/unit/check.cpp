@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/stored.hpp"
+#include "core/locked_wheel.hpp"
 #include "support/test.h"
 
 namespace {
@@ -21,7 +21,7 @@ tw_node near, twin, middle, far, later, due;  // by where they stand
 
 unsigned slot_of(unsigned level, std::uint64_t t) { return shape::slot(level, shape::low(t)); }
 
-stored &inside() { return stored_in(&storage); }
+locked_wheel &inside() { return wheel_in(&storage); }
 
 void ignore(tw_node *, void *) {}
 
@@ -74,12 +74,12 @@ TEST(check_finds_a_wrong_count) {
 }
 
 TEST(check_finds_a_cursor_before_what_slots_are_counted_from) {
-    inside().settled = 2;
+    inside().origin = 2;
     assert_names("no slot is counted from after the cursor");
 }
 
 TEST(check_finds_a_cursor_ahead_of_now) {
-    inside().cursor = inside().settled = 2;
+    inside().cursor = inside().origin = 2;
     assert_names("the cursor is not ahead of now");
 }
 
@@ -99,7 +99,7 @@ TEST(check_finds_a_bit_too_many) {
 }
 
 TEST(check_finds_a_cursor_that_is_not_what_slots_are_counted_from) {
-    inside().settled = 0;
+    inside().origin = 0;
     assert_names("slots are counted from the cursor");
 }
 
@@ -116,7 +116,7 @@ TEST(check_finds_a_quiet_wheel_that_has_not_caught_up) {
 }
 
 TEST(check_finds_a_quiet_wheel_whose_slots_are_being_emptied) {
-    inside().opened = 1;
+    inside().open_level = 1;
     inside().quiet_until = inside().now + 1;
     assert_names("a quiet wheel has caught up");
 }

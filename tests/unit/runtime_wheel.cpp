@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/stored.hpp"
+#include "core/locked_wheel.hpp"
 #include "support/test.h"
 
 static int is_observed;
@@ -19,7 +19,7 @@ tw storage;
 tw_node node, other;
 std::vector<tick> fires, missed;
 
-stored &inside() { return stored_in(&storage); }
+locked_wheel &inside() { return wheel_in(&storage); }
 
 void note(tw_node *, void *) {
     fires.push_back(tw_due(&storage));
@@ -96,7 +96,7 @@ TEST(nodes_that_are_being_put_off_are_placed_by_whoever_advances_first) {
     tw_arm_at(&storage, &node, 10);
     tw_arm_at(&storage, &other, 10);
     advance(1);
-    inside().begin_to_put_off(7);
+    inside().begin_shift(7);
     assert_int_equal(tw_next(&storage), 1);
     tick first = 0;
     assert_int_equal(tw_first_due(&storage, TW_UNBOUNDED, &first), 0);
@@ -112,7 +112,7 @@ TEST(nodes_that_are_being_put_off_are_placed_by_whoever_advances_first) {
 
 TEST(nothing_is_put_off_beyond_the_last_tick) {
     tw_arm_at(&storage, &node, last_tick - 2);
-    inside().begin_to_put_off(7);
+    inside().begin_shift(7);
     advance(1);
     assert_int_equal(tw_expiry(&storage, &node), last_tick);
 }
@@ -120,15 +120,15 @@ TEST(nothing_is_put_off_beyond_the_last_tick) {
 TEST(a_wheel_that_is_observed_works_as_others_do) {
     is_observed = 1;
     assert_int_equal(tw_init(&storage, 0, 0), 0);
-    assert_true(inside().is == kind::observed);
+    assert_true(inside().how == locking::observed);
     tw_arm_at(&storage, &node, 3);
     assert_int_equal(advance(3), 0);
     assert_fires({3});
     assert_int_equal(tw_init(&storage, 0, TW_UNLOCKED), 0);
-    assert_true(inside().is == kind::unlocked);
+    assert_true(inside().how == locking::unlocked);
     is_observed = 0;
     assert_int_equal(tw_init(&storage, 0, 0), 0);
-    assert_true(inside().is == kind::locked);
+    assert_true(inside().how == locking::locked);
 }
 
 }  // namespace

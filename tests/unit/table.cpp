@@ -1,5 +1,5 @@
-// src/runtime/table.hpp and siphash.hpp: the hash table behind keyed.h.
-#include "runtime/table.hpp"
+// src/timers/key_table.hpp and siphash.hpp: the hash table behind keyed.h.
+#include "timers/key_table.hpp"
 
 #include <sys/mman.h>
 
@@ -11,9 +11,9 @@
 
 namespace {
 
+using tickwheel::runtime::key_table;
 using tickwheel::runtime::sip_seed;
 using tickwheel::runtime::siphash;
-using tickwheel::runtime::table;
 using hash_function = std::uint32_t (*)(std::uint64_t key);
 
 int allocations_left = INT32_MAX, allocations, interruptions, random_error;
@@ -83,7 +83,7 @@ class numbers {
 
     void check(std::uint64_t key) const {
         const auto expected = slots_.find(key);
-        assert_int_equal(find(key), expected == slots_.end() ? table::none : expected->second);
+        assert_int_equal(find(key), expected == slots_.end() ? key_table::none : expected->second);
     }
     void check_all() const {
         assert_int_equal(table_.count(), slots_.size());
@@ -91,7 +91,7 @@ class numbers {
             assert_int_equal(find(key), slot);
     }
     std::size_t count() const { return slots_.size(); }
-    table &itself() { return table_; }
+    key_table &itself() { return table_; }
 
   private:
     std::uint32_t find(std::uint64_t key) const {
@@ -99,7 +99,7 @@ class numbers {
     }
 
     hash_function hash_;
-    table table_;
+    key_table table_;
     std::unordered_map<std::uint64_t, std::uint32_t> slots_;
     std::vector<std::uint64_t> keys_;  // by slot; a slot is used once
 };
@@ -156,7 +156,7 @@ TEST(siphash_1_3_is_that_of_other_implementations) {
 }
 
 TEST(table_hashes_with_a_secret_of_its_own) {
-    table tables[2];
+    key_table tables[2];
     unsigned same = 0;
     assert_int_equal(tables[0].open(0), 0);
     assert_int_equal(tables[1].open(0), 0);
@@ -166,12 +166,12 @@ TEST(table_hashes_with_a_secret_of_its_own) {
         assert_int_equal(tables[0].hash(number), tables[0].hash(tw_key_number(key)));
     }
     assert_in_range(same, 0, 3);
-    for (table &each : tables)
+    for (key_table &each : tables)
         each.close();
 }
 
 TEST(table_hashes_numbers_apart_from_strings) {
-    table it;
+    key_table it;
     unsigned same = 0;
     assert_int_equal(it.open(0), 0);
     for (std::uint64_t key = 0; key < 100; ++key)
@@ -181,7 +181,7 @@ TEST(table_hashes_numbers_apart_from_strings) {
 }
 
 TEST(table_hashes_all_of_a_string_and_nothing_else) {
-    table it;
+    key_table it;
     const char text[] = "0123456789abcdefX", same_start[] = "0123456789abcdefY";
     unsigned same = 0;
     assert_int_equal(it.open(0), 0);
@@ -289,7 +289,7 @@ TEST(table_without_memory_stays_as_it_is) {
 }
 
 TEST(table_is_not_opened_without_memory_or_a_secret) {
-    table it;
+    key_table it;
     allocations_left = 0;
     assert_int_equal(it.open(0), -ENOMEM);
     assert_int_equal(it.open(1000), -ENOMEM);
@@ -306,7 +306,7 @@ TEST(table_is_not_opened_without_memory_or_a_secret) {
 
 TEST(table_gives_all_memory_back) {
     const std::size_t before = live;
-    table it;
+    key_table it;
     assert_int_equal(it.open(0), 0);
     for (std::uint32_t slot = 0; slot < 257; ++slot) {
         assert_int_equal(it.reserve_one(), 0);

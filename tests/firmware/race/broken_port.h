@@ -1,10 +1,10 @@
 /* A port that is wrong, to see that the tests of races notice: its lock does nothing, or does not
  * nest. BROKEN says which. */
 #ifdef __riscv
-#include "../../../drivers/riscv/interrupts.h"
+#include "../../../include/tickwheel/riscv/interrupts.h"
 #define UNMASKED TW_MSTATUS_MIE
 #else
-#include "../../../drivers/cortexm/interrupts.h"
+#include "../../../include/tickwheel/cortexm/interrupts.h"
 #define UNMASKED 0u
 #endif
 

@@ -1,0 +1,192 @@
+// Four ways to find a timer by a key of 16 bytes: this library's table, and those that it
+// was chosen over. Each is a class that brings
+//   Peer(n)       for up to n records; but for their own memory, grows from nothing
+//   insert(key)   of a key that is not there
+//   find(key)     its record, or null
+//   erase(key)    of one that is there; touches its record, as cancelling a timer does
+// A record is what keyed.h keeps of a timer: 128 bytes, its key among them.
+#ifndef TICKWHEEL_BENCH_TABLES_PEERS_H
+#define TICKWHEEL_BENCH_TABLES_PEERS_H
+
+#include <unordered_map>
+
+#include "../keys.h"
+#include "../module.h"
+#include "timers/key_table.hpp"
+
+#if __has_include(<tsl/robin_map.h>)
+#include <tsl/robin_map.h>
+#endif
+#if __has_include(<uthash.h>)
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+#endif
+
+namespace bench {
+
+struct Record {
+    Key key;
+    unsigned char rest[112];
+};
+
+// Records by number; those that are free are taken again, the last one first.
+template <class Each> class Slab {
+  public:
+    explicit Slab(std::size_t n)
+        : bytes_(n * sizeof(Each)), records_(static_cast<Each *>(fresh_memory(bytes_))) {
+        free_.reserve(n);
+        for (std::size_t slot = n; slot > 0; --slot)
+            free_.push_back(static_cast<std::uint32_t>(slot - 1));
+    }
+    ~Slab() { give_back(records_, bytes_); }
+    Slab(const Slab &) = delete;
+    Slab &operator=(const Slab &) = delete;
+
+    std::uint32_t take() {
+        const std::uint32_t slot = free_.back();
+        free_.pop_back();
+        return slot;
+    }
+    void free(std::uint32_t slot) { free_.push_back(slot); }
+    Each &operator[](std::uint32_t slot) { return records_[slot]; }
+    std::uint32_t slot_of(const Each *record) const { return static_cast<std::uint32_t>(record - records_); }
+
+  private:
+    std::size_t bytes_;
+    Each *records_;
+    std::vector<std::uint32_t> free_;
+};
+
+class Own {
+  public:
+    static constexpr const char *name = "tickwheel";
+    explicit Own(std::size_t n) : records_(n) { require(table_.open(0) == 0, "table"); }
+    ~Own() { table_.close(); }
+    Own(const Own &) = delete;
+    Own &operator=(const Own &) = delete;
+
+    void insert(const Key &key) {
+        const std::uint32_t slot = records_.take();
+        records_[slot].key = key;
+        require(table_.reserve_one() == 0, "out of memory");
+        table_.insert(hash(key), slot);
+    }
+    Record *find(const Key &key) {
+        const std::uint32_t slot = slot_of(hash(key), key);
+        return slot != table::none ? &records_[slot] : nullptr;
+    }
+    void erase(const Key &key) {
+        const std::uint32_t hashed = hash(key), slot = slot_of(hashed, key);
+        records_[slot].rest[0] = 0;
+        table_.erase(hashed, slot);
+        records_.free(slot);
+    }
+
+  private:
+    using table = tickwheel::runtime::table;
+
+    std::uint32_t hash(const Key &key) const {
+        return table_.hash(tw_key_bytes(key.bytes, sizeof key.bytes));
+    }
+    std::uint32_t slot_of(std::uint32_t hashed, const Key &key) {
+        return table_.find(hashed, [&](std::uint32_t slot) { return records_[slot].key == key; });
+    }
+
+    table table_;
+    Slab<Record> records_;
+};
+
+class UnorderedMap {
+  public:
+    static constexpr const char *name = "std::unordered_map";
+    explicit UnorderedMap(std::size_t) {}
+    void insert(const Key &key) { map_[key].key = key; }
+    Record *find(const Key &key) {
+        const auto found = map_.find(key);
+        return found != map_.end() ? &found->second : nullptr;
+    }
+    void erase(const Key &key) {
+        const auto found = map_.find(key);
+        found->second.rest[0] = 0;
+        map_.erase(found);
+    }
+
+  private:
+    std::unordered_map<Key, Record, KeyHash> map_;
+};
+
+#if __has_include(<tsl/robin_map.h>)
+class RobinMap {
+  public:
+    static constexpr const char *name = "tsl::robin_map";
+    explicit RobinMap(std::size_t n) : records_(n) {}
+    void insert(const Key &key) {
+        const std::uint32_t slot = records_.take();
+        records_[slot].key = key;
+        slots_.insert({key, slot});
+    }
+    Record *find(const Key &key) {
+        const auto found = slots_.find(key);
+        return found != slots_.end() ? &records_[found->second] : nullptr;
+    }
+    void erase(const Key &key) {
+        const auto found = slots_.find(key);
+        records_[found->second].rest[0] = 0;
+        records_.free(found->second);
+        slots_.erase(found);
+    }
+
+  private:
+    tsl::robin_map<Key, std::uint32_t, KeyHash> slots_;
+    Slab<Record> records_;
+};
+#endif
+
+#if __has_include(<uthash.h>)
+// Its macros are not ours to warn about.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wsign-conversion"
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#pragma GCC diagnostic ignored "-Wpedantic"
+#pragma GCC diagnostic ignored "-Wextra"
+class Uthash {
+  public:
+    static constexpr const char *name = "uthash";
+    explicit Uthash(std::size_t n) : records_(n) {}
+    ~Uthash() { HASH_CLEAR(links, first_); }
+    Uthash(const Uthash &) = delete;
+    Uthash &operator=(const Uthash &) = delete;
+
+    void insert(const Key &key) {
+        Linked *record = &records_[records_.take()];
+        record->key = key;
+        HASH_ADD(links, first_, key, sizeof(Key), record);
+    }
+    Record *find(const Key &key) { return linked(key); }
+    void erase(const Key &key) {
+        Linked *record = linked(key);
+        record->rest[0] = 0;
+        HASH_DELETE(links, first_, record);
+        records_.free(records_.slot_of(record));
+    }
+
+  private:
+    struct Linked : Record {
+        UT_hash_handle links;
+    };
+    Linked *linked(const Key &key) {
+        Linked *found = nullptr;
+        HASH_FIND(links, first_, &key, sizeof key, found);
+        return found;
+    }
+
+    Linked *first_ = nullptr;
+    Slab<Linked> records_;
+};
+#pragma GCC diagnostic pop
+#endif
+
+}  // namespace bench
+
+#endif

@@ -1,0 +1,97 @@
+/* mtime counts for ever, and an interrupt is pending while mtime >= mtimecmp. Nothing is to be
+ * kept in step with it: the present tick follows from mtime, and a sleep only sets mtimecmp.
+ *
+ * Invariants
+ *   M1  now = (mtime - origin) / counts_per_tick
+ *   M2  mtimecmp is never smaller on the way from one value to the next than both of them, so
+ *       no interrupt comes that neither asked for. */
+#include <tickwheel/riscv/mtime.h>
+
+#include <stdbool.h>
+
+#define NEVER UINT64_MAX
+
+static struct {
+    volatile uint32_t *mtime, *mtimecmp; /* low half, high half */
+    uint64_t origin;                     /* mtime when tick 0 began */
+    uint32_t counts_per_tick;
+    bool ticking; /* sleeps end at each tick */
+} timer;
+
+/* Of the two registers. */
+#define LOW 0
+#define HIGH 1
+
+#define MIE_MTIE 0x80u
+
+/* The high half before and after: where they differ, the low half may be from either. */
+static uint64_t counts(void) {
+    uint32_t high, low;
+    do {
+        high = timer.mtime[HIGH];
+        low = timer.mtime[LOW];
+    } while (high != timer.mtime[HIGH]);
+    return (uint64_t)high << 32 | low;
+}
+
+static void set_interrupt(uint64_t at) {
+    timer.mtimecmp[LOW] = UINT32_MAX; /* M2: not smaller than what it was */
+    timer.mtimecmp[HIGH] = (uint32_t)(at >> 32);
+    timer.mtimecmp[LOW] = (uint32_t)at;
+}
+
+/* When a tick begins, in counts; NEVER if mtime does not get there. */
+static uint64_t begin_of(uint64_t tick) {
+    uint64_t counts_from_origin, at;
+    if (__builtin_mul_overflow(tick, timer.counts_per_tick, &counts_from_origin) ||
+        __builtin_add_overflow(timer.origin, counts_from_origin, &at))
+        return NEVER;
+    return at;
+}
+
+/* 64 bits are divided in software; mostly there is a shorter way. */
+static uint64_t ticks_in(uint64_t span) {
+    return span >> 32 == 0u ? (uint32_t)span / timer.counts_per_tick : span / timer.counts_per_tick;
+}
+
+uint64_t tw_mtime_now(void) { return ticks_in(counts() - timer.origin); }
+
+static void set_next_tick(void) { set_interrupt(begin_of(tw_mtime_now() + 1u)); }
+
+int tw_mtime_start(uintptr_t mtime, uintptr_t mtimecmp, uint32_t counts_per_tick, enum tw_mtime_mode mode) {
+    if (counts_per_tick == 0u)
+        return -22;
+    timer.mtime = (volatile uint32_t *)mtime;
+    timer.mtimecmp = (volatile uint32_t *)mtimecmp;
+    timer.counts_per_tick = counts_per_tick;
+    timer.ticking = mode == TW_TICKING;
+    timer.origin = counts();
+    tw_mtime_isr();
+    __asm__ volatile("csrs mie, %0" : : "r"(MIE_MTIE));
+    return 0;
+}
+
+void tw_mtime_isr(void) {
+    if (timer.ticking)
+        set_next_tick();
+    else
+        set_interrupt(NEVER);
+}
+
+static bool others_pending(void) {
+    uintptr_t pending, enabled;
+    __asm__ volatile("csrr %0, mip\n\tcsrr %1, mie" : "=&r"(pending), "=r"(enabled));
+    return (pending & enabled & ~(uintptr_t)MIE_MTIE) != 0u;
+}
+
+void tw_mtime_sleep_until(uint64_t deadline) {
+    const uint32_t mask = tw_interrupts_mask();
+    if (!timer.ticking)
+        set_interrupt(begin_of(deadline));
+    while (tw_mtime_now() < deadline) {
+        tw_interrupts_wait();
+        if (timer.ticking || others_pending())
+            break;
+    }
+    tw_interrupts_restore(mask);
+}

@@ -1,0 +1,355 @@
+// New, start, stop, free.
+#include "lifetime.hpp"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <tickwheel/port.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include "components.hpp"
+#include "fork.hpp"
+#include "turn.hpp"
+#include "wall.hpp"
+#include "workers/workers.hpp"
+
+namespace tickwheel::runtime {
+
+namespace {
+
+constexpr std::int64_t default_tick_ns = 1'000'000;
+constexpr std::int64_t longest_tick_ns = 3'600'000'000'000;
+constexpr std::uint32_t default_budget = 1024;
+constexpr char default_name[] = "tickwheel";
+
+// Null: nothing.
+const char *what_is_wrong(const tw_runtime_options &o) {
+    if (o.tick_ns < 0 || o.tick_ns > longest_tick_ns)
+        return "tick_ns is negative, or more than an hour";
+    if (o.slack_ns < 0)
+        return "slack_ns is negative";
+    if (o.priority < 0 || o.priority > 99)
+        return "priority is not 0 .. 99";
+    if (!is_one_of(o.clock, TW_CLOCK_DEFAULT, TW_CLOCK_VIRTUAL))
+        return "no such clock";
+    if (o.driver != nullptr && o.own_driver != nullptr)
+        return "both a driver's name and an own driver";
+    if (o.thread_name != nullptr && std::strlen(o.thread_name) >= sizeof tw_runtime::thread_name)
+        return "thread_name has more than 15 characters";
+    return nullptr;
+}
+
+bool is_whole(const tw_driver &driver) {
+    return driver.name != nullptr && driver.open != nullptr && driver.close != nullptr &&
+           driver.wake != nullptr && (driver.descriptor == nullptr) == (driver.program == nullptr);
+}
+
+tw_clock clock_for(const tw_driver &driver, tw_clock asked) {
+    if (asked != TW_CLOCK_DEFAULT)
+        return asked;
+    return is_manual(driver) ? TW_CLOCK_VIRTUAL : TW_CLOCK_MONOTONIC;
+}
+
+// A driver that nobody waits with has virtual time, and only such a one.
+bool can_tell(const tw_driver &driver, tw_clock clock) {
+    if ((driver.clocks & TW_CLOCK_BIT(clock)) == 0)
+        return false;
+    return is_manual(driver) ? clock == TW_CLOCK_VIRTUAL || clock == TW_CLOCK_WALL
+                             : clock != TW_CLOCK_VIRTUAL;
+}
+
+// Zeroed memory for a runtime and, behind it, its driver's state.
+tw_runtime *allocate(const tw_driver &driver) {
+    constexpr std::size_t alignment = alignof(std::max_align_t);
+    constexpr std::size_t state_at = (sizeof(tw_runtime) + alignment - 1) / alignment * alignment;
+    if (driver.state_size > SIZE_MAX - state_at)
+        return nullptr;
+    char *memory = static_cast<char *>(std::calloc(1, state_at + driver.state_size));
+    if (memory == nullptr)
+        return nullptr;
+    tw_port_hide(memory, state_at + driver.state_size);
+    auto *rt = new (memory) tw_runtime;
+    rt->driver = &driver;
+    rt->driver_state = memory + state_at;
+    return rt;
+}
+
+void take_options(tw_runtime &rt, const tw_runtime_options &o) {
+    rt.clock = clock_for(*rt.driver, o.clock);
+    rt.unit.set(static_cast<std::uint64_t>(o.tick_ns != 0 ? o.tick_ns : default_tick_ns));
+    rt.budget = o.budget != 0 ? o.budget : default_budget;
+    rt.slack_ns = o.slack_ns != 0 ? o.slack_ns : 1;
+    rt.cpus = o.cpus;
+    rt.priority = o.priority;
+    const char *const name = o.thread_name != nullptr ? o.thread_name : default_name;
+    std::memcpy(rt.thread_name, name, std::strlen(name) + 1);
+}
+
+int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made) {
+    tw_runtime *rt = allocate(driver);
+    if (rt == nullptr)
+        return -ENOMEM;
+    take_options(*rt, o);
+    rt->clocks.choose(rt->clock, is_manual(driver));
+    pthread_mutex_init(&rt->control, nullptr);
+    pthread_mutex_init(&rt->components_mutex, nullptr);
+    tw_init(&rt->steady.wheel, rt->unit.down(rt->clocks.steady()), 0);
+    int error = rt->clock == TW_CLOCK_WALL ? make_wall(*rt) : 0;
+    if (error == 0)
+        error = open_driver(*rt);
+    if (error == 0)
+        error = watch_for_forks(*rt);
+    if (error != 0) {
+        destroy(*rt);
+        return error;
+    }
+    made = rt;
+    return 0;
+}
+
+// --- the thread --------------------------------------------------------------------
+
+void *thread_main(void *arg) {
+    never_be_cancelled();
+    tw_runtime &rt = *static_cast<tw_runtime *>(arg);
+    pthread_setname_np(pthread_self(), rt.thread_name);
+    prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
+    run(rt);
+    if (rt.to_be_freed) {
+        { const mutex_hold after_start(&rt.control); }  // who started this thread may still be in there
+        destroy(rt);
+    }
+    return nullptr;
+}
+
+cpu_set_t cpu_set_of(std::uint64_t cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (int cpu = 0; cpu < 64; ++cpu)
+        if ((cpus >> cpu & 1) != 0)
+            CPU_SET(cpu, &set);
+    return set;
+}
+
+int set_attributes(pthread_attr_t &attributes, const tw_runtime &rt) {
+    int error = 0;
+    if (rt.cpus != 0) {
+        const cpu_set_t set = cpu_set_of(rt.cpus);
+        error = pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+    }
+    if (error == 0 && rt.priority != 0) {
+        sched_param priority = {};
+        priority.sched_priority = rt.priority;
+        pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+        pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
+        error = pthread_attr_setschedparam(&attributes, &priority);
+    }
+    return error;
+}
+
+// The thread inherits the mask that blocks every signal.
+int create_thread(tw_runtime &rt) {
+    pthread_attr_t attributes;
+    if (const int error = pthread_attr_init(&attributes); error != 0)
+        return -error;
+    int error = set_attributes(attributes, rt);
+    if (error == 0) {
+        sigset_t all, before;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        error = pthread_create(&rt.thread, &attributes, thread_main, &rt);
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+    pthread_attr_destroy(&attributes);
+    return -error;
+}
+
+// With control held, from outside the runtime's callbacks.
+void join(tw_runtime &rt) {
+    if (rt.driven != driven::by_thread)
+        return;
+    pthread_join(rt.thread, nullptr);
+    rt.driven = driven::by_nobody;
+}
+
+// Everything due so far is fired or left, and no further callback begins.
+void interrupt(tw_runtime &rt) {
+    rt.stopping.store(true, std::memory_order_release);
+    for_each_timeline(rt, [](timeline &line) { tw_interrupt(&line.wheel); });
+    interrupt_workers(rt);
+}
+
+// From inside a callback, perhaps a worker's, while the runtime's thread sleeps.
+void interrupt_from_inside(tw_runtime &rt) {
+    interrupt(rt);
+    if (is_worker_of(rt))
+        wake(rt);
+}
+
+// Whoever fires comes to an end, and the thread is joined. With control held, from
+// outside the runtime's callbacks.
+void come_to_an_end(tw_runtime &rt) {
+    interrupt(rt);
+    wake(rt);
+    join(rt);
+}
+
+int start(tw_runtime &rt) {
+    const mutex_hold hold(&rt.control);
+    if (rt.stopping)
+        join(rt);  // a callback has stopped it
+    auto nobody = driven::by_nobody;
+    if (!rt.driven.compare_exchange_strong(nobody, driven::by_thread))
+        return nobody == driven::by_thread ? explain_system_error(-EALREADY)
+                                           : refuse(-EBUSY, "another thread drives the runtime");
+    rt.stopping = false;
+    const int error = rt.lent ? refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)")
+                              : explain_system_error(create_thread(rt));
+    if (error != 0)
+        rt.driven = driven::by_nobody;
+    return error;
+}
+
+// A callback does not wait for itself, nor for another thread that waits for it here.
+void stop(tw_runtime &rt) {
+    if (inside_user_code::of(rt)) {
+        interrupt_from_inside(rt);
+        return;
+    }
+    const mutex_hold hold(&rt.control);
+    come_to_an_end(rt);
+    stop_components(rt);
+}
+
+// From here on nothing is armed, started or made. False: it was being freed already.
+bool begin_to_free(tw_runtime &rt) {
+    int open = 0;
+    rt.closed.compare_exchange_strong(open, -ESHUTDOWN);  // a child says why everything is refused
+    return rt.is_freed.exchange(1) == 0;
+}
+
+}  // namespace
+
+void join_if_stopped(tw_runtime &rt) {
+    const mutex_hold hold(&rt.control);
+    if (rt.stopping)
+        join(rt);
+}
+
+void end_firing(tw_runtime &rt) {
+    const mutex_hold hold(&rt.control);
+    come_to_an_end(rt);
+}
+
+int open_driver(tw_runtime &rt) {
+    std::memset(rt.driver_state, 0, rt.driver->state_size);
+    const int error = rt.driver->open(rt.driver_state, rt.clock);
+    rt.driver_is_open = error >= 0;
+    return rt.driver_is_open ? 0 : error;
+}
+
+void empty_wheels(tw_runtime &rt) {
+    const wall_hold hold(rt);  // or some might be on their way from one tick to another
+    for_each_timeline(rt, [](timeline &line) { tw_clear(&line.wheel, nullptr, nullptr); });
+}
+
+// A wheel made later may have the address of this one: no node may believe itself on it.
+// What `drop` may do meanwhile, forks included, needs all parts, and nothing of the user's
+// runs when the first of them goes.
+void destroy(tw_runtime &rt) {
+    begin_to_free(rt);
+    {
+        const inside_user_code here(rt);
+        stop_components(rt);
+        empty_wheels(rt);
+        end_components(rt);
+    }
+    watch_for_forks_no_more(rt);
+    destroy_components(rt);
+    if (rt.driver_is_open)
+        rt.driver->close(rt.driver_state);
+    free_wall(rt);
+    pthread_mutex_destroy(&rt.components_mutex);
+    pthread_mutex_destroy(&rt.control);
+    rt.~tw_runtime();
+    std::free(&rt);
+}
+
+}  // namespace tickwheel::runtime
+
+using namespace tickwheel::runtime;
+
+TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
+    const tw_runtime_options o = options != nullptr ? *options : tw_runtime_options{};
+    if (const char *const wrong = rt == nullptr ? "no place for the runtime (rt is null)" : what_is_wrong(o);
+        wrong != nullptr)
+        return refuse(-EINVAL, wrong);
+    const tw_driver *const driver =
+        o.own_driver != nullptr ? o.own_driver : tw_driver_named(o.driver != nullptr ? o.driver : "sleep");
+    if (driver == nullptr)
+        return refuse(-ENOENT, "no driver has this name; there are sleep, epoll, timerfd and manual");
+    if (!is_whole(*driver))
+        return refuse(-EINVAL, "the own driver lacks a name or a function");
+    if (!can_tell(*driver, clock_for(*driver, o.clock)))
+        return refuse(-EOPNOTSUPP, "the driver cannot wait on this clock");
+    const uncancelled here;
+    return explain_system_error(make(*driver, o, *rt));
+}
+
+TW_API int tw_runtime_start(tw_runtime *rt) {
+    if (const int error = check_arming(rt); error != 0)
+        return error;
+    if (rt->driver->wait_until == nullptr)
+        return refuse(-EOPNOTSUPP, "this driver has no thread");
+    const uncancelled here;
+    return inside_user_code::of(*rt) ? refuse(-EBUSY, "called from inside a callback of the runtime")
+                                     : start(*rt);
+}
+
+TW_API int tw_runtime_stop(tw_runtime *rt) {
+    if (const int error = check_usable(rt); error != 0)
+        return error;
+    const uncancelled here;
+    stop(*rt);
+    return 0;
+}
+
+// What nodes have to do with it ends here, so that their owners need not wait for more. The
+// rest is done by whoever ends last: the one that is in functions of the user's, or the one
+// that drives it. A thread that ends itself is joined by nobody.
+static void free_from_inside(tw_runtime &rt, const inside_user_code &outermost) {
+    if (!begin_to_free(rt))
+        return;
+    interrupt_from_inside(rt);
+    empty_wheels(rt);
+    if (outermost.end() != nullptr) {
+        outermost.end()->frees(rt);
+        return;
+    }
+    if (is_worker_of(rt)) {
+        free_after_this_run();
+        return;
+    }
+    rt.to_be_freed = true;
+    if (rt.driven == driven::by_thread && !rt.forked)
+        pthread_detach(pthread_self());
+}
+
+TW_API int tw_runtime_free(tw_runtime *rt) {
+    if (rt == nullptr)
+        return 0;
+    if (const inside_user_code *const outermost = inside_user_code::outermost(*rt); outermost != nullptr) {
+        free_from_inside(*rt, *outermost);
+        return 0;
+    }
+    const uncancelled here;
+    if (!rt->forked)
+        stop(*rt);
+    destroy(*rt);
+    return 0;
+}

@@ -1,0 +1,274 @@
+// A pool's life: its threads, and what happens to it when something happens to its runtime.
+#include "pool.hpp"
+
+#include <signal.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace tickwheel::runtime {
+
+namespace {
+
+constexpr unsigned default_threads = 4;
+constexpr std::uint32_t default_queue = 1024;
+constexpr std::uint32_t longest_queue = std::uint32_t{1} << 24;
+constexpr char default_name[] = "tickwheel-work";
+
+// Null: nothing.
+const char *what_is_wrong(const tw_workers_options &o) {
+    if (o.threads > TW_WORKERS_MAX)
+        return "more threads than TW_WORKERS_MAX";
+    if (o.queue > longest_queue)
+        return "the queue is too long";
+    if (!is_one_of(o.when_full, TW_FULL_INLINE, TW_FULL_BLOCK))
+        return "when_full is none of its values";
+    if (!is_one_of(o.at_stop, TW_STOP_DRAIN, TW_STOP_DISCARD))
+        return "at_stop is none of its values";
+    if (o.thread_name != nullptr && std::strlen(o.thread_name) >= sizeof tw_workers::thread_name)
+        return "thread_name has more than 15 characters";
+    return nullptr;
+}
+
+void take_options(tw_workers &pool, const tw_workers_options &o) {
+    pool.threads = o.threads != 0 ? o.threads : default_threads;
+    pool.bound = o.queue != 0 ? o.queue : default_queue;
+    pool.when_full = o.when_full;
+    pool.at_stop = o.at_stop;
+    const char *const name = o.thread_name != nullptr ? o.thread_name : default_name;
+    std::memcpy(pool.thread_name, name, std::strlen(name) + 1);
+}
+
+void make_conditions(tw_workers &pool) {
+    pthread_cond_init(&pool.work, nullptr);
+    pthread_cond_init(&pool.changed, nullptr);
+}
+
+// Jobs are their owners' again at once; what the library keeps, a worker sees off.
+void discard(tw_workers &pool) {
+    if (pool.at_stop != TW_STOP_DISCARD)
+        return;
+    discard_jobs(pool);
+    pool.discard_before = pool.queue.next_number();
+}
+
+void end_threads(tw_workers &pool) {
+    {
+        const mutex_hold hold(&pool.mutex);
+        pool.leaving = true;
+        pthread_cond_broadcast(&pool.work);
+    }
+    for (unsigned i = 0; i < pool.started; ++i)
+        if (!pool.runners[i].is_detached)
+            pthread_join(pool.runners[i].thread, nullptr);
+    pool.started = 0;
+    pool.leaving = false;
+}
+
+// They inherit the mask that blocks every signal. All of them, or none.
+int start_threads(tw_workers &pool) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = 0;
+    for (; error == 0 && pool.started < pool.threads; pool.started += error == 0 ? 1 : 0) {
+        runner &next = pool.runners[pool.started];
+        error = pthread_create(&next.thread, nullptr, work, &next);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (error != 0)
+        end_threads(pool);
+    else
+        pool.idle = pool.threads;
+    return -error;
+}
+
+// --- as a part of its runtime -------------------------------------------------------
+
+tw_workers &pool_of(component &it) { return static_cast<tw_workers &>(it); }
+
+// In the child of a fork nothing waits and nothing runs.
+void stop(component &it) {
+    tw_workers &pool = pool_of(it);
+    const mutex_hold hold(&pool.mutex);
+    discard(pool);
+    while (!is_at_rest(pool))
+        await_change(pool);
+}
+
+// What waits was the parent's to run.
+void forget_fires(tw_workers &pool) {
+    while (tw_runnable *const each = pool.queue.first())
+        pool.queue.drop_all(*each);
+    for (unsigned i = 0; i <= pool.threads; ++i) {
+        runner &each = pool.runners[i];
+        if (each.more)
+            pool.queue.drop_all(*each.runs);
+        each = {};
+        each.pool = &pool;
+    }
+}
+
+void begin_in_child(tw_workers &pool) {
+    forget_fires(pool);
+    make_conditions(pool);
+    pool.running = pool.idle = pool.awaiting = 0;
+    pool.started = 0;
+    pool.settling = pool.leaving = false;
+    ++pool.forks;
+    pool.rt->over_full = nullptr;
+}
+
+void fork(component &it, tw_fork_moment moment) {
+    tw_workers &pool = pool_of(it);
+    if (moment == TW_FORK_PREPARE) {
+        pthread_mutex_lock(&pool.mutex);
+        return;
+    }
+    if (moment == TW_FORK_CHILD)
+        begin_in_child(pool);
+    pthread_mutex_unlock(&pool.mutex);
+}
+
+int revive(component &it) { return start_threads(pool_of(it)); }
+
+void unmake(tw_workers &pool) {
+    pool.queue.unmake();
+    pthread_cond_destroy(&pool.changed);
+    pthread_cond_destroy(&pool.work);
+    pthread_mutex_destroy(&pool.mutex);
+    std::free(pool.runners);
+    std::free(&pool);
+}
+
+void destroy(component &it) {
+    tw_workers &pool = pool_of(it);
+    end_threads(pool);
+    remove_component(pool);
+    unmake(pool);
+}
+
+// Whoever fires may be about to settle it, or in there. Nothing waits any more.
+void wait_until_settled(tw_workers &pool) {
+    {
+        const mutex_hold nobody_enters(&pool.rt->components_mutex);
+        tw_workers *over_full = &pool;
+        pool.rt->over_full.compare_exchange_strong(over_full, nullptr);
+    }
+    const mutex_hold hold(&pool.mutex);
+    while (pool.settling)
+        await_change(pool);
+}
+
+int make(tw_runtime &rt, const tw_workers_options &o, tw_workers *&made) {
+    auto *pool = static_cast<tw_workers *>(std::calloc(1, sizeof(tw_workers)));
+    if (pool == nullptr)
+        return -ENOMEM;
+    take_options(*pool, o);
+    pool->rt = &rt;
+    pthread_mutex_init(&pool->mutex, nullptr);
+    make_conditions(*pool);
+    pool->runners = static_cast<runner *>(std::calloc(pool->threads + 1, sizeof(runner)));
+    const bool has_room = pool->queue.make(std::size_t{pool->bound} + pool->threads + 1);
+    int error = pool->runners == nullptr || !has_room ? -ENOMEM : 0;
+    for (unsigned i = 0; error == 0 && i <= pool->threads; ++i)
+        pool->runners[i].pool = pool;
+    if (error == 0)
+        error = start_threads(*pool);
+    if (error != 0) {
+        unmake(*pool);
+        return error;
+    }
+    add_component(*pool, rt, pool_hooks);
+    made = pool;
+    return 0;
+}
+
+int check_waiting(const tw_workers *workers) {
+    if (workers == nullptr)
+        return refuse(-EINVAL, "the workers are null");
+    if (const int error = check_usable(workers->rt); error != 0)
+        return error;
+    return inside_user_code::of(*workers->rt) ? refuse(-EBUSY, "called from inside a callback of the runtime")
+                                              : 0;
+}
+
+}  // namespace
+
+const component_hooks pool_hooks = {stop, fork, nullptr, revive, destroy};
+
+void interrupt_workers(tw_runtime &rt) {
+    for_each_pool(rt, [](tw_workers &pool) {
+        discard(pool);
+        tell_of_change(pool);
+    });
+}
+
+bool are_of(const tw_workers &workers, const tw_runtime &rt) { return workers.rt == &rt; }
+
+void use(tw_workers &workers) {
+    const mutex_hold hold(&workers.mutex);
+    ++workers.users;
+}
+
+void use_no_more(tw_workers &workers) {
+    const mutex_hold hold(&workers.mutex);
+    --workers.users;
+}
+
+}  // namespace tickwheel::runtime
+
+using namespace tickwheel::runtime;
+
+TW_API int tw_workers_new(tw_workers **workers, tw_runtime *rt, const tw_workers_options *options) {
+    const tw_workers_options o = options != nullptr ? *options : tw_workers_options{};
+    if (workers == nullptr)
+        return refuse(-EINVAL, "no place for the workers");
+    if (rt != nullptr)  // else it is that which is wrong
+        if (const char *const wrong = what_is_wrong(o); wrong != nullptr)
+            return refuse(-EINVAL, wrong);
+    if (const int error = check_arming(rt); error != 0)
+        return error;
+    const uncancelled here;
+    return explain_system_error(make(*rt, o, *workers));
+}
+
+// With control held: nobody stops the runtime, and with it this pool, meanwhile.
+TW_API int tw_workers_free(tw_workers *workers) {
+    if (workers == nullptr)
+        return 0;
+    if (const int error = check_waiting(workers); error != 0)
+        return error;
+    const uncancelled here;
+    const mutex_hold hold(&workers->rt->control);
+    {
+        const mutex_hold hold_pool(&workers->mutex);
+        if (workers->users != 0)
+            return refuse(-EBUSY, "a set of timers still uses these workers");
+    }
+    stop(*workers);
+    wait_until_settled(*workers);
+    destroy(*workers);
+    return 0;
+}
+
+TW_API int tw_workers_wait(tw_workers *workers) {
+    if (const int error = check_waiting(workers); error != 0)
+        return error;
+    const mutex_hold hold(&workers->mutex);
+    while (!is_at_rest(*workers))
+        await_change(*workers);
+    return 0;
+}
+
+TW_API int tw_workers_stats(tw_workers *workers, tw_worker_stats *stats) {
+    if (workers == nullptr || stats == nullptr)
+        return refuse(-EINVAL, workers == nullptr ? "the workers are null" : "stats is null");
+    if (const int error = check_usable(workers->rt); error != 0)
+        return error;
+    const mutex_hold hold(&workers->mutex);
+    *stats = workers->seen;
+    stats->waiting = length(*workers);
+    stats->running = workers->running;
+    return 0;
+}

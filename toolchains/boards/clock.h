@@ -1,0 +1,36 @@
+/* clock.h - the clock of the CPU's family under one name, so that an image is one source for
+ * all. A program for one part calls tw_systick_* or tw_mtime_* itself. */
+#ifndef CLOCK_H
+#define CLOCK_H
+
+#include <tickwheel/tw.h>
+
+#include <machine.h>
+
+#ifdef __riscv
+#include <tickwheel/riscv/mtime.h>
+static inline int clock_start(uint32_t counts_per_tick, enum tw_mtime_mode mode) {
+    return tw_mtime_start(CLINT_MTIME, CLINT_MTIMECMP, counts_per_tick, mode);
+}
+#define clock_now tw_mtime_now
+#define clock_sleep_until tw_mtime_sleep_until
+#define clock_isr tw_mtime_isr
+#else
+#include <tickwheel/cortexm/systick.h>
+#define clock_start tw_systick_start
+#define clock_now tw_systick_now
+#define clock_sleep_until tw_systick_sleep_until
+#define clock_isr tw_systick_isr
+#endif
+
+/* Until when to sleep, for a wheel whose ticks are not the clock's: shorter ones, that wrap, or
+ * from another origin. `now` is the clock's tick, `here` the wheel's at the same time, and
+ * `next` what tw_next answered. What is not ahead is not slept for. */
+static inline uint64_t clock_deadline(uint64_t now, tw_tick here, tw_tick next) {
+    const tw_tick ahead = next - here;
+    if (next == TW_NEVER)
+        return UINT64_MAX;
+    return ahead <= TW_NEVER / 2 ? now + ahead : now;
+}
+
+#endif

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "../support/random.h"
+#include "../tests/support/random.h"
 
 namespace bench {
 

@@ -1,5 +1,5 @@
-// What stands between a public function and the wheel: is it a wheel, is it a node, and
-// the lock.
+// The API boundary: validates the arguments of a call and holds the wheel's lock for it. Behind it
+// preconditions are asserted, not checked.
 #pragma once
 
 #include <tickwheel/port.h>
@@ -22,7 +22,8 @@ inline constexpr bool can_be_observed = true;
 inline constexpr bool can_be_observed = false;
 #endif
 
-// An unlocked wheel pays for one comparison.
+// The unlocked wheel is asked for first: it then pays for one comparison, where a second one would
+// compete with the cache misses of the call that follows.
 TW_INLINE_IF_SMALL inline void lock(locked_wheel &wheel) {
     if (wheel.how == locking::unlocked)
         return;
@@ -41,7 +42,8 @@ TW_INLINE_IF_SMALL inline void unlock(locked_wheel &wheel) {
         tw_port_unlock(&wheel.lock);
 }
 
-// A tool that observes the wheel sees its order by the lock, and nothing of the words beside it.
+// Has a tool that looks for races follow this wheel's lock, if one watches the process. The words
+// beside the wheel are hidden from it: they are atomic, or compared by the kernel.
 inline void be_observed(locked_wheel &wheel) {
     if (!can_be_observed || wheel.how != locking::locked || tw_port_is_observed() == 0)
         return;
@@ -51,9 +53,8 @@ inline void be_observed(locked_wheel &wheel) {
 
 TW_INLINE_IF_SMALL inline bool usable(tw *w) { return w != nullptr && wheel_in(w).self == w; }
 TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) { return node != nullptr && node->fn != nullptr; }
-inline bool is_pending(const tw_node *node) { return node->state == TW_PENDING; }
 
-// Small nodes do not know their wheel: where there is but one, nothing is lost.
+// Small nodes have no room to name their wheel: a program with such nodes has one wheel.
 template <class Node> void set_wheel(Node &node, tw *w) {
     if constexpr (requires { node.wheel; })
         node.wheel = w;
@@ -64,7 +65,7 @@ template <class Node> bool names(const Node &node, const tw *w) {
     return true;
 }
 
-// Takes the lock of what is a wheel, and returns 0; else what to answer.
+// Validates and locks w. On error returns a negative errno with the lock not held.
 TW_ONE_COPY inline int enter(tw *w) {
     if (!usable(w))
         return -einval;
@@ -72,29 +73,41 @@ TW_ONE_COPY inline int enter(tw *w) {
     return 0;
 }
 
-// The same to change a node.
+// The same for a call that changes a node, which must not be pending on another wheel.
 TW_ONE_COPY inline int enter(tw *w, const tw_node *node) {
     if (!usable(node))
         return -einval;
-    const int refusal = enter(w);
-    if (refusal != 0 || !is_pending(node) || names(*node, w)) {
+    const int error = enter(w);
+    if (error != 0 || !is_pending(*node) || names(*node, w)) {
         TW_ASSERT_OF(*node, node->state <= TW_SHUT);
-        return refusal;
+        return error;
     }
     unlock(wheel_in(w));
     return -ebusy;
 }
 
-// The same for a node that is pending on this wheel: true with the lock taken.
+// The same for a node that is to be pending at tick `due` from now on.
+TW_ONE_COPY inline int enter_to_move(tw *w, const tw_node *node, tick due) {
+    if (!is_tick(due))
+        return -erange;
+    const int error = enter(w, node);
+    if (error != 0 || is_pending(*node))
+        return error;
+    unlock(wheel_in(w));
+    return -enoent;
+}
+
+// Returns true, with the lock held, if the node is pending on this wheel.
 TW_ONE_COPY inline bool enter_pending(tw *w, const tw_node *node) {
     if (!usable(node) || enter(w) != 0)
         return false;
-    if (is_pending(node) && names(*node, w))
+    if (is_pending(*node) && names(*node, w))
         return true;
     unlock(wheel_in(w));
     return false;
 }
 
+// RELEASES: wheel lock. Returns the result of the call.
 TW_ONE_COPY inline int leave(tw *w, int result) {
     unlock(wheel_in(w));
     return result;

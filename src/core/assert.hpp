@@ -1,5 +1,5 @@
-// What ends the program where it stands: a broken assertion, and a ring that is broken. Without
-// a C library; a port that has somebody to tell (TW_PORT_TELLS in port.h) says first what it is.
+// Stopping the program where it stands, for a broken assertion or a broken ring. Needs no C library. A
+// port that can print (TW_PORT_TELLS in port.h) first says what is broken.
 #pragma once
 
 #include <tickwheel/port.h>
@@ -13,8 +13,8 @@ inline constexpr bool asserts = false;
 inline constexpr bool asserts = true;
 #endif
 
-// Whether the links of a node are compared with its neighbours' before they are written. Where
-// there is nobody to tell, on small parts, builds without assertions do not pay for it.
+// True if a node's links are compared with its neighbours' before they are written. Small parts, whose
+// port cannot print, pay for that in builds with assertions only.
 #ifdef TW_PORT_TELLS
 inline constexpr bool links_are_checked = true;
 #else

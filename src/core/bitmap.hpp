@@ -1,4 +1,4 @@
-// A fixed set of bits that can be searched a word at a time. All bytes are zero before.
+// A fixed set of bits that is searched a word at a time. To be used on memory that is all zero.
 #pragma once
 
 #include <bit>

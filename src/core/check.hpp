@@ -1,4 +1,5 @@
-// Walks a whole wheel and names each invariant that does not hold.
+// Walks a whole wheel and reports each invariant that does not hold; see wheel.hpp. For tests and for
+// programs that suspect their memory.
 #pragma once
 
 #include "api_guard.hpp"
@@ -13,9 +14,9 @@ template <class G> class checker {
 
     int run() {
         check_time();
-        check_ring(w_.leaving, nullptr);
+        check_ring(w_.leaving_, nullptr);
 #if TW_RUNTIME
-        check_ring(w_.shifting, nullptr);
+        check_ring(w_.shifting_, nullptr);
 #endif
         for (unsigned level = 0; level <= G::top; ++level)
             for (unsigned index = 0; index < G::width(level); ++index)
@@ -24,13 +25,13 @@ template <class G> class checker {
             check_slot({slot, opening_of_far(slot)});
         if (wraps)
             check_slot({G::beyond, 0});
-        expect(found_ == w_.count, "count is the number of pending nodes", nullptr);
+        expect(found_ == w_.count_, "count is the number of pending nodes", nullptr);
         return broken_;
     }
 
   private:
-    // A slot, and how far ahead of the cursor it opens next; 0: it is open.
-    struct place {
+    // A slot, and how far ahead of the cursor it opens next; 0 if it is open.
+    struct slot_opening {
         unsigned slot;
         tick opening;
     };
@@ -44,52 +45,53 @@ template <class G> class checker {
     }
 
     void check_time() {
-        expect(!before(w_.cursor, w_.origin), "no slot is counted from after the cursor", nullptr);
-        expect(w_.open_level != 0 || w_.cursor == w_.origin, "slots are counted from the cursor", nullptr);
-        expect(!before(w_.now, w_.cursor), "the cursor is not ahead of now", nullptr);
-        expect(is_tick(w_.now), "now is a tick", nullptr);
-        expect(!is_quiet() || (w_.open_level == 0 && w_.cursor == w_.now), "a quiet wheel has caught up",
+        expect(!before(w_.at_.cursor, w_.at_.origin), "no slot is counted from after the cursor", nullptr);
+        expect(w_.open_level_ != 0 || w_.at_.cursor == w_.at_.origin, "slots are counted from the cursor",
                nullptr);
+        expect(!before(w_.at_.now, w_.at_.cursor), "the cursor is not ahead of now", nullptr);
+        expect(is_tick(w_.at_.now), "now is a tick", nullptr);
+        expect(!is_quiet() || (w_.open_level_ == 0 && w_.at_.cursor == w_.at_.now),
+               "a quiet wheel has caught up", nullptr);
     }
 
-    bool is_quiet() const { return before(w_.now, w_.quiet_until); }
+    bool is_quiet() const { return before(w_.at_.now, w_.quiet_until_); }
 
     tick opening_of(unsigned level, unsigned index) const {
-        const unsigned on = (index - G::index(level, G::low(w_.cursor))) & (G::width(level) - 1);
+        const unsigned on = (index - G::index(level, w_.at_.here())) & (G::width(level) - 1);
         if (on != 0)
-            return (on - 1) * G::span(level) + G::until_next(level, G::low(w_.cursor));
-        const bool is_open = level == 0 || level <= w_.open_level;
-        return is_open ? 0 : (G::width(level) - 1) * G::span(level) + G::until_next(level, G::low(w_.cursor));
+            return (on - 1) * G::span(level) + G::until_next(level, w_.at_.here());
+        const bool is_open = level == 0 || level <= w_.open_level_;
+        return is_open ? 0 : (G::width(level) - 1) * G::span(level) + G::until_next(level, w_.at_.here());
     }
 
     tick opening_of_far(unsigned slot) const {
-        const bool is_open = w_.open_level == G::far && slot == G::far_slot(w_.cursor ^ w_.origin);
-        return is_open ? 0 : w_.opening_of_far(slot);
+        const bool is_open = w_.open_level_ == G::far && slot == G::far_slot(w_.at_.cursor ^ w_.at_.origin);
+        return is_open ? 0 : w_.at_.opening_of_far(slot);
     }
 
     void check_near(unsigned level, unsigned index) {
-        const place where = {G::first_slot(level) + index, opening_of(level, index)};
+        const slot_opening where = {G::first_slot(level) + index, opening_of(level, index)};
         if (!check_slot(where))
             return;
         const tick block = G::span(level + 1);
-        const tick end = G::until_next(level + 1, G::low(w_.cursor)) + (G::ahead ? block : 0);
+        const tick end = G::until_next(level + 1, w_.at_.here()) + (G::ahead ? block : 0);
         expect(where.opening < end, "nodes stand in the running or the next block", nullptr);
     }
 
-    // Whether it holds nodes.
-    bool check_slot(const place &where) {
+    // Returns true if the slot holds nodes.
+    bool check_slot(const slot_opening &where) {
         const std::size_t found_before = found_;
-        check_ring(w_.slots.rings[where.slot], &where);
+        check_ring(w_.slots_.rings[where.slot], &where);
         const bool holds_nodes = found_ != found_before;
-        expect(w_.slots.busy.test(where.slot) == holds_nodes, "a slot has its bit set if it holds nodes",
+        expect(w_.slots_.busy.test(where.slot) == holds_nodes, "a slot has its bit set if it holds nodes",
                nullptr);
-        expect(!holds_nodes || !is_quiet() || where.opening >= w_.quiet_until - w_.cursor,
+        expect(!holds_nodes || !is_quiet() || where.opening >= w_.quiet_until_ - w_.at_.cursor,
                "no slot opens while the wheel is quiet", nullptr);
         return holds_nodes;
     }
 
-    // One ring: its links, and each of its nodes. `where` is null for those that leave.
-    void check_ring(const tw_link &ring, const place *where) {
+    // One ring: its links, and each of its nodes. `where` is null for a ring that is no slot.
+    void check_ring(const tw_link &ring, const slot_opening *where) {
         const tw_link *last = &ring;
         for (const tw_link *link = ring.next; link != &ring; link = link->next) {
             if (link == nullptr || link->prev != last) {
@@ -97,26 +99,26 @@ template <class G> class checker {
                 return;
             }
             last = link;
-            if (++found_ > w_.count)  // also keeps a ring that closed too early from being walked for ever
+            if (++found_ > w_.count_)  // a ring that does not lead back to its head would be walked for ever
                 return;
             check_node(node_of(*link), where);
         }
         expect(ring.prev == last, "the links of a ring agree", node_at(last, ring));
     }
 
-    // The node that a link is of; null for the ring itself.
+    // The node of a link; null for the head of the ring.
     const tw_node *node_at(const tw_link *link, const tw_link &ring) const {
         return link == &ring ? nullptr : &node_of(*link);
     }
 
-    void check_node(const tw_node &node, const place *where) {
+    void check_node(const tw_node &node, const slot_opening *where) {
         expect(node.state == TW_PENDING, "a node in a ring is pending", &node);
         expect(names(node, owner_), "a pending node names its wheel", &node);
         expect(node.fn != nullptr, "a pending node has a callback", &node);
         expect(is_tick(node.expiry), "a pending node has a tick", &node);
         if (where == nullptr)
             return;
-        const tick due_in = w_.way_to(node.expiry);
+        const tick due_in = w_.at_.distance_to(node.expiry);
         expect(due_in >= where->opening, "no slot opens after a node in it is due", &node);
     }
 

@@ -1,5 +1,5 @@
-// Where size counts: one copy of what several functions do, but not of what is hardly more
-// than the call. Elsewhere arming, the hot half of it, is part of each function that arms.
+// Size against speed. A build for size (-Os) has one copy of what several functions share, and inlines
+// what is hardly larger than a call. A build for speed inlines arming into each function that arms.
 #pragma once
 
 #ifdef __OPTIMIZE_SIZE__

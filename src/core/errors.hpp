@@ -1,6 +1,5 @@
-// The errno values that the API answers with. Written out as <errno.h> is no
-// freestanding header; these five are the same on every platform that
-// this is built for, which the unit tests check.
+// The errno values that the API answers with, written out because <errno.h> is not a freestanding
+// header. They are the same on every platform that the library is built for; unit tests check that.
 #pragma once
 
 namespace tickwheel::core {

@@ -18,20 +18,22 @@ template <class G> struct levels {
     bitmap<G::slots> busy;
     tw_link rings[G::slots];
 
-    // All bytes are zero before.
-    void open() {
+    // To be called on memory that is all zero.
+    void init() {
         for (tw_link &ring : rings)
             make_empty(ring);
     }
 
-    // By a pointer: given rings[slot], gcc works out twice where the ring is.
+    // The pointer spares work: with rings[slot] gcc computes the address of the ring twice.
     void put(tw_node &node, unsigned slot) {
         tw_link *const ring = rings + slot;
         append(*ring, node.link);
         busy.set(slot);
     }
 
-    // Takes a node from its ring, which may also be one that is no slot.
+    // Takes a node out of its ring. If it was the last of its slot the slot's bit is cleared (L1).
+    // The slot is not stored in the node; it follows from the head of the ring, which is the
+    // neighbour on both sides of a last node. A ring outside the slots has no bit.
     void take(tw_node &node) {
         tw_link *const ring = node.link.next;
         unlink(node.link);
@@ -42,9 +44,9 @@ template <class G> struct levels {
             busy.clear(static_cast<unsigned>(offset / sizeof(tw_link)));
     }
 
-    // The distance in slots, after < distance <= last, from the slot of t to the next one of
-    // its level with nodes; 0 if there is none. last < width(level). Goes around the end of the
-    // level.
+    // The distance in slots from the slot of t to the next busy one of its level, with
+    // after < distance <= last; 0 if there is none. The search wraps around the end of the level,
+    // so it is made in two stretches at most. REQUIRES: last < width(level)
     unsigned next_busy(unsigned level, digits t, unsigned after, unsigned last) const {
         TW_ASSERT(last < G::width(level));
         const unsigned width = G::width(level);
@@ -67,7 +69,7 @@ template <class G> struct levels {
         busy.set(to);
     }
 
-    // Hands all nodes of all slots to the end of another ring.
+    // Appends all nodes of all slots to another ring, the nodes of one tick in their order.
     void empty_into(tw_link &ring) {
         for (tw_link &slot : rings)
             append_all(ring, slot);

@@ -1,5 +1,5 @@
-// What the bytes of a struct tw are: the wheel of the geometry that the library is
-// built for, and what the functions around it keep beside it.
+// What the storage of a struct tw holds: the wheel of the geometry that the library is built for, and
+// beside it what the calls around it need to share it between threads.
 #pragma once
 
 #include <new>
@@ -10,30 +10,28 @@ namespace tickwheel::core {
 
 using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
 
-// `observed` is locked, and a tool is told of it: see tw_port_is_observed.
+// An observed wheel is locked, and a tool that looks for races hears of it; see tw_port_is_observed.
 enum class locking : std::uint8_t { unlocked, locked, observed };
 
-// A tw_clear that is under way, on its caller's stack.
+// A tw_clear that is under way; lives on its caller's stack.
 struct clearing {
     clearing *next;
     std::uintptr_t thread;
-    const tw_node *at;  // the node that it hands out just now; compared, never followed
+    const tw_node *handed_out;  // the node that is with `each`; compared, never followed
 };
 
+// Guarded by the wheel's lock, except as noted.
 struct control {
-    tw *self;                  // set by tw_init; differs in memory never initialised, or copied
-    std::uintptr_t advancer;   // while advancing: the thread that does it
-    clearing *clearings;       // that are under way: for a fork, where there are threads
-    std::uint32_t lock;        // the port's
-    std::uint32_t returned;    // callbacks that have returned; tw_wait sleeps on it
-    std::uint32_t handed_out;  // nodes that tw_clear is done with; and on this
-    std::uint32_t awaiting;    // tw_wait calls that sleep
-#if TW_RUNTIME
-    std::uint32_t parts;  // of a tick, that grids are counted in; 0: there was none so far
-#endif
-    locking how;  // never changes after tw_init
+    tw *self;                   // set by tw_init: tells a wheel from memory never initialised, or copied
+    std::uintptr_t advancer;    // the thread that advances, while `advancing`
+    clearing *clearings;        // every tw_clear that is under way
+    std::uint32_t lock;         // the port's
+    std::uint32_t returned;     // callbacks that have returned; tw_wait sleeps on it
+    std::uint32_t handed_back;  // nodes that an `each` has returned from; tw_wait sleeps on it
+    std::uint32_t waiters;      // tw_wait calls that sleep
+    locking how;                // never changes after tw_init, so read without the lock
     bool advancing;
-    bool interrupted;  // atomic: the one field that is set without the lock
+    bool interrupted;  // atomic: set without the lock, from signal handlers too
 };
 
 struct locked_wheel : control, wheel<shape> {};

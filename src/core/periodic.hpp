@@ -1,4 +1,4 @@
-// What becomes of a periodic node when it fires.
+// How a node fires on: once, or at which tick a periodic node is due next.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -8,13 +8,35 @@
 
 namespace tickwheel::core {
 
+// How a periodic node fires after its first tick.
+struct series {
+    tick period;
+    tw_missed missed;
+    std::uint32_t fires;  // 0: without end
+};
+
+inline void make_oneshot(tw_node &node) {
+    node.period = 0;
+    node.fires_left = 0;
+}
+
+inline void make_periodic(tw_node &node, const series &next) {
+    node.period = next.period;
+    node.fires_left = static_cast<std::uint16_t>(next.fires);
+    // Atomic, because the node's own callback may read it while another thread arms the node.
+    __atomic_store_n(&node.missed, static_cast<std::uint8_t>(next.missed), __ATOMIC_RELAXED);
+#if TW_RUNTIME
+    node.part = 0;
+#endif
+}
+
 struct quotient {
     tick whole;
     tick rest;
 };
 
-// Bit by bit where the processor cannot: what the compiler would call brings in as much
-// code as a third of the wheel, for fires that were missed.
+// A processor without a division of this width divides bit by bit: the compiler's helper would
+// bring in as much code as a third of the wheel, for the rare case of missed fires.
 #if defined(__arm__) && !defined(__ARM_FEATURE_IDIV)
 inline constexpr bool has_division = false;
 #else
@@ -41,10 +63,12 @@ constexpr quotient divide(tick dividend, tick divisor) {
     }
 }
 
-// Sets a node that fires to its next tick; false if this fire is its last. `overruns`: the
-// due ticks in (expiry, now]; in a burst, those of them that will fire.
-// P5: the grid is expiry + n * period. Only TW_DELAY leaves it, for a new one, and
-// only if due ticks were missed.
+// Sets a node that fires to its next tick; returns false if this fire is its last. *overruns is the
+// number of due ticks in (expiry, now], or with TW_BURST of those among them that will fire.
+//
+// P5: the grid is expiry + n * period, and expiry only ever moves along it, so no error adds up.
+// TW_BURST takes the next point of the grid however late it is. TW_SKIP takes the first one after
+// `now`. TW_DELAY, and only if points were missed, begins a new grid at `now`.
 inline bool set_to_next(tw_node &node, tick now, tick *overruns) {
     TW_ASSERT(node.period != 0 && !before(now, node.expiry));
     const quotient missed = divide(now - node.expiry, node.period);
@@ -65,12 +89,14 @@ inline bool set_to_next(tw_node &node, tick now, tick *overruns) {
 }
 
 #if TW_RUNTIME
-// Ticks as parts; at most as many as can be counted.
+// Ticks in parts, `further` parts added; saturates.
 constexpr tick in_parts(tick ticks, tick parts, tick further) {
     return ticks > (never - further) / parts ? never : ticks * parts + further;
 }
 
-// Sets a node to a deadline `ahead` parts after a tick: to the tick that this rounds up to.
+// Sets a node to the deadline `ahead` parts after tick `from`: to the tick that it rounds up to (P1),
+// and remembers by how many parts the deadline is before that tick. Returns false if there is no
+// such tick any more.
 inline bool set_ahead(tw_node &node, tick from, tick ahead, tick parts) {
     const quotient way = divide(ahead, parts);
     const tick ticks = way.whole + (way.rest != 0 ? 1 : 0);
@@ -81,8 +107,9 @@ inline bool set_ahead(tw_node &node, tick from, tick ahead, tick parts) {
     return true;
 }
 
-// The same for a node of a wheel with so many parts in a tick, which may be on a grid of these.
-// P5: the grid is the deadline + n * period, exactly, and a deadline is what rounds up.
+// set_to_next for a wheel that has grids: node.part says whether this node is on one.
+// P5: deadlines are exactly deadline + n * period, counted in parts. Each rounds up to a tick by
+// itself, so rounding never adds up either.
 inline bool set_to_next_on_grid(tw_node &node, tick parts, tick now, tick *overruns) {
     if (node.part == 0)
         return set_to_next(node, now, overruns);
@@ -107,14 +134,12 @@ inline bool set_to_next_on_grid(tw_node &node, tick parts, tick now, tick *overr
 }
 #endif
 
-// A node that is put elsewhere begins a grid there.
+// A node that is moved or postponed begins a grid at its new tick.
 inline void begin_grid([[maybe_unused]] tw_node &node) {
 #if TW_RUNTIME
     if (node.part != 0)
         node.part = 1;
 #endif
 }
-
-using rearm_rule = bool(tw_node &, tick, tick *);
 
 }  // namespace tickwheel::core

@@ -1,9 +1,10 @@
 // Doubly linked rings of nodes. A ring is a tw_link that is its head: head.next is
 // the first member, head.prev the last, and an empty ring points at itself.
 //
-// The nodes are the user's, who may free, copy or initialise one that is in a ring. So no link
-// is followed or written before it is known to agree with its neighbour's (links_are_checked): the
-// broken node is named then, instead of a ring that leads nowhere. Coverage counts no branches
+// Nodes belong to the user, who may by mistake free, copy or initialise one that is in a ring. A
+// ring with such a node leads nowhere, and the program would crash far from its error. So where
+// links_are_checked, no link is followed or written before it agrees with its neighbour; if it does
+// not, the program is stopped with the name of the broken node. Coverage does not count branches
 // of lines that name TW_ASSERT.
 #pragma once
 
@@ -23,14 +24,15 @@ inline const tw_node &node_of(const tw_link &link) { return reinterpret_cast<con
 inline void make_empty(tw_link &ring) { ring.next = ring.prev = &ring; }
 inline bool is_empty(const tw_link &ring) { return ring.next == &ring; }
 
-// Ends the program for a link that a neighbour of it contradicts.
+// Stops the program because of a link that a neighbour contradicts.
 [[noreturn]] inline void stop_at(const tw_link &broken) {
     stop("its neighbours in the wheel do not agree: it was initialised anew, copied, overwritten or freed "
          "while it was pending",
          &node_of(broken));
 }
 
-// One that both neighbours contradict is itself the broken one.
+// Finds the broken one among a link and its neighbours: a link that both neighbours contradict is
+// broken itself, else it is the neighbour that disagrees.
 [[noreturn, gnu::cold, gnu::noinline]] inline void stop_near(const tw_link &link) {
     const bool behind_agrees = link.next->prev == &link;
     const bool before_agrees = link.prev->next == &link;
@@ -48,7 +50,7 @@ inline void check_links(const tw_link &link) {
         stop_near(link);
 }
 
-// The link behind another, for who walks a ring.
+// The link after another, checked, for walking a ring.
 inline tw_link &behind(const tw_link &link) {
     if (links_are_checked && link.next->prev != &link) [[unlikely]]  // as TW_ASSERT
         stop_at(*link.next);

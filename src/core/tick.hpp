@@ -1,4 +1,4 @@
-// Ticks and how a geometry cuts them into digits: which level, which slot.
+// Ticks: how they compare, and how a geometry cuts them into digits that name a level and a slot.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -13,12 +13,12 @@ namespace tickwheel::core {
 
 using tick = tw_tick;
 
-// 32-bit ticks go round: all that is compared lies less than half of their range apart.
+// 32-bit ticks wrap around. Ticks that are compared lie less than half of their range apart.
 inline constexpr bool wraps = sizeof(tick) == sizeof(std::uint32_t);
 
 inline constexpr tick never = TW_NEVER;
 inline constexpr tick last_tick = never - 1;
-inline constexpr tick farthest = wraps ? never >> 1 : last_tick;  // the longest way to a tick
+inline constexpr tick farthest = wraps ? never >> 1 : last_tick;  // the greatest distance to a tick
 
 constexpr bool is_tick(tick t) { return wraps || t != never; }
 
@@ -29,7 +29,8 @@ constexpr bool before(tick a, tick b) {
         return a < b;
 }
 
-// Of two ticks that lie half of the range apart, each is before the other and none after it.
+// Not the converse of before(): of two ticks exactly half of the range apart, each is before the
+// other and neither is after it.
 constexpr bool after(tick a, tick b) {
     if constexpr (wraps)
         return static_cast<std::int32_t>(a - b) > 0;
@@ -37,7 +38,7 @@ constexpr bool after(tick a, tick b) {
         return a > b;
 }
 
-// Which of two ticks is earlier, as seen from `now`: each may lie as far from it as can be.
+// True if a is earlier than b as seen from `now`, from which both may be as far as can be.
 constexpr bool before(tick now, tick a, tick b) {
     if constexpr (wraps)
         return static_cast<std::int32_t>(a - now) < static_cast<std::int32_t>(b - now);
@@ -45,10 +46,10 @@ constexpr bool before(tick now, tick a, tick b) {
         return a < b;
 }
 
-// The way from one tick to another; 0 if that is not in the future.
+// The distance from one tick to another; 0 if that is not in the future.
 constexpr tick distance(tick from, tick to) { return before(from, to) ? to - from : 0; }
 
-// Whether `further` ticks from `from`, which is seen at `now`, is a tick still.
+// True if from + further is still a tick that can be told apart from the past at `now`.
 constexpr bool in_range(tick now, tick from, tick further) {
     if constexpr (wraps)
         return further <= farthest - distance(now, from);
@@ -56,15 +57,20 @@ constexpr bool in_range(tick now, tick from, tick further) {
         return further <= last_tick - from;
 }
 
-// A wheel of Levels levels, and a far one beyond them.
+// A geometry: Levels levels of 2^Bits slots, and a far level beyond them.
 //
-// A slot of level l lasts one block of 2^(Bits * l) ticks. With look-ahead each level has slots
-// for two blocks of what stands above it: the one that runs and the next. The top level has no
-// more slots than without, so its block, which is a round, is half as long.
+// Read a tick as a number with digits of Bits bits. A slot of level l stands for one value of digit l,
+// so it lasts a block of 2^(Bits * l) ticks.
 //
-// Beyond the round that runs, slots double in length, one for each bit of a round's number:
-// far slot b lasts 2^b rounds, and holds what differs from the present in no bit above b. Where
-// ticks wrap there is one more slot, for what is half of their range away or farther.
+// With look-ahead a level below the top needs room for two blocks of the level above: for the one
+// that runs, and for the next one, into which nodes are lowered before it opens. It has twice the
+// slots and uses one more bit of the tick. The top level has no more slots than without look-ahead;
+// they serve two rounds, so its round is half as long.
+//
+// Beyond the running round slots double in length, one for each bit of the round's number: far
+// slot b lasts 2^b rounds, and holds ticks whose highest difference from the origin is bit b. So
+// no distance is too far, at the price of one slot for each bit. Ticks that wrap have one slot
+// more, `beyond`, for those half of their range away or farther.
 template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     static_assert(Bits >= 1 && Levels >= 1 && Bits * Levels <= (wraps ? 30 : 48),
                   "TW_BITS and TW_LEVELS are at least 1, their product at most 48, or 30 with 32-bit ticks");
@@ -78,15 +84,15 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     static constexpr unsigned beyond = far_end;
     static constexpr unsigned slots = far_end + (wraps ? 1 : 0);
 
-    // Ticks modulo two rounds of the wheel or more: all that a place in its levels depends on,
-    // in one word of a small processor where that is enough.
+    // The low digits of a tick, two rounds or more of them: all that a slot of the levels depends
+    // on. One machine word on a small processor if that holds them.
     using digits = std::conditional_t<Bits * Levels <= 31, std::uint32_t, tick>;
 
     static constexpr unsigned shift(unsigned level) { return level == far ? round_bits : Bits * level; }
     static constexpr unsigned width(unsigned level) { return 1u << (ahead && level < top ? Bits + 1 : Bits); }
     static constexpr unsigned first_slot(unsigned level) { return level * width(0); }
 
-    // The ticks of one slot of this level, and of one whole turn of the wheel.
+    // The ticks of one slot of this level, and of one round.
     static constexpr digits span(unsigned level) { return digits{1} << shift(level); }
     static constexpr digits round = digits{1} << round_bits;
 
@@ -96,7 +102,7 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     }
     static constexpr unsigned slot(unsigned level, digits t) { return first_slot(level) + index(level, t); }
 
-    // The ticks from t to the opening of the next slot of this level; far: to the next round.
+    // The ticks from t to the opening of the next slot of this level; for far, to the next round.
     static constexpr digits until_next(unsigned level, digits t) {
         return span(level) - (t & (span(level) - 1));
     }
@@ -119,8 +125,8 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
 template <class Number> constexpr Number smaller(Number a, Number b) { return a < b ? a : b; }
 template <class Number> constexpr Number larger(Number a, Number b) { return a < b ? b : a; }
 
-// The tick in [first, last] with the most trailing zero bits: those of `last` go one after
-// the other, the lowest first.
+// The tick in [first, last] with the most trailing zero bits: clears the lowest set bits of `last`,
+// one after the other, while the result is in the range.
 constexpr tick roundest(tick first, tick last) {
     tick best = last;
     for (tick t = last; t != 0 && last - (t & (t - 1)) <= last - first; best = t)

@@ -1,5 +1,7 @@
 // The wheel: where nodes stand, how they come down as time advances, what is next.
-// No lock, no clock, no callback; every member moves one node at most.
+//
+// No lock, no clock, no callback. The wheel owns its nodes' states while they are pending, and every
+// member moves at most one node, so that callers can release their lock between two steps (P8).
 #pragma once
 
 #include <cstddef>
@@ -7,152 +9,201 @@
 
 #include "levels.hpp"
 #include "periodic.hpp"
+#include "position.hpp"
+#include "search.hpp"
 
 namespace tickwheel::core {
 
-// Invariants (check.hpp walks what a snapshot can show; W3 the model test holds)
+template <class G> class checker;
+struct test_access;  // defined by unit tests, which break invariants to see them reported
+
+inline bool is_pending(const tw_node &node) { return node.state == TW_PENDING; }
+
+// What step() did: it moved something, found a node that is due, or has nothing left to do.
+enum class step_result { moved, due, done };
+
+// Invariants. check.hpp walks what a snapshot can show; the model test holds W3.
+//
 //   W1  origin <= cursor <= now, which is at most `farthest` ahead of the cursor
-//   W2  A node stands in the slot of the highest digit in which its expiry differs
-//       from `origin`; or in that of a lower digit, if look-ahead or the opening of
-//       its slots moved it down; or, postponed, in a slot that opens earlier. So no
-//       slot opens too late (P4).
-//   W3  All nodes of one tick, but postponed ones, go through the same slots and
-//       only ever join a slot at its end. So they stay in arming order (P3).
-//   W4  opened == 0: origin == cursor, and no slot that has opened holds a node, but
-//       the cursor's of level 0: these are due.
-//       opened > 0: the slots of the cursor are being emptied into the level below,
-//       from level `opened` down; what is armed meanwhile joins the first of them.
-//   W5  Within the round of `origin`, far look-ahead moves nodes of later rounds only to
-//       the top level's slots of the next round, and to far slots below the one that opens
-//       with it. Those were empty, as they belong to bits of the round that are all ones.
-//   W6  count is the number of pending nodes: in slots, in `leaving` and in `shifting`.
-//   W7  No slot opens, and no look-ahead is to be done, before the tick `quiet_until`,
-//       if that is in the future.
-template <class G> struct wheel {
+//   W2  A node stands in the slot of the highest digit in which its expiry differs from the
+//       origin. It may stand in that of a lower digit, if look-ahead or the opening of its slot
+//       moved it down; and, postponed, in a slot that opens earlier. So no slot opens after a
+//       node in it is due (P4).
+//   W3  Nodes of one tick that were not postponed go through the same slots, and only ever join
+//       a slot at its end. So they stay in the order they were armed in (P3).
+//   W4  open_level == 0: origin == cursor, and of all slots that have opened only the cursor's on
+//       level 0 may hold nodes: those are due.
+//       open_level > 0: the cursor's slots are being emptied into the level below, from level
+//       open_level down. Nodes armed meanwhile join the first of them.
+//   W5  Far look-ahead, which works on a round before it begins, moves nodes to two places only:
+//       the slots that the top level has for the next round, and far slots below the one that
+//       opens with it. Both are empty before, because the bits they stand for are all ones in
+//       the present round's number.
+//   W6  `count` is the number of pending nodes: in slots, in `leaving` and in `shifting`.
+//   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the
+//       future.
+template <class G> class wheel {
     using digits = typename G::digits;
 
-    static constexpr unsigned nodes_worth_a_look = 32;  // nodes worth a look to tell the next tick exactly
-
-    enum class step_result { moved, due, done };
-
-    tick cursor;        // the tick whose slots are open
-    tick origin;        // the tick that slots are counted from
-    tick now;           // the latest tick that the wheel was told of
-    tick quiet_until;   // see W7
-    tick due_at;        // the tick that the running callback's node was due at
-    tick overruns;      // the due ticks that it missed
-    tw_node *running;   // compared, never followed: it may be gone
-    rearm_rule *rearm;  // set with the first periodic node: who has none need not link it
-    tw_link leaving;    // nodes that tw_clear has yet to hand out
-    std::size_t count;
-    digits answered;      // what next() last answered
-    unsigned open_level;  // see W4
-    levels<G> slots;
+  public:
+    // To be called on memory that is all zero.
+    void init(tick start) {
+        at_ = {start, start, start};
+        quiet_until_ = start;
+        due_at_ = never;
+        make_empty(leaving_);
+        slots_.init();
 #if TW_RUNTIME
-    tw_link shifting;  // nodes that are to go back to the slots, this much later:
-    tick shift_by;
-#endif
-
-    // All bytes are zero before.
-    void open(tick start) {
-        cursor = origin = now = quiet_until = start;
-        due_at = never;
-        make_empty(leaving);
-        slots.open();
-#if TW_RUNTIME
-        make_empty(shifting);
+        make_empty(shifting_);
 #endif
     }
 
-    // The way from the cursor to a tick; 0 if that is not in the future. Ticks that wrap are
-    // seen from `now`, of which the cursor may be far behind.
-    TW_ONE_COPY tick way_to(tick t) const {
-        if constexpr (wraps)
-            return t - cursor <= now - cursor + farthest ? t - cursor : 0;
-        else
-            return distance(cursor, t);
+    // --- reading ---------------------------------------------------------------------
+
+    tick now() const { return at_.now; }
+    std::size_t count() const { return count_; }
+    tw_node *running() const { return running_; }
+    tick due_at() const { return due_at_; }
+    tick overruns() const { return overruns_; }
+
+    // --- arming ----------------------------------------------------------------------
+
+    // These arm a node, or move it if it is pending: last among those of its tick (P3). They
+    // return 1 if it was pending, else 0.
+
+    TW_INLINE_IF_FAST int arm_once(tw_node &node, tick due) {
+        make_oneshot(node);
+        return arm(node, due);
     }
 
-    // Links a node by its expiry, last among those of its tick.
-    void place(tw_node &node) {
-        const tick t = cursor + way_to(node.expiry);
-        const unsigned slot = slot_of(t);
-        slots.put(node, slot);
-        if (slot >= G::width(0))
-            quiet_until = now;  // for the look-ahead may have to begin
-        else if (before(now, t, quiet_until))
-            quiet_until = t;
+    // Periodic nodes bring their rule along with the first call that arms one, so that a
+    // program without periodic timers does not link it.
+    TW_INLINE_IF_SMALL int arm_every(tw_node &node, tick first, const series &next) {
+        if (rearm_ == nullptr)
+            rearm_ = rearm_in_ticks;
+        make_periodic(node, next);
+        return arm(node, first);
     }
 
-    // A tick in [first, first + slack] that costs little: one that level 0 is busy at
-    // anyway, else the one that comes down the fewest levels.
-    tick choose(tick first, tick slack) {
+#if TW_RUNTIME
+    // All grids of a wheel count in the same parts of a tick.
+    bool accepts_parts(std::uint32_t parts) const { return parts_ == 0 || parts_ == parts; }
+
+    // REQUIRES: accepts_parts(parts)
+    int arm_grid(tw_node &node, tick first, const series &next, std::uint32_t early, std::uint32_t parts) {
+        TW_ASSERT(accepts_parts(parts));
+        parts_ = parts;
+        rearm_ = rearm_in_parts;
+        make_periodic(node, next);
+        node.part = 1 + early;
+        return arm(node, first);
+    }
+#endif
+
+    // Takes a pending node to another tick; its period moves along.
+    void move(tw_node &node, tick due) {
+        TW_ASSERT_OF(node, is_pending(node));
+        slots_.take(node);
+        node.expiry = due;
+        begin_grid(node);
+        place(node);
+    }
+
+    // False if that is earlier than the node is due. Otherwise the node stays where it is and
+    // moves on when its slot opens: cheap for timeouts that are nearly always extended.
+    bool postpone(tw_node &node, tick due) {
+        TW_ASSERT_OF(node, is_pending(node));
+        if (before(at_.now, due, node.expiry))
+            return false;
+        node.expiry = due;
+        begin_grid(node);
+        return true;
+    }
+
+    // Returns 1 if the node was pending, else 0.
+    TW_ONE_COPY int disarm(tw_node &node) {
+        if (!is_pending(node))
+            return 0;
+        TW_ASSERT_OF(node, count_ != 0);
+        slots_.take(node);
+        node.state = TW_IDLE;
+        --count_;
+        return 1;
+    }
+
+    // True if the whole of [first, first + slack] can be told apart from the past.
+    bool can_choose(tick first, tick slack) const {
+        return is_tick(first) && in_range(at_.now, first, slack);
+    }
+
+    // A tick in [first, first + slack] that costs little: one that level 0 is busy at anyway, else
+    // the one that comes down through the fewest levels. REQUIRES: can_choose(first, slack)
+    tick choose(tick first, tick slack) const {
+        TW_ASSERT(can_choose(first, slack));
         const tick last = first + slack;
-        if (slack == 0 || !before(now, last))
+        if (slack == 0 || !before(at_.now, last))
             return last;
-        if (!before(now, first))
-            first = now + 1;
-        const digits here = G::low(cursor);
-        if (open_level == 0 && first - cursor < G::until_next(1, here)) {
-            const tick end = smaller<tick>(last - cursor, G::until_next(1, here) - 1);
-            const unsigned shared = slots.next_busy(0, here, static_cast<unsigned>(first - cursor) - 1,
-                                                    static_cast<unsigned>(end));
+        if (!before(at_.now, first))
+            first = at_.now + 1;
+        const digits here = at_.here();
+        if (open_level_ == 0 && first - at_.cursor < G::until_next(1, here)) {
+            const tick end = smaller<tick>(last - at_.cursor, G::until_next(1, here) - 1);
+            const unsigned shared = slots_.next_busy(0, here, static_cast<unsigned>(first - at_.cursor) - 1,
+                                                     static_cast<unsigned>(end));
             if (shared != 0)
-                return cursor + shared;
+                return at_.cursor + shared;
         }
         return roundest(first, last);
     }
 
-    // Whether all is done that there is to do up to `now`, but for look-ahead. With no node
-    // there is nothing to do; but while a callback runs, its tick is what time has come to.
-    bool has_caught_up() {
-        if (count == 0 && running == nullptr) {
-            cursor = origin = now;
-            open_level = 0;
-        }
-        return has_arrived() && is_empty(at_cursor());
+    // --- clearing: all nodes are taken off their slots at once, and leave one by one --------
+
+    void begin_clear() { slots_.empty_into(leaving_); }
+
+    // Disarms the next node that leaves. Null if there is none left.
+    TW_INLINE_IF_SMALL tw_node *take_leaving() {
+        if (is_empty(leaving_))
+            return nullptr;
+        tw_node &node = node_of(behind(leaving_));
+        TW_ASSERT_OF(node, is_pending(node));
+        disarm(node);
+        return &node;
     }
 
-    // The same but for what is due.
-    bool has_arrived() const { return open_level == 0 && cursor == now && !is_shifting(); }
-
-    // Goes on towards `now` by one move or one slot, or says that somebody is due, or
-    // that all is done.
-    step_result step() {
-        if (shift_one())
-            return step_result::moved;
-        if (open_level != 0) {
-            lower_one(0);
-            return step_result::moved;
+    // Puts the nodes that have not left back to their slots.
+    void abandon_clear() {
+        while (!is_empty(leaving_)) {
+            tw_node &node = node_of(behind(leaving_));
+            slots_.take(node);
+            place(node);
         }
-        const step_result first = look_at_first();
-        if (first != step_result::done || cursor == now)
-            return first;
-        open_next();
-        return step_result::moved;
     }
+
+    // --- shifting: time was set back, and everything becomes due later ----------------------
 
 #if TW_RUNTIME
-    // Everything that pends, and what the running callback was due at, becomes due `by`
-    // ticks later: the nodes one at a time, by shift_one. No earlier putting off is unfinished.
-    // What a tw_clear has yet to hand out was armed before all else, and so comes first.
+    // Makes everything that is pending due `by` ticks later, one node with each shift_one; and
+    // what the running callback was due at. The nodes are pending all the while. Those that a
+    // clear has not handed out yet were armed before all others, and so come first.
+    // REQUIRES: no shift is under way
     void begin_shift(tick by) {
-        append_all(shifting, leaving);
-        slots.empty_into(shifting);
-        shift_by = by;
-        quiet_until = now;
-        if (running != nullptr)
-            due_at = later(due_at, by);
+        TW_ASSERT(!is_shifting());
+        append_all(shifting_, leaving_);
+        slots_.empty_into(shifting_);
+        shift_by_ = by;
+        quiet_until_ = at_.now;
+        if (running_ != nullptr)
+            due_at_ = later(due_at_, by);
     }
 #endif
 
-    // False: there is none left.
+    // Shifts one node. False if there was none left.
     bool shift_one() {
 #if TW_RUNTIME
-        if (!is_empty(shifting)) {
-            tw_node &node = node_of(behind(shifting));
-            slots.take(node);
-            node.expiry = later(node.expiry, shift_by);
+        if (!is_empty(shifting_)) {
+            tw_node &node = node_of(behind(shifting_));
+            slots_.take(node);
+            node.expiry = later(node.expiry, shift_by_);
             place(node);
             return true;
         }
@@ -160,279 +211,298 @@ template <class G> struct wheel {
         return false;
     }
 
+    // --- advancing -------------------------------------------------------------------
+
+    // True if the wheel can be told of this tick. Time never runs backwards, and of ticks that
+    // wrap the oldest that is not dealt with must stay less than half of their range behind.
+    bool can_go_to(tick t) const { return !before(t, at_.now) && !(wraps && t - at_.origin > farthest); }
+
+    // What most ticks are: nothing to do (W7). Returns true if time has passed and that was all.
+    // While the wheel is being advanced it is never quiet.
+    TW_INLINE_IF_SMALL bool pass_quietly(tick t) {
+        if (!before(at_.now, t, quiet_until_))
+            return false;
+        at_ = {t, t, t};
+        return true;
+    }
+
+    // Ends the quiet, and takes the present to t. Returns the ticks that have passed.
+    // REQUIRES: can_go_to(t)
+    tick begin_advance(tick t) {
+        TW_ASSERT(can_go_to(t));
+        const tick elapsed = t - at_.now;
+        at_.now = quiet_until_ = t;
+        return elapsed;
+    }
+
+    // Goes on towards `now` by one move or one slot; or says that a node is due, or that all is
+    // done. What a shift or an opened slot has started comes first: only when those are finished
+    // do the slots hold what they should (W2, W4).
+    step_result step() {
+        if (shift_one())
+            return step_result::moved;
+        if (open_level_ != 0) {
+            lower_one(0);
+            return step_result::moved;
+        }
+        const step_result first = look_at_first();
+        if (first != step_result::done || at_.cursor == at_.now)
+            return first;
+        open_next();
+        return step_result::moved;
+    }
+
+    // Takes the node that is due off its slot, as the running one. A periodic node is armed again
+    // before its callback runs, so that the callback may cancel, move or free it (P7).
+    // REQUIRES: step() has just said `due`
+    tw_node &take_due() {
+        tw_node &node = node_of(behind(cursor_slot()));
+        TW_ASSERT_OF(node, is_pending(node) && count_ != 0);
+        slots_.take(node);
+        running_ = &node;
+        due_at_ = node.expiry;
+        if (node.period != 0 && rearm_(*this, node)) {
+            place(node);
+        } else {
+            node.state = TW_IDLE;
+            --count_;
+        }
+        return node;
+    }
+
+    // The callback has returned, or is not coming back.
+    void forget_running() {
+        running_ = nullptr;
+        due_at_ = never;
+        overruns_ = 0;
+    }
+
+    // True if nothing but look-ahead is left to do up to `now`. An empty wheel has nothing to do,
+    // so it goes to `now` here, past all slots; but not while a callback runs, for what that
+    // arms at its own tick must fire in this advance.
+    bool has_caught_up() {
+        if (count_ == 0 && running_ == nullptr) {
+            at_.cursor = at_.origin = at_.now;
+            open_level_ = 0;
+        }
+        return has_arrived() && is_empty(cursor_slot());
+    }
+
+    // Lowers one node by one level. From the slots that have opened; or, when these are empty,
+    // from those that open soon, which is look-ahead: near ones within `horizon` ticks, far ones
+    // see lead_into. Returns false if there was nothing to do.
+    //
+    // The levels are taken from the top down, so that a node from a high level goes through the
+    // slots below ahead of nodes armed later (W3). When the last opened slot is empty the origin
+    // follows the cursor.
+    [[gnu::noinline]] bool lower_one(digits horizon) {
+        if (open_level_ == 0 && !G::ahead)
+            return false;
+        for (unsigned level = open_level_ != 0 ? open_level_ : G::far; level != 0; --level) {
+            const digits until = open_level_ != 0 ? 0 : G::until_next(level, at_.here());
+            if (until <= lead_into<G>(level, horizon, count_) && lower_from(level, until))
+                return true;
+        }
+        if (open_level_ == 0)
+            return false;
+        move_origin(at_.cursor);
+        open_level_ = 0;
+        return true;
+    }
+
+    // When all is done, look-ahead up to `horizon` included: finds how long the wheel is quiet
+    // (W7). Busy slots of level 0 end the quiet; so do the blocks that open next if they hold
+    // anything, early enough for look-ahead to go on. Whether all is done is asked again here,
+    // because look-ahead may have released the lock and others armed what is due at once.
+    void set_quiet(digits horizon) {
+        if (!has_caught_up())
+            return;
+        const digits here = at_.here();
+        digits quiet = G::until_next(1, here);
+        if (const unsigned busy = slots_.next_busy(0, here, 0, static_cast<unsigned>(quiet - 1)); busy != 0)
+            quiet = busy;
+        for (unsigned level = G::ahead ? G::far : 0; level != 0; --level) {
+            const digits until = G::until_next(level, here);
+            if (!is_empty(slots_.rings[at_.slot_opened_by(level, at_.cursor + until)]))
+                quiet = smaller(quiet, until - lead_into<G>(level, horizon, count_));
+        }
+        quiet_until_ = at_.cursor + quiet;
+    }
+
+    // --- what is next ----------------------------------------------------------------
+
+    // The earliest tick that needs attention; `now` if there is something to do at once, never
+    // if nothing is pending. `lead` is how many ticks before it opens a crowded slot is begun.
+    tick next(digits lead) {
+        tick distance = count_ == 0 ? never : 0;
+        if (has_caught_up())
+            distance = search<G>(at_, slots_, nodes_worth_a_look, never, lead, count_).run();
+        const tick t = at_.now + distance;
+        asked_for_ = G::low(t);
+        if (distance == never)
+            return never;
+        return wraps && t == never ? t - 1 : t;  // a tick that wraps may have the value of never
+    }
+
+    // How far the present is past the tick that next() asked the caller to come at; negative
+    // answers wrap to large ones, as the caller is early then.
+    digits ticks_after_asked() const { return G::low(at_.now) - asked_for_; }
+
+    // The distance from `now` to the earliest fire, never if there is none. With *is_exact false
+    // it is not later than that, because `looks` nodes do not tell, or time is not caught up with.
+    tick first_due(std::uint32_t looks, bool *is_exact) {
+        *is_exact = has_caught_up() || has_arrived();
+        if (!*is_exact)
+            return count_ == 0 ? never : 0;
+        search<G> fires(at_, slots_, looks);
+        fires.look_for_fires();
+        fires.look_into(0, G::slot(0, at_.here()), 0);
+        const tick distance = fires.best() == 0 ? 0 : fires.run();
+        *is_exact = fires.is_exact();
+        return distance;
+    }
+
+  private:
+    friend class checker<G>;
+    friend struct test_access;
+
+    // Nodes that next() looks at to tell a tick exactly; see search.
+    static constexpr unsigned nodes_worth_a_look = 32;
+
+    // Sets a periodic node that fires to its next tick; false if this fire is its last.
+    using rearm_rule = bool(wheel &, tw_node &);
+
+    static bool rearm_in_ticks(wheel &w, tw_node &node) { return set_to_next(node, w.at_.now, &w.overruns_); }
+#if TW_RUNTIME
+    static bool rearm_in_parts(wheel &w, tw_node &node) {
+        return set_to_next_on_grid(node, w.parts_, w.at_.now, &w.overruns_);
+    }
+#endif
+
+    static tick later(tick t, tick by) { return by > last_tick - t ? last_tick : t + by; }
+
+    // How the node fires on is set in it already.
+    TW_INLINE_IF_FAST int arm(tw_node &node, tick due) {
+        const bool was_pending = is_pending(node);
+        if (was_pending)
+            slots_.take(node);
+        else
+            ++count_;
+        node.expiry = due;
+        node.state = TW_PENDING;
+        place(node);
+        return was_pending ? 1 : 0;
+    }
+
+    // Puts a node into the slot of its expiry, last among those of its tick. The quiet ends with
+    // it: at its tick if that is on level 0, and now if look-ahead may have to begin for it.
+    void place(tw_node &node) {
+        const tick t = at_.cursor + at_.distance_to(node.expiry);
+        const unsigned slot = at_.slot_of(t);
+        slots_.put(node, slot);
+        if (slot >= G::width(0))
+            quiet_until_ = at_.now;
+        else if (before(at_.now, t, quiet_until_))
+            quiet_until_ = t;
+    }
+
+    // The nodes that are due, and postponed ones that would have been.
+    const tw_link &cursor_slot() const { return slots_.rings[G::slot(0, at_.here())]; }
+
+    // Time is caught up with, but for what is due at the cursor.
+    bool has_arrived() const { return open_level_ == 0 && at_.cursor == at_.now && !is_shifting(); }
+
     bool is_shifting() const {
 #if TW_RUNTIME
-        return !is_empty(shifting);
+        return !is_empty(shifting_);
 #else
         return false;
 #endif
     }
 
-    // Takes the node that is due off its slot; a periodic one is armed again, before
-    // its callback, so that this may cancel or free it.
-    tw_node &take_due() {
-        tw_node &node = node_of(behind(at_cursor()));
-        TW_ASSERT_OF(node, node.state == TW_PENDING && count != 0);
-        slots.take(node);
-        running = &node;
-        due_at = node.expiry;
-        if (node.period != 0 && rearm(node, now, &overruns)) {
-            place(node);
-        } else {
-            node.state = TW_IDLE;
-            --count;
-        }
-        return node;
-    }
-
-    void forget_running() {
-        running = nullptr;
-        due_at = never;
-        overruns = 0;
-    }
-
-    // Moves one node a level down: in the slots that have opened or, once these are empty, in
-    // those that open soon, which is look-ahead: within `horizon` ticks, and see lead_into.
-    // False if there was nothing to do.
-    [[gnu::noinline]] bool lower_one(digits horizon) {
-        if (open_level == 0 && !G::ahead)
-            return false;
-        for (unsigned level = open_level != 0 ? open_level : G::far; level != 0; --level) {
-            const digits until = open_level != 0 ? 0 : G::until_next(level, G::low(cursor));
-            if (until <= lead_into(level, horizon) && lower_from(level, until) == step_result::moved)
-                return true;
-        }
-        if (open_level == 0)
-            return false;
-        move_origin(cursor);
-        open_level = 0;
-        return true;
-    }
-
-    // After all is done, look-ahead up to `horizon` included: it has to go on before the
-    // next block opens, if that holds anybody. While look-ahead let the lock go, others may
-    // have armed what is due at once.
-    void set_quiet(digits horizon) {
-        if (!has_caught_up())
-            return;
-        const digits here = G::low(cursor);
-        digits quiet = G::until_next(1, here);
-        if (const unsigned busy = slots.next_busy(0, here, 0, static_cast<unsigned>(quiet - 1)); busy != 0)
-            quiet = busy;
-        for (unsigned level = G::ahead ? G::far : 0; level != 0; --level) {
-            const digits until = G::until_next(level, here);
-            if (!is_empty(slots.rings[slot_opened_by(level, cursor + until)]))
-                quiet = smaller(quiet, until - lead_into(level, horizon));
-        }
-        quiet_until = cursor + quiet;
-    }
-
-    // The earliest tick that needs attention; `now` if there is something to do.
-    // `lead`: how many ticks before it opens a crowded slot is to be begun.
-    tick next(digits lead) {
-        search attention = {lead, nodes_worth_a_look, never};
-        const tick on = has_caught_up() ? find_earliest(attention) : count == 0 ? never : 0;
-        const tick t = now + on;
-        answered = G::low(t);
-        if (on == never)
-            return never;
-        return wraps && t == never ? t - 1 : t;
-    }
-
-    // The distance from `now` to the earliest fire, `never` if there is none; or one that is not
-    // later, and *is_exact is false, if `looks` nodes do not tell or time is not caught up with.
-    tick first_due(std::uint32_t looks, bool *is_exact) {
-        *is_exact = has_caught_up() || has_arrived();
-        if (!*is_exact)
-            return count == 0 ? never : 0;
-        search fires = {0, looks, never};
-        fires.is_for_fires = true;
-        search_slot(fires, 0, G::slot(0, G::low(cursor)), 0);
-        const tick on = fires.best == 0 ? 0 : find_earliest(fires);
-        *is_exact = fires.is_exact;
-        return on;
-    }
-
-    // The tick at which the next round begins, and the far slot that opens with it.
-    tick next_round() const { return (cursor | (G::round - 1)) + 1; }
-    unsigned next_far() const { return G::far_slot(next_round() ^ origin); }
-
-    // How far ahead of the cursor, which is origin, a far slot opens: at the next tick that
-    // has this bit and no lower one. A slot whose bit the cursor has stands for the round
-    // after the carry (W5); but the last bit of ticks that wrap has no higher one.
-    tick opening_of_far(unsigned slot) const {
-        const tick bit = tick{1} << G::far_shift(slot);
-        const tick next = (cursor | (bit - 1)) + 1;
-        const bool is_after_carry = (next & bit) == 0 && !(wraps && slot == G::far_end - 1);
-        return (is_after_carry ? next + bit : next) - cursor;
-    }
-
-  private:
-    static tick later(tick t, tick by) { return by > last_tick - t ? last_tick : t + by; }
-
-    // A search for the earliest tick that needs attention, as a distance from the cursor.
-    struct search {
-        digits lead = 0;
-        std::uint32_t looks = 0;
-        tick best = never;
-        bool is_for_fires = false;  // and not for postponed nodes that have to move on
-        bool is_exact = true;
-
-        void consider(tick distance) { best = smaller(best, distance); }
-    };
-
-    // How many ticks before a slot opens look-ahead into it begins, given this for near ones.
-    // A far slot may hold all the nodes there are, and ticks may be so short that nodes do not
-    // move as fast as they pass: so it begins 16 ticks early for each node, but not before
-    // the second half of the round.
-    TW_ONE_COPY digits lead_into(unsigned level, digits horizon) const {
-        if (level != G::far)
-            return horizon;
-        const auto half = static_cast<digits>(G::round / 2);
-        return larger(horizon, count < half / 16 ? static_cast<digits>(count) * 16 : half);
-    }
-
-    // The slot of a tick, counted from `origin`. Of ticks that wrap, those with the same first
-    // bit half of the range away or farther are in the next half but one.
-    unsigned slot_of(tick t) const {
-        const tick difference = t ^ origin;
-        if (wraps && difference <= farthest && t - origin > farthest)
-            return G::beyond;
-        const unsigned level = G::level_of(difference);
-        return level == G::far ? G::far_slot(difference) : G::slot(level, G::low(t));
-    }
-
-    // From here on slots are counted from t. In the next half of all ticks that wrap, those of
-    // the half after that are no more beyond.
-    void move_origin(tick t) {
-        if constexpr (wraps) {
-            if ((t ^ origin) > farthest && slots.busy.test(G::beyond))
-                slots.move_all(G::beyond, G::far_end - 1);
-        }
-        origin = t;
-    }
-
-    // The nodes that are due, and postponed ones that were.
-    const tw_link &at_cursor() const { return slots.rings[G::slot(0, G::low(cursor))]; }
-
-    // The slot of a level that a tick opens, counted from `origin`.
-    unsigned slot_opened_by(unsigned level, tick t) const {
-        return level == G::far ? G::far_slot(t ^ origin) : G::slot(level, G::low(t));
-    }
-
-    // Whether two ticks, given their xor, belong to one stretch of time that a slot stands for.
-    TW_ONE_COPY static bool is_same_stretch(tick difference, unsigned level, unsigned slot) {
-        return difference >> (level == G::far ? G::far_shift(slot) : G::shift(level)) == 0;
-    }
-
-    // The first node of the cursor's slot is due; if not, it was postponed.
+    // The first node of the cursor's slot is due. If not, it was postponed, and is placed anew.
     step_result look_at_first() {
-        if (is_empty(at_cursor()))
+        if (is_empty(cursor_slot()))
             return step_result::done;
-        tw_node &node = node_of(behind(at_cursor()));
-        if (way_to(node.expiry) == 0)
+        tw_node &node = node_of(behind(cursor_slot()));
+        if (at_.distance_to(node.expiry) == 0)
             return step_result::due;
-        slots.take(node);
+        slots_.take(node);
         place(node);
         return step_result::moved;
     }
 
-    // Takes the first node of the slot that opens in so many ticks to where it belongs then; a
-    // postponed one, to where it belongs now. From a far slot that is a lower far one, or the
-    // top level if its round is the one that opens.
-    [[gnu::noinline]] step_result lower_from(unsigned level, digits until) {
-        const tick opening = cursor + until;
-        const unsigned slot = slot_opened_by(level, opening);
-        const tw_link &ring = slots.rings[slot];
+    // Takes the first node of the slot that opens `until` ticks after the cursor to the slot that
+    // it belongs to once that has opened. Returns false if the slot is empty.
+    //
+    // Three cases. A node that was postponed out of the slot's stretch is placed as if armed now. From
+    // a far slot, a node of a later round goes to a lower far slot, that of the highest bit in
+    // which the two rounds differ (W5). Every other node goes one level down.
+    [[gnu::noinline]] bool lower_from(unsigned level, digits until) {
+        const tick opening = at_.cursor + until;
+        const unsigned slot = at_.slot_opened_by(level, opening);
+        const tw_link &ring = slots_.rings[slot];
         if (is_empty(ring))
-            return step_result::done;
+            return false;
         tw_node &node = node_of(behind(ring));
-        const tick t = cursor + way_to(node.expiry), difference = t ^ opening;
-        slots.take(node);
-        if (!is_same_stretch(difference, level, slot))
+        const tick t = at_.cursor + at_.distance_to(node.expiry), difference = t ^ opening;
+        slots_.take(node);
+        if (!at_.is_same_stretch(difference, level, slot))
             place(node);
         else if (level == G::far && difference >= G::round)
-            slots.put(node, G::far_slot(difference));
+            slots_.put(node, G::far_slot(difference));
         else
-            slots.put(node, G::slot(level - 1, G::low(t)));
-        return step_result::moved;
+            slots_.put(node, G::slot(level - 1, G::low(t)));
+        return true;
     }
 
-    // Moves the cursor to the next busy slot, at most to `now`. Never past a round whose far
-    // nodes are yet to be sorted: those that look-ahead has sorted already stand where the
-    // number of that round has them, the others where that of the present one has them.
+    // Moves the cursor to the next busy slot, at most to `now`, and opens the slots there.
+    //
+    // With look-ahead it must not jump over a round whose far nodes are still to be sorted. Those
+    // that look-ahead has sorted stand where the number of the coming round has them, the others
+    // where that of the present round has them; only at the border between the two rounds do both
+    // agree. So if there is anything to sort the cursor stops at the border, and if not the origin
+    // crosses it at once.
     void open_next() {
-        search openings = {0, nodes_worth_a_look, now - cursor};
-        tick on = find_earliest(openings);
-        if (const tick round = next_round(); G::ahead && on >= round - cursor + G::round) {
-            if (is_empty(slots.rings[next_far()]))
+        tick distance = search<G>(at_, slots_, nodes_worth_a_look, at_.now - at_.cursor).run();
+        if (const tick round = at_.next_round(); G::ahead && distance >= round - at_.cursor + G::round) {
+            if (is_empty(slots_.rings[at_.next_far()]))
                 move_origin(round);
             else
-                on = round - cursor;
+                distance = round - at_.cursor;
         }
-        cursor += on;
-        open_level = G::level_of(cursor ^ origin);
-        if (open_level == 0)
-            origin = cursor;
+        at_.cursor += distance;
+        open_level_ = G::level_of(at_.cursor ^ at_.origin);
+        if (open_level_ == 0)
+            at_.origin = at_.cursor;
     }
 
-    // The distance to the first tick that matters, below the best that is known already. Exact
-    // where the next busy slots hold few nodes; of another slot, its opening, or `lead` ticks
-    // before, so that look-ahead can empty it in time.
-    tick find_earliest(search &found) const {
-        const digits here = G::low(cursor);
-        for (unsigned level = 0; level <= G::top; ++level) {
-            unsigned last = G::width(level) - 1;
-            if (level == 0 && found.best < last)
-                last = static_cast<unsigned>(found.best);
-            for (unsigned on = 0; (on = slots.next_busy(level, here, on, last)) != 0;) {
-                const digits opening = (on - 1) * G::span(level) + G::until_next(level, here);
-                if (opening >= found.best)
-                    break;
-                search_slot(found, level, G::slot(level, here + opening), opening);
-            }
-            if (found.best <= G::until_next(level + 1, here))
-                return found.best;  // what stands higher opens later
+    // From here on slots are counted from t. Of ticks that wrap, the nodes that were two halves of
+    // the range away are in the next half now, and have a far slot.
+    void move_origin(tick t) {
+        if constexpr (wraps) {
+            if ((t ^ at_.origin) > farthest && slots_.busy.test(G::beyond))
+                slots_.move_all(G::beyond, G::far_end - 1);
         }
-        search_far_slots(found);
-        return found.best;
+        at_.origin = t;
     }
 
-    void search_far_slots(search &found) const {
-        const unsigned next = next_far();
-        search_slot(found, G::far, next, next_round() - cursor);
-        for (unsigned slot = G::near_slots; slot != G::far_end; ++slot) {
-            slot = slots.busy.find(slot, G::far_end);
-            if (slot == G::far_end)
-                return;
-            if (slot != next)
-                search_slot(found, G::far, slot, opening_of_far(slot));
-        }
-    }
-
-    // Looks at the nodes of a slot that opens in so many ticks.
-    [[gnu::noinline]] void search_slot(search &found, unsigned level, unsigned slot, tick opening) const {
-        if (level == 0 && !found.is_for_fires)
-            return found.consider(opening);
-        const tw_link &ring = slots.rings[slot];
-        for (const tw_link *link = &behind(ring); link != &ring && found.best > opening;
-             link = &behind(*link)) {
-            if (found.looks == 0) {
-                found.is_exact = false;
-                return found.consider(opening - smaller<tick>(lead_of(found, level), opening));
-            }
-            --found.looks;
-            const tick due_in = way_to(node_of(*link).expiry);
-            const tick difference = (cursor + due_in) ^ (cursor + opening);
-            found.consider(found.is_for_fires || is_same_stretch(difference, level, slot) ? due_in : opening);
-        }
-    }
-
-    digits lead_of(const search &found, unsigned level) const {
-        if (!G::ahead || found.lead == 0)
-            return 0;
-        return smaller(lead_into(level, found.lead), G::span(level));
-    }
+    position<G> at_;
+    tick quiet_until_;     // see W7
+    tick due_at_;          // the tick that the running callback's node was due at; never: none runs
+    tick overruns_;        // the due ticks that it missed
+    tw_node *running_;     // compared, never followed: the callback may have freed it
+    rearm_rule *rearm_;    // null until the first periodic node is armed
+    tw_link leaving_;      // nodes that a clear has not handed out yet
+    std::size_t count_;    // see W6
+    digits asked_for_;     // what next() last answered
+    unsigned open_level_;  // see W4
+    levels<G> slots_;
+#if TW_RUNTIME
+    tw_link shifting_;  // nodes to be placed `shift_by_` ticks later
+    tick shift_by_;
+    std::uint32_t parts_;  // of a tick, that grids are counted in; 0 until one is armed
+#endif
 };
 
 }  // namespace tickwheel::core

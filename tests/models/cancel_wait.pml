@@ -25,9 +25,9 @@ mtype = { IDLE, PENDING, SHUT };
 mtype state[2] = PENDING;
 bool is_periodic; /* target */
 
-byte running = NONE; /* src/core/wheel.hpp: "tw_node *running;" */
+byte running = NONE; /* src/core/wheel.hpp: "tw_node *running_;" */
 byte returned;       /* src/core/locked_wheel.hpp: "std::uint32_t returned;" */
-byte awaiting;       /* src/core/locked_wheel.hpp: "std::uint32_t awaiting;" */
+byte waiters;       /* src/core/locked_wheel.hpp: "std::uint32_t waiters;" */
 
 bool for_good; /* target is shut down, and its callback arms it again; else it is cancelled */
 byte users;    /* those who have yet to see off target */
@@ -60,7 +60,7 @@ inline take_off(node) {
         if
         :: for_good -> state[node] = SHUT        /* src/core/c_api.cpp: "node->state = TW_SHUT;" */
         :: !for_good && state[node] == PENDING ->
-            state[node] = IDLE          /* src/core/c_api.cpp: "node->state = TW_IDLE;" */
+            state[node] = IDLE          /* src/core/wheel.hpp: "node.state = TW_IDLE;" */
         :: else
         fi
     }
@@ -68,7 +68,7 @@ inline take_off(node) {
 
 /* FUTEX_WAIT compares the word and falls asleep in one step. */
 inline kernel_waits() {
-    atomic {                            /* src/core/c_api.cpp: "tw_port_wait(&count, seen" */
+    atomic {                            /* src/core/wait.hpp: "tw_port_wait(&events, seen" */
         if
         :: returned == seen -> in_kernel[me] = true
         :: else
@@ -80,16 +80,16 @@ inline kernel_waits() {
     fi
 }
 
-inline sleep_until_one_returned() {
+inline wait_for_next() {
     do
     :: kernel_waits();
 #ifdef BREAK_TRUSTS_EVERY_WAKE
-        awaiting--;
+        waiters--;
         break
 #else
-        atomic {                        /* src/core/c_api.cpp: "while (count == seen);" */
+        atomic {                        /* src/core/wait.hpp: "while (events == seen);" */
             if
-            :: returned != seen -> awaiting--; break
+            :: returned != seen -> waiters--; break
             :: else
             fi
         }
@@ -100,18 +100,18 @@ inline sleep_until_one_returned() {
 #ifdef BREAK_WAITS_FOR_ITSELF
 #define must_wait(node) (running == node)
 #else
-/* src/core/c_api.cpp: "wheel.running == node && wheel.advancer != tw_port_self()" */
+/* src/core/wait.hpp: "wheel.running() == node && wheel.advancer != tw_port_self()" */
 #define must_wait(node) (running == node && me != ADVANCER)
 #endif
 
-inline wait_for(node) {
+inline wait_for_callback(node) {
     atomic {
         if
         :: must_wait(node) ->
             waits = true;
-            awaiting++;                 /* src/core/c_api.cpp: "++wheel.awaiting;" */
+            waiters++;                 /* src/core/wait.hpp: "++wheel.waiters;" */
 #ifndef BREAK_COUNTS_WITHOUT_THE_LOCK
-            seen = returned             /* src/core/c_api.cpp: "seen = count;" */
+            seen = returned             /* src/core/wait.hpp: "seen = events;" */
 #endif
         :: else
         fi
@@ -121,7 +121,7 @@ inline wait_for(node) {
 #ifdef BREAK_COUNTS_WITHOUT_THE_LOCK
         seen = returned;
 #endif
-        sleep_until_one_returned()
+        wait_for_next()
     :: else
     fi;
     waits = false;
@@ -130,11 +130,11 @@ inline wait_for(node) {
 
 inline see_off() {
 #ifdef BREAK_WAITS_BEFORE_IT_CANCELS
-    wait_for(target);
+    wait_for_callback(target);
     take_off(target);
 #else
     take_off(target);
-    wait_for(target);                   /* src/runtime/nodes.cpp: "wait_for_callback(*rt, node);" */
+    wait_for_callback(target);                   /* src/runtime/nodes.cpp: "wait_for_callback(*rt, node);" */
 #endif
     atomic {
         assert(in_callback != target || me == ADVANCER);
@@ -159,7 +159,7 @@ inline take_due() {
     touch(node);                        /* src/core/advance.hpp: "node = wheel.take_due();" */
     if
 #ifndef BREAK_ARMS_AGAIN_AFTERWARDS
-    :: node == target && is_periodic    /* src/core/wheel.hpp: "rearm(node, now, &overruns)" */
+    :: node == target && is_periodic    /* src/core/wheel.hpp: "rearm_(*this, node)" */
 #endif
     :: else -> state[node] = IDLE       /* src/core/wheel.hpp: "node.state = TW_IDLE;" */
     fi
@@ -170,8 +170,8 @@ inline callback_of_target() {
     if
     :: skip
     :: for_good -> arm(target)
-    :: users > 0 -> take_off(target); wait_for(target)
-    :: users == 0 && !freed -> take_off(target); wait_for(target); freed = true
+    :: users > 0 -> take_off(target); wait_for_callback(target)
+    :: users == 0 && !freed -> take_off(target); wait_for_callback(target); freed = true
     fi
 }
 
@@ -196,7 +196,7 @@ inline call() {
 }
 
 inline kernel_wakes_all() {
-    d_step {                            /* src/core/advance.hpp: "tw_port_wake_all(&count);" */
+    d_step {                            /* src/core/wait.hpp: "tw_port_wake_all(&events);" */
         in_kernel[0] = false;
         in_kernel[1] = false;
         in_kernel[ADVANCER] = false
@@ -208,11 +208,11 @@ inline fire() {
         if
         :: state[target] == PENDING -> node = target
         :: state[neighbour] == PENDING -> node = neighbour
-        :: else -> break                /* src/core/advance.hpp: "result == locked_wheel::step_result::done" */
+        :: else -> break                /* src/core/advance.hpp: "result == step_result::done" */
         fi;
         take_due();
 #ifndef BREAK_MARKS_WITHOUT_THE_LOCK
-        running = node                  /* src/core/wheel.hpp: "running = &node;" */
+        running = node                  /* src/core/wheel.hpp: "running_ = &node;" */
 #endif
     }
 #ifdef BREAK_MARKS_WITHOUT_THE_LOCK
@@ -223,9 +223,9 @@ inline fire() {
     kernel_wakes_all();
 #endif
     atomic {
-        running = NONE;                 /* src/core/advance.hpp: "wheel.forget_running();" */
-        returned++;                     /* src/core/advance.hpp: "&count, count + 1" */
-        others_wait = (awaiting != 0);  /* src/core/advance.hpp: "if (wheel.awaiting != 0)" */
+        running = NONE;                 /* src/core/wait.hpp: "wheel.forget_running();" */
+        returned++;                     /* src/core/wait.hpp: "&events, events + 1" */
+        others_wait = (waiters != 0);  /* src/core/wait.hpp: "if (wheel.waiters != 0)" */
 #ifdef BREAK_ARMS_AGAIN_AFTERWARDS
         if
         :: node == target && is_periodic -> touch(node); state[node] = PENDING

@@ -156,11 +156,11 @@ inline retire() {
 
 inline wait_for_node() {
     if
-    :: atomic { running ->              /* src/core/c_api.cpp: "if (wheel.running == node" */
+    :: atomic { running ->              /* src/core/wait.hpp: "if (wheel.running() == node" */
             assert(!runs_on_runtime);
             seen = returned
         }
-        atomic { returned != seen ->    /* src/core/c_api.cpp: "while (count == seen);" */
+        atomic { returned != seen ->    /* src/core/wait.hpp: "while (events == seen);" */
             seen = 0
         }
     :: !running
@@ -463,13 +463,13 @@ end:
             pending ->                  /* src/core/advance.hpp: "node = wheel.take_due();" */
             fires_left--;
             taken_for = generation;
-            running = true              /* src/core/wheel.hpp: "running = &node;" */
+            running = true              /* src/core/wheel.hpp: "running_ = &node;" */
         }
         on_due();                       /* src/core/advance.hpp: "fn(&node, arg);" */
         d_step {
             taken_for = 0;
-            running = false;            /* src/core/advance.hpp: "wheel.forget_running();" */
-            returned++                  /* src/core/advance.hpp: "&count, count + 1" */
+            running = false;            /* src/core/wait.hpp: "wheel.forget_running();" */
+            returned++                  /* src/core/wait.hpp: "&events, events + 1" */
         }
     od
 }

@@ -55,7 +55,7 @@ stack() { # DIRECTORY
     local command
     command=$(sed -n 's/^ *"command": "\(.*c_api.*\)",*$/\1/p' "$1/compile_commands.json" | sed 's/\\"/"/g; s/\\\\/\\/g')
     (cd "$1" && eval "${command/ -o / -fcallgraph-info=su -o }")
-    awk -v root=tw_advance -v by_pointer="$("${2}nm" "$1/libtickwheel.a" | awk '/set_to_next/ { print $3 }')" \
+    awk -v root=tw_advance -v by_pointer="$("${2}nm" "$1/libtickwheel.a" | awk '/rearm_in_/ { print $3 }')" \
         -f "$here/stack.awk" "$(find "$1" -name '*.ci' -print -quit)"
 }
 

@@ -10,6 +10,8 @@
 #include "core/locked_wheel.hpp"
 #include "support/test.h"
 
+#include "test_access.hpp"
+
 namespace {
 
 using namespace tickwheel::core;
@@ -21,7 +23,7 @@ tw_node near, twin, middle, far, later, due;  // by where they stand
 
 unsigned slot_of(unsigned level, std::uint64_t t) { return shape::slot(level, shape::low(t)); }
 
-locked_wheel &inside() { return wheel_in(&storage); }
+test_access inside() { return {wheel_in(&storage)}; }
 
 void ignore(tw_node *, void *) {}
 
@@ -67,62 +69,62 @@ void assert_names(const std::string &invariant, const tw_node *node = nullptr) {
 TEST(check_finds_nothing_in_a_whole_wheel) { assert_int_equal(tw_check(&storage, collect, nullptr), 0); }
 
 TEST(check_finds_a_wrong_count) {
-    ++inside().count;
+    ++inside().count();
     assert_names("count is the number of pending nodes");
-    inside().count -= 2;
+    inside().count() -= 2;
     assert_names("count is the number of pending nodes");
 }
 
 TEST(check_finds_a_cursor_before_what_slots_are_counted_from) {
-    inside().origin = 2;
+    inside().at().origin = 2;
     assert_names("no slot is counted from after the cursor");
 }
 
 TEST(check_finds_a_cursor_ahead_of_now) {
-    inside().cursor = inside().origin = 2;
+    inside().at().cursor = inside().at().origin = 2;
     assert_names("the cursor is not ahead of now");
 }
 
 TEST(check_finds_a_now_that_is_no_tick) {
-    inside().now = never;
+    inside().at().now = never;
     assert_names("now is a tick");
 }
 
 TEST(check_finds_a_bit_that_is_missing) {
-    inside().slots.busy.clear(slot_of(0, near.expiry));
+    inside().slots().busy.clear(slot_of(0, near.expiry));
     assert_names("a slot has its bit set if it holds nodes");
 }
 
 TEST(check_finds_a_bit_too_many) {
-    inside().slots.busy.set(slot_of(0, 77));
+    inside().slots().busy.set(slot_of(0, 77));
     assert_names("a slot has its bit set if it holds nodes");
 }
 
 TEST(check_finds_a_cursor_that_is_not_what_slots_are_counted_from) {
-    inside().origin = 0;
+    inside().at().origin = 0;
     assert_names("slots are counted from the cursor");
 }
 
 TEST(check_finds_a_node_in_a_slot_that_has_opened) {
     unlink(middle.link);
-    inside().slots.put(middle, slot_of(1, inside().cursor));
+    inside().slots().put(middle, slot_of(1, inside().at().cursor));
     assert_names("nodes stand in the running or the next block");
 }
 
 TEST(check_finds_a_quiet_wheel_that_has_not_caught_up) {
-    inside().now = 2;
-    inside().quiet_until = 4;
+    inside().at().now = 2;
+    inside().quiet_until() = 4;
     assert_names("a quiet wheel has caught up");
 }
 
 TEST(check_finds_a_quiet_wheel_whose_slots_are_being_emptied) {
-    inside().open_level = 1;
-    inside().quiet_until = inside().now + 1;
+    inside().open_level() = 1;
+    inside().quiet_until() = inside().at().now + 1;
     assert_names("a quiet wheel has caught up");
 }
 
 TEST(check_finds_a_slot_that_opens_while_the_wheel_is_quiet) {
-    inside().quiet_until = 6;
+    inside().quiet_until() = 6;
     assert_names("no slot opens while the wheel is quiet");
 }
 
@@ -130,7 +132,7 @@ TEST(check_finds_a_node_in_a_block_too_far) {
     if (!shape::ahead)
         return;  // there are no slots to be found in
     unlink(middle.link);
-    inside().slots.put(middle, slot_of(0, inside().cursor + shape::width(0) - 1));
+    inside().slots().put(middle, slot_of(0, inside().at().cursor + shape::width(0) - 1));
     assert_names("nodes stand in the running or the next block");
 }
 

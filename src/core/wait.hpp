@@ -1,0 +1,67 @@
+// Waiting until a callback on another thread has returned (P6).
+//
+// Two events can be waited for: a callback returned, and a tw_clear got a node back from `each`. Each
+// is a counter beside the wheel. A waiter reads the counter with the lock held, announces itself in
+// `waiters`, releases the lock and sleeps in the port for as long as the counter has that value. No
+// event is missed in between, because the port compares the counter once more as it falls
+// asleep. It waits for one event and not for a batch: a oneshot that fires again meanwhile has been
+// armed since, which is not this waiter's business. The Promela model cancel_wait.pml is searched
+// exhaustively for a wake-up that is lost.
+//
+// Ports without threads leave all of this out.
+#pragma once
+
+#include "api_guard.hpp"
+
+namespace tickwheel::core {
+
+// Counts an event and wakes those that wait for it. The store is atomic, as the kernel reads it.
+// RELEASES AND REACQUIRES: wheel lock, if somebody waits
+[[maybe_unused]] inline void announce(locked_wheel &wheel, std::uint32_t &events) {
+    __atomic_store_n(&events, events + 1, __ATOMIC_RELAXED);
+    if (wheel.waiters != 0) {
+        unlock(wheel);
+        tw_port_wake_all(&events);
+        lock(wheel);
+    }
+}
+
+// Sleeps until an event is announced. RELEASES AND REACQUIRES: wheel lock
+[[maybe_unused]] inline void wait_for_next(locked_wheel &wheel, std::uint32_t &events) {
+    const std::uint32_t seen = events;
+    ++wheel.waiters;
+    do {
+        unlock(wheel);
+        tw_port_wait(&events, seen, INT64_MAX);
+        lock(wheel);
+    } while (events == seen);
+    --wheel.waiters;
+}
+
+// True if another thread that clears the wheel has this node with its `each`.
+// REQUIRES: wheel lock held
+[[maybe_unused]] inline bool is_handed_out(const locked_wheel &wheel, const tw_node *node) {
+    for (const clearing *each = wheel.clearings; each != nullptr; each = each->next)
+        if (each->handed_out == node && each->thread != tw_port_self())
+            return true;
+    return false;
+}
+
+// Returns when no other thread is in a callback of the node, nor hands it out. A thread does not
+// wait for itself. RELEASES AND REACQUIRES: wheel lock
+[[maybe_unused]] inline void wait_for_callback(locked_wheel &wheel, const tw_node *node) {
+    if (wheel.running() == node && wheel.advancer != tw_port_self())
+        wait_for_next(wheel, wheel.returned);
+    while (is_handed_out(wheel, node))
+        wait_for_next(wheel, wheel.handed_back);
+}
+
+// Ends the running callback, which has returned or been left by an exception.
+// RELEASES AND REACQUIRES: wheel lock, if somebody waits
+TW_ONE_COPY inline void end_callback(locked_wheel &wheel) {
+    wheel.forget_running();
+    if constexpr (has_threads)
+        announce(wheel, wheel.returned);
+}
+
+}  // namespace tickwheel::core

@@ -1,10 +1,14 @@
-/* mtime counts for ever, and an interrupt is pending while mtime >= mtimecmp. Nothing is to be
- * kept in step with it: the present tick follows from mtime, and a sleep only sets mtimecmp.
+/* Ticks from the mtime counter of a RISC-V hart; mtime.h says how to use it. One hart; interrupts may
+ * call tw_mtime_now.
+ *
+ * mtime counts without end, and the timer interrupt is pending while mtime >= mtimecmp. There is no
+ * state to keep in step with the counter: the present tick follows from mtime, and a sleep only
+ * sets mtimecmp.
  *
  * Invariants
  *   M1  now = (mtime - origin) / counts_per_tick
- *   M2  mtimecmp is never smaller on the way from one value to the next than both of them, so
- *       no interrupt comes that neither asked for. */
+ *   M2  mtimecmp is written in two halves. In between it is never smaller than both its old and
+ *       its new value, so no interrupt comes that neither value asked for. */
 #include <tickwheel/riscv/mtime.h>
 
 #include <stdbool.h>
@@ -18,13 +22,14 @@ static struct {
     bool ticking; /* sleeps end at each tick */
 } timer;
 
-/* Of the two registers. */
+/* The halves of a register. */
 #define LOW 0
 #define HIGH 1
 
 #define MIE_MTIE 0x80u
 
-/* The high half before and after: where they differ, the low half may be from either. */
+/* The counter may carry between the two reads: read the high half again, and start over if it
+ * changed. */
 static uint64_t counts(void) {
     uint32_t high, low;
     do {
@@ -35,12 +40,12 @@ static uint64_t counts(void) {
 }
 
 static void set_interrupt(uint64_t at) {
-    timer.mtimecmp[LOW] = UINT32_MAX; /* M2: not smaller than what it was */
+    timer.mtimecmp[LOW] = UINT32_MAX; /* M2: first not smaller than before */
     timer.mtimecmp[HIGH] = (uint32_t)(at >> 32);
     timer.mtimecmp[LOW] = (uint32_t)at;
 }
 
-/* When a tick begins, in counts; NEVER if mtime does not get there. */
+/* The value of mtime at which a tick begins; NEVER if it does not reach that. */
 static uint64_t begin_of(uint64_t tick) {
     uint64_t counts_from_origin, at;
     if (__builtin_mul_overflow(tick, timer.counts_per_tick, &counts_from_origin) ||
@@ -49,7 +54,7 @@ static uint64_t begin_of(uint64_t tick) {
     return at;
 }
 
-/* 64 bits are divided in software; mostly there is a shorter way. */
+/* A 64-bit division is done in software; short spans do without it. */
 static uint64_t ticks_in(uint64_t span) {
     return span >> 32 == 0u ? (uint32_t)span / timer.counts_per_tick : span / timer.counts_per_tick;
 }

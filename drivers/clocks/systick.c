@@ -1,23 +1,28 @@
-/* The counter goes down from LOAD to 0, where the interrupt comes and LOAD is read again: a
- * period has LOAD + 1 cycles, 2^24 at most. While the CPU is awake a period is a tick. A
- * sleep writes the way to its deadline into LOAD before the present tick ends: that takes
- * effect at its end, to the cycle, with nothing lost. So a sleep has two interrupts, at the
- * next tick and at its deadline, or more if it is longer than the longest period.
+/* Ticks from the SysTick timer of a Cortex-M; systick.h says how to use it. One core; interrupts may
+ * call tw_systick_now.
  *
- * Only a deadline inside a long period that runs, armed by an interrupt during the sleep, makes
- * the counter start anew. By what passes between reading it and restarting it, a few cycles,
- * the clock then falls behind; it never runs ahead.
+ * The counter goes down from LOAD to 0. There the interrupt comes and the counter reads LOAD again, so
+ * a period has LOAD + 1 cycles, at most 2^24. While the processor is awake each period is one tick.
+ * To sleep, the clock writes the distance to the deadline into LOAD before the present tick ends.
+ * The counter takes it up at the end of that tick, to the cycle, so no time is lost. A sleep
+ * therefore has two interrupts, at the next tick and at its deadline, or more if it is longer than
+ * the longest period.
+ *
+ * There is one case in which the counter is restarted: an interrupt during the sleep has armed a
+ * deadline inside the long period that runs. The clock then falls behind by the few cycles between
+ * reading the counter and restarting it. It never runs ahead (P1).
  *
  * Invariants, with interrupts masked
- *   S1  `ends` is the tick that begins when the running period ends, unless COUNTFLAG says
- *       that it has ended; then that is ends + following, and LOAD was last read at its begin.
- *   S2  Every period ends when a tick begins. So now = ends - left / cycles_per_tick, rounded up.
- *   S3  LOAD holds `following` ticks, and so is never 0, which would stop the counter. */
+ *   S1  `ends` is the tick that begins when the running period ends. If COUNTFLAG is set that
+ *       period is over: the running one ends at ends + following, and its length was read from
+ *       LOAD when it began.
+ *   S2  Every period ends where a tick begins. So now = ends - left / cycles_per_tick, rounded up.
+ *   S3  LOAD holds `following` ticks and is never 0, which would stop the counter. */
 #include <tickwheel/cortexm/systick.h>
 
 #include <stdbool.h>
 
-#ifndef REGISTER /* a test has registers of its own */
+#ifndef REGISTER /* a test defines its own */
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #endif
 #define CONTROL REGISTER(0xE000E010u)
@@ -25,25 +30,25 @@
 #define VALUE REGISTER(0xE000E018u)
 #define ICSR REGISTER(0xE000ED04u)
 
-#define RUNNING 7u                 /* CONTROL: counts, interrupts, at the core's clock */
-#define COUNTFLAG (1u << 16)       /* CONTROL: it went to 0 since this was last read */
-#define PENDSTCLR (1u << 25)       /* ICSR: SysTick is pending no more */
-#define VECTPENDING (0x1FFu << 12) /* ICSR: the most urgent interrupt that is pending */
-#define SYSTICK (15u << 12)        /* as such */
+#define RUNNING 7u                 /* CONTROL: enabled, with interrupt, at the core's clock */
+#define COUNTFLAG (1u << 16)       /* CONTROL: the counter has reached 0 since CONTROL was read last */
+#define PENDSTCLR (1u << 25)       /* ICSR: clears a pending SysTick */
+#define VECTPENDING (0x1FFu << 12) /* ICSR: the pending interrupt of highest priority */
+#define SYSTICK (15u << 12)        /* SysTick, in VECTPENDING */
 
-/* What is to happen in fewer cycles is waited for, not programmed: it could be over first. */
+/* An event in fewer cycles is waited for and not programmed: it could be past before that is done. */
 #define GUARD 128u
 
 static struct {
     uint64_t ends;
-    uint32_t following; /* ticks of the period that comes next */
+    uint32_t following; /* ticks of the next period */
     uint32_t longest;   /* ticks, 2^24 cycles at most */
     uint32_t cycles_per_tick;
     bool ticking; /* sleeps end at each tick */
 } counter;
 
-/* Cycles until the period ends. It is 0 for a cycle, until LOAD is read again; for longer, and
- * before COUNTFLAG says so, in QEMU without -icount. */
+/* Cycles until the period ends. The counter reads 0 for one cycle, until it reads LOAD again. In QEMU
+ * without -icount it reads 0 for longer, and before COUNTFLAG is set. */
 static uint32_t cycles_left(void) {
     uint32_t value;
     do
@@ -59,29 +64,31 @@ static void follow_by(uint32_t ticks) {
     counter.following = ticks;
 }
 
-/* Begins a period of what LOAD holds. Also takes COUNTFLAG back. */
+/* Begins a period of the length in LOAD. Also clears COUNTFLAG. */
 static void restart(uint64_t ends) {
     VALUE = 0;
     counter.ends = ends;
 }
 
-/* Chooses the period after the one that runs. If that ended in the midst of it, nobody can
- * tell which of the two was loaded: start anew, late by what has passed since. */
+/* Chooses the length of the period after the running one. If the running period ended meanwhile it
+ * is unknown whether the counter has read the old LOAD or the new one, so the counter is restarted:
+ * late by the time that has passed since, never early. */
 static void choose_following(uint32_t ticks) {
     follow_by(ticks);
     if (period_ended())
         restart(counter.ends + ticks);
 }
 
-/* Notices the end of a period; returns the cycles left of the one that runs. The flag is
- * read after the counter: where it is not set, the counter was that of the period we know. */
+/* Follows the counter into the next period if one has ended (S1), and returns the cycles left of the
+ * running one. The flag is read after the counter: if it is not set, the value read belongs to the
+ * period that we know. */
 static uint32_t catch_up(void) {
     const uint32_t left = cycles_left();
     if (!period_ended())
         return left;
     counter.ends += counter.following;
     if (counter.following != 1u) {
-        (void)cycles_left(); /* until it is loaded: what LOAD held until now */
+        (void)cycles_left(); /* wait until the counter has read LOAD */
         choose_following(1);
     }
     return cycles_left();
@@ -89,26 +96,27 @@ static uint32_t catch_up(void) {
 
 static uint64_t tick_at(uint32_t left) {
     if (left <= counter.cycles_per_tick)
-        return counter.ends - 1u; /* mostly so, and a Cortex-M0 has no division */
+        return counter.ends - 1u; /* the usual case; a Cortex-M0 has no division */
     return counter.ends - (left + counter.cycles_per_tick - 1u) / counter.cycles_per_tick;
 }
 
-/* Ends the running period at the tick `at`, so many cycles before its end, and lets ticks
- * follow. What passes from the reading to the restart is what the clock falls behind: three
- * instructions. */
+/* Cuts the running period short: it ends at tick `at`, which is `before_end` cycles before its end,
+ * and single ticks follow. The clock falls behind by the three instructions between the reading of
+ * the counter and the restart. */
 static void cut(uint64_t at, uint32_t before_end) {
     const uint32_t rest = before_end + 1u; /* a period has LOAD + 1 cycles */
     LOAD = VALUE - rest;
     restart(at);
-    (void)cycles_left(); /* until it is loaded, at the next cycle */
+    (void)cycles_left(); /* wait until the counter has read LOAD, at the next cycle */
     follow_by(1);
-    if (period_ended()) /* we were held up: it may be the short one again that runs */
+    if (period_ended()) /* delayed meanwhile: the short period may be running once more */
         restart(at + 1u);
 }
 
-/* Sees to an interrupt when tick `deadline` begins, or earlier: then there is more to sleep.
- * False if the time is too near to do it safely: ask again. Looks at the counter once more, and
- * after all that takes long: a division, as in tick_at, is hundreds of cycles of a Cortex-M0. */
+/* Makes an interrupt come when tick `deadline` begins; or earlier if that is too far for one period,
+ * and then the caller sleeps again. Returns false if a period is about to end and it is not safe to
+ * touch the counter: the caller asks again. The counter is read once more here, after everything
+ * that takes long: a division as in tick_at is hundreds of cycles of a Cortex-M0. */
 static bool set_interrupt(uint64_t deadline) {
     const uint64_t ends = counter.ends;
     if (deadline == ends)
@@ -125,7 +133,8 @@ static bool set_interrupt(uint64_t deadline) {
     return true;
 }
 
-/* Ticks follow while the CPU is awake, also if the sleep ended before the long period began. */
+/* Lets single ticks follow while the processor is awake, also if the sleep ended before the long
+ * period began. */
 static void be_awake(void) {
     if (counter.following != 1u && catch_up() >= GUARD)
         choose_following(1);
@@ -153,8 +162,9 @@ uint64_t tw_systick_now(void) {
 
 void tw_systick_isr(void) { (void)tw_systick_now(); }
 
-/* Clears what is pending of SysTick: catch_up sees to that. What comes after this and before
- * catch_up ends the next wait for nothing, but is not lost. */
+/* True if an interrupt other than SysTick is pending. A pending SysTick is cleared, as catch_up does
+ * its work; one that comes before catch_up reads the counter ends the next wait too early, and
+ * nothing is lost. */
 static bool others_pending(void) {
     ICSR = PENDSTCLR;
     const uint32_t pending = ICSR & VECTPENDING;
@@ -172,7 +182,7 @@ void tw_systick_sleep_until(uint64_t deadline) {
             continue;
         tw_interrupts_wait();
         if (counter.ticking)
-            break; /* the handler is to see each tick */
+            break; /* so that the handler sees each tick */
     }
     be_awake();
     tw_interrupts_restore(mask);

@@ -1,13 +1,19 @@
-// The Linux port's dealings with the kernel: waiting on a word, and the contended half
-// of the lock, which spins briefly and then parks on a futex.
+// The half of the Linux port that talks to the kernel: the contended lock, which spins briefly and then
+// parks on a futex, and waiting on a word. Any thread; no function changes the caller's errno.
 //
-// No wake-up is lost, though unlock stores `held` and loads `waiters` without a
-// barrier between them: a waiter that has announced itself makes every thread of
-// the process pass a barrier (membarrier) before it looks at `held` again. An
-// unlock that did its load before that barrier has done its store as well, and the
-// waiter finds the lock free; one that does it after sees the waiter and wakes it.
-// A kernel without membarrier (before 4.14) gets waits of a millisecond instead; so do
-// waiters for whom there is no room in the count, which has 16 bits.
+// The uncontended path in port.h is an atomic operation to lock, and a store and a load to unlock.
+// That is cheap because there is no barrier between the store of `held` and the load of
+// `waiters`. The processor may then do the load first, and miss a waiter that announces itself in
+// between, sees the lock still held, and goes to sleep for ever.
+//
+// The waiter prevents that. After it has announced itself it makes every thread of the process pass
+// a memory barrier (membarrier), and only then looks at `held` again. Take an unlock that runs at
+// the same time: if its load came before the barrier, so did its store, and the waiter finds the
+// lock free. If its load comes after the barrier, it sees the waiter and wakes it. The cost lies
+// with the rare waiter, not with every unlock. lock.pml is this protocol, searched exhaustively.
+//
+// Kernels before 4.14 have no membarrier; there a waiter sleeps a millisecond at a time. So does
+// one that finds the 16-bit count of waiters full.
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -22,8 +28,8 @@
 
 namespace {
 
-// A holder that runs lets go within a few hundred nanoseconds; one that was
-// preempted does not, and spinning longer than this only keeps it from running.
+// A holder that runs releases the lock within a few hundred nanoseconds. One that was preempted does
+// not, and spinning longer only keeps it off the processor.
 constexpr int spins = 100;
 
 void relax() {
@@ -36,7 +42,7 @@ void relax() {
 #endif
 }
 
-// The call whose timespec is that of this build: 32-bit systems have two.
+// 32-bit systems have two futex calls. This is the one that takes the timespec of this build.
 #if defined(SYS_futex_time64) && defined(SYS_futex)
 constexpr long futex_call = sizeof(time_t) > sizeof(long) ? SYS_futex_time64 : SYS_futex;
 #elif defined(SYS_futex_time64)
@@ -45,10 +51,10 @@ constexpr long futex_call = SYS_futex_time64;
 constexpr long futex_call = SYS_futex;
 #endif
 
-// To be added to the word: an atomic of half a word would be a call to a library on RISC-V.
+// Added to the whole word: on RISC-V an atomic operation on half a word is a library call.
 constexpr std::uint32_t one_waiter = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1U << 16 : 1;
 
-// The caller's errno is its own.
+// Restores the caller's errno at the end of the scope.
 class kept_errno {
   public:
     kept_errno() = default;
@@ -69,7 +75,7 @@ bool spin_for(std::uint32_t *word) {
     return false;
 }
 
-// A barrier in every thread of the process; false where the kernel cannot.
+// Makes every thread of the process pass a memory barrier. Returns false if the kernel cannot.
 bool barrier_everywhere() {
     if (::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
         return true;
@@ -78,7 +84,7 @@ bool barrier_everywhere() {
            ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-// One waiter more; false if the count can say no more.
+// Counts one more waiter. Returns false if the count is full.
 bool announce(std::uint32_t *word) {
     std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     do
@@ -89,9 +95,8 @@ bool announce(std::uint32_t *word) {
     return true;
 }
 
-// Sleeps until woken, unless the lock is free or was let go meanwhile. One load
-// decides and is what the kernel compares with: so whoever sleeps sleeps on a lock
-// that is held, and the unlock to come sees the waiter.
+// Sleeps until woken, unless the lock is free. The same load decides here and is compared by the
+// kernel, so a thread only ever sleeps on a lock that is held, and the unlock to come sees it waiting.
 void park(std::uint32_t *word, const timespec *at_most) {
     std::uint32_t seen = __atomic_load_n(word, __ATOMIC_RELAXED);
     if (*tw_port_held(&seen) != 0)
@@ -118,7 +123,7 @@ void tw_port_wake_waiter(std::uint32_t *word) {
     ::syscall(futex_call, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-// A wait with a bitset is the one whose deadline is absolute.
+// FUTEX_WAIT_BITSET, because its deadline is absolute.
 void tw_port_futex_wait(std::uint32_t *word, std::uint32_t seen, std::int64_t deadline_ns) {
     const kept_errno kept;
     const timespec deadline = {static_cast<time_t>(deadline_ns / 1'000'000'000),

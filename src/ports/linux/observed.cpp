@@ -1,15 +1,16 @@
-// What is told to tools that follow the threads of a process: Helgrind, DRD, and
-// ThreadSanitizer in a program that is built with it beside a library that is not. They see no
-// order in the lock of this port, and would take every timer for a race: what a thread wrote
-// before it armed one with what the callback reads, what a callback wrote with what is read
-// after a wait for it.
+// Explains the lock of this port to tools that look for races: Helgrind, DRD, and ThreadSanitizer in
+// a program that is built with it while the library is not.
 //
-// A lock that is observed says which of its holders came first, as these tools would see it by
-// themselves if it were a mutex. So a program's data is checked as ever: only what the library
-// orders is in order. What the library accesses atomically, outside of its locks, is hidden from
-// Valgrind's tools, which know no atomics.
+// These tools do not recognise the lock as one. They would report a race for every timer: between
+// what a thread writes before it arms the timer and what the callback reads, and between what the
+// callback writes and what a thread reads after waiting for it.
 //
-// A process that is not observed pays for it when a lock is made, and not after.
+// An observed lock tells the tool which holder came first, as the tool sees by itself for a mutex.
+// The program's own data is checked as always; only what the library orders counts as ordered.
+// Words that the library accesses atomically outside its locks are hidden from Valgrind's tools,
+// which do not know atomics.
+//
+// A process that no tool observes pays for one question when a lock is made.
 #include <cstddef>
 #include <cstdint>
 
@@ -23,7 +24,7 @@
 #endif
 #endif
 
-// ThreadSanitizer's, in a program that has it; the names are its own.
+// Defined by ThreadSanitizer in a program that is built with it.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 __attribute__((weak)) void __tsan_acquire(void *);
@@ -48,8 +49,8 @@ enum request : std::uintptr_t {
     hide_from_drd = of_tool('D', 'R') + 2,
 };
 
-// Instructions that do nothing, but for Valgrind. Returns 0 without it. What a tool does not
-// know it leaves out.
+// Makes a request of Valgrind by a sequence of instructions that has no effect on a processor.
+// Returns 0 without Valgrind. A tool ignores requests that it does not know.
 std::uintptr_t ask_valgrind(request what, std::uintptr_t first = 0, std::uintptr_t second = 0) {
     const volatile std::uintptr_t question[6] = {what, first, second, 0, 0, 0};
     std::uintptr_t answer = 0;
@@ -76,7 +77,7 @@ std::uintptr_t address_of(const void *place) { return reinterpret_cast<std::uint
 
 // --- ThreadSanitizer -----------------------------------------------------------------------
 
-// A library that is built with it needs no words.
+// A library that is itself built with ThreadSanitizer is seen through, and needs no explanation.
 bool has_thread_sanitizer() {
 #ifdef TW_SEEN_THROUGH
     return false;

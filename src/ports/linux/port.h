@@ -1,9 +1,8 @@
 #include <pthread.h>
 
-/* Linux port: a spinlock that parks. The word is two halves: `held`, 0 or 1, and
- * the number of threads that wait for it. Unlocking is a plain store and a load,
- * half the price of an atomic exchange; that a waiter may rely on this is the
- * business of lock.cpp, which also holds what goes to the kernel. */
+/* Linux port: a spinlock that parks. The word has two halves: `held`, 0 or 1, and the number of
+ * threads that wait. Unlocking is a plain store and a load, half the price of an atomic exchange.
+ * lock.cpp has the contended half, and says why no wake-up is lost. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -31,8 +30,8 @@ static inline tw_port_half *tw_port_waiters(uint32_t *word) { return (tw_port_ha
 
 static inline void tw_port_lock_init(uint32_t *word) { *word = 0; }
 
-/* RISC-V has atomics of words, and for one of half a word the compiler would call libatomic.
- * There the word is taken, and what it says of waiters stays as it is. */
+/* For an atomic operation on half a word, compilers for RISC-V would call libatomic. There the lock
+ * is taken by an operation on the whole word that leaves the count of waiters as it is. */
 #if !defined(__GCC_HAVE_SYNC_COMPARE_AND_SWAP_2) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 static inline int tw_port_try_lock(uint32_t *word) {
     return (tw_port_half)__atomic_fetch_or(word, 1, __ATOMIC_ACQUIRE) == 0;
@@ -51,7 +50,7 @@ static inline void tw_port_lock(uint32_t *word) {
 
 static inline void tw_port_unlock(uint32_t *word) {
     __atomic_store_n(tw_port_held(word), 0, __ATOMIC_RELEASE);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the compiler keeps this order */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* keeps the compiler from reordering the two */
     if (__atomic_load_n(tw_port_waiters(word), __ATOMIC_RELAXED) != 0)
         tw_port_wake_waiter(word);
 }

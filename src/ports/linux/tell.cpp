@@ -1,5 +1,5 @@
-// The Linux port's last words: what is broken goes to stderr in one write, without stdio or
-// the heap, which may be what broke it; and the process is aborted.
+// The last words of a program whose wheel is broken: one line to stderr, then abort. One write
+// without stdio or the heap, as their memory may be what is broken.
 #include <unistd.h>
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class line {
 
     void write() const {
         if (::write(STDERR_FILENO, text_, length_) < 0)
-            return;  // nobody reads it
+            return;  // stderr is closed: there is no way left to say it
     }
 
   private:

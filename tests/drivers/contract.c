@@ -1,0 +1,148 @@
+/* What driver.h promises of `wait_until`, `wake` and `program`, of each built-in driver by
+ * itself, without a runtime. */
+#include "support/faults.h"
+
+#include <poll.h>
+
+#define AGES (30 * TW_SECOND) /* ends a wait that should have ended long before */
+
+static const struct tw_driver *driver;
+static void *memory;
+
+static int open_driver(void **state) {
+    driver = tw_driver_named(WAY->driver);
+    memory = calloc(1, driver->state_size);
+    return memory == NULL ? -1 : driver->open(memory, TW_CLOCK_MONOTONIC);
+}
+
+static int close_driver(UNUSED void **state) {
+    driver->close(memory);
+    free(memory);
+    return 0;
+}
+
+static struct tw_deadlines in(int64_t ns) {
+    const struct tw_deadlines until = {clock_ns(CLOCK_MONOTONIC) + ns, TW_NO_DEADLINE};
+    return until;
+}
+
+static const struct tw_deadlines never = {TW_NO_DEADLINE, TW_NO_DEADLINE};
+
+/* Whether a wait for ages has ended before. */
+static bool ends_early(void) {
+    const struct tw_deadlines until = in(AGES);
+    return driver->wait_until(memory, &until) >= 0 && clock_ns(CLOCK_MONOTONIC) < until.steady_ns;
+}
+
+TEST(a_wake_that_comes_first_ends_the_next_wait) {
+    for (unsigned i = 0; i < 3; ++i) {
+        driver->wake(memory);
+        assert_true(ends_early());
+    }
+}
+
+static atomic_bool waits, was_ended;
+
+static void *wait_for_ages(UNUSED void *arg) {
+    atomic_store(&waits, true);
+    atomic_store(&was_ended, ends_early());
+    return NULL;
+}
+
+static bool it_waits(void) { return atomic_load(&waits); }
+
+TEST(a_wake_ends_the_wait_that_runs) {
+    for (unsigned i = 0; i < 100; ++i) {
+        pthread_t waiter;
+        atomic_store(&waits, false);
+        assert_int_equal(pthread_create(&waiter, NULL, wait_for_ages, NULL), 0);
+        assert_true(comes_true(it_waits));
+        pause_ms(i % 10 == 0 ? 5 : 0);
+        driver->wake(memory);
+        pthread_join(waiter, NULL);
+        assert_true(was_ended);
+    }
+}
+
+TEST(a_deadline_that_has_passed_is_no_cause_to_sleep) {
+    const struct tw_deadlines past[] = {in(0), {0, TW_NO_DEADLINE}, {1, TW_NO_DEADLINE}};
+    const int64_t began = clock_ns(CLOCK_MONOTONIC);
+    for (size_t i = 0; i < COUNT_OF(past); ++i)
+        assert_true(driver->wait_until(memory, &past[i]) >= 0);
+    assert_true(clock_ns(CLOCK_MONOTONIC) - began < AGES);
+}
+
+/* Short ones and long ones are waited for by different means. */
+TEST(a_wait_ends_at_its_deadline) {
+    const int64_t lengths[] = {200 * TW_MICROSECOND, 3 * TW_MILLISECOND, 30 * TW_MILLISECOND};
+    for (size_t i = 0; i < COUNT_OF(lengths); ++i) {
+        const struct tw_deadlines until = in(lengths[i]);
+        unsigned times = 0;
+        while (clock_ns(CLOCK_MONOTONIC) < until.steady_ns && times < 10) {
+            assert_true(driver->wait_until(memory, &until) >= 0);
+            ++times;
+        }
+        assert_true(times < 10); /* or it would spin until then */
+    }
+}
+
+/* What a longer wait was set to must not end a shorter one later, nor the reverse. */
+TEST(a_wait_that_was_ended_leaves_nothing_to_the_next) {
+    const struct tw_deadlines ages = in(AGES), soon = in(5 * TW_MILLISECOND);
+    driver->wake(memory);
+    assert_true(driver->wait_until(memory, &ages) >= 0);
+    while (clock_ns(CLOCK_MONOTONIC) < soon.steady_ns)
+        assert_true(driver->wait_until(memory, &soon) >= 0);
+    assert_true(clock_ns(CLOCK_MONOTONIC) < ages.steady_ns);
+    driver->wake(memory);
+    assert_true(ends_early());
+}
+
+/* --- the descriptor ------------------------------------------------------------------ */
+
+static bool is_readable(int timeout_ms) {
+    struct pollfd descriptor = {driver->descriptor(memory), POLLIN, 0};
+    return poll(&descriptor, 1, timeout_ms) == 1;
+}
+
+#define AGES_MS ((int)(AGES / TW_MILLISECOND))
+
+TEST(the_descriptor_is_readable_from_a_deadline_on_until_it_is_programmed) {
+    const struct tw_deadlines soon = in(5 * TW_MILLISECOND), ages = in(AGES);
+    assert_int_equal(driver->program(memory, &soon), 0);
+    assert_true(is_readable(AGES_MS));
+    assert_true(clock_ns(CLOCK_MONOTONIC) >= soon.steady_ns);
+    assert_true(is_readable(0));
+    assert_int_equal(driver->program(memory, &ages), 0);
+    assert_false(is_readable(0));
+    assert_int_equal(driver->program(memory, &never), 0);
+    assert_false(is_readable(0));
+}
+
+TEST(a_wake_makes_the_descriptor_readable_until_it_is_attended_to) {
+    assert_int_equal(driver->program(memory, &never), 0);
+    driver->wake(memory);
+    assert_true(is_readable(AGES_MS));
+    assert_int_equal(driver->program(memory, &never), 0);
+    assert_true(is_readable(AGES_MS)); /* nobody has attended to it */
+    assert_int_equal(driver->program(memory, NULL), 0);
+    assert_int_equal(driver->program(memory, &never), 0);
+    assert_false(is_readable(0));
+}
+
+#define OF_DRIVER(test, i) \
+    { #test " (" way_name_##i ")", test, open_driver, close_driver, &ways[i] }
+#define OF_EACH(test) OF_DRIVER(test, 0), OF_DRIVER(test, 1), OF_DRIVER(test, 2)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        OF_EACH(a_wake_that_comes_first_ends_the_next_wait),
+        OF_EACH(a_wake_ends_the_wait_that_runs),
+        OF_EACH(a_deadline_that_has_passed_is_no_cause_to_sleep),
+        OF_EACH(a_wait_ends_at_its_deadline),
+        OF_EACH(a_wait_that_was_ended_leaves_nothing_to_the_next),
+        OF_DRIVER(the_descriptor_is_readable_from_a_deadline_on_until_it_is_programmed, 2),
+        OF_DRIVER(a_wake_makes_the_descriptor_readable_until_it_is_attended_to, 2),
+    };
+    return cmocka_run_group_tests_name("Drivers by themselves", tests, NULL, NULL);
+}

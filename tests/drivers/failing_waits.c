@@ -1,0 +1,343 @@
+/* Waits that fail, are interrupted or are not there: no timer is lost, none is early,
+ * and nothing spins. */
+#include "support/faults.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#define WAITS (ONLY(CALL_EPOLL_WAIT) | ONLY(CALL_EPOLL_PWAIT2) | ONLY(CALL_POLL) | ONLY(CALL_TIMERFD_SETTIME))
+#define SLEEPS (ONLY(CALL_EPOLL_WAIT) | ONLY(CALL_EPOLL_PWAIT2) | ONLY(CALL_POLL) | ONLY(CALL_FUTEX_WAIT))
+
+/* A periodic node that judges each of its fires. */
+struct judge {
+    struct tw_node node;
+    struct tw_runtime *rt;
+    int64_t next; /* what it should be due at */
+    int64_t period;
+    atomic_uint fires, early, astray, unblocked_signals;
+    _Atomic pthread_t on;
+};
+
+static struct judge judge;
+
+static unsigned count_unblocked_signals(void) {
+    sigset_t blocked;
+    unsigned unblocked = 0;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    for (int signal = 1; signal < SIGSYS; ++signal)
+        unblocked += signal != SIGKILL && signal != SIGSTOP && sigismember(&blocked, signal) == 0;
+    return unblocked;
+}
+
+static void judge_fire(UNUSED struct tw_node *node, void *arg) {
+    struct judge *self = arg;
+    const int64_t due = tw_runtime_due(self->rt);
+    if (clock_ns(CLOCK_MONOTONIC) < due)
+        atomic_fetch_add(&self->early, 1);
+    if (self->next != 0 && due != self->next)
+        atomic_fetch_add(&self->astray, 1);
+    self->next = due + self->period;
+    self->on = pthread_self();
+    atomic_store(&self->unblocked_signals, count_unblocked_signals());
+    atomic_fetch_add(&self->fires, 1);
+}
+
+static void arm_judge(struct tw_runtime *rt, int64_t period) {
+    memset(&judge, 0, sizeof judge);
+    judge.rt = rt;
+    judge.period = period;
+    tw_node_init(&judge.node, judge_fire, &judge);
+    assert_int_equal(tw_runtime_every(rt, &judge.node, period, TW_BURST), 0);
+}
+
+static void assert_judged_well(void) {
+    assert_int_equal(judge.early, 0);
+    assert_int_equal(judge.astray, 0);
+}
+
+static bool twenty_fires(void) { return atomic_load(&judge.fires) >= 20; }
+
+TEST(waits_that_always_fail_stop_no_timer_and_do_not_spin) {
+    struct tw_stats stats;
+    struct tw_runtime *rt = new_runtime(WAY->driver);
+    arm_judge(rt, 3 * TW_MILLISECOND);
+    const int64_t began = clock_ns(CLOCK_MONOTONIC);
+    inject(WAITS, ENOMEM, 0, FOR_EVER);
+    assert_int_equal(tw_runtime_start(rt), 0);
+    assert_true(comes_true(twenty_fires));
+    const int failed = injected();
+    const int64_t took = clock_ns(CLOCK_MONOTONIC) - began;
+    inject_nothing();
+    assert_int_equal(tw_runtime_stats(rt, &stats), 0);
+    assert_true(stats.wait_errors > 0);
+    assert_true(failed > 0 && failed <= took / TW_MILLISECOND + 1);
+    tw_runtime_free(rt);
+    assert_judged_well();
+}
+
+/* --- a call fails once --------------------------------------------------------------- */
+
+static struct counter sole;
+
+static bool sole_has_fired(void) { return atomic_load(&sole.fires) != 0; }
+
+/* In the thread, so that it is armed before. */
+static void fail_one_wait(const struct tw_runtime_options *options, int64_t delay, int error, int spared) {
+    struct tw_runtime *rt = NULL;
+    assert_int_equal(tw_runtime_new(&rt, options), 0);
+    init_counter(&sole);
+    assert_int_equal(tw_runtime_at(rt, &sole.node, tw_runtime_now(rt) + delay), 0);
+    inject(WAITS, error, spared, 1);
+    assert_int_equal(tw_runtime_start(rt), 0);
+    assert_true(comes_true(sole_has_fired));
+    inject_nothing();
+    tw_runtime_free(rt);
+    assert_int_equal(sole.fires, 1);
+}
+
+TEST(a_wait_that_fails_once_loses_no_timer) {
+    const int64_t delays[] = {400 * TW_MICROSECOND, 20 * TW_MILLISECOND};
+    for (size_t i = 0; i < COUNT_OF(delays); ++i) {
+        for (int spared = 0; spared < 4; ++spared) {
+            const struct tw_runtime_options options = {.driver = WAY->driver,
+                                                       .tick_ns = 100 * TW_MICROSECOND};
+            fail_one_wait(&options, delays[i], ENOMEM, spared);
+        }
+    }
+}
+
+/* What the kernel answers once after the wall clock was set. */
+TEST(a_timer_that_was_cancelled_by_a_set_clock_is_not_lost) {
+    for (int spared = 0; spared < 4; ++spared) {
+        const struct tw_runtime_options options = {.driver = WAY->driver, .clock = TW_CLOCK_WALL};
+        fail_one_wait(&options, 20 * TW_MILLISECOND, ECANCELED, spared);
+    }
+}
+
+TEST(dispatch_tells_what_failed_and_works_when_called_again) {
+    const struct way *const by_loop = &ways[3];
+    struct tw_runtime *rt = new_runtime("timerfd");
+    init_counter(&sole);
+    inject(ONLY(CALL_TIMERFD_SETTIME), USUAL_ERROR, 0, 1);
+    assert_int_equal(tw_runtime_fd(rt), -ENOMEM);
+    inject_nothing();
+    assert_true(tw_runtime_fd(rt) >= 0);
+    assert_int_equal(tw_runtime_after(rt, &sole.node, TW_MILLISECOND), 0);
+    inject(ONLY(CALL_TIMERFD_SETTIME), USUAL_ERROR, 0, 1);
+    assert_int_equal(tw_runtime_dispatch(rt), -ENOMEM);
+    inject_nothing();
+    assert_true(go_on_until(by_loop, rt, sole_has_fired));
+    assert_works_and_free(by_loop, rt);
+}
+
+/* --- interruptions ---------------------------------------------------------------------- */
+
+#define STORM 5000
+
+static bool storm_is_over(void) { return injected() == STORM && twenty_fires(); }
+
+TEST(a_storm_of_eintr_is_no_error_and_disturbs_no_timer) {
+    struct tw_stats stats;
+    struct tw_runtime *rt = new_runtime(WAY->driver);
+    arm_judge(rt, TW_MILLISECOND);
+    inject(SLEEPS, EINTR, 0, STORM);
+    assert_int_equal(tw_runtime_start(rt), 0);
+    assert_true(comes_true(storm_is_over));
+    inject_nothing();
+    assert_int_equal(tw_runtime_stats(rt, &stats), 0);
+    assert_int_equal(stats.wait_errors, 0);
+    tw_runtime_free(rt);
+    assert_judged_well();
+}
+
+static atomic_uint signals, signals_on_its_thread;
+
+static void on_signal(UNUSED int signal) {
+    atomic_fetch_add(&signals, 1);
+    if (atomic_load(&judge.fires) != 0 && pthread_equal(judge.on, pthread_self()))
+        atomic_fetch_add(&signals_on_its_thread, 1);
+}
+
+static void send_alarms(bool send) {
+    const struct itimerval every = {{0, send ? 300 : 0}, {0, send ? 300 : 0}};
+    struct sigaction action = {0};
+    action.sa_handler = on_signal;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &every, NULL);
+}
+
+static bool enough_signals(void) { return atomic_load(&signals) >= 100 && twenty_fires(); }
+
+/* Also for a loop of the user's own, whose thread takes signals. */
+TEST(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes) {
+    struct tw_runtime *rt = new_runtime(WAY->driver);
+    atomic_store(&signals, 0);
+    atomic_store(&signals_on_its_thread, 0);
+    arm_judge(rt, TW_MILLISECOND);
+    set_going(WAY, rt);
+    send_alarms(true);
+    const bool enough = go_on_until(WAY, rt, enough_signals);
+    send_alarms(false);
+    assert_true(enough);
+    if (WAY->by == BY_THREAD) {
+        assert_int_equal(judge.unblocked_signals, 0);
+        assert_int_equal(signals_on_its_thread, 0);
+    }
+    tw_runtime_free(rt);
+    assert_judged_well();
+}
+
+/* --- kernels without epoll_pwait2 ---------------------------------------------------------- */
+
+static atomic_uint exact, inexact;
+static uint64_t sets_before;
+
+/* Where the thread set its timerfd since the last fire, it was to this very deadline. */
+static void compare_and_arm_again(struct tw_node *node, void *arg) {
+    struct tw_runtime *rt = arg;
+    const uint64_t sets = calls_of(CALL_TIMERFD_SETTIME);
+    if (sets != sets_before)
+        atomic_fetch_add(last_timerfd_deadline() == tw_runtime_due(rt) ? &exact : &inexact, 1);
+    if (clock_ns(CLOCK_MONOTONIC) < tw_runtime_due(rt))
+        atomic_fetch_add(&inexact, 1);
+    sets_before = sets;
+    tw_runtime_after(rt, node, 300 * TW_MICROSECOND);
+}
+
+static bool exact_thirty_times(void) { return atomic_load(&exact) >= 30 || atomic_load(&inexact) != 0; }
+
+static void wait_without_pwait2(int error) {
+    struct tw_runtime *rt = NULL;
+    struct tw_node node;
+    struct tw_stats stats;
+    const struct tw_runtime_options options = {.driver = "epoll", .tick_ns = 10 * TW_MICROSECOND};
+    assert_int_equal(tw_runtime_new(&rt, &options), 0);
+    tw_node_init(&node, compare_and_arm_again, rt);
+    const uint64_t asked_before = calls_of(CALL_EPOLL_PWAIT2);
+    longest_epoll_timeout();
+    atomic_store(&exact, 0);
+    sets_before = calls_of(CALL_TIMERFD_SETTIME);
+    inject(ONLY(CALL_EPOLL_PWAIT2), error, 0, FOR_EVER);
+    assert_int_equal(tw_runtime_after(rt, &node, 300 * TW_MICROSECOND), 0);
+    assert_int_equal(tw_runtime_start(rt), 0);
+    assert_true(comes_true(exact_thirty_times));
+    inject_nothing();
+    tw_runtime_stats(rt, &stats);
+    tw_runtime_free(rt);
+    assert_int_equal(inexact, 0);
+    assert_int_equal(stats.wait_errors, 0);
+    assert_true(longest_epoll_timeout() <= 0); /* which would be whole milliseconds */
+    assert_true(calls_of(CALL_EPOLL_PWAIT2) - asked_before <= 1);
+}
+
+TEST(without_pwait2_short_waits_are_exact_all_the_same) { wait_without_pwait2(ENOSYS); }
+
+/* As some sandboxes answer to calls that they do not know. */
+TEST(with_pwait2_forbidden_short_waits_are_exact_all_the_same) {
+    static const int errors[] = {EPERM, EACCES, EINVAL, EOPNOTSUPP};
+    for (unsigned i = 0; i < COUNT_OF(errors); ++i)
+        wait_without_pwait2(errors[i]);
+}
+
+/* --- the lock's waits ------------------------------------------------------------------------ */
+
+static struct tw_runtime *contended;
+static atomic_bool came_through;
+
+static void *count_nodes(UNUSED void *arg) {
+    tw_runtime_count(contended);
+    atomic_store(&came_through, true);
+    return NULL;
+}
+
+static uint64_t parks_to_see;
+
+static bool has_parked_again_and_again(void) { return calls_of(CALL_FUTEX_WAIT) >= parks_to_see; }
+
+/* Holds the wheel's lock, as a fork does, while another thread waits for it. */
+static void wait_for_a_held_lock(unsigned calls) {
+    struct counter node;
+    pthread_t waiter;
+    contended = new_runtime("manual");
+    init_counter(&node);
+    assert_int_equal(tw_runtime_after(contended, &node.node, 1), 0);
+    atomic_store(&came_through, false);
+    inject(calls, USUAL_ERROR, 0, FOR_EVER);
+    tw_fork(node.node.wheel, TW_FORK_PREPARE);
+    parks_to_see = calls_of(CALL_FUTEX_WAIT) + 10;
+    assert_int_equal(pthread_create(&waiter, NULL, count_nodes, NULL), 0);
+    assert_true(comes_true(has_parked_again_and_again));
+    assert_false(came_through);
+    tw_fork(node.node.wheel, TW_FORK_PARENT);
+    pthread_join(waiter, NULL);
+    inject_nothing();
+    assert_true(came_through);
+    tw_runtime_free(contended);
+}
+
+TEST(a_wait_for_the_lock_outlasts_interruptions) { wait_for_a_held_lock(ONLY(CALL_FUTEX_WAIT)); }
+
+/* It parks for a millisecond at a time then. */
+TEST(a_wait_for_the_lock_needs_no_membarrier) { wait_for_a_held_lock(ONLY(CALL_MEMBARRIER)); }
+
+static atomic_bool may_return;
+
+static void block(UNUSED struct tw_node *node, UNUSED void *arg) {
+    atomic_store(&judge.fires, 1);
+    while (!may_return)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+static bool is_in_callback(void) { return judge.fires == 1; }
+static bool interrupted_ten_times(void) { return injected() >= 10; }
+
+static atomic_bool has_waited;
+
+static void *cancel_and_wait(void *node) {
+    tw_runtime_cancel_wait(judge.rt, node);
+    atomic_store(&has_waited, true);
+    return NULL;
+}
+
+TEST(cancel_wait_outlasts_interruptions) {
+    struct tw_node node;
+    pthread_t waiter;
+    memset(&judge, 0, sizeof judge);
+    judge.rt = new_runtime("timerfd");
+    atomic_store(&may_return, false);
+    atomic_store(&has_waited, false);
+    tw_node_init(&node, block, NULL);
+    assert_int_equal(tw_runtime_start(judge.rt), 0);
+    assert_int_equal(tw_runtime_after(judge.rt, &node, 0), 0);
+    assert_true(comes_true(is_in_callback));
+    inject(ONLY(CALL_FUTEX_WAIT), EINTR, 0, FOR_EVER);
+    assert_int_equal(pthread_create(&waiter, NULL, cancel_and_wait, &node), 0);
+    assert_true(comes_true(interrupted_ten_times));
+    assert_false(has_waited);
+    atomic_store(&may_return, true);
+    pthread_join(waiter, NULL);
+    inject_nothing();
+    tw_runtime_free(judge.rt);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        THE_WAY(waits_that_always_fail_stop_no_timer_and_do_not_spin, 1),
+        THE_WAY(waits_that_always_fail_stop_no_timer_and_do_not_spin, 2),
+        THE_WAY(a_wait_that_fails_once_loses_no_timer, 1),
+        THE_WAY(a_wait_that_fails_once_loses_no_timer, 2),
+        THE_WAY(a_timer_that_was_cancelled_by_a_set_clock_is_not_lost, 1),
+        THE_WAY(a_timer_that_was_cancelled_by_a_set_clock_is_not_lost, 2),
+        cmocka_unit_test(dispatch_tells_what_failed_and_works_when_called_again),
+        BY_EACH_THREAD(a_storm_of_eintr_is_no_error_and_disturbs_no_timer),
+        BY_EACH_THREAD(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes),
+        THE_WAY(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes, 3),
+        cmocka_unit_test(without_pwait2_short_waits_are_exact_all_the_same),
+        cmocka_unit_test(with_pwait2_forbidden_short_waits_are_exact_all_the_same),
+        cmocka_unit_test(a_wait_for_the_lock_outlasts_interruptions),
+        cmocka_unit_test(cancel_wait_outlasts_interruptions),
+        cmocka_unit_test(a_wait_for_the_lock_needs_no_membarrier),
+    };
+    return cmocka_run_group_tests_name("Waits that fail", tests, NULL, NULL);
+}

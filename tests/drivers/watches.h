@@ -1,0 +1,64 @@
+/* For tests of watched descriptors: one runtime on the epoll driver, and callbacks that
+ * note what they are told. */
+#ifndef TICKWHEEL_TESTS_WATCHES_H
+#define TICKWHEEL_TESTS_WATCHES_H
+
+#include "support/faults.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#define WATCHING(test) cmocka_unit_test_setup_teardown(test, new_epoll_runtime, free_runtime)
+
+static struct tw_runtime *rt;
+
+static inline int new_epoll_runtime(UNUSED void **state) {
+    const struct tw_runtime_options options = {.driver = "epoll"};
+    return tw_runtime_new(&rt, &options);
+}
+
+static inline int free_runtime(UNUSED void **state) { return tw_runtime_free(rt); }
+
+static inline void start(void) { assert_int_equal(tw_runtime_start(rt), 0); }
+
+struct note {
+    atomic_uint calls;
+    int fd, result;
+    uint32_t events;
+    pthread_t on;
+};
+
+static inline void note_event(int fd, uint32_t events, void *arg) {
+    struct note *note = arg;
+    note->fd = fd;
+    note->events = events;
+    note->on = pthread_self();
+    atomic_fetch_add(&note->calls, 1);
+}
+
+static const struct note *awaited;
+static unsigned awaited_calls;
+
+static inline bool awaited_has_come(void) { return atomic_load(&awaited->calls) >= awaited_calls; }
+
+/* It is called, so many times in all. */
+static inline void assert_comes(const struct note *note, unsigned calls) {
+    awaited = note;
+    awaited_calls = calls;
+    assert_true(comes_true(awaited_has_come));
+}
+
+/* A descriptor that is readable if `value` is not 0; and always writable. */
+static inline int new_event(unsigned value) {
+    const int fd = eventfd(value, EFD_CLOEXEC | EFD_NONBLOCK);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static inline void make_readable(int fd) { assert_int_equal(eventfd_write(fd, 1), 0); }
+
+static inline void watch(int fd, uint32_t events, tw_watch_callback *fn, void *arg) {
+    assert_int_equal(tw_runtime_watch(rt, fd, events, fn, arg), 0);
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* Starting the thread when the system refuses. */
+#include "support/faults.h"
+
+#include <signal.h>
+
+static struct tw_runtime *demanding_runtime(const char *driver) {
+    struct tw_runtime *rt = NULL;
+    const struct tw_runtime_options options = {.driver = driver, .cpus = 1, .priority = 1};
+    assert_int_equal(tw_runtime_new(&rt, &options), 0);
+    return rt;
+}
+
+#define CALLS_OF_START \
+    (ONLY(CALL_MALLOC) | ONLY(CALL_CALLOC) | ONLY(CALL_REALLOC) | ONLY(CALL_ATTR_INIT) | \
+     ONLY(CALL_ATTR_AFFINITY) | ONLY(CALL_ATTR_SCHEDPARAM) | ONLY(CALL_PTHREAD_CREATE))
+
+static bool is_refused(struct tw_runtime *rt, int spared) {
+    inject(CALLS_OF_START, USUAL_ERROR, spared, 1);
+    const int result = tw_runtime_start(rt);
+    const bool failed = injected() != 0;
+    inject_nothing();
+    if (failed)
+        assert_int_equal(result, -injected_error());
+    return failed;
+}
+
+/* All four: attributes, CPU, priority, thread. The last may be denied in truth, so
+ * that the fifth time need not succeed here. */
+TEST(start_returns_the_error_of_each_call_that_fails) {
+    const struct holdings before = holdings_now();
+    struct tw_runtime *rt = demanding_runtime(WAY->driver);
+    struct counter node;
+    const struct holdings with_a_runtime = holdings_now();
+    init_counter(&node);
+    assert_int_equal(tw_runtime_after(rt, &node.node, TW_MILLISECOND), 0);
+    for (int spared = 0; spared < 4; ++spared) {
+        assert_true(is_refused(rt, spared));
+        assert_nothing_leaked(with_a_runtime);
+        assert_int_equal(tw_runtime_count(rt), 1);
+        assert_int_equal(tw_runtime_stop(rt), 0);
+    }
+    assert_false(is_refused(rt, 4));
+    assert_int_equal(tw_runtime_free(rt), 0);
+    assert_nothing_leaked(before);
+}
+
+TEST(start_that_failed_can_be_tried_again_and_then_all_works) {
+    const struct holdings before = holdings_now();
+    struct tw_runtime *rt = new_runtime(WAY->driver);
+    inject(ONLY(CALL_PTHREAD_CREATE), USUAL_ERROR, 0, 3);
+    for (int i = 0; i < 3; ++i)
+        assert_int_equal(tw_runtime_start(rt), -EAGAIN);
+    inject_nothing();
+    assert_works_and_free(WAY, rt);
+    assert_nothing_leaked(before);
+}
+
+static struct counter pending;
+
+static bool pending_has_fired(void) { return atomic_load(&pending.fires) != 0; }
+
+TEST(start_that_failed_leaves_nodes_pending_for_the_next_one) {
+    struct tw_runtime *rt = new_runtime(WAY->driver);
+    init_counter(&pending);
+    assert_int_equal(tw_runtime_after(rt, &pending.node, 0), 0);
+    inject(ONLY(CALL_PTHREAD_CREATE), USUAL_ERROR, 0, 1);
+    assert_int_equal(tw_runtime_start(rt), -EAGAIN);
+    inject_nothing();
+    assert_int_equal(pending.fires, 0);
+    assert_int_equal(tw_runtime_start(rt), 0);
+    assert_true(comes_true(pending_has_fired));
+    tw_runtime_free(rt);
+}
+
+TEST(start_leaves_the_callers_signals_as_they_were) {
+    sigset_t before, after;
+    struct tw_runtime *rt = new_runtime(WAY->driver);
+    sigemptyset(&before);
+    sigaddset(&before, SIGUSR1);
+    assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);
+    for (int fail = 1; fail >= 0; --fail) {
+        inject(ONLY(CALL_PTHREAD_CREATE), USUAL_ERROR, 0, fail);
+        assert_int_equal(tw_runtime_start(rt), fail ? -EAGAIN : 0);
+        inject_nothing();
+        pthread_sigmask(SIG_SETMASK, NULL, &after);
+        for (int signal = 1; signal < NSIG; ++signal)
+            assert_int_equal(sigismember(&after, signal), sigismember(&before, signal));
+    }
+    tw_runtime_free(rt);
+    sigemptyset(&before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+TEST(start_on_a_cpu_that_is_not_there_is_refused) {
+    struct tw_runtime *rt = NULL;
+    const struct holdings before = holdings_now();
+    const long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    if (cpus > 63) {
+        print_message("skipped: there is a CPU 63\n");
+        skip();
+    }
+    const struct tw_runtime_options options = {.driver = WAY->driver, .cpus = UINT64_C(1) << 63};
+    assert_int_equal(tw_runtime_new(&rt, &options), 0);
+    assert_int_equal(tw_runtime_start(rt), -EINVAL);
+    assert_int_equal(tw_runtime_start(rt), -EINVAL);
+    tw_runtime_free(rt);
+    assert_nothing_leaked(before);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        BY_EACH_THREAD(start_returns_the_error_of_each_call_that_fails),
+        BY_EACH_THREAD(start_that_failed_can_be_tried_again_and_then_all_works),
+        BY_EACH_THREAD(start_that_failed_leaves_nodes_pending_for_the_next_one),
+        BY_EACH_THREAD(start_leaves_the_callers_signals_as_they_were),
+        BY_EACH_THREAD(start_on_a_cpu_that_is_not_there_is_refused),
+    };
+    return cmocka_run_group_tests_name("Start, when the system refuses", tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+/* Stop and free from inside callbacks: that callback is the last, whatever else is due,
+ * and whoever fires. */
+#include "support/faults.h"
+
+#define TOGETHER 8
+
+static struct tw_runtime *rt;
+static struct counter crowd[TOGETHER]; /* all due on one tick; the first does something */
+static struct counter actor;
+static atomic_int answer; /* of what the actor did */
+
+static bool actor_has_run(void) { return atomic_load(&actor.fires) != 0; }
+static bool whole_crowd_has_fired(void) {
+    for (size_t i = 0; i < TOGETHER; ++i)
+        if (atomic_load(&crowd[i].fires) == 0)
+            return false;
+    return true;
+}
+
+static void assert_crowd_fired(unsigned times) {
+    for (size_t i = 0; i < TOGETHER; ++i)
+        assert_int_equal(crowd[i].fires, times);
+}
+
+/* The actor on a tick, in front of the crowd; once, or every millisecond from there. */
+static void arm_actor_and_crowd(tw_callback *act, int64_t period) {
+    const int64_t tick = (tw_runtime_now(rt) / TW_MILLISECOND + 5) * TW_MILLISECOND;
+    const struct tw_when when = {.due_ns = tick, .absolute = 1, .period_ns = period};
+    atomic_store(&answer, 1);
+    atomic_store(&actor.fires, 0);
+    tw_node_init(&actor.node, act, &actor);
+    assert_int_equal(tw_runtime_arm(rt, &actor.node, &when), 0);
+    for (size_t i = 0; i < TOGETHER; ++i) {
+        init_counter(&crowd[i]);
+        assert_int_equal(tw_runtime_at(rt, &crowd[i].node, tick), 0);
+    }
+}
+
+static void act_in(const struct way *way, tw_callback *act, int64_t period) {
+    rt = new_runtime(way->driver);
+    arm_actor_and_crowd(act, period);
+    set_going(way, rt);
+    assert_true(go_on_until(way, rt, actor_has_run));
+}
+
+/* --- stop ---------------------------------------------------------------------------- */
+
+static void stop_here(UNUSED struct tw_node *node, UNUSED void *arg) {
+    if (atomic_load(&actor.fires) == 0)
+        atomic_store(&answer, tw_runtime_stop(rt));
+    atomic_fetch_add(&actor.fires, 1);
+}
+
+/* Joins the thread, so that what it would still have called has been called. */
+static void end_of(const struct way *way) {
+    if (way->by == BY_THREAD)
+        assert_int_equal(tw_runtime_stop(rt), 0);
+}
+
+static void resume(const struct way *way) {
+    if (way->by == BY_THREAD)
+        assert_int_equal(tw_runtime_start(rt), 0);
+}
+
+static void stop_inside_and_resume(const struct way *way, int64_t period, bool join) {
+    const struct holdings before = holdings_now();
+    act_in(way, stop_here, period);
+    if (join)
+        end_of(way);
+    if (join || way->by != BY_THREAD) {
+        assert_int_equal(actor.fires, 1);
+        assert_crowd_fired(0);
+    }
+    assert_int_equal(answer, 0);
+    resume(way);
+    assert_true(go_on_until(way, rt, whole_crowd_has_fired));
+    assert_int_equal(tw_runtime_free(rt), 0);
+    assert_crowd_fired(1);
+    assert_nothing_leaked(before);
+}
+
+TEST(stop_inside_a_oneshot_is_its_end_until_it_is_started_again) { stop_inside_and_resume(WAY, 0, true); }
+
+TEST(stop_inside_a_periodic_is_its_end_until_it_is_started_again) {
+    stop_inside_and_resume(WAY, TW_MILLISECOND, true);
+}
+
+/* Start joins the thread that has stopped itself, or is about to. */
+TEST(start_right_after_a_stop_inside_needs_no_stop_in_between) { stop_inside_and_resume(WAY, 0, false); }
+
+static void start_here(UNUSED struct tw_node *node, UNUSED void *arg) {
+    int result = tw_runtime_start(rt);
+    if (result == -EBUSY) {
+        tw_runtime_stop(rt);
+        result = tw_runtime_start(rt);
+    }
+    atomic_store(&answer, result);
+    atomic_fetch_add(&actor.fires, 1);
+}
+
+TEST(start_inside_a_callback_is_refused_also_after_a_stop) {
+    act_in(WAY, start_here, 0);
+    end_of(WAY);
+    assert_int_equal(answer, WAY->by == BY_VIRTUAL_TIME ? -EOPNOTSUPP : -EBUSY);
+    tw_runtime_free(rt);
+}
+
+static void drive_here(UNUSED struct tw_node *node, UNUSED void *arg) {
+    const int dispatched = tw_runtime_dispatch(rt), advanced = tw_runtime_advance(rt, 1);
+    atomic_store(&answer, dispatched == -EBUSY || advanced == -EBUSY ? -EBUSY : 0);
+    atomic_fetch_add(&actor.fires, 1);
+}
+
+TEST(dispatch_and_advance_inside_a_callback_are_refused) {
+    act_in(WAY, drive_here, 0);
+    assert_int_equal(answer, -EBUSY);
+    tw_runtime_free(rt);
+}
+
+TEST(free_after_a_stop_inside_joins_the_thread) {
+    const struct holdings before = holdings_now();
+    act_in(WAY, stop_here, 0);
+    assert_int_equal(tw_runtime_free(rt), 0);
+    assert_crowd_fired(0);
+    assert_nothing_leaked(before);
+}
+
+/* --- free ---------------------------------------------------------------------------- */
+
+static void free_here(UNUSED struct tw_node *node, UNUSED void *arg) {
+    atomic_store(&answer, tw_runtime_free(rt));
+    atomic_fetch_add(&actor.fires, 1);
+}
+
+static void stop_and_free_here(UNUSED struct tw_node *node, UNUSED void *arg) {
+    tw_runtime_stop(rt);
+    free_here(NULL, NULL);
+}
+
+static int64_t allocations_without_it;
+static int descriptors_without_it;
+
+static struct holdings note_what_is_held_without_it(void) {
+    const struct holdings now = holdings_now();
+    allocations_without_it = now.allocations;
+    descriptors_without_it = now.descriptors;
+    return now;
+}
+
+static bool it_is_gone(void) {
+    return live_allocations() == allocations_without_it && count_descriptors() == descriptors_without_it;
+}
+
+static void free_inside(const struct way *way, tw_callback *act, int64_t period) {
+    note_what_is_held_without_it();
+    act_in(way, act, period);
+    assert_true(comes_true(it_is_gone));
+    assert_int_equal(answer, 0);
+    assert_int_equal(actor.fires, 1);
+    assert_crowd_fired(0);
+}
+
+TEST(free_inside_a_oneshot_is_its_end) { free_inside(WAY, free_here, 0); }
+TEST(free_inside_a_periodic_is_its_end) { free_inside(WAY, free_here, TW_MILLISECOND); }
+TEST(free_after_stop_inside_one_callback) { free_inside(WAY, stop_and_free_here, TW_MILLISECOND); }
+
+/* The node of a periodic timer may go with its runtime, once it is cancelled. */
+static void free_all_here(struct tw_node *node, UNUSED void *arg) {
+    tw_runtime_cancel(rt, node);
+    free(node);
+    free_here(NULL, NULL);
+}
+
+TEST(free_inside_a_periodic_that_frees_its_own_node) {
+    note_what_is_held_without_it();
+    struct tw_node *node = malloc(sizeof *node);
+    assert_non_null(node);
+    rt = new_runtime(WAY->driver);
+    atomic_store(&actor.fires, 0);
+    tw_node_init(node, free_all_here, NULL);
+    assert_int_equal(tw_runtime_every(rt, node, TW_MILLISECOND, TW_BURST), 0);
+    set_going(WAY, rt);
+    assert_true(go_on_until(WAY, rt, actor_has_run));
+    assert_true(comes_true(it_is_gone));
+}
+
+/* The callback runs before tw_runtime_start has returned; that still uses the runtime,
+ * which must therefore not be gone. */
+static int64_t allocations_during_start;
+
+static void wait_for_the_actor(void) {
+    for (int64_t waited = 0; !actor_has_run() && waited < 60000; ++waited)
+        pause_ms(1);
+    pause_ms(5); /* in which it would be freed, were it not for start */
+    allocations_during_start = live_allocations();
+}
+
+TEST(free_inside_a_callback_waits_for_start_to_return) {
+    const struct holdings before = note_what_is_held_without_it();
+    rt = new_runtime(WAY->driver);
+    atomic_store(&actor.fires, 0);
+    tw_node_init(&actor.node, free_here, NULL);
+    assert_int_equal(tw_runtime_after(rt, &actor.node, 0), 0);
+    call_after_next_thread_creation(wait_for_the_actor);
+    assert_int_equal(tw_runtime_start(rt), 0);
+    assert_int_equal(actor.fires, 1);
+    assert_int_equal(allocations_during_start, before.allocations + 1);
+    assert_true(comes_true(it_is_gone));
+}
+
+/* Without arranging anything, as it happens: for the sanitizers. */
+TEST(free_inside_a_callback_races_with_start) {
+    for (unsigned i = 0; i < 200; ++i) {
+        note_what_is_held_without_it();
+        rt = new_runtime(WAY->driver);
+        atomic_store(&actor.fires, 0);
+        tw_node_init(&actor.node, free_here, NULL);
+        assert_int_equal(tw_runtime_after(rt, &actor.node, 0), 0);
+        assert_int_equal(tw_runtime_start(rt), 0);
+        assert_true(comes_true(it_is_gone));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        EACH_WAY(stop_inside_a_oneshot_is_its_end_until_it_is_started_again),
+        EACH_WAY(stop_inside_a_periodic_is_its_end_until_it_is_started_again),
+        BY_EACH_THREAD(start_right_after_a_stop_inside_needs_no_stop_in_between),
+        EACH_WAY(start_inside_a_callback_is_refused_also_after_a_stop),
+        THE_WAY(dispatch_and_advance_inside_a_callback_are_refused, 2),
+        THE_WAY(dispatch_and_advance_inside_a_callback_are_refused, 3),
+        THE_WAY(dispatch_and_advance_inside_a_callback_are_refused, 4),
+        EACH_WAY(free_after_a_stop_inside_joins_the_thread),
+        EACH_WAY(free_inside_a_oneshot_is_its_end),
+        EACH_WAY(free_inside_a_periodic_is_its_end),
+        EACH_WAY(free_after_stop_inside_one_callback),
+        EACH_WAY(free_inside_a_periodic_that_frees_its_own_node),
+        BY_EACH_THREAD(free_inside_a_callback_waits_for_start_to_return),
+        BY_EACH_THREAD(free_inside_a_callback_races_with_start),
+    };
+    return cmocka_run_group_tests_name("Stop and free from inside", tests, NULL, NULL);
+}

@@ -1,0 +1,14 @@
+#!/bin/sh
+# check_labels.sh CTEST BUILD TESTS: each entry of ctest has a subject for a label: the name of a folder
+# of tests/, or examples. What `ctest -L` does not find is soon forgotten.
+set -u
+ctest=$1 build=$2 tests=$3
+subjects=examples
+for folder in "$tests"/*/; do
+    subjects="$subjects|$(basename "$folder")"
+done
+without=$("$ctest" --test-dir "$build" -N -LE "^($subjects)\$")
+echo "$without" | grep -q '^Total Tests: 0$' && exit
+echo "$without"
+echo "these have no label of a subject ($subjects)"
+exit 1

@@ -1,0 +1,10 @@
+/* libFuzzer's entry for timers behind handles: see play.h. */
+#include "play.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    play_name = "fuzzed";
+    play_handles(data, size);
+    return 0;
+}

@@ -61,7 +61,7 @@ int descriptor(void *memory) {
 }
 
 // A wake sets the flag and then the timer; this sets the timer and then looks at the
-// flag. Whichever timer is set last, it is one that has expired (tests/models).
+// flag. Whichever timer is set last, it is one that has expired (tests/drivers/timerfd_wake.pml).
 int program(void *memory, const tw_deadlines *until) {
     state &s = state_in(memory);
     if (until == nullptr) {

@@ -30,7 +30,7 @@ inline constexpr tick awake = 0;  // no tick is earlier, so nobody is woken for 
 // answer. A call that arms a node before that question is part of the answer. One that
 // does so after it has the lock later, and therefore sees `never` or the answer, and
 // wakes the thread if its node is due earlier. Drivers remember a wake that comes
-// before the wait (tests/models/sleep_wake.pml). The wheel's lock orders it all, so that
+// before the wait (tests/runtime/sleep_wake.pml). The wheel's lock orders it all, so that
 // relaxed access will do.
 struct timeline {
     tw wheel;

@@ -158,10 +158,8 @@ TEST(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing) {
                     tw_advance(&wheel, 20, TW_UNBOUNDED) == 0 && neighbour_calls == 1;
         leave(well ? 0 : 1);
     }
-    int status = -1;
     assert_int_equal(tw_fork(&wheel, TW_FORK_PARENT), 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    assert_child_is_well(child);
     leave_callback();
     assert_int_equal(neighbour_calls, 1);
 }
@@ -176,10 +174,8 @@ TEST(p13_a_child_may_use_a_wheel_at_rest) {
         tw_fork(&wheel, TW_FORK_CHILD);
         leave(tw_advance(&wheel, 10, TW_UNBOUNDED) == 0 && neighbour_calls == 1 ? 0 : 1);
     }
-    int status = -1;
     tw_fork(&wheel, TW_FORK_PARENT);
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    assert_child_is_well(child);
     assert_int_equal(tw_count(&wheel), 1);
 }
 
@@ -200,9 +196,7 @@ TEST(p13_in_a_child_of_a_callback_the_advance_calls_nobody_further) {
     const int result = tw_advance(&wheel, 10, TW_UNBOUNDED);
     if (child_of_callback == 0)
         leave(result == 1 && neighbour_calls == 0 ? 0 : 1);
-    int status = -1;
-    assert_int_equal(waitpid(child_of_callback, &status, 0), child_of_callback);
-    assert_int_equal(status, 0);
+    assert_child_is_well(child_of_callback);
     assert_int_equal(result, 0);
     assert_int_equal(neighbour_calls, 1);
 }

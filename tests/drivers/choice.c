@@ -48,7 +48,7 @@ static void never_called(UNUSED int fd, UNUSED uint32_t events, UNUSED void *arg
 TEST(each_driver_refuses_what_it_cannot_do_and_nothing_changes) {
     for (size_t i = 0; i < COUNT_OF(names); ++i) {
         const struct tw_driver *driver = tw_driver_named(names[i]);
-        struct tw_runtime *rt = new_runtime(names[i]);
+        struct tw_runtime *rt = runtime_on(names[i]);
         const bool is_manual = driver->wait_until == NULL;
         if (driver->watch == NULL) {
             assert_int_equal(tw_runtime_watch(rt, 0, 1, never_called, NULL), -EOPNOTSUPP);
@@ -71,7 +71,7 @@ TEST(each_driver_refuses_what_it_cannot_do_and_nothing_changes) {
 }
 
 TEST(a_lent_descriptor_and_a_thread_exclude_each_other) {
-    struct tw_runtime *rt = new_runtime("timerfd");
+    struct tw_runtime *rt = runtime_on("timerfd");
     assert_int_equal(tw_runtime_start(rt), 0);
     assert_int_equal(tw_runtime_fd(rt), -EBUSY);
     assert_int_equal(tw_runtime_dispatch(rt), -EBUSY);

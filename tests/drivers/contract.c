@@ -22,7 +22,7 @@ static int close_driver(UNUSED void **state) {
 }
 
 static struct tw_deadlines in(int64_t ns) {
-    const struct tw_deadlines until = {clock_ns(CLOCK_MONOTONIC) + ns, TW_NO_DEADLINE};
+    const struct tw_deadlines until = {monotonic() + ns, TW_NO_DEADLINE};
     return until;
 }
 
@@ -31,7 +31,7 @@ static const struct tw_deadlines never = {TW_NO_DEADLINE, TW_NO_DEADLINE};
 /* Whether a wait for ages has ended before. */
 static bool ends_early(void) {
     const struct tw_deadlines until = in(AGES);
-    return driver->wait_until(memory, &until) >= 0 && clock_ns(CLOCK_MONOTONIC) < until.steady_ns;
+    return driver->wait_until(memory, &until) >= 0 && monotonic() < until.steady_ns;
 }
 
 TEST(a_wake_that_comes_first_ends_the_next_wait) {
@@ -56,7 +56,7 @@ TEST(a_wake_ends_the_wait_that_runs) {
         pthread_t waiter;
         atomic_store(&waits, false);
         assert_int_equal(pthread_create(&waiter, NULL, wait_for_ages, NULL), 0);
-        assert_true(comes_true(it_waits));
+        wait_for(it_waits());
         pause_ms(i % 10 == 0 ? 5 : 0);
         driver->wake(memory);
         pthread_join(waiter, NULL);
@@ -66,10 +66,10 @@ TEST(a_wake_ends_the_wait_that_runs) {
 
 TEST(a_deadline_that_has_passed_is_no_cause_to_sleep) {
     const struct tw_deadlines past[] = {in(0), {0, TW_NO_DEADLINE}, {1, TW_NO_DEADLINE}};
-    const int64_t began = clock_ns(CLOCK_MONOTONIC);
+    const int64_t began = monotonic();
     for (size_t i = 0; i < COUNT_OF(past); ++i)
         assert_true(driver->wait_until(memory, &past[i]) >= 0);
-    assert_true(clock_ns(CLOCK_MONOTONIC) - began < AGES);
+    assert_true(monotonic() - began < AGES);
 }
 
 /* Short ones and long ones are waited for by different means. */
@@ -78,7 +78,7 @@ TEST(a_wait_ends_at_its_deadline) {
     for (size_t i = 0; i < COUNT_OF(lengths); ++i) {
         const struct tw_deadlines until = in(lengths[i]);
         unsigned times = 0;
-        while (clock_ns(CLOCK_MONOTONIC) < until.steady_ns && times < 10) {
+        while (monotonic() < until.steady_ns && times < 10) {
             assert_true(driver->wait_until(memory, &until) >= 0);
             ++times;
         }
@@ -91,9 +91,9 @@ TEST(a_wait_that_was_ended_leaves_nothing_to_the_next) {
     const struct tw_deadlines ages = in(AGES), soon = in(5 * TW_MILLISECOND);
     driver->wake(memory);
     assert_true(driver->wait_until(memory, &ages) >= 0);
-    while (clock_ns(CLOCK_MONOTONIC) < soon.steady_ns)
+    while (monotonic() < soon.steady_ns)
         assert_true(driver->wait_until(memory, &soon) >= 0);
-    assert_true(clock_ns(CLOCK_MONOTONIC) < ages.steady_ns);
+    assert_true(monotonic() < ages.steady_ns);
     driver->wake(memory);
     assert_true(ends_early());
 }
@@ -111,7 +111,7 @@ TEST(the_descriptor_is_readable_from_a_deadline_on_until_it_is_programmed) {
     const struct tw_deadlines soon = in(5 * TW_MILLISECOND), ages = in(AGES);
     assert_int_equal(driver->program(memory, &soon), 0);
     assert_true(is_readable(AGES_MS));
-    assert_true(clock_ns(CLOCK_MONOTONIC) >= soon.steady_ns);
+    assert_true(monotonic() >= soon.steady_ns);
     assert_true(is_readable(0));
     assert_int_equal(driver->program(memory, &ages), 0);
     assert_false(is_readable(0));

@@ -33,7 +33,7 @@ static unsigned count_unblocked_signals(void) {
 static void judge_fire(UNUSED struct tw_node *node, void *arg) {
     struct judge *self = arg;
     const int64_t due = tw_runtime_due(self->rt);
-    if (clock_ns(CLOCK_MONOTONIC) < due)
+    if (monotonic() < due)
         atomic_fetch_add(&self->early, 1);
     if (self->next != 0 && due != self->next)
         atomic_fetch_add(&self->astray, 1);
@@ -60,14 +60,14 @@ static bool twenty_fires(void) { return atomic_load(&judge.fires) >= 20; }
 
 TEST(waits_that_always_fail_stop_no_timer_and_do_not_spin) {
     struct tw_stats stats;
-    struct tw_runtime *rt = new_runtime(WAY->driver);
+    struct tw_runtime *rt = runtime_on(WAY->driver);
     arm_judge(rt, 3 * TW_MILLISECOND);
-    const int64_t began = clock_ns(CLOCK_MONOTONIC);
+    const int64_t began = monotonic();
     inject(WAITS, ENOMEM, 0, FOR_EVER);
     assert_int_equal(tw_runtime_start(rt), 0);
-    assert_true(comes_true(twenty_fires));
+    wait_for(twenty_fires());
     const int failed = injected();
-    const int64_t took = clock_ns(CLOCK_MONOTONIC) - began;
+    const int64_t took = monotonic() - began;
     inject_nothing();
     assert_int_equal(tw_runtime_stats(rt, &stats), 0);
     assert_true(stats.wait_errors > 0);
@@ -90,7 +90,7 @@ static void fail_one_wait(const struct tw_runtime_options *options, int64_t dela
     assert_int_equal(tw_runtime_at(rt, &sole.node, tw_runtime_now(rt) + delay), 0);
     inject(WAITS, error, spared, 1);
     assert_int_equal(tw_runtime_start(rt), 0);
-    assert_true(comes_true(sole_has_fired));
+    wait_for(sole_has_fired());
     inject_nothing();
     tw_runtime_free(rt);
     assert_int_equal(sole.fires, 1);
@@ -117,7 +117,7 @@ TEST(a_timer_that_was_cancelled_by_a_set_clock_is_not_lost) {
 
 TEST(dispatch_tells_what_failed_and_works_when_called_again) {
     const struct way *const by_loop = &ways[3];
-    struct tw_runtime *rt = new_runtime("timerfd");
+    struct tw_runtime *rt = runtime_on("timerfd");
     init_counter(&sole);
     inject(ONLY(CALL_TIMERFD_SETTIME), USUAL_ERROR, 0, 1);
     assert_int_equal(tw_runtime_fd(rt), -ENOMEM);
@@ -139,11 +139,11 @@ static bool storm_is_over(void) { return injected() == STORM && twenty_fires(); 
 
 TEST(a_storm_of_eintr_is_no_error_and_disturbs_no_timer) {
     struct tw_stats stats;
-    struct tw_runtime *rt = new_runtime(WAY->driver);
+    struct tw_runtime *rt = runtime_on(WAY->driver);
     arm_judge(rt, TW_MILLISECOND);
     inject(SLEEPS, EINTR, 0, STORM);
     assert_int_equal(tw_runtime_start(rt), 0);
-    assert_true(comes_true(storm_is_over));
+    wait_for(storm_is_over());
     inject_nothing();
     assert_int_equal(tw_runtime_stats(rt, &stats), 0);
     assert_int_equal(stats.wait_errors, 0);
@@ -171,7 +171,7 @@ static bool enough_signals(void) { return atomic_load(&signals) >= 100 && twenty
 
 /* Also for a loop of the user's own, whose thread takes signals. */
 TEST(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes) {
-    struct tw_runtime *rt = new_runtime(WAY->driver);
+    struct tw_runtime *rt = runtime_on(WAY->driver);
     atomic_store(&signals, 0);
     atomic_store(&signals_on_its_thread, 0);
     arm_judge(rt, TW_MILLISECOND);
@@ -199,7 +199,7 @@ static void compare_and_arm_again(struct tw_node *node, void *arg) {
     const uint64_t sets = calls_of(CALL_TIMERFD_SETTIME);
     if (sets != sets_before)
         atomic_fetch_add(last_timerfd_deadline() == tw_runtime_due(rt) ? &exact : &inexact, 1);
-    if (clock_ns(CLOCK_MONOTONIC) < tw_runtime_due(rt))
+    if (monotonic() < tw_runtime_due(rt))
         atomic_fetch_add(&inexact, 1);
     sets_before = sets;
     tw_runtime_after(rt, node, 300 * TW_MICROSECOND);
@@ -221,7 +221,7 @@ static void wait_without_pwait2(int error) {
     inject(ONLY(CALL_EPOLL_PWAIT2), error, 0, FOR_EVER);
     assert_int_equal(tw_runtime_after(rt, &node, 300 * TW_MICROSECOND), 0);
     assert_int_equal(tw_runtime_start(rt), 0);
-    assert_true(comes_true(exact_thirty_times));
+    wait_for(exact_thirty_times());
     inject_nothing();
     tw_runtime_stats(rt, &stats);
     tw_runtime_free(rt);
@@ -259,7 +259,7 @@ static bool has_parked_again_and_again(void) { return calls_of(CALL_FUTEX_WAIT) 
 static void wait_for_a_held_lock(unsigned calls) {
     struct counter node;
     pthread_t waiter;
-    contended = new_runtime("manual");
+    contended = runtime_on("manual");
     init_counter(&node);
     assert_int_equal(tw_runtime_after(contended, &node.node, 1), 0);
     atomic_store(&came_through, false);
@@ -267,7 +267,7 @@ static void wait_for_a_held_lock(unsigned calls) {
     tw_fork(node.node.wheel, TW_FORK_PREPARE);
     parks_to_see = calls_of(CALL_FUTEX_WAIT) + 10;
     assert_int_equal(pthread_create(&waiter, NULL, count_nodes, NULL), 0);
-    assert_true(comes_true(has_parked_again_and_again));
+    wait_for(has_parked_again_and_again());
     assert_false(came_through);
     tw_fork(node.node.wheel, TW_FORK_PARENT);
     pthread_join(waiter, NULL);
@@ -304,16 +304,16 @@ TEST(cancel_wait_outlasts_interruptions) {
     struct tw_node node;
     pthread_t waiter;
     memset(&judge, 0, sizeof judge);
-    judge.rt = new_runtime("timerfd");
+    judge.rt = runtime_on("timerfd");
     atomic_store(&may_return, false);
     atomic_store(&has_waited, false);
     tw_node_init(&node, block, NULL);
     assert_int_equal(tw_runtime_start(judge.rt), 0);
     assert_int_equal(tw_runtime_after(judge.rt, &node, 0), 0);
-    assert_true(comes_true(is_in_callback));
+    wait_for(is_in_callback());
     inject(ONLY(CALL_FUTEX_WAIT), EINTR, 0, FOR_EVER);
     assert_int_equal(pthread_create(&waiter, NULL, cancel_and_wait, &node), 0);
-    assert_true(comes_true(interrupted_ten_times));
+    wait_for(interrupted_ten_times());
     assert_false(has_waited);
     atomic_store(&may_return, true);
     pthread_join(waiter, NULL);

@@ -285,11 +285,11 @@ static bool all_have_been_called(void) { return calls_in_all() == BATCH; }
 TEST(stop_inside_is_the_end_and_what_is_left_of_the_batch_comes_after_the_next_start) {
     prepare_batch(stop_at_first);
     start();
-    assert_true(comes_true(one_has_been_called));
+    wait_for(one_has_been_called());
     assert_int_equal(tw_runtime_stop(rt), 0);
     assert_int_equal(calls_in_all(), 1);
     start();
-    assert_true(comes_true(all_have_been_called));
+    wait_for(all_have_been_called());
     close_batch();
 }
 
@@ -307,12 +307,12 @@ static bool it_is_gone(void) {
 TEST(free_inside_is_the_end_of_the_batch) {
     tw_runtime_free(rt);
     const struct holdings before = holdings_now();
-    rt = new_runtime("epoll");
+    rt = runtime_on("epoll");
     prepare_batch(free_at_first);
     without_it.allocations = before.allocations;
     without_it.descriptors = before.descriptors + BATCH;
     start();
-    assert_true(comes_true(it_is_gone));
+    wait_for(it_is_gone());
     rt = NULL;
     assert_int_equal(calls_in_all(), 1);
     close_batch();
@@ -351,7 +351,7 @@ static void remove_while_it_runs(void *removes_itself, int expected) {
     atomic_store(&has_removed, false);
     watch(fd, EPOLLIN | EPOLLET, linger, removes_itself);
     start();
-    assert_true(comes_true(callback_is_inside));
+    wait_for(callback_is_inside());
     assert_int_equal(pthread_create(&remover, NULL, remove_it, &fd), 0);
     pause_ms(20); /* in which it would return, did it not wait */
     const bool did_not_wait = atomic_load(&has_removed);

@@ -45,7 +45,7 @@ static inline bool awaited_has_come(void) { return atomic_load(&awaited->calls) 
 static inline void assert_comes(const struct note *note, unsigned calls) {
     awaited = note;
     awaited_calls = calls;
-    assert_true(comes_true(awaited_has_come));
+    wait_for(awaited_has_come());
 }
 
 /* A descriptor that is readable if `value` is not 0; and always writable. */

@@ -58,8 +58,8 @@ static atomic_int rounds;
 static atomic_bool held;
 
 static void spend_cpu(int64_t ns) {
-    const int64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
-    while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < until) {
+    const int64_t until = reading_of(CLOCK_THREAD_CPUTIME_ID) + ns;
+    while (reading_of(CLOCK_THREAD_CPUTIME_ID) < until) {
     }
 }
 
@@ -87,9 +87,9 @@ static void *arm_again_and_again(UNUSED void *arg) {
         pause.tv_nsec = (long)(1000000 + i % 7 * 150000);
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
         const bool meets = atomic_load(&held);
-        const int64_t before = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+        const int64_t before = reading_of(CLOCK_THREAD_CPUTIME_ID);
         tw_runtime_after(rt, &node.node, TW_SECOND);
-        const int64_t took = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before;
+        const int64_t took = reading_of(CLOCK_THREAD_CPUTIME_ID) - before;
         worst_cpu_ns = worst_cpu_ns > took ? worst_cpu_ns : took;
         met += meets;
         atomic_fetch_sub(&rounds, meets);
@@ -100,7 +100,7 @@ static void *arm_again_and_again(UNUSED void *arg) {
 TEST(a_real_time_thread_gets_the_lock_from_a_preempted_holder) {
     skip_without_real_time();
     choose_cpu();
-    rt = new_runtime("manual");
+    rt = runtime_on("manual");
     init_counter(&node);
     assert_int_equal(tw_runtime_after(rt, &node.node, TW_SECOND), 0);
     atomic_store(&rounds, ROUNDS);
@@ -120,7 +120,7 @@ static int policy_of_the_thread;
 static void note_cpu(UNUSED struct tw_node *timer, UNUSED void *arg) {
     struct sched_param parameters;
     pthread_getschedparam(pthread_self(), &policy_of_the_thread, &parameters);
-    cpu_of_the_thread = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    cpu_of_the_thread = reading_of(CLOCK_THREAD_CPUTIME_ID);
     atomic_fetch_sub(&rounds, atomic_load(&rounds) > 0);
 }
 
@@ -138,7 +138,7 @@ TEST(a_real_time_runtime_gets_the_lock_from_a_preempted_holder) {
     const uint64_t parks = calls_of(CALL_MEMBARRIER); /* who parks for the lock begins with one */
     assert_int_equal(tw_runtime_start(rt), 0);
     const pthread_t holder = begin_on_the_cpu(hold_again_and_again, 0);
-    assert_true(comes_true(no_round_is_left));
+    wait_for(no_round_is_left());
     pthread_join(holder, NULL);
     tw_runtime_free(rt);
     assert_int_equal(policy_of_the_thread, SCHED_FIFO);

@@ -1,10 +1,10 @@
 /* The limit of open descriptors, reached in truth. */
+#include "support/child.h"
 #include "support/faults.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 static struct rlimit usual;
 
@@ -60,7 +60,7 @@ TEST(new_at_the_limit_answers_emfile_and_leaks_nothing) {
 }
 
 TEST(a_runtime_works_whole_at_the_limit) {
-    struct tw_runtime *rt = new_runtime(WAY->driver);
+    struct tw_runtime *rt = runtime_on(WAY->driver);
     limit_descriptors_to(lowest_free_descriptor());
     assert_works_and_free(WAY, rt);
 }
@@ -76,12 +76,12 @@ static void count_and_empty(int fd, UNUSED uint32_t events, UNUSED void *arg) {
 static bool was_readable(void) { return atomic_load(&readable) == 1; }
 
 TEST(descriptors_are_watched_at_the_limit) {
-    struct tw_runtime *rt = new_runtime("epoll");
+    struct tw_runtime *rt = runtime_on("epoll");
     const int fd = eventfd(1, EFD_CLOEXEC);
     limit_descriptors_to(lowest_free_descriptor());
     assert_int_equal(tw_runtime_start(rt), 0);
     assert_int_equal(tw_runtime_watch(rt, fd, EPOLLIN, count_and_empty, NULL), 0);
-    assert_true(comes_true(was_readable));
+    wait_for(was_readable());
     assert_int_equal(tw_runtime_unwatch(rt, fd), 0);
     tw_runtime_free(rt);
     close(fd);
@@ -102,13 +102,11 @@ static int after_fork_at_the_limit(const struct way *way, struct tw_runtime *rt)
 }
 
 TEST(after_fork_at_the_limit_can_be_called_again) {
-    int status;
-    struct tw_runtime *rt = new_runtime(WAY->driver);
+    struct tw_runtime *rt = runtime_on(WAY->driver);
     const pid_t child = fork();
     if (child == 0)
         _exit(after_fork_at_the_limit(WAY, rt));
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    assert_child_is_well(child);
     tw_runtime_free(rt);
 }
 

@@ -1,7 +1,6 @@
 /* Making a runtime, and making it anew after a fork, when the system refuses. */
+#include "support/child.h"
 #include "support/faults.h"
-
-#include <sys/wait.h>
 
 /* All that tw_runtime_new can be asked for. */
 static const struct tw_runtime_options kinds[] = {
@@ -150,13 +149,11 @@ static int fail_and_free(struct tw_runtime *rt) {
 
 TEST(after_fork_that_failed_leaves_a_runtime_that_can_be_freed) {
     for (size_t i = 1; i < 3; ++i) {
-        struct tw_runtime *rt = new_runtime(ways[i].driver);
-        int status;
+        struct tw_runtime *rt = runtime_on(ways[i].driver);
         const pid_t child = fork();
         if (child == 0)
             _exit(fail_and_free(rt));
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_int_equal(status, 0);
+        assert_child_is_well(child);
         tw_runtime_free(rt);
     }
 }

@@ -13,7 +13,7 @@ TEST(ten_thousand_starts_and_stops) {
     const struct holdings before = holdings_now();
     struct counter node;
     init_counter(&node);
-    rt = new_runtime(WAY->driver);
+    rt = runtime_on(WAY->driver);
     assert_int_equal(tw_runtime_after(rt, &node.node, 3600 * TW_SECOND), 0);
     for (unsigned i = 0; i < LIVES; ++i) {
         assert_int_equal(tw_runtime_start(rt), 0);
@@ -30,7 +30,7 @@ TEST(ten_thousand_starts_and_stops) {
 TEST(ten_thousand_runtimes) {
     const struct holdings before = holdings_now();
     for (unsigned i = 0; i < LIVES; ++i) {
-        rt = new_runtime(WAY->driver);
+        rt = runtime_on(WAY->driver);
         if (i % 10 == 0 && WAY->by != BY_VIRTUAL_TIME)
             set_going(WAY, rt);
         assert_int_equal(tw_runtime_free(rt), 0);
@@ -109,7 +109,7 @@ static void assert_all_accounted_for(void) {
 
 TEST(thousands_of_starts_and_stops_while_others_arm) {
     const struct holdings before = holdings_now();
-    rt = new_runtime(WAY->driver);
+    rt = runtime_on(WAY->driver);
     begin_arming();
     for (unsigned i = 0; i < BUSY_LIVES; ++i) {
         assert_int_equal(tw_runtime_start(rt), 0);
@@ -151,7 +151,7 @@ TEST(no_callback_runs_once_stop_has_returned) {
         fires_to_see = atomic_load(&fires) + 3;
         atomic_store(&stopped, false);
         assert_int_equal(tw_runtime_start(rt), 0);
-        assert_true(comes_true(has_fired_more));
+        wait_for(has_fired_more());
         assert_int_equal(tw_runtime_stop(rt), 0);
         atomic_store(&stopped, true);
     }
@@ -191,7 +191,7 @@ TEST(callbacks_stop_while_another_thread_stops_and_a_third_starts) {
     const struct holdings before = holdings_now();
     pthread_t stopper, starter;
     struct tw_node nodes[4];
-    rt = new_runtime(WAY->driver);
+    rt = runtime_on(WAY->driver);
     atomic_store(&stops_inside, 0);
     atomic_store(&others_go_on, true);
     for (size_t i = 0; i < COUNT_OF(nodes); ++i) {
@@ -200,7 +200,7 @@ TEST(callbacks_stop_while_another_thread_stops_and_a_third_starts) {
     }
     assert_int_equal(pthread_create(&starter, NULL, start_again_and_again, NULL), 0);
     assert_int_equal(pthread_create(&stopper, NULL, stop_again_and_again, NULL), 0);
-    const bool many = comes_true(many_stops_inside);
+    const bool many = go_on_until(&ways[0], NULL, many_stops_inside);
     atomic_store(&others_go_on, false);
     pthread_join(starter, NULL);
     pthread_join(stopper, NULL);

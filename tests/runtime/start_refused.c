@@ -46,7 +46,7 @@ TEST(start_returns_the_error_of_each_call_that_fails) {
 
 TEST(start_that_failed_can_be_tried_again_and_then_all_works) {
     const struct holdings before = holdings_now();
-    struct tw_runtime *rt = new_runtime(WAY->driver);
+    struct tw_runtime *rt = runtime_on(WAY->driver);
     inject(ONLY(CALL_PTHREAD_CREATE), USUAL_ERROR, 0, 3);
     for (int i = 0; i < 3; ++i)
         assert_int_equal(tw_runtime_start(rt), -EAGAIN);
@@ -60,7 +60,7 @@ static struct counter pending;
 static bool pending_has_fired(void) { return atomic_load(&pending.fires) != 0; }
 
 TEST(start_that_failed_leaves_nodes_pending_for_the_next_one) {
-    struct tw_runtime *rt = new_runtime(WAY->driver);
+    struct tw_runtime *rt = runtime_on(WAY->driver);
     init_counter(&pending);
     assert_int_equal(tw_runtime_after(rt, &pending.node, 0), 0);
     inject(ONLY(CALL_PTHREAD_CREATE), USUAL_ERROR, 0, 1);
@@ -68,13 +68,13 @@ TEST(start_that_failed_leaves_nodes_pending_for_the_next_one) {
     inject_nothing();
     assert_int_equal(pending.fires, 0);
     assert_int_equal(tw_runtime_start(rt), 0);
-    assert_true(comes_true(pending_has_fired));
+    wait_for(pending_has_fired());
     tw_runtime_free(rt);
 }
 
 TEST(start_leaves_the_callers_signals_as_they_were) {
     sigset_t before, after;
-    struct tw_runtime *rt = new_runtime(WAY->driver);
+    struct tw_runtime *rt = runtime_on(WAY->driver);
     sigemptyset(&before);
     sigaddset(&before, SIGUSR1);
     assert_int_equal(pthread_sigmask(SIG_SETMASK, &before, NULL), 0);

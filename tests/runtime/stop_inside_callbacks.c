@@ -37,7 +37,7 @@ static void arm_actor_and_crowd(tw_callback *act, int64_t period) {
 }
 
 static void act_in(const struct way *way, tw_callback *act, int64_t period) {
-    rt = new_runtime(way->driver);
+    rt = runtime_on(way->driver);
     arm_actor_and_crowd(act, period);
     set_going(way, rt);
     assert_true(go_on_until(way, rt, actor_has_run));
@@ -154,7 +154,7 @@ static bool it_is_gone(void) {
 static void free_inside(const struct way *way, tw_callback *act, int64_t period) {
     note_what_is_held_without_it();
     act_in(way, act, period);
-    assert_true(comes_true(it_is_gone));
+    wait_for(it_is_gone());
     assert_int_equal(answer, 0);
     assert_int_equal(actor.fires, 1);
     assert_crowd_fired(0);
@@ -175,13 +175,13 @@ TEST(free_inside_a_periodic_that_frees_its_own_node) {
     note_what_is_held_without_it();
     struct tw_node *node = malloc(sizeof *node);
     assert_non_null(node);
-    rt = new_runtime(WAY->driver);
+    rt = runtime_on(WAY->driver);
     atomic_store(&actor.fires, 0);
     tw_node_init(node, free_all_here, NULL);
     assert_int_equal(tw_runtime_every(rt, node, TW_MILLISECOND, TW_BURST), 0);
     set_going(WAY, rt);
     assert_true(go_on_until(WAY, rt, actor_has_run));
-    assert_true(comes_true(it_is_gone));
+    wait_for(it_is_gone());
 }
 
 /* The callback runs before tw_runtime_start has returned; that still uses the runtime,
@@ -197,7 +197,7 @@ static void wait_for_the_actor(void) {
 
 TEST(free_inside_a_callback_waits_for_start_to_return) {
     const struct holdings before = note_what_is_held_without_it();
-    rt = new_runtime(WAY->driver);
+    rt = runtime_on(WAY->driver);
     atomic_store(&actor.fires, 0);
     tw_node_init(&actor.node, free_here, NULL);
     assert_int_equal(tw_runtime_after(rt, &actor.node, 0), 0);
@@ -205,19 +205,19 @@ TEST(free_inside_a_callback_waits_for_start_to_return) {
     assert_int_equal(tw_runtime_start(rt), 0);
     assert_int_equal(actor.fires, 1);
     assert_int_equal(allocations_during_start, before.allocations + 1);
-    assert_true(comes_true(it_is_gone));
+    wait_for(it_is_gone());
 }
 
 /* Without arranging anything, as it happens: for the sanitizers. */
 TEST(free_inside_a_callback_races_with_start) {
     for (unsigned i = 0; i < 200; ++i) {
         note_what_is_held_without_it();
-        rt = new_runtime(WAY->driver);
+        rt = runtime_on(WAY->driver);
         atomic_store(&actor.fires, 0);
         tw_node_init(&actor.node, free_here, NULL);
         assert_int_equal(tw_runtime_after(rt, &actor.node, 0), 0);
         assert_int_equal(tw_runtime_start(rt), 0);
-        assert_true(comes_true(it_is_gone));
+        wait_for(it_is_gone());
     }
 }
 

@@ -114,7 +114,7 @@ static void write_all(int fd, const void *from, size_t size) {
 }
 
 static void run_child(const struct way *way, int report) {
-    rt = new_runtime(way->driver);
+    rt = runtime_on(way->driver);
     arm_all();
     set_going(way, rt);
     if (!go_on_until(way, rt, has_begun))
@@ -185,7 +185,7 @@ TEST(sigstop_and_sigcont_are_caught_up_on_by_policy_and_in_order) {
 }
 
 TEST(a_leap_of_virtual_time_is_caught_up_on_by_policy_and_in_order) {
-    rt = new_runtime("manual");
+    rt = runtime_on("manual");
     arm_all();
     assert_true(go_on_until(&ways[4], rt, has_begun));
     assert_int_equal(tw_runtime_leap(rt, STALL), 0);

@@ -52,7 +52,7 @@ TEST(a_node_of_each_arms_that_of_the_other) {
     make_both(WAY, pass_on, pass_on);
     start_both();
     assert_int_equal(tw_runtime_after(left.rt, &left.node, 0), 0);
-    assert_true(comes_true(has_gone_to_and_fro));
+    wait_for(has_gone_to_and_fro());
     tw_runtime_stop(left.rt);
     tw_runtime_stop(right.rt);
     assert_int_equal(left.refused + right.refused, 0);
@@ -106,9 +106,9 @@ TEST(one_stops_the_other_while_that_arms_on_it) {
         visits_to_see = atomic_load(&right.fires) + 1;
         stops_to_see = i;
         assert_int_equal(tw_runtime_start(right.rt), 0);
-        assert_true(comes_true(has_visited));
+        wait_for(has_visited());
         assert_int_equal(tw_runtime_after(left.rt, &left.node, 0), 0);
-        assert_true(comes_true(has_been_stopped));
+        wait_for(has_been_stopped());
         const unsigned fires = atomic_load(&right.fires);
         pause_ms(i % 16 == 0);
         assert_int_equal(right.fires, fires);
@@ -126,10 +126,10 @@ TEST(each_stops_the_other_in_turn) {
     for (unsigned i = 1; i <= 150; ++i) {
         stops_to_see = visits_to_see = i;
         assert_int_equal(tw_runtime_after(left.rt, &left.node, 0), 0);
-        assert_true(comes_true(has_been_stopped));
+        wait_for(has_been_stopped());
         assert_int_equal(tw_runtime_start(right.rt), 0);
         assert_int_equal(tw_runtime_after(right.rt, &right.node, 0), 0);
-        assert_true(comes_true(has_visited));
+        wait_for(has_visited());
         assert_int_equal(tw_runtime_start(left.rt), 0);
     }
     assert_int_equal(left.refused + right.refused, 0);
@@ -155,9 +155,9 @@ TEST(one_frees_the_other_which_runs) {
         make_both(WAY, free_the_other, just_count);
         start_both();
         assert_int_equal(tw_runtime_every(right.rt, &right.node, 50 * TW_MICROSECOND, TW_SKIP), 0);
-        assert_true(comes_true(right_has_fired));
+        wait_for(right_has_fired());
         assert_int_equal(tw_runtime_after(left.rt, &left.node, 0), 0);
-        assert_true(comes_true(left_has_fired));
+        wait_for(left_has_fired());
         const unsigned fires = atomic_load(&right.fires);
         tw_runtime_free(left.rt);
         assert_int_equal(right.fires, fires);
@@ -193,7 +193,7 @@ TEST(a_callback_inside_a_callback_stops_and_frees_the_outer_runtime) {
     assert_int_equal(tw_runtime_after(right.rt, &right.node, 1), 0);
     assert_int_equal(tw_runtime_after(left.rt, &left.node, TW_MILLISECOND), 0);
     assert_int_equal(tw_runtime_start(left.rt), 0);
-    assert_true(comes_true(left_is_gone));
+    wait_for(left_is_gone());
     assert_int_equal(left.fires, 1);
     assert_int_equal(right.fires, 1);
     assert_int_equal(left.refused + right.refused, 0);

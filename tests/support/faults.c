@@ -9,25 +9,6 @@ struct way ways[5] = {
     {way_name_4, "manual", BY_VIRTUAL_TIME},
 };
 
-struct tw_runtime *new_runtime(const char *driver) {
-    struct tw_runtime *rt = NULL;
-    const struct tw_runtime_options options = {.driver = driver};
-    assert_int_equal(tw_runtime_new(&rt, &options), 0);
-    assert_non_null(rt);
-    return rt;
-}
-
-int64_t clock_ns(clockid_t clock) {
-    struct timespec reading;
-    clock_gettime(clock, &reading);
-    return (int64_t)reading.tv_sec * TW_SECOND + reading.tv_nsec;
-}
-
-void pause_ms(long ms) {
-    const struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-}
-
 void set_going(const struct way *way, struct tw_runtime *rt) {
     if (way->by == BY_THREAD)
         assert_int_equal(tw_runtime_start(rt), 0);
@@ -37,7 +18,7 @@ void set_going(const struct way *way, struct tw_runtime *rt) {
 
 static void go_on(const struct way *way, struct tw_runtime *rt) {
     if (way->by == BY_THREAD)
-        pause_ms(1);
+        doze();
     if (way->by == BY_VIRTUAL_TIME)
         tw_runtime_advance(rt, TW_MILLISECOND);
     if (way->by == BY_LOOP) {
@@ -48,16 +29,14 @@ static void go_on(const struct way *way, struct tw_runtime *rt) {
 }
 
 bool go_on_until(const struct way *way, struct tw_runtime *rt, condition *done) {
-    const int64_t give_up = clock_ns(CLOCK_MONOTONIC) + 60 * TW_SECOND;
+    const int64_t give_up = monotonic() + 60 * TW_SECOND;
     while (!done()) {
-        if (clock_ns(CLOCK_MONOTONIC) > give_up)
+        if (monotonic() > give_up)
             return false;
         go_on(way, rt);
     }
     return true;
 }
-
-bool comes_true(condition *done) { return go_on_until(&ways[0], NULL, done); }
 
 int count_descriptors(void) {
     DIR *open_ones = opendir("/proc/self/fd");

@@ -12,11 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "support/test.h"
-
-#include <tickwheel/runtime.h>
-
 #include "support/inject.h"
+#include "support/runtime_test.h"
 
 /* Who fires: a runtime's thread, a loop of the test's own, or virtual time. */
 struct way {
@@ -41,7 +38,9 @@ extern struct way ways[5];
 #define BY_EACH_THREAD(test) THE_WAY(test, 0), THE_WAY(test, 1), THE_WAY(test, 2)
 #define EACH_WAY(test) BY_EACH_THREAD(test), THE_WAY(test, 3), THE_WAY(test, 4)
 
-struct tw_runtime *new_runtime(const char *driver);
+static inline struct tw_runtime *runtime_on(const char *driver) {
+    return new_runtime((struct tw_runtime_options){.driver = driver});
+}
 
 /* Lets it fire: from here on for a thread, otherwise while go_on_until runs. */
 void set_going(const struct way *way, struct tw_runtime *rt);
@@ -51,10 +50,6 @@ typedef bool condition(void);
 /* Waits for the condition; false if it has not come true in a minute. `rt` is not
  * touched once it has, so that it may be what has freed the runtime. */
 bool go_on_until(const struct way *way, struct tw_runtime *rt, condition *done);
-bool comes_true(condition *done);
-
-int64_t clock_ns(clockid_t clock);
-void pause_ms(long ms);
 
 /* Open descriptors of this process. */
 int count_descriptors(void);

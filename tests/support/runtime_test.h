@@ -39,7 +39,9 @@ static inline struct tw_runtime *started_runtime(struct tw_runtime_options optio
     return rt;
 }
 
-static inline void doze(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
+static inline void pause_ms(long ms) { nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL); }
+
+static inline void doze(void) { pause_ms(1); }
 
 /* Until `condition` holds; not holding for a minute is a failure. */
 #define wait_for(condition) \

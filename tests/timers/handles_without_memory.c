@@ -58,7 +58,7 @@ static int fail_each_in_turn(struct tw_runtime *rt, uint32_t capacity, struct tw
 }
 
 TEST(a_set_is_made_or_not_and_leaks_nothing) {
-    struct tw_runtime *rt = new_runtime("manual");
+    struct tw_runtime *rt = runtime_on("manual");
     const struct {
         uint32_t capacity;
         int allocations;
@@ -78,7 +78,7 @@ TEST(a_set_is_made_or_not_and_leaks_nothing) {
 
 /* What tells sets apart is given back too. */
 TEST(sets_that_were_not_made_do_not_count) {
-    struct tw_runtime *rt = new_runtime("manual");
+    struct tw_runtime *rt = runtime_on("manual");
     struct tw_handles *set = NULL;
     inject(ONLY(CALL_POSIX_MEMALIGN), USUAL_ERROR, 0, FOR_EVER);
     for (unsigned i = 0; i < 2 * TAGS; ++i)
@@ -92,7 +92,7 @@ TEST(sets_that_were_not_made_do_not_count) {
 
 /* Each slab that a set would grow by is refused at first. */
 TEST(a_set_that_cannot_grow_says_so_and_grows_later) {
-    struct tw_runtime *rt = new_runtime("manual");
+    struct tw_runtime *rt = runtime_on("manual");
     struct tw_handles *set = NULL;
     const struct holdings before = holdings_now();
     assert_int_equal(new_set(rt, 0, &set), 0);
@@ -123,7 +123,7 @@ TEST(a_set_that_cannot_grow_says_so_and_grows_later) {
 
 /* Nothing else is asked for: it works where there is no memory at all. */
 TEST(a_set_with_a_capacity_needs_no_memory_any_more) {
-    struct tw_runtime *rt = new_runtime("manual");
+    struct tw_runtime *rt = runtime_on("manual");
     struct tw_handles *set = NULL;
     assert_int_equal(new_set(rt, 100, &set), 0);
     inject(EVERY_CALL, USUAL_ERROR, 0, FOR_EVER);

@@ -1,6 +1,6 @@
 /* Making a pool, and making it anew after a fork, when the system refuses. */
-#include "support/faults.h"
 #include "support/child.h"
+#include "support/faults.h"
 
 #include <tickwheel/workers.h>
 
@@ -19,7 +19,7 @@ static bool runs_a_job(struct tw_runtime *rt, struct tw_workers *pool) {
 TEST(new_returns_the_error_of_each_call_that_fails_and_leaks_nothing) {
     enum { THREADS = 5 };
     struct tw_workers *const untouched = (struct tw_workers *)(uintptr_t)16;
-    struct tw_runtime *const rt = new_runtime("manual");
+    struct tw_runtime *const rt = runtime_on("manual");
     const struct tw_workers_options options = {.threads = THREADS};
     const struct holdings before = holdings_now();
     struct tw_workers *pool = untouched;
@@ -62,15 +62,13 @@ static int fail_each_thread_after_fork(struct tw_runtime *rt, struct tw_workers 
 
 TEST(after_fork_that_gets_no_thread_may_be_called_again) {
     struct tw_workers *pool = NULL;
-    int status;
-    struct tw_runtime *const rt = new_runtime("manual");
+    struct tw_runtime *const rt = runtime_on("manual");
     assert_int_equal(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = THREADS}), 0);
     wait_until_others_sleep();
     const pid_t child = fork();
     if (child == 0)
         leave(fail_each_thread_after_fork(rt, pool));
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    assert_child_is_well(child);
     assert_true(runs_a_job(rt, pool));
     assert_int_equal(tw_runtime_free(rt), 0);
 }

@@ -37,8 +37,8 @@ enum class step_result { moved, due, done };
 //       open_level down. Nodes armed meanwhile join the first of them.
 //   W5  Far look-ahead, which works on a round before it begins, moves nodes to two places only:
 //       the slots that the top level has for the next round, and far slots below the one that
-//       opens with it. Both are empty before, because the bits they stand for are all ones in
-//       the present round's number.
+//       opens with it. These far slots were empty: they belong to the lowest bits of the round's
+//       number, which are all ones just before the carry.
 //   W6  `count` is the number of pending nodes: in slots, in `leaving` and in `shifting`.
 //   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the
 //       future.

@@ -1,8 +1,9 @@
 /* tickwheel/tw.h - the timer wheel and its nodes.
  *
- * A wheel places nodes in time, says when something is next due, and runs what
- * is due when it is told how far time has come. It reads no clock, starts no
- * thread and allocates nothing: time is an argument, storage is the caller's.
+ * A wheel orders nodes by the tick that they are due at, reports the next tick that needs
+ * attention, and calls the callbacks that are due when the caller says how far time has come.
+ * It reads no clock, starts no thread and allocates nothing: time is an argument, and all
+ * storage belongs to the caller.
  *
  *     struct tw wheel;
  *     struct tw_node node;
@@ -11,38 +12,37 @@
  *     tw_arm_after(&wheel, &node, 30);         // due at tick 30
  *     tw_advance(&wheel, 30, TW_UNBOUNDED);    // calls on_timeout(&node, &session)
  *
- * Conventions, for every function here
- *   Ticks      Counts of a unit that the caller chooses. Valid ticks are
- *              0 .. TW_NEVER - 1; TW_NEVER says "no tick". 64 bits wide; for
- *              small parts there are 32-bit ones that wrap, see tw_tick.
- *   Results    Negative: an errno value, negated; then nothing has changed.
- *              Zero or positive: success, or a count or truth as documented.
- *              -EINVAL stands for a null pointer, a wheel that tw_init never saw
- *              at this address (forgotten, or a copy), a node that is all zeroes
- *              (tw_node_init forgotten) and an option out of range, everywhere.
- *              Queries answer 0, NULL or TW_NEVER instead.
- *   Storage    A wheel and a pending node stay where they are: do not copy, move
- *              or free them. A node that is not pending may be freed at any
- *              time, also inside its own callback, provided that its callback
- *              is not running on another thread: cancelling does not wait. A
- *              wheel may be freed once every call on it has returned.
- *              A pending node that was copied, freed, overwritten or given to tw_node_init
- *              all the same is found when it or a neighbour is next touched: the
- *              program is stopped, on Linux with a message that has its address (small
- *              parts: in builds without NDEBUG).
- *   Threads    Any call from any thread, callbacks included. A wheel initialised
- *              with TW_UNLOCKED is used by one thread at a time. tw_advance and
- *              tw_update run one at a time: a second one gets -EBUSY. A node is
- *              used with one wheel at a time: -EBUSY for a node that is pending
- *              on another wheel finds mistakes, it does not settle races (and is
- *              not to be had with 32-bit ticks, whose nodes do not name their wheel).
- *   Callbacks  Run on the thread that advances, with no lock held, and may call
- *              anything here on any node or wheel, except advance their own wheel.
- *              They return; what leaves one by an exception or a longjmp calls
- *              tw_abandon then.
- *   Order      By tick, where one that is not in the future counts as the tick that
- *              the wheel has come to; on one tick, by arming (a periodic node arms itself
- *              again just before its callback runs; moving a node arms it anew).
+ * Conventions for every function here
+ *   Ticks      Counts of a unit that the caller chooses. Valid ticks are 0 .. TW_NEVER - 1;
+ *              TW_NEVER means "no tick". Ticks are 64 bits wide; small parts can have 32-bit
+ *              ticks, which wrap (see tw_tick).
+ *   Results    A negative result is a negated errno value, and nothing has changed. Zero or a
+ *              positive result is success, or a count or truth value as documented.
+ *              Every function returns -EINVAL for a null pointer, a wheel that was not
+ *              initialised at this address (tw_init forgotten, or a copy of a wheel), a node
+ *              that is all zeroes (tw_node_init forgotten) and an option out of range.
+ *              Queries return 0, NULL or TW_NEVER in these cases.
+ *   Storage    Do not copy, move or free a wheel, or a node while it is pending. A node that is
+ *              not pending may be freed at any time, also inside its own callback, unless its
+ *              callback is running on another thread: cancelling does not wait for it, tw_wait
+ *              does. A wheel may be freed once every call on it has returned.
+ *              The wheel detects a pending node that was copied, freed, overwritten or
+ *              initialised again when it next touches that node or a neighbour. It then stops
+ *              the program; on Linux with a message that names the node's address (on small
+ *              parts: only in builds without NDEBUG).
+ *   Threads    Every function may be called from any thread, callbacks included. A wheel
+ *              initialised with TW_UNLOCKED must be used by one thread at a time. Only one
+ *              tw_advance or tw_update runs at a time; a second one returns -EBUSY. Use a node
+ *              with one wheel at a time. -EBUSY for a node that is pending on another wheel
+ *              reports mistakes; it does not make a race between two wheels safe. It is not
+ *              available with 32-bit ticks, whose nodes do not store their wheel.
+ *   Callbacks  Run on the thread that advances the wheel, with no lock held. They may call
+ *              anything here on any node or wheel, except advance their own wheel. If an
+ *              exception or a longjmp leaves a callback, call tw_abandon afterwards.
+ *   Order      Nodes fire by tick; a node armed for a tick that is not in the future counts as
+ *              due at the wheel's present tick. Nodes of one tick fire in the order in which
+ *              they were armed. A periodic node is armed again just before its callback runs,
+ *              and moving a node arms it anew.
  */
 #ifndef TICKWHEEL_TW_H
 #define TICKWHEEL_TW_H
@@ -59,12 +59,14 @@ extern "C" {
 
 struct tw_node;
 
-/* A tick, or a number of ticks. The 32-bit ones of a library built with TW_TICK_BITS=32
- * go round: a tick is the nearest one of its value, before or after tw_now(). So
- * everything that pends is less than 2^31 ticks away, ahead or overdue (-ERANGE for delays,
- * periods and slack that are not), time moves on by less than 2^31 at once, what an advance
- * left undone included, and TW_NEVER is a tick as well: whoever arms at it gets it, and
- * tw_next names the tick before it. */
+/* A tick, or a number of ticks.
+ *
+ * In a library built with TW_TICK_BITS=32 ticks wrap: a value stands for the nearest tick with
+ * that value, before or after tw_now(). This has three consequences. Every pending node is less
+ * than 2^31 ticks away, ahead or overdue; delays, periods and slack beyond that return -ERANGE.
+ * Time moves on by less than 2^31 ticks at once, including the part that an earlier tw_advance
+ * left unfinished. TW_NEVER is also an ordinary tick: a node can be armed for it, and tw_next
+ * then reports the tick before it. */
 #if TW_TICK_BITS == 32
 typedef uint32_t tw_tick;
 #define TW_NEVER UINT32_MAX /* no tick */
@@ -73,69 +75,69 @@ typedef uint64_t tw_tick;
 #define TW_NEVER UINT64_MAX /* no tick */
 #endif
 
-/* `node` is no longer pending if it is a oneshot or this was its last fire, and
- * already armed for its next tick otherwise. `arg` is what tw_node_init got.
- * tw_now() is then the tick advanced to, which may be later than tw_due(), the one
- * it was due at. */
+/* A timer's callback. `arg` is the argument given to tw_node_init. The node is already armed for
+ * its next tick if it is periodic and has fires left; otherwise it is idle. Inside the callback
+ * tw_now() is the tick that the wheel is being advanced to, and tw_due() is the tick that the
+ * node was due at, which may be earlier. */
 typedef void tw_callback(struct tw_node *node, void *arg);
 
-/* One broken invariant, in words; `node` is where it showed, or NULL if it is no node's. Of a
- * node that was freed only the address can be relied on. Called with the wheel's lock held: it
- * must not use that wheel. */
+/* Receives one broken invariant, in words. `node` is the node that breaks it, or NULL if the
+ * invariant concerns no node; if the node was freed, only its address is meaningful. Called with
+ * the wheel's lock held, so it must not use that wheel. */
 typedef void tw_report(const char *invariant, const struct tw_node *node, void *arg);
 
-#define TW_UNBOUNDED UINT32_MAX /* as a budget: no bound */
-#define TW_FIRES_MAX UINT16_MAX /* most fires that a periodic node can be limited to */
+#define TW_UNBOUNDED UINT32_MAX /* as a budget: no limit */
+#define TW_FIRES_MAX UINT16_MAX /* highest limit on the fires of a periodic node */
 
 /* tw_init flags. */
 enum {
-    TW_UNLOCKED = 1 /* one thread at a time uses this wheel; takes no lock */
+    TW_UNLOCKED = 1 /* take no lock: only one thread at a time uses this wheel */
 };
 
-/* What a periodic node does if, when it fires, further due ticks have come, up to
- * and including tw_now(). tw_overruns() tells the callback how many. */
+/* The policy of a periodic node that fires late, after further ticks of its grid have passed, up
+ * to and including tw_now(). tw_overruns() tells the callback how many. */
 enum tw_missed {
-    TW_BURST, /* fire once for each, in tick order with everything else */
-    TW_SKIP,  /* leave them out; the next fire is the next one of the same grid */
-    TW_DELAY  /* leave them out; a new grid begins, a full period after now */
+    TW_BURST, /* fire once for each, in tick order among all other timers */
+    TW_SKIP,  /* skip them; the next fire is the next one on the same grid */
+    TW_DELAY  /* skip them; start a new grid one full period from now */
 };
 
-/* Where a node is in its life. */
+/* The state of a node. */
 enum tw_state {
-    TW_IDLE,    /* on no ring: never armed, or fired, or cancelled */
-    TW_PENDING, /* on a ring of its wheel: queued, or due and not yet called */
-    TW_SHUT     /* idle, and refuses to be armed */
+    TW_IDLE,    /* on no ring: never armed, fired or cancelled */
+    TW_PENDING, /* on a ring of its wheel: waiting, or due and not yet called */
+    TW_SHUT     /* idle, and cannot be armed until tw_node_init */
 };
 
 struct tw_link {
     struct tw_link *next, *prev;
 };
 
-/* A timer, in the caller's storage. The fields are the wheel's: read them in a
- * debugger, change them through the functions below. */
+/* A timer, in the caller's storage. The fields belong to the wheel: read them in a debugger, but
+ * change them only through the functions below. */
 struct tw_node {
-    struct tw_link link; /* in a ring of the wheel while pending */
-    tw_tick expiry;      /* tick it is due at */
-    tw_tick period;      /* ticks; 0: oneshot */
+    struct tw_link link; /* neighbours on the slot's ring while pending */
+    tw_tick expiry;      /* the tick that it is due at */
+    tw_tick period;      /* in ticks, or in parts of a tick if `part` is not 0; 0: oneshot */
     tw_callback *fn;     /* NULL: not initialised */
     void *arg;
 #if TW_TICK_BITS != 32
-    struct tw *wheel; /* the wheel it is, or was last, armed on */
+    struct tw *wheel; /* the wheel that it is, or was last, armed on */
 #endif
     uint16_t fires_left; /* 0: no limit */
     uint8_t missed;      /* enum tw_missed */
     uint8_t state;       /* enum tw_state */
 #if TW_RUNTIME
-    uint32_t part; /* 0: `period` counts ticks. Else it counts parts of a tick, and the
-                      deadline is part - 1 of them before `expiry`: see tw_arm_grid */
+    uint32_t part; /* 0: `period` counts ticks. Otherwise it counts parts of a tick, and the
+                      deadline lies part - 1 parts before `expiry`; see tw_arm_grid */
 #endif
 };
 
-/* The size of a wheel follows from the geometry in config.h: its slots are two
- * pointers each, its bitmap one bit each. With look-ahead every level but the
- * top one has two blocks of slots. Beyond the levels' ticks, a round, there is a
- * slot for each bit of a tick, and where ticks wrap one more. The library checks
- * this at compile time. */
+/* The size of a wheel follows from the geometry in config.h. Each slot takes two pointers and
+ * one bit of the bitmap. With look-ahead, every level below the top has two blocks of slots. The
+ * levels together reach one round of ticks; beyond a round there is one far slot for each
+ * remaining bit of a tick, and one more where ticks wrap. The library checks these sizes at
+ * compile time. */
 #define TW_ROUND_BITS (TW_BITS * TW_LEVELS - (TW_LOOKAHEAD && TW_LEVELS > 1 ? 1 : 0))
 #define TW_FAR_SLOTS (TW_TICK_BITS - TW_ROUND_BITS + (TW_TICK_BITS == 32))
 #define TW_SLOTS (((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS) + TW_FAR_SLOTS)
@@ -144,7 +146,7 @@ struct tw_node {
     ((6 + TW_RUNTIME) * sizeof(tw_tick) + (14 + 3 * TW_RUNTIME) * sizeof(size_t) + \
      TW_BITMAP_WORDS * sizeof(size_t) + (TW_SLOTS + 1) * sizeof(struct tw_link))
 
-/* A wheel, in the caller's storage. */
+/* A wheel, in the caller's storage. Its contents are private to the library. */
 struct tw {
     union {
         uint64_t alignment;
@@ -152,10 +154,11 @@ struct tw {
     } storage;
 };
 
-/* A program and the library that it is linked with have the same config.h: wheels and nodes begin
- * their lives in functions whose names, for the linker, tell what config.h said. Where they
- * differ it finds none, such as tw_init_bits8_levels3_lookahead1_ticks64_runtime1. The library
- * also has them by their plain names, for languages that do without this header. */
+/* A program must be compiled with the same config.h as the library that it links with. To enforce
+ * this, the functions that initialise wheels and nodes carry the configuration in their linker
+ * names, for example tw_init_bits8_levels3_lookahead1_ticks64_runtime1; if the configurations
+ * differ, linking fails. The library also exports the plain names, for languages that do not use
+ * this header. */
 #if defined(__GNUC__) && defined(__ELF__)
 #define TW_TEXT_OF(number) #number
 #define TW_TEXT(number) TW_TEXT_OF(number)
@@ -167,85 +170,88 @@ struct tw {
 #define TW_LINKED_AS(name)
 #endif
 
-/* Makes an empty wheel whose time is `now`; returns 0. `flags`: 0 or TW_UNLOCKED.
- * Not for a wheel that has pending nodes: tw_clear it first, or give each of them
- * to tw_node_init again.
- *   -EINVAL  w is null, now is TW_NEVER, an unknown flag */
+/* Initialises an empty wheel at tick `now` and returns 0. `flags` is 0 or TW_UNLOCKED. Do not
+ * call it on a wheel with pending nodes: call tw_clear first, or tw_node_init on each of them
+ * afterwards. Takes no lock.
+ *   -EINVAL  w is null, now is TW_NEVER, or a flag is unknown */
 int tw_init(struct tw *w, tw_tick now, unsigned flags) TW_LINKED_AS("tw_init" TW_GEOMETRY_NAME);
 
-/* Makes an idle node that will call fn(node, arg); returns 0. Not for a pending node.
+/* Initialises an idle node that will call fn(node, arg), and returns 0. The node must not be
+ * pending. Takes no lock.
  *   -EINVAL  node or fn is null */
 int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg) TW_LINKED_AS("tw_node_init" TW_NODE_NAME);
 
-/* Arming. A pending node is moved: it forgets its former tick, period and place
- * in the order of arming. Each returns 1 if the node was pending, else 0.
- *   -EINVAL  see Conventions; a node that was never initialised
+/* Arming. Arming a pending node moves it: its former tick, period and place in the order of
+ * arming are forgotten. Each of these functions returns 1 if the node was pending, else 0.
+ *   -EINVAL  see Conventions; the node was never initialised
  *   -EBUSY   the node is pending on another wheel
  *   -EPERM   the node was shut down
- *   -ERANGE  the tick asked for, with its slack, is beyond TW_NEVER - 1 */
+ *   -ERANGE  the tick, with its slack, is beyond TW_NEVER - 1 */
 
-/* Due `delay` ticks from tw_now(w), the tick of the last tw_advance: after a sleep,
- * advance first, or use tw_arm_at with the present tick plus the delay. The present
- * tick has partly passed, so to wait at least d ticks, ask for d + 1.
- *   -EINVAL  also: a delay of 0, the usual trace of a duration that was rounded
- *            down. To fire at once, arm at tw_now(w). */
+/* Arms the node for `delay` ticks after tw_now(w), the tick of the last tw_advance. After a
+ * sleep, advance the wheel first, or call tw_arm_at with the present tick plus the delay. Part of
+ * the present tick has already passed, so to wait for at least d ticks ask for d + 1.
+ *   -EINVAL  also: the delay is 0, which usually means that a duration was rounded down. To
+ *            fire at once, arm at tw_now(w). */
 int tw_arm_after(struct tw *w, struct tw_node *node, tw_tick delay);
 
-/* Due at `tick`; at once (in the next, or the running, tw_advance) if that is
- * not in the future. A callback that wants the next turn of its loop, and not the same
- * tw_advance again, asks for tw_now(w) + 1: that is never in this one. With fine ticks
- * (1 ns will do) it is in the next, whatever the time is then. */
+/* Arms the node for `tick`. If that is not in the future, the node fires in the tw_advance that
+ * is running, or else in the next one. A callback that wants to be called again in the next turn
+ * of its loop, not in the same tw_advance, arms for tw_now(w) + 1: that tick never belongs to the
+ * running tw_advance, and with fine ticks (such as 1 ns) it always belongs to the next one. */
 int tw_arm_at(struct tw *w, struct tw_node *node, tw_tick tick);
 
-/* Due at a tick of the wheel's choice in [tick, tick + slack]: one that others
- * are already due at if that is cheap to tell, else the roundest one, so that
- * timers with slack meet on the same ticks and cascade least. */
+/* Arms the node for a tick in [tick, tick + slack] that the wheel chooses: a tick at which other
+ * nodes are already due, if one is cheap to find; otherwise the tick with the most trailing zero
+ * bits. Timers with slack thus share ticks, and are lowered least often. */
 int tw_arm_within(struct tw *w, struct tw_node *node, tw_tick tick, tw_tick slack);
 
-/* The tick in [tick, tick + slack] that tw_arm_within would choose now; TW_NEVER if it
- * would refuse. For periodic nodes, to choose their first tick. */
+/* Returns the tick in [tick, tick + slack] that tw_arm_within would choose now, or TW_NEVER if it
+ * would return an error. Use it to choose the first tick of a periodic node. */
 tw_tick tw_choose(struct tw *w, tw_tick tick, tw_tick slack);
 
-/* Due at first, first + period, first + 2 * period ... without drift (only
- * TW_DELAY and tw_postpone leave this grid), `fires` times (0: without end; fires
- * that were left out do not count). `first` is a tick, not a delay: tw_now(w) +
- * period begins one period from now, and TW_BURST fires once for each that is past.
- * A fire that would lie beyond TW_NEVER - 1 ends it.
- *   -EINVAL  also: a period of 0, an unknown `missed`, fires > TW_FIRES_MAX */
+/* Arms a periodic node: due at first, first + period, first + 2 * period and so on, without
+ * drift. Only TW_DELAY, tw_move, tw_postpone and tw_postpone_all shift this grid. The node fires
+ * `fires` times, or without end if that is 0; skipped fires do not count. `first` is a tick, not
+ * a delay: tw_now(w) + period starts one period from now, and a `first` in the past makes
+ * TW_BURST fire once for each tick of the grid that has passed. The node becomes idle when its
+ * next tick would lie beyond TW_NEVER - 1.
+ *   -EINVAL  also: the period is 0, `missed` is unknown, or fires > TW_FIRES_MAX */
 int tw_arm_every(struct tw *w, struct tw_node *node, tw_tick first, tw_tick period, enum tw_missed missed,
                  uint32_t fires);
 
 #if TW_RUNTIME
-/* A period that need not be a whole number of ticks: deadlines are counted in parts of a
- * tick, and each rounds up to a tick. */
+/* A grid whose period need not be a whole number of ticks. Its deadlines are counted in parts of
+ * a tick, and each deadline rounds up to a tick by itself. */
 struct tw_grid {
-    tw_tick first;         /* the tick that the first deadline rounds up to */
-    uint32_t early;        /* the parts by which the deadline itself is before that; less than `parts` */
-    uint32_t parts;        /* in a tick; at least 1, less than 2^32 - 1, the same for a wheel's whole life */
-    tw_tick period;        /* in parts; at least a tick */
-    enum tw_missed missed; /* as in tw_arm_every, like */
-    uint32_t fires;        /*   the rest */
+    tw_tick first;         /* tick that the first deadline rounds up to */
+    uint32_t early;        /* parts by which the first deadline lies before that tick; less than `parts` */
+    uint32_t parts;        /* parts in a tick, 1 to 2^32 - 2; the same for the whole life of a wheel */
+    tw_tick period;        /* in parts; at least one tick */
+    enum tw_missed missed; /* as in tw_arm_every */
+    uint32_t fires;        /* as in tw_arm_every */
 };
 
-/* As tw_arm_every, on such a grid: the n-th fire is due at the deadline of the first and
- * n * period after it, rounded up. TW_DELAY, tw_move and tw_postpone begin a grid whose
- * deadline is the tick. To be late by 2^64 parts or more counts as 2^64 - 1.
- *   -EINVAL  also: a field out of range; other parts than those of the wheel's grids so far */
+/* Arms a periodic node on such a grid. The n-th fire, counted from 0, is due n * period parts
+ * after the first deadline, rounded up to a tick. TW_DELAY, tw_move and tw_postpone start a new
+ * grid whose deadline is a whole tick. Lateness is counted up to 2^64 - 1 parts.
+ *   -EINVAL  also: a field is out of range, or `parts` differs from the wheel's earlier grids */
 int tw_arm_grid(struct tw *w, struct tw_node *node, const struct tw_grid *grid);
 #endif
 
-/* Puts a pending node off to a later tick, as cheaply as one store to the node:
- * it keeps its slot and moves on when that opens (which costs one wake-up). For
- * timeouts that almost always get extended. Its place among the nodes of its new
- * tick is unspecified. A periodic node's further fires move along. Returns 0.
- *   -EINVAL  also: `tick` is before the tick it is due at
+/* Postpones a pending node to a later tick by storing that tick in the node. The node keeps its
+ * slot and moves on when the slot opens, which costs one wake-up. Meant for timeouts that are
+ * almost always extended. The node's place among the nodes of its new tick is unspecified. The
+ * further fires of a periodic node shift by the same amount. Returns 0.
+ *   -EINVAL  also: `tick` is before the tick that the node is due at
  *   -ERANGE  `tick` is TW_NEVER
  *   -ENOENT  the node is not pending
  *   -EBUSY   the node is pending on another wheel */
 int tw_postpone(struct tw *w, struct tw_node *node, tw_tick tick);
 
-/* Moves a pending node to `tick`, earlier or later, and keeps its period and how many
- * fires are left; its grid moves along. In order as if it were armed now. Returns 0.
+/* Moves a pending node to `tick`, earlier or later. The node keeps its period and the number of
+ * fires left; its grid shifts to the new tick. Its place in the order is as if it were armed now.
+ * Returns 0.
  *   -EINVAL  see Conventions
  *   -ERANGE  `tick` is TW_NEVER
  *   -ENOENT  the node is not pending
@@ -253,140 +259,144 @@ int tw_postpone(struct tw *w, struct tw_node *node, tw_tick tick);
 int tw_move(struct tw *w, struct tw_node *node, tw_tick tick);
 
 #if TW_RUNTIME
-/* Puts everything off by `by` ticks: each node that is pending now, with the further fires
- * of a periodic one, and what tw_due says in a callback that runs. For time that was set
- * back, or stood still. Nodes are pending all the while, and those of one tick keep their
- * order; but what others arm on that tick before this has returned may come before them.
- * At the latest they are due at TW_NEVER - 1. What a tw_clear that runs has not handed out
- * yet is put off with the rest, and stays pending. Takes the lock once for as many steps as
- * there are slots, then as tw_advance does. Returns 0.
+/* Shifts everything by `by` ticks, for time that was set back or stood still: every node that is
+ * pending now, the further fires of periodic nodes, and the result of tw_due in a callback that
+ * is running. Ticks are capped at TW_NEVER - 1. The nodes stay pending throughout, and nodes of
+ * one tick keep their order; a node that another thread arms for the same tick before this
+ * returns may fire before them. Nodes that a concurrent tw_clear has not yet handed out are
+ * shifted too, and stay pending. Holds the lock once for as many steps as the wheel has slots,
+ * then in short stretches as tw_advance does. Returns 0.
  *   -EINVAL  see Conventions */
 int tw_postpone_all(struct tw *w, tw_tick by);
 #endif
 
-/* Returns 1 if this prevented a fire; 0 if there was none to prevent: the node was
- * never armed, is cancelled already, or its last callback has run or is running.
- * Inside the callback of a periodic node, 1: the fires to come are prevented. Does
- * not wait: whatever it returns, another thread may be in a callback of this node;
- * tw_wait sees to that.
+/* Cancels a node. Returns 1 if this prevented a fire, or 0 if there was none to prevent: the node
+ * was never armed, is already cancelled, or its last callback has run or is running. Inside the
+ * callback of a periodic node with fires left it returns 1. It does not wait: whatever it
+ * returns, another thread may still be running a callback of this node; tw_wait waits for that.
+ *   -EINVAL  see Conventions
  *   -EBUSY   the node is pending on another wheel */
 int tw_cancel(struct tw *w, struct tw_node *node);
 
-/* Cancels for good: the node cannot be armed again until tw_node_init.
- * Returns what tw_cancel would. */
+/* Cancels a node and shuts it down: arming it returns -EPERM until tw_node_init. Returns the same
+ * values as tw_cancel. */
 int tw_node_shutdown(struct tw *w, struct tw_node *node);
 
-/* Returns 0 once no other thread is in a callback of the node, or hands it to the `each` of
- * tw_clear: at once if none is, or if the caller is the thread that does. After tw_cancel, or after
- * tw_node_shutdown if the callback or others may arm the node again, the node may
- * then be freed. Holds up the caller as long as the callback takes, so do not hold
- * what the callback needs. With a port without threads: always at once.
+/* Waits until no other thread is running the node's callback or the `each` of a tw_clear with this
+ * node, and returns 0. Returns at once if the caller is the thread that runs it, and on a port
+ * without threads. After tw_cancel and tw_wait the node may be freed; if the callback or another
+ * thread may arm the node again, use tw_node_shutdown and tw_wait. Do not hold a lock that the
+ * callback or `each` takes.
  *   -EINVAL  see Conventions */
 int tw_wait(struct tw *w, const struct tw_node *node);
 
-/* Removes every node that is pending now, those of one tick in their order, and calls
- * each(node, arg) on it with no lock held; `each` may be null. What is armed from here
- * on stays armed; what `each` cancels is not passed to it. A node that another thread cancels
- * meanwhile may be with `each`, as it may be in its callback: tw_wait sees to both. Also while
- * the wheel is being advanced. Takes the lock once for as many steps as there are slots.
+/* Cancels every node that is pending now and calls each(node, arg) on it with no lock held; nodes
+ * of one tick are passed in their order. `each` may be null. Nodes that are armed from now on stay
+ * armed, and nodes that `each` cancels are not passed to it. If another thread cancels a node
+ * meanwhile, `each` may still be running with that node; tw_wait waits for it. May be called while
+ * the wheel is being advanced. Holds the lock once for as many steps as the wheel has slots, then
+ * once for each node. Returns 0.
  *   -EINVAL  see Conventions */
 int tw_clear(struct tw *w, tw_callback *each, void *arg);
 
-/* 1 if the node is pending on w, else 0. */
+/* Returns 1 if the node is pending on w, else 0. */
 int tw_pending(struct tw *w, const struct tw_node *node);
 
-/* The tick that the node is due at; TW_NEVER if it is not pending on w. */
+/* Returns the tick that the node is due at, or TW_NEVER if it is not pending on w. */
 tw_tick tw_expiry(struct tw *w, const struct tw_node *node);
 
-/* Ticks from tw_now(w) until the node is due, 0 if that has passed; TW_NEVER if
- * it is not pending on w. */
+/* Returns the number of ticks from tw_now(w) until the node is due: 0 if it is overdue, TW_NEVER
+ * if it is not pending on w. */
 tw_tick tw_remaining(struct tw *w, const struct tw_node *node);
 
-/* How many nodes are pending; 0 also for a bad w. */
+/* Returns the number of pending nodes; 0 for an invalid w. */
 size_t tw_count(struct tw *w);
 
-/* The latest tick that the wheel was told of; TW_NEVER for a bad w. */
+/* Returns the latest tick given to tw_init, tw_advance or tw_update; TW_NEVER for an invalid w. */
 tw_tick tw_now(struct tw *w);
 
-/* The earliest tick at which tw_advance must be called: never too late, and
- * exact while the next busy slots hold no more than 32 nodes in all. tw_now(w) if
- * there is something to do at once; after a tw_advance that returned 0 this is
- * look-ahead, and calling tw_advance again, or tw_idle, gets on with it.
- * TW_NEVER if nothing is pending, or for a bad w. */
+/* Returns the tick at which tw_advance must next be called. It is never too late, and is exact
+ * while the next busy slots hold no more than 32 nodes in all. It is tw_now(w) if there is work to
+ * do at once; after a tw_advance that returned 0 that work is look-ahead, which another tw_advance
+ * or tw_idle continues. TW_NEVER if nothing is pending, or for an invalid w. */
 tw_tick tw_next(struct tw *w);
 
-/* When the next callback is due, for a loop that has to fire something each time it wakes:
- * unlike tw_next it makes no room for look-ahead, nor for nodes that were postponed. It may
- * look at as many nodes as you allow, `looks`, with the lock held; TW_UNBOUNDED: those of
- * the first busy slot of each level at the most. Returns 1 with the exact tick in *tick; or 0
- * with one that is not later, if the nodes to look at were more, or a tw_advance has
- * left something undone.
- *   -EINVAL  also: looks is 0, tick is null
+/* Finds the tick at which the next callback is due. Unlike tw_next it leaves out the wake-ups that
+ * look-ahead and postponed nodes need, so that a loop fires something each time that it wakes.
+ * Examines at most `looks` nodes with the lock held; with TW_UNBOUNDED, at most those of the first
+ * busy slot of each level. Returns 1 and the exact tick in *tick; or 0 and a tick that is not too
+ * late, if more nodes had to be examined or a tw_advance left work unfinished.
+ *   -EINVAL  also: looks is 0, or tick is null
  *   -ENOENT  nothing is pending */
 int tw_first_due(struct tw *w, uint32_t looks, tw_tick *tick);
 
-/* In a callback: how many further due ticks of this periodic node had passed
- * when it was called. TW_BURST: the fires still to be caught up on; TW_SKIP and
- * TW_DELAY: those left out before the next. 0 for a oneshot, or outside. */
+/* In a callback: returns how many further ticks of this periodic node's grid had passed when it
+ * was called. With TW_BURST these fires follow; with TW_SKIP and TW_DELAY they are skipped.
+ * Returns 0 for a oneshot, and outside callbacks. */
 tw_tick tw_overruns(struct tw *w);
 
-/* In a callback: the tick that its node was due at. TW_NEVER outside. */
+/* In a callback: returns the tick that its node was due at. TW_NEVER outside callbacks. */
 tw_tick tw_due(struct tw *w);
 
-/* The node whose callback runs now, NULL outside. May have been freed since. */
+/* Returns the node whose callback is running, or NULL if none is. The callback may have freed it. */
 struct tw_node *tw_running(struct tw *w);
 
-/* Brings the wheel to tick `now` and runs what is due by then, in order. At most
- * `budget` callbacks, node moves and opened slots are spent: returns 1 if that left
- * something undone - call again, with the same or a later `now` - and 0 when all
- * is done. The rest of a budget goes to look-ahead work, a bounded share for each
- * tick that passed, up to 64; but none for ticks before the one tw_next asked for.
- *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, budget is 0; with 32-bit
- *            ticks: what is undone would be 2^31 ticks old (call with tw_now(w) first)
- *   -EBUSY   the wheel is being advanced, by another thread or the caller */
+/* Advances the wheel to tick `now` and calls the callbacks that are due by then, in order. It
+ * spends at most `budget` callbacks, node moves and opened slots. Returns 0 when all is done, or 1
+ * if work is left; then call it again with the same or a later `now`. The rest of the budget goes
+ * to look-ahead: a bounded share for each tick that passed, for up to 64 ticks, but nothing before
+ * the tick that tw_next asked for.
+ *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, or budget is 0; with 32-bit ticks:
+ *            pending work would lag 2^31 ticks (call it with tw_now(w) first)
+ *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
 int tw_advance(struct tw *w, tw_tick now, uint32_t budget);
 
-/* One tick: tw_advance(w, tw_now(w) + 1, TW_UNBOUNDED), for a tick interrupt. Runs
- * all that is due; to bound that, use tw_advance.
+/* Advances the wheel by one tick, for a tick interrupt: tw_advance(w, tw_now(w) + 1,
+ * TW_UNBOUNDED). Calls everything that is due; to limit that, use tw_advance. Returns 0, or 1 as
+ * tw_advance does.
+ *   -EINVAL  see Conventions
  *   -EBUSY   as tw_advance
- *   -ERANGE  time has come to its end */
+ *   -ERANGE  tw_now(w) is the last tick */
 int tw_update(struct tw *w);
 
-/* Look-ahead: moves at most `budget` nodes of the blocks that open next one
- * level down, so that their ticks find nothing left to do. Fires nothing. For
- * idle time. Returns 1 while there is more of this, else 0.
+/* Does look-ahead in idle time: lowers at most `budget` nodes of the slots that open next, so that
+ * no later tick has to wait for that. Fires nothing. Returns 1 while more of this work is left,
+ * else 0.
  *   -EINVAL  also: budget is 0 */
 int tw_idle(struct tw *w, uint32_t budget);
 
-/* Makes the tw_advance that runs, or else the next one that has somebody to call,
- * return 1 instead. From anywhere, a signal handler included. Returns 0.
+/* Makes the running tw_advance return 1 after the present callback; if none is running, the next
+ * tw_advance that has a callback to call returns 1 instead. May be called from anywhere, signal
+ * handlers included. Returns 0.
  *   -EINVAL  see Conventions */
 int tw_interrupt(struct tw *w);
 
-/* Ends the tw_advance of this thread that a callback has left by an exception or a longjmp:
- * the callback counts as returned, and what is due besides is left to the next tw_advance.
- * Called from where that was caught, before the wheel is advanced again. Returns 1; or 0
- * if this thread is in no tw_advance of the wheel.
+/* Ends this thread's tw_advance after an exception or a longjmp has left a callback. The callback
+ * counts as returned; the next tw_advance calls the other callbacks that are due. Call it where
+ * the exception is caught or the longjmp arrives, before the wheel is advanced again. Returns 1,
+ * or 0 if this thread is in no tw_advance of the wheel.
  *   -EINVAL  see Conventions */
 int tw_abandon(struct tw *w);
 
-/* The three handlers of pthread_atfork, for a wheel that other threads use. */
+/* The three moments at which pthread_atfork calls its handlers. */
 enum tw_fork_moment {
-    TW_FORK_PREPARE, /* takes the wheel's lock, so that the child gets it in one piece */
-    TW_FORK_PARENT,  /* lets it go */
-    TW_FORK_CHILD    /* the same; what other threads did on the wheel is over, and a
-                        tw_advance that this thread is in returns once its callback has */
+    TW_FORK_PREPARE, /* take the wheel's lock, so that the child gets a consistent copy */
+    TW_FORK_PARENT,  /* release the lock */
+    TW_FORK_CHILD    /* release the lock and forget the other threads' calls; a tw_advance
+                        that this thread is in returns once its callback has returned */
 };
 
-/* Returns 0. The child owns a copy of the wheel and of its nodes, all still pending.
- *   -EINVAL  see Conventions; an unknown `moment` */
+/* Call this from the handlers of pthread_atfork for a wheel that other threads use. The child then
+ * owns a copy of the wheel and of its nodes, all still pending. Returns 0.
+ *   -EINVAL  see Conventions; `moment` is unknown */
 int tw_fork(struct tw *w, enum tw_fork_moment moment);
 
-/* Walks everything and reports each broken invariant; returns how many there
- * were. `report` may be null. For tests: holds the lock the whole time. */
+/* Checks all invariants of the wheel and its nodes, calls report(invariant, node, arg) for each
+ * broken one, and returns how many there were. `report` may be null. For tests: it holds the lock
+ * throughout. */
 int tw_check(struct tw *w, tw_report *report, void *arg);
 
-/* TW_VERSION of the library that was linked. */
+/* Returns the TW_VERSION of the linked library. */
 int tw_version(void);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* tickwheel/keyed.h - timers that the library keeps, under names of yours.
+/* tickwheel/keyed.h - timers that the library keeps, known by keys of your own.
  *
  *     struct tw_keyed *orders;
  *     struct tw_task cancel_order = {.fn = on_unpaid, .arg = order};
@@ -8,21 +8,23 @@
  *     ...
  *     tw_keyed_remove(orders, tw_key_number(order->id));    // paid
  *
- * One timer a key. Finding it takes the same time at ten keys and at a million; keys are
- * hashed with a secret of each table's own, so that nobody can choose keys that collide.
+ * There is one timer for each key. Finding it takes as long with a million keys as with ten. Keys are
+ * hashed with a secret of each table, so that an attacker cannot choose keys that collide.
  *
  * Conventions are those of runtime.h, and:
- *   Keys       Strings of bytes, of any length up to TW_KEY_MAX and with any bytes in them;
- *              or numbers. A number never equals a string. The table copies keys.
- *   Timers     A timer lives from its setting until its last callback and `next` have
- *              returned, or it was removed, replaced or drained. After that:
+ *   Keys       Strings of up to TW_KEY_MAX bytes, which may have any value; or numbers. A number
+ *              never equals a string. The table copies keys.
+ *   Timers     A timer exists from when it is set until it is removed, replaced or drained, or its
+ *              last callback and `next` have returned. After that functions return:
  *   -ENOENT      there is no timer under this key
- *   Allocates  tw_keyed_new. With a capacity nothing else does, but for strings longer
- *              than 16 bytes; without one, tw_keyed_set as the number of timers grows.
- *   Memory     grows with the most timers that there were at a time, by 144 to 160 bytes and the
- *              storage for each (64 more with workers), and is given back when the table is
- *              freed; that of strings longer than 16 bytes when their timers go.
- *   Threads    Any call from any thread, callbacks included, except as noted.
+ *   Allocates  tw_keyed_new. With a capacity nothing else allocates, except for strings longer than
+ *              16 bytes; without one, tw_keyed_set, tw_keyed_after and tw_keyed_every do as the
+ *              number of timers grows.
+ *   Memory     Grows with the highest number of timers at any time, by 144 to 160 bytes (64 more with
+ *              workers) and the `storage` for each. It is released when the table is freed; that of
+ *              strings longer than 16 bytes when their timers end.
+ *   Threads    Every function may be called from any thread, callbacks included, unless it says
+ *              otherwise.
  */
 #ifndef TICKWHEEL_KEYED_H
 #define TICKWHEEL_KEYED_H
@@ -37,11 +39,11 @@
 extern "C" {
 #endif
 
-#define TW_KEY_MAX 4096 /* bytes of the longest string */
+#define TW_KEY_MAX 4096 /* length of the longest string, in bytes */
 
-/* A key: make it by the functions below. */
+/* A key. Make it with the functions below. */
 struct tw_key {
-    const void *bytes; /* of the string; NULL only with a size of 0 */
+    const void *bytes; /* the string; NULL only if `size` is 0 */
     size_t size;
     uint64_t number;
     int is_number;
@@ -56,7 +58,8 @@ static inline struct tw_key tw_key_bytes(const void *bytes, size_t size) {
     return key;
 }
 
-/* A string that ends with a zero byte, which is not part of the key. NULL is no key. */
+/* A key from a string that ends with a zero byte, which is not part of the key. NULL gives an invalid
+ * key. */
 static inline struct tw_key tw_key_string(const char *string) {
     size_t size = 0;
     if (string == NULL)
@@ -73,90 +76,95 @@ static inline struct tw_key tw_key_number(uint64_t number) {
     return key;
 }
 
-/* A table of timers on one runtime. */
+/* A table of timers on one runtime. The library owns the timers; the caller owns the table. */
 struct tw_keyed;
 struct tw_workers;
 
-/* All zero, or a null pointer to it, stands for the defaults. */
+/* Options. All zeroes, or a null pointer instead of this struct, gives the defaults. */
 struct tw_keyed_options {
-    uint32_t capacity;          /* at most this many timers at a time, allocated at once; 0: as many as
-                                   there is memory for, up to TW_HANDLES_MAX of handle.h. One that was
-                                   removed or replaced counts, all but one, until its callback and `drop`
-                                   have returned */
-    size_t storage;             /* bytes in each timer for a copy of its argument; at most 4096. See task.h */
-    struct tw_workers *workers; /* who runs the callbacks; NULL: the runtime's thread. See workers.h */
-    int concurrent;             /* if not 0, workers may run one timer's fires at the same time */
+    uint32_t capacity;          /* highest number of timers at a time, all allocated by tw_keyed_new; 0:
+                                   limited by memory and TW_HANDLES_MAX of handle.h alone. A timer
+                                   that was removed or replaced counts until its callback and `drop`
+                                   have returned, except that one such timer is not counted */
+    size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see task.h */
+    struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
+    int concurrent;             /* not 0: workers may run several fires of one timer at the same time */
 };
 
-/* Makes an empty table. It is freed with its runtime, if not before.
- *   -EINVAL  also: an option out of range; workers of another runtime
- *   -ENOMEM
- *   others   the system has no random bytes to give (getrandom) */
+/* Makes an empty table and stores it in *keyed. Freeing the runtime frees the table as well.
+ * Returns 0.
+ *   -EINVAL  also: an option is out of range, or `workers` belongs to another runtime
+ *   -ENOMEM  no memory
+ *   others   the system has no random bytes (getrandom) */
 int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt, const struct tw_keyed_options *options);
 
-/* Removes all its timers, waits for their callbacks that run, drops their arguments, and
- * frees the table; a null pointer is allowed. Nobody else is in a call to it. Returns 0.
- *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or
- *            from `each`
- *   -ECHILD  also: a `drop` has forked, and this is the child, where it is not freed yet */
+/* Removes all timers of the table, waits for running callbacks, drops the arguments and frees the
+ * table; `keyed` may be null. No other thread may be in a call on the table. Returns 0.
+ *   -EBUSY   called from a callback, `next`, `drop` or `copy` of one of its timers, or from `each`
+ *   -ECHILD  also: a `drop` has forked and this is the child, where the table is not freed yet */
 int tw_keyed_free(struct tw_keyed *keyed);
 
-/* Sets a timer under a key. Returns 1 if that replaced one, which is removed as by
- * tw_keyed_remove, else 0. A callback of the replaced timer that runs on a worker goes on,
- * beside the new one's if that is due soon; tw_keyed_remove_wait first, if that matters.
- *   -EINVAL  also: a key that is none (a null string, a size beyond TW_KEY_MAX); otherwise
- *   -ENOMEM, -ENOSPC, -ENOENT, -EPERM  as tw_handle_start. The former timer stays. */
+/* Sets a timer under a key. Returns 1 if it replaced a timer, which is removed as by
+ * tw_keyed_remove, else 0. A callback of the replaced timer that is running on a worker goes on, and
+ * may overlap with the new timer's; call tw_keyed_remove_wait first to prevent that. On error a
+ * former timer stays.
+ *   -EINVAL  also: an invalid key (a null string, or longer than TW_KEY_MAX); else as
+ *            tw_handle_start
+ *   -ENOMEM, -ENOSPC, -ENOENT, -EPERM  as tw_handle_start */
 int tw_keyed_set(struct tw_keyed *keyed, struct tw_key key, const struct tw_when *when,
                  const struct tw_task *task);
 
-/* The same for the usual cases: once, `delay_ns` from now; and every `period_ns`. */
+/* Set a timer for the usual cases: once, `delay_ns` from now; and every `period_ns`, first one period
+ * from now. Results as tw_keyed_set. */
 int tw_keyed_after(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns, tw_task_callback *fn,
                    void *arg);
 int tw_keyed_every(struct tw_keyed *keyed, struct tw_key key, int64_t period_ns, enum tw_missed missed,
                    tw_task_callback *fn, void *arg);
 
-/* Moves a timer: due `delay_ns` from now, earlier or later than it was; a period moves
- * along. Returns 0.
- *   -EBUSY   its last fire has begun, or waits for a worker: it cannot be moved any more;
- *            or `next` is still to be asked */
+/* Moves a timer: it is now due `delay_ns` from now, which may be earlier or later than before. The
+ * grid of a periodic timer shifts along. Returns 0.
+ *   -ENOENT  see Conventions, here and below
+ *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
+ *            `next` has not yet returned the next deadline */
 int tw_keyed_move(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns);
 
-/* Removes a timer. Returns 1 if this prevented a fire: no callback of it begins from now
- * on. 0: its last callback is running. Waits for nobody's callback; the argument is dropped
- * when the one that runs, if any, has returned. */
+/* Removes a timer: no callback of it begins from now on. Returns 1 if this prevented a fire, or 0 if
+ * its last callback is running. It does not wait for a running callback; the argument is dropped
+ * after that callback has returned. */
 int tw_keyed_remove(struct tw_keyed *keyed, struct tw_key key);
 
-/* The same; and once it has returned, no callback of the timer is running on another
- * thread, nor will be, and its argument has been dropped. From inside that callback it
- * does not wait. Nor for one that was removed or replaced already. Do not hold a lock that
- * the callback or `drop` takes. */
+/* Removes a timer and waits until no callback of it is running on another thread and its argument has
+ * been dropped. It does not wait if called from that callback, nor for a timer that was already
+ * removed or replaced. Do not hold a lock that the callback or `drop` takes. Returns as
+ * tw_keyed_remove. */
 int tw_keyed_remove_wait(struct tw_keyed *keyed, struct tw_key key);
 
-/* What is known of a timer. */
+/* The result of tw_keyed_get. */
 struct tw_keyed_timer {
-    int64_t remaining_ns; /* time until it is due; 0 if that has passed, or its last fire has begun or
-                             waits for a worker */
-    void *arg;            /* what its callback gets: of use while you know that it is not dropped */
+    int64_t remaining_ns; /* until it is due; 0 if it is overdue, or its last fire has begun or waits
+                             for a worker */
+    void *arg;            /* the callback's argument; valid only until it is dropped */
 };
 
-/* Fills in *timer, which may be null; returns 0. */
+/* Looks up a timer, fills in *timer, which may be null, and returns 0. */
 int tw_keyed_get(struct tw_keyed *keyed, struct tw_key key, struct tw_keyed_timer *timer);
 
-/* How many timers there are, those included whose callback still runs or whose argument is
- * still to be dropped. */
+/* Returns the number of timers, including removed ones whose callback is still running or whose
+ * argument is not yet dropped. */
 size_t tw_keyed_count(struct tw_keyed *keyed);
 
-/* Removes every timer, and calls each(key, arg, drain_arg) on those that had still to
- * fire, on this thread, with no lock held, before their argument is dropped; `each` may be
- * null. Of the timers that are there when this is called none fires from then on, and
- * when it returns each of them has been dealt with and no callback of theirs is running on
- * another thread. What is set meanwhile stays. Takes time for the most timers that there
- * were at a time since there was none. Returns how many there were that had still to fire.
- * Called from inside a callback of one of them, it does not wait for that one; two
- * callbacks that drain wait for each other for ever.
- *   -EBUSY   called from inside a callback of the table's, while a drain still goes on that
- *            63 others have followed
- *   -ECHILD  also: `each` or a `drop` has forked, and this is the child: the rest is not drained */
+/* Drains the table: removes every timer that exists now, and calls each(key, arg, drain_arg) on those
+ * that still had to fire, before their argument is dropped. `each` runs on this thread with no lock
+ * held and may be null. None of these timers fires any more; on return all of them have ended, and
+ * none of their callbacks is running on another thread. Timers that are set meanwhile stay. Returns
+ * the number of timers that still had to fire.
+ *
+ * Called from a callback of one of these timers, it does not wait for that callback. Two callbacks
+ * that drain the same table deadlock. The time it takes is proportional to the highest number of
+ * timers since the table was last empty.
+ *   -EBUSY   called from a callback of the table, while a drain is still running that 63 others
+ *            have followed
+ *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not drained */
 typedef void tw_keyed_each(const struct tw_key *key, void *arg, void *drain_arg);
 int64_t tw_keyed_drain(struct tw_keyed *keyed, tw_keyed_each *each, void *drain_arg);
 

@@ -1,4 +1,4 @@
-/* The version of these headers; tw_version() is that of the library linked. */
+/* tickwheel/version.h - the version of these headers. tw_version() returns that of the linked library. */
 #ifndef TICKWHEEL_VERSION_H
 #define TICKWHEEL_VERSION_H
 

@@ -1,4 +1,4 @@
-/* riscv/mtime.h - ticks from the machine timer of RISC-V: what time it is, and sleep.
+/* tickwheel/riscv/mtime.h - a clock on the machine timer of RISC-V: the present tick, and sleep.
  *
  *     int main(void) {
  *         tw_mtime_start(MTIME, MTIMECMP, MTIME_HZ / 1000, TW_TICKLESS);   // ticks of 1 ms
@@ -7,25 +7,26 @@
  *             tw_advance(&wheel, tw_mtime_now(), TW_UNBOUNDED);
  *             const uint32_t mask = tw_interrupts_mask();
  *             tw_mtime_sleep_until(tw_next(&wheel));
- *             tw_interrupts_restore(mask);                 // what woke it is served here
+ *             tw_interrupts_restore(mask);                 // the interrupt that woke it runs here
  *         }
  *     }
  *     // and in the trap, for the timer's interrupt: tw_mtime_isr();
  *
- * The interrupts are masked from the question to the sleep, so that none can arm something
- * earlier in between and be slept over: one that is pending ends the sleep, masked or not.
+ * Interrupts are masked from tw_next to the sleep. Otherwise an interrupt could arm an earlier timer
+ * in between, and the sleep would miss it. An interrupt that is pending ends the sleep, even while it
+ * is masked.
  *
- * Interrupts arm from the present, at tw_mtime_now() + delay + 1: tw_now(&wheel) is of before
+ * In an interrupt, arm from the present, at tw_mtime_now() + delay + 1: tw_now(&wheel) is the tick before
  * the sleep.
  *
- * With TW_TICK_BITS=32 widen what tw_next says, or after 2^32 ticks nothing is slept for: see
- * clock_deadline in toolchains/boards/clock.h.
+ * With TW_TICK_BITS=32 widen the result of tw_next before you pass it to the clock; otherwise the
+ * clock no longer sleeps after 2^32 ticks. See clock_deadline in toolchains/boards/clock.h.
  *
- * Ticks count from 0 at the start, with 64 bits. The clock is mtime itself, so it does not
- * drift, is never ahead, and it does not matter how late the interrupt is served.
+ * Ticks are 64 bits wide and count from 0 at the start. The clock is mtime itself, so it does not
+ * drift and is never ahead, and a late timer interrupt does no harm.
  *
- * For one hart in machine mode, whose mtimecmp belongs to this file. tw_mtime_now may be called
- * from anywhere, the rest from main. */
+ * For one hart in machine mode. The clock owns that hart's mtimecmp. tw_mtime_now may be called from
+ * anywhere, the other functions from main. */
 #ifndef TICKWHEEL_RISCV_MTIME_H
 #define TICKWHEEL_RISCV_MTIME_H
 
@@ -38,23 +39,24 @@ extern "C" {
 #endif
 
 enum tw_mtime_mode {
-    TW_TICKING, /* an interrupt at each tick */
-    TW_TICKLESS /* and none but at the end of sleep_until */
+    TW_TICKING, /* an interrupt at every tick */
+    TW_TICKLESS /* an interrupt only at the end of tw_mtime_sleep_until */
 };
 
-/* Tick 0 begins now. `mtime`, `mtimecmp`: addresses of the two registers, see the manual of
- * the part. `counts_per_tick`: of mtime. Returns 0, or -22 (EINVAL) if that is 0. */
+/* Starts the clock: tick 0 begins now. `mtime` and `mtimecmp` are the addresses of the two registers,
+ * from the part's manual. `counts_per_tick` is in counts of mtime. Returns 0, or -22 (EINVAL) if
+ * `counts_per_tick` is 0. */
 int tw_mtime_start(uintptr_t mtime, uintptr_t mtimecmp, uint32_t counts_per_tick, enum tw_mtime_mode mode);
 
-/* The tick that has begun. Never goes back. */
+/* Returns the tick that has begun. It never goes back. */
 uint64_t tw_mtime_now(void);
 
-/* To be called with interrupts masked, see above. Returns when the tick `deadline` (UINT64_MAX:
- * none) has begun, at once if it has already; or as soon as another interrupt than the timer's
- * is pending. With TW_TICKING, after each interrupt. */
+/* Sleeps until the tick `deadline` has begun (UINT64_MAX: no deadline), or an interrupt other than
+ * the timer's is pending; with TW_TICKING it returns after every interrupt. Returns at once if the tick
+ * has already begun. Call it with interrupts masked, see above. */
 void tw_mtime_sleep_until(uint64_t deadline);
 
-/* What the handler of the timer's interrupt has to do. */
+/* Call this from the handler of the machine timer interrupt. */
 void tw_mtime_isr(void);
 
 #ifdef __cplusplus

@@ -27,12 +27,12 @@ static struct skill {
     {.key = 'r', .name = "Thunderstorm", .cooldown = 75 * TW_SECOND},
 };
 static struct tw_runtime *rt;
-static int64_t begin; /* of the game */
+static int64_t begin; /* reading of the clock at the begin of the game */
 
 static void say(const struct skill *skill, const char *what, int64_t in) {
     printf("%7.1f s  %c  %-12s  %s", (double)(tw_runtime_now(rt) - begin) / 1e9, skill->key, skill->name,
            what);
-    if (in > 0) /* rounded up: with 0.0 s left it would be ready */
+    if (in > 0) /* rounded up, because with 0.0 s left it would be ready */
         printf(" %.1f s", (double)(in + 49 * TW_MILLISECOND) / 1e9);
     printf("\n");
 }
@@ -52,7 +52,7 @@ static void cast(struct skill *skill) {
     say(skill, "is cast, ready in", skill->cooldown);
 }
 
-/* False if no skill has this key. */
+/* Returns false if no skill has this key. */
 static bool press(char key) {
     for (int i = 0; i < SKILLS; ++i)
         if (skills[i].key == key)
@@ -60,7 +60,7 @@ static bool press(char key) {
     return false;
 }
 
-/* The end comes as it does for ctrl-C: play waits for a signal. */
+/* Ends the game as ctrl-C does, with a signal that play waits for. */
 static void on_keys(int fd, uint32_t events, void *arg) {
     (void)events, (void)arg;
     char keys[32];
@@ -73,17 +73,17 @@ static void on_keys(int fd, uint32_t events, void *arg) {
     }
 }
 
-/* Where stdin is no terminal, the calls that set one do nothing. */
+/* If stdin is no terminal, the calls that change one do nothing. */
 static int play(void) {
     struct termios before = {0};
     sigset_t ends;
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
-    sigprocmask(SIG_BLOCK, &ends, NULL); /* they wait for sigwait, and the terminal is put right */
+    sigprocmask(SIG_BLOCK, &ends, NULL); /* sigwait takes them, so that the terminal is restored */
     tcgetattr(STDIN_FILENO, &before);
     struct termios raw = before;
-    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* keys at once, and unseen */
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO); /* keys arrive at once, without echo */
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     printf("q, w, e and r cast a skill, x ends.\n");
     int error = tw_runtime_watch(rt, STDIN_FILENO, EPOLLIN, on_keys, NULL);

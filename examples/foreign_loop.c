@@ -1,7 +1,7 @@
-/* Timers in a loop that is the program's own: no thread, everything in turn.
+/* Timers in the program's own loop: no thread, everything in turn.
  *
- * The timerfd driver lends a descriptor that is readable when something is due. poll
- * stands here for any loop: libuv, libevent, sd-event, GLib and Asio take it as well. */
+ * The timerfd driver lends a descriptor that is readable when something is due. poll stands here for any
+ * loop; libuv, libevent, sd-event, GLib and Asio work as well. */
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@ enum { MESSAGES = 5 };
 
 static struct tw_runtime *rt;
 static struct tw_node sender, end;
-static int channel[2]; /* stands for whatever else the loop serves */
+static int channel[2]; /* stands for everything else that the loop serves */
 static unsigned messages;
 static bool ended;
 
@@ -27,7 +27,7 @@ static void on_end(struct tw_node *node, void *arg) {
     ended = true;
 }
 
-/* The loop's own code arms timers wherever it likes; the descriptor follows. */
+/* The loop's own code may arm timers anywhere; the descriptor follows. */
 static void on_message(void) {
     char byte;
     if (read(channel[0], &byte, 1) == 1)
@@ -40,7 +40,7 @@ static void loop(int timers) {
     struct pollfd ready[] = {{.fd = timers, .events = POLLIN}, {.fd = channel[0], .events = POLLIN}};
     while (!ended && poll(ready, 2, -1) >= 0) {
         if (ready[0].revents != 0)
-            tw_runtime_dispatch(rt); /* here the callbacks run */
+            tw_runtime_dispatch(rt); /* callbacks run here */
         if (ready[1].revents != 0)
             on_message();
     }

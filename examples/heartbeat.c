@@ -1,10 +1,10 @@
-/* Heartbeats: who has gone silent, and when it is us who were not listening.
+/* Heartbeats: detects peers that fall silent, and times at which this program itself stood still.
  *
  *     tickwheel_heartbeat            a dozen seconds of it
  *     tickwheel_heartbeat virtual    the same at once
  *
- * Peers beat once a second. A monitor looks once a second who was heard. Both are periodic
- * timers, and stay on their grid however late one fire may be. */
+ * Peers beat once a second. A monitor checks once a second which peers were heard. Both are periodic timers
+ * and stay on their grid however late a fire may be. */
 #include "passing.h"
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@ enum { PEERS = 3, PATIENCE = 3 };
 
 struct peer {
     const char *name;
-    struct tw_node beat; /* stands for the peer itself, which would be elsewhere */
+    struct tw_node beat; /* stands for the peer itself, which would run elsewhere */
     bool was_heard;
     unsigned missed; /* beats in a row */
 };
@@ -38,12 +38,12 @@ static void look_at(struct peer *peer) {
         printf("%5.1f s  %s missed %d in a row: taken for dead\n", since_begin(rt), peer->name, PATIENCE);
 }
 
-/* Whoever was not heard while this program itself stood still is not to blame. */
+/* If this program itself stood still, silent peers are not to blame. */
 static void on_look(struct tw_node *node, void *arg) {
     (void)node, (void)arg;
     uint64_t overruns = tw_runtime_overruns(rt);
     if (overruns > 0)
-        printf("%5.1f s  this program stood still for %u looks: nobody is blamed\n", since_begin(rt),
+        printf("%5.1f s  this program stood still for %u looks: no peer is blamed\n", since_begin(rt),
                (unsigned)overruns);
     for (int i = 0; i < PEERS; ++i)
         if (overruns == 0)
@@ -53,7 +53,7 @@ static void on_look(struct tw_node *node, void *arg) {
 }
 
 static void every_second(struct tw_node *node, int64_t first_ns) {
-    /* TW_SKIP: what was missed is counted, not repeated */
+    /* TW_SKIP: missed fires are counted, not repeated */
     struct tw_when when = {.due_ns = first_ns, .period_ns = TW_SECOND, .missed = TW_SKIP};
     tw_runtime_arm(rt, node, &when);
 }
@@ -77,6 +77,6 @@ int main(int argc, char **argv) {
     let_pass(rt, 2000 * TW_MILLISECOND);
 
     tw_runtime_stop(rt);
-    printf("%5.1f s  the end: everybody beats again\n", since_begin(rt));
+    printf("%5.1f s  the end: all peers beat again\n", since_begin(rt));
     tw_runtime_free(rt);
 }

@@ -1,11 +1,11 @@
-/* Idle timeouts: a thousand connections, each closed when it was silent for two seconds.
+/* Idle timeouts: a thousand connections, each of which is closed after two seconds of silence.
  *
  *     tickwheel_idle            ten seconds of it
  *     tickwheel_idle virtual    the same at once
  *
- * Each packet puts one timeout off, and almost none ever fires. Putting off is one store to
- * the node: it stays where it is on the wheel until its old time comes, and moves on only
- * then. With real sockets, the same stands in examples/echod. */
+ * Each packet postpones one timeout, and almost none ever fires. Postponing is one store to the node, which
+ * stays in its slot until that opens, and moves on only then. examples/echod does the same with real
+ * sockets. */
 #include "passing.h"
 
 #include <stdbool.h>
@@ -29,7 +29,7 @@ static void on_idle(struct tw_node *node, void *arg) {
     (void)node;
     struct connection *connection = arg;
     double silent = (double)(tw_runtime_now(rt) - connection->last_packet) / (double)TW_SECOND;
-    connection->is_open = false; /* here close() would stand */
+    connection->is_open = false; /* a real program would call close() here */
     ++closed;
     printf("%5.1f s  connection %u was silent for %.1f s: closed\n", since_begin(rt), connection->number,
            silent);

@@ -1,17 +1,17 @@
-/* A rate limiter that sleeps: two requests a second, up to three at once.
+/* A rate limiter that sleeps: it admits two requests a second, and up to three at once.
  *
  *     tickwheel_limiter            sixteen seconds of it
  *     tickwheel_limiter virtual    the same at once
  *
- * The bucket is not refilled by a periodic timer, which would wake the program for ever. How
- * full it is follows from the time; a timer is armed only while a request waits, for
- * the moment at which the first of them may go. */
+ * No periodic timer refills the bucket, because that would wake the program for ever. The level of the
+ * bucket follows from the time. A timer is armed only while requests wait, for the moment at which the
+ * first of them may go. */
 #include "passing.h"
 
 #include <stdbool.h>
 
 enum { BURST = 3, MOST_WAITING = 16 };
-static const int64_t interval = 500 * TW_MILLISECOND; /* a token */
+static const int64_t interval = 500 * TW_MILLISECOND; /* between two tokens */
 
 struct request {
     unsigned number;
@@ -19,16 +19,16 @@ struct request {
 };
 
 static struct limiter {
-    int64_t full_at;                      /* when the bucket will be full again, or was */
+    int64_t full_at;                      /* when the bucket is full again, or became full */
     struct request waiting[MOST_WAITING]; /* a ring, the oldest at `first` */
     unsigned first, count;
-    struct tw_node token; /* pending while somebody waits */
+    struct tw_node token; /* pending while a request waits */
 } limiter;
 
 static struct tw_runtime *rt;
 static unsigned requests, wakeups;
 
-/* When there is a token again. */
+/* Returns when there is a token again. */
 static int64_t next_token(void) { return limiter.full_at - (BURST - 1) * interval; }
 
 static void serve(struct request request) {
@@ -61,7 +61,7 @@ static void ask(void) {
     }
 }
 
-/* Clients, who come in crowds. */
+/* A number of clients that come at once. */
 struct crowd {
     int64_t when;
     unsigned size;
@@ -92,6 +92,6 @@ int main(int argc, char **argv) {
     tw_runtime_stop(rt);
     printf("%5.1f s  %u requests, %u wake-ups for tokens; a timer that refills would have had %d\n",
            since_begin(rt), requests, wakeups, (int)(16 * TW_SECOND / interval));
-    printf("        nobody waits, %u timers are armed\n", (unsigned)tw_runtime_count(rt));
+    printf("        no request waits, %u timers are armed\n", (unsigned)tw_runtime_count(rt));
     tw_runtime_free(rt);
 }

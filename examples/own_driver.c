@@ -1,8 +1,8 @@
-/* A driver of one's own: it sleeps until shortly before a deadline, and spins from there.
+/* A driver of your own: it sleeps until shortly before a deadline, and spins from there.
  *
- * A thread that sleeps needs some tens of microseconds to be running again. Who has a
- * processor to spare can be there in time. This driver wraps the built-in "sleep" for
- * the long part of a wait; the program compares the two. */
+ * A sleeping thread needs some tens of microseconds to run again. With a processor to spare, spinning
+ * avoids that. This driver wraps the built-in "sleep" for the long part of a wait; the program compares
+ * the two. */
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@ static int64_t now(void) {
 static const struct tw_driver *sleeper; /* the built-in one */
 
 struct state {
-    atomic_int woken; /* 1: somebody called wake since the last wait. A word: RISC-V exchanges no less */
+    atomic_int woken; /* 1: wake was called since the last wait. A word: RISC-V exchanges no less */
     _Alignas(max_align_t) unsigned char sleepers[]; /* the state of the built-in one */
 };
 
@@ -39,8 +39,8 @@ static void wake(void *memory) {
     sleeper->wake(state->sleepers);
 }
 
-/* A sleeper may return for no reason, and so may this: far from the deadline it leaves it
- * to its caller to come again, rather than spin for long. */
+/* The sleeper may return early for no reason. Then this returns early too, far from the deadline, instead
+ * of spinning for long; the runtime calls it again. */
 static int wait_until(void *memory, const struct tw_deadlines *until) {
     struct state *state = memory;
     struct tw_deadlines nearly = *until;
@@ -49,7 +49,8 @@ static int wait_until(void *memory, const struct tw_deadlines *until) {
     int slept = nearly.steady_ns > now() ? sleeper->wait_until(state->sleepers, &nearly) : 0;
     while (!atomic_load(&state->woken) && nearly.steady_ns <= now() && until->steady_ns > now())
         ;
-    atomic_exchange(&state->woken, 0); /* not a store: it sees what the waker did before */
+    atomic_exchange(&state->woken,
+                    0); /* an exchange, not a store: it acquires what the waking thread did before */
     return slept;
 }
 
@@ -75,7 +76,7 @@ static void on_fire(struct tw_node *node, void *arg) {
         tw_runtime_after(rt, node, (1 + fires % 5) * TW_MILLISECOND);
 }
 
-/* Whether all went well. How late it was is for the reader to judge. */
+/* Returns true if no fire was early. Lateness is printed, but not judged. */
 static bool measure(const struct tw_driver *driver) {
     struct tw_runtime_options options = {.own_driver = driver, .tick_ns = TW_MICROSECOND};
     struct tw_node node;

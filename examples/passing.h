@@ -1,5 +1,5 @@
-/* How time passes in the examples: really, or, with "virtual" as their argument, at once
- * and exactly, as in their tests. */
+/* How time passes in the examples: in real time; or, with the argument "virtual", at once and exactly, as in
+ * their tests. */
 #ifndef TICKWHEEL_EXAMPLES_PASSING_H
 #define TICKWHEEL_EXAMPLES_PASSING_H
 
@@ -12,7 +12,7 @@
 
 static int64_t passing_begin;
 
-/* A runtime that runs; or one whose virtual time waits to be moved. */
+/* Returns a started runtime, or one on virtual time. */
 static inline struct tw_runtime *passing_runtime(int argc, char **argv) {
     const int is_virtual = argc > 1 && strcmp(argv[1], "virtual") == 0;
     struct tw_runtime *rt = NULL;
@@ -38,7 +38,7 @@ static inline void let_pass(struct tw_runtime *rt, int64_t ns) {
         passing_sleep(ns);
 }
 
-/* As when the whole program is kept from running, and then goes on. */
+/* Lets time pass as if the whole program were stopped meanwhile. */
 static inline void stall(struct tw_runtime *rt, int64_t ns) {
     if (tw_runtime_leap(rt, ns) == -EOPNOTSUPP) {
         tw_runtime_stop(rt);
@@ -47,7 +47,7 @@ static inline void stall(struct tw_runtime *rt, int64_t ns) {
     }
 }
 
-/* In seconds. */
+/* Returns the time since the begin, in seconds. */
 static inline double since_begin(struct tw_runtime *rt) {
     return (double)(tw_runtime_now(rt) - passing_begin) / (double)TW_SECOND;
 }

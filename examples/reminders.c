@@ -4,8 +4,8 @@
  *     tickwheel_reminders            half a minute, in which a minute takes a second
  *     tickwheel_reminders virtual    two years at once
  *
- * A key says what its timer is about, so nobody keeps a handle or a node: to be paid is to
- * remove the timer of that order; to come back is to set that customer's anew. */
+ * A key identifies its timer, so the program stores neither handles nor nodes: paying removes the timer of
+ * that order, and coming back sets that customer's timer anew. */
 #include "passing.h"
 
 #include <tickwheel/keyed.h>
@@ -14,7 +14,7 @@ enum { KEY_ROOM = 32 };
 
 static struct tw_runtime *rt;
 static struct tw_keyed *orders;    /* by their number */
-static struct tw_keyed *customers; /* by whom and what: "anna reward" */
+static struct tw_keyed *customers; /* by customer and purpose: "anna's reward" */
 static int64_t minute;
 
 static double minutes(int64_t ns) { return (double)ns / (double)minute; }

@@ -1,11 +1,11 @@
-/* The showcase: the same timers on each driver in turn, measured by their callbacks.
+/* The showcase: runs the same timers on each driver in turn, measured by their callbacks.
  *
- * Eight periodic timers and 32 oneshots are armed from C. Each callback reads the clock
- * and compares that with the deadline that was asked for. The last driver runs under
- * virtual time, where nothing is late and a year passes in a moment.
+ * It arms eight periodic timers and 32 oneshots. Each callback reads the clock and compares the
+ * reading with the requested deadline. The last driver runs on virtual time, where nothing is late
+ * and a year passes in a moment.
  *
- * It judges itself: a timer that fired early, was lost or left its grid makes it end
- * with 1. How late the machine lets timers be is shown, and judged by nobody. */
+ * The program exits with 1 if a timer fired early, was lost or left its grid. Lateness is shown but
+ * not judged, because it depends on the machine. */
 #include <errno.h>
 #include <getopt.h>
 #include <signal.h>
@@ -21,7 +21,7 @@ enum { DRIVERS = 4, VIRTUAL_STEPS = 73 };
 
 static const int64_t frame_ns = 100 * TW_MILLISECOND;
 static const int64_t year_ns = TW_SECOND * 86400 * 365;
-static const int64_t patience_ns = 120 * TW_SECOND; /* with timers that do not fire */
+static const int64_t patience_ns = 120 * TW_SECOND; /* wait for timers that do not fire */
 static double seconds = 6;                          /* for each driver */
 
 static struct trial trials[DRIVERS] = {
@@ -31,7 +31,7 @@ static struct trial trials[DRIVERS] = {
     {.driver = "manual", .tick_ns = TW_MILLISECOND, .unit_ns = 60 * TW_SECOND, .is_virtual = true},
 };
 
-static sigset_t signals; /* that end it */
+static sigset_t signals; /* that end the program */
 
 static void show(const struct trial *trial) {
     char status[64];
@@ -46,7 +46,7 @@ static int wait_for_frame(int64_t ns) {
     return signal > 0 ? signal : 0;
 }
 
-/* Until its time is over and every timer has fired: on a slow machine that is later. */
+/* Runs until the time is over and every timer has fired, which is later on a slow machine. */
 static int run_real(struct trial *trial) {
     const int64_t enough = (int64_t)(seconds * (double)TW_SECOND);
     int64_t ran;
@@ -92,7 +92,7 @@ static int run_all(void) {
     return 0;
 }
 
-/* One line, and whether it is a good one. */
+/* Writes the verdict and returns true if all trials are good. */
 static bool judge(char *verdict, size_t size) {
     unsigned long long fires = 0, early = 0, lost = 0;
     int64_t drift = 0;

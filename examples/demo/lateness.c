@@ -14,7 +14,7 @@ static uint64_t count_of(atomic_uint_least64_t *count) {
     return atomic_load_explicit(count, memory_order_relaxed);
 }
 
-/* Below STEPS each nanosecond has a count, from there on each power of two has STEPS. */
+/* Below 2 * STEPS each nanosecond has its own count; above that each power of two has STEPS counts. */
 static unsigned fine_index(int64_t ns) {
     unsigned doublings = 0;
     while (ns >> doublings >= INT64_C(2) * STEPS)
@@ -22,7 +22,7 @@ static unsigned fine_index(int64_t ns) {
     return doublings * STEPS + (unsigned)(ns >> doublings);
 }
 
-/* The most that is counted at an index. */
+/* Returns the longest lateness that is counted at an index. */
 static int64_t fine_end(unsigned index) {
     if (index < 2 * STEPS)
         return index;

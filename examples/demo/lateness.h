@@ -1,6 +1,6 @@
-/* How late fires were, counted as they come: percentiles and a small histogram.
+/* Counts how late fires were, for percentiles and a small histogram.
  *
- * One thread notes, any thread reads meanwhile; nothing is locked or allocated. */
+ * One thread notes; any thread may read at the same time. Nothing is locked or allocated. */
 #ifndef DEMO_LATENESS_H
 #define DEMO_LATENESS_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum {
-    STEPS = 16,            /* of each power of two, so that a percentile is within 1/16 */
+    STEPS = 16,            /* counts for each power of two; percentiles are exact to 1/16 */
     FINE_COUNTS = 61 * 16, /* enough for every int64_t */
     RANGES = 11            /* of the histogram */
 };
@@ -26,8 +26,8 @@ extern const char *const lateness_ranges[RANGES];
 /* Counts one fire; `late_ns` is not negative. */
 void lateness_note(struct lateness *lateness, int64_t late_ns);
 
-/* The lateness that `percent` of the fires did not exceed, rounded up to what is
- * counted. 0 while there were none. */
+/* Returns the lateness that `percent` of the fires did not exceed, rounded up to the end of its count.
+ * Returns 0 if there were no fires. */
 int64_t lateness_percentile(struct lateness *lateness, unsigned percent);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+
+#include "../terminal.h"
 
 enum { ROWS = 24, COLUMNS = 80, BAR = 9 };
 
@@ -15,17 +15,7 @@ enum style { PLAIN, FAINT, BOLD, GOOD, BAD };
 
 static bool is_live, has_colour;
 static const char *block = "#";
-static unsigned lines; /* of the frame so far */
-
-static bool is_terminal(void) {
-    const char *term = getenv("TERM");
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO) || term == NULL || *term == '\0' || strcmp(term, "dumb") == 0)
-        return false;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0)
-        return true; /* it does not tell */
-    return size.ws_row >= ROWS && size.ws_col >= COLUMNS;
-}
+static unsigned lines; /* printed of the present frame */
 
 static void style(enum style style) {
     static const char *const codes[] = {
@@ -46,7 +36,7 @@ static void text_line(enum style how, const char *text) {
     end_line();
 }
 
-/* Three digits and the unit that suits them. */
+/* Prints a time span with up to three digits and a suitable unit. */
 static void put_time(int width, int64_t ns) {
     static const struct {
         int64_t ns;
@@ -95,7 +85,7 @@ static void row(struct trial *trial) {
     end_line();
 }
 
-/* A range's share of a driver's fires; the driver's largest fills the bar. */
+/* Draws a range's share of a driver's fires. The driver's largest range fills the bar. */
 static void bar(struct lateness *late, unsigned range) {
     uint64_t count = late->ranges[range], fires = late->fires, most = 1;
     for (unsigned i = 0; i < RANGES; ++i)
@@ -144,13 +134,12 @@ static void frame(struct trial trials[], unsigned count) {
 static void show_cursor(void) { fputs("\033[?25h", stdout); }
 
 void table_open(void) {
-    const char *no_color = getenv("NO_COLOR");
     setlocale(LC_CTYPE, "");
-    is_live = is_terminal();
-    has_colour = is_live && (no_color == NULL || *no_color == '\0');
+    is_live = terminal_is_usable(ROWS, COLUMNS);
+    has_colour = is_live && terminal_wants_colour();
     if (strcmp(nl_langinfo(CODESET), "UTF-8") == 0)
         block = "\u2588";
-    static char buffer[1 << 15]; /* so that a frame is one write */
+    static char buffer[1 << 15]; /* a frame is one write */
     setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     if (is_live) {
         fputs("\033[?25l", stdout);

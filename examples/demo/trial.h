@@ -1,7 +1,7 @@
-/* One driver on trial: a runtime with periodic and oneshot timers, all armed from C,
- * whose callbacks compare the clock with the deadline that was asked for.
+/* One driver on trial: a runtime with periodic and oneshot timers whose callbacks compare the clock with
+ * the requested deadline.
  *
- * The runtime's thread writes, any thread reads meanwhile. */
+ * The runtime's thread writes; any thread may read at the same time. */
 #ifndef DEMO_TRIAL_H
 #define DEMO_TRIAL_H
 
@@ -17,17 +17,17 @@ enum { PERIODIC = 8, ONESHOTS = 32, TIMERS = PERIODIC + ONESHOTS };
 struct timer {
     struct tw_node node;
     struct trial *trial;
-    int64_t deadline_ns; /* the next one asked for */
+    int64_t deadline_ns; /* the next requested deadline */
     int64_t period_ns;   /* 0: a oneshot, armed again by its callback */
-    uint32_t random;     /* where its next delay comes from */
+    uint32_t random;     /* state of the generator of its delays */
     atomic_uint fires;
 };
 
 struct trial {
-    const char *driver; /* its name */
-    int64_t tick_ns;    /* what deadlines round up to */
-    int64_t unit_ns;    /* delays are 1 to 200 of these, periods 10 to 250 */
-    bool is_virtual;    /* time moves by trial_move alone */
+    const char *driver; /* name of the driver */
+    int64_t tick_ns;    /* length of a tick */
+    int64_t unit_ns;    /* delays are 1 to 200 units, periods 10 to 250 */
+    bool is_virtual;    /* only trial_move moves time */
 
     enum { WAITING, RUNNING, DONE } state;
     struct tw_runtime *rt;
@@ -36,8 +36,8 @@ struct trial {
 
     struct lateness lateness;
     atomic_uint_least64_t early;   /* fires that ran, or were due, before their deadline */
-    atomic_int_least64_t drift_ns; /* furthest that a periodic fire's due was off its grid */
-    atomic_uint periods;           /* most periods that one timer has gone through */
+    atomic_int_least64_t drift_ns; /* largest distance of a periodic fire from its grid */
+    atomic_uint periods;           /* highest number of periods of one timer */
     unsigned lost;                 /* timers that neither fired as often as armed nor are pending */
 };
 
@@ -47,20 +47,20 @@ int trial_begin(struct trial *trial);
 /* Moves virtual time. Returns 0 or a negative errno. */
 int trial_move(struct trial *trial, int64_t ns);
 
-/* How long it has run, by its own clock. */
+/* Returns how long it has run, by its own clock. */
 int64_t trial_ran(struct trial *trial);
 
-/* Whether each of its timers has fired. */
+/* Returns true if each of its timers has fired. */
 bool trial_saw_all(struct trial *trial);
 
-/* Stops it; what came of it can still be read. */
+/* Stops the runtime. The results can still be read. */
 void trial_stop(struct trial *trial);
 
-/* How often its thread has woken up. */
+/* Returns how often its thread has woken up. */
 uint64_t trial_wakeups(struct trial *trial);
 
-/* Nothing was early, lost, or off its grid. However late it was is no fault here: that
- * is the machine's as well. */
+/* Returns true if no fire was early, lost or off its grid. Lateness does not count, because it depends on
+ * the machine. */
 bool trial_is_good(struct trial *trial);
 
 void trial_free(struct trial *trial);

@@ -9,26 +9,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LINE_BYTES 1024 /* of the longest line, its end included */
+#define LINE_BYTES 1024 /* longest line, newline included */
 
-/* Bytes come in behind the others; whole lines go out from the front. While there are
- * some to send nothing is read, so that a peer that takes no echo cannot fill memory. */
+/* Bytes are received at the end of the buffer, and whole lines are sent from its front. While there are lines
+ * to send nothing is read, so that a peer that takes no echo cannot fill memory. */
 struct connection {
     struct server *server;
     struct connection *next, *previous;
     int fd;
-    uint32_t events; /* that it is watched for: EPOLLIN, or EPOLLOUT while to_send > 0 */
+    uint32_t events; /* the events watched: EPOLLIN, or EPOLLOUT while to_send > 0 */
 
-    struct tw_node idle;      /* put off by every sign of life */
-    struct tw_node keepalive; /* periodic, put off likewise */
+    struct tw_node idle;      /* postponed by every sign of life */
+    struct tw_node keepalive; /* periodic, postponed likewise */
     struct tw_node request;   /* pending while used > 0: a request is under way */
 
     size_t used;    /* bytes held */
-    size_t to_send; /* of these, whole lines that are not sent yet */
+    size_t to_send; /* of these, bytes of whole lines not sent yet */
     char bytes[LINE_BYTES];
 };
 
-/* What came of serving a connection. ENDED: it is freed. */
+/* The result of serving a connection. ENDED: it has been freed. */
 enum served { ENDED, NOTHING, SOMETHING };
 
 static void link_in(struct connection *c) {
@@ -49,8 +49,8 @@ static void unlink_it(struct connection *c) {
         c->server->connections = c->next;
 }
 
-/* Also from inside the callbacks of its own nodes and descriptor: after this, nothing
- * calls back about it any more, so its memory can go. */
+/* May be called in the callbacks of the connection's own nodes and descriptor. After the shutdowns and the
+ * unwatch no callback uses the connection any more, so it can be freed. */
 void connection_end(struct connection *c, uint64_t *count) {
     struct server *server = c->server;
     ++*count;
@@ -81,12 +81,12 @@ static void request_begins(struct connection *c) {
     tw_runtime_after(c->server->rt, &c->request, c->server->settings.request_ns);
 }
 
-/* The end of input, made here: what came in before is still read. */
+/* Makes the end of input here; bytes that were received before are still read. */
 static void dismiss(struct connection *c) { shutdown(c->fd, SHUT_RD); }
 
 static void request_answered(struct connection *c) {
     if (c->used > 0) {
-        request_begins(c); /* the next one, of which a part is here already */
+        request_begins(c); /* a part of the next request is already here */
         return;
     }
     tw_runtime_cancel(c->server->rt, &c->request);
@@ -96,8 +96,8 @@ static void request_answered(struct connection *c) {
 
 static enum served serve(struct connection *c);
 
-/* If this process was held up, what the peer did in time waits in the kernel. So each
- * deadline looks there before it judges. */
+/* If this process was held up, bytes that the peer sent in time wait in the kernel. So every deadline reads
+ * the socket before it judges. */
 static void on_idle(struct tw_node *node, void *arg) {
     struct connection *c = arg;
     tw_runtime_after(c->server->rt, node, c->server->settings.idle_ns);
@@ -114,7 +114,7 @@ static void on_request_timeout(struct tw_node *node, void *arg) {
         connection_end(c, &c->server->counts.request_timeouts);
 }
 
-/* The probe is an empty line: a single byte is sent whole or not at all. */
+/* The probe is an empty line, because a single byte is sent whole or not at all. */
 static void on_keepalive(struct tw_node *node, void *arg) {
     (void)node;
     struct connection *c = arg;

@@ -1,4 +1,4 @@
-/* One client of the daemon. Used on the runtime's thread only. */
+/* One client of the daemon. All functions run on the runtime's thread only. */
 #ifndef ECHOD_CONNECTION_H
 #define ECHOD_CONNECTION_H
 
@@ -8,15 +8,15 @@
 
 struct connection;
 
-/* Serves fd from now on, and closes it in the end. Returns 0, or a negative errno; then fd
- * is still the caller's. */
+/* Serves fd from now on and closes it at the end. Returns 0, or a negative errno; the caller then still owns
+ * fd. */
 int connection_open(struct server *server, int fd);
 
-/* Closes and frees it, and adds one to `*count`. */
+/* Closes and frees the connection, and adds one to *count. */
 void connection_end(struct connection *connection, uint64_t *count);
 
-/* Ends those that are between requests, once what they have sent by now is answered; the
- * others follow when their request is answered. */
+/* Ends the connections that are between requests, once the bytes that they have sent are answered. The others
+ * end when their request is answered. */
 void connections_dismiss(struct server *server);
 
 #endif

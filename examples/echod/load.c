@@ -1,11 +1,10 @@
-/* echod_load - thousands of clients of echod in one process, some well-behaved and some
- * not; peer.h has the kinds. Checks every echoed byte, and that the daemon closes those
- * that it should, never before their time.
+/* echod_load - thousands of clients of echod in one process, some well-behaved and some not (peer.h lists the
+ * kinds). It checks every echoed byte, and that the daemon closes the right connections, never too early.
  *
  *     echod_load --port PORT [--connections 2000] and the daemon's own timeouts
  *
- * Ends with one line: "ok" or "failed", and what was counted. A peer that was closed
- * because this process itself was too slow counts as `starved`, not as a failure. */
+ * The last line is "ok" or "failed" with the counts. A peer that was closed because this process itself was
+ * too slow counts as `starved`, not as a failure. */
 #include <inttypes.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -14,7 +13,7 @@
 #include "options.h"
 #include "peer.h"
 
-#define OPEN_AT_A_TIME 20 /* each millisecond */
+#define OPEN_AT_A_TIME 20 /* in each millisecond */
 #define DESCRIPTORS_OF_OUR_OWN 32
 
 static long port = 0, connections = 2000, idle_ms = 1500, request_ms = 800, keepalive_ms = 600, beat_ms = 100,
@@ -38,14 +37,14 @@ static const struct number_option options[] = {
 
 struct load {
     struct run run;
-    struct tw_node opening; /* some more at each fire */
+    struct tw_node opening; /* opens some more peers at each fire */
     struct tw_node limit;
     struct peer *peers;
     unsigned started, total;
     unsigned unfinished; /* when the limit was reached */
 };
 
-/* In ten: 4 steady, 1 slow, 2 stalled, 2 silent, 1 patient. */
+/* Of ten peers: 4 steady, 1 slow, 2 stalled, 2 silent, 1 patient. */
 static enum kind kind_of(unsigned index) {
     static const enum kind mix[10] = {STEADY, STALLED, SILENT, STEADY,  SLOW,
                                       STEADY, STALLED, SILENT, PATIENT, STEADY};
@@ -84,8 +83,8 @@ static unsigned sum(const unsigned *numbers) {
     return total;
 }
 
-/* Who should have been closed for a timeout was, if each peer came to an end; so what is
- * left to ask is whether one of them came to a wrong one. */
+/* If every peer has ended, those that should have been closed for a timeout were. It remains to check that
+ * none ended in a wrong way. */
 static bool is_ok(const struct load *load) {
     const struct findings *f = &load->run.findings;
     return f->early == 0 && f->wrong_bytes == 0 && f->unprobed == 0 && f->unopened == 0 &&

@@ -1,10 +1,10 @@
-/* echod - a TCP daemon that says every line again; an example of what a daemon with
- * timeouts looks like on Tickwheel's epoll driver. README.md has the protocol.
+/* echod - a TCP daemon that echoes every line: an example of a daemon with timeouts on Tickwheel's epoll
+ * driver. README.md describes the protocol.
  *
  *     echod --port 7007 --idle 60000
  *
- * Descriptors and timers are served by the runtime's one thread. The main thread waits
- * for SIGTERM or SIGINT, stops the server and says what it has done. */
+ * The runtime's one thread serves descriptors and timers. The main thread waits for SIGTERM or SIGINT, stops
+ * the server and prints its counts. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -52,7 +52,7 @@ static struct tw_runtime *new_runtime(void) {
     return rt;
 }
 
-/* Blocked in every thread, they wait until sigwait asks for them. */
+/* The signals are blocked in every thread, and stay pending until sigwait. */
 static sigset_t block_stop_signals(void) {
     sigset_t signals;
     sigemptyset(&signals);

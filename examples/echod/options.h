@@ -1,4 +1,4 @@
-/* Options that are all of one kind, --name NUMBER: of the daemon and of its load client. */
+/* Options of the form --name NUMBER, for the daemon and its load client. */
 #ifndef ECHOD_OPTIONS_H
 #define ECHOD_OPTIONS_H
 
@@ -12,11 +12,10 @@ struct number_option {
     const char *meaning;
 };
 
-/* Sets the values. If they make no sense, or for --help, prints how to use the program
- * and returns false. */
+/* Sets the values. If they are invalid, or for --help, prints the usage and returns false. */
 bool options_parse(int argc, char **argv, const struct number_option *options, size_t count);
 
-/* Allows this process as many descriptors as the system grants; returns how many. */
+/* Raises the limit of descriptors to what the system allows, and returns it. */
 long descriptors_allowed(void);
 
 #endif

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #define LINE_BYTES 1024    /* the daemon's longest line */
-#define GREEDY_PATIENCE 10 /* beats */
+#define GREEDY_PATIENCE 10 /* in beats */
 
-/* Line `number` of a peer: its name, then letters. Returns its size, 20 to LINE_BYTES; no
- * line is empty, as the daemon's probe is. */
+/* Makes line `number` of a peer: its name, then letters. Returns its size, 20 to LINE_BYTES; no line is
+ * empty, because the daemon's probe is. */
 static size_t make_line(const struct peer *p, unsigned number, char line[LINE_BYTES]) {
     uint32_t random = (p->index * 2654435761u) ^ (number * 40503u + 1);
     size_t size = p->kind == GREEDY ? LINE_BYTES : 20 + (random >> 8) % 300;
@@ -65,7 +65,7 @@ static void note_lateness(struct findings *findings, int64_t late) {
         findings->late_max_ns = late;
 }
 
-/* P1, seen from outside: the daemon closes for a timeout, and never before it. */
+/* P1, seen from outside: the daemon closes because of a timeout, and never before it. */
 static void closed_by_daemon(struct peer *p) {
     int64_t now = tw_runtime_now(p->run->rt);
     int64_t deadline = p->heard + p->run->plan.idle_ns;
@@ -99,9 +99,8 @@ static void on_end_of_input(struct peer *p) {
 
 /* --- asking ------------------------------------------------------------------------ */
 
-/* Sends the present line up to its byte `end` at most (0: all of it), as far as the
- * connection takes it; also before that is established, when it takes nothing. Returns
- * whether it took something. */
+/* Sends the present line, at most up to its byte `end` (0: all of it), as far as the connection takes it. A
+ * connection that is not yet established takes nothing. Returns true if it took something. */
 static bool push(struct peer *p, size_t end) {
     char line[LINE_BYTES];
     size_t size = make_line(p, p->sent.line, line);
@@ -109,7 +108,7 @@ static bool push(struct peer *p, size_t end) {
     int64_t now = tw_runtime_now(p->run->rt);
     ssize_t sent = send(p->fd, line + p->sent.byte, upto - p->sent.byte, MSG_NOSIGNAL);
     if (sent <= 0)
-        return false; /* if it was closed, reading will tell */
+        return false; /* reading detects a closed connection */
     if (all_is_echoed(p))
         p->asked = now;
     p->sent.byte += (size_t)sent;
@@ -123,8 +122,8 @@ static void read_from_now_on(struct peer *p) {
     tw_runtime_watch_modify(p->run->rt, p->fd, EPOLLIN);
 }
 
-/* Lines without waiting for the echo, until the daemon has taken nothing for a while; then
- * the rest of the last one, while reading. */
+/* Sends lines without waiting for the echo until the daemon takes nothing for a while; then sends the rest of
+ * the last line while reading. */
 static void on_greedy_beat(struct peer *p) {
     if (p->reads) {
         if (p->sent.byte > 0)
@@ -160,7 +159,7 @@ static void on_beat(struct tw_node *node, void *arg) {
     case GREEDY:
         on_greedy_beat(p);
         break;
-    case PATIENT: /* its time is over */
+    case PATIENT: /* it leaves now */
         if (all_is_echoed(p))
             leave(p);
         break;
@@ -192,7 +191,7 @@ static void on_line_echoed(struct peer *p) {
         leave(p);
 }
 
-/* Takes bytes that came; false if they are not what was sent. */
+/* Takes received bytes. Returns false if they differ from what was sent. */
 static bool check_echo(struct peer *p, const char *bytes, size_t count) {
     char line[LINE_BYTES];
     size_t size = make_line(p, p->echoed.line, line);
@@ -245,7 +244,7 @@ static int connect_to(int port, bool small_buffer) {
 
 static void start_beating(struct peer *p) {
     const struct plan *plan = &p->run->plan;
-    /* Not all at once: spread over a beat. */
+    /* Spread over a beat, not all at once. */
     struct tw_when when = {.due_ns = p->index % 100 * plan->beat_ns / 100, .period_ns = plan->beat_ns};
     when.missed = TW_DELAY;
     if (p->kind == PATIENT)

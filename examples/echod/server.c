@@ -10,15 +10,15 @@
 
 #include "connection.h"
 
-/* With no descriptors left, accept fails at once and the listener stays readable. Rather
- * than spin, leave it alone for this long. */
+/* Without free descriptors accept fails at once, and the listener stays readable. The server ignores it for
+ * this long, to avoid spinning. */
 #define PAUSE_NS (100 * TW_MILLISECOND)
 
 static bool is_resting(struct server *server) {
     return tw_runtime_remaining(server->rt, &server->resume) != TW_NO_DEADLINE;
 }
 
-/* Who is not accepted waits in the kernel's queue. */
+/* Clients that are not accepted wait in the kernel's queue. */
 static void update_accepting(struct server *server) {
     bool accept = !is_resting(server) && server->open < server->settings.max_connections;
     if (server->stopping || accept == server->accepting)

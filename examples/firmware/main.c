@@ -1,8 +1,7 @@
-/* Firmware on one timer wheel: a light that blinks, a button without its bounces, a watchdog,
- * and a look at how punctual all this is. Bare metal: no heap, no C library. It tells what
- * happened, and ends with 0 if that is what should have.
+/* Firmware on one timer wheel: a blinking light, a debounced button, a watchdog, and a check of their
+ * punctuality. Bare metal: no heap, no C library. It prints the results and exits with 0 if they are right.
  *
- * board/ is what a part's vendor usually brings: start-up, linker script, ways to print. */
+ * toolchains/boards has what a part's vendor usually supplies: start-up, linker script, ways to print. */
 #include <tickwheel/tw.h>
 
 #include <board.h>
@@ -12,10 +11,10 @@
 
 enum { /* ticks, of a millisecond each */
        BLINK_PERIOD = 50,
-       QUIET = 20, /* a button at rest for so long has been pressed or released */
+       QUIET = 20, /* a button at rest for this long has been pressed or released */
        HEARTBEAT_PERIOD = 30,
-       PATIENCE = 100, /* of the watchdog */
-       HANG_AT = 800   /* the demonstration: from here on the heart stands still */
+       PATIENCE = 100, /* of the watchdog, in ticks */
+       HANG_AT = 800   /* from here on the demonstration no longer feeds the watchdog */
 };
 
 static struct tw wheel;
@@ -26,13 +25,13 @@ static struct tw_node blink_node;
 static unsigned blinks;
 static uint32_t earliest_us = UINT32_MAX, latest_us;
 
-/* By another timer than the one that the ticks are from; to 2 us, as one counts at 12.5 MHz. */
+/* Measured by a second timer, to 2 us, as one of them counts at 12.5 MHz. */
 static void measure_period(void) {
     static uint32_t last;
     const uint32_t now = stopwatch_read();
     const uint32_t period_us = (now - last) / (STOPWATCH_HZ / 500000u) * 2;
     last = now;
-    if (blinks < 2) /* between the first two blinks lies the first period */
+    if (blinks < 2) /* the first period lies between the first two blinks */
         return;
     if (period_us < earliest_us)
         earliest_us = period_us;
@@ -46,10 +45,10 @@ static void blink(struct tw_node *node, void *arg) {
     measure_period();
 }
 
-/* --- the button: an interrupt at each edge arms a oneshot anew ------------------ */
+/* --- the button: an interrupt at each edge arms a oneshot again ----------------- */
 
 static struct tw_node quiet_node;
-static volatile int contact; /* as the pin has it, bounces and all */
+static volatile int contact; /* the level of the pin, with bounces */
 static unsigned presses, edges;
 
 void on_signal(void) {
@@ -64,7 +63,7 @@ static void button_is_quiet(struct tw_node *node, void *arg) {
         ++presses;
 }
 
-/* The finger: edges with so many ticks between them, two presses that bounce. */
+/* The finger: two presses that bounce, as ticks between edges. */
 static const uint8_t script[] = {40, 1, 2, 1, 1, 60, 2, 1, 80, 3, 1, 1, 2, 70, 1, 4};
 static struct tw_node finger_node;
 
@@ -76,7 +75,7 @@ static void finger(struct tw_node *node, void *arg) {
         tw_arm_after(&wheel, node, script[step]);
 }
 
-/* --- the watchdog: put off while the program is well ---------------------------- */
+/* --- the watchdog: postponed while the program works ---------------------------- */
 
 static struct tw_node watchdog_node, heartbeat_node;
 static tw_tick bitten_at;

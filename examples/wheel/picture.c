@@ -10,11 +10,11 @@
 enum {
     CENTRE_ROW = 11,
     CENTRE_COLUMN = 21,
-    PANEL = 44, /* its first column */
+    PANEL = 44, /* first column of the panel */
     LOG_LINES = 5,
     SPARK_FRAMES = 8,
     MOVE_FRAMES = 10,
-    MOVES = 64 /* in the air at one time */
+    MOVES = 64 /* shown at one time */
 };
 
 static const double tau = 6.283185307179586;
@@ -57,7 +57,7 @@ void picture_hear(const struct event *event) {
 
 static double turn_of(double slot) { return (slot / SLOTS - 0.25) * tau; }
 
-/* Row and column at a distance from the hub; characters are twice as high as wide. */
+/* Computes row and column at a distance from the hub; characters are twice as high as wide. */
 static void locate(double turn, double distance, int *row, int *column) {
     *row = CENTRE_ROW + (int)lround(distance * sin(turn));
     *column = CENTRE_COLUMN + (int)lround(2 * distance * cos(turn));
@@ -89,7 +89,7 @@ static void draw_hand(unsigned level, uint64_t now) {
     }
 }
 
-/* The rim between its slots, so that it shows as a circle. */
+/* Draws dots between the slots of the rim, so that it looks like a circle. */
 static void draw_rim(void) {
     for (unsigned i = 0; i < 4 * SLOTS; ++i) {
         int row, column;

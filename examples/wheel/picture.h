@@ -1,14 +1,14 @@
-/* The wheel as three rings: the far timers in the middle, the next ones on the
- * rim. Beside it the timers by name and what happened last. */
+/* Draws the wheel as three rings, with far timers in the middle and the next ones on the rim, and beside it
+ * the timers by name and the latest events. */
 #ifndef WHEEL_PICTURE_H
 #define WHEEL_PICTURE_H
 
 #include "story.h"
 
-/* Remembers what the pictures to come should show of an event. */
+/* Stores what the next frames show of an event. */
 void picture_hear(const struct event *event);
 
-/* Draws the state of the wheel and the timers, one frame on. */
+/* Draws the next frame: the state of the wheel and of the timers. */
 void picture_draw(void);
 
 #endif

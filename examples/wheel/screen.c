@@ -4,18 +4,18 @@
 #include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-/* The sixteen colours that every terminal has, so that its own theme applies. */
+#include "../terminal.h"
+
+/* Only the sixteen basic colours, so that the terminal's own theme applies. */
 static const char *const style_codes[STYLES] = {
     [PLAIN] = "",     [FAINT] = ";90",   [BOLD] = ";1",   [TITLE] = ";1;36",    [ONE] = ";30;42",
     [FEW] = ";30;43", [MANY] = ";97;41", [HAND] = ";1;7", [SPARK] = ";1;93;45", [MOVING] = ";1;96",
 };
 
-/* Without colours, weight has to do. */
+/* Without colours, only weight distinguishes the styles. */
 static const char *const weight_codes[STYLES] = {
     [PLAIN] = "", [FAINT] = "",  [BOLD] = ";1", [TITLE] = ";1", [ONE] = "",
     [FEW] = "",   [MANY] = ";1", [HAND] = ";7", [SPARK] = ";1", [MOVING] = ";1",
@@ -35,15 +35,7 @@ static struct cell grid[ROWS][COLUMNS];
 static const char *const *codes = weight_codes;
 static const char *const *glyphs = spellings[0];
 
-bool screen_usable(void) {
-    const char *term = getenv("TERM");
-    struct winsize size;
-    if (!isatty(STDOUT_FILENO) || term == NULL || *term == '\0' || strcmp(term, "dumb") == 0)
-        return false;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row == 0)
-        return true; /* it does not tell */
-    return size.ws_row >= ROWS && size.ws_col >= COLUMNS;
-}
+bool screen_usable(void) { return terminal_is_usable(ROWS, COLUMNS); }
 
 static void emit(const char *bytes, size_t size) {
     while (size > 0) {
@@ -58,13 +50,12 @@ static void emit(const char *bytes, size_t size) {
 static void emit_text(const char *text) { emit(text, strlen(text)); }
 
 void screen_open(void) {
-    const char *no_color = getenv("NO_COLOR");
     setlocale(LC_CTYPE, "");
-    if (no_color == NULL || *no_color == '\0')
+    if (terminal_wants_colour())
         codes = style_codes;
     if (strcmp(nl_langinfo(CODESET), "UTF-8") == 0)
         glyphs = spellings[1];
-    emit_text("\033[?1049h\033[?25l\033[2J"); /* other screen, no cursor, empty */
+    emit_text("\033[?1049h\033[?25l\033[2J"); /* alternate screen, cursor hidden, cleared */
 }
 
 void screen_close(void) { emit_text("\033[0m\033[?25h\033[?1049l"); }

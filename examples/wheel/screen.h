@@ -6,17 +6,17 @@
 
 enum { ROWS = 24, COLUMNS = 80 };
 
-/* Colours and weights; what each looks like is in screen.c. */
+/* Colours and weights; screen.c defines their looks. */
 enum style { PLAIN, FAINT, BOLD, TITLE, ONE, FEW, MANY, HAND, SPARK, MOVING, STYLES };
 
-/* One character that plain ASCII may lack; screen.c has both spellings. */
+/* Characters that ASCII may lack; screen.c has a spelling with and without UTF-8. */
 enum glyph { GLYPH_SLOT, GLYPH_DOT, GLYPH_SPARK, GLYPH_MOVING, GLYPH_ARMED, GLYPH_DONE, GLYPH_OFF, GLYPHS };
 
-/* Whether stdout is a terminal of at least ROWS x COLUMNS that takes ANSI sequences. */
+/* Returns true if stdout is a terminal of at least ROWS x COLUMNS that takes ANSI sequences. */
 bool screen_usable(void);
 
 void screen_open(void);
-void screen_close(void); /* leaves the terminal as it was */
+void screen_close(void); /* restores the terminal */
 
 void screen_clear(void);
 void screen_glyph(int row, int column, enum glyph glyph, enum style style);

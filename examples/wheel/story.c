@@ -46,7 +46,7 @@ static const struct {
 
 static listener *tell;
 static unsigned next_line;       /* of the script */
-static unsigned heartbeats = 10; /* it is limited to so many fires */
+static unsigned heartbeats = 10; /* its number of fires */
 
 static void happened(enum what what, const struct timer *timer) {
     tell(&(struct event){.what = what, .tick = tw_now(&wheel), .timer = timer, .from = timer->place});
@@ -115,7 +115,7 @@ static void act(unsigned line) {
     }
 }
 
-/* The slots that open at `now` hand down what they hold, before anything fires. */
+/* Reports the nodes of the slots that open at `now`: they are lowered before anything fires. */
 static void follow_cascades(uint64_t now) {
     struct event cascade[TW_LEVELS] = {0};
 
@@ -139,8 +139,8 @@ static void follow_cascades(uint64_t now) {
     }
 }
 
-/* Connections come in two waves, some a tick, each due at a scattered tick; the
- * same ones in every run. */
+/* Opens connections in two waves, some each tick and each due at a scattered tick. They are the same in
+ * every run. */
 static void connect(uint64_t now) {
     static uint32_t random = 1;
     static unsigned next = NAMED;

@@ -1,5 +1,5 @@
-/* What happens in the picture: some timers, a script of what is done to them at
- * which tick, and a record of what they did. Knows nothing of screens. */
+/* The story of the picture: some timers, a script of actions on them by tick, and an account of their
+ * fires. Does not draw anything. */
 #ifndef WHEEL_STORY_H
 #define WHEEL_STORY_H
 
@@ -12,7 +12,7 @@
 enum {
     STORY_BEGIN = 1200, /* ticks */
     STORY_END = 1640,
-    NAMED = 11, /* timers with a name and a line of their own */
+    NAMED = 11, /* timers with a name and their own line */
     CONNECTIONS = 60,
     TIMERS = NAMED + CONNECTIONS
 };
@@ -24,11 +24,11 @@ struct timer {
     char name[12];
     const char *kind;
     enum state state;
-    uint64_t due;       /* what was asked for: the tick, or the first of a window */
+    uint64_t due;       /* the requested tick, or the first of a window */
     uint64_t due_until; /* the last of the window; the same as `due` without one */
     uint64_t period;    /* 0: fires once */
-    uint64_t fired;     /* the last fire; TW_NEVER: none yet */
-    uint64_t late;      /* the worst of all fires, in ticks */
+    uint64_t fired;     /* tick of the last fire; TW_NEVER: none yet */
+    uint64_t late;      /* maximum of all fires, in ticks */
     uint64_t early;     /* likewise */
     unsigned fires;
     struct place place; /* while armed */
@@ -39,9 +39,9 @@ enum what { EVENT_ARM, EVENT_FIRE, EVENT_POSTPONE, EVENT_CANCEL, EVENT_MOVE, EVE
 struct event {
     enum what what;
     uint64_t tick;
-    const struct timer *timer; /* all but EVENT_CASCADE: who */
+    const struct timer *timer; /* the timer; not for EVENT_CASCADE */
     struct place from, to;     /* EVENT_MOVE: one node of a cascade; EVENT_FIRE: `from` */
-    unsigned moved;            /* EVENT_CASCADE: how many left the slot `from` */
+    unsigned moved;            /* EVENT_CASCADE: number of nodes that left the slot `from` */
 };
 
 typedef void listener(const struct event *event);
@@ -49,17 +49,17 @@ typedef void listener(const struct event *event);
 extern struct tw wheel;
 extern struct timer timers[TIMERS];
 
-/* Sets the wheel to STORY_BEGIN. `hears` is told of everything that happens. */
+/* Sets the wheel to STORY_BEGIN. `hears` is called with every event. */
 void story_begin(listener *hears);
 
-/* One tick: the wheel advances, then the script's actions for that tick are done.
- * Returns whether there is more to come. */
+/* Advances the wheel by one tick, then performs the script's actions for that tick. Returns false at the
+ * end of the story. */
 bool story_tick(void);
 
-/* The tick that a timer is due at now, by the wheel; TW_NEVER if it is not armed. */
+/* Returns the tick that a timer is due at, from the wheel; TW_NEVER if it is not armed. */
 uint64_t story_due(const struct timer *timer);
 
-/* One line of at most 36 characters that says what happened. */
+/* Writes one line of at most 36 characters that describes the event. */
 void event_text(const struct event *event, char *text, unsigned size);
 
 #endif

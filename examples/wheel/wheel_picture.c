@@ -1,13 +1,12 @@
-/* The wheel turning, in a terminal: timers are armed, fill the slots of three
- * levels, move down as their time comes nearer, and fire.
+/* Shows the turning wheel in a terminal: timers are armed, fill the slots of three levels, are lowered as
+ * their time comes nearer, and fire.
  *
- * Time is virtual: each frame is one tick. The picture is drawn from the public
- * interface alone (tw_now, tw_expiry) and the documented rule of placement. This
- * program is linked with a small wheel of three levels with 16 slots each, so
- * that every slot has its place on the screen, and without look-ahead, so that
- * the rule tells exactly which slot a timer is in.
+ * Time is virtual: each frame is one tick. The picture uses only the public interface (tw_now, tw_expiry)
+ * and the documented rule of placement. The program is linked with a small wheel of three levels with 16
+ * slots each, so that every slot fits on the screen, and without look-ahead, so that the rule gives the
+ * exact slot of a timer.
  *
- * Where stdout is not a terminal, it prints what happens line by line. */
+ * If stdout is not a terminal, the program prints the events line by line. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -59,7 +58,7 @@ static void run_on_screen(void) {
 static void print_event(const struct event *event) {
     char text[80];
     if (event->what == EVENT_MOVE && event->from.level > 0)
-        return; /* the cascade that it is part of has a line */
+        return; /* its cascade has a line */
     event_text(event, text, sizeof text);
     puts(text);
 }
@@ -90,7 +89,7 @@ static void print_row(const struct timer *timer) {
            note);
 }
 
-/* What fired when; returns how many fires were early or late. */
+/* Prints when each timer fired. Returns the number of timers that fired early or late. */
 static unsigned print_table(void) {
     unsigned wrong = 0, fires = 0;
     uint64_t late = 0;

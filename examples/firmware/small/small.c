@@ -1,7 +1,7 @@
-/* Sixteen timers in a part with 16 K of flash and 4 K of RAM: each starts at another tick,
- * with another period, and is counted. Ends with 0 if all fired as often as they should.
+/* Sixteen timers in a part with 16 K of flash and 4 K of RAM. Each starts at its own tick with its own
+ * period. The program counts their fires and exits with 0 if all counts are right.
  *
- * Ticks have 32 bits here, and wrap. They begin so that this happens half way through. */
+ * Ticks have 32 bits here. The first tick is chosen so that they wrap half way through. */
 #include <tickwheel/tw.h>
 
 #include <board.h>
@@ -9,7 +9,7 @@
 #include <host.h>
 
 enum { TIMERS = 16, END = 1000 };
-#define ORIGIN ((tw_tick)0 - END / 2) /* the wheel's tick when the clock's is 0 */
+#define ORIGIN ((tw_tick)0 - END / 2) /* the wheel's tick when the clock's tick is 0 */
 
 static struct tw wheel;
 static struct timer {

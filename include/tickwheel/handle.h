@@ -9,9 +9,9 @@
  *
  * For programs that do not want to keep a struct tw_node in a struct of their own. A handle is a
  * number. It can be copied, stored, sent to another thread, and used without harm after its timer
- * is gone (P11). The handles of one storage place do not repeat within 2^32 reuses.
+ * is gone (P11). Handles of the same memory do not repeat within 2^32 reuses.
  *
- * Stopping a timer cancels it as tw_runtime_cancel cancels a node, and also ends it: its place is
+ * Stopping a timer cancels it as tw_runtime_cancel cancels a node, and also ends it: its memory is
  * reused for another timer. (tw_runtime_stop is different: it stops the runtime's thread and ends
  * no timer.)
  *

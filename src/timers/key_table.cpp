@@ -1,3 +1,4 @@
+// See key_table.hpp.
 #include "key_table.hpp"
 
 #include <sys/mman.h>
@@ -15,15 +16,15 @@ namespace {
 
 constexpr std::uint32_t smallest = 512;  // buckets: a page
 
-// Cells that one call moves over. Growing doubles the buckets as half of them are in use,
-// and is over when an eighth as many keys have come: long before it is due again.
-constexpr std::uint32_t cells_a_step = 8;
+// How many buckets one call moves. The table doubles when half of its buckets are in use, so the
+// move is over after an eighth as many keys have come, long before the table has to grow again.
+constexpr std::uint32_t buckets_a_step = 8;
 
-// What has been moved over is given back in pieces of so many buckets: to unmap megabytes
-// at once takes long. A multiple of cells_a_step and, in bytes, of any page.
-constexpr std::uint32_t cells_given_back = 8192;
+// The memory of moved buckets is given back in pieces of this many, because unmapping megabytes at
+// once takes long (P8). A multiple of buckets_a_step and, in bytes, of any page size.
+constexpr std::uint32_t buckets_given_back = 8192;
 
-constexpr std::uint64_t numbers = 0xee;  // the domain of keys that are numbers
+constexpr std::uint64_t domain_of_numbers = 0xee;  // so that numbers hash apart from strings
 
 int draw(sip_seed &seed) {
     const uncancelled here;
@@ -36,7 +37,7 @@ int draw(sip_seed &seed) {
 
 }  // namespace
 
-// Not by calloc, which clears megabytes when it finds them in the heap.
+// P8: mmap gives zeroed pages at no cost; calloc may have to clear megabytes of recycled heap.
 int bucket_array::open(std::uint32_t size) {
     void *const pages =
         mmap(nullptr, size * sizeof(bucket), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -60,7 +61,7 @@ void bucket_array::insert(std::uint32_t hash, std::uint32_t number) {
     buckets_[i] = {hash, number + 1};
 }
 
-// Those behind it move up, but not to before the bucket where their own search begins.
+// Moves up the buckets behind the hole, but none to before its own home.
 void bucket_array::erase(std::uint32_t hole) {
     for (std::uint32_t i = (hole + 1) & mask_; buckets_[i].number_plus_1 != 0; i = (i + 1) & mask_) {
         const std::uint32_t searched = (i - buckets_[i].hash) & mask_;
@@ -79,7 +80,7 @@ void bucket_array::move_to(bucket_array &other, std::uint32_t i) {
     }
 }
 
-// Should the system refuse, `close` does it all.
+// A failure does no harm: `close` gives back everything.
 void bucket_array::give_back(std::uint32_t from, std::uint32_t to) {
     madvise(buckets_ + from, (to - from) * sizeof(bucket), MADV_DONTNEED);
 }
@@ -108,7 +109,7 @@ void key_table::close() {
 
 std::uint32_t key_table::hash(const tw_key &key) const {
     const bool number = key.is_number != 0;
-    siphash<1, 3> sip(seed_, number ? numbers : 0);
+    siphash<1, 3> sip(seed_, number ? domain_of_numbers : 0);
     return static_cast<std::uint32_t>(number ? sip.of(&key.number, sizeof key.number)
                                              : sip.of(key.bytes, key.size));
 }
@@ -143,17 +144,17 @@ void key_table::erase(std::uint32_t hash, std::uint32_t number) {
     move_some();
 }
 
-// From the last bucket down: behind the one that is moved there is nothing left to fill
-// its place, but where a run of keys goes on at the front of the array.
+// Goes from the last bucket down, so the buckets behind the moved one are empty and nothing moves
+// up into its place. The exception is a run of buckets that wraps around to the front.
 void key_table::move_some() {
     if (!old_.is_open())
         return;
-    for (std::uint32_t i = 0; i < cells_a_step; ++i)
+    for (std::uint32_t i = 0; i < buckets_a_step; ++i)
         old_.move_to(buckets_, --old_left_);
     if (old_left_ == 0)
         old_.close();
-    else if (old_left_ % cells_given_back == 0)
-        old_.give_back(old_left_, old_left_ + cells_given_back);
+    else if (old_left_ % buckets_given_back == 0)
+        old_.give_back(old_left_, old_left_ + buckets_given_back);
 }
 
 }  // namespace tickwheel::runtime

@@ -1,14 +1,14 @@
-// Which number a key is in: the hash table behind keyed.h.
+// The hash table behind keyed.h: from a key's hash to the number of its record's cell.
 //
-// Keys stay with their timers, in slots that the table's user keeps and numbers; the
-// table knows only 32 bits of a key's hash, and the number. Open addressing in buckets of 8
-// bytes, at most half of them in use. A removed bucket is filled again from behind, so that
-// endless setting and removing leaves nothing to skip.
+// The keys themselves are in the records. The table has 32 bits of each key's hash and the
+// number, in buckets of 8 bytes with open addressing, at most half of them in use. An erased
+// bucket is filled by moving up the ones behind it, so there are no tombstones, and endless
+// setting and removing does not slow the table down.
 //
-// A table that grows has two arrays for a while, and each insert and erase moves over a
-// few buckets of the old one, so that no call does it all (P8).
+// While the table grows there are two arrays. Each insert and erase moves a few buckets from the
+// old one to the new one, so that no single call moves them all (P8).
 //
-// Calls are made under the lock of the user, but for `hash` and `prefetch`.
+// REQUIRES: set lock held, for all but `hash` and `prefetch`.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@
 
 namespace tickwheel::runtime {
 
-// An array of a power of two buckets. Invariant: from the bucket where the search for an
-// key begins, mask & hash, to the one that it is in, none is empty.
+// A power of two of buckets. Invariant: no bucket is empty between the one where the search for a
+// hash begins, home(hash), and the one that holds it.
 class bucket_array {
   public:
     static constexpr std::uint32_t none = UINT32_MAX;
@@ -31,8 +31,8 @@ class bucket_array {
         std::uint32_t number_plus_1;  // 0: empty, as fresh memory is
     };
 
-    int open(std::uint32_t size);  // a power of two; 0 or -ENOMEM
-    void close();                  // may be open or not
+    int open(std::uint32_t size);  // a power of two; returns 0 or -ENOMEM
+    void close();                  // whether open or not
 
     bool is_open() const { return buckets_ != nullptr; }
     const bucket *buckets() const { return buckets_; }
@@ -48,10 +48,11 @@ class bucket_array {
 
     void insert(std::uint32_t hash, std::uint32_t number);
     void erase(std::uint32_t hole);
-    void move_to(bucket_array &other, std::uint32_t i);    // whatever is in this bucket, until it stays empty
-    void give_back(std::uint32_t from, std::uint32_t to);  // the memory of empty buckets, to the system
+    // Moves the content of bucket i, and of those that move up into it, until it stays empty.
+    void move_to(bucket_array &other, std::uint32_t i);
+    // Gives the memory of empty buckets back to the system.
+    void give_back(std::uint32_t from, std::uint32_t to);
 
-    // Where the search for this begins.
     std::uint32_t home(std::uint32_t hash) const { return hash & mask_; }
 
   private:
@@ -63,20 +64,20 @@ class key_table {
   public:
     static constexpr std::uint32_t none = bucket_array::none;
 
-    // For up to `capacity` keys, and nothing is allocated any more; 0: grows. Returns
-    // 0, -ENOMEM, or what getrandom says.
+    // Makes a table for up to `capacity` keys, which allocates nothing later; or, if that is 0,
+    // one that grows. Returns 0, -ENOMEM or an errno of getrandom, negative.
     int open(std::uint32_t capacity);
-    void close();  // after open, or instead of it
+    void close();  // whether open or not
 
     std::uint32_t hash(const tw_key &key) const;
 
-    // For a search that comes soon.
+    // Fetches the bucket of a hash that is searched for soon.
     void prefetch(std::uint32_t hash) const {
         const std::uint32_t mask = prefetched_mask_.load(std::memory_order_relaxed);
         __builtin_prefetch(prefetched_.load(std::memory_order_relaxed) + (hash & mask));
     }
 
-    // The number for which matches(number) is true, or none. Asked only where hashes agree.
+    // Returns the number with this hash for which matches(number) is true, or `none`.
     template <class Matches> std::uint32_t find(std::uint32_t hash, Matches &&matches) const {
         if (const std::uint32_t i = buckets_.find(hash, matches); i != none)
             return buckets_.number(i);
@@ -86,14 +87,14 @@ class key_table {
         return i != none ? old_.number(i) : none;
     }
 
-    // Makes room for one more key, if the table grows: with a capacity there is room for
-    // that many. 0, or -ENOMEM: nothing has changed.
+    // Makes room for one more key. Returns 0, or -ENOMEM and changes nothing. A table with a
+    // capacity has its room already.
     int reserve_one();
 
-    // Of a number that is not in the table, into room that there is.
+    // REQUIRES: the number is not in the table, and there is room
     void insert(std::uint32_t hash, std::uint32_t number);
 
-    // Of a number that was inserted with this hash.
+    // REQUIRES: the number was inserted with this hash
     void erase(std::uint32_t hash, std::uint32_t number);
 
     std::uint32_t count() const { return count_; }
@@ -107,12 +108,12 @@ class key_table {
     sip_seed seed_{};
     bool grows_ = false;
     bucket_array buckets_;
-    bucket_array old_;            // open while its keys move to buckets_; then
-    std::uint32_t old_left_ = 0;  // its buckets from this one on are empty
+    bucket_array old_;            // open while its buckets move to buckets_
+    std::uint32_t old_left_ = 0;  // the buckets of old_ from this one on have moved
     std::uint32_t count_ = 0;
 
-    // Where buckets_ is, and its mask, for those without the lock. What they take from here may
-    // be out of date, or not belong together: it is no more than a hint.
+    // The address and mask of buckets_, for `prefetch`, which has no lock. The two may be out of
+    // date, or not belong together: a prefetch of a wrong address does no harm.
     std::atomic<const bucket_array::bucket *> prefetched_{nullptr};
     std::atomic<std::uint32_t> prefetched_mask_{0};
 };

@@ -1,4 +1,4 @@
-// SipHash: a hash that nobody can aim at without its seed (Aumasson and Bernstein, 2012).
+// SipHash (Aumasson and Bernstein, 2012): without its seed, colliding keys cannot be chosen.
 #pragma once
 
 #include <bit>
@@ -12,8 +12,8 @@ struct sip_seed {
     std::uint64_t first, second;
 };
 
-// With 2 and 4 rounds it is the published function; 1 and 3 are what hash tables take.
-// Two domains have nothing to do with each other, as if their seeds differed.
+// With 2 and 4 rounds this is the published function; hash tables usually take 1 and 3.
+// Different domains give unrelated hashes, as if their seeds differed.
 template <int Rounds, int LastRounds> class siphash {
   public:
     explicit siphash(const sip_seed &seed, std::uint64_t domain = 0)

@@ -21,7 +21,7 @@ std::size_t live;  // bytes
 
 }  // namespace
 
-// What the table asks of the system (-Wl,--wrap).
+// The system calls that the table makes (-Wl,--wrap).
 extern "C" {
 void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 int __real_munmap(void *memory, size_t size);
@@ -55,53 +55,54 @@ ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags) {
 
 namespace {
 
-// A table of numbers, each in the slot that a map says, which is right by definition.
-class numbers {
+// A key_table beside a std::unordered_map, which is right by definition. Keys are numbers, and each
+// gets a cell number that is used once.
+class checked_table {
   public:
-    numbers(std::uint32_t capacity, hash_function hash) : hash_(hash) {
+    checked_table(std::uint32_t capacity, hash_function hash) : hash_(hash) {
         assert_int_equal(table_.open(capacity), 0);
     }
-    ~numbers() { table_.close(); }
-    numbers(const numbers &) = delete;
-    numbers &operator=(const numbers &) = delete;
+    ~checked_table() { table_.close(); }
+    checked_table(const checked_table &) = delete;
+    checked_table &operator=(const checked_table &) = delete;
 
     void set(std::uint64_t key) {
         assert_int_equal(table_.reserve_one(), 0);
         insert(key);
     }
     void insert(std::uint64_t key) {
-        const auto slot = static_cast<std::uint32_t>(keys_.size());
+        const auto cell = static_cast<std::uint32_t>(keys_.size());
         keys_.push_back(key);
-        table_.insert(hash_(key), slot);
-        slots_[key] = slot;
+        table_.insert(hash_(key), cell);
+        cells_[key] = cell;
     }
     void remove(std::uint64_t key) {
-        table_.erase(hash_(key), slots_.at(key));
-        slots_.erase(key);
+        table_.erase(hash_(key), cells_.at(key));
+        cells_.erase(key);
     }
-    bool has(std::uint64_t key) const { return slots_.count(key) != 0; }
+    bool has(std::uint64_t key) const { return cells_.count(key) != 0; }
 
     void check(std::uint64_t key) const {
-        const auto expected = slots_.find(key);
-        assert_int_equal(find(key), expected == slots_.end() ? key_table::none : expected->second);
+        const auto expected = cells_.find(key);
+        assert_int_equal(find(key), expected == cells_.end() ? key_table::none : expected->second);
     }
     void check_all() const {
-        assert_int_equal(table_.count(), slots_.size());
-        for (const auto &[key, slot] : slots_)
-            assert_int_equal(find(key), slot);
+        assert_int_equal(table_.count(), cells_.size());
+        for (const auto &[key, cell] : cells_)
+            assert_int_equal(find(key), cell);
     }
-    std::size_t count() const { return slots_.size(); }
+    std::size_t count() const { return cells_.size(); }
     key_table &itself() { return table_; }
 
   private:
     std::uint32_t find(std::uint64_t key) const {
-        return table_.find(hash_(key), [&](std::uint32_t slot) { return keys_.at(slot) == key; });
+        return table_.find(hash_(key), [&](std::uint32_t cell) { return keys_.at(cell) == key; });
     }
 
     hash_function hash_;
     key_table table_;
-    std::unordered_map<std::uint64_t, std::uint32_t> slots_;
-    std::vector<std::uint64_t> keys_;  // by slot; a slot is used once
+    std::unordered_map<std::uint64_t, std::uint32_t> cells_;
+    std::vector<std::uint64_t> keys_;  // by cell
 };
 
 // Hashes, from good to worse.
@@ -111,25 +112,26 @@ std::uint32_t at_the_end(std::uint64_t key) { return UINT32_MAX - static_cast<st
 std::uint32_t few(std::uint64_t key) { return static_cast<std::uint32_t>(key % 7) * 0x10001u; }
 std::uint32_t one(std::uint64_t) { return 0; }
 
-// Random keys out of `keys`, set if not there and removed if there, with a bias that
-// comes and goes so that the table fills and empties.
-void go_random(numbers &it, std::uint64_t seed, std::uint64_t keys, std::size_t most, int operations) {
+// Sets random keys that are absent and removes ones that are present. Which of the two prevails
+// alternates, so the table fills and empties.
+void go_random(checked_table &table, std::uint64_t seed, std::uint64_t keys, std::size_t most,
+               int operations) {
     print_message("seed %llu\n", static_cast<unsigned long long>(seed));
     for (int i = 0; i < operations; ++i) {
         const bool filling = i / 1000 % 3 != 2;
         const std::uint64_t key = random_below(&seed, keys);
-        it.check(key);
-        if (it.has(key)) {
+        table.check(key);
+        if (table.has(key)) {
             if (!filling || random_below(&seed, 4) == 0)
-                it.remove(key);
-        } else if (it.count() < most) {
-            it.set(key);
+                table.remove(key);
+        } else if (table.count() < most) {
+            table.set(key);
         }
-        it.check(key);
+        table.check(key);
         if (i % 1000 == 0)
-            it.check_all();
+            table.check_all();
     }
-    it.check_all();
+    table.check_all();
 }
 
 TEST(siphash_2_4_is_the_published_function) {
@@ -146,7 +148,7 @@ TEST(siphash_2_4_is_the_published_function) {
         assert_true((siphash<2, 4>(seed).of(bytes, each.size) == each.hash));
 }
 
-// Of CPython, with a seed of 0.
+// The values are those of CPython, with a seed of 0.
 TEST(siphash_1_3_is_that_of_other_implementations) {
     unsigned char bytes[16];
     for (unsigned char i = 0; i < sizeof bytes; ++i)
@@ -171,155 +173,154 @@ TEST(table_hashes_with_a_secret_of_its_own) {
 }
 
 TEST(table_hashes_numbers_apart_from_strings) {
-    key_table it;
+    key_table table;
     unsigned same = 0;
-    assert_int_equal(it.open(0), 0);
+    assert_int_equal(table.open(0), 0);
     for (std::uint64_t key = 0; key < 100; ++key)
-        same += it.hash(tw_key_number(key)) == it.hash(tw_key_bytes(&key, sizeof key));
+        same += table.hash(tw_key_number(key)) == table.hash(tw_key_bytes(&key, sizeof key));
     assert_in_range(same, 0, 3);
-    it.close();
+    table.close();
 }
 
 TEST(table_hashes_all_of_a_string_and_nothing_else) {
-    key_table it;
+    key_table table;
     const char text[] = "0123456789abcdefX", same_start[] = "0123456789abcdefY";
     unsigned same = 0;
-    assert_int_equal(it.open(0), 0);
-    assert_int_equal(it.hash(tw_key_bytes(text, 16)), it.hash(tw_key_bytes(same_start, 16)));
+    assert_int_equal(table.open(0), 0);
+    assert_int_equal(table.hash(tw_key_bytes(text, 16)), table.hash(tw_key_bytes(same_start, 16)));
     for (std::size_t size = 0; size < 17; ++size)
-        same += it.hash(tw_key_bytes(text, size)) == it.hash(tw_key_bytes(text, size + 1));
-    same += it.hash(tw_key_bytes(text, 17)) == it.hash(tw_key_bytes(same_start, 17));
+        same += table.hash(tw_key_bytes(text, size)) == table.hash(tw_key_bytes(text, size + 1));
+    same += table.hash(tw_key_bytes(text, 17)) == table.hash(tw_key_bytes(same_start, 17));
     assert_in_range(same, 0, 2);
-    assert_int_equal(it.hash(tw_key_bytes(nullptr, 0)), it.hash(tw_key_bytes(text, 0)));
-    it.close();
+    assert_int_equal(table.hash(tw_key_bytes(nullptr, 0)), table.hash(tw_key_bytes(text, 0)));
+    table.close();
 }
 
 TEST(table_is_as_a_map_while_it_grows) {
     for (std::uint64_t seed = 1; seed <= 8; ++seed) {
-        numbers it(0, spread);
-        go_random(it, seed, 8000, SIZE_MAX, 40'000);
+        checked_table table(0, spread);
+        go_random(table, seed, 8000, SIZE_MAX, 40'000);
     }
 }
 
 TEST(table_is_as_a_map_when_hashes_collide) {
     for (hash_function hash : {clustered, at_the_end, few, one})
         for (std::uint64_t seed = 11; seed <= 13; ++seed) {
-            numbers it(0, hash);
-            go_random(it, seed, 1000, SIZE_MAX, 9000);
+            checked_table table(0, hash);
+            go_random(table, seed, 1000, SIZE_MAX, 9000);
         }
 }
 
 TEST(table_with_a_capacity_fills_up_to_it_and_allocates_once) {
     for (std::uint32_t capacity : {1u, 2u, 3u, 64u, 100u, 1000u}) {
         const int before = allocations;
-        numbers it(capacity, spread);
+        checked_table table(capacity, spread);
         for (std::uint64_t key = 0; key < capacity; ++key)
-            it.set(key);
-        it.check_all();
-        assert_int_equal(it.itself().reserve_one(), 0);  // as if one were replaced
-        go_random(it, capacity, 2 * capacity, capacity, 10'000);
-        assert_false(it.itself().growing());
+            table.set(key);
+        table.check_all();
+        assert_int_equal(table.itself().reserve_one(), 0);  // as for a key that is replaced
+        go_random(table, capacity, 2 * capacity, capacity, 10'000);
+        assert_false(table.itself().growing());
         assert_int_equal(allocations, before + 1);
     }
 }
 
 TEST(table_does_not_wear_out) {
-    numbers it(64, spread);
+    checked_table table(64, spread);
     for (std::uint64_t key = 0; key < 100'000; ++key) {
-        it.set(key);
+        table.set(key);
         if (key >= 60)
-            it.remove(key - 60);
-        it.check(key + 1);
+            table.remove(key - 60);
+        table.check(key + 1);
     }
-    it.check_all();
+    table.check_all();
 }
 
-// P8: whatever there is to move over, no insert does it all, and yet it is over long
-// before the table is to grow again.
+// P8: no insert moves all buckets, and yet all have moved long before the table grows again.
 TEST(p8_table_grows_in_small_steps) {
-    numbers it(0, spread);
+    checked_table table(0, spread);
     std::uint64_t key = 0;
     for (unsigned cells = 512; cells <= 1u << 18; cells *= 2) {
-        while (it.count() < cells / 2)
-            it.set(key++);
-        assert_false(it.itself().growing());
+        while (table.count() < cells / 2)
+            table.set(key++);
+        assert_false(table.itself().growing());
         unsigned steps = 0;
         do
-            it.set(key++), ++steps;
-        while (it.itself().growing());
+            table.set(key++), ++steps;
+        while (table.itself().growing());
         assert_int_equal(steps, cells / 8);
     }
-    it.check_all();
+    table.check_all();
 }
 
 TEST(table_grows_on_while_keys_are_removed) {
-    numbers it(0, spread);
+    checked_table table(0, spread);
     std::uint64_t key = 0;
-    while (it.count() < 512)
-        it.set(key++);
-    it.set(key++);
-    assert_true(it.itself().growing());
-    for (std::uint64_t removed = 0; it.itself().growing(); ++removed) {
-        it.remove(removed);
-        it.check(removed);
-        it.check_all();
+    while (table.count() < 512)
+        table.set(key++);
+    table.set(key++);
+    assert_true(table.itself().growing());
+    for (std::uint64_t removed = 0; table.itself().growing(); ++removed) {
+        table.remove(removed);
+        table.check(removed);
+        table.check_all();
     }
-    assert_in_range(it.count(), 512 - 128, 512);
+    assert_in_range(table.count(), 512 - 128, 512);
 }
 
 TEST(table_without_memory_stays_as_it_is) {
-    numbers it(0, spread);
+    checked_table table(0, spread);
     std::uint64_t key = 0;
     int failures = 0;
-    for (allocations_left = 0; it.count() < 2000; allocations_left = 0) {
-        const bool room = it.itself().reserve_one() == 0;
+    for (allocations_left = 0; table.count() < 2000; allocations_left = 0) {
+        const bool room = table.itself().reserve_one() == 0;
         if (!room) {
             ++failures;
-            it.check_all();
-            assert_false(it.itself().growing());
-            assert_int_equal(it.itself().reserve_one(), -ENOMEM);
+            table.check_all();
+            assert_false(table.itself().growing());
+            assert_int_equal(table.itself().reserve_one(), -ENOMEM);
             allocations_left = 1;
-            assert_int_equal(it.itself().reserve_one(), 0);
+            assert_int_equal(table.itself().reserve_one(), 0);
         }
-        it.insert(key++);
+        table.insert(key++);
     }
     allocations_left = INT32_MAX;
-    it.check_all();
+    table.check_all();
     assert_int_equal(failures, 3);  // at 256, 512 and 1024
 }
 
 TEST(table_is_not_opened_without_memory_or_a_secret) {
-    key_table it;
+    key_table table;
     allocations_left = 0;
-    assert_int_equal(it.open(0), -ENOMEM);
-    assert_int_equal(it.open(1000), -ENOMEM);
+    assert_int_equal(table.open(0), -ENOMEM);
+    assert_int_equal(table.open(1000), -ENOMEM);
     allocations_left = INT32_MAX;
     random_error = ENOSYS;
-    assert_int_equal(it.open(0), -ENOSYS);
+    assert_int_equal(table.open(0), -ENOSYS);
     random_error = 0;
-    it.close();
+    table.close();
     interruptions = 3;
-    assert_int_equal(it.open(0), 0);
+    assert_int_equal(table.open(0), 0);
     assert_int_equal(interruptions, 0);
-    it.close();
+    table.close();
 }
 
 TEST(table_gives_all_memory_back) {
     const std::size_t before = live;
-    key_table it;
-    assert_int_equal(it.open(0), 0);
-    for (std::uint32_t slot = 0; slot < 257; ++slot) {
-        assert_int_equal(it.reserve_one(), 0);
-        it.insert(spread(slot), slot);
+    key_table table;
+    assert_int_equal(table.open(0), 0);
+    for (std::uint32_t cell = 0; cell < 257; ++cell) {
+        assert_int_equal(table.reserve_one(), 0);
+        table.insert(spread(cell), cell);
     }
-    assert_true(it.growing());
+    assert_true(table.growing());
     assert_int_equal(live, before + 8 * (512 + 1024));
-    for (std::uint32_t slot = 257; it.growing(); ++slot)
-        it.insert(spread(slot), slot);
+    for (std::uint32_t cell = 257; table.growing(); ++cell)
+        table.insert(spread(cell), cell);
     assert_int_equal(live, before + 8 * 1024);
-    it.close();
+    table.close();
     assert_int_equal(live, before);
-    it.close();
+    table.close();
     assert_int_equal(live, before);
 }
 

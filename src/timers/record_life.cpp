@@ -1,3 +1,5 @@
+// The life of a record: it fires, is moved, and ends. See record_set.hpp for the lock and the
+// invariants.
 #include "record_life.hpp"
 
 #include <cassert>
@@ -17,24 +19,31 @@ void announce_progress(record_set &set) {
     tw_port_wake_all(&set.progress);
 }
 
-void wait_for_progress(record_set &set, set_lock &hold) {
+void wait_for_progress(record_set &set, set_lock &lock) {
     const std::uint32_t seen = set.progress;
     ++set.waiting;
-    hold.unlock();
+    lock.unlock();
     tw_port_wait(&set.progress, seen, INT64_MAX);
-    hold.lock();
+    lock.lock();
     --set.waiting;
 }
 
-void wait_for_unseen(record &it, set_lock &hold) {
-    if (it.runs != 0 && (it.set->workers == nullptr || it.next != nullptr))
+// S1. Two cases need no wait. Without workers, a run that is going on is the node's callback
+// itself, and it has had the lock. A record with a schedule of its own (`next`) is armed again
+// only after its run, so while it runs its node is on no wheel; and its run may be inside
+// `next`, in the node's callback, which this thread must not wait for.
+//
+// In all other cases `runs` keeps the record while the lock is released. A run on a worker may
+// end meanwhile: it sees that `runs` is not 0, and leaves the record to this call.
+void wait_for_node_callback(record &record, set_lock &lock) {
+    if (record.runs != 0 && (record.set->workers == nullptr || record.next != nullptr))
         return;
-    ++it.runs;
-    hold.unlock();
-    wait_for_callback(*it.set->rt, &it.node);
-    hold.lock();
-    --it.runs;
-    announce_progress(*it.set);
+    ++record.runs;
+    lock.unlock();
+    wait_for_callback(*record.set->rt, &record.node);
+    lock.lock();
+    --record.runs;
+    announce_progress(*record.set);
 }
 
 // --- ending ----------------------------------------------------------------------------
@@ -42,175 +51,186 @@ void wait_for_unseen(record &it, set_lock &hold) {
 void release(record_set &set, std::uint32_t times) {
     if (set.users.fetch_sub(times, std::memory_order_acq_rel) != times)
         return;
-    set.all.free_all();
+    set.records.free_all();
     std::free(&set);
 }
 
-void retire(record &it) {
-    assert(it.state == record_state::live);
-    it.state = record_state::ended;
-    if (it.set->how->unpublish != nullptr)
-        it.set->how->unpublish(*it.set, it);
+void retire(record &record) {
+    assert(record.state == record_state::live);
+    record.state = record_state::ended;
+    if (record.set->lookup->unpublish != nullptr)
+        record.set->lookup->unpublish(*record.set, record);
 }
 
 namespace {
 
-void free_record(record &it) {
-    record_set &set = *it.set;
-    assert(it.drop == nullptr && it.key_size == 0 && set.count > 0);
-    assert(set.rt->forked || tw_pending(it.node.wheel, &it.node) <= 0);
-    ++it.generation;
-    const std::uint32_t reused = it.generation - block_of(set, it.number).first_generation;
-    if (reused > set.most_reused)
-        set.most_reused = reused;
+void free_record(record &record) {
+    record_set &set = *record.set;
+    assert(record.drop == nullptr && record.key_size == 0 && set.count > 0);
+    assert(set.rt->forked || tw_pending(record.node.wheel, &record.node) <= 0);
+    ++record.generation;
+    const std::uint32_t reused = record.generation - range_of(set, record.number).first_generation;
+    if (reused > set.most_generations)
+        set.most_generations = reused;
     --set.count;
-    set.all.give_back(it);
+    set.records.give_back(record);
     if (set.count == 0)
-        set.all.all_are_free();
+        set.records.reset();
     announce_progress(set);
 }
 
 }  // namespace
 
-// What is given back to the user is taken out first: a fork may copy the record meanwhile.
-void finish(record &it, set_lock &hold) {
-    long_key *const key = long_key_of(it);
-    void (*const drop)(void *) = it.drop;
-    it.key_size = 0;
-    it.drop = nullptr;
+// S2. The argument and the key are taken out of the record before the lock is released. If
+// another thread forks while `drop` runs, the child finds a record with nothing left to drop.
+void finish(record &record, set_lock &lock) {
+    long_key *const key = long_key_of(record);
+    void (*const drop)(void *) = record.drop;
+    record.key_size = 0;
+    record.drop = nullptr;
     if (drop != nullptr || key != nullptr) {
-        const for_user unlocked(it, hold);
+        const user_call unlocked(record, lock);
         if (drop != nullptr)
-            drop(it.node.arg);
+            drop(record.node.arg);
         std::free(key);
     }
-    free_record(it);
+    free_record(record);
 }
 
-void take_back(record &it) {
-    if (it.set->workers == nullptr)
+void withdraw_runs(record &record) {
+    if (record.set->workers == nullptr)
         return;
-    const std::uint32_t taken = withdraw(worker_part_of(it).runnable);
-    assert(taken <= it.runs - worker_part_of(it).begun);
-    it.runs -= taken;
-    it.is_last = it.is_last && taken == 0;
-    it.set->users.fetch_sub(taken, std::memory_order_relaxed);  // never the last: the caller is one
+    const std::uint32_t taken = withdraw(worker_part_of(record).runnable);
+    assert(taken <= record.runs - worker_part_of(record).begun);
+    record.runs -= taken;
+    record.is_last = record.is_last && taken == 0;
+    record.set->users.fetch_sub(taken, std::memory_order_relaxed);  // never the last: the caller is one
 }
 
-bool has_still_to_fire(record &it) {
-    const bool has_run_to_begin = it.set->workers != nullptr && it.runs > worker_part_of(it).begun;
-    return !it.is_last || has_run_to_begin;
+bool has_still_to_fire(record &record) {
+    const bool has_run_to_begin =
+        record.set->workers != nullptr && record.runs > worker_part_of(record).begun;
+    return !record.is_last || has_run_to_begin;
 }
 
 // --- firing ----------------------------------------------------------------------------
 
 namespace {
 
-int arm_at(record &it, std::int64_t deadline) {
-    return tw_runtime_at(it.set->rt, &it.node, deadline > 0 ? deadline : 0);
+int arm_at(record &record, std::int64_t deadline) {
+    return tw_runtime_at(record.set->rt, &record.node, deadline > 0 ? deadline : 0);
 }
 
-// Asks a schedule of the user's for the next deadline, and arms the record for it.
-void ask_next(record &it, std::int64_t due, set_lock &hold) {
+// Asks the user's schedule for the next deadline, and arms the record for it.
+// RELEASES AND REACQUIRES: set lock
+void ask_next(record &record, std::int64_t due, set_lock &lock) {
     std::int64_t deadline;
     {
-        const for_user unlocked(it, hold);
-        deadline = it.next(due, it.node.arg);
+        const user_call unlocked(record, lock);
+        deadline = record.next(due, record.node.arg);
     }
-    if (it.state != record_state::live || is_drained(it))
+    if (record.state != record_state::live || is_drained(record))
         return;
-    it.is_last = deadline == TW_NO_DEADLINE || arm_at(it, deadline) < 0;
+    record.is_last = deadline == TW_NO_DEADLINE || arm_at(record, deadline) < 0;
 }
 
-// A fire is over, with or without its callback's having run. If that has forked, and this
-// is the child, it has not returned as far as the library is concerned.
-void after_fire(record &it, std::int64_t due, set_lock &hold) {
-    const std::atomic<bool> &forked = it.set->rt->forked;
-    if (it.next != nullptr && it.state == record_state::live && !is_drained(it) && !forked)
-        ask_next(it, due, hold);
+// Called when a fire is over, whether or not its callback was called. The last fire ends the
+// record, and the last run of an ended record finishes it.
+//
+// If the callback has forked and this is the child, the callback counts as not returned: the
+// child's runtime is inert, and revival ends the record (P13).
+// RELEASES AND REACQUIRES: set lock
+void after_fire(record &record, std::int64_t due, set_lock &lock) {
+    const std::atomic<bool> &forked = record.set->rt->forked;
+    if (record.next != nullptr && record.state == record_state::live && !is_drained(record) && !forked)
+        ask_next(record, due, lock);
     if (forked)
         return;
-    assert(it.runs > 0);
-    --it.runs;
-    announce_progress(*it.set);
-    if (it.runs != 0 || (it.state == record_state::live && !it.is_last))
+    assert(record.runs > 0);
+    --record.runs;
+    announce_progress(*record.set);
+    if (record.runs != 0 || (record.state == record_state::live && !record.is_last))
         return;
-    if (it.state == record_state::live)
-        retire(it);
-    finish(it, hold);
+    if (record.state == record_state::live)
+        retire(record);
+    finish(record, lock);
 }
 
-// left() is called besides if what the callback has thrown leaves it.
-template <class Left> void call(record &it, std::int64_t due, std::uint64_t overruns, Left left) {
-    const tw_key key = key_of(it);
-    const tw_event event = {handle_of(it), has_handles(*it.set) ? nullptr : &key, due, overruns};
-    const inside_record here(it);
-    let_pass([&] { it.fn(&event, it.node.arg); },
+// Calls the user's function. If it throws, left() is called on the exception's way out.
+template <class Left> void call(record &record, std::int64_t due, std::uint64_t overruns, Left left) {
+    const tw_key key = key_of(record);
+    const tw_event event = {handle_of(record), has_handles(*record.set) ? nullptr : &key, due, overruns};
+    const inside_record here(record);
+    let_pass([&] { record.fn(&event, record.node.arg); },
              [&] {
                  here.leave();
                  left();
              });
 }
 
-// Whether this is the last fire that the wheel will have of it.
-bool is_last_fire(const record &it) {
-    return it.next == nullptr && (it.node.period == 0 || tw_pending(it.node.wheel, &it.node) == 0);
+// True if the wheel will not fire this node again.
+bool is_last_fire(const record &record) {
+    return record.next == nullptr &&
+           (record.node.period == 0 || tw_pending(record.node.wheel, &record.node) == 0);
 }
 
-// What a node on the steady timeline was due at it still says, unless it is periodic.
-std::int64_t due_of(const record &it) {
-    tw_runtime &rt = *it.set->rt;
-    return it.node.period == 0 && rt.wall == nullptr ? rt.unit.reading(it.node.expiry) : tw_runtime_due(&rt);
+// A oneshot node on the steady timeline still has its due tick. In all other cases the node has
+// been armed again or may have been shifted, and the runtime knows the deadline.
+std::int64_t due_of(const record &record) {
+    tw_runtime &rt = *record.set->rt;
+    return record.node.period == 0 && rt.wall == nullptr ? rt.unit.reading(record.node.expiry)
+                                                         : tw_runtime_due(&rt);
 }
 
-void fire_here(record &it, std::int64_t due, std::uint64_t overruns, set_lock &hold) {
-    hold.unlock();
-    call(it, due, overruns, [&] {
-        hold.lock();
-        after_fire(it, due, hold);
-        hold.unlock();
+void fire_here(record &record, std::int64_t due, std::uint64_t overruns, set_lock &lock) {
+    lock.unlock();
+    call(record, due, overruns, [&] {
+        lock.lock();
+        after_fire(record, due, lock);
+        lock.unlock();
     });
-    hold.lock();
-    after_fire(it, due, hold);
+    lock.lock();
+    after_fire(record, due, lock);
 }
 
-// In the set's name: whoever runs it there lets go of it.
-void fire_on_worker(record &it, std::int64_t due, std::uint64_t overruns, set_lock &hold) {
-    it.set->users.fetch_add(1, std::memory_order_relaxed);
-    const enqueued result = enqueue(worker_part_of(it).runnable, it.node, due, overruns);
+// The fire counts as a user of the set until a worker has run or discarded it.
+void fire_on_worker(record &record, std::int64_t due, std::uint64_t overruns, set_lock &lock) {
+    record.set->users.fetch_add(1, std::memory_order_relaxed);
+    const enqueued result = enqueue(worker_part_of(record).runnable, record.node, due, overruns);
     if (result == enqueued::waits)
         return;
-    it.set->users.fetch_sub(1, std::memory_order_relaxed);
+    record.set->users.fetch_sub(1, std::memory_order_relaxed);
     if (result == enqueued::joins)
-        --it.runs;
+        --record.runs;
     else
-        after_fire(it, due, hold);
+        after_fire(record, due, lock);
 }
 
 }  // namespace
 
-// On the thread that drives the runtime.
+// Runs on the thread that drives the runtime. An ended or drained record needs nothing from
+// here: the call that ended it waits for this callback, and finishes the record.
 void on_due(tw_node *node, void *) {
-    record &it = record_of(node);
-    record_set &set = *it.set;
-    set_lock hold(set);
-    if (it.state != record_state::live || is_drained(it))
-        return;  // it is seen off by whoever has ended it
-    ++it.runs;
-    it.is_last = is_last_fire(it);
-    const std::int64_t due = due_of(it);
+    record &record = record_of(node);
+    record_set &set = *record.set;
+    set_lock lock(set);
+    if (record.state != record_state::live || is_drained(record))
+        return;
+    ++record.runs;
+    record.is_last = is_last_fire(record);
+    const std::int64_t due = due_of(record);
     const std::uint64_t overruns = node->period == 0 ? 0 : tw_runtime_overruns(set.rt);
     if (set.workers != nullptr)
-        fire_on_worker(it, due, overruns, hold);
+        fire_on_worker(record, due, overruns, lock);
     else
-        fire_here(it, due, overruns, hold);
+        fire_here(record, due, overruns, lock);
 }
 
 namespace {
 
-void end_run(record &it, std::int64_t due, set_lock &hold) {
-    --worker_part_of(it).begun;
-    after_fire(it, due, hold);
+void end_run(record &record, std::int64_t due, set_lock &lock) {
+    --worker_part_of(record).begun;
+    after_fire(record, due, lock);
 }
 
 void release_after_run(record_set &set) {
@@ -218,41 +238,41 @@ void release_after_run(record_set &set) {
         release(set, 1);
 }
 
-// One fire, on a worker. If the record has been ended or drained since, that was told to have
-// prevented it.
+// Runs one fire on a worker. If the record has been ended or drained since the fire was queued,
+// that call has reported the fire as prevented (P6), so the callback is not called.
 void run(tw_runnable &runnable) {
-    record &it = record_of(runnable);
-    record_set &set = *it.set;
+    record &record = record_of(runnable);
+    record_set &set = *record.set;
     const std::int64_t due = tw_runtime_due(set.rt);
     {
-        set_lock hold(set);
-        ++worker_part_of(it).begun;
-        if (is_drained(it))
-            it.is_last = false;
-        if (it.state == record_state::live && !is_drained(it)) {
-            hold.unlock();
-            call(it, due, tw_runtime_overruns(set.rt), [&] {
-                hold.lock();
-                end_run(it, due, hold);
-                hold.unlock();
+        set_lock lock(set);
+        ++worker_part_of(record).begun;
+        if (is_drained(record))
+            record.is_last = false;
+        if (record.state == record_state::live && !is_drained(record)) {
+            lock.unlock();
+            call(record, due, tw_runtime_overruns(set.rt), [&] {
+                lock.lock();
+                end_run(record, due, lock);
+                lock.unlock();
                 release_after_run(set);
             });
-            hold.lock();
+            lock.lock();
         }
-        end_run(it, due, hold);
+        end_run(record, due, lock);
     }
     release_after_run(set);
 }
 
 void discarded(tw_runnable &runnable, std::uint32_t fires) {
-    record &it = record_of(runnable);
-    record_set &set = *it.set;
+    record &record = record_of(runnable);
+    record_set &set = *record.set;
     {
-        set_lock hold(set);
-        it.runs -= fires - 1;
-        if (is_drained(it))
-            it.is_last = false;
-        after_fire(it, tw_runtime_now(set.rt), hold);
+        set_lock lock(set);
+        record.runs -= fires - 1;
+        if (is_drained(record))
+            record.is_last = false;
+        after_fire(record, tw_runtime_now(set.rt), lock);
     }
     release(set, fires);
 }
@@ -263,40 +283,41 @@ const tw_runnable_kind runnable_hooks = {run, discarded};
 
 // --- calls on one that is live ---------------------------------------------------------
 
-// Without workers nothing else begins while a callback runs.
-int end(record &it, set_lock &hold) {
-    const bool cancelled = cancel(*it.set->rt, &it.node) > 0;
-    take_back(it);
-    const bool prevented = has_still_to_fire(it);
-    const bool may_be_beginning = !cancelled || it.node.period != 0;
-    retire(it);
+// A oneshot node that was still on the wheel has no callback on its way. A periodic one may: its
+// node is on the wheel again before its callback begins.
+int end(record &record, set_lock &lock) {
+    const bool cancelled = cancel(*record.set->rt, &record.node) > 0;
+    withdraw_runs(record);
+    const bool prevented = has_still_to_fire(record);
+    const bool may_be_beginning = !cancelled || record.node.period != 0;
+    retire(record);
     if (may_be_beginning)
-        wait_for_unseen(it, hold);
-    if (it.runs == 0)
-        finish(it, hold);
+        wait_for_node_callback(record, lock);
+    if (record.runs == 0)
+        finish(record, lock);
     return prevented ? 1 : 0;
 }
 
-int move(record &it, delayed_call &to) {
-    const int error = to.move(&it.node);
+int move(record &record, delayed_call &to) {
+    const int error = to.move(&record.node);
     return error == -ENOENT ? refuse(-EBUSY, "the timer's last callback runs or is about to") : error;
 }
 
-std::int64_t remaining(record &it) {
-    const std::int64_t left = tw_runtime_remaining(it.set->rt, &it.node);
+std::int64_t remaining(record &record) {
+    const std::int64_t left = tw_runtime_remaining(record.set->rt, &record.node);
     return left == TW_NO_DEADLINE ? 0 : left;
 }
 
-void wait_until_over(record &it, std::uint32_t generation, set_lock &hold) {
-    while (it.generation == generation && !inside_record::of(it))
-        wait_for_progress(*it.set, hold);
+void wait_until_over(record &record, std::uint32_t generation, set_lock &lock) {
+    while (record.generation == generation && !inside_record::of(record))
+        wait_for_progress(*record.set, lock);
 }
 
-tw_key key_of(const record &it) {
-    if (it.has_number_key)
-        return tw_key_number(it.key.number);
-    long_key *const longer = long_key_of(it);
-    return tw_key_bytes(longer != nullptr ? longer->bytes() : it.key.bytes, it.key_size);
+tw_key key_of(const record &record) {
+    if (record.has_number_key)
+        return tw_key_number(record.key.number);
+    long_key *const longer = long_key_of(record);
+    return tw_key_bytes(longer != nullptr ? longer->bytes() : record.key.bytes, record.key_size);
 }
 
 }  // namespace tickwheel::runtime

@@ -1,4 +1,4 @@
-// How records live and end, for the files that have them start and drained; see records.hpp.
+// How records fire and end, for the other files of this folder. See record_set.hpp.
 #pragma once
 
 #include "record_set.hpp"
@@ -6,68 +6,77 @@
 
 namespace tickwheel::runtime {
 
-// Says that this thread runs something of a record's user: a callback, `next`, `drop`.
+// While it lives, this thread is in a function of a record's user: a callback, `next`, `copy`,
+// `drop` or a drain's visitor.
 class inside_record : on_stack<inside_record> {
   public:
-    explicit inside_record(const record &it) : it_(&it) {}
+    explicit inside_record(const record &record) : record_(&record) {}
     using stack_frame::leave;
 
-    static bool of(const record &it) {
-        return find([&it](const inside_record &each) { return each.it_ == &it; }) != nullptr;
+    static bool of(const record &record) {
+        return find([&record](const inside_record &each) { return each.record_ == &record; }) != nullptr;
     }
     static bool of(const record_set &set) {
-        return find([&set](const inside_record &each) { return each.it_->set == &set; }) != nullptr;
+        return find([&set](const inside_record &each) { return each.record_->set == &set; }) != nullptr;
     }
 
   private:
     friend on_stack;
-    const record *it_;
+    const record *record_;
 };
 
-// Lets go of the lock for a function of the user's, in which this thread then is.
-class for_user {
+// While it lives, the lock of the set is released and this thread calls a function of the user's.
+class user_call {
   public:
-    for_user(record &it, set_lock &hold) : hold_(hold), inside_(*it.set->rt, hold), inside_record_(it) {
-        hold_.unlock();
+    user_call(record &record, set_lock &lock)
+        : lock_(lock), inside_(*record.set->rt, lock), inside_record_(record) {
+        lock_.unlock();
     }
-    ~for_user() { hold_.lock(); }
-    for_user(const for_user &) = delete;
-    for_user &operator=(const for_user &) = delete;
+    ~user_call() { lock_.lock(); }
+    user_call(const user_call &) = delete;
+    user_call &operator=(const user_call &) = delete;
 
   private:
-    set_lock &hold_;
+    set_lock &lock_;
     const uncancelled whole_;
     inside_user_code inside_;
     inside_record inside_record_;
 };
 
+// Wakes the threads that wait until a run ends or a record is over.
+// REQUIRES: set lock held
 void announce_progress(record_set &set);
-void wait_for_progress(record_set &set, set_lock &hold);
 
-// Until a callback that the wheel has begun with, and that has not had the lock, is through.
-// On workers a former fire may run meanwhile; it does not finish the record. One with a
-// schedule of its own is not armed while it runs, so nothing unseen is there; and `next`,
-// which may be asked in the wheel's callback, must not be waited for.
-void wait_for_unseen(record &it, set_lock &hold);
+// RELEASES AND REACQUIRES: set lock
+void wait_for_progress(record_set &set, set_lock &lock);
 
-// From here on its handle or key is good no more.
-void retire(record &it);
+// Waits until a callback of an ended record's node that the wheel has begun, but that has not
+// had the lock, has returned.
+// RELEASES AND REACQUIRES: set lock
+void wait_for_node_callback(record &record, set_lock &lock);
 
-// What has ended, and has no runs any more, is over.
-void finish(record &it, set_lock &hold);
+// Ends a live record: its handle or key finds it no more, and no further callback begins.
+// REQUIRES: set lock held
+void retire(record &record);
 
-// Takes back runs that wait for a worker, the last among them.
-void take_back(record &it);
+// Drops the argument of an ended record without runs, and frees its cell.
+// RELEASES AND REACQUIRES: set lock
+void finish(record &record, set_lock &lock);
 
-// Once what waits has been taken back: of a live one, whether ending it prevents a fire.
-bool has_still_to_fire(record &it);
+// Takes the fires that wait for a worker off its queue.
+// REQUIRES: set lock held
+void withdraw_runs(record &record);
 
-// For one user, or several, of a set.
+// True if ending a live record prevents a fire. To be called after cancel() and withdraw_runs().
+// REQUIRES: set lock held
+bool has_still_to_fire(record &record);
+
+// Removes so many users of a set. The last one frees its memory.
 void release(record_set &set, std::uint32_t times);
 
-inline bool is_drained(const record &it) { return it.epoch != it.set->epoch; }
+inline bool is_drained(const record &record) { return record.epoch != record.set->epoch; }
 
-// The callback of every record's node; and what workers do with it.
+// The callback of every record's node, and how workers run a record.
 void on_due(tw_node *node, void *);
 extern const tw_runnable_kind runnable_hooks;
 

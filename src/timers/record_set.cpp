@@ -1,3 +1,4 @@
+// Making, draining and freeing a set, and what its runtime has it do. See record_set.hpp.
 #include "record_set.hpp"
 
 #include <cassert>
@@ -9,78 +10,86 @@
 namespace tickwheel::runtime {
 
 // --- draining --------------------------------------------------------------------------
+//
+// A drain raises the set's epoch. From then on no record of a former epoch fires (is_drained),
+// and the drain ends these one by one. Epochs have 7 bits and are compared modulo 128, so all
+// epochs in use must be less than 64 apart: a drain does not begin before the one 64 epochs
+// earlier has ended.
 
 namespace {
 
-// Epochs less than 64 apart can be compared.
-bool is_older(const record &it, std::uint8_t epoch) { return ((it.epoch - epoch) & 0x7f) >= 0x40; }
+bool is_older(const record &record, std::uint8_t epoch) { return ((record.epoch - epoch) & 0x7f) >= 0x40; }
 
-// Taken if a drain that began 64 drains earlier still goes on.
+// Still set if the drain 64 epochs before the next one goes on.
 std::uint64_t bit_of_next_drain(const record_set &set) { return std::uint64_t{1} << ((set.epoch + 1) & 63); }
 
-bool is_there(const record &it) { return it.state == record_state::live || it.state == record_state::ended; }
-
-void visit(record &it, const drain_visitor &each, set_lock &hold) {
-    if (each.by_key == nullptr && each.by_handle == nullptr)
-        return;
-    const tw_key key = key_of(it);
-    const tw_handle handle = handle_of(it);
-    const for_user unlocked(it, hold);
-    if (each.by_key != nullptr)
-        each.by_key(&key, it.node.arg, each.arg);
-    else
-        each.by_handle(handle, it.node.arg, each.arg);
+bool is_in_use(const record &record) {
+    return record.state == record_state::live || record.state == record_state::ended;
 }
 
-// True if it still had to fire. Runs that have begun are waited for: they were before.
-bool drain_one(record &it, const drain_visitor &each, set_lock &hold) {
-    const std::uint32_t generation = it.generation;
-    if (it.state == record_state::live) {
-        cancel(*it.set->rt, &it.node);
-        take_back(it);
+// RELEASES AND REACQUIRES: set lock
+void visit(record &record, const drain_visitor &visitor, set_lock &lock) {
+    if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
+        return;
+    const tw_key key = key_of(record);
+    const tw_handle handle = handle_of(record);
+    const user_call unlocked(record, lock);
+    if (visitor.by_key != nullptr)
+        visitor.by_key(&key, record.node.arg, visitor.arg);
+    else
+        visitor.by_handle(handle, record.node.arg, visitor.arg);
+}
+
+// Ends a record, and returns true if it still had to fire. Waits for the runs that have begun,
+// because they began before the drain. The lock is released meanwhile, so another call may end
+// the record, which is then waited for as well.
+// RELEASES AND REACQUIRES: set lock
+bool drain_record(record &record, const drain_visitor &visitor, set_lock &lock) {
+    const std::uint32_t generation = record.generation;
+    if (record.state == record_state::live) {
+        cancel(*record.set->rt, &record.node);
+        withdraw_runs(record);
     }
-    while (it.generation == generation && it.state == record_state::live && it.runs != 0 &&
-           !inside_record::of(it))
-        wait_for_progress(*it.set, hold);
-    if (it.generation != generation || it.state != record_state::live) {
-        wait_until_over(it, generation, hold);
+    while (record.generation == generation && record.state == record_state::live && record.runs != 0 &&
+           !inside_record::of(record))
+        wait_for_progress(*record.set, lock);
+    if (record.generation != generation || record.state != record_state::live) {
+        wait_until_over(record, generation, lock);
         return false;
     }
-    const bool had_to_fire = has_still_to_fire(it);
-    retire(it);
-    wait_for_unseen(it, hold);
-    ++it.runs;
+    const bool had_to_fire = has_still_to_fire(record);
+    retire(record);
+    wait_for_node_callback(record, lock);
+    ++record.runs;  // keeps the record during the visit
     if (had_to_fire)
-        visit(it, each, hold);
-    --it.runs;
-    if (it.set->rt->forked)
-        return had_to_fire;  // by `each`: in the child nothing more is called
-    if (it.runs == 0)
-        finish(it, hold);
+        visit(record, visitor, lock);
+    --record.runs;
+    if (record.set->rt->forked)
+        return had_to_fire;  // `visit` has forked: the child calls no further functions
+    if (record.runs == 0)
+        finish(record, lock);
     return had_to_fire;
 }
 
-}  // namespace
-
-std::int64_t drain(record_set &set, const drain_visitor &each) {
-    set_lock hold(set);
+std::int64_t drain(record_set &set, const drain_visitor &visitor) {
+    set_lock lock(set);
     while ((set.drains & bit_of_next_drain(set)) != 0) {
         if (inside_record::of(set))
             return refuse(-EBUSY, "another drain waits for the callback that this is called from");
-        wait_for_progress(set, hold);
+        wait_for_progress(set, lock);
     }
     const std::uint64_t own_bit = bit_of_next_drain(set);
     const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
     set.drains |= own_bit;
     std::int64_t drained = 0;
-    for (std::uint32_t number = 0; number < set.all.made(); ++number) {
-        record &it = set.all[number];
-        if (is_there(it) && is_older(it, epoch) && drain_one(it, each, hold))
+    for (std::uint32_t number = 0; number < set.records.end_number(); ++number) {
+        record &record = set.records[number];
+        if (is_in_use(record) && is_older(record, epoch) && drain_record(record, visitor, lock))
             ++drained;
         if (set.rt->forked)
-            return -ECHILD;  // by `each` or `drop`; and no drain goes on in the child
-        hold.unlock();
-        hold.lock();
+            return -ECHILD;  // a function of the user's has forked; the child has reset `drains`
+        lock.unlock();       // P8: other threads get in between
+        lock.lock();
     }
     assert((set.drains & own_bit) != 0);
     set.drains &= ~own_bit;
@@ -88,7 +97,82 @@ std::int64_t drain(record_set &set, const drain_visitor &each) {
     return drained;
 }
 
-// --- the set ---------------------------------------------------------------------------
+}  // namespace
+
+std::int64_t drain(record_set *set, const drain_visitor &visitor) {
+    const int error = check_usable(set);
+    return error != 0 ? error : drain(*set, visitor);
+}
+
+std::size_t count_of(record_set *set) {
+    if (check_usable(set) != 0)
+        return 0;
+    const set_lock lock(*set);
+    return set->count;
+}
+
+// --- the set as a component of its runtime -----------------------------------------------
+
+namespace {
+
+void destroy(record_set &set) {
+    set.lookup->close(set);
+    remove_component(set);
+    if (set.workers != nullptr)
+        use_no_more(*set.workers);
+    release(set, 1);
+}
+
+void destroy(component &base) { destroy(static_cast<record_set &>(base)); }
+
+// True if the fork may have interrupted a function of the user's that works on the argument:
+// the child cannot know its state, so it must not drop it.
+bool was_interrupted(record &record) {
+    const std::uint32_t begun = record.set->workers != nullptr ? worker_part_of(record).begun : record.runs;
+    return record.state == record_state::starting || begun != 0;
+}
+
+// Ends all records that are left, when the wheels are empty and no thread fires; also in the
+// child of a fork.
+void end_all(component &base) {
+    record_set &set = static_cast<record_set &>(base);
+    set_lock lock(set);
+    for (std::uint32_t number = 0; number < set.records.end_number(); ++number) {
+        record &record = set.records[number];
+        assert(!inside_record::of(record));
+        if (record.state == record_state::free)
+            continue;
+        if (was_interrupted(record))
+            record.drop = nullptr;
+        if (record.state == record_state::live)
+            retire(record);
+        record.state = record_state::ended;
+        record.runs = 0;
+        finish(record, lock);
+    }
+}
+
+void fork(component &base, tw_fork_moment moment) {
+    record_set &set = static_cast<record_set &>(base);
+    if (moment == TW_FORK_PREPARE) {
+        lock(set);
+    } else if (moment == TW_FORK_PARENT) {
+        unlock(set);
+    } else {
+        tw_port_lock_init(&set.lock);
+        set.waiting = 0;
+        set.drains = 0;
+        set.closing = false;
+        set.users.store(1, std::memory_order_relaxed);
+    }
+}
+
+constexpr component_hooks set_hooks = {
+    .stop = nullptr, .fork = fork, .end = end_all, .revive = nullptr, .destroy = destroy};
+
+}  // namespace
+
+// --- making and freeing ------------------------------------------------------------------
 
 int check_usable(const tw_runtime *rt, const set_options &options) {
     if (const int error = check_arming(rt); error != 0)
@@ -104,90 +188,47 @@ int check_usable(const tw_runtime *rt, const set_options &options) {
 
 namespace {
 
-void end_as_component(record_set &set) {
-    set.how->close(set);
-    remove_component(set);
-    if (set.workers != nullptr)
-        use_no_more(*set.workers);
-    release(set, 1);
+void shape(record_store &records, const set_options &options, std::uint32_t spare_records) {
+    const bool has_spare = options.capacity != 0 && options.capacity <= most_records - spare_records;
+    const std::size_t for_workers = options.workers != nullptr ? sizeof(worker_part) : 0;
+    const std::size_t for_storage = options.storage != 0 ? options.storage + storage_alignment : 0;
+    records.shape(has_spare ? options.capacity + spare_records : options.capacity, for_workers + for_storage);
 }
 
-// The callback that the runtime's thread has just left may still have to let go of the lock.
+int allocate_all(record_store &records) {
+    const int error = records.allocate_all();
+    if (error != 0)
+        records.free_all();
+    return error;
+}
+
+// The runtime's thread may have left a callback and still have to release the lock of the set.
 void wait_for_thread_to_leave(record_set &set) {
     for_each_timeline(*set.rt, [&set](timeline &line) {
         tw_node *const last = tw_running(&line.wheel);
-        if (last != nullptr && set.all.contain(last))
+        if (last != nullptr && set.records.contains(last))
             tw_wait(&line.wheel, last);
     });
 }
 
-// Whether something of the user's may have been at work on it when the process forked: its
-// argument is in no state to be dropped.
-bool was_cut_short(record &it) {
-    const std::uint32_t begun = it.set->workers != nullptr ? worker_part_of(it).begun : it.runs;
-    return it.state == record_state::starting || begun != 0;
-}
-
-// --- the set as a part of its runtime ---------------------------------------------------
-
-// All that is left when nobody fires and the wheels are empty; also in the child of a fork.
-void end(component &it_as_component) {
-    record_set &set = static_cast<record_set &>(it_as_component);
-    set_lock hold(set);
-    for (std::uint32_t number = 0; number < set.all.made(); ++number) {
-        record &it = set.all[number];
-        assert(!inside_record::of(it));
-        if (it.state == record_state::free)
-            continue;
-        if (was_cut_short(it))
-            it.drop = nullptr;
-        if (it.state == record_state::live)
-            retire(it);
-        it.state = record_state::ended;
-        it.runs = 0;
-        finish(it, hold);
-    }
-}
-
-void fork(component &it, tw_fork_moment moment) {
-    record_set &set = static_cast<record_set &>(it);
-    if (moment == TW_FORK_PREPARE) {
-        lock(set);
-    } else if (moment == TW_FORK_PARENT) {
-        unlock(set);
-    } else {
-        tw_port_lock_init(&set.lock);
-        set.waiting = 0;
-        set.drains = 0;
-        set.closing = false;
-        set.users.store(1, std::memory_order_relaxed);
-    }
-}
-
-void destroy(component &it) { end_as_component(static_cast<record_set &>(it)); }
-
-constexpr component_hooks set_hooks = {
-    .stop = nullptr, .fork = fork, .end = end, .revive = nullptr, .destroy = destroy};
-
 }  // namespace
 
-// --- making and closing ------------------------------------------------------------------
-
-int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks &how) {
-    set.how = &how;
+int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks &lookup) {
+    set.lookup = &lookup;
     set.workers = options.workers;
     set.concurrent = options.concurrent;
     set.storage = options.storage;
     tw_port_lock_init(&set.lock);
     set.is_observed = tw_port_is_observed() != 0;
     tw_port_hide(&set, sizeof set);
-    const std::size_t for_workers = options.workers != nullptr ? sizeof(worker_part) : 0;
-    const std::size_t for_storage = options.storage != 0 ? options.storage + storage_alignment : 0;
-    set.all.shape(options.capacity, for_workers + for_storage);
     set.users.store(1, std::memory_order_relaxed);
-    if (options.capacity != 0 && set.all.allocate_all() != 0) {
-        set.all.free_all();
-        return -ENOMEM;
+    shape(set.records, options, lookup.spare_records);
+    int error = lookup.open(set, options);
+    if (error == 0 && options.capacity != 0)
+        error = allocate_all(set.records);
+    if (error != 0) {
+        lookup.close(set);
+        return error;
     }
     if (set.workers != nullptr)
         use(*set.workers);
@@ -195,19 +236,23 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
     return 0;
 }
 
-int close(record_set &set) {
-    if (inside_record::of(set))
+int free_set(record_set *set) {
+    if (set == nullptr)
+        return 0;
+    if (const int error = check_usable(set); error != 0)
+        return error;
+    if (inside_record::of(*set))
         return refuse(-EBUSY, "called from inside a callback of a timer of this set");
     end_of_call end;
-    const inside_user_code here(*set.rt, end);
+    const inside_user_code here(*set->rt, end);
     {
-        set_lock hold(set);
-        set.closing = true;
+        set_lock lock(*set);
+        set->closing = true;
     }
-    if (const std::int64_t drained = drain(set, {}); drained < 0)
+    if (const std::int64_t drained = drain(*set, {}); drained < 0)
         return static_cast<int>(drained);
-    wait_for_thread_to_leave(set);
-    end_as_component(set);
+    wait_for_thread_to_leave(*set);
+    destroy(*set);
     return 0;
 }
 

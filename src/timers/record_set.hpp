@@ -1,18 +1,29 @@
-// Timers that the library keeps, a set of them. handle.cpp finds them by number, keyed.cpp by
-// name; how one starts, lives and ends is in entry_start.cpp and entry_life.cpp.
+// A set of records: what tw_handles and tw_keyed have in common.
 //
-// The lock of a set guards its records. It is taken before those of workers and wheels, and
-// never held while anything of the user's runs but the `wake` of a driver. What that makes
-// certain:
-//   - A slot is given to another timer only after nothing can come to the former one: its
-//     node is on no wheel, no callback of it is about to begin, waits, or runs (P11).
-//   - `drop` is called by whoever ends a record: by the last of its runs if there are any,
-//     else by the call that ends it. That is decided under the lock, so once.
-// What the lock does not cover is the moment between the wheel's taking a node off and the
-// node's callback having the lock. A call that ends a record which may be in that moment
-// marks it, lets go of the lock, and waits for the callback, which then finds nothing to
-// do and returns at once (wait_for_unseen).
+//     handle.cpp, keyed.cpp   the public functions, and how a record is found
+//     record_start.cpp        starting a record
+//     record_life.cpp         firing, moving and ending it
+//     record_set.cpp          making, draining and freeing the set
+//     record_store            the memory
+//
+// The lock of the set guards its records. It is taken before the mutex of a pool and the locks
+// of the wheels. It is released while a function of the user's runs; the one exception is a
+// driver's `wake`.
+//
+// Invariants
+//   S1  A cell is reused only when nothing can reach its former record any more: the node is
+//       on no wheel, and no callback of it is about to begin, waits for a worker, or runs (P11).
+//   S2  `drop` is called once: by the last run of an ended record, or, if there is none, by
+//       the call that ended it. The lock decides which of the two it is.
+//
+// One moment is outside the lock: the wheel has taken a node off, and the node's callback has
+// not locked the set yet. A call that ends a record in that moment marks it as ended, releases
+// the lock and waits for the callback, which sees the mark and returns
+// (wait_for_node_callback; tests/models/entry_end.pml).
 #pragma once
+
+#include <cstdlib>
+#include <new>
 
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
@@ -25,38 +36,50 @@
 namespace tickwheel::runtime {
 
 class set_lock;
+struct set_options;
 
-// How the records of a set are known to its users.
+// How the records of a set are found: by handle or by key. The hooks from `reserve` on are null
+// in a set of handles, `add_range` is null in a set of keys.
 struct lookup_hooks {
-    // With the lock, and the hash of its key. Null: they are known by number alone.
-    int (*reserve)(record_set &, record &, std::uint32_t) = nullptr;      // room for it: 0, -ENOMEM, -ENOSPC
-    record *(*publish)(record_set &, record &, std::uint32_t) = nullptr;  // returns whose place it takes
-    void (*unpublish)(record_set &, record &) = nullptr;  // it is known no more, unless its place was taken
+    // How many records more than its capacity the set needs, so that a full set can replace one.
+    std::uint32_t spare_records;
 
-    // Without it. There are no records any more.
+    // Makes the lookup, when nothing else knows the set yet. Returns 0 or a negative errno.
+    int (*open)(record_set &, const set_options &);
+
+    // Frees the lookup, when the set has no records any more; also after `open` has failed.
     void (*close)(record_set &);
 
-    // With the lock, which it lets go meanwhile: covers more slots. 0 or a negative errno.
-    int (*cover)(record_set &, set_lock &) = nullptr;
+    // Makes more cells available to handles. Returns 0 or a negative errno.
+    // RELEASES AND REACQUIRES: set lock
+    int (*add_range)(record_set &, set_lock &) = nullptr;
+
+    // REQUIRES: set lock held
+    // Makes room for a record with this hash of its key. Returns 0, -ENOMEM or -ENOSPC.
+    int (*reserve)(record_set &, record &, std::uint32_t hash) = nullptr;
+    // Makes the record known, after `reserve`. Returns the record that it replaces, or null.
+    record *(*publish)(record_set &, record &, std::uint32_t hash) = nullptr;
+    // Makes the record unknown, unless another one has replaced it.
+    void (*unpublish)(record_set &, record &) = nullptr;
 };
 
-// So many slots have a tag of their own in their handles, and generations that begin somewhere.
-// See handle.cpp; a set that is known by keys has one block, without a tag.
-inline constexpr std::uint32_t records_of_block = std::uint32_t{1} << 16;
-struct block {
+// The cells that share one tag in their handles (see handle.cpp). A set of keys has one range,
+// without a tag.
+inline constexpr std::uint32_t cells_of_range = std::uint32_t{1} << 16;
+struct handle_range {
     std::uint32_t first_generation;
     std::uint16_t tag;  // 0: none
 };
 
-// A copy of a user's key, and its hash: made before there is a record to keep it.
+// A copy of a user's key, and its hash. It is made before there is a record to take it over.
 struct key_copy {
     key_copy() = default;
     ~key_copy();
     key_copy(const key_copy &) = delete;
     key_copy &operator=(const key_copy &) = delete;
 
-    kept_key key;
-    std::uint16_t size = 0;  // also 0 once a record has taken it, which then frees it
+    stored_key key;
+    std::uint16_t size = 0;  // 0 also once a record has taken over the key, and will free it
     bool is_number = false;
     std::uint32_t hash = 0;
 };
@@ -65,27 +88,27 @@ inline constexpr std::size_t most_storage = 4096;
 inline constexpr std::size_t storage_alignment = 16;
 
 struct record_set : component {
-    // Fixed.
-    const lookup_hooks *how;
+    // Constant once the set is made.
+    const lookup_hooks *lookup;
     tw_workers *workers;
     bool concurrent;
     bool is_observed;  // see tw_port_is_observed
     std::size_t storage;
 
-    std::uint32_t lock;    // the port's; guards what follows
-    bool closing;          // nothing is started any more
-    std::uint8_t epoch;    // of 7 bits; record_set of former ones fire no more: they are being drained
-    std::uint64_t drains;  // that go on: bit n for one whose epoch is n modulo 64
+    std::uint32_t lock;    // of the port; guards all members below except `users`
+    bool closing;          // no record can be started any more
+    std::uint8_t epoch;    // of 7 bits; records of former epochs are being drained, and do not fire
+    std::uint64_t drains;  // bit n: a drain with an epoch of n modulo 64 is going on
     std::uint32_t count;
-    std::uint32_t most_reused;  // generations that the most used slot has seen
-    block first_block;          // fixed
-    block *further_blocks;      // of the slots behind it; null: there was no need
-    std::uint32_t blocks;
-    std::uint32_t waiting;   // threads that wait for a record to come further
-    std::uint32_t progress;  // counts that; they sleep on it
-    record_store all;
+    std::uint32_t most_generations;  // that any cell has used
+    handle_range first_range;        // constant
+    handle_range *further_ranges;    // null while one is enough
+    std::uint32_t ranges;
+    std::uint32_t waiting;   // threads in wait_for_progress
+    std::uint32_t progress;  // the word they sleep on; counts the progress of any record
+    record_store records;
 
-    std::atomic<std::uint32_t> users;  // its owner, and runs on workers: the last frees it
+    std::atomic<std::uint32_t> users;  // the owner, and fires on workers: the last one frees the set
 };
 
 inline void lock(record_set &set) {
@@ -102,7 +125,8 @@ inline void unlock(record_set &set) {
         tw_port_unlock(&set.lock);
 }
 
-// The lock, for a call or a fire. When it goes, the call returns.
+// Holds the lock of a set during a call or a fire. If a function of the user's frees the runtime
+// meanwhile, that happens when this goes, after the lock has been released (end_of_call).
 class set_lock : public end_of_call {
   public:
     explicit set_lock(record_set &set) : set_(set) { lock(); }
@@ -117,7 +141,8 @@ class set_lock : public end_of_call {
     record_set &set_;
 };
 
-// handle.h and keyed.h have the same options.
+// --- making and freeing ------------------------------------------------------------------
+
 struct set_options {
     std::uint32_t capacity;
     std::size_t storage;
@@ -125,10 +150,47 @@ struct set_options {
     bool concurrent;
 };
 
-// What to answer to a call that makes a set like this; 0 if it may be made.
+// From the options of handle.h or keyed.h.
+template <class Options> set_options options_of(const Options *options) {
+    if (options == nullptr)
+        return {};
+    return {options->capacity, options->storage, options->workers, options->concurrent != 0};
+}
+
+// Returns 0 if a set with these options may be made on `rt`.
 int check_usable(const tw_runtime *rt, const set_options &options);
 
-// As those of a runtime, for a call on a set.
+// Makes zeroed memory a set and a component of the runtime. Returns 0 or a negative errno; on
+// error the caller frees the memory.
+int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks &lookup);
+
+// Makes a `Set`, which is tw_handles or tw_keyed, and stores it in *made. The last user frees
+// it (see `release`).
+template <class Set>
+int make_set(Set **made, tw_runtime *rt, const set_options &options, const lookup_hooks &lookup) {
+    if (const int error = check_usable(rt, options); error != 0)
+        return error;
+    if (made == nullptr)
+        return refuse(-EINVAL, "no place for the set");
+    void *const memory = std::calloc(1, sizeof(Set));
+    if (memory == nullptr)
+        return -ENOMEM;
+    auto *const set = new (memory) Set{};  // cppcheck-suppress legacyUninitvar
+    if (const int error = open(*set, *rt, options, lookup); error != 0) {
+        std::free(set);
+        return error;
+    }
+    *made = set;
+    return 0;
+}
+
+// Ends every record and frees the set, which may be null. -EBUSY from inside one of its
+// callbacks.
+int free_set(record_set *set);
+
+// --- calls on a set ----------------------------------------------------------------------
+
+// Return 0 if `set` is a set that may be used; or used to start or move a record.
 inline int refuse_set() { return refuse(-EINVAL, "the set of timers is null"); }
 inline int check_usable(const record_set *set) {
     return set == nullptr ? refuse_set() : check_usable(set->rt);
@@ -137,60 +199,62 @@ inline int check_arming(const record_set *set) {
     return set == nullptr ? refuse_set() : check_arming(set->rt);
 }
 
-// Makes zeroed memory a set, and a part of the runtime; 0, or -ENOMEM, and then it is as it
-// was. The memory is freed by the last user.
-int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks &how);
+std::size_t count_of(record_set *set);
 
-// Ends every record, and the set. -EBUSY from inside one of them.
-int close(record_set &set);
-
-// Starts a timer; 0 or a negative errno. `key` is null for a set without keys; the record
-// takes it over. `handle`, if not null, is stored before the timer can fire.
-int start(record_set &set, const tw_when *when, const tw_task *task, key_copy *key, tw_handle *handle);
-
-// The same for the usual cases; the first is to be fast.
-int start_after(record_set &set, std::int64_t delay, tw_task_callback *fn, void *arg, key_copy *key,
-                tw_handle *handle);
-int start_every(record_set &set, std::int64_t period, tw_missed missed, tw_task_callback *fn, void *arg,
-                key_copy *key, tw_handle *handle);
-
-// Of a record that is live. With the lock, which `end` may let go of meanwhile.
-int end(record &it, set_lock &hold);  // 1 if this prevented a fire, else 0
-int move(record &it, delayed_call &to);
-std::int64_t remaining(record &it);
-
-// Until the timer that was this generation of a slot is over; at once inside it.
-void wait_until_over(record &it, std::uint32_t generation, set_lock &hold);
-
-// What a drain calls on those that had still to fire: one of them, or nothing.
+// What a drain calls for each record that still had to fire: one of these, or neither.
 struct drain_visitor {
     tw_keyed_each *by_key = nullptr;
     tw_handles_each *by_handle = nullptr;
     void *arg = nullptr;
 };
-std::int64_t drain(record_set &set, const drain_visitor &each);
+std::int64_t drain(record_set *set, const drain_visitor &visitor);
 
-// The key of a record; good while it is not over.
-tw_key key_of(const record &it);
+// Starts a record; returns 0, 1 if it replaces another one, or a negative errno. `key` is null
+// in a set of handles. *handle, unless null, is written before the record can fire.
+int start(record_set &set, const tw_when *when, const tw_task *task, key_copy *key, tw_handle *handle);
 
-// What of a key does not fit into a record; null: all fits.
-inline long_key *long_key_of(const record &it) {
-    return it.key_size > sizeof it.key.bytes ? it.key.longer : nullptr;
+// The same for the usual cases.
+int start_after(record_set &set, std::int64_t delay, tw_task_callback *fn, void *arg, key_copy *key,
+                tw_handle *handle);
+int start_every(record_set &set, std::int64_t period, tw_missed missed, tw_task_callback *fn, void *arg,
+                key_copy *key, tw_handle *handle);
+
+// --- calls on a live record --------------------------------------------------------------
+
+// Returns 1 if this prevented a fire, else 0.
+// RELEASES AND REACQUIRES: set lock
+int end(record &record, set_lock &lock);
+
+// REQUIRES: set lock held
+int move(record &record, delayed_call &to);
+std::int64_t remaining(record &record);
+
+// Returns once the record that had this generation of the cell is over; at once from inside
+// one of its callbacks.
+// RELEASES AND REACQUIRES: set lock
+void wait_until_over(record &record, std::uint32_t generation, set_lock &lock);
+
+// Points into the record: valid until that is over.
+tw_key key_of(const record &record);
+
+// The key's part on the heap; null if all of it fits into the record.
+inline long_key *long_key_of(const record &record) {
+    return record.key_size > sizeof record.key.bytes ? record.key.longer : nullptr;
 }
 
-inline const block &block_of(const record_set &set, std::uint32_t number) {
-    const bool is_first = number < records_of_block || set.further_blocks == nullptr;
-    return is_first ? set.first_block : set.further_blocks[number / records_of_block - 1];
+inline const handle_range &range_of(const record_set &set, std::uint32_t number) {
+    const bool is_first = number < cells_of_range || set.further_ranges == nullptr;
+    return is_first ? set.first_range : set.further_ranges[number / cells_of_range - 1];
 }
 
-inline bool has_handles(const record_set &set) { return set.first_block.tag != 0; }
+inline bool has_handles(const record_set &set) { return set.first_range.tag != 0; }
 
-// 0 in a set that is known by keys.
-inline tw_handle handle_of(const record &it) {
-    if (!has_handles(*it.set))
+// Returns 0 in a set of keys.
+inline tw_handle handle_of(const record &record) {
+    if (!has_handles(*record.set))
         return 0;
-    const tw_handle tag = block_of(*it.set, it.number).tag;
-    return tw_handle{it.generation} << 32 | tag << 16 | it.number % records_of_block;
+    const tw_handle tag = range_of(*record.set, record.number).tag;
+    return tw_handle{record.generation} << 32 | tag << 16 | record.number % cells_of_range;
 }
 
 }  // namespace tickwheel::runtime

@@ -1,4 +1,8 @@
-// How records come to be.
+// Starting a record. See record_set.hpp for the lock and the invariants.
+//
+// The order is what makes a failing start change nothing: check, take a cell, fill it in, call
+// the user's `copy` and `next`, arm, publish. All but the last two happen while no other thread
+// can find the record.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -9,7 +13,7 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// Null: nothing.
+// Returns null if valid, else why not.
 const char *what_is_wrong_with(const record_set &set, const tw_when *when, const tw_task &task) {
     if (task.fn == nullptr)
         return "the task's function is null";
@@ -24,140 +28,148 @@ const char *what_is_wrong_with(const record_set &set, const tw_when *when, const
     return what_is_wrong(*set.rt, *when);
 }
 
-// A slot, as nobody else knows it; growing if need be.
-[[gnu::always_inline]] inline int take_record(record_set &set, set_lock &hold, record *&taken) {
-    while ((taken = set.all.take(set)) == nullptr) {
-        if (set.all.is_full())
+// Takes a cell, growing the store if need be. P8: memory and ranges are allocated without the
+// lock; if another thread has been faster, its result is used and this one freed.
+// RELEASES AND REACQUIRES: set lock
+[[gnu::always_inline]] inline int take_record(record_set &set, set_lock &lock, record *&taken) {
+    while ((taken = set.records.take(set)) == nullptr) {
+        if (set.records.is_full())
             return refuse(-ENOSPC, "the set has as many timers as it can hold");
-        if (!set.all.is_covered()) {
-            if (const int error = set.how->cover(set, hold); error != 0)
+        if (set.records.needs_allowance()) {
+            if (const int error = set.lookup->add_range(set, lock); error != 0)
                 return error;
             continue;
         }
-        const unsigned slab = set.all.next_slab();
-        hold.unlock();
-        void *const memory = set.all.allocate(slab);
-        hold.lock();
+        const unsigned slab = set.records.next_slab();
+        lock.unlock();
+        void *const memory = set.records.allocate(slab);
+        lock.lock();
         if (memory == nullptr)
             return -ENOMEM;
-        if (!set.all.add(slab, memory))
+        if (!set.records.add(slab, memory))
             std::free(memory);
     }
     ++set.count;
     return 0;
 }
 
-void *storage_of(record &it) {
+void *storage_of(record &record) {
     const std::size_t before =
-        it.set->workers != nullptr ? sizeof(record) + sizeof(worker_part) : sizeof(record);
-    return reinterpret_cast<char *>(&it) +
+        record.set->workers != nullptr ? sizeof(record) + sizeof(worker_part) : sizeof(record);
+    return reinterpret_cast<char *>(&record) +
            (before + storage_alignment - 1) / storage_alignment * storage_alignment;
 }
 
-void take_key(record &it, key_copy *key) {
-    it.has_number_key = key != nullptr && key->is_number;
-    it.key_size = key != nullptr ? key->size : 0;
+void take_key(record &record, key_copy *key) {
+    record.has_number_key = key != nullptr && key->is_number;
+    record.key_size = key != nullptr ? key->size : 0;
     if (key == nullptr)
         return;
-    it.key = key->key;
+    record.key = key->key;
     key->size = 0;
 }
 
-void fill(record &it, const tw_task &task) {
-    it.node.fn = on_due;
-    it.node.arg = task.arg_size != 0 ? storage_of(it) : task.arg;
-    it.fn = task.fn;
-    it.next = task.next;
-    it.drop = task.drop;
-    it.runs = 0;
-    it.is_last = false;
-    if (it.set->workers != nullptr) {
-        worker_part_of(it).begun = 0;
-        make_runnable(worker_part_of(it).runnable, *it.set->workers, runnable_hooks, it.set->concurrent);
+void fill(record &record, const tw_task &task) {
+    record.node.fn = on_due;
+    record.node.arg = task.arg_size != 0 ? storage_of(record) : task.arg;
+    record.fn = task.fn;
+    record.next = task.next;
+    record.drop = task.drop;
+    record.runs = 0;
+    record.is_last = false;
+    if (record.set->workers != nullptr) {
+        worker_part_of(record).begun = 0;
+        make_runnable(worker_part_of(record).runnable, *record.set->workers, runnable_hooks,
+                      record.set->concurrent);
     }
 }
 
-// Undoes the start of a record, whose argument `drop` is called on if it was copied by a
-// function of the user's.
-int abandon(record &it, bool copied, int error, set_lock &hold) {
+// Undoes the start of a record and returns `error`. The argument is dropped only if the user's
+// `copy` has made it. `drop` may cause a refusal of its own, so the reason of this one is noted
+// again afterwards.
+// RELEASES AND REACQUIRES: set lock
+int abandon(record &record, bool copied, int error, set_lock &lock) {
     const char *const why = noted_for(error);
-    it.state = record_state::ended;
+    record.state = record_state::ended;
     if (!copied)
-        it.drop = nullptr;
-    finish(it, hold);
-    return refuse(error, why);  // what it dropped may have been refused something else
+        record.drop = nullptr;
+    finish(record, lock);
+    return refuse(error, why);
 }
 
-// When it is to fire first, from its own schedule. False: never.
-bool ask_first(record &it, tw_when &when) {
-    const std::int64_t deadline = it.next(tw_runtime_now(it.set->rt), it.node.arg);
+// Asks the record's own schedule for the first deadline. Returns false if there is none.
+bool ask_first(record &record, tw_when &when) {
+    const std::int64_t deadline = record.next(tw_runtime_now(record.set->rt), record.node.arg);
     when = {};
     when.due_ns = deadline > 0 ? deadline : 0;
     when.absolute = 1;
     return deadline != TW_NO_DEADLINE;
 }
 
-// What only the user's functions can do, without the lock: 0 or -ENOENT. `first`, if it is
-// not null, is to be asked for.
-int ask_user(record &it, const tw_task &task, bool copies, tw_when *first, set_lock &hold) {
-    const for_user unlocked(it, hold);
+// Calls the user's functions that a start needs: `copy`, and `next` if `first` is not null.
+// Returns 0 or -ENOENT.
+// RELEASES AND REACQUIRES: set lock
+int ask_user(record &record, const tw_task &task, bool copies, tw_when *first, set_lock &lock) {
+    const user_call unlocked(record, lock);
     if (copies)
-        task.copy(it.node.arg, task.arg);
-    const bool is_for_ever_idle = first != nullptr && !ask_first(it, *first);
-    return is_for_ever_idle ? refuse(-ENOENT, "its schedule (next) has no first time") : 0;
+        task.copy(record.node.arg, task.arg);
+    const bool never_fires = first != nullptr && !ask_first(record, *first);
+    return never_fires ? refuse(-ENOENT, "its schedule (next) has no first time") : 0;
 }
 
 bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0; }
 
-// The record whose place it has taken ends.
-[[gnu::always_inline]] inline int go_live(record &it, const tw_when &when, delayed_call *plain,
-                                          std::uint32_t hash, set_lock &hold) {
-    record_set &set = *it.set;
-    const lookup_hooks &how = *set.how;
-    if (const int error = set.closing              ? refuse(-EPERM, "the set is being freed")
-                          : how.reserve != nullptr ? how.reserve(set, it, hash)
-                                                   : 0;
+// Arms and publishes a record that is filled in. Returns 0, 1 if it replaces another record,
+// which is then ended, or a negative errno.
+// RELEASES AND REACQUIRES: set lock
+[[gnu::always_inline]] inline int go_live(record &fresh, const tw_when &when, delayed_call *plain,
+                                          std::uint32_t hash, set_lock &lock) {
+    record_set &set = *fresh.set;
+    const lookup_hooks &lookup = *set.lookup;
+    if (const int error = set.closing                 ? refuse(-EPERM, "the set is being freed")
+                          : lookup.reserve != nullptr ? lookup.reserve(set, fresh, hash)
+                                                      : 0;
         error != 0)
         return error;
-    const int armed = plain != nullptr ? plain->arm(&it.node) : tw_runtime_arm(set.rt, &it.node, &when);
+    const int armed = plain != nullptr ? plain->arm(&fresh.node) : tw_runtime_arm(set.rt, &fresh.node, &when);
     if (armed < 0)
         return armed;
-    it.state = record_state::live;
-    it.epoch = set.epoch & 0x7f;
-    record *const replaced = how.publish != nullptr ? how.publish(set, it, hash) : nullptr;
+    fresh.state = record_state::live;
+    fresh.epoch = set.epoch & 0x7f;
+    record *const replaced = lookup.publish != nullptr ? lookup.publish(set, fresh, hash) : nullptr;
     if (replaced == nullptr)
         return 0;
     if (plain != nullptr)
-        plain->tell();  // what is the user's, and comes next, may take its time
-    end(*replaced, hold);
+        plain->tell();  // before `end`, which may call `drop`, and that may take long
+    end(*replaced, lock);
     return 1;
 }
 
-// All that comes after checking. `plain`, if it is not null, stands for *when. Inline: what
-// a plain timer does not have costs it nothing.
+// Starts a record whose arguments are valid. `plain`, unless null, replaces *when. Inlined into
+// its callers, so that a plain timer does not pay for what it does not use.
 [[gnu::always_inline]] inline int start_checked(record_set &set, const tw_when *when, delayed_call *plain,
                                                 const tw_task &task, key_copy *key, tw_handle *handle) {
-    set_lock hold(set);
-    record *it;
-    if (const int error = take_record(set, hold, it); error != 0)
+    set_lock lock(set);
+    record *fresh;
+    if (const int error = take_record(set, lock, fresh); error != 0)
         return error;
-    fill(*it, task);
-    take_key(*it, key);
+    fill(*fresh, task);
+    take_key(*fresh, key);
     const bool copies = task.arg_size != 0 && task.copy != nullptr;
     if (task.arg_size != 0 && !copies)
-        std::memcpy(it->node.arg, task.arg, task.arg_size);
+        std::memcpy(fresh->node.arg, task.arg, task.arg_size);
     tw_when asked;
     if (copies || when == nullptr) {
-        const int error = ask_user(*it, task, copies, when == nullptr ? &asked : nullptr, hold);
+        const int error = ask_user(*fresh, task, copies, when == nullptr ? &asked : nullptr, lock);
         if (error != 0)
-            return abandon(*it, copies, error, hold);
+            return abandon(*fresh, copies, error, lock);
     }
     const std::uint32_t hash = key != nullptr ? key->hash : 0;
-    const int replaced = go_live(*it, when != nullptr ? *when : asked, plain, hash, hold);
+    const int replaced = go_live(*fresh, when != nullptr ? *when : asked, plain, hash, lock);
     if (replaced < 0)
-        return abandon(*it, copies, replaced, hold);
+        return abandon(*fresh, copies, replaced, lock);
     if (handle != nullptr)
-        *handle = handle_of(*it);  // its callback has to have the lock before it can begin
+        *handle = handle_of(*fresh);  // before it can fire, which needs the lock
     return replaced;
 }
 

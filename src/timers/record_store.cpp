@@ -1,3 +1,4 @@
+// See record_store.hpp.
 #include "record_set.hpp"
 
 #include <cerrno>
@@ -15,8 +16,8 @@ void record_store::shape(std::uint32_t capacity, std::size_t behind) {
     static_assert(std::bit_width((most_records - 1) / smallest + 1) == slab_count);
     stride_ = (sizeof(record) + behind + cache_line - 1) / cache_line * cache_line;
     limit_ = capacity != 0 ? capacity : most_records;
-    covered_ = limit_;
-    made_ = 0;
+    allowed_ = limit_;
+    next_number_ = 0;
     used_ = 0;
     first_free_ = nullptr;
 }
@@ -53,7 +54,7 @@ void record_store::free_all() {
         std::free(slab);
 }
 
-bool record_store::contain(const void *address) const {
+bool record_store::contains(const void *address) const {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     for (unsigned slab = 0; slab < slab_count && slabs_[slab] != nullptr; ++slab) {
         const auto begin = reinterpret_cast<std::uintptr_t>(slabs_[slab].load());
@@ -63,23 +64,24 @@ bool record_store::contain(const void *address) const {
     return false;
 }
 
-// One that nobody has had yet, or not since all were free, as the only free one.
-record *record_store::make(record_set &owner) {
-    if (made_ == covered_ || slabs_[slab_of(made_)] == nullptr)
+// Returns the next cell of the slabs, as if it were the only one on the free list. A cell that
+// was in use before the last reset() keeps its generation (P11).
+record *record_store::take_fresh(record_set &owner) {
+    if (next_number_ == allowed_ || slabs_[slab_of(next_number_)] == nullptr)
         return nullptr;
-    const std::uint32_t number = made_++;
-    record &it = (*this)[number];
-    it.next_free = nullptr;
+    const std::uint32_t number = next_number_++;
+    record &record = (*this)[number];
+    record.next_free = nullptr;
     if (number < used_)
-        return &it;
-    used_ = made_;
-    it.set = &owner;
-    it.number = number;
-    it.generation = block_of(owner, number).first_generation;
-    it.state = record_state::free;
-    it.runs = 0;
-    it.node = {};
-    return &it;
+        return &record;
+    used_ = next_number_;
+    record.set = &owner;
+    record.number = number;
+    record.generation = range_of(owner, number).first_generation;
+    record.state = record_state::free;
+    record.runs = 0;
+    record.node = {};
+    return &record;
 }
 
 }  // namespace tickwheel::runtime

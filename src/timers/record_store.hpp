@@ -1,5 +1,7 @@
-// Where the library keeps timers of its own: slots that have a number, in slabs that stay
-// where they are. Guarded by the lock of the set they belong to.
+// The memory of one set's records: numbered cells in slabs that never move.
+//
+// A cell holds one record after another, and counts them in `generation`. Everything here is
+// guarded by the lock of the set, except where a function says otherwise.
 #pragma once
 
 #include <atomic>
@@ -10,9 +12,8 @@
 
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
-#include <tickwheel/tw.h>
-
 #include <tickwheel/task.h>
+#include <tickwheel/tw.h>
 
 #include "workers/workers.hpp"
 
@@ -20,147 +21,155 @@ namespace tickwheel::runtime {
 
 struct record_set;
 
+// The life of a record, in this order.
 enum class record_state : std::uint8_t {
-    free,      // in the list of free slots, or never used
-    starting,  // its timer is being made, and nobody else knows it
-    live,      // it fires, and its handle or key is good
-    ended      // it fires no more; its last run, or whoever ended it, gives the slot back
+    free,      // the cell is on the free list, or was never used
+    starting,  // being filled in; no other thread can find it
+    live,      // fires, and its handle or key finds it
+    ended      // fires no more; its last run, or the call that ended it, frees the cell
 };
 
-// A key that a record has no room for, on the heap; its bytes stand behind it, aligned as
-// malloc aligns: callbacks may read a struct there.
+// A key that does not fit into a record. Its bytes follow the struct on the heap. They are
+// aligned as malloc aligns, because a callback may read a struct there.
 struct alignas(std::max_align_t) long_key {
     std::uint32_t hash;
 
     unsigned char *bytes() { return reinterpret_cast<unsigned char *>(this + 1); }
 };
 
-// A key as it is kept. Which of them holds, key_size and has_number_key say beside it.
-union kept_key {
+// A record's copy of its key. `has_number_key` and `key_size` tell which member is valid.
+union stored_key {
     unsigned char bytes[16];
-    long_key *longer;  // if there are more
+    long_key *longer;  // if the key is longer than `bytes`
     std::uint64_t number;
 };
 
-// One timer, in two cache lines: the node is the first, what its set adds the second. Behind
-// it stands what its set has besides.
+// A timer that the library keeps, in two cache lines: the first is the node, the second the
+// rest. A set with workers has a `worker_part` behind each record, and a set with storage then
+// has the copy of the task's argument.
 struct record {
-    tw_node node;  // its `arg` is that of the task
+    tw_node node;  // its `arg` is the task's
     record_set *set;
-    std::uint32_t number;
-    std::uint32_t generation;  // goes up when the timer is over
+    std::uint32_t number;      // of the cell
+    std::uint32_t generation;  // of the cell; increases when the record is over
     union {
         tw_task_callback *fn;
         record *next_free;  // while free
     };
     tw_next_deadline *next;
     void (*drop)(void *);
-    std::uint32_t runs;  // callbacks that wait for a worker, or run; and calls that hold it meanwhile
+    std::uint32_t runs;  // fires that wait for a worker or run, and calls that keep the record meanwhile
     record_state state : 4;
     bool is_last : 1;         // its last fire has begun
-    std::uint8_t : 0;         // what follows is a memory location of its own
-    std::uint8_t epoch : 7;   // from here on nothing changes while it is live, so that
-    bool has_number_key : 1;  // callbacks may read it without the lock
+    std::uint8_t : 0;         // ends the memory location that changes while the record is live
+    std::uint8_t epoch : 7;   // from here on all is constant while it is live,
+    bool has_number_key : 1;  // so callbacks read it without the lock
     std::uint16_t key_size;
-    kept_key key;
+    stored_key key;
 };
 
-// Of a set with workers, behind the record.
+// Follows the record in a set with workers.
 struct worker_part {
     tw_runnable runnable;
-    std::uint32_t begun;  // of `runs`
+    std::uint32_t begun;  // how many of `runs` a worker has begun
 };
 
 inline constexpr std::uint32_t most_records = std::uint32_t{1} << 24;
 
-// Slab i has 64 << i slots, so that a few slabs are enough for all and none ever moves.
+// Slab i has 64 << i cells: 19 slabs hold them all, and growing moves none.
 class record_store {
   public:
-    // `capacity` 0: grows. `behind` bytes stand behind each record.
+    // For `capacity` records, or any number if that is 0, with `behind` bytes after each.
     void shape(std::uint32_t capacity, std::size_t behind);
     int allocate_all();
     void free_all();
 
-    // Null: grow first, or there is no more room.
+    // Returns a cell in state `starting`; null if the store has to grow first or is full.
     record *take(record_set &owner) {
-        record *const it = first_free_ != nullptr ? first_free_ : make(owner);
-        if (it == nullptr)
+        record *const taken = first_free_ != nullptr ? first_free_ : take_fresh(owner);
+        if (taken == nullptr)
             return nullptr;
-        assert(it->state == record_state::free);
-        first_free_ = it->next_free;
-        it->state = record_state::starting;
-        return it;
+        assert(taken->state == record_state::free);
+        first_free_ = taken->next_free;
+        taken->state = record_state::starting;
+        return taken;
     }
-    void give_back(record &it) {
-        assert(it.state == record_state::ended && it.runs == 0);
-        it.state = record_state::free;
-        it.next_free = first_free_;
-        first_free_ = &it;
+    void give_back(record &record) {
+        assert(record.state == record_state::ended && record.runs == 0);
+        record.state = record_state::free;
+        record.next_free = first_free_;
+        first_free_ = &record;
     }
 
-    // Slots with these numbers and higher ones cannot be had yet.
-    void cover(std::uint32_t up_to) { covered_ = up_to < limit_ ? up_to : limit_; }
-    bool is_covered() const { return made_ < covered_; }  // but for those, there may be one more
+    // Handles can express the cells below this number. The others are not handed out.
+    void allow_below(std::uint32_t number) { allowed_ = number < limit_ ? number : limit_; }
+    bool needs_allowance() const { return next_number_ == allowed_; }
 
-    // None is taken. They are handed out from the first one again, so that whoever looks at
-    // all that may be taken does not see how many there once were. A few are seen quickly, and
-    // those in the list of free ones are taken more quickly.
-    void all_are_free() {
-        if (made_ <= a_few)
+    // To be called when no cell is in use. Hands out cells from number 0 again, so that a walk
+    // up to end_number() does not visit as many cells as were once in use. A short walk is left
+    // alone: taking a cell from the free list is faster than taking a fresh one.
+    void reset() {
+        if (next_number_ <= short_walk)
             return;
-        made_ = 0;
+        next_number_ = 0;
         first_free_ = nullptr;
     }
 
-    // A slab to grow by is allocated with no lock held, and then added, or freed if somebody
-    // else has been faster. Null: no memory; `is_full`: no more slots to be had.
-    bool is_full() const { return made_ == limit_ && first_free_ == nullptr; }
-    unsigned next_slab() const { return slab_of(made_); }
+    bool is_full() const { return next_number_ == limit_ && first_free_ == nullptr; }
+
+    // To grow: allocate the next slab without the lock, then add it with the lock. `add` returns
+    // false if another thread has added that slab first; the caller then frees the memory.
+    unsigned next_slab() const { return slab_of(next_number_); }
     void *allocate(unsigned slab) const;
     bool add(unsigned slab, void *memory);
 
-    std::uint32_t made() const { return made_; }  // only those with lower numbers may be taken
+    // All cells with this number or a higher one are free.
+    std::uint32_t end_number() const { return next_number_; }
+
     record &operator[](std::uint32_t number) const {
         const unsigned slab = slab_of(number);
         char *const memory = slabs_[slab].load(std::memory_order_relaxed);
         return *reinterpret_cast<record *>(memory + (number - first_of(slab)) * stride_);
     }
-    record *find(std::uint32_t number) const { return number < used_ ? &(*this)[number] : nullptr; }
-    bool contain(const void *address) const;
 
-    // For a slot that is looked at soon; also without the lock, and if there is none.
+    // Null if no record was ever in this cell.
+    record *find(std::uint32_t number) const { return number < used_ ? &(*this)[number] : nullptr; }
+
+    bool contains(const void *address) const;
+
+    // Fetches a cell that is needed soon. Called without the lock, with any number.
     void prefetch(std::uint32_t number) const {
         const unsigned slab = slab_of(number);
         const char *const memory = slab < slab_count ? slabs_[slab].load(std::memory_order_relaxed) : nullptr;
         if (memory == nullptr)
             return;
-        const char *const it = memory + (number - first_of(slab)) * stride_;
-        __builtin_prefetch(it, 1);
-        __builtin_prefetch(it + sizeof(tw_node), 1);
+        const char *const cell = memory + (number - first_of(slab)) * stride_;
+        __builtin_prefetch(cell, 1);
+        __builtin_prefetch(cell + sizeof(tw_node), 1);
     }
 
   private:
     static constexpr unsigned slab_count = 19;  // enough for most_records
     static constexpr std::uint32_t smallest = 64;
-    static constexpr std::uint32_t a_few = 4096;
+    static constexpr std::uint32_t short_walk = 4096;
 
     static unsigned slab_of(std::uint32_t number) {
         return static_cast<unsigned>(std::bit_width(number / smallest + 1)) - 1;
     }
     static std::uint32_t first_of(unsigned slab) { return ((std::uint32_t{1} << slab) - 1) * smallest; }
     std::uint32_t size_of(unsigned slab) const;
-    record *make(record_set &owner);
+    record *take_fresh(record_set &owner);
 
     std::atomic<char *> slabs_[slab_count];  // written with the lock
     std::size_t stride_;
-    std::uint32_t limit_, covered_;
-    std::uint32_t made_;
-    std::uint32_t used_;  // the same since the set was made: their generations count
+    std::uint32_t limit_, allowed_;
+    std::uint32_t next_number_;  // the cell to take when the free list is empty
+    std::uint32_t used_;         // the highest value of next_number_: generations count in cells below
     record *first_free_;
 };
 
-inline worker_part &worker_part_of(record &it) { return *reinterpret_cast<worker_part *>(&it + 1); }
-inline record &record_of(tw_runnable &it) { return *(reinterpret_cast<record *>(&it) - 1); }
+inline worker_part &worker_part_of(record &record) { return *reinterpret_cast<worker_part *>(&record + 1); }
+inline record &record_of(tw_runnable &runnable) { return *(reinterpret_cast<record *>(&runnable) - 1); }
 inline record &record_of(tw_node *node) { return *reinterpret_cast<record *>(node); }
 
 static_assert(most_records == TW_HANDLES_MAX && TW_KEY_MAX <= UINT16_MAX);

@@ -1,25 +1,25 @@
-/* A timer that the library keeps fires, on the runtime's thread or on workers, while it is stopped: by its
- * callbacks, by a thread that then waits until it is over and starts another, which gets the same slot, and
- * by a thread that has nothing but the handle, or drains the set.
+/* A record fires, on the runtime's thread or on workers, while it is ended: by its callbacks; by a thread that
+ * then waits until the record is over and starts another one, which gets the same cell; and by a thread that
+ * has only the handle, or drains the set.
  *
  * Claims
- *   - The slot is given back once nothing can come to the former timer: no callback of its node is about to
- *     begin, none of its fires waits or is with a worker, no callback of its user's runs or begins (P11).
- *   - Its argument is dropped once, when no callback runs.
- *   - Stop answers 1 if and only if a fire that would have come does not (P6), and so does drain; stop waits
- *     for nobody's callback. With a handle of the former timer it does nothing to the one that has the slot.
- *   - Once a drain has returned, what it found is over.
- *   - Nobody waits for ever, and the timer that nobody stops comes to its end as well.
+ *   - The cell is freed once nothing can reach the former record: no callback of its node is about to begin,
+ *     none of its fires waits or is with a worker, and no callback of the user's runs or begins (P11).
+ *   - The argument is dropped once, when no callback runs.
+ *   - Stop answers 1 if and only if it prevents a fire (P6), and so does a drain; stop waits for no callback.
+ *     With a handle of the former record it does nothing to the record that now has the cell.
+ *   - Once a drain has returned, the records that it found are over.
+ *   - No thread waits for ever, and a record that is never stopped comes to its end as well.
  *
- * The stage: one slot, and timers of one fire, or of two by a period. What else is in the queue of the
- * workers is left to chance: it may be too full for a fire at any time.
+ * The stage: one cell, and records of one fire, or of two by a period. The other content of the workers' queue
+ * is left to chance: it may be too full for a fire at any time.
  *
- * What is simplified
- *   - What happens under the lock of the wheel or of the workers is one step (lock.pml); so is waiting for
- *     the node's callback (cancel_wait.pml). Whatever is pending is due.
- *   - A callback begins when it is decided, under the set's lock, that it does.
- *   - One drain, of one slot, and without its `each`. No schedules of the user's (`next`), keys or forks;
- *     workers discard nothing. */
+ * Simplifications
+ *   - A critical section of the wheel or of the workers is one step (lock.pml); so is waiting for the node's
+ *     callback (cancel_wait.pml). A pending node is always due.
+ *   - A callback begins at the moment when this is decided, under the set's lock.
+ *   - One drain, of one cell, without a visitor. No user schedules (`next`), keys or forks; workers discard
+ *     nothing. */
 
 #define WORKERS 2
 
@@ -32,7 +32,7 @@ byte fires = 1; /* 2: it is periodic, */
 bool is_burst;  /*   and fires that come late are kept apart */
 #define is_periodic (fires == 2)
 
-/* The set and its slot, with the set's lock. */
+/* The set and its cell, guarded by the set's lock. */
 bool locked;
 mtype state = FREE;
 byte generation;
@@ -43,20 +43,21 @@ bool has_drop;
 bool epoch, epoch_of_set;
 #define is_drained (epoch != epoch_of_set)
 byte waiting;                           /* src/timers/record_set.hpp: "std::uint32_t waiting;" */
-byte came_further;
+byte progress;
 
-/* The wheel, and what it has of the node. */
+/* The wheel, and the node's state in it. */
 byte fires_left;
 bool running; /* the node's callback */
 byte returned;
 #define pending (fires_left != 0)
 
-/* The workers: fires that wait, each with its timer and its overruns; and who has one that it took. */
+/* The workers: the fires that wait, each with its record's generation and its overruns; and which worker has
+ * taken one. */
 chan queue = [2] of { byte, byte };
 bool has_taken[WORKERS];
 
-/* Told by an observer, of the timer that the slot has. */
-byte to_come;         /* fires that neither ran nor were rejected yet */
+/* Kept by an observer, of the record that has the cell. */
+byte to_come;         /* fires that have neither run nor been rejected */
 byte in_callback;     /* how many callbacks run, */
 bool runs_on_runtime; /*   and whether the runtime's thread is in one */
 byte drops;
@@ -72,35 +73,35 @@ inline unlock() {
 
 /* --- ending --------------------------------------------------------------------------------------- */
 
-inline tell_came_further() {
+inline announce_progress() {
     if                                  /* src/timers/record_life.cpp: "if (set.waiting == 0)" */
-    :: waiting != 0 -> came_further++
+    :: waiting != 0 -> progress++
     :: else
     fi
 }
 
-inline free_slot() {
+inline free_record() {
     d_step {
         assert(state == ENDED && runs == 0 && !pending && empty(queue));
         assert(in_callback == 0 && drops == 1);
         assert((answer == 1) == (to_come != 0));
-        generation++;                   /* src/timers/record_life.cpp: "++it.generation;" */
-        state = FREE;                   /* src/timers/record_life.cpp: "set.all.give_back(it);" */
-#ifndef BREAK_TELLS_NOBODY
-        tell_came_further()
+        generation++;                   /* src/timers/record_life.cpp: "++record.generation;" */
+        state = FREE;                   /* src/timers/record_life.cpp: "set.records.give_back(record);" */
+#ifndef BREAK_ANNOUNCES_NOTHING
+        announce_progress()
 #endif
     }
 }
 
 inline finish() {
     d_step {
-        drops_now = has_drop;           /* src/timers/record_life.cpp: "drop)(void *) = it.drop;" */
-        has_drop = false                /* src/timers/record_life.cpp: "it.drop = nullptr;" */
+        drops_now = has_drop;           /* src/timers/record_life.cpp: "drop)(void *) = record.drop;" */
+        has_drop = false                /* src/timers/record_life.cpp: "record.drop = nullptr;" */
     }
     if
     :: drops_now ->
         unlock();
-        d_step {                        /* src/timers/record_life.cpp: "drop(it.node.arg);" */
+        d_step {                        /* src/timers/record_life.cpp: "drop(record.node.arg);" */
             assert(in_callback == 0);
             drops++;
             drops_now = false
@@ -108,26 +109,26 @@ inline finish() {
         lock()
     :: else
     fi;
-    free_slot()
+    free_record()
 }
 
 inline cancel() {
-    d_step {                            /* src/timers/record_life.cpp: "cancel(*it.set->rt, &it.node) > 0" */
+    d_step {                            /* src/timers/record_life.cpp: "cancel(*record.set->rt, &record.node) > 0" */
         cancelled = pending;
         fires_left = 0
     }
 }
 
-inline take_back() {
+inline withdraw_runs() {
     d_step {
-        taken = len(queue);             /* src/timers/record_life.cpp: "withdraw(worker_part_of(it).runnable)" */
+        taken = len(queue);             /* src/timers/record_life.cpp: "withdraw(worker_part_of(record).runnable)" */
         do
         :: nempty(queue) -> queue ? _, _
         :: empty(queue) -> break
         od;
-        runs = runs - taken;            /* src/timers/record_life.cpp: "it.runs -= taken;" */
+        runs = runs - taken;            /* src/timers/record_life.cpp: "record.runs -= taken;" */
 #ifndef BREAK_KEEPS_THE_LAST_THAT_IT_TAKES_BACK
-        if                              /* src/timers/record_life.cpp: "it.is_last && taken == 0;" */
+        if                              /* src/timers/record_life.cpp: "record.is_last && taken == 0;" */
         :: taken != 0 -> is_last = false
         :: else
         fi
@@ -140,9 +141,9 @@ inline has_still_to_fire() {
 #ifdef BREAK_OVERLOOKS_FIRES_ON_THEIR_WAY
         prevented = (cancelled || taken != 0);
 #else
-        if                              /* src/timers/record_life.cpp: "runs > worker_part_of(it).begun;" */
+        if                              /* src/timers/record_life.cpp: "runs > worker_part_of(record).begun;" */
         :: has_workers && runs > begun -> prevented = true
-        :: else -> prevented = !is_last /* src/timers/record_life.cpp: "!it.is_last || has_run_to_begin;" */
+        :: else -> prevented = !is_last /* src/timers/record_life.cpp: "!record.is_last || has_run_to_begin;" */
         fi;
 #endif
         taken = 0
@@ -151,7 +152,7 @@ inline has_still_to_fire() {
 
 inline retire() {
     assert(state == LIVE);
-    state = ENDED                       /* src/timers/record_life.cpp: "it.state = record_state::ended;" */
+    state = ENDED                       /* src/timers/record_life.cpp: "record.state = record_state::ended;" */
 }
 
 inline wait_for_node() {
@@ -167,25 +168,25 @@ inline wait_for_node() {
     fi
 }
 
-inline wait_for_unseen() {
+inline wait_for_node_callback() {
     if
 #ifndef BREAK_WAITS_FOR_A_CALLBACK
-    :: runs != 0 && !has_workers        /* src/timers/record_life.cpp: "(it.set->workers == nullptr ||" */
+    :: runs != 0 && !has_workers        /* src/timers/record_life.cpp: "(record.set->workers == nullptr ||" */
 #endif
     :: else ->
         d_step {
 #ifndef BREAK_WAITS_AND_HOLDS_NOTHING
-            runs++;                     /* src/timers/record_life.cpp: "++it.runs;" */
+            runs++;                     /* src/timers/record_life.cpp: "++record.runs;" */
 #endif
             unlock()
         }
-        wait_for_node();                /* src/timers/record_life.cpp: "wait_for_callback(*it.set->rt, &it.node)" */
+        wait_for_node();                /* src/timers/record_life.cpp: "wait_for_callback(*record.set->rt, &record.node)" */
         lock();
         d_step {
 #ifndef BREAK_WAITS_AND_HOLDS_NOTHING
-            runs--;                     /* src/timers/record_life.cpp: "--it.runs;" */
+            runs--;                     /* src/timers/record_life.cpp: "--record.runs;" */
 #endif
-            tell_came_further()         /* src/timers/record_life.cpp: "announce_progress(*it.set);" */
+            announce_progress()         /* src/timers/record_life.cpp: "announce_progress(*record.set);" */
         }
     fi
 }
@@ -202,8 +203,8 @@ inline judge_and_retire() {
 
 inline end_it() {
     cancel();
-    take_back();
-    d_step {                            /* src/timers/record_life.cpp: "!cancelled || it.node.period != 0;" */
+    withdraw_runs();
+    d_step {                            /* src/timers/record_life.cpp: "!cancelled || record.node.period != 0;" */
 #ifdef BREAK_TRUSTS_CANCEL_WITH_A_PERIOD
         may_be_beginning = !cancelled
 #else
@@ -213,8 +214,8 @@ inline end_it() {
     judge_and_retire();
     cancelled = false;
     if
-#ifndef BREAK_WAITS_FOR_NOTHING_UNSEEN
-    :: may_be_beginning -> wait_for_unseen()
+#ifndef BREAK_WAITS_FOR_NO_NODE_CALLBACK
+    :: may_be_beginning -> wait_for_node_callback()
 #endif
     :: else
     fi;
@@ -223,7 +224,7 @@ inline end_it() {
 #ifdef BREAK_FINISHES_WHAT_RUNS
     :: true -> finish()
 #else
-    :: runs == 0 -> finish()            /* src/timers/record_life.cpp: "if (it.runs == 0)" */
+    :: runs == 0 -> finish()            /* src/timers/record_life.cpp: "if (record.runs == 0)" */
 #endif
     :: else
     fi
@@ -242,13 +243,13 @@ inline stop() {
 }
 
 /* The kernel compares the word and falls asleep in one step. */
-inline wait_until_one_comes_further() {
+inline wait_for_progress() {
     d_step {
-        seen = came_further;            /* src/timers/record_life.cpp: "seen = set.progress;" */
+        seen = progress;            /* src/timers/record_life.cpp: "seen = set.progress;" */
         waiting++;                      /* src/timers/record_life.cpp: "++set.waiting;" */
         unlock()
     }
-    came_further != seen;               /* src/timers/record_life.cpp: "tw_port_wait(&set.progress, seen" */
+    progress != seen;               /* src/timers/record_life.cpp: "tw_port_wait(&set.progress, seen" */
     lock();
     d_step {
         waiting--;                      /* src/timers/record_life.cpp: "--set.waiting;" */
@@ -257,8 +258,8 @@ inline wait_until_one_comes_further() {
 }
 
 inline wait_until_over() {
-    do                                  /* src/timers/record_life.cpp: "while (it.generation == generation" */
-    :: generation == handle -> wait_until_one_comes_further()
+    do                                  /* src/timers/record_life.cpp: "while (record.generation == generation" */
+    :: generation == handle -> wait_for_progress()
     :: else -> break
     od
 }
@@ -267,25 +268,25 @@ inline drain_one() {
     handle = generation;
     if
     :: state == LIVE ->
-        cancel();                       /* src/timers/record_set.cpp: "cancel(*it.set->rt, &it.node);" */
-        take_back()                     /* src/timers/record_set.cpp: "take_back(it);" */
+        cancel();                       /* src/timers/record_set.cpp: "cancel(*record.set->rt, &record.node);" */
+        withdraw_runs()                     /* src/timers/record_set.cpp: "withdraw_runs(record);" */
     :: else
     fi;
-    do                                  /* src/timers/record_set.cpp: "live && it.runs != 0" */
+    do                                  /* src/timers/record_set.cpp: "live && record.runs != 0" */
 #ifndef BREAK_DRAINS_WHAT_RUNS
-    :: generation == handle && state == LIVE && runs != 0 -> wait_until_one_comes_further()
+    :: generation == handle && state == LIVE && runs != 0 -> wait_for_progress()
 #endif
     :: else -> break
     od;
-    if                                  /* src/timers/record_set.cpp: "it.generation != generation || it.state" */
+    if                                  /* src/timers/record_set.cpp: "record.generation != generation || record.state" */
     :: generation == handle && state == LIVE ->
-        judge_and_retire();             /* src/timers/record_set.cpp: "had_to_fire = has_still_to_fire(it);" */
-        wait_for_unseen();              /* src/timers/record_set.cpp: "wait_for_unseen(it, hold);" */
+        judge_and_retire();             /* src/timers/record_set.cpp: "had_to_fire = has_still_to_fire(record);" */
+        wait_for_node_callback();              /* src/timers/record_set.cpp: "wait_for_node_callback(record, lock);" */
         if
-        :: runs == 0 -> finish()        /* src/timers/record_set.cpp: "if (it.runs == 0)" */
+        :: runs == 0 -> finish()        /* src/timers/record_set.cpp: "if (record.runs == 0)" */
         :: else
         fi
-    :: else -> wait_until_over()        /* src/timers/record_set.cpp: "wait_until_over(it, generation, hold);" */
+    :: else -> wait_until_over()        /* src/timers/record_set.cpp: "wait_until_over(record, generation, lock);" */
     fi;
     assert(generation != handle);
     taken = 0;
@@ -294,7 +295,7 @@ inline drain_one() {
 
 inline drain() {
     epoch_of_set = true;                /* src/timers/record_set.cpp: "set.epoch = (set.epoch + 1) & 0x7f;" */
-    if                                  /* src/timers/record_set.cpp: "is_there(it) && is_older(it, epoch)" */
+    if                                  /* src/timers/record_set.cpp: "is_in_use(record) && is_older(record, epoch)" */
     :: state != FREE && is_drained -> drain_one()
     :: else
     fi
@@ -306,20 +307,20 @@ inline start() {
     d_step {
         assert(state == FREE && empty(queue));
         handle = generation;
-        runs = 0;                       /* src/timers/record_start.cpp: "it.runs = 0;" */
-        is_last = false;                /* src/timers/record_start.cpp: "it.is_last = false;" */
-        begun = 0;                      /* src/timers/record_start.cpp: "worker_part_of(it).begun = 0;" */
-        has_drop = true;                /* src/timers/record_start.cpp: "it.drop = task.drop;" */
+        runs = 0;                       /* src/timers/record_start.cpp: "record.runs = 0;" */
+        is_last = false;                /* src/timers/record_start.cpp: "record.is_last = false;" */
+        begun = 0;                      /* src/timers/record_start.cpp: "worker_part_of(record).begun = 0;" */
+        has_drop = true;                /* src/timers/record_start.cpp: "record.drop = task.drop;" */
         has_taken[0] = false;           /* src/workers/workers.cpp: "workers.runners[i].runs = &gone;" */
         has_taken[1] = false;
         drops = 0;
         answer = 2;
         to_come = fires
     }
-    fires_left = fires;                 /* src/timers/record_start.cpp: "plain->arm(&it.node)" */
+    fires_left = fires;                 /* src/timers/record_start.cpp: "plain->arm(&fresh.node)" */
     d_step {
-        state = LIVE;                   /* src/timers/record_start.cpp: "it.state = record_state::live;" */
-        epoch = epoch_of_set            /* src/timers/record_start.cpp: "it.epoch = set.epoch & 0x7f;" */
+        state = LIVE;                   /* src/timers/record_start.cpp: "fresh.state = record_state::live;" */
+        epoch = epoch_of_set            /* src/timers/record_start.cpp: "fresh.epoch = set.epoch & 0x7f;" */
     }
 }
 
@@ -328,7 +329,7 @@ proctype replacer() {
     bool cancelled, prevented, may_be_beginning, drops_now;
     lock();
     stop();
-    wait_until_over();                  /* src/timers/handle.cpp: "wait_until_over(*it, " */
+    wait_until_over();                  /* src/timers/handle.cpp: "wait_until_over(*found, " */
     start();
     unlock();
     state == FREE && generation == 2 && !locked
@@ -349,8 +350,8 @@ proctype other() {
 
 inline after_fire() {
     d_step {
-        runs--;                         /* src/timers/record_life.cpp: "    --it.runs;" */
-        tell_came_further()
+        runs--;                         /* src/timers/record_life.cpp: "    --record.runs;" */
+        announce_progress()
     }
 #ifdef BREAK_DECIDES_WITHOUT_THE_LOCK
     unlock();
@@ -358,14 +359,14 @@ inline after_fire() {
     lock();
 #elif defined BREAK_ENDS_WITH_ANY_RUN
     is_over = (state != LIVE || is_last);
-#else                                   /* src/timers/record_life.cpp: "if (it.runs != 0 || (it.state ==" */
+#else                                   /* src/timers/record_life.cpp: "if (record.runs != 0 || (record.state ==" */
     is_over = (runs == 0 && (state != LIVE || is_last));
 #endif
     if
     :: is_over ->
         is_over = false;
         if
-        :: state == LIVE -> retire()    /* src/timers/record_life.cpp: "        retire(it);" */
+        :: state == LIVE -> retire()    /* src/timers/record_life.cpp: "        retire(record);" */
         :: else
         fi;
         finish()
@@ -398,7 +399,7 @@ inline enqueue() {
         :: !is_burst && nempty(queue) ->
             queue ? was_for, overruns;  /* src/workers/workers.cpp: "fire_queue::join(it, " */
             queue ! was_for, overruns + 1;
-            runs--                      /* src/timers/record_life.cpp: "        --it.runs;" */
+            runs--                      /* src/timers/record_life.cpp: "        --record.runs;" */
         :: is_burst || empty(queue) ->
             queue ! taken_for, 0        /* src/workers/workers.cpp: "pool.queue.push(it, due, overruns);" */
         :: is_burst || empty(queue) ->
@@ -414,7 +415,7 @@ inline fire_on_worker() {
     if
     :: rejected ->
         d_step { rejected = false; to_come-- };
-        after_fire()                    /* src/timers/record_life.cpp: "        after_fire(it, due, hold);" */
+        after_fire()                    /* src/timers/record_life.cpp: "        after_fire(record, due, lock);" */
     :: else
     fi
 }
@@ -425,7 +426,7 @@ inline fire_here() {
         runs_on_runtime = true;
         unlock()
     }
-    call();                             /* src/timers/record_life.cpp: "    call(it, due, overruns, [&] {" */
+    call();                             /* src/timers/record_life.cpp: "    call(record, due, overruns, [&] {" */
     d_step {
         in_callback--;
         runs_on_runtime = false
@@ -437,14 +438,14 @@ inline fire_here() {
 inline on_due() {
     lock();
     assert(taken_for == generation);
-    if                                  /* src/timers/record_life.cpp: "live || is_drained(it))" */
+    if                                  /* src/timers/record_life.cpp: "live || is_drained(record))" */
 #ifndef BREAK_FIRES_WHAT_HAS_ENDED
     :: state != LIVE || is_drained
 #endif
     :: else ->
         d_step {
-            runs++;                     /* src/timers/record_life.cpp: "    ++it.runs;" */
-            is_last = !pending          /* src/timers/record_life.cpp: "it.is_last = is_last_fire(it);" */
+            runs++;                     /* src/timers/record_life.cpp: "    ++record.runs;" */
+            is_last = !pending          /* src/timers/record_life.cpp: "record.is_last = is_last_fire(record);" */
         }
         if
         :: has_workers -> fire_on_worker()
@@ -479,25 +480,25 @@ inline run_fire() {
     assert(taken_for == generation);
     d_step {
 #ifndef BREAK_COUNTS_NO_BEGINNING
-        begun++;                        /* src/timers/record_life.cpp: "++worker_part_of(it).begun;" */
+        begun++;                        /* src/timers/record_life.cpp: "++worker_part_of(record).begun;" */
 #endif
         if
 #ifndef BREAK_TAKES_WHAT_IS_DRAINED_FOR_RUN
-        :: is_drained -> is_last = false /* src/timers/record_life.cpp: "            it.is_last = false;" */
+        :: is_drained -> is_last = false /* src/timers/record_life.cpp: "            record.is_last = false;" */
 #endif
         :: else
         fi
     }
     if
-    :: state == LIVE && !is_drained ->  /* src/timers/record_life.cpp: "live && !is_drained(it)" */
+    :: state == LIVE && !is_drained ->  /* src/timers/record_life.cpp: "live && !is_drained(record)" */
         d_step { begin(); unlock() };
-        call();                         /* src/timers/record_life.cpp: "call(it, due, tw_runtime_overruns(" */
+        call();                         /* src/timers/record_life.cpp: "call(record, due, tw_runtime_overruns(" */
         in_callback--;
         lock()
     :: else
     fi;
 #ifndef BREAK_COUNTS_NO_BEGINNING
-    begun--;                            /* src/timers/record_life.cpp: "--worker_part_of(it).begun;" */
+    begun--;                            /* src/timers/record_life.cpp: "--worker_part_of(record).begun;" */
 #endif
     after_fire();
     unlock()

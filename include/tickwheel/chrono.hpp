@@ -1,4 +1,5 @@
-// tickwheel/chrono.hpp - clocks, durations and errors of the C++ face. See tickwheel.hpp.
+// tickwheel/chrono.hpp - the clocks of the C++ face, and how it converts durations and errors. See
+// tickwheel.hpp.
 #include <tickwheel/cplusplus.hpp>
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_CHRONO_HPP)
 #define TICKWHEEL_CHRONO_HPP
@@ -18,7 +19,7 @@
 
 namespace tickwheel {
 
-// Time since the system started, suspended or not.
+// Time since the system started, suspended time included (CLOCK_BOOTTIME).
 struct boot_clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
@@ -33,7 +34,8 @@ struct boot_clock {
     }
 };
 
-// Virtual time. Each runtime has its own, so that the runtime is asked for the present.
+// Virtual time, which moves only when the program moves it. Each runtime has its own, so there is no
+// now() here: ask the runtime.
 struct virtual_clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
@@ -42,9 +44,10 @@ struct virtual_clock {
     static constexpr bool is_steady = true;
 };
 
-// The clocks that a runtime can keep: by which driver, unless told otherwise, and which
-// clock a delay is measured by. steady_clock and system_clock are the system's own
-// (CLOCK_MONOTONIC and CLOCK_REALTIME), as they are in libstdc++ and libc++ on Linux.
+// The clocks that a runtime can follow. `driver` is the default driver for the clock, and
+// `delay_clock` the clock that measures delays: a delay is not affected when the wall clock is set.
+// steady_clock is CLOCK_MONOTONIC and system_clock is CLOCK_REALTIME, as in libstdc++ and libc++
+// on Linux.
 template <class Clock> struct clock_traits;
 template <> struct clock_traits<std::chrono::steady_clock> {
     static constexpr tw_clock id = TW_CLOCK_MONOTONIC;
@@ -69,7 +72,7 @@ template <> struct clock_traits<virtual_clock> {
 
 namespace detail {
 
-// A negative result of the C interface as an exception.
+// Returns a result of the C interface; throws it as std::system_error if it is negative.
 inline int check(int result) {
     if (result < 0)
         throw std::system_error(-result, std::generic_category(), tw_explain(result));
@@ -80,14 +83,20 @@ inline int check(int result) {
     throw std::system_error(EINVAL, std::generic_category(), why);
 }
 
-// count * Num / Den, rounded up; `count` is not negative. Too much is TW_NO_DEADLINE.
+// a + b, or TW_NO_DEADLINE if that is too much; neither is negative.
+inline std::int64_t saturating_add(std::int64_t a, std::int64_t b) {
+    return b > TW_NO_DEADLINE - a ? TW_NO_DEADLINE : a + b;
+}
+
+// count * Num / Den, rounded up; TW_NO_DEADLINE if that is too much. `count` is not negative.
 template <std::intmax_t Num, std::intmax_t Den> std::int64_t scaled_up(std::int64_t count) {
     static_assert(Num <= INT64_MAX / Den, "a unit of time too odd to count in nanoseconds");
     const std::int64_t whole = count / Den, rest = (count % Den * Num + Den - 1) / Den;
     return whole > (TW_NO_DEADLINE - rest) / Num ? TW_NO_DEADLINE : whole * Num + rest;
 }
 
-// In nanoseconds, rounded up (P1); what is too long is TW_NO_DEADLINE, what is negative -1.
+// A duration in nanoseconds, rounded up (P1). Returns TW_NO_DEADLINE if it is too long, and -1 if it
+// is negative.
 template <class Rep, class Period> std::int64_t nanoseconds_in(std::chrono::duration<Rep, Period> length) {
     using unit = std::ratio_divide<Period, std::nano>;
     if constexpr (std::is_floating_point_v<Rep>) {
@@ -125,7 +134,7 @@ inline std::optional<std::chrono::nanoseconds> remaining_of(std::int64_t ns) {
     return std::chrono::nanoseconds(ns);
 }
 
-// As a reading of its clock; before that clock's zero is as good as zero.
+// A time point as a reading of its clock. One before the clock's zero counts as zero.
 template <class Clock, class Duration>
 std::int64_t reading_of(std::chrono::time_point<Clock, Duration> moment) {
     const std::int64_t ns = nanoseconds_in(moment.time_since_epoch());

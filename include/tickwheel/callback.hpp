@@ -1,4 +1,4 @@
-// tickwheel/callback.hpp - C++ callables as the library's callbacks. See tickwheel.hpp.
+// tickwheel/callback.hpp - how timers keep and call C++ callables. See tickwheel.hpp.
 #include <tickwheel/cplusplus.hpp>
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_CALLBACK_HPP)
 #define TICKWHEEL_CALLBACK_HPP
@@ -24,20 +24,21 @@
 
 namespace tickwheel {
 
-// One fire, as its callback sees it.
+// What a callback is told about its fire.
 template <class Clock> struct basic_event {
-    std::chrono::time_point<Clock, std::chrono::nanoseconds> due;  // what it was due at
-    std::uint64_t overruns;                                        // further fires that were missed
+    std::chrono::time_point<Clock, std::chrono::nanoseconds> due;  // the deadline
+    std::uint64_t overruns;  // deadlines of a periodic timer that passed without a fire before this one
 };
 
-// What a timer calls: with the event if it takes one, else with nothing.
+// The callables that a timer accepts: f(event), or else f().
 template <class F, class Clock>
 concept callback = std::move_constructible<F> &&
     (std::invocable<F &, const basic_event<Clock> &> || std::invocable<F &>);
 
-// Gets what a callback has thrown, on the thread that ran it. It throws nothing itself.
+// Gets an exception that a callback has thrown, on the thread that ran it. Must not throw.
 using exception_handler = std::function<void(std::exception_ptr)>;
 
+// The default handler: prints the exception to stderr.
 inline void print_exception(const std::exception_ptr &thrown) noexcept {
     try {
         std::rethrow_exception(thrown);
@@ -48,27 +49,27 @@ inline void print_exception(const std::exception_ptr &thrown) noexcept {
     }
 }
 
-// Callables up to this size live in the timer, without allocation, if they can be moved
-// without throwing and are aligned to pointers. Others are allocated once, by `new`.
+// A callable up to this size is kept inside its timer, without allocation, if its move constructor
+// does not throw and its alignment is at most a pointer's. Others are allocated, once, by `new`.
 inline constexpr std::size_t inline_size = 56;
 
 namespace detail {
 
-// A runtime, or a pool of workers on one, as those see it who may outlive it: timers,
-// sleeping coroutines. All null once it has gone, which the C interface takes kindly.
+// What timers and sleeping coroutines know of their runtime or pool. They may outlive it: its
+// destructor sets the pointers to null, and the C interface refuses calls on null.
 struct home {
     tw_runtime *rt = nullptr;
     tw_handles *timers = nullptr;
     tw_workers *pool = nullptr;
     exception_handler on_exception;
-    std::shared_ptr<const home> kept;  // itself, once it is to stay for ever
+    std::shared_ptr<const home> kept;  // itself, if it must never be freed: see ~basic_runtime
 };
 
-// What a callback of its own has destroyed on this thread: by std::exit, from which it does
-// not return.
+// The runtime that a callback of its own has destroyed on this thread. Only std::exit may do that,
+// because the callback then does not return; `guard` asserts it.
 inline thread_local const home *destroyed_here = nullptr;
 
-// C++ ends here: what `f` throws goes to the handler, not into C.
+// Calls f. Passes exceptions to the handler: none may reach the C library.
 template <class F> void guard(const home &at, F &&f) noexcept {
     try {
         std::forward<F>(f)();
@@ -78,9 +79,10 @@ template <class F> void guard(const home &at, F &&f) noexcept {
     assert(destroyed_here != &at && "a callback has destroyed its own runtime");
 }
 
-template <class Clock, class F, class GetEvent> void invoke_with_event(F &f, GetEvent event) {
+// Calls f(get_event()), or f() if it takes no event.
+template <class Clock, class F, class GetEvent> void invoke_with_event(F &f, GetEvent get_event) {
     if constexpr (std::invocable<F &, const basic_event<Clock> &>)
-        std::invoke(f, event());
+        std::invoke(f, get_event());
     else
         std::invoke(f);
 }
@@ -95,51 +97,52 @@ template <class F>
 inline constexpr bool is_inline = fits_inline<F> &&
                                   alignof(F) <= alignof(void *) && std::is_nothrow_move_constructible_v<F>;
 
-// A callable as a timer of handle.h keeps it.
-template <class F, bool Inline = is_inline<F>> struct slot {
+// A callable as a timer of handle.h stores it: inside, or on the heap.
+template <class F, bool Inline = is_inline<F>> struct stored_callable {
     const home *at;
     F f;
-    slot(const home &where, F &&from) : at(&where), f(std::move(from)) {}
+    stored_callable(const home &where, F &&from) : at(&where), f(std::move(from)) {}
     F &callable() { return f; }
 };
-template <class F> struct slot<F, false> {
+template <class F> struct stored_callable<F, false> {
     const home *at;
     std::unique_ptr<F> f;
     // cppcheck-suppress uninitMemberVar ; it is set here
-    slot(const home &where, F &&from) : at(&where), f(std::make_unique<F>(std::move(from))) {}
+    stored_callable(const home &where, F &&from) : at(&where), f(std::make_unique<F>(std::move(from))) {}
     F &callable() { return *f; }
 };
-inline constexpr std::size_t slot_size = sizeof(void *) + inline_size;
+inline constexpr std::size_t stored_callable_size = sizeof(void *) + inline_size;
 
-template <class Clock, class F> void call_slot(const tw_event *event, void *arg) {
-    auto &self = *static_cast<slot<F> *>(arg);
+template <class Clock, class F> void call_stored(const tw_event *event, void *arg) {
+    auto &self = *static_cast<stored_callable<F> *>(arg);
     guard(*self.at, [&] {
         invoke_with_event<Clock>(self.callable(),
                                  [&] { return event_of<Clock>(event->due_ns, event->overruns); });
     });
 }
 
-template <class F> void move_slot(void *to, void *from) {
-    ::new (to) slot<F>(std::move(*static_cast<slot<F> *>(from)));
+template <class F> void move_stored(void *to, void *from) {
+    ::new (to) stored_callable<F>(std::move(*static_cast<stored_callable<F> *>(from)));
 }
 
-template <class F> void drop_slot(void *arg) { std::destroy_at(static_cast<slot<F> *>(arg)); }
+template <class F> void drop_stored(void *arg) { std::destroy_at(static_cast<stored_callable<F> *>(arg)); }
 
-// The task that calls a copy of the slot, which is moved from if it is more than bytes.
-template <class Clock, class F> tw_task task_of(slot<F> &from) {
-    static_assert(sizeof from <= slot_size);
+// The task that calls a copy of `from`. The start of the task moves from it, unless it can be copied
+// as bytes.
+template <class Clock, class F> tw_task task_of(stored_callable<F> &from) {
+    static_assert(sizeof from <= stored_callable_size);
     tw_task task = {};
-    task.fn = call_slot<Clock, F>;
+    task.fn = call_stored<Clock, F>;
     task.arg = &from;
     task.arg_size = sizeof from;
-    if constexpr (!std::is_trivially_copyable_v<slot<F>>) {
-        task.copy = move_slot<F>;
-        task.drop = drop_slot<F>;
+    if constexpr (!std::is_trivially_copyable_v<stored_callable<F>>) {
+        task.copy = move_stored<F>;
+        task.drop = drop_stored<F>;
     }
     return task;
 }
 
-// What a node of the caller's own is, on the runtime's thread and on workers.
+// A node whose callback runs on the runtime's thread (tw_node) or on a worker (tw_job).
 inline void make_node(tw_node &node, const home &, tw_callback *fn, void *arg) {
     check(tw_node_init(&node, fn, arg));
 }

@@ -1,4 +1,4 @@
-// tickwheel/pinned_timer.hpp - a timer with its callable in itself. See tickwheel.hpp.
+// tickwheel/pinned_timer.hpp - a timer that contains its callable. See tickwheel.hpp.
 #include <tickwheel/cplusplus.hpp>
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_PINNED_TIMER_HPP)
 #define TICKWHEEL_PINNED_TIMER_HPP
@@ -17,7 +17,7 @@
 
 namespace tickwheel {
 
-// Calls a member function of an object: the callable of a timer inside that object.
+// A callable that calls a member function of an object, for a timer inside that object:
 //     class session {
 //         void on_idle();
 //         tickwheel::pinned_timer<tickwheel::calls<&session::on_idle>> idle{rt, {this}};
@@ -27,21 +27,22 @@ template <class T, class... Args, void (T::*Member)(Args...)> struct calls<Membe
     void operator()(Args... args) const { (object->*Member)(args...); }
 };
 
-// A callback that takes an event must know its clock: where delays are measured by another
-// clock than time points are of, it takes none.
+// The callables that a pinned timer accepts. Its callback cannot tell whether a delay or a time
+// point armed it, so where these have different clocks, f must not take an event.
 template <class F, class Of>
 concept pinned_callback = callback<F, typename Of::clock> &&
     (std::invocable<F &> || std::same_as<typename Of::clock, typename Of::delay_clock>);
 
-// A timer that stays where it is, holds its callable, and is armed any number of times:
-// nothing is allocated. For timeouts inside a class, put off with each packet. `Of` is
-// what it was made on: a runtime, or a pool of workers, which then runs the callable.
+// A timer that contains its callable, cannot be moved, and can be armed any number of times. It
+// never allocates. Made for timeouts inside a class that are put off with each packet. `Of` is
+// the type that it is made on: a runtime, or a pool of workers, which then runs the callable.
 //
-// It does not run any more, also not on another thread, once the timer is destroyed; but
-// inside its own callback that does not wait. Do not hold a lock that the callback takes.
-// Destroy it before its pool; before its runtime or after.
+// Destroying it cancels it and waits for its callback, so do not hold a lock that the callback
+// takes. Inside the callback itself, it does not wait. Destroy it before its pool; it may outlive
+// its runtime.
 //
-// Errors are those of basic_timers, but nothing is allocated.
+// All functions but constructor and destructor may be called from any thread, callbacks included.
+// They throw std::system_error as those of basic_timers do, and no std::bad_alloc.
 template <class F, class Of = runtime> class pinned_timer {
   public:
     using clock = typename Of::clock;
@@ -55,7 +56,8 @@ template <class F, class Of = runtime> class pinned_timer {
     pinned_timer &operator=(const pinned_timer &) = delete;
     ~pinned_timer() { tw_runtime_shutdown(home_->rt, node()); }
 
-    // Arming. If it was pending it is moved, and then the result is true.
+    // Arm the timer: once after a delay, once at a time point, or with a period. If it was pending
+    // it is moved. Return true if it was pending.
     template <class Rep, class Period> bool after(std::chrono::duration<Rep, Period> delay) {
         return detail::check(tw_runtime_after(home_->rt, node(), detail::delay_in(delay))) != 0;
     }
@@ -68,22 +70,25 @@ template <class F, class Of = runtime> class pinned_timer {
         return detail::check(tw_runtime_arm(home_->rt, node(), &when)) != 0;
     }
 
-    // Due `delay` from now, earlier or later than it was, if it is pending; else false.
+    // Makes a pending timer due `delay` from now, earlier or later than it was. Returns false and does
+    // nothing if it is not pending.
     template <class Rep, class Period> bool move(std::chrono::duration<Rep, Period> delay) {
         return was_pending(tw_runtime_move(home_->rt, node(), detail::delay_in(delay)));
     }
 
-    // The same for a timer that is put off over and over: cheaper. If it is due later than
-    // that already, it stays so. Not for a time point of the wall clock.
+    // The same for a later deadline, at a lower cost; made for timers that are put off over and
+    // over. A timer that is due later already stays as it is. Refused, by an exception, for a timer
+    // that at() has armed on the wall clock.
     template <class Rep, class Period> bool postpone(std::chrono::duration<Rep, Period> delay) {
         return was_pending(tw_runtime_postpone(home_->rt, node(), detail::delay_in(delay)));
     }
 
-    // Whether this prevented a fire. The first waits for nobody's callback.
+    // Cancel the timer, which may be armed again. Return true if this prevented a fire. cancel() does
+    // not wait. cancel_wait() waits until the callback runs on no other thread.
     bool cancel() noexcept { return tw_runtime_cancel(home_->rt, node()) > 0; }
     bool cancel_wait() noexcept { return tw_runtime_cancel_wait(home_->rt, node()) > 0; }
 
-    // Time until it is due: 0 if that has passed; none if it is not pending.
+    // Returns the time until it is due: 0 if that has passed, nothing if it is not pending.
     std::optional<std::chrono::nanoseconds> remaining() const noexcept {
         return detail::remaining_of(tw_runtime_remaining(home_->rt, detail::node_in(node_)));
     }
@@ -99,7 +104,7 @@ template <class F, class Of = runtime> class pinned_timer {
         return true;
     }
 
-    // The callable may destroy the timer.
+    // The callable may destroy the timer, so `self` is not used after it.
     static void fire(tw_node *, void *arg) {
         auto &self = *static_cast<pinned_timer *>(arg);
         const detail::home &at = *self.home_;

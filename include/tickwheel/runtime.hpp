@@ -14,10 +14,10 @@
 
 namespace tickwheel {
 
-// See struct tw_runtime_options in runtime.h for what is not explained here.
+// The options without a comment are explained at struct tw_runtime_options in runtime.h.
 struct runtime_options {
     std::chrono::nanoseconds tick = std::chrono::milliseconds(1);
-    const char *driver = nullptr;  // null: what clock_traits names
+    const char *driver = nullptr;  // null: the one that clock_traits names
     const tw_driver *own_driver = nullptr;
     std::chrono::nanoseconds slack{0};
     std::uint32_t budget = 0;
@@ -25,9 +25,9 @@ struct runtime_options {
     std::uint64_t cpus = 0;
     int priority = 0;
 
-    std::uint32_t capacity = 0;        // timers at a time, allocated at once; 0: no limit
-    bool start = true;                 // false: later, or never, as a loop of yours dispatches it
-    exception_handler on_exception{};  // none: print_exception
+    std::uint32_t capacity = 0;        // the most timers at a time, allocated at once; 0: no limit
+    bool start = true;                 // false: start() is called later, or a loop of yours dispatches
+    exception_handler on_exception{};  // if empty, print_exception
 };
 
 namespace detail {
@@ -47,7 +47,7 @@ inline tw_runtime_options c_options(const runtime_options &o, tw_clock clock, co
     return c;
 }
 
-// With a driver that cannot wait, somebody else moves time.
+// A driver that cannot wait needs no thread: the program moves its clock.
 inline bool has_thread(const tw_runtime_options &o) {
     const tw_driver *const driver = o.own_driver != nullptr ? o.own_driver : tw_driver_named(o.driver);
     return driver->wait_until != nullptr;
@@ -58,9 +58,9 @@ concept may_be_virtual = std::same_as<Clock, virtual_clock> || std::same_as<Cloc
 
 }  // namespace detail
 
-// A runtime on a clock; its thread runs until it is destroyed. Then its timers are gone and
-// their callables dropped. Not to be destroyed in a callback of its own, unless by std::exit.
-// Throws std::system_error as tw_runtime_new and tw_runtime_start say.
+// A runtime on a clock. Its thread runs from construction to destruction, which cancels its timers
+// and destroys their callables. Do not destroy it in one of its own callbacks; std::exit may.
+// The constructor throws std::system_error as tw_runtime_new and tw_runtime_start say.
 template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node> {
   public:
     using node = tw_node;
@@ -82,31 +82,36 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
     }
     ~basic_runtime() {
         if (tw_runtime_due(native()) != TW_NO_DEADLINE) {
-            // The callback never comes to its end, and others may run on: what they use stays.
+            // Inside a callback, so this is std::exit. The callback never returns, and others may go
+            // on running: what they use is never freed.
             this->home_->kept = this->home_;
             detail::destroyed_here = this->home_.get();
         }
         end();
     }
 
-    // What the C interface calls it: for what this one leaves out (descriptors, loops of
-    // your own, nodes).
+    // The runtime as the C interface knows it, for what this class leaves out: descriptors, event
+    // loops, nodes.
     tw_runtime *native() const noexcept { return this->home_->rt; }
 
+    // Reads the runtime's clock.
     time_point now() const noexcept { return time_point(duration(tw_runtime_now(native()))); }
 
-    // See tw_runtime_stop and tw_runtime_start.
+    // See tw_runtime_stop and tw_runtime_start; they throw std::system_error as these say.
     void stop() { detail::check(tw_runtime_stop(native())); }
     void start() { detail::check(tw_runtime_start(native())); }
 
+    // See tw_runtime_stats.
     tw_stats stats() const {
         tw_stats seen;
         detail::check(tw_runtime_stats(native(), &seen));
         return seen;
     }
 
-    // Virtual time moves on: from one deadline to the next, or in one leap. Callbacks run in
-    // here. On the wall clock this is for the driver "manual".
+    // Move virtual time on by `by`, and call the callbacks that become due. advance() goes from one
+    // deadline to the next, and each callback sees its own deadline as the present. leap() goes in
+    // one step, as if the program had been stalled, so callbacks come late. On the wall clock both
+    // need the driver "manual". They throw std::system_error as tw_runtime_advance says.
     template <class Rep, class Period>
     void advance(std::chrono::duration<Rep, Period> by) requires detail::may_be_virtual<Clock> {
         detail::check(tw_runtime_advance(native(), detail::delay_in(by)));
@@ -116,7 +121,8 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
         detail::check(tw_runtime_leap(native(), detail::delay_in(by)));
     }
 
-    // Sets the virtual wall clock.
+    // Sets the virtual wall clock, forward or back. Calls no callback: what is due by then fires in
+    // the next advance(). Needs the driver "manual".
     template <class Duration>
     void set_wall(
         std::chrono::time_point<Clock, Duration> to) requires std::same_as<Clock, std::chrono::system_clock> {
@@ -131,10 +137,10 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
     }
 };
 
-using runtime = basic_runtime<std::chrono::steady_clock>;       // time that the system was awake
-using wall_runtime = basic_runtime<std::chrono::system_clock>;  // time of day, which may be set
-using boot_runtime = basic_runtime<boot_clock>;                 // suspended time counts
-using virtual_runtime = basic_runtime<virtual_clock>;           // moves when told to: for tests
+using runtime = basic_runtime<std::chrono::steady_clock>;  // a clock that stops while the system is suspended
+using wall_runtime = basic_runtime<std::chrono::system_clock>;  // the time of day, which may be set
+using boot_runtime = basic_runtime<boot_clock>;        // a clock that goes on while the system is suspended
+using virtual_runtime = basic_runtime<virtual_clock>;  // time that the program moves: for tests
 
 }  // namespace tickwheel
 

@@ -1,4 +1,4 @@
-// tickwheel/sleep.hpp - what coroutines wait for. See tickwheel.hpp.
+// tickwheel/sleep.hpp - the sleeps that coroutines await. See tickwheel.hpp.
 #include <tickwheel/cplusplus.hpp>
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_SLEEP_HPP)
 #define TICKWHEEL_SLEEP_HPP
@@ -16,23 +16,24 @@
 
 namespace tickwheel {
 
-// What sleep_for and sleep_until return; it lives in the coroutine's frame, and nothing is
-// allocated. The coroutine goes on where callbacks run: on the runtime's thread, or on a
-// worker; but one that asks for a sleep whose stop was requested already is not suspended.
-// What it throws to whoever resumes it goes to the exception handler.
+// The result of sleep_for and sleep_until, to be awaited. It lives in the coroutine's frame, and
+// nothing is allocated. The coroutine resumes where callbacks run: on the runtime's thread, or on
+// a worker. If a stop was requested before the co_await, it does not suspend at all. An exception
+// that it throws out of resume() goes to the exception handler.
 //
-// g++ before 12.3, and so that of Debian 12, breaks coroutines that have a co_await in the
-// condition of an `if` or `while` and no variable in their outermost block (its bug 106188):
-// they crash, whatever they wait for. Give the result a name there.
+// Destroying the suspended coroutine cancels its sleep, and waits for its callback if that has
+// just begun; the callback then does not resume it. Only a suspended coroutine may be destroyed.
+// So before you destroy one on another thread than the one it resumes on, make sure that the sleep
+// is not just ending: stop the runtime first, or request a stop instead of destroying it.
 //
-// Destroying the suspended coroutine cancels its sleep, and waits for a callback that is
-// just about to find that out. As ever, only a suspended coroutine may be destroyed: who
-// does it on another thread than the one it sleeps for makes sure that the sleep is not
-// just ending, or stops the runtime first, or requests a stop instead. A coroutine that
-// still sleeps when its runtime is destroyed sleeps for ever, and may be destroyed later.
-// Requesting a stop is a call to the runtime while somebody sleeps by its token: not to be
-// under way on another thread when that is destroyed. And of a pool that rejects or discards
-// fires, a sleeper whose fire is left out sleeps for ever too, also when a stop is requested.
+// A coroutine that sleeps when its runtime is destroyed is never resumed, and may be destroyed
+// later. Requesting a stop calls the runtime, so no such request may be in progress while the
+// runtime is destroyed. On a pool that rejects or discards fires, a sleeper whose fire is left out
+// is never resumed either, not even by a stop request.
+//
+// g++ before 12.3, which includes that of Debian 12, miscompiles coroutines that have a co_await
+// in the condition of an `if` or `while` and no variable in their outermost block (its bug
+// 106188): they crash. Store the result in a variable there.
 template <class Node> class [[nodiscard("co_await it")]] sleeper {
   public:
     sleeper(std::shared_ptr<const detail::home> at, const tw_when &when, std::stop_token token)
@@ -60,13 +61,13 @@ template <class Node> class [[nodiscard("co_await it")]] sleeper {
         if (error_ < 0)
             return false;
         if (token_.stop_requested())
-            tw_runtime_move(rt, node, 0);  // it may have come before there was a node to move
+            tw_runtime_move(rt, node, 0);  // the request may have come before the node was armed
         if (state_.exchange(asleep) == falling_asleep)
-            return true;                            // and *this may be gone
-        return tw_runtime_after(rt, node, 0) >= 0;  // it was over too soon: see fire
+            return true;                            // the coroutine may have resumed: *this may be gone
+        return tw_runtime_after(rt, node, 0) >= 0;  // `fire` came too early, and is asked for again
     }
 
-    // True: it has slept. False: a stop was requested.
+    // Returns true after a full sleep, false if a stop was requested.
     bool await_resume() {
         on_stop_.reset();
         detail::check(error_);
@@ -82,9 +83,10 @@ template <class Node> class [[nodiscard("co_await it")]] sleeper {
         void operator()() const noexcept { tw_runtime_move(at->rt, node, 0); }
     };
 
-    // Whoever sees `asleep` decides: this, and the coroutine goes on, or its destruction,
-    // and it does not. A coroutine that is still falling asleep is not resumed: as it must
-    // go on on this thread, it asks to be called once more.
+    // The thread that replaces `asleep` decides the coroutine's fate: here it is resumed, in the
+    // destructor it is not. If the coroutine is still falling asleep on another thread, it must not
+    // be resumed yet; await_suspend sees `over` and arms the node once more, so that the coroutine
+    // resumes on this thread.
     static void fire(tw_node *, void *arg) {
         auto &self = *static_cast<sleeper *>(arg);
         const detail::home &at = *self.home_;

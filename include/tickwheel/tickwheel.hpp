@@ -2,30 +2,31 @@
 //
 //     tickwheel::runtime rt;                                   // a thread, a clock, a wheel
 //     tickwheel::timer beat = rt.every(1s, [&] { send(); });   // cancelled and waited for by its destructor
-//     rt.spawn(50ms, [&](const auto &e) { log(e.due); });      // owned by nobody
+//     rt.spawn(50ms, [&](const auto &e) { log(e.due); });      // without an owner
 //     tickwheel::pinned_timer idle(rt, [&] { close(); });      // armed any number of times, no allocation
 //     idle.after(30s);
-//     tickwheel::workers pool(rt, {.threads = 2});             // slow callbacks delay nobody
+//     tickwheel::workers pool(rt, {.threads = 2});             // slow callbacks delay no other timer
 //     tickwheel::timer save = pool.after(5min, [&] { flush(); });
 //     const bool slept = co_await rt.sleep_for(100ms, stop_token);    // false: a stop was requested
 //
 // Conventions, for all of it
-//   Time        std::chrono durations of any kind, rounded up to nanoseconds and then to
-//               ticks; too long never ends. Time points are those of the runtime's
+//   Time        std::chrono durations of any kind, rounded up to nanoseconds and then to ticks.
+//               A duration that is too long never ends. Time points are those of the runtime's
 //               own clock; others do not compile.
-//   Callbacks   take `const event &`, or nothing. They run on the runtime's thread, or on
-//               workers, with no lock held, and may call anything but their runtime's
-//               destructor. What they throw goes to runtime_options::on_exception (without
-//               one it is printed), and their timer goes on.
-//   Errors      std::system_error, with codes of std::generic_category that compare with
-//               std::errc; nothing has changed then. Cancelling and asking do not throw.
-//   Threads     Any call from any thread, callbacks included; constructing, destroying and
-//               assigning an object by one thread at a time.
-//   Lifetimes   As scopes have it: a runtime first, then its pools, then what is made on
-//               them. Timers, pinned timers and coroutines asleep on a runtime may also
-//               outlive it: they are over then.
-//   Allocates   Constructors of runtimes and pools; with no capacity set, timers as their
-//               number grows; callables larger than inline_size (callback.hpp).
+//   Callbacks   take `const event &`, or nothing. They run on the runtime's thread or on workers,
+//               with no lock held, and may call anything except the destructor of their own
+//               runtime. An exception goes to runtime_options::on_exception, or is printed if
+//               that is empty; the timer goes on.
+//   Errors      std::system_error with codes of std::generic_category, which compare with
+//               std::errc. After an exception nothing has changed. Functions that cancel or
+//               query do not throw.
+//   Threads     Any call from any thread, callbacks included. Constructing, destroying and
+//               assigning an object: one thread at a time.
+//   Lifetimes   In the order of scopes: a runtime first, then its pools, then the timers made on
+//               them. Timers, pinned timers and coroutines that sleep may also outlive their
+//               runtime: they are over then.
+//   Allocates   The constructors of runtimes and pools; timers as their number grows, unless
+//               there is a capacity; callables larger than inline_size (callback.hpp).
 #include <tickwheel/cplusplus.hpp>
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_TICKWHEEL_HPP)
 #define TICKWHEEL_TICKWHEEL_HPP

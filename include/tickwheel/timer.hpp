@@ -1,4 +1,4 @@
-// tickwheel/timer.hpp - timers, and what they are made by. See tickwheel.hpp.
+// tickwheel/timer.hpp - timers, and the functions that make them. See tickwheel.hpp.
 #include <tickwheel/cplusplus.hpp>
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_TIMER_HPP)
 #define TICKWHEEL_TIMER_HPP
@@ -21,12 +21,15 @@
 
 namespace tickwheel {
 
-// A timer that somebody owns. Once it is destroyed its callback does not run any more,
-// also not on another thread, and the callable is gone; but inside that callback it does
-// not wait. Do not hold a lock that the callback takes. May outlive its runtime.
+// Owns a timer. Destroying it or assigning to it cancels the timer and waits for its callback: when
+// the destructor returns, the callback runs on no thread, and the callable is gone. So do not
+// hold a lock that the callback takes. Called from inside the callback itself, it does not wait.
+//
+// A timer may outlive its runtime: it is over then. Calls on one object from several threads are
+// safe, except constructing, destroying, moving and assigning it.
 class timer {
   public:
-    timer() noexcept = default;  // none
+    timer() noexcept = default;  // owns no timer
     timer(timer &&) noexcept = default;
     timer &operator=(timer &&other) noexcept {
         timer former(std::move(other));
@@ -36,12 +39,16 @@ class timer {
     }
     ~timer() { cancel_wait(); }
 
-    // Whether this prevented a fire. The first waits for nobody's callback.
+    // Cancels the timer for good. Returns true if this prevented a fire; false if its last
+    // callback runs, or it is gone. cancel() does not wait. cancel_wait() waits until its callback
+    // runs on no other thread.
     bool cancel() noexcept { return tw_handle_stop(timers(), id_) > 0; }
     bool cancel_wait() noexcept { return tw_handle_stop_wait(timers(), id_) > 0; }
 
-    // Due `delay` from now, earlier or later than it was; a period moves along. False: it
-    // is too late, the timer is gone, or its last fire has begun or waits for a worker.
+    // Makes the timer due `delay` from now, earlier or later than it was; the later fires of a
+    // periodic timer move along. Returns false if it is too late: the timer is gone, or its last
+    // fire has begun or waits for a worker. Throws std::system_error (invalid_argument) if the
+    // delay is negative or not a number.
     template <class Rep, class Period> bool move(std::chrono::duration<Rep, Period> delay) {
         const std::int64_t ns = detail::delay_in(delay);
         const int error = timers() != nullptr ? tw_handle_move(timers(), id_, ns) : -ESTALE;
@@ -51,14 +58,17 @@ class timer {
         return true;
     }
 
-    // Time until it is due: 0 if that has passed, or its last fire has begun or waits for a
-    // worker; none if it is gone.
+    // Returns the time until it is due: 0 if that has passed, or if its last fire has begun or
+    // waits for a worker; nothing if it is gone.
     std::optional<std::chrono::nanoseconds> remaining() const noexcept {
         return detail::remaining_of(tw_handle_remaining(timers(), id_));
     }
+
+    // Returns true unless it is gone.
     bool pending() const noexcept { return remaining().has_value(); }
 
-    // Lets it go on without an owner.
+    // Gives up ownership: the timer goes on without an owner, until its last fire or until its
+    // runtime is destroyed.
     void detach() noexcept { home_.reset(); }
 
   private:
@@ -72,19 +82,22 @@ class timer {
     tw_handle id_ = TW_NO_HANDLE;
 };
 
-// What becomes of fires of a periodic timer that were missed: each is made up for; they
-// are left out, and the grid is kept; they are left out, and a new grid begins.
-enum class missed { burst = TW_BURST, skip = TW_SKIP, delay = TW_DELAY };
+// What happens to the missed fires of a periodic timer.
+enum class missed {
+    burst = TW_BURST,  // all are made up for, one after the other
+    skip = TW_SKIP,    // they are left out; the grid of deadlines stays
+    delay = TW_DELAY   // they are left out; a new grid begins with the late fire
+};
 
 struct once_options {
-    std::chrono::nanoseconds slack{0};  // it may be this much later, so that timers share wake-ups
+    std::chrono::nanoseconds slack{0};  // how much later it may fire, to share a wake-up with others
 };
 
 struct periodic_options {
     tickwheel::missed missed = tickwheel::missed::skip;
-    std::uint32_t fires = 0;                          // how many; 0: no limit; at most TW_FIRES_MAX
-    std::chrono::nanoseconds slack{0};                // as above, for the first fire
-    std::optional<std::chrono::nanoseconds> first{};  // the first fire, from now; none: one period
+    std::uint32_t fires = 0;                          // ends after so many; 0: no limit; at most TW_FIRES_MAX
+    std::chrono::nanoseconds slack{0};                // as for once_options; of the first fire
+    std::optional<std::chrono::nanoseconds> first{};  // delay of the first fire; if empty, one period
 };
 
 namespace detail {
@@ -121,12 +134,16 @@ tw_when every(std::chrono::duration<Rep, Period> period, const periodic_options 
 
 }  // namespace detail
 
-// What makes timers: a runtime, or a pool of workers. Each function makes one that calls
-// f(event), or f() if it takes no event. All throw std::system_error:
-//   invalid_argument  a delay or a slack that is negative or not a number; a period that
-//                     is shorter than the tick; too many fires
-//   others            as tw_handle_start says: no memory, no room
-// and std::bad_alloc for a callable that does not fit inline, and what copying f throws.
+// The functions that make timers: a runtime and a pool of workers have them. A timer calls
+// f(event), or f() if f takes no event. Any of these functions may be called from any thread,
+// callbacks included.
+//
+// They throw std::system_error:
+//   invalid_argument  a delay or slack that is negative or not a number; a period shorter than
+//                     the tick; too many fires
+//   others            as tw_handle_start says: out of memory, capacity reached
+// and std::bad_alloc for a callable that does not fit inline, and whatever copying f throws. After
+// an exception there is no timer.
 template <class Clock, class Node> class basic_timers {
   public:
     using clock = Clock;
@@ -134,30 +151,30 @@ template <class Clock, class Node> class basic_timers {
     using duration = std::chrono::nanoseconds;
     using time_point = std::chrono::time_point<Clock, duration>;
     using event = basic_event<Clock>;
-    using delay_event = basic_event<delay_clock>;  // of timers whose first fire is a delay from now
+    using delay_event = basic_event<delay_clock>;  // for timers whose first fire is a delay from now
 
     basic_timers(const basic_timers &) = delete;
     basic_timers &operator=(const basic_timers &) = delete;
 
-    // Once, `delay` from now.
+    // Fires once, `delay` from now.
     template <class Rep, class Period, callback<delay_clock> F>
     [[nodiscard]] timer after(std::chrono::duration<Rep, Period> delay, F f, once_options o = {}) {
         return owned(start<delay_clock>(detail::when_in(delay, o.slack), std::move(f)));
     }
 
-    // Once, when the clock reads `moment`; at once if that has passed.
+    // Fires once, when the clock reads `moment`; at once if that has passed.
     template <class Duration, callback<Clock> F>
     [[nodiscard]] timer at(std::chrono::time_point<Clock, Duration> moment, F f, once_options o = {}) {
         return owned(start<Clock>(detail::when_at(moment, o.slack), std::move(f)));
     }
 
-    // Every `period`, without drift.
+    // Fires every `period`, without drift (P5).
     template <class Rep, class Period, callback<delay_clock> F>
     [[nodiscard]] timer every(std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
         return owned(start<delay_clock>(detail::every(period, o), std::move(f)));
     }
 
-    // The same, first when the clock reads `first`.
+    // The same; the first fire is when the clock reads `first`.
     template <class Duration, class Rep, class Period, callback<Clock> F>
     [[nodiscard]] timer every_from(std::chrono::time_point<Clock, Duration> first,
                                    std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
@@ -165,9 +182,10 @@ template <class Clock, class Node> class basic_timers {
         return owned(start<Clock>(when, std::move(f)));
     }
 
-    // By a schedule of your own: next(due) says when it is due after it was due at `due`,
-    // and at first what comes after the present; none, and it ends. It is called after
-    // each fire, where the callback was; what it throws there goes to the handler, and the
+    // Fires by a schedule of your own: next(due) returns the deadline that follows `due`, or
+    // nothing to end the timer. It is called once here, with the present, for the first deadline;
+    // if there is none, the result owns no timer. After that it is called after each fire, on the
+    // thread that ran the callback; an exception goes to the exception handler then, and the
     // timer ends.
     template <class Next, callback<Clock> F>
     requires requires(Next &next, time_point due) {
@@ -182,14 +200,14 @@ template <class Clock, class Node> class basic_timers {
             start<Clock>(detail::when_at(*first), both{std::move(next), std::move(f)}, both::next_deadline));
     }
 
-    // Once, `delay` from now, owned by nobody. The cheapest.
+    // Fires once, `delay` from now, and has no owner. The cheapest kind.
     template <class Rep, class Period, callback<delay_clock> F>
     void spawn(std::chrono::duration<Rep, Period> delay, F f) {
         start<delay_clock>(detail::when_in(delay), std::move(f));
     }
 
-    // co_await these. Without a token they sleep to the end. A stop request ends the sleep
-    // early: then the result is false. See sleep.hpp.
+    // Suspends a coroutine: co_await the result. The co_await returns true after a full sleep, and
+    // false if a stop was requested on `token`, which ends the sleep early. See sleep.hpp.
     template <class Rep, class Period>
     sleeper<Node> sleep_for(std::chrono::duration<Rep, Period> delay, std::stop_token token = {}) {
         return {home_, detail::when_in(delay), std::move(token)};
@@ -199,15 +217,16 @@ template <class Clock, class Node> class basic_timers {
         return {home_, detail::when_at(moment), std::move(token)};
     }
 
-    // Cancels all timers, as their owners would, and returns how many had still to fire. Also
-    // waits for their callbacks that run on other threads; from inside one of them, not for
-    // that one. Sleepers and pinned timers go on.
+    // Cancels all timers that were made here, waits for their callbacks, and returns how many still
+    // had to fire. Called from inside one of the callbacks, it does not wait for that one.
+    // Sleepers and pinned timers go on.
     std::size_t cancel_all() noexcept {
         const std::int64_t drained = tw_handles_drain(home_->timers, nullptr, nullptr);
         return drained > 0 ? static_cast<std::size_t>(drained) : 0;
     }
 
-    // How many timers there are, those whose last callback runs included; but no sleepers.
+    // Returns the number of timers, those included whose last callback runs. Sleepers and pinned
+    // timers do not count.
     std::size_t count() const noexcept { return tw_handles_count(home_->timers); }
 
   protected:
@@ -219,7 +238,7 @@ template <class Clock, class Node> class basic_timers {
     void make_timers(std::uint32_t capacity, bool concurrent = false) {
         tw_handles_options o = {};
         o.capacity = capacity;
-        o.storage = detail::slot_size;
+        o.storage = detail::stored_callable_size;
         o.workers = home_->pool;
         o.concurrent = concurrent ? 1 : 0;
         detail::check(tw_handles_new(&home_->timers, home_->rt, &o));
@@ -238,7 +257,7 @@ template <class Clock, class Node> class basic_timers {
             detail::invoke_with_event<Clock>(f, [&]() -> const event & { return e; });
         }
         static std::int64_t next_deadline(std::int64_t due_ns, void *arg) {
-            auto &self = *static_cast<detail::slot<scheduled> *>(arg);
+            auto &self = *static_cast<detail::stored_callable<scheduled> *>(arg);
             std::int64_t answer = TW_NO_DEADLINE;
             detail::guard(*self.at, [&] {
                 if (const std::optional<time_point> moment =
@@ -251,8 +270,8 @@ template <class Clock, class Node> class basic_timers {
 
     template <class EventClock, class F>
     tw_handle start(const tw_when &when, F &&f, tw_next_deadline *next = nullptr) {
-        detail::slot<F> slot(*home_, std::forward<F>(f));
-        tw_task task = detail::task_of<EventClock>(slot);
+        detail::stored_callable<F> stored(*home_, std::forward<F>(f));
+        tw_task task = detail::task_of<EventClock>(stored);
         task.next = next;
         tw_handle id = TW_NO_HANDLE;
         detail::check(tw_handle_start(home_->timers, &id, &when, &task));

@@ -13,29 +13,33 @@
 
 namespace tickwheel {
 
-// What becomes of a fire when the queue is full, and of the queue when the runtime is
-// stopped: see workers.h.
+// What happens to a fire when the queue is full. See enum tw_when_full in workers.h.
 enum class when_full { run_inline = TW_FULL_INLINE, reject = TW_FULL_REJECT, block = TW_FULL_BLOCK };
+
+// What happens to the fires in the queue when the runtime is stopped. See enum tw_at_stop in workers.h.
 enum class at_stop { drain = TW_STOP_DRAIN, discard = TW_STOP_DISCARD };
 
-// See struct tw_workers_options in workers.h for what is not explained here.
+// The options without a comment are explained at struct tw_workers_options in workers.h.
 struct workers_options {
-    unsigned threads = 0;     // 0: 4
-    std::uint32_t queue = 0;  // 0: 1024
+    unsigned threads = 0;     // 0 stands for 4
+    std::uint32_t queue = 0;  // 0 stands for 1024
     tickwheel::when_full when_full = tickwheel::when_full::run_inline;
     tickwheel::at_stop at_stop = tickwheel::at_stop::drain;
     const char *thread_name = nullptr;
 
-    std::uint32_t capacity = 0;  // timers at a time, allocated at once; 0: no limit
-    bool concurrent = false;     // whether fires of one timer may run at the same time
+    std::uint32_t capacity = 0;  // the most timers at a time, allocated at once; 0: no limit
+    bool concurrent = false;     // true: several fires of one timer may run at the same time
 };
 
-// A pool of workers on a runtime. What it makes - timers, coroutines that sleep, pinned
-// timers made on it - runs on its threads. Exceptions go to the runtime's handler, from
-// several threads at a time. To be destroyed before its runtime, and after the sleepers and
-// pinned timers made on it; not in a callback. Its timers are gone then, also those with a
-// fire that waits; wait() first to have these run.
-// Throws std::system_error as tw_workers_new says.
+// A pool of workers on a runtime: threads that run callbacks. Timers, sleeping coroutines and
+// pinned timers that are made on it run on these threads. Exceptions of callbacks go to the
+// runtime's handler, possibly on several threads at a time.
+//
+// Destroy a pool before its runtime, after the sleepers and pinned timers made on it, and not in a
+// callback. Its timers are cancelled, including fires that wait for a worker: call wait() first
+// to have these run.
+//
+// The constructor throws std::system_error as tw_workers_new says.
 template <class Clock> class basic_workers : public basic_timers<Clock, tw_job> {
   public:
     using node = tw_job;
@@ -59,11 +63,14 @@ template <class Clock> class basic_workers : public basic_timers<Clock, tw_job> 
     }
     ~basic_workers() { end(); }
 
+    // The pool as the C interface knows it.
     tw_workers *native() const noexcept { return this->home_->pool; }
 
-    // Returns once nothing waits and nothing runs.
+    // Returns when no fire waits and no callback runs. Throws std::system_error as tw_workers_wait
+    // says.
     void wait() { detail::check(tw_workers_wait(native())); }
 
+    // See tw_workers_stats.
     tw_worker_stats stats() const {
         tw_worker_stats seen;
         detail::check(tw_workers_stats(native(), &seen));
@@ -80,7 +87,8 @@ template <class Clock> class basic_workers : public basic_timers<Clock, tw_job> 
     }
 };
 
-using workers = basic_workers<std::chrono::steady_clock>;  // of a runtime; of others: basic_workers pool(rt)
+using workers =
+    basic_workers<std::chrono::steady_clock>;  // on a runtime; on other kinds: basic_workers pool(rt)
 
 }  // namespace tickwheel
 

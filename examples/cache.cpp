@@ -1,9 +1,9 @@
 // A cache of pages in front of a slow backend, on virtual time.
 //
-// A page is rendered at its first request and then served for a minute, give or take a
-// tenth, so that pages which came together do not all go together. Three are kept: for a
-// fourth the one leaves that was asked for least recently. Requests that come while a page
-// is being rendered wait for it; the backend renders it once.
+// A page is rendered at its first request and then served for a minute, give or take a tenth, so
+// that pages that came together do not expire together. The cache keeps three pages: a fourth one
+// evicts the page that was requested least recently. Requests for a page that is being rendered
+// wait for it, so the backend renders it once.
 #include <tickwheel/tickwheel.hpp>
 #include <tickwheel/ttl_map.hpp>
 
@@ -49,13 +49,13 @@ page_cache::options settings() {
     o.ttl = 60s;
     o.jitter = 0.1;
     o.max_size = 3;
-    o.seed = 1;  // the same times in every run; leave it out elsewhere
+    o.seed = 1;  // the same times in every run; not for real programs
     o.on_expire = [](const std::string &path, const std::string &) { say("expired ", path); };
     o.on_evict = [](const std::string &path, const std::string &) { say("evicted ", path); };
     return o;
 }
 
-// Eight who ask for one page at once; the backend answers when all have asked.
+// Eight threads request one page at once. The backend answers when all have asked.
 void crowd(page_cache &pages) {
     const std::uint64_t before = pages.stats().misses;
     const auto slowly = [&](const std::string &path) {

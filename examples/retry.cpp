@@ -1,10 +1,10 @@
-// Retrying with exponential back-off, in coroutines.
+// Requests that are retried with exponential back-off, as coroutines.
 //
-//     tickwheel_retry            five seconds of it
-//     tickwheel_retry virtual    the same at once
+//     tickwheel_retry            takes five seconds
+//     tickwheel_retry virtual    the same on virtual time, at once
 //
-// Each request is a coroutine that reads like a loop. It sleeps in co_await, where no
-// thread waits and nothing is allocated; a stop request ends the sleep early.
+// Each request is a coroutine that reads like a loop. While it sleeps in co_await no thread waits,
+// and nothing is allocated. A stop request ends the sleep early.
 #include <algorithm>
 #include <chrono>
 #include <coroutine>
@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// A coroutine that begins at once, and whose frame goes when this does.
+// A coroutine that starts at once. The task owns its frame.
 class task {
   public:
     struct promise_type {
@@ -44,8 +44,8 @@ class task {
     std::coroutine_handle<promise_type> frame_;
 };
 
-// Doubles from 100 ms up to 1 s; up to half of it is left to chance, so that many clients
-// of one server that was down do not come back all at once.
+// Doubles from 100 ms up to 1 s. Half of it is random, so that the clients of a server that was down
+// do not all come back at once.
 class back_off {
   public:
     explicit back_off(unsigned seed) : random_(seed) {}
@@ -65,7 +65,7 @@ template <class Runtime> class client {
   public:
     explicit client(Runtime &rt) : rt_(&rt), begin_(rt.now()) {}
 
-    // A request to a server that comes up again at the moment `up`.
+    // A request to a server that is down until `up`.
     task fetch(const char *name, unsigned seed, milliseconds up, std::stop_token token) {
         back_off pause(seed);
         for (int attempt = 1; since_begin() < up; ++attempt) {
@@ -100,7 +100,7 @@ template <class Runtime, class LetPass> void retry(Runtime &rt, LetPass let_pass
     let_pass(4s);
     patience.request_stop();
     let_pass(1s);
-    rt.stop();  // so that nobody goes on while the tasks are destroyed
+    rt.stop();  // no coroutine resumes while the tasks are destroyed
 }
 
 }  // namespace

@@ -24,7 +24,7 @@
 
 namespace tickwheel {
 
-// What a callback is told about its fire.
+// One fire of a timer, as its callback receives it.
 template <class Clock> struct basic_event {
     std::chrono::time_point<Clock, std::chrono::nanoseconds> due;  // the deadline
     std::uint64_t overruns;  // deadlines of a periodic timer that passed without a fire before this one
@@ -55,7 +55,7 @@ inline constexpr std::size_t inline_size = 56;
 
 namespace detail {
 
-// What timers and sleeping coroutines know of their runtime or pool. They may outlive it: its
+// A runtime or pool as its timers and sleeping coroutines see it. They may outlive it: its
 // destructor sets the pointers to null, and the C interface refuses calls on null.
 struct home {
     tw_runtime *rt = nullptr;

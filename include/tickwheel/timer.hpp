@@ -82,7 +82,7 @@ class timer {
     tw_handle id_ = TW_NO_HANDLE;
 };
 
-// What happens to the missed fires of a periodic timer.
+// The policy for the missed fires of a periodic timer.
 enum class missed {
     burst = TW_BURST,  // all are made up for, one after the other
     skip = TW_SKIP,    // they are left out; the grid of deadlines stays

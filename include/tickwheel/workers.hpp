@@ -13,10 +13,10 @@
 
 namespace tickwheel {
 
-// What happens to a fire when the queue is full. See enum tw_when_full in workers.h.
+// The policy for a fire when the queue is full. See enum tw_when_full in workers.h.
 enum class when_full { run_inline = TW_FULL_INLINE, reject = TW_FULL_REJECT, block = TW_FULL_BLOCK };
 
-// What happens to the fires in the queue when the runtime is stopped. See enum tw_at_stop in workers.h.
+// The policy for the fires in the queue when the runtime is stopped. See enum tw_at_stop in workers.h.
 enum class at_stop { drain = TW_STOP_DRAIN, discard = TW_STOP_DISCARD };
 
 // The options without a comment are explained at struct tw_workers_options in workers.h.

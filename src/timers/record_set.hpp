@@ -201,7 +201,7 @@ inline int check_arming(const record_set *set) {
 
 std::size_t count_of(record_set *set);
 
-// What a drain calls for each record that still had to fire: one of these, or neither.
+// The function that a drain calls for each record that still had to fire: one of these, or none.
 struct drain_visitor {
     tw_keyed_each *by_key = nullptr;
     tw_handles_each *by_handle = nullptr;

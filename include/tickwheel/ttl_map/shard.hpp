@@ -30,7 +30,7 @@
 
 namespace tickwheel::detail {
 
-// What the shards of a map share. Constant once it is made; checks the options.
+// The part of a map that its shards share. Its constructor checks the options; it is constant then.
 template <class Key, class Value, class Equal> struct ttl_map_setup {
     tw_runtime *const rt;
     ttl_map_options<Key, Value> options;
@@ -130,7 +130,7 @@ template <class Key, class Value, class Equal> class alignas(64) ttl_shard {
     // Removes the entries that are there when it is called; if `closing`, none is added from then
     // on. Releases the lock after every few entries, so that other threads get in between. The
     // table may grow meanwhile: new buckets come last, and take their entries from buckets that
-    // this loop has yet to reach or has emptied.
+    // this loop has emptied or not reached yet.
     void remove_all(bool closing) {
         constexpr std::size_t portion = 64;
         for (std::size_t next = 0, end = 1; next < end;) {

@@ -1,25 +1,17 @@
-# What `cmake --install` puts in place: the library, its headers, and the files
-# by which find_package and pkg-config find them.
+# Installs the library, its headers (TickwheelHeaders.cmake), and the files by which find_package
+# and pkg-config find them.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS tickwheel EXPORT tickwheel-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-if(TW_RUNTIME)
-    install(TARGETS tickwheel_cpp EXPORT tickwheel-targets)
-    install(DIRECTORY include/tickwheel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp" PATTERN "port.h" EXCLUDE
-        PATTERN "cortexm" EXCLUDE PATTERN "riscv" EXCLUDE)
-else()
-    install(FILES include/tickwheel/tw.h include/tickwheel/version.h
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
-endif()
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config/tickwheel/config.h
-    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
-if(TARGET tickwheel_clock)  # <tickwheel/cortexm/systick.h> or <tickwheel/riscv/mtime.h> is its header
-    install(TARGETS tickwheel_clock EXPORT tickwheel-targets INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-    install(DIRECTORY include/tickwheel/${TW_PORT} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tickwheel)
-endif()
-
+set(installed_targets tickwheel)
+foreach(target tickwheel_cpp tickwheel_clock)
+    if(TARGET ${target})
+        list(APPEND installed_targets ${target})
+    endif()
+endforeach()
+# INCLUDES is for users with a CMake older than file sets, 3.23.
+install(TARGETS ${installed_targets} EXPORT tickwheel-targets
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILE_SET HEADERS)
 install(EXPORT tickwheel-targets NAMESPACE tickwheel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
 configure_package_config_file(cmake/tickwheel-config.cmake.in tickwheel-config.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)

@@ -74,6 +74,10 @@ function(tickwheel_add_library target)
     target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize -fvisibility=hidden
         $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
     target_link_options(${target} PRIVATE LINKER:--as-needed)
+    if(TW_STATIC_PROGRAMS)  # all that link it here, except those that set TW_NEEDS_DYNAMIC_LIBC
+        target_link_options(${target} INTERFACE
+            "$<BUILD_INTERFACE:$<$<AND:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>,$<NOT:$<BOOL:$<TARGET_PROPERTY:TW_NEEDS_DYNAMIC_LIBC>>>>:-static>>")
+    endif()
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF
         LINKER_LANGUAGE C  # nothing of the C++ runtime is used, so nothing of it is linked

@@ -1,5 +1,5 @@
-# CMocka as PkgConfig::CMOCKA and GoogleTest as GTest::gtest_main, for the machine that the
-# tests are built for: as installed, and for another processor built from their sources.
+# Provides PkgConfig::CMOCKA and GTest::gtest_main for the processor that the tests are built for: as
+# installed, or when cross-compiling, built from their sources.
 if(NOT CMAKE_CROSSCOMPILING)
     find_package(PkgConfig REQUIRED)
     pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
@@ -33,5 +33,5 @@ if(TW_RUNTIME)
 endif()
 
 foreach(library IN LISTS libraries)
-    target_compile_options(${library} PRIVATE -w)  # their warnings are not ours
+    target_compile_options(${library} PRIVATE -w)  # not our code, not our warnings
 endforeach()

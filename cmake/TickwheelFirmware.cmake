@@ -1,11 +1,11 @@
 # tickwheel_firmware(name sources... [LIBRARY lib] [CLOCK lib] [MEMORY folder] [STATUS n]
 #                    [SHIFT n] [PRINT_SIZE])
 #
-# Bare-metal images, one for each machine of QEMU that has the CPU of the build, and a test
-# on each, name_machine: it passes if the image ends with this status, 0 unless given. The start-up
-# code is that of toolchains/boards; MEMORY is the folder of another memory.ld. The folder of
-# the machine is in the path: #include <machine.h>. An instruction takes 2^SHIFT ns, 6 unless given,
-# which the image knows as INSTRUCTION_NS.
+# Adds a bare-metal image for each machine of QEMU that has the CPU of the build, and a test of each,
+# name_machine, which passes if the image ends with STATUS (default 0). The start-up code and the
+# linker script come from toolchains/boards; MEMORY is the folder of another memory.ld. <machine.h>
+# is that of the machine. An instruction takes 2^SHIFT ns (default 6), which the image knows as
+# INSTRUCTION_NS.
 set(board_root ${CMAKE_CURRENT_LIST_DIR}/../toolchains/boards)
 
 if(TW_PORT STREQUAL cortexm)
@@ -31,7 +31,7 @@ else()
     set(qemu_family_options)
 endif()
 
-# tickwheel_qemu(command machine shift): sets what runs an image, but for -kernel and its name.
+# tickwheel_qemu(command machine shift): sets the command that runs an image, up to -kernel and its name.
 # Deterministic: an instruction takes 2^shift ns, and time does not wait while the image sleeps.
 function(tickwheel_qemu command machine shift)
     set(${command} ${TW_QEMU} -machine ${machine} -nographic -monitor none -serial none
@@ -63,10 +63,11 @@ function(tickwheel_add_board machine)
     set_target_properties(board_${machine} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
 endfunction()
 
-# QEMU 7.2 gets time wrong while an image sleeps with sleep=off: a timer that is loaded again when
-# it has run out, as SysTick, makes time jump to its next end before the interrupt of this one
-# is served. So images wait as board/FAMILY/wait.c does, which also counts: a Cortex-M awake, RISC-V,
-# whose timer is not loaded again, by wfi. Those whose CLOCK is tickwheel::clock sleep as programs do.
+# QEMU 7.2 gets time wrong while an image sleeps with sleep=off: when a timer that reloads itself, such
+# as SysTick, runs out, time jumps to its next end before the interrupt of this one is served. So
+# images use a wait of their own (toolchains/boards/FAMILY/wait.c), which also counts: a Cortex-M stays
+# awake; RISC-V, whose timer does not reload, uses wfi. An image whose CLOCK is tickwheel::clock
+# sleeps as programs do.
 if(NOT TARGET tickwheel_clock_own_wait)  # included by more than one folder
     tickwheel_add_clock(tickwheel_clock_own_wait DEFINES TW_OWN_WAIT)
     if(NOT firmware_machines)

@@ -1,8 +1,8 @@
 # tickwheel_add_library(target BITS b LEVELS l LOOKAHEAD on|off PORT linux|none|cortexm|riscv|path
 #                       [TICK_BITS 32|64] [RUNTIME on|off] [DEFINES d...])
 #
-# One library of one geometry; with RUNTIME, the runtime and its drivers as well. The
-# project builds one of these; the tests build several, each with a config.h of its own.
+# Adds a library of one geometry; with RUNTIME, it has the runtime and its drivers as well. The
+# project builds one; the tests build several, each with a config.h of its own.
 set(tickwheel_root ${CMAKE_CURRENT_LIST_DIR}/..)
 set(tickwheel_runtime_sources
     src/runtime/clear.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/errors.cpp
@@ -22,7 +22,8 @@ function(tickwheel_add_library target)
     if(arg_TICK_BITS)
         set(TW_TICK_BITS ${arg_TICK_BITS})
     endif()
-    # Of the wheel, too: so for every library of a build that has a runtime.
+    # The wheel has features that only the runtime uses. Every library of a build with a runtime has
+    # them, so that the tests of the wheel alone cover them.
     if(TW_RUNTIME AND TW_TICK_BITS EQUAL 64)
         set(TW_RUNTIME_01 1)
     else()
@@ -52,7 +53,7 @@ function(tickwheel_add_library target)
         target_link_libraries(${target} PUBLIC Threads::Threads)
         list(TRANSFORM tickwheel_runtime_sources PREPEND ${tickwheel_root}/ OUTPUT_VARIABLE runtime_sources)
         target_sources(${target} PRIVATE ${runtime_sources})
-        # What callbacks throw passes through the library; see exceptions.h.
+        # Exceptions of callbacks pass through the library; see exceptions.h.
         target_compile_options(${target} PRIVATE -funwind-tables)
         set_property(SOURCE ${tickwheel_root}/src/runtime/exceptions.c TARGET_DIRECTORY ${target}
             PROPERTY COMPILE_OPTIONS -fexceptions)
@@ -60,7 +61,7 @@ function(tickwheel_add_library target)
         target_compile_definitions(${target} PRIVATE _TIME_BITS=64 _FILE_OFFSET_BITS=64)
     endif()
 
-    # config.h is written, so in the build tree it stands in a folder of its own.
+    # config.h is generated: in the build tree it has a folder of its own.
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${tickwheel_root}/include>
         $<BUILD_INTERFACE:${config_dir}>)
@@ -87,8 +88,10 @@ function(tickwheel_add_library target)
     endif()
 endfunction()
 
-# tickwheel_add_clock(target [DEFINES d...]), for bare metal: a library of what counts ticks and
-# sleeps, include/tickwheel/cortexm/systick.h or include/tickwheel/riscv/mtime.h, as TW_PORT is.
+# tickwheel_add_clock(target [DEFINES d...])
+#
+# For bare metal: the library that counts ticks and sleeps, by <tickwheel/cortexm/systick.h> or
+# <tickwheel/riscv/mtime.h>, as TW_PORT says.
 function(tickwheel_add_clock target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEFINES")
     set(clock_cortexm clocks/systick.c)

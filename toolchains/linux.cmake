@@ -1,5 +1,5 @@
-# What the toolchain files of Linux boards share. Each sets `triplet` and `emulator` and
-# includes this. Programs run here under qemu-user, which finds shared libraries where the
+# Shared by the toolchain files of Linux boards, which set `triplet` and `emulator` and include
+# this. Programs run on the build machine under qemu-user, which finds shared libraries where the
 # cross compiler has them.
 set(CMAKE_SYSTEM_NAME Linux)
 string(REGEX MATCH "^[^-]+" CMAKE_SYSTEM_PROCESSOR ${triplet})

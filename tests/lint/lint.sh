@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# lint.sh BUILD [--fix]: formatting, static analysis, MISRA C, and each C header on its own in
+# every language that it promises. BUILD is a configured build of the preset lint, which has the
+# compile commands and config.h. --fix formats the sources first. Run it by ./dev lint.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+build=$1
+fix=${2:-}
+deviations=tests/lint/deviations.txt
+config=$build/tickwheel-config
+failures=()
+
+# check NAME COMMAND [ARGUMENT...]: runs one check and records its failure.
+check() {
+    local name=$1
+    shift
+    echo "lint: $name"
+    "$@" || failures+=("$name")
+}
+
+# sources EXTENSION... in PLACE...: the files, separated by null bytes.
+sources() {
+    local extensions=()
+    while [ "$1" != in ]; do
+        extensions+=(-o -name "*.$1")
+        shift
+    done
+    shift
+    find "$@" -type f \( "${extensions[@]:1}" \) -print0 | sort -z
+}
+
+all_sources() { sources c h cpp hpp in include src drivers tests bench examples toolchains; }
+
+formatting() {
+    [ "$fix" != --fix ] || all_sources | xargs -0 clang-format -i
+    all_sources | xargs -0 clang-format --dry-run -Werror
+}
+
+# without_counts COMMAND...: runs clang-tidy without its "123 warnings generated" lines.
+without_counts() { "$@" 2> >(grep -v 'generated\.$' >&2); }
+
+# Sources for this machine: clang-tidy takes the flags from the compile commands.
+tidy() {
+    sources c cpp in src drivers examples | grep -zvE '^(drivers/clocks|examples/firmware)/' |
+        without_counts xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet
+}
+
+# Sources for boards only, as a compiler for a board of each family sees them.
+tidy_boards() {
+    local flags=(-std=c11 -ffreestanding -DTW_OWN_WAIT -Iinclude "-I$config" -Itoolchains/boards)
+    local boards=toolchains/boards arm riscv
+    mapfile -d '' arm < <(sources c in drivers/clocks examples/firmware $boards | grep -zvE '/riscv/|mtime')
+    mapfile -d '' riscv < <(sources c in drivers/clocks/mtime.c $boards/riscv)
+    without_counts clang-tidy --quiet "${arm[@]}" -- --target=thumbv7m-none-eabi "${flags[@]}" -I$boards/mps2-an385 &&
+        without_counts clang-tidy --quiet "${riscv[@]}" -- --target=riscv32 -march=rv32imac "${flags[@]}" -I$boards/virt
+}
+
+# uninitMemberVar is off in the core: cppcheck does not follow the calls that set rings and lock.
+bugs() {
+    cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
+        --suppress=missingIncludeSystem "--suppress=uninitMemberVar:src/core/*" \
+        -Iinclude -Isrc "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" src drivers examples
+}
+
+# Breaches of MISRA C in the bare-metal clocks and the wheel's headers, as rule:file:line. Each
+# family of boards is checked on its own, as a program for it would be.
+misra_findings() {
+    local family files
+    for family in cortexm riscv none; do
+        printf '#define TW_PORT_HEADER <%s/port.h>\n#include <tickwheel/tw.h>\n#include <tickwheel/port.h>\n' \
+            "$family" >"$build/port_$family.c"
+        case $family in
+        cortexm) files=(drivers/clocks/systick.c) ;;
+        riscv) files=(drivers/clocks/mtime.c) ;;
+        *) files=() ;;
+        esac
+        cppcheck --quiet --addon=misra --enable=style --template='{id}:{file}:{line}' -Iinclude -Isrc/ports \
+            "-I$config" "${files[@]}" "$build/port_$family.c" 2>&1
+    done | sort -u
+}
+
+# Findings and deviations.txt agree, rule by rule and file by file.
+misra() {
+    misra_findings >"$build/misra.txt"
+    diff -U 0 --label $deviations --label found <(grep -v '^#' $deviations | sort) \
+        <(sed -E 's/:[0-9]+$//' "$build/misra.txt" | sort -u) >&2 && return
+    echo "lint: the lines of all findings are in $build/misra.txt" >&2
+    return 1
+}
+
+# Each rule that is off has a row in docs/DEVIATIONS.md, and each row there is a rule that is off.
+rules_have_reasons() {
+    diff -U 0 --label "rules that are off" --label docs/DEVIATIONS.md <({
+        grep -oE '^misra-c2012-[0-9.]+' $deviations
+        sed -nE 's/^ +-((bugprone|cert|hicpp|cppcoreguidelines)-[a-z0-9-]+[^*]),$/\1/p' .clang-tidy src/core/.clang-tidy
+    } | sort -u) <(sed -nE 's/^\| `([a-z0-9.-]+)` .*/\1/p' docs/DEVIATIONS.md | sort -u) >&2
+}
+
+shell() {
+    { printf '%s\0' dev .ci/run && sources sh in bench cmake examples tests toolchains; } |
+        xargs -0 shellcheck --severity=warning
+}
+
+# Each C header compiles on its own in each language that it promises, with both compilers. CMake's
+# verification of header sets (cmake/TickwheelHeaders.cmake) cannot do that: it compiles a header
+# in one language, C++ here, and by one standard. C++ headers are left to it.
+headers() {
+    local header compiler standard language failed=0
+    local flags=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude "-I$config"
+        "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"")
+    while IFS= read -r -d '' header; do
+        for compiler in gcc clang; do
+            for standard in c99 c11 c17 c++11 c++20; do
+                language=c
+                [[ $standard != c++* ]] || language=c++
+                printf '#include <%s>\nextern int something;\n' "${header#*/}" |
+                    "$compiler" -x $language -std=$standard "${flags[@]}" - || {
+                    echo "lint: $header does not compile alone: $compiler -std=$standard" >&2
+                    failed=1
+                }
+            done
+        done
+    done < <(sources h in include)
+    return $failed
+}
+
+# Each header but port.h is in a header set, so that it is verified and installed.
+header_sets() {
+    local header failed=0
+    while IFS= read -r -d '' header; do
+        header=${header#include/tickwheel/}
+        [ "$header" = port.h ] || grep -qE "(^|[ /])$header([ )]|\$)" cmake/TickwheelHeaders.cmake || {
+            echo "lint: $header is missing in cmake/TickwheelHeaders.cmake" >&2
+            failed=1
+        }
+    done < <(sources h hpp in include)
+    return $failed
+}
+
+check "formatting (clang-format)" formatting
+check "clang-tidy" tidy
+check "clang-tidy, boards" tidy_boards
+check "cppcheck" bugs
+check "cppcheck, MISRA C" misra
+check "reasons for rules that are off" rules_have_reasons
+check "shellcheck" shell
+check "headers in every language" headers
+check "headers in sets" header_sets
+
+[ ${#failures[@]} -eq 0 ] && exit 0
+printf 'lint: FAILED: %s\n' "${failures[@]}" >&2
+exit 1

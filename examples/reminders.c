@@ -5,7 +5,7 @@
  *     tickwheel_reminders virtual    two years at once
  *
  * A key identifies its timer, so the program stores neither handles nor nodes: paying removes the timer of
- * that order, and coming back sets that customer's timer anew. */
+ * that order, and coming back restarts that customer's timer. */
 #include "passing.h"
 
 #include <tickwheel/keyed.h>

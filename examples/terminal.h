@@ -1,4 +1,4 @@
-/* What the demo and the picture of the wheel need to know about the terminal on stdout. */
+/* Properties of the terminal on stdout, for the demo and the picture of the wheel. */
 #ifndef TICKWHEEL_EXAMPLES_TERMINAL_H
 #define TICKWHEEL_EXAMPLES_TERMINAL_H
 

@@ -196,7 +196,7 @@ void event_text(const struct event *event, char *text, unsigned size) {
             snprintf(text, size, "%4" PRIu64 "  %s fires", tick, timer->name);
         break;
     case EVENT_POSTPONE:
-        snprintf(text, size, "%4" PRIu64 "  %s put off to %" PRIu64, tick, timer->name, timer->due);
+        snprintf(text, size, "%4" PRIu64 "  %s postponed to %" PRIu64, tick, timer->name, timer->due);
         break;
     case EVENT_CANCEL:
         snprintf(text, size, "%4" PRIu64 "  %s cancelled", tick, timer->name);

@@ -40,7 +40,7 @@ typedef void tw_task_callback(const struct tw_event *event, void *arg);
  * timer fires at once if that has passed), or TW_NO_DEADLINE to end the timer. */
 typedef int64_t tw_next_deadline(int64_t due_ns, void *arg);
 
-/* What a timer does. The library copies this struct, but not what it points to, unless arg_size says
+/* The work of a timer. The library copies this struct, but not what it points to, unless arg_size says
  * so. */
 struct tw_task {
     tw_task_callback *fn; /* the callback; must not be null */
@@ -57,7 +57,7 @@ struct tw_task {
      * that ended the timer. Not called if starting the timer fails.
      *
      * While the runtime is being freed, `drop` may use every set, table and pool of the runtime, in
-     * whatever order they were made: it may stop timers, remove keys and cancel nodes as ever.
+     * whatever order they were made: it may stop timers, remove keys and cancel nodes.
      * Functions that arm, move, start or make something return -ESHUTDOWN. */
     void (*drop)(void *arg);
 

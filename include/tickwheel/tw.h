@@ -42,7 +42,7 @@
  *   Order      Nodes fire by tick; a node armed for a tick that is not in the future counts as
  *              due at the wheel's present tick. Nodes of one tick fire in the order in which
  *              they were armed. A periodic node is armed again just before its callback runs,
- *              and moving a node arms it anew.
+ *              and moving a node arms it again.
  */
 #ifndef TICKWHEEL_TW_H
 #define TICKWHEEL_TW_H

@@ -105,7 +105,8 @@ struct tw_worker_stats {
 /* Fills in *stats and returns 0. */
 int tw_workers_stats(struct tw_workers *workers, struct tw_worker_stats *stats);
 
-/* What a pool can run: a job, or a timer of handle.h or keyed.h. The fields belong to the library. */
+/* Anything that a pool can run: a job, or a timer of handle.h or keyed.h. The fields belong to the library.
+ */
 struct tw_runnable {
     struct tw_run *last; /* last of the ring of waiting fires; NULL: none waits */
     const struct tw_runnable_kind *kind;

@@ -43,7 +43,7 @@
  *              programs that a callback starts inherit blocked signals, and the CPUs and priority
  *              from the options.
  *   Allocates  tw_runtime_new, tw_runtime_start, tw_runtime_after_fork, and tw_runtime_watch for
- *              a descriptor higher than any before (P10). Nothing else does.
+ *              a descriptor higher than any before (P10). Nothing else here allocates.
  */
 #ifndef TICKWHEEL_RUNTIME_H
 #define TICKWHEEL_RUNTIME_H

@@ -73,7 +73,7 @@ int main(int argc, char **argv) {
     let_pass(rt, 10 * TW_SECOND + TW_SECOND / PACKETS_A_SECOND / 2);
 
     tw_runtime_stop(rt);
-    printf("%5.1f s  %lu packets put a timeout off, %lu timeouts fired, %lu connections are left\n",
+    printf("%5.1f s  %lu packets postponed a timeout, %lu timeouts fired, %lu connections are left\n",
            since_begin(rt), packets, closed, CONNECTIONS - closed);
     tw_runtime_free(rt);
 }

@@ -58,7 +58,7 @@ breaks=$(
     room drivers '*.[ch]' '' "$board_headers|std(int|bool)\.h"
     includes_in include '*.h' |
         grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$"
-    includes_in include '*.hpp' | grep -vE ':<(tickwheel/[a-z_]+\.h(pp)?|[a-z_]+)>$'
+    includes_in include '*.hpp' | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
 )
 [ -z "$breaks" ] && exit 0
 echo "These includes break the layer rules:"

@@ -19,7 +19,7 @@
 // One moment is outside the lock: the wheel has taken a node off, and the node's callback has
 // not locked the set yet. A call that ends a record in that moment marks it as ended, releases
 // the lock and waits for the callback, which sees the mark and returns
-// (wait_for_node_callback; tests/models/entry_end.pml).
+// (wait_for_node_callback; tests/timers/record_end.pml).
 #pragma once
 
 #include <cstdlib>

@@ -19,8 +19,8 @@ if(TW_RUNTIME)
     tickwheel_headers(tickwheel PUBLIC driver.h handle.h keyed.h runtime.h task.h workers.h)
     tickwheel_headers(tickwheel_cpp INTERFACE
         callback.hpp chrono.hpp cplusplus.hpp pinned_timer.hpp runtime.hpp sleep.hpp tickwheel.hpp timer.hpp
-        ttl_map.hpp workers.hpp
-        ttl_map/containers.hpp ttl_map/delay_clock.hpp ttl_map/loads.hpp ttl_map/options.hpp ttl_map/shard.hpp)
+        ttl_map.hpp ttl_map/containers.hpp ttl_map/delay_clock.hpp ttl_map/loads.hpp ttl_map/options.hpp
+        ttl_map/shard.hpp workers.hpp)
 endif()
 if(TW_PORT STREQUAL cortexm)
     tickwheel_headers(tickwheel_clock PUBLIC cortexm/interrupts.h cortexm/systick.h)

@@ -51,7 +51,7 @@ uint64_t now() {
     const uint64_t n = tw_systick_now();
     REQUIRE(n >= least && n <= tick_of(cpu.cycle));
     REQUIRE(n >= last);
-    REQUIRE(n == tick_of(cpu.read_at) || (!cpu.masked && !cpu.serving));  // nobody read since
+    REQUIRE(n == tick_of(cpu.read_at) || (!cpu.masked && !cpu.serving));  // not read since
     run.last = n;
     look_at_lag();
     return n;

@@ -1,4 +1,4 @@
-// src/core/bitmap.hpp: bits across words, and the search for the next one.
+// src/core/bitmap.hpp: bits across words, and the search for the next one that is set.
 #include "core/bitmap.hpp"
 
 #include "support/test.h"

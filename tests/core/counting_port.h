@@ -1,4 +1,4 @@
-/* A port whose lock tells the test when it is taken and let go. One thread. */
+/* A port whose lock reports to the test each time it is taken and released. One thread. */
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,6 +1,6 @@
-/* Timers far beyond the levels of the wheel, whose slots double in length: they come in order
- * (P3), at their tick (P4), wake nobody before that (P9), and cost a bounded number of moves each,
- * however far time leaps and however many there are (P8). */
+/* Timers far beyond the levels of the wheel, where slots double in length. They fire in order
+ * (P3) and at their tick (P4), cause no wake-up before it (P9), and cost a bounded number of
+ * moves each, however far time leaps and however many there are (P8). */
 #include "promise.h"
 
 static struct timer *crowd;

@@ -446,7 +446,7 @@ TEST(p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someo
     tw_node_init(&node, note_due, NULL);
     tw_arm_at(&wheel, &node, 10);
     assert_int_equal(tw_interrupt(&wheel), 0);
-    assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), 0); /* nobody to call */
+    assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), 0); /* nothing to call */
     assert_int_equal(tw_advance(&wheel, 20, TW_UNBOUNDED), 1);
     assert_int_equal(due_count, 0);
     assert_int_equal(tw_advance(&wheel, 20, TW_UNBOUNDED), 0);

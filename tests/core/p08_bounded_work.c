@@ -2,7 +2,7 @@
  * pays for timers that are not due.
  *
  * The library under test has a port of this test's own, which says when the lock is
- * taken and let go, and the nodes say when they are touched. A move touches a node
+ * taken and released, and the nodes say when they are touched. A move touches a node
  * and its neighbours where it leaves and where it arrives: four nodes. */
 #include "promise.h"
 #include "watched.h"

@@ -1,5 +1,5 @@
-/* What the promise tests share: one wheel, and timers that know when and in
- * which order they were armed, so that every fire can be judged where it happens. */
+/* Shared by the tests of promises: one wheel, and timers that know when and in which order they
+ * were armed, so that every fire can be judged where it happens. */
 #ifndef TICKWHEEL_TESTS_PROMISE_H
 #define TICKWHEEL_TESTS_PROMISE_H
 

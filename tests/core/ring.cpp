@@ -1,4 +1,4 @@
-// src/core/ring.hpp: rings of links keep their order and lose nobody.
+// src/core/ring.hpp: rings keep the order of their links and lose none.
 #include "core/ring.hpp"
 
 #include <csetjmp>

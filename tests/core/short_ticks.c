@@ -1,5 +1,5 @@
-/* What is particular to 32-bit ticks, which go round: P1, P3, P4 and P5 hold where they do.
- * Time is counted here with 64 bits, and the wheel gets the lower half of it. */
+/* 32-bit ticks wrap around: P1, P3, P4 and P5 hold across the wrap. Time is counted here with 64
+ * bits, and the wheel gets the lower half of it. */
 #include "support/random.h"
 #include "support/test.h"
 
@@ -251,7 +251,7 @@ TEST(the_tick_that_never_stands_for_is_one) {
     assert_int_equal(fires, 1);
 }
 
-/* ---- Where a wheel has yet to catch up, its work lies further back than its time. */
+/* ---- Where a wheel has not caught up, its work lies further back than its time. */
 
 static struct timer far_timer;
 

@@ -1,3 +1,4 @@
+/* Nodes on pages of their own, which count the first access to each; see watched.h. */
 #define _DEFAULT_SOURCE
 #include "watched.h"
 

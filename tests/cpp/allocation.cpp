@@ -1,4 +1,4 @@
-// What allocates and what does not (P10): the heap is the test's own.
+// P10: the calls of the C++ face that allocate, and those that do not. The test counts the heap.
 #include <array>
 #include <cstdlib>
 #include <new>

@@ -1,4 +1,4 @@
-// Exceptions end where C begins: they are heard of, and the timer goes on.
+// An exception that leaves a C++ callback is reported, and the timer goes on.
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -63,7 +63,7 @@ TEST_F(Exceptions, OfALargeCallableAreHeard) {
     EXPECT_EQ(heard, words{"large"});
 }
 
-// A coroutine that throws to whoever resumes it.
+// A coroutine that throws to the function that resumes it.
 struct careless {
     struct promise_type {
         careless get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }

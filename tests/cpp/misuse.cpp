@@ -1,4 +1,4 @@
-// What does not compile, and what throws.
+// Wrong use that does not compile, and wrong use that throws.
 #include <chrono>
 #include <limits>
 #include <optional>

@@ -48,7 +48,7 @@ TEST_F(Sleep, LastsUntilAMoment) {
     rt.advance(1s);
     const job later = sleep_until(rt.now() + 2s);
     const job past = sleep_until(rt.now() - 1s);
-    EXPECT_TRUE(woke.empty());  // nobody is resumed by who suspends
+    EXPECT_TRUE(woke.empty());  // suspending resumes none
     rt.advance(5s);
     EXPECT_EQ(woke, (times{1s, 3s}));
     EXPECT_EQ(slept, true);
@@ -129,7 +129,7 @@ TEST_F(Sleep, GoesToItsEndWhenNobodyStopsIt) {
     const job j = sleep_for(1s, stop.get_token());
     rt.advance(1s);
     EXPECT_EQ(slept, true);
-    stop.request_stop();  // finds nobody
+    stop.request_stop();  // finds none
     rt.advance(1h);
     EXPECT_EQ(woke.size(), 1U);
 }

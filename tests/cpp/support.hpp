@@ -1,4 +1,4 @@
-// What the tests of the C++ face share.
+// Shared by the tests of the C++ face.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// What the callbacks of the C interface throw, by themselves or in a macro of a test, where
-// the program drives the runtime: it passes, and counts as their return.
+// A callback of the C interface throws while the program drives the runtime: the exception
+// passes through the library, and counts as the return of the callback (P7).
 #include <poll.h>
 #include <pthread.h>
 
@@ -348,7 +348,7 @@ TEST_F(Thrown, EndsTheWaitOfWhoCancels) {
     expect_to_go_on();
 }
 
-// A wheel by itself is told of it.
+// On a wheel by itself the program reports the exception.
 TEST(ThrownOnAWheel, IsOverOnceTheWheelIsTold) {
     std::string log;
     named b('b', log);

@@ -1,4 +1,4 @@
-// Timers that somebody owns, or nobody: on virtual time, where every instant is exact.
+// Timers with an owner and timers without, on virtual time, where every instant is exact.
 #include <array>
 #include <memory>
 #include <optional>

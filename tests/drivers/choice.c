@@ -1,4 +1,5 @@
-/* driver.h: what is built in, what it can wait on, and drivers of the user's own. */
+/* The built-in drivers and the clocks that each can wait on, and drivers of the user's own
+ * (driver.h). */
 #include "support/faults.h"
 
 static const char *const names[] = {"sleep", "epoll", "timerfd", "manual"};

@@ -1,5 +1,5 @@
-/* What driver.h promises of `wait_until`, `wake` and `program`, of each built-in driver by
- * itself, without a runtime. */
+/* The promises of driver.h for `wait_until`, `wake` and `program`, tested on each built-in
+ * driver by itself, without a runtime. */
 #include "support/faults.h"
 
 #include <poll.h>
@@ -124,7 +124,7 @@ TEST(a_wake_makes_the_descriptor_readable_until_it_is_attended_to) {
     driver->wake(memory);
     assert_true(is_readable(AGES_MS));
     assert_int_equal(driver->program(memory, &never), 0);
-    assert_true(is_readable(AGES_MS)); /* nobody has attended to it */
+    assert_true(is_readable(AGES_MS)); /* no call has attended to it */
     assert_int_equal(driver->program(memory, NULL), 0);
     assert_int_equal(driver->program(memory, &never), 0);
     assert_false(is_readable(0));

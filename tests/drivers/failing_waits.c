@@ -1,5 +1,5 @@
-/* Waits that fail, are interrupted or are not there: no timer is lost, none is early,
- * and nothing spins. */
+/* Waits that fail, are interrupted or are missing from the kernel: no timer is lost, none is
+ * early, and the thread does not spin. */
 #include "support/faults.h"
 
 #include <poll.h>

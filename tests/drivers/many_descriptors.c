@@ -1,4 +1,4 @@
-/* Thousands of descriptors, and timers among descriptors that never rest. */
+/* Thousands of watched descriptors, and timers among descriptors that are always ready. */
 #include "watches.h"
 
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
-/* Watched descriptors: adding, modifying and removing, and what the batch of events that
- * is being delivered makes of it. */
+/* Watched descriptors: adding, modifying and removing them, also from inside the batch of events
+ * that is being delivered. */
 #include "watches.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
-/* For tests of watched descriptors: one runtime on the epoll driver, and callbacks that
- * note what they are told. */
+/* For tests of watched descriptors: one runtime on the epoll driver, and callbacks that record
+ * their arguments. */
 #ifndef TICKWHEEL_TESTS_WATCHES_H
 #define TICKWHEEL_TESTS_WATCHES_H
 

@@ -1,4 +1,4 @@
-/* The Linux port's lock: it excludes, and nobody sleeps for ever. */
+/* The Linux port's lock excludes, and no thread that waits for it sleeps for ever. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

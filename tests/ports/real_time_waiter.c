@@ -1,6 +1,6 @@
-/* A thread of real-time priority that needs the lock, which a preempted thread of usual
- * priority holds on the same processor. Spinning would keep the holder from ever running;
- * Linux steps in after most of a second, so the waiter's processor time is what tells. */
+/* A real-time thread waits for the lock while a thread of normal priority, preempted on the same
+ * processor, holds it. Spinning would keep the holder from running until Linux throttles the
+ * waiter, most of a second later; the test measures the processor time of the waiter. */
 #include "support/faults.h"
 
 #include <sched.h>

@@ -1,6 +1,6 @@
-/* pthread_cancel: a thread whose cancellation is pending makes each call that waits, wakes or
- * calls somebody. None is a cancellation point: the call comes back, has done what it is for,
- * and whoever shares the runtime goes on. */
+/* P7 and pthread_cancel: a thread whose cancellation is pending makes each call that waits,
+ * wakes or runs a function of the user's. None is a cancellation point: the call completes,
+ * and the other threads of the runtime go on. */
 #include "support/gate.h"
 #include "support/runtime_test.h"
 #include "support/threads.h"
@@ -90,7 +90,7 @@ static void clear_the_scene(void) {
 
 /* --- what is called ------------------------------------------------------------------------ */
 
-/* Somebody is in the gate, so that the call has to wait. */
+/* A callback is in the gate, so that the call has to wait. */
 static bool is_in_gate(void) { return atomic_load(&gate.inside) == 1; }
 
 static void have_a_callback_in_gate(void) {

@@ -1,4 +1,4 @@
-/* Cancel all: tw_runtime_clear for nodes and jobs, tw_handles_drain for handles. */
+/* Cancelling everything: tw_runtime_clear for nodes and jobs, tw_handles_drain for handles. */
 #include "support/gate.h"
 #include "support/random.h"
 #include "support/runtime_test.h"
@@ -171,7 +171,7 @@ TEST(timers_of_handles_and_keys_stay_and_fire_as_they_would_have) {
     }
 }
 
-/* Sets the clock back before any other node has been told of, and has somebody notice. */
+/* Sets the clock back before any other node is reported, and makes a call notice it. */
 static void note_and_set_back(struct tw_node *node, void *arg) {
     note(node, arg);
     if (times_told == 1) {

@@ -1,4 +1,4 @@
-/* The limit of open descriptors, reached in truth. */
+/* Runtimes at the real limit of open descriptors. */
 #include "support/child.h"
 #include "support/faults.h"
 

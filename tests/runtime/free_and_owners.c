@@ -1,6 +1,6 @@
-/* P4 and P7 for those who own nodes: from the moment that tw_runtime_free has returned no node
- * of theirs is pending, so that they may free them, on other threads and whatever still runs.
- * Callbacks that go on arming, on other threads, are told. */
+/* P4 and P7 for the owners of nodes: once tw_runtime_free has returned no node is pending, so
+ * owners may free them on any thread, whatever still runs. Callbacks on other threads that go
+ * on arming get an error. */
 #include "support/child.h"
 #include "support/runtime_test.h"
 

@@ -1,6 +1,6 @@
-/* P7 and P13 wherever the library calls a function of the user's: each such function, by each
- * call that leads to it, frees the runtime, or forks. The memory of nodes goes as soon as
- * tw_runtime_free has returned; every argument is dropped once. */
+/* P7 and P13 at every place where the library calls a function of the user's: each such
+ * function, reached by each call that leads to it, frees the runtime or forks. The memory of
+ * nodes is freed as soon as tw_runtime_free has returned; every argument is dropped once. */
 #define _GNU_SOURCE
 #include "support/child.h"
 #include "support/runtime_test.h"

@@ -1,6 +1,6 @@
-/* A call that arms is overtaken by tw_runtime_free: it has found the runtime open, and reads
- * the clock; meanwhile a callback on another thread frees the runtime, which empties its
- * wheels. The call is refused, and leaves nothing pending on what is about to go. */
+/* tw_runtime_free overtakes a call that arms: the call has found the runtime open and reads the
+ * clock, while a callback on another thread frees the runtime and empties its wheels. The
+ * call must be refused, and leave nothing pending on a runtime that is about to be gone. */
 #include "support/runtime_test.h"
 
 #include <stdbool.h>

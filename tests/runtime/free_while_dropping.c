@@ -1,6 +1,6 @@
-/* What `drop` may do while tw_runtime_free calls it: anything. Whatever was made on the
- * runtime is still there, in whatever order it was made; nothing is armed, started or made
- * any more, and nothing is left pending. */
+/* P7: `drop` may do anything while tw_runtime_free calls it. Every component of the runtime is
+ * still there, in whatever order they were made; nothing more can be armed, started or made,
+ * and nothing is left pending. */
 #include "support/runtime_test.h"
 
 #include <stdbool.h>

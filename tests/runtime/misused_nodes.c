@@ -1,6 +1,6 @@
 /* Nodes that are initialised anew, copied, freed or overwritten while they are pending. The
- * wheel cannot go on, and says so: the process ends, within seconds, with a message that has
- * the node's address. Each misuse is done by a child. */
+ * wheel cannot go on: the process ends within seconds, with a message that has the address of
+ * the node. A child does each misuse. */
 #include "support/child.h"
 #include "support/runtime_test.h"
 #include "support/sanitized.h"

@@ -1,4 +1,4 @@
-/* Making a runtime, and making it anew after a fork, when the system refuses. */
+/* Making a runtime, and reviving it after a fork, when the system refuses a call. */
 #include "support/child.h"
 #include "support/faults.h"
 

@@ -1,6 +1,6 @@
-/* P2: at most one tick late, plus what the system takes to wake a thread. The library's
- * part is exact and tested so: the driver is never asked to sleep beyond the tick of the
- * earliest deadline, and whoever arms an earlier one wakes it. */
+/* P2: at most one tick late, plus the time that the system takes to wake a thread. The part of
+ * the library is exact and tested so: the driver is never asked to sleep beyond the tick of
+ * the earliest deadline, and arming an earlier one wakes it. */
 #define _GNU_SOURCE
 #include "support/runtime_test.h"
 

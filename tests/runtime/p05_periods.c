@@ -1,6 +1,6 @@
-/* P5 in nanoseconds: a period that is no multiple of the tick. The n-th deadline is start +
- * n * period, and each rounds up to a tick by itself: so no fire is early, none more than a
- * tick later than that, and there is no drift, whoever the timer belongs to. */
+/* P5 in nanoseconds: a period that is no multiple of the tick. The n-th deadline is start + n *
+ * period, and each rounds up to a tick by itself. So no fire is early, none is more than a
+ * tick late, and nothing drifts, for nodes, records and jobs alike. */
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
 
@@ -149,7 +149,7 @@ TEST(p5_such_a_grid_ends_after_its_fires) {
     tw_runtime_free(rt);
 }
 
-/* --- whoever keeps it ------------------------------------------------------------------------ */
+/* --- nodes, records and jobs ----------------------------------------------------------------- */
 
 enum { RUNS = 500 };
 

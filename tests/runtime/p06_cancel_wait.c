@@ -100,7 +100,7 @@ TEST(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node)
     }
 }
 
-/* Nobody is handed anything, so owners may free as soon as they have waited. */
+/* No other thread is handed anything, so owners may free as soon as they have waited. */
 static atomic_bool over;
 
 static void *own_nodes(UNUSED void *arg) {

@@ -130,7 +130,7 @@ TEST(p12_set_back_a_deadline_waits_for_the_new_time_and_a_delay_does_not) {
     assert_int_equal(stats.clock_sets, 1);
 }
 
-/* Nobody has read the clock since it was set, but the call that arms. */
+/* Since the clock was set only the call that arms has read it. */
 TEST(p12_a_deadline_armed_after_the_clock_was_set_back_is_not_early) {
     struct timer timer;
     init(&timer);

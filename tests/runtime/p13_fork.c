@@ -155,7 +155,7 @@ static void *hammer(void *arg) {
 }
 
 static void child_makes_sure_that_all_locks_are_free(void) {
-    alarm(60); /* a lock that nobody will let go is a failure, not a hang */
+    alarm(60); /* a lock that is never released is a failure, not a hang */
     expect(tw_runtime_after_fork(rt) == 0);
     for (unsigned k = 0; k < 2; ++k)
         for (unsigned i = 0; i < 64; ++i)

@@ -1,4 +1,4 @@
-/* Starting and stopping thousands of times, with everything going on meanwhile. */
+/* Thousands of starts and stops, with timers, descriptors and other threads busy meanwhile. */
 #include "support/faults.h"
 #include "support/sanitized.h"
 

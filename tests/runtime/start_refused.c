@@ -1,4 +1,4 @@
-/* Starting the thread when the system refuses. */
+/* Starting the thread of a runtime when the system refuses a call. */
 #include "support/faults.h"
 
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* Stop and free from inside callbacks: that callback is the last, whatever else is due,
- * and whoever fires. */
+/* A callback stops or frees its runtime: no further callback runs, whatever else is due and
+ * whichever thread fires (P7). */
 #include "support/faults.h"
 
 #define TOGETHER 8

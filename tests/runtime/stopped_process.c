@@ -1,6 +1,6 @@
-/* A process that is stopped for two seconds and then continued, as by a debugger, a
- * terminal or a suspended container: what was due is caught up on by each node's policy,
- * in order; and virtual time that leaps does the same. */
+/* A process that is stopped for two seconds and then continued, as by a debugger, a terminal or
+ * a suspended container: timers catch up, each by its policy and in order. Virtual time that
+ * leaps has the same effect. */
 #include "support/faults.h"
 
 #include <signal.h>

@@ -1,4 +1,4 @@
-/* Two runtimes in one process that arm on, stop and free each other. */
+/* Two runtimes in one process arm nodes on each other, stop each other and free each other. */
 #include "support/faults.h"
 
 /* A runtime with a node whose callback does something to the other one. */

@@ -37,7 +37,7 @@ linked() { # DIRECTORY CROSS "FLAGS" FUNCTION...
     "${cross}size" -A "$directory/linked.elf" | awk '/^\.(text|rodata|ARM\.exidx)/ { sum += $2 } END { print sum }'
 }
 
-# The same of an archive as it is: for this machine, where nobody links that way.
+# The same of an archive as it is: for this machine, where programs are not linked that way.
 archived() { # DIRECTORY
     size -A "$1/libtickwheel.a" | awk '/^\.(text|rodata)/ { sum += $2 } END { print sum }'
 }

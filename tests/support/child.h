@@ -46,8 +46,8 @@ static inline _Noreturn void leave(int status) {
 
 /* --- when to fork ------------------------------------------------------------------------- */
 
-/* Whether each of the other threads sleeps when it is looked at; `seen` tells whether any
- * has run between two such looks. */
+/* True if each of the other threads sleeps when it is looked at. `seen` changes if any has
+ * run between two such looks. */
 static inline bool others_sleep_at_a_look(uint64_t *seen) {
     const long self = syscall(SYS_gettid);
     bool all_sleep = true;
@@ -69,8 +69,8 @@ static inline bool others_sleep_at_a_look(uint64_t *seen) {
 
 /* Returns when all other threads have been seen asleep twice, with no run in between. One
  * that only begins, or is in the middle of an allocation, may hold a lock of a sanitizer's
- * own, which in the child of a fork nobody lets go: glibc sees to its locks, the sanitizers
- * of gcc 12 do not to all of theirs. For tests whose threads use the heap no more by then. */
+ * own, which stays held in the child of a fork: glibc resets its locks there, the sanitizers
+ * of gcc 12 do not reset all of theirs. For tests whose threads use the heap no more by then. */
 static inline void wait_until_others_sleep(void) {
     const time_t patience = time(NULL) + 60;
     for (;;) {

@@ -1,3 +1,4 @@
+/* Wraps the allocating and freeing calls of the C library, and counts them. */
 #include "counted_heap.h"
 
 #include <stdint.h>

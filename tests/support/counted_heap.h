@@ -1,5 +1,5 @@
-/* The heap as the test's own: the linker redirects what the program and the library ask
- * of it (--wrap, see CMakeLists.txt), and each call is counted. */
+/* Counts the calls to the heap: the linker redirects those of the program and the library
+ * (--wrap, see CMakeLists.txt). */
 #ifndef TICKWHEEL_TESTS_COUNTED_HEAP_H
 #define TICKWHEEL_TESTS_COUNTED_HEAP_H
 

@@ -1,3 +1,4 @@
+/* The drivers that tests of faults run on, and the search for leaks; see faults.h. */
 #include "support/faults.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* What the tests of faults share. Assertions stand on the main thread; callbacks count. */
+/* Shared by the tests of faults. Assertions stand on the main thread; callbacks count. */
 #ifndef TICKWHEEL_TESTS_FAULTS_H
 #define TICKWHEEL_TESTS_FAULTS_H
 

@@ -1,4 +1,5 @@
-/* A gate that holds callbacks until it is opened: while others look, or call. */
+/* A gate that holds callbacks until the test opens it, so that other threads can look or call
+ * meanwhile. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_GATE_H
 #define TICKWHEEL_TESTS_SUPPORT_GATE_H
 
@@ -6,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* All zero it is shut, and nobody has come. */
+/* All zero it is shut and empty. */
 struct gate {
     atomic_int inside, passed;
     atomic_bool open;
@@ -20,7 +21,7 @@ static inline void pass(struct gate *gate) {
     atomic_fetch_add(&gate->passed, 1);
 }
 
-/* Anew, with nobody inside. */
+/* Shuts a gate again that no callback is in. */
 static inline void shut(struct gate *gate) {
     atomic_store(&gate->inside, 0);
     atomic_store(&gate->passed, 0);

@@ -1,3 +1,4 @@
+/* Wraps the system calls of the library. Each fails when a test has asked for it; see inject.h. */
 #define _GNU_SOURCE
 #include "support/inject.h"
 
@@ -241,7 +242,7 @@ static int is_futex_wait(long number, long operation) {
     return number == FUTEX_CALL && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
 }
 
-/* Takes six arguments whoever calls, as the function itself does. */
+/* Takes six arguments from every caller, as the function itself does. */
 long __wrap_syscall(long number, ...) {
     long argument[6];
     va_list arguments;

@@ -1,4 +1,4 @@
-/* What tests of runtimes share: every driver that has a thread, and waits that end when a
+/* Shared by the tests of runtimes: the drivers that have a thread, and waits that end when a
  * condition holds, not after a time. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_RUNTIME_TEST_H
 #define TICKWHEEL_TESTS_SUPPORT_RUNTIME_TEST_H

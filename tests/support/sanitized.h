@@ -1,5 +1,5 @@
-/* Whether a sanitizer is at work, or an emulator: with either everything is SLOW and takes
- * some ten times as long. */
+/* SANITIZED and EMULATED tell if a sanitizer or an emulator is at work: with either the program
+ * is SLOW, some ten times. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
 #define TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
 

@@ -1,4 +1,4 @@
-/* What the kernel says of the threads of this process. */
+/* The state of the threads of this process, as the kernel reports it. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_THREADS_H
 #define TICKWHEEL_TESTS_SUPPORT_THREADS_H
 

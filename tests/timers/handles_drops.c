@@ -1,6 +1,6 @@
-/* A timer's argument is there until nothing will use it any more, and then dropped once,
- * however the timer comes to its end. The argument is memory that `drop` frees: a use
- * after that, or a second drop, is found by the address sanitizer, and by the counts. */
+/* The argument of a timer stays until nothing will use it any more, and is then dropped once,
+ * however the timer ended. The argument is memory that `drop` frees: the address sanitizer
+ * and the counts find a use after that, or a second drop. */
 #include "handles_test.h"
 #include "support/gate.h"
 

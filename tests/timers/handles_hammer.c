@@ -1,8 +1,7 @@
-/* Threads that start, stop, move and wait for timers of one set, each other's and stale
- * ones on purpose, while a thread fires them. In the end everything is accounted for:
- * each timer has had all its fires or was prevented, a oneshot never both; each argument
- * was dropped once.
- * Slots are few, so that they change hands all the time. Meant for the sanitizers too. */
+/* Threads start, stop, move and wait for timers of one set, each other's and stale ones on
+ * purpose, while a thread fires them. In the end each timer has had all its fires or was
+ * prevented, a oneshot never both, and each argument was dropped once. Records are few, so
+ * that they are reused all the time. Meant for the sanitizers too. */
 #include "handles_test.h"
 
 #include <pthread.h>
@@ -17,7 +16,7 @@ static const int64_t round_ns = 2 * TW_SECOND, longest_delay_ns = 300 * TW_MICRO
 struct cell {
     tw_handle id;
     unsigned fires_at_most;
-    int64_t not_before; /* for those that nobody moves */
+    int64_t not_before; /* for those that are not moved */
     atomic_uint fires, running, prevented, drops;
     char *memory; /* freed by drop */
 };

@@ -1,4 +1,4 @@
-/* What callbacks do to timers: their own, each other's, their set and their runtime. */
+/* Callbacks act on timers: their own, each other's, their set and their runtime. */
 #include "handles_test.h"
 
 static void stop_itself(struct probe *it) { it->answer = tw_handle_stop(it->set, it->id); }

@@ -140,7 +140,7 @@ static void *arm_after_setting_back(UNUSED void *arg) {
     return NULL;
 }
 
-/* Also not if whoever fires has read the clock before that, and tells the wheel after. */
+/* Also not if the firing thread has read the clock before that, and advances the wheel after. */
 TEST(p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_reading) {
     atomic_store(&early, 0);
     atomic_store(&has_passed, false);

@@ -1,4 +1,4 @@
-/* Arguments that are copied into their timers. */
+/* Arguments that the set copies into its records. */
 #include "handles_test.h"
 
 struct parcel {

@@ -1,4 +1,4 @@
-/* What the tests of handles share: a timer that notes what happens to it. */
+/* Shared by the tests of handles: a timer that records its events. */
 #ifndef TICKWHEEL_TESTS_HANDLES_TEST_H
 #define TICKWHEEL_TESTS_HANDLES_TEST_H
 

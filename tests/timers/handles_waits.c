@@ -1,4 +1,4 @@
-/* Timers of a runtime with a thread, used from others: what waits, and for what. */
+/* Calls from other threads on a runtime with a thread: which of them wait, and for what. */
 #include "handles_test.h"
 #include "support/gate.h"
 #include "support/sanitized.h"

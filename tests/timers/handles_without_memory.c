@@ -1,5 +1,5 @@
-/* Sets of handles when there is no memory: the call that needs it says so, nothing has
- * changed, and nothing is lost. */
+/* Sets of handles when memory runs out: the call that needs it returns the error, nothing has
+ * changed, and nothing leaks. */
 #include "support/faults.h"
 
 #include <tickwheel/handle.h>

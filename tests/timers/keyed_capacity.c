@@ -1,4 +1,5 @@
-/* keyed.h with a capacity: so many timers and no more, and nothing is allocated (P10). */
+/* keyed.h with a capacity: a fixed number of timers, and no allocation after the set is made
+ * (P10). */
 #include "keyed_test.h"
 #include "support/counted_heap.h"
 

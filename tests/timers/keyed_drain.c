@@ -1,4 +1,4 @@
-/* tw_keyed_drain: each timer is dealt with once, and none fires during it or after. */
+/* tw_keyed_drain handles each timer once, and none fires during it or after. */
 #include "keyed_test.h"
 
 #include <pthread.h>

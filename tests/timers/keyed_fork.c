@@ -136,7 +136,7 @@ static void *hammer(void *arg) {
 static void child_finds_all_whole(void) {
     if (SANITIZED)
         leave(0);
-    alarm(60); /* a lock that nobody will let go is a failure, not a hang */
+    alarm(60); /* a lock that is never released is a failure, not a hang */
     expect(tw_runtime_after_fork(rt) == 0);
     table_is_as_new();
     expect(tw_keyed_free(keyed) == 0);

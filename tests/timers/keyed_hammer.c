@@ -1,6 +1,6 @@
-/* Threads set, replace, move, remove and drain a few hundred keys while their timers fire;
- * every timer is accounted for. Arguments come from the heap and go back to it in `drop`:
- * sanitizers see what is used after that. */
+/* Threads set, replace, move, remove and drain a few hundred keys while their timers fire; every
+ * timer is accounted for. Arguments come from the heap and go back to it in `drop`, so that
+ * the sanitizers find any use after that. */
 #include "keyed_test.h"
 
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* keyed.h from inside: what a callback, `next` or `drop` may do to its own key and to
- * others; and what those see who call while one runs. */
+/* keyed.h from inside: a callback, `next` or `drop` acts on its own key and on others; and other
+ * threads call while one runs. */
 #include "keyed_test.h"
 
 #include <pthread.h>

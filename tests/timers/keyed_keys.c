@@ -1,5 +1,5 @@
-/* keyed.h: what a key is, and that finding one does not depend on how many there are or
- * on who has chosen them. */
+/* keyed.h: what a key is. Finding one does not depend on how many keys there are, or on who
+ * chose them. */
 #include "keyed_test.h"
 #include "support/sanitized.h"
 

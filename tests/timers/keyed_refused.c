@@ -1,4 +1,4 @@
-/* Keys when the system refuses: each allocation fails in turn, and the random bytes of the
+/* Keys when the system refuses: each allocation fails in turn, and so do the random bytes of the
  * hash. Nothing changes then, nothing is lost, and the next try works. */
 #include "keyed_test.h"
 

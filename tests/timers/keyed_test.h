@@ -1,5 +1,4 @@
-/* What the tests of keys share: a table on virtual time, and arguments that count what
- * happens to them. */
+/* Shared by the tests of keys: a table on virtual time, and arguments that count their events. */
 #ifndef TICKWHEEL_TESTS_KEYED_TEST_H
 #define TICKWHEEL_TESTS_KEYED_TEST_H
 

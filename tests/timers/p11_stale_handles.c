@@ -1,5 +1,5 @@
-/* P11: a stale handle is refused, and so is one that never was; whoever has the slot now
- * does not notice. */
+/* P11: a stale handle is refused, and so is one that was never given out. The timer that uses
+ * the record now is not affected. */
 #include "support/runtime_test.h"
 
 #include <pthread.h>
@@ -144,7 +144,7 @@ TEST(p11_what_never_was_a_handle_is_refused) {
     tw_runtime_free(rt);
 }
 
-/* A handle that its slot has yet to come to. */
+/* A handle that its record has not come to yet. */
 TEST(p11_a_handle_of_the_future_is_refused_until_its_time) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *set = new_set(rt, 1);

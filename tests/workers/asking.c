@@ -1,4 +1,5 @@
-/* What a run can ask, what the threads are like, and what is refused. */
+/* The queries that a run can make, the properties of the threads, and the calls that are
+ * refused. */
 #define _GNU_SOURCE
 #include "workers_test.h"
 

@@ -1,4 +1,4 @@
-/* Ends: of the queue when the runtime stops, of a pool, and of the runtime from inside. */
+/* The end of the queue when the runtime stops, of a pool, and of the runtime from inside a run. */
 #include "workers_test.h"
 
 static struct tw_runtime *rt;

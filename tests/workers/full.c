@@ -1,4 +1,4 @@
-/* What becomes of fires when as many wait as may. */
+/* Fires that find the queue full. */
 #include "workers_test.h"
 
 #include <poll.h>
@@ -163,7 +163,7 @@ TEST(block_waits_for_room_and_loses_nothing) {
     end();
 }
 
-/* The wheel is in nobody's callback meanwhile: cancelling waits for none. */
+/* The wheel is in no callback meanwhile: cancelling waits for none. */
 TEST(cancelling_makes_room) {
     struct gate gate = {0};
     pthread_t thread;
@@ -225,7 +225,7 @@ TEST(stop_wakes_a_runtime_that_waits_for_room) {
 
 TEST(stop_wakes_a_runtime_that_may_run_nothing_inline) { stop_while_full(TW_FULL_INLINE, &held); }
 
-/* --- whoever drives ------------------------------------------------------------------- */
+/* --- each way of driving -------------------------------------------------------------- */
 
 static void arm_all(void) {
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i)

@@ -1,8 +1,8 @@
-/* A slow callback delays nobody: each of 100 jobs that sleep for 100 ms sees a timer of
- * 1 ms fire meanwhile, and what that timer has for lateness does not change. A single one of
- * them on the runtime's thread would see nothing fire; all of them would make every beat
- * late. The bound on the lateness is below the 100 ms, and the middle one of three
- * measurements is held to it: a busy machine may well stand still for as long once. */
+/* A slow callback delays no other: each of 100 jobs that sleep for 100 ms sees a timer of 1 ms
+ * fire meanwhile, and the lateness of that timer does not change. A single one of them on the
+ * runtime's thread would see nothing fire; all of them would make every beat late. The bound
+ * on the lateness is below the 100 ms, and applies to the median of three measurements,
+ * because a busy machine may stand still for as long once. */
 #include "workers_test.h"
 
 enum { BEATS = 400, SLEEPERS = 100, MEASUREMENTS = 3 };

@@ -1,4 +1,4 @@
-/* What the tests of workers share: a runtime with one pool, and runs that a gate holds. */
+/* Shared by the tests of workers: a runtime with one pool, and runs that a gate holds. */
 #ifndef TICKWHEEL_TESTS_WORKERS_TEST_H
 #define TICKWHEEL_TESTS_WORKERS_TEST_H
 

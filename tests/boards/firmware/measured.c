@@ -1,3 +1,4 @@
+/* Reads the stopwatch, the second timer of the machine; see measured.h. */
 #include "measured.h"
 
 #include "expect.h"

@@ -1,3 +1,4 @@
+/* Turns bytes into the choices of the model test. */
 #include "bytes.h"
 
 #include "play.h"

@@ -1,4 +1,4 @@
-/* What led to a failure, for people. */
+/* Records the last operations, and prints them when a test fails. */
 #include "model.h"
 #include "report.h"
 

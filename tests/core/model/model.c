@@ -1,3 +1,4 @@
+/* Performs each operation on wheel and oracle, and compares them. */
 #include "ops.h"
 
 #include <errno.h>

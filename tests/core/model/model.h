@@ -58,7 +58,7 @@ struct body {
     struct model *model;
     struct tw_node *node;
     struct tw_node in_place;
-    bool buried; /* freed; unless a sanitizer watches, kept to see that nobody writes to it */
+    bool buried; /* freed; unless a sanitizer watches, kept to check that nothing writes to it */
 };
 
 struct model {

@@ -1,4 +1,4 @@
-/* What model.c and ops.c share. */
+/* Shared by model.c and ops.c. */
 #ifndef TICKWHEEL_TESTS_OPS_H
 #define TICKWHEEL_TESTS_OPS_H
 

@@ -1,3 +1,4 @@
+/* The oracle: a plain list of timers that says what the wheel must answer; see oracle.h. */
 #include "oracle.h"
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }

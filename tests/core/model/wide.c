@@ -1,3 +1,4 @@
+/* Gives a library of 32-bit ticks the 64-bit interface of the model; see wide.h. */
 #define WIDE_C
 #include "wide.h"
 

@@ -1,4 +1,4 @@
-// What a map is without time: keys, values, lookups, statistics.
+// The map without time: keys, values, lookups, statistics.
 #include <tickwheel/ttl_map.hpp>
 
 #include <limits>

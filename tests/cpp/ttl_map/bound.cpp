@@ -1,4 +1,4 @@
-// The bound, and who leaves for it.
+// The bound on the number of entries, and which entry is evicted for it.
 #include <tickwheel/ttl_map.hpp>
 
 #include <set>

@@ -1,3 +1,4 @@
+// operator new that fails on demand.
 #include "failing_heap.hpp"
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Threads that do everything at once to a few keys, while these expire. The sanitizers see
-// what is touched too late; the test sees that each value leaves once, and whole.
+// Threads do everything at once to a few keys while these expire. The sanitizers find what is
+// used too late; the test checks that each value leaves once, and whole.
 #include <tickwheel/ttl_map.hpp>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// An entry's callback is on its way (the wheel has let go of the node) while somebody else
-// holds the lock and removes that entry. Comparing keys happens under the lock, so that a
+// The callback of an entry has begun (the wheel has taken the node off) while another thread
+// holds the lock of the map and removes that entry. Keys are compared under the lock, so a
 // comparison that waits brings this about every time.
 #include <tickwheel/ttl_map.hpp>
 

@@ -57,7 +57,7 @@ static inline void check_scene(void) {
     assert(first_at == begin + FIRST_DELAY + 1);
     assert(second_at == begin + INTERRUPT_AFTER + SECOND_DELAY + 1);
     assert(!masked);
-    masked = true; /* whoever calls with interrupts masked finds them masked after */
+    masked = true; /* interrupts that were masked stay masked */
     assert(tw_count(&wheel) == 0 && masked);
 }
 

@@ -23,7 +23,7 @@ int k_sem_take(struct k_sem *sem, k_timeout_t timeout) {
     assert(!masked);
     if (scene_is_over())
         longjmp(over, 1);
-    assert(timeout.until != -1); /* somebody is armed */
+    assert(timeout.until != -1); /* a timer is armed */
     while (sem->count == 0 && timeout.until > k_uptime_ticks())
         sleep_to((tw_tick)timeout.until);
     sem->count = 0;

@@ -1,3 +1,4 @@
+/* The reference: linear scans over an array of timers; see reference.h. */
 #include "reference.h"
 
 #include <stdlib.h>

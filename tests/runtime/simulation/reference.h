@@ -92,7 +92,7 @@ void reference_fire(struct reference *r, struct timer *t);
 /* A callback on `on` begins: its line has been told the time. */
 void reference_enter(struct reference *r, enum line_id on);
 
-/* A run is over; `done`: nobody stopped it. */
+/* A run is over; `done`: it was not stopped. */
 void reference_settle(struct reference *r, bool done);
 
 /* P12. May a set back have been noticed; must it. And: it was, when the wall clock's

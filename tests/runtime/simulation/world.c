@@ -1,3 +1,4 @@
+/* Performs each operation on runtime and reference, and compares them; see world.h. */
 #include "world.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* soak.h - many timers on every thread driver, armed, moved and seen off by several
+/* soak.h - many timers on every thread driver, armed, moved and ended by several
  * threads at once, for as long as one likes; everything is counted.
  *
  * A slot is a timer with its story. It belongs to one arming thread. What it is for:

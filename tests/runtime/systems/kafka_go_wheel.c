@@ -186,7 +186,7 @@ TEST(kafka_a_slow_task_does_not_hold_up_the_wheel) {
 
 /* --- empty time -------------------------------------------------------------------------- */
 
-/* A thousand years of milliseconds are 3 * 10^13 ticks: nobody goes through them. */
+/* A thousand years of milliseconds are 3 * 10^13 ticks: no wheel goes through them one by one. */
 TEST(kafka_centuries_of_empty_time_cost_nothing) {
     static struct noted timer;
     rt = new_runtime((struct tw_runtime_options){.driver = "manual"});

@@ -1,4 +1,4 @@
-/* What the tests of the six systems share: one runtime, and timers that note when they fire. */
+/* Shared by the tests of the six systems: one runtime, and timers that record when they fire. */
 #ifndef TICKWHEEL_TESTS_SYSTEMS_H
 #define TICKWHEEL_TESTS_SYSTEMS_H
 

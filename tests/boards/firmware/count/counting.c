@@ -1,3 +1,4 @@
+/* Counts the instructions of one call by the second timer of the machine; see counting.h. */
 #include "counting.h"
 
 #include <stdint.h>

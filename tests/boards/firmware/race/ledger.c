@@ -1,3 +1,4 @@
+/* The account of each timer, and the actions that main and interrupts share; see ledger.h. */
 #include "ledger.h"
 
 #include "../expect.h"
@@ -245,7 +246,7 @@ static void check_account(enum timer timer) {
         sum.prevented += accounts[s][timer].prevented;
         sum.fired += accounts[s][timer].fired;
     }
-    if (timer == PERIODIC && sum.prevented != 0) /* each time some, nobody says how many */
+    if (timer == PERIODIC && sum.prevented != 0) /* some each time, unknown how many */
         EXPECT(sum.fired + sum.prevented <= sum.owed);
     else
         EXPECT(sum.fired + sum.prevented == sum.owed);

@@ -1,4 +1,4 @@
-/* ledger.h - timers on two wheels, and an account of each, whoever interrupts whom: what was
+/* ledger.h - timers on two wheels, and an account of each, whichever interrupts the other: what was
  * armed fires, or a cancel said that it prevented that, and never both (P4, P6).
  *
  * The same actions are done by main and by interrupts that come in their midst. */

@@ -1,3 +1,4 @@
+/* Sends an interrupt to each instruction in turn; see sweep.h. */
 #include "sweep.h"
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What docs/PORTING.md takes a board to have; the test plays the board. */
+/* The board that docs/PORTING.md assumes; the test plays it. */
 #ifndef BOARD_INTERRUPTS_H
 #define BOARD_INTERRUPTS_H
 

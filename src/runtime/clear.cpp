@@ -4,7 +4,8 @@
 // with the others, and are armed again at once. No set may notice that one of its own was off
 // for a moment, so its lock is held meanwhile, in the order of locks; but not while the user's
 // function runs.
-#include "timers/record_life.hpp"
+#include "components.hpp"
+#include "nodes.hpp"
 #include "wall.hpp"
 
 namespace {
@@ -30,9 +31,9 @@ class clearing {
         unlock_all(rt_);
     }
 
-    void clear_jobs_that_wait() {
-        begin_to_withdraw_jobs(rt_);
-        while (tw_node *const node = withdraw_a_job(rt_))
+    void clear_components() {
+        begin_to_clear_components(rt_);
+        while (tw_node *const node = clear_one_in_components(rt_))
             tell(*node);
     }
 
@@ -40,15 +41,12 @@ class clearing {
     static void take(tw_node *node, void *self) { static_cast<clearing *>(self)->take(*node); }
 
     void take(tw_node &node) {
-        if (node.fn == on_due) {
+        if (node.fn == rt_.kept_when_cleared.load(std::memory_order_relaxed)) {
             put_back(node);
             return;
         }
         unlock_all(rt_);
-        if (tw_runnable *const job = runnable_of(&node)) {
-            wait_for_callback(rt_, &node);
-            withdraw(*job);
-        }
+        withdraw_fires(rt_, node);
         tell(node);
         lock_all(rt_);
     }
@@ -101,6 +99,6 @@ TW_API int tw_runtime_clear(tw_runtime *rt, tw_callback *each, void *arg) {
     const uncancelled whole;
     clearing all(*rt, each, arg);
     for_each_timeline(*rt, [&all](timeline &line) { all.clear(line); });
-    all.clear_jobs_that_wait();
+    all.clear_components();
     return check_usable(rt);
 }

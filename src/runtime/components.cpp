@@ -34,6 +34,36 @@ void for_each_component_once(tw_runtime &rt, void (*component_hooks::*what)(comp
             (each->hooks->*what)(*each);
 }
 
+// REQUIRES: components mutex held
+template <class Do> void for_each_component(tw_runtime &rt, Do what) {
+    for (component *each = rt.components; each != nullptr; each = each->next)
+        what(*each);
+}
+
+// REQUIRES: components mutex held
+void call_each(tw_runtime &rt, void (*component_hooks::*what)(component &)) {
+    for_each_component(rt, [what](component &each) {
+        if (each.hooks->*what != nullptr)
+            (each.hooks->*what)(each);
+    });
+}
+
+// The component that has asked to be settled, with its lock, so that it is not freed. Null: none.
+component *lock_unsettled(tw_runtime &rt) {
+    const mutex_hold hold(&rt.components_mutex);
+    component *const it = rt.unsettled;
+    if (it != nullptr)
+        it->hooks->lock(*it);
+    return it;
+}
+
+void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &)) {
+    if (rt.wall != nullptr)
+        pthread_mutex_unlock(&rt.wall->mutex);
+    call_each(rt, unlock);
+    pthread_mutex_unlock(&rt.components_mutex);
+}
+
 component *newest(tw_runtime &rt) {
     const mutex_hold hold(&rt.components_mutex);
     return rt.components;
@@ -47,6 +77,10 @@ void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) 
     if (rt.components != nullptr)
         rt.components->previous = &it;
     rt.components = &it;
+    if (hooks.relay != nullptr)
+        rt.relay.store(hooks.relay, std::memory_order_relaxed);
+    if (hooks.kept_when_cleared != nullptr)
+        rt.kept_when_cleared.store(hooks.kept_when_cleared, std::memory_order_relaxed);
 }
 
 void remove_component(component &it) {
@@ -65,27 +99,54 @@ void stop_components(tw_runtime &rt) { for_each_component_once(rt, &component_ho
 
 void end_components(tw_runtime &rt) { for_each_component_once(rt, &component_hooks::end); }
 
-void fork_components(tw_runtime &rt, tw_fork_moment moment) {
-    if (moment == TW_FORK_PREPARE)
-        pthread_mutex_lock(&rt.components_mutex);
-    for (component *each = rt.components; each != nullptr; each = each->next)
-        if (each->hooks->fork != nullptr)
-            each->hooks->fork(*each, moment);
-    if (moment != TW_FORK_PREPARE)
-        pthread_mutex_unlock(&rt.components_mutex);
+void ask_to_settle(component &it) {
+    it.rt->unsettled = &it;
+    for_each_timeline(*it.rt, [](timeline &line) {
+        if (tw_running(&line.wheel) != nullptr)
+            tw_interrupt(&line.wheel);
+    });
+}
+
+void mark_settled(component &it) {
+    component *unsettled = &it;
+    it.rt->unsettled.compare_exchange_strong(unsettled, nullptr);
+}
+
+bool settle_components_slowly(tw_runtime &rt) {
+    component *const it = lock_unsettled(rt);
+    return it == nullptr || it->hooks->settle(*it);
+}
+
+void interrupt_components(tw_runtime &rt) {
+    const mutex_hold hold(&rt.components_mutex);
+    call_each(rt, &component_hooks::interrupt);
+}
+
+void begin_to_clear_components(tw_runtime &rt) {
+    const mutex_hold hold(&rt.components_mutex);
+    call_each(rt, &component_hooks::begin_clear);
+}
+
+tw_node *clear_one_in_components(tw_runtime &rt) {
+    const mutex_hold hold(&rt.components_mutex);
+    tw_node *found = nullptr;
+    for_each_component(rt, [&found](component &each) {
+        if (found == nullptr && each.hooks->clear_one != nullptr)
+            found = each.hooks->clear_one(each);
+    });
+    return found;
 }
 
 void lock_all(tw_runtime &rt) {
-    fork_components(rt, TW_FORK_PREPARE);
+    pthread_mutex_lock(&rt.components_mutex);
+    call_each(rt, &component_hooks::lock);
     if (rt.wall != nullptr)
         pthread_mutex_lock(&rt.wall->mutex);
 }
 
-void unlock_all(tw_runtime &rt) {
-    if (rt.wall != nullptr)
-        pthread_mutex_unlock(&rt.wall->mutex);
-    fork_components(rt, TW_FORK_PARENT);
-}
+void unlock_all(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::unlock); }
+
+void unlock_all_in_child(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::begin_in_child); }
 
 int revive_components(tw_runtime &rt) {
     for (component *each = rt.components; each != nullptr; each = each->next)

@@ -1,4 +1,8 @@
-// What is made on a runtime and ends with it: pools of workers, sets of timers.
+// Components: what is made on a runtime and ends with it, such as pools of workers and sets of
+// timers. The runtime knows them by their hooks alone.
+//
+// Locks are taken in this order: a runtime's `control`, its components_mutex, the locks of
+// components, the mutex of the wall timeline, the locks of wheels.
 #pragma once
 
 #include "runtime.hpp"
@@ -7,25 +11,57 @@ namespace tickwheel::runtime {
 
 struct component;
 
-// What happens to a part when something happens to its runtime. Null: nothing.
+// Nodes whose callback only passes a fire on, to be run elsewhere. The runtime recognises them by
+// that callback; cancelling one has to take back the fires that were passed on, too.
+struct fire_relay {
+    tw_callback *callback;
+    std::uint32_t (*withdraw)(tw_node &);  // takes back the fires that wait; returns how many
+    void (*wait_for_runs)(tw_node &);      // until the runs that other threads are in have ended
+};
+
+// What a component does when something happens to its runtime. Null: nothing.
 struct component_hooks {
-    // tw_runtime_stop, from outside callbacks: nobody fires any more.
+    // How nodes of the component are recognised, if that matters. Components of one runtime that
+    // have the one or the other have the same.
+    const fire_relay *relay;         // of nodes that it runs elsewhere
+    tw_callback *kept_when_cleared;  // of nodes that tw_runtime_clear leaves armed
+
+    // Take and release the component's lock, which comes before those of wheels. Around a fork,
+    // and see lock_all. Whoever holds the lock keeps the component from being freed.
+    void (*lock)(component &);
+    void (*unlock)(component &);
+
+    // In the child of a fork, instead of `unlock`: only the forking thread is there.
+    void (*begin_in_child)(component &);
+
+    // The firing thread is to leave, also out of `settle`. Any thread, in callbacks as well.
+    // REQUIRES: components mutex held
+    void (*interrupt)(component &);
+
+    // Called by the firing thread, outside of callbacks, after ask_to_settle. Returns false if the
+    // firing thread has to leave first; then it is called again before anything is fired.
+    // REQUIRES: component's lock held. RELEASES: it
+    bool (*settle)(component &);
+
+    // For tw_runtime_clear: fires that wait in the component, one after the other. The first marks
+    // those that wait now; the second takes back those of one node and returns that, or null.
+    // REQUIRES: components mutex held
+    void (*begin_clear)(component &);
+    tw_node *(*clear_one)(component &);
+
+    // tw_runtime_stop, from outside callbacks: nothing is fired any more.
     void (*stop)(component &);
 
-    // In the handlers of pthread_atfork, and see lock_all. PREPARE takes the locks of the part,
-    // which come before those of the wheels; PARENT lets them go, and no more.
-    void (*fork)(component &, tw_fork_moment);
-
-    // Nobody fires, and the wheels are empty: gives back all that is the user's, by functions
-    // of the user's, which may call anything. All parts are still there.
+    // Nothing is fired any more, and the wheels are empty: gives back all that is the user's, by
+    // functions of the user's, which may call anything. All components are still there.
     void (*end)(component &);
 
-    // tw_runtime_after_fork, in a child, when all parts have ended. 0 or a negative errno;
+    // tw_runtime_after_fork, in a child, when all components have ended. 0 or a negative errno;
     // then it is called once more.
     int (*revive)(component &);
 
     // The runtime is being freed, and nothing of the user's runs any more. Also in the child
-    // of a fork. Parts that were made later are gone. Takes itself off by remove_component.
+    // of a fork. Components that were made later are gone. Takes itself off by remove_component.
     void (*destroy)(component &);
 };
 
@@ -39,16 +75,40 @@ struct component {
 void add_component(component &it, tw_runtime &rt, const component_hooks &hooks);
 void remove_component(component &it);
 
-// For the runtime's own life.
+// --- called by components ---
+
+// From inside a callback on the firing thread: has it call nothing more, and then this component's
+// `settle` before it fires more. So that is done outside of callbacks, where no tw_runtime_cancel_wait
+// waits for it.
+// REQUIRES: component's lock held
+void ask_to_settle(component &it);
+
+// `settle` need not be called (any more).
+// REQUIRES: component's lock held, or components mutex held
+void mark_settled(component &it);
+
+// --- for the runtime's own life ---
+
+// Called by the firing thread before it fires, and after each wheel. False: it has to leave, and
+// call this again before it fires more.
+bool settle_components_slowly(tw_runtime &rt);
+inline bool settle_components(tw_runtime &rt) {
+    return rt.unsettled.load(std::memory_order_relaxed) == nullptr || settle_components_slowly(rt);
+}
+
+void interrupt_components(tw_runtime &rt);
+void begin_to_clear_components(tw_runtime &rt);
+tw_node *clear_one_in_components(tw_runtime &rt);  // null: none is there any more
+
 void stop_components(tw_runtime &rt);
 void end_components(tw_runtime &rt);
-void fork_components(tw_runtime &rt, tw_fork_moment moment);
 int revive_components(tw_runtime &rt);
+void destroy_components(tw_runtime &rt);
 
-// Every lock of a runtime's that comes before those of its wheels: so that nobody is in the
-// middle of anything but `control`, which a thread may hold while it waits for a callback.
+// Every lock of a runtime's that comes before those of its wheels, so that no other thread is in
+// the middle of anything. Not `control`, which a thread may hold while it waits for a callback.
 void lock_all(tw_runtime &rt);
 void unlock_all(tw_runtime &rt);
-void destroy_components(tw_runtime &rt);
+void unlock_all_in_child(tw_runtime &rt);
 
 }  // namespace tickwheel::runtime

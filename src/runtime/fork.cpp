@@ -45,9 +45,7 @@ void in_child() {
         rt.forked = true;
         rt.closed = -ECHILD;
         at_moment(rt, TW_FORK_CHILD);
-        if (rt.wall != nullptr)
-            pthread_mutex_unlock(&rt.wall->mutex);
-        fork_components(rt, TW_FORK_CHILD);
+        unlock_all_in_child(rt);
         pthread_mutex_init(&rt.control, nullptr);
     });
     pthread_mutex_unlock(&list_mutex);

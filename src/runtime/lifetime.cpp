@@ -16,7 +16,6 @@
 #include "fork.hpp"
 #include "turn.hpp"
 #include "wall.hpp"
-#include "workers/workers.hpp"
 
 namespace tickwheel::runtime {
 
@@ -181,13 +180,13 @@ void join(tw_runtime &rt) {
 void interrupt(tw_runtime &rt) {
     rt.stopping.store(true, std::memory_order_release);
     for_each_timeline(rt, [](timeline &line) { tw_interrupt(&line.wheel); });
-    interrupt_workers(rt);
+    interrupt_components(rt);
 }
 
-// From inside a callback, perhaps a worker's, while the runtime's thread sleeps.
-void interrupt_from_inside(tw_runtime &rt) {
+// From inside user code. While that runs elsewhere, the firing thread may sleep.
+void interrupt_from_inside(tw_runtime &rt, const inside_user_code &outermost) {
     interrupt(rt);
-    if (is_worker_of(rt))
+    if (outermost.runs_elsewhere())
         wake(rt);
 }
 
@@ -218,7 +217,7 @@ int start(tw_runtime &rt) {
 // A callback does not wait for itself, nor for another thread that waits for it here.
 void stop(tw_runtime &rt) {
     if (inside_user_code::of(rt)) {
-        interrupt_from_inside(rt);
+        interrupt_from_inside(rt, *inside_user_code::outermost(rt));
         return;
     }
     const mutex_hold hold(&rt.control);
@@ -325,14 +324,10 @@ TW_API int tw_runtime_stop(tw_runtime *rt) {
 static void free_from_inside(tw_runtime &rt, const inside_user_code &outermost) {
     if (!begin_to_free(rt))
         return;
-    interrupt_from_inside(rt);
+    interrupt_from_inside(rt, outermost);
     empty_wheels(rt);
-    if (outermost.end() != nullptr) {
-        outermost.end()->frees(rt);
-        return;
-    }
-    if (is_worker_of(rt)) {
-        free_after_this_run();
+    if (outermost.deferred() != nullptr) {
+        outermost.deferred()->rt = &rt;
         return;
     }
     rt.to_be_freed = true;

@@ -4,7 +4,6 @@
 
 #include "nodes.hpp"
 #include "wall.hpp"
-#include "workers/workers.hpp"
 
 namespace {
 
@@ -124,32 +123,29 @@ int arm_once(tw_runtime *rt, tw_node *node, std::int64_t due_ns, int absolute) {
     return tw_runtime_arm(rt, node, &when);
 }
 
-// Sees off a node that may be on either timeline; `off` is tw_cancel or tw_node_shutdown.
-int take_off(tw_runtime &rt, tw_node *node, int (*off)(tw *, tw_node *)) {
+// How a node is disarmed: tw_cancel or tw_node_shutdown.
+using disarming = int(tw *, tw_node *);
+
+// Of a node that may be on either timeline.
+int disarm(tw_runtime &rt, tw_node *node, disarming *how) {
     const wall_hold hold(rt);
-    return explain_wheel_error(off(&line_of(rt, node).wheel, node));
+    return explain_wheel_error(how(&line_of(rt, node).wheel, node));
 }
 
-// The same for a job's node as well: the runtime's thread may be about to enqueue it, which
-// takes a moment, and is over before what waits is taken back. So nothing will touch
-// the job but the runs that other threads are in.
-int see_off(tw_runtime *rt, tw_node *node, int (*off)(tw *, tw_node *)) {
+// The same, with the fires that were passed on.
+int disarm_and_withdraw(tw_runtime *rt, tw_node *node, disarming *how) {
     if (const int error = check_usable(rt, node); error != 0)
         return error;
-    const int prevented = take_off(*rt, node, off);
-    tw_runnable *const job = runnable_of(node);
-    if (prevented < 0 || job == nullptr)
-        return prevented;
-    wait_for_callback(*rt, node);
-    return withdraw(*job) != 0 ? 1 : prevented;
+    const int prevented = disarm(*rt, node, how);
+    return prevented >= 0 && withdraw_fires(*rt, *node) != 0 ? 1 : prevented;
 }
 
-int see_off_and_wait(tw_runtime *rt, tw_node *node, int (*off)(tw *, tw_node *)) {
-    const int prevented = see_off(rt, node, off);
+int disarm_and_wait(tw_runtime *rt, tw_node *node, disarming *how) {
+    const int prevented = disarm_and_withdraw(rt, node, how);
     if (prevented < 0)
         return prevented;
-    if (tw_runnable *const job = runnable_of(node); job != nullptr)
-        wait_for_runs(*job);
+    if (const fire_relay *const relay = relay_of(*rt, node); relay != nullptr)
+        relay->wait_for_runs(*node);
     else
         wait_for_callback(*rt, node);
     return prevented;
@@ -179,7 +175,7 @@ int tickwheel::runtime::delayed_call::move(tw_node *node) {
                                : noted(tw_move(&rt_.steady.wheel, node, due_));
 }
 
-int tickwheel::runtime::cancel(tw_runtime &rt, tw_node *node) { return take_off(rt, node, tw_cancel); }
+int tickwheel::runtime::cancel(tw_runtime &rt, tw_node *node) { return disarm(rt, node, tw_cancel); }
 
 const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_when &when) {
     if (when.due_ns < 0)
@@ -263,12 +259,14 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
     return error == -EINVAL ? 0 : explain_wheel_error(error);  // it is due later than that
 }
 
-TW_API int tw_runtime_cancel(tw_runtime *rt, tw_node *node) { return see_off(rt, node, tw_cancel); }
+TW_API int tw_runtime_cancel(tw_runtime *rt, tw_node *node) {
+    return disarm_and_withdraw(rt, node, tw_cancel);
+}
 
 TW_API int tw_runtime_cancel_wait(tw_runtime *rt, tw_node *node) {
-    return see_off_and_wait(rt, node, tw_cancel);
+    return disarm_and_wait(rt, node, tw_cancel);
 }
 
 TW_API int tw_runtime_shutdown(tw_runtime *rt, tw_node *node) {
-    return see_off_and_wait(rt, node, tw_node_shutdown);
+    return disarm_and_wait(rt, node, tw_node_shutdown);
 }

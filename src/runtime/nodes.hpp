@@ -1,7 +1,7 @@
 // What others need of the calls on nodes.
 #pragma once
 
-#include "runtime.hpp"
+#include "components.hpp"
 
 namespace tickwheel::runtime {
 
@@ -28,12 +28,30 @@ inline void wait_for_callback(tw_runtime &rt, const tw_node *node) {
     for_each_timeline(rt, [node](timeline &line) { tw_wait(&line.wheel, node); });
 }
 
+// Null for a node whose callback runs in place, as most do.
+inline const fire_relay *relay_of(const tw_runtime &rt, const tw_node *node) {
+    const fire_relay *const relay = rt.relay.load(std::memory_order_relaxed);
+    return relay != nullptr && node->fn == relay->callback ? relay : nullptr;
+}
+
+// Takes back the fires of a node that is off its wheel, if they were passed on and still wait. The
+// firing thread may just be passing one on, which takes a moment, and is waited for first. So
+// nothing touches what they would run afterwards but the runs that other threads are in. Returns how
+// many were taken back.
+inline std::uint32_t withdraw_fires(tw_runtime &rt, tw_node &node) {
+    const fire_relay *const relay = relay_of(rt, &node);
+    if (relay == nullptr)
+        return 0;
+    wait_for_callback(rt, &node);
+    return relay->withdraw(node);
+}
+
 inline int refuse_delay() { return refuse(-EINVAL, "the delay is negative"); }
 
 // For what tw_runtime_arm would not take it; null if it would.
 const char *what_is_wrong(const tw_runtime &rt, const tw_when &when);
 
-// tw_runtime_cancel of a node that is no job, on a runtime that may be used.
+// tw_runtime_cancel of a node that no relay passes on, on a runtime that may be used.
 int cancel(tw_runtime &rt, tw_node *node);
 
 // A delay from now, for a node that is armed or moved while a lock is held: the clock is

@@ -49,7 +49,8 @@ struct wall_timeline : timeline {
     tick told = 0;  // the latest tick that the wheel was told of, or is about to be
 };
 
-struct component;  // parts.hpp
+struct component;   // components.hpp
+struct fire_relay;  // components.hpp
 
 // The last caller frees the runtime when it is done.
 enum class driven { by_nobody, by_thread, by_caller, by_last_caller };
@@ -74,8 +75,6 @@ struct sleep_begun {
 
 }  // namespace tickwheel::runtime
 
-struct tw_workers;  // pool.hpp
-
 struct tw_runtime {
     // Fixed by tw_runtime_new.
     const tw_driver *driver;
@@ -94,12 +93,12 @@ struct tw_runtime {
     tickwheel::runtime::runtime_counters counters;
     tickwheel::runtime::sleep_begun sleep;
 
-    // How it ends. `stopping` and `is_freed` both have whoever fires leave (must_leave): the one
-    // for a while, the other for good. Who calls tw_runtime_free from inside a function of the
-    // user's cannot do all of it, as the library goes on when that returns. It does what
-    // others may rely on (free_from_inside), and the outermost thing that its thread is in
-    // (`inside`) does the rest when it ends: a turn, told by `to_be_freed`; a worker's run, by
-    // runner::frees_runtime; a call of the user's, by end_of_call.
+    // How it ends. `stopping` and `is_freed` both make the firing thread leave (must_leave): the
+    // one for a while, the other for good. A call to tw_runtime_free from inside a function of
+    // the user's cannot do all of its work, because the library goes on when that function
+    // returns. It does what others may rely on (free_from_inside) and leaves the rest to the
+    // outermost frame of the runtime's on its thread (inside_user_code): to a turn by
+    // `to_be_freed`, to any other frame by the deferred_free that it has brought.
     //   is_freed implies closed != 0; closed == -ECHILD if and only if forked
     std::atomic<tickwheel::runtime::driven> driven{tickwheel::runtime::driven::by_nobody};
     std::atomic<bool> stopping{false};       // until somebody begins to fire again
@@ -118,9 +117,14 @@ struct tw_runtime {
     std::uint64_t rounds = 0;                             // see for_each_component_once
     tickwheel::runtime::component *unreached = nullptr;   // where the round that is under way goes on
 
-    // Workers with too many fires that wait, which whoever fires sees to before it fires
-    // more. Set by it, with their mutex; read with components_mutex, so that they are there.
-    std::atomic<tw_workers *> over_full{nullptr};
+    // The component whose `settle` the firing thread calls before it fires more; usually none.
+    // See ask_to_settle.
+    std::atomic<tickwheel::runtime::component *> unsettled{nullptr};
+
+    // What the hooks of components said of their nodes (add_component). Set once, before such a
+    // node can exist, so whoever has a node sees it.
+    std::atomic<const tickwheel::runtime::fire_relay *> relay{nullptr};
+    std::atomic<tw_callback *> kept_when_cleared{nullptr};
 
     tw_runtime *next = nullptr, *previous = nullptr;  // in the list that fork.cpp keeps
 };
@@ -145,41 +149,52 @@ class mutex_hold {
     pthread_mutex_t *mutex_;
 };
 
+// A note to free a runtime, left by tw_runtime_free in the frame that it was called from inside
+// of. The owner of the frame frees the runtime when it no longer uses it. Null: nothing to do.
+struct deferred_free {
+    tw_runtime *rt;
+};
+
 // The end of a call in which functions of the user's may run. If one of them frees the
 // runtime, that is done as the call returns, when nothing of it is used any more.
 class end_of_call {
   public:
     end_of_call() = default;
     ~end_of_call() {
-        if (frees_ != nullptr)
-            tw_runtime_free(frees_);
+        if (deferred_.rt != nullptr)
+            tw_runtime_free(deferred_.rt);
     }
     end_of_call(const end_of_call &) = delete;
     end_of_call &operator=(const end_of_call &) = delete;
 
-    void frees(tw_runtime &rt) { frees_ = &rt; }
+    deferred_free &deferred() { return deferred_; }
 
   private:
-    tw_runtime *frees_ = nullptr;
+    deferred_free deferred_ = {nullptr};
 };
 
-// Says that this thread may be in functions of the user's, in the name of a runtime, for as
-// long as it lives: in callbacks, on the thread that fires or on a worker; or, if there is
-// an end_of_call, in what a call by the user calls back (`drop`, `each`, `next`, `copy`).
+// For as long as it lives, this thread may be in functions of the user's, in the name of a
+// runtime:
+//   - in callbacks, on the thread that fires;
+//   - in callbacks that run elsewhere, on a thread that frees the runtime after them if asked to;
+//   - in what a call by the user calls back (`drop`, `each`, `next`, `copy`).
 class inside_user_code : on_stack<inside_user_code> {
   public:
-    explicit inside_user_code(const tw_runtime &rt) : rt_(&rt) {}
-    inside_user_code(const tw_runtime &rt, end_of_call &end) : rt_(&rt), end_(&end) {}
+    explicit inside_user_code(const tw_runtime &rt) : rt_(&rt), place_(place::firing) {}
+    inside_user_code(const tw_runtime &rt, deferred_free &deferred)
+        : rt_(&rt), place_(place::elsewhere), deferred_(&deferred) {}
+    inside_user_code(const tw_runtime &rt, end_of_call &end)
+        : rt_(&rt), place_(place::call), deferred_(&end.deferred()) {}
     using stack_frame::leave;
 
-    // Whether it is in callbacks.
+    // True if this thread is in callbacks of the runtime.
     static bool of(const tw_runtime &rt) {
         return find([&rt](const inside_user_code &each) {
-                   return each.rt_ == &rt && each.end_ == nullptr;
+                   return each.rt_ == &rt && each.place_ != place::call;
                }) != nullptr;
     }
 
-    // What it was in first, and leaves last. Null: it is in nothing of this runtime's.
+    // The frame of this runtime that the thread has entered first and leaves last; null if none.
     static const inside_user_code *outermost(const tw_runtime &rt) {
         const inside_user_code *last = nullptr;
         find([&](const inside_user_code &each) {
@@ -190,12 +205,15 @@ class inside_user_code : on_stack<inside_user_code> {
         return last;
     }
 
-    end_of_call *end() const { return end_; }  // null: in callbacks
+    bool runs_elsewhere() const { return place_ == place::elsewhere; }
+    deferred_free *deferred() const { return deferred_; }  // null on the thread that fires
 
   private:
     friend on_stack;
+    enum class place { firing, elsewhere, call };
     const tw_runtime *rt_;
-    end_of_call *end_ = nullptr;
+    place place_;
+    deferred_free *deferred_ = nullptr;
 };
 
 // Whether what a caller in C has put there is one of first .. last. Not for the language

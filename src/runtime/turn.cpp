@@ -1,8 +1,8 @@
 #include "turn.hpp"
 
+#include "components.hpp"
 #include "lifetime.hpp"
 #include "wall.hpp"
-#include "workers/workers.hpp"
 
 namespace tickwheel::runtime {
 
@@ -66,13 +66,13 @@ void wait(tw_runtime &rt, const tw_deadlines &until) {
 }  // namespace
 
 void fire_due(tw_runtime &rt) {
-    if (!keep_to_bound(rt))
+    if (!settle_components(rt))
         return;
     tw_advance(&rt.steady.wheel, rt.unit.down(rt.clocks.steady()), rt.budget);
-    if (!keep_to_bound(rt) || rt.wall == nullptr || must_leave(rt))
+    if (!settle_components(rt) || rt.wall == nullptr || must_leave(rt))
         return;
     tw_advance(&rt.wall->wheel, wall_present_to_tell(rt), rt.budget);
-    keep_to_bound(rt);
+    settle_components(rt);
 }
 
 // P2, as far as the library can see it itself. What passed before is not the system's doing.

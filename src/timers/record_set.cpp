@@ -152,23 +152,30 @@ void end_all(component &base) {
     }
 }
 
-void fork(component &base, tw_fork_moment moment) {
+void begin_in_child(component &base) {
     record_set &set = static_cast<record_set &>(base);
-    if (moment == TW_FORK_PREPARE) {
-        lock(set);
-    } else if (moment == TW_FORK_PARENT) {
-        unlock(set);
-    } else {
-        tw_port_lock_init(&set.lock);
-        set.waiting = 0;
-        set.drains = 0;
-        set.closing = false;
-        set.users.store(1, std::memory_order_relaxed);
-    }
+    tw_port_lock_init(&set.lock);
+    set.waiting = 0;
+    set.drains = 0;
+    set.closing = false;
+    set.users.store(1, std::memory_order_relaxed);
 }
 
 constexpr component_hooks set_hooks = {
-    .stop = nullptr, .fork = fork, .end = end_all, .revive = nullptr, .destroy = destroy};
+    .relay = nullptr,
+    .kept_when_cleared = on_due,
+    .lock = [](component &base) { lock(static_cast<record_set &>(base)); },
+    .unlock = [](component &base) { unlock(static_cast<record_set &>(base)); },
+    .begin_in_child = begin_in_child,
+    .interrupt = nullptr,
+    .settle = nullptr,
+    .begin_clear = nullptr,
+    .clear_one = nullptr,
+    .stop = nullptr,
+    .end = end_all,
+    .revive = nullptr,
+    .destroy = destroy,
+};
 
 }  // namespace
 

@@ -87,6 +87,16 @@ int start_threads(tw_workers &pool) {
 
 tw_workers &pool_of(component &it) { return static_cast<tw_workers &>(it); }
 
+void lock(component &it) { pthread_mutex_lock(&pool_of(it).mutex); }
+void unlock(component &it) { pthread_mutex_unlock(&pool_of(it).mutex); }
+
+void interrupt(component &it) {
+    tw_workers &pool = pool_of(it);
+    const mutex_hold hold(&pool.mutex);
+    discard(pool);
+    tell_of_change(pool);
+}
+
 // In the child of a fork nothing waits and nothing runs.
 void stop(component &it) {
     tw_workers &pool = pool_of(it);
@@ -109,25 +119,16 @@ void forget_fires(tw_workers &pool) {
     }
 }
 
-void begin_in_child(tw_workers &pool) {
+void begin_in_child(component &it) {
+    tw_workers &pool = pool_of(it);
     forget_fires(pool);
     make_conditions(pool);
     pool.running = pool.idle = pool.awaiting = 0;
     pool.started = 0;
     pool.settling = pool.leaving = false;
     ++pool.forks;
-    pool.rt->over_full = nullptr;
-}
-
-void fork(component &it, tw_fork_moment moment) {
-    tw_workers &pool = pool_of(it);
-    if (moment == TW_FORK_PREPARE) {
-        pthread_mutex_lock(&pool.mutex);
-        return;
-    }
-    if (moment == TW_FORK_CHILD)
-        begin_in_child(pool);
-    pthread_mutex_unlock(&pool.mutex);
+    mark_settled(pool);
+    unlock(pool);
 }
 
 int revive(component &it) { return start_threads(pool_of(it)); }
@@ -148,12 +149,27 @@ void destroy(component &it) {
     unmake(pool);
 }
 
+constexpr component_hooks pool_hooks = {
+    .relay = &job_relay,
+    .kept_when_cleared = nullptr,
+    .lock = lock,
+    .unlock = unlock,
+    .begin_in_child = begin_in_child,
+    .interrupt = interrupt,
+    .settle = [](component &it) { return settle(pool_of(it)); },
+    .begin_clear = [](component &it) { begin_clear(pool_of(it)); },
+    .clear_one = [](component &it) { return clear_one(pool_of(it)); },
+    .stop = stop,
+    .end = nullptr,
+    .revive = revive,
+    .destroy = destroy,
+};
+
 // Whoever fires may be about to settle it, or in there. Nothing waits any more.
 void wait_until_settled(tw_workers &pool) {
     {
         const mutex_hold nobody_enters(&pool.rt->components_mutex);
-        tw_workers *over_full = &pool;
-        pool.rt->over_full.compare_exchange_strong(over_full, nullptr);
+        mark_settled(pool);
     }
     const mutex_hold hold(&pool.mutex);
     while (pool.settling)
@@ -194,15 +210,6 @@ int check_waiting(const tw_workers *workers) {
 }
 
 }  // namespace
-
-const component_hooks pool_hooks = {stop, fork, nullptr, revive, destroy};
-
-void interrupt_workers(tw_runtime &rt) {
-    for_each_pool(rt, [](tw_workers &pool) {
-        discard(pool);
-        tell_of_change(pool);
-    });
-}
 
 bool are_of(const tw_workers &workers, const tw_runtime &rt) { return workers.rt == &rt; }
 

@@ -7,8 +7,8 @@
 //   - A runner touches what it runs after the callback only if `more` is set: it may have
 //     been freed. `more` says that it is not concurrent and has a further fire.
 //   - At most `bound` fires wait, those not counted for which a worker is idle; but one
-//     more from the callback that enqueues it until whoever fires has settled that
-//     (tw_runtime::over_full), before it calls anything else.
+//     more from the callback that enqueues it until the firing thread has settled that
+//     (ask_to_settle), before it calls anything else.
 #pragma once
 
 #include "fire_queue.hpp"
@@ -23,8 +23,8 @@ struct runner {
     tw_runnable *runs;    // null: nothing
     std::uint64_t ended;  // runs, so far
     bool more;            // see above
-    bool frees_runtime;   // asked for in the callback; by this thread alone
     bool is_detached;
+    deferred_free frees;  // left in the callback; by this thread alone
 };
 
 }  // namespace tickwheel::runtime
@@ -81,21 +81,19 @@ inline void tell_of_change(tw_workers &pool) {
 // Throws away the fires of jobs that wait. With the mutex.
 void discard_jobs(tw_workers &pool);
 
+// Has no more fires wait than may. False: the firing thread has to leave before.
+// REQUIRES: pool mutex held. RELEASES: it
+bool settle(tw_workers &pool);
+
+// For tw_runtime_clear: jobs with fires that wait now, one after the other. The second takes back
+// the fires of one and returns its node; null: there is none any more.
+void begin_clear(tw_workers &pool);
+tw_node *clear_one(tw_workers &pool);
+
+// Passes the fires of jobs on.
+extern const fire_relay job_relay;
+
 // What a worker's thread does: arg is its runner.
 void *work(void *arg);
-
-extern const component_hooks pool_hooks;
-
-// what(pool), with its mutex.
-template <class Do> void for_each_pool(tw_runtime &rt, Do what) {
-    const mutex_hold hold(&rt.components_mutex);
-    for (component *each = rt.components; each != nullptr; each = each->next) {
-        if (each->hooks != &pool_hooks)
-            continue;
-        auto &pool = static_cast<tw_workers &>(*each);
-        const mutex_hold hold_pool(&pool.mutex);
-        what(pool);
-    }
-}
 
 }  // namespace tickwheel::runtime

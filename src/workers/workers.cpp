@@ -14,9 +14,6 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// The worker that this thread is.
-constinit TW_THREAD_LOCAL runner *this_worker = nullptr;
-
 // What has been freed in its own callback, as seen by who runs it, once its memory is
 // used for another.
 tw_runnable gone;
@@ -55,8 +52,9 @@ taken take(tw_workers &pool, runner &me) {
 }
 
 // left() is called besides if what it throws leaves it.
-template <class Left> void call(const tw_runtime &rt, const taken &next, Left left) {
-    const inside_user_code here(rt);
+template <class Left> void call(runner &me, const taken &next, Left left) {
+    const tw_runtime &rt = *me.pool->rt;
+    const inside_user_code here(rt, me.frees);
     const off_wheel fire(rt, next.due, next.overruns);
     if (next.discards != 0)
         next.it.kind->discarded(next.it, next.discards);
@@ -98,7 +96,7 @@ bool run_first(tw_workers &pool, runner &me) {
     const taken next = take(pool, me);
     const std::uint32_t forks = pool.forks;
     pthread_mutex_unlock(&pool.mutex);
-    call(*pool.rt, next, [&] { end_thrown_run(pool, me, forks); });
+    call(me, next, [&] { end_thrown_run(pool, me, forks); });
     if (pool.forks != forks)
         return false;
     pthread_mutex_lock(&pool.mutex);
@@ -124,7 +122,7 @@ bool is_left_to_caller(runner &me) {
     auto caller = driven::by_caller;
     if (!me.pool->rt->driven.compare_exchange_strong(caller, driven::by_last_caller))
         return false;
-    me.frees_runtime = false;
+    me.frees.rt = nullptr;
     return true;
 }
 
@@ -134,7 +132,7 @@ void run_until_told_to_end(tw_workers &pool, runner &me) {
         --pool.idle;
         if (!run_first(pool, me))
             return;
-        if (me.frees_runtime && !is_left_to_caller(me))
+        if (me.frees.rt != nullptr && !is_left_to_caller(me))
             break;
         ++pool.idle;
     }
@@ -161,7 +159,6 @@ void free_runtime(runner &me) {
         end_firing(rt);
         work_off(*me.pool, me);
     }
-    this_worker = nullptr;
     tw_runtime_free(&rt);
 }
 
@@ -181,7 +178,8 @@ bool run_in_place(tw_workers &pool) {
     return true;
 }
 
-// With the mutex, which it lets go. False: whoever fires has to leave before.
+}  // namespace
+
 bool settle(tw_workers &pool) {
     bool waited = false;
     pool.settling = true;
@@ -196,31 +194,14 @@ bool settle(tw_workers &pool) {
     }
     const bool settled = !is_over(pool);
     if (settled)
-        pool.rt->over_full = nullptr;
+        mark_settled(pool);
     pool.settling = false;
     tell_of_change(pool);
     pthread_mutex_unlock(&pool.mutex);
     return settled;
 }
 
-// The pool that is over its bound, held: it is not freed in between. Null: none is.
-tw_workers *hold_over_full(tw_runtime &rt) {
-    const mutex_hold hold(&rt.components_mutex);
-    tw_workers *const pool = rt.over_full;
-    if (pool != nullptr)
-        pthread_mutex_lock(&pool->mutex);
-    return pool;
-}
-
-// Has the wheel that calls call nothing more, so that the bound is seen to outside of its
-// callbacks: there, nobody who cancels this node waits for it.
-void ask_to_settle(tw_workers &pool) {
-    pool.rt->over_full = &pool;
-    for_each_timeline(*pool.rt, [](timeline &line) {
-        if (tw_running(&line.wheel) != nullptr)
-            tw_interrupt(&line.wheel);
-    });
-}
+namespace {
 
 // --- runnables ------------------------------------------------------------------------
 
@@ -312,15 +293,30 @@ void fire_job(tw_node *node, void *) {
     enqueue(it, *node, tw_runtime_due(&rt), tw_runtime_overruns(&rt));
 }
 
+tw_runnable &runnable_of(tw_node &node) { return reinterpret_cast<tw_job &>(node).runnable; }
+
+// Returns when the runs that other threads are in have ended; at once from inside one.
+void wait_for_runs(tw_runnable &it) {
+    tw_workers &pool = *it.workers;
+    const mutex_hold hold(&pool.mutex);
+    if (is_run_here(pool, it))
+        return;
+    for (unsigned i = 0; i <= pool.threads; ++i) {
+        const runner &each = pool.runners[i];
+        const std::uint64_t ended = each.ended;
+        while (each.runs == &it && each.ended == ended)
+            await_change(pool);
+    }
+}
+
 }  // namespace
 
 void *work(void *arg) {
     never_be_cancelled();
     runner &me = *static_cast<runner *>(arg);
     pthread_setname_np(pthread_self(), me.pool->thread_name);
-    this_worker = &me;
     run_until_told_to_end(*me.pool, me);
-    if (me.frees_runtime)
+    if (me.frees.rt != nullptr)
         free_runtime(me);
     return nullptr;
 }
@@ -363,16 +359,18 @@ std::uint32_t withdraw(tw_runnable &it) {
     return withdraw_from(pool, it);
 }
 
-void begin_to_withdraw_jobs(tw_runtime &rt) { for_each_pool(rt, look_for_jobs); }
+void begin_clear(tw_workers &pool) {
+    const mutex_hold hold(&pool.mutex);
+    look_for_jobs(pool);
+}
 
-tw_node *withdraw_a_job(tw_runtime &rt) {
-    tw_runnable *found = nullptr;
-    for_each_pool(rt, [&found](tw_workers &pool) {
-        if (found != nullptr || (found = job_to_withdraw(pool)) == nullptr)
-            return;
-        withdraw_from(pool, *found);
-    });
-    return found != nullptr ? &job_of(*found).node : nullptr;
+tw_node *clear_one(tw_workers &pool) {
+    const mutex_hold hold(&pool.mutex);
+    tw_runnable *const found = job_to_withdraw(pool);
+    if (found == nullptr)
+        return nullptr;
+    withdraw_from(pool, *found);
+    return &job_of(*found).node;
 }
 
 void discard_jobs(tw_workers &pool) {
@@ -381,33 +379,11 @@ void discard_jobs(tw_workers &pool) {
         pool.seen.discarded += withdraw_from(pool, *job);
 }
 
-void wait_for_runs(tw_runnable &it) {
-    tw_workers &pool = *it.workers;
-    const mutex_hold hold(&pool.mutex);
-    if (is_run_here(pool, it))
-        return;
-    for (unsigned i = 0; i <= pool.threads; ++i) {
-        const runner &each = pool.runners[i];
-        const std::uint64_t ended = each.ended;
-        while (each.runs == &it && each.ended == ended)
-            await_change(pool);
-    }
-}
-
-tw_runnable *runnable_of(tw_node *node) {
-    return node->fn == fire_job ? &reinterpret_cast<tw_job *>(node)->runnable : nullptr;
-}
-
-bool keep_to_bound(tw_runtime &rt) {
-    if (rt.over_full.load(std::memory_order_relaxed) == nullptr)
-        return true;
-    tw_workers *const pool = hold_over_full(rt);
-    return pool == nullptr || settle(*pool);
-}
-
-bool is_worker_of(const tw_runtime &rt) { return this_worker != nullptr && this_worker->pool->rt == &rt; }
-
-void free_after_this_run() { this_worker->frees_runtime = true; }
+const fire_relay job_relay = {
+    .callback = fire_job,
+    .withdraw = [](tw_node &node) { return withdraw(runnable_of(node)); },
+    .wait_for_runs = [](tw_node &node) { wait_for_runs(runnable_of(node)); },
+};
 
 }  // namespace tickwheel::runtime
 

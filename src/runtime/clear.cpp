@@ -23,11 +23,11 @@ class clearing {
     void clear(timeline &line) {
         line_ = &line;
         lock_all(rt_);
-        std::uint64_t clock_sets;
+        std::uint64_t times_set_back;
         do {
-            clock_sets = rt_.counters.clock_sets.load(std::memory_order_relaxed);
+            times_set_back = line.times_set_back.load(std::memory_order_relaxed);
             tw_clear(&line.wheel, take, this);
-        } while (rt_.wall == &line && rt_.counters.clock_sets.load(std::memory_order_relaxed) != clock_sets);
+        } while (line.times_set_back.load(std::memory_order_relaxed) != times_set_back);
         unlock_all(rt_);
     }
 
@@ -60,7 +60,7 @@ class clearing {
         } else if (node.part == 0) {
             tw_arm_every(wheel, &node, node.expiry, node.period, missed, node.fires_left);
         } else {
-            const tw_grid grid = {node.expiry, node.part - 1, rt_.unit.parts(),
+            const tw_grid grid = {node.expiry, node.part - 1, line_->unit.parts(),
                                   node.period, missed,        node.fires_left};
             tw_arm_grid(wheel, &node, &grid);
         }
@@ -69,7 +69,8 @@ class clearing {
     void put_back(tw_node &node) {
         const tick due = node.expiry;
         arm_again(node);
-        wake_for(rt_, *line_, due);
+        if (line_->sleeps_beyond(due))
+            wake(rt_);
         if (++moves_ % moves_a_hold == 0) {
             unlock_all(rt_);
             lock_all(rt_);

@@ -61,43 +61,40 @@ struct tick_unit {
     }
 };
 
-// The clocks of one runtime. Virtual ones are numbers that somebody sets.
-class clocks {
+// A clock of the system's, or a virtual one that the program moves.
+class clock_source {
   public:
-    void choose(enum tw_clock clock, bool is_virtual) {
-        steady_ = clock == TW_CLOCK_BOOT ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
-        virtual_ = is_virtual;
+    void be_system(clockid_t id) { id_ = id; }
+
+    // Reads 0 until it is moved. With a base it moves along with that, and can be set.
+    void be_virtual(const clock_source *base) {
+        is_virtual_ = true;
+        base_ = base;
     }
 
-    std::int64_t steady() const {
-        return virtual_ ? virtual_steady_.load(std::memory_order_acquire) : read(steady_);
-    }
-    std::int64_t wall() const { return virtual_ ? virtual_wall() : read(CLOCK_REALTIME); }
-
-    // The first by one thread at a time, the second by any.
-    void move_virtual(std::int64_t by) {
-        virtual_steady_.store(later(virtual_steady_, by), std::memory_order_release);
-    }
-    void set_virtual_wall(std::int64_t to) {
-        wall_ahead_.store(later(0, to) - virtual_steady_, std::memory_order_release);
-    }
-
-  private:
-    static std::int64_t read(clockid_t clock) {
+    std::int64_t read() const {
+        if (is_virtual_) [[unlikely]]
+            return read_virtual();
         timespec now;
-        ::clock_gettime(clock, &now);
+        ::clock_gettime(id_, &now);
         return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
     }
 
-    std::int64_t virtual_wall() const {
-        const std::int64_t steady = virtual_steady_.load(std::memory_order_acquire);
-        const std::int64_t ahead = wall_ahead_.load(std::memory_order_acquire);
-        return ahead < 0 ? steady + ahead : later(steady, ahead);
+    // Of virtual clocks. The first by one thread at a time, the second by any.
+    void move(std::int64_t by) { own_.store(later(own_, by), std::memory_order_release); }
+    void set(std::int64_t to) { own_.store(later(0, to) - base_->read(), std::memory_order_release); }
+
+  private:
+    std::int64_t read_virtual() const {
+        const std::int64_t base = base_ != nullptr ? base_->read() : 0;
+        const std::int64_t own = own_.load(std::memory_order_acquire);
+        return own < 0 ? base + own : later(base, own);
     }
 
-    clockid_t steady_ = CLOCK_MONOTONIC;
-    bool virtual_ = false;
-    std::atomic<std::int64_t> virtual_steady_{0}, wall_ahead_{0};
+    clockid_t id_ = CLOCK_MONOTONIC;
+    bool is_virtual_ = false;
+    const clock_source *base_ = nullptr;
+    std::atomic<std::int64_t> own_{0};  // how far it is ahead of its base, or of 0
 };
 
 }  // namespace tickwheel::runtime

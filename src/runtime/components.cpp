@@ -1,5 +1,7 @@
 #include "components.hpp"
 
+#include "wall.hpp"
+
 namespace tickwheel::runtime {
 
 namespace {
@@ -58,8 +60,7 @@ component *lock_unsettled(tw_runtime &rt) {
 }
 
 void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &)) {
-    if (rt.wall != nullptr)
-        pthread_mutex_unlock(&rt.wall->mutex);
+    wall_hold::unlock(rt);
     call_each(rt, unlock);
     pthread_mutex_unlock(&rt.components_mutex);
 }
@@ -140,8 +141,7 @@ tw_node *clear_one_in_components(tw_runtime &rt) {
 void lock_all(tw_runtime &rt) {
     pthread_mutex_lock(&rt.components_mutex);
     call_each(rt, &component_hooks::lock);
-    if (rt.wall != nullptr)
-        pthread_mutex_lock(&rt.wall->mutex);
+    wall_hold::lock(rt);
 }
 
 void unlock_all(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::unlock); }

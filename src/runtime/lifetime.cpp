@@ -80,7 +80,6 @@ tw_runtime *allocate(const tw_driver &driver) {
 
 void take_options(tw_runtime &rt, const tw_runtime_options &o) {
     rt.clock = clock_for(*rt.driver, o.clock);
-    rt.unit.set(static_cast<std::uint64_t>(o.tick_ns != 0 ? o.tick_ns : default_tick_ns));
     rt.budget = o.budget != 0 ? o.budget : default_budget;
     rt.slack_ns = o.slack_ns != 0 ? o.slack_ns : 1;
     rt.cpus = o.cpus;
@@ -89,16 +88,26 @@ void take_options(tw_runtime &rt, const tw_runtime_options &o) {
     std::memcpy(rt.thread_name, name, std::strlen(name) + 1);
 }
 
+int open_timelines(tw_runtime &rt, std::int64_t tick_ns) {
+    tick_unit unit;
+    unit.set(static_cast<std::uint64_t>(tick_ns != 0 ? tick_ns : default_tick_ns));
+    if (is_manual(*rt.driver))
+        rt.steady.clock.be_virtual(nullptr);
+    else
+        rt.steady.clock.be_system(rt.clock == TW_CLOCK_BOOT ? CLOCK_BOOTTIME : CLOCK_MONOTONIC);
+    rt.steady.open(unit, false);
+    return rt.clock == TW_CLOCK_WALL ? make_wall(rt, unit) : 0;
+}
+
 int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made) {
     tw_runtime *rt = allocate(driver);
     if (rt == nullptr)
         return -ENOMEM;
     take_options(*rt, o);
-    rt->clocks.choose(rt->clock, is_manual(driver));
     pthread_mutex_init(&rt->control, nullptr);
     pthread_mutex_init(&rt->components_mutex, nullptr);
-    tw_init(&rt->steady.wheel, rt->unit.down(rt->clocks.steady()), 0);
-    int error = rt->clock == TW_CLOCK_WALL ? make_wall(*rt) : 0;
+    pthread_mutex_init(&rt->wall_mutex, nullptr);
+    int error = open_timelines(*rt, o.tick_ns);
     if (error == 0)
         error = open_driver(*rt);
     if (error == 0)
@@ -273,6 +282,7 @@ void destroy(tw_runtime &rt) {
     if (rt.driver_is_open)
         rt.driver->close(rt.driver_state);
     free_wall(rt);
+    pthread_mutex_destroy(&rt.wall_mutex);
     pthread_mutex_destroy(&rt.components_mutex);
     pthread_mutex_destroy(&rt.control);
     rt.~tw_runtime();

@@ -24,24 +24,10 @@ int check_arming(const tw_runtime *rt, const tw_node *node) {
     return check_node(tickwheel::runtime::check_arming(rt), node);
 }
 
-// A delay rounds up with what it counts from; but what is to fire at once need not wait
-// for the next tick.
-tick tick_after(const tw_runtime &rt, std::int64_t from, std::int64_t delay) {
-    return delay == 0 ? rt.unit.down(from) : rt.unit.up(deadline_after(from, delay));
-}
-
-tick tick_after_now(const tw_runtime &rt, std::int64_t delay) {
-    return tick_after(rt, rt.clocks.steady(), delay);
-}
-
-tick wall_tick_after(tw_runtime &rt, std::int64_t delay) {
-    const tick present = wall_present(rt);  // first, as it follows a clock that was set
-    return delay == 0 ? present : wall_tick(rt, deadline_after(rt.clocks.wall(), delay));
-}
-
-// Whoever frees the runtime closes it to arming before it empties the wheels. Who has armed a
-// node after that, or moved one that was about to go, sees so, by the wheel's lock, and takes
-// it off again.
+// A call that frees the runtime closes it to arming before it empties the wheels. A call that has
+// armed a node after that, or moved one that was about to go, therefore reads that it is closed, as
+// both have had the wheel's lock, and disarms the node again: nothing stays pending on a freed
+// runtime.
 int still_armed(tw_runtime &rt, timeline &line, tw_node *node, int result) {
     const int error = rt.closed.load(std::memory_order_relaxed);
     if (error == 0)
@@ -50,10 +36,55 @@ int still_armed(tw_runtime &rt, timeline &line, tw_node *node, int result) {
     return error;
 }
 
-// Takes a node off the other timeline, where arming it on this one would be refused.
-int leave_for(tw_runtime &rt, const timeline &line, tw_node *node) {
-    timeline &now_on = line_of(rt, node);
+// Arms or moves a node by place(wheel, node, due), for a driver that may have to be woken for it.
+template <class Place>
+[[gnu::always_inline]] inline int place_on(tw_runtime &rt, timeline &line, tw_node *node, tick due,
+                                           driver_wake &wake, Place place) {
+    const int placed = place(&line.wheel, node, due);
+    if (placed < 0)
+        return refuse_as_the_wheel(placed);
+    wake.note(line.sleeps_beyond(due));
+    return still_armed(rt, line, node, placed);
+}
+
+// Takes a node off the other timeline, where arming it on this one would be refused. Returns 1 if it
+// was pending there.
+// REQUIRES: wall_hold
+[[gnu::always_inline]] inline int leave_other(tw_runtime &rt, const timeline &line, tw_node *node) {
+    timeline &now_on = timeline_of(rt, node);
     return &now_on != &line ? explain_wheel_error(tw_cancel(&now_on.wheel, node)) : 0;
+}
+
+[[gnu::noinline]] int arm_beside_wall(tw_runtime &rt, tw_node *node, tick due, driver_wake &wake) {
+    if (node == nullptr)
+        return refuse_as_the_wheel(-EINVAL);
+    const wall_hold hold(rt);
+    const int left = leave_other(rt, rt.steady, node);
+    if (left < 0)
+        return left;
+    const int armed = place_on(rt, rt.steady, node, due, wake, tw_arm_at);
+    return armed < 0 ? armed : armed | left;
+}
+
+// Arms a node on the steady timeline. With no other timeline, it is the wheel alone that looks at the
+// node, which may still be on its way from memory.
+[[gnu::always_inline]] inline int arm_at(tw_runtime &rt, tw_node *node, tick due, driver_wake &wake) {
+    if (has_wall(rt)) [[unlikely]]
+        return arm_beside_wall(rt, node, due, wake);
+    return place_on(rt, rt.steady, node, due, wake, tw_arm_at);
+}
+
+// Moves a node on the timeline that it is on, by a delay that is due at `due` on the steady one.
+[[gnu::always_inline]] inline int move_to(tw_runtime &rt, tw_node *node, std::int64_t delay, tick due,
+                                          driver_wake &wake) {
+    const wall_hold hold(rt);
+    timeline &line = timeline_of(rt, node);
+    if (&line != &rt.steady) [[unlikely]] {
+        const std::int64_t reading = line.clock.read();
+        line.follow(reading);
+        due = line.tick_after(reading, delay);
+    }
+    return place_on(rt, line, node, due, wake, tw_move);
 }
 
 // Ticks in which a node may be due for the first time.
@@ -64,56 +95,57 @@ struct window {
 };
 
 // Not to a tick that never comes, unless it has to be.
-tick end_of_window(const tw_runtime &rt, tick first, std::int64_t earliest, std::int64_t slack) {
-    const tick latest = rt.unit.up(deadline_after(earliest, slack));
-    return slack == 0 || first >= rt.unit.last() ? first : latest < rt.unit.last() ? latest : rt.unit.last();
+tick end_of_window(const timeline &line, tick first, std::int64_t earliest, std::int64_t slack) {
+    const tick latest = line.tick_of(deadline_after(earliest, slack));
+    return slack == 0 || first >= line.last() ? first : latest < line.last() ? latest : line.last();
 }
 
+// REQUIRES: wall_hold
 window window_of(tw_runtime &rt, const tw_when &when) {
-    if (when.absolute != 0 && rt.wall != nullptr) {
-        wall_present(rt);  // follows the clock first
-        const tick first = rt.unit.up(when.due_ns);
-        const tick last = end_of_window(rt, first, when.due_ns, when.slack_ns);
-        return {*rt.wall, first + rt.wall->set_back, last + rt.wall->set_back, when.due_ns};
+    if (when.absolute != 0) {
+        timeline &line = *rt.absolute;
+        if (line.can_be_set)
+            line.follow(line.clock.read());
+        const tick first = line.tick_of(when.due_ns);
+        return {line, first, end_of_window(line, first, when.due_ns, when.slack_ns), when.due_ns};
     }
-    const std::int64_t from = when.absolute != 0 ? 0 : rt.clocks.steady();
-    const std::int64_t deadline = deadline_after(from, when.due_ns);
-    const tick first = tick_after(rt, from, when.due_ns);
-    return {rt.steady, first, end_of_window(rt, first, deadline, when.slack_ns), deadline};
+    timeline &line = rt.steady;
+    const std::int64_t now = line.clock.read(), deadline = deadline_after(now, when.due_ns);
+    const tick first = line.tick_after(now, when.due_ns);
+    return {line, first, end_of_window(line, first, deadline, when.slack_ns), deadline};
 }
 
 // P5: the grid begins at the deadline, or, where that was left to choose, at the tick.
-int arm_every(const tw_runtime &rt, tw_node *node, const window &in, tick due, const tw_when &when) {
-    tw *const wheel = &in.line.wheel;
-    if (rt.unit.divides(when.period_ns))
-        return tw_arm_every(wheel, node, due, static_cast<tick>(when.period_ns) / rt.unit.ns, when.missed,
+int arm_every(tw *wheel, tw_node *node, tick due, const window &in, const tw_when &when) {
+    const tick_unit &unit = in.line.unit;
+    if (unit.divides(when.period_ns))
+        return tw_arm_every(wheel, node, due, static_cast<tick>(when.period_ns) / unit.ns, when.missed,
                             when.fires);
     tw_grid grid = {};
     grid.first = due;
-    grid.early = when.due_ns != 0 && when.slack_ns == 0 ? rt.unit.early(in.deadline) : 0;
-    grid.parts = rt.unit.parts();
-    grid.period = static_cast<tick>(when.period_ns) / rt.unit.part;
+    grid.early = when.due_ns != 0 && when.slack_ns == 0 ? unit.early(in.deadline) : 0;
+    grid.parts = unit.parts();
+    grid.period = static_cast<tick>(when.period_ns) / unit.part;
     grid.missed = when.missed;
     grid.fires = when.fires;
     return tw_arm_grid(wheel, node, &grid);
 }
 
-int arm_in(tw_runtime &rt, tw_node *node, const window &in, const tw_when &when) {
-    const int left = leave_for(rt, in.line, node);
-    if (left < 0)
-        return left;
-    tw *const wheel = &in.line.wheel;
-    const tick due = in.first == in.last ? in.first : tw_choose(wheel, in.first, in.last - in.first);
-    const int armed = when.period_ns == 0 ? tw_arm_at(wheel, node, due) : arm_every(rt, node, in, due, when);
-    if (armed < 0)
-        return refuse_as_the_wheel(armed);
-    wake_for(rt, in.line, due);
-    return still_armed(rt, in.line, node, armed | left);
+tick choose(const window &in) {
+    return in.first == in.last ? in.first : tw_choose(&in.line.wheel, in.first, in.last - in.first);
 }
 
 int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
+    driver_wake wake(rt);
     const wall_hold hold(rt);
-    return arm_in(rt, node, window_of(rt, when), when);
+    const window in = window_of(rt, when);
+    const int left = leave_other(rt, in.line, node);
+    if (left < 0)
+        return left;
+    const int armed = place_on(rt, in.line, node, choose(in), wake, [&](tw *wheel, tw_node *it, tick due) {
+        return when.period_ns == 0 ? tw_arm_at(wheel, it, due) : arm_every(wheel, it, due, in, when);
+    });
+    return armed < 0 ? armed : armed | left;
 }
 
 int arm_once(tw_runtime *rt, tw_node *node, std::int64_t due_ns, int absolute) {
@@ -129,7 +161,7 @@ using disarming = int(tw *, tw_node *);
 // Of a node that may be on either timeline.
 int disarm(tw_runtime &rt, tw_node *node, disarming *how) {
     const wall_hold hold(rt);
-    return explain_wheel_error(how(&line_of(rt, node).wheel, node));
+    return explain_wheel_error(how(&timeline_of(rt, node).wheel, node));
 }
 
 // The same, with the fires that were passed on.
@@ -153,27 +185,9 @@ int disarm_and_wait(tw_runtime *rt, tw_node *node, disarming *how) {
 
 }  // namespace
 
-tickwheel::runtime::delayed_call::delayed_call(tw_runtime &rt, std::int64_t delay) : rt_(rt), delay_(delay) {
-    if (rt.wall == nullptr)
-        due_ = tick_after_now(rt, delay);
-}
+int tickwheel::runtime::delayed_call::arm(tw_node *node) { return arm_at(rt_, node, due_, wake_); }
 
-int tickwheel::runtime::delayed_call::noted(int result) {
-    wakes_ = result >= 0 && must_wake_for(rt_.steady, due_);
-    return explain_wheel_error(result);
-}
-
-int tickwheel::runtime::delayed_call::arm(tw_node *node) {
-    if (rt_.wall != nullptr)
-        return tw_runtime_after(&rt_, node, delay_);
-    const int armed = tw_arm_at(&rt_.steady.wheel, node, due_);
-    return noted(armed < 0 ? armed : still_armed(rt_, rt_.steady, node, armed));
-}
-
-int tickwheel::runtime::delayed_call::move(tw_node *node) {
-    return rt_.wall != nullptr ? tw_runtime_move(&rt_, node, delay_)
-                               : noted(tw_move(&rt_.steady.wheel, node, due_));
-}
+int tickwheel::runtime::delayed_call::move(tw_node *node) { return move_to(rt_, node, delay_, due_, wake_); }
 
 int tickwheel::runtime::cancel(tw_runtime &rt, tw_node *node) { return disarm(rt, node, tw_cancel); }
 
@@ -184,31 +198,25 @@ const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_whe
         return "the slack is negative";
     if (when.period_ns < 0)
         return "the period is negative";
-    if (when.period_ns != 0 && static_cast<std::uint64_t>(when.period_ns) < rt.unit.ns)
+    if (when.period_ns != 0 && static_cast<std::uint64_t>(when.period_ns) < rt.steady.unit.ns)
         return "the period is shorter than the runtime's tick";
-    if (when.period_ns != 0 && !rt.unit.counts(when.period_ns))
+    if (when.period_ns != 0 && !rt.steady.unit.counts(when.period_ns))
         return "the period is finer than ticks of more than 4 s can count";
     if (!is_one_of(when.missed, TW_BURST, TW_DELAY))
         return "missed is none of TW_BURST, TW_SKIP, TW_DELAY";
     return when.fires > TW_FIRES_MAX ? "fires is more than TW_FIRES_MAX" : nullptr;
 }
 
-// The common case by itself, for it is to be fast: the node is fetched while the clock is
-// read, and looked at by the wheel alone.
+// The node is fetched while the clock is read, and looked at by the wheel alone.
 TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
     if (const int error = check_arming(rt); error != 0)
         return error;
     if (delay_ns < 0)
         return refuse_delay();
-    if (rt->wall != nullptr)
-        return arm_once(rt, node, delay_ns, 0);
     __builtin_prefetch(node, 1);
-    const tick due = tick_after_now(*rt, delay_ns);
-    const int armed = tw_arm_at(&rt->steady.wheel, node, due);
-    if (armed < 0)
-        return refuse_as_the_wheel(armed);
-    wake_for(*rt, rt->steady, due);
-    return still_armed(*rt, rt->steady, node, armed);
+    const tick due = steady_tick_after_now(*rt, delay_ns);
+    driver_wake wake(*rt);
+    return arm_at(*rt, node, due, wake);
 }
 
 TW_API int tw_runtime_at(tw_runtime *rt, tw_node *node, int64_t deadline_ns) {
@@ -236,13 +244,9 @@ TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return error;
     if (delay_ns < 0)
         return refuse_delay();
-    const wall_hold hold(*rt);
-    timeline &line = line_of(*rt, node);
-    const tick due = is_on_wall(*rt, node) ? wall_tick_after(*rt, delay_ns) : tick_after_now(*rt, delay_ns);
-    if (const int error = tw_move(&line.wheel, node, due); error != 0)
-        return refuse_as_the_wheel(error);
-    wake_for(*rt, line, due);
-    return still_armed(*rt, line, node, 0);
+    const tick due = steady_tick_after_now(*rt, delay_ns);
+    driver_wake wake(*rt);
+    return move_to(*rt, node, delay_ns, due, wake);
 }
 
 TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
@@ -251,11 +255,11 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
     if (delay_ns < 0)
         return refuse_delay();
     const wall_hold hold(*rt);
-    if (is_on_wall(*rt, node))
-        return tw_pending(&rt->wall->wheel, node) != 0
+    if (timeline &line = timeline_of(*rt, node); &line != &rt->steady)
+        return tw_pending(&line.wheel, node) != 0
                    ? refuse(-EINVAL, "the node has an absolute deadline on the wall clock")
                    : refuse_as_the_wheel(-ENOENT);
-    const int error = tw_postpone(&rt->steady.wheel, node, tick_after_now(*rt, delay_ns));
+    const int error = tw_postpone(&rt->steady.wheel, node, steady_tick_after_now(*rt, delay_ns));
     return error == -EINVAL ? 0 : explain_wheel_error(error);  // it is due later than that
 }
 

@@ -14,15 +14,6 @@ inline tw_when every(std::int64_t period, tw_missed missed) {
     return when;
 }
 
-// See `timeline` for why no wake-up is lost.
-inline bool must_wake_for(const timeline &line, tick due) {
-    return due < line.asleep_until.load(std::memory_order_relaxed);
-}
-inline void wake_for(tw_runtime &rt, const timeline &line, tick due) {
-    if (must_wake_for(line, due))
-        wake(rt);
-}
-
 // A callback of the node may run on account of the other timeline, if it was armed anew.
 inline void wait_for_callback(tw_runtime &rt, const tw_node *node) {
     for_each_timeline(rt, [node](timeline &line) { tw_wait(&line.wheel, node); });
@@ -54,33 +45,50 @@ const char *what_is_wrong(const tw_runtime &rt, const tw_when &when);
 // tw_runtime_cancel of a node that no relay passes on, on a runtime that may be used.
 int cancel(tw_runtime &rt, tw_node *node);
 
-// A delay from now, for a node that is armed or moved while a lock is held: the clock is
-// read before, when this is made; and the driver is woken after, when it goes. On a runtime
-// that may be used.
+// The tick of a delay from now on the steady timeline.
+inline tick steady_tick_after_now(const tw_runtime &rt, std::int64_t delay) {
+    return rt.steady.tick_after(rt.steady.clock.read(), delay);
+}
+
+// Wakes the driver when it goes out of scope, if it was noted that it has to be woken. That is
+// after every lock that the scope has taken, if it stands before them.
+class driver_wake {
+  public:
+    explicit driver_wake(tw_runtime &rt) : rt_(rt) {}
+    ~driver_wake() { now(); }
+    driver_wake(const driver_wake &) = delete;
+    driver_wake &operator=(const driver_wake &) = delete;
+
+    void note(bool is_needed) { is_needed_ = is_needed; }
+    void now() {
+        if (is_needed_)
+            wake(rt_);
+        is_needed_ = false;
+    }
+
+  private:
+    tw_runtime &rt_;
+    bool is_needed_ = false;
+};
+
+// A delay from now, for a node that is armed or moved while a lock of the caller's is held: the
+// clock is read before that, when this is made; and the driver is woken after it, when this goes. On
+// a runtime that may be used.
 class delayed_call {
   public:
-    delayed_call(tw_runtime &rt, std::int64_t delay);  // not negative
-    ~delayed_call() { tell(); }
-    delayed_call(const delayed_call &) = delete;
-    delayed_call &operator=(const delayed_call &) = delete;
+    delayed_call(tw_runtime &rt, std::int64_t delay)  // not negative
+        : rt_(rt), delay_(delay), due_(steady_tick_after_now(rt, delay)), wake_(rt) {}
 
     int arm(tw_node *node);   // as tw_runtime_after
     int move(tw_node *node);  // as tw_runtime_move
 
-    // Wakes the driver now, if it has to be.
-    void tell() {
-        if (wakes_)
-            wake(rt_);
-        wakes_ = false;
-    }
+    void tell() { wake_.now(); }  // if the driver has to be woken
 
   private:
-    int noted(int result);
-
     tw_runtime &rt_;
     std::int64_t delay_;
-    tick due_ = 0;
-    bool wakes_ = false;
+    tick due_;  // on the steady timeline
+    driver_wake wake_;
 };
 
 }  // namespace tickwheel::runtime

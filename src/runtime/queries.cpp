@@ -4,34 +4,19 @@
 
 using namespace tickwheel::runtime;
 
-namespace {
-
-// A tick of either timeline as a reading of its clock.
-std::int64_t reading_of(tw_runtime &rt, const timeline &line, tick t) {
-    return &line == rt.wall ? wall_reading(rt, t) : rt.unit.reading(t);
-}
-
-std::int64_t present_of(const tw_runtime &rt, const timeline &line) {
-    return &line == rt.wall ? rt.clocks.wall() : rt.clocks.steady();
-}
-
-}  // namespace
-
 TW_API int64_t tw_runtime_now(tw_runtime *rt) {
-    if (!usable(rt))
-        return TW_NO_DEADLINE;
-    return rt->wall != nullptr ? rt->clocks.wall() : rt->clocks.steady();
+    return usable(rt) ? rt->absolute->clock.read() : TW_NO_DEADLINE;
 }
 
 TW_API int64_t tw_runtime_remaining(tw_runtime *rt, const tw_node *node) {
     if (!usable(rt) || node == nullptr)
         return TW_NO_DEADLINE;
     const wall_hold hold(*rt);
-    timeline &line = line_of(*rt, node);
+    timeline &line = timeline_of(*rt, node);
     const tick due = tw_expiry(&line.wheel, node);
     if (due == never)
         return TW_NO_DEADLINE;
-    const std::int64_t left = reading_of(*rt, line, due) - present_of(*rt, line);
+    const std::int64_t left = line.deadline_of(due) - line.clock.read();
     return left > 0 ? left : 0;
 }
 
@@ -41,10 +26,12 @@ TW_API int64_t tw_runtime_due(tw_runtime *rt) {
     if (const off_wheel *fire = off_wheel::of(*rt))
         return fire->due();
     const wall_hold hold(*rt);
-    if (const tick due = tw_due(&rt->steady.wheel); due != never)
-        return rt->unit.reading(due);
-    const tick due = rt->wall != nullptr ? tw_due(&rt->wall->wheel) : never;
-    return due != never ? wall_reading(*rt, due) : TW_NO_DEADLINE;
+    std::int64_t deadline = TW_NO_DEADLINE;
+    for_each_timeline(*rt, [&](timeline &line) {
+        if (const tick due = tw_due(&line.wheel); due != never)
+            deadline = line.deadline_of(due);
+    });
+    return deadline;
 }
 
 TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
@@ -90,7 +77,7 @@ TW_API int tw_runtime_stats(tw_runtime *rt, tw_stats *stats) {
     stats->held_up = seen.held_up.times;
     stats->held_up_sum_ns = seen.held_up.sum;
     stats->held_up_max_ns = seen.held_up.max;
-    stats->clock_sets = seen.clock_sets;
+    stats->clock_sets = rt->absolute->times_set_back;
     stats->wait_errors = seen.wait_errors;
     return 0;
 }

@@ -11,43 +11,14 @@
 
 #include <tickwheel/runtime.h>
 
-#include "clock.hpp"
 #include "errors.hpp"
 #include "on_stack.hpp"
+#include "timeline.hpp"
 #include "uncancelled.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
 
 namespace tickwheel::runtime {
-
-inline constexpr tick never = TW_NEVER;
-inline constexpr tick awake = 0;  // no tick is earlier, so nobody is woken for one
-
-// A wheel and what the runtime's thread sleeps for on its account.
-//
-// No wake-up is lost (P2): before it sleeps, the thread first sets `asleep_until` to
-// `never`, then asks the wheel what is next, under the wheel's lock, and sets it to the
-// answer. A call that arms a node before that question is part of the answer. One that
-// does so after it has the lock later, and therefore sees `never` or the answer, and
-// wakes the thread if its node is due earlier. Drivers remember a wake that comes
-// before the wait (tests/runtime/sleep_wake.pml). The wheel's lock orders it all, so that
-// relaxed access will do.
-struct timeline {
-    tw wheel;
-    std::atomic<tick> asleep_until{awake};  // set by whoever fires, but see wake_for_anything
-};
-
-// The one clock that may be set has a timeline of its own, for nodes with absolute
-// deadlines: its ticks are those of the wall clock plus `set_back`, which grows by as
-// much as the clock is set back, so that they never run backwards. Delays live on the
-// steady timeline and do not notice.
-struct wall_timeline : timeline {
-    // Guards the fields below and which of the two timelines a node is on. Taken by every
-    // call on nodes; not held while callbacks run.
-    pthread_mutex_t mutex;
-    tick set_back = 0;
-    tick told = 0;  // the latest tick that the wheel was told of, or is about to be
-};
 
 struct component;   // components.hpp
 struct fire_relay;  // components.hpp
@@ -61,16 +32,18 @@ struct lateness {
     std::atomic<std::int64_t> sum{0}, max{0};
 };
 
-// Counted by whoever fires, but for `wakes` and `clock_sets`; read by anyone.
+// Counted by the firing thread, but for `wakes`; any thread may read them.
 struct runtime_counters {
-    std::atomic<std::uint64_t> wakeups{0}, wakes{0}, clock_sets{0}, wait_errors{0};
+    std::atomic<std::uint64_t> wakeups{0}, wakes{0}, wait_errors{0};
     lateness waking, held_up;
 };
 
-// What whoever fires has gone to sleep for, and what the clocks read then. Its own.
+inline constexpr tw_deadlines no_deadlines = {TW_NO_DEADLINE, TW_NO_DEADLINE};
+
+// What the firing thread has gone to sleep for, and what the clocks read then. Its own.
 struct sleep_begun {
-    tw_deadlines until = {TW_NO_DEADLINE, TW_NO_DEADLINE};
-    std::int64_t steady = 0, wall = 0;
+    tw_deadlines until = no_deadlines;
+    tw_deadlines began = {0, 0};
 };
 
 }  // namespace tickwheel::runtime
@@ -80,16 +53,18 @@ struct tw_runtime {
     const tw_driver *driver;
     void *driver_state;
     tw_clock clock;
-    tickwheel::runtime::tick_unit unit;
     std::uint32_t budget;
     std::int64_t slack_ns;
     char thread_name[16];
     std::uint64_t cpus;
     int priority;
 
-    tickwheel::runtime::clocks clocks;
+    // Delays are on the steady timeline. Absolute deadlines are too, but for TW_CLOCK_WALL: then
+    // they have the wall timeline, and the mutex guards its conversions and which of the two
+    // timelines a node is on. It is taken by every call on nodes, and not held while callbacks run.
     tickwheel::runtime::timeline steady;
-    tickwheel::runtime::wall_timeline *wall = nullptr;  // but for TW_CLOCK_WALL
+    tickwheel::runtime::timeline *absolute = &steady;
+    pthread_mutex_t wall_mutex;
     tickwheel::runtime::runtime_counters counters;
     tickwheel::runtime::sleep_begun sleep;
 
@@ -131,17 +106,11 @@ struct tw_runtime {
 
 namespace tickwheel::runtime {
 
-// Holds a mutex for a scope; none, if there is none.
+// Holds a mutex for a scope.
 class mutex_hold {
   public:
-    explicit mutex_hold(pthread_mutex_t *mutex) : mutex_(mutex) {
-        if (mutex_ != nullptr)
-            pthread_mutex_lock(mutex_);
-    }
-    ~mutex_hold() {
-        if (mutex_ != nullptr)
-            pthread_mutex_unlock(mutex_);
-    }
+    explicit mutex_hold(pthread_mutex_t *mutex) : mutex_(mutex) { pthread_mutex_lock(mutex_); }
+    ~mutex_hold() { pthread_mutex_unlock(mutex_); }
     mutex_hold(const mutex_hold &) = delete;
     mutex_hold &operator=(const mutex_hold &) = delete;
 
@@ -245,17 +214,22 @@ inline bool is_manual(const tw_driver &driver) {
     return driver.wait_until == nullptr && driver.descriptor == nullptr;
 }
 
-// Also with locks held.
-inline void wake(tw_runtime &rt) {
-    const uncancelled here;
-    rt.counters.wakes.fetch_add(1, std::memory_order_relaxed);
-    rt.driver->wake(rt.driver_state);
-}
+// Ends the driver's sleep. Any thread, also with locks held. Not inline: calls that need not wake
+// are not to pay for it.
+[[gnu::cold, gnu::noinline]] void wake(tw_runtime &rt);
+
+inline bool has_wall(const tw_runtime &rt) { return rt.absolute != &rt.steady; }
 
 template <class Do> void for_each_timeline(tw_runtime &rt, Do what) {
     what(rt.steady);
-    if (rt.wall != nullptr)
-        what(static_cast<timeline &>(*rt.wall));
+    if (has_wall(rt))
+        what(*rt.absolute);
+}
+
+// The timeline that a node is, or was last, armed on.
+// REQUIRES: wall_hold
+inline timeline &timeline_of(tw_runtime &rt, const tw_node *node) {
+    return node->wheel == &rt.absolute->wheel ? *rt.absolute : rt.steady;
 }
 
 }  // namespace tickwheel::runtime

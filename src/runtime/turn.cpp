@@ -9,23 +9,21 @@ namespace tickwheel::runtime {
 namespace {
 
 // The deadline of a tick that a wheel answered with: 0 if it wants attention at once.
-std::int64_t deadline_of(timeline &line, tick next, std::int64_t reading) {
+std::int64_t deadline_to_wait_for(timeline &line, tick next) {
     if (next == never)
         return TW_NO_DEADLINE;
-    return next <= tw_now(&line.wheel) ? 0 : reading;
+    return next <= tw_now(&line.wheel) ? 0 : line.deadline_of(next);
 }
 
-// Asks both wheels; `found(line, tick)` hears the answers.
+// Asks each wheel for what is next, and calls found(line, tick) with the answer.
 template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
     const wall_hold hold(rt);
-    const tick steady = tw_next(&rt.steady.wheel);
-    found(rt.steady, steady);
-    tw_deadlines until = {deadline_of(rt.steady, steady, rt.unit.reading(steady)), TW_NO_DEADLINE};
-    if (rt.wall != nullptr) {
-        const tick wall = tw_next(&rt.wall->wheel);
-        found(*rt.wall, wall);
-        until.wall_ns = deadline_of(*rt.wall, wall, wall_reading(rt, wall));
-    }
+    tw_deadlines until = no_deadlines;
+    for_each_timeline(rt, [&](timeline &line) {
+        const tick next = tw_next(&line.wheel);
+        found(line, next);
+        until.*line.deadline_field = deadline_to_wait_for(line, next);
+    });
     return until;
 }
 
@@ -36,6 +34,7 @@ void count_late(lateness &of, std::int64_t late) {
         of.max.store(late, std::memory_order_relaxed);
 }
 
+std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 // A driver that cannot wait must neither stop the timers nor eat the processor.
@@ -65,48 +64,62 @@ void wait(tw_runtime &rt, const tw_deadlines &until) {
 
 }  // namespace
 
-void fire_due(tw_runtime &rt) {
-    if (!settle_components(rt))
-        return;
-    tw_advance(&rt.steady.wheel, rt.unit.down(rt.clocks.steady()), rt.budget);
-    if (!settle_components(rt) || rt.wall == nullptr || must_leave(rt))
-        return;
-    tw_advance(&rt.wall->wheel, wall_present_to_tell(rt), rt.budget);
-    settle_components(rt);
+void wake(tw_runtime &rt) {
+    const uncancelled here;
+    rt.counters.wakes.fetch_add(1, std::memory_order_relaxed);
+    rt.driver->wake(rt.driver_state);
 }
 
-// P2, as far as the library can see it itself. What passed before is not the system's doing.
+void fire_due(tw_runtime &rt) {
+    bool may_fire = settle_components(rt);
+    for_each_timeline(rt, [&](timeline &line) {
+        if (!may_fire)
+            return;
+        const tick present = present_to_tell(rt, line);
+        tw_advance(&line.wheel, present, rt.budget);
+        may_fire = settle_components(rt) && !must_leave(rt);
+    });
+}
+
+// P2, as far as the library can see it itself: the system is not to blame for what has passed
+// before the sleep begins, so that is counted apart (held_up).
 bool begin_sleep(tw_runtime &rt, const tw_deadlines &until) {
-    const bool has_wall = until.wall_ns != TW_NO_DEADLINE;
-    rt.sleep = {until, rt.clocks.steady(), has_wall ? rt.clocks.wall() : 0};
-    if (until.steady_ns == 0 || until.wall_ns == 0) {
-        rt.sleep.until = {TW_NO_DEADLINE, TW_NO_DEADLINE};
-        return false;
-    }
-    std::int64_t late = rt.sleep.steady - until.steady_ns;
-    if (has_wall)
-        late = greater(late, rt.sleep.wall - until.wall_ns);
-    if (late <= 0)
+    tw_deadlines began = {0, 0};
+    std::int64_t late = INT64_MIN;
+    for_each_timeline(rt, [&](const timeline &line) {
+        const std::int64_t reading = line.clock.read();
+        began.*line.deadline_field = reading;
+        late = greater(late, reading - until.*line.deadline_field);
+    });
+    const bool is_at_once = until.steady_ns == 0 || until.wall_ns == 0;
+    if (!is_at_once && late <= 0) {
+        rt.sleep = {until, began};
         return true;
-    count_late(rt.counters.held_up, late);
-    rt.sleep.until = {TW_NO_DEADLINE, TW_NO_DEADLINE};
+    }
+    rt.sleep.until = no_deadlines;
+    if (!is_at_once)
+        count_late(rt.counters.held_up, late);
     return false;
 }
 
-// A wall clock that was set meanwhile, forwards or back, makes no lateness of its own.
+// A wake-up is late by how far its clock is past the deadline. If the clock was set meanwhile,
+// forwards or back, that must not count: so a wake-up on the wall clock is at most as late as the
+// sleep was longer than it should have been, by the steady clock.
 void end_sleep(tw_runtime &rt) {
     rt.counters.wakeups.fetch_add(1, std::memory_order_relaxed);
-    const sleep_begun &began = rt.sleep;
-    const std::int64_t now = rt.clocks.steady();
-    std::int64_t late = now - began.until.steady_ns;
-    if (began.until.wall_ns != TW_NO_DEADLINE) {
-        const std::int64_t by_reading = rt.clocks.wall() - began.until.wall_ns;
-        const std::int64_t by_length = now - began.steady - (began.until.wall_ns - began.wall);
-        late = greater(late, by_reading < by_length ? by_reading : by_length);
-    }
+    const sleep_begun &sleep = rt.sleep;
+    const std::int64_t slept = rt.steady.clock.read() - sleep.began.steady_ns;
+    std::int64_t late = -1;
+    for_each_timeline(rt, [&](const timeline &line) {
+        const std::int64_t deadline = sleep.until.*line.deadline_field;
+        if (deadline == TW_NO_DEADLINE)
+            return;
+        const std::int64_t by_length = slept - (deadline - sleep.began.*line.deadline_field);
+        late = greater(late, line.can_be_set ? smaller(by_length, line.clock.read() - deadline) : by_length);
+    });
     if (late >= 0)
         count_late(rt.counters.waking, late);
-    rt.sleep.until = {TW_NO_DEADLINE, TW_NO_DEADLINE};
+    rt.sleep.until = no_deadlines;
 }
 
 tw_deadlines what_is_next(tw_runtime &rt) {

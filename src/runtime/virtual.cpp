@@ -12,16 +12,18 @@ int check_moving(const tw_runtime *rt, std::int64_t by) {
         return refuse(-EOPNOTSUPP, "only virtual time can be moved: the driver \"manual\"");
     if (by < 0)
         return refuse(-EINVAL, "time does not go back");
-    return by > last_reading - rt->clocks.steady() ? explain_system_error(-ERANGE) : 0;
+    return by > last_reading - rt->steady.clock.read() ? explain_system_error(-ERANGE) : 0;
 }
 
 // How far virtual time is from the first deadline. May be negative.
 std::int64_t way_to_next(tw_runtime &rt) {
     const tw_deadlines next = what_is_next(rt);
-    std::int64_t way = next.steady_ns - rt.clocks.steady();
-    if (rt.wall != nullptr && next.wall_ns - rt.clocks.wall() < way)
-        way = next.wall_ns - rt.clocks.wall();
-    return way;
+    std::int64_t least = INT64_MAX;
+    for_each_timeline(rt, [&](const timeline &line) {
+        const std::int64_t way = next.*line.deadline_field - line.clock.read();
+        least = way < least ? way : least;
+    });
+    return least;
 }
 
 // Also what callbacks make due at once, on either timeline.
@@ -32,7 +34,7 @@ void fire_all(tw_runtime &rt) {
 }
 
 void go(tw_runtime &rt, std::int64_t by) {
-    rt.clocks.move_virtual(by);
+    rt.steady.clock.move(by);
     fire_all(rt);
 }
 
@@ -64,11 +66,11 @@ TW_API int tw_runtime_leap(tw_runtime *rt, int64_t ns) { return move(rt, ns, go)
 TW_API int tw_runtime_set_wall(tw_runtime *rt, int64_t wall_ns) {
     if (const int error = check_usable(rt); error != 0)
         return error;
-    if (!is_manual(*rt->driver) || rt->wall == nullptr)
+    if (!is_manual(*rt->driver) || !has_wall(*rt))
         return refuse(-EOPNOTSUPP,
                       "only a virtual wall clock can be set: the driver \"manual\" with TW_CLOCK_WALL");
     if (wall_ns < 0)
         return refuse(-EINVAL, "the reading is negative");
-    rt->clocks.set_virtual_wall(wall_ns);
+    rt->absolute->clock.set(wall_ns);
     return 0;
 }

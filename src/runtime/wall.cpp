@@ -1,3 +1,4 @@
+// The wall timeline: made, freed, and set back. See wall.hpp.
 #include "wall.hpp"
 
 #include <tickwheel/port.h>
@@ -9,59 +10,43 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// What the thread sleeps for is a tick by the former count, with which those armed from
-// now on cannot be compared.
-void wake_for_anything(wall_timeline &wall) {
-    tick sleeps_until = wall.asleep_until.load(std::memory_order_relaxed);
-    while (sleeps_until != awake && !wall.asleep_until.compare_exchange_weak(sleeps_until, never)) {
+// The firing thread sleeps for a tick of the former count, which cannot be compared with the ticks
+// of nodes that are armed from now on. So any of them wakes it.
+void wake_for_anything(timeline &line) {
+    tick sleeps_until = line.asleep_until.load(std::memory_order_relaxed);
+    while (sleeps_until != awake && !line.asleep_until.compare_exchange_weak(sleeps_until, never)) {
     }
 }
 
 }  // namespace
 
-int make_wall(tw_runtime &rt) {
-    void *memory = std::calloc(1, sizeof(wall_timeline));
+int make_wall(tw_runtime &rt, const tick_unit &unit) {
+    void *memory = std::calloc(1, sizeof(timeline));
     if (memory == nullptr)
         return -ENOMEM;
-    tw_port_hide(memory, sizeof(wall_timeline));
-    rt.wall = new (memory) wall_timeline;
-    pthread_mutex_init(&rt.wall->mutex, nullptr);
-    rt.wall->told = rt.unit.down(rt.clocks.wall());
-    tw_init(&rt.wall->wheel, rt.wall->told, 0);
+    tw_port_hide(memory, sizeof(timeline));
+    rt.absolute = new (memory) timeline;
+    if (is_manual(*rt.driver))
+        rt.absolute->clock.be_virtual(&rt.steady.clock);
+    else
+        rt.absolute->clock.be_system(CLOCK_REALTIME);
+    rt.absolute->open(unit, true);
     return 0;
 }
 
 void free_wall(tw_runtime &rt) {
-    if (rt.wall != nullptr)
-        pthread_mutex_destroy(&rt.wall->mutex);
-    std::free(rt.wall);
-    rt.wall = nullptr;
+    if (has_wall(rt))
+        std::free(rt.absolute);
+    rt.absolute = &rt.steady;
 }
 
-// All nodes are pending at every moment, and what the running callback was due at moves
-// with them: so nobody who asks for either needs the mutex to tell one from the other.
-tick wall_present(tw_runtime &rt) {
-    wall_timeline &wall = *rt.wall;
-    const tick read = rt.unit.down(rt.clocks.wall()) + wall.set_back;
-    if (read >= wall.told)
-        return read;
-    const tick back = wall.told - read;
-    wall.set_back += back;
-    wake_for_anything(wall);
-    rt.counters.clock_sets.fetch_add(1, std::memory_order_relaxed);
-    tw_postpone_all(&wall.wheel, back);
-    return wall.told;
+// The clock was set back. All nodes are pending at every moment, and what the running callback was
+// due at moves with them: so a call that asks for either does not need the mutex.
+void timeline::shift(tick back) {
+    set_back += back;
+    wake_for_anything(*this);
+    times_set_back.fetch_add(1, std::memory_order_relaxed);
+    tw_postpone_all(&wheel, back);
 }
-
-tick wall_present_to_tell(tw_runtime &rt) {
-    const wall_hold hold(rt);
-    return rt.wall->told = wall_present(rt);
-}
-
-tick wall_tick(const tw_runtime &rt, std::int64_t deadline) {
-    return rt.unit.up(deadline) + rt.wall->set_back;
-}
-
-std::int64_t wall_reading(const tw_runtime &rt, tick t) { return rt.unit.reading(t - rt.wall->set_back); }
 
 }  // namespace tickwheel::runtime

@@ -178,8 +178,8 @@ bool is_last_fire(const record &record) {
 // been armed again or may have been shifted, and the runtime knows the deadline.
 std::int64_t due_of(const record &record) {
     tw_runtime &rt = *record.set->rt;
-    return record.node.period == 0 && rt.wall == nullptr ? rt.unit.reading(record.node.expiry)
-                                                         : tw_runtime_due(&rt);
+    return record.node.period == 0 && !has_wall(rt) ? rt.steady.deadline_of(record.node.expiry)
+                                                    : tw_runtime_due(&rt);
 }
 
 void fire_here(record &record, std::int64_t due, std::uint64_t overruns, set_lock &lock) {

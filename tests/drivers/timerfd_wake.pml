@@ -19,7 +19,7 @@
 byte now;         /* the clock */
 byte due[ARMERS]; /* the wheel: each armer has one node */
 
-byte asleep_until = AT_ONCE; /* src/runtime/runtime.hpp: "tick awake = 0" */
+byte asleep_until = AT_ONCE; /* src/runtime/timeline.hpp: "tick awake = 0" */
 bool woken;                             /* drivers/timerfd.cpp: "std::uint32_t woken" */
 byte timer = NEVER;          /* what the timerfd is set to */
 bool stopping;
@@ -44,8 +44,8 @@ proctype clock() {
 /* --- whoever fires ------------------------------------------------------------------------------- */
 
 inline fire_due() {
-    read_at = now;                      /* src/runtime/turn.cpp: "rt.unit.down(rt.clocks.steady())" */
-    d_step {                            /* src/runtime/turn.cpp: "tw_advance(&rt.steady.wheel" */
+    read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line)" */
+    d_step {                            /* src/runtime/turn.cpp: "tw_advance(&line.wheel" */
         if
         :: due[0] <= read_at -> due[0] = NEVER
         :: else
@@ -59,7 +59,7 @@ inline fire_due() {
 
 inline fall_asleep() {
     asleep_until = NEVER;               /* src/runtime/turn.cpp: "line.asleep_until.store(never" */
-    d_step {                            /* src/runtime/turn.cpp: "tw_next(&rt.steady.wheel)" */
+    d_step {                            /* src/runtime/turn.cpp: "tw_next(&line.wheel)" */
         next = (due[0] < due[1] -> due[0] : due[1]);
         next = (next <= read_at -> AT_ONCE : next)
     }
@@ -182,12 +182,12 @@ proctype armer(byte me) {
     :: tick = 1
     :: tick = 2
     fi;
-    d_step {                            /* src/runtime/nodes.cpp: "tw_arm_at(&rt->steady.wheel, node, due)" */
+    d_step {                            /* src/runtime/nodes.cpp: "place_on(rt, rt.steady, node, due, wake, tw_arm_at)" */
         told[me] = false;
         due[me] = tick
     }
     if
-    :: tick < asleep_until -> wake()    /* src/runtime/nodes.hpp: "due < line.asleep_until" */
+    :: tick < asleep_until -> wake()    /* src/runtime/timeline.hpp: "due < asleep_until" */
     :: else
     fi;
     atomic {

@@ -55,7 +55,7 @@ inline arm(node) {
 }
 
 inline take_off(node) {
-    d_step {                            /* src/runtime/nodes.cpp: "how(&line_of(rt, node).wheel, node)" */
+    d_step {                            /* src/runtime/nodes.cpp: "how(&timeline_of(rt, node).wheel, node)" */
         touch(node);
         if
         :: for_good -> state[node] = SHUT        /* src/core/c_api.cpp: "node->state = TW_SHUT;" */

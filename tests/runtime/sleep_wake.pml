@@ -13,8 +13,8 @@
 
 #define ARMERS 2
 #define LAST_TICK 2
-#define NEVER 7 /* src/runtime/runtime.hpp: "tick never = TW_NEVER" */
-#define AWAKE 0 /* src/runtime/runtime.hpp: "tick awake = 0" */
+#define NEVER 7 /* src/runtime/timeline.hpp: "tick never = TW_NEVER" */
+#define AWAKE 0 /* src/runtime/timeline.hpp: "tick awake = 0" */
 
 byte now;         /* the clock */
 byte due[ARMERS]; /* the wheel: each armer has one node */
@@ -61,8 +61,8 @@ proctype clock() {
 /* --- the thread ---------------------------------------------------------------------------------- */
 
 inline fire_due() {
-    read_at = now;                      /* src/runtime/turn.cpp: "rt.unit.down(rt.clocks.steady())" */
-    d_step {                            /* src/runtime/turn.cpp: "tw_advance(&rt.steady.wheel" */
+    read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line)" */
+    d_step {                            /* src/runtime/turn.cpp: "tw_advance(&line.wheel" */
         if
         :: due[0] <= read_at -> due[0] = NEVER
         :: else
@@ -75,7 +75,7 @@ inline fire_due() {
 }
 
 inline ask() {
-    d_step {                            /* src/runtime/turn.cpp: "tw_next(&rt.steady.wheel)" */
+    d_step {                            /* src/runtime/turn.cpp: "tw_next(&line.wheel)" */
         next = (due[0] < due[1] -> due[0] : due[1]);
         show_all_stores()               /* src/ports/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
     }
@@ -179,12 +179,12 @@ inline wake() {
 #endif
 }
 
-/* src/runtime/nodes.cpp: "tw_arm_at(&rt->steady.wheel, node, due)" */
+/* src/runtime/nodes.cpp: "place_on(rt, rt.steady, node, due, wake, tw_arm_at)" */
 #define arm told[me] = false; due[me] = tick
 
 /* Sees as many of the thread's stores as chance will have it. */
 inline load_asleep_until() {
-    do                                  /* src/runtime/nodes.hpp: "line.asleep_until.load(" */
+    do                                  /* src/runtime/timeline.hpp: "asleep_until.load(" */
     :: nempty(stores) -> show_one_store()
     :: seen = asleep_until; break
     od
@@ -211,7 +211,7 @@ proctype armer(byte me) {
     fi;
     arm_and_load();
     if
-    :: tick < seen -> wake()            /* src/runtime/nodes.hpp: "due < line.asleep_until" */
+    :: tick < seen -> wake()            /* src/runtime/timeline.hpp: "due < asleep_until" */
     :: else
     fi;
     atomic {

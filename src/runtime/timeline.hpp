@@ -1,0 +1,80 @@
+// Timelines: a wheel, the clock that it follows, and the conversions between the two.
+//
+// Every runtime has a steady timeline, for delays. A runtime on the wall clock has a second one, for
+// absolute deadlines. Its clock can be set, so it is the only one that makes use of `set_back` and
+// `told`; wall.hpp has the whole story. All functions are for any thread that holds the wall_hold of
+// the runtime, which is nothing to hold for a runtime with one timeline.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <tickwheel/driver.h>
+#include <tickwheel/tw.h>
+
+#include "clock.hpp"
+
+namespace tickwheel::runtime {
+
+inline constexpr tick never = TW_NEVER;
+inline constexpr tick awake = 0;  // no tick is earlier, so the driver is woken for none
+
+// No wake-up is lost (P2). Before it sleeps, the firing thread first sets `asleep_until` to `never`,
+// then asks the wheel what is next, under the wheel's lock, and sets `asleep_until` to the answer. A
+// call that arms a node before that question is part of the answer. A call that arms one after it
+// takes the wheel's lock later, and therefore reads `never` or the answer, and wakes the driver if
+// its node is due earlier. Drivers remember a wake that comes before the wait. The wheel's lock
+// orders all of this, so relaxed accesses are enough (tests/runtime/sleep_wake.pml).
+struct timeline {
+    tw wheel;
+    std::atomic<tick> asleep_until{awake};  // written by the firing thread, but see wake_for_anything
+
+    clock_source clock;
+    tick_unit unit;
+    bool can_be_set;                             // fixed: this is the wall timeline
+    std::int64_t tw_deadlines::*deadline_field;  // fixed: where drivers find its deadline
+    tick set_back = 0;                           // ticks of the wheel are this much ahead of the clock's
+    tick told = 0;                               // if it can be set: the latest tick that the wheel was told
+    std::atomic<std::uint64_t> times_set_back{0};  // any thread may read it
+
+    void open(const tick_unit &ticks, bool wall) {
+        unit = ticks;
+        can_be_set = wall;
+        deadline_field = wall ? &tw_deadlines::wall_ns : &tw_deadlines::steady_ns;
+        const tick present = unit.down(clock.read());
+        told = wall ? present : 0;
+        tw_init(&wheel, present, 0);
+    }
+
+    // P1: the present rounds down, a deadline rounds up.
+    tick tick_at(std::int64_t reading) const { return unit.down(reading) + set_back; }
+    tick tick_of(std::int64_t deadline) const { return unit.up(deadline) + set_back; }
+    tick last() const { return unit.last() + set_back; }
+    std::int64_t deadline_of(tick t) const { return unit.reading(t - set_back); }
+
+    // The tick of a delay that counts from a reading. It rounds up with what it counts from; but what
+    // is to fire at once does not wait for the next tick.
+    tick tick_after(std::int64_t reading, std::int64_t delay) const {
+        return delay == 0 ? tick_at(reading) : tick_of(deadline_after(reading, delay));
+    }
+
+    // With a clock that can be set, to be called with a reading before that is converted.
+    void follow(std::int64_t reading) {
+        if (can_be_set && tick_at(reading) < told)
+            shift(told - tick_at(reading));
+    }
+
+    tick present() {
+        const std::int64_t reading = clock.read();
+        follow(reading);
+        return tick_at(reading);
+    }
+
+    // True if the driver has to be woken for a node that was just armed for this tick.
+    bool sleeps_beyond(tick due) const { return due < asleep_until.load(std::memory_order_relaxed); }
+
+  private:
+    void shift(tick back);
+};
+
+}  // namespace tickwheel::runtime

@@ -1,5 +1,6 @@
 #include "components.hpp"
 
+#include "linked_list.hpp"
 #include "wall.hpp"
 
 namespace tickwheel::runtime {
@@ -74,10 +75,10 @@ component *newest(tw_runtime &rt) {
 
 void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) {
     const mutex_hold hold(&rt.components_mutex);
-    it = {&rt, &hooks, rt.components, nullptr, 0};
-    if (rt.components != nullptr)
-        rt.components->previous = &it;
-    rt.components = &it;
+    it.rt = &rt;
+    it.hooks = &hooks;
+    it.round = 0;
+    link_first(rt.components, it);
     if (hooks.relay != nullptr)
         rt.relay.store(hooks.relay, std::memory_order_relaxed);
     if (hooks.kept_when_cleared != nullptr)
@@ -86,14 +87,9 @@ void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) 
 
 void remove_component(component &it) {
     const mutex_hold hold(&it.rt->components_mutex);
-    if (it.rt->components == &it)
-        it.rt->components = it.next;
     if (it.rt->unreached == &it)
         it.rt->unreached = it.next;
-    if (it.previous != nullptr)
-        it.previous->next = it.next;
-    if (it.next != nullptr)
-        it.next->previous = it.previous;
+    unlink(it.rt->components, it);
 }
 
 void stop_components(tw_runtime &rt) { for_each_component_once(rt, &component_hooks::stop); }

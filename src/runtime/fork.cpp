@@ -2,6 +2,7 @@
 
 #include "components.hpp"
 #include "lifetime.hpp"
+#include "linked_list.hpp"
 
 namespace tickwheel::runtime {
 
@@ -86,22 +87,13 @@ int watch_for_forks(tw_runtime &rt) {
     const mutex_hold hold(&list_mutex);
     if (const int error = set_handlers(); error != 0)
         return error;
-    rt.previous = nullptr;
-    rt.next = first;
-    if (first != nullptr)
-        first->previous = &rt;
-    first = &rt;
+    link_first(first, rt);
     return 0;
 }
 
 void watch_for_forks_no_more(tw_runtime &rt) {
     const mutex_hold hold(&list_mutex);
-    if (first == &rt)
-        first = rt.next;
-    if (rt.previous != nullptr)
-        rt.previous->next = rt.next;
-    if (rt.next != nullptr)
-        rt.next->previous = rt.previous;
+    unlink(first, rt);
 }
 
 }  // namespace tickwheel::runtime

@@ -19,10 +19,12 @@
 #include <initializer_list>
 
 #include "drivers.hpp"
+#include "kept_errno.hpp"
 #include "timer_descriptor.hpp"
 
 namespace {
 
+using tickwheel::drivers::kept_errno;
 using tickwheel::drivers::steady_clock_of;
 using tickwheel::drivers::timer_descriptor;
 
@@ -247,11 +249,10 @@ int wait_until(void *memory, const tw_deadlines *until) {
 }
 
 void wake(void *memory) {
-    const int error_of_the_caller = errno;
+    const kept_errno kept;
     const std::uint64_t one = 1;
     // It cannot fail but by being full, and then it is readable.
     [[maybe_unused]] const auto written = ::write(state_in(memory).wake, &one, sizeof one);
-    errno = error_of_the_caller;
 }
 
 // --- watching -------------------------------------------------------------------------

@@ -4,10 +4,12 @@
 #include <sys/epoll.h>
 
 #include "drivers.hpp"
+#include "kept_errno.hpp"
 #include "timer_descriptor.hpp"
 
 namespace {
 
+using tickwheel::drivers::kept_errno;
 using tickwheel::drivers::steady_clock_of;
 using tickwheel::drivers::timer_descriptor;
 
@@ -78,10 +80,9 @@ int program(void *memory, const tw_deadlines *until) {
 
 void wake(void *memory) {
     state &s = state_in(memory);
-    const int error_of_the_caller = errno;
+    const kept_errno kept;
     __atomic_store_n(&s.woken, 1, __ATOMIC_SEQ_CST);
     s.steady.set(0);
-    errno = error_of_the_caller;
 }
 
 int wait_until(void *memory, const tw_deadlines *until) {

@@ -14,14 +14,17 @@ using tick = std::uint64_t;
 
 inline constexpr std::int64_t last_reading = TW_NO_DEADLINE - 1;
 
-// Both are not negative. What a clock reads: at the end of time it stands still.
-inline std::int64_t later(std::int64_t reading, std::int64_t by) {
-    return by > last_reading - reading ? last_reading : reading + by;
+// The sum, or `most` if it would be more. None of them is negative.
+inline std::int64_t capped_sum(std::int64_t a, std::int64_t b, std::int64_t most) {
+    return b > most - a ? most : a + b;
 }
 
-// A deadline beyond the end of time is none.
-inline std::int64_t deadline_after(std::int64_t reading, std::int64_t by) {
-    return by > TW_NO_DEADLINE - reading ? TW_NO_DEADLINE : reading + by;
+// A clock stands still at the end of time; a deadline beyond it is none.
+inline std::int64_t reading_after(std::int64_t reading, std::int64_t delay) {
+    return capped_sum(reading, delay, last_reading);
+}
+inline std::int64_t deadline_after(std::int64_t reading, std::int64_t delay) {
+    return capped_sum(reading, delay, TW_NO_DEADLINE);
 }
 
 // Tick t is the reading t * ns, since the clock's own zero. A tick is as long as ns.
@@ -81,14 +84,14 @@ class clock_source {
     }
 
     // Of virtual clocks. The first by one thread at a time, the second by any.
-    void move(std::int64_t by) { own_.store(later(own_, by), std::memory_order_release); }
-    void set(std::int64_t to) { own_.store(later(0, to) - base_->read(), std::memory_order_release); }
+    void move(std::int64_t by) { own_.store(reading_after(own_, by), std::memory_order_release); }
+    void set(std::int64_t to) { own_.store(reading_after(0, to) - base_->read(), std::memory_order_release); }
 
   private:
     std::int64_t read_virtual() const {
         const std::int64_t base = base_ != nullptr ? base_->read() : 0;
         const std::int64_t own = own_.load(std::memory_order_acquire);
-        return own < 0 ? base + own : later(base, own);
+        return own < 0 ? base + own : reading_after(base, own);
     }
 
     clockid_t id_ = CLOCK_MONOTONIC;

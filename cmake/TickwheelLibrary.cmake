@@ -7,7 +7,7 @@ set(tickwheel_root ${CMAKE_CURRENT_LIST_DIR}/..)
 set(tickwheel_runtime_sources
     src/runtime/clear.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/errors.cpp
     src/runtime/exceptions.c src/runtime/fork.cpp src/runtime/lifetime.cpp src/runtime/nodes.cpp
-    src/runtime/queries.cpp src/runtime/turn.cpp src/runtime/virtual.cpp src/runtime/wall.cpp
+    src/runtime/queries.cpp src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual.cpp src/runtime/wall.cpp
     src/workers/pool.cpp src/workers/workers.cpp
     src/timers/handle.cpp src/timers/key_table.cpp src/timers/keyed.cpp src/timers/record_life.cpp
     src/timers/record_set.cpp src/timers/record_start.cpp src/timers/record_store.cpp

@@ -2,7 +2,6 @@
 #include "lifetime.hpp"
 
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 
 #include <tickwheel/port.h>
@@ -24,7 +23,6 @@ namespace {
 constexpr std::int64_t default_tick_ns = 1'000'000;
 constexpr std::int64_t longest_tick_ns = 3'600'000'000'000;
 constexpr std::uint32_t default_budget = 1024;
-constexpr char default_name[] = "tickwheel";
 
 // Null: nothing.
 const char *what_is_wrong(const tw_runtime_options &o) {
@@ -38,7 +36,7 @@ const char *what_is_wrong(const tw_runtime_options &o) {
         return "no such clock";
     if (o.driver != nullptr && o.own_driver != nullptr)
         return "both a driver's name and an own driver";
-    if (o.thread_name != nullptr && std::strlen(o.thread_name) >= sizeof tw_runtime::thread_name)
+    if (!is_thread_name(o.thread_name))
         return "thread_name has more than 15 characters";
     return nullptr;
 }
@@ -84,8 +82,7 @@ void take_options(tw_runtime &rt, const tw_runtime_options &o) {
     rt.slack_ns = o.slack_ns != 0 ? o.slack_ns : 1;
     rt.cpus = o.cpus;
     rt.priority = o.priority;
-    const char *const name = o.thread_name != nullptr ? o.thread_name : default_name;
-    std::memcpy(rt.thread_name, name, std::strlen(name) + 1);
+    copy_thread_name(rt.thread_name, o.thread_name, "tickwheel");
 }
 
 int open_timelines(tw_runtime &rt, std::int64_t tick_ns) {
@@ -123,9 +120,8 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
 // --- the thread --------------------------------------------------------------------
 
 void *thread_main(void *arg) {
-    never_be_cancelled();
     tw_runtime &rt = *static_cast<tw_runtime *>(arg);
-    pthread_setname_np(pthread_self(), rt.thread_name);
+    begin_thread(rt.thread_name);
     prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
     run(rt);
     if (rt.to_be_freed) {
@@ -160,21 +156,15 @@ int set_attributes(pthread_attr_t &attributes, const tw_runtime &rt) {
     return error;
 }
 
-// The thread inherits the mask that blocks every signal.
-int create_thread(tw_runtime &rt) {
+int create_firing_thread(tw_runtime &rt) {
     pthread_attr_t attributes;
     if (const int error = pthread_attr_init(&attributes); error != 0)
         return -error;
-    int error = set_attributes(attributes, rt);
-    if (error == 0) {
-        sigset_t all, before;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        error = pthread_create(&rt.thread, &attributes, thread_main, &rt);
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    }
+    int error = -set_attributes(attributes, rt);
+    if (error == 0)
+        error = create_thread(rt.thread, &attributes, thread_main, &rt);
     pthread_attr_destroy(&attributes);
-    return -error;
+    return error;
 }
 
 // With control held, from outside the runtime's callbacks.
@@ -217,7 +207,7 @@ int start(tw_runtime &rt) {
                                            : refuse(-EBUSY, "another thread drives the runtime");
     rt.stopping = false;
     const int error = rt.lent ? refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)")
-                              : explain_system_error(create_thread(rt));
+                              : explain_system_error(create_firing_thread(rt));
     if (error != 0)
         rt.driven = driven::by_nobody;
     return error;

@@ -13,6 +13,7 @@
 
 #include "errors.hpp"
 #include "on_stack.hpp"
+#include "threads.hpp"
 #include "timeline.hpp"
 #include "uncancelled.hpp"
 
@@ -55,7 +56,7 @@ struct tw_runtime {
     tw_clock clock;
     std::uint32_t budget;
     std::int64_t slack_ns;
-    char thread_name[16];
+    char thread_name[tickwheel::runtime::thread_name_size];
     std::uint64_t cpus;
     int priority;
 

@@ -21,6 +21,4 @@ class uncancelled {
     int before_;
 };
 
-inline void never_be_cancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, nullptr); }
-
 }  // namespace tickwheel::runtime

@@ -1,10 +1,7 @@
 // A pool's life: its threads, and what happens to it when something happens to its runtime.
 #include "pool.hpp"
 
-#include <signal.h>
-
 #include <cstdlib>
-#include <cstring>
 
 namespace tickwheel::runtime {
 
@@ -13,7 +10,6 @@ namespace {
 constexpr unsigned default_threads = 4;
 constexpr std::uint32_t default_queue = 1024;
 constexpr std::uint32_t longest_queue = std::uint32_t{1} << 24;
-constexpr char default_name[] = "tickwheel-work";
 
 // Null: nothing.
 const char *what_is_wrong(const tw_workers_options &o) {
@@ -25,7 +21,7 @@ const char *what_is_wrong(const tw_workers_options &o) {
         return "when_full is none of its values";
     if (!is_one_of(o.at_stop, TW_STOP_DRAIN, TW_STOP_DISCARD))
         return "at_stop is none of its values";
-    if (o.thread_name != nullptr && std::strlen(o.thread_name) >= sizeof tw_workers::thread_name)
+    if (!is_thread_name(o.thread_name))
         return "thread_name has more than 15 characters";
     return nullptr;
 }
@@ -35,8 +31,7 @@ void take_options(tw_workers &pool, const tw_workers_options &o) {
     pool.bound = o.queue != 0 ? o.queue : default_queue;
     pool.when_full = o.when_full;
     pool.at_stop = o.at_stop;
-    const char *const name = o.thread_name != nullptr ? o.thread_name : default_name;
-    std::memcpy(pool.thread_name, name, std::strlen(name) + 1);
+    copy_thread_name(pool.thread_name, o.thread_name, "tickwheel-work");
 }
 
 void make_conditions(tw_workers &pool) {
@@ -65,22 +60,17 @@ void end_threads(tw_workers &pool) {
     pool.leaving = false;
 }
 
-// They inherit the mask that blocks every signal. All of them, or none.
+// All of them, or none.
 int start_threads(tw_workers &pool) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = 0;
-    for (; error == 0 && pool.started < pool.threads; pool.started += error == 0 ? 1 : 0) {
+    for (; pool.started < pool.threads; ++pool.started) {
         runner &next = pool.runners[pool.started];
-        error = pthread_create(&next.thread, nullptr, work, &next);
+        if (const int error = create_thread(next.thread, nullptr, work, &next); error != 0) {
+            end_threads(pool);
+            return error;
+        }
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (error != 0)
-        end_threads(pool);
-    else
-        pool.idle = pool.threads;
-    return -error;
+    pool.idle = pool.threads;
+    return 0;
 }
 
 // --- as a part of its runtime -------------------------------------------------------

@@ -35,7 +35,7 @@ struct tw_workers : tickwheel::runtime::component {
     std::uint32_t bound;
     tw_when_full when_full;
     tw_at_stop at_stop;
-    char thread_name[16];
+    char thread_name[tickwheel::runtime::thread_name_size];
     tickwheel::runtime::runner *runners;  // of each thread, then the one in a worker's place
 
     pthread_mutex_t mutex;   // guards all that follows, and the jobs' runnables

@@ -312,9 +312,8 @@ void wait_for_runs(tw_runnable &it) {
 }  // namespace
 
 void *work(void *arg) {
-    never_be_cancelled();
     runner &me = *static_cast<runner *>(arg);
-    pthread_setname_np(pthread_self(), me.pool->thread_name);
+    begin_thread(me.pool->thread_name);
     run_until_told_to_end(*me.pool, me);
     if (me.frees.rt != nullptr)
         free_runtime(me);

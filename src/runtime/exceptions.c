@@ -11,7 +11,7 @@ static void see_to(struct passage *it) {
         it->left(it->arg);
 }
 
-void tw_let_pass(void (*body)(void *), void (*left)(void *), void *arg) {
+void tw_passing_exceptions(void (*body)(void *), void (*left)(void *), void *arg) {
     __attribute__((cleanup(see_to))) struct passage it = {left, arg, 0};
     body(arg);
     it.is_over = 1;

@@ -11,19 +11,19 @@ extern "C" {
 #endif
 
 /* Calls body(arg); and then left(arg) if an exception leaves it, which goes on after that. */
-void tw_let_pass(void (*body)(void *), void (*left)(void *), void *arg);
+void tw_passing_exceptions(void (*body)(void *), void (*left)(void *), void *arg);
 
 #ifdef __cplusplus
 }
 
 namespace tickwheel::runtime {
 
-template <class Body, class Left> void let_pass(Body body, Left left) {
+template <class Body, class Left> void passing_exceptions(Body body, Left left) {
     struct both {
         Body &body;
         Left &left;
     } it = {body, left};
-    tw_let_pass([](void *arg) { static_cast<both *>(arg)->body(); },
+    tw_passing_exceptions([](void *arg) { static_cast<both *>(arg)->body(); },
                 [](void *arg) { static_cast<both *>(arg)->left(); }, &it);
 }
 

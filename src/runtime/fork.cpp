@@ -91,7 +91,7 @@ int watch_for_forks(tw_runtime &rt) {
     return 0;
 }
 
-void watch_for_forks_no_more(tw_runtime &rt) {
+void stop_watching_for_forks(tw_runtime &rt) {
     const mutex_hold hold(&list_mutex);
     unlink(first, rt);
 }

@@ -9,6 +9,6 @@ namespace tickwheel::runtime {
 // Adds a runtime to those that a fork concerns, and takes it off again (also one that
 // was never added). 0 or -ENOMEM.
 int watch_for_forks(tw_runtime &rt);
-void watch_for_forks_no_more(tw_runtime &rt);
+void stop_watching_for_forks(tw_runtime &rt);
 
 }  // namespace tickwheel::runtime

@@ -191,7 +191,7 @@ void interrupt_from_inside(tw_runtime &rt, const inside_user_code &outermost) {
 
 // Whoever fires comes to an end, and the thread is joined. With control held, from
 // outside the runtime's callbacks.
-void come_to_an_end(tw_runtime &rt) {
+void interrupt_and_join(tw_runtime &rt) {
     interrupt(rt);
     wake(rt);
     join(rt);
@@ -220,7 +220,7 @@ void stop(tw_runtime &rt) {
         return;
     }
     const mutex_hold hold(&rt.control);
-    come_to_an_end(rt);
+    interrupt_and_join(rt);
     stop_components(rt);
 }
 
@@ -241,7 +241,7 @@ void join_if_stopped(tw_runtime &rt) {
 
 void end_firing(tw_runtime &rt) {
     const mutex_hold hold(&rt.control);
-    come_to_an_end(rt);
+    interrupt_and_join(rt);
 }
 
 int open_driver(tw_runtime &rt) {
@@ -267,7 +267,7 @@ void destroy(tw_runtime &rt) {
         empty_wheels(rt);
         end_components(rt);
     }
-    watch_for_forks_no_more(rt);
+    stop_watching_for_forks(rt);
     destroy_components(rt);
     if (rt.driver_is_open)
         rt.driver->close(rt.driver_state);
@@ -321,7 +321,7 @@ TW_API int tw_runtime_stop(tw_runtime *rt) {
 // What nodes have to do with it ends here, so that their owners need not wait for more. The
 // rest is done by whoever ends last: the one that is in functions of the user's, or the one
 // that drives it. A thread that ends itself is joined by nobody.
-static void free_from_inside(tw_runtime &rt, const inside_user_code &outermost) {
+static void defer_free(tw_runtime &rt, const inside_user_code &outermost) {
     if (!begin_to_free(rt))
         return;
     interrupt_from_inside(rt, outermost);
@@ -339,7 +339,7 @@ TW_API int tw_runtime_free(tw_runtime *rt) {
     if (rt == nullptr)
         return 0;
     if (const inside_user_code *const outermost = inside_user_code::outermost(*rt); outermost != nullptr) {
-        free_from_inside(*rt, *outermost);
+        defer_free(*rt, *outermost);
         return 0;
     }
     const uncancelled here;

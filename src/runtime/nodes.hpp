@@ -82,7 +82,7 @@ class delayed_call {
     int arm(tw_node *node);   // as tw_runtime_after
     int move(tw_node *node);  // as tw_runtime_move
 
-    void tell() { wake_.now(); }  // if the driver has to be woken
+    void wake_now() { wake_.now(); }  // if the driver has to be woken
 
   private:
     tw_runtime &rt_;

@@ -68,16 +68,16 @@ TW_API int tw_runtime_stats(tw_runtime *rt, tw_stats *stats) {
         return error;
     if (stats == nullptr)
         return refuse(-EINVAL, "stats is null");
-    const runtime_counters &seen = rt->counters;
-    stats->wakeups = seen.wakeups;
-    stats->wakes = seen.wakes;
-    stats->timed = seen.waking.times;
-    stats->late_sum_ns = seen.waking.sum;
-    stats->late_max_ns = seen.waking.max;
-    stats->held_up = seen.held_up.times;
-    stats->held_up_sum_ns = seen.held_up.sum;
-    stats->held_up_max_ns = seen.held_up.max;
+    const runtime_counters &counters = rt->counters;
+    stats->wakeups = counters.wakeups;
+    stats->wakes = counters.wakes;
+    stats->timed = counters.waking.times;
+    stats->late_sum_ns = counters.waking.sum;
+    stats->late_max_ns = counters.waking.max;
+    stats->held_up = counters.held_up.times;
+    stats->held_up_sum_ns = counters.held_up.sum;
+    stats->held_up_max_ns = counters.held_up.max;
     stats->clock_sets = rt->absolute->times_set_back;
-    stats->wait_errors = seen.wait_errors;
+    stats->wait_errors = counters.wait_errors;
     return 0;
 }

@@ -72,7 +72,7 @@ struct tw_runtime {
     // How it ends. `stopping` and `is_freed` both make the firing thread leave (must_leave): the
     // one for a while, the other for good. A call to tw_runtime_free from inside a function of
     // the user's cannot do all of its work, because the library goes on when that function
-    // returns. It does what others may rely on (free_from_inside) and leaves the rest to the
+    // returns. It does what others may rely on (defer_free) and leaves the rest to the
     // outermost frame of the runtime's on its thread (inside_user_code): to a turn by
     // `to_be_freed`, to any other frame by the deferred_free that it has brought.
     //   is_freed implies closed != 0; closed == -ECHILD if and only if forked

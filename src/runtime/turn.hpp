@@ -69,13 +69,13 @@ template <class Fire> int drive(tw_runtime &rt, Fire fire) {
         return mine.error();
     const inside_user_code callbacks(rt);
     int result = 0;
-    let_pass([&] { result = fire(); },
-             [&] {
-                 callbacks.leave();
-                 abandon_turn(rt);
-                 mine.give_back();
-                 whole.end();
-             });
+    passing_exceptions([&] { result = fire(); },
+                       [&] {
+                           callbacks.leave();
+                           abandon_turn(rt);
+                           mine.give_back();
+                           whole.end();
+                       });
     return result;
 }
 

@@ -161,11 +161,11 @@ template <class Left> void call(record &record, std::int64_t due, std::uint64_t 
     const tw_key key = key_of(record);
     const tw_event event = {handle_of(record), has_handles(*record.set) ? nullptr : &key, due, overruns};
     const inside_record here(record);
-    let_pass([&] { record.fn(&event, record.node.arg); },
-             [&] {
-                 here.leave();
-                 left();
-             });
+    passing_exceptions([&] { record.fn(&event, record.node.arg); },
+                       [&] {
+                           here.leave();
+                           left();
+                       });
 }
 
 // True if the wheel will not fire this node again.

@@ -119,7 +119,7 @@ void destroy(record_set &set) {
     set.lookup->close(set);
     remove_component(set);
     if (set.workers != nullptr)
-        use_no_more(*set.workers);
+        remove_user(*set.workers);
     release(set, 1);
 }
 
@@ -238,7 +238,7 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
         return error;
     }
     if (set.workers != nullptr)
-        use(*set.workers);
+        add_user(*set.workers);
     add_component(set, rt, set_hooks);
     return 0;
 }

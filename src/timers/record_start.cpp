@@ -140,7 +140,7 @@ bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns
     if (replaced == nullptr)
         return 0;
     if (plain != nullptr)
-        plain->tell();  // before `end`, which may call `drop`, and that may take long
+        plain->wake_now();  // before `end`, which may call `drop`, and that may take long
     end(*replaced, lock);
     return 1;
 }

@@ -203,12 +203,12 @@ int check_waiting(const tw_workers *workers) {
 
 bool are_of(const tw_workers &workers, const tw_runtime &rt) { return workers.rt == &rt; }
 
-void use(tw_workers &workers) {
+void add_user(tw_workers &workers) {
     const mutex_hold hold(&workers.mutex);
     ++workers.users;
 }
 
-void use_no_more(tw_workers &workers) {
+void remove_user(tw_workers &workers) {
     const mutex_hold hold(&workers.mutex);
     --workers.users;
 }
@@ -264,7 +264,7 @@ TW_API int tw_workers_stats(tw_workers *workers, tw_worker_stats *stats) {
     if (const int error = check_usable(workers->rt); error != 0)
         return error;
     const mutex_hold hold(&workers->mutex);
-    *stats = workers->seen;
+    *stats = workers->stats;
     stats->waiting = length(*workers);
     stats->running = workers->running;
     return 0;

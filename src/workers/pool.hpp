@@ -48,11 +48,11 @@ struct tw_workers : tickwheel::runtime::component {
     std::uint32_t running, awaiting;
     std::uint32_t idle;   // workers that run nothing
     unsigned started;     // threads
-    unsigned users;       // see `use`
+    unsigned users;       // see add_user
     bool leaving;         // the threads are to end
     bool settling;        // whoever fires is in here
     std::uint32_t forks;  // that made this process: who finds another number is in a child
-    tw_worker_stats seen;
+    tw_worker_stats stats;
 };
 
 namespace tickwheel::runtime {

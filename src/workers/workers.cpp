@@ -16,7 +16,7 @@ namespace {
 
 // What has been freed in its own callback, as seen by who runs it, once its memory is
 // used for another.
-tw_runnable gone;
+tw_runnable freed_runnable;
 
 // --- running -----------------------------------------------------------------------
 
@@ -59,11 +59,11 @@ template <class Left> void call(runner &me, const taken &next, Left left) {
     if (next.discards != 0)
         next.it.kind->discarded(next.it, next.discards);
     else
-        let_pass([&next] { next.it.kind->run(next.it); },
-                 [&] {
-                     here.leave();
-                     left();
-                 });
+        passing_exceptions([&next] { next.it.kind->run(next.it); },
+                           [&] {
+                               here.leave();
+                               left();
+                           });
 }
 
 void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
@@ -74,8 +74,8 @@ void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
     me.more = false;
     ++me.ended;
     --pool.running;
-    pool.seen.discarded += discards;
-    pool.seen.runs += discards == 0 ? 1 : 0;
+    pool.stats.discarded += discards;
+    pool.stats.runs += discards == 0 ? 1 : 0;
     tell_of_change(pool);
 }
 
@@ -140,7 +140,7 @@ void run_until_told_to_end(tw_workers &pool, runner &me) {
 }
 
 // Runs what is there, and does not wait for more. False: as run_first.
-bool work_off(tw_workers &pool, runner &me) {
+bool run_what_waits(tw_workers &pool, runner &me) {
     pthread_mutex_lock(&pool.mutex);
     while (pool.queue.first() != nullptr)
         if (!run_first(pool, me))
@@ -157,7 +157,7 @@ void free_runtime(runner &me) {
         me.is_detached = true;
         pthread_detach(pthread_self());
         end_firing(rt);
-        work_off(*me.pool, me);
+        run_what_waits(*me.pool, me);
     }
     tw_runtime_free(&rt);
 }
@@ -172,7 +172,7 @@ bool run_in_place(tw_workers &pool) {
     in_place.thread = pthread_self();
     if (!run_first(pool, in_place))
         return false;
-    ++pool.seen.inlined;
+    ++pool.stats.inlined;
     if (pool.queue.first() != nullptr)
         pthread_cond_signal(&pool.work);
     return true;
@@ -185,7 +185,7 @@ bool settle(tw_workers &pool) {
     pool.settling = true;
     while (is_over(pool) && !must_leave(*pool.rt)) {
         if (pool.when_full == TW_FULL_BLOCK || pool.queue.first() == nullptr) {
-            pool.seen.blocked += waited ? 0 : 1;
+            pool.stats.blocked += waited ? 0 : 1;
             waited = true;
             await_change(pool);
         } else if (!run_in_place(pool)) {
@@ -286,7 +286,7 @@ void look_for_jobs(tw_workers &pool) {
     pool.clearing_at = UINT32_MAX;
 }
 
-// The node's callback, on the runtime's thread. Once it is enqueued the job may be gone.
+// The node's callback, on the runtime's thread. Once it is enqueued the job may be freed.
 void fire_job(tw_node *node, void *) {
     tw_runnable &it = reinterpret_cast<tw_job *>(node)->runnable;
     tw_runtime &rt = *it.workers->rt;
@@ -329,7 +329,7 @@ void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind 
     const mutex_hold hold(&workers.mutex);
     for (unsigned i = 0; i <= workers.threads; ++i)
         if (workers.runners[i].runs == &it)
-            workers.runners[i].runs = &gone;
+            workers.runners[i].runs = &freed_runnable;
 }
 
 enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::uint64_t overruns) {
@@ -340,15 +340,15 @@ enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::ui
     if (skips && fire_queue::join(it, pool.discard_before, overruns))
         return enqueued::joins;
     if (pool.when_full == TW_FULL_REJECT && length(pool) >= pool.bound && !finds_idle(pool, it)) {
-        ++pool.seen.rejected;
+        ++pool.stats.rejected;
         return enqueued::rejected;
     }
     pool.queue.push(it, due, overruns);
     offer(pool, it);
     if (is_over(pool))
         ask_to_settle(pool);
-    else if (length(pool) > pool.seen.longest)
-        pool.seen.longest = length(pool);
+    else if (length(pool) > pool.stats.longest)
+        pool.stats.longest = length(pool);
     return enqueued::waits;
 }
 
@@ -375,7 +375,7 @@ tw_node *clear_one(tw_workers &pool) {
 void discard_jobs(tw_workers &pool) {
     look_for_jobs(pool);
     while (tw_runnable *const job = job_to_withdraw(pool))
-        pool.seen.discarded += withdraw_from(pool, *job);
+        pool.stats.discarded += withdraw_from(pool, *job);
 }
 
 const fire_relay job_relay = {

@@ -28,7 +28,7 @@ std::uint32_t withdraw(tw_runnable &it);
 
 // Whether these are workers of this runtime. Whoever uses them keeps them from being freed.
 bool are_of(const tw_workers &workers, const tw_runtime &rt);
-void use(tw_workers &workers);
-void use_no_more(tw_workers &workers);
+void add_user(tw_workers &workers);
+void remove_user(tw_workers &workers);
 
 }  // namespace tickwheel::runtime

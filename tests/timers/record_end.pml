@@ -311,7 +311,7 @@ inline start() {
         is_last = false;                /* src/timers/record_start.cpp: "record.is_last = false;" */
         begun = 0;                      /* src/timers/record_start.cpp: "worker_part_of(record).begun = 0;" */
         has_drop = true;                /* src/timers/record_start.cpp: "record.drop = task.drop;" */
-        has_taken[0] = false;           /* src/workers/workers.cpp: "workers.runners[i].runs = &gone;" */
+        has_taken[0] = false;           /* src/workers/workers.cpp: "workers.runners[i].runs = &freed_runnable;" */
         has_taken[1] = false;
         drops = 0;
         answer = 2;

@@ -1,4 +1,18 @@
-// What a runtime is made of. Who may touch what stands beside each field.
+// A runtime: timelines, a driver, and the components that were made on it. Here is its state, with who
+// may touch what, and the few functions that all files of the room share.
+//
+// Threads. At any time at most one thread fires: the runtime's own, or one of the user's in
+// tw_runtime_dispatch or tw_runtime_advance. The comments call it the firing thread. All other calls
+// may come from any thread at any time.
+//
+// Locks are taken in this order:
+//   1. the list of all runtimes (fork.cpp)
+//   2. `components_mutex`
+//   3. the locks of components: a pool's mutex, a set's lock
+//   4. `wall_mutex`
+//   5. the locks of the wheels
+// `control` comes before 2 and stands apart: a thread may hold it while it waits for a callback to
+// return, so it is never taken inside callbacks, and a fork does not take it.
 #pragma once
 
 #include <pthread.h>
@@ -24,10 +38,11 @@ namespace tickwheel::runtime {
 struct component;   // components.hpp
 struct fire_relay;  // components.hpp
 
-// The last caller frees the runtime when it is done.
+// Which thread fires. A caller becomes the last caller if a worker's run frees the runtime meanwhile:
+// it then frees the runtime when it is done (see drive_permit::give_back).
 enum class driven { by_nobody, by_thread, by_caller, by_last_caller };
 
-// Times that something was late, and by how much.
+// How often something was late, and by how much.
 struct lateness {
     std::atomic<std::uint64_t> times{0};
     std::atomic<std::int64_t> sum{0}, max{0};
@@ -60,33 +75,38 @@ struct tw_runtime {
     std::uint64_t cpus;
     int priority;
 
-    // Delays are on the steady timeline. Absolute deadlines are too, but for TW_CLOCK_WALL: then
-    // they have the wall timeline, and the mutex guards its conversions and which of the two
-    // timelines a node is on. It is taken by every call on nodes, and not held while callbacks run.
+    // Delays live on the steady timeline. So do absolute deadlines, except with TW_CLOCK_WALL: then
+    // they have a timeline of their own, which follows the wall clock. `wall_mutex` guards its
+    // conversions and the choice of timeline for a node; every call on nodes of such a runtime takes
+    // it (wall_hold), and no thread holds it while callbacks run.
     tickwheel::runtime::timeline steady;
     tickwheel::runtime::timeline *absolute = &steady;
     pthread_mutex_t wall_mutex;
     tickwheel::runtime::runtime_counters counters;
     tickwheel::runtime::sleep_begun sleep;
 
-    // How it ends. `stopping` and `is_freed` both make the firing thread leave (must_leave): the
-    // one for a while, the other for good. A call to tw_runtime_free from inside a function of
-    // the user's cannot do all of its work, because the library goes on when that function
-    // returns. It does what others may rely on (defer_free) and leaves the rest to the
-    // outermost frame of the runtime's on its thread (inside_user_code): to a turn by
-    // `to_be_freed`, to any other frame by the deferred_free that it has brought.
-    //   is_freed implies closed != 0; closed == -ECHILD if and only if forked
+    // How it ends. `stopping` and `is_freed` both make the firing thread leave (must_leave):
+    // `stopping` for a while, `is_freed` for good.
+    //
+    // tw_runtime_free may be called from inside any function of the user's. It cannot do all of its
+    // work there, because the library goes on when that function returns. So it does at once what
+    // others may rely on: no node is pending, nothing more is armed. It leaves the rest to the
+    // outermost frame of this runtime's on its thread (inside_user_code), which is the last thing
+    // there that uses the runtime: to a turn by `to_be_freed`, to any other frame by the
+    // deferred_free that it has brought.
+    //
+    // Invariants: is_freed implies closed != 0; closed == -ECHILD if and only if forked.
     std::atomic<tickwheel::runtime::driven> driven{tickwheel::runtime::driven::by_nobody};
-    std::atomic<bool> stopping{false};       // until somebody begins to fire again
-    std::atomic<bool> forked{false};         // set in a child: nothing works but freeing and after_fork
-    std::atomic<std::uint32_t> is_freed{0};  // a truth; a word, as RISC-V exchanges no less
+    std::atomic<bool> stopping{false};       // until a thread begins to fire again
+    std::atomic<bool> forked{false};         // set in a child: only freeing and after_fork work
+    std::atomic<std::uint32_t> is_freed{0};  // 0 or 1; a word, because RISC-V exchanges no less
     std::atomic<int> closed{0};              // what check_arming answers: 0, -ESHUTDOWN or -ECHILD
-    bool to_be_freed = false;                // of whoever fires
-    bool lent = false;                       // its descriptor is in somebody's loop
+    bool to_be_freed = false;                // the firing thread's own
+    bool lent = false;                       // its descriptor is in a loop of the user's
     bool driver_is_open = false;
 
-    pthread_mutex_t control;  // start and stop, one at a time; never taken inside callbacks
-    pthread_t thread;         // while driven by it
+    pthread_mutex_t control;  // makes starting and stopping one at a time
+    pthread_t thread;         // valid while driven by it
 
     pthread_mutex_t components_mutex;
     tickwheel::runtime::component *components = nullptr;  // what was made on it, newest first
@@ -97,8 +117,10 @@ struct tw_runtime {
     // See ask_to_settle.
     std::atomic<tickwheel::runtime::component *> unsettled{nullptr};
 
-    // What the hooks of components said of their nodes (add_component). Set once, before such a
-    // node can exist, so whoever has a node sees it.
+    // How nodes of components are recognised, copied from the hooks by add_component so that a call
+    // on a node needs no walk over components. Each is set once, before the first such node can
+    // exist: a thread that has got hold of the node therefore reads the value, by whatever way the
+    // node came to it, and relaxed loads are enough.
     std::atomic<const tickwheel::runtime::fire_relay *> relay{nullptr};
     std::atomic<tw_callback *> kept_when_cleared{nullptr};
 
@@ -119,14 +141,14 @@ class mutex_hold {
     pthread_mutex_t *mutex_;
 };
 
-// A note to free a runtime, left by tw_runtime_free in the frame that it was called from inside
-// of. The owner of the frame frees the runtime when it no longer uses it. Null: nothing to do.
+// A note that tw_runtime_free leaves for the owner of an outer frame, who frees the runtime when that
+// frame no longer uses it. Null if there is nothing to free.
 struct deferred_free {
     tw_runtime *rt;
 };
 
-// The end of a call in which functions of the user's may run. If one of them frees the
-// runtime, that is done as the call returns, when nothing of it is used any more.
+// The end of a call in which functions of the user's may run. If one of them frees the runtime, the
+// destructor does that as the call returns. So it stands before everything that uses the runtime.
 class end_of_call {
   public:
     end_of_call() = default;
@@ -143,11 +165,12 @@ class end_of_call {
     deferred_free deferred_ = {nullptr};
 };
 
-// For as long as it lives, this thread may be in functions of the user's, in the name of a
-// runtime:
-//   - in callbacks, on the thread that fires;
-//   - in callbacks that run elsewhere, on a thread that frees the runtime after them if asked to;
-//   - in what a call by the user calls back (`drop`, `each`, `next`, `copy`).
+// A frame on this thread in which functions of the user's run on behalf of a runtime:
+//   - callbacks on the firing thread;
+//   - callbacks that run elsewhere, on a thread that can free the runtime after them;
+//   - what a call of the user's calls back (`drop`, `each`, `next`, `copy`).
+// Frames of one runtime may nest: a callback stops a timer, whose `drop` frees the runtime. Only the
+// outermost of them knows when the runtime is not used any more.
 class inside_user_code : on_stack<inside_user_code> {
   public:
     explicit inside_user_code(const tw_runtime &rt) : rt_(&rt), place_(place::firing) {}
@@ -186,8 +209,8 @@ class inside_user_code : on_stack<inside_user_code> {
     deferred_free *deferred_ = nullptr;
 };
 
-// Whether what a caller in C has put there is one of first .. last. Not for the language
-// to assume: to load it as an enumerator would.
+// True if a value from a caller in C is one of first .. last. Copied as a number: loaded as an
+// enumerator, the compiler may take for granted what this is to find out.
 template <class Enum> bool is_one_of(const Enum &value, Enum first, Enum last) {
     std::underlying_type_t<Enum> number;
     std::memcpy(&number, &value, sizeof number);
@@ -195,7 +218,7 @@ template <class Enum> bool is_one_of(const Enum &value, Enum first, Enum last) {
            number <= static_cast<std::underlying_type_t<Enum>>(last);
 }
 
-// The errno to answer with to a call on this runtime; 0 if it may go on.
+// 0 if a call on this runtime may go on, else the negative errno to answer with.
 inline int check_usable(const tw_runtime *rt) {
     if (rt == nullptr)
         return refuse(-EINVAL, "the runtime is null");
@@ -210,13 +233,13 @@ inline int check_arming(const tw_runtime *rt) {
 
 inline bool usable(const tw_runtime *rt) { return check_usable(rt) == 0; }
 
-// Neither a thread nor a descriptor: somebody else moves time.
+// True if the driver has neither a thread nor a descriptor: the program moves time.
 inline bool is_manual(const tw_driver &driver) {
     return driver.wait_until == nullptr && driver.descriptor == nullptr;
 }
 
-// Ends the driver's sleep. Any thread, also with locks held. Not inline: calls that need not wake
-// are not to pay for it.
+// Ends the driver's sleep. Any thread, with any locks held. Not inline: a call that wakes pays for a
+// system call anyway, and one that does not is to pay for nothing.
 [[gnu::cold, gnu::noinline]] void wake(tw_runtime &rt);
 
 inline bool has_wall(const tw_runtime &rt) { return rt.absolute != &rt.steady; }
@@ -227,10 +250,11 @@ template <class Do> void for_each_timeline(tw_runtime &rt, Do what) {
         what(*rt.absolute);
 }
 
-// The timeline that a node is, or was last, armed on.
+// The timeline that a node is, or was last, armed on. With one timeline the node is not read, as no
+// lock keeps another thread from arming it.
 // REQUIRES: wall_hold
 inline timeline &timeline_of(tw_runtime &rt, const tw_node *node) {
-    return node->wheel == &rt.absolute->wheel ? *rt.absolute : rt.steady;
+    return has_wall(rt) && node->wheel == &rt.absolute->wheel ? *rt.absolute : rt.steady;
 }
 
 }  // namespace tickwheel::runtime

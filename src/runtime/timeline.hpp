@@ -1,9 +1,10 @@
 // Timelines: a wheel, the clock that it follows, and the conversions between the two.
 //
 // Every runtime has a steady timeline, for delays. A runtime on the wall clock has a second one, for
-// absolute deadlines. Its clock can be set, so it is the only one that makes use of `set_back` and
-// `told`; wall.hpp has the whole story. All functions are for any thread that holds the wall_hold of
-// the runtime, which is nothing to hold for a runtime with one timeline.
+// absolute deadlines. Its clock can be set, so it alone makes use of `set_back` and `told`; wall.hpp
+// explains them.
+//
+// Any thread may call these functions; on the wall timeline it holds the wall_hold of the runtime.
 #pragma once
 
 #include <atomic>
@@ -19,12 +20,15 @@ namespace tickwheel::runtime {
 inline constexpr tick never = TW_NEVER;
 inline constexpr tick awake = 0;  // no tick is earlier, so the driver is woken for none
 
-// No wake-up is lost (P2). Before it sleeps, the firing thread first sets `asleep_until` to `never`,
-// then asks the wheel what is next, under the wheel's lock, and sets `asleep_until` to the answer. A
-// call that arms a node before that question is part of the answer. A call that arms one after it
-// takes the wheel's lock later, and therefore reads `never` or the answer, and wakes the driver if
-// its node is due earlier. Drivers remember a wake that comes before the wait. The wheel's lock
-// orders all of this, so relaxed accesses are enough (tests/runtime/sleep_wake.pml).
+// Sleep and wake: why no wake-up is lost (P2), although only a call whose node is due earlier than the
+// firing thread sleeps makes a system call.
+//
+// Before it sleeps, the firing thread sets `asleep_until` to `never`, then asks the wheel what is
+// next, under the wheel's lock, and sets `asleep_until` to the answer. A call that arms a node before
+// that question is part of the answer. A call that arms one after it has had the wheel's lock later
+// than the question; so it reads `never` or the answer, and wakes the driver if its node is due
+// earlier. A driver remembers a wake that comes before its wait. The wheel's lock orders all of this,
+// so relaxed accesses are enough (tests/runtime/sleep_wake.pml).
 struct timeline {
     tw wheel;
     std::atomic<tick> asleep_until{awake};  // written by the firing thread, but see wake_for_anything
@@ -58,7 +62,8 @@ struct timeline {
         return delay == 0 ? tick_at(reading) : tick_of(deadline_after(reading, delay));
     }
 
-    // With a clock that can be set, to be called with a reading before that is converted.
+    // Moves all nodes if the clock was set back since the wheel was last told the time. With a clock
+    // that can be set, a reading is passed to this before it is converted.
     void follow(std::int64_t reading) {
         if (can_be_set && tick_at(reading) < told)
             shift(told - tick_at(reading));

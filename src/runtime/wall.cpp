@@ -40,8 +40,11 @@ void free_wall(tw_runtime &rt) {
     rt.absolute = &rt.steady;
 }
 
-// The clock was set back. All nodes are pending at every moment, and what the running callback was
-// due at moves with them: so a call that asks for either does not need the mutex.
+// The clock was set back by so many ticks. From here on deadlines are converted with the greater
+// `set_back`, and the nodes that are there move as far, so both are due at the readings they were
+// armed for. tw_postpone_all keeps every node pending at every moment, and what the running callback
+// was due at moves with them: a call that asks for either finds nothing missing.
+// REQUIRES: wall_hold
 void timeline::shift(tick back) {
     set_back += back;
     wake_for_anything(*this);

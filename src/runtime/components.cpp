@@ -1,3 +1,4 @@
+// The list of a runtime's components, and the calls to their hooks. `components_mutex` guards the list.
 #include "components.hpp"
 
 #include "linked_list.hpp"
@@ -7,9 +8,15 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// A part that this round has not reached yet. The one that was reached last is not freed
-// meanwhile (see tw_workers_free and its like), but functions of the user's that it calls or
-// waits for may make and free others.
+// Rounds: calling a hook of each component without holding a lock.
+//
+// The hooks `stop` and `end` run functions of the user's, or wait for them, and these may make and free
+// components. So the mutex cannot be held meanwhile, and no pointer into the list would stay valid. A
+// round has a number instead, and each component remembers the last round that has reached it. The
+// search for the next one goes on at `unreached`, which remove_component keeps valid; at the end of the
+// list it starts once more at the front, where components stand that were made meanwhile. It ends when
+// all have the number of this round. The component whose hook runs is not freed meanwhile:
+// tw_workers_free waits for `control` or refuses, and a set is not closed from inside itself.
 component *next_in(tw_runtime &rt, std::uint64_t round) {
     const mutex_hold hold(&rt.components_mutex);
     component *each = rt.unreached;
@@ -25,7 +32,7 @@ component *next_in(tw_runtime &rt, std::uint64_t round) {
     return each;
 }
 
-// One round at a time.
+// One round at a time: with `control` held, or when no other thread is in a call.
 void for_each_component_once(tw_runtime &rt, void (*component_hooks::*what)(component &)) {
     const std::uint64_t round = ++rt.rounds;
     {
@@ -96,6 +103,8 @@ void stop_components(tw_runtime &rt) { for_each_component_once(rt, &component_ho
 
 void end_components(tw_runtime &rt) { for_each_component_once(rt, &component_hooks::end); }
 
+// One is enough: only callbacks on the firing thread ask, and after the first of them the wheel calls
+// nothing more until `settle` has been called.
 void ask_to_settle(component &it) {
     it.rt->unsettled = &it;
     for_each_timeline(*it.rt, [](timeline &line) {

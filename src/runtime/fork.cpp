@@ -1,3 +1,10 @@
+// Handlers of pthread_atfork for all runtimes of the process, and tw_runtime_after_fork.
+//
+// The child has one thread, the one that forked, and a copy of all memory at that moment. A lock that
+// another thread held would be held for ever, and what it guards might be half changed. So the parent
+// takes every lock of every runtime before the fork: the copies are whole, and the thread that releases
+// them in the child is the thread that has taken them. What a lock does not guard is one thread's own
+// (the turn of the firing thread, a worker's run) and is begun anew in the child.
 #include "fork.hpp"
 
 #include "components.hpp"
@@ -22,9 +29,9 @@ void at_moment(tw_runtime &rt, tw_fork_moment moment) {
     for_each_timeline(rt, [moment](timeline &line) { tw_fork(&line.wheel, moment); });
 }
 
-// Takes whatever guards data that the child will need whole, in the order that all code
-// keeps to: the list, a runtime's parts, its wall mutex, its wheels. `control` is not
-// among it: a thread that holds it may be waiting for the callback that forks.
+// Takes the locks in the order that all code keeps to (runtime.hpp). Not `control`: a thread that holds
+// it may be waiting for the very callback that forks, and the fork would wait for ever. The child makes
+// it anew; what it guards, the firing thread, is not there.
 void prepare() {
     pthread_mutex_lock(&list_mutex);
     for_each_runtime([](tw_runtime &rt) {
@@ -60,8 +67,10 @@ int set_handlers() {
     return -error;
 }
 
-// What functions of the user's may have to do with comes first: they may fork again, and
-// that child is to find nothing which is this process's own.
+// The nodes are copies, and their timers are the parent's to fire, so the wheels are emptied and
+// components give back what is the user's. That comes first because functions of the user's run there:
+// they may fork again, and that child must find no descriptor or thread that is this process's own.
+// On error the runtime stays marked, and the call may be repeated.
 int revive(tw_runtime &rt) {
     empty_wheels(rt);
     end_components(rt);

@@ -1,13 +1,13 @@
-// P13: a fork copies a runtime, but not its thread. The copy is marked, refuses every
-// call, and fires nothing until tw_runtime_after_fork.
+// P13: a fork copies a runtime, but not its threads. The copy in the child is marked: it refuses every
+// call with -ECHILD and fires nothing until tw_runtime_after_fork has made it whole again.
 #pragma once
 
 #include "runtime.hpp"
 
 namespace tickwheel::runtime {
 
-// Adds a runtime to those that a fork concerns, and takes it off again (also one that
-// was never added). 0 or -ENOMEM.
+// Adds a runtime to those that the handlers of pthread_atfork go through (0 or -ENOMEM), and takes it
+// off again, also if it was never added. Any thread.
 int watch_for_forks(tw_runtime &rt);
 void stop_watching_for_forks(tw_runtime &rt);
 

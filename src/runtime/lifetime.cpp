@@ -1,4 +1,15 @@
-// New, start, stop, free.
+// tw_runtime_new, start, stop and free. Any thread; starting and stopping are made one at a time by
+// `control`.
+//
+// Stopping from inside a callback. A thread cannot wait for itself, so there a stop or free interrupts
+// the firing thread and returns; the rest happens when the callbacks have returned.
+//
+// Freeing, the order of things (`destroy`). First the runtime is closed to arming, then its wheels are
+// emptied: a call that arms at that moment either comes first, and its node is taken off, or reads that
+// the runtime is closed and takes the node off itself (still_armed). So no node stays pending, and their
+// owners may free them. Then, with all components still in place, what is the user's is given back
+// (`drop`), by functions that may call anything, fork included. Only when nothing of the user's can run
+// any more are the components destroyed, then the driver closed, then the memory freed.
 #include "lifetime.hpp"
 
 #include <sched.h>
@@ -24,7 +35,7 @@ constexpr std::int64_t default_tick_ns = 1'000'000;
 constexpr std::int64_t longest_tick_ns = 3'600'000'000'000;
 constexpr std::uint32_t default_budget = 1024;
 
-// Null: nothing.
+// Returns null if the options are valid, else why not.
 const char *what_is_wrong(const tw_runtime_options &o) {
     if (o.tick_ns < 0 || o.tick_ns > longest_tick_ns)
         return "tick_ns is negative, or more than an hour";
@@ -52,7 +63,7 @@ tw_clock clock_for(const tw_driver &driver, tw_clock asked) {
     return is_manual(driver) ? TW_CLOCK_VIRTUAL : TW_CLOCK_MONOTONIC;
 }
 
-// A driver that nobody waits with has virtual time, and only such a one.
+// A driver that does not wait has virtual time, and no other driver has.
 bool can_tell(const tw_driver &driver, tw_clock clock) {
     if ((driver.clocks & TW_CLOCK_BIT(clock)) == 0)
         return false;
@@ -125,7 +136,7 @@ void *thread_main(void *arg) {
     prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
     run(rt);
     if (rt.to_be_freed) {
-        { const mutex_hold after_start(&rt.control); }  // who started this thread may still be in there
+        { const mutex_hold after_start(&rt.control); }  // the call that started this thread has left
         destroy(rt);
     }
     return nullptr;
@@ -167,7 +178,8 @@ int create_firing_thread(tw_runtime &rt) {
     return error;
 }
 
-// With control held, from outside the runtime's callbacks.
+// From outside the runtime's callbacks.
+// REQUIRES: control held
 void join(tw_runtime &rt) {
     if (rt.driven != driven::by_thread)
         return;
@@ -175,22 +187,24 @@ void join(tw_runtime &rt) {
     rt.driven = driven::by_nobody;
 }
 
-// Everything due so far is fired or left, and no further callback begins.
+// No further callback begins after the one that runs. Interrupts the wheels too, whose calls to
+// tw_advance would otherwise fire everything that is due, and components, where the firing thread may
+// wait for room in a queue.
 void interrupt(tw_runtime &rt) {
     rt.stopping.store(true, std::memory_order_release);
     for_each_timeline(rt, [](timeline &line) { tw_interrupt(&line.wheel); });
     interrupt_components(rt);
 }
 
-// From inside user code. While that runs elsewhere, the firing thread may sleep.
+// From inside user code. If that runs elsewhere, the firing thread may be asleep and is woken.
 void interrupt_from_inside(tw_runtime &rt, const inside_user_code &outermost) {
     interrupt(rt);
     if (outermost.runs_elsewhere())
         wake(rt);
 }
 
-// Whoever fires comes to an end, and the thread is joined. With control held, from
-// outside the runtime's callbacks.
+// From outside the runtime's callbacks.
+// REQUIRES: control held
 void interrupt_and_join(tw_runtime &rt) {
     interrupt(rt);
     wake(rt);
@@ -213,7 +227,7 @@ int start(tw_runtime &rt) {
     return error;
 }
 
-// A callback does not wait for itself, nor for another thread that waits for it here.
+// A callback waits neither for itself nor for a thread that holds `control` and waits for it.
 void stop(tw_runtime &rt) {
     if (inside_user_code::of(rt)) {
         interrupt_from_inside(rt, *inside_user_code::outermost(rt));
@@ -224,7 +238,7 @@ void stop(tw_runtime &rt) {
     stop_components(rt);
 }
 
-// From here on nothing is armed, started or made. False: it was being freed already.
+// From here on nothing is armed, started or made. False if the runtime was being freed already.
 bool begin_to_free(tw_runtime &rt) {
     int open = 0;
     rt.closed.compare_exchange_strong(open, -ESHUTDOWN);  // a child says why everything is refused
@@ -256,9 +270,9 @@ void empty_wheels(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { tw_clear(&line.wheel, nullptr, nullptr); });
 }
 
-// A wheel made later may have the address of this one: no node may believe itself on it.
-// What `drop` may do meanwhile, forks included, needs all parts, and nothing of the user's
-// runs when the first of them goes.
+// The wheels are emptied even though they are about to be freed: a wheel that is made later may have
+// the address of this one, and no node may believe itself on it. The frame says that `drop` runs in
+// user code of the runtime, so that a tw_runtime_free from there does nothing more.
 void destroy(tw_runtime &rt) {
     begin_to_free(rt);
     {
@@ -318,9 +332,10 @@ TW_API int tw_runtime_stop(tw_runtime *rt) {
     return 0;
 }
 
-// What nodes have to do with it ends here, so that their owners need not wait for more. The
-// rest is done by whoever ends last: the one that is in functions of the user's, or the one
-// that drives it. A thread that ends itself is joined by nobody.
+// tw_runtime_free from inside user code: does what the owners of nodes may rely on, and leaves the rest
+// to the outermost frame of the thread, the last thing that uses the runtime here. That is the end of a
+// call or of a worker's run (deferred_free), or the firing thread's own frame. The runtime's thread
+// then frees the runtime that it belongs to; it is detached, as no thread is there to join it.
 static void defer_free(tw_runtime &rt, const inside_user_code &outermost) {
     if (!begin_to_free(rt))
         return;

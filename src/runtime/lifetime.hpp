@@ -1,23 +1,24 @@
-// The parts of a runtime's life that others need.
+// What other files need of a runtime's life: stopping, emptying, freeing. The public functions are in
+// lifetime.cpp.
 #pragma once
 
 #include "runtime.hpp"
 
 namespace tickwheel::runtime {
 
-// Sees off a thread that a callback has stopped. From outside callbacks.
+// Joins the runtime's thread if a callback has stopped it. From outside callbacks.
 void join_if_stopped(tw_runtime &rt);
 
-// Whoever fires comes to an end; the runtime's thread is joined. From outside callbacks.
+// Interrupts the firing thread, and joins it if it is the runtime's own. From outside callbacks.
 void end_firing(tw_runtime &rt);
 
-// No node is pending any more, without a word to anybody.
+// Takes all nodes off the wheels. No function is called for them.
 void empty_wheels(tw_runtime &rt);
 
 // Opens the driver; 0 or a negative errno.
 int open_driver(tw_runtime &rt);
 
-// Closes and frees everything. Nobody fires, and nobody is in a call.
+// Closes and frees everything. No thread fires, and none but the caller is in a call.
 void destroy(tw_runtime &rt);
 
 }  // namespace tickwheel::runtime

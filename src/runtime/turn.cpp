@@ -1,3 +1,5 @@
+// The turn: see turn.hpp. The firing thread only, except `wake` and drive_permit, which any thread may
+// call.
 #include "turn.hpp"
 
 #include "components.hpp"
@@ -37,7 +39,7 @@ void count_late(lateness &of, std::int64_t late) {
 std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
-// A driver that cannot wait must neither stop the timers nor eat the processor.
+// A driver that cannot wait must neither stop the timers nor burn the processor.
 void wait_without_driver(tw_runtime &rt) {
     constexpr timespec a_millisecond = {0, 1'000'000};
     rt.counters.wait_errors.fetch_add(1, std::memory_order_relaxed);
@@ -53,7 +55,8 @@ void wait_for_driver(tw_runtime &rt, const tw_deadlines &until) {
     }
 }
 
-// Descriptors are looked at in each turn, also if there is no time to wait for them.
+// A driver that watches descriptors is asked in each turn, also if there is no time to wait: many
+// timers must not starve them.
 void wait(tw_runtime &rt, const tw_deadlines &until) {
     constexpr tw_deadlines at_once = {0, TW_NO_DEADLINE};
     if (begin_sleep(rt, until))
@@ -70,6 +73,10 @@ void wake(tw_runtime &rt) {
     rt.driver->wake(rt.driver_state);
 }
 
+// A component that is not settled comes first and last: a pool over its bound is brought back to it
+// before a callback can make it worse, and outside of all callbacks (ask_to_settle). What may have to
+// leave in between is not asked to fire on the other timeline: a callback on the first one has stopped
+// or freed the runtime, or forked, and this is the child.
 void fire_due(tw_runtime &rt) {
     bool may_fire = settle_components(rt);
     for_each_timeline(rt, [&](timeline &line) {
@@ -81,8 +88,8 @@ void fire_due(tw_runtime &rt) {
     });
 }
 
-// P2, as far as the library can see it itself: the system is not to blame for what has passed
-// before the sleep begins, so that is counted apart (held_up).
+// The library's own measure of P2. A deadline that has passed before the sleep begins was held up by
+// callbacks, not by the system, and is counted apart.
 bool begin_sleep(tw_runtime &rt, const tw_deadlines &until) {
     tw_deadlines began = {0, 0};
     std::int64_t late = INT64_MIN;
@@ -102,9 +109,9 @@ bool begin_sleep(tw_runtime &rt, const tw_deadlines &until) {
     return false;
 }
 
-// A wake-up is late by how far its clock is past the deadline. If the clock was set meanwhile,
-// forwards or back, that must not count: so a wake-up on the wall clock is at most as late as the
-// sleep was longer than it should have been, by the steady clock.
+// A wake-up is late by how far its clock has passed the deadline. If the wall clock was set meanwhile,
+// forwards or back, that is no lateness: so a wake-up on the wall clock counts as late by at most the
+// time that the sleep, measured by the steady clock, was too long.
 void end_sleep(tw_runtime &rt) {
     rt.counters.wakeups.fetch_add(1, std::memory_order_relaxed);
     const sleep_begun &sleep = rt.sleep;
@@ -126,6 +133,7 @@ tw_deadlines what_is_next(tw_runtime &rt) {
     return ask(rt, [](timeline &, tick) {});
 }
 
+// The two steps of falling asleep, in the order that loses no wake-up: see `timeline`.
 tw_deadlines fall_asleep(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { line.asleep_until.store(never, std::memory_order_relaxed); });
     return ask(rt,
@@ -159,9 +167,9 @@ void abandon_turn(tw_runtime &rt) {
         program(rt);
 }
 
-// A stop that comes between the two steps is as one that came before: this call fires again, as
-// the next one after a stop does. A worker's run that frees the runtime there is not forgotten,
-// for `is_freed` is never taken back.
+// A stop may come between the exchange and the store, and is then overwritten. That is the same as a
+// stop before this call, which fires again like any call after a stop. A worker's run that frees the
+// runtime in between is not forgotten, as `is_freed` is never taken back.
 drive_permit::drive_permit(tw_runtime &rt) : rt_(rt) {
     auto nobody = driven::by_nobody;
     if (inside_user_code::of(rt))
@@ -172,6 +180,9 @@ drive_permit::drive_permit(tw_runtime &rt) : rt_(rt) {
         rt.stopping.store(false, std::memory_order_relaxed);
 }
 
+// If the exchange fails, a worker's run has made this the last caller (by_last_caller): it counts on
+// this thread to free the runtime. `to_be_freed` says that a callback on this thread has asked for it,
+// and is read before the exchange, after which another caller may drive the runtime and free it.
 void drive_permit::give_back() {
     if (!granted_)
         return;

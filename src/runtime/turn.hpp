@@ -1,5 +1,7 @@
-// One turn: fire what is due, then say what to sleep for. The runtime's thread, loops of
-// others and virtual time all go round by these; one of them at a time calls them.
+// One turn: fire what is due, then say what to sleep for. The runtime's thread, tw_runtime_dispatch
+// and virtual time are all made of these functions.
+//
+// Only the firing thread calls them, except must_leave, which any thread may.
 #pragma once
 
 #include "exceptions.h"
@@ -10,37 +12,37 @@ namespace tickwheel::runtime {
 // Fires what is due, within the budget.
 void fire_due(tw_runtime &rt);
 
-// From here on arming a node wakes the driver if it is due before these deadlines. A
-// deadline of 0: there is something to do at once.
+// Returns the deadlines to sleep until; 0 if there is something to do at once. From here on arming a
+// node that is due before them wakes the driver.
 tw_deadlines fall_asleep(tw_runtime &rt);
 
-// Until the next fall_asleep nobody needs to wake the driver.
+// Until the next fall_asleep no call wakes the driver.
 void wake_up(tw_runtime &rt);
 
-// Around each sleep, counts how late it began and ended. False: something is to be done at
-// once, or should have been.
+// Called around each sleep, to count how late it began and ended. begin_sleep returns false if there
+// is something to do at once, or should have been done already.
 bool begin_sleep(tw_runtime &rt, const tw_deadlines &until);
 void end_sleep(tw_runtime &rt);
 
-// The time of whatever comes first on either timeline, now that nothing sleeps.
+// The deadlines of what comes first on each timeline, without falling asleep.
 tw_deadlines what_is_next(tw_runtime &rt);
 
-// The runtime's thread.
+// Turns until the firing thread has to leave: what the runtime's thread does.
 void run(tw_runtime &rt);
 
-// Whether whoever fires should come to an end.
+// True if the firing thread has to leave.
 inline bool must_leave(const tw_runtime &rt) {
     return rt.stopping.load(std::memory_order_acquire) || rt.is_freed.load(std::memory_order_acquire) != 0 ||
            rt.forked.load(std::memory_order_acquire);
 }
 
-// For the time that a caller does the firing; answers -EBUSY if somebody else does, or
-// if the caller is in a callback.
+// Makes a caller the firing thread for as long as it lives. error() is -EBUSY if another thread is
+// that already, or if the caller is in a callback.
 class drive_permit {
   public:
     explicit drive_permit(tw_runtime &rt);
     ~drive_permit() { give_back(); }
-    void give_back();  // may free the runtime, if a callback or a worker's run asked for that
+    void give_back();  // frees the runtime if a callback, here or on a worker, has asked for that
     drive_permit(const drive_permit &) = delete;
     drive_permit &operator=(const drive_permit &) = delete;
     int error() const {
@@ -54,14 +56,16 @@ class drive_permit {
     bool granted_ = false;
 };
 
-// Has the driver's descriptor ring for what is next. 0 or a negative errno.
+// Programs the driver's descriptor to become readable when the next node is due. 0 or a negative
+// errno.
 int program(tw_runtime &rt);
 
-// What a callback left undone, by an exception, of a call that drives the runtime.
+// Ends a turn that an exception of a callback has left in the middle.
 void abandon_turn(tw_runtime &rt);
 
-// Calls fire() as the one who drives the runtime; returns its result, or -EBUSY. What a
-// callback throws passes, and leaves the runtime as if the callback had returned.
+// Calls fire() as the firing thread; returns its result, or -EBUSY. An exception of a callback passes
+// through, and leaves the runtime as if the callback had returned. The destructors of this frame do not
+// run then (see exceptions.h), so what they do is spelled out; the order is theirs.
 template <class Fire> int drive(tw_runtime &rt, Fire fire) {
     const uncancelled whole;
     drive_permit mine(rt);

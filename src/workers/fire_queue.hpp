@@ -1,5 +1,5 @@
-// The fires of one pool that wait for a worker. One thread at a time: with the pool's
-// mutex. No allocation but in `make`.
+// The fires of one pool that wait for a worker. One thread at a time, the one that holds the pool mutex.
+// Only `make` allocates.
 //
 //   - A runnable has a ring of its fires, oldest first; `last` is the youngest.
 //   - A heap holds the runnables that a worker may take, by the number of their oldest
@@ -14,7 +14,7 @@
 #include <tickwheel/workers.h>
 
 struct tw_run {
-    tw_run *next;  // in the ring; or among the free ones
+    tw_run *next;  // in the ring, or in the list of free cells
     std::uint64_t number;
     std::int64_t due;
     std::uint64_t overruns;
@@ -26,7 +26,7 @@ inline bool is_concurrent(const tw_runnable &it) { return (it.flags & TW_CONCURR
 
 class fire_queue {
   public:
-    // Room for so many fires. False: no memory; unmake all the same.
+    // Makes room for so many fires. Returns false without memory; unmake is called all the same.
     bool make(std::size_t room) {
         cells_ = static_cast<tw_run *>(std::calloc(room, sizeof *cells_));
         heap_ = static_cast<ranked *>(std::calloc(room + 1, sizeof *heap_));
@@ -43,11 +43,11 @@ class fire_queue {
     // How many fires could be taken at this moment, by as many workers.
     std::uint32_t takable() const { return takable_; }
 
-    // The one that may be taken and has waited longest. Null: there is none.
+    // The runnable that may be taken and has waited longest; null if there is none.
     tw_runnable *first() const { return ready_ != 0 ? heap_[1].it : nullptr; }
 
-    // The next of those that is_wanted(runnable), of `at` and what follows from there; `at` is
-    // then its place. Null: there is none, and `at` is 0.
+    // Searches the heap from place `at` towards its root for a runnable that is_wanted, and leaves its
+    // place in `at`. Null if there is none; then `at` is 0.
     template <class Wanted> tw_runnable *find(std::uint32_t &at, Wanted is_wanted) const {
         for (at = at < ready_ ? at : ready_; at != 0; --at)
             if (is_wanted(*heap_[at].it))
@@ -57,7 +57,7 @@ class fire_queue {
 
     static bool is_ready(const tw_runnable &it) { return it.place != 0; }
 
-    // For one that has a fire, and may be taken from now on; and no more.
+    // A runnable with a fire may be taken from now on; or not any more.
     void make_ready(tw_runnable &it) {
         assert(!is_ready(it) && it.last != nullptr && it.waiting > 0);
         takable_ += share(it);
@@ -74,7 +74,7 @@ class fire_queue {
         sink(last.it->place, last);
     }
 
-    // Counts a fire with the youngest that waits, if there is one with this number or later.
+    // Counts a fire as an overrun of the youngest that waits, if that has this number or a later one.
     static bool join(tw_runnable &it, std::uint64_t from_number, std::uint64_t overruns) {
         if (it.last == nullptr || it.last->number < from_number)
             return false;
@@ -82,7 +82,7 @@ class fire_queue {
         return true;
     }
 
-    // There is room: it was seen to.
+    // There must be room: the pool keeps to its bound, and makes one cell more than that.
     void push(tw_runnable &it, std::int64_t due, std::uint64_t overruns) {
         tw_run &fire = take_cell();
         fire = {&fire, next_number_++, due, overruns};
@@ -97,7 +97,7 @@ class fire_queue {
             ++takable_;
     }
 
-    // The oldest fire of one that is not ready.
+    // Takes the oldest fire of a runnable that is not ready.
     tw_run pop(tw_runnable &it) {
         assert(!is_ready(it) && it.last != nullptr);
         tw_run &oldest = *it.last->next;
@@ -113,7 +113,7 @@ class fire_queue {
         return fire;
     }
 
-    // All of them, in one move; returns how many.
+    // Drops all fires of a runnable in one move; returns how many.
     std::uint32_t drop_all(tw_runnable &it) {
         const std::uint32_t dropped = it.waiting;
         if (dropped == 0)
@@ -166,7 +166,7 @@ class fire_queue {
     }
 
     tw_run *cells_ = nullptr;
-    tw_run *free_ = nullptr;  // that were used before; then come those from `untouched_` on
+    tw_run *free_ = nullptr;  // cells that were used before; those from `untouched_` on never were
     ranked *heap_ = nullptr;  // from 1 to ready_
     std::uint32_t untouched_ = 0, ready_ = 0, waiting_ = 0, takable_ = 0;
     std::uint64_t next_number_ = 0;

@@ -1,4 +1,5 @@
-// A pool's life: its threads, and what happens to it when something happens to its runtime.
+// A pool's life: made, stopped, forked, freed; its threads; and its hooks as a component of a runtime.
+// Any thread.
 #include "pool.hpp"
 
 #include <cstdlib>
@@ -11,7 +12,7 @@ constexpr unsigned default_threads = 4;
 constexpr std::uint32_t default_queue = 1024;
 constexpr std::uint32_t longest_queue = std::uint32_t{1} << 24;
 
-// Null: nothing.
+// Returns null if the options are valid, else why not.
 const char *what_is_wrong(const tw_workers_options &o) {
     if (o.threads > TW_WORKERS_MAX)
         return "more threads than TW_WORKERS_MAX";
@@ -39,7 +40,9 @@ void make_conditions(tw_workers &pool) {
     pthread_cond_init(&pool.changed, nullptr);
 }
 
-// Jobs are their owners' again at once; what the library keeps, a worker sees off.
+// The fires of jobs go at once, so that the jobs are their owners' again. Those of records stay in the
+// queue below discard_before: a worker takes them and calls `discarded`, which needs the set's lock, and
+// that comes before the pool's.
 void discard(tw_workers &pool) {
     if (pool.at_stop != TW_STOP_DISCARD)
         return;
@@ -73,7 +76,7 @@ int start_threads(tw_workers &pool) {
     return 0;
 }
 
-// --- as a part of its runtime -------------------------------------------------------
+// --- as a component of its runtime -------------------------------------------------------
 
 tw_workers &pool_of(component &it) { return static_cast<tw_workers &>(it); }
 
@@ -87,7 +90,7 @@ void interrupt(component &it) {
     tell_of_change(pool);
 }
 
-// In the child of a fork nothing waits and nothing runs.
+// Returns when nothing waits and nothing runs, which in the child of a fork is at once.
 void stop(component &it) {
     tw_workers &pool = pool_of(it);
     const mutex_hold hold(&pool.mutex);
@@ -96,7 +99,7 @@ void stop(component &it) {
         await_change(pool);
 }
 
-// What waits was the parent's to run.
+// What waits is the parent's to run.
 void forget_fires(tw_workers &pool) {
     while (tw_runnable *const each = pool.queue.first())
         pool.queue.drop_all(*each);
@@ -155,10 +158,11 @@ constexpr component_hooks pool_hooks = {
     .destroy = destroy,
 };
 
-// Whoever fires may be about to settle it, or in there. Nothing waits any more.
+// The firing thread may be about to settle this pool, or doing so. The components mutex keeps it from
+// beginning to after this, and nothing waits any more, so it ends soon.
 void wait_until_settled(tw_workers &pool) {
     {
-        const mutex_hold nobody_enters(&pool.rt->components_mutex);
+        const mutex_hold no_settling_begins(&pool.rt->components_mutex);
         mark_settled(pool);
     }
     const mutex_hold hold(&pool.mutex);
@@ -230,7 +234,7 @@ TW_API int tw_workers_new(tw_workers **workers, tw_runtime *rt, const tw_workers
     return explain_system_error(make(*rt, o, *workers));
 }
 
-// With control held: nobody stops the runtime, and with it this pool, meanwhile.
+// `control` is held so that no other thread stops the runtime, and with it this pool, meanwhile.
 TW_API int tw_workers_free(tw_workers *workers) {
     if (workers == nullptr)
         return 0;

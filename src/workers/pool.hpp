@@ -1,14 +1,15 @@
-// A pool of workers, as seen from within: by workers.cpp, which runs fires, and by
-// pool.cpp, which makes and ends it.
+// A pool of workers from the inside, for workers.cpp, which runs fires, and pool.cpp, which makes and
+// ends the pool. Any thread, except as noted.
 //
-// Invariants, with the mutex held
-//   - A runnable is ready if and only if it has a fire that waits, and either is concurrent
-//     or no runner runs it.
-//   - A runner touches what it runs after the callback only if `more` is set: it may have
-//     been freed. `more` says that it is not concurrent and has a further fire.
-//   - At most `bound` fires wait, those not counted for which a worker is idle; but one
-//     more from the callback that enqueues it until the firing thread has settled that
-//     (ask_to_settle), before it calls anything else.
+// Invariants, while the pool mutex is held
+//   - A runnable is ready if and only if it has a fire that waits, and either is concurrent or no
+//     runner runs it. So the runs of one job follow each other.
+//   - After the callback, a runner touches what it has run only if `more` is set, because the callback
+//     may have freed it. `more` says that the runnable is not concurrent and has a further fire, which
+//     means that it is still in use.
+//   - At most `bound` fires wait, not counting those that an idle worker is about to take. One more
+//     waits from the callback that enqueues it until the firing thread has settled the pool, which it
+//     does before it calls anything else (ask_to_settle).
 #pragma once
 
 #include "fire_queue.hpp"
@@ -16,15 +17,15 @@
 
 namespace tickwheel::runtime {
 
-// One that runs fires: a worker; or, in a worker's place, the runtime's thread.
+// A thread that runs fires: a worker; or, in a worker's place, the firing thread.
 struct runner {
     tw_workers *pool;
-    pthread_t thread;     // of the one in a worker's place: whoever runs something now
-    tw_runnable *runs;    // null: nothing
-    std::uint64_t ended;  // runs, so far
+    pthread_t thread;     // in a worker's place: the thread that runs something now
+    tw_runnable *runs;    // null if it runs nothing
+    std::uint64_t ended;  // how many runs have ended
     bool more;            // see above
     bool is_detached;
-    deferred_free frees;  // left in the callback; by this thread alone
+    deferred_free frees;  // left by a callback of this thread, which alone reads it
 };
 
 }  // namespace tickwheel::runtime
@@ -43,21 +44,22 @@ struct tw_workers : tickwheel::runtime::component {
     pthread_cond_t changed;  // others wait for fires and runs to become fewer
     tickwheel::runtime::fire_queue queue;
     std::uint64_t discard_before;  // fires with lower numbers are not run any more
-    std::uint64_t clear_before;    // those of jobs with lower numbers are being taken back
-    std::uint32_t clearing_at;     // and this is how far that has come in the queue
+    std::uint64_t clear_before;    // fires of jobs with lower numbers are being withdrawn
+    std::uint32_t clearing_at;     // how far that has come in the queue
     std::uint32_t running, awaiting;
     std::uint32_t idle;   // workers that run nothing
     unsigned started;     // threads
     unsigned users;       // see add_user
     bool leaving;         // the threads are to end
-    bool settling;        // whoever fires is in here
-    std::uint32_t forks;  // that made this process: who finds another number is in a child
+    bool settling;        // the firing thread is in `settle`
+    std::uint32_t forks;  // goes up in the child of a fork: a thread that sees it change is in a child
     tw_worker_stats stats;
 };
 
 namespace tickwheel::runtime {
 
-// Fires that wait, and for which no idle worker is there. With the mutex.
+// How many fires wait that no idle worker is about to take.
+// REQUIRES: pool mutex held
 inline std::uint32_t length(const tw_workers &pool) {
     const std::uint32_t takable = pool.queue.takable();
     return pool.queue.waiting() - (takable < pool.idle ? takable : pool.idle);
@@ -65,7 +67,8 @@ inline std::uint32_t length(const tw_workers &pool) {
 
 inline bool is_at_rest(const tw_workers &pool) { return pool.queue.waiting() == 0 && pool.running == 0; }
 
-// Waits until something may have changed. With the mutex.
+// Waits until something may have changed.
+// REQUIRES: pool mutex held. RELEASES AND REACQUIRES: it
 inline void await_change(tw_workers &pool) {
     const uncancelled here;
     ++pool.awaiting;
@@ -78,19 +81,21 @@ inline void tell_of_change(tw_workers &pool) {
         pthread_cond_broadcast(&pool.changed);
 }
 
-// Throws away the fires of jobs that wait. With the mutex.
+// Throws away the fires of jobs that wait.
+// REQUIRES: pool mutex held
 void discard_jobs(tw_workers &pool);
 
-// Has no more fires wait than may. False: the firing thread has to leave before.
+// Returns true once no more fires wait than the bound allows; false if the firing thread, which calls
+// this, has to leave before.
 // REQUIRES: pool mutex held. RELEASES: it
 bool settle(tw_workers &pool);
 
-// For tw_runtime_clear: jobs with fires that wait now, one after the other. The second takes back
-// the fires of one and returns its node; null: there is none any more.
+// For tw_runtime_clear: the first marks the fires of jobs that wait now, the second withdraws those of
+// one job and returns its node, or null when all are withdrawn.
 void begin_clear(tw_workers &pool);
 tw_node *clear_one(tw_workers &pool);
 
-// Passes the fires of jobs on.
+// The nodes of jobs: their callback enqueues.
 extern const fire_relay job_relay;
 
 // What a worker's thread does: arg is its runner.

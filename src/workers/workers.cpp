@@ -1,5 +1,11 @@
-// Fires on their way: from the wheel's callback into the queue, from there to a worker,
-// or back to whoever cancels. Any thread, except as noted.
+// Fires on their way: from the wheel's callback into the queue, and from there to a worker or back to
+// the thread that cancels. Any thread, except as noted. No lock is held while functions of the user's
+// run.
+//
+// A runnable may be freed in its own callback, once nothing of it waits. So what a thread runs is noted
+// in the thread's runner, and the runnable is touched after its callback only if the runner's `more` says
+// that further fires of it wait. The address may be used for another runnable meanwhile; make_runnable
+// then replaces it in the runners that still have it by the address of freed_runnable.
 #include <tickwheel/port.h>
 
 #include <cassert>
@@ -14,13 +20,13 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// What has been freed in its own callback, as seen by who runs it, once its memory is
-// used for another.
+// Stands in a runner for a runnable that was freed in its own callback, and whose memory is in use for
+// another one.
 tw_runnable freed_runnable;
 
 // --- running -----------------------------------------------------------------------
 
-// A fire that was taken; or several, to be discarded.
+// A fire that was taken from the queue; or several that are to be discarded.
 struct taken {
     tw_runnable &it;
     std::int64_t due;
@@ -28,7 +34,9 @@ struct taken {
     std::uint32_t discards;
 };
 
-// What is first; what is left of its fires waits, if it may, for this run to end.
+// Takes the oldest fire of the runnable that is first. What is left of its fires waits for this run to
+// end, unless it is concurrent.
+// REQUIRES: pool mutex held
 taken take(tw_workers &pool, runner &me) {
     fire_queue &queue = pool.queue;
     tw_runnable &it = *queue.first();
@@ -51,7 +59,9 @@ taken take(tw_workers &pool, runner &me) {
     return next;
 }
 
-// left() is called besides if what it throws leaves it.
+// Runs or discards what was taken; calls left() if an exception passes. If the callback frees the
+// runtime, the note is left with the runner: only the outermost frame of a thread is asked to free, and
+// of a runner in a worker's place this one never is the outermost.
 template <class Left> void call(runner &me, const taken &next, Left left) {
     const tw_runtime &rt = *me.pool->rt;
     const inside_user_code here(rt, me.frees);
@@ -66,6 +76,7 @@ template <class Left> void call(runner &me, const taken &next, Left left) {
                            });
 }
 
+// REQUIRES: pool mutex held
 void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
     assert(pool.running > 0 && (!me.more || !is_concurrent(*me.runs)));
     if (me.more)
@@ -79,7 +90,8 @@ void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
     tell_of_change(pool);
 }
 
-// What has run in a worker's place has thrown: whoever fires leaves with that.
+// What has run in a worker's place has thrown, so the firing thread leaves `settle` without returning.
+// In the child of a fork the pool was begun anew, and there is nothing to end.
 void end_thrown_run(tw_workers &pool, runner &me, std::uint32_t forks) {
     if (pool.forks != forks)
         return;
@@ -90,8 +102,9 @@ void end_thrown_run(tw_workers &pool, runner &me, std::uint32_t forks) {
         pthread_cond_signal(&pool.work);
 }
 
-// Takes what is first and runs it. Called and left with the mutex held. False, and without
-// the mutex: the callback has forked, and this is the child, where nothing more is called.
+// Takes what is first and runs it. Returns false, with the mutex released, if the callback has forked and
+// this is the child: its pool was begun anew, and has no place for this thread.
+// REQUIRES: pool mutex held. RELEASES AND REACQUIRES: it
 bool run_first(tw_workers &pool, runner &me) {
     const taken next = take(pool, me);
     const std::uint32_t forks = pool.forks;
@@ -106,7 +119,8 @@ bool run_first(tw_workers &pool, runner &me) {
 
 // --- a worker's thread ----------------------------------------------------------------
 
-// False: it is to end. With the mutex.
+// Returns false if the worker is to end.
+// REQUIRES: pool mutex held. RELEASES AND REACQUIRES: it
 bool wait_for_work(tw_workers &pool) {
     while (pool.queue.first() == nullptr) {
         if (pool.leaving)
@@ -116,8 +130,10 @@ bool wait_for_work(tw_workers &pool) {
     return true;
 }
 
-// Whether a caller that drives the runtime just now frees it, at the end of its call. If
-// not, nobody else is in a call, or the runtime's thread, which can be joined.
+// A callback on this worker has freed the runtime. A caller that drives the runtime at this moment is
+// still in a call, so it has to be the one that frees it, at the end of that (by_last_caller). Returns
+// false if there is no such caller: then no other thread is in a call, or it is the runtime's thread,
+// which this worker can join.
 bool is_left_to_caller(runner &me) {
     auto caller = driven::by_caller;
     if (!me.pool->rt->driven.compare_exchange_strong(caller, driven::by_last_caller))
@@ -139,7 +155,7 @@ void run_until_told_to_end(tw_workers &pool, runner &me) {
     pthread_mutex_unlock(&pool.mutex);
 }
 
-// Runs what is there, and does not wait for more. False: as run_first.
+// Runs what waits now, and does not wait for more. Returns false as run_first does.
 bool run_what_waits(tw_workers &pool, runner &me) {
     pthread_mutex_lock(&pool.mutex);
     while (pool.queue.first() != nullptr)
@@ -149,8 +165,9 @@ bool run_what_waits(tw_workers &pool, runner &me) {
     return true;
 }
 
-// A callback on this worker has freed the runtime. From here on this is a thread like any
-// other, which frees it. It may have been the only worker, so it first does its work.
+// A callback on this worker has freed the runtime. From here on this is a thread like any other, which
+// frees it and is joined by none, so it is detached. It may have been the only worker, and tw_runtime_free
+// waits for the queue to be empty, so it runs what waits first.
 void free_runtime(runner &me) {
     tw_runtime &rt = *me.pool->rt;
     if (!rt.forked) {
@@ -166,7 +183,8 @@ void free_runtime(runner &me) {
 
 bool is_over(const tw_workers &pool) { return length(pool) > pool.bound; }
 
-// This thread runs what has waited longest. False: as run_first.
+// The firing thread runs what has waited longest. Returns false as run_first does.
+// REQUIRES: pool mutex held. RELEASES AND REACQUIRES: it
 bool run_in_place(tw_workers &pool) {
     runner &in_place = pool.runners[pool.threads];
     in_place.thread = pthread_self();
@@ -180,6 +198,13 @@ bool run_in_place(tw_workers &pool) {
 
 }  // namespace
 
+// The bound of the queue. The callback of a node never waits for room: tw_runtime_cancel_wait of that
+// node would wait with it, for a slow callback of an unrelated job. It takes the one fire too many in,
+// and has the wheel call nothing more. Then the firing thread, outside of all callbacks, either waits
+// here for room or makes room by running the oldest fire itself, as `when_full` says. With nothing that
+// it may run, it can only wait: what waits belongs to jobs that run.
+//
+// Stopping and freeing interrupt this (interrupt_components tells of a change), as they do a wheel.
 bool settle(tw_workers &pool) {
     bool waited = false;
     pool.settling = true;
@@ -209,14 +234,16 @@ bool is_run(const tw_workers &pool, const tw_runnable &it) {
     return it.runner != 0 && pool.runners[it.runner - 1].runs == &it;
 }
 
-// Whether a fire may be taken at once, and somebody is there to do so.
+// True if a fire of this runnable could be taken at once, and a worker is idle to do so.
+// REQUIRES: pool mutex held
 bool finds_idle(const tw_workers &pool, const tw_runnable &it) {
     const bool may_be_taken = is_concurrent(it) || (!fire_queue::is_ready(it) && !is_run(pool, it));
     return may_be_taken && pool.queue.takable() < pool.idle;
 }
 
-// A new fire is there. The worker that runs an earlier one goes on with it; else one that
-// is idle, if there is any.
+// A new fire is in the queue. The runner that runs an earlier one makes it ready when that ends; else a
+// worker that is idle takes it, if there is one.
+// REQUIRES: pool mutex held
 void offer(tw_workers &pool, tw_runnable &it) {
     if (!is_concurrent(it) && is_run(pool, it)) {
         pool.runners[it.runner - 1].more = true;
@@ -252,8 +279,10 @@ constexpr tw_runnable_kind job_kind = {run_job, discard_job};
 
 bool is_job(const tw_runnable &it) { return it.kind == &job_kind; }
 
-// A job with fires that are to be taken back. With the mutex. The queue changes between one
-// and the next, so that only a search which has begun in front finds none.
+// A job with fires that are to be withdrawn; null if there is none. The search goes on where the last
+// one ended. As the queue changes in between, only a search that has begun at the front is proof that
+// there is none; so it is made twice, if need be. Last come the jobs that run, which are not in the queue.
+// REQUIRES: pool mutex held
 tw_runnable *job_to_withdraw(tw_workers &pool) {
     const auto is_wanted = [&pool](const tw_runnable &it) {
         return is_job(it) && it.last != nullptr && it.last->next->number < pool.clear_before;
@@ -269,7 +298,7 @@ tw_runnable *job_to_withdraw(tw_workers &pool) {
     return nullptr;
 }
 
-// With the mutex.
+// REQUIRES: pool mutex held
 std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &it) {
     const std::uint32_t taken_back = pool.queue.drop_all(it);
     if (taken_back == 0)
@@ -280,13 +309,14 @@ std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &it) {
     return taken_back;
 }
 
-// Those that wait now are what job_to_withdraw finds from here on.
+// From here on job_to_withdraw finds the jobs with fires that wait now.
+// REQUIRES: pool mutex held
 void look_for_jobs(tw_workers &pool) {
     pool.clear_before = pool.queue.next_number();
     pool.clearing_at = UINT32_MAX;
 }
 
-// The node's callback, on the runtime's thread. Once it is enqueued the job may be freed.
+// The callback of a job's node, on the firing thread. Once it is enqueued the job may be run, and freed.
 void fire_job(tw_node *node, void *) {
     tw_runnable &it = reinterpret_cast<tw_job *>(node)->runnable;
     tw_runtime &rt = *it.workers->rt;
@@ -295,7 +325,8 @@ void fire_job(tw_node *node, void *) {
 
 tw_runnable &runnable_of(tw_node &node) { return reinterpret_cast<tw_job &>(node).runnable; }
 
-// Returns when the runs that other threads are in have ended; at once from inside one.
+// Returns when the runs that other threads are in have ended; at once from inside a run. A runner that
+// has begun another run since counts as done, so this waits for no run that begins later.
 void wait_for_runs(tw_runnable &it) {
     tw_workers &pool = *it.workers;
     const mutex_hold hold(&pool.mutex);
@@ -320,7 +351,7 @@ void *work(void *arg) {
     return nullptr;
 }
 
-// Whoever still runs something at this address ran what has been freed since.
+// A runner that still has this address runs something that has been freed since.
 void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind &kind, bool concurrent) {
     it = {};
     it.kind = &kind;
@@ -334,7 +365,7 @@ void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind 
 
 enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::uint64_t overruns) {
     tw_workers &pool = *it.workers;
-    // Whoever arms the node meanwhile may write it. A oneshot's is TW_BURST.
+    // Atomic, because a thread that arms the node meanwhile may write it. A oneshot's is TW_BURST.
     const bool skips = __atomic_load_n(&node.missed, __ATOMIC_RELAXED) != TW_BURST;
     const mutex_hold hold(&pool.mutex);
     if (skips && fire_queue::join(it, pool.discard_before, overruns))

@@ -1,24 +1,25 @@
-// What timers that are run by workers need of them. See workers.h.
+// Workers for timers of the library's own: src/timers makes its records runnable, enqueues their fires
+// and withdraws them. Jobs (tw_job_init) are made of the same functions. Any thread, except as noted.
 #pragma once
 
 #include <tickwheel/workers.h>
 
 #include "runtime/components.hpp"
 
-// What the workers do with something to be run. Called with no lock held.
+// What a worker does with a runnable. Called with no lock held.
 struct tw_runnable_kind {
-    void (*run)(tw_runnable &);                             // one fire of it
-    void (*discarded)(tw_runnable &, std::uint32_t fires);  // these will not be run
+    void (*run)(tw_runnable &);                             // runs one fire
+    void (*discarded)(tw_runnable &, std::uint32_t fires);  // so many fires will not be run
 };
 
 namespace tickwheel::runtime {
 
 void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind &kind, bool concurrent);
 
-// In the callback of its node: has a worker run it.
+// Has a worker run a fire. Called in the callback of the node, so by the firing thread.
 enum class enqueued {
     waits,
-    joins,    // an earlier fire that waits, and counts it as an overrun
+    joins,    // an earlier fire waits, and counts this one as an overrun
     rejected  // the queue is full
 };
 enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::uint64_t overruns);
@@ -26,7 +27,7 @@ enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::ui
 // Takes back the fires that still wait; returns how many.
 std::uint32_t withdraw(tw_runnable &it);
 
-// Whether these are workers of this runtime. Whoever uses them keeps them from being freed.
+// True if these are workers of this runtime. A set that uses them keeps them from being freed.
 bool are_of(const tw_workers &workers, const tw_runtime &rt);
 void add_user(tw_workers &workers);
 void remove_user(tw_workers &workers);

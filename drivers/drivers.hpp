@@ -1,4 +1,4 @@
-// The drivers that are built in.
+// The drivers that are built in. tickwheel/driver.h says which thread may call which of their functions.
 #pragma once
 
 #include <tickwheel/driver.h>

@@ -1,15 +1,17 @@
 // The driver that also watches the user's descriptors, on the same thread.
 //
-// How it waits: epoll's own timeouts may come a thousandth of the wait late (the kernel
-// allows itself that slack in poll, select and epoll alike). So they serve for short
-// waits only, where the kernel has them in nanoseconds; for the others, and on older
-// kernels, a timerfd in the set keeps the deadline exactly.
+// Waiting. The kernel may end a timeout of epoll, poll or select a thousandth of the wait late. So
+// epoll's own timeout serves for short waits only, where the kernel has it in nanoseconds
+// (epoll_pwait2). For longer waits, and on older kernels, a timerfd in the set keeps the deadline exactly.
 //
-// What it calls: events are fetched in batches and delivered one for each wait, so that
-// timers, stopping and removal have their say in between. An event carries the number
-// of the watch that it was meant for; if the watch was removed or modified since, the
-// number there is another, and the event is dropped. So a descriptor may be closed and
-// its number used again while events of the former one are still in the batch.
+// Delivering. Events are fetched in batches and delivered one for each wait, so that timers, stopping and
+// removal get their turn in between. An event carries the number of the watch it was meant for. If the
+// watch was removed or modified since, its number is another, and the event is dropped: a descriptor may
+// be closed and its value used again while events of the former one are still in the batch
+// (tests/drivers/epoll_remove.pml).
+//
+// Threads. One thread waits, and alone uses the batch and the timers. Any thread wakes it, and adds,
+// modifies and removes watches, which the mutex guards.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/epoll.h>
@@ -33,9 +35,9 @@ constexpr std::int64_t short_wait_ns = 1'000'000;  // its slack: a microsecond
 
 // A watched descriptor, at its number's place in a table.
 struct watch {
-    tw_watch_callback *fn;  // null: it is not watched
+    tw_watch_callback *fn;  // null if the descriptor is not watched
     void *arg;
-    std::uint32_t number;  // another for each change
+    std::uint32_t number;  // a new one for each change
 };
 
 // A timer in the set, and what it is set to. Only the waiting thread uses it.
@@ -63,9 +65,9 @@ struct state {
     epoll_event batch[batch_size];  // the waiting thread's
     int fetched, delivered;
 
-    // Guards what follows; not held during callbacks. While the callback of a watch runs,
-    // `running` is its descriptor and `calls` has counted it: who removes the watch waits
-    // for `returned` until either is another.
+    // Guards what follows; not held during callbacks. While the callback of a watch runs, `running` is
+    // its descriptor, and `calls` has counted it. A call that removes the watch waits for `returned`
+    // until one of the two has changed.
     pthread_mutex_t mutex;
     pthread_cond_t returned;
     watch *watches;
@@ -97,8 +99,8 @@ std::uint64_t tag(int fd, std::uint32_t number) {
     return std::uint64_t{number} << 32 | static_cast<std::uint32_t>(fd);
 }
 
-// Edge-triggered: that they are readable is all there is to know of them, so nobody
-// needs to read.
+// Edge-triggered: an event says all there is to know of the driver's own descriptors, so they need not be
+// read.
 int add_own(state &s, int fd) {
     epoll_event event = {};
     event.events = EPOLLIN | EPOLLET;

@@ -1,5 +1,5 @@
-// The driver for virtual time: it has no thread and waits for nothing. Time moves when
-// the program says so (tw_runtime_advance).
+// The driver for virtual time: has no thread and waits for nothing. Time moves when the program says so
+// (tw_runtime_advance).
 #include "drivers.hpp"
 
 namespace {

@@ -1,4 +1,4 @@
-// A timerfd that is set to absolute deadlines. The kernel lets any thread set it.
+// A timerfd that is set to absolute deadlines. Any thread may set it: the kernel makes that atomic.
 #pragma once
 
 #include <sys/timerfd.h>
@@ -38,8 +38,8 @@ class timer_descriptor {
     bool is_open() const { return fd_plus_1_ != 0; }
     int fd() const { return fd_plus_1_ - 1; }
 
-    // Readable from the deadline on, and no longer if it is now. At once for one that is
-    // past; never for TW_NO_DEADLINE. 0 or a negative errno.
+    // Readable from the deadline on, and not before: at once if that is past, never for
+    // TW_NO_DEADLINE. 0 or a negative errno.
     int set(std::int64_t deadline) const {
         itimerspec spec = {};
         if (deadline != TW_NO_DEADLINE) {
@@ -49,12 +49,12 @@ class timer_descriptor {
                 spec.it_value.tv_nsec = 1;  // zero would mean: never
         }
         if (::timerfd_settime(fd(), flags_, &spec, nullptr) == 0 || errno == ECANCELED)
-            return 0;  // cancelled: the clock was set just before; the timer is set all the same
+            return 0;  // ECANCELED: the clock was set just before; the timer is set all the same
         return -errno;
     }
 
   private:
-    int fd_plus_1_;  // so that zeroed memory is a closed one
+    int fd_plus_1_;  // 0 is closed, as zeroed memory is
     int flags_;
 };
 

@@ -1,5 +1,5 @@
-// The driver on a timerfd: exact, absolute, of any clock. Its descriptor can be lent to a
-// loop of somebody else's, and then there is no thread.
+// The driver on a timerfd: exact and absolute, on any clock. The user's own loop can watch its descriptor
+// instead of a thread of the runtime's (tw_runtime_fd).
 #include <poll.h>
 #include <sys/epoll.h>
 
@@ -15,8 +15,8 @@ using tickwheel::drivers::timer_descriptor;
 
 struct state {
     timer_descriptor steady, wall;
-    int both_plus_1;      // an epoll descriptor that stands for the two, if there are two
-    std::uint32_t woken;  // 1: somebody called wake since the last wait
+    int both_plus_1;      // an epoll descriptor with both timers in its set, if there are two; 0: closed
+    std::uint32_t woken;  // 1 if wake was called since the last wait
 };
 
 state &state_in(void *memory) { return *static_cast<state *>(memory); }
@@ -62,8 +62,9 @@ int descriptor(void *memory) {
     return s.both_plus_1 != 0 ? s.both_plus_1 - 1 : s.steady.fd();
 }
 
-// A wake sets the flag and then the timer; this sets the timer and then looks at the
-// flag. Whichever timer is set last, it is one that has expired (tests/drivers/timerfd_wake.pml).
+// Sets the timer, unless the driver was woken. A wake sets the flag and then the timer to the past; this
+// sets the timer and then reads the flag. So whichever of the two threads is the last to set the timer
+// sets it to the past (tests/drivers/timerfd_wake.pml).
 int program(void *memory, const tw_deadlines *until) {
     state &s = state_in(memory);
     if (until == nullptr) {

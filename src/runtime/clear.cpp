@@ -1,9 +1,9 @@
-// tw_runtime_clear: everything that is armed, at one go.
+// tw_runtime_clear: cancels everything that is armed, in one call. Any thread.
 //
-// Timers that the library keeps have their nodes on the same wheels, and stay: they come off
-// with the others, and are armed again at once. No set may notice that one of its own was off
-// for a moment, so its lock is held meanwhile, in the order of locks; but not while the user's
-// function runs.
+// Timers that the library keeps have their nodes on the same wheels, but are not cleared: their nodes come
+// off with all others, and are armed again at once. A call on such a timer must not find its node gone for
+// a moment, so all locks of components are held meanwhile (lock_all). They are released every now and then
+// (P8), and always while a function of the user's runs.
 #include "components.hpp"
 #include "nodes.hpp"
 #include "wall.hpp"
@@ -18,8 +18,8 @@ class clearing {
   public:
     clearing(tw_runtime &rt, tw_callback *each, void *arg) : rt_(rt), each_(each), arg_(arg) {}
 
-    // If the wall clock is set back meanwhile, tw_postpone_all takes the nodes that tw_clear has
-    // not handed out yet back to the wheel: they are cleared by a further round.
+    // If the wall clock is set back meanwhile, tw_postpone_all takes the nodes that tw_clear has not
+    // handed out yet back to the wheel, and another round clears them.
     void clear(timeline &line) {
         line_ = &line;
         lock_all(rt_);
@@ -51,7 +51,7 @@ class clearing {
         lock_all(rt_);
     }
 
-    // On the same grid as before.
+    // Arms a node as it was: same tick, same grid, same number of fires left.
     void arm_again(tw_node &node) {
         tw *const wheel = &line_->wheel;
         const auto missed = static_cast<tw_missed>(node.missed);
@@ -77,7 +77,7 @@ class clearing {
         }
     }
 
-    // In a child that `each` has forked nothing more is called.
+    // If `each` forks, nothing more is called in the child.
     void tell(tw_node &node) {
         const inside_user_code here(rt_, end_);
         if (each_ != nullptr && !rt_.forked)

@@ -1,4 +1,5 @@
-// Readings of clocks, and ticks: how time in nanoseconds becomes time of a wheel.
+// Readings of clocks in nanoseconds, and how they become ticks of a wheel. Any thread; a tick_unit is
+// fixed when its runtime is made.
 #pragma once
 
 #include <time.h>
@@ -27,13 +28,14 @@ inline std::int64_t deadline_after(std::int64_t reading, std::int64_t delay) {
     return capped_sum(reading, delay, TW_NO_DEADLINE);
 }
 
-// Tick t is the reading t * ns, since the clock's own zero. A tick is as long as ns.
+// The length of a tick. Tick t is the reading t * ns, counted from the clock's own zero: there is no origin
+// to keep, and nothing can drift.
 struct tick_unit {
     std::uint64_t ns;
-    std::uint64_t part;  // ns: what periods are counted in; see set
+    std::uint64_t part;  // the unit that periods are counted in, in nanoseconds
 
-    // Parts of a tick number less than 2^32 - 1: nanoseconds, in ticks longer than four seconds
-    // microseconds, or else ticks.
+    // A tick has fewer than 2^32 - 1 parts, so that a node can count them in 32 bits. A part is a
+    // nanosecond; in ticks of more than four seconds a microsecond, or else the whole tick.
     void set(std::uint64_t to) {
         constexpr std::uint64_t most = UINT32_MAX - 1;
         ns = to;
@@ -41,14 +43,14 @@ struct tick_unit {
     }
     std::uint32_t parts() const { return static_cast<std::uint32_t>(ns / part); }
 
-    // P1: up for a deadline, down for the present. So what the wheel takes as due has
-    // a deadline that the clock has reached. A deadline that no clock will reach has a tick
-    // after the last one.
+    // P1: deadlines round up, the present rounds down. So the clock has reached the deadline of
+    // everything that the wheel takes as due. A deadline that no clock will reach has a tick after the
+    // last one.
     tick up(std::int64_t deadline) const { return (static_cast<std::uint64_t>(deadline) + (ns - 1)) / ns; }
     tick down(std::int64_t reading) const { return static_cast<std::uint64_t>(reading) / ns; }
     tick last() const { return down(last_reading); }
 
-    // TW_NO_DEADLINE for a tick that no clock will read.
+    // TW_NO_DEADLINE for a tick that no clock will reach.
     std::int64_t reading(tick t) const {
         return t > last() ? TW_NO_DEADLINE : static_cast<std::int64_t>(t * ns);
     }
@@ -57,7 +59,7 @@ struct tick_unit {
         return static_cast<std::uint64_t>(period) >= ns && static_cast<std::uint64_t>(period) % part == 0;
     }
 
-    // The parts by which a deadline is before the tick that it rounds up to.
+    // By how many parts a deadline is earlier than the tick that it rounds up to.
     std::uint32_t early(std::int64_t deadline) const {
         const std::uint64_t over = static_cast<std::uint64_t>(deadline) % ns;
         return over == 0 ? 0 : static_cast<std::uint32_t>((ns - over) / part);

@@ -58,7 +58,9 @@ void call_each(tw_runtime &rt, void (*component_hooks::*what)(component &)) {
     });
 }
 
-// The component that has asked to be settled, with its lock, so that it is not freed. Null: none.
+// The component that has asked to be settled, or null. Its lock is taken before the mutex of the list is
+// released, so it is not freed in between.
+// ACQUIRES: the component's lock
 component *lock_unsettled(tw_runtime &rt) {
     const mutex_hold hold(&rt.components_mutex);
     component *const it = rt.unsettled;

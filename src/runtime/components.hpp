@@ -19,15 +19,16 @@ struct fire_relay {
     void (*wait_for_runs)(tw_node &);      // until the runs that other threads are in have ended
 };
 
-// What a component does when something happens to its runtime. Null: nothing.
+// What a component does when something happens to its runtime. A hook that is null does nothing; lock,
+// unlock, begin_in_child and destroy are never null.
 struct component_hooks {
     // How nodes of the component are recognised, if that matters. Components of one runtime that
     // have the one or the other have the same.
     const fire_relay *relay;         // of nodes that it runs elsewhere
     tw_callback *kept_when_cleared;  // of nodes that tw_runtime_clear leaves armed
 
-    // Take and release the component's lock, which comes before those of wheels. Around a fork,
-    // and see lock_all. Whoever holds the lock keeps the component from being freed.
+    // Take and release the component's lock, which comes before those of wheels. A thread that holds
+    // it keeps the component from being freed.
     void (*lock)(component &);
     void (*unlock)(component &);
 
@@ -89,8 +90,9 @@ void mark_settled(component &it);
 
 // --- for the runtime's own life ---
 
-// Called by the firing thread before it fires, and after each wheel. False: it has to leave, and
-// call this again before it fires more.
+// Called by the firing thread before it fires, and after each wheel. Returns false if the thread has to
+// leave, and to call this again before it fires more. With nothing to settle this is one relaxed load:
+// only the firing thread itself makes `unsettled` non-null, in its callbacks.
 bool settle_components_slowly(tw_runtime &rt);
 inline bool settle_components(tw_runtime &rt) {
     return rt.unsettled.load(std::memory_order_relaxed) == nullptr || settle_components_slowly(rt);
@@ -98,7 +100,7 @@ inline bool settle_components(tw_runtime &rt) {
 
 void interrupt_components(tw_runtime &rt);
 void begin_to_clear_components(tw_runtime &rt);
-tw_node *clear_one_in_components(tw_runtime &rt);  // null: none is there any more
+tw_node *clear_one_in_components(tw_runtime &rt);  // null when all are cleared
 
 void stop_components(tw_runtime &rt);
 void end_components(tw_runtime &rt);

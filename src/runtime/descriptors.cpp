@@ -1,6 +1,6 @@
-// Descriptors: those that a driver watches for the user, and the one that a driver
-// hands out so that the user's own loop can watch the runtime. Any thread; dispatching,
-// one at a time.
+// Descriptors: those that a driver watches for the user, and the one that a driver hands out so that the
+// user's own loop can watch the runtime. Any thread; tw_runtime_fd and tw_runtime_dispatch one at a time
+// (drive_permit).
 #include "turn.hpp"
 
 namespace {
@@ -57,6 +57,8 @@ TW_API int tw_runtime_fd(tw_runtime *rt) {
     return rt->driver->descriptor(rt->driver_state);
 }
 
+// The descriptor is programmed last: a node that was armed before is part of the answer, and one that is
+// armed later and due earlier makes the descriptor readable again (tests/drivers/timerfd_wake.pml).
 TW_API int tw_runtime_dispatch(tw_runtime *rt) {
     if (const int error = check_lending(rt); error != 0)
         return error;

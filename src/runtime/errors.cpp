@@ -1,4 +1,5 @@
-// What the errors mean here, which is often more than the system's own words say.
+// tw_explain and tw_strerror: errors in words. An errno often means something narrower here than the
+// system's own text for it says. Any thread.
 #include "errors.hpp"
 
 #include "runtime.hpp"

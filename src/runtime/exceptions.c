@@ -1,18 +1,20 @@
+/* See exceptions.h. */
 #include "exceptions.h"
 
 struct passage {
     void (*left)(void *);
     void *arg;
-    int is_over;
+    int has_returned;
 };
 
-static void see_to(struct passage *it) {
-    if (!it->is_over)
+/* Runs at the end of the scope, with or without an exception. */
+static void clean_up(struct passage *it) {
+    if (!it->has_returned)
         it->left(it->arg);
 }
 
 void tw_passing_exceptions(void (*body)(void *), void (*left)(void *), void *arg) {
-    __attribute__((cleanup(see_to))) struct passage it = {left, arg, 0};
+    __attribute__((cleanup(clean_up))) struct passage it = {left, arg, 0};
     body(arg);
-    it.is_over = 1;
+    it.has_returned = 1;
 }

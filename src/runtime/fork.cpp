@@ -83,7 +83,7 @@ int revive(tw_runtime &rt) {
 
 void begin_anew(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { line.asleep_until = awake; });
-    rt.driven = driven::by_nobody;
+    rt.driven = driven::by_none;
     rt.stopping = false;
     rt.lent = false;
     rt.forked = false;

@@ -184,7 +184,7 @@ void join(tw_runtime &rt) {
     if (rt.driven != driven::by_thread)
         return;
     pthread_join(rt.thread, nullptr);
-    rt.driven = driven::by_nobody;
+    rt.driven = driven::by_none;
 }
 
 // No further callback begins after the one that runs. Interrupts the wheels too, whose calls to
@@ -215,15 +215,15 @@ int start(tw_runtime &rt) {
     const mutex_hold hold(&rt.control);
     if (rt.stopping)
         join(rt);  // a callback has stopped it
-    auto nobody = driven::by_nobody;
-    if (!rt.driven.compare_exchange_strong(nobody, driven::by_thread))
-        return nobody == driven::by_thread ? explain_system_error(-EALREADY)
-                                           : refuse(-EBUSY, "another thread drives the runtime");
+    auto none = driven::by_none;
+    if (!rt.driven.compare_exchange_strong(none, driven::by_thread))
+        return none == driven::by_thread ? explain_system_error(-EALREADY)
+                                         : refuse(-EBUSY, "another thread drives the runtime");
     rt.stopping = false;
     const int error = rt.lent ? refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)")
                               : explain_system_error(create_firing_thread(rt));
     if (error != 0)
-        rt.driven = driven::by_nobody;
+        rt.driven = driven::by_none;
     return error;
 }
 

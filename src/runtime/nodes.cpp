@@ -1,5 +1,8 @@
-// The calls on nodes: time in nanoseconds becomes ticks, the wheel does the rest, and
-// the driver is woken if that is due earlier than what it sleeps for. Any thread.
+// The calls on nodes: time in nanoseconds becomes ticks, the wheel does the rest, and the driver is woken
+// if the node is due earlier than the driver sleeps. Any thread.
+//
+// A call that arms reads the clock itself: however long the firing thread has slept, no delay counts from
+// a stale present.
 #include <cerrno>
 
 #include "nodes.hpp"
@@ -9,7 +12,7 @@ namespace {
 
 using namespace tickwheel::runtime;
 
-// What is wrong with the node comes before what is the matter with the runtime.
+// An invalid node is reported before a runtime that is closed or forked, but after one that is null.
 int check_node(int error_of_runtime, const tw_node *node) {
     if (error_of_runtime != -EINVAL && (node == nullptr || node->fn == nullptr))
         return refuse_as_the_wheel(-EINVAL);
@@ -87,14 +90,14 @@ template <class Place>
     return place_on(rt, line, node, due, wake, tw_move);
 }
 
-// Ticks in which a node may be due for the first time.
+// The ticks in which a node with slack may be due first.
 struct window {
     timeline &line;
     tick first, last;
-    std::int64_t deadline;  // that rounds up to `first`, but if that is at once
+    std::int64_t deadline;  // rounds up to `first`, unless that is the present
 };
 
-// Not to a tick that never comes, unless it has to be.
+// Slack does not lead to a tick that never comes, unless the window begins with one.
 tick end_of_window(const timeline &line, tick first, std::int64_t earliest, std::int64_t slack) {
     const tick latest = line.tick_of(deadline_after(earliest, slack));
     return slack == 0 || first >= line.last() ? first : latest < line.last() ? latest : line.last();
@@ -115,7 +118,8 @@ window window_of(tw_runtime &rt, const tw_when &when) {
     return {line, first, end_of_window(line, first, deadline, when.slack_ns), deadline};
 }
 
-// P5: the grid begins at the deadline, or, where that was left to choose, at the tick.
+// A periodic node. P5: its grid begins at the deadline itself, which may lie within a tick; or, where the
+// wheel chose a tick in the window, at that tick.
 int arm_every(tw *wheel, tw_node *node, tick due, const window &in, const tw_when &when) {
     const tick_unit &unit = in.line.unit;
     if (unit.divides(when.period_ns))

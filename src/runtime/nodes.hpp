@@ -1,11 +1,11 @@
-// What others need of the calls on nodes.
+// The calls on nodes, for files that make more of them. Any thread.
 #pragma once
 
 #include "components.hpp"
 
 namespace tickwheel::runtime {
 
-// As tw_runtime_every has it.
+// The schedule of tw_runtime_every.
 inline tw_when every(std::int64_t period, tw_missed missed) {
     tw_when when = {};
     when.due_ns = period;
@@ -14,7 +14,8 @@ inline tw_when every(std::int64_t period, tw_missed missed) {
     return when;
 }
 
-// A callback of the node may run on account of the other timeline, if it was armed anew.
+// Returns when no other thread is in the node's callback. Asks every timeline: a callback may still run
+// for the one, while the node was armed anew on the other.
 inline void wait_for_callback(tw_runtime &rt, const tw_node *node) {
     for_each_timeline(rt, [node](timeline &line) { tw_wait(&line.wheel, node); });
 }
@@ -39,7 +40,7 @@ inline std::uint32_t withdraw_fires(tw_runtime &rt, tw_node &node) {
 
 inline int refuse_delay() { return refuse(-EINVAL, "the delay is negative"); }
 
-// For what tw_runtime_arm would not take it; null if it would.
+// Returns null if tw_runtime_arm takes this schedule, else why not.
 const char *what_is_wrong(const tw_runtime &rt, const tw_when &when);
 
 // tw_runtime_cancel of a node that no relay passes on, on a runtime that may be used.

@@ -1,4 +1,4 @@
-// Fires that are run elsewhere than in the wheel's own callback.
+// Fires that run elsewhere than in the wheel's own callback: a frame of the thread that runs one.
 #pragma once
 
 #include "on_stack.hpp"
@@ -6,15 +6,15 @@
 
 namespace tickwheel::runtime {
 
-// The fire that this thread runs, off the wheel: by a worker, or by the runtime's thread
-// in a worker's place. tw_runtime_due and tw_runtime_overruns ask it. Inside one of these
-// a thread may be in callbacks of other runtimes, and run fires of those.
+// The fire that this thread runs, as a worker or in a worker's place. tw_runtime_due and
+// tw_runtime_overruns tell of it: the wheel has gone on since. Frames may nest, as a callback may drive
+// another runtime.
 class off_wheel : on_stack<off_wheel> {
   public:
     off_wheel(const tw_runtime &rt, std::int64_t due, std::uint64_t overruns)
         : rt_(&rt), due_(due), overruns_(overruns) {}
 
-    // Null if this thread runs none of this runtime.
+    // The fire of this runtime that the thread runs; null if none.
     static const off_wheel *of(const tw_runtime &rt) {
         return find([&rt](const off_wheel &each) { return each.rt_ == &rt; });
     }

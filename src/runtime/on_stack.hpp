@@ -1,11 +1,12 @@
-// What a thread is in at the moment, one inside the other, for those who have to know.
+// The frames that a thread is in at the moment, innermost first: callbacks, runs of workers, calls that
+// call back. A deep call can so ask what it is called from. Each thread knows its own frames only.
 #pragma once
 
 #include <features.h>
 
-// What a thread has of the library's is there from its beginning, also where the library was
-// loaded by dlopen: else its first call would allocate that (P10). Of glibc's reserve for
-// libraries that are loaded late it takes two pointers.
+// Thread-local data that are there from a thread's beginning, even if the library was loaded by dlopen;
+// in the default model, the first access of a thread might allocate them (P10). They take a few words
+// of the reserve that glibc has for libraries that are loaded late.
 #ifdef __GLIBC__
 #define TW_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local
 #else
@@ -14,21 +15,21 @@
 
 namespace tickwheel::runtime {
 
-// A Frame derives from on_stack<Frame>, and is a local variable for as long as it is so.
+// A kind of frame derives from on_stack<Kind>. It is a local variable, for as long as the thread is in it.
 class stack_frame {
   public:
     stack_frame(const stack_frame &) = delete;
     stack_frame &operator=(const stack_frame &) = delete;
 
-    // As its end, which does not come by itself when an exception passes (exceptions.h): this
-    // thread is in it no more, nor in what was inside it.
+    // What the destructor does, for when an exception passes and it does not run (exceptions.h). Ends the
+    // frames inside this one, too.
     void leave() const { innermost_ = outer_; }
 
   protected:
     explicit stack_frame(const void *kind) : kind_(kind), outer_(innermost_) { innermost_ = this; }
     ~stack_frame() { leave(); }
 
-    // The innermost of this thread that is of this kind, or of those outside of it.
+    // The innermost frame of this kind that the thread is in; and the next one outside of this.
     static const stack_frame *first_of(const void *kind) { return first_of(kind, innermost_); }
     const stack_frame *next_of(const void *kind) const { return first_of(kind, outer_); }
 
@@ -48,7 +49,7 @@ template <class Frame> class on_stack : public stack_frame {
   protected:
     on_stack() : stack_frame(&kind) {}
 
-    // The innermost of this thread for which is(frame). Null: there is none.
+    // The innermost frame of the thread for which is(frame) is true; null if there is none.
     template <class Is> static const Frame *find(Is is) {
         for (auto *each = static_cast<const on_stack *>(first_of(&kind)); each != nullptr;
              each = static_cast<const on_stack *>(each->next_of(&kind)))

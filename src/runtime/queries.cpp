@@ -1,4 +1,4 @@
-// What a runtime can tell, changing nothing. Any thread.
+// Questions to a runtime, which change nothing. Any thread.
 #include "off_wheel.hpp"
 #include "wall.hpp"
 

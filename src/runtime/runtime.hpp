@@ -8,7 +8,7 @@
 // Locks are taken in this order:
 //   1. the list of all runtimes (fork.cpp)
 //   2. `components_mutex`
-//   3. the locks of components: a pool's mutex, a set's lock
+//   3. the locks of components, newest first: a set's lock before the mutex of the pool that it uses
 //   4. `wall_mutex`
 //   5. the locks of the wheels
 // `control` comes before 2 and stands apart: a thread may hold it while it waits for a callback to
@@ -40,7 +40,7 @@ struct fire_relay;  // components.hpp
 
 // Which thread fires. A caller becomes the last caller if a worker's run frees the runtime meanwhile:
 // it then frees the runtime when it is done (see drive_permit::give_back).
-enum class driven { by_nobody, by_thread, by_caller, by_last_caller };
+enum class driven { by_none, by_thread, by_caller, by_last_caller };
 
 // How often something was late, and by how much.
 struct lateness {
@@ -96,7 +96,7 @@ struct tw_runtime {
     // deferred_free that it has brought.
     //
     // Invariants: is_freed implies closed != 0; closed == -ECHILD if and only if forked.
-    std::atomic<tickwheel::runtime::driven> driven{tickwheel::runtime::driven::by_nobody};
+    std::atomic<tickwheel::runtime::driven> driven{tickwheel::runtime::driven::by_none};
     std::atomic<bool> stopping{false};       // until a thread begins to fire again
     std::atomic<bool> forked{false};         // set in a child: only freeing and after_fork work
     std::atomic<std::uint32_t> is_freed{0};  // 0 or 1; a word, because RISC-V exchanges no less

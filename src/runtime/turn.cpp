@@ -171,11 +171,11 @@ void abandon_turn(tw_runtime &rt) {
 // stop before this call, which fires again like any call after a stop. A worker's run that frees the
 // runtime in between is not forgotten, as `is_freed` is never taken back.
 drive_permit::drive_permit(tw_runtime &rt) : rt_(rt) {
-    auto nobody = driven::by_nobody;
+    auto none = driven::by_none;
     if (inside_user_code::of(rt))
         return;
     join_if_stopped(rt);
-    granted_ = rt.driven.compare_exchange_strong(nobody, driven::by_caller);
+    granted_ = rt.driven.compare_exchange_strong(none, driven::by_caller);
     if (granted_)
         rt.stopping.store(false, std::memory_order_relaxed);
 }
@@ -188,7 +188,7 @@ void drive_permit::give_back() {
         return;
     const bool free_it = rt_.to_be_freed;
     auto a_caller = driven::by_caller;
-    if (!rt_.driven.compare_exchange_strong(a_caller, driven::by_nobody) || free_it)
+    if (!rt_.driven.compare_exchange_strong(a_caller, driven::by_none) || free_it)
         destroy(rt_);
 }
 

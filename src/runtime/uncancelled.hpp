@@ -1,7 +1,7 @@
-// pthread_cancel: no call of the library is a cancellation point. A thread that ended in the
-// middle of one would leave locks held and others waiting for ever. What may hold such points
-// runs under one of these: waiting, drivers, which may be the user's, and the user's functions
-// on a thread of the user's. The library's own threads are never cancelled at all.
+// pthread_cancel: no call of the library is a cancellation point. A thread that ended in the middle of one
+// would leave locks held and others waiting for ever. So everything that may contain a cancellation point
+// runs under one of these: waiting, drivers, which may be the user's, and functions of the user's on a
+// thread of the user's. The library's own threads are never cancelled (threads.hpp).
 #pragma once
 
 #include <pthread.h>
@@ -13,7 +13,7 @@ class uncancelled {
   public:
     uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
     ~uncancelled() { end(); }
-    void end() const { pthread_setcancelstate(before_, nullptr); }  // also by itself: see exceptions.h
+    void end() const { pthread_setcancelstate(before_, nullptr); }  // called alone if an exception passes
     uncancelled(const uncancelled &) = delete;
     uncancelled &operator=(const uncancelled &) = delete;
 

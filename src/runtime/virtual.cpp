@@ -1,4 +1,5 @@
-// Virtual time: it moves when it is told to, and what is due fires on the caller's thread.
+// Virtual time: it moves when the program says so, and what is due fires on the caller's thread, which is
+// the firing thread for that long. Any thread, one at a time (drive_permit).
 #include "turn.hpp"
 
 namespace {
@@ -15,7 +16,7 @@ int check_moving(const tw_runtime *rt, std::int64_t by) {
     return by > last_reading - rt->steady.clock.read() ? explain_system_error(-ERANGE) : 0;
 }
 
-// How far virtual time is from the first deadline. May be negative.
+// How far virtual time is from the first deadline of all timelines. Negative if that has passed.
 std::int64_t way_to_next(tw_runtime &rt) {
     const tw_deadlines next = what_is_next(rt);
     std::int64_t least = INT64_MAX;
@@ -26,7 +27,7 @@ std::int64_t way_to_next(tw_runtime &rt) {
     return least;
 }
 
-// Also what callbacks make due at once, on either timeline.
+// Goes on as long as callbacks make more due at once, on either timeline.
 void fire_all(tw_runtime &rt) {
     do
         fire_due(rt);
@@ -38,10 +39,11 @@ void go(tw_runtime &rt, std::int64_t by) {
     fire_all(rt);
 }
 
+// Time stops at each deadline, so that every callback reads the time it was due at.
 void go_from_one_to_the_next(tw_runtime &rt, std::int64_t by) {
     fire_all(rt);
     while (!must_leave(rt) && by > 0) {
-        const std::int64_t way = way_to_next(rt);  // not ahead if another thread has just armed
+        const std::int64_t way = way_to_next(rt);  // not positive if another thread has just armed
         const std::int64_t step = way <= 0 ? 0 : way < by ? way : by;
         by -= step;
         go(rt, step);

@@ -82,7 +82,8 @@ class fire_queue {
         return true;
     }
 
-    // There must be room: the pool keeps to its bound, and makes one cell more than that.
+    // There must be room: the pool has cells for its bound, for what idle workers are about to take, and
+    // for the one fire too many.
     void push(tw_runnable &it, std::int64_t due, std::uint64_t overruns) {
         tw_run &fire = take_cell();
         fire = {&fire, next_number_++, due, overruns};

@@ -21,7 +21,7 @@
 #define NONE 7
 
 /* Watches have names, in the order of their making: 1 and 3 of descriptor 0, 2 of descriptor 1. 0: none. */
-byte watch[2];  /* drivers/epoll.cpp: "tw_watch_callback *fn;  // null" */
+byte watch[2];  /* drivers/epoll.cpp: "tw_watch_callback *fn;  // null if" */
 byte number[2]; /* drivers/epoll.cpp: "std::uint32_t number;" */
 byte last_number, last_watch;
 byte asks_for[4]; /* of each watch: how often that was changed */

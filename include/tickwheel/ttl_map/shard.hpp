@@ -371,7 +371,8 @@ template <class Key, class Value, class Equal> class alignas(64) ttl_shard {
     // The callback of an entry's node (M3).
     static void fired(tw_node *, void *arg) {
         std::unique_ptr<entry> e(static_cast<entry *>(arg));
-        e->owner.expire(std::move(e));
+        ttl_shard &owner = e->owner;
+        owner.expire(std::move(e));
     }
 
     // The map may be destroyed as soon as in_flight_ is 0 and the lock is released.

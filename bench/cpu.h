@@ -1,5 +1,5 @@
-// Cost as processor time of the thread, kernel included: neighbours on the machine do not
-// count, sleeping does not count.
+// Measures cost as the processor time of the calling thread, kernel included. Other programs on
+// the machine and time spent asleep do not count.
 #ifndef TICKWHEEL_BENCH_CPU_H
 #define TICKWHEEL_BENCH_CPU_H
 
@@ -17,7 +17,7 @@ inline double cpu_ns() {
 
 inline double per(double cost, std::size_t count) { return cost / static_cast<double>(count); }
 
-// What calling work(0), work(1) ... costs each.
+// Returns the cost of each call work(0), work(1) ... work(count - 1).
 template <class Work> double cost_of_each(std::size_t count, Work &&work) {
     const double start = cpu_ns();
     for (std::size_t i = 0; i < count; ++i)

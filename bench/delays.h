@@ -1,4 +1,4 @@
-// Delays from a clock's reading at the call.
+// Delays in nanoseconds, for implementations that count from the clock's reading at the call.
 #ifndef TICKWHEEL_BENCH_DELAYS_H
 #define TICKWHEEL_BENCH_DELAYS_H
 
@@ -13,7 +13,7 @@ using Delays = std::vector<std::int64_t>;
 
 constexpr std::int64_t millisecond = 1'000'000;
 
-// From the stream of ticks: spread over [from, from + spread).
+// Maps the stream of ticks onto [from, from + spread).
 inline Delays delays_of(const std::vector<std::uint32_t> &ticks, std::int64_t from, std::int64_t spread) {
     Delays delays;
     delays.reserve(ticks.size());
@@ -22,7 +22,7 @@ inline Delays delays_of(const std::vector<std::uint32_t> &ticks, std::int64_t fr
     return delays;
 }
 
-// Nothing comes due while it lasts.
+// Delays so long that nothing comes due during a run.
 inline Delays far_delays_of(const std::vector<std::uint32_t> &ticks) {
     return delays_of(ticks, 3'600'000 * millisecond, horizon * millisecond);
 }

@@ -1,5 +1,5 @@
-// The random sequences, made once per n and the same for every implementation,
-// and the memory that every implementation's timers stand in.
+// The random sequences, made once per n and the same for every implementation, and the memory
+// that holds every implementation's timers.
 #ifndef TICKWHEEL_BENCH_INPUTS_H
 #define TICKWHEEL_BENCH_INPUTS_H
 
@@ -13,7 +13,7 @@
 namespace bench {
 
 constexpr std::uint32_t horizon = 1u << 20;      // ticks that timers are spread over
-constexpr std::size_t stream_length = 1u << 20;  // of the random operations; a power of two
+constexpr std::size_t stream_length = 1u << 20;  // length of the random streams; a power of two
 constexpr std::size_t stream_mask = stream_length - 1;
 
 class Random {
@@ -42,9 +42,8 @@ struct Inputs {
     std::vector<std::uint32_t> ticks;      // stream of random ticks in [1, horizon]
 };
 
-// Huge pages where the system gives them, every page touched: what the first
-// access to fresh memory costs is nobody's figure. Given back by whoever does not end
-// with the run's process.
+// Memory in huge pages where the system offers them, with every page touched, so that no figure
+// includes the cost of first access. Callers that outlive a run return it with give_back.
 void *fresh_memory(std::size_t bytes);
 void give_back(void *memory, std::size_t bytes);
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Instructions per operation: steady where times are not. Two runs under callgrind
-# that differ in the number of operations alone; the difference is theirs, the
-# benchmark's loop of a handful of instructions included.
+# Counts instructions per operation, which are steady where times are not. Runs the benchmark
+# twice under callgrind with a different number of operations. The difference is the cost of the
+# operations, including the few instructions of the benchmark's own loop.
 #   usage: instructions.sh [PATH/tickwheel_bench]
 set -eu
 
@@ -9,7 +9,7 @@ bench=${1:-$(dirname "$0")/../../build/bench/bench/tickwheel_bench}
 few=10000
 many=110000
 
-# total WORKLOAD IMPL OPERATIONS
+# total WORKLOAD IMPL OPERATIONS: prints the instructions of one run.
 total() {
     log=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null \
         "$bench" --once "$1" --impl "$2" --ops "$3" 2>&1) || {
@@ -19,7 +19,7 @@ total() {
     printf '%s\n' "$log" | sed -n 's/.*Collected : *//p'
 }
 
-# per_operation WORKLOAD IMPL
+# per_operation WORKLOAD IMPL: prints the instructions of one operation.
 per_operation() {
     least=$(total "$1" "$2" $few) && most=$(total "$1" "$2" $many) || exit 1
     awk -v least="$least" -v most="$most" -v span=$((many - few)) \

@@ -15,14 +15,15 @@ struct Key {
     bool operator==(const Key &other) const { return std::memcmp(bytes, other.bytes, sizeof bytes) == 0; }
 };
 
-// What the C++ library has for bytes; known to everyone who can read.
+// The C++ library's hash for bytes. It is unseeded, so an attacker who chooses keys can make them
+// collide.
 struct KeyHash {
     std::size_t operator()(const Key &key) const {
         return std::hash<std::string_view>()({reinterpret_cast<const char *>(key.bytes), sizeof key.bytes});
     }
 };
 
-// A key for each number, random as far as a hash can tell.
+// A distinct, random-looking key for each number.
 inline Key key_of(std::uint64_t number) {
     Random random(number);
     const std::uint64_t words[2] = {random.next(), random.next()};

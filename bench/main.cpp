@@ -1,6 +1,6 @@
-// tickwheel_bench: this library beside its peers. For each workload and n the
-// implementations run in turn, A B C A B C ..., so that a slow minute of the machine
-// falls on all of them.
+// tickwheel_bench: compares this library with its peers. For each workload and n the
+// implementations run in turn, A B C A B C ..., so that a slow minute of the machine affects all
+// of them alike.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -83,12 +83,12 @@ struct Options {
     std::size_t operations = 0;
 };
 
-// Workloads that share a set-up, at one n.
+// Workloads that share one set-up, at one n.
 struct Unit {
     std::vector<Workload> workloads;
     std::size_t n;
     unsigned runs;
-    std::size_t most_for_slow;  // timers that the slowest implementations still run with
+    std::size_t most_for_slow;  // largest n that the slowest implementations still run with
 };
 
 [[noreturn]] void stop(const std::string &complaint) {
@@ -171,7 +171,7 @@ std::vector<Unit> plan(const Options &options) {
     add({Workload::sparse}, 10, runs);
     add({Workload::periodic}, 100'000, runs);
     add({Workload::memory_timer, Workload::memory_loop}, small, 1);
-    // Shorter runs and more of them: how fast the system wakes somebody changes by the second.
+    // Shorter runs, and more of them: the system's wake-up latency changes from second to second.
     for (std::size_t n : {1, 10'000})
         add({Workload::lateness_p50, Workload::lateness_p99, Workload::lateness_max}, n, 5 * runs);
     for (std::size_t n : {0, 1})
@@ -186,7 +186,7 @@ std::vector<Unit> plan(const Options &options) {
     return units;
 }
 
-// Empty if it can run.
+// Returns empty if it can run, else the reason why not.
 std::string why_not(const Implementation &implementation, const Unit &unit) {
     const Workload workload = unit.workloads.front();
     const std::string &name = implementation.name;

@@ -1,6 +1,6 @@
-// What the benchmark and a module know of each other. A module is a shared object
-// with one timer implementation in it, opened with RTLD_LOCAL: two builds of this
-// library have the same symbols, and so do libev and libevent.
+// The interface between the benchmark and its modules. A module is a shared object that holds one
+// timer implementation. It is opened with RTLD_LOCAL because two builds of this library define
+// the same symbols, and so do libev and libevent.
 #ifndef TICKWHEEL_BENCH_MODULE_H
 #define TICKWHEEL_BENCH_MODULE_H
 
@@ -42,15 +42,15 @@ enum class Workload {
     idle_tick,  // only for counting instructions
 };
 
-// What a module runs: each kind has a folder of modules, and a header that says what
-// an implementation has to bring.
+// The kinds of module. Each has a folder of modules and a header that states what an
+// implementation provides.
 enum class Kind {
     calls,    // modules/, workloads.h: what the calls cost, on one thread
     waiting,  // waiting/, waiting.h: lateness and idle, of a loop
     threads,  // threads/, threads.h: contend and foreign, calls from other threads
-    handle,   // handle/: timers that a library keeps, beside nodes
+    handle,   // handle/: timers that the library keeps, compared with nodes
     keyed,    // keyed/: timers under keys
-    spawn,    // spawn/: lambdas
+    spawn,    // spawn/: lambdas called once
     ttl,      // ttl/: maps whose entries expire
 };
 
@@ -59,12 +59,12 @@ struct Sample {
     double value;
 };
 
-// One run of one implementation. Workloads that are asked for together share one
-// set-up: n timers, armed.
+// One run of one implementation. Workloads that are asked for together share one set-up: n
+// timers, armed.
 struct Task {
     std::vector<Workload> workloads;
     std::size_t n;
-    std::size_t operations;  // of rearm_hot and idle_tick; 0: as many as make a good figure
+    std::size_t operations;  // for rearm_hot and idle_tick; 0: as many as make a steady figure
     const Inputs &inputs;
     bool quick = false;
 
@@ -78,15 +78,15 @@ struct Task {
 
 struct Module {
     const char *version;
-    const char *idiom;  // postpone's; of a loop, its finest way to wait; of threads, how they share
-    bool virtual_time;  // of calls: goes through time as fast as it can, instead of waiting for it
+    const char *idiom;  // how it postpones; for loops, how it waits; for threads, how they share
+    bool virtual_time;  // for calls: moves its own clock forward instead of waiting for real time
     std::vector<Sample> (*run)(const Task &);
 };
 
-// The one symbol of a module.
+// The only symbol that a module exports.
 extern "C" const Module *tickwheel_bench_module();
 
-// A benchmark of something that does not work is worth nothing.
+// Aborts the run: figures of an implementation that fails are worthless.
 inline void require(bool holds, const char *what) {
     if (holds)
         return;

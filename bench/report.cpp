@@ -82,7 +82,7 @@ namespace {
 
 constexpr const char *own = "tickwheel";
 
-// 1,000,000
+// Groups digits by thousands: 1,000,000.
 std::string grouped(std::size_t n) {
     std::string digits = std::to_string(n);
     for (std::size_t at = digits.size(); at > 3; at -= 3)

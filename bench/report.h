@@ -1,4 +1,4 @@
-// What was measured, as tables, as a verdict on the targets, and as JSON.
+// Reports the results as tables, as a verdict on the targets, and as JSON.
 #ifndef TICKWHEEL_BENCH_REPORT_H
 #define TICKWHEEL_BENCH_REPORT_H
 
@@ -19,7 +19,8 @@ struct WorkloadInfo {
 extern const std::vector<WorkloadInfo> workload_infos;
 const WorkloadInfo &info(Workload workload);
 
-// One implementation at one workload and n: a value per run, or why there is none.
+// The result of one implementation at one workload and n: a value per run, or the reason why
+// there is none.
 struct Result {
     Workload workload;
     std::size_t n;
@@ -27,13 +28,13 @@ struct Result {
     std::vector<double> values;
     std::string not_run;
 
-    // The median; of worst-tick the least, as the machine itself stalls now and then.
+    // The median; for worst-tick the minimum, because the machine itself stalls now and then.
     double value() const;
     double least() const;
     double most() const;
 };
 
-// The result that has values, if there is one.
+// Returns the result if it exists and has values, else null.
 const Result *find(const std::vector<Result> &results, Workload workload, std::size_t n,
                    const std::string &implementation);
 

@@ -56,8 +56,8 @@ std::optional<Implementation> open_implementation(const std::string &name, Kind 
     return Implementation{name, kind, entry()};
 }
 
-// The samples are few enough for a pipe to hold them all; but a run ends when the
-// child does, even if it left the pipe open to somebody.
+// The samples are few enough to fit in the pipe's buffer. The parent waits for the child to exit
+// and not for the end of the pipe, since a grandchild may keep the pipe open.
 std::optional<std::vector<Sample>> run_apart(const Implementation &implementation, const Task &task) {
     int ends[2];
     require(pipe(ends) == 0, "pipe");

@@ -1,4 +1,4 @@
-// Opening modules and running them, each run in a process of its own.
+// Opens modules and runs each one in a process of its own.
 #ifndef TICKWHEEL_BENCH_RUNNER_H
 #define TICKWHEEL_BENCH_RUNNER_H
 
@@ -16,15 +16,15 @@ struct Implementation {
     const Module *module;
 };
 
-// Nothing if it was not built because its library is not there.
+// Returns nullopt if the module was not built because its library is missing.
 std::optional<Implementation> open_implementation(const std::string &name, Kind kind);
 
-// In a child process: the heap is as fresh for the last as for the first, and taking
-// down ten million timers costs no time. Nothing if the child failed.
+// Runs in a child process: every run starts with a fresh heap, and no time goes into freeing ten
+// million timers. Returns nullopt if the child failed.
 std::optional<std::vector<Sample>> run_apart(const Implementation &implementation, const Task &task);
 
-// Has malloc ask for huge pages, as fresh_memory does: starts this program anew with
-// glibc told so, once.
+// Makes malloc use huge pages, as fresh_memory does. Re-executes this program once with the glibc
+// tunable set.
 void use_huge_pages_in_malloc(char **argv);
 
 }  // namespace bench

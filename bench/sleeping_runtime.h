@@ -1,4 +1,4 @@
-// What handle/ and keyed/ run on.
+// The runtime that the workloads handle and keyed run on.
 #ifndef TICKWHEEL_BENCH_SLEEPING_RUNTIME_H
 #define TICKWHEEL_BENCH_SLEEPING_RUNTIME_H
 
@@ -9,7 +9,8 @@
 
 namespace bench {
 
-// A runtime as it is by default. Something is due before everything else, so that nobody wakes it.
+// A runtime with default settings. A timer that is due before all others keeps every call from
+// waking its thread.
 class SleepingRuntime {
   public:
     SleepingRuntime() {

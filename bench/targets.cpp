@@ -1,4 +1,4 @@
-// What this library has to reach, and whether it did.
+// The targets this library has to reach, and the check against the results.
 #include "report.h"
 
 namespace bench {
@@ -11,7 +11,8 @@ struct Part {
     const char *implementation;
 };
 
-// What the limit is on: the figure itself, or its ratio to another, or how much it is above that.
+// The limit applies to the figure itself, to its ratio to another, or to the difference between
+// the two.
 enum class On { figure, ratio, difference };
 struct Target {
     const char *text;
@@ -124,7 +125,7 @@ const Target targets[] = {
      {Workload::spawn, million, "asio"}},
 };
 
-// The same for each driver.
+// These targets apply to each driver.
 struct DriverTarget {
     const char *text;
     double limit;

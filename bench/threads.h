@@ -1,7 +1,8 @@
-// Workloads of timers that several threads share, fired by a thread of their own.
+// Workloads `contend` and `foreign`: timers that several threads share and a thread of their own
+// fires.
 //
 // An implementation is a class `Shared` over n timers, numbered from 0:
-//   Shared(n)            n idle timers, and the thread that fires them runs
+//   Shared(n)            n idle timers; starts the thread that fires them
 //   arm(i, delay_ns)     of any timer, pending or not, from any thread; the delay
 //                        counts from the clock at the call
 //   cancel(i)            of any timer, from any thread
@@ -26,9 +27,9 @@ inline std::int64_t monotonic_ns() {
     return std::chrono::nanoseconds(steady_clock::now().time_since_epoch()).count();
 }
 
-// Two threads go on arming random ones of n timers for a while. Some come due before
-// their turn comes again, and are fired. By the clock on the wall, per arming: what
-// the threads cost each other is the point.
+// Two threads keep arming random ones of n timers. Some timers come due before they are armed
+// again, and fire. Measured per arming in elapsed time rather than processor time, because the
+// point is how long the threads hold each other up.
 template <class Shared> double contend(const Task &task) {
     const Delays delays = delays_of(task.inputs.ticks, millisecond, 10'000 * millisecond);
     const auto duration = std::chrono::milliseconds(task.quick ? 1000 : 3000);
@@ -58,8 +59,8 @@ template <class Shared> double contend(const Task &task) {
     return lasted.count() / static_cast<double>(armed[0] + armed[1]);
 }
 
-// Arming idle timers while the thread that fires them sleeps: for one that is due
-// before all of them, so that there is no cause to wake it.
+// Arms idle timers while the thread that fires them sleeps. It already wakes for an earlier
+// timer, so no call needs to wake it.
 template <class Shared> double foreign(const Task &task) {
     constexpr std::size_t rounds = 500;
     const Delays delays = delays_of(task.inputs.ticks, 120'000 * millisecond, 10'000 * millisecond);

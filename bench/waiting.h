@@ -1,15 +1,16 @@
-// Workloads of loops that wait: how late they are, and how often they wake up for nothing.
+// Workloads `lateness` and `idle`: how late loops fire that wait, and how often they wake up for
+// nothing.
 //
-// An implementation is a class `Loop` with one timer that counts, in the finest way
-// that its public interface has:
+// An implementation is a class `Loop` with one timer that counts, in the finest way that its
+// public interface offers:
 //   Loop(listener, pending)  `pending` more timers are armed and not due for long
 //   at(deadline_ns)          arms the timer, which is idle, for a reading of the
 //                            monotonic clock; in its callback, or before `run`.
-//                            When it is due, listener.fired() is all that is called.
+//                            When it is due, the loop calls listener.fired() only.
 //   run()                    runs the loop until `stop`, also if nothing is armed
 //   stop()                   called in the callback
-// Deadlines are whole microseconds. Every loop's thread has a timer slack of 1 ns, as
-// ours gives itself; otherwise the system adds up to 50 us to most kinds of waiting.
+// Deadlines are whole microseconds. Every loop's thread has a timer slack of 1 ns, as our runtime
+// sets for itself. With the default, the system adds up to 50 us to most kinds of waiting.
 #ifndef TICKWHEEL_BENCH_WAITING_H
 #define TICKWHEEL_BENCH_WAITING_H
 
@@ -44,8 +45,8 @@ class Listener {
     ~Listener() = default;
 };
 
-// When the timers that are only pending are due: in the hour after the next, so that
-// they are nobody's first.
+// Deadlines of the timers that stay pending: more than an hour away, so that none of them is ever
+// the next one due.
 class FarDelays {
   public:
     std::int64_t next_us() { return (an_hour + second * random_.below(3600)) / microsecond; }
@@ -57,7 +58,7 @@ class FarDelays {
 
 inline void be_precise() { prctl(PR_SET_TIMERSLACK, 1ul); }
 
-// One timer that is armed again in its callback, at irregular distances.
+// One timer that its callback arms again, at irregular distances.
 template <class Loop> class Lateness : Listener {
   public:
     Lateness(std::size_t pending, std::size_t deadlines) : loop_(*this, pending), wanted_(deadlines) {
@@ -100,8 +101,8 @@ template <class Loop> class Lateness : Listener {
     std::size_t wanted_;
 };
 
-// A loop on a thread of its own, which has fired a timer once and now has nothing to
-// do, but for perhaps a timer in an hour.
+// A loop on a thread of its own that has fired one timer and now has nothing to do, except
+// perhaps for a timer in an hour.
 template <class Loop> class Idle : Listener {
   public:
     explicit Idle(bool has_timer) : loop_(*this, 0), has_timer_(has_timer) {}
@@ -111,7 +112,7 @@ template <class Loop> class Idle : Listener {
             be_precise();
             loop_.at(monotonic_ns() / microsecond * microsecond);
             loop_.run();
-        }).detach();  // for ever: the run's process ends before it does
+        }).detach();  // for ever: the run's process ends first
         std::uint64_t before = settled();
         std::this_thread::sleep_for(std::chrono::seconds(seconds));
         return static_cast<double>(sleeps() - before) / seconds;
@@ -124,7 +125,7 @@ template <class Loop> class Idle : Listener {
         thread_ = gettid();
     }
 
-    // How often its thread has gone to sleep, which is how often it has woken up.
+    // How often its thread has gone to sleep, and therefore how often it has woken up.
     std::uint64_t sleeps() const {
         std::ifstream status("/proc/self/task/" + std::to_string(thread_) + "/status");
         const std::string title = "voluntary_ctxt_switches:";
@@ -135,7 +136,7 @@ template <class Loop> class Idle : Listener {
         return 0;
     }
 
-    // The count once it stands still, or, of one that does not, after five seconds.
+    // Returns the count once it stands still, or after five seconds if it never does.
     std::uint64_t settled() const {
         std::uint64_t before = 0, now = 0;
         for (int i = 0; i < 50; ++i) {
@@ -154,7 +155,7 @@ template <class Loop> class Idle : Listener {
     std::atomic<pid_t> thread_{0};
 };
 
-// The loop is never taken down: its thread may still be in it.
+// The loop is never destroyed: its thread may still be in it.
 template <class Loop> double idle(const Task &task) {
     auto *idle = new Idle<Loop>(task.n != 0);
     return idle->wakeups_per_second(task.quick ? 2 : 5);

@@ -1,14 +1,14 @@
-// The workloads, as templates over an implementation, so that what is measured is
-// its calls and not the benchmark's.
+// Workloads of kind `calls`, as templates over an implementation, so that a figure covers the
+// implementation's calls and not the benchmark's.
 //
 // An implementation is a class `Timers` over n timers, numbered from 0:
 //   Timers(n, scale)       n idle timers; each fire is counted
-//   Time time(tick)        a deadline in the implementation's own terms, so that
-//                          converting it is not part of any figure
+//   Time time(tick)        a deadline in the implementation's own unit, so that no
+//                          figure includes the conversion
 //   Time timeout(tick)     the same, for postpone
 //   arm(i, time)           of an idle timer
-//   move(i, time)          of a pending one, to anywhere
-//   postpone(i, time)      of a pending one, to later: the best idiom there is
+//   move(i, time)          of a pending one, to any time
+//   postpone(i, time)      of a pending one, to a later time, in the fastest way there is
 //   cancel(i)              of a pending one
 //   every(i, period)       of an idle one, periodic, in ticks
 //   fired()                how often callbacks have run
@@ -16,9 +16,9 @@
 //   advance(tick)          fires everything due by then
 //   run_tickless()         goes from deadline to deadline until none is pending
 // and if not,
-//   inside(work)           runs work where the loop is at its best, in a callback
-//   dispatch()             fires what is due, without waiting
-//   wait()                 waits for what is due next, and fires it
+//   inside(work)           runs work where the loop is fastest, in a callback
+//   dispatch()             fires timers that are due, without waiting
+//   wait()                 waits for the next deadline, and fires it
 //
 // Cost is processor time, see cpu.h.
 #ifndef TICKWHEEL_BENCH_WORKLOADS_H
@@ -39,13 +39,13 @@ namespace bench {
 
 using std::chrono::steady_clock;
 
-// What a tick is to a loop that runs in real time: `tick` long, the first one `ahead` of now.
+// Maps ticks to real time: a tick is `tick` long, and the first one is `ahead` of now.
 struct Scale {
     std::chrono::nanoseconds tick;
     std::chrono::nanoseconds ahead;
 };
 
-// Nothing comes due while it lasts.
+// A scale on which nothing comes due during a run.
 constexpr Scale far_ahead{std::chrono::milliseconds(1), std::chrono::hours(1)};
 
 template <class Timers, class Work> double cost_ns(Timers &timers, Work &&work) {
@@ -72,7 +72,7 @@ Times<Timers> times_of(const Timers &timers, const std::vector<std::uint32_t> &t
     return times;
 }
 
-// The index of a timer, from that of a loop.
+// Converts a loop index to a timer's number.
 inline std::uint32_t number(std::size_t i) { return static_cast<std::uint32_t>(i); }
 
 template <class Timers> void arm_all(Timers &timers, const Times<Timers> &times) {
@@ -80,7 +80,7 @@ template <class Timers> void arm_all(Timers &timers, const Times<Timers> &times)
         timers.arm(number(i), times[i]);
 }
 
-// One more timer than pending, added and cancelled in turn.
+// Adds and cancels one more timer than the n pending ones.
 template <class Timers>
 double rearm_hot(Timers &timers, const Times<Timers> &times, std::size_t hot, std::size_t operations) {
     const double cost = cost_ns(timers, [&] {
@@ -101,12 +101,12 @@ double rearm_cold(Timers &timers, const Times<Timers> &times, const std::vector<
     return per(cost, stream_length);
 }
 
-// Timeouts that are always put off to the end of time as it stands. Each timer was
-// put off once before, in another order, as in a server that has run for a while.
-// Time stands still: what a deferred move costs later, serve shows.
+// Postpones timeouts to a constant distance from a clock that stands still. Each timer was
+// postponed once before, in another order, as in a server that has run for a while. The later
+// cost of a deferred move shows in serve.
 template <class Timers> double postpone(Timers &timers, const Inputs &inputs) {
     constexpr std::uint64_t steps = 1024;
-    auto put_off = [&](const std::vector<std::uint32_t> &victims, std::uint64_t from) {
+    auto postpone_all = [&](const std::vector<std::uint32_t> &victims, std::uint64_t from) {
         Times<Timers> times;
         times.reserve(victims.size());
         for (std::size_t k = 0; k < victims.size(); ++k)
@@ -117,8 +117,8 @@ template <class Timers> double postpone(Timers &timers, const Inputs &inputs) {
         });
         return per(cost, victims.size());
     };
-    put_off(inputs.order, horizon);
-    return put_off(inputs.victims, horizon + steps);
+    postpone_all(inputs.order, horizon);
+    return postpone_all(inputs.victims, horizon + steps);
 }
 
 template <class Timers> std::vector<Sample> rearm_group(const Task &task) {
@@ -138,7 +138,7 @@ template <class Timers> std::vector<Sample> rearm_group(const Task &task) {
     return samples;
 }
 
-// Everything a timer costs in its life: arm it, go tick by tick, call it.
+// All that a timer costs in its life: arm it, advance tick by tick, call it.
 template <class Timers> double expire(const Task &task) {
     Timers timers(task.n, Scale{});
     const Times<Timers> times = times_of(timers, task.inputs.deadlines);
@@ -151,7 +151,8 @@ template <class Timers> double expire(const Task &task) {
     return per(cost, task.n);
 }
 
-// The same for a loop in real time: deadlines within half a second, slept through.
+// The same for a loop in real time: deadlines within half a second. The thread sleeps past all of
+// them and then dispatches.
 template <class Timers> double expire_in_real_time(const Task &task) {
     constexpr std::chrono::nanoseconds half_a_microsecond(500);
     Timers timers(task.n, Scale{half_a_microsecond, {}});
@@ -167,8 +168,8 @@ template <class Timers> double expire_in_real_time(const Task &task) {
     return per(cost, task.n);
 }
 
-// Timers armed in random order of memory inside one block of 2^16 ticks, two blocks
-// ahead: a plain wheel empties a slot with all of them at once.
+// Arms timers in random memory order inside one block of 2^16 ticks, two blocks ahead. A plain
+// wheel empties a slot that holds all of them in one tick.
 template <class Timers> double worst_tick_us(const Task &task) {
     constexpr std::uint32_t block = 1u << 16;
     Timers timers(task.n, Scale{});
@@ -185,9 +186,9 @@ template <class Timers> double worst_tick_us(const Task &task) {
     return worst / 1000;
 }
 
-// n connections with an idle timeout. In a quarter of that each of them gets a
-// packet, every time in another order; time goes on tick by tick. Per packet, all
-// that it costs in the end.
+// n connections with an idle timeout. Within a quarter of the timeout each gets a packet, every
+// time in another order, while time advances tick by tick. The figure is the total cost per
+// packet.
 template <class Timers> double serve(const Task &task) {
     constexpr std::uint32_t patience = 1u << 16;
     constexpr std::size_t rounds = 8;
@@ -212,7 +213,7 @@ template <class Timers> double serve(const Task &task) {
     return per(cost, packets.size());
 }
 
-// A few timers and a lot of time, again and again.
+// A few timers and a lot of time, repeatedly.
 template <class Timers> double sparse_us(const Task &task) {
     constexpr std::uint32_t span = 1u << 24;
     constexpr std::size_t rounds = 200;
@@ -232,8 +233,8 @@ template <class Timers> double sparse_us(const Task &task) {
     return per(cost, rounds) / 1000;
 }
 
-// Periods of 20 to 200 ticks of a millisecond. A loop in real time also pays for its
-// thousand wake-ups, a few ns per fire.
+// Periods of 20 to 200 ticks of a millisecond. A loop in real time also pays for its thousand
+// wake-ups a second, a few ns per fire.
 template <class Timers> double periodic(const Task &task) {
     constexpr std::uint32_t duration = 1000;
     Timers timers(task.n, Scale{std::chrono::milliseconds(1), {}});
@@ -252,7 +253,7 @@ template <class Timers> double periodic(const Task &task) {
         const auto begin = steady_clock::now();
         std::chrono::duration<double, std::milli> passed{};
         while ((passed = steady_clock::now() - begin).count() < duration || timers.fired() <= task.n)
-            timers.wait();  // longer than that on a machine too busy to keep up
+            timers.wait();  // it takes longer than that on a machine too busy to keep up
         const double most = 1.1 * static_cast<double>(due) * passed.count() / duration;
         require(static_cast<double>(timers.fired()) < most, "odd number of fires");
     }
@@ -265,8 +266,8 @@ inline double heap_bytes() {
 }
 
 template <class Timers> std::vector<Sample> memory(const Task &task) {
-    // Some libraries allocate something once, and malloc counts what it keeps for
-    // reuse; among many loops both vanish.
+    // Some libraries allocate something once, and malloc counts memory kept for reuse. Averaged
+    // over many loops, both vanish.
     constexpr std::size_t loops = 64;
     std::vector<std::unique_ptr<Timers>> empty(loops);
     const double before = heap_bytes();

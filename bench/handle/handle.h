@@ -1,8 +1,8 @@
-// Timers that the library keeps, beside nodes that stand in its user's structs.
+// Workload `handle`: timers that the library keeps, compared with nodes in the user's structs.
 //
-// An implementation is a class `Timers` over the timers of n connections, numbered from 0,
-// on a runtime whose thread sleeps. A connection has 56 bytes of its own, and a node or a
-// handle; it is touched before its timer is moved, as by the packet that came in on it.
+// An implementation is a class `Timers` over the timers of n connections, numbered from 0, on a
+// runtime whose thread sleeps. A connection has 56 bytes of its own plus a node or a handle. It
+// is touched before its timer is moved, as if a packet had just come in on it.
 //   Timers(n)            n idle timers
 //   start(i, delay_ns)   of an idle timer
 //   move(i, delay_ns)    of a pending one
@@ -23,7 +23,7 @@ template <class Timer> struct alignas(64) Connection {
     Timer timer;
 };
 
-// One more than n is started and stopped in turn; then random ones of n are moved.
+// Starts and stops one more timer than the n pending ones, then moves random ones of the n.
 template <class Timers> std::vector<Sample> run_handle(const Task &task) {
     const Delays delays = far_delays_of(task.inputs.ticks);
     const auto n = static_cast<std::uint32_t>(task.n);

@@ -1,4 +1,4 @@
-// Intrusive nodes on the same runtime.
+// handle.h with intrusive nodes on the same runtime.
 #include "handle.h"
 
 namespace {

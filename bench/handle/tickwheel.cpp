@@ -1,4 +1,4 @@
-// handle.h of this library.
+// handle.h with this library's handles.
 #include <tickwheel/handle.h>
 
 #include "handle.h"

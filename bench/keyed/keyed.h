@@ -1,11 +1,11 @@
-// Timers under keys of 16 bytes.
+// Workload `keyed`: timers under keys of 16 bytes.
 //
 // An implementation is a class `Keyed`:
 //   Keyed()
-//   set(key, delay_ns)    under a key that is not there
-//   move(key, delay_ns)   under one that is there
-//   remove(key)           the same
-//   count()               how many there are
+//   set(key, delay_ns)    under a key that is absent
+//   move(key, delay_ns)   under a key that is present
+//   remove(key)           a key that is present
+//   count()               how many keys are present
 #ifndef TICKWHEEL_BENCH_KEYED_H
 #define TICKWHEEL_BENCH_KEYED_H
 
@@ -16,9 +16,9 @@
 
 namespace bench {
 
-// Of the calls on n timers, half are moves of random ones of odd number, and a quarter
-// removes random ones of even number, each once a round, for which a quarter sets others.
-// No call looks at memory for its key: it is as if it had just come in.
+// Half of the calls on n timers move a random one of odd number. A quarter remove a random one of
+// even number, each once a round, and a quarter set a new one in its place. The key is computed
+// at the call instead of loaded from memory, as if it had just arrived in a packet.
 template <class Keyed> std::vector<Sample> run_keyed(const Task &task) {
     const Delays delays = far_delays_of(task.inputs.ticks);
     Keyed timers;

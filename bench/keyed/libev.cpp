@@ -1,5 +1,5 @@
-// What one writes without this library: a std::unordered_map of libev's timers. For one
-// thread, and without a look at the clock per call.
+// keyed.h as one would write it without this library: a std::unordered_map of libev's timers.
+// Single-threaded, and it does not read the clock at each call.
 #include <ev.h>
 
 #include <string>

@@ -1,4 +1,4 @@
-// keyed.h of this library.
+// keyed.h with this library's keyed timers.
 #include <tickwheel/keyed.h>
 
 #include "../sleeping_runtime.h"

@@ -1,6 +1,6 @@
-// Boost.Asio: no locks, no type-erased executor, absolute deadlines (no look at the
-// clock per call). A cancelled wait still completes, so the completions are run in
-// batches: without that they would pile up.
+// Boost.Asio, as fast as it can go: no locks, no type-erased executor, absolute deadlines (no
+// clock read per call). A cancelled wait still completes, so the module runs the completions in
+// batches. Otherwise they would pile up.
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/version.hpp>

@@ -1,5 +1,5 @@
-// GLib: a source per timer, made and attached beforehand and given a ready time: the
-// quickest it has. Each change of a ready time wakes the context, a system call.
+// GLib: one source per timer, made and attached beforehand, then given a ready time. This is its
+// fastest way. Each change of a ready time wakes the context with a system call.
 #include <glib.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// Baseline of our own: a 4-ary heap, as well as it can be done. The entries carry
-// the tick, and the four children of an entry share a cache line.
+// Baseline of our own: a well-tuned 4-ary heap. Each element carries its tick, and the four
+// children of an element share a cache line.
 #include <cstring>
 
 #include "../workloads.h"
@@ -10,7 +10,7 @@ struct Timer {
     std::uint64_t period;
     void (*fn)(void *);
     void *arg;
-    std::uint32_t place;  // in the heap; 0: idle
+    std::uint32_t place;  // index in the heap; 0: idle
 };
 
 class Heap {
@@ -46,7 +46,8 @@ class Heap {
     void sink(Entry entry) { sift_down(entry.timer->place, entry); }
 
   private:
-    // Entry k has the children 4 (k - 2) .. 4 (k - 2) + 3, so that a family starts at a multiple of 4.
+    // Element k has the children 4 (k - 2) .. 4 (k - 2) + 3, so four siblings start at a multiple
+    // of 4.
     static constexpr std::uint32_t root = 3;
     static constexpr std::uint32_t parent(std::uint32_t k) { return k / 4 + 2; }
     static constexpr std::uint32_t first_child(std::uint32_t k) { return 4 * (k - 2); }

@@ -1,5 +1,5 @@
-// libev: its heap holds the deadlines, and moving a timer is one ev_timer_again.
-// Deadlines count from the loop's own time, which stands still between iterations.
+// libev: its heap stores the deadlines, and ev_timer_again moves a timer in one call. Delays
+// count from the loop's own time, which stands still between iterations.
 #include <ev.h>
 
 #include <string>

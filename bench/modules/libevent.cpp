@@ -1,6 +1,6 @@
-// libevent: a heap, and beside it queues of timers with a common timeout, which is
-// what a server should use and postpone does use. Not thread-safe here, so it takes
-// no locks. Adding from inside a callback saves it a look at the clock.
+// libevent: a heap, plus queues of timers with a common timeout. Its manual recommends the queues
+// for servers, and postpone uses them. Thread support is off, so it takes no locks. Adding from
+// inside a callback saves it a clock read.
 #include <event2/event.h>
 #include <event2/event_struct.h>
 
@@ -30,7 +30,8 @@ class Libevent {
         const auto us = std::chrono::ceil<std::chrono::microseconds>(after).count();
         return {us / 1000000, us % 1000000};
     }
-    // One common timeout stands for up to 1024 ticks, as in a server time goes on and it stays.
+    // Rounds to one common timeout per 1024 ticks: in a real server the time moves on while the
+    // timeout stays the same.
     Time timeout(std::uint64_t tick) const {
         const Time duration = time(tick & ~std::uint64_t{1023});
         return *event_base_init_common_timeout(base_, &duration);
@@ -50,7 +51,8 @@ class Libevent {
         event entry;
         event_assign(&entry, base_, -1, 0, run_work<Work>, &work);
         event_active(&entry, EV_TIMEOUT, 0);
-        event_base_loop(base_, EVLOOP_ONCE | EVLOOP_NONBLOCK);  // one turn: nothing else runs after the work
+        event_base_loop(base_,
+                        EVLOOP_ONCE | EVLOOP_NONBLOCK);  // one turn: only the work runs
     }
     void dispatch() { event_base_loop(base_, EVLOOP_NONBLOCK); }
     void wait() { event_base_loop(base_, EVLOOP_ONCE); }

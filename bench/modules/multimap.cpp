@@ -1,4 +1,4 @@
-// Baseline of our own: std::multimap, as many programs have it.
+// Baseline of our own: std::multimap, which many programs use.
 #include <map>
 
 #include "../workloads.h"
@@ -34,7 +34,8 @@ class Multimap {
     void arm(std::uint32_t i, Time tick) { timers_[i].place = map_.emplace(tick, &timers_[i]); }
     void cancel(std::uint32_t i) { map_.erase(timers_[i].place); }
 
-    // Without giving the map's node back; and what is later than all goes in at the end.
+    // Reuses the map's node instead of freeing it, and hints at the end for a deadline later than
+    // all others.
     void move(std::uint32_t i, Time tick) {
         auto handle = map_.extract(timers_[i].place);
         handle.key() = tick;

@@ -1,4 +1,4 @@
-// This library. Built three times: unlocked, locked, and unlocked without look-ahead.
+// This library, built three times: unlocked, locked, and unlocked without look-ahead.
 #include <tickwheel/tw.h>
 
 #include "../workloads.h"

@@ -1,5 +1,5 @@
-// Boost.Asio on a clock that is set by hand: no locks, no type-erased executor. A timer is
-// allocated for each lambda, and owned by it.
+// Boost.Asio on a manual clock: no locks, no type-erased executor. Each lambda owns a timer
+// allocated for it.
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/version.hpp>
@@ -38,7 +38,7 @@ class Loop {
     }
     void leap(std::uint32_t ticks) {
         ManualClock::present += std::chrono::milliseconds(ticks);
-        Timer first(context_, ManualClock::time_point());  // has the loop look at all of them
+        Timer first(context_, ManualClock::time_point());  // makes the loop look at all timers
         first.async_wait([](const boost::system::error_code &) {});
         context_.restart();
         context_.poll();

@@ -1,9 +1,9 @@
-// Lambdas that are called once, later, and owned by nobody.
+// Workload `spawn`: lambdas that are called once, later, and that the caller keeps no handle to.
 //
 // An implementation is a class `Loop` on virtual time in ticks of a millisecond:
 //   Loop()
-//   spawn(tick, f)   calls f() once the time has come
-//   leap(ticks)      time goes on by so much; everything due by then is called
+//   spawn(tick, f)   calls f() when the time has come
+//   leap(ticks)      advances the time and calls everything due by then
 #ifndef TICKWHEEL_BENCH_SPAWN_H
 #define TICKWHEEL_BENCH_SPAWN_H
 
@@ -12,7 +12,7 @@
 
 namespace bench {
 
-// All that a lambda costs in its life, its memory included.
+// Measures all that a lambda costs from spawn to call, memory included.
 template <class Loop> std::vector<Sample> run_spawn(const Task &task) {
     constexpr std::uint32_t leap = 1024;
     const std::vector<std::uint32_t> &deadlines = task.inputs.deadlines;

@@ -1,4 +1,4 @@
-// tickwheel.hpp of this library, on virtual time.
+// spawn.h with this library's tickwheel.hpp, on virtual time.
 #include <tickwheel/tickwheel.hpp>
 
 #include "spawn.h"

@@ -1,5 +1,5 @@
-// Own hash table or a well-kept library: what docs/DESIGN.md says of it, measured. Run
-// by hand; not a part of ./dev bench.
+// Compares the library's own hash table with well-known ones. docs/DESIGN.md cites the figures.
+// Run by hand; not part of ./dev bench.
 //     build/bench/bench/bench_tables [N]      one million keys of 16 bytes, or N
 #include <algorithm>
 
@@ -14,10 +14,11 @@ constexpr int rounds = 5;
 
 struct Figures {
     std::vector<double> build, find, miss, replace;
-    std::vector<double> each_insert;  // while it grows: of each the least of all rounds, as machines stall
+    std::vector<double> each_insert;  // cost of each insertion as the table grows: the minimum over all
+                                      // rounds, since machines stall
 };
 
-// Keys 0 to n - 1 are there; n and on are not.
+// Keys 0 to n - 1 are present; keys from n on are absent.
 struct Keys {
     explicit Keys(std::size_t n) : inputs(n), all(2 * n) {
         for (std::size_t i = 0; i < all.size(); ++i)

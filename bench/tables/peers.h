@@ -1,10 +1,10 @@
-// Four ways to find a timer by a key of 16 bytes: this library's table, and those that it
-// was chosen over. Each is a class that brings
-//   Peer(n)       for up to n records; but for their own memory, grows from nothing
-//   insert(key)   of a key that is not there
+// Four ways to find a timer by a key of 16 bytes: this library's table, and the alternatives
+// considered. Each is a class with
+//   Peer(n)       for up to n records; reserves their memory only, the table grows from nothing
+//   insert(key)   a key that is absent
 //   find(key)     its record, or null
-//   erase(key)    of one that is there; touches its record, as cancelling a timer does
-// A record is what keyed.h keeps of a timer: 128 bytes, its key among them.
+//   erase(key)    a key that is present; touches its record, as cancelling a timer does
+// A record has the size of the one in keyed.h: 128 bytes, key included.
 #ifndef TICKWHEEL_BENCH_TABLES_PEERS_H
 #define TICKWHEEL_BENCH_TABLES_PEERS_H
 
@@ -29,7 +29,7 @@ struct Record {
     unsigned char rest[112];
 };
 
-// Records by number; those that are free are taken again, the last one first.
+// Records by number. Free ones are reused, last freed first.
 template <class Each> class Slab {
   public:
     explicit Slab(std::size_t n)
@@ -143,7 +143,7 @@ class RobinMap {
 #endif
 
 #if __has_include(<uthash.h>)
-// Its macros are not ours to warn about.
+// Warnings in its macros are not ours to fix.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wconversion"
 #pragma GCC diagnostic ignored "-Wsign-conversion"

@@ -1,4 +1,4 @@
-// No timers: the reading of the clock that arming one begins with.
+// No timers: measures the clock read that every arming starts with.
 #include "../threads.h"
 
 namespace {

@@ -1,7 +1,8 @@
-// libev behind a mutex, as its manual has it: the loop lets go of it only while it
-// waits, and whoever arms a timer wakes it with ev_async. Built twice: the other one
-// spares wake-ups. The loop does not say until when it waits; so there a timer of our
-// own, `look_`, makes it look again by then, and only what is due earlier wakes it.
+// libev behind a mutex, as its manual recommends: the loop releases the mutex only while it
+// waits, and a thread that arms a timer wakes it with ev_async. Built twice; the second build
+// skips needless wake-ups. libev does not say until when it waits, so that build keeps a timer of
+// its own, `look_`, which makes the loop look again by a known time, and wakes the loop only for
+// earlier deadlines.
 #include <ev.h>
 
 #include <mutex>
@@ -56,7 +57,8 @@ class Libev {
     std::uint64_t fired() const { return fired_; }
 
   private:
-    // Whether the loop looks at its timers by then anyway; if not, it will after this.
+    // Returns true if the loop looks at its timers by then anyway. If not, sets `look_` so that
+    // it will.
     bool looks_by(ev_tstamp delay) {
         if (ev_is_active(&look_) && ev_timer_remaining(loop_, &look_) <= delay)
             return true;
@@ -69,13 +71,13 @@ class Libev {
     static void release(struct ev_loop *loop) noexcept { of(loop).mutex_.unlock(); }
     static void acquire(struct ev_loop *loop) noexcept { of(loop).mutex_.lock(); }
 
-    // ev_break works in callbacks only.
+    // ev_break only works inside a callback.
     static void woken(struct ev_loop *loop, ev_async *, int) {
         if (of(loop).over_)
             ev_break(loop, EVBREAK_ALL);
     }
     static void fire(struct ev_loop *loop, ev_timer *timer, int) {
-        ev_timer_stop(loop, timer);  // once
+        ev_timer_stop(loop, timer);  // one fire, without a repeat
         ++static_cast<Libev *>(timer->data)->fired_;
     }
 

@@ -1,4 +1,4 @@
-// No timers: the library's lock, which nobody else wants.
+// No timers: measures the library's lock without contention.
 #include <tickwheel/port.h>
 
 #include "../threads.h"

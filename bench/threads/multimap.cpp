@@ -1,5 +1,5 @@
-// Baseline of our own: a mutex around std::multimap and a thread that waits on a
-// condition variable, as many programs have it.
+// Baseline of our own, which many programs use: a std::multimap behind a mutex, and a thread that
+// waits on a condition variable.
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -30,14 +30,14 @@ class Multimap {
     Multimap(const Multimap &) = delete;
     Multimap &operator=(const Multimap &) = delete;
 
-    // Without giving the map's node back; and the thread is told if it would sleep too long.
+    // Reuses the map's node instead of freeing it. Wakes the thread if it would sleep too long.
     void arm(std::uint32_t i, std::int64_t delay_ns) {
         const std::int64_t deadline = bench::monotonic_ns() + delay_ns;
         std::unique_lock hold(mutex_);
         place(timers_[i], deadline);
         const bool earlier = deadline < asleep_until_;
         if (earlier)
-            asleep_until_ = deadline;  // once is enough
+            asleep_until_ = deadline;  // a second notification would be redundant
         hold.unlock();
         if (earlier)
             changed_.notify_one();
@@ -91,7 +91,8 @@ class Multimap {
     std::condition_variable changed_;
     Map map_;
     std::vector<Timer> timers_;
-    std::int64_t asleep_until_ = 0;  // no deadline is earlier, so nobody is told of one
+    std::int64_t asleep_until_ =
+        0;  // no deadline is earlier, so no arming notifies the thread while it is awake
     bool over_ = false;
     std::atomic<std::uint64_t> fired_{0};
     std::thread thread_{&Multimap::fire, this};

@@ -1,5 +1,5 @@
-// This library's runtime with the sleep driver. Built twice: with the default tick of
-// a millisecond, and with one of a microsecond.
+// This library's runtime with the sleep driver. Built twice: with the default tick of a
+// millisecond, and with a tick of a microsecond.
 #include <tickwheel/runtime.h>
 
 #include "../threads.h"

@@ -1,6 +1,6 @@
-// Baseline of our own, as many programs have it: a mutex around std::unordered_map and a
-// list by last use, and a thread that removes what has expired, ten times a second. Built
-// twice: it looks at every entry, or at a std::multimap by deadline.
+// Baseline of our own, which many programs use: a std::unordered_map and a list by last use
+// behind a mutex, and a thread that removes expired elements ten times a second. Built twice: it
+// scans every element, or it keeps a std::multimap by deadline.
 #include <condition_variable>
 #include <list>
 #include <map>
@@ -67,7 +67,7 @@ class Map {
         bench::Value value;
         Deadline deadline;
         std::list<Place>::iterator use;
-        Ends::iterator end;  // unless it scans
+        Ends::iterator end;  // only if it does not scan
     };
 
     void unplan(Place entry) {
@@ -100,7 +100,7 @@ class Map {
     std::condition_variable changed_;
     bool over_ = false;
     Entries entries_;
-    std::list<Place> uses_;  // the last one first
+    std::list<Place> uses_;  // most recently used first
     Ends ends_;
     std::thread sweeper_{&Map::go_on_sweeping, this};
 };

@@ -1,4 +1,4 @@
-// ttl_map.hpp of this library.
+// ttl.h with this library's ttl_map.hpp.
 #include <tickwheel/tickwheel.hpp>
 #include <tickwheel/ttl_map.hpp>
 

@@ -1,11 +1,11 @@
-// Maps whose entries expire.
+// Workload `ttl`: maps whose elements expire.
 //
-// An implementation is a class `Map` from Name to Value, for any number of threads, with
-// room for `bound` entries, of which the least recently used one leaves first:
+// An implementation is a class `Map` from Name to Value, for any number of threads. It has room
+// for `bound` elements and evicts the least recently used one first:
 //   Map(bound)
-//   set(name, value, ttl)   a std::chrono::nanoseconds
+//   set(name, value, ttl)   ttl is a std::chrono::nanoseconds
 //   get(name)               std::optional<Value>
-//   size()                  entries that are in memory
+//   size()                  elements that are in memory
 #ifndef TICKWHEEL_BENCH_TTL_H
 #define TICKWHEEL_BENCH_TTL_H
 
@@ -35,7 +35,7 @@ inline std::vector<Name> names_of(const char *kind, std::size_t count) {
     return names;
 }
 
-// Nine gets to one set, of random ones of n.
+// Nine gets to one set, of random elements of n.
 template <class Map>
 double get_and_set(Map &map, const std::vector<Name> &names, const std::vector<std::uint32_t> &victims) {
     std::uint64_t found = 0;
@@ -49,7 +49,7 @@ double get_and_set(Map &map, const std::vector<Name> &names, const std::vector<s
     return cost;
 }
 
-// Entries with one deadline, which is still to come when they are all there.
+// Adds elements that share one deadline, which is still ahead when all of them are present.
 template <class Map>
 steady_clock::time_point set_with_one_deadline(Map &map, const std::vector<Name> &names) {
     for (std::chrono::nanoseconds lead = std::chrono::seconds(1);; lead *= 2) {
@@ -61,7 +61,7 @@ steady_clock::time_point set_with_one_deadline(Map &map, const std::vector<Name>
     }
 }
 
-// How long a get takes while 100,000 others, all with one deadline, leave.
+// How long a get takes while 100,000 other elements, all with one deadline, expire.
 template <class Map>
 std::vector<Sample> get_while_expiring(Map &map, const std::vector<Name> &names,
                                        const std::vector<std::uint32_t> &victims) {

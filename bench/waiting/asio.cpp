@@ -1,4 +1,4 @@
-// Boost.Asio: absolute deadlines of the steady clock. Inside it has a timerfd, set in
+// Boost.Asio: absolute deadlines of the steady clock. Internally it sets a timerfd in
 // microseconds from now.
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>

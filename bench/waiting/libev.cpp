@@ -1,5 +1,5 @@
-// libev: on the select backend, which waits in microseconds; with epoll it would be
-// milliseconds. Delays count from the loop's own time, so that is brought up to date.
+// libev on the select backend, which waits in microseconds; epoll would wait in milliseconds.
+// Delays count from the loop's own time, so the module updates that time first.
 #include <ev.h>
 
 #include <string>

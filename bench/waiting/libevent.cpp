@@ -1,5 +1,5 @@
-// libevent: its precise timer, a timerfd beside epoll, and no cached time; delays are
-// in microseconds. Without those flags it would be milliseconds.
+// libevent with its precise timer, a timerfd beside epoll, and without cached time. Delays are in
+// microseconds. Without those flags they would be in milliseconds.
 #include <event2/event.h>
 #include <event2/event_struct.h>
 

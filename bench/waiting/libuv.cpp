@@ -1,5 +1,5 @@
-// libuv: milliseconds, counted from the loop's own time, of which it keeps the whole
-// milliseconds only. So deadlines round up to that grid; anything else would be early.
+// libuv: milliseconds, counted from the loop's own time, which also has whole milliseconds only.
+// So deadlines are rounded up to that grid; otherwise timers would fire early.
 #include <uv.h>
 
 #include "../waiting.h"

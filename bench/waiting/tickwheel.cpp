@@ -1,4 +1,4 @@
-// This library, by each of its drivers. Its callbacks run on a thread of its own.
+// This library, once per driver. Its callbacks run on a thread of its own.
 #include <tickwheel/runtime.h>
 
 #include <semaphore>

@@ -1,5 +1,5 @@
-// What the system can do: a thread that sets a timerfd and reads it. It has no other
-// timers, whatever n is.
+// The system's own limit: a thread that sets a timerfd and reads it. It has no other timers,
+// regardless of n.
 #include <sys/timerfd.h>
 #include <unistd.h>
 

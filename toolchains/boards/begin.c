@@ -1,5 +1,5 @@
-/* From a stack and nothing else to main(): what a C program expects of memory, and what becomes
- * of interrupts that it does not expect. */
+/* Takes an image from a bare stack to main(): sets up memory as C expects it, and ends the
+ * image on an unexpected interrupt. */
 #include <stdint.h>
 
 #include "begin.h"
@@ -23,7 +23,7 @@ __attribute__((noreturn)) void begin(void) {
     for (void (*const *init)(void) = init_begin; init != init_end; ++init)
         (*init)();
     const int status = main();
-    host_exit(status != 0 && (status & 0xff) == 0 ? 1 : status); /* a status has 8 bits */
+    host_exit(status != 0 && (status & 0xff) == 0 ? 1 : status); /* the host sees 8 bits of it */
 }
 
 void unexpected_interrupt(void) {
@@ -31,7 +31,7 @@ void unexpected_interrupt(void) {
     host_exit(99);
 }
 
-/* Of handlers that the image does not define. */
+/* Default handlers, for interrupts that the image does not handle. */
 __attribute__((weak)) void on_tick(void) { unexpected_interrupt(); }
 __attribute__((weak)) void on_signal(void) { unexpected_interrupt(); }
 __attribute__((weak)) void on_alarm(void) { unexpected_interrupt(); }

@@ -1,4 +1,4 @@
-/* board.h - interrupts of a machine, under the same names on each. */
+/* board.h - the interrupts of a machine, under the same names on every machine. */
 #ifndef BOARD_H
 #define BOARD_H
 
@@ -8,16 +8,16 @@
 extern "C" {
 #endif
 
-/* The handlers. An image defines those that it uses; one that comes unasked ends it. */
+/* Handlers. An image defines the ones it uses; an interrupt without a handler ends the image. */
 void on_tick(void);   /* the timer that counts ticks */
-void on_signal(void); /* raised by software */
+void on_signal(void); /* the software interrupt */
 void on_alarm(void);  /* the other timer, see timer.h */
 
-/* The software interrupt: pending as soon as it is raised, with interrupts masked or not. */
+/* The software interrupt. Raising it makes it pending at once, even while interrupts are masked. */
 void signal_start(void);
 void signal_raise(void);
 
-/* How often the clock has put the CPU to sleep; see wait.c. */
+/* Counts how often the clock has waited for an interrupt; see wait.c. */
 extern volatile unsigned waits;
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* clock.h - the clock of the CPU's family under one name, so that an image is one source for
- * all. A program for one part calls tw_systick_* or tw_mtime_* itself. */
+/* clock.h - the clock of each CPU family under one name, so that one source builds for all of
+ * them. A program for one part calls tw_systick_* or tw_mtime_* directly. */
 #ifndef CLOCK_H
 #define CLOCK_H
 
@@ -23,9 +23,10 @@ static inline int clock_start(uint32_t counts_per_tick, enum tw_mtime_mode mode)
 #define clock_isr tw_systick_isr
 #endif
 
-/* Until when to sleep, for a wheel whose ticks are not the clock's: shorter ones, that wrap, or
- * from another origin. `now` is the clock's tick, `here` the wheel's at the same time, and
- * `next` what tw_next answered. What is not ahead is not slept for. */
+/* Returns the clock's tick to sleep until, for a wheel whose ticks differ from the clock's:
+ * shorter ones that wrap, or ticks with another origin. `now` is the clock's tick, `here` the
+ * wheel's at the same time, and `next` the answer of tw_next. Returns `now` if `next` is not
+ * ahead. */
 static inline uint64_t clock_deadline(uint64_t now, tw_tick here, tw_tick next) {
     const tw_tick ahead = next - here;
     if (next == TW_NEVER)

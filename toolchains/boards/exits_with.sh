@@ -1,5 +1,5 @@
 #!/bin/sh
-# exits_with.sh STATUS COMMAND...: the command ends with this status and no other.
+# exits_with.sh STATUS COMMAND...: succeeds if the command ends with exactly this status.
 wanted=$1
 shift
 "$@"

@@ -1,5 +1,5 @@
-/* host.h - the way out of an image: text to whoever runs it, and a result. On QEMU these
- * are semihosting, and the result is QEMU's exit status. */
+/* host.h - an image's channel to its host: text output and an exit status. On QEMU both use
+ * semihosting, and the status becomes QEMU's own. */
 #ifndef HOST_H
 #define HOST_H
 
@@ -10,7 +10,7 @@ extern "C" {
 void host_print(const char *text);
 void host_print_number(unsigned long number);
 
-/* Ends the image; 0 says that all went well. */
+/* Ends the image; 0 means success. */
 __attribute__((noreturn)) void host_exit(int status);
 
 #ifdef __cplusplus

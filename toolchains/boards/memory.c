@@ -1,6 +1,6 @@
-/* What a compiler may call even in a program without a C library. Weak, for images that
- * have one. Built with -fno-tree-loop-distribute-patterns, or the loops would be taken
- * for calls of the very functions. */
+/* The functions that a compiler may call even in a program without a C library. They are weak,
+ * for images that have one. Built with -fno-tree-loop-distribute-patterns: otherwise the
+ * compiler would turn the loops into calls of these very functions. */
 #include <stddef.h>
 
 __attribute__((weak)) void *memcpy(void *restrict to, const void *restrict from, size_t size) {

@@ -1,5 +1,5 @@
-/* timer.h - another timer of the machine than the one that counts ticks: an independent
- * clock to check it by, and an interrupt at a time of one's choice. */
+/* timer.h - a timer of the machine besides the one that counts ticks. It provides an
+ * independent clock to check the first one by, and an interrupt at a chosen time. */
 #ifndef TIMER_H
 #define TIMER_H
 
@@ -11,15 +11,17 @@
 extern "C" {
 #endif
 
-/* First of all. It counts up from 0 at STOPWATCH_HZ, and wraps. */
+/* Call stopwatch_start first. The stopwatch counts up from 0 at STOPWATCH_HZ and wraps. */
 void stopwatch_start(void);
 uint32_t stopwatch_read(void);
 
-/* Calls on_alarm() once, `counts` counts of STOPWATCH_HZ from now (some microseconds at least,
- * or it may be past before it is set); until then, a further call sets it anew. */
+/* Calls on_alarm() once, `counts` counts of STOPWATCH_HZ from now. Allow some microseconds at
+ * least, or the time may pass before the alarm is set. A further call replaces a pending
+ * alarm. */
 void alarm_start(uint32_t counts);
 
-/* What on_alarm() begins with: takes the interrupt back. Before it has come: calls it off. */
+/* Acknowledges the interrupt; on_alarm() calls it first. Cancels an alarm that is still
+ * pending. */
 void alarm_silence(void);
 
 #ifdef __cplusplus

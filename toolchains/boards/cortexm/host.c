@@ -1,4 +1,4 @@
-/* Semihosting, as a Cortex-M does it. */
+/* Semihosting on a Cortex-M. */
 #include <stdint.h>
 
 #include "../host.h"

@@ -1,4 +1,5 @@
-/* Start-up of any Cortex-M: the vectors, and the first instructions. */
+/* Start-up code for any Cortex-M: the vector table, the first instructions, and the dispatch
+ * of interrupts. */
 #include <stdint.h>
 
 #include "../begin.h"
@@ -12,7 +13,7 @@
 
 static void fault(void) { unexpected_interrupt(); }
 
-/* All interrupts of the part come here: IPSR says which one this is. */
+/* Handles all of the part's interrupts; IPSR tells which one is active. */
 static void interrupt(void) {
     uint32_t ipsr;
     __asm__ volatile("mrs %0, ipsr" : "=r"(ipsr));
@@ -50,5 +51,5 @@ void signal_start(void) { NVIC_ISER = SIGNAL_BIT; }
 
 void signal_raise(void) {
     NVIC_ISPR = SIGNAL_BIT;
-    __asm__ volatile("dsb\n\tisb" : : : "memory"); /* it comes here and no later, if it may */
+    __asm__ volatile("dsb\n\tisb" : : : "memory"); /* if enabled, the interrupt is taken here and no later */
 }

@@ -1,4 +1,4 @@
-/* Waits awake for an interrupt. Without wfi, because of QEMU: see TickwheelFirmware.cmake. */
+/* Busy-waits for an interrupt. It avoids wfi because of QEMU: see TickwheelFirmware.cmake. */
 #include <tickwheel/cortexm/interrupts.h>
 
 #include "../board.h"
@@ -10,5 +10,6 @@ volatile unsigned waits;
 void tw_interrupts_wait(void) {
     ++waits;
     while (VECTPENDING == 0)
-        __asm__ volatile(".rept 64\n\tnop\n\t.endr"); /* to emulate a register takes its time */
+        __asm__ volatile(
+            ".rept 64\n\tnop\n\t.endr"); /* emulating a register read is slow, so poll less often */
 }

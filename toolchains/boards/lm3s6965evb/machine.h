@@ -5,7 +5,7 @@
 #define MACHINE_NAME "lm3s6965evb"
 #define CLOCK_HZ 12500000u
 #define STOPWATCH_HZ CLOCK_HZ
-#define SIGNAL_IRQ 33 /* the hibernation module, which sleeps */
+#define SIGNAL_IRQ 33 /* the hibernation module; unused */
 #define ALARM_IRQ 21  /* general-purpose timer 1 A */
 
 #endif

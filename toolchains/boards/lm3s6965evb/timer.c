@@ -1,5 +1,5 @@
-/* The watchdog is the stopwatch, as QEMU does not read the general-purpose timers; of these,
- * number 1 is the alarm, with 32 bits. Both count down. */
+/* The watchdog is the stopwatch, because QEMU does not implement reading the general-purpose
+ * timers. General-purpose timer 1, in 32-bit mode, is the alarm. Both count down. */
 #include <timer.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
@@ -20,7 +20,7 @@
 enum {
     WATCHDOG_GATE = 1 << 3,
     TIMER_GATE = 1 << 17,
-    COUNTING = 1, /* with an interrupt that is not enabled, in some minutes */
+    COUNTING = 1, /* its interrupt, after some minutes, is not enabled */
     AS_32_BITS = 0,
     ONE_SHOT = 1,
     ENABLE = 1,
@@ -30,7 +30,7 @@ enum {
 void stopwatch_start(void) {
     CLOCK_GATES_0 |= WATCHDOG_GATE;
     CLOCK_GATES_1 |= TIMER_GATE;
-    (void)CLOCK_GATES_1; /* what they let through answers a few cycles later */
+    (void)CLOCK_GATES_1; /* delay: a module answers only a few cycles after its gate opens */
     WATCHDOG_LOAD = UINT32_MAX;
     WATCHDOG_CONTROL = COUNTING;
 }

@@ -1,6 +1,6 @@
-/* Timer 0, with 32 bits at 8 MHz (at 16, whose period is no whole number of ns, QEMU runs
- * ahead a little each time it is read), is both: read by way of one compare register, and
- * compared with another. */
+/* Timer 0, with 32 bits at 8 MHz, serves as stopwatch and alarm: one compare register captures
+ * the count for reading, another raises the alarm. It does not run at 16 MHz because the
+ * period would not be a whole number of ns, and QEMU would run ahead a little at each reading. */
 #include <timer.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))

@@ -5,7 +5,7 @@
 #define MACHINE_NAME "mps2-an385"
 #define CLOCK_HZ 25000000u
 #define STOPWATCH_HZ CLOCK_HZ
-#define SIGNAL_IRQ 20 /* nobody uses it */
+#define SIGNAL_IRQ 20 /* unused */
 #define ALARM_IRQ 9   /* CMSDK timer 1 */
 
 #endif

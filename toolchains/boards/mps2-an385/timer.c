@@ -1,4 +1,4 @@
-/* The two CMSDK timers: 0 is the stopwatch, 1 the alarm. Both count down. */
+/* CMSDK timer 0 is the stopwatch, timer 1 the alarm. Both count down. */
 #include <timer.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
@@ -31,6 +31,6 @@ void alarm_start(uint32_t counts) {
 }
 
 void alarm_silence(void) {
-    CONTROL(ALARM) = 0; /* it would begin again */
+    CONTROL(ALARM) = 0; /* the timer would reload otherwise */
     CLEAR_INTERRUPT(ALARM) = 1;
 }

@@ -1,4 +1,4 @@
-/* Text by semihosting, as RISC-V does it; the end through the test device of QEMU. */
+/* Text through RISC-V semihosting; exit status through QEMU's test device. */
 #include <stdint.h>
 
 #include "../host.h"
@@ -7,7 +7,7 @@
 
 enum { SYS_WRITE0 = 0x04, PASS = 0x5555, FAIL = 0x3333 };
 
-/* These three instructions, none of them compressed, are the call; ebreak alone is not. */
+/* The semihosting call is this exact sequence of three uncompressed instructions. */
 void host_print(const char *text) {
     register uint32_t a0 __asm__("a0") = SYS_WRITE0;
     register const void *a1 __asm__("a1") = text;

@@ -1,4 +1,5 @@
-/* Start-up of a RISC-V hart in machine mode: the first instructions, and the trap. */
+/* Start-up code for a RISC-V hart in machine mode: the first instructions and the trap
+ * handler. */
 #include <stdint.h>
 
 #include "../begin.h"
@@ -43,5 +44,5 @@ void signal_start(void) { __asm__ volatile("csrs mie, %0" : : "r"(MIE_MSIE)); }
 
 void signal_raise(void) {
     MSIP = 1;
-    (void)MSIP; /* read back: it has arrived */
+    (void)MSIP; /* read back, so that the store has arrived */
 }

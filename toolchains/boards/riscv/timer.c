@@ -1,12 +1,13 @@
-/* The virt machine's real-time clock counts nanoseconds; its interrupt comes through the
- * interrupt controller. QEMU needs -rtc clock=vm, or the clock is that of the host. */
+/* The stopwatch and alarm are the virt machine's real-time clock, which counts nanoseconds and
+ * raises its interrupt through the PLIC. QEMU needs -rtc clock=vm; otherwise this clock
+ * follows the host's. */
 #include <timer.h>
 
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #define RTC 0x00101000u
 #define RTC_TIME_LOW REGISTER(RTC + 0x00) /* latches the high half */
 #define RTC_TIME_HIGH REGISTER(RTC + 0x04)
-#define RTC_ALARM_LOW REGISTER(RTC + 0x08) /* sets the alarm, the high half being there */
+#define RTC_ALARM_LOW REGISTER(RTC + 0x08) /* sets the alarm; write the high half first */
 #define RTC_ALARM_HIGH REGISTER(RTC + 0x0c)
 #define RTC_INTERRUPT_ENABLED REGISTER(RTC + 0x10)
 #define RTC_CLEAR_ALARM REGISTER(RTC + 0x14)

@@ -1,4 +1,4 @@
-/* Sleeps until an interrupt, and counts. */
+/* Sleeps until an interrupt, and counts the waits. */
 #include <tickwheel/riscv/interrupts.h>
 
 #include "../board.h"

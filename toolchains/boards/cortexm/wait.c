@@ -10,6 +10,5 @@ volatile unsigned waits;
 void tw_interrupts_wait(void) {
     ++waits;
     while (VECTPENDING == 0)
-        __asm__ volatile(
-            ".rept 64\n\tnop\n\t.endr"); /* emulating a register read is slow, so poll less often */
+        __asm__ volatile(".rept 64\n\tnop\n\t.endr"); /* poll rarely: emulating the read is slow */
 }

@@ -1,6 +1,6 @@
-/* P4, P6 and P7 at once: threads arm, move, cancel, shut down and free nodes while the
- * driver fires them. A node is freed the moment that cancel_wait has returned; whatever
- * touches it after that is seen by a sanitizer, or by its mark. */
+/* P4, P6 and P7 together: threads arm, move, cancel, shut down and free nodes while the driver
+ * fires them. A node is freed as soon as cancel_wait has returned. A later access is caught by
+ * a sanitizer or by the node's mark. */
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
 
@@ -14,7 +14,7 @@ enum { THREADS = 3, NODES = 32, STEPS = EMULATED ? 300000 : 1000000 };
 struct timer {
     struct tw_node node;
     uint64_t mark;
-    atomic_uint running; /* its callback, 0 or 1 */
+    atomic_uint running; /* runs of the callback at this moment, 0 or 1 */
     atomic_uint fires;
 };
 
@@ -44,7 +44,7 @@ static struct timer *new_timer(void) {
     return timer;
 }
 
-/* Nothing runs it any more: count what it did, and give it back. */
+/* Nothing uses the node any more: adds up its counts and frees it. */
 static void bury(struct worker *self, struct timer *timer) {
     self->broken += atomic_load(&timer->running);
     self->fired += atomic_load(&timer->fires);
@@ -111,7 +111,7 @@ static void *work(void *arg) {
 
 static atomic_uint working;
 
-/* For a runtime without a thread: this one moves its time, and sets its clock. */
+/* Drives a runtime that has no thread: moves its time and sets its clock. */
 static void *move_time(void *arg) {
     struct tw_runtime *rt = arg;
     uint64_t seed = 66;
@@ -123,7 +123,8 @@ static void *move_time(void *arg) {
     return NULL;
 }
 
-/* Every arming is one fire or one prevented fire, also with the nodes long gone. */
+/* Every arming ends as exactly one fire or one prevented fire, even when its node was freed
+ * long ago. */
 static void race(struct tw_runtime_options options) {
     static struct worker workers[THREADS];
     const int is_manual = strcmp(options.driver, "manual") == 0;
@@ -151,7 +152,7 @@ static void race(struct tw_runtime_options options) {
         pthread_join(mover, NULL);
     assert_int_equal(tw_runtime_count(rt), 0);
     assert_int_equal(armed, prevented + fired);
-    assert_true(fired > 100); /* or nothing was tried */
+    assert_true(fired > 100); /* else the race was not exercised */
     assert_true(prevented > 100);
     tw_runtime_free(rt);
 }

@@ -1,6 +1,6 @@
-/* P7 and pthread_cancel: a thread whose cancellation is pending makes each call that waits,
- * wakes or runs a function of the user's. None is a cancellation point: the call completes,
- * and the other threads of the runtime go on. */
+/* pthread_cancel: a thread with a pending cancellation makes each call that waits, wakes or
+ * calls back. None of them is a cancellation point: the call does its work and returns, and
+ * other users of the runtime are unaffected. */
 #include "support/gate.h"
 #include "support/runtime_test.h"
 #include "support/threads.h"
@@ -25,7 +25,7 @@
 
 /* --- the scene --------------------------------------------------------------------------- */
 
-/* One runtime with all there can be on it. */
+/* A runtime with one of each kind of component and timer. */
 static struct tw_runtime *rt;
 static struct tw_node node, far_node;
 static struct tw_workers *pool;
@@ -41,7 +41,7 @@ static atomic_uint fires;
 static void do_nothing(UNUSED struct tw_node *it, UNUSED void *arg) {}
 static void count_fire(UNUSED struct tw_node *it, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 
-/* What a function of the user's may do: reach a cancellation point. */
+/* A callback that contains a cancellation point, as user code may. */
 static void reach_a_point(UNUSED struct tw_node *it, UNUSED void *arg) { pthread_testcancel(); }
 static void reach_a_point_in_fire(UNUSED const struct tw_event *event, UNUSED void *arg) {
     pthread_testcancel();
@@ -88,9 +88,9 @@ static void clear_the_scene(void) {
     close(watched);
 }
 
-/* --- what is called ------------------------------------------------------------------------ */
+/* --- the calls under test -------------------------------------------------------------------- */
 
-/* A callback is in the gate, so that the call has to wait. */
+/* A callback is in the gate, so the call has to wait. */
 static bool is_in_gate(void) { return atomic_load(&gate.inside) == 1; }
 
 static void have_a_callback_in_gate(void) {
@@ -202,10 +202,10 @@ static int unwatch(void) { return tw_runtime_unwatch(rt, watched); }
 
 struct row {
     const char *name;
-    void (*before)(void); /* what is there when it is called; may be null */
-    int (*call)(void);    /* what the cancelled thread does */
-    bool waits;           /* for what is in the gate */
-    const char *driver;   /* that it is for; NULL: each one */
+    void (*before)(void); /* prepares the call; may be null */
+    int (*call)(void);    /* the call that the cancelled thread makes */
+    bool waits;           /* the call waits for the callback in the gate */
+    const char *driver;   /* the only driver it applies to; NULL: every driver */
 };
 
 #define ROW(call) #call, NULL, call, false, NULL
@@ -263,7 +263,7 @@ static const struct row rows[] = {
 
 static struct {
     int (*call)(void);
-    atomic_long thread; /* its number for the kernel */
+    atomic_long thread; /* its kernel thread id */
     atomic_bool began, came_back;
     atomic_int result;
 } cancelled;
@@ -281,13 +281,13 @@ static void *call_with_cancellation_pending(UNUSED void *arg) {
 
 static bool has_begun(void) { return atomic_load(&cancelled.began); }
 
-/* It sleeps in its call, or was cut off. */
+/* The thread sleeps in its call, or cancellation ended it. */
 static bool sleeps_or_is_gone(void) {
     struct thread_look look;
     return !look_at_thread(atomic_load(&cancelled.thread), &look) || look.state == 'S';
 }
 
-/* Whether the call came back, with success. */
+/* Returns true if the call returned with success. */
 static bool comes_back(int (*call)(void), bool waits) {
     pthread_t thread;
     cancelled.call = call;
@@ -323,7 +323,7 @@ TEST(cancelled_threads_come_back_from_every_call_and_others_go_on) {
     }
 }
 
-/* --- who drives the runtime himself ------------------------------------------------------------ */
+/* --- programs that drive the runtime themselves ---------------------------------------------- */
 
 static int dispatch(void) { return tw_runtime_dispatch(rt); }
 static int ask_for_descriptor(void) { return tw_runtime_fd(rt); }
@@ -388,7 +388,7 @@ TEST(cancelled_threads_are_never_those_of_the_library) {
     clear_the_scene();
 }
 
-/* --- a driver of the program's own ------------------------------------------------------------------ */
+/* --- a custom driver ------------------------------------------------------------------------- */
 
 static struct tw_driver pointed_driver;
 static const struct tw_driver *wrapped_driver;

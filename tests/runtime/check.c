@@ -1,4 +1,4 @@
-/* tw_runtime_check names a node that was overwritten while it was pending, on each timeline. */
+/* tw_runtime_check finds a node that was overwritten while pending, on each timeline. */
 #include "support/runtime_test.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* Cancelling everything: tw_runtime_clear for nodes and jobs, tw_handles_drain for handles. */
+/* Cancelling everything: tw_runtime_clear for nodes and jobs, tw_handles_drain for handles.
+ * Each timer is reported once, in order, and other threads may arm meanwhile. */
 #include "support/gate.h"
 #include "support/random.h"
 #include "support/runtime_test.h"
@@ -26,7 +27,7 @@ static void make(struct tw_runtime_options options) {
     rt = new_runtime(options);
 }
 
-/* --- what each is told ------------------------------------------------------------------------ */
+/* --- what the caller of clear is told -------------------------------------------------------- */
 
 enum { NODES = 300 };
 
@@ -44,7 +45,7 @@ static void clear(void) {
     assert_int_equal(tw_runtime_clear(rt, note, &times_told), 0);
 }
 
-/* Delays, deadlines and periods by turns, on each third tick. */
+/* Alternates delays, deadlines and periods, on every third tick. */
 static void arm_nodes(void) {
     for (unsigned i = 0; i < NODES; ++i) {
         tw_node_init(&nodes[i], count_node, NULL);
@@ -66,7 +67,7 @@ static void assert_each_was_told_once(void) {
     }
 }
 
-/* On one tick of one timeline they come as they were armed. */
+/* Nodes of one tick of one timeline are reported in the order they were armed. */
 static void assert_told_in_order(void) {
     for (unsigned t = 1; t < times_told; ++t)
         for (unsigned s = 0; s < t; ++s) {
@@ -90,7 +91,7 @@ TEST(every_node_of_both_timelines_is_told_once_and_idle) {
         assert_int_equal(tw_runtime_clear(rt, NULL, NULL), 0);
         assert_int_equal(tw_runtime_advance(rt, 3600 * TW_SECOND), 0);
         assert_int_equal(fires, 0);
-        arm_nodes(); /* they may be armed again */
+        arm_nodes(); /* they can be armed again */
         assert_int_equal(tw_runtime_count(rt), NODES);
         tw_runtime_free(rt);
     }
@@ -100,7 +101,7 @@ TEST(every_node_of_both_timelines_is_told_once_and_idle) {
 static void arm_again_or_cancel_next(struct tw_node *node, void *arg) {
     note(node, arg);
     if (node == &nodes[0])
-        assert_int_equal(tw_runtime_after(rt, node, 0), 0); /* stays */
+        assert_int_equal(tw_runtime_after(rt, node, 0), 0); /* stays pending */
     else if (node + 1 < nodes + NODES)
         tw_runtime_cancel(rt, node + 1);
 }
@@ -131,7 +132,7 @@ TEST(a_callback_may_clear_and_nothing_more_fires) {
     tw_runtime_free(rt);
 }
 
-/* --- what stays --------------------------------------------------------------------------------- */
+/* --- what clear does not change -------------------------------------------------------------- */
 
 static int64_t due_by_order[4 * NODES];
 static unsigned by_order;
@@ -171,7 +172,8 @@ TEST(timers_of_handles_and_keys_stay_and_fire_as_they_would_have) {
     }
 }
 
-/* Sets the clock back before any other node is reported, and makes a call notice it. */
+/* Sets the clock back before any other node has been reported, and makes the runtime notice
+ * it. */
 static void note_and_set_back(struct tw_node *node, void *arg) {
     note(node, arg);
     if (times_told == 1) {
@@ -224,7 +226,7 @@ TEST(jobs_that_wait_are_taken_back) {
     assert_ok(tw_runtime_after(rt, &held.node, 0));
     assert_ok(tw_runtime_advance(rt, 0));
     wait_for(gate.inside == 1);
-    assert_ok(tw_runtime_after(rt, &held.node, 0)); /* one that its own run keeps waiting */
+    assert_ok(tw_runtime_after(rt, &held.node, 0)); /* its own run keeps it waiting for a worker */
     assert_ok(tw_runtime_every(rt, &often.node, MS, TW_BURST));
     for (unsigned i = 0; i < JOBS; ++i) {
         tw_handle id;
@@ -234,17 +236,18 @@ TEST(jobs_that_wait_are_taken_back) {
     }
     assert_ok(tw_runtime_advance(rt, 3 * MS));
     clear();
-    assert_int_equal(times_told, JOBS + 2); /* each once, also the one that waits and is pending */
+    /* each once, including the one that waits for a worker and is pending again */
+    assert_int_equal(times_told, JOBS + 2);
     for (unsigned i = 0; i < JOBS; ++i)
         assert_int_equal(tw_runtime_cancel(rt, &jobs[i].node), 0);
     atomic_store(&gate.open, true);
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(gate.passed, 1);
-    assert_int_equal(fires, JOBS); /* of handles, which stay */
+    assert_int_equal(fires, JOBS); /* of handles, which clear leaves alone */
     tw_runtime_free(rt);
 }
 
-/* --- beside other threads ------------------------------------------------------------------------ */
+/* --- against other threads ------------------------------------------------------------------- */
 
 enum { THREADS = 3, OWN = 40 };
 
@@ -254,7 +257,7 @@ static atomic_uint started, dropped;
 
 static void count_dropped(UNUSED void *arg) { atomic_fetch_add(&dropped, 1); }
 
-/* On any thread. */
+/* Usable on any thread. */
 #define check(condition) \
     do { \
         if (!(condition)) { \
@@ -263,7 +266,7 @@ static void count_dropped(UNUSED void *arg) { atomic_fetch_add(&dropped, 1); }
         } \
     } while (0)
 
-/* Arms and frees nodes, starts and stops timers: what is lost is seen in the end. */
+/* Arms and frees nodes, starts and stops timers. The counts at the end reveal any loss. */
 static void *hammer(void *arg) {
     struct tw_node own[OWN];
     uint64_t seed = (uintptr_t)arg;
@@ -328,7 +331,7 @@ static void clear_beside(const char *driver, enum tw_clock clock) {
         assert_ok(tw_runtime_set_wall(rt, 2000 * TW_SECOND));
     if (is_manual)
         assert_ok(tw_runtime_advance(rt, 2000 * TW_SECOND));
-    wait_for(tw_handles_count(hammered) == 0); /* none was lost: each fires, or was stopped */
+    wait_for(tw_handles_count(hammered) == 0); /* none was lost: each has fired or was stopped */
     assert_int_equal(started, dropped);
     assert_int_equal(tw_runtime_count(rt), 0);
     tw_runtime_free(rt);
@@ -353,7 +356,7 @@ static void note_drained(tw_handle id, void *arg, void *drain_arg) {
     assert_int_equal(id, ids[number]);
     assert_int_equal(tw_handle_stop(set, id), -ESTALE);
     assert_int_equal(tw_handles_free(set), -EBUSY);
-    assert_int_equal(drops, times_drained); /* its own comes after this */
+    assert_int_equal(drops, times_drained); /* its own drop comes after this */
     ++times_drained;
 }
 
@@ -380,7 +383,7 @@ TEST(draining_handles_tells_each_and_drops_it) {
     assert_int_equal(tw_handles_drain(set, NULL, NULL), 0);
     assert_int_equal(tw_runtime_advance(rt, TW_SECOND), 0);
     assert_int_equal(fires, 0);
-    assert_int_equal(tw_handle_after(set, &ids[0], 0, count_fire, NULL), 0); /* it is as new */
+    assert_int_equal(tw_handle_after(set, &ids[0], 0, count_fire, NULL), 0); /* the set works as before */
     assert_int_equal(tw_runtime_advance(rt, 0), 0);
     assert_int_equal(fires, 1);
     assert_int_equal(tw_handles_drain(NULL, NULL, NULL), -EINVAL);
@@ -389,21 +392,21 @@ TEST(draining_handles_tells_each_and_drops_it) {
 
 static void drain_inside(UNUSED const struct tw_event *event, UNUSED void *arg) {
     answer = tw_handles_drain(set, NULL, NULL);
-    assert_int_equal(drops, NODES - 1); /* all but the one that runs */
+    assert_int_equal(drops, NODES - 1); /* all but the timer that is running */
     assert_int_equal(tw_handles_count(set), 1);
 }
 
 TEST(a_callback_may_drain_its_own_set) {
     start_handles(drain_inside);
     assert_int_equal(tw_runtime_advance(rt, TW_SECOND), 0);
-    assert_int_equal(answer, NODES); /* its own periodic timer had still to fire */
+    assert_int_equal(answer, NODES); /* its own periodic timer was still pending */
     assert_int_equal(fires, 0);
     assert_int_equal(drops, NODES);
     assert_int_equal(tw_handles_count(set), 0);
     tw_runtime_free(rt);
 }
 
-/* --- sets that once were large -------------------------------------------------------------------- */
+/* --- sets that have shrunk ------------------------------------------------------------------- */
 
 enum { MANY = SLOW ? 20000 : 200000 };
 

@@ -1,4 +1,4 @@
-/* Runtimes at the real limit of open descriptors. */
+/* Makes and revives runtimes at the process's real limit of open descriptors. */
 #include "support/child.h"
 #include "support/faults.h"
 
@@ -24,7 +24,7 @@ static rlim_t lowest_free_descriptor(void) {
     return (rlim_t)fd;
 }
 
-/* How many descriptors it takes; each one fewer is refused. */
+/* Returns how many descriptors the runtime takes. With any fewer, making it is refused. */
 static rlim_t descriptors_for(const struct tw_runtime_options *options) {
     const rlim_t lowest = lowest_free_descriptor();
     const struct holdings before = holdings_now();
@@ -87,7 +87,7 @@ TEST(descriptors_are_watched_at_the_limit) {
     close(fd);
 }
 
-/* In a child: 0 if all is as it should be, otherwise the step that was not. */
+/* Runs in a child. Returns 0 on success, otherwise the number of the step that failed. */
 static int after_fork_at_the_limit(const struct way *way, struct tw_runtime *rt) {
     limit_descriptors_to(3);
     if (tw_runtime_after_fork(rt) != -EMFILE)

@@ -1,6 +1,6 @@
-/* P4 and P7 for the owners of nodes: once tw_runtime_free has returned no node is pending, so
- * owners may free them on any thread, whatever still runs. Callbacks on other threads that go
- * on arming get an error. */
+/* P4 and P7 for owners of nodes: once tw_runtime_free has returned, none of their nodes is
+ * pending, so they may free them on other threads, while callbacks still run. Callbacks that
+ * keep arming on other threads get an error. */
 #include "support/child.h"
 #include "support/runtime_test.h"
 
@@ -26,7 +26,7 @@ static void close_and_tell(void *state) {
     atomic_store(&closed, 1);
 }
 
-/* Has nodes on both timelines and on many levels, and gives them back as soon as it may. */
+/* Owns nodes on both timelines and on many levels, and frees them as soon as that is allowed. */
 static void *own(void *arg) {
     struct tw_node *nodes = calloc(NODES, sizeof *nodes);
     uint64_t seed = (uintptr_t)arg;
@@ -41,7 +41,7 @@ static void *own(void *arg) {
             assert_int_equal(
                 tw_runtime_every(rt, &nodes[i], delay / TW_MILLISECOND * TW_MILLISECOND, TW_SKIP), 0);
     }
-    pthread_barrier_wait(&is_freed); /* all have armed */
+    pthread_barrier_wait(&is_freed); /* all owners have armed their nodes */
     pthread_barrier_wait(&is_freed);
     memset(nodes, 0xa5, NODES * sizeof *nodes);
     free(nodes);
@@ -50,7 +50,7 @@ static void *own(void *arg) {
     return NULL;
 }
 
-/* Goes on until every owner has given back. */
+/* Returns when every owner has freed its nodes. */
 static void free_runtime(void) {
     pthread_barrier_wait(&is_freed);
     if (tw_runtime_free(rt) != 0)
@@ -125,12 +125,12 @@ TEST(owners_give_back_as_soon_as_free_has_returned) {
     }
 }
 
-/* --- other callbacks that go on ---------------------------------------------------------------- */
+/* --- other callbacks that keep running ------------------------------------------------------- */
 
 static atomic_bool runs, was_refused;
 static atomic_int refusal;
 
-/* Arms a node of its own until it is told that nothing is armed any more. */
+/* Arms a node of its own until arming is refused. */
 static void arm_until_refused(UNUSED struct tw_node *node, UNUSED void *arg) {
     struct tw_node *const own_node = malloc(sizeof *own_node);
     int result;
@@ -140,7 +140,7 @@ static void arm_until_refused(UNUSED struct tw_node *node, UNUSED void *arg) {
         result = tw_runtime_after(rt, own_node, 3600 * TW_SECOND);
     while (result >= 0);
     atomic_store(&refusal, result);
-    tw_runtime_cancel(rt, own_node); /* it may still be pending: free need not have returned */
+    tw_runtime_cancel(rt, own_node); /* it may still be pending if tw_runtime_free has not returned */
     memset(own_node, 0xa5, sizeof *own_node);
     free(own_node);
     atomic_store(&was_refused, true);

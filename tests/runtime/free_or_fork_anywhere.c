@@ -1,6 +1,6 @@
-/* P7 and P13 at every place where the library calls a function of the user's: each such
- * function, reached by each call that leads to it, frees the runtime or forks. The memory of
- * nodes is freed as soon as tw_runtime_free has returned; every argument is dropped once. */
+/* P7 and P13 wherever the library calls a user's function: each such function, through each
+ * call that leads to it, frees the runtime or forks. The nodes' memory is freed as soon as
+ * tw_runtime_free has returned. Every argument is dropped exactly once. */
 #define _GNU_SOURCE
 #include "support/child.h"
 #include "support/runtime_test.h"
@@ -14,7 +14,7 @@
 
 #define MS TW_MILLISECOND
 
-/* On whatever thread it is, in whatever process. */
+/* Usable on any thread and in any process. */
 #define check(condition) \
     do { \
         if (!(condition)) { \
@@ -27,17 +27,17 @@ enum function { CALLBACK, NEXT, DROP, COPY, EACH };
 
 enum traits {
     PLAIN = 0,
-    STARTS = 1,     /* the call starts a timer, and fails if the runtime is freed, or in a child */
-    ENDS_EARLY = 2, /* in a child the call says that it is one */
-    IS_CUT = 4,     /* what fired when the child was forked is not dropped in it */
+    STARTS = 1,     /* the call starts a timer; it fails if the runtime is freed, and in a child */
+    ENDS_EARLY = 2, /* in a child the call returns an error that says so */
+    IS_CUT = 4,     /* the timer that was firing at the fork is not dropped in the child */
     FREES = 8       /* the call frees the runtime */
 };
 
 struct scene {
     const char *name;
-    enum function acts; /* the first that is called of these does something */
-    int (*play)(void);  /* has it called; returns what the call that led to it returned */
-    const char *driver; /* NULL: whatever */
+    enum function acts; /* the first of these functions to be called frees or forks */
+    int (*play)(void);  /* leads to it; returns the result of the call */
+    const char *driver; /* NULL: any */
     unsigned traits;
 };
 
@@ -52,10 +52,10 @@ static struct tw_node node, *bystander;
 static struct tw_job job;
 static void (*act)(void);
 static atomic_bool has_acted;
-static atomic_int arguments; /* that are to be dropped */
-static atomic_int closed;    /* runtimes */
+static atomic_int arguments; /* not yet dropped */
+static atomic_int closed;    /* runtimes that were closed */
 
-/* --- the functions of the user's ------------------------------------------------------------ */
+/* --- the user's functions -------------------------------------------------------------------- */
 
 static void maybe_act(enum function in) {
     if (in == scene->acts && !atomic_exchange(&has_acted, true))
@@ -93,7 +93,7 @@ static void each(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void 
 static const struct tw_when in_an_hour = {.due_ns = 3600 * TW_SECOND}, at_once = {0};
 static const struct tw_key name = {.number = 7, .is_number = 1};
 
-/* The argument points to memory of its own: dropped twice is found, and dropped never. */
+/* The argument points to memory of its own, so that a missing or second drop is noticed. */
 static struct tw_task task_with(void **memory) {
     *memory = malloc(1);
     atomic_fetch_add(&arguments, 1);
@@ -121,7 +121,7 @@ static void set_key(struct tw_key key) {
     check(tw_keyed_set(table, key, &in_an_hour, &task) == 0);
 }
 
-/* --- the calls ------------------------------------------------------------------------------ */
+/* --- the calls that lead to them ------------------------------------------------------------- */
 
 static int fire(void) { return tw_runtime_advance(rt, MS); }
 
@@ -188,7 +188,8 @@ static int replace(void) {
     return tw_keyed_set(table, name, &in_an_hour, &task);
 }
 
-/* Where a start has failed after the copying, the copy is dropped; else the argument is ours. */
+/* If a start fails after copying the argument, the library drops the copy; if before, the
+ * argument is still ours. */
 static int start_with(const struct tw_when *when, tw_next_deadline *of_own, bool copies) {
     void *memory;
     tw_handle id;
@@ -225,7 +226,7 @@ static int set_with(const struct tw_when *when, tw_next_deadline *of_own, bool c
 static int set_copying(void) { return set_with(&in_an_hour, NULL, true); }
 static int set_asking(void) { return set_with(NULL, next, false); }
 
-/* One inside the other. */
+/* One firing inside another. */
 static void fire_when_dropped(void *arg) {
     free(*(void **)arg);
     atomic_fetch_sub(&arguments, 1);
@@ -261,7 +262,7 @@ static int stop_what_stops(void) {
     return tw_handle_stop(set, id);
 }
 
-/* --- the same on threads of the library's --------------------------------------------------- */
+/* --- the same on the library's threads ------------------------------------------------------- */
 
 static int node_on_thread(void) { return tw_runtime_after(rt, &node, 0); }
 
@@ -327,7 +328,7 @@ static const struct scene on_workers[] = {
     {"drop on a worker", DROP, handle_on_thread, "sleep", PLAIN},
 };
 
-/* --- putting them on ------------------------------------------------------------------------- */
+/* --- running a scene ------------------------------------------------------------------------- */
 
 static struct tw_driver watched;
 static void (*close_it)(void *state);
@@ -350,7 +351,7 @@ static void add_bystanders(void) {
 static void begin(const struct scene *it, const char *driver, bool has_workers, void (*what)(void)) {
     scene = it;
     act = what;
-    atomic_store(&has_acted, true); /* not yet */
+    atomic_store(&has_acted, true); /* disabled during set-up */
     atomic_store(&arguments, 0);
     atomic_store(&closed, 0);
     watched = *tw_driver_named(driver);
@@ -374,7 +375,7 @@ static void begin(const struct scene *it, const char *driver, bool has_workers, 
 
 static const char *const drivers_of_calls[] = {"manual", "sleep"};
 
-/* Puts on each scene that is a call of this thread's, also beside a thread that waits. */
+/* Runs each scene that is a call on this thread, with and without a second thread that waits. */
 static void for_each_call(void (*put_on)(const struct scene *, const char *driver)) {
     for (unsigned s = 0; s < COUNT_OF(here); ++s)
         for (unsigned d = 0; d < COUNT_OF(drivers_of_calls); ++d)
@@ -393,7 +394,7 @@ static void free_runtime(void) {
     struct tw_node late;
     tw_node_init(&late, on_node, NULL);
     check(tw_runtime_free(rt) == 0);
-    memset(bystander, 0xa5, sizeof *bystander); /* its owner may, from here on */
+    memset(bystander, 0xa5, sizeof *bystander); /* its owner may do so from here on */
     free(bystander);
     check(tw_runtime_after(rt, &late, 0) == -ESHUTDOWN);
 }
@@ -412,7 +413,7 @@ TEST(p7_every_function_that_a_call_leads_to_may_free_the_runtime) { for_each_cal
 
 static void free_on_thread(const struct scene *it, bool has_workers) {
     begin(it, it->driver, has_workers, free_runtime);
-    assert_ok(it->play()); /* first: nobody is in a call when it is freed */
+    assert_ok(it->play()); /* before the start: no call is in progress when it is freed */
     assert_ok(tw_runtime_start(rt));
     wait_for(closed == 1);
     assert_int_equal(arguments, 0);
@@ -442,7 +443,7 @@ static void fork_here(void) {
         check(tw_runtime_after_fork(rt) == -EBUSY);
 }
 
-/* In the child, which has left the call. */
+/* Runs in the child after it has left the call. */
 static void go_on_in_child(const struct scene *it, int result, bool revives) {
     const int left = has(it, IS_CUT) ? 1 : 0;
     check(has(it, STARTS | ENDS_EARLY) ? result == -ECHILD : result >= 0);
@@ -454,7 +455,7 @@ static void go_on_in_child(const struct scene *it, int result, bool revives) {
         set_key(name);
         check(tw_keyed_drain(table, NULL, NULL) == 1);
         check(tw_runtime_count(rt) == 0);
-        atomic_store(&closed, 0); /* what was the parent's */
+        atomic_store(&closed, 0); /* the parent's */
     }
     if (!has(it, FREES))
         check(tw_runtime_free(rt) == 0);
@@ -473,7 +474,7 @@ static void fork_in_call_and_then(const struct scene *it, const char *driver, bo
     if (is_child)
         go_on_in_child(it, result, revives);
     assert_child_is_well(child);
-    assert_true(result >= 0); /* the parent has not noticed */
+    assert_true(result >= 0); /* the parent is unaffected */
     if (!has(it, FREES))
         assert_ok(tw_runtime_free(rt));
     assert_int_equal(closed, 1);
@@ -525,7 +526,7 @@ TEST(p13_every_function_on_a_thread_of_the_librarys_may_fork) {
     close(ready);
 }
 
-/* --- in the child of a fork, which is being revived -------------------------------------------- */
+/* --- in the child of a fork, while it is being revived --------------------------------------- */
 
 static const struct scene reviving = {"drop, tw_runtime_after_fork", DROP, NULL, NULL, FREES};
 
@@ -550,7 +551,7 @@ static void revive_and(void (*what)(void), bool has_workers, int drivers_closed)
         leave(0);
     }
     assert_child_is_well(revived);
-    atomic_store(&has_acted, true); /* only there */
+    atomic_store(&has_acted, true); /* it acts in the child only */
     assert_ok(tw_runtime_free(rt));
     assert_int_equal(arguments, 0);
     free(bystander);
@@ -558,7 +559,7 @@ static void revive_and(void (*what)(void), bool has_workers, int drivers_closed)
 
 TEST(p13_drop_may_free_or_fork_while_a_child_is_revived) {
     for (int has_workers = 0; has_workers <= THREADS_AFTER_FORK; ++has_workers) {
-        revive_and(free_in_child, has_workers, 2); /* the parent's driver, and its own */
+        revive_and(free_in_child, has_workers, 2); /* the parent's driver, and the child's own */
         revive_and(fork_here, has_workers, 2);
     }
 }

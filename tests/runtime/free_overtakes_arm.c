@@ -1,6 +1,6 @@
-/* tw_runtime_free overtakes a call that arms: the call has found the runtime open and reads the
- * clock, while a callback on another thread frees the runtime and empties its wheels. The
- * call must be refused, and leave nothing pending on a runtime that is about to be gone. */
+/* P7: tw_runtime_free overtakes a call that arms. The call has found the runtime open and
+ * reads the clock; meanwhile a callback on another thread frees the runtime, which empties its
+ * wheels. The call is refused and leaves nothing pending on the runtime that is about to go. */
 #include "support/runtime_test.h"
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ static void never_fires(UNUSED struct tw_node *fired, UNUSED void *arg) { abort(
 static void never_due(UNUSED const struct tw_event *event, UNUSED void *arg) { abort(); }
 static void count_drop(UNUSED void *arg) { atomic_fetch_add(&drops, 1); }
 
-/* The runtime is there until this returns. */
+/* The runtime exists until this callback returns. */
 static void free_runtime(UNUSED struct tw_node *fired, UNUSED void *arg) {
     while (!atomic_load(&is_reading))
         doze();
@@ -67,7 +67,7 @@ static void overtake(int (*arm)(void)) {
     assert_int_equal(arm(), -ESHUTDOWN);
     assert_int_equal(node.state, TW_IDLE);
     atomic_store(&is_refused, true);
-    wait_for(drops == 1); /* the callback has returned, and the runtime goes */
+    wait_for(drops == 1); /* the callback has returned, and the runtime is being freed */
 }
 
 TEST(p7_a_call_that_arms_leaves_nothing_on_a_runtime_that_is_freed_meanwhile) {

@@ -1,6 +1,6 @@
-/* P7: `drop` may do anything while tw_runtime_free calls it. Every component of the runtime is
- * still there, in whatever order they were made; nothing more can be armed, started or made,
- * and nothing is left pending. */
+/* `drop` may make any call while tw_runtime_free calls it. Every component of the runtime
+ * still exists, regardless of the order they were made in. Nothing can be armed, started or
+ * made any more, and nothing stays pending. */
 #include "support/runtime_test.h"
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ static struct tw_workers *pool;
 static struct tw_handles *sets[SETS];
 static struct tw_keyed *tables[2]; /* older and newer than the sets */
 static tw_handle ids[SETS];
-static unsigned acting; /* the set that the timer is of whose drop does something */
+static unsigned acting; /* the set of the timer whose drop acts */
 static struct tw_node node;
 static unsigned drops, fires;
 
@@ -27,8 +27,7 @@ static void count_node(UNUSED struct tw_node *fired, UNUSED void *arg) { ++fires
 static const struct tw_when in_an_hour = {.due_ns = 3600 * TW_SECOND}, at_once = {0};
 static const struct tw_task counting = {.fn = count_fire, .drop = count_drop};
 
-/* --- what is done in `drop` ----------------------------------------------------------------
- * The newest set is ended first, each from its first timer to its last. */
+/* --- what `drop` does. The newest set ends first, each set from its first timer to its last. - */
 
 static void stop_timers(void) {
     for (unsigned s = 0; s < SETS; ++s) {
@@ -56,7 +55,7 @@ static void start_timers(void) {
 
 static void set_keys(void) {
     for (unsigned t = 0; t < COUNT_OF(tables); ++t)
-        for (uint64_t key = 1; key <= 2; ++key) { /* one is there */
+        for (uint64_t key = 1; key <= 2; ++key) { /* one of the two keys is present */
             const struct tw_key name = tw_key_number(key);
             assert_int_equal(tw_keyed_set(tables[t], name, &at_once, &counting), -ESHUTDOWN);
             assert_int_equal(tw_keyed_after(tables[t], name, 0, count_fire, NULL), -ESHUTDOWN);
@@ -141,7 +140,7 @@ static void make(bool with_workers) {
         assert_int_equal(tw_keyed_set(tables[t], tw_key_number(1), &in_an_hour, &counting), 0);
 }
 
-/* The one that acts stands between others of its set. */
+/* The acting timer is in the middle of its set. */
 static void start_all(void) {
     const struct tw_task doing = {.fn = count_fire, .drop = act_when_dropped};
     tw_handle more;
@@ -183,7 +182,7 @@ TEST(drops_of_a_runtime_that_is_freed_may_do_anything_with_workers) {
             end_with(acts[a], s, true);
 }
 
-/* Each drop stops the timer of the next set, whose drop stops ... */
+/* Each drop stops the timer of the next set, whose drop does the same. */
 static unsigned depth;
 
 static void stop_next(UNUSED void *arg) {

@@ -1,6 +1,6 @@
-/* Nodes that are initialised anew, copied, freed or overwritten while they are pending. The
- * wheel cannot go on: the process ends within seconds, with a message that has the address of
- * the node. A child does each misuse. */
+/* Nodes that are initialised again, copied, freed or overwritten while pending. The wheel
+ * cannot continue: it ends the process within seconds, with a message that contains the node's
+ * address. A child commits each misuse. */
 #include "support/child.h"
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
@@ -9,12 +9,12 @@
 #include <sys/resource.h>
 
 static struct tw wheel;
-static struct tw_node first, node, last, copy; /* `node` is what something is done to */
+static struct tw_node first, node, last, copy; /* `node` is the one misused */
 static struct tw_runtime *rt;
 
 static void ignore(UNUSED struct tw_node *it, UNUSED void *arg) {}
 
-/* --- what a child says before it dies ------------------------------------------------------ */
+/* --- a child's last words -------------------------------------------------------------------- */
 
 struct end {
     int status;
@@ -22,9 +22,9 @@ struct end {
 };
 
 static void misuse_alone(void (*misuse)(void), int said) {
-    alarm(10); /* a hang ends the child by another signal than it should */
+    alarm(10); /* a hang ends the child with a signal that the test does not expect */
     signal(SIGSEGV, SIG_DFL);
-    signal(SIGABRT, SIG_DFL); /* not to CMocka */
+    signal(SIGABRT, SIG_DFL); /* not handled by CMocka */
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
     dup2(said, STDERR_FILENO);
     misuse();
@@ -48,7 +48,7 @@ static struct end end_of(void (*misuse)(void)) {
     return end;
 }
 
-/* Whether it was stopped by the check, which named this node. */
+/* Asserts that the check stopped the process and named this node. */
 static void assert_stopped_for(const struct tw_node *broken, void (*misuse)(void)) {
     const struct end end = end_of(misuse);
     char name[64];
@@ -58,7 +58,8 @@ static void assert_stopped_for(const struct tw_node *broken, void (*misuse)(void
                  name);
 }
 
-/* The same where the address is the child's own secret, and a sanitizer may be first to tell. */
+/* The same where the node's address is unknown to the parent, and a sanitizer may report
+ * first. */
 static void assert_stopped(void (*misuse)(void)) {
     const struct end end = end_of(misuse);
     const bool told =
@@ -92,7 +93,7 @@ static void init_anew(void) { tw_node_init(&node, ignore, NULL); }
 static void overwrite(int byte) { memset(&node, byte, sizeof node); }
 static void go_on(void) { tw_advance(&wheel, 4 * FAR_AWAY, TW_UNBOUNDED); }
 
-/* --- initialised anew ---------------------------------------------------------------------- */
+/* --- initialised again ----------------------------------------------------------------------- */
 
 static void init_then_advance(void) {
     alone(SOON);
@@ -110,7 +111,7 @@ static void init_then_ask_for_next(void) {
     among_others(FAR_AWAY);
     init_anew();
     tw_next(&wheel);
-    go_on(); /* should the question have been answered from elsewhere */
+    go_on(); /* in case tw_next answered without looking at the node */
 }
 
 static void init_then_arm_for_the_same_tick(void) {
@@ -216,7 +217,7 @@ static void fill_then_cancel(void) {
 static void fill_then_check(void) {
     among_others(SOON);
     overwrite(0xCC);
-    expect(tw_check(&wheel, NULL, NULL) != 0); /* which says so and survives */
+    expect(tw_check(&wheel, NULL, NULL) != 0); /* reports the damage and returns */
     go_on();
 }
 

@@ -1,8 +1,9 @@
-/* Making a runtime, and reviving it after a fork, when the system refuses a call. */
+/* tw_runtime_new and tw_runtime_after_fork when system calls fail: each returns the error of
+ * the call that failed, and leaks nothing. */
 #include "support/child.h"
 #include "support/faults.h"
 
-/* All that tw_runtime_new can be asked for. */
+/* Every kind of runtime that tw_runtime_new can make. */
 static const struct tw_runtime_options kinds[] = {
     {.driver = "sleep"},
     {.driver = "epoll"},
@@ -15,7 +16,7 @@ static const struct tw_runtime_options kinds[] = {
     {.driver = "manual", .clock = TW_CLOCK_WALL},
 };
 
-/* The least that each of them has to ask the system for. */
+/* The minimum of system calls that each kind makes. */
 static const int fewest_calls[COUNT_OF(kinds)] = {1, 6, 6, 9, 2, 2, 7, 1, 2};
 
 static const struct way *way_of(const struct tw_runtime_options *options) {
@@ -25,7 +26,7 @@ static const struct way *way_of(const struct tw_runtime_options *options) {
     return NULL;
 }
 
-/* Fails the first call, then the second, and so on, until it works. How many failed. */
+/* Fails the first call, then the second, and so on, until it works. Returns how many failed. */
 static int fail_each_in_turn(const struct tw_runtime_options *options, struct tw_runtime **rt) {
     struct tw_runtime *const untouched = (struct tw_runtime *)(uintptr_t)16;
     const struct holdings before = holdings_now();
@@ -47,7 +48,7 @@ static int fail_each_in_turn(const struct tw_runtime_options *options, struct tw
     return 0;
 }
 
-/* The first runtime of a process asks for fork handlers; so this test is the first. */
+/* The first runtime of a process registers fork handlers, so this test must run first. */
 TEST(new_asks_for_fork_handlers_until_it_gets_them) {
     struct tw_runtime *rt = NULL;
     const struct holdings before = holdings_now();
@@ -92,10 +93,10 @@ TEST(new_that_is_refused_for_its_options_asks_the_system_for_nothing) {
     assert_nothing_leaked(before);
 }
 
-/* --- after a fork, where the driver is opened anew ---------------------------------- */
+/* --- after a fork, when the driver is opened again ------------------------------------------- */
 
-/* How many calls tw_runtime_after_fork makes that can fail; negative: which step of this
- * went wrong. */
+/* Returns how many calls tw_runtime_after_fork makes that can fail, or minus the number of the
+ * step that went wrong. */
 static int fail_each_after_fork(const struct way *way, struct tw_runtime *rt) {
     const struct holdings before = holdings_now();
     int spared = 0;

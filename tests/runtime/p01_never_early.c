@@ -1,6 +1,6 @@
-/* P1: no callback runs before its deadline. The clock is read in the callback, past the
- * library. Rounding a deadline down shows at once: ticks are far longer than a wake-up
- * takes, and deadlines lie anywhere between two ticks. */
+/* P1: no callback runs before its deadline. The callback reads the clock directly, not through
+ * the library. Rounding a deadline down would show at once: ticks are far longer than a
+ * wake-up takes, and deadlines lie anywhere between two ticks. */
 #include "support/runtime_test.h"
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@ enum { DEADLINES = 300 };
 struct deadline {
     struct tw_node node;
     clockid_t clock;
-    int64_t asked;        /* a reading of that clock, as seen before the call at the latest */
+    int64_t asked;        /* the deadline; the reading was taken no later than the call */
     _Atomic int64_t seen; /* in the callback */
 };
 
@@ -47,14 +47,14 @@ static void arm_and_move_earlier(struct tw_runtime *rt, struct deadline *deadlin
     assert_int_equal(tw_runtime_move(rt, &deadline->node, distance), 0);
 }
 
-/* Where this thread is held up in between, it may have fired before it is put off. */
+/* If this thread is delayed in between, the node may have fired before it is postponed. */
 static void arm_and_postpone(struct tw_runtime *rt, struct deadline *deadline, int64_t distance) {
     deadline->asked = monotonic() + distance;
     assert_int_equal(tw_runtime_after(rt, &deadline->node, distance), 0);
-    const int64_t put_off_to = monotonic() + 2 * distance;
+    const int64_t postponed_to = monotonic() + 2 * distance;
     const int result = tw_runtime_postpone(rt, &deadline->node, 2 * distance);
     if (result == 0)
-        deadline->asked = put_off_to;
+        deadline->asked = postponed_to;
     else
         assert_int_equal(result, -ENOENT);
 }
@@ -100,7 +100,8 @@ TEST(p1_never_early_on_boot_time_and_on_the_wall_clock) {
     }
 }
 
-/* The same without a machine that could be slow: each deadline about a tick's boundary. */
+/* The same in virtual time, unaffected by a slow machine: deadlines around each tick's
+ * boundary. */
 static struct tw_runtime *virtual_rt;
 static int64_t fired_at;
 
@@ -141,7 +142,7 @@ TEST(p1_a_delay_counts_from_the_present_within_a_tick) {
 
 /* --- the end of time, 292 years from 0 ------------------------------------------------- */
 
-#define LAST_READING (INT64_MAX - 1) /* the last one of any clock: INT64_MAX says "no deadline" */
+#define LAST_READING (INT64_MAX - 1) /* the last reading of any clock; INT64_MAX means "no deadline" */
 
 static const int64_t all_ticks[] = {1,
                                     2,
@@ -159,7 +160,7 @@ static const int64_t all_ticks[] = {1,
                                     3599999999999,
                                     3600 * TW_SECOND};
 
-/* How it is asked for; all mean the deadline. */
+/* Ways to ask for the deadline. */
 typedef int end_function(struct tw_node *node, int64_t present, int64_t deadline);
 
 static int end_at(struct tw_node *node, UNUSED int64_t present, int64_t deadline) {
@@ -234,7 +235,7 @@ TEST(p1_at_the_end_of_time_on_the_wall_clock_nothing_is_early) {
         reach_every_end(TW_CLOCK_WALL, ways[w]);
 }
 
-/* A delay beyond it is not cut short to what is left of time. */
+/* A delay that reaches beyond it is not cut to the time that remains. */
 TEST(p1_a_delay_beyond_the_end_of_time_never_fires) {
     for (unsigned t = 0; t < COUNT_OF(all_ticks); ++t) {
         struct tw_node node;

@@ -1,6 +1,6 @@
-/* P2: at most one tick late, plus the time that the system takes to wake a thread. The part of
- * the library is exact and tested so: the driver is never asked to sleep beyond the tick of
- * the earliest deadline, and arming an earlier one wakes it. */
+/* P2: at most one tick late, plus the time the system takes to wake a thread. The library's
+ * share is exact and tested as such: the driver is never asked to sleep beyond the tick of the
+ * earliest deadline, and a call that arms an earlier one wakes it. */
 #define _GNU_SOURCE
 #include "support/runtime_test.h"
 
@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/timerfd.h>
 
-/* A driver that wraps the sleep driver and keeps what it was asked for. */
+/* A driver that wraps the sleep driver and records what it was asked for. */
 static const struct tw_driver *inner;
 static atomic_int_fast64_t asked; /* the latest deadline to sleep to */
 static atomic_uint waits, wakes;
@@ -36,7 +36,8 @@ static struct tw_runtime *listening_runtime(int64_t tick_ns, enum tw_clock clock
     inner = tw_driver_named("sleep");
     listening = (struct tw_driver){
         .name = "listening",
-        .clocks = inner->clocks | TW_CLOCK_BIT(TW_CLOCK_WALL), /* but sleeps through its deadlines */
+        /* accepts the wall clock, but does not notice that it was set */
+        .clocks = inner->clocks | TW_CLOCK_BIT(TW_CLOCK_WALL),
         .state_size = inner->state_size,
         .open = listen_open,
         .close = listen_close,
@@ -110,8 +111,8 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
     return result;
 }
 
-/* By the new time this deadline is the first, though by the old one it is later than what
- * the thread sleeps for. */
+/* By the new time this deadline comes first, although by the old time it is later than the one
+ * that the thread sleeps for. */
 TEST(p2_an_earlier_deadline_wakes_the_sleeper_also_when_the_wall_clock_was_set_back) {
     struct tw_node before, after;
     struct tw_runtime *rt = listening_runtime(TW_MILLISECOND, TW_CLOCK_WALL);
@@ -128,7 +129,7 @@ TEST(p2_an_earlier_deadline_wakes_the_sleeper_also_when_the_wall_clock_was_set_b
     atomic_store(&wall_shift, 0);
 }
 
-/* Whichever driver sleeps, and whichever call has the earlier deadline. */
+/* Holds for every driver, and for every call that may bring an earlier deadline. */
 TEST(p2_what_is_armed_while_the_thread_sleeps_fires_soon) {
     for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
         struct tw_node far, near;
@@ -181,7 +182,7 @@ static int compare(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Bare sleeps to deadlines as far away, while the series lasts: what the system takes. */
+/* Measures the system alone: bare sleeps to equally distant deadlines while the series lasts. */
 static int64_t median_of_bare_sleeps(void) {
     static int64_t late[2000];
     unsigned n = 0;
@@ -195,7 +196,7 @@ static int64_t median_of_bare_sleeps(void) {
     return late[n / 2];
 }
 
-/* Medians, at the same time: a busy machine delays both alike. */
+/* Compares medians taken at the same time: a busy machine delays both alike. */
 TEST(p2_the_median_fire_is_within_two_ticks_of_what_the_system_takes) {
     for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
         const int64_t tick = TW_MILLISECOND;
@@ -239,8 +240,8 @@ TEST(p2_the_kernel_gives_the_thread_the_slack_that_was_asked_for_or_none) {
     }
 }
 
-/* 100 nodes on one tick, of which a turn may fire 2. False: the thread began to run when all
- * were due already, as it may on a busy machine, and has not slept for them. */
+/* Arms 100 nodes on one tick, of which a turn may fire 2. Returns false if the thread began to
+ * run only when all were due, as it may on a busy machine, and so did not sleep for them. */
 static bool slept_for_a_crowded_tick(int64_t ahead_ns, struct tw_stats *stats) {
     struct tw_node nodes[100];
     struct tw_runtime *rt =
@@ -259,8 +260,8 @@ static bool slept_for_a_crowded_tick(int64_t ahead_ns, struct tw_stats *stats) {
     return stats->timed > 0;
 }
 
-/* A budget that leaves most of a tick's nodes for later makes no lateness of its own, nor
- * does a wall clock count from 1970. */
+/* Neither a budget that leaves most of a tick's nodes for later nor a wall clock that counts
+ * from 1970 counts as lateness. */
 TEST(p2_what_is_left_for_the_next_turn_is_not_counted_as_a_wake_up) {
     struct tw_stats stats;
     int64_t ahead = 10 * TW_MILLISECOND;
@@ -271,7 +272,7 @@ TEST(p2_what_is_left_for_the_next_turn_is_not_counted_as_a_wake_up) {
     assert_in_range(stats.late_sum_ns, 0, 120 * TW_SECOND);
 }
 
-/* --- whose lateness it is ----------------------------------------------------------------- */
+/* --- the cause of lateness ------------------------------------------------------------------- */
 
 #define STALL (200 * TW_MILLISECOND)
 
@@ -281,7 +282,8 @@ static void stall_once(UNUSED struct tw_node *node, UNUSED void *arg) {
         nanosleep(&stall, NULL);
 }
 
-/* False: the system itself was as late as the callback, as it may be on a busy machine. */
+/* Returns false if the system itself was as late as the callback, as it may be on a busy
+ * machine. */
 static bool blames_the_callback(const struct tw_stats *stats) {
     assert_true(stats->held_up >= 1);
     assert_true(stats->held_up_max_ns >= STALL - 30 * TW_MILLISECOND);
@@ -331,7 +333,7 @@ static bool loop_blames_the_callback(void) {
 
 TEST(p2_a_loop_of_ones_own_has_its_lateness_counted_in_the_same_way) { wait_for(loop_blames_the_callback()); }
 
-/* The thread sleeps for a deadline in 100 s, which has long passed when it next looks. */
+/* The thread sleeps for a deadline in 100 s, which has long passed when it looks again. */
 TEST(p2_a_wall_clock_set_forwards_is_not_counted_as_lateness) {
     struct tw_node at, after;
     struct tw_stats stats;
@@ -353,8 +355,8 @@ TEST(p2_a_wall_clock_set_forwards_is_not_counted_as_lateness) {
     assert_in_range(stats.held_up_max_ns, 0, 60 * TW_SECOND);
 }
 
-/* The kernel lets its own timeouts of poll, select and epoll come a thousandth of the
- * wait late. These see each call that the drivers make (linked with --wrap). */
+/* The kernel may end timeouts of poll, select and epoll late by a thousandth of the wait.
+ * These wrappers observe each call that the drivers make (linked with --wrap). */
 static atomic_int_fast64_t longest_timeout, timer_set_to;
 
 int __real_epoll_wait(int set, struct epoll_event *events, int most, int timeout_ms);

@@ -1,6 +1,6 @@
-/* P5 in nanoseconds: a period that is no multiple of the tick. The n-th deadline is start + n *
- * period, and each rounds up to a tick by itself. So no fire is early, none is more than a
- * tick late, and nothing drifts, for nodes, records and jobs alike. */
+/* P5 in nanoseconds, for periods that are no multiple of the tick. The n-th deadline is start
+ * + n * period, and each is rounded up to a tick separately. So no fire is early or more than
+ * a tick late, and there is no drift, for nodes, jobs, handles and keys. */
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
 
@@ -14,7 +14,7 @@
 
 static struct tw_runtime *rt;
 
-/* A grid, and the fire that comes next on it. */
+/* A grid, and the next fire on it. */
 struct grid {
     int64_t first, period, tick; /* ns */
     int64_t next;                /* n */
@@ -29,7 +29,7 @@ static int64_t tick_of(const struct grid *it, int64_t deadline) {
 
 static int64_t due_of(const struct grid *it, int64_t n) { return tick_of(it, it->first + n * it->period); }
 
-/* The fire of `due`, at `now`: overruns are those whose ticks have come as well. */
+/* Judges the fire of `due` at `now`. Overruns are the deadlines whose ticks have also come. */
 static void judge(struct grid *it, int64_t due, uint64_t overruns) {
     const int64_t now = tw_runtime_now(rt) / it->tick * it->tick;
     const int64_t missed = (now - it->first) / it->period - it->next;
@@ -91,7 +91,7 @@ static void keep_to_grid(unsigned i, enum tw_missed missed, bool uneven) {
     uint64_t seed = i;
     struct tw_node node;
     run_on(odd[i].tick, TW_CLOCK_DEFAULT);
-    /* The first deadline of a clock that counts in microseconds is a whole one as well. */
+    /* A clock that counts in microseconds needs a whole one as its first deadline. */
     if (odd[i].tick > INT64_C(4294967294))
         assert_ok(tw_runtime_advance(rt, 1000 - START % 1000));
     struct grid grid = new_grid(odd[i].tick, odd[i].period, missed);
@@ -149,7 +149,7 @@ TEST(p5_such_a_grid_ends_after_its_fires) {
     tw_runtime_free(rt);
 }
 
-/* --- nodes, records and jobs ----------------------------------------------------------------- */
+/* --- handles, keys and jobs ------------------------------------------------------------------ */
 
 enum { RUNS = 500 };
 
@@ -205,7 +205,7 @@ TEST(p5_handles_keys_and_jobs_keep_to_it) {
     }
 }
 
-/* The grid is one of readings, wherever the clock has been meanwhile. */
+/* The grid holds readings of the clock, wherever the clock has been meanwhile. */
 TEST(p5_a_grid_of_readings_stays_where_it_is_when_the_wall_clock_is_set) {
     struct grid grid;
     struct tw_node node;
@@ -226,7 +226,7 @@ TEST(p5_a_grid_of_readings_stays_where_it_is_when_the_wall_clock_is_set) {
     tw_runtime_free(rt);
 }
 
-/* --- put elsewhere ------------------------------------------------------------------------------ */
+/* --- moved ----------------------------------------------------------------------------------- */
 
 static void move_to(struct tw_node *node, struct grid *it, int64_t delay) {
     const int64_t to = tw_runtime_now(rt) + delay;

@@ -1,5 +1,5 @@
-/* P6 and P7 on a runtime: cancel_wait and shutdown wait for a callback that runs on the
- * driver's thread, and only there. */
+/* P6 and P7 on a runtime: cancel_wait and shutdown wait for a callback that runs on another
+ * thread, and only then. */
 #include "support/gate.h"
 #include "support/runtime_test.h"
 
@@ -38,8 +38,9 @@ static void *end_it(void *arg) {
     return NULL;
 }
 
-/* Several at once: each has to wait, and each has to be woken. How many prevented a fire. */
-static int wait_for_who_is_in_gate(end_function *end) {
+/* Several threads at once: each has to wait and to be woken. Returns how many prevented a
+ * fire. */
+static int wait_for_callback_in_gate(end_function *end) {
     enum { WAITERS = 3 };
     pthread_t threads[WAITERS];
     struct ending endings[WAITERS] = {{.end = end}, {.end = end}, {.end = end}};
@@ -49,7 +50,7 @@ static int wait_for_who_is_in_gate(end_function *end) {
     for (unsigned i = 0; i < WAITERS; ++i)
         wait_for(endings[i].begun);
     for (unsigned i = 0; i < 10; ++i)
-        doze(); /* time for one that does not wait to show itself */
+        doze(); /* time for a thread that does not wait to show itself */
     for (unsigned i = 0; i < WAITERS; ++i)
         assert_int_equal(endings[i].returned, 0);
     atomic_store(&gate.open, true);
@@ -65,7 +66,7 @@ static void waits_for_the_callback(end_function *end, int64_t period_ns) {
     for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
         enter(thread_drivers[d], period_ns);
         /* one of them took the periodic node off */
-        assert_int_equal(wait_for_who_is_in_gate(end), period_ns != 0);
+        assert_int_equal(wait_for_callback_in_gate(end), period_ns != 0);
         assert_int_equal(gate.inside + gate.passed, 1);
         tw_runtime_free(rt);
     }
@@ -93,14 +94,15 @@ TEST(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node)
         assert_int_equal(tw_runtime_after(rt, &blocker, TW_SECOND), 0);
         assert_int_equal(pthread_create(&clearer, NULL, clear_into_gate, NULL), 0);
         wait_for(gate.inside == 1);
-        assert_int_equal(wait_for_who_is_in_gate(ends[e]), 0);
+        assert_int_equal(wait_for_callback_in_gate(ends[e]), 0);
         pthread_join(clearer, &failure);
         assert_null(failure);
         tw_runtime_free(rt);
     }
 }
 
-/* No other thread is handed anything, so owners may free as soon as they have waited. */
+/* Owners may free a node as soon as shutdown has returned, also while others clear: no
+ * callback gets a node after that. */
 static atomic_bool over;
 
 static void *own_nodes(UNUSED void *arg) {
@@ -187,8 +189,8 @@ TEST(p6_no_deadlock_from_inside_the_callback) {
     }
 }
 
-/* A callback may take a lock that another thread holds while it arms and cancels: the
- * library holds none of its own meanwhile (P7). */
+/* A callback may take a lock that another thread holds while it arms and cancels, because the
+ * library holds none of its own during the callback (P7). */
 static pthread_mutex_t users = PTHREAD_MUTEX_INITIALIZER;
 
 static void take_users_lock(UNUSED struct tw_node *node, UNUSED void *arg) {
@@ -205,7 +207,7 @@ TEST(p7_callbacks_run_with_no_lock_held) {
         pthread_mutex_lock(&users);
         rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
         tw_runtime_after(rt, &self, 0);
-        wait_for(tw_runtime_count(rt) == 0); /* it is in the callback, or about to be */
+        wait_for(tw_runtime_count(rt) == 0); /* the node is in its callback, or about to be */
         for (unsigned i = 0; i < 1000; ++i) {
             assert_int_equal(tw_runtime_after(rt, &neighbour, TW_SECOND), 0);
             assert_int_equal(tw_runtime_move(rt, &neighbour, 2 * TW_SECOND), 0);
@@ -253,7 +255,7 @@ static void free_node(struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&freed_nodes, 1);
 }
 
-/* The call that arms must not look at the node once that may have fired. */
+/* The call that arms must not access the node after it may have fired. */
 TEST(p7_a_node_may_be_gone_before_the_call_that_armed_it_returns) {
     enum { NODES = 20000 };
     for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {

@@ -1,5 +1,5 @@
-/* P9 and P2 with ticks so short that the wheel goes round many times a second: a hundred thousand
- * timers an hour away neither keep the thread awake nor keep a near one from firing. */
+/* P9 and P2 with ticks so short that the wheel goes round many times a second: 100,000 timers
+ * an hour away neither keep the thread awake nor delay a near one. */
 #define _GNU_SOURCE
 #include "support/runtime_test.h"
 
@@ -20,7 +20,7 @@ static struct tw_node *arm_crowd(struct tw_runtime *rt, size_t n, int64_t from, 
     return nodes;
 }
 
-/* Processor time tells an idle thread from a busy one, whatever else the machine does. */
+/* Processor time distinguishes an idle thread from a busy one, however loaded the machine is. */
 static void a_near_timer_fires_beside(size_t n, int64_t tick_ns) {
     enum { ENOUGH = 20 };
     const int64_t period = 10 * TW_MILLISECOND;
@@ -52,7 +52,7 @@ TEST(p9_far_timers_do_not_keep_a_thread_awake_however_short_its_ticks) {
     a_near_timer_fires_beside(1000, 1);
 }
 
-/* A year of virtual time is a moment, whatever waits behind it. */
+/* A year of virtual time passes in a moment, whatever is pending after it. */
 TEST(p8_a_year_of_short_ticks_is_a_moment_of_virtual_time) {
     const size_t sizes[] = {1, 33, 1000};
     const int64_t year = 365 * 24 * 3600 * TW_SECOND;

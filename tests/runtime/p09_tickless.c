@@ -1,4 +1,4 @@
-/* P9: nothing due, no wake-up. Counted by the kernel, as voluntary context switches of
+/* P9: nothing due, no wake-up. The kernel counts wake-ups, as voluntary context switches of
  * the drivers' threads. */
 #define _GNU_SOURCE
 #include "support/runtime_test.h"
@@ -7,7 +7,7 @@
 
 #include <dirent.h>
 
-/* The thread of this process that has this name; -1 if there is none yet. */
+/* Returns the thread of this process with this name, or -1 if there is none yet. */
 static long thread_named(const char *name) {
     DIR *tasks = opendir("/proc/self/task");
     assert_non_null(tasks);
@@ -57,8 +57,8 @@ static void start(struct sleeper *sleeper, unsigned driver, unsigned kind) {
     wait_for(is_asleep(sleeper->thread));
 }
 
-/* Every driver with nothing armed, with a timer an hour away, and with that and short
- * ticks (there the hour is many rounds of the wheel): in the same ten seconds. */
+/* Tests every driver with nothing armed, with a timer an hour away, and with that timer and
+ * short ticks (the hour is then many rounds of the wheel), all in the same ten seconds. */
 TEST(p9_no_wake_up_in_ten_seconds_while_nothing_is_due) {
     static struct sleeper sleepers[COUNT_OF(thread_drivers)][3];
     for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
@@ -83,14 +83,14 @@ static atomic_uint fires;
 
 static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 
-/* The driver armed once and then left alone; some timers share a tick. */
+/* The driver is armed once and then left alone. Some timers share a tick. */
 TEST(p9_with_20_timers_no_more_wake_ups_than_fires_and_2) {
     enum { TIMERS = 20 };
     unsigned run = 0;
     for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
         for (int64_t tick_ns = 1000; tick_ns <= TW_MILLISECOND; tick_ns *= 1000) {
             struct tw_node nodes[TIMERS];
-            char name[16]; /* its own: the kernel lists a thread for a while after it was joined */
+            char name[16]; /* unique: the kernel lists a thread for a while after it was joined */
             snprintf(name, sizeof name, "tw-twenty-%u", run++ % 100);
             struct tw_runtime *rt = new_runtime((struct tw_runtime_options){
                 .driver = thread_drivers[d], .tick_ns = tick_ns, .thread_name = name});
@@ -105,12 +105,13 @@ TEST(p9_with_20_timers_no_more_wake_ups_than_fires_and_2) {
             long thread = -1;
             wait_for((thread = thread_named(name)) > 0);
             wait_for(is_asleep(thread));
-            const unsigned least = monotonic() < begin; /* else all may have been due before it slept */
+            /* otherwise all may have been due before it slept */
+            const unsigned least = monotonic() < begin;
             wait_for(fires == TIMERS);
             wait_for(is_asleep(thread));
             struct tw_stats stats;
             tw_runtime_stats(rt, &stats);
-            if (!EMULATED) /* which has locks of its own to wait for */
+            if (!EMULATED) /* the emulator has locks of its own to wait for */
                 assert_in_range(switches_of(thread), least, TIMERS + 2);
             assert_in_range(stats.wakeups, least, TIMERS + 2);
             tw_runtime_free(rt);

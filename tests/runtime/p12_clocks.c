@@ -1,7 +1,7 @@
-/* P12: the choice of clock. Real clocks tick as they say; what becomes of deadlines when
- * the wall clock is set is tried on a virtual one. With TW_MAY_SET_CLOCK=1 in the
- * environment (and the right to do so) the system's own clock is set as well, by an hour
- * and back, within milliseconds. */
+/* P12: the choice of clock. Tests that real clocks tick as promised, and, on a virtual wall
+ * clock, where deadlines move when it is set. With TW_MAY_SET_CLOCK=1 in the environment (and
+ * the privilege to do so) the system's own clock is also set, by an hour and back, within
+ * milliseconds. */
 #include "support/runtime_test.h"
 
 #include <stdbool.h>
@@ -130,7 +130,7 @@ TEST(p12_set_back_a_deadline_waits_for_the_new_time_and_a_delay_does_not) {
     assert_int_equal(stats.clock_sets, 1);
 }
 
-/* Since the clock was set only the call that arms has read it. */
+/* The call that arms is the first to read the clock after it was set. */
 TEST(p12_a_deadline_armed_after_the_clock_was_set_back_is_not_early) {
     struct timer timer;
     init(&timer);
@@ -178,7 +178,7 @@ TEST(p12_set_back_a_periodic_grid_of_readings_stays_and_one_of_delays_goes_on) {
     assert_int_equal(readings.fires, 3);
     assert_int_equal(readings.fired_at_wall, NOON + 3 * HOUR);
     assert_int_equal(delays.fires, 4);
-    set_wall(NOON + 9 * HOUR); /* over the two fires that are left, and beyond */
+    set_wall(NOON + 9 * HOUR); /* past the two remaining fires, and beyond */
     advance(0);
     assert_int_equal(readings.fires, 5);
     assert_int_equal(tw_runtime_cancel(rt, &delays.node), 1);
@@ -203,7 +203,7 @@ static void note_order(struct tw_node *node, UNUSED void *arg) {
     ++fired_in_order;
 }
 
-/* P3 and P4 through several shifts of everything. */
+/* P3 and P4 while the clock is set back several times, which shifts everything. */
 TEST(p12_order_and_number_survive_a_clock_that_is_set_back) {
     uint64_t seed = 3;
     fired_in_order = 0;
@@ -245,7 +245,7 @@ TEST(p12_a_callback_that_sets_the_clock_back_still_knows_what_it_was_due_at) {
     assert_int_equal(other.due_wall, NOON - HOUR / 2);
 }
 
-/* From the wall clock to delays and back: one node, one deadline. */
+/* One node changes from the wall clock to delays and back, and has one deadline at a time. */
 TEST(p12_a_node_changes_between_deadlines_and_delays) {
     struct timer timer;
     init(&timer);

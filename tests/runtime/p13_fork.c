@@ -1,5 +1,5 @@
-/* P13: a fork copies a runtime but not its thread. In the child nothing fires and every
- * call is refused, until tw_runtime_after_fork. The parent does not notice. */
+/* P13: a fork copies a runtime but not its thread. In the child nothing fires and every call
+ * is refused until tw_runtime_after_fork. The parent is unaffected. */
 #define _GNU_SOURCE
 #include "support/child.h"
 #include "support/runtime_test.h"
@@ -73,13 +73,14 @@ static void child_fires_again(void) {
     expect(tw_runtime_start(rt) == 0);
     doze();
     expect(board->fires_in_child == 0);
-    expect(tw_runtime_every(rt, &often, TW_MILLISECOND, TW_BURST) == 0); /* as it is, not initialised anew */
+    /* as it is, without initialising it again */
+    expect(tw_runtime_every(rt, &often, TW_MILLISECOND, TW_BURST) == 0);
     expect(tw_runtime_after(rt, &once, 0) == 0);
     child_waits(&board->fires_in_child, 20);
     expect(tw_runtime_cancel_wait(rt, &often) == 1);
 }
 
-/* The child sees the parent fire on, several times, and nothing fire of its own. */
+/* The parent keeps firing, several times, while nothing fires in the child. */
 static void child_rests_and_is_revived(void) {
     const unsigned seen = board->fires_in_parent;
     everything_is_refused();
@@ -87,7 +88,7 @@ static void child_rests_and_is_revived(void) {
     expect(board->fires_in_child == 0);
 
     expect(tw_runtime_after_fork(rt) == 0);
-    expect(tw_runtime_after_fork(rt) == 0); /* does nothing the second time */
+    expect(tw_runtime_after_fork(rt) == 0); /* a second call does nothing */
     expect(tw_runtime_count(rt) == 0);
     expect(tw_runtime_cancel(rt, &often) == 0);
     if (THREADS_AFTER_FORK)
@@ -117,7 +118,7 @@ static void with_a_fork_in_between(struct tw_runtime_options options, void (*in_
     assert_child_is_well(child);
     const unsigned by_then = board->fires_in_parent;
     wait_for(board->fires_in_parent > by_then + 5);
-    assert_int_equal(tw_runtime_after_fork(rt), 0); /* not in a child: nothing */
+    assert_int_equal(tw_runtime_after_fork(rt), 0); /* does nothing outside a child */
     assert_int_equal(tw_runtime_cancel_wait(rt, &often), 1);
     assert_int_equal(tw_runtime_free(rt), 0);
 }
@@ -135,7 +136,7 @@ TEST(p13_the_child_may_free_what_it_does_not_need) {
         with_a_fork_in_between((struct tw_runtime_options){.driver = thread_drivers[d]}, child_only_frees);
 }
 
-/* --- forks while others are in the middle of calls -------------------------------------- */
+/* --- forks while other threads are inside calls ---------------------------------------------- */
 
 static atomic_bool over;
 static atomic_uint hammering;
@@ -155,7 +156,7 @@ static void *hammer(void *arg) {
 }
 
 static void child_makes_sure_that_all_locks_are_free(void) {
-    alarm(60); /* a lock that is never released is a failure, not a hang */
+    alarm(60); /* a lock that is never released must fail the test and not hang it */
     expect(tw_runtime_after_fork(rt) == 0);
     for (unsigned k = 0; k < 2; ++k)
         for (unsigned i = 0; i < 64; ++i)
@@ -200,7 +201,7 @@ TEST(p13_a_fork_finds_every_wheel_whole_whatever_other_threads_do) {
 
 static atomic_int forked_child;
 
-/* Leak checkers would look for what the main thread's stack held, which is gone. */
+/* Leak checkers would search the main thread's stack, which is gone. */
 static void leave_at_once(void) { leave(0); }
 
 static void fork_and_return(struct tw_node *node, UNUSED void *arg) {
@@ -210,7 +211,7 @@ static void fork_and_return(struct tw_node *node, UNUSED void *arg) {
         expect(tw_runtime_after_fork(rt) == -EBUSY);
         expect(tw_runtime_after(rt, node, 1) == -ECHILD);
         atexit(leave_at_once);
-        return; /* and the thread ends, and with it the process */
+        return; /* the thread ends, and the process with it */
     }
     atomic_store(&forked_child, child);
 }
@@ -240,7 +241,8 @@ TEST(p13_a_callback_that_forks_and_returns_fires_nothing_more_in_the_child) {
     }
 }
 
-/* A child that returns to tw_runtime_dispatch must not set the timer that it shares. */
+/* A child that returns to tw_runtime_dispatch must not set the timer that it shares with the
+ * parent. */
 TEST(p13_a_child_leaves_the_descriptor_of_the_parent_alone) {
     struct tw_node forker, later;
     rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});

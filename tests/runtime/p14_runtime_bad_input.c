@@ -1,4 +1,4 @@
-/* P14 on a runtime: each call's documented errors, and nothing has changed. */
+/* P14 on a runtime: each call returns its documented errors and changes nothing. */
 #include "support/runtime_test.h"
 
 #include <tickwheel/handle.h>
@@ -248,7 +248,7 @@ TEST(p14_a_thread_that_cannot_be_had_is_an_error_of_start) {
     tw_runtime_free(made);
 }
 
-/* A runtime made anew often has the address of the former one. */
+/* A new runtime often gets the address of the previous one. */
 TEST(p14_nodes_left_pending_by_a_runtime_that_is_freed_are_idle) {
     for (unsigned i = 0; i < 10; ++i) {
         struct tw_runtime *former = new_runtime((struct tw_runtime_options){.driver = "manual"});
@@ -263,7 +263,7 @@ TEST(p14_nodes_left_pending_by_a_runtime_that_is_freed_are_idle) {
     }
 }
 
-/* Each refusal says which argument it was, also after another one of the same number. */
+/* Each refusal names the argument at fault, also after another refusal with the same errno. */
 #define EXPLAINED(call, words) \
     do { \
         const char *const said = tw_explain(call); \
@@ -333,7 +333,7 @@ TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
     EXPLAINED(tw_workers_free(NULL), "no error");
 }
 
-/* What is not of the last refusal is told as tw_strerror does. */
+/* An error that is not the last refusal is explained as by tw_strerror. */
 TEST(p14_explanations_are_of_the_last_refusal_alone) {
     assert_int_equal(tw_runtime_after(rt, &idle, -1), -EINVAL);
     assert_string_equal(tw_explain(-ENOENT), tw_strerror(-ENOENT));

@@ -1,10 +1,11 @@
-/* Thousands of starts and stops, with timers, descriptors and other threads busy meanwhile. */
+/* Starts and stops a runtime thousands of times while other threads arm and callbacks stop it.
+ * No arming is lost, and nothing fires while it is stopped. */
 #include "support/faults.h"
 #include "support/sanitized.h"
 
 #include <sched.h>
 
-/* To make a thread takes qemu-user some milliseconds. */
+/* Making a thread takes qemu-user some milliseconds. */
 #define LIVES (EMULATED ? 400 : 10000)
 
 static struct tw_runtime *rt;
@@ -38,14 +39,14 @@ TEST(ten_thousand_runtimes) {
     assert_nothing_leaked(before);
 }
 
-/* --- threads that arm meanwhile -------------------------------------------------------- */
+/* --- threads that arm at the same time ------------------------------------------------------- */
 
 #define ARMERS 2
 #define OWN_NODES 16
 
 static atomic_bool arming;
 
-/* Every arming ends as a fire, as a cancellation, or as a node that is still pending. */
+/* Every arming ends as a fire, a cancellation, or a node that is still pending. */
 struct armer {
     pthread_t thread;
     struct counter nodes[OWN_NODES];
@@ -91,7 +92,7 @@ static void end_arming(void) {
         pthread_join(armers[i].thread, NULL);
 }
 
-/* With the runtime stopped. */
+/* REQUIRES: runtime stopped */
 static void assert_all_accounted_for(void) {
     uint64_t armed = 0, ended = tw_runtime_count(rt);
     for (size_t i = 0; i < ARMERS; ++i) {
@@ -121,7 +122,7 @@ TEST(thousands_of_starts_and_stops_while_others_arm) {
     assert_nothing_leaked(before);
 }
 
-/* What fires after tw_runtime_stop has returned would be counted here. */
+/* Counts fires after tw_runtime_stop has returned. */
 static atomic_bool stopped;
 static atomic_uint fires, fires_while_stopped;
 
@@ -159,7 +160,7 @@ TEST(no_callback_runs_once_stop_has_returned) {
     assert_int_equal(fires_while_stopped, 0);
 }
 
-/* --- callbacks that stop while others stop and start --------------------------------------- */
+/* --- callbacks that stop while other threads stop and start ---------------------------------- */
 
 static atomic_bool others_go_on;
 static atomic_uint stops_inside;

@@ -1,4 +1,5 @@
-/* Starting the thread of a runtime when the system refuses a call. */
+/* tw_runtime_start when system calls fail: it returns the error of the call that failed, and
+ * leaks nothing. */
 #include "support/faults.h"
 
 #include <signal.h>
@@ -24,8 +25,8 @@ static bool is_refused(struct tw_runtime *rt, int spared) {
     return failed;
 }
 
-/* All four: attributes, CPU, priority, thread. The last may be denied in truth, so
- * that the fifth time need not succeed here. */
+/* All four: attributes, CPU, priority, thread. The system may really deny the last one, so the
+ * fifth attempt need not succeed here. */
 TEST(start_returns_the_error_of_each_call_that_fails) {
     const struct holdings before = holdings_now();
     struct tw_runtime *rt = demanding_runtime(WAY->driver);

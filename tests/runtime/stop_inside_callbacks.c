@@ -1,13 +1,13 @@
-/* A callback stops or frees its runtime: no further callback runs, whatever else is due and
- * whichever thread fires (P7). */
+/* Stop and free inside callbacks: that callback is the last one, regardless of what else is
+ * due and of who drives the runtime. */
 #include "support/faults.h"
 
 #define TOGETHER 8
 
 static struct tw_runtime *rt;
-static struct counter crowd[TOGETHER]; /* all due on one tick; the first does something */
+static struct counter crowd[TOGETHER]; /* all due on one tick; the first one acts */
 static struct counter actor;
-static atomic_int answer; /* of what the actor did */
+static atomic_int answer; /* result of the actor's call */
 
 static bool actor_has_run(void) { return atomic_load(&actor.fires) != 0; }
 static bool whole_crowd_has_fired(void) {
@@ -22,7 +22,7 @@ static void assert_crowd_fired(unsigned times) {
         assert_int_equal(crowd[i].fires, times);
 }
 
-/* The actor on a tick, in front of the crowd; once, or every millisecond from there. */
+/* Arms the actor on a tick, ahead of the crowd; once, or every millisecond from then on. */
 static void arm_actor_and_crowd(tw_callback *act, int64_t period) {
     const int64_t tick = (tw_runtime_now(rt) / TW_MILLISECOND + 5) * TW_MILLISECOND;
     const struct tw_when when = {.due_ns = tick, .absolute = 1, .period_ns = period};
@@ -51,7 +51,7 @@ static void stop_here(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&actor.fires, 1);
 }
 
-/* Joins the thread, so that what it would still have called has been called. */
+/* Joins the thread, so that any callback it would still have made has been made. */
 static void end_of(const struct way *way) {
     if (way->by == BY_THREAD)
         assert_int_equal(tw_runtime_stop(rt), 0);
@@ -85,7 +85,7 @@ TEST(stop_inside_a_periodic_is_its_end_until_it_is_started_again) {
     stop_inside_and_resume(WAY, TW_MILLISECOND, true);
 }
 
-/* Start joins the thread that has stopped itself, or is about to. */
+/* Start joins the thread that has stopped itself or is about to. */
 TEST(start_right_after_a_stop_inside_needs_no_stop_in_between) { stop_inside_and_resume(WAY, 0, false); }
 
 static void start_here(UNUSED struct tw_node *node, UNUSED void *arg) {
@@ -164,7 +164,7 @@ TEST(free_inside_a_oneshot_is_its_end) { free_inside(WAY, free_here, 0); }
 TEST(free_inside_a_periodic_is_its_end) { free_inside(WAY, free_here, TW_MILLISECOND); }
 TEST(free_after_stop_inside_one_callback) { free_inside(WAY, stop_and_free_here, TW_MILLISECOND); }
 
-/* The node of a periodic timer may go with its runtime, once it is cancelled. */
+/* The node of a periodic timer may be freed with its runtime once it is cancelled. */
 static void free_all_here(struct tw_node *node, UNUSED void *arg) {
     tw_runtime_cancel(rt, node);
     free(node);
@@ -184,14 +184,14 @@ TEST(free_inside_a_periodic_that_frees_its_own_node) {
     wait_for(it_is_gone());
 }
 
-/* The callback runs before tw_runtime_start has returned; that still uses the runtime,
- * which must therefore not be gone. */
+/* The callback runs before tw_runtime_start has returned. Start still uses the runtime, so
+ * that must not be freed yet. */
 static int64_t allocations_during_start;
 
 static void wait_for_the_actor(void) {
     for (int64_t waited = 0; !actor_has_run() && waited < 60000; ++waited)
         pause_ms(1);
-    pause_ms(5); /* in which it would be freed, were it not for start */
+    pause_ms(5); /* time in which it would be freed if start did not keep it */
     allocations_during_start = live_allocations();
 }
 
@@ -208,7 +208,7 @@ TEST(free_inside_a_callback_waits_for_start_to_return) {
     wait_for(it_is_gone());
 }
 
-/* Without arranging anything, as it happens: for the sanitizers. */
+/* Leaves the race to chance, for the sanitizers. */
 TEST(free_inside_a_callback_races_with_start) {
     for (unsigned i = 0; i < 200; ++i) {
         note_what_is_held_without_it();

@@ -1,6 +1,6 @@
-/* A process that is stopped for two seconds and then continued, as by a debugger, a terminal or
- * a suspended container: timers catch up, each by its policy and in order. Virtual time that
- * leaps has the same effect. */
+/* A process is stopped for two seconds and continued, as by a debugger, a terminal or a
+ * suspended container. Missed deadlines are caught up on by each node's policy, in order.
+ * Virtual time that leaps does the same. */
 #include "support/faults.h"
 
 #include <signal.h>
@@ -8,7 +8,7 @@
 
 #define PERIOD (100 * TW_MILLISECOND)
 #define STALL (2 * TW_SECOND)
-#define MISSED 15 /* at least so many fires in that time */
+#define MISSED 15 /* at least this many fires in that time */
 #define ONESHOTS 200
 
 enum { BURST, SKIP, DELAY, PERIODICS };
@@ -17,7 +17,7 @@ enum { BURST, SKIP, DELAY, PERIODICS };
 struct fire {
     int64_t due, at;
     uint64_t overruns;
-    unsigned node; /* one of the above, or PERIODICS + which oneshot */
+    unsigned node; /* one of the above, or PERIODICS + the oneshot's index */
 };
 
 static struct tw_runtime *rt;
@@ -25,7 +25,7 @@ static struct tw_node nodes[PERIODICS + ONESHOTS];
 static struct fire fires[2000];
 static atomic_size_t logged;
 static unsigned caught_up[PERIODICS]; /* 0: no stall yet; else fires since */
-static atomic_uint through;           /* periodic nodes that are past it */
+static atomic_uint through;           /* periodic nodes that have caught up */
 
 static void log_fire(struct tw_node *node, UNUSED void *arg) {
     const unsigned which = (unsigned)(node - nodes);
@@ -57,7 +57,7 @@ static void arm_all(void) {
 
 /* --- judging what was logged ------------------------------------------------------------ */
 
-/* P1 and P3; and each oneshot at its place. */
+/* P1 and P3; and each oneshot is in its place. */
 static void assert_in_order(size_t count) {
     unsigned next_oneshot = PERIODICS;
     for (size_t i = 0; i < count; ++i) {
@@ -68,7 +68,7 @@ static void assert_in_order(size_t count) {
     }
 }
 
-/* Whether `next` may follow `fire` for this policy. */
+/* Returns true if `next` may follow `fire` under this policy. */
 static bool may_follow(unsigned policy, const struct fire *fire, const struct fire *next) {
     const int64_t missed = (int64_t)fire->overruns * PERIOD;
     const int64_t distance = next->due - fire->due;
@@ -79,7 +79,7 @@ static bool may_follow(unsigned policy, const struct fire *fire, const struct fi
     return distance >= missed + PERIOD && next->due <= fire->at + PERIOD;
 }
 
-/* How many fires were missed or burst at the worst. */
+/* Returns the largest number of fires that were missed or burst at once. */
 static uint64_t judge_policy(unsigned policy, size_t count) {
     const struct fire *last = NULL;
     uint64_t most = 0;
@@ -170,7 +170,7 @@ static size_t read_log(struct child child) {
     return size / sizeof fires[0];
 }
 
-/* All at once, as they need the same two seconds. */
+/* All at once, because they need the same two seconds. */
 TEST(sigstop_and_sigcont_are_caught_up_on_by_policy_and_in_order) {
     struct child children[4];
     for (size_t i = 0; i < COUNT_OF(children); ++i)
@@ -194,7 +194,7 @@ TEST(a_leap_of_virtual_time_is_caught_up_on_by_policy_and_in_order) {
     tw_runtime_free(rt);
 }
 
-/* The last one forks no more: what it logs would be inherited. */
+/* The last one does not fork: a child would inherit what it logs. */
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sigstop_and_sigcont_are_caught_up_on_by_policy_and_in_order),

@@ -1,7 +1,7 @@
 /* Two runtimes in one process arm nodes on each other, stop each other and free each other. */
 #include "support/faults.h"
 
-/* A runtime with a node whose callback does something to the other one. */
+/* A runtime with a node whose callback acts on the other one. */
 struct side {
     struct tw_runtime *rt;
     struct tw_node node;
@@ -46,7 +46,7 @@ static void pass_on(UNUSED struct tw_node *node, void *arg) {
 
 static bool has_gone_to_and_fro(void) { return atomic_load(&right.fires) >= PASSES; }
 
-/* One wake-up lost, and this never ends. */
+/* A lost wake-up would hang this test. */
 TEST(a_node_of_each_arms_that_of_the_other) {
     const struct holdings before = holdings_now();
     make_both(WAY, pass_on, pass_on);
@@ -85,7 +85,7 @@ static void stop_the_other(UNUSED struct tw_node *node, void *arg) {
     note(self, tw_runtime_stop(self->other->rt));
 }
 
-/* Armed on left: which stops right, whose callbacks arm on left all the while. */
+/* A node of left stops right, whose callbacks keep arming on left. */
 static struct counter visitor;
 
 static void visit_left(UNUSED struct tw_node *node, void *arg) {
@@ -119,7 +119,7 @@ TEST(one_stops_the_other_while_that_arms_on_it) {
     assert_true(visitor.fires > 0);
 }
 
-/* In turn: two that stopped each other at once would wait for each other. */
+/* In turn: two runtimes that stopped each other at once would wait for each other. */
 TEST(each_stops_the_other_in_turn) {
     make_both(WAY, stop_the_other, stop_the_other);
     start_both();
@@ -165,7 +165,7 @@ TEST(one_frees_the_other_which_runs) {
     }
 }
 
-/* --- one inside the other: a callback of left moves the virtual time of right -------------- */
+/* --- nested: a callback of left moves the virtual time of right ------------------------------ */
 
 static int result_of_inner, result_of_inner_start;
 

@@ -36,7 +36,7 @@ TEST(bitmap_clear_leaves_the_neighbours) {
     assert_true(map.test(65));
 }
 
-// Every range, against one bit in every place.
+// Tests every range against a single bit in every position.
 TEST(bitmap_find_gives_the_bit_if_it_is_in_the_range_and_else_the_end) {
     for (unsigned bit = 0; bit<size; bit += bit % 64> 2 && bit % 64 < 60 ? 11 : 1) {
         bits map = {};

@@ -1,4 +1,4 @@
-/* A port whose lock reports to the test each time it is taken and released. One thread. */
+/* A port that tells the test when its lock is taken. For one thread. */
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -1,5 +1,5 @@
-/* Timers far beyond the levels of the wheel, where slots double in length. They fire in order
- * (P3) and at their tick (P4), cause no wake-up before it (P9), and cost a bounded number of
+/* Timers far beyond the wheel's levels, in slots that double in length: they fire in order
+ * (P3) and on their tick (P4), cause no wake-up before that (P9), and cost a bounded number of
  * moves each, however far time leaps and however many there are (P8). */
 #include "promise.h"
 
@@ -21,7 +21,7 @@ static int close_crowd(UNUSED void **state) {
 
 /* --- order and number -------------------------------------------------------------------- */
 
-/* Where carries go through many digits, and where none does. */
+/* Ticks at which carries run through many digits, and others where none does. */
 static const uint64_t starts[] = {0,
                                   1,
                                   ROUND - 1,
@@ -36,7 +36,7 @@ static uint64_t farther(uint64_t start, uint64_t by) {
     return by > LAST_TICK - start ? LAST_TICK : start + by;
 }
 
-/* One at each distance of 2^bit, a tick before it and a tick after it. */
+/* Arms at each distance of 2^bit, a tick before it and a tick after it. */
 static size_t arm_at_all_distances(uint64_t start, size_t first) {
     size_t n = first;
     for (unsigned bit = 1; bit < 64; ++bit)
@@ -47,7 +47,7 @@ static size_t arm_at_all_distances(uint64_t start, size_t first) {
 
 enum { ALL_DISTANCES = 3 * 63 };
 
-/* Comes by tw_next, as a driver does. */
+/* Advances by tw_next, as a driver does. */
 static void run_to_the_end(uint64_t budget) {
     for (unsigned turns = 0; tw_count(&wheel) != 0; ++turns) {
         assert_true(turns < 100000);
@@ -69,8 +69,8 @@ TEST(p3_p4_timers_at_every_distance_fire_in_order_at_their_tick) {
         }
 }
 
-/* Two for each tick: one that was armed from afar, and one that is armed for the same tick
- * later on, when other slots stand for it. With and without idle time in between. */
+/* Two timers for each tick: one armed from far away, and one armed for the same tick later,
+ * when it belongs to another slot. With and without idle time in between. */
 TEST(p3_a_tick_keeps_its_order_whatever_distances_it_was_armed_from) {
     for (size_t s = 0; s < COUNT_OF(starts); ++s)
         for (unsigned idles = 0; idles < 2; ++idles) {
@@ -120,7 +120,7 @@ TEST(p4_far_timers_can_be_moved_and_cancelled_wherever_look_ahead_has_put_them) 
 
 /* --- wake-ups ---------------------------------------------------------------------------- */
 
-/* n timers, one for each of n slots of the top level, and all of them a long way off. */
+/* Arms n timers, one in each of n slots of the top level, all of them far away. */
 static void arm_in_slots_of_their_own(size_t n, uint64_t first) {
     open_crowd(n);
     for (size_t i = 0; i < n; ++i)
@@ -146,10 +146,10 @@ TEST(p9_far_timers_wake_nobody_for_rounds_that_they_are_not_in) {
     }
 }
 
-/* What one tick moves ahead at most; ahead_per_tick in the core. */
+/* The most that one tick moves ahead; ahead_per_tick in the core. */
 #define SHARE (sizeof(void *) == 8 ? 256 : 16)
 
-/* A crowd that comes nearer is sorted each time that the way to it has halved. */
+/* A crowd is sorted each time that its distance has halved. */
 TEST(p9_the_wake_ups_for_a_far_crowd_grow_with_the_bits_of_its_distance) {
     for (unsigned bit = TW_ROUND_BITS + 1; bit < 62; bit += 5) {
         start_at(12345);
@@ -162,7 +162,7 @@ TEST(p9_the_wake_ups_for_a_far_crowd_grow_with_the_bits_of_its_distance) {
 
 /* --- work ---------------------------------------------------------------------------------- */
 
-/* How many moves and slots a call to a tick takes, to within a bite. */
+/* Returns how many moves and slots a call to a tick takes, rounded to a bite. */
 static size_t work_of(uint64_t now) {
     enum { BITE = 64 };
     size_t bites = 1;
@@ -198,7 +198,7 @@ TEST(p8_a_leap_over_empty_time_costs_nothing) {
     }
 }
 
-/* Steps that grow to 2^48 and more, as a well-known wheel's own test takes them. */
+/* Steps that grow to 2^48 and more, as in the tests of a well-known wheel. */
 TEST(p4_random_steps_of_every_length_lose_nothing) {
     uint64_t seed = 48;
     open_crowd(500);
@@ -216,9 +216,9 @@ TEST(p4_random_steps_of_every_length_lose_nothing) {
     assert_int_equal(fires, armed);
 }
 
-/* --- when the next one is due, exactly ----------------------------------------------------- */
+/* --- the exact tick of the next timer -------------------------------------------------------- */
 
-/* A loop that counts on progress each time it wakes. */
+/* A loop that expects progress at each wake-up. */
 TEST(tw_first_due_never_wakes_a_loop_for_nothing) {
     uint64_t seed = 3;
     open_crowd(3000);

@@ -1,6 +1,6 @@
-/* P3: timers fire in tick order; on one tick, in the order they were armed,
- * whatever levels they passed through. fire() asserts it at each fire; the tests
- * here bring about the situations in which a wheel could get it wrong. */
+/* P3: timers fire in tick order; on one tick, in the order they were armed, whatever levels
+ * they passed through. fire() asserts this at each fire; the tests here create the situations
+ * in which a wheel could get it wrong. */
 #include "promise.h"
 
 #define MANY 1000
@@ -44,7 +44,7 @@ TEST(p3_one_tick_fires_in_arming_order) {
     assert_all_fired_once();
 }
 
-/* Elders are armed far away and come down; the young join from nearer by. */
+/* The first timers are armed far away and lowered; later ones are armed nearer and nearer. */
 static void arm_from_ever_nearer(uint64_t tick) {
     for (uint64_t distance = 4 * ROUND; distance > 0; distance = distance * 2 / 3) {
         advance(tick - distance);
@@ -79,8 +79,8 @@ TEST(p3_same_tick_fires_in_arming_order_when_idle_runs_in_between) {
     assert_all_fired_once();
 }
 
-/* Look-ahead has moved some nodes of the block that opens next and not the
- * others; what is armed now must queue behind both. */
+/* Look-ahead has moved only some nodes of the block that opens next. A timer armed now must
+ * queue behind both groups. */
 static void arm_into_half_moved_block(uint64_t start, uint64_t block, uint64_t span, uint32_t bite) {
     used = 0;
     start_at(start);
@@ -107,7 +107,7 @@ TEST(p3_late_nodes_do_not_overtake_elders_that_idle_has_half_moved) {
     }
 }
 
-/* The same at the boundary itself: a budget ends the call in mid-cascade. */
+/* The same at the boundary itself: a budget ends the call in the middle of lowering a slot. */
 static void arm_into_interrupted_cascade(uint64_t start, uint64_t block, uint64_t span, uint32_t budget) {
     used = 0;
     start_at(start);
@@ -158,7 +158,7 @@ TEST(p3_rounds_that_share_a_slot_keep_their_order_under_look_ahead_and_late_arms
 
 static unsigned children;
 
-/* Children for the running tick, and for ticks that this advance still gets to. */
+/* Arms timers for the running tick, and for later ticks of the same advance. */
 static void fire_and_arm(struct tw_node *node, void *arg) {
     const struct timer *timer = arg;
     fire(node, arg);
@@ -218,7 +218,7 @@ TEST(p3_a_moved_node_has_the_order_of_its_last_arming_at_every_level) {
     assert_all_fired_once();
 }
 
-/* A budget of one is spent by each move, too. */
+/* A budget of one is also spent by a single move. */
 static void advance_to_first_fire(uint64_t now) {
     for (unsigned calls = 0; fires == 0 && calls < 1000; ++calls)
         assert_int_equal(tw_advance(&wheel, now, 1), 1);
@@ -235,7 +235,7 @@ TEST(p3_armed_for_a_tick_that_is_half_fired_fires_last_on_it) {
     assert_all_fired_once();
 }
 
-/* tw_now is 100 already, but the budget ended the call at tick 10. */
+/* tw_now is already 100, but the budget ended the call at tick 10. */
 TEST(p3_armed_for_a_tick_that_a_cut_short_advance_has_yet_to_reach_fires_in_its_place) {
     next_timer(10);
     next_timer(10);
@@ -269,8 +269,8 @@ static void tell_and_arm_after(struct tw_node *node, void *letter) {
         assert_int_equal(tw_arm_at(&wheel, &after, 20), 0);
 }
 
-/* At tick 10 the periodic node is armed for 20: after what was armed for 20
- * before, and before what its own callback arms. */
+/* At tick 10 the periodic node is armed for 20: after timers that were armed for 20 earlier,
+ * and before any that its own callback arms. */
 TEST(p3_a_periodic_node_arms_itself_just_before_its_callback) {
     told[0] = '\0';
     tw_node_init(&before, tell, "a");
@@ -306,7 +306,7 @@ static void random_step(uint64_t *seed, uint64_t *now) {
         break;
     default: {
         const uint64_t reach[] = {3, BLOCK, BLOCK * 2, TOP_SLOT * 2, ROUND * 2};
-        /* coarse ticks, so that many share one */
+        /* coarse ticks, so that many timers share one */
         const uint64_t far = reach[random_below(seed, COUNT_OF(reach))];
         const uint64_t grain = far / 3 + 1;
         next_timer((*now + grain + random_below(seed, far)) / grain * grain);
@@ -329,7 +329,7 @@ TEST(p3_order_holds_in_random_mixes_of_arms_idle_and_cut_short_advances) {
 }
 
 #if TW_RUNTIME
-/* In the middle of anything: with slots half emptied, and nodes that are due and not fired. */
+/* At any moment: with slots half emptied, and with nodes that are due and not fired. */
 static void put_all_off(uint64_t by) {
     assert_int_equal(tw_postpone_all(&wheel, by), 0);
     for (size_t i = 0; i < used; ++i)

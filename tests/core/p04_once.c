@@ -2,7 +2,7 @@
  * distance and any uptime, and none fires before its tick. */
 #include "promise.h"
 
-/* Where a digit of the tick, or of a machine word, turns over. */
+/* Ticks where a digit of the tick, or of a machine word, turns over. */
 static const uint64_t edges[] = {
     0,
     BLOCK,
@@ -122,7 +122,7 @@ TEST(p4_nodes_at_all_edges_together_each_fire_once) {
     }
 }
 
-/* Each landmark as a place where idle work was left half done. */
+/* A jump over each landmark, where look-ahead was left half done. */
 TEST(p4_nothing_is_lost_by_a_jump_over_half_done_look_ahead) {
     for (uint32_t bite = 1; bite < 40; bite += 6) {
         for (uint64_t jump = 1; jump <= 4 * ROUND; jump = jump * 3 + 1) {
@@ -152,7 +152,7 @@ TEST(p4_nothing_is_lost_by_a_jump_over_half_done_look_ahead) {
 static size_t fired_late, fired_twice;
 static uint64_t earlier_now;
 
-/* Due within the step that advance was just told to take. */
+/* Due within the step that advance is working on. */
 static void fire_in_step(UNUSED struct tw_node *node, void *arg) {
     struct timer *timer = arg;
     fired_late += timer->due <= earlier_now || timer->due > tw_now(&wheel);
@@ -204,7 +204,7 @@ TEST(p4_each_of_very_many_fires_once_under_a_budget) {
     free(many);
 }
 
-/* As a tickless driver does it: sleep until tw_next, and nowhere between. */
+/* As a tickless driver does: sleep until tw_next, and stop nowhere in between. */
 TEST(p4_driven_by_next_alone_each_fires_exactly_at_its_tick) {
     struct timer *many = new_timers(2000);
     uint64_t seed = 44;
@@ -222,7 +222,7 @@ TEST(p4_driven_by_next_alone_each_fires_exactly_at_its_tick) {
     free(many);
 }
 
-/* P9, as far as it is the wheel's: few timers, no needless wake-up. */
+/* P9 as far as the wheel is responsible: few timers, no needless wake-up. */
 TEST(p9_a_handful_of_timers_wakes_a_tickless_driver_only_to_fire) {
     struct timer handful[10];
     uint64_t seed = 440;
@@ -317,7 +317,7 @@ TEST(p4_postponed_among_others_each_fires_once_not_before_its_tick) {
     free(many);
 }
 
-/* A neighbour on the same tick puts it off, when it stands next in line already. */
+/* A neighbour on the same tick postpones it when it is the next to fire. */
 static void postpone_one(struct tw_node *node, void *arg) {
     fire(node, arg);
     postpone(&one, tw_now(&wheel) + BLOCK + 1);
@@ -374,7 +374,8 @@ TEST(p4_timers_with_a_common_window_meet_on_one_tick) {
     assert_int_equal(tw_clear(&wheel, NULL, NULL), 0);
 }
 
-/* "If that is cheap to tell": in the running block of a wheel of several levels. */
+/* The header promises this "if that is cheap to tell": in the running block of a wheel of
+ * several levels. */
 TEST(p9_a_window_shares_the_wake_up_of_a_timer_that_is_in_it) {
     if (TW_LEVELS == 1 || BLOCK < 64)
         return;
@@ -483,7 +484,7 @@ TEST(p4_a_delay_counts_from_now_also_in_a_late_callback) {
     assert_int_equal(one.fires, 1);
 }
 
-/* However many there are: a crowd is begun one block before its slot opens, at most. */
+/* However large a crowd is, moving it begins at most one block before its slot opens. */
 TEST(p4_a_crowd_beyond_measure_is_begun_one_block_ahead) {
     enum { CROWD = 64 * 40 };
     struct timer *crowd = new_timers(CROWD);

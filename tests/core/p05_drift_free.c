@@ -1,5 +1,5 @@
-/* P5: the n-th fire of a periodic timer is due at start + n * period, for ever; the
- * caller chooses what becomes of missed fires and can read how many there were. */
+/* P5: the n-th fire of a periodic timer is due at start + n * period, for ever. The caller
+ * chooses what happens to missed fires and can read how many there were. */
 #include "promise.h"
 
 #ifdef NDEBUG
@@ -9,10 +9,10 @@
 #endif
 
 static struct tw_node periodic;
-static uint64_t off_grid; /* fires that were not due where they should have been */
+static uint64_t off_grid; /* fires that were not due on the grid */
 static uint64_t grid_first, grid_period;
-static uint64_t overruns; /* as the latest callback read them */
-static uint64_t next_due; /* what the latest callback found itself armed for */
+static uint64_t overruns; /* as read by the latest callback */
+static uint64_t next_due; /* the next tick, as read by the latest callback */
 
 static void note(struct tw_node *node, UNUSED void *arg) {
     overruns = tw_overruns(&wheel);
@@ -46,7 +46,7 @@ static void start_grid(uint64_t start, uint64_t first, uint64_t period, enum tw_
     every(first, period, missed, 0);
 }
 
-/* Asserts one late fire: how many due ticks were missed, and when the next is due. */
+/* Asserts one late fire, the number of missed deadlines, and the next deadline. */
 static void assert_fired(uint64_t times, uint64_t missed, uint64_t next) {
     assert_int_equal(fires, times);
     assert_int_equal(overruns, missed);
@@ -77,7 +77,7 @@ TEST(p5_fires_caught_up_on_in_one_go_are_all_on_the_grid) {
     assert_int_equal(overruns, 0);
 }
 
-/* However late and uneven the caller is, the count of fires is that of the grid. */
+/* However late and uneven the caller advances, the number of fires is that of the grid. */
 TEST(p5_burst_never_loses_or_gains_a_fire_under_uneven_steps) {
     const uint64_t periods[] = {1, 3, BLOCK - 1, BLOCK, BLOCK + 1, TOP_SLOT, TOP_SLOT + 1};
     uint64_t seed = 50;
@@ -328,7 +328,7 @@ TEST(p5_a_first_tick_in_the_past_is_the_start_of_the_grid) {
     assert_fired(3, 1, 110);
 }
 
-/* Neighbours of many periods on one wheel do not disturb each other's grids. */
+/* Timers of many periods on one wheel do not disturb each other's grids. */
 struct grid {
     struct tw_node node;
     uint64_t period, fires;

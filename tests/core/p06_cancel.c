@@ -1,10 +1,10 @@
-/* P6: cancel tells the truth: 1 if it prevented a fire, 0 if there was none left to
- * prevent; and a node that was shut down cannot be armed again. */
+/* P6: cancel tells the truth: 1 if it prevented a fire, 0 if there was none left to prevent. A
+ * node that was shut down cannot be armed again. */
 #include "promise.h"
 
 static struct timer one, other;
 
-/* What a callback or a test found out inside a callback. */
+/* Results of calls inside a callback. */
 static int answer;
 static uint64_t calls;
 
@@ -138,7 +138,7 @@ TEST(p6_cancel_of_a_node_due_later_in_the_same_jump_is_1_and_it_is_not_called) {
     assert_int_equal(other.fires, 0);
 }
 
-/* A budget ends the call with the node in any stage of becoming due. */
+/* A budget ends the call with the node at any stage of becoming due. */
 TEST(p6_cancel_between_cut_short_advances_is_1_until_the_fire) {
     for (unsigned stop = 0; stop < 12; ++stop) {
         start_at(0);
@@ -292,7 +292,7 @@ TEST(p6_a_node_initialised_anew_after_shutdown_can_be_armed) {
     assert_int_equal(one.fires, 1);
 }
 
-/* However the two are mixed: armed = fired + cancelled + still pending. */
+/* For any mixture: armed = fired + cancelled + still pending. */
 TEST(p6_cancels_that_say_1_and_fires_add_up_to_what_was_armed) {
     struct timer *many = new_timers(500);
     uint64_t seed = 60, armed = 0, cancelled = 0;

@@ -1,7 +1,6 @@
-/* P7: callbacks run with no lock held and may do anything: arm, move, cancel any
- * node (their own, a neighbour on the same tick), free their own node, clear the
- * wheel. (That no lock is held is counted in p08_bounded_work.c, and seen from a
- * second thread in threads.c.) */
+/* P7: callbacks run with no lock held and may do anything: arm, move, cancel any node (their
+ * own, a neighbour on the same tick), free their own node, clear the wheel.
+ * (p08_bounded_work.c counts locks held, and threads.c checks from a second thread.) */
 #include "promise.h"
 
 #include <errno.h>
@@ -10,8 +9,8 @@
 #define CROWD 9
 
 static struct timer crowd[CROWD]; /* all due on one tick, in this order */
-static size_t acting;             /* the one whose callback does something */
-static size_t target;             /* the one it does it to */
+static size_t acting;             /* the one whose callback acts */
+static size_t target;             /* the one it acts on */
 static void (*act)(void);
 static int answer;
 
@@ -33,8 +32,8 @@ static void arm_crowd(uint64_t tick) {
     }
 }
 
-/* Runs `what` in the callback of each of the crowd, against each of it, with the
- * tick near and far; then judge() sees what fired. */
+/* Runs `what` in the callback of each timer of the crowd, on each timer of the crowd, with
+ * near and far ticks. Then judge() checks what fired. */
 static void for_each_pair(void (*what)(void), uint64_t advance_to, void (*judge)(void)) {
     const uint64_t ticks[] = {1, BLOCK, TOP_SLOT + 1, ROUND};
     for (size_t i = 0; i < COUNT_OF(ticks); ++i) {
@@ -51,7 +50,7 @@ static void for_each_pair(void (*what)(void), uint64_t advance_to, void (*judge)
     }
 }
 
-/* The crowd fires but for the target, which fires so often. */
+/* Asserts that the others fired once, and the target so many times. */
 static void assert_target_fired(unsigned times) {
     for (size_t i = 0; i < CROWD; ++i)
         assert_int_equal(crowd[i].fires, i == target ? times : 1);
@@ -190,8 +189,8 @@ TEST(p7_running_is_null_outside_callbacks) {
     assert_null(tw_running(&wheel));
 }
 
-/* What is not pending may be freed, in its own callback too; the sanitizers and
- * the overwritten bytes would show a wheel that still reads it. */
+/* A node that is not pending may be freed, even in its own callback. Sanitizers or the
+ * overwritten bytes would reveal a wheel that still reads it. */
 static void free_itself(struct tw_node *node, UNUSED void *arg) {
     memset(node, 0xa5, sizeof *node);
     free(node);
@@ -248,7 +247,7 @@ TEST(p7_a_callback_may_cancel_and_free_the_next_of_its_tick) {
     assert_int_equal(fires, 2);
 }
 
-/* Node memory goes back into use at once, as another node of the same wheel. */
+/* The node's memory is reused at once, for another node of the same wheel. */
 static void reuse_itself(struct tw_node *node, UNUSED void *arg) {
     if (++fires >= 100)
         return;
@@ -281,7 +280,7 @@ TEST(p7_a_oneshot_may_arm_itself_again_in_one_jump) {
     assert_int_equal(fires, 1000);
 }
 
-/* Armed for "now" over and over, it is due at once each time: a budget ends that. */
+/* A callback that keeps arming its node for "now" is due again at once; a budget ends that. */
 static void rearm_for_now(struct tw_node *node, UNUSED void *arg) {
     ++fires;
     assert_int_equal(tw_arm_at(&wheel, node, tw_now(&wheel)), 0);
@@ -337,7 +336,7 @@ TEST(p7_a_callback_may_take_any_node_of_its_tick_to_another_wheel) {
     for_each_pair(move_target_elsewhere, 0, judge_moved_elsewhere);
 }
 
-/* tw_clear's callbacks stand under the same promise. */
+/* The same promise holds for callbacks of tw_clear. */
 static void free_cleared(struct tw_node *node, UNUSED void *arg) { free_itself(node, NULL); }
 
 TEST(p7_clear_may_free_each_node) {
@@ -388,7 +387,8 @@ static void advance_while_clearing(UNUSED struct tw_node *node, UNUSED void *arg
     assert_whole();
 }
 
-/* Nodes that clear has in hand are as good as gone: advancing does not fire them. */
+/* Nodes that a clear has taken off the wheel are no longer pending: advancing does not fire
+ * them. */
 TEST(p7_clear_outside_callbacks_may_advance_the_wheel) {
     arm_crowd(3);
     cleared = 0;
@@ -446,7 +446,7 @@ TEST(p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someo
     tw_node_init(&node, note_due, NULL);
     tw_arm_at(&wheel, &node, 10);
     assert_int_equal(tw_interrupt(&wheel), 0);
-    assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), 0); /* nothing to call */
+    assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), 0); /* no callback to call */
     assert_int_equal(tw_advance(&wheel, 20, TW_UNBOUNDED), 1);
     assert_int_equal(due_count, 0);
     assert_int_equal(tw_advance(&wheel, 20, TW_UNBOUNDED), 0);
@@ -500,7 +500,7 @@ TEST(p7_a_callback_that_arms_for_the_tick_after_now_is_not_called_again_by_the_s
     assert_int_equal(most_in_one, 1);
 }
 
-/* --- callbacks that never return ------------------------------------------------------------ */
+/* --- callbacks that do not return ------------------------------------------------------------ */
 
 static jmp_buf out;
 

@@ -1,15 +1,15 @@
-/* P8: no call holds the lock for more than a fixed number of node moves, and no tick
- * pays for timers that are not due.
+/* P8: no call holds the lock for more than a fixed number of node moves, and no tick pays for
+ * timers that are not due.
  *
- * The library under test has a port of this test's own, which says when the lock is
- * taken and released, and the nodes say when they are touched. A move touches a node
- * and its neighbours where it leaves and where it arrives: four nodes. */
+ * The library under test uses this test's own port, which reports when the lock is taken and
+ * released, and the nodes report when they are touched. A move touches a node and its
+ * neighbours at both ends of the move: four nodes. */
 #include "promise.h"
 #include "watched.h"
 
 #define MOVES_PER_HOLD 64 /* moves_per_hold in the core */
 #define TOUCHES_PER_MOVE 4
-#define LOOKS 128 /* nodes that may be read to tell exactly what is next */
+#define LOOKS 128 /* nodes that may be read to find the exact next tick */
 #define PER_HOLD (MOVES_PER_HOLD * TOUCHES_PER_MOVE + LOOKS)
 
 static int locks_held; /* 0 or 1; more would be a deadlock */
@@ -35,7 +35,7 @@ void counting_unlocked(void) {
     watch_again();
     if (between_holds) {
         void (*const once)(void) = between_holds;
-        between_holds = NULL; /* its own calls take the lock, too */
+        between_holds = NULL; /* its own calls also take the lock */
         once();
         between_holds = once;
     }
@@ -61,7 +61,7 @@ static void open_crowd(size_t n, uint64_t start) {
     watched_open(n, count_fire, NULL);
 }
 
-/* Ticks first, first + stride ... over `span`, in mixed order. */
+/* Arms for the ticks first, first + stride ... over `span`, in mixed order. */
 static void arm_crowd(uint64_t first, uint64_t span) {
     uint64_t seed = 80;
     for (size_t i = 0; i < crowd; ++i)
@@ -144,7 +144,7 @@ static void check_idle(void) {
 
 TEST(p8_idle_holds_the_lock_for_a_bounded_number_of_nodes) { for_few_and_many(check_idle); }
 
-/* It takes all slots at once: a splice for each, however many nodes they hold. */
+/* A clear takes all slots at once: one splice for each, however many nodes they hold. */
 static void check_clear(void) {
     arm_crowd(1, 3 * ROUND);
     assert_int_equal(tw_clear(&wheel, count_fire, NULL), 0);
@@ -225,8 +225,8 @@ TEST(p8_an_unlocked_wheel_takes_no_lock) {
     assert_int_equal(holds, 0);
 }
 
-/* Each call spends its budget at most; how much of it went to opening slots or to
- * look-ahead is the wheel's business, that it comes to an end is not. */
+/* Each call spends at most its budget. How much of it goes into opening slots or look-ahead is
+ * up to the wheel, but the work must come to an end. */
 static void advance_counting(uint64_t now, uint32_t budget) {
     uint64_t calls = 0;
     for (int more = 1; more; ++calls) {
@@ -252,7 +252,7 @@ TEST(p8_a_budget_bounds_the_callbacks_and_moves_of_one_call) {
     open_crowd(1, 0);
 }
 
-/* In a cascade with nothing to look ahead at and nothing due, touches are moves. */
+/* With nothing to look ahead at and nothing due, touches are moves of the lowering. */
 TEST(p8_a_small_budget_moves_few_nodes_though_many_wait) {
     open_crowd(1500, 0);
     arm_crowd(TOP_SLOT + BLOCK, TOP_SLOT - BLOCK);
@@ -298,7 +298,7 @@ TEST(p8_no_tick_pays_for_timers_that_are_not_due_with_look_ahead) {
     assert_int_equal(fires, crowd);
 }
 
-/* An idle wheel knows how long it is so. */
+/* A quiet wheel knows how long it stays quiet. */
 TEST(p8_a_crowd_armed_while_all_is_quiet_is_looked_ahead_to_in_time) {
     open_crowd(1500, 0);
     advance(1);
@@ -346,7 +346,7 @@ TEST(p8_with_look_ahead_done_a_boundary_finds_nothing_left_to_do) {
     assert_in_range(touched_held, 0, 2 * TOUCHES_PER_MOVE + LOOKS);
 }
 
-/* tw_next asks for attention a block before a full slot opens. */
+/* tw_next asks for a call a block before a full slot opens. */
 TEST(p8_a_sleeper_does_not_meet_a_full_slot_at_its_boundary) {
     open_crowd(4000, 0);
     arm_crowd(9 * TOP_SLOT, TOP_SLOT);
@@ -365,8 +365,8 @@ TEST(p8_a_sleeper_does_not_meet_a_full_slot_at_its_boundary) {
 }
 #endif
 
-/* n nodes of later rounds share a slot with what is due now: a round passes each of
- * them a fixed number of times, however many ticks and calls it is made of. */
+/* n nodes of later rounds share a slot with nodes due now. A round passes each of them a fixed
+ * number of times, however many ticks and calls it consists of. */
 TEST(p8_nodes_of_later_rounds_are_not_walked_again_and_again) {
     open_crowd(1500, 0);
     arm_crowd(3 * TOP_SLOT + 20 * ROUND, TOP_SLOT);
@@ -391,7 +391,7 @@ TEST(p8_steps_through_a_tick_with_nothing_due_touch_nothing_below_the_top_slot) 
     }
 }
 
-/* Whenever the lock is free, the wheel is whole: nothing depends on luck. */
+/* Whenever the lock is free, the wheel's invariants hold. */
 static void check_now(void) {
     if (holds % 7 == 0)
         assert_whole();
@@ -413,13 +413,13 @@ static void let_a_top_slot_open(void) { tw_advance(&wheel, TOP_SLOT, TW_UNBOUNDE
 
 TEST(p8_clear_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free) {
     open_crowd(1000, 0);
-    arm_crowd(TOP_SLOT + 1, 50); /* will come down to slots that are cleared first */
+    arm_crowd(TOP_SLOT + 1, 50); /* will be lowered to slots that are cleared first */
     tw_arm_every(&wheel, watched_node(0), 100, TOP_SLOT, TW_SKIP, 0);
     between_holds = let_a_top_slot_open;
     tw_clear(&wheel, count_fire, NULL);
     between_holds = NULL;
     assert_int_equal(tw_count(&wheel), 0);
-    assert_int_equal(fires, crowd); /* what comes due meanwhile leaves with the others */
+    assert_int_equal(fires, crowd); /* a node that comes due meanwhile is cleared with the others */
     assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
 }
 
@@ -436,7 +436,7 @@ static void let_a_visitor_fire(void) {
     tw_advance(&wheel, tw_now(&wheel), TW_UNBOUNDED);
 }
 
-/* All leave at one moment; what comes after it is none of them. */
+/* A clear covers the nodes pending at one moment; a node armed later stays. */
 TEST(p8_a_periodic_that_is_armed_and_fires_while_others_are_handed_out_stays) {
     open_crowd(1000, 0);
     arm_crowd(TOP_SLOT + 1, 50);
@@ -450,7 +450,7 @@ TEST(p8_a_periodic_that_is_armed_and_fires_while_others_are_handed_out_stays) {
     assert_int_equal(tw_cancel(&wheel, &visitor), 1);
 }
 
-/* What another thread could do in each gap: arm for the ticks being worked on. */
+/* Arms for the ticks being worked on, as another thread could in each gap between holds. */
 #define GUESTS 2000
 static struct timer *guests;
 static size_t guests_used;
@@ -490,7 +490,7 @@ TEST(p8_a_node_armed_for_now_while_look_ahead_lets_the_lock_go_fires_on_the_next
     tw_node_init(&visitor, count_visit, NULL);
     visits = 0;
     between_holds = arm_visitor_for_now;
-    advance(TOP_SLOT - 2); /* has time for all of the crowd */
+    advance(TOP_SLOT - 2); /* enough time for all of the crowd */
     between_holds = NULL;
     assert_int_equal(tw_pending(&wheel, &visitor), 1);
     assert_int_equal(tw_next(&wheel), TOP_SLOT - 2);
@@ -507,7 +507,7 @@ static void cancel_guest(void) {
         return;
     struct timer *guest = &guests[(guests_cancelled * 17) % GUESTS];
     assert_int_equal(tw_cancel(&wheel, &guest->node), !guest->fires);
-    guest->due = guest->fires ? guest->due : TW_NEVER; /* fire() fails if it does */
+    guest->due = guest->fires ? guest->due : TW_NEVER; /* fire() fails if it is called */
     ++guests_cancelled;
 }
 

@@ -1,4 +1,4 @@
-/* P10: no call allocates; storage is the caller's throughout. */
+/* P10: no call allocates; the caller provides all storage. */
 #include "promise.h"
 #include "support/counted_heap.h"
 
@@ -83,7 +83,7 @@ TEST(p10_no_refused_call_allocates) {
     assert_int_equal(allocations, 0);
 }
 
-/* The test of the test. */
+/* Tests the test itself. */
 TEST(p10_an_allocation_would_be_noticed) {
     allocations = 0;
     void *volatile memory = malloc(1);

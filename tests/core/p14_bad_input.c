@@ -1,6 +1,6 @@
-/* P14: bad input returns its documented error and changes nothing. Each REFUSED
- * line is a row of the table: a call, its error; all that the call could have
- * touched is compared byte by byte. */
+/* P14: bad input returns its documented error and changes nothing. Each REFUSED line is a row
+ * of a table: a call and its error. Everything that the call could have touched is compared
+ * byte by byte. */
 #include "promise.h"
 
 static struct tw elsewhere; /* another wheel */
@@ -299,7 +299,7 @@ TEST(p14_bad_calls_in_a_callback_change_nothing_either) {
     assert_int_equal(callbacks, 2);
 }
 
-/* What was refused left the rest as it was: everything fires as if never asked. */
+/* Refused calls left the rest alone: everything fires as if they had never been made. */
 TEST(p14_refused_calls_do_not_disturb_what_is_pending) {
     tw_cancel(&wheel, &pending);
     tw_cancel(&wheel, &periodic);
@@ -325,7 +325,7 @@ TEST(p14_grids_out_of_range) {
         {.parts = 10, .period = 0},
         {.parts = 10, .period = 15, .missed = (enum tw_missed)(TW_DELAY + 1)},
         {.parts = 10, .period = 15, .fires = TW_FIRES_MAX + 1},
-        {.parts = 11, .period = 15}, /* not those of the wheel's grids so far */
+        {.parts = 11, .period = 15}, /* other parts than those of the wheel's earlier grids */
     };
     struct tw_grid good = {.first = 300, .parts = 10, .early = 9, .period = 15};
     assert_int_equal(tw_arm_grid(&wheel, &idle, &good), 0);

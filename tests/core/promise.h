@@ -1,5 +1,5 @@
-/* Shared by the tests of promises: one wheel, and timers that know when and in which order they
- * were armed, so that every fire can be judged where it happens. */
+/* Shared by the promise tests: one wheel, and timers that know when and in which order they
+ * were armed, so that every fire can be judged as it happens. */
 #ifndef TICKWHEEL_TESTS_PROMISE_H
 #define TICKWHEEL_TESTS_PROMISE_H
 
@@ -10,28 +10,28 @@
 
 #define PROMISE(name) cmocka_unit_test_setup(name, fresh_wheel)
 
-/* The landmarks of the geometry that this test was built for. */
-#define BLOCK (UINT64_C(1) << TW_BITS)                        /* ticks before level 0 comes round */
+/* The landmarks of the wheel's geometry. */
+#define BLOCK (UINT64_C(1) << TW_BITS)                        /* ticks of one round of level 0 */
 #define TOP_SLOT (UINT64_C(1) << (TW_BITS * (TW_LEVELS - 1))) /* ticks in a slot of the top level */
-#define ROUND (UINT64_C(1) << TW_ROUND_BITS)                  /* ticks before the top level comes round */
+#define ROUND (UINT64_C(1) << TW_ROUND_BITS)                  /* ticks of one round of the top level */
 #define LAST_TICK (TW_NEVER - 1)
 
 struct timer {
     struct tw_node node;
-    uint64_t due;   /* tick it was armed for */
-    uint64_t order; /* its place in the order of arming; 0: unspecified (postponed) */
+    uint64_t due;   /* the tick it was armed for */
+    uint64_t order; /* position in the order of arming; 0: unspecified (postponed) */
     unsigned fires;
 };
 
 static struct tw wheel;
-static uint64_t armings;  /* how often arm() was called */
-static uint64_t fires;    /* how often fire() was */
+static uint64_t armings;  /* calls of arm() */
+static uint64_t fires;    /* calls of fire() */
 static uint64_t last_due; /* of the latest fire */
 static uint64_t last_order;
-static uint64_t lateness; /* ticks by which fires came late, in sum */
+static uint64_t lateness; /* sum of ticks by which fires came late */
 
-/* A callback for struct timer: P3 (by tick, then by arming) and P4 (not before its
- * tick, not twice) are asserted in every test that uses it. */
+/* A callback for struct timer. In every test that uses it, it asserts P3 (by tick, then by
+ * arming) and P4 (not before its tick, not twice). */
 static inline void fire(struct tw_node *node, void *arg) {
     struct timer *timer = arg;
     assert_ptr_equal(node, &timer->node);
@@ -65,7 +65,7 @@ static inline void init_and_arm(struct timer *timer, uint64_t tick) {
     arm(timer, tick);
 }
 
-/* n timers that nothing was done with yet; free() them. */
+/* Returns n idle timers; the caller frees them. */
 static inline struct timer *new_timers(size_t n) {
     struct timer *timers = malloc(n * sizeof *timers);
     assert_non_null(timers);
@@ -92,8 +92,8 @@ static inline void assert_whole(void) { assert_int_equal(tw_check(&wheel, print_
 
 static inline void advance(uint64_t now) { assert_int_equal(tw_advance(&wheel, now, TW_UNBOUNDED), 0); }
 
-/* The same in calls that may each do little; bounded, so that a wheel that never
- * gets done is a failure and not a hang. */
+/* Advances in calls of a small budget. Their number is bounded, so that a wheel that never
+ * finishes fails the test and does not hang it. */
 static inline void advance_in_bites(uint64_t now, uint32_t budget) {
     for (unsigned calls = 0; tw_advance(&wheel, now, budget) == 1; ++calls)
         assert_true(calls < 10000000u);

@@ -1,4 +1,4 @@
-// src/core/ring.hpp: rings keep the order of their links and lose none.
+// src/core/ring.hpp: rings of links keep their order and lose no link.
 #include "core/ring.hpp"
 
 #include <csetjmp>
@@ -21,7 +21,7 @@ void tw_port_tell(const char *, const void *node, unsigned) {
 
 namespace {
 
-// Asserts that this stops the program for that node.
+// Asserts that this ends the program and names that node.
 #define assert_stops_for(node, ...) \
     do { \
         if (setjmp(stopped) == 0) { \
@@ -41,7 +41,7 @@ struct fixture {
     }
 };
 
-// Asserts that a ring holds just these, from the front and from the back.
+// Asserts that a ring holds exactly these, from the front and from the back.
 template <class... Nodes> void assert_holds(const tw_link &ring, Nodes &...nodes) {
     const tw_link *const expected[] = {&nodes.link..., &ring};
     const tw_link *forth = ring.next;

@@ -1,5 +1,5 @@
-/* 32-bit ticks wrap around: P1, P3, P4 and P5 hold across the wrap. Time is counted here with 64
- * bits, and the wheel gets the lower half of it. */
+/* 32-bit ticks wrap: P1, P3, P4 and P5 hold across the wrap. The test counts time with 64 bits
+ * and gives the wheel the lower half. */
 #include "support/random.h"
 #include "support/test.h"
 
@@ -8,7 +8,7 @@
 #define BLOCK (UINT64_C(1) << TW_BITS)
 #define ROUND (UINT64_C(1) << (TW_BITS * TW_LEVELS))
 #define WRAP (UINT64_C(1) << 32)
-#define REACH UINT64_C(0x7fffffff) /* the longest way to a tick */
+#define REACH UINT64_C(0x7fffffff) /* the longest distance to a tick */
 
 struct timer {
     struct tw_node node;
@@ -17,7 +17,7 @@ struct timer {
 };
 
 static struct tw wheel;
-static uint64_t now; /* the wheel's, with 64 bits */
+static uint64_t now; /* the wheel's present, with 64 bits */
 static uint64_t armings, fires, last_due, last_order;
 
 static tw_tick narrow(uint64_t tick) { return (tw_tick)tick; }
@@ -68,8 +68,8 @@ static void advance(uint64_t tick) {
     assert_whole();
 }
 
-/* As a driver does that sleeps to each tick tw_next names, until `count` timers have fired; each
- * does so on its tick. */
+/* Sleeps to each tick that tw_next names, as a driver does, until `count` timers have fired,
+ * each on its tick. */
 static void sleep_through(uint64_t count) {
     for (unsigned sleeps = 0; fires < count; ++sleeps) {
         assert_true(sleeps < 20000);
@@ -83,14 +83,15 @@ static void sleep_through(uint64_t count) {
     assert_true(tw_next(&wheel) == TW_NEVER);
 }
 
-/* A wheel of one level goes by every timer once a round, so there the farthest is not as far. */
+/* A wheel of one level passes every timer once a round, so its farthest distance is shorter. */
 static const uint64_t before_the_wrap[] = {
     1, 2, 40, BLOCK, BLOCK + 3, ROUND - 1, ROUND + 7, TW_LEVELS == 1 ? 1 << 22 : 1 << 29};
 
 enum { BESIDE = 30 }; /* ticks on both sides of the wrap */
 static struct timer beside[4 * BESIDE];
 
-/* Two on each tick, the second armed after all the first, from the last tick to the first. */
+/* Arms two on each tick, the second ones after all first ones, from the last tick to the
+ * first. */
 static void arm_beside_the_wrap(void) {
     for (unsigned i = 0; i < COUNT_OF(beside); ++i)
         arm(&beside[i], WRAP + BESIDE - 1 - i % (2 * BESIDE));
@@ -155,7 +156,7 @@ TEST(p4_each_of_many_timers_of_random_distance_fires_once) {
     }
 }
 
-/* ---- As far as ticks reach. */
+/* ---- The range of ticks. */
 
 static const uint64_t starts[] = {0, 1, WRAP / 2 - 1, WRAP / 2, WRAP / 2 + 1, WRAP - 2, WRAP - 1, WRAP + 77};
 
@@ -251,11 +252,11 @@ TEST(the_tick_that_never_stands_for_is_one) {
     assert_int_equal(fires, 1);
 }
 
-/* ---- Where a wheel has not caught up, its work lies further back than its time. */
+/* ---- A wheel that lags: its pending work lies further back than its present. */
 
 static struct timer far_timer;
 
-/* And, before that, another one on the same tick. */
+/* Also arms, before that, another timer on the same tick. */
 static void arm_as_far_as_can_be(struct tw_node *node, void *arg) {
     fire(node, arg);
     arm(&beside[0], last_due);
@@ -288,7 +289,7 @@ TEST(p1_the_longest_delay_from_a_late_callback_is_kept) {
     }
 }
 
-/* The budget ends with the first callback; another timer keeps the wheel from its end. */
+/* The budget ends with the first callback; another timer keeps the wheel from finishing. */
 TEST(p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept) {
     struct timer first, second;
     for (uint64_t late = 2; late < REACH; late = 5 * late + 1) {
@@ -329,8 +330,8 @@ TEST(one_that_is_overdue_can_be_put_off_as_far_as_ticks_reach) {
     }
 }
 
-/* A small budget leaves more and more undone. */
-TEST(what_is_undone_is_never_half_of_all_ticks_behind) {
+/* A small budget leaves more and more work pending. */
+TEST(pending_work_never_lags_half_of_all_ticks) {
     static struct timer timers[40];
     start_at(WRAP - 5);
     for (unsigned i = 0; i < COUNT_OF(timers); ++i)
@@ -340,12 +341,12 @@ TEST(what_is_undone_is_never_half_of_all_ticks_behind) {
         assert_int_equal(tw_advance(&wheel, narrow(now), 1), 1);
         assert_whole();
     }
-    const uint64_t undone = WRAP - 4; /* the tick of the first */
-    assert_int_equal(tw_advance(&wheel, narrow(undone + REACH + 1), 1), -EINVAL);
-    assert_int_equal(tw_advance(&wheel, narrow(undone + REACH + 1), TW_UNBOUNDED), -EINVAL);
+    const uint64_t oldest = WRAP - 4; /* the tick of the first */
+    assert_int_equal(tw_advance(&wheel, narrow(oldest + REACH + 1), 1), -EINVAL);
+    assert_int_equal(tw_advance(&wheel, narrow(oldest + REACH + 1), TW_UNBOUNDED), -EINVAL);
     assert_int_equal(tw_now(&wheel), narrow(now));
     assert_whole();
-    now = undone + REACH;
+    now = oldest + REACH;
     assert_int_equal(tw_advance(&wheel, narrow(now), 1), 1);
     assert_whole();
     advance(now);
@@ -360,7 +361,7 @@ static const enum tw_missed policies[] = {TW_BURST, TW_SKIP, TW_DELAY};
 static struct timer periodic;
 static uint64_t overruns;
 
-/* timer->due is that of the fire to come. */
+/* timer->due is the tick of the next fire. */
 static void fire_on_grid(struct tw_node *node, void *arg) {
     struct timer *timer = arg;
     ++timer->order;
@@ -407,7 +408,7 @@ TEST(p5_bursts_of_uneven_steps_lose_no_fire_over_many_wraps) {
     }
 }
 
-/* Advances by `step` over one fire and more, and asserts what is missed and next. */
+/* Advances by `step` past at least one fire, and asserts the overruns and the next tick. */
 static void assert_left_out(tw_tick period, enum tw_missed missed, uint64_t step) {
     start_at(WRAP - 5);
     start_grid(WRAP - 2, period, missed);
@@ -445,7 +446,7 @@ TEST(p5_a_period_of_half_of_all_ticks_is_refused) {
     assert_int_equal(tw_arm_every(&wheel, &timer.node, TW_NEVER, 1, TW_BURST, 1), 0);
 }
 
-/* ---- Calls whose ticks lie on both sides. */
+/* ---- Calls with ticks on both sides of the wrap. */
 
 TEST(timers_can_be_cancelled_moved_and_put_off_across_the_wrap) {
     static struct timer timers[6];
@@ -465,7 +466,7 @@ TEST(timers_can_be_cancelled_moved_and_put_off_across_the_wrap) {
     }
 }
 
-/* The roundest one, if nothing is due near by. */
+/* Chooses the roundest tick if nothing is due nearby. */
 TEST(a_window_across_the_wrap_chooses_tick_0) {
     for (uint64_t before = 1; before < 1000; before *= 3)
         for (uint64_t after = 0; after < 1000; after = 3 * after + 1) {
@@ -497,7 +498,7 @@ int main(void) {
         cmocka_unit_test(p1_the_longest_delay_from_a_late_callback_is_kept),
         cmocka_unit_test(p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept),
         cmocka_unit_test(one_that_is_overdue_can_be_put_off_as_far_as_ticks_reach),
-        cmocka_unit_test(what_is_undone_is_never_half_of_all_ticks_behind),
+        cmocka_unit_test(pending_work_never_lags_half_of_all_ticks),
         cmocka_unit_test(p5_periodic_timers_do_not_drift_over_many_wraps),
         cmocka_unit_test(p5_bursts_of_uneven_steps_lose_no_fire_over_many_wraps),
         cmocka_unit_test(p5_what_is_left_out_is_counted_over_steps_of_every_length),

@@ -1,4 +1,4 @@
-/* A port without a lock that tells the test what is broken, and does not come back. */
+/* A port without a lock, whose tw_port_tell informs the test about damage and does not return. */
 #define TW_PORT_ONE_THREAD
 #define TW_PORT_TELLS
 

@@ -1,4 +1,4 @@
-// The state of a wheel, for tests that break it.
+// Access to a wheel's state, for tests that break it.
 #pragma once
 
 #include "core/locked_wheel.hpp"

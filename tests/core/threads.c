@@ -1,5 +1,5 @@
-/* P6 and P7 across threads, on one locked wheel. What must not happen by luck is
- * arranged with barriers; the rest is counted. Assertions stand on the main thread. */
+/* P6 and P7 across threads, on one locked wheel. Barriers arrange the orders that must not
+ * depend on luck; the rest is counted. Only the main thread asserts. */
 #define _DEFAULT_SOURCE
 #include "promise.h"
 #include "support/child.h"
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
-/* A callback that says that it runs, and goes on when it is told to. */
+/* A callback that announces that it runs, and returns when it is told to. */
 static pthread_barrier_t running, go_on;
 static atomic_uint blocked_calls, neighbour_calls;
 
@@ -24,7 +24,7 @@ static void count_neighbour(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&neighbour_calls, 1);
 }
 
-static int advanced; /* what tw_advance said on the other thread */
+static int advanced; /* result of tw_advance on the other thread */
 
 static void *advance_to_10(UNUSED void *arg) {
     advanced = tw_advance(&wheel, 10, TW_UNBOUNDED);
@@ -83,7 +83,7 @@ TEST(p7_a_second_advance_is_refused_while_a_callback_runs) {
     assert_int_equal(tw_advance(&wheel, 10, TW_UNBOUNDED), -EBUSY);
     assert_int_equal(tw_advance(&wheel, 20, 1), -EBUSY);
     assert_int_equal(tw_update(&wheel), -EBUSY);
-    assert_int_equal(tw_abandon(&wheel), 0); /* it is another thread's to abandon */
+    assert_int_equal(tw_abandon(&wheel), 0); /* the wheel belongs to another thread's advance */
     leave_callback();
     assert_int_equal(neighbour_calls, 1);
     assert_int_equal(tw_now(&wheel), 10);
@@ -138,7 +138,7 @@ TEST(p6_wait_returns_when_the_callback_on_another_thread_has) {
     assert_int_equal(pthread_create(&waiter, NULL, wait_for_blocker, NULL), 0);
     while (!waiting) {
     }
-    for (unsigned i = 0; i < 1000; ++i) /* time for one that does not wait to show itself */
+    for (unsigned i = 0; i < 1000; ++i) /* time for a thread that does not wait to show itself */
         sched_yield();
     assert_int_equal(waited, 0);
     leave_callback();
@@ -147,7 +147,8 @@ TEST(p6_wait_returns_when_the_callback_on_another_thread_has) {
     assert_int_equal(wait_result, 0);
 }
 
-/* In the child of a fork: what the lock held is whole, what others did is over. */
+/* In the child of a fork, a lock holder's changes are complete, and other threads' calls are
+ * over. */
 TEST(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing) {
     enter_callback(0);
     assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
@@ -228,7 +229,8 @@ static void let_the_clearer_finish(void) {
     pthread_join(driver, NULL);
 }
 
-/* One node has been handed out; the others are pending in the parent, and so in the child. */
+/* One node has been handed to its callback; the others are pending in the parent, and so in
+ * the child. */
 TEST(p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires) {
     arm_to_clear();
     pthread_barrier_init(&running, NULL, 2);
@@ -280,7 +282,7 @@ static void *clear_and_block_too(UNUSED void *arg) {
     return NULL;
 }
 
-/* The first hands out its last node, and is over, while the second is in the middle. */
+/* The first clear hands out its last node and ends while the second is in progress. */
 TEST(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second) {
     pthread_t second;
     pthread_barrier_init(&running, NULL, 2);
@@ -334,7 +336,7 @@ TEST(p7_clear_from_another_thread_takes_what_is_due) {
     assert_int_equal(neighbour_calls, 0);
 }
 
-/* Two threads work on nodes of their own while a third moves time on. */
+/* Two threads work on their own nodes while a third advances time. */
 #define WORKERS 2
 #define OWN_NODES 64
 #define STEPS 60000
@@ -427,7 +429,7 @@ TEST(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race) {
     assert_int_equal(broken, 0);
 }
 
-/* Everyone tries to advance; one at a time does, and nothing fires twice. */
+/* All threads try to advance; one at a time succeeds, and nothing fires twice. */
 static atomic_ullong took_turns;
 
 static void *advance_too(UNUSED void *arg) {

@@ -1,4 +1,4 @@
-// src/core/tick.hpp: how a geometry cuts ticks into digits; and errors.hpp.
+// src/core/tick.hpp: how a geometry divides ticks into digits; and errors.hpp.
 #include "core/tick.hpp"
 
 #include <errno.h>
@@ -86,7 +86,7 @@ TEST(tick_the_slots_of_the_levels_follow_each_other) {
 }
 
 TEST(tick_index_is_the_digit_and_with_look_ahead_one_bit_more) {
-    constexpr usual::digits t = 0xcdef0123;  // all that a place depends on
+    constexpr usual::digits t = 0xcdef0123;  // the digits that a position depends on
     assert_int_equal(plain::index(0, t), 0x23);
     assert_int_equal(plain::index(1, t), 0x01);
     assert_int_equal(plain::index(2, t), 0xef);

@@ -1,4 +1,4 @@
-/* Nodes on pages of their own, which count the first access to each; see watched.h. */
+/* The fault handler behind watched.h: counts the first access to each page and opens the page. */
 #define _DEFAULT_SOURCE
 #include "watched.h"
 
@@ -14,13 +14,13 @@ static size_t *touched; /* numbers of the pages that are open */
 static size_t touched_count;
 static struct sigaction before;
 
-/* Only async-signal-safe work here, and the fault is synchronous at that. */
+/* Async-signal-safe calls only. The fault is also synchronous. */
 static void open_page(__attribute__((unused)) int signal, siginfo_t *info,
                       __attribute__((unused)) void *context) {
     const uintptr_t offset = (uintptr_t)info->si_addr - (uintptr_t)pages;
     const size_t i = offset / page_size;
     if (i >= node_count) {
-        sigaction(SIGSEGV, &before, NULL); /* a real one: let it happen again */
+        sigaction(SIGSEGV, &before, NULL); /* a genuine fault: let it happen again */
         return;
     }
     mprotect(pages + i * page_size, page_size, PROT_READ | PROT_WRITE);

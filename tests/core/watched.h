@@ -1,6 +1,6 @@
-/* Nodes that report being touched. Each stands on a page of its own, which is kept
- * inaccessible: the first access faults, is counted, and opens the page until the
- * next watch_again(). So reads count as well as writes, whatever the wheel does. */
+/* Nodes that report being touched. Each occupies a page of its own, which is kept
+ * inaccessible: the first access faults, is counted, and opens the page until the next
+ * watch_again(). So reads count as well as writes, in any part of the wheel. */
 #ifndef TICKWHEEL_TESTS_WATCHED_H
 #define TICKWHEEL_TESTS_WATCHED_H
 

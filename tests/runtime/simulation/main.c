@@ -1,6 +1,7 @@
-/* Simulation on virtual time: one seed decides everything that happens.
+/* Simulates a runtime on virtual time and compares it with the reference. One seed determines
+ * everything that happens.
  *     simulation                           a few fixed seeds
- *     simulation --seed S --steps N        one run; --talk prints what it does
+ *     simulation --seed S --steps N        one run; --talk prints each operation
  * With TW_NIGHTLY=1 in the environment: ten times more, from random seeds. */
 #include "play.h"
 
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* 114 is the one that showed how tw_clear could lose the order of a tick. */
+/* Seed 114 once showed that tw_clear could lose the order of a tick. */
 static const uint64_t seeds[] = {1, 2, 3, 4, 5, 6, 7, 114};
 enum { SEEDS = sizeof seeds / sizeof seeds[0] };
 

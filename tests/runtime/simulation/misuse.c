@@ -1,4 +1,4 @@
-/* P14: errors change nothing, as world_check sees. */
+/* P14: errors change nothing; world_check compares the state. */
 #include "world.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ static void misuse_arm(struct world *w, struct tw_node *n) {
         {.period_ns = w->ref.unit, .fires = TW_FIRES_MAX + 1u},
         {.period_ns = w->ref.unit - 1},
     };
-    const unsigned count = w->ref.unit == 1 ? 5 : 6; /* 0 is none */
+    const unsigned count = w->ref.unit == 1 ? 5 : 6; /* with a unit of 1 the last one is oneshot, and valid */
     for (unsigned i = 0; i < count; ++i)
         require(w, tw_runtime_arm(w->rt, n, &bad[i]) == -EINVAL, "P14: bad options %u", i);
     require(w, tw_runtime_arm(w->rt, n, NULL) == -EINVAL, "P14: arm");
@@ -62,6 +62,6 @@ void world_misuse(struct world *w, unsigned timer) {
     misuse_node(w, NULL, -EINVAL);
     misuse_node(w, &w->stranger, -EBUSY);
     misuse_runtime(w);
-    world_follow_wall(w, false); /* an armed stranger: the clock was read before it was refused */
+    world_follow_wall(w, false); /* the stranger's call read the clock before it was refused */
     world_check(w);
 }

@@ -1,4 +1,5 @@
-/* The operations on nodes: what the runtime answers, and what it must. */
+/* The operations on nodes: makes each call on the runtime and compares its answer with the
+ * reference. */
 #include "world.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@ void world_count_operation(struct world *w) {
     w->totals.nested += w->inside ? 1 : 0;
 }
 
-/* The tick that the runtime chose within a window. */
+/* Returns the tick that the runtime chose within a window. */
 static int64_t chosen(struct world *w, unsigned timer, const struct plan *plan, int64_t last) {
     const int64_t left = tw_runtime_remaining(w->rt, node_of(w, timer));
     const int64_t reading = deadline_by(w->ref.lines[plan->line].clock, left);
@@ -50,7 +51,7 @@ static int64_t last_of(const struct world *w, const struct tw_when *when) {
     return first > last ? first : latest > last ? last : latest;
 }
 
-/* Says it in the shortest way that the interface has. */
+/* Uses the simplest call that can express `when`. */
 static int call_arm(struct world *w, struct tw_node *node, const struct tw_when *when) {
     if (when->slack_ns != 0 || when->fires != 0)
         return tw_runtime_arm(w->rt, node, when);

@@ -1,22 +1,23 @@
+/* Draws lives and operations at random. See play.h. */
 #include "play.h"
 
 #include "support/random.h"
 
-/* A life: few timers and all of time, or many within some rounds of the wheel. */
+/* A life has a few timers across all of time, or many within some rounds of the wheel. */
 enum { LIFE = 1200, FEW = 20, CALM = 200, MOST_FIRES_EACH = 40 };
 
 static struct {
     int64_t unit;
-    int64_t span;    /* ns; timers are at most so far away */
-    int64_t longest; /* ns; what a run moves on at most */
+    int64_t span;    /* ns; no timer is farther away */
+    int64_t longest; /* ns; no run moves further */
 } scope;
 
 static int64_t draw(struct world *w, int64_t below) {
     return below <= 1 ? 0 : (int64_t)random_below(&w->random, (uint64_t)below);
 }
 
-/* Of any magnitude. Drawn one after the other: the order within one expression would be
- * the compiler's, and a seed is to mean the same everywhere. */
+/* Draws a number of any magnitude. The draws are separate statements, because within one
+ * expression the compiler would choose their order, and a seed must mean the same everywhere. */
 static int64_t draw_any(struct world *w, int64_t below, int64_t shifts) {
     const int64_t number = draw(w, below);
     return number >> draw(w, shifts);
@@ -28,7 +29,7 @@ static bool one_in(struct world *w, int64_t n) { return draw(w, n) == 0; }
 
 static int64_t ticks(int64_t n) { return n > scope.span / scope.unit ? scope.span : n * scope.unit; }
 
-/* Of any magnitude: as many small ones as large ones. */
+/* Draws any magnitude: small spans as often as large ones. */
 static int64_t draw_span(struct world *w) {
     int64_t span = 0;
     switch (draw(w, 8)) {
@@ -80,7 +81,7 @@ static int64_t draw_period(struct world *w) {
     return period + draw(w, scope.unit / part) * part;
 }
 
-/* ---- What would take too long. */
+/* ---- Bounds on a run's work. */
 
 static int64_t fires_until(const struct world *w, const struct timer *t, enum running how, int64_t by) {
     const int64_t end = tick_down(&w->ref, later_by(w->ref.lines[t->line].clock, by));
@@ -90,7 +91,7 @@ static int64_t fires_until(const struct world *w, const struct timer *t, enum ru
     return t->fires_left != 0 && t->fires_left < fires ? t->fires_left : fires;
 }
 
-/* Timers that would fire more often than a short run should wait for are cancelled. */
+/* Cancels timers that would fire too often for a short run. */
 static void make_room(struct world *w, enum running how, int64_t by) {
     for (unsigned i = 0; i < w->ref.count; ++i) {
         const struct timer *t = &w->ref.timers[i];
@@ -124,7 +125,7 @@ static void draw_periodic(struct world *w, struct tw_when *when) {
         when->due_ns = when->period_ns;
 }
 
-/* A periodic timer far in the past would burst for long. */
+/* A periodic timer far in the past would burst for a long time. */
 static void tame(struct tw_when *when, int64_t now) {
     if (when->period_ns != 0 && when->absolute && when->due_ns < now &&
         (now - when->due_ns) / when->period_ns > MOST_FIRES_EACH)
@@ -172,7 +173,7 @@ static void on_one_timer(struct world *w, unsigned timer) {
         world_shutdown(w, timer);
 }
 
-/* To just before, at or after what is due next, or anywhere. */
+/* Draws a distance to just before, at or after the next deadline, or to anywhere. */
 static int64_t draw_way(struct world *w) {
     const struct timer *t = &w->ref.timers[draw_timer(w)];
     if (one_in(w, 3) || !t->pending)
@@ -185,8 +186,8 @@ static int64_t draw_way(struct world *w) {
     return way < 0 ? 0 : way;
 }
 
-/* Clocks stay within time; a wall clock ahead of the other one would come to its end
- * first. */
+/* Keeps the clocks within the range of time. A wall clock ahead of the other would reach the
+ * end first. */
 static int64_t within_time(const struct world *w, int64_t by) {
     for (enum line_id id = STEADY; id < LINES; ++id)
         if (by > END_OF_TIME - w->ref.lines[id].clock)
@@ -201,7 +202,8 @@ static void run(struct world *w) {
     world_run(w, how, by);
 }
 
-/* By anything, as long as the sum of all ways back fits into the ticks of a wheel. */
+/* Sets the wall clock by any amount, as long as the sum of all set backs fits into a wheel's
+ * ticks. */
 static void set_wall(struct world *w) {
     const struct line *wall = &w->ref.lines[WALL];
     const int64_t span = one_in(w, 8) ? draw_any(w, END_OF_TIME, 20) : draw_span(w);
@@ -277,7 +279,7 @@ static struct life draw_life(struct world *w) {
     return life;
 }
 
-/* Years of uptime, before anything is armed. */
+/* Lets years pass before anything is armed. */
 static void age(struct world *w) {
     const int64_t years = draw_any(w, END_OF_TIME / 2, 50);
     if (w->ref.has_wall && one_in(w, 2))
@@ -285,7 +287,7 @@ static void age(struct world *w) {
     world_run(w, one_in(w, 2) ? LEAPING : ADVANCING, years);
 }
 
-/* The first callback of many frees the runtime. */
+/* Frees the runtime in the next callback, while other timers are pending. */
 static void end_inside(struct world *w) {
     const struct tw_when at_once = {.due_ns = 0};
     world_renew(w, 0);

@@ -1,10 +1,10 @@
-/* play.h - who chooses: lives and operations at random, all of it from one seed. */
+/* play.h - chooses lives and operations at random, all from one seed. */
 #ifndef TICKWHEEL_TESTS_PLAY_H
 #define TICKWHEEL_TESTS_PLAY_H
 
 #include "world.h"
 
-/* Life after life, until `steps` operations were done outside callbacks. */
+/* Plays life after life until `steps` operations were made outside callbacks. */
 void play(struct world *w, uint64_t steps);
 
 #endif

@@ -1,4 +1,4 @@
-/* The reference: linear scans over an array of timers; see reference.h. */
+/* The reference implementation of a runtime. See reference.h for the rules. */
 #include "reference.h"
 
 #include <stdlib.h>
@@ -31,9 +31,9 @@ int64_t in_parts(const struct reference *r, int64_t deadline) {
     return over == 0 ? deadline : deadline_by(deadline, part - over);
 }
 
-/* ---- How far a line has come. */
+/* ---- The progress of a line. */
 
-/* Firing does not pass what pends. */
+/* Firing does not pass a pending timer. */
 static int64_t farthest(const struct reference *r, enum line_id line, int64_t told) {
     int64_t place = told;
     for (unsigned i = 0; i < r->count; ++i) {
@@ -65,7 +65,7 @@ void reference_enter(struct reference *r, enum line_id on) {
     there->place_hi = there->told_hi;
     if (on == STEADY)
         return;
-    there->told_lo = there->told_hi; /* the steady line goes first */
+    there->told_lo = there->told_hi; /* the steady line fires first */
     if (r->gets_done && !has_due(r, STEADY))
         be_done(r, STEADY);
 }
@@ -192,7 +192,8 @@ static int by_order(const void *a, const void *b) {
     return s->place < t->place ? -1 : s->place > t->place;
 }
 
-/* All still due at the same readings, and in the same order where those are equal. */
+/* Renumbers the wall line's ticks: timers stay due at the same readings, and in the same order
+ * where those are equal. */
 static void count_anew(struct reference *r) {
     const struct line *wall = &r->lines[WALL];
     struct timer *sorted[MOST_TIMERS];

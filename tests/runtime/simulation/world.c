@@ -1,4 +1,4 @@
-/* Performs each operation on runtime and reference, and compares them; see world.h. */
+/* Runs a runtime and the reference side by side. See world.h. */
 #include "world.h"
 
 #include <errno.h>
@@ -87,7 +87,7 @@ void world_end(struct world *w) {
         free(node_of(w, i));
 }
 
-/* ---- Asking. */
+/* ---- Queries. */
 
 static int64_t shown_clock(const struct world *w) {
     return w->ref.lines[w->ref.has_wall ? WALL : STEADY].clock;
@@ -162,7 +162,7 @@ static int64_t smallest(int64_t a, int64_t b, int64_t c) {
     return smaller < c ? smaller : c;
 }
 
-/* In tw_runtime_advance virtual time stands still at each deadline. */
+/* tw_runtime_advance stops virtual time at each deadline, so no timer is late. */
 static void check_lateness(struct world *w, const struct timer *t) {
     const int64_t steady = w->ref.lines[STEADY].clock;
     const int64_t late = w->ref.lines[t->line].clock - reading_of(&w->ref, t->due);
@@ -268,7 +268,7 @@ void world_set_wall(struct world *w, int64_t to) {
     w->wall_seen = to;
     w->ref.disturbed_at = w->ref.lines[STEADY].clock;
     if (w->inside)
-        world_stop(w); /* the others of this batch may be early or late on a clock that was set */
+        world_stop(w); /* the rest of this batch may be early or late on a clock that was set */
 }
 
 void world_stop(struct world *w) {

@@ -1,7 +1,7 @@
-/* world.h - a runtime on virtual time and its reference, side by side. Each operation
- * is done to both and the answers are compared; each callback is one that the
- * reference expects next. The first difference ends the program with the seed and the
- * step that show it. What to do, and when, is chosen by play.c. */
+/* world.h - a runtime on virtual time and its reference, side by side. Each operation is made
+ * on both and the answers are compared; each callback must be one that the reference expects
+ * next. The first difference ends the program with the seed and the step that reproduce it.
+ * play.c chooses the operations. */
 #ifndef TICKWHEEL_TESTS_WORLD_H
 #define TICKWHEEL_TESTS_WORLD_H
 
@@ -26,21 +26,21 @@ struct world {
     bool talks; /* prints each operation */
 
     struct tw_runtime *rt;
-    struct tw_runtime *other_rt; /* where `stranger` pends */
+    struct tw_runtime *other_rt; /* `stranger` is pending there */
     struct tw_node stranger;
     struct body bodies[MOST_TIMERS];
     struct reference ref;
 
     enum running running;
-    bool inside;            /* a callback */
-    enum line_id on;        /* that callback's line */
-    bool stopped, is_freed; /* by a callback of this run */
+    bool inside;            /* inside a callback */
+    enum line_id on;        /* the line of that callback */
+    bool stopped, is_freed; /* set by a callback of this run */
     bool ends_inside;       /* the next callback frees the runtime */
-    unsigned fired;         /* in this run */
+    unsigned fired;         /* fires in this run */
     int64_t run_end;        /* steady reading, ns */
 
     uint64_t sets_seen;       /* set backs that the runtime has noticed */
-    int64_t wall_seen;        /* the wall clock's reading when that was last asked */
+    int64_t wall_seen;        /* the wall clock's reading when it was last asked for */
     uint64_t set_back_so_far; /* ticks */
 
     struct totals totals;
@@ -49,7 +49,7 @@ struct world {
 /* Ends the program if `truth` does not hold. */
 void require(struct world *w, bool truth, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* A line of the story, if it is wanted. */
+/* Prints a line about the run if the user asked for it. */
 void tell(const struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct life {
@@ -69,16 +69,16 @@ void world_postpone(struct world *w, unsigned timer, int64_t delay);
 void world_cancel(struct world *w, unsigned timer);
 void world_cancel_wait(struct world *w, unsigned timer);
 void world_shutdown(struct world *w, unsigned timer);
-void world_renew(struct world *w, unsigned timer); /* tw_node_init, once it is not pending */
-void world_free(struct world *w, unsigned timer);  /* its storage; it gets new one */
+void world_renew(struct world *w, unsigned timer); /* calls tw_node_init once the node is not pending */
+void world_free(struct world *w, unsigned timer);  /* frees its storage and allocates a new node */
 void world_run(struct world *w, enum running how, int64_t by);
-void world_set_wall(struct world *w, int64_t to); /* in a callback: then stop */
+void world_set_wall(struct world *w, int64_t to); /* in a callback: call world_stop next */
 void world_stop(struct world *w);
-void world_free_inside(struct world *w); /* the runtime, from a callback: its last */
+void world_free_inside(struct world *w); /* frees the runtime from a callback, which is its last */
 void world_misuse(struct world *w, unsigned timer);
 void world_check(struct world *w);
 
-/* play.c: what a callback does. */
+/* play.c: acts inside a callback. */
 void play_inside(struct world *w, unsigned timer);
 
 /* ---- Shared by world.c, operations.c and misuse.c. */
@@ -89,10 +89,10 @@ static inline struct tw_node *node_of(struct world *w, unsigned timer) { return 
 void world_on_fire(struct tw_node *node, void *arg);
 void world_give_node(struct world *w, unsigned timer);
 void world_count_operation(struct world *w);
-void world_check_around(struct world *w, unsigned timer); /* it, and the count */
+void world_check_around(struct world *w, unsigned timer); /* checks this timer and the count */
 
-/* P12: follows the runtime if it has noticed that the wall clock was set back;
- * `must`: it has looked at the clock, so it must have. */
+/* P12: follows the runtime if it has noticed that the wall clock was set back. `must`: it has
+ * read the clock, so it must have noticed. */
 void world_follow_wall(struct world *w, bool must);
 
 #endif

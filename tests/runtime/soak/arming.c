@@ -1,4 +1,5 @@
-/* The arming threads. */
+/* The arming threads: they arm, move, postpone, cancel and replace timers while these fire,
+ * and account for each arming. */
 #include "soak.h"
 
 #include <errno.h>
@@ -23,165 +24,165 @@ static int64_t draw_delay(struct armer *by) {
 
 static uint64_t next_place(struct armer *by) { return by->number < ARMERS ? ++by->places : 0; }
 
-/* ---- Arming, with what has to be noted before and after. */
+/* ---- Arming, and the bookkeeping before and after it. */
 
-/* The slot is at rest, or it is hasty and nothing is known of it. */
-static void before_arming(struct slot *s, int64_t deadline) {
-    atomic_fetch_add(&s->credits, 1);
-    s->known_at = UNKNOWN;
-    s->place = 0;
-    s->not_before = deadline;
-    ++s->generation;
+/* The timer is at rest, or it is hasty and its state is unknown. */
+static void before_arming(struct timer *t, int64_t deadline) {
+    atomic_fetch_add(&t->credits, 1);
+    t->known_at = UNKNOWN;
+    t->place = 0;
+    t->not_before = deadline;
+    ++t->generation;
 }
 
-/* What has become due before it was armed is not known to have been in order. */
-static void note_place(struct slot *s, int64_t deadline, uint64_t place) {
-    if (s->kind == HASTY)
+/* If the deadline passed before the timer was armed, its order is unspecified. */
+static void note_place(struct timer *t, int64_t deadline, uint64_t place) {
+    if (t->kind == HASTY)
         return;
-    s->place = place;
-    s->known_at = raw_clock() < deadline ? s->arena->fired : UNKNOWN;
+    t->place = place;
+    t->known_at = raw_clock() < deadline ? t->arena->fired : UNKNOWN;
 }
 
-static void after_arming(struct slot *s, int result, int64_t deadline, uint64_t place) {
+static void after_arming(struct timer *t, int result, int64_t deadline, uint64_t place) {
     if (result != 0)
-        atomic_fetch_sub(&s->credits, 1); /* refused, or one arming gave way to another */
+        atomic_fetch_sub(&t->credits, 1); /* refused, or one arming replaced another */
     if (result < 0)
         return;
-    ++s->arena->armed;
+    ++t->arena->armed;
     if (result == 1)
-        ++s->arena->cancelled;
-    note_place(s, deadline, place);
+        ++t->arena->cancelled;
+    note_place(t, deadline, place);
 }
 
-void arm_after(struct slot *s, int64_t delay, uint64_t place) {
+void arm_after(struct timer *t, int64_t delay, uint64_t place) {
     const int64_t deadline = raw_clock() + delay;
-    before_arming(s, deadline);
-    after_arming(s, tw_runtime_after(s->arena->rt, s->node, delay), deadline, place);
+    before_arming(t, deadline);
+    after_arming(t, tw_runtime_after(t->arena->rt, t->node, delay), deadline, place);
 }
 
-static void arm_at(struct slot *s, int64_t delay, uint64_t place) {
+static void arm_at(struct timer *t, int64_t delay, uint64_t place) {
     const int64_t deadline = raw_clock() + delay;
-    before_arming(s, deadline);
-    after_arming(s, tw_runtime_at(s->arena->rt, s->node, deadline), deadline, place);
+    before_arming(t, deadline);
+    after_arming(t, tw_runtime_at(t->arena->rt, t->node, deadline), deadline, place);
 }
 
-static void arm_every(struct slot *s, struct armer *by) {
-    s->period = ((int64_t)draw(by, 80) + 20) * 50 * TW_MILLISECOND;
-    const int64_t deadline = raw_clock() + s->period;
-    before_arming(s, deadline);
-    after_arming(s, tw_runtime_every(s->arena->rt, s->node, s->period, (enum tw_missed)draw(by, 3)), deadline,
+static void arm_every(struct timer *t, struct armer *by) {
+    t->period = ((int64_t)draw(by, 80) + 20) * 50 * TW_MILLISECOND;
+    const int64_t deadline = raw_clock() + t->period;
+    before_arming(t, deadline);
+    after_arming(t, tw_runtime_every(t->arena->rt, t->node, t->period, (enum tw_missed)draw(by, 3)), deadline,
                  0);
 }
 
-static void arm(struct slot *s, struct armer *by) {
-    if (s->kind == PERIODIC)
-        arm_every(s, by);
+static void arm(struct timer *t, struct armer *by) {
+    if (t->kind == PERIODIC)
+        arm_every(t, by);
     else if (draw(by, 2) == 0)
-        arm_after(s, draw_delay(by), next_place(by));
+        arm_after(t, draw_delay(by), next_place(by));
     else
-        arm_at(s, draw_delay(by), next_place(by));
+        arm_at(t, draw_delay(by), next_place(by));
 }
 
 /* ---- Everything else. */
 
-static void take_back(struct slot *s, int prevented) {
+static void count_cancelled(struct timer *t, int prevented) {
     if (prevented != 1)
         return;
-    atomic_fetch_sub(&s->credits, 1);
-    ++s->arena->cancelled;
+    atomic_fetch_sub(&t->credits, 1);
+    ++t->arena->cancelled;
 }
 
-/* P6: its callback does not run any more. */
-static void see_off(struct slot *s, int (*off)(struct tw_runtime *, struct tw_node *)) {
-    take_back(s, off(s->arena->rt, s->node));
-    if (s->arena->running == s)
-        ++s->arena->not_awaited;
+/* P6: afterwards its callback is not running. */
+static void cancel_and_wait(struct timer *t, int (*off)(struct tw_runtime *, struct tw_node *)) {
+    count_cancelled(t, off(t->arena->rt, t->node));
+    if (t->arena->running == t)
+        ++t->arena->not_awaited;
 }
 
-static bool renew(struct slot *s) {
-    s->node = malloc(sizeof *s->node);
-    return s->node != NULL && tw_node_init(s->node, on_fire, s) == 0;
+static bool renew(struct timer *t) {
+    t->node = malloc(sizeof *t->node);
+    return t->node != NULL && tw_node_init(t->node, on_fire, t) == 0;
 }
 
-static void replace(struct slot *s, struct armer *by) {
-    see_off(s, tw_runtime_shutdown);
-    free(s->node);
-    if (!renew(s))
+static void replace(struct timer *t, struct armer *by) {
+    cancel_and_wait(t, tw_runtime_shutdown);
+    free(t->node);
+    if (!renew(t))
         abort();
-    arm(s, by);
+    arm(t, by);
 }
 
-static void rearm(struct slot *s, struct armer *by) {
-    if (s->kind != HASTY)
-        see_off(s, tw_runtime_cancel_wait);
-    arm(s, by);
+static void rearm(struct timer *t, struct armer *by) {
+    if (t->kind != HASTY)
+        cancel_and_wait(t, tw_runtime_cancel_wait);
+    arm(t, by);
 }
 
-/* While it is on its way it may fire at either time, in any order. */
-static void move(struct slot *s, struct armer *by) {
+/* While a timer is moved it may fire at either time, in any order. */
+static void move(struct timer *t, struct armer *by) {
     const int64_t delay = draw_delay(by), deadline = raw_clock() + delay;
-    if (s->kind == CAREFUL) {
-        s->known_at = UNKNOWN;
-        s->place = 0;
-        if (deadline < s->not_before)
-            s->not_before = deadline;
+    if (t->kind == CAREFUL) {
+        t->known_at = UNKNOWN;
+        t->place = 0;
+        if (deadline < t->not_before)
+            t->not_before = deadline;
     }
-    if (tw_runtime_move(s->arena->rt, s->node, delay) != 0 || s->kind != CAREFUL)
+    if (tw_runtime_move(t->arena->rt, t->node, delay) != 0 || t->kind != CAREFUL)
         return;
-    s->not_before = deadline;
-    note_place(s, deadline, next_place(by));
+    t->not_before = deadline;
+    note_place(t, deadline, next_place(by));
 }
 
-static void postpone(struct slot *s, struct armer *by) {
+static void postpone(struct timer *t, struct armer *by) {
     const int64_t delay = draw_delay(by), deadline = raw_clock() + delay;
-    if (s->kind == CAREFUL) {
-        s->known_at = UNKNOWN;
-        s->place = 0;
+    if (t->kind == CAREFUL) {
+        t->known_at = UNKNOWN;
+        t->place = 0;
     }
-    if (tw_runtime_postpone(s->arena->rt, s->node, delay) == 0 && s->kind == CAREFUL &&
-        s->not_before < deadline)
-        s->not_before = deadline;
+    if (tw_runtime_postpone(t->arena->rt, t->node, delay) == 0 && t->kind == CAREFUL &&
+        t->not_before < deadline)
+        t->not_before = deadline;
 }
 
 /* ---- The thread. */
 
-/* Now and then the one whose callback runs. */
-static struct slot *draw_own(struct armer *by) {
-    struct slot *running = draw(by, 4) == 0 ? by->arena->running : NULL;
+/* Sometimes chooses the timer whose callback is running. */
+static struct timer *draw_own(struct armer *by) {
+    struct timer *running = draw(by, 4) == 0 ? by->arena->running : NULL;
     if (running != NULL && running->armer == by->number && running->kind != HASTY)
         return running;
-    return &by->arena->slots[draw(by, SLOTS / ARMERS) * ARMERS + by->number];
+    return &by->arena->timers[draw(by, TIMERS_EACH / ARMERS) * ARMERS + by->number];
 }
 
 static void disturb_any(struct armer *by) {
-    struct slot *s = &by->arena->slots[draw(by, SLOTS)];
-    if (s->kind != HASTY)
+    struct timer *t = &by->arena->timers[draw(by, TIMERS_EACH)];
+    if (t->kind != HASTY)
         return;
     if (draw(by, 2) == 0)
-        arm_after(s, draw_delay(by), 0);
+        arm_after(t, draw_delay(by), 0);
     else
-        take_back(s, tw_runtime_cancel(by->arena->rt, s->node));
+        count_cancelled(t, tw_runtime_cancel(by->arena->rt, t->node));
 }
 
 static void disturb_own(struct armer *by) {
-    struct slot *s = draw_own(by);
+    struct timer *t = draw_own(by);
     const uint64_t kind = draw(by, 8);
-    const bool moves = s->kind == CAREFUL || s->kind == HASTY;
+    const bool moves = t->kind == CAREFUL || t->kind == HASTY;
     if (moves && kind < 2)
-        move(s, by);
+        move(t, by);
     else if (moves && kind < 4)
-        postpone(s, by);
-    else if (s->kind == CAREFUL && kind == 4)
-        see_off(s, tw_runtime_cancel_wait);
-    else if (s->kind == HASTY && kind == 4)
-        take_back(s, tw_runtime_cancel(s->arena->rt, s->node));
-    else if (s->kind == HASTY || (kind > 5 && s->kind != BOUNCING))
-        rearm(s, by);
+        postpone(t, by);
+    else if (t->kind == CAREFUL && kind == 4)
+        cancel_and_wait(t, tw_runtime_cancel_wait);
+    else if (t->kind == HASTY && kind == 4)
+        count_cancelled(t, tw_runtime_cancel(t->arena->rt, t->node));
+    else if (t->kind == HASTY || (kind > 5 && t->kind != BOUNCING))
+        rearm(t, by);
     else
-        replace(s, by);
+        replace(t, by);
 }
 
-/* Sixteen slots in a row: eight careful, four hasty, two bouncing, two periodic. */
+/* Of sixteen timers in a row, eight are careful, four hasty, two bouncing and two periodic. */
 static enum kind kind_of(unsigned i) {
     const unsigned place = i / ARMERS % 16;
     return place < 8 ? CAREFUL : place < 12 ? HASTY : place < 14 ? BOUNCING : PERIODIC;
@@ -189,17 +190,17 @@ static enum kind kind_of(unsigned i) {
 
 bool fill(struct arena *a, unsigned seed) {
     struct armer by = {.arena = a, .number = ARMERS, .random = seed};
-    a->slots = calloc(SLOTS, sizeof *a->slots);
-    if (a->slots == NULL)
+    a->timers = calloc(TIMERS_EACH, sizeof *a->timers);
+    if (a->timers == NULL)
         return false;
-    for (unsigned i = 0; i < SLOTS; ++i) {
-        struct slot *s = &a->slots[i];
-        s->arena = a;
-        s->kind = kind_of(i);
-        s->armer = i % ARMERS;
-        if (!renew(s))
+    for (unsigned i = 0; i < TIMERS_EACH; ++i) {
+        struct timer *t = &a->timers[i];
+        t->arena = a;
+        t->kind = kind_of(i);
+        t->armer = i % ARMERS;
+        if (!renew(t))
             return false;
-        arm(s, &by);
+        arm(t, &by);
     }
     return true;
 }
@@ -212,7 +213,7 @@ void *keep_arming(void *armer) {
             disturb_own(by);
             disturb_any(by);
         }
-        nanosleep(&pause, NULL); /* the machine has other work as well */
+        nanosleep(&pause, NULL); /* leave processor time for other programs */
     }
     return NULL;
 }

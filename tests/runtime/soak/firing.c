@@ -1,4 +1,5 @@
-/* What a timer does when it fires: it judges the runtime. Runs on the driver's thread. */
+/* The callback of every timer, on the driver's thread: judges whether the runtime kept its
+ * promises. */
 #include "soak.h"
 
 #include <sched.h>
@@ -46,77 +47,77 @@ static void note_lateness(struct arena *a, int64_t late) {
         a->latest = late;
 }
 
-/* ---- Judgements. */
+/* ---- Judgements */
 
 /* P1 */
-static void judge_time(struct slot *s, int64_t now, int64_t due) {
-    if (now < due || (s->kind != HASTY && now < s->not_before))
-        ++s->arena->early;
+static void judge_time(struct timer *t, int64_t now, int64_t due) {
+    if (now < due || (t->kind != HASTY && now < t->not_before))
+        ++t->arena->early;
 }
 
 /* P4 */
-static void judge_once(struct slot *s) {
-    const bool had_credit = atomic_fetch_sub(&s->credits, 1) > 0;
-    const unsigned generation = s->generation;
+static void judge_once(struct timer *t) {
+    const bool had_credit = atomic_fetch_sub(&t->credits, 1) > 0;
+    const unsigned generation = t->generation;
     const bool fired_before =
-        s->kind == CAREFUL && atomic_exchange(&s->fired_generation, generation) == generation;
+        t->kind == CAREFUL && atomic_exchange(&t->fired_generation, generation) == generation;
     if (!had_credit || fired_before)
-        ++s->arena->twice;
+        ++t->arena->twice;
 }
 
-/* P3: by tick, if it was armed before the other one fired; on one tick, by arming where
+/* P3: by tick, if this timer was armed before the other one fired; within a tick by arming, if
  * one thread armed both. */
-static void judge_order(struct slot *s, int64_t due, uint64_t fire) {
-    struct arena *a = s->arena;
-    const uint64_t known_at = s->known_at, place = s->place;
+static void judge_order(struct timer *t, int64_t due, uint64_t fire) {
+    struct arena *a = t->arena;
+    const uint64_t known_at = t->known_at, place = t->place;
     bool is_broken = due < a->last_due && known_at != UNKNOWN && known_at < fire - 1;
     a->last_due = due;
     if (place != 0) {
-        is_broken |= due == a->last_of[s->armer].due && place < a->last_of[s->armer].place;
-        a->last_of[s->armer].due = due;
-        a->last_of[s->armer].place = place;
+        is_broken |= due == a->last_of[t->armer].due && place < a->last_of[t->armer].place;
+        a->last_of[t->armer].due = due;
+        a->last_of[t->armer].place = place;
     }
     if (is_broken)
         ++a->misordered;
 }
 
-/* ---- What becomes of it. */
+/* ---- After the fire */
 
-static void arm_again(struct slot *s, uint64_t fire) {
-    s->place = 0;
-    arm_after(s, ((int64_t)(fire * 7919 % 4096) + 1) * TW_MILLISECOND, 0);
+static void arm_again(struct timer *t, uint64_t fire) {
+    t->place = 0;
+    arm_after(t, ((int64_t)(fire * 7919 % 4096) + 1) * TW_MILLISECOND, 0);
 }
 
-/* The runtime has armed it already. */
-static void go_on(struct slot *s, int64_t due, uint64_t fire) {
-    atomic_fetch_add(&s->credits, 1);
-    ++s->arena->armed;
-    s->not_before = due + s->period;
-    s->known_at = fire;
+/* The runtime has already armed it again. */
+static void go_on(struct timer *t, int64_t due, uint64_t fire) {
+    atomic_fetch_add(&t->credits, 1);
+    ++t->arena->armed;
+    t->not_before = due + t->period;
+    t->known_at = fire;
 }
 
-/* So that others come to meet a callback that runs. */
+/* Stays in the callback for a while, so that other threads act on a timer that is running. */
 static void linger(void) {
     for (unsigned i = 0; i < 8; ++i)
         sched_yield();
 }
 
-void on_fire(struct tw_node *node, void *slot) {
-    struct slot *s = slot;
-    struct arena *a = s->arena;
+void on_fire(struct tw_node *node, void *timer) {
+    struct timer *t = timer;
+    struct arena *a = t->arena;
     (void)node;
-    a->running = s;
+    a->running = t;
     const int64_t now = raw_clock();
     const int64_t due = tw_runtime_due(a->rt);
     const uint64_t fire = atomic_fetch_add(&a->fired, 1) + 1;
     note_lateness(a, now - due);
-    judge_time(s, now, due);
-    judge_once(s);
-    judge_order(s, due, fire);
-    if (s->kind == BOUNCING)
-        arm_again(s, fire);
-    else if (s->kind == PERIODIC)
-        go_on(s, due, fire);
+    judge_time(t, now, due);
+    judge_once(t);
+    judge_order(t, due, fire);
+    if (t->kind == BOUNCING)
+        arm_again(t, fire);
+    else if (t->kind == PERIODIC)
+        go_on(t, due, fire);
     if (fire % 64 == 0)
         linger();
     a->running = NULL;

@@ -1,4 +1,5 @@
-/* The soak: tickwheel_soak [seconds]. Ends with one line, and with 0 if all is well. */
+/* The soak: tickwheel_soak [seconds]. Prints one line at the end and exits with 0 if every
+ * promise held. */
 #include "soak.h"
 
 #include <inttypes.h>
@@ -10,7 +11,7 @@ static struct arena arenas[DRIVERS] = {{.driver = "sleep"}, {.driver = "epoll"},
 static struct armer armers[DRIVERS * ARMERS];
 
 struct sum {
-    uint64_t armed, fired, cancelled, pending, early, twice, misordered, not_awaited, odd_slots;
+    uint64_t armed, fired, cancelled, pending, early, twice, misordered, not_awaited, odd_timers;
     int64_t latest;
 };
 
@@ -82,12 +83,12 @@ static void stop(void) {
         must(tw_runtime_stop(arenas[d].rt) == 0, "tw_runtime_stop");
 }
 
-/* Now that all is at rest, each timer must have exactly the armings that pend. */
-static uint64_t odd_slots(const struct arena *a) {
+/* At rest, each timer's count of armings must match whether it is pending. */
+static uint64_t odd_timers(const struct arena *a) {
     uint64_t odd = 0;
-    for (unsigned i = 0; i < SLOTS; ++i) {
-        const struct slot *s = &a->slots[i];
-        odd += s->credits != (tw_runtime_remaining(a->rt, s->node) != TW_NO_DEADLINE ? 1 : 0);
+    for (unsigned i = 0; i < TIMERS_EACH; ++i) {
+        const struct timer *t = &a->timers[i];
+        odd += t->credits != (tw_runtime_remaining(a->rt, t->node) != TW_NO_DEADLINE ? 1 : 0);
     }
     return odd;
 }
@@ -95,21 +96,21 @@ static uint64_t odd_slots(const struct arena *a) {
 static void end(void) {
     for (unsigned d = 0; d < DRIVERS; ++d) {
         must(tw_runtime_free(arenas[d].rt) == 0, "tw_runtime_free");
-        for (unsigned i = 0; i < SLOTS; ++i)
-            free(arenas[d].slots[i].node);
-        free(arenas[d].slots);
+        for (unsigned i = 0; i < TIMERS_EACH; ++i)
+            free(arenas[d].timers[i].node);
+        free(arenas[d].timers);
     }
 }
 
 static bool judge(int64_t seconds) {
     struct sum sum = sum_up();
     for (unsigned d = 0; d < DRIVERS; ++d) {
-        sum.odd_slots += odd_slots(&arenas[d]);
+        sum.odd_timers += odd_timers(&arenas[d]);
         sum.latest = arenas[d].latest > sum.latest ? arenas[d].latest : sum.latest;
     }
-    const bool adds_up = sum.armed == sum.fired + sum.cancelled + sum.pending && sum.odd_slots == 0;
-    if (sum.odd_slots != 0)
-        printf("soak: %" PRIu64 " timers do not add up by themselves\n", sum.odd_slots);
+    const bool adds_up = sum.armed == sum.fired + sum.cancelled + sum.pending && sum.odd_timers == 0;
+    if (sum.odd_timers != 0)
+        printf("soak: %" PRIu64 " timers do not add up by themselves\n", sum.odd_timers);
     if (sum.not_awaited != 0)
         printf("soak: %" PRIu64 " callbacks still ran after cancel_wait\n", sum.not_awaited);
     printf("soak: %" PRId64 " s, %d drivers: armed %" PRIu64 " %s fired %" PRIu64 " + cancelled %" PRIu64
@@ -128,8 +129,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s [seconds]\n", argv[0]);
         return 2;
     }
-    printf("soak: %d timers on %d drivers, %d arming threads, %" PRId64 " s\n", DRIVERS * SLOTS, DRIVERS,
-           DRIVERS * ARMERS, seconds);
+    printf("soak: %d timers on %d drivers, %d arming threads, %" PRId64 " s\n", DRIVERS * TIMERS_EACH,
+           DRIVERS, DRIVERS * ARMERS, seconds);
     begin();
     watch(seconds);
     stop();

@@ -1,5 +1,5 @@
-/* What the users of the C wheel get, a wheel of 3 x 256 slots on a sleeping or an epoll
- * driver: oneshot, periodic and custom tasks. The cooldown demo is examples/cooldown.c. */
+/* The features of the C wheel, with 3 x 256 slots on a sleeping or an epoll driver: oneshot,
+ * periodic and custom tasks. The cooldown demo is examples/cooldown.c. */
 #include "systems.h"
 
 #include <sys/epoll.h>
@@ -7,7 +7,7 @@
 
 static_assert(TW_BITS == 8 && TW_LEVELS == 3, "3 x 256");
 
-/* Its unit is a millisecond; which driver is the test's initial state. */
+/* Ticks of a millisecond; the test's initial state names the driver. */
 static int running(void **state) {
     rt = started_runtime((struct tw_runtime_options){.driver = *state});
     return 0;
@@ -37,7 +37,7 @@ TEST(c_wheel_a_periodic_fires_on_its_grid_until_it_is_cancelled) {
     assert_int_equal(task.fires, fires);
 }
 
-/* A custom task decides itself when it comes again, and gives its own memory back. */
+/* A custom task decides when it fires next, and frees its own memory. */
 struct custom {
     struct tw_node node;
     unsigned runs;
@@ -74,7 +74,7 @@ TEST(c_wheel_a_custom_task_chooses_its_times_and_frees_itself) {
 TEST(c_wheel_tasks_added_and_cancelled_by_other_threads_while_it_sleeps) {
     static struct noted far, near;
     start_after(&far, 3600 * TW_SECOND); /* the thread sleeps for this one */
-    start_after(&near, TW_MILLISECOND);  /* and is woken for this one */
+    start_after(&near, TW_MILLISECOND);  /* arming this one wakes it */
     wait_for(near.fires == 1);
     assert_int_equal(tw_runtime_cancel_wait(rt, &far.node), 1);
     assert_int_equal(far.fires, 0);
@@ -116,7 +116,7 @@ TEST(c_wheel_epoll_serves_descriptors_and_timers_on_one_thread) {
 
 /* --- 3 x 256 ------------------------------------------------------------------------- */
 
-/* Whatever level a delay begins on, and at whatever tick: it fires on its own. */
+/* A delay fires on its own tick, at every level and from every tick. */
 TEST(c_wheel_every_level_of_3_by_256_slots_fires_to_the_tick) {
     static const int64_t ticks[] = {1,     255,   256,      257,      511,      512,     65535,
                                     65536, 65537, 16777215, 16777216, 16777217, 33554433};

@@ -1,6 +1,6 @@
-/* What the users of go-zero's TimingWheel get: set, move and remove by key, a drain that
- * calls its function on everything that is left, and delays under an interval. Its cache is
- * the matter of tests/ttl_map. */
+/* The features of go-zero's TimingWheel: set, move and remove by key, a drain that calls a
+ * function for every timer left, and delays shorter than an interval. tests/cpp/ttl_map covers
+ * its cache. */
 #include "systems.h"
 
 #include <tickwheel/keyed.h>
@@ -95,7 +95,7 @@ TEST(go_zero_a_delay_of_nothing_runs_at_once_and_one_under_an_interval_at_the_ne
     assert_int_equal(set(2, 1, &fires), 0);
     assert_int_equal(set(3, TW_SECOND / 2, &fires), 0);
     let_pass(3 * TW_SECOND / 4 - 1);
-    assert_true(fires <= 1); /* not before its time: a quarter of a second is no tick */
+    assert_true(fires <= 1); /* not early: a quarter of a second is less than a tick */
     let_pass(1);
     assert_int_equal(fires, 3);
     assert_int_equal(fired_at, TW_SECOND);
@@ -173,7 +173,7 @@ static void fire_live(UNUSED const struct tw_event *event, void *arg) {
     atomic_fetch_add((atomic_uint *)arg, 1);
 }
 
-/* Takes its time at first, so that whatever could fire during the drain would. */
+/* Takes a while at first, so that any timer that could fire during the drain would. */
 static void drain_slowly(UNUSED const struct tw_key *key, void *arg, UNUSED void *drain_arg) {
     if (drained++ == 0) {
         fires_before_drain = live_fires;
@@ -192,7 +192,7 @@ TEST(go_zero_drain_against_a_thread_that_fires_meets_each_entry_once) {
     const unsigned fired = live_fires;
     assert_int_equal(count, drained);
     assert_int_equal(count + fired, ENTRIES);
-    assert_true(fires_in_drain <= 1); /* one that had begun */
+    assert_true(fires_in_drain <= 1); /* one whose callback had begun */
     outlast(ENTRIES / 2 * TW_MILLISECOND);
     assert_int_equal(live_fires, fired);
     for (unsigned i = 0; i < ENTRIES; ++i)

@@ -1,14 +1,14 @@
-/* What the users of godis' wheel get: a job has a key, another one under the same key takes
- * its place, it is removed by its key; jobs run concurrently, and one that goes wrong takes
- * nobody with it. (There a job panics and is caught; what C++ callbacks throw is the matter
- * of tests/cpp. What C can do wrong and survive is to not return.) */
+/* The features of godis' wheel: a job has a key; a new job under the same key replaces it; a
+ * job is removed by its key; jobs run concurrently, and a failing one does not affect the
+ * others. (In godis a job's panic is caught; tests/cpp covers exceptions from C++ callbacks.
+ * The failure that C can survive is a job that does not return.) */
 #include "support/gate.h"
 #include "systems.h"
 
 #include <tickwheel/keyed.h>
 #include <tickwheel/workers.h>
 
-/* A job that notes its runs. */
+/* A job that counts its runs. */
 struct job {
     atomic_uint runs, drops;
     _Atomic int64_t due_ns;
@@ -79,7 +79,7 @@ TEST(godis_a_key_is_free_again_once_its_job_has_run) {
     }
 }
 
-/* godis keeps the expiry of each of its keys so. */
+/* godis expires its keys this way. */
 TEST(godis_ten_thousand_keys_expire_each_in_its_time) {
     enum { KEYS = 10000 };
     static struct job jobs[KEYS];
@@ -145,14 +145,14 @@ TEST(godis_a_job_that_does_not_return_holds_up_nobody) {
     for (unsigned i = 0; i < COUNT_OF(others); ++i)
         wait_for(others[i].drops == 1);
     assert_int_equal(hanging.runs, 0);
-    assert_int_equal(remove_job("hangs"), 0); /* too late to prevent it, and does not wait */
+    assert_int_equal(remove_job("hangs"), 0); /* too late to prevent it; does not wait */
     assert_int_equal(hanging.drops, 0);
     atomic_store(&gate.open, true);
     wait_for(hanging.drops == 1);
     assert_int_equal(hanging.runs, 1);
 }
 
-/* A new job under the key of one that hangs runs beside it. */
+/* A new job under the key of one that hangs runs concurrently with it. */
 TEST(godis_the_key_of_a_job_that_does_not_return_can_be_used_again) {
     struct job hanging = {0}, next = {0};
     assert_int_equal(add("key", 0, hang, &hanging), 0);

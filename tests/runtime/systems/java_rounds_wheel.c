@@ -1,5 +1,5 @@
-/* What the users of the Java wheel get, one level of 256 slots with rounds and all time
- * counted from one start stamp: nothing is updated tick by tick, and nothing drifts. */
+/* The features of the Java wheel, one level of 256 slots with rounds and all time counted from
+ * one start stamp: no work tick by tick, and no drift. */
 #include "systems.h"
 
 static_assert(TW_BITS == 8 && TW_LEVELS == 1, "one level of 256 slots");
@@ -28,7 +28,7 @@ static void start_grid(struct tw_node *node, int64_t period_ns) {
 
 TEST(rounds_a_periodic_task_does_not_drift_in_a_hundred_years) {
     static struct tw_node hourly;
-    let_pass(1234567 * TW_SECOND); /* begin somewhere inside a round */
+    let_pass(1234567 * TW_SECOND); /* start in the middle of a round */
     start_grid(&hourly, 3600 * TW_SECOND);
     let_pass(100 * YEAR);
     assert_int_equal(grid_fires, 100 * 365 * 24);
@@ -40,7 +40,7 @@ TEST(rounds_a_start_between_two_ticks_is_rounded_up_once_and_for_all) {
     let_pass(TW_SECOND / 3);
     tw_node_init(&minutely, note_on_grid, NULL);
     assert_int_equal(tw_runtime_every(rt, &minutely, 60 * TW_SECOND, TW_BURST), 0);
-    grid_first = 61 * TW_SECOND; /* a minute from a third of a second, and up to a tick */
+    grid_first = 61 * TW_SECOND; /* a minute from a third of a second, rounded up to a tick */
     grid_period = 60 * TW_SECOND;
     grid_fires = off_grid = 0;
     let_pass(10 * DAY);
@@ -63,7 +63,7 @@ TEST(rounds_a_year_of_standstill_is_counted_and_the_grid_kept) {
 /* --- rounds ----------------------------------------------------------------------------- */
 
 TEST(rounds_tasks_of_one_slot_fire_each_in_its_own_round) {
-    enum { ROUNDS = 300 }; /* more than a bounded look can tell apart at once */
+    enum { ROUNDS = 300 }; /* more than a bounded search can distinguish at once */
     static struct noted tasks[ROUNDS];
     for (int i = 0; i < ROUNDS; ++i)
         start_after(&tasks[i], (7 + (int64_t)(i * 77 % ROUNDS) * SLOTS) * TW_SECOND);
@@ -87,7 +87,7 @@ TEST(rounds_delays_around_a_round_fire_to_the_tick) {
         assert_fired(&tasks[i], 1, (200 + ticks[i]) * TW_SECOND);
 }
 
-/* --- no update tick by tick --------------------------------------------------------------- */
+/* --- no work tick by tick -------------------------------------------------------------------- */
 
 static void count(UNUSED struct tw_node *node, void *arg) { ++*(unsigned *)arg; }
 

@@ -1,6 +1,6 @@
-/* What the users of the Kafka-like hierarchy in Go get: AfterFunc, a Stop that says whether
- * it stopped, overdue timers that run at once, ScheduleFunc with a schedule of their own,
- * tasks that run concurrently, and empty time that costs nothing. */
+/* The features of the Kafka-like hierarchy in Go: AfterFunc, a Stop that tells whether it
+ * prevented the fire, overdue timers that run at once, ScheduleFunc with a custom schedule,
+ * tasks that run concurrently, and idle time that costs nothing. */
 #include "support/gate.h"
 #include "systems.h"
 
@@ -32,7 +32,7 @@ TEST(kafka_stop_says_whether_it_stopped) {
     assert_int_equal(fired.fires, 1);
 }
 
-/* The Go wheel's Timer is a thing of its own: here that is a handle, which may outlive it. */
+/* The Go wheel's Timer is an object that may outlive its fire. Here a handle does the same. */
 static unsigned handle_fires;
 
 static void count_event(UNUSED const struct tw_event *event, void *arg) { ++*(unsigned *)arg; }
@@ -127,7 +127,7 @@ TEST(kafka_schedule_func_is_stopped_half_way) {
     assert_int_equal(list.drops, 1);
 }
 
-/* As there, where Next returns the zero time at its first call. */
+/* As in Go, where Next returns the zero time at its first call. */
 TEST(kafka_schedule_func_without_any_interval_starts_nothing) {
     struct tw_handles *timers;
     struct intervals list;
@@ -146,7 +146,7 @@ static int running(UNUSED void **state) {
 
 static atomic_uint met;
 
-/* Returns when as many others as a crowd needs run at the same time. */
+/* Returns when as many others as form a crowd run at the same time. */
 enum { CROWD = 4 };
 
 static void meet(UNUSED struct tw_node *node, UNUSED void *arg) {
@@ -186,7 +186,7 @@ TEST(kafka_a_slow_task_does_not_hold_up_the_wheel) {
 
 /* --- empty time -------------------------------------------------------------------------- */
 
-/* A thousand years of milliseconds are 3 * 10^13 ticks: no wheel goes through them one by one. */
+/* A thousand years of milliseconds are 3 * 10^13 ticks, too many to visit. */
 TEST(kafka_centuries_of_empty_time_cost_nothing) {
     static struct noted timer;
     rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
@@ -195,7 +195,7 @@ TEST(kafka_centuries_of_empty_time_cost_nothing) {
     assert_fired(&timer, 1, 200 * 365 * INT64_C(86400) * TW_SECOND);
 }
 
-/* No wake-up without a timer: the wheel's tick is a millisecond, the timers are apart. */
+/* No wake-up without a due timer: the tick is a millisecond, but the timers are far apart. */
 TEST(kafka_the_thread_wakes_up_for_timers_only) {
     enum { TIMERS = 5 };
     static struct noted timers[TIMERS];

@@ -1,15 +1,15 @@
-/* What the users of the simple Go wheel get: start, stop, add; and what they do not get
- * there: a delay longer than the wheel keeps its own time. On 3 x 256 slots, and on a wheel
- * of one level of 8 slots, where everything of 8 ticks or more is longer than the wheel. */
+/* The features of the simple Go wheel: start, stop, add; plus one it lacks: correct delays
+ * longer than the wheel. On 3 x 256 slots, and on one level of 8 slots, where every delay of 8
+ * ticks or more is longer than the wheel. */
 #include "systems.h"
 
-enum { SLOTS = 8 }; /* of the small one */
+enum { SLOTS = 8 }; /* of the small wheel */
 
 TEST(simple_tasks_of_1_3_and_9_seconds) {
     static struct noted one, three, nine;
     start_after(&one, 1 * TW_SECOND);
     start_after(&three, 3 * TW_SECOND);
-    start_after(&nine, 9 * TW_SECOND); /* on 8 slots: in the slot of the first */
+    start_after(&nine, 9 * TW_SECOND); /* on 8 slots: shares the slot of the first */
     let_pass(TW_SECOND);
     assert_fired(&one, 1, TW_SECOND);
     assert_int_equal(three.fires + nine.fires, 0);
@@ -37,7 +37,7 @@ TEST(simple_periodic_tasks_of_1_3_and_9_seconds) {
     }
 }
 
-/* Each goes round the wheel another number of times and meets the others in one slot. */
+/* Each delay takes a different number of rounds, and all meet in one slot. */
 TEST(simple_delays_longer_than_the_wheel_do_not_collide) {
     enum { TASKS = 200 };
     static struct noted tasks[TASKS];

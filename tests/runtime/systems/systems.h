@@ -1,4 +1,4 @@
-/* Shared by the tests of the six systems: one runtime, and timers that record when they fire. */
+/* Shared by the tests of the six systems: one runtime, and timers that record their fires. */
 #ifndef TICKWHEEL_TESTS_SYSTEMS_H
 #define TICKWHEEL_TESTS_SYSTEMS_H
 
@@ -25,13 +25,13 @@ static inline int freed(UNUSED void **state) {
 
 static inline void let_pass(int64_t ns) { assert_int_equal(tw_runtime_advance(rt, ns), 0); }
 
-/* A timer that notes its fires. Those of a test are static: `freed` comes after the test, also
- * one that failed, and finds them where they were. */
+/* A timer that records its fires. A test's timers are static, because `freed` runs after the
+ * test, even a failed one, and must still find them. */
 struct noted {
     struct tw_node node;
     atomic_uint fires;
-    _Atomic int64_t last_ns; /* what its latest fire was due at */
-    _Atomic int64_t now_ns;  /* and what the clock showed then */
+    _Atomic int64_t last_ns; /* the deadline of its latest fire */
+    _Atomic int64_t now_ns;  /* the clock's reading at that fire */
 };
 
 static inline void note(UNUSED struct tw_node *node, void *arg) {
@@ -57,7 +57,7 @@ static inline void assert_fired(struct noted *it, unsigned times, int64_t at_ns)
     assert_int_equal(it->now_ns, at_ns);
 }
 
-/* Real time: returns once whatever was due within `ns` from now has had its turn. */
+/* Real time: returns when every timer due within `ns` from now has had its turn. */
 static inline void outlast(int64_t ns) {
     static struct noted end;
     start_after(&end, ns);

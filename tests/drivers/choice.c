@@ -1,5 +1,4 @@
-/* The built-in drivers and the clocks that each can wait on, and drivers of the user's own
- * (driver.h). */
+/* driver.h: the built-in drivers, the clocks each one supports, and custom drivers. */
 #include "support/faults.h"
 
 static const char *const names[] = {"sleep", "epoll", "timerfd", "manual"};
@@ -84,9 +83,9 @@ TEST(a_lent_descriptor_and_a_thread_exclude_each_other) {
     assert_works_and_free(&ways[3], rt);
 }
 
-/* --- drivers of one's own --------------------------------------------------------------- */
+/* --- custom drivers -------------------------------------------------------------------------- */
 
-/* All that `sleep` does, counted: a driver that wraps a built-in one. */
+/* A driver that wraps `sleep` and counts its calls. */
 static atomic_int opened, closed, waits, wakes;
 static const struct tw_driver *inner;
 static int open_result;
@@ -216,7 +215,7 @@ TEST(an_own_driver_that_wraps_a_built_in_one_works) {
     assert_nothing_leaked(before);
 }
 
-/* With nothing to wait by, time is virtual. */
+/* Without a way to wait, time is virtual. */
 TEST(an_own_driver_that_cannot_wait_is_a_manual_one) {
     struct tw_runtime *rt;
     struct tw_driver own = whole_driver();

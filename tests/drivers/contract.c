@@ -1,10 +1,10 @@
-/* The promises of driver.h for `wait_until`, `wake` and `program`, tested on each built-in
- * driver by itself, without a runtime. */
+/* The contract that driver.h states for `wait_until`, `wake` and `program`, tested on each
+ * built-in driver without a runtime. */
 #include "support/faults.h"
 
 #include <poll.h>
 
-#define AGES (30 * TW_SECOND) /* ends a wait that should have ended long before */
+#define AGES (30 * TW_SECOND) /* a wait that must end much earlier */
 
 static const struct tw_driver *driver;
 static void *memory;
@@ -28,7 +28,7 @@ static struct tw_deadlines in(int64_t ns) {
 
 static const struct tw_deadlines never = {TW_NO_DEADLINE, TW_NO_DEADLINE};
 
-/* Whether a wait for ages has ended before. */
+/* Returns true if a wait for AGES has ended early. */
 static bool ends_early(void) {
     const struct tw_deadlines until = in(AGES);
     return driver->wait_until(memory, &until) >= 0 && monotonic() < until.steady_ns;
@@ -72,7 +72,7 @@ TEST(a_deadline_that_has_passed_is_no_cause_to_sleep) {
     assert_true(monotonic() - began < AGES);
 }
 
-/* Short ones and long ones are waited for by different means. */
+/* Drivers use different means for short and long waits. */
 TEST(a_wait_ends_at_its_deadline) {
     const int64_t lengths[] = {200 * TW_MICROSECOND, 3 * TW_MILLISECOND, 30 * TW_MILLISECOND};
     for (size_t i = 0; i < COUNT_OF(lengths); ++i) {
@@ -82,11 +82,11 @@ TEST(a_wait_ends_at_its_deadline) {
             assert_true(driver->wait_until(memory, &until) >= 0);
             ++times;
         }
-        assert_true(times < 10); /* or it would spin until then */
+        assert_true(times < 10); /* else it spins until the deadline */
     }
 }
 
-/* What a longer wait was set to must not end a shorter one later, nor the reverse. */
+/* The setting of a longer wait must not end a later, shorter one too late, nor the reverse. */
 TEST(a_wait_that_was_ended_leaves_nothing_to_the_next) {
     const struct tw_deadlines ages = in(AGES), soon = in(5 * TW_MILLISECOND);
     driver->wake(memory);
@@ -124,7 +124,7 @@ TEST(a_wake_makes_the_descriptor_readable_until_it_is_attended_to) {
     driver->wake(memory);
     assert_true(is_readable(AGES_MS));
     assert_int_equal(driver->program(memory, &never), 0);
-    assert_true(is_readable(AGES_MS)); /* no call has attended to it */
+    assert_true(is_readable(AGES_MS)); /* it stays readable until it is programmed again */
     assert_int_equal(driver->program(memory, NULL), 0);
     assert_int_equal(driver->program(memory, &never), 0);
     assert_false(is_readable(0));

@@ -1,5 +1,5 @@
-/* Waits that fail, are interrupted or are missing from the kernel: no timer is lost, none is
- * early, and the thread does not spin. */
+/* Waits that fail, are interrupted or do not exist on the kernel: no timer is lost, none is
+ * early, and nothing spins. */
 #include "support/faults.h"
 
 #include <poll.h>
@@ -13,7 +13,7 @@
 struct judge {
     struct tw_node node;
     struct tw_runtime *rt;
-    int64_t next; /* what it should be due at */
+    int64_t next; /* its next deadline */
     int64_t period;
     atomic_uint fires, early, astray, unblocked_signals;
     _Atomic pthread_t on;
@@ -82,7 +82,7 @@ static struct counter sole;
 
 static bool sole_has_fired(void) { return atomic_load(&sole.fires) != 0; }
 
-/* In the thread, so that it is armed before. */
+/* Armed in the thread, so that it is armed before the failure. */
 static void fail_one_wait(const struct tw_runtime_options *options, int64_t delay, int error, int spared) {
     struct tw_runtime *rt = NULL;
     assert_int_equal(tw_runtime_new(&rt, options), 0);
@@ -107,7 +107,7 @@ TEST(a_wait_that_fails_once_loses_no_timer) {
     }
 }
 
-/* What the kernel answers once after the wall clock was set. */
+/* The kernel's one-time answer after the wall clock was set. */
 TEST(a_timer_that_was_cancelled_by_a_set_clock_is_not_lost) {
     for (int spared = 0; spared < 4; ++spared) {
         const struct tw_runtime_options options = {.driver = WAY->driver, .clock = TW_CLOCK_WALL};
@@ -169,7 +169,7 @@ static void send_alarms(bool send) {
 
 static bool enough_signals(void) { return atomic_load(&signals) >= 100 && twenty_fires(); }
 
-/* Also for a loop of the user's own, whose thread takes signals. */
+/* Also for the user's own loop, whose thread takes signals. */
 TEST(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes) {
     struct tw_runtime *rt = runtime_on(WAY->driver);
     atomic_store(&signals, 0);
@@ -193,7 +193,7 @@ TEST(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes) {
 static atomic_uint exact, inexact;
 static uint64_t sets_before;
 
-/* Where the thread set its timerfd since the last fire, it was to this very deadline. */
+/* If the thread set its timerfd since the last fire, it set it to this exact deadline. */
 static void compare_and_arm_again(struct tw_node *node, void *arg) {
     struct tw_runtime *rt = arg;
     const uint64_t sets = calls_of(CALL_TIMERFD_SETTIME);
@@ -227,13 +227,13 @@ static void wait_without_pwait2(int error) {
     tw_runtime_free(rt);
     assert_int_equal(inexact, 0);
     assert_int_equal(stats.wait_errors, 0);
-    assert_true(longest_epoll_timeout() <= 0); /* which would be whole milliseconds */
+    assert_true(longest_epoll_timeout() <= 0); /* whole milliseconds would be inexact */
     assert_true(calls_of(CALL_EPOLL_PWAIT2) - asked_before <= 1);
 }
 
 TEST(without_pwait2_short_waits_are_exact_all_the_same) { wait_without_pwait2(ENOSYS); }
 
-/* As some sandboxes answer to calls that they do not know. */
+/* Some sandboxes answer unknown calls with these errors. */
 TEST(with_pwait2_forbidden_short_waits_are_exact_all_the_same) {
     static const int errors[] = {EPERM, EACCES, EINVAL, EOPNOTSUPP};
     for (unsigned i = 0; i < COUNT_OF(errors); ++i)
@@ -278,7 +278,7 @@ static void wait_for_a_held_lock(unsigned calls) {
 
 TEST(a_wait_for_the_lock_outlasts_interruptions) { wait_for_a_held_lock(ONLY(CALL_FUTEX_WAIT)); }
 
-/* It parks for a millisecond at a time then. */
+/* Without membarrier it sleeps for a millisecond at a time. */
 TEST(a_wait_for_the_lock_needs_no_membarrier) { wait_for_a_held_lock(ONLY(CALL_MEMBARRIER)); }
 
 static atomic_bool may_return;

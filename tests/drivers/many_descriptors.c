@@ -1,4 +1,4 @@
-/* Thousands of watched descriptors, and timers among descriptors that are always ready. */
+/* Thousands of descriptors, and timers among descriptors that are always ready. */
 #include "watches.h"
 
 #include <sys/resource.h>
@@ -17,7 +17,7 @@ static int lift_limit(UNUSED void **state) {
     return setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* As many as are allowed, if those are few. */
+/* Opens `count` descriptors, or as many as the limit allows. */
 static void open_many(size_t count, unsigned value) {
     struct rlimit limit;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -84,7 +84,7 @@ TEST(thousands_of_descriptors_are_removed_while_they_are_called) {
         assert_int_equal(notes[i].calls, notes[i].result);
 }
 
-/* Adds and removes its own descriptor again and again while the thread runs. */
+/* Adds and removes its own descriptor repeatedly while the thread runs. */
 static void *come_and_go(void *arg) {
     struct note *note = arg;
     const int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -141,8 +141,8 @@ TEST(timers_and_descriptors_that_never_rest_do_not_starve_each_other) {
     close_all();
 }
 
-/* Each fire arms the next at once. In ticks of an hour there is always one due: none
- * lies just ahead of the present. */
+/* Each fire arms the next at once. With ticks of an hour a timer is always due, and none lies
+ * just ahead of the present. */
 static void arm_again(struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&fires, 1);
     tw_runtime_after(rt, node, 0);

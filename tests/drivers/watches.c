@@ -1,5 +1,5 @@
-/* Watched descriptors: adding, modifying and removing them, also from inside the batch of events
- * that is being delivered. */
+/* Watched descriptors: adding, modifying and removing them, and the effect of that on the
+ * batch of events being delivered. */
 #include "watches.h"
 
 #include <fcntl.h>
@@ -63,7 +63,7 @@ TEST(watch_that_the_system_refuses_leaves_things_as_they_were) {
     close(fd);
 }
 
-/* --- what is called, and where ------------------------------------------------------------ */
+/* --- which callbacks run, and on which thread ------------------------------------------------ */
 
 static pthread_t thread_of_timers;
 static struct note of_timer;
@@ -125,12 +125,12 @@ TEST(a_descriptor_closed_while_watched_can_be_watched_again_under_its_number) {
 
 /* --- changes while a batch is delivered ----------------------------------------------------- */
 
-/* Descriptors that are all readable before the thread first looks: one batch. */
+/* All these descriptors are readable before the thread first looks, so they form one batch. */
 #define BATCH 16
 
 static int batch[BATCH];
 static struct note notes[BATCH], of_new_one, of_end;
-static atomic_int done_once; /* 0 or 1. A word: RISC-V exchanges no less */
+static atomic_int done_once; /* 0 or 1; an int, because RISC-V has no smaller atomic exchange */
 
 static void prepare_batch(tw_watch_callback *fn) {
     memset(notes, 0, sizeof notes);
@@ -156,7 +156,7 @@ static unsigned calls_in_all(void) {
     return calls;
 }
 
-/* Once this one has been called, nothing of the batch is left. */
+/* When its callback has run, the batch is finished. */
 static int watch_the_end(void) {
     const int fd = new_event(1);
     watch(fd, EPOLLIN | EPOLLET, note_event, &of_end);
@@ -203,8 +203,8 @@ TEST(each_removes_and_closes_itself_inside_its_callback) {
     close(end);
 }
 
-/* What is left of the batch was meant for descriptors that are no more; their numbers
- * are those of new ones, which are not readable. */
+/* The rest of the batch belongs to descriptors that were closed. New descriptors, which are
+ * not readable, have the same numbers. */
 static void replace_all_others(int fd, uint32_t events, void *arg) {
     note_event(fd, events, arg);
     if (atomic_exchange(&done_once, 1))
@@ -353,7 +353,7 @@ static void remove_while_it_runs(void *removes_itself, int expected) {
     start();
     wait_for(callback_is_inside());
     assert_int_equal(pthread_create(&remover, NULL, remove_it, &fd), 0);
-    pause_ms(20); /* in which it would return, did it not wait */
+    pause_ms(20); /* time in which it would return if it did not wait */
     const bool did_not_wait = atomic_load(&has_removed);
     atomic_store(&may_leave, true);
     pthread_join(remover, NULL);

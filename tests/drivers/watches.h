@@ -1,5 +1,5 @@
-/* For tests of watched descriptors: one runtime on the epoll driver, and callbacks that record
- * their arguments. */
+/* Shared by the tests of watched descriptors: one runtime on the epoll driver, and callbacks
+ * that record their arguments. */
 #ifndef TICKWHEEL_TESTS_WATCHES_H
 #define TICKWHEEL_TESTS_WATCHES_H
 
@@ -41,14 +41,14 @@ static unsigned awaited_calls;
 
 static inline bool awaited_has_come(void) { return atomic_load(&awaited->calls) >= awaited_calls; }
 
-/* It is called, so many times in all. */
+/* Waits until it has been called so many times in total. */
 static inline void assert_comes(const struct note *note, unsigned calls) {
     awaited = note;
     awaited_calls = calls;
     wait_for(awaited_has_come());
 }
 
-/* A descriptor that is readable if `value` is not 0; and always writable. */
+/* Returns a descriptor that is readable if `value` is not 0, and always writable. */
 static inline int new_event(unsigned value) {
     const int fd = eventfd(value, EFD_CLOEXEC | EFD_NONBLOCK);
     assert_true(fd >= 0);

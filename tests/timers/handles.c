@@ -1,4 +1,4 @@
-/* Timers behind handles, on virtual time: each sentence of handle.h. */
+/* handle.h sentence by sentence, on virtual time. */
 #include "handles_test.h"
 
 TEST(after_fires_once_when_the_delay_has_passed) {
@@ -52,7 +52,7 @@ TEST(start_takes_absolute_deadlines_and_limits_of_fires) {
     tw_runtime_free(rt);
 }
 
-/* A stall of 55 ms for a timer of 10 ms that was due at 10. */
+/* A timer of 10 ms, due at 10, after a stall of 55 ms. */
 TEST(events_tell_what_was_due_and_how_much_was_missed) {
     const struct {
         enum tw_missed missed;
@@ -106,7 +106,7 @@ TEST(timers_of_one_tick_fire_in_the_order_of_their_start) {
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
     for (unsigned i = 0; i < TIMERS; ++i)
         assert_int_equal(tw_handle_after(set, &ids[i], 10 * MS, note_handle, NULL), 0);
-    for (unsigned i = 0; i < TIMERS; i += 2) /* their slots go to later ones */
+    for (unsigned i = 0; i < TIMERS; i += 2) /* later timers reuse their records */
         assert_int_equal(tw_handle_stop(set, ids[i]), 1);
     struct probe last = {.rt = rt};
     start_after(set, &last, 10 * MS);
@@ -133,7 +133,7 @@ TEST(move_makes_a_timer_due_earlier_or_later) {
     assert_ok(tw_runtime_advance(rt, 12 * MS));
     assert_int_equal(later.due_ns, 15 * MS);
     assert_int_equal(later.fires, 1);
-    assert_int_equal(often.fires, 2); /* at 7 and 17: its period has moved along */
+    assert_int_equal(often.fires, 2); /* at 7 and 17: the move shifted its grid */
     assert_int_equal(often.due_ns, 17 * MS);
     assert_int_equal(tw_handle_move(set, later.id, MS), -ESTALE);
     tw_runtime_free(rt);
@@ -271,7 +271,7 @@ TEST(a_set_is_freed_alone_or_with_its_runtime) {
     tw_runtime_free(rt);
 }
 
-/* P14: each is refused, and nothing has changed. */
+/* P14: each call is refused and changes nothing. */
 static void bad_sets_are_refused(struct tw_runtime *rt, struct tw_workers *of_another) {
     struct tw_handles *none = NULL;
     const struct tw_handles_options bad_options[] = {
@@ -346,7 +346,7 @@ TEST(p14_bad_input_is_refused_and_changes_nothing) {
     tw_runtime_free(rt);
 }
 
-/* The far end of time is as good as any. */
+/* Deadlines at the far end of time are valid. */
 TEST(the_longest_delay_does_not_overflow) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});

@@ -1,4 +1,4 @@
-/* P10: a set with a capacity allocates when it is made, and then no more. */
+/* P10: a set with a capacity allocates when it is made, and never again. */
 #include "handles_test.h"
 
 #include "support/counted_heap.h"
@@ -14,7 +14,7 @@ static void use_every_call(struct tw_runtime *rt, struct tw_handles *set) {
     static struct probe it[CAPACITY];
     for (unsigned i = 0; i < CAPACITY; ++i) {
         struct tw_task task = task_of(&it[i]);
-        task.drop = NULL; /* with one, null pointers are given to free */
+        task.drop = NULL; /* a drop would call free with null pointers */
         if (i % 3 == 0)
             task.next = once_more;
         if (i % 5 == 0)
@@ -47,7 +47,8 @@ TEST(p10_a_set_with_a_capacity_does_not_allocate) {
     tw_runtime_free(rt);
 }
 
-/* Nor one without, while it has as many as it had before. */
+/* A set without a capacity does not allocate either, as long as it has no more timers than
+ * before. */
 TEST(p10_a_set_that_has_grown_does_not_allocate) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){.storage = sizeof(struct probe)});

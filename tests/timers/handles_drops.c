@@ -1,6 +1,6 @@
-/* The argument of a timer stays until nothing will use it any more, and is then dropped once,
- * however the timer ended. The argument is memory that `drop` frees: the address sanitizer
- * and the counts find a use after that, or a second drop. */
+/* A timer's argument exists until its last use and is then dropped once, however the timer
+ * ends. The argument is memory that `drop` frees, so the address sanitizer and the counts find
+ * a later use or a second drop. */
 #include "handles_test.h"
 #include "support/gate.h"
 
@@ -75,7 +75,7 @@ static void assert_seen(unsigned expected_fires, unsigned expected_drops) {
     assert_int_equal(bad, 0);
 }
 
-/* Nothing more is dropped later on. */
+/* Ends the scene; freeing must not drop anything more. */
 static void end_with(unsigned expected_fires, unsigned expected_drops) {
     assert_seen(expected_fires, expected_drops);
     tw_runtime_free(rt);
@@ -177,7 +177,7 @@ TEST(dropped_when_a_callback_frees_the_runtime) {
     assert_int_equal(bad, 0);
 }
 
-/* What is refused is not dropped: the caller has it still. */
+/* A refused start does not drop the argument: it is still the caller's. */
 TEST(not_dropped_if_it_was_not_started) {
     begin_on_virtual_time();
     struct argument *it = new_argument(NULL);
@@ -221,7 +221,7 @@ static void *stop_too(void *answer) {
     return NULL;
 }
 
-/* Of several that stop it, one is told so; it is dropped once. */
+/* When several threads stop it, only one call returns 1, and it is dropped once. */
 TEST(dropped_once_when_several_stop_it_at_once) {
     begin((struct tw_runtime_options){.driver = "sleep"});
     assert_ok(tw_runtime_start(rt));

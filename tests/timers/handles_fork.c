@@ -1,5 +1,5 @@
-/* P13 for handles: in the child of a fork nothing fires, and every call is refused, until
- * tw_runtime_after_fork; then the set is empty, each argument dropped once. */
+/* P13 for handles: in the child of a fork nothing fires and every call is refused until
+ * tw_runtime_after_fork. Then the set is empty, and each argument was dropped once. */
 #define _GNU_SOURCE
 #include "handles_test.h"
 #include "support/child.h"
@@ -28,7 +28,7 @@ static bool all_are_stopped(struct tw_handles *set, const struct probe *it) {
     return tw_handles_count(set) == 0;
 }
 
-/* All of the capacity is there, and works. */
+/* Returns true if all of the capacity is available and works. */
 static bool is_as_new(struct tw_runtime *rt, struct tw_handles *set) {
     struct probe it[CAPACITY + 1];
     memset(it, 0, sizeof it);
@@ -84,7 +84,7 @@ TEST(p13_a_child_gets_an_empty_set_back) {
         leave(0);
     }
     assert_child_is_well(child);
-    for (unsigned i = 0; i < CAPACITY; ++i) { /* the parent has not noticed */
+    for (unsigned i = 0; i < CAPACITY; ++i) { /* the parent is unaffected */
         assert_int_equal(it[i].drops, 0);
         assert_true(tw_handle_remaining(set, it[i].id) <= 3600 * TW_SECOND + MS); /* rounded up to a tick */
     }
@@ -109,7 +109,7 @@ TEST(p13_a_child_that_frees_the_runtime_drops_once) {
     assert_int_equal(it.drops, 1);
 }
 
-/* --- while something of the user's runs on another thread ------------------------------ */
+/* --- while another thread runs a user's function --------------------------------------------- */
 
 static struct gate gate;
 
@@ -148,8 +148,9 @@ static void child_with_threads_at_the_gate(struct tw_runtime *rt, struct probe *
     } else {
         expect(tw_runtime_free(rt) == 0);
     }
-    expect(it[0].drops == 0); /* its callback was cut short: its argument is in no state to drop */
-    expect(it[1].drops == 1); /* in the parent, before the fork; not once more */
+    /* its callback was cut short: its argument may be half changed, and must not be dropped */
+    expect(it[0].drops == 0);
+    expect(it[1].drops == 1); /* in the parent, before the fork; not a second time */
     leave(0);
 }
 

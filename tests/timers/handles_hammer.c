@@ -1,7 +1,8 @@
-/* Threads start, stop, move and wait for timers of one set, each other's and stale ones on
- * purpose, while a thread fires them. In the end each timer has had all its fires or was
- * prevented, a oneshot never both, and each argument was dropped once. Records are few, so
- * that they are reused all the time. Meant for the sanitizers too. */
+/* Threads start, stop, move and wait for timers of one set, also each other's and deliberately
+ * stale ones, while another thread fires them. At the end everything must add up: each timer
+ * had all its fires or was prevented, a oneshot never both, and each argument was dropped
+ * once. The set has few records, so that they are reused all the time. Also meant for
+ * sanitizers. */
 #include "handles_test.h"
 
 #include <pthread.h>
@@ -12,18 +13,18 @@
 enum { THREADS = 3, STARTS = 100000, BOARD = 48, CAPACITY = 64 };
 static const int64_t round_ns = 2 * TW_SECOND, longest_delay_ns = 300 * TW_MICROSECOND;
 
-/* One timer's life. Cells are used once, slots many times. */
+/* One timer's life. A cell is used once, a record many times. */
 struct cell {
     tw_handle id;
     unsigned fires_at_most;
-    int64_t not_before; /* for those that are not moved */
+    int64_t not_before; /* for timers that are never moved */
     atomic_uint fires, running, prevented, drops;
     char *memory; /* freed by drop */
 };
 
 static struct cell *cells;
 static atomic_uint cells_used;
-static atomic_uint board[BOARD]; /* cells whose handles are known to all, stale or not */
+static atomic_uint board[BOARD]; /* cells whose handles all threads know, stale or not */
 static struct tw_handles *set;
 
 static atomic_uint early, misused, wrong_answers, not_over, refused_for_room;
@@ -62,7 +63,7 @@ static void drop(void *arg) {
 
 /* --- what threads do --------------------------------------------------------------------- */
 
-/* One that is refused keeps its cell for another try. False: there are none left. */
+/* A refused start keeps its cell for another attempt. Returns false if no cells are left. */
 static bool start_one(uint64_t *seed, unsigned *number) {
     if (*number == 0)
         *number = atomic_fetch_add(&cells_used, 1);
@@ -129,12 +130,12 @@ static void *hammer(void *arg) {
     return NULL;
 }
 
-/* --- a round, and its account ------------------------------------------------------------- */
+/* --- a round and its accounting -------------------------------------------------------------- */
 
 static void begin_round(void) {
     cells = calloc(STARTS, sizeof *cells);
     assert_non_null(cells);
-    cells[0].drops = 1; /* known to all before anything was started; never a timer */
+    cells[0].drops = 1; /* shared before anything is started; never a timer */
     atomic_store(&cells_used, 1);
     for (unsigned i = 0; i < BOARD; ++i)
         atomic_store(&board[i], 0);
@@ -142,7 +143,7 @@ static void begin_round(void) {
     atomic_store(&is_over, false);
 }
 
-/* The handle of cell 0: of this set, and stale. */
+/* Gives cell 0 a handle that belongs to this set and is stale. */
 static void make_first_stale(void) {
     assert_int_equal(tw_handle_after(set, &cells[0].id, TW_SECOND, fire, &cells[0]), 0);
     assert_int_equal(tw_handle_stop(set, cells[0].id), 1);
@@ -169,7 +170,7 @@ static void account(unsigned started) {
         const struct cell *it = &cells[i];
         if (it->memory == NULL) {
             assert_int_equal(it->fires + it->drops, 0);
-            continue; /* refused to the end */
+            continue; /* was refused until the end */
         }
         assert_int_equal(it->drops, 1);
         assert_int_equal(it->running, 0);
@@ -201,7 +202,7 @@ static void hammer_on(const char *driver, const struct tw_workers_options *pool,
     assert_ok(tw_runtime_start(rt));
     run_threads((uint64_t)monotonic());
     const unsigned used = atomic_load(&cells_used), started = used < STARTS ? used : STARTS;
-    wait_for(tw_handles_count(set) == 0); /* the rest fires by itself */
+    wait_for(tw_handles_count(set) == 0); /* the rest must fire */
     account(started);
     assert_int_equal(tw_handles_free(set), 0);
     tw_runtime_free(rt);

@@ -1,4 +1,4 @@
-/* Callbacks act on timers: their own, each other's, their set and their runtime. */
+/* Callbacks that act on timers: their own, each other's, their set and their runtime. */
 #include "handles_test.h"
 
 static void stop_itself(struct probe *it) { it->answer = tw_handle_stop(it->set, it->id); }
@@ -9,7 +9,7 @@ static void stop_and_wait_for_other(struct probe *it) {
     it->answer = tw_handle_stop_wait(it->other->set, it->other->id);
 }
 
-/* 1: there were fires to come. 0: this was the last. */
+/* Returns 1 if fires were still to come, 0 if this was the last. */
 TEST(stop_from_its_own_callback_says_whether_there_were_fires_to_come) {
     void (*const ways[])(struct probe *) = {stop_itself, stop_and_wait_for_itself};
     for (unsigned w = 0; w < COUNT_OF(ways); ++w) {
@@ -48,7 +48,7 @@ TEST(a_timer_that_was_stopped_by_its_callback_is_dropped_after_that) {
     tw_runtime_free(rt);
 }
 
-/* Both are due: the first of them prevents the second. */
+/* Both are due: the first callback prevents the second. */
 TEST(stop_from_another_callback_on_the_same_tick_prevents_the_fire) {
     void (*const ways[])(struct probe *) = {stop_other, stop_and_wait_for_other};
     for (unsigned w = 0; w < COUNT_OF(ways); ++w) {
@@ -73,7 +73,7 @@ TEST(move_from_its_own_callback) {
     start_after(set, &once, MS);
     start(set, &often, (struct tw_when){.due_ns = MS, .period_ns = 10 * MS, .fires = 3});
     assert_ok(tw_runtime_advance(rt, MS));
-    assert_int_equal(once.answer, -EBUSY); /* its last fire cannot be moved any more */
+    assert_int_equal(once.answer, -EBUSY); /* its last fire can no longer be moved */
     assert_int_equal(often.answer, 0);
     assert_int_equal(tw_handle_remaining(set, often.id), 3 * MS);
     assert_ok(tw_runtime_advance(rt, TW_SECOND));
@@ -195,7 +195,7 @@ TEST(a_set_is_freed_from_inside_timers_of_another) {
     struct probe first = {.inside = free_set_of_other}, second = {.rt = rt};
     first.other = &second;
     start_after(sets[0], &first, MS);
-    start_after(sets[1], &second, MS); /* due as well */
+    start_after(sets[1], &second, MS); /* also due */
     assert_ok(tw_runtime_advance(rt, MS));
     assert_int_equal(first.answer, 0);
     assert_int_equal(second.fires, 0);
@@ -214,7 +214,7 @@ TEST(the_runtime_is_freed_from_inside_a_timer_and_all_are_dropped) {
     start_after(sets[0], &due, MS);
     start_after(sets[1], &far, 3600 * TW_SECOND);
     start_every(sets[1], &often, MS);
-    tw_runtime_advance(rt, MS); /* it is gone after this */
+    tw_runtime_advance(rt, MS); /* this call frees it */
     assert_int_equal(first.answer, 0);
     assert_int_equal(first.fires, 1);
     assert_int_equal(due.fires + far.fires + often.fires, 0);

@@ -1,9 +1,9 @@
-/* Timers whose own function says when they fire next, on virtual time. */
+/* Timers with a custom schedule: a user's function returns the next deadline. On virtual time. */
 #include "handles_test.h"
 
 /* A probe with a schedule. */
 struct planned {
-    struct probe probe; /* first, so that it is the argument of callbacks too */
+    struct probe probe; /* first, so that callbacks can use its address as their argument */
     unsigned asked, ends_after;
     int64_t asked_with[16];
     int64_t (*plan)(struct planned *, int64_t due_ns);
@@ -38,7 +38,7 @@ static void assert_ended(struct planned *it, unsigned fires) {
     assert_int_equal(tw_handles_count(it->probe.set), 0);
 }
 
-/* --- what schedules are for ----------------------------------------------------------- */
+/* --- uses of schedules ----------------------------------------------------------------------- */
 
 static const int64_t intervals[] = {MS, 3 * MS, 9 * MS, 2 * MS};
 
@@ -67,7 +67,7 @@ TEST(a_list_of_intervals) {
 
 static int64_t every_7_ms(UNUSED struct planned *it, int64_t due_ns) { return due_ns + 7 * MS; }
 
-/* Late fires do not shift those to come; what has passed meanwhile fires at once. */
+/* Late fires do not shift later ones, and deadlines that have passed fire at once. */
 TEST(counting_from_due_does_not_drift) {
     struct planned it = {.plan = every_7_ms};
     struct tw_runtime *rt = virtual_runtime();
@@ -119,7 +119,8 @@ TEST(a_calendar_on_the_wall_clock) {
     static const int64_t days[] = {1, 4, 5, 6, 7, 8, 11};
     for (unsigned i = 0; i < COUNT_OF(days); ++i) {
         const int64_t due = days[i] * DAY + 6 * HOUR + HOUR / 2;
-        assert_ok(tw_runtime_set_wall(rt, due - TW_SECOND)); /* as if suspended until then */
+        /* as if the machine was suspended until then */
+        assert_ok(tw_runtime_set_wall(rt, due - TW_SECOND));
         assert_ok(tw_runtime_advance(rt, 0));
         assert_int_equal(it.probe.fires, i);
         assert_ok(tw_runtime_advance(rt, TW_SECOND));
@@ -176,7 +177,7 @@ TEST(a_schedule_without_a_first_deadline_does_not_start) {
     assert_int_equal(it.probe.fires + it.probe.drops, 0);
 }
 
-/* --- what is done to them --------------------------------------------------------------- */
+/* --- calls on them --------------------------------------------------------------------------- */
 
 TEST(stop_between_fires) {
     struct planned it = {.plan = every_7_ms};
@@ -205,7 +206,7 @@ TEST(move_between_fires_moves_the_one_to_come) {
 
 static void use_in_callback(struct probe *it) {
     assert_int_equal(tw_handle_remaining(it->set, it->id), 0);
-    assert_int_equal(tw_handle_move(it->set, it->id, MS), -EBUSY); /* `next` is still to be asked */
+    assert_int_equal(tw_handle_move(it->set, it->id, MS), -EBUSY); /* `next` was not asked yet */
     if (it->fires == 2)
         it->answer = tw_handle_stop_wait(it->set, it->id);
 }
@@ -216,7 +217,7 @@ TEST(stop_and_move_in_the_callback) {
     new_plan(rt, &it);
     assert_ok(tw_runtime_advance(rt, TW_SECOND));
     assert_int_equal(it.probe.answer, 1);
-    assert_int_equal(it.asked, 3); /* not after the third fire any more */
+    assert_int_equal(it.asked, 3); /* not asked after the third fire */
     assert_ended(&it, 3);
     tw_runtime_free(rt);
 }

@@ -1,6 +1,6 @@
-/* The wall clock set back and forth by one thread while another one fires: no timer is lost,
- * none is early, and each callback reads what it was due at. The clock is a virtual one, so
- * that it may be set a hundred thousand times a second. */
+/* One thread sets the wall clock back and forth while another fires timers: none is lost, none
+ * is early, and each callback reads its own deadline. The clock is virtual, so that it can be
+ * set a hundred thousand times a second. */
 #include "handles_test.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ enum { TIMERS = 20, BACK_MOST = 299 };
 static const int64_t how_long = SLOW ? 2 * TW_SECOND : TW_SECOND;
 
 static struct tw_runtime *rt;
-static int64_t until;    /* the other thread goes on so long */
+static int64_t until;    /* the other thread continues until then */
 static atomic_bool over; /* it has ended */
 
 static int at_noon(UNUSED void **state) {
@@ -27,8 +27,8 @@ static int at_noon(UNUSED void **state) {
 
 static int gone(UNUSED void **state) { return tw_runtime_free(rt); }
 
-/* Runs `other` on a thread of its own, while this one drives the runtime by steps of `step`.
- * A step does not end before there is nothing left that the other one makes due. */
+/* Runs `other` on a thread of its own, while this thread drives the runtime in steps of
+ * `step`. A step ends only when nothing more is due. */
 static void drive_beside(void *(*other)(void *), int64_t step) {
     pthread_t thread;
     until = monotonic() + how_long;
@@ -64,7 +64,8 @@ static void count_drop(void *arg) { atomic_fetch_add(&((struct on_grid *)arg)->d
 
 static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 
-/* By an odd number of ticks, so that what is wrong by as much is off the grid. */
+/* Sets the clock by an odd number of ticks, so that a deadline wrong by that much is off the
+ * grid. */
 static void *set_to_and_fro(UNUSED void *arg) {
     struct tw_node notices;
     uint64_t seed = 11;
@@ -90,7 +91,8 @@ static void keep_all(struct tw_handles_options options) {
         const struct tw_when when = {.due_ns = it->first,
                                      .absolute = 1,
                                      .period_ns = it->period,
-                                     .missed = (enum tw_missed)(i % 2)}; /* a delay leaves the grid */
+                                     /* a late fire of TW_DELAY would leave the grid */
+                                     .missed = (enum tw_missed)(i % 2)};
         const struct tw_task task = {.fn = check_grid, .arg = it, .drop = count_drop};
         assert_int_equal(tw_handle_start(set, &it->id, &when, &task), 0);
     }
@@ -116,10 +118,10 @@ TEST(p4_no_timer_on_workers_is_lost_while_the_wall_clock_is_set_back) {
     assert_int_equal(tw_workers_free(workers), 0);
 }
 
-/* --- a reading that was withdrawn -------------------------------------------------------- */
+/* --- a reading that was superseded ----------------------------------------------------------- */
 
 static atomic_uint early;
-static atomic_bool has_passed; /* the deadline of the one timer */
+static atomic_bool has_passed; /* the deadline of the only timer has passed */
 
 static void count_early(UNUSED struct tw_node *node, UNUSED void *arg) {
     if (!atomic_load(&has_passed))
@@ -140,7 +142,8 @@ static void *arm_after_setting_back(UNUSED void *arg) {
     return NULL;
 }
 
-/* Also not if the firing thread has read the clock before that, and advances the wheel after. */
+/* Also true if the driving thread read the clock before it was set back, and passes that
+ * reading on afterwards. */
 TEST(p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_reading) {
     atomic_store(&early, 0);
     atomic_store(&has_passed, false);

@@ -3,8 +3,8 @@
 
 struct parcel {
     unsigned char bytes[40];
-    struct parcel *seen; /* where callbacks and drop are to leave a copy */
-    const void *at;      /* where they found it */
+    struct parcel *seen; /* where callbacks and drop leave a copy */
+    const void *at;      /* the address they were called with */
 };
 
 static void deliver(UNUSED const struct tw_event *event, void *arg) {
@@ -30,7 +30,7 @@ static struct parcel packed(unsigned char first, struct parcel *seen) {
 }
 
 TEST(an_argument_is_copied_into_the_timer) {
-    enum { TIMERS = 70 }; /* more than one slab of them */
+    enum { TIMERS = 70 }; /* more than one slab */
     static struct parcel fired[TIMERS], dropped[TIMERS];
     struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *set =
@@ -87,7 +87,8 @@ TEST(storage_is_there_to_its_last_byte) {
 
 static int64_t no_deadline(UNUSED int64_t due_ns, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
-/* What is refused before `copy` was called drops nothing; what is refused after it, once. */
+/* A start refused before `copy` was called drops nothing; one refused after it drops the copy
+ * once. */
 TEST(a_start_that_fails_after_copying_drops_the_copy) {
     static struct parcel dropped;
     struct tw_runtime *rt = virtual_runtime();
@@ -101,14 +102,14 @@ TEST(a_start_that_fails_after_copying_drops_the_copy) {
                            .arg_size = sizeof parcel};
     tw_handle id = 99;
     assert_int_equal(tw_handle_start(set, &id, NULL, &task), -ENOENT);
-    assert_null(dropped.at); /* copied by memcpy: the caller has it still */
+    assert_null(dropped.at); /* copied by memcpy: the argument is still the caller's */
     task.copy = copy_backwards;
     assert_int_equal(tw_handle_start(set, &id, NULL, &task), -ENOENT);
     assert_non_null(dropped.at);
     assert_int_equal(dropped.bytes[0], 46);
     assert_int_equal(id, 99);
     assert_int_equal(tw_handles_count(set), 0);
-    assert_int_equal(tw_handle_after(set, &id, MS, note_fire_of, NULL), 0); /* its slot is free */
+    assert_int_equal(tw_handle_after(set, &id, MS, note_fire_of, NULL), 0); /* its record is free */
     dropped.at = NULL;
     assert_int_equal(tw_handle_start(set, &id, NULL, &task), -ENOSPC);
     assert_null(dropped.at);

@@ -1,4 +1,4 @@
-/* Shared by the tests of handles: a timer that records its events. */
+/* Shared by the tests of handles: a timer that records what happens to it. */
 #ifndef TICKWHEEL_TESTS_HANDLES_TEST_H
 #define TICKWHEEL_TESTS_HANDLES_TEST_H
 
@@ -16,13 +16,13 @@ struct probe {
     tw_handle id;
     struct tw_handles *set;
     atomic_uint fires, drops;
-    int64_t due_ns; /* of the last fire, as its event had it */
+    int64_t due_ns; /* of the last fire, from its event */
     uint64_t overruns;
     int64_t fired_at;
     struct tw_runtime *rt;
-    void (*inside)(struct probe *); /* what its callback does besides; may be null */
-    int answer;                     /* for that */
-    struct probe *other;            /* for that */
+    void (*inside)(struct probe *); /* called by the callback; may be null */
+    int answer;                     /* result of `inside` */
+    struct probe *other;            /* used by `inside` */
 };
 
 static inline void note_fire(const struct tw_event *event, void *arg) {

@@ -1,4 +1,4 @@
-/* Calls from other threads on a runtime with a thread: which of them wait, and for what. */
+/* Calls that wait for a callback on another thread: which of them wait, and for how long. */
 #include "handles_test.h"
 #include "support/gate.h"
 #include "support/sanitized.h"
@@ -12,7 +12,7 @@ static struct gate gate;
 
 static void wait_at_gate(UNUSED struct probe *it) { pass(&gate); }
 
-/* What the main thread is about to end. */
+/* The timer, set or runtime that the main thread is about to end. */
 static struct {
     struct tw_runtime *rt;
     struct tw_handles *set;
@@ -20,8 +20,8 @@ static struct {
     size_t armed;
 } ended;
 
-/* Not before it has begun with that: its handle is stale, or its node off the wheel; and so
- * much later that a call that does not wait has returned. */
+/* Opens the gate when the main thread has begun to end it (its handle is stale, or its node is
+ * off the wheel), and late enough for a call that does not wait to have returned. */
 static void *open_gate_later(UNUSED void *arg) {
     wait_for(tw_handle_remaining(ended.set, ended.id) == TW_NO_DEADLINE ||
              tw_runtime_count(ended.rt) < ended.armed);
@@ -31,7 +31,7 @@ static void *open_gate_later(UNUSED void *arg) {
     return NULL;
 }
 
-/* A timer whose callback runs, and goes on until the gate is opened. */
+/* Starts a timer whose callback runs until the gate is opened. */
 static struct tw_handles *start_at_gate(struct tw_runtime *rt, struct probe *it, bool is_periodic) {
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
     shut(&gate);
@@ -85,7 +85,7 @@ TEST(freeing_a_set_waits_for_the_callback_that_runs) {
     tw_runtime_free(rt);
 }
 
-/* What the thread touches of a set that is gone is found by the sanitizers. */
+/* Sanitizers find any access to a set that was freed. */
 static void free_against_fires(struct tw_runtime *rt, struct tw_workers *pool) {
     static struct probe probes[4];
     uint64_t seed = 7;
@@ -115,7 +115,7 @@ TEST(freeing_a_set_against_its_timers_firing) {
     }
 }
 
-/* `drop` waits as well: it belongs to what stop_wait waits for. */
+/* `drop` waits as well: stop_wait also waits for it. */
 static void drop_at_gate(void *arg) {
     pass(&gate);
     note_drop(arg);
@@ -130,7 +130,7 @@ TEST(stop_wait_waits_for_drop) {
     shut(&gate);
     assert_int_equal(tw_handle_start(set, &it.id, &soon, &task), 0);
     wait_for(gate.inside == 1);
-    assert_int_equal(tw_handles_count(set), 1); /* its argument is still to be dropped */
+    assert_int_equal(tw_handles_count(set), 1); /* its argument was not dropped yet */
     const pthread_t thread = opened_later(set, &it);
     assert_int_equal(tw_handle_stop_wait(set, it.id), -ESTALE);
     assert_int_equal(it.drops, 1);
@@ -138,7 +138,7 @@ TEST(stop_wait_waits_for_drop) {
     tw_runtime_free(rt);
 }
 
-/* The callback compares, from the first moment on. */
+/* The callback compares from the first moment on. */
 static atomic_uint strangers;
 static void compare_handle(const struct tw_event *event, void *arg) {
     struct probe *it = arg;
@@ -170,7 +170,7 @@ static void stop_set_of_other(struct probe *it) {
     it->answer = tw_handle_stop_wait(it->other->set, it->other->id);
 }
 
-/* From a callback of one runtime, for one of another that runs. */
+/* A callback of one runtime stops a timer of another, running runtime. */
 TEST(stop_wait_from_a_callback_of_another_runtime) {
     struct tw_runtime *rts[2] = {started_runtime((struct tw_runtime_options){.driver = "sleep"}),
                                  started_runtime((struct tw_runtime_options){.driver = "epoll"})};
@@ -193,7 +193,7 @@ static int64_t ask_at_gate(UNUSED int64_t due, UNUSED void *arg) {
     return TW_NO_DEADLINE;
 }
 
-/* On workers whose queue is full, a schedule is asked by the runtime's thread. */
+/* When the workers' queue is full, the runtime's thread asks the schedule. */
 TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     const struct tw_workers_options one = {.threads = 1, .queue = 1, .when_full = TW_FULL_REJECT};
@@ -215,17 +215,17 @@ TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
     assert_int_equal(tw_handle_start(set, &it.id, &at_once, &task), 0);
     wait_for(gate.inside == 2);
     assert_int_equal(tw_handle_stop(set, it.id), 1);
-    assert_int_equal(it.drops, 0); /* `next` is still at the gate */
+    assert_int_equal(it.drops, 0); /* `next` is still in the gate */
     atomic_store(&gate.open, true);
     wait_for(it.drops == 1);
     assert_int_equal(it.fires, 0);
     tw_runtime_free(rt);
 }
 
-/* --- the last fire, on its way to a worker ---------------------------------------------- */
+/* --- the last fire, on its way to a worker --------------------------------------------------- */
 
 static struct tw_runtime *by_hand;
-static atomic_uint round_of_advance; /* odd: it is to be done */
+static atomic_uint round_of_advance; /* odd: a round was requested */
 static atomic_bool is_done_with_rounds;
 
 static void *advance_when_told(UNUSED void *arg) {
@@ -239,15 +239,15 @@ static void *advance_when_told(UNUSED void *arg) {
     return NULL;
 }
 
-/* As `pass`, where a millisecond would be long. */
+/* As `pass`, but spins, because a millisecond would be too long. */
 static void pass_at_once(UNUSED struct probe *it) {
     atomic_fetch_add(&gate.inside, 1);
     while (!atomic_load(&gate.open))
         sched_yield();
 }
 
-/* Its first run does not end before the stop has: so whether the second and last fire is
- * still on the wheel, has just left it or waits for the worker, it is prevented. */
+/* The first run ends only after the stop. So the second and last fire is prevented, whether it
+ * is still on the wheel, has just left it or waits for the worker. */
 static int stop_against_the_last_fire(struct tw_handles *set, struct tw_workers *pool, unsigned spins) {
     struct probe it = {.inside = pass_at_once};
     shut(&gate);
@@ -269,7 +269,7 @@ static int stop_against_the_last_fire(struct tw_handles *set, struct tw_workers 
 }
 
 TEST(stop_tells_of_a_last_fire_wherever_it_is_on_its_way_to_a_worker) {
-    /* Three threads take turns in each round; beside others that may take seconds. */
+    /* Three threads take turns in each round, which may take seconds on a busy machine. */
     const unsigned rounds = EMULATED ? 2000 : 20000;
     struct tw_workers *pool;
     pthread_t thread;

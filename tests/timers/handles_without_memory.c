@@ -1,10 +1,10 @@
-/* Sets of handles when memory runs out: the call that needs it returns the error, nothing has
- * changed, and nothing leaks. */
+/* Sets of handles without memory: the call that needs memory returns the error, changes
+ * nothing and loses nothing. */
 #include "support/faults.h"
 
 #include <tickwheel/handle.h>
 
-enum { SLABS_OF_1000 = 5, TAGS = 255 }; /* slabs have 64 slots, 128, 256, and so on */
+enum { SLABS_OF_1000 = 5, TAGS = 255 }; /* slabs have 64 records, 128, 256, and so on */
 
 static unsigned fires, drops, copies;
 
@@ -25,7 +25,7 @@ static int start(struct tw_handles *set, tw_handle *id) {
     return tw_handle_start(set, id, &soon, &task);
 }
 
-/* `timers` of them fire, no fewer, and are dropped. */
+/* Asserts that exactly `timers` of them fire and are dropped. */
 static void assert_all_fire(struct tw_runtime *rt, struct tw_handles *set, unsigned timers) {
     fires = drops = 0;
     assert_int_equal(tw_handles_count(set), timers);
@@ -35,7 +35,7 @@ static void assert_all_fire(struct tw_runtime *rt, struct tw_handles *set, unsig
     assert_int_equal(tw_handles_count(set), 0);
 }
 
-/* How many calls failed until it worked. */
+/* Returns how many calls failed until it worked. */
 static int fail_each_in_turn(struct tw_runtime *rt, uint32_t capacity, struct tw_handles **set) {
     struct tw_handles *const untouched = (struct tw_handles *)(uintptr_t)16;
     const struct holdings before = holdings_now();
@@ -76,7 +76,7 @@ TEST(a_set_is_made_or_not_and_leaks_nothing) {
     tw_runtime_free(rt);
 }
 
-/* What tells sets apart is given back too. */
+/* The set's tag is released too. */
 TEST(sets_that_were_not_made_do_not_count) {
     struct tw_runtime *rt = runtime_on("manual");
     struct tw_handles *set = NULL;
@@ -111,7 +111,7 @@ TEST(a_set_that_cannot_grow_says_so_and_grows_later) {
             assert_int_equal(tw_handles_count(set), i);
             assert_int_equal(start(set, &id), 0);
         }
-        assert_int_equal(copies, i + 1); /* not asked for before there was room */
+        assert_int_equal(copies, i + 1); /* copied only when there was room */
     }
     assert_int_equal(refusals, SLABS_OF_1000);
     assert_int_equal(drops, 0);
@@ -121,7 +121,7 @@ TEST(a_set_that_cannot_grow_says_so_and_grows_later) {
     tw_runtime_free(rt);
 }
 
-/* Nothing else is asked for: it works where there is no memory at all. */
+/* No other call allocates: they work without any memory. */
 TEST(a_set_with_a_capacity_needs_no_memory_any_more) {
     struct tw_runtime *rt = runtime_on("manual");
     struct tw_handles *set = NULL;

@@ -92,7 +92,7 @@ TEST(a_refused_set_keeps_the_former_timer) {
     const struct tw_when when = in_ms(5), negative = in_ms(-1), period = every_ms(1);
     struct tw_when half_tick = every_ms(1), unknown = period;
     with_next.next = each_millisecond;
-    copied.arg_size = 1; /* more than the storage that was asked for */
+    copied.arg_size = 1; /* larger than the storage */
     half_tick.period_ns = TW_MILLISECOND / 2;
     memset(&unknown.missed, 0x7f, sizeof unknown.missed);
     assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &former), 0);
@@ -196,7 +196,7 @@ TEST(a_refused_move_changes_nothing) {
     end_bench(bench);
 }
 
-/* --- removing, asking ------------------------------------------------------------------ */
+/* --- removing and querying ------------------------------------------------------------------- */
 
 TEST(remove_prevents_the_fire_and_drops) {
     int (*const removes[])(struct tw_keyed *, struct tw_key) = {tw_keyed_remove, tw_keyed_remove_wait};
@@ -245,7 +245,7 @@ TEST(count_is_how_many_timers_there_are) {
     assert_probe(probe, 75, 200);
 }
 
-/* --- the table's own life ---------------------------------------------------------------- */
+/* --- the life of a table --------------------------------------------------------------------- */
 
 TEST(freeing_a_table_drops_what_is_left) {
     struct bench bench = plain_bench();
@@ -299,7 +299,7 @@ TEST(p14_no_table_is_refused) {
     assert_probe(probe, 0, 0);
 }
 
-/* --- arguments that lie in the timer, other clocks ----------------------------------------- */
+/* --- arguments copied into the timer; other clocks ------------------------------------------- */
 
 static uint64_t seen;
 static void see(UNUSED const struct tw_event *event, void *arg) {

@@ -1,5 +1,4 @@
-/* keyed.h with a capacity: a fixed number of timers, and no allocation after the set is made
- * (P10). */
+/* keyed.h with a capacity: no more timers than that, and no allocation (P10). */
 #include "keyed_test.h"
 #include "support/counted_heap.h"
 
@@ -11,7 +10,7 @@ static struct bench with_capacity(uint32_t capacity) {
     return new_bench((struct tw_keyed_options){.capacity = capacity});
 }
 
-/* Without a drop, for freeing nothing counts as a call on the heap too. */
+/* Without a drop, because freeing null also counts as a call on the heap. */
 static int set_plain(struct bench bench, struct tw_key key, int64_t ms, struct probe *probe) {
     return tw_keyed_after(bench.keyed, key, ms * TW_MILLISECOND, count_fire, probe);
 }
@@ -68,11 +67,12 @@ enum { REPLACERS = 2, REPLACEMENTS = 50000 };
 
 struct replacer {
     uint64_t key;
-    atomic_uint *busy; /* who has replacements left to do */
+    atomic_uint *busy; /* threads that have replacements left to make */
     unsigned refused;
 };
 
-/* Arguments that take a while to copy. Until all are through, so that none is alone. */
+/* Replaces with arguments that take a while to copy. Goes on until all threads are done, so
+ * that none is alone. */
 static void *replace_on_and_on(void *arg) {
     static char contents[4096];
     struct replacer *it = arg;
@@ -202,7 +202,7 @@ TEST(strings_that_come_and_go_leave_no_trace_in_the_table) {
     end_bench(bench);
 }
 
-/* Those that work off slots and cells that others have left, again and again. */
+/* Operations that keep reusing records and cells of ended timers. */
 TEST(p10_a_table_that_has_grown_allocates_no_more) {
     struct bench bench = plain_bench();
     struct probe probe = {0, 0};

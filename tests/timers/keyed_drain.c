@@ -1,11 +1,11 @@
-/* tw_keyed_drain handles each timer once, and none fires during it or after. */
+/* tw_keyed_drain: each timer is handed out once, and none fires during or after it. */
 #include "keyed_test.h"
 
 #include <pthread.h>
 
 #include <tickwheel/workers.h>
 
-/* What `each` is to note, by the number that a key is. */
+/* The calls of `each`, by the number of the key. */
 enum { KEYS = 300 };
 static struct drained {
     struct bench bench;
@@ -33,7 +33,7 @@ static int end(UNUSED void **state) {
 
 static int64_t each_millisecond(int64_t due, UNUSED void *arg) { return due + TW_MILLISECOND; }
 
-/* Timers of every sort: due at once and later, periodic ones, schedules. */
+/* Timers of every sort: due at once and later, periodic, with a schedule. */
 static void set_all(void) {
     for (unsigned i = 0; i < KEYS; ++i) {
         const struct tw_when when = i % 3 == 1 ? every_ms(1 + i) : in_ms(i);
@@ -70,7 +70,7 @@ TEST(drain_without_each_drops) {
 }
 
 TEST(an_empty_table_is_drained_and_can_be_used_again) {
-    for (int i = 0; i < 1000; ++i) /* more often than what tells drains apart has values */
+    for (int i = 0; i < 1000; ++i) /* more often than drain marks have values */
         assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), 0);
     set_all();
     pass_ms(now.bench, KEYS);
@@ -216,7 +216,7 @@ TEST(the_65th_drain_at_a_time_is_refused_and_the_others_do_it_all) {
     assert_all_drained_once();
 }
 
-/* Drains of an empty table, one after the other, and then a timer that is to stay. */
+/* Drains an empty table repeatedly, then sets a timer that must stay. */
 static void drain_often_and_set(const struct tw_key *key, void *arg, void *drain_arg) {
     if (key->number != 0)
         return;
@@ -253,7 +253,8 @@ static void count_visit(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSE
     ++visits;
 }
 
-/* Oneshot: its callback was the last, and is waited for. Periodic: that, and each. */
+/* Oneshot: its callback was the last fire, and drain waits for it. Periodic: drain waits, and
+ * calls each. */
 static void drains_while_a_callback_runs(bool on_worker, bool is_periodic) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct tw_keyed_options options = {.capacity = 0};
@@ -288,7 +289,7 @@ struct drained_on_worker {
     struct guest *guest;
 };
 
-/* Not before the drain has taken back what waits. */
+/* Returns when the drain has cancelled the waiting fires. */
 static void *let_leave_once_drained(void *arg) {
     const struct drained_on_worker *it = arg;
     struct tw_worker_stats stats;
@@ -296,7 +297,7 @@ static void *let_leave_once_drained(void *arg) {
     return let_leave_soon(it->guest);
 }
 
-/* The last of three fires waits behind the first: it is prevented, so each is called. */
+/* The last of three fires waits behind the first: it is prevented, so `each` is called. */
 TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     struct bench bench = {new_runtime((struct tw_runtime_options){.driver = "manual"}), NULL};
     struct tw_keyed_options options = {.capacity = 0};
@@ -324,8 +325,8 @@ TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
     assert_int_equal(tw_runtime_free(bench.rt), 0);
 }
 
-/* Two threads drain while the runtime's thread fires: each timer is one of them's, or has
- * fired; and once both are back nothing fires any more. */
+/* Two threads drain while the runtime's thread fires. One of them gets each timer, or it has
+ * fired. After both drains nothing fires. */
 static struct tw_keyed *shared;
 static struct probe shared_probes[KEYS];
 static atomic_uint shared_visits;

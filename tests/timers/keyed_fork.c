@@ -1,5 +1,5 @@
-/* P13 for keys: in the child of a fork nothing fires, and every call is refused, until
- * tw_runtime_after_fork; then the table is empty, each argument dropped once. */
+/* P13 for keys: in the child of a fork nothing fires and every call is refused until
+ * tw_runtime_after_fork. Then the table is empty, and each argument was dropped once. */
 #define _GNU_SOURCE
 #include "keyed_test.h"
 #include "support/child.h"
@@ -85,7 +85,7 @@ static void forks(uint32_t capacity, void (*in_child)(void)) {
     if (child == 0)
         in_child();
     assert_child_is_well(child);
-    assert_true(all_are(0, 0)); /* the parent has not noticed */
+    assert_true(all_are(0, 0)); /* the parent is unaffected */
     assert_int_equal(tw_keyed_count(keyed), 3);
     assert_int_equal(tw_keyed_move(keyed, LONG_KEY, 0), 0);
     wait_for(probes[2].fires == 1 && probes[2].drops == 1);
@@ -103,11 +103,11 @@ TEST(p13_a_child_that_frees_the_runtime_drops_once) {
     forks(3, child_only_frees);
 }
 
-/* --- forks while others are in the middle of calls, callbacks and drops ------------------- */
+/* --- forks while other threads are in calls, callbacks and drops ----------------------------- */
 
 static atomic_bool over;
 
-/* Freed twice is found by the allocator. */
+/* The allocator detects a double free. */
 static void give_back(void *arg) { free(arg); }
 static void fire(UNUSED const struct tw_event *event, void *arg) { *(volatile char *)arg = 1; }
 
@@ -131,12 +131,12 @@ static void *hammer(void *arg) {
     return NULL;
 }
 
-/* Under a sanitizer it is the parent that is watched: the heap of the child is none to use,
- * as the others were in the middle of allocations. */
+/* Under a sanitizer only the parent is checked: the child must not use the heap, because other
+ * threads may have been in the middle of allocations. */
 static void child_finds_all_whole(void) {
     if (SANITIZED)
         leave(0);
-    alarm(60); /* a lock that is never released is a failure, not a hang */
+    alarm(60); /* a lock that is never released must fail the test and not hang it */
     expect(tw_runtime_after_fork(rt) == 0);
     table_is_as_new();
     expect(tw_keyed_free(keyed) == 0);
@@ -169,8 +169,8 @@ static atomic_int forked_child;
 static atomic_uint asked;
 static unsigned asked_before;
 
-/* The child's last thread has ended. Whether the callback that forked is done with its
- * argument, the library cannot know; the other one is dropped. */
+/* The child's last thread has ended. The library cannot know whether the callback that forked
+ * is done with its argument. The other argument is dropped. */
 static void free_in_child(void) {
     expect(asked == asked_before);
     expect(tw_runtime_free(rt) == 0);

@@ -1,6 +1,6 @@
-/* Threads set, replace, move, remove and drain a few hundred keys while their timers fire; every
- * timer is accounted for. Arguments come from the heap and go back to it in `drop`, so that
- * the sanitizers find any use after that. */
+/* Threads set, replace, move, remove and drain a few hundred keys while their timers fire.
+ * Every timer is accounted for. Arguments are allocated on the heap and freed by `drop`, so
+ * that sanitizers find a later use. */
 #include "keyed_test.h"
 
 #include <pthread.h>
@@ -10,15 +10,15 @@
 enum { KEYS = 300, THREADS = 3 };
 #define DURATION (2 * TW_SECOND)
 
-/* By their number. */
+/* Properties of a key, by its number. */
 static bool is_periodic(uint64_t key) { return key % 10 == 9; }
 static bool is_never_moved(uint64_t key) { return key % 4 == 0; }
-static uint64_t owner_of(uint64_t key) { return key % THREADS; } /* the one that sets it */
+static uint64_t owner_of(uint64_t key) { return key % THREADS; } /* the thread that sets it */
 
 /* The argument of one timer. */
 struct token {
     uint64_t key;
-    unsigned serial; /* of those of one key */
+    unsigned serial; /* numbers the timers of one key */
     int64_t earliest;
     atomic_uint fires, runs;
 };
@@ -29,12 +29,12 @@ static atomic_bool over;
 static atomic_uint dropped_serial[KEYS];
 static atomic_ullong sets, replacements, fires, drops, errors;
 
-/* Of oneshot timers: set; dropped with and without having fired; of the latter, those told to
- * have been removed or drained, and those that a replacement dropped at once. */
+/* Counts of oneshot timers: set; dropped after a fire and without one; of the latter, those
+ * reported as removed or drained, and those that a replacement dropped at once. */
 static atomic_ullong oneshots, fired, unfired, prevented, displaced;
 static _Thread_local bool setting;
 
-/* What must not be, counted: assertions stand on the main thread. */
+/* Counts violations, since only the main thread asserts. */
 static void expect(bool condition) { atomic_fetch_add(&errors, !condition); }
 
 static void on_fire(const struct tw_event *event, void *arg) {
@@ -95,7 +95,7 @@ static void count_drained(const struct tw_key *key, void *arg, UNUSED void *drai
     atomic_fetch_add(&prevented, !is_periodic(key->number));
 }
 
-/* Only this thread sets this key: what remove_wait has removed is what was set last, and is
+/* Only this thread sets this key, so remove_wait removed the timer set last, which must be
  * dropped by now. */
 static void remove_own_and_check(uint64_t key, unsigned serial) {
     if (remove_key(key, true) >= 0)
@@ -105,7 +105,7 @@ static void remove_own_and_check(uint64_t key, unsigned serial) {
 static void *hammer(void *arg) {
     const unsigned me = *(const unsigned *)arg;
     uint64_t seed = me + 1;
-    static unsigned serials[KEYS]; /* each key's by its owner alone */
+    static unsigned serials[KEYS]; /* of each key, used by its owner only */
     while (!over) {
         const uint64_t key = random_below(&seed, KEYS), own = key - owner_of(key) + me;
         const int64_t delay = (int64_t)random_below(&seed, 300) * TW_MICROSECOND;
@@ -150,7 +150,7 @@ static void let_them_hammer(void) {
         pthread_join(threads[i], NULL);
 }
 
-/* With workers, a replaced timer that was about to run is dropped later, by its worker. */
+/* With workers, the worker later drops a timer that was replaced when it was about to run. */
 static void assert_all_accounted_for(bool on_workers) {
     print_message("%llu set, %llu replaced, %llu fires, %llu prevented\n", sets, replacements, fires,
                   prevented);

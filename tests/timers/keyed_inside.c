@@ -1,5 +1,5 @@
-/* keyed.h from inside: a callback, `next` or `drop` acts on its own key and on others; and other
- * threads call while one runs. */
+/* keyed.h from inside: what a callback, `next` or `drop` may do to its own key and to others,
+ * and what other threads' calls return while one is running. */
 #include "keyed_test.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 #define KEY tw_key_string("a key of more than 16 bytes")
 
-/* What the callback of the test does, and what it got for an answer. */
+/* The test's callback, and the result of its call. */
 static struct bench bench;
 static int answer;
 static struct probe own, latter;
@@ -219,7 +219,7 @@ TEST(inside_the_drop_of_one_that_is_replaced_the_key_is_the_new_ones) {
     assert_probe(latter, 1, 1);
 }
 
-/* --- while the callback runs on another thread: the runtime's, or a worker ------------------ */
+/* --- while the callback runs on another thread: the runtime's or a worker -------------------- */
 
 struct threads {
     struct tw_runtime *rt;
@@ -228,7 +228,7 @@ struct threads {
     struct guest *guest;
 };
 
-/* The callback of a timer under KEY runs when this returns. */
+/* When this returns, the callback of a timer under KEY is running. */
 static struct threads threads_with_guest(bool on_worker, struct tw_when when) {
     static struct guest guest;
     struct threads it = {.rt = started_runtime((struct tw_runtime_options){.driver = "epoll"})};
@@ -289,14 +289,14 @@ TEST(a_replaced_timers_callback_on_a_worker_goes_on_beside_the_new_ones) {
     assert_int_equal(guest->drops, 1);
 }
 
-/* So much later that a call that does not wait has returned. */
+/* Waits long enough for a call that does not wait to have returned. */
 static void let_leave_soon(struct guest *guest) {
     for (int i = 0; i < 20; ++i)
         doze();
     atomic_store(&guest->gate.open, true);
 }
 
-/* Not before it is being removed: then its key is free. */
+/* Waits until the timer is being removed: then its key is free. */
 static void *let_the_removed_leave(void *arg) {
     struct threads *it = arg;
     struct guest *guest = it->guest;
@@ -331,7 +331,7 @@ TEST(remove_wait_and_free_return_when_the_callback_has_and_its_argument_is_dropp
     }
 }
 
-/* The thread sleeps; the new timer's callback ends the old one's drop. */
+/* The thread sleeps; the new timer's callback lets the old one's drop return. */
 static struct gate waiter;
 static void wait_for_the_new_one(UNUSED void *arg) { pass(&waiter); }
 static void let_it_leave(UNUSED const struct tw_event *event, UNUSED void *arg) {
@@ -346,7 +346,7 @@ TEST(p2_the_drop_of_one_that_is_replaced_does_not_delay_the_new_one) {
     assert_int_equal(tw_keyed_new(&keyed, rt, NULL), 0);
     assert_int_equal(tw_keyed_set(keyed, KEY, &long_after, &former), 0);
     for (int i = 0; i < 20; ++i)
-        doze(); /* so that the thread sleeps by now, most likely */
+        doze(); /* so that the thread most likely sleeps by now */
     assert_int_equal(tw_keyed_after(keyed, KEY, TW_MILLISECOND, let_it_leave, NULL), 1);
     assert_int_equal(tw_keyed_free(keyed), 0);
     assert_int_equal(tw_runtime_free(rt), 0);

@@ -1,11 +1,11 @@
-/* keyed.h: what a key is. Finding one does not depend on how many keys there are, or on who
- * chose them. */
+/* keyed.h: what makes a key, and that the cost of finding one depends neither on their number
+ * nor on how they were chosen. */
 #include "keyed_test.h"
 #include "support/sanitized.h"
 
 static char bytes[TW_KEY_MAX + 1];
 
-/* Sets a timer under each of some keys and tells which key `get` finds it under. */
+/* Sets a timer under each key, and asserts that each key finds its own. */
 static void assert_all_differ(const struct tw_key *keys, unsigned count) {
     struct bench bench = plain_bench();
     struct probe *probes = calloc(count, sizeof *probes);
@@ -34,7 +34,8 @@ TEST(strings_of_every_length_are_keys) {
     assert_all_differ(keys, COUNT_OF(keys));
 }
 
-/* At its first, last and middle byte, in strings that the timer holds itself and longer. */
+/* Differences in the first, last and middle byte, for strings stored in the timer and longer
+ * ones. */
 TEST(strings_differ_by_any_of_their_bytes) {
     static const size_t sizes[] = {1, 16, 17, TW_KEY_MAX};
     for (unsigned i = 0; i < COUNT_OF(sizes); ++i) {
@@ -107,7 +108,7 @@ TEST(p14_what_is_no_key_is_refused) {
     end_bench(bench);
 }
 
-/* --- what a callback is told -------------------------------------------------------------- */
+/* --- the key that a callback gets ------------------------------------------------------------ */
 
 static struct tw_key expected;
 static unsigned matches;
@@ -149,7 +150,7 @@ static void note_alignment(const struct tw_event *event, UNUSED void *arg) {
     matches += (uintptr_t)event->key->bytes % _Alignof(uint64_t) == 0;
 }
 
-/* As it may read a struct there. */
+/* A callback may read a struct from it. */
 TEST(a_callback_finds_its_key_aligned) {
     static const size_t sizes[] = {8, 16, 24, 32, TW_KEY_MAX};
     struct bench bench = plain_bench();
@@ -175,9 +176,9 @@ TEST(a_callback_is_told_what_was_missed) {
     end_bench(bench);
 }
 
-/* --- how many, and which -------------------------------------------------------------------- */
+/* --- cost by number and choice of keys ------------------------------------------------------- */
 
-/* Under a sanitizer a fifth of each; that is still 100 times as many. */
+/* Under a sanitizer a fifth of each, with the same ratio of 100. */
 enum { FEW = SLOW ? 2000 : 10000, MANY = 100 * FEW, OPERATIONS = FEW / 2, ROUNDS = 10 };
 
 static int64_t cpu_ns(void) { return reading_of(CLOCK_THREAD_CPUTIME_ID); }
@@ -188,8 +189,8 @@ struct costs {
     int64_t set, move, remove;
 };
 
-/* Of one operation on random keys of a table with `count` timers; the best of a few, so
- * that what else the machine does counts little. */
+/* The cost of one operation on random keys of a table with `count` timers. Takes the best of a
+ * few runs, to exclude the machine's other work. */
 static struct costs costs_at(struct bench bench, uint64_t count) {
     struct costs best = {INT64_MAX, INT64_MAX, INT64_MAX};
     struct probe probe = {0, 0};
@@ -203,7 +204,7 @@ static struct costs costs_at(struct bench bench, uint64_t count) {
             assert_int_equal(tw_keyed_move(bench.keyed, tw_key_number(keys[i]), 1000 * TW_SECOND), 0);
         const int64_t moved = cpu_ns();
         for (int i = 0; i < OPERATIONS; ++i)
-            (void)tw_keyed_remove(bench.keyed, tw_key_number(keys[i])); /* some come twice */
+            (void)tw_keyed_remove(bench.keyed, tw_key_number(keys[i])); /* some keys occur twice */
         const int64_t removed = cpu_ns();
         for (int i = 0; i < OPERATIONS; ++i)
             assert_true(set_in_ms(bench.keyed, tw_key_number(keys[i]), 100000, &probe) >= 0);
@@ -220,8 +221,8 @@ static void fill(struct bench bench, uint64_t from, uint64_t to) {
         assert_int_equal(set_in_ms(bench.keyed, tw_key_number(key), 100000, &probe), 0);
 }
 
-/* Caches make a difference, and no other: a walk through the keys would cost 100 times as
- * much with 100 times as many. */
+/* Only caches may make a difference: a walk through the keys would cost 100 times as much with
+ * 100 times as many. */
 TEST(finding_a_key_takes_the_same_time_among_a_million) {
     enum { CACHES = 20 };
     struct bench bench = plain_bench();
@@ -253,9 +254,9 @@ static int64_t cost_of(const struct tw_key *keys, unsigned count) {
     return cost;
 }
 
-/* Keys that an unseeded table would put into few cells: they agree in their low bits, in
- * their high bits, or follow each other in steps. Were they to share a run of cells, they
- * would cost some hundred times as much as keys drawn at random. */
+/* Keys that an unseeded table would put into few cells: they agree in their low bits, in their
+ * high bits, or increase in steps. If they shared a run of cells, they would cost some hundred
+ * times as much as random keys. */
 TEST(chosen_keys_cost_no_more_than_others) {
     enum { COUNT = 2 * FEW, NOISE = 10 };
     static struct tw_key keys[COUNT];

@@ -1,17 +1,17 @@
-/* Keys when the system refuses: each allocation fails in turn, and so do the random bytes of the
- * hash. Nothing changes then, nothing is lost, and the next try works. */
+/* Keyed timers when the system refuses each allocation in turn, or the random bytes for the
+ * hash: nothing changes, nothing is lost, and the next attempt works. */
 #include "keyed_test.h"
 
 #include <sys/mman.h>
 #include <sys/types.h>
 
-/* --- what the library asks of the system (-Wl,--wrap) ------------------------------------- */
+/* --- wrappers of the system calls (-Wl,--wrap) ----------------------------------------------- */
 
-static int spared = INT32_MAX; /* calls that work before one fails; then they work again */
+static int spared = INT32_MAX; /* calls that work before one fails; later ones work again */
 static bool has_failed;
 static int random_error;
-static long live;   /* allocations that were not given back */
-static long mapped; /* bytes, the same */
+static long live;   /* allocations not freed yet */
+static long mapped; /* bytes not unmapped yet */
 
 static bool fails(void) {
     const bool now = spared-- == 0;
@@ -72,13 +72,13 @@ ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags) {
     return -1;
 }
 
-/* Of the calls from here on, the one after `first` others fails. */
+/* Makes the call after the next `first` ones fail. */
 static void fail_after(int first) {
     spared = first;
     has_failed = false;
 }
 
-/* Whether one has. None does from now on. */
+/* Returns true if one has failed. Later calls work. */
 static bool one_failed(void) {
     spared = INT32_MAX;
     return has_failed;
@@ -133,7 +133,7 @@ TEST(a_new_table_fails_without_random_bytes) {
 
 enum { KEYS = 1000 };
 
-/* Numbers, short strings, and those that have memory of their own. */
+/* Numbers, short strings, and strings long enough to be allocated. */
 static struct tw_key key_of(unsigned i, char text[40]) {
     if (i % 3 == 0)
         return tw_key_number(i);
@@ -141,7 +141,7 @@ static struct tw_key key_of(unsigned i, char text[40]) {
     return tw_key_bytes(text, (size_t)snprintf(text, 40, form, i));
 }
 
-/* Fails each allocation that setting the key makes, in turn, until there is none. */
+/* Fails each allocation that setting the key makes, in turn, until all succeed. */
 static int fail_each_of_set(struct bench bench, struct tw_key key, struct probe *probe, int expected) {
     for (int failures = 0;; ++failures) {
         const long before = live;
@@ -155,7 +155,7 @@ static int fail_each_of_set(struct bench bench, struct tw_key key, struct probe 
         assert_int_equal(result, -ENOMEM);
         assert_int_equal(tw_keyed_count(bench.keyed), count);
         assert_int_equal(tw_keyed_get(bench.keyed, key, NULL), expected == 0 ? -ENOENT : 0);
-        assert_true(live <= before + 1); /* what was made to grow into may stay */
+        assert_true(live <= before + 1); /* memory allocated for growth may stay */
     }
 }
 
@@ -190,7 +190,7 @@ static unsigned dropped;
 static void drop_number(UNUSED void *arg) { ++dropped; }
 static void ignore(UNUSED const struct tw_event *event, UNUSED void *arg) {}
 
-/* What `copy` has made is dropped if the start fails after it, and only then. */
+/* If the start fails after `copy`, what it made is dropped, and only then. */
 TEST(a_set_that_fails_has_dropped_what_was_copied_or_copied_nothing) {
     struct bench bench = new_bench((struct tw_keyed_options){.storage = sizeof(uint64_t)});
     uint64_t number = 1;
@@ -220,7 +220,7 @@ TEST(a_set_that_fails_has_dropped_what_was_copied_or_copied_nothing) {
     end_bench(bench);
 }
 
-/* Nothing else allocates, so that nothing else can fail for want of memory. */
+/* No other call allocates, so none can fail for lack of memory. */
 TEST(no_other_call_needs_memory) {
     struct bench bench = plain_bench();
     struct probe probe = {0, 0};

@@ -1,4 +1,5 @@
-/* Shared by the tests of keys: a table on virtual time, and arguments that count their events. */
+/* Shared by the tests of keys: a table on virtual time, and arguments that count their fires
+ * and drops. */
 #ifndef TICKWHEEL_TESTS_KEYED_TEST_H
 #define TICKWHEEL_TESTS_KEYED_TEST_H
 
@@ -65,7 +66,7 @@ static inline void end_bench(struct bench bench) {
     assert_int_equal(tw_runtime_free(bench.rt), 0);
 }
 
-/* --- a callback on another thread that stays until it is told to leave ---------------- */
+/* --- a callback on another thread that stays until told to return ---------------------------- */
 
 struct guest {
     struct gate gate;

@@ -1,5 +1,5 @@
-/* P11: a stale handle is refused, and so is one that was never given out. The timer that uses
- * the record now is not affected. */
+/* P11: a stale handle is refused, and so is one that never existed. The timer that now uses
+ * the record is unaffected. */
 #include "support/runtime_test.h"
 
 #include <pthread.h>
@@ -34,7 +34,7 @@ static tw_handle started(struct tw_handles *set, int64_t delay_ns) {
     return id;
 }
 
-/* By every call that takes a handle. */
+/* Every call that takes a handle refuses it. */
 static void assert_refused(struct tw_handles *set, tw_handle id, int error) {
     assert_int_equal(tw_handle_stop(set, id), error);
     assert_int_equal(tw_handle_stop_wait(set, id), error);
@@ -43,7 +43,7 @@ static void assert_refused(struct tw_handles *set, tw_handle id, int error) {
     assert_int_equal(tw_handle_remaining(set, id), TW_NO_DEADLINE);
 }
 
-/* The one timer of a set, not noticing anything, fires when it was to. */
+/* The set's only timer is unaffected and fires when due. */
 static void assert_fires_once_after(struct tw_runtime *rt, struct tw_handles *set, tw_handle id, int64_t ns) {
     const unsigned before = fires;
     assert_int_equal(tw_handles_count(set), 1);
@@ -68,7 +68,7 @@ TEST(p11_a_stopped_timers_handle_is_stale_and_its_successor_untouched) {
     tw_runtime_free(rt);
 }
 
-/* However a timer came to its end. */
+/* Covers every way in which a timer ends by itself. */
 TEST(p11_a_timer_that_has_ended_by_itself_leaves_a_stale_handle) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *set = new_set(rt, 3);
@@ -98,7 +98,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The first handle, the last one and one at random, each time. */
+/* Each time, tries the first handle, the last one and a random one. */
 TEST(p11_one_slot_is_reused_a_million_times) {
     static tw_handle ids[REUSES];
     uint64_t seed = 11;
@@ -127,7 +127,7 @@ TEST(p11_what_never_was_a_handle_is_refused) {
     const tw_handle id = started(set, TW_SECOND);
     assert_refused(set, TW_NO_HANDLE, -ENOENT);
     assert_refused(set, UINT64_MAX, -ENOENT);
-    for (unsigned bit = 0; bit < 64; ++bit) /* from a slot of its own to a generation to come */
+    for (unsigned bit = 0; bit < 64; ++bit) /* from the record's number to a future generation */
         assert_refused(set, id ^ UINT64_C(1) << bit, -ENOENT);
     for (uint64_t ahead = 1; ahead < 1000; ++ahead) {
         assert_refused(set, id + (ahead << 32), -ENOENT);
@@ -144,7 +144,7 @@ TEST(p11_what_never_was_a_handle_is_refused) {
     tw_runtime_free(rt);
 }
 
-/* A handle that its record has not come to yet. */
+/* A handle that its record has not reached yet. */
 TEST(p11_a_handle_of_the_future_is_refused_until_its_time) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *set = new_set(rt, 1);
@@ -152,7 +152,7 @@ TEST(p11_a_handle_of_the_future_is_refused_until_its_time) {
     const tw_handle next = first + (UINT64_C(1) << 32);
     assert_refused(set, next, -ENOENT);
     assert_int_equal(tw_handle_stop(set, first), 1);
-    assert_refused(set, next, -ENOENT); /* the slot is free */
+    assert_refused(set, next, -ENOENT); /* the record is free */
     assert_true(started(set, TW_SECOND) == next);
     assert_refused(set, first, -ESTALE);
     assert_fires_once_after(rt, set, next, TW_SECOND);
@@ -184,7 +184,8 @@ TEST(p11_sets_refuse_each_others_handles) {
     tw_runtime_free(rts[1]);
 }
 
-/* A set has a tag for as long as it lives. Where others have all but a few, these go round. */
+/* A set keeps its tag for as long as it lives. When other sets have all but a few tags, those
+ * few are reused. */
 TEST(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets) {
     static tw_handle gone[ROUNDS * LEFT + LEFT / 2][2];
     struct tw_runtime *rt = virtual_runtime(), *others = virtual_runtime();
@@ -230,14 +231,14 @@ TEST(p11_there_are_no_more_sets_than_can_be_told_apart) {
     sets[128] = new_set(rt, 0);
     assert_int_equal(tw_handles_new(&one_more, rt, NULL), -EMFILE);
     assert_refused(sets[128], ids[128], -ENOENT);
-    tw_runtime_free(rt); /* and with it, its sets */
+    tw_runtime_free(rt); /* frees its sets too */
     rt = virtual_runtime();
     for (unsigned s = 0; s < TAGS; ++s)
         sets[s] = new_set(rt, 0);
     tw_runtime_free(rt);
 }
 
-/* Each block of a set's slots has a tag of its own. */
+/* Each block of a set's records has a tag of its own. */
 TEST(p11_a_set_of_many_blocks_knows_all_its_handles) {
     enum { TIMERS = 3 * BLOCK + 100 };
     static tw_handle ids[TIMERS], stale[TIMERS / 1000 + 1];
@@ -300,7 +301,7 @@ TEST(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart) {
     tw_runtime_free(others);
 }
 
-/* --- by another thread, while the slot is being reused ------------------------------- */
+/* --- on another thread, while the record is being reused ------------------------------------- */
 
 static struct tw_handles *contended;
 static _Atomic tw_handle newest_stale;
@@ -338,7 +339,7 @@ TEST(p11_stale_handles_are_refused_while_their_slot_changes_hands) {
     tw_runtime_free(rt);
 }
 
-/* --- by threads that grow one set at once --------------------------------------------- */
+/* --- threads that grow one set at once ------------------------------------------------------- */
 
 enum { GROWERS = 4, EACH = 40000 };
 static struct tw_handles *grown;

@@ -1,5 +1,4 @@
-/* The queries that a run can make, the properties of the threads, and the calls that are
- * refused. */
+/* What a run can query, the attributes of worker threads, and refused calls. */
 #define _GNU_SOURCE
 #include "workers_test.h"
 
@@ -77,7 +76,7 @@ static void look(UNUSED struct tw_node *node, void *arg) {
     struct seen *const seen = arg;
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    /* Not SIGRTMAX, and the one before it: qemu-user has no such signals. */
+    /* not SIGRTMAX and the one before it, which qemu-user lacks */
     seen->all_blocked = sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGPROF) == 1 &&
                         sigismember(&mask, SIGRTMAX - 2) == 1;
     pthread_getname_np(pthread_self(), seen->name, sizeof seen->name);
@@ -166,7 +165,7 @@ TEST(bad_jobs_are_refused) {
 
 static atomic_int made;
 
-/* Callbacks may make pools, and jobs of them. */
+/* Callbacks may make pools and jobs. */
 static void make_more(UNUSED struct tw_node *node, void *job_of_it) {
     struct tw_job *const another = job_of_it;
     struct tw_workers *more = NULL;

@@ -1,5 +1,5 @@
-/* Cancelling a job: what waits is prevented, what runs is waited for, and then the job is
- * its owner's again. */
+/* Cancelling a job prevents its waiting fires and waits for its run; then the job belongs to
+ * its owner again. */
 #include "workers_test.h"
 
 static struct tw_runtime *rt;
@@ -49,7 +49,7 @@ TEST(cancelling_prevents_what_waits_for_a_run_of_the_same_job) {
     hold_a_worker(rt, pool, &held, &gate);
     fire(rt, &held);
     assert_int_equal(tw_runtime_cancel(rt, &held.node), 1);
-    assert_int_equal(tw_runtime_cancel(rt, &held.node), 0); /* it runs */
+    assert_int_equal(tw_runtime_cancel(rt, &held.node), 0); /* it is running */
     end();
     assert_int_equal(gate.passed, 1);
 }
@@ -109,7 +109,7 @@ TEST(a_job_that_was_shut_down_fires_no_more) {
 
 /* --- from inside ---------------------------------------------------------------------- */
 
-/* Pending and waiting when it does so: two fires are prevented, none is waited for. */
+/* Pending and waiting at the call: two fires are prevented, and it waits for none. */
 static void cancel_oneself(struct tw_node *node, void *arg) {
     pass(arg);
     if (tw_runtime_cancel_wait(rt, node) != 1 || tw_runtime_shutdown(rt, node) != 0)
@@ -131,7 +131,7 @@ TEST(inside_its_own_run_a_job_does_not_wait_for_itself) {
     }
 }
 
-/* All on the heap: what is touched too late is found by the sanitizers. */
+/* Allocated on the heap, so that sanitizers find late accesses. */
 struct ephemeral {
     struct tw_job job;
     atomic_int *freed;
@@ -154,7 +154,7 @@ TEST(a_job_may_be_freed_in_its_own_callback) {
         struct ephemeral *const it = malloc(sizeof *it);
         it->freed = &freed;
         assert_ok(tw_job_init(&it->job, pool, free_oneself, it, i % 5 == 0 ? TW_CONCURRENT : 0));
-        if (i % 5 != 0) /* the next fire is on its way while the first runs */
+        if (i % 5 != 0) /* the next fire is due while the first runs */
             assert_ok(tw_runtime_every(rt, &it->job.node, 50000, TW_BURST));
         else
             assert_ok(tw_runtime_after(rt, &it->job.node, 0));
@@ -215,7 +215,7 @@ TEST(a_job_may_be_freed_once_cancel_wait_or_shutdown_has_returned) {
     }
 }
 
-/* A callback frees its job and makes another, which may well have the same address. */
+/* A callback frees its job and makes another one, often at the same address. */
 static struct owned *replaced;
 
 static void replace_oneself(UNUSED struct tw_node *node, UNUSED void *arg) {

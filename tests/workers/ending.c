@@ -1,4 +1,4 @@
-/* The end of the queue when the runtime stops, of a pool, and of the runtime from inside a run. */
+/* Ends: of the queue when the runtime stops, of a pool, and of the runtime from inside a run. */
 #include "workers_test.h"
 
 static struct tw_runtime *rt;
@@ -24,7 +24,7 @@ static void begin(enum tw_at_stop at_stop) {
     hold_a_worker(rt, pool, &held, &gate);
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
         fire(rt, &jobs[i]);
-    fire(rt, &held); /* one that its own run keeps from being ready */
+    fire(rt, &held); /* its own run keeps it from being ready */
 }
 
 static atomic_bool returned;
@@ -36,7 +36,7 @@ static void *stop_it(UNUSED void *arg) {
     return NULL;
 }
 
-/* Stops while a run is held, which is waited for. */
+/* Stops while a run is held; the stop waits for it. */
 static void stop_meanwhile(void) {
     pthread_t thread;
     atomic_store(&returned, false);
@@ -56,7 +56,7 @@ TEST(stop_drains_the_queue) {
     assert_int_equal(gate.passed, 2);
     assert_int_equal(stats.discarded, 0);
     assert_int_equal(stats.waiting + stats.running, 0);
-    fire(rt, &jobs[0]); /* it goes on */
+    fire(rt, &jobs[0]); /* the pool continues */
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(runs, COUNT_OF(jobs) + 1);
     assert_ok(tw_runtime_free(rt));
@@ -142,7 +142,7 @@ static void stop_from_inside(UNUSED struct tw_node *node, void *arg) {
     pass(arg);
 }
 
-/* The runtime's thread sleeps for an hour when a worker stops it: start joins it. */
+/* The runtime's thread sleeps for an hour when a worker stops it; start joins it. */
 TEST(a_run_may_stop_the_runtime) {
     for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
         struct tw_node far;
@@ -180,7 +180,7 @@ TEST(a_run_that_stops_the_runtime_discards_the_queue) {
         fire(rt, &jobs[i]);
     atomic_store(&gate.open, true);
     wait_for(atomic_load(&second.inside) == 1);
-    fire(rt, &jobs[0]); /* after that: not discarded with the others */
+    fire(rt, &jobs[0]); /* after the stop, so not discarded with the others */
     atomic_store(&second.open, true);
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(stats_of(pool).discarded, COUNT_OF(jobs));
@@ -203,7 +203,7 @@ static void free_runtime(UNUSED struct tw_node *node, void *arg) {
         atomic_fetch_add(&faults, 1);
 }
 
-/* How the test learns that it is gone: a descriptor of its driver is. */
+/* A descriptor of its driver tells the test when the runtime is gone. */
 struct watched_driver {
     struct tw_driver driver;
     void (*close)(void *state);
@@ -238,7 +238,7 @@ static void free_from_inside(const char *driver, unsigned threads) {
     wait_for(tw_runtime_count(rt) == 0);
     atomic_store(&gate.open, true);
     wait_for(atomic_load(&closed));
-    assert_int_equal(others, COUNT_OF(jobs)); /* drained first, if need be by the thread that frees */
+    assert_int_equal(others, COUNT_OF(jobs)); /* drained first, if necessary by the thread that frees */
 }
 
 TEST(a_run_may_free_the_runtime) {
@@ -257,7 +257,7 @@ TEST(a_run_may_free_a_runtime_that_nobody_drives) {
     assert_int_equal(faults, 0);
 }
 
-/* The advance that is under way then frees it. */
+/* The advance in progress then frees it. */
 static atomic_bool in_callback, go_on;
 
 static void hold_the_advance(UNUSED struct tw_node *node, UNUSED void *arg) {
@@ -297,7 +297,7 @@ TEST(a_run_may_free_a_runtime_that_another_thread_advances) {
     assert_int_equal(faults, 0);
 }
 
-/* In a worker's place, on the runtime's thread: as from any callback. */
+/* Runs inline on the runtime's thread: as from any callback. */
 TEST(an_inline_run_may_free_the_runtime) {
     static struct tw_job second, third;
     make(watch("sleep"), (struct tw_workers_options){.threads = 1, .queue = 1});

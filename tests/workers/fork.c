@@ -1,5 +1,5 @@
-/* P13: in the child of a fork no worker is left, nothing waits and nothing runs, until
- * tw_runtime_after_fork. The parent does not notice. */
+/* P13: in the child of a fork there is no worker, nothing waits and nothing runs until
+ * tw_runtime_after_fork. The parent is unaffected. */
 #include "support/child.h"
 #include "workers_test.h"
 
@@ -11,7 +11,7 @@ static atomic_int runs;
 
 static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
-/* A worker runs `held`, of which another fire waits, as do those of all the jobs. */
+/* A worker runs `held`; another fire of it waits, and so do fires of all the other jobs. */
 static void begin(void) {
     shut(&gate);
     atomic_store(&runs, 0);
@@ -46,7 +46,7 @@ static void everything_is_refused(void) {
     expect(tw_runtime_cancel(rt, &jobs[0].node) == -ECHILD);
 }
 
-/* The jobs may be used as they are. */
+/* The jobs can be used without initialising them again. */
 static void pool_works_again(void) {
     struct tw_worker_stats stats;
     expect(tw_runtime_after_fork(rt) == 0);
@@ -83,7 +83,7 @@ enum { LEAVES, RETURNS, FREES_AND_RETURNS };
 
 static void leave_well(void) { leave(0); }
 
-/* When it returns, the child's only thread ends, and with it the process: by exit. */
+/* When it returns, the child's only thread ends, and the process exits. */
 static void fork_in_run(UNUSED struct tw_node *node, void *arg) {
     const int does = *(const int *)arg;
     wait_until_others_sleep();
@@ -104,7 +104,7 @@ static void fork_in_run(UNUSED struct tw_node *node, void *arg) {
     atomic_fetch_add(&runs, 1);
 }
 
-/* Behind it a job waits that must not run in the child, which would not end. */
+/* A job that would not end waits behind it, and must not run in the child. */
 static void fork_in_a_run(int does, bool in_place) {
     struct tw_job forks;
     shut(&gate);
@@ -140,7 +140,7 @@ TEST(p13_a_run_may_fork) {
                 fork_in_a_run(does, in_place);
 }
 
-/* --- amid calls ------------------------------------------------------------------------------- */
+/* --- during calls ---------------------------------------------------------------------------- */
 
 TEST(p13_a_fork_amid_runs_leaves_a_pool_in_one_piece) {
     static struct tw_job busy[50];

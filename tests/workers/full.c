@@ -1,4 +1,4 @@
-/* Fires that find the queue full. */
+/* What happens to fires when the queue is full. */
 #include "workers_test.h"
 
 #include <poll.h>
@@ -52,7 +52,7 @@ TEST(reject_leaves_fires_out_and_counts_them) {
     end();
 }
 
-/* Also right after the pool was made, when its threads may not have come to life yet. */
+/* Also right after the pool was made, when its threads may not have started yet. */
 TEST(fires_for_which_a_worker_is_idle_do_not_count_as_waiting) {
     for (int round = 0; round < 50; ++round) {
         struct gate gate = {0};
@@ -116,7 +116,7 @@ static void *advance(UNUSED void *arg) {
     return NULL;
 }
 
-/* All that waits belongs to the job that runs. */
+/* All waiting fires belong to the job that is running. */
 TEST(inline_waits_when_there_is_nothing_that_it_may_run) {
     struct gate gate = {0};
     pthread_t thread;
@@ -163,7 +163,7 @@ TEST(block_waits_for_room_and_loses_nothing) {
     end();
 }
 
-/* The wheel is in no callback meanwhile: cancelling waits for none. */
+/* No callback of the wheel is running meanwhile, so cancelling does not wait. */
 TEST(cancelling_makes_room) {
     struct gate gate = {0};
     pthread_t thread;
@@ -190,8 +190,8 @@ static void stop_and_wait(UNUSED struct tw_node *node, void *gate) {
     pass(gate);
 }
 
-/* The worker is held all the time, so that there is no room until the end. `late` fires
- * until there is too much, and is due once more when the runtime starts again. */
+/* A held worker leaves no room until the end. `late` fires until the queue overflows, and is
+ * due once more when the runtime starts again. */
 static void stop_while_full(enum tw_when_full when_full, struct tw_job *late) {
     struct gate gate = {0};
     atomic_store(&stop_now, false);
@@ -211,7 +211,7 @@ static void stop_while_full(enum tw_when_full when_full, struct tw_job *late) {
     wait_for(atomic_load(&stopped));
     assert_ok(tw_runtime_after(rt, &late->node, 0)); /* finds no room until the others have */
     assert_int_equal(tw_runtime_start(rt), 0);       /* joins the thread that was blocked */
-    wait_for(stats_of(pool).blocked == 2);           /* the new one comes to the same */
+    wait_for(stats_of(pool).blocked == 2);           /* the new thread blocks in the same way */
     assert_int_equal(stats_of(pool).waiting, 3);
     atomic_store(&gate.open, true);
     wait_for(tw_runtime_count(rt) == 0);
@@ -225,7 +225,7 @@ TEST(stop_wakes_a_runtime_that_waits_for_room) {
 
 TEST(stop_wakes_a_runtime_that_may_run_nothing_inline) { stop_while_full(TW_FULL_INLINE, &held); }
 
-/* --- each way of driving -------------------------------------------------------------- */
+/* --- every way to drive ---------------------------------------------------------------------- */
 
 static void arm_all(void) {
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i)

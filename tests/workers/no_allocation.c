@@ -1,4 +1,4 @@
-/* P10: all that a pool needs is allocated when it is made; jobs and runs take nothing. */
+/* P10: making a pool allocates everything it needs; jobs and runs allocate nothing. */
 #include "support/counted_heap.h"
 #include "workers_test.h"
 
@@ -31,7 +31,7 @@ TEST(p10_workers_stay_off_the_heap) {
         struct tw_runtime *const rt = started_runtime((struct tw_runtime_options){0});
         struct tw_workers *const pool =
             new_pool(rt, (struct tw_workers_options){.threads = 2, .queue = 100, .when_full = full});
-        use_every_call(rt, pool); /* what the system allocates for a thread, it has by now */
+        use_every_call(rt, pool); /* by now the system has allocated what threads need */
         const unsigned before = allocations;
         use_every_call(rt, pool);
         assert_int_equal(allocations, before);

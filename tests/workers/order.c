@@ -1,10 +1,10 @@
-/* Runs begin in the order of the fires, and those of one job follow each other. */
+/* Runs begin in the order of their fires, and runs of one job never overlap. */
 #include "workers_test.h"
 
 static struct tw_runtime *rt;
 static struct tw_workers *pool;
 
-/* Who ran, in turn; one run at a time notes so. */
+/* numbers of the jobs in the order they ran; runs never overlap */
 static int ran[8192];
 static atomic_int runs;
 
@@ -53,7 +53,7 @@ static void note_and_wait(struct tw_node *node, void *arg) {
     pass(&at->gate);
 }
 
-/* What fired while the job ran is older than what fired after that. */
+/* A fire from during the job's run is older than a fire after it. */
 TEST(a_fire_that_waited_for_its_own_job_is_not_overtaken) {
     struct noted_gate at = {.number = 7};
     struct tw_job busy, other;
@@ -98,7 +98,7 @@ enum { JOBS = 40, STEPS = 1500 };
 
 static int expected[STEPS], fires;
 
-/* Takes all fires of a job off the list; whether there were any. */
+/* Removes all fires of a job from the list. Returns true if there were any. */
 static bool forget(int job) {
     int kept = 0;
     for (int i = 0; i < fires; ++i)
@@ -122,8 +122,8 @@ static void fire_and_cancel_at_random(struct tw_job *jobs, uint64_t *random) {
     }
 }
 
-/* One worker: every run begins when the one before has ended. Some jobs are concurrent,
- * which makes no difference then. */
+/* With one worker, every run begins when the one before it has ended. Some jobs are
+ * concurrent, which makes no difference here. */
 TEST(the_order_is_that_of_a_list_also_when_some_are_cancelled) {
     struct tw_job held, jobs[JOBS];
     uint64_t random = 20;
@@ -162,10 +162,10 @@ TEST(a_concurrent_job_runs_as_often_at_once_as_there_are_workers) {
     end();
 }
 
-/* The number is no atomic: runs that met, or did not see each other's work, lose some. */
+/* The number is not atomic: overlapping or unsynchronised runs would lose increments. */
 struct serial {
     struct tw_job job;
-    atomic_int runs; /* 0 or 1. A word: RISC-V exchanges no less */
+    atomic_int runs; /* 0 or 1; an int, because RISC-V has no smaller atomic exchange */
     uint64_t number;
 };
 static atomic_int faults;
@@ -243,7 +243,7 @@ static void note_lateness(UNUSED struct tw_node *node, void *arg) {
     pass(&late->gate);
 }
 
-/* Lets ten periods pass while the first run goes on; then all that waits is run. */
+/* Lets ten periods pass while the first run continues, then runs everything that waits. */
 static void be_late(struct late_job *late, unsigned flags, enum tw_missed missed) {
     assert_ok(tw_job_init(&late->job, pool, note_lateness, late, flags));
     assert_ok(tw_runtime_every(rt, &late->job.node, TW_MILLISECOND, missed));

@@ -1,4 +1,4 @@
-/* Making a pool, and reviving it after a fork, when the system refuses a call. */
+/* Making a pool, and reviving it after a fork, when the system refuses. */
 #include "support/child.h"
 #include "support/faults.h"
 
@@ -8,7 +8,7 @@ static atomic_int runs;
 
 static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
-/* A pool that works. */
+/* Returns true if the pool works. */
 static bool runs_a_job(struct tw_runtime *rt, struct tw_workers *pool) {
     struct tw_job job;
     const int before = atomic_load(&runs);
@@ -44,7 +44,7 @@ TEST(new_returns_the_error_of_each_call_that_fails_and_leaks_nothing) {
     assert_int_equal(tw_runtime_free(rt), 0);
 }
 
-/* --- in a child: which step went wrong, or 0 ------------------------------------------------ */
+/* --- in a child: returns 0, or the number of the step that failed ---------------------------- */
 
 enum { THREADS = 3 };
 

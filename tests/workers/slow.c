@@ -1,8 +1,8 @@
-/* A slow callback delays no other: each of 100 jobs that sleep for 100 ms sees a timer of 1 ms
- * fire meanwhile, and the lateness of that timer does not change. A single one of them on the
- * runtime's thread would see nothing fire; all of them would make every beat late. The bound
- * on the lateness is below the 100 ms, and applies to the median of three measurements,
- * because a busy machine may stand still for as long once. */
+/* A slow callback delays no other timer: while each of 100 jobs sleeps for 100 ms, a timer of
+ * 1 ms keeps firing, and its lateness does not change. A single job on the runtime's thread
+ * would stop the timer; all of them would make every beat late. The bound on the lateness is
+ * below 100 ms. It applies to the median of three measurements, because a busy machine may
+ * stall that long once. */
 #include "workers_test.h"
 
 enum { BEATS = 400, SLEEPERS = 100, MEASUREMENTS = 3 };
@@ -28,7 +28,7 @@ static int by_size(const void *a, const void *b) {
     return (left > right) - (left < right);
 }
 
-/* Every beat is run, late or not: what holds up the thread shows in all that follow. */
+/* Every beat runs, late or not: a stall of the thread shows in all later ones. */
 static int64_t p99_of_lateness(struct tw_runtime *rt) {
     static struct beat beat;
     beat.rt = rt;
@@ -49,7 +49,7 @@ static int64_t middle_p99_of_lateness(struct tw_runtime *rt) {
     return p99[MEASUREMENTS / 2];
 }
 
-/* Fires every millisecond, for as long as there are sleepers. */
+/* Fires every millisecond while there are sleepers. */
 static struct tw_node pulse;
 static atomic_uint pulses;
 static atomic_int slept, saw_a_pulse;

@@ -22,7 +22,7 @@ static inline void init_job(struct tw_job *job, struct tw_workers *pool, tw_call
     assert_ok(tw_job_init(job, pool, fn, arg, 0));
 }
 
-/* Fires a job on a runtime that is driven by hand. */
+/* Fires a job on a runtime without a thread. */
 static inline void fire(struct tw_runtime *rt, struct tw_job *job) {
     assert_ok(tw_runtime_after(rt, &job->node, 0));
     assert_ok(tw_runtime_advance(rt, 0));
@@ -34,7 +34,7 @@ static inline struct tw_worker_stats stats_of(struct tw_workers *pool) {
     return stats;
 }
 
-/* A job that runs, and does so until its gate is opened. */
+/* Starts a job that runs until its gate is opened. */
 static inline void hold_a_worker(struct tw_runtime *rt, struct tw_workers *pool, struct tw_job *job,
                                  struct gate *gate) {
     const int inside = atomic_load(&gate->inside);

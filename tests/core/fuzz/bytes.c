@@ -1,4 +1,4 @@
-/* Turns bytes into the choices of the model test. */
+/* Draws the model test's choices from bytes. See bytes.h. */
 #include "bytes.h"
 
 #include "play.h"
@@ -12,7 +12,7 @@ struct bytes {
     const uint8_t *next, *end;
 };
 
-/* As few bytes as the range needs, so that inputs stay short. */
+/* Uses as few bytes as the range needs, so that inputs stay short. */
 static uint64_t draw(struct source *s, uint64_t below) {
     struct bytes *b = (struct bytes *)s;
     uint64_t value = 0;

@@ -1,4 +1,4 @@
-/* bytes.h - a life of the model test, its choices drawn from bytes. */
+/* bytes.h - plays one life of the model test, with all choices drawn from bytes. */
 #ifndef TICKWHEEL_TESTS_BYTES_H
 #define TICKWHEEL_TESTS_BYTES_H
 

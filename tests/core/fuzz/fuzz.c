@@ -1,4 +1,4 @@
-/* libFuzzer's entry. A finding: ./tickwheel_fuzz FILE runs one input again. */
+/* libFuzzer's entry point. To reproduce a finding: ./tickwheel_fuzz FILE */
 #include "bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,4 +1,4 @@
-/* Plays the inputs of the fuzzer without it: replay DIRECTORY */
+/* Replays the fuzzer's inputs without libFuzzer: replay DIRECTORY */
 #include "bytes.h"
 
 #include <dirent.h>

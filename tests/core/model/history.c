@@ -1,4 +1,4 @@
-/* Records the last operations, and prints them when a test fails. */
+/* Prints the operations that led to a failure in readable form. */
 #include "model.h"
 #include "report.h"
 

@@ -1,4 +1,4 @@
-/* Performs each operation on wheel and oracle, and compares them. */
+/* The hooks, checks and callbacks of the model. See model.h. */
 #include "ops.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #define WATCHED 1
 #endif
 #ifndef WATCHED
-#define WATCHED 0 /* 1: a sanitizer sees who touches a freed node */
+#define WATCHED 0 /* 1: a sanitizer reports accesses to a freed node */
 #endif
 
 enum { POISON = 0xDD };
@@ -60,7 +60,7 @@ static int find(struct model *m, const struct tw_node *node) {
     return -1;
 }
 
-/* ---- What can be asked at any time. */
+/* ---- Checks that hold at any time. */
 
 static void on_broken_invariant(const char *invariant, const struct tw_node *node, void *arg) {
     struct model *m = arg;
@@ -97,7 +97,8 @@ static void check_next(struct model *m, unsigned wheel) {
     require(m, next != TW_NEVER || earliest == TW_NEVER, "tw_next is \"never\" with timers pending");
 }
 
-/* What it says is exact is; and it says so whenever time has been caught up with. */
+/* An answer that claims to be exact is; and it is exact whenever the wheel has caught up with
+ * time. */
 static void check_first_due(struct model *m, unsigned wheel, uint32_t looks) {
     const struct oracle_wheel *w = &m->oracle.wheels[wheel];
     uint64_t first = oracle_first_due(&m->oracle, wheel);
@@ -196,7 +197,7 @@ int model_apply(struct model *m, const struct op *op) {
     struct event *event = model_record(m, op);
     uint64_t serial = m->events;
     int result = op_functions[op->kind](m, op);
-    if (m->events - serial < HISTORY) { /* else callbacks have pushed it out */
+    if (m->events - serial < HISTORY) { /* otherwise events of callbacks have displaced it */
         event->result = result;
         event->is_done = true;
     }

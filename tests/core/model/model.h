@@ -1,9 +1,9 @@
-/* model.h - operations on real wheels and on the oracle at once. Each operation
- * compares what the wheel answers with what it must, then everything that can be
- * asked of wheels and timers, and tw_check. The first difference ends the program
- * with the last operations in readable form.
+/* model.h - makes operations on real wheels and on the oracle at once. Each operation compares
+ * the wheel's answer with the expected one, then everything that can be asked of wheels and
+ * timers, and runs tw_check. The first difference ends the program with the last operations in
+ * readable form.
  *
- * Random, exhaustive and fuzzing tests only differ in who chooses the operations:
+ * Random, exhaustive and fuzzing tests differ only in how they choose the operations.
  * `on_fire` and `on_clear` let them choose some inside callbacks as well. */
 #ifndef TICKWHEEL_TESTS_MODEL_H
 #define TICKWHEEL_TESTS_MODEL_H
@@ -20,9 +20,9 @@ enum op_kind {
     OP_CANCEL,
     OP_SHUTDOWN,
     OP_RENEW, /* cancels, then tw_node_init */
-    OP_FREE,  /* cancels, then gives the storage back; armed again, it gets new one */
+    OP_FREE,  /* cancels, then frees the storage; a later arming allocates new storage */
     OP_ADVANCE,
-    OP_DRAIN, /* advances until nothing is left to do */
+    OP_DRAIN, /* advances until no work is left */
     OP_UPDATE,
     OP_IDLE,
     OP_NEXT, /* does all look-ahead; then tw_next is exact */
@@ -58,7 +58,7 @@ struct body {
     struct model *model;
     struct tw_node *node;
     struct tw_node in_place;
-    bool buried; /* freed; unless a sanitizer watches, kept to check that nothing writes to it */
+    bool buried; /* freed; without a sanitizer it is kept, to detect writes to it */
 };
 
 struct model {
@@ -66,7 +66,7 @@ struct model {
     void (*release)(void *memory);
     void (*on_fire)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_clear)(struct model *m, unsigned wheel, unsigned timer);
-    void (*on_failure)(struct model *m); /* may print what to do about it */
+    void (*on_failure)(struct model *m); /* may print how to reproduce it */
     void *user;
     uint64_t operations, nested, fires;
     unsigned depth;
@@ -77,8 +77,8 @@ struct model {
     struct body bodies[MODEL_TIMERS];
 };
 
-/* `m` is zeroed or closed; its hooks are set. Wheel 0 takes its
- * lock, the others are TW_UNLOCKED. */
+/* `m` is zeroed or closed; its hooks are set. Wheel 0 uses its lock, the others are
+ * TW_UNLOCKED. */
 void model_open(struct model *m, uint64_t now);
 void model_close(struct model *m);
 

@@ -1,14 +1,15 @@
+/* The operations of the model: each makes a call, compares the result and informs the oracle. */
 #include "ops.h"
 
 #include <errno.h>
 #include <inttypes.h>
 
 enum {
-    FEW = 20,         /* up to so many timers tw_next is exact */
-    ENDLESS = 1 << 20 /* no sequence of bounded steps takes that many */
+    FEW = 20,         /* tw_next is exact for up to this many timers */
+    ENDLESS = 1 << 20 /* more steps than any bounded sequence takes */
 };
 
-/* ---- Errors: a bad call may be refused for any of its faults, and for no other. */
+/* ---- Errors: a bad call may be refused for any of its faults, and for no other reason. */
 
 struct faults {
     int codes[6];
@@ -20,7 +21,7 @@ static void fault_if(struct faults *f, bool condition, int code) {
         f->codes[f->count++] = code;
 }
 
-/* Whether the call went through, as it had to. */
+/* Returns true if the call succeeded, as it had to. */
 static bool went_through(struct model *m, const struct faults *f, int result) {
     if (f->count == 0) {
         require(m, result >= 0, "refused with %d, which nothing called for", result);
@@ -32,7 +33,7 @@ static bool went_through(struct model *m, const struct faults *f, int result) {
     model_fail(m, "returned %d where %d was expected", result, f->codes[0]);
 }
 
-/* ---- Operations. Each makes the call, compares the result, tells the oracle. */
+/* ---- Operations. Each makes the call, compares the result and informs the oracle. */
 
 struct call {
     struct tw *wheel;
@@ -177,7 +178,7 @@ static int free_node(struct model *m, const struct op *op) {
     return 0;
 }
 
-/* After a complete advance nothing is due any more; one with a bound keeps to it. */
+/* After a complete advance nothing is due. A bounded one stays within its budget. */
 static void check_advanced(struct model *m, const struct op *op, uint32_t budget, int result) {
     const struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
     require(m, result <= 1, "advancing returned %d", result);

@@ -10,7 +10,7 @@
             model_fail(m, __VA_ARGS__); \
     } while (0)
 
-/* Makes the call, compares its result, tells the oracle. Returns the result. */
+/* Makes the call, compares its result and informs the oracle. Returns the result. */
 typedef int op_function(struct model *m, const struct op *op);
 
 extern op_function *const op_functions[OP_KINDS];

@@ -1,4 +1,4 @@
-/* The oracle: a plain list of timers that says what the wheel must answer; see oracle.h. */
+/* The reference implementation of a wheel. See oracle.h for the rules. */
 #include "oracle.h"
 
 static uint64_t later(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -20,7 +20,7 @@ void oracle_open(struct oracle *o, uint64_t now) {
     }
 }
 
-/* Gives `t` a tick and a new place in the order; its period is left alone. */
+/* Gives `t` a tick and a new position in the order of arming; its period does not change. */
 static void place(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick) {
     const struct oracle_wheel *w = &o->wheels[wheel];
     t->pending = true;
@@ -70,8 +70,8 @@ static bool is_overtaken(const struct oracle *o, unsigned wheel, const struct or
     return false;
 }
 
-/* The tick after t->expiry that it is due at, TW_NEVER if that is beyond time.
- * `missed` due ticks lie between. */
+/* Returns the next tick after t->expiry that it is due at, past `missed` due ticks; TW_NEVER
+ * if that is beyond time. */
 static uint64_t next_due(const struct oracle_timer *t, uint64_t now, uint64_t missed) {
     uint64_t from = t->missed == TW_DELAY && missed > 0 ? now : t->expiry;
     if (t->missed == TW_SKIP)

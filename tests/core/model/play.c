@@ -1,3 +1,4 @@
+/* Draws operations that keep wheels busy at their most delicate spots. See play.h. */
 #include "play.h"
 
 enum {
@@ -5,14 +6,14 @@ enum {
     PHASE = 128,     /* operations between changes of the number of timers in play */
     NESTED_MAX = 48, /* operations in callbacks, and */
     FIRES_MAX = 100, /* catching-up fires of a timer, that one operation may cause */
-    FEW = 16         /* timers that may be left behind by a jump of any length */
+    FEW = 16         /* timers that a jump of any length may leave behind */
 };
 
 #define ROUND_BITS (TW_BITS * TW_LEVELS)
 #define LAST_TICK (TW_NEVER - 1)
 
-/* 32-bit ticks are good for less than 2^31, from now in both directions. A tick that was in
- * reach has to stay so while its wheel lags behind, over some jumps. */
+/* 32-bit ticks must stay less than 2^31 from now in both directions. A tick in reach must stay
+ * in reach while its wheel lags behind over some jumps. */
 #if TW_TICK_BITS == 32
 enum { DISTANCE_BITS = 29, FAR_BITS = 29 };
 #define LONGEST_DISTANCE ((uint64_t)1 << DISTANCE_BITS)
@@ -35,7 +36,7 @@ static uint64_t draw(const struct model *m, uint64_t below) {
     return s->draw(s, below);
 }
 
-/* Timers 1 .. in_play(m) are. */
+/* Timers 1 .. in_play(m) are in play. */
 static unsigned in_play(const struct model *m) { return m->oracle.count - 1; }
 
 static bool one_in(const struct model *m, uint64_t n) { return draw(m, n) == n - 1; }
@@ -48,7 +49,7 @@ static uint64_t shifted(uint64_t value, unsigned bits) {
     return bits < 64 && value << bits >> bits == value ? value << bits : LAST_TICK;
 }
 
-/* All magnitudes, and the neighbours of block boundaries more than other ticks. */
+/* Draws all magnitudes, and the neighbours of block boundaries more often than other ticks. */
 static uint64_t draw_any_distance(struct model *m) {
     uint64_t level = draw(m, TW_LEVELS + 2);
     switch (draw(m, 6)) {
@@ -72,8 +73,8 @@ static uint64_t draw_distance(struct model *m) {
     return distance <= LONGEST_DISTANCE ? distance : distance % LONGEST_DISTANCE;
 }
 
-/* The tick, or the farthest one in its direction. Timers of another wheel, and those that are
- * put off again and again, would else get out of reach. */
+/* Returns the tick, or the farthest one in its direction that is in reach. Otherwise timers of
+ * another wheel, or timers postponed again and again, would get out of reach. */
 static uint64_t in_reach(uint64_t now, uint64_t tick) {
     if (tick > now)
         return tick - now <= LONGEST_DISTANCE ? tick : now + LONGEST_DISTANCE;
@@ -85,7 +86,7 @@ static uint64_t start_of_block(uint64_t tick, uint64_t level) {
     return bits < 64 ? tick >> bits << bits : 0;
 }
 
-/* The tick of some pending timer, so that ticks are shared; else now. */
+/* Returns the tick of some pending timer, so that ticks are shared; if there is none, now. */
 static uint64_t tick_of_another(struct model *m, uint64_t now) {
     unsigned timers = in_play(m);
     uint64_t first = draw(m, timers);
@@ -116,7 +117,7 @@ static uint64_t draw_tick(struct model *m, unsigned wheel) {
     }
 }
 
-/* ---- Time. Jumps that cost more than they show are made shorter. */
+/* ---- Time. Jumps whose cost exceeds their use are shortened. */
 
 static uint64_t draw_jump(struct model *m, unsigned wheel) {
     uint64_t now = m->oracle.wheels[wheel].now;
@@ -157,7 +158,7 @@ static bool catches_up_too_long(const struct oracle_timer *t, uint64_t from, uin
     return catches_up && !is_limited && (now - from) / t->period > FIRES_MAX;
 }
 
-/* A timer that a jump to `now` would make fire too often; -1: none. */
+/* Returns a timer that a jump to `now` would make fire too often, or -1. */
 static int tireless_timer(const struct model *m, unsigned wheel, uint64_t now) {
     for (unsigned i = 1; i < m->oracle.count; ++i) {
         const struct oracle_timer *t = &m->oracle.timers[i];
@@ -176,7 +177,7 @@ static void draw_advance(struct model *m, struct op *op) {
     uint64_t now = m->oracle.wheels[op->wheel].now;
     uint64_t bound = saturating_sum(now, (uint64_t)16 << ROUND_BITS);
     op->tick = draw_jump(m, op->wheel);
-    if (in_play(m) >= FEW && op->tick > bound) /* would visit each slot of each round */
+    if (in_play(m) >= FEW && op->tick > bound) /* a longer jump would visit each slot of each round */
         op->tick = bound;
     if (op->tick == TW_NEVER) /* nothing is pending */
         op->tick = saturating_sum(now, 1);
@@ -272,8 +273,8 @@ static enum op_kind draw_kind(struct model *m) {
     return weighted[draw(m, sizeof weighted / sizeof *weighted)];
 }
 
-/* Mostly on the wheel that the timer knows; elsewhere it is refused while pending, if nodes
- * name their wheel. */
+/* Usually draws the timer's own wheel. A pending timer is refused on another wheel if nodes
+ * know their wheel. */
 static unsigned draw_wheel(struct model *m, unsigned timer) {
     const struct oracle_timer *t = &m->oracle.timers[timer];
     if (!WIDE_NODES_NAME_WHEELS && t->pending)
@@ -294,8 +295,8 @@ static struct op draw_op(struct model *m) {
 
 /* ---- Inside callbacks. */
 
-/* A timer that fires on the tick of the running callback: the first, the last or
- * one between; 0 if there is none. */
+/* Returns a timer that fires on the tick of the running callback: the first, the last or one
+ * in between; 0 if there is none. */
 static unsigned draw_neighbour(struct model *m, unsigned wheel) {
     unsigned due[MODEL_TIMERS];
     unsigned count = 0;
@@ -316,7 +317,7 @@ static unsigned draw_neighbour(struct model *m, unsigned wheel) {
     return chosen;
 }
 
-/* What is delicate: the timer itself and those beside it, at the ticks around. */
+/* Draws the delicate operations: on the timer itself and its neighbours, at ticks nearby. */
 static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) {
     static const enum op_kind kinds[] = {OP_CANCEL,    OP_ARM_AT,    OP_ARM_AT, OP_POSTPONE, OP_FREE,
                                          OP_ARM_AFTER, OP_ARM_EVERY, OP_MOVE,   OP_RENEW,    OP_SHUTDOWN};
@@ -333,8 +334,8 @@ static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) 
     return op;
 }
 
-/* Advances inside callbacks are refused on the callback's wheel; on the other one
- * they nest, once. While `each` of a tw_clear runs, nothing fires. */
+/* Advances inside callbacks are refused on the callback's wheel; on the other wheel they nest,
+ * once. While a tw_clear runs, nothing fires. */
 static bool may_apply(const struct model *m, const struct op *op) {
     bool advances = op->kind == OP_ADVANCE || op->kind == OP_DRAIN || op->kind == OP_UPDATE;
     const struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
@@ -365,7 +366,7 @@ static void on_clear(struct model *m, unsigned wheel, unsigned timer) {
 /* ---- A life. */
 
 static uint64_t draw_origin(struct model *m, unsigned origin) {
-#if TW_TICK_BITS == 32 /* where they wrap, more often than not */
+#if TW_TICK_BITS == 32 /* often where they wrap */
     static const unsigned bits[PLAY_ORIGINS] = {32, 31, 32, 24, 32, 33, 32, 48};
 #else
     static const unsigned bits[PLAY_ORIGINS] = {0, 8, 16, 24, 32, 48, 63, 64};
@@ -377,7 +378,7 @@ static uint64_t draw_origin(struct model *m, unsigned origin) {
     return power == 0 || before < power - 1 ? power - 2 - before : power - 1;
 }
 
-/* All timers at once into a stretch as long as a slot of some level. */
+/* Arms all timers within a stretch as long as a slot of some level. */
 static void arm_a_crowd(struct model *m) {
     uint64_t length = (uint64_t)1 << (TW_BITS * (1 + draw(m, TW_LEVELS)));
     uint64_t from = saturating_sum(m->oracle.wheels[0].now, draw_distance(m));
@@ -389,7 +390,7 @@ static void arm_a_crowd(struct model *m) {
     }
 }
 
-/* A wheel that lags behind over a long jump is not a place for many timers. */
+/* Many timers on a wheel that lags over a long jump would take too long. */
 static void catch_up(struct model *m, unsigned wheel) {
     struct op op = {.kind = OP_ADVANCE, .wheel = wheel, .count = TW_UNBOUNDED};
     op.tick = m->oracle.wheels[wheel].now;

@@ -1,4 +1,4 @@
-/* Random operations against the oracle. One seed makes one run:
+/* Compares random operations with the oracle. One seed determines a run:
  *     model_<variant> [--ops N] [--seed S] [--nightly] */
 #include "random_source.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LIFE = 2500 }; /* operations before everything starts anew, at the next origin */
+enum { LIFE = 2500 }; /* operations in one life, before everything restarts at the next origin */
 
 static struct { uint64_t operations, seed; } run;
 

@@ -1,4 +1,4 @@
-/* A source that draws at random and is never empty. One seed makes one run. */
+/* A source of random choices that never ends. One seed determines a run. */
 #ifndef TICKWHEEL_TESTS_RANDOM_SOURCE_H
 #define TICKWHEEL_TESTS_RANDOM_SOURCE_H
 

@@ -1,10 +1,11 @@
+/* Reports of the model on a host. See report.h. */
 #include "report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 void report_list(const char *format, va_list arguments) {
-    fflush(stdout); /* what was said before comes first */
+    fflush(stdout); /* keep the order of stdout and stderr */
     vfprintf(stderr, format, arguments);
 }
 

@@ -1,5 +1,5 @@
-/* report.h - how the model tells people what went wrong, and ends: report.c on a host, a file of the
- * same functions elsewhere. The formats are printf's. */
+/* report.h - how the model reports a failure and ends: report.c on a host, a file with the
+ * same functions elsewhere. The formats are those of printf. */
 #ifndef TICKWHEEL_TESTS_REPORT_H
 #define TICKWHEEL_TESTS_REPORT_H
 

@@ -18,7 +18,7 @@ static void require_reach(uint64_t ticks) {
     report_ends();
 }
 
-/* Where the call is refused for its wheel or node, any tick will do. */
+/* If the call will be refused for its wheel or node, any tick will do. */
 static tw_tick narrowed(const struct wide_tw *w, const struct tw_node *node, uint64_t tick) {
     if (is_open(w) && node != NULL && node->fn != NULL)
         require_reach(tick > w->now ? tick - w->now : w->now - tick);
@@ -72,7 +72,7 @@ int wide_move(struct wide_tw *w, struct tw_node *node, uint64_t tick) {
     return tick == UINT64_MAX ? -ERANGE : tw_move(wide_narrow(w), node, narrowed(w, node, tick));
 }
 
-/* One that is not pending has no tick that another could be near. */
+/* A node that is not pending has no tick to be near to. */
 int wide_postpone(struct wide_tw *w, struct tw_node *node, uint64_t tick) {
     if (tick == UINT64_MAX)
         return -ERANGE;
@@ -80,7 +80,7 @@ int wide_postpone(struct wide_tw *w, struct tw_node *node, uint64_t tick) {
     return tw_postpone(wide_narrow(w), node, is_pending ? narrowed(w, node, tick) : (tw_tick)tick);
 }
 
-/* Callbacks ask while time is new already; a call that is refused has none. */
+/* Callbacks read the new time, so it is set before the call. A refused call has no callbacks. */
 int wide_advance(struct wide_tw *w, uint64_t now, uint32_t budget) {
     if (now == UINT64_MAX)
         return -EINVAL;
@@ -105,7 +105,7 @@ int wide_update(struct wide_tw *w) {
     return result;
 }
 
-/* What has no answer is UINT32_MAX; so may be what has one. */
+/* UINT32_MAX means "no answer", but may also be the answer. */
 static uint64_t answer(bool is_one, tw_tick narrow, uint64_t wide) {
     if (is_one)
         return wide;
@@ -148,5 +148,5 @@ uint64_t wide_due(struct wide_tw *w) {
     return answer(is_one, tick, is_one ? widened(w, tick) : 0);
 }
 #else
-typedef int wide_is_tw; /* for a file may not be empty */
+typedef int wide_is_tw; /* an empty translation unit is not valid C */
 #endif

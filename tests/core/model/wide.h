@@ -1,10 +1,11 @@
-/* wide.h - the wheel as the model sees it, whose time has 64 bits and an end. With 64-bit ticks
- * that is tw.h. A library of 32-bit ticks, which go round, gets the same calls through wide.c:
- * each wheel there has its true time beside it, ticks are narrowed on their way in and
- * widened, as the nearest ones to that time, on their way out.
+/* wide.h - the wheel as the model sees it, with 64-bit time that has an end. With 64-bit ticks
+ * this is tw.h. A library of 32-bit ticks, which wrap, gets the same calls through wide.c:
+ * each wheel is paired with its true time; ticks are narrowed on the way in, and widened on
+ * the way out to the ones nearest to that time.
  *
- * Who chooses the operations keeps to what 32-bit ticks are good for: a tick 2^31 or farther
- * from now ends the program, and so does a node that is pending on another wheel than asked. */
+ * The chosen operations must stay within the reach of 32-bit ticks: a tick 2^31 or farther
+ * from now ends the program, and so does a node that is pending on another wheel than the one
+ * asked. */
 #ifndef TICKWHEEL_TESTS_WIDE_H
 #define TICKWHEEL_TESTS_WIDE_H
 
@@ -12,7 +13,8 @@
 #include <stdint.h>
 #include <tickwheel/tw.h>
 
-/* What tw_next answers if it is exact: it has no name for the tick whose value is TW_NEVER. */
+/* Returns what an exact tw_next answers for `tick`: it cannot name the tick whose value is
+ * TW_NEVER. */
 static inline uint64_t wide_next_for(uint64_t tick) {
     const bool is_nameless = TW_TICK_BITS == 32 && (uint32_t)tick == UINT32_MAX && tick != UINT64_MAX;
     return is_nameless ? tick - 1 : tick;
@@ -44,7 +46,7 @@ uint64_t wide_next(struct wide_tw *w);
 int wide_first_due(struct wide_tw *w, uint32_t looks, uint64_t *tick);
 uint64_t wide_due(struct wide_tw *w);
 
-/* What knows no ticks goes straight to the wheel. */
+/* Calls without ticks go straight to the wheel. */
 static inline struct tw *wide_narrow(struct wide_tw *w) { return w == NULL ? NULL : &w->narrow; }
 
 #ifndef WIDE_C

@@ -1,6 +1,6 @@
-/* The oracle knows each timer that ever was: whether it lives, what it is due at, and its
- * place in the order of arming. On virtual time, which goes from deadline to deadline, it
- * can say who fires next, and what every call answers. */
+/* The oracle knows every timer that was ever started: whether it lives, when it is due, and
+ * its position in the order of arming. Virtual time goes from deadline to deadline, so the
+ * oracle can predict the next fire and the answer of every call. */
 #include "play.h"
 
 #include <errno.h>
@@ -15,15 +15,15 @@ enum kind { ONCE, PERIODIC, SCHEDULED };
 
 struct timer {
     tw_handle id;
-    unsigned set, life; /* which set it is of, and which of those that were made in its place */
+    unsigned set, life; /* the set it belongs to, and how often that was remade */
     enum kind kind;
-    bool lives, is_armed, is_inside; /* inside: its callback or `next` runs */
+    bool lives, is_armed, is_inside; /* inside: its callback or `next` is running */
     unsigned drops;
     int64_t due, period;
-    unsigned fires_left;   /* 0: no end */
+    unsigned fires_left;   /* 0: unlimited */
     uint64_t place;        /* in the order of arming */
-    uint8_t action;        /* what its callback does */
-    uint8_t action_inside; /* what its `next` does */
+    uint8_t action;        /* the operation of its callback */
+    uint8_t action_inside; /* the operation of its `next` */
 };
 
 static struct life {
@@ -56,11 +56,11 @@ static unsigned draw(unsigned below) { return it.next < it.end ? *it.next++ % be
 
 static int64_t now(void) { return tw_runtime_now(it.rt); }
 
-/* --- what the oracle knows --------------------------------------------------------------- */
+/* --- the oracle's knowledge ------------------------------------------------------------------ */
 
 static bool is_of(const struct timer *t, unsigned set) { return t->set == set && t->life == it.lives[set]; }
 
-/* Those whose argument is still to be dropped. */
+/* Counts the timers whose argument was not dropped yet. */
 static size_t count_of(unsigned set) {
     size_t count = 0;
     for (unsigned i = 0; i < it.count; ++i)
@@ -88,14 +88,15 @@ static void arm(struct timer *t, int64_t due) {
 
 static void end(struct timer *t) { t->lives = t->is_armed = false; }
 
-/* 0 if the call finds a timer that lives. */
+/* Returns 0 if the call finds a live timer. */
 static int refusal(const struct timer *t, unsigned set) {
     if (!is_of(t, set))
         return -ENOENT;
     return t->lives ? 0 : -ESTALE;
 }
 
-/* What has ended was dropped once, when nothing of it runs any more; nothing else was. */
+/* A timer that has ended was dropped exactly once, when its last callback had returned; no
+ * other was dropped. */
 static void check_all(void) {
     for (unsigned i = 0; i < it.count; ++i) {
         const struct timer *t = &it.timers[i];
@@ -105,7 +106,7 @@ static void check_all(void) {
         expect(tw_handles_count(it.sets[set]) == count_of(set));
 }
 
-/* --- what timers do ----------------------------------------------------------------------- */
+/* --- callbacks ------------------------------------------------------------------------------- */
 
 static void operate(unsigned what, unsigned within);
 
@@ -123,13 +124,13 @@ static void fire(const struct tw_event *event, void *arg) {
         t->fires_left -= t->fires_left != 0;
     }
     operate(t->action, t->set);
-    if (t->kind != SCHEDULED || !t->lives) { /* or else `next` is asked */
+    if (t->kind != SCHEDULED || !t->lives) { /* otherwise `next` is asked */
         t->is_inside = false;
         t->lives = t->lives && t->is_armed;
     }
 }
 
-/* Not asked any more once it was stopped. The first time, while it is being started. */
+/* Not asked again after a stop. The first call comes while the timer is being started. */
 static int64_t next(int64_t due_ns, void *arg) {
     struct timer *t = arg;
     const bool is_start = !t->is_inside;
@@ -216,7 +217,7 @@ static void ask(const struct timer *t, unsigned set) {
     expect(tw_handle_remaining(it.sets[set], t->id) == (refusal(t, set) == 0 ? left : TW_NO_DEADLINE));
 }
 
-/* A generation, a slot or a tag that is not. */
+/* Makes up a generation, index or tag that does not exist. */
 static void use_made_up(const struct timer *t, unsigned set) {
     static const unsigned bits[] = {63, 62, 15, 14, 16, 31};
     const tw_handle id = is_of(t, set) ? t->id ^ UINT64_C(1) << bits[draw(6)] : TW_NO_HANDLE;
@@ -232,7 +233,7 @@ static void make_set(unsigned set) {
     ++it.lives[set];
 }
 
-/* Refused from inside one of its timers: `within` is whose. */
+/* Refused inside a callback of one of its timers; `within` is the callback's set. */
 static void free_set(unsigned set, unsigned within) {
     if (within == set) {
         expect(tw_handles_free(it.sets[set]) == -EBUSY);
@@ -245,9 +246,9 @@ static void free_set(unsigned set, unsigned within) {
     make_set(set);
 }
 
-/* `within`: the set whose timer's callback or `next` this is done in; SETS: none. When all
- * bytes are drawn, nothing is done any more: a callback that moved its timer to the present
- * each time would never come to an end. */
+/* `within`: the set of the timer whose callback or `next` makes this call; SETS if none. Does
+ * nothing once all bytes are drawn: otherwise a callback that keeps moving its timer to the
+ * present would never end. */
 static void operate(unsigned what, unsigned within) {
     if (it.next == it.end)
         return;

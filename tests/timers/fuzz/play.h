@@ -1,15 +1,15 @@
-/* play.h - a life of timers behind handles, its operations drawn from bytes, against an
- * oracle. Ends the program, having said why, at the first difference. */
+/* play.h - a life of handle timers, its operations drawn from bytes and compared with an
+ * oracle. The first difference ends the program with a message. */
 #ifndef TICKWHEEL_TESTS_HANDLES_PLAY_H
 #define TICKWHEEL_TESTS_HANDLES_PLAY_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a failure is reported with: where the bytes come from. */
+/* The origin of the bytes, for reports of failures. */
 extern const char *play_name;
 
-/* How many timers were started, and how many fires there were. */
+/* Counts of timers started and of fires. */
 struct played {
     uint64_t timers, fires;
 };

@@ -1,5 +1,5 @@
-/* Random lives of timers behind handles: random [SEED]. Each is played from bytes of its
- * own, and its seed is reported if it fails; given that seed, it alone is played. */
+/* Random lives of handle timers: random [SEED]. Each life is played from bytes of its own, and
+ * its seed is reported if it fails. Given that seed, only this life is played. */
 #include "play.h"
 
 #include "support/random.h"

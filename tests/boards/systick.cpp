@@ -1,5 +1,6 @@
-// drivers/clocks/systick.c: what the clock says and when sleeps end, to the cycle. Every end of
-// a period, every cut and every hold-up is swept over; the rest is drawn, with fixed seeds.
+// drivers/clocks/systick.c: the clock's readings and the ends of sleeps, exact to the cycle.
+// Sweeps over every end of a period, every cut and every delay; other values are random with
+// fixed seeds.
 #include "systick_simulated.hpp"
 
 #define REGISTER(address) (simulated::reg{address})
@@ -10,15 +11,15 @@ namespace {
 using simulated::below;
 using simulated::cpu;
 
-// From a deadline, or another interrupt, until the sleep has returned: some 30 accesses.
+// From a deadline, or another interrupt, to the return of the sleep: about 30 accesses.
 constexpr uint64_t LATEST = simulated::WAKING + 30 * simulated::COST;
 
 constexpr uint32_t all_lengths[] = {256, 257, 1000, 25000, 0x7FFFFF, 0x800000, 0x1000000};
 
 struct {
     uint64_t begin;  // of tick 0
-    uint64_t lag;    // of the clock, in cycles: what cuts have cost
-    uint64_t last;   // what the clock said
+    uint64_t lag;    // of the clock, in cycles: the total cost of cuts
+    uint64_t last;   // the clock's latest reading
     uint64_t longest_service;
 } run;
 
@@ -33,7 +34,7 @@ struct {
 uint64_t begin_of(uint64_t tick) { return run.begin + run.lag + tick * counter.cycles_per_tick; }
 uint64_t tick_of(uint64_t cycle) { return (cycle - run.begin - run.lag) / counter.cycles_per_tick; }
 
-// Where the driver stands with the counter: it lags by what its restarts took and nothing else.
+// Compares the driver with the counter: it lags by what its restarts cost, and no more.
 void look_at_lag() {
     const bool loading = cpu.value == 0 && !cpu.countflag;
     const uint64_t end = cpu.cycle + (loading ? cpu.load + 1U : cpu.value);
@@ -41,7 +42,7 @@ void look_at_lag() {
     run.lag = cpu.lost;
     REQUIRE(end == begin_of(tick));
     REQUIRE(cpu.load + 1 == counter.following * counter.cycles_per_tick);
-    // Awake: a period is a tick, but for what was too near its end to be changed.
+    // Awake, a period is a tick, except for one that was too close to its end to be changed.
     REQUIRE(counter.following == 1 || cpu.value < GUARD || cpu.countflag);
 }
 
@@ -51,7 +52,7 @@ uint64_t now() {
     const uint64_t n = tw_systick_now();
     REQUIRE(n >= least && n <= tick_of(cpu.cycle));
     REQUIRE(n >= last);
-    REQUIRE(n == tick_of(cpu.read_at) || (!cpu.masked && !cpu.serving));  // not read since
+    REQUIRE(n == tick_of(cpu.read_at) || (!cpu.masked && !cpu.serving));  // no other reading since
     run.last = n;
     look_at_lag();
     return n;
@@ -84,7 +85,8 @@ void sleep_until(uint64_t deadline) {
 
     look_at_lag();
     REQUIRE(cpu.restarts <= (may_cut ? 1U : 0U) + (may_miss ? 1U : 0U));
-    // A cut takes a write of LOAD and one of VALUE; a missed end is asked about in between.
+    // A cut takes a write of LOAD and one of VALUE. For a missed end, the driver reads once in
+    // between.
     REQUIRE(cpu.lost_most <= (may_miss ? 3 : 2) * simulated::COST + cpu.held_up);
     REQUIRE(cpu.other || counter.ticking || tick_of(cpu.cycle) >= deadline);
     uint64_t due = std::max(entered, deadline == UINT64_MAX ? entered : begin_of(deadline));
@@ -98,7 +100,7 @@ void sleep_until(uint64_t deadline) {
     now();
 }
 
-// So many cycles from the begin of a tick to come, unless that was before now.
+// Runs to this many cycles from the begin of a tick, unless that has passed.
 void run_to(uint64_t tick, int64_t offset) {
     const uint64_t to = begin_of(tick) + static_cast<uint64_t>(offset);
     if (to > cpu.cycle)
@@ -141,7 +143,7 @@ TEST(now_is_exact_in_interrupts_that_cut_into_it_anywhere) {
         for (int64_t offset = -40; offset <= 40; ++offset) {
             run_to(run.last + 2, offset);
             now();
-            sleep_until(run.last + 4);  // what was a long period is one at first, also here
+            sleep_until(run.last + 4);  // a long period is one at first, also here
             now();
         }
         assert_int_equal(run.lag, 0);
@@ -226,7 +228,8 @@ TEST(sleeps_of_all_kinds_under_interrupts_and_hold_ups) {
 
 static void serve_systick() { tw_systick_isr(); }
 
-// Another interrupt asks for the time. It takes long, but less than the tick's can wait.
+// Another interrupt, which reads the clock. It takes long, but less than the tick's interrupt can
+// wait.
 static void serve_other() {
     simulated::pass(below(run.longest_service));
     now();

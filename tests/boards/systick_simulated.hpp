@@ -1,4 +1,5 @@
-// SysTick (ARMv7-M, B3.3) cycle by cycle, the CPU's interrupts, and what accesses take.
+// Simulates SysTick (ARMv7-M, B3.3) cycle by cycle, the CPU's interrupts, and the cost of
+// accesses.
 #ifndef TICKWHEEL_TESTS_SYSTICK_SIMULATED_HPP
 #define TICKWHEEL_TESTS_SYSTICK_SIMULATED_HPP
 
@@ -7,35 +8,35 @@
 #include "support/random.h"
 #include "support/test.h"
 
-// What the CPU serves; the test says how.
+// The interrupt handlers; the test defines them.
 static void serve_systick();
 static void serve_other();
 
 namespace simulated {
 
 constexpr uint64_t NEVER = UINT64_MAX;
-constexpr uint32_t COST = 4;      // cycles of an access, with the instructions in front of it
-constexpr uint32_t WAKING = 20;   // and from an interrupt to what follows wfi
-constexpr uint32_t HELD_UP = 90;  // an access on a busy bus, anywhere
+constexpr uint32_t COST = 4;      // cycles of an access, including the instructions before it
+constexpr uint32_t WAKING = 20;   // cycles from an interrupt to the instruction after wfi
+constexpr uint32_t HELD_UP = 90;  // cycles that a busy bus may add to any access
 
 struct state {
     uint64_t cycle, seed;
     uint32_t load, value;
     bool enabled, countflag, pending, masked, serving;
 
-    bool other;  // another interrupt is pending, since
+    bool other;  // another interrupt is pending, since other_at
     uint64_t other_at;
-    bool nagging;  // and one comes wherever it can
+    bool nagging;  // another interrupt comes wherever it can
 
-    // An access to come is held up. By more than HELD_UP only where the driver is prepared:
-    // from its last look at the counter to its last question whether a period ended.
+    // A coming access is delayed. More than HELD_UP is allowed only where the driver is prepared
+    // for it: from its last read of the counter to its last check whether a period ended.
     uint32_t hold_after, hold_for;
     bool wrote;
 
-    // Of the present sleep.
+    // Counts for the current sleep.
     uint32_t accesses, waits, restarts, held_up;
 
-    // What restarts cost: the time since the reading, or since the end that was missed.
+    // The cost of restarts: the time since the reading, or since the missed end.
     uint64_t read_at, ended_at, since, lost, lost_most;
 };
 static state cpu;
@@ -61,7 +62,7 @@ static void pass(uint64_t cycles) {
         cpu.other = true;
 }
 
-// Cycles until something happens.
+// Returns the cycles until the next event.
 static uint64_t until_next() {
     const uint64_t other = cpu.other || cpu.other_at <= cpu.cycle ? NEVER : cpu.other_at - cpu.cycle;
     return std::min<uint64_t>(other, std::max(cpu.value, 1U));
@@ -91,7 +92,7 @@ static void run(uint64_t cycles) {
         pass(std::min(until_next(), end - cpu.cycle));
 }
 
-// A write may arrive in the cycle of the access before it.
+// A write may take effect in the cycle of the access before it.
 static void access(bool writes) {
     if (++cpu.accesses > 100000)
         fail_msg("the driver does not get done");
@@ -121,7 +122,7 @@ struct reg {
             cpu.countflag = false;
         } else if (address == VALUE_AT) {
             cpu.read_at = cpu.since = cpu.cycle;
-        } else {  // ICSR; SysTick is the more urgent one, or is not
+        } else {  // ICSR; either SysTick or the other interrupt is the more urgent one
             value = (cpu.pending && (!cpu.other || below(2) != 0) ? 15U : cpu.other ? 20U : 0U) << 12;
         }
         serve();
@@ -152,7 +153,7 @@ struct reg {
 
 }  // namespace simulated
 
-// In place of cortexm/interrupts.h.
+// Replaces cortexm/interrupts.h.
 #define TICKWHEEL_CORTEXM_INTERRUPTS_H
 
 static uint32_t tw_interrupts_mask() {

@@ -1,4 +1,5 @@
-// P10: the calls of the C++ face that allocate, and those that do not. The test counts the heap.
+// P10: which operations of the C++ interface allocate and which do not. The test replaces the
+// heap.
 #include <array>
 #include <cstdlib>
 #include <new>
@@ -11,10 +12,10 @@ extern "C" {
 #include "support/counted_heap.h"
 }
 
-// By way of malloc and free, which are counted.
+// They use malloc and free, whose calls are counted.
 static unsigned news = 0;
 
-// Not inlined, for gcc 12 takes one of a pair that is for a mismatch.
+// Not inlined: gcc 12 reports a mismatched pair otherwise.
 [[gnu::noinline]] void *operator new(std::size_t size) {
     ++news;
     if (void *const memory = std::malloc(size))
@@ -29,14 +30,14 @@ namespace {
 using tickwheel::inline_size;
 using tickwheel::virtual_runtime;
 
-// How many calls to the heap `what` makes.
+// Returns how many calls to the heap `what` makes.
 template <class What> unsigned heap_calls(What what) {
     const unsigned before = allocations;
     what();
     return allocations - before;
 }
 
-// A callable as large as can be without allocation, and one byte more.
+// A callable of the largest size that needs no allocation, and one with a byte more.
 struct full {
     int *fired;
     std::array<std::byte, inline_size - sizeof(int *)> rest{};
@@ -55,7 +56,7 @@ class Allocation : public testing::Test {
     int fired = 0;
 };
 
-int *volatile kept;  // so that the compiler cannot do without
+int *volatile kept;  // keeps the compiler from removing the allocation
 
 TEST(Heap, IsCounted) {
     const unsigned calls = heap_calls([] {
@@ -127,7 +128,7 @@ TEST(AllocationWithoutCapacity, IsRareAsTheirNumberGrows) {
     };
     EXPECT_LT(heap_calls(spawn_many), 1'000U);
     rt.advance(1s);
-    EXPECT_EQ(heap_calls(spawn_many), 0U);  // what has been there is used again
+    EXPECT_EQ(heap_calls(spawn_many), 0U);  // freed records are reused
 }
 
 }  // namespace

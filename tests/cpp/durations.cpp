@@ -1,4 +1,4 @@
-// How durations and time points become nanoseconds.
+// Conversion of durations and time points to nanoseconds.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -65,7 +65,7 @@ TEST(TimePoints, AreReadingsOfTheirClock) {
     EXPECT_EQ(reading_of(time_point<system_clock, std::chrono::hours>::max()), end_of_time);
 }
 
-// What basic_event and now() are based on.
+// basic_event and now() rely on this.
 template <class Clock> void expect_same_zero(tw_clock clock) {
     tw_runtime_options options = {};
     options.driver = "timerfd";

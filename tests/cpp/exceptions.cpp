@@ -1,4 +1,4 @@
-// An exception that leaves a C++ callback is reported, and the timer goes on.
+// Exceptions end at the boundary to C: they are reported, and the timer goes on.
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -63,7 +63,7 @@ TEST_F(Exceptions, OfALargeCallableAreHeard) {
     EXPECT_EQ(heard, words{"large"});
 }
 
-// A coroutine that throws to the function that resumes it.
+// A coroutine that throws to its resumer.
 struct careless {
     struct promise_type {
         careless get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }

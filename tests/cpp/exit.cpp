@@ -1,4 +1,4 @@
-// std::exit in a callback, in a program whose runtime is static: it ends, with that status.
+// std::exit in a callback of a program whose runtime is static ends the program with that status.
 #include <unistd.h>
 
 #include <cstdlib>
@@ -9,7 +9,7 @@ namespace {
 
 using testing::ExitedWithCode;
 
-// What a process of its own ends with.
+// The body of a process of its own.
 template <class What> void run_and_wait(What what) {
     what();
     for (;;)
@@ -63,7 +63,7 @@ TEST(ExitInACallback, InVirtualTimeEndsTheProgram) {
 }
 
 #ifndef NDEBUG
-// What a callback must not do: it returns, and its runtime is gone.
+// Forbidden: the callback would return to a runtime that no longer exists.
 TEST(ACallbackThatDestroysItsOwnRuntime, IsStopped) {
     EXPECT_DEATH(
         {

@@ -1,4 +1,4 @@
-// Wrong use that does not compile, and wrong use that throws.
+// Misuse that does not compile, and misuse that throws.
 #include <chrono>
 #include <limits>
 #include <optional>
@@ -59,7 +59,7 @@ concept can_set_wall = requires(On &on) {
     on.set_wall(system_clock::time_point());
 };
 
-// A time point is of the runtime's own clock, in any unit.
+// A time point must be of the runtime's own clock, in any unit.
 template <class On, class Clock>
 constexpr bool is_its_clock = can_at<On, std::chrono::time_point<Clock, std::chrono::seconds>>;
 template <class On>
@@ -86,14 +86,14 @@ concept can_arm_at = requires(Timer &timer, typename Clock::time_point moment) {
 static_assert(can_arm_at<tickwheel::pinned_timer<silent>, steady_clock>);
 static_assert(!can_arm_at<tickwheel::pinned_timer<silent>, system_clock>);
 
-// A delay is a duration: no time point, no number.
+// A delay is a duration, not a time point or a number.
 static_assert(can_after<runtime, std::chrono::minutes>);
 static_assert(can_after<runtime, std::chrono::duration<double>>);
 static_assert(!can_after<runtime, steady_clock::time_point>);
 static_assert(!can_after<runtime, int>);
 static_assert(!can_at<runtime, std::chrono::seconds>);
 
-// A callback takes nothing, or the event of the clock that it was armed by.
+// A callback takes nothing, or the event of the clock that armed it.
 static_assert(can_after<runtime, std::chrono::seconds, hears<steady_clock>>);
 static_assert(!can_after<runtime, std::chrono::seconds, hears<system_clock>>);
 static_assert(can_after<wall_runtime, std::chrono::seconds, hears<steady_clock>>);
@@ -109,14 +109,14 @@ concept can_pin = requires(Of &of, F f) {
 };
 static_assert(can_pin<silent, runtime> && can_pin<silent, wall_runtime> && can_pin<silent, workers>);
 static_assert(can_pin<hears<steady_clock>, runtime> && !can_pin<hears<system_clock>, runtime>);
-static_assert(!can_pin<hears<system_clock>, wall_runtime>);  // delays are of another clock
+static_assert(!can_pin<hears<system_clock>, wall_runtime>);  // delays use another clock
 
-// Only virtual time is moved.
+// Only virtual time can be moved.
 static_assert(can_advance<virtual_runtime> && can_advance<wall_runtime>);
 static_assert(!can_advance<runtime> && !can_advance<boot_runtime>);
 static_assert(can_set_wall<wall_runtime> && !can_set_wall<runtime> && !can_set_wall<virtual_runtime>);
 
-// Who may be copied, and who moved.
+// Which types can be copied, and which moved.
 template <class T> constexpr bool copies = std::is_copy_constructible_v<T> || std::is_copy_assignable_v<T>;
 template <class T> constexpr bool moves = std::is_move_constructible_v<T> || std::is_move_assignable_v<T>;
 static_assert(!copies<tickwheel::timer> && std::is_nothrow_move_constructible_v<tickwheel::timer> &&

@@ -1,4 +1,4 @@
-// Timers that hold their callable and stay where they are.
+// Timers that contain their callable and stay at their address.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -63,7 +63,7 @@ TEST_F(PinnedTimer, MovesOnlyWhatIsPending) {
     t.after(5s);
     EXPECT_TRUE(t.move(1s));
     EXPECT_TRUE(t.postpone(3s));
-    EXPECT_TRUE(t.postpone(2s));  // it is due later already
+    EXPECT_TRUE(t.postpone(2s));  // it is already due later
     EXPECT_EQ(t.remaining(), 3s);
     rt.advance(10s);
     EXPECT_EQ(at, times{3s});

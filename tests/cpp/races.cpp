@@ -1,4 +1,5 @@
-// Threads against each other. What is wrong here is found by the sanitizers at the latest.
+// Threads that race for the same timers and coroutines. Errors that no assertion finds show under
+// the sanitizers.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -23,7 +24,7 @@ class Race : public testing::Test {
     std::uint64_t seed = 4;
 
     microseconds moment() { return microseconds(random_below(&seed, 100)); }
-    void pass(microseconds length) {  // without giving the processor away
+    void pass(microseconds length) {  // without yielding the processor
         const auto end = std::chrono::steady_clock::now() + length;
         while (std::chrono::steady_clock::now() < end) {
         }
@@ -66,7 +67,7 @@ TEST_F(Race, APinnedTimerDestroyedAgainstItsFiring) {
     }
 }
 
-// Counts how often it is resumed, and can be for ever.
+// Counts its resumptions, without a limit.
 struct resumed {
     struct promise_type {
         std::atomic<int> *count;
@@ -86,8 +87,8 @@ resumed count_resumes(std::atomic<int> &count) {
     }
 }
 
-// By itself, as a frame would hold it: once its destructor has begun before its fire has
-// decided to, nobody is resumed.
+// A sleep without a coroutine frame around it. If its destructor begins before the fire is
+// decided, the coroutine is not resumed.
 TEST_F(Race, ASleepDestroyedAgainstItsFiring) {
     std::atomic<int> count{0};
     const resumed sleeping = count_resumes(count);
@@ -101,7 +102,7 @@ TEST_F(Race, ASleepDestroyedAgainstItsFiring) {
             ASSERT_TRUE(nap->await_suspend(sleeping.handle));
             pass(moment());
         }
-        gate settled;  // whatever was being done on the runtime's thread is done
+        gate settled;  // opens when earlier work on the runtime's thread is done
         rt.spawn(0s, [&] { settled.open(); });
         ASSERT_TRUE(settled.wait());
         ASSERT_LE(count - before, 1);
@@ -160,7 +161,7 @@ TEST_F(Race, AStopAgainstTheEndOfASleep) {
         pass(moment());
         stop.request_stop();
         ASSERT_TRUE(eventually([&] { return ended == 1; }));
-        gate settled;  // it has come to its final suspension
+        gate settled;  // opens when the coroutine has reached its final suspension
         rt.spawn(0s, [&] { settled.open(); });
         ASSERT_TRUE(settled.wait());
         ASSERT_TRUE(j.done());
@@ -170,7 +171,7 @@ TEST_F(Race, AStopAgainstTheEndOfASleep) {
     EXPECT_GT(stopped, 0);
 }
 
-// A stop that comes while the coroutine is falling asleep must not be lost.
+// A stop that comes while the coroutine is going to sleep must not be lost.
 TEST_F(Race, AStopAgainstTheBeginningOfASleep) {
     for (int i = 0; i < rounds / 2; ++i) {
         std::stop_source stop;
@@ -198,7 +199,7 @@ TEST_F(Race, AStopAgainstTheBeginningOfASleep) {
     }
 }
 
-// However soon a sleep is over, it ends on the runtime's thread.
+// However soon a sleep ends, it ends on the runtime's thread.
 TEST_F(Race, ASleepThatIsOverBeforeItHasBegun) {
     std::thread::id home;
     gate known;

@@ -1,4 +1,4 @@
-// Runtimes: their clocks, their options, their lives.
+// Runtimes in C++: their clocks, options and lifetimes.
 #include <poll.h>
 #include <pthread.h>
 
@@ -88,7 +88,8 @@ TEST(RuntimeOptions, AreTheLibrarys) {
     ASSERT_TRUE(fired.wait());
     EXPECT_EQ(name, "cpp-test");
     EXPECT_EQ(error_of([&] { static_cast<void>(rt.every(5ms, [] {})); }), std::errc::invalid_argument);
-    EXPECT_NE(tw_runtime_watch(rt.native(), 0, 0, nullptr, nullptr), -EOPNOTSUPP);  // it is epoll
+    // so it is the epoll driver
+    EXPECT_NE(tw_runtime_watch(rt.native(), 0, 0, nullptr, nullptr), -EOPNOTSUPP);
 }
 
 TEST(RuntimeOptions, ADriverOfOnesOwnIsTaken) {
@@ -146,7 +147,7 @@ TEST(RuntimeLife, ItsEndDropsWhatItsTimersHold) {
 
 TEST(RuntimeLife, OneThatCannotBeMadeLeavesNothing) {
     const auto make = [] { tickwheel::runtime rt({.cpus = std::uint64_t{1} << 63}); };
-    EXPECT_NE(error_of(make), std::error_code());  // made, but not started: no such CPU
+    EXPECT_NE(error_of(make), std::error_code());  // made, but not started: there is no such CPU
 }
 
 TEST(RuntimeLife, AThousandLiveAtOnce) {

@@ -1,4 +1,4 @@
-// Timers by a schedule of the caller's own.
+// Timers with a custom schedule.
 #include <array>
 #include <optional>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Coroutines that sleep, and what becomes of them: on virtual time, in one thread.
+// Coroutines that sleep, are stopped and are destroyed: on virtual time, in one thread.
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -17,7 +17,7 @@ class Sleep : public testing::Test {
     virtual_runtime rt;
     std::vector<nanoseconds> woke;
     std::optional<bool> slept;
-    int gone = 0;  // locals of coroutines that were destroyed
+    int gone = 0;  // locals of destroyed coroutines
 
     void note() { woke.push_back(rt.now().time_since_epoch()); }
     using times = std::vector<nanoseconds>;
@@ -48,7 +48,7 @@ TEST_F(Sleep, LastsUntilAMoment) {
     rt.advance(1s);
     const job later = sleep_until(rt.now() + 2s);
     const job past = sleep_until(rt.now() - 1s);
-    EXPECT_TRUE(woke.empty());  // suspending resumes none
+    EXPECT_TRUE(woke.empty());  // suspending never resumes another coroutine
     rt.advance(5s);
     EXPECT_EQ(woke, (times{1s, 3s}));
     EXPECT_EQ(slept, true);
@@ -99,7 +99,7 @@ TEST_F(Sleep, EndsEarlyWhenAStopIsRequested) {
     const job j = sleep_for(1h, stop.get_token());
     rt.advance(2s);
     stop.request_stop();
-    EXPECT_FALSE(j.done());  // it goes on on the runtime's thread, not in request_stop
+    EXPECT_FALSE(j.done());  // it continues on the runtime's thread, not in request_stop
     rt.advance(0s);
     EXPECT_TRUE(j.done());
     EXPECT_EQ(slept, false);
@@ -129,7 +129,7 @@ TEST_F(Sleep, GoesToItsEndWhenNobodyStopsIt) {
     const job j = sleep_for(1s, stop.get_token());
     rt.advance(1s);
     EXPECT_EQ(slept, true);
-    stop.request_stop();  // finds none
+    stop.request_stop();  // finds no sleeper
     rt.advance(1h);
     EXPECT_EQ(woke.size(), 1U);
 }
@@ -187,7 +187,7 @@ TEST_F(Sleep, IsCancelledWhenAStopHasEndedItAlready) {
     EXPECT_TRUE(woke.empty());
 }
 
-// A coroutine whose frame is gone when it has come to its end.
+// A coroutine whose frame is destroyed when it ends.
 struct detached {
     struct promise_type {
         detached get_return_object() { return {}; }

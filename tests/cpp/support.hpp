@@ -1,4 +1,4 @@
-// Shared by the tests of the C++ face.
+// Shared by the tests of the C++ interface.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,17 +16,17 @@
 
 using namespace std::chrono_literals;
 
-// Generous: it is only waited for to the end when something is broken.
+// Generous: only a broken test waits this long.
 inline constexpr auto patience = 60s;
 
-// Asked anew each time: to the compiler std::this_thread::get_id is a constant of its
-// function, of a coroutine too, which may change threads where it waits.
+// Not inlined, so that it is evaluated each time: the compiler treats std::this_thread::get_id as
+// constant within a function, even in a coroutine, which may change threads where it waits.
 [[gnu::noinline]] inline std::thread::id thread_here() {
     asm volatile("" ::: "memory");
     return std::this_thread::get_id();
 }
 
-// Opens once, and is waited for.
+// Opens once; any thread can wait for that.
 class gate {
   public:
     void open() {
@@ -55,7 +55,7 @@ template <class Condition> bool eventually(Condition holds) {
     return true;
 }
 
-// The code of the system_error that `what` throws; success if it throws none.
+// Returns the code of the system_error that `what` throws, or success if it does not throw.
 template <class What> std::error_code error_of(What what) {
     try {
         what();
@@ -65,7 +65,7 @@ template <class What> std::error_code error_of(What what) {
     return {};
 }
 
-// A coroutine that begins at once; its frame lives as long as this.
+// A coroutine that starts at once; its frame lives as long as this object.
 class job {
   public:
     struct promise_type {
@@ -99,7 +99,7 @@ class job {
     std::coroutine_handle<promise_type> handle_;
 };
 
-// Notes that it was destroyed.
+// Records its destruction.
 class farewell {
   public:
     explicit farewell(int &count) : count_(&count) {}

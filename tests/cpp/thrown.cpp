@@ -1,5 +1,6 @@
-// A callback of the C interface throws while the program drives the runtime: the exception
-// passes through the library, and counts as the return of the callback (P7).
+// Exceptions from callbacks of the C interface, directly or through a test macro, while the
+// program drives the runtime: they reach the driving call's caller, and count as the callback's
+// return.
 #include <poll.h>
 #include <pthread.h>
 
@@ -31,7 +32,7 @@ template <class What> bool throws(What what) {
     return false;
 }
 
-// Notes its name.
+// Appends its name to a log when it fires.
 struct named {
     tw_node node = {};
     char name;
@@ -193,8 +194,8 @@ TEST_F(Thrown, ByAPeriodicKeyDoesNotEndIt) {
 
 // --- workers -----------------------------------------------------------------------------------
 
-// The only worker is held by a first run, and the queue has no room: what is fired then runs
-// in the worker's place, on the thread that drives.
+// A first run holds the only worker, and the queue has no room. Later fires run inline, on the
+// driving thread.
 class ThrownInPlace : public Thrown {
   protected:
     tw_workers *pool = nullptr;
@@ -293,7 +294,7 @@ TEST_F(Thrown, InDispatchPassesAndTheDescriptorRingsForTheRest) {
     tw_runtime_free(own);
 }
 
-// The callback of one runtime drives another, and catches.
+// The callback of one runtime drives another one and catches its exceptions.
 struct driver_of_another {
     tw_runtime *outer, *inner;
     bool caught = false;
@@ -348,7 +349,7 @@ TEST_F(Thrown, EndsTheWaitOfWhoCancels) {
     expect_to_go_on();
 }
 
-// On a wheel by itself the program reports the exception.
+// A bare wheel has to be told, by tw_abandon.
 TEST(ThrownOnAWheel, IsOverOnceTheWheelIsTold) {
     std::string log;
     named b('b', log);

@@ -1,4 +1,4 @@
-// Timers with an owner and timers without, on virtual time, where every instant is exact.
+// Timers with and without an owner: on virtual time, where every instant is exact.
 #include <array>
 #include <memory>
 #include <optional>
@@ -17,7 +17,7 @@ class Timer : public testing::Test {
   protected:
     virtual_runtime rt;
     int fired = 0;
-    std::vector<std::chrono::milliseconds> at;  // when
+    std::vector<std::chrono::milliseconds> at;  // times of the fires
 
     void fire() {
         ++fired;
@@ -62,7 +62,7 @@ TEST_F(Timer, CancelAllInACallback) {
     EXPECT_EQ(rt.count(), 0U);
 }
 
-// What a callable is like otherwise is its own business: only `schedule` makes schedules.
+// Other members of a callable do not matter: only `schedule` makes schedules.
 TEST_F(Timer, TakesACallableWithAnyMembers) {
     struct counts {
         int *fired;
@@ -241,7 +241,7 @@ TEST_F(Timer, MovingPassesItOn) {
     timer other = std::move(one);
     EXPECT_FALSE(one.pending());
     EXPECT_TRUE(other.pending());
-    other = rt.after(2s, firing());  // the former one is cancelled
+    other = rt.after(2s, firing());  // the previous one is cancelled
     auto &self = other;
     other = std::move(self);
     rt.advance(10s);
@@ -314,8 +314,8 @@ TEST_F(Timer, KeepsCallablesOfAnySizeAndAlignment) {
     EXPECT_EQ(fired, 4);
 }
 
-// Copies throw when told to; so does moving, which makes it no callable for the inside of
-// a timer.
+// A callable whose copies throw on demand. Its move may throw too, so a timer cannot store it
+// inline.
 struct fragile {
     std::shared_ptr<int> alive = std::make_shared<int>(0);
     bool *throws;
@@ -338,7 +338,7 @@ TEST_F(Timer, ACallableWhoseCopyThrowsLeavesNothingBehind) {
     EXPECT_EQ(rt.count(), 0U);
     throws = false;
     rt.spawn(1s, f);
-    throws = true;  // it is at its place already
+    throws = true;  // it is already stored
     rt.advance(1s);
     EXPECT_EQ(*f.alive, 1);
     EXPECT_EQ(f.alive.use_count(), 1);
@@ -386,7 +386,7 @@ TEST(TimerLifetime, ACallableMayOwnTimersOfItsRuntime) {
     virtual_runtime rt;
     auto inner = std::make_shared<timer>(rt.after(2s, [] { FAIL(); }));
     rt.spawn(1s, [inner = std::move(inner)] {});
-    rt.spawn(2h, [t = rt.after(3h, [] { FAIL(); })] {});  // until the runtime is gone
+    rt.spawn(2h, [t = rt.after(3h, [] { FAIL(); })] {});  // pending until the runtime is destroyed
     rt.advance(1h);
     EXPECT_EQ(rt.count(), 2U);
 }

@@ -1,4 +1,4 @@
-// Pools of workers: the same timers, run elsewhere.
+// Pools of workers: the same timers, run on other threads.
 #include <atomic>
 #include <set>
 #include <stdexcept>
@@ -20,7 +20,7 @@ class Workers : public testing::Test {
     virtual_runtime rt{{.on_exception = [this](const std::exception_ptr &) { ++thrown; }}};
     pool_of_two pool{rt, {.threads = 2}};
     std::atomic<int> ran{0};
-    std::atomic<bool> here{false};  // whether one ran on the test's own thread
+    std::atomic<bool> here{false};  // a callback ran on the test's own thread
 
     const std::thread::id own = std::this_thread::get_id();
     auto running() {
@@ -82,7 +82,7 @@ TEST_F(Workers, ASlowCallbackDelaysNobody) {
     rt.advance(1s);
     EXPECT_EQ(others, 1);
     release.open();
-    pool.wait();  // the run is still at its gate
+    pool.wait();  // the run is still in its gate
 }
 
 TEST_F(Workers, ATimersDestructionWaitsForItsRun) {
@@ -197,7 +197,7 @@ TEST(WorkersOptions, ConcurrentFiresOfOneTimerMayMeet) {
     const auto t = pool.every(1s, [&] {
         if (++runs == 1) {
             first.open();
-            EXPECT_TRUE(second.wait());  // runs meanwhile
+            EXPECT_TRUE(second.wait());  // runs at the same time
         } else {
             second.open();
         }
@@ -226,7 +226,7 @@ TEST(WorkersLife, TheirEndEndsTheirTimers) {
     EXPECT_EQ(others, 1);
 }
 
-// Stops a runtime whose pool of one is busy while another fire waits. What was seen then.
+// Stops a runtime whose only worker is busy while another fire waits. Returns the statistics.
 tw_worker_stats stop_with_a_fire_waiting(tickwheel::at_stop rule) {
     virtual_runtime rt;
     basic_workers pool(rt, {.threads = 1, .at_stop = rule});
@@ -256,7 +256,7 @@ TEST(WorkersLife, AStopDrainsTheQueue) {
 }
 
 TEST(WorkersLife, OrDiscardsIt) {
-    EXPECT_TRUE(eventually([] {  // unless the worker was quicker than the stop
+    EXPECT_TRUE(eventually([] {  // unless the worker was faster than the stop
         const tw_worker_stats seen = stop_with_a_fire_waiting(tickwheel::at_stop::discard);
         EXPECT_EQ(seen.runs + seen.discarded, 2U);
         return seen.discarded == 1;

@@ -1,4 +1,4 @@
-/* The Linux port's lock excludes, and no thread that waits for it sleeps for ever. */
+/* The Linux port's lock: it excludes, and no waiter sleeps for ever. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -15,10 +15,10 @@
 #define ROUNDS 1000000
 
 static uint32_t word;
-static uint64_t counter; /* guarded by word */
+static uint64_t counter; /* guarded by `word` */
 static unsigned inside, crowded;
 
-static unsigned dawdle; /* turns that a holder keeps the lock */
+static unsigned dawdle; /* iterations for which a holder keeps the lock */
 
 static void *count(void *rounds) {
     for (uint64_t i = *(const uint64_t *)rounds; i > 0; --i) {
@@ -59,11 +59,11 @@ TEST(lock_is_free_after_init_and_after_unlock) {
 
 TEST(lock_lets_two_threads_count_a_million_each) { count_in_threads(2, ROUNDS, 0); }
 
-/* More than there are cores, so that holders are preempted and waiters park. */
+/* More threads than cores, so that holders are preempted and waiters sleep. */
 TEST(lock_lets_eight_threads_count) { count_in_threads(8, ROUNDS / 20, 0); }
 
-/* Held for longer than a waiter spins, so that waiters park again and again: one
- * wake-up lost, and this never ends. */
+/* Holds the lock longer than a waiter spins, so that waiters keep going to sleep. A lost
+ * wake-up would hang this test. */
 TEST(lock_wakes_every_waiter_of_slow_holders) { count_in_threads(4, ROUNDS / 200, 2000); }
 
 static void *take_and_leave(void *error) {
@@ -80,7 +80,7 @@ static void wait_for_waiters(unsigned expected) {
     }
 }
 
-/* Unlocks when the others have given up spinning. */
+/* Unlocks when the waiters have stopped spinning. */
 TEST(lock_wakes_waiters_that_gave_up_spinning_and_leaves_errno_alone) {
     for (unsigned i = 0; i < 100; ++i) {
         pthread_t waiters[3];
@@ -114,7 +114,7 @@ static bool sleeps(long thread) {
     return thread != 0 && look_at_thread(thread, &look) && look.state == 'S';
 }
 
-/* One more than can be counted must not make it seem that there are none. */
+/* One waiter more than can be counted must not make the count zero. */
 TEST(lock_lets_a_waiter_in_for_whom_the_count_has_no_room) {
     pthread_t thread;
     int error;

@@ -1,6 +1,6 @@
-/* A real-time thread waits for the lock while a thread of normal priority, preempted on the same
- * processor, holds it. Spinning would keep the holder from running until Linux throttles the
- * waiter, most of a second later; the test measures the processor time of the waiter. */
+/* A real-time thread needs the lock, which a preempted thread of normal priority holds on the
+ * same processor. If it spun, the holder could not run. Linux intervenes after most of a
+ * second, so the test measures the waiter's processor time. */
 #include "support/faults.h"
 
 #include <sched.h>
@@ -8,7 +8,7 @@
 #define ROUNDS 50
 #define HELD_NS (TW_MILLISECOND / 2)
 
-/* For the whole call; spinning until Linux steps in takes several times as much. */
+/* For the whole call. Spinning until Linux intervenes would take several times as much. */
 #define MOST_CPU_NS (100 * TW_MILLISECOND)
 
 static struct tw_runtime *rt;
@@ -25,7 +25,7 @@ static void skip_without_real_time(void) {
     }
 }
 
-static unsigned cpu; /* one that this process may use */
+static unsigned cpu; /* a processor that this process may use */
 
 static void choose_cpu(void) {
     cpu_set_t all;
@@ -52,7 +52,7 @@ static pthread_t begin_on_the_cpu(void *(*fn)(void *), int priority) {
     return thread;
 }
 
-/* --- the thread that holds the lock, in bouts, as a fork does ------------------------------ */
+/* --- the thread that holds the lock repeatedly, as a fork does ------------------------------- */
 
 static atomic_int rounds;
 static atomic_bool held;
@@ -75,12 +75,12 @@ static void *hold_again_and_again(UNUSED void *arg) {
     return NULL;
 }
 
-/* --- the thread that must not be starved ------------------------------------------------------ */
+/* --- the thread that must not starve --------------------------------------------------------- */
 
 static int64_t worst_cpu_ns;
-static unsigned met; /* times that it found the lock held */
+static unsigned met; /* counts how often it found the lock held */
 
-/* Sleeps; and when it wakes up, it preempts the holder wherever that is. */
+/* Sleeps; when it wakes up, it preempts the holder at any point. */
 static void *arm_again_and_again(UNUSED void *arg) {
     struct timespec pause = {0, 0};
     for (unsigned i = 0; atomic_load(&rounds) > 0; ++i) {
@@ -113,7 +113,7 @@ TEST(a_real_time_thread_gets_the_lock_from_a_preempted_holder) {
     assert_true(worst_cpu_ns < MOST_CPU_NS);
 }
 
-/* The same for a runtime's own thread with a priority. */
+/* The same for a runtime's own thread with a real-time priority. */
 static int64_t cpu_of_the_thread;
 static int policy_of_the_thread;
 
@@ -135,7 +135,7 @@ TEST(a_real_time_runtime_gets_the_lock_from_a_preempted_holder) {
     tw_node_init(&node.node, note_cpu, NULL);
     atomic_store(&rounds, ROUNDS);
     assert_int_equal(tw_runtime_every(rt, &node.node, TW_MILLISECOND, TW_SKIP), 0);
-    const uint64_t parks = calls_of(CALL_MEMBARRIER); /* who parks for the lock begins with one */
+    const uint64_t parks = calls_of(CALL_MEMBARRIER); /* a wait for the lock that sleeps begins with one */
     assert_int_equal(tw_runtime_start(rt), 0);
     const pthread_t holder = begin_on_the_cpu(hold_again_and_again, 0);
     wait_for(no_round_is_left());

@@ -1,10 +1,11 @@
-/* The machine timer where the low half of mtime carries into the high one. */
+/* The RISC-V machine timer at the moment when the low half of mtime carries into the high
+ * half. */
 #include "expect.h"
 #include "measured.h"
 
 #define MTIME ((volatile uint32_t *)CLINT_MTIME)
 #define CARRY (UINT64_C(1) << 32)
-#define SPAN UINT32_C(20000) /* a clock starts so many counts before */
+#define SPAN UINT32_C(20000) /* a clock starts this many counts before the carry */
 
 enum { PER_TICK = 500 };
 
@@ -19,7 +20,8 @@ static uint64_t counts(void) {
 
 void on_tick(void) { clock_isr(); }
 
-/* To so many counts before a carry: by the high half first, so that it does not come meanwhile. */
+/* Sets mtime this many counts before a carry. Writes the high half first, so that no carry
+ * happens in between. */
 static uint64_t start_before_carry(uint32_t high, uint32_t before, enum tw_mtime_mode mode) {
     MTIME[0] = 0;
     MTIME[1] = high;
@@ -60,14 +62,14 @@ static void ticking_goes_on_across_the_carry(void) {
     EXPECT(clock_now() < end + 2);
 }
 
-/* Beyond what mtime can count: that is never, and not the time that is left of it by overflow. */
+/* A deadline beyond the range of mtime means "never", and must not overflow to an earlier one. */
 static void deadlines_beyond_the_end_of_time_are_none(void) {
     static const uint64_t deadlines[] = {UINT64_MAX, UINT64_MAX - 1, UINT64_MAX / PER_TICK + 1,
                                          UINT64_MAX / PER_TICK};
     for (unsigned i = 0; i < sizeof deadlines / sizeof *deadlines; ++i) {
         const uint64_t start = start_before_carry(9, SPAN, TW_TICKLESS);
         const uint32_t mask = tw_interrupts_mask();
-        signal_raise(); /* or it would sleep */
+        signal_raise(); /* otherwise it would sleep */
         clock_sleep_until(deadlines[i]);
         const volatile uint32_t *const compare = (volatile uint32_t *)CLINT_MTIMECMP;
         EXPECT(compare[0] == UINT32_MAX && compare[1] == UINT32_MAX);

@@ -1,9 +1,9 @@
-/* The clock of the machine, tickless and ticking, against another timer. */
+/* The machine's clock, tickless and ticking, checked against another timer. */
 #include "expect.h"
 #include "measured.h"
 
 static volatile unsigned ticks_handled, signals, alarms;
-static volatile uint64_t told; /* what the clock said in an alarm */
+static volatile uint64_t told; /* the clock's tick, read in an alarm */
 
 void on_tick(void) {
     clock_isr();
@@ -22,7 +22,7 @@ static void expect_steady(uint32_t lag_before, uint32_t lag_after) {
     EXPECT(lag_after <= lag_before + MICROSECONDS(2) && lag_before <= lag_after + MICROSECONDS(2));
 }
 
-/* P1, P2: sleeps and work of some lengths. */
+/* P1, P2: sleeps and work of various lengths. */
 static void keeps_deadlines(int tickless) {
     measure(tickless);
     for (unsigned i = 0; i < 2000; ++i) {
@@ -32,7 +32,7 @@ static void keeps_deadlines(int tickless) {
     }
 }
 
-/* Each sleep starts a little nearer to the end of the tick, where the counter is loaded. */
+/* Each sleep starts a little closer to the end of the tick, where the counter reloads. */
 static void sleeps_from_any_moment_of_a_tick(void) {
     measure(1);
     const uint32_t first = lag();
@@ -113,8 +113,8 @@ static void interrupts_end_a_sleep_without_deadline(void) {
     EXPECT(waits - before <= MOST_WAITS(150));
 }
 
-/* An interrupt armed something earlier than what is slept on. Only this restarts a counter,
- * which may fall behind by some cycles then; ahead it may never be. */
+/* An interrupt arms an earlier deadline than the one slept for. Only this restarts a counter;
+ * the clock may then lag by some cycles, but may never be ahead. */
 static void a_sleep_can_be_cut_short(void) {
     enum { CUTS = 500 };
     measure(1);
@@ -137,8 +137,8 @@ static void a_sleep_can_be_cut_short(void) {
     EXPECT(last + MICROSECONDS(2) >= first && last <= first + CUTS * MICROSECONDS(1));
 }
 
-/* It was to last as long as the counter can, but an interrupt came within the first tick:
- * nothing is left of that period. */
+/* A sleep was set for as long as the counter can count, but an interrupt ended it within the
+ * first tick. The long period must not have any effect later. */
 static void sleeps_that_end_soon_leave_no_trace(void) {
     measure(1);
     const uint32_t first = lag();
@@ -154,7 +154,7 @@ static void sleeps_that_end_soon_leave_no_trace(void) {
     expect_steady(first, lag());
 }
 
-/* While its interrupt is masked, and in an interrupt. */
+/* The clock is read while its interrupt is masked, and inside an interrupt. */
 static void tells_the_time_before_its_interrupt_was_served(void) {
     measure(1);
     for (unsigned i = 0; i < 300; ++i) {

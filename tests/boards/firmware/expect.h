@@ -1,4 +1,4 @@
-/* expect.h - what a test says about itself in an image: the first thing that is wrong ends it. */
+/* expect.h - assertions in an image: the first one that fails ends it. */
 #ifndef EXPECT_H
 #define EXPECT_H
 

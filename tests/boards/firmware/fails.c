@@ -1,4 +1,4 @@
-/* The way out: a status that is not 0 arrives, through main's return. */
+/* Tests the exit path: a non-zero result of main arrives as the exit status. */
 #include <host.h>
 
 int main(void) {

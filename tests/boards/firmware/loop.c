@@ -1,4 +1,5 @@
-/* The main loop of include/tickwheel/cortexm/systick.h: the wheel, the clock, and interrupts that arm. */
+/* The main loop shown in include/tickwheel/cortexm/systick.h: the wheel, the clock, and
+ * interrupts that arm timers. */
 #include <tickwheel/tw.h>
 
 #include "expect.h"
@@ -15,7 +16,7 @@ static void note(struct tw_node *node, void *arg) {
     EXPECT(node == &soon);
     ++fired;
     EXPECT(watched() >= armed_for * WATCH_PER_TICK);      /* P1 */
-    EXPECT(watched() < (armed_for + 2) * WATCH_PER_TICK); /* P2; a Cortex-M0 takes 100 us to come here */
+    EXPECT(watched() < (armed_for + 2) * WATCH_PER_TICK); /* P2; a Cortex-M0 takes 100 us to get here */
 }
 
 static void arm_soon(void) {
@@ -45,7 +46,7 @@ static void begin(void) {
     begun = clock_now();
 }
 
-/* One turn. `between` comes at the worst moment: the wheel was asked, sleep has not begun. */
+/* One turn of the loop. `between` runs at the worst moment: after tw_next, before the sleep. */
 static void turn(void (*between)(void)) {
     const uint32_t mask = tw_interrupts_mask();
     const tw_tick next = tw_next(&wheel);
@@ -59,7 +60,7 @@ static void turn(void (*between)(void)) {
 static void arming_between_question_and_sleep_is_served(void) {
     begin();
     for (unsigned i = 1; i <= 200; ++i) {
-        turn(signal_raise); /* it would sleep for ever: nothing is armed */
+        turn(signal_raise); /* nothing is armed, so it would sleep for ever otherwise */
         EXPECT(signalled == i);
         EXPECT(clock_now() <= armed_for);
         while (fired < i)
@@ -79,14 +80,15 @@ static void arming_during_sleep_is_served(void) {
     }
 }
 
-/* P9: with one timer, one sleep that ends when it is due. */
+/* P9: with one timer there is one sleep, which ends when the timer is due. */
 static void sleeps_for_what_is_due_only(void) {
     begin();
     armed_for = begun + 100;
     EXPECT(tw_arm_at(&wheel, &soon, (tw_tick)armed_for) == 0);
     const unsigned before = waits;
     turn(NULL);
-    EXPECT(clock_now() - armed_for <= 1); /* a Cortex-M0 needs up to a tick to fire, and note() has looked */
+    /* a Cortex-M0 takes up to a tick to fire, and note() has read the clock */
+    EXPECT(clock_now() - armed_for <= 1);
     EXPECT(waits - before <= MOST_WAITS(100));
     EXPECT(fired == 1);
 }

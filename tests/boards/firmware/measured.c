@@ -1,4 +1,4 @@
-/* Reads the stopwatch, the second timer of the machine; see measured.h. */
+/* Compares the clock with the stopwatch. See measured.h. */
 #include "measured.h"
 
 #include "expect.h"
@@ -31,7 +31,7 @@ static uint32_t lag_at_next_tick(void) {
 
 uint32_t lag(void) {
     uint32_t least = UINT32_MAX;
-    for (unsigned i = 0; i < 50; ++i) { /* the ways of the loop round a tick differ */
+    for (unsigned i = 0; i < 50; ++i) { /* the loop takes various paths around a tick */
         const uint32_t here = lag_at_next_tick();
         least = here < least ? here : least;
     }

@@ -1,4 +1,4 @@
-/* measured.h - the clock beside the stopwatch, which is another timer of the machine. */
+/* measured.h - compares the clock with the stopwatch, which is another timer of the machine. */
 #ifndef MEASURED_H
 #define MEASURED_H
 
@@ -14,32 +14,34 @@ enum { TICKS_PER_SECOND = 10000 };
 #define MICROSECONDS(us) (STOPWATCH_HZ / 1000000u * (us))
 
 #ifdef __riscv
-#define MOST_WAITS(ticks) 1u /* mtime goes as far as one likes */
+#define MOST_WAITS(ticks) 1u /* mtime's deadlines have no limit */
 #else
-/* The rest of this tick, then as much of the deadline as 24 bits hold, again and again. */
+/* Ticks to the end of the first tick, then as much of the deadline as 24 bits hold,
+ * repeatedly. */
 #define MOST_WAITS(ticks) (2u + (ticks) / ((1u << 24) / CLOCK_PER_TICK))
 #endif
 
-/* Starts both, the stopwatch some instructions earlier. */
+/* Starts both, the stopwatch some instructions before the clock. */
 void measure(int tickless);
 
-/* Counts of the stopwatch since then: to be read before it wraps. */
+/* Returns the stopwatch's counts since then. Read it before it wraps. */
 uint64_t watched(void);
 
-/* How far the clock lies behind the stopwatch when a tick begins, in counts of that. */
+/* Returns by how much the clock lags behind the stopwatch when a tick begins, in stopwatch
+ * counts. */
 uint32_t lag(void);
 
-/* Waits awake. */
+/* Busy-waits. */
 void spin_until(uint64_t watch);
 
-/* Some number below `bound`, the same ones in each run. */
+/* Returns a number below `bound`, the same sequence in each run. */
 uint32_t some(uint32_t bound);
 
-/* Sleeps, with interrupts masked, as a main loop does; then interrupts may come. */
+/* Sleeps with interrupts masked, as a main loop does, then unmasks them. */
 void sleep_masked(uint64_t deadline);
 
-/* The same, again and again till the deadline: by the stopwatch it was not early, and not
- * late by a tick. */
+/* Sleeps repeatedly until the deadline. Asserts by the stopwatch that it was not early, and
+ * less than a tick late. */
 void sleep_exactly(uint64_t deadline);
 
 #endif

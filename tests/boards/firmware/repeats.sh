@@ -1,5 +1,5 @@
 #!/bin/sh
-# repeats.sh COMMAND...: the command ends well, and prints the same when it is run again.
+# repeats.sh COMMAND...: succeeds if the command succeeds twice with the same output.
 set -eu
 first=$("$@" 2>&1)
 second=$("$@" 2>&1)

@@ -1,8 +1,8 @@
-/* What to run first on a new board: are the port's lock, the clock and the interrupts what the
- * library takes them for? Prints a line for each question, and ends with 0 if all is well.
+/* Run this first on a new board: it checks that the port's lock, the clock and the interrupts
+ * behave as the library expects. It prints a line for each check, and ends with 0 if all pass.
  *
- * Needs host_print, the clock, a software interrupt (board.h) and a second timer (timer.h). The
- * build says which port: TW_PORT_HEADER. */
+ * Needs host_print, the clock, a software interrupt (board.h) and a second timer (timer.h).
+ * The build chooses the port with TW_PORT_HEADER. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -18,12 +18,12 @@
 
 enum { TICKS_PER_SECOND = 1000 };
 
-static volatile unsigned signals; /* software interrupts that were served */
+static volatile unsigned signals; /* software interrupts served */
 
 void on_tick(void) { clock_isr(); }
 void on_signal(void) { ++signals; }
 
-/* ---- The lock. An interrupt that is raised while it is held comes when it is not. */
+/* ---- The lock. An interrupt that is raised while it is held comes after its release. */
 
 static bool serves_signals(void) {
     const unsigned before = signals;
@@ -95,7 +95,7 @@ static void sleep_until(uint64_t tick) {
     }
 }
 
-/* By another timer: 50 ticks last no shorter than they should, and not a whole tick longer. */
+/* By another timer, 50 ticks are not too short, and less than a tick too long. */
 static bool ticks_are_as_long_as_they_should_be(void) {
     sleep_until(clock_now() + 1);
     const uint32_t begin = stopwatch_read();
@@ -150,7 +150,7 @@ static bool library_and_headers_agree(void) {
            guarded.before == 0x600DF00D && guarded.after == 0x600DF00D;
 }
 
-/* What a program's main loop does, until something has fired. */
+/* Runs a program's main loop until a timer has fired. */
 static void loop(void) {
     fired_at = 0;
     while (fired_at == 0) {

@@ -1,6 +1,7 @@
 #!/bin/sh
-# symbols.sh NM IMAGE...: no image has what small parts lack or what needs a C or C++ library:
-# atomics that are calls, a heap, guards of static variables, unwinding.
+# symbols.sh NM IMAGE...: succeeds if no image contains symbols that small parts lack or that
+# need a
+# C or C++ library: atomics that are calls, a heap, guards of static variables, unwinding.
 nm=$1
 shift
 [ $# -gt 0 ] || exit 2

@@ -1,7 +1,7 @@
-/* The clock with the instruction that puts the CPU to sleep, as programs have it. The other images
- * bring a wait of their own; a Cortex-M does without wfi there, as on QEMU the clock then falls
- * behind, see cmake/TickwheelFirmware.cmake. What has to hold however much time goes by: never
- * early, and an interrupt ends the sleep. */
+/* The clock with the real sleep instruction, as in programs. The other images use a wait of
+ * their own, without wfi on a Cortex-M, because QEMU's clock falls behind with it, see
+ * cmake/TickwheelFirmware.cmake. Tests only what holds however much time passes: never early,
+ * and an interrupt ends the sleep. */
 #include "expect.h"
 #include "measured.h"
 

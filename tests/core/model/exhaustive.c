@@ -1,10 +1,10 @@
-/* Every sequence of operations up to a depth, on a wheel of 2-slot levels, where
- * all there is to a wheel happens within a few ticks: blocks, the block after,
- * rounds. Wheel, nodes and oracle are one object that is copied before each step
- * and put back after it; it stays at its address, so that links stay valid.
+/* Tries every sequence of operations up to a depth, on a wheel of 2-slot levels, where
+ * everything a wheel does happens within a few ticks: blocks, the block after, rounds. Wheel,
+ * nodes and oracle are one object that is copied before each step and restored after it. It
+ * stays at its address, so that links stay valid.
  *
- * A step that changed nothing (a refused postpone, an idle wheel idling) ends its
- * branch: what follows it is tried without it as well. */
+ * A step that changes nothing (a refused postpone, an idle call on an idle wheel) ends its
+ * branch, because the steps after it are also tried without it. */
 #include "model.h"
 
 #include <inttypes.h>
@@ -97,7 +97,8 @@ static unsigned read_depth(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    /* So that boundaries of blocks and of rounds are near, and not; and where 32-bit ticks wrap. */
+    /* Starts near boundaries of blocks and rounds, away from them, and where 32-bit ticks
+     * wrap. */
     static const uint64_t begin = TW_TICK_BITS == 32 ? UINT32_MAX - UINT64_C(7) : 0;
     const uint64_t starts[] = {begin, begin + 6};
     unsigned depth = read_depth(argc, argv);

@@ -1,4 +1,5 @@
-// Every allocation of every call fails in turn: std::bad_alloc, and the map is as it was.
+// Every allocation of every call fails in turn: the call throws std::bad_alloc, and the map is
+// unchanged.
 #include <tickwheel/ttl_map.hpp>
 
 #include <cstddef>
@@ -17,8 +18,8 @@ using map = tickwheel::ttl_map<std::string, std::string>;
 
 std::string long_text(int number) { return std::to_string(1'000'000 + number) + std::string(60, 'x'); }
 
-// Does it with one allocation more each time, until it succeeds; returns how many failed.
-// `unchanged` is asked after each failure.
+// Repeats `what` with one more allocation allowed each time, until it succeeds. Calls `unchanged`
+// after each failure. Returns the number of failures.
 template <class Do, class Check> int with_failures(Do what, Check unchanged) {
     for (int failures = 0;; ++failures) {
         until_failure = failures;
@@ -54,7 +55,7 @@ struct short_of_memory : testing::Test {
 TEST_F(short_of_memory, set_of_a_new_key) {
     const int failures =
         with_failures([this] { m.set(long_text(99), long_text(1)); }, [this] { expect_unchanged(); });
-    EXPECT_GE(failures, 3);  // key, value, entry
+    EXPECT_GE(failures, 3);  // key, value, element
     EXPECT_EQ(m.get(long_text(99)), long_text(1));
     EXPECT_EQ(evictions, 1);
 }
@@ -108,7 +109,7 @@ TEST(out_of_memory, growing) {
                                       EXPECT_EQ(m.size(), static_cast<std::size_t>(i));
                                       EXPECT_EQ(tw_runtime_count(rt.native()), static_cast<std::size_t>(i));
                                   });
-    EXPECT_EQ(failures, 300 + 5);  // an entry each; buckets at 16, 32, 64, 128, 256
+    EXPECT_EQ(failures, 300 + 5);  // one per element; buckets at 16, 32, 64, 128, 256
     for (int i = 0; i < 300; ++i)
         EXPECT_EQ(m.get(i), i);
 }

@@ -1,4 +1,4 @@
-// The map without time: keys, values, lookups, statistics.
+// The map apart from time: keys, values, lookups, statistics.
 #include <tickwheel/ttl_map.hpp>
 
 #include <limits>
@@ -118,14 +118,14 @@ TEST(ttl_map, looks_up_without_making_a_key) {
     virtual_runtime rt;
     tickwheel::ttl_map<std::string, int, view_hash> m(rt, {.ttl = 1s});
     m.set("a", 1);
-    const std::string_view a = "a";  // no std::string is made of this one implicitly
+    const std::string_view a = "a";  // does not convert to std::string implicitly
     EXPECT_EQ(m.get(a), 1);
     EXPECT_TRUE(m.contains(a));
     EXPECT_TRUE(m.touch(a));
     EXPECT_TRUE(m.erase(a));
 }
 
-// What no key can be made from is refused where the overload is chosen, not inside.
+// A type that cannot form a key is rejected by overload resolution, not by an error inside.
 template <class Map, class K>
 concept gets = requires(Map &m, const K &key) {
     m.get(key);

@@ -1,4 +1,4 @@
-// The bound on the number of entries, and which entry is evicted for it.
+// The bound on the number of elements, and which element it evicts.
 #include <tickwheel/ttl_map.hpp>
 
 #include <set>

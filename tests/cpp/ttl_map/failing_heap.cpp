@@ -1,4 +1,4 @@
-// operator new that fails on demand.
+// The heap behind failing_heap.hpp.
 #include "failing_heap.hpp"
 
 #include <cstddef>
@@ -29,7 +29,7 @@ void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
 void operator delete(void *memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void *memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
 
-// A sanitizer has these by itself, else.
+// Otherwise a sanitizer supplies its own.
 void *operator new[](std::size_t size) { return operator new(size); }
 void *operator new[](std::size_t size, std::align_val_t alignment) { return operator new(size, alignment); }
 void operator delete[](void *memory) noexcept { std::free(memory); }

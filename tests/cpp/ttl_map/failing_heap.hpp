@@ -1,4 +1,4 @@
-// operator new and delete of this program: they fail when they are told to.
+// operator new and delete of this program, which fail on demand.
 #pragma once
 
-extern thread_local int until_failure;  // allocations of this thread; -1: none fails
+extern thread_local int until_failure;  // allocations of this thread before one fails; -1: none fails

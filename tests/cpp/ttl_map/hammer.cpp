@@ -1,5 +1,5 @@
-// Threads do everything at once to a few keys while these expire. The sanitizers find what is
-// used too late; the test checks that each value leaves once, and whole.
+// Threads make every call at once on a few keys while these expire. Sanitizers find late
+// accesses; the test asserts that each value is reported at most once, and intact.
 #include <tickwheel/ttl_map.hpp>
 
 #include <atomic>
@@ -20,7 +20,7 @@ constexpr int keys = 40, threads = 3, steps = 8000, rounds = 6;
 
 std::atomic<int> living{0};
 
-// Knows its key; counts itself.
+// Knows its key, and counts its instances.
 class counted {
   public:
     explicit counted(int key, std::size_t number) : key_(key), number_(number) { ++living; }
@@ -59,7 +59,7 @@ class hammer {
         for (std::thread &each : all)
             each.join();
         check_counts();
-        m_.reset();  // while entries expire
+        m_.reset();  // while elements expire
         for (const auto &each : reports_)
             EXPECT_LE(each, 1);
     }
@@ -121,14 +121,14 @@ class hammer {
         }
     }
 
-    // Reports follow the counts, so one may be on its way.
+    // A report follows its count, so one may be in progress.
     void check_counts() {
         const std::uint64_t counted_before = m_->stats().expired;
         while (expired_ < counted_before)
             std::this_thread::yield();
     }
 
-    std::vector<std::atomic<int>> reports_;  // of each value
+    std::vector<std::atomic<int>> reports_;  // for each value
     std::atomic<std::size_t> next_{0};
     std::atomic<std::uint64_t> expired_{0};
     std::optional<map> m_;

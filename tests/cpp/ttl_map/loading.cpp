@@ -1,4 +1,4 @@
-// get_or_load: one loader for all who miss a key at once.
+// get_or_load: a single loader for all callers that miss a key at once.
 #include <tickwheel/ttl_map.hpp>
 
 #include <atomic>
@@ -102,7 +102,7 @@ TEST_F(loading, another_loader_may_run_once_the_key_was_erased) {
 
 constexpr int callers = 6;
 
-// All callers miss before the one loader ends.
+// All callers miss before the only loader ends.
 template <class Caller> void concurrently(map &m, Caller caller) {
     std::vector<std::thread> threads;
     for (int i = 0; i < callers; ++i)

@@ -1,4 +1,4 @@
-// Random histories on virtual time, beside a plain oracle: a list in order of use.
+// Compares random histories on virtual time with a simple oracle: a list in order of use.
 #include <tickwheel/ttl_map.hpp>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ class oracle {
     std::size_t size() const { return entries_.size(); }
 
   private:
-    std::list<entry> entries_;  // the one used last in front
+    std::list<entry> entries_;  // most recently used first
     int now_ = 0;
     std::size_t most_;
     bool sliding_;
@@ -144,7 +144,7 @@ class history {
         EXPECT_EQ(tw_runtime_count(rt_.native()), expected_.size());
         for (int key = 0; key < keys; ++key)
             EXPECT_EQ(m_.contains(key), expected_.find(key) != nullptr) << "key " << key;
-        std::ranges::sort(expired_);  // of one advance in any order
+        std::ranges::sort(expired_);  // one advance may expire them in any order
         std::ranges::sort(expected_.expired);
         EXPECT_EQ(expired_, expected_.expired);
         EXPECT_EQ(evicted_, expected_.evicted);
@@ -161,7 +161,7 @@ class history {
     map m_;
 };
 
-// TW_SEED repeats a run that has failed. As in the other random tests, TW_NIGHTLY takes any.
+// TW_SEED repeats a failed run. As in the other random tests, TW_NIGHTLY chooses a random seed.
 std::uint64_t first_seed() {
     if (const char *given = std::getenv("TW_SEED"); given != nullptr)
         return std::strtoull(given, nullptr, 0);

@@ -1,6 +1,6 @@
-// The callback of an entry has begun (the wheel has taken the node off) while another thread
-// holds the lock of the map and removes that entry. Keys are compared under the lock, so a
-// comparison that waits brings this about every time.
+// An element's callback is in progress (the wheel has released the node) while another thread
+// holds the lock and removes that element. Keys are compared under the lock, so a comparison that
+// waits creates this situation every time.
 #include <tickwheel/ttl_map.hpp>
 
 #include <atomic>
@@ -100,7 +100,7 @@ TEST_F(in_flight, loading_replaces_it) {
     EXPECT_EQ(m->get(1), "new");
 }
 
-// The destructor returns only when a callback that runs has ended.
+// The destructor returns only when a running callback has ended.
 TEST(races, destructor_waits_for_the_callback) {
     using plain_map = tickwheel::ttl_map<int, int>;
     virtual_runtime rt;

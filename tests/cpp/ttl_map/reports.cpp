@@ -1,4 +1,4 @@
-// on_expire, on_evict and on_exception.
+// The callbacks on_expire, on_evict and on_exception.
 #include <tickwheel/ttl_map.hpp>
 
 #include <optional>

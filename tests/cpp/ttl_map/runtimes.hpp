@@ -1,4 +1,4 @@
-// Runtimes for tests of the map, and durations written short.
+// Runtimes for tests of the map, and short names for durations.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ class some_runtime {
     tw_runtime *rt_ = nullptr;
 };
 
-// Time that moves when it is told to, in ticks of 1 ms.
+// Virtual time, in ticks of 1 ms.
 class virtual_runtime : public some_runtime {
   public:
     explicit virtual_runtime(tw_clock clock = TW_CLOCK_VIRTUAL) : some_runtime(options(clock)) {}
@@ -43,7 +43,7 @@ class virtual_runtime : public some_runtime {
     }
 };
 
-// A thread, and ticks of 50 us.
+// A runtime with a thread, and ticks of 50 us.
 class threaded_runtime : public some_runtime {
   public:
     threaded_runtime() : some_runtime(options()) { must(tw_runtime_start(rt_)); }
@@ -56,8 +56,8 @@ class threaded_runtime : public some_runtime {
     }
 };
 
-// Runs `what` on the runtime's thread when `after` has passed, before anything that is armed
-// later for the same tick. With leap(), what is due by then is late.
+// Runs `what` on the runtime's thread after `after`, before timers armed later for the same tick.
+// With leap(), timers due by then are late.
 template <class What> class at_time {
   public:
     at_time(some_runtime &rt, std::chrono::nanoseconds after, What what) : rt_(rt), what_(what) {

@@ -1,4 +1,4 @@
-// When entries expire.
+// The times at which elements expire.
 #include <tickwheel/ttl_map.hpp>
 
 #include <limits>
@@ -78,7 +78,7 @@ TEST(ttl_map_times, sliding_expiry_counts_from_the_last_get) {
         EXPECT_TRUE(m.get(1));
     }
     rt.advance(60ms);
-    EXPECT_TRUE(m.contains(1));  // which is no use
+    EXPECT_TRUE(m.contains(1));  // which does not count as a use
     rt.advance(40ms);
     EXPECT_FALSE(m.get(1));
 }
@@ -147,7 +147,7 @@ TEST(ttl_map_times, jitter_of_one_leaves_a_positive_time) {
     EXPECT_EQ(m.size(), 0U);
 }
 
-// Time leaps past the entry's end, and the callback that runs first finds it still there.
+// Time leaps past the element's deadline, and the first callback to run still finds it in memory.
 template <class What> void while_it_is_late(virtual_runtime &rt, map &m, What what) {
     at_time first(rt, 10ms, what);
     m.set(1, 1, 10ms);
@@ -174,7 +174,7 @@ TEST(ttl_map_times, an_expired_entry_cannot_be_erased) {
     EXPECT_EQ(reported, 1);
 }
 
-// On the wall clock delays have a time of their own.
+// On the wall clock, delays follow the steady clock.
 TEST(ttl_map_times, setting_the_wall_clock_changes_nothing) {
     virtual_runtime rt(TW_CLOCK_WALL);
     map m(rt, {.ttl = 100ms});

@@ -1,9 +1,9 @@
-/* A correct program, as its users write them: what one thread wrote before it armed a timer the
- * callback reads, what the callback wrote is read when a wait for it has returned, and memory is
- * freed then. No lock, no atomic of its own orders any of that: the library does. Run under
- * tools that look for races, which have nothing to say.
+/* A correct program, as users write them. A callback reads what a thread wrote before arming
+ * the timer; when a wait for the callback has returned, the thread reads what it wrote, and
+ * frees the memory. The program has no lock or atomic of its own that would order these
+ * accesses: the library does. It runs under tools that look for races, which must stay silent.
  *
- * All that is judged is what they say; what the library does is the business of other tests. */
+ * Only the tools' output is judged here; other tests cover the library's behaviour. */
 #include <assert.h>
 #include <poll.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ static void check(int result) {
         abort();
 }
 
-/* Some timers fire before they are ended, others do not. */
+/* Lets some timers fire before they are ended, and others not. */
 static void let_some_fire(int round) { poll(NULL, 0, round % 4); }
 
 static void wait_for(sem_t *event) {
@@ -112,7 +112,7 @@ static void on_message(const struct tw_event *event, void *arg) {
     message->read += message->written++;
 }
 
-/* The last to see it, on whatever thread. */
+/* The last access to the message, on any thread. */
 static void drop_message(void *arg) {
     struct message *message = arg;
     sem_t *dropped = message->dropped;
@@ -144,7 +144,7 @@ static void with_handles(struct tw_handles *timers, int round) {
     tw_handle_move(timers, handles[2], (round & 1) * TW_MILLISECOND);
     let_some_fire(round);
     for (int i = 0; i < 3; i++)
-        tw_handle_stop_wait(timers, handles[i]); /* or it has ended by itself */
+        tw_handle_stop_wait(timers, handles[i]); /* unless it has ended by itself */
     for (int i = 0; i < 3; i++)
         wait_for(&dropped);
     sem_destroy(&dropped);
@@ -172,7 +172,7 @@ static void with_keys(struct tw_keyed *names, int round) {
     sem_destroy(&dropped);
 }
 
-/* Sets of one's own, so many that they get the numbers which sets of others had. */
+/* Makes and frees so many sets that they reuse the tags of earlier sets. */
 static void with_own_handles(struct scene *scene, int round) {
     struct tw_handles *own = NULL;
     for (int i = 0; i < 8; i++) {
@@ -213,7 +213,7 @@ static void with_descriptors(struct scene *scene, int round) {
     free(inlet);
 }
 
-/* --- all of it, from several threads ------------------------------------------------------- */
+/* --- everything, on several threads ---------------------------------------------------------- */
 
 static void *arm_and_end(void *arg) {
     struct scene *scene = arg;
@@ -250,7 +250,7 @@ static void play(const struct tw_runtime_options *options) {
     check(tw_handles_free(scene.timers));
     check(tw_runtime_stop(scene.rt));
     check(tw_runtime_start(scene.rt));
-    check(tw_runtime_free(scene.rt)); /* and the other set, the table and the workers */
+    check(tw_runtime_free(scene.rt)); /* also frees the other set, the table and the workers */
 }
 
 /* A wheel of the program's own: one thread arms and waits, the other advances. */

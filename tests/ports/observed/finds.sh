@@ -1,5 +1,5 @@
 #!/bin/sh
-# finds.sh NAME COMMAND...: the command fails, and what it says names a function.
+# finds.sh NAME COMMAND...: succeeds if the command fails and its output names that function.
 name=$1
 shift
 if said=$("$@" 2>&1); then

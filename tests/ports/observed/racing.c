@@ -1,5 +1,5 @@
-/* A wrong program: main and a callback write one variable, and nothing orders them. Whatever the
- * library says of itself, the tools find that. */
+/* An incorrect program: main and a callback write one variable without any order. The tools
+ * must find this race despite the library's own annotations. */
 #include <poll.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* Counts the instructions of one call by the second timer of the machine; see counting.h. */
+/* Counts instructions by the stopwatch. See counting.h. */
 #include "counting.h"
 
 #include <stdint.h>
@@ -8,14 +8,14 @@
 
 #include "../expect.h"
 
-/* Rounded to the nearest: the timer may be off by a count at either end. */
+/* Rounds to the nearest, because the timer may be off by a count at either end. */
 static unsigned instructions(uint32_t counts) {
     const uint64_t per_second = (uint64_t)INSTRUCTION_NS * STOPWATCH_HZ;
     return (unsigned)(((uint64_t)counts * 1000000000u + per_second / 2) / per_second);
 }
 
-/* Instructions from before a call to after it. The same code for all calls of a kind, so that what
- * is around them costs the same. */
+/* Returns the instructions from before a call to after it. All calls of a kind share this
+ * code, so that its own cost is the same for each. */
 __attribute__((noinline)) static unsigned span_of_arming(arming *call, struct tw *w, struct tw_node *n,
                                                          tw_tick tick) {
     const uint32_t before = stopwatch_read();
@@ -41,7 +41,7 @@ __attribute__((noinline)) static unsigned span_of_asking(asking *call, struct tw
     return instructions(stopwatch_read() - before);
 }
 
-/* ---- What measuring costs: what is measured of calls that have nothing in them. */
+/* ---- The cost of measuring: the count for empty calls. */
 
 static struct { unsigned arming, of_node, of_wheel, asking; } cost;
 

@@ -1,13 +1,14 @@
-/* counting.h - the instructions of one call, but for those that an empty one and measuring take.
+/* counting.h - counts the instructions of one call, without those that an empty call and
+ * measuring take.
  *
- * Counted by the machine's second timer: several counts of it pass during an instruction
- * (INSTRUCTION_NS), so the figures are exact, and the same in each run. */
+ * The machine's second timer advances several counts per instruction (INSTRUCTION_NS), so the
+ * figures are exact, and the same in each run. */
 #ifndef COUNTING_H
 #define COUNTING_H
 
 #include <tickwheel/tw.h>
 
-/* What a line of the table tells: the least and the most that was counted. */
+/* One line of the table: the least and the most that was counted. */
 struct figure {
     unsigned least, most;
 };
@@ -17,7 +18,7 @@ typedef int of_node(struct tw *w, struct tw_node *n);
 typedef int of_wheel(struct tw *w);
 typedef tw_tick asking(struct tw *w);
 
-/* Finds out what measuring costs. */
+/* Measures the cost of measuring. */
 void counting_start(void);
 
 struct figure figure_none(void);

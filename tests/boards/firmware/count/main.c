@@ -1,4 +1,5 @@
-/* What the calls of the wheel cost, in instructions: a line each, the least and the most seen. */
+/* Counts what the wheel's calls cost in instructions: one line each, the least and the most
+ * seen. */
 #include <timer.h>
 
 #include <tickwheel/tw.h>
@@ -23,9 +24,9 @@ static tw_tick some(tw_tick below) {
 
 static void nothing(struct tw_node *node, void *arg) { (void)node, (void)arg; }
 
-/* A wheel at `now`, with as many others armed as there are, in the `span` ticks from `first`. */
+/* Makes a wheel at `now`, with all other timers armed in the `span` ticks from `first`. */
 static void begin(tw_tick now, tw_tick first, tw_tick span) {
-    stopwatch_start(); /* again each time: not all machines' go on when they wrap */
+    stopwatch_start(); /* restart: not every machine's stopwatch continues when it wraps */
     EXPECT(tw_init(&wheel, now, 0) == 0);
     EXPECT(tw_node_init(&timer, nothing, NULL) == 0);
     for (unsigned i = 0; i < COUNT_TIMERS; ++i) {
@@ -34,13 +35,13 @@ static void begin(tw_tick now, tw_tick first, tw_tick span) {
     }
 }
 
-/* Somewhere, on any level. */
+/* Draws a distance on any level. */
 static tw_tick some_distance(void) {
     static const tw_tick spans[] = {BLOCK, BLOCK * BLOCK, (tw_tick)4 * TOP_SLOT};
     return 1 + some(spans[some(3)]);
 }
 
-/* ---- Calls on one timer, among the others. */
+/* ---- Calls on one timer, with the others pending. */
 
 static void count_adding(const char *what, arming *call, int is_relative) {
     struct figure f = figure_none();
@@ -90,7 +91,7 @@ static void count_asking_for_next(void) {
 static void count_ticks_of_a_block(void) {
     struct figure quiet = figure_none(), ends = figure_none(), armed = figure_none(), due = figure_none();
     begin(0, 3 * TOP_SLOT, TOP_SLOT);
-    EXPECT(tw_update(&wheel) == 0); /* the first one notices that all was armed */
+    EXPECT(tw_update(&wheel) == 0); /* the first one notices that everything was armed */
     for (tw_tick tick = 2; tick <= 8 * BLOCK; ++tick)
         count_of_wheel(tick % BLOCK == 0 ? &ends : &quiet, tw_update, &wheel);
     for (unsigned i = 0; i < SAMPLES; ++i) {
@@ -111,7 +112,8 @@ static void count_ticks_of_a_block(void) {
     print_figure("tick, one due", &due);
 }
 
-/* From before the slot opens until it has passed; what a sleeping system would skip is not. */
+/* Counts from before the slot opens until after it, without ticks that a sleeping system would
+ * skip. */
 static void count_worst_tick(void) {
     struct figure f = figure_none();
     begin(TOP_SLOT - 8 * BLOCK, TOP_SLOT, TOP_SLOT);

@@ -1,7 +1,8 @@
 #!/bin/sh
-# table.sh [--strict] AT LIMITS AHEAD PLAIN QEMU...: runs two images, with look-ahead and without,
-# and prints what they count beside the limits. Fails if an image does; with --strict, if
-# a figure is beyond its limit. AT is what the compiler was told of optimisation.
+# table.sh [--strict] AT LIMITS AHEAD PLAIN QEMU...: runs two images, with look-ahead and
+# without,
+# and prints their counts beside the limits. Fails if an image fails; with --strict, also if a
+# figure exceeds its limit. AT is the compiler's optimisation level.
 set -eu
 strict=0
 if [ "$1" = --strict ]; then
@@ -11,7 +12,7 @@ fi
 at=$1 limits=$2 ahead=$3 plain=$4
 shift 4
 
-# run IMAGE: its lines; those of QEMU itself are no figures
+# run IMAGE: prints its lines, without QEMU's own
 run() {
     image=$1
     shift

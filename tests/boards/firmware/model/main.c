@@ -1,6 +1,6 @@
-/* The model test of tests/core/model, on a board: random operations against the oracle, nodes in place.
- * One seed, so one run; the time that it took is part of what it prints, so that a run which
- * differs from another in one instruction shows. */
+/* The model test of tests/core/model on a board: random operations compared with the oracle,
+ * nodes in place. It has one seed and so one run. It prints the time it took, so that two runs
+ * that differ in one instruction differ in their output. */
 #include <host.h>
 #include <timer.h>
 
@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-enum { LIFE = 500 }; /* operations before everything starts anew, at the next origin */
+enum { LIFE = 500 }; /* operations in one life, before everything restarts at the next origin */
 
 int main(void) {
     static struct model m;

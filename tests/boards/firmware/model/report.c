@@ -1,4 +1,4 @@
-/* What the model says, through host_print: as much of printf as it uses. */
+/* The model's reports through host_print, with the parts of printf that it uses. */
 #include "core/model/report.h"
 
 #include <host.h>
@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What stands between % and the letter of a conversion. */
+/* The flags between % and the letter of a conversion. */
 struct conversion {
     bool alternate; /* # */
     bool padded;    /* * */

@@ -1,5 +1,5 @@
-/* A port that is wrong, to see that the tests of races notice: its lock does nothing, or does not
- * nest. BROKEN says which. */
+/* A deliberately broken port, to verify that the race tests notice: its lock does nothing or
+ * does not nest, as BROKEN says. */
 #ifdef __riscv
 #include <tickwheel/riscv/interrupts.h>
 #define UNMASKED TW_MSTATUS_MIE

@@ -1,4 +1,4 @@
-/* interrupts.h - interrupts of two priorities: the alarm interrupts the signal's handler. */
+/* interrupts.h - interrupts of two priorities: the alarm can interrupt the signal's handler. */
 #ifndef RACE_INTERRUPTS_H
 #define RACE_INTERRUPTS_H
 
@@ -18,7 +18,8 @@ static inline bool masked(void) {
 
 static inline void set_priorities(void) {}
 
-/* A trap masks all interrupts. Let in again, they write to what this trap returns by. */
+/* A trap masks all interrupts. Nested ones overwrite the registers by which this trap returns,
+ * so it saves them. */
 static inline void interruptibly(void (*act)(void)) {
     uintptr_t mepc, mstatus;
     __asm__ volatile("csrr %0, mepc\n\tcsrr %1, mstatus" : "=&r"(mepc), "=r"(mstatus));
@@ -38,7 +39,8 @@ static inline bool masked(void) {
 
 static inline void set_priorities(void) {
     volatile uint32_t *const ipr = (volatile uint32_t *)0xE000E400u;
-    ipr[SIGNAL_IRQ / 4] |= 0xC0u << SIGNAL_IRQ % 4 * 8; /* the lower, the more urgent; 0 at reset */
+    /* a lower value is more urgent; all are 0 at reset */
+    ipr[SIGNAL_IRQ / 4] |= 0xC0u << SIGNAL_IRQ % 4 * 8;
 }
 
 static inline void interruptibly(void (*act)(void)) { act(); }

@@ -1,4 +1,4 @@
-/* The account of each timer, and the actions that main and interrupts share; see ledger.h. */
+/* Timers, their accounts and the actions on them. See ledger.h. */
 #include "ledger.h"
 
 #include "../expect.h"
@@ -17,12 +17,12 @@ unsigned side;
 static struct tw_node nodes[TIMERS];
 static struct account accounts[SIDES][TIMERS];
 static volatile bool shut[TIMERS], advancing;
-static bool masked_outside; /* of the advance that calls back */
+static bool masked_outside; /* when the running advance was called */
 
 static struct tw *wheel_of(enum timer timer) { return timer == CHAINED ? &other_wheel : &wheel; }
 static struct account *account_of(enum timer timer) { return &accounts[side][timer]; }
 
-/* ---- Calls, and what they mean for the account. */
+/* ---- Calls, and their effect on the account. */
 
 static void account_arm(enum timer timer, int result, unsigned fires) {
     if (result == PERMISSION && shut[timer])
@@ -52,11 +52,11 @@ static void move(enum timer timer, tw_tick tick) {
 
 static void postpone(enum timer timer, tw_tick tick) {
     const int result = tw_postpone(&wheel, &nodes[timer], tick);
-    EXPECT(result == 0 || result == NO_ENTRY || result == INVALID); /* invalid: it is due later already */
+    EXPECT(result == 0 || result == NO_ENTRY || result == INVALID); /* invalid: it is already due later */
 }
 
-/* Whoever interrupts an advance is refused; unless he comes just before that began: then it is he
- * who is called back, and main may find that its tick has passed. */
+/* An advance that interrupts another one is refused. But one that comes just before main's
+ * advance begins runs its callbacks instead, and main may then find its own tick in the past. */
 static int guarded(int (*advance)(tw_tick ticks, uint32_t budget), tw_tick ticks, uint32_t budget) {
     const bool was_advancing = advancing;
     const bool was_masked = masked_outside;
@@ -131,7 +131,8 @@ static void advances_in_steps(void) {
 
 static void updates(void) { EXPECT(guarded(update, 1, TW_UNBOUNDED) != 1); }
 
-/* What is near is cancelled, so that the search goes far; an interrupt fills what it has passed. */
+/* Cancels the near timers, so that the search goes far, and an interrupt can arm timers where
+ * it has already passed. */
 static void looks_ahead(void) {
     cancel(SOON);
     cancel(WITH_SOON);
@@ -217,7 +218,7 @@ static void arm_on_other(const char *invariant, const struct tw_node *node, void
 void ledger_lock_both(void) {
     unsigned reports = 0;
     tw_callback *const fn = nodes[FAR].fn;
-    nodes[FAR].fn = NULL; /* for something to report */
+    nodes[FAR].fn = NULL; /* gives tw_check something to report */
     EXPECT(tw_check(&wheel, arm_on_other, &reports) == 1);
     EXPECT(reports == 1);
     nodes[FAR].fn = fn;
@@ -246,7 +247,7 @@ static void check_account(enum timer timer) {
         sum.prevented += accounts[s][timer].prevented;
         sum.fired += accounts[s][timer].fired;
     }
-    if (timer == PERIODIC && sum.prevented != 0) /* some each time, unknown how many */
+    if (timer == PERIODIC && sum.prevented != 0) /* some each time, but their number is not reported */
         EXPECT(sum.fired + sum.prevented <= sum.owed);
     else
         EXPECT(sum.fired + sum.prevented == sum.owed);

@@ -1,7 +1,7 @@
-/* ledger.h - timers on two wheels, and an account of each, whichever interrupts the other: what was
- * armed fires, or a cancel said that it prevented that, and never both (P4, P6).
+/* ledger.h - timers on two wheels, with an account of each. In whatever order interrupts come,
+ * an arming either fires or a cancel reports that it prevented the fire, never both (P4, P6).
  *
- * The same actions are done by main and by interrupts that come in their midst. */
+ * Main and interrupts that come in the middle of it do the same actions. */
 #ifndef LEDGER_H
 #define LEDGER_H
 
@@ -13,7 +13,7 @@ enum timer {
     SOON,
     WITH_SOON, /* on the same tick */
     NEXT_BLOCK,
-    HIGHER, /* comes down from the top level */
+    HIGHER, /* lowered from the top level */
     FAR,    /* in a later round */
     PERIODIC,
     FREE,
@@ -32,24 +32,25 @@ extern const unsigned action_count;
 
 extern struct tw wheel, other_wheel;
 
-/* Accounts are kept apart: an interrupt may come while main writes into its own. */
+/* Each side has its own accounts, because an interrupt may come while main is writing one. */
 enum { IN_MAIN, IN_INTERRUPT, SIDES };
 extern unsigned side;
 
-/* What arm() has seen of a timer, and more calls like it. Refused only where they have to be. */
+/* Make the call and enter it in the account. A call may be refused only where the header says
+ * so. */
 void arm(enum timer timer, tw_tick tick);
 void cancel(enum timer timer);
 
-/* Wheels and timers as each round begins. */
+/* Makes wheels and timers for a round. */
 void ledger_open(void);
 
-/* Runs the action; it leaves the mask of interrupts as it was. */
+/* Runs the action and asserts that it restores the interrupt mask. */
 void ledger_act(const struct action *action);
 
-/* Takes the lock of one wheel inside that of the other: tw_check reports under lock. */
+/* Takes one wheel's lock inside the other's: tw_check reports with the lock held. */
 void ledger_lock_both(void);
 
-/* Both wheels are in order; then their time passes, and the accounts must be even. */
+/* Checks both wheels, then advances them to the end and asserts that the accounts balance. */
 void ledger_close(void);
 
 #endif

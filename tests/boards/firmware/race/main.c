@@ -1,5 +1,5 @@
-/* Interrupts that use the wheel while main, or an interrupt of lower priority, does: each action
- * struck by each, at every instruction. */
+/* Interrupts use the wheel while main, or an interrupt of lower priority, is using it: each
+ * action is interrupted by each other action, at every instruction. */
 #include <host.h>
 
 #include "../expect.h"
@@ -24,7 +24,8 @@ static unsigned sweep_pair(const struct action *what, const struct action *by, b
     return sweep(&(struct round){ledger_open, act, strike, ledger_close, in_interrupt});
 }
 
-/* Half of the pairs in main, the others in an interrupt: all in both took twice the time. */
+/* Runs half of the pairs in main and the others in an interrupt, because all in both took
+ * twice the time. */
 static void sweep_pairs(bool in_interrupt) {
     unsigned rounds = 0;
     for (unsigned i = 0; i < action_count; ++i)
@@ -34,7 +35,7 @@ static void sweep_pairs(bool in_interrupt) {
     say(in_interrupt ? "rounds in an interrupt" : "rounds in main", rounds);
 }
 
-/* Locks put back what they found, masked or not, also where they nest. */
+/* Locks restore the previous mask, also when they nest. */
 static void masks_are_restored(void) {
     for (unsigned i = 0; i < action_count; ++i) {
         ledger_open();

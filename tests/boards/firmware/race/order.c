@@ -1,5 +1,5 @@
-/* P2, P3 with an interrupt: what it arms during an advance, before others, fires before them;
- * in that advance, or tw_next says that another one is wanted at once. */
+/* P2, P3 with an interrupt: a timer that it arms earlier than others during an advance fires
+ * before them, either in that advance or because tw_next asks for another one at once. */
 #include "order.h"
 
 #include <tickwheel/tw.h>
@@ -11,10 +11,10 @@ enum { WAITING = 6, GAP = 4, END = (WAITING + 1) * GAP };
 
 static struct tw w;
 static struct tw_node waiting[WAITING], earlier;
-static tw_tick earlier_tick;                  /* that the interrupt arms */
-static volatile tw_tick reached;              /* due tick of the latest fire */
-static volatile tw_tick may_precede;          /* those due later fire after `earlier` */
-static volatile bool is_armed, earlier_fired; /* `earlier` */
+static tw_tick earlier_tick;                  /* armed by the interrupt */
+static volatile tw_tick reached;              /* tick of the latest fire */
+static volatile tw_tick may_precede;          /* timers due later than this fire after `earlier` */
+static volatile bool is_armed, earlier_fired; /* state of `earlier` */
 static unsigned fired;
 
 static void on_waiting(struct tw_node *node, void *arg) {
@@ -32,7 +32,7 @@ static void on_earlier(struct tw_node *node, void *arg) {
     earlier_fired = true;
 }
 
-/* Fires lie GAP ticks apart, so that blocks begin between them. */
+/* Timers lie GAP ticks apart, so that blocks begin between them. */
 static void open_wheel(void) {
     reached = 0;
     fired = 0;
@@ -47,7 +47,7 @@ static void open_wheel(void) {
 
 static void advance(void) { EXPECT(tw_advance(&w, END, TW_UNBOUNDED) == 0); }
 
-/* The wheel may have come to the next tick that is due already, but not further. */
+/* The wheel may have reached the next tick that is due, but not passed it. */
 static void arm_earlier(void) {
     tw_tick next = END;
     for (unsigned i = WAITING; i-- > 0;)
@@ -60,7 +60,7 @@ static void arm_earlier(void) {
 
 static void check(void) {
     EXPECT(fired == WAITING);
-    if (!earlier_fired) { /* it came when the advance had seen to all that was due */
+    if (!earlier_fired) { /* armed when the advance had fired everything due */
         EXPECT(tw_next(&w) <= earlier_tick || tw_next(&w) == tw_now(&w));
         EXPECT(tw_advance(&w, END, TW_UNBOUNDED) == 0);
     }

@@ -1,4 +1,4 @@
-/* order.h - an interrupt arms a timer earlier than those that wait, while main advances. */
+/* order.h - an interrupt arms a timer earlier than the pending ones, while main advances. */
 #ifndef ORDER_H
 #define ORDER_H
 

@@ -1,4 +1,4 @@
-/* Sends an interrupt to each instruction in turn; see sweep.h. */
+/* Times an interrupt to each instruction in turn. See sweep.h. */
 #include "sweep.h"
 
 #include <stddef.h>
@@ -12,17 +12,17 @@
 /* Counts of the alarm's timer in the time of one instruction, rounded down. */
 #define STEP (INSTRUCTION_NS * (STOPWATCH_HZ / 100000u) / 10000u)
 
-/* The time between the question what time it is and the answer when the alarm is to come. */
+/* The shortest delay for which the alarm can be set before it has passed. */
 #define SOONEST (32 * STEP)
 
-/* No interrupt is held up for so many instructions. */
+/* No interrupt is delayed by this many instructions. */
 #define LONGEST (100000 * STEP)
 
 static const struct round *running;
 static volatile bool has_begun, is_over, has_struck, has_struck_early, has_struck_inside;
 
 static uint32_t sent, arrived;        /* the alarm of this round, by the stopwatch */
-static uint32_t latency = UINT32_MAX; /* of one that was not held up */
+static uint32_t latency = UINT32_MAX; /* of an alarm that was not delayed */
 
 void on_alarm(void) {
     arrived = stopwatch_read();
@@ -33,7 +33,7 @@ void on_alarm(void) {
     has_struck = true;
 }
 
-/* Some instructions late: the first interrupt is to come before. */
+/* Delays `act` by some instructions, so that the first interrupt comes before it. */
 static void act(void) {
     __asm__ volatile(".rept 64\n\tnop\n\t.endr");
     has_begun = true;
@@ -43,7 +43,7 @@ static void act(void) {
 
 void on_signal(void) { interruptibly(act); }
 
-/* True if the interrupt came before main was done. */
+/* Returns true if the interrupt came before main was done. */
 static bool play(uint32_t counts) {
     has_begun = is_over = has_struck = false;
     running->open();
@@ -59,11 +59,11 @@ static bool play(uint32_t counts) {
     return has_struck_inside;
 }
 
-/* How far to go to the next moment. An interrupt that came while they were masked was held up till
- * they no longer were, and so would be all in between. */
+/* Returns the distance to the next moment to try. An interrupt while interrupts were masked
+ * was delayed until they were unmasked, and all moments in between would give the same. */
 static uint32_t step_after(uint32_t counts) {
     const uint32_t took = arrived - sent - counts;
-    EXPECT(took < LONGEST); /* and not for ever, as if the stopwatch stood still */
+    EXPECT(took < LONGEST); /* fails if the stopwatch stood still */
     if (took < latency)
         latency = took;
     return took - latency > 2 * STEP ? took - latency - STEP : STEP;
@@ -71,7 +71,7 @@ static uint32_t step_after(uint32_t counts) {
 
 unsigned sweep(const struct round *round) {
     static bool is_ready;
-    stopwatch_start(); /* again each time: not all machines' go on when they wrap */
+    stopwatch_start(); /* restart: not every machine's stopwatch continues when it wraps */
     if (!is_ready) {
         signal_start();
         set_priorities();
@@ -92,7 +92,7 @@ unsigned sweep(const struct round *round) {
 
 enum { STORES = 16 };
 static volatile unsigned row[STORES];
-static bool seen[STORES + 1]; /* after so many stores */
+static bool seen[STORES + 1]; /* an interrupt came after this many stores */
 
 static void clear_row(void) {
     for (unsigned i = 0; i < STORES; ++i)

@@ -1,6 +1,6 @@
-/* sweep.h - an interrupt at every instruction of what main does: each round it comes one
- * instruction later, or a little less, until it comes when main is done. Where interrupts are
- * masked it comes once, after. */
+/* sweep.h - an interrupt at every instruction of main's action. Each round it comes one
+ * instruction later, or a little less, until it comes after the action. While interrupts are
+ * masked it comes only once, after the mask. */
 #ifndef SWEEP_H
 #define SWEEP_H
 
@@ -8,16 +8,16 @@
 
 struct round {
     void (*open)(void);
-    void (*act)(void);    /* what main does */
-    void (*strike)(void); /* what the interrupt does in its midst */
+    void (*act)(void);    /* main's action */
+    void (*strike)(void); /* the interrupt's action, in the middle of main's */
     void (*close)(void);
-    bool in_interrupt; /* `act` runs in an interrupt itself, one of low priority */
+    bool in_interrupt; /* `act` itself runs in an interrupt of low priority */
 };
 
-/* Returns how many rounds there were. */
+/* Returns the number of rounds. */
 unsigned sweep(const struct round *round);
 
-/* That the interrupt does come at each instruction: between any two of a row of stores. */
+/* Proves that the interrupt comes at each instruction: between any two of a row of stores. */
 void sweep_prove(void);
 
 #endif

@@ -136,7 +136,7 @@ static size_t wakes_until(uint64_t end) {
     return wakes;
 }
 
-TEST(p9_far_timers_wake_nobody_for_rounds_that_they_are_not_in) {
+TEST(p9_far_timers_cause_no_wake_up_in_earlier_rounds) {
     const size_t sizes[] = {1, 32, 33, 256, 3000};
     for (size_t i = 0; i < COUNT_OF(sizes); ++i) {
         start_at(0);
@@ -277,7 +277,7 @@ int main(void) {
         FAR(p3_p4_timers_at_every_distance_fire_in_order_at_their_tick),
         FAR(p3_a_tick_keeps_its_order_whatever_distances_it_was_armed_from),
         FAR(p4_far_timers_can_be_moved_and_cancelled_wherever_look_ahead_has_put_them),
-        FAR(p9_far_timers_wake_nobody_for_rounds_that_they_are_not_in),
+        FAR(p9_far_timers_cause_no_wake_up_in_earlier_rounds),
         FAR(p9_the_wake_ups_for_a_far_crowd_grow_with_the_bits_of_its_distance),
         FAR(p8_a_leap_costs_the_moves_of_its_timers_however_many_rounds_it_passes),
         FAR(p8_a_leap_over_empty_time_costs_nothing),

@@ -236,7 +236,7 @@ TEST(p3_armed_for_a_tick_that_is_half_fired_fires_last_on_it) {
 }
 
 /* tw_now is already 100, but the budget ended the call at tick 10. */
-TEST(p3_armed_for_a_tick_that_a_cut_short_advance_has_yet_to_reach_fires_in_its_place) {
+TEST(p3_armed_for_a_tick_ahead_of_a_cut_short_advance_fires_in_order) {
     next_timer(10);
     next_timer(10);
     next_timer(60);
@@ -330,7 +330,7 @@ TEST(p3_order_holds_in_random_mixes_of_arms_idle_and_cut_short_advances) {
 
 #if TW_RUNTIME
 /* At any moment: with slots half emptied, and with nodes that are due and not fired. */
-static void put_all_off(uint64_t by) {
+static void shift_all(uint64_t by) {
     assert_int_equal(tw_postpone_all(&wheel, by), 0);
     for (size_t i = 0; i < used; ++i)
         if (timers[i].fires == 0)
@@ -339,7 +339,7 @@ static void put_all_off(uint64_t by) {
     assert_whole();
 }
 
-TEST(p3_what_is_put_off_as_a_whole_keeps_its_order_and_comes_before_what_is_armed_later) {
+TEST(p3_a_shift_of_everything_keeps_the_order_and_precedes_later_armings) {
     uint64_t seed = 33;
     for (unsigned round = 0; round < 20; ++round) {
         used = 0;
@@ -351,7 +351,7 @@ TEST(p3_what_is_put_off_as_a_whole_keeps_its_order_and_comes_before_what_is_arme
             const uint64_t to = tw_now(&wheel) + random_below(&seed, span / 50 + 2);
             tw_advance(&wheel, to, 1 + (uint32_t)random_below(&seed, 40));
             if (i % 16 == 7)
-                put_all_off(random_below(&seed, span) / 16 * 16);
+                shift_all(random_below(&seed, span) / 16 * 16);
             next_timer(tw_now(&wheel) + 16 - tw_now(&wheel) % 16);
         }
         advance_in_bites(tw_now(&wheel) + 20 * span + 64, 7);
@@ -376,12 +376,12 @@ int main(void) {
         ORDER(p3_moving_a_node_to_its_own_tick_puts_it_last),
         ORDER(p3_a_moved_node_has_the_order_of_its_last_arming_at_every_level),
         ORDER(p3_armed_for_a_tick_that_is_half_fired_fires_last_on_it),
-        ORDER(p3_armed_for_a_tick_that_a_cut_short_advance_has_yet_to_reach_fires_in_its_place),
+        ORDER(p3_armed_for_a_tick_ahead_of_a_cut_short_advance_fires_in_order),
         ORDER(p3_armed_for_now_fires_before_later_ticks_in_arming_order),
         ORDER(p3_a_periodic_node_arms_itself_just_before_its_callback),
         ORDER(p3_fires_caught_up_on_come_in_tick_order_with_everything_else),
 #if TW_RUNTIME
-        ORDER(p3_what_is_put_off_as_a_whole_keeps_its_order_and_comes_before_what_is_armed_later),
+        ORDER(p3_a_shift_of_everything_keeps_the_order_and_precedes_later_armings),
 #endif
         ORDER(p3_order_holds_in_random_mixes_of_arms_idle_and_cut_short_advances),
     };

@@ -362,7 +362,7 @@ static void put_all_off_by_five(struct tw_node *node, void *arg) {
     due_after = tw_due(&wheel);
 }
 
-TEST(p5_the_grid_moves_along_when_everything_is_put_off) {
+TEST(p5_a_shift_of_everything_moves_the_grid) {
     tw_node_init(&periodic, put_all_off_by_five, NULL);
     every(10, 10, TW_BURST, 3);
     for (uint64_t n = 0; n < 3; ++n) {
@@ -382,7 +382,7 @@ static void put_all_off_in_clear(struct tw_node *node, UNUSED void *arg) {
     assert_whole();
 }
 
-TEST(p5_what_a_clear_has_yet_to_hand_out_is_put_off_with_the_rest_and_stays) {
+TEST(p5_nodes_that_a_clear_still_holds_are_shifted_with_the_rest) {
     for (unsigned i = 0; i < COUNT_OF(cleared); ++i) {
         tw_node_init(&cleared[i], note, NULL);
         assert_int_equal(tw_arm_every(&wheel, &cleared[i], 10, 20, TW_BURST, 2), 0);
@@ -398,7 +398,7 @@ TEST(p5_what_a_clear_has_yet_to_hand_out_is_put_off_with_the_rest_and_stays) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
-TEST(p5_what_is_put_off_beyond_the_last_tick_is_due_at_that) {
+TEST(p5_a_shift_beyond_the_last_tick_ends_at_that_tick) {
     every(10, 10, TW_BURST, 0);
     assert_int_equal(tw_postpone_all(&wheel, LAST_TICK - 10), 0);
     assert_int_equal(tw_expiry(&wheel, &periodic), LAST_TICK);
@@ -435,9 +435,9 @@ int main(void) {
         PERIODIC(p5_a_first_tick_in_the_past_is_the_start_of_the_grid),
         PERIODIC(p5_many_grids_side_by_side_keep_their_counts),
 #if TW_RUNTIME
-        PERIODIC(p5_the_grid_moves_along_when_everything_is_put_off),
-        PERIODIC(p5_what_a_clear_has_yet_to_hand_out_is_put_off_with_the_rest_and_stays),
-        PERIODIC(p5_what_is_put_off_beyond_the_last_tick_is_due_at_that),
+        PERIODIC(p5_a_shift_of_everything_moves_the_grid),
+        PERIODIC(p5_nodes_that_a_clear_still_holds_are_shifted_with_the_rest),
+        PERIODIC(p5_a_shift_beyond_the_last_tick_ends_at_that_tick),
 #endif
     };
     return cmocka_run_group_tests_name("P5: drift-free", tests, NULL, NULL);

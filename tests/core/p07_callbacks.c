@@ -424,7 +424,7 @@ static void interrupt_once(struct tw_node *node, void *arg) {
         assert_int_equal(tw_interrupt(&wheel), 0);
 }
 
-TEST(p7_an_interrupted_advance_calls_nobody_further_and_goes_on_when_called_again) {
+TEST(p7_an_interrupted_advance_calls_no_further_callback_until_called_again) {
     struct tw_node nodes[5];
     due_count = 0;
     for (unsigned i = 0; i < COUNT_OF(nodes); ++i) {
@@ -516,7 +516,7 @@ TEST(p7_a_wheel_whose_callback_was_left_by_a_jump_goes_on_once_it_is_told) {
     init_and_arm(&behind, 5);
     if (setjmp(out) == 0) {
         tw_advance(&wheel, 5, TW_UNBOUNDED);
-        fail_msg("nobody jumped");
+        fail_msg("no callback jumped");
     }
     assert_int_equal(tw_advance(&wheel, 5, TW_UNBOUNDED), -EBUSY);
     assert_int_equal(tw_abandon(&wheel), 1);
@@ -554,7 +554,7 @@ int main(void) {
         PROMISE(p7_what_clear_cancels_is_not_passed_to_it),
         PROMISE(p7_clear_outside_callbacks_may_advance_the_wheel),
         PROMISE(p7_a_callback_knows_the_tick_it_was_due_at),
-        PROMISE(p7_an_interrupted_advance_calls_nobody_further_and_goes_on_when_called_again),
+        PROMISE(p7_an_interrupted_advance_calls_no_further_callback_until_called_again),
         PROMISE(p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someone),
         PROMISE(p7_waiting_inside_the_callback_does_not_wait),
         PROMISE(p7_a_callback_that_arms_for_the_tick_after_now_is_not_called_again_by_the_same_advance),

@@ -313,7 +313,7 @@ TEST(p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept) {
     }
 }
 
-TEST(one_that_is_overdue_can_be_put_off_as_far_as_ticks_reach) {
+TEST(an_overdue_timer_can_be_postponed_as_far_as_ticks_reach) {
     struct timer timer;
     for (uint64_t late = 0; late < REACH; late = 5 * late + 1) {
         start_at(WRAP - 3);
@@ -448,7 +448,7 @@ TEST(p5_a_period_of_half_of_all_ticks_is_refused) {
 
 /* ---- Calls with ticks on both sides of the wrap. */
 
-TEST(timers_can_be_cancelled_moved_and_put_off_across_the_wrap) {
+TEST(timers_can_be_cancelled_moved_and_postponed_across_the_wrap) {
     static struct timer timers[6];
     for (unsigned s = 0; s < COUNT_OF(before_the_wrap); ++s) {
         start_at(WRAP - 10 - before_the_wrap[s]);
@@ -497,13 +497,13 @@ int main(void) {
         cmocka_unit_test(the_tick_that_never_stands_for_is_one),
         cmocka_unit_test(p1_the_longest_delay_from_a_late_callback_is_kept),
         cmocka_unit_test(p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept),
-        cmocka_unit_test(one_that_is_overdue_can_be_put_off_as_far_as_ticks_reach),
+        cmocka_unit_test(an_overdue_timer_can_be_postponed_as_far_as_ticks_reach),
         cmocka_unit_test(pending_work_never_lags_half_of_all_ticks),
         cmocka_unit_test(p5_periodic_timers_do_not_drift_over_many_wraps),
         cmocka_unit_test(p5_bursts_of_uneven_steps_lose_no_fire_over_many_wraps),
         cmocka_unit_test(p5_what_is_left_out_is_counted_over_steps_of_every_length),
         cmocka_unit_test(p5_a_period_of_half_of_all_ticks_is_refused),
-        cmocka_unit_test(timers_can_be_cancelled_moved_and_put_off_across_the_wrap),
+        cmocka_unit_test(timers_can_be_cancelled_moved_and_postponed_across_the_wrap),
         cmocka_unit_test(a_window_across_the_wrap_chooses_tick_0),
         cmocka_unit_test(a_window_with_a_busy_tick_behind_the_wrap_does_not_choose_one_before_now),
     };

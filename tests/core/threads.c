@@ -188,7 +188,7 @@ static void fork_inside(UNUSED struct tw_node *node, UNUSED void *arg) {
     tw_fork(&wheel, child_of_callback == 0 ? TW_FORK_CHILD : TW_FORK_PARENT);
 }
 
-TEST(p13_in_a_child_of_a_callback_the_advance_calls_nobody_further) {
+TEST(p13_in_a_child_of_a_callback_the_advance_calls_no_further_callback) {
     tw_node_init(&blocker, fork_inside, NULL);
     tw_node_init(&neighbour, count_neighbour, NULL);
     atomic_store(&neighbour_calls, 0);
@@ -464,7 +464,7 @@ int main(void) {
         PROMISE(p6_wait_returns_when_the_callback_on_another_thread_has),
         PROMISE(p13_a_child_may_use_a_wheel_at_rest),
         PROMISE(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing),
-        PROMISE(p13_in_a_child_of_a_callback_the_advance_calls_nobody_further),
+        PROMISE(p13_in_a_child_of_a_callback_the_advance_calls_no_further_callback),
         PROMISE(p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires),
         PROMISE(p6_wait_does_not_wait_for_the_clear_that_it_is_called_from),
         PROMISE(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second),

@@ -234,7 +234,7 @@ TEST(SleepLifetime, ACoroutineMayOutliveTheRuntimeItSleepsOn) {
         const auto sleep = [&](virtual_runtime &on) -> job {
             const farewell local(gone);
             co_await on.sleep_for(1s, stop.get_token());
-            ADD_FAILURE() << "resumed by nobody";
+            ADD_FAILURE() << "never resumed";
         };
         const job j = sleep(*rt);
         rt.reset();

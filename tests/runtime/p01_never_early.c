@@ -76,7 +76,7 @@ static void none_is_early(struct tw_runtime_options options, clockid_t clock, ar
                      (long long)(deadlines[i].asked - deadlines[i].seen), (long long)options.tick_ns);
 }
 
-static void none_is_early_whoever_drives(arm_function *arm) {
+static void none_is_early_on_any_driver(arm_function *arm) {
     static const int64_t ticks[] = {1, 1000, 77777, TW_MILLISECOND, 10 * TW_MILLISECOND};
     for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
         for (unsigned t = 0; t < COUNT_OF(ticks); ++t)
@@ -84,11 +84,11 @@ static void none_is_early_whoever_drives(arm_function *arm) {
                           CLOCK_MONOTONIC, arm);
 }
 
-TEST(p1_deadline_is_never_early) { none_is_early_whoever_drives(arm_at); }
-TEST(p1_delay_is_never_short) { none_is_early_whoever_drives(arm_after); }
-TEST(p1_slack_is_never_early) { none_is_early_whoever_drives(arm_with_slack); }
-TEST(p1_moved_is_never_early) { none_is_early_whoever_drives(arm_and_move_earlier); }
-TEST(p1_postponed_is_never_early) { none_is_early_whoever_drives(arm_and_postpone); }
+TEST(p1_deadline_is_never_early) { none_is_early_on_any_driver(arm_at); }
+TEST(p1_delay_is_never_short) { none_is_early_on_any_driver(arm_after); }
+TEST(p1_slack_is_never_early) { none_is_early_on_any_driver(arm_with_slack); }
+TEST(p1_moved_is_never_early) { none_is_early_on_any_driver(arm_and_move_earlier); }
+TEST(p1_postponed_is_never_early) { none_is_early_on_any_driver(arm_and_postpone); }
 
 TEST(p1_never_early_on_boot_time_and_on_the_wall_clock) {
     for (unsigned d = 1; d < COUNT_OF(thread_drivers); ++d) {

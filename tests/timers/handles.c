@@ -106,7 +106,7 @@ TEST(timers_of_one_tick_fire_in_the_order_of_their_start) {
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
     for (unsigned i = 0; i < TIMERS; ++i)
         assert_int_equal(tw_handle_after(set, &ids[i], 10 * MS, note_handle, NULL), 0);
-    for (unsigned i = 0; i < TIMERS; i += 2) /* later timers reuse their records */
+    for (unsigned i = 0; i < TIMERS; i += 2) /* later timers reuse their cells */
         assert_int_equal(tw_handle_stop(set, ids[i]), 1);
     struct probe last = {.rt = rt};
     start_after(set, &last, 10 * MS);

@@ -1,7 +1,7 @@
 /* Threads start, stop, move and wait for timers of one set, also each other's and deliberately
  * stale ones, while another thread fires them. At the end everything must add up: each timer
  * had all its fires or was prevented, a oneshot never both, and each argument was dropped
- * once. The set has few records, so that they are reused all the time. Also meant for
+ * once. The set has few cells, so that they are reused all the time. Also meant for
  * sanitizers. */
 #include "handles_test.h"
 
@@ -13,8 +13,8 @@
 enum { THREADS = 3, STARTS = 100000, BOARD = 48, CAPACITY = 64 };
 static const int64_t round_ns = 2 * TW_SECOND, longest_delay_ns = 300 * TW_MICROSECOND;
 
-/* One timer's life. A cell is used once, a record many times. */
-struct cell {
+/* One timer's life. A life is used once, a cell of the set many times. */
+struct life {
     tw_handle id;
     unsigned fires_at_most;
     int64_t not_before; /* for timers that are never moved */
@@ -22,9 +22,9 @@ struct cell {
     char *memory; /* freed by drop */
 };
 
-static struct cell *cells;
-static atomic_uint cells_used;
-static atomic_uint board[BOARD]; /* cells whose handles all threads know, stale or not */
+static struct life *lives;
+static atomic_uint lives_used;
+static atomic_uint board[BOARD]; /* lives whose handles all threads know, stale or not */
 static struct tw_handles *set;
 
 static atomic_uint early, misused, wrong_answers, not_over, refused_for_room;
@@ -32,22 +32,22 @@ static atomic_bool is_over;
 
 static bool is_moved(uint64_t place) { return place % 3 == 0; }
 
-static struct cell *random_cell(uint64_t *seed, uint64_t *place) {
+static struct life *random_life(uint64_t *seed, uint64_t *place) {
     *place = random_below(seed, BOARD);
-    return &cells[atomic_load(&board[*place])];
+    return &lives[atomic_load(&board[*place])];
 }
 
 /* --- what timers do ---------------------------------------------------------------------- */
 
 static void fire(const struct tw_event *event, void *arg) {
-    struct cell *it = arg;
+    struct life *it = arg;
     atomic_fetch_add(&it->running, 1);
     atomic_fetch_add(&early, monotonic() < it->not_before);
     atomic_fetch_add(&misused, it->memory[0] != 1 || atomic_load(&it->drops) != 0 || event->handle == 0);
     const unsigned fires = atomic_fetch_add(&it->fires, 1);
     uint64_t seed = event->handle + fires, place;
     if (random_below(&seed, 4) == 0) {
-        struct cell *other = random_cell(&seed, &place);
+        struct life *other = random_life(&seed, &place);
         if (tw_handle_stop(set, other->id) == 1)
             atomic_fetch_add(&other->prevented, 1);
     }
@@ -55,7 +55,7 @@ static void fire(const struct tw_event *event, void *arg) {
 }
 
 static void drop(void *arg) {
-    struct cell *it = arg;
+    struct life *it = arg;
     atomic_fetch_add(&misused, atomic_load(&it->running) != 0);
     free(it->memory);
     atomic_fetch_add(&it->drops, 1);
@@ -63,13 +63,13 @@ static void drop(void *arg) {
 
 /* --- what threads do --------------------------------------------------------------------- */
 
-/* A refused start keeps its cell for another attempt. Returns false if no cells are left. */
+/* A refused start keeps its life for another attempt. Returns false if no lives are left. */
 static bool start_one(uint64_t *seed, unsigned *number) {
     if (*number == 0)
-        *number = atomic_fetch_add(&cells_used, 1);
+        *number = atomic_fetch_add(&lives_used, 1);
     if (*number >= STARTS)
         return false;
-    struct cell *it = &cells[*number];
+    struct life *it = &lives[*number];
     const uint64_t place = random_below(seed, BOARD);
     const int64_t delay = (int64_t)random_below(seed, (uint64_t)longest_delay_ns);
     struct tw_when when = {.due_ns = delay};
@@ -96,7 +96,7 @@ static bool start_one(uint64_t *seed, unsigned *number) {
     return true;
 }
 
-static void stop_one(struct cell *it, int (*stop)(struct tw_handles *, tw_handle)) {
+static void stop_one(struct life *it, int (*stop)(struct tw_handles *, tw_handle)) {
     const int answer = stop(set, it->id);
     if (answer == 1)
         atomic_fetch_add(&it->prevented, 1);
@@ -105,18 +105,18 @@ static void stop_one(struct cell *it, int (*stop)(struct tw_handles *, tw_handle
         atomic_fetch_add(&not_over, atomic_load(&it->running) != 0 || atomic_load(&it->drops) != 1);
 }
 
-static void move_one(struct cell *it, int64_t delay) {
+static void move_one(struct life *it, int64_t delay) {
     const int answer = tw_handle_move(set, it->id, delay);
     atomic_fetch_add(&wrong_answers, answer != 0 && answer != -ESTALE && answer != -EBUSY);
 }
 
 static void *hammer(void *arg) {
     uint64_t seed = *(uint64_t *)arg, place;
-    unsigned next_cell = 0;
+    unsigned next_life = 0;
     while (!atomic_load(&is_over)) {
-        struct cell *it = random_cell(&seed, &place);
+        struct life *it = random_life(&seed, &place);
         const uint64_t what = random_below(&seed, 16);
-        if (what < 7 && !start_one(&seed, &next_cell))
+        if (what < 7 && !start_one(&seed, &next_life))
             break;
         else if (what < 10)
             stop_one(it, tw_handle_stop);
@@ -133,20 +133,20 @@ static void *hammer(void *arg) {
 /* --- a round and its accounting -------------------------------------------------------------- */
 
 static void begin_round(void) {
-    cells = calloc(STARTS, sizeof *cells);
-    assert_non_null(cells);
-    cells[0].drops = 1; /* shared before anything is started; never a timer */
-    atomic_store(&cells_used, 1);
+    lives = calloc(STARTS, sizeof *lives);
+    assert_non_null(lives);
+    lives[0].drops = 1; /* shared before anything is started; never a timer */
+    atomic_store(&lives_used, 1);
     for (unsigned i = 0; i < BOARD; ++i)
         atomic_store(&board[i], 0);
     early = misused = wrong_answers = not_over = refused_for_room = 0;
     atomic_store(&is_over, false);
 }
 
-/* Gives cell 0 a handle that belongs to this set and is stale. */
+/* Gives life 0 a handle that belongs to this set and is stale. */
 static void make_first_stale(void) {
-    assert_int_equal(tw_handle_after(set, &cells[0].id, TW_SECOND, fire, &cells[0]), 0);
-    assert_int_equal(tw_handle_stop(set, cells[0].id), 1);
+    assert_int_equal(tw_handle_after(set, &lives[0].id, TW_SECOND, fire, &lives[0]), 0);
+    assert_int_equal(tw_handle_stop(set, lives[0].id), 1);
 }
 
 static void run_threads(uint64_t seed) {
@@ -157,7 +157,7 @@ static void run_threads(uint64_t seed) {
         assert_int_equal(pthread_create(&threads[t], NULL, hammer, &seeds[t]), 0);
     }
     const int64_t end = monotonic() + round_ns;
-    while (monotonic() < end && atomic_load(&cells_used) < STARTS)
+    while (monotonic() < end && atomic_load(&lives_used) < STARTS)
         doze();
     atomic_store(&is_over, true);
     for (unsigned t = 0; t < THREADS; ++t)
@@ -167,7 +167,7 @@ static void run_threads(uint64_t seed) {
 static void account(unsigned started) {
     uint64_t timers = 0, fires = 0, prevented = 0;
     for (unsigned i = 1; i < started; ++i) {
-        const struct cell *it = &cells[i];
+        const struct life *it = &lives[i];
         if (it->memory == NULL) {
             assert_int_equal(it->fires + it->drops, 0);
             continue; /* was refused until the end */
@@ -201,12 +201,12 @@ static void hammer_on(const char *driver, const struct tw_workers_options *pool,
     make_first_stale();
     assert_ok(tw_runtime_start(rt));
     run_threads((uint64_t)monotonic());
-    const unsigned used = atomic_load(&cells_used), started = used < STARTS ? used : STARTS;
+    const unsigned used = atomic_load(&lives_used), started = used < STARTS ? used : STARTS;
     wait_for(tw_handles_count(set) == 0); /* the rest must fire */
     account(started);
     assert_int_equal(tw_handles_free(set), 0);
     tw_runtime_free(rt);
-    free(cells);
+    free(lives);
 }
 
 TEST(hammered_on_the_runtimes_thread) {

@@ -109,7 +109,7 @@ TEST(a_start_that_fails_after_copying_drops_the_copy) {
     assert_int_equal(dropped.bytes[0], 46);
     assert_int_equal(id, 99);
     assert_int_equal(tw_handles_count(set), 0);
-    assert_int_equal(tw_handle_after(set, &id, MS, note_fire_of, NULL), 0); /* its record is free */
+    assert_int_equal(tw_handle_after(set, &id, MS, note_fire_of, NULL), 0); /* its cell is free */
     dropped.at = NULL;
     assert_int_equal(tw_handle_start(set, &id, NULL, &task), -ENOSPC);
     assert_null(dropped.at);

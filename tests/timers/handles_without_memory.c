@@ -4,7 +4,7 @@
 
 #include <tickwheel/handle.h>
 
-enum { SLABS_OF_1000 = 5, TAGS = 255 }; /* slabs have 64 records, 128, 256, and so on */
+enum { SLABS_OF_1000 = 5, TAGS = 255 }; /* slabs have 64 cells, 128, 256, and so on */
 
 static unsigned fires, drops, copies;
 

@@ -86,7 +86,7 @@ static void *replace_on_and_on(void *arg) {
     return NULL;
 }
 
-TEST(a_full_table_has_room_for_replacements_whoever_else_replaces) {
+TEST(a_full_table_has_room_for_concurrent_replacements) {
     pthread_t threads[REPLACERS];
     atomic_uint busy = REPLACERS;
     struct replacer replacers[REPLACERS];
@@ -202,7 +202,7 @@ TEST(strings_that_come_and_go_leave_no_trace_in_the_table) {
     end_bench(bench);
 }
 
-/* Operations that keep reusing records and cells of ended timers. */
+/* Operations that keep reusing the memory of ended timers. */
 TEST(p10_a_table_that_has_grown_allocates_no_more) {
     struct bench bench = plain_bench();
     struct probe probe = {0, 0};
@@ -218,7 +218,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(there_is_room_for_as_many_timers_as_the_capacity_says),
         cmocka_unit_test(p10_a_full_table_replaces_and_allocates_nothing),
-        cmocka_unit_test(a_full_table_has_room_for_replacements_whoever_else_replaces),
+        cmocka_unit_test(a_full_table_has_room_for_concurrent_replacements),
         cmocka_unit_test(p10_in_a_full_table_a_callback_sets_its_own_key),
         cmocka_unit_test(p10_with_a_capacity_no_call_allocates),
         cmocka_unit_test(p10_strings_of_more_than_16_bytes_are_allocated_and_freed),

@@ -257,7 +257,7 @@ static void end_threads(struct threads *it) {
     assert_int_equal(tw_runtime_free(it->rt), 0);
 }
 
-TEST(remove_and_replace_wait_for_nobodys_callback) {
+TEST(remove_and_replace_wait_for_no_callback) {
     for (int i = 0; i < 4; ++i) {
         struct threads it = threads_with_guest(i % 2 != 0, in_ms(0));
         struct guest *guest = guest_of(&it);
@@ -383,7 +383,7 @@ int main(void) {
         ON_BENCH(inside_next_a_timer_is_removed_or_replaced_but_not_moved),
         ON_BENCH(inside_drop_the_key_is_free),
         ON_BENCH(inside_the_drop_of_one_that_is_replaced_the_key_is_the_new_ones),
-        cmocka_unit_test(remove_and_replace_wait_for_nobodys_callback),
+        cmocka_unit_test(remove_and_replace_wait_for_no_callback),
         cmocka_unit_test(a_replaced_timers_callback_on_a_worker_goes_on_beside_the_new_ones),
         cmocka_unit_test(remove_wait_and_free_return_when_the_callback_has_and_its_argument_is_dropped),
         cmocka_unit_test(p2_the_drop_of_one_that_is_replaced_does_not_delay_the_new_one),

@@ -1,5 +1,5 @@
 /* P11: a stale handle is refused, and so is one that never existed. The timer that now uses
- * the record is unaffected. */
+ * the cell is unaffected. */
 #include "support/runtime_test.h"
 
 #include <pthread.h>
@@ -99,7 +99,7 @@ static int by_value(const void *a, const void *b) {
 }
 
 /* Each time, tries the first handle, the last one and a random one. */
-TEST(p11_one_slot_is_reused_a_million_times) {
+TEST(p11_one_cell_is_reused_a_million_times) {
     static tw_handle ids[REUSES];
     uint64_t seed = 11;
     struct tw_runtime *rt = virtual_runtime();
@@ -127,7 +127,7 @@ TEST(p11_what_never_was_a_handle_is_refused) {
     const tw_handle id = started(set, TW_SECOND);
     assert_refused(set, TW_NO_HANDLE, -ENOENT);
     assert_refused(set, UINT64_MAX, -ENOENT);
-    for (unsigned bit = 0; bit < 64; ++bit) /* from the record's number to a future generation */
+    for (unsigned bit = 0; bit < 64; ++bit) /* from the cell's number to a future generation */
         assert_refused(set, id ^ UINT64_C(1) << bit, -ENOENT);
     for (uint64_t ahead = 1; ahead < 1000; ++ahead) {
         assert_refused(set, id + (ahead << 32), -ENOENT);
@@ -144,7 +144,7 @@ TEST(p11_what_never_was_a_handle_is_refused) {
     tw_runtime_free(rt);
 }
 
-/* A handle that its record has not reached yet. */
+/* A handle of a generation that its cell has not reached yet. */
 TEST(p11_a_handle_of_the_future_is_refused_until_its_time) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *set = new_set(rt, 1);
@@ -152,7 +152,7 @@ TEST(p11_a_handle_of_the_future_is_refused_until_its_time) {
     const tw_handle next = first + (UINT64_C(1) << 32);
     assert_refused(set, next, -ENOENT);
     assert_int_equal(tw_handle_stop(set, first), 1);
-    assert_refused(set, next, -ENOENT); /* the record is free */
+    assert_refused(set, next, -ENOENT); /* the cell is free */
     assert_true(started(set, TW_SECOND) == next);
     assert_refused(set, first, -ESTALE);
     assert_fires_once_after(rt, set, next, TW_SECOND);
@@ -238,7 +238,7 @@ TEST(p11_there_are_no_more_sets_than_can_be_told_apart) {
     tw_runtime_free(rt);
 }
 
-/* Each block of a set's records has a tag of its own. */
+/* Each range of a set's cells has a tag of its own. */
 TEST(p11_a_set_of_many_blocks_knows_all_its_handles) {
     enum { TIMERS = 3 * BLOCK + 100 };
     static tw_handle ids[TIMERS], stale[TIMERS / 1000 + 1];
@@ -301,7 +301,7 @@ TEST(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart) {
     tw_runtime_free(others);
 }
 
-/* --- on another thread, while the record is being reused ------------------------------------- */
+/* --- on another thread, while the cell is being reused ------------------------------------- */
 
 static struct tw_handles *contended;
 static _Atomic tw_handle newest_stale;
@@ -321,7 +321,7 @@ static void *use_stale_handles(UNUSED void *arg) {
     return NULL;
 }
 
-TEST(p11_stale_handles_are_refused_while_their_slot_changes_hands) {
+TEST(p11_stale_handles_are_refused_while_their_cell_is_reused) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     pthread_t thread;
     contended = new_set(rt, 1);
@@ -375,7 +375,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(p11_a_stopped_timers_handle_is_stale_and_its_successor_untouched),
         cmocka_unit_test(p11_a_timer_that_has_ended_by_itself_leaves_a_stale_handle),
-        cmocka_unit_test(p11_one_slot_is_reused_a_million_times),
+        cmocka_unit_test(p11_one_cell_is_reused_a_million_times),
         cmocka_unit_test(p11_what_never_was_a_handle_is_refused),
         cmocka_unit_test(p11_a_handle_of_the_future_is_refused_until_its_time),
         cmocka_unit_test(p11_sets_refuse_each_others_handles),
@@ -384,7 +384,7 @@ int main(void) {
         cmocka_unit_test(p11_a_set_of_many_blocks_knows_all_its_handles),
         cmocka_unit_test(p11_a_capacity_of_many_blocks_has_all_their_tags_from_the_start),
         cmocka_unit_test(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart),
-        cmocka_unit_test(p11_stale_handles_are_refused_while_their_slot_changes_hands),
+        cmocka_unit_test(p11_stale_handles_are_refused_while_their_cell_is_reused),
         cmocka_unit_test(p11_threads_that_grow_a_set_at_once_have_handles_of_their_own),
     };
     return cmocka_run_group_tests_name("P11, stale handles", tests, NULL, NULL);

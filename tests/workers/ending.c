@@ -248,7 +248,7 @@ TEST(a_run_may_free_the_runtime) {
     assert_int_equal(faults, 0);
 }
 
-TEST(a_run_may_free_a_runtime_that_nobody_drives) {
+TEST(a_run_may_free_a_runtime_that_no_thread_drives) {
     make(watch("manual"), (struct tw_workers_options){.threads = 1});
     init_job(&held, pool, free_runtime, &gate);
     atomic_store(&gate.open, true);
@@ -328,7 +328,7 @@ int main(void) {
         cmocka_unit_test(a_run_may_stop_the_runtime),
         cmocka_unit_test(a_run_that_stops_the_runtime_discards_the_queue),
         cmocka_unit_test(a_run_may_free_the_runtime),
-        cmocka_unit_test(a_run_may_free_a_runtime_that_nobody_drives),
+        cmocka_unit_test(a_run_may_free_a_runtime_that_no_thread_drives),
         cmocka_unit_test(a_run_may_free_a_runtime_that_another_thread_advances),
         cmocka_unit_test(an_inline_run_may_free_the_runtime),
         cmocka_unit_test(several_pools_of_one_runtime_end_with_it),

@@ -232,7 +232,7 @@ static void arm_all(void) {
         assert_ok(tw_runtime_after(rt, &jobs[i].node, (int64_t)(i % 3) * TW_MILLISECOND));
 }
 
-TEST(everything_runs_once_whoever_drives_and_however_small_budget_and_queue_are) {
+TEST(everything_runs_once_on_any_driver_with_any_budget_and_queue) {
     for (enum tw_when_full full = TW_FULL_INLINE; full <= TW_FULL_BLOCK; full += TW_FULL_BLOCK)
         for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
             const struct tw_runtime_options options = {
@@ -280,7 +280,7 @@ int main(void) {
         cmocka_unit_test(cancelling_makes_room),
         cmocka_unit_test(stop_wakes_a_runtime_that_waits_for_room),
         cmocka_unit_test(stop_wakes_a_runtime_that_may_run_nothing_inline),
-        cmocka_unit_test(everything_runs_once_whoever_drives_and_however_small_budget_and_queue_are),
+        cmocka_unit_test(everything_runs_once_on_any_driver_with_any_budget_and_queue),
         cmocka_unit_test(one_advance_of_virtual_time_enqueues_all_that_is_due),
         cmocka_unit_test(a_loop_of_the_users_own_is_told_of_what_is_left),
     };

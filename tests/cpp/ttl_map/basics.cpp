@@ -176,7 +176,7 @@ TEST(ttl_map, statistics_count) {
     EXPECT_EQ(seen.size, 0U);
 }
 
-TEST(ttl_map, destroying_it_frees_the_values_and_calls_nobody) {
+TEST(ttl_map, destroying_it_frees_the_values_and_reports_nothing) {
     virtual_runtime rt;
     const auto value = std::make_shared<int>(1);
     {

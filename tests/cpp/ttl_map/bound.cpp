@@ -48,7 +48,7 @@ TEST_F(bounded, touch_is_a_use) {
     EXPECT_EQ(keys_in(m), (std::set{1, 3, 4}));
 }
 
-TEST_F(bounded, set_again_is_a_use_and_pushes_nobody_out) {
+TEST_F(bounded, set_again_is_a_use_and_evicts_nothing) {
     m.set(1, 10);
     EXPECT_EQ(m.size(), 3U);
     m.set(4, 4);

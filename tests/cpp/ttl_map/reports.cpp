@@ -46,7 +46,7 @@ TEST_F(reporting, eviction_is_no_expiry) {
     EXPECT_EQ(expired, strings{"b"});
 }
 
-TEST_F(reporting, nobody_hears_of_what_is_erased_replaced_or_cleared) {
+TEST_F(reporting, erased_replaced_and_cleared_elements_are_not_reported) {
     map m(rt, with());
     m.set(1, "erased");
     m.erase(1);

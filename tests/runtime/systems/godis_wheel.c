@@ -133,7 +133,7 @@ static void hang(const struct tw_event *event, void *arg) {
     run(event, arg);
 }
 
-TEST(godis_a_job_that_does_not_return_holds_up_nobody) {
+TEST(godis_a_job_that_does_not_return_delays_no_other) {
     struct job hanging = {0}, others[100] = {{0}};
     char key[16];
     assert_int_equal(add("hangs", 0, hang, &hanging), 0);
@@ -174,7 +174,7 @@ int main(void) {
         WITH_KEYS(godis_a_key_is_free_again_once_its_job_has_run),
         WITH_KEYS(godis_ten_thousand_keys_expire_each_in_its_time),
         ON_TWO_WORKERS(godis_jobs_run_concurrently),
-        ON_TWO_WORKERS(godis_a_job_that_does_not_return_holds_up_nobody),
+        ON_TWO_WORKERS(godis_a_job_that_does_not_return_delays_no_other),
         ON_TWO_WORKERS(godis_the_key_of_a_job_that_does_not_return_can_be_used_again),
     };
     return cmocka_run_group_tests_name("the keyed wheel of godis", tests, NULL, NULL);

@@ -217,7 +217,7 @@ static void ask(const struct timer *t, unsigned set) {
     expect(tw_handle_remaining(it.sets[set], t->id) == (refusal(t, set) == 0 ? left : TW_NO_DEADLINE));
 }
 
-/* Makes up a generation, index or tag that does not exist. */
+/* Makes up a generation, cell number or tag that does not exist. */
 static void use_made_up(const struct timer *t, unsigned set) {
     static const unsigned bits[] = {63, 62, 15, 14, 16, 31};
     const tw_handle id = is_of(t, set) ? t->id ^ UINT64_C(1) << bits[draw(6)] : TW_NO_HANDLE;

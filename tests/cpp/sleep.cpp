@@ -234,7 +234,7 @@ TEST(SleepLifetime, ACoroutineMayOutliveTheRuntimeItSleepsOn) {
         const auto sleep = [&](virtual_runtime &on) -> job {
             const farewell local(gone);
             co_await on.sleep_for(1s, stop.get_token());
-            ADD_FAILURE() << "never resumed";
+            ADD_FAILURE() << "resumed after the end of its runtime";
         };
         const job j = sleep(*rt);
         rt.reset();

@@ -1,7 +1,7 @@
-# awk -v folder=FOLDER -f cut.awk PAGE.md
-# Cuts the ```c and ```cpp blocks out of a page: each becomes a program in the folder,
-# named after its section, and its name is printed. The first block of each language is
-# no program; all others of that language include it.
+# awk -v folder=FOLDER -f cut_programs.awk PAGE.md
+# Copies the ```c and ```cpp blocks of a page into the folder, each as a program named after its
+# section, and prints the names. The first block of each language is not a program; all others of
+# that language include it.
 function fail(what) {
     print FILENAME ":" FNR ": " what > "/dev/stderr"
     failed = 1

@@ -1,5 +1,5 @@
-/* What a user writes: one timer, told that its time has come, one of a runtime with a
- * thread, and those that the library keeps. C99 and up, and C++. */
+/* A user's program in C99 and later, and in C++: a timer on a bare wheel, one of a runtime
+ * with a thread, and records. */
 #include <string.h>
 
 #include <tickwheel/handle.h>

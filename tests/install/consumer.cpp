@@ -1,4 +1,4 @@
-// What a user of the C++ face writes.
+// A user's program with the C++ interface.
 #include <string>
 
 #include <tickwheel/tickwheel.hpp>

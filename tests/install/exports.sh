@@ -1,6 +1,6 @@
 #!/bin/sh
-# exports.sh LIBRARY INCLUDE CC SCRATCH: the shared library exports each function of
-# the public headers, and nothing else; its name is versioned, and it needs no C++.
+# exports.sh LIBRARY INCLUDE CC SCRATCH: succeeds if the shared library exports each function of
+# the public headers and nothing else, has a versioned name, and does not need the C++ library.
 set -eu
 library=$1 include=$2 cc=$3 scratch=$4
 
@@ -8,12 +8,12 @@ for header in "$include"/tickwheel/*.h; do
     echo "#include \"$header\""
 done >"$scratch/all.c"
 
-# Functions that are linked by another name are exported by both.
+# A function that is linked by another name is exported under both.
 linked_as() {
     grep -oE 'tw_[a-z0-9_]+ *\([^()]*\) *__asm__ *\([^()]*\)' | sed -E 's/.*__asm__ *\(//; s/[" )]//g'
 }
 
-# Declarations only: typedefs, struct members and what inline functions say are no symbols.
+# Keeps declarations of functions: not typedefs, struct members or bodies of inline functions.
 "$cc" -E -P -I"$include" "$scratch/all.c" | tr '\n' ' ' | sed 's/[{};]/\n/g' |
     grep -vE 'typedef|static inline|return|=' | grep -oE '^[^(]*\btw_[a-z0-9_]+ *\(' | grep -oE 'tw_[a-z0-9_]+ *\($' | tr -d '( ' |
     sort -u >"$scratch/plain"

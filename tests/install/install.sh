@@ -40,7 +40,7 @@ install_library() {
     library=$(dirname "$(find "$prefix" -name 'libtickwheel.*' | head -n 1)")
 }
 
-# What belongs to the library's own build stays there.
+# Internal headers are not installed.
 check_headers() {
     test -f "$prefix/include/tickwheel/tw.h"
     test -f "$prefix/include/tickwheel/config.h"
@@ -58,14 +58,14 @@ by_find_package() {
     quietly "$scratch/found/consumer"
 }
 
-# With no word of a standard: the target brings it.
+# Without an explicit standard: the target sets it.
 by_find_package_in_cpp() {
     configure "$here/find_package_cpp" "$scratch/found_cpp" -DCMAKE_PREFIX_PATH="$prefix"
     quietly cmake --build "$scratch/found_cpp"
     quietly "$scratch/found_cpp/consumer"
 }
 
-# Each header says in one line that it wants C++20.
+# In an older language, each header reports in a single error that it requires C++20.
 in_an_older_language() {
     for header in "$prefix"/include/tickwheel/*.hpp; do
         for standard in c++11 c++17; do
@@ -104,7 +104,7 @@ in_each_language() {
     by_pkg_config consumer.c "$cc" -std=c17 -O2 -flto
 }
 
-# does_not_link "MACRO VALUE" PROGRAM FLAGS...: with another config.h than the library's.
+# does_not_link "MACRO VALUE" PROGRAM FLAGS...: with a config.h that differs from the library's
 does_not_link() {
     macro=${1% *} value=${1#* } program=$2
     shift 2

@@ -1,5 +1,5 @@
-/* loaded LIBRARY: the library as a plugin brings it, by dlopen. The first call of a thread
- * allocates nothing, not even what belongs to each thread (P10). */
+/* loaded LIBRARY: loads the library by dlopen, as a plugin would. A thread's first call
+ * allocates nothing, not even its thread-local storage (P10). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,7 +15,7 @@ void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_memalign(size_t alignment, size_t size);
 
-/* In the C library's place, for the dynamic linker too. */
+/* Replaces the C library's, also for the dynamic linker. */
 void *malloc(size_t size) {
     allocations += counts != 0;
     return __libc_malloc(size);

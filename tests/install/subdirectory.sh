@@ -1,5 +1,6 @@
 #!/bin/sh
-# subdirectory.sh SOURCE SCRATCH GENERATOR CC CXX: the source as a part of a user's
+# subdirectory.sh SOURCE SCRATCH GENERATOR CC CXX: builds the source as a subdirectory of a
+# user's
 # project.
 set -eu
 source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5

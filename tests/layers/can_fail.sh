@@ -1,10 +1,10 @@
 #!/bin/sh
-# can_fail.sh SCRIPTS ROOT SCRATCH NM READELF CXX: both checks, shown to fail.
+# can_fail.sh SCRIPTS ROOT SCRATCH NM READELF CXX: shows that both checks can fail.
 set -u
 scripts=$1 root=$2 scratch=$3 nm=$4 readelf=$5 cxx=$6
 status=0
 
-# A copy of the tree with one more line at the end of one file must be refused.
+# refuses_line FILE LINE: a copy of the tree with this line added to the file must be refused.
 refuses_line() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
     cp -R "$root/src" "$root/drivers" "$root/include" "$scratch/"
@@ -18,7 +18,7 @@ refuses_line() {
     fi
 }
 
-# An object made of this must be refused; the text says why.
+# An object compiled from this source must be refused, with this text.
 refuses_object() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
     echo "$2" >"$scratch/c_api.cpp"

@@ -1,11 +1,12 @@
 #!/bin/sh
-# core_object.sh NM READELF "PORT SYMBOLS"|none OBJECTS...: what the core's object asks
-# of the rest of the world, and what it may not have: writable data, constructors.
+# core_object.sh NM READELF "PORT SYMBOLS"|none OBJECTS...: checks which symbols the core's
+# object
+# requires, and that it has no writable data and no constructors.
 set -u
 nm=$1 readelf=$2 allowed=$3
 shift 3
 
-# Memory functions, and arithmetic that a compiler may call out for.
+# Memory functions, and arithmetic that a compiler may implement by calls.
 memory='mem(cpy|set|move|cmp)'
 helpers='__(u?(div|mod|divmod)|mul|ash[lr]|lshr|clz|ctz|popcount|ffs|u?cmp|bswap)[a-z]+[0-9]*'
 helpers="$helpers|__aeabi_[a-z0-9_]+|__riscv_(save|restore)_[0-9]+|__aarch64_(cas|swp|ld(add|clr|eor|set))[0-9]+_[a-z_]+"

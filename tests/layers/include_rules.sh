@@ -17,7 +17,7 @@ core_headers='tickwheel/(tw|port)\.h|cstdint|cstddef|bit|type_traits|limits|new|
 board_headers='tickwheel/(cortexm|riscv)/[a-z]+\.h'
 interface='tickwheel/(runtime|workers|task|handle|keyed|driver|tw|port)\.h'
 
-# includes_in FOLDER PATTERN: "file:line:what is included", comments and spaces removed
+# includes_in FOLDER PATTERN: prints "file:line:included name", without comments and spaces
 includes_in() {
     find "$root/$1" -type f -name "$2" -exec grep -HnE '^[[:space:]]*#[[:space:]]*include' {} + |
         sed -E 's/#[[:space:]]*include[[:space:]]*//; s/([\">])[[:space:]]*(\/\/|\/\*).*/\1/; s/:[[:space:]]+/:/g'

@@ -13,7 +13,7 @@ die() {
     exit 1
 }
 
-# built NAME CMAKE_ARGUMENT...: prints where
+# built NAME CMAKE_ARGUMENT...: builds, and prints the folder
 built() {
     local directory=$folder/${1// /-}
     shift
@@ -26,7 +26,8 @@ built() {
     echo "$directory"
 }
 
-# Of all that a link keeps for these functions, compiler's helpers included: code and constants.
+# Code and constants of everything that a link keeps for these functions, compiler helpers
+# included.
 linked() { # DIRECTORY CROSS "FLAGS" FUNCTION...
     local directory=$1 cross=$2 flags=$3 roots=()
     shift 3
@@ -37,12 +38,14 @@ linked() { # DIRECTORY CROSS "FLAGS" FUNCTION...
     "${cross}size" -A "$directory/linked.elf" | awk '/^\.(text|rodata|ARM\.exidx)/ { sum += $2 } END { print sum }'
 }
 
-# The same of an archive as it is: for this machine, where programs are not linked that way.
+# Code and constants of the whole archive: for this machine, where programs rarely link by
+# sections.
 archived() { # DIRECTORY
     size -A "$1/libtickwheel.a" | awk '/^\.(text|rodata)/ { sum += $2 } END { print sum }'
 }
 
-# Of two objects as large as the structs: nothing is run, so this works for a board.
+# Measures an object of the struct's size in the symbol table, because a board's program cannot
+# run here.
 struct_size() { # DIRECTORY CROSS "FLAGS" STRUCT
     printf '#include <tickwheel/tw.h>\nchar it[sizeof(struct %s)];\n' "$4" >"$1/$4.c"
     # shellcheck disable=SC2086
@@ -50,7 +53,7 @@ struct_size() { # DIRECTORY CROSS "FLAGS" STRUCT
     echo $((16#$("${2}nm" -S "$1/$4.o" | awk '$4 == "it" { print $2 }')))
 }
 
-# By the call graph of the compiler, asked for with the command that built the library.
+# Measures stack use with the compiler's call graph, from the command that built the library.
 stack() { # DIRECTORY
     local command
     command=$(sed -n 's/^ *"command": "\(.*c_api.*\)",*$/\1/p' "$1/compile_commands.json" | sed 's/\\"/"/g; s/\\\\/\\/g')
@@ -59,7 +62,7 @@ stack() { # DIRECTORY
         -f "$here/stack.awk" "$(find "$1" -name '*.ci' -print -quit)"
 }
 
-# cell ROW FIGURE VALUE: into the row that is printed, and beside its limit.
+# cell ROW FIGURE VALUE: adds the value to the printed row, and compares it with its limit
 cell() {
     local limit should=""
     limit=$(sed -n "s/^$1 $2: //p" "$here/limits.txt")

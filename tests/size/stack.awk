@@ -1,6 +1,8 @@
-# awk -v root=FUNCTION -f stack.awk CALLGRAPH.ci: the most bytes of stack that a function and what
-# it calls take; with -v verbose=1 also the way there. From gcc's -fcallgraph-info=su. What is
-# called by pointer and defined here (-v by_pointer=FUNCTION) counts as if it were called by name;
+# awk -v root=FUNCTION -f stack.awk CALLGRAPH.ci: prints the most bytes of stack that a function
+# and
+# its callees take; with -v verbose=1 also the call path. Reads gcc's -fcallgraph-info=su. A
+# function
+# defined here that is called by pointer (-v by_pointer=FUNCTION) counts as if called by name;
 # callbacks do not.
 function title(line, key) {
     sub(".*" key ": \"", "", line)

@@ -15,7 +15,7 @@ static void arm_second(void) { assert(tw_arm_at(&wheel, &second, now + SECOND_DE
 uint64_t clock_now(void) { return now; }
 
 void clock_sleep_until(uint64_t tick) {
-    assert(masked); /* since before tw_next, which has taken the lock and let it go */
+    assert(masked); /* since before tw_next, which has taken and released the lock */
     sleep_to(tick);
 }
 void wait_for_interrupt(void) {}

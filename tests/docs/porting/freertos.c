@@ -1,4 +1,4 @@
-/* The task of docs/PORTING.md, on a FreeRTOS whose count goes round. */
+/* The task in docs/PORTING.md, on a FreeRTOS whose tick count wraps. */
 #include <FreeRTOS.h>
 #include <setjmp.h>
 #include <task.h>

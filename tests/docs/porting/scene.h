@@ -1,5 +1,5 @@
-/* The same for each system: two timers, one of which an interrupt arms while the other is slept
- * to. The system calls sleep_to, and scene_is_over before that. */
+/* The same scene for each system: two timers, one of which an interrupt arms while the system
+ * sleeps until the other. The system calls sleep_to, and scene_is_over before that. */
 #ifndef SCENE_H
 #define SCENE_H
 
@@ -11,13 +11,13 @@
 
 enum { FIRST_DELAY = 100, INTERRUPT_AFTER = 50, SECOND_DELAY = 10 };
 
-extern struct tw wheel; /* the page's */
+extern struct tw wheel; /* defined by the page's code */
 static tw_tick begin, now;
 static bool masked, interrupted;
 static struct tw_node first, second;
 static tw_tick first_at, second_at;
 
-static void arm_second(void); /* the interrupt */
+static void arm_second(void); /* the interrupt's handler */
 
 static inline bool mask(void) {
     const bool was = masked;
@@ -40,7 +40,7 @@ static inline void set_scene(tw_tick at) {
 
 static inline bool scene_is_over(void) { return first_at != 0 && second_at != 0; }
 
-/* The interrupt comes if it is time, and ends the sleep. */
+/* Sleeps until the tick. If the interrupt comes first, it ends the sleep. */
 static inline void sleep_to(tw_tick tick) {
     const tw_tick comes = begin + INTERRUPT_AFTER;
     if (!interrupted && tick - begin >= INTERRUPT_AFTER) {
@@ -52,7 +52,7 @@ static inline void sleep_to(tw_tick tick) {
     }
 }
 
-/* Each on its tick: a delay, and the rest of the tick in which it was asked for. */
+/* Each timer fired on its tick: its delay, plus the rest of the tick in which it was armed. */
 static inline void check_scene(void) {
     assert(first_at == begin + FIRST_DELAY + 1);
     assert(second_at == begin + INTERRUPT_AFTER + SECOND_DELAY + 1);

@@ -1,4 +1,4 @@
-/* The thread of docs/PORTING.md. */
+/* The thread in docs/PORTING.md. */
 #include <setjmp.h>
 #include <stddef.h>
 #include <zephyr/kernel.h>

@@ -1,4 +1,4 @@
-/* As much of FreeRTOS as docs/PORTING.md uses; the test plays the kernel. */
+/* The parts of FreeRTOS that docs/PORTING.md uses; the test acts as the kernel. */
 #ifndef FREERTOS_H
 #define FREERTOS_H
 

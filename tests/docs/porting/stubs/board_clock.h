@@ -1,4 +1,4 @@
-/* The clock that docs/PORTING.md takes a board to have; the test plays it. */
+/* The clock that docs/PORTING.md assumes of a board; the test implements it. */
 #ifndef BOARD_CLOCK_H
 #define BOARD_CLOCK_H
 

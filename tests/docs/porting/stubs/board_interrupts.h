@@ -1,4 +1,4 @@
-/* The board that docs/PORTING.md assumes; the test plays it. */
+/* The interrupt functions that docs/PORTING.md assumes of a board; the test implements them. */
 #ifndef BOARD_INTERRUPTS_H
 #define BOARD_INTERRUPTS_H
 

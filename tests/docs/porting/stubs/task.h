@@ -1,4 +1,4 @@
-/* As much of the tasks of FreeRTOS as docs/PORTING.md uses; the test plays the kernel. */
+/* The parts of FreeRTOS's tasks that docs/PORTING.md uses; the test acts as the kernel. */
 #ifndef TASK_H
 #define TASK_H
 

@@ -1,4 +1,4 @@
-/* As much of Zephyr as docs/PORTING.md uses; the test plays the kernel. */
+/* The parts of Zephyr that docs/PORTING.md uses; the test acts as the kernel. */
 #ifndef ZEPHYR_KERNEL_H
 #define ZEPHYR_KERNEL_H
 

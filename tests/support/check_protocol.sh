@@ -1,12 +1,13 @@
 #!/bin/sh
-# check.sh SPIN CC MODEL SCRATCH: every claim of a model holds in every state that it can
-# reach; and with each of its BREAK_ switches, which spoil the protocol, one does not.
-# After a failure SCRATCH has what `spin -t -p -g model.pml` needs to show the trail.
+# check_protocol.sh SPIN CC MODEL SCRATCH: succeeds if every claim of a model holds in every
+# reachable state, and if with each of its BREAK_ switches, which break the protocol, a claim
+# fails.
+# After a failure SCRATCH has the files that `spin -t -p -g model.pml` needs to show the trail.
 set -u
 spin=$1 cc=$2 model=$3 scratch=$4
 status=0
 
-# search [SWITCH]: leaves what pan said in $scratch/said
+# search [SWITCH]: writes pan's output to $scratch/said
 search() {
     rm -rf "$scratch" && mkdir -p "$scratch" && cd "$scratch" || exit 1
     { echo "${1:+#define $1}" && cat "$model"; } >model.pml
@@ -20,7 +21,7 @@ search() {
     fi
 }
 
-# A search that was cut short has proved nothing.
+# An incomplete search proves nothing.
 is_complete() {
     grep -q '^Full statespace search' said &&
         ! grep -qE 'not completed|max search depth|out of memory|VECTORSZ' said

@@ -1,5 +1,6 @@
 #!/bin/sh
-# check_quotes.sh ROOT: what the protocols quote still stands in the files that they name.
+# check_quotes.sh ROOT: succeeds if each line that a protocol quotes is still in the file it
+# names.
 set -u
 root=$1
 status=0

@@ -1,4 +1,4 @@
-/* The children that tests fork. */
+/* Helpers for tests that fork: when to fork, and how a child reports its result. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_CHILD_H
 #define TICKWHEEL_TESTS_SUPPORT_CHILD_H
 
@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ThreadSanitizer supports no new threads in the child of a process with several, nor the
- * end of its only one; everything else is tried under it as well. qemu-user (7.2) stops at
- * an assertion of its own when such a child makes a thread. */
+/* ThreadSanitizer supports neither new threads in the child of a process with several nor the
+ * end of its only one; everything else is tested under it as well. qemu-user (7.2) fails an
+ * assertion of its own when such a child makes a thread. */
 #if defined(__SANITIZE_THREAD__) || defined(TW_EMULATED)
 #define THREADS_AFTER_FORK false
 #elif defined(__has_feature)
@@ -27,17 +27,17 @@
 #define THREADS_AFTER_FORK true
 #endif
 
-/* There in a build that measures coverage, where a child's counts matter too. */
+/* Defined in a build that measures coverage, where a child's counts matter too. */
 extern void __gcov_dump(void) __attribute__((weak));
 
-/* Ends a child at once: nothing of the parent's is run down. */
+/* Ends a child at once, without the parent's exit handlers. */
 static inline _Noreturn void leave(int status) {
     if (__gcov_dump)
         __gcov_dump();
     _exit(status);
 }
 
-/* What a child says: 0, or the line of the check that failed. */
+/* A child's report: 0, or the line of the check that failed. */
 #define expect(condition) \
     do { \
         if (!(condition)) \
@@ -46,8 +46,8 @@ static inline _Noreturn void leave(int status) {
 
 /* --- when to fork ------------------------------------------------------------------------- */
 
-/* True if each of the other threads sleeps when it is looked at. `seen` changes if any has
- * run between two such looks. */
+/* Returns true if each of the other threads is asleep. `seen` changes if any of them has run
+ * between two calls. */
 static inline bool others_sleep_at_a_look(uint64_t *seen) {
     const long self = syscall(SYS_gettid);
     bool all_sleep = true;
@@ -67,10 +67,10 @@ static inline bool others_sleep_at_a_look(uint64_t *seen) {
     return all_sleep;
 }
 
-/* Returns when all other threads have been seen asleep twice, with no run in between. One
- * that only begins, or is in the middle of an allocation, may hold a lock of a sanitizer's
- * own, which stays held in the child of a fork: glibc resets its locks there, the sanitizers
- * of gcc 12 do not reset all of theirs. For tests whose threads use the heap no more by then. */
+/* Returns when all other threads were seen asleep twice with no run in between. A thread that
+ * is starting or allocating may hold a sanitizer's own lock, which stays held in the child of
+ * a fork: glibc resets its locks there, but the sanitizers of gcc 12 do not reset all of
+ * theirs. For tests whose threads no longer use the heap by then. */
 static inline void wait_until_others_sleep(void) {
     const time_t patience = time(NULL) + 60;
     for (;;) {
@@ -85,7 +85,7 @@ static inline void wait_until_others_sleep(void) {
     }
 }
 
-/* --- how a child went --------------------------------------------------------------------- */
+/* --- the end of a child ---------------------------------------------------------------------- */
 
 static inline void assert_child_is_well(pid_t child) {
     int status = 0;

@@ -61,7 +61,7 @@ void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_
     return __real_mmap(at, size, protection, flags, fd, offset);
 }
 
-/* What mmap is to those who ask for 64-bit offsets. */
+/* The name of mmap in programs with 64-bit offsets. */
 void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset) {
     ++allocations;
     return __real_mmap64(at, size, protection, flags, fd, offset);

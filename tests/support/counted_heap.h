@@ -3,8 +3,8 @@
 #ifndef TICKWHEEL_TESTS_COUNTED_HEAP_H
 #define TICKWHEEL_TESTS_COUNTED_HEAP_H
 
-/* Allocating and freeing calls. volatile: compilers know that malloc changes nothing of
- * the program's. */
+/* Counts allocating and freeing calls. It is volatile, because compilers know that malloc does
+ * not change the program's variables. */
 extern volatile unsigned allocations;
 
 #endif

@@ -1,4 +1,4 @@
-/* Shared by the tests of faults. Assertions stand on the main thread; callbacks count. */
+/* Shared by the tests of faults. Only the main thread asserts; callbacks count. */
 #ifndef TICKWHEEL_TESTS_FAULTS_H
 #define TICKWHEEL_TESTS_FAULTS_H
 
@@ -15,7 +15,7 @@
 #include "support/inject.h"
 #include "support/runtime_test.h"
 
-/* Who fires: a runtime's thread, a loop of the test's own, or virtual time. */
+/* The ways to drive a runtime: its own thread, a loop of the test's own, or virtual time. */
 struct way {
     const char *name, *driver;
     enum { BY_THREAD, BY_LOOP, BY_VIRTUAL_TIME } by;
@@ -23,7 +23,7 @@ struct way {
 
 extern struct way ways[5];
 
-/* The way that a test was given. */
+/* The way that this test uses. */
 #define WAY ((const struct way *)*state)
 
 #define THE_WAY(test, i) \
@@ -34,7 +34,7 @@ extern struct way ways[5];
 #define way_name_3 "dispatched"
 #define way_name_4 "manual"
 
-/* A test once for each driver with a thread; or for each way. */
+/* Runs a test once for each driver with a thread, or for each way. */
 #define BY_EACH_THREAD(test) THE_WAY(test, 0), THE_WAY(test, 1), THE_WAY(test, 2)
 #define EACH_WAY(test) BY_EACH_THREAD(test), THE_WAY(test, 3), THE_WAY(test, 4)
 
@@ -42,19 +42,19 @@ static inline struct tw_runtime *runtime_on(const char *driver) {
     return new_runtime((struct tw_runtime_options){.driver = driver});
 }
 
-/* Lets it fire: from here on for a thread, otherwise while go_on_until runs. */
+/* Lets the runtime fire: a thread from here on, the other ways while go_on_until runs. */
 void set_going(const struct way *way, struct tw_runtime *rt);
 
 typedef bool condition(void);
 
-/* Waits for the condition; false if it has not come true in a minute. `rt` is not
- * touched once it has, so that it may be what has freed the runtime. */
+/* Waits for the condition. Returns false if it has not become true within a minute. Does not
+ * access `rt` once it is true, so the condition may include that the runtime was freed. */
 bool go_on_until(const struct way *way, struct tw_runtime *rt, condition *done);
 
 /* Open descriptors of this process. */
 int count_descriptors(void);
 
-/* What a process holds that a runtime could leak. */
+/* The resources of a process that a runtime could leak. */
 struct holdings {
     int descriptors;
     int64_t allocations;
@@ -69,7 +69,7 @@ struct counter {
 };
 void init_counter(struct counter *counter);
 
-/* Every part of it works: a oneshot and a periodic node fire; then frees it. */
+/* Asserts that the runtime works, by a oneshot and a periodic node that fire; then frees it. */
 void assert_works_and_free(const struct way *way, struct tw_runtime *rt);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-/* All zero it is shut and empty. */
+/* A zeroed gate is shut and empty. */
 struct gate {
     atomic_int inside, passed;
     atomic_bool open;
@@ -21,14 +21,14 @@ static inline void pass(struct gate *gate) {
     atomic_fetch_add(&gate->passed, 1);
 }
 
-/* Shuts a gate again that no callback is in. */
+/* Shuts a gate that is empty. */
 static inline void shut(struct gate *gate) {
     atomic_store(&gate->inside, 0);
     atomic_store(&gate->passed, 0);
     atomic_store(&gate->open, false);
 }
 
-/* A node's callback. */
+/* A node's callback that waits in the gate. */
 static inline void wait_in_gate(UNUSED struct tw_node *node, void *gate) { pass(gate); }
 
 #endif

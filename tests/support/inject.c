@@ -59,7 +59,7 @@ static void keep_larger(atomic_int *largest, int value) {
     }
 }
 
-/* The error that this call is to fail with, or 0. */
+/* Returns the error that this call must fail with, or 0. */
 static int fault(enum call call) {
     atomic_fetch_add(&counts[call], 1);
     if ((atomic_load(&faulty) & ONLY(call)) == 0)
@@ -73,7 +73,7 @@ static int fault(enum call call) {
     return error;
 }
 
-/* For the many that set errno. */
+/* For calls that set errno. */
 static int fails(enum call call) {
     const int error = fault(call);
     if (error != 0)
@@ -108,7 +108,7 @@ void *__wrap_realloc(void *old, size_t size) {
     return memory;
 }
 
-/* It returns its error. */
+/* Returns its error instead of setting errno. */
 int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
     int error = fault(CALL_POSIX_MEMALIGN);
     if (error == 0)
@@ -167,8 +167,8 @@ int __wrap_timerfd_create(int clock, int flags) {
     return fails(CALL_TIMERFD_CREATE) ? -1 : __real_timerfd_create(clock, flags);
 }
 
-/* ECANCELED, after the wall clock was set, is the one error with which the kernel does
- * what it was asked for. */
+/* ECANCELED, which means that the wall clock was set, is the only error after which the kernel
+ * has set the timer. */
 int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *before) {
     const int error = fault(CALL_TIMERFD_SETTIME);
     int result = -1;
@@ -186,7 +186,7 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout) {
     return fails(CALL_POLL) ? -1 : __real_poll(fds, count, timeout);
 }
 
-/* --- threads, which return their errors ------------------------------------------- */
+/* --- threads: calls that return their errors ------------------------------------------------- */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*fn)(void *),
                           void *arg);
@@ -226,11 +226,11 @@ int __wrap_pthread_attr_setschedparam(pthread_attr_t *attributes, const struct s
     return error != 0 ? error : __real_pthread_attr_setschedparam(attributes, parameters);
 }
 
-/* --- what has no function of its own ------------------------------------------------ */
+/* --- system calls without a wrapper in libc -------------------------------------------------- */
 
 long __real_syscall(long number, ...);
 
-/* The one whose timespec is that of the library; see src/ports/linux/lock.cpp. */
+/* The futex call with the library's own timespec; see src/ports/linux/lock.cpp. */
 #ifdef SYS_futex_time64
 #define FUTEX_CALL SYS_futex_time64
 #else
@@ -242,7 +242,7 @@ static int is_futex_wait(long number, long operation) {
     return number == FUTEX_CALL && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
 }
 
-/* Takes six arguments from every caller, as the function itself does. */
+/* Always reads six arguments, as the real function does. */
 long __wrap_syscall(long number, ...) {
     long argument[6];
     va_list arguments;

@@ -1,5 +1,5 @@
-/* Faults on demand: the linker redirects what the library asks of the system to the
- * functions in inject.c (--wrap, see CMakeLists.txt), which fail when told to. */
+/* Faults on demand: the linker redirects the library's system calls to the functions in
+ * inject.c (--wrap, see CMakeLists.txt), which fail when a test asks for it. */
 #ifndef TICKWHEEL_TESTS_INJECT_H
 #define TICKWHEEL_TESTS_INJECT_H
 
@@ -30,35 +30,35 @@ enum call {
 
 #define ONLY(call) (1u << (call))
 #define EVERY_CALL ((1u << CALLS) - 1)
-#define USUAL_ERROR 0 /* each call's own */
+#define USUAL_ERROR 0 /* the usual error of each call */
 #define FOR_EVER INT32_MAX
 
-/* From now on, of the calls in the set, the first `spared` work and the next `times`
- * fail with `error`. Replaces what was asked for before. */
+/* From now on, of the calls in the set the first `spared` work and the next `times` fail with
+ * `error`. Replaces the previous request. */
 void inject(unsigned calls, int error, int spared, int times);
 void inject_nothing(void);
 
-/* How many have failed since, and with which error the last of them. */
+/* How many calls have failed since, and the error of the last one. */
 int injected(void);
 int injected_error(void);
 
-/* Calls fn once, between the next creation of a thread and its maker's hearing of it. */
+/* Calls fn once: after the next thread was created, and before its creator's call returns. */
 void call_after_next_thread_creation(void (*fn)(void));
 
-/* How often it was called, failing or not, since the program began. */
+/* Returns how often it was called, failing or not, since the program began. */
 uint64_t calls_of(enum call call);
 
-/* Allocations that were not given back yet. */
+/* Allocations not freed yet. */
 int64_t live_allocations(void);
 
-/* Most events that one wait of epoll has fetched since this was last asked. */
+/* Returns the most events that one epoll wait has fetched since the previous call. */
 int largest_batch(void);
 
-/* The longest timeout, in ms, that epoll_wait was given since this was last asked; -1
- * counts as none. */
+/* Returns the longest timeout, in ms, given to epoll_wait since the previous call; -1 counts
+ * as none. */
 int longest_epoll_timeout(void);
 
-/* The absolute deadline that a timerfd was last set to, in ns; 0: it was unset. */
+/* The absolute deadline that a timerfd was last set to, in ns; 0 if it was disarmed. */
 int64_t last_timerfd_deadline(void);
 
 #endif

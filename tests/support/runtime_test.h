@@ -43,7 +43,7 @@ static inline void pause_ms(long ms) { nanosleep(&(struct timespec){ms / 1000, m
 
 static inline void doze(void) { pause_ms(1); }
 
-/* Until `condition` holds; not holding for a minute is a failure. */
+/* Waits until `condition` holds. Fails the test after a minute. */
 #define wait_for(condition) \
     do { \
         const int64_t patience = monotonic() + 60 * TW_SECOND; \

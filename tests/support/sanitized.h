@@ -1,5 +1,5 @@
-/* SANITIZED and EMULATED tell if a sanitizer or an emulator is at work: with either the program
- * is SLOW, some ten times. */
+/* SANITIZED and EMULATED are true under a sanitizer and under an emulator. With either, the
+ * program is SLOW, by a factor of about ten. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
 #define TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
 

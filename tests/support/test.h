@@ -1,4 +1,4 @@
-/* CMocka, with the headers that it wants in front of it, from C and from C++. */
+/* CMocka with the headers that it requires before it, for C and C++. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_TEST_H
 #define TICKWHEEL_TESTS_SUPPORT_TEST_H
 

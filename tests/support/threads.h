@@ -8,11 +8,11 @@
 
 struct thread_look {
     char state;           /* S: asleep */
-    uint64_t voluntary;   /* context switches so far: it went to sleep */
-    uint64_t involuntary; /* it was put aside */
+    uint64_t voluntary;   /* context switches so far when it went to sleep */
+    uint64_t involuntary; /* context switches so far when it was preempted */
 };
 
-/* False: it has ended. */
+/* Returns false if the thread has ended. */
 static inline bool look_at_thread(long thread, struct thread_look *look) {
     char path[64], line[128];
     unsigned long long number;

@@ -1,43 +1,47 @@
-/* Watches of the epoll driver are removed, modified and replaced while its thread delivers a batch of events
- * that was fetched before.
+/* Watches of the epoll driver are removed, modified and replaced while its thread delivers a
+ * batch of events that it fetched before.
  *
  * Claims
- *   - Once a removal has returned, no callback of that watch runs on another thread, nor begins; so what it
- *     uses may be freed. Also if the watch had removed itself, and the removal answers -ENOENT.
- *   - An event reaches the watch that it was fetched for, or none: also when the descriptor was closed and
- *     its number used again, be it without removing it first.
- *   - No event is delivered that was fetched before a change of what its watch asks for.
- *   - No removal waits for ever, nor does a callback for itself.
+ *   - After a removal has returned, no callback of that watch runs or begins on another thread, so the
+ *     memory it uses may be freed. This also holds if the watch had removed itself, and the removal
+ *     returns -ENOENT.
+ *   - An event reaches the watch that it was fetched for, or none, even if the descriptor was closed and
+ *     its number reused, with or without removing it first.
+ *   - No event is delivered that was fetched before its watch was modified.
+ *   - No removal waits for ever, and a callback does not wait for itself.
  *
- * The stage: descriptors 0 and 1, watched. One thread closes 0 and opens another file, which gets the same
- * number, watches it and removes it. Another thread, and the callbacks, remove or modify 0 at any time.
+ * The scene: descriptors 0 and 1 are watched. One thread closes 0 and opens another file,
+ * which gets the same number, watches it and removes it. Another thread, and the callbacks,
+ * remove or modify 0 at any time.
  *
- * What is simplified
- *   - What happens under the driver's mutex is one step. Descriptors are always ready; which of them are
- *     fetched is left to chance. */
+ * Simplifications
+ *   - A critical section of the driver's mutex is one step. Descriptors are always ready; chance decides
+ *     which of them are fetched. */
 
 #define BATCHES 2
 #define DRIVER 2 /* the driver's thread; the others are 0 and 1 */
 #define NONE 7
 
-/* Watches have names, in the order of their making: 1 and 3 of descriptor 0, 2 of descriptor 1. 0: none. */
+/* Watches are numbered in the order they were made: 1 and 3 are of descriptor 0, 2 of
+ * descriptor 1. 0: none. */
 byte watch[2];  /* drivers/epoll.cpp: "tw_watch_callback *fn;  // null if" */
 byte number[2]; /* drivers/epoll.cpp: "std::uint32_t number;" */
 byte last_number, last_watch;
-byte asks_for[4]; /* of each watch: how often that was changed */
+byte asks_for[4]; /* for each watch: how often its events were modified */
 
-byte in_set[2];     /* the kernel: the number that a descriptor is in the set with; 0: it is not, */
-byte in_set_for[2]; /*   and for which watch */
+byte in_set[2]; /* the kernel: the number under which a descriptor is in the set; 0: it is not in it */
+byte in_set_for[2]; /* and for which watch */
 
-/* Descriptor and number; for which watch, and for what it then asked. */
+/* Of a fetched event: descriptor and number, its watch, and the watch's modification at that
+ * time. */
 chan batch = [2] of { byte, byte, byte, byte };
 
 byte running = NONE;  /* drivers/epoll.cpp: "int running;" */
 byte running_watch;
 byte calls;                             /* drivers/epoll.cpp: "std::uint64_t calls;" */
-byte in_callback;     /* the watch that is in it; 0: none */
+byte in_callback; /* the watch whose callback is running; 0: none */
 bool gone[4];         /* the watch's removal has returned */
-bool on_condition[3]; /* who sleeps on `returned` */
+bool on_condition[3]; /* who waits for `returned` */
 
 /* --- changing ------------------------------------------------------------------------------------- */
 
@@ -52,7 +56,7 @@ inline add(fd) {
     }
 }
 
-/* Of descriptor 0. One that was closed meanwhile is unknown to the kernel. */
+/* Of descriptor 0. The kernel does not know one that was closed meanwhile. */
 inline modify() {
     d_step {
         if                              /* drivers/epoll.cpp: "if (!is_watched(s, fd))" */
@@ -68,7 +72,7 @@ inline modify() {
     }
 }
 
-/* Sleeps with the mutex released, goes on with it held. */
+/* Sleeps with the mutex released, and continues with it held. */
 inline wait_for_callback() {
 #ifdef BREAK_WAITS_FOR_ITSELF
 #define must_wait (running == 0 && calls == calls_seen)

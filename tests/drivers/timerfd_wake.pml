@@ -1,15 +1,16 @@
-/* Whoever waits on the timerfd driver, while others arm nodes and stop the runtime: its own thread, or
- * somebody else's loop that has its descriptor (tw_runtime_fd, tw_runtime_dispatch).
+/* A thread waits on the timerfd driver while others arm nodes and stop the runtime. It is the
+ * runtime's own thread, or a user's loop that has the descriptor (tw_runtime_fd,
+ * tw_runtime_dispatch).
  *
  * Claims, at every moment
- *   - While somebody sleeps in poll, the timer is set to no later than any node whose arming call has
+ *   - While a thread sleeps in poll, the timer is set no later than any node whose arming call has
  *     returned.
- *   - The thread does not sleep once a stop has woken it, and it ends.
+ *   - The runtime's thread does not sleep after a stop has woken it, and it ends.
  *
- * What is simplified
- *   - A call on the wheel is one step, for it holds the lock (lock.pml); so is timerfd_settime, for it
- *     holds the kernel's. One timeline, and memory in order: see sleep_wake.pml for the rest.
- *   - Time has a few ticks; a clock that never gets on is allowed. */
+ * Simplifications
+ *   - A call on the wheel is one step, because it holds the lock (lock.pml); so is timerfd_settime,
+ *     which holds the kernel's. One timeline, and sequentially consistent memory: see sleep_wake.pml.
+ *   - Time has a few ticks; a clock that stands still is allowed. */
 
 #define ARMERS 2
 #define LAST_TICK 2
@@ -21,12 +22,12 @@ byte due[ARMERS]; /* the wheel: each armer has one node */
 
 byte asleep_until = AT_ONCE; /* src/runtime/timeline.hpp: "tick awake = 0" */
 bool woken;                             /* drivers/timerfd.cpp: "std::uint32_t woken" */
-byte timer = NEVER;          /* what the timerfd is set to */
+byte timer = NEVER; /* the deadline that the timerfd is set to */
 bool stopping;
 
 #define readable (timer <= now)
 
-bool polling; /* somebody sleeps until the timerfd is readable */
+bool polling; /* a thread sleeps until the timerfd is readable */
 bool ended;
 bool told[ARMERS]; /* the call that armed the node has returned */
 bool stop_told;    /* stop has woken the thread, and waits for it */
@@ -41,7 +42,7 @@ proctype clock() {
     od
 }
 
-/* --- whoever fires ------------------------------------------------------------------------------- */
+/* --- firing, on either thread ---------------------------------------------------------------- */
 
 inline fire_due() {
     read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line)" */
@@ -135,7 +136,7 @@ proctype thread() {
     ended = true
 }
 
-/* Somebody else's loop. It sleeps for ever in the end, with nothing armed. */
+/* A user's loop. In the end it sleeps for ever, with nothing armed. */
 proctype loop() {
     byte read_at, next;
     bool was_woken;

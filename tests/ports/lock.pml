@@ -2,27 +2,27 @@
  *
  * Claims
  *   - No two threads are inside at once.
- *   - No thread sleeps for ever: all of them get through, however they meet.
+ *   - No thread sleeps for ever: every interleaving lets all of them through.
  *
- * What is simplified
- *   - Spinning is left out: it is trying again, which the loop does as well. So are the waits of a
- *     millisecond, on kernels that have no membarrier and of waiters that the count has no room for.
- *   - A thread's store to `held` waits in its store buffer, and is seen by others at any later time; at the
+ * Simplifications
+ *   - Spinning is left out: it only tries again, as the loop does. So are the waits of a millisecond, on
+ *     kernels without membarrier and for waiters that the count has no room for.
+ *   - A thread's store to `held` waits in its store buffer, and becomes visible at any later time; at the
  *     latest when the thread does a read-modify-write or enters the kernel's futex code, or when another
  *     thread's membarrier comes. All other stores are read-modify-writes, made after trying the lock. */
 
 #define THREADS 3
-#define TIMES 2 /* that each takes the lock, at most */
+#define TIMES 2 /* how often each takes the lock, at most */
 
-byte held, waiters;       /* the word, as memory has it */
-bool letting_go[THREADS]; /* a store of 0 to `held` that nobody else sees yet */
+byte held, waiters; /* the word, as memory has it */
+bool releasing[THREADS]; /* a store of 0 to `held` that is not visible to others yet */
 bool in_kernel[THREADS];  /* sleeps on the word */
 byte inside;
 
 inline drain(thread) {
     if
-    :: letting_go[thread] ->
-        letting_go[thread] = false;
+    :: releasing[thread] ->
+        releasing[thread] = false;
         held = 0
     :: else
     fi
@@ -31,7 +31,7 @@ inline drain(thread) {
 proctype store_buffer(byte thread) {
 end:
     do
-    :: atomic { letting_go[thread] -> drain(thread) }
+    :: atomic { releasing[thread] -> drain(thread) }
     od
 }
 
@@ -148,9 +148,9 @@ inline kernel_wakes() {
 inline unlock() {
 #ifdef BREAK_LOOKS_BEFORE_IT_LETS_GO
     seen_waiters = waiters;
-    letting_go[me] = true;
+    releasing[me] = true;
 #else
-    letting_go[me] = true;              /* src/ports/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
+    releasing[me] = true;              /* src/ports/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
     seen_waiters = waiters;             /* src/ports/linux/port.h: "__atomic_load_n(tw_port_waiters(word)" */
 #endif
     if

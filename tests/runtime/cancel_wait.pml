@@ -1,18 +1,18 @@
-/* Nodes fire while other threads, and callbacks, cancel them for good and wait (tw_runtime_cancel_wait,
- * tw_runtime_shutdown) to free them.
+/* Nodes fire while other threads, and callbacks, end them and wait (tw_runtime_cancel_wait,
+ * tw_runtime_shutdown) in order to free them.
  *
  * Claims
- *   - Once cancel_wait has returned, with nobody arming the node again, or shutdown, with anybody trying to:
- *     no callback of the node runs on another thread, nor begins.
- *   - So it may be freed: the library touches no node that was freed, be it by a waiter or by the node's own
- *     callback.
- *   - No waiter sleeps for ever; inside a callback nobody waits.
+ *   - After cancel_wait has returned, while no thread arms the node again, no callback of the node runs
+ *     or begins on another thread. After shutdown this holds even if other threads try to arm it.
+ *   - So the node may be freed: the library does not access a freed node, whether a waiter or the node's
+ *     own callback frees it.
+ *   - No waiter sleeps for ever; a call inside a callback does not wait.
  *
- * The stage: `target`, which two threads and the callback of `neighbour` see off; whoever of them is the
- * last to be done with it frees it. Or nobody does, and its own callback frees it.
+ * The scene: two threads and the callback of `neighbour` end `target`; the last of them to be
+ * done with it frees it. Or none of them uses it, and its own callback frees it.
  *
- * What is simplified
- *   - What happens under the wheel's lock is one step (lock.pml). Whatever is pending is due. */
+ * Simplifications
+ *   - A critical section of the wheel's lock is one step (lock.pml). A pending node is always due. */
 
 #define FIRES 3 /* at most */
 #define ADVANCER 2 /* the thread that fires; the others are 0 and 1 */
@@ -30,17 +30,17 @@ byte returned;       /* src/core/locked_wheel.hpp: "std::uint32_t returned;" */
 byte waiters;       /* src/core/locked_wheel.hpp: "std::uint32_t waiters;" */
 
 bool for_good; /* target is shut down, and its callback arms it again; else it is cancelled */
-byte users;    /* those who have yet to see off target */
-bool seen_off; /* somebody has; it may not begin to run any more */
+byte users; /* those that have not ended target yet */
+bool is_ended; /* one of them has ended it; it may not begin to run any more */
 bool freed;
 byte in_callback = NONE;
 
 bool in_kernel[3]; /* sleeps on `returned` */
-bool woken_for_nothing;  /* once, the kernel wakes somebody early */
+bool woken_for_nothing; /* the kernel has woken a sleeper early, which it does at most once */
 
 #define touch(node) assert(node != target || !freed)
 
-/* --- seeing off ----------------------------------------------------------------------------------- */
+/* --- ending target --------------------------------------------------------------------------- */
 
 inline arm(node) {
     d_step {                            /* src/core/c_api.cpp: "if (node->state == TW_SHUT)" */
@@ -128,7 +128,7 @@ inline wait_for_callback(node) {
     seen = 0
 }
 
-inline see_off() {
+inline end_and_wait() {
 #ifdef BREAK_WAITS_BEFORE_IT_CANCELS
     wait_for_callback(target);
     take_off(target);
@@ -138,7 +138,7 @@ inline see_off() {
 #endif
     atomic {
         assert(in_callback != target || me == ADVANCER);
-        seen_off = true;
+        is_ended = true;
         users--;
         if
         :: users == 0 -> freed = true
@@ -150,7 +150,7 @@ inline see_off() {
 proctype other(byte me) {
     byte seen;
     bool waits;
-    see_off()
+    end_and_wait()
 }
 
 /* --- firing --------------------------------------------------------------------------------------- */
@@ -165,7 +165,7 @@ inline take_due() {
     fi
 }
 
-/* What a callback may do. */
+/* A callback may act on either node. */
 inline callback_of_target() {
     if
     :: skip
@@ -175,17 +175,17 @@ inline callback_of_target() {
     fi
 }
 
-/* It comes as one more user, if target is there. */
+/* It counts as one more user, if target still exists. */
 inline callback_of_neighbour() {
     if
     :: skip
-    :: atomic { users > 0 -> users++ }; see_off()
+    :: atomic { users > 0 -> users++ }; end_and_wait()
     fi
 }
 
 inline call() {
     atomic {                            /* src/core/advance.hpp: "fn(&node, arg);" */
-        assert(node != target || !(freed || seen_off));
+        assert(node != target || !(freed || is_ended));
         in_callback = node
     }
     if

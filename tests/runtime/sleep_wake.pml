@@ -1,15 +1,15 @@
-/* The runtime's thread falls asleep on the sleep driver while others arm nodes and stop it.
+/* The runtime's thread goes to sleep on the sleep driver while others arm nodes and stop it.
  *
  * Claims, at every moment
- *   - While the thread sleeps, no node is due before it wakes up whose arming call has returned.
- *   - It does not sleep once a stop has woken it, and it ends.
+ *   - While the thread sleeps, no node whose arming call has returned is due before it wakes up.
+ *   - It does not sleep after a stop has woken it, and it ends.
  *
- * What is simplified
- *   - A call on the wheel is one step, for it holds the lock (lock.pml). One timeline.
- *   - `asleep_until` is relaxed. So the thread's stores to it wait in a queue, in order, and are seen by
- *     others at the latest when the thread lets go of the wheel's lock, or exchanges the driver's word. An
- *     armer may load it as early as while it holds the lock. The rest is in order.
- *   - Time has a few ticks; a clock that never gets on is allowed. */
+ * Simplifications
+ *   - A call on the wheel is one step, because it holds the lock (lock.pml). One timeline.
+ *   - `asleep_until` is relaxed. So the thread's stores to it wait in a queue, in order. Others see them
+ *     at the latest when the thread releases the wheel's lock or exchanges the driver's word. An
+ *     armer may load it as early as while it holds the lock. All else is sequentially consistent.
+ *   - Time has a few ticks; a clock that stands still is allowed. */
 
 #define ARMERS 2
 #define LAST_TICK 2
@@ -24,7 +24,7 @@ byte woken; /* drivers/sleep.cpp: "std::uint32_t woken" */
 bool stopping;
 
 mtype = { ASLEEP_UNTIL, WOKEN };
-chan stores = [4] of { mtype, byte }; /* made by the thread, not seen by others yet */
+chan stores = [4] of { mtype, byte }; /* made by the thread, not visible to others yet */
 
 bool in_kernel; /* the thread sleeps, */
 byte until;     /*   until this tick */
@@ -182,7 +182,7 @@ inline wake() {
 /* src/runtime/nodes.cpp: "place_on(rt, rt.steady, node, due, wake, tw_arm_at)" */
 #define arm told[me] = false; due[me] = tick
 
-/* Sees as many of the thread's stores as chance will have it. */
+/* Makes any number of the thread's stores visible. */
 inline load_asleep_until() {
     do                                  /* src/runtime/timeline.hpp: "asleep_until.load(" */
     :: nempty(stores) -> show_one_store()

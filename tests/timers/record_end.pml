@@ -25,7 +25,7 @@
 
 mtype = { FREE, LIVE, ENDED };          /* src/timers/record_store.hpp: "enum class record_state : std::uint8_t" */
 
-/* What is fixed. */
+/* Fixed parameters. */
 bool has_workers;
 bool is_concurrent;
 byte fires = 1; /* 2: it is periodic, */
@@ -381,7 +381,7 @@ inline begin() {
     in_callback++
 }
 
-/* What a callback may do. */
+/* A callback may stop its record. */
 inline call() {
     if
     :: lock();

@@ -6,7 +6,7 @@
 # linker script come from toolchains/boards; MEMORY is the folder of another memory.ld. <machine.h>
 # is that of the machine. An instruction takes 2^SHIFT ns (default 6), which the image knows as
 # INSTRUCTION_NS.
-set(board_root ${CMAKE_CURRENT_LIST_DIR}/../toolchains/boards)
+set(board_root ${tickwheel_root}/toolchains/boards)
 
 if(TW_PORT STREQUAL cortexm)
     set(board_family cortexm)

@@ -14,7 +14,8 @@ function(tickwheel_headers target scope)
 endfunction()
 
 tickwheel_headers(tickwheel PUBLIC tw.h version.h)
-target_sources(tickwheel PUBLIC FILE_SET HEADERS BASE_DIRS ${config_dir} FILES ${config_dir}/tickwheel/config.h)
+target_sources(tickwheel PUBLIC FILE_SET HEADERS BASE_DIRS ${config_dir}
+    FILES ${config_dir}/tickwheel/config.h)
 if(TW_RUNTIME)
     tickwheel_headers(tickwheel PUBLIC driver.h handle.h keyed.h runtime.h task.h workers.h)
     tickwheel_headers(tickwheel_cpp INTERFACE

@@ -3,11 +3,12 @@
 #
 # Adds a library of one geometry; with RUNTIME, it has the runtime and its drivers as well. The
 # project builds one; the tests build several, each with a config.h of its own.
-set(tickwheel_root ${CMAKE_CURRENT_LIST_DIR}/..)
+get_filename_component(tickwheel_root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 set(tickwheel_runtime_sources
     src/runtime/clear.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/errors.cpp
     src/runtime/exceptions.c src/runtime/fork.cpp src/runtime/lifetime.cpp src/runtime/nodes.cpp
-    src/runtime/queries.cpp src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual.cpp src/runtime/wall.cpp
+    src/runtime/queries.cpp src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual.cpp
+    src/runtime/wall.cpp
     src/workers/pool.cpp src/workers/workers.cpp
     src/timers/handle.cpp src/timers/key_table.cpp src/timers/keyed.cpp src/timers/record_life.cpp
     src/timers/record_set.cpp src/timers/record_start.cpp src/timers/record_store.cpp
@@ -76,8 +77,10 @@ function(tickwheel_add_library target)
         $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
     target_link_options(${target} PRIVATE LINKER:--as-needed)
     if(TW_STATIC_PROGRAMS)  # all that link it here, except those that set TW_NEEDS_DYNAMIC_LIBC
+        set(is_program "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>")
+        set(may_be_static "$<NOT:$<BOOL:$<TARGET_PROPERTY:TW_NEEDS_DYNAMIC_LIBC>>>")
         target_link_options(${target} INTERFACE
-            "$<BUILD_INTERFACE:$<$<AND:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>,$<NOT:$<BOOL:$<TARGET_PROPERTY:TW_NEEDS_DYNAMIC_LIBC>>>>:-static>>")
+            "$<BUILD_INTERFACE:$<$<AND:${is_program},${may_be_static}>:-static>>")
     endif()
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF

@@ -10,7 +10,6 @@ cortexm=(gcc-arm-none-eabi libstdc++-arm-none-eabi-dev)
 need_for() {
     case $1 in
     clang) need "${tests[@]}" clang ;;
-    asan) need "${tests[@]}" clang libclang-rt-dev ;;
     fuzz) need "${compiler[@]}" clang libclang-rt-dev ;;
     lint) need "${compiler[@]}" clang clang-format clang-tidy cppcheck shellcheck ;;
     size) need "${compiler[@]}" "${cortexm[@]}" gcc-riscv64-unknown-elf ;;

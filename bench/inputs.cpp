@@ -1,3 +1,4 @@
+// Draws the sequences from fixed seeds, and maps memory in huge pages; see inputs.h.
 #include "inputs.h"
 
 #include <sys/mman.h>

@@ -1,3 +1,4 @@
+// The workloads with their units, and the three kinds of report; see report.h.
 #include "report.h"
 
 #include <sys/utsname.h>

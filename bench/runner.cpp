@@ -1,3 +1,4 @@
+// Runs in child processes, and their results through a pipe; see runner.h.
 #include "runner.h"
 
 #include <dlfcn.h>

@@ -57,8 +57,7 @@ std::optional<Implementation> open_implementation(const std::string &name, Kind 
     return Implementation{name, kind, entry()};
 }
 
-// The samples are few enough to fit in the pipe's buffer. The parent waits for the child to exit
-// and not for the end of the pipe, since a grandchild may keep the pipe open.
+// The samples fit into the pipe's buffer, so the child can exit before the parent reads them.
 std::optional<std::vector<Sample>> run_apart(const Implementation &implementation, const Task &task) {
     int ends[2];
     require(pipe(ends) == 0, "pipe");

@@ -16,8 +16,7 @@ enum { TICKS_PER_SECOND = 10000 };
 #ifdef __riscv
 #define MOST_WAITS(ticks) 1u /* mtime's deadlines have no limit */
 #else
-/* Ticks to the end of the first tick, then as much of the deadline as 24 bits hold,
- * repeatedly. */
+/* One wait to the end of the tick, then one for each stretch that 24 bits can count. */
 #define MOST_WAITS(ticks) (2u + (ticks) / ((1u << 24) / CLOCK_PER_TICK))
 #endif
 

@@ -1,6 +1,6 @@
-/* P3: timers fire in tick order; on one tick, in the order they were armed, whatever levels
- * they passed through. fire() asserts this at each fire; the tests here create the situations
- * in which a wheel could get it wrong. */
+/* P3: timers fire in tick order; on one tick, in the order they were armed, regardless of the
+ * levels they passed through. fire() asserts this at each fire; the tests here create the
+ * situations in which a wheel could get it wrong. */
 #include "promise.h"
 
 #define MANY 1000

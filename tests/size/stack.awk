@@ -45,7 +45,7 @@ function depth(name, on_way,    list, n, i, below, most) {
 
 END {
     if (!(root in frame) || dynamic) {
-        print "no " root ", or a frame whose size nobody knows"
+        print "no " root ", or a frame of unknown size"
         exit 1
     }
     print depth(root, " ")

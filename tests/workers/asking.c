@@ -1,4 +1,4 @@
-/* What a run can query, the attributes of worker threads, and refused calls. */
+/* Queries of a run, the attributes of worker threads, and refused calls. */
 #define _GNU_SOURCE
 #include "workers_test.h"
 

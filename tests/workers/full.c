@@ -1,4 +1,4 @@
-/* What happens to fires when the queue is full. */
+/* A full queue: what each rule (inline, reject, block) does with a fire that finds no room. */
 #include "workers_test.h"
 
 #include <poll.h>

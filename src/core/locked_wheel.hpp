@@ -1,5 +1,5 @@
-// What the storage of a struct tw holds: the wheel of the geometry that the library is built for, and
-// beside it what the calls around it need to share it between threads.
+// The contents of a struct tw: the wheel, in the geometry that the library is built for, and beside it
+// what calls need to share it between threads.
 #pragma once
 
 #include <new>

@@ -16,7 +16,7 @@
 namespace tickwheel::core {
 
 // Counts an event and wakes those that wait for it. The store is atomic, as the kernel reads it.
-// RELEASES AND REACQUIRES: wheel lock, if somebody waits
+// RELEASES AND REACQUIRES: wheel lock, if there are waiters
 [[maybe_unused]] inline void announce(locked_wheel &wheel, std::uint32_t &events) {
     __atomic_store_n(&events, events + 1, __ATOMIC_RELAXED);
     if (wheel.waiters != 0) {
@@ -57,7 +57,7 @@ namespace tickwheel::core {
 }
 
 // Ends the running callback, which has returned or been left by an exception.
-// RELEASES AND REACQUIRES: wheel lock, if somebody waits
+// RELEASES AND REACQUIRES: wheel lock, if there are waiters
 TW_ONE_COPY inline void end_callback(locked_wheel &wheel) {
     wheel.forget_running();
     if constexpr (has_threads)

@@ -19,7 +19,7 @@ struct test_access;  // defined by unit tests, which break invariants to see the
 
 inline bool is_pending(const tw_node &node) { return node.state == TW_PENDING; }
 
-// What step() did: it moved something, found a node that is due, or has nothing left to do.
+// The result of step(): it moved something, found a node that is due, or has nothing left to do.
 enum class step_result { moved, due, done };
 
 // Invariants. check.hpp walks what a snapshot can show; the model test holds W3.
@@ -217,7 +217,7 @@ template <class G> class wheel {
     // wrap the oldest that is not dealt with must stay less than half of their range behind.
     bool can_go_to(tick t) const { return !before(t, at_.now) && !(wraps && t - at_.origin > farthest); }
 
-    // What most ticks are: nothing to do (W7). Returns true if time has passed and that was all.
+    // The common case, a tick with nothing to do (W7): lets the time pass and returns true.
     // While the wheel is being advanced it is never quiet.
     TW_INLINE_IF_SMALL bool pass_quietly(tick t) {
         if (!before(at_.now, t, quiet_until_))

@@ -52,7 +52,7 @@ void collect(const char *invariant, const tw_node *node, void *arg) {
     static_cast<std::vector<found> *>(arg)->push_back({invariant, node});
 }
 
-// Whether the checker says this, of that node if one is given.
+// The checker must report this invariant, for that node if one is given.
 void assert_names(const std::string &invariant, const tw_node *node = nullptr) {
     std::vector<found> all;
     const int broken = tw_check(&storage, collect, &all);

@@ -1,5 +1,5 @@
-// What a wheel has only in a library with the runtime: grids in parts of a tick, nodes that are
-// put off and not placed again yet, a lock that is observed.
+// The wheel of a library with the runtime has more than others: grids that count in parts of a tick,
+// shifts that are not finished yet, and a lock that a tool observes.
 #include <tickwheel/tw.h>
 
 #include <vector>
@@ -91,8 +91,8 @@ TEST(periods_in_ticks_stay_what_they_are_beside_grids) {
     assert_fires({3, 4, 7, 10});
 }
 
-// As another thread finds it while tw_postpone_all has let the lock go.
-TEST(nodes_that_are_being_put_off_are_placed_by_whoever_advances_first) {
+// The state in which another thread finds the wheel while tw_postpone_all has released the lock.
+TEST(a_shift_is_finished_by_the_first_advance) {
     tw_arm_at(&storage, &node, 10);
     tw_arm_at(&storage, &other, 10);
     advance(1);
@@ -110,7 +110,7 @@ TEST(nodes_that_are_being_put_off_are_placed_by_whoever_advances_first) {
     assert_fires({17, 17});
 }
 
-TEST(nothing_is_put_off_beyond_the_last_tick) {
+TEST(no_shift_goes_beyond_the_last_tick) {
     tw_arm_at(&storage, &node, last_tick - 2);
     inside().begin_shift(7);
     advance(1);
@@ -140,8 +140,8 @@ int main() {
         cmocka_unit_test_setup(a_grid_ends_where_time_does, fresh),
         cmocka_unit_test_setup(overruns_of_a_grid_are_counted_as_far_as_numbers_go, fresh),
         cmocka_unit_test_setup(periods_in_ticks_stay_what_they_are_beside_grids, fresh),
-        cmocka_unit_test_setup(nodes_that_are_being_put_off_are_placed_by_whoever_advances_first, fresh),
-        cmocka_unit_test_setup(nothing_is_put_off_beyond_the_last_tick, fresh),
+        cmocka_unit_test_setup(a_shift_is_finished_by_the_first_advance, fresh),
+        cmocka_unit_test_setup(no_shift_goes_beyond_the_last_tick, fresh),
         cmocka_unit_test_setup(a_wheel_that_is_observed_works_as_others_do, fresh),
     };
     return cmocka_run_group_tests_name("a wheel of the runtime", tests, nullptr, nullptr);

@@ -40,7 +40,8 @@ struct watch {
     std::uint32_t number;  // a new one for each change
 };
 
-// A timer in the set, and what it is set to. Only the waiting thread uses it.
+// A timer in the set, and what it is set to. Only the waiting thread uses it. Setting it is a system call,
+// so that is left out if nothing would change.
 struct deadline_timer {
     timer_descriptor timer;
     bool is_set;
@@ -159,8 +160,9 @@ std::int64_t now(const state &s) {
 
 constexpr std::int64_t for_ever = -1;
 
-// Sets the timers, and says how long the kernel's own timeout is to be: 0 to
-// short_wait_ns, or for_ever.
+// Sets the timers, and says how long the kernel's own timeout is to be: 0 to short_wait_ns, or for_ever. For
+// a short wait the steady timer may stay set for a later deadline: then it rings some other time, for
+// nothing. But it must not ring before this one, or the wait would end early.
 int arrange(state &s, const tw_deadlines &until, std::int64_t &timeout_ns) {
     timeout_ns = for_ever;
     if (s.wall.timer.is_open())
@@ -205,14 +207,16 @@ int wait_for_events(state &s, const tw_deadlines &until) {
     }
 }
 
-// A timer that has rung is not set any more.
+// An event of a timer or of the descriptor for wakes has ended the wait, which is all that it is for. A timer
+// that has rung is not set any more.
 void take_own_event(state &s, int fd) {
     for (deadline_timer *each : {&s.steady, &s.wall})
         if (each->timer.is_open() && each->timer.fd() == fd)
             each->is_set = false;
 }
 
-// Calls what the event is for; false if that is gone.
+// Calls the function of the watch that the event is for, with no lock held; returns false if that watch was
+// removed or modified since.
 bool deliver(state &s, const epoll_event &event) {
     const int fd = static_cast<int>(static_cast<std::uint32_t>(event.data.u64));
     watch called;
@@ -232,6 +236,7 @@ bool deliver(state &s, const epoll_event &event) {
     return true;
 }
 
+// Events of the driver's own descriptors do not count: one of the user's is delivered after them.
 void deliver_one(state &s) {
     while (s.delivered < s.fetched) {
         const epoll_event event = s.batch[s.delivered++];
@@ -253,13 +258,13 @@ int wait_until(void *memory, const tw_deadlines *until) {
 void wake(void *memory) {
     const kept_errno kept;
     const std::uint64_t one = 1;
-    // It cannot fail but by being full, and then it is readable.
+    // This fails only if the counter is full, and then the descriptor is readable.
     [[maybe_unused]] const auto written = ::write(state_in(memory).wake, &one, sizeof one);
 }
 
 // --- watching -------------------------------------------------------------------------
 
-// The old table goes last: the child of a fork in between finds one that is whole (P13).
+// The old table is freed last, so that the child of a fork in between finds one that is whole (P13).
 int make_room(state &s, int fd) {
     const auto needed = static_cast<std::size_t>(fd) + 1;
     if (needed <= s.room)
@@ -290,8 +295,8 @@ int control(state &s, int operation, int fd, std::uint32_t events, std::uint32_t
     return ::epoll_ctl(s.set, operation, fd, &event) == 0 ? 0 : -errno;
 }
 
-// A descriptor that was closed while watched is unknown to the kernel, and may be added
-// again: its former watch is overwritten.
+// A descriptor that was closed while it was watched is unknown to the kernel, and may be added again: its
+// former watch is overwritten.
 int add(state &s, int fd, std::uint32_t events, tw_watch_callback *fn, void *arg) {
     if (::fcntl(fd, F_GETFD) < 0)
         return -errno;  // before room is made for a number that is no descriptor
@@ -318,14 +323,17 @@ int modify(state &s, int fd, std::uint32_t events) {
     return error;
 }
 
+// A callback that removes its own watch does not wait for itself. `calls` tells a callback that runs from a
+// later one of another watch with the same descriptor, which is not waited for.
+// REQUIRES: mutex held. RELEASES AND REACQUIRES: it
 void wait_for_callback(state &s, int fd) {
     const std::uint64_t calls = s.calls;
     while (s.running == fd && s.calls == calls && pthread_equal(s.running_on, pthread_self()) == 0)
         pthread_cond_wait(&s.returned, &s.mutex);
 }
 
-// Also one that was closed too early, which the kernel has forgotten already. One that
-// has removed itself may still be running.
+// Also removes a watch whose descriptor was closed too early, which the kernel has forgotten already. The
+// callback of a watch that is removed already may still run, and is waited for, too.
 int remove(state &s, int fd) {
     const bool watched = is_watched(s, fd);
     if (watched) {

@@ -31,6 +31,7 @@ class clearing {
         unlock_all(rt_);
     }
 
+    // Fires that have left their wheel and wait in a component, as those of jobs do.
     void clear_components() {
         begin_to_clear_components(rt_);
         while (tw_node *const node = clear_one_in_components(rt_))
@@ -40,6 +41,7 @@ class clearing {
   private:
     static void take(tw_node *node, void *self) { static_cast<clearing *>(self)->take(*node); }
 
+    // Called by tw_clear for each node, with the wheel's lock released and all others held.
     void take(tw_node &node) {
         if (node.fn == rt_.kept_when_cleared.load(std::memory_order_relaxed)) {
             put_back(node);
@@ -66,6 +68,7 @@ class clearing {
         }
     }
 
+    // The driver may have gone to sleep while the node was off the wheel, so it may have to be woken (P2).
     void put_back(tw_node &node) {
         const tick due = node.expiry;
         arm_again(node);

@@ -71,7 +71,8 @@ class clock_source {
   public:
     void be_system(clockid_t id) { id_ = id; }
 
-    // Reads 0 until it is moved. With a base it moves along with that, and can be set.
+    // Reads 0 until it is moved. With a base, which is virtual and has none itself, it moves along with that,
+    // and can be set.
     void be_virtual(const clock_source *base) {
         is_virtual_ = true;
         base_ = base;
@@ -91,7 +92,7 @@ class clock_source {
 
   private:
     std::int64_t read_virtual() const {
-        const std::int64_t base = base_ != nullptr ? base_->read() : 0;
+        const std::int64_t base = base_ != nullptr ? base_->own_.load(std::memory_order_acquire) : 0;
         const std::int64_t own = own_.load(std::memory_order_acquire);
         return own < 0 ? base + own : reading_after(base, own);
     }

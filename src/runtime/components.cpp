@@ -50,6 +50,7 @@ template <class Do> void for_each_component(tw_runtime &rt, Do what) {
         what(*each);
 }
 
+// Calls a hook of each component that has it. For hooks that do not run functions of the user's.
 // REQUIRES: components mutex held
 void call_each(tw_runtime &rt, void (*component_hooks::*what)(component &)) {
     for_each_component(rt, [what](component &each) {
@@ -75,6 +76,7 @@ void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &)
     pthread_mutex_unlock(&rt.components_mutex);
 }
 
+// What is made on a runtime may use what was made before, a set its workers: so the newest goes first.
 component *newest(tw_runtime &rt) {
     const mutex_hold hold(&rt.components_mutex);
     return rt.components;
@@ -82,6 +84,7 @@ component *newest(tw_runtime &rt) {
 
 }  // namespace
 
+// A component that is added before a fork is whole in the child: this is the last step of making it.
 void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) {
     const mutex_hold hold(&rt.components_mutex);
     it.rt = &rt;
@@ -94,6 +97,7 @@ void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) 
         rt.kept_when_cleared.store(hooks.kept_when_cleared, std::memory_order_relaxed);
 }
 
+// A round that would have reached this component next goes on behind it.
 void remove_component(component &it) {
     const mutex_hold hold(&it.rt->components_mutex);
     if (it.rt->unreached == &it)
@@ -115,6 +119,7 @@ void ask_to_settle(component &it) {
     });
 }
 
+// Only if it is this component that has asked: another one may have asked since.
 void mark_settled(component &it) {
     component *unsettled = &it;
     it.rt->unsettled.compare_exchange_strong(unsettled, nullptr);
@@ -125,6 +130,8 @@ bool settle_components_slowly(tw_runtime &rt) {
     return it == nullptr || it->hooks->settle(*it);
 }
 
+// The mutex is held all the time, unlike in a round: this is called from inside callbacks, too, while a
+// round may be under way. The hooks take locks for a moment and wait for nothing.
 void interrupt_components(tw_runtime &rt) {
     const mutex_hold hold(&rt.components_mutex);
     call_each(rt, &component_hooks::interrupt);
@@ -135,6 +142,8 @@ void begin_to_clear_components(tw_runtime &rt) {
     call_each(rt, &component_hooks::begin_clear);
 }
 
+// One at a time and with the mutex released in between, because tw_runtime_clear calls a function of the
+// user's for each. That may make and free components, so the search begins at the first one each time.
 tw_node *clear_one_in_components(tw_runtime &rt) {
     const mutex_hold hold(&rt.components_mutex);
     tw_node *found = nullptr;
@@ -155,6 +164,8 @@ void unlock_all(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::unlock); }
 
 void unlock_all_in_child(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::begin_in_child); }
 
+// In a child, whose only thread this is. A component that cannot be revived keeps the runtime marked, and
+// those before it are revived once more when the call is repeated.
 int revive_components(tw_runtime &rt) {
     for (component *each = rt.components; each != nullptr; each = each->next)
         if (const int error = each->hooks->revive != nullptr ? each->hooks->revive(*each) : 0; error != 0)

@@ -15,7 +15,8 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// All runtimes of the process. The list and its mutex outlive every runtime.
+// All runtimes of the process. The list and its mutex outlive every runtime. The mutex is held over a
+// fork, so that no runtime appears or goes in between.
 pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
 tw_runtime *first = nullptr;
 bool handlers_are_set = false;
@@ -25,6 +26,8 @@ template <class Do> void for_each_runtime(Do what) {
         what(*rt);
 }
 
+// The wheel's own part: tw_fork takes its lock, releases it in the parent, and in the child makes it anew
+// and forgets callbacks and waits of threads that are not there.
 void at_moment(tw_runtime &rt, tw_fork_moment moment) {
     for_each_timeline(rt, [moment](timeline &line) { tw_fork(&line.wheel, moment); });
 }
@@ -48,6 +51,10 @@ void in_parent() {
     pthread_mutex_unlock(&list_mutex);
 }
 
+// The runtime is marked first. The thread that forked may be in a callback of the wheel or on a worker; when
+// it returns there, it finds the mark, fires nothing more and leaves (must_leave). All other threads of the
+// runtime are gone, so the wall mutex and the locks of components have this thread as their holder, and
+// are released or made anew.
 void in_child() {
     for_each_runtime([](tw_runtime &rt) {
         rt.forked = true;
@@ -59,6 +66,8 @@ void in_child() {
     pthread_mutex_unlock(&list_mutex);
 }
 
+// Set when the first runtime is made, and for good: handlers cannot be taken off again.
+// REQUIRES: list mutex held
 int set_handlers() {
     if (handlers_are_set)
         return 0;
@@ -81,6 +90,8 @@ int revive(tw_runtime &rt) {
     return revive_components(rt);
 }
 
+// From here on calls are taken. A runtime that was being freed when the process forked stays closed to
+// arming, and can only be freed.
 void begin_anew(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { line.asleep_until = awake; });
     rt.driven = driven::by_none;
@@ -109,6 +120,8 @@ void stop_watching_for_forks(tw_runtime &rt) {
 
 using namespace tickwheel::runtime;
 
+// Refused inside callbacks: the frames of the library that they return to belong to the parent's turn, and
+// would go on with it.
 TW_API int tw_runtime_after_fork(tw_runtime *rt) {
     if (rt == nullptr)
         return refuse(-EINVAL, "the runtime is null");

@@ -71,7 +71,8 @@ bool can_tell(const tw_driver &driver, tw_clock clock) {
                              : clock != TW_CLOCK_VIRTUAL;
 }
 
-// Zeroed memory for a runtime and, behind it, its driver's state.
+// Zeroed memory for a runtime and, behind it, its driver's state. Hidden from tools that look for races, to
+// which the library's atomic accesses would look like some (port.h).
 tw_runtime *allocate(const tw_driver &driver) {
     constexpr std::size_t alignment = alignof(std::max_align_t);
     constexpr std::size_t state_at = (sizeof(tw_runtime) + alignment - 1) / alignment * alignment;
@@ -96,6 +97,8 @@ void take_options(tw_runtime &rt, const tw_runtime_options &o) {
     copy_thread_name(rt.thread_name, o.thread_name, "tickwheel");
 }
 
+// Virtual clocks start at 0. A steady timeline is never on the wall clock, whatever was asked for: delays
+// must not notice when that is set.
 int open_timelines(tw_runtime &rt, std::int64_t tick_ns) {
     tick_unit unit;
     unit.set(static_cast<std::uint64_t>(tick_ns != 0 ? tick_ns : default_tick_ns));
@@ -107,6 +110,8 @@ int open_timelines(tw_runtime &rt, std::int64_t tick_ns) {
     return rt.clock == TW_CLOCK_WALL ? make_wall(rt, unit) : 0;
 }
 
+// Every step that can fail comes after those that destroy() needs to have happened, so that it undoes all
+// of them. The runtime is added to the list of forks last: the handlers find none that is half made.
 int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made) {
     tw_runtime *rt = allocate(driver);
     if (rt == nullptr)
@@ -130,6 +135,7 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
 
 // --- the thread --------------------------------------------------------------------
 
+// The timer slack is set because the kernel would otherwise round each wait up by as much as 50 us (P2).
 void *thread_main(void *arg) {
     tw_runtime &rt = *static_cast<tw_runtime *>(arg);
     begin_thread(rt.thread_name);
@@ -167,6 +173,8 @@ int set_attributes(pthread_attr_t &attributes, const tw_runtime &rt) {
     return error;
 }
 
+// A priority is refused by the system without the right to it, and a set of processors that does not
+// exist; then there is no thread (tw_runtime_start).
 int create_firing_thread(tw_runtime &rt) {
     pthread_attr_t attributes;
     if (const int error = pthread_attr_init(&attributes); error != 0)
@@ -178,7 +186,8 @@ int create_firing_thread(tw_runtime &rt) {
     return error;
 }
 
-// From outside the runtime's callbacks.
+// Waits for the runtime's thread, if that is what fires. From outside the runtime's callbacks, as the
+// thread must not wait for itself.
 // REQUIRES: control held
 void join(tw_runtime &rt) {
     if (rt.driven != driven::by_thread)
@@ -211,6 +220,9 @@ void interrupt_and_join(tw_runtime &rt) {
     join(rt);
 }
 
+// A callback may have stopped the thread, which then ends by itself and is joined by the next call from
+// outside: this one, a stop, or one that drives the runtime. `driven` decides which thread fires: of a
+// start and a tw_runtime_dispatch at the same time, one is refused.
 int start(tw_runtime &rt) {
     const mutex_hold hold(&rt.control);
     if (rt.stopping)
@@ -219,7 +231,7 @@ int start(tw_runtime &rt) {
     if (!rt.driven.compare_exchange_strong(none, driven::by_thread))
         return none == driven::by_thread ? explain_system_error(-EALREADY)
                                          : refuse(-EBUSY, "another thread drives the runtime");
-    rt.stopping = false;
+    rt.stopping = false;  // after the exchange: a thread that fires already keeps its stop
     const int error = rt.lent ? refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)")
                               : explain_system_error(create_firing_thread(rt));
     if (error != 0)
@@ -227,7 +239,8 @@ int start(tw_runtime &rt) {
     return error;
 }
 
-// A callback waits neither for itself nor for a thread that holds `control` and waits for it.
+// From inside a callback, only interrupts: it would wait for itself, or for a thread that holds `control`
+// and waits for this callback. From outside, returns when nothing fires and components have stopped.
 void stop(tw_runtime &rt) {
     if (inside_user_code::of(rt)) {
         interrupt_from_inside(rt, *inside_user_code::outermost(rt));
@@ -258,6 +271,7 @@ void end_firing(tw_runtime &rt) {
     interrupt_and_join(rt);
 }
 
+// Also called in the child of a fork: the state is cleared, as its descriptors were the parent's.
 int open_driver(tw_runtime &rt) {
     std::memset(rt.driver_state, 0, rt.driver->state_size);
     const int error = rt.driver->open(rt.driver_state, rt.clock);
@@ -265,8 +279,10 @@ int open_driver(tw_runtime &rt) {
     return rt.driver_is_open ? 0 : error;
 }
 
+// Under the hold: a call that has found the wall clock set back might be moving nodes, and those on their
+// way from one tick to another would stay.
 void empty_wheels(tw_runtime &rt) {
-    const wall_hold hold(rt);  // or some might be on their way from one tick to another
+    const wall_hold hold(rt);
     for_each_timeline(rt, [](timeline &line) { tw_clear(&line.wheel, nullptr, nullptr); });
 }
 
@@ -350,6 +366,7 @@ static void defer_free(tw_runtime &rt, const inside_user_code &outermost) {
         pthread_detach(pthread_self());
 }
 
+// In the child of a fork there is no thread to stop, and `control` may have been held by one.
 TW_API int tw_runtime_free(tw_runtime *rt) {
     if (rt == nullptr)
         return 0;

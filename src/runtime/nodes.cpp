@@ -39,7 +39,9 @@ int still_armed(tw_runtime &rt, timeline &line, tw_node *node, int result) {
     return error;
 }
 
-// Arms or moves a node by place(wheel, node, due), for a driver that may have to be woken for it.
+// Arms or moves a node by place(wheel, node, due). All calls that arm meet here. The order matters: first the
+// wheel, then `asleep_until` is compared (see timeline), then `closed` (see still_armed). The destructor of
+// `wake` wakes the driver, when the caller has released its locks.
 template <class Place>
 [[gnu::always_inline]] inline int place_on(tw_runtime &rt, timeline &line, tw_node *node, tick due,
                                            driver_wake &wake, Place place) {
@@ -58,6 +60,8 @@ template <class Place>
     return &now_on != &line ? explain_wheel_error(tw_cancel(&now_on.wheel, node)) : 0;
 }
 
+// With two timelines a node may be on either, and a call that takes it from one to the other must not be
+// seen half done: so the mutex is held. Out of line, because most runtimes have one timeline.
 [[gnu::noinline]] int arm_beside_wall(tw_runtime &rt, tw_node *node, tick due, driver_wake &wake) {
     if (node == nullptr)
         return refuse_as_the_wheel(-EINVAL);
@@ -103,6 +107,8 @@ tick end_of_window(const timeline &line, tick first, std::int64_t earliest, std:
     return slack == 0 || first >= line.last() ? first : latest < line.last() ? latest : line.last();
 }
 
+// An absolute deadline needs no reading of the clock, but one that can be set has to be followed first. A
+// delay counts from a reading that is taken here.
 // REQUIRES: wall_hold
 window window_of(tw_runtime &rt, const tw_when &when) {
     if (when.absolute != 0) {
@@ -139,6 +145,7 @@ tick choose(const window &in) {
     return in.first == in.last ? in.first : tw_choose(&in.line.wheel, in.first, in.last - in.first);
 }
 
+// The general case: any of deadline, delay, slack and period.
 int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
     driver_wake wake(rt);
     const wall_hold hold(rt);
@@ -168,7 +175,8 @@ int disarm(tw_runtime &rt, tw_node *node, disarming *how) {
     return explain_wheel_error(how(&timeline_of(rt, node).wheel, node));
 }
 
-// The same, with the fires that were passed on.
+// The same, with the fires that were passed on to run elsewhere. They are withdrawn after the node is off
+// its wheel, so none can follow.
 int disarm_and_withdraw(tw_runtime *rt, tw_node *node, disarming *how) {
     if (const int error = check_usable(rt, node); error != 0)
         return error;
@@ -176,6 +184,8 @@ int disarm_and_withdraw(tw_runtime *rt, tw_node *node, disarming *how) {
     return prevented >= 0 && withdraw_fires(*rt, *node) != 0 ? 1 : prevented;
 }
 
+// Then waits for what has begun: for the runs elsewhere, or for the callback on the firing thread. At once
+// from inside either (tw_wait, wait_for_runs).
 int disarm_and_wait(tw_runtime *rt, tw_node *node, disarming *how) {
     const int prevented = disarm_and_withdraw(rt, node, how);
     if (prevented < 0)

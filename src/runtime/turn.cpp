@@ -1,5 +1,15 @@
-// The turn: see turn.hpp. The firing thread only, except `wake` and drive_permit, which any thread may
-// call.
+// The turn, once round the runtime's loop:
+//
+//     fire_due      fire what is due on each timeline, within the budget
+//     fall_asleep   ask each wheel what is next; from here on an earlier node wakes the driver
+//     begin_sleep   count what is late already; with something to do at once there is no sleep
+//     wait_until    the driver sleeps
+//     end_sleep     count how late the wake-up was
+//     wake_up       from here on no call wakes the driver
+//
+// The runtime's thread goes round in `run`. tw_runtime_dispatch starts at the end of a sleep and ends with
+// the beginning of the next, which passes in the user's loop; virtual time has no sleep. The firing thread
+// calls these functions, except `wake` and drive_permit, which any thread may call.
 #include "turn.hpp"
 
 #include "components.hpp"
@@ -10,14 +20,16 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// The deadline of a tick that a wheel answered with: 0 if it wants attention at once.
+// The deadline of a tick that a wheel answered with; 0 if it wants attention at once. That is so if it is
+// behind, because the budget was used up, or if look-ahead is due: then no deadline may be near at all.
 std::int64_t deadline_to_wait_for(timeline &line, tick next) {
     if (next == never)
         return TW_NO_DEADLINE;
     return next <= tw_now(&line.wheel) ? 0 : line.deadline_of(next);
 }
 
-// Asks each wheel for what is next, and calls found(line, tick) with the answer.
+// Asks each wheel for what is next, and calls found(line, tick) with the answer. Under the hold, so that
+// the clock is not set back between the answer and its conversion to a deadline.
 template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
     const wall_hold hold(rt);
     tw_deadlines until = no_deadlines;
@@ -29,6 +41,8 @@ template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
     return until;
 }
 
+// The firing thread is the only writer, any thread reads: relaxed accesses are enough, and the largest
+// value needs no exchange.
 void count_late(lateness &of, std::int64_t late) {
     of.times.fetch_add(1, std::memory_order_relaxed);
     of.sum.fetch_add(late, std::memory_order_relaxed);
@@ -149,18 +163,23 @@ void run(tw_runtime &rt) {
     while (!must_leave(rt)) {
         fire_due(rt);
         if (must_leave(rt))
-            break;
+            break;  // a callback has stopped it: no sleep, from which no call would wake it
         wait(rt, fall_asleep(rt));
         wake_up(rt);
     }
 }
 
+// As the descriptor becomes readable in a loop of the user's, there the sleep begins now and ends with the
+// next tw_runtime_dispatch.
 int program(tw_runtime &rt) {
     const tw_deadlines until = fall_asleep(rt);
     begin_sleep(rt, until);
     return explain_system_error(rt.driver->program(rt.driver_state, &until));
 }
 
+// The wheel counts the callback as returned, and leaves what is due besides to the next turn. A lent
+// descriptor is programmed, or the user's loop would never come back for it. Not in the child of a fork,
+// where the descriptor is the parent's.
 void abandon_turn(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { tw_abandon(&line.wheel); });
     if (rt.driver->program != nullptr && usable(&rt))

@@ -116,14 +116,15 @@ class fire_queue {
 
     // Drops all fires of a runnable in one move; returns how many.
     std::uint32_t drop_all(tw_runnable &it) {
-        const std::uint32_t dropped = it.waiting;
-        if (dropped == 0)
+        tw_run *const youngest = it.last;
+        if (youngest == nullptr)
             return 0;
         if (is_ready(it))
             make_unready(it);
-        tw_run *const oldest = it.last->next;
-        it.last->next = free_;
+        tw_run *const oldest = youngest->next;
+        youngest->next = free_;
         free_ = oldest;
+        const std::uint32_t dropped = it.waiting;
         it.last = nullptr;
         it.waiting = 0;
         waiting_ -= dropped;
@@ -136,6 +137,7 @@ class fire_queue {
         tw_runnable *it;
     };
 
+    // How many workers can be busy with this runnable at once: what it adds to `takable_`.
     static std::uint32_t share(const tw_runnable &it) { return is_concurrent(it) ? it.waiting : 1; }
 
     tw_run &take_cell() {
@@ -150,6 +152,8 @@ class fire_queue {
         heap_[at] = e;
         e.it->place = at;
     }
+    // Put an element where it belongs in the heap, from a hole at `at` towards the root, or away from it. The
+    // oldest fire is at the root. A runnable knows its place, so that one that is cancelled is found at once.
     void rise(std::uint32_t at, const ranked &e) {
         for (; at > 1 && e.number < heap_[at / 2].number; at /= 2)
             put(at, heap_[at / 2]);

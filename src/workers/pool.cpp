@@ -50,6 +50,8 @@ void discard(tw_workers &pool) {
     pool.discard_before = pool.queue.next_number();
 }
 
+// A worker ends when it finds nothing to take while `leaving` is set, so the queue is worked off first. One
+// that is about to free the runtime is detached, and is the thread that calls this (free_runtime).
 void end_threads(tw_workers &pool) {
     {
         const mutex_hold hold(&pool.mutex);
@@ -63,7 +65,8 @@ void end_threads(tw_workers &pool) {
     pool.leaving = false;
 }
 
-// All of them, or none.
+// Starts all of them, or none. A worker counts as idle before it runs for the first time: it takes what is
+// offered to it as soon as it does.
 int start_threads(tw_workers &pool) {
     for (; pool.started < pool.threads; ++pool.started) {
         runner &next = pool.runners[pool.started];
@@ -83,6 +86,7 @@ tw_workers &pool_of(component &it) { return static_cast<tw_workers &>(it); }
 void lock(component &it) { pthread_mutex_lock(&pool_of(it).mutex); }
 void unlock(component &it) { pthread_mutex_unlock(&pool_of(it).mutex); }
 
+// The firing thread may wait in `settle` for room. It is told of a change, and finds that it has to leave.
 void interrupt(component &it) {
     tw_workers &pool = pool_of(it);
     const mutex_hold hold(&pool.mutex);
@@ -90,7 +94,7 @@ void interrupt(component &it) {
     tell_of_change(pool);
 }
 
-// Returns when nothing waits and nothing runs, which in the child of a fork is at once.
+// Returns when nothing waits and nothing runs, which in the child of a fork is so from the beginning.
 void stop(component &it) {
     tw_workers &pool = pool_of(it);
     const mutex_hold hold(&pool.mutex);
@@ -99,7 +103,8 @@ void stop(component &it) {
         await_change(pool);
 }
 
-// What waits is the parent's to run.
+// What waits is the parent's to run. The queue has the runnables that are ready; those that were run, and
+// have further fires, are found in their runners.
 void forget_fires(tw_workers &pool) {
     while (tw_runnable *const each = pool.queue.first())
         pool.queue.drop_all(*each);
@@ -112,6 +117,9 @@ void forget_fires(tw_workers &pool) {
     }
 }
 
+// The forking thread has taken the mutex, so the queue is whole. Conditions are made anew, as threads that
+// waited on them are not there. Its own run, if it is a worker, does not count any more: run_first sees
+// `forks` change and touches the pool no more.
 void begin_in_child(component &it) {
     tw_workers &pool = pool_of(it);
     forget_fires(pool);
@@ -124,6 +132,7 @@ void begin_in_child(component &it) {
     unlock(pool);
 }
 
+// Threads are started again in the child by tw_runtime_after_fork only, which is when they may run.
 int revive(component &it) { return start_threads(pool_of(it)); }
 
 void unmake(tw_workers &pool) {
@@ -135,6 +144,7 @@ void unmake(tw_workers &pool) {
     std::free(&pool);
 }
 
+// The threads end first: they look at the pool, and at the runtime, until they have left.
 void destroy(component &it) {
     tw_workers &pool = pool_of(it);
     end_threads(pool);
@@ -170,6 +180,9 @@ void wait_until_settled(tw_workers &pool) {
         await_change(pool);
 }
 
+// All that running jobs will need is allocated here (P10): a cell for each fire that may wait, which is the
+// bound, one for each idle worker, and the one too many of `settle`. The pool is added to its runtime last,
+// when it is whole.
 int make(tw_runtime &rt, const tw_workers_options &o, tw_workers *&made) {
     auto *pool = static_cast<tw_workers *>(std::calloc(1, sizeof(tw_workers)));
     if (pool == nullptr)
@@ -194,6 +207,7 @@ int make(tw_runtime &rt, const tw_workers_options &o, tw_workers *&made) {
     return 0;
 }
 
+// 0 if a call may wait for the pool, else a negative errno. A callback may not: it would wait for itself.
 int check_waiting(const tw_workers *workers) {
     if (workers == nullptr)
         return refuse(-EINVAL, "the workers are null");

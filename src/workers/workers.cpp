@@ -76,6 +76,8 @@ template <class Left> void call(runner &me, const taken &next, Left left) {
                            });
 }
 
+// The run of `me` is over. If it has a further fire, the runnable is in use and may be taken again; else
+// nothing of it is touched, as the callback may have freed it.
 // REQUIRES: pool mutex held
 void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
     assert(pool.running > 0 && (!me.more || !is_concurrent(*me.runs)));
@@ -142,6 +144,7 @@ bool is_left_to_caller(runner &me) {
     return true;
 }
 
+// Returns at once in the child of a fork, where the thread has to end.
 void run_until_told_to_end(tw_workers &pool, runner &me) {
     pthread_mutex_lock(&pool.mutex);
     while (wait_for_work(pool)) {
@@ -264,6 +267,9 @@ bool is_run_here(const tw_workers &pool, const tw_runnable &it) {
 
 // --- jobs -----------------------------------------------------------------------------
 
+// A job is a node and a runnable in the caller's storage. The node is its first member, so the node's
+// callback finds the job by the node's address.
+
 tw_job &job_of(tw_runnable &it) {
     return *reinterpret_cast<tw_job *>(reinterpret_cast<char *>(&it) - offsetof(tw_job, runnable));
 }
@@ -298,6 +304,8 @@ tw_runnable *job_to_withdraw(tw_workers &pool) {
     return nullptr;
 }
 
+// Takes back all fires of a runnable that wait; returns how many. A run of it goes on, but no further one
+// follows, and its runner will not touch it again: so the runnable may be freed when that run has ended.
 // REQUIRES: pool mutex held
 std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &it) {
     const std::uint32_t taken_back = pool.queue.drop_all(it);
@@ -352,6 +360,7 @@ void *work(void *arg) {
 }
 
 // A runner that still has this address runs something that has been freed since.
+// Otherwise wait_for_runs would wait for a run of the freed runnable, or return at once inside that.
 void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind &kind, bool concurrent) {
     it = {};
     it.kind = &kind;
@@ -363,6 +372,10 @@ void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind 
             workers.runners[i].runs = &freed_runnable;
 }
 
+// One fire, from the callback of its node. A job that is slower than its period does not fill the queue,
+// unless it is TW_BURST: a fire joins the one that waits already. With TW_FULL_REJECT a fire is refused if
+// the queue is full, but for one that an idle worker can take at once. Else the fire is taken in, and the
+// pool asks to be settled if that is one too many.
 enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::uint64_t overruns) {
     tw_workers &pool = *it.workers;
     // Atomic, because a thread that arms the node meanwhile may write it. A oneshot's is TW_BURST.
@@ -394,6 +407,7 @@ void begin_clear(tw_workers &pool) {
     look_for_jobs(pool);
 }
 
+// The fires of one job. It is off the queue when this returns, so its owner may have it back.
 tw_node *clear_one(tw_workers &pool) {
     const mutex_hold hold(&pool.mutex);
     tw_runnable *const found = job_to_withdraw(pool);
@@ -403,6 +417,7 @@ tw_node *clear_one(tw_workers &pool) {
     return &job_of(*found).node;
 }
 
+// As a clear, but all at once and with no function called.
 void discard_jobs(tw_workers &pool) {
     look_for_jobs(pool);
     while (tw_runnable *const job = job_to_withdraw(pool))

@@ -42,12 +42,14 @@ taken take(tw_workers &pool, runner &me) {
     tw_runnable &it = *queue.first();
     queue.make_unready(it);
     taken next = {it, TW_NO_DEADLINE, 0, 0};
-    for (; it.last != nullptr && it.last->next->number < pool.discard_before; ++next.discards)
-        queue.pop(it);
-    if (next.discards == 0) {
-        const tw_run fire = queue.pop(it);
+    const tw_run fire = queue.pop(it);
+    if (fire.number >= pool.discard_before) {
         next.due = fire.due;
         next.overruns = fire.overruns;
+    } else {
+        ++next.discards;
+        for (; it.last != nullptr && it.last->next->number < pool.discard_before; ++next.discards)
+            queue.pop(it);
     }
     me.runs = &it;
     me.more = it.last != nullptr && !is_concurrent(it);

@@ -34,7 +34,7 @@ concept pinned_callback = callback<F, typename Of::clock> &&
     (std::invocable<F &> || std::same_as<typename Of::clock, typename Of::delay_clock>);
 
 // A timer that contains its callable, cannot be moved, and can be armed any number of times. It
-// never allocates. Made for timeouts inside a class that are put off with each packet. `Of` is
+// never allocates. Made for timeouts inside a class that are postponed with each packet. `Of` is
 // the type that it is made on: a runtime, or a pool of workers, which then runs the callable.
 //
 // Destroying it cancels it and waits for its callback, so do not hold a lock that the callback
@@ -76,7 +76,7 @@ template <class F, class Of = runtime> class pinned_timer {
         return was_pending(tw_runtime_move(home_->rt, node(), detail::delay_in(delay)));
     }
 
-    // The same for a later deadline, at a lower cost; made for timers that are put off over and
+    // The same for a later deadline, at a lower cost; made for timers that are postponed over and
     // over. A timer that is due later already stays as it is. Refused, by an exception, for a timer
     // that at() has armed on the wall clock.
     template <class Rep, class Period> bool postpone(std::chrono::duration<Rep, Period> delay) {

@@ -71,6 +71,7 @@ inline bool take_interruption(locked_wheel &wheel) {
 // Fires and moves until the wheel has caught up with its now. Returns false if the budget ran out
 // first, or it was interrupted. An interruption counts only where a callback would run, so that
 // tw_interrupt before an advance with nothing due is not lost.
+// RELEASES AND REACQUIRES: wheel lock
 inline bool catch_up(locked_wheel &wheel, work_budget &budget) {
     for (; budget.left != 0; budget.spend_one()) {
         const step_result result = wheel.step();
@@ -87,6 +88,7 @@ inline bool catch_up(locked_wheel &wheel, work_budget &budget) {
 
 // Lowers nodes ahead of time. Returns false if the budget ran out before it was known that no more
 // is to be done within the horizon.
+// RELEASES AND REACQUIRES: wheel lock
 inline bool look_ahead(locked_wheel &wheel, work_budget &budget, shape::digits horizon) {
     while (budget.left != 0) {
         if (!wheel.lower_one(horizon))
@@ -99,6 +101,7 @@ inline bool look_ahead(locked_wheel &wheel, work_budget &budget, shape::digits h
 // Look-ahead after an advance over `elapsed` ticks: a share for each tick, or for each since the
 // one that tw_next asked for, whichever is less. If no time has passed there is time to spare, and
 // the horizon is the whole round.
+// RELEASES AND REACQUIRES: wheel lock
 inline void take_share(locked_wheel &wheel, work_budget &budget, tick elapsed) {
     shape::digits horizon = 0;
     if constexpr (shape::ahead) {

@@ -74,13 +74,14 @@ TW_INLINE_IF_SMALL inline void clear(locked_wheel &wheel, tw_callback *each, voi
         scope.hand_out(*node, each, arg);
 }
 
-// P13, in the child of a fork: of all threads only the caller's is left, and it holds the lock.
+// P13, in the child of a fork: of all threads only the caller's is left.
 //
 // Clears and advances that other threads were in never go on. A clear of theirs is forgotten, and if
 // no other is left the nodes still leaving are pending as before. The advance of another
 // thread is over, callback included. One of this thread's own goes on after the fork, but it is
 // interrupted, as what it would call next are the parent's timers. The lock is made anew: its
 // word may count waiters that do not exist here.
+// REQUIRES: wheel lock held. RELEASES: wheel lock
 [[maybe_unused]] inline void become_child(locked_wheel &wheel) {
     clearing **link = &wheel.clearings;
     while (*link != nullptr) {

@@ -1,8 +1,5 @@
 // Components: what is made on a runtime and ends with it, such as pools of workers and sets of
-// timers. The runtime knows them by their hooks alone.
-//
-// Locks are taken in this order: a runtime's `control`, its components_mutex, the locks of
-// components, the mutex of the wall timeline, the locks of wheels.
+// timers. The runtime knows them by their hooks alone. runtime.hpp has the order of locks.
 #pragma once
 
 #include "runtime.hpp"
@@ -22,8 +19,8 @@ struct fire_relay {
 // What a component does when something happens to its runtime. A hook that is null does nothing; lock,
 // unlock, begin_in_child and destroy are never null.
 struct component_hooks {
-    // How nodes of the component are recognised, if that matters. Components of one runtime that
-    // have the one or the other have the same.
+    // How nodes of the component are recognised, if that matters. All components of one runtime that
+    // have a relay have the same one, and so with `kept_when_cleared`.
     const fire_relay *relay;         // of nodes that it runs elsewhere
     tw_callback *kept_when_cleared;  // of nodes that tw_runtime_clear leaves armed
 

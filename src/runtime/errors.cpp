@@ -60,7 +60,7 @@ TW_API const char *tw_strerror(int error) {
     case -ENOMEM:
         return "out of memory";
     case -EBUSY:
-        return "busy: it is pending elsewhere, in use or running, or somebody drives this runtime";
+        return "busy: it is pending elsewhere, in use or running, or this runtime is being driven";
     case -EEXIST:
         return "the descriptor is watched already";
     case -EINVAL:

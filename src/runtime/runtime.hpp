@@ -209,8 +209,8 @@ class inside_user_code : on_stack<inside_user_code> {
     deferred_free *deferred_ = nullptr;
 };
 
-// True if a value from a caller in C is one of first .. last. Copied as a number: loaded as an
-// enumerator, the compiler may take for granted what this is to find out.
+// True if a value from a caller in C is one of first .. last. It is copied as a number, because the
+// compiler may assume that an enumerator which it loads is valid.
 template <class Enum> bool is_one_of(const Enum &value, Enum first, Enum last) {
     std::underlying_type_t<Enum> number;
     std::memcpy(&number, &value, sizeof number);

@@ -38,7 +38,7 @@ struct timeline {
     bool can_be_set;                             // fixed: this is the wall timeline
     std::int64_t tw_deadlines::*deadline_field;  // fixed: where drivers find its deadline
     tick set_back = 0;                           // ticks of the wheel are this much ahead of the clock's
-    tick told = 0;                               // if it can be set: the latest tick that the wheel was told
+    tick told = 0;  // if it can be set: the latest tick that the wheel was told, or is about to be
     std::atomic<std::uint64_t> times_set_back{0};  // any thread may read it
 
     void open(const tick_unit &ticks, bool wall) {
@@ -62,7 +62,7 @@ struct timeline {
         return delay == 0 ? tick_at(reading) : tick_of(deadline_after(reading, delay));
     }
 
-    // Moves all nodes if the clock was set back since the wheel was last told the time. With a clock
+    // Shifts all nodes if the clock was set back since the wheel was last told the time. With a clock
     // that can be set, a reading is passed to this before it is converted.
     void follow(std::int64_t reading) {
         if (can_be_set && tick_at(reading) < told)

@@ -1,7 +1,7 @@
 // One turn: fire what is due, then say what to sleep for. The runtime's thread, tw_runtime_dispatch
 // and virtual time are all made of these functions.
 //
-// Only the firing thread calls them, except must_leave, which any thread may.
+// Only the firing thread calls them, except must_leave and drive_permit, which any thread may.
 #pragma once
 
 #include "exceptions.h"

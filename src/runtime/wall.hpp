@@ -5,7 +5,7 @@
 // timeline and do not notice.
 //
 // Set forwards: what has come due meanwhile fires. Set back: every node of the wall timeline is
-// moved as many ticks later, so that it is still due at the same reading. The first thread that
+// shifted as many ticks, so that it is still due at the same reading. The first thread that
 // reads the clock after it was set back does that: the firing thread before it fires, or a call
 // before it arms. So no node is taken as due by a reading that was withdrawn (P1). The sum of all
 // that has ways to go: 2^64 ticks, 584 years of ticks of 1 ns.
@@ -46,7 +46,7 @@ int make_wall(tw_runtime &rt, const tick_unit &unit);
 void free_wall(tw_runtime &rt);
 
 // Called by the firing thread without the hold: the present tick, for the wheel to be told next. If
-// the wall clock is set back before that has happened, nodes are moved beyond this tick: so what is
+// the wall clock is set back before that has happened, nodes are shifted beyond this tick: so what is
 // armed by the new reading does not fire by the former one (P1).
 inline tick present_to_tell(tw_runtime &rt, timeline &line) {
     if (!line.can_be_set)

@@ -208,7 +208,7 @@ void fire_on_worker(record &record, std::int64_t due, std::uint64_t overruns, se
 
 }  // namespace
 
-// Runs on the thread that drives the runtime. An ended or drained record needs nothing from
+// Runs on the firing thread. An ended or drained record needs nothing from
 // here: the call that ended it waits for this callback, and finishes the record.
 void on_due(tw_node *node, void *) {
     record &record = record_of(node);

@@ -209,7 +209,7 @@ int allocate_all(record_store &records) {
     return error;
 }
 
-// The runtime's thread may have left a callback and still have to release the lock of the set.
+// The firing thread may have left a callback and still have to release the lock of the set.
 void wait_for_thread_to_leave(record_set &set) {
     for_each_timeline(*set.rt, [&set](timeline &line) {
         tw_node *const last = tw_running(&line.wheel);

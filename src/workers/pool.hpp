@@ -65,6 +65,7 @@ inline std::uint32_t length(const tw_workers &pool) {
     return pool.queue.waiting() - (takable < pool.idle ? takable : pool.idle);
 }
 
+// REQUIRES: pool mutex held
 inline bool is_at_rest(const tw_workers &pool) { return pool.queue.waiting() == 0 && pool.running == 0; }
 
 // Waits until something may have changed.
@@ -76,6 +77,7 @@ inline void await_change(tw_workers &pool) {
     --pool.awaiting;
 }
 
+// REQUIRES: pool mutex held
 inline void tell_of_change(tw_workers &pool) {
     if (pool.awaiting != 0)
         pthread_cond_broadcast(&pool.changed);

@@ -186,6 +186,7 @@ void free_runtime(runner &me) {
 
 // --- keeping to the bound ---------------------------------------------------------------
 
+// REQUIRES: pool mutex held
 bool is_over(const tw_workers &pool) { return length(pool) > pool.bound; }
 
 // The firing thread runs what has waited longest. Returns false as run_first does.
@@ -235,6 +236,7 @@ namespace {
 
 // --- runnables ------------------------------------------------------------------------
 
+// REQUIRES: pool mutex held
 bool is_run(const tw_workers &pool, const tw_runnable &it) {
     return it.runner != 0 && pool.runners[it.runner - 1].runs == &it;
 }
@@ -260,6 +262,7 @@ void offer(tw_workers &pool, tw_runnable &it) {
         pthread_cond_signal(&pool.work);
 }
 
+// REQUIRES: pool mutex held
 bool is_run_here(const tw_workers &pool, const tw_runnable &it) {
     for (unsigned i = 0; i <= pool.threads; ++i)
         if (pool.runners[i].runs == &it && pthread_equal(pool.runners[i].thread, pthread_self()))
@@ -361,8 +364,8 @@ void *work(void *arg) {
     return nullptr;
 }
 
-// A runner that still has this address runs something that has been freed since.
-// Otherwise wait_for_runs would wait for a run of the freed runnable, or return at once inside that.
+// A runner that still has this address runs something that has been freed since. It is given another
+// one, or wait_for_runs would wait for that run, or return at once inside it.
 void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind &kind, bool concurrent) {
     it = {};
     it.kind = &kind;

@@ -69,10 +69,10 @@ function(tickwheel_add_library target)
     target_include_directories(${target} PRIVATE ${tickwheel_root}/src)
     target_compile_definitions(${target} PRIVATE TW_PORT_HEADER="${port_header}" ${arg_DEFINES})
     target_compile_features(${target} PRIVATE cxx_std_20)
-    # Without vectors: gcc pairs the two pointers of a link into one 16-byte store,
-    # and the next load of one of them then waits for it (a third of a re-arm).
     set_property(SOURCE ${tickwheel_root}/src/core/c_api.cpp TARGET_DIRECTORY ${target}
         PROPERTY COMPILE_OPTIONS -ffreestanding)
+    # Without vectors: gcc pairs the two pointers of a link into one 16-byte store,
+    # and the next load of one of them then waits for it (a third of a re-arm).
     target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize -fvisibility=hidden
         $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
     target_link_options(${target} PRIVATE LINKER:--as-needed)

@@ -7,7 +7,7 @@
 #include "promise.h"
 #include "watched.h"
 
-#define MOVES_PER_HOLD 64 /* moves_per_hold in the core */
+#define MOVES_PER_HOLD 64 /* steps_per_hold in the core */
 #define TOUCHES_PER_MOVE 4
 #define LOOKS 128 /* nodes that may be read to find the exact next tick */
 #define PER_HOLD (MOVES_PER_HOLD * TOUCHES_PER_MOVE + LOOKS)
@@ -277,7 +277,7 @@ TEST(p8_idle_moves_no_more_than_its_budget) {
 }
 
 #if TW_LOOKAHEAD
-/* The look-ahead's share of one tick; ahead_per_advance in the core. */
+/* The look-ahead's share of one tick; ahead_per_tick in the core. */
 #define SHARE (sizeof(void *) == 8 ? 256 : 16)
 #define PER_TICK (SHARE * TOUCHES_PER_MOVE + LOOKS)
 

@@ -1,6 +1,5 @@
 #!/bin/sh
-# core_object.sh NM READELF "PORT SYMBOLS"|none OBJECTS...: checks which symbols the core's
-# object
+# core_object.sh NM READELF "PORT SYMBOLS"|none OBJECTS...: checks which symbols the core's object
 # requires, and that it has no writable data and no constructors.
 set -u
 nm=$1 readelf=$2 allowed=$3

@@ -19,7 +19,7 @@ class clearing {
     clearing(tw_runtime &rt, tw_callback *each, void *arg) : rt_(rt), each_(each), arg_(arg) {}
 
     // If the wall clock is set back meanwhile, tw_postpone_all takes the nodes that tw_clear has not
-    // handed out yet back to the wheel, and another round clears them.
+    // handed out yet back to the wheel, and another tw_clear clears them.
     void clear(timeline &line) {
         line_ = &line;
         lock_all(rt_);

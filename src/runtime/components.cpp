@@ -8,38 +8,38 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// Rounds: calling a hook of each component without holding a lock.
+// Walks: calling a hook of each component without holding a lock.
 //
 // The hooks `stop` and `end` run functions of the user's, or wait for them, and these may make and free
 // components. So the mutex cannot be held meanwhile, and no pointer into the list would stay valid. A
-// round has a number instead, and each component remembers the last round that has reached it. The
+// walk has a number instead, and each component remembers the last walk that has reached it. The
 // search for the next one goes on at `unreached`, which remove_component keeps valid; at the end of the
 // list it starts once more at the front, where components stand that were made meanwhile. It ends when
-// all have the number of this round. The component whose hook runs is not freed meanwhile:
+// all have the number of this walk. The component whose hook runs is not freed meanwhile:
 // tw_workers_free waits for `control` or refuses, and a set is not closed from inside itself.
-component *next_in(tw_runtime &rt, std::uint64_t round) {
+component *next_in(tw_runtime &rt, std::uint64_t walk) {
     const mutex_hold hold(&rt.components_mutex);
     component *each = rt.unreached;
     if (each == nullptr)  // at the end; what was made meanwhile stands before
         each = rt.components;
-    while (each != nullptr && each->round == round)
+    while (each != nullptr && each->last_walk == walk)
         each = each->next;
     rt.unreached = nullptr;
     if (each != nullptr) {
-        each->round = round;
+        each->last_walk = walk;
         rt.unreached = each->next;
     }
     return each;
 }
 
-// One round at a time: with `control` held, or when no other thread is in a call.
+// One walk at a time: with `control` held, or when no other thread is in a call.
 void for_each_component_once(tw_runtime &rt, void (*component_hooks::*what)(component &)) {
-    const std::uint64_t round = ++rt.rounds;
+    const std::uint64_t walk = ++rt.walks;
     {
         const mutex_hold hold(&rt.components_mutex);
         rt.unreached = rt.components;
     }
-    while (component *each = next_in(rt, round))
+    while (component *each = next_in(rt, walk))
         if (each->hooks->*what != nullptr)
             (each->hooks->*what)(*each);
 }
@@ -89,7 +89,7 @@ void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) 
     const mutex_hold hold(&rt.components_mutex);
     it.rt = &rt;
     it.hooks = &hooks;
-    it.round = 0;
+    it.last_walk = 0;
     link_first(rt.components, it);
     if (hooks.relay != nullptr)
         rt.relay.store(hooks.relay, std::memory_order_relaxed);
@@ -97,7 +97,7 @@ void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) 
         rt.kept_when_cleared.store(hooks.kept_when_cleared, std::memory_order_relaxed);
 }
 
-// A round that would have reached this component next goes on behind it.
+// A walk that would have reached this component next goes on behind it.
 void remove_component(component &it) {
     const mutex_hold hold(&it.rt->components_mutex);
     if (it.rt->unreached == &it)
@@ -130,8 +130,8 @@ bool settle_components_slowly(tw_runtime &rt) {
     return it == nullptr || it->hooks->settle(*it);
 }
 
-// The mutex is held all the time, unlike in a round: this is called from inside callbacks, too, while a
-// round may be under way. The hooks take locks for a moment and wait for nothing.
+// The mutex is held all the time, unlike in a walk: this is called from inside callbacks, too, while a
+// walk may be under way. The hooks take locks for a moment and wait for nothing.
 void interrupt_components(tw_runtime &rt) {
     const mutex_hold hold(&rt.components_mutex);
     call_each(rt, &component_hooks::interrupt);

@@ -67,7 +67,7 @@ struct component {
     tw_runtime *rt;
     const component_hooks *hooks;
     component *next, *previous;  // newest first; guarded by the runtime's components_mutex
-    std::uint64_t round;         // the last that it has been part of; see for_each_component_once
+    std::uint64_t last_walk;     // the last that has reached it; see for_each_component_once
 };
 
 void add_component(component &it, tw_runtime &rt, const component_hooks &hooks);

@@ -110,8 +110,8 @@ struct tw_runtime {
 
     pthread_mutex_t components_mutex;
     tickwheel::runtime::component *components = nullptr;  // what was made on it, newest first
-    std::uint64_t rounds = 0;                             // see for_each_component_once
-    tickwheel::runtime::component *unreached = nullptr;   // where the round that is under way goes on
+    std::uint64_t walks = 0;                              // see for_each_component_once
+    tickwheel::runtime::component *unreached = nullptr;   // where the walk that is under way goes on
 
     // The component whose `settle` the firing thread calls before it fires more; usually none.
     // See ask_to_settle.

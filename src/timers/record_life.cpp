@@ -279,7 +279,7 @@ void discarded(tw_runnable &runnable, std::uint32_t fires) {
 
 }  // namespace
 
-const tw_runnable_kind runnable_hooks = {run, discarded};
+const tw_runnable_hooks record_hooks = {run, discarded};
 
 // --- calls on one that is live ---------------------------------------------------------
 

@@ -78,6 +78,6 @@ inline bool is_drained(const record &record) { return record.epoch != record.set
 
 // The callback of every record's node, and how workers run a record.
 void on_due(tw_node *node, void *);
-extern const tw_runnable_kind runnable_hooks;
+extern const tw_runnable_hooks record_hooks;
 
 }  // namespace tickwheel::runtime

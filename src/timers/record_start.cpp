@@ -79,7 +79,7 @@ void fill(record &record, const tw_task &task) {
     record.is_last = false;
     if (record.set->workers != nullptr) {
         worker_part_of(record).begun = 0;
-        make_runnable(worker_part_of(record).runnable, *record.set->workers, runnable_hooks,
+        make_runnable(worker_part_of(record).runnable, *record.set->workers, record_hooks,
                       record.set->concurrent);
     }
 }

@@ -42,7 +42,7 @@ taken take(tw_workers &pool, runner &me) {
     tw_runnable &it = *queue.first();
     queue.make_unready(it);
     taken next = {it, TW_NO_DEADLINE, 0, 0};
-    const tw_run fire = queue.pop(it);
+    const tw_fire fire = queue.pop(it);
     if (fire.number >= pool.discard_before) {
         next.due = fire.due;
         next.overruns = fire.overruns;
@@ -69,9 +69,9 @@ template <class Left> void call(runner &me, const taken &next, Left left) {
     const inside_user_code here(rt, me.frees);
     const off_wheel fire(rt, next.due, next.overruns);
     if (next.discards != 0)
-        next.it.kind->discarded(next.it, next.discards);
+        next.it.hooks->discarded(next.it, next.discards);
     else
-        passing_exceptions([&next] { next.it.kind->run(next.it); },
+        passing_exceptions([&next] { next.it.hooks->run(next.it); },
                            [&] {
                                here.leave();
                                left();
@@ -286,9 +286,9 @@ void run_job(tw_runnable &it) {
 
 void discard_job(tw_runnable &, std::uint32_t) {}
 
-constexpr tw_runnable_kind job_kind = {run_job, discard_job};
+constexpr tw_runnable_hooks job_hooks = {run_job, discard_job};
 
-bool is_job(const tw_runnable &it) { return it.kind == &job_kind; }
+bool is_job(const tw_runnable &it) { return it.hooks == &job_hooks; }
 
 // A job with fires that are to be withdrawn; null if there is none. The search goes on where the last
 // one ended. As the queue changes in between, only a search that has begun at the front is proof that
@@ -366,9 +366,9 @@ void *work(void *arg) {
 
 // A runner that still has this address runs something that has been freed since. It is given another
 // one, or wait_for_runs would wait for that run, or return at once inside it.
-void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind &kind, bool concurrent) {
+void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_hooks &hooks, bool concurrent) {
     it = {};
-    it.kind = &kind;
+    it.hooks = &hooks;
     it.workers = &workers;
     it.flags = concurrent ? TW_CONCURRENT : 0;
     const mutex_hold hold(&workers.mutex);
@@ -447,7 +447,7 @@ TW_API int tw_job_init(tw_job *job, tw_workers *workers, tw_callback *fn, void *
     if (const int error = check_usable(workers->rt); error != 0)
         return error;
     tw_node_init(&job->node, fire_job, arg);
-    make_runnable(job->runnable, *workers, job_kind, (flags & TW_CONCURRENT) != 0);
+    make_runnable(job->runnable, *workers, job_hooks, (flags & TW_CONCURRENT) != 0);
     job->fn = fn;
     tw_port_hide(&job->node.missed, sizeof job->node.missed);  // see enqueue
     return 0;

@@ -7,14 +7,14 @@
 #include "runtime/components.hpp"
 
 // What a worker does with a runnable. Called with no lock held.
-struct tw_runnable_kind {
+struct tw_runnable_hooks {
     void (*run)(tw_runnable &);                             // runs one fire
     void (*discarded)(tw_runnable &, std::uint32_t fires);  // so many fires will not be run
 };
 
 namespace tickwheel::runtime {
 
-void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_kind &kind, bool concurrent);
+void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_hooks &hooks, bool concurrent);
 
 // Has a worker run a fire. Called in the callback of the node, so by the firing thread.
 enum class enqueued {

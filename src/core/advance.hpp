@@ -3,7 +3,7 @@
 #pragma once
 
 #include "api_guard.hpp"
-#include "wait.hpp"
+#include "callback_wait.hpp"
 
 namespace tickwheel::core {
 
@@ -11,17 +11,16 @@ namespace tickwheel::core {
 // find the slot to open, a search looks at no more than a few dozen nodes.
 inline constexpr unsigned steps_per_hold = 64;
 
-// Look-ahead moves that one tick pays for. Small parts hold few nodes.
+// The share of look-ahead moves for one tick. Small processors hold few nodes.
 inline constexpr unsigned ahead_per_tick = sizeof(void *) == 8 ? 256 : 16;
 
-// A tw_advance over several ticks pays for each of them, up to so many. A driver that comes when
-// tw_next asked it to has missed nothing, and pays for one.
+// The most ticks that have a share in one tw_advance.
 inline constexpr tick most_shares = 64;
 
 // How many ticks before a block opens look-ahead begins. As late as possible: most timers are
 // cancelled before they would have to move. But early enough that all nodes there are can come down
 // at a quarter of each tick's share.
-inline shape::digits lead_of(const locked_wheel &wheel) {
+inline shape::digits near_lead_of(const locked_wheel &wheel) {
     return static_cast<shape::digits>(wheel.count() / (ahead_per_tick / 4)) + 1;
 }
 
@@ -83,37 +82,40 @@ inline bool catch_up(locked_wheel &wheel, work_budget &budget) {
             fire(wheel);
         }
     }
+    wheel.skip_if_empty();
     return wheel.has_caught_up();
 }
 
-// Lowers nodes ahead of time. Returns false if the budget ran out before it was known that no more
-// is to be done within the horizon.
+// Lowers nodes ahead of time, out of near slots that open within `near_lead` ticks and far ones that
+// open within theirs. Returns false if the budget ran out before it was known that none is left.
 // RELEASES AND REACQUIRES: wheel lock
-inline bool look_ahead(locked_wheel &wheel, work_budget &budget, shape::digits horizon) {
+inline bool look_ahead(locked_wheel &wheel, work_budget &budget, shape::digits near_lead) {
     while (budget.left != 0) {
-        if (!wheel.lower_one(horizon))
+        if (!wheel.lower_one(near_lead))
             return true;
         budget.spend_one();
     }
     return false;
 }
 
-// Look-ahead after an advance over `elapsed` ticks: a share for each tick, or for each since the
-// one that tw_next asked for, whichever is less. If no time has passed there is time to spare, and
-// the horizon is the whole round.
+// Look-ahead after an advance over `elapsed` ticks. Each of these ticks has a share of moves to spend;
+// but ticks before the one that tw_next asked for have none, as the caller has rightly slept through
+// them. The lead grows with the number of ticks, so that a caller who comes every tenth tick begins
+// ten times as early. A caller who comes again at the same tick has time to spare: one share, and
+// the lead is a whole round.
 // RELEASES AND REACQUIRES: wheel lock
 inline void take_share(locked_wheel &wheel, work_budget &budget, tick elapsed) {
-    shape::digits horizon = 0;
+    shape::digits near_lead = 0;
     if constexpr (shape::ahead) {
-        const auto pace = static_cast<unsigned>(smaller(elapsed, most_shares));
+        const auto ticks = static_cast<unsigned>(smaller(elapsed, most_shares));
         const auto late = wheel.ticks_after_asked();
-        const unsigned shares = pace > late ? static_cast<unsigned>(late) + 1 : pace == 0 ? 1 : pace;
-        horizon = pace == 0 ? shape::round : lead_of(wheel) * pace;
+        const unsigned shares = ticks > late ? static_cast<unsigned>(late) + 1 : larger(ticks, 1u);
+        near_lead = ticks == 0 ? shape::round : near_lead_of(wheel) * ticks;
         budget.left = smaller<std::uint32_t>(budget.left, ahead_per_tick * shares);
-        if (!look_ahead(wheel, budget, horizon))
+        if (!look_ahead(wheel, budget, near_lead))
             return;
     }
-    wheel.set_quiet(horizon);
+    wheel.set_quiet(near_lead);
 }
 
 // The whole of tw_advance, once the wheel is known not to be quiet. Only one thread advances at a

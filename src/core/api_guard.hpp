@@ -4,8 +4,8 @@
 
 #include <tickwheel/port.h>
 
-#include "code_size.hpp"
 #include "errors.hpp"
+#include "inlining.hpp"
 #include "locked_wheel.hpp"
 
 namespace tickwheel::core {
@@ -48,7 +48,7 @@ inline void be_observed(locked_wheel &wheel) {
     if (!can_be_observed || wheel.how != locking::locked || tw_port_is_observed() == 0)
         return;
     wheel.how = locking::observed;
-    tw_port_hide(static_cast<control *>(&wheel), sizeof(control));
+    tw_port_hide(static_cast<wheel_sharing *>(&wheel), sizeof(wheel_sharing));
 }
 
 TW_INLINE_IF_SMALL inline bool usable(tw *w) { return w != nullptr && wheel_in(w).self == w; }

@@ -4,11 +4,11 @@
 
 #include "advance.hpp"
 #include "api_guard.hpp"
-#include "check.hpp"
+#include "callback_wait.hpp"
+#include "checker.hpp"
 #include "clear.hpp"
 #include "errors.hpp"
 #include "locked_wheel.hpp"
-#include "wait.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
 
@@ -205,7 +205,7 @@ TW_API tw_tick tw_next(tw *w) {
     if (enter(w) != 0)
         return never;
     locked_wheel &wheel = wheel_in(w);
-    return leave_with(w, wheel.next(lead_of(wheel)));
+    return leave_with(w, wheel.next(near_lead_of(wheel)));
 }
 
 TW_API int tw_first_due(tw *w, uint32_t looks, tw_tick *tick) {

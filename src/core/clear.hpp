@@ -3,7 +3,7 @@
 #pragma once
 
 #include "advance.hpp"
-#include "wait.hpp"
+#include "callback_wait.hpp"
 
 namespace tickwheel::core {
 

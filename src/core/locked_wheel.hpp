@@ -21,7 +21,7 @@ struct clearing {
 };
 
 // Guarded by the wheel's lock, except as noted.
-struct control {
+struct wheel_sharing {
     tw *self;                   // set by tw_init: tells a wheel from memory never initialised, or copied
     std::uintptr_t advancer;    // the thread that advances, while `advancing`
     clearing *clearings;        // every tw_clear that is under way
@@ -34,7 +34,7 @@ struct control {
     bool interrupted;  // atomic: set without the lock, from signal handlers too
 };
 
-struct locked_wheel : control, wheel<shape> {};
+struct locked_wheel : wheel_sharing, wheel<shape> {};
 
 static_assert(sizeof(locked_wheel) <= sizeof(tw) &&
                   sizeof(tw) - sizeof(locked_wheel) <= 6 * sizeof(std::size_t),

@@ -45,7 +45,7 @@ inline bool agrees_with_both(const tw_link &link) {
     return link.prev->next == &link && link.next->prev == &link;  // as TW_ASSERT
 }
 
-inline void check_links(const tw_link &link) {
+inline void stop_if_broken(const tw_link &link) {
     if (links_are_checked && !agrees_with_both(link)) [[unlikely]]  // as TW_ASSERT
         stop_near(link);
 }
@@ -57,7 +57,7 @@ inline tw_link &behind(const tw_link &link) {
     return *link.next;
 }
 
-inline void check_last(const tw_link &ring) {
+inline void stop_if_last_broken(const tw_link &ring) {
     if (links_are_checked && ring.prev->next != &ring) [[unlikely]]  // as TW_ASSERT
         stop_at(*ring.prev);
 }
@@ -70,12 +70,12 @@ inline void insert_after(tw_link &where, tw_link &link) {
 }
 
 inline void append(tw_link &ring, tw_link &link) {
-    check_last(ring);
+    stop_if_last_broken(ring);
     insert_after(*ring.prev, link);
 }
 
 inline void unlink(tw_link &link) {
-    check_links(link);
+    stop_if_broken(link);
     link.prev->next = link.next;
     link.next->prev = link.prev;
 }
@@ -84,8 +84,8 @@ inline void unlink(tw_link &link) {
 inline void append_all(tw_link &ring, tw_link &from) {
     if (is_empty(from))
         return;
-    check_last(ring);
-    check_last(from);
+    stop_if_last_broken(ring);
+    stop_if_last_broken(from);
     behind(from).prev = ring.prev;
     ring.prev->next = from.next;
     from.prev->next = &ring;

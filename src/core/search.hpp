@@ -1,26 +1,26 @@
-// The search for the earliest tick that matters: when a driver has to wake, and when the next
-// callback is due. Reads only.
+// The search for the earliest tick that matters: the one at which the wheel needs attention, or at which
+// the next callback is due. Reads only.
 #pragma once
 
 #include <cstdint>
 
 #include "levels.hpp"
-#include "position.hpp"
+#include "time_position.hpp"
 
 namespace tickwheel::core {
 
-// How many ticks before a slot of this level opens look-ahead may begin to empty it. `near` is the
-// answer for every level but the far one.
+// The lead into a level: how many ticks before one of its slots opens look-ahead may begin to empty
+// it. For every level but the far one that is `near_lead`.
 //
 // A far slot may hold every node there is, and ticks may pass faster than nodes can be moved. It
 // therefore gets at least 16 ticks for each pending node, up to half a round.
 template <class G>
-TW_ONE_COPY typename G::digits lead_into(unsigned level, typename G::digits near, std::size_t count) {
+TW_ONE_COPY typename G::digits lead_into(unsigned level, typename G::digits near_lead, std::size_t count) {
     using digits = typename G::digits;
     if (level != G::far)
-        return near;
+        return near_lead;
     const auto half = static_cast<digits>(G::round / 2);
-    return larger(near, count < half / 16 ? static_cast<digits>(count) * 16 : half);
+    return larger(near_lead, count < half / 16 ? static_cast<digits>(count) * 16 : half);
 }
 
 // One search, from the cursor outwards. Distances are counted from the cursor.
@@ -33,11 +33,11 @@ template <class G> class search {
     using digits = typename G::digits;
 
   public:
-    // For the earliest tick that needs attention, below `limit`. `lead` is how early look-ahead
-    // into a crowded slot of the levels begins; 0 if look-ahead does not matter.
-    search(const position<G> &at, const levels<G> &slots, std::uint32_t looks, tick limit = never,
-           digits lead = 0, std::size_t count = 0)
-        : at_(at), slots_(slots), count_(count), best_(limit), looks_(looks), lead_(lead) {}
+    // For the earliest tick that needs attention, below `limit`. `near_lead` is the lead into
+    // near slots; 0 if look-ahead does not matter.
+    search(const time_position<G> &at, const levels<G> &slots, std::uint32_t looks, tick limit = never,
+           digits near_lead = 0, std::size_t count = 0)
+        : at_(at), slots_(slots), count_(count), best_(limit), looks_(looks), near_lead_(near_lead) {}
 
     // From now on the search is for callbacks alone: a postponed node counts by the tick that it
     // is due at, and not by the opening of the slot that it has to leave.
@@ -77,7 +77,7 @@ template <class G> class search {
         for (const tw_link *link = &behind(ring); link != &ring && best_ > opening; link = &behind(*link)) {
             if (looks_ == 0) {
                 is_exact_ = false;
-                return consider(opening - smaller<tick>(lead_time(level), opening));
+                return consider(opening - smaller<tick>(lead_before_opening(level), opening));
             }
             --looks_;
             const tick due_in = at_.distance_to(node_of(*link).expiry);
@@ -103,18 +103,18 @@ template <class G> class search {
 
     void consider(tick distance) { best_ = smaller(best_, distance); }
 
-    digits lead_time(unsigned level) const {
-        if (!G::ahead || lead_ == 0)
+    digits lead_before_opening(unsigned level) const {
+        if (!G::ahead || near_lead_ == 0)
             return 0;
-        return smaller(lead_into<G>(level, lead_, count_), G::span(level));
+        return smaller(lead_into<G>(level, near_lead_, count_), G::span(level));
     }
 
-    const position<G> &at_;
+    const time_position<G> &at_;
     const levels<G> &slots_;
     std::size_t count_;
     tick best_;
     std::uint32_t looks_;
-    digits lead_;
+    digits near_lead_;
     bool for_fires_ = false;
     bool is_exact_ = true;
 };

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "code_size.hpp"
+#include "inlining.hpp"
 
 namespace tickwheel::core {
 
@@ -39,7 +39,7 @@ constexpr bool after(tick a, tick b) {
 }
 
 // True if a is earlier than b as seen from `now`, from which both may be as far as can be.
-constexpr bool before(tick now, tick a, tick b) {
+constexpr bool before_seen_from(tick now, tick a, tick b) {
     if constexpr (wraps)
         return static_cast<std::int32_t>(a - now) < static_cast<std::int32_t>(b - now);
     else

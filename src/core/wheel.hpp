@@ -9,8 +9,8 @@
 
 #include "levels.hpp"
 #include "periodic.hpp"
-#include "position.hpp"
 #include "search.hpp"
+#include "time_position.hpp"
 
 namespace tickwheel::core {
 
@@ -22,7 +22,7 @@ inline bool is_pending(const tw_node &node) { return node.state == TW_PENDING; }
 // The result of step(): it moved something, found a node that is due, or has nothing left to do.
 enum class step_result { moved, due, done };
 
-// Invariants. check.hpp walks what a snapshot can show; the model test holds W3.
+// Invariants. checker.hpp walks what a snapshot can show; the model test holds W3.
 //
 //   W1  origin <= cursor <= now, which is at most `farthest` ahead of the cursor
 //   W2  A node stands in the slot of the highest digit in which its expiry differs from the
@@ -113,7 +113,7 @@ template <class G> class wheel {
     // moves on when its slot opens: cheap for timeouts that are nearly always extended.
     bool postpone(tw_node &node, tick due) {
         TW_ASSERT_OF(node, is_pending(node));
-        if (before(at_.now, due, node.expiry))
+        if (before_seen_from(at_.now, due, node.expiry))
             return false;
         node.expiry = due;
         begin_grid(node);
@@ -220,7 +220,7 @@ template <class G> class wheel {
     // The common case, a tick with nothing to do (W7): lets the time pass and returns true.
     // While the wheel is being advanced it is never quiet.
     TW_INLINE_IF_SMALL bool pass_quietly(tick t) {
-        if (!before(at_.now, t, quiet_until_))
+        if (!before_seen_from(at_.now, t, quiet_until_))
             return false;
         at_ = {t, t, t};
         return true;
@@ -277,30 +277,31 @@ template <class G> class wheel {
         overruns_ = 0;
     }
 
-    // True if nothing but look-ahead is left to do up to `now`. An empty wheel has nothing to do,
-    // so it goes to `now` here, past all slots; but not while a callback runs, for what that
-    // arms at its own tick must fire in this advance.
-    bool has_caught_up() {
-        if (count_ == 0 && running_ == nullptr) {
-            at_.cursor = at_.origin = at_.now;
-            open_level_ = 0;
-        }
-        return has_arrived() && is_empty(cursor_slot());
+    // An empty wheel has nothing to do on its way to `now`, and skips all slots. Not while a
+    // callback runs, because what that arms at its own tick must fire in this advance.
+    TW_ONE_COPY void skip_if_empty() {
+        if (count_ != 0 || running_ != nullptr)
+            return;
+        at_.cursor = at_.origin = at_.now;
+        open_level_ = 0;
     }
 
+    // True if nothing but look-ahead is left to do up to `now`.
+    bool has_caught_up() const { return has_arrived() && is_empty(cursor_slot()); }
+
     // Lowers one node by one level. From the slots that have opened; or, when these are empty,
-    // from those that open soon, which is look-ahead: near ones within `horizon` ticks, far ones
-    // see lead_into. Returns false if there was nothing to do.
+    // from those that open soon, which is look-ahead: near ones within `near_lead` ticks, and for far
+    // ones see lead_into. Returns false if there was nothing to do.
     //
     // The levels are taken from the top down, so that a node from a high level goes through the
     // slots below ahead of nodes armed later (W3). When the last opened slot is empty the origin
     // follows the cursor.
-    [[gnu::noinline]] bool lower_one(digits horizon) {
+    [[gnu::noinline]] bool lower_one(digits near_lead) {
         if (open_level_ == 0 && !G::ahead)
             return false;
         for (unsigned level = open_level_ != 0 ? open_level_ : G::far; level != 0; --level) {
             const digits until = open_level_ != 0 ? 0 : G::until_next(level, at_.here());
-            if (until <= lead_into<G>(level, horizon, count_) && lower_from(level, until))
+            if (until <= lead_into<G>(level, near_lead, count_) && lower_from(level, until))
                 return true;
         }
         if (open_level_ == 0)
@@ -310,11 +311,12 @@ template <class G> class wheel {
         return true;
     }
 
-    // When all is done, look-ahead up to `horizon` included: finds how long the wheel is quiet
+    // When all is done, look-ahead with this lead included: finds how long the wheel is quiet
     // (W7). Busy slots of level 0 end the quiet; so do the blocks that open next if they hold
     // anything, early enough for look-ahead to go on. Whether all is done is asked again here,
     // because look-ahead may have released the lock and others armed what is due at once.
-    void set_quiet(digits horizon) {
+    void set_quiet(digits near_lead) {
+        skip_if_empty();
         if (!has_caught_up())
             return;
         const digits here = at_.here();
@@ -324,7 +326,7 @@ template <class G> class wheel {
         for (unsigned level = G::ahead ? G::far : 0; level != 0; --level) {
             const digits until = G::until_next(level, here);
             if (!is_empty(slots_.rings[at_.slot_opened_by(level, at_.cursor + until)]))
-                quiet = smaller(quiet, until - lead_into<G>(level, horizon, count_));
+                quiet = smaller(quiet, until - lead_into<G>(level, near_lead, count_));
         }
         quiet_until_ = at_.cursor + quiet;
     }
@@ -332,11 +334,13 @@ template <class G> class wheel {
     // --- what is next ----------------------------------------------------------------
 
     // The earliest tick that needs attention; `now` if there is something to do at once, never
-    // if nothing is pending. `lead` is how many ticks before it opens a crowded slot is begun.
-    tick next(digits lead) {
+    // if nothing is pending. Look-ahead into a crowded slot begins `near_lead` ticks
+    // before it opens, which counts as attention.
+    tick next(digits near_lead) {
         tick distance = count_ == 0 ? never : 0;
+        skip_if_empty();
         if (has_caught_up())
-            distance = search<G>(at_, slots_, nodes_worth_a_look, never, lead, count_).run();
+            distance = search<G>(at_, slots_, nodes_worth_a_look, never, near_lead, count_).run();
         const tick t = at_.now + distance;
         asked_for_ = G::low(t);
         if (distance == never)
@@ -351,7 +355,8 @@ template <class G> class wheel {
     // The distance from `now` to the earliest fire, never if there is none. With *is_exact false
     // it is not later than that, because `looks` nodes do not tell, or time is not caught up with.
     tick first_due(std::uint32_t looks, bool *is_exact) {
-        *is_exact = has_caught_up() || has_arrived();
+        skip_if_empty();
+        *is_exact = has_arrived();
         if (!*is_exact)
             return count_ == 0 ? never : 0;
         search<G> fires(at_, slots_, looks);
@@ -402,7 +407,7 @@ template <class G> class wheel {
         slots_.put(node, slot);
         if (slot >= G::width(0))
             quiet_until_ = at_.now;
-        else if (before(at_.now, t, quiet_until_))
+        else if (before_seen_from(at_.now, t, quiet_until_))
             quiet_until_ = t;
     }
 
@@ -487,7 +492,7 @@ template <class G> class wheel {
         at_.origin = t;
     }
 
-    position<G> at_;
+    time_position<G> at_;
     tick quiet_until_;     // see W7
     tick due_at_;          // the tick that the running callback's node was due at; never: none runs
     tick overruns_;        // the due ticks that it missed

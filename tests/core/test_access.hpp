@@ -8,7 +8,7 @@ namespace tickwheel::core {
 struct test_access {
     locked_wheel &wheel;
 
-    position<shape> &at() const { return wheel.at_; }
+    time_position<shape> &at() const { return wheel.at_; }
     tick &quiet_until() const { return wheel.quiet_until_; }
     std::size_t &count() const { return wheel.count_; }
     unsigned &open_level() const { return wheel.open_level_; }

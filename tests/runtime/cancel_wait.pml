@@ -68,7 +68,7 @@ inline take_off(node) {
 
 /* FUTEX_WAIT compares the word and falls asleep in one step. */
 inline kernel_waits() {
-    atomic {                            /* src/core/wait.hpp: "tw_port_wait(&events, seen" */
+    atomic {                            /* src/core/callback_wait.hpp: "tw_port_wait(&events, seen" */
         if
         :: returned == seen -> in_kernel[me] = true
         :: else
@@ -87,7 +87,7 @@ inline wait_for_next() {
         waiters--;
         break
 #else
-        atomic {                        /* src/core/wait.hpp: "while (events == seen);" */
+        atomic {                        /* src/core/callback_wait.hpp: "while (events == seen);" */
             if
             :: returned != seen -> waiters--; break
             :: else
@@ -100,7 +100,7 @@ inline wait_for_next() {
 #ifdef BREAK_WAITS_FOR_ITSELF
 #define must_wait(node) (running == node)
 #else
-/* src/core/wait.hpp: "wheel.running() == node && wheel.advancer != tw_port_self()" */
+/* src/core/callback_wait.hpp: "wheel.running() == node && wheel.advancer != tw_port_self()" */
 #define must_wait(node) (running == node && me != ADVANCER)
 #endif
 
@@ -109,9 +109,9 @@ inline wait_for_callback(node) {
         if
         :: must_wait(node) ->
             waits = true;
-            waiters++;                 /* src/core/wait.hpp: "++wheel.waiters;" */
+            waiters++;                 /* src/core/callback_wait.hpp: "++wheel.waiters;" */
 #ifndef BREAK_COUNTS_WITHOUT_THE_LOCK
-            seen = returned             /* src/core/wait.hpp: "seen = events;" */
+            seen = returned             /* src/core/callback_wait.hpp: "seen = events;" */
 #endif
         :: else
         fi
@@ -196,7 +196,7 @@ inline call() {
 }
 
 inline kernel_wakes_all() {
-    d_step {                            /* src/core/wait.hpp: "tw_port_wake_all(&events);" */
+    d_step {                            /* src/core/callback_wait.hpp: "tw_port_wake_all(&events);" */
         in_kernel[0] = false;
         in_kernel[1] = false;
         in_kernel[ADVANCER] = false
@@ -223,9 +223,9 @@ inline fire() {
     kernel_wakes_all();
 #endif
     atomic {
-        running = NONE;                 /* src/core/wait.hpp: "wheel.forget_running();" */
-        returned++;                     /* src/core/wait.hpp: "&events, events + 1" */
-        others_wait = (waiters != 0);  /* src/core/wait.hpp: "if (wheel.waiters != 0)" */
+        running = NONE;                 /* src/core/callback_wait.hpp: "wheel.forget_running();" */
+        returned++;                     /* src/core/callback_wait.hpp: "&events, events + 1" */
+        others_wait = (waiters != 0);  /* src/core/callback_wait.hpp: "if (wheel.waiters != 0)" */
 #ifdef BREAK_ARMS_AGAIN_AFTERWARDS
         if
         :: node == target && is_periodic -> touch(node); state[node] = PENDING

@@ -157,11 +157,11 @@ inline retire() {
 
 inline wait_for_node() {
     if
-    :: atomic { running ->              /* src/core/wait.hpp: "if (wheel.running() == node" */
+    :: atomic { running ->              /* src/core/callback_wait.hpp: "if (wheel.running() == node" */
             assert(!runs_on_runtime);
             seen = returned
         }
-        atomic { returned != seen ->    /* src/core/wait.hpp: "while (events == seen);" */
+        atomic { returned != seen ->    /* src/core/callback_wait.hpp: "while (events == seen);" */
             seen = 0
         }
     :: !running
@@ -469,8 +469,8 @@ end:
         on_due();                       /* src/core/advance.hpp: "fn(&node, arg);" */
         d_step {
             taken_for = 0;
-            running = false;            /* src/core/wait.hpp: "wheel.forget_running();" */
-            returned++                  /* src/core/wait.hpp: "&events, events + 1" */
+            running = false;            /* src/core/callback_wait.hpp: "wheel.forget_running();" */
+            returned++                  /* src/core/callback_wait.hpp: "&events, events + 1" */
         }
     od
 }

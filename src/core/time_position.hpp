@@ -14,7 +14,7 @@ namespace tickwheel::core {
 // slots that the cursor has opened are being emptied, one node at a time: if the origin moved
 // first, the nodes still waiting in those slots would stand where, counted from the new origin,
 // nodes of a much later time belong. The origin therefore follows when they are empty.
-template <class G> struct position {
+template <class G> struct time_position {
     using digits = typename G::digits;
 
     tick cursor;

@@ -188,7 +188,8 @@ int tw_runtime_after_fork(struct tw_runtime *rt);
  *   -EPERM  the node was shut down */
 
 /* Fires once, `delay_ns` from now. 0 fires at once: armed in a callback, the node fires in the same
- * turn, before the thread looks at descriptors. 1 fires at the next tick, never in the same turn;
+ * turn, before the thread looks at descriptors, unless the next tick has begun since or the turn's
+ * budget is spent; then it fires in the next turn. 1 fires at the next tick, never in the same turn;
  * descriptors are served first, and tw_runtime_dispatch or tw_runtime_leap returns. */
 int tw_runtime_after(struct tw_runtime *rt, struct tw_node *node, int64_t delay_ns);
 

@@ -35,21 +35,23 @@ template <class Each> class Slab {
     explicit Slab(std::size_t n)
         : bytes_(n * sizeof(Each)), records_(static_cast<Each *>(fresh_memory(bytes_))) {
         free_.reserve(n);
-        for (std::size_t slot = n; slot > 0; --slot)
-            free_.push_back(static_cast<std::uint32_t>(slot - 1));
+        for (std::size_t number = n; number > 0; --number)
+            free_.push_back(static_cast<std::uint32_t>(number - 1));
     }
     ~Slab() { give_back(records_, bytes_); }
     Slab(const Slab &) = delete;
     Slab &operator=(const Slab &) = delete;
 
     std::uint32_t take() {
-        const std::uint32_t slot = free_.back();
+        const std::uint32_t number = free_.back();
         free_.pop_back();
-        return slot;
+        return number;
     }
-    void free(std::uint32_t slot) { free_.push_back(slot); }
-    Each &operator[](std::uint32_t slot) { return records_[slot]; }
-    std::uint32_t slot_of(const Each *record) const { return static_cast<std::uint32_t>(record - records_); }
+    void free(std::uint32_t number) { free_.push_back(number); }
+    Each &operator[](std::uint32_t number) { return records_[number]; }
+    std::uint32_t number_of(const Each *record) const {
+        return static_cast<std::uint32_t>(record - records_);
+    }
 
   private:
     std::size_t bytes_;
@@ -66,30 +68,30 @@ class Own {
     Own &operator=(const Own &) = delete;
 
     void insert(const Key &key) {
-        const std::uint32_t slot = records_.take();
-        records_[slot].key = key;
+        const std::uint32_t number = records_.take();
+        records_[number].key = key;
         require(table_.reserve_one() == 0, "out of memory");
-        table_.insert(hash(key), slot);
+        table_.insert(hash(key), number);
     }
     Record *find(const Key &key) {
-        const std::uint32_t slot = slot_of(hash(key), key);
-        return slot != table::none ? &records_[slot] : nullptr;
+        const std::uint32_t number = number_of(hash(key), key);
+        return number != table::none ? &records_[number] : nullptr;
     }
     void erase(const Key &key) {
-        const std::uint32_t hashed = hash(key), slot = slot_of(hashed, key);
-        records_[slot].rest[0] = 0;
-        table_.erase(hashed, slot);
-        records_.free(slot);
+        const std::uint32_t hashed = hash(key), number = number_of(hashed, key);
+        records_[number].rest[0] = 0;
+        table_.erase(hashed, number);
+        records_.free(number);
     }
 
   private:
-    using table = tickwheel::runtime::table;
+    using table = tickwheel::runtime::key_table;
 
     std::uint32_t hash(const Key &key) const {
         return table_.hash(tw_key_bytes(key.bytes, sizeof key.bytes));
     }
-    std::uint32_t slot_of(std::uint32_t hashed, const Key &key) {
-        return table_.find(hashed, [&](std::uint32_t slot) { return records_[slot].key == key; });
+    std::uint32_t number_of(std::uint32_t hashed, const Key &key) {
+        return table_.find(hashed, [&](std::uint32_t number) { return records_[number].key == key; });
     }
 
     table table_;
@@ -121,23 +123,23 @@ class RobinMap {
     static constexpr const char *name = "tsl::robin_map";
     explicit RobinMap(std::size_t n) : records_(n) {}
     void insert(const Key &key) {
-        const std::uint32_t slot = records_.take();
-        records_[slot].key = key;
-        slots_.insert({key, slot});
+        const std::uint32_t number = records_.take();
+        records_[number].key = key;
+        numbers_.insert({key, number});
     }
     Record *find(const Key &key) {
-        const auto found = slots_.find(key);
-        return found != slots_.end() ? &records_[found->second] : nullptr;
+        const auto found = numbers_.find(key);
+        return found != numbers_.end() ? &records_[found->second] : nullptr;
     }
     void erase(const Key &key) {
-        const auto found = slots_.find(key);
+        const auto found = numbers_.find(key);
         records_[found->second].rest[0] = 0;
         records_.free(found->second);
-        slots_.erase(found);
+        numbers_.erase(found);
     }
 
   private:
-    tsl::robin_map<Key, std::uint32_t, KeyHash> slots_;
+    tsl::robin_map<Key, std::uint32_t, KeyHash> numbers_;
     Slab<Record> records_;
 };
 #endif
@@ -168,7 +170,7 @@ class Uthash {
         Linked *record = linked(key);
         record->rest[0] = 0;
         HASH_DELETE(links, first_, record);
-        records_.free(records_.slot_of(record));
+        records_.free(records_.number_of(record));
     }
 
   private:

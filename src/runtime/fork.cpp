@@ -52,9 +52,8 @@ void in_parent() {
 }
 
 // The runtime is marked first. The thread that forked may be in a callback of the wheel or on a worker; when
-// it returns there, it finds the mark, fires nothing more and leaves (must_leave). All other threads of the
-// runtime are gone, so the wall mutex and the locks of components have this thread as their holder, and
-// are released or made anew.
+// it returns there, it finds the mark, fires nothing more and leaves (must_leave). `prepare` has taken the
+// wall mutex and the locks of components on this thread, which therefore may release them or make them anew.
 void in_child() {
     for_each_runtime([](tw_runtime &rt) {
         rt.forked = true;

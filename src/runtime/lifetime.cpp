@@ -279,8 +279,8 @@ int open_driver(tw_runtime &rt) {
     return rt.driver_is_open ? 0 : error;
 }
 
-// Under the hold: a call that has found the wall clock set back might be moving nodes, and those on their
-// way from one tick to another would stay.
+// Under the hold: a call that finds the wall clock set back shifts nodes, and would take those that tw_clear
+// has not handed out yet back to the wheel.
 void empty_wheels(tw_runtime &rt) {
     const wall_hold hold(rt);
     for_each_timeline(rt, [](timeline &line) { tw_clear(&line.wheel, nullptr, nullptr); });

@@ -21,14 +21,14 @@
 #include <initializer_list>
 
 #include "drivers.hpp"
-#include "kept_errno.hpp"
+#include "ports/linux/kept_errno.hpp"
 #include "timer_descriptor.hpp"
 
 namespace {
 
-using tickwheel::drivers::kept_errno;
 using tickwheel::drivers::steady_clock_of;
 using tickwheel::drivers::timer_descriptor;
+using tickwheel::ports::kept_errno;
 
 constexpr int batch_size = 64;
 constexpr std::int64_t short_wait_ns = 1'000'000;  // its slack: a microsecond

@@ -4,14 +4,14 @@
 #include <sys/epoll.h>
 
 #include "drivers.hpp"
-#include "kept_errno.hpp"
+#include "ports/linux/kept_errno.hpp"
 #include "timer_descriptor.hpp"
 
 namespace {
 
-using tickwheel::drivers::kept_errno;
 using tickwheel::drivers::steady_clock_of;
 using tickwheel::drivers::timer_descriptor;
+using tickwheel::ports::kept_errno;
 
 struct state {
     timer_descriptor steady, wall;

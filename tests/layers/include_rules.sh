@@ -6,7 +6,7 @@
 #   src/runtime   its own files, public headers of the C interface, and the system's headers
 #   src/workers   the same, and src/runtime
 #   src/timers    the same, and src/runtime and src/workers
-#   drivers       their own folder, port.h, driver.h and the system's headers; clocks of boards:
+#   drivers       their own folder, src/ports/linux, port.h, driver.h and the system's headers; clocks of boards:
 #                 public headers of their board, <stdint.h> and <stdbool.h>
 #   include       public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too
 #
@@ -54,7 +54,7 @@ breaks=$(
     room src/runtime '*' '' "$interface|$system"
     room src/workers '*' 'runtime' "$interface|$system"
     room src/timers '*' 'runtime workers' "$interface|$system"
-    room drivers '*.[ch]pp' '' "tickwheel/(port|driver)\.h|$system"
+    room drivers '*.[ch]pp' 'ports/linux' "tickwheel/(port|driver)\.h|$system"
     room drivers '*.[ch]' '' "$board_headers|std(int|bool)\.h"
     includes_in include '*.h' |
         grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$"

@@ -24,9 +24,12 @@
 #include <climits>
 #include <cstdint>
 
+#include "kept_errno.hpp"
 #include "port.h"
 
 namespace {
+
+using tickwheel::ports::kept_errno;
 
 // A holder that runs releases the lock within a few hundred nanoseconds. One that was preempted does
 // not, and spinning longer only keeps it off the processor.
@@ -53,18 +56,6 @@ constexpr long futex_call = SYS_futex;
 
 // Added to the whole word: on RISC-V an atomic operation on half a word is a library call.
 constexpr std::uint32_t one_waiter = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1U << 16 : 1;
-
-// Restores the caller's errno at the end of the scope.
-class kept_errno {
-  public:
-    kept_errno() = default;
-    ~kept_errno() { errno = before_; }
-    kept_errno(const kept_errno &) = delete;
-    kept_errno &operator=(const kept_errno &) = delete;
-
-  private:
-    int before_ = errno;
-};
 
 bool spin_for(std::uint32_t *word) {
     for (int spin = 0; spin < spins; ++spin) {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_labels.sh CTEST BUILD TESTS: succeeds if each test of ctest has a subject as a label: the
+# labels.sh CTEST BUILD TESTS: succeeds if each test of ctest has a subject as a label: the
 # name of a folder of tests/, or examples. `ctest -L` misses a test without one.
 set -u
 ctest=$1 build=$2 tests=$3

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check_quotes.sh ROOT: succeeds if each line that a protocol quotes is still in the file it
+# quotes.sh ROOT: succeeds if each line that a protocol quotes is still in the file it
 # names.
 set -u
 root=$1

@@ -1,9 +1,10 @@
-// Keeps the caller's errno: a driver is woken inside calls that arm, which leave errno alone.
+// Restores the caller's errno at the end of a scope: locks are taken and drivers woken inside calls that
+// promise to leave errno alone.
 #pragma once
 
 #include <cerrno>
 
-namespace tickwheel::drivers {
+namespace tickwheel::ports {
 
 class kept_errno {
   public:
@@ -16,4 +17,4 @@ class kept_errno {
     int before_ = errno;
 };
 
-}  // namespace tickwheel::drivers
+}  // namespace tickwheel::ports

@@ -34,6 +34,11 @@ namespace tickwheel {
 // g++ before 12.3, which includes that of Debian 12, miscompiles coroutines that have a co_await
 // in the condition of an `if` or `while` and no variable in their outermost block (its bug
 // 106188): they crash. Store the result in a variable there.
+//
+// clang, from 14 at the latest to 22 at least, miscompiles coroutines whose unhandled_exception()
+// throws (LLVM's issue 61900). When such a coroutine is destroyed, the objects that it held at its last
+// suspension are destroyed a second time, the sleeper among them. With clang, store the exception in
+// the promise instead.
 template <class Node> class [[nodiscard("co_await it")]] sleeper {
   public:
     sleeper(std::shared_ptr<const detail::home> at, const tw_when &when, std::stop_token token)

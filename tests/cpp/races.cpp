@@ -227,6 +227,15 @@ TEST_F(Race, ASleepThatIsOverBeforeItHasBegun) {
     }
 }
 
+// Not a lambda: the coroutine would use captures after the lambda is destroyed, because the runtime
+// still resumes it then.
+job sleep_again_and_again(runtime &rt, microseconds each, std::atomic<int> &slept) {
+    for (;;) {
+        co_await rt.sleep_for(each);
+        ++slept;
+    }
+}
+
 TEST(RaceOfLives, ARuntimeEndsAmidItsTimersAndSleepers) {
     for (int i = 0; i < 100; ++i) {
         std::vector<job> jobs;
@@ -234,14 +243,8 @@ TEST(RaceOfLives, ARuntimeEndsAmidItsTimersAndSleepers) {
         std::atomic<int> fired{0};
         {
             runtime rt({.tick = 1us});
-            const auto sleep = [&](int each) -> job {
-                for (;;) {
-                    co_await rt.sleep_for(microseconds(each));
-                    ++fired;
-                }
-            };
             for (int each = 1; each <= 20; ++each) {
-                jobs.push_back(sleep(each));
+                jobs.push_back(sleep_again_and_again(rt, microseconds(each), fired));
                 timers.push_back(rt.every(microseconds(each), [&] { ++fired; }));
                 rt.spawn(microseconds(each), [&] { ++fired; });
             }

@@ -29,8 +29,7 @@ TW_INLINE_IF_FAST int arm_once(tw *w, tw_node *node, tick due, bool in_time) {
 #if TW_RUNTIME
 bool is_valid(const tw_grid &grid) {
     return grid.parts != 0 && grid.parts != UINT32_MAX && grid.early < grid.parts &&
-           grid.period >= grid.parts && grid.fires <= TW_FIRES_MAX &&
-           static_cast<unsigned>(grid.missed) <= TW_DELAY;
+           grid.period >= grid.parts && grid.fires <= TW_FIRES_MAX && is_at_most(grid.missed, TW_DELAY);
 }
 #endif
 
@@ -93,7 +92,7 @@ TW_API tw_tick tw_choose(tw *w, tw_tick tick, tw_tick slack) {
 
 TW_API int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_missed missed,
                         uint32_t fires) {
-    if (period == 0 || fires > TW_FIRES_MAX || static_cast<unsigned>(missed) > TW_DELAY)
+    if (period == 0 || fires > TW_FIRES_MAX || !is_at_most(missed, TW_DELAY))
         return -einval;
     if (!is_tick(first) || (wraps && period > farthest))
         return -erange;
@@ -281,7 +280,7 @@ TW_API int tw_abandon(tw *w) {
 }
 
 TW_API int tw_fork(tw *w, tw_fork_moment moment) {
-    if (!usable(w) || static_cast<unsigned>(moment) > TW_FORK_CHILD)
+    if (!usable(w) || !is_at_most(moment, TW_FORK_CHILD))
         return -einval;
     if constexpr (has_threads) {
         locked_wheel &wheel = wheel_in(w);

@@ -5,12 +5,12 @@
 
 namespace tickwheel::runtime {
 
-// The schedule of tw_runtime_every.
-inline tw_when every(std::int64_t period, tw_missed missed) {
+// The schedule of tw_runtime_every. Copies `missed` as bytes: it is not validated yet; see is_one_of.
+inline tw_when every(std::int64_t period, const tw_missed &missed) {
     tw_when when = {};
     when.due_ns = period;
     when.period_ns = period;
-    when.missed = missed;
+    std::memcpy(&when.missed, &missed, sizeof missed);
     return when;
 }
 

@@ -177,7 +177,7 @@ TW_API int tw_keyed_after(tw_keyed *keyed, tw_key key, int64_t delay_ns, tw_task
 
 TW_API int tw_keyed_every(tw_keyed *keyed, tw_key key, int64_t period_ns, tw_missed missed,
                           tw_task_callback *fn, void *arg) {
-    return start_under(keyed, key, [=](key_copy &copy) {
+    return start_under(keyed, key, [=, &missed](key_copy &copy) {
         return start_every(*keyed, period_ns, missed, fn, arg, &copy, nullptr);
     });
 }

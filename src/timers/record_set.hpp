@@ -216,8 +216,8 @@ int start(record_set &set, const tw_when *when, const tw_task *task, key_copy *k
 // The same for the usual cases.
 int start_after(record_set &set, std::int64_t delay, tw_task_callback *fn, void *arg, key_copy *key,
                 tw_handle *handle);
-int start_every(record_set &set, std::int64_t period, tw_missed missed, tw_task_callback *fn, void *arg,
-                key_copy *key, tw_handle *handle);
+int start_every(record_set &set, std::int64_t period, const tw_missed &missed, tw_task_callback *fn,
+                void *arg, key_copy *key, tw_handle *handle);
 
 // --- calls on a live record --------------------------------------------------------------
 

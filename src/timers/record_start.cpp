@@ -207,8 +207,8 @@ int start_after(record_set &set, std::int64_t delay, tw_task_callback *fn, void 
     return start_checked(set, &when, &plain, plain_task(fn, arg), key, handle);
 }
 
-int start_every(record_set &set, std::int64_t period, tw_missed missed, tw_task_callback *fn, void *arg,
-                key_copy *key, tw_handle *handle) {
+int start_every(record_set &set, std::int64_t period, const tw_missed &missed, tw_task_callback *fn,
+                void *arg, key_copy *key, tw_handle *handle) {
     if (period == 0)
         return refuse(-EINVAL, "the period is 0");
     const tw_when when = every(period, missed);

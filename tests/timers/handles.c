@@ -316,6 +316,7 @@ static void bad_starts_are_refused(struct tw_handles *set, struct probe *it) {
     assert_int_equal(tw_handle_every(set, &id, 0, TW_SKIP, note_fire, it), -EINVAL);
     assert_int_equal(tw_handle_every(set, &id, -MS, TW_SKIP, note_fire, it), -EINVAL);
     assert_int_equal(tw_handle_every(set, &id, MS / 2, TW_SKIP, note_fire, it), -EINVAL);
+    assert_int_equal(tw_handle_every(set, &id, MS, (enum tw_missed)77, note_fire, it), -EINVAL);
     assert_int_equal(id, 99);
 }
 

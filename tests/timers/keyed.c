@@ -108,6 +108,8 @@ TEST(a_refused_set_keeps_the_former_timer) {
     assert_int_equal(tw_keyed_after(bench.keyed, KEY, 1, NULL, &refused), -EINVAL);
     assert_int_equal(tw_keyed_every(bench.keyed, KEY, 0, TW_SKIP, count_fire, &refused), -EINVAL);
     assert_int_equal(tw_keyed_every(bench.keyed, KEY, 1, TW_SKIP, count_fire, &refused), -EINVAL);
+    assert_int_equal(
+        tw_keyed_every(bench.keyed, KEY, TW_MILLISECOND, (enum tw_missed)77, count_fire, &refused), -EINVAL);
     assert_int_equal(tw_keyed_count(bench.keyed), 1);
     pass_ms(bench, 5);
     assert_probe(former, 1, 1);

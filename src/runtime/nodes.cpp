@@ -39,17 +39,20 @@ int still_armed(tw_runtime &rt, timeline &line, tw_node *node, int result) {
     return error;
 }
 
-// Arms or moves a node by place(wheel, node, due). All calls that arm meet here. The order matters: first the
-// wheel, then `asleep_until` is compared (see timeline), then `closed` (see still_armed). The destructor of
-// `wake` wakes the driver, when the caller has released its locks.
+// Arms or moves a node by place(wheel, node, due). All of tw_runtime_... that arm meet here. The order
+// matters: first the wheel, then `closed` (see still_armed) and `asleep_until` (see timeline). The
+// destructor of `wake` wakes the driver, when the caller has released its locks. A call that is refused
+// wakes nothing: it may be the one that has freed the runtime (end_of_call), and in a child the driver
+// to wake would be the parent's.
 template <class Place>
 [[gnu::always_inline]] inline int place_on(tw_runtime &rt, timeline &line, tw_node *node, tick due,
                                            driver_wake &wake, Place place) {
     const int placed = place(&line.wheel, node, due);
     if (placed < 0)
         return refuse_as_the_wheel(placed);
-    wake.note(line.sleeps_beyond(due));
-    return still_armed(rt, line, node, placed);
+    const int result = still_armed(rt, line, node, placed);
+    wake.note(result >= 0 && line.sleeps_beyond(due));
+    return result;
 }
 
 // Takes a node off the other timeline, where arming it on this one would be refused. Returns 1 if it

@@ -206,6 +206,12 @@ static int start_with(const struct tw_when *when, tw_next_deadline *of_own, bool
 static int start_copying(void) { return start_with(&in_an_hour, NULL, true); }
 static int start_asking(void) { return start_with(NULL, next, false); }
 
+/* A start that is refused has nobody to wake: the runtime may be gone by then. */
+static int start_what_comes_first(void) {
+    wait_until_others_sleep();
+    return start_with(&(struct tw_when){.due_ns = 60 * TW_SECOND}, NULL, true);
+}
+
 static int start_in_vain(void) {
     check(start_with(NULL, next_is_never, true) == -ENOENT);
     return 0;
@@ -303,6 +309,7 @@ static const struct scene here[] = {
     {"drop, tw_keyed_free", DROP, free_table, NULL, ENDS_EARLY},
     {"drop, tw_runtime_free", DROP, free_rt, NULL, FREES},
     {"copy, tw_handle_start", COPY, start_copying, NULL, STARTS},
+    {"copy, tw_handle_start of what comes first", COPY, start_what_comes_first, "sleep", STARTS},
     {"copy, tw_keyed_set", COPY, set_copying, NULL, STARTS},
     {"next, tw_handle_start", NEXT, start_asking, NULL, STARTS},
     {"next, tw_keyed_set", NEXT, set_asking, NULL, STARTS},

@@ -186,6 +186,14 @@ int create_firing_thread(tw_runtime &rt) {
     return error;
 }
 
+int explain_refused_thread(const tw_runtime &rt, int error) {
+    if (error == -EINVAL && rt.cpus != 0)
+        return refuse(error, "the machine has none of the processors in cpus");
+    if (error == -EPERM && rt.priority != 0)
+        return refuse(error, "the system does not permit this priority");
+    return explain_system_error(error);
+}
+
 // Waits for the runtime's thread, if that is what fires. From outside the runtime's callbacks, as the
 // thread must not wait for itself.
 // REQUIRES: control held
@@ -233,7 +241,7 @@ int start(tw_runtime &rt) {
                                          : refuse(-EBUSY, "another thread drives the runtime");
     rt.stopping = false;  // after the exchange: a thread that fires already keeps its stop
     const int error = rt.lent ? refuse(-EBUSY, "its descriptor is in a loop (tw_runtime_fd)")
-                              : explain_system_error(create_firing_thread(rt));
+                              : explain_refused_thread(rt, create_firing_thread(rt));
     if (error != 0)
         rt.driven = driven::by_none;
     return error;

@@ -48,7 +48,7 @@ class drive_permit {
     int error() const {
         return granted_
                    ? 0
-                   : refuse(-EBUSY, "a callback, its thread or another call drives this runtime already");
+                   : refuse(-EBUSY, "its thread, another call or this callback drives the runtime already");
     }
 
   private:

@@ -243,6 +243,7 @@ TEST(p14_a_thread_that_cannot_be_had_is_an_error_of_start) {
     if (sysconf(_SC_NPROCESSORS_CONF) <= 63) {
         REFUSED(tw_runtime_start(made), -EINVAL);
         REFUSED(tw_runtime_start(made), -EINVAL); /* and not -EALREADY */
+        assert_non_null(strstr(tw_explain(-EINVAL), "cpus"));
     }
     assert_int_equal(tw_runtime_stop(made), 0);
     tw_runtime_free(made);

@@ -1,5 +1,5 @@
-// tickwheel/chrono.hpp - the clocks of the C++ face, and how it converts durations and errors. See
-// tickwheel.hpp.
+// tickwheel/chrono.hpp - the clocks of the C++ interface, and how it converts durations and errors.
+// See tickwheel.hpp.
 #include <tickwheel/cplusplus.hpp>
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_CHRONO_HPP)
 #define TICKWHEEL_CHRONO_HPP
@@ -121,11 +121,16 @@ template <class Rep, class Period> std::int64_t delay_in(std::chrono::duration<R
         refuse("the delay is negative");
     return ns;
 }
-template <class Rep, class Period> std::int64_t period_in(std::chrono::duration<Rep, Period> period) {
+template <class Rep, class Period>
+std::int64_t period_in(std::chrono::duration<Rep, Period> period,
+                       const char *why = "the period is not positive") {
     const std::int64_t ns = nanoseconds_in(period);
     if (ns <= 0)
-        refuse("the period is not positive");
+        refuse(why);
     return ns;
+}
+template <class Rep, class Period> std::int64_t ttl_in(std::chrono::duration<Rep, Period> ttl) {
+    return period_in(ttl, "the time to live is not positive");
 }
 
 inline std::optional<std::chrono::nanoseconds> remaining_of(std::int64_t ns) {

@@ -27,7 +27,7 @@ namespace tickwheel {
 //
 // A timer may outlive its runtime: it is over then. Calls on one object from several threads are
 // safe, except constructing, destroying, moving and assigning it.
-class timer {
+class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
   public:
     timer() noexcept = default;  // owns no timer
     timer(timer &&) noexcept = default;
@@ -158,26 +158,26 @@ template <class Clock, class Node> class basic_timers {
 
     // Fires once, `delay` from now.
     template <class Rep, class Period, callback<delay_clock> F>
-    [[nodiscard]] timer after(std::chrono::duration<Rep, Period> delay, F f, once_options o = {}) {
+    timer after(std::chrono::duration<Rep, Period> delay, F f, once_options o = {}) {
         return owned(start<delay_clock>(detail::when_in(delay, o.slack), std::move(f)));
     }
 
     // Fires once, when the clock reads `moment`; at once if that has passed.
     template <class Duration, callback<Clock> F>
-    [[nodiscard]] timer at(std::chrono::time_point<Clock, Duration> moment, F f, once_options o = {}) {
+    timer at(std::chrono::time_point<Clock, Duration> moment, F f, once_options o = {}) {
         return owned(start<Clock>(detail::when_at(moment, o.slack), std::move(f)));
     }
 
     // Fires every `period`, without drift (P5).
     template <class Rep, class Period, callback<delay_clock> F>
-    [[nodiscard]] timer every(std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
+    timer every(std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
         return owned(start<delay_clock>(detail::every(period, o), std::move(f)));
     }
 
     // The same; the first fire is when the clock reads `first`.
     template <class Duration, class Rep, class Period, callback<Clock> F>
-    [[nodiscard]] timer every_from(std::chrono::time_point<Clock, Duration> first,
-                                   std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
+    timer every_from(std::chrono::time_point<Clock, Duration> first,
+                     std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
         const tw_when when = detail::periodic(detail::when_at(first, o.slack), period, o);
         return owned(start<Clock>(when, std::move(f)));
     }
@@ -191,7 +191,7 @@ template <class Clock, class Node> class basic_timers {
     requires requires(Next &next, time_point due) {
         { next(due) } -> std::convertible_to<std::optional<time_point>>;
     }
-    [[nodiscard]] timer schedule(Next next, F f) {
+    timer schedule(Next next, F f) {
         const std::optional<time_point> first = next(time_point(duration(tw_runtime_now(home_->rt))));
         if (!first)
             return {};

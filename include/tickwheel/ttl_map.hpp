@@ -104,7 +104,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     void set(Key key, Value value) { set_for(std::move(key), std::move(value), setup_.ttl); }
     template <class Rep, class Period>
     void set(Key key, Value value, std::chrono::duration<Rep, Period> ttl) {
-        set_for(std::move(key), std::move(value), detail::period_in(ttl));
+        set_for(std::move(key), std::move(value), detail::ttl_in(ttl));
     }
 
     // Lookups take a Key, or anything that a Key can be constructed from. If Hash and Equal are
@@ -157,7 +157,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     }
     template <class Loader, class Rep, class Period>
     Value get_or_load(const Key &key, Loader &&loader, std::chrono::duration<Rep, Period> ttl) {
-        return get_or_load_for(key, loader, detail::period_in(ttl));
+        return get_or_load_for(key, loader, detail::ttl_in(ttl));
     }
 
     // Returns the number of entries, expired ones included whose timer is late.

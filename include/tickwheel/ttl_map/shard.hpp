@@ -40,7 +40,7 @@ template <class Key, class Value, class Equal> struct ttl_map_setup {
     delay_clock clock;
 
     ttl_map_setup(tw_runtime *runtime, ttl_map_options<Key, Value> o, Equal e)
-        : rt(runtime), options(std::move(o)), equal(std::move(e)), ttl(period_in(options.ttl)), bound(0),
+        : rt(runtime), options(std::move(o)), equal(std::move(e)), ttl(ttl_in(options.ttl)), bound(0),
           clock(runtime) {
         const std::size_t shards = options.shards, most = options.max_size;
         if (!(options.jitter >= 0 && options.jitter <= 1))

@@ -265,9 +265,9 @@ int tw_runtime_shutdown(struct tw_runtime *rt, struct tw_node *node);
  * the time that `each` takes, and may fire after timers that are armed meanwhile for the same tick.
  * If the wall clock is set back meanwhile, nodes that are armed on it meanwhile are cancelled too.
  *
- * This cancels all nodes, including those inside coroutines and maps of the C++ face, which do not
- * notice: such a coroutine never wakes up, and the map's destructor waits for ever. On a runtime
- * with those use cancel_all() of the C++ face, which spares them.
+ * This cancels all nodes, including those inside coroutines and C++ maps, which do not notice: such a
+ * coroutine never wakes up, and the map's destructor waits for ever. On a runtime with those use
+ * cancel_all() of tickwheel.hpp, which spares them.
  *   -ECHILD  also: `each` has forked and this is the child; there `each` is not called again */
 int tw_runtime_clear(struct tw_runtime *rt, tw_callback *each, void *arg);
 
@@ -289,7 +289,7 @@ int64_t tw_runtime_due(struct tw_runtime *rt);
  * tw_overruns. */
 uint64_t tw_runtime_overruns(struct tw_runtime *rt);
 
-/* Returns the number of pending nodes, including those of handle.h, keyed.h and the C++ face. */
+/* Returns the number of pending nodes, including those of handle.h, keyed.h and tickwheel.hpp. */
 size_t tw_runtime_count(struct tw_runtime *rt);
 
 /* Fills in *stats and returns 0. */

@@ -1,4 +1,4 @@
-// tickwheel/runtime.hpp - the runtimes of the C++ face. See tickwheel.hpp.
+// tickwheel/runtime.hpp - the runtimes of the C++ interface. See tickwheel.hpp.
 #include <tickwheel/cplusplus.hpp>
 #if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_RUNTIME_HPP)
 #define TICKWHEEL_RUNTIME_HPP

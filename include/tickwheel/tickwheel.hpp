@@ -1,4 +1,4 @@
-// tickwheel/tickwheel.hpp - the C++ face: C++20, header-only, over the C interface alone.
+// tickwheel/tickwheel.hpp - the C++ interface: C++20, header-only, over the C interface alone.
 //
 //     tickwheel::runtime rt;                                   // a thread, a clock, a wheel
 //     tickwheel::timer beat = rt.every(1s, [&] { send(); });   // cancelled and waited for by its destructor

@@ -1,5 +1,5 @@
 // A runtime: timelines, a driver, and the components that were made on it. Here is its state, with who
-// may touch what, and the few functions that all files of the room share.
+// may touch what, and the few functions that all files of this folder share.
 //
 // Threads. At any time at most one thread fires: the runtime's own, or one of the user's in
 // tw_runtime_dispatch or tw_runtime_advance. The comments call it the firing thread. All other calls

@@ -23,8 +23,8 @@ includes_in() {
         sed -E 's/#[[:space:]]*include[[:space:]]*//; s/([\">])[[:space:]]*(\/\/|\/\*).*/\1/; s/:[[:space:]]+/:/g'
 }
 
-# strangers ALLOWED-ROOMS: of the lines read, those whose "quoted" file is neither in the folder of
-# the file itself nor in one of these rooms.
+# strangers ALLOWED-FOLDERS: of the lines read, those whose "quoted" file is neither in the folder of
+# the file itself nor in one of these folders.
 strangers() {
     while IFS=: read -r file line what; do
         name=${what#\"}

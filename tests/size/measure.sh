@@ -102,7 +102,7 @@ row() {
 plain=(-DTW_LOOKAHEAD=OFF)
 small=(-DTW_BITS=5 -DTW_LOOKAHEAD=OFF)
 short=(-DTW_TICK_BITS=32)
-echo "code: all but tw_check. minimal: init, add, cancel and advance, linked. stack: tw_advance's own."
+echo "code: all but tw_check. minimal: init, arm, cancel and advance alone. stack: tw_advance and all it calls."
 echo "plain: without look-ahead"
 printf '%-40s %8s %8s %8s %8s %8s\n' "bytes at -Os" code minimal node wheel stack
 row "host 8x3" "" "" -DTW_RUNTIME=OFF

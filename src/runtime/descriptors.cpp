@@ -19,7 +19,11 @@ int change_watch(tw_runtime *rt, tw_watch_change change, int fd, std::uint32_t e
         return refuse(-EOPNOTSUPP, "this driver watches no descriptors; \"epoll\" does");
     const uncancelled here;
     const int error = rt->driver->watch(rt->driver_state, change, fd, events, fn, arg);
-    return error == -ENOENT ? refuse(error, "the descriptor is not watched") : explain_system_error(error);
+    if (error == -ENOENT)
+        return refuse(error, "the descriptor is not watched");
+    if (error == -EPERM)
+        return refuse(error, "descriptors of this kind cannot be watched: a regular file, for example");
+    return explain_system_error(error);
 }
 
 int check_lending(const tw_runtime *rt) {

@@ -22,6 +22,8 @@ TEST(watch_refuses_what_cannot_be_watched_and_changes_nothing) {
         assert_int_equal(tw_runtime_watch(rt, refused[i].fd, EPOLLIN, refused[i].fn, NULL), refused[i].error);
         assert_true(tw_runtime_unwatch(rt, refused[i].fd) < 0);
     }
+    assert_non_null(
+        strstr(tw_explain(tw_runtime_watch(rt, file, EPOLLIN, note_event, NULL)), "regular file"));
     assert_true(live_allocations() <= before.allocations + 1);
     close(fd);
     close(file);

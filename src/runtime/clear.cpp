@@ -73,7 +73,7 @@ class clearing {
         const tick due = node.expiry;
         arm_again(node);
         if (line_->sleeps_beyond(due))
-            wake(rt_);
+            wake_driver(rt_);
         if (++moves_ % moves_a_hold == 0) {
             unlock_all(rt_);
             lock_all(rt_);

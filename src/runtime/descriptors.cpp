@@ -67,8 +67,8 @@ TW_API int tw_runtime_dispatch(tw_runtime *rt) {
     if (const int error = check_lending(rt); error != 0)
         return error;
     return drive(*rt, [rt] {
-        wake_up(*rt);
-        end_sleep(*rt);
+        mark_awake(*rt);
+        measure_after_sleep(*rt);
         rt->driver->program(rt->driver_state, nullptr);
         fire_due(*rt);
         const int error = check_usable(rt);  // a callback has forked: the timer is the parent's

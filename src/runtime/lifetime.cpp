@@ -140,7 +140,7 @@ void *thread_main(void *arg) {
     tw_runtime &rt = *static_cast<tw_runtime *>(arg);
     begin_thread(rt.thread_name);
     prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
-    run(rt);
+    run_turns(rt);
     if (rt.to_be_freed) {
         { const mutex_hold after_start(&rt.control); }  // the call that started this thread has left
         destroy(rt);
@@ -217,14 +217,14 @@ void interrupt(tw_runtime &rt) {
 void interrupt_from_inside(tw_runtime &rt, const inside_user_code &outermost) {
     interrupt(rt);
     if (outermost.runs_elsewhere())
-        wake(rt);
+        wake_driver(rt);
 }
 
 // From outside the runtime's callbacks.
 // REQUIRES: control held
 void interrupt_and_join(tw_runtime &rt) {
     interrupt(rt);
-    wake(rt);
+    wake_driver(rt);
     join(rt);
 }
 

@@ -46,7 +46,7 @@ int still_armed(tw_runtime &rt, timeline &line, tw_node *node, int result) {
 // to wake would be the parent's.
 template <class Place>
 [[gnu::always_inline]] inline int place_on(tw_runtime &rt, timeline &line, tw_node *node, tick due,
-                                           driver_wake &wake, Place place) {
+                                           deferred_wake &wake, Place place) {
     const int placed = place(&line.wheel, node, due);
     if (placed < 0)
         return refuse_as_the_wheel(placed);
@@ -65,7 +65,7 @@ template <class Place>
 
 // With two timelines a node may be on either, and a call that takes it from one to the other must not be
 // seen half done: so the mutex is held. Out of line, because most runtimes have one timeline.
-[[gnu::noinline]] int arm_beside_wall(tw_runtime &rt, tw_node *node, tick due, driver_wake &wake) {
+[[gnu::noinline]] int arm_beside_wall(tw_runtime &rt, tw_node *node, tick due, deferred_wake &wake) {
     if (node == nullptr)
         return refuse_as_the_wheel(-EINVAL);
     const wall_hold hold(rt);
@@ -78,7 +78,7 @@ template <class Place>
 
 // Arms a node on the steady timeline. With no other timeline, it is the wheel alone that looks at the
 // node, which may still be on its way from memory.
-[[gnu::always_inline]] inline int arm_at(tw_runtime &rt, tw_node *node, tick due, driver_wake &wake) {
+[[gnu::always_inline]] inline int arm_at(tw_runtime &rt, tw_node *node, tick due, deferred_wake &wake) {
     if (has_wall(rt)) [[unlikely]]
         return arm_beside_wall(rt, node, due, wake);
     return place_on(rt, rt.steady, node, due, wake, tw_arm_at);
@@ -86,7 +86,7 @@ template <class Place>
 
 // Moves a node on the timeline that it is on, by a delay that is due at `due` on the steady one.
 [[gnu::always_inline]] inline int move_to(tw_runtime &rt, tw_node *node, std::int64_t delay, tick due,
-                                          driver_wake &wake) {
+                                          deferred_wake &wake) {
     const wall_hold hold(rt);
     timeline &line = timeline_of(rt, node);
     if (&line != &rt.steady) [[unlikely]] {
@@ -150,7 +150,7 @@ tick choose(const window &in) {
 
 // The general case: any of deadline, delay, slack and period.
 int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
-    driver_wake wake(rt);
+    deferred_wake wake(rt);
     const wall_hold hold(rt);
     const window in = window_of(rt, when);
     const int left = leave_other(rt, in.line, node);
@@ -232,7 +232,7 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return refuse_delay();
     __builtin_prefetch(node, 1);
     const tick due = steady_tick_after_now(*rt, delay_ns);
-    driver_wake wake(*rt);
+    deferred_wake wake(*rt);
     return arm_at(*rt, node, due, wake);
 }
 
@@ -262,7 +262,7 @@ TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
     if (delay_ns < 0)
         return refuse_delay();
     const tick due = steady_tick_after_now(*rt, delay_ns);
-    driver_wake wake(*rt);
+    deferred_wake wake(*rt);
     return move_to(*rt, node, delay_ns, due, wake);
 }
 

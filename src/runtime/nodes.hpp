@@ -53,17 +53,17 @@ inline tick steady_tick_after_now(const tw_runtime &rt, std::int64_t delay) {
 
 // Wakes the driver when it goes out of scope, if it was noted that it has to be woken. That is
 // after every lock that the scope has taken, if it stands before them.
-class driver_wake {
+class deferred_wake {
   public:
-    explicit driver_wake(tw_runtime &rt) : rt_(rt) {}
-    ~driver_wake() { now(); }
-    driver_wake(const driver_wake &) = delete;
-    driver_wake &operator=(const driver_wake &) = delete;
+    explicit deferred_wake(tw_runtime &rt) : rt_(rt) {}
+    ~deferred_wake() { now(); }
+    deferred_wake(const deferred_wake &) = delete;
+    deferred_wake &operator=(const deferred_wake &) = delete;
 
     void note(bool is_needed) { is_needed_ = is_needed; }
     void now() {
         if (is_needed_)
-            wake(rt_);
+            wake_driver(rt_);
         is_needed_ = false;
     }
 
@@ -89,7 +89,7 @@ class delayed_call {
     tw_runtime &rt_;
     std::int64_t delay_;
     tick due_;  // on the steady timeline
-    driver_wake wake_;
+    deferred_wake wake_;
 };
 
 }  // namespace tickwheel::runtime

@@ -240,7 +240,7 @@ inline bool is_manual(const tw_driver &driver) {
 
 // Ends the driver's sleep. Any thread, with any locks held. Not inline: a call that wakes pays for a
 // system call anyway, and one that does not is to pay for nothing.
-[[gnu::cold, gnu::noinline]] void wake(tw_runtime &rt);
+[[gnu::cold, gnu::noinline]] void wake_driver(tw_runtime &rt);
 
 inline bool has_wall(const tw_runtime &rt) { return rt.absolute != &rt.steady; }
 

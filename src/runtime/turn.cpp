@@ -1,15 +1,15 @@
-// The turn, once round the runtime's loop:
+// The turn, once round the runtime's loop (take_turn):
 //
-//     fire_due      fire what is due on each timeline, within the budget
-//     fall_asleep   ask each wheel what is next; from here on an earlier node wakes the driver
-//     begin_sleep   count what is late already; with something to do at once there is no sleep
-//     wait_until    the driver sleeps
-//     end_sleep     count how late the wake-up was
-//     wake_up       from here on no call wakes the driver
+//     fire_due               fire what is due on each timeline, within the budget
+//     publish_next_tick      ask each wheel what is next; from here on an earlier node wakes the driver
+//     measure_before_sleep   count what is late already; with something to do at once there is no sleep
+//     wait_until             the driver sleeps
+//     measure_after_sleep    count how late the wake-up was
+//     mark_awake             from here on no call wakes the driver
 //
-// The runtime's thread goes round in `run`. tw_runtime_dispatch starts at the end of a sleep and ends with
-// the beginning of the next, which passes in the user's loop; virtual time has no sleep. The firing thread
-// calls these functions, except `wake` and drive_permit, which any thread may call.
+// The runtime's thread takes turns in `run_turns`. tw_runtime_dispatch starts at the end of a sleep and ends
+// with the beginning of the next, which passes in the user's loop; virtual time has no sleep. The firing
+// thread calls these functions, except `wake_driver` and drive_permit, which any thread may call.
 #include "turn.hpp"
 
 #include "components.hpp"
@@ -65,15 +65,15 @@ void wait_for_driver(tw_runtime &rt, const tw_deadlines &until) {
     if (slept < 0) {
         wait_without_driver(rt);
     } else if (slept > 0) {
-        end_sleep(rt);
+        measure_after_sleep(rt);
     }
 }
 
 // A driver that watches descriptors is asked in each turn, also if there is no time to wait: many
 // timers must not starve them.
-void wait(tw_runtime &rt, const tw_deadlines &until) {
+void sleep_in_driver(tw_runtime &rt, const tw_deadlines &until) {
     constexpr tw_deadlines at_once = {0, TW_NO_DEADLINE};
-    if (begin_sleep(rt, until))
+    if (measure_before_sleep(rt, until))
         wait_for_driver(rt, until);
     else if (rt.driver->watch != nullptr)
         rt.driver->wait_until(rt.driver_state, &at_once);
@@ -81,16 +81,16 @@ void wait(tw_runtime &rt, const tw_deadlines &until) {
 
 }  // namespace
 
-void wake(tw_runtime &rt) {
+void wake_driver(tw_runtime &rt) {
     const uncancelled here;
     rt.counters.wakes.fetch_add(1, std::memory_order_relaxed);
     rt.driver->wake(rt.driver_state);
 }
 
 // A component that is not settled comes first and last: a pool over its bound is brought back to it
-// before a callback can make it worse, and outside of all callbacks (ask_to_settle). What may have to
-// leave in between is not asked to fire on the other timeline: a callback on the first one has stopped
-// or freed the runtime, or forked, and this is the child.
+// before a callback can make it worse, and outside of all callbacks (ask_to_settle). Settle before the
+// first wheel and after each. If the thread must then leave, do not fire the second timeline: a callback
+// on the first has stopped or freed the runtime, or has forked and this is the child.
 void fire_due(tw_runtime &rt) {
     bool may_fire = settle_components(rt);
     for_each_timeline(rt, [&](timeline &line) {
@@ -104,7 +104,7 @@ void fire_due(tw_runtime &rt) {
 
 // The library's own measure of P2. A deadline that has passed before the sleep begins was held up by
 // callbacks, not by the system, and is counted apart.
-bool begin_sleep(tw_runtime &rt, const tw_deadlines &until) {
+bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until) {
     tw_deadlines began = {0, 0};
     std::int64_t late = INT64_MIN;
     for_each_timeline(rt, [&](const timeline &line) {
@@ -126,7 +126,7 @@ bool begin_sleep(tw_runtime &rt, const tw_deadlines &until) {
 // A wake-up is late by how far its clock has passed the deadline. If the wall clock was set meanwhile,
 // forwards or back, that is no lateness: so a wake-up on the wall clock counts as late by at most the
 // time that the sleep, measured by the steady clock, was too long.
-void end_sleep(tw_runtime &rt) {
+void measure_after_sleep(tw_runtime &rt) {
     rt.counters.wakeups.fetch_add(1, std::memory_order_relaxed);
     const sleep_begun &sleep = rt.sleep;
     const std::int64_t slept = rt.steady.clock.read() - sleep.began.steady_ns;
@@ -147,33 +147,37 @@ tw_deadlines what_is_next(tw_runtime &rt) {
     return ask(rt, [](timeline &, tick) {});
 }
 
-// The two steps of falling asleep, in the order that loses no wake-up: see `timeline`.
-tw_deadlines fall_asleep(tw_runtime &rt) {
+// Two steps, in the order that loses no wake-up: see `timeline`.
+tw_deadlines publish_next_tick(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { line.asleep_until.store(never, std::memory_order_relaxed); });
     return ask(rt,
                [](timeline &line, tick next) { line.asleep_until.store(next, std::memory_order_relaxed); });
 }
 
-void wake_up(tw_runtime &rt) {
+void mark_awake(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { line.asleep_until.store(awake, std::memory_order_relaxed); });
 }
 
-void run(tw_runtime &rt) {
-    const inside_user_code here(rt);
-    while (!must_leave(rt)) {
-        fire_due(rt);
-        if (must_leave(rt))
-            break;  // a callback has stopped it: no sleep, from which no call would wake it
-        wait(rt, fall_asleep(rt));
-        wake_up(rt);
-    }
+// If a callback has stopped the runtime, there is no sleep: no call would end it.
+void take_turn(tw_runtime &rt) {
+    fire_due(rt);
+    if (must_leave(rt))
+        return;
+    sleep_in_driver(rt, publish_next_tick(rt));
+    mark_awake(rt);
+}
+
+void run_turns(tw_runtime &rt) {
+    const inside_user_code callbacks(rt);
+    while (!must_leave(rt))
+        take_turn(rt);
 }
 
 // As the descriptor becomes readable in a loop of the user's, there the sleep begins now and ends with the
 // next tw_runtime_dispatch.
 int program(tw_runtime &rt) {
-    const tw_deadlines until = fall_asleep(rt);
-    begin_sleep(rt, until);
+    const tw_deadlines until = publish_next_tick(rt);
+    measure_before_sleep(rt, until);
     return explain_system_error(rt.driver->program(rt.driver_state, &until));
 }
 

@@ -12,23 +12,27 @@ namespace tickwheel::runtime {
 // Fires what is due, within the budget.
 void fire_due(tw_runtime &rt);
 
-// Returns the deadlines to sleep until; 0 if there is something to do at once. From here on arming a
-// node that is due before them wakes the driver.
-tw_deadlines fall_asleep(tw_runtime &rt);
+// Publishes on each timeline the tick of what is next, in `asleep_until`: from here on arming a node that
+// is due earlier wakes the driver. Returns the deadlines to sleep until; 0 if there is something to do at
+// once.
+tw_deadlines publish_next_tick(tw_runtime &rt);
 
-// Until the next fall_asleep no call wakes the driver.
-void wake_up(tw_runtime &rt);
+// Marks each timeline as awake: until the next publish_next_tick no call wakes the driver.
+void mark_awake(tw_runtime &rt);
 
-// Called around each sleep, to count how late it began and ended. begin_sleep returns false if there
-// is something to do at once, or should have been done already.
-bool begin_sleep(tw_runtime &rt, const tw_deadlines &until);
-void end_sleep(tw_runtime &rt);
+// Called around each sleep, to count how late it began and ended. measure_before_sleep returns false if
+// there is nothing to sleep for: something is to be done at once, or should have been done already.
+bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until);
+void measure_after_sleep(tw_runtime &rt);
 
-// The deadlines of what comes first on each timeline, without falling asleep.
+// The deadlines of what comes first on each timeline. Publishes nothing.
 tw_deadlines what_is_next(tw_runtime &rt);
 
-// Turns until the firing thread has to leave: what the runtime's thread does.
-void run(tw_runtime &rt);
+// One turn of the runtime's thread, with a sleep in the driver.
+void take_turn(tw_runtime &rt);
+
+// Takes turns until the firing thread has to leave: the work of the runtime's thread.
+void run_turns(tw_runtime &rt);
 
 // True if the firing thread has to leave.
 inline bool must_leave(const tw_runtime &rt) {

@@ -58,7 +58,7 @@ inline fire_due() {
     }
 }
 
-inline fall_asleep() {
+inline publish_next_tick() {
     asleep_until = NEVER;               /* src/runtime/turn.cpp: "line.asleep_until.store(never" */
     d_step {                            /* src/runtime/turn.cpp: "tw_next(&line.wheel)" */
         next = (due[0] < due[1] -> due[0] : due[1]);
@@ -67,7 +67,7 @@ inline fall_asleep() {
     asleep_until = next                 /* src/runtime/turn.cpp: "line.asleep_until.store(next" */
 }
 
-inline wake_up() {
+inline mark_awake() {
     asleep_until = AT_ONCE              /* src/runtime/turn.cpp: "line.asleep_until.store(awake" */
 }
 
@@ -118,9 +118,9 @@ proctype thread() {
         :: stopping -> break
         :: else
         fi;
-        fall_asleep();                  /* src/runtime/turn.cpp: "wait(rt, fall_asleep(rt));" */
+        publish_next_tick();            /* src/runtime/turn.cpp: "sleep_in_driver(rt, publish_next_tick(rt));" */
         if
-        :: next == AT_ONCE              /* src/runtime/turn.cpp: "if (begin_sleep(rt, until))" */
+        :: next == AT_ONCE              /* src/runtime/turn.cpp: "if (measure_before_sleep(rt, until))" */
         :: next != AT_ONCE && next <= now
         :: next != AT_ONCE ->
             program();                  /* drivers/timerfd.cpp: "= program(memory, until)" */
@@ -128,11 +128,11 @@ proctype thread() {
             end_poll();
             woken = false               /* drivers/timerfd.cpp: "    __atomic_exchange_n(&s.woken, 0" */
         fi;
-        wake_up();
+        mark_awake();
         next = 0;
         read_at = 0
     od;
-    wake_up();
+    mark_awake();
     ended = true
 }
 
@@ -140,18 +140,18 @@ proctype thread() {
 proctype loop() {
     byte read_at, next;
     bool was_woken;
-    fall_asleep();                      /* src/runtime/descriptors.cpp: "error = program(*rt)" */
+    publish_next_tick();                /* src/runtime/descriptors.cpp: "error = program(*rt)" */
     program();
     do
     :: begin_poll();
 end:
         end_poll();
-        wake_up();                      /* src/runtime/descriptors.cpp: "wake_up(*rt);" */
+        mark_awake();                   /* src/runtime/descriptors.cpp: "mark_awake(*rt);" */
 #ifndef BREAK_ATTENDS_WHEN_IT_HAS_ASKED
         woken = false;                  /* src/runtime/descriptors.cpp: "rt->driver_state, nullptr" */
 #endif
         fire_due();                     /* src/runtime/descriptors.cpp: "fire_due(*rt);" */
-        fall_asleep();                  /* src/runtime/turn.cpp: "until = fall_asleep(rt);" */
+        publish_next_tick();            /* src/runtime/turn.cpp: "until = publish_next_tick(rt);" */
 #ifdef BREAK_ATTENDS_WHEN_IT_HAS_ASKED
         woken = false;
 #endif
@@ -199,7 +199,7 @@ proctype armer(byte me) {
 
 proctype stopper() {
     stopping = true;                    /* src/runtime/lifetime.cpp: "rt.stopping.store(true" */
-    wake();                             /* src/runtime/lifetime.cpp: "wake(rt);" */
+    wake();                             /* src/runtime/lifetime.cpp: "wake_driver(rt);" */
     atomic {
         stop_told = true;
         assert(all_well)

@@ -81,7 +81,7 @@ inline ask() {
     }
 }
 
-inline fall_asleep() {
+inline publish_next_tick() {
 #ifdef BREAK_ASKS_BEFORE_IT_SAYS_SO
     ask();
 #else
@@ -141,9 +141,9 @@ proctype thread() {
         :: stopping -> break
         :: else
         fi;
-        fall_asleep();                  /* src/runtime/turn.cpp: "wait(rt, fall_asleep(rt));" */
+        publish_next_tick();            /* src/runtime/turn.cpp: "sleep_in_driver(rt, publish_next_tick(rt));" */
         if
-        :: next <= read_at              /* src/runtime/turn.cpp: "if (begin_sleep(rt, until))" */
+        :: next <= read_at              /* src/runtime/turn.cpp: "if (measure_before_sleep(rt, until))" */
         :: next > read_at && next <= now
         :: next > read_at -> wait_until()
         fi;
@@ -227,7 +227,7 @@ proctype stopper() {
     stopping = true;
 #else
     stopping = true;                    /* src/runtime/lifetime.cpp: "rt.stopping.store(true" */
-    wake();                             /* src/runtime/lifetime.cpp: "wake(rt);" */
+    wake();                             /* src/runtime/lifetime.cpp: "wake_driver(rt);" */
 #endif
     atomic {
         stop_told = true;

@@ -27,11 +27,13 @@ int check_arming(const tw_runtime *rt, const tw_node *node) {
     return check_node(tickwheel::runtime::check_arming(rt), node);
 }
 
-// A call that frees the runtime closes it to arming before it empties the wheels. A call that has
-// armed a node after that, or moved one that was about to go, therefore reads that it is closed, as
-// both have had the wheel's lock, and disarms the node again: nothing stays pending on a freed
-// runtime.
-int still_armed(tw_runtime &rt, timeline &line, tw_node *node, int result) {
+// Returns `result`, unless the runtime is closed to arming: then cancels the node again, and returns why it
+// is closed.
+//
+// A call that frees the runtime closes it before it empties the wheels. A call that has armed a node after
+// that, or moved one that was about to go, reads here that it is closed, because both have had the wheel's
+// lock. So nothing stays pending on a freed runtime.
+int disarm_if_closed(tw_runtime &rt, timeline &line, tw_node *node, int result) {
     const int error = rt.closed.load(std::memory_order_relaxed);
     if (error == 0)
         return result;
@@ -40,7 +42,7 @@ int still_armed(tw_runtime &rt, timeline &line, tw_node *node, int result) {
 }
 
 // Arms or moves a node by place(wheel, node, due). All of tw_runtime_... that arm meet here. The order
-// matters: first the wheel, then `closed` (see still_armed) and `asleep_until` (see timeline). The
+// matters: first the wheel, then `closed` (see disarm_if_closed) and `asleep_until` (see timeline). The
 // destructor of `wake` wakes the driver, when the caller has released its locks. A call that is refused
 // wakes nothing: it may be the one that has freed the runtime (end_of_call), and in a child the driver
 // to wake would be the parent's.
@@ -50,13 +52,13 @@ template <class Place>
     const int placed = place(&line.wheel, node, due);
     if (placed < 0)
         return refuse_as_the_wheel(placed);
-    const int result = still_armed(rt, line, node, placed);
+    const int result = disarm_if_closed(rt, line, node, placed);
     wake.note(result >= 0 && line.sleeps_beyond(due));
     return result;
 }
 
-// Takes a node off the other timeline, where arming it on this one would be refused. Returns 1 if it
-// was pending there.
+// A node pending on the other timeline is cancelled first; otherwise this wheel would answer -EBUSY. Returns
+// 1 if it was pending there.
 // REQUIRES: wall_hold
 [[gnu::always_inline]] inline int leave_other(tw_runtime &rt, const timeline &line, tw_node *node) {
     timeline &now_on = timeline_of(rt, node);
@@ -76,8 +78,8 @@ template <class Place>
     return armed < 0 ? armed : armed | left;
 }
 
-// Arms a node on the steady timeline. With no other timeline, it is the wheel alone that looks at the
-// node, which may still be on its way from memory.
+// Arms a node on the steady timeline. With no other timeline, only the wheel reads the node, which may not be
+// in the cache yet.
 [[gnu::always_inline]] inline int arm_at(tw_runtime &rt, tw_node *node, tick due, deferred_wake &wake) {
     if (has_wall(rt)) [[unlikely]]
         return arm_beside_wall(rt, node, due, wake);
@@ -162,13 +164,6 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
     return armed < 0 ? armed : armed | left;
 }
 
-int arm_once(tw_runtime *rt, tw_node *node, std::int64_t due_ns, int absolute) {
-    tw_when when = {};
-    when.due_ns = due_ns;
-    when.absolute = absolute;
-    return tw_runtime_arm(rt, node, &when);
-}
-
 // How a node is disarmed: tw_cancel or tw_node_shutdown.
 using disarming = int(tw *, tw_node *);
 
@@ -202,9 +197,11 @@ int disarm_and_wait(tw_runtime *rt, tw_node *node, disarming *how) {
 
 }  // namespace
 
-int tickwheel::runtime::delayed_call::arm(tw_node *node) { return arm_at(rt_, node, due_, wake_); }
+int tickwheel::runtime::prepared_delay::arm(tw_node *node) { return arm_at(rt_, node, due_, wake_); }
 
-int tickwheel::runtime::delayed_call::move(tw_node *node) { return move_to(rt_, node, delay_, due_, wake_); }
+int tickwheel::runtime::prepared_delay::move(tw_node *node) {
+    return move_to(rt_, node, delay_, due_, wake_);
+}
 
 int tickwheel::runtime::cancel(tw_runtime &rt, tw_node *node) { return disarm(rt, node, tw_cancel); }
 
@@ -237,7 +234,10 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
 }
 
 TW_API int tw_runtime_at(tw_runtime *rt, tw_node *node, int64_t deadline_ns) {
-    return arm_once(rt, node, deadline_ns, 1);
+    tw_when when = {};
+    when.due_ns = deadline_ns;
+    when.absolute = 1;
+    return tw_runtime_arm(rt, node, &when);
 }
 
 TW_API int tw_runtime_every(tw_runtime *rt, tw_node *node, int64_t period_ns, tw_missed missed) {

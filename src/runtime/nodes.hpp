@@ -1,4 +1,4 @@
-// The calls on nodes, for files that make more of them. Any thread.
+// The calls on nodes, for src/timers and clear.cpp, which build on these calls. Any thread.
 #pragma once
 
 #include "components.hpp"
@@ -20,7 +20,7 @@ inline void wait_for_callback(tw_runtime &rt, const tw_node *node) {
     for_each_timeline(rt, [node](timeline &line) { tw_wait(&line.wheel, node); });
 }
 
-// Null for a node whose callback runs in place, as most do.
+// Null for a node whose callback runs on the firing thread, as most do.
 inline const fire_relay *relay_of(const tw_runtime &rt, const tw_node *node) {
     const fire_relay *const relay = rt.relay.load(std::memory_order_relaxed);
     return relay != nullptr && node->fn == relay->callback ? relay : nullptr;
@@ -28,8 +28,7 @@ inline const fire_relay *relay_of(const tw_runtime &rt, const tw_node *node) {
 
 // Takes back the fires of a node that is off its wheel, if they were passed on and still wait. The
 // firing thread may just be passing one on, which takes a moment, and is waited for first. So
-// nothing touches what they would run afterwards but the runs that other threads are in. Returns how
-// many were taken back.
+// afterwards only runs already in progress still use the job. Returns how many were taken back.
 inline std::uint32_t withdraw_fires(tw_runtime &rt, tw_node &node) {
     const fire_relay *const relay = relay_of(rt, &node);
     if (relay == nullptr)
@@ -72,12 +71,12 @@ class deferred_wake {
     bool is_needed_ = false;
 };
 
-// A delay from now, for a node that is armed or moved while a lock of the caller's is held: the
-// clock is read before that, when this is made; and the driver is woken after it, when this goes. On
-// a runtime that may be used.
-class delayed_call {
+// A delay from now, prepared for a node that is armed or moved while the caller holds a lock. The
+// constructor reads the clock, before the caller takes the lock; the destructor wakes the driver if need
+// be, after the caller has released it. On a runtime that may be used.
+class prepared_delay {
   public:
-    delayed_call(tw_runtime &rt, std::int64_t delay)  // not negative
+    prepared_delay(tw_runtime &rt, std::int64_t delay)  // not negative
         : rt_(rt), delay_(delay), due_(steady_tick_after_now(rt, delay)), wake_(rt) {}
 
     int arm(tw_node *node);   // as tw_runtime_after

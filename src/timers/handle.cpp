@@ -218,7 +218,7 @@ TW_API int tw_handle_move(tw_handles *handles, tw_handle handle, int64_t delay_n
     if (delay_ns < 0)
         return refuse_delay();
     handles->records.prefetch(number_in(*handles, handle));
-    delayed_call to(*handles->rt, delay_ns);
+    prepared_delay to(*handles->rt, delay_ns);
     set_lock lock(*handles);
     record *found = nullptr;
     const int error = find(*handles, handle, found);

@@ -190,7 +190,7 @@ TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
         error = delay_ns < 0 ? refuse_delay() : check_arming(keyed);
     if (error != 0)
         return error;
-    delayed_call to(*keyed->rt, delay_ns);
+    prepared_delay to(*keyed->rt, delay_ns);
     return with(*keyed, key, hash, [&to](record &record, set_lock &) { return move(record, to); });
 }
 

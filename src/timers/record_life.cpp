@@ -298,7 +298,7 @@ int end(record &record, set_lock &lock) {
     return prevented ? 1 : 0;
 }
 
-int move(record &record, delayed_call &to) {
+int move(record &record, prepared_delay &to) {
     const int error = to.move(&record.node);
     return error == -ENOENT ? refuse(-EBUSY, "the timer's last callback runs or is about to") : error;
 }

@@ -226,7 +226,7 @@ int start_every(record_set &set, std::int64_t period, const tw_missed &missed, t
 int end(record &record, set_lock &lock);
 
 // REQUIRES: set lock held
-int move(record &record, delayed_call &to);
+int move(record &record, prepared_delay &to);
 std::int64_t remaining(record &record);
 
 // Returns once the record that had this generation of the cell is over; at once from inside

@@ -122,7 +122,7 @@ bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns
 // Arms and publishes a record that is filled in. Returns 0, 1 if it replaces another record,
 // which is then ended, or a negative errno.
 // RELEASES AND REACQUIRES: set lock
-[[gnu::always_inline]] inline int go_live(record &fresh, const tw_when &when, delayed_call *plain,
+[[gnu::always_inline]] inline int go_live(record &fresh, const tw_when &when, prepared_delay *prepared,
                                           std::uint32_t hash, set_lock &lock) {
     record_set &set = *fresh.set;
     const lookup_hooks &lookup = *set.lookup;
@@ -131,7 +131,8 @@ bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns
                                                       : 0;
         error != 0)
         return error;
-    const int armed = plain != nullptr ? plain->arm(&fresh.node) : tw_runtime_arm(set.rt, &fresh.node, &when);
+    const int armed =
+        prepared != nullptr ? prepared->arm(&fresh.node) : tw_runtime_arm(set.rt, &fresh.node, &when);
     if (armed < 0)
         return armed;
     fresh.state = record_state::live;
@@ -139,16 +140,17 @@ bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns
     record *const replaced = lookup.publish != nullptr ? lookup.publish(set, fresh, hash) : nullptr;
     if (replaced == nullptr)
         return 0;
-    if (plain != nullptr)
-        plain->wake_now();  // before `end`, which may call `drop`, and that may take long
+    if (prepared != nullptr)
+        prepared->wake_now();  // before `end`, which may call `drop`, and that may take long
     end(*replaced, lock);
     return 1;
 }
 
-// Starts a record whose arguments are valid. `plain`, unless null, replaces *when. Inlined into
+// Starts a record whose arguments are valid. `prepared`, unless null, replaces *when. Inlined into
 // its callers, so that a plain timer does not pay for what it does not use.
-[[gnu::always_inline]] inline int start_checked(record_set &set, const tw_when *when, delayed_call *plain,
-                                                const tw_task &task, key_copy *key, tw_handle *handle) {
+[[gnu::always_inline]] inline int start_checked(record_set &set, const tw_when *when,
+                                                prepared_delay *prepared, const tw_task &task, key_copy *key,
+                                                tw_handle *handle) {
     set_lock lock(set);
     record *fresh;
     if (const int error = take_record(set, lock, fresh); error != 0)
@@ -165,7 +167,7 @@ bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns
             return abandon(*fresh, copies, error, lock);
     }
     const std::uint32_t hash = key != nullptr ? key->hash : 0;
-    const int replaced = go_live(*fresh, when != nullptr ? *when : asked, plain, hash, lock);
+    const int replaced = go_live(*fresh, when != nullptr ? *when : asked, prepared, hash, lock);
     if (replaced < 0)
         return abandon(*fresh, copies, replaced, lock);
     if (handle != nullptr)
@@ -193,8 +195,8 @@ int start(record_set &set, const tw_when *when, const tw_task *task, key_copy *k
         return refuse(-EINVAL, wrong);
     if (when == nullptr || !is_plain(*when))
         return start_checked(set, when, nullptr, *task, key, handle);
-    delayed_call plain(*set.rt, when->due_ns);
-    return start_checked(set, when, &plain, *task, key, handle);
+    prepared_delay prepared(*set.rt, when->due_ns);
+    return start_checked(set, when, &prepared, *task, key, handle);
 }
 
 int start_after(record_set &set, std::int64_t delay, tw_task_callback *fn, void *arg, key_copy *key,
@@ -203,8 +205,8 @@ int start_after(record_set &set, std::int64_t delay, tw_task_callback *fn, void 
         return fn == nullptr ? refuse(-EINVAL, "the function is null") : refuse_delay();
     tw_when when = {};
     when.due_ns = delay;
-    delayed_call plain(*set.rt, delay);
-    return start_checked(set, &when, &plain, plain_task(fn, arg), key, handle);
+    prepared_delay prepared(*set.rt, delay);
+    return start_checked(set, &when, &prepared, plain_task(fn, arg), key, handle);
 }
 
 int start_every(record_set &set, std::int64_t period, const tw_missed &missed, tw_task_callback *fn,

@@ -317,7 +317,7 @@ inline start() {
         answer = 2;
         to_come = fires
     }
-    fires_left = fires;                 /* src/timers/record_start.cpp: "plain->arm(&fresh.node)" */
+    fires_left = fires;                 /* src/timers/record_start.cpp: "prepared->arm(&fresh.node)" */
     d_step {
         state = LIVE;                   /* src/timers/record_start.cpp: "fresh.state = record_state::live;" */
         epoch = epoch_of_set            /* src/timers/record_start.cpp: "fresh.epoch = set.epoch & 0x7f;" */

@@ -108,7 +108,7 @@ int tw_workers_stats(struct tw_workers *workers, struct tw_worker_stats *stats);
 /* Anything that a pool can run: a job, or a timer of handle.h or keyed.h. The fields belong to the library.
  */
 struct tw_runnable {
-    struct tw_fire *last; /* last of the ring of waiting fires; NULL: none waits */
+    struct tw_waiting_fire *last; /* last of the ring of waiting fires; NULL: none waits */
     const struct tw_runnable_hooks *hooks;
     struct tw_workers *workers;
     uint32_t waiting; /* number of fires in the ring */

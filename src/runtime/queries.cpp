@@ -1,5 +1,5 @@
 // Questions to a runtime, which change nothing. Any thread.
-#include "off_wheel.hpp"
+#include "current_run.hpp"
 #include "wall.hpp"
 
 using namespace tickwheel::runtime;
@@ -23,8 +23,8 @@ TW_API int64_t tw_runtime_remaining(tw_runtime *rt, const tw_node *node) {
 TW_API int64_t tw_runtime_due(tw_runtime *rt) {
     if (!usable(rt) || !inside_user_code::of(*rt))
         return TW_NO_DEADLINE;
-    if (const off_wheel *fire = off_wheel::of(*rt))
-        return fire->due();
+    if (const current_run *run = current_run::of(*rt))
+        return run->due();
     const wall_hold hold(*rt);
     std::int64_t deadline = TW_NO_DEADLINE;
     for_each_timeline(*rt, [&](timeline &line) {
@@ -37,8 +37,8 @@ TW_API int64_t tw_runtime_due(tw_runtime *rt) {
 TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
     if (!usable(rt) || !inside_user_code::of(*rt))
         return 0;
-    if (const off_wheel *fire = off_wheel::of(*rt))
-        return fire->overruns();
+    if (const current_run *run = current_run::of(*rt))
+        return run->overruns();
     std::uint64_t overruns = 0;
     for_each_timeline(*rt, [&](timeline &line) { overruns += tw_overruns(&line.wheel); });
     return overruns;

@@ -33,16 +33,16 @@ void wait_for_progress(record_set &set, set_lock &lock) {
 // only after its run, so while it runs its node is on no wheel; and its run may be inside
 // `next`, in the node's callback, which this thread must not wait for.
 //
-// In all other cases `runs` keeps the record while the lock is released. A run on a worker may
-// end meanwhile: it sees that `runs` is not 0, and leaves the record to this call.
+// In all other cases `uses` keeps the record while the lock is released. A run on a worker may
+// end meanwhile: it sees that `uses` is not 0, and leaves the record to this call.
 void wait_for_node_callback(record &record, set_lock &lock) {
-    if (record.runs != 0 && (record.set->workers == nullptr || record.next != nullptr))
+    if (record.uses != 0 && (record.set->workers == nullptr || record.next != nullptr))
         return;
-    ++record.runs;
+    ++record.uses;
     lock.unlock();
     wait_for_callback(*record.set->rt, &record.node);
     lock.lock();
-    --record.runs;
+    --record.uses;
     announce_progress(*record.set);
 }
 
@@ -97,19 +97,19 @@ void finish(record &record, set_lock &lock) {
     free_record(record);
 }
 
-void withdraw_runs(record &record) {
+void withdraw_fires(record &record) {
     if (record.set->workers == nullptr)
         return;
     const std::uint32_t taken = withdraw(worker_part_of(record).runnable);
-    assert(taken <= record.runs - worker_part_of(record).begun);
-    record.runs -= taken;
+    assert(taken <= record.uses - worker_part_of(record).begun);
+    record.uses -= taken;
     record.is_last = record.is_last && taken == 0;
     record.set->users.fetch_sub(taken, std::memory_order_relaxed);  // never the last: the caller is one
 }
 
 bool has_still_to_fire(record &record) {
     const bool has_run_to_begin =
-        record.set->workers != nullptr && record.runs > worker_part_of(record).begun;
+        record.set->workers != nullptr && record.uses > worker_part_of(record).begun;
     return !record.is_last || has_run_to_begin;
 }
 
@@ -146,10 +146,10 @@ void after_fire(record &record, std::int64_t due, set_lock &lock) {
         ask_next(record, due, lock);
     if (forked)
         return;
-    assert(record.runs > 0);
-    --record.runs;
+    assert(record.uses > 0);
+    --record.uses;
     announce_progress(*record.set);
-    if (record.runs != 0 || (record.state == record_state::live && !record.is_last))
+    if (record.uses != 0 || (record.state == record_state::live && !record.is_last))
         return;
     if (record.state == record_state::live)
         retire(record);
@@ -201,7 +201,7 @@ void fire_on_worker(record &record, std::int64_t due, std::uint64_t overruns, se
         return;
     record.set->users.fetch_sub(1, std::memory_order_relaxed);
     if (result == enqueued::joins)
-        --record.runs;
+        --record.uses;
     else
         after_fire(record, due, lock);
 }
@@ -216,7 +216,7 @@ void on_due(tw_node *node, void *) {
     set_lock lock(set);
     if (record.state != record_state::live || is_drained(record))
         return;
-    ++record.runs;
+    ++record.uses;
     record.is_last = is_last_fire(record);
     const std::int64_t due = due_of(record);
     const std::uint64_t overruns = node->period == 0 ? 0 : tw_runtime_overruns(set.rt);
@@ -239,7 +239,8 @@ void release_after_run(record_set &set) {
 }
 
 // Runs one fire on a worker. If the record has been ended or drained since the fire was queued,
-// that call has reported the fire as prevented (P6), so the callback is not called.
+// that call has reported the fire as prevented (P6), so the callback is not called. tw_runtime_due
+// and tw_runtime_overruns answer from the frame that call() in workers.cpp has set (current_run).
 void run(tw_runnable &runnable) {
     record &record = record_of(runnable);
     record_set &set = *record.set;
@@ -269,7 +270,7 @@ void discarded(tw_runnable &runnable, std::uint32_t fires) {
     record_set &set = *record.set;
     {
         set_lock lock(set);
-        record.runs -= fires - 1;
+        record.uses -= fires - 1;
         if (is_drained(record))
             record.is_last = false;
         after_fire(record, tw_runtime_now(set.rt), lock);
@@ -287,13 +288,13 @@ const tw_runnable_hooks record_hooks = {run, discarded};
 // node is on the wheel again before its callback begins.
 int end(record &record, set_lock &lock) {
     const bool cancelled = cancel(*record.set->rt, &record.node) > 0;
-    withdraw_runs(record);
+    withdraw_fires(record);
     const bool prevented = has_still_to_fire(record);
     const bool may_be_beginning = !cancelled || record.node.period != 0;
     retire(record);
     if (may_be_beginning)
         wait_for_node_callback(record, lock);
-    if (record.runs == 0)
+    if (record.uses == 0)
         finish(record, lock);
     return prevented ? 1 : 0;
 }

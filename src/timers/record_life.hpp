@@ -65,9 +65,9 @@ void finish(record &record, set_lock &lock);
 
 // Takes the fires that wait for a worker off its queue.
 // REQUIRES: set lock held
-void withdraw_runs(record &record);
+void withdraw_fires(record &record);
 
-// True if ending a live record prevents a fire. To be called after cancel() and withdraw_runs().
+// True if ending a live record prevents a fire. To be called after cancel() and withdraw_fires().
 // REQUIRES: set lock held
 bool has_still_to_fire(record &record);
 

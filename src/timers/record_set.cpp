@@ -48,9 +48,9 @@ bool drain_record(record &record, const drain_visitor &visitor, set_lock &lock) 
     const std::uint32_t generation = record.generation;
     if (record.state == record_state::live) {
         cancel(*record.set->rt, &record.node);
-        withdraw_runs(record);
+        withdraw_fires(record);
     }
-    while (record.generation == generation && record.state == record_state::live && record.runs != 0 &&
+    while (record.generation == generation && record.state == record_state::live && record.uses != 0 &&
            !inside_record::of(record))
         wait_for_progress(*record.set, lock);
     if (record.generation != generation || record.state != record_state::live) {
@@ -60,13 +60,13 @@ bool drain_record(record &record, const drain_visitor &visitor, set_lock &lock) 
     const bool had_to_fire = has_still_to_fire(record);
     retire(record);
     wait_for_node_callback(record, lock);
-    ++record.runs;  // keeps the record during the visit
+    ++record.uses;  // keeps the record during the visit
     if (had_to_fire)
         visit(record, visitor, lock);
-    --record.runs;
+    --record.uses;
     if (record.set->rt->forked)
         return had_to_fire;  // `visit` has forked: the child calls no further functions
-    if (record.runs == 0)
+    if (record.uses == 0)
         finish(record, lock);
     return had_to_fire;
 }
@@ -128,7 +128,7 @@ void destroy(component &base) { destroy(static_cast<record_set &>(base)); }
 // True if the fork may have interrupted a function of the user's that works on the argument:
 // the child cannot know its state, so it must not drop it.
 bool was_interrupted(record &record) {
-    const std::uint32_t begun = record.set->workers != nullptr ? worker_part_of(record).begun : record.runs;
+    const std::uint32_t begun = record.set->workers != nullptr ? worker_part_of(record).begun : record.uses;
     return record.state == record_state::starting || begun != 0;
 }
 
@@ -147,7 +147,7 @@ void end_all(component &base) {
         if (record.state == record_state::live)
             retire(record);
         record.state = record_state::ended;
-        record.runs = 0;
+        record.uses = 0;
         finish(record, lock);
     }
 }

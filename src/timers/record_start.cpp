@@ -75,7 +75,7 @@ void fill(record &record, const tw_task &task) {
     record.fn = task.fn;
     record.next = task.next;
     record.drop = task.drop;
-    record.runs = 0;
+    record.uses = 0;
     record.is_last = false;
     if (record.set->workers != nullptr) {
         worker_part_of(record).begun = 0;

@@ -79,7 +79,7 @@ record *record_store::take_fresh(record_set &owner) {
     record.number = number;
     record.generation = range_of(owner, number).first_generation;
     record.state = record_state::free;
-    record.runs = 0;
+    record.uses = 0;
     record.node = {};
     return &record;
 }

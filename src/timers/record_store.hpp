@@ -58,7 +58,7 @@ struct record {
     };
     tw_next_deadline *next;
     void (*drop)(void *);
-    std::uint32_t runs;  // fires that wait for a worker or run, and calls that keep the record meanwhile
+    std::uint32_t uses;  // fires that wait or run, and calls that keep the record: see record_life.hpp
     record_state state : 4;
     bool is_last : 1;         // its last fire has begun
     std::uint8_t : 0;         // ends the memory location that changes while the record is live
@@ -71,7 +71,7 @@ struct record {
 // Follows the record in a set with workers.
 struct worker_part {
     tw_runnable runnable;
-    std::uint32_t begun;  // how many of `runs` a worker has begun
+    std::uint32_t begun;  // how many of `uses` a worker has begun
 };
 
 inline constexpr std::uint32_t most_records = std::uint32_t{1} << 24;
@@ -95,7 +95,7 @@ class record_store {
         return taken;
     }
     void give_back(record &record) {
-        assert(record.state == record_state::ended && record.runs == 0);
+        assert(record.state == record_state::ended && record.uses == 0);
         record.state = record_state::free;
         record.next_free = first_free_;
         first_free_ = &record;

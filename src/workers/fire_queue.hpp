@@ -13,8 +13,8 @@
 
 #include <tickwheel/workers.h>
 
-struct tw_fire {
-    tw_fire *next;  // in the ring, or in the list of free cells
+struct tw_waiting_fire {
+    tw_waiting_fire *next;  // in the ring, or in the list of free cells
     std::uint64_t number;
     std::int64_t due;
     std::uint64_t overruns;
@@ -28,7 +28,7 @@ class fire_queue {
   public:
     // Makes room for so many fires. Returns false without memory; unmake is called all the same.
     bool make(std::size_t room) {
-        cells_ = static_cast<tw_fire *>(std::calloc(room, sizeof *cells_));
+        cells_ = static_cast<tw_waiting_fire *>(std::calloc(room, sizeof *cells_));
         heap_ = static_cast<ranked *>(std::calloc(room + 1, sizeof *heap_));
         return cells_ != nullptr && heap_ != nullptr;
     }
@@ -85,7 +85,7 @@ class fire_queue {
     // There must be room: the pool has cells for its bound, for what idle workers are about to take, and
     // for the one fire too many.
     void push(tw_runnable &it, std::int64_t due, std::uint64_t overruns) {
-        tw_fire &fire = take_cell();
+        tw_waiting_fire &fire = take_cell();
         fire = {&fire, next_number_++, due, overruns};
         if (it.last != nullptr) {
             fire.next = it.last->next;
@@ -99,10 +99,10 @@ class fire_queue {
     }
 
     // Takes the oldest fire of a runnable that is not ready.
-    tw_fire pop(tw_runnable &it) {
+    tw_waiting_fire pop(tw_runnable &it) {
         assert(!is_ready(it) && it.last != nullptr);
-        tw_fire &oldest = *it.last->next;
-        const tw_fire fire = oldest;
+        tw_waiting_fire &oldest = *it.last->next;
+        const tw_waiting_fire fire = oldest;
         if (it.last == &oldest)
             it.last = nullptr;
         else
@@ -116,12 +116,12 @@ class fire_queue {
 
     // Drops all fires of a runnable in one move; returns how many.
     std::uint32_t drop_all(tw_runnable &it) {
-        tw_fire *const youngest = it.last;
+        tw_waiting_fire *const youngest = it.last;
         if (youngest == nullptr)
             return 0;
         if (is_ready(it))
             make_unready(it);
-        tw_fire *const oldest = youngest->next;
+        tw_waiting_fire *const oldest = youngest->next;
         youngest->next = free_;
         free_ = oldest;
         const std::uint32_t dropped = it.waiting;
@@ -140,10 +140,10 @@ class fire_queue {
     // How many workers can be busy with this runnable at once: what it adds to `takable_`.
     static std::uint32_t share(const tw_runnable &it) { return is_concurrent(it) ? it.waiting : 1; }
 
-    tw_fire &take_cell() {
+    tw_waiting_fire &take_cell() {
         if (free_ == nullptr)
             return cells_[untouched_++];
-        tw_fire &cell = *free_;
+        tw_waiting_fire &cell = *free_;
         free_ = cell.next;
         return cell;
     }
@@ -170,9 +170,9 @@ class fire_queue {
         put(at, e);
     }
 
-    tw_fire *cells_ = nullptr;
-    tw_fire *free_ = nullptr;  // cells that were used before; those from `untouched_` on never were
-    ranked *heap_ = nullptr;   // from 1 to ready_
+    tw_waiting_fire *cells_ = nullptr;
+    tw_waiting_fire *free_ = nullptr;  // cells that were used before; those from `untouched_` on never were
+    ranked *heap_ = nullptr;           // from 1 to ready_
     std::uint32_t untouched_ = 0, ready_ = 0, waiting_ = 0, takable_ = 0;
     std::uint64_t next_number_ = 0;
 };

@@ -70,7 +70,7 @@ void end_threads(tw_workers &pool) {
 int start_threads(tw_workers &pool) {
     for (; pool.started < pool.threads; ++pool.started) {
         runner &next = pool.runners[pool.started];
-        if (const int error = create_thread(next.thread, nullptr, work, &next); error != 0) {
+        if (const int error = create_thread(next.thread, nullptr, worker_main, &next); error != 0) {
             end_threads(pool);
             return error;
         }
@@ -111,7 +111,7 @@ void forget_fires(tw_workers &pool) {
     for (unsigned i = 0; i <= pool.threads; ++i) {
         runner &each = pool.runners[i];
         if (each.more)
-            pool.queue.drop_all(*each.runs);
+            pool.queue.drop_all(*each.current);
         each = {};
         each.pool = &pool;
     }

@@ -17,13 +17,13 @@
 
 namespace tickwheel::runtime {
 
-// A thread that runs fires: a worker; or, in a worker's place, the firing thread.
+// A thread that runs fires: a worker; or, inline, the firing thread.
 struct runner {
     tw_workers *pool;
-    pthread_t thread;     // in a worker's place: the thread that runs something now
-    tw_runnable *runs;    // null if it runs nothing
-    std::uint64_t ended;  // how many runs have ended
-    bool more;            // see above
+    pthread_t thread;      // inline: the thread that runs something now
+    tw_runnable *current;  // null if it runs nothing
+    std::uint64_t ended;   // how many runs have ended
+    bool more;             // see above
     bool is_detached;
     deferred_free frees;  // left by a callback of this thread, which alone reads it
 };
@@ -37,7 +37,7 @@ struct tw_workers : tickwheel::runtime::component {
     tw_when_full when_full;
     tw_at_stop at_stop;
     char thread_name[tickwheel::runtime::thread_name_size];
-    tickwheel::runtime::runner *runners;  // of each thread, then the one in a worker's place
+    tickwheel::runtime::runner *runners;  // one for each worker, then the one that runs inline
 
     pthread_mutex_t mutex;   // guards all that follows, and the jobs' runnables
     pthread_cond_t work;     // idle workers wait for something to take
@@ -100,7 +100,7 @@ tw_node *clear_one(tw_workers &pool);
 // The nodes of jobs: their callback enqueues.
 extern const fire_relay job_relay;
 
-// What a worker's thread does: arg is its runner.
-void *work(void *arg);
+// The main function of a worker's thread; `arg` is its runner.
+void *worker_main(void *arg);
 
 }  // namespace tickwheel::runtime

@@ -11,9 +11,9 @@
 #include <cassert>
 
 #include "pool.hpp"
+#include "runtime/current_run.hpp"
 #include "runtime/exceptions.h"
 #include "runtime/lifetime.hpp"
-#include "runtime/off_wheel.hpp"
 #include "runtime/turn.hpp"
 
 namespace tickwheel::runtime {
@@ -42,7 +42,7 @@ taken take(tw_workers &pool, runner &me) {
     tw_runnable &it = *queue.first();
     queue.make_unready(it);
     taken next = {it, TW_NO_DEADLINE, 0, 0};
-    const tw_fire fire = queue.pop(it);
+    const tw_waiting_fire fire = queue.pop(it);
     if (fire.number >= pool.discard_before) {
         next.due = fire.due;
         next.overruns = fire.overruns;
@@ -51,7 +51,7 @@ taken take(tw_workers &pool, runner &me) {
         for (; it.last != nullptr && it.last->next->number < pool.discard_before; ++next.discards)
             queue.pop(it);
     }
-    me.runs = &it;
+    me.current = &it;
     me.more = it.last != nullptr && !is_concurrent(it);
     if (it.last != nullptr && is_concurrent(it))
         queue.make_ready(it);
@@ -63,11 +63,11 @@ taken take(tw_workers &pool, runner &me) {
 
 // Runs or discards what was taken; calls left() if an exception passes. If the callback frees the
 // runtime, the note is left with the runner: only the outermost frame of a thread is asked to free, and
-// of a runner in a worker's place this one never is the outermost.
+// for a fire that runs inline this frame is never the outermost.
 template <class Left> void call(runner &me, const taken &next, Left left) {
     const tw_runtime &rt = *me.pool->rt;
     const inside_user_code here(rt, me.frees);
-    const off_wheel fire(rt, next.due, next.overruns);
+    const current_run run(rt, next.due, next.overruns);
     if (next.discards != 0)
         next.it.hooks->discarded(next.it, next.discards);
     else
@@ -82,10 +82,10 @@ template <class Left> void call(runner &me, const taken &next, Left left) {
 // nothing of it is touched, as the callback may have freed it.
 // REQUIRES: pool mutex held
 void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
-    assert(pool.running > 0 && (!me.more || !is_concurrent(*me.runs)));
+    assert(pool.running > 0 && (!me.more || !is_concurrent(*me.current)));
     if (me.more)
-        pool.queue.make_ready(*me.runs);
-    me.runs = nullptr;
+        pool.queue.make_ready(*me.current);
+    me.current = nullptr;
     me.more = false;
     ++me.ended;
     --pool.running;
@@ -94,7 +94,7 @@ void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
     tell_of_change(pool);
 }
 
-// What has run in a worker's place has thrown, so the firing thread leaves `settle` without returning.
+// A fire that ran inline has thrown, so the firing thread leaves `settle` without returning.
 // In the child of a fork the pool was begun anew, and there is nothing to end.
 void end_thrown_run(tw_workers &pool, runner &me, std::uint32_t forks) {
     if (pool.forks != forks)
@@ -191,10 +191,10 @@ bool is_over(const tw_workers &pool) { return length(pool) > pool.bound; }
 
 // The firing thread runs what has waited longest. Returns false as run_first does.
 // REQUIRES: pool mutex held. RELEASES AND REACQUIRES: it
-bool run_in_place(tw_workers &pool) {
-    runner &in_place = pool.runners[pool.threads];
-    in_place.thread = pthread_self();
-    if (!run_first(pool, in_place))
+bool run_inline(tw_workers &pool) {
+    runner &inline_runner = pool.runners[pool.threads];
+    inline_runner.thread = pthread_self();
+    if (!run_first(pool, inline_runner))
         return false;
     ++pool.stats.inlined;
     if (pool.queue.first() != nullptr)
@@ -219,7 +219,7 @@ bool settle(tw_workers &pool) {
             pool.stats.blocked += waited ? 0 : 1;
             waited = true;
             await_change(pool);
-        } else if (!run_in_place(pool)) {
+        } else if (!run_inline(pool)) {
             return false;
         }
     }
@@ -238,7 +238,7 @@ namespace {
 
 // REQUIRES: pool mutex held
 bool is_run(const tw_workers &pool, const tw_runnable &it) {
-    return it.runner != 0 && pool.runners[it.runner - 1].runs == &it;
+    return it.runner != 0 && pool.runners[it.runner - 1].current == &it;
 }
 
 // True if a fire of this runnable could be taken at once, and a worker is idle to do so.
@@ -265,7 +265,7 @@ void offer(tw_workers &pool, tw_runnable &it) {
 // REQUIRES: pool mutex held
 bool is_run_here(const tw_workers &pool, const tw_runnable &it) {
     for (unsigned i = 0; i <= pool.threads; ++i)
-        if (pool.runners[i].runs == &it && pthread_equal(pool.runners[i].thread, pthread_self()))
+        if (pool.runners[i].current == &it && pthread_equal(pool.runners[i].thread, pthread_self()))
             return true;
     return false;
 }
@@ -304,8 +304,8 @@ tw_runnable *job_to_withdraw(tw_workers &pool) {
         pool.clearing_at = UINT32_MAX;
     }
     for (unsigned i = 0; i <= pool.threads; ++i)
-        if (pool.runners[i].more && is_wanted(*pool.runners[i].runs))
-            return pool.runners[i].runs;
+        if (pool.runners[i].more && is_wanted(*pool.runners[i].current))
+            return pool.runners[i].current;
     return nullptr;
 }
 
@@ -348,14 +348,14 @@ void wait_for_runs(tw_runnable &it) {
     for (unsigned i = 0; i <= pool.threads; ++i) {
         const runner &each = pool.runners[i];
         const std::uint64_t ended = each.ended;
-        while (each.runs == &it && each.ended == ended)
+        while (each.current == &it && each.ended == ended)
             await_change(pool);
     }
 }
 
 }  // namespace
 
-void *work(void *arg) {
+void *worker_main(void *arg) {
     runner &me = *static_cast<runner *>(arg);
     begin_thread(me.pool->thread_name);
     run_until_told_to_end(*me.pool, me);
@@ -373,8 +373,8 @@ void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_hooks
     it.flags = concurrent ? TW_CONCURRENT : 0;
     const mutex_hold hold(&workers.mutex);
     for (unsigned i = 0; i <= workers.threads; ++i)
-        if (workers.runners[i].runs == &it)
-            workers.runners[i].runs = &freed_runnable;
+        if (workers.runners[i].current == &it)
+            workers.runners[i].current = &freed_runnable;
 }
 
 // One fire, from the callback of its node. A job that is slower than its period does not fill the queue,

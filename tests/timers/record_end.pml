@@ -36,7 +36,7 @@ bool is_burst;  /*   and fires that come late are kept apart */
 bool locked;
 mtype state = FREE;
 byte generation;
-byte runs;
+byte uses;
 byte begun;
 bool is_last;
 bool has_drop;
@@ -82,7 +82,7 @@ inline announce_progress() {
 
 inline free_record() {
     d_step {
-        assert(state == ENDED && runs == 0 && !pending && empty(queue));
+        assert(state == ENDED && uses == 0 && !pending && empty(queue));
         assert(in_callback == 0 && drops == 1);
         assert((answer == 1) == (to_come != 0));
         generation++;                   /* src/timers/record_life.cpp: "++record.generation;" */
@@ -119,14 +119,14 @@ inline cancel() {
     }
 }
 
-inline withdraw_runs() {
+inline withdraw_fires() {
     d_step {
         taken = len(queue);             /* src/timers/record_life.cpp: "withdraw(worker_part_of(record).runnable)" */
         do
         :: nempty(queue) -> queue ? _, _
         :: empty(queue) -> break
         od;
-        runs = runs - taken;            /* src/timers/record_life.cpp: "record.runs -= taken;" */
+        uses = uses - taken;            /* src/timers/record_life.cpp: "record.uses -= taken;" */
 #ifndef BREAK_KEEPS_THE_LAST_THAT_IT_TAKES_BACK
         if                              /* src/timers/record_life.cpp: "record.is_last && taken == 0;" */
         :: taken != 0 -> is_last = false
@@ -141,8 +141,8 @@ inline has_still_to_fire() {
 #ifdef BREAK_OVERLOOKS_FIRES_ON_THEIR_WAY
         prevented = (cancelled || taken != 0);
 #else
-        if                              /* src/timers/record_life.cpp: "runs > worker_part_of(record).begun;" */
-        :: has_workers && runs > begun -> prevented = true
+        if                              /* src/timers/record_life.cpp: "uses > worker_part_of(record).begun;" */
+        :: has_workers && uses > begun -> prevented = true
         :: else -> prevented = !is_last /* src/timers/record_life.cpp: "!record.is_last || has_run_to_begin;" */
         fi;
 #endif
@@ -171,12 +171,12 @@ inline wait_for_node() {
 inline wait_for_node_callback() {
     if
 #ifndef BREAK_WAITS_FOR_A_CALLBACK
-    :: runs != 0 && !has_workers        /* src/timers/record_life.cpp: "(record.set->workers == nullptr ||" */
+    :: uses != 0 && !has_workers        /* src/timers/record_life.cpp: "(record.set->workers == nullptr ||" */
 #endif
     :: else ->
         d_step {
 #ifndef BREAK_WAITS_AND_HOLDS_NOTHING
-            runs++;                     /* src/timers/record_life.cpp: "++record.runs;" */
+            uses++;                     /* src/timers/record_life.cpp: "++record.uses;" */
 #endif
             unlock()
         }
@@ -184,7 +184,7 @@ inline wait_for_node_callback() {
         lock();
         d_step {
 #ifndef BREAK_WAITS_AND_HOLDS_NOTHING
-            runs--;                     /* src/timers/record_life.cpp: "--record.runs;" */
+            uses--;                     /* src/timers/record_life.cpp: "--record.uses;" */
 #endif
             announce_progress()         /* src/timers/record_life.cpp: "announce_progress(*record.set);" */
         }
@@ -203,7 +203,7 @@ inline judge_and_retire() {
 
 inline end_it() {
     cancel();
-    withdraw_runs();
+    withdraw_fires();
     d_step {                            /* src/timers/record_life.cpp: "!cancelled || record.node.period != 0;" */
 #ifdef BREAK_TRUSTS_CANCEL_WITH_A_PERIOD
         may_be_beginning = !cancelled
@@ -224,7 +224,7 @@ inline end_it() {
 #ifdef BREAK_FINISHES_WHAT_RUNS
     :: true -> finish()
 #else
-    :: runs == 0 -> finish()            /* src/timers/record_life.cpp: "if (record.runs == 0)" */
+    :: uses == 0 -> finish()            /* src/timers/record_life.cpp: "if (record.uses == 0)" */
 #endif
     :: else
     fi
@@ -269,12 +269,12 @@ inline drain_one() {
     if
     :: state == LIVE ->
         cancel();                       /* src/timers/record_set.cpp: "cancel(*record.set->rt, &record.node);" */
-        withdraw_runs()                     /* src/timers/record_set.cpp: "withdraw_runs(record);" */
+        withdraw_fires()                /* src/timers/record_set.cpp: "withdraw_fires(record);" */
     :: else
     fi;
-    do                                  /* src/timers/record_set.cpp: "live && record.runs != 0" */
+    do                                  /* src/timers/record_set.cpp: "live && record.uses != 0" */
 #ifndef BREAK_DRAINS_WHAT_RUNS
-    :: generation == handle && state == LIVE && runs != 0 -> wait_for_progress()
+    :: generation == handle && state == LIVE && uses != 0 -> wait_for_progress()
 #endif
     :: else -> break
     od;
@@ -283,7 +283,7 @@ inline drain_one() {
         judge_and_retire();             /* src/timers/record_set.cpp: "had_to_fire = has_still_to_fire(record);" */
         wait_for_node_callback();              /* src/timers/record_set.cpp: "wait_for_node_callback(record, lock);" */
         if
-        :: runs == 0 -> finish()        /* src/timers/record_set.cpp: "if (record.runs == 0)" */
+        :: uses == 0 -> finish()        /* src/timers/record_set.cpp: "if (record.uses == 0)" */
         :: else
         fi
     :: else -> wait_until_over()        /* src/timers/record_set.cpp: "wait_until_over(record, generation, lock);" */
@@ -307,11 +307,11 @@ inline start() {
     d_step {
         assert(state == FREE && empty(queue));
         handle = generation;
-        runs = 0;                       /* src/timers/record_start.cpp: "record.runs = 0;" */
+        uses = 0;                       /* src/timers/record_start.cpp: "record.uses = 0;" */
         is_last = false;                /* src/timers/record_start.cpp: "record.is_last = false;" */
         begun = 0;                      /* src/timers/record_start.cpp: "worker_part_of(record).begun = 0;" */
         has_drop = true;                /* src/timers/record_start.cpp: "record.drop = task.drop;" */
-        has_taken[0] = false;           /* src/workers/workers.cpp: "workers.runners[i].runs = &freed_runnable;" */
+        has_taken[0] = false;           /* src/workers/workers.cpp: "workers.runners[i].current = &freed_runnable;" */
         has_taken[1] = false;
         drops = 0;
         answer = 2;
@@ -350,17 +350,17 @@ proctype other() {
 
 inline after_fire() {
     d_step {
-        runs--;                         /* src/timers/record_life.cpp: "    --record.runs;" */
+        uses--;                         /* src/timers/record_life.cpp: "    --record.uses;" */
         announce_progress()
     }
 #ifdef BREAK_DECIDES_WITHOUT_THE_LOCK
     unlock();
-    is_over = (runs == 0 && (state != LIVE || is_last));
+    is_over = (uses == 0 && (state != LIVE || is_last));
     lock();
 #elif defined BREAK_ENDS_WITH_ANY_RUN
     is_over = (state != LIVE || is_last);
-#else                                   /* src/timers/record_life.cpp: "if (record.runs != 0 || (record.state ==" */
-    is_over = (runs == 0 && (state != LIVE || is_last));
+#else                                   /* src/timers/record_life.cpp: "if (record.uses != 0 || (record.state ==" */
+    is_over = (uses == 0 && (state != LIVE || is_last));
 #endif
     if
     :: is_over ->
@@ -399,7 +399,7 @@ inline enqueue() {
         :: !is_burst && nempty(queue) ->
             queue ? was_for, overruns;  /* src/workers/workers.cpp: "fire_queue::join(it, " */
             queue ! was_for, overruns + 1;
-            runs--                      /* src/timers/record_life.cpp: "        --record.runs;" */
+            uses--                      /* src/timers/record_life.cpp: "        --record.uses;" */
         :: is_burst || empty(queue) ->
             queue ! taken_for, 0        /* src/workers/workers.cpp: "pool.queue.push(it, due, overruns);" */
         :: is_burst || empty(queue) ->
@@ -444,7 +444,7 @@ inline on_due() {
 #endif
     :: else ->
         d_step {
-            runs++;                     /* src/timers/record_life.cpp: "    ++record.runs;" */
+            uses++;                     /* src/timers/record_life.cpp: "    ++record.uses;" */
             is_last = !pending          /* src/timers/record_life.cpp: "record.is_last = is_last_fire(record);" */
         }
         if
@@ -512,10 +512,10 @@ end:
     :: atomic {                         /* src/workers/workers.cpp: "= queue.pop(it);" */
             nempty(queue) && (is_concurrent || !(has_taken[0] || has_taken[1])) ->
             queue ? taken_for, overruns;
-            has_taken[me] = true        /* src/workers/workers.cpp: "me.runs = &it;" */
+            has_taken[me] = true        /* src/workers/workers.cpp: "me.current = &it;" */
         }
         run_fire();
-        d_step {                        /* src/workers/workers.cpp: "me.runs = nullptr;" */
+        d_step {                        /* src/workers/workers.cpp: "me.current = nullptr;" */
             has_taken[me] = false;
             taken_for = 0;
             overruns = 0

@@ -1,0 +1,31 @@
+// The run of a fire outside of the wheel's own callback: a frame of the thread that runs it. Each thread
+// knows its own frames only.
+#pragma once
+
+#include "on_stack.hpp"
+#include "runtime.hpp"
+
+namespace tickwheel::runtime {
+
+// The fire that this thread runs, as a worker or inline. tw_runtime_due and tw_runtime_overruns answer from
+// this frame, because the wheel has gone on since. Frames may nest: a callback may drive another runtime.
+class current_run : on_stack<current_run> {
+  public:
+    current_run(const tw_runtime &rt, std::int64_t due, std::uint64_t overruns)
+        : rt_(&rt), due_(due), overruns_(overruns) {}
+
+    // The run of this runtime's that the thread is in; null if none.
+    static const current_run *of(const tw_runtime &rt) {
+        return find([&rt](const current_run &each) { return each.rt_ == &rt; });
+    }
+    std::int64_t due() const { return due_; }
+    std::uint64_t overruns() const { return overruns_; }
+
+  private:
+    friend on_stack;
+    const tw_runtime *rt_;
+    std::int64_t due_;
+    std::uint64_t overruns_;
+};
+
+}  // namespace tickwheel::runtime

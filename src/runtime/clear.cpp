@@ -43,7 +43,7 @@ class clearing {
 
     // Called by tw_clear for each node, with the wheel's lock released and all others held.
     void take(tw_node &node) {
-        if (node.fn == rt_.kept_when_cleared.load(std::memory_order_relaxed)) {
+        if (node.fn == rt_.callback_kept_by_clear.load(std::memory_order_relaxed)) {
             put_back(node);
             return;
         }

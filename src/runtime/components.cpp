@@ -91,10 +91,10 @@ void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) 
     it.hooks = &hooks;
     it.last_walk = 0;
     link_first(rt.components, it);
-    if (hooks.relay != nullptr)
-        rt.relay.store(hooks.relay, std::memory_order_relaxed);
-    if (hooks.kept_when_cleared != nullptr)
-        rt.kept_when_cleared.store(hooks.kept_when_cleared, std::memory_order_relaxed);
+    if (hooks.job_relay != nullptr)
+        rt.job_relay.store(hooks.job_relay, std::memory_order_relaxed);
+    if (hooks.callback_kept_by_clear != nullptr)
+        rt.callback_kept_by_clear.store(hooks.callback_kept_by_clear, std::memory_order_relaxed);
 }
 
 // A walk that would have reached this component next goes on behind it.

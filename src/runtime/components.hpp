@@ -1,5 +1,5 @@
 // Components: what is made on a runtime and ends with it, such as pools of workers and sets of
-// timers. The runtime knows them by their hooks alone. runtime.hpp has the order of locks.
+// timers. The runtime knows them by their hooks alone. The order of locks is in runtime.hpp.
 #pragma once
 
 #include "runtime.hpp"
@@ -8,24 +8,25 @@ namespace tickwheel::runtime {
 
 struct component;
 
-// Nodes whose callback only passes a fire on, to be run elsewhere. The runtime recognises them by
-// that callback; cancelling one has to take back the fires that were passed on, too.
+// Jobs: nodes whose callback only passes a fire on, to be run elsewhere. The runtime recognises them by that
+// callback; cancelling one has to take back the fires that were passed on, too. Records have no relay: the
+// calls on records find their waiting fires through their set.
 struct fire_relay {
     tw_callback *callback;
     std::uint32_t (*withdraw)(tw_node &);  // takes back the fires that wait; returns how many
     void (*wait_for_runs)(tw_node &);      // until the runs that other threads are in have ended
 };
 
-// What a component does when something happens to its runtime. A hook that is null does nothing; lock,
+// A component's answers to what happens to its runtime. A hook that is null does nothing; lock,
 // unlock, begin_in_child and destroy are never null.
 struct component_hooks {
-    // How nodes of the component are recognised, if that matters. All components of one runtime that
-    // have a relay have the same one, and so with `kept_when_cleared`.
-    const fire_relay *relay;         // of nodes that it runs elsewhere
-    tw_callback *kept_when_cleared;  // of nodes that tw_runtime_clear leaves armed
+    // How the runtime recognises nodes of the component; null if it need not. The runtime keeps one value
+    // of each, so all components that set `job_relay` set it to the same one. The same is true of
+    // `callback_kept_by_clear`.
+    const fire_relay *job_relay;          // for jobs
+    tw_callback *callback_kept_by_clear;  // tw_runtime_clear leaves nodes with this callback armed
 
-    // Take and release the component's lock, which comes before those of wheels. A thread that holds
-    // it keeps the component from being freed.
+    // Take and release the component's lock. A thread that holds it keeps the component from being freed.
     void (*lock)(component &);
     void (*unlock)(component &);
 

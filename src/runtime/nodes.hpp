@@ -22,7 +22,7 @@ inline void wait_for_callback(tw_runtime &rt, const tw_node *node) {
 
 // Null for a node whose callback runs on the firing thread, as most do.
 inline const fire_relay *relay_of(const tw_runtime &rt, const tw_node *node) {
-    const fire_relay *const relay = rt.relay.load(std::memory_order_relaxed);
+    const fire_relay *const relay = rt.job_relay.load(std::memory_order_relaxed);
     return relay != nullptr && node->fn == relay->callback ? relay : nullptr;
 }
 

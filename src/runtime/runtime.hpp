@@ -121,8 +121,8 @@ struct tw_runtime {
     // on a node needs no walk over components. Each is set once, before the first such node can
     // exist: a thread that has got hold of the node therefore reads the value, by whatever way the
     // node came to it, and relaxed loads are enough.
-    std::atomic<const tickwheel::runtime::fire_relay *> relay{nullptr};
-    std::atomic<tw_callback *> kept_when_cleared{nullptr};
+    std::atomic<const tickwheel::runtime::fire_relay *> job_relay{nullptr};
+    std::atomic<tw_callback *> callback_kept_by_clear{nullptr};
 
     tw_runtime *next = nullptr, *previous = nullptr;  // in the list that fork.cpp keeps
 };

@@ -162,8 +162,8 @@ void begin_in_child(component &base) {
 }
 
 constexpr component_hooks set_hooks = {
-    .relay = nullptr,
-    .kept_when_cleared = on_due,
+    .job_relay = nullptr,
+    .callback_kept_by_clear = on_due,
     .lock = [](component &base) { lock(static_cast<record_set &>(base)); },
     .unlock = [](component &base) { unlock(static_cast<record_set &>(base)); },
     .begin_in_child = begin_in_child,

@@ -6,9 +6,8 @@
 //     record_set.cpp          making, draining and freeing the set
 //     record_store            the memory
 //
-// The lock of the set guards its records. It is taken before the mutex of a pool and the locks
-// of the wheels. It is released while a function of the user's runs; the one exception is a
-// driver's `wake`.
+// The lock of the set guards its records; runtime.hpp has the order of locks. It is released while
+// a function of the user's runs; the one exception is a driver's `wake`.
 //
 // Invariants
 //   S1  A cell is reused only when nothing can reach its former record any more: the node is

@@ -153,8 +153,8 @@ void destroy(component &it) {
 }
 
 constexpr component_hooks pool_hooks = {
-    .relay = &job_relay,
-    .kept_when_cleared = nullptr,
+    .job_relay = &job_relay,
+    .callback_kept_by_clear = nullptr,
     .lock = lock,
     .unlock = unlock,
     .begin_in_child = begin_in_child,

@@ -48,8 +48,8 @@ void wait_for_node_callback(record &record, set_lock &lock) {
 
 // --- ending ----------------------------------------------------------------------------
 
-void release(record_set &set, std::uint32_t times) {
-    if (set.users.fetch_sub(times, std::memory_order_acq_rel) != times)
+void release_references(record_set &set, std::uint32_t times) {
+    if (set.references.fetch_sub(times, std::memory_order_acq_rel) != times)
         return;
     set.records.free_all();
     std::free(&set);
@@ -104,7 +104,7 @@ void withdraw_fires(record &record) {
     assert(taken <= record.uses - worker_part_of(record).begun);
     record.uses -= taken;
     record.is_last = record.is_last && taken == 0;
-    record.set->users.fetch_sub(taken, std::memory_order_relaxed);  // never the last: the caller is one
+    record.set->references.fetch_sub(taken, std::memory_order_relaxed);  // never the last: the caller has one
 }
 
 bool has_still_to_fire(record &record) {
@@ -193,13 +193,13 @@ void fire_here(record &record, std::int64_t due, std::uint64_t overruns, set_loc
     after_fire(record, due, lock);
 }
 
-// The fire counts as a user of the set until a worker has run or discarded it.
+// The fire has a reference to the set until a worker has run or discarded it.
 void fire_on_worker(record &record, std::int64_t due, std::uint64_t overruns, set_lock &lock) {
-    record.set->users.fetch_add(1, std::memory_order_relaxed);
+    record.set->references.fetch_add(1, std::memory_order_relaxed);
     const enqueued result = enqueue(worker_part_of(record).runnable, record.node, due, overruns);
     if (result == enqueued::waits)
         return;
-    record.set->users.fetch_sub(1, std::memory_order_relaxed);
+    record.set->references.fetch_sub(1, std::memory_order_relaxed);
     if (result == enqueued::joins)
         --record.uses;
     else
@@ -235,7 +235,7 @@ void end_run(record &record, std::int64_t due, set_lock &lock) {
 
 void release_after_run(record_set &set) {
     if (!set.rt->forked)
-        release(set, 1);
+        release_references(set, 1);
 }
 
 // Runs one fire on a worker. If the record has been ended or drained since the fire was queued,
@@ -275,7 +275,7 @@ void discarded(tw_runnable &runnable, std::uint32_t fires) {
             record.is_last = false;
         after_fire(record, tw_runtime_now(set.rt), lock);
     }
-    release(set, fires);
+    release_references(set, fires);
 }
 
 }  // namespace

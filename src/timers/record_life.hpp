@@ -1,4 +1,14 @@
 // How records fire and end, for the other files of this folder. See record_set.hpp.
+//
+//   end         ends a live record: cancels its node, withdraws the fires that wait, retires it, and
+//               finishes it if it has no uses left
+//   retire      marks it as ended: its handle or key finds it no more, and no callback begins
+//   after_fire  when a fire is over: retires the record after its last one, and finishes a retired
+//               record that has no uses left
+//   finish      drops the argument and frees the cell
+//
+// `uses` counts the fires of a record that wait or run, and the calls that keep it while they have
+// released the lock. Memory of the set itself has a count of its own, `references`.
 #pragma once
 
 #include "record_set.hpp"
@@ -59,7 +69,7 @@ void wait_for_node_callback(record &record, set_lock &lock);
 // REQUIRES: set lock held
 void retire(record &record);
 
-// Drops the argument of an ended record without runs, and frees its cell.
+// Drops the argument of an ended record without uses, and frees its cell.
 // RELEASES AND REACQUIRES: set lock
 void finish(record &record, set_lock &lock);
 
@@ -71,8 +81,8 @@ void withdraw_fires(record &record);
 // REQUIRES: set lock held
 bool has_still_to_fire(record &record);
 
-// Removes so many users of a set. The last one frees its memory.
-void release(record_set &set, std::uint32_t times);
+// Gives up so many references to a set. The last one frees its memory.
+void release_references(record_set &set, std::uint32_t times);
 
 inline bool is_drained(const record &record) { return record.epoch != record.set->epoch; }
 

@@ -119,8 +119,8 @@ void destroy(record_set &set) {
     set.lookup->close(set);
     remove_component(set);
     if (set.workers != nullptr)
-        remove_user(*set.workers);
-    release(set, 1);
+        remove_reference(*set.workers);
+    release_references(set, 1);
 }
 
 void destroy(component &base) { destroy(static_cast<record_set &>(base)); }
@@ -158,7 +158,7 @@ void begin_in_child(component &base) {
     set.waiting = 0;
     set.drains = 0;
     set.closing = false;
-    set.users.store(1, std::memory_order_relaxed);
+    set.references.store(1, std::memory_order_relaxed);
 }
 
 constexpr component_hooks set_hooks = {
@@ -228,7 +228,7 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
     tw_port_lock_init(&set.lock);
     set.is_observed = tw_port_is_observed() != 0;
     tw_port_hide(&set, sizeof set);
-    set.users.store(1, std::memory_order_relaxed);
+    set.references.store(1, std::memory_order_relaxed);
     shape(set.records, options, lookup.spare_records);
     int error = lookup.open(set, options);
     if (error == 0 && options.capacity != 0)
@@ -238,7 +238,7 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
         return error;
     }
     if (set.workers != nullptr)
-        add_user(*set.workers);
+        add_reference(*set.workers);
     add_component(set, rt, set_hooks);
     return 0;
 }

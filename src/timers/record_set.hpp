@@ -94,7 +94,7 @@ struct record_set : component {
     bool is_observed;  // see tw_port_is_observed
     std::size_t storage;
 
-    std::uint32_t lock;    // of the port; guards all members below except `users`
+    std::uint32_t lock;    // of the port; guards all members below except `references`
     bool closing;          // no record can be started any more
     std::uint8_t epoch;    // of 7 bits; records of former epochs are being drained, and do not fire
     std::uint64_t drains;  // bit n: a drain with an epoch of n modulo 64 is going on
@@ -107,7 +107,7 @@ struct record_set : component {
     std::uint32_t progress;  // the word they sleep on; counts the progress of any record
     record_store records;
 
-    std::atomic<std::uint32_t> users;  // the owner, and fires on workers: the last one frees the set
+    std::atomic<std::uint32_t> references;  // of the owner and of fires on workers; the last frees the set
 };
 
 inline void lock(record_set &set) {
@@ -163,8 +163,8 @@ int check_usable(const tw_runtime *rt, const set_options &options);
 // error the caller frees the memory.
 int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks &lookup);
 
-// Makes a `Set`, which is tw_handles or tw_keyed, and stores it in *made. The last user frees
-// it (see `release`).
+// Makes a `Set`, which is tw_handles or tw_keyed, and stores it in *made. Its last reference frees
+// it (see release_references).
 template <class Set>
 int make_set(Set **made, tw_runtime *rt, const set_options &options, const lookup_hooks &lookup) {
     if (const int error = check_usable(rt, options); error != 0)

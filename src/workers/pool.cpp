@@ -221,14 +221,14 @@ int check_waiting(const tw_workers *workers) {
 
 bool are_of(const tw_workers &workers, const tw_runtime &rt) { return workers.rt == &rt; }
 
-void add_user(tw_workers &workers) {
+void add_reference(tw_workers &workers) {
     const mutex_hold hold(&workers.mutex);
-    ++workers.users;
+    ++workers.references;
 }
 
-void remove_user(tw_workers &workers) {
+void remove_reference(tw_workers &workers) {
     const mutex_hold hold(&workers.mutex);
-    --workers.users;
+    --workers.references;
 }
 
 }  // namespace tickwheel::runtime
@@ -258,7 +258,7 @@ TW_API int tw_workers_free(tw_workers *workers) {
     const mutex_hold hold(&workers->rt->control);
     {
         const mutex_hold hold_pool(&workers->mutex);
-        if (workers->users != 0)
+        if (workers->references != 0)
             return refuse(-EBUSY, "a set of timers still uses these workers");
     }
     stop(*workers);

@@ -49,7 +49,7 @@ struct tw_workers : tickwheel::runtime::component {
     std::uint32_t running, awaiting;
     std::uint32_t idle;   // workers that run nothing
     unsigned started;     // threads
-    unsigned users;       // see add_user
+    unsigned references;  // see add_reference
     bool leaving;         // the threads are to end
     bool settling;        // the firing thread is in `settle`
     std::uint32_t forks;  // goes up in the child of a fork: a thread that sees it change is in a child

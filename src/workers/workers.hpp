@@ -27,9 +27,10 @@ enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::ui
 // Takes back the fires that still wait; returns how many.
 std::uint32_t withdraw(tw_runnable &it);
 
-// True if these are workers of this runtime. A set that uses them keeps them from being freed.
+// True if these are workers of this runtime. A set that uses them has a reference, which keeps them
+// from being freed.
 bool are_of(const tw_workers &workers, const tw_runtime &rt);
-void add_user(tw_workers &workers);
-void remove_user(tw_workers &workers);
+void add_reference(tw_workers &workers);
+void remove_reference(tw_workers &workers);
 
 }  // namespace tickwheel::runtime

@@ -82,7 +82,7 @@ class clearing {
 
     // If `each` forks, nothing more is called in the child.
     void tell(tw_node &node) {
-        const inside_user_code here(rt_, end_);
+        const inside_user_code frame(rt_, end_);
         if (each_ != nullptr && !rt_.forked)
             each_(&node, arg_);
     }
@@ -100,7 +100,7 @@ class clearing {
 TW_API int tw_runtime_clear(tw_runtime *rt, tw_callback *each, void *arg) {
     if (const int error = check_usable(rt); error != 0)
         return error;
-    const uncancelled whole;
+    const no_thread_cancel guard;
     clearing all(*rt, each, arg);
     for_each_timeline(*rt, [&all](timeline &line) { all.clear(line); });
     all.clear_components();

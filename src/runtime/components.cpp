@@ -16,7 +16,7 @@ namespace {
 // search for the next one goes on at `unreached`, which remove_component keeps valid; at the end of the
 // list it starts once more at the front, where components stand that were made meanwhile. It ends when
 // all have the number of this walk. The component whose hook runs is not freed meanwhile:
-// tw_workers_free waits for `control` or refuses, and a set is not closed from inside itself.
+// tw_workers_free waits for `lifecycle_mutex` or refuses, and a set is not closed from inside itself.
 component *next_in(tw_runtime &rt, std::uint64_t walk) {
     const mutex_hold hold(&rt.components_mutex);
     component *each = rt.unreached;
@@ -32,7 +32,7 @@ component *next_in(tw_runtime &rt, std::uint64_t walk) {
     return each;
 }
 
-// One walk at a time: with `control` held, or when no other thread is in a call.
+// One walk at a time: with `lifecycle_mutex` held, or when no other thread is in a call.
 void for_each_component_once(tw_runtime &rt, void (*component_hooks::*what)(component &)) {
     const std::uint64_t walk = ++rt.walks;
     {

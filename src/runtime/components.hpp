@@ -106,7 +106,7 @@ int revive_components(tw_runtime &rt);
 void destroy_components(tw_runtime &rt);
 
 // Every lock of a runtime's that comes before those of its wheels, so that no other thread is in
-// the middle of anything. Not `control`, which a thread may hold while it waits for a callback.
+// the middle of anything. Not `lifecycle_mutex`, which a thread may hold while it waits for a callback.
 void lock_all(tw_runtime &rt);
 void unlock_all(tw_runtime &rt);
 void unlock_all_in_child(tw_runtime &rt);

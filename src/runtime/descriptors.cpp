@@ -17,7 +17,7 @@ int change_watch(tw_runtime *rt, tw_watch_change change, int fd, std::uint32_t e
         return refuse(-EINVAL, "the function is null");
     if (rt->driver->watch == nullptr)
         return refuse(-EOPNOTSUPP, "this driver watches no descriptors; \"epoll\" does");
-    const uncancelled here;
+    const no_thread_cancel guard;
     const int error = rt->driver->watch(rt->driver_state, change, fd, events, fn, arg);
     if (error == -ENOENT)
         return refuse(error, "the descriptor is not watched");
@@ -51,10 +51,10 @@ TW_API int tw_runtime_unwatch(tw_runtime *rt, int fd) {
 TW_API int tw_runtime_fd(tw_runtime *rt) {
     if (const int error = check_lending(rt); error != 0)
         return error;
-    const uncancelled here;
-    const drive_permit mine(*rt);
-    if (mine.error() != 0)
-        return mine.error();
+    const no_thread_cancel guard;
+    const drive_permit permit(*rt);
+    if (permit.error() != 0)
+        return permit.error();
     if (const int error = program(*rt); error != 0)
         return error;
     rt->lent = true;

@@ -32,8 +32,8 @@ void at_moment(tw_runtime &rt, tw_fork_moment moment) {
     for_each_timeline(rt, [moment](timeline &line) { tw_fork(&line.wheel, moment); });
 }
 
-// Takes the locks in the order that all code keeps to (runtime.hpp). Not `control`: a thread that holds
-// it may be waiting for the very callback that forks, and the fork would wait for ever. The child makes
+// Takes the locks in the order that all code keeps to (runtime.hpp). Not `lifecycle_mutex`: a thread that
+// holds it may be waiting for the very callback that forks, and the fork would wait for ever. The child makes
 // it anew; what it guards, the firing thread, is not there.
 void prepare() {
     pthread_mutex_lock(&list_mutex);
@@ -60,7 +60,7 @@ void in_child() {
         rt.closed = -ECHILD;
         at_moment(rt, TW_FORK_CHILD);
         unlock_all_in_child(rt);
-        pthread_mutex_init(&rt.control, nullptr);
+        pthread_mutex_init(&rt.lifecycle_mutex, nullptr);
     });
     pthread_mutex_unlock(&list_mutex);
 }
@@ -128,9 +128,9 @@ TW_API int tw_runtime_after_fork(tw_runtime *rt) {
         return 0;
     if (inside_user_code::outermost(*rt) != nullptr)
         return refuse(-EBUSY, "called from inside a callback of the runtime");
-    const uncancelled whole;
+    const no_thread_cancel guard;
     end_of_call end;
-    const inside_user_code here(*rt, end);
+    const inside_user_code frame(*rt, end);
     const int error = revive(*rt);
     if (error == 0)
         begin_anew(*rt);

@@ -1,5 +1,5 @@
 // tw_runtime_new, start, stop and free. Any thread; starting and stopping are made one at a time by
-// `control`.
+// `lifecycle_mutex`.
 //
 // Stopping from inside a callback. A thread cannot wait for itself, so there a stop or free interrupts
 // the firing thread and returns; the rest happens when the callbacks have returned.
@@ -117,7 +117,7 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
     if (rt == nullptr)
         return -ENOMEM;
     take_options(*rt, o);
-    pthread_mutex_init(&rt->control, nullptr);
+    pthread_mutex_init(&rt->lifecycle_mutex, nullptr);
     pthread_mutex_init(&rt->components_mutex, nullptr);
     pthread_mutex_init(&rt->wall_mutex, nullptr);
     int error = open_timelines(*rt, o.tick_ns);
@@ -142,7 +142,7 @@ void *thread_main(void *arg) {
     prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
     run_turns(rt);
     if (rt.to_be_freed) {
-        { const mutex_hold after_start(&rt.control); }  // the call that started this thread has left
+        { const mutex_hold after_start(&rt.lifecycle_mutex); }  // the call that started this thread has left
         destroy(rt);
     }
     return nullptr;
@@ -196,7 +196,7 @@ int explain_refused_thread(const tw_runtime &rt, int error) {
 
 // Waits for the runtime's thread, if that is what fires. From outside the runtime's callbacks, as the
 // thread must not wait for itself.
-// REQUIRES: control held
+// REQUIRES: lifecycle mutex held
 void join(tw_runtime &rt) {
     if (rt.driven != driven::by_thread)
         return;
@@ -221,7 +221,7 @@ void interrupt_from_inside(tw_runtime &rt, const inside_user_code &outermost) {
 }
 
 // From outside the runtime's callbacks.
-// REQUIRES: control held
+// REQUIRES: lifecycle mutex held
 void interrupt_and_join(tw_runtime &rt) {
     interrupt(rt);
     wake_driver(rt);
@@ -232,7 +232,7 @@ void interrupt_and_join(tw_runtime &rt) {
 // outside: this one, a stop, or one that drives the runtime. `driven` decides which thread fires: of a
 // start and a tw_runtime_dispatch at the same time, one is refused.
 int start(tw_runtime &rt) {
-    const mutex_hold hold(&rt.control);
+    const mutex_hold hold(&rt.lifecycle_mutex);
     if (rt.stopping)
         join(rt);  // a callback has stopped it
     auto none = driven::by_none;
@@ -247,14 +247,15 @@ int start(tw_runtime &rt) {
     return error;
 }
 
-// From inside a callback, only interrupts: it would wait for itself, or for a thread that holds `control`
-// and waits for this callback. From outside, returns when nothing fires and components have stopped.
+// From inside a callback, only interrupts: it would wait for itself, or for a thread that holds
+// `lifecycle_mutex` and waits for this callback. From outside, returns when nothing fires and components have
+// stopped.
 void stop(tw_runtime &rt) {
     if (inside_user_code::of(rt)) {
         interrupt_from_inside(rt, *inside_user_code::outermost(rt));
         return;
     }
-    const mutex_hold hold(&rt.control);
+    const mutex_hold hold(&rt.lifecycle_mutex);
     interrupt_and_join(rt);
     stop_components(rt);
 }
@@ -269,13 +270,13 @@ bool begin_to_free(tw_runtime &rt) {
 }  // namespace
 
 void join_if_stopped(tw_runtime &rt) {
-    const mutex_hold hold(&rt.control);
+    const mutex_hold hold(&rt.lifecycle_mutex);
     if (rt.stopping)
         join(rt);
 }
 
 void end_firing(tw_runtime &rt) {
-    const mutex_hold hold(&rt.control);
+    const mutex_hold hold(&rt.lifecycle_mutex);
     interrupt_and_join(rt);
 }
 
@@ -300,7 +301,7 @@ void empty_wheels(tw_runtime &rt) {
 void destroy(tw_runtime &rt) {
     begin_to_free(rt);
     {
-        const inside_user_code here(rt);
+        const inside_user_code frame(rt);
         stop_components(rt);
         empty_wheels(rt);
         end_components(rt);
@@ -312,7 +313,7 @@ void destroy(tw_runtime &rt) {
     free_wall(rt);
     pthread_mutex_destroy(&rt.wall_mutex);
     pthread_mutex_destroy(&rt.components_mutex);
-    pthread_mutex_destroy(&rt.control);
+    pthread_mutex_destroy(&rt.lifecycle_mutex);
     rt.~tw_runtime();
     std::free(&rt);
 }
@@ -334,7 +335,7 @@ TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
         return refuse(-EINVAL, "the own driver lacks a name or a function");
     if (!can_tell(*driver, clock_for(*driver, o.clock)))
         return refuse(-EOPNOTSUPP, "the driver cannot wait on this clock");
-    const uncancelled here;
+    const no_thread_cancel guard;
     return explain_system_error(make(*driver, o, *rt));
 }
 
@@ -343,7 +344,7 @@ TW_API int tw_runtime_start(tw_runtime *rt) {
         return error;
     if (rt->driver->wait_until == nullptr)
         return refuse(-EOPNOTSUPP, "this driver has no thread");
-    const uncancelled here;
+    const no_thread_cancel guard;
     return inside_user_code::of(*rt) ? refuse(-EBUSY, "called from inside a callback of the runtime")
                                      : start(*rt);
 }
@@ -351,7 +352,7 @@ TW_API int tw_runtime_start(tw_runtime *rt) {
 TW_API int tw_runtime_stop(tw_runtime *rt) {
     if (const int error = check_usable(rt); error != 0)
         return error;
-    const uncancelled here;
+    const no_thread_cancel guard;
     stop(*rt);
     return 0;
 }
@@ -374,7 +375,7 @@ static void defer_free(tw_runtime &rt, const inside_user_code &outermost) {
         pthread_detach(pthread_self());
 }
 
-// In the child of a fork there is no thread to stop, and `control` may have been held by one.
+// In the child of a fork there is no thread to stop, and `lifecycle_mutex` may have been held by one.
 TW_API int tw_runtime_free(tw_runtime *rt) {
     if (rt == nullptr)
         return 0;
@@ -382,7 +383,7 @@ TW_API int tw_runtime_free(tw_runtime *rt) {
         defer_free(*rt, *outermost);
         return 0;
     }
-    const uncancelled here;
+    const no_thread_cancel guard;
     if (!rt->forked)
         stop(*rt);
     destroy(*rt);

@@ -56,7 +56,7 @@ TW_API size_t tw_runtime_count(tw_runtime *rt) {
 TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
     if (const int error = check_usable(rt); error != 0)
         return error;
-    const uncancelled whole;  // so is the report
+    const no_thread_cancel guard;  // so is the report
     const wall_hold hold(*rt);
     int broken = 0;
     for_each_timeline(*rt, [&](timeline &line) { broken += tw_check(&line.wheel, report, arg); });

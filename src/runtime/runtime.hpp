@@ -11,7 +11,7 @@
 //   3. the locks of components, newest first: a set's lock before the mutex of the pool that it uses
 //   4. `wall_mutex`
 //   5. the locks of the wheels
-// `control` comes before 2 and stands apart: a thread may hold it while it waits for a callback to
+// `lifecycle_mutex` comes before 2 and stands apart: a thread may hold it while it waits for a callback to
 // return, so it is never taken inside callbacks, and a fork does not take it.
 #pragma once
 
@@ -26,10 +26,10 @@
 #include <tickwheel/runtime.h>
 
 #include "errors.hpp"
+#include "no_thread_cancel.hpp"
 #include "on_stack.hpp"
 #include "threads.hpp"
 #include "timeline.hpp"
-#include "uncancelled.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
 
@@ -83,7 +83,7 @@ struct tw_runtime {
     tickwheel::runtime::timeline *absolute = &steady;
     pthread_mutex_t wall_mutex;
     tickwheel::runtime::runtime_counters counters;
-    tickwheel::runtime::sleep_begun sleep;
+    tickwheel::runtime::sleep_begun measured_sleep;
 
     // How it ends. `stopping` and `is_freed` both make the firing thread leave (must_leave):
     // `stopping` for a while, `is_freed` for good.
@@ -105,8 +105,8 @@ struct tw_runtime {
     bool lent = false;                       // its descriptor is in a loop of the user's
     bool driver_is_open = false;
 
-    pthread_mutex_t control;  // makes starting and stopping one at a time
-    pthread_t thread;         // valid while driven by it
+    pthread_mutex_t lifecycle_mutex;  // makes starting and stopping one at a time
+    pthread_t thread;                 // valid while driven by it
 
     pthread_mutex_t components_mutex;
     tickwheel::runtime::component *components = nullptr;  // what was made on it, newest first

@@ -82,7 +82,7 @@ void sleep_in_driver(tw_runtime &rt, const tw_deadlines &until) {
 }  // namespace
 
 void wake_driver(tw_runtime &rt) {
-    const uncancelled here;
+    const no_thread_cancel guard;
     rt.counters.wakes.fetch_add(1, std::memory_order_relaxed);
     rt.driver->wake(rt.driver_state);
 }
@@ -114,10 +114,10 @@ bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until) {
     });
     const bool is_at_once = until.steady_ns == 0 || until.wall_ns == 0;
     if (!is_at_once && late <= 0) {
-        rt.sleep = {until, began};
+        rt.measured_sleep = {until, began};
         return true;
     }
-    rt.sleep.until = no_deadlines;
+    rt.measured_sleep.until = no_deadlines;
     if (!is_at_once)
         count_late(rt.counters.held_up, late);
     return false;
@@ -128,7 +128,7 @@ bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until) {
 // time that the sleep, measured by the steady clock, was too long.
 void measure_after_sleep(tw_runtime &rt) {
     rt.counters.wakeups.fetch_add(1, std::memory_order_relaxed);
-    const sleep_begun &sleep = rt.sleep;
+    const sleep_begun &sleep = rt.measured_sleep;
     const std::int64_t slept = rt.steady.clock.read() - sleep.began.steady_ns;
     std::int64_t late = -1;
     for_each_timeline(rt, [&](const timeline &line) {
@@ -140,7 +140,7 @@ void measure_after_sleep(tw_runtime &rt) {
     });
     if (late >= 0)
         count_late(rt.counters.waking, late);
-    rt.sleep.until = no_deadlines;
+    rt.measured_sleep.until = no_deadlines;
 }
 
 tw_deadlines what_is_next(tw_runtime &rt) {
@@ -168,7 +168,7 @@ void take_turn(tw_runtime &rt) {
 }
 
 void run_turns(tw_runtime &rt) {
-    const inside_user_code callbacks(rt);
+    const inside_user_code frame(rt);
     while (!must_leave(rt))
         take_turn(rt);
 }

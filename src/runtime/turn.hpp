@@ -71,18 +71,18 @@ void abandon_turn(tw_runtime &rt);
 // through, and leaves the runtime as if the callback had returned. The destructors of this frame do not
 // run then (see exceptions.h), so what they do is spelled out; the order is theirs.
 template <class Fire> int drive(tw_runtime &rt, Fire fire) {
-    const uncancelled whole;
-    drive_permit mine(rt);
-    if (mine.error() != 0)
-        return mine.error();
-    const inside_user_code callbacks(rt);
+    const no_thread_cancel guard;
+    drive_permit permit(rt);
+    if (permit.error() != 0)
+        return permit.error();
+    const inside_user_code frame(rt);
     int result = 0;
     passing_exceptions([&] { result = fire(); },
                        [&] {
-                           callbacks.leave();
+                           frame.leave();
                            abandon_turn(rt);
-                           mine.give_back();
-                           whole.end();
+                           permit.give_back();
+                           guard.end();
                        });
     return result;
 }

@@ -8,7 +8,7 @@
 #include <cassert>
 #include <cerrno>
 
-#include "runtime/uncancelled.hpp"
+#include "runtime/no_thread_cancel.hpp"
 
 namespace tickwheel::runtime {
 
@@ -27,7 +27,7 @@ constexpr std::uint32_t buckets_given_back = 8192;
 constexpr std::uint64_t domain_of_numbers = 0xee;  // so that numbers hash apart from strings
 
 int draw(sip_seed &seed) {
-    const uncancelled here;
+    const no_thread_cancel guard;
     ssize_t drawn;
     do
         drawn = getrandom(&seed, sizeof seed, 0);

@@ -160,10 +160,10 @@ void after_fire(record &record, std::int64_t due, set_lock &lock) {
 template <class Left> void call(record &record, std::int64_t due, std::uint64_t overruns, Left left) {
     const tw_key key = key_of(record);
     const tw_event event = {handle_of(record), has_handles(*record.set) ? nullptr : &key, due, overruns};
-    const inside_record here(record);
+    const inside_record frame(record);
     passing_exceptions([&] { record.fn(&event, record.node.arg); },
                        [&] {
-                           here.leave();
+                           frame.leave();
                            left();
                        });
 }

@@ -48,7 +48,7 @@ class user_call {
 
   private:
     set_lock &lock_;
-    const uncancelled whole_;
+    const no_thread_cancel guard_;
     inside_user_code inside_;
     inside_record inside_record_;
 };

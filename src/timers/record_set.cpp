@@ -251,7 +251,7 @@ int free_set(record_set *set) {
     if (inside_record::of(*set))
         return refuse(-EBUSY, "called from inside a callback of a timer of this set");
     end_of_call end;
-    const inside_user_code here(*set->rt, end);
+    const inside_user_code frame(*set->rt, end);
     {
         set_lock lock(*set);
         set->closing = true;

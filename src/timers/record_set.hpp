@@ -163,8 +163,8 @@ int check_usable(const tw_runtime *rt, const set_options &options);
 // error the caller frees the memory.
 int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks &lookup);
 
-// Makes a `Set`, which is tw_handles or tw_keyed, and stores it in *made. Its last reference frees
-// it (see release_references).
+// Makes a `Set`, which is tw_handles or tw_keyed, and stores it in *made. It is freed with
+// its last reference (see release_references).
 template <class Set>
 int make_set(Set **made, tw_runtime *rt, const set_options &options, const lookup_hooks &lookup) {
     if (const int error = check_usable(rt, options); error != 0)

@@ -244,18 +244,18 @@ TW_API int tw_workers_new(tw_workers **workers, tw_runtime *rt, const tw_workers
             return refuse(-EINVAL, wrong);
     if (const int error = check_arming(rt); error != 0)
         return error;
-    const uncancelled here;
+    const no_thread_cancel guard;
     return explain_system_error(make(*rt, o, *workers));
 }
 
-// `control` is held so that no other thread stops the runtime, and with it this pool, meanwhile.
+// `lifecycle_mutex` is held so that no other thread stops the runtime, and with it this pool, meanwhile.
 TW_API int tw_workers_free(tw_workers *workers) {
     if (workers == nullptr)
         return 0;
     if (const int error = check_waiting(workers); error != 0)
         return error;
-    const uncancelled here;
-    const mutex_hold hold(&workers->rt->control);
+    const no_thread_cancel guard;
+    const mutex_hold hold(&workers->rt->lifecycle_mutex);
     {
         const mutex_hold hold_pool(&workers->mutex);
         if (workers->references != 0)

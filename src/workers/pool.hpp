@@ -71,7 +71,7 @@ inline bool is_at_rest(const tw_workers &pool) { return pool.queue.waiting() == 
 // Waits until something may have changed.
 // REQUIRES: pool mutex held. RELEASES AND REACQUIRES: it
 inline void await_change(tw_workers &pool) {
-    const uncancelled here;
+    const no_thread_cancel guard;
     ++pool.awaiting;
     pthread_cond_wait(&pool.changed, &pool.mutex);
     --pool.awaiting;

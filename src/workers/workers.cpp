@@ -66,14 +66,14 @@ taken take(tw_workers &pool, runner &me) {
 // for a fire that runs inline this frame is never the outermost.
 template <class Left> void call(runner &me, const taken &next, Left left) {
     const tw_runtime &rt = *me.pool->rt;
-    const inside_user_code here(rt, me.frees);
+    const inside_user_code frame(rt, me.frees);
     const current_run run(rt, next.due, next.overruns);
     if (next.discards != 0)
         next.it.hooks->discarded(next.it, next.discards);
     else
         passing_exceptions([&next] { next.it.hooks->run(next.it); },
                            [&] {
-                               here.leave();
+                               frame.leave();
                                left();
                            });
 }

@@ -9,13 +9,13 @@
 namespace tickwheel::runtime {
 
 // For as long as it lives, a cancellation of this thread stays pending.
-class uncancelled {
+class no_thread_cancel {
   public:
-    uncancelled() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-    ~uncancelled() { end(); }
+    no_thread_cancel() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+    ~no_thread_cancel() { end(); }
     void end() const { pthread_setcancelstate(before_, nullptr); }  // called alone if an exception passes
-    uncancelled(const uncancelled &) = delete;
-    uncancelled &operator=(const uncancelled &) = delete;
+    no_thread_cancel(const no_thread_cancel &) = delete;
+    no_thread_cancel &operator=(const no_thread_cancel &) = delete;
 
   private:
     int before_;

@@ -7,12 +7,12 @@ get_filename_component(tickwheel_root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 set(tickwheel_runtime_sources
     src/runtime/clear.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/errors.cpp
     src/runtime/exceptions.c src/runtime/fork.cpp src/runtime/lifetime.cpp src/runtime/nodes.cpp
-    src/runtime/queries.cpp src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual.cpp
+    src/runtime/queries.cpp src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual_time.cpp
     src/runtime/wall.cpp
     src/workers/pool.cpp src/workers/workers.cpp
     src/timers/handle.cpp src/timers/key_table.cpp src/timers/keyed.cpp src/timers/record_life.cpp
     src/timers/record_set.cpp src/timers/record_start.cpp src/timers/record_store.cpp
-    drivers/epoll.cpp drivers/manual.cpp drivers/named.cpp drivers/sleep.cpp drivers/timerfd.cpp)
+    drivers/driver_by_name.cpp drivers/epoll.cpp drivers/manual.cpp drivers/sleep.cpp drivers/timerfd.cpp)
 
 function(tickwheel_add_library target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "BITS;LEVELS;LOOKAHEAD;PORT;TICK_BITS;RUNTIME" "DEFINES")

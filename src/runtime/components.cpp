@@ -76,7 +76,7 @@ void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &)
     pthread_mutex_unlock(&rt.components_mutex);
 }
 
-// What is made on a runtime may use what was made before, a set its workers: so the newest goes first.
+// The newest component goes first, because it may use older ones, as a set uses its workers.
 component *newest(tw_runtime &rt) {
     const mutex_hold hold(&rt.components_mutex);
     return rt.components;

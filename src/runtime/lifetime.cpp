@@ -7,7 +7,7 @@
 // Freeing, the order of things (`destroy`). First the runtime is closed to arming, then its wheels are
 // emptied: a call that arms at that moment either comes first, and its node is taken off, or reads that
 // the runtime is closed and takes the node off itself (disarm_if_closed). So no node stays pending, and their
-// owners may free them. Then, with all components still in place, what is the user's is given back
+// owners may free them. Then, with all components still there, what is the user's is given back
 // (`drop`), by functions that may call anything, fork included. Only when nothing of the user's can run
 // any more are the components destroyed, then the driver closed, then the memory freed.
 #include "lifetime.hpp"

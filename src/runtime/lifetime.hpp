@@ -1,5 +1,4 @@
-// What other files need of a runtime's life: stopping, emptying, freeing. The public functions are in
-// lifetime.cpp.
+// Stopping, emptying and freeing a runtime, for other files. The public functions are in lifetime.cpp.
 #pragma once
 
 #include "runtime.hpp"

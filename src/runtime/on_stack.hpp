@@ -21,8 +21,8 @@ class stack_frame {
     stack_frame(const stack_frame &) = delete;
     stack_frame &operator=(const stack_frame &) = delete;
 
-    // What the destructor does, for when an exception passes and it does not run (exceptions.h). Ends the
-    // frames inside this one, too.
+    // Does the destructor's work if an exception passes, because then the destructor does not run
+    // (exceptions.h). Ends the frames inside this one, too.
     void leave() const { innermost_ = outer_; }
 
   protected:

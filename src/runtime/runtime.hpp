@@ -56,7 +56,8 @@ struct runtime_counters {
 
 inline constexpr tw_deadlines no_deadlines = {TW_NO_DEADLINE, TW_NO_DEADLINE};
 
-// What the firing thread has gone to sleep for, and what the clocks read then. Its own.
+// The deadlines that the firing thread sleeps until, and the readings of the clocks when the sleep began.
+// Only the firing thread uses it.
 struct sleep_begun {
     tw_deadlines until = no_deadlines;
     tw_deadlines began = {0, 0};
@@ -92,8 +93,8 @@ struct tw_runtime {
     // work there, because the library goes on when that function returns. So it does at once what
     // others may rely on: no node is pending, nothing more is armed. It leaves the rest to the
     // outermost frame of this runtime's on its thread (inside_user_code), which is the last thing
-    // there that uses the runtime: to a turn by `to_be_freed`, to any other frame by the
-    // deferred_free that it has brought.
+    // there that uses the runtime. If that frame is a turn, it sees `to_be_freed`; any other frame
+    // finds its own `deferred_free` filled in.
     //
     // Invariants: is_freed implies closed != 0; closed == -ECHILD if and only if forked.
     std::atomic<tickwheel::runtime::driven> driven{tickwheel::runtime::driven::by_none};
@@ -210,7 +211,7 @@ class inside_user_code : on_stack<inside_user_code> {
 };
 
 // True if a value from a caller in C is one of first .. last. It is copied as a number, because the
-// compiler may assume that an enumerator which it loads is valid.
+// compiler may assume an enum holds a valid value, and drop the check.
 template <class Enum> bool is_one_of(const Enum &value, Enum first, Enum last) {
     std::underlying_type_t<Enum> number;
     std::memcpy(&number, &value, sizeof number);

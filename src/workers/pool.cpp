@@ -103,8 +103,8 @@ void stop(component &it) {
         await_change(pool);
 }
 
-// What waits is the parent's to run. The queue has the runnables that are ready; those that were run, and
-// have further fires, are found in their runners.
+// The fires that wait are the parent's to run. The queue has the runnables that are ready; those that were
+// run, and have further fires, are found in their runners.
 void forget_fires(tw_workers &pool) {
     while (tw_runnable *const each = pool.queue.first())
         pool.queue.drop_all(*each);

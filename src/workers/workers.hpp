@@ -6,7 +6,7 @@
 
 #include "runtime/components.hpp"
 
-// What a worker does with a runnable. Called with no lock held.
+// How a worker runs or discards the fires of a runnable. Called with no lock held.
 struct tw_runnable_hooks {
     void (*run)(tw_runnable &);                             // runs one fire
     void (*discarded)(tw_runnable &, std::uint32_t fires);  // so many fires will not be run

@@ -9,19 +9,7 @@
 
 namespace tickwheel::core {
 
-// The lead into a level: how many ticks before one of its slots opens look-ahead may begin to empty
-// it. For every level but the far one that is `near_lead`.
-//
-// A far slot may hold every node there is, and ticks may pass faster than nodes can be moved. It
-// therefore gets at least 16 ticks for each pending node, up to half a round.
-template <class G>
-TW_ONE_COPY typename G::digits lead_into(unsigned level, typename G::digits near_lead, std::size_t count) {
-    using digits = typename G::digits;
-    if (level != G::far)
-        return near_lead;
-    const auto half = static_cast<digits>(G::round / 2);
-    return larger(near_lead, count < half / 16 ? static_cast<digits>(count) * 16 : half);
-}
+template <class G> class wheel;
 
 // One search, from the cursor outwards. Distances are counted from the cursor.
 //
@@ -35,9 +23,8 @@ template <class G> class search {
   public:
     // For the earliest tick that needs attention, below `limit`. `near_lead` is the lead into
     // near slots; 0 if look-ahead does not matter.
-    search(const time_position<G> &at, const levels<G> &slots, std::uint32_t looks, tick limit = never,
-           digits near_lead = 0, std::size_t count = 0)
-        : at_(at), slots_(slots), count_(count), best_(limit), looks_(looks), near_lead_(near_lead) {}
+    search(const wheel<G> &wheel, std::uint32_t looks, tick limit = never, digits near_lead = 0)
+        : wheel_(wheel), best_(limit), looks_(looks), near_lead_(near_lead) {}
 
     // From now on the search is for callbacks alone: a postponed node counts by the tick that it
     // is due at, and not by the opening of the slot that it has to leave.
@@ -51,12 +38,12 @@ template <class G> class search {
     // everything on a higher level opens after the end of the block below it, so the walk ends
     // as soon as the best answer lies before what is left.
     tick run() {
-        const digits here = at_.here();
+        const digits here = wheel_.at_.here();
         for (unsigned level = 0; level <= G::top; ++level) {
             unsigned last = G::width(level) - 1;
             if (level == 0 && best_ < last)
                 last = static_cast<unsigned>(best_);
-            for (unsigned on = 0; (on = slots_.next_busy(level, here, on, last)) != 0;) {
+            for (unsigned on = 0; (on = wheel_.slots_.next_busy(level, here, on, last)) != 0;) {
                 const digits opening = (on - 1) * G::span(level) + G::until_next(level, here);
                 if (opening >= best_)
                     break;
@@ -73,16 +60,16 @@ template <class G> class search {
     [[gnu::noinline]] void look_into(unsigned level, unsigned slot, tick opening) {
         if (level == 0 && !for_fires_)
             return consider(opening);
-        const tw_link &ring = slots_.rings[slot];
+        const tw_link &ring = wheel_.slots_.rings[slot];
         for (const tw_link *link = &behind(ring); link != &ring && best_ > opening; link = &behind(*link)) {
             if (looks_ == 0) {
                 is_exact_ = false;
                 return consider(opening - smaller<tick>(lead_before_opening(level), opening));
             }
             --looks_;
-            const tick due_in = at_.distance_to(node_of(*link).expiry);
-            const tick difference = (at_.cursor + due_in) ^ (at_.cursor + opening);
-            consider(for_fires_ || at_.is_same_stretch(difference, level, slot) ? due_in : opening);
+            const tick due_in = wheel_.at_.distance_to(node_of(*link).expiry);
+            const tick difference = (wheel_.at_.cursor + due_in) ^ (wheel_.at_.cursor + opening);
+            consider(for_fires_ || wheel_.at_.is_same_stretch(difference, level, slot) ? due_in : opening);
         }
     }
 
@@ -90,14 +77,14 @@ template <class G> class search {
     // Far slots do not open in the order of their numbers, and the one that opens with the next
     // round may be empty; all busy ones are looked at, of which there are at most a few dozen.
     void run_far() {
-        const unsigned next = at_.next_far();
-        look_into(G::far, next, at_.next_round() - at_.cursor);
+        const unsigned next = wheel_.at_.next_far();
+        look_into(G::far, next, wheel_.at_.next_round() - wheel_.at_.cursor);
         for (unsigned slot = G::near_slots; slot != G::far_end; ++slot) {
-            slot = slots_.busy.find(slot, G::far_end);
+            slot = wheel_.slots_.busy.find(slot, G::far_end);
             if (slot == G::far_end)
                 return;
             if (slot != next)
-                look_into(G::far, slot, at_.opening_of_far(slot));
+                look_into(G::far, slot, wheel_.at_.opening_of_far(slot));
         }
     }
 
@@ -106,12 +93,10 @@ template <class G> class search {
     digits lead_before_opening(unsigned level) const {
         if (!G::ahead || near_lead_ == 0)
             return 0;
-        return smaller(lead_into<G>(level, near_lead_, count_), G::span(level));
+        return smaller(wheel_.lead_into(level, near_lead_), G::span(level));
     }
 
-    const time_position<G> &at_;
-    const levels<G> &slots_;
-    std::size_t count_;
+    const wheel<G> &wheel_;
     tick best_;
     std::uint32_t looks_;
     digits near_lead_;

@@ -279,7 +279,7 @@ template <class G> class wheel {
 
     // An empty wheel has nothing to do on its way to `now`, and skips all slots. Not while a
     // callback runs, because what that arms at its own tick must fire in this advance.
-    TW_ONE_COPY void skip_if_empty() {
+    TW_INLINE_IF_FAST void skip_if_empty() {
         if (count_ != 0 || running_ != nullptr)
             return;
         at_.cursor = at_.origin = at_.now;
@@ -301,7 +301,7 @@ template <class G> class wheel {
             return false;
         for (unsigned level = open_level_ != 0 ? open_level_ : G::far; level != 0; --level) {
             const digits until = open_level_ != 0 ? 0 : G::until_next(level, at_.here());
-            if (until <= lead_into<G>(level, near_lead, count_) && lower_from(level, until))
+            if (until <= lead_into(level, near_lead) && lower_from(level, until))
                 return true;
         }
         if (open_level_ == 0)
@@ -326,7 +326,7 @@ template <class G> class wheel {
         for (unsigned level = G::ahead ? G::far : 0; level != 0; --level) {
             const digits until = G::until_next(level, here);
             if (!is_empty(slots_.rings[at_.slot_opened_by(level, at_.cursor + until)]))
-                quiet = smaller(quiet, until - lead_into<G>(level, near_lead, count_));
+                quiet = smaller(quiet, until - lead_into(level, near_lead));
         }
         quiet_until_ = at_.cursor + quiet;
     }
@@ -340,7 +340,7 @@ template <class G> class wheel {
         tick distance = count_ == 0 ? never : 0;
         skip_if_empty();
         if (has_caught_up())
-            distance = search<G>(at_, slots_, nodes_worth_a_look, never, near_lead, count_).run();
+            distance = search<G>(*this, nodes_worth_a_look, never, near_lead).run();
         const tick t = at_.now + distance;
         asked_for_ = G::low(t);
         if (distance == never)
@@ -359,7 +359,7 @@ template <class G> class wheel {
         *is_exact = has_arrived();
         if (!*is_exact)
             return count_ == 0 ? never : 0;
-        search<G> fires(at_, slots_, looks);
+        search<G> fires(*this, looks);
         fires.look_for_fires();
         fires.look_into(0, G::slot(0, at_.here()), 0);
         const tick distance = fires.best() == 0 ? 0 : fires.run();
@@ -369,6 +369,7 @@ template <class G> class wheel {
 
   private:
     friend class checker<G>;
+    friend class search<G>;
     friend struct test_access;
 
     // Nodes that next() looks at to tell a tick exactly; see search.
@@ -397,6 +398,18 @@ template <class G> class wheel {
         node.state = TW_PENDING;
         place(node);
         return was_pending ? 1 : 0;
+    }
+
+    // The lead into a level: how many ticks before one of its slots opens look-ahead may begin to empty
+    // it. For every level but the far one that is `near_lead`.
+    //
+    // A far slot may hold every node there is, and ticks may pass faster than nodes can be moved. It
+    // therefore gets at least 16 ticks for each pending node, up to half a round.
+    TW_ONE_COPY digits lead_into(unsigned level, digits near_lead) const {
+        if (level != G::far)
+            return near_lead;
+        const auto half = static_cast<digits>(G::round / 2);
+        return larger(near_lead, count_ < half / 16 ? static_cast<digits>(count_) * 16 : half);
     }
 
     // Puts a node into the slot of its expiry, last among those of its tick. The quiet ends with
@@ -469,7 +482,7 @@ template <class G> class wheel {
     // agree. So if there is anything to sort the cursor stops at the border, and if not the origin
     // crosses it at once.
     void open_next() {
-        tick distance = search<G>(at_, slots_, nodes_worth_a_look, at_.now - at_.cursor).run();
+        tick distance = search<G>(*this, nodes_worth_a_look, at_.now - at_.cursor).run();
         if (const tick round = at_.next_round(); G::ahead && distance >= round - at_.cursor + G::round) {
             if (is_empty(slots_.rings[at_.next_far()]))
                 move_origin(round);

@@ -27,7 +27,7 @@ static struct skill {
     {.key = 'r', .name = "Thunderstorm", .cooldown = 75 * TW_SECOND},
 };
 static struct tw_runtime *rt;
-static int64_t begin; /* reading of the clock at the begin of the game */
+static int64_t begin; /* reading of the clock when the game began */
 
 static void say(const struct skill *skill, const char *what, int64_t in) {
     printf("%7.1f s  %c  %-12s  %s", (double)(tw_runtime_now(rt) - begin) / 1e9, skill->key, skill->name,

@@ -125,8 +125,7 @@ size_t tw_handles_count(struct tw_handles *handles);
  * Called from a callback of one of these timers, it does not wait for that callback. Two callbacks
  * that drain the same set deadlock. The time it takes is proportional to the highest number of
  * timers since the set was last empty.
- *   -EBUSY   called from a callback of the set, while a drain is still running that 63 others have
- *            followed
+ *   -EBUSY   called from a callback of the set, while the drain that began 64 drains ago still runs
  *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not stopped */
 typedef void tw_handles_each(tw_handle handle, void *arg, void *drain_arg);
 int64_t tw_handles_drain(struct tw_handles *handles, tw_handles_each *each, void *drain_arg);

@@ -162,8 +162,7 @@ size_t tw_keyed_count(struct tw_keyed *keyed);
  * Called from a callback of one of these timers, it does not wait for that callback. Two callbacks
  * that drain the same table deadlock. The time it takes is proportional to the highest number of
  * timers since the table was last empty.
- *   -EBUSY   called from a callback of the table, while a drain is still running that 63 others
- *            have followed
+ *   -EBUSY   called from a callback of the table, while the drain that began 64 drains ago still runs
  *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not drained */
 typedef void tw_keyed_each(const struct tw_key *key, void *arg, void *drain_arg);
 int64_t tw_keyed_drain(struct tw_keyed *keyed, tw_keyed_each *each, void *drain_arg);

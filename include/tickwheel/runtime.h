@@ -1,4 +1,4 @@
-/* tickwheel/runtime.h - a wheel, a clock and a driver under one roof (Linux).
+/* tickwheel/runtime.h - timers on a clock, with a thread (Linux): a wheel, a clock and a driver.
  *
  *     struct tw_runtime *rt;
  *     struct tw_node node;

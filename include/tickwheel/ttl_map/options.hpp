@@ -25,7 +25,7 @@ template <class Key, class Value> struct ttl_map_options {
     // ttl * (1 + jitter), so that entries that were set together do not expire together.
     double jitter = 0;
 
-    // The most entries that the map keeps; 0: no bound. When it is full, the least recently used
+    // The largest number of entries; 0: no bound. When it is full, the least recently used
     // entry is evicted. Each shard keeps at most max_size / shards.
     std::size_t max_size = 0;
 

@@ -1,5 +1,6 @@
 // P13: a fork copies a runtime, but not its threads. The copy in the child is marked: it refuses every
-// call but tw_runtime_free with -ECHILD and fires nothing until tw_runtime_after_fork has made it whole again.
+// call but tw_runtime_free with -ECHILD and fires nothing until tw_runtime_after_fork has made it whole
+// again.
 #pragma once
 
 #include "runtime.hpp"

@@ -71,7 +71,7 @@ template <class G> class wheel {
     // These arm a node, or move it if it is pending: last among those of its tick (P3). They
     // return 1 if it was pending, else 0.
 
-    TW_INLINE_IF_FAST int arm_once(tw_node &node, tick due) {
+    [[gnu::always_inline]] int arm_once(tw_node &node, tick due) {
         make_oneshot(node);
         return arm(node, due);
     }

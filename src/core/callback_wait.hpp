@@ -38,13 +38,20 @@ namespace tickwheel::core {
     --wheel.waiters;
 }
 
-// True if another thread that clears the wheel has this node with its `each`.
+// True if the caller has to wait for another thread that clears the wheel and has this node with its
+// `each`. Not if the caller has the node with an `each` of its own: two threads may clear the same
+// node one after the other if it is armed in between, and would wait for each other for ever.
 // REQUIRES: wheel lock held
 [[maybe_unused]] inline bool is_handed_out(const locked_wheel &wheel, const tw_node *node) {
-    for (const clearing *each = wheel.clearings; each != nullptr; each = each->next)
-        if (each->handed_out == node && each->thread != tw_port_self())
-            return true;
-    return false;
+    bool by_another = false;
+    for (const clearing *each = wheel.clearings; each != nullptr; each = each->next) {
+        if (each->handed_out != node)
+            continue;
+        if (each->thread == tw_port_self())
+            return false;
+        by_another = true;
+    }
+    return by_another;
 }
 
 // Returns when no other thread is in a callback of the node, nor hands it out. A thread does not

@@ -305,6 +305,39 @@ TEST(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
+static atomic_uint waits_for_the_same;
+
+static void wait_for_itself(struct tw_node *node, UNUSED void *arg) {
+    pthread_barrier_wait(&running);
+    pthread_barrier_wait(&go_on);
+    atomic_fetch_add(&waits_for_the_same, tw_wait(&wheel, node) == 0);
+}
+
+static void *clear_and_wait(UNUSED void *arg) {
+    tw_clear(&wheel, wait_for_itself, NULL);
+    return NULL;
+}
+
+/* The node is armed again while the first clear has it, so the second one takes it too. */
+TEST(p6_two_clears_that_have_the_same_node_do_not_wait_for_each_other) {
+    pthread_t second;
+    pthread_barrier_init(&running, NULL, 2);
+    pthread_barrier_init(&go_on, NULL, 3);
+    waits_for_the_same = 0;
+    tw_node_init(&to_clear[0], count_neighbour, NULL);
+    tw_arm_at(&wheel, &to_clear[0], 10);
+    assert_int_equal(pthread_create(&driver, NULL, clear_and_wait, NULL), 0);
+    pthread_barrier_wait(&running);
+    tw_arm_at(&wheel, &to_clear[0], 10);
+    assert_int_equal(pthread_create(&second, NULL, clear_and_wait, NULL), 0);
+    pthread_barrier_wait(&running);
+    pthread_barrier_wait(&go_on); /* both have it: they wait */
+    pthread_join(driver, NULL);
+    pthread_join(second, NULL);
+    assert_int_equal(waits_for_the_same, 2);
+    assert_whole();
+}
+
 static unsigned handed_out;
 static pid_t child_of_clear;
 
@@ -467,6 +500,7 @@ int main(void) {
         PROMISE(p13_in_a_child_of_a_callback_the_advance_calls_no_further_callback),
         PROMISE(p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires),
         PROMISE(p6_wait_does_not_wait_for_the_clear_that_it_is_called_from),
+        PROMISE(p6_two_clears_that_have_the_same_node_do_not_wait_for_each_other),
         PROMISE(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second),
         PROMISE(p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent),
         PROMISE(p7_clear_from_another_thread_takes_what_is_due),

@@ -158,7 +158,10 @@ void mark_awake(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { line.asleep_until.store(awake, std::memory_order_relaxed); });
 }
 
-// If a callback has stopped the runtime, there is no sleep: no call would end it.
+namespace {
+
+// One turn of the runtime's thread. If a callback has stopped the runtime, there is no sleep: no call would
+// end it.
 void take_turn(tw_runtime &rt) {
     fire_due(rt);
     if (must_leave(rt))
@@ -166,6 +169,8 @@ void take_turn(tw_runtime &rt) {
     sleep_in_driver(rt, publish_next_tick(rt));
     mark_awake(rt);
 }
+
+}  // namespace
 
 void run_turns(tw_runtime &rt) {
     const inside_user_code frame(rt);

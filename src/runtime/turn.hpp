@@ -28,9 +28,6 @@ void measure_after_sleep(tw_runtime &rt);
 // The deadlines of what comes first on each timeline. Publishes nothing.
 tw_deadlines what_is_next(tw_runtime &rt);
 
-// One turn of the runtime's thread, with a sleep in the driver.
-void take_turn(tw_runtime &rt);
-
 // Takes turns until the firing thread has to leave: the work of the runtime's thread.
 void run_turns(tw_runtime &rt);
 

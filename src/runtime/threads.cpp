@@ -1,3 +1,4 @@
+// Making the library's own threads, and their names. Any thread.
 #include "threads.hpp"
 
 #include <signal.h>

@@ -94,7 +94,7 @@ void interrupt(component &it) {
     tell_of_change(pool);
 }
 
-// Returns when nothing waits and nothing runs, which in the child of a fork is so from the beginning.
+// Returns when nothing waits and nothing runs. In the child of a fork that is true from the beginning.
 void stop(component &it) {
     tw_workers &pool = pool_of(it);
     const mutex_hold hold(&pool.mutex);
@@ -132,7 +132,7 @@ void begin_in_child(component &it) {
     unlock(pool);
 }
 
-// Threads are started again in the child by tw_runtime_after_fork only, which is when they may run.
+// A child gets its threads from tw_runtime_after_fork. Until then nothing may run there (P13).
 int revive(component &it) { return start_threads(pool_of(it)); }
 
 void unmake(tw_workers &pool) {
@@ -168,8 +168,9 @@ constexpr component_hooks pool_hooks = {
     .destroy = destroy,
 };
 
-// The firing thread may be about to settle this pool, or doing so. The components mutex keeps it from
-// beginning to after this, and nothing waits any more, so it ends soon.
+// Waits until the firing thread is no longer in `settle` for this pool. It cannot enter it again: it looks
+// for a pool to settle with the components mutex held, and the mark is gone. Nothing waits in the queue
+// any more, so a `settle` that is under way ends soon.
 void wait_until_settled(tw_workers &pool) {
     {
         const mutex_hold no_settling_begins(&pool.rt->components_mutex);

@@ -1,8 +1,8 @@
-#include <pthread.h>
-
 /* Linux port: a spinlock that parks. The word has two halves: `held`, 0 or 1, and the number of
  * threads that wait. Unlocking is a plain store and a load, half the price of an atomic exchange.
  * lock.cpp has the contended half, and says why no wake-up is lost. */
+#include <pthread.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -4,7 +4,6 @@
 
 #include <tickwheel/port.h>
 
-#include <bit>
 #include <type_traits>
 
 #include "errors.hpp"
@@ -68,11 +67,12 @@ template <class Node> bool names(const Node &node, const tw *w) {
     return true;
 }
 
-// True if an enumerator from a caller in C is one of 0 .. last. Reads it as a number, because loading an
+// True if an enumerator from a caller in C is one of 0 .. last. Copied as bytes, because loading an
 // enumerator outside of its range is undefined.
 template <class Enum> bool is_at_most(const Enum &value, Enum last) {
-    return static_cast<unsigned>(std::bit_cast<std::underlying_type_t<Enum>>(value)) <=
-           static_cast<unsigned>(last);
+    std::underlying_type_t<Enum> number;
+    __builtin_memcpy(&number, &value, sizeof number);
+    return static_cast<unsigned>(number) <= static_cast<unsigned>(last);
 }
 
 // Validates and locks w. On error returns a negative errno with the lock not held.

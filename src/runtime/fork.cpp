@@ -7,6 +7,8 @@
 // (the turn of the firing thread, a worker's run) and is begun anew in the child.
 #include "fork.hpp"
 
+#include <cassert>
+
 #include "components.hpp"
 #include "lifetime.hpp"
 #include "linked_list.hpp"
@@ -98,6 +100,7 @@ void begin_anew(tw_runtime &rt) {
     rt.lent = false;
     rt.forked = false;
     rt.closed = rt.is_freed != 0 ? -ESHUTDOWN : 0;
+    assert(is_consistent(rt));
 }
 
 }  // namespace

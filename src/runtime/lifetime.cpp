@@ -17,6 +17,7 @@
 
 #include <tickwheel/port.h>
 
+#include <cassert>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -300,6 +301,7 @@ void empty_wheels(tw_runtime &rt) {
 // user code of the runtime, so that a tw_runtime_free from there does nothing more.
 void destroy(tw_runtime &rt) {
     begin_to_free(rt);
+    assert(is_consistent(rt));
     {
         const inside_user_code frame(rt);
         stop_components(rt);

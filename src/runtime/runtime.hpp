@@ -219,6 +219,12 @@ template <class Enum> bool is_one_of(const Enum &value, Enum first, Enum last) {
            number <= static_cast<std::underlying_type_t<Enum>>(last);
 }
 
+// The invariants of tw_runtime, for moments at which no other thread changes those fields.
+inline bool is_consistent(const tw_runtime &rt) {
+    const int closed = rt.closed;
+    return (rt.is_freed == 0 || closed != 0) && (closed == -ECHILD) == rt.forked;
+}
+
 // 0 if a call on this runtime may go on, else the negative errno to answer with.
 inline int check_usable(const tw_runtime *rt) {
     if (rt == nullptr)

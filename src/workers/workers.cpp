@@ -24,6 +24,17 @@ namespace {
 // another one.
 tw_runnable freed_runnable;
 
+// REQUIRES: pool mutex held
+bool is_run(const tw_workers &pool, const tw_runnable &it) {
+    return it.runner != 0 && pool.runners[it.runner - 1].current == &it;
+}
+
+// The first invariant of pool.hpp.
+// REQUIRES: pool mutex held
+[[maybe_unused]] bool is_ready_as_it_should_be(const tw_workers &pool, const tw_runnable &it) {
+    return fire_queue::is_ready(it) == (it.last != nullptr && (is_concurrent(it) || !is_run(pool, it)));
+}
+
 // --- running -----------------------------------------------------------------------
 
 // A fire that was taken from the queue; or several that are to be discarded.
@@ -57,6 +68,7 @@ taken take(tw_workers &pool, runner &me) {
         queue.make_ready(it);
     it.runner = static_cast<std::uint32_t>(&me - pool.runners) + 1;
     ++pool.running;
+    assert(is_ready_as_it_should_be(pool, it));
     tell_of_change(pool);
     return next;
 }
@@ -83,10 +95,13 @@ template <class Left> void call(runner &me, const taken &next, Left left) {
 // REQUIRES: pool mutex held
 void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
     assert(pool.running > 0 && (!me.more || !is_concurrent(*me.current)));
-    if (me.more)
-        pool.queue.make_ready(*me.current);
+    tw_runnable *const again = me.more ? me.current : nullptr;
     me.current = nullptr;
     me.more = false;
+    if (again != nullptr) {
+        pool.queue.make_ready(*again);
+        assert(is_ready_as_it_should_be(pool, *again));
+    }
     ++me.ended;
     --pool.running;
     pool.stats.discarded += discards;
@@ -236,11 +251,6 @@ namespace {
 
 // --- runnables ------------------------------------------------------------------------
 
-// REQUIRES: pool mutex held
-bool is_run(const tw_workers &pool, const tw_runnable &it) {
-    return it.runner != 0 && pool.runners[it.runner - 1].current == &it;
-}
-
 // True if a fire of this runnable could be taken at once, and a worker is idle to do so.
 // REQUIRES: pool mutex held
 bool finds_idle(const tw_workers &pool, const tw_runnable &it) {
@@ -258,6 +268,7 @@ void offer(tw_workers &pool, tw_runnable &it) {
     }
     if (!fire_queue::is_ready(it))
         pool.queue.make_ready(it);
+    assert(is_ready_as_it_should_be(pool, it));
     if (pool.idle != 0)
         pthread_cond_signal(&pool.work);
 }
@@ -318,6 +329,7 @@ std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &it) {
         return 0;
     if (!is_concurrent(it) && is_run(pool, it))
         pool.runners[it.runner - 1].more = false;
+    assert(is_ready_as_it_should_be(pool, it));
     tell_of_change(pool);
     return taken_back;
 }

@@ -279,7 +279,7 @@ template <class G> class wheel {
 
     // An empty wheel has nothing to do on its way to `now`, and skips all slots. Not while a
     // callback runs, because what that arms at its own tick must fire in this advance.
-    TW_INLINE_IF_FAST void skip_if_empty() {
+    TW_ONE_COPY void skip_if_empty() {
         if (count_ != 0 || running_ != nullptr)
             return;
         at_.cursor = at_.origin = at_.now;
@@ -313,10 +313,9 @@ template <class G> class wheel {
 
     // When all is done, look-ahead with this lead included: finds how long the wheel is quiet
     // (W7). Busy slots of level 0 end the quiet; so do the blocks that open next if they hold
-    // anything, early enough for look-ahead to go on. Whether all is done is asked again here,
-    // because look-ahead may have released the lock and others armed what is due at once.
+    // anything, early enough for look-ahead to go on. All was done before look-ahead; this is asked
+    // again, because look-ahead may have released the lock and others armed what is due at once.
     void set_quiet(digits near_lead) {
-        skip_if_empty();
         if (!has_caught_up())
             return;
         const digits here = at_.here();

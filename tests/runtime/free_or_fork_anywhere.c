@@ -206,7 +206,7 @@ static int start_with(const struct tw_when *when, tw_next_deadline *of_own, bool
 static int start_copying(void) { return start_with(&in_an_hour, NULL, true); }
 static int start_asking(void) { return start_with(NULL, next, false); }
 
-/* A start that is refused has nobody to wake: the runtime may be gone by then. */
+/* A start that is refused wakes no driver: the runtime may be gone by then. */
 static int start_what_comes_first(void) {
     wait_until_others_sleep();
     return start_with(&(struct tw_when){.due_ns = 60 * TW_SECOND}, NULL, true);

@@ -108,6 +108,8 @@ bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until) {
     tw_deadlines began = {0, 0};
     std::int64_t late = INT64_MIN;
     for_each_timeline(rt, [&](const timeline &line) {
+        if (line.can_be_set && until.*line.deadline_field == TW_NO_DEADLINE)
+            return;  // that clock's reading is of no use; the steady one's measures the sleep
         const std::int64_t reading = line.clock.read();
         began.*line.deadline_field = reading;
         late = greater(late, reading - until.*line.deadline_field);

@@ -5,7 +5,7 @@
 #   usage: instructions.sh [PATH/tickwheel_bench]
 set -eu
 
-bench=${1:-$(dirname "$0")/../../build/bench/bench/tickwheel_bench}
+bench=${1:-$(dirname "$0")/../build/bench/bench/tickwheel_bench}
 few=10000
 many=110000
 

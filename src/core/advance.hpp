@@ -31,11 +31,21 @@ class work_budget {
 
     std::uint32_t left;
 
-    // RELEASES AND REACQUIRES: wheel lock, every steps_per_hold steps
-    TW_ONE_COPY void spend_one() {
+    // The most steps that may be taken in one go: without a lock, all that are left.
+    std::uint32_t at_once() const {
+        if (!has_room)
+            return 1;
+        return wheel_.how == locking::unlocked ? left : smaller(left, static_cast<std::uint32_t>(held_));
+    }
+
+    // REQUIRES: steps <= at_once(). RELEASES AND REACQUIRES: wheel lock, every steps_per_hold steps
+    TW_ONE_COPY void spend(std::uint32_t steps = 1) {
+        if (!has_room)
+            steps = 1;  // as at_once has it, which the compiler does not know
         if (left != TW_UNBOUNDED)
-            --left;
-        if (--held_ == 0) {
+            left -= steps;
+        held_ -= static_cast<std::int32_t>(steps);
+        if (held_ <= 0) {
             unlock(wheel_);
             lock(wheel_);
             held_ = steps_per_hold;
@@ -44,7 +54,7 @@ class work_budget {
 
   private:
     locked_wheel &wheel_;
-    unsigned held_ = steps_per_hold;
+    std::int32_t held_ = steps_per_hold;
 };
 
 // Calls the callback of the node that is due. P7: no lock is held, and the node is not touched once
@@ -72,8 +82,8 @@ inline bool take_interruption(locked_wheel &wheel) {
 // tw_interrupt before an advance with nothing due is not lost.
 // RELEASES AND REACQUIRES: wheel lock
 inline bool catch_up(locked_wheel &wheel, work_budget &budget) {
-    for (; budget.left != 0; budget.spend_one()) {
-        const step_result result = wheel.step();
+    for (std::uint32_t steps = 0; budget.left != 0; budget.spend(steps)) {
+        const step_result result = wheel.step(budget.at_once(), &steps);
         if (result == step_result::done)
             return true;
         if (result == step_result::due) {
@@ -91,9 +101,10 @@ inline bool catch_up(locked_wheel &wheel, work_budget &budget) {
 // RELEASES AND REACQUIRES: wheel lock
 inline bool look_ahead(locked_wheel &wheel, work_budget &budget, shape::digits near_lead) {
     while (budget.left != 0) {
-        if (!wheel.lower_one(near_lead))
+        const std::uint32_t steps = wheel.lower(near_lead, budget.at_once());
+        if (steps == 0)
             return true;
-        budget.spend_one();
+        budget.spend(steps);
     }
     return false;
 }

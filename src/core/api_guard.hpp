@@ -53,7 +53,13 @@ inline void be_observed(locked_wheel &wheel) {
     tw_port_hide(static_cast<wheel_sharing *>(&wheel), sizeof(wheel_sharing));
 }
 
-TW_INLINE_IF_SMALL inline bool usable(tw *w) { return w != nullptr && wheel_in(w).self == w; }
+TW_INLINE_IF_SMALL inline bool usable(tw *w) {
+    return w != nullptr && wheel_in(w).self - self_of(w) <= tag_if_locked;
+}
+
+// True if w, which is not null, is valid and takes no lock. Always false where there is no room.
+inline bool takes_no_lock(tw *w) { return has_room && wheel_in(w).self == self_of(w); }
+
 TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) { return node != nullptr && node->fn != nullptr; }
 
 // Small nodes have no room to name their wheel: a program with such nodes has one wheel.
@@ -77,6 +83,8 @@ template <class Enum> bool is_at_most(const Enum &value, Enum last) {
 
 // Validates and locks w. On error returns a negative errno with the lock not held.
 TW_ONE_COPY inline int enter(tw *w) {
+    if (w != nullptr && takes_no_lock(w))
+        return 0;
     if (!usable(w))
         return -einval;
     lock(wheel_in(w));
@@ -84,9 +92,8 @@ TW_ONE_COPY inline int enter(tw *w) {
 }
 
 // The same for a call that changes a node, which must not be pending on another wheel.
-TW_ONE_COPY inline int enter(tw *w, const tw_node *node) {
-    if (!usable(node))
-        return -einval;
+// REQUIRES: usable(node)
+inline int enter_usable(tw *w, const tw_node *node) {
     const int error = enter(w);
     if (error != 0 || !is_pending(*node) || names(*node, w)) {
         TW_ASSERT_OF(*node, node->state <= TW_SHUT);
@@ -94,6 +101,42 @@ TW_ONE_COPY inline int enter(tw *w, const tw_node *node) {
     }
     unlock(wheel_in(w));
     return -ebusy;
+}
+TW_ONE_COPY inline int enter(tw *w, const tw_node *node) {
+    return usable(node) ? enter_usable(w, node) : -einval;
+}
+
+// RELEASES: wheel lock. Returns the result of the call.
+TW_ONE_COPY inline int leave(tw *w, int result) {
+    unlock(wheel_in(w));
+    return result;
+}
+
+template <auto Call, class... Rest>
+TW_APART_IF_FAST int with_node_locked(tw *w, tw_node *node, Rest... rest) {
+    const int error = has_room ? enter_usable(w, node) : enter(w, node);
+    return error != 0 ? error : leave(w, Call(w, node, rest...));
+}
+
+// Makes a call that changes a node: validates, locks, and releases the lock again. `Usual` is the state in
+// which the node mostly is.
+//
+// Where there is room, a wheel without a lock has a copy of the code to itself. Nothing in that copy calls
+// another function and returns, so it needs no registers to be saved.
+template <tw_state Usual, auto Call, class... Rest>
+[[gnu::always_inline]] inline int with_node(tw *w, tw_node *node, Rest... rest) {
+    if constexpr (has_room) {
+        if (w == nullptr || !usable(node))
+            return -einval;
+        if (takes_no_lock(w)) {
+            const bool is_idle = Usual == TW_IDLE && node->state == TW_IDLE;
+            if (!is_idle && is_pending(*node) && !names(*node, w)) [[unlikely]]
+                return -ebusy;
+            TW_ASSERT_OF(*node, node->state <= TW_SHUT);
+            return Call(w, node, rest...);
+        }
+    }
+    return with_node_locked<Call>(w, node, rest...);
 }
 
 // The same for a node that is to be pending at tick `due` from now on.
@@ -115,12 +158,6 @@ TW_ONE_COPY inline bool enter_pending(tw *w, const tw_node *node) {
         return true;
     unlock(wheel_in(w));
     return false;
-}
-
-// RELEASES: wheel lock. Returns the result of the call.
-TW_ONE_COPY inline int leave(tw *w, int result) {
-    unlock(wheel_in(w));
-    return result;
 }
 
 TW_ONE_COPY inline tick leave_with(tw *w, tick result) {

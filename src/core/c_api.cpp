@@ -16,15 +16,31 @@ namespace {
 
 using namespace tickwheel::core;
 
-// Arms a oneshot, or refuses to. REQUIRES: wheel lock held. RELEASES: wheel lock
+// --- calls that change a node, once it is valid and the wheel's lock is held ------------------
+
+// Arms a oneshot, or refuses to.
 TW_INLINE_IF_FAST int arm_once(tw *w, tw_node *node, tick due, bool in_time) {
     if (node->state == TW_SHUT)
-        return leave(w, -eperm);
+        return -eperm;
     if (!in_time)
-        return leave(w, -erange);
+        return -erange;
     set_wheel(*node, w);
-    return leave(w, wheel_in(w).arm_once(*node, due));
+    return wheel_in(w).arm_once(*node, due);
 }
+
+inline int arm_at(tw *w, tw_node *node, tick due) { return arm_once(w, node, due, is_tick(due)); }
+
+inline int arm_after(tw *w, tw_node *node, tick delay) {
+    const tick now = wheel_in(w).now();
+    return arm_once(w, node, now + delay, in_range(now, now, delay));
+}
+
+inline int arm_within(tw *w, tw_node *node, tick first, tick slack) {
+    const bool possible = wheel_in(w).can_choose(first, slack);
+    return arm_once(w, node, possible ? wheel_in(w).choose(first, slack) : first, possible);
+}
+
+inline int cancel(tw *w, tw_node *node) { return wheel_in(w).disarm(*node); }
 
 #if TW_RUNTIME
 bool is_valid(const tw_grid &grid) {
@@ -39,8 +55,9 @@ TW_API int tw_init(tw *w, tw_tick now, unsigned flags) {
     if (w == nullptr || !is_tick(now) || (flags & ~unsigned{TW_UNLOCKED}) != 0)
         return -einval;
     locked_wheel *const wheel = new (w->storage.bytes) locked_wheel();
-    wheel->self = w;
-    wheel->how = (flags & TW_UNLOCKED) != 0 ? locking::unlocked : locking::locked;
+    const bool is_locked = (flags & TW_UNLOCKED) == 0;
+    wheel->self = self_of(w) + (is_locked ? tag_if_locked : 0);
+    wheel->how = is_locked ? locking::locked : locking::unlocked;
     be_observed(*wheel);
     wheel->init(now);
     tw_port_lock_init(&wheel->lock);
@@ -65,22 +82,15 @@ TW_API int tw_node_init_plain(tw_node *node, tw_callback *fn, void *arg) noexcep
 #endif
 
 TW_API int tw_arm_after(tw *w, tw_node *node, tw_tick delay) {
-    if (const int error = delay == 0 ? -einval : enter(w, node); error != 0)
-        return error;
-    const tick now = wheel_in(w).now();
-    return arm_once(w, node, now + delay, in_range(now, now, delay));
+    if (delay == 0)
+        return -einval;
+    return with_node<TW_IDLE, arm_after>(w, node, delay);
 }
 
-TW_API int tw_arm_at(tw *w, tw_node *node, tw_tick tick) {
-    const int error = enter(w, node);
-    return error != 0 ? error : arm_once(w, node, tick, is_tick(tick));
-}
+TW_API int tw_arm_at(tw *w, tw_node *node, tw_tick tick) { return with_node<TW_IDLE, arm_at>(w, node, tick); }
 
 TW_API int tw_arm_within(tw *w, tw_node *node, tw_tick tick, tw_tick slack) {
-    if (const int error = enter(w, node); error != 0)
-        return error;
-    const bool possible = wheel_in(w).can_choose(tick, slack);
-    return arm_once(w, node, possible ? wheel_in(w).choose(tick, slack) : tick, possible);
+    return with_node<TW_IDLE, arm_within>(w, node, tick, slack);
 }
 
 TW_API tw_tick tw_choose(tw *w, tw_tick tick, tw_tick slack) {
@@ -148,10 +158,7 @@ TW_API int tw_postpone_all(tw *w, tw_tick by) {
 }
 #endif
 
-TW_API int tw_cancel(tw *w, tw_node *node) {
-    const int error = enter(w, node);
-    return error != 0 ? error : leave(w, wheel_in(w).disarm(*node));
-}
+TW_API int tw_cancel(tw *w, tw_node *node) { return with_node<TW_PENDING, cancel>(w, node); }
 
 TW_API int tw_node_shutdown(tw *w, tw_node *node) {
     if (const int error = enter(w, node); error != 0)

@@ -12,7 +12,7 @@ namespace tickwheel::core {
 // RELEASES AND REACQUIRES: wheel lock, now and then (P8)
 TW_ONE_COPY inline void finish_shift(locked_wheel &wheel) {
     for (work_budget moves(wheel, TW_UNBOUNDED); wheel.shift_one();)
-        moves.spend_one();
+        moves.spend();
 }
 #endif
 

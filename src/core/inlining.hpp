@@ -1,13 +1,34 @@
 // Size against speed. A build for size (-Os) has one copy of what several functions share, and inlines
-// what is hardly larger than a call. A build for speed inlines arming into each function that arms.
+// what is hardly larger than a call. A build for speed inlines arming into each function that arms, and
+// keeps apart what would cost the usual course of a call registers.
 #pragma once
 
 #ifdef __OPTIMIZE_SIZE__
 #define TW_ONE_COPY __attribute__((noinline))
 #define TW_INLINE_IF_FAST TW_ONE_COPY
 #define TW_INLINE_IF_SMALL __attribute__((always_inline))
+#define TW_APART_IF_FAST
 #else
 #define TW_ONE_COPY
 #define TW_INLINE_IF_FAST __attribute__((always_inline)) inline
 #define TW_INLINE_IF_SMALL
+#define TW_APART_IF_FAST __attribute__((noinline))
+#endif
+
+namespace tickwheel::core {
+
+// True where there is room for code that only saves time: on large processors, in a build for speed.
+#ifdef __OPTIMIZE_SIZE__
+inline constexpr bool has_room = false;
+#else
+inline constexpr bool has_room = sizeof(void *) == 8;
+#endif
+
+}  // namespace tickwheel::core
+// Inlined wherever it is called, in a build for speed. Not in one without optimisation, because coverage
+// would count each copy by itself.
+#if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
+#define TW_INLINED __attribute__((always_inline))
+#else
+#define TW_INLINED
 #endif

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "assert.hpp"
 #include "bitmap.hpp"
+#include "next_busy.hpp"
 #include "ring.hpp"
 #include "tick.hpp"
 
@@ -44,23 +44,9 @@ template <class G> struct levels {
             busy.clear(static_cast<unsigned>(offset / sizeof(tw_link)));
     }
 
-    // The distance in slots from the slot of t to the next busy one of its level, with
-    // after < distance <= last; 0 if there is none. The search wraps around the end of the level,
-    // so it is made in two stretches at most. REQUIRES: last < width(level)
+    // See next_busy.hpp.
     unsigned next_busy(unsigned level, digits t, unsigned after, unsigned last) const {
-        TW_ASSERT(last < G::width(level));
-        const unsigned width = G::width(level);
-        const unsigned here = G::index(level, t);
-        for (unsigned distance = after + 1; distance <= last;) {
-            const unsigned index = (here + distance) & (width - 1);
-            const unsigned begin = G::first_slot(level) + index;
-            const unsigned end = begin + smaller(width - index, last - distance + 1);
-            const unsigned found = busy.find(begin, end);
-            distance += found - begin;
-            if (found != end)
-                return distance;
-        }
-        return 0;
+        return core::next_busy<G>(busy, level, t, after, last);
     }
 
     void move_all(unsigned from, unsigned to) {

@@ -22,7 +22,7 @@ struct clearing {
 
 // Guarded by the wheel's lock, except as noted.
 struct wheel_sharing {
-    tw *self;                   // set by tw_init: tells a wheel from memory never initialised, or copied
+    std::uintptr_t self;        // tells a wheel from memory never initialised, or copied; see self_of
     std::uintptr_t advancer;    // the thread that advances, while `advancing`
     clearing *clearings;        // every tw_clear that is under way
     std::uint32_t lock;         // the port's
@@ -42,6 +42,11 @@ static_assert(sizeof(locked_wheel) <= sizeof(tw) &&
 static_assert(alignof(locked_wheel) <= alignof(tw));
 static_assert(sizeof(tw_node) <= (sizeof(void *) == 8 ? 64 : TW_TICK_BITS == 32 ? 28 : 40 + 8 * TW_RUNTIME));
 static_assert(TW_BITS != 8 || TW_LEVELS != 3 || sizeof(tw) <= (sizeof(void *) == 8 ? 21600 : 10880));
+
+// `self` is the wheel's address; where there is room, one more if calls take the lock. One comparison then
+// finds that a wheel is valid and has no lock.
+inline constexpr std::uintptr_t tag_if_locked = has_room ? 1 : 0;
+inline std::uintptr_t self_of(const tw *w) { return reinterpret_cast<std::uintptr_t>(w); }
 
 inline locked_wheel &wheel_in(tw *w) {
     return *std::launder(reinterpret_cast<locked_wheel *>(w->storage.bytes));

@@ -15,10 +15,8 @@ struct series {
     std::uint32_t fires;  // 0: without end
 };
 
-inline void make_oneshot(tw_node &node) {
-    node.period = 0;
-    node.fires_left = 0;
-}
+// A node without a period has nothing else of a series: `fires_left` and `part` are not read.
+inline void make_oneshot(tw_node &node) { node.period = 0; }
 
 inline void make_periodic(tw_node &node, const series &next) {
     node.period = next.period;
@@ -63,13 +61,14 @@ constexpr quotient divide(tick dividend, tick divisor) {
     }
 }
 
-// Sets a node that fires to its next tick; returns false if this fire is its last. *overruns is the
-// number of due ticks in (expiry, now], or with TW_BURST of those among them that will fire.
+// Sets a node that fires, or a record's schedule of the same members, to its next tick; returns false if this
+// fire is its last. *overruns is the number of due ticks in (expiry, now], or with TW_BURST of those among
+// them that will fire.
 //
 // P5: the grid is expiry + n * period, and expiry only ever moves along it, so no error adds up.
 // TW_BURST takes the next point of the grid however late it is. TW_SKIP takes the first one after
 // `now`. TW_DELAY, and only if points were missed, begins a new grid at `now`.
-inline bool set_to_next(tw_node &node, tick now, tick *overruns) {
+template <class Periodic> bool set_to_next(Periodic &node, tick now, tick *overruns) {
     TW_ASSERT(node.period != 0 && !before(now, node.expiry));
     const quotient missed = divide(now - node.expiry, node.period);
     tick from = node.expiry;
@@ -97,7 +96,7 @@ constexpr tick in_parts(tick ticks, tick parts, tick further) {
 // Sets a node to the deadline `ahead` parts after tick `from`: to the tick that it rounds up to (P1),
 // and remembers by how many parts the deadline is before that tick. Returns false if there is no
 // such tick any more.
-inline bool set_ahead(tw_node &node, tick from, tick ahead, tick parts) {
+template <class Periodic> bool set_ahead(Periodic &node, tick from, tick ahead, tick parts) {
     const quotient way = divide(ahead, parts);
     const tick ticks = way.whole + (way.rest != 0 ? 1 : 0);
     if (ticks > last_tick - from)
@@ -110,7 +109,7 @@ inline bool set_ahead(tw_node &node, tick from, tick ahead, tick parts) {
 // set_to_next for a wheel that has grids: node.part says whether this node is on one.
 // P5: deadlines are exactly deadline + n * period, counted in parts. Each rounds up to a tick by
 // itself, so rounding never adds up either.
-inline bool set_to_next_on_grid(tw_node &node, tick parts, tick now, tick *overruns) {
+template <class Periodic> bool set_to_next_on_grid(Periodic &node, tick parts, tick now, tick *overruns) {
     if (node.part == 0)
         return set_to_next(node, now, overruns);
     TW_ASSERT(node.period >= parts && node.part <= parts && !before(now, node.expiry));

@@ -13,6 +13,7 @@
 #include <cstddef>
 
 #include "assert.hpp"
+#include "inlining.hpp"
 
 namespace tickwheel::core {
 
@@ -57,6 +58,13 @@ inline tw_link &behind(const tw_link &link) {
     return *link.next;
 }
 
+// The same for the link before another.
+inline tw_link &preceding(const tw_link &link) {
+    if (links_are_checked && link.prev->next != &link) [[unlikely]]  // as TW_ASSERT
+        stop_at(*link.prev);
+    return *link.prev;
+}
+
 inline void stop_if_last_broken(const tw_link &ring) {
     if (links_are_checked && ring.prev->next != &ring) [[unlikely]]  // as TW_ASSERT
         stop_at(*ring.prev);
@@ -79,6 +87,29 @@ inline void unlink(tw_link &link) {
     link.prev->next = link.next;
     link.next->prev = link.prev;
 }
+
+// A walk from the end of a ring towards its front, while members leave there one after the other. Each
+// of them has to come from memory before the address of the next is known; the walk has another one
+// come meanwhile, so that half of them are in the cache when their turn comes.
+//
+// The walk must not outlast a hold of the lock, because only the first member may leave during it.
+class back_walk {
+  public:
+    explicit back_walk(const tw_link &ring) : at_(&ring) {}
+
+    // Goes on by one member, and ends at `first`, which leaves next.
+    void touch_next(const tw_link &first) {
+        if (!has_room || at_ == nullptr)
+            return;
+        if (at_ != &first)
+            at_ = &preceding(*at_);
+        if (at_ == &first)
+            at_ = nullptr;
+    }
+
+  private:
+    const tw_link *at_;  // null: it has ended
+};
 
 // Moves all members of `from`, in their order, behind those of `ring`.
 inline void append_all(tw_link &ring, tw_link &from) {

@@ -107,12 +107,18 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
         return span(level) - (t & (span(level) - 1));
     }
 
+    // True if a difference is less than a slot of this level. Where a tick is wider than a register,
+    // shifting it takes less code than comparing it.
+    static constexpr bool is_below(unsigned level, tick difference) {
+        return has_room ? difference < span(level) : difference >> shift(level) == 0;
+    }
+
     // The level of the highest digit in which two ticks differ, given their xor.
     template <unsigned Level = 0> static constexpr unsigned level_of(tick difference) {
         if constexpr (Level == far)
             return far;
         else
-            return difference >> shift(Level + 1) == 0 ? Level : level_of<Level + 1>(difference);
+            return is_below(Level + 1, difference) ? Level : level_of<Level + 1>(difference);
     }
 
     // The far slot of the highest bit in which two ticks of different rounds differ.

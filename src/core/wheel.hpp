@@ -1,7 +1,8 @@
 // The wheel: where nodes stand, how they come down as time advances, what is next.
 //
 // No lock, no clock, no callback. The wheel owns its nodes' states while they are pending, and every
-// member moves at most one node, so that callers can release their lock between two steps (P8).
+// member moves at most one node, or as many as it is told, so that callers can release their lock
+// between two steps (P8).
 #pragma once
 
 #include <cstddef>
@@ -191,7 +192,7 @@ template <class G> class wheel {
         append_all(shifting_, leaving_);
         slots_.empty_into(shifting_);
         shift_by_ = by;
-        quiet_until_ = at_.now;
+        end_quiet();
         if (running_ != nullptr)
             due_at_ = later(due_at_, by);
     }
@@ -235,14 +236,15 @@ template <class G> class wheel {
         return elapsed;
     }
 
-    // Goes on towards `now` by one move or one slot; or says that a node is due, or that all is
-    // done. What a shift or an opened slot has started comes first: only when those are finished
-    // do the slots hold what they should (W2, W4).
-    step_result step() {
+    // Goes on towards `now` by one slot or some moves, *steps in all, at most `most`; or says that a
+    // node is due, or that all is done. What a shift or an opened slot has started comes first: only
+    // when those are finished do the slots hold what they should (W2, W4).
+    step_result step(std::uint32_t most, std::uint32_t *steps) {
+        *steps = 1;
         if (shift_one())
             return step_result::moved;
         if (open_level_ != 0) {
-            lower_one(0);
+            *steps = lower(0, most);
             return step_result::moved;
         }
         const step_result first = look_at_first();
@@ -289,26 +291,28 @@ template <class G> class wheel {
     // True if nothing but look-ahead is left to do up to `now`.
     bool has_caught_up() const { return has_arrived() && is_empty(cursor_slot()); }
 
-    // Lowers one node by one level. From the slots that have opened; or, when these are empty,
-    // from those that open soon, which is look-ahead: near ones within `near_lead` ticks, and for far
-    // ones see lead_into. Returns false if there was nothing to do.
+    // Lowers nodes of one slot by one level, at most `most`. From the slots that have opened; or, when
+    // these are empty, from those that open soon, which is look-ahead: near ones within `near_lead`
+    // ticks, and for far ones see lead_into. Returns the number of steps; 0 if there was nothing to do.
     //
     // The levels are taken from the top down, so that a node from a high level goes through the
     // slots below ahead of nodes armed later (W3). When the last opened slot is empty the origin
     // follows the cursor.
-    [[gnu::noinline]] bool lower_one(digits near_lead) {
+    [[gnu::noinline]] std::uint32_t lower(digits near_lead, std::uint32_t most) {
         if (open_level_ == 0 && !G::ahead)
-            return false;
+            return 0;
         for (unsigned level = open_level_ != 0 ? open_level_ : G::far; level != 0; --level) {
             const digits until = open_level_ != 0 ? 0 : G::until_next(level, at_.here());
-            if (until <= lead_into(level, near_lead) && lower_from(level, until))
-                return true;
+            if (until > lead_into(level, near_lead))
+                continue;
+            if (const std::uint32_t moved = lower_from(level, until, most); moved != 0)
+                return moved;
         }
         if (open_level_ == 0)
-            return false;
+            return 0;
         move_origin(at_.cursor);
         open_level_ = 0;
-        return true;
+        return 1;
     }
 
     // When all is done, look-ahead with this lead included: finds how long the wheel is quiet
@@ -388,15 +392,21 @@ template <class G> class wheel {
 
     // How the node fires on is set in it already.
     TW_INLINE_IF_FAST int arm(tw_node &node, tick due) {
-        const bool was_pending = is_pending(node);
-        if (was_pending)
-            slots_.take(node);
-        else
-            ++count_;
+        if (is_pending(node))
+            return rearm(node, due);
+        ++count_;
         node.expiry = due;
         node.state = TW_PENDING;
         place(node);
-        return was_pending ? 1 : 0;
+        return 0;
+    }
+
+    // arm for a node that is pending.
+    TW_APART_IF_FAST int rearm(tw_node &node, tick due) {
+        slots_.take(node);
+        node.expiry = due;
+        place(node);
+        return 1;
     }
 
     // The lead into a level: how many ticks before one of its slots opens look-ahead may begin to empty
@@ -416,12 +426,15 @@ template <class G> class wheel {
     void place(tw_node &node) {
         const tick t = at_.cursor + at_.distance_to(node.expiry);
         const unsigned slot = at_.slot_of(t);
-        slots_.put(node, slot);
         if (slot >= G::width(0))
-            quiet_until_ = at_.now;
+            end_quiet();
         else if (before_seen_from(at_.now, t, quiet_until_))
             quiet_until_ = t;
+        slots_.put(node, slot);
     }
+
+    // Where ticks do not wrap, 0 is never in the future and takes no load.
+    void end_quiet() { quiet_until_ = wraps ? at_.now : 0; }
 
     // The nodes that are due, and postponed ones that would have been.
     const tw_link &cursor_slot() const { return slots_.rings[G::slot(0, at_.here())]; }
@@ -449,19 +462,29 @@ template <class G> class wheel {
         return step_result::moved;
     }
 
-    // Takes the first node of the slot that opens `until` ticks after the cursor to the slot that
-    // it belongs to once that has opened. Returns false if the slot is empty.
-    //
-    // Three cases. A node that was postponed out of the slot's stretch is placed as if armed now. From
-    // a far slot, a node of a later round goes to a lower far slot, that of the highest bit in
-    // which the two rounds differ (W5). Every other node goes one level down.
-    [[gnu::noinline]] bool lower_from(unsigned level, digits until) {
+    // Takes the first nodes, at most `most`, of the slot that opens `until` ticks after the cursor to the
+    // slots that they belong to once that has opened. Returns their number: 0 if the slot is empty.
+    [[gnu::noinline]] std::uint32_t lower_from(unsigned level, digits until, std::uint32_t most) {
         const tick opening = at_.cursor + until;
         const unsigned slot = at_.slot_opened_by(level, opening);
         const tw_link &ring = slots_.rings[slot];
-        if (is_empty(ring))
-            return false;
-        tw_node &node = node_of(behind(ring));
+        back_walk ahead(ring);
+        std::uint32_t moved = 0;
+        while (!is_empty(ring)) {
+            tw_node &node = node_of(behind(ring));
+            ahead.touch_next(node.link);
+            lower_node(node, level, slot, opening);
+            if (++moved == most || !has_room)
+                break;
+        }
+        return moved;
+    }
+
+    // Takes one of these nodes there. Three cases. A node that was postponed out of the slot's stretch
+    // is placed as if armed now. From a far slot, a node of a later round goes to a lower far slot,
+    // that of the highest bit in which the two rounds differ (W5). Every other node goes one level
+    // down.
+    void lower_node(tw_node &node, unsigned level, unsigned slot, tick opening) {
         const tick t = at_.cursor + at_.distance_to(node.expiry), difference = t ^ opening;
         slots_.take(node);
         if (!at_.is_same_stretch(difference, level, slot))
@@ -470,7 +493,6 @@ template <class G> class wheel {
             slots_.put(node, G::far_slot(difference));
         else
             slots_.put(node, G::slot(level - 1, G::low(t)));
-        return true;
     }
 
     // Moves the cursor to the next busy slot, at most to `now`, and opens the slots there.

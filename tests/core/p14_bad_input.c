@@ -1,8 +1,10 @@
 /* P14: bad input returns its documented error and changes nothing. Each REFUSED line is a row
  * of a table: a call and its error. Everything that the call could have touched is compared
- * byte by byte. */
+ * byte by byte. All of it is done with a wheel that has a lock, and with one that has none, whose
+ * calls may have code of their own. */
 #include "promise.h"
 
+static unsigned wheel_flags;
 static struct tw elsewhere; /* another wheel */
 static struct tw zero_wheel;
 static struct tw_node idle, pending, periodic, away, raw, dead; /* away: pending elsewhere; raw: all zeroes */
@@ -28,6 +30,7 @@ static void never_called(UNUSED struct tw_node *node, UNUSED void *arg) { fail_m
 
 static void start(uint64_t now) {
     start_at(now);
+    tw_init(&wheel, now, wheel_flags);
     tw_init(&elsewhere, now, 0);
     memset(&zero_wheel, 0, sizeof zero_wheel);
     memset(&raw, 0, sizeof raw);
@@ -375,5 +378,7 @@ int main(void) {
 #endif
         BAD_INPUT(p14_refused_calls_do_not_disturb_what_is_pending),
     };
-    return cmocka_run_group_tests_name("P14: bad input", tests, NULL, NULL);
+    const int failed = cmocka_run_group_tests_name("P14: bad input", tests, NULL, NULL);
+    wheel_flags = TW_UNLOCKED;
+    return failed + cmocka_run_group_tests_name("P14: bad input, no lock", tests, NULL, NULL);
 }

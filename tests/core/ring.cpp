@@ -118,6 +118,7 @@ TEST(ring_names_a_node_that_its_neighbours_contradict) {
     assert_stops_for(f.n[1], unlink(f.n[0].link));
     assert_stops_for(f.n[1], unlink(f.n[2].link));
     assert_stops_for(f.n[1], behind(f.n[0].link));
+    assert_stops_for(f.n[1], preceding(f.n[2].link));
     tw_node copy = f.n[4];
     assert_stops_for(copy, unlink(copy.link));
 }
@@ -130,6 +131,36 @@ TEST(ring_names_a_broken_node_at_its_end) {
     assert_stops_for(f.n[0], append(f.a, f.n[2].link));
     assert_stops_for(f.n[0], append_all(f.a, f.b));
     assert_stops_for(f.n[0], append_all(f.b, f.a));
+}
+
+// Takes members off the front of a ring during a walk, and leaves in each a link that would crash the
+// walk if it stood there.
+void empty_behind_a_walk(unsigned members) {
+    fixture f;
+    for (unsigned i = 0; i < members; ++i)
+        append(f.a, f.n[i].link);
+    back_walk walk(f.a);
+    for (unsigned i = 0; i < members; ++i) {
+        walk.touch_next(f.n[i].link);
+        unlink(f.n[i].link);
+        f.n[i].link = {};
+    }
+    assert_holds(f.a);
+}
+
+TEST(ring_back_walk_never_touches_what_has_left) {
+    for (unsigned members = 1; members <= 6; ++members)
+        empty_behind_a_walk(members);
+}
+
+TEST(ring_back_walk_names_a_broken_node_before_its_turn) {
+    fixture f;
+    for (tw_node &node : f.n)
+        append(f.a, node.link);
+    f.n[4].link = {};
+    back_walk walk(f.a);
+    walk.touch_next(f.n[0].link);
+    assert_stops_for(f.n[4], walk.touch_next(f.n[1].link));
 }
 
 TEST(ring_node_of_gives_the_node_around_a_link) {
@@ -151,6 +182,8 @@ int main() {
         cmocka_unit_test(ring_append_all_to_an_empty_ring_and_from_one),
         cmocka_unit_test(ring_names_a_node_that_its_neighbours_contradict),
         cmocka_unit_test(ring_names_a_broken_node_at_its_end),
+        cmocka_unit_test(ring_back_walk_never_touches_what_has_left),
+        cmocka_unit_test(ring_back_walk_names_a_broken_node_before_its_turn),
         cmocka_unit_test(ring_node_of_gives_the_node_around_a_link),
     };
     return cmocka_run_group_tests_name("ring", tests, nullptr, nullptr);

@@ -53,6 +53,22 @@ void oracle_postpone(struct oracle_timer *t, uint64_t tick) {
 
 void oracle_remove(struct oracle_timer *t) { t->pending = t->to_clear = false; }
 
+void oracle_shift(struct oracle *o, unsigned wheel, uint64_t ticks) {
+    for (unsigned i = 0; i < o->count; ++i) {
+        struct oracle_timer *t = &o->timers[i];
+        if (!pends_on(t, wheel))
+            continue;
+        t->expiry += ticks;
+        t->lo = later(t->lo, t->expiry);
+        t->hi = later(t->hi, t->expiry);
+    }
+}
+
+void oracle_learns_cursor(struct oracle *o, unsigned wheel, uint64_t cursor) {
+    if (o->wheels[wheel].lo != cursor || o->wheels[wheel].hi != cursor)
+        cursor_moves(o, wheel, cursor, cursor);
+}
+
 bool oracle_precedes(const struct oracle_timer *a, const struct oracle_timer *b) {
     if (a->hi < b->lo)
         return true;

@@ -16,6 +16,10 @@
 
 #include "wide.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #ifndef MODEL_WHEELS
 #define MODEL_WHEELS 2
 #endif
@@ -63,6 +67,11 @@ void oracle_arm(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64
 void oracle_move(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick);
 void oracle_postpone(struct oracle_timer *t, uint64_t tick);
 void oracle_remove(struct oracle_timer *t);
+/* Makes everything on a wheel due so many ticks later. */
+void oracle_shift(struct oracle *o, unsigned wheel, uint64_t ticks);
+
+/* The cursor is known: a test that sees inside the wheel has asked it. */
+void oracle_learns_cursor(struct oracle *o, unsigned wheel, uint64_t cursor);
 
 void oracle_advance_begins(struct oracle *o, unsigned wheel, uint64_t now);
 void oracle_advance_ends(struct oracle *o, unsigned wheel, bool more);
@@ -85,5 +94,9 @@ uint64_t oracle_first_due(const struct oracle *o, unsigned wheel);
 uint64_t oracle_earliest(const struct oracle *o, unsigned wheel);
 size_t oracle_pending(const struct oracle *o, unsigned wheel);
 bool oracle_has_postponed(const struct oracle *o, unsigned wheel);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,11 +4,7 @@
 #define TICKWHEEL_TESTS_PLAY_H
 
 #include "model.h"
-
-struct source {
-    uint64_t (*draw)(struct source *s, uint64_t below); /* 0 .. below - 1; below > 0 */
-    bool (*is_empty)(const struct source *s);           /* no choices left: the life ends */
-};
+#include "source.h"
 
 /* The clocks' start times: near powers of two, where digits carry, and near the end of time. */
 enum { PLAY_ORIGINS = 8 };

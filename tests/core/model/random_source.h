@@ -2,7 +2,7 @@
 #ifndef TICKWHEEL_TESTS_RANDOM_SOURCE_H
 #define TICKWHEEL_TESTS_RANDOM_SOURCE_H
 
-#include "play.h"
+#include "source.h"
 
 #include "support/random.h"
 
@@ -21,8 +21,9 @@ static inline bool random_is_empty(const struct source *s) {
     return false;
 }
 
-static inline struct random_source random_source(uint64_t seed) {
-    return (struct random_source){{random_draw, random_is_empty}, seed};
+static inline struct random_source random_source_of(uint64_t seed) {
+    const struct random_source made = {{random_draw, random_is_empty}, seed};
+    return made;
 }
 
 #endif

@@ -1,0 +1,311 @@
+// The checker names each invariant of a wheel of records that is broken. The tests break them by hand, one at
+// a time, in a wheel that is otherwise as busy as one gets.
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "fixture.hpp"
+
+namespace {
+
+using namespace tickwheel::core;
+
+using shape = log_shape<3, true>;
+using fixture = record_fixture<shape>;
+
+constexpr std::uint32_t near = 0, twin = 1, middle = 2, far = 3, first_of_crowd = 10, records = 200;
+constexpr tick start = 100;
+
+std::unique_ptr<fixture> it;
+
+unsigned slot_of(unsigned level, tick t) { return shape::slot(level, t); }
+log &plain(unsigned level, tick t) { return it->inside().levels().slots[slot_of(level, t)]; }
+entry &first_of(log &in) { return in.head->entries[in.head->first]; }
+
+int fresh(void **) {
+    it = std::make_unique<fixture>(records, start);
+    it->arm(near, start + 2);
+    it->arm(twin, start + 2);
+    it->arm(middle, start + 20);
+    it->arm(far, start + 3000);
+    return it->broken();
+}
+
+// Late entries, of which some have been sorted and some are being merged.
+int fresh_sort(void **state) {
+    fresh(state);
+    for (std::uint32_t i = 0; i < 60; ++i)
+        it->arm(first_of_crowd + i, start + 1);
+    for (std::uint32_t i = 60; i != 0; --i)
+        it->arm(first_of_crowd + i - 1, start + 3);
+    (*it)->begin_advance(start + 3);
+    while (!it->inside().sort().is_merging() || it->inside().runs() == 0)
+        it->step();
+    return it->broken();
+}
+
+// A sweep that stands in a log with more to sweep.
+int fresh_sweep(void **state) {
+    fresh(state);
+    for (std::uint32_t i = first_of_crowd; i < records; ++i)
+        it->arm(i, start + 3000);
+    for (std::uint32_t i = first_of_crowd;
+         !it->inside().is_sweeping() || it->inside().sweep_before() == nullptr; ++i)
+        it->disarm(i);
+    return it->broken();
+}
+
+void collect(const char *invariant, const tw_node *, void *arg) {
+    static_cast<std::vector<std::string> *>(arg)->push_back(invariant);
+}
+
+// The checker must report this invariant.
+void assert_names(const std::string &invariant) {
+    std::vector<std::string> all;
+    const int broken = record_checker<fixture::wheel>(**it, collect, &all).run();
+    assert_int_equal(broken, all.size());
+    assert_int_equal(record_checker<fixture::wheel>(**it, nullptr, nullptr).run(), broken);
+    if (std::find(all.begin(), all.end(), invariant) == all.end())
+        fail_msg("not reported: %s (but: %s)", invariant.c_str(), all.empty() ? "nothing" : all[0].c_str());
+}
+
+TEST(record_check_finds_nothing_in_a_whole_wheel) { assert_int_equal(it->broken(), 0); }
+
+TEST(record_check_finds_a_cursor_before_what_slots_are_counted_from) {
+    it->inside().origin() = start + 1;
+    assert_names("no slot is counted from after the cursor");
+}
+
+TEST(record_check_finds_a_cursor_ahead_of_now) {
+    it->inside().now() = start - 1;
+    assert_names("the cursor is not ahead of now");
+}
+
+TEST(record_check_finds_a_now_that_is_no_tick) {
+    it->inside().now() = never;
+    assert_names("now is a tick");
+}
+
+TEST(record_check_finds_an_origin_that_no_opening_explains) {
+    it->inside().origin() = start - 1;
+    assert_names("slots are counted from the cursor, or from before the level that has opened");
+    it->inside().origin() = start;
+    it->inside().open_level() = 2;
+    assert_names("slots are counted from the cursor, or from before the level that has opened");
+}
+
+TEST(record_check_finds_a_quiet_wheel_that_has_not_caught_up) {
+    it->inside().now() = start + 1;
+    it->inside().quiet_until() = start + 2;
+    assert_names("a quiet wheel has caught up");
+}
+
+TEST(record_check_finds_a_slot_that_opens_while_the_wheel_is_quiet) {
+    it->inside().quiet_until() = start + 3;
+    assert_names("no slot opens while the wheel is quiet");
+}
+
+TEST(record_check_finds_wrong_counts) {
+    ++it->inside().entries();
+    assert_names("entries is the number of entries");
+    it->inside().entries() -= 2;
+    assert_names("entries is the number of entries");
+    ++it->inside().entries();
+    --it->inside().armed();
+    assert_names("each armed record has one entry that is not stale");
+}
+
+TEST(record_check_finds_too_many_stale_entries) {
+    for (std::uint32_t i = first_of_crowd; i < records; ++i)
+        it->arm(i, start + 3000);
+    for (std::uint32_t i = first_of_crowd; i < records; ++i)
+        it->timings[i].stamp += 4;
+    it->inside().armed() = 4;
+    assert_names("no more entries are stale than records are armed, and some");
+}
+
+TEST(record_check_finds_a_bit_that_is_missing) {
+    it->inside().levels().busy.clear(slot_of(0, start + 2));
+    assert_names("a slot has its bit set if it holds entries");
+}
+
+TEST(record_check_finds_a_bit_too_many) {
+    it->inside().levels().busy.set(slot_of(0, start + 5));
+    assert_names("a slot without entries has its bit cleared");
+}
+
+TEST(record_check_allows_the_bit_of_the_slot_at_the_cursor) {
+    it->inside().levels().busy.set(slot_of(0, start));
+    assert_int_equal(it->broken(), 0);
+}
+
+TEST(record_check_finds_an_entry_in_a_slot_of_another_tick) {
+    ++first_of(plain(0, start + 2)).due;
+    assert_names("an entry stands in a slot of its tick");
+}
+
+TEST(record_check_finds_an_entry_that_the_cursor_has_passed) {
+    first_of(plain(0, start + 2)).due -= shape::width(0);
+    assert_names("an entry stands in a slot of its tick");
+}
+
+TEST(record_check_finds_an_entry_in_a_slot_that_has_opened) {
+    log &here = plain(1, start);
+    here = plain(0, start + 2);
+    plain(0, start + 2) = {};
+    it->inside().levels().busy.set(slot_of(1, start));
+    it->inside().levels().busy.clear(slot_of(0, start + 2));
+    assert_names("no slot opens after the tick of an entry in it");
+}
+
+TEST(record_check_finds_an_entry_in_a_block_too_far) {
+    first_of(plain(0, start + 2)).due += tick{2} * shape::width(0);
+    assert_names("entries stand in the running or the next block");
+}
+
+TEST(record_check_finds_a_late_entry_among_others) {
+    first_of(plain(0, start + 2)).mark |= 1;
+    assert_names("late entries, and no others, stand in the late logs");
+}
+
+TEST(record_check_finds_an_entry_that_stands_later_than_its_record_is_due) {
+    --it->timings[near].due;
+    assert_names("no entry stands later than its record is due");
+    ++it->timings[near].due;
+    it->timings[far].lag = 1;
+    assert_names("no entry stands later than its record is due");
+    it->timings[far].lag = UINT32_MAX;
+    assert_names("no entry stands later than its record is due");
+}
+
+TEST(record_check_allows_records_that_were_moved_later_and_what_is_overdue) {
+    it->arm(near, start + 4000);
+    it->arm(first_of_crowd, start - 50);
+    it->offset = 1000;
+    assert_int_equal(it->broken(), 0);
+}
+
+TEST(record_check_finds_entries_that_are_not_in_the_order_of_arming) {
+    std::swap(it->timings[near].order, it->timings[twin].order);
+    assert_names("entries that are not late stand in the order of arming");
+}
+
+TEST(record_check_finds_a_chunk_without_entries) {
+    log_chunk &chunk = *plain(0, start + 2).head;
+    chunk.first = chunk.end;
+    assert_names("a chunk holds entries");
+    chunk.first = 0;
+    chunk.end = log_chunk::size + 1;
+    assert_names("a chunk holds entries");
+}
+
+TEST(record_check_finds_a_tail_that_is_not_the_last) {
+    plain(0, start + 2).tail = nullptr;
+    assert_names("a log ends with its tail");
+}
+
+TEST(record_check_comes_back_from_a_log_that_leads_in_a_circle) {
+    log &in = plain(0, start + 2);
+    in.tail->next = in.head;
+    assert_true(it->broken() > 0);
+}
+
+TEST(record_check_finds_a_log_of_the_sort_that_is_not_in_order) {
+    fixture::access inside = it->inside();
+    for (unsigned i = 0; i < log_sort::logs; ++i)
+        if (log &in = inside.sort().at(i); !in.is_empty())
+            first_of(in).due = 1000000;
+    assert_names("a log of the sort is in the order of arming");
+}
+
+TEST(record_check_finds_a_run_that_the_sort_does_not_know) {
+    it->inside().runs() ^= 1u << 20;
+    assert_names("the sort knows which of its runs hold entries");
+}
+
+TEST(record_check_finds_what_is_left_of_a_merge) {
+    while (it->inside().sort().is_merging())
+        it->step();
+    log left_over = {};
+    for (unsigned i = 0; i < log_sort::logs; ++i)
+        if (!it->inside().sort().at(i).is_empty())
+            left_over = it->inside().sort().at(i);
+    for (log *of_merge : {&it->inside().left(), &it->inside().right(), &it->inside().merged()}) {
+        *of_merge = left_over;
+        assert_names("nothing is left of a merge that is over");
+        *of_merge = {};
+    }
+}
+
+TEST(record_check_finds_a_sort_without_the_bit_of_its_slot) {
+    while (!it->inside().levels().late[slot_of(0, start + 3)].is_empty())
+        it->step();
+    it->inside().levels().busy.clear(slot_of(0, start + 3));
+    assert_names("a slot has its bit set if it holds entries");
+}
+
+TEST(record_check_finds_a_sweep_that_stands_in_no_log) {
+    log_chunk elsewhere = {};
+    it->inside().sweep_at() = &elsewhere;
+    assert_names("a sweep stands in its log, behind the chunk before");
+    it->inside().sweep_at() = nullptr;
+}
+
+TEST(record_check_finds_a_sweep_that_stands_in_another_log) {
+    it->inside().swept() = &plain(0, start + 2);
+    assert_names("a sweep stands in its log, behind the chunk before");
+}
+
+TEST(record_check_finds_a_sweep_that_stands_behind_another_chunk) {
+    it->inside().sweep_before() = nullptr;
+    assert_names("a sweep stands in its log, behind the chunk before");
+}
+
+TEST(record_check_finds_a_chunk_with_room_between_others) {
+    log &in = plain(shape::level_of((start + 3000) ^ start), start + 3000);
+    --in.tail->end;
+    for (log_chunk *chunk = in.head; chunk != in.tail; chunk = chunk->next)
+        if (chunk != in.head && chunk != it->inside().sweep_before())
+            --chunk->end;
+    assert_names("chunks between the first and the last are full");
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+#define IN_A_WHOLE_WHEEL(test) cmocka_unit_test_setup(test, fresh)
+        IN_A_WHOLE_WHEEL(record_check_finds_nothing_in_a_whole_wheel),
+        IN_A_WHOLE_WHEEL(record_check_finds_a_cursor_before_what_slots_are_counted_from),
+        IN_A_WHOLE_WHEEL(record_check_finds_a_cursor_ahead_of_now),
+        IN_A_WHOLE_WHEEL(record_check_finds_a_now_that_is_no_tick),
+        IN_A_WHOLE_WHEEL(record_check_finds_an_origin_that_no_opening_explains),
+        IN_A_WHOLE_WHEEL(record_check_finds_a_quiet_wheel_that_has_not_caught_up),
+        IN_A_WHOLE_WHEEL(record_check_finds_a_slot_that_opens_while_the_wheel_is_quiet),
+        IN_A_WHOLE_WHEEL(record_check_finds_wrong_counts),
+        IN_A_WHOLE_WHEEL(record_check_finds_too_many_stale_entries),
+        IN_A_WHOLE_WHEEL(record_check_finds_a_bit_that_is_missing),
+        IN_A_WHOLE_WHEEL(record_check_finds_a_bit_too_many),
+        IN_A_WHOLE_WHEEL(record_check_allows_the_bit_of_the_slot_at_the_cursor),
+        IN_A_WHOLE_WHEEL(record_check_finds_an_entry_in_a_slot_of_another_tick),
+        IN_A_WHOLE_WHEEL(record_check_finds_an_entry_that_the_cursor_has_passed),
+        IN_A_WHOLE_WHEEL(record_check_finds_an_entry_in_a_slot_that_has_opened),
+        IN_A_WHOLE_WHEEL(record_check_finds_an_entry_in_a_block_too_far),
+        IN_A_WHOLE_WHEEL(record_check_finds_a_late_entry_among_others),
+        IN_A_WHOLE_WHEEL(record_check_finds_an_entry_that_stands_later_than_its_record_is_due),
+        IN_A_WHOLE_WHEEL(record_check_allows_records_that_were_moved_later_and_what_is_overdue),
+        IN_A_WHOLE_WHEEL(record_check_finds_entries_that_are_not_in_the_order_of_arming),
+        IN_A_WHOLE_WHEEL(record_check_finds_a_chunk_without_entries),
+        IN_A_WHOLE_WHEEL(record_check_finds_a_tail_that_is_not_the_last),
+        IN_A_WHOLE_WHEEL(record_check_comes_back_from_a_log_that_leads_in_a_circle),
+        cmocka_unit_test_setup(record_check_finds_a_log_of_the_sort_that_is_not_in_order, fresh_sort),
+        cmocka_unit_test_setup(record_check_finds_a_run_that_the_sort_does_not_know, fresh_sort),
+        cmocka_unit_test_setup(record_check_finds_what_is_left_of_a_merge, fresh_sort),
+        cmocka_unit_test_setup(record_check_finds_a_sort_without_the_bit_of_its_slot, fresh_sort),
+        cmocka_unit_test_setup(record_check_finds_a_sweep_that_stands_in_no_log, fresh_sweep),
+        cmocka_unit_test_setup(record_check_finds_a_sweep_that_stands_in_another_log, fresh_sweep),
+        cmocka_unit_test_setup(record_check_finds_a_sweep_that_stands_behind_another_chunk, fresh_sweep),
+        cmocka_unit_test_setup(record_check_finds_a_chunk_with_room_between_others, fresh_sweep),
+    };
+    return cmocka_run_group_tests_name("record_check", tests, nullptr, nullptr);
+}

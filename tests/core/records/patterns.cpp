@@ -1,0 +1,407 @@
+// The wheel of records under patterns that leave as many stale entries as can be, where they hurt most:
+// nothing is lost, nothing fires twice, their number is bounded (R6), and so is what each call does (P8).
+#include <algorithm>
+#include <numeric>
+
+#include "fixture.hpp"
+#include "support/random.h"
+
+namespace {
+
+using namespace tickwheel::core;
+
+using shape = log_shape<RECORD_BITS, RECORD_AHEAD>;
+using fixture = record_fixture<shape>;
+
+constexpr std::size_t most_looks = 48;  // at records in one call, with what it sweeps
+
+std::uint64_t seed = 1;
+std::uint32_t random_cell(std::size_t below) {
+    return static_cast<std::uint32_t>(random_below(&seed, below));
+}
+
+std::vector<std::uint32_t> shuffled(std::uint32_t count) {
+    std::vector<std::uint32_t> order(count);
+    std::iota(order.begin(), order.end(), 0u);
+    for (std::uint32_t i = count; i > 1; --i)
+        std::swap(order[i - 1], order[random_cell(i)]);
+    return order;
+}
+
+void assert_bounds(fixture &it) {
+    assert_true(it.is_within_bound());
+    assert_true(it.looks <= most_looks);
+    it.looks = 0;
+}
+
+// All that is armed fires, and then nothing is left.
+void assert_ends_well(fixture &it, tick last) {
+    assert_int_equal(it.broken(), 0);
+    const std::size_t armed = it->armed();
+    it.fired.clear();
+    it.advance(last);
+    assert_int_equal(it.fired.size(), armed);
+    assert_int_equal(it->entries(), 0);
+    assert_int_equal(it.broken(), 0);
+}
+
+// Records start and stop at random, due at `tick_of()`.
+template <class TickOf> void storm(fixture &it, unsigned calls, TickOf tick_of) {
+    for (unsigned i = 0; i < calls; ++i) {
+        const std::uint32_t cell = random_cell(it.timings.size());
+        if (it.is_armed[cell] && i % 3 != 0)
+            it.disarm(cell);
+        else
+            it.arm(cell, tick_of());
+        assert_bounds(it);
+    }
+}
+
+TEST(records_hold_their_bounds_in_storms) {
+    for (const std::size_t records : {2u, 40u, 3000u}) {
+        fixture it(records, 1000);
+        storm(it, 40000, [] { return tick{5000}; });
+        assert_int_equal(it.broken(), 0);
+        storm(it, 40000, [] { return 1000 + random_below(&seed, tick{1} << random_cell(40)); });
+        assert_ends_well(it, tick{1} << 41);
+    }
+}
+
+// Waves: all start, then all stop, from either end or at random.
+TEST(records_hold_their_bounds_in_waves) {
+    fixture it(4000, 77);
+    for (unsigned wave = 0; wave < 12; ++wave) {
+        std::vector<std::uint32_t> order = shuffled(4000);
+        if (wave % 3 == 0)
+            std::sort(order.begin(), order.end());
+        for (std::uint32_t cell : order)
+            it.arm(cell, 100000 + (wave % 2 == 0 ? 0 : tick{cell} * 999));
+        for (std::uint32_t cell : order) {
+            it.disarm(cell);
+            assert_bounds(it);
+        }
+        assert_int_equal(it.broken(), 0);
+    }
+    it.arm(0, 100000);
+    assert_ends_well(it, 5000000);
+}
+
+TEST(records_hold_their_bounds_when_moved_to_earlier_for_ever) {
+    for (const std::uint32_t records : {1u, 5u, 2000u}) {
+        fixture it(records);
+        constexpr tick far = tick{1} << 50;
+        for (unsigned i = 0; i < 60000; ++i) {
+            it.arm(i % records, far - i);
+            assert_bounds(it);
+        }
+        assert_ends_well(it, far);
+    }
+}
+
+TEST(records_started_and_stopped_in_turn_leave_nothing_behind) {
+    fixture it(1000);
+    for (std::uint32_t i = 1; i < 1000; ++i)
+        it.arm(i, 500 + i % 3);
+    for (unsigned i = 0; i < 100000; ++i) {
+        it.arm(0, 500 + i % 3);
+        it.disarm(0);
+        assert_true(it->entries() <= it->armed() + 3);  // one a log, whose chunk it began
+    }
+    it.looks = 0;
+    assert_ends_well(it, 600);
+}
+
+// A sweep meets entries again that come down while it goes on. So that they come down just behind it, each
+// time to be looked at once more, it is held up on each level by others that stand there.
+TEST(records_hold_their_bounds_while_entries_come_down_in_step_with_a_sweep) {
+    if (RECORD_BITS != 8 || !RECORD_AHEAD)
+        return skip();
+    constexpr std::uint32_t live = 20000, stale = 16000, holding = 30;
+    constexpr unsigned top = 5;
+    constexpr tick boundary = shape::span(top);
+    fixture it(live + stale + top * holding, boundary - 1000);
+    const auto come_down = [&] {
+        for (unsigned i = 0; i <= live / 16; ++i) {
+            it->lower_some(5000);
+            assert_bounds(it);
+        }
+    };
+    for (unsigned level = 2; level <= top; ++level)
+        for (std::uint32_t i = 0; i < holding; ++i)
+            it.arm(live + stale + (level - 1) * holding + i, boundary + shape::span(level));
+    for (std::uint32_t i = 0; i < stale; ++i)
+        it.arm(live + i, boundary + 200);
+    for (unsigned level = top; level != 1; --level)
+        come_down();
+    for (std::uint32_t i = 0; i < live; ++i)
+        it.arm(i, boundary + 1);
+    for (std::uint32_t i = 0; !it.inside().is_sweeping(); ++i) {
+        it.disarm(live + i);
+        assert_bounds(it);
+    }
+    std::uint32_t stopped = 0;
+    for (unsigned level = top; level != 1; --level) {
+        const log *const held_up =
+            &it.inside().levels().slots[shape::slot(level, boundary + shape::span(level))];
+        for (; it.inside().is_sweeping() && it.inside().swept() != held_up && stopped < live / 2; ++stopped) {
+            it.disarm(stopped);
+            assert_bounds(it);
+        }
+        come_down();
+    }
+    for (; stopped < live; ++stopped) {
+        it.disarm(stopped);
+        assert_bounds(it);
+    }
+    assert_ends_well(it, 3 * boundary);
+}
+
+// --- late entries ---
+
+// Moves all of so many records to one tick in random order; and some back and forth.
+std::vector<std::uint32_t> move_to_one_tick(fixture &it, std::uint32_t count, tick at) {
+    const std::vector<std::uint32_t> order = shuffled(count);
+    for (std::uint32_t i = 0; i < count; ++i)
+        it.arm(i, at - 1 - i % 50);
+    for (std::uint32_t cell : order)
+        it.arm(cell, at);
+    return order;
+}
+
+TEST(records_moved_to_one_tick_fire_in_the_order_of_moving) {
+    for (const tick at : {tick{1000}, (tick{1} << 40) + 1, tick{1} << 63})
+        for (const std::uint32_t count : {1u, 7u, 8u, 9u, 64u, 65u, 3001u}) {
+            fixture it(count, at - 100);
+            const std::vector<std::uint32_t> order = move_to_one_tick(it, count, at);
+            it.advance(at);
+            assert_true(it.fired == order);
+            assert_int_equal(it->entries(), 0);
+        }
+}
+
+TEST(records_that_do_not_stay_keep_none_behind_them_waiting) {
+    fixture it(3);
+    it.arm(0, 2);
+    it.arm(1, 3);
+    it.arm(2, 3);
+    it.advance(1);
+    it.arm(0, 3);
+    it.arm(1, 4);  // its entry stands before that of 2
+    it.advance(4);
+    assert_true((it.fired == std::vector<std::uint32_t>{2, 0, 1}));
+}
+
+// The slot at the cursor is still busy when its plain log is empty, and its late ones are in the sort.
+TEST(records_that_are_being_sorted_are_not_forgotten_when_one_that_came_meanwhile_is_stopped) {
+    fixture it(41);
+    move_to_one_tick(it, 40, 200);
+    it->begin_advance(200);
+    while (it.inside().sort().is_empty())
+        it.step();
+    while (!it.inside().levels().late[shape::slot(0, 200)].is_empty())
+        it.step();
+    it.arm(40, 200);
+    it.disarm(40);
+    assert_int_equal(it.broken(), 0);
+    it.advance(200);
+    assert_int_equal(it.fired.size(), 40);
+}
+
+// With steps of the sort between, as many as `steps`: sweeps and merges meet in all ways.
+void stop_all_while_they_are_sorted(std::uint32_t count, unsigned steps, unsigned until_sort) {
+    fixture it(count, 900);
+    move_to_one_tick(it, count, 1000);
+    it->begin_advance(1000);
+    while (it.inside().sort().is_empty() || (until_sort-- != 0 && it.fired.empty()))
+        it.step();
+    for (std::uint32_t cell : shuffled(count)) {
+        it.looks = 0;
+        if (it.is_armed[cell])
+            it.disarm(cell);
+        assert_bounds(it);
+        for (unsigned i = 0; i < steps; ++i) {
+            it.looks = 0;
+            it.step();
+            assert_bounds(it);
+        }
+        if (count < 300)
+            assert_int_equal(it.broken(), 0);
+    }
+    assert_int_equal(it->armed(), 0);
+    assert_ends_well(it, 1000);
+    it.arm(0, 1000);
+    it.arm(1, 1001);
+    assert_ends_well(it, 1001);
+}
+
+TEST(records_may_all_be_stopped_while_they_are_sorted) {
+    for (unsigned steps = 0; steps < 3; ++steps)
+        for (const std::uint32_t count : {9u, 20u, 60u, 250u, 3000u})
+            for (const unsigned until_sort : {0u, count / 16, count / 8 + 3, count})
+                stop_all_while_they_are_sorted(count, steps, until_sort);
+}
+
+TEST(records_of_a_sort_move_on_when_time_is_shifted) {
+    fixture it(100);
+    const std::vector<std::uint32_t> order = move_to_one_tick(it, 100, 200);
+    it->begin_advance(200);
+    while (it.fired.size() < 10)
+        it.step();
+    it.offset = 7;
+    it.advance(206);
+    assert_int_equal(it.fired.size(), 10);
+    assert_int_equal(it.broken(), 0);
+    it.advance(207);
+    assert_true(it.fired == order);
+}
+
+// The last entry of a slot may be a stale one of the same record, which is not the one to be taken back.
+TEST(records_are_stopped_behind_stale_entries_of_their_own) {
+    fixture it(20, 4);
+    for (std::uint32_t i = 1; i <= log_chunk::size; ++i)
+        it.arm(i, 6);
+    it.arm(0, 6);  // begins a chunk, and is left there
+    it.arm(0, 5);
+    it.arm(0, 6);  // goes on at 5, as a late one
+    it.advance(5);
+    assert_int_equal(it->entries(), it->armed() + 1);
+    it.disarm(0);
+    assert_int_equal(it->entries(), it->armed() + 2);
+    assert_ends_well(it, 6);
+}
+
+// --- time ---
+
+TEST(records_leave_no_bit_behind_where_the_last_was_stopped) {
+    fixture it(2);
+    it.arm(0, 5);
+    it.arm(1, 5);
+    it.disarm(0);
+    it.disarm(1);
+    it->begin_advance(5);
+    while (it->entries() != 0)
+        it.step();
+    it->begin_advance(9);
+    assert_int_equal(it->next(1), never);
+    assert_int_equal(it->due_tick(), 9);
+    assert_int_equal(it.broken(), 0);
+}
+
+TEST(records_are_next_when_their_slot_opens_if_there_are_too_many_to_look_at) {
+    constexpr tick opening = shape::span(3);
+    fixture it(100);
+    for (std::uint32_t i = 0; i < 31; ++i)
+        it.arm(i, opening + 2);
+    assert_int_equal(it->next(1), opening + 2);
+    for (std::uint32_t i = 31; i < 100; ++i)
+        it.arm(i, opening + 2);
+    assert_int_equal(it->next(1), opening - 1);
+    assert_int_equal(it->next(opening), 0);
+    it.advance(opening + 1);
+    assert_int_equal(it->next(1), opening + 2);
+    it.looks = 0;
+    assert_ends_well(it, opening + 2);
+}
+
+TEST(records_that_were_moved_later_may_have_to_be_looked_for_when_their_slot_opens) {
+    fixture it(100);
+    for (std::uint32_t i = 0; i < 100; ++i)
+        it.arm(i, 2);
+    for (std::uint32_t i = 0; i < 31; ++i)
+        it.arm(i, 100000);
+    assert_int_equal(it->next(1), 2);
+    for (std::uint32_t i = 31; i < 100; ++i)
+        it.arm(i, 100000);
+    assert_int_equal(it->next(1), 2);
+    assert_ends_well(it, 100000);
+}
+
+// --- stamps that come round ---
+
+constexpr tick of_stale = 5000;
+
+// A record is not armed, and its next stamp is that of a stale entry of it, due at of_stale, that was left
+// behind 2^31 stamps ago.
+void come_round(fixture &it) {
+    it.arm(0, of_stale);
+    it.arm(1, of_stale);  // so that the entry cannot be taken back
+    const std::uint32_t stamp = it.timings[0].stamp;
+    it.disarm(0);
+    it.timings[0].stamp = UINT32_MAX - 3;
+    while (it.timings[0].stamp + 2 != stamp) {
+        it.arm(0, 30);
+        it.disarm(0);
+    }
+}
+
+void assert_each_fires_once(fixture &it, std::size_t records) {
+    const std::size_t fired = it.fired.size();
+    it.advance(20000);
+    assert_int_equal(it.fired.size() - fired, records);
+    assert_int_equal(it->armed(), 0);
+    assert_int_equal(it->entries(), 0);
+    assert_int_equal(it.broken(), 0);
+}
+
+TEST(records_whose_stamp_comes_round_fire_once) {
+    for (const tick due : {tick{10}, of_stale - 1, of_stale, of_stale + 1, of_stale + 9000}) {
+        fixture it(2);
+        come_round(it);
+        it.arm(0, due);
+        assert_each_fires_once(it, 2);
+    }
+}
+
+TEST(records_whose_stamp_comes_round_do_not_fire_when_they_have_fired_or_are_stopped) {
+    fixture it(2);
+    come_round(it);
+    it.arm(0, 10);
+    it.advance(of_stale - 1);
+    assert_int_equal(it.fired.size(), 1);
+    assert_each_fires_once(it, 1);
+
+    fixture stopped(2);
+    come_round(stopped);
+    stopped.arm(0, of_stale - 1);
+    stopped.disarm(0);
+    assert_each_fires_once(stopped, 1);
+}
+
+TEST(records_whose_stamp_comes_round_may_be_moved) {
+    for (const tick first : {of_stale - 2000, of_stale, of_stale + 2000})
+        for (const tick second : {of_stale - 1000, of_stale, of_stale + 1000, of_stale + 4000})
+            for (const tick between : {tick{0}, of_stale - 2001}) {
+                fixture it(2);
+                come_round(it);
+                it.arm(0, first);
+                it.advance(between);
+                it.arm(0, second);
+                assert_each_fires_once(it, 2);
+            }
+}
+
+}  // namespace
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(records_hold_their_bounds_in_storms),
+        cmocka_unit_test(records_hold_their_bounds_in_waves),
+        cmocka_unit_test(records_hold_their_bounds_when_moved_to_earlier_for_ever),
+        cmocka_unit_test(records_started_and_stopped_in_turn_leave_nothing_behind),
+        cmocka_unit_test(records_hold_their_bounds_while_entries_come_down_in_step_with_a_sweep),
+        cmocka_unit_test(records_moved_to_one_tick_fire_in_the_order_of_moving),
+        cmocka_unit_test(records_that_do_not_stay_keep_none_behind_them_waiting),
+        cmocka_unit_test(
+            records_that_are_being_sorted_are_not_forgotten_when_one_that_came_meanwhile_is_stopped),
+        cmocka_unit_test(records_may_all_be_stopped_while_they_are_sorted),
+        cmocka_unit_test(records_of_a_sort_move_on_when_time_is_shifted),
+        cmocka_unit_test(records_are_stopped_behind_stale_entries_of_their_own),
+        cmocka_unit_test(records_leave_no_bit_behind_where_the_last_was_stopped),
+        cmocka_unit_test(records_are_next_when_their_slot_opens_if_there_are_too_many_to_look_at),
+        cmocka_unit_test(records_that_were_moved_later_may_have_to_be_looked_for_when_their_slot_opens),
+        cmocka_unit_test(records_whose_stamp_comes_round_fire_once),
+        cmocka_unit_test(records_whose_stamp_comes_round_do_not_fire_when_they_have_fired_or_are_stopped),
+        cmocka_unit_test(records_whose_stamp_comes_round_may_be_moved),
+    };
+    return cmocka_run_group_tests_name("record_patterns", tests, nullptr, nullptr);
+}

@@ -29,7 +29,8 @@ constexpr const char *usage =
     "  contend foreign\n"
     "              tickwheel tickwheel-1us (its tick) libev libev-sparing (of wake-ups)\n"
     "              multimap, clock-read and lock (what parts of foreign cost)\n"
-    "  handle      tickwheel tickwheel-nodes (intrusive)\n"
+    "  handle life block memory-handle\n"
+    "              tickwheel tickwheel-nodes (intrusive; has no memory-handle)\n"
     "  keyed       tickwheel libev-map (unordered_map)\n"
     "  spawn       tickwheel asio\n"
     "  ttl         tickwheel mutex-scan mutex-multimap\n";
@@ -180,6 +181,11 @@ std::vector<Unit> plan(const Options &options) {
     add({Workload::foreign}, 1000, runs);
     for (std::size_t n : {100'000, 1'000'000})
         add({Workload::handle_start, Workload::handle_move}, n, runs);
+    if (!options.quick)
+        add({Workload::handle_move}, 10'000'000, std::min(runs, 3u));  // ten seconds a run
+    add({Workload::life}, 1'000'000, runs);
+    add({Workload::block_longest, Workload::block_p999, Workload::block_total}, 1'000'000, runs);
+    add({Workload::handle_memory}, 1'000'000, 1);
     for (Workload workload : {Workload::keyed, Workload::spawn})
         add({workload}, 1'000'000, runs);
     add({Workload::ttl_mix, Workload::ttl_p50, Workload::ttl_p99, Workload::ttl_max}, 1'000'000, runs);
@@ -192,6 +198,8 @@ std::string why_not(const Implementation &implementation, const Unit &unit) {
     const std::string &name = implementation.name;
     if (workload == Workload::contend && (name == "clock-read" || name == "lock"))
         return "it is no timer";
+    if (workload == Workload::handle_memory && name == "tickwheel-nodes")
+        return "its nodes are the user's memory";
     if (implementation.kind != Kind::calls)
         return "";
     const bool needs_virtual_time =

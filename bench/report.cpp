@@ -41,6 +41,14 @@ const std::vector<WorkloadInfo> workload_infos = {
     {Workload::handle_start, Kind::handle, "handle", "ns/start+stop",
      "start and stop one timer that the library keeps, n pending"},
     {Workload::handle_move, Kind::handle, "handle", "ns/move", "move a random one of n"},
+    {Workload::life, Kind::handle, "life", "ns/timer",
+     "start n timers over 2^20 ticks of virtual time, go there tick by tick, call them"},
+    {Workload::block_longest, Kind::handle, "block", "us, longest",
+     "a tick in processor time, n timers in one block of 2^16"},
+    {Workload::block_p999, Kind::handle, "block", "us, p99.9", "the same"},
+    {Workload::block_total, Kind::handle, "block", "ns/timer", "all ticks together, without the starts"},
+    {Workload::handle_memory, Kind::handle, "memory-handle", "bytes/handle",
+     "resident memory of n timers that the library keeps"},
     {Workload::keyed, Kind::keyed, "keyed", "ns/call",
      "n timers under keys of 16 bytes: half moves, a quarter each sets and removes"},
     {Workload::spawn, Kind::spawn, "spawn", "ns/lambda",
@@ -61,7 +69,7 @@ const WorkloadInfo &info(Workload workload) {
 double Result::value() const {
     std::vector<double> sorted = values;
     std::sort(sorted.begin(), sorted.end());
-    if (workload == Workload::worst_tick)
+    if (workload == Workload::worst_tick || workload == Workload::block_longest)
         return sorted.front();
     const std::size_t half = sorted.size() / 2;
     return sorted.size() % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
@@ -158,7 +166,8 @@ void print_idioms(const std::vector<Implementation> &implementations) {
         {Kind::calls, "postpone and serve use"},
         {Kind::waiting, "lateness and idle use, each with a timer slack of 1 ns"},
         {Kind::threads, "contend and foreign use"},
-        {Kind::handle, "handle uses, on a runtime whose thread sleeps"},
+        {Kind::handle,
+         "handle uses, on a runtime whose thread sleeps, and life, block and memory-handle on virtual time"},
         {Kind::keyed, "keyed uses"},
         {Kind::spawn, "spawn uses"},
         {Kind::ttl, "ttl uses"},

@@ -28,7 +28,7 @@ struct Result {
     std::vector<double> values;
     std::string not_run;
 
-    // The median; for worst-tick the minimum, because the machine itself stalls now and then.
+    // The median; for the longest tick the minimum, because the machine itself stalls now and then.
     double value() const;
     double least() const;
     double most() const;

@@ -1,4 +1,4 @@
-// The runtime that the workloads handle and keyed run on.
+// The runtime of the workloads handle and keyed, in which no timer fires.
 #ifndef TICKWHEEL_BENCH_SLEEPING_RUNTIME_H
 #define TICKWHEEL_BENCH_SLEEPING_RUNTIME_H
 

@@ -10,8 +10,9 @@ set(tickwheel_runtime_sources
     src/runtime/queries.cpp src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual_time.cpp
     src/runtime/wall.cpp
     src/workers/pool.cpp src/workers/workers.cpp
-    src/timers/handle.cpp src/timers/key_table.cpp src/timers/keyed.cpp src/timers/record_life.cpp
-    src/timers/record_set.cpp src/timers/record_start.cpp src/timers/record_store.cpp
+    src/timers/cells.cpp src/timers/engine.cpp src/timers/handle.cpp src/timers/key_table.cpp
+    src/timers/keyed.cpp src/timers/record_life.cpp src/timers/record_move.cpp src/timers/record_set.cpp
+    src/timers/record_start.cpp src/timers/record_store.cpp
     drivers/driver_by_name.cpp drivers/epoll.cpp drivers/manual.cpp drivers/sleep.cpp drivers/timerfd.cpp)
 
 function(tickwheel_add_library target)

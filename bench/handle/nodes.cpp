@@ -5,32 +5,25 @@ namespace {
 
 class Nodes {
   public:
-    explicit Nodes(std::size_t n)
-        : all_(static_cast<Connection *>(bench::fresh_memory(n * sizeof(Connection)))) {
-        for (std::size_t i = 0; i < n; ++i)
-            tw_node_init(
-                &all_[i].timer, [](tw_node *, void *) {}, nullptr);
-    }
+    using Timer = tw_node;
 
-    void start(std::uint32_t i, std::int64_t delay_ns) {
-        tw_runtime_after(runtime_, &all_[i].timer, delay_ns);
+    explicit Nodes(tw_runtime *runtime) : runtime_(runtime) {}
+
+    void init(Timer &node) {
+        tw_node_init(
+            &node, [](tw_node *, void *fired) { ++*static_cast<std::uint64_t *>(fired); }, &fired_);
     }
-    void move(std::uint32_t i, std::int64_t delay_ns) {
-        ++all_[i].packets;
-        start(i, delay_ns);
-    }
-    void stop(std::uint32_t i) {
-        bench::require(tw_runtime_cancel(runtime_, &all_[i].timer) == 1, "tw_runtime_cancel");
-    }
+    void start(Timer &node, std::int64_t delay_ns) { tw_runtime_after(runtime_, &node, delay_ns); }
+    void move(Timer &node, std::int64_t delay_ns) { tw_runtime_move(runtime_, &node, delay_ns); }
+    void stop(Timer &node) { bench::require(tw_runtime_cancel(runtime_, &node) == 1, "tw_runtime_cancel"); }
+    std::uint64_t fired() const { return fired_; }
 
   private:
-    using Connection = bench::Connection<tw_node>;
-
-    bench::SleepingRuntime runtime_;
-    Connection *all_;
+    tw_runtime *runtime_;
+    std::uint64_t fired_ = 0;
 };
 
-const bench::Module module{"this tree", "tw_runtime_after, _cancel", false, bench::run_handle<Nodes>};
+const bench::Module module{"this tree", "tw_runtime_after, _cancel, _move", false, bench::run_handle<Nodes>};
 
 }  // namespace
 

@@ -7,29 +7,25 @@ namespace {
 
 class Handles {
   public:
-    explicit Handles(std::size_t n)
-        : all_(static_cast<Connection *>(bench::fresh_memory(n * sizeof(Connection)))) {
-        bench::require(tw_handles_new(&handles_, runtime_, nullptr) == 0, "tw_handles_new");
+    using Timer = tw_handle;
+
+    explicit Handles(tw_runtime *runtime) {
+        bench::require(tw_handles_new(&handles_, runtime, nullptr) == 0, "tw_handles_new");
     }
 
-    void start(std::uint32_t i, std::int64_t delay_ns) {
+    void init(Timer &handle) { handle = TW_NO_HANDLE; }
+    void start(Timer &handle, std::int64_t delay_ns) {
         tw_handle_after(
-            handles_, &all_[i].timer, delay_ns, [](const tw_event *, void *) {}, nullptr);
+            handles_, &handle, delay_ns,
+            [](const tw_event *, void *fired) { ++*static_cast<std::uint64_t *>(fired); }, &fired_);
     }
-    void move(std::uint32_t i, std::int64_t delay_ns) {
-        ++all_[i].packets;
-        tw_handle_move(handles_, all_[i].timer, delay_ns);
-    }
-    void stop(std::uint32_t i) {
-        bench::require(tw_handle_stop(handles_, all_[i].timer) == 1, "tw_handle_stop");
-    }
+    void move(Timer &handle, std::int64_t delay_ns) { tw_handle_move(handles_, handle, delay_ns); }
+    void stop(Timer &handle) { bench::require(tw_handle_stop(handles_, handle) == 1, "tw_handle_stop"); }
+    std::uint64_t fired() const { return fired_; }
 
   private:
-    using Connection = bench::Connection<tw_handle>;
-
-    bench::SleepingRuntime runtime_;
     tw_handles *handles_ = nullptr;  // freed with the runtime
-    Connection *all_;
+    std::uint64_t fired_ = 0;
 };
 
 const bench::Module module{"this tree", "tw_handle_after, _stop, _move", false, bench::run_handle<Handles>};

@@ -11,6 +11,9 @@
  * number. It can be copied, stored, sent to another thread, and used without harm after its timer
  * is gone (P11). Handles of the same memory do not repeat within 2^32 reuses.
  *
+ * Timers of one tick fire in the order in which they were started or moved, across all sets of a
+ * runtime, and after the nodes of that tick.
+ *
  * Stopping a timer cancels it as tw_runtime_cancel cancels a node, and also ends it: its memory is
  * reused for another timer. (tw_runtime_stop is different: it stops the runtime's thread and ends
  * no timer.)
@@ -23,8 +26,10 @@
  *   Allocates  tw_handles_new. With a capacity nothing else allocates; without one,
  *              tw_handle_start, tw_handle_after and tw_handle_every do as the number of timers
  *              grows.
- *   Memory     Grows with the highest number of timers at any time, by 128 bytes (192 with
- *              workers) and the `storage` for each. It is released when the set is freed.
+ *   Memory     Grows with the highest number of timers at any time, by some 100 bytes for each.
+ *              The `storage` is added, a timer with a period, a schedule or `drop` takes 64 more,
+ *              and so does every timer of a set with a capacity or workers (128). The memory of a
+ *              set that is freed is used for later sets of its runtime, and released with that.
  *   Threads    Every function may be called from any thread, callbacks included, unless it says
  *              otherwise.
  */
@@ -42,7 +47,7 @@ extern "C" {
 #endif
 
 #define TW_NO_HANDLE UINT64_C(0)
-#define TW_HANDLES_MAX (UINT32_C(1) << 24) /* highest number of timers in one set */
+#define TW_HANDLES_MAX (UINT32_C(4094) << 20) /* highest number of timers in one set */
 
 /* A set of timers on one runtime. The library owns the timers; the caller owns the set. */
 struct tw_handles;
@@ -60,8 +65,8 @@ struct tw_handles_options {
 /* Makes an empty set and stores it in *handles. Freeing the runtime frees the set as well. Returns 0.
  *   -EINVAL  also: an option is out of range, or `workers` belongs to another runtime
  *   -ENOMEM  no memory
- *   -EMFILE  the sets of this process have as many timers as handles can distinguish: 65,535 times
- *            65,536, where each set counts as a whole multiple of 65,536 */
+ *   -EMFILE  the sets of this process have as many timers as handles can distinguish: 2^32, where each
+ *            set counts as a multiple of 1,024 */
 int tw_handles_new(struct tw_handles **handles, struct tw_runtime *rt,
                    const struct tw_handles_options *options);
 
@@ -103,10 +108,22 @@ int tw_handle_stop(struct tw_handles *handles, tw_handle handle);
 int tw_handle_stop_wait(struct tw_handles *handles, tw_handle handle);
 
 /* Moves a timer: it is now due `delay_ns` from now, which may be earlier or later than before. The
- * grid of a periodic timer shifts along. Returns 0.
+ * grid of a periodic timer shifts along. A timer with an absolute deadline on the wall clock keeps following
+ * that clock. Returns 0.
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */
 int tw_handle_move(struct tw_handles *handles, tw_handle handle, int64_t delay_ns);
+
+/* Postpones a timer: moves it as tw_handle_move does, unless it is due later than that already. The delay of
+ * tw_handle_again stays what it was. Returns as tw_handle_move. */
+int tw_handle_postpone(struct tw_handles *handles, tw_handle handle, int64_t delay_ns);
+
+/* Starts a timer's delay again: moves it by the delay that it was last started or moved with, without
+ * slack; a periodic timer is now due one period from now. This is how an idle timeout is kept off: one
+ * call for each sign of life. Returns as tw_handle_move.
+ *   -EINVAL  also: the timer has no delay. It was started with an absolute deadline, or `next` has
+ *            returned its deadline, and it has not been moved since */
+int tw_handle_again(struct tw_handles *handles, tw_handle handle);
 
 /* Returns the nanoseconds until the timer is due; 0 if it is overdue, or its last fire has begun or
  * waits for a worker; TW_NO_DEADLINE if it is gone. */
@@ -115,6 +132,21 @@ int64_t tw_handle_remaining(struct tw_handles *handles, tw_handle handle);
 /* Returns the number of timers, including stopped ones whose callback is still running or whose
  * argument is not yet dropped. */
 size_t tw_handles_count(struct tw_handles *handles);
+
+/* Receives one timer of a walk or a drain. */
+typedef void tw_handles_visitor(tw_handle handle, void *arg, void *visit_arg);
+
+/* Walks the set: calls each(handle, arg, visit_arg) on every timer that exists when the walk comes to
+ * it, in any order. A timer may fire, be moved or be stopped during its visit, by `each` or by another
+ * thread; its argument is not dropped before `each` has returned. `each` runs on this thread with no
+ * lock held and may do anything that a callback may. If it frees the runtime, the walk ends. Timers that
+ * are started meanwhile may be visited or not. Returns the number of visits.
+ *
+ * tw_handle_stop_wait also waits for a visit of its timer on another thread. The time that a walk takes
+ * is that of tw_handles_drain.
+ *   -EINVAL  also: `each` is null
+ *   -ECHILD  also: `each` has forked and this is the child */
+int64_t tw_handles_each(struct tw_handles *handles, tw_handles_visitor *each, void *visit_arg);
 
 /* Drains the set: stops every timer that exists now, and calls each(handle, arg, drain_arg) on those
  * that still had to fire, before their argument is dropped. `each` runs on this thread with no lock
@@ -127,8 +159,7 @@ size_t tw_handles_count(struct tw_handles *handles);
  * timers since the set was last empty.
  *   -EBUSY   called from a callback of the set, while the drain that began 64 drains ago still runs
  *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not stopped */
-typedef void tw_handles_each(tw_handle handle, void *arg, void *drain_arg);
-int64_t tw_handles_drain(struct tw_handles *handles, tw_handles_each *each, void *drain_arg);
+int64_t tw_handles_drain(struct tw_handles *handles, tw_handles_visitor *each, void *drain_arg);
 
 #ifdef __cplusplus
 }

@@ -20,9 +20,10 @@
  *   Allocates  tw_keyed_new. With a capacity nothing else allocates, except for strings longer than
  *              16 bytes; without one, tw_keyed_set, tw_keyed_after and tw_keyed_every do as the
  *              number of timers grows.
- *   Memory     Grows with the highest number of timers at any time, by 144 to 160 bytes (64 more with
- *              workers) and the `storage` for each. It is released when the table is freed; that of
- *              strings longer than 16 bytes when their timers end.
+ *   Memory     Grows with the highest number of timers at any time, by 180 to 200 bytes (64 more with
+ *              workers) and the `storage` for each. That of a table that is freed is used for later
+ *              tables of its runtime, and released with that; that of strings longer than 16 bytes
+ *              when their timers end.
  *   Threads    Every function may be called from any thread, callbacks included, unless it says
  *              otherwise.
  */
@@ -122,11 +123,16 @@ int tw_keyed_every(struct tw_keyed *keyed, struct tw_key key, int64_t period_ns,
                    tw_task_callback *fn, void *arg);
 
 /* Moves a timer: it is now due `delay_ns` from now, which may be earlier or later than before. The
- * grid of a periodic timer shifts along. Returns 0.
+ * grid of a periodic timer shifts along. A timer with an absolute deadline on the wall clock keeps following
+ * that clock. Returns 0.
  *   -ENOENT  see Conventions, here and below
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */
 int tw_keyed_move(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns);
+
+/* Postpone a timer, and start its delay again: as tw_handle_postpone and tw_handle_again of handle.h. */
+int tw_keyed_postpone(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns);
+int tw_keyed_again(struct tw_keyed *keyed, struct tw_key key);
 
 /* Removes a timer: no callback of it begins from now on. Returns 1 if this prevented a fire, or 0 if
  * its last callback is running. It does not wait for a running callback; the argument is dropped
@@ -153,6 +159,13 @@ int tw_keyed_get(struct tw_keyed *keyed, struct tw_key key, struct tw_keyed_time
  * argument is not yet dropped. */
 size_t tw_keyed_count(struct tw_keyed *keyed);
 
+/* Receives one timer of a walk or a drain. */
+typedef void tw_keyed_visitor(const struct tw_key *key, void *arg, void *visit_arg);
+
+/* Walks the table: calls each(key, arg, visit_arg) on every timer that exists when the walk comes to it, as
+ * tw_handles_each of handle.h does, with its results. The key is valid until `each` returns. */
+int64_t tw_keyed_each(struct tw_keyed *keyed, tw_keyed_visitor *each, void *visit_arg);
+
 /* Drains the table: removes every timer that exists now, and calls each(key, arg, drain_arg) on those
  * that still had to fire, before their argument is dropped. `each` runs on this thread with no lock
  * held and may be null. None of these timers fires any more; on return all of them have ended, and
@@ -164,8 +177,7 @@ size_t tw_keyed_count(struct tw_keyed *keyed);
  * timers since the table was last empty.
  *   -EBUSY   called from a callback of the table, while the drain that began 64 drains ago still runs
  *   -ECHILD  also: `each` or a `drop` has forked and this is the child; the rest is not drained */
-typedef void tw_keyed_each(const struct tw_key *key, void *arg, void *drain_arg);
-int64_t tw_keyed_drain(struct tw_keyed *keyed, tw_keyed_each *each, void *drain_arg);
+int64_t tw_keyed_drain(struct tw_keyed *keyed, tw_keyed_visitor *each, void *drain_arg);
 
 #ifdef __cplusplus
 }

@@ -50,13 +50,18 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
     // fire has begun or waits for a worker. Throws std::system_error (invalid_argument) if the
     // delay is negative or not a number.
     template <class Rep, class Period> bool move(std::chrono::duration<Rep, Period> delay) {
-        const std::int64_t ns = detail::delay_in(delay);
-        const int error = timers() != nullptr ? tw_handle_move(timers(), id_, ns) : -ESTALE;
-        if (error == -ESTALE || error == -EBUSY)
-            return false;
-        detail::check(error);
-        return true;
+        return moved_by(tw_handle_move, detail::delay_in(delay));
     }
+
+    // The same, unless it is due later already.
+    template <class Rep, class Period> bool postpone(std::chrono::duration<Rep, Period> delay) {
+        return moved_by(tw_handle_postpone, detail::delay_in(delay));
+    }
+
+    // The same, by the delay that it was last started or moved with, or by its period: one call for
+    // each sign of life keeps an idle timeout off. Throws std::system_error (invalid_argument) for a
+    // timer that was started with a deadline or a schedule.
+    bool again() { return moved_by(tw_handle_again); }
 
     // Returns the time until it is due: 0 if that has passed, or if its last fire has begun or
     // waits for a worker; nothing if it is gone.
@@ -72,6 +77,14 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
     void detach() noexcept { home_.reset(); }
 
   private:
+    template <class How, class... Delay> bool moved_by(How how, Delay... delay) {
+        const int error = timers() != nullptr ? how(timers(), id_, delay...) : -ESTALE;
+        if (error == -ESTALE || error == -EBUSY)
+            return false;
+        detail::check(error);
+        return true;
+    }
+
     template <class Clock, class Node> friend class basic_timers;
     timer(std::shared_ptr<const detail::home> home, tw_handle id) noexcept
         : home_(std::move(home)), id_(id) {}

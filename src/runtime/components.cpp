@@ -1,6 +1,7 @@
 // The list of a runtime's components, and the calls to their hooks. `components_mutex` guards the list.
 #include "components.hpp"
 
+#include "engine.hpp"
 #include "linked_list.hpp"
 #include "wall.hpp"
 
@@ -70,9 +71,12 @@ component *lock_unsettled(tw_runtime &rt) {
     return it;
 }
 
-void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &)) {
+void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &),
+                   void (*engine_hooks::*unlock_engine)(engine &)) {
     wall_hold::unlock(rt);
     call_each(rt, unlock);
+    if (engine *const it = engine_of(rt); it != nullptr)
+        (it->hooks->*unlock_engine)(*it);
     pthread_mutex_unlock(&rt.components_mutex);
 }
 
@@ -93,8 +97,6 @@ void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) 
     link_first(rt.components, it);
     if (hooks.job_relay != nullptr)
         rt.job_relay.store(hooks.job_relay, std::memory_order_relaxed);
-    if (hooks.callback_kept_by_clear != nullptr)
-        rt.callback_kept_by_clear.store(hooks.callback_kept_by_clear, std::memory_order_relaxed);
 }
 
 // A walk that would have reached this component next goes on behind it.
@@ -156,13 +158,17 @@ tw_node *clear_one_in_components(tw_runtime &rt) {
 
 void lock_all(tw_runtime &rt) {
     pthread_mutex_lock(&rt.components_mutex);
+    if (engine *const it = engine_of(rt); it != nullptr)
+        it->hooks->lock(*it);
     call_each(rt, &component_hooks::lock);
     wall_hold::lock(rt);
 }
 
-void unlock_all(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::unlock); }
+void unlock_all(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::unlock, &engine_hooks::unlock); }
 
-void unlock_all_in_child(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::begin_in_child); }
+void unlock_all_in_child(tw_runtime &rt) {
+    unlock_all_by(rt, &component_hooks::begin_in_child, &engine_hooks::begin_in_child);
+}
 
 // In a child, whose only thread this is. A component that cannot be revived keeps the runtime marked, and
 // those before it are revived once more when the call is repeated.
@@ -176,6 +182,8 @@ int revive_components(tw_runtime &rt) {
 void destroy_components(tw_runtime &rt) {
     while (component *each = newest(rt))
         each->hooks->destroy(*each);
+    if (engine *const it = engine_of(rt); it != nullptr)
+        it->hooks->destroy(*it);
 }
 
 }  // namespace tickwheel::runtime

@@ -20,11 +20,9 @@ struct fire_relay {
 // A component's answers to what happens to its runtime. A hook that is null does nothing; lock,
 // unlock, begin_in_child and destroy are never null.
 struct component_hooks {
-    // How the runtime recognises nodes of the component; null if it need not. The runtime keeps one value
-    // of each, so all components that set `job_relay` set it to the same one. The same is true of
-    // `callback_kept_by_clear`.
-    const fire_relay *job_relay;          // for jobs
-    tw_callback *callback_kept_by_clear;  // tw_runtime_clear leaves nodes with this callback armed
+    // How the runtime recognises nodes that are jobs; null if the component has none. The runtime keeps one
+    // value, so all components that set it set it to the same one.
+    const fire_relay *job_relay;
 
     // Take and release the component's lock. A thread that holds it keeps the component from being freed.
     void (*lock)(component &);
@@ -103,9 +101,9 @@ tw_node *clear_one_in_components(tw_runtime &rt);  // null when all are cleared
 void stop_components(tw_runtime &rt);
 void end_components(tw_runtime &rt);
 int revive_components(tw_runtime &rt);
-void destroy_components(tw_runtime &rt);
+void destroy_components(tw_runtime &rt);  // and the engine
 
-// Every lock of a runtime's that comes before those of its wheels, so that no other thread is in
+// Every lock of a runtime's that comes before those of its wheels of nodes, so that no other thread is in
 // the middle of anything. Not `lifecycle_mutex`, which a thread may hold while it waits for a callback.
 void lock_all(tw_runtime &rt);
 void unlock_all(tw_runtime &rt);

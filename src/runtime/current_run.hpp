@@ -14,6 +14,13 @@ class current_run : on_stack<current_run> {
     current_run(const tw_runtime &rt, std::int64_t due, std::uint64_t overruns)
         : rt_(&rt), due_(due), overruns_(overruns) {}
 
+    // On the firing thread, one frame is for one fire after the other.
+    explicit current_run(const tw_runtime &rt) : current_run(rt, TW_NO_DEADLINE, 0) {}
+    void begin(std::int64_t due, std::uint64_t overruns) {
+        due_ = due;
+        overruns_ = overruns;
+    }
+
     // The run of this runtime's that the thread is in; null if none.
     static const current_run *of(const tw_runtime &rt) {
         return find([&rt](const current_run &each) { return each.rt_ == &rt; });

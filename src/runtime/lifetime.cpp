@@ -270,7 +270,10 @@ bool begin_to_free(tw_runtime &rt) {
 
 }  // namespace
 
+// Most runtimes were not stopped. A stop at this moment counts as one after this call.
 void join_if_stopped(tw_runtime &rt) {
+    if (!rt.stopping)
+        return;
     const mutex_hold hold(&rt.lifecycle_mutex);
     if (rt.stopping)
         join(rt);

@@ -53,7 +53,9 @@ template <class Place>
     if (placed < 0)
         return refuse_as_the_wheel(placed);
     const int result = disarm_if_closed(rt, line, node, placed);
-    wake.note(result >= 0 && line.sleeps_beyond(due));
+    if (!line.has_nodes.load(std::memory_order_relaxed)) [[unlikely]]
+        line.has_nodes.store(true, std::memory_order_relaxed);
+    wake.note(result >= 0 && line.note_armed(due));
     return result;
 }
 
@@ -99,34 +101,10 @@ template <class Place>
     return place_on(rt, line, node, due, wake, tw_move);
 }
 
-// The ticks in which a node with slack may be due first.
-struct window {
-    timeline &line;
-    tick first, last;
-    std::int64_t deadline;  // rounds up to `first`, unless that is the present
-};
-
 // Slack does not lead to a tick that never comes, unless the window begins with one.
 tick end_of_window(const timeline &line, tick first, std::int64_t earliest, std::int64_t slack) {
     const tick latest = line.tick_of(deadline_after(earliest, slack));
     return slack == 0 || first >= line.last() ? first : latest < line.last() ? latest : line.last();
-}
-
-// An absolute deadline needs no reading of the clock, but one that can be set has to be followed first. A
-// delay counts from a reading that is taken here.
-// REQUIRES: wall_hold
-window window_of(tw_runtime &rt, const tw_when &when) {
-    if (when.absolute != 0) {
-        timeline &line = *rt.absolute;
-        if (line.can_be_set)
-            line.follow(line.clock.read());
-        const tick first = line.tick_of(when.due_ns);
-        return {line, first, end_of_window(line, first, when.due_ns, when.slack_ns), when.due_ns};
-    }
-    timeline &line = rt.steady;
-    const std::int64_t now = line.clock.read(), deadline = deadline_after(now, when.due_ns);
-    const tick first = line.tick_after(now, when.due_ns);
-    return {line, first, end_of_window(line, first, deadline, when.slack_ns), deadline};
 }
 
 // A periodic node. P5: its grid begins at the deadline itself, which may lie within a tick; or, where the
@@ -197,13 +175,23 @@ int disarm_and_wait(tw_runtime *rt, tw_node *node, disarming *how) {
 
 }  // namespace
 
-int tickwheel::runtime::prepared_delay::arm(tw_node *node) { return arm_at(rt_, node, due_, wake_); }
-
-int tickwheel::runtime::prepared_delay::move(tw_node *node) {
-    return move_to(rt_, node, delay_, due_, wake_);
-}
-
 int tickwheel::runtime::cancel(tw_runtime &rt, tw_node *node) { return disarm(rt, node, tw_cancel); }
+
+// An absolute deadline needs no reading of the clock, but one that can be set has to be followed first. A
+// delay counts from a reading that is taken here.
+window tickwheel::runtime::window_of(tw_runtime &rt, const tw_when &when) {
+    if (when.absolute != 0) {
+        timeline &line = *rt.absolute;
+        if (line.can_be_set)
+            line.follow(line.clock.read());
+        const tick first = line.tick_of(when.due_ns);
+        return {line, first, end_of_window(line, first, when.due_ns, when.slack_ns), when.due_ns};
+    }
+    timeline &line = rt.steady;
+    const std::int64_t now = line.clock.read(), deadline = deadline_after(now, when.due_ns);
+    const tick first = line.tick_after(now, when.due_ns);
+    return {line, first, end_of_window(line, first, deadline, when.slack_ns), deadline};
+}
 
 const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_when &when) {
     if (when.due_ns < 0)

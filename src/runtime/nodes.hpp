@@ -14,6 +14,14 @@ inline tw_when every(std::int64_t period, const tw_missed &missed) {
     return when;
 }
 
+// A oneshot deadline; one that is negative has passed.
+inline tw_when at(std::int64_t deadline) {
+    tw_when when = {};
+    when.due_ns = deadline > 0 ? deadline : 0;
+    when.absolute = 1;
+    return when;
+}
+
 // Returns when no other thread is in the node's callback. Asks every timeline: a callback may still run
 // for the one, while the node was armed anew on the other.
 inline void wait_for_callback(tw_runtime &rt, const tw_node *node) {
@@ -45,6 +53,15 @@ const char *what_is_wrong(const tw_runtime &rt, const tw_when &when);
 // tw_runtime_cancel of a node that no relay passes on, on a runtime that may be used.
 int cancel(tw_runtime &rt, tw_node *node);
 
+// The ticks in which a timer may be due first.
+struct window {
+    timeline &line;
+    tick first, last;       // apart if there is slack
+    std::int64_t deadline;  // rounds up to `first`, unless that is the present
+};
+// REQUIRES: wall_hold
+window window_of(tw_runtime &rt, const tw_when &when);
+
 // The tick of a delay from now on the steady timeline.
 inline tick steady_tick_after_now(const tw_runtime &rt, std::int64_t delay) {
     return rt.steady.tick_after(rt.steady.clock.read(), delay);
@@ -69,26 +86,6 @@ class deferred_wake {
   private:
     tw_runtime &rt_;
     bool is_needed_ = false;
-};
-
-// A delay from now, prepared for a node that is armed or moved while the caller holds a lock. The
-// constructor reads the clock, before the caller takes the lock; the destructor wakes the driver if need
-// be, after the caller has released it. On a runtime that may be used.
-class prepared_delay {
-  public:
-    prepared_delay(tw_runtime &rt, std::int64_t delay)  // not negative
-        : rt_(rt), delay_(delay), due_(steady_tick_after_now(rt, delay)), wake_(rt) {}
-
-    int arm(tw_node *node);   // as tw_runtime_after
-    int move(tw_node *node);  // as tw_runtime_move
-
-    void wake_now() { wake_.now(); }  // if the driver has to be woken
-
-  private:
-    tw_runtime &rt_;
-    std::int64_t delay_;
-    tick due_;  // on the steady timeline
-    deferred_wake wake_;
 };
 
 }  // namespace tickwheel::runtime

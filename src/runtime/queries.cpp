@@ -1,5 +1,6 @@
 // Questions to a runtime, which change nothing. Any thread.
 #include "current_run.hpp"
+#include "engine.hpp"
 #include "wall.hpp"
 
 using namespace tickwheel::runtime;
@@ -47,8 +48,9 @@ TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
 TW_API size_t tw_runtime_count(tw_runtime *rt) {
     if (!usable(rt))
         return 0;
+    const engine_hold records(*rt);
     const wall_hold hold(*rt);
-    std::size_t count = 0;
+    std::size_t count = records.held() != nullptr ? records.held()->hooks->count(*records.held()) : 0;
     for_each_timeline(*rt, [&](timeline &line) { count += tw_count(&line.wheel); });
     return count;
 }
@@ -57,8 +59,9 @@ TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
     if (const int error = check_usable(rt); error != 0)
         return error;
     const no_thread_cancel guard;  // so is the report
+    const engine_hold records(*rt);
     const wall_hold hold(*rt);
-    int broken = 0;
+    int broken = records.held() != nullptr ? records.held()->hooks->check(*records.held(), report, arg) : 0;
     for_each_timeline(*rt, [&](timeline &line) { broken += tw_check(&line.wheel, report, arg); });
     return broken;
 }

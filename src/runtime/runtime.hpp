@@ -8,9 +8,10 @@
 // Locks are taken in this order:
 //   1. the list of all runtimes (fork.cpp)
 //   2. `components_mutex`
-//   3. the locks of components, newest first: a set's lock before the mutex of the pool that it uses
-//   4. `wall_mutex`
-//   5. the locks of the wheels
+//   3. the engine's lock
+//   4. the locks of components, newest first
+//   5. `wall_mutex`
+//   6. the locks of the wheels
 // `lifecycle_mutex` comes before 2 and stands apart: a thread may hold it while it waits for a callback to
 // return, so it is never taken inside callbacks, and a fork does not take it.
 #pragma once
@@ -37,6 +38,7 @@ namespace tickwheel::runtime {
 
 struct component;   // components.hpp
 struct fire_relay;  // components.hpp
+struct engine;      // engine.hpp
 
 // Which thread fires. A caller becomes the last caller if a worker's run frees the runtime meanwhile:
 // it then frees the runtime when it is done (see drive_permit::give_back).
@@ -118,12 +120,14 @@ struct tw_runtime {
     // See ask_to_settle.
     std::atomic<tickwheel::runtime::component *> unsettled{nullptr};
 
-    // How nodes of components are recognised, copied from the hooks by add_component so that a call
-    // on a node needs no walk over components. Each is set once, before the first such node can
-    // exist: a thread that has got hold of the node therefore reads the value, by whatever way the
-    // node came to it, and relaxed loads are enough.
+    // How jobs are recognised, copied from the hooks by add_component so that a call on a node needs
+    // no walk over components. It is set once, before the first such node can exist: a thread that
+    // has got hold of the node therefore reads the value, by whatever way the node came to it, and
+    // relaxed loads are enough.
     std::atomic<const tickwheel::runtime::fire_relay *> job_relay{nullptr};
-    std::atomic<tw_callback *> callback_kept_by_clear{nullptr};
+
+    // What fires besides nodes; null until it is needed. Set once, with components_mutex. See engine.hpp.
+    std::atomic<tickwheel::runtime::engine *> second_engine{nullptr};
 
     tw_runtime *next = nullptr, *previous = nullptr;  // in the list that fork.cpp keeps
 };

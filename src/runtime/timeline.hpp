@@ -29,15 +29,28 @@ inline constexpr tick awake = 0;  // no tick is earlier, so the driver is woken 
 // than the question; so it reads `never` or the answer, and wakes the driver if its node is due
 // earlier. A driver remembers a wake that comes before its wait. The wheel's lock orders all of this,
 // so relaxed accesses are enough (tests/runtime/sleep_wake.pml).
+//
+// The engine of records is asked too, under its own lock, which plays the same part for calls that arm
+// records. A thread that makes the engine has taken no lock after the question, if that was asked without it:
+// so it may read `asleep_until` as it was before `never`. Therefore it wakes the driver once itself.
 struct timeline {
     tw wheel;
     std::atomic<tick> asleep_until{awake};  // written by the firing thread, but see wake_for_anything
+
+    // With an engine beside the wheel: the tick up to which the firing thread fires, or has fired; and
+    // whether something was armed for that tick or before since it has looked. Spares it looking once more
+    // (fire_both).
+    std::atomic<tick> firing_to{0};
+    std::atomic<bool> has_more_due{false};
 
     clock_source clock;
     tick_unit unit;
     bool can_be_set;                             // fixed: this is the wall timeline
     std::int64_t tw_deadlines::*deadline_field;  // fixed: where drivers find its deadline
-    tick set_back = 0;                           // ticks of the wheel are this much ahead of the clock's
+
+    // Ticks of the wheel are this much ahead of the clock's. Written with the wall_hold; the engine reads it
+    // without, and may read one that is out of date, which makes no difference to it (see engine.hpp).
+    std::atomic<tick> set_back{0};
     tick told = 0;  // if it can be set: the latest tick that the wheel was told, or is about to be
     std::atomic<std::uint64_t> times_set_back{0};  // any thread may read it
 
@@ -75,8 +88,15 @@ struct timeline {
         return tick_at(reading);
     }
 
-    // True if the driver has to be woken for a node that was just armed for this tick.
-    bool sleeps_beyond(tick due) const { return due < asleep_until.load(std::memory_order_relaxed); }
+    // A node was armed once. Until then the wheel need not be asked.
+    std::atomic<bool> has_nodes{false};
+
+    // To be called when something was armed for this tick. Returns true if the driver has to be woken for it.
+    bool note_armed(tick due) {
+        if (due <= firing_to.load(std::memory_order_relaxed)) [[unlikely]]
+            has_more_due.store(true, std::memory_order_relaxed);
+        return due < asleep_until.load(std::memory_order_relaxed);
+    }
 
   private:
     void shift(tick back);

@@ -13,6 +13,7 @@
 #include "turn.hpp"
 
 #include "components.hpp"
+#include "engine.hpp"
 #include "lifetime.hpp"
 #include "wall.hpp"
 
@@ -22,21 +23,34 @@ namespace {
 
 // The deadline of a tick that a wheel answered with; 0 if it wants attention at once. That is so if it is
 // behind, because the budget was used up, or if look-ahead is due: then no deadline may be near at all.
-std::int64_t deadline_to_wait_for(timeline &line, tick next) {
+std::int64_t deadline_to_wait_for(const timeline &line, tick next, tick present) {
     if (next == never)
         return TW_NO_DEADLINE;
-    return next <= tw_now(&line.wheel) ? 0 : line.deadline_of(next);
+    return next <= present ? 0 : line.deadline_of(next);
+}
+
+// What the engine says, if there is one, may be earlier than what the wheel says.
+void ask_engine(engine *it, timeline &line, tick &next, std::int64_t &deadline) {
+    if (it == nullptr)
+        return;
+    const tick own = it->hooks->next(*it, line);
+    next = own < next ? own : next;
+    const std::int64_t own_deadline = deadline_to_wait_for(line, own, it->hooks->now(*it, line));
+    deadline = own_deadline < deadline ? own_deadline : deadline;
 }
 
 // Asks each wheel for what is next, and calls found(line, tick) with the answer. Under the hold, so that
 // the clock is not set back between the answer and its conversion to a deadline.
 template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
+    const engine_hold records(rt);
     const wall_hold hold(rt);
     tw_deadlines until = no_deadlines;
     for_each_timeline(rt, [&](timeline &line) {
-        const tick next = tw_next(&line.wheel);
+        tick next = tw_next(&line.wheel);
+        std::int64_t deadline = deadline_to_wait_for(line, next, tw_now(&line.wheel));
+        ask_engine(records.held(), line, next, deadline);
         found(line, next);
-        until.*line.deadline_field = deadline_to_wait_for(line, next);
+        until.*line.deadline_field = deadline;
     });
     return until;
 }
@@ -87,19 +101,60 @@ void wake_driver(tw_runtime &rt) {
     rt.driver->wake(rt.driver_state);
 }
 
+namespace {
+
+// How far firing has come.
+enum class fired { all, some, stopped };  // stopped: nothing more may fire in this turn
+
+fired go_on_if_settled(tw_runtime &rt, fired how_far) {
+    return settle_components(rt) && !must_leave(rt) ? how_far : fired::stopped;
+}
+
+fired fire_nodes(tw_runtime &rt, timeline &line, tick to) {
+    const int left = tw_advance(&line.wheel, to, rt.budget);
+    return go_on_if_settled(rt, left == 0 ? fired::all : fired::some);
+}
+
+// Fires nodes and the engine's timers, tick by tick in turn (P3), until neither has left the other anything
+// that is due.
+fired fire_both(tw_runtime &rt, engine &it, timeline &line, tick present) {
+    std::uint32_t budget = rt.budget;
+    tick next = never, nodes_are_at = never;
+    line.firing_to.store(present, std::memory_order_relaxed);
+    do {
+        line.has_more_due.store(false, std::memory_order_relaxed);
+        const bool has_nodes = line.has_nodes.load(std::memory_order_relaxed);
+        const tick limit = !has_nodes ? present + 1 : nodes_are_at != never ? nodes_are_at + 1 : 0;
+        if (!it.hooks->advance(it, line, present, limit, &next, &budget))
+            return go_on_if_settled(rt, fired::some);
+        const tick to = next < present ? next : present;
+        if (has_nodes && (to != nodes_are_at || line.has_more_due.load(std::memory_order_relaxed))) {
+            line.has_more_due.store(false, std::memory_order_relaxed);
+            if (const fired how_far = fire_nodes(rt, line, to); how_far != fired::all)
+                return how_far;
+            nodes_are_at = to;
+        }
+    } while (next != never || line.has_more_due.load(std::memory_order_relaxed));
+    return fired::all;
+}
+
+}  // namespace
+
 // A component that is not settled comes first and last: a pool over its bound is brought back to it
 // before a callback can make it worse, and outside of all callbacks (ask_to_settle). Settle before the
 // first wheel and after each. If the thread must then leave, do not fire the second timeline: a callback
 // on the first has stopped or freed the runtime, or has forked and this is the child.
-void fire_due(tw_runtime &rt) {
-    bool may_fire = settle_components(rt);
+bool fire_due(tw_runtime &rt) {
+    fired how_far = settle_components(rt) ? fired::all : fired::stopped;
     for_each_timeline(rt, [&](timeline &line) {
-        if (!may_fire)
+        if (how_far == fired::stopped)
             return;
         const tick present = present_to_tell(rt, line);
-        tw_advance(&line.wheel, present, rt.budget);
-        may_fire = settle_components(rt) && !must_leave(rt);
+        engine *const it = engine_of(rt);
+        const fired here = it != nullptr ? fire_both(rt, *it, line, present) : fire_nodes(rt, line, present);
+        how_far = here == fired::all ? how_far : here;
     });
+    return how_far == fired::all && !has_wall(rt);
 }
 
 // The library's own measure of P2. A deadline that has passed before the sleep begins was held up by
@@ -193,6 +248,8 @@ int program(tw_runtime &rt) {
 // where the descriptor is the parent's.
 void abandon_turn(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { tw_abandon(&line.wheel); });
+    if (engine *const it = engine_of(rt); it != nullptr)
+        it->hooks->abandon(*it);
     if (rt.driver->program != nullptr && usable(&rt))
         program(rt);
 }

@@ -9,8 +9,8 @@
 
 namespace tickwheel::runtime {
 
-// Fires what is due, within the budget.
-void fire_due(tw_runtime &rt);
+// Fires what is due, within the budget. Returns true if nothing that is due can be left.
+bool fire_due(tw_runtime &rt);
 
 // Publishes on each timeline the tick of what is next, in `asleep_until`: from here on arming a node that
 // is due earlier wakes the driver. Returns the deadlines to sleep until; 0 if there is something to do at

@@ -29,9 +29,8 @@ std::int64_t way_to_next(tw_runtime &rt) {
 
 // Goes on as long as callbacks make more due at once, on either timeline.
 void fire_all(tw_runtime &rt) {
-    do
-        fire_due(rt);
-    while (!must_leave(rt) && way_to_next(rt) <= 0);
+    while (!fire_due(rt) && !must_leave(rt) && way_to_next(rt) <= 0) {
+    }
 }
 
 void go(tw_runtime &rt, std::int64_t by) {

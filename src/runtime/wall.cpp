@@ -46,7 +46,7 @@ void free_wall(tw_runtime &rt) {
 // was due at moves with them: a call that asks for either finds nothing missing.
 // REQUIRES: wall_hold
 void timeline::shift(tick back) {
-    set_back += back;
+    set_back.store(set_back.load(std::memory_order_relaxed) + back, std::memory_order_relaxed);
     wake_for_anything(*this);
     times_set_back.fetch_add(1, std::memory_order_relaxed);
     tw_postpone_all(&wheel, back);

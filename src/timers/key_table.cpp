@@ -138,8 +138,10 @@ void key_table::erase(std::uint32_t hash, std::uint32_t number) {
     const auto same = [number](std::uint32_t other) { return other == number; };
     if (const std::uint32_t i = buckets_.find(hash, same); i != none)
         buckets_.erase(i);
+    else if (const std::uint32_t old = may_be_old(hash) ? old_.find(hash, same) : none; old != none)
+        old_.erase(old);
     else
-        old_.erase(old_.find(hash, same));
+        return;
     --count_;
     move_some();
 }

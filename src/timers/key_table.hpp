@@ -94,7 +94,7 @@ class key_table {
     // REQUIRES: the number is not in the table, and there is room
     void insert(std::uint32_t hash, std::uint32_t number);
 
-    // REQUIRES: the number was inserted with this hash
+    // Does nothing if the number is not there with this hash: another one has taken its place.
     void erase(std::uint32_t hash, std::uint32_t number);
 
     std::uint32_t count() const { return count_; }

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "key_table.hpp"
-#include "record_set.hpp"
+#include "record_move.hpp"
 
 struct tw_keyed : tickwheel::runtime::record_set {
     tickwheel::runtime::key_table keys;
@@ -19,22 +19,24 @@ namespace {
 
 using namespace tickwheel::runtime;
 
-bool has_key(const record &record, const tw_key &key) {
-    __builtin_prefetch(&record.node, 1);  // the other cache line, while the key is compared
-    const tw_key own = key_of(record);
-    if (own.is_number != (key.is_number != 0 ? 1 : 0))
+// Of a record in a set of keys, where the rest is in the next cache line: both are fetched at once.
+bool has_key(record &it, const tw_key &key) {
+    __builtin_prefetch(&it, 1);
+    const record_rest &rest = rest_behind(it);
+    if (rest.has_number_key != (key.is_number != 0))
         return false;
-    if (own.is_number != 0)
-        return own.number == key.number;
-    return own.size == key.size && (key.size == 0 || std::memcmp(own.bytes, key.bytes, key.size) == 0);
+    if (rest.has_number_key)
+        return rest.key.number == key.number;
+    const unsigned char *const bytes = key.size > sizeof rest.key.bytes ? rest.key.longer : rest.key.bytes;
+    return rest.key_size == key.size && (key.size == 0 || std::memcmp(bytes, key.bytes, key.size) == 0);
 }
 
 // Returns null if there is none.
-// REQUIRES: set lock held
+// REQUIRES: engine lock held
 record *find(tw_keyed &set, std::uint32_t hash, const tw_key &key) {
-    const std::uint32_t number =
-        set.keys.find(hash, [&](std::uint32_t candidate) { return has_key(set.records[candidate], key); });
-    return number == key_table::none ? nullptr : &set.records[number];
+    const std::uint32_t cell =
+        set.keys.find(hash, [&](std::uint32_t candidate) { return has_key(record_at(candidate), key); });
+    return cell == key_table::none ? nullptr : &record_at(cell);
 }
 
 // --- the lookup hooks ---------------------------------------------------------------
@@ -51,18 +53,15 @@ int make_copy(const tw_keyed &set, const tw_key &of, key_copy &copy) {
     if (!is_valid(of))
         return refuse_key();
     tw_key kept = of;
-    long_key *longer = nullptr;
     copy.is_number = of.is_number != 0;
     if (copy.is_number) {
         copy.key.number = of.number;
     } else {
         unsigned char *to = copy.key.bytes;
         if (of.size > sizeof copy.key.bytes) {
-            longer = static_cast<long_key *>(std::malloc(sizeof(long_key) + of.size));
-            if (longer == nullptr)
+            to = copy.key.longer = static_cast<unsigned char *>(std::malloc(of.size));
+            if (to == nullptr)
                 return -ENOMEM;
-            copy.key.longer = longer;
-            to = longer->bytes();
         }
         if (of.size != 0)
             std::memcpy(to, of.bytes, of.size);
@@ -70,40 +69,30 @@ int make_copy(const tw_keyed &set, const tw_key &of, key_copy &copy) {
         kept.bytes = to;
     }
     copy.hash = set.keys.hash(kept);
-    if (longer != nullptr)
-        longer->hash = copy.hash;
     set.keys.prefetch(copy.hash);
     return 0;
 }
 
-std::uint32_t hash_of(const tw_keyed &set, const record &record) {
-    const long_key *const longer = long_key_of(record);
-    return longer != nullptr ? longer->hash : set.keys.hash(key_of(record));
-}
-
 // A record that replaces another one takes over its room in the table.
-int reserve(record_set &set, record &record, std::uint32_t hash) {
+int reserve(record_set &set, record &it) {
     auto &keyed = static_cast<tw_keyed &>(set);
-    keyed.replaced = find(keyed, hash, key_of(record));
+    keyed.replaced = find(keyed, it.rest->key_hash, key_of(it));
     if (keyed.replaced != nullptr)
         return 0;
     const bool is_full = keyed.capacity != 0 && keyed.keys.count() == keyed.capacity;
     return is_full ? refuse(-ENOSPC, "the set has as many timers as its capacity") : keyed.keys.reserve_one();
 }
 
-record *publish(record_set &set, record &record, std::uint32_t hash) {
+record *publish(record_set &set, record &it) {
     auto &keyed = static_cast<tw_keyed &>(set);
     if (keyed.replaced != nullptr)
-        keyed.keys.erase(hash, keyed.replaced->number);
-    keyed.keys.insert(hash, record.number);
+        keyed.keys.erase(it.rest->key_hash, keyed.replaced->number);
+    keyed.keys.insert(it.rest->key_hash, it.number);
     return keyed.replaced;
 }
 
-void unpublish(record_set &set, record &record) {
-    auto &keyed = static_cast<tw_keyed &>(set);
-    const std::uint32_t hash = hash_of(keyed, record);
-    if (find(keyed, hash, key_of(record)) == &record)
-        keyed.keys.erase(hash, record.number);
+void unpublish(record_set &set, record &it) {
+    static_cast<tw_keyed &>(set).keys.erase(it.rest->key_hash, it.number);
 }
 
 int open_keys(record_set &set, const set_options &options) {
@@ -145,17 +134,19 @@ int look_up(const tw_keyed *set, const tw_key &key, std::uint32_t &hash) {
     return 0;
 }
 
-// Calls what(record, lock) with the set lock held, on the record under a key.
-template <class What> int with(tw_keyed &set, const tw_key &key, std::uint32_t hash, What what) {
-    set_lock lock(set);
+// Calls what(record, lock) with the engine lock held, on the record under a key. With an engine_guard, `what`
+// must not call functions of the user's.
+template <class Lock, class What>
+TW_INLINED inline int with(tw_keyed &set, const tw_key &key, std::uint32_t hash, What what) {
+    Lock lock(*set.engine);
     record *const found = find(set, hash, key);
     return found == nullptr ? refuse(-ENOENT, "no timer is under this key") : what(*found, lock);
 }
 
-template <class What> int with(tw_keyed *set, const tw_key &key, What what) {
+template <class Lock, class What> int with(tw_keyed *set, const tw_key &key, What what) {
     std::uint32_t hash;
     const int error = look_up(set, key, hash);
-    return error != 0 ? error : with(*set, key, hash, what);
+    return error != 0 ? error : with<Lock>(*set, key, hash, what);
 }
 
 }  // namespace
@@ -182,41 +173,61 @@ TW_API int tw_keyed_every(tw_keyed *keyed, tw_key key, int64_t period_ns, tw_mis
     });
 }
 
-// Reads the clock while the bucket is being prefetched.
-TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
+namespace {
+
+// Moves a timer by `how`. Reads the clock while the bucket is being prefetched.
+TW_INLINED inline int move(tw_keyed *set, const tw_key &key, std::int64_t delay,
+                           int (prepared_move::*how)(record &)) {
     std::uint32_t hash;
-    int error = look_up(keyed, key, hash);
+    int error = look_up(set, key, hash);
     if (error == 0)
-        error = delay_ns < 0 ? refuse_delay() : check_arming(keyed);
+        error = delay < 0 ? refuse_delay() : check_arming(set);
     if (error != 0)
         return error;
-    prepared_delay to(*keyed->rt, delay_ns);
-    return with(*keyed, key, hash, [&to](record &record, set_lock &) { return move(record, to); });
+    prepared_move to(*set, delay);
+    return with<engine_guard>(*set, key, hash, [&](record &it, engine_guard &) { return (to.*how)(it); });
 }
 
+}  // namespace
+
+TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
+    return move(keyed, key, delay_ns, &prepared_move::move);
+}
+
+TW_API int tw_keyed_postpone(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
+    return move(keyed, key, delay_ns, &prepared_move::postpone);
+}
+
+TW_API int tw_keyed_again(tw_keyed *keyed, tw_key key) { return move(keyed, key, 0, &prepared_move::again); }
+
 TW_API int tw_keyed_remove(tw_keyed *keyed, tw_key key) {
-    return with(keyed, key, [](record &record, set_lock &lock) { return end(record, lock); });
+    return with<engine_lock>(keyed, key,
+                             [keyed](record &it, engine_lock &lock) { return end(*keyed, it, lock); });
 }
 
 TW_API int tw_keyed_remove_wait(tw_keyed *keyed, tw_key key) {
-    return with(keyed, key, [](record &record, set_lock &lock) {
-        const std::uint32_t generation = record.generation;
-        const int prevented = end(record, lock);
-        wait_until_over(record, generation, lock);
+    return with<engine_lock>(keyed, key, [keyed](record &it, engine_lock &lock) {
+        const std::uint32_t generation = it.generation;
+        const int prevented = end(*keyed, it, lock);
+        wait_until_over(*keyed, it, generation, lock);
         return prevented;
     });
 }
 
 TW_API int tw_keyed_get(tw_keyed *keyed, tw_key key, tw_keyed_timer *timer) {
-    return with(keyed, key, [timer](record &record, set_lock &) {
+    return with<engine_guard>(keyed, key, [=](record &it, engine_guard &) {
         if (timer != nullptr)
-            *timer = {remaining(record), record.node.arg};
+            *timer = {remaining(*keyed, it), it.rest->arg};
         return 0;
     });
 }
 
 TW_API size_t tw_keyed_count(tw_keyed *keyed) { return count_of(keyed); }
 
-TW_API int64_t tw_keyed_drain(tw_keyed *keyed, tw_keyed_each *each, void *drain_arg) {
+TW_API int64_t tw_keyed_each(tw_keyed *keyed, tw_keyed_visitor *each, void *visit_arg) {
+    return walk(keyed, {.by_key = each, .arg = visit_arg});
+}
+
+TW_API int64_t tw_keyed_drain(tw_keyed *keyed, tw_keyed_visitor *each, void *drain_arg) {
     return drain(keyed, {.by_key = each, .arg = drain_arg});
 }

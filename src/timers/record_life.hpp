@@ -1,6 +1,7 @@
-// How records fire and end, for the other files of this folder. See record_set.hpp.
+// How records fire and end, for the other files of this folder. See record.hpp for their states.
 //
-//   end         ends a live record: cancels its node, withdraws the fires that wait, retires it, and
+//   fire_next   fires the record that the wheel has said is due
+//   end         ends a live record: takes it off the wheel, withdraws the fires that wait, retires it, and
 //               finishes it if it has no uses left
 //   retire      marks it as ended: its handle or key finds it no more, and no callback begins
 //   after_fire  when a fire is over: retires the record after its last one, and finishes a retired
@@ -11,35 +12,46 @@
 // released the lock. Memory of the set itself has a count of its own, `references`.
 #pragma once
 
+#include <cassert>
+
 #include "record_set.hpp"
+#include "runtime/current_run.hpp"
 #include "runtime/on_stack.hpp"
 
 namespace tickwheel::runtime {
 
 // While it lives, this thread is in a function of a record's user: a callback, `next`, `copy`,
-// `drop` or a drain's visitor.
+// `drop` or a drain's visitor. On the firing thread it is in one after the other.
 class inside_record : on_stack<inside_record> {
   public:
-    explicit inside_record(const record &record) : record_(&record) {}
+    inside_record() = default;
+    inside_record(const record_set &set, const record &it) : record_(&it), set_(&set) {}
     using stack_frame::leave;
 
-    static bool of(const record &record) {
-        return find([&record](const inside_record &each) { return each.record_ == &record; }) != nullptr;
+    void enter(const record_set &set, const record &it) {
+        record_ = &it;
+        set_ = &set;
+    }
+    void leave_record() { record_ = nullptr, set_ = nullptr; }
+
+    static bool of(const record &it) {
+        return find([&it](const inside_record &each) { return each.record_ == &it; }) != nullptr;
     }
     static bool of(const record_set &set) {
-        return find([&set](const inside_record &each) { return each.record_->set == &set; }) != nullptr;
+        return find([&set](const inside_record &each) { return each.set_ == &set; }) != nullptr;
     }
 
   private:
     friend on_stack;
-    const record *record_;
+    const record *record_ = nullptr;
+    const record_set *set_ = nullptr;
 };
 
-// While it lives, the lock of the set is released and this thread calls a function of the user's.
+// While it lives, the engine's lock is released and this thread calls a function of the user's.
 class user_call {
   public:
-    user_call(record &record, set_lock &lock)
-        : lock_(lock), inside_(*record.set->rt, lock), inside_record_(record) {
+    user_call(record_set &set, record &it, engine_lock &lock)
+        : lock_(lock), inside_(*set.rt, lock), inside_record_(set, it) {
         lock_.unlock();
     }
     ~user_call() { lock_.lock(); }
@@ -47,47 +59,96 @@ class user_call {
     user_call &operator=(const user_call &) = delete;
 
   private:
-    set_lock &lock_;
+    engine_lock &lock_;
     const no_thread_cancel guard_;
     inside_user_code inside_;
     inside_record inside_record_;
 };
 
 // Wakes the threads that wait until a run ends or a record is over.
-// REQUIRES: set lock held
-void announce_progress(record_set &set);
+// REQUIRES: engine lock held
+void wake_waiting(record_engine &engine);
+inline void announce_progress(record_engine &engine) {
+    if (engine.waiting != 0) [[unlikely]]
+        wake_waiting(engine);
+}
 
-// RELEASES AND REACQUIRES: set lock
-void wait_for_progress(record_set &set, set_lock &lock);
+// RELEASES AND REACQUIRES: engine lock
+void wait_for_progress(record_engine &engine, engine_lock &lock);
 
-// Waits until a callback of an ended record's node that the wheel has begun, but that has not
-// had the lock, has returned.
-// RELEASES AND REACQUIRES: set lock
-void wait_for_node_callback(record &record, set_lock &lock);
+// Arms a record, or arms it anew. The first for a tick of its clock; REQUIRES: the record is not armed.
+// REQUIRES: engine lock held
+inline void arm(record_engine &engine, record &it, tick due, std::uint64_t order) {
+    it.is_armed = true;
+    wheel_of(engine, it).arm(it.number, it.timing, due, order);
+}
+
+// Takes it off the wheel. Returns false if it was not there.
+// REQUIRES: engine lock held
+inline bool disarm(record_engine &engine, record &it) {
+    if (!it.is_armed)
+        return false;
+    it.is_armed = false;
+    wheel_of(engine, it).disarm(it.number, it.timing);
+    return true;
+}
+
+// Fires the record that the wheel has just said is due on this line; `frame` and `run` are those of the
+// firing thread. RELEASES AND REACQUIRES: engine lock
+void fire_next(record_engine &engine, record_wheel &wheel, inside_record &frame, current_run &run,
+               engine_lock &lock);
+
+// Ends the fire that an exception has left.
+// RELEASES AND REACQUIRES: engine lock
+void abandon_fire(record_engine &engine, engine_lock &lock);
 
 // Ends a live record: its handle or key finds it no more, and no further callback begins.
-// REQUIRES: set lock held
-void retire(record &record);
+// REQUIRES: engine lock held
+void retire(record_set &set, record &it);
+
+// Frees the cell of an ended record that has nothing left to give back.
+// REQUIRES: engine lock held
+inline void free_record(record_set &set, record &it) {
+    assert(set.count > 0 && !it.is_armed);
+    set.records->give_back(it);
+    if (--set.count == 0)
+        set.records->reset();
+    announce_progress(*set.engine);
+}
+
+// `end` for a record without a rest: that calls nothing of the user's.
+// REQUIRES: engine lock held
+inline int end_bare(record_set &set, record &it) {
+    disarm(*set.engine, it);
+    it.state = record_state::ended;
+    const int prevented = it.is_last ? 0 : 1;
+    if (it.uses == 0)
+        free_record(set, it);
+    return prevented;
+}
 
 // Drops the argument of an ended record without uses, and frees its cell.
-// RELEASES AND REACQUIRES: set lock
-void finish(record &record, set_lock &lock);
+// RELEASES AND REACQUIRES: engine lock
+void finish(record_set &set, record &it, engine_lock &lock);
+
+// Called when a use has ended: finishes the record if that was the last one, and nothing else is to come.
+// RELEASES AND REACQUIRES: engine lock
+void finish_if_over(record_set &set, record &it, engine_lock &lock);
 
 // Takes the fires that wait for a worker off its queue.
-// REQUIRES: set lock held
-void withdraw_fires(record &record);
+// REQUIRES: engine lock held
+void withdraw_fires(record_set &set, record &it);
 
-// True if ending a live record prevents a fire. To be called after cancel() and withdraw_fires().
-// REQUIRES: set lock held
-bool has_still_to_fire(record &record);
+// True if ending a live record prevents a fire. To be called after disarm() and withdraw_fires().
+// REQUIRES: engine lock held
+bool has_still_to_fire(const record_set &set, record &it);
 
 // Gives up so many references to a set. The last one frees its memory.
 void release_references(record_set &set, std::uint32_t times);
 
-inline bool is_drained(const record &record) { return record.epoch != record.set->epoch; }
+inline bool is_drained(const record_set &set, const record &it) { return it.epoch != set.epoch; }
 
-// The callback of every record's node, and how workers run a record.
-void on_due(tw_node *node, void *);
+// How workers run a record.
 extern const tw_runnable_hooks record_hooks;
 
 }  // namespace tickwheel::runtime

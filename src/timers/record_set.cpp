@@ -18,73 +18,86 @@ namespace tickwheel::runtime {
 
 namespace {
 
-bool is_older(const record &record, std::uint8_t epoch) { return ((record.epoch - epoch) & 0x7f) >= 0x40; }
+bool is_older(const record &it, std::uint8_t epoch) { return ((it.epoch - epoch) & 0x7f) >= 0x40; }
 
 // Still set if the drain 64 epochs before the next one goes on.
 std::uint64_t bit_of_next_drain(const record_set &set) { return std::uint64_t{1} << ((set.epoch + 1) & 63); }
 
-bool is_in_use(const record &record) {
-    return record.state == record_state::live || record.state == record_state::ended;
-}
+bool is_in_use(const record &it) { return it.state == record_state::live || it.state == record_state::ended; }
 
-// RELEASES AND REACQUIRES: set lock
-void visit(record &record, const drain_visitor &visitor, set_lock &lock) {
+// Calls the visitor's function. The record has a use meanwhile, which keeps it.
+// RELEASES AND REACQUIRES: engine lock
+void visit(record_set &set, record &it, const record_visitor &visitor, engine_lock &lock) {
     if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
         return;
-    const tw_key key = key_of(record);
-    const tw_handle handle = handle_of(record);
-    const user_call unlocked(record, lock);
+    const tw_key key = set.has_handles ? tw_key{} : key_of(it);
+    const tw_handle handle = handle_of(it);
+    void *const arg = arg_of(it);
+    const user_call unlocked(set, it, lock);
     if (visitor.by_key != nullptr)
-        visitor.by_key(&key, record.node.arg, visitor.arg);
+        visitor.by_key(&key, arg, visitor.arg);
     else
-        visitor.by_handle(handle, record.node.arg, visitor.arg);
+        visitor.by_handle(handle, arg, visitor.arg);
+}
+
+// Keeps a record while it is visited, as a run that has begun would. If the record is ended meanwhile, and
+// nothing else uses it, that call leaves the rest to the visit. A fork finds its argument in use.
+void hold(record_set &set, record &it) {
+    ++it.uses;
+    if (set.workers != nullptr)
+        ++worker_part_of(it).begun;
+}
+void let_go(record_set &set, record &it) {
+    --it.uses;
+    if (set.workers != nullptr)
+        --worker_part_of(it).begun;
+    announce_progress(*set.engine);
 }
 
 // Ends a record, and returns true if it still had to fire. Waits for the runs that have begun,
 // because they began before the drain. The lock is released meanwhile, so another call may end
 // the record, which is then waited for as well.
-// RELEASES AND REACQUIRES: set lock
-bool drain_record(record &record, const drain_visitor &visitor, set_lock &lock) {
-    const std::uint32_t generation = record.generation;
-    if (record.state == record_state::live) {
-        cancel(*record.set->rt, &record.node);
-        withdraw_fires(record);
+// RELEASES AND REACQUIRES: engine lock
+bool drain_record(record_set &set, record &it, const record_visitor &visitor, engine_lock &lock) {
+    const std::uint32_t generation = it.generation;
+    if (it.state == record_state::live) {
+        disarm(*set.engine, it);
+        withdraw_fires(set, it);
     }
-    while (record.generation == generation && record.state == record_state::live && record.uses != 0 &&
-           !inside_record::of(record))
-        wait_for_progress(*record.set, lock);
-    if (record.generation != generation || record.state != record_state::live) {
-        wait_until_over(record, generation, lock);
+    while (it.generation == generation && it.state == record_state::live && it.uses != 0 &&
+           !inside_record::of(it))
+        wait_for_progress(*set.engine, lock);
+    if (it.generation != generation || it.state != record_state::live) {
+        wait_until_over(set, it, generation, lock);
         return false;
     }
-    const bool had_to_fire = has_still_to_fire(record);
-    retire(record);
-    wait_for_node_callback(record, lock);
-    ++record.uses;  // keeps the record during the visit
+    const bool had_to_fire = has_still_to_fire(set, it);
+    retire(set, it);
+    hold(set, it);
     if (had_to_fire)
-        visit(record, visitor, lock);
-    --record.uses;
-    if (record.set->rt->forked)
+        visit(set, it, visitor, lock);
+    let_go(set, it);
+    if (set.rt->forked)
         return had_to_fire;  // `visit` has forked: the child calls no further functions
-    if (record.uses == 0)
-        finish(record, lock);
+    if (it.uses == 0)
+        finish(set, it, lock);
     return had_to_fire;
 }
 
-std::int64_t drain(record_set &set, const drain_visitor &visitor) {
-    set_lock lock(set);
+std::int64_t drain(record_set &set, const record_visitor &visitor) {
+    engine_lock lock(*set.engine);
     while ((set.drains & bit_of_next_drain(set)) != 0) {
         if (inside_record::of(set))
             return refuse(-EBUSY, "another drain waits for the callback that this is called from");
-        wait_for_progress(set, lock);
+        wait_for_progress(*set.engine, lock);
     }
     const std::uint64_t own_bit = bit_of_next_drain(set);
     const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
     set.drains |= own_bit;
     std::int64_t drained = 0;
-    for (std::uint32_t number = 0; number < set.records.end_number(); ++number) {
-        record &record = set.records[number];
-        if (is_in_use(record) && is_older(record, epoch) && drain_record(record, visitor, lock))
+    for (std::uint32_t number = 0; number < set.records->end_number(); ++number) {
+        record &it = (*set.records)[number];
+        if (is_in_use(it) && is_older(it, epoch) && drain_record(set, it, visitor, lock))
             ++drained;
         if (set.rt->forked)
             return -ECHILD;  // a function of the user's has forked; the child has reset `drains`
@@ -93,21 +106,51 @@ std::int64_t drain(record_set &set, const drain_visitor &visitor) {
     }
     assert((set.drains & own_bit) != 0);
     set.drains &= ~own_bit;
-    announce_progress(set);
+    announce_progress(*set.engine);
     return drained;
+}
+
+// Visits the records that are live when the walk comes to them. It ends early if the visitor has forked and
+// this is the child, or has freed the runtime.
+std::int64_t walk(record_set &set, const record_visitor &visitor) {
+    engine_lock lock(*set.engine);
+    std::int64_t visited = 0;
+    for (std::uint32_t number = 0; number < set.records->end_number() && set.rt->is_freed == 0; ++number) {
+        record &it = (*set.records)[number];
+        if (it.state == record_state::live && !is_drained(set, it)) {
+            hold(set, it);
+            visit(set, it, visitor, lock);
+            let_go(set, it);
+            ++visited;
+            if (set.rt->forked)
+                return -ECHILD;
+            finish_if_over(set, it, lock);
+        }
+        lock.unlock();  // P8
+        lock.lock();
+    }
+    return visited;
 }
 
 }  // namespace
 
-std::int64_t drain(record_set *set, const drain_visitor &visitor) {
+std::int64_t drain(record_set *set, const record_visitor &visitor) {
     const int error = check_usable(set);
     return error != 0 ? error : drain(*set, visitor);
+}
+
+std::int64_t walk(record_set *set, const record_visitor &visitor) {
+    if (const int error = check_usable(set); error != 0)
+        return error;
+    if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
+        return refuse(-EINVAL, "the function is null");
+    return walk(*set, visitor);
 }
 
 std::size_t count_of(record_set *set) {
     if (check_usable(set) != 0)
         return 0;
-    const set_lock lock(*set);
+    const engine_lock lock(*set->engine);
     return set->count;
 }
 
@@ -115,11 +158,20 @@ std::size_t count_of(record_set *set) {
 
 namespace {
 
+// The engine keeps the store: the wheels may still have entries that name its cells.
+void give_back_store(record_set &set) {
+    const engine_lock lock(*set.engine);
+    set.records->end();
+    set.records->next_spare = set.engine->spares;
+    set.engine->spares = set.records;
+}
+
 void destroy(record_set &set) {
     set.lookup->close(set);
     remove_component(set);
     if (set.workers != nullptr)
         remove_reference(*set.workers);
+    give_back_store(set);
     release_references(set, 1);
 }
 
@@ -127,45 +179,45 @@ void destroy(component &base) { destroy(static_cast<record_set &>(base)); }
 
 // True if the fork may have interrupted a function of the user's that works on the argument:
 // the child cannot know its state, so it must not drop it.
-bool was_interrupted(record &record) {
-    const std::uint32_t begun = record.set->workers != nullptr ? worker_part_of(record).begun : record.uses;
-    return record.state == record_state::starting || begun != 0;
+bool was_interrupted(const record_set &set, record &it) {
+    const std::uint32_t begun = set.workers != nullptr ? worker_part_of(it).begun : it.uses;
+    return it.state == record_state::starting || begun != 0;
 }
 
-// Ends all records that are left, when the wheels are empty and no thread fires; also in the
-// child of a fork.
+// Ends all records that are left, when no thread fires; also in the child of a fork.
 void end_all(component &base) {
     record_set &set = static_cast<record_set &>(base);
-    set_lock lock(set);
-    for (std::uint32_t number = 0; number < set.records.end_number(); ++number) {
-        record &record = set.records[number];
-        assert(!inside_record::of(record));
-        if (record.state == record_state::free)
+    engine_lock lock(*set.engine);
+    for (std::uint32_t number = 0; number < set.records->end_number(); ++number) {
+        record &it = (*set.records)[number];
+        assert(!inside_record::of(it));
+        if (it.state == record_state::free)
             continue;
-        if (was_interrupted(record))
-            record.drop = nullptr;
-        if (record.state == record_state::live)
-            retire(record);
-        record.state = record_state::ended;
-        record.uses = 0;
-        finish(record, lock);
+        if (was_interrupted(set, it) && it.has_rest)
+            it.rest->drop = nullptr;
+        disarm(*set.engine, it);
+        if (it.state == record_state::live)
+            retire(set, it);
+        it.state = record_state::ended;
+        it.uses = 0;
+        finish(set, it, lock);
     }
 }
 
+// The engine's lock is made anew by the engine.
 void begin_in_child(component &base) {
     record_set &set = static_cast<record_set &>(base);
-    tw_port_lock_init(&set.lock);
-    set.waiting = 0;
     set.drains = 0;
     set.closing = false;
     set.references.store(1, std::memory_order_relaxed);
 }
 
+void nothing(component &) {}
+
 constexpr component_hooks set_hooks = {
     .job_relay = nullptr,
-    .callback_kept_by_clear = on_due,
-    .lock = [](component &base) { lock(static_cast<record_set &>(base)); },
-    .unlock = [](component &base) { unlock(static_cast<record_set &>(base)); },
+    .lock = nothing,  // the engine has the lock
+    .unlock = nothing,
     .begin_in_child = begin_in_child,
     .interrupt = nullptr,
     .settle = nullptr,
@@ -195,46 +247,103 @@ int check_usable(const tw_runtime *rt, const set_options &options) {
 
 namespace {
 
-void shape(record_store &records, const set_options &options, std::uint32_t spare_records) {
-    const bool has_spare = options.capacity != 0 && options.capacity <= most_records - spare_records;
-    const std::size_t for_workers = options.workers != nullptr ? sizeof(worker_part) : 0;
-    const std::size_t for_storage = options.storage != 0 ? options.storage + storage_alignment : 0;
-    records.shape(has_spare ? options.capacity + spare_records : options.capacity, for_workers + for_storage);
+constexpr std::size_t cache_line = 64;
+
+std::uint32_t stride_of(const set_options &options, bool has_rests) {
+    std::size_t size = sizeof(record) + (has_rests ? sizeof(record_rest) : 0);
+    if (options.workers != nullptr)
+        size += sizeof(worker_part);
+    static_assert(sizeof(record) % storage_alignment == 0 && sizeof(record_rest) % storage_alignment == 0 &&
+                  sizeof(worker_part) % storage_alignment == 0);
+    if (options.storage != 0)
+        size += options.storage;
+    return static_cast<std::uint32_t>((size + cache_line - 1) / cache_line * cache_line);
 }
 
-int allocate_all(record_store &records) {
-    const int error = records.allocate_all();
-    if (error != 0)
-        records.free_all();
-    return error;
+// Takes over a spare store of this shape; null if there is none.
+record_store *take_spare(record_engine &engine, std::uint32_t stride) {
+    const engine_lock lock(engine);
+    for (record_store **at = &engine.spares; *at != nullptr; at = &(*at)->next_spare)
+        if ((*at)->stride() == stride) {
+            record_store *const taken = *at;
+            *at = taken->next_spare;
+            return taken;
+        }
+    return nullptr;
 }
 
-// The firing thread may have left a callback and still have to release the lock of the set.
-void wait_for_thread_to_leave(record_set &set) {
-    for_each_timeline(*set.rt, [&set](timeline &line) {
-        tw_node *const last = tw_running(&line.wheel);
-        if (last != nullptr && set.records.contains(last))
-            tw_wait(&line.wheel, last);
-    });
+record_store *make_store(record_engine &engine, std::uint32_t stride) {
+    if (record_store *const spare = take_spare(engine, stride); spare != nullptr)
+        return spare;
+    void *const memory = std::calloc(1, sizeof(record_store));
+    if (memory == nullptr)
+        return nullptr;
+    auto *const made = new (memory) record_store{};  // cppcheck-suppress legacyUninitvar
+    made->shape(stride);
+    return made;
+}
+
+int allocate_all(record_set &set, std::uint32_t capacity) {
+    engine_lock lock(*set.engine);
+    while (set.records->allocated() < capacity)
+        if (const int error = grow(set, lock); error != 0)
+            return error;
+    return 0;
 }
 
 }  // namespace
+
+// RELEASES AND REACQUIRES: engine lock
+int grow(record_set &set, engine_guard &lock) {
+    record_engine &engine = *set.engine;
+    growth next;
+    set.records->plan(next);
+    const std::size_t chunks = chunks_for(engine, engine.cells + next.cells);
+    next.chunk_count = chunks > engine.chunk_count ? chunks - engine.chunk_count : 0;
+    const std::uint32_t table_size = set.records->table_size_for(next);
+    lock.unlock();
+    const int error = next.allocate(set.records->stride(), table_size);
+    lock.lock();
+    if (error != 0)
+        return error;
+    // Another set may have grown meanwhile, and its records need the chunks that were counted on.
+    const std::size_t needed = chunks_for(engine, engine.cells + next.cells);
+    if (engine.chunk_count + next.chunk_count < needed || !set.records->add(next, set)) {
+        lock.unlock();
+        next.discard();
+        lock.lock();
+        return 0;
+    }
+    engine.cells += next.cells;
+    if (next.chunks != nullptr)
+        add_chunks(engine, next);
+    return 0;
+}
 
 int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks &lookup) {
     set.lookup = &lookup;
     set.workers = options.workers;
     set.concurrent = options.concurrent;
     set.storage = options.storage;
-    tw_port_lock_init(&set.lock);
-    set.is_observed = tw_port_is_observed() != 0;
+    set.has_handles = lookup.publish == nullptr;
+    // With a capacity nothing is allocated later, and any timer may need a rest.
+    set.has_rests = !set.has_handles || options.workers != nullptr || options.capacity != 0;
     tw_port_hide(&set, sizeof set);
     set.references.store(1, std::memory_order_relaxed);
-    shape(set.records, options, lookup.spare_records);
+    if (const int error = open_engine(rt, set.engine); error != 0)
+        return error;
+    set.records = make_store(*set.engine, stride_of(options, set.has_rests));
+    if (set.records == nullptr)
+        return -ENOMEM;
+    const bool has_spare = options.capacity != 0 && options.capacity <= most_records - lookup.spare_records;
+    const std::uint32_t capacity = has_spare ? options.capacity + lookup.spare_records : options.capacity;
+    set.records->begin(set, capacity);
     int error = lookup.open(set, options);
-    if (error == 0 && options.capacity != 0)
-        error = allocate_all(set.records);
+    if (error == 0)
+        error = allocate_all(set, capacity);
     if (error != 0) {
         lookup.close(set);
+        give_back_store(set);
         return error;
     }
     if (set.workers != nullptr)
@@ -253,12 +362,11 @@ int free_set(record_set *set) {
     end_of_call end;
     const inside_user_code frame(*set->rt, end);
     {
-        set_lock lock(*set);
+        engine_lock lock(*set->engine);
         set->closing = true;
     }
     if (const std::int64_t drained = drain(*set, {}); drained < 0)
         return static_cast<int>(drained);
-    wait_for_thread_to_leave(*set);
     destroy(*set);
     return 0;
 }

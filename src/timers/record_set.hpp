@@ -2,23 +2,17 @@
 //
 //     handle.cpp, keyed.cpp   the public functions, and how a record is found
 //     record_start.cpp        starting a record
-//     record_life.cpp         firing, moving and ending it
-//     record_set.cpp          making, draining and freeing the set
-//     record_store            the memory
-//
-// The lock of the set guards its records; runtime.hpp has the order of locks. It is released while
-// a function of the user's runs; the one exception is a driver's `wake`.
+//     record_move             moving it
+//     record_life.cpp         firing and ending it
+//     record_set.cpp          making, walking, draining and freeing the set
+//     record_store, cells     the memory
+//     engine                  the wheels that all sets of a runtime share, and their lock
 //
 // Invariants
-//   S1  A cell is reused only when nothing can reach its former record any more: the node is
-//       on no wheel, and no callback of it is about to begin, waits for a worker, or runs (P11).
+//   S1  A cell is reused only when nothing can reach its former record any more: it is on no wheel, and no
+//       fire of it waits for a worker or runs (P11). Entries of a wheel that still name it are stale.
 //   S2  `drop` is called once: by the last run of an ended record, or, if there is none, by
 //       the call that ended it. The lock decides which of the two it is.
-//
-// One moment is outside the lock: the wheel has taken a node off, and the node's callback has
-// not locked the set yet. A call that ends a record in that moment marks it as ended, releases
-// the lock and waits for the callback, which sees the mark and returns
-// (wait_for_node_callback; tests/timers/record_end.pml).
 #pragma once
 
 #include <cstdlib>
@@ -26,19 +20,15 @@
 
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
-#include <tickwheel/port.h>
 
-#include "record_store.hpp"
+#include "engine.hpp"
 #include "runtime/components.hpp"
-#include "runtime/nodes.hpp"
 
 namespace tickwheel::runtime {
 
-class set_lock;
 struct set_options;
 
-// How the records of a set are found: by handle or by key. The hooks from `reserve` on are null
-// in a set of handles, `add_range` is null in a set of keys.
+// How the records of a set are found, if not by handle alone. In a set of handles all hooks are null.
 struct lookup_hooks {
     // How many records more than its capacity the set needs, so that a full set can replace one.
     std::uint32_t spare_records;
@@ -49,25 +39,13 @@ struct lookup_hooks {
     // Frees the lookup, when the set has no records any more; also after `open` has failed.
     void (*close)(record_set &);
 
-    // Makes more cells available to handles. Returns 0 or a negative errno.
-    // RELEASES AND REACQUIRES: set lock
-    int (*add_range)(record_set &, set_lock &) = nullptr;
-
-    // REQUIRES: set lock held
-    // Makes room for a record with this hash of its key. Returns 0, -ENOMEM or -ENOSPC.
-    int (*reserve)(record_set &, record &, std::uint32_t hash) = nullptr;
+    // REQUIRES: engine lock held, of all that follow
+    // Makes room for a record that has its key. Returns 0, -ENOMEM or -ENOSPC.
+    int (*reserve)(record_set &, record &);
     // Makes the record known, after `reserve`. Returns the record that it replaces, or null.
-    record *(*publish)(record_set &, record &, std::uint32_t hash) = nullptr;
+    record *(*publish)(record_set &, record &);
     // Makes the record unknown, unless another one has replaced it.
-    void (*unpublish)(record_set &, record &) = nullptr;
-};
-
-// The cells that share one tag in their handles (see handle.cpp). A set of keys has one range,
-// without a tag.
-inline constexpr std::uint32_t cells_of_range = std::uint32_t{1} << 16;
-struct handle_range {
-    std::uint32_t first_generation;
-    std::uint16_t tag;  // 0: none
+    void (*unpublish)(record_set &, record &);
 };
 
 // A copy of a user's key, and its hash. It is made before there is a record to take it over.
@@ -88,56 +66,22 @@ inline constexpr std::size_t storage_alignment = 16;
 
 struct record_set : component {
     // Constant once the set is made.
+    record_engine *engine;
+    record_store *records;
     const lookup_hooks *lookup;
     tw_workers *workers;
     bool concurrent;
-    bool is_observed;  // see tw_port_is_observed
+    bool has_handles;  // and no keys
+    bool has_rests;    // in its cells, behind each record
     std::size_t storage;
 
-    std::uint32_t lock;    // of the port; guards all members below except `references`
+    // Guarded by the engine's lock.
     bool closing;          // no record can be started any more
     std::uint8_t epoch;    // of 7 bits; records of former epochs are being drained, and do not fire
     std::uint64_t drains;  // bit n: a drain with an epoch of n modulo 64 is going on
     std::uint32_t count;
-    std::uint32_t most_generations;  // that any cell has used
-    handle_range first_range;        // constant
-    handle_range *further_ranges;    // null while one is enough
-    std::uint32_t ranges;
-    std::uint32_t waiting;   // threads in wait_for_progress
-    std::uint32_t progress;  // the word they sleep on; counts the progress of any record
-    record_store records;
 
     std::atomic<std::uint32_t> references;  // of the owner and of fires on workers; the last frees the set
-};
-
-inline void lock(record_set &set) {
-    if (set.is_observed) [[unlikely]]
-        tw_port_lock_observed(&set.lock);
-    else
-        tw_port_lock(&set.lock);
-}
-
-inline void unlock(record_set &set) {
-    if (set.is_observed) [[unlikely]]
-        tw_port_unlock_observed(&set.lock);
-    else
-        tw_port_unlock(&set.lock);
-}
-
-// Holds the lock of a set during a call or a fire. If a function of the user's frees the runtime
-// meanwhile, that happens when this goes, after the lock has been released (end_of_call).
-class set_lock : public end_of_call {
-  public:
-    explicit set_lock(record_set &set) : set_(set) { lock(); }
-    ~set_lock() { unlock(); }
-    set_lock(const set_lock &) = delete;
-    set_lock &operator=(const set_lock &) = delete;
-
-    void lock() { runtime::lock(set_); }
-    void unlock() { runtime::unlock(set_); }
-
-  private:
-    record_set &set_;
 };
 
 // --- making and freeing ------------------------------------------------------------------
@@ -183,6 +127,10 @@ int make_set(Set **made, tw_runtime *rt, const set_options &options, const looku
     return 0;
 }
 
+// Allocates the next cells of a set, without the lock. If another thread has been faster, its result is used
+// and this one freed. Returns 0, -ENOMEM or -EMFILE. RELEASES AND REACQUIRES: engine lock
+int grow(record_set &set, engine_guard &lock);
+
 // Ends every record and frees the set, which may be null. -EBUSY from inside one of its
 // callbacks.
 int free_set(record_set *set);
@@ -200,13 +148,14 @@ inline int check_arming(const record_set *set) {
 
 std::size_t count_of(record_set *set);
 
-// The function that a drain calls for each record that still had to fire: one of these, or none.
-struct drain_visitor {
-    tw_keyed_each *by_key = nullptr;
-    tw_handles_each *by_handle = nullptr;
+// The function that a walk or a drain calls for each record: one of these, or none.
+struct record_visitor {
+    tw_keyed_visitor *by_key = nullptr;
+    tw_handles_visitor *by_handle = nullptr;
     void *arg = nullptr;
 };
-std::int64_t drain(record_set *set, const drain_visitor &visitor);
+std::int64_t drain(record_set *set, const record_visitor &visitor);
+std::int64_t walk(record_set *set, const record_visitor &visitor);
 
 // Starts a record; returns 0, 1 if it replaces another one, or a negative errno. `key` is null
 // in a set of handles. *handle, unless null, is written before the record can fire.
@@ -221,39 +170,29 @@ int start_every(record_set &set, std::int64_t period, const tw_missed &missed, t
 // --- calls on a live record --------------------------------------------------------------
 
 // Returns 1 if this prevented a fire, else 0.
-// RELEASES AND REACQUIRES: set lock
-int end(record &record, set_lock &lock);
+// RELEASES AND REACQUIRES: engine lock
+int end(record_set &set, record &it, engine_lock &lock);
 
-// REQUIRES: set lock held
-int move(record &record, prepared_delay &to);
-std::int64_t remaining(record &record);
+// Arms a live record for a deadline on the absolute timeline. Returns 0 or a negative errno. For schedules of
+// the user's (`next`). REQUIRES: engine lock held
+int arm_at(record_set &set, record &it, std::int64_t deadline);
 
 // Returns once the record that had this generation of the cell is over; at once from inside
 // one of its callbacks.
-// RELEASES AND REACQUIRES: set lock
-void wait_until_over(record &record, std::uint32_t generation, set_lock &lock);
+// RELEASES AND REACQUIRES: engine lock
+void wait_until_over(record_set &set, record &it, std::uint32_t generation, engine_lock &lock);
 
 // Points into the record: valid until that is over.
-tw_key key_of(const record &record);
+// REQUIRES: the set has keys
+tw_key key_of(const record &it);
 
 // The key's part on the heap; null if all of it fits into the record.
-inline long_key *long_key_of(const record &record) {
-    return record.key_size > sizeof record.key.bytes ? record.key.longer : nullptr;
+// REQUIRES: it has a rest
+inline unsigned char *long_key_of(const record &it) {
+    return it.rest->key_size > sizeof it.rest->key.bytes ? it.rest->key.longer : nullptr;
 }
 
-inline const handle_range &range_of(const record_set &set, std::uint32_t number) {
-    const bool is_first = number < cells_of_range || set.further_ranges == nullptr;
-    return is_first ? set.first_range : set.further_ranges[number / cells_of_range - 1];
-}
-
-inline bool has_handles(const record_set &set) { return set.first_range.tag != 0; }
-
-// Returns 0 in a set of keys.
-inline tw_handle handle_of(const record &record) {
-    if (!has_handles(*record.set))
-        return 0;
-    const tw_handle tag = range_of(*record.set, record.number).tag;
-    return tw_handle{record.generation} << 32 | tag << 16 | record.number % cells_of_range;
-}
+// A handle is 32 bits of generation and 32 bits of cell.
+inline tw_handle handle_of(const record &it) { return tw_handle{it.generation} << 32 | it.number; }
 
 }  // namespace tickwheel::runtime

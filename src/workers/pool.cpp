@@ -154,7 +154,6 @@ void destroy(component &it) {
 
 constexpr component_hooks pool_hooks = {
     .job_relay = &job_relay,
-    .callback_kept_by_clear = nullptr,
     .lock = lock,
     .unlock = unlock,
     .begin_in_child = begin_in_child,

@@ -345,7 +345,9 @@ void look_for_jobs(tw_workers &pool) {
 void fire_job(tw_node *node, void *) {
     tw_runnable &it = reinterpret_cast<tw_job *>(node)->runnable;
     tw_runtime &rt = *it.workers->rt;
-    enqueue(it, *node, tw_runtime_due(&rt), tw_runtime_overruns(&rt));
+    // Atomic, because a thread that arms the node meanwhile may write it. A oneshot's is TW_BURST.
+    const bool skips = __atomic_load_n(&node->missed, __ATOMIC_RELAXED) != TW_BURST;
+    enqueue(it, skips, tw_runtime_due(&rt), tw_runtime_overruns(&rt));
 }
 
 tw_runnable &runnable_of(tw_node &node) { return reinterpret_cast<tw_job &>(node).runnable; }
@@ -393,10 +395,8 @@ void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_hooks
 // unless it is TW_BURST: a fire joins the one that waits already. With TW_FULL_REJECT a fire is refused if
 // the queue is full, but for one that an idle worker can take at once. Else the fire is taken in, and the
 // pool asks to be settled if that is one too many.
-enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::uint64_t overruns) {
+enqueued enqueue(tw_runnable &it, bool skips, std::int64_t due, std::uint64_t overruns) {
     tw_workers &pool = *it.workers;
-    // Atomic, because a thread that arms the node meanwhile may write it. A oneshot's is TW_BURST.
-    const bool skips = __atomic_load_n(&node.missed, __ATOMIC_RELAXED) != TW_BURST;
     const mutex_hold hold(&pool.mutex);
     if (skips && fire_queue::join(it, pool.discard_before, overruns))
         return enqueued::joins;
@@ -461,6 +461,6 @@ TW_API int tw_job_init(tw_job *job, tw_workers *workers, tw_callback *fn, void *
     tw_node_init(&job->node, fire_job, arg);
     make_runnable(job->runnable, *workers, job_hooks, (flags & TW_CONCURRENT) != 0);
     job->fn = fn;
-    tw_port_hide(&job->node.missed, sizeof job->node.missed);  // see enqueue
+    tw_port_hide(&job->node.missed, sizeof job->node.missed);  // see fire_job
     return 0;
 }

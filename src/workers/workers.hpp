@@ -16,13 +16,13 @@ namespace tickwheel::runtime {
 
 void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_hooks &hooks, bool concurrent);
 
-// Has a worker run a fire. Called in the callback of the node, so by the firing thread.
+// Has a worker run a fire. Called by the firing thread. With `skips`, a fire joins one that waits already.
 enum class enqueued {
     waits,
     joins,    // an earlier fire waits, and counts this one as an overrun
     rejected  // the queue is full
 };
-enqueued enqueue(tw_runnable &it, const tw_node &node, std::int64_t due, std::uint64_t overruns);
+enqueued enqueue(tw_runnable &it, bool skips, std::int64_t due, std::uint64_t overruns);
 
 // Takes back the fires that still wait; returns how many.
 std::uint32_t withdraw(tw_runnable &it);

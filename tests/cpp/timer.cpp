@@ -214,11 +214,29 @@ TEST_F(Timer, RemainingIsNoneOnceItIsGone) {
     EXPECT_FALSE(t.pending());
 }
 
+TEST_F(Timer, IsPostponedButNotToAnEarlierTime) {
+    timer t = rt.after(5s, firing());
+    EXPECT_TRUE(t.postpone(8s));
+    EXPECT_TRUE(t.postpone(1s));
+    EXPECT_EQ(t.remaining(), 8s);
+}
+
+TEST_F(Timer, IsStartedAgainWithItsDelay) {
+    timer t = rt.after(5s, firing());
+    rt.advance(3s);
+    EXPECT_TRUE(t.again());
+    EXPECT_EQ(t.remaining(), 5s);
+    rt.advance(5s);
+    EXPECT_FALSE(t.again());
+}
+
 TEST_F(Timer, ThatIsNoneDoesNothing) {
     timer none;
     EXPECT_FALSE(none.cancel());
     EXPECT_FALSE(none.cancel_wait());
     EXPECT_FALSE(none.move(1s));
+    EXPECT_FALSE(none.postpone(1s));
+    EXPECT_FALSE(none.again());
     EXPECT_FALSE(none.pending());
     none.detach();
     EXPECT_EQ(error_of([&] { none.move(-1s); }), std::errc::invalid_argument);

@@ -5,7 +5,7 @@
 #   src/ports     their own folder, port.h, what is public of their board, and the system's headers
 #   src/runtime   its own files, public headers of the C interface, and the system's headers
 #   src/workers   the same, and src/runtime
-#   src/timers    the same, and src/runtime and src/workers
+#   src/timers    the same, and src/runtime, src/workers and src/core
 #   drivers       their own folder, src/ports/linux, port.h, driver.h and the system's headers; clocks of boards:
 #                 public headers of their board, <stdint.h> and <stdbool.h>
 #   include       public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too
@@ -53,7 +53,7 @@ breaks=$(
     room src/ports '*' '' "tickwheel/port\.h|$board_headers|$system"
     room src/runtime '*' '' "$interface|$system"
     room src/workers '*' 'runtime' "$interface|$system"
-    room src/timers '*' 'runtime workers' "$interface|$system"
+    room src/timers '*' 'core runtime workers' "$interface|$system"
     room drivers '*.[ch]pp' 'ports/linux' "tickwheel/(port|driver)\.h|$system"
     room drivers '*.[ch]' '' "$board_headers|std(int|bool)\.h"
     includes_in include '*.h' |

@@ -156,6 +156,8 @@ static int free_set(void) { return tw_handles_free(set); }
 static int drain(void) { return (int)tw_keyed_drain(table, each, NULL); }
 static void each_handle(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *drain_arg) { maybe_act(EACH); }
 static int drain_handles(void) { return (int)tw_handles_drain(set, each_handle, NULL); }
+static int walk_handles(void) { return (int)tw_handles_each(set, each_handle, NULL); }
+static int walk_keys(void) { return (int)tw_keyed_each(table, each, NULL); }
 
 static void each_node(UNUSED struct tw_node *cleared, UNUSED void *arg) { maybe_act(EACH); }
 
@@ -305,6 +307,8 @@ static const struct scene here[] = {
     {"each, tw_keyed_drain", EACH, drain, NULL, ENDS_EARLY},
     {"drop, tw_handles_drain", DROP, drain_handles, NULL, ENDS_EARLY},
     {"each, tw_handles_drain", EACH, drain_handles, NULL, ENDS_EARLY},
+    {"each, tw_keyed_each", EACH, walk_keys, NULL, ENDS_EARLY},
+    {"each, tw_handles_each", EACH, walk_handles, NULL, ENDS_EARLY},
     {"each, tw_runtime_clear", EACH, clear, NULL, ENDS_EARLY},
     {"drop, tw_keyed_free", DROP, free_table, NULL, ENDS_EARLY},
     {"drop, tw_runtime_free", DROP, free_rt, NULL, FREES},

@@ -38,10 +38,16 @@ static void stop_timers(void) {
 }
 
 static void move_timers(void) {
-    for (unsigned s = 0; s < SETS; ++s)
+    for (unsigned s = 0; s < SETS; ++s) {
         assert_int_equal(tw_handle_move(sets[s], ids[s], 0), -ESHUTDOWN);
-    for (unsigned t = 0; t < COUNT_OF(tables); ++t)
+        assert_int_equal(tw_handle_postpone(sets[s], ids[s], TW_SECOND), -ESHUTDOWN);
+        assert_int_equal(tw_handle_again(sets[s], ids[s]), -ESHUTDOWN);
+    }
+    for (unsigned t = 0; t < COUNT_OF(tables); ++t) {
         assert_int_equal(tw_keyed_move(tables[t], tw_key_number(1), 0), -ESHUTDOWN);
+        assert_int_equal(tw_keyed_postpone(tables[t], tw_key_number(1), TW_SECOND), -ESHUTDOWN);
+        assert_int_equal(tw_keyed_again(tables[t], tw_key_number(1)), -ESHUTDOWN);
+    }
 }
 
 static void start_timers(void) {

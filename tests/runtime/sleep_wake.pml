@@ -1,23 +1,29 @@
-/* The runtime's thread goes to sleep on the sleep driver while others arm nodes and stop it.
+/* The runtime's thread goes to sleep on the sleep driver while others arm a node and a record, and stop it.
+ * The engine of records may not be there yet: then the thread that arms the record makes it.
  *
  * Claims, at every moment
- *   - While the thread sleeps, no node whose arming call has returned is due before it wakes up.
+ *   - While the thread sleeps, no timer whose arming call has returned is due before it wakes up.
  *   - It does not sleep after a stop has woken it, and it ends.
  *
  * Simplifications
- *   - A call on the wheel is one step, because it holds the lock (lock.pml). One timeline.
+ *   - A call on the wheel is one step, because it holds the lock (lock.pml); so is arming a record. One
+ *     timeline.
  *   - `asleep_until` is relaxed. So the thread's stores to it wait in a queue, in order. Others see them
- *     at the latest when the thread releases the wheel's lock or exchanges the driver's word. An
- *     armer may load it as early as while it holds the lock. All else is sequentially consistent.
+ *     at the latest when the thread releases the lock of the wheel or of the engine, or exchanges the
+ *     driver's word. An armer may load it as early as while it holds the lock. All else is
+ *     sequentially consistent.
  *   - Time has a few ticks; a clock that stands still is allowed. */
 
 #define ARMERS 2
+#define NODE 0
+#define RECORD 1
 #define LAST_TICK 2
 #define NEVER 7 /* src/runtime/timeline.hpp: "tick never = TW_NEVER" */
 #define AWAKE 0 /* src/runtime/timeline.hpp: "tick awake = 0" */
 
 byte now;         /* the clock */
-byte due[ARMERS]; /* the wheel: each armer has one node */
+byte due[ARMERS]; /* on the wheel, and on that of the engine: each armer has one timer */
+bool has_engine, locked; /* the engine is there; and its lock */
 
 byte asleep_until = AWAKE;
 byte woken; /* drivers/sleep.cpp: "std::uint32_t woken" */
@@ -64,20 +70,43 @@ inline fire_due() {
     read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line)" */
     d_step {                            /* src/runtime/turn.cpp: "tw_advance(&line.wheel" */
         if
-        :: due[0] <= read_at -> due[0] = NEVER
+        :: due[NODE] <= read_at -> due[NODE] = NEVER
         :: else
-        fi;
+        fi
+    }
+    atomic {                            /* src/runtime/turn.cpp: "it.hooks->advance(it, line, present" */
+        !locked;
         if
-        :: due[1] <= read_at -> due[1] = NEVER
+        :: has_engine && due[RECORD] <= read_at -> due[RECORD] = NEVER
         :: else
         fi
     }
 }
 
 inline ask() {
+    atomic {                            /* src/runtime/turn.cpp: "const engine_hold records(rt);" */
+        asks_engine = has_engine;
+        if
+        :: asks_engine -> !locked; locked = true
+        :: else
+        fi
+    }
     d_step {                            /* src/runtime/turn.cpp: "tw_next(&line.wheel)" */
-        next = (due[0] < due[1] -> due[0] : due[1]);
+        next = due[NODE];
         show_all_stores()               /* src/ports/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
+    }
+    d_step {                            /* src/runtime/turn.cpp: "next = own < next ? own : next;" */
+        next = (asks_engine && due[RECORD] < next -> due[RECORD] : next)
+    }
+}
+
+inline end_ask() {
+    d_step {                            /* src/runtime/engine.hpp: "engine_->hooks->unlock(*engine_);" */
+        if
+        :: asks_engine -> show_all_stores(); locked = false
+        :: else
+        fi;
+        asks_engine = false
     }
 }
 
@@ -88,7 +117,8 @@ inline publish_next_tick() {
     stores ! ASLEEP_UNTIL, NEVER;       /* src/runtime/turn.cpp: "line.asleep_until.store(never" */
     ask();
 #endif
-    stores ! ASLEEP_UNTIL, next         /* src/runtime/turn.cpp: "line.asleep_until.store(next" */
+    stores ! ASLEEP_UNTIL, next;        /* src/runtime/turn.cpp: "line.asleep_until.store(next" */
+    end_ask()
 }
 
 /* FUTEX_WAIT compares the word and falls asleep in one step. */
@@ -133,6 +163,7 @@ inline wait_until() {
 
 proctype thread() {
     byte read_at, next, value;
+    bool asks_engine;
     do                                  /* src/runtime/turn.cpp: "if (must_leave(rt))" */
     :: stopping -> break
     :: else ->
@@ -190,7 +221,30 @@ inline load_asleep_until() {
     od
 }
 
-inline arm_and_load() {
+/* The firing thread may have asked without the engine. */
+inline open_engine() {
+    if
+    :: !has_engine ->
+        has_engine = true;              /* src/timers/engine.cpp: "rt.second_engine.compare_exchange" */
+#ifndef BREAK_WAKES_NOBODY_FOR_AN_ENGINE
+        wake()                          /* src/timers/engine.cpp: "            wake_driver(rt);" */
+#endif
+    :: else
+    fi
+}
+
+/* src/timers/record_start.cpp: "wake.note(plain != nullptr ? arm_plain" */
+inline start_record() {
+    open_engine();
+#ifdef BREAK_LOOKS_BEFORE_IT_ARMS
+    atomic { load_asleep_until() };
+    atomic { !locked -> arm }
+#else
+    atomic { !locked -> arm; load_asleep_until() }
+#endif
+}
+
+inline arm_node_and_load() {
 #ifdef BREAK_LOOKS_BEFORE_IT_ARMS
     atomic { load_asleep_until() };
     arm
@@ -209,7 +263,10 @@ proctype armer(byte me) {
     :: tick = 1
     :: tick = 2
     fi;
-    arm_and_load();
+    if
+    :: me == NODE -> arm_node_and_load()
+    :: me == RECORD -> start_record()
+    fi;
     if
     :: tick < seen -> wake()            /* src/runtime/timeline.hpp: "due < asleep_until" */
     :: else
@@ -238,13 +295,20 @@ proctype stopper() {
 
 init {
     atomic {
-        due[0] = NEVER;     /* is armed */
-        due[1] = LAST_TICK; /* is moved */
-        told[1] = true;
+        due[NODE] = NEVER;       /* is armed */
+        due[RECORD] = LAST_TICK; /* is moved, */
+        told[RECORD] = true;
+        has_engine = true;
+        if
+        :: skip
+        :: due[RECORD] = NEVER;  /*   or is the engine's first */
+            told[RECORD] = false;
+            has_engine = false
+        fi;
         run clock();
         run thread();
         run stopper();
-        run armer(0);
-        run armer(1)
+        run armer(NODE);
+        run armer(RECORD)
     }
 }

@@ -31,6 +31,8 @@ static void use_every_call(struct tw_runtime *rt, struct tw_handles *set) {
     for (unsigned i = 0; i < CAPACITY; ++i) {
         (void)tw_handle_remaining(set, it[i].id);
         (void)tw_handle_move(set, it[i].id, i * MS);
+        (void)tw_handle_postpone(set, it[i].id, 2 * i * MS);
+        (void)tw_handle_again(set, it[i].id);
         (void)(i % 2 ? tw_handle_stop : tw_handle_stop_wait)(set, it[i].id);
     }
     assert_int_equal(tw_handles_count(set), 0);
@@ -68,10 +70,109 @@ TEST(p10_a_set_that_has_grown_does_not_allocate) {
     tw_runtime_free(rt);
 }
 
+/* --- patterns that leave entries of timers behind on the wheel ------------------------------------ */
+
+enum { FULL = 3000, CALLS = 300000 };
+
+static struct tw_handles *full;
+static tw_handle ids[FULL];
+static uint64_t seed;
+
+static void start_one(unsigned i, int64_t delay) {
+    static struct probe probe;
+    assert_int_equal(tw_handle_after(full, &ids[i], delay, note_fire, &probe), 0);
+}
+
+static int64_t random_delay(void) {
+    return (1 + (int64_t)random_below(&seed, UINT64_C(1) << (1 + random_below(&seed, 40)))) * MS;
+}
+
+/* Each move leaves an entry further away. */
+static void move_to_earlier(unsigned call) {
+    const int64_t left = tw_handle_remaining(full, ids[call % FULL]);
+    assert_int_equal(tw_handle_move(full, ids[call % FULL], left > 2 * MS ? left - MS : 1000000 * MS), 0);
+}
+
+static void stop_and_start_in_turn(unsigned call) {
+    assert_int_equal(tw_handle_stop(full, ids[call % FULL]), 1);
+    start_one(call % FULL, 1000 * MS);
+}
+
+static void stop_and_start_a_random_one(UNUSED unsigned call) {
+    const unsigned i = (unsigned)random_below(&seed, FULL);
+    assert_int_equal(tw_handle_stop(full, ids[i]), 1);
+    start_one(i, random_delay());
+}
+
+static void move_a_random_one(UNUSED unsigned call) {
+    assert_int_equal(tw_handle_move(full, ids[random_below(&seed, FULL)], random_delay()), 0);
+}
+
+static void stop_all_and_start_all(unsigned call) {
+    if (call % FULL != 0)
+        return;
+    for (unsigned i = 0; i < FULL; ++i)
+        assert_int_equal(tw_handle_stop(full, ids[i]), 1);
+    for (unsigned i = 0; i < FULL; ++i)
+        start_one(i, random_delay());
+}
+
+/* Half of them come and go above the others, which keep their chunks busy. */
+static void start_and_stop_half(unsigned call) {
+    if (call % FULL != 0)
+        return;
+    for (unsigned i = 0; i < FULL; i += 2)
+        assert_int_equal(tw_handle_stop(full, ids[i]), 1);
+    for (unsigned i = 0; i < FULL; i += 2)
+        start_one(i, (int64_t)(1 + call / FULL % 7) * 100 * MS);
+}
+
+/* Time goes on meanwhile, on the way to deadlines that come never nearer. */
+static void let_a_tick_pass_and_start_again(struct tw_runtime *rt, unsigned call) {
+    assert_int_equal(tw_handle_again(full, ids[call % FULL]), 0);
+    if (call % FULL == 0)
+        assert_ok(tw_runtime_leap(rt, 300 * MS));
+}
+
+static void (*const patterns[])(unsigned) = {move_to_earlier,     stop_and_start_in_turn,
+                                             move_a_random_one,   stop_all_and_start_all,
+                                             start_and_stop_half, stop_and_start_a_random_one};
+
+static void start_all(void) {
+    for (unsigned i = 0; i < FULL; ++i)
+        start_one(i, 1000 * MS);
+}
+
+/* On the wall clock there are two wheels for records. */
+static void storm(enum tw_clock clock) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = clock});
+    full = new_set(rt, (struct tw_handles_options){.capacity = FULL});
+    new_set(rt, (struct tw_handles_options){.capacity = 1});
+    allocations = 0;
+    start_all();
+    for (unsigned p = 0; p < COUNT_OF(patterns); ++p)
+        for (unsigned call = 0; call < CALLS; ++call)
+            patterns[p](call);
+    assert_int_equal(tw_handles_drain(full, NULL, NULL), FULL);
+    start_all();
+    for (unsigned call = 0; call < CALLS; ++call)
+        let_a_tick_pass_and_start_again(rt, call);
+    assert_int_equal(tw_handles_count(full), FULL);
+    assert_int_equal(tw_handle_after(full, &(tw_handle){0}, 0, note_fire, NULL), -ENOSPC);
+    assert_int_equal(allocations, 0);
+    tw_runtime_free(rt);
+}
+
+TEST(p10_no_pattern_of_calls_makes_a_set_with_a_capacity_allocate) {
+    storm(TW_CLOCK_DEFAULT);
+    storm(TW_CLOCK_WALL);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(p10_a_set_with_a_capacity_does_not_allocate),
         cmocka_unit_test(p10_a_set_that_has_grown_does_not_allocate),
+        cmocka_unit_test(p10_no_pattern_of_calls_makes_a_set_with_a_capacity_allocate),
     };
     return cmocka_run_group_tests_name("P10, handles", tests, NULL, NULL);
 }

@@ -4,8 +4,10 @@
 #include "handles_test.h"
 #include "support/child.h"
 #include "support/gate.h"
+#include "support/sanitized.h"
 
 #include <pthread.h>
+#include <tickwheel/workers.h>
 
 enum { CAPACITY = 3 };
 
@@ -45,6 +47,8 @@ static bool is_as_new(struct tw_runtime *rt, struct tw_handles *set) {
     return tw_handles_free(set) == 0 && tw_runtime_free(rt) == 0;
 }
 
+static void visit_nothing(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *visit_arg) { leave(1); }
+
 static void everything_is_refused(struct tw_handles *set, struct probe *it) {
     struct tw_handles *another = NULL;
     const struct tw_when when = {0};
@@ -58,6 +62,9 @@ static void everything_is_refused(struct tw_handles *set, struct probe *it) {
     expect(tw_handle_stop(set, it->id) == -ECHILD);
     expect(tw_handle_stop_wait(set, it->id) == -ECHILD);
     expect(tw_handle_move(set, it->id, 0) == -ECHILD);
+    expect(tw_handle_postpone(set, it->id, 0) == -ECHILD);
+    expect(tw_handle_again(set, it->id) == -ECHILD);
+    expect(tw_handles_each(set, visit_nothing, NULL) == -ECHILD);
     expect(tw_handle_remaining(set, it->id) == TW_NO_DEADLINE);
     expect(tw_handles_count(set) == 0);
     expect(tw_handles_free(set) == -ECHILD);
@@ -184,11 +191,236 @@ TEST(p13_what_ran_on_another_thread_is_neither_gone_on_with_nor_dropped_twice) {
     assert_int_equal(it[1].drops, 1);
 }
 
+/* --- while another thread makes sets --------------------------------------------------------------- */
+
+enum { FORKS = 300, LARGE = 100000 };
+
+static atomic_bool forks_are_over;
+static atomic_uint sets_made;
+
+static void *make_and_free_sets(UNUSED void *arg) {
+    while (!atomic_load(&forks_are_over)) {
+        struct tw_runtime *rt = virtual_runtime();
+        new_set(rt, (struct tw_handles_options){.capacity = LARGE});
+        tw_runtime_free(rt);
+        atomic_fetch_add(&sets_made, 1);
+    }
+    return NULL;
+}
+
+/* All runtimes of a process take the numbers of their cells from one place. */
+TEST(p13_a_child_makes_sets_though_another_thread_was_making_one) {
+    pthread_t thread;
+    if (SANITIZED)
+        skip(); /* the other thread uses the heap: see wait_until_others_sleep */
+    assert_int_equal(pthread_create(&thread, NULL, make_and_free_sets, NULL), 0);
+    wait_for(atomic_load(&sets_made) > 0);
+    for (unsigned i = 0; i < FORKS; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "sleep"});
+            expect(is_as_new(rt, new_set(rt, (struct tw_handles_options){.capacity = CAPACITY})));
+            leave(0);
+        }
+        assert_child_is_well(child);
+    }
+    atomic_store(&forks_are_over, true);
+    pthread_join(thread, NULL);
+}
+
+static void visit_at_gate(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *visit_arg) { pass(&gate); }
+
+static void *drain_at_gate(void *drained) {
+    *(int64_t *)drained = tw_handles_drain(set_at_gate, visit_at_gate, NULL);
+    return NULL;
+}
+
+static void assert_child_leaves_it_alone(struct tw_runtime *rt, const struct probe *it) {
+    const pid_t child = fork();
+    if (child == 0) {
+        expect(tw_runtime_free(rt) == 0);
+        expect(it->drops == 0); /* the visitor may have left it half changed */
+        leave(0);
+    }
+    assert_child_is_well(child);
+}
+
+TEST(p13_what_a_drain_visits_on_another_thread_is_not_dropped) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
+    struct tw_workers *pool;
+    assert_int_equal(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}), 0);
+    for (int with_workers = 0; with_workers < 2; ++with_workers) {
+        struct probe it = {.rt = rt};
+        int64_t drained = 0;
+        pthread_t thread;
+        shut(&gate);
+        set_at_gate = new_set(rt, (struct tw_handles_options){.workers = with_workers ? pool : NULL});
+        start_after(set_at_gate, &it, 3600 * TW_SECOND);
+        assert_int_equal(pthread_create(&thread, NULL, drain_at_gate, &drained), 0);
+        wait_for(gate.inside == 1);
+        wait_until_others_sleep();
+        assert_child_leaves_it_alone(rt, &it);
+        atomic_store(&gate.open, true);
+        pthread_join(thread, NULL);
+        assert_int_equal(drained, 1);
+        assert_int_equal(it.drops, 1);
+        assert_int_equal(tw_handles_free(set_at_gate), 0);
+    }
+    tw_runtime_free(rt);
+}
+
+/* --- in the middle of the wheel's own work ---------------------------------------------------------- */
+
+enum { CROWD = 2000, ROUNDS = SLOW ? 50 : 300 };
+
+static struct probe crowd[CROWD];
+
+static void start_crowd(struct tw_runtime *rt, struct tw_handles *set, int64_t most_ms) {
+    uint64_t seed = 5;
+    for (unsigned i = 0; i < CROWD; ++i) {
+        crowd[i] = (struct probe){.rt = rt};
+        start_after(set, &crowd[i], (1 + (int64_t)random_below(&seed, (uint64_t)most_ms)) * MS);
+    }
+}
+
+/* Runs in the child. Each argument was dropped once, here or before the fork, and the wheel is as new. */
+static void go_on_in_child(struct tw_runtime *rt, struct tw_handles *set) {
+    struct probe it[100];
+    expect(tw_runtime_after_fork(rt) == 0);
+    expect(tw_handles_count(set) == 0 && tw_runtime_count(rt) == 0);
+    for (unsigned i = 0; i < CROWD; ++i)
+        expect(crowd[i].drops == 1);
+    for (unsigned i = 0; i < COUNT_OF(it); ++i) {
+        it[i] = (struct probe){.rt = rt};
+        start_after(set, &it[i], (1 + i) * MS);
+        if (i % 2)
+            expect(tw_handle_postpone(set, it[i].id, 2 * TW_SECOND) == 0);
+    }
+    expect(tw_runtime_advance(rt, TW_SECOND) == 0);
+    expect(tw_handles_count(set) == COUNT_OF(it) / 2);
+    expect(tw_runtime_advance(rt, TW_SECOND) == 0);
+    for (unsigned i = 0; i < COUNT_OF(it); ++i)
+        expect(it[i].fires == 1 && it[i].drops == 1);
+    expect(tw_runtime_free(rt) == 0);
+    leave(0);
+}
+
+/* Stopped timers leave entries behind, which the following calls sweep away a few at a time. */
+TEST(p13_a_fork_between_the_steps_of_a_sweep) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    start_crowd(rt, set, 1000000);
+    for (unsigned i = 0; i < CROWD; ++i) {
+        if (i % 10 == 0)
+            continue;
+        assert_int_equal(tw_handle_stop(set, crowd[i].id), 1);
+        if (i % 97 != 0)
+            continue;
+        const pid_t child = fork();
+        if (child == 0)
+            go_on_in_child(rt, set);
+        assert_child_is_well(child);
+    }
+    assert_ok(tw_runtime_advance(rt, 1000000 * MS));
+    for (unsigned i = 0; i < CROWD; ++i)
+        assert_int_equal(crowd[i].fires, i % 10 == 0);
+    tw_runtime_free(rt);
+}
+
+static pid_t child_of_callback;
+static unsigned fires_before_fork;
+
+static void fork_in_node(UNUSED struct tw_node *node, UNUSED void *arg) { child_of_callback = fork(); }
+
+static void fork_in_its_turn(UNUSED struct probe *it) {
+    if (fires_before_fork-- == 0)
+        child_of_callback = fork();
+}
+
+/* All are moved to one tick, in an order of their own. A node of that tick forks when they are sorted; or one
+ * of them does after so many others. */
+static void fork_in_crowd(bool in_node, unsigned fires_before) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct tw_node node;
+    start_crowd(rt, set, 50);
+    for (unsigned i = CROWD; i-- != 0;) {
+        assert_int_equal(tw_handle_postpone(set, crowd[i].id, 60 * MS), 0);
+        crowd[i].inside = in_node ? NULL : fork_in_its_turn;
+    }
+    fires_before_fork = fires_before;
+    child_of_callback = -1;
+    assert_ok(tw_node_init(&node, fork_in_node, NULL));
+    if (in_node)
+        assert_ok(tw_runtime_after(rt, &node, 60 * MS));
+    const int result = tw_runtime_advance(rt, 60 * MS);
+    if (child_of_callback == 0) {
+        expect(result == -ECHILD);
+        for (unsigned i = 0; i < CROWD; ++i) /* the one that has forked is not dropped */
+            crowd[i].drops += !in_node && CROWD - 1 - i == fires_before;
+        go_on_in_child(rt, set);
+    }
+    assert_child_is_well(child_of_callback);
+    for (unsigned i = 0; i < CROWD; ++i)
+        assert_true(crowd[i].fires == 1 && crowd[i].drops == 1);
+    tw_runtime_free(rt);
+}
+
+TEST(p13_a_fork_while_late_timers_are_sorted_and_fired) {
+    fork_in_crowd(true, 0);
+    for (unsigned fires = 0; fires < CROWD; fires += 333)
+        fork_in_crowd(false, fires);
+}
+
+static struct tw_runtime *driven;
+static atomic_uint rounds;
+
+static void *fire_all_of(UNUSED void *arg) {
+    while (atomic_fetch_add(&rounds, 1) < ROUNDS) {
+        start_crowd(driven, set_at_gate, 50);
+        for (unsigned k = CROWD; k-- != 0;)
+            (void)tw_handle_postpone(set_at_gate, crowd[k].id, 60 * MS);
+        (void)tw_runtime_advance(driven, 60 * MS);
+    }
+    return NULL;
+}
+
+/* The firing thread releases the lock between the steps of a sort, and a fork comes in between. */
+TEST(p13_forks_while_another_thread_sorts_sweeps_and_fires) {
+    pthread_t thread;
+    unsigned forks = 0;
+    driven = virtual_runtime();
+    set_at_gate = new_set(driven, (struct tw_handles_options){.capacity = CROWD});
+    assert_int_equal(pthread_create(&thread, NULL, fire_all_of, NULL), 0);
+    wait_for(atomic_load(&rounds) > 0); /* it is up, and does not use the heap */
+    for (; atomic_load(&rounds) < ROUNDS; ++forks) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(60);
+            expect(tw_runtime_after_fork(driven) == 0);
+            expect(tw_handles_count(set_at_gate) == 0);
+            expect(tw_runtime_free(driven) == 0);
+            leave(0);
+        }
+        assert_child_is_well(child);
+    }
+    pthread_join(thread, NULL);
+    assert_true(forks > 0);
+    assert_int_equal(tw_handles_count(set_at_gate), 0);
+    tw_runtime_free(driven);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(p13_a_child_gets_an_empty_set_back),
         cmocka_unit_test(p13_a_child_that_frees_the_runtime_drops_once),
         cmocka_unit_test(p13_what_ran_on_another_thread_is_neither_gone_on_with_nor_dropped_twice),
+        cmocka_unit_test(p13_a_child_makes_sets_though_another_thread_was_making_one),
+        cmocka_unit_test(p13_what_a_drain_visits_on_another_thread_is_not_dropped),
+        cmocka_unit_test(p13_a_fork_between_the_steps_of_a_sweep),
+        cmocka_unit_test(p13_a_fork_while_late_timers_are_sorted_and_fired),
+        cmocka_unit_test(p13_forks_while_another_thread_sorts_sweeps_and_fires),
     };
     return cmocka_run_group_tests_name("P13, handles", tests, NULL, NULL);
 }

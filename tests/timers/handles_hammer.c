@@ -1,5 +1,5 @@
-/* Threads start, stop, move and wait for timers of one set, also each other's and deliberately
- * stale ones, while another thread fires them. At the end everything must add up: each timer
+/* Threads start, stop, move, postpone, start again, walk and wait for timers of one set, also each other's
+ * and deliberately stale ones, while another thread fires them. At the end everything must add up: each timer
  * had all its fires or was prevented, a oneshot never both, and each argument was dropped
  * once. The set has few cells, so that they are reused all the time. Also meant for
  * sanitizers. */
@@ -105,9 +105,34 @@ static void stop_one(struct life *it, int (*stop)(struct tw_handles *, tw_handle
         atomic_fetch_add(&not_over, atomic_load(&it->running) != 0 || atomic_load(&it->drops) != 1);
 }
 
-static void move_one(struct life *it, int64_t delay) {
-    const int answer = tw_handle_move(set, it->id, delay);
+static void move_one(struct life *it, uint64_t *seed) {
+    const int64_t delay = (int64_t)random_below(seed, (uint64_t)longest_delay_ns);
+    const uint64_t how = random_below(seed, 3);
+    const int answer = how == 0   ? tw_handle_move(set, it->id, delay)
+                       : how == 1 ? tw_handle_postpone(set, it->id, delay)
+                                  : tw_handle_again(set, it->id);
     atomic_fetch_add(&wrong_answers, answer != 0 && answer != -ESTALE && answer != -EBUSY);
+}
+
+/* The argument is there while it is visited. */
+static void visit(tw_handle id, void *arg, void *seed) {
+    struct life *it = arg;
+    atomic_fetch_add(&misused, it->memory[0] != 1);
+    if (random_below(seed, 8) == 0 && tw_handle_stop(set, id) == 1)
+        atomic_fetch_add(&it->prevented, 1);
+    atomic_fetch_add(&misused, it->memory[0] != 1 || atomic_load(&it->drops) != 0);
+}
+
+static void walk(uint64_t *seed) { atomic_fetch_add(&wrong_answers, tw_handles_each(set, visit, seed) < 0); }
+
+static void count_drained(UNUSED tw_handle id, void *arg, UNUSED void *drain_arg) {
+    struct life *it = arg;
+    atomic_fetch_add(&misused, it->memory[0] != 1 || atomic_load(&it->drops) != 0);
+    atomic_fetch_add(&it->prevented, 1);
+}
+
+static void drain_all(void) {
+    atomic_fetch_add(&wrong_answers, tw_handles_drain(set, count_drained, NULL) < 0);
 }
 
 static void *hammer(void *arg) {
@@ -123,7 +148,11 @@ static void *hammer(void *arg) {
         else if (what < 13)
             stop_one(it, tw_handle_stop_wait);
         else if (what < 15 && is_moved(place))
-            move_one(it, (int64_t)random_below(&seed, (uint64_t)longest_delay_ns));
+            move_one(it, &seed);
+        else if (random_below(&seed, 100) == 0)
+            walk(&seed);
+        else if (random_below(&seed, 1000) == 0)
+            drain_all();
         else
             (void)tw_handle_remaining(set, it->id);
     }

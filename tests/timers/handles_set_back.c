@@ -151,6 +151,91 @@ TEST(p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_r
     assert_int_equal(early, 0);
 }
 
+/* Nothing was due yet, so no reading has counted. */
+TEST(p1_a_reading_from_when_the_set_was_made_may_be_withdrawn) {
+    struct tw_handles *const set = new_set(rt, (struct tw_handles_options){0});
+    struct probe it = {.rt = rt};
+    assert_ok(tw_runtime_set_wall(rt, NOON - 3600 * TW_SECOND));
+    start(set, &it, (struct tw_when){.due_ns = NOON - 3590 * TW_SECOND, .absolute = 1});
+    assert_ok(tw_runtime_advance(rt, 10 * TW_SECOND - 1));
+    assert_int_equal(it.fires, 0);
+    assert_ok(tw_runtime_advance(rt, 1));
+    assert_int_equal(it.fires, 1);
+}
+
+/* --- a hundred thousand timers at once ------------------------------------------------------------ */
+
+enum { MANY = 100000 };
+
+static struct absolute {
+    tw_handle id;
+    int64_t deadline;
+    unsigned fires;
+} many[MANY];
+static unsigned off_time;
+
+static void check_reading(const struct tw_event *event, void *arg) {
+    struct absolute *it = arg;
+    ++it->fires;
+    off_time += event->due_ns != it->deadline || tw_runtime_now(rt) != it->deadline;
+}
+
+/* By the processor's time, so that other programs do not count. */
+#define assert_takes_no_time(call) \
+    do { \
+        const int64_t began = reading_of(CLOCK_THREAD_CPUTIME_ID); \
+        assert_ok(call); \
+        assert_in_range(reading_of(CLOCK_THREAD_CPUTIME_ID) - began, 0, (SLOW ? 50 : 5) * MS); \
+    } while (0)
+
+/* The clock has been set back: the next call finds it out, whichever it is. */
+static void assert_calls_take_no_time(struct tw_handles *set, int64_t reading) {
+    struct tw_node node;
+    assert_ok(tw_node_init(&node, nothing, NULL));
+    assert_takes_no_time(tw_runtime_set_wall(rt, reading));
+    assert_takes_no_time(tw_handle_move(set, many[0].id, many[0].deadline - reading));
+    assert_takes_no_time(tw_runtime_at(rt, &node, reading + TW_SECOND));
+    assert_takes_no_time(tw_runtime_cancel(rt, &node));
+    assert_takes_no_time(tw_runtime_leap(rt, 0));
+}
+
+static unsigned count_fired(void) {
+    unsigned fired = 0;
+    for (unsigned i = 0; i < MANY; ++i) {
+        assert_in_range(many[i].fires, 0, 1);
+        fired += many[i].fires;
+    }
+    return fired;
+}
+
+/* The first of them is the last to fire. */
+TEST(p12_many_timers_follow_a_clock_that_is_set_back_and_no_call_takes_long) {
+    struct tw_handles *const set = new_set(rt, (struct tw_handles_options){0});
+    uint64_t seed = 12;
+    memset(many, 0, sizeof many);
+    off_time = 0;
+    for (unsigned i = 0; i < MANY; ++i) {
+        struct absolute *const it = &many[i];
+        const struct tw_task task = {.fn = check_reading, .arg = it};
+        it->deadline = NOON + (i == 0 ? 4000 * TW_SECOND : (int64_t)random_below(&seed, 2000000) * MS);
+        const struct tw_when when = {.due_ns = it->deadline, .absolute = 1};
+        assert_int_equal(tw_handle_start(set, &it->id, &when, &task), 0);
+    }
+    assert_ok(tw_runtime_advance(rt, 1000 * TW_SECOND));
+    const unsigned fired = count_fired();
+    assert_in_range(fired, MANY / 3, 2 * MANY / 3);
+    assert_calls_take_no_time(set, NOON - 7200 * TW_SECOND);
+    assert_calls_take_no_time(set, NOON - 9000 * TW_SECOND);
+    assert_ok(tw_runtime_advance(rt, 9000 * TW_SECOND + 999 * TW_SECOND));
+    assert_int_equal(count_fired(), fired);
+    assert_ok(tw_runtime_advance(rt, 1001 * TW_SECOND));
+    assert_int_equal(count_fired(), MANY - 1);
+    assert_int_equal(off_time, 0);
+    assert_ok(tw_runtime_advance(rt, 2000 * TW_SECOND));
+    assert_int_equal(count_fired(), MANY);
+    assert_int_equal(off_time, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(p4_no_timer_is_lost_while_the_wall_clock_is_set_back, at_noon, gone),
@@ -158,6 +243,10 @@ int main(void) {
                                         at_noon, gone),
         cmocka_unit_test_setup_teardown(
             p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_reading, at_noon, gone),
+        cmocka_unit_test_setup_teardown(p1_a_reading_from_when_the_set_was_made_may_be_withdrawn, at_noon,
+                                        gone),
+        cmocka_unit_test_setup_teardown(
+            p12_many_timers_follow_a_clock_that_is_set_back_and_no_call_takes_long, at_noon, gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* keyed.h on virtual time: how a timer under a key lives and ends. */
 #include "keyed_test.h"
 
+#include <tickwheel/handle.h>
+
 #define KEY tw_key_string("key")
 
 TEST(a_timer_fires_once_and_then_its_key_is_free) {
@@ -278,7 +280,7 @@ TEST(a_table_is_freed_with_its_runtime) {
 
 TEST(p14_options_out_of_range_are_refused) {
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
-    const struct tw_keyed_options too_many = {.capacity = (1u << 24) + 1}, too_large = {.storage = 4097};
+    const struct tw_keyed_options too_many = {.capacity = TW_HANDLES_MAX + 1}, too_large = {.storage = 4097};
     struct tw_keyed *const untouched = (struct tw_keyed *)(uintptr_t)16, *keyed = untouched;
     assert_int_equal(tw_keyed_new(NULL, rt, NULL), -EINVAL);
     assert_int_equal(tw_keyed_new(&keyed, NULL, NULL), -EINVAL);

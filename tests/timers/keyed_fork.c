@@ -33,6 +33,10 @@ static bool all_are(unsigned fires, unsigned drops) {
     return true;
 }
 
+static void visit_nothing(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *visit_arg) {
+    leave(1);
+}
+
 static void everything_is_refused(void) {
     struct tw_keyed *another = NULL;
     struct probe refused = {0, 0};
@@ -40,6 +44,9 @@ static void everything_is_refused(void) {
     expect(set_in_ms(keyed, LONG_KEY, 0, &refused) == -ECHILD);
     expect(tw_keyed_after(keyed, LONG_KEY, 0, count_fire, &refused) == -ECHILD);
     expect(tw_keyed_move(keyed, LONG_KEY, 0) == -ECHILD);
+    expect(tw_keyed_postpone(keyed, LONG_KEY, 0) == -ECHILD);
+    expect(tw_keyed_again(keyed, LONG_KEY) == -ECHILD);
+    expect(tw_keyed_each(keyed, visit_nothing, NULL) == -ECHILD);
     expect(tw_keyed_remove(keyed, LONG_KEY) == -ECHILD);
     expect(tw_keyed_remove_wait(keyed, LONG_KEY) == -ECHILD);
     expect(tw_keyed_get(keyed, LONG_KEY, NULL) == -ECHILD);

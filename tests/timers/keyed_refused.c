@@ -88,45 +88,54 @@ static bool one_failed(void) {
 
 static struct tw_keyed *const untouched = (struct tw_keyed *)(uintptr_t)16;
 
-TEST(a_new_table_fails_with_each_of_its_allocations) {
+/* The directory of all cells stays with the process once there is one. */
+static int make_directory(UNUSED void **state) {
+    end_bench(new_bench((struct tw_keyed_options){.capacity = 1}));
+    return 0;
+}
+
+/* Makes a table on a new runtime while one call fails. Returns false if no call has failed. What the table
+ * has allocated for its timers stays with the runtime and is freed with that. */
+static bool one_call_fails(int first, const struct tw_keyed_options *options) {
+    const long before = live;
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
-    const struct tw_keyed_options kinds[] = {{.capacity = 0}, {.capacity = 1}, {.capacity = 1000}};
-    const int fewest[] = {2, 3, 6}; /* the table, its cells, its slabs */
-    for (unsigned i = 0; i < COUNT_OF(kinds); ++i) {
-        const long before = live;
-        struct tw_keyed *keyed = untouched;
-        int failures = 0;
-        for (;; ++failures) {
-            fail_after(failures);
-            const int result = tw_keyed_new(&keyed, rt, &kinds[i]);
-            if (!one_failed()) {
-                assert_int_equal(result, 0);
-                break;
-            }
-            assert_int_equal(result, -ENOMEM);
-            assert_ptr_equal(keyed, untouched);
-            assert_int_equal(live, before);
-            assert_int_equal(mapped, 0);
-        }
-        assert_true(failures >= fewest[i]);
-        assert_int_equal(tw_keyed_free(keyed), 0);
-        assert_int_equal(live, before);
-    }
+    struct tw_keyed *keyed = untouched;
+    fail_after(first);
+    const int result = tw_keyed_new(&keyed, rt, options);
+    const bool failed = one_failed();
+    assert_int_equal(result, failed ? -ENOMEM : 0);
+    assert_true((keyed == untouched) == failed);
+    if (failed)
+        assert_int_equal(mapped, 0);
     tw_runtime_free(rt);
+    assert_int_equal(live, before);
+    assert_int_equal(mapped, 0);
+    return failed;
+}
+
+TEST(a_new_table_fails_with_each_of_its_allocations) {
+    const struct tw_keyed_options kinds[] = {{.capacity = 0}, {.capacity = 1}, {.capacity = 1000}};
+    const int fewest[] = {3, 7, 11}; /* the table, the engine, the store; their cells and entries */
+    for (unsigned i = 0; i < COUNT_OF(kinds); ++i) {
+        int failures = 0;
+        while (one_call_fails(failures, &kinds[i]))
+            ++failures;
+        assert_in_range(failures, fewest[i], 100);
+    }
 }
 
 TEST(a_new_table_fails_without_random_bytes) {
+    const long before = live;
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
     struct tw_keyed *keyed = untouched;
-    const long before = live;
     random_error = ENOSYS;
     assert_int_equal(tw_keyed_new(&keyed, rt, NULL), -ENOSYS);
     random_error = 0;
     assert_ptr_equal(keyed, untouched);
-    assert_int_equal(live, before);
     assert_int_equal(mapped, 0);
     assert_int_equal(tw_keyed_new(&keyed, rt, NULL), 0);
     tw_runtime_free(rt);
+    assert_int_equal(live, before);
 }
 
 /* --- setting ------------------------------------------------------------------------------------ */
@@ -155,7 +164,7 @@ static int fail_each_of_set(struct bench bench, struct tw_key key, struct probe 
         assert_int_equal(result, -ENOMEM);
         assert_int_equal(tw_keyed_count(bench.keyed), count);
         assert_int_equal(tw_keyed_get(bench.keyed, key, NULL), expected == 0 ? -ENOENT : 0);
-        assert_true(live <= before + 1); /* memory allocated for growth may stay */
+        assert_true(live <= before + 3); /* memory allocated for growth may stay: cells, entries, a table */
     }
 }
 
@@ -233,6 +242,8 @@ TEST(no_other_call_needs_memory) {
         char text[40];
         const struct tw_key key = key_of(i, text);
         assert_int_equal(tw_keyed_get(bench.keyed, key, NULL), 0);
+        assert_int_equal(tw_keyed_postpone(bench.keyed, key, 5 * TW_MILLISECOND), 0);
+        assert_int_equal(tw_keyed_again(bench.keyed, key), 0);
         assert_int_equal(tw_keyed_move(bench.keyed, key, TW_MILLISECOND), 0);
         if (i < 100)
             assert_int_equal(tw_keyed_remove(bench.keyed, key), 1);
@@ -255,5 +266,5 @@ int main(void) {
         cmocka_unit_test(a_set_that_fails_has_dropped_what_was_copied_or_copied_nothing),
         cmocka_unit_test(no_other_call_needs_memory),
     };
-    return cmocka_run_group_tests_name("Keys, when the system refuses", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("Keys, when the system refuses", tests, make_directory, NULL);
 }

@@ -13,7 +13,7 @@ enum { LIFE = 500 }; /* operations in one life, before everything restarts at th
 
 int main(void) {
     static struct model m;
-    struct random_source random = random_source(1);
+    struct random_source random = random_source_of(1);
     stopwatch_start();
     for (unsigned life = 0; m.operations < MODEL_OPS; ++life)
         play(&m, &random.source, life, LIFE);

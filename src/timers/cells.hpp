@@ -1,0 +1,88 @@
+// The numbers of cells, from which a record's memory is found: they are unique in the process, so
+// a handle of one set is never one of another, of any runtime (P11).
+//
+// Cells are numbered in blocks of 1,024. A directory leads from a block to its memory and its owner. A
+// block that is given back, and used by another set later, continues its generations.
+//
+// Any thread. An entry is written by the set that owns the block, with its engine's lock; other sets read its
+// `owner` alone, to find that a handle is not theirs.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstdint>
+
+#include "record.hpp"
+
+namespace tickwheel::runtime {
+
+inline constexpr std::uint32_t cells_of_block = 1024;
+inline constexpr std::uint32_t smallest_piece = 64;
+inline constexpr unsigned pieces_of_block = 5;  // of 64, 64, 128, 256 and 512 cells
+
+constexpr std::uint32_t first_of_piece(unsigned piece) {
+    return piece == 0 ? 0 : smallest_piece / 2 << piece;
+}
+
+// Where one block's cells are. A set begins with a block in pieces, which are allocated one by one. Small,
+// because each call on a handle reads it.
+struct alignas(32) block {
+    std::atomic<record_set *> owner;
+    std::atomic<char *> cells;  // null: the block is in pieces
+    union {
+        std::uint32_t first;  // the number in its store of cell 0
+        char *const *pieces;  // if it is in pieces; `first` is 0 then
+    };
+    std::uint32_t stride;
+    std::uint32_t generation;  // the first of all cells
+};
+static_assert(sizeof(block) == 32);
+
+// Leaves of 1,024 blocks. The first block is left out, so that no handle is 0; and the last, so that
+// number + 1 is never 0. Tests have fewer leaves, in order to come to the end.
+#ifndef TW_LEAVES_OF_CELLS
+#define TW_LEAVES_OF_CELLS 4096
+#endif
+inline constexpr std::uint32_t leaves = TW_LEAVES_OF_CELLS, blocks_of_leaf = 1024;
+inline constexpr std::uint32_t last_block = leaves * blocks_of_leaf - 1;
+
+extern std::atomic<block *> directory[leaves];
+
+// Take block numbers for a set, and give them back with the generation that the next owner begins with. No
+// lock of a runtime may be held: see cells.cpp. Returns 0, -ENOMEM, or -EMFILE if all are taken.
+int take_block(std::uint32_t &number);
+void give_back_block(std::uint32_t number);
+
+// REQUIRES: the block was taken
+inline block &block_at(std::uint32_t number) {
+    return directory[number / blocks_of_leaf].load(std::memory_order_relaxed)[number % blocks_of_leaf];
+}
+
+// REQUIRES: the cell's block was taken
+inline block &block_of(std::uint32_t cell) { return block_at(cell / cells_of_block); }
+
+// The same for any number; null if there is no such block.
+inline block *find_block_of(std::uint32_t cell) {
+    block *const leaf = directory[cell / cells_of_block / blocks_of_leaf].load(std::memory_order_acquire);
+    return leaf != nullptr ? leaf + cell / cells_of_block % blocks_of_leaf : nullptr;
+}
+
+// REQUIRES: the cell has memory
+inline record &record_in(const block &in, std::uint32_t cell) {
+    std::size_t i = cell % cells_of_block;
+    char *cells = in.cells.load(std::memory_order_relaxed);
+    if (cells == nullptr) {
+        const auto piece = static_cast<unsigned>(std::bit_width(i / smallest_piece));
+        cells = in.pieces[piece];
+        i -= first_of_piece(piece);
+    }
+    return *reinterpret_cast<record *>(cells + i * in.stride);
+}
+inline record &record_at(std::uint32_t cell) { return record_in(block_of(cell), cell); }
+
+// The set of a record that is in use.
+inline record_set &set_of(const record &it) {
+    return *block_of(it.number).owner.load(std::memory_order_relaxed);
+}
+
+}  // namespace tickwheel::runtime

@@ -1,0 +1,235 @@
+// See engine.hpp.
+#include "engine.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+
+#include "core/record_checker.hpp"
+#include "record_life.hpp"
+#include "runtime/turn.hpp"
+#include "runtime/wall.hpp"
+
+template class tickwheel::core::record_wheel<tickwheel::runtime::record_shape,
+                                             tickwheel::runtime::records_of_line>;
+
+namespace tickwheel::runtime {
+
+namespace {
+
+record_engine &engine_in(engine &base) { return static_cast<record_engine &>(base); }
+
+// --- advancing -------------------------------------------------------------------------
+
+// P8: the most steps for which the lock is held at a time.
+constexpr unsigned steps_per_hold = 64;
+
+// The most ticks that have a share of look-ahead in one turn.
+constexpr tick most_shares = 64;
+
+// The firing thread has to leave, or a component of the runtime has to be settled before more may fire.
+bool must_stop(const tw_runtime &rt) {
+    return must_leave(rt) || rt.unsettled.load(std::memory_order_relaxed) != nullptr;
+}
+
+// Releases the lock every now and then, for others to get in.
+class hold_bound {
+  public:
+    explicit hold_bound(engine_lock &lock) : lock_(lock) {}
+
+    // RELEASES AND REACQUIRES: engine lock, every steps_per_hold steps
+    void spend(unsigned steps) {
+        spent_ += steps;
+        if (spent_ < steps_per_hold)
+            return;
+        lock_.unlock();
+        lock_.lock();
+        spent_ = 0;
+    }
+    void renew() { spent_ = 0; }
+
+  private:
+    engine_lock &lock_;
+    unsigned spent_ = 0;
+};
+
+// Look-ahead after all is done, as for the wheel of nodes (core/advance.hpp): each tick that has passed has a
+// share of moves, except those before the one at which the caller was asked to come.
+// RELEASES AND REACQUIRES: engine lock
+void take_share(record_engine &it, record_wheel &wheel, std::uint32_t budget, hold_bound &hold) {
+    const tick ticks = core::smaller(it.elapsed, most_shares);
+    const tick late = wheel.ticks_after_asked();
+    const tick shares = ticks > late ? late + 1 : core::larger<tick>(ticks, 1);
+    const tick lead = wheel.near_lead() * (ticks == 0 ? most_shares : ticks);
+    it.elapsed = 0;
+    tick left = core::smaller<tick>(budget, record_wheel::ahead_per_tick * shares);
+    while (left != 0) {
+        const unsigned moved = wheel.lower_some(lead);
+        if (moved == 0) {
+            wheel.set_quiet(lead);
+            return;
+        }
+        left -= core::smaller<tick>(left, moved);
+        hold.spend(moved);
+    }
+}
+
+bool advance(engine &base, timeline &line, tick present, tick limit, tick *next, std::uint32_t *budget) {
+    record_engine &it = engine_in(base);
+    record_wheel &wheel = wheel_of(it, line.can_be_set);
+    engine_lock lock(it);
+    *next = never;
+    if (wheel.pass_quietly(present))
+        return true;
+    it.elapsed += wheel.begin_advance(present);
+    hold_bound hold(lock);
+    inside_record frame;
+    current_run run(*it.rt);
+    for (; *budget != 0; --*budget) {
+        const auto result = wheel.step();
+        if (result == record_wheel::step_result::done) {
+            wheel.skip_if_empty();
+            take_share(it, wheel, *budget, hold);
+            return true;
+        }
+        if (result == record_wheel::step_result::moved) {
+            hold.spend(1);
+            continue;
+        }
+        if (wheel.due_tick() >= limit) {
+            *next = wheel.due_tick();
+            return true;
+        }
+        fire_next(it, wheel, frame, run, lock);
+        if (must_stop(*it.rt))
+            return false;
+        hold.renew();
+    }
+    return false;
+}
+
+// --- hooks ------------------------------------------------------------------------------
+
+// What other threads do is not there any more; nor is the fire of a callback that has not forked. One that
+// has forked finds the mark when it returns.
+void begin_in_child(engine &base) {
+    record_engine &it = engine_in(base);
+    tw_port_lock_init(&it.lock);
+    it.waiting = 0;
+    it.fired = nullptr;
+}
+
+tick next(engine &base, timeline &line) {
+    record_wheel &wheel = wheel_of(engine_in(base), line.can_be_set);
+    return wheel.next(wheel.near_lead());
+}
+
+tick now(engine &base, timeline &line) { return wheel_of(engine_in(base), line.can_be_set).now(); }
+
+void abandon(engine &base) {
+    engine_lock lock(engine_in(base));
+    abandon_fire(engine_in(base), lock);
+}
+
+// While the runtime is being freed nothing is pending any more, though records wait to be dropped.
+std::size_t count(engine &base) {
+    const record_engine &it = engine_in(base);
+    if (it.rt->is_freed != 0)
+        return 0;
+    return it.steady.armed() + (it.wall != nullptr ? it.wall->armed() : 0);
+}
+
+int check(engine &base, tw_report *report, void *arg) {
+    record_engine &it = engine_in(base);
+    int broken = core::record_checker<record_wheel>(it.steady, report, arg).run();
+    if (it.wall != nullptr)
+        broken += core::record_checker<record_wheel>(*it.wall, report, arg).run();
+    return broken;
+}
+
+void destroy(engine &base) {
+    record_engine &it = engine_in(base);
+    while (record_store *const spare = it.spares) {
+        it.spares = spare->next_spare;
+        spare->free_all();
+        std::free(spare);
+    }
+    free_slabs(it.chunk_memory);
+    std::free(it.wall);
+    std::free(&it);
+}
+
+constexpr engine_hooks hooks = {
+    .lock = [](engine &base) { lock(engine_in(base)); },
+    .unlock = [](engine &base) { unlock(engine_in(base)); },
+    .begin_in_child = begin_in_child,
+    .next = next,
+    .now = now,
+    .advance = advance,
+    .abandon = abandon,
+    .count = count,
+    .check = check,
+    .destroy = destroy,
+};
+
+// --- making -----------------------------------------------------------------------------
+
+record_engine *make(tw_runtime &rt) {
+    void *const memory = std::calloc(1, sizeof(record_engine));
+    void *const wall = has_wall(rt) ? std::calloc(1, sizeof(record_wheel)) : nullptr;
+    if (memory == nullptr || (has_wall(rt) && wall == nullptr)) {
+        std::free(memory);
+        std::free(wall);
+        return nullptr;
+    }
+    tw_port_hide(memory, sizeof(record_engine));
+    auto *const it = static_cast<record_engine *>(memory);
+    it->hooks = &hooks;
+    it->rt = &rt;
+    it->is_observed = tw_port_is_observed() != 0;
+    tw_port_lock_init(&it->lock);
+    it->steady.init({&rt.steady}, it->chunks, rt.steady.tick_at(rt.steady.clock.read()));
+    if (wall != nullptr) {
+        const wall_hold hold(rt);
+        it->wall = static_cast<record_wheel *>(wall);
+        it->wall->init({rt.absolute}, it->chunks,
+                       rt.absolute->told);  // as the wheel of nodes: earlier readings still count (P1)
+    }
+    return it;
+}
+
+// Two sets may be the first at the same time: only one engine is kept.
+void publish(tw_runtime &rt, record_engine &made) {
+    engine *none = nullptr;
+    const mutex_hold hold(&rt.components_mutex);
+    if (!rt.second_engine.compare_exchange_strong(none, &made))
+        destroy(made);
+}
+
+}  // namespace
+
+int open_engine(tw_runtime &rt, record_engine *&found) {
+    if (engine_of(rt) == nullptr) {
+        record_engine *const made = make(rt);
+        if (made == nullptr)
+            return -ENOMEM;
+        publish(rt, *made);
+        if (rt.driven !=
+            driven::by_none)  // its thread may be going to sleep without having asked this engine
+            wake_driver(rt);  // see `timeline`
+    }
+    found = &engine_in(*engine_of(rt));
+    return 0;
+}
+
+std::size_t chunks_for(const record_engine &it, std::size_t cells) {
+    return record_wheel::chunks_for(cells) * (it.wall != nullptr ? 2 : 1);
+}
+
+void add_chunks(record_engine &it, growth &with) {
+    it.chunks.add(with.chunks->begin, with.chunk_count);
+    it.chunk_count += with.chunk_count;
+    with.chunks->next = it.chunk_memory;
+    it.chunk_memory = with.chunks;
+}
+
+}  // namespace tickwheel::runtime

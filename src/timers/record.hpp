@@ -1,0 +1,99 @@
+// A record: a timer that the library keeps, in a cell of its set's store.
+//
+// What arming, stopping and firing touch is in one cache line, `record`. What only some timers need stands
+// beside it, in `record_rest` and behind that, and costs only those that use it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
+#include <tickwheel/task.h>
+
+#include "core/record_wheel.hpp"
+#include "workers/workers.hpp"
+
+namespace tickwheel::runtime {
+
+struct record_set;
+
+// The life of a record, in this order. One function makes each transition:
+//
+//     free > starting   take_record     a cell is taken, and filled in by one thread that alone knows it
+//     starting > live   go_live         it is armed, and its handle or key finds it
+//     live > ended      retire          it fires no more, and nothing finds it
+//     ended > free      free_record     nothing uses it any more: no run, no call
+//     starting > ended  abandon         its start has failed
+enum class record_state : std::uint8_t { free, starting, live, ended };
+
+// A record's copy of its key. `has_number_key` and `key_size` tell which member is valid.
+union stored_key {
+    unsigned char bytes[16];
+    unsigned char *longer;  // on the heap, if the key is longer than `bytes`
+    std::uint64_t number;
+};
+
+// The part of a record that few timers need. In sets with keys, workers or a capacity it follows the record;
+// in others it comes from the set's own list when a timer is started that needs it.
+struct alignas(64) record_rest {
+    union {
+        void *arg;
+        record_rest *next_free;
+    };
+    tw_next_deadline *next;
+    void (*drop)(void *);
+    core::tick period;         // 0: oneshot; counted in ticks, or in parts of one if `part` is not 0
+    std::uint32_t part;        // as in tw_node
+    std::uint16_t fires_left;  // 0: without end
+    std::uint16_t key_size;
+    stored_key key;
+    std::uint32_t key_hash;
+    std::uint8_t missed;
+    bool has_number_key;
+};
+
+struct alignas(64) record {
+    core::timing timing;  // ticks of the clock: less by the `set_back` of its timeline than the wheel's
+    std::int64_t delay;   // what it was last started or moved with; negative: none
+    union {
+        tw_task_callback *fn;
+        std::uint32_t next_free;  // while free: the cell's number; 0: none
+    };
+    union {
+        void *arg;          // the task's
+        record_rest *rest;  // if has_rest: this has the argument
+    };
+    std::uint32_t number;      // of the cell
+    std::uint32_t generation;  // of the cell; goes up when the record is over
+    std::uint32_t uses;        // fires that wait or run, and calls that keep the record: see record_life.hpp
+    record_state state;
+    bool is_armed : 1;  // on a wheel
+    bool is_last : 1;   // its last fire has begun
+    bool has_rest : 1;
+    bool is_on_wall : 1;  // its deadlines are on the wall timeline
+    std::uint8_t epoch;   // of 7 bits; see the drains of record_set.cpp
+};
+
+// Follows the rest in a set with workers.
+struct worker_part {
+    tw_runnable runnable;
+    std::uint32_t begun;  // how many of `uses` a worker has begun
+};
+
+static_assert(sizeof(record) == 64 && sizeof(record_rest) == 64 && TW_KEY_MAX <= UINT16_MAX);
+
+inline record_rest &rest_behind(record &it) { return *reinterpret_cast<record_rest *>(&it + 1); }
+inline worker_part &worker_part_of(record &it) {
+    return *reinterpret_cast<worker_part *>(&rest_behind(it) + 1);
+}
+inline record &record_of(tw_runnable &runnable) {
+    return *(reinterpret_cast<record *>(reinterpret_cast<record_rest *>(&runnable) - 1) - 1);
+}
+static_assert(offsetof(worker_part, runnable) == 0);
+
+inline void *arg_of(const record &it) { return it.has_rest ? it.rest->arg : it.arg; }
+inline bool has_next(const record &it) { return it.has_rest && it.rest->next != nullptr; }
+inline bool is_periodic(const record &it) { return it.has_rest && it.rest->period != 0; }
+
+}  // namespace tickwheel::runtime

@@ -1,0 +1,66 @@
+// Moving a live record to another time.
+//
+// A random timer of a million is not in the cache. What a call does after it has touched the record therefore
+// decides how much of the wait the processor can use for what comes next: it sees no more than some 200
+// instructions ahead. So all that does not need the record is done before, and all that is rare is out of
+// line.
+#pragma once
+
+#include "record_life.hpp"
+
+namespace tickwheel::runtime {
+
+// A delay from now, prepared for a record that is moved. The constructor reads the clock, before the caller
+// takes the lock; the destructor wakes the driver if need be, after the caller has released it.
+class prepared_move {
+  public:
+    prepared_move(record_set &set, std::int64_t delay)  // not negative
+        : set_(set), reading_(set.rt->steady.clock.read()), delay_(delay),
+          due_(set.rt->steady.tick_after(reading_, delay)), wake_(*set.rt) {}
+
+    // How a record is moved: to the delay from now; unless that is earlier than it is due; or to its own
+    // delay from now. They return 0 or a negative errno. REQUIRES: engine lock held
+    TW_INLINED int move(record &it) {
+        if (!is_usual(it)) [[unlikely]]
+            return move_any(it, delay_);
+        it.delay = delay_;
+        return move_to(it, due_);
+    }
+    TW_INLINED int postpone(record &it) {
+        if (!is_usual(it)) [[unlikely]]
+            return postpone_any(it);
+        return due_ <= it.timing.due ? 0 : move_to(it, due_);
+    }
+    TW_INLINED int again(record &it) {
+        if (!is_usual(it) || it.delay < 0) [[unlikely]]
+            return again_any(it);
+        return move_to(it, set_.rt->steady.tick_after(reading_, it.delay));
+    }
+
+  private:
+    // An armed record on the steady timeline without a period.
+    static bool is_usual(const record &it) { return it.is_armed && !it.is_on_wall && !it.has_rest; }
+
+    TW_INLINED int move_to(record &it, tick due) {
+        record_engine &engine = *set_.engine;
+        engine.steady.move(it.number, it.timing, due, next_order(engine, reading_));
+        wake_.note(set_.rt->steady.note_armed(due));
+        return 0;
+    }
+
+    int move_any(record &it, std::int64_t delay);
+    int postpone_any(record &it);
+    int again_any(record &it);
+    void move_on_its_line(record &it, tick due);
+
+    record_set &set_;
+    const std::int64_t reading_;  // of the steady clock
+    const std::int64_t delay_;
+    const tick due_;  // on the steady timeline
+    deferred_wake wake_;
+};
+
+// REQUIRES: engine lock held
+std::int64_t remaining(const record_set &set, const record &it);
+
+}  // namespace tickwheel::runtime

@@ -1,0 +1,392 @@
+/* tw_handles_each: who is visited, and what the visitor may do. */
+#define _GNU_SOURCE
+#include "handles_test.h"
+
+#include "support/gate.h"
+
+#include <pthread.h>
+
+enum { TIMERS = 200 };
+
+static struct tw_runtime *rt;
+static struct tw_handles *set;
+static struct probe its[TIMERS];
+static unsigned visits_of[TIMERS];
+
+static int make(UNUSED void **state) {
+    rt = virtual_runtime();
+    set = new_set(rt, (struct tw_handles_options){0});
+    memset(its, 0, sizeof its);
+    memset(visits_of, 0, sizeof visits_of);
+    for (unsigned i = 0; i < TIMERS; ++i)
+        its[i].rt = rt;
+    return 0;
+}
+
+static int end(UNUSED void **state) { return tw_runtime_free(rt); }
+
+static void start_all(void) {
+    for (unsigned i = 0; i < TIMERS; ++i)
+        (i % 3 == 0 ? start_every : start_after)(set, &its[i], (int64_t)(1 + i) * MS);
+}
+
+static int64_t walk(tw_handles_visitor *visitor) { return tw_handles_each(set, visitor, its); }
+
+/* Every visitor of this file begins with this. */
+static struct probe *note_visit(tw_handle id, void *arg, void *visit_arg) {
+    struct probe *it = arg;
+    assert_ptr_equal(visit_arg, its);
+    assert_int_equal(it->id, id);
+    assert_int_equal(it->drops, 0);
+    ++visits_of[it - its];
+    return it;
+}
+
+static void assert_visited_and_dropped(unsigned visits, unsigned drops) {
+    for (unsigned i = 0; i < TIMERS; ++i) {
+        assert_int_equal(visits_of[i], visits);
+        assert_int_equal(its[i].drops, drops);
+    }
+}
+
+static void only_note(tw_handle id, void *arg, void *visit_arg) { note_visit(id, arg, visit_arg); }
+
+TEST(each_timer_is_visited_once_and_stays) {
+    assert_int_equal(walk(only_note), 0);
+    start_all();
+    assert_int_equal(walk(only_note), TIMERS);
+    assert_visited_and_dropped(1, 0);
+    assert_int_equal(tw_handles_count(set), TIMERS);
+    assert_ok(tw_runtime_advance(rt, TIMERS * MS));
+    for (unsigned i = 0; i < TIMERS; ++i)
+        assert_true(i % 3 == 0 ? its[i].fires >= 1 : its[i].fires == 1 && its[i].drops == 1);
+}
+
+TEST(timers_that_are_gone_are_not_visited) {
+    start_all();
+    for (unsigned i = 0; i < TIMERS; i += 2)
+        assert_int_equal(tw_handle_stop(set, its[i].id), 1);
+    assert_int_equal(walk(only_note), TIMERS / 2);
+    for (unsigned i = 0; i < TIMERS; ++i)
+        assert_int_equal(visits_of[i], i % 2);
+}
+
+TEST(p14_no_visitor_and_no_set_are_refused) {
+    assert_int_equal(tw_handles_each(set, NULL, NULL), -EINVAL);
+    assert_int_equal(tw_handles_each(NULL, only_note, its), -EINVAL);
+}
+
+/* --- what the visitor does ----------------------------------------------------------------------- */
+
+static void stop_it(tw_handle id, void *arg, void *visit_arg) {
+    struct probe *it = note_visit(id, arg, visit_arg);
+    assert_int_equal((it - its) % 2 ? tw_handle_stop(set, id) : tw_handle_stop_wait(set, id), 1);
+    assert_int_equal(tw_handle_stop(set, id), -ESTALE);
+    assert_int_equal(it->drops, 0); /* not before the visit is over */
+    assert_int_equal(tw_handle_remaining(set, id), TW_NO_DEADLINE);
+}
+
+TEST(a_visitor_may_stop_its_timer_which_is_dropped_after_the_visit) {
+    start_all();
+    assert_int_equal(walk(stop_it), TIMERS);
+    assert_visited_and_dropped(1, 1);
+    assert_int_equal(tw_handles_count(set), 0);
+    assert_int_equal(tw_runtime_count(rt), 0);
+    start_all();
+    assert_int_equal(tw_handles_count(set), TIMERS);
+}
+
+static void stop_all_others(tw_handle id, void *arg, void *visit_arg) {
+    struct probe *it = note_visit(id, arg, visit_arg);
+    for (unsigned i = 0; i < TIMERS; ++i)
+        if (&its[i] != it)
+            assert_int_equal(tw_handle_stop(set, its[i].id), 1);
+}
+
+TEST(a_visitor_may_stop_those_that_come_later) {
+    start_all();
+    assert_int_equal(walk(stop_all_others), 1);
+    assert_int_equal(tw_handles_count(set), 1);
+}
+
+static void move_it(tw_handle id, void *arg, void *visit_arg) {
+    struct probe *it = note_visit(id, arg, visit_arg);
+    switch ((it - its) % 4) {
+    case 0:
+        assert_int_equal(tw_handle_move(set, id, 0), 0);
+        break;
+    case 1:
+        assert_int_equal(tw_handle_postpone(set, id, TW_SECOND), 0);
+        break;
+    case 2:
+        assert_int_equal(tw_handle_again(set, id), 0);
+        break;
+    default:
+        assert_int_equal(tw_handle_move(set, id, TW_SECOND), 0);
+    }
+}
+
+TEST(a_visitor_may_move_its_timer) {
+    start_all();
+    assert_int_equal(walk(move_it), TIMERS);
+    assert_visited_and_dropped(1, 0);
+    for (unsigned i = 0; i < TIMERS; ++i)
+        assert_int_equal(tw_handle_remaining(set, its[i].id), i % 4 == 0   ? 0
+                                                              : i % 4 == 2 ? (1 + i) * MS
+                                                                           : TW_SECOND);
+}
+
+static struct probe more[3 * TIMERS];
+static unsigned started_meanwhile;
+
+static void note_or_start(tw_handle id, void *arg, void *visit_arg) {
+    struct probe *it = arg;
+    if (it >= its && it < its + TIMERS)
+        note_visit(id, arg, visit_arg);
+    if (started_meanwhile == COUNT_OF(more))
+        return;
+    start_after(set, &more[started_meanwhile], TW_SECOND);
+    ++started_meanwhile;
+}
+
+TEST(a_visitor_may_start_timers_and_the_set_may_grow) {
+    memset(more, 0, sizeof more);
+    started_meanwhile = 0;
+    start_all();
+    const int64_t visits = walk(note_or_start);
+    assert_visited_and_dropped(1, 0);
+    assert_in_range(visits, TIMERS, TIMERS + COUNT_OF(more));
+    assert_int_equal(tw_handles_count(set), TIMERS + started_meanwhile);
+    assert_int_equal(tw_handles_drain(set, NULL, NULL), TIMERS + started_meanwhile);
+    for (unsigned i = 0; i < started_meanwhile; ++i)
+        assert_int_equal(more[i].drops, 1);
+}
+
+static int64_t drained;
+
+static void drain_all(tw_handle id, void *arg, void *visit_arg) {
+    struct probe *it = note_visit(id, arg, visit_arg);
+    drained = tw_handles_drain(set, NULL, NULL);
+    assert_int_equal(it->drops, 0);
+    assert_int_equal(tw_handles_count(set), 1); /* the one that is being visited */
+}
+
+TEST(a_visitor_may_drain_and_its_timer_is_dropped_after_the_visit) {
+    start_all();
+    assert_int_equal(walk(drain_all), 1);
+    assert_int_equal(drained, TIMERS);
+    for (unsigned i = 0; i < TIMERS; ++i)
+        assert_int_equal(its[i].drops, 1);
+    assert_int_equal(tw_handles_count(set), 0);
+}
+
+static void walk_inside(tw_handle id, void *arg, void *visit_arg) {
+    note_visit(id, arg, visit_arg);
+    assert_int_equal(walk(only_note), TIMERS);
+    assert_int_equal(tw_handles_free(set), -EBUSY);
+}
+
+TEST(a_visitor_may_walk_and_must_not_free_the_set) {
+    start_all();
+    assert_int_equal(walk(walk_inside), TIMERS);
+    assert_visited_and_dropped(1 + TIMERS, 0);
+}
+
+/* Virtual time stands still in a visitor otherwise. */
+static void let_time_pass(tw_handle id, void *arg, void *visit_arg) {
+    struct probe *it = note_visit(id, arg, visit_arg);
+    const unsigned before = it->fires;
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    assert_true(it->fires > before);
+    assert_int_equal(it->drops, 0);
+    const bool is_over = (it - its) % 3 != 0;
+    assert_int_equal(tw_handle_move(set, id, MS), is_over ? -EBUSY : 0);
+}
+
+TEST(a_timer_that_has_fired_for_the_last_time_is_dropped_after_its_visit) {
+    start_after(set, &its[1], MS);
+    start_every(set, &its[0], MS);
+    its[0].set = its[1].set = set;
+    assert_int_equal(walk(let_time_pass), 2);
+    assert_int_equal(its[1].fires, 1);
+    assert_int_equal(its[1].drops, 1);
+    assert_int_equal(its[0].drops, 0);
+    assert_int_equal(tw_handles_count(set), 1);
+}
+
+static void free_the_runtime(tw_handle id, void *arg, void *visit_arg) {
+    note_visit(id, arg, visit_arg);
+    assert_int_equal(tw_runtime_free(rt), 0);
+}
+
+static int no_end(UNUSED void **state) { return 0; }
+
+TEST(a_visitor_may_free_the_runtime_and_is_called_no_more) {
+    start_all();
+    assert_int_equal(walk(free_the_runtime), 1);
+    unsigned visits = 0;
+    for (unsigned i = 0; i < TIMERS; ++i) {
+        assert_int_equal(its[i].drops, 1);
+        visits += visits_of[i];
+    }
+    assert_int_equal(visits, 1);
+}
+
+/* --- from inside a callback ----------------------------------------------------------------------- */
+
+static void walk_from_callback(struct probe *it) { it->answer = (int)walk(only_note); }
+
+TEST(a_callback_may_walk_and_visits_its_own_timer_too) {
+    its[0].inside = walk_from_callback;
+    start_after(set, &its[0], 0);
+    for (unsigned i = 1; i < TIMERS; ++i)
+        start_after(set, &its[i], i * MS);
+    assert_ok(tw_runtime_advance(rt, 0));
+    assert_int_equal(its[0].answer, TIMERS);
+    for (unsigned i = 0; i < TIMERS; ++i) {
+        assert_int_equal(visits_of[i], 1);
+        assert_int_equal(its[i].drops, i == 0);
+    }
+}
+
+static unsigned walked_in_drop;
+static void walk_from_drop(void *arg) {
+    walked_in_drop = (unsigned)walk(only_note);
+    note_drop(arg);
+}
+
+TEST(a_drop_may_walk_and_does_not_visit_its_own_timer) {
+    const struct tw_task task = {.fn = note_fire, .arg = &its[0], .drop = walk_from_drop};
+    const struct tw_when when = {.due_ns = MS};
+    start_after(set, &its[1], TW_SECOND);
+    assert_int_equal(tw_handle_start(set, &its[0].id, &when, &task), 0);
+    assert_int_equal(tw_handle_stop(set, its[0].id), 1);
+    assert_int_equal(walked_in_drop, 1);
+    assert_int_equal(visits_of[0], 0);
+    assert_int_equal(visits_of[1], 1);
+}
+
+/* --- beside other threads ------------------------------------------------------------------------- */
+
+static struct gate gate;
+
+static void visit_in_gate(tw_handle id, void *arg, void *visit_arg) {
+    note_visit(id, arg, visit_arg);
+    pass(&gate);
+    assert_int_equal(((struct probe *)arg)->drops, 0);
+}
+
+static void *walk_on_thread(void *result) {
+    *(int64_t *)result = walk(visit_in_gate);
+    return NULL;
+}
+
+static atomic_bool has_stopped;
+
+static void *stop_and_wait(void *arg) {
+    struct probe *it = arg;
+    it->answer = tw_handle_stop_wait(set, it->id);
+    atomic_store(&has_stopped, true);
+    return NULL;
+}
+
+/* stop_wait promises that the argument has been dropped. */
+static void stop_beside_a_visit(struct tw_handles_options options) {
+    pthread_t walker, stopper;
+    int64_t visits = 0;
+    set = new_set(rt, options);
+    shut(&gate);
+    atomic_store(&has_stopped, false);
+    start_after(set, &its[0], TW_SECOND);
+    assert_int_equal(pthread_create(&walker, NULL, walk_on_thread, &visits), 0);
+    wait_for(gate.inside == 1);
+    assert_int_equal(pthread_create(&stopper, NULL, stop_and_wait, &its[0]), 0);
+    wait_for(tw_handle_stop(set, its[0].id) ==
+             -ESTALE); /* that of the other thread has come first, or this has */
+    assert_int_equal(its[0].drops, 0);
+    assert_false(has_stopped);
+    atomic_store(&gate.open, true);
+    pthread_join(stopper, NULL);
+    assert_int_equal(its[0].drops, 1);
+    pthread_join(walker, NULL);
+    assert_int_equal(visits, 1);
+    assert_int_equal(its[0].fires, 0);
+    assert_int_equal(tw_handles_count(set), 0);
+}
+
+TEST(stop_wait_waits_for_a_visit_on_another_thread) { stop_beside_a_visit((struct tw_handles_options){0}); }
+
+TEST(stop_wait_waits_for_a_visit_of_a_timer_with_workers) {
+    struct tw_handles_options options = {.capacity = 3};
+    assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
+    stop_beside_a_visit(options);
+}
+
+/* The record's last fire waits for the worker while the visit goes on, and runs afterwards or meanwhile. */
+TEST(a_worker_runs_a_timer_during_its_visit) {
+    struct tw_handles_options options = {0};
+    pthread_t walker;
+    int64_t visits = 0;
+    assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
+    set = new_set(rt, options);
+    shut(&gate);
+    start_after(set, &its[0], MS);
+    assert_int_equal(pthread_create(&walker, NULL, walk_on_thread, &visits), 0);
+    wait_for(gate.inside == 1);
+    assert_ok(tw_runtime_advance(rt, MS));
+    wait_for(its[0].fires == 1);
+    assert_int_equal(tw_handle_stop(set, its[0].id), 0);
+    assert_int_equal(its[0].drops, 0);
+    atomic_store(&gate.open, true);
+    pthread_join(walker, NULL);
+    wait_for(tw_handles_count(set) == 0);
+    assert_int_equal(its[0].drops, 1);
+}
+
+static void *drain_on_thread(void *result) {
+    *(int64_t *)result = tw_handles_drain(set, NULL, NULL);
+    return NULL;
+}
+
+TEST(a_drain_waits_for_a_visit_on_another_thread) {
+    pthread_t walker, drainer;
+    int64_t visits = 0, result = 99;
+    shut(&gate);
+    start_after(set, &its[0], TW_SECOND);
+    assert_int_equal(pthread_create(&walker, NULL, walk_on_thread, &visits), 0);
+    wait_for(gate.inside == 1);
+    assert_int_equal(pthread_create(&drainer, NULL, drain_on_thread, &result), 0);
+    wait_for(tw_runtime_count(rt) == 0); /* it has taken the timer off the wheel */
+    assert_int_equal(its[0].drops, 0);
+    atomic_store(&gate.open, true);
+    pthread_join(walker, NULL);
+    pthread_join(drainer, NULL);
+    assert_int_equal(result, 1);
+    assert_int_equal(its[0].drops, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_timer_is_visited_once_and_stays, make, end),
+        cmocka_unit_test_setup_teardown(timers_that_are_gone_are_not_visited, make, end),
+        cmocka_unit_test_setup_teardown(p14_no_visitor_and_no_set_are_refused, make, end),
+        cmocka_unit_test_setup_teardown(a_visitor_may_stop_its_timer_which_is_dropped_after_the_visit, make,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_visitor_may_stop_those_that_come_later, make, end),
+        cmocka_unit_test_setup_teardown(a_visitor_may_move_its_timer, make, end),
+        cmocka_unit_test_setup_teardown(a_visitor_may_start_timers_and_the_set_may_grow, make, end),
+        cmocka_unit_test_setup_teardown(a_visitor_may_drain_and_its_timer_is_dropped_after_the_visit, make,
+                                        end),
+        cmocka_unit_test_setup_teardown(a_visitor_may_walk_and_must_not_free_the_set, make, end),
+        cmocka_unit_test_setup_teardown(a_timer_that_has_fired_for_the_last_time_is_dropped_after_its_visit,
+                                        make, end),
+        cmocka_unit_test_setup_teardown(a_visitor_may_free_the_runtime_and_is_called_no_more, make, no_end),
+        cmocka_unit_test_setup_teardown(a_callback_may_walk_and_visits_its_own_timer_too, make, end),
+        cmocka_unit_test_setup_teardown(a_drop_may_walk_and_does_not_visit_its_own_timer, make, end),
+        cmocka_unit_test_setup_teardown(stop_wait_waits_for_a_visit_on_another_thread, make, end),
+        cmocka_unit_test_setup_teardown(stop_wait_waits_for_a_visit_of_a_timer_with_workers, make, end),
+        cmocka_unit_test_setup_teardown(a_worker_runs_a_timer_during_its_visit, make, end),
+        cmocka_unit_test_setup_teardown(a_drain_waits_for_a_visit_on_another_thread, make, end),
+    };
+    return cmocka_run_group_tests_name("walking a set", tests, NULL, NULL);
+}

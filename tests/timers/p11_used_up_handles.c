@@ -1,0 +1,169 @@
+/* P11 when nearly all numbers of cells are taken, so that sets use again what others had. The library of
+ * this test has 1,024 blocks of cells and no more; the first and the last are never used. */
+#include "support/runtime_test.h"
+
+#include <tickwheel/handle.h>
+
+enum { BLOCKS = 1022, CELLS_OF_BLOCK = 1024 };
+
+static unsigned fires;
+
+static void count(UNUSED const struct tw_event *event, UNUSED void *arg) { ++fires; }
+
+static struct tw_runtime *virtual_runtime(void) {
+    return new_runtime((struct tw_runtime_options){.driver = "manual"});
+}
+
+/* One timer needs a block of its own, and so does a capacity of one. */
+static struct tw_handles *new_set(struct tw_runtime *rt, uint32_t capacity) {
+    struct tw_handles *set = NULL;
+    assert_int_equal(tw_handles_new(&set, rt, &(struct tw_handles_options){.capacity = capacity}), 0);
+    return set;
+}
+
+static struct tw_runtime *owner_of_blocks(unsigned blocks) {
+    struct tw_runtime *rt = virtual_runtime();
+    for (unsigned i = 0; i < blocks; ++i)
+        new_set(rt, 1);
+    return rt;
+}
+
+static tw_handle started(struct tw_handles *set) {
+    tw_handle id = TW_NO_HANDLE;
+    assert_int_equal(tw_handle_after(set, &id, TW_SECOND, count, NULL), 0);
+    assert_true(id != TW_NO_HANDLE);
+    return id;
+}
+
+static void assert_none_is_left(struct tw_runtime *rt, struct tw_handles *without_cells) {
+    struct tw_handles *one_more = NULL;
+    tw_handle id = TW_NO_HANDLE;
+    assert_int_equal(tw_handles_new(&one_more, rt, &(struct tw_handles_options){.capacity = 1}), -EMFILE);
+    assert_null(one_more);
+    assert_int_equal(tw_handle_after(without_cells, &id, 0, count, NULL), -EMFILE);
+    assert_true(id == TW_NO_HANDLE);
+    assert_int_equal(tw_handles_count(without_cells), 0);
+}
+
+static void assert_refused(struct tw_handles *set, tw_handle id, int error) {
+    assert_int_equal(tw_handle_stop(set, id), error);
+    assert_int_equal(tw_handle_stop_wait(set, id), error);
+    assert_int_equal(tw_handle_move(set, id, 0), error);
+    assert_int_equal(tw_handle_postpone(set, id, 0), error);
+    assert_int_equal(tw_handle_again(set, id), error);
+    assert_int_equal(tw_handle_remaining(set, id), TW_NO_DEADLINE);
+}
+
+/* --- what later sets say of handles of sets that are gone --------------------------------------- */
+
+enum { LEFT = 7, ROUNDS = 30 };
+static tw_handle gone[ROUNDS * LEFT + LEFT / 2][2];
+
+static void use_and_free(struct tw_handles *set, unsigned s) {
+    for (unsigned reuses = 0; reuses < s % 5; ++reuses)
+        assert_int_equal(tw_handle_stop(set, started(set)), 1);
+    gone[s][0] = started(set);
+    assert_int_equal(tw_handle_stop(set, gone[s][0]), 1);
+    gone[s][1] = started(set); /* ends with its set */
+    for (unsigned earlier = 0; earlier < s; ++earlier)
+        for (unsigned i = 0; i < 2; ++i)
+            assert_refused(set, gone[earlier][i], -ENOENT);
+    assert_int_equal(tw_handles_count(set), 1);
+    assert_int_equal(tw_handles_free(set), 0);
+}
+
+/* A set of the same runtime has the memory of the one before. */
+TEST(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets) {
+    struct tw_runtime *others = owner_of_blocks(BLOCKS - LEFT), *rt = virtual_runtime();
+    for (unsigned s = 0; s < COUNT_OF(gone); ++s)
+        use_and_free(new_set(rt, 1), s);
+    tw_runtime_free(rt);
+    tw_runtime_free(others);
+    assert_int_equal(fires, 0);
+}
+
+TEST(p11_handles_of_runtimes_that_were_freed_are_refused_by_later_sets) {
+    struct tw_runtime *others = owner_of_blocks(BLOCKS - LEFT);
+    for (unsigned s = 0; s < COUNT_OF(gone); ++s) {
+        struct tw_runtime *rt = virtual_runtime();
+        use_and_free(new_set(rt, 1), s);
+        tw_runtime_free(rt);
+    }
+    tw_runtime_free(others);
+    assert_int_equal(fires, 0);
+}
+
+/* --- the end --------------------------------------------------------------------------------------- */
+
+TEST(p11_there_are_no_more_timers_than_can_be_told_apart) {
+    static struct tw_handles *sets[BLOCKS];
+    static tw_handle ids[BLOCKS];
+    uint64_t seed = 3;
+    for (unsigned round = 0; round < 2; ++round) { /* the runtime gives its blocks back when it is freed */
+        struct tw_runtime *rt = virtual_runtime();
+        struct tw_handles *without_cells = new_set(rt, 0);
+        for (unsigned s = 0; s < BLOCKS; ++s) {
+            sets[s] = new_set(rt, 1);
+            ids[s] = started(sets[s]);
+        }
+        assert_none_is_left(rt, without_cells);
+        for (unsigned s = 0; s < BLOCKS; ++s)
+            for (unsigned tries = 0; tries < 8; ++tries) {
+                const uint64_t other = random_below(&seed, BLOCKS);
+                assert_int_equal(tw_handle_move(sets[s], ids[other], TW_SECOND), other == s ? 0 : -ENOENT);
+            }
+        assert_int_equal(tw_handles_free(sets[128]), 0);
+        sets[128] = new_set(rt, 1);
+        assert_none_is_left(rt, without_cells);
+        assert_refused(sets[128], ids[128], -ENOENT);
+        tw_runtime_free(rt); /* and its sets */
+    }
+    assert_int_equal(fires, 0);
+}
+
+TEST(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart) {
+    struct tw_runtime *others = owner_of_blocks(BLOCKS - 1), *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, 0);
+    tw_handle id = TW_NO_HANDLE;
+    for (unsigned i = 0; i < CELLS_OF_BLOCK; ++i)
+        started(set);
+    assert_int_equal(tw_handle_after(set, &id, 0, count, NULL), -EMFILE);
+    assert_true(id == TW_NO_HANDLE);
+    assert_int_equal(tw_handles_count(set), CELLS_OF_BLOCK);
+    tw_runtime_free(others);
+    id = started(set);
+    assert_int_equal(tw_handle_stop(set, id), 1);
+    assert_refused(set, id, -ESTALE);
+    fires = 0;
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    assert_int_equal(fires, CELLS_OF_BLOCK);
+    tw_runtime_free(rt);
+}
+
+/* What was taken for a set that is not made is given back. */
+TEST(p11_sets_that_were_refused_take_nothing) {
+    struct tw_runtime *others = owner_of_blocks(BLOCKS - 2), *rt = virtual_runtime();
+    const struct tw_handles_options too_large = {.capacity = 3 * CELLS_OF_BLOCK};
+    struct tw_handles *none = NULL;
+    for (unsigned tries = 0; tries < 10; ++tries)
+        assert_int_equal(tw_handles_new(&none, rt, &too_large), -EMFILE);
+    assert_null(none);
+    tw_handles_free(new_set(rt, 2 * CELLS_OF_BLOCK));
+    tw_runtime_free(rt);
+    rt = virtual_runtime();
+    new_set(rt, 1);
+    new_set(rt, 1);
+    tw_runtime_free(rt);
+    tw_runtime_free(others);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets),
+        cmocka_unit_test(p11_handles_of_runtimes_that_were_freed_are_refused_by_later_sets),
+        cmocka_unit_test(p11_there_are_no_more_timers_than_can_be_told_apart),
+        cmocka_unit_test(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart),
+        cmocka_unit_test(p11_sets_that_were_refused_take_nothing),
+    };
+    return cmocka_run_group_tests_name("P11, when all handles are taken", tests, NULL, NULL);
+}

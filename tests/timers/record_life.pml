@@ -1,0 +1,665 @@
+/* The life of a record, which fires on the runtime's thread or on workers, while two other threads make any
+ * two of these calls: stop it and wait; drain its set; walk its set. Callbacks and visitors stop it or drain
+ * its set. Its cell is then used for another record.
+ *
+ * Claims
+ *   - S1: the cell is freed when nothing can reach its record any more: it is on no wheel, none of its fires
+ *     waits or is with a worker, no callback of it runs, and no visitor has it. So what a thread does with a
+ *     record after it had released the lock, it does with the same record (P11).
+ *   - S2: the argument is dropped once, when no callback runs and no visitor has it.
+ *   - Stop answers 1 if and only if it prevents a fire (P6), and so does a drain. Neither is followed by one.
+ *     With a handle of the former record it does nothing to the record that now has the cell.
+ *   - When a stop that waits, or a drain, returns, what it found is over; unless it is called from inside.
+ *   - No thread waits for ever, and a record that nobody ends comes to its end as well.
+ *
+ * The stage: one cell, and records with one deadline or with two: by a period, or by `next`. The other
+ * content of the workers' queue is left to chance: it may be too full for a fire at any time, and its fires
+ * may be discarded.
+ *
+ * Simplifications
+ *   - While a thread has the lock, no other one does anything: all that is shared is guarded by it, but for
+ *     the workers' queue, which is used once under each hold. One worker runs the fires of a set that is
+ *     not concurrent.
+ *   - An armed record is always due. A callback begins when this is decided, under the lock.
+ *   - No keys, exceptions or forks; the runtime is not freed. */
+
+#define NONE 2
+
+/* src/timers/record.hpp: "enum class record_state : std::uint8_t { free, starting, live, ended };" */
+mtype = { FREE, STARTING, LIVE, ENDED };
+mtype = { ONCE, SKIPPED, BURST, BY_NEXT };
+mtype = { STOP_WAIT, DRAIN, EACH };
+
+/* Fixed parameters. */
+bool has_workers;
+mtype schedule = ONCE;
+
+/* The set and its cell, guarded by the engine's lock. */
+bool locked;
+mtype state = FREE;
+byte generation, uses, begun, epoch, epoch_of_set;
+bool armed, is_last, has_drop;
+byte deadlines; /* that follow the one it is armed for */
+byte waiting, progress;
+#define is_drained (epoch != epoch_of_set)
+
+/* The workers: the fires that wait, each with its overruns. */
+chan queue = [2] of { byte };
+
+/* Kept by an observer, of the record that has the cell. */
+byte to_come;          /* fires that have neither begun nor been rejected or discarded */
+byte in_use;           /* by how many callbacks and visitors */
+byte drops;
+byte answer = NONE;    /* of the stop or drain that ended it */
+bool fires_no_more;    /* a drain has begun */
+
+inline lock() {
+    atomic { !locked -> locked = true }
+}
+
+inline unlock() {
+    locked = false
+}
+
+/* A function of the user's begins that uses the record, and returns. */
+inline enter() {
+    in_use++;
+    unlock()                            /* src/timers/record_life.hpp: "lock_.unlock();" */
+}
+
+inline leave() {
+    atomic {                            /* src/timers/record_life.hpp: "~user_call() { lock_.lock(); }" */
+        !locked -> locked = true;
+        in_use--
+    }
+}
+
+/* --- waiting -------------------------------------------------------------------------------------- */
+
+inline announce_progress() {
+    if                                  /* src/timers/record_life.hpp: "if (engine.waiting != 0)" */
+    :: waiting != 0 -> progress++
+    :: else
+    fi
+}
+
+/* The kernel compares the word and falls asleep in one step. The last who wakes up sets the word to 0, which
+ * makes no difference, and fewer states. */
+inline wait_for_progress() {
+    d_step {
+#ifndef BREAK_LOOKS_AFTER_IT_HAS_RELEASED_THE_LOCK
+        seen = progress;                /* src/timers/record_life.cpp: "seen = engine.progress;" */
+#endif
+        waiting++;                      /* src/timers/record_life.cpp: "++engine.waiting;" */
+        unlock()
+    }
+#ifdef BREAK_LOOKS_AFTER_IT_HAS_RELEASED_THE_LOCK
+    seen = progress;
+#endif
+    progress != seen;                   /* src/timers/record_life.cpp: "tw_port_wait(&engine.progress" */
+    lock();
+    d_step {
+        waiting--;                      /* src/timers/record_life.cpp: "--engine.waiting;" */
+        seen = 0;
+        if
+        :: waiting == 0 -> progress = 0
+        :: else
+        fi
+    }
+}
+
+inline wait_until_over(inside) {
+    do                                  /* src/timers/record_life.cpp: "while (it.generation == generation" */
+#ifdef BREAK_WAITS_UNTIL_IT_IS_ENDED
+    :: generation == mine && state == LIVE && !inside -> wait_for_progress()
+#else
+    :: generation == mine && !inside -> wait_for_progress()
+#endif
+    :: else -> break
+    od
+}
+
+/* --- ending --------------------------------------------------------------------------------------- */
+
+inline retire() {
+    assert(state == LIVE && !armed);
+    state = ENDED                       /* src/timers/record_life.cpp: "it.state = record_state::ended;" */
+}
+
+inline free_record() {
+    d_step {                            /* src/timers/record_life.hpp: "set.records->give_back(it);" */
+        assert(state == ENDED && uses == 0 && !armed && empty(queue));
+        assert(in_use == 0 && begun == 0 && drops == 1 && (answer != NONE || to_come == 0));
+        answer = NONE;
+        drops = 0;
+        to_come = 0;
+        deadlines = 0;
+        is_last = false;
+        fires_no_more = false;
+        generation++;                   /* src/timers/record_store.hpp: "reused = ++it.generation" */
+        state = FREE;                   /* src/timers/record_store.hpp: "it.state = record_state::free;" */
+#ifndef BREAK_ANNOUNCES_NO_END
+        announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.engine);" */
+#endif
+    }
+}
+
+inline finish() {
+    d_step {
+        drops_it = has_drop;            /* src/timers/record_life.cpp: "(*const drop)(void *) = rest.drop;" */
+        has_drop = false                /* src/timers/record_life.cpp: "rest.drop = nullptr;" */
+    }
+    if
+    :: drops_it ->
+        d_step {                        /* src/timers/record_life.cpp: "drop(rest.arg);" */
+            assert(in_use == 0 && drops == 0);
+            drops++;
+            drops_it = false;
+            unlock()
+        }
+        lock()
+    :: else
+    fi;
+    free_record()
+}
+
+inline withdraw_fires() {
+    taken = len(queue);                 /* src/timers/record_life.cpp: "withdraw(worker_part_of(it)" */
+    do
+    :: nempty(queue) -> queue ? _
+    :: empty(queue) -> break
+    od;
+    uses = uses - taken;                /* src/timers/record_life.cpp: "it.uses -= taken;" */
+#ifndef BREAK_KEEPS_THE_LAST_THAT_IT_TAKES_BACK
+    is_last = is_last && taken == 0;    /* src/timers/record_life.cpp: "it.is_last && taken == 0;" */
+#endif
+    taken = 0
+}
+
+/* Ends with what the caller answers; the observer compares it. With `next`, a record that stays to be asked
+ * has a fire to prevent. */
+inline judge_and_retire() {
+    assert(mine == generation && answer == NONE);
+#ifdef BREAK_OVERLOOKS_FIRES_ON_THEIR_WAY
+    prevented = !is_last;
+#else                                   /* src/timers/record_life.cpp: "it.uses > worker_part_of(it)" */
+    prevented = !is_last || (has_workers && uses > begun);
+#endif                                  /* src/timers/record_life.cpp: "!it.is_last || has_run_to" */
+    assert(prevented || to_come == 0);
+    assert(!prevented || to_come != 0 || schedule == BY_NEXT);
+    answer = prevented;
+    retire()
+}
+
+inline finish_if_over() {
+    if
+    :: is_over ->
+        is_over = false;
+        if
+        :: state == LIVE -> retire()    /* src/timers/record_life.cpp: "        retire(set, it);" */
+        :: else
+        fi;
+        finish()
+    :: else
+    fi
+}
+
+inline end_record() {
+    d_step {
+        armed = false;                  /* src/timers/record_life.cpp: "    disarm(*set.engine, it);" */
+        withdraw_fires();               /* src/timers/record_life.cpp: "    withdraw_fires(set, it);" */
+        judge_and_retire();             /* src/timers/record_life.cpp: "prevented = has_still_to_fire(" */
+        prevented = false
+    }
+    if
+#ifdef BREAK_FINISHES_WHAT_IS_IN_USE
+    :: true -> finish()
+#else
+    :: uses == 0 -> finish()            /* src/timers/record_life.cpp: "    if (it.uses == 0)" */
+#endif
+    :: else
+    fi
+}
+
+/* With the lock, before and after. */
+inline stop() {
+    if                                  /* src/timers/handle.cpp: "generation == generation_in(handle) &&" */
+#ifdef BREAK_COMPARES_NO_GENERATION
+    :: state == LIVE -> end_record()
+#else
+    :: generation == mine && state == LIVE -> end_record()
+#endif
+    :: else
+    fi
+}
+
+/* --- draining ------------------------------------------------------------------------------------- */
+
+/* With the lock, before and after. */
+inline visit() {
+    d_step {                            /* src/timers/record_set.cpp: "visitor.by_handle(handle, arg" */
+        assert(mine == generation && drops == 0);
+        enter()
+    }
+    leave()
+}
+
+/* In a drain it serves forks alone: nothing else uses the record that a drain retires, except what the
+ * drain is called from. */
+inline hold() {
+    uses++;                             /* src/timers/record_set.cpp: "    ++it.uses;" */
+#ifndef BREAK_TAKES_A_VISIT_FOR_A_FIRE_TO_COME
+    begun = begun + has_workers         /* src/timers/record_set.cpp: "++worker_part_of(it).begun;" */
+#endif
+}
+
+inline let_go() {
+    uses--;                             /* src/timers/record_set.cpp: "    --it.uses;" */
+#ifndef BREAK_TAKES_A_VISIT_FOR_A_FIRE_TO_COME
+    begun = begun - has_workers         /* src/timers/record_set.cpp: "--worker_part_of(it).begun;" */
+#endif
+}
+
+inline drain_record(inside) {
+    mine = generation;                  /* src/timers/record_set.cpp: "generation = it.generation;" */
+    d_step {
+        if
+        :: state == LIVE ->
+            armed = false;              /* src/timers/record_set.cpp: "disarm(*set.engine, it);" */
+            withdraw_fires()            /* src/timers/record_set.cpp: "withdraw_fires(set, it);" */
+        :: else
+        fi
+    }
+    do                                  /* src/timers/record_set.cpp: "live && it.uses != 0" */
+#ifndef BREAK_DRAINS_WHAT_RUNS
+    :: generation == mine && state == LIVE && uses != 0 && !inside -> wait_for_progress()
+#endif
+    :: else -> break
+    od;
+    if                                  /* src/timers/record_set.cpp: "it.generation != generation ||" */
+    :: generation == mine && state == LIVE ->
+        d_step {
+            judge_and_retire();         /* src/timers/record_set.cpp: "had_to_fire = has_still_to_fire(" */
+            hold()                      /* src/timers/record_set.cpp: "    hold(set, it);" */
+        }
+        if
+        :: prevented -> prevented = false; visit()
+        :: else
+        fi;
+        d_step { let_go() }             /* src/timers/record_set.cpp: "    let_go(set, it);" */
+        if
+        :: uses == 0 -> finish()        /* src/timers/record_set.cpp: "    if (it.uses == 0)" */
+        :: else
+        fi
+    :: else -> wait_until_over(inside)  /* src/timers/record_set.cpp: "wait_until_over(set, it" */
+    fi;
+    assert(generation != mine || inside)
+}
+
+/* Other cells come before this one, and the lock is released after each. */
+inline drain(inside) {
+    lock();
+    d_step {
+        epoch_of_set++;                 /* src/timers/record_set.cpp: "set.epoch = (set.epoch + 1) & 0x7f;" */
+        own_epoch = epoch_of_set;
+        fires_no_more = fires_no_more || state == LIVE;
+        unlock()                        /* src/timers/record_set.cpp: "lock.unlock();       // P8" */
+    }
+    lock();
+    if                                  /* src/timers/record_set.cpp: "is_in_use(it) && is_older(" */
+    :: (state == LIVE || state == ENDED) && epoch < own_epoch -> drain_record(inside)
+    :: else
+    fi;
+    own_epoch = 0;
+    unlock()
+}
+
+/* --- firing --------------------------------------------------------------------------------------- */
+
+inline ask_next() {
+    d_step {                            /* src/timers/record_life.cpp: "it.rest->next(due, it.rest->arg);" */
+        assert(drops == 0);
+        has_deadline = deadlines != 0;
+        deadlines = 0;
+        unlock()
+    }
+    lock();
+    d_step {
+        if                              /* src/timers/record_life.cpp: "record_state::live || is_drained" */
+#ifndef BREAK_ARMS_WHAT_NEXT_HAS_SEEN_ENDED
+        :: state != LIVE || is_drained
+#endif
+        :: else ->                      /* src/timers/record_life.cpp: "arm_at(set, it, deadline) < 0;" */
+            armed = has_deadline;
+            is_last = !has_deadline
+        fi;
+        has_deadline = false
+    }
+}
+
+inline after_fire() {
+    if                                  /* src/timers/record_life.cpp: "if (has_next(it) && it.state ==" */
+    :: schedule == BY_NEXT && state == LIVE && !is_drained -> ask_next()
+    :: else
+    fi;
+    d_step {
+        uses--;                         /* src/timers/record_life.cpp: "    --it.uses;" */
+#ifndef BREAK_ANNOUNCES_NO_RUN
+        announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.engine);" */
+#endif
+    }
+#ifdef BREAK_DECIDES_WITHOUT_THE_LOCK
+    unlock();
+    is_over = uses == 0 && (state != LIVE || is_last);
+    lock();
+#elif defined BREAK_ENDS_WITH_ANY_RUN
+    is_over = state != LIVE || is_last;
+#else                                   /* src/timers/record_life.cpp: "if (it.uses != 0 || (it.state ==" */
+    is_over = uses == 0 && (state != LIVE || is_last);
+#endif
+    finish_if_over()
+}
+
+/* With the lock: a fire begins, with those that it counts as overruns. */
+inline begin() {
+    assert(mine == generation && answer == NONE && !fires_no_more && drops == 0);
+    to_come = to_come - 1 - overruns;
+    overruns = 0;
+    enter()
+}
+
+/* What a callback or a visitor does: nothing, or a call on its own record. */
+inline call() {
+    if
+    :: lock(); stop(); unlock()
+    :: epoch_of_set == 0 -> drain(true)
+    :: skip
+    fi;
+    leave()
+}
+
+inline fire_on_worker() {
+    atomic {
+        if
+        :: schedule == SKIPPED && nempty(queue) ->
+            queue ? overruns;           /* src/workers/workers.cpp: "fire_queue::join(it, " */
+            queue ! overruns + 1;
+            uses--                      /* src/timers/record_life.cpp: "        --it.uses;" */
+        :: schedule != SKIPPED || empty(queue) ->
+            queue ! 0                   /* src/workers/workers.cpp: "pool.queue.push(it, due, overruns);" */
+        :: schedule != SKIPPED || empty(queue) ->
+            is_rejected = true;         /* src/workers/workers.cpp: "return enqueued::rejected;" */
+            to_come--
+        fi;
+        overruns = 0
+    }
+    if
+    :: is_rejected ->
+        is_rejected = false;
+        after_fire()                    /* src/timers/record_life.cpp: "        after_fire(set, it, due" */
+    :: else
+    fi
+}
+
+inline fire_here() {
+    d_step { begin() };
+    call();                             /* src/timers/record_life.cpp: "    fn(&event, arg);" */
+    after_fire()                        /* src/timers/record_life.cpp: "    end_fire(engine, lock);" */
+}
+
+inline count_fire() {
+    d_step {
+        uses++;                         /* src/timers/record_life.cpp: "    ++it.uses;" */
+        is_last = schedule != BY_NEXT;  /* src/timers/record_life.cpp: "it.is_last = !has_next(it);" */
+        if                              /* src/timers/record_life.cpp: "!arm_again(engine, it," */
+        :: schedule != BY_NEXT && deadlines != 0 ->
+            deadlines--;
+            armed = true;
+            is_last = false
+        :: else
+        fi
+    }
+}
+
+proctype firing_thread() {
+    byte mine, taken, seen, overruns, own_epoch;
+    bool is_over, prevented, drops_it, is_rejected, has_deadline;
+end:
+    do
+    :: atomic {                         /* src/timers/record_life.cpp: "record_at(wheel.take_due());" */
+            armed && !locked ->
+            locked = true;
+            assert(state == LIVE);
+            mine = generation;
+            armed = false               /* src/timers/record_life.cpp: "    it.is_armed = false;" */
+        }
+#ifdef BREAK_RELEASES_THE_LOCK_BEFORE_IT_FIRES
+        unlock();
+        lock();
+#endif
+        if                              /* src/timers/record_life.cpp: "    if (is_drained(set, it))" */
+#ifndef BREAK_FIRES_WHAT_IS_DRAINED
+        :: is_drained
+#endif
+        :: else ->
+            count_fire();
+            if
+            :: has_workers -> fire_on_worker()
+            :: else -> fire_here()
+            fi
+        fi;
+        mine = 0;
+        unlock()
+    od
+}
+
+/* --- on a worker ---------------------------------------------------------------------------------- */
+
+inline run_fire() {
+    d_step {
+        assert(mine == generation);
+#ifndef BREAK_COUNTS_NO_BEGINNING
+        begun++;                        /* src/timers/record_life.cpp: "++worker_part_of(it).begun;" */
+#endif
+#ifndef BREAK_TAKES_WHAT_IS_DRAINED_FOR_RUN
+        is_last = is_last && !is_drained /* src/timers/record_life.cpp: "            it.is_last = false;" */
+#endif
+    }
+    if                                  /* src/timers/record_life.cpp: "live && !is_drained(set, it))" */
+#ifdef BREAK_RUNS_WHAT_HAS_ENDED
+    :: d_step { true -> begin() }; call()
+#else
+    :: d_step { state == LIVE && !is_drained -> begin() }; call()
+#endif
+    :: else
+    fi;
+#ifndef BREAK_COUNTS_NO_BEGINNING
+    begun--;                            /* src/timers/record_life.cpp: "--worker_part_of(it).begun;" */
+#endif
+    after_fire()                        /* src/timers/record_life.cpp: "    after_fire(set, it, due" */
+}
+
+inline discard_fires() {
+    d_step {
+        assert(mine == generation);
+        uses = uses - (discards - 1);   /* src/timers/record_life.cpp: "it.uses -= fires - 1;" */
+        if
+        :: is_drained -> is_last = false /* src/timers/record_life.cpp: "            it.is_last = false;" */
+        :: else -> to_come = to_come - discards - overruns
+        fi
+    }
+    after_fire()
+}
+
+/* The oldest fire, to be run; or some, to be discarded. */
+inline take() {
+    atomic {                            /* src/workers/workers.cpp: "fire = queue.pop(it);" */
+        nempty(queue) && !locked ->
+        queue ? overruns;
+        mine = generation;
+        if
+        :: skip
+        :: discards = 1;
+            if
+            :: nempty(queue) ->         /* src/workers/workers.cpp: "            queue.pop(it);" */
+                queue ? taken;
+                overruns = overruns + taken;
+                taken = 0;
+                discards = 2
+            :: skip
+            fi
+        fi
+    }
+}
+
+proctype worker() {
+    byte mine, taken, seen, overruns, own_epoch, discards;
+    bool is_over, prevented, drops_it, has_deadline;
+end:
+    do
+    :: take();
+        lock();
+        if
+        :: discards != 0 -> discard_fires()
+        :: else -> run_fire()
+        fi;
+        unlock();
+        d_step {
+            mine = 0;
+            overruns = 0;
+            discards = 0
+        }
+    od
+}
+
+/* --- walking and calls ----------------------------------------------------------------------------- */
+
+inline end_visit() {
+    d_step {
+        assert(mine == generation);
+#ifndef BREAK_WALKS_WITHOUT_A_HOLD
+        let_go();
+#endif
+#ifndef BREAK_ANNOUNCES_NO_END_OF_A_VISIT
+        announce_progress();            /* src/timers/record_set.cpp: "announce_progress(*set.engine);" */
+#endif
+#ifdef BREAK_LEAVES_THE_LAST_FIRE_TO_OTHERS
+        is_over = uses == 0 && state == ENDED
+#else                                   /* src/timers/record_life.cpp: "live && !it.is_last))" */
+        is_over = uses == 0 && (state == ENDED || (state == LIVE && is_last))
+#endif                                  /* src/timers/record_life.cpp: "if (it.uses != 0 ||" */
+    }
+    finish_if_over()
+}
+
+inline each() {
+    lock();
+    if                                  /* src/timers/record_set.cpp: "live && !is_drained(set, it)) {" */
+    :: state == LIVE && !is_drained ->
+        d_step {
+            mine = generation;
+#ifndef BREAK_WALKS_WITHOUT_A_HOLD
+            hold();                     /* src/timers/record_set.cpp: "            hold(set, it);" */
+#endif
+            enter()
+        }
+        call();                         /* src/timers/record_set.cpp: "            visit(set, it, visitor" */
+        end_visit()                     /* src/timers/record_set.cpp: "            finish_if_over(set, it" */
+    :: else
+    fi;
+    unlock()
+}
+
+/* The stop has the first record's handle. */
+proctype caller(mtype what) {
+    byte mine, taken, seen, own_epoch;
+    bool is_over, prevented, drops_it;
+    if
+    :: what == STOP_WAIT ->
+        lock();
+        stop();
+        wait_until_over(false);         /* src/timers/handle.cpp: "wait_until_over(*handles, *found, " */
+        assert(generation != mine);
+        unlock()
+    :: what == DRAIN -> drain(false)
+    :: what == EACH -> each()
+    fi;
+    mine = 0
+}
+
+/* --- starting ------------------------------------------------------------------------------------- */
+
+inline take_record() {
+    assert(state == FREE && empty(queue));
+    state = STARTING;                   /* src/timers/record_store.hpp: "state = record_state::starting;" */
+    uses = 0;                           /* src/timers/record_start.cpp: "it.uses = 0;" */
+    is_last = false;                    /* src/timers/record_start.cpp: "it.is_last = it.has_rest =" */
+    begun = 0;                          /* src/timers/record_start.cpp: "worker_part_of(it).begun = 0;" */
+    has_drop = true;                    /* src/timers/record_start.cpp: "rest.drop = task.drop;" */
+    deadlines = (schedule != ONCE && generation == 0);
+    to_come = deadlines + 1
+}
+
+inline go_live() {
+    armed = true;                       /* src/timers/record_start.cpp: "arm(*set.engine, it, when.due" */
+    state = LIVE;                       /* src/timers/record_start.cpp: "it.state = record_state::live;" */
+    epoch = epoch_of_set                /* src/timers/record_start.cpp: "it.epoch = set.epoch;" */
+}
+
+inline abandon() {
+    d_step {
+        state = ENDED;                  /* src/timers/record_start.cpp: "it.state = record_state::ended;" */
+        to_come = 0
+    }
+    finish()                            /* src/timers/record_start.cpp: "finish(set, it, lock);" */
+}
+
+/* Another record in the same cell. Its start calls `copy` or `next`, and may fail after that. */
+proctype starter() {
+    bool drops_it;
+    atomic {
+        state == FREE && !locked ->
+        locked = true;
+        take_record()
+    }
+    unlock();                           /* src/timers/record_start.cpp: "const user_call unlocked(" */
+    lock();
+    if
+    :: d_step { go_live() }
+    :: abandon()
+    fi;
+    unlock();
+    state == FREE && generation == 2 && !locked
+}
+
+init {
+    atomic {
+        if
+        :: skip
+        :: schedule = SKIPPED
+        :: schedule = BURST
+        :: schedule = BY_NEXT
+        fi;
+        take_record();
+        go_live();
+        run firing_thread();
+        run starter();
+        if
+        :: run caller(STOP_WAIT); run caller(STOP_WAIT)
+        :: run caller(STOP_WAIT); run caller(DRAIN)
+        :: run caller(STOP_WAIT); run caller(EACH)
+        :: run caller(DRAIN); run caller(DRAIN)
+        :: run caller(DRAIN); run caller(EACH)
+        :: run caller(EACH); run caller(EACH)
+        fi;
+        if
+        :: skip
+        :: has_workers = true;
+            run worker();
+            if
+            :: run worker()
+            :: skip
+            fi
+        fi
+    }
+}

@@ -154,6 +154,8 @@ TEST(ring_back_walk_never_touches_what_has_left) {
 }
 
 TEST(ring_back_walk_names_a_broken_node_before_its_turn) {
+    if (!has_room)
+        skip();  // there the walk does nothing
     fixture f;
     for (tw_node &node : f.n)
         append(f.a, node.link);

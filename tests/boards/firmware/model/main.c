@@ -4,6 +4,7 @@
 #include <host.h>
 #include <timer.h>
 
+#include "core/model/play.h"
 #include "core/model/random_source.h"
 #include "core/model/report.h"
 

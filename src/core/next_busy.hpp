@@ -11,8 +11,8 @@ namespace tickwheel::core {
 // 0 if there is none. The search wraps around the end of the level, so it is made in two stretches at most.
 // REQUIRES: last < width(level)
 template <class Shape, class Digits>
-unsigned next_busy(const bitmap<Shape::slots> &busy, unsigned level, Digits t, unsigned after,
-                   unsigned last) {
+inline unsigned next_busy(const bitmap<Shape::slots> &busy, unsigned level, Digits t, unsigned after,
+                          unsigned last) {
     TW_ASSERT(last < Shape::width(level));
     const unsigned width = Shape::width(level);
     const unsigned here = Shape::index(level, t);

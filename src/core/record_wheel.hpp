@@ -483,7 +483,7 @@ template <class Shape, class Records> class record_wheel {
     // Each busy slot is fetched for once, `slots_fetched_ahead` of them before its time.
     void fetch_slots() {
         fetched_for_ = cursor_;
-        if (fetched_ <= cursor_ || fetched_ - cursor_ > width_0 / 2) {
+        if (fetched_ <= cursor_) {
             fetched_ = cursor_;
             slots_fetched_ = 0;
         } else {

@@ -132,9 +132,8 @@ TW_API int tw_handle_stop_wait(tw_handles *handles, tw_handle handle) {
 
 namespace {
 
-// Moves a timer by `how`.
-TW_INLINED inline int move(tw_handles *set, tw_handle handle, std::int64_t delay,
-                           int (prepared_move::*how)(record &)) {
+// Moves a timer by `How`.
+template <auto How> TW_INLINED int move(tw_handles *set, tw_handle handle, std::int64_t delay) {
     if (const int error = check_arming(set); error != 0)
         return error;
     if (delay < 0)
@@ -145,21 +144,21 @@ TW_INLINED inline int move(tw_handles *set, tw_handle handle, std::int64_t delay
     const engine_guard lock(*set->engine);
     record *found = nullptr;
     const int error = find(*set, in, handle, found);
-    return error != 0 ? error : (to.*how)(*found);
+    return error != 0 ? error : (to.*How)(*found);
 }
 
 }  // namespace
 
 TW_API int tw_handle_move(tw_handles *handles, tw_handle handle, int64_t delay_ns) {
-    return move(handles, handle, delay_ns, &prepared_move::move);
+    return move<&prepared_move::move>(handles, handle, delay_ns);
 }
 
 TW_API int tw_handle_postpone(tw_handles *handles, tw_handle handle, int64_t delay_ns) {
-    return move(handles, handle, delay_ns, &prepared_move::postpone);
+    return move<&prepared_move::postpone>(handles, handle, delay_ns);
 }
 
 TW_API int tw_handle_again(tw_handles *handles, tw_handle handle) {
-    return move(handles, handle, 0, &prepared_move::again);
+    return move<&prepared_move::again>(handles, handle, 0);
 }
 
 TW_API int64_t tw_handle_remaining(tw_handles *handles, tw_handle handle) {

@@ -175,9 +175,8 @@ TW_API int tw_keyed_every(tw_keyed *keyed, tw_key key, int64_t period_ns, tw_mis
 
 namespace {
 
-// Moves a timer by `how`. Reads the clock while the bucket is being prefetched.
-TW_INLINED inline int move(tw_keyed *set, const tw_key &key, std::int64_t delay,
-                           int (prepared_move::*how)(record &)) {
+// Moves a timer by `How`. Reads the clock while the bucket is being prefetched.
+template <auto How> TW_INLINED int move(tw_keyed *set, const tw_key &key, std::int64_t delay) {
     std::uint32_t hash;
     int error = look_up(set, key, hash);
     if (error == 0)
@@ -185,20 +184,20 @@ TW_INLINED inline int move(tw_keyed *set, const tw_key &key, std::int64_t delay,
     if (error != 0)
         return error;
     prepared_move to(*set, delay);
-    return with<engine_guard>(*set, key, hash, [&](record &it, engine_guard &) { return (to.*how)(it); });
+    return with<engine_guard>(*set, key, hash, [&](record &it, engine_guard &) { return (to.*How)(it); });
 }
 
 }  // namespace
 
 TW_API int tw_keyed_move(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
-    return move(keyed, key, delay_ns, &prepared_move::move);
+    return move<&prepared_move::move>(keyed, key, delay_ns);
 }
 
 TW_API int tw_keyed_postpone(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
-    return move(keyed, key, delay_ns, &prepared_move::postpone);
+    return move<&prepared_move::postpone>(keyed, key, delay_ns);
 }
 
-TW_API int tw_keyed_again(tw_keyed *keyed, tw_key key) { return move(keyed, key, 0, &prepared_move::again); }
+TW_API int tw_keyed_again(tw_keyed *keyed, tw_key key) { return move<&prepared_move::again>(keyed, key, 0); }
 
 TW_API int tw_keyed_remove(tw_keyed *keyed, tw_key key) {
     return with<engine_lock>(keyed, key,

@@ -270,6 +270,24 @@ TEST(records_are_stopped_behind_stale_entries_of_their_own) {
     assert_ends_well(it, 6);
 }
 
+// A sweep has left one entry in the first chunk of a log and stands before the second, when the record of
+// that entry fires and its chunk goes.
+TEST(records_fire_out_of_the_chunk_that_a_sweep_has_just_left) {
+    constexpr std::uint32_t records = 200;
+    constexpr tick due = 1001;
+    fixture it(records, 1000);
+    for (std::uint32_t cell = 0; cell < records; ++cell)
+        it.arm(cell, due);
+    for (std::uint32_t cell = 0; !it.inside().is_sweeping(); ++cell)
+        if (cell % log_chunk::size != 0)
+            it.disarm(cell);
+    const log_chunk *const left = it.inside().sweep_before();
+    assert_non_null(left);
+    assert_ptr_equal(left, it.inside().swept()->head);
+    assert_int_equal(left->count(), 1);
+    assert_ends_well(it, due);
+}
+
 // --- time ---
 
 TEST(records_leave_no_bit_behind_where_the_last_was_stopped) {
@@ -396,6 +414,7 @@ int main() {
         cmocka_unit_test(records_may_all_be_stopped_while_they_are_sorted),
         cmocka_unit_test(records_of_a_sort_move_on_when_time_is_shifted),
         cmocka_unit_test(records_are_stopped_behind_stale_entries_of_their_own),
+        cmocka_unit_test(records_fire_out_of_the_chunk_that_a_sweep_has_just_left),
         cmocka_unit_test(records_leave_no_bit_behind_where_the_last_was_stopped),
         cmocka_unit_test(records_are_next_when_their_slot_opens_if_there_are_too_many_to_look_at),
         cmocka_unit_test(records_that_were_moved_later_may_have_to_be_looked_for_when_their_slot_opens),

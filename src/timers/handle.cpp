@@ -133,7 +133,7 @@ TW_API int tw_handle_stop_wait(tw_handles *handles, tw_handle handle) {
 namespace {
 
 // Moves a timer by `How`.
-template <auto How> TW_INLINED int move(tw_handles *set, tw_handle handle, std::int64_t delay) {
+template <auto How> int move(tw_handles *set, tw_handle handle, std::int64_t delay) {
     if (const int error = check_arming(set); error != 0)
         return error;
     if (delay < 0)

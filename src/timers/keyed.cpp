@@ -176,7 +176,7 @@ TW_API int tw_keyed_every(tw_keyed *keyed, tw_key key, int64_t period_ns, tw_mis
 namespace {
 
 // Moves a timer by `How`. Reads the clock while the bucket is being prefetched.
-template <auto How> TW_INLINED int move(tw_keyed *set, const tw_key &key, std::int64_t delay) {
+template <auto How> int move(tw_keyed *set, const tw_key &key, std::int64_t delay) {
     std::uint32_t hash;
     int error = look_up(set, key, hash);
     if (error == 0)

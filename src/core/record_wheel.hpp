@@ -504,7 +504,7 @@ template <class Shape, class Records> class record_wheel {
 
     // Fetches the part of a chunk, which may be null, that begins at an offset.
     static void fetch_chunk(const log_chunk *chunk, std::size_t at) {
-        __builtin_prefetch(reinterpret_cast<const char *>(chunk) + at);
+        __builtin_prefetch(reinterpret_cast<const void *>(reinterpret_cast<std::uintptr_t>(chunk) + at));
     }
 
     // --- moving on ---

@@ -26,10 +26,11 @@
  *   Allocates  tw_handles_new. With a capacity nothing else allocates; without one,
  *              tw_handle_start, tw_handle_after and tw_handle_every do as the number of timers
  *              grows.
- *   Memory     Grows with the highest number of timers at any time, by some 100 bytes for each.
- *              The `storage` is added, a timer with a period, a schedule or `drop` takes 64 more,
- *              and so does every timer of a set with a capacity or workers (128). The memory of a
- *              set that is freed is used for later sets of its runtime, and released with that.
+ *   Memory     Grows with the highest number of timers at any time, by some 100 bytes for each and
+ *              the `storage`. A timer with a period, a schedule or `drop` takes 64 more. So does
+ *              every timer of a set with a capacity; in a set with workers every timer takes 128
+ *              more. The memory of a set that is freed is used for later sets of its runtime, and
+ *              released with that.
  *   Threads    Every function may be called from any thread, callbacks included, unless it says
  *              otherwise.
  */
@@ -66,7 +67,7 @@ struct tw_handles_options {
  *   -EINVAL  also: an option is out of range, or `workers` belongs to another runtime
  *   -ENOMEM  no memory
  *   -EMFILE  the sets of this process have as many timers as handles can distinguish: 2^32, where each
- *            set counts as a multiple of 1,024 */
+ *            set counts as a multiple of 1,024, and so does one that was freed before its runtime */
 int tw_handles_new(struct tw_handles **handles, struct tw_runtime *rt,
                    const struct tw_handles_options *options);
 

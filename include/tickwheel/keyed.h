@@ -96,6 +96,7 @@ struct tw_keyed_options {
  * Returns 0.
  *   -EINVAL  also: an option is out of range, or `workers` belongs to another runtime
  *   -ENOMEM  no memory
+ *   -EMFILE  as tw_handles_new
  *   others   the system has no random bytes (getrandom) */
 int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt, const struct tw_keyed_options *options);
 
@@ -111,7 +112,7 @@ int tw_keyed_free(struct tw_keyed *keyed);
  * former timer stays.
  *   -EINVAL  also: an invalid key (a null string, or longer than TW_KEY_MAX); else as
  *            tw_handle_start
- *   -ENOMEM, -ENOSPC, -ENOENT, -EPERM  as tw_handle_start */
+ *   -ENOMEM, -EMFILE, -ENOSPC, -ENOENT, -EPERM  as tw_handle_start */
 int tw_keyed_set(struct tw_keyed *keyed, struct tw_key key, const struct tw_when *when,
                  const struct tw_task *task);
 

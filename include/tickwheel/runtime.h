@@ -289,15 +289,16 @@ int64_t tw_runtime_due(struct tw_runtime *rt);
  * tw_overruns. */
 uint64_t tw_runtime_overruns(struct tw_runtime *rt);
 
-/* Returns the number of pending nodes, including those of handle.h, keyed.h and tickwheel.hpp. */
+/* Returns the number of pending nodes and of pending timers of handle.h, keyed.h and tickwheel.hpp. */
 size_t tw_runtime_count(struct tw_runtime *rt);
 
 /* Fills in *stats and returns 0. */
 int tw_runtime_stats(struct tw_runtime *rt, struct tw_stats *stats);
 
-/* Checks the invariants of the runtime's wheels and of all pending nodes, reports each broken one as
- * tw_check does, and returns how many there were. `report` may be null; it must not use the runtime.
- * For tests and for investigating a crash: it holds a wheel's lock throughout. */
+/* Checks the invariants of the runtime's wheels, of all pending nodes and of the timers that the
+ * library keeps, reports each broken one as tw_check does, and returns how many there were. `report`
+ * may be null; it must not use the runtime. For tests and for investigating a crash: it holds the lock
+ * of what it checks throughout. */
 int tw_runtime_check(struct tw_runtime *rt, tw_report *report, void *arg);
 
 /* --- descriptors: drivers that watch, of the built-in ones epoll ------------------- */

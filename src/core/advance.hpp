@@ -3,19 +3,10 @@
 #pragma once
 
 #include "api_guard.hpp"
+#include "bounds.hpp"
 #include "callback_wait.hpp"
 
 namespace tickwheel::core {
-
-// P8: the most steps for which the lock is held at a time. A step moves a node or opens a slot; to
-// find the slot to open, a search looks at no more than a few dozen nodes.
-inline constexpr unsigned steps_per_hold = 64;
-
-// The share of look-ahead moves for one tick. Small processors hold few nodes.
-inline constexpr unsigned ahead_per_tick = sizeof(void *) == 8 ? 256 : 16;
-
-// The most ticks that have a share in one tw_advance.
-inline constexpr tick most_shares = 64;
 
 // How many ticks before a block opens look-ahead begins. As late as possible: most timers are
 // cancelled before they would have to move. But early enough that all nodes there are can come down
@@ -109,18 +100,15 @@ inline bool look_ahead(locked_wheel &wheel, work_budget &budget, shape::digits n
     return false;
 }
 
-// Look-ahead after an advance over `elapsed` ticks. Each of these ticks has a share of moves to spend;
-// but ticks before the one that tw_next asked for have none, as the caller has rightly slept through
-// them. The lead grows with the number of ticks, so that a caller who comes every tenth tick begins
-// ten times as early. A caller who comes again at the same tick has time to spare: one share, and
-// the lead is a whole round.
-// RELEASES AND REACQUIRES: wheel lock
+// Look-ahead after an advance over `elapsed` ticks, with their shares of moves to spend. The lead grows with
+// the number of ticks, so that a caller who comes every tenth tick begins ten times as early. A caller who
+// comes again at the same tick has time to spare: one share, and the lead is a whole round. RELEASES AND
+// REACQUIRES: wheel lock
 inline void take_share(locked_wheel &wheel, work_budget &budget, tick elapsed) {
     shape::digits near_lead = 0;
     if constexpr (shape::ahead) {
         const auto ticks = static_cast<unsigned>(smaller(elapsed, most_shares));
-        const auto late = wheel.ticks_after_asked();
-        const unsigned shares = ticks > late ? static_cast<unsigned>(late) + 1 : larger(ticks, 1u);
+        const auto shares = static_cast<unsigned>(shares_of<shape::digits>(ticks, wheel.ticks_after_asked()));
         near_lead = ticks == 0 ? shape::round : near_lead_of(wheel) * ticks;
         budget.left = smaller<std::uint32_t>(budget.left, ahead_per_tick * shares);
         if (!look_ahead(wheel, budget, near_lead))

@@ -91,7 +91,7 @@ TW_ONE_COPY inline int enter(tw *w) {
     return 0;
 }
 
-// The same for a call that changes a node, which must not be pending on another wheel.
+// `enter` for a call that changes a node, which must not be pending on another wheel.
 // REQUIRES: usable(node)
 inline int enter_usable(tw *w, const tw_node *node) {
     const int error = enter(w);
@@ -139,7 +139,7 @@ template <tw_state Usual, auto Call, class... Rest>
     return with_node_locked<Call>(w, node, rest...);
 }
 
-// The same for a node that is to be pending at tick `due` from now on.
+// `enter` for a call after which the node is pending at tick `due`.
 TW_ONE_COPY inline int enter_to_move(tw *w, const tw_node *node, tick due) {
     if (!is_tick(due))
         return -erange;

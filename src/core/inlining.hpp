@@ -25,8 +25,9 @@ inline constexpr bool has_room = sizeof(void *) == 8;
 #endif
 
 }  // namespace tickwheel::core
-// Inlined wherever it is called, in a build for speed. Not in one without optimisation, because coverage
-// would count each copy by itself.
+
+// As TW_INLINE_IF_FAST, for what need not be kept in one copy by a build for size: that of which the boards
+// have nothing. Not inlined without optimisation, because coverage would count each copy by itself.
 #if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define TW_INLINED __attribute__((always_inline))
 #else

@@ -35,6 +35,9 @@ struct log_chunk {
     unsigned count() const { return end - 0u - first; }
 };
 
+// A chunk is four cache lines.
+static_assert(sizeof(entry) == 16 && (sizeof(void *) != 8 || sizeof(log_chunk) == 256));
+
 // Chunks that no log uses. Memory is added from outside and never given back. All zero is an empty pool.
 class chunk_pool {
   public:

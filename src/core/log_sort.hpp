@@ -10,8 +10,8 @@
 namespace tickwheel::core {
 
 // Runs are sorted logs. Like the digits of a binary counter, run i is empty or has about 2^i batches, and
-// of two that meet a longer one is merged. Meanwhile the `due` of an entry is its record's place in the
-// order of arming, which is what is compared; its tick is that of the slot.
+// two of one length are merged into one of the next. Meanwhile the `due` of an entry is its record's place in
+// the order of arming, which is what is compared; its tick is that of the slot.
 class log_sort {
   public:
     static constexpr unsigned batch = 8;

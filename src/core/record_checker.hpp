@@ -89,11 +89,13 @@ template <class Shape, class Records> class record_checker<record_wheel<Shape, R
             expect(e.due - w_.cursor_ >= opening, "no slot opens after the tick of an entry in it");
             expect(level == Shape::top || has_room_for(level, e.due - w_.cursor_),
                    "entries stand in the running or the next block");
-            expect(level != 0 || is_late == (e.is_late()),
+            expect(level != 0 || is_late == e.is_late(),
                    "late entries, and no others, stand in the late logs");
             if (!w_.is_current(e))
                 return;
             const timing &it = w_.records_.timing_of(e.cell);
+            expect((it.stamp & 7) == (wheel::stamp_armed | w_.which_),
+                   "the stamp of a record with an entry says that it is armed on this wheel");
             expect(e.due == w_.cursor_ || (it.lag <= w_.due_of(it) && e.due <= w_.due_of(it) - it.lag),
                    "no entry stands later than its record is due");
             if (e.is_late() || it.lag != 0)

@@ -16,18 +16,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "bounds.hpp"
 #include "inlining.hpp"
 #include "log_levels.hpp"
 #include "log_sort.hpp"
 
 namespace tickwheel::core {
 
-// The wheel's part of a record, zero at first. Written by the wheel alone, except that a periodic record's
-// owner sets `due` before it calls arm_again.
+// The wheel's part of a record, zero at first. Written by the wheel alone.
 struct timing {
     tick due;             // less the offset
     std::uint64_t order;  // the record's place in the order of arming
-    std::uint32_t stamp;  // of its entry, an even number; half of it is odd while the record is armed
+    std::uint32_t stamp;  // of its entry; see record_wheel::stamp_armed
     std::uint32_t lag;    // by how many ticks its entry stands before `due`
 };
 
@@ -39,8 +39,9 @@ struct timing {
 //   R3  Of each record that is armed there is one entry that is not stale, at `lag` ticks before `due` or
 //       earlier, or at the cursor if that is overdue. So none is lost (P4): when that entry's slot opens, the
 //       record is due, or the entry moves on to where it is. A record that is not armed has none: its stamp
-//       is even, those of entries are odd. (An entry that stays stale for 2^30 armings of its record counts
-//       again. It may take the record's place among those of its tick, and fires nothing that is not due.)
+//       says so, and that of every entry says that it is armed, on this wheel. (An entry that stays stale
+//       for 2^29 armings of its record counts again. It may take the record's place among those of its tick,
+//       and fires nothing that is not due.)
 //   R4  Entries of one tick go through the same slots, and only ever join a log at its end; those that come
 //       down join it before any are placed in it. So those whose records stay where they were armed are in
 //       the order of arming (P3). Those that had to move on are marked as late; on level 0 they have logs of
@@ -65,18 +66,20 @@ template <class Shape, class Records> class record_wheel {
     // Entries beyond two for each armed record.
     static constexpr std::size_t spare = 32;
 
-    // How many chunks are enough for so many records, come what may (P10). By R6 they have no more than
-    // `entries` entries. Each chunk has one or more; and all are full except the first and the last of a log,
-    // and the one where a sweep is.
-    static constexpr std::size_t chunks_for(std::size_t records) {
-        const std::size_t entries = 2 * records + spare;
-        return smaller(entries, entries / log_chunk::size + std::size_t{2} * all_logs + 1);
+    // How many chunks are enough for so many records, on one wheel or spread over several, come what may
+    // (P10). By R6 they have no more than `entries` entries. Each chunk has one or more; and all are full
+    // except the first and the last of a log, and the one where a sweep is.
+    static constexpr std::size_t chunks_for(std::size_t records, unsigned wheels = 1) {
+        const std::size_t entries = 2 * records + wheels * spare;
+        return smaller(entries, entries / log_chunk::size + wheels * (std::size_t{2} * all_logs + 1));
     }
 
     // To be called on memory that is all zero. Most of it is left alone: nothing touches the levels that no
     // entry stands on.
-    void init(const Records &records, chunk_pool &pool, tick start) {
+    // One of two wheels that share records is the second one.
+    void init(const Records &records, chunk_pool &pool, tick start, bool is_second = false) {
         records_ = records;
+        which_ = is_second ? stamp_wheel : 0;
         pool_ = &pool;
         sort_.init(pool);
         cursor_ = origin_ = now_ = quiet_until_ = fetched_ = start;
@@ -94,7 +97,9 @@ template <class Shape, class Records> class record_wheel {
         place_anew(cell, it, due, order);
     }
 
-    // Takes an armed record to another tick. To a later one than its entry's only the record is touched.
+    // Takes an armed record to another tick. To a later one than its entry's, but no more than 32 bits of
+    // ticks later, only the record is touched. Not if the entry is at the cursor, as it may be in the sort
+    // already, in the former order of its record.
     TW_INLINED void move(std::uint32_t cell, timing &it, tick due, std::uint64_t order) {
         const tick of_entry = it.due - it.lag;
         if (due > of_entry && due - of_entry <= UINT32_MAX && of_entry + records_.offset() > cursor_) {
@@ -141,12 +146,17 @@ template <class Shape, class Records> class record_wheel {
         return true;
     }
 
-    // Takes the present to t, unless that is earlier. Returns the ticks that have passed.
-    tick begin_advance(tick t) {
+    // Takes the present to t, unless that is earlier.
+    void begin_advance(tick t) {
         if (t < now_)
             t = now_;
-        const tick elapsed = t - now_;
+        elapsed_ += t - now_;
         now_ = quiet_until_ = t;
+    }
+    // The ticks that have passed since this was asked last, without those that passed quietly.
+    tick take_elapsed() {
+        const tick elapsed = elapsed_;
+        elapsed_ = 0;
         return elapsed;
     }
 
@@ -206,7 +216,6 @@ template <class Shape, class Records> class record_wheel {
     // How many ticks before a block opens look-ahead begins: so early that all entries there are can come
     // down at a quarter of each tick's share.
     tick near_lead() const { return entries_ / (ahead_per_tick / 4) + 1; }
-    static constexpr unsigned ahead_per_tick = 256;
 
     // Lowers some entries by a level: out of the slots that have opened, or, when these are empty, out of
     // those that open within `lead` ticks. Returns how many; 0 if there was none to lower.
@@ -252,10 +261,11 @@ template <class Shape, class Records> class record_wheel {
 
     // The earliest tick that needs attention, never if nothing is armed; `now` if there is something to do at
     // once. It is exact if few entries have to be looked at, and else the tick at which their slot opens, or
-    // a little earlier so that look-ahead can empty it.
+    // a little earlier so that look-ahead can empty it. Not while the wheel is quiet: an advance would do
+    // nothing.
     tick next(tick lead) {
         skip_if_empty();
-        return asked_for_ = armed_ == 0 ? never : has_caught_up() ? search(lead) : now_;
+        return asked_for_ = armed_ == 0 ? never : has_caught_up() ? larger(search(lead), quiet_until_) : now_;
     }
 
     // How far the present is past the tick that next() asked the caller to come at; negative answers wrap to
@@ -282,12 +292,19 @@ template <class Shape, class Records> class record_wheel {
         it.due = due;
         it.order = order;
         it.lag = 0;
-        make_stale(it);
+        make_anew(it);
         ++entries_;
         place({larger(due_of(it), cursor_), cell, it.stamp});
     }
 
-    static void make_stale(timing &it) { it.stamp += 2; }
+    // A stamp: whether the entry is late (a bit of its mark alone), whether the record is armed, on which
+    // wheel it was armed last, and how often it was.
+    static constexpr std::uint32_t stamp_armed = 2, stamp_wheel = 4, stamp_count = 8;
+
+    static void make_stale(timing &it) { it.stamp &= ~stamp_armed; }
+    void make_anew(timing &it) const {
+        it.stamp = (it.stamp & -stamp_count) + stamp_count + (stamp_armed | which_);
+    }
 
     // REQUIRES: t is not before the cursor
     TW_INLINED unsigned slot_of(tick t) const { return Shape::slot(Shape::level_of(t ^ origin_), t); }
@@ -339,7 +356,8 @@ template <class Shape, class Records> class record_wheel {
             levels_.busy.clear(slot);
     }
 
-    // Takes off the first entry of a log. A sweep that stands on its chunk begins the log anew.
+    // Takes off the first entry of a log, for good; or so that it goes on elsewhere. A sweep that stands on
+    // its chunk begins the log anew.
     TW_INLINED void drop_front(log &from) {
         --entries_;
         pop(from);
@@ -466,7 +484,7 @@ template <class Shape, class Records> class record_wheel {
     }
 
     // Fetches the records of the next chunk of a log that is being read; and, when the cursor has come to a
-    // new slot, those of a slot some way ahead.
+    // new slot, those of the first chunk of a busy slot some way ahead.
     TW_INLINED void fetch_ahead(const log &from) {
         const log_chunk &chunk = *from.head;
         if (chunk.next != nullptr && chunk.first == 0) {
@@ -480,7 +498,8 @@ template <class Shape, class Records> class record_wheel {
         for (unsigned i = chunk.first; i != chunk.end; ++i)
             records_.prefetch(chunk.entries[i].cell);
     }
-    // Each busy slot is fetched for once, `slots_fetched_ahead` of them before its time.
+    // The first chunk of each busy slot is fetched for once, when the cursor is `slots_fetched_ahead` busy
+    // slots before it; and the chunk itself some slots earlier, so that it can be read then.
     void fetch_slots() {
         fetched_for_ = cursor_;
         if (fetched_ <= cursor_) {
@@ -528,7 +547,7 @@ template <class Shape, class Records> class record_wheel {
     // Moves the cursor to the opening of the next busy slot, at most to `now`.
     void open_next() {
         tick distance = now_ - cursor_;
-        for (unsigned level = 0; level <= Shape::top; ++level) {
+        for (unsigned level = 0; distance != 1 && level <= Shape::top; ++level) {
             const tick until = Shape::until_next(level, cursor_);
             if (until > distance)
                 break;
@@ -562,13 +581,17 @@ template <class Shape, class Records> class record_wheel {
                 if (level == 0)
                     best = smaller(best, look_into(levels_.late[slot], opening, looks));
                 if (looks == 0)
-                    best = smaller(
-                        best, opening - smaller(opening, level == 0 ? 0 : smaller(lead, Shape::span(level))));
+                    best = smaller(best, opening - smaller(opening, lead_into(level, lead)));
             }
             if (level < Shape::top && best <= Shape::until_next(level + 1, cursor_))
                 break;
         }
         return cursor_ + best;
+    }
+
+    // How long before a slot opens look-ahead begins.
+    static constexpr tick lead_into(unsigned level, tick lead) {
+        return level == 0 || !Shape::ahead ? 0 : smaller(lead, Shape::span(level));
     }
 
     // The distance from the cursor to the first record that is due according to a log; or the greatest
@@ -709,8 +732,10 @@ template <class Shape, class Records> class record_wheel {
     Records records_;
     chunk_pool *pool_;
     tick cursor_, origin_, now_;
-    tick quiet_until_;  // see R7
-    tick asked_for_;    // what next() last answered
+    tick quiet_until_;     // see R7
+    tick asked_for_;       // what next() last answered
+    tick elapsed_;         // see take_elapsed
+    std::uint32_t which_;  // a bit of the stamps of this wheel's entries
 
     // Records were fetched for `slots_fetched_` busy slots up to fetched_, when the cursor came to
     // fetched_for_.

@@ -1,6 +1,7 @@
 // tw_runtime_clear: cancels every node, in one call. Any thread.
 //
-// The locks are released while a function of the user's runs.
+// The wall timeline's mutex is held, so that its nodes are not shifted unseen. It is released while a
+// function of the user's runs.
 #include "components.hpp"
 #include "nodes.hpp"
 #include "wall.hpp"
@@ -16,13 +17,13 @@ class clearing {
     // If the wall clock is set back meanwhile, tw_postpone_all takes the nodes that tw_clear has not
     // handed out yet back to the wheel, and another tw_clear clears them.
     void clear(timeline &line) {
-        lock_all(rt_);
+        wall_hold::lock(rt_);
         std::uint64_t times_set_back;
         do {
             times_set_back = line.times_set_back.load(std::memory_order_relaxed);
             tw_clear(&line.wheel, take, this);
         } while (line.times_set_back.load(std::memory_order_relaxed) != times_set_back);
-        unlock_all(rt_);
+        wall_hold::unlock(rt_);
     }
 
     // Fires that have left their wheel and wait in a component, as those of jobs do.
@@ -35,12 +36,12 @@ class clearing {
   private:
     static void take(tw_node *node, void *self) { static_cast<clearing *>(self)->take(*node); }
 
-    // Called by tw_clear for each node, with the wheel's lock released and all others held.
+    // Called by tw_clear for each node, with the wheel's lock released.
     void take(tw_node &node) {
-        unlock_all(rt_);
+        wall_hold::unlock(rt_);
         withdraw_fires(rt_, node);
         tell(node);
-        lock_all(rt_);
+        wall_hold::lock(rt_);
     }
 
     // If `each` forks, nothing more is called in the child.

@@ -33,6 +33,7 @@ inline std::int64_t deadline_after(std::int64_t reading, std::int64_t delay) {
 struct tick_unit {
     std::uint64_t ns;
     std::uint64_t part;  // the unit that periods are counted in, in nanoseconds
+    tick last;           // of any reading
 
     // A tick has fewer than 2^32 - 1 parts, so that a node can count them in 32 bits. A part is a
     // nanosecond; in ticks of more than four seconds a microsecond, or else the whole tick.
@@ -40,6 +41,7 @@ struct tick_unit {
         constexpr std::uint64_t most = UINT32_MAX - 1;
         ns = to;
         part = ns <= most ? 1 : ns % 1000 == 0 ? 1000 : ns;
+        last = down(last_reading);
     }
     std::uint32_t parts() const { return static_cast<std::uint32_t>(ns / part); }
 
@@ -48,11 +50,10 @@ struct tick_unit {
     // last one.
     tick up(std::int64_t deadline) const { return (static_cast<std::uint64_t>(deadline) + (ns - 1)) / ns; }
     tick down(std::int64_t reading) const { return static_cast<std::uint64_t>(reading) / ns; }
-    tick last() const { return down(last_reading); }
 
     // TW_NO_DEADLINE for a tick that no clock will reach.
     std::int64_t reading(tick t) const {
-        return t > last() ? TW_NO_DEADLINE : static_cast<std::int64_t>(t * ns);
+        return t > last ? TW_NO_DEADLINE : static_cast<std::int64_t>(t * ns);
     }
     bool divides(std::int64_t period) const { return static_cast<std::uint64_t>(period) % ns == 0; }
     bool counts(std::int64_t period) const {

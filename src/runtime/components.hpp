@@ -103,8 +103,9 @@ void end_components(tw_runtime &rt);
 int revive_components(tw_runtime &rt);
 void destroy_components(tw_runtime &rt);  // and the engine
 
-// Every lock of a runtime's that comes before those of its wheels of nodes, so that no other thread is in
-// the middle of anything. Not `lifecycle_mutex`, which a thread may hold while it waits for a callback.
+// For a fork: every lock of a runtime's that comes before those of its wheels of nodes, so that no other
+// thread is in the middle of anything. Not `lifecycle_mutex`, which a thread may hold while it waits for a
+// callback.
 void lock_all(tw_runtime &rt);
 void unlock_all(tw_runtime &rt);
 void unlock_all_in_child(tw_runtime &rt);

@@ -15,12 +15,11 @@
 
 namespace tickwheel::runtime {
 
+pthread_mutex_t process_mutex = PTHREAD_MUTEX_INITIALIZER;
+
 namespace {
 
-// All runtimes of the process. The list and its mutex outlive every runtime. The mutex is held over a
-// fork, so that no runtime appears or goes in between.
-pthread_mutex_t list_mutex = PTHREAD_MUTEX_INITIALIZER;
-tw_runtime *first = nullptr;
+tw_runtime *first = nullptr;  // all runtimes of the process
 bool handlers_are_set = false;
 
 template <class Do> void for_each_runtime(Do what) {
@@ -38,7 +37,7 @@ void at_moment(tw_runtime &rt, tw_fork_moment moment) {
 // holds it may be waiting for the very callback that forks, and the fork would wait for ever. The child makes
 // it anew; what it guards, the firing thread, is not there.
 void prepare() {
-    pthread_mutex_lock(&list_mutex);
+    pthread_mutex_lock(&process_mutex);
     for_each_runtime([](tw_runtime &rt) {
         lock_all(rt);
         at_moment(rt, TW_FORK_PREPARE);
@@ -50,7 +49,7 @@ void in_parent() {
         at_moment(rt, TW_FORK_PARENT);
         unlock_all(rt);
     });
-    pthread_mutex_unlock(&list_mutex);
+    pthread_mutex_unlock(&process_mutex);
 }
 
 // The runtime is marked first. The thread that forked may be in a callback of the wheel or on a worker; when
@@ -64,11 +63,11 @@ void in_child() {
         unlock_all_in_child(rt);
         pthread_mutex_init(&rt.lifecycle_mutex, nullptr);
     });
-    pthread_mutex_unlock(&list_mutex);
+    pthread_mutex_unlock(&process_mutex);
 }
 
 // Set when the first runtime is made, and for good: handlers cannot be taken off again.
-// REQUIRES: list mutex held
+// REQUIRES: process mutex held
 int set_handlers() {
     if (handlers_are_set)
         return 0;
@@ -106,7 +105,7 @@ void begin_anew(tw_runtime &rt) {
 }  // namespace
 
 int watch_for_forks(tw_runtime &rt) {
-    const mutex_hold hold(&list_mutex);
+    const mutex_hold hold(&process_mutex);
     if (const int error = set_handlers(); error != 0)
         return error;
     link_first(first, rt);
@@ -114,7 +113,7 @@ int watch_for_forks(tw_runtime &rt) {
 }
 
 void stop_watching_for_forks(tw_runtime &rt) {
-    const mutex_hold hold(&list_mutex);
+    const mutex_hold hold(&process_mutex);
     unlink(first, rt);
 }
 

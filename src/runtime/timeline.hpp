@@ -20,8 +20,8 @@ namespace tickwheel::runtime {
 inline constexpr tick never = TW_NEVER;
 inline constexpr tick awake = 0;  // no tick is earlier, so the driver is woken for none
 
-// Sleep and wake: why no wake-up is lost (P2), although only a call whose node is due earlier than the
-// firing thread sleeps makes a system call.
+// Sleep and wake: why no wake-up is lost (P2), although only a call whose timer is due earlier than
+// the firing thread sleeps makes a system call.
 //
 // Before it sleeps, the firing thread sets `asleep_until` to `never`, then asks the wheel what is
 // next, under the wheel's lock, and sets `asleep_until` to the answer. A call that arms a node before
@@ -42,6 +42,7 @@ struct timeline {
     // (fire_both).
     std::atomic<tick> firing_to{0};
     std::atomic<bool> has_more_due{false};
+    std::atomic<bool> has_nodes{false};  // one was armed once; until then the wheel need not be advanced
 
     clock_source clock;
     tick_unit unit;
@@ -49,7 +50,8 @@ struct timeline {
     std::int64_t tw_deadlines::*deadline_field;  // fixed: where drivers find its deadline
 
     // Ticks of the wheel are this much ahead of the clock's. Written with the wall_hold; the engine reads it
-    // without, and may read one that is out of date, which makes no difference to it (see engine.hpp).
+    // without. It only grows, so one that is out of date makes a record due too early, by a reading of the
+    // clock that was valid a moment ago (P1).
     std::atomic<tick> set_back{0};
     tick told = 0;  // if it can be set: the latest tick that the wheel was told, or is about to be
     std::atomic<std::uint64_t> times_set_back{0};  // any thread may read it
@@ -66,7 +68,7 @@ struct timeline {
     // P1: the present rounds down, a deadline rounds up.
     tick tick_at(std::int64_t reading) const { return unit.down(reading) + set_back; }
     tick tick_of(std::int64_t deadline) const { return unit.up(deadline) + set_back; }
-    tick last() const { return unit.last() + set_back; }
+    tick last() const { return unit.last + set_back; }
     std::int64_t deadline_of(tick t) const { return unit.reading(t - set_back); }
 
     // The tick of a delay that counts from a reading. It rounds up with what it counts from; but what
@@ -87,9 +89,6 @@ struct timeline {
         follow(reading);
         return tick_at(reading);
     }
-
-    // A node was armed once. Until then the wheel need not be asked.
-    std::atomic<bool> has_nodes{false};
 
     // To be called when something was armed for this tick. Returns true if the driver has to be woken for it.
     bool note_armed(tick due) {

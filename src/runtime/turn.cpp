@@ -1,7 +1,7 @@
 // The turn, once round the runtime's loop (take_turn):
 //
 //     fire_due               fire what is due on each timeline, within the budget
-//     publish_next_tick      ask each wheel what is next; from here on an earlier node wakes the driver
+//     publish_next_tick      ask each wheel what is next; from here on an earlier timer wakes the driver
 //     measure_before_sleep   count what is late already; with something to do at once there is no sleep
 //     wait_until             the driver sleeps
 //     measure_after_sleep    count how late the wake-up was
@@ -64,7 +64,7 @@ void count_late(lateness &of, std::int64_t late) {
         of.max.store(late, std::memory_order_relaxed);
 }
 
-std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+template <class T> T smaller(T a, T b) { return a < b ? a : b; }
 std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 // A driver that cannot wait must neither stop the timers nor burn the processor.
@@ -110,10 +110,14 @@ fired go_on_if_settled(tw_runtime &rt, fired how_far) {
     return settle_components(rt) && !must_leave(rt) ? how_far : fired::stopped;
 }
 
-fired fire_nodes(tw_runtime &rt, timeline &line, tick to) {
-    const int left = tw_advance(&line.wheel, to, rt.budget);
+fired fire_nodes(tw_runtime &rt, timeline &line, tick to, std::uint32_t budget) {
+    const int left = tw_advance(&line.wheel, to, budget);
     return go_on_if_settled(rt, left == 0 ? fired::all : fired::some);
 }
+
+// How often nodes may fire in between in one turn. What tw_advance has spent of its budget is not known, so
+// each time counts as a good part of the turn's.
+constexpr std::uint32_t passes_of_nodes = 16;
 
 // Fires nodes and the engine's timers, tick by tick in turn (P3), until neither has left the other anything
 // that is due.
@@ -124,15 +128,16 @@ fired fire_both(tw_runtime &rt, engine &it, timeline &line, tick present) {
     do {
         line.has_more_due.store(false, std::memory_order_relaxed);
         const bool has_nodes = line.has_nodes.load(std::memory_order_relaxed);
-        const tick limit = !has_nodes ? present + 1 : nodes_are_at != never ? nodes_are_at + 1 : 0;
+        const tick limit = !has_nodes ? never : nodes_are_at != never ? nodes_are_at + 1 : 0;
         if (!it.hooks->advance(it, line, present, limit, &next, &budget))
             return go_on_if_settled(rt, fired::some);
         const tick to = next < present ? next : present;
         if (has_nodes && (to != nodes_are_at || line.has_more_due.load(std::memory_order_relaxed))) {
             line.has_more_due.store(false, std::memory_order_relaxed);
-            if (const fired how_far = fire_nodes(rt, line, to); how_far != fired::all)
+            if (const fired how_far = fire_nodes(rt, line, to, budget); how_far != fired::all)
                 return how_far;
             nodes_are_at = to;
+            budget -= smaller(budget - 1, rt.budget / passes_of_nodes);  // so that records go on, too
         }
     } while (next != never || line.has_more_due.load(std::memory_order_relaxed));
     return fired::all;
@@ -146,15 +151,18 @@ fired fire_both(tw_runtime &rt, engine &it, timeline &line, tick present) {
 // on the first has stopped or freed the runtime, or has forked and this is the child.
 bool fire_due(tw_runtime &rt) {
     fired how_far = settle_components(rt) ? fired::all : fired::stopped;
+    bool has_new_engine = false;  // made by a callback, and not asked yet
     for_each_timeline(rt, [&](timeline &line) {
         if (how_far == fired::stopped)
             return;
         const tick present = present_to_tell(rt, line);
         engine *const it = engine_of(rt);
-        const fired here = it != nullptr ? fire_both(rt, *it, line, present) : fire_nodes(rt, line, present);
+        const fired here =
+            it != nullptr ? fire_both(rt, *it, line, present) : fire_nodes(rt, line, present, rt.budget);
         how_far = here == fired::all ? how_far : here;
+        has_new_engine = has_new_engine || engine_of(rt) != it;
     });
-    return how_far == fired::all && !has_wall(rt);
+    return how_far == fired::all && !has_wall(rt) && !has_new_engine;
 }
 
 // The library's own measure of P2. A deadline that has passed before the sleep begins was held up by

@@ -12,9 +12,9 @@ namespace tickwheel::runtime {
 // Fires what is due, within the budget. Returns true if nothing that is due can be left.
 bool fire_due(tw_runtime &rt);
 
-// Publishes on each timeline the tick of what is next, in `asleep_until`: from here on arming a node that
-// is due earlier wakes the driver. Returns the deadlines to sleep until; 0 if there is something to do at
-// once.
+// Publishes on each timeline the tick of what is next, in `asleep_until`: from here on arming a timer
+// that is due earlier wakes the driver. Returns the deadlines to sleep until; 0 if there is something to do
+// at once.
 tw_deadlines publish_next_tick(tw_runtime &rt);
 
 // Marks each timeline as awake: until the next publish_next_tick no call wakes the driver.
@@ -57,7 +57,7 @@ class drive_permit {
     bool granted_ = false;
 };
 
-// Programs the driver's descriptor to become readable when the next node is due. 0 or a negative
+// Programs the driver's descriptor to become readable when the next timer is due. 0 or a negative
 // errno.
 int program(tw_runtime &rt);
 

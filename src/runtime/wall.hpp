@@ -5,10 +5,10 @@
 // timeline and do not notice.
 //
 // Set forwards: what has come due meanwhile fires. Set back: every node of the wall timeline is
-// shifted as many ticks, so that it is still due at the same reading. The first thread that
-// reads the clock after it was set back does that: the firing thread before it fires, or a call
-// before it arms. So no node is taken as due by a reading that was withdrawn (P1). The sum of all
-// that has ways to go: 2^64 ticks, 584 years of ticks of 1 ns.
+// shifted as many ticks, so that it is still due at the same reading; records follow by their offset. The
+// first thread that reads the clock after it was set back does that: the firing thread before it fires, or a
+// call before it arms. So no node is taken as due by a reading that was withdrawn (P1). The sum of all that
+// has ways to go: 2^64 ticks, 584 years of ticks of 1 ns.
 #pragma once
 
 #include "runtime.hpp"
@@ -23,7 +23,7 @@ class wall_hold {
     wall_hold(const wall_hold &) = delete;
     wall_hold &operator=(const wall_hold &) = delete;
 
-    // Without a scope, for lock_all.
+    // Without a scope.
     static void lock(tw_runtime &rt) { lock(mutex_of(rt)); }
     static void unlock(tw_runtime &rt) { unlock(mutex_of(rt)); }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "core/bounds.hpp"
 #include "core/record_checker.hpp"
 #include "record_life.hpp"
 #include "runtime/turn.hpp"
@@ -20,12 +21,6 @@ record_engine &engine_in(engine &base) { return static_cast<record_engine &>(bas
 
 // --- advancing -------------------------------------------------------------------------
 
-// P8: the most steps for which the lock is held at a time.
-constexpr unsigned steps_per_hold = 64;
-
-// The most ticks that have a share of look-ahead in one turn.
-constexpr tick most_shares = 64;
-
 // The firing thread has to leave, or a component of the runtime has to be settled before more may fire.
 bool must_stop(const tw_runtime &rt) {
     return must_leave(rt) || rt.unsettled.load(std::memory_order_relaxed) != nullptr;
@@ -39,7 +34,7 @@ class hold_bound {
     // RELEASES AND REACQUIRES: engine lock, every steps_per_hold steps
     void spend(unsigned steps) {
         spent_ += steps;
-        if (spent_ < steps_per_hold)
+        if (spent_ < core::steps_per_hold)
             return;
         lock_.unlock();
         lock_.lock();
@@ -52,16 +47,13 @@ class hold_bound {
     unsigned spent_ = 0;
 };
 
-// Look-ahead after all is done, as for the wheel of nodes (core/advance.hpp): each tick that has passed has a
-// share of moves, except those before the one at which the caller was asked to come.
-// RELEASES AND REACQUIRES: engine lock
-void take_share(record_engine &it, record_wheel &wheel, std::uint32_t budget, hold_bound &hold) {
-    const tick ticks = core::smaller(it.elapsed, most_shares);
-    const tick late = wheel.ticks_after_asked();
-    const tick shares = ticks > late ? late + 1 : core::larger<tick>(ticks, 1);
-    const tick lead = wheel.near_lead() * (ticks == 0 ? most_shares : ticks);
-    it.elapsed = 0;
-    tick left = core::smaller<tick>(budget, record_wheel::ahead_per_tick * shares);
+// Look-ahead after all is done: see bounds.hpp. A caller who comes again at the same tick has time to spare,
+// and the longest lead. RELEASES AND REACQUIRES: engine lock
+void take_share(record_wheel &wheel, std::uint32_t budget, hold_bound &hold) {
+    const tick ticks = core::smaller(wheel.take_elapsed(), core::most_shares);
+    const tick shares = core::shares_of(ticks, wheel.ticks_after_asked());
+    const tick lead = wheel.near_lead() * (ticks == 0 ? core::most_shares : ticks);
+    tick left = core::smaller<tick>(budget, core::ahead_per_tick * shares);
     while (left != 0) {
         const unsigned moved = wheel.lower_some(lead);
         if (moved == 0) {
@@ -80,7 +72,7 @@ bool advance(engine &base, timeline &line, tick present, tick limit, tick *next,
     *next = never;
     if (wheel.pass_quietly(present))
         return true;
-    it.elapsed += wheel.begin_advance(present);
+    wheel.begin_advance(present);
     hold_bound hold(lock);
     inside_record frame;
     current_run run(*it.rt);
@@ -88,14 +80,15 @@ bool advance(engine &base, timeline &line, tick present, tick limit, tick *next,
         const auto result = wheel.step();
         if (result == record_wheel::step_result::done) {
             wheel.skip_if_empty();
-            take_share(it, wheel, *budget, hold);
+            take_share(wheel, *budget, hold);
             return true;
         }
         if (result == record_wheel::step_result::moved) {
             hold.spend(1);
             continue;
         }
-        if (wheel.due_tick() >= limit) {
+        const bool is_first_node = limit == never && line.has_nodes.load(std::memory_order_relaxed);
+        if (wheel.due_tick() >= limit || is_first_node) {
             *next = wheel.due_tick();
             return true;
         }
@@ -148,12 +141,7 @@ int check(engine &base, tw_report *report, void *arg) {
 
 void destroy(engine &base) {
     record_engine &it = engine_in(base);
-    while (record_store *const spare = it.spares) {
-        it.spares = spare->next_spare;
-        spare->free_all();
-        std::free(spare);
-    }
-    free_slabs(it.chunk_memory);
+    it.memory.free_all();
     std::free(it.wall);
     std::free(&it);
 }
@@ -191,8 +179,8 @@ record_engine *make(tw_runtime &rt) {
     if (wall != nullptr) {
         const wall_hold hold(rt);
         it->wall = static_cast<record_wheel *>(wall);
-        it->wall->init({rt.absolute}, it->chunks,
-                       rt.absolute->told);  // as the wheel of nodes: earlier readings still count (P1)
+        it->wall->init({rt.absolute}, it->chunks, rt.absolute->told,
+                       true);  // as the wheel of nodes: earlier readings still count (P1)
     }
     return it;
 }
@@ -222,14 +210,13 @@ int open_engine(tw_runtime &rt, record_engine *&found) {
 }
 
 std::size_t chunks_for(const record_engine &it, std::size_t cells) {
-    return record_wheel::chunks_for(cells) * (it.wall != nullptr ? 2 : 1);
+    return record_wheel::chunks_for(cells, it.wall != nullptr ? 2 : 1);
 }
 
 void add_chunks(record_engine &it, growth &with) {
     it.chunks.add(with.chunks->begin, with.chunk_count);
     it.chunk_count += with.chunk_count;
-    with.chunks->next = it.chunk_memory;
-    it.chunk_memory = with.chunks;
+    it.memory.add(with.chunks);
 }
 
 }  // namespace tickwheel::runtime

@@ -28,6 +28,12 @@ using record_shape = core::log_shape<8, TW_LOOKAHEAD != 0>;
 using record_wheel = core::record_wheel<record_shape, records_of_line>;
 
 // It begins as zeroed memory, of which most stays untouched: see record_wheel::init.
+//
+// Invariants
+//   E1  There are chunks for the entries of all cells: chunk_count >= chunks_for(cells). So arming never
+//   lacks
+//       one (P10).
+//   E2  `fired` is null, or a record of `fired_in` that has a use.
 struct record_engine : engine {
     tw_runtime *rt;
     bool is_observed;        // see tw_port_is_observed
@@ -38,15 +44,13 @@ struct record_engine : engine {
     std::size_t cells;       // that have memory, in all stores
     std::size_t chunk_count;
     core::chunk_pool chunks;
-    slab *chunk_memory;
-    record_store *spares;  // of sets that were freed
+    spare_memory memory;
 
     // The fire that is going on, on the firing thread; null if none.
     record *fired;
     record_set *fired_in;
     std::int64_t fired_due;
 
-    tick elapsed;        // since look-ahead was last at work
     record_wheel *wall;  // null if the runtime has no wall timeline
     record_wheel steady;
 };

@@ -45,9 +45,9 @@ constexpr const char *no_such_handle = "no timer of this set ever had this handl
 // generation, else -ENOENT. A cell with generation g has had all generations before g; and g
 // itself, if its record has ended.
 __attribute__((cold)) int what_else_it_is(const block &in, const record &it, std::uint32_t generation) {
-    const std::uint32_t uses = it.generation - in.generation;
+    const std::uint32_t had = it.generation - in.generation;
     const std::uint32_t asked = generation - in.generation;
-    const bool was_made = asked < uses || (asked == uses && it.state == record_state::ended);
+    const bool was_made = asked < had || (asked == had && it.state == record_state::ended);
     return was_made ? -ESTALE : refuse(-ENOENT, no_such_handle);
 }
 

@@ -22,9 +22,10 @@ struct record_set;
 //
 //     free > starting   take_record     a cell is taken, and filled in by one thread that alone knows it
 //     starting > live   go_live         it is armed, and its handle or key finds it
-//     live > ended      retire          it fires no more, and nothing finds it
+//     live > ended      retire          it fires no more, and nothing finds it; end_bare, if nothing but a
+//                                       handle finds it
 //     ended > free      free_record     nothing uses it any more: no run, no call
-//     starting > ended  abandon         its start has failed
+//     starting > ended  abandon         its start has failed; end_all, if it was going on during a fork
 enum class record_state : std::uint8_t { free, starting, live, ended };
 
 // A record's copy of its key. `has_number_key` and `key_size` tell which member is valid.
@@ -91,6 +92,11 @@ inline record &record_of(tw_runnable &runnable) {
     return *(reinterpret_cast<record *>(reinterpret_cast<record_rest *>(&runnable) - 1) - 1);
 }
 static_assert(offsetof(worker_part, runnable) == 0);
+
+// Where the storage for the argument begins in a cell. What has workers has rests.
+constexpr std::size_t storage_offset(bool has_rests, bool has_workers) {
+    return sizeof(record) + (has_rests ? sizeof(record_rest) : 0) + (has_workers ? sizeof(worker_part) : 0);
+}
 
 inline void *arg_of(const record &it) { return it.has_rest ? it.rest->arg : it.arg; }
 inline bool has_next(const record &it) { return it.has_rest && it.rest->next != nullptr; }

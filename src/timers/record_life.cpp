@@ -1,4 +1,4 @@
-// The life of a record: it fires, is moved, and ends. See record.hpp for its states, and record_set.hpp for
+// The life of a record: it fires and ends. See record.hpp for its states, and record_set.hpp for
 // the invariants.
 #include "record_life.hpp"
 
@@ -67,7 +67,7 @@ void finish(record_set &set, record &it, engine_lock &lock) {
     if (it.has_rest) {
         give_back_rest_of(set, it, lock);
         if (!set.has_rests)
-            set.records->give_back_rest(*it.rest);
+            set.engine->memory.give_back_rest(*it.rest);
     }
     free_record(set, it);
 }
@@ -155,7 +155,8 @@ bool arm_again(record_engine &engine, record &it, tick present, tick &overruns) 
         return false;
     it.rest->part = next.part;
     it.rest->fires_left = next.fires_left;
-    arm(engine, it, next.expiry, next_order(engine, 0));
+    arm(engine, it, next.expiry,
+        next_order(engine, line_of(engine, false).unit.reading(engine.steady.now())));
     return true;
 }
 

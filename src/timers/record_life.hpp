@@ -32,7 +32,10 @@ class inside_record : on_stack<inside_record> {
         record_ = &it;
         set_ = &set;
     }
-    void leave_record() { record_ = nullptr, set_ = nullptr; }
+    void leave_record() {
+        record_ = nullptr;
+        set_ = nullptr;
+    }
 
     static bool of(const record &it) {
         return find([&it](const inside_record &each) { return each.record_ == &it; }) != nullptr;
@@ -76,8 +79,8 @@ inline void announce_progress(record_engine &engine) {
 // RELEASES AND REACQUIRES: engine lock
 void wait_for_progress(record_engine &engine, engine_lock &lock);
 
-// Arms a record, or arms it anew. The first for a tick of its clock; REQUIRES: the record is not armed.
-// REQUIRES: engine lock held
+// Arms a record for a tick of its clock.
+// REQUIRES: engine lock held, the record is not armed
 inline void arm(record_engine &engine, record &it, tick due, std::uint64_t order) {
     it.is_armed = true;
     wheel_of(engine, it).arm(it.number, it.timing, due, order);

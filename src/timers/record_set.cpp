@@ -1,4 +1,4 @@
-// Making, draining and freeing a set, and what its runtime has it do. See record_set.hpp.
+// Making, walking, draining and freeing a set, and what its runtime has it do. See record_set.hpp.
 #include "record_set.hpp"
 
 #include <cassert>
@@ -160,10 +160,9 @@ namespace {
 
 // The engine keeps the store: the wheels may still have entries that name its cells.
 void give_back_store(record_set &set) {
+    const std::uint32_t blocks = set.records->end();
     const engine_lock lock(*set.engine);
-    set.records->end();
-    set.records->next_spare = set.engine->spares;
-    set.engine->spares = set.records;
+    set.engine->memory.give(*set.records, blocks);
 }
 
 void destroy(record_set &set) {
@@ -198,7 +197,8 @@ void end_all(component &base) {
         disarm(*set.engine, it);
         if (it.state == record_state::live)
             retire(set, it);
-        it.state = record_state::ended;
+        else
+            it.state = record_state::ended;
         it.uses = 0;
         finish(set, it, lock);
     }
@@ -247,29 +247,16 @@ int check_usable(const tw_runtime *rt, const set_options &options) {
 
 namespace {
 
-constexpr std::size_t cache_line = 64;
-
 std::uint32_t stride_of(const set_options &options, bool has_rests) {
-    std::size_t size = sizeof(record) + (has_rests ? sizeof(record_rest) : 0);
-    if (options.workers != nullptr)
-        size += sizeof(worker_part);
+    const std::size_t size = storage_offset(has_rests, options.workers != nullptr) + options.storage;
     static_assert(sizeof(record) % storage_alignment == 0 && sizeof(record_rest) % storage_alignment == 0 &&
                   sizeof(worker_part) % storage_alignment == 0);
-    if (options.storage != 0)
-        size += options.storage;
-    return static_cast<std::uint32_t>((size + cache_line - 1) / cache_line * cache_line);
+    return static_cast<std::uint32_t>((size + cell_alignment - 1) / cell_alignment * cell_alignment);
 }
 
-// Takes over a spare store of this shape; null if there is none.
 record_store *take_spare(record_engine &engine, std::uint32_t stride) {
     const engine_lock lock(engine);
-    for (record_store **at = &engine.spares; *at != nullptr; at = &(*at)->next_spare)
-        if ((*at)->stride() == stride) {
-            record_store *const taken = *at;
-            *at = taken->next_spare;
-            return taken;
-        }
-    return nullptr;
+    return engine.memory.take_store(stride);
 }
 
 record_store *make_store(record_engine &engine, std::uint32_t stride) {
@@ -286,7 +273,7 @@ record_store *make_store(record_engine &engine, std::uint32_t stride) {
 int allocate_all(record_set &set, std::uint32_t capacity) {
     engine_lock lock(*set.engine);
     while (set.records->allocated() < capacity)
-        if (const int error = grow(set, lock); error != 0)
+        if (const int error = grow(set, lock, capacity); error != 0)
             return error;
     return 0;
 }
@@ -294,27 +281,27 @@ int allocate_all(record_set &set, std::uint32_t capacity) {
 }  // namespace
 
 // RELEASES AND REACQUIRES: engine lock
-int grow(record_set &set, engine_guard &lock) {
+int grow(record_set &set, engine_guard &lock, std::uint32_t target) {
     record_engine &engine = *set.engine;
     growth next;
-    set.records->plan(next);
-    const std::size_t chunks = chunks_for(engine, engine.cells + next.cells);
+    set.records->plan(next, target, engine.memory);
+    const std::size_t new_cells = next.takes_spares ? 0 : next.cells;
+    const std::size_t chunks = chunks_for(engine, engine.cells + new_cells);
     next.chunk_count = chunks > engine.chunk_count ? chunks - engine.chunk_count : 0;
-    const std::uint32_t table_size = set.records->table_size_for(next);
     lock.unlock();
-    const int error = next.allocate(set.records->stride(), table_size);
+    const int error = next.allocate(set.records->stride());
     lock.lock();
     if (error != 0)
         return error;
     // Another set may have grown meanwhile, and its records need the chunks that were counted on.
-    const std::size_t needed = chunks_for(engine, engine.cells + next.cells);
-    if (engine.chunk_count + next.chunk_count < needed || !set.records->add(next, set)) {
+    const std::size_t needed = chunks_for(engine, engine.cells + new_cells);
+    if (engine.chunk_count + next.chunk_count < needed || !set.records->add(next, set, engine.memory)) {
         lock.unlock();
         next.discard();
         lock.lock();
         return 0;
     }
-    engine.cells += next.cells;
+    engine.cells += new_cells;
     if (next.chunks != nullptr)
         add_chunks(engine, next);
     return 0;

@@ -61,7 +61,6 @@ struct key_copy {
     std::uint32_t hash = 0;
 };
 
-inline constexpr std::size_t most_storage = 4096;
 inline constexpr std::size_t storage_alignment = 16;
 
 struct record_set : component {
@@ -127,9 +126,10 @@ int make_set(Set **made, tw_runtime *rt, const set_options &options, const looku
     return 0;
 }
 
-// Allocates the next cells of a set, without the lock. If another thread has been faster, its result is used
+// Allocates more cells for a set, `target` in all if that is more than it has, without the lock. If another
+// thread has been faster, its result is used
 // and this one freed. Returns 0, -ENOMEM or -EMFILE. RELEASES AND REACQUIRES: engine lock
-int grow(record_set &set, engine_guard &lock);
+int grow(record_set &set, engine_guard &lock, std::uint32_t target = 0);
 
 // Ends every record and frees the set, which may be null. -EBUSY from inside one of its
 // callbacks.

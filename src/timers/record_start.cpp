@@ -46,25 +46,21 @@ TW_INLINED inline int take_record(record_set &set, engine_guard &lock, record *&
 // RELEASES AND REACQUIRES: engine lock
 int take_rest(record_set &set, record &it, engine_lock &lock) {
     record_rest *taken;
-    while ((taken = set.records->take_rest()) == nullptr) {
+    while ((taken = set.engine->memory.take_rest()) == nullptr) {
         lock.unlock();
-        slab *const memory = allocate_slab(record_store::rests_of_slab * sizeof(record_rest));
+        slab *const memory = allocate_slab(spare_memory::rests_of_slab * sizeof(record_rest));
         lock.lock();
         if (memory == nullptr)
             return -ENOMEM;
-        set.records->add_rests(memory);
+        set.engine->memory.add_rests(memory);
     }
     it.rest = taken;
     it.has_rest = true;
     return 0;
 }
 
-// The storage is what lies last in a cell.
 void *storage_of(const record_set &set, record &it) {
-    std::size_t before = sizeof(record);
-    if (set.has_rests)
-        before += sizeof(record_rest) + (set.workers != nullptr ? sizeof(worker_part) : 0);
-    return reinterpret_cast<char *>(&it) + before;
+    return reinterpret_cast<char *>(&it) + storage_offset(set.has_rests, set.workers != nullptr);
 }
 
 void take_key(record_rest &rest, key_copy *key) {
@@ -164,7 +160,7 @@ TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay
     return {reading, delay, line.tick_after(reading, delay)};
 }
 
-int refuse_closed(const record_set &set) {
+int check_open(const record_set &set) {
     if (set.closing)
         return refuse(-EPERM, "the set is being freed");
     return set.rt->closed.load(std::memory_order_relaxed);
@@ -200,7 +196,7 @@ bool arm_general(record_set &set, record &it, const tw_when &when) {
     const tick due = in.first == in.last ? in.first : wheel_of(engine, it).choose(in.first, in.last);
     if (when.period_ns != 0)
         set_period(it, in, when.due_ns != 0 && when.slack_ns == 0, when);
-    arm(engine, it, due - in.line.set_back, next_order(engine, 0));
+    arm(engine, it, due - in.line.set_back, next_order(engine, set.rt->steady.clock.read()));
     return in.line.note_armed(due);
 }
 
@@ -215,13 +211,13 @@ void make_live(const record_set &set, record &it) {
 TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *when, const plain_delay *plain,
                               deferred_wake &wake, engine_lock &lock) {
     const lookup_hooks &lookup = *set.lookup;
-    int error = refuse_closed(set);
+    int error = check_open(set);
     if (error == 0 && lookup.reserve != nullptr)
         error = lookup.reserve(set, fresh);
     if (error != 0)
         return error;
-    wake.note(plain != nullptr ? arm_plain(set, fresh, *plain) : arm_general(set, fresh, *when));
     make_live(set, fresh);
+    wake.note(plain != nullptr ? arm_plain(set, fresh, *plain) : arm_general(set, fresh, *when));
     record *const replaced = lookup.publish != nullptr ? lookup.publish(set, fresh) : nullptr;
     if (replaced == nullptr)
         return 0;
@@ -246,11 +242,11 @@ TW_INLINED inline int start_checked(record_set &set, const tw_when *when, const 
         if (const int error = fill_rest(set, fresh, when, task, key, lock); error != 0)
             return abandon(set, fresh, false, error, lock);
     const bool copies = task.arg_size != 0 && task.copy != nullptr;
+    const bool asks = when == nullptr && plain == nullptr;
     if (task.arg_size != 0 && !copies)
         std::memcpy(arg_of(fresh), task.arg, task.arg_size);
     tw_when asked;
-    if (copies || (when == nullptr && plain == nullptr)) {
-        const bool asks = when == nullptr && plain == nullptr;
+    if (copies || asks) {
         const int error = ask_user(set, fresh, task, copies, asks ? &asked : nullptr, lock);
         if (error != 0)
             return abandon(set, fresh, copies, error, lock);
@@ -295,7 +291,7 @@ static int start_bare(record_set &set, std::int64_t delay, tw_task_callback *fn,
     deferred_wake wake(*set.rt);
     engine_guard lock(*set.engine);
     record *taken;
-    if (const int error = refuse_closed(set); error != 0)
+    if (const int error = check_open(set); error != 0)
         return error;
     if (const int error = take_record(set, lock, taken); error != 0)
         return error;
@@ -329,7 +325,6 @@ int start_every(record_set &set, std::int64_t period, const tw_missed &missed, t
 int arm_at(record_set &set, record &it, std::int64_t deadline) {
     if (const int error = set.rt->closed.load(std::memory_order_relaxed); error != 0)
         return error;
-    it.rest->period = 0;
     if (arm_general(set, it, at(deadline)))
         wake_driver(*set.rt);
     return 0;

@@ -12,7 +12,7 @@ namespace tickwheel::runtime {
 
 namespace {
 
-constexpr std::size_t page = 4096, huge_page = std::size_t{2} << 20;
+constexpr std::size_t huge_page = std::size_t{2} << 20;
 
 slab *allocate(std::size_t bytes, std::size_t alignment) {
     void *memory = nullptr;
@@ -28,14 +28,13 @@ slab *allocate(std::size_t bytes, std::size_t alignment) {
 slab *allocate_slab(std::size_t bytes) { return allocate(bytes, alignof(slab)); }
 
 slab *allocate_cells(std::size_t bytes) {
-    if (bytes < huge_page)
-        return allocate_slab(bytes);
-    slab *const made = allocate(bytes, huge_page);
-    if (made != nullptr) {
+    const bool is_huge = bytes >= huge_page;
+    slab *const made = allocate(bytes, is_huge ? huge_page : alignof(slab));
+    if (made == nullptr)
+        return nullptr;
+    if (is_huge)
         madvise(made->begin, bytes, MADV_HUGEPAGE);  // only advice: an error does no harm
-        for (std::size_t at = 0; at < bytes; at += page)
-            made->begin[at] = 0;
-    }
+    std::memset(made->begin, 0, bytes);
     return made;
 }
 
@@ -52,21 +51,35 @@ void free_slabs(slab *first) {
     }
 }
 
-int growth::allocate(std::uint32_t stride, std::uint32_t table_size) {
-    const std::uint32_t asked = blocks;
-    int error = 0;
-    for (blocks = 0; blocks < asked && error == 0; ++blocks)
-        error = take_block(numbers[blocks]);
-    if (error != 0)
-        --blocks;
+// --- growing -----------------------------------------------------------------------------
+
+int growth::take_numbers() {
+    const std::uint32_t wanted = blocks;
+    blocks = 0;
+    if (wanted > most_blocks_at_once)
+        numbers = static_cast<std::uint32_t *>(std::malloc(wanted * sizeof *numbers));
+    if (numbers == nullptr)
+        return -ENOMEM;
+    for (; blocks < wanted; ++blocks)
+        if (const int error = take_block(numbers[blocks]); error != 0)
+            return error;
+    return 0;
+}
+
+bool growth::allocate_memory(std::uint32_t stride) {
     memory = allocate_cells(std::size_t{cells} * stride);
-    if (table_size != 0)
-        table = static_cast<std::uint32_t *>(std::malloc(table_size * sizeof(std::uint32_t)));
     if (chunk_count != 0)
         chunks = allocate_slab(chunk_count * sizeof(core::log_chunk));
-    const bool has_all =
-        memory != nullptr && (table_size == 0 || table != nullptr) && (chunk_count == 0 || chunks != nullptr);
-    if (error == 0 && !has_all)
+    return memory != nullptr && (chunk_count == 0 || chunks != nullptr);
+}
+
+int growth::allocate(std::uint32_t stride) {
+    int error = takes_spares ? 0 : take_numbers();
+    if (error == 0 && !takes_spares && !allocate_memory(stride))
+        error = -ENOMEM;
+    if (error == 0 && table_size != 0)
+        table = static_cast<std::uint32_t *>(std::malloc(table_size * sizeof *table));
+    if (error == 0 && table_size != 0 && table == nullptr)
         error = -ENOMEM;
     if (error != 0)
         discard();
@@ -74,98 +87,175 @@ int growth::allocate(std::uint32_t stride, std::uint32_t table_size) {
 }
 
 void growth::discard() {
-    while (blocks != 0)
+    while (!takes_spares && blocks != 0)
         give_back_block(numbers[--blocks]);
+    if (numbers != few)
+        std::free(numbers);
     free_slab(memory);
     std::free(table);
     free_slab(chunks);
 }
 
+// The first block grows by pieces, each as large as all before; then come whole blocks, each time as many as
+// there are, and at most 64. A set with a capacity has all that it lacks in one go, so that it is made as a
+// whole or not at all. Blocks of freed sets are taken a few at a time, under the lock.
+void record_store::plan(growth &next, std::uint32_t target, const spare_memory &spare) const {
+    const bool has_spares = spare.has_blocks(stride_);
+    const std::uint32_t there = block_count();
+    const std::uint32_t wanted = core::larger(target, allocated_ + 1);
+    std::uint32_t to;
+    if (allocated_ < cells_of_block && (wanted <= cells_of_block || has_spares)) {
+        to = core::smaller(cells_of_block, core::larger(smallest_piece, std::bit_ceil(wanted)));
+    } else {
+        const std::uint32_t usual = core::smaller(there, (limit_ - 1) / cells_of_block + 1 - there);
+        const std::uint32_t needed = target > allocated_ ? (wanted - 1) / cells_of_block + 1 - there : usual;
+        next.takes_spares = has_spares;
+        to = cells_of_block *
+             (there +
+              (target > allocated_ && !has_spares ? needed : core::smaller(needed, most_blocks_at_once)));
+    }
+    next.from = allocated_;
+    next.cells = to - allocated_;
+    next.blocks = (to - 1) / cells_of_block + 1 - there;
+    next.table_size = there + next.blocks <= table_size_ ? 0 : 2 * (there + next.blocks);
+}
+
+void record_store::add_block(std::uint32_t number, record_set &owner) {
+    block &it = block_at(number);
+    it.stride = stride_;
+    it.first = allocated_;
+    blocks_[block_count()] = number;
+    it.owner.store(&owner, std::memory_order_relaxed);
+}
+
+// Returns how many cells a piece of the first block has.
+std::size_t record_store::add_piece(char *cells) {
+    const auto piece = static_cast<unsigned>(std::bit_width(allocated_ / smallest_piece));
+    block_at(blocks_[0]).pieces = pieces_;
+    pieces_[piece] = cells;
+    return core::larger(allocated_, smallest_piece);
+}
+
+bool record_store::add(growth &next, record_set &owner, spare_memory &spare) {
+    if (next.from != allocated_)
+        return false;
+    if (next.table != nullptr) {
+        if (blocks_ != nullptr)
+            std::memcpy(next.table, blocks_, block_count() * sizeof *blocks_);
+        std::free(blocks_);
+        blocks_ = next.table;
+        table_size_ = next.table_size;
+    }
+    if (next.takes_spares) {
+        for (; next.blocks != 0; --next.blocks, allocated_ += cells_of_block) {
+            const std::uint32_t number = spare.take_block(stride_);
+            if (number == 0)
+                break;
+            add_block(number, owner);
+        }
+        return true;
+    }
+    const std::uint32_t *number = next.numbers;
+    char *cells = next.memory->begin;
+    for (const std::uint32_t end = allocated_ + next.cells; allocated_ != end;) {
+        if (allocated_ % cells_of_block == 0)
+            add_block(*number++, owner);
+        std::size_t added = cells_of_block;
+        if (allocated_ < cells_of_block)
+            added = add_piece(cells);
+        else
+            block_at(number[-1]).cells.store(cells, std::memory_order_relaxed);
+        allocated_ += static_cast<std::uint32_t>(added);
+        cells += added * stride_;
+    }
+    spare.add(next.memory);
+    if (next.numbers != next.few)
+        std::free(next.numbers);
+    return true;
+}
+
+// --- one set after another -----------------------------------------------------------------
+
 void record_store::begin(record_set &owner, std::uint32_t capacity) {
     limit_ = capacity != 0 ? capacity : most_records;
-    for (std::uint32_t i = 0; i < block_count(); ++i)
-        block_at(blocks_[i]).owner.store(&owner, std::memory_order_relaxed);
+    if (allocated_ != 0)
+        block_at(blocks_[0]).owner.store(&owner, std::memory_order_relaxed);
 }
 
 // The cells of the next set begin with generations that no handle of this one has.
-void record_store::end() {
+std::uint32_t record_store::end() {
+    std::uint32_t chain = 0;
     for (std::uint32_t i = 0; i < block_count(); ++i) {
         block &each = block_at(blocks_[i]);
         each.owner.store(nullptr, std::memory_order_relaxed);
         each.generation += most_reused_ + 1;
+        if (i == 0)
+            continue;
+        each.first = chain;
+        chain = blocks_[i];
     }
+    chain_end = block_count() > 1 ? blocks_[1] : 0;
+    allocated_ = core::smaller(allocated_, cells_of_block);
     first_free_ = next_number_ = used_ = most_reused_ = 0;
+    return chain;
 }
 
 void record_store::free_all() {
-    for (std::uint32_t i = 0; i < block_count(); ++i)
-        give_back_block(blocks_[i]);
+    if (allocated_ != 0)
+        give_back_block(blocks_[0]);
     std::free(blocks_);
-    free_slabs(slabs_);
 }
 
-// The first block grows by pieces, each as large as all before; then come whole blocks, each time as many as
-// there are, and at most 64.
-void record_store::plan(growth &next) const {
-    next.from = allocated_;
-    const std::uint32_t there = block_count();
-    if (allocated_ < cells_of_block) {
-        next.cells = allocated_ == 0 ? smallest_piece : allocated_;
-        next.blocks = allocated_ == 0 ? 1 : 0;
-        return;
+record_store *spare_memory::take_store(std::uint32_t stride) {
+    record_store *&first = kinds_[kind_of(stride)].stores;
+    record_store *const taken = first;
+    if (taken != nullptr)
+        first = taken->next_spare;
+    return taken;
+}
+
+std::uint32_t spare_memory::take_block(std::uint32_t stride) {
+    std::uint32_t &first = kinds_[kind_of(stride)].blocks;
+    const std::uint32_t taken = first;
+    if (taken != 0)
+        first = block_at(taken).first;
+    return taken;
+}
+
+void spare_memory::give(record_store &store, std::uint32_t blocks) {
+    auto &kind = kinds_[kind_of(store.stride())];
+    if (blocks != 0) {
+        block_at(store.chain_end).first = kind.blocks;
+        kind.blocks = blocks;
     }
-    const std::uint32_t wanted = (limit_ - allocated_ - 1) / cells_of_block + 1;
-    next.blocks = core::smaller(core::smaller(there, most_blocks_at_once), wanted);
-    next.cells = next.blocks * cells_of_block;
+    store.next_spare = kind.stores;
+    kind.stores = &store;
 }
 
-std::uint32_t record_store::table_size_for(const growth &next) const {
-    const std::uint32_t needed = block_count() + next.blocks;
-    return needed <= table_size_ ? 0 : 2 * needed;
-}
-
-void record_store::add_piece(char *cells) {
-    const auto piece = static_cast<unsigned>(std::bit_width(allocated_ / smallest_piece));
-    block_at(blocks_[0]).pieces = pieces_;
-    pieces_[piece] = cells;
-}
-
-bool record_store::add(growth &next, record_set &owner) {
-    if (next.from != allocated_)
-        return false;
-    const std::uint32_t there = block_count();
-    if (next.table != nullptr) {
-        if (there != 0)
-            std::memcpy(next.table, blocks_, there * sizeof *blocks_);
-        std::free(blocks_);
-        blocks_ = next.table;
-        table_size_ = 2 * (there + next.blocks);
-    }
-    char *const cells = next.memory->begin;
-    for (std::uint32_t i = 0; i < next.blocks; ++i) {
-        block &each = block_at(blocks_[there + i] = next.numbers[i]);
-        each.stride = stride_;
-        if (allocated_ != 0) {
-            each.first = (there + i) * cells_of_block;
-            each.cells.store(cells + std::size_t{i} * cells_of_block * stride_, std::memory_order_relaxed);
-        }
-        each.owner.store(&owner, std::memory_order_relaxed);
-    }
-    if (allocated_ < cells_of_block)
-        add_piece(cells);
-    allocated_ += next.cells;
-    next.memory->next = slabs_;
-    slabs_ = next.memory;
-    return true;
-}
-
-void record_store::add_rests(slab *memory) {
-    memory->next = slabs_;
-    slabs_ = memory;
+void spare_memory::add_rests(slab *memory) {
+    add(memory);
     auto *const rests = reinterpret_cast<record_rest *>(memory->begin);
     for (std::uint32_t i = 0; i < rests_of_slab; ++i)
         give_back_rest(rests[i]);
 }
+
+void spare_memory::free_all() {
+    for (auto &kind : kinds_) {
+        while (record_store *const store = kind.stores) {
+            kind.stores = store->next_spare;
+            store->free_all();
+            std::free(store);
+        }
+        while (kind.blocks != 0) {
+            const std::uint32_t number = kind.blocks;
+            kind.blocks = block_at(number).first;
+            give_back_block(number);
+        }
+    }
+    free_slabs(slabs_);
+}
+
+// --- taking ---------------------------------------------------------------------------------
 
 // Returns the next cell, as if it were the only one on the free list. A cell that was in use before the last
 // reset() keeps its generation (P11). Its stamp goes on from the last use of the memory, so that entries
@@ -176,10 +266,6 @@ record *record_store::take_fresh() {
     const std::uint32_t number = next_number_++;
     const std::uint32_t cell = cell_of(number);
     record &it = record_at(cell);
-    if (number >= touched_) {
-        touched_ = next_number_;
-        it.timing.stamp = 0;
-    }
     if (number >= used_) {
         used_ = next_number_;
         it.number = cell;

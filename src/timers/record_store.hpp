@@ -1,12 +1,13 @@
 // The memory of one set's records: cells that never move, numbered from 0 in the order in which they were
 // first taken. A cell holds one record after another, and counts them in `generation`.
 //
-// A store outlives its set: entries on the wheel may still name its cells. The engine keeps it, and the
-// next set of the same shape takes it over.
+// Memory outlives its set: entries on the wheel may still name its cells. It stays with the engine, for sets
+// that are made later (spare_memory).
 //
 // REQUIRES: engine lock held, for all but what says otherwise.
 #pragma once
 
+#include <bit>
 #include <cassert>
 #include <cstdint>
 
@@ -14,9 +15,10 @@
 
 namespace tickwheel::runtime {
 
-struct record_engine;
+class record_store;
 
-// Memory of a store's, or of the engine's, to be freed with it. Describes what lies before it.
+// Memory that a store or the engine frees at its end. It stands behind what was allocated with it, so that
+// this keeps the alignment of the allocation.
 struct alignas(64) slab {
     slab *next;
     char *begin;
@@ -25,29 +27,90 @@ struct alignas(64) slab {
 // Allocates one. Any thread, no lock. Null without memory.
 slab *allocate_slab(std::size_t bytes);
 
-// The same for cells. Many of them are in huge pages, if the system has them: records are found in random
-// order, and would else miss in the translation of addresses, too. Such a page takes long to clear, which
-// must not happen when a cell is first used, under the lock (P8): so it is done here.
+// The same for cells: all zero. Many of them are in huge pages, if the system has them: records are found in
+// random order, and each would otherwise miss in the TLB as well. Memory takes long to clear when it is first
+// used, which must not happen under the lock (P8): so it is done here.
 slab *allocate_cells(std::size_t bytes);
 void free_slab(slab *it);  // may be null
 void free_slabs(slab *first);
 
-// What a store needs in order to grow, allocated without the lock.
+inline constexpr std::uint32_t most_blocks_at_once = 64;
+
+inline constexpr std::size_t most_storage = 4096;
+inline constexpr std::size_t cell_alignment = 64;
+
+// What a store needs in order to grow, allocated without the lock. Or, if there are blocks of freed sets,
+// nothing but room for their numbers.
 struct growth {
     std::uint32_t from = 0;  // how many cells there were when this was planned
     std::uint32_t cells = 0;
-    std::uint32_t blocks = 0;  // to be taken
-    std::uint32_t numbers[64];
+    std::uint32_t blocks = 0;  // that begin with these cells
+    bool takes_spares = false;
+    std::uint32_t few[most_blocks_at_once];
+    std::uint32_t *numbers = few;  // of the blocks
     slab *memory = nullptr;
-    std::uint32_t *table = nullptr;  // a larger one, if it is needed
-    slab *chunks = nullptr;          // for the entries of so many records more
-    std::size_t chunk_count = 0;
+    std::uint32_t table_size = 0;  // of a larger table, if it is needed
+    std::uint32_t *table = nullptr;
+    std::size_t chunk_count = 0;  // for the entries of so many records more
+    slab *chunks = nullptr;
 
     // Returns 0, -ENOMEM or -EMFILE. To be followed by record_store::add or `discard`.
-    int allocate(std::uint32_t stride, std::uint32_t table_size);
+    int allocate(std::uint32_t stride);
     void discard();
+
+  private:
+    int take_numbers();
+    bool allocate_memory(std::uint32_t stride);
 };
 
+// Memory for records that belongs to no set: what freed sets have left, by the size of their cells, and
+// rests. Blocks go to any set that grows. The first block of a set, whose pieces its store knows, goes with
+// the store. So there is never more memory than the sets have needed at one time, and a first block for each
+// of them.
+class spare_memory {
+  public:
+    record_store *take_store(std::uint32_t stride);  // null if there is none
+    bool has_blocks(std::uint32_t stride) const { return kinds_[kind_of(stride)].blocks != 0; }
+    std::uint32_t take_block(std::uint32_t stride);        // 0: none
+    void give(record_store &store, std::uint32_t blocks);  // the chain that `end` has returned
+
+    // A rest for a record of a set that has no room for it in the cells; null if more have to be added.
+    record_rest *take_rest() {
+        record_rest *const taken = free_rests_;
+        if (taken != nullptr)
+            free_rests_ = taken->next_free;
+        return taken;
+    }
+    void give_back_rest(record_rest &rest) {
+        rest.next_free = free_rests_;
+        free_rests_ = &rest;
+    }
+    static constexpr std::uint32_t rests_of_slab = 63;
+    void add_rests(slab *memory);
+
+    // What is freed in the end: everything. No lock, and no wheel may know the cells.
+    void add(slab *memory) {
+        memory->next = slabs_;
+        slabs_ = memory;
+    }
+    void free_all();
+
+  private:
+    static constexpr std::size_t most_stride =
+        (storage_offset(true, true) + most_storage + cell_alignment - 1) / cell_alignment * cell_alignment;
+    static std::size_t kind_of(std::uint32_t stride) { return stride / cell_alignment; }
+
+    struct {
+        record_store *stores;
+        std::uint32_t blocks;  // linked by `first`; 0: none
+    } kinds_[most_stride / cell_alignment + 1];
+    record_rest *free_rests_;
+    slab *slabs_;
+};
+
+// Invariants
+//   T1  next_number <= used <= allocated, and next_number <= limit
+//   T2  Every free cell below next_number is on the free list.
 class record_store {
   public:
     // Bytes from one cell to the next.
@@ -59,10 +122,11 @@ class record_store {
     // only the caller knows.
     void begin(record_set &owner, std::uint32_t capacity);
 
-    // Ends that: no handle finds its cells any more.
-    void end();
+    // Ends that: no handle finds its cells any more. Links all blocks but the first, and returns one end of
+    // the chain; 0 if there is none. No lock is needed, as the set has no records.
+    std::uint32_t end();
 
-    // Frees everything. No lock, no wheel may know its cells.
+    // Gives back the number of the first block, and frees the table. No lock.
     void free_all();
 
     // Returns a cell in state `starting`; null if the store has to grow first or is full.
@@ -98,25 +162,11 @@ class record_store {
     bool is_full() const { return next_number_ == limit_ && first_free_ == 0; }
     std::uint32_t allocated() const { return allocated_; }
 
-    // How it would grow; and that growth itself. `add` returns false if another thread has been faster; then
-    // the growth is to be discarded.
-    void plan(growth &next) const;
-    std::uint32_t table_size_for(const growth &next) const;
-    bool add(growth &next, record_set &owner);
-
-    // A rest for a record of a set that has no room for it in the cells; null if more have to be added.
-    record_rest *take_rest() {
-        record_rest *const taken = free_rests_;
-        if (taken != nullptr)
-            free_rests_ = taken->next_free;
-        return taken;
-    }
-    void give_back_rest(record_rest &rest) {
-        rest.next_free = free_rests_;
-        free_rests_ = &rest;
-    }
-    static constexpr std::uint32_t rests_of_slab = 63;
-    void add_rests(slab *memory);
+    // How it would grow to so many cells at least, or, if that is no more than there are, to the usual
+    // number; and that growth itself. `add` returns false if another thread has been faster; then the growth
+    // is to be discarded.
+    void plan(growth &next, std::uint32_t target, const spare_memory &spare) const;
+    bool add(growth &next, record_set &owner, spare_memory &spare);
 
     // True if a cell of this store has had a record of this set.
     bool was_used(const block &in, std::uint32_t cell) const {
@@ -128,33 +178,30 @@ class record_store {
     std::uint32_t end_number() const { return next_number_; }
     record &operator[](std::uint32_t number) const { return record_at(cell_of(number)); }
 
-    record_store *next_spare;  // in the engine's list
+    record_store *next_spare;  // in a list of spare_memory
+    std::uint32_t chain_end;   // the other end, once it has ended
 
   private:
     static constexpr std::uint32_t short_walk = 4096;
-    static constexpr std::uint32_t most_blocks_at_once = 64;
 
     std::uint32_t cell_of(std::uint32_t number) const {
         return blocks_[number / cells_of_block] * cells_of_block + number % cells_of_block;
     }
     std::uint32_t block_count() const { return (allocated_ + cells_of_block - 1) / cells_of_block; }
-    void add_piece(char *cells);
+    void add_block(std::uint32_t number, record_set &owner);
+    std::size_t add_piece(char *cells);
     record *take_fresh();
 
     std::uint32_t first_free_;   // a cell; 0: none
     std::uint32_t next_number_;  // the cell to take when the free list is empty
     std::uint32_t used_;         // cells below have had a generation in this set
-    std::uint32_t touched_;      // the memory of cells below was used in this or an earlier set
-    std::uint32_t allocated_;    // cells that have memory
+    std::uint32_t allocated_;    // cells that have memory: a power of two, or whole blocks
     std::uint32_t limit_;
     std::uint32_t stride_;
     std::uint32_t most_reused_;  // the most generations that a cell has had in this set
     std::uint32_t *blocks_;      // the blocks of the cells
-    // Of the first block.
-    char *pieces_[pieces_of_block];
     std::uint32_t table_size_;
-    record_rest *free_rests_;
-    slab *slabs_;
+    char *pieces_[pieces_of_block];  // of the first block
 };
 
 // In a set, as a number of its timers: as many as there are handles.

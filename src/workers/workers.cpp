@@ -1,4 +1,4 @@
-// Fires on their way: from the wheel's callback into the queue, and from there to a worker or back to
+// Fires on their way: from the firing thread into the queue, and from there to a worker or back to
 // the thread that cancels. Any thread, except as noted. No lock is held while functions of the user's
 // run.
 //

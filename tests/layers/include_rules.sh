@@ -5,7 +5,7 @@
 #   src/ports     their own folder, port.h, what is public of their board, and the system's headers
 #   src/runtime   its own files, public headers of the C interface, and the system's headers
 #   src/workers   the same, and src/runtime
-#   src/timers    the same, and src/runtime, src/workers and src/core
+#   src/timers    the same, and src/runtime, src/workers; of src/core what $core_for_timers names
 #   drivers       their own folder, src/ports/linux, port.h, driver.h and the system's headers; clocks of boards:
 #                 public headers of their board, <stdint.h> and <stdbool.h>
 #   include       public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too
@@ -48,12 +48,16 @@ room() {
 # All headers without a slash are the system's.
 system='[a-z0-9_]+(\.h)?|sys/[a-z]+\.h|linux/[a-z]+\.h'
 
+# What timers may use of the core: the wheel of records, and how periods are counted.
+core_for_timers='record_wheel\.hpp|record_checker\.hpp|bounds\.hpp|periodic\.hpp'
+
 breaks=$(
     room src/core '*' '' "$core_headers"
     room src/ports '*' '' "tickwheel/port\.h|$board_headers|$system"
     room src/runtime '*' '' "$interface|$system"
     room src/workers '*' 'runtime' "$interface|$system"
     room src/timers '*' 'core runtime workers' "$interface|$system"
+    includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
     room drivers '*.[ch]pp' 'ports/linux' "tickwheel/(port|driver)\.h|$system"
     room drivers '*.[ch]' '' "$board_headers|std(int|bool)\.h"
     includes_in include '*.h' |

@@ -78,6 +78,27 @@ TEST(sets_of_changing_sizes_take_no_more_memory_than_as_many_of_the_largest) {
     tw_runtime_free(churned);
 }
 
+/* Memory of a large set that was freed goes to whatever set grows, and not as a whole to a small one. Only
+ * the first 1,024 cells may, which a large set then allocates in four pieces more. */
+TEST(small_sets_do_not_keep_the_memory_of_large_ones) {
+    enum { SMALL = 60, LARGE = 8000 };
+    struct tw_handles *small[SMALL];
+    tw_handle id;
+    churned = virtual_runtime();
+    for (unsigned s = 0; s < SMALL; ++s)
+        small[s] = new_set(churned, (struct tw_handles_options){0});
+    use_and_free(0, 0, LARGE);
+    const int64_t of_large = live_allocations();
+    for (unsigned s = 0; s < SMALL; ++s) {
+        assert_int_equal(tw_handles_free(small[s]), 0);
+        small[s] = new_set(churned, (struct tw_handles_options){0});
+        assert_int_equal(tw_handle_after(small[s], &id, MS, note_fire, NULL), 0);
+        use_and_free(0, 0, LARGE);
+    }
+    assert_in_range(live_allocations() - of_large, 0, 4 * SMALL);
+    tw_runtime_free(churned);
+}
+
 TEST(runtimes_that_are_made_and_freed_for_ever_leave_nothing) {
     int64_t after_first = 0;
     for (unsigned round = 0; round < 3000; ++round) {
@@ -96,6 +117,7 @@ int main(void) {
         cmocka_unit_test(a_hundred_thousand_sets_have_a_timer_each),
         cmocka_unit_test(sets_that_are_made_and_freed_for_ever_do_not_take_more_and_more_memory),
         cmocka_unit_test(sets_of_changing_sizes_take_no_more_memory_than_as_many_of_the_largest),
+        cmocka_unit_test(small_sets_do_not_keep_the_memory_of_large_ones),
         cmocka_unit_test(runtimes_that_are_made_and_freed_for_ever_leave_nothing),
     };
     return cmocka_run_group_tests_name("many sets", tests, NULL, NULL);

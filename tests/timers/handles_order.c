@@ -322,6 +322,79 @@ TEST(p4_a_postponed_timer_fires_though_a_node_of_its_tick_stops_the_only_other_o
     tw_runtime_free(rt);
 }
 
+/* Until then the wheel of nodes was not looked at. */
+static struct tw_node first_node;
+static void arm_first_node(const struct tw_event *event, void *arg) {
+    const struct tw_when when = {.due_ns = 15 * MS, .absolute = 1};
+    note_place(event, arg);
+    check(tw_runtime_arm(rt, &first_node, &when) == 0);
+}
+
+TEST(p3_the_first_node_of_all_fires_in_its_turn_though_time_has_passed_it) {
+    static unsigned numbers[] = {0, 1, 2};
+    tw_handle id;
+    rt = virtual_runtime();
+    sets[0] = new_set(rt, (struct tw_handles_options){0});
+    assert_ok(tw_node_init(&first_node, note_node_place, &numbers[1]));
+    assert_int_equal(tw_handle_after(sets[0], &id, 10 * MS, arm_first_node, &numbers[0]), 0);
+    assert_int_equal(tw_handle_after(sets[0], &id, 20 * MS, note_place, &numbers[2]), 0);
+    count = 0;
+    assert_ok(tw_runtime_leap(rt, 30 * MS));
+    assert_int_equal(count, 3);
+    for (unsigned i = 0; i < 3; ++i)
+        assert_int_equal(places[i], i);
+    tw_runtime_free(rt);
+}
+
+static unsigned started_inside;
+static void make_first_set(UNUSED struct tw_node *node, UNUSED void *arg) {
+    tw_handle id;
+    sets[0] = new_set(rt, (struct tw_handles_options){0});
+    check(tw_handle_after(sets[0], &id, 0, note_place, &started_inside) == 0);
+}
+
+/* Until then the runtime had no engine that it could have asked. */
+TEST(p2_a_timer_of_the_first_set_of_all_fires_in_its_turn_though_a_callback_has_made_the_set) {
+    struct tw_node node;
+    rt = virtual_runtime();
+    assert_ok(tw_node_init(&node, make_first_set, NULL));
+    assert_ok(tw_runtime_after(rt, &node, 10 * MS));
+    count = 0;
+    assert_ok(tw_runtime_advance(rt, 10 * MS));
+    assert_int_equal(count, 1);
+    tw_runtime_free(rt);
+}
+
+/* P8: nodes count, too, when they fire between records. */
+TEST(p8_a_turn_ends_though_nodes_and_records_alternate) {
+    enum { BUDGET = 64, GROUPS = 64, NODES = 60 };
+    static struct tw_node nodes[GROUPS][NODES];
+    static unsigned number;
+    tw_handle id;
+    const struct tw_task task = {.fn = note_place, .arg = &number};
+    rt = new_runtime((struct tw_runtime_options){.driver = "timerfd", .tick_ns = 1000, .budget = BUDGET});
+    sets[0] = new_set(rt, (struct tw_handles_options){0});
+    struct tw_when when = {.due_ns = tw_runtime_now(rt) + MS, .absolute = 1};
+    for (unsigned g = 0; g < GROUPS; ++g) {
+        for (unsigned i = 0; i < NODES; ++i) {
+            assert_ok(tw_node_init(&nodes[g][i], note_node_place, &number));
+            assert_ok(tw_runtime_arm(rt, &nodes[g][i], &when));
+        }
+        when.due_ns += 1000;
+        assert_int_equal(tw_handle_start(sets[0], &id, &when, &task), 0);
+        when.due_ns += 1000;
+    }
+    wait_for(tw_runtime_now(rt) > when.due_ns);
+    count = 0;
+    while (tw_runtime_count(rt) != 0) {
+        const unsigned before = count;
+        assert_ok(tw_runtime_dispatch(rt));
+        assert_in_range(count - before, 0, GROUPS * NODES / 4);
+    }
+    assert_int_equal(count, GROUPS * (NODES + 1));
+    tw_runtime_free(rt);
+}
+
 TEST(p3_a_leap_fires_nodes_and_records_tick_by_tick_and_nodes_first) {
     enum { TICKS = 700, PER_TICK = 3 };
     static struct tw_node nodes[TICKS];
@@ -378,6 +451,10 @@ int main(void) {
         cmocka_unit_test(p3_thousands_that_were_postponed_to_one_tick_fire_in_the_order_of_that),
         cmocka_unit_test(p3_a_timer_that_was_moved_away_holds_up_no_older_one),
         cmocka_unit_test(p4_a_postponed_timer_fires_though_a_node_of_its_tick_stops_the_only_other_one),
+        cmocka_unit_test(p3_the_first_node_of_all_fires_in_its_turn_though_time_has_passed_it),
+        cmocka_unit_test(
+            p2_a_timer_of_the_first_set_of_all_fires_in_its_turn_though_a_callback_has_made_the_set),
+        cmocka_unit_test(p8_a_turn_ends_though_nodes_and_records_alternate),
         cmocka_unit_test(p3_a_leap_fires_nodes_and_records_tick_by_tick_and_nodes_first),
         cmocka_unit_test(p3_what_is_started_for_the_tick_that_fires_comes_last_on_it),
     };

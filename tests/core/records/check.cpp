@@ -119,7 +119,7 @@ TEST(record_check_finds_too_many_stale_entries) {
     for (std::uint32_t i = first_of_crowd; i < records; ++i)
         it->arm(i, start + 3000);
     for (std::uint32_t i = first_of_crowd; i < records; ++i)
-        it->timings[i].stamp += 4;
+        it->timings[i].stamp += 8;
     it->inside().armed() = 4;
     assert_names("no more entries are stale than records are armed, and some");
 }

@@ -32,12 +32,12 @@ template <class Shape> class record_fixture {
     tick offset = 0;
     std::size_t looks = 0;  // at records
 
-    explicit record_fixture(std::size_t count, tick start = 0)
+    explicit record_fixture(std::size_t count, tick start = 0, bool is_second = false)
         : timings(count), is_armed(count), chunks_(wheel::chunks_for(count)),
           memory_(std::calloc(1, sizeof(wheel) + alignof(wheel))) {
         pool_.add(chunks_.data(), chunks_.size());
         wheel_ = static_cast<wheel *>(memory_);
-        wheel_->init({this}, pool_, start);
+        wheel_->init({this}, pool_, start, is_second);
     }
     ~record_fixture() { std::free(memory_); }
     record_fixture(const record_fixture &) = delete;

@@ -132,7 +132,8 @@ template <class Shape> class record_model {
             w().disarm(op.cell, it);
             return oracle_remove(&timer);
         case record_op_kind::tell:
-            require(w().begin_advance(op.at) == (op.at > o.wheels[0].now ? op.at - o.wheels[0].now : 0),
+            w().begin_advance(op.at);
+            require(w().take_elapsed() == (op.at > o.wheels[0].now ? op.at - o.wheels[0].now : 0),
                     "begin_advance counts other ticks");
             return oracle_advance_begins(&o, 0, larger(op.at, o.wheels[0].now));
         case record_op_kind::step:
@@ -199,6 +200,7 @@ template <class Shape> class record_model {
         const tick first = earliest() == never ? never : larger(earliest(), now());
         require(said >= now() && said <= first, "next() is too late, or in the past");
         require((said == never) == (first == never), "next() is wrong about whether there is one");
+        require(said > now() || !w().pass_quietly(now()), "next() asks for an advance that would do nothing");
         require(!w().has_caught_up() || w().entries() >= few_entries || said == first,
                 "next() is not exact though it could be");
     }

@@ -304,6 +304,7 @@ int grow(record_set &set, engine_guard &lock, std::uint32_t target) {
     engine.cells += new_cells;
     if (next.chunks != nullptr)
         add_chunks(engine, next);
+    assert(engine.chunk_count >= chunks_for(engine, engine.cells));
     return 0;
 }
 

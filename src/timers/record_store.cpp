@@ -264,6 +264,7 @@ record *record_store::take_fresh() {
     if (next_number_ == allocated_ || next_number_ == limit_)
         return nullptr;
     const std::uint32_t number = next_number_++;
+    assert(next_number_ <= used_ + 1 && used_ <= allocated_);
     const std::uint32_t cell = cell_of(number);
     record &it = record_at(cell);
     if (number >= used_) {

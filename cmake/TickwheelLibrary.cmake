@@ -12,7 +12,7 @@ set(tickwheel_runtime_sources
     src/workers/pool.cpp src/workers/workers.cpp
     src/timers/cells.cpp src/timers/engine.cpp src/timers/handle.cpp src/timers/key_table.cpp
     src/timers/keyed.cpp src/timers/record_life.cpp src/timers/record_move.cpp src/timers/record_set.cpp
-    src/timers/record_start.cpp src/timers/record_store.cpp
+    src/timers/record_start.cpp src/timers/record_store.cpp src/timers/slab.cpp src/timers/spare_memory.cpp
     drivers/driver_by_name.cpp drivers/epoll.cpp drivers/manual.cpp drivers/sleep.cpp drivers/timerfd.cpp)
 
 function(tickwheel_add_library target)

@@ -5,7 +5,8 @@
 //     record_move             moving it
 //     record_life.cpp         firing and ending it
 //     record_set.cpp          making, walking, draining and freeing the set
-//     record_store, cells     the memory
+//     record_store, cells     the memory of one set, and how it is numbered
+//     spare_memory, slab      the memory that sets leave to others, and where all of it comes from
 //     engine                  the wheels that all sets of a runtime share, and their lock
 //
 // Invariants

@@ -1,55 +1,11 @@
 // See record_store.hpp.
 #include "record_store.hpp"
 
-#include <sys/mman.h>
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 
 namespace tickwheel::runtime {
-
-namespace {
-
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-
-slab *allocate(std::size_t bytes, std::size_t alignment) {
-    void *memory = nullptr;
-    bytes = (bytes + alignof(slab) - 1) / alignof(slab) * alignof(slab);
-    if (posix_memalign(&memory, alignment, bytes + sizeof(slab)) != 0)
-        return nullptr;
-    char *const begin = static_cast<char *>(memory);
-    return new (begin + bytes) slab{nullptr, begin};
-}
-
-}  // namespace
-
-slab *allocate_slab(std::size_t bytes) { return allocate(bytes, alignof(slab)); }
-
-slab *allocate_cells(std::size_t bytes) {
-    const bool is_huge = bytes >= huge_page;
-    slab *const made = allocate(bytes, is_huge ? huge_page : alignof(slab));
-    if (made == nullptr)
-        return nullptr;
-    if (is_huge)
-        madvise(made->begin, bytes, MADV_HUGEPAGE);  // only advice: an error does no harm
-    std::memset(made->begin, 0, bytes);
-    return made;
-}
-
-void free_slab(slab *it) {
-    if (it != nullptr)
-        std::free(it->begin);
-}
-
-void free_slabs(slab *first) {
-    while (first != nullptr) {
-        slab *const next = first->next;
-        free_slab(first);
-        first = next;
-    }
-}
 
 // --- growing -----------------------------------------------------------------------------
 
@@ -204,55 +160,6 @@ void record_store::free_all() {
     if (allocated_ != 0)
         give_back_block(blocks_[0]);
     std::free(blocks_);
-}
-
-record_store *spare_memory::take_store(std::uint32_t stride) {
-    record_store *&first = kinds_[kind_of(stride)].stores;
-    record_store *const taken = first;
-    if (taken != nullptr)
-        first = taken->next_spare;
-    return taken;
-}
-
-std::uint32_t spare_memory::take_block(std::uint32_t stride) {
-    std::uint32_t &first = kinds_[kind_of(stride)].blocks;
-    const std::uint32_t taken = first;
-    if (taken != 0)
-        first = block_at(taken).first;
-    return taken;
-}
-
-void spare_memory::give(record_store &store, std::uint32_t blocks) {
-    auto &kind = kinds_[kind_of(store.stride())];
-    if (blocks != 0) {
-        block_at(store.chain_end).first = kind.blocks;
-        kind.blocks = blocks;
-    }
-    store.next_spare = kind.stores;
-    kind.stores = &store;
-}
-
-void spare_memory::add_rests(slab *memory) {
-    add(memory);
-    auto *const rests = reinterpret_cast<record_rest *>(memory->begin);
-    for (std::uint32_t i = 0; i < rests_of_slab; ++i)
-        give_back_rest(rests[i]);
-}
-
-void spare_memory::free_all() {
-    for (auto &kind : kinds_) {
-        while (record_store *const store = kind.stores) {
-            kind.stores = store->next_spare;
-            store->free_all();
-            std::free(store);
-        }
-        while (kind.blocks != 0) {
-            const std::uint32_t number = kind.blocks;
-            kind.blocks = block_at(number).first;
-            give_back_block(number);
-        }
-    }
-    free_slabs(slabs_);
 }
 
 // --- taking ---------------------------------------------------------------------------------

@@ -12,32 +12,11 @@
 #include <cstdint>
 
 #include "cells.hpp"
+#include "spare_memory.hpp"
 
 namespace tickwheel::runtime {
 
-class record_store;
-
-// Memory that a store or the engine frees at its end. It stands behind what was allocated with it, so that
-// this keeps the alignment of the allocation.
-struct alignas(64) slab {
-    slab *next;
-    char *begin;
-};
-
-// Allocates one. Any thread, no lock. Null without memory.
-slab *allocate_slab(std::size_t bytes);
-
-// The same for cells: all zero. Many of them are in huge pages, if the system has them: records are found in
-// random order, and each would otherwise miss in the TLB as well. Memory takes long to clear when it is first
-// used, which must not happen under the lock (P8): so it is done here.
-slab *allocate_cells(std::size_t bytes);
-void free_slab(slab *it);  // may be null
-void free_slabs(slab *first);
-
 inline constexpr std::uint32_t most_blocks_at_once = 64;
-
-inline constexpr std::size_t most_storage = 4096;
-inline constexpr std::size_t cell_alignment = 64;
 
 // What a store needs in order to grow, allocated without the lock. Or, if there are blocks of freed sets,
 // nothing but room for their numbers.
@@ -61,51 +40,6 @@ struct growth {
   private:
     int take_numbers();
     bool allocate_memory(std::uint32_t stride);
-};
-
-// Memory for records that belongs to no set: what freed sets have left, by the size of their cells, and
-// rests. Blocks go to any set that grows. The first block of a set, whose pieces its store knows, goes with
-// the store. So there is never more memory than the sets have needed at one time, and a first block for each
-// of them.
-class spare_memory {
-  public:
-    record_store *take_store(std::uint32_t stride);  // null if there is none
-    bool has_blocks(std::uint32_t stride) const { return kinds_[kind_of(stride)].blocks != 0; }
-    std::uint32_t take_block(std::uint32_t stride);        // 0: none
-    void give(record_store &store, std::uint32_t blocks);  // the chain that `end` has returned
-
-    // A rest for a record of a set that has no room for it in the cells; null if more have to be added.
-    record_rest *take_rest() {
-        record_rest *const taken = free_rests_;
-        if (taken != nullptr)
-            free_rests_ = taken->next_free;
-        return taken;
-    }
-    void give_back_rest(record_rest &rest) {
-        rest.next_free = free_rests_;
-        free_rests_ = &rest;
-    }
-    static constexpr std::uint32_t rests_of_slab = 63;
-    void add_rests(slab *memory);
-
-    // What is freed in the end: everything. No lock, and no wheel may know the cells.
-    void add(slab *memory) {
-        memory->next = slabs_;
-        slabs_ = memory;
-    }
-    void free_all();
-
-  private:
-    static constexpr std::size_t most_stride =
-        (storage_offset(true, true) + most_storage + cell_alignment - 1) / cell_alignment * cell_alignment;
-    static std::size_t kind_of(std::uint32_t stride) { return stride / cell_alignment; }
-
-    struct {
-        record_store *stores;
-        std::uint32_t blocks;  // linked by `first`; 0: none
-    } kinds_[most_stride / cell_alignment + 1];
-    record_rest *free_rests_;
-    slab *slabs_;
 };
 
 // Invariants

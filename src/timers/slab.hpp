@@ -1,0 +1,25 @@
+// Memory from the heap for cells, rests and chunks, which is freed as a whole.
+#pragma once
+
+#include <cstddef>
+
+namespace tickwheel::runtime {
+
+// Describes memory that the engine frees at its end. It stands behind what was allocated with it, so that
+// this keeps the alignment of the allocation.
+struct alignas(64) slab {
+    slab *next;
+    char *begin;
+};
+
+// Allocates one. Any thread, no lock. Null without memory.
+slab *allocate_slab(std::size_t bytes);
+
+// The same for cells: all zero. Many of them are in huge pages, if the system has them: records are found in
+// random order, and each would otherwise miss in the TLB as well. Memory takes long to clear when it is first
+// used, which must not happen under the lock (P8): so it is done here.
+slab *allocate_cells(std::size_t bytes);
+void free_slab(slab *it);  // may be null
+void free_slabs(slab *first);
+
+}  // namespace tickwheel::runtime

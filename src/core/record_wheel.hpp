@@ -523,7 +523,8 @@ template <class Shape, class Records> class record_wheel {
 
     // Fetches the part of a chunk, which may be null, that begins at an offset.
     static void fetch_chunk(const log_chunk *chunk, std::size_t at) {
-        __builtin_prefetch(reinterpret_cast<const void *>(reinterpret_cast<std::uintptr_t>(chunk) + at));
+        if (chunk != nullptr)
+            __builtin_prefetch(reinterpret_cast<const char *>(chunk) + at);
     }
 
     // --- moving on ---

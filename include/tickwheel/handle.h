@@ -11,8 +11,8 @@
  * number. It can be copied, stored, sent to another thread, and used without harm after its timer
  * is gone (P11). Handles of the same memory do not repeat within 2^32 reuses.
  *
- * Timers of one tick fire in the order in which they were started or moved, across all sets of a
- * runtime, and after the nodes of that tick.
+ * Timers of one tick fire in the order in which they were started, moved, postponed or started again,
+ * across all sets of a runtime, and after the nodes of that tick.
  *
  * Stopping a timer cancels it as tw_runtime_cancel cancels a node, and also ends it: its memory is
  * reused for another timer. (tw_runtime_stop is different: it stops the runtime's thread and ends
@@ -20,7 +20,7 @@
  *
  * Conventions are those of runtime.h, and:
  *   Handles    A timer exists from its start until it is stopped, or until its last callback and
- *              `next` have returned. After that every function returns:
+ *              `next` have returned. After that every function but tw_handle_remaining returns:
  *   -ESTALE      the handle belonged to a timer of this set that is gone
  *   -ENOENT      the handle never belonged to this set: it is another set's, 0, or made up
  *   Allocates  tw_handles_new. With a capacity nothing else allocates; without one,
@@ -57,7 +57,9 @@ struct tw_workers;
 /* Options. All zeroes, or a null pointer instead of this struct, gives the defaults. */
 struct tw_handles_options {
     uint32_t capacity;          /* highest number of timers at a time, all allocated by tw_handles_new; 0:
-                                   limited by memory and TW_HANDLES_MAX alone */
+                                   limited by memory and TW_HANDLES_MAX alone. A timer that was
+                                   stopped, or fires for the last time, counts until its callback and
+                                   `drop` have returned */
     size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see task.h */
     struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
     int concurrent;             /* not 0: workers may run several fires of one timer at the same time */
@@ -112,11 +114,12 @@ int tw_handle_stop_wait(struct tw_handles *handles, tw_handle handle);
  * grid of a periodic timer shifts along. A timer with an absolute deadline on the wall clock keeps following
  * that clock. Returns 0.
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
- *            `next` has not yet returned the next deadline */
+ *            `next` has not yet returned the next deadline. So a oneshot cannot be moved inside its
+ *            own callback: start another timer, or start it with a period and stop it */
 int tw_handle_move(struct tw_handles *handles, tw_handle handle, int64_t delay_ns);
 
-/* Postpones a timer: moves it as tw_handle_move does, unless it is due later than that already. The delay of
- * tw_handle_again stays what it was. Returns as tw_handle_move. */
+/* Postpones a timer: moves it as tw_handle_move does, unless it is due at that tick or later already; then it
+ * stays, also in the order. The delay of tw_handle_again stays what it was. Returns as tw_handle_move. */
 int tw_handle_postpone(struct tw_handles *handles, tw_handle handle, int64_t delay_ns);
 
 /* Starts a timer's delay again: moves it by the delay that it was last started or moved with, without
@@ -126,8 +129,8 @@ int tw_handle_postpone(struct tw_handles *handles, tw_handle handle, int64_t del
  *            returned its deadline, and it has not been moved since */
 int tw_handle_again(struct tw_handles *handles, tw_handle handle);
 
-/* Returns the nanoseconds until the timer is due; 0 if it is overdue, or its last fire has begun or
- * waits for a worker; TW_NO_DEADLINE if it is gone. */
+/* Returns the nanoseconds until the timer is due, at most TW_NO_DEADLINE - 1; 0 if it is overdue, or its last
+ * fire has begun or waits for a worker; TW_NO_DEADLINE if it is gone. */
 int64_t tw_handle_remaining(struct tw_handles *handles, tw_handle handle);
 
 /* Returns the number of timers, including stopped ones whose callback is still running or whose
@@ -141,7 +144,8 @@ typedef void tw_handles_visitor(tw_handle handle, void *arg, void *visit_arg);
  * it, in any order. A timer may fire, be moved or be stopped during its visit, by `each` or by another
  * thread; its argument is not dropped before `each` has returned. `each` runs on this thread with no
  * lock held and may do anything that a callback may. If it frees the runtime, the walk ends. Timers that
- * are started meanwhile may be visited or not. Returns the number of visits.
+ * are started meanwhile may be visited or not; the walk ends when it has come past those that there were
+ * when it began. Returns the number of visits.
  *
  * tw_handle_stop_wait also waits for a visit of its timer on another thread. The time that a walk takes
  * is that of tw_handles_drain.

@@ -163,8 +163,9 @@ size_t tw_keyed_count(struct tw_keyed *keyed);
 /* Receives one timer of a walk or a drain. */
 typedef void tw_keyed_visitor(const struct tw_key *key, void *arg, void *visit_arg);
 
-/* Walks the table: calls each(key, arg, visit_arg) on every timer that exists when the walk comes to it, as
- * tw_handles_each of handle.h does, with its results. The key is valid until `each` returns. */
+/* Walks the table: calls each(key, arg, visit_arg) on every timer that exists when the walk comes to it, in
+ * any order, as tw_handles_each of handle.h does, with its results. The key is valid until `each` returns.
+ * To give each key a new deadline use tw_keyed_move: one that is set again may be visited again. */
 int64_t tw_keyed_each(struct tw_keyed *keyed, tw_keyed_visitor *each, void *visit_arg);
 
 /* Drains the table: removes every timer that exists now, and calls each(key, arg, drain_arg) on those

@@ -165,9 +165,10 @@ int tw_runtime_stop(struct tw_runtime *rt);
 int tw_runtime_free(struct tw_runtime *rt);
 
 /* In the child of a fork: makes the runtime usable there, stopped, with the same options. No node
- * is pending (all may be armed again), no descriptor is watched, and a descriptor that tw_runtime_fd
- * handed out is closed. Returns 0. Outside such a child it does nothing and returns 0.
- *   -EBUSY  called from a callback of the runtime, or from another function that it has called
+ * is pending (all may be armed again), sets and tables are empty, no descriptor is watched, and a
+ * descriptor that tw_runtime_fd handed out is closed. `drop` (task.h) is called for the timers of sets
+ * and tables, as the parent will call it for its own. Returns 0. Outside such a child it does nothing and
+ * returns 0. -EBUSY  called from a callback of the runtime, or from another function that it has called
  *   -ENOMEM, -EMFILE, -ENFILE  from the system; call it again, or free the runtime
  *
  * A callback that forks must not return in the child: call exec or _exit there. If it returns
@@ -276,12 +277,12 @@ int tw_runtime_clear(struct tw_runtime *rt, tw_callback *each, void *arg);
 /* Returns the clock's present reading, with which absolute deadlines are compared. */
 int64_t tw_runtime_now(struct tw_runtime *rt);
 
-/* Returns the nanoseconds until the node is due: 0 if it is overdue, TW_NO_DEADLINE if it is not
- * pending. */
+/* Returns the nanoseconds until the node is due, at most TW_NO_DEADLINE - 1: 0 if it is overdue,
+ * TW_NO_DEADLINE if it is not pending. */
 int64_t tw_runtime_remaining(struct tw_runtime *rt, const struct tw_node *node);
 
-/* In a callback: returns the deadline of this fire, a reading of the clock that the node was armed
- * on. (On a runtime on the wall clock, nodes armed by delay follow the monotonic clock.)
+/* In a callback: returns the deadline of this fire, rounded up to a tick, a reading of the clock that
+ * the node was armed on. (On a runtime on the wall clock, nodes armed by delay follow the monotonic clock.)
  * TW_NO_DEADLINE outside callbacks. */
 int64_t tw_runtime_due(struct tw_runtime *rt);
 
@@ -341,7 +342,8 @@ int tw_runtime_dispatch(struct tw_runtime *rt);
 
 /* Moves virtual time on by `ns`, from one deadline to the next, and calls callbacks on the way, so
  * that each sees the time that it is due at. Returns 0, also if a callback stopped the runtime
- * before the end. It never returns if a callback keeps arming a node with a delay of 0.
+ * before the end. It never returns if a callback keeps arming a node with a delay of 0, or a `next`
+ * (task.h) keeps returning readings that have passed.
  *   -EOPNOTSUPP  not the manual driver
  *   -EBUSY       called from a callback, or while another thread advances the runtime
  *   -ERANGE      beyond the last tick of virtual time */

@@ -35,9 +35,11 @@ struct tw_event {
 typedef void tw_task_callback(const struct tw_event *event, void *arg);
 
 /* A schedule of your own, such as a calendar, a back-off or a list of intervals. Called after each
- * fire, on the thread that ran the callback, with the deadline of that fire; a schedule that counts
- * from `due_ns` does not drift. Returns the next deadline, a reading of the runtime's clock (the
- * timer fires at once if that has passed), or TW_NO_DEADLINE to end the timer. */
+ * fire, on the thread that ran the callback, with the deadline of that fire, rounded up to a tick. A
+ * schedule that counts from `due_ns` does not drift if its steps are multiples of the tick; for other
+ * steps keep the exact deadlines in `arg`. Returns the next deadline, a reading of the runtime's clock, or
+ * TW_NO_DEADLINE to end the timer. If the reading has passed (a negative one always has), the timer fires
+ * at once; so a schedule that always returns such readings keeps its thread busy for good. */
 typedef int64_t tw_next_deadline(int64_t due_ns, void *arg);
 
 /* The work of a timer. The library copies this struct, but not what it points to, unless arg_size says

@@ -46,21 +46,21 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
     bool cancel_wait() noexcept { return tw_handle_stop_wait(timers(), id_) > 0; }
 
     // Makes the timer due `delay` from now, earlier or later than it was; the later fires of a
-    // periodic timer move along. Returns false if it is too late: the timer is gone, or its last
-    // fire has begun or waits for a worker. Throws std::system_error (invalid_argument) if the
-    // delay is negative or not a number.
+    // periodic timer move along. Returns false if it is too late: the timer is gone, its last fire
+    // has begun or waits for a worker, or its runtime is being destroyed. Throws std::system_error
+    // (invalid_argument) if the delay is negative or not a number.
     template <class Rep, class Period> bool move(std::chrono::duration<Rep, Period> delay) {
         return moved_by(tw_handle_move, detail::delay_in(delay));
     }
 
-    // The same, unless it is due later already.
+    // move(), unless the timer is due then or later already.
     template <class Rep, class Period> bool postpone(std::chrono::duration<Rep, Period> delay) {
         return moved_by(tw_handle_postpone, detail::delay_in(delay));
     }
 
-    // The same, by the delay that it was last started or moved with, or by its period: one call for
-    // each sign of life keeps an idle timeout off. Throws std::system_error (invalid_argument) for a
-    // timer that was started with a deadline or a schedule.
+    // move() by the delay that it was last started or moved with (postpone() does not change that), or
+    // by its period: one call for each sign of life keeps an idle timeout off. Throws std::system_error
+    // (invalid_argument) for a timer that was started with a deadline or a schedule.
     bool again() { return moved_by(tw_handle_again); }
 
     // Returns the time until it is due: 0 if that has passed, or if its last fire has begun or
@@ -79,7 +79,7 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
   private:
     template <class How, class... Delay> bool moved_by(How how, Delay... delay) {
         const int error = timers() != nullptr ? how(timers(), id_, delay...) : -ESTALE;
-        if (error == -ESTALE || error == -EBUSY)
+        if (error == -ESTALE || error == -EBUSY || error == -ESHUTDOWN)
             return false;
         detail::check(error);
         return true;

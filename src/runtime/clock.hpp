@@ -28,6 +28,12 @@ inline std::int64_t deadline_after(std::int64_t reading, std::int64_t delay) {
     return capped_sum(reading, delay, TW_NO_DEADLINE);
 }
 
+// The time that is left to a deadline, as calls return it: TW_NO_DEADLINE means something else there.
+inline std::int64_t time_left(std::int64_t deadline, std::int64_t reading) {
+    const std::int64_t left = deadline - reading;
+    return left < 0 ? 0 : left < last_reading ? left : last_reading;
+}
+
 // The length of a tick. Tick t is the reading t * ns, counted from the clock's own zero: there is no origin
 // to keep, and nothing can drift.
 struct tick_unit {

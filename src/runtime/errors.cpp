@@ -69,7 +69,7 @@ TW_API const char *tw_strerror(int error) {
         return "a descriptor that would watch itself";
     case -ENFILE:
     case -EMFILE:
-        return "out of descriptors, or of sets of timers";
+        return "out of descriptors, or of handles for timers";
     case -ENOSPC:
         return "full: as many timers as the capacity, or the system's limit of watched descriptors";
     case -ERANGE:

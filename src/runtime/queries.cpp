@@ -17,8 +17,7 @@ TW_API int64_t tw_runtime_remaining(tw_runtime *rt, const tw_node *node) {
     const tick due = tw_expiry(&line.wheel, node);
     if (due == never)
         return TW_NO_DEADLINE;
-    const std::int64_t left = line.deadline_of(due) - line.clock.read();
-    return left > 0 ? left : 0;
+    return time_left(line.deadline_of(due), line.clock.read());
 }
 
 TW_API int64_t tw_runtime_due(tw_runtime *rt) {

@@ -45,13 +45,16 @@ bool is_valid(const tw_key &key) {
     return key.is_number != 0 || (key.size <= TW_KEY_MAX && (key.bytes != nullptr || key.size == 0));
 }
 
-int refuse_key() { return refuse(-EINVAL, "the key is longer than TW_KEY_MAX, or its bytes are null"); }
+int refuse_key(const tw_key &key) {
+    return refuse(-EINVAL,
+                  key.bytes == nullptr ? "the key's bytes are null" : "the key is longer than TW_KEY_MAX");
+}
 
 // Copies a user's key, without the lock. Hashes the copy: the user may change the original
 // meanwhile, and a record must be found under the hash of its own key.
 int make_copy(const tw_keyed &set, const tw_key &of, key_copy &copy) {
     if (!is_valid(of))
-        return refuse_key();
+        return refuse_key(of);
     tw_key kept = of;
     copy.is_number = of.is_number != 0;
     if (copy.is_number) {
@@ -128,7 +131,7 @@ int look_up(const tw_keyed *set, const tw_key &key, std::uint32_t &hash) {
     if (const int error = check_usable(set); error != 0)
         return error;
     if (!is_valid(key))
-        return refuse_key();
+        return refuse_key(key);
     hash = set->keys.hash(key);
     set->keys.prefetch(hash);
     return 0;

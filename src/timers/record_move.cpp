@@ -9,7 +9,10 @@ namespace tickwheel::runtime {
 
 namespace {
 
-int refuse_busy() { return refuse(-EBUSY, "the timer's last callback runs or is about to"); }
+int refuse_busy(const record &it) {
+    return refuse(-EBUSY, has_next(it) ? "its schedule (next) has not yet returned the next deadline"
+                                       : "the timer's last callback runs or is about to");
+}
 
 // The tick of a delay from a reading of the steady clock, on the record's own timeline.
 // REQUIRES: wall_hold, if that is the wall timeline
@@ -37,7 +40,7 @@ void prepared_move::move_on_its_line(record &it, tick due) {
 
 int prepared_move::move_any(record &it, std::int64_t delay) {
     if (!it.is_armed)
-        return refuse_busy();
+        return refuse_busy(it);
     const wall_hold hold(*set_.rt);
     if (!is_periodic(it))
         it.delay = delay;
@@ -47,7 +50,7 @@ int prepared_move::move_any(record &it, std::int64_t delay) {
 
 int prepared_move::postpone_any(record &it) {
     if (!it.is_armed)
-        return refuse_busy();
+        return refuse_busy(it);
     const wall_hold hold(*set_.rt);
     if (const tick due = tick_after(set_, it, reading_, delay_); due > it.timing.due)
         move_on_its_line(it, due);
@@ -56,8 +59,9 @@ int prepared_move::postpone_any(record &it) {
 
 int prepared_move::again_any(record &it) {
     if (!it.is_armed)
-        return refuse_busy();
-    return it.delay < 0 ? refuse(-EINVAL, "the timer was started with a deadline, and not with a delay")
+        return refuse_busy(it);
+    return it.delay < 0 ? refuse(-EINVAL, "the timer has no delay to start again: its deadline is absolute, "
+                                          "or from its schedule (next)")
                         : move_any(it, it.delay);
 }
 
@@ -65,8 +69,7 @@ std::int64_t remaining(const record_set &set, const record &it) {
     if (!it.is_armed)
         return 0;
     const timeline &line = line_of(*set.engine, it.is_on_wall);
-    const std::int64_t left = line.unit.reading(it.timing.due) - line.clock.read();
-    return left > 0 ? left : 0;
+    return time_left(line.unit.reading(it.timing.due), line.clock.read());
 }
 
 }  // namespace tickwheel::runtime

@@ -115,7 +115,10 @@ std::int64_t drain(record_set &set, const record_visitor &visitor) {
 std::int64_t walk(record_set &set, const record_visitor &visitor) {
     engine_lock lock(*set.engine);
     std::int64_t visited = 0;
-    for (std::uint32_t number = 0; number < set.records->end_number() && set.rt->is_freed == 0; ++number) {
+    const std::uint32_t end = set.records->end_number();  // later ones would keep the walk going
+    for (std::uint32_t number = 0; number < core::smaller(end, set.records->end_number()); ++number) {
+        if (set.rt->is_freed != 0)
+            break;
         record &it = (*set.records)[number];
         if (it.state == record_state::live && !is_drained(set, it)) {
             hold(set, it);
@@ -346,7 +349,7 @@ int free_set(record_set *set) {
     if (const int error = check_usable(set); error != 0)
         return error;
     if (inside_record::of(*set))
-        return refuse(-EBUSY, "called from inside a callback of a timer of this set");
+        return refuse(-EBUSY, "called from a callback, next, drop, copy or each of a timer of this set");
     end_of_call end;
     const inside_user_code frame(*set->rt, end);
     {

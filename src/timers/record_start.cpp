@@ -34,7 +34,7 @@ const char *what_is_wrong_with(const record_set &set, const tw_when *when, const
 TW_INLINED inline int take_record(record_set &set, engine_guard &lock, record *&taken) {
     while ((taken = set.records->take()) == nullptr) {
         if (set.records->is_full())
-            return refuse(-ENOSPC, "the set has as many timers as it can hold");
+            return refuse(-ENOSPC, "the set has as many timers as its capacity, or as it can hold");
         if (const int error = grow(set, lock); error != 0)
             return error;
     }

@@ -152,6 +152,22 @@ TEST(remaining_counts_down) {
     tw_runtime_free(rt);
 }
 
+static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
+
+/* A deadline that no clock reaches is told from a timer that is gone. */
+TEST(remaining_of_the_longest_delay_is_a_number) {
+    struct probe it = {0};
+    struct tw_node node;
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    start_after(set, &it, INT64_MAX);
+    assert_ok(tw_node_init(&node, nothing, NULL));
+    assert_ok(tw_runtime_after(rt, &node, INT64_MAX));
+    assert_int_equal(tw_handle_remaining(set, it.id), TW_NO_DEADLINE - 1);
+    assert_int_equal(tw_runtime_remaining(rt, &node), TW_NO_DEADLINE - 1);
+    tw_runtime_free(rt);
+}
+
 TEST(stop_prevents_the_fire_and_says_so) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
@@ -372,6 +388,7 @@ int main(void) {
         cmocka_unit_test(timers_of_one_tick_fire_in_the_order_of_their_start),
         cmocka_unit_test(move_makes_a_timer_due_earlier_or_later),
         cmocka_unit_test(remaining_counts_down),
+        cmocka_unit_test(remaining_of_the_longest_delay_is_a_number),
         cmocka_unit_test(stop_prevents_the_fire_and_says_so),
         cmocka_unit_test(a_capacity_is_the_most_timers_at_a_time),
         cmocka_unit_test(without_a_capacity_a_set_grows_and_what_was_there_stays),

@@ -171,6 +171,21 @@ static void drain_all(tw_handle id, void *arg, void *visit_arg) {
     assert_int_equal(tw_handles_count(set), 1); /* the one that is being visited */
 }
 
+static struct probe late;
+static void start_another(tw_handle id, void *arg, void *visit_arg) {
+    if (arg != &late)
+        note_visit(id, arg, visit_arg);
+    start_after(set, &late, MS);
+}
+
+TEST(a_walk_ends_though_each_visit_starts_a_timer) {
+    memset(&late, 0, sizeof late);
+    start_all();
+    assert_int_equal(walk(start_another), TIMERS);
+    assert_visited_and_dropped(1, 0);
+    assert_int_equal(tw_handles_count(set), 2 * TIMERS);
+}
+
 TEST(a_visitor_may_drain_and_its_timer_is_dropped_after_the_visit) {
     start_all();
     assert_int_equal(walk(drain_all), 1);
@@ -375,6 +390,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_visitor_may_stop_those_that_come_later, make, end),
         cmocka_unit_test_setup_teardown(a_visitor_may_move_its_timer, make, end),
         cmocka_unit_test_setup_teardown(a_visitor_may_start_timers_and_the_set_may_grow, make, end),
+        cmocka_unit_test_setup_teardown(a_walk_ends_though_each_visit_starts_a_timer, make, end),
         cmocka_unit_test_setup_teardown(a_visitor_may_drain_and_its_timer_is_dropped_after_the_visit, make,
                                         end),
         cmocka_unit_test_setup_teardown(a_visitor_may_walk_and_must_not_free_the_set, make, end),

@@ -231,7 +231,8 @@ bool reference_is_due(const struct reference *r, const struct timer *t) {
 int64_t reference_remaining(const struct reference *r, const struct timer *t) {
     if (!t->pending)
         return TW_NO_DEADLINE;
-    return greater(0, reading_of(r, t->due) - r->lines[t->line].clock);
+    const int64_t left = greater(0, reading_of(r, t->due) - r->lines[t->line].clock);
+    return left == TW_NO_DEADLINE ? left - 1 : left; /* it is pending, however far its deadline is */
 }
 
 unsigned reference_pending(const struct reference *r) {

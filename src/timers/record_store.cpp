@@ -61,7 +61,7 @@ void record_store::plan(growth &next, std::uint32_t target, const spare_memory &
     const std::uint32_t wanted = core::larger(target, allocated_ + 1);
     std::uint32_t to;
     if (allocated_ < cells_of_block && (wanted <= cells_of_block || has_spares)) {
-        to = core::smaller(cells_of_block, core::larger(smallest_piece, std::bit_ceil(wanted)));
+        to = std::bit_ceil(core::larger(smallest_piece, core::smaller(wanted, cells_of_block)));
     } else {
         const std::uint32_t usual = core::smaller(there, (limit_ - 1) / cells_of_block + 1 - there);
         const std::uint32_t needed = target > allocated_ ? (wanted - 1) / cells_of_block + 1 - there : usual;

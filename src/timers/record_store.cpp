@@ -63,12 +63,13 @@ void record_store::plan(growth &next, std::uint32_t target, const spare_memory &
     if (allocated_ < cells_of_block && (wanted <= cells_of_block || has_spares)) {
         to = std::bit_ceil(core::larger(smallest_piece, core::smaller(wanted, cells_of_block)));
     } else {
-        const std::uint32_t usual = core::smaller(there, (limit_ - 1) / cells_of_block + 1 - there);
-        const std::uint32_t needed = target > allocated_ ? (wanted - 1) / cells_of_block + 1 - there : usual;
+        const bool has_target = target > allocated_;
+        const std::uint32_t most = ((has_target ? target : limit_) - 1) / cells_of_block + 1 - there;
+        std::uint32_t more = has_target ? most : core::smaller(most, there);
+        if (!has_target || has_spares)
+            more = core::smaller(more, most_blocks_at_once);
         next.takes_spares = has_spares;
-        to = cells_of_block *
-             (there +
-              (target > allocated_ && !has_spares ? needed : core::smaller(needed, most_blocks_at_once)));
+        to = cells_of_block * (there + more);
     }
     next.from = allocated_;
     next.cells = to - allocated_;

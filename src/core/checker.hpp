@@ -3,14 +3,15 @@
 #pragma once
 
 #include "api_guard.hpp"
+#include "broken.hpp"
 #include "wheel.hpp"
 
 namespace tickwheel::core {
 
-template <class G> class checker {
+template <class G> class checker : private broken_invariants {
   public:
     checker(const wheel<G> &w, const tw *owner, tw_report *report, void *arg)
-        : w_(w), owner_(owner), report_(report), arg_(arg) {}
+        : broken_invariants(report, arg), w_(w), owner_(owner) {}
 
     int run() {
         check_time();
@@ -26,7 +27,7 @@ template <class G> class checker {
         if (wraps)
             check_slot({G::beyond, 0});
         expect(found_ == w_.count_, "count is the number of pending nodes", nullptr);
-        return broken_;
+        return count();
     }
 
   private:
@@ -35,14 +36,6 @@ template <class G> class checker {
         unsigned slot;
         tick opening;
     };
-
-    void expect(bool holds, const char *invariant, const tw_node *node) {
-        if (holds)
-            return;
-        ++broken_;
-        if (report_ != nullptr)
-            report_(invariant, node, arg_);
-    }
 
     void check_time() {
         expect(!before(w_.at_.cursor, w_.at_.origin), "no slot is counted from after the cursor", nullptr);
@@ -124,9 +117,6 @@ template <class G> class checker {
 
     const wheel<G> &w_;
     const tw *owner_;
-    tw_report *report_;
-    void *arg_;
-    int broken_ = 0;
     std::size_t found_ = 0;
 };
 

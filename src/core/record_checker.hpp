@@ -2,17 +2,19 @@
 // tests and for programs that suspect their memory.
 #pragma once
 
+#include "broken.hpp"
 #include "record_wheel.hpp"
 
 namespace tickwheel::core {
 
 template <class Wheel> class record_checker;
 
-template <class Shape, class Records> class record_checker<record_wheel<Shape, Records>> {
+template <class Shape, class Records>
+class record_checker<record_wheel<Shape, Records>> : private broken_invariants {
     using wheel = record_wheel<Shape, Records>;
 
   public:
-    record_checker(wheel &w, tw_report *report, void *arg) : w_(w), report_(report), arg_(arg) {}
+    record_checker(wheel &w, tw_report *report, void *arg) : broken_invariants(report, arg), w_(w) {}
 
     int run() {
         check_time();
@@ -23,18 +25,10 @@ template <class Shape, class Records> class record_checker<record_wheel<Shape, R
         expect(sweeps_found_ == (w_.sweep_at_ != nullptr),
                "a sweep stands in its log, behind the chunk before");
         check_counts();
-        return broken_;
+        return count();
     }
 
   private:
-    void expect(bool holds, const char *invariant) {
-        if (holds)
-            return;
-        ++broken_;
-        if (report_ != nullptr)
-            report_(invariant, nullptr, arg_);
-    }
-
     void check_time() {
         expect(w_.origin_ <= w_.cursor_, "no slot is counted from after the cursor");
         expect(w_.cursor_ <= w_.now_, "the cursor is not ahead of now");
@@ -159,9 +153,6 @@ template <class Shape, class Records> class record_checker<record_wheel<Shape, R
     }
 
     wheel &w_;
-    tw_report *report_;
-    void *arg_;
-    int broken_ = 0;
     std::size_t found_ = 0, current_ = 0;
     unsigned sweeps_found_ = 0;
 };

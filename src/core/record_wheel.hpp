@@ -125,11 +125,8 @@ template <class Shape, class Records> class record_wheel {
         if (last <= now_ || first == last)
             return last;
         first = larger(first, now_ + 1);
-        const tick block = Shape::until_next(1, cursor_);
-        if (open_level_ == 0 && first - cursor_ < block) {
-            const tick end = smaller(last - cursor_, block - 1);
-            const unsigned shared = levels_.next_busy(0, cursor_, static_cast<unsigned>(first - cursor_) - 1,
-                                                      static_cast<unsigned>(end));
+        if (open_level_ == 0) {
+            const unsigned shared = next_in_block<Shape>(levels_, cursor_, first - cursor_, last - cursor_);
             if (shared != 0)
                 return cursor_ + shared;
         }

@@ -146,11 +146,9 @@ template <class G> class wheel {
             return last;
         if (!before(at_.now, first))
             first = at_.now + 1;
-        const digits here = at_.here();
-        if (open_level_ == 0 && first - at_.cursor < G::until_next(1, here)) {
-            const tick end = smaller<tick>(last - at_.cursor, G::until_next(1, here) - 1);
-            const unsigned shared = slots_.next_busy(0, here, static_cast<unsigned>(first - at_.cursor) - 1,
-                                                     static_cast<unsigned>(end));
+        if (open_level_ == 0) {
+            const unsigned shared =
+                next_in_block<G>(slots_, at_.here(), first - at_.cursor, last - at_.cursor);
             if (shared != 0)
                 return at_.cursor + shared;
         }

@@ -250,6 +250,13 @@ static unsigned places[5000], count;
 static void note_place(UNUSED const struct tw_event *event, void *arg) { places[count++] = *(unsigned *)arg; }
 static void note_node_place(UNUSED struct tw_node *node, void *arg) { places[count++] = *(unsigned *)arg; }
 
+/* Each number of a timer is its place. */
+static void assert_fired_in_order(unsigned all) {
+    assert_int_equal(count, all);
+    for (unsigned i = 0; i < all; ++i)
+        assert_int_equal(places[i], i);
+}
+
 /* Late entries of one slot are sorted when it opens: here thousands, moved in random order. */
 TEST(p3_thousands_that_were_postponed_to_one_tick_fire_in_the_order_of_that) {
     static tw_handle ids[COUNT_OF(places)];
@@ -295,9 +302,7 @@ TEST(p3_a_timer_that_was_moved_away_holds_up_no_older_one) {
     assert_int_equal(tw_handle_move(sets[0], moved_away, 20 * MS), 0);
     count = 0;
     assert_ok(tw_runtime_advance(rt, 20 * MS));
-    assert_int_equal(count, 3);
-    for (unsigned i = 0; i < 3; ++i)
-        assert_int_equal(places[i], i);
+    assert_fired_in_order(3);
     tw_runtime_free(rt);
 }
 
@@ -340,9 +345,7 @@ TEST(p3_the_first_node_of_all_fires_in_its_turn_though_time_has_passed_it) {
     assert_int_equal(tw_handle_after(sets[0], &id, 20 * MS, note_place, &numbers[2]), 0);
     count = 0;
     assert_ok(tw_runtime_leap(rt, 30 * MS));
-    assert_int_equal(count, 3);
-    for (unsigned i = 0; i < 3; ++i)
-        assert_int_equal(places[i], i);
+    assert_fired_in_order(3);
     tw_runtime_free(rt);
 }
 
@@ -415,9 +418,7 @@ TEST(p3_a_leap_fires_nodes_and_records_tick_by_tick_and_nodes_first) {
     }
     count = 0;
     assert_ok(tw_runtime_leap(rt, TICKS * MS));
-    assert_int_equal(count, TICKS * PER_TICK);
-    for (unsigned i = 0; i < TICKS * PER_TICK; ++i)
-        assert_int_equal(places[i], i);
+    assert_fired_in_order(TICKS * PER_TICK);
     tw_runtime_free(rt);
 }
 

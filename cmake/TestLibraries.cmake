@@ -3,7 +3,7 @@
 if(NOT CMAKE_CROSSCOMPILING)
     find_package(PkgConfig REQUIRED)
     pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
-    if(TW_RUNTIME)
+    if(TW_RUNTIME AND NOT TW_TESTS STREQUAL essential)
         find_package(GTest REQUIRED)
     endif()
     return()
@@ -25,7 +25,7 @@ target_compile_definitions(cmocka_of_target PRIVATE
 
 set(libraries cmocka_of_target)
 
-if(TW_RUNTIME)
+if(TW_RUNTIME AND NOT TW_TESTS STREQUAL essential)
     set(BUILD_GMOCK OFF)
     set(INSTALL_GTEST OFF)
     add_subdirectory(${TW_GTEST_SOURCE} ${CMAKE_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)

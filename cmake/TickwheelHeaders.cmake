@@ -4,24 +4,44 @@
 #
 # With CMAKE_VERIFY_INTERFACE_HEADER_SETS the target all_verify_interface_header_sets compiles each on
 # its own, as C++. The presets release (gcc) and lint (clang) do; tests/lint/lint.sh does C.
+#
+# File sets came with CMake 3.23, their verification with 3.24. Before, the same headers are installed as
+# files, and none is verified: the target is there for the presets, and does nothing.
+include(GNUInstallDirs)
+if(CMAKE_VERSION VERSION_LESS 3.24 AND NOT TARGET all_verify_interface_header_sets)
+    add_custom_target(all_verify_interface_header_sets)
+endif()
 set(include_dir ${PROJECT_SOURCE_DIR}/include)
 set(config_dir ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config)
 
-# tickwheel_headers(target scope headers...): named from include/tickwheel.
-function(tickwheel_headers target scope)
-    list(TRANSFORM ARGN PREPEND ${include_dir}/tickwheel/ OUTPUT_VARIABLE headers)
-    target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${include_dir} FILES ${headers})
+# tickwheel_headers_in(folder target scope headers...): named from folder/tickwheel.
+function(tickwheel_headers_in folder target scope)
+    list(TRANSFORM ARGN PREPEND ${folder}/tickwheel/ OUTPUT_VARIABLE headers)
+    if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.23)
+        target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${folder} FILES ${headers})
+    elseif(TW_INSTALL)
+        foreach(header IN LISTS headers)
+            file(RELATIVE_PATH place ${folder} ${header})
+            get_filename_component(place ${place} DIRECTORY)
+            install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${place})
+        endforeach()
+    endif()
 endfunction()
 
-tickwheel_headers(tickwheel PUBLIC tw.h version.h)
-target_sources(tickwheel PUBLIC FILE_SET HEADERS BASE_DIRS ${config_dir}
-    FILES ${config_dir}/tickwheel/config.h)
+# tickwheel_headers(target scope headers...): named from include/tickwheel.
+function(tickwheel_headers)
+    tickwheel_headers_in(${include_dir} ${ARGN})
+endfunction()
+
+tickwheel_headers(tickwheel PUBLIC must_check.h tw.h version.h)
+tickwheel_headers_in(${config_dir} tickwheel PUBLIC config.h)
 if(TW_RUNTIME)
-    tickwheel_headers(tickwheel PUBLIC driver.h handle.h keyed.h runtime.h task.h workers.h)
+    tickwheel_headers(tickwheel PUBLIC driver.h handle.h inspect.h keyed.h observe.h runtime.h task.h trace.h
+        workers.h)
     tickwheel_headers(tickwheel_cpp INTERFACE
         callback.hpp chrono.hpp cplusplus.hpp pinned_timer.hpp runtime.hpp sleep.hpp tickwheel.hpp timer.hpp
         ttl_map.hpp ttl_map/containers.hpp ttl_map/delay_clock.hpp ttl_map/loads.hpp ttl_map/options.hpp
-        ttl_map/shard.hpp workers.hpp)
+        ttl_map/shard.hpp with_timeout.hpp workers.hpp)
 endif()
 if(TW_PORT STREQUAL cortexm)
     tickwheel_headers(tickwheel_clock PUBLIC cortexm/interrupts.h cortexm/systick.h)

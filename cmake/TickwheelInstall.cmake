@@ -1,6 +1,5 @@
 # Installs the library, its headers (TickwheelHeaders.cmake), and the files by which find_package
 # and pkg-config find them.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(installed_targets tickwheel)
@@ -9,9 +8,12 @@ foreach(target tickwheel_cpp tickwheel_clock)
         list(APPEND installed_targets ${target})
     endif()
 endforeach()
-# INCLUDES is for users with a CMake older than file sets, 3.23.
+if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.23)
+    set(header_sets FILE_SET HEADERS)
+endif()
+# INCLUDES is for users whose CMake is older than file sets, 3.23.
 install(TARGETS ${installed_targets} EXPORT tickwheel-targets
-    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILE_SET HEADERS)
+    INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${header_sets})
 install(EXPORT tickwheel-targets NAMESPACE tickwheel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
 configure_package_config_file(cmake/tickwheel-config.cmake.in tickwheel-config.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
@@ -28,3 +30,9 @@ if(TW_RUNTIME)
 endif()
 configure_file(cmake/tickwheel.pc.in tickwheel.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# The man pages, if ./dev reference has written them.
+set(man_pages ${PROJECT_SOURCE_DIR}/build/reference/man/man3)
+if(TW_RUNTIME)
+    install(DIRECTORY ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR} OPTIONAL FILES_MATCHING PATTERN "*.3")
+endif()

@@ -1,22 +1,32 @@
 # tickwheel_add_library(target BITS b LEVELS l LOOKAHEAD on|off PORT linux|none|cortexm|riscv|path
-#                       [TICK_BITS 32|64] [RUNTIME on|off] [DEFINES d...])
+#                       [TICK_BITS 32|64] [RUNTIME on|off] [CHECK on|off] [DEFINES d...])
 #
 # Adds a library of one geometry; with RUNTIME, it has the runtime and its drivers as well. The
 # project builds one; the tests build several, each with a config.h of its own.
 get_filename_component(tickwheel_root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
 set(tickwheel_runtime_sources
     src/runtime/clear.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/errors.cpp
-    src/runtime/exceptions.c src/runtime/fork.cpp src/runtime/lifetime.cpp src/runtime/nodes.cpp
-    src/runtime/queries.cpp src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual_time.cpp
-    src/runtime/wall.cpp
+    src/runtime/exceptions.c src/runtime/fork.cpp src/runtime/labels.cpp src/runtime/lifetime.cpp
+    src/runtime/meter.cpp src/runtime/nodes.cpp src/runtime/queries.cpp src/runtime/stopwatch.cpp
+    src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual_time.cpp src/runtime/wall.cpp
     src/workers/pool.cpp src/workers/workers.cpp
     src/timers/cells.cpp src/timers/engine.cpp src/timers/handle.cpp src/timers/key_table.cpp
     src/timers/keyed.cpp src/timers/record_life.cpp src/timers/record_move.cpp src/timers/record_set.cpp
     src/timers/record_start.cpp src/timers/record_store.cpp src/timers/slab.cpp src/timers/spare_memory.cpp
-    drivers/driver_by_name.cpp drivers/epoll.cpp drivers/manual.cpp drivers/sleep.cpp drivers/timerfd.cpp)
+    src/observe/counters.cpp src/observe/dump.cpp src/observe/metrics.cpp src/observe/pending.cpp
+    src/observe/inspect.cpp src/observe/inspect_answer.cpp src/observe/inspect_socket.cpp
+    src/observe/slow.cpp src/observe/trace.cpp src/observe/trace_write.cpp
+    src/ports/linux/epoll_pwait2.cpp
+    drivers/driver_by_name.cpp drivers/epoll.cpp drivers/kernel_ring.cpp drivers/manual.cpp drivers/sleep.cpp
+    drivers/timerfd.cpp drivers/uring.cpp drivers/watches.cpp)
+
+if(BUILD_SHARED_LIBS)
+    include(CheckLinkerFlag)
+    check_linker_flag(C LINKER:--undefined-version TW_LINKER_HAS_UNDEFINED_VERSION)
+endif()
 
 function(tickwheel_add_library target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "BITS;LEVELS;LOOKAHEAD;PORT;TICK_BITS;RUNTIME" "DEFINES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "BITS;LEVELS;LOOKAHEAD;PORT;TICK_BITS;RUNTIME;CHECK" "DEFINES")
 
     set(TW_BITS ${arg_BITS})
     set(TW_LEVELS ${arg_LEVELS})
@@ -42,7 +52,14 @@ function(tickwheel_add_library target)
     add_library(${target} ${tickwheel_root}/src/core/c_api.cpp)
     if(arg_PORT STREQUAL linux)
         target_sources(${target} PRIVATE ${tickwheel_root}/src/ports/linux/lock.cpp
-            ${tickwheel_root}/src/ports/linux/observed.cpp ${tickwheel_root}/src/ports/linux/tell.cpp)
+            ${tickwheel_root}/src/ports/linux/observed.cpp
+            ${tickwheel_root}/src/ports/linux/$<IF:$<BOOL:${arg_CHECK}>,check_report,tell>.cpp)
+    endif()
+    if(arg_CHECK)
+        target_sources(${target} PRIVATE ${tickwheel_root}/src/ports/linux/check.cpp
+            ${tickwheel_root}/src/ports/linux/check_table.cpp)
+        target_compile_definitions(${target} PRIVATE TW_CHECK)
+        target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
     endif()
     if(arg_PORT MATCHES "^(linux|none|cortexm|riscv)$")
         set(port_header ${tickwheel_root}/src/ports/${arg_PORT}/port.h)
@@ -55,6 +72,9 @@ function(tickwheel_add_library target)
         target_link_libraries(${target} PUBLIC Threads::Threads)
         list(TRANSFORM tickwheel_runtime_sources PREPEND ${tickwheel_root}/ OUTPUT_VARIABLE runtime_sources)
         target_sources(${target} PRIVATE ${runtime_sources})
+        if(arg_CHECK)
+            target_sources(${target} PRIVATE ${tickwheel_root}/src/runtime/check.cpp)
+        endif()
         # Exceptions of callbacks pass through the library; see exceptions.h.
         target_compile_options(${target} PRIVATE -funwind-tables)
         set_property(SOURCE ${tickwheel_root}/src/runtime/exceptions.c TARGET_DIRECTORY ${target}
@@ -77,6 +97,14 @@ function(tickwheel_add_library target)
     target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize -fvisibility=hidden
         $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
     target_link_options(${target} PRIVATE LINKER:--as-needed)
+    if(BUILD_SHARED_LIBS)
+        set(map ${tickwheel_root}/src/tickwheel.map)
+        target_link_options(${target} PRIVATE LINKER:--version-script=${map})
+        set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${map})
+        if(TW_LINKER_HAS_UNDEFINED_VERSION)  # a library without the runtime has fewer functions than the map
+            target_link_options(${target} PRIVATE LINKER:--undefined-version)
+        endif()
+    endif()
     if(TW_STATIC_PROGRAMS)  # all that link it here, except those that set TW_NEEDS_DYNAMIC_LIBC
         set(is_program "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>")
         set(may_be_static "$<NOT:$<BOOL:$<TARGET_PROPERTY:TW_NEEDS_DYNAMIC_LIBC>>>")
@@ -86,7 +114,7 @@ function(tickwheel_add_library target)
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF
         LINKER_LANGUAGE C  # nothing of the C++ runtime is used, so nothing of it is linked
-        VERSION ${PROJECT_VERSION} SOVERSION 0)
+        VERSION ${PROJECT_VERSION} SOVERSION 0)  # apart from the release: see src/tickwheel.map
     if(UNIX)  # a board has no loader
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     endif()

@@ -35,3 +35,19 @@ endif()
 if(TW_RUNTIME AND NOT TW_TICK_BITS EQUAL 64)
     message(FATAL_ERROR "the runtime needs TW_TICK_BITS=64")
 endif()
+
+# The checking build; its table of nodes needs the Linux port, and nodes that name their wheel.
+set(can_check OFF)
+if(TW_PORT STREQUAL linux AND TW_TICK_BITS EQUAL 64)
+    set(can_check ON)
+endif()
+set(check_default OFF)
+if(can_check AND CMAKE_BUILD_TYPE STREQUAL Debug)
+    set(check_default ON)
+endif()
+option(TW_CHECK "Find misuse of nodes and runtimes, and stop the program with a message that says what was done \
+wrong, to which node, where it was armed and where this was found (slower, and uses mmap; Linux only; on in Debug builds)"
+    ${check_default})
+if(TW_CHECK AND NOT can_check)
+    message(FATAL_ERROR "TW_CHECK needs TW_PORT=linux and TW_TICK_BITS=64: it remembers pending nodes in memory of its own")
+endif()

@@ -27,47 +27,32 @@ struct boot_clock {
     using time_point = std::chrono::time_point<boot_clock>;
     static constexpr bool is_steady = true;
 
-    static time_point now() noexcept {
+    [[nodiscard]] static time_point now() noexcept {
         std::timespec now;
         ::clock_gettime(CLOCK_BOOTTIME, &now);
         return time_point(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
     }
 };
 
-// Virtual time, which moves only when the program moves it. Each runtime has its own, so there is no
-// now() here: ask the runtime.
-struct virtual_clock {
-    using duration = std::chrono::nanoseconds;
-    using rep = duration::rep;
-    using period = duration::period;
-    using time_point = std::chrono::time_point<virtual_clock>;
-    static constexpr bool is_steady = true;
-};
-
-// The clocks that a runtime can follow. `driver` is the default driver for the clock, and
-// `delay_clock` the clock that measures delays: a delay is not affected when the wall clock is set.
-// steady_clock is CLOCK_MONOTONIC and system_clock is CLOCK_REALTIME, as in libstdc++ and libc++
-// on Linux.
+// The clocks that a runtime can follow. `driver` is the default driver for the clock, `virtual_id`
+// the clock that stands in for it on virtual time, and `delay_clock` the clock that measures delays: a
+// delay is not affected when the wall clock is set. steady_clock is CLOCK_MONOTONIC and system_clock
+// is CLOCK_REALTIME, as in libstdc++ and libc++ on Linux.
 template <class Clock> struct clock_traits;
 template <> struct clock_traits<std::chrono::steady_clock> {
-    static constexpr tw_clock id = TW_CLOCK_MONOTONIC;
+    static constexpr tw_clock id = TW_CLOCK_MONOTONIC, virtual_id = TW_CLOCK_VIRTUAL;
     static constexpr const char *driver = "sleep";
     using delay_clock = std::chrono::steady_clock;
 };
 template <> struct clock_traits<std::chrono::system_clock> {
-    static constexpr tw_clock id = TW_CLOCK_WALL;
+    static constexpr tw_clock id = TW_CLOCK_WALL, virtual_id = TW_CLOCK_WALL;
     static constexpr const char *driver = "timerfd";
     using delay_clock = std::chrono::steady_clock;
 };
 template <> struct clock_traits<boot_clock> {
-    static constexpr tw_clock id = TW_CLOCK_BOOT;
+    static constexpr tw_clock id = TW_CLOCK_BOOT, virtual_id = TW_CLOCK_VIRTUAL;
     static constexpr const char *driver = "timerfd";
     using delay_clock = boot_clock;
-};
-template <> struct clock_traits<virtual_clock> {
-    static constexpr tw_clock id = TW_CLOCK_VIRTUAL;
-    static constexpr const char *driver = "manual";
-    using delay_clock = virtual_clock;
 };
 
 namespace detail {

@@ -6,7 +6,7 @@
 #if __cplusplus > 201703L
 #define TICKWHEEL_CPLUSPLUS_20
 #else
-#error "tickwheel's headers in C++ want C++20: -std=c++20, or in CMake link with tickwheel::cpp"
+#error "tickwheel's C++ headers need C++20: compile with -std=c++20, or in CMake link with tickwheel::cpp"
 #endif
 
 #endif

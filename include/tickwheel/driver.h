@@ -1,7 +1,7 @@
 /* tickwheel/driver.h - how a runtime's thread sleeps and is woken.
  *
  * A runtime's thread fires what is due, asks the wheel what is next, and calls its driver to wait
- * until then. A driver is a table of functions, and knows nothing of wheels or nodes. Four drivers
+ * until then. A driver is a table of functions, and knows nothing of wheels or nodes. Five drivers
  * are built in and found by name. You can supply your own in tw_runtime_options.own_driver; it may
  * wrap a built-in one (tw_driver_named).
  *
@@ -19,6 +19,8 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include <tickwheel/must_check.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -91,8 +93,8 @@ struct tw_driver {
     int (*program)(void *state, const struct tw_deadlines *until);
 };
 
-/* Returns the built-in driver "sleep", "epoll", "timerfd" or "manual"; NULL for any other name. */
-const struct tw_driver *tw_driver_named(const char *name);
+/* Returns the built-in driver "sleep", "epoll", "uring", "timerfd" or "manual"; NULL for any other name. */
+TW_MUST_CHECK const struct tw_driver *tw_driver_named(const char *name);
 
 #ifdef __cplusplus
 }

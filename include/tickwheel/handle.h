@@ -19,6 +19,8 @@
  * no timer.)
  *
  * Conventions are those of runtime.h, and:
+ *   Arguments  `handles` is the set, and `handle` the timer that the call is about. `options` may be
+ *              null.
  *   Handles    A timer exists from its start until it is stopped, or until its last callback and
  *              `next` have returned. After that every function but tw_handle_remaining returns:
  *   -ESTALE      the handle belonged to a timer of this set that is gone
@@ -40,6 +42,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tickwheel/must_check.h>
 #include <tickwheel/runtime.h>
 #include <tickwheel/task.h>
 
@@ -63,15 +66,17 @@ struct tw_handles_options {
     size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see task.h */
     struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
     int concurrent;             /* not 0: workers may run several fires of one timer at the same time */
+    const char *label;          /* label of timers whose task brings none, see observe.h; NULL: none */
 };
 
-/* Makes an empty set and stores it in *handles. Freeing the runtime frees the set as well. Returns 0.
+/* Makes an empty set on the runtime and stores it in *handles. Freeing the runtime frees the set as
+ * well. Returns 0.
  *   -EINVAL  also: an option is out of range, or `workers` belongs to another runtime
  *   -ENOMEM  no memory
  *   -EMFILE  the sets of this process have as many timers as handles can distinguish: 2^32, where each
  *            set counts as a multiple of 1,024, and so does one that was freed before its runtime */
-int tw_handles_new(struct tw_handles **handles, struct tw_runtime *rt,
-                   const struct tw_handles_options *options);
+TW_MUST_CHECK int tw_handles_new(struct tw_handles **handles, struct tw_runtime *rt,
+                                 const struct tw_handles_options *options);
 
 /* Stops all timers of the set, waits for running callbacks, drops the arguments and frees the set;
  * `handles` may be null. No other thread may be in a call on the set. Returns 0.
@@ -79,8 +84,8 @@ int tw_handles_new(struct tw_handles **handles, struct tw_runtime *rt,
  *   -ECHILD  also: a `drop` has forked and this is the child, where the set is not freed yet */
 int tw_handles_free(struct tw_handles *handles);
 
-/* Starts a timer and stores its handle in *handle before its callback can run. The task is copied.
- * Returns 0.
+/* Starts a timer that does `task` at the times that `when` says, and stores its handle in *handle
+ * before its callback can run. The task is copied. Returns 0.
  *   -EINVAL  also: `when` is out of range (see tw_runtime_arm); the task has no function; arg_size
  *            exceeds the storage; both `next` and a period; neither `when` nor `next`
  *   -ENOMEM  no memory to grow
@@ -88,26 +93,40 @@ int tw_handles_free(struct tw_handles *handles);
  *   -EMFILE  as tw_handles_new, for one more timer
  *   -ENOENT  `next` returned no first deadline
  *   -EPERM   the set is being freed */
-int tw_handle_start(struct tw_handles *handles, tw_handle *handle, const struct tw_when *when,
-                    const struct tw_task *task);
+TW_MUST_CHECK int tw_handle_start(struct tw_handles *handles, tw_handle *handle, const struct tw_when *when,
+                                  const struct tw_task *task);
 
-/* Start a timer for the usual cases: once, `delay_ns` from now; and every `period_ns`, first one
- * period from now. Results as tw_handle_start. */
-int tw_handle_after(struct tw_handles *handles, tw_handle *handle, int64_t delay_ns, tw_task_callback *fn,
-                    void *arg);
-int tw_handle_every(struct tw_handles *handles, tw_handle *handle, int64_t period_ns, enum tw_missed missed,
-                    tw_task_callback *fn, void *arg);
+/* Starts a timer for the usual case: calls fn(event, arg) once, `delay_ns` from now. Stores its handle
+ * in *handle before that. Returns 0.
+ *   -ENOMEM  no memory to grow
+ *   -ENOSPC  the set has as many timers as its capacity, or TW_HANDLES_MAX
+ *   -EMFILE  as tw_handles_new, for one more timer
+ *   -EPERM   the set is being freed */
+TW_MUST_CHECK int tw_handle_after(struct tw_handles *handles, tw_handle *handle, int64_t delay_ns,
+                                  tw_task_callback *fn, void *arg);
+
+/* Starts a periodic timer: calls fn(event, arg) every `period_ns`, first one period from now. `missed`
+ * is the policy for fires that are late by more than a period. Stores the timer's handle in *handle
+ * before its callback can run. Returns 0.
+ *   -EINVAL  also: the period or `missed` as in tw_runtime_every
+ *   -ENOMEM  no memory to grow
+ *   -ENOSPC  the set has as many timers as its capacity, or TW_HANDLES_MAX
+ *   -EMFILE  as tw_handles_new, for one more timer
+ *   -EPERM   the set is being freed */
+TW_MUST_CHECK int tw_handle_every(struct tw_handles *handles, tw_handle *handle, int64_t period_ns,
+                                  enum tw_missed missed, tw_task_callback *fn, void *arg);
 
 /* Stops a timer: no callback of it begins from now on. Returns 1 if this prevented a fire, or 0 if
  * its last callback is running. It does not wait for a running callback; the argument is dropped
  * after that callback has returned.
- *   -ESTALE, -ENOENT  see Conventions, here and below */
+ *   -ESTALE, -ENOENT  see Conventions */
 int tw_handle_stop(struct tw_handles *handles, tw_handle handle);
 
 /* Stops a timer and waits until no callback of it is running on another thread and its argument has
  * been dropped. It also waits, and then returns -ESTALE, if the timer was already stopped while its
  * callback ran. Called from that callback it does not wait. Do not hold a lock that the callback or
- * `drop` takes. Returns as tw_handle_stop. */
+ * `drop` takes. Returns 1 if this prevented a fire, else 0.
+ *   -ESTALE, -ENOENT  see Conventions */
 int tw_handle_stop_wait(struct tw_handles *handles, tw_handle handle);
 
 /* Moves a timer: it is now due `delay_ns` from now, which may be earlier or later than before. The
@@ -118,24 +137,28 @@ int tw_handle_stop_wait(struct tw_handles *handles, tw_handle handle);
  *            own callback: start another timer, or start it with a period and stop it */
 int tw_handle_move(struct tw_handles *handles, tw_handle handle, int64_t delay_ns);
 
-/* Postpones a timer: moves it as tw_handle_move does, unless it is due at that tick or later already; then it
- * stays, also in the order. The delay of tw_handle_again stays what it was. Returns as tw_handle_move. */
+/* Postpones a timer: moves it to `delay_ns` from now, unless it is due at that tick or later already;
+ * then it stays, also in the order. The delay of tw_handle_again stays what it was. Returns 0.
+ *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
+ *            `next` has not yet returned the next deadline */
 int tw_handle_postpone(struct tw_handles *handles, tw_handle handle, int64_t delay_ns);
 
 /* Starts a timer's delay again: moves it by the delay that it was last started or moved with, without
  * slack; a periodic timer is now due one period from now. This is how an idle timeout is kept off: one
- * call for each sign of life. Returns as tw_handle_move.
+ * call for each sign of life. Returns 0.
  *   -EINVAL  also: the timer has no delay. It was started with an absolute deadline, or `next` has
- *            returned its deadline, and it has not been moved since */
+ *            returned its deadline, and it has not been moved since
+ *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
+ *            `next` has not yet returned the next deadline */
 int tw_handle_again(struct tw_handles *handles, tw_handle handle);
 
 /* Returns the nanoseconds until the timer is due, at most TW_NO_DEADLINE - 1; 0 if it is overdue, or its last
  * fire has begun or waits for a worker; TW_NO_DEADLINE if it is gone. */
-int64_t tw_handle_remaining(struct tw_handles *handles, tw_handle handle);
+TW_MUST_CHECK int64_t tw_handle_remaining(struct tw_handles *handles, tw_handle handle);
 
 /* Returns the number of timers, including stopped ones whose callback is still running or whose
  * argument is not yet dropped. */
-size_t tw_handles_count(struct tw_handles *handles);
+TW_MUST_CHECK size_t tw_handles_count(struct tw_handles *handles);
 
 /* Receives one timer of a walk or a drain. */
 typedef void tw_handles_visitor(tw_handle handle, void *arg, void *visit_arg);

@@ -12,6 +12,8 @@
  * hashed with a secret of each table, so that an attacker cannot choose keys that collide.
  *
  * Conventions are those of runtime.h, and:
+ *   Arguments  `keyed` is the table, and `key` that of the timer that the call is about. `options`
+ *              may be null.
  *   Keys       Strings of up to TW_KEY_MAX bytes, which may have any value; or numbers. A number
  *              never equals a string. The table copies keys.
  *   Timers     A timer exists from when it is set until it is removed, replaced or drained, or its
@@ -33,6 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tickwheel/must_check.h>
 #include <tickwheel/runtime.h>
 #include <tickwheel/task.h>
 
@@ -50,7 +53,9 @@ struct tw_key {
     int is_number;
 };
 
-static inline struct tw_key tw_key_bytes(const void *bytes, size_t size) {
+/* Returns a key from the string of `size` bytes at `bytes`, which may have any value. They must stay
+ * where they are until the call that gets the key has returned. */
+TW_MUST_CHECK static inline struct tw_key tw_key_bytes(const void *bytes, size_t size) {
     struct tw_key key;
     key.bytes = bytes;
     key.size = size;
@@ -59,9 +64,9 @@ static inline struct tw_key tw_key_bytes(const void *bytes, size_t size) {
     return key;
 }
 
-/* A key from a string that ends with a zero byte, which is not part of the key. NULL gives an invalid
- * key. */
-static inline struct tw_key tw_key_string(const char *string) {
+/* Returns a key from a string that ends with a zero byte, which is not part of the key. NULL gives an
+ * invalid key. */
+TW_MUST_CHECK static inline struct tw_key tw_key_string(const char *string) {
     size_t size = 0;
     if (string == NULL)
         return tw_key_bytes(NULL, 1);
@@ -70,7 +75,8 @@ static inline struct tw_key tw_key_string(const char *string) {
     return tw_key_bytes(string, size);
 }
 
-static inline struct tw_key tw_key_number(uint64_t number) {
+/* Returns a key from a number. */
+TW_MUST_CHECK static inline struct tw_key tw_key_number(uint64_t number) {
     struct tw_key key = tw_key_bytes(NULL, 0);
     key.number = number;
     key.is_number = 1;
@@ -90,15 +96,17 @@ struct tw_keyed_options {
     size_t storage;             /* bytes in each timer for a copy of its argument, 0 to 4096; see task.h */
     struct tw_workers *workers; /* pool that runs the callbacks; NULL: the runtime's thread does */
     int concurrent;             /* not 0: workers may run several fires of one timer at the same time */
+    const char *label;          /* label of timers whose task brings none, see observe.h; NULL: none */
 };
 
-/* Makes an empty table and stores it in *keyed. Freeing the runtime frees the table as well.
- * Returns 0.
+/* Makes an empty table on the runtime and stores it in *keyed. Freeing the runtime frees the table as
+ * well. Returns 0.
  *   -EINVAL  also: an option is out of range, or `workers` belongs to another runtime
  *   -ENOMEM  no memory
- *   -EMFILE  as tw_handles_new
+ *   -EMFILE  see tw_handles_new
  *   others   the system has no random bytes (getrandom) */
-int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt, const struct tw_keyed_options *options);
+TW_MUST_CHECK int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt,
+                               const struct tw_keyed_options *options);
 
 /* Removes all timers of the table, waits for running callbacks, drops the arguments and frees the
  * table; `keyed` may be null. No other thread may be in a call on the table. Returns 0.
@@ -106,44 +114,77 @@ int tw_keyed_new(struct tw_keyed **keyed, struct tw_runtime *rt, const struct tw
  *   -ECHILD  also: a `drop` has forked and this is the child, where the table is not freed yet */
 int tw_keyed_free(struct tw_keyed *keyed);
 
-/* Sets a timer under a key. Returns 1 if it replaced a timer, which is removed as by
- * tw_keyed_remove, else 0. A callback of the replaced timer that is running on a worker goes on, and
- * may overlap with the new timer's; call tw_keyed_remove_wait first to prevent that. On error a
- * former timer stays.
- *   -EINVAL  also: an invalid key (a null string, or longer than TW_KEY_MAX); else as
- *            tw_handle_start
- *   -ENOMEM, -EMFILE, -ENOSPC, -ENOENT, -EPERM  as tw_handle_start */
-int tw_keyed_set(struct tw_keyed *keyed, struct tw_key key, const struct tw_when *when,
-                 const struct tw_task *task);
+/* Sets a timer under a key: it does `task` at the times that `when` says. Returns 1 if it replaced a
+ * timer, which is removed as by tw_keyed_remove, else 0. A callback of the replaced timer that is
+ * running on a worker goes on, and may overlap with the new timer's; call tw_keyed_remove_wait first
+ * to prevent that. On error a former timer stays.
+ *   -EINVAL  also: an invalid key (a null string, or longer than TW_KEY_MAX); `when` is out of range
+ *            (see tw_runtime_arm); the task has no function; arg_size exceeds the storage; both
+ *            `next` and a period; neither `when` nor `next`
+ *   -ENOMEM  no memory to grow, or for the key
+ *   -ENOSPC  the table has as many timers as its capacity, or TW_HANDLES_MAX
+ *   -EMFILE  as tw_handles_new, for one more timer
+ *   -ENOENT  `next` returned no first deadline
+ *   -EPERM   the table is being freed */
+TW_MUST_CHECK int tw_keyed_set(struct tw_keyed *keyed, struct tw_key key, const struct tw_when *when,
+                               const struct tw_task *task);
 
-/* Set a timer for the usual cases: once, `delay_ns` from now; and every `period_ns`, first one period
- * from now. Results as tw_keyed_set. */
-int tw_keyed_after(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns, tw_task_callback *fn,
-                   void *arg);
-int tw_keyed_every(struct tw_keyed *keyed, struct tw_key key, int64_t period_ns, enum tw_missed missed,
-                   tw_task_callback *fn, void *arg);
+/* Sets a timer for the usual case: calls fn(event, arg) once, `delay_ns` from now. Returns 1 if it
+ * replaced a timer, as tw_keyed_set may, else 0.
+ *   -EINVAL  also: an invalid key
+ *   -ENOMEM  no memory to grow, or for the key
+ *   -ENOSPC  the table has as many timers as its capacity, or TW_HANDLES_MAX
+ *   -EMFILE  as tw_handles_new, for one more timer
+ *   -EPERM   the table is being freed */
+TW_MUST_CHECK int tw_keyed_after(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns,
+                                 tw_task_callback *fn, void *arg);
+
+/* Sets a periodic timer: calls fn(event, arg) every `period_ns`, first one period from now. `missed` is
+ * the policy for fires that are late by more than a period. Returns 1 if it replaced a timer, as
+ * tw_keyed_set may, else 0.
+ *   -EINVAL  also: an invalid key; the period or `missed` as in tw_runtime_every
+ *   -ENOMEM  no memory to grow, or for the key
+ *   -ENOSPC  the table has as many timers as its capacity, or TW_HANDLES_MAX
+ *   -EMFILE  as tw_handles_new, for one more timer
+ *   -EPERM   the table is being freed */
+TW_MUST_CHECK int tw_keyed_every(struct tw_keyed *keyed, struct tw_key key, int64_t period_ns,
+                                 enum tw_missed missed, tw_task_callback *fn, void *arg);
 
 /* Moves a timer: it is now due `delay_ns` from now, which may be earlier or later than before. The
  * grid of a periodic timer shifts along. A timer with an absolute deadline on the wall clock keeps following
  * that clock. Returns 0.
- *   -ENOENT  see Conventions, here and below
+ *   -ENOENT  see Conventions
  *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
  *            `next` has not yet returned the next deadline */
 int tw_keyed_move(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns);
 
-/* Postpone a timer, and start its delay again: as tw_handle_postpone and tw_handle_again of handle.h. */
+/* Postpones a timer: moves it to `delay_ns` from now, unless it is due at that tick or later already;
+ * then it stays, also in the order. The delay of tw_keyed_again stays what it was. Returns 0.
+ *   -ENOENT  see Conventions
+ *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
+ *            `next` has not yet returned the next deadline */
 int tw_keyed_postpone(struct tw_keyed *keyed, struct tw_key key, int64_t delay_ns);
+
+/* Starts a timer's delay again: moves it by the delay that it was last set or moved with, without
+ * slack; a periodic timer is now due one period from now. Returns 0.
+ *   -EINVAL  also: the timer has no delay. It was set with an absolute deadline, or `next` has
+ *            returned its deadline, and it has not been moved since
+ *   -ENOENT  see Conventions
+ *   -EBUSY   its last fire has begun or waits for a worker, so it cannot be moved any more; or
+ *            `next` has not yet returned the next deadline */
 int tw_keyed_again(struct tw_keyed *keyed, struct tw_key key);
 
 /* Removes a timer: no callback of it begins from now on. Returns 1 if this prevented a fire, or 0 if
  * its last callback is running. It does not wait for a running callback; the argument is dropped
- * after that callback has returned. */
+ * after that callback has returned.
+ *   -ENOENT  see Conventions */
 int tw_keyed_remove(struct tw_keyed *keyed, struct tw_key key);
 
 /* Removes a timer and waits until no callback of it is running on another thread and its argument has
  * been dropped. It does not wait if called from that callback, nor for a timer that was already
- * removed or replaced. Do not hold a lock that the callback or `drop` takes. Returns as
- * tw_keyed_remove. */
+ * removed or replaced. Do not hold a lock that the callback or `drop` takes. Returns 1 if this
+ * prevented a fire, else 0.
+ *   -ENOENT  see Conventions */
 int tw_keyed_remove_wait(struct tw_keyed *keyed, struct tw_key key);
 
 /* The result of tw_keyed_get. */
@@ -153,19 +194,23 @@ struct tw_keyed_timer {
     void *arg;            /* the callback's argument; valid only until it is dropped */
 };
 
-/* Looks up a timer, fills in *timer, which may be null, and returns 0. */
-int tw_keyed_get(struct tw_keyed *keyed, struct tw_key key, struct tw_keyed_timer *timer);
+/* Looks up a timer, fills in *timer, which may be null, and returns 0.
+ *   -ENOENT  see Conventions */
+TW_MUST_CHECK int tw_keyed_get(struct tw_keyed *keyed, struct tw_key key, struct tw_keyed_timer *timer);
 
 /* Returns the number of timers, including removed ones whose callback is still running or whose
  * argument is not yet dropped. */
-size_t tw_keyed_count(struct tw_keyed *keyed);
+TW_MUST_CHECK size_t tw_keyed_count(struct tw_keyed *keyed);
 
 /* Receives one timer of a walk or a drain. */
 typedef void tw_keyed_visitor(const struct tw_key *key, void *arg, void *visit_arg);
 
 /* Walks the table: calls each(key, arg, visit_arg) on every timer that exists when the walk comes to it, in
- * any order, as tw_handles_each of handle.h does, with its results. The key is valid until `each` returns.
- * To give each key a new deadline use tw_keyed_move: one that is set again may be visited again. */
+ * any order, as tw_handles_each of handle.h does. The key is valid until `each` returns. To give each key
+ * a new deadline use tw_keyed_move: one that is set again may be visited again. Returns the number of
+ * visits.
+ *   -EINVAL  also: `each` is null
+ *   -ECHILD  also: `each` has forked and this is the child */
 int64_t tw_keyed_each(struct tw_keyed *keyed, tw_keyed_visitor *each, void *visit_arg);
 
 /* Drains the table: removes every timer that exists now, and calls each(key, arg, drain_arg) on those

@@ -12,6 +12,7 @@
 
 #include <tickwheel/callback.hpp>
 #include <tickwheel/chrono.hpp>
+#include <tickwheel/observe.h>
 #include <tickwheel/runtime.h>
 #include <tickwheel/runtime.hpp>
 
@@ -56,6 +57,9 @@ template <class F, class Of = runtime> class pinned_timer {
     pinned_timer &operator=(const pinned_timer &) = delete;
     ~pinned_timer() { tw_runtime_shutdown(home_->rt, node()); }
 
+    // Names the kind of timer; the text outlives the runtime. See observe.h. Not while it is pending.
+    void label(const char *text) { detail::check(tw_runtime_label(home_->rt, node(), text)); }
+
     // Arm the timer: once after a delay, once at a time point, or with a period. If it was pending
     // it is moved. Return true if it was pending.
     template <class Rep, class Period> bool after(std::chrono::duration<Rep, Period> delay) {
@@ -89,10 +93,10 @@ template <class F, class Of = runtime> class pinned_timer {
     bool cancel_wait() noexcept { return tw_runtime_cancel_wait(home_->rt, node()) > 0; }
 
     // Returns the time until it is due: 0 if that has passed, nothing if it is not pending.
-    std::optional<std::chrono::nanoseconds> remaining() const noexcept {
+    [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining() const noexcept {
         return detail::remaining_of(tw_runtime_remaining(home_->rt, detail::node_in(node_)));
     }
-    bool pending() const noexcept { return remaining().has_value(); }
+    [[nodiscard]] bool pending() const noexcept { return remaining().has_value(); }
 
   private:
     tw_node *node() noexcept { return detail::node_in(node_); }

@@ -64,6 +64,35 @@ static inline void tw_port_unlock(uint32_t *word);
  *     static inline void tw_port_hide(const void *from, size_t size);
  * Makes the tool ignore accesses to these bytes, which the library reads and writes atomically. */
 
+/* A port that watches what users do with their nodes (the checking build, TW_CHECK=ON) defines
+ * TW_PORT_CHECKS and the functions below, which end the program if something is wrong. `w` is the wheel
+ * whose lock is held, if it has one.
+ *
+ *     void tw_port_check_wheel_init(const struct tw *w);
+ *     void tw_port_check_node_init(const struct tw_node *node, const void *callback);
+ * Called first of all by tw_init and tw_node_init; no lock is held.
+ *
+ *     void tw_port_check_to_arm(const struct tw_node *node);
+ * Called first of all by the calls that arm a node, which may be anything; no lock is held.
+ *
+ *     void tw_port_check_used(const struct tw *w, const struct tw_node *node);
+ * A call names this node. `w` is null if the call was refused. If the node is pending on another wheel, its
+ * contents must be left alone.
+ *
+ *     void tw_port_check_pending(const struct tw_node *node);
+ *     void tw_port_check_kept(const struct tw_node *node);
+ *     void tw_port_check_idle(const struct tw_node *node);
+ * The node has become pending, or the wheel has changed it; it should still be as it was then; it is
+ * pending no more. Its links may have changed meanwhile.
+ *
+ *     void tw_port_check_some(const struct tw *w);
+ * Time for a look at a few of the wheel's pending nodes.
+ *
+ *     const void *tw_port_check_enter(const void *caller);
+ *     void tw_port_check_leave(const void *const *former);
+ * A call of the user's begins, and ends; `enter` returns what `leave` is given. Calls may nest: then
+ * the outermost is the user's. */
+
 #ifndef TW_PORT_HEADER
 #error "the build names the port: see TW_PORT in CMakeLists.txt"
 #endif
@@ -82,6 +111,18 @@ static inline int tw_port_is_observed(void) { return 0; }
 static inline void tw_port_lock_observed(uint32_t *word) { tw_port_lock(word); }
 static inline void tw_port_unlock_observed(uint32_t *word) { tw_port_unlock(word); }
 static inline void tw_port_hide(const void *from, size_t size) { (void)from, (void)size; }
+#endif
+
+/* TW_CHECKS(kept(node)) calls tw_port_check_kept(node), in a checking build only. TW_NOTE_CALLER keeps the
+ * address that the function in which it stands was called from, for as long as that function runs. */
+#ifdef TW_PORT_CHECKS
+#define TW_CHECKS(call) tw_port_check_##call
+#define TW_NOTE_CALLER \
+    __attribute__((cleanup(tw_port_check_leave), unused)) const void *const tw_former_caller = \
+        tw_port_check_enter(__builtin_return_address(0))
+#else
+#define TW_CHECKS(call) (void)0
+#define TW_NOTE_CALLER (void)0
 #endif
 
 #endif

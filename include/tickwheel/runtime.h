@@ -10,6 +10,8 @@
  *     tw_runtime_free(rt);
  *
  * Conventions for every function here
+ *   Arguments  `rt` is the runtime, and `node` the node that the call is about. `arg` is handed on to
+ *              the function beside it.
  *   Time       Nanoseconds in an int64_t. A delay counts from the clock's reading at the call. A
  *              deadline rounds up to the next tick, and no callback runs before it (P1). A
  *              deadline after the last tick, 292 years from 0, is never reached: its timer stays
@@ -52,6 +54,7 @@
 #include <stdint.h>
 
 #include <tickwheel/driver.h>
+#include <tickwheel/must_check.h>
 #include <tickwheel/tw.h>
 
 #ifdef __cplusplus
@@ -77,12 +80,19 @@ struct tw_runtime_options {
      *            monotonic  boot  wall  virtual
      *   sleep        yes
      *   epoll        yes     yes   yes
+     *   uring        yes     yes   yes
      *   timerfd      yes     yes   yes
      *   manual                     yes*   yes     * virtual; set by tw_runtime_set_wall
      * Absolute deadlines are readings of this clock. */
     enum tw_clock clock;
 
-    /* "sleep", "epoll", "timerfd" or "manual". NULL: "sleep". -ENOENT for any other name. */
+    /* "sleep", "epoll", "uring", "timerfd" or "manual". NULL: "sleep". -ENOENT for any other name.
+     *
+     * "uring" is io_uring, from Linux 6.1 on. Where that is missing or forbidden, as in many sandboxes,
+     * tw_runtime_new says so and takes nothing else instead. "epoll" does the same by other calls:
+     *     int error = tw_runtime_new(&rt, &options);
+     *     if (error == -ENOSYS || error == -EPERM)
+     *         options.driver = "epoll", error = tw_runtime_new(&rt, &options); */
     const char *driver;
 
     /* A driver of your own, instead of a name. It must outlive the runtime. NULL: none. */
@@ -131,9 +141,13 @@ struct tw_stats {
  * null. Returns 0. The caller owns the runtime and frees it with tw_runtime_free.
  *   -EINVAL      also: both a driver name and a driver of your own
  *   -ENOENT      no driver has that name
- *   -EOPNOTSUPP  the driver cannot wait on this clock
+ *   -EOPNOTSUPP  the driver cannot wait on this clock; "uring" on none in a time namespace, whose
+ *                offsets io_uring ignores, nor where /proc does not tell whether it is in one
+ *   -ENOSYS      the kernel lacks what the driver needs (uring)
+ *   -EPERM       the system forbids what the driver needs (uring): a sandbox, or the setting
+ *                kernel.io_uring_disabled
  *   -ENOMEM, -EMFILE, -ENFILE  from the system */
-int tw_runtime_new(struct tw_runtime **rt, const struct tw_runtime_options *options);
+TW_MUST_CHECK int tw_runtime_new(struct tw_runtime **rt, const struct tw_runtime_options *options);
 
 /* Starts the thread, which blocks all signals. Timers that became due while the runtime was stopped
  * fire now, periodic ones by their policy. Returns 0.
@@ -143,7 +157,7 @@ int tw_runtime_new(struct tw_runtime **rt, const struct tw_runtime_options *opti
  *   -EOPNOTSUPP  the driver has no thread (manual)
  *   -EAGAIN, -ENOMEM, -EPERM  from the system: no thread, or not with this priority
  *   -EINVAL      also: the machine has none of `cpus` */
-int tw_runtime_start(struct tw_runtime *rt);
+TW_MUST_CHECK int tw_runtime_start(struct tw_runtime *rt);
 
 /* Stops the thread and waits for it: after the return no callback begins and none is running. Nodes
  * stay pending, and time goes on; tw_runtime_start resumes. Called from a callback it returns at
@@ -168,8 +182,10 @@ int tw_runtime_free(struct tw_runtime *rt);
  * is pending (all may be armed again), sets and tables are empty, no descriptor is watched, and a
  * descriptor that tw_runtime_fd handed out is closed. `drop` (task.h) is called for the timers of sets
  * and tables, as the parent will call it for its own. Returns 0. Outside such a child it does nothing and
- * returns 0. -EBUSY  called from a callback of the runtime, or from another function that it has called
+ * returns 0.
+ *   -EBUSY  called from a callback of the runtime, or from another function that it has called
  *   -ENOMEM, -EMFILE, -ENFILE  from the system; call it again, or free the runtime
+ *   -ENOSYS, -EPERM, -EOPNOTSUPP  as tw_runtime_new, if the child may do less than the parent
  *
  * A callback that forks must not return in the child: call exec or _exit there. If it returns
  * anyway, the child calls no further callback. The other functions (`next`, `copy`, `drop`, `each`)
@@ -179,32 +195,37 @@ int tw_runtime_free(struct tw_runtime *rt);
  * Do not call fork in a signal handler on a thread that uses the library: if the handler has
  * interrupted a call that holds a lock, the fork waits for that lock for ever. (_Fork, which POSIX
  * allows there, takes no lock, but its child must not call the library.) */
-int tw_runtime_after_fork(struct tw_runtime *rt);
+TW_MUST_CHECK int tw_runtime_after_fork(struct tw_runtime *rt);
 
 /* --- arming ---------------------------------------------------------------------- */
 
-/* Each of these returns 1 if the node was pending, else 0. A node that was pending is moved: its
- * former deadline and period are forgotten.
- *   -EBUSY  the node is pending on another runtime or wheel
- *   -EPERM  the node was shut down */
+/* Arming a pending node moves it: its former deadline and period are forgotten. */
 
 /* Fires once, `delay_ns` from now. 0 fires at once: armed in a callback, the node fires in the same
  * turn, before the thread looks at descriptors, unless the next tick has begun since or the turn's
  * budget is spent; then it fires in the next turn. 1 fires at the next tick, never in the same turn;
- * descriptors are served first, and tw_runtime_dispatch or tw_runtime_leap returns. */
+ * descriptors are served first, and tw_runtime_dispatch or tw_runtime_leap returns. Returns 1 if the
+ * node was pending, else 0.
+ *   -EBUSY  the node is pending on another runtime or wheel
+ *   -EPERM  the node was shut down */
 int tw_runtime_after(struct tw_runtime *rt, struct tw_node *node, int64_t delay_ns);
 
-/* Fires once, when the clock reads `deadline_ns`; at once if that has passed. A deadline on the wall
+/* Fires the node once, when the clock reads `deadline_ns`; at once if that has passed. A deadline on the wall
  * clock follows the clock when it is set. If the clock reaches the deadline and is set back before
- * the callback runs, the callback may still run. */
+ * the callback runs, the callback may still run. Returns 1 if the node was pending, else 0.
+ *   -EBUSY  the node is pending on another runtime or wheel
+ *   -EPERM  the node was shut down */
 int tw_runtime_at(struct tw_runtime *rt, struct tw_node *node, int64_t deadline_ns);
 
 /* Fires every `period_ns` until cancelled, first one period from now, without drift: the n-th
  * deadline lies n periods after the first, to the nanosecond, and rounds up to a tick by itself
- * (16666667 ns on ticks of 1 ms: after 17, 34, 51, 67 ms).
+ * (16666667 ns on ticks of 1 ms: after 17, 34, 51, 67 ms). `missed` is the policy for fires that are
+ * late by more than a period. Returns 1 if the node was pending, else 0.
  *   -EINVAL  also: the period is shorter than a tick; `missed` is unknown; or ticks are longer
  *            than 4 s, and the period is neither a multiple of the tick nor, like the tick, a
- *            whole number of microseconds */
+ *            whole number of microseconds
+ *   -EBUSY   the node is pending on another runtime or wheel
+ *   -EPERM   the node was shut down */
 int tw_runtime_every(struct tw_runtime *rt, struct tw_node *node, int64_t period_ns, enum tw_missed missed);
 
 /* When a timer fires: all that the three functions above can express, and more. All zeroes: once,
@@ -218,8 +239,10 @@ struct tw_when {
     uint32_t fires;        /* number of fires of a periodic timer; 0: no limit */
 };
 
-/* Arms the node as `when` says.
- *   -EINVAL  also: fires > TW_FIRES_MAX, or period or `missed` as in tw_runtime_every */
+/* Arms the node as `when` says. Returns 1 if the node was pending, else 0.
+ *   -EINVAL  also: fires > TW_FIRES_MAX, or period or `missed` as in tw_runtime_every
+ *   -EBUSY   the node is pending on another runtime or wheel
+ *   -EPERM   the node was shut down */
 int tw_runtime_arm(struct tw_runtime *rt, struct tw_node *node, const struct tw_when *when);
 
 /* Moves a pending node: it is now due `delay_ns` from now, which may be earlier or later than before.
@@ -231,13 +254,14 @@ int tw_runtime_move(struct tw_runtime *rt, struct tw_node *node, int64_t delay_n
 
 /* Postpones a pending node to `delay_ns` from now. Cheaper than tw_runtime_move; meant for a timeout
  * that is extended over and over, for example with each packet. The node's place among the nodes of
- * one tick is unspecified. If it is due later than that already, it stays as it is. Returns 0, or
- * errors as tw_runtime_move.
- *   -EINVAL  also: the node has an absolute deadline on the wall clock */
+ * one tick is unspecified. If it is due later than that already, it stays as it is. Returns 0.
+ *   -EINVAL  also: the node has an absolute deadline on the wall clock
+ *   -ENOENT  the node is not pending
+ *   -EBUSY   the node is pending on another runtime or wheel */
 int tw_runtime_postpone(struct tw_runtime *rt, struct tw_node *node, int64_t delay_ns);
 
 /* Cancels a node. Returns 1 if this prevented a fire, else 0. It does not wait for a callback that
- * is running. See tw_cancel.
+ * is running; tw_runtime_cancel_wait does. See tw_cancel.
  *   -EBUSY  the node is pending on another runtime or wheel */
 int tw_runtime_cancel(struct tw_runtime *rt, struct tw_node *node);
 
@@ -275,50 +299,54 @@ int tw_runtime_clear(struct tw_runtime *rt, tw_callback *each, void *arg);
 /* --- asking ---------------------------------------------------------------------- */
 
 /* Returns the clock's present reading, with which absolute deadlines are compared. */
-int64_t tw_runtime_now(struct tw_runtime *rt);
+TW_MUST_CHECK int64_t tw_runtime_now(struct tw_runtime *rt);
 
 /* Returns the nanoseconds until the node is due, at most TW_NO_DEADLINE - 1: 0 if it is overdue,
  * TW_NO_DEADLINE if it is not pending. */
-int64_t tw_runtime_remaining(struct tw_runtime *rt, const struct tw_node *node);
+TW_MUST_CHECK int64_t tw_runtime_remaining(struct tw_runtime *rt, const struct tw_node *node);
 
 /* In a callback: returns the deadline of this fire, rounded up to a tick, a reading of the clock that
  * the node was armed on. (On a runtime on the wall clock, nodes armed by delay follow the monotonic clock.)
  * TW_NO_DEADLINE outside callbacks. */
-int64_t tw_runtime_due(struct tw_runtime *rt);
+TW_MUST_CHECK int64_t tw_runtime_due(struct tw_runtime *rt);
 
-/* In a callback: returns how many further fires of this periodic node were missed. See
- * tw_overruns. */
-uint64_t tw_runtime_overruns(struct tw_runtime *rt);
+/* In a callback: returns how many further fires of this periodic node were missed; 0 outside
+ * callbacks. See tw_overruns. */
+TW_MUST_CHECK uint64_t tw_runtime_overruns(struct tw_runtime *rt);
 
 /* Returns the number of pending nodes and of pending timers of handle.h, keyed.h and tickwheel.hpp. */
-size_t tw_runtime_count(struct tw_runtime *rt);
+TW_MUST_CHECK size_t tw_runtime_count(struct tw_runtime *rt);
 
 /* Fills in *stats and returns 0. */
 int tw_runtime_stats(struct tw_runtime *rt, struct tw_stats *stats);
 
 /* Checks the invariants of the runtime's wheels, of all pending nodes and of the timers that the
- * library keeps, reports each broken one as tw_check does, and returns how many there were. `report`
- * may be null; it must not use the runtime. For tests and for investigating a crash: it holds the lock
- * of what it checks throughout. */
-int tw_runtime_check(struct tw_runtime *rt, tw_report *report, void *arg);
+ * library keeps, calls report(invariant, node, arg) for each broken one, and returns how many there
+ * were. `report` may be null; it must not use the runtime. For tests and for investigating a crash: it holds
+ * the lock of what it checks throughout. */
+TW_MUST_CHECK int tw_runtime_check(struct tw_runtime *rt, tw_report *report, void *arg);
 
-/* --- descriptors: drivers that watch, of the built-in ones epoll ------------------- */
+/* --- descriptors: drivers that watch, of the built-in ones epoll and uring ---------- */
 
 /* Watches a descriptor: fn(fd, events, arg) is called on the runtime's thread when it is ready.
  * `events` has the values and the rules of epoll_ctl (EPOLLIN, EPOLLOUT, EPOLLET ...). A closed
- * descriptor is no longer watched, but unwatch it before you close it. This and the next two
- * functions return 0.
+ * descriptor is no longer watched, but unwatch it before you close it. Returns 0.
  *   -EOPNOTSUPP  this driver watches no descriptors
  *   -EEXIST      it is watched already
- *   -ENOENT      it is not watched (modify, unwatch)
  *   -EBADF, -EPERM, -ENOSPC, -ENOMEM, -EINVAL  as epoll_ctl */
-int tw_runtime_watch(struct tw_runtime *rt, int fd, uint32_t events, tw_watch_callback *fn, void *arg);
+TW_MUST_CHECK int tw_runtime_watch(struct tw_runtime *rt, int fd, uint32_t events, tw_watch_callback *fn,
+                                   void *arg);
 
-/* Changes the events of a watched descriptor. Errors as tw_runtime_watch. */
-int tw_runtime_watch_modify(struct tw_runtime *rt, int fd, uint32_t events);
+/* Changes the events of the watched descriptor `fd`. Returns 0.
+ *   -EOPNOTSUPP  this driver watches no descriptors
+ *   -ENOENT      it is not watched
+ *   -EBADF, -ENOMEM, -EINVAL  as epoll_ctl */
+TW_MUST_CHECK int tw_runtime_watch_modify(struct tw_runtime *rt, int fd, uint32_t events);
 
-/* Stops watching a descriptor, and waits until its callback is not running on another thread; called
- * from a callback it does not wait. Close the descriptor afterwards. Errors as tw_runtime_watch. */
+/* Stops watching the descriptor `fd`, and waits until its callback is not running on another thread;
+ * called from a callback it does not wait. Close the descriptor afterwards. Returns 0.
+ *   -EOPNOTSUPP  this driver watches no descriptors
+ *   -ENOENT      it is not watched */
 int tw_runtime_unwatch(struct tw_runtime *rt, int fd);
 
 /* --- a loop of your own: drivers with a descriptor, of the built-in ones timerfd ---- */
@@ -329,7 +357,7 @@ int tw_runtime_unwatch(struct tw_runtime *rt, int fd);
  *   -EOPNOTSUPP  this driver has none
  *   -EBUSY       the runtime's thread runs, another thread dispatches, or called from a callback
  *   others       the descriptor could not be programmed; call again later */
-int tw_runtime_fd(struct tw_runtime *rt);
+TW_MUST_CHECK int tw_runtime_fd(struct tw_runtime *rt);
 
 /* Calls the callbacks that are due, on this thread, within the budget of one turn. If work is left,
  * the descriptor becomes readable again. Returns 0.
@@ -349,7 +377,11 @@ int tw_runtime_dispatch(struct tw_runtime *rt);
  *   -ERANGE      beyond the last tick of virtual time */
 int tw_runtime_advance(struct tw_runtime *rt, int64_t ns);
 
-/* As tw_runtime_advance, but in one leap, as if the program had been stalled: callbacks run late. */
+/* Moves virtual time on by `ns` in one leap, as if the program had been stalled: callbacks run late.
+ * Returns 0, also if a callback stopped the runtime.
+ *   -EOPNOTSUPP  not the manual driver
+ *   -EBUSY       called from a callback, or while another thread advances the runtime
+ *   -ERANGE      beyond the last tick of virtual time */
 int tw_runtime_leap(struct tw_runtime *rt, int64_t ns);
 
 /* Sets the virtual wall clock to the reading `wall_ns`, forwards or back, as an administrator would.
@@ -362,12 +394,12 @@ int tw_runtime_set_wall(struct tw_runtime *rt, int64_t wall_ns);
 
 /* Returns the meanings that a negative result of this library can have, in words; "unknown error"
  * for other numbers. Never null; the text is static. */
-const char *tw_strerror(int error);
+TW_MUST_CHECK const char *tw_strerror(int error);
 
 /* Returns the cause of an error in words, such as "the period is 0". It knows the cause if `error` is
  * the result of this thread's last failed call of runtime.h, handle.h, keyed.h or workers.h;
  * otherwise, and for calls of tw.h, it returns tw_strerror(error). Never null; the text is static. */
-const char *tw_explain(int error);
+TW_MUST_CHECK const char *tw_explain(int error);
 
 #ifdef __cplusplus
 }

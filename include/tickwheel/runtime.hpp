@@ -53,9 +53,6 @@ inline bool has_thread(const tw_runtime_options &o) {
     return driver->wait_until != nullptr;
 }
 
-template <class Clock>
-concept may_be_virtual = std::same_as<Clock, virtual_clock> || std::same_as<Clock, std::chrono::system_clock>;
-
 }  // namespace detail
 
 // A runtime on a clock. Its thread runs from construction to destruction, which cancels its timers
@@ -67,20 +64,11 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
     using typename basic_timers<Clock, tw_node>::duration;
     using typename basic_timers<Clock, tw_node>::time_point;
 
-    explicit basic_runtime(const runtime_options &o = {}) : basic_timers<Clock, tw_node>(o.on_exception) {
-        using traits = clock_traits<Clock>;
-        const tw_runtime_options c = detail::c_options(o, traits::id, traits::driver);
-        detail::check(tw_runtime_new(&this->home_->rt, &c));
-        try {
-            this->make_timers(o.capacity);
-            if (o.start && detail::has_thread(c))
-                start();
-        } catch (...) {
-            end();
-            throw;
-        }
-    }
-    ~basic_runtime() {
+    explicit basic_runtime(const runtime_options &o = {})
+        : basic_runtime(o, clock_traits<Clock>::id, clock_traits<Clock>::driver) {}
+
+    // Virtual, so that a runtime on virtual time may be owned as a basic_runtime.
+    virtual ~basic_runtime() {
         if (tw_runtime_due(native()) != TW_NO_DEADLINE) {
             // Inside a callback, so this is std::exit. The callback never returns, and others may go
             // on running: what they use is never freed.
@@ -92,41 +80,35 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
 
     // The runtime as the C interface knows it, for what this class leaves out: descriptors, event
     // loops, nodes.
-    tw_runtime *native() const noexcept { return this->home_->rt; }
+    [[nodiscard]] tw_runtime *native() const noexcept { return this->home_->rt; }
 
     // Reads the runtime's clock.
-    time_point now() const noexcept { return time_point(duration(tw_runtime_now(native()))); }
+    [[nodiscard]] time_point now() const noexcept { return time_point(duration(tw_runtime_now(native()))); }
 
     // See tw_runtime_stop and tw_runtime_start; they throw std::system_error as these say.
     void stop() { detail::check(tw_runtime_stop(native())); }
     void start() { detail::check(tw_runtime_start(native())); }
 
     // See tw_runtime_stats.
-    tw_stats stats() const {
+    [[nodiscard]] tw_stats stats() const {
         tw_stats seen;
         detail::check(tw_runtime_stats(native(), &seen));
         return seen;
     }
 
-    // Move virtual time on by `by`, and call the callbacks that become due. advance() goes from one
-    // deadline to the next, and each callback sees its own deadline as the present. leap() goes in
-    // one step, as if the program had been stalled, so callbacks come late. On the wall clock both
-    // need the driver "manual". They throw std::system_error as tw_runtime_advance says.
-    template <class Rep, class Period>
-    void advance(std::chrono::duration<Rep, Period> by) requires detail::may_be_virtual<Clock> {
-        detail::check(tw_runtime_advance(native(), detail::delay_in(by)));
-    }
-    template <class Rep, class Period>
-    void leap(std::chrono::duration<Rep, Period> by) requires detail::may_be_virtual<Clock> {
-        detail::check(tw_runtime_leap(native(), detail::delay_in(by)));
-    }
-
-    // Sets the virtual wall clock, forward or back. Calls no callback: what is due by then fires in
-    // the next advance(). Needs the driver "manual".
-    template <class Duration>
-    void set_wall(
-        std::chrono::time_point<Clock, Duration> to) requires std::same_as<Clock, std::chrono::system_clock> {
-        detail::check(tw_runtime_set_wall(native(), detail::reading_of(to)));
+  protected:
+    basic_runtime(const runtime_options &o, tw_clock id, const char *driver)
+        : basic_timers<Clock, tw_node>(o.on_exception) {
+        const tw_runtime_options c = detail::c_options(o, id, driver);
+        detail::check(tw_runtime_new(&this->home_->rt, &c));
+        try {
+            this->make_timers(o.capacity);
+            if (o.start && detail::has_thread(c))
+                start();
+        } catch (...) {
+            end();
+            throw;
+        }
     }
 
   private:
@@ -137,10 +119,60 @@ template <class Clock> class basic_runtime : public basic_timers<Clock, tw_node>
     }
 };
 
+// A runtime on virtual time, for tests: time moves only when the program moves it, and callbacks run on
+// the thread that does. It is a basic_runtime of the clock that it stands in for, so the code under test
+// takes a `runtime &` and is compiled once, for production and for its tests.
+//
+//     class conn { explicit conn(tickwheel::runtime &rt); ... };  // reads rt.now(), arms rt.after(30s, ...)
+//     tickwheel::runtime rt;                                      // in main()
+//     tickwheel::virtual_runtime rt;                              // in a test, which calls rt.advance(30s)
+//
+// Its time points have the type of the clock that it stands in for, and count from its own beginning:
+// now() is 0 at first. So the code under test must ask its runtime for the time. A reading of
+// std::chrono::steady_clock::now() itself compiles there, too, but on virtual time it is a moment somewhere
+// in the future, as far off as the machine has been up.
+//
+// The options `driver` and `own_driver` are refused, with std::system_error (invalid_argument).
+template <class Clock> class basic_virtual_runtime : public basic_runtime<Clock> {
+  public:
+    explicit basic_virtual_runtime(const runtime_options &o = {})
+        : basic_runtime<Clock>(checked(o), clock_traits<Clock>::virtual_id, "manual") {}
+
+    // Move time on by `by`, and call the callbacks that become due. advance() goes from one deadline to
+    // the next, and each callback sees its own deadline as the present. leap() goes in one step, as if
+    // the program had been stalled, so callbacks come late. They throw std::system_error as
+    // tw_runtime_advance says.
+    template <class Rep, class Period> void advance(std::chrono::duration<Rep, Period> by) {
+        detail::check(tw_runtime_advance(this->native(), detail::delay_in(by)));
+    }
+    template <class Rep, class Period> void leap(std::chrono::duration<Rep, Period> by) {
+        detail::check(tw_runtime_leap(this->native(), detail::delay_in(by)));
+    }
+
+    // Sets the wall clock, forward or back. Calls no callback: what is due by then fires in the next
+    // advance().
+    template <class Duration>
+    void set_wall(
+        std::chrono::time_point<Clock, Duration> to) requires std::same_as<Clock, std::chrono::system_clock> {
+        detail::check(tw_runtime_set_wall(this->native(), detail::reading_of(to)));
+    }
+
+  private:
+    static const runtime_options &checked(const runtime_options &o) {
+        if (o.driver != nullptr || o.own_driver != nullptr)
+            detail::refuse("virtual time has a driver of its own");
+        return o;
+    }
+};
+
 using runtime = basic_runtime<std::chrono::steady_clock>;  // a clock that stops while the system is suspended
 using wall_runtime = basic_runtime<std::chrono::system_clock>;  // the time of day, which may be set
-using boot_runtime = basic_runtime<boot_clock>;        // a clock that goes on while the system is suspended
-using virtual_runtime = basic_runtime<virtual_clock>;  // time that the program moves: for tests
+using boot_runtime = basic_runtime<boot_clock>;  // a clock that goes on while the system is suspended
+
+// The same on virtual time.
+using virtual_runtime = basic_virtual_runtime<std::chrono::steady_clock>;
+using virtual_wall_runtime = basic_virtual_runtime<std::chrono::system_clock>;
+using virtual_boot_runtime = basic_virtual_runtime<boot_clock>;
 
 }  // namespace tickwheel
 

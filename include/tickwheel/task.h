@@ -69,6 +69,8 @@ struct tw_task {
      * started, after all checks; if starting fails after that, `drop` is called on the copy. */
     size_t arg_size;
     void (*copy)(void *to, void *from);
+
+    const char *label; /* names the kind of timer; see observe.h. NULL: the label of the set's options */
 };
 
 #ifdef __cplusplus

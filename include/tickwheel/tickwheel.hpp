@@ -8,11 +8,14 @@
 //     tickwheel::workers pool(rt, {.threads = 2});             // slow callbacks delay no other timer
 //     tickwheel::timer save = pool.after(5min, [&] { flush(); });
 //     const bool slept = co_await rt.sleep_for(100ms, stop_token);    // false: a stop was requested
+//     const auto reply = co_await rt.with_timeout(100ms, [&](auto stop) { return fetch(url, stop); });
 //
 // Conventions, for all of it
 //   Time        std::chrono durations of any kind, rounded up to nanoseconds and then to ticks.
 //               A duration that is too long never ends. Time points are those of the runtime's
 //               own clock; others do not compile.
+//   Tests       Code that takes a `runtime &` also runs on a virtual_runtime, whose time the test
+//               moves, if it takes the time from the runtime's now(). See runtime.hpp.
 //   Callbacks   take `const event &`, or nothing. They run on the runtime's thread or on workers,
 //               with no lock held, and may call anything except the destructor of their own
 //               runtime. An exception goes to runtime_options::on_exception, or is printed if
@@ -37,6 +40,7 @@
 #include <tickwheel/runtime.hpp>
 #include <tickwheel/sleep.hpp>
 #include <tickwheel/timer.hpp>
+#include <tickwheel/with_timeout.hpp>
 #include <tickwheel/workers.hpp>
 
 #endif

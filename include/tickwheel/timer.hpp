@@ -18,6 +18,7 @@
 #include <tickwheel/handle.h>
 #include <tickwheel/runtime.h>
 #include <tickwheel/sleep.hpp>
+#include <tickwheel/with_timeout.hpp>
 
 namespace tickwheel {
 
@@ -65,12 +66,12 @@ class [[nodiscard("a discarded timer is cancelled at once; see spawn")]] timer {
 
     // Returns the time until it is due: 0 if that has passed, or if its last fire has begun or
     // waits for a worker; nothing if it is gone.
-    std::optional<std::chrono::nanoseconds> remaining() const noexcept {
+    [[nodiscard]] std::optional<std::chrono::nanoseconds> remaining() const noexcept {
         return detail::remaining_of(tw_handle_remaining(timers(), id_));
     }
 
     // Returns true unless it is gone.
-    bool pending() const noexcept { return remaining().has_value(); }
+    [[nodiscard]] bool pending() const noexcept { return remaining().has_value(); }
 
     // Gives up ownership: the timer goes on without an owner, until its last fire or until its
     // runtime is destroyed.
@@ -104,6 +105,7 @@ enum class missed {
 
 struct once_options {
     std::chrono::nanoseconds slack{0};  // how much later it may fire, to share a wake-up with others
+    const char *label = nullptr;        // names the kind of timer, and outlives the runtime; see observe.h
 };
 
 struct periodic_options {
@@ -111,6 +113,7 @@ struct periodic_options {
     std::uint32_t fires = 0;                          // ends after so many; 0: no limit; at most TW_FIRES_MAX
     std::chrono::nanoseconds slack{0};                // as for once_options; of the first fire
     std::optional<std::chrono::nanoseconds> first{};  // delay of the first fire; if empty, one period
+    const char *label = nullptr;                      // as for once_options
 };
 
 namespace detail {
@@ -172,19 +175,19 @@ template <class Clock, class Node> class basic_timers {
     // Fires once, `delay` from now.
     template <class Rep, class Period, callback<delay_clock> F>
     timer after(std::chrono::duration<Rep, Period> delay, F f, once_options o = {}) {
-        return owned(start<delay_clock>(detail::when_in(delay, o.slack), std::move(f)));
+        return owned(start<delay_clock>(detail::when_in(delay, o.slack), std::move(f), o.label));
     }
 
     // Fires once, when the clock reads `moment`; at once if that has passed.
     template <class Duration, callback<Clock> F>
     timer at(std::chrono::time_point<Clock, Duration> moment, F f, once_options o = {}) {
-        return owned(start<Clock>(detail::when_at(moment, o.slack), std::move(f)));
+        return owned(start<Clock>(detail::when_at(moment, o.slack), std::move(f), o.label));
     }
 
     // Fires every `period`, without drift (P5).
     template <class Rep, class Period, callback<delay_clock> F>
     timer every(std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
-        return owned(start<delay_clock>(detail::every(period, o), std::move(f)));
+        return owned(start<delay_clock>(detail::every(period, o), std::move(f), o.label));
     }
 
     // The same; the first fire is when the clock reads `first`.
@@ -192,7 +195,7 @@ template <class Clock, class Node> class basic_timers {
     timer every_from(std::chrono::time_point<Clock, Duration> first,
                      std::chrono::duration<Rep, Period> period, F f, periodic_options o = {}) {
         const tw_when when = detail::periodic(detail::when_at(first, o.slack), period, o);
-        return owned(start<Clock>(when, std::move(f)));
+        return owned(start<Clock>(when, std::move(f), o.label));
     }
 
     // Fires by a schedule of your own: next(due) returns the deadline that follows `due`, or
@@ -204,19 +207,19 @@ template <class Clock, class Node> class basic_timers {
     requires requires(Next &next, time_point due) {
         { next(due) } -> std::convertible_to<std::optional<time_point>>;
     }
-    timer schedule(Next next, F f) {
+    timer schedule(Next next, F f, const char *label = nullptr) {
         const std::optional<time_point> first = next(time_point(duration(tw_runtime_now(home_->rt))));
         if (!first)
             return {};
         using both = scheduled<Next, F>;
-        return owned(
-            start<Clock>(detail::when_at(*first), both{std::move(next), std::move(f)}, both::next_deadline));
+        return owned(start<Clock>(detail::when_at(*first), both{std::move(next), std::move(f)}, label,
+                                  both::next_deadline));
     }
 
     // Fires once, `delay` from now, and has no owner. The cheapest kind.
     template <class Rep, class Period, callback<delay_clock> F>
-    void spawn(std::chrono::duration<Rep, Period> delay, F f) {
-        start<delay_clock>(detail::when_in(delay), std::move(f));
+    void spawn(std::chrono::duration<Rep, Period> delay, F f, const char *label = nullptr) {
+        start<delay_clock>(detail::when_in(delay), std::move(f), label);
     }
 
     // Suspends a coroutine: co_await the result. The co_await returns true after a full sleep, and
@@ -230,6 +233,21 @@ template <class Clock, class Node> class basic_timers {
         return {home_, detail::when_at(moment), std::move(token)};
     }
 
+    // Limits what a coroutine awaits: co_await the result. Awaits work(stop), where `stop` is a
+    // std::stop_token, on which a stop is requested `delay` from now, or when the clock reads `moment`.
+    // The co_await returns a std::optional with the work's result, or a bool if that is void: empty or
+    // false if time was up first. A stop on `token` is passed on to the work. See with_timeout.hpp.
+    template <class Rep, class Period, stoppable_work Work>
+    timed_work<Node, Work> with_timeout(std::chrono::duration<Rep, Period> delay, Work work,
+                                        const std::stop_token &token = {}) {
+        return {home_, detail::when_in(delay), std::move(work), token};
+    }
+    template <class Duration, stoppable_work Work>
+    timed_work<Node, Work> with_deadline(std::chrono::time_point<Clock, Duration> moment, Work work,
+                                         const std::stop_token &token = {}) {
+        return {home_, detail::when_at(moment), std::move(work), token};
+    }
+
     // Cancels all timers that were made here, waits for their callbacks, and returns how many still
     // had to fire. Called from inside one of the callbacks, it does not wait for that one.
     // Sleepers and pinned timers go on.
@@ -240,7 +258,7 @@ template <class Clock, class Node> class basic_timers {
 
     // Returns the number of timers, those included whose last callback runs. Sleepers and pinned
     // timers do not count.
-    std::size_t count() const noexcept { return tw_handles_count(home_->timers); }
+    [[nodiscard]] std::size_t count() const noexcept { return tw_handles_count(home_->timers); }
 
   protected:
     explicit basic_timers(exception_handler handler) : home_(std::make_shared<detail::home>()) {
@@ -282,10 +300,11 @@ template <class Clock, class Node> class basic_timers {
     };
 
     template <class EventClock, class F>
-    tw_handle start(const tw_when &when, F &&f, tw_next_deadline *next = nullptr) {
+    tw_handle start(const tw_when &when, F &&f, const char *label, tw_next_deadline *next = nullptr) {
         detail::stored_callable<F> stored(*home_, std::forward<F>(f));
         tw_task task = detail::task_of<EventClock>(stored);
         task.next = next;
+        task.label = label;
         tw_handle id = TW_NO_HANDLE;
         detail::check(tw_handle_start(home_->timers, &id, &when, &task));
         return id;

@@ -126,7 +126,7 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     }
 
     // Returns true if get() would return a value. Changes nothing, statistics included.
-    template <detail::lookup_key<Key, Hash, Equal> K = Key> bool contains(const K &key) const {
+    template <detail::lookup_key<Key, Hash, Equal> K = Key> [[nodiscard]] bool contains(const K &key) const {
         const auto &k = as_key(key);
         const location at = locate(k);
         return at.home.contains(at.hash, k);
@@ -161,11 +161,11 @@ template <class Key, class Value, class Hash = std::hash<Key>, class Equal = std
     }
 
     // Returns the number of entries, expired ones included whose timer is late.
-    std::size_t size() const { return stats().size; }
+    [[nodiscard]] std::size_t size() const { return stats().size; }
 
     // Returns the sum over all shards, one after the other: calls that run meanwhile may or may
     // not be counted.
-    ttl_map_stats stats() const {
+    [[nodiscard]] ttl_map_stats stats() const {
         ttl_map_stats sum;
         for_each_shard([&sum](shard &s) { s.add_to(sum); });
         return sum;

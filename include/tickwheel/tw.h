@@ -16,12 +16,14 @@
  *   Ticks      Counts of a unit that the caller chooses. Valid ticks are 0 .. TW_NEVER - 1;
  *              TW_NEVER means "no tick". Ticks are 64 bits wide; small parts can have 32-bit
  *              ticks, which wrap (see tw_tick).
+ *   Arguments  `w` is the wheel, and `node` the node that the call is about. `arg` is handed on
+ *              to the function beside it.
  *   Results    A negative result is a negated errno value, and nothing has changed. Zero or a
  *              positive result is success, or a count or truth value as documented.
- *              Every function returns -EINVAL for a null pointer, a wheel that was not
- *              initialised at this address (tw_init forgotten, or a copy of a wheel), a node
- *              that is all zeroes (tw_node_init forgotten) and an option out of range.
- *              Queries return 0, NULL or TW_NEVER in these cases.
+ *              Every function can return:
+ *   -EINVAL      a null pointer, a wheel that was not initialised at this address (tw_init
+ *                forgotten, or a copy of a wheel), a node that is all zeroes (tw_node_init
+ *                forgotten), an option out of range. Queries return 0, NULL or TW_NEVER instead.
  *   Storage    Do not copy, move or free a wheel, or a node while it is pending. A node that is
  *              not pending may be freed at any time, also inside its own callback, unless its
  *              callback is running on another thread: cancelling does not wait for it, tw_wait
@@ -51,6 +53,7 @@
 #include <stdint.h>
 
 #include <tickwheel/config.h>
+#include <tickwheel/must_check.h>
 #include <tickwheel/version.h>
 
 #ifdef __cplusplus
@@ -88,6 +91,8 @@ typedef void tw_report(const char *invariant, const struct tw_node *node, void *
 
 #define TW_UNBOUNDED UINT32_MAX /* as a budget: no limit */
 #define TW_FIRES_MAX UINT16_MAX /* highest limit on the fires of a periodic node */
+#define TW_LABELS 64            /* labels are numbers below this; 0: none */
+#define TW_MISSED_BITS 2        /* lowest bits of a node's missed_and_label: enum tw_missed */
 
 /* tw_init flags. */
 enum {
@@ -124,9 +129,9 @@ struct tw_node {
 #if TW_TICK_BITS != 32
     struct tw *wheel; /* the wheel that it is, or was last, armed on */
 #endif
-    uint16_t fires_left; /* 0: no limit */
-    uint8_t missed;      /* enum tw_missed */
-    uint8_t state;       /* enum tw_state */
+    uint16_t fires_left;      /* 0: no limit */
+    uint8_t missed_and_label; /* enum tw_missed in the lowest bits, above them the label */
+    uint8_t state;            /* enum tw_state */
 #if TW_RUNTIME
     uint32_t part; /* 0: `period` counts ticks. Otherwise it counts parts of a tick, and the
                       deadline lies part - 1 parts before `expiry`; see tw_arm_grid */
@@ -143,8 +148,9 @@ struct tw_node {
 #define TW_SLOTS (((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS) + TW_FAR_SLOTS)
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
 #define TW_STORAGE \
-    ((6 + TW_RUNTIME) * sizeof(tw_tick) + (14 + 3 * TW_RUNTIME) * sizeof(size_t) + \
-     TW_BITMAP_WORDS * sizeof(size_t) + (TW_SLOTS + 1) * sizeof(struct tw_link))
+    ((6 + 2 * TW_RUNTIME) * sizeof(tw_tick) + (14 + 6 * TW_RUNTIME) * sizeof(size_t) + \
+     TW_RUNTIME * sizeof(uint64_t) * TW_LABELS + TW_BITMAP_WORDS * sizeof(size_t) + \
+     (TW_SLOTS + 1) * sizeof(struct tw_link))
 
 /* A wheel, in the caller's storage. Its contents are private to the library. */
 struct tw {
@@ -158,7 +164,7 @@ struct tw {
  * this, the functions that initialise wheels and nodes carry the configuration in their linker
  * names, for example tw_init_bits8_levels3_lookahead1_ticks64_runtime1; if the configurations
  * differ, linking fails. The library also exports the plain names, for languages that do not use
- * this header. */
+ * this header; they ask tw_node_size and tw_wheel_size how much storage to provide. */
 #if defined(__GNUC__) && defined(__ELF__)
 #define TW_TEXT_OF(number) #number
 #define TW_TEXT(number) TW_TEXT_OF(number)
@@ -181,42 +187,53 @@ int tw_init(struct tw *w, tw_tick now, unsigned flags) TW_LINKED_AS("tw_init" TW
  *   -EINVAL  node or fn is null */
 int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg) TW_LINKED_AS("tw_node_init" TW_NODE_NAME);
 
-/* Arming. Arming a pending node moves it: its former tick, period and place in the order of
- * arming are forgotten. Each of these functions returns 1 if the node was pending, else 0.
- *   -EINVAL  see Conventions; the node was never initialised
- *   -EBUSY   the node is pending on another wheel
- *   -EPERM   the node was shut down
- *   -ERANGE  the tick, with its slack, is beyond TW_NEVER - 1 */
+/* Arming a pending node moves it: its former tick, period and place in the order of arming are
+ * forgotten. */
 
 /* Arms the node for `delay` ticks after tw_now(w), the tick of the last tw_advance. After a
  * sleep, advance the wheel first, or call tw_arm_at with the present tick plus the delay. Part of
- * the present tick has already passed, so to wait for at least d ticks ask for d + 1.
+ * the present tick has already passed, so to wait for at least d ticks ask for d + 1. Returns 1 if
+ * the node was pending, else 0.
  *   -EINVAL  also: the delay is 0, which usually means that a duration was rounded down. To
- *            fire at once, arm at tw_now(w). */
+ *            fire at once, arm at tw_now(w).
+ *   -EBUSY   the node is pending on another wheel
+ *   -EPERM   the node was shut down
+ *   -ERANGE  the tick is beyond TW_NEVER - 1 */
 int tw_arm_after(struct tw *w, struct tw_node *node, tw_tick delay);
 
 /* Arms the node for `tick`. If that is not in the future, the node fires in the tw_advance that
  * is running, or else in the next one. A callback that wants to be called again in the next turn
  * of its loop, not in the same tw_advance, arms for tw_now(w) + 1: that tick never belongs to the
- * running tw_advance, and with fine ticks (such as 1 ns) it always belongs to the next one. */
+ * running tw_advance, and with fine ticks (such as 1 ns) it always belongs to the next one. Returns 1
+ * if the node was pending, else 0.
+ *   -EBUSY   the node is pending on another wheel
+ *   -EPERM   the node was shut down
+ *   -ERANGE  the tick is beyond TW_NEVER - 1 */
 int tw_arm_at(struct tw *w, struct tw_node *node, tw_tick tick);
 
 /* Arms the node for a tick in [tick, tick + slack] that the wheel chooses: a tick at which other
  * nodes are already due, if one is cheap to find; otherwise the tick with the most trailing zero
- * bits. Timers with slack thus share ticks, and are lowered least often. */
+ * bits. Timers with slack thus share ticks, and are lowered least often. Returns 1 if the node was
+ * pending, else 0.
+ *   -EBUSY   the node is pending on another wheel
+ *   -EPERM   the node was shut down
+ *   -ERANGE  tick + slack is beyond TW_NEVER - 1 */
 int tw_arm_within(struct tw *w, struct tw_node *node, tw_tick tick, tw_tick slack);
 
 /* Returns the tick in [tick, tick + slack] that tw_arm_within would choose now, or TW_NEVER if it
  * would return an error. Use it to choose the first tick of a periodic node. */
-tw_tick tw_choose(struct tw *w, tw_tick tick, tw_tick slack);
+TW_MUST_CHECK tw_tick tw_choose(struct tw *w, tw_tick tick, tw_tick slack);
 
 /* Arms a periodic node: due at first, first + period, first + 2 * period and so on, without
  * drift. Only TW_DELAY, tw_move, tw_postpone and tw_postpone_all shift this grid. The node fires
  * `fires` times, or without end if that is 0; skipped fires do not count. `first` is a tick, not
  * a delay: tw_now(w) + period starts one period from now, and a `first` in the past makes
  * TW_BURST fire once for each tick of the grid that has passed. The node becomes idle when its
- * next tick would lie beyond TW_NEVER - 1.
- *   -EINVAL  also: the period is 0, `missed` is unknown, or fires > TW_FIRES_MAX */
+ * next tick would lie beyond TW_NEVER - 1. Returns 1 if the node was pending, else 0.
+ *   -EINVAL  also: the period is 0, `missed` is unknown, or fires > TW_FIRES_MAX
+ *   -EBUSY   the node is pending on another wheel
+ *   -EPERM   the node was shut down
+ *   -ERANGE  `first` is beyond TW_NEVER - 1 */
 int tw_arm_every(struct tw *w, struct tw_node *node, tw_tick first, tw_tick period, enum tw_missed missed,
                  uint32_t fires);
 
@@ -232,10 +249,14 @@ struct tw_grid {
     uint32_t fires;        /* as in tw_arm_every */
 };
 
-/* Arms a periodic node on such a grid. The n-th fire, counted from 0, is due n * period parts
+/* Arms a periodic node on the grid `grid`. The n-th fire, counted from 0, is due n * period parts
  * after the first deadline, rounded up to a tick. TW_DELAY, tw_move and tw_postpone start a new
- * grid whose deadline is a whole tick. Lateness is counted up to 2^64 - 1 parts.
- *   -EINVAL  also: a field is out of range, or `parts` differs from the wheel's earlier grids */
+ * grid whose deadline is a whole tick. Lateness is counted up to 2^64 - 1 parts. Returns 1 if the node
+ * was pending, else 0.
+ *   -EINVAL  also: a field is out of range, or `parts` differs from the wheel's earlier grids
+ *   -EBUSY   the node is pending on another wheel
+ *   -EPERM   the node was shut down
+ *   -ERANGE  `first` is beyond TW_NEVER - 1 */
 int tw_arm_grid(struct tw *w, struct tw_node *node, const struct tw_grid *grid);
 #endif
 
@@ -278,8 +299,10 @@ int tw_postpone_all(struct tw *w, tw_tick by);
  *   -EBUSY   the node is pending on another wheel */
 int tw_cancel(struct tw *w, struct tw_node *node);
 
-/* Cancels a node and shuts it down: arming it returns -EPERM until tw_node_init. Returns the same
- * values as tw_cancel. */
+/* Cancels a node and shuts it down: arming it returns -EPERM until tw_node_init. Returns 1 if this
+ * prevented a fire, else 0; see tw_cancel.
+ *   -EINVAL  see Conventions
+ *   -EBUSY   the node is pending on another wheel */
 int tw_node_shutdown(struct tw *w, struct tw_node *node);
 
 /* Waits until no other thread is running the node's callback or the `each` of a tw_clear with this
@@ -299,27 +322,72 @@ int tw_wait(struct tw *w, const struct tw_node *node);
  *   -EINVAL  see Conventions */
 int tw_clear(struct tw *w, tw_callback *each, void *arg);
 
+#if TW_RUNTIME
+/* Gives an idle node a label, a number below TW_LABELS that stays with it until tw_node_init. A
+ * wheel counts by label and means nothing else by it. Returns 0.
+ *   -EINVAL  also: the label is TW_LABELS or more
+ *   -EBUSY   the node is pending */
+int tw_node_label(struct tw_node *node, unsigned label);
+
+/* Returns how many fires of nodes with this label tw_cancel and tw_node_shutdown have prevented on
+ * this wheel. A wheel with TW_UNLOCKED does not count them: 0. */
+TW_MUST_CHECK uint64_t tw_cancelled(struct tw *w, unsigned label);
+
+/* A fire, as the wheel is about to make it. */
+struct tw_fire {
+    struct tw_node *node;
+    tw_callback *fn;
+    void *arg;
+    tw_tick due;      /* the tick that the node was due at */
+    tw_tick overruns; /* as tw_overruns returns it */
+    unsigned label;   /* as tw_node_label has set it */
+};
+
+/* Makes a fire: calls fire->fn(fire->node, fire->arg), and does what it likes before and after that. The
+ * callback may free the node.
+ *   If fire is null, there is none: the wheel has fires behind it, and does other things before the next.
+ * It is locked at that moment, and must not be called. */
+typedef void tw_caller(const struct tw_fire *fire, void *arg);
+
+/* Has caller(fire, arg) make the fires of a wheel from now on, to measure or trace them; null: the
+ * wheel makes them itself. To be set before the wheel is used. Returns 0.
+ *   -EINVAL  see Conventions */
+int tw_set_caller(struct tw *w, tw_caller *caller, void *arg);
+
+/* Receives one pending node. `was` is a copy of it; the node itself may since have been cancelled
+ * and freed, so `node` is an address to compare. */
+typedef void tw_visitor(const struct tw_node *node, const struct tw_node *was, void *arg);
+
+/* Calls visit(node, was, arg) for the nodes that are pending, in no particular order, with no lock
+ * held; copies at most 32 nodes under one hold of the lock. A node that stays pending throughout, and that
+ * no call arms or moves, is visited once; or twice, if the wheel has lowered it meanwhile; or perhaps not at
+ * all, if it is periodic and has fired, or an earlier tw_postpone has taken effect meanwhile. `visit` may
+ * call anything on the wheel and must return. What it arms is not visited. Returns how often it was called.
+ *   -EINVAL  also: visit is null */
+int64_t tw_each(struct tw *w, tw_visitor *visit, void *arg);
+#endif
+
 /* Returns 1 if the node is pending on w, else 0. */
-int tw_pending(struct tw *w, const struct tw_node *node);
+TW_MUST_CHECK int tw_pending(struct tw *w, const struct tw_node *node);
 
 /* Returns the tick that the node is due at, or TW_NEVER if it is not pending on w. */
-tw_tick tw_expiry(struct tw *w, const struct tw_node *node);
+TW_MUST_CHECK tw_tick tw_expiry(struct tw *w, const struct tw_node *node);
 
 /* Returns the number of ticks from tw_now(w) until the node is due: 0 if it is overdue, TW_NEVER
  * if it is not pending on w. */
-tw_tick tw_remaining(struct tw *w, const struct tw_node *node);
+TW_MUST_CHECK tw_tick tw_remaining(struct tw *w, const struct tw_node *node);
 
 /* Returns the number of pending nodes; 0 for an invalid w. */
-size_t tw_count(struct tw *w);
+TW_MUST_CHECK size_t tw_count(struct tw *w);
 
 /* Returns the latest tick given to tw_init, tw_advance or tw_update; TW_NEVER for an invalid w. */
-tw_tick tw_now(struct tw *w);
+TW_MUST_CHECK tw_tick tw_now(struct tw *w);
 
 /* Returns the tick at which tw_advance must next be called. It is never too late, and is exact
  * while the next busy slots hold no more than 32 nodes in all. It is tw_now(w) if there is work to
  * do at once; after a tw_advance that returned 0 that work is look-ahead, which another tw_advance
  * or tw_idle continues. TW_NEVER if nothing is pending, or for an invalid w. */
-tw_tick tw_next(struct tw *w);
+TW_MUST_CHECK tw_tick tw_next(struct tw *w);
 
 /* Finds the tick at which the next callback is due. Unlike tw_next it leaves out the wake-ups that
  * look-ahead and postponed nodes need, so that a loop fires something each time that it wakes.
@@ -328,18 +396,18 @@ tw_tick tw_next(struct tw *w);
  * late, if more nodes had to be examined or a tw_advance left work unfinished.
  *   -EINVAL  also: looks is 0, or tick is null
  *   -ENOENT  nothing is pending */
-int tw_first_due(struct tw *w, uint32_t looks, tw_tick *tick);
+TW_MUST_CHECK int tw_first_due(struct tw *w, uint32_t looks, tw_tick *tick);
 
 /* In a callback: returns how many further ticks of this periodic node's grid had passed when it
  * was called. With TW_BURST these fires follow; with TW_SKIP and TW_DELAY they are skipped.
  * Returns 0 for a oneshot, and outside callbacks. */
-tw_tick tw_overruns(struct tw *w);
+TW_MUST_CHECK tw_tick tw_overruns(struct tw *w);
 
 /* In a callback: returns the tick that its node was due at. TW_NEVER outside callbacks. */
-tw_tick tw_due(struct tw *w);
+TW_MUST_CHECK tw_tick tw_due(struct tw *w);
 
 /* Returns the node whose callback is running, or NULL if none is. The callback may have freed it. */
-struct tw_node *tw_running(struct tw *w);
+TW_MUST_CHECK struct tw_node *tw_running(struct tw *w);
 
 /* Advances the wheel to tick `now` and calls the callbacks that are due by then, in order. It
  * spends at most `budget` callbacks, node moves and opened slots. Returns 0 when all is done, or 1
@@ -352,10 +420,10 @@ struct tw_node *tw_running(struct tw *w);
 int tw_advance(struct tw *w, tw_tick now, uint32_t budget);
 
 /* Advances the wheel by one tick, for a tick interrupt: tw_advance(w, tw_now(w) + 1,
- * TW_UNBOUNDED). Calls everything that is due; to limit that, use tw_advance. Returns 0, or 1 as
- * tw_advance does.
+ * TW_UNBOUNDED). Calls everything that is due; to limit that, use tw_advance. Returns 0, or 1 if a
+ * tw_interrupt has left work; then call tw_advance with the tick of tw_now(w).
  *   -EINVAL  see Conventions
- *   -EBUSY   as tw_advance
+ *   -EBUSY   the wheel is already being advanced, by another thread or by the caller
  *   -ERANGE  tw_now(w) is the last tick */
 int tw_update(struct tw *w);
 
@@ -394,10 +462,20 @@ int tw_fork(struct tw *w, enum tw_fork_moment moment);
 /* Checks all invariants of the wheel and its nodes, calls report(invariant, node, arg) for each
  * broken one, and returns how many there were. `report` may be null. For tests: it holds the lock
  * throughout. */
-int tw_check(struct tw *w, tw_report *report, void *arg);
+TW_MUST_CHECK int tw_check(struct tw *w, tw_report *report, void *arg);
 
-/* Returns the TW_VERSION of the linked library. */
-int tw_version(void);
+/* The linked library, for languages that do not use this header. */
+
+/* Returns the size of a struct tw_node, or of a struct tw, in bytes. Memory of that size that is aligned as
+ * malloc aligns it is storage for one, which tw_node_init or tw_init initialises. */
+TW_MUST_CHECK size_t tw_node_size(void);
+TW_MUST_CHECK size_t tw_wheel_size(void);
+
+/* Returns the TW_VERSION of the linked library: major * 10000 + minor * 100 + patch. */
+TW_MUST_CHECK int tw_version(void);
+
+/* Returns the same as text, such as "0.1.0". Never null; the text is static. */
+TW_MUST_CHECK const char *tw_version_text(void);
 
 #ifdef __cplusplus
 }

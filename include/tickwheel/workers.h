@@ -10,6 +10,7 @@
  * of runtime.h. Timers of handle.h and keyed.h can have workers too.
  *
  * Conventions are those of runtime.h, and:
+ *   Arguments  `workers` is the pool. `options` may be null.
  *   Order      Runs begin in the order of the fires. The runs of one job follow each other: the next
  *              begins when the last has returned, unless the job is TW_CONCURRENT. Meanwhile runs of
  *              other jobs may pass it; then it keeps its place among the waiting fires.
@@ -40,6 +41,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <tickwheel/must_check.h>
 #include <tickwheel/runtime.h>
 
 #ifdef __cplusplus
@@ -74,12 +76,12 @@ struct tw_workers_options {
     const char *thread_name;     /* name of the threads, at most 15 characters; NULL: "tickwheel-work" */
 };
 
-/* Makes a pool, starts its threads, and stores it in *workers. Freeing the runtime frees the pool as
- * well. Everything is allocated here; running jobs allocates nothing. Returns 0.
+/* Makes a pool on the runtime, starts its threads, and stores it in *workers. Freeing the runtime frees
+ * the pool as well. Everything is allocated here; running jobs allocates nothing. Returns 0.
  *   -EINVAL  also: an option is out of range
  *   -ENOMEM, -EAGAIN  from the system */
-int tw_workers_new(struct tw_workers **workers, struct tw_runtime *rt,
-                   const struct tw_workers_options *options);
+TW_MUST_CHECK int tw_workers_new(struct tw_workers **workers, struct tw_runtime *rt,
+                                 const struct tw_workers_options *options);
 
 /* Stops the pool as its `at_stop` says and frees it; `workers` may be null. None of its jobs may be
  * armed, and no other thread may be in a call on the pool. Returns 0.
@@ -134,6 +136,10 @@ struct tw_job {
  * runtime only.
  *   -EINVAL  also: a flag is unknown */
 int tw_job_init(struct tw_job *job, struct tw_workers *workers, tw_callback *fn, void *arg, unsigned flags);
+
+/* Returns the size of a struct tw_job in bytes, for languages that do not use this header; see tw_node_size
+ * in tw.h. A job begins with its node. */
+TW_MUST_CHECK size_t tw_job_size(void);
 
 #ifdef __cplusplus
 }

@@ -64,14 +64,14 @@ template <class Clock> class basic_workers : public basic_timers<Clock, tw_job> 
     ~basic_workers() { end(); }
 
     // The pool as the C interface knows it.
-    tw_workers *native() const noexcept { return this->home_->pool; }
+    [[nodiscard]] tw_workers *native() const noexcept { return this->home_->pool; }
 
     // Returns when no fire waits and no callback runs. Throws std::system_error as tw_workers_wait
     // says.
     void wait() { detail::check(tw_workers_wait(native())); }
 
     // See tw_workers_stats.
-    tw_worker_stats stats() const {
+    [[nodiscard]] tw_worker_stats stats() const {
         tw_worker_stats seen;
         detail::check(tw_workers_stats(native(), &seen));
         return seen;

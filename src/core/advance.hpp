@@ -54,10 +54,28 @@ inline void fire(locked_wheel &wheel) {
     tw_node &node = wheel.take_due();
     tw_callback *const fn = node.fn;
     void *const arg = node.arg;
+#if TW_RUNTIME
+    if (tw_caller *const caller = wheel.caller; caller != nullptr) {
+        const tw_fire it = {&node, fn, arg, wheel.due_at(), wheel.overruns(), label_of(node)};
+        unlock(wheel);
+        caller(&it, wheel.caller_arg);
+        lock(wheel);
+        end_callback(wheel);
+        return;
+    }
+#endif
     unlock(wheel);
     fn(&node, arg);
     lock(wheel);
     end_callback(wheel);
+}
+
+// The caller's fires are not followed by another at once. REQUIRES: wheel lock held
+inline void tell_of_pause([[maybe_unused]] locked_wheel &wheel) {
+#if TW_RUNTIME
+    if (tw_caller *const caller = wheel.caller; caller != nullptr)
+        caller(nullptr, wheel.caller_arg);
+#endif
 }
 
 // True if tw_interrupt was called since this was asked last.
@@ -73,8 +91,12 @@ inline bool take_interruption(locked_wheel &wheel) {
 // tw_interrupt before an advance with nothing due is not lost.
 // RELEASES AND REACQUIRES: wheel lock
 inline bool catch_up(locked_wheel &wheel, work_budget &budget) {
+    bool has_fired = false;
     for (std::uint32_t steps = 0; budget.left != 0; budget.spend(steps)) {
         const step_result result = wheel.step(budget.at_once(), &steps);
+        if (has_fired && result != step_result::due)
+            tell_of_pause(wheel);
+        has_fired = result == step_result::due;
         if (result == step_result::done)
             return true;
         if (result == step_result::due) {

@@ -63,14 +63,17 @@ inline bool takes_no_lock(tw *w) { return has_room && wheel_in(w).self == self_o
 TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) { return node != nullptr && node->fn != nullptr; }
 
 // Small nodes have no room to name their wheel: a program with such nodes has one wheel.
-template <class Node> void set_wheel(Node &node, tw *w) {
-    if constexpr (requires { node.wheel; })
-        node.wheel = w;
+inline void set_wheel([[maybe_unused]] tw_node &node, [[maybe_unused]] tw *w) {
+#if TW_TICK_BITS != 32
+    node.wheel = w;
+#endif
 }
-template <class Node> bool names(const Node &node, const tw *w) {
-    if constexpr (requires { node.wheel; })
-        return node.wheel == w;
+inline bool names([[maybe_unused]] const tw_node &node, [[maybe_unused]] const tw *w) {
+#if TW_TICK_BITS != 32
+    return node.wheel == w;
+#else
     return true;
+#endif
 }
 
 // True if an enumerator from a caller in C is one of 0 .. last. Copied as bytes, because loading an
@@ -95,6 +98,7 @@ TW_ONE_COPY inline int enter(tw *w) {
 // REQUIRES: usable(node)
 inline int enter_usable(tw *w, const tw_node *node) {
     const int error = enter(w);
+    TW_CHECKS(used(error == 0 ? w : nullptr, node));
     if (error != 0 || !is_pending(*node) || names(*node, w)) {
         TW_ASSERT_OF(*node, node->state <= TW_SHUT);
         return error;
@@ -129,6 +133,7 @@ template <tw_state Usual, auto Call, class... Rest>
         if (w == nullptr || !usable(node))
             return -einval;
         if (takes_no_lock(w)) {
+            TW_CHECKS(used(w, node));
             const bool is_idle = Usual == TW_IDLE && node->state == TW_IDLE;
             if (!is_idle && is_pending(*node) && !names(*node, w)) [[unlikely]]
                 return -ebusy;
@@ -154,6 +159,7 @@ TW_ONE_COPY inline int enter_to_move(tw *w, const tw_node *node, tick due) {
 TW_ONE_COPY inline bool enter_pending(tw *w, const tw_node *node) {
     if (!usable(node) || enter(w) != 0)
         return false;
+    TW_CHECKS(used(w, node));
     if (is_pending(*node) && names(*node, w))
         return true;
     unlock(wheel_in(w));

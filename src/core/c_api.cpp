@@ -9,6 +9,7 @@
 #include "clear.hpp"
 #include "errors.hpp"
 #include "locked_wheel.hpp"
+#include "walk.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
 
@@ -40,7 +41,14 @@ inline int arm_within(tw *w, tw_node *node, tick first, tick slack) {
     return arm_once(w, node, possible ? wheel_in(w).choose(first, slack) : first, possible);
 }
 
-inline int cancel(tw *w, tw_node *node) { return wheel_in(w).disarm(*node); }
+inline int cancel(tw *w, tw_node *node) {
+    const int prevented = wheel_in(w).disarm(*node);
+#if TW_RUNTIME
+    if (wheel_in(w).how != locking::unlocked && prevented != 0)
+        wheel_in(w).count_cancelled(label_of(*node));
+#endif
+    return prevented;
+}
 
 #if TW_RUNTIME
 bool is_valid(const tw_grid &grid) {
@@ -54,6 +62,7 @@ bool is_valid(const tw_grid &grid) {
 TW_API int tw_init(tw *w, tw_tick now, unsigned flags) {
     if (w == nullptr || !is_tick(now) || (flags & ~unsigned{TW_UNLOCKED}) != 0)
         return -einval;
+    TW_CHECKS(wheel_init(w));
     locked_wheel *const wheel = new (w->storage.bytes) locked_wheel();
     const bool is_locked = (flags & TW_UNLOCKED) == 0;
     wheel->self = self_of(w) + (is_locked ? tag_if_locked : 0);
@@ -65,8 +74,10 @@ TW_API int tw_init(tw *w, tw_tick now, unsigned flags) {
 }
 
 TW_API int tw_node_init(tw_node *node, tw_callback *fn, void *arg) {
+    TW_NOTE_CALLER;
     if (node == nullptr || fn == nullptr)
         return -einval;
+    TW_CHECKS(node_init(node, reinterpret_cast<const void *>(fn)));
     *node = tw_node{};
     node->fn = fn;
     node->arg = arg;
@@ -82,14 +93,22 @@ TW_API int tw_node_init_plain(tw_node *node, tw_callback *fn, void *arg) noexcep
 #endif
 
 TW_API int tw_arm_after(tw *w, tw_node *node, tw_tick delay) {
+    TW_NOTE_CALLER;
+    TW_CHECKS(to_arm(node));
     if (delay == 0)
         return -einval;
     return with_node<TW_IDLE, arm_after>(w, node, delay);
 }
 
-TW_API int tw_arm_at(tw *w, tw_node *node, tw_tick tick) { return with_node<TW_IDLE, arm_at>(w, node, tick); }
+TW_API int tw_arm_at(tw *w, tw_node *node, tw_tick tick) {
+    TW_NOTE_CALLER;
+    TW_CHECKS(to_arm(node));
+    return with_node<TW_IDLE, arm_at>(w, node, tick);
+}
 
 TW_API int tw_arm_within(tw *w, tw_node *node, tw_tick tick, tw_tick slack) {
+    TW_NOTE_CALLER;
+    TW_CHECKS(to_arm(node));
     return with_node<TW_IDLE, arm_within>(w, node, tick, slack);
 }
 
@@ -102,6 +121,8 @@ TW_API tw_tick tw_choose(tw *w, tw_tick tick, tw_tick slack) {
 
 TW_API int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_missed missed,
                         uint32_t fires) {
+    TW_NOTE_CALLER;
+    TW_CHECKS(to_arm(node));
     if (period == 0 || fires > TW_FIRES_MAX || !is_at_most(missed, TW_DELAY))
         return -einval;
     if (!is_tick(first) || (wraps && period > farthest))
@@ -111,11 +132,14 @@ TW_API int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_
     if (node->state == TW_SHUT)
         return leave(w, -eperm);
     set_wheel(*node, w);
-    return leave(w, wheel_in(w).arm_every(*node, first, {period, missed, fires}));
+    const series next = {period, missed, fires};
+    return leave(w, wheel_in(w).arm_every(*node, first, next));
 }
 
 #if TW_RUNTIME
 TW_API int tw_arm_grid(tw *w, tw_node *node, const tw_grid *grid) {
+    TW_NOTE_CALLER;
+    TW_CHECKS(to_arm(node));
     if (grid == nullptr || !is_valid(*grid))
         return -einval;
     if (!is_tick(grid->first))
@@ -134,12 +158,14 @@ TW_API int tw_arm_grid(tw *w, tw_node *node, const tw_grid *grid) {
 #endif
 
 TW_API int tw_postpone(tw *w, tw_node *node, tw_tick tick) {
+    TW_NOTE_CALLER;
     if (const int error = enter_to_move(w, node, tick); error != 0)
         return error;
     return leave(w, wheel_in(w).postpone(*node, tick) ? 0 : -einval);
 }
 
 TW_API int tw_move(tw *w, tw_node *node, tw_tick tick) {
+    TW_NOTE_CALLER;
     if (const int error = enter_to_move(w, node, tick); error != 0)
         return error;
     wheel_in(w).move(*node, tick);
@@ -158,12 +184,16 @@ TW_API int tw_postpone_all(tw *w, tw_tick by) {
 }
 #endif
 
-TW_API int tw_cancel(tw *w, tw_node *node) { return with_node<TW_PENDING, cancel>(w, node); }
+TW_API int tw_cancel(tw *w, tw_node *node) {
+    TW_NOTE_CALLER;
+    return with_node<TW_PENDING, cancel>(w, node);
+}
 
 TW_API int tw_node_shutdown(tw *w, tw_node *node) {
+    TW_NOTE_CALLER;
     if (const int error = enter(w, node); error != 0)
         return error;
-    const int prevented = wheel_in(w).disarm(*node);
+    const int prevented = cancel(w, node);
     node->state = TW_SHUT;
     return leave(w, prevented);
 }
@@ -187,13 +217,63 @@ TW_API int tw_clear(tw *w, tw_callback *each, void *arg) {
     return leave(w, 0);
 }
 
-TW_API int tw_pending(tw *w, const tw_node *node) { return enter_pending(w, node) ? leave(w, 1) : 0; }
+#if TW_RUNTIME
+TW_API int tw_node_label(tw_node *node, unsigned label) {
+    if (!usable(node) || label >= TW_LABELS)
+        return -einval;
+    if (is_pending(*node))
+        return -ebusy;
+    node->missed_and_label = missed_and_label(missed_in(node->missed_and_label), label);
+    return 0;
+}
+
+TW_API uint64_t tw_cancelled(tw *w, unsigned label) {
+    if (label >= TW_LABELS || enter(w) != 0)
+        return 0;
+    const std::uint64_t cancelled = wheel_in(w).cancelled(label);
+    unlock(wheel_in(w));
+    return cancelled;
+}
+
+TW_API int tw_set_caller(tw *w, tw_caller *caller, void *arg) {
+    if (const int error = enter(w); error != 0)
+        return error;
+    wheel_in(w).caller = caller;
+    wheel_in(w).caller_arg = arg;
+    return leave(w, 0);
+}
+
+TW_API int64_t tw_each(tw *w, tw_visitor *visit, void *arg) {
+    if (visit == nullptr || !usable(w))
+        return -einval;
+    locked_wheel &wheel = wheel_in(w);
+    walk<shape> way(wheel);
+    std::int64_t visits = 0;
+    for (unsigned count = nodes_at_once; count == nodes_at_once;) {
+        lock(wheel);
+        finish_shift(wheel);
+        count = way.copy();
+        unlock(wheel);
+        for (unsigned i = 0; i < count; ++i)
+            visit(way.met(i).node, &way.met(i).was, arg);
+        visits += count;
+    }
+    return visits;
+}
+#endif
+
+TW_API int tw_pending(tw *w, const tw_node *node) {
+    TW_NOTE_CALLER;
+    return enter_pending(w, node) ? leave(w, 1) : 0;
+}
 
 TW_API tw_tick tw_expiry(tw *w, const tw_node *node) {
+    TW_NOTE_CALLER;
     return enter_pending(w, node) ? leave_with(w, node->expiry) : never;
 }
 
 TW_API tw_tick tw_remaining(tw *w, const tw_node *node) {
+    TW_NOTE_CALLER;
     return enter_pending(w, node) ? leave_with(w, distance(wheel_in(w).now(), node->expiry)) : never;
 }
 
@@ -245,6 +325,7 @@ TW_API int tw_advance(tw *w, tw_tick now, uint32_t budget) {
         return -einval;
     if (const int error = enter(w); error != 0)
         return error;
+    TW_CHECKS(some(w));
     locked_wheel &wheel = wheel_in(w);
     return after(now, wheel.now()) && wheel.pass_quietly(now) ? leave(w, 0) : advance(w, now, budget);
 }
@@ -252,6 +333,7 @@ TW_API int tw_advance(tw *w, tw_tick now, uint32_t budget) {
 TW_API int tw_update(tw *w) {
     if (const int error = enter(w); error != 0)
         return error;
+    TW_CHECKS(some(w));
     const tick next = wheel_in(w).now() + 1;
     if (wheel_in(w).pass_quietly(next))
         return leave(w, 0);
@@ -302,8 +384,19 @@ TW_API int tw_fork(tw *w, tw_fork_moment moment) {
 }
 
 TW_API int tw_check(tw *w, tw_report *report, void *arg) {
-    const int error = enter(w);
-    return error != 0 ? error : leave(w, checker<shape>(wheel_in(w), w, report, arg).run());
+    if (const int error = enter(w); error != 0)
+        return error;
+    checker<shape> it(wheel_in(w), w, report, arg);
+    return leave(w, it.run());
 }
 
+TW_API size_t tw_node_size(void) { return sizeof(tw_node); }
+TW_API size_t tw_wheel_size(void) { return sizeof(tw); }
+
 TW_API int tw_version(void) { return TW_VERSION; }
+
+#define AS_TEXT_OF(number) #number
+#define AS_TEXT(number) AS_TEXT_OF(number)
+TW_API const char *tw_version_text(void) {
+    return AS_TEXT(TW_VERSION_MAJOR) "." AS_TEXT(TW_VERSION_MINOR) "." AS_TEXT(TW_VERSION_PATCH);
+}

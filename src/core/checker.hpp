@@ -23,10 +23,13 @@ template <class G> class checker : private broken_invariants {
             for (unsigned index = 0; index < G::width(level); ++index)
                 check_near(level, index);
         for (unsigned slot = G::near_slots; slot < G::far_end; ++slot)
-            check_slot({slot, opening_of_far(slot)});
+            check_slot(slot, opening_of_far(slot));
         if (wraps)
-            check_slot({G::beyond, 0});
+            check_slot(G::beyond, 0);
         expect(found_ == w_.count_, "count is the number of pending nodes", nullptr);
+#if TW_RUNTIME
+        expect(found_markers_ == w_.markers_, "the markers of walks are counted", nullptr);
+#endif
         return count();
     }
 
@@ -63,22 +66,22 @@ template <class G> class checker : private broken_invariants {
     }
 
     void check_near(unsigned level, unsigned index) {
-        const slot_opening where = {G::first_slot(level) + index, opening_of(level, index)};
-        if (!check_slot(where))
+        const tick opening = opening_of(level, index);
+        if (!check_slot(G::first_slot(level) + index, opening))
             return;
         const tick block = G::span(level + 1);
         const tick end = G::until_next(level + 1, w_.at_.here()) + (G::ahead ? block : 0);
-        expect(where.opening < end, "nodes stand in the running or the next block", nullptr);
+        expect(opening < end, "nodes stand in the running or the next block", nullptr);
     }
 
     // Returns true if the slot holds nodes.
-    bool check_slot(const slot_opening &where) {
+    bool check_slot(unsigned slot, tick opening) {
+        const slot_opening where = {slot, opening};
         const std::size_t found_before = found_;
-        check_ring(w_.slots_.rings[where.slot], &where);
+        check_ring(w_.slots_.rings[slot], &where);
         const bool holds_nodes = found_ != found_before;
-        expect(w_.slots_.busy.test(where.slot) == holds_nodes, "a slot has its bit set if it holds nodes",
-               nullptr);
-        expect(!holds_nodes || !is_quiet() || where.opening >= w_.quiet_until_ - w_.at_.cursor,
+        expect(w_.slots_.busy.test(slot) == holds_nodes, "a slot has its bit set if it holds nodes", nullptr);
+        expect(!holds_nodes || !is_quiet() || opening >= w_.quiet_until_ - w_.at_.cursor,
                "no slot opens while the wheel is quiet", nullptr);
         return holds_nodes;
     }
@@ -100,13 +103,14 @@ template <class G> class checker : private broken_invariants {
     }
 
     // The node of a link; null for the head of the ring.
-    const tw_node *node_at(const tw_link *link, const tw_link &ring) const {
+    static const tw_node *node_at(const tw_link *link, const tw_link &ring) {
         return link == &ring ? nullptr : &node_of(*link);
     }
 
     void check_node(const tw_node &node, const slot_opening *where) {
+        found_markers_ += is_marker(node);
         expect(node.state == TW_PENDING, "a node in a ring is pending", &node);
-        expect(names(node, owner_), "a pending node names its wheel", &node);
+        expect(is_marker(node) || names(node, owner_), "a pending node names its wheel", &node);
         expect(node.fn != nullptr, "a pending node has a callback", &node);
         expect(is_tick(node.expiry), "a pending node has a tick", &node);
         if (where == nullptr)
@@ -118,6 +122,7 @@ template <class G> class checker : private broken_invariants {
     const wheel<G> &w_;
     const tw *owner_;
     std::size_t found_ = 0;
+    std::uint32_t found_markers_ = 0;
 };
 
 }  // namespace tickwheel::core

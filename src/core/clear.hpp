@@ -70,13 +70,14 @@ TW_INLINE_IF_SMALL inline void clear(locked_wheel &wheel, tw_callback *each, voi
     finish_shift(wheel);
 #endif
     wheel.begin_clear();
-    while (tw_node *const node = wheel.take_leaving())
+    tw_node *node = nullptr;
+    while ((node = wheel.take_leaving()) != nullptr)
         scope.hand_out(*node, each, arg);
 }
 
 // P13, in the child of a fork: of all threads only the caller's is left.
 //
-// Clears and advances that other threads were in never go on. A clear of theirs is forgotten, and if
+// Clears, advances and walks that other threads were in never go on. A clear of theirs is forgotten, and if
 // no other is left the nodes still leaving are pending as before. The advance of another
 // thread is over, callback included. One of this thread's own goes on after the fork, but it is
 // interrupted, as what it would call next are the parent's timers. The lock is made anew: its
@@ -92,6 +93,9 @@ TW_INLINE_IF_SMALL inline void clear(locked_wheel &wheel, tw_callback *each, voi
     }
     if (wheel.clearings == nullptr)
         wheel.abandon_clear();
+#if TW_RUNTIME
+    wheel.drop_markers();
+#endif
     wheel.waiters = 0;
     if (wheel.advancing && wheel.advancer != tw_port_self()) {
         wheel.advancing = false;

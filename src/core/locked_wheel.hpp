@@ -22,9 +22,13 @@ struct clearing {
 
 // Guarded by the wheel's lock, except as noted.
 struct wheel_sharing {
-    std::uintptr_t self;        // tells a wheel from memory never initialised, or copied; see self_of
-    std::uintptr_t advancer;    // the thread that advances, while `advancing`
-    clearing *clearings;        // every tw_clear that is under way
+    std::uintptr_t self;      // tells a wheel from memory never initialised, or copied; see self_of
+    std::uintptr_t advancer;  // the thread that advances, while `advancing`
+    clearing *clearings;      // every tw_clear that is under way
+#if TW_RUNTIME
+    tw_caller *caller;  // makes the fires; null: the wheel itself does
+    void *caller_arg;
+#endif
     std::uint32_t lock;         // the port's
     std::uint32_t returned;     // callbacks that have returned; tw_wait sleeps on it
     std::uint32_t handed_back;  // nodes that an `each` has returned from; tw_wait sleeps on it
@@ -41,7 +45,7 @@ static_assert(sizeof(locked_wheel) <= sizeof(tw) &&
               "TW_STORAGE in tw.h does not fit the wheel");
 static_assert(alignof(locked_wheel) <= alignof(tw));
 static_assert(sizeof(tw_node) <= (sizeof(void *) == 8 ? 64 : TW_TICK_BITS == 32 ? 28 : 40 + 8 * TW_RUNTIME));
-static_assert(TW_BITS != 8 || TW_LEVELS != 3 || sizeof(tw) <= (sizeof(void *) == 8 ? 21600 : 10880));
+static_assert(TW_BITS != 8 || TW_LEVELS != 3 || sizeof(tw) <= (sizeof(void *) == 8 ? 22200 : 11500));
 
 // `self` is the wheel's address; where there is room, one more if calls take the lock. One comparison then
 // finds that a wheel is valid and has no lock.

@@ -15,6 +15,20 @@ struct series {
     std::uint32_t fires;  // 0: without end
 };
 
+// A label shares its byte with the policy for missed fires. A wheel by itself has no labels.
+static_assert(TW_LABELS == 1 << (8 - TW_MISSED_BITS) && TW_DELAY < 1 << TW_MISSED_BITS);
+
+inline unsigned label_of(const tw_node &node) {
+    return TW_RUNTIME != 0 ? node.missed_and_label >> TW_MISSED_BITS : 0;
+}
+inline std::uint8_t missed_and_label(unsigned missed, unsigned label) {
+    return static_cast<std::uint8_t>(label << TW_MISSED_BITS | missed);
+}
+
+inline unsigned missed_in(std::uint8_t missed_and_label) {
+    return TW_RUNTIME != 0 ? missed_and_label & ((1U << TW_MISSED_BITS) - 1) : missed_and_label;
+}
+
 // A node without a period has nothing else of a series: `fires_left` and `part` are not read.
 inline void make_oneshot(tw_node &node) { node.period = 0; }
 
@@ -22,7 +36,7 @@ inline void make_periodic(tw_node &node, const series &next) {
     node.period = next.period;
     node.fires_left = static_cast<std::uint16_t>(next.fires);
     // Atomic, because the node's own callback may read it while another thread arms the node.
-    __atomic_store_n(&node.missed, static_cast<std::uint8_t>(next.missed), __ATOMIC_RELAXED);
+    __atomic_store_n(&node.missed_and_label, missed_and_label(next.missed, label_of(node)), __ATOMIC_RELAXED);
 #if TW_RUNTIME
     node.part = 0;
 #endif
@@ -73,11 +87,11 @@ template <class Periodic> bool set_to_next(Periodic &node, tick now, tick *overr
     const quotient missed = divide(now - node.expiry, node.period);
     tick from = node.expiry;
     *overruns = missed.whole;
-    if (node.missed == TW_BURST) {
+    if (missed_in(node.missed_and_label) == TW_BURST) {
         if (node.fires_left != 0 && missed.whole >= node.fires_left)
             *overruns = node.fires_left - 1u;
     } else if (missed.whole != 0) {
-        from = node.missed == TW_SKIP ? now - missed.rest : now;
+        from = missed_in(node.missed_and_label) == TW_SKIP ? now - missed.rest : now;
     }
     if (node.fires_left == 1 || !in_range(now, from, node.period))
         return false;
@@ -117,13 +131,13 @@ template <class Periodic> bool set_to_next_on_grid(Periodic &node, tick parts, t
     const quotient missed = divide(in_parts(now - node.expiry, parts, early), node.period);
     const bool is_last = node.fires_left == 1;
     *overruns = missed.whole;
-    if (node.missed == TW_BURST) {
+    if (missed_in(node.missed_and_label) == TW_BURST) {
         if (node.fires_left != 0 && missed.whole >= node.fires_left)
             *overruns = node.fires_left - 1u;
         if (is_last || !set_ahead(node, node.expiry, node.period - early, parts))
             return false;
     } else {
-        const bool keeps_grid = node.missed == TW_SKIP || missed.whole == 0;
+        const bool keeps_grid = missed_in(node.missed_and_label) == TW_SKIP || missed.whole == 0;
         if (is_last || !set_ahead(node, now, node.period - (keeps_grid ? missed.rest : 0), parts))
             return false;
     }

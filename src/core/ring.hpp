@@ -22,6 +22,11 @@ static_assert(offsetof(tw_node, link) == 0);
 inline tw_node &node_of(tw_link &link) { return reinterpret_cast<tw_node &>(link); }
 inline const tw_node &node_of(const tw_link &link) { return reinterpret_cast<const tw_node &>(link); }
 
+// A marker is a place in a ring that a walk over all nodes goes on behind (walk.hpp): a node whose callback
+// is this function, which is never called.
+inline void marker_callback([[maybe_unused]] tw_node *node, [[maybe_unused]] void *arg) {}  // GCOVR_EXCL_LINE
+inline bool is_marker(const tw_node &node) { return TW_RUNTIME != 0 && node.fn == marker_callback; }
+
 inline void make_empty(tw_link &ring) { ring.next = ring.prev = &ring; }
 inline bool is_empty(const tw_link &ring) { return ring.next == &ring; }
 

@@ -62,6 +62,8 @@ template <class G> class search {
             return consider(opening);
         const tw_link &ring = wheel_.slots_.rings[slot];
         for (const tw_link *link = &behind(ring); link != &ring && best_ > opening; link = &behind(*link)) {
+            if (is_marker(node_of(*link)))
+                continue;
             if (looks_ == 0) {
                 is_exact_ = false;
                 return consider(opening - smaller<tick>(lead_before_opening(level), opening));

@@ -16,6 +16,7 @@
 namespace tickwheel::core {
 
 template <class G> class checker;
+template <class G> class walk;
 struct test_access;  // defined by unit tests, which break invariants to see them reported
 
 inline bool is_pending(const tw_node &node) { return node.state == TW_PENDING; }
@@ -40,7 +41,8 @@ enum class step_result { moved, due, done };
 //       the slots that the top level has for the next round, and far slots below the one that
 //       opens with it. These far slots were empty: they belong to the lowest bits of the round's
 //       number, which are all ones just before the carry.
-//   W6  `count` is the number of pending nodes: in slots, in `leaving` and in `shifting`.
+//   W6  `count` is the number of pending nodes: in slots, in `leaving` and in `shifting`. `markers` of
+//       them mark the places of walks.
 //   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the
 //       future.
 template <class G> class wheel {
@@ -62,7 +64,7 @@ template <class G> class wheel {
     // --- reading ---------------------------------------------------------------------
 
     tick now() const { return at_.now; }
-    std::size_t count() const { return count_; }
+    std::size_t count() const { return count_ - markers(); }
     tw_node *running() const { return running_; }
     tick due_at() const { return due_at_; }
     tick overruns() const { return overruns_; }
@@ -108,6 +110,7 @@ template <class G> class wheel {
         node.expiry = due;
         begin_grid(node);
         place(node);
+        TW_CHECKS(pending(&node));
     }
 
     // False if that is earlier than the node is due. Otherwise the node stays where it is and
@@ -118,6 +121,7 @@ template <class G> class wheel {
             return false;
         node.expiry = due;
         begin_grid(node);
+        TW_CHECKS(pending(&node));
         return true;
     }
 
@@ -126,9 +130,11 @@ template <class G> class wheel {
         if (!is_pending(node))
             return 0;
         TW_ASSERT_OF(node, count_ != 0);
+        TW_CHECKS(kept(&node));
         slots_.take(node);
         node.state = TW_IDLE;
         --count_;
+        TW_CHECKS(idle(&node));
         return 1;
     }
 
@@ -157,16 +163,22 @@ template <class G> class wheel {
 
     // --- clearing: all nodes are taken off their slots at once, and leave one by one --------
 
-    void begin_clear() { slots_.empty_into(leaving_); }
+    void begin_clear() {
+        slots_.empty_into(leaving_);
+        note_emptied();
+    }
 
     // Disarms the next node that leaves. Null if there is none left.
     TW_INLINE_IF_SMALL tw_node *take_leaving() {
-        if (is_empty(leaving_))
-            return nullptr;
-        tw_node &node = node_of(behind(leaving_));
-        TW_ASSERT_OF(node, is_pending(node));
-        disarm(node);
-        return &node;
+        while (!is_empty(leaving_)) {
+            tw_node &node = node_of(behind(leaving_));
+            TW_ASSERT_OF(node, is_pending(node));
+            if (drop_marker(node))
+                continue;
+            disarm(node);
+            return &node;
+        }
+        return nullptr;
     }
 
     // Puts the nodes that have not left back to their slots.
@@ -177,6 +189,26 @@ template <class G> class wheel {
             place(node);
         }
     }
+
+#if TW_RUNTIME
+    // --- counting -------------------------------------------------------------------
+
+    void count_cancelled(unsigned label) { ++cancelled_[label]; }
+    std::uint64_t cancelled(unsigned label) const { return cancelled_[label]; }
+
+    // --- walking: see walk.hpp --------------------------------------------------------
+
+    // Takes the markers of all walks out.
+    void drop_markers() {
+        if (markers_ == 0)
+            return;
+        note_emptied();
+        for (unsigned slot = 0; slot < G::slots; ++slot)
+            drop_markers_in(slots_.rings[slot]);
+        drop_markers_in(leaving_);
+        drop_markers_in(shifting_);
+    }
+#endif
 
     // --- shifting: time was set back, and everything becomes due later ----------------------
 
@@ -189,6 +221,7 @@ template <class G> class wheel {
         TW_ASSERT(!is_shifting());
         append_all(shifting_, leaving_);
         slots_.empty_into(shifting_);
+        note_emptied();
         shift_by_ = by;
         end_quiet();
         if (running_ != nullptr)
@@ -201,9 +234,13 @@ template <class G> class wheel {
 #if TW_RUNTIME
         if (!is_empty(shifting_)) {
             tw_node &node = node_of(behind(shifting_));
+            if (drop_marker(node))
+                return true;
+            TW_CHECKS(kept(&node));
             slots_.take(node);
             node.expiry = later(node.expiry, shift_by_);
             place(node);
+            TW_CHECKS(pending(&node));
             return true;
         }
 #endif
@@ -257,15 +294,18 @@ template <class G> class wheel {
     // REQUIRES: step() has just said `due`
     tw_node &take_due() {
         tw_node &node = node_of(behind(cursor_slot()));
+        TW_CHECKS(kept(&node));
         TW_ASSERT_OF(node, is_pending(node) && count_ != 0);
         slots_.take(node);
         running_ = &node;
         due_at_ = node.expiry;
         if (node.period != 0 && rearm_(*this, node)) {
             place(node);
+            TW_CHECKS(pending(&node));
         } else {
             node.state = TW_IDLE;
             --count_;
+            TW_CHECKS(idle(&node));
         }
         return node;
     }
@@ -338,10 +378,13 @@ template <class G> class wheel {
     // if nothing is pending. Look-ahead into a crowded slot begins `near_lead` ticks
     // before it opens, which counts as attention.
     tick next(digits near_lead) {
-        tick distance = count_ == 0 ? never : 0;
+        const bool has_nodes = count() != 0;
+        tick distance = has_nodes ? 0 : never;
         skip_if_empty();
-        if (has_caught_up())
-            distance = search<G>(*this, nodes_worth_a_look, never, near_lead).run();
+        if (has_nodes && has_caught_up()) {
+            search<G> attention(*this, nodes_worth_a_look, never, near_lead);
+            distance = attention.run();
+        }
         const tick t = at_.now + distance;
         asked_for_ = G::low(t);
         if (distance == never)
@@ -371,6 +414,7 @@ template <class G> class wheel {
   private:
     friend class checker<G>;
     friend class search<G>;
+    friend class walk<G>;
     friend struct test_access;
 
     // Nodes that next() looks at to tell a tick exactly; see search.
@@ -384,9 +428,8 @@ template <class G> class wheel {
     static bool rearm_in_parts(wheel &w, tw_node &node) {
         return set_to_next_on_grid(node, w.parts_, w.at_.now, &w.overruns_);
     }
-#endif
-
     static tick later(tick t, tick by) { return by > last_tick - t ? last_tick : t + by; }
+#endif
 
     // How the node fires on is set in it already.
     TW_INLINE_IF_FAST int arm(tw_node &node, tick due) {
@@ -396,6 +439,7 @@ template <class G> class wheel {
         node.expiry = due;
         node.state = TW_PENDING;
         place(node);
+        TW_CHECKS(pending(&node));
         return 0;
     }
 
@@ -404,6 +448,7 @@ template <class G> class wheel {
         slots_.take(node);
         node.expiry = due;
         place(node);
+        TW_CHECKS(pending(&node));
         return 1;
     }
 
@@ -440,6 +485,14 @@ template <class G> class wheel {
     // Time is caught up with, but for what is due at the cursor.
     bool has_arrived() const { return open_level_ == 0 && at_.cursor == at_.now && !is_shifting(); }
 
+    std::uint32_t markers() const {
+#if TW_RUNTIME
+        return markers_;
+#else
+        return 0;
+#endif
+    }
+
     bool is_shifting() const {
 #if TW_RUNTIME
         return !is_empty(shifting_);
@@ -448,11 +501,46 @@ template <class G> class wheel {
 #endif
     }
 
+    // A marker goes no further than the front of its ring: the walk finds it gone, and goes on there.
+    bool drop_marker(tw_node &node) {
+        if (is_marker(node)) [[unlikely]] {
+            take_marker(node);
+            return true;
+        }
+        return false;
+    }
+
+    void take_marker(tw_node &node) {
+        disarm(node);
+#if TW_RUNTIME
+        --markers_;
+#endif
+    }
+
+#if TW_RUNTIME
+    void drop_markers_in(const tw_link &ring) {
+        for (tw_link *link = &behind(ring); link != &ring;) {
+            tw_node &node = node_of(*link);
+            link = &behind(*link);
+            drop_marker(node);
+        }
+    }
+#endif
+
+    // All slots were emptied at once, and markers with them.
+    void note_emptied() {
+#if TW_RUNTIME
+        ++times_emptied_;
+#endif
+    }
+
     // The first node of the cursor's slot is due. If not, it was postponed, and is placed anew.
     step_result look_at_first() {
         if (is_empty(cursor_slot()))
             return step_result::done;
         tw_node &node = node_of(behind(cursor_slot()));
+        if (drop_marker(node))
+            return step_result::moved;
         if (at_.distance_to(node.expiry) == 0)
             return step_result::due;
         slots_.take(node);
@@ -471,7 +559,8 @@ template <class G> class wheel {
         while (!is_empty(ring)) {
             tw_node &node = node_of(behind(ring));
             ahead.touch_next(node.link);
-            lower_node(node, level, slot, opening);
+            if (!drop_marker(node))
+                lower_node(node, level, slot, opening);
             if (++moved == most || !has_room)
                 break;
         }
@@ -483,6 +572,7 @@ template <class G> class wheel {
     // that of the highest bit in which the two rounds differ (W5). Every other node goes one level
     // down.
     void lower_node(tw_node &node, unsigned level, unsigned slot, tick opening) {
+        TW_CHECKS(kept(&node));
         const tick t = at_.cursor + at_.distance_to(node.expiry), difference = t ^ opening;
         slots_.take(node);
         if (!at_.is_same_stretch(difference, level, slot))
@@ -501,7 +591,8 @@ template <class G> class wheel {
     // agree. So if there is anything to sort the cursor stops at the border, and if not the origin
     // crosses it at once.
     void open_next() {
-        tick distance = search<G>(*this, nodes_worth_a_look, at_.now - at_.cursor).run();
+        search<G> busy(*this, nodes_worth_a_look, at_.now - at_.cursor);
+        tick distance = busy.run();
         if (const tick round = at_.next_round(); G::ahead && distance >= round - at_.cursor + G::round) {
             if (is_empty(slots_.rings[at_.next_far()]))
                 move_origin(round);
@@ -538,7 +629,10 @@ template <class G> class wheel {
 #if TW_RUNTIME
     tw_link shifting_;  // nodes to be placed `shift_by_` ticks later
     tick shift_by_;
-    std::uint32_t parts_;  // of a tick, that grids are counted in; 0 until one is armed
+    std::uint32_t parts_;                 // of a tick, that grids are counted in; 0 until one is armed
+    std::uint32_t times_emptied_;         // how often all slots were emptied at once; see walk.hpp
+    std::uint32_t markers_;               // of walks, among the nodes of `count_`
+    std::uint64_t cancelled_[TW_LABELS];  // by label
 #endif
 };
 

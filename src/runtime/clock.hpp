@@ -85,6 +85,8 @@ class clock_source {
         base_ = base;
     }
 
+    bool is_virtual() const { return is_virtual_; }
+
     std::int64_t read() const {
         if (is_virtual_) [[unlikely]]
             return read_virtual();

@@ -88,15 +88,46 @@ component *newest(tw_runtime &rt) {
 
 }  // namespace
 
-// A component that is added before a fork is whole in the child: this is the last step of making it.
-void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) {
-    const mutex_hold hold(&rt.components_mutex);
+namespace {
+
+// REQUIRES: components mutex held
+void add(component &it, tw_runtime &rt, const component_hooks &hooks) {
     it.rt = &rt;
     it.hooks = &hooks;
     it.last_walk = 0;
+    it.number = ++rt.components_made;
     link_first(rt.components, it);
     if (hooks.job_relay != nullptr)
         rt.job_relay.store(hooks.job_relay, std::memory_order_relaxed);
+}
+
+// REQUIRES: components mutex held
+component *find(tw_runtime &rt, const component_hooks &hooks) {
+    component *it = rt.components;
+    while (it != nullptr && it->hooks != &hooks)
+        it = it->next;
+    return it;
+}
+
+}  // namespace
+
+// A component that is added before a fork is whole in the child: this is the last step of making it.
+void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) {
+    const mutex_hold hold(&rt.components_mutex);
+    add(it, rt, hooks);
+}
+
+bool add_only_component(component &it, tw_runtime &rt, const component_hooks &hooks) {
+    const mutex_hold hold(&rt.components_mutex);
+    if (find(rt, hooks) != nullptr)
+        return false;
+    add(it, rt, hooks);
+    return true;
+}
+
+component *find_component(tw_runtime &rt, const component_hooks &hooks) {
+    const mutex_hold hold(&rt.components_mutex);
+    return find(rt, hooks);
 }
 
 // A walk that would have reached this component next goes on behind it.

@@ -17,8 +17,13 @@ struct fire_relay {
     void (*wait_for_runs)(tw_node &);      // until the runs that other threads are in have ended
 };
 
-// A component's answers to what happens to its runtime. A hook that is null does nothing; lock,
-// unlock, begin_in_child and destroy are never null.
+struct running_callbacks {
+    running_callback *first;
+    unsigned count;
+};
+
+// A component's answers to what happens to its runtime. A hook that is null does nothing;
+// begin_in_child and destroy are never null, nor are lock and unlock of one that asks to be settled.
 struct component_hooks {
     // How the runtime recognises nodes that are jobs; null if the component has none. The runtime keeps one
     // value, so all components that set it set it to the same one.
@@ -60,6 +65,10 @@ struct component_hooks {
     // The runtime is being freed, and nothing of the user's runs any more. Also in the child
     // of a fork. Components that were made later are gone. Takes itself off by remove_component.
     void (*destroy)(component &);
+
+    // What the threads of the component run at this moment.
+    // REQUIRES: components mutex held
+    running_callbacks (*callbacks)(component &);
 };
 
 struct component {
@@ -67,10 +76,16 @@ struct component {
     const component_hooks *hooks;
     component *next, *previous;  // newest first; guarded by the runtime's components_mutex
     std::uint64_t last_walk;     // the last that has reached it; see for_each_component_once
+    std::uint64_t number;        // of a later one, it is higher
 };
 
 void add_component(component &it, tw_runtime &rt, const component_hooks &hooks);
 void remove_component(component &it);
+
+// Of kinds that a runtime has at most one of. The first returns false, having done nothing, if there is one
+// with these hooks already; the second returns null if there is none.
+bool add_only_component(component &it, tw_runtime &rt, const component_hooks &hooks);
+component *find_component(tw_runtime &rt, const component_hooks &hooks);
 
 // --- called by components ---
 

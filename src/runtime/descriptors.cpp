@@ -16,7 +16,7 @@ int change_watch(tw_runtime *rt, tw_watch_change change, int fd, std::uint32_t e
     if (change == TW_WATCH_ADD && fn == nullptr)
         return refuse(-EINVAL, "the function is null");
     if (rt->driver->watch == nullptr)
-        return refuse(-EOPNOTSUPP, "this driver watches no descriptors; \"epoll\" does");
+        return refuse(-EOPNOTSUPP, "this driver watches no descriptors; \"epoll\" and \"uring\" do");
     const no_thread_cancel guard;
     const int error = rt->driver->watch(rt->driver_state, change, fd, events, fn, arg);
     if (error == -ENOENT)
@@ -49,6 +49,7 @@ TW_API int tw_runtime_unwatch(tw_runtime *rt, int fd) {
 }
 
 TW_API int tw_runtime_fd(tw_runtime *rt) {
+    check::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_lending(rt); error != 0)
         return error;
     const no_thread_cancel guard;
@@ -64,6 +65,7 @@ TW_API int tw_runtime_fd(tw_runtime *rt) {
 // The descriptor is programmed last: a node that was armed before is part of the answer, and one that is
 // armed later and due earlier makes the descriptor readable again (tests/drivers/timerfd_wake.pml).
 TW_API int tw_runtime_dispatch(tw_runtime *rt) {
+    check::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_lending(rt); error != 0)
         return error;
     return drive(*rt, [rt] {

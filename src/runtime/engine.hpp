@@ -34,6 +34,7 @@ struct engine_hooks {
     // REQUIRES: engine lock held
     std::size_t (*count)(engine &);
     int (*check)(engine &, tw_report *report, void *arg);
+    std::uint64_t (*cancelled)(engine &, unsigned label);  // fires that calls have prevented
 
     // The runtime is being freed, and nothing can call the engine any more.
     void (*destroy)(engine &);

@@ -76,6 +76,8 @@ TW_API const char *tw_strerror(int error) {
         return "beyond the end of time";
     case -EOPNOTSUPP:
         return "this driver cannot do that";
+    case -ENOSYS:
+        return "the kernel lacks what the driver needs";
     case -EALREADY:
         return "the runtime runs already";
     default:

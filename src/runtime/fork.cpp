@@ -94,6 +94,8 @@ int revive(tw_runtime &rt) {
 // arming, and can only be freed.
 void begin_anew(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { line.asleep_until = awake; });
+    rt.meter.abandon_callback();
+    rt.turn_number &= ~1U;
     rt.driven = driven::by_none;
     rt.stopping = false;
     rt.lent = false;
@@ -124,6 +126,7 @@ using namespace tickwheel::runtime;
 // Refused inside callbacks: the frames of the library that they return to belong to the parent's turn, and
 // would go on with it.
 TW_API int tw_runtime_after_fork(tw_runtime *rt) {
+    check::is_runtime(rt, __builtin_return_address(0));
     if (rt == nullptr)
         return refuse(-EINVAL, "the runtime is null");
     if (!rt->forked)

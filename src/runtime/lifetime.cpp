@@ -25,6 +25,7 @@
 
 #include "components.hpp"
 #include "fork.hpp"
+#include "processors.hpp"
 #include "turn.hpp"
 #include "wall.hpp"
 
@@ -108,12 +109,19 @@ int open_timelines(tw_runtime &rt, std::int64_t tick_ns) {
     else
         rt.steady.clock.be_system(rt.clock == TW_CLOCK_BOOT ? CLOCK_BOOTTIME : CLOCK_MONOTONIC);
     rt.steady.open(unit, false);
-    return rt.clock == TW_CLOCK_WALL ? make_wall(rt, unit) : 0;
+    measure_fires(rt, rt.steady);
+    if (rt.clock != TW_CLOCK_WALL)
+        return 0;
+    const int error = make_wall(rt, unit);
+    if (error == 0)
+        measure_fires(rt, *rt.absolute);
+    return error;
 }
 
 // Every step that can fail comes after those that destroy() needs to have happened, so that it undoes all
 // of them. The runtime is added to the list of forks last: the handlers find none that is half made.
 int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made) {
+    stopwatch::prepare();
     tw_runtime *rt = allocate(driver);
     if (rt == nullptr)
         return -ENOMEM;
@@ -130,8 +138,24 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
         destroy(*rt);
         return error;
     }
+    check::is_made(*rt);
     made = rt;
     return 0;
+}
+
+int explain_refused_driver(int error) {
+    switch (error) {
+    case -ENOSYS:
+        return refuse(error,
+                      "the kernel lacks what the driver needs; \"uring\" needs Linux 6.1, with io_uring");
+    case -EPERM:
+        return refuse(error, "the system forbids what the driver needs; to \"uring\", a sandbox does, or "
+                             "kernel.io_uring_disabled");
+    case -EOPNOTSUPP:
+        return refuse(error, "the driver cannot wait on this clock; \"uring\" on none in a time namespace");
+    default:
+        return explain_system_error(error);
+    }
 }
 
 // --- the thread --------------------------------------------------------------------
@@ -158,12 +182,10 @@ cpu_set_t cpu_set_of(std::uint64_t cpus) {
     return set;
 }
 
-int set_attributes(pthread_attr_t &attributes, const tw_runtime &rt) {
+int set_attributes(pthread_attr_t &attributes, processors_of_new_thread &processors, const tw_runtime &rt) {
     int error = 0;
-    if (rt.cpus != 0) {
-        const cpu_set_t set = cpu_set_of(rt.cpus);
-        error = pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
-    }
+    if (rt.cpus != 0)
+        error = processors.set(attributes, cpu_set_of(rt.cpus));
     if (error == 0 && rt.priority != 0) {
         sched_param priority = {};
         priority.sched_priority = rt.priority;
@@ -180,7 +202,8 @@ int create_firing_thread(tw_runtime &rt) {
     pthread_attr_t attributes;
     if (const int error = pthread_attr_init(&attributes); error != 0)
         return -error;
-    int error = -set_attributes(attributes, rt);
+    processors_of_new_thread processors;
+    int error = -set_attributes(attributes, processors, rt);
     if (error == 0)
         error = create_thread(rt.thread, &attributes, thread_main, &rt);
     pthread_attr_destroy(&attributes);
@@ -245,6 +268,8 @@ int start(tw_runtime &rt) {
                               : explain_refused_thread(rt, create_firing_thread(rt));
     if (error != 0)
         rt.driven = driven::by_none;
+    else
+        check::is_driven(rt);
     return error;
 }
 
@@ -315,10 +340,12 @@ void destroy(tw_runtime &rt) {
     destroy_components(rt);
     if (rt.driver_is_open)
         rt.driver->close(rt.driver_state);
+    for_each_timeline(rt, []([[maybe_unused]] timeline &line) { TW_CHECKS(wheel_ends(&line.wheel)); });
     free_wall(rt);
     pthread_mutex_destroy(&rt.wall_mutex);
     pthread_mutex_destroy(&rt.components_mutex);
     pthread_mutex_destroy(&rt.lifecycle_mutex);
+    check::is_gone(rt);
     rt.~tw_runtime();
     std::free(&rt);
 }
@@ -328,6 +355,7 @@ void destroy(tw_runtime &rt) {
 using namespace tickwheel::runtime;
 
 TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
+    TW_NOTE_CALLER;
     const tw_runtime_options o = options != nullptr ? *options : tw_runtime_options{};
     if (const char *const wrong = rt == nullptr ? "no place for the runtime (rt is null)" : what_is_wrong(o);
         wrong != nullptr)
@@ -335,16 +363,17 @@ TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
     const tw_driver *const driver =
         o.own_driver != nullptr ? o.own_driver : tw_driver_named(o.driver != nullptr ? o.driver : "sleep");
     if (driver == nullptr)
-        return refuse(-ENOENT, "no driver has this name; there are sleep, epoll, timerfd and manual");
+        return refuse(-ENOENT, "no driver has this name; there are sleep, epoll, uring, timerfd and manual");
     if (!is_whole(*driver))
         return refuse(-EINVAL, "the own driver lacks a name or a function");
     if (!can_tell(*driver, clock_for(*driver, o.clock)))
         return refuse(-EOPNOTSUPP, "the driver cannot wait on this clock");
     const no_thread_cancel guard;
-    return explain_system_error(make(*driver, o, *rt));
+    return explain_refused_driver(make(*driver, o, *rt));
 }
 
 TW_API int tw_runtime_start(tw_runtime *rt) {
+    check::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_arming(rt); error != 0)
         return error;
     if (rt->driver->wait_until == nullptr)
@@ -355,6 +384,7 @@ TW_API int tw_runtime_start(tw_runtime *rt) {
 }
 
 TW_API int tw_runtime_stop(tw_runtime *rt) {
+    check::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_usable(rt); error != 0)
         return error;
     const no_thread_cancel guard;
@@ -382,6 +412,7 @@ static void defer_free(tw_runtime &rt, const inside_user_code &outermost) {
 
 // In the child of a fork there is no thread to stop, and `lifecycle_mutex` may have been held by one.
 TW_API int tw_runtime_free(tw_runtime *rt) {
+    check::is_freed(rt, __builtin_return_address(0));
     if (rt == nullptr)
         return 0;
     if (const inside_user_code *const outermost = inside_user_code::outermost(*rt); outermost != nullptr) {

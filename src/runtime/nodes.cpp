@@ -211,10 +211,12 @@ const char *tickwheel::runtime::what_is_wrong(const tw_runtime &rt, const tw_whe
 
 // The node is fetched while the clock is read, and looked at by the wheel alone.
 TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
+    TW_NOTE_CALLER;
     if (const int error = check_arming(rt); error != 0)
         return error;
     if (delay_ns < 0)
         return refuse_delay();
+    check::may_be_idle(*rt);
     __builtin_prefetch(node, 1);
     const tick due = steady_tick_after_now(*rt, delay_ns);
     deferred_wake wake(*rt);
@@ -222,6 +224,7 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
 }
 
 TW_API int tw_runtime_at(tw_runtime *rt, tw_node *node, int64_t deadline_ns) {
+    TW_NOTE_CALLER;
     tw_when when = {};
     when.due_ns = deadline_ns;
     when.absolute = 1;
@@ -229,6 +232,7 @@ TW_API int tw_runtime_at(tw_runtime *rt, tw_node *node, int64_t deadline_ns) {
 }
 
 TW_API int tw_runtime_every(tw_runtime *rt, tw_node *node, int64_t period_ns, tw_missed missed) {
+    TW_NOTE_CALLER;
     if (period_ns == 0)
         return refuse(-EINVAL, "the period is 0");
     const tw_when when = every(period_ns, missed);
@@ -236,15 +240,18 @@ TW_API int tw_runtime_every(tw_runtime *rt, tw_node *node, int64_t period_ns, tw
 }
 
 TW_API int tw_runtime_arm(tw_runtime *rt, tw_node *node, const tw_when *when) {
+    TW_NOTE_CALLER;
     if (const int error = check_arming(rt, node); error != 0)
         return error;
     if (when == nullptr)
         return refuse(-EINVAL, "when is null");
+    check::may_be_idle(*rt);
     const char *const wrong = what_is_wrong(*rt, *when);
     return wrong != nullptr ? refuse(-EINVAL, wrong) : arm(*rt, node, *when);
 }
 
 TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
+    TW_NOTE_CALLER;
     if (const int error = check_arming(rt, node); error != 0)
         return error;
     if (delay_ns < 0)
@@ -255,6 +262,7 @@ TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
 }
 
 TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
+    TW_NOTE_CALLER;
     if (const int error = check_arming(rt, node); error != 0)
         return error;
     if (delay_ns < 0)
@@ -269,13 +277,16 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
 }
 
 TW_API int tw_runtime_cancel(tw_runtime *rt, tw_node *node) {
+    TW_NOTE_CALLER;
     return disarm_and_withdraw(rt, node, tw_cancel);
 }
 
 TW_API int tw_runtime_cancel_wait(tw_runtime *rt, tw_node *node) {
+    TW_NOTE_CALLER;
     return disarm_and_wait(rt, node, tw_cancel);
 }
 
 TW_API int tw_runtime_shutdown(tw_runtime *rt, tw_node *node) {
+    TW_NOTE_CALLER;
     return disarm_and_wait(rt, node, tw_node_shutdown);
 }

@@ -14,6 +14,14 @@ inline tw_when every(std::int64_t period, const tw_missed &missed) {
     return when;
 }
 
+// What a node's byte says, see tw_node. Atomic, because a thread that arms the node meanwhile may write it.
+inline unsigned missed_of(const tw_node &node) {
+    return __atomic_load_n(&node.missed_and_label, __ATOMIC_RELAXED) & ((1U << TW_MISSED_BITS) - 1);
+}
+inline unsigned label_of(const tw_node &node) {
+    return __atomic_load_n(&node.missed_and_label, __ATOMIC_RELAXED) >> TW_MISSED_BITS;
+}
+
 // A oneshot deadline; one that is negative has passed.
 inline tw_when at(std::int64_t deadline) {
     tw_when when = {};
@@ -28,10 +36,15 @@ inline void wait_for_callback(tw_runtime &rt, const tw_node *node) {
     for_each_timeline(rt, [node](timeline &line) { tw_wait(&line.wheel, node); });
 }
 
+// True for the callback of jobs, which passes their fires on.
+inline bool is_passed_on(const tw_runtime &rt, tw_callback *fn) {
+    const fire_relay *const relay = rt.job_relay.load(std::memory_order_relaxed);
+    return relay != nullptr && fn == relay->callback;
+}
+
 // Null for a node whose callback runs on the firing thread, as most do.
 inline const fire_relay *relay_of(const tw_runtime &rt, const tw_node *node) {
-    const fire_relay *const relay = rt.job_relay.load(std::memory_order_relaxed);
-    return relay != nullptr && node->fn == relay->callback ? relay : nullptr;
+    return is_passed_on(rt, node->fn) ? rt.job_relay.load(std::memory_order_relaxed) : nullptr;
 }
 
 // Takes back the fires of a node that is off its wheel, if they were passed on and still wait. The

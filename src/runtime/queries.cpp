@@ -6,10 +6,12 @@
 using namespace tickwheel::runtime;
 
 TW_API int64_t tw_runtime_now(tw_runtime *rt) {
+    check::is_runtime(rt, __builtin_return_address(0));
     return usable(rt) ? rt->absolute->clock.read() : TW_NO_DEADLINE;
 }
 
 TW_API int64_t tw_runtime_remaining(tw_runtime *rt, const tw_node *node) {
+    TW_NOTE_CALLER;
     if (!usable(rt) || node == nullptr)
         return TW_NO_DEADLINE;
     const wall_hold hold(*rt);
@@ -45,6 +47,7 @@ TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
 }
 
 TW_API size_t tw_runtime_count(tw_runtime *rt) {
+    check::is_runtime(rt, __builtin_return_address(0));
     if (!usable(rt))
         return 0;
     const engine_hold records(*rt);
@@ -66,6 +69,7 @@ TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
 }
 
 TW_API int tw_runtime_stats(tw_runtime *rt, tw_stats *stats) {
+    check::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_usable(rt); error != 0)
         return error;
     if (stats == nullptr)

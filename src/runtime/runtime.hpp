@@ -26,7 +26,9 @@
 
 #include <tickwheel/runtime.h>
 
+#include "check.hpp"
 #include "errors.hpp"
+#include "meter.hpp"
 #include "no_thread_cancel.hpp"
 #include "on_stack.hpp"
 #include "threads.hpp"
@@ -87,6 +89,10 @@ struct tw_runtime {
     pthread_mutex_t wall_mutex;
     tickwheel::runtime::runtime_counters counters;
     tickwheel::runtime::sleep_begun measured_sleep;
+    tickwheel::runtime::fire_meter meter;
+    tickwheel::runtime::callback_counts<tickwheel::runtime::by_any_thread> on_workers;
+    std::atomic<const char *> label_texts[TW_LABELS];  // see labels.hpp
+    std::atomic<unsigned> label_count{0};
 
     // How it ends. `stopping` and `is_freed` both make the firing thread leave (must_leave):
     // `stopping` for a while, `is_freed` for good.
@@ -113,8 +119,9 @@ struct tw_runtime {
 
     pthread_mutex_t components_mutex;
     tickwheel::runtime::component *components = nullptr;  // what was made on it, newest first
-    std::uint64_t walks = 0;                              // see for_each_component_once
-    tickwheel::runtime::component *unreached = nullptr;   // where the walk that is under way goes on
+    std::uint64_t components_made = 0;
+    std::uint64_t walks = 0;                             // see for_each_component_once
+    tickwheel::runtime::component *unreached = nullptr;  // where the walk that is under way goes on
 
     // The component whose `settle` the firing thread calls before it fires more; usually none.
     // See ask_to_settle.
@@ -125,6 +132,12 @@ struct tw_runtime {
     // has got hold of the node therefore reads the value, by whatever way the node came to it, and
     // relaxed loads are enough.
     std::atomic<const tickwheel::runtime::fire_relay *> job_relay{nullptr};
+
+    // The lookout for slow callbacks, which is one of the components; null if there is none. Written with
+    // `lifecycle_mutex`, or when no other thread is in a call.
+    std::atomic<tickwheel::runtime::component *> lookout{nullptr};
+    std::uint32_t turn_number = 0;        // atomic; odd during a turn. The lookout sleeps on it
+    std::uint32_t is_lookout_parked = 0;  // atomic
 
     // What fires besides nodes; null until it is needed. Set once, with components_mutex. See engine.hpp.
     std::atomic<tickwheel::runtime::engine *> second_engine{nullptr};
@@ -231,6 +244,7 @@ inline bool is_consistent(const tw_runtime &rt) {
 
 // 0 if a call on this runtime may go on, else the negative errno to answer with.
 inline int check_usable(const tw_runtime *rt) {
+    check::is_runtime(rt);
     if (rt == nullptr)
         return refuse(-EINVAL, "the runtime is null");
     return rt->forked.load(std::memory_order_relaxed) ? -ECHILD : 0;
@@ -238,6 +252,7 @@ inline int check_usable(const tw_runtime *rt) {
 
 // The same for a call that arms, moves, starts or makes something.
 inline int check_arming(const tw_runtime *rt) {
+    check::is_runtime(rt);
     return rt == nullptr ? refuse(-EINVAL, "the runtime is null")
                          : rt->closed.load(std::memory_order_relaxed);
 }

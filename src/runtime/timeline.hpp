@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include <tickwheel/driver.h>
+#include <tickwheel/port.h>
 #include <tickwheel/tw.h>
 
 #include "clock.hpp"
@@ -63,6 +64,7 @@ struct timeline {
         const tick present = unit.down(clock.read());
         told = wall ? present : 0;
         tw_init(&wheel, present, 0);
+        TW_CHECKS(wheel_lasts(&wheel));
     }
 
     // P1: the present rounds down, a deadline rounds up.
@@ -84,8 +86,8 @@ struct timeline {
             shift(told - tick_at(reading));
     }
 
-    tick present() {
-        const std::int64_t reading = clock.read();
+    tick present(std::int64_t &reading) {
+        reading = clock.read();
         follow(reading);
         return tick_at(reading);
     }

@@ -12,9 +12,12 @@
 // thread calls these functions, except `wake_driver` and drive_permit, which any thread may call.
 #include "turn.hpp"
 
+#include <tickwheel/port.h>
+
 #include "components.hpp"
 #include "engine.hpp"
 #include "lifetime.hpp"
+#include "nodes.hpp"
 #include "wall.hpp"
 
 namespace tickwheel::runtime {
@@ -103,6 +106,56 @@ void wake_driver(tw_runtime &rt) {
 
 namespace {
 
+// Makes the fires of nodes, for the wheels.
+void make_fire(const tw_fire *fire, void *runtime) {
+    tw_runtime &rt = *static_cast<tw_runtime *>(runtime);
+    if (fire == nullptr) {
+        rt.meter.pause();
+        return;
+    }
+    if (rt.meter.begin_callback(rt.meter.line().deadline_of(fire->due), fire->label,
+                                is_passed_on(rt, fire->fn))) [[unlikely]]
+        rt.meter.show_callback(fire->label, fire->node, TW_NO_HANDLE,
+                               reinterpret_cast<const void *>(fire->fn));
+    fire->fn(fire->node, fire->arg);
+    rt.meter.end_callback(fire->overruns);
+}
+
+}  // namespace
+
+void measure_fires(tw_runtime &rt, timeline &line) {
+    if (measures)
+        tw_set_caller(&line.wheel, make_fire, &rt);
+}
+
+namespace {
+
+// The lookout for slow callbacks announces that it parks, and then sleeps while the number of the turn is
+// what it was. The firing thread changes the number, and then looks for the announcement. So either it sees
+// that, or the system sees the new number as the lookout falls asleep.
+void tell_lookout(tw_runtime &rt) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (__atomic_load_n(&rt.is_lookout_parked, __ATOMIC_RELAXED) != 0)
+        tw_port_wake_all(&rt.turn_number);
+}
+
+void set_turn_number(tw_runtime &rt, std::uint32_t number) {
+    __atomic_store_n(&rt.turn_number, number, __ATOMIC_RELEASE);
+}
+
+void begin_turn(tw_runtime &rt) {
+    set_turn_number(rt, rt.turn_number | 1);
+    if (rt.lookout.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+        tell_lookout(rt);
+}
+
+// Also of one that an exception has left.
+void end_turn(tw_runtime &rt) {
+    rt.meter.end_turn();
+    if (is_in_turn(rt.turn_number))
+        set_turn_number(rt, rt.turn_number + 1);
+}
+
 // How far firing has come.
 enum class fired { all, some, stopped };  // stopped: nothing more may fire in this turn
 
@@ -129,7 +182,9 @@ fired fire_both(tw_runtime &rt, engine &it, timeline &line, tick present) {
         line.has_more_due.store(false, std::memory_order_relaxed);
         const bool has_nodes = line.has_nodes.load(std::memory_order_relaxed);
         const tick limit = !has_nodes ? never : nodes_are_at != never ? nodes_are_at + 1 : 0;
-        if (!it.hooks->advance(it, line, present, limit, &next, &budget))
+        const bool all = it.hooks->advance(it, line, present, limit, &next, &budget);
+        rt.meter.pause();
+        if (!all)
             return go_on_if_settled(rt, fired::some);
         const tick to = next < present ? next : present;
         if (has_nodes && (to != nodes_are_at || line.has_more_due.load(std::memory_order_relaxed))) {
@@ -150,18 +205,23 @@ fired fire_both(tw_runtime &rt, engine &it, timeline &line, tick present) {
 // first wheel and after each. If the thread must then leave, do not fire the second timeline: a callback
 // on the first has stopped or freed the runtime, or has forked and this is the child.
 bool fire_due(tw_runtime &rt) {
+    begin_turn(rt);
     fired how_far = settle_components(rt) ? fired::all : fired::stopped;
     bool has_new_engine = false;  // made by a callback, and not asked yet
     for_each_timeline(rt, [&](timeline &line) {
         if (how_far == fired::stopped)
             return;
-        const tick present = present_to_tell(rt, line);
+        std::int64_t reading;
+        const tick present = present_to_tell(rt, line, reading);
+        rt.meter.begin(line, reading);
         engine *const it = engine_of(rt);
         const fired here =
             it != nullptr ? fire_both(rt, *it, line, present) : fire_nodes(rt, line, present, rt.budget);
+        rt.meter.end(line, here == fired::some);
         how_far = here == fired::all ? how_far : here;
         has_new_engine = has_new_engine || engine_of(rt) != it;
     });
+    end_turn(rt);
     return how_far == fired::all && !has_wall(rt) && !has_new_engine;
 }
 
@@ -205,6 +265,7 @@ void measure_after_sleep(tw_runtime &rt) {
     });
     if (late >= 0)
         count_late(rt.counters.waking, late);
+    rt.meter.note_sleep({sleep.began, late});
     rt.measured_sleep.until = no_deadlines;
 }
 
@@ -239,6 +300,7 @@ void take_turn(tw_runtime &rt) {
 
 void run_turns(tw_runtime &rt) {
     const inside_user_code frame(rt);
+    rt.meter.note_sleep(absence);
     while (!must_leave(rt))
         take_turn(rt);
 }
@@ -255,6 +317,8 @@ int program(tw_runtime &rt) {
 // descriptor is programmed, or the user's loop would never come back for it. Not in the child of a fork,
 // where the descriptor is the parent's.
 void abandon_turn(tw_runtime &rt) {
+    rt.meter.abandon_callback();
+    end_turn(rt);
     for_each_timeline(rt, [](timeline &line) { tw_abandon(&line.wheel); });
     if (engine *const it = engine_of(rt); it != nullptr)
         it->hooks->abandon(*it);
@@ -271,8 +335,10 @@ drive_permit::drive_permit(tw_runtime &rt) : rt_(rt) {
         return;
     join_if_stopped(rt);
     granted_ = rt.driven.compare_exchange_strong(none, driven::by_caller);
-    if (granted_)
+    if (granted_) {
         rt.stopping.store(false, std::memory_order_relaxed);
+        check::is_driven(rt);
+    }
 }
 
 // If the exchange fails, a worker's run has made this the last caller (by_last_caller): it counts on

@@ -9,6 +9,11 @@
 
 namespace tickwheel::runtime {
 
+// Has the fires of a timeline's nodes measured. To be called when the timeline is made.
+void measure_fires(tw_runtime &rt, timeline &line);
+
+inline bool is_in_turn(std::uint32_t turn_number) { return turn_number % 2 != 0; }
+
 // Fires what is due, within the budget. Returns true if nothing that is due can be left.
 bool fire_due(tw_runtime &rt);
 

@@ -35,6 +35,7 @@ void fire_all(tw_runtime &rt) {
 
 void go(tw_runtime &rt, std::int64_t by) {
     rt.steady.clock.move(by);
+    rt.meter.note_sleep({{0, 0}, by});  // no fire is late by more than that
     fire_all(rt);
 }
 
@@ -60,9 +61,15 @@ int move(tw_runtime *rt, std::int64_t by, void (*how)(tw_runtime &, std::int64_t
 
 }  // namespace
 
-TW_API int tw_runtime_advance(tw_runtime *rt, int64_t ns) { return move(rt, ns, go_from_one_to_the_next); }
+TW_API int tw_runtime_advance(tw_runtime *rt, int64_t ns) {
+    check::is_runtime(rt, __builtin_return_address(0));
+    return move(rt, ns, go_from_one_to_the_next);
+}
 
-TW_API int tw_runtime_leap(tw_runtime *rt, int64_t ns) { return move(rt, ns, go); }
+TW_API int tw_runtime_leap(tw_runtime *rt, int64_t ns) {
+    check::is_runtime(rt, __builtin_return_address(0));
+    return move(rt, ns, go);
+}
 
 TW_API int tw_runtime_set_wall(tw_runtime *rt, int64_t wall_ns) {
     if (const int error = check_usable(rt); error != 0)

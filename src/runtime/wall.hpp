@@ -45,14 +45,14 @@ class wall_hold {
 int make_wall(tw_runtime &rt, const tick_unit &unit);
 void free_wall(tw_runtime &rt);
 
-// Called by the firing thread without the hold: the present tick, for the wheel to be told next. If
-// the wall clock is set back before that has happened, nodes are shifted beyond this tick: so what is
-// armed by the new reading does not fire by the former one (P1).
-inline tick present_to_tell(tw_runtime &rt, timeline &line) {
+// Called by the firing thread without the hold: the clock's reading, and the present tick, for the wheel to
+// be told next. If the wall clock is set back before that has happened, nodes are shifted beyond this tick:
+// so what is armed by the new reading does not fire by the former one (P1).
+inline tick present_to_tell(tw_runtime &rt, timeline &line, std::int64_t &reading) {
     if (!line.can_be_set)
-        return line.present();
+        return line.present(reading);
     const mutex_hold hold(&rt.wall_mutex);
-    return line.told = line.present();
+    return line.told = line.present(reading);
 }
 
 }  // namespace tickwheel::runtime

@@ -78,6 +78,8 @@ bool advance(engine &base, timeline &line, tick present, tick limit, tick *next,
     current_run run(*it.rt);
     for (; *budget != 0; --*budget) {
         const auto result = wheel.step();
+        if (result != record_wheel::step_result::due)
+            it.rt->meter.pause();
         if (result == record_wheel::step_result::done) {
             wheel.skip_if_empty();
             take_share(wheel, *budget, hold);
@@ -156,6 +158,7 @@ constexpr engine_hooks hooks = {
     .abandon = abandon,
     .count = count,
     .check = check,
+    .cancelled = [](engine &base, unsigned label) { return engine_in(base).cancelled[label]; },
     .destroy = destroy,
 };
 

@@ -45,6 +45,7 @@ struct record_engine : engine {
     std::size_t chunk_count;
     core::chunk_pool chunks;
     spare_memory memory;
+    std::uint64_t cancelled[TW_LABELS];  // fires that calls have prevented, by label
 
     // The fire that is going on, on the firing thread; null if none.
     record *fired;

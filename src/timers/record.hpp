@@ -74,6 +74,7 @@ struct alignas(64) record {
     bool has_rest : 1;
     bool is_on_wall : 1;  // its deadlines are on the wall timeline
     std::uint8_t epoch;   // of 7 bits; see the drains of record_set.cpp
+    std::uint8_t label;   // see labels.hpp
 };
 
 // Follows the rest in a set with workers.

@@ -149,7 +149,7 @@ bool arm_again(record_engine &engine, record &it, tick present, tick &overruns) 
         tick expiry, period;
         std::uint32_t part;
         std::uint16_t fires_left;
-        std::uint8_t missed;
+        std::uint8_t missed_and_label;
     } next = {it.timing.due, it.rest->period, it.rest->part, it.rest->fires_left, it.rest->missed};
     if (!core::set_to_next_on_grid(next, line_of(engine, it.is_on_wall).unit.parts(), present, &overruns))
         return false;
@@ -203,10 +203,19 @@ void fire_next(record_engine &engine, record_wheel &wheel, inside_record &frame,
     if (is_periodic(it))
         it.is_last =
             !arm_again(engine, it, core::larger(wheel.now() - line.set_back, it.timing.due), overruns);
+    fire_meter &meter = engine.rt->meter;
+    const auto begin = [&](bool elsewhere) {
+        if (meter.begin_callback(due, it.label, elsewhere)) [[unlikely]]
+            meter.show_callback(it.label, nullptr, set.has_handles ? handle_of(it) : TW_NO_HANDLE,
+                                reinterpret_cast<const void *>(it.fn));
+    };
     if (set.workers != nullptr) {
+        begin(true);
         fire_on_worker(set, it, due, overruns, lock);
+        meter.end_callback(overruns);
         return;
     }
+    begin(false);
     engine.fired = &it;
     engine.fired_in = &set;
     engine.fired_due = due;
@@ -218,6 +227,7 @@ void fire_next(record_engine &engine, record_wheel &wheel, inside_record &frame,
     void *const arg = arg_of(it);
     lock.unlock();
     fn(&event, arg);
+    meter.end_callback(overruns);
     lock.lock();
     end_fire(engine, lock);
     frame.leave_record();
@@ -290,9 +300,16 @@ void discarded(tw_runnable &runnable, std::uint32_t fires) {
     release_references(set, fires);
 }
 
+// The record is in use, so what is read here does not change.
+void describe(const tw_runnable &runnable, running_callback &callback) {
+    const record &it = record_of(const_cast<tw_runnable &>(runnable));
+    callback.describe(it.label, nullptr, set_of(it).has_handles ? handle_of(it) : TW_NO_HANDLE,
+                      reinterpret_cast<const void *>(it.fn));
+}
+
 }  // namespace
 
-const tw_runnable_hooks record_hooks = {run, discarded};
+const tw_runnable_hooks record_hooks = {run, discarded, describe};
 
 // --- calls on one that is live ---------------------------------------------------------
 
@@ -300,6 +317,7 @@ int end(record_set &set, record &it, engine_lock &lock) {
     disarm(*set.engine, it);
     withdraw_fires(set, it);
     const bool prevented = has_still_to_fire(set, it);
+    set.engine->cancelled[it.label] += prevented ? 1 : 0;
     retire(set, it);
     if (it.uses == 0)
         finish(set, it, lock);

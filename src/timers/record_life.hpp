@@ -125,6 +125,7 @@ inline int end_bare(record_set &set, record &it) {
     disarm(*set.engine, it);
     it.state = record_state::ended;
     const int prevented = it.is_last ? 0 : 1;
+    set.engine->cancelled[it.label] += static_cast<unsigned>(prevented);
     if (it.uses == 0)
         free_record(set, it);
     return prevented;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "record_life.hpp"
+#include "runtime/labels.hpp"
 
 namespace tickwheel::runtime {
 
@@ -72,6 +73,7 @@ bool drain_record(record_set &set, record &it, const record_visitor &visitor, en
         return false;
     }
     const bool had_to_fire = has_still_to_fire(set, it);
+    set.engine->cancelled[it.label] += had_to_fire ? 1 : 0;
     retire(set, it);
     hold(set, it);
     if (had_to_fire)
@@ -230,9 +232,94 @@ constexpr component_hooks set_hooks = {
     .end = end_all,
     .revive = nullptr,
     .destroy = destroy,
+    .callbacks = nullptr,  // the firing thread's, or workers'
 };
 
 }  // namespace
+
+// --- walking over all sets of a runtime --------------------------------------------------
+
+namespace {
+
+// The set of this number, or else the next one. Null if there is none.
+// REQUIRES: components mutex held
+record_set *set_from(const tw_runtime &rt, std::uint64_t number) {
+    record_set *found = nullptr;  // the list begins with the highest number
+    for (component *it = rt.components; it != nullptr && it->number >= number; it = it->next)
+        if (it->hooks == &set_hooks)
+            found = static_cast<record_set *>(it);
+    return found;
+}
+
+// Looks at some cells for an armed record. Null if there is none among them; then *is_end says whether they
+// were the last.
+// REQUIRES: engine lock held
+record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t end, bool *is_end) {
+    for (unsigned looks = 0; looks < cells_of_block; ++looks, ++number) {
+        *is_end = number >= end;
+        if (*is_end)
+            return nullptr;
+        record &it = (*set.records)[number];
+        if (it.is_armed && it.state == record_state::live && !is_drained(set, it))
+            return &it;
+    }
+    return nullptr;
+}
+
+met_record meet(record_set &set, const record &it) {
+    met_record met = {};
+    if (set.has_handles)
+        met.handle = handle_of(it);
+    else
+        met.key = key_of(it);
+    const timeline &line = line_of(*set.engine, it.is_on_wall);
+    met.label = it.label;
+    met.is_on_wall = it.is_on_wall;
+    met.due = line.unit.reading(it.timing.due);
+    if (is_periodic(it))
+        met.period =
+            static_cast<std::int64_t>(it.rest->period * (it.rest->part != 0 ? line.unit.part : line.unit.ns));
+    return met;
+}
+
+}  // namespace
+
+// A set is found with the components mutex held, which keeps it from being destroyed until the record is
+// held; and that keeps it until the visit is over.
+bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_record &, void *), void *arg) {
+    for (;;) {
+        pthread_mutex_lock(&rt.components_mutex);
+        if (at.last_set == 0 && rt.components != nullptr)
+            at.last_set = rt.components->number;
+        record_set *const set = set_from(rt, at.set);
+        if (set == nullptr || set->number > at.last_set) {
+            pthread_mutex_unlock(&rt.components_mutex);
+            return false;
+        }
+        engine_lock lock(*set->engine);
+        if (set->number != at.set || at.end == 0)
+            at = {set->number, 0, set->records->end_number(), at.last_set};
+        bool is_end = false;
+        record *const it = armed_from(*set, at.record, at.end, &is_end);
+        if (it != nullptr)
+            hold(*set, *it);
+        pthread_mutex_unlock(&rt.components_mutex);
+        if (it != nullptr) {
+            ++at.record;
+            {
+                const met_record met = meet(*set, *it);
+                const user_call unlocked(*set, *it, lock);
+                visit(met, arg);
+            }
+            let_go(*set, *it);
+            if (!rt.forked)
+                finish_if_over(*set, *it, lock);
+            return true;
+        }
+        if (is_end)
+            at = {at.set + 1, 0, 0, at.last_set};
+    }
+}
 
 // --- making and freeing ------------------------------------------------------------------
 
@@ -316,6 +403,7 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
     set.workers = options.workers;
     set.concurrent = options.concurrent;
     set.storage = options.storage;
+    set.label = static_cast<std::uint8_t>(label_number(rt, options.label));
     set.has_handles = lookup.publish == nullptr;
     // With a capacity nothing is allocated later, and any timer may need a rest.
     set.has_rests = !set.has_handles || options.workers != nullptr || options.capacity != 0;

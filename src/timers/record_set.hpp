@@ -74,6 +74,7 @@ struct record_set : component {
     bool has_handles;  // and no keys
     bool has_rests;    // in its cells, behind each record
     std::size_t storage;
+    std::uint8_t label;  // of records that bring none of their own
 
     // Guarded by the engine's lock.
     bool closing;          // no record can be started any more
@@ -91,13 +92,14 @@ struct set_options {
     std::size_t storage;
     tw_workers *workers;
     bool concurrent;
+    const char *label;
 };
 
 // From the options of handle.h or keyed.h.
 template <class Options> set_options options_of(const Options *options) {
     if (options == nullptr)
         return {};
-    return {options->capacity, options->storage, options->workers, options->concurrent != 0};
+    return {options->capacity, options->storage, options->workers, options->concurrent != 0, options->label};
 }
 
 // Returns 0 if a set with these options may be made on `rt`.
@@ -155,6 +157,32 @@ struct record_visitor {
     tw_handles_visitor *by_handle = nullptr;
     void *arg = nullptr;
 };
+
+// Where a walk over all armed records of a runtime has come to: a set, by its number as a component, and a
+// number in its store.
+struct walk_position {
+    std::uint64_t set = 0;
+    std::uint32_t record = 0;
+
+    // What was there when the walk came to it: records of this set, and sets. 0: it has not yet. Without a
+    // bound a visitor that starts timers or makes sets would never end.
+    std::uint32_t end = 0;
+    std::uint64_t last_set = 0;
+};
+
+// An armed record, as the walk has met it.
+struct met_record {
+    tw_handle handle;  // TW_NO_HANDLE in a set with keys
+    tw_key key;        // valid in such a set, until the visit is over
+    unsigned label;
+    bool is_on_wall;
+    std::int64_t due, period;
+};
+
+// Calls visit(met, arg) for the next armed record from a position on, and moves that behind it. Returns false
+// if there is none. A record that is ended meanwhile is kept until the visit is over. Sets may be made and
+// freed between two calls.
+bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_record &, void *), void *arg);
 std::int64_t drain(record_set *set, const record_visitor &visitor);
 std::int64_t walk(record_set *set, const record_visitor &visitor);
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "record_life.hpp"
+#include "runtime/labels.hpp"
 #include "runtime/wall.hpp"
 
 namespace tickwheel::runtime {
@@ -105,12 +106,18 @@ int fill_rest(record_set &set, record &it, const tw_when *when, const tw_task &t
     return 0;
 }
 
-void fill(record &it, tw_task_callback *fn, void *arg) {
+void fill(record &it, tw_task_callback *fn, void *arg, std::uint8_t label) {
     it.fn = fn;
     it.arg = arg;
+    it.label = label;
     it.uses = 0;
     it.delay = -1;
     it.is_last = it.has_rest = it.is_on_wall = false;
+}
+
+// Its own, or else that of its set.
+std::uint8_t label_in(const record_set &set, const tw_task &task) {
+    return task.label == nullptr ? set.label : static_cast<std::uint8_t>(label_number(*set.rt, task.label));
 }
 
 // Undoes the start of a record and returns `error`. The argument is dropped only if the user's
@@ -230,13 +237,14 @@ TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *whe
 // its callers, so that a plain timer does not pay for what it does not use.
 TW_INLINED inline int start_checked(record_set &set, const tw_when *when, const plain_delay *plain,
                                     const tw_task &task, key_copy *key, tw_handle *handle) {
+    const std::uint8_t label = label_in(set, task);
     deferred_wake wake(*set.rt);
     engine_lock lock(*set.engine);
     record *taken;
     if (const int error = take_record(set, lock, taken); error != 0)
         return error;
     record &fresh = *taken;
-    fill(fresh, task.fn, task.arg_size != 0 ? storage_of(set, fresh) : task.arg);
+    fill(fresh, task.fn, task.arg_size != 0 ? storage_of(set, fresh) : task.arg, label);
     const bool is_bare = plain != nullptr && !set.has_rests && task.drop == nullptr && task.next == nullptr;
     if (!is_bare)
         if (const int error = fill_rest(set, fresh, when, task, key, lock); error != 0)
@@ -296,7 +304,7 @@ static int start_bare(record_set &set, std::int64_t delay, tw_task_callback *fn,
     if (const int error = take_record(set, lock, taken); error != 0)
         return error;
     record &fresh = *taken;
-    fill(fresh, fn, arg);
+    fill(fresh, fn, arg, set.label);
     make_live(set, fresh);
     wake.note(arm_plain(set, fresh, when));
     *handle = handle_of(fresh);

@@ -114,6 +114,7 @@ void forget_fires(tw_workers &pool) {
             pool.queue.drop_all(*each.current);
         each = {};
         each.pool = &pool;
+        pool.callbacks[i].end();
     }
 }
 
@@ -140,6 +141,7 @@ void unmake(tw_workers &pool) {
     pthread_cond_destroy(&pool.changed);
     pthread_cond_destroy(&pool.work);
     pthread_mutex_destroy(&pool.mutex);
+    std::free(pool.callbacks);
     std::free(pool.runners);
     std::free(&pool);
 }
@@ -165,6 +167,9 @@ constexpr component_hooks pool_hooks = {
     .end = nullptr,
     .revive = revive,
     .destroy = destroy,
+    .callbacks = [](component &it) -> running_callbacks {
+        return {pool_of(it).callbacks, pool_of(it).threads + 1};
+    },
 };
 
 // Waits until the firing thread is no longer in `settle` for this pool. It cannot enter it again: it looks
@@ -193,7 +198,9 @@ int make(tw_runtime &rt, const tw_workers_options &o, tw_workers *&made) {
     make_conditions(*pool);
     pool->runners = static_cast<runner *>(std::calloc(pool->threads + 1, sizeof(runner)));
     const bool has_room = pool->queue.make(std::size_t{pool->bound} + pool->threads + 1);
-    int error = pool->runners == nullptr || !has_room ? -ENOMEM : 0;
+    pool->callbacks =
+        static_cast<running_callback *>(std::calloc(pool->threads + 1, sizeof(running_callback)));
+    int error = pool->runners == nullptr || pool->callbacks == nullptr || !has_room ? -ENOMEM : 0;
     for (unsigned i = 0; error == 0 && i <= pool->threads; ++i)
         pool->runners[i].pool = pool;
     if (error == 0)

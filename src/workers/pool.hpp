@@ -37,7 +37,8 @@ struct tw_workers : tickwheel::runtime::component {
     tw_when_full when_full;
     tw_at_stop at_stop;
     char thread_name[tickwheel::runtime::thread_name_size];
-    tickwheel::runtime::runner *runners;  // one for each worker, then the one that runs inline
+    tickwheel::runtime::runner *runners;              // one for each worker, then the one that runs inline
+    tickwheel::runtime::running_callback *callbacks;  // what each runner runs
 
     pthread_mutex_t mutex;   // guards all that follows, and the jobs' runnables
     pthread_cond_t work;     // idle workers wait for something to take

@@ -14,6 +14,7 @@
 #include "runtime/current_run.hpp"
 #include "runtime/exceptions.h"
 #include "runtime/lifetime.hpp"
+#include "runtime/nodes.hpp"
 #include "runtime/turn.hpp"
 
 namespace tickwheel::runtime {
@@ -77,17 +78,29 @@ taken take(tw_workers &pool, runner &me) {
 // runtime, the note is left with the runner: only the outermost frame of a thread is asked to free, and
 // for a fire that runs inline this frame is never the outermost.
 template <class Left> void call(runner &me, const taken &next, Left left) {
-    const tw_runtime &rt = *me.pool->rt;
+    tw_runtime &rt = *me.pool->rt;
     const inside_user_code frame(rt, me.frees);
     const current_run run(rt, next.due, next.overruns);
-    if (next.discards != 0)
+    if (next.discards != 0) {
         next.it.hooks->discarded(next.it, next.discards);
-    else
-        passing_exceptions([&next] { next.it.hooks->run(next.it); },
-                           [&] {
-                               frame.leave();
-                               left();
-                           });
+        return;
+    }
+    running_callback &callback = me.pool->callbacks[&me - me.pool->runners];
+    next.it.hooks->describe(next.it, callback);
+    const stopwatch::reading begun = stopwatch::now();
+    callback.begin(begun);
+    passing_exceptions([&next] { next.it.hooks->run(next.it); },
+                       [&] {
+                           callback.end();
+                           frame.leave();
+                           left();
+                       });
+    const stopwatch::reading ended = stopwatch::now();
+    rt.on_workers.add_runs(callback.label.load(std::memory_order_relaxed), stopwatch::between(begun, ended),
+                           1);
+    callback.end();
+    if (rt.meter.recorder.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
+        rt.meter.record({begun, ended, next.due, {}, next.overruns, run_kind::on_worker, callback});
 }
 
 // The run of `me` is over. If it has a further fire, the runnable is in use and may be taken again; else
@@ -297,7 +310,12 @@ void run_job(tw_runnable &it) {
 
 void discard_job(tw_runnable &, std::uint32_t) {}
 
-constexpr tw_runnable_hooks job_hooks = {run_job, discard_job};
+void describe_job(const tw_runnable &it, running_callback &callback) {
+    const tw_job &job = job_of(const_cast<tw_runnable &>(it));
+    callback.describe(label_of(job.node), &job.node, TW_NO_HANDLE, reinterpret_cast<const void *>(job.fn));
+}
+
+constexpr tw_runnable_hooks job_hooks = {run_job, discard_job, describe_job};
 
 bool is_job(const tw_runnable &it) { return it.hooks == &job_hooks; }
 
@@ -345,8 +363,8 @@ void look_for_jobs(tw_workers &pool) {
 void fire_job(tw_node *node, void *) {
     tw_runnable &it = reinterpret_cast<tw_job *>(node)->runnable;
     tw_runtime &rt = *it.workers->rt;
-    // Atomic, because a thread that arms the node meanwhile may write it. A oneshot's is TW_BURST.
-    const bool skips = __atomic_load_n(&node->missed, __ATOMIC_RELAXED) != TW_BURST;
+    // A oneshot's is TW_BURST.
+    const bool skips = missed_of(*node) != TW_BURST;
     enqueue(it, skips, tw_runtime_due(&rt), tw_runtime_overruns(&rt));
 }
 
@@ -452,6 +470,7 @@ const fire_relay job_relay = {
 using namespace tickwheel::runtime;
 
 TW_API int tw_job_init(tw_job *job, tw_workers *workers, tw_callback *fn, void *arg, unsigned flags) {
+    TW_NOTE_CALLER;
     if (job == nullptr || workers == nullptr || fn == nullptr)
         return refuse(-EINVAL, "the job, its workers or its function is null");
     if ((flags & ~unsigned{TW_CONCURRENT}) != 0)
@@ -461,6 +480,8 @@ TW_API int tw_job_init(tw_job *job, tw_workers *workers, tw_callback *fn, void *
     tw_node_init(&job->node, fire_job, arg);
     make_runnable(job->runnable, *workers, job_hooks, (flags & TW_CONCURRENT) != 0);
     job->fn = fn;
-    tw_port_hide(&job->node.missed, sizeof job->node.missed);  // see fire_job
+    tw_port_hide(&job->node.missed_and_label, sizeof job->node.missed_and_label);  // see fire_job
     return 0;
 }
+
+TW_API size_t tw_job_size(void) { return sizeof(tw_job); }

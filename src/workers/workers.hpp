@@ -10,6 +10,7 @@
 struct tw_runnable_hooks {
     void (*run)(tw_runnable &);                             // runs one fire
     void (*discarded)(tw_runnable &, std::uint32_t fires);  // so many fires will not be run
+    void (*describe)(const tw_runnable &, tickwheel::runtime::running_callback &);  // what `run` will run
 };
 
 namespace tickwheel::runtime {

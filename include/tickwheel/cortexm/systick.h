@@ -48,7 +48,7 @@ enum tw_systick_mode {
 
 enum { TW_SYSTICK_FEWEST_CYCLES = 256, TW_SYSTICK_MOST_CYCLES = 0x1000000 };
 
-/* Starts the clock: tick 0 begins now. `cycles_per_tick` is in cycles of the core's clock,
+/* Starts the clock in `mode`: tick 0 begins now. `cycles_per_tick` is in cycles of the core's clock,
  * TW_SYSTICK_FEWEST_CYCLES to TW_SYSTICK_MOST_CYCLES. Returns 0, or -22 (EINVAL) if it is out of
  * these bounds. */
 int tw_systick_start(uint32_t cycles_per_tick, enum tw_systick_mode mode);

@@ -43,8 +43,8 @@ enum tw_mtime_mode {
     TW_TICKLESS /* an interrupt only at the end of tw_mtime_sleep_until */
 };
 
-/* Starts the clock: tick 0 begins now. `mtime` and `mtimecmp` are the addresses of the two registers,
- * from the part's manual. `counts_per_tick` is in counts of mtime. Returns 0, or -22 (EINVAL) if
+/* Starts the clock in `mode`: tick 0 begins now. `mtime` and `mtimecmp` are the addresses of the two
+ * registers, from the part's manual. `counts_per_tick` is in counts of mtime. Returns 0, or -22 (EINVAL) if
  * `counts_per_tick` is 0. */
 int tw_mtime_start(uintptr_t mtime, uintptr_t mtimecmp, uint32_t counts_per_tick, enum tw_mtime_mode mode);
 

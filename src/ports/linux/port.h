@@ -21,6 +21,10 @@ __attribute__((cold)) void tw_port_hide(const void *from, size_t size);
 }
 #endif
 
+#ifdef TW_CHECK
+#include "check.h"
+#endif
+
 #define TW_PORT_TELLS /* to stderr; see tell.cpp */
 
 typedef uint16_t __attribute__((may_alias)) tw_port_half;

@@ -1,0 +1,49 @@
+/* tickwheel/inspect.h - a running program that can be looked at from outside (Linux).
+ *
+ *     tw_inspect_start(rt, NULL);
+ *
+ * From then on `tickwheel-top`, run by the same user, shows what the runtime does: fires and their labels,
+ * how late they are and why, how long callbacks run, what is pending. Nothing can be changed from there.
+ *
+ * A thread of its own, "tickwheel-look", answers on a socket; it sleeps while nobody asks. It takes 200 KB
+ * of address space and at most four clients at a time, drops those that are slow, and spends at most a
+ * tenth of its time on answers. Timers do not wait for it.
+ *
+ * The socket is that of its owner: other users are refused, except root, who could look at the process
+ * anyway. Off unless a program calls this.
+ *
+ * Conventions are those of runtime.h. Every function may be called from any thread but a callback's.
+ */
+#ifndef TICKWHEEL_INSPECT_H
+#define TICKWHEEL_INSPECT_H
+
+#include <tickwheel/runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Lets the runtime be looked at; if it is already, anew. `path`: where the socket is to be, an absolute
+ * path; null: where tickwheel-top looks, in the folder $XDG_RUNTIME_DIR/tickwheel, or /tmp/tickwheel-UID
+ * if that is not set. A socket that a dead process has left there is replaced. It ends with
+ * tw_inspect_stop, tw_runtime_free, and in the child of a fork. Returns 0.
+ *   -EINVAL      also: the path is not absolute, or is longer than 107 bytes
+ *   -EADDRINUSE  there is something at the path, and it is no socket that a dead process has left
+ *   -EPERM       the folder belongs to another user, or lets others in
+ *   -ENOTDIR     what should be the folder is something else, such as a link
+ *   -ENAMETOOLONG  the folder's name leaves no room for that of a socket
+ *   -ENOMEM
+ *   -EBUSY       called from a callback of the runtime
+ *   others       from the system: no folder, no socket, no thread */
+TW_MUST_CHECK int tw_inspect_start(struct tw_runtime *rt, const char *path);
+
+/* Ends it, and removes the socket. Returns 0.
+ *   -ENOENT  the runtime is not to be looked at
+ *   -EBUSY   called from a callback of the runtime */
+int tw_inspect_stop(struct tw_runtime *rt);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,164 @@
+/* tickwheel/observe.h - what is pending, what is slow, and why timers were late (Linux).
+ *
+ *     tw_runtime_label(rt, &session->timeout, "idle timeout");
+ *     ...
+ *     tw_runtime_dump(rt, print, stderr);
+ *
+ * A runtime measures every fire: how long its callback ran, how late it began, and why. This is always
+ * on. Callbacks of less than a microsecond or so that follow each other at once are timed together, and count
+ * as equally long. So what is counted of a callback may be off by half a microsecond, and its lateness by
+ * two; and if one of them is slow, those before it count as late by it, too: 31 at most. On virtual time
+ * callbacks are counted but not timed.
+ *
+ * Conventions are those of runtime.h, and:
+ *   Labels     Texts that name kinds of timers, such as "idle timeout". The library keeps the pointer,
+ *              so a text must outlive the runtime; string literals do. A runtime tells 62 labels
+ *              apart, and counts the timers of further ones together, as "(other labels)".
+ *   Counters   Count from when the runtime was made and never go down. Each is exact; but they are read
+ *              while timers fire, so those that are read together may differ by the fires of that moment.
+ *   Threads    Every function may be called from any thread, callbacks included, unless it says
+ *              otherwise.
+ */
+#ifndef TICKWHEEL_OBSERVE_H
+#define TICKWHEEL_OBSERVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tickwheel/runtime.h>
+#include <tickwheel/task.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- labels ------------------------------------------------------------------------ */
+
+/* Gives an idle node a label, which stays with it until tw_node_init. `label` null takes it away. (A
+ * timer of handle.h or keyed.h has the label of its task, or else of its set's options.) Returns 0.
+ *   -EBUSY   the node is pending */
+int tw_runtime_label(struct tw_runtime *rt, struct tw_node *node, const char *label);
+
+/* What the timers of one label have done. */
+struct tw_label_counts {
+    const char *label;       /* null: timers without a label */
+    uint64_t fires;          /* fires that have begun, or were passed on to workers */
+    uint64_t cancels;        /* fires that calls have prevented */
+    uint64_t overruns;       /* further fires that were missed, as in tw_runtime_overruns */
+    int64_t callback_sum_ns; /* how long their callbacks ran, all together */
+    int64_t callback_max_ns; /* and the longest of them */
+};
+
+/* Fills in counts[0] for timers without a label and one more for each label, `room` at most. Returns
+ * how many there are, which may be more than `room`; `counts` may be null if that is 0. */
+TW_MUST_CHECK int tw_runtime_labels(struct tw_runtime *rt, struct tw_label_counts *counts, size_t room);
+
+/* --- how long, how late -------------------------------------------------------------- */
+
+#define TW_BUCKETS 56
+
+/* Durations by their size. Bucket 0 counts those below 512 ns; each further limit is 1.5 or 1.33 times
+ * the one before: 768 ns, 1024 ns, 1.5 us ... 69 s. The last bucket has no limit. */
+struct tw_histogram {
+    uint64_t counts[TW_BUCKETS];
+    int64_t sum_ns, max_ns;
+};
+
+/* Returns the limit of a bucket in nanoseconds, the least duration that is too long for it; INT64_MAX
+ * for the last bucket and those that there are not. */
+TW_MUST_CHECK int64_t tw_bucket_limit(unsigned bucket);
+
+/* Returns the duration that `share` of those in the histogram do not exceed, 0.99 for the 99th
+ * percentile: the limit of its bucket, or the longest of all if that is less. 0 if there are none. */
+TW_MUST_CHECK int64_t tw_histogram_share(const struct tw_histogram *histogram, double share);
+
+/* Why a fire was late. If several things came together, the one that took longest; TW_LATE_BUDGET goes
+ * before the others. */
+enum tw_late_cause {
+    TW_LATE_WAKING,    /* the system woke the thread late; or the program did not drive the runtime */
+    TW_LATE_CALLBACKS, /* callbacks before it took their time */
+    TW_LATE_BUDGET     /* the budget of a turn was used up while it was due */
+};
+#define TW_LATE_CAUSES 3
+
+/* What a runtime has measured. */
+struct tw_observed {
+    struct tw_histogram callbacks;            /* how long callbacks ran, on workers too; on virtual
+                                                 time, on workers alone */
+    struct tw_histogram late[TW_LATE_CAUSES]; /* how late fires began after their deadline, which is a
+                                                 whole tick, by cause. Every fire is in one of them */
+};
+
+/* Fills in *observed and returns 0. */
+TW_MUST_CHECK int tw_runtime_observe(struct tw_runtime *rt, struct tw_observed *observed);
+
+/* --- what is pending ----------------------------------------------------------------- */
+
+/* A pending timer. All pointers are valid until the visitor returns, except `node`, which may have been
+ * cancelled and freed meanwhile: it is an address to compare. */
+struct tw_pending_timer {
+    const struct tw_node *node; /* null for a timer of handle.h or keyed.h */
+    tw_handle handle;           /* TW_NO_HANDLE unless it is a timer of handle.h */
+    const struct tw_key *key;   /* null unless it is a timer of keyed.h */
+    const char *label;          /* null: none */
+    int64_t due_ns;             /* its deadline, rounded up to a tick, a reading of its clock */
+    int64_t remaining_ns;       /* from now until then; negative if it is overdue */
+    int64_t period_ns;          /* 0: oneshot, or a schedule of the program's own */
+    int on_wall;                /* not 0: its clock is the wall clock; else the steady one */
+};
+
+typedef void tw_pending_visitor(const struct tw_pending_timer *timer, void *arg);
+
+/* Calls visit(timer, arg) for the timers that are pending, in no particular order, with no lock held.
+ * No lock is held for longer than it takes to copy 32 timers, and nothing is allocated. A timer that is
+ * pending throughout, and that no call arms or moves, is visited once; a node twice if the wheel has
+ * lowered it meanwhile, and perhaps not at all if it is periodic and has fired, or an earlier
+ * tw_runtime_postpone has taken effect meanwhile. `visit` may call anything on the runtime, tw_runtime_free
+ * included, and must return. Returns how often it was called.
+ *   -ECHILD  also: `visit` has forked and this is the child, where it is not called again */
+int64_t tw_runtime_each(struct tw_runtime *rt, tw_pending_visitor *visit, void *arg);
+
+/* Receives a piece of text, which no null byte ends. */
+typedef void tw_text(const char *text, size_t size, void *arg);
+
+/* Writes what there is to know about a runtime, for people to read, by calls of write(text, size, arg):
+ * its clock and driver, counters, labels, histograms, and up to `timers` pending timers, in no order. The
+ * form may change. Returns 0. */
+int tw_runtime_dump(struct tw_runtime *rt, size_t timers, tw_text *write, void *arg);
+
+/* Writes all counters in the text format of Prometheus, for an endpoint of the program's own, by calls of
+ * write(text, size, arg). `name`, unless null, is the value of the label "runtime", for programs with
+ * several runtimes. Returns 0. */
+int tw_runtime_metrics(struct tw_runtime *rt, const char *name, tw_text *write, void *arg);
+
+/* --- what is slow -------------------------------------------------------------------- */
+
+/* A callback that has been running for longer than the limit, and may run still. */
+struct tw_slow_callback {
+    const char *label;          /* null: none */
+    const struct tw_node *node; /* an address to compare; null for a timer of handle.h or keyed.h */
+    tw_handle handle;           /* TW_NO_HANDLE for a node or a timer of keyed.h */
+    const void *function;       /* address of the callback */
+    int64_t running_ns;         /* for how long it has been running */
+    int on_worker;              /* not 0: on a worker; else on the thread that fires, and so it holds up
+                                   all other timers */
+};
+
+typedef void tw_slow_report(const struct tw_slow_callback *slow, void *arg);
+
+/* Has report(slow, arg) called, once for each callback that runs for longer than limit_ns, while it is
+ * still running. It is called on a thread of its own, some quarter of the limit late; that thread sleeps
+ * while the runtime does. `report` must not call functions that start or end anything on this runtime,
+ * or wait for callbacks. `report` null ends it, and returns when no call of it is running; freeing the
+ * runtime does so too. Returns 0.
+ *   -EINVAL  also: limit_ns is less than TW_MILLISECOND
+ *   -EBUSY   called from a callback of the runtime, or from `report`
+ *   -ENOMEM, -EAGAIN  from the system: no thread */
+TW_MUST_CHECK int tw_runtime_report_slow(struct tw_runtime *rt, int64_t limit_ns, tw_slow_report *report,
+                                         void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,53 @@
+/* tickwheel/trace.h - a recording of fires, to be looked at on a time line (Linux).
+ *
+ *     tw_trace_start(rt, 100000);               // keeps the last 100,000 fires
+ *     ...
+ *     tw_trace_write(rt, to_file, file);        // any number of times, while it goes on
+ *
+ * Open what was written in ui.perfetto.dev or chrome://tracing: each callback is a slice on the thread
+ * that ran it, named by its label, or else its function; a click on it shows when it was due, how late it
+ * began and why. A counter shows lateness over time.
+ *
+ * A recorded fire takes 64 bytes, and some 50 ns of the thread that fires or of the worker. No lock is
+ * taken. While nothing is recorded, a fire pays for one branch.
+ *
+ * Conventions are those of runtime.h. Every function may be called from any thread, callbacks included.
+ */
+#ifndef TICKWHEEL_TRACE_H
+#define TICKWHEEL_TRACE_H
+
+#include <stddef.h>
+
+#include <tickwheel/observe.h>
+#include <tickwheel/runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TW_TRACE_MOST ((size_t)1 << 24) /* fires that a recording can keep */
+
+/* Begins a recording that keeps the last `fires` fires, or somewhat more; what was recorded before is
+ * forgotten. The first call allocates all memory, which tw_runtime_free gives back; later calls use the
+ * same. Returns 0. In the child of a fork nothing is recorded, until it calls this again.
+ *   -EINVAL  also: `fires` is 0 or more than TW_TRACE_MOST
+ *   -ENOSPC  `fires` is more than the memory of the first call has room for
+ *   -ENOMEM */
+TW_MUST_CHECK int tw_trace_start(struct tw_runtime *rt, size_t fires);
+
+/* Ends it. What was recorded can still be written. Returns 0.
+ *   -ENOENT  nothing is being recorded */
+int tw_trace_stop(struct tw_runtime *rt);
+
+/* Writes the recording as JSON, in the trace event format of Chrome, by calls of write(text, size, arg).
+ * It may go on meanwhile: what fires later than this begins is not in it, and fires that are overwritten
+ * before they are reached are left out. Times are those of CLOCK_MONOTONIC, in microseconds; durations in
+ * arguments are in the unit that ends their name. Returns how many fires were written.
+ *   -ENOENT  nothing was ever recorded */
+int64_t tw_trace_write(struct tw_runtime *rt, tw_text *write, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

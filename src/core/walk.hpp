@@ -1,0 +1,111 @@
+// A walk over all pending nodes that does not stop the wheel: it copies a few nodes under each hold of the
+// lock. In between, others arm, cancel and fire.
+//
+// It goes through the slots from the highest number to the lowest: from far slots to level 0, the way that
+// nodes come down. So no node that the wheel lowers is passed over; one that comes down from a slot which the
+// walk has left behind is met twice. A periodic node that fires, and a postponed one that is placed anew, may
+// go the other way, and be passed over.
+//
+// Within a slot the walk leaves two markers, nodes of its own that stand in the ring like any other: one
+// behind the last node that it has copied, and one behind the last that was there when it first paused. What
+// joins the slot later comes behind that and is not visited, or a visitor that arms what it is shown would
+// never end. The wheel drops a marker that comes to the front of its ring. What stood before it has left the
+// slot by then: so a walk that finds its first marker gone goes on at the front, and one that finds the
+// second gone leaves the slot. If all slots were emptied at once, by a clear or a shift, markers may be in a
+// ring that is no slot; then the walk takes them out, and begins the slot again.
+#pragma once
+
+#include "wheel.hpp"
+
+#if TW_RUNTIME
+namespace tickwheel::core {
+
+// How many nodes are copied under one hold of the lock.
+inline constexpr unsigned nodes_at_once = 32;
+
+// A node that a walk has met: where it is, and what it was like.
+struct met_node {
+    const tw_node *node;
+    tw_node was;
+};
+
+template <class G> class walk {
+  public:
+    explicit walk(wheel<G> &w) : wheel_(w), left_(G::slots), times_emptied_(0), has_end_(false) {}
+
+    // Copies the next nodes, and returns their number: less than nodes_at_once at the end.
+    // REQUIRES: wheel lock held; no shift is under way
+    unsigned copy() {
+        unsigned count = 0;
+        for (const tw_link *last = go_on(); left_ != 0; last = nullptr) {
+            const tw_link &ring = wheel_.slots_.rings[left_ - 1];
+            const bool has_left = last == nullptr && has_end_ && !is_pending(end_);
+            const tw_link *link = has_left ? &ring : &behind(last != nullptr ? *last : ring);
+            for (; link != &ring && link != &end_.link; link = &behind(*link)) {
+                if (count == nodes_at_once) {
+                    pause_before(*link, ring);
+                    return count;
+                }
+                if (is_marker(node_of(*link)))
+                    continue;
+                met_[count].node = &node_of(*link);
+                met_[count].was = node_of(*link);
+                ++count;
+            }
+            take_end();
+            --left_;
+        }
+        return count;
+    }
+
+    const met_node &met(unsigned i) const { return met_[i]; }
+
+  private:
+    // Returns the link that the walk has come to in its slot; null: it begins the slot, or goes on at its
+    // front.
+    const tw_link *go_on() {
+        const bool begins = times_emptied_ != wheel_.times_emptied_;
+        if (begins)
+            take_end();
+        if (!is_pending(place_))
+            return nullptr;
+        const tw_link *const before = place_.link.prev;
+        wheel_.take_marker(place_);
+        return begins ? nullptr : before;
+    }
+
+    void pause_before(const tw_link &next, const tw_link &ring) {
+        put(place_, *next.prev, node_of(next).expiry);
+        if (!has_end_)
+            put(end_, *ring.prev, node_of(*ring.prev).expiry);
+        has_end_ = true;
+        times_emptied_ = wheel_.times_emptied_;
+    }
+
+    void put(tw_node &marker, tw_link &behind_this, tick expiry) {
+        marker.fn = marker_callback;
+        marker.expiry = expiry;
+        marker.state = TW_PENDING;
+        insert_after(behind_this, marker.link);
+        ++wheel_.count_;
+        ++wheel_.markers_;
+        TW_CHECKS(pending(&marker));
+    }
+
+    void take_end() {
+        if (is_pending(end_))
+            wheel_.take_marker(end_);
+        has_end_ = false;
+    }
+
+    wheel<G> &wheel_;
+    unsigned left_;                // slots to go: the walk stands in the last of them
+    std::uint32_t times_emptied_;  // the wheel's, when the markers were put
+    bool has_end_;                 // `end_` was put into this slot
+    tw_node place_ = {};           // before what is copied next
+    tw_node end_ = {};             // behind what was in the slot
+    met_node met_[nodes_at_once] = {};
+};
+
+}  // namespace tickwheel::core
+#endif

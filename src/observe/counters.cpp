@@ -1,0 +1,113 @@
+// What a runtime has counted and measured, by label and altogether. Any thread.
+#include "counters.hpp"
+
+#include "runtime/engine.hpp"
+#include "runtime/labels.hpp"
+#include "runtime/wall.hpp"
+
+using namespace tickwheel::runtime;
+
+namespace {
+
+template <class Writing>
+void add_to(tw_label_counts &total, const callback_counts<Writing> &counts, unsigned label) {
+    const auto &of_label = counts.labels[label];
+    total.fires += of_label.fires.load(std::memory_order_relaxed);
+    total.overruns += of_label.overruns.load(std::memory_order_relaxed);
+    total.callback_sum_ns += of_label.sum.load(std::memory_order_relaxed);
+    const std::int64_t longest = of_label.max.load(std::memory_order_relaxed);
+    total.callback_max_ns = longest > total.callback_max_ns ? longest : total.callback_max_ns;
+}
+
+template <class Writing> void add_to(tw_histogram &total, const callback_counts<Writing> &counts) {
+    counts.durations.add_to(total);
+    for (const auto &of_label : counts.labels) {
+        total.sum_ns += of_label.sum.load(std::memory_order_relaxed);
+        const std::int64_t longest = of_label.max.load(std::memory_order_relaxed);
+        total.max_ns = longest > total.max_ns ? longest : total.max_ns;
+    }
+}
+
+std::uint64_t cancels(tw_runtime &rt, unsigned label) {
+    const engine_hold records(rt);
+    std::uint64_t sum =
+        records.held() != nullptr ? records.held()->hooks->cancelled(*records.held(), label) : 0;
+    for_each_timeline(rt, [&](timeline &line) { sum += tw_cancelled(&line.wheel, label); });
+    return sum;
+}
+
+tw_label_counts counts_of(tw_runtime &rt, unsigned label) {
+    tw_label_counts counts = {};
+    counts.label = label_text(rt, label);
+    counts.cancels = cancels(rt, label);
+    add_to(counts, rt.meter.counts, label);
+    add_to(counts, rt.on_workers, label);
+    return counts;
+}
+
+}  // namespace
+
+// The label gets a number only if the node can have it.
+TW_API int tw_runtime_label(tw_runtime *rt, tw_node *node, const char *label) {
+    if (const int error = check_usable(rt); error != 0)
+        return error;
+    int result = tw_node_label(node, 0);
+    if (result == 0)
+        result = tw_node_label(node, label_number(*rt, label));
+    return result == -EBUSY ? refuse(-EBUSY, "the node is pending") : explain_wheel_error(result);
+}
+
+// The last row is that of labels there was no number for, if there were any.
+TW_API int tw_runtime_labels(tw_runtime *rt, tw_label_counts *counts, size_t room) {
+    if (const int error = check_usable(rt); error != 0)
+        return error;
+    if (counts == nullptr && room != 0)
+        return refuse(-EINVAL, "counts is null");
+    const unsigned known = rt->label_count.load(std::memory_order_acquire);
+    unsigned rows = 0;
+    for (unsigned label = 0; label < TW_LABELS; ++label) {
+        if (label > known && (label != other_labels || known != other_labels - 1))
+            continue;
+        if (rows < room)
+            counts[rows] = counts_of(*rt, label);
+        ++rows;
+    }
+    return static_cast<int>(rows);
+}
+
+TW_API int64_t tw_bucket_limit(unsigned bucket) { return limit_of_bucket(bucket); }
+
+TW_API int64_t tw_histogram_share(const tw_histogram *histogram, double share) {
+    if (histogram == nullptr)
+        return 0;
+    std::uint64_t total = 0;
+    for (const std::uint64_t count : histogram->counts)
+        total += count;
+    const double wanted = share * static_cast<double>(total);
+    std::uint64_t seen = 0;
+    for (unsigned bucket = 0; bucket < TW_BUCKETS; ++bucket) {
+        seen += histogram->counts[bucket];
+        if (seen == 0 || static_cast<double>(seen) < wanted)
+            continue;
+        const std::int64_t limit = limit_of_bucket(bucket);
+        return limit < histogram->max_ns ? limit : histogram->max_ns;
+    }
+    return histogram->max_ns;
+}
+
+void tickwheel::runtime::observe(const tw_runtime &rt, tw_observed &observed) {
+    observed = {};
+    add_to(observed.callbacks, rt.meter.counts);
+    add_to(observed.callbacks, rt.on_workers);
+    for (unsigned cause = 0; cause < TW_LATE_CAUSES; ++cause)
+        rt.meter.late[cause].add_to(observed.late[cause]);
+}
+
+TW_API int tw_runtime_observe(tw_runtime *rt, tw_observed *observed) {
+    if (const int error = check_usable(rt); error != 0)
+        return error;
+    if (observed == nullptr)
+        return refuse(-EINVAL, "observed is null");
+    observe(*rt, *observed);
+    return 0;
+}

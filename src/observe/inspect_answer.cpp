@@ -1,0 +1,148 @@
+// What is said of a runtime to those that look at it. The server's thread.
+
+#include <cinttypes>
+#include <cstring>
+
+#include "counters.hpp"
+#include "escaped.hpp"
+#include "inspect.hpp"
+
+namespace tickwheel::runtime {
+
+namespace {
+
+constexpr std::size_t longest_text = 64;  // of a label that is told
+
+void collect(const char *text, std::size_t size, void *arg) {
+    answer &it = *static_cast<answer *>(arg);
+    it.is_cut = it.is_cut || size > sizeof it.text - it.size;
+    if (it.is_cut)
+        return;
+    std::memcpy(it.text + it.size, text, size);
+    it.size += size;
+}
+
+// A text, or `-` for none, and the end of the line.
+void put_last(text_out &out, const char *text) {
+    if (text == nullptr) {
+        out.print("-\n");
+        return;
+    }
+    out.put('"');
+    put_for_json(out, text, longest_text);
+    out.print("\"\n");
+}
+
+const char *name_of(tw_clock clock) {
+    switch (clock) {
+    case TW_CLOCK_BOOT:
+        return "boot";
+    case TW_CLOCK_WALL:
+        return "wall";
+    case TW_CLOCK_VIRTUAL:
+        return "virtual";
+    default:
+        return "monotonic";
+    }
+}
+
+// --- stats -------------------------------------------------------------------------------
+
+void put_runtime(tw_runtime &rt, text_out &out) {
+    tw_stats stats = {};
+    tw_runtime_stats(&rt, &stats);
+    out.print("pid %d\nprocess ", ::getpid());
+    put_last(out, program_invocation_short_name);
+    out.print("runtime ");
+    put_last(out, rt.thread_name);
+    out.print("driver ");
+    put_last(out, rt.driver->name);
+    out.print("clock %s\ntick_ns %" PRIu64 "\npending %zu\nwakeups %" PRIu64 "\nwakes %" PRIu64
+              "\nclock_sets %" PRIu64 "\nwait_errors %" PRIu64 "\n",
+              name_of(rt.clock), rt.steady.unit.ns, tw_runtime_count(&rt), stats.wakeups, stats.wakes,
+              stats.clock_sets, stats.wait_errors);
+}
+
+void put_labels(tw_runtime &rt, text_out &out) {
+    tw_label_counts counts[TW_LABELS];
+    const int rows = tw_runtime_labels(&rt, counts, TW_LABELS);
+    for (int row = 0; row < rows; ++row) {
+        const tw_label_counts &of = counts[row];
+        out.print("label %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 " %" PRId64 " ", of.fires, of.cancels,
+                  of.overruns, of.callback_sum_ns, of.callback_max_ns);
+        put_last(out, of.label);
+    }
+}
+
+void put_histogram(const char *name, const tw_histogram &histogram, text_out &out) {
+    out.print("%s %" PRId64 " %" PRId64, name, histogram.sum_ns, histogram.max_ns);
+    for (const std::uint64_t count : histogram.counts)
+        out.print(" %" PRIu64, count);
+    out.print("\n");
+}
+
+void put_stats(tw_runtime &rt, text_out &out) {
+    tw_observed observed = {};
+    observe(rt, observed);
+    put_runtime(rt, out);
+    put_histogram("ran", observed.callbacks, out);
+    put_histogram("late_waking", observed.late[TW_LATE_WAKING], out);
+    put_histogram("late_callbacks", observed.late[TW_LATE_CALLBACKS], out);
+    put_histogram("late_budget", observed.late[TW_LATE_BUDGET], out);
+    put_labels(rt, out);
+}
+
+// --- pending -----------------------------------------------------------------------------
+
+struct due_timer {
+    std::int64_t remaining, period;
+    const char *kind;
+    const char *label;
+};
+
+// Those that are due first of all that were met, in order.
+struct due_first {
+    due_timer timers[inspect::most_timers];
+    unsigned wanted, count;
+};
+
+void meet(const tw_pending_timer *timer, void *arg) {
+    due_first &it = *static_cast<due_first *>(arg);
+    if (it.count == it.wanted && it.timers[it.count - 1].remaining <= timer->remaining_ns)
+        return;
+    unsigned place = it.count < it.wanted ? it.count++ : it.count - 1;
+    for (; place > 0 && it.timers[place - 1].remaining > timer->remaining_ns; --place)
+        it.timers[place] = it.timers[place - 1];
+    it.timers[place] = {timer->remaining_ns, timer->period_ns,
+                        timer->node != nullptr  ? "node"
+                        : timer->key != nullptr ? "key"
+                                                : "handle",
+                        timer->label};
+}
+
+void put_pending(tw_runtime &rt, unsigned wanted, text_out &out) {
+    due_first first = {};
+    first.wanted = wanted;
+    if (wanted != 0)
+        tw_runtime_each(&rt, meet, &first);
+    for (unsigned i = 0; i < first.count; ++i) {
+        const due_timer &it = first.timers[i];
+        out.print("timer %" PRId64 " %" PRId64 " %s ", it.remaining, it.period, it.kind);
+        put_last(out, it.label);
+    }
+}
+
+}  // namespace
+
+void answer_request(tw_runtime &rt, const inspect::request &asked, answer &to) {
+    to.size = 0;
+    to.is_cut = false;
+    text_out out(collect, &to);
+    if (asked.what == inspect::request::stats)
+        put_stats(rt, out);
+    else if (asked.what == inspect::request::pending)
+        put_pending(rt, asked.timers, out);
+    out.print(asked.what == inspect::request::wrong ? "error\n" : "end\n");
+}
+
+}  // namespace tickwheel::runtime

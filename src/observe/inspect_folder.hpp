@@ -1,0 +1,39 @@
+// Where the sockets of a user's programs are: for the library, which makes them, and for tickwheel-top, which
+// finds them. Includes nothing of the library.
+#pragma once
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+namespace tickwheel::inspect {
+
+inline constexpr unsigned longest_path = 107;  // of a socket
+struct folder_path {
+    char text[longest_path + 1];
+};
+
+// 0 if only this user can enter the folder, else a negative errno. Links are not followed.
+inline int check_private(const char *folder) {
+    struct stat it;
+    if (::lstat(folder, &it) != 0)
+        return -errno;
+    if (!S_ISDIR(it.st_mode))
+        return -ENOTDIR;
+    return it.st_uid == ::geteuid() && (it.st_mode & 077) == 0 ? 0 : -EPERM;
+}
+
+// The folder, which may not be there. 0 or -ENAMETOOLONG. A program with more rights than its user does not
+// trust the user's environment.
+inline int name_folder(folder_path &path) {
+    const char *const of_session = ::secure_getenv("XDG_RUNTIME_DIR");
+    const int length = of_session != nullptr && *of_session == '/'
+                           ? std::snprintf(path.text, sizeof path.text, "%s/tickwheel", of_session)
+                           : std::snprintf(path.text, sizeof path.text, "/tmp/tickwheel-%u", ::geteuid());
+    return length >= 0 && static_cast<unsigned>(length) <= longest_path ? 0 : -ENAMETOOLONG;
+}
+
+}  // namespace tickwheel::inspect

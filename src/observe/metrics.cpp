@@ -1,0 +1,177 @@
+// A runtime's counters in the text format of Prometheus, version 0.0.4. Any thread.
+//
+// Names end in their unit, and counters in _total; durations are in seconds. Readers refuse all that they get
+// if one byte of it is no UTF-8, a number has a comma for a point, or a row is there twice: so texts are
+// escaped, numbers are printed without the program's locale, and labels with one text are one row.
+#include <cinttypes>
+
+#include "counters.hpp"
+#include "escaped.hpp"
+#include "writing.hpp"
+
+using namespace tickwheel::runtime;
+
+namespace {
+
+// Exact.
+struct seconds {
+    char text[32];
+    explicit seconds(std::int64_t ns) {
+        constexpr std::int64_t second = 1'000'000'000;
+        std::snprintf(text, sizeof text, "%" PRId64 ".%09" PRId64, ns / second, ns % second);
+    }
+};
+
+void add_to(tw_label_counts &sum, const tw_label_counts &more) {
+    sum.fires += more.fires;
+    sum.cancels += more.cancels;
+    sum.overruns += more.overruns;
+    sum.callback_sum_ns += more.callback_sum_ns;
+    if (more.callback_max_ns > sum.callback_max_ns)
+        sum.callback_max_ns = more.callback_max_ns;
+}
+
+// The text of a label; empty for timers without one.
+const char *text_of(const tw_label_counts &counts) { return counts.label != nullptr ? counts.label : ""; }
+
+// A program may have a label that is empty, that reads as the row of further labels does, or that differs
+// from another only in what cannot be written. Returns how many rows are left.
+int merge_equal(tw_label_counts *counts, int rows) {
+    int kept = 0;
+    for (int row = 0; row < rows; ++row) {
+        int same = 0;
+        while (same < kept && !are_written_alike(text_of(counts[same]), text_of(counts[row])))
+            ++same;
+        if (same < kept)
+            add_to(counts[same], counts[row]);
+        else
+            counts[kept++] = counts[row];
+    }
+    return kept;
+}
+
+class metrics {
+  public:
+    metrics(tw_runtime &rt, const char *name, text_out &out) : rt_(rt), name_(name), out_(out) {}
+
+    void write_all() {
+        write_stats();
+        write_labels();
+        tw_observed observed;
+        observe(rt_, observed);
+        head("tickwheel_callback_seconds", "histogram", "How long callbacks ran.");
+        write_histogram("tickwheel_callback_seconds", nullptr, observed.callbacks);
+        head("tickwheel_late_seconds", "histogram", "How late fires began after their deadline, by cause.");
+        write_histogram("tickwheel_late_seconds", "waking", observed.late[TW_LATE_WAKING]);
+        write_histogram("tickwheel_late_seconds", "callbacks", observed.late[TW_LATE_CALLBACKS]);
+        write_histogram("tickwheel_late_seconds", "budget", observed.late[TW_LATE_BUDGET]);
+    }
+
+  private:
+    void head(const char *metric, const char *type, const char *help) {
+        out_.print("# HELP %s %s\n# TYPE %s %s\n", metric, help, metric, type);
+    }
+
+    // Begins a row, with the labels it has.
+    void row(const char *metric, const char *key = nullptr, const char *value = nullptr,
+             const char *limit = nullptr) {
+        out_.print("%s", metric);
+        const char *separator = "{";
+        const auto print_pair = [&](const char *name, const char *text) {
+            if (text == nullptr)
+                return;
+            out_.print("%s%s=\"", separator, name);
+            put_for_prometheus(out_, text);
+            out_.print("\"");
+            separator = ",";
+        };
+        print_pair("runtime", name_);
+        print_pair(key, value);
+        print_pair("le", limit);
+        out_.print(*separator == ',' ? "} " : " ");
+    }
+
+    void write_counter(const char *metric, const char *help, std::uint64_t count) {
+        head(metric, "counter", help);
+        row(metric);
+        out_.print("%" PRIu64 "\n", count);
+    }
+
+    void write_stats() {
+        tw_stats stats;
+        tw_runtime_stats(&rt_, &stats);
+        head("tickwheel_pending", "gauge", "Timers that are pending.");
+        row("tickwheel_pending");
+        out_.print("%zu\n", tw_runtime_count(&rt_));
+        write_counter("tickwheel_wakeups_total", "Times that the thread woke up.", stats.wakeups);
+        write_counter("tickwheel_wakes_total", "Times that a call woke the thread.", stats.wakes);
+        write_counter("tickwheel_clock_sets_total", "Times that the wall clock was found set back.",
+                      stats.clock_sets);
+        write_counter("tickwheel_wait_errors_total", "Times that the driver could not wait.",
+                      stats.wait_errors);
+    }
+
+    void write_labels() {
+        tw_label_counts counts[TW_LABELS];
+        const int rows = merge_equal(counts, tw_runtime_labels(&rt_, counts, TW_LABELS));
+        write_column("tickwheel_fires_total", "Fires.", counts, rows, &tw_label_counts::fires);
+        write_column("tickwheel_cancels_total", "Fires that calls have prevented.", counts, rows,
+                     &tw_label_counts::cancels);
+        write_column("tickwheel_overruns_total", "Fires of periodic timers that were missed.", counts, rows,
+                     &tw_label_counts::overruns);
+        head("tickwheel_label_callback_seconds_total", "counter", "How long callbacks ran, by label.");
+        for (int i = 0; i < rows; ++i) {
+            row("tickwheel_label_callback_seconds_total", "label", text_of(counts[i]));
+            out_.print("%s\n", seconds(counts[i].callback_sum_ns).text);
+        }
+        head("tickwheel_label_callback_longest_seconds", "gauge", "The longest callback, by label.");
+        for (int i = 0; i < rows; ++i) {
+            row("tickwheel_label_callback_longest_seconds", "label", text_of(counts[i]));
+            out_.print("%s\n", seconds(counts[i].callback_max_ns).text);
+        }
+    }
+
+    void write_column(const char *metric, const char *help, const tw_label_counts *counts, int rows,
+                      std::uint64_t tw_label_counts::*column) {
+        head(metric, "counter", help);
+        for (int i = 0; i < rows; ++i) {
+            row(metric, "label", text_of(counts[i]));
+            out_.print("%" PRIu64 "\n", counts[i].*column);
+        }
+    }
+
+    void write_histogram(const char *metric, const char *cause, const tw_histogram &histogram) {
+        char name[64];
+        std::uint64_t sum = 0;
+        std::snprintf(name, sizeof name, "%s_bucket", metric);
+        for (unsigned bucket = 0; bucket < TW_BUCKETS; ++bucket) {
+            sum += histogram.counts[bucket];
+            const bool is_last = bucket == TW_BUCKETS - 1;
+            row(name, "cause", cause, is_last ? "+Inf" : seconds(tw_bucket_limit(bucket)).text);
+            out_.print("%" PRIu64 "\n", sum);
+        }
+        std::snprintf(name, sizeof name, "%s_sum", metric);
+        row(name, "cause", cause);
+        out_.print("%s\n", seconds(histogram.sum_ns).text);
+        std::snprintf(name, sizeof name, "%s_count", metric);
+        row(name, "cause", cause);
+        out_.print("%" PRIu64 "\n", sum);
+    }
+
+    tw_runtime &rt_;
+    const char *name_;
+    text_out &out_;
+};
+
+}  // namespace
+
+TW_API int tw_runtime_metrics(tw_runtime *rt, const char *name, tw_text *write, void *arg) {
+    if (const int error = check_writing(rt, write); error != 0)
+        return error;
+    const no_thread_cancel guard;
+    end_of_call end;
+    const inside_user_code frame(*rt, end);
+    text_out out(write, arg);
+    metrics(*rt, name, out).write_all();
+    return 0;
+}

@@ -1,0 +1,209 @@
+// Reporting callbacks that run for too long, while they run: a thread that looks at what the runtime's
+// threads are in. It is a component of the runtime, and ends with it.
+//
+// It looks every quarter of the limit for as long as the runtime takes turns. When nothing runs and no turn
+// has begun for a while it parks, and the firing thread wakes it as its next turn begins. So a runtime that
+// sleeps is not disturbed (P9).
+#include <tickwheel/observe.h>
+#include <tickwheel/port.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+
+#include "runtime/components.hpp"
+#include "runtime/labels.hpp"
+#include "runtime/turn.hpp"
+
+namespace tickwheel::runtime {
+
+namespace {
+
+struct lookout : component {
+    std::int64_t limit;
+    tw_slow_report *report;
+    void *arg;
+    pthread_t thread;
+    bool has_thread;        // not in the child of a fork
+    std::uint32_t leaving;  // 0 or 1; atomic
+};
+
+lookout &lookout_in(component &it) { return static_cast<lookout &>(it); }
+
+// --- looking -----------------------------------------------------------------------------
+
+// A few callbacks are reported at a time; others that are slow, too, are found by the next look.
+constexpr unsigned most_at_once = 8;
+
+// What one look has found.
+struct look {
+    tw_slow_callback slow[most_at_once];
+    unsigned count = 0;
+    bool anything_runs = false;
+};
+
+// `begun` is read again at the end: if another callback has begun, what was read may be of both.
+void look_at(const tw_runtime &rt, running_callback &it, bool on_worker, std::int64_t limit, look &seen) {
+    const stopwatch::reading begun = it.begun.load(std::memory_order_acquire);
+    if (begun == 0)
+        return;
+    seen.anything_runs = true;
+    const std::int64_t ns = stopwatch::between(begun, stopwatch::now());
+    if (ns < limit || begun == it.reported.load(std::memory_order_relaxed) || seen.count == most_at_once)
+        return;
+    tw_slow_callback &slow = seen.slow[seen.count];
+    slow = {label_text(rt, it.label.load(std::memory_order_relaxed)),
+            it.node.load(std::memory_order_relaxed),
+            it.handle.load(std::memory_order_relaxed),
+            it.function.load(std::memory_order_relaxed),
+            ns,
+            on_worker ? 1 : 0};
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (it.begun.load(std::memory_order_relaxed) != begun)
+        return;
+    it.reported.store(begun, std::memory_order_relaxed);
+    ++seen.count;
+}
+
+void look_at_all(tw_runtime &rt, std::int64_t limit, look &seen) {
+    const mutex_hold hold(&rt.components_mutex);
+    look_at(rt, rt.meter.running, false, limit, seen);
+    for (component *each = rt.components; each != nullptr; each = each->next) {
+        if (each->hooks->callbacks == nullptr)
+            continue;
+        const running_callbacks on_workers = each->hooks->callbacks(*each);
+        for (unsigned i = 0; i < on_workers.count; ++i)
+            look_at(rt, on_workers.first[i], true, limit, seen);
+    }
+}
+
+// --- the thread ----------------------------------------------------------------------------
+
+constexpr unsigned looks_before_parking = 8;
+
+void sleep_for(lookout &it, std::int64_t ns) {
+    timespec now;
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    tw_port_wait(&it.leaving, 0, std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec + ns);
+}
+
+// Sleeps until a turn begins after the one that had this number, or the lookout is to end. No turn is missed:
+// see tell_lookout.
+void park(lookout &it, std::uint32_t turn) {
+    __atomic_store_n(&it.rt->is_lookout_parked, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&it.leaving, __ATOMIC_SEQ_CST) == 0)
+        tw_port_wait(&it.rt->turn_number, turn, INT64_MAX);
+    __atomic_store_n(&it.rt->is_lookout_parked, 0, __ATOMIC_RELAXED);
+}
+
+void look_out(lookout &it) {
+    std::uint32_t last_turn = 0;
+    for (unsigned quiet = 0; __atomic_load_n(&it.leaving, __ATOMIC_ACQUIRE) == 0;) {
+        const std::uint32_t turn = __atomic_load_n(&it.rt->turn_number, __ATOMIC_ACQUIRE);
+        look seen;
+        look_at_all(*it.rt, it.limit, seen);
+        for (unsigned i = 0; i < seen.count; ++i)
+            it.report(&seen.slow[i], it.arg);
+        const bool is_quiet = !seen.anything_runs && turn == last_turn && !is_in_turn(turn);
+        quiet = is_quiet ? quiet + 1 : 0;
+        last_turn = turn;
+        if (quiet < looks_before_parking)
+            sleep_for(it, it.limit / 4);
+        else
+            park(it, turn);
+    }
+}
+
+thread_local const tw_runtime *looked_out_for_here = nullptr;  // in the thread of a lookout
+
+void *lookout_main(void *arg) {
+    begin_thread("tickwheel-slow");
+    looked_out_for_here = static_cast<lookout *>(arg)->rt;
+    look_out(*static_cast<lookout *>(arg));
+    return nullptr;
+}
+
+int start_thread(lookout &it) {
+    it.leaving = 0;
+    const int error = create_thread(it.thread, nullptr, lookout_main, &it);
+    it.has_thread = error == 0;
+    return error;
+}
+
+void end_thread(lookout &it) {
+    if (!it.has_thread)
+        return;
+    __atomic_store_n(&it.leaving, 1, __ATOMIC_SEQ_CST);
+    tw_port_wake_all(&it.leaving);
+    tw_port_wake_all(&it.rt->turn_number);
+    pthread_join(it.thread, nullptr);
+    it.has_thread = false;
+}
+
+// --- the component ---------------------------------------------------------------------------
+
+void destroy(component &base) {
+    lookout &it = lookout_in(base);
+    end_thread(it);
+    it.rt->lookout.store(nullptr, std::memory_order_relaxed);
+    it.rt->meter.onlookers.fetch_and(~fire_meter::lookout_for_slow, std::memory_order_relaxed);
+    remove_component(it);
+    std::free(&it);
+}
+
+constexpr component_hooks lookout_hooks = {
+    .job_relay = nullptr,
+    .lock = nullptr,
+    .unlock = nullptr,
+    .begin_in_child = [](component &it) { lookout_in(it).has_thread = false; },
+    .interrupt = nullptr,
+    .settle = nullptr,
+    .begin_clear = nullptr,
+    .clear_one = nullptr,
+    .stop = nullptr,
+    .end = nullptr,
+    .revive = [](component &it) { return lookout_in(it).has_thread ? 0 : start_thread(lookout_in(it)); },
+    .destroy = destroy,
+    .callbacks = nullptr,
+};
+
+int make(tw_runtime &rt, std::int64_t limit, tw_slow_report *report, void *arg) {
+    void *const memory = std::calloc(1, sizeof(lookout));
+    if (memory == nullptr)
+        return -ENOMEM;
+    tw_port_hide(memory, sizeof(lookout));
+    auto *const it = new (memory) lookout{};  // cppcheck-suppress legacyUninitvar
+    it->limit = limit;
+    it->report = report;
+    it->arg = arg;
+    add_component(*it, rt, lookout_hooks);
+    if (const int error = start_thread(*it); error != 0) {
+        destroy(*it);
+        return error;
+    }
+    rt.lookout.store(it, std::memory_order_relaxed);
+    rt.meter.onlookers.fetch_or(fire_meter::lookout_for_slow, std::memory_order_relaxed);
+    return 0;
+}
+
+bool is_in_report(const tw_runtime &rt) { return looked_out_for_here == &rt; }
+
+}  // namespace
+
+}  // namespace tickwheel::runtime
+
+using namespace tickwheel::runtime;
+
+TW_API int tw_runtime_report_slow(tw_runtime *rt, int64_t limit_ns, tw_slow_report *report, void *arg) {
+    if (const int error = report != nullptr ? check_arming(rt) : check_usable(rt); error != 0)
+        return error;
+    if (report != nullptr && limit_ns < TW_MILLISECOND)
+        return refuse(-EINVAL, "the limit is less than a millisecond");
+    if (inside_user_code::of(*rt) || is_in_report(*rt))
+        return refuse(-EBUSY, "called from inside a callback of the runtime, or from a report");
+    const no_thread_cancel guard;
+    const mutex_hold hold(&rt->lifecycle_mutex);
+    if (component *const former = rt->lookout.load(std::memory_order_relaxed); former != nullptr)
+        destroy(*former);
+    return report != nullptr ? explain_system_error(make(*rt, limit_ns, report, arg)) : 0;
+}

@@ -1,0 +1,75 @@
+// Text for people and programs, handed to a function of the program's. Nothing is allocated.
+#pragma once
+
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+
+#include <tickwheel/observe.h>
+
+namespace tickwheel::runtime {
+
+class text_out {
+  public:
+    // cppcheck-suppress uninitMemberVar
+    text_out(tw_text *write, void *arg) : write_(write), arg_(arg) {}
+    ~text_out() { flush(); }
+    text_out(const text_out &) = delete;
+    text_out &operator=(const text_out &) = delete;
+
+    // A piece of less than 512 characters; what is longer is cut.
+    // NOLINTNEXTLINE(cert-dcl50-cpp): the compiler checks its arguments
+    [[gnu::format(printf, 2, 3)]] void print(const char *format, ...) {
+        if (sizeof buffer_ - used_ < longest)
+            flush();
+        va_list arguments;
+        va_start(arguments, format);
+        const int length = std::vsnprintf(buffer_ + used_, longest, format, arguments);
+        va_end(arguments);
+        const auto size = static_cast<std::size_t>(length < 0 ? 0 : length);
+        used_ += size < longest ? size : longest - 1;
+    }
+
+    // Of any length.
+    void put(char c) {
+        if (used_ == sizeof buffer_)
+            flush();
+        buffer_[used_++] = c;
+    }
+
+  private:
+    static constexpr std::size_t longest = 512;
+
+    void flush() {
+        if (used_ != 0)
+            write_(buffer_, used_, arg_);
+        used_ = 0;
+    }
+
+    tw_text *write_;
+    void *arg_;
+    std::size_t used_ = 0;
+    char buffer_[2048];
+};
+
+// A duration of four digits at most and its unit, such as "1.25 ms" or "-3 d".
+struct short_duration {
+    char text[24];
+
+    explicit short_duration(std::int64_t ns) {
+        struct unit {
+            double ns;
+            const char *name;
+        };
+        static constexpr unit units[] = {{1, "ns"},     {1e3, "us"},   {1e6, "ms"},   {1e9, "s"},
+                                         {60e9, "min"}, {3600e9, "h"}, {86400e9, "d"}};
+        const double size = ns < 0 ? -static_cast<double>(ns) : static_cast<double>(ns);
+        const unit *chosen = units;
+        for (const unit &each : units)
+            if (size >= each.ns)
+                chosen = &each;
+        std::snprintf(text, sizeof text, "%s%.3g %s", ns < 0 ? "-" : "", size / chosen->ns, chosen->name);
+    }
+};
+
+}  // namespace tickwheel::runtime

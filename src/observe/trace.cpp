@@ -1,0 +1,201 @@
+// Recording fires for tickwheel/trace.h. Any thread. trace_write.cpp writes them.
+#include "trace.hpp"
+
+#include <sys/syscall.h>
+#include <tickwheel/port.h>
+#include <tickwheel/trace.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cstdlib>
+#include <new>
+
+namespace tickwheel::runtime {
+
+namespace {
+
+// --- threads -----------------------------------------------------------------------------
+
+// The number that the system knows a thread by. It is asked once for each thread and process: `forks` goes
+// up in a child, where the thread that forked has another number.
+constinit std::atomic<unsigned> forks{1};
+constinit TW_THREAD_LOCAL unsigned asked_at = 0;
+constinit TW_THREAD_LOCAL int id_here = 0;
+constinit TW_THREAD_LOCAL std::uint64_t named_in = 0;  // the serial of the last recording that has its name
+constinit std::atomic<std::uint64_t> recordings{0};    // made in this process
+
+// Takes the first entry that is free, or that has this thread already.
+void take_name(trace &it, int id) {
+    for (traced_thread &each : it.threads) {
+        int none = 0;
+        if (each.id.load(std::memory_order_acquire) == id)
+            return;
+        if (!each.id.compare_exchange_strong(none, id, std::memory_order_acq_rel))
+            continue;
+        pthread_getname_np(pthread_self(), each.name, sizeof each.name);
+        each.has_name.store(true, std::memory_order_release);
+        return;
+    }
+}
+
+int this_thread(trace &it) {
+    const unsigned now = forks.load(std::memory_order_relaxed);
+    if (asked_at == now && named_in == it.serial)
+        return id_here;
+    id_here = static_cast<int>(::syscall(SYS_gettid));
+    asked_at = now;
+    named_in = it.serial;
+    take_name(it, id_here);
+    return id_here;
+}
+
+// --- recording ---------------------------------------------------------------------------
+
+// The firing thread knows how late it was. A worker's run is late by how long after its deadline it began;
+// with two clocks it is not known which one that is a reading of.
+std::int64_t lateness_of(const tw_runtime &rt, const recorded_fire &fire) {
+    if (fire.kind != run_kind::on_worker)
+        return fire.late.ns;
+    if (has_wall(rt) || rt.steady.clock.is_virtual())
+        return -1;
+    const std::int64_t ran = stopwatch::between(fire.begun, stopwatch::now());
+    const std::int64_t late = rt.steady.clock.read() - ran - fire.due;
+    return late > 0 ? late : 0;
+}
+
+void record(fire_recorder &base, const recorded_fire &fire) {
+    trace &it = static_cast<trace &>(base);
+    const auto *const node = fire.what.node.load(std::memory_order_relaxed);
+    const tw_handle handle = fire.what.handle.load(std::memory_order_relaxed);
+    const fire_tags tags = {this_thread(it),
+                            fire.what.label.load(std::memory_order_relaxed),
+                            static_cast<unsigned>(fire.overruns < fire_tags::most_overruns
+                                                      ? fire.overruns
+                                                      : fire_tags::most_overruns),
+                            fire.late.cause,
+                            fire.kind,
+                            node == nullptr && handle != TW_NO_HANDLE};
+    it.ring.put({fire.begun, fire.ended, fire.due, lateness_of(*it.rt, fire),
+                 node != nullptr ? reinterpret_cast<std::uintptr_t>(node) : handle,
+                 reinterpret_cast<std::uintptr_t>(fire.what.function.load(std::memory_order_relaxed)),
+                 tags.packed()});
+}
+
+// What is recorded must be described when it begins, for which there is an onlooker.
+void begin_recording(trace &it) {
+    fire_meter &meter = it.rt->meter;
+    meter.recorder.store(&it, std::memory_order_release);
+    meter.onlookers.fetch_or(fire_meter::trace_of_fires, std::memory_order_relaxed);
+}
+
+// Returns false if nothing was being recorded.
+bool end_recording(fire_meter &meter) {
+    meter.onlookers.fetch_and(~fire_meter::trace_of_fires, std::memory_order_relaxed);
+    return meter.recorder.exchange(nullptr, std::memory_order_acq_rel) != nullptr;
+}
+
+// --- the component -----------------------------------------------------------------------
+
+void begin_in_child(component &base) {
+    trace &it = static_cast<trace &>(base);
+    end_recording(it.rt->meter);
+    forks.fetch_add(1, std::memory_order_relaxed);
+    it.ring.begin_in_child();
+    for (traced_thread &each : it.threads) {
+        each.has_name.store(false, std::memory_order_relaxed);
+        each.id.store(0, std::memory_order_relaxed);
+    }
+}
+
+void free_memory(trace &it) {
+    std::free(it.memory);
+    std::free(&it);
+}
+
+void destroy(component &base) {
+    trace &it = static_cast<trace &>(base);
+    end_recording(it.rt->meter);
+    remove_component(it);
+    free_memory(it);
+}
+
+constexpr component_hooks trace_hooks = {
+    .job_relay = nullptr,
+    .lock = nullptr,
+    .unlock = nullptr,
+    .begin_in_child = begin_in_child,
+    .interrupt = nullptr,
+    .settle = nullptr,
+    .begin_clear = nullptr,
+    .clear_one = nullptr,
+    .stop = nullptr,
+    .end = nullptr,
+    .revive = nullptr,
+    .destroy = destroy,
+    .callbacks = nullptr,
+};
+
+trace *make(tw_runtime &rt, std::size_t fires) {
+    constexpr std::size_t line = sizeof(trace_ring::place);
+    const std::size_t size = std::bit_ceil(fires);
+    void *const memory = std::calloc(1, sizeof(trace));
+    void *const places = std::calloc(size + 1, line);
+    if (memory == nullptr || places == nullptr) {
+        std::free(memory);
+        std::free(places);
+        return nullptr;
+    }
+    tw_port_hide(memory, sizeof(trace));
+    tw_port_hide(places, (size + 1) * line);
+    auto *const it = new (memory) trace{};  // cppcheck-suppress legacyUninitvar
+    char *const first = static_cast<char *>(places) + line - reinterpret_cast<std::uintptr_t>(places) % line;
+    it->serial = recordings.fetch_add(1, std::memory_order_relaxed) + 1;
+    it->record = record;
+    it->memory = places;
+    it->ring.use(reinterpret_cast<trace_ring::place *>(first), size);
+    it->began = clock_pair::now();
+    it->rt = &rt;
+    return it;
+}
+
+// Of two threads that begin the first recording, both get the one that was made first.
+trace *open(tw_runtime &rt, std::size_t fires) {
+    if (trace *const known = trace_of(rt); known != nullptr)
+        return known;
+    trace *const made = make(rt, fires);
+    if (made != nullptr && !add_only_component(*made, rt, trace_hooks)) {
+        free_memory(*made);
+        return trace_of(rt);
+    }
+    return made;
+}
+
+}  // namespace
+
+trace *trace_of(tw_runtime &rt) { return static_cast<trace *>(find_component(rt, trace_hooks)); }
+
+}  // namespace tickwheel::runtime
+
+using namespace tickwheel::runtime;
+
+TW_API int tw_trace_start(tw_runtime *rt, size_t fires) {
+    if (const int error = check_arming(rt); error != 0)
+        return error;
+    if (fires == 0 || fires > TW_TRACE_MOST)
+        return refuse(-EINVAL, "the number of fires is 0 or more than TW_TRACE_MOST");
+    const no_thread_cancel guard;
+    trace *const it = open(*rt, fires);
+    if (it == nullptr)
+        return explain_system_error(-ENOMEM);
+    if (fires > it->ring.size())
+        return refuse(-ENOSPC, "the first recording of this runtime was made for fewer fires");
+    it->ring.forget();
+    begin_recording(*it);
+    return 0;
+}
+
+TW_API int tw_trace_stop(tw_runtime *rt) {
+    if (const int error = check_usable(rt); error != 0)
+        return error;
+    return end_recording(rt->meter) ? 0 : refuse(-ENOENT, "nothing is being recorded");
+}

@@ -1,0 +1,67 @@
+// A recording of fires: a component of its runtime, which is there from the first tw_trace_start to the end.
+#pragma once
+
+#include "runtime/components.hpp"
+#include "trace_ring.hpp"
+
+namespace tickwheel::runtime {
+
+// A thread that has run callbacks.
+struct traced_thread {
+    std::atomic<int> id;  // 0: none yet
+    char name[thread_name_size];
+    std::atomic<bool> has_name;
+};
+
+inline constexpr unsigned most_traced_threads = 256;  // further ones have no name in a trace
+
+// The same moment by two clocks.
+struct clock_pair {
+    stopwatch::reading counter;
+    std::int64_t monotonic_ns;
+
+    static clock_pair now() {
+        timespec ns;
+        const stopwatch::reading before = stopwatch::now();
+        ::clock_gettime(CLOCK_MONOTONIC, &ns);
+        const stopwatch::reading after = stopwatch::now();
+        return {before + (after - before) / 2, std::int64_t{ns.tv_sec} * 1'000'000'000 + ns.tv_nsec};
+    }
+};
+
+struct trace : component, fire_recorder {
+    std::uint64_t serial;  // of this recording in the process
+    trace_ring ring;
+    void *memory;      // of the ring
+    clock_pair began;  // of the first recording; times are counted from there
+    traced_thread threads[most_traced_threads];
+};
+
+// What `tags` of a kept fire has.
+struct fire_tags {
+    int thread;
+    unsigned label;
+    unsigned overruns;  // `most_overruns` also stands for more
+    tw_late_cause cause;
+    run_kind kind;
+    bool is_handle;  // what `timer` is
+
+    static constexpr unsigned most_overruns = 0xFFFF;
+
+    std::uint64_t packed() const {
+        return std::uint64_t{static_cast<std::uint32_t>(thread)} | std::uint64_t{overruns} << 32 |
+               std::uint64_t{label} << 48 | std::uint64_t{static_cast<unsigned>(cause)} << 56 |
+               std::uint64_t{static_cast<unsigned>(kind)} << 58 | std::uint64_t{is_handle} << 60;
+    }
+    static fire_tags of(std::uint64_t packed) {
+        return {static_cast<int>(packed & 0xFFFF'FFFF),       static_cast<unsigned>(packed >> 48 & 0xFF),
+                static_cast<unsigned>(packed >> 32 & 0xFFFF), static_cast<tw_late_cause>(packed >> 56 & 3),
+                static_cast<run_kind>(packed >> 58 & 3),      (packed >> 60 & 1) != 0};
+    }
+};
+static_assert(TW_LABELS <= 256);
+
+// The recording of a runtime; null if there never was one.
+trace *trace_of(tw_runtime &rt);
+
+}  // namespace tickwheel::runtime

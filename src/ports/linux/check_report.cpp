@@ -1,0 +1,137 @@
+// The messages of a checking build: what is wrong, then a line for each fact that is known. Any thread;
+// nothing here uses stdio or the heap.
+#include "check_report.hpp"
+
+#include <dlfcn.h>
+#include <elf.h>
+
+#include <atomic>
+#include <cstdlib>
+
+#include "check_table.hpp"
+#include "kept_errno.hpp"
+#include "port.h"
+
+namespace tickwheel::ports {
+
+namespace {
+
+#ifdef __GLIBC__
+__attribute__((tls_model("initial-exec")))
+#endif
+constinit thread_local const void *caller = nullptr;  // of the call of the user's that this thread is in
+
+constinit std::atomic<tw_port_label_text *> text_of_label{nullptr};  // null until a runtime is made
+
+// The label that the program has given to a node; null if it has none, or if that is not known.
+const char *label_of(const watched_node &it) {
+    const unsigned label = it.seen.missed_and_label >> TW_MISSED_BITS;
+    const auto text_of = text_of_label.load(std::memory_order_acquire);
+    return label != 0 && text_of != nullptr ? text_of(it.seen.wheel, label) : nullptr;
+}
+
+}  // namespace
+
+// A return address is one after the call that it belongs to.
+const void *call_before(const void *address) {
+    return address != nullptr ? static_cast<const char *>(address) - 1 : nullptr;
+}
+
+// The address as addr2line takes it: in a program or library that is loaded anywhere, from its beginning.
+void add_code(line &said, const char *what, const void *code) {
+    Dl_info in = {};
+    if (code == nullptr)
+        return;
+    said.add("  ");
+    said.add(what);
+    said.add(" ");
+    if (dladdr(code, &in) != 0 && in.dli_fbase != nullptr) {
+        if (in.dli_sname != nullptr) {
+            said.add(in.dli_sname);
+            said.add(" ");
+        }
+        const auto base = reinterpret_cast<std::uintptr_t>(in.dli_fbase);
+        const bool is_fixed = reinterpret_cast<const Elf64_Ehdr *>(in.dli_fbase)->e_type == ET_EXEC;
+        said.add("(");
+        said.add(in.dli_fname);
+        said.add(" 0x");
+        said.add(reinterpret_cast<std::uintptr_t>(code) - (is_fixed ? 0 : base), 16);
+        said.add(")");
+    } else {
+        said.add_address(code);
+    }
+    said.add("\n");
+}
+
+void add_what_is_known(line &said, const void *node) {
+    const watched_node *const it = find(static_cast<const tw_node *>(node));
+    if (it != nullptr) {
+        if (const char *const label = label_of(*it); label != nullptr) {
+            said.add("  its label is \"");
+            said.add(label);
+            said.add("\"\n");
+        }
+        add_code(said, "its callback is", reinterpret_cast<const void *>(it->seen.fn));
+        add_code(said, "it was armed in", call_before(it->armed_by));
+        said.add("  and due at tick ");
+        said.add(static_cast<std::uintptr_t>(it->seen.expiry), 10);
+        said.add("\n");
+    }
+    add_code(said, "this was found in the call from", call_before(caller));
+}
+
+static void add_facts(line &said, const char *wrong, const void *runtime, const tw_port_fact *facts,
+                      std::size_t count) {
+    said.add("tickwheel: runtime ");
+    said.add_address(runtime);
+    said.add(": ");
+    said.add(wrong);
+    said.add("\n");
+    for (std::size_t i = 0; i < count; ++i)
+        add_code(said, facts[i].what, call_before(facts[i].code));
+    said.write();
+}
+
+}  // namespace tickwheel::ports
+
+using namespace tickwheel::ports;
+
+// In the place of tell.cpp.
+void tw_port_tell(const char *broken, const void *node, unsigned state) {
+    line said;
+    said.add("tickwheel: ");
+    if (node != nullptr)
+        add_node(said, node, state);
+    said.add(broken);
+    said.add("\n");
+    add_what_is_known(said, node);
+    said.write();
+    std::abort();
+}
+
+void tw_port_check_labels(tw_port_label_text *text_of) {
+    text_of_label.store(text_of, std::memory_order_release);
+}
+
+const void *tw_port_check_enter(const void *address) {
+    const void *const former = caller;
+    if (former == nullptr)
+        caller = address;
+    return former;
+}
+void tw_port_check_leave(const void *const *former) { caller = *former; }
+const void *tw_port_check_caller() { return caller; }
+
+void tw_port_check_warn(const char *wrong, const void *runtime, const tw_port_fact *facts,
+                        std::size_t count) {
+    const kept_errno kept;
+    line said;
+    add_facts(said, wrong, runtime, facts, count);
+}
+
+void tw_port_check_stop(const char *wrong, const void *runtime, const tw_port_fact *facts,
+                        std::size_t count) {
+    line said;
+    add_facts(said, wrong, runtime, facts, count);
+    std::abort();
+}

@@ -1,0 +1,279 @@
+// The table of check_table.hpp: chains in buckets, in stripes that have a mutex each.
+#include "check_table.hpp"
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+
+#include "kept_errno.hpp"
+#include "mutex_hold.hpp"
+
+namespace tickwheel::ports {
+
+namespace {
+
+// --- memory: things of one size, handed out from chunks and used again -----------------------
+
+// What comes first is static, so that the checks of most programs ask the system for nothing.
+constexpr std::size_t arena_size = 1 << 20, alignment = 64;
+alignas(alignment) char arena[arena_size];
+std::atomic<std::size_t> arena_used{0};
+
+// Null if there is not enough left.
+void *from_arena(std::size_t size) {
+    size = (size + alignment - 1) / alignment * alignment;
+    std::size_t used = arena_used.load(std::memory_order_relaxed);
+    do
+        if (size > arena_size - used)
+            return nullptr;
+    while (!arena_used.compare_exchange_weak(used, used + size, std::memory_order_relaxed));
+    return arena + used;
+}
+
+template <class T> class supply {
+  public:
+    T *take() {
+        if (spare_ == nullptr)
+            refill();
+        T *const taken = spare_;
+        if (taken != nullptr)
+            std::memcpy(&spare_, static_cast<void *>(taken), sizeof(void *));
+        return taken;
+    }
+    void give_back(T *it) {
+        std::memcpy(static_cast<void *>(it), &spare_, sizeof(void *));
+        spare_ = it;
+    }
+
+  private:
+    // Each chunk is twice as large as the one before.
+    void refill() {
+        auto *const chunk = static_cast<T *>(memory_for_good(next_ * sizeof(T)));
+        for (std::size_t i = 0; chunk != nullptr && i < next_; ++i)
+            give_back(chunk + i);
+        if (next_ < most)
+            next_ *= 2;
+    }
+    static constexpr std::size_t most = 4096;
+    std::size_t next_ = 8;
+    T *spare_ = nullptr;
+};
+
+// --- nodes --------------------------------------------------------------------------------------
+
+std::uint64_t hash_of(const void *address) {
+    return (reinterpret_cast<std::uintptr_t>(address) >> 3) * std::uint64_t{0x9E3779B97F4A7C15};
+}
+
+struct buckets {
+    watched_node **first = nullptr;
+    std::size_t count = 0;  // a power of two, or 0
+
+    // REQUIRES: count != 0
+    watched_node *&of(const tw_node *node) const { return first[(hash_of(node) >> 24) & (count - 1)]; }
+};
+
+struct stripe {
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    buckets chains;
+    std::size_t count = 0;  // nodes
+    supply<watched_node> nodes;
+};
+
+constexpr unsigned stripe_bits = 5;
+stripe stripes[1 << stripe_bits];
+
+stripe &stripe_of(const tw_node *node) { return stripes[hash_of(node) >> (64 - stripe_bits)]; }
+
+// Twice as many buckets. Without memory for these, chains grow longer instead.
+// REQUIRES: stripe's mutex held
+void grow(stripe &in) {
+    const std::size_t count = in.chains.count == 0 ? 16 : 2 * in.chains.count;
+    const buckets larger = {static_cast<watched_node **>(memory_for_good(count * sizeof(void *))), count};
+    if (larger.first == nullptr)
+        return;
+    for (std::size_t i = 0; i < in.chains.count; ++i)
+        while (watched_node *const it = in.chains.first[i]) {
+            in.chains.first[i] = it->next_in_bucket;
+            watched_node *&chain = larger.of(it->node);
+            it->next_in_bucket = chain;
+            chain = it;
+        }
+    in.chains = larger;  // the smaller ones are left: together they are no more than these
+}
+
+// Null if there is no memory.
+watched_node *put(const tw_node *node) {
+    stripe &in = stripe_of(node);
+    const mutex_hold lock(&in.mutex);
+    if (in.count >= in.chains.count)
+        grow(in);
+    watched_node *const it = in.chains.count != 0 ? in.nodes.take() : nullptr;
+    if (it == nullptr)
+        return nullptr;
+    watched_node *&chain = in.chains.of(node);
+    *it = {};
+    it->node = node;
+    it->next_in_bucket = chain;
+    chain = it;
+    ++in.count;
+    return it;
+}
+
+void take_out(watched_node *it) {
+    stripe &in = stripe_of(it->node);
+    const mutex_hold lock(&in.mutex);
+    watched_node **link = &in.chains.of(it->node);
+    while (*link != it)
+        link = &(*link)->next_in_bucket;
+    *link = it->next_in_bucket;
+    --in.count;
+    in.nodes.give_back(it);
+}
+
+// --- wheels ---------------------------------------------------------------------------------------
+
+pthread_mutex_t wheels_mutex = PTHREAD_MUTEX_INITIALIZER;
+watched_wheel *wheels[256];
+supply<watched_wheel> wheel_supply;
+
+watched_wheel **bucket_of(const tw *wheel) { return &wheels[hash_of(wheel) >> 56]; }
+
+// REQUIRES: wheels_mutex held
+watched_wheel **link_to(const tw *wheel) {
+    watched_wheel **link = bucket_of(wheel);
+    while (*link != nullptr && (*link)->wheel != wheel)
+        link = &(*link)->next;
+    return link;
+}
+
+// REQUIRES: wheels_mutex held
+void forget_at(watched_wheel **link) {
+    watched_wheel *const gone = *link;
+    while (watched_node *const it = gone->first) {
+        gone->first = it->next;
+        take_out(it);
+    }
+    *link = gone->next;
+    wheel_supply.give_back(gone);
+}
+
+// --- fork: the child finds the table as it was, and its mutexes free --------------------------------
+
+void lock_all() {
+    pthread_mutex_lock(&wheels_mutex);
+    for (stripe &each : stripes)
+        pthread_mutex_lock(&each.mutex);
+}
+
+void unlock_all() {
+    for (stripe &each : stripes)
+        pthread_mutex_unlock(&each.mutex);
+    pthread_mutex_unlock(&wheels_mutex);
+}
+
+// Before main, and so before handlers that take locks of wheels: a fork calls the latest of them first.
+__attribute__((constructor)) void survive_forks() { pthread_atfork(lock_all, unlock_all, unlock_all); }
+
+}  // namespace
+
+void *memory_for_good(std::size_t size) {
+    if (void *const memory = from_arena(size); memory != nullptr)
+        return memory;
+    const kept_errno kept;
+    void *const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory != MAP_FAILED ? memory : nullptr;
+}
+
+watched_node *find(const tw_node *node) {
+    stripe &in = stripe_of(node);
+    const mutex_hold lock(&in.mutex);
+    watched_node *it = in.chains.count != 0 ? in.chains.of(node) : nullptr;
+    while (it != nullptr && it->node != node)
+        it = it->next_in_bucket;
+    return it;
+}
+
+watched_wheel *have_wheel(const tw *wheel) {
+    const mutex_hold lock(&wheels_mutex);
+    watched_wheel **const link = link_to(wheel);
+    if (*link == nullptr) {
+        watched_wheel *const made = wheel_supply.take();
+        if (made == nullptr)
+            return nullptr;
+        *made = {};
+        made->wheel = wheel;
+        *link = made;
+    }
+    return *link;
+}
+
+watched_node *add(const tw_node *node) {
+    watched_wheel *const wheel = have_wheel(node->wheel);
+    watched_node *const it = wheel != nullptr ? put(node) : nullptr;
+    if (it == nullptr)
+        return nullptr;
+    it->wheel = wheel;
+    it->next = wheel->first;
+    if (it->next != nullptr)
+        it->next->previous = it;
+    wheel->first = it;
+    return it;
+}
+
+void remove(watched_node *it) {
+    watched_wheel &wheel = *it->wheel;
+    (it->previous != nullptr ? it->previous->next : wheel.first) = it->next;
+    if (it->next != nullptr)
+        it->next->previous = it->previous;
+    if (wheel.next_to_look_at == it)
+        wheel.next_to_look_at = it->next;
+    const bool is_last = wheel.first == nullptr && !wheel.is_lasting && wheel.made_again == nullptr;
+    take_out(it);
+    if (is_last)
+        forget(wheel.wheel);
+}
+
+watched_wheel *find_wheel(const tw *wheel) {
+    const mutex_hold lock(&wheels_mutex);
+    return *link_to(wheel);
+}
+
+void forget(const tw *wheel) {
+    const mutex_hold lock(&wheels_mutex);
+    if (watched_wheel **const link = link_to(wheel); *link != nullptr)
+        forget_at(link);
+}
+
+void forget_all_below(const tw *wheel) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(wheel);
+    const mutex_hold lock(&wheels_mutex);
+    for (watched_wheel *&bucket : wheels)
+        for (watched_wheel **link = &bucket; *link != nullptr;) {
+            const auto at = reinterpret_cast<std::uintptr_t>((*link)->wheel);
+            if (at - begin < sizeof(tw) || begin - at < sizeof(tw))
+                forget_at(link);
+            else
+                link = &(*link)->next;
+        }
+}
+
+// The wheels' locks are not held, so another thread may change what is compared: this is for a program that
+// is about to be stopped.
+const tw_node *find_alike(const tw_node &node) {
+    constexpr std::size_t links = sizeof(tw_link);
+    for (stripe &in : stripes) {
+        const mutex_hold lock(&in.mutex);
+        for (std::size_t i = 0; i < in.chains.count; ++i)
+            for (const watched_node *it = in.chains.first[i]; it != nullptr; it = it->next_in_bucket)
+                if (std::memcmp(reinterpret_cast<const char *>(&it->seen) + links,
+                                reinterpret_cast<const char *>(&node) + links, sizeof node - links) == 0)
+                    return it->node;
+    }
+    return nullptr;
+}
+
+}  // namespace tickwheel::ports

@@ -1,0 +1,52 @@
+// A message of a library that has found something broken: put together without stdio or the heap, as their
+// memory may be what is broken, and written at once.
+#pragma once
+
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tickwheel::ports {
+
+class line {
+  public:
+    void add(const char *text) {
+        while (*text != '\0' && length_ < sizeof text_)
+            text_[length_++] = *text++;
+    }
+
+    void add(std::uintptr_t number, unsigned base) {
+        char digits[2 * sizeof number + 1 + (sizeof number + 1) / 2] = {};
+        char *first = &digits[sizeof digits - 1];
+        do
+            *--first = "0123456789abcdef"[number % base];
+        while ((number /= base) != 0 && first != digits);
+        add(first);
+    }
+
+    void add_address(const void *address) {
+        add("0x");
+        add(reinterpret_cast<std::uintptr_t>(address), 16);
+    }
+
+    void write() const {
+        if (::write(STDERR_FILENO, text_, length_) < 0)
+            return;  // stderr is closed: there is no way left to say it
+    }
+
+  private:
+    char text_[2048];
+    std::size_t length_ = 0;
+};
+
+// How each message about a node begins.
+inline void add_node(line &said, const void *node, unsigned state) {
+    said.add("node ");
+    said.add_address(node);
+    said.add(", state ");
+    said.add(state, 10);
+    said.add(": ");
+}
+
+}  // namespace tickwheel::ports

@@ -1,0 +1,44 @@
+// See labels.hpp. The texts are published one after the other and never change, so they are searched without
+// a lock.
+#include "labels.hpp"
+
+namespace tickwheel::runtime {
+
+namespace {
+
+unsigned search(const tw_runtime &rt, const char *text) {
+    const unsigned count = rt.label_count.load(std::memory_order_acquire);
+    for (unsigned i = 1; i <= count; ++i)
+        if (label_text(rt, i) == text)
+            return i;
+    for (unsigned i = 1; i <= count; ++i)
+        if (std::strcmp(label_text(rt, i), text) == 0)
+            return i;
+    return 0;
+}
+
+}  // namespace
+
+unsigned label_number(tw_runtime &rt, const char *text) {
+    if (text == nullptr)
+        return 0;
+    if (const unsigned known = search(rt, text); known != 0)
+        return known;
+    const mutex_hold hold(&rt.components_mutex);
+    if (const unsigned known = search(rt, text); known != 0)
+        return known;
+    const unsigned count = rt.label_count.load(std::memory_order_relaxed);
+    if (count == other_labels - 1)
+        return other_labels;
+    rt.label_texts[count + 1].store(text, std::memory_order_relaxed);
+    rt.label_count.store(count + 1, std::memory_order_release);
+    return count + 1;
+}
+
+const char *label_text(const tw_runtime &rt, unsigned number) {
+    if (number == other_labels)
+        return "(other labels)";
+    return number == 0 ? nullptr : rt.label_texts[number].load(std::memory_order_relaxed);
+}
+
+}  // namespace tickwheel::runtime

@@ -1,0 +1,214 @@
+// What a runtime measures of each fire: how long its callback ran, how late it began and why; and the same
+// summed up by label. Counters are written by the thread that runs the callback, and read by any.
+//
+// Cost. The clock is read once a turn, and a stopwatch as a group of fires begins and ends. Together they
+// give the time at which a callback began. On virtual time there is nothing to time: so what is counted there
+// is the same in each run.
+//
+// A group is one fire, unless callbacks are short. To read the stopwatch costs as much as a short callback
+// does. So callbacks that follow each other at once, with one label and one deadline, are timed in larger
+// groups as long as a whole group takes some two microseconds, and count as equally long. If a group takes
+// longer than the last ones by as much as the narrowest bucket, one of its callbacks was slow. That one is
+// counted as such, the others as usual but late by it, and those that follow are timed one by one again.
+#pragma once
+
+#include <cstdint>
+
+#include <tickwheel/handle.h>
+
+#include "histogram.hpp"
+#include "recorder.hpp"
+#include "stopwatch.hpp"
+#include "timeline.hpp"
+
+namespace tickwheel::runtime {
+
+// The callback that a thread is in, for the lookout for slow callbacks and for traces; filled in if there is
+// one. What is there may be of two callbacks if `begun` differs before and after it is read.
+struct running_callback {
+    std::atomic<stopwatch::reading> begun{0};    // 0: none
+    std::atomic<const tw_node *> node{nullptr};  // or null
+    std::atomic<tw_handle> handle{0};            // or 0
+    std::atomic<const void *> function{nullptr};
+    std::atomic<unsigned> label{0};
+    std::atomic<stopwatch::reading> reported{0};  // `begun` of the last that was reported as slow
+
+    void describe(unsigned of_label, const tw_node *a_node, tw_handle a_handle, const void *fn) {
+        label.store(of_label, std::memory_order_relaxed);
+        node.store(a_node, std::memory_order_relaxed);
+        handle.store(a_handle, std::memory_order_relaxed);
+        function.store(fn, std::memory_order_relaxed);
+    }
+    void begin(stopwatch::reading now) { begun.store(now, std::memory_order_release); }
+
+    // Returns when it began; 0 if nobody looked on.
+    stopwatch::reading end() {
+        const stopwatch::reading was = begun.load(std::memory_order_relaxed);
+        if (was != 0)
+            begun.store(0, std::memory_order_release);
+        return was;
+    }
+};
+
+// The callbacks that one or several threads have run.
+template <class Writing> struct callback_counts {
+    struct by_label {
+        std::atomic<std::uint64_t> fires, overruns;
+        std::atomic<std::int64_t> sum, max;
+    };
+
+    buckets<Writing> durations;  // their sum and the longest follow from those of the labels
+    by_label labels[TW_LABELS];
+
+    // So many callbacks took this long each.
+    void add_runs(unsigned label, std::int64_t ns, unsigned runs) {
+        durations.add(ns, runs);
+        Writing::add(labels[label].sum, ns * runs);
+        Writing::raise(labels[label].max, ns);
+    }
+};
+
+// The readings of the clocks when the firing thread last went to sleep, and how late it was when it ran
+// again.
+struct last_sleep {
+    tw_deadlines from;
+    std::int64_t late;
+};
+
+// It has not slept since its last turn; or was not there at all.
+inline constexpr last_sleep no_sleep = {{TW_NO_DEADLINE, TW_NO_DEADLINE}, 0};
+inline constexpr last_sleep absence = {{0, 0}, INT64_MAX / 2};
+
+// The bench compares with a library that does not measure.
+#ifdef TW_UNMEASURED
+inline constexpr bool measures = false;
+#else
+inline constexpr bool measures = true;
+#endif
+
+// The firing thread's meter. It alone writes, and calls the members that change something.
+class fire_meter {
+    using counts_by_label = callback_counts<by_one_thread>::by_label;
+
+  public:
+    // To be called when the thread runs again after a sleep, or after an absence.
+    void note_sleep(const last_sleep &sleep) { sleep_ = sleep; }
+
+    // The thread begins to fire what is due on a timeline, whose clock has just read this.
+    void begin(const timeline &line, std::int64_t reading);
+
+    // It has fired all that was due then; or not, because its budget was used up.
+    void end(const timeline &line, bool has_more);
+
+    // The timeline that is being fired.
+    const timeline &line() const { return *line_; }
+
+    // What follows is of the next turn, which a sleep comes before only if note_sleep says so.
+    void end_turn() { sleep_ = no_sleep; }
+
+    // A callback begins. `elsewhere`: it only passes the fire on to a worker, which measures the run. True if
+    // somebody looks on; then show_callback has to follow.
+    bool begin_callback(std::int64_t due, unsigned label, bool elsewhere) {
+        if (!measures)
+            return false;
+        const unsigned kind = group::kind_of(label, elsewhere);
+        const unsigned seen_by = onlookers.load(std::memory_order_relaxed);
+        if ((group_.kind == kind) & (group_.due == due) & (seen_by == 0)) [[likely]] {  // one branch for all
+            by_one_thread::add(group_.counts->fires, std::uint64_t{1});
+            return false;
+        }
+        begin_group(due, kind);
+        by_one_thread::add(group_.counts->fires, std::uint64_t{1});
+        return seen_by != 0;
+    }
+
+    void show_callback(unsigned label, const tw_node *node, tw_handle handle, const void *fn);
+
+    // It has returned.
+    void end_callback(std::uint64_t overruns) {
+        if (!measures)
+            return;
+        counts_by_label &of = *group_.counts;
+        if (overruns != 0) [[unlikely]]
+            by_one_thread::add(of.overruns, overruns);
+        if (of.fires.load(std::memory_order_relaxed) == group_.last) [[unlikely]]
+            end_group(overruns);
+    }
+
+    // The thread does something else before it calls the next callback.
+    void pause() {
+        if (group_.is_open())
+            end_group(0);
+        follows_ = false;
+    }
+
+    // Any thread: tells the recorder, if there is one, of a fire that is over.
+    [[gnu::cold, gnu::noinline]] void record(const recorded_fire &fire) const {
+        if (fire_recorder *const it = recorder.load(std::memory_order_acquire); it != nullptr)
+            it->record(*it, fire);
+    }
+
+    // An exception has left it, or this is the child of a fork, where it does not go on.
+    void abandon_callback() {
+        pause();
+        running.end();
+    }
+
+    std::atomic<unsigned> onlookers{0};  // of `running`: which of these there are
+    static constexpr unsigned lookout_for_slow = 1, trace_of_fires = 2;
+    running_callback running;
+    callback_counts<by_one_thread> counts;
+    histogram<by_one_thread> late[TW_LATE_CAUSES];
+    std::atomic<fire_recorder *> recorder{nullptr};  // usually none
+
+  private:
+    static constexpr std::int64_t longest_group = 2048;  // in ns
+    static constexpr unsigned largest_group = 32;
+
+    // Fires that are timed together.
+    struct group {
+        static constexpr unsigned none = ~0u, passed_on = 1u << 31;
+
+        unsigned kind = none;  // the label, and whether workers run the callbacks
+        std::int64_t due = 0;
+        std::uint64_t first = 0, last = 0;  // how many fires of the label there were before it, and will be
+
+        counts_by_label *counts = nullptr;
+
+        static unsigned kind_of(unsigned label, bool elsewhere) {
+            return label | (elsewhere ? passed_on : 0);
+        }
+        bool is_open() const { return kind != none; }
+        unsigned label() const { return kind & ~passed_on; }
+        bool elsewhere() const { return (kind & passed_on) != 0; }
+    };
+
+    void begin_group(std::int64_t due, unsigned kind);
+    void end_group(std::uint64_t overruns);
+    void add_late(const fire_lateness &by, unsigned fires);
+    bool time_group(const group &ended, unsigned fires);
+    void add_runs(const group &of, std::int64_t ns, unsigned runs);
+    fire_lateness lateness(std::int64_t due) const;
+    bool is_in_time(std::int64_t due) const;
+
+    // Of the timeline that is being fired: its clock's reading when that began, and the stopwatch's.
+    const timeline *line_;
+    std::int64_t reading_;
+    stopwatch::reading read_at_;
+    bool is_timed_;
+    last_sleep sleep_ = absence;
+    tw_deadlines has_more_since_ = {-1, -1};  // the reading up to which a turn has left something
+
+    group group_;
+    unsigned room_ = 1;       // of the next group
+    std::int64_t usual_ = 0;  // how long each callback of the last group took
+
+    // When the group began, by the stopwatch, and how long after the clock's reading. If none is open: when
+    // the next one begins, provided that it follows at once.
+    stopwatch::reading begun_;
+    std::int64_t since_;
+    std::int64_t until_first_;  // how long after the reading the first one began; -1: none has
+    bool follows_;
+};
+
+}  // namespace tickwheel::runtime

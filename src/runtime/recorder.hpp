@@ -1,0 +1,36 @@
+// Where fires are told to when they are over, for a trace. The runtime knows a recorder by its one function,
+// so a program that makes none links none.
+#pragma once
+
+#include <tickwheel/observe.h>
+
+#include "stopwatch.hpp"
+
+namespace tickwheel::runtime {
+
+struct running_callback;
+
+struct fire_lateness {
+    std::int64_t ns;
+    tw_late_cause cause;
+};
+
+// What kind of run it was: the callback on the firing thread; there, but only to pass the fire on to a
+// worker; on a worker. The lateness is known on the firing thread alone.
+enum class run_kind : std::uint8_t { fired, passed_on, on_worker };
+
+struct recorded_fire {
+    stopwatch::reading begun, ended;
+    std::int64_t due;  // a reading of the runtime's clock
+    fire_lateness late;
+    std::uint64_t overruns;
+    run_kind kind;
+    const running_callback &what;  // label, node, handle and function
+};
+
+// Called by the thread that has run the callback, with no lock held or with the engine's.
+struct fire_recorder {
+    void (*record)(fire_recorder &, const recorded_fire &);
+};
+
+}  // namespace tickwheel::runtime

@@ -1,0 +1,69 @@
+// A stopwatch for callbacks: a counter of the processor's where there is one that is cheap and steady,
+// as reading the system's clock around each fire would cost a tenth of it. Any thread.
+//
+// Readings are compared on one thread only. A counter that is set back between two of them (a virtual machine
+// that moves to another host) gives a duration of 0.
+#pragma once
+
+#include <time.h>
+
+#include <atomic>
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace tickwheel::runtime {
+
+class stopwatch {
+  public:
+    using reading = std::uint64_t;
+
+    // Finds out how fast the counter runs: once in a process, for some 20 microseconds.
+    static void prepare();
+
+    static reading now() {
+#if defined(__x86_64__)
+        if (rate_.load(std::memory_order_relaxed) != 0) [[likely]]
+            return __rdtsc();
+#elif defined(__aarch64__)
+        if (rate_.load(std::memory_order_relaxed) != 0) [[likely]] {
+            reading counter;
+            asm volatile("mrs %0, cntvct_el0" : "=r"(counter));
+            return counter;
+        }
+#endif
+        return of_system();
+    }
+
+    // Nanoseconds from one reading to a later one.
+    static std::int64_t between(reading begin, reading end) {
+        const auto counted = static_cast<std::int64_t>(end - begin);
+        if (counted <= 0)
+            return 0;
+        const std::uint64_t rate = rate_.load(std::memory_order_relaxed);
+        return rate == 0 ? counted : scaled(static_cast<std::uint64_t>(counted), rate);
+    }
+
+  private:
+    static std::int64_t scaled([[maybe_unused]] std::uint64_t counted, [[maybe_unused]] std::uint64_t rate) {
+#ifdef __SIZEOF_INT128__
+        __extension__ using wide = unsigned __int128;
+        return static_cast<std::int64_t>(static_cast<wide>(counted) * rate >> 32);
+#else
+        return 0;  // no such counter there
+#endif
+    }
+
+    static reading of_system() {
+        timespec now;
+        ::clock_gettime(CLOCK_MONOTONIC, &now);
+        return static_cast<reading>(now.tv_sec) * 1'000'000'000 + static_cast<reading>(now.tv_nsec);
+    }
+
+    // Nanoseconds in 2^32 counts; 0: the system's clock is used.
+    static std::atomic<std::uint64_t> rate_;
+};
+
+}  // namespace tickwheel::runtime

@@ -8,7 +8,7 @@ extern "C" __attribute__((visibility("default"))) const tw_driver *tw_driver_nam
     using namespace tickwheel::drivers;
     if (name == nullptr)
         return nullptr;
-    for (const tw_driver *each : {&sleep, &epoll, &timerfd, &manual})
+    for (const tw_driver *each : {&sleep, &epoll, &uring, &timerfd, &manual})
         if (std::strcmp(each->name, name) == 0)
             return each;
     return nullptr;

@@ -5,6 +5,6 @@
 
 namespace tickwheel::drivers {
 
-extern const tw_driver sleep, epoll, timerfd, manual;
+extern const tw_driver sleep, epoll, uring, timerfd, manual;
 
 }  // namespace tickwheel::drivers

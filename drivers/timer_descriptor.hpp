@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sys/timerfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -57,5 +58,29 @@ class timer_descriptor {
     int fd_plus_1_;  // 0 is closed, as zeroed memory is
     int flags_;
 };
+
+// Such a timer, and what it is set to, for the one thread that uses it. Setting it is a system call, so that
+// is left out if nothing would change.
+struct deadline_timer {
+    timer_descriptor timer;
+    bool is_set;
+    std::int64_t set_for;
+
+    int set(std::int64_t deadline) {
+        if (is_set ? set_for == deadline : deadline == TW_NO_DEADLINE)
+            return 0;
+        const int error = timer.set(deadline);
+        is_set = error == 0 && deadline != TW_NO_DEADLINE;
+        set_for = deadline;
+        return error;
+    }
+};
+
+// The clock's reading in nanoseconds.
+inline std::int64_t reading_of(clockid_t clock) {
+    timespec reading;
+    ::clock_gettime(clock, &reading);
+    return std::int64_t{reading.tv_sec} * 1'000'000'000 + reading.tv_nsec;
+}
 
 }  // namespace tickwheel::drivers

@@ -1,0 +1,46 @@
+// An eventfd by which any thread ends the wait of another. It is never read: those who wait look for its
+// edge, that is for writes, and not for what it counts.
+#pragma once
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "ports/linux/kept_errno.hpp"
+
+namespace tickwheel::drivers {
+
+class wake_descriptor {
+  public:
+    // A descriptor, or a negative errno.
+    int open() {
+        const int fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (fd < 0)
+            return -errno;
+        fd_plus_1_ = fd + 1;
+        return fd;
+    }
+
+    void close() {
+        if (fd_plus_1_ != 0)
+            ::close(fd());
+        fd_plus_1_ = 0;
+    }
+
+    int fd() const { return fd_plus_1_ - 1; }
+
+    // Any thread.
+    void wake() const {
+        const ports::kept_errno kept;
+        const std::uint64_t one = 1;
+        // This fails only if the counter is full, and then the descriptor is readable.
+        [[maybe_unused]] const auto written = ::write(fd(), &one, sizeof one);
+    }
+
+  private:
+    int fd_plus_1_;  // 0 is closed, as zeroed memory is
+};
+
+}  // namespace tickwheel::drivers

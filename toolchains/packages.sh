@@ -3,24 +3,41 @@
 # by ./dev, which defines say and die.
 
 compiler=(g++ cmake ninja-build)
-tests=("${compiler[@]}" pkg-config libcmocka-dev libgtest-dev)
+tests=("${compiler[@]}" pkg-config python3 libcmocka-dev libgtest-dev)
+loops=(pkg-config libuv1-dev libevent-dev libev-dev libglib2.0-dev libsystemd-dev libasio-dev liburing-dev)
+tests_of_core=("${compiler[@]}" pkg-config libcmocka-dev) # what TW_TESTS=essential has
 cortexm=(gcc-arm-none-eabi libstdc++-arm-none-eabi-dev)
 
 # need_for PRESET: what its configuration, build and tests need.
 need_for() {
     case $1 in
     clang) need "${tests[@]}" clang ;;
+    asan) need "${tests[@]}" clang libclang-rt-dev ;;
     fuzz) need "${compiler[@]}" clang libclang-rt-dev ;;
-    lint) need "${compiler[@]}" clang clang-format clang-tidy cppcheck shellcheck ;;
+    package) need "${compiler[@]}" pkg-config python3 debhelper lintian ;;
+    abi) need "${compiler[@]}" abigail-tools ;;
+    lint)
+        need "${compiler[@]}" clang clang-format clang-tidy cppcheck shellcheck
+        need_loops
+        ;;
     size) need "${compiler[@]}" "${cortexm[@]}" gcc-riscv64-unknown-elf ;;
     bench) need "${compiler[@]}" pkg-config libuv1-dev libev-dev libevent-dev libboost-dev libglib2.0-dev ;;
-    coverage) need "${tests[@]}" gcovr ;;
+    kernel) need "${tests[@]}" qemu-system-x86 busybox-static cpio ;;
+    coverage) need "${tests_of_core[@]}" gcovr ;;
+    musl)
+        need "${compiler[@]}" musl-tools
+        need_package_lists
+        ;;
     # The tests include headers of a C library; the wheel includes none.
     cortex-*) need "${compiler[@]}" "${cortexm[@]}" libnewlib-dev qemu-system-arm ;;
     # This compiler comes without C++ headers; those of the other bare-metal compiler serve.
     riscv32)
         need "${compiler[@]}" gcc-riscv64-unknown-elf libstdc++-arm-none-eabi-dev \
             picolibc-riscv64-unknown-elf qemu-system-misc
+        ;;
+    aarch64-linux-gnu | riscv64-linux-gnu)
+        need "${compiler[@]}" "g++-$1" qemu-user
+        need_package_lists
         ;;
     *-linux-gnu*)
         need "${compiler[@]}" googletest "g++-$1" qemu-user
@@ -40,13 +57,27 @@ need() {
     command -v apt-get >/dev/null || die "missing, and there is no apt-get to install them: ${missing[*]}"
     [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null ||
         die "missing: ${missing[*]}; install them as root (apt-get install ${missing[*]})"
-    say "installing ${missing[*]}"
+    say "./dev ${verb:-} needs what is not installed: ${missing[*]}"
+    say "installing with apt-get$([ "$(id -u)" -eq 0 ] || echo ", by sudo")"
     as_root apt-get update -q </dev/null || die "apt-get update failed; see above"
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends \
         "${missing[@]}" </dev/null || die "apt-get could not install ${missing[*]}; see above"
 }
 
-# toolchains/cmocka.sh asks apt-get about packages without installing any.
+# The libraries of examples/loops.
+need_loops() {
+    local library
+    need "${loops[@]}"
+    pkg-config --exists Qt5Core && return
+    need_package_lists
+    toolchains/qtcore.sh build/qtcore || die "there are no headers of Qt; see above"
+    # Its name differs between systems.
+    library=$(apt-cache depends qtbase5-dev | sed -nE 's/^ *Depends: (libqt5core5[a-z0-9]+)$/\1/p')
+    [ -n "$library" ] || die "apt-cache does not know the library of QtCore"
+    need "$library"
+}
+
+# toolchains/cmocka.sh and toolchains/qtcore.sh ask apt-get about packages without installing any.
 need_package_lists() {
     [ -z "$(apt-cache madison libcmocka-dev)" ] || return 0
     say "reading the lists of packages"
@@ -65,6 +96,8 @@ as_root() {
 is_there() {
     case $1 in
     ninja-build) command -v ninja >/dev/null ;;
+    fonts-inter) [ -n "$(find /usr/share/fonts -name 'Inter-Regular*' -print -quit 2>/dev/null)" ] ;;
+    nodejs) command -v node >/dev/null ;;
     libcmocka-dev) [ -e /usr/include/cmocka.h ] || pkg-config --exists cmocka ;;
     libgtest-dev) pkg-config --exists gtest ;;
     libuv1-dev) [ -e /usr/include/uv.h ] || pkg-config --exists libuv ;;
@@ -72,6 +105,14 @@ is_there() {
     libevent-dev) [ -e /usr/include/event2/event.h ] || pkg-config --exists libevent ;;
     libboost-dev) [ -e /usr/include/boost/asio.hpp ] ;;
     libglib2.0-dev) pkg-config --exists glib-2.0 ;;
+    debhelper) command -v dh >/dev/null ;;
+    musl-tools) command -v musl-gcc >/dev/null ;;
+    python3-prometheus-client) /usr/bin/python3 -c 'import prometheus_client' ;;
+    abigail-tools) command -v abidw >/dev/null ;;
+    libsystemd-dev) pkg-config --exists libsystemd ;;
+    libasio-dev) [ -e /usr/include/asio.hpp ] ;;
+    liburing-dev) pkg-config --exists liburing ;;
+    libqt5core5*) [ -n "$(find /usr/lib -maxdepth 2 -name libQt5Core.so.5 -print -quit)" ] ;;
     libclang-rt-dev) has_clang_runtimes ;;
     googletest) [ -e /usr/src/googletest/CMakeLists.txt ] ;;
     g++-*-linux-gnu*) command -v "${1#g++-}-g++" >/dev/null ;;

@@ -1,12 +1,16 @@
 #!/bin/sh
-# exports.sh LIBRARY INCLUDE CC SCRATCH: succeeds if the shared library exports each function of
-# the public headers and nothing else, has a versioned name, and does not need the C++ library.
+# exports.sh LIBRARY INCLUDE CC SCRATCH MAP: succeeds if the shared library exports each function of
+# the public headers and nothing else, each with a version, MAP names these functions alone, and the
+# library has a versioned name and does not need the C++ library.
 set -eu
-library=$1 include=$2 cc=$3 scratch=$4
+library=$1 include=$2 cc=$3 scratch=$4 map=$5
 
 for header in "$include"/tickwheel/*.h; do
     echo "#include \"$header\""
 done >"$scratch/all.c"
+
+# What the compiler sees of the headers, on one line; without attributes, such as TW_MUST_CHECK's.
+preprocessed() { "$cc" -E -P '-D__attribute__(of)=' -I"$include" "$scratch/all.c" | tr '\n' ' '; }
 
 # A function that is linked by another name is exported under both.
 linked_as() {
@@ -14,19 +18,36 @@ linked_as() {
 }
 
 # Keeps declarations of functions: not typedefs, struct members or bodies of inline functions.
-"$cc" -E -P -I"$include" "$scratch/all.c" | tr '\n' ' ' | sed 's/[{};]/\n/g' |
+preprocessed | sed 's/[{};]/\n/g' |
     grep -vE 'typedef|static inline|return|=' | grep -oE '^[^(]*\btw_[a-z0-9_]+ *\(' | grep -oE 'tw_[a-z0-9_]+ *\($' | tr -d '( ' |
     sort -u >"$scratch/plain"
-"$cc" -E -P -I"$include" "$scratch/all.c" | tr '\n' ' ' | linked_as >"$scratch/labels"
+preprocessed | linked_as >"$scratch/labels"
 test -s "$scratch/labels"
 sort -u "$scratch/plain" "$scratch/labels" >"$scratch/declared"
-nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | sed 's/@.*//' | sort -u >"$scratch/exported"
+nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | sort -u >"$scratch/versioned"
+sed 's/@.*//' "$scratch/versioned" >"$scratch/exported"
 
 test -s "$scratch/declared"
 if ! diff -u "$scratch/declared" "$scratch/exported"; then
-    echo "declared (-) and exported (+) functions differ"
+    echo "declared (-) and exported (+) functions differ: are they in $map?"
     exit 1
 fi
+if grep -v '@@TICKWHEEL_[0-9]' "$scratch/versioned"; then
+    echo "exported without a version"
+    exit 1
+fi
+
+# The linker takes names that nothing defines. A pattern, NAME*, stands for at least one function.
+sed -n 's/^ *\(tw_[a-z0-9_]*\**\);.*/\1/p' "$map" >"$scratch/mapped"
+test -s "$scratch/mapped"
+while read -r name; do
+    case $name in
+    *\*) grep -q "^${name%\*}" "$scratch/declared" ;;
+    *) grep -qx "$name" "$scratch/declared" ;;
+    esac && continue
+    echo "$map names $name, which no public header has"
+    exit 1
+done <"$scratch/mapped"
 readelf -d "$library" | grep -q 'SONAME.*libtickwheel\.so\.[0-9]'
 if readelf -d "$library" | grep -E 'NEEDED.*(stdc\+\+|c\+\+)'; then
     echo "the library needs a C++ runtime"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared|wheel: installs the library
+# install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared|wheel|PREFIX: installs the library
 # into a fresh prefix as a user would, and builds and runs a program against it, once by
-# find_package and in each language through pkg-config. `wheel`: without the runtime.
+# find_package and in each language through pkg-config. `wheel`: without the runtime. PREFIX, the
+# path of a shared library's: what is installed there already is tried.
 set -eu
 source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5 kind=$6
 here=$(dirname "$0")
@@ -9,6 +10,10 @@ prefix=$scratch/prefix
 strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 shared=OFF
 [ "$kind" = shared ] && shared=ON
+case $kind in
+/*) prefix=$kind kind=shared is_installed=1 ;;
+*) is_installed= ;;
+esac
 runtime=ON
 [ "$kind" = wheel ] && runtime=OFF
 
@@ -37,7 +42,6 @@ install_library() {
         -DTW_BUILD_TESTS=OFF -DTW_BUILD_EXAMPLES=OFF -DTW_RUNTIME=$runtime
     quietly cmake --build "$scratch/build"
     quietly cmake --install "$scratch/build"
-    library=$(dirname "$(find "$prefix" -name 'libtickwheel.*' | head -n 1)")
 }
 
 # Internal headers are not installed.
@@ -50,6 +54,16 @@ check_headers() {
             exit 1
         fi
     done
+}
+
+check_tools() {
+    quietly env LD_LIBRARY_PATH="$library" "$prefix/bin/tickwheel-top" --version
+    test -f "$prefix/share/tickwheel/tickwheel-gdb.py"
+    if [ "$kind" = shared ]; then # where gdb looks for it: the library's name and path
+        real=$(readlink -f "$library/libtickwheel.so")
+        [ -z "$is_installed" ] || real=/usr${real#"$(readlink -f "$prefix")"} # it will be there
+        test -f "$prefix/share/gdb/auto-load$real-gdb.py"
+    fi
 }
 
 by_find_package() {
@@ -65,14 +79,14 @@ by_find_package_in_cpp() {
     quietly "$scratch/found_cpp/consumer"
 }
 
-# In an older language, each header reports in a single error that it requires C++20.
+# In an older language, the first and only thing that each header says is that it needs C++20.
 in_an_older_language() {
-    for header in "$prefix"/include/tickwheel/*.hpp; do
+    for header in $(cd "$prefix/include" && find tickwheel -name '*.hpp'); do
         for standard in c++11 c++17; do
-            echo "#include <tickwheel/$(basename "$header")>" >"$scratch/older.cpp"
+            echo "#include <$header>" >"$scratch/older.cpp"
             # shellcheck disable=SC2086  # these are lists of flags
             if "$cxx" -std=$standard -fsyntax-only $flags_of_package "$scratch/older.cpp" 2>"$scratch/log" ||
-                [ "$(grep -c 'error:' "$scratch/log")" -ne 1 ] || ! grep -q 'error: .*want C++20' "$scratch/log"; then
+                [ "$(grep -cE '(error|warning|note):' "$scratch/log")" -ne 1 ] || ! grep -q 'error: .*need C++20' "$scratch/log"; then
                 echo "$header in $standard said:"
                 cat "$scratch/log"
                 exit 1
@@ -146,19 +160,24 @@ wheel_alone() {
     quietly "$scratch/hello"
 }
 
-install_library
+[ -n "$is_installed" ] || install_library
+library=$(dirname "$(find "$prefix" -name 'libtickwheel.*' ! -name '*.py' | head -n 1)")
 check_headers
 if [ "$kind" = wheel ]; then
     wheel_alone
     exit 0
 fi
+check_tools
 by_find_package
 by_find_package_in_cpp
 in_each_language
-in_an_older_language
-another_geometry
+if [ -z "$is_installed" ]; then
+    in_an_older_language
+    another_geometry
+fi
 if [ "$kind" = shared ]; then
-    sh "$here/exports.sh" "$library/libtickwheel.so" "$prefix/include" "$cc" "$scratch"
+    sh "$here/exports.sh" "$library/libtickwheel.so" "$prefix/include" "$cc" "$scratch" \
+        "$source/src/tickwheel.map"
     # shellcheck disable=SC2086  # a list of flags
     quietly "$cc" -std=c11 $strict $flags_of_package "$here/loaded.c" -o "$scratch/loaded" -ldl -pthread
     quietly "$scratch/loaded" "$library/libtickwheel.so"

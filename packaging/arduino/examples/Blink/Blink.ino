@@ -1,0 +1,35 @@
+/* Blinks the LED of the board for ever, and says so once after ten seconds. A tick is a millisecond. */
+#include <tickwheel.h>
+
+static struct tw wheel;
+static struct tw_node blink, message;
+
+/* millis() wraps after 49 days; the wheel's ticks do not. */
+static tw_tick present() {
+    static uint32_t before;
+    static tw_tick ticks;
+    const uint32_t now = millis();
+    ticks += (uint32_t)(now - before);
+    before = now;
+    return ticks;
+}
+
+static void on_blink(struct tw_node *, void *) {
+    static bool lit;
+    lit = !lit;
+    digitalWrite(LED_BUILTIN, lit ? HIGH : LOW);
+}
+
+static void on_message(struct tw_node *, void *text) { Serial.println((const char *)text); }
+
+void setup() {
+    pinMode(LED_BUILTIN, OUTPUT);
+    Serial.begin(115200);
+    tw_init(&wheel, present(), 0);
+    tw_node_init(&blink, on_blink, NULL);
+    tw_node_init(&message, on_message, (void *)"ten seconds have passed");
+    tw_arm_every(&wheel, &blink, tw_now(&wheel) + 500, 500, TW_SKIP, 0);
+    tw_arm_after(&wheel, &message, 10000);
+}
+
+void loop() { tw_advance(&wheel, present(), TW_UNBOUNDED); }

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# package.sh PACKAGES: lints the Debian packages in the folder PACKAGES, unpacks them in PACKAGES/root,
+# and uses what is there as programs would, in C and C++, by pkg-config and find_package. Run it by
+# ./dev package.
+#
+# They are unpacked, not installed: that needs no root and changes no system, and there is nothing
+# more to installing them, which is checked: no package has a script.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+source=$(cd "$here/../.." && pwd)
+packages=$(cd "$1" && pwd)
+root=$packages/root
+
+fail() {
+    echo "package: $*" >&2
+    exit 1
+}
+
+# Not for Debian's archive, so no request of its closes with the first one.
+lint() {
+    lintian --allow-root --fail-on error,warning --suppress-tags initial-upload-closes-no-bugs "$packages"/*.changes
+}
+
+unpack() {
+    local package
+    rm -rf "$root"
+    for package in "$packages"/*.deb; do
+        dpkg-deb -x "$package" "$root"
+        dpkg-deb -c "$package" | awk '$1 !~ /^d/ {print $6}'
+        if dpkg-deb --ctrl-tarfile "$package" | tar -t | grep -qE '(pre|post)(inst|rm)$'; then
+            fail "$(basename "$package") has a script"
+        fi
+    done | sort | uniq -d >"$packages/twice"
+    [ ! -s "$packages/twice" ] || fail "in two packages: $(cat "$packages/twice")"
+}
+
+consumers() {
+    sh "$here/install.sh" "$source" "$packages/consumers" Ninja cc c++ "$root/usr"
+}
+
+statically() {
+    "${CC:-cc}" -I"$root/usr/include" "$here/consumer.c" "$libraries/libtickwheel.a" -pthread -o "$packages/static"
+    "$packages/static"
+}
+
+programs() {
+    local output
+    output=$(LD_LIBRARY_PATH=$libraries "$root/usr/bin/tickwheel-watch")
+    [ "$output" = "$(cat "$source/examples/expected/wheel_picture.txt")" ] || fail "tickwheel-watch printed $output"
+    LD_LIBRARY_PATH=$libraries "$root/usr/bin/tickwheel-demo" --seconds-per-driver 0.1 >/dev/null
+}
+
+# An older CMake finds what this one has installed. It also builds the library by itself, as it installs
+# the headers in another way.
+old_cmake() {
+    local old=$source/build/old_cmake project
+    "$source/toolchains/old_cmake.sh" "$old" || {
+        echo "package: LEFT OUT, there is no CMake 3.18 to be had; see above"
+        return 0
+    }
+    for project in find_package find_package_cpp; do
+        rm -rf "${packages:?}/$project"
+        {
+            "$old/cmake" -G Ninja -S "$here/$project" -B "$packages/$project" -DCMAKE_PREFIX_PATH="$root/usr" &&
+                "$old/cmake" --build "$packages/$project" && "$packages/$project/consumer"
+        } >"$packages/$project.log" || fail "see $packages/$project.log"
+    done
+    PATH=$old:$PATH sh "$here/install.sh" "$source" "$packages/by_old_cmake" Ninja cc c++ wheel
+}
+
+step() {
+    echo "package: $1"
+    "${@:2}"
+}
+
+step "lintian" lint
+step "unpacking" unpack
+libraries=$(dirname "$root"/usr/lib/*/libtickwheel.so)
+step "consumers, by CMake and pkg-config" consumers
+step "a consumer of the static library" statically
+step "programs" programs
+step "consumers and the library, by CMake 3.18" old_cmake

@@ -1,0 +1,80 @@
+"""What the tests of recipes share: a scratch folder, the facts of the project, and commands that must succeed."""
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
+STUBS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stubs")
+PROGRAM = os.path.join(ROOT, "packaging", "conan", "test_package")  # the one that each package runs
+CANNOT_RUN = 77
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(CANNOT_RUN)
+
+
+def expect(truth, what):
+    if not truth:
+        sys.exit(f"FAILED: {what}")
+
+
+def equal(found, expected, what):
+    if isinstance(expected, set):
+        expect(found == expected, f"{what}: missing {sorted(expected - found)}, too many {sorted(found - expected)}")
+    expect(found == expected, f"{what}: {found!r}, and not {expected!r}")
+
+
+def read(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+def version():
+    return ".".join(re.findall(r"define TW_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", read("include", "tickwheel", "version.h")))
+
+
+def library_sources():
+    """All sources of a library with the runtime, as cmake/TickwheelLibrary.cmake has them."""
+    text = read("cmake", "TickwheelLibrary.cmake")
+    # Recipes have no checking build.
+    text = text.replace("$<IF:$<BOOL:${arg_CHECK}>,check_report,tell>", "tell")
+    text = re.sub(r"\S*/check(_table|_report)?\.cpp", "", text)
+    listed = re.search(r"set\(tickwheel_runtime_sources\s(.*?)\)", text, re.S).group(1).split()
+    listed += re.findall(r"\$\{tickwheel_root\}/(src/\S+?\.(?:cpp|c))\b", text)
+    expect("src/core/c_api.cpp" in listed and len(listed) > 30, "the sources are read from TickwheelLibrary.cmake")
+    return set(listed)
+
+
+def public_headers():
+    """All headers that the library installs with the runtime, from include/tickwheel."""
+    text = read("cmake", "TickwheelHeaders.cmake")
+    calls = re.findall(r"tickwheel_headers\(tickwheel(?:_cpp)? \w+\s(.*?)\)", text, re.S)
+    return {name for call in calls for name in call.split()}
+
+
+def scratch():
+    """An empty folder: the first argument of the test."""
+    folder = os.path.abspath(sys.argv[1])
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    return folder
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, check=False, **options)
+    expect(done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}")
+    return done.stdout
+
+
+def copy_sources(to, *more):
+    """What an archive of a release has of use to a package."""
+    for name in ("CMakeLists.txt", "LICENSE", "cmake", "include", "src", "drivers", *more):
+        source = os.path.join(ROOT, name)
+        if os.path.isdir(source):
+            shutil.copytree(source, os.path.join(to, name))
+        else:
+            shutil.copy(source, os.path.join(to, name))

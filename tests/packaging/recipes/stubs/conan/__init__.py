@@ -1,0 +1,1 @@
+from .stub import ConanFile  # noqa: F401

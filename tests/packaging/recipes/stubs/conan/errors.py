@@ -1,0 +1,1 @@
+from .stub import Refused as ConanInvalidConfiguration  # noqa: F401

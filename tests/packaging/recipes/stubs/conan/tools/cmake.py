@@ -1,0 +1,5 @@
+from ..stub import CMake, CMakeDeps, CMakeToolchain  # noqa: F401
+
+
+def cmake_layout(recipe):
+    pass

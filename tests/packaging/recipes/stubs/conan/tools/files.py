@@ -1,0 +1,1 @@
+from ..stub import copy, load, rmdir  # noqa: F401

@@ -12,6 +12,11 @@
 
 static int64_t passing_begin;
 
+static inline void passing_failed(int error) {
+    fprintf(stderr, "no timers: %s\n", tw_explain(error));
+    exit(1);
+}
+
 /* Returns a started runtime, or one on virtual time. */
 static inline struct tw_runtime *passing_runtime(int argc, char **argv) {
     const int is_virtual = argc > 1 && strcmp(argv[1], "virtual") == 0;
@@ -19,10 +24,8 @@ static inline struct tw_runtime *passing_runtime(int argc, char **argv) {
     int error = tw_runtime_new(&rt, &(struct tw_runtime_options){.driver = is_virtual ? "manual" : "sleep"});
     if (error == 0 && !is_virtual)
         error = tw_runtime_start(rt);
-    if (error != 0) {
-        fprintf(stderr, "no timers: %s\n", tw_explain(error));
-        exit(1);
-    }
+    if (error != 0)
+        passing_failed(error);
     passing_begin = tw_runtime_now(rt);
     return rt;
 }
@@ -43,7 +46,9 @@ static inline void stall(struct tw_runtime *rt, int64_t ns) {
     if (tw_runtime_leap(rt, ns) == -EOPNOTSUPP) {
         tw_runtime_stop(rt);
         passing_sleep(ns);
-        tw_runtime_start(rt);
+        const int error = tw_runtime_start(rt);
+        if (error != 0)
+            passing_failed(error);
     }
 }
 

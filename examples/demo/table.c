@@ -9,7 +9,7 @@
 
 #include "../terminal.h"
 
-enum { ROWS = 24, COLUMNS = 80, BAR = 9 };
+enum { ROWS = 24, COLUMNS = 80, BAR = 6 };
 
 enum style { PLAIN, FAINT, BOLD, GOOD, BAD };
 
@@ -72,6 +72,12 @@ static void row(struct trial *trial) {
         text_line(FAINT, trial->driver);
         return;
     }
+    if (trial->state == REFUSED) {
+        style(FAINT);
+        printf("%-7s  refused: %s", trial->driver, trial->refusal);
+        end_line();
+        return;
+    }
     style(trial->state == RUNNING ? BOLD : PLAIN);
     printf("%-7s", trial->driver);
     put_time(9, trial_ran(trial));
@@ -108,7 +114,7 @@ static void histogram(struct trial trials[], unsigned count) {
     style(FAINT);
     printf("%-12s", "how late");
     for (unsigned i = 0; i < count; ++i)
-        printf("  %-14s", trials[i].driver);
+        printf("  %-*s", BAR + 5, trials[i].driver);
     end_line();
     for (unsigned range = 0; range < RANGES; ++range) {
         style(FAINT);

@@ -1,5 +1,6 @@
 #include "trial.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -80,6 +81,11 @@ static int arm_all(struct trial *trial) {
 int trial_begin(struct trial *trial) {
     struct tw_runtime_options options = {.tick_ns = trial->tick_ns, .driver = trial->driver};
     int error = tw_runtime_new(&trial->rt, &options);
+    if (error != 0 && trial->is_optional) {
+        trial->state = REFUSED;
+        snprintf(trial->refusal, sizeof trial->refusal, "%s", tw_explain(error));
+        return 0;
+    }
     if (error != 0)
         return error;
     if (!trial->is_virtual)
@@ -118,7 +124,8 @@ uint64_t trial_wakeups(struct trial *trial) {
 }
 
 bool trial_is_good(struct trial *trial) {
-    return trial->early == 0 && trial->drift_ns == 0 && trial->lost == 0 && trial_saw_all(trial);
+    return trial->state == REFUSED ||
+           (trial->early == 0 && trial->drift_ns == 0 && trial->lost == 0 && trial_saw_all(trial));
 }
 
 void trial_free(struct trial *trial) {

@@ -28,8 +28,10 @@ struct trial {
     int64_t tick_ns;    /* length of a tick */
     int64_t unit_ns;    /* delays are 1 to 200 units, periods 10 to 250 */
     bool is_virtual;    /* only trial_move moves time */
+    bool is_optional;   /* a system may refuse the driver */
 
-    enum { WAITING, RUNNING, DONE } state;
+    enum { WAITING, REFUSED, RUNNING, DONE } state;
+    char refusal[64]; /* why the system refused it */
     struct tw_runtime *rt;
     int64_t began_ns, ran_ns;
     struct timer timers[TIMERS];
@@ -41,7 +43,8 @@ struct trial {
     unsigned lost;                 /* timers that neither fired as often as armed nor are pending */
 };
 
-/* Makes and starts the runtime and arms the timers. Returns 0 or a negative errno. */
+/* Makes and starts the runtime and arms the timers. Returns 0 or a negative errno; 0 as well if the driver
+ * is optional, and is refused. */
 int trial_begin(struct trial *trial);
 
 /* Moves virtual time. Returns 0 or a negative errno. */
@@ -59,8 +62,8 @@ void trial_stop(struct trial *trial);
 /* Returns how often its thread has woken up. */
 uint64_t trial_wakeups(struct trial *trial);
 
-/* Returns true if no fire was early, lost or off its grid. Lateness does not count, because it depends on
- * the machine. */
+/* Returns true if no fire was early, lost or off its grid, or there were none because the driver is refused.
+ * Lateness does not count, because it depends on the machine. */
 bool trial_is_good(struct trial *trial);
 
 void trial_free(struct trial *trial);

@@ -119,7 +119,8 @@ static bool push(struct peer *p, size_t end) {
 
 static void read_from_now_on(struct peer *p) {
     p->reads = true;
-    tw_runtime_watch_modify(p->run->rt, p->fd, EPOLLIN);
+    if (tw_runtime_watch_modify(p->run->rt, p->fd, EPOLLIN) != 0)
+        close_peer(p);
 }
 
 /* Sends lines without waiting for the echo until the daemon takes nothing for a while; then sends the rest of

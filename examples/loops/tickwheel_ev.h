@@ -1,0 +1,82 @@
+/* tickwheel_ev.h - the timers of a runtime in a libev loop. Copy it into your project.
+ *
+ *     static struct tw_ev timers;
+ *     int error = tw_ev_attach(&timers, loop, rt, on_failed, NULL);
+ *     ev_run(loop, 0);                       // the callbacks of the runtime's timers run here
+ *     ...
+ *     tw_ev_detach(&timers);                 // anywhere on the loop's thread, callbacks included
+ *     tw_runtime_free(rt);
+ *
+ * Owners     Loop and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
+ *            before you free either. The struct may be freed as soon as it is detached.
+ * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread.
+ * The loop   An attached runtime keeps ev_run going, also with no timer pending; ev_unref(loop) changes
+ *            that. A callback may call ev_run; no timer of the runtime fires in there. */
+#ifndef TICKWHEEL_EV_H
+#define TICKWHEEL_EV_H
+
+#include <errno.h>
+#include <ev.h>
+#include <stdbool.h>
+#include <tickwheel/runtime.h>
+
+struct tw_ev {
+    ev_io ready;
+    struct ev_loop *loop; /* null: not attached */
+    struct tw_runtime *rt;
+    void (*failed)(int error, void *arg);
+    void *arg;
+    bool *detached; /* during a dispatch: to be set if a callback detaches */
+};
+
+/* Meanwhile the descriptor stays readable, so it is not watched: an ev_run inside a callback would not sleep.
+ * That costs no system call, as libev tells the kernel of changes only, and only before it sleeps. */
+static inline void tw_ev_ready(struct ev_loop *loop, ev_io *ready, int events) {
+    struct tw_ev *timers = (struct tw_ev *)ready->data;
+    bool detached = false;
+    int error;
+    (void)events;
+    timers->detached = &detached;
+    ev_io_stop(loop, ready);
+    error = tw_runtime_dispatch(timers->rt);
+    if (detached)
+        return; /* the struct may be gone */
+    timers->detached = NULL;
+    if (error == 0)
+        ev_io_start(loop, ready);
+    else
+        timers->failed(error, timers->arg);
+}
+
+/* Has the loop dispatch the runtime. failed(error, arg) is called if it cannot any more, and nothing is
+ * watched from then on: detach, and find out why. Returns 0.
+ *   -EINVAL  `failed` is null
+ *   others   as tw_runtime_fd */
+static inline int tw_ev_attach(struct tw_ev *timers, struct ev_loop *loop, struct tw_runtime *rt,
+                               void (*failed)(int error, void *arg), void *arg) {
+    const int fd = failed != NULL ? tw_runtime_fd(rt) : -EINVAL;
+    timers->loop = NULL;
+    if (fd < 0)
+        return fd;
+    timers->loop = loop;
+    timers->rt = rt;
+    timers->failed = failed;
+    timers->arg = arg;
+    timers->detached = NULL;
+    ev_io_init(&timers->ready, tw_ev_ready, fd, EV_READ);
+    timers->ready.data = timers;
+    ev_io_start(loop, &timers->ready);
+    return 0;
+}
+
+/* Does nothing if the runtime is not attached. */
+static inline void tw_ev_detach(struct tw_ev *timers) {
+    if (timers->loop == NULL)
+        return;
+    ev_io_stop(timers->loop, &timers->ready);
+    timers->loop = NULL;
+    if (timers->detached != NULL)
+        *timers->detached = true;
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* tickwheel_libevent.h - the timers of a runtime in a libevent loop. Copy it into your project.
+ *
+ *     static struct tw_libevent timers;
+ *     int error = tw_libevent_attach(&timers, base, rt, on_failed, NULL);
+ *     event_base_dispatch(base);             // the callbacks of the runtime's timers run here
+ *     ...
+ *     tw_libevent_detach(&timers);           // anywhere on the loop's thread, callbacks included
+ *     tw_runtime_free(rt);
+ *
+ * Owners     Base and runtime are yours; the runtime has the driver "timerfd" and is not started. Detach
+ *            before you free either. The struct may be freed as soon as it is detached.
+ * Threads    Attach and detach on the loop's thread. Timers may be armed on any thread, also if
+ *            libevent was not told to use threads.
+ * The loop   An attached runtime keeps event_base_dispatch going, also with no timer pending. */
+#ifndef TICKWHEEL_LIBEVENT_H
+#define TICKWHEEL_LIBEVENT_H
+
+#include <errno.h>
+#include <event2/event.h>
+#include <stdbool.h>
+#include <tickwheel/runtime.h>
+
+struct tw_libevent {
+    struct event *ready; /* null: not attached */
+    struct tw_runtime *rt;
+    void (*failed)(int error, void *arg);
+    void *arg;
+    bool *detached; /* during a dispatch: to be set if a callback detaches */
+};
+
+static inline void tw_libevent_ready(evutil_socket_t fd, short events, void *arg) {
+    struct tw_libevent *timers = (struct tw_libevent *)arg;
+    bool detached = false;
+    int error;
+    (void)fd, (void)events;
+    timers->detached = &detached;
+    error = tw_runtime_dispatch(timers->rt);
+    if (detached)
+        return; /* the struct may be gone */
+    timers->detached = NULL;
+    if (error == 0)
+        return;
+    event_del(timers->ready);
+    timers->failed(error, timers->arg);
+}
+
+/* Has the loop dispatch the runtime. failed(error, arg) is called if it cannot any more, and nothing is
+ * watched from then on: detach, and find out why. Returns 0.
+ *   -EINVAL  `failed` is null
+ *   -ENOMEM, -EIO  libevent cannot make, or watch, another event; it gives no reason
+ *   others   as tw_runtime_fd */
+static inline int tw_libevent_attach(struct tw_libevent *timers, struct event_base *base,
+                                     struct tw_runtime *rt, void (*failed)(int error, void *arg), void *arg) {
+    const int fd = failed != NULL ? tw_runtime_fd(rt) : -EINVAL;
+    timers->ready = NULL;
+    if (fd < 0)
+        return fd;
+    timers->rt = rt;
+    timers->failed = failed;
+    timers->arg = arg;
+    timers->detached = NULL;
+    timers->ready = event_new(base, fd, EV_READ | EV_PERSIST, tw_libevent_ready, timers);
+    if (timers->ready == NULL)
+        return -ENOMEM;
+    if (event_add(timers->ready, NULL) == 0)
+        return 0;
+    event_free(timers->ready);
+    timers->ready = NULL;
+    return -EIO;
+}
+
+/* Does nothing if the runtime is not attached. */
+static inline void tw_libevent_detach(struct tw_libevent *timers) {
+    if (timers->ready == NULL)
+        return;
+    event_free(timers->ready);
+    timers->ready = NULL;
+    if (timers->detached != NULL)
+        *timers->detached = true;
+}
+
+#endif

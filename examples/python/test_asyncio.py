@@ -1,0 +1,194 @@
+"""The tests of tickwheel_asyncio.py: what asyncio promises is kept. Most run on asyncio's own loop as well."""
+
+import asyncio
+import gc
+import random
+import threading
+import time
+import unittest
+import weakref
+
+import tickwheel
+import tickwheel_asyncio
+
+
+class TimersOfALoop:
+    """What both loops do. `make_loop` makes one."""
+
+    def setUp(self):
+        self.loop = self.make_loop()
+        self.addCleanup(self.loop.close)
+        self.ran = []
+
+    def run_for(self, seconds):
+        self.loop.run_until_complete(asyncio.sleep(seconds))
+
+    def test_runs_in_order_of_time(self):
+        chance = random.Random(2)
+        now = self.loop.time() + 0.05
+        moments = [now + chance.random() * 0.01 for _ in range(1000)]  # many in one millisecond
+        for moment in moments:
+            self.loop.call_at(moment, self.ran.append, moment)
+        self.run_for(0.1)
+        self.assertEqual(self.ran, sorted(moments))
+
+    def test_is_never_early(self):
+        def check(handle_at):
+            self.ran.append(self.loop.time() >= handle_at - 1e-9)
+
+        for number in range(10_000):
+            when = self.loop.time() + number % 100 / 1000
+            self.loop.call_at(when, check, when)
+        self.run_for(0.11)
+        while len(self.ran) < 10_000:  # a busy machine
+            self.run_for(0.01)
+        self.assertTrue(all(self.ran))
+
+    def test_handles_tell_when_and_whether_cancelled(self):
+        begin = self.loop.time()
+        handle = self.loop.call_later(0.01, self.ran.append, 1)
+        self.assertIsInstance(handle, asyncio.TimerHandle)
+        self.assertGreaterEqual(handle.when(), begin + 0.01)
+        self.assertLessEqual(handle.when(), self.loop.time() + 0.01)
+        self.assertFalse(handle.cancelled())
+        handle.cancel()
+        handle.cancel()
+        self.assertTrue(handle.cancelled())
+        self.run_for(0.03)
+        self.assertEqual(self.ran, [])
+
+    def test_a_handle_that_has_run_is_not_cancelled(self):
+        handle = self.loop.call_later(0, self.ran.append, 1)
+        self.run_for(0.01)
+        self.assertEqual(self.ran, [1])
+        self.assertFalse(handle.cancelled())
+        handle.cancel()
+        self.assertTrue(handle.cancelled())
+
+    def test_a_callback_may_cancel_one_that_is_due_as_well(self):
+        when = self.loop.time() + 0.01
+        handles = []
+        handles += [self.loop.call_at(when, lambda: (self.ran.append("first"), handles[1].cancel()))]
+        handles += [self.loop.call_at(when + 1e-6, self.ran.append, "second")]
+        time.sleep(0.02)
+        self.run_for(0.01)
+        self.assertEqual(self.ran, ["first"])
+
+    def test_a_callback_armed_for_now_runs_after_what_is_ready(self):
+        self.loop.call_later(0, self.ran.append, "later")
+        self.loop.call_soon(self.ran.append, "soon")
+        self.run_for(0.01)
+        self.assertEqual(self.ran, ["soon", "later"])
+
+    def test_past_and_endless_times(self):
+        self.loop.call_at(self.loop.time() - 5, self.ran.append, "past")
+        self.loop.call_later(-5, self.ran.append, "negative")
+        self.loop.call_at(-5, self.ran.append, "before all")
+        endless = self.loop.call_later(float("inf"), self.ran.append, "never")
+        self.run_for(0.01)
+        self.assertEqual(sorted(self.ran), ["before all", "negative", "past"])
+        endless.cancel()
+
+    def test_is_cancelled_from_another_thread_through_the_loop(self):
+        handle = self.loop.call_later(60, self.ran.append, 1)
+        thread = threading.Thread(target=lambda: self.loop.call_soon_threadsafe(handle.cancel))
+        self.loop.call_soon(thread.start)
+        while not handle.cancelled():
+            self.run_for(0.01)
+        thread.join()
+
+    def test_debug_mode_finds_the_same_mistakes(self):
+        self.loop.set_debug(True)
+        self.addCleanup(self.loop.set_debug, False)
+        with self.assertRaises(TypeError):
+            self.loop.call_later(1, asyncio.sleep)  # a coroutine function
+        with self.assertRaises(TypeError):
+            self.loop.call_later(None, self.ran.append)
+        handle = self.loop.call_later(1, self.ran.append, 1)
+        self.assertIn("created at", repr(handle))
+        self.assertIn("when=", repr(handle))
+        self.assertIn("test_asyncio.py", repr(handle))
+        handle.cancel()
+        refused = []
+
+        def arm_on_another_thread():
+            try:
+                self.loop.call_later(1, self.ran.append, 1)
+            except RuntimeError as error:
+                refused.append(error)
+
+        async def main():
+            await asyncio.to_thread(arm_on_another_thread)
+
+        self.loop.run_until_complete(main())
+        self.assertEqual(len(refused), 1)
+
+    def test_exceptions_go_to_the_handler_of_the_loop(self):
+        seen = []
+        self.loop.set_exception_handler(lambda loop, context: seen.append(type(context["exception"])))
+        self.loop.call_later(0.001, lambda: 1 // 0)
+        self.run_for(0.02)
+        self.assertEqual(seen, [ZeroDivisionError])
+
+    def test_timeouts_and_waits(self):
+        async def main():
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(asyncio.sleep(9), 0.01)
+            return await asyncio.wait_for(asyncio.sleep(0.001, "done"), 9)
+
+        self.assertEqual(self.loop.run_until_complete(main()), "done")
+
+    def test_drops_callbacks_when_it_is_closed(self):
+        class Callback:
+            def __call__(self):
+                raise AssertionError
+
+        callback = Callback()
+        gone = weakref.ref(callback)
+        handle = self.loop.call_later(9, callback)
+        self.loop.close()
+        handle.cancel()
+        del callback, handle
+        gc.collect()
+        self.assertIsNone(gone())
+        with self.assertRaises(RuntimeError):
+            self.loop.call_later(1, print)
+
+
+class AsyncioItself(TimersOfALoop, unittest.TestCase):
+    make_loop = asyncio.SelectorEventLoop
+
+
+class OnTheWheel(TimersOfALoop, unittest.TestCase):
+    make_loop = tickwheel_asyncio.EventLoop
+
+    def test_a_cancelled_timer_is_off_the_wheel_at_once(self):
+        wheel = self.loop._wheel
+        handles = [self.loop.call_later(3600 + n, print) for n in range(10_000)]
+        self.assertEqual(wheel.count(), 10_000)
+        for handle in handles:
+            handle.cancel()
+        self.assertEqual(wheel.count(), 0)
+        self.assertEqual(tickwheel._pending, {})
+
+    def test_sleeps_until_something_is_due(self):
+        rounds = 0
+        select = self.loop._selector.select
+
+        def counting(timeout):
+            nonlocal rounds
+            rounds += 1
+            return select(timeout)
+
+        self.loop._selector.select = counting
+        self.run_for(0.3)
+        self.assertLess(rounds, 10)
+
+    def test_a_policy_makes_such_loops(self):
+        loop = tickwheel_asyncio.EventLoopPolicy().new_event_loop()
+        self.assertIsInstance(loop, tickwheel_asyncio.EventLoop)
+        loop.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

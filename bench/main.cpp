@@ -15,16 +15,17 @@ using namespace bench;
 
 constexpr const char *usage =
     "usage: tickwheel_bench [--quick] [--json FILE] [--workload W[,W]] [--impl I[,I]] [--runs R]\n"
-    "       tickwheel_bench --once rearm-hot|idle-tick --impl I --ops N\n"
+    "       tickwheel_bench --once rearm-hot|idle-tick|lateness --impl I --ops N\n"
     "  --quick     n = 100,000 and 1,000,000 and 3 runs instead of 1 M and 10 M and 5\n"
     "  --json      also writes the results to FILE\n"
     "  --once      does N operations in this process, for counting instructions\n"
+    "              or system calls\n"
     "workloads, and the impls that run them:\n"
     "  rearm-hot rearm-cold postpone serve expire worst-tick sparse periodic memory\n"
     "              tickwheel tickwheel-locked tickwheel-plain (no look-ahead) libev libuv\n"
     "              libevent asio glib multimap heap4\n"
-    "  lateness idle\n"
-    "              tickwheel-sleep tickwheel-epoll tickwheel-timerfd (its drivers)\n"
+    "  lateness fire-cpu idle\n"
+    "              tickwheel-sleep tickwheel-epoll tickwheel-uring tickwheel-timerfd (its drivers)\n"
     "              timerfd-loop (raw) libev libuv libevent asio\n"
     "  contend foreign\n"
     "              tickwheel tickwheel-1us (its tick) libev libev-sparing (of wake-ups)\n"
@@ -33,7 +34,8 @@ constexpr const char *usage =
     "              tickwheel tickwheel-nodes (intrusive; has no memory-handle)\n"
     "  keyed       tickwheel libev-map (unordered_map)\n"
     "  spawn       tickwheel asio\n"
-    "  ttl         tickwheel mutex-scan mutex-multimap\n";
+    "  ttl         tickwheel mutex-scan mutex-multimap\n"
+    "  observed    tickwheel unmeasured (a library without its meter)\n";
 
 struct Name {
     Kind kind;
@@ -53,6 +55,7 @@ const std::vector<Name> implementation_names = {
     {Kind::waiting, "timerfd-loop"},
     {Kind::waiting, "tickwheel-sleep"},
     {Kind::waiting, "tickwheel-epoll"},
+    {Kind::waiting, "tickwheel-uring"},
     {Kind::waiting, "tickwheel-timerfd"},
     {Kind::waiting, "libev"},
     {Kind::waiting, "libuv"},
@@ -74,6 +77,8 @@ const std::vector<Name> implementation_names = {
     {Kind::ttl, "tickwheel"},
     {Kind::ttl, "mutex-scan"},
     {Kind::ttl, "mutex-multimap"},
+    {Kind::observing, "tickwheel"},
+    {Kind::observing, "unmeasured"},
 };
 
 struct Options {
@@ -174,7 +179,8 @@ std::vector<Unit> plan(const Options &options) {
     add({Workload::memory_timer, Workload::memory_loop}, small, 1);
     // Shorter runs, and more of them: the system's wake-up latency changes from second to second.
     for (std::size_t n : {1, 10'000})
-        add({Workload::lateness_p50, Workload::lateness_p99, Workload::lateness_max}, n, 5 * runs);
+        add({Workload::lateness_p50, Workload::lateness_p99, Workload::lateness_max, Workload::fire_cpu}, n,
+            5 * runs);
     for (std::size_t n : {0, 1})
         add({Workload::idle}, n, 1);
     add({Workload::contend}, 100'000, runs);
@@ -189,6 +195,7 @@ std::vector<Unit> plan(const Options &options) {
     for (Workload workload : {Workload::keyed, Workload::spawn})
         add({workload}, 1'000'000, runs);
     add({Workload::ttl_mix, Workload::ttl_p50, Workload::ttl_p99, Workload::ttl_max}, 1'000'000, runs);
+    add({Workload::observed_rearm, Workload::observed_nodes, Workload::observed_handles}, 1'000'000, runs);
     return units;
 }
 
@@ -200,6 +207,8 @@ std::string why_not(const Implementation &implementation, const Unit &unit) {
         return "it is no timer";
     if (workload == Workload::handle_memory && name == "tickwheel-nodes")
         return "its nodes are the user's memory";
+    if (const char *reason = implementation.module->why_not ? implementation.module->why_not() : nullptr)
+        return reason;
     if (implementation.kind != Kind::calls)
         return "";
     const bool needs_virtual_time =
@@ -272,7 +281,8 @@ class Bench {
     unsigned done_ = 0, total_ = 0;
 };
 
-std::vector<Implementation> open_all(const Options &options) {
+// What was asked for and is not there goes to `not_built`.
+std::vector<Implementation> open_all(const Options &options, std::vector<std::string> *not_built) {
     std::vector<Implementation> implementations;
     for (const auto &[kind, name] : implementation_names) {
         if (!options.implementations.empty() && !is_in(options.implementations, name))
@@ -280,8 +290,12 @@ std::vector<Implementation> open_all(const Options &options) {
         if (auto opened = open_implementation(name, kind))
             implementations.push_back(*opened);
         else
-            std::printf("%s: not built, its library was not found\n", name.c_str());
+            not_built->push_back(name);
     }
+    std::sort(not_built->begin(), not_built->end());
+    not_built->erase(std::unique(not_built->begin(), not_built->end()), not_built->end());
+    for (const std::string &name : *not_built)
+        std::printf("%s: not built, its library was not found\n", name.c_str());
     if (implementations.empty())
         stop("nothing to run");
     return implementations;
@@ -289,16 +303,19 @@ std::vector<Implementation> open_all(const Options &options) {
 
 int run_once(const Options &options) {
     constexpr std::size_t pending = 100'000;
-    const Workload workload = options.once == "rearm-hot" ? Workload::rearm_hot
-                              : options.once == "idle-tick"
-                                  ? Workload::idle_tick
+    const Workload workload = options.once == "rearm-hot"   ? Workload::rearm_hot
+                              : options.once == "idle-tick" ? Workload::idle_tick
+                              : options.once == "lateness"
+                                  ? Workload::lateness_p50
                                   : (stop("cannot do once: " + options.once), Workload{});
+    const Kind kind = info(workload).kind;
     if (options.operations == 0)
         stop("--once needs --ops");
     const Inputs inputs(pending);
-    for (const Implementation &each : open_all(options))
-        if (each.kind == Kind::calls)
-            each.module->run({{workload}, pending, options.operations, inputs});
+    std::vector<std::string> not_built;
+    for (const Implementation &each : open_all(options, &not_built))
+        if (each.kind == kind)
+            each.module->run({{workload}, kind == Kind::waiting ? 1 : pending, options.operations, inputs});
     return 0;
 }
 
@@ -310,13 +327,14 @@ int main(int argc, char **argv) {
         return run_once(options);
     use_huge_pages_in_malloc(argv);
 
-    const std::vector<Implementation> implementations = open_all(options);
+    std::vector<std::string> not_built;
+    const std::vector<Implementation> implementations = open_all(options, &not_built);
     Bench bench(implementations, options.quick);
     bench.run(plan(options));
     print_tables(bench.results());
     print_idioms(implementations);
     print_targets(bench.results());
-    if (!options.json.empty() && !write_json(options.json, bench.results(), implementations))
+    if (!options.json.empty() && !write_json(options.json, bench.results(), implementations, not_built))
         stop("cannot write " + options.json);
     return 0;
 }

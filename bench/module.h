@@ -28,6 +28,7 @@ enum class Workload {
     lateness_p50,
     lateness_p99,
     lateness_max,
+    fire_cpu,
     idle,
     contend,
     foreign,
@@ -44,19 +45,23 @@ enum class Workload {
     ttl_p50,
     ttl_p99,
     ttl_max,
+    observed_rearm,
+    observed_nodes,
+    observed_handles,
     idle_tick,  // only for counting instructions
 };
 
 // The kinds of module. Each has a folder of modules and a header that states what an
 // implementation provides.
 enum class Kind {
-    calls,    // modules/, workloads.h: what the calls cost, on one thread
-    waiting,  // waiting/, waiting.h: lateness and idle, of a loop
-    threads,  // threads/, threads.h: contend and foreign, calls from other threads
-    handle,   // handle/: timers that the library keeps, compared with nodes
-    keyed,    // keyed/: timers under keys
-    spawn,    // spawn/: lambdas called once
-    ttl,      // ttl/: maps whose entries expire
+    calls,      // modules/, workloads.h: what the calls cost, on one thread
+    waiting,    // waiting/, waiting.h: lateness and idle, of a loop
+    threads,    // threads/, threads.h: contend and foreign, calls from other threads
+    handle,     // handle/: timers that the library keeps, compared with nodes
+    keyed,      // keyed/: timers under keys
+    spawn,      // spawn/: lambdas called once
+    ttl,        // ttl/: maps whose entries expire
+    observing,  // observing/: with and without the runtime's meter
 };
 
 struct Sample {
@@ -69,7 +74,7 @@ struct Sample {
 struct Task {
     std::vector<Workload> workloads;
     std::size_t n;
-    std::size_t operations;  // for rearm_hot and idle_tick; 0: as many as make a steady figure
+    std::size_t operations;  // of a run once (--once); 0: as many as make a steady figure
     const Inputs &inputs;
     bool quick = false;
 
@@ -86,6 +91,7 @@ struct Module {
     const char *idiom;  // how it postpones; for loops, how it waits; for threads, how they share
     bool virtual_time;  // for calls: moves its own clock forward instead of waiting for real time
     std::vector<Sample> (*run)(const Task &);
+    const char *(*why_not)() = nullptr;  // returns null if it can run on this system, else the reason why not
 };
 
 // The only symbol that a module exports.

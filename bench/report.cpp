@@ -32,6 +32,8 @@ const std::vector<WorkloadInfo> workload_infos = {
      "from deadline to callback; one timer fires, at irregular distances, beside n - 1 others"},
     {Workload::lateness_p99, Kind::waiting, "lateness", "us, p99", "the same"},
     {Workload::lateness_max, Kind::waiting, "lateness", "us, max", "the same"},
+    {Workload::fire_cpu, Kind::waiting, "fire-cpu", "us/fire",
+     "processor time, the system's included, in the same"},
     {Workload::idle, Kind::waiting, "idle", "wake-ups/s",
      "how often a loop's thread wakes up; n timers, an hour away"},
     {Workload::contend, Kind::threads, "contend", "ns/arming",
@@ -58,6 +60,11 @@ const std::vector<WorkloadInfo> workload_infos = {
      "a get of n entries, by the clock on the wall, while 100,000 others leave at once"},
     {Workload::ttl_p99, Kind::ttl, "ttl", "us, p99", "the same"},
     {Workload::ttl_max, Kind::ttl, "ttl", "us, max", "the same"},
+    {Workload::observed_rearm, Kind::observing, "observed", "ns/arm+cancel",
+     "one node on a runtime, with and without its meter"},
+    {Workload::observed_nodes, Kind::observing, "observed", "ns/node",
+     "n nodes come due within 400 ms of real time: processor time to fire them"},
+    {Workload::observed_handles, Kind::observing, "observed", "ns/handle", "the same, n handles"},
     {Workload::idle_tick, Kind::calls, "idle-tick", "ns/tick", "one tick with n timers pending, none due"},
 };
 
@@ -144,6 +151,27 @@ void write_machine(std::ostream &out, const std::vector<Implementation> &impleme
     out << "}}";
 }
 
+void write_meanings(std::ostream &out) {
+    const char *separator = "\n";
+    for (const WorkloadInfo &each : workload_infos) {
+        out << separator << "{\"workload\":" << quoted(each.name) << ",\"unit\":" << quoted(each.unit)
+            << ",\"meaning\":" << quoted(each.meaning) << "}";
+        separator = ",\n";
+    }
+}
+
+void write_not_run(std::ostream &out, const std::vector<Result> &results) {
+    const char *separator = "\n";
+    for (const Result &each : results) {
+        if (!each.values.empty())
+            continue;
+        out << separator << "{\"workload\":" << quoted(info(each.workload).name)
+            << ",\"unit\":" << quoted(info(each.workload).unit) << ",\"impl\":" << quoted(each.implementation)
+            << ",\"n\":" << each.n << ",\"why\":" << quoted(each.not_run) << "}";
+        separator = ",\n";
+    }
+}
+
 }  // namespace
 
 void print_tables(const std::vector<Result> &results) {
@@ -171,6 +199,7 @@ void print_idioms(const std::vector<Implementation> &implementations) {
         {Kind::keyed, "keyed uses"},
         {Kind::spawn, "spawn uses"},
         {Kind::ttl, "ttl uses"},
+        {Kind::observing, "observed uses"},
     };
     for (const auto &[kind, title] : titles) {
         bool titled = false;
@@ -185,7 +214,8 @@ void print_idioms(const std::vector<Implementation> &implementations) {
 }
 
 bool write_json(const std::string &path, const std::vector<Result> &results,
-                const std::vector<Implementation> &implementations) {
+                const std::vector<Implementation> &implementations,
+                const std::vector<std::string> &not_built) {
     std::ofstream out(path);
     out.precision(10);
     out << "{\"machine\":";
@@ -202,6 +232,13 @@ bool write_json(const std::string &path, const std::vector<Result> &results,
             << "}";
         separator = ",\n";
     }
+    out << "\n],\n\"not_run\":[";
+    write_not_run(out, results);
+    out << "\n],\n\"not_built\":[";
+    for (const std::string &name : not_built)
+        out << (&name == &not_built.front() ? "" : ",") << quoted(name);
+    out << "],\n\"workloads\":[";
+    write_meanings(out);
     out << "\n]}\n";
     return static_cast<bool>(out.flush());
 }

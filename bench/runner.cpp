@@ -25,6 +25,8 @@ std::string file_prefix(Kind kind) {
         return "bench_spawn-";
     case Kind::ttl:
         return "bench_ttl-";
+    case Kind::observing:
+        return "bench_observing-";
     default:
         return "bench_";
     }

@@ -136,6 +136,21 @@ const Target targets[] = {
      On::ratio,
      {Workload::spawn, million, own},
      {Workload::spawn, million, "asio"}},
+    {"observed, arm and cancel: 1.03 x unmeasured",
+     1.03,
+     On::ratio,
+     {Workload::observed_rearm, million, own},
+     {Workload::observed_rearm, million, "unmeasured"}},
+    {"observed, nodes fired: 1.03 x unmeasured",
+     1.03,
+     On::ratio,
+     {Workload::observed_nodes, million, own},
+     {Workload::observed_nodes, million, "unmeasured"}},
+    {"observed, handles fired: 1.03 x unmeasured",
+     1.03,
+     On::ratio,
+     {Workload::observed_handles, million, own},
+     {Workload::observed_handles, million, "unmeasured"}},
     {"ttl: 0.6 x mutex-scan",
      0.6,
      On::ratio,
@@ -207,7 +222,8 @@ void print_targets(const std::vector<Result> &results) {
     for (const Target &each : targets)
         print_target(each, results);
     for (const DriverTarget &each : driver_targets)
-        for (const char *driver : {"tickwheel-sleep", "tickwheel-epoll", "tickwheel-timerfd"})
+        for (const char *driver :
+             {"tickwheel-sleep", "tickwheel-epoll", "tickwheel-uring", "tickwheel-timerfd"})
             print_target({each.text,
                           each.limit,
                           each.on,

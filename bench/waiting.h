@@ -1,5 +1,5 @@
-// Workloads `lateness` and `idle`: how late loops fire that wait, and how often they wake up for
-// nothing.
+// Workloads `lateness`, `fire-cpu` and `idle`: how late loops fire that wait, what a fire costs, and how
+// often they wake up for nothing.
 //
 // An implementation is a class `Loop` with one timer that counts, in the finest way that its
 // public interface offers:
@@ -31,11 +31,12 @@ namespace bench {
 
 constexpr std::int64_t microsecond = 1000, second = 1'000'000'000, an_hour = 3600 * second;
 
-inline std::int64_t monotonic_ns() {
+inline std::int64_t reading_ns(clockid_t clock) {
     timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return second * now.tv_sec + now.tv_nsec;
 }
+inline std::int64_t monotonic_ns() { return reading_ns(CLOCK_MONOTONIC); }
 
 class Listener {
   public:
@@ -68,12 +69,17 @@ template <class Loop> class Lateness : Listener {
     std::vector<Sample> measure() {
         be_precise();
         arm_next(monotonic_ns());
+        const std::int64_t cpu_before = reading_ns(CLOCK_PROCESS_CPUTIME_ID);
         loop_.run();
+        const std::int64_t cpu_ns = reading_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_before;
+        const double cpu_us =
+            static_cast<double>(cpu_ns) / microsecond / static_cast<double>(late_us_.size());
         late_us_.erase(late_us_.begin(), late_us_.begin() + warm_up);
         std::sort(late_us_.begin(), late_us_.end());
         return {{Workload::lateness_p50, late_us_[wanted_ / 2]},
                 {Workload::lateness_p99, late_us_[(wanted_ * 99 - 1) / 100]},
-                {Workload::lateness_max, late_us_.back()}};
+                {Workload::lateness_max, late_us_.back()},
+                {Workload::fire_cpu, cpu_us}};
     }
 
   private:
@@ -164,7 +170,7 @@ template <class Loop> double idle(const Task &task) {
 template <class Loop> std::vector<Sample> run_waiting(const Task &task) {
     if (task.workloads.front() == Workload::idle)
         return {{Workload::idle, idle<Loop>(task)}};
-    Lateness<Loop> lateness(task.n - 1, task.quick ? 100 : 300);
+    Lateness<Loop> lateness(task.n - 1, task.operations ? task.operations : task.quick ? 100 : 300);
     return lateness.measure();
 }
 

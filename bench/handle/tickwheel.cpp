@@ -15,9 +15,10 @@ class Handles {
 
     void init(Timer &handle) { handle = TW_NO_HANDLE; }
     void start(Timer &handle, std::int64_t delay_ns) {
-        tw_handle_after(
+        const int result = tw_handle_after(
             handles_, &handle, delay_ns,
             [](const tw_event *, void *fired) { ++*static_cast<std::uint64_t *>(fired); }, &fired_);
+        bench::require(result == 0, "tw_handle_after");
     }
     void move(Timer &handle, std::int64_t delay_ns) { tw_handle_move(handles_, handle, delay_ns); }
     void stop(Timer &handle) { bench::require(tw_handle_stop(handles_, handle) == 1, "tw_handle_stop"); }

@@ -11,8 +11,9 @@ class Keyed {
     Keyed() { bench::require(tw_keyed_new(&keyed_, runtime_, nullptr) == 0, "tw_keyed_new"); }
 
     void set(const bench::Key &key, std::int64_t delay_ns) {
-        tw_keyed_after(
+        const int result = tw_keyed_after(
             keyed_, named(key), delay_ns, [](const tw_event *, void *) {}, nullptr);
+        bench::require(result >= 0, "tw_keyed_after");
     }
     void move(const bench::Key &key, std::int64_t delay_ns) { tw_keyed_move(keyed_, named(key), delay_ns); }
     void remove(const bench::Key &key) {

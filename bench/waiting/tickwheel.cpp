@@ -44,8 +44,17 @@ class Tickwheel {
     std::binary_semaphore stopped_{0};
 };
 
+const char *why_not() {
+    tw_runtime_options options{};
+    options.driver = BENCH_DRIVER;
+    tw_runtime *runtime = nullptr;
+    const int error = tw_runtime_new(&runtime, &options);
+    tw_runtime_free(runtime);
+    return error == 0 ? nullptr : tw_explain(error);
+}
+
 const bench::Module module{"this tree", "tw_runtime_at, ticks of 1 us, driver " BENCH_DRIVER, false,
-                           bench::run_waiting<Tickwheel>};
+                           bench::run_waiting<Tickwheel>, why_not};
 
 }  // namespace
 

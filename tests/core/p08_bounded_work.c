@@ -164,7 +164,7 @@ static void assert_looks(uint64_t at_most) {
 static void check_single_calls(void) {
     struct tw_node *node = watched_node(crowd / 2);
     arm_crowd(TOP_SLOT, TOP_SLOT);
-    tw_next(&wheel);
+    IGNORE(tw_next(&wheel));
     assert_looks(LOOKS);
     tw_cancel(&wheel, node);
     assert_looks(3);
@@ -176,9 +176,9 @@ static void check_single_calls(void) {
     assert_looks(5);
     tw_arm_every(&wheel, node, TOP_SLOT + 7, 1, TW_BURST, 0);
     assert_looks(5);
-    tw_count(&wheel);
+    IGNORE(tw_count(&wheel));
     assert_looks(0);
-    tw_expiry(&wheel, node);
+    IGNORE(tw_expiry(&wheel, node));
     assert_looks(1);
 }
 
@@ -199,7 +199,7 @@ TEST(p8_next_looks_at_a_bounded_number_of_nodes_at_any_time) {
     for (uint64_t now = 0; now < 2 * ROUND; now += ROUND / 50 + 1) {
         advance(now);
         forget_counts();
-        tw_next(&wheel);
+        IGNORE(tw_next(&wheel));
         assert_looks(LOOKS);
     }
 }
@@ -220,7 +220,7 @@ TEST(p8_an_unlocked_wheel_takes_no_lock) {
     arm_crowd(1, 2 * TOP_SLOT);
     advance(TOP_SLOT);
     tw_idle(&wheel, TW_UNBOUNDED);
-    tw_next(&wheel);
+    IGNORE(tw_next(&wheel));
     tw_clear(&wheel, NULL, NULL);
     assert_int_equal(holds, 0);
 }

@@ -180,6 +180,85 @@ TEST(p13_a_child_may_use_a_wheel_at_rest) {
     assert_int_equal(tw_count(&wheel), 1);
 }
 
+static struct tw_node visited[40]; /* more than are copied at once */
+static uintptr_t stack_of_test;
+
+/* Whether any word of the wheel leads to what the test has called on its stack, which grows downwards. */
+static bool wheel_leads_to_the_stack(void) {
+    const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    for (size_t at = 0; at < sizeof wheel; at += sizeof(uintptr_t)) {
+        uintptr_t word = 0;
+        memcpy(&word, (const char *)&wheel + at, sizeof word);
+        if (here < word && word < stack_of_test)
+            return true;
+    }
+    return false;
+}
+
+static void visit_and_fork(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
+                           UNUSED void *arg) {
+    if (tw_count(&wheel) == 0)
+        return;
+    for (size_t i = 0; i < COUNT_OF(visited); ++i)
+        tw_cancel(&wheel, &visited[i]);
+    assert_true(wheel_leads_to_the_stack());
+    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
+    assert_int_equal(tw_fork(&wheel, TW_FORK_CHILD), 0);
+    assert_false(wheel_leads_to_the_stack());
+    assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
+}
+
+/* In the child, other threads' walks are over, and the stacks that their markers stood on are used anew. */
+TEST(p13_each_leaves_nothing_in_the_child_of_a_fork) {
+    stack_of_test = (uintptr_t)__builtin_frame_address(0);
+    for (size_t i = 0; i < COUNT_OF(visited); ++i) {
+        tw_node_init(&visited[i], count_neighbour, NULL);
+        tw_arm_at(&wheel, &visited[i], 2 * BLOCK);
+    }
+    assert_int_equal(tw_each(&wheel, visit_and_fork, NULL), 32);
+}
+
+static atomic_uint cleared;
+
+static void hold_the_first(UNUSED struct tw_node *node, UNUSED void *arg) {
+    if (atomic_fetch_add(&cleared, 1) != 0)
+        return;
+    pthread_barrier_wait(&running);
+    pthread_barrier_wait(&go_on);
+}
+
+static void *clear_all(UNUSED void *arg) {
+    tw_clear(&wheel, hold_the_first, NULL);
+    return NULL;
+}
+
+static void visit_and_have_cleared(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
+                                   void *arg) {
+    if ((*(unsigned *)arg)++ != 0)
+        return;
+    assert_int_equal(pthread_create(&driver, NULL, clear_all, NULL), 0);
+    pthread_barrier_wait(&running);
+}
+
+/* The walk's place leaves its slot with the nodes, and is with those that still leave. */
+TEST(each_ends_while_another_thread_clears) {
+    unsigned calls = 0;
+    atomic_store(&cleared, 0);
+    pthread_barrier_init(&running, NULL, 2);
+    pthread_barrier_init(&go_on, NULL, 2);
+    for (size_t i = 0; i < COUNT_OF(visited); ++i) {
+        tw_node_init(&visited[i], count_neighbour, NULL);
+        tw_arm_at(&wheel, &visited[i], 2 * BLOCK);
+    }
+    assert_int_equal(tw_each(&wheel, visit_and_have_cleared, &calls), 32);
+    pthread_barrier_wait(&go_on);
+    pthread_join(driver, NULL);
+    pthread_barrier_destroy(&running);
+    pthread_barrier_destroy(&go_on);
+    assert_int_equal(cleared, COUNT_OF(visited));
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
 static pid_t child_of_callback;
 
 static void fork_inside(UNUSED struct tw_node *node, UNUSED void *arg) {
@@ -496,6 +575,8 @@ int main(void) {
         PROMISE(p6_shutdown_from_another_thread_is_final_while_the_callback_runs),
         PROMISE(p6_wait_returns_when_the_callback_on_another_thread_has),
         PROMISE(p13_a_child_may_use_a_wheel_at_rest),
+        PROMISE(each_ends_while_another_thread_clears),
+        PROMISE(p13_each_leaves_nothing_in_the_child_of_a_fork),
         PROMISE(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing),
         PROMISE(p13_in_a_child_of_a_callback_the_advance_calls_no_further_callback),
         PROMISE(p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires),

@@ -14,8 +14,8 @@ using std::chrono::system_clock;
 using tickwheel::boot_clock;
 using tickwheel::boot_runtime;
 using tickwheel::runtime;
-using tickwheel::virtual_clock;
 using tickwheel::virtual_runtime;
+using tickwheel::virtual_wall_runtime;
 using tickwheel::wall_runtime;
 using tickwheel::workers;
 
@@ -63,13 +63,14 @@ concept can_set_wall = requires(On &on) {
 template <class On, class Clock>
 constexpr bool is_its_clock = can_at<On, std::chrono::time_point<Clock, std::chrono::seconds>>;
 template <class On>
-constexpr int clocks_of = is_its_clock<On, steady_clock> + is_its_clock<On, system_clock> +
-                          is_its_clock<On, boot_clock> + is_its_clock<On, virtual_clock>;
+constexpr int clocks_of =
+    is_its_clock<On, steady_clock> + is_its_clock<On, system_clock> + is_its_clock<On, boot_clock>;
 static_assert(is_its_clock<runtime, steady_clock> && clocks_of<runtime> == 1);
 static_assert(is_its_clock<workers, steady_clock> && clocks_of<workers> == 1);
 static_assert(is_its_clock<wall_runtime, system_clock> && clocks_of<wall_runtime> == 1);
 static_assert(is_its_clock<boot_runtime, boot_clock> && clocks_of<boot_runtime> == 1);
-static_assert(is_its_clock<virtual_runtime, virtual_clock> && clocks_of<virtual_runtime> == 1);
+static_assert(is_its_clock<virtual_runtime, steady_clock> && clocks_of<virtual_runtime> == 1);
+static_assert(is_its_clock<virtual_wall_runtime, system_clock> && clocks_of<virtual_wall_runtime> == 1);
 
 static_assert(can_sleep_until<runtime, steady_clock::time_point>);
 static_assert(!can_sleep_until<runtime, system_clock::time_point>);
@@ -112,9 +113,17 @@ static_assert(can_pin<hears<steady_clock>, runtime> && !can_pin<hears<system_clo
 static_assert(!can_pin<hears<system_clock>, wall_runtime>);  // delays use another clock
 
 // Only virtual time can be moved.
-static_assert(can_advance<virtual_runtime> && can_advance<wall_runtime>);
-static_assert(!can_advance<runtime> && !can_advance<boot_runtime>);
-static_assert(can_set_wall<wall_runtime> && !can_set_wall<runtime> && !can_set_wall<virtual_runtime>);
+static_assert(can_advance<virtual_runtime> && can_advance<virtual_wall_runtime>);
+static_assert(!can_advance<runtime> && !can_advance<wall_runtime> && !can_advance<boot_runtime>);
+static_assert(can_set_wall<virtual_wall_runtime> && !can_set_wall<wall_runtime> &&
+              !can_set_wall<virtual_runtime>);
+
+// A runtime on virtual time stands in for a real one on the same clock, and for no other.
+static_assert(std::is_convertible_v<virtual_runtime &, runtime &>);
+static_assert(std::is_convertible_v<virtual_wall_runtime &, wall_runtime &>);
+static_assert(std::is_convertible_v<tickwheel::virtual_boot_runtime &, boot_runtime &>);
+static_assert(!std::is_convertible_v<virtual_runtime &, wall_runtime &>);
+static_assert(std::has_virtual_destructor_v<runtime>);
 
 // Which types can be copied, and which moved.
 template <class T> constexpr bool copies = std::is_copy_constructible_v<T> || std::is_copy_assignable_v<T>;
@@ -183,6 +192,9 @@ TEST(MisuseOfOptions, ThrowsWhatTheLibraryAnswers) {
     EXPECT_EQ(error_of([] { runtime rt({.tick = -1ns}); }), std::errc::invalid_argument);
     EXPECT_EQ(error_of([] { runtime rt({.driver = "hourglass"}); }), std::errc::no_such_file_or_directory);
     EXPECT_EQ(error_of([] { wall_runtime rt({.driver = "sleep"}); }), std::errc::operation_not_supported);
+    EXPECT_EQ(error_of([] { virtual_runtime rt({.driver = "sleep"}); }), std::errc::invalid_argument);
+    EXPECT_EQ(error_of([] { virtual_wall_runtime rt({.own_driver = tw_driver_named("epoll")}); }),
+              std::errc::invalid_argument);
     EXPECT_EQ(error_of([] { runtime rt({.capacity = TW_HANDLES_MAX + 1}); }), std::errc::invalid_argument);
     virtual_runtime rt;
     EXPECT_EQ(error_of([&] { tickwheel::basic_workers pool(rt, {.threads = TW_WORKERS_MAX + 1}); }),

@@ -50,7 +50,7 @@ TYPED_TEST(Clocks, FireDelaysAndTimePointsInTime) {
 
 TEST(WallRuntime, FollowsAVirtualWallClock) {
     using tickwheel::wall_runtime;
-    wall_runtime rt({.driver = "manual"});
+    tickwheel::virtual_wall_runtime rt;
     const auto noon = system_clock::time_point(43'200s);
     rt.set_wall(noon);
     int alarms = 0, delays = 0;

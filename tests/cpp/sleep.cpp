@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "support.hpp"
+#include "tasks.hpp"
 
 namespace {
 
@@ -186,17 +187,6 @@ TEST_F(Sleep, IsCancelledWhenAStopHasEndedItAlready) {
     EXPECT_EQ(gone, 1);
     EXPECT_TRUE(woke.empty());
 }
-
-// A coroutine whose frame is destroyed when it ends.
-struct detached {
-    struct promise_type {
-        detached get_return_object() { return {}; }
-        std::suspend_never initial_suspend() noexcept { return {}; }
-        std::suspend_never final_suspend() noexcept { return {}; }
-        void return_void() {}
-        void unhandled_exception() { std::terminate(); }
-    };
-};
 
 detached sleep_and_go(virtual_runtime &rt, int &gone) {
     const farewell local(gone);

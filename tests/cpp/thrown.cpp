@@ -11,6 +11,7 @@
 
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/observe.h>
 #include <tickwheel/workers.h>
 
 #include "support.hpp"
@@ -318,6 +319,20 @@ TEST_F(Thrown, InsideACallbackOfAnotherRuntimeIsOverWhereItIsCaught) {
     EXPECT_EQ(drives.due_after, 5 * TW_SECOND);
     EXPECT_EQ(tw_runtime_advance(drives.inner, TW_SECOND), 0);
     tw_runtime_free(drives.inner);
+    expect_to_go_on();
+}
+
+TEST_F(Thrown, CountsAsAFireLikeAnyOther) {
+    tw_label_counts counts;
+    tw_observed observed;
+    for (int i = 0; i < 10; ++i) {
+        tw_runtime_after(rt, &thrower, TW_SECOND);
+        EXPECT_TRUE(advance_throws());
+    }
+    EXPECT_EQ(tw_runtime_labels(rt, &counts, 1), 1);
+    EXPECT_EQ(counts.fires, 10U);
+    EXPECT_EQ(tw_runtime_observe(rt, &observed), 0);
+    EXPECT_EQ(observed.late[TW_LATE_WAKING].counts[0], 10U);
     expect_to_go_on();
 }
 

@@ -4,6 +4,8 @@
 #include <optional>
 #include <vector>
 
+#include <tickwheel/observe.h>
+
 #include "support.hpp"
 
 namespace {
@@ -165,6 +167,23 @@ TEST_F(Timer, SlackLetsTimersShareATick) {
     EXPECT_EQ(at[0], at[1]);
     EXPECT_GE(at[0], 1300ms);
     EXPECT_LE(at[0], 2100ms);
+}
+
+TEST_F(Timer, CountsForItsLabel) {
+    tw_label_counts counts[3];
+    const timer once = rt.after(1s, firing(), {.label = "kind"});
+    const timer often = rt.every(1s, firing(), {.label = "kind"});
+    rt.spawn(1s, firing(), "kind");
+    tickwheel::pinned_timer pinned{rt, firing()};
+    pinned.label("pinned");
+    pinned.after(1s);
+    EXPECT_THROW(pinned.label("other"), std::system_error);
+    rt.advance(2s);
+    ASSERT_EQ(tw_runtime_labels(rt.native(), counts, 3), 3);
+    EXPECT_STREQ(counts[1].label, "kind");
+    EXPECT_EQ(counts[1].fires, 4U);
+    EXPECT_STREQ(counts[2].label, "pinned");
+    EXPECT_EQ(counts[2].fires, 1U);
 }
 
 TEST_F(Timer, CancelSaysWhetherItPreventedAFire) {

@@ -10,9 +10,8 @@
 namespace {
 
 using tickwheel::basic_workers;
-using tickwheel::virtual_clock;
 using tickwheel::virtual_runtime;
-using pool_of_two = basic_workers<virtual_clock>;
+using pool_of_two = tickwheel::workers;
 
 class Workers : public testing::Test {
   protected:

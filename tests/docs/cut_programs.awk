@@ -8,7 +8,7 @@ function fail(what) {
     exit 1
 }
 
-# "## Cancel safely, before freeing" becomes cancel_safely_before_freeing.
+# "### Cancel safely, before freeing" becomes cancel_safely_before_freeing.
 function name_of(heading) {
     heading = tolower(heading)
     gsub(/c\+\+/, "cpp", heading)
@@ -17,7 +17,7 @@ function name_of(heading) {
     return heading
 }
 
-language == "" && /^## / {
+language == "" && /^###? / {
     section = name_of($0)
     blocks = 0
 }

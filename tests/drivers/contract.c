@@ -144,5 +144,13 @@ int main(void) {
         OF_DRIVER(the_descriptor_is_readable_from_a_deadline_on_until_it_is_programmed, 2),
         OF_DRIVER(a_wake_makes_the_descriptor_readable_until_it_is_attended_to, 2),
     };
-    return cmocka_run_group_tests_name("Drivers by themselves", tests, NULL, NULL);
+    const struct CMUnitTest of_uring[] = {
+        OF_DRIVER(a_wake_that_comes_first_ends_the_next_wait, 5),
+        OF_DRIVER(a_wake_ends_the_wait_that_runs, 5),
+        OF_DRIVER(a_deadline_that_has_passed_is_no_cause_to_sleep, 5),
+        OF_DRIVER(a_wait_ends_at_its_deadline, 5),
+        OF_DRIVER(a_wait_that_was_ended_leaves_nothing_to_the_next, 5),
+    };
+    const int failed = cmocka_run_group_tests_name("Drivers by themselves", tests, NULL, NULL);
+    return failed + (has_uring() ? cmocka_run_group_tests_name("uring by itself", of_uring, NULL, NULL) : 0);
 }

@@ -45,7 +45,7 @@ proctype clock() {
 /* --- firing, on either thread ---------------------------------------------------------------- */
 
 inline fire_due() {
-    read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line)" */
+    read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line, reading)" */
     d_step {                            /* src/runtime/turn.cpp: "tw_advance(&line.wheel" */
         if
         :: due[0] <= read_at -> due[0] = NEVER

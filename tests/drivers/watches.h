@@ -1,5 +1,5 @@
-/* Shared by the tests of watched descriptors: one runtime on the epoll driver, and callbacks
- * that record their arguments. */
+/* Shared by the tests of watched descriptors, which run on each driver that watches: one runtime, and
+ * callbacks that record their arguments. */
 #ifndef TICKWHEEL_TESTS_WATCHES_H
 #define TICKWHEEL_TESTS_WATCHES_H
 
@@ -8,13 +8,33 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#define WATCHING(test) cmocka_unit_test_setup_teardown(test, new_epoll_runtime, free_runtime)
+#define WATCHING(test) cmocka_unit_test_setup_teardown(test, new_watching_runtime, free_runtime)
 
+static const char *watching_driver;
+static bool batches_are_seen; /* by largest_batch */
 static struct tw_runtime *rt;
 
-static inline int new_epoll_runtime(UNUSED void **state) {
-    const struct tw_runtime_options options = {.driver = "epoll"};
+static inline int new_watching_runtime(UNUSED void **state) {
+    const struct tw_runtime_options options = {.driver = watching_driver};
     return tw_runtime_new(&rt, &options);
+}
+
+/* "uring" twice: as it is, and as on a kernel whose ring cannot fetch events (before Linux 6.15). Runs
+ * group(name). */
+static inline int on_each_watching_driver(int (*group)(const char *name)) {
+    watching_driver = "epoll";
+    batches_are_seen = true;
+    int failed = group("on epoll");
+    watching_driver = "uring";
+    if (!has_uring())
+        return failed;
+    batches_are_seen = false;
+    failed += group("on uring");
+    batches_are_seen = true;
+    hide_fetching(true);
+    failed += group("on uring, where the ring cannot fetch events");
+    hide_fetching(false);
+    return failed;
 }
 
 static inline int free_runtime(UNUSED void **state) { return tw_runtime_free(rt); }

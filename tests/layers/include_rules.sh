@@ -2,10 +2,13 @@
 # include_rules.sh ROOT: who may include whom. Prints each include that breaks a rule.
 #
 #   src/core      its own files, tw.h and port.h, and headers of a freestanding C++
-#   src/ports     their own folder, port.h, what is public of their board, and the system's headers
+#   src/ports     their own folder, port.h, what is public of their board, and the system's headers; the
+#                 checks of nodes (check*) also tw.h
 #   src/runtime   its own files, public headers of the C interface, and the system's headers
 #   src/workers   the same, and src/runtime
 #   src/timers    the same, and src/runtime, src/workers; of src/core what $core_for_timers names
+#   src/observe   the same, and src/runtime, src/workers, src/timers
+#   tools         public headers, src/observe, and the headers of C++
 #   drivers       their own folder, src/ports/linux, port.h, driver.h and the system's headers; clocks of boards:
 #                 public headers of their board, <stdint.h> and <stdbool.h>
 #   include       public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too
@@ -15,7 +18,7 @@ set -u
 root=$1
 core_headers='tickwheel/(tw|port)\.h|cstdint|cstddef|bit|type_traits|limits|new|concepts'
 board_headers='tickwheel/(cortexm|riscv)/[a-z]+\.h'
-interface='tickwheel/(runtime|workers|task|handle|keyed|driver|tw|port)\.h'
+interface='tickwheel/(inspect|observe|trace|runtime|workers|task|handle|keyed|driver|tw|port)\.h'
 
 # includes_in FOLDER PATTERN: prints "file:line:included name", without comments and spaces
 includes_in() {
@@ -46,17 +49,20 @@ room() {
 }
 
 # All headers without a slash are the system's.
-system='[a-z0-9_]+(\.h)?|sys/[a-z]+\.h|linux/[a-z]+\.h'
+system='[a-z0-9_]+(\.h)?|sys/[a-z]+\.h|linux/[a-z_]+\.h'
 
 # What timers may use of the core: the wheel of records, and how periods are counted.
 core_for_timers='record_wheel\.hpp|record_checker\.hpp|bounds\.hpp|periodic\.hpp'
 
 breaks=$(
     room src/core '*' '' "$core_headers"
-    room src/ports '*' '' "tickwheel/port\.h|$board_headers|$system"
+    room src/ports '*' '' "tickwheel/port\.h|$board_headers|$system" |
+        grep -vE '/check[a-z_]*\.[ch]pp:[0-9]+:<tickwheel/tw\.h>$'
     room src/runtime '*' '' "$interface|$system"
     room src/workers '*' 'runtime' "$interface|$system"
     room src/timers '*' 'core runtime workers' "$interface|$system"
+    room src/observe '*' 'runtime workers timers' "$interface|$system"
+    room tools '*.[ch]pp' 'observe' "tickwheel/(observe|version)\.h|$system"
     includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
     room drivers '*.[ch]pp' 'ports/linux' "tickwheel/(port|driver)\.h|$system"
     room drivers '*.[ch]' '' "$board_headers|std(int|bool)\.h"

@@ -30,7 +30,7 @@ sources() {
     find "$@" -type f \( "${extensions[@]:1}" \) -print0 | sort -z
 }
 
-all_sources() { sources c h cpp hpp in include src drivers tests bench examples toolchains; }
+all_sources() { sources c h cpp hpp in include src drivers tests bench examples toolchains tools; }
 
 formatting() {
     [ "$fix" != --fix ] || all_sources | xargs -0 clang-format -i
@@ -40,9 +40,10 @@ formatting() {
 # without_counts COMMAND...: runs clang-tidy without its "123 warnings generated" lines.
 without_counts() { "$@" 2> >(grep -v 'generated\.$' >&2); }
 
-# Sources for this machine: clang-tidy takes the flags from the compile commands.
+# Sources for this machine: clang-tidy takes the flags from the compile commands. Not the README's C++
+# program, which is too short to catch exceptions.
 tidy() {
-    sources c cpp in src drivers examples | grep -zvE '^(drivers/clocks|examples/firmware)/' |
+    sources c cpp in src drivers examples tools | grep -zvE '^(drivers/clocks|examples/firmware)/|/first\.cpp$' |
         without_counts xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet
 }
 
@@ -60,7 +61,7 @@ tidy_boards() {
 bugs() {
     cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
         --suppress=missingIncludeSystem "--suppress=uninitMemberVar:src/core/*" \
-        -Iinclude -Isrc "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" src drivers examples
+        -Iinclude -Isrc "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" src drivers examples tools
 }
 
 # Breaches of MISRA C in the bare-metal clocks and the wheel's headers, as rule:file:line. Each
@@ -98,7 +99,7 @@ rules_have_reasons() {
 }
 
 shell() {
-    { printf '%s\0' dev .ci/run && sources sh in bench cmake examples tests toolchains; } |
+    { printf '%s\0' dev .ci/run && sources sh in bench cmake examples tests toolchains tools; } |
         xargs -0 shellcheck --severity=warning
 }
 

@@ -39,15 +39,18 @@ static pthread_t begin_on_the_cpu(void *(*fn)(void *), int priority) {
     pthread_t thread;
     pthread_attr_t attributes;
     const struct sched_param parameters = {.sched_priority = priority};
-    cpu_set_t one_cpu;
+    cpu_set_t before, one_cpu; /* a thread inherits the processors of its creator */
     CPU_ZERO(&one_cpu);
     CPU_SET(cpu, &one_cpu);
     pthread_attr_init(&attributes);
-    pthread_attr_setaffinity_np(&attributes, sizeof one_cpu, &one_cpu);
     pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
     pthread_attr_setschedpolicy(&attributes, priority != 0 ? SCHED_FIFO : SCHED_OTHER);
     pthread_attr_setschedparam(&attributes, &parameters);
-    assert_int_equal(pthread_create(&thread, &attributes, fn, NULL), 0);
+    assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(sched_setaffinity(0, sizeof one_cpu, &one_cpu), 0);
+    const int error = pthread_create(&thread, &attributes, fn, NULL);
+    assert_int_equal(sched_setaffinity(0, sizeof before, &before), 0);
+    assert_int_equal(error, 0);
     pthread_attr_destroy(&attributes);
     return thread;
 }

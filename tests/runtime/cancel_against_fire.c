@@ -95,7 +95,7 @@ static void step(struct worker *self) {
         self->armed += answer == 0;
     }
     self->broken += answer < 0;
-    (void)tw_runtime_remaining(self->rt, &self->timers[i]->node);
+    IGNORE(tw_runtime_remaining(self->rt, &self->timers[i]->node));
 }
 
 static void *work(void *arg) {

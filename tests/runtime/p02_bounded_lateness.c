@@ -131,7 +131,7 @@ TEST(p2_an_earlier_deadline_wakes_the_sleeper_also_when_the_wall_clock_was_set_b
 
 /* Holds for every driver, and for every call that may bring an earlier deadline. */
 TEST(p2_what_is_armed_while_the_thread_sleeps_fires_soon) {
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+    for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         struct tw_node far, near;
         struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
         tw_node_init(&far, count, NULL);
@@ -198,7 +198,7 @@ static int64_t median_of_bare_sleeps(void) {
 
 /* Compares medians taken at the same time: a busy machine delays both alike. */
 TEST(p2_the_median_fire_is_within_two_ticks_of_what_the_system_takes) {
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+    for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         const int64_t tick = TW_MILLISECOND;
         struct tw_runtime *rt =
             started_runtime((struct tw_runtime_options){.driver = thread_drivers[d], .tick_ns = tick});
@@ -307,7 +307,7 @@ static bool thread_blames_the_callback(const char *driver) {
 }
 
 TEST(p2_a_slow_callback_is_not_counted_as_a_late_wake_up) {
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+    for (unsigned d = 0; d < thread_drivers_here(); ++d)
         wait_for(thread_blames_the_callback(thread_drivers[d]));
 }
 

@@ -63,7 +63,7 @@ static int wait_for_callback_in_gate(end_function *end) {
 }
 
 static void waits_for_the_callback(end_function *end, int64_t period_ns) {
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+    for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         enter(thread_drivers[d], period_ns);
         /* one of them took the periodic node off */
         assert_int_equal(wait_for_callback_in_gate(end), period_ns != 0);
@@ -166,7 +166,7 @@ static void end_all(struct tw_node *node, UNUSED void *arg) {
 }
 
 TEST(p6_no_deadlock_from_inside_the_callback) {
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+    for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         rt = new_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
         atomic_store(&done, 0);
         atomic_store(&neighbour_calls, 0);
@@ -200,7 +200,7 @@ static void take_users_lock(UNUSED struct tw_node *node, UNUSED void *arg) {
 }
 
 TEST(p7_callbacks_run_with_no_lock_held) {
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+    for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         atomic_store(&done, 0);
         tw_node_init(&self, take_users_lock, NULL);
         tw_node_init(&neighbour, count_neighbour, NULL);
@@ -232,7 +232,7 @@ static void free_itself(struct tw_node *node, UNUSED void *arg) {
 }
 
 TEST(p7_a_callback_may_free_its_node_and_arm_others) {
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+    for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
         atomic_store(&neighbour_calls, 0);
         tw_node_init(&neighbour, count_neighbour, NULL);
@@ -258,7 +258,7 @@ static void free_node(struct tw_node *node, UNUSED void *arg) {
 /* The call that arms must not access the node after it may have fired. */
 TEST(p7_a_node_may_be_gone_before_the_call_that_armed_it_returns) {
     enum { NODES = 20000 };
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+    for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d], .tick_ns = 1});
         atomic_store(&freed_nodes, 0);
         for (unsigned i = 0; i < NODES; ++i) {

@@ -5,27 +5,6 @@
 #include "support/sanitized.h"
 #include "support/threads.h"
 
-#include <dirent.h>
-
-/* Returns the thread of this process with this name, or -1 if there is none yet. */
-static long thread_named(const char *name) {
-    DIR *tasks = opendir("/proc/self/task");
-    assert_non_null(tasks);
-    long found = -1;
-    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
-        char path[64], comm[32] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", task->d_name);
-        FILE *file = fopen(path, "r");
-        if (file == NULL)
-            continue;
-        if (fscanf(file, "%31s", comm) == 1 && strcmp(comm, name) == 0)
-            found = atol(task->d_name);
-        fclose(file);
-    }
-    closedir(tasks);
-    return found;
-}
-
 static struct thread_look look_at(long thread) {
     struct thread_look look;
     assert_true(look_at_thread(thread, &look));
@@ -61,15 +40,15 @@ static void start(struct sleeper *sleeper, unsigned driver, unsigned kind) {
  * short ticks (the hour is then many rounds of the wheel), all in the same ten seconds. */
 TEST(p9_no_wake_up_in_ten_seconds_while_nothing_is_due) {
     static struct sleeper sleepers[COUNT_OF(thread_drivers)][3];
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+    for (unsigned d = 0; d < thread_drivers_here(); ++d)
         for (unsigned kind = 0; kind < 3; ++kind)
             start(&sleepers[d][kind], d, kind);
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+    for (unsigned d = 0; d < thread_drivers_here(); ++d)
         for (unsigned kind = 0; kind < 3; ++kind)
             sleepers[d][kind].before = switches_of(sleepers[d][kind].thread);
     const int64_t until = monotonic() + 10 * TW_SECOND;
     wait_for(monotonic() > until);
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+    for (unsigned d = 0; d < thread_drivers_here(); ++d)
         for (unsigned kind = 0; kind < 3; ++kind) {
             struct sleeper *sleeper = &sleepers[d][kind];
             const long woken = switches_of(sleeper->thread) - sleeper->before;
@@ -87,7 +66,7 @@ static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_
 TEST(p9_with_20_timers_no_more_wake_ups_than_fires_and_2) {
     enum { TIMERS = 20 };
     unsigned run = 0;
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+    for (unsigned d = 0; d < thread_drivers_here(); ++d)
         for (int64_t tick_ns = 1000; tick_ns <= TW_MILLISECOND; tick_ns *= 1000) {
             struct tw_node nodes[TIMERS];
             char name[16]; /* unique: the kernel lists a thread for a while after it was joined */

@@ -59,15 +59,20 @@ TEST(p12_every_driver_on_every_clock_that_it_knows) {
     fires_on("timerfd", TW_CLOCK_MONOTONIC, CLOCK_MONOTONIC);
     fires_on("timerfd", TW_CLOCK_BOOT, CLOCK_BOOTTIME);
     fires_on("timerfd", TW_CLOCK_WALL, CLOCK_REALTIME);
+    if (has_uring()) {
+        fires_on("uring", TW_CLOCK_MONOTONIC, CLOCK_MONOTONIC);
+        fires_on("uring", TW_CLOCK_BOOT, CLOCK_BOOTTIME);
+        fires_on("uring", TW_CLOCK_WALL, CLOCK_REALTIME);
+    }
 }
 
 TEST(p12_a_clock_that_the_driver_does_not_know_is_refused) {
     static const struct {
         const char *driver;
         enum tw_clock clock;
-    } pairs[] = {{"sleep", TW_CLOCK_BOOT},      {"sleep", TW_CLOCK_WALL},      {"sleep", TW_CLOCK_VIRTUAL},
-                 {"epoll", TW_CLOCK_VIRTUAL},   {"timerfd", TW_CLOCK_VIRTUAL}, {"manual", TW_CLOCK_BOOT},
-                 {"manual", TW_CLOCK_MONOTONIC}};
+    } pairs[] = {{"sleep", TW_CLOCK_BOOT},       {"sleep", TW_CLOCK_WALL},      {"sleep", TW_CLOCK_VIRTUAL},
+                 {"epoll", TW_CLOCK_VIRTUAL},    {"timerfd", TW_CLOCK_VIRTUAL}, {"manual", TW_CLOCK_BOOT},
+                 {"manual", TW_CLOCK_MONOTONIC}, {"uring", TW_CLOCK_VIRTUAL}};
     for (unsigned i = 0; i < COUNT_OF(pairs); ++i) {
         struct tw_runtime *none = NULL;
         const struct tw_runtime_options options = {.driver = pairs[i].driver, .clock = pairs[i].clock};
@@ -309,6 +314,8 @@ TEST(p12_the_drivers_notice_that_the_system_clock_is_set) {
     }
     notices_that_the_clock_is_set("epoll");
     notices_that_the_clock_is_set("timerfd");
+    if (has_uring())
+        notices_that_the_clock_is_set("uring");
 }
 
 #define AT_NOON(name) cmocka_unit_test_setup_teardown(name, at_noon, gone)

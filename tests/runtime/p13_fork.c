@@ -124,7 +124,7 @@ static void with_a_fork_in_between(struct tw_runtime_options options, void (*in_
 }
 
 TEST(p13_the_child_rests_until_it_is_revived) {
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+    for (unsigned d = 0; d < thread_drivers_here(); ++d)
         with_a_fork_in_between((struct tw_runtime_options){.driver = thread_drivers[d]},
                                child_rests_and_is_revived);
     with_a_fork_in_between((struct tw_runtime_options){.driver = "epoll", .clock = TW_CLOCK_WALL},
@@ -132,7 +132,7 @@ TEST(p13_the_child_rests_until_it_is_revived) {
 }
 
 TEST(p13_the_child_may_free_what_it_does_not_need) {
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+    for (unsigned d = 0; d < thread_drivers_here(); ++d)
         with_a_fork_in_between((struct tw_runtime_options){.driver = thread_drivers[d]}, child_only_frees);
 }
 
@@ -219,7 +219,7 @@ static void fork_and_return(struct tw_node *node, UNUSED void *arg) {
 TEST(p13_a_callback_that_forks_and_returns_fires_nothing_more_in_the_child) {
     if (!THREADS_AFTER_FORK)
         skip();
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+    for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         struct tw_node forker, neighbours[10];
         const struct tw_when now = {.due_ns = 0};
         atomic_store(&board->fires_in_parent, 0);

@@ -67,7 +67,7 @@ proctype clock() {
 /* --- the thread ---------------------------------------------------------------------------------- */
 
 inline fire_due() {
-    read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line)" */
+    read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line, reading)" */
     d_step {                            /* src/runtime/turn.cpp: "tw_advance(&line.wheel" */
         if
         :: due[NODE] <= read_at -> due[NODE] = NEVER

@@ -4,10 +4,10 @@
 #include <dirent.h>
 #include <poll.h>
 
-struct way ways[5] = {
+struct way ways[6] = {
     {way_name_0, "sleep", BY_THREAD},        {way_name_1, "epoll", BY_THREAD},
     {way_name_2, "timerfd", BY_THREAD},      {way_name_3, "timerfd", BY_LOOP},
-    {way_name_4, "manual", BY_VIRTUAL_TIME},
+    {way_name_4, "manual", BY_VIRTUAL_TIME}, {way_name_5, "uring", BY_THREAD},
 };
 
 void set_going(const struct way *way, struct tw_runtime *rt) {

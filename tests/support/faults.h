@@ -21,10 +21,17 @@ struct way {
     enum { BY_THREAD, BY_LOOP, BY_VIRTUAL_TIME } by;
 };
 
-extern struct way ways[5];
+/* Loops go up to ways_here(). */
+extern struct way ways[6];
+static inline unsigned ways_here(void) { return COUNT_OF(ways) - !has_uring(); }
 
-/* The way that this test uses. */
-#define WAY ((const struct way *)*state)
+/* The way that this test uses. If the system refuses it, the test is skipped. */
+#define WAY way_of_test(*state)
+static inline const struct way *way_of_test(const struct way *way) {
+    if (way == &ways[COUNT_OF(ways) - 1] && !has_uring())
+        skip();
+    return way;
+}
 
 #define THE_WAY(test, i) \
     { #test " (" way_name_##i ")", test, NULL, NULL, &ways[i] }
@@ -33,9 +40,10 @@ extern struct way ways[5];
 #define way_name_2 "timerfd"
 #define way_name_3 "dispatched"
 #define way_name_4 "manual"
+#define way_name_5 "uring"
 
 /* Runs a test once for each driver with a thread, or for each way. */
-#define BY_EACH_THREAD(test) THE_WAY(test, 0), THE_WAY(test, 1), THE_WAY(test, 2)
+#define BY_EACH_THREAD(test) THE_WAY(test, 0), THE_WAY(test, 1), THE_WAY(test, 2), THE_WAY(test, 5)
 #define EACH_WAY(test) BY_EACH_THREAD(test), THE_WAY(test, 3), THE_WAY(test, 4)
 
 static inline struct tw_runtime *runtime_on(const char *driver) {

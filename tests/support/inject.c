@@ -4,23 +4,41 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <linux/io_uring.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 
 static const int usual_errors[CALLS] = {
-    [CALL_MALLOC] = ENOMEM,         [CALL_CALLOC] = ENOMEM,          [CALL_REALLOC] = ENOMEM,
-    [CALL_POSIX_MEMALIGN] = ENOMEM, [CALL_EPOLL_CREATE] = EMFILE,    [CALL_EPOLL_CTL] = ENOSPC,
-    [CALL_EPOLL_WAIT] = EINTR,      [CALL_EPOLL_PWAIT2] = ENOSYS,    [CALL_EVENTFD] = ENFILE,
-    [CALL_TIMERFD_CREATE] = EMFILE, [CALL_TIMERFD_SETTIME] = ENOMEM, [CALL_POLL] = ENOMEM,
-    [CALL_PTHREAD_CREATE] = EAGAIN, [CALL_PTHREAD_ATFORK] = ENOMEM,  [CALL_ATTR_INIT] = ENOMEM,
-    [CALL_ATTR_AFFINITY] = ENOMEM,  [CALL_ATTR_SCHEDPARAM] = EINVAL, [CALL_FUTEX_WAIT] = EINTR,
+    [CALL_MALLOC] = ENOMEM,
+    [CALL_CALLOC] = ENOMEM,
+    [CALL_REALLOC] = ENOMEM,
+    [CALL_POSIX_MEMALIGN] = ENOMEM,
+    [CALL_EPOLL_CREATE] = EMFILE,
+    [CALL_EPOLL_CTL] = ENOSPC,
+    [CALL_EPOLL_WAIT] = EINTR,
+    [CALL_EPOLL_PWAIT2] = ENOSYS,
+    [CALL_EVENTFD] = ENFILE,
+    [CALL_TIMERFD_CREATE] = EMFILE,
+    [CALL_TIMERFD_SETTIME] = ENOMEM,
+    [CALL_POLL] = ENOMEM,
+    [CALL_PTHREAD_CREATE] = EAGAIN,
+    [CALL_PTHREAD_ATFORK] = ENOMEM,
+    [CALL_ATTR_INIT] = ENOMEM,
+    [CALL_ATTR_AFFINITY] = ENOMEM,
+    [CALL_ATTR_SCHEDPARAM] = EINVAL,
+    [CALL_FUTEX_WAIT] = EINTR,
     [CALL_MEMBARRIER] = ENOSYS,
+    [CALL_URING_SETUP] = ENOSYS,
+    [CALL_URING_ENTER] = ENOMEM,
+    [CALL_URING_BEGIN] = EPERM,
+    [CALL_MMAP] = ENOMEM,
 };
 
 static atomic_uint faulty;
@@ -52,6 +70,10 @@ int64_t live_allocations(void) { return atomic_load(&live); }
 int largest_batch(void) { return atomic_exchange(&batch, 0); }
 int longest_epoll_timeout(void) { return atomic_exchange(&epoll_timeout, -1); }
 int64_t last_timerfd_deadline(void) { return atomic_load(&timerfd_deadline); }
+
+static atomic_int fetching_is_hidden;
+
+void hide_fetching(int is_hidden) { atomic_store(&fetching_is_hidden, is_hidden); }
 
 static void keep_larger(atomic_int *largest, int value) {
     int before = atomic_load(largest);
@@ -186,13 +208,26 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout) {
     return fails(CALL_POLL) ? -1 : __real_poll(fds, count, timeout);
 }
 
+/* --- memory that is shared with the kernel -------------------------------------------------- */
+
+void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset);
+
+void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
+    return fails(CALL_MMAP) ? MAP_FAILED : __real_mmap(at, size, protection, flags, fd, offset);
+}
+
+/* The name of mmap in programs with 64-bit offsets. */
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset) {
+    return fails(CALL_MMAP) ? MAP_FAILED : __real_mmap64(at, size, protection, flags, fd, offset);
+}
+
 /* --- threads: calls that return their errors ------------------------------------------------- */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*fn)(void *),
                           void *arg);
 int __real_pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void));
 int __real_pthread_attr_init(pthread_attr_t *attributes);
-int __real_pthread_attr_setaffinity_np(pthread_attr_t *attributes, size_t size, const cpu_set_t *set);
 int __real_pthread_attr_setschedparam(pthread_attr_t *attributes, const struct sched_param *parameters);
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*fn)(void *),
@@ -216,10 +251,18 @@ int __wrap_pthread_attr_init(pthread_attr_t *attributes) {
     return error != 0 ? error : __real_pthread_attr_init(attributes);
 }
 
+#ifdef __GLIBC__
+int __real_pthread_attr_setaffinity_np(pthread_attr_t *attributes, size_t size, const cpu_set_t *set);
 int __wrap_pthread_attr_setaffinity_np(pthread_attr_t *attributes, size_t size, const cpu_set_t *set) {
     const int error = fault(CALL_ATTR_AFFINITY);
     return error != 0 ? error : __real_pthread_attr_setaffinity_np(attributes, size, set);
 }
+#else /* src/runtime/processors.hpp; what restores the processors is not refused */
+int __real_sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set);
+int __wrap_sched_setaffinity(pid_t thread, size_t size, const cpu_set_t *set) {
+    return fails(CALL_ATTR_AFFINITY) ? -1 : __real_sched_setaffinity(thread, size, set);
+}
+#endif
 
 int __wrap_pthread_attr_setschedparam(pthread_attr_t *attributes, const struct sched_param *parameters) {
     const int error = fault(CALL_ATTR_SCHEDPARAM);
@@ -242,14 +285,25 @@ static int is_futex_wait(long number, long operation) {
     return number == FUTEX_CALL && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
 }
 
+static int is_register(long number, long operation, long wanted) {
+    return number == SYS_io_uring_register && operation == wanted;
+}
+
 /* The real function reads six arguments, passed or not; in C only those that were passed may be read.
  * Knows the library's calls, and that of the tests for their thread's id. */
 static int arguments_of(long number) {
     switch (number) {
     case FUTEX_CALL:
+    case SYS_epoll_pwait2:
         return 6;
     case SYS_membarrier:
         return 3;
+    case SYS_io_uring_setup:
+        return 2;
+    case SYS_io_uring_enter:
+        return 6;
+    case SYS_io_uring_register:
+        return 4;
     case SYS_gettid:
         return 0;
     default:
@@ -269,6 +323,16 @@ long __wrap_syscall(long number, ...) {
         return -1;
     if (number == SYS_membarrier && fails(CALL_MEMBARRIER))
         return -1;
+    if (number == SYS_io_uring_setup && fails(CALL_URING_SETUP))
+        return -1;
+    if (number == SYS_io_uring_enter && fails(CALL_URING_ENTER))
+        return -1;
+    if (is_register(number, argument[1], IORING_REGISTER_ENABLE_RINGS) && fails(CALL_URING_BEGIN))
+        return -1;
+    if (is_register(number, argument[1], IORING_REGISTER_PROBE) && atomic_load(&fetching_is_hidden)) {
+        errno = EPERM;
+        return -1;
+    }
     return __real_syscall(number, argument[0], argument[1], argument[2], argument[3], argument[4],
                           argument[5]);
 }

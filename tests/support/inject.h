@@ -25,6 +25,10 @@ enum call {
     CALL_ATTR_SCHEDPARAM,
     CALL_FUTEX_WAIT,
     CALL_MEMBARRIER,
+    CALL_URING_SETUP,
+    CALL_URING_ENTER,
+    CALL_URING_BEGIN,
+    CALL_MMAP,
     CALLS
 };
 
@@ -51,8 +55,12 @@ uint64_t calls_of(enum call call);
 /* Allocations not freed yet. */
 int64_t live_allocations(void);
 
-/* Returns the most events that one epoll wait has fetched since the previous call. */
+/* Returns the most events that one epoll wait has fetched since the previous call. It does not see those that
+ * a ring fetches. */
 int largest_batch(void);
+
+/* From now on a ring of io_uring cannot fetch the events of an epoll set, as before Linux 6.15. */
+void hide_fetching(int is_hidden);
 
 /* Returns the longest timeout, in ms, given to epoll_wait since the previous call; -1 counts
  * as none. */

@@ -4,6 +4,7 @@
 #define TICKWHEEL_TESTS_SUPPORT_RUNTIME_TEST_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <time.h>
 
 #include "support/random.h"
@@ -11,7 +12,8 @@
 
 #include <tickwheel/runtime.h>
 
-static const char *const thread_drivers[] = {"sleep", "epoll", "timerfd"};
+/* Loops go up to thread_drivers_here(). */
+static const char *const thread_drivers[] = {"sleep", "epoll", "timerfd", "uring"};
 
 static inline int64_t reading_of(clockid_t clock) {
     struct timespec now;
@@ -20,6 +22,30 @@ static inline int64_t reading_of(clockid_t clock) {
 }
 
 static inline int64_t monotonic(void) { return reading_of(CLOCK_MONOTONIC); }
+
+/* The system may refuse a driver: "uring" on an old kernel, in a sandbox or in an emulator. Says so if it
+ * does. */
+static inline bool driver_is_refused(const char *name) {
+    const struct tw_driver *driver = tw_driver_named(name);
+    void *memory = calloc(1, driver->state_size);
+    const int error = driver->open(memory, TW_CLOCK_MONOTONIC);
+    if (error == 0)
+        driver->close(memory);
+    else
+        print_message("[  SKIPPED ] the driver \"%s\": %s\n", name, tw_strerror(error));
+    free(memory);
+    return error != 0;
+}
+
+static inline bool has_uring(void) {
+    static int has = -1;
+    if (has < 0)
+        has = !driver_is_refused("uring");
+    return has == 1;
+}
+
+/* "uring" is the last of the drivers with a thread. */
+static inline unsigned thread_drivers_here(void) { return COUNT_OF(thread_drivers) - !has_uring(); }
 
 static inline void assert_ok(int result) {
     if (result < 0)

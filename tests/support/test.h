@@ -23,4 +23,7 @@ extern "C" {
 #define TEST(name) static void name(UNUSED void **state)
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
+/* For a call whose result a test has no use for. A cast to void alone does not keep gcc from warning. */
+#define IGNORE(result) ((void)!(result))
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "support/test.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 
 struct thread_look {
@@ -30,6 +31,25 @@ static inline bool look_at_thread(long thread, struct thread_look *look) {
     }
     fclose(status);
     return true;
+}
+
+/* Returns the thread of this process with this name, or -1 if there is none yet. */
+static inline long thread_named(const char *name) {
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    long found = -1;
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        char path[64], comm[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", task->d_name);
+        FILE *file = fopen(path, "r");
+        if (file == NULL)
+            continue;
+        if (fscanf(file, "%31s", comm) == 1 && strcmp(comm, name) == 0)
+            found = atol(task->d_name);
+        fclose(file);
+    }
+    closedir(tasks);
+    return found;
 }
 
 #endif

@@ -154,7 +154,7 @@ static void *hammer(void *arg) {
         else if (random_below(&seed, 1000) == 0)
             drain_all();
         else
-            (void)tw_handle_remaining(set, it->id);
+            IGNORE(tw_handle_remaining(set, it->id));
     }
     return NULL;
 }

@@ -192,6 +192,8 @@ TEST(a_pool_may_be_made_in_a_callback) {
     assert_ok(tw_runtime_free(rt));
 }
 
+TEST(the_size_of_a_job_is_that_of_the_header) { assert_int_equal(tw_job_size(), sizeof(struct tw_job)); }
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(due_and_overruns_speak_of_the_fire_that_is_run),
@@ -201,6 +203,7 @@ int main(void) {
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(the_largest_pool_is_made_and_works),
         cmocka_unit_test(bad_jobs_are_refused),
+        cmocka_unit_test(the_size_of_a_job_is_that_of_the_header),
         cmocka_unit_test(a_pool_may_be_made_in_a_callback),
     };
     return cmocka_run_group_tests_name("Workers, asked and refused", tests, NULL, NULL);

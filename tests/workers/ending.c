@@ -144,7 +144,7 @@ static void stop_from_inside(UNUSED struct tw_node *node, void *arg) {
 
 /* The runtime's thread sleeps for an hour when a worker stops it; start joins it. */
 TEST(a_run_may_stop_the_runtime) {
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+    for (unsigned d = 0; d < thread_drivers_here(); ++d) {
         struct tw_node far;
         make((struct tw_runtime_options){.driver = thread_drivers[d]}, (struct tw_workers_options){0});
         tw_node_init(&far, count, NULL);
@@ -242,7 +242,7 @@ static void free_from_inside(const char *driver, unsigned threads) {
 }
 
 TEST(a_run_may_free_the_runtime) {
-    for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d)
+    for (unsigned d = 0; d < thread_drivers_here(); ++d)
         for (unsigned threads = 1; threads <= 3; threads += 2)
             free_from_inside(thread_drivers[d], threads);
     assert_int_equal(faults, 0);

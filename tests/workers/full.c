@@ -234,7 +234,7 @@ static void arm_all(void) {
 
 TEST(everything_runs_once_on_any_driver_with_any_budget_and_queue) {
     for (enum tw_when_full full = TW_FULL_INLINE; full <= TW_FULL_BLOCK; full += TW_FULL_BLOCK)
-        for (unsigned d = 0; d < COUNT_OF(thread_drivers); ++d) {
+        for (unsigned d = 0; d < thread_drivers_here(); ++d) {
             const struct tw_runtime_options options = {
                 .driver = thread_drivers[d], .budget = 2, .clock = d == 1 ? TW_CLOCK_WALL : TW_CLOCK_DEFAULT};
             begin(options, (struct tw_workers_options){.threads = 2, .queue = 1, .when_full = full}, count);

@@ -17,7 +17,7 @@
 #include <tickwheel/runtime.h>
 
 enum {
-    DRIVERS = 3,
+    DRIVERS = 4,
     ARMERS = 2,
     TIMERS = 100000,
     TIMERS_EACH = (TIMERS + DRIVERS - 1) / DRIVERS,

@@ -1,5 +1,5 @@
-/* Watches of the epoll driver are removed, modified and replaced while its thread delivers a
- * batch of events that it fetched before.
+/* Watches are removed, modified and replaced while the driver's thread delivers a batch of events that it
+ * fetched before. Both drivers that watch descriptors, epoll and uring, do it by this code.
  *
  * Claims
  *   - After a removal has returned, no callback of that watch runs or begins on another thread, so the
@@ -24,8 +24,8 @@
 
 /* Watches are numbered in the order they were made: 1 and 3 are of descriptor 0, 2 of
  * descriptor 1. 0: none. */
-byte watch[2];  /* drivers/epoll.cpp: "tw_watch_callback *fn;  // null if" */
-byte number[2]; /* drivers/epoll.cpp: "std::uint32_t number;" */
+byte watch[2];  /* drivers/watches.hpp: "tw_watch_callback *fn;  // null if" */
+byte number[2]; /* drivers/watches.hpp: "std::uint32_t number;" */
 byte last_number, last_watch;
 byte asks_for[4]; /* for each watch: how often its events were modified */
 
@@ -36,9 +36,9 @@ byte in_set_for[2]; /* and for which watch */
  * time. */
 chan batch = [2] of { byte, byte, byte, byte };
 
-byte running = NONE;  /* drivers/epoll.cpp: "int running;" */
+byte running = NONE;  /* drivers/watches.hpp: "int running_;" */
 byte running_watch;
-byte calls;                             /* drivers/epoll.cpp: "std::uint64_t calls;" */
+byte calls;                             /* drivers/watches.hpp: "std::uint64_t calls_;" */
 byte in_callback; /* the watch whose callback is running; 0: none */
 bool gone[4];         /* the watch's removal has returned */
 bool on_condition[3]; /* who waits for `returned` */
@@ -47,11 +47,11 @@ bool on_condition[3]; /* who waits for `returned` */
 
 inline add(fd) {
     d_step {
-        last_number++;                  /* drivers/epoll.cpp: "number = next_number(s);" */
+        last_number++;                  /* drivers/watches.cpp: "number = next_number();" */
         last_watch++;
-        in_set[fd] = last_number;       /* drivers/epoll.cpp: "EPOLL_CTL_ADD, fd, events, number" */
+        in_set[fd] = last_number;       /* drivers/watches.cpp: "EPOLL_CTL_ADD, fd, events, number" */
         in_set_for[fd] = last_watch;
-        watch[fd] = last_watch;         /* drivers/epoll.cpp: "s.watches[fd] = {fn, arg, number};" */
+        watch[fd] = last_watch;         /* drivers/watches.cpp: "table_[fd] = {fn, arg, number};" */
         number[fd] = last_number
     }
 }
@@ -59,12 +59,12 @@ inline add(fd) {
 /* Of descriptor 0. The kernel does not know one that was closed meanwhile. */
 inline modify() {
     d_step {
-        if                              /* drivers/epoll.cpp: "if (!is_watched(s, fd))" */
+        if                              /* drivers/watches.cpp: "if (!is_watched(fd))" */
         :: watch[0] != 0 && in_set[0] != 0 ->
 #ifndef BREAK_KEEPS_THE_NUMBER
             last_number++;
-            in_set[0] = last_number;    /* drivers/epoll.cpp: "EPOLL_CTL_MOD, fd, events, number" */
-            number[0] = last_number;    /* drivers/epoll.cpp: "s.watches[fd].number = number;" */
+            in_set[0] = last_number;    /* drivers/watches.cpp: "EPOLL_CTL_MOD, fd, events, number" */
+            number[0] = last_number;    /* drivers/watches.cpp: "table_[fd].number = number;" */
 #endif
             asks_for[watch[0]]++
         :: else
@@ -79,9 +79,9 @@ inline wait_for_callback() {
 #else
 #define must_wait (running == 0 && calls == calls_seen && me != DRIVER)
 #endif
-    do                                  /* drivers/epoll.cpp: "while (s.running == fd && s.calls == calls" */
+    do                                  /* drivers/watches.cpp: "while (running_ == fd && calls_ == calls" */
     :: atomic { must_wait -> on_condition[me] = true };
-        !on_condition[me]               /* drivers/epoll.cpp: "pthread_cond_wait(&s.returned" */
+        !on_condition[me]               /* drivers/watches.cpp: "pthread_cond_wait(&returned_" */
     :: atomic { !must_wait -> break }
     od
 }
@@ -89,17 +89,17 @@ inline wait_for_callback() {
 /* Of descriptor 0. */
 inline remove() {
     d_step {
-        calls_seen = calls;             /* drivers/epoll.cpp: "const std::uint64_t calls = s.calls;" */
-        was_watched = (watch[0] != 0);  /* drivers/epoll.cpp: "watched = is_watched(s, fd);" */
+        calls_seen = calls;             /* drivers/watches.cpp: "const std::uint64_t calls = calls_;" */
+        was_watched = (watch[0] != 0);  /* drivers/watches.cpp: "watched = is_watched(fd);" */
         victim = (watch[0] != 0 -> watch[0] : (running == 0 -> running_watch : 0));
         if
         :: was_watched ->
-            in_set[0] = 0;              /* drivers/epoll.cpp: "EPOLL_CTL_DEL, fd, 0, internal" */
+            in_set[0] = 0;              /* drivers/watches.cpp: "EPOLL_CTL_DEL, fd, 0, internal" */
             in_set_for[0] = 0
         :: else
         fi;
 #if !defined BREAK_FORGETS_AFTER_WAITING && !defined BREAK_KEEPS_THE_WATCH
-        watch[0] = 0                    /* drivers/epoll.cpp: "s.watches[fd].fn = nullptr;" */
+        watch[0] = 0                    /* drivers/watches.cpp: "table_[fd].fn = nullptr;" */
 #endif
     }
 #if defined BREAK_DOES_NOT_WAIT
@@ -110,7 +110,7 @@ inline remove() {
     :: else
     fi;
 #else
-    wait_for_callback();                /* drivers/epoll.cpp: "    wait_for_callback(s, fd);" */
+    wait_for_callback();                /* drivers/watches.cpp: "    wait_for_callback(fd);" */
 #endif
 #ifdef BREAK_FORGETS_AFTER_WAITING
     watch[0] = 0;
@@ -162,7 +162,7 @@ inline ready(fd) {
 }
 
 inline fetch() {
-    d_step {                            /* drivers/epoll.cpp: "::epoll_wait(s.set, s.batch" */
+    d_step {                            /* drivers/epoll.cpp: "::epoll_wait(s.watched.fd(), s.watched.room()" */
         if
         :: only_0 -> ready(0)
         :: !only_0 && first_0 -> ready(0); ready(1)
@@ -184,9 +184,9 @@ inline choose_and_fetch() {
 
 inline find_and_mark() {
     atomic {
-        batch ? fd, tag, fetched_for, asked_for; /* drivers/epoll.cpp: "s.batch[s.delivered++];" */
-        called = watch[fd];             /* drivers/epoll.cpp: "called = s.watches[fd];" */
-        if                              /* drivers/epoll.cpp: "tag(fd, called.number) != event.data" */
+        batch ? fd, tag, fetched_for, asked_for; /* drivers/watches.hpp: "batch_[delivered_++];" */
+        called = watch[fd];             /* drivers/watches.cpp: "called = table_[fd];" */
+        if                              /* drivers/watches.cpp: "tag(fd, called.number) != event.data" */
 #ifndef BREAK_COMPARES_NO_NUMBER
         :: called != 0 && tag != number[fd] -> called = 0
 #endif
@@ -197,9 +197,9 @@ inline find_and_mark() {
             assert(fetched_for == called);
             assert(asked_for == asks_for[called]);
 #ifndef BREAK_MARKS_WITHOUT_THE_MUTEX
-            running = fd;               /* drivers/epoll.cpp: "s.running = fd;" */
+            running = fd;               /* drivers/watches.cpp: "running_ = fd;" */
             running_watch = called;
-            calls++                     /* drivers/epoll.cpp: "++s.calls;" */
+            calls++                     /* drivers/watches.cpp: "++calls_;" */
 #endif
         :: else
         fi;
@@ -210,7 +210,7 @@ inline find_and_mark() {
 }
 
 inline call() {
-    atomic {                            /* drivers/epoll.cpp: "called.fn(fd, event.events, called.arg);" */
+    atomic {                            /* drivers/watches.cpp: "called.fn(fd, event.events" */
         assert(!gone[called]);
         in_callback = called
     }
@@ -231,9 +231,9 @@ inline deliver() {
 #endif
         call();
         d_step {
-            running = NONE;             /* drivers/epoll.cpp: "s.running = -1;" */
+            running = NONE;             /* drivers/watches.cpp: "running_ = none;" */
             running_watch = 0;
-            on_condition[0] = false;    /* drivers/epoll.cpp: "pthread_cond_broadcast(&s.returned);" */
+            on_condition[0] = false;    /* drivers/watches.cpp: "pthread_cond_broadcast(&returned_);" */
             on_condition[1] = false
         }
     :: else

@@ -1,0 +1,273 @@
+/* tw_each: the nodes that are pending, while others arm, cancel, fire and clear. */
+#include "promise.h"
+
+#include <stdbool.h>
+
+#define NODES 600
+
+static struct timer timers[NODES];
+static unsigned visits[NODES];
+static uint64_t seed;
+
+static int fresh(void **state) {
+    fresh_wheel(state);
+    memset(visits, 0, sizeof visits);
+    seed = 20;
+    for (unsigned i = 0; i < NODES; ++i)
+        init(&timers[i]);
+    return 0;
+}
+
+#define EACH(name) cmocka_unit_test_setup(name, fresh)
+
+static unsigned index_of(const struct tw_node *node) {
+    const struct timer *timer = (const struct timer *)(const void *)node;
+    assert_in_range((uintptr_t)timer, (uintptr_t)timers, (uintptr_t)(timers + NODES - 1));
+    return (unsigned)(timer - timers);
+}
+
+static void visit(const struct tw_node *node, const struct tw_node *was, UNUSED void *arg) {
+    const unsigned i = index_of(node);
+    assert_int_equal(was->expiry, timers[i].due);
+    assert_ptr_equal(was->arg, &timers[i]);
+    ++visits[i];
+}
+
+/* A tick at any distance: as many of a few ticks as of some rounds. */
+static uint64_t any_tick(void) {
+    const unsigned bits = (unsigned)random_below(&seed, TW_ROUND_BITS + 3);
+    return tw_now(&wheel) + 1 + random_below(&seed, UINT64_C(1) << bits);
+}
+
+static void arm_all(void) {
+    for (unsigned i = 0; i < NODES; ++i)
+        arm(&timers[i], any_tick());
+}
+
+TEST(each_of_an_empty_wheel_is_none) { assert_int_equal(tw_each(&wheel, visit, NULL), 0); }
+
+TEST(each_visits_every_pending_node_once) {
+    arm_all();
+    for (unsigned i = 0; i < NODES; i += 3)
+        tw_cancel(&wheel, &timers[i].node);
+    assert_int_equal(tw_each(&wheel, visit, NULL), NODES - NODES / 3);
+    for (unsigned i = 0; i < NODES; ++i)
+        assert_int_equal(visits[i], i % 3 != 0);
+    assert_whole();
+}
+
+/* More than one hold copies: a marker stands in the slot in between, and is not seen by anybody. */
+TEST(each_visits_many_nodes_of_one_slot_once) {
+    for (unsigned i = 0; i < NODES; ++i)
+        arm(&timers[i], 5 * ROUND);
+    assert_int_equal(tw_each(&wheel, visit, NULL), NODES);
+    for (unsigned i = 0; i < NODES; ++i)
+        assert_int_equal(visits[i], 1);
+    assert_int_equal(tw_count(&wheel), NODES);
+    assert_whole();
+}
+
+/* What happens to a node while the walk is under way: nothing, or what excuses the walk. */
+static bool touched[NODES];
+
+static void expect_fire(struct tw_node *node, void *arg) {
+    touched[index_of(node)] = true;
+    fire(node, arg);
+}
+
+static void do_anything(void) {
+    struct timer *const timer = &timers[random_below(&seed, NODES)];
+    const unsigned i = (unsigned)(timer - timers);
+    switch (random_below(&seed, 6)) {
+    case 0:
+        touched[i] = true;
+        arm(timer, any_tick());
+        break;
+    case 1:
+        touched[i] = true;
+        tw_cancel(&wheel, &timer->node);
+        break;
+    case 2:
+        advance(tw_now(&wheel) + random_below(&seed, 4));
+        break;
+    case 3:
+        tw_idle(&wheel, 1 + (uint32_t)random_below(&seed, 50));
+        break;
+    case 4:
+        assert_whole();
+        break;
+    default:
+        break;
+    }
+}
+
+static void visit_and_do_anything(const struct tw_node *node, UNUSED const struct tw_node *was,
+                                  UNUSED void *arg) {
+    ++visits[index_of(node)];
+    do_anything();
+}
+
+static bool pending_at_begin[NODES];
+
+TEST(each_misses_no_node_that_stays_whatever_else_happens) {
+    for (unsigned round = 0; round < 60; ++round) {
+        fresh(NULL);
+        seed += round;
+        for (unsigned i = 0; i < NODES; ++i)
+            assert_int_equal(tw_node_init(&timers[i].node, expect_fire, &timers[i]), 0);
+        arm_all();
+        if (round % 2 != 0) /* crowded slots, in which the walk has to stand */
+            for (unsigned i = 0; i < NODES; i += 2)
+                arm(&timers[i], tw_now(&wheel) + (round % 4 == 1 ? 3 : 3 * BLOCK));
+        advance(tw_now(&wheel) + random_below(&seed, 3));
+        for (unsigned i = 0; i < NODES; ++i) {
+            pending_at_begin[i] = tw_pending(&wheel, &timers[i].node) != 0;
+            touched[i] = false;
+        }
+        tw_each(&wheel, visit_and_do_anything, NULL);
+        for (unsigned i = 0; i < NODES; ++i)
+            if (pending_at_begin[i] && !touched[i])
+                assert_in_range(visits[i], 1, TW_LEVELS + 3);
+        assert_whole();
+        tw_clear(&wheel, NULL, NULL);
+        assert_int_equal(tw_count(&wheel), 0);
+    }
+}
+
+static unsigned cleared;
+
+static void note_cleared(struct tw_node *node, UNUSED void *arg) {
+    index_of(node); /* it is one of ours, and no marker */
+    ++cleared;
+}
+
+static void visit_and_clear(const struct tw_node *node, UNUSED const struct tw_node *was, UNUSED void *arg) {
+    if (++visits[index_of(node)] == 1 && tw_count(&wheel) > 0)
+        tw_clear(&wheel, note_cleared, NULL);
+}
+
+TEST(each_ends_when_everything_is_cleared_meanwhile) {
+    for (unsigned i = 0; i < NODES; ++i)
+        arm(&timers[i], 70);
+    cleared = 0;
+    assert_int_equal(tw_each(&wheel, visit_and_clear, NULL), 32);
+    assert_int_equal(cleared, NODES);
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_whole();
+}
+
+static void visit_and_shift(const struct tw_node *node, UNUSED const struct tw_node *was, UNUSED void *arg) {
+    if (++visits[index_of(node)] == 1 && visits[0] != 2)
+        assert_int_equal(tw_postpone_all(&wheel, 1), 0);
+}
+
+/* A shift is a call that moves every node: some are passed over. */
+TEST(each_ends_when_everything_is_shifted_meanwhile) {
+    for (unsigned i = 0; i < 100; ++i)
+        arm(&timers[i], 3);
+    assert_in_range(tw_each(&wheel, visit_and_shift, NULL), 32, 200);
+    assert_int_equal(tw_count(&wheel), 100);
+    assert_whole();
+}
+
+/* A marker must not be taken for a timer by what looks for the next one. */
+static void visit_and_look(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
+                           UNUSED void *arg) {
+    tw_tick tick = 0;
+    for (unsigned i = 0; i < NODES; ++i)
+        tw_cancel(&wheel, &timers[i].node);
+    assert_int_equal(tw_first_due(&wheel, TW_UNBOUNDED, &tick), -ENOENT);
+}
+
+TEST(each_hides_its_place_from_first_due) {
+    for (unsigned i = 0; i < NODES; ++i)
+        arm(&timers[i], 2 * BLOCK);
+    assert_int_equal(tw_each(&wheel, visit_and_look, NULL), 32);
+}
+
+static void visit_and_count(const struct tw_node *node, UNUSED const struct tw_node *was, UNUSED void *arg) {
+    assert_int_equal(tw_count(&wheel), NODES);
+    ++visits[index_of(node)];
+}
+
+TEST(each_is_not_counted) {
+    arm_all();
+    assert_int_equal(tw_each(&wheel, visit_and_count, NULL), NODES);
+}
+
+static bool has_walked;
+
+static void visit_and_walk(const struct tw_node *node, UNUSED const struct tw_node *was, UNUSED void *arg) {
+    ++visits[index_of(node)];
+    if (has_walked)
+        return;
+    has_walked = true;
+    assert_int_equal(tw_each(&wheel, visit, NULL), NODES);
+}
+
+/* The inner walk does not take the place of the outer one for a node. */
+TEST(each_may_be_called_by_what_it_calls) {
+    has_walked = false;
+    for (unsigned i = 0; i < NODES; ++i)
+        arm(&timers[i], 5 * ROUND);
+    assert_int_equal(tw_each(&wheel, visit_and_walk, NULL), NODES);
+    for (unsigned i = 0; i < NODES; ++i)
+        assert_int_equal(visits[i], 2);
+}
+
+static void arm_again(const struct tw_node *node, UNUSED const struct tw_node *was, void *calls) {
+    const unsigned i = index_of(node);
+    assert_true(++*(unsigned *)calls <= NODES);
+    arm(&timers[i], timers[i].due);
+}
+
+/* Each comes to the end of the slot that the walk is in. */
+TEST(each_ends_although_it_arms_what_it_visits) {
+    unsigned calls = 0;
+    for (unsigned i = 0; i < NODES; ++i)
+        arm(&timers[i], 5 * ROUND);
+    assert_int_equal(tw_each(&wheel, arm_again, &calls), NODES);
+    assert_int_equal(tw_count(&wheel), NODES);
+    assert_whole();
+}
+
+static void cancel_all_and_ask(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
+                               UNUSED void *arg) {
+    for (unsigned i = 0; i < NODES; ++i)
+        tw_cancel(&wheel, &timers[i].node);
+    assert_int_equal(tw_count(&wheel), 0);
+    assert_int_equal(tw_next(&wheel), TW_NEVER);
+}
+
+TEST(each_hides_its_place_from_next) {
+    for (unsigned i = 0; i < NODES; ++i)
+        arm(&timers[i], tw_now(&wheel) + 1);
+    assert_int_equal(tw_each(&wheel, cancel_all_and_ask, NULL), 32);
+    assert_whole();
+}
+
+TEST(each_refuses_bad_arguments) {
+    struct tw unknown;
+    memset(&unknown, 0, sizeof unknown);
+    assert_int_equal(tw_each(NULL, visit, NULL), -EINVAL);
+    assert_int_equal(tw_each(&unknown, visit, NULL), -EINVAL);
+    assert_int_equal(tw_each(&wheel, NULL, NULL), -EINVAL);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        EACH(each_of_an_empty_wheel_is_none),
+        EACH(each_visits_every_pending_node_once),
+        EACH(each_visits_many_nodes_of_one_slot_once),
+        EACH(each_misses_no_node_that_stays_whatever_else_happens),
+        EACH(each_ends_when_everything_is_cleared_meanwhile),
+        EACH(each_ends_when_everything_is_shifted_meanwhile),
+        EACH(each_hides_its_place_from_first_due),
+        EACH(each_ends_although_it_arms_what_it_visits),
+        EACH(each_hides_its_place_from_next),
+        EACH(each_is_not_counted),
+        EACH(each_may_be_called_by_what_it_calls),
+        EACH(each_refuses_bad_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

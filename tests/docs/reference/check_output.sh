@@ -1,0 +1,18 @@
+#!/bin/sh
+# check_output.sh FOLDER: the reference that was written to the folder is well made. Run it by ./dev reference.
+set -u
+here=$(dirname "$0")
+output=$1
+failed=0
+
+# mandoc says what it complains of, and fails from warnings on.
+(cd "$output/man" && mandoc -T lint -W warning man3/*.3) || failed=1
+for section in NAME SYNOPSIS DESCRIPTION "RETURN VALUE" ERRORS "SEE ALSO"; do
+    grep -qxE "\.SH \"?$section\"?" "$output/man/man3/tw_runtime_start.3" || {
+        echo "tw_runtime_start.3 has no section $section"
+        failed=1
+    }
+done
+python3 "$here/check_page.py" "$output/html/index.html" || failed=1
+node "$here/check_search.js" "$output/html/index.html" || failed=1
+exit $failed

@@ -1,0 +1,213 @@
+/* The uring driver: what a program is told where the system refuses io_uring, how many system calls its waits
+ * are, and that the child of a fork leaves the parent's ring alone. The rest of what it does is tested with
+ * the other drivers. */
+#include "support/child.h"
+#include "support/faults.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+static const struct way *const by_uring = &ways[5];
+
+/* --- refused -------------------------------------------------------------------------- */
+
+static void assert_refused(int error, const char *because) {
+    const struct tw_runtime_options options = {.driver = "uring"};
+    const struct holdings before = holdings_now();
+    struct tw_runtime *rt = NULL;
+    assert_int_equal(tw_runtime_new(&rt, &options), error);
+    assert_null(rt);
+    assert_non_null(strstr(tw_explain(error), because));
+    assert_nothing_leaked(before);
+}
+
+TEST(new_tells_a_kernel_that_lacks_it_from_a_system_that_forbids_it) {
+    static const struct {
+        int from_system, error;
+        const char *because;
+    } refusals[] = {
+        {ENOSYS, -ENOSYS, "Linux 6.1"}, /* no io_uring */
+        {EINVAL, -ENOSYS, "Linux 6.1"}, /* one without what the driver needs */
+        {EPERM, -EPERM, "kernel.io_uring_disabled"},
+        {EACCES, -EPERM, "kernel.io_uring_disabled"},
+        {ENOMEM, -ENOMEM, "out of memory"},
+        {EMFILE, -EMFILE, "out of descriptors"},
+    };
+    for (size_t i = 0; i < COUNT_OF(refusals); ++i) {
+        inject(ONLY(CALL_URING_SETUP), refusals[i].from_system, 0, 1);
+        assert_refused(refusals[i].error, refusals[i].because);
+    }
+    inject_nothing();
+}
+
+/* It is never taken for one that works. */
+TEST(new_finds_a_sandbox_that_forbids_but_a_part_of_it) {
+    static const enum call parts[] = {CALL_URING_BEGIN, CALL_URING_ENTER};
+    if (!has_uring())
+        skip();
+    for (size_t i = 0; i < COUNT_OF(parts); ++i) {
+        inject(ONLY(parts[i]), EPERM, 0, 1);
+        assert_refused(-EPERM, "sandbox");
+    }
+    inject_nothing();
+}
+
+/* What runtime.h advises. */
+TEST(a_program_that_is_refused_takes_epoll_instead) {
+    struct tw_runtime_options options = {.driver = "uring"};
+    struct tw_runtime *rt = NULL;
+    inject(ONLY(CALL_URING_SETUP), EPERM, 0, 1);
+    int error = tw_runtime_new(&rt, &options);
+    inject_nothing();
+    if (error == -ENOSYS || error == -EPERM)
+        options.driver = "epoll", error = tw_runtime_new(&rt, &options);
+    assert_int_equal(error, 0);
+    assert_works_and_free(by_uring, rt);
+}
+
+static bool enter_sandbox(void) {
+    struct sock_filter rules[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {COUNT_OF(rules), rules};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+#define NO_SANDBOX 77
+
+TEST(in_a_sandbox_new_says_that_it_is_forbidden) {
+    const pid_t child = fork();
+    if (child == 0) {
+        const struct tw_runtime_options options = {.driver = "uring"};
+        struct tw_runtime *rt = NULL;
+        if (!enter_sandbox())
+            leave(NO_SANDBOX);
+        expect(tw_runtime_new(&rt, &options) == -EPERM && rt == NULL);
+        expect(strstr(tw_explain(-EPERM), "sandbox") != NULL);
+        leave(0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == NO_SANDBOX) {
+        print_message("the system lets this program make no sandbox\n");
+        skip();
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* --- system calls -------------------------------------------------------------------------- */
+
+static struct tw_runtime *rt;
+static atomic_uint fires;
+
+static void count_fires(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
+static bool fired_fifty_times(void) { return atomic_load(&fires) >= 50; }
+
+TEST(a_wait_is_one_system_call) {
+    struct tw_node node;
+    struct tw_stats stats;
+    rt = runtime_on(WAY->driver);
+    atomic_store(&fires, 0);
+    tw_node_init(&node, count_fires, NULL);
+    assert_int_equal(tw_runtime_every(rt, &node, 5 * TW_MILLISECOND, TW_BURST), 0);
+    const uint64_t entered = calls_of(CALL_URING_ENTER), set = calls_of(CALL_TIMERFD_SETTIME);
+    assert_int_equal(tw_runtime_start(rt), 0);
+    wait_for(fired_fifty_times());
+    tw_runtime_stop(rt);
+    tw_runtime_stats(rt, &stats);
+    tw_runtime_free(rt);
+    assert_int_equal(calls_of(CALL_TIMERFD_SETTIME), set);
+    assert_in_range(calls_of(CALL_URING_ENTER) - entered, 1, stats.wakeups + 2);
+    assert_in_range(stats.wakeups, 1, atomic_load(&fires) + 2);
+}
+
+static void fire_again(struct tw_node *node, UNUSED void *arg) {
+    if (atomic_fetch_add(&fires, 1) < 2000)
+        tw_runtime_after(rt, node, 0);
+}
+
+static bool is_tired(void) { return atomic_load(&fires) > 2000; }
+
+/* Each turn fires one timer, and another one is due already. */
+TEST(a_turn_without_time_to_sleep_makes_no_system_call) {
+    struct tw_node node;
+    const struct tw_runtime_options options = {
+        .driver = WAY->driver, .tick_ns = 3600 * TW_SECOND, .budget = 1};
+    assert_int_equal(tw_runtime_new(&rt, &options), 0);
+    atomic_store(&fires, 0);
+    tw_node_init(&node, fire_again, NULL);
+    assert_int_equal(tw_runtime_after(rt, &node, 0), 0);
+    const uint64_t entered = calls_of(CALL_URING_ENTER);
+    assert_int_equal(tw_runtime_start(rt), 0);
+    wait_for(is_tired());
+    tw_runtime_free(rt);
+    assert_in_range(calls_of(CALL_URING_ENTER) - entered, 1, 20);
+}
+
+/* --- forks --------------------------------------------------------------------------------- */
+
+static atomic_uint events;
+
+static void empty_and_count(int fd, UNUSED uint32_t ready, UNUSED void *arg) {
+    eventfd_t value;
+    eventfd_read(fd, &value);
+    atomic_fetch_add(&events, 1);
+}
+
+static bool goes_on(int fd) {
+    struct counter once;
+    const unsigned seen = atomic_load(&events);
+    init_counter(&once);
+    tw_runtime_after(rt, &once.node, 2 * TW_MILLISECOND);
+    eventfd_write(fd, 1);
+    wait_for(atomic_load(&once.fires) == 1 && atomic_load(&events) > seen);
+    return true;
+}
+
+/* The child has the same pages, and gives them back while the parent's thread waits. */
+TEST(the_child_of_a_fork_leaves_the_parents_ring_alone) {
+    struct tw_stats stats;
+    const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    rt = runtime_on(WAY->driver);
+    assert_int_equal(tw_runtime_watch(rt, fd, EPOLLIN, empty_and_count, NULL), 0);
+    assert_int_equal(tw_runtime_start(rt), 0);
+    for (unsigned i = 0; i < 6; ++i) {
+        assert_true(goes_on(fd));
+        wait_until_others_sleep();
+        const pid_t child = fork();
+        if (child == 0) {
+            expect(i % 2 == 0 || tw_runtime_after_fork(rt) == 0);
+            expect(i % 3 == 0 || tw_runtime_free(rt) == 0);
+            leave(0);
+        }
+        assert_true(goes_on(fd));
+        assert_child_is_well(child);
+        assert_true(goes_on(fd));
+    }
+    tw_runtime_stats(rt, &stats);
+    assert_int_equal(stats.wait_errors, 0);
+    tw_runtime_free(rt);
+    close(fd);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(new_tells_a_kernel_that_lacks_it_from_a_system_that_forbids_it),
+        cmocka_unit_test(new_finds_a_sandbox_that_forbids_but_a_part_of_it),
+        cmocka_unit_test(a_program_that_is_refused_takes_epoll_instead),
+        cmocka_unit_test(in_a_sandbox_new_says_that_it_is_forbidden),
+        THE_WAY(a_wait_is_one_system_call, 5),
+        THE_WAY(a_turn_without_time_to_sleep_makes_no_system_call, 5),
+        THE_WAY(the_child_of_a_fork_leaves_the_parents_ring_alone, 5),
+    };
+    return cmocka_run_group_tests_name("uring", tests, NULL, NULL);
+}

@@ -1,0 +1,204 @@
+/* How long callbacks run, and the buckets that durations are counted in. */
+#include <poll.h>
+
+#include "support/runtime_test.h"
+
+#include <tickwheel/handle.h>
+#include <tickwheel/observe.h>
+#include <tickwheel/workers.h>
+
+static uint64_t total_of(const struct tw_histogram *histogram) {
+    uint64_t total = 0;
+    for (unsigned i = 0; i < TW_BUCKETS; ++i)
+        total += histogram->counts[i];
+    return total;
+}
+
+TEST(bucket_limits_rise_by_a_half_and_a_third) {
+    assert_int_equal(tw_bucket_limit(0), 512);
+    for (unsigned i = 0; i + 2 < TW_BUCKETS; ++i) {
+        const int64_t limit = tw_bucket_limit(i), next = tw_bucket_limit(i + 1);
+        assert_true(i % 2 == 0 ? next * 2 == limit * 3 : next * 3 == limit * 4);
+    }
+    assert_true(tw_bucket_limit(TW_BUCKETS - 1) == INT64_MAX);
+    assert_true(tw_bucket_limit(TW_BUCKETS + 7) == INT64_MAX);
+}
+
+TEST(a_share_is_the_limit_of_its_bucket_but_never_more_than_the_longest) {
+    struct tw_histogram histogram = {.max_ns = 900};
+    assert_int_equal(tw_histogram_share(NULL, 0.5), 0);
+    assert_int_equal(tw_histogram_share(&(struct tw_histogram){.max_ns = 0}, 0.5), 0);
+    histogram.counts[0] = 98;
+    histogram.counts[2] = 2;
+    assert_int_equal(tw_histogram_share(&histogram, 0.5), 512);
+    assert_int_equal(tw_histogram_share(&histogram, 0.98), 512);
+    assert_int_equal(tw_histogram_share(&histogram, 0.99), 900);
+    assert_int_equal(tw_histogram_share(&histogram, 1), 900);
+}
+
+/* A callback that takes its time, and what a clock outside of the library says of it. */
+#define WORK (3 * TW_MILLISECOND)
+static int64_t took;
+static _Atomic int ran;
+
+static void work(void) {
+    const int64_t begin = monotonic();
+    int64_t now;
+    do {
+        now = monotonic();
+    } while (now - begin < WORK);
+    took = now - begin;
+    ++ran;
+}
+static void work_as_node(UNUSED struct tw_node *node, UNUSED void *arg) { work(); }
+static void work_as_task(UNUSED const struct tw_event *event, UNUSED void *arg) { work(); }
+
+/* Waits for the timers that are due in a millisecond, and returns how long their dispatch took. */
+static int64_t dispatch(struct tw_runtime *rt) {
+    struct pollfd ready = {.fd = tw_runtime_fd(rt), .events = POLLIN};
+    assert_int_equal(poll(&ready, 1, 60000), 1);
+    const int64_t begin = monotonic();
+    assert_ok(tw_runtime_dispatch(rt));
+    return monotonic() - begin;
+}
+
+/* Its length is in the counts: not less than the callback itself saw, and not more than the whole call
+ * took. A thousandth is for two clocks that do not run at the same speed. */
+static void assert_counted(struct tw_runtime *rt, const char *label, int64_t at_most) {
+    struct tw_observed observed;
+    struct tw_label_counts counts[3];
+    assert_ok(tw_runtime_observe(rt, &observed));
+    const int rows = tw_runtime_labels(rt, counts, 3);
+    assert_int_equal(rows, 2);
+    assert_string_equal(counts[1].label, label);
+    assert_int_equal(total_of(&observed.callbacks), 1);
+    assert_true(observed.callbacks.max_ns >= took - took / 1000);
+    assert_true(observed.callbacks.max_ns <= at_most + at_most / 1000);
+    assert_int_equal(observed.callbacks.sum_ns, observed.callbacks.max_ns);
+    assert_int_equal(counts[1].callback_max_ns, observed.callbacks.max_ns);
+    assert_int_equal(counts[1].callback_sum_ns, observed.callbacks.max_ns);
+}
+
+TEST(the_callback_of_a_node_is_timed) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
+    struct tw_node node;
+    tw_node_init(&node, work_as_node, NULL);
+    assert_ok(tw_runtime_label(rt, &node, "node"));
+    tw_runtime_after(rt, &node, TW_MILLISECOND);
+    assert_counted(rt, "node", dispatch(rt));
+    tw_runtime_free(rt);
+}
+
+TEST(the_callback_of_a_handle_is_timed) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
+    struct tw_handles *handles;
+    tw_handle id;
+    assert_ok(tw_handles_new(&handles, rt, &(struct tw_handles_options){.label = "handle"}));
+    assert_ok(tw_handle_after(handles, &id, TW_MILLISECOND, work_as_task, NULL));
+    assert_counted(rt, "handle", dispatch(rt));
+    tw_runtime_free(rt);
+}
+
+TEST(a_callback_on_a_worker_is_timed_there) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
+    struct tw_workers *workers;
+    struct tw_handles *handles;
+    tw_handle id;
+    assert_ok(tw_workers_new(&workers, rt, NULL));
+    assert_ok(tw_handles_new(&handles, rt, &(struct tw_handles_options){.label = "run", .workers = workers}));
+    assert_ok(tw_handle_after(handles, &id, TW_MILLISECOND, work_as_task, NULL));
+    const int64_t begin = monotonic();
+    dispatch(rt);
+    assert_ok(tw_workers_wait(workers));
+    assert_counted(rt, "run", monotonic() - begin);
+    tw_runtime_free(rt);
+}
+
+/* The second of two callbacks at one tick is timed from the end of the first. */
+TEST(two_callbacks_of_one_tick_share_the_time_between_them) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
+    struct tw_node first, second;
+    struct tw_label_counts counts[3];
+    tw_node_init(&first, work_as_node, NULL);
+    tw_node_init(&second, work_as_node, NULL);
+    assert_ok(tw_runtime_label(rt, &first, "first"));
+    assert_ok(tw_runtime_label(rt, &second, "second"));
+    const int64_t due = tw_runtime_now(rt) + TW_MILLISECOND;
+    tw_runtime_at(rt, &first, due);
+    tw_runtime_at(rt, &second, due);
+    const int64_t both = dispatch(rt);
+    assert_int_equal(tw_runtime_labels(rt, counts, 3), 3);
+    assert_true(counts[1].callback_sum_ns >= WORK - WORK / 1000 &&
+                counts[2].callback_sum_ns >= WORK - WORK / 1000);
+    assert_true(counts[1].callback_sum_ns + counts[2].callback_sum_ns <= both + both / 1000);
+    tw_runtime_free(rt);
+}
+
+static unsigned calls;
+
+static void work_once_in_a_while(UNUSED struct tw_node *node, UNUSED void *arg) {
+    if (++calls == 70)
+        work();
+}
+
+/* Short callbacks are timed in groups. One that is slow is told apart from the others of its group; all that
+ * are behind it are late by it, and of those before it no more than are in its group. */
+TEST(a_slow_callback_among_short_ones_is_counted_as_one) {
+    enum { ALL = 100 };
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
+    struct tw_node nodes[ALL];
+    struct tw_observed observed;
+    struct tw_label_counts counts;
+    uint64_t slow = 0, late_by_it = 0;
+    const int64_t due = tw_runtime_now(rt) + 20 * TW_MILLISECOND; /* not while they are being armed */
+    calls = 0;
+    for (int i = 0; i < ALL; ++i) {
+        tw_node_init(&nodes[i], work_once_in_a_while, NULL);
+        tw_runtime_at(rt, &nodes[i], due);
+    }
+    int64_t all = 0;
+    do
+        all += dispatch(rt);
+    while (calls < ALL);
+    assert_ok(tw_runtime_observe(rt, &observed));
+    assert_int_equal(tw_runtime_labels(rt, &counts, 1), 1);
+    assert_int_equal(counts.fires, ALL);
+    assert_int_equal(total_of(&observed.callbacks), ALL);
+    assert_true(counts.callback_sum_ns >= WORK - WORK / 1000 && counts.callback_sum_ns <= all + all / 1000);
+    assert_true(counts.callback_max_ns >= WORK - WORK / 1000 - TW_MICROSECOND);
+    for (unsigned i = 0; i < TW_BUCKETS; ++i) {
+        slow += tw_bucket_limit(i) > WORK ? observed.callbacks.counts[i] : 0;
+        late_by_it += tw_bucket_limit(i) > WORK ? observed.late[TW_LATE_CALLBACKS].counts[i] : 0;
+    }
+    assert_in_range(slow, 1, 2); /* 2 if the system has held up another one for as long */
+    assert_in_range(late_by_it, ALL - 70, ALL - 70 + 31 + 1);
+    tw_runtime_free(rt);
+}
+
+/* So the counts of a simulation are the same in each run. */
+TEST(on_virtual_time_nothing_is_timed) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_node node;
+    struct tw_observed observed;
+    tw_node_init(&node, work_as_node, NULL);
+    tw_runtime_after(rt, &node, TW_MILLISECOND);
+    assert_ok(tw_runtime_advance(rt, TW_MILLISECOND));
+    assert_ok(tw_runtime_observe(rt, &observed));
+    assert_int_equal(total_of(&observed.callbacks), 0);
+    assert_int_equal(observed.callbacks.sum_ns, 0);
+    tw_runtime_free(rt);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bucket_limits_rise_by_a_half_and_a_third),
+        cmocka_unit_test(a_share_is_the_limit_of_its_bucket_but_never_more_than_the_longest),
+        cmocka_unit_test(the_callback_of_a_node_is_timed),
+        cmocka_unit_test(the_callback_of_a_handle_is_timed),
+        cmocka_unit_test(a_callback_on_a_worker_is_timed_there),
+        cmocka_unit_test(a_slow_callback_among_short_ones_is_counted_as_one),
+        cmocka_unit_test(on_virtual_time_nothing_is_timed),
+        cmocka_unit_test(two_callbacks_of_one_tick_share_the_time_between_them),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* Labels: what the timers of each kind have done, of whatever sort they are. */
+#include "support/runtime_test.h"
+
+#include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
+#include <tickwheel/observe.h>
+#include <tickwheel/workers.h>
+
+static struct tw_runtime *rt;
+static struct tw_handles *handles;
+static struct tw_keyed *keyed;
+
+static int fresh(UNUSED void **state) {
+    rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    assert_ok(tw_handles_new(&handles, rt, &(struct tw_handles_options){.label = "of the handles"}));
+    assert_ok(tw_keyed_new(&keyed, rt, NULL));
+    return 0;
+}
+
+static int done(UNUSED void **state) { return tw_runtime_free(rt); }
+
+#define LABELS(name) cmocka_unit_test_setup_teardown(name, fresh, done)
+
+static struct tw_label_counts counts_of(const char *label) {
+    static struct tw_label_counts counts[TW_LABELS];
+    const int rows = tw_runtime_labels(rt, counts, TW_LABELS);
+    for (int i = 0; i < rows; ++i)
+        if (label == NULL ? counts[i].label == NULL
+                          : counts[i].label != NULL && strcmp(counts[i].label, label) == 0)
+            return counts[i];
+    fail_msg("no row for this label");
+    return counts[0];
+}
+
+static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
+static void no_task(UNUSED const struct tw_event *event, UNUSED void *arg) {}
+
+TEST(every_fire_and_cancel_of_a_node_counts_for_its_label) {
+    struct tw_node node;
+    tw_node_init(&node, nothing, NULL);
+    assert_ok(tw_runtime_label(rt, &node, "idle"));
+    for (int i = 0; i < 3; ++i) {
+        tw_runtime_after(rt, &node, TW_SECOND);
+        tw_runtime_advance(rt, TW_SECOND);
+    }
+    tw_runtime_after(rt, &node, TW_SECOND);
+    tw_runtime_cancel(rt, &node);
+    tw_runtime_cancel(rt, &node); /* prevents nothing */
+    assert_int_equal(counts_of("idle").fires, 3);
+    assert_int_equal(counts_of("idle").cancels, 1);
+    assert_int_equal(counts_of(NULL).fires, 0);
+}
+
+TEST(missed_fires_count_for_the_label) {
+    struct tw_node node;
+    tw_node_init(&node, nothing, NULL);
+    assert_ok(tw_runtime_label(rt, &node, "often"));
+    tw_runtime_every(rt, &node, TW_SECOND, TW_SKIP);
+    tw_runtime_leap(rt, 5 * TW_SECOND);
+    assert_int_equal(counts_of("often").fires, 1);
+    assert_int_equal(counts_of("often").overruns, 4);
+    tw_runtime_cancel(rt, &node);
+}
+
+TEST(timers_of_a_set_have_the_label_of_their_task_or_of_their_set) {
+    tw_handle id;
+    const struct tw_when second = {.due_ns = TW_SECOND};
+    assert_ok(tw_handle_after(handles, &id, TW_SECOND, no_task, NULL));
+    assert_ok(tw_handle_start(handles, &id, &second, &(struct tw_task){.fn = no_task}));
+    assert_ok(tw_handle_start(handles, &id, &second, &(struct tw_task){.fn = no_task, .label = "its own"}));
+    assert_ok(
+        tw_keyed_set(keyed, tw_key_number(1), &second, &(struct tw_task){.fn = no_task, .label = "its own"}));
+    assert_ok(tw_keyed_after(keyed, tw_key_number(2), TW_SECOND, no_task, NULL));
+    tw_runtime_advance(rt, TW_SECOND);
+    assert_int_equal(counts_of("of the handles").fires, 2);
+    assert_int_equal(counts_of("its own").fires, 2);
+    assert_int_equal(counts_of(NULL).fires, 1);
+}
+
+TEST(stopped_replaced_and_drained_timers_count_as_cancelled) {
+    tw_handle id, with_drop;
+    const struct tw_when second = {.due_ns = TW_SECOND};
+    assert_ok(tw_handle_after(handles, &id, TW_SECOND, no_task, NULL));
+    assert_ok(tw_handle_start(handles, &with_drop, &second, &(struct tw_task){.fn = no_task, .drop = free}));
+    assert_int_equal(tw_handle_stop(handles, id), 1);
+    assert_int_equal(tw_handle_stop(handles, with_drop), 1);
+    assert_int_equal(tw_handle_stop(handles, id), -ESTALE);
+    assert_int_equal(counts_of("of the handles").cancels, 2);
+    assert_ok(tw_keyed_after(keyed, tw_key_number(2), TW_SECOND, no_task, NULL));
+    assert_int_equal(tw_keyed_after(keyed, tw_key_number(2), TW_SECOND, no_task, NULL), 1);
+    assert_int_equal(counts_of(NULL).cancels, 1);
+    assert_int_equal(tw_keyed_drain(keyed, NULL, NULL), 1);
+    assert_int_equal(counts_of(NULL).cancels, 2);
+}
+
+TEST(a_job_counts_once_and_its_run_is_timed_on_the_worker) {
+    struct tw_workers *workers;
+    struct tw_job job;
+    assert_ok(tw_workers_new(&workers, rt, NULL));
+    assert_ok(tw_job_init(&job, workers, nothing, NULL, 0));
+    assert_ok(tw_runtime_label(rt, &job.node, "job"));
+    tw_runtime_after(rt, &job.node, TW_SECOND);
+    tw_runtime_advance(rt, TW_SECOND);
+    assert_ok(tw_workers_wait(workers));
+    struct tw_observed observed;
+    assert_ok(tw_runtime_observe(rt, &observed));
+    uint64_t runs = 0;
+    for (unsigned i = 0; i < TW_BUCKETS; ++i)
+        runs += observed.callbacks.counts[i];
+    assert_int_equal(counts_of("job").fires, 1);
+    assert_int_equal(runs, 1);
+}
+
+TEST(equal_texts_are_one_label_wherever_they_stand) {
+    struct tw_node one, other;
+    char text[] = "same";
+    tw_node_init(&one, nothing, NULL);
+    tw_node_init(&other, nothing, NULL);
+    assert_ok(tw_runtime_label(rt, &one, "same"));
+    assert_ok(tw_runtime_label(rt, &other, text));
+    tw_runtime_after(rt, &one, TW_SECOND);
+    tw_runtime_after(rt, &other, TW_SECOND);
+    tw_runtime_advance(rt, TW_SECOND);
+    assert_int_equal(counts_of("same").fires, 2);
+}
+
+TEST(labels_beyond_what_a_runtime_tells_apart_are_counted_together) {
+    static char texts[100][8];
+    for (int i = 0; i < 100; ++i) {
+        struct tw_node node;
+        snprintf(texts[i], sizeof texts[i], "kind %d", i);
+        tw_node_init(&node, nothing, NULL);
+        assert_ok(tw_runtime_label(rt, &node, texts[i]));
+        tw_runtime_after(rt, &node, TW_SECOND);
+        tw_runtime_advance(rt, TW_SECOND);
+    }
+    /* One more label is that of the handles. */
+    assert_int_equal(tw_runtime_labels(rt, NULL, 0), TW_LABELS);
+    assert_int_equal(counts_of("kind 60").fires, 1);
+    assert_int_equal(counts_of("(other labels)").fires, 39);
+}
+
+TEST(a_label_can_be_taken_away) {
+    struct tw_node node;
+    tw_node_init(&node, nothing, NULL);
+    assert_ok(tw_runtime_label(rt, &node, "gone"));
+    assert_ok(tw_runtime_label(rt, &node, NULL));
+    tw_runtime_after(rt, &node, TW_SECOND);
+    tw_runtime_advance(rt, TW_SECOND);
+    assert_int_equal(counts_of("gone").fires, 0);
+    assert_int_equal(counts_of(NULL).fires, 1);
+}
+
+TEST(labels_refuse_bad_arguments_and_name_the_cause) {
+    struct tw_node node;
+    tw_node_init(&node, nothing, NULL);
+    assert_int_equal(tw_runtime_label(NULL, &node, "x"), -EINVAL);
+    assert_int_equal(tw_runtime_label(rt, NULL, "x"), -EINVAL);
+    assert_int_equal(tw_runtime_label(rt, &(struct tw_node){0}, "x"), -EINVAL);
+    tw_runtime_after(rt, &node, TW_SECOND);
+    assert_int_equal(tw_runtime_label(rt, &node, "x"), -EBUSY);
+    assert_string_equal(tw_explain(-EBUSY), "the node is pending");
+    assert_int_equal(tw_runtime_labels(rt, NULL, 0), 2); /* that of the handles; "x" is none */
+    tw_runtime_cancel(rt, &node);
+    assert_int_equal(tw_runtime_labels(NULL, NULL, 0), -EINVAL);
+    assert_int_equal(tw_runtime_labels(rt, NULL, 1), -EINVAL);
+    struct tw_label_counts few[1];
+    assert_true(tw_runtime_labels(rt, few, 1) > 1);
+    assert_null(few[0].label);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        LABELS(every_fire_and_cancel_of_a_node_counts_for_its_label),
+        LABELS(missed_fires_count_for_the_label),
+        LABELS(timers_of_a_set_have_the_label_of_their_task_or_of_their_set),
+        LABELS(stopped_replaced_and_drained_timers_count_as_cancelled),
+        LABELS(a_job_counts_once_and_its_run_is_timed_on_the_worker),
+        LABELS(equal_texts_are_one_label_wherever_they_stand),
+        LABELS(labels_beyond_what_a_runtime_tells_apart_are_counted_together),
+        LABELS(a_label_can_be_taken_away),
+        LABELS(labels_refuse_bad_arguments_and_name_the_cause),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,73 @@
+// Any bytes, read as requests by what the library has for its server, and as answers by what tickwheel-top
+// has. Whatever they are, memory and time are bounded, and nothing that is shown can do harm to a terminal.
+#include "fuzz.hpp"
+
+#include <string>
+
+#include "answers.hpp"
+#include "observe/inspect_request.hpp"
+#include "observe/utf8.hpp"
+#include "view.hpp"
+
+namespace {
+
+using tickwheel::inspect::request;
+
+// As the server takes them off one by one.
+void read_requests(std::string_view bytes) {
+    using namespace tickwheel::inspect;
+    while (!bytes.empty()) {
+        const request it = read_request(bytes.substr(0, longest_request));
+        if (it.what == request::incomplete || it.what == request::wrong) {
+            expect(it.what == request::wrong || bytes.size() < longest_request);
+            return;
+        }
+        expect(it.size > 1 && it.size <= longest_request && it.size <= bytes.size());
+        expect(bytes[it.size - 1] == '\n' && it.timers <= most_timers);
+        expect(it.what == request::stats ? bytes.starts_with("stats\n") : bytes.starts_with("pending "));
+        bytes.remove_prefix(it.size);
+    }
+}
+
+// Printable characters in UTF-8 only, and none that turns the direction of writing.
+void expect_harmless(const std::string &line) {
+    for (const char *at = line.c_str(); at < line.c_str() + line.size();) {
+        const unsigned length = tickwheel::runtime::length_of_character(at);
+        const auto first = static_cast<unsigned char>(at[0]), second = static_cast<unsigned char>(at[1]);
+        expect(length != 0 && first >= ' ' && first != 0x7F && (first != 0xC2 || second >= 0xA0));
+        const auto third = length == 3 ? static_cast<unsigned char>(at[2]) : 0;
+        expect(first != 0xE2 || second != 0x80 || third < 0xAA || third > 0xAE);
+        expect(first != 0xE2 || second != 0x81 || third < 0xA6 || third > 0xA9);
+        at += length;
+    }
+}
+
+void read_answers(std::string_view bytes) {
+    using namespace tickwheel::top;
+    sample now = {}, before = {};
+    const auto told = read_stats(bytes);
+    const auto timers = read_timers(bytes);
+    expect(is_whole(bytes) || (!told && !timers));
+    if (told) {
+        expect(told->labels.size() <= most_rows);
+        now.told = before.told = *told;
+    }
+    if (timers) {
+        expect(timers->size() <= most_rows);
+        now.timers = *timers;
+    }
+    now.at = 1;
+    for (const std::string &line : show(now, nullptr))
+        expect_harmless(line);
+    for (const std::string &line : show(now, &before))
+        expect_harmless(cut(line, 20));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *bytes, std::size_t size) {
+    const std::string_view text(reinterpret_cast<const char *>(bytes), size);
+    read_requests(text);
+    read_answers(text);
+    return 0;
+}

@@ -1,0 +1,59 @@
+#!/bin/sh
+# gdb.sh PRINTERS LOOKED_AT: what gdb prints of a program at a breakpoint, and of its core. 77: there is no gdb
+# here that may look at a process.
+set -eu
+printers=$1 looked_at=$2
+folder=$(mktemp -d)
+export XDG_RUNTIME_DIR="$folder" DEBUGINFOD_URLS=
+trap 'rm -rf "$folder"' EXIT
+
+command -v gdb >/dev/null || { echo "left out: gdb is not installed" && exit 77; }
+
+# debug ARGUMENT...: quiet, with the printers and nothing of the user's
+debug() { gdb --nx --batch -iex 'set auto-load off' -ex "source $printers" "$@" </dev/null 2>&1; }
+
+prints='print far
+print idle
+print window
+print often
+print *the_runtime
+print the_runtime->steady.wheel
+print *handles
+print a_handle'
+echo "$prints" >"$folder/prints"
+
+# printed FILE PATTERN: a line of what was printed is so
+printed() {
+    grep -qE -- "$2" "$folder/$1" || { cat "$folder/$1" && echo "not printed ($1): $2" && exit 1; }
+}
+
+check() {
+    printed "$1" '^\$1 = pending, due in (83\.3|5000|1\.38)[0-9.]* (h|min|s), label "far \\x1b.31m away", calls on_timeout\(0x0\)$'
+    printed "$1" '^\$2 = idle, calls on_timeout\(0x0\)$'
+    printed "$1" '^\$4 = pending, due in .*, every 10 ms \(skip\), label "often", calls on_timeout\(0x0\)$'
+    printed "$1" '^\$5 = runtime "looked at", driver sleep, monotonic clock, ticks of 1 ms, woke up [0-9]+ times = \{'
+    printed "$1" '\[steady\] = wheel at tick [0-9]+, 2 pending'
+    printed "$1" "\[timers of the library's own\] = .*1 pending"
+    printed "$1" '\["often"\] = .*[5-9] fires'
+    printed "$1" '^\$6 = wheel at tick [0-9]+, 2 pending.* = \{.*\[0x[0-9a-f]+\] = pending, .*"often".*\[0x[0-9a-f]+\] = pending, .*"far'
+    printed "$1" '^\$7 = 1 timers of handles, label "session"$'
+    printed "$1" '^\$8 = cell [0-9]+, generation [0-9]+$'
+    if grep -iE 'traceback|python exception|error reading' "$folder/$1"; then
+        cat "$folder/$1"
+        exit 1
+    fi
+}
+
+debug -ex 'set startup-with-shell off' -ex 'set disable-randomization off' -ex 'break all_is_there' -ex run \
+    -x "$folder/prints" -ex "generate-core-file $folder/core" -ex kill "$looked_at" >"$folder/live" || true
+if grep -qiE 'operation not permitted|could not trace|ptrace' "$folder/live"; then
+    grep -iE 'operation not permitted|could not trace|ptrace' "$folder/live"
+    echo "left out: gdb may not look at a process here"
+    exit 77
+fi
+check live
+debug -x "$folder/prints" "$looked_at" "$folder/core" >"$folder/dead"
+check dead
+
+# Nothing in the process is called: there is none.
+printed dead '^\$8'

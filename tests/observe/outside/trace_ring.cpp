@@ -1,0 +1,97 @@
+// The ring of a recording, by itself: what is read is whole, however many threads write and lap each other.
+#include "observe/trace_ring.hpp"
+
+#include <pthread.h>
+
+#include "support/sanitized.h"
+#include "support/test.h"
+
+using tickwheel::runtime::kept_fire;
+using tickwheel::runtime::trace_ring;
+
+namespace {
+
+constexpr unsigned places = 4, writers = 3;
+constexpr std::uint64_t fires_of_each = SLOW ? 20'000 : 500'000;
+
+trace_ring::place memory[places];
+trace_ring ring;
+
+// All that is in it follows from one number.
+kept_fire fire_of(std::uint64_t n) {
+    return {n, ~n, static_cast<std::int64_t>(n * 3), static_cast<std::int64_t>(n * 5), n * 7, n * 11, n * 13};
+}
+bool is_whole(const kept_fire &it) {
+    const kept_fire as_it_was = fire_of(it.begun);
+    return memcmp(&it, &as_it_was, sizeof it) == 0;
+}
+
+void *write_many(void *arg) {
+    const std::uint64_t first = std::uint64_t{reinterpret_cast<std::uintptr_t>(arg)} << 32;
+    for (std::uint64_t n = 0; n < fires_of_each; ++n)
+        ring.put(fire_of(first + n));
+    return nullptr;
+}
+
+TEST(holds_the_last_and_no_others) {
+    ring.use(memory, places);
+    for (std::uint64_t n = 0; n < 10; ++n)
+        ring.put(fire_of(n));
+    kept_fire it;
+    assert_int_equal(ring.written(), 10);
+    assert_int_equal(ring.oldest(), 6);
+    for (std::uint64_t n = 0; n < 12; ++n) {
+        assert_int_equal(ring.get(n, it), n >= 6 && n < 10);
+        if (n >= 6 && n < 10)
+            assert_int_equal(it.begun, n);
+    }
+    ring.forget();
+    assert_int_equal(ring.oldest(), 10);
+}
+
+TEST(is_whole_when_read) {
+    pthread_t threads[writers];
+    for (unsigned i = 0; i < writers; ++i)
+        assert_int_equal(
+            pthread_create(&threads[i], nullptr, write_many, reinterpret_cast<void *>(std::uintptr_t{i} + 1)),
+            0);
+    std::uint64_t read = 0;
+    while (ring.written() < writers * fires_of_each) {
+        const std::uint64_t end = ring.written();
+        for (std::uint64_t n = ring.oldest(); n < end; ++n) {
+            kept_fire it;
+            if (!ring.get(n, it))
+                continue;
+            assert_true(is_whole(it));
+            ++read;
+        }
+    }
+    for (const pthread_t thread : threads)
+        pthread_join(thread, nullptr);
+    print_message("%llu fires were read\n", static_cast<unsigned long long>(read));
+}
+
+// A writer that was there at a fork and is not in the child leaves its place unfinished.
+TEST(goes_on_where_a_writer_has_vanished) {
+    ring.begin_in_child();
+    const std::uint64_t next = ring.written();
+    for (trace_ring::place &each : memory)
+        each.turn.store(2 * (next - 1) + 1);
+    assert_int_equal(ring.oldest(), next);
+    for (std::uint64_t n = 0; n < places; ++n)
+        ring.put(fire_of(n));
+    kept_fire it;
+    for (std::uint64_t n = 0; n < places; ++n)
+        assert_true(ring.get(next + n, it) && it.begun == n);
+}
+
+}  // namespace
+
+int main() {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(holds_the_last_and_no_others),
+        cmocka_unit_test(is_whole_when_read),
+        cmocka_unit_test(goes_on_where_a_writer_has_vanished),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

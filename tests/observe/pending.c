@@ -1,0 +1,264 @@
+/* tw_runtime_each: what is pending, of every kind. */
+#include "support/child.h"
+#include "support/runtime_test.h"
+
+#include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
+#include <tickwheel/observe.h>
+
+static struct tw_runtime *rt;
+
+static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
+static void no_task(UNUSED const struct tw_event *event, UNUSED void *arg) {}
+
+/* --- what a visitor is told ------------------------------------------------------------- */
+
+#define MOST 16
+static struct tw_pending_timer seen[MOST];
+static struct tw_key key_seen;
+static char key_bytes[64];
+static int64_t count_seen;
+
+static void note(const struct tw_pending_timer *timer, UNUSED void *arg) {
+    assert_true(count_seen < MOST);
+    seen[count_seen++] = *timer;
+    if (timer->key != NULL) {
+        key_seen = *timer->key;
+        if (!key_seen.is_number) {
+            assert_true(key_seen.size <= sizeof key_bytes);
+            memcpy(key_bytes, key_seen.bytes, key_seen.size);
+        }
+    }
+}
+
+static const struct tw_pending_timer *only_one(void) {
+    count_seen = 0;
+    assert_int_equal(tw_runtime_each(rt, note, NULL), 1);
+    assert_int_equal(count_seen, 1);
+    return &seen[0];
+}
+
+static int fresh(UNUSED void **state) {
+    rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
+    assert_ok(tw_runtime_set_wall(rt, 5000 * TW_SECOND));
+    return 0;
+}
+
+static int done(UNUSED void **state) { return tw_runtime_free(rt); }
+
+#define PENDING(name) cmocka_unit_test_setup_teardown(name, fresh, done)
+
+TEST(a_node_is_told_with_its_deadline_period_and_label) {
+    struct tw_node node;
+    tw_node_init(&node, nothing, NULL);
+    assert_ok(tw_runtime_label(rt, &node, "beat"));
+    assert_ok(tw_runtime_every(rt, &node, 2500 * TW_MICROSECOND, TW_SKIP));
+    const struct tw_pending_timer *timer = only_one();
+    assert_ptr_equal(timer->node, &node);
+    assert_int_equal(timer->handle, TW_NO_HANDLE);
+    assert_null(timer->key);
+    assert_string_equal(timer->label, "beat");
+    assert_int_equal(timer->due_ns, 3 * TW_MILLISECOND);
+    assert_int_equal(timer->remaining_ns, 3 * TW_MILLISECOND);
+    assert_int_equal(timer->period_ns, 2500 * TW_MICROSECOND);
+    assert_int_equal(timer->on_wall, 0);
+    tw_runtime_cancel(rt, &node);
+}
+
+TEST(a_node_on_the_wall_clock_is_told_with_a_reading_of_that) {
+    struct tw_node node;
+    tw_node_init(&node, nothing, NULL);
+    assert_ok(tw_runtime_at(rt, &node, 6000 * TW_SECOND));
+    const struct tw_pending_timer *timer = only_one();
+    assert_int_equal(timer->on_wall, 1);
+    assert_int_equal(timer->due_ns, 6000 * TW_SECOND);
+    assert_int_equal(timer->remaining_ns, 1000 * TW_SECOND);
+    assert_int_equal(timer->period_ns, 0);
+    assert_null(timer->label);
+    tw_runtime_cancel(rt, &node);
+}
+
+TEST(a_timer_by_handle_is_told_with_its_handle) {
+    struct tw_handles *handles;
+    tw_handle id;
+    assert_ok(tw_handles_new(&handles, rt, NULL));
+    assert_ok(tw_handle_every(handles, &id, TW_SECOND, TW_SKIP, no_task, NULL));
+    const struct tw_pending_timer *timer = only_one();
+    assert_null(timer->node);
+    assert_int_equal(timer->handle, id);
+    assert_int_equal(timer->due_ns, TW_SECOND);
+    assert_int_equal(timer->period_ns, TW_SECOND);
+    assert_int_equal(tw_handle_stop(handles, timer->handle), 1);
+}
+
+TEST(a_timer_by_key_is_told_with_its_key) {
+    static const char long_key[] = "a key that is longer than a record has room for";
+    struct tw_keyed *keyed;
+    assert_ok(tw_keyed_new(&keyed, rt, NULL));
+    assert_ok(tw_keyed_after(keyed, tw_key_number(77), TW_SECOND, no_task, NULL));
+    assert_int_equal(only_one()->handle, TW_NO_HANDLE);
+    assert_true(key_seen.is_number && key_seen.number == 77);
+    assert_int_equal(tw_keyed_remove(keyed, tw_key_number(77)), 1);
+    assert_ok(tw_keyed_after(keyed, tw_key_bytes(long_key, sizeof long_key), TW_SECOND, no_task, NULL));
+    only_one();
+    assert_int_equal(key_seen.size, sizeof long_key);
+    assert_memory_equal(key_bytes, long_key, sizeof long_key);
+}
+
+TEST(an_overdue_timer_has_less_than_nothing_left) {
+    struct tw_node node;
+    tw_node_init(&node, nothing, NULL);
+    assert_ok(tw_runtime_at(rt, &node, 1000 * TW_SECOND));
+    assert_int_equal(only_one()->remaining_ns, -4000 * TW_SECOND);
+    tw_runtime_cancel(rt, &node);
+}
+
+/* --- what a visitor may do ---------------------------------------------------------------- */
+
+static void count(UNUSED const struct tw_pending_timer *timer, void *arg) { ++*(unsigned *)arg; }
+
+#define SETS 5
+#define EACH 700
+
+TEST(every_timer_of_every_kind_is_visited_once) {
+    static struct tw_node nodes[EACH];
+    struct tw_handles *handles[SETS];
+    struct tw_keyed *keyed;
+    unsigned visits = 0;
+    assert_ok(tw_keyed_new(&keyed, rt, NULL));
+    for (unsigned set = 0; set < SETS; ++set)
+        assert_ok(tw_handles_new(&handles[set], rt, NULL));
+    for (unsigned i = 0; i < EACH; ++i) {
+        tw_handle id;
+        tw_node_init(&nodes[i], nothing, NULL);
+        assert_ok(tw_runtime_after(rt, &nodes[i], (1 + i % 50) * TW_SECOND));
+        assert_ok(tw_keyed_after(keyed, tw_key_number(i), TW_SECOND, no_task, NULL));
+        for (unsigned set = 0; set < SETS; ++set)
+            assert_ok(tw_handle_after(handles[set], &id, i * TW_SECOND, no_task, NULL));
+    }
+    assert_int_equal(tw_runtime_each(rt, count, &visits), (SETS + 2) * EACH);
+    assert_int_equal(visits, (SETS + 2) * EACH);
+    assert_int_equal(tw_runtime_count(rt), (SETS + 2) * EACH);
+    assert_int_equal(tw_runtime_check(rt, NULL, NULL), 0);
+    tw_runtime_clear(rt, NULL, NULL);
+}
+
+static struct tw_handles *the_set;
+
+static void stop_it(const struct tw_pending_timer *timer, UNUSED void *arg) {
+    assert_int_equal(tw_handle_stop(the_set, timer->handle), 1);
+}
+
+TEST(a_visitor_may_stop_what_it_is_shown) {
+    tw_handle id;
+    assert_ok(tw_handles_new(&the_set, rt, NULL));
+    for (unsigned i = 0; i < EACH; ++i)
+        assert_ok(tw_handle_after(the_set, &id, TW_SECOND, no_task, NULL));
+    assert_int_equal(tw_runtime_each(rt, stop_it, NULL), EACH);
+    assert_int_equal(tw_runtime_count(rt), 0);
+}
+
+static void start_another(UNUSED const struct tw_pending_timer *timer, void *visits) {
+    struct tw_handles *set;
+    tw_handle id;
+    assert_true(++*(unsigned *)visits <= EACH);
+    assert_ok(tw_handle_after(the_set, &id, TW_SECOND, no_task, NULL));
+    assert_ok(tw_handles_new(&set, rt, NULL));
+    assert_ok(tw_handle_after(set, &id, TW_SECOND, no_task, NULL));
+}
+
+TEST(a_walk_ends_although_its_visitor_starts_timers) {
+    tw_handle id;
+    unsigned visits = 0;
+    assert_ok(tw_handles_new(&the_set, rt, NULL));
+    for (unsigned i = 0; i < EACH; ++i)
+        assert_ok(tw_handle_after(the_set, &id, TW_SECOND, no_task, NULL));
+    assert_int_equal(tw_runtime_each(rt, start_another, &visits), EACH);
+    assert_int_equal(tw_runtime_count(rt), 3 * EACH);
+}
+
+static void free_set_later(UNUSED const struct tw_pending_timer *timer, void *arg) {
+    struct tw_handles **other = arg;
+    assert_int_equal(tw_handles_free(*other), 0);
+    *other = NULL;
+}
+
+TEST(a_visitor_may_free_a_set_that_the_walk_has_not_come_to) {
+    struct tw_handles *first, *second;
+    tw_handle id;
+    assert_ok(tw_handles_new(&first, rt, NULL));
+    assert_ok(tw_handles_new(&second, rt, NULL));
+    assert_ok(tw_handle_after(first, &id, TW_SECOND, no_task, NULL));
+    assert_ok(tw_handle_after(second, &id, TW_SECOND, no_task, NULL));
+    assert_int_equal(tw_runtime_each(rt, free_set_later, &second), 1);
+    assert_int_equal(tw_runtime_count(rt), 1);
+}
+
+static void free_runtime(UNUSED const struct tw_pending_timer *timer, void *arg) {
+    struct tw_runtime *to_free = arg;
+    assert_ok(tw_runtime_free(to_free));
+}
+
+TEST(a_visitor_may_free_the_runtime) {
+    for (int of_records = 0; of_records < 2; ++of_records) {
+        struct tw_runtime *short_lived = new_runtime((struct tw_runtime_options){.driver = "manual"});
+        struct tw_handles *handles;
+        struct tw_node nodes[3];
+        tw_handle id;
+        assert_ok(tw_handles_new(&handles, short_lived, NULL));
+        for (unsigned i = 0; i < 3; ++i) {
+            tw_node_init(&nodes[i], nothing, NULL);
+            if (of_records)
+                assert_ok(tw_handle_after(handles, &id, TW_SECOND, no_task, NULL));
+            else
+                assert_ok(tw_runtime_after(short_lived, &nodes[i], TW_SECOND));
+        }
+        assert_int_equal(tw_runtime_each(short_lived, free_runtime, short_lived), 1);
+    }
+}
+
+static pid_t child;
+
+static void fork_once(UNUSED const struct tw_pending_timer *timer, UNUSED void *arg) {
+    if (child == 0)
+        child = fork();
+}
+
+TEST(the_child_of_a_visitor_that_forks_is_shown_no_more) {
+    struct tw_node nodes[3];
+    for (unsigned i = 0; i < 3; ++i) {
+        tw_node_init(&nodes[i], nothing, NULL);
+        tw_runtime_after(rt, &nodes[i], TW_SECOND);
+    }
+    child = 0;
+    const int64_t visits = tw_runtime_each(rt, fork_once, NULL);
+    if (child == 0)
+        leave(visits == -ECHILD ? 0 : 1);
+    assert_int_equal(visits, 3);
+    assert_child_is_well(child);
+    tw_runtime_clear(rt, NULL, NULL);
+}
+
+TEST(each_refuses_bad_arguments) {
+    assert_int_equal(tw_runtime_each(NULL, note, NULL), -EINVAL);
+    assert_int_equal(tw_runtime_each(rt, NULL, NULL), -EINVAL);
+    assert_string_equal(tw_explain(-EINVAL), "the visitor is null");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        PENDING(a_node_is_told_with_its_deadline_period_and_label),
+        PENDING(a_node_on_the_wall_clock_is_told_with_a_reading_of_that),
+        PENDING(a_timer_by_handle_is_told_with_its_handle),
+        PENDING(a_timer_by_key_is_told_with_its_key),
+        PENDING(an_overdue_timer_has_less_than_nothing_left),
+        PENDING(every_timer_of_every_kind_is_visited_once),
+        PENDING(a_visitor_may_stop_what_it_is_shown),
+        PENDING(a_walk_ends_although_its_visitor_starts_timers),
+        PENDING(a_visitor_may_free_a_set_that_the_walk_has_not_come_to),
+        PENDING(a_visitor_may_free_the_runtime),
+        PENDING(the_child_of_a_visitor_that_forks_is_shown_no_more),
+        PENDING(each_refuses_bad_arguments),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* tw_runtime_report_slow: a callback that takes too long is reported while it runs. */
+#define _GNU_SOURCE
+#include <pthread.h>
+
+#include "support/child.h"
+#include "support/gate.h"
+#include "support/threads.h"
+
+#include <tickwheel/handle.h>
+#include <tickwheel/observe.h>
+#include <tickwheel/workers.h>
+
+#define LIMIT TW_MILLISECOND
+
+static struct tw_runtime *rt;
+static struct gate gate;
+
+/* What the lookout has reported. */
+static struct tw_slow_callback reported;
+static _Atomic unsigned reports;
+static _Atomic bool ran_then; /* at the moment of the last report */
+
+static void note(const struct tw_slow_callback *slow, void *arg) {
+    reported = *slow;
+    ran_then = atomic_load(&((struct gate *)arg)->inside) != 0;
+    ++reports;
+}
+
+static int fresh(UNUSED void **state) {
+    shut(&gate);
+    reports = 0;
+    rt = started_runtime((struct tw_runtime_options){.thread_name = "fires"});
+    assert_ok(tw_runtime_report_slow(rt, LIMIT, note, &gate));
+    return 0;
+}
+
+static int done(UNUSED void **state) {
+    gate.open = true;
+    return tw_runtime_free(rt);
+}
+
+#define SLOW(name) cmocka_unit_test_setup_teardown(name, fresh, done)
+
+static void wait_as_task(UNUSED const struct tw_event *event, void *arg) { pass(arg); }
+
+TEST(a_slow_callback_is_reported_while_it_runs_once) {
+    struct tw_node node;
+    tw_node_init(&node, wait_in_gate, &gate);
+    assert_ok(tw_runtime_label(rt, &node, "stuck"));
+    tw_runtime_after(rt, &node, 0);
+    wait_for(reports == 1);
+    assert_true(ran_then);
+    assert_string_equal(reported.label, "stuck");
+    assert_ptr_equal(reported.node, &node);
+    assert_int_equal(reported.handle, TW_NO_HANDLE);
+    assert_true(reported.function == (const void *)(uintptr_t)wait_in_gate);
+    assert_true(reported.running_ns >= LIMIT);
+    assert_int_equal(reported.on_worker, 0);
+    pause_ms(20); /* twenty limits: a second report of the same callback would come */
+    assert_int_equal(reports, 1);
+    gate.open = true;
+    tw_runtime_cancel_wait(rt, &node);
+}
+
+TEST(each_slow_callback_is_reported) {
+    struct tw_node node;
+    for (unsigned i = 1; i <= 3; ++i) {
+        tw_node_init(&node, wait_in_gate, &gate);
+        tw_runtime_after(rt, &node, 0);
+        wait_for(reports == i);
+        gate.open = true;
+        tw_runtime_cancel_wait(rt, &node);
+        shut(&gate);
+    }
+    assert_null(reported.label);
+}
+
+TEST(a_slow_timer_by_handle_is_reported_with_its_handle) {
+    struct tw_handles *handles;
+    tw_handle id;
+    assert_ok(tw_handles_new(&handles, rt, &(struct tw_handles_options){.label = "task"}));
+    assert_ok(tw_handle_after(handles, &id, 0, wait_as_task, &gate));
+    wait_for(reports == 1);
+    assert_int_equal(reported.handle, id);
+    assert_null(reported.node);
+    assert_string_equal(reported.label, "task");
+    gate.open = true;
+}
+
+TEST(slow_runs_on_workers_are_reported_each) {
+    enum { RUNS = 3 };
+    struct tw_workers *workers;
+    struct tw_job jobs[RUNS];
+    assert_ok(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = RUNS}));
+    for (unsigned i = 0; i < RUNS; ++i) {
+        assert_ok(tw_job_init(&jobs[i], workers, wait_in_gate, &gate, 0));
+        assert_ok(tw_runtime_label(rt, &jobs[i].node, "job"));
+        tw_runtime_after(rt, &jobs[i].node, 0);
+    }
+    wait_for(reports == RUNS);
+    assert_string_equal(reported.label, "job");
+    assert_int_equal(reported.on_worker, 1);
+    gate.open = true;
+    assert_ok(tw_workers_wait(workers));
+    pause_ms(5);
+    assert_int_equal(reports, RUNS);
+    for (unsigned i = 0; i < RUNS; ++i)
+        tw_runtime_cancel_wait(rt, &jobs[i].node);
+}
+
+static long switches_of_lookout(void) {
+    struct thread_look look;
+    assert_true(look_at_thread(thread_named("tickwheel-slow"), &look));
+    return (long)look.voluntary;
+}
+
+static bool lookout_is_parked(void) {
+    const long before = switches_of_lookout();
+    pause_ms(50); /* two hundred looks, if it were not */
+    return switches_of_lookout() == before;
+}
+
+/* P9; and what runs afterwards is seen all the same. */
+TEST(the_lookout_sleeps_while_the_runtime_does_and_misses_nothing_after_that) {
+    wait_for(thread_named("tickwheel-slow") != -1); /* it names itself */
+    for (unsigned i = 1; i <= 3; ++i) {
+        struct tw_node node;
+        wait_for(lookout_is_parked());
+        const long before = switches_of_lookout();
+        pause_ms(200);
+        assert_int_equal(switches_of_lookout(), before);
+        tw_node_init(&node, wait_in_gate, &gate);
+        tw_runtime_after(rt, &node, 0);
+        wait_for(reports == i);
+        gate.open = true;
+        tw_runtime_cancel_wait(rt, &node);
+        shut(&gate);
+    }
+}
+
+static unsigned others;
+static void note_other(UNUSED const struct tw_slow_callback *slow, UNUSED void *arg) { ++others; }
+
+TEST(a_lookout_can_be_replaced_and_ended) {
+    struct tw_node node;
+    tw_node_init(&node, wait_in_gate, &gate);
+    assert_ok(tw_runtime_report_slow(rt, LIMIT, note_other, NULL));
+    assert_ok(tw_runtime_report_slow(rt, 0, NULL, NULL));
+    assert_int_equal(thread_named("tickwheel-slow"), -1);
+    assert_ok(tw_runtime_report_slow(rt, 0, NULL, NULL));
+    others = 0;
+    tw_runtime_after(rt, &node, 0);
+    wait_for(gate.inside == 1);
+    pause_ms(10);
+    gate.open = true;
+    tw_runtime_cancel_wait(rt, &node);
+    assert_int_equal(reports + others, 0);
+}
+
+static _Atomic int answer;
+static void replace_from_callback(UNUSED struct tw_node *node, UNUSED void *arg) {
+    answer = tw_runtime_report_slow(rt, LIMIT, note, &gate);
+}
+static void replace_from_report(UNUSED const struct tw_slow_callback *slow, UNUSED void *arg) {
+    answer = tw_runtime_report_slow(rt, 0, NULL, NULL);
+}
+
+TEST(a_lookout_cannot_be_replaced_from_callbacks_and_reports) {
+    struct tw_node node;
+    answer = 1;
+    tw_node_init(&node, replace_from_callback, NULL);
+    tw_runtime_after(rt, &node, 0);
+    wait_for(answer == -EBUSY);
+    assert_ok(tw_runtime_report_slow(rt, LIMIT, replace_from_report, NULL));
+    answer = 1;
+    tw_node_init(&node, wait_in_gate, &gate);
+    tw_runtime_after(rt, &node, 0);
+    wait_for(answer == -EBUSY);
+    gate.open = true;
+    tw_runtime_cancel_wait(rt, &node);
+    assert_int_equal(tw_runtime_report_slow(NULL, LIMIT, note, NULL), -EINVAL);
+    assert_int_equal(tw_runtime_report_slow(rt, LIMIT - 1, note, NULL), -EINVAL);
+}
+
+/* P13: the child has no lookout until it is revived, and then it has one. */
+TEST(a_revived_child_has_a_lookout) {
+    if (!THREADS_AFTER_FORK)
+        skip();
+    const pid_t child = fork();
+    if (child == 0) {
+        struct tw_node node;
+        if (tw_runtime_after_fork(rt) != 0 || tw_runtime_start(rt) != 0)
+            leave(2);
+        tw_node_init(&node, wait_in_gate, &gate);
+        tw_runtime_after(rt, &node, 0);
+        while (reports == 0)
+            doze();
+        gate.open = true;
+        leave(tw_runtime_free(rt) == 0 ? 0 : 1);
+    }
+    assert_child_is_well(child);
+    assert_int_equal(reports, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        SLOW(a_slow_callback_is_reported_while_it_runs_once),
+        SLOW(each_slow_callback_is_reported),
+        SLOW(a_slow_timer_by_handle_is_reported_with_its_handle),
+        SLOW(slow_runs_on_workers_are_reported_each),
+        SLOW(the_lookout_sleeps_while_the_runtime_does_and_misses_nothing_after_that),
+        SLOW(a_lookout_can_be_replaced_and_ended),
+        SLOW(a_lookout_cannot_be_replaced_from_callbacks_and_reports),
+        SLOW(a_revived_child_has_a_lookout),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

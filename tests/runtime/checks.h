@@ -1,0 +1,42 @@
+/* What the tests of the checking build (TW_CHECK) assert of a child: the mistake ends it with a message, and
+ * the same scene without the mistake ends well, and silently. */
+#ifndef TICKWHEEL_TESTS_RUNTIME_CHECKS_H
+#define TICKWHEEL_TESTS_RUNTIME_CHECKS_H
+
+#include "support/last_words.h"
+#include "support/runtime_test.h"
+#include "support/sanitized.h"
+
+/* A function that a message is to name: the program exports it, and no copy of it without a name is called.
+ */
+#ifdef __clang__
+#define EXPORTED __attribute__((noinline, visibility("default")))
+#else
+#define EXPORTED __attribute__((noipa, visibility("default")))
+#endif
+
+/* What a message calls it. A static program has no symbols, so there it is an address. */
+#ifdef TW_STATIC_PROGRAMS
+#define NAME(function) "0x"
+#else
+#define NAME(function) function
+#endif
+
+/* Asserts that the scene aborts, and says all of these, which end with a null pointer. */
+static inline void assert_said(void (*scene)(void), const char *const *words) {
+    const struct end end = end_of(scene);
+    for (; *words != NULL; ++words)
+        if (strstr(end.said, *words) == NULL)
+            fail_msg("it said \"%s\", where this was awaited: %s", end.said, *words);
+    if (!WIFSIGNALED(end.status) || WTERMSIG(end.status) != SIGABRT)
+        fail_msg("status %x; it said \"%s\"", (unsigned)end.status, end.said);
+}
+#define assert_stops(scene, ...) assert_said(scene, (const char *const[]){"tickwheel: ", __VA_ARGS__, NULL})
+
+static inline void assert_well(void (*scene)(void)) {
+    const struct end end = end_of(scene);
+    if (!WIFEXITED(end.status) || WEXITSTATUS(end.status) != 0 || end.said[0] != '\0')
+        fail_msg("status %x; it said \"%s\"", (unsigned)end.status, end.said);
+}
+
+#endif

@@ -13,9 +13,10 @@ set(tickwheel_runtime_sources
     src/timers/cells.cpp src/timers/engine.cpp src/timers/handle.cpp src/timers/key_table.cpp
     src/timers/keyed.cpp src/timers/record_life.cpp src/timers/record_move.cpp src/timers/record_set.cpp
     src/timers/record_start.cpp src/timers/record_store.cpp src/timers/slab.cpp src/timers/spare_memory.cpp
-    src/observe/counters.cpp src/observe/dump.cpp src/observe/metrics.cpp src/observe/pending.cpp
-    src/observe/inspect.cpp src/observe/inspect_answer.cpp src/observe/inspect_socket.cpp
-    src/observe/slow.cpp src/observe/trace.cpp src/observe/trace_write.cpp
+    src/observe/counters.cpp src/observe/dump.cpp src/observe/escaped.cpp src/observe/inspect.cpp
+    src/observe/inspect_answer.cpp src/observe/inspect_socket.cpp src/observe/metrics.cpp
+    src/observe/pending.cpp src/observe/slow.cpp src/observe/text.cpp src/observe/trace.cpp
+    src/observe/trace_write.cpp
     src/ports/linux/epoll_pwait2.cpp
     drivers/driver_by_name.cpp drivers/epoll.cpp drivers/kernel_ring.cpp drivers/manual.cpp drivers/sleep.cpp
     drivers/timerfd.cpp drivers/uring.cpp drivers/watches.cpp)

@@ -1,7 +1,7 @@
 // Text for people and programs, handed to a function of the program's. Nothing is allocated.
 #pragma once
 
-#include <cstdarg>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 
@@ -19,32 +19,15 @@ class text_out {
 
     // A piece of less than 512 characters; what is longer is cut.
     // NOLINTNEXTLINE(cert-dcl50-cpp): the compiler checks its arguments
-    [[gnu::format(printf, 2, 3)]] void print(const char *format, ...) {
-        if (sizeof buffer_ - used_ < longest)
-            flush();
-        va_list arguments;
-        va_start(arguments, format);
-        const int length = std::vsnprintf(buffer_ + used_, longest, format, arguments);
-        va_end(arguments);
-        const auto size = static_cast<std::size_t>(length < 0 ? 0 : length);
-        used_ += size < longest ? size : longest - 1;
-    }
+    [[gnu::format(printf, 2, 3)]] void print(const char *format, ...);
 
     // Of any length.
-    void put(char c) {
-        if (used_ == sizeof buffer_)
-            flush();
-        buffer_[used_++] = c;
-    }
+    void put(char c);
 
   private:
     static constexpr std::size_t longest = 512;
 
-    void flush() {
-        if (used_ != 0)
-            write_(buffer_, used_, arg_);
-        used_ = 0;
-    }
+    void flush();
 
     tw_text *write_;
     void *arg_;

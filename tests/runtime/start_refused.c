@@ -25,8 +25,8 @@ static bool is_refused(struct tw_runtime *rt, int spared) {
     return failed;
 }
 
-/* All four: attributes, CPU, priority, thread. The system may really deny the last one, so the
- * fifth attempt need not succeed here. */
+/* All four: attributes, CPU, priority, thread. The fifth attempt injects nothing, as a sanitizer may make one
+ * of these calls on the new thread; and it need not succeed, as the system may really deny the priority. */
 TEST(start_returns_the_error_of_each_call_that_fails) {
     const struct holdings before = holdings_now();
     struct tw_runtime *rt = demanding_runtime(WAY->driver);
@@ -40,7 +40,8 @@ TEST(start_returns_the_error_of_each_call_that_fails) {
         assert_int_equal(tw_runtime_count(rt), 1);
         assert_int_equal(tw_runtime_stop(rt), 0);
     }
-    assert_false(is_refused(rt, 4));
+    const int result = tw_runtime_start(rt);
+    assert_true(result == 0 || result == -EPERM);
     assert_int_equal(tw_runtime_free(rt), 0);
     assert_nothing_leaked(before);
 }

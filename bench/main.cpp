@@ -14,9 +14,10 @@ namespace {
 using namespace bench;
 
 constexpr const char *usage =
-    "usage: tickwheel_bench [--quick] [--json FILE] [--workload W[,W]] [--impl I[,I]] [--runs R]\n"
+    "usage: tickwheel_bench [--quick|--smoke] [--json FILE] [--workload W[,W]] [--impl I[,I]] [--runs R]\n"
     "       tickwheel_bench --once rearm-hot|idle-tick|lateness --impl I --ops N\n"
     "  --quick     n = 100,000 and 1,000,000 and 3 runs instead of 1 M and 10 M and 5\n"
+    "  --smoke     does everything run? n = 10,000 at most and one run: its figures mean nothing\n"
     "  --json      also writes the results to FILE\n"
     "  --once      does N operations in this process, for counting instructions\n"
     "              or system calls\n"
@@ -82,7 +83,7 @@ const std::vector<Name> implementation_names = {
 };
 
 struct Options {
-    bool quick = false;
+    bool quick = false, smoke = false;
     std::string json, once;
     std::vector<std::string> workloads, implementations;
     unsigned runs = 0;
@@ -130,6 +131,8 @@ Options parse(int argc, char **argv) {
         auto argument = [&] { return ++i < argc ? argv[i] : (stop(option + " needs a value"), ""); };
         if (option == "--quick")
             options.quick = true;
+        else if (option == "--smoke")
+            options.quick = options.smoke = true;
         else if (option == "--json")
             options.json = argument();
         else if (option == "--workload")
@@ -157,10 +160,12 @@ Options parse(int argc, char **argv) {
 }
 
 std::vector<Unit> plan(const Options &options) {
-    const unsigned runs = options.runs ? options.runs : options.quick ? 3 : 5;
-    const std::size_t small = options.quick ? 100'000 : 1'000'000;
+    const unsigned runs = options.runs ? options.runs : options.smoke ? 1 : options.quick ? 3 : 5;
+    const std::size_t small = options.smoke ? 1000 : options.quick ? 100'000 : 1'000'000;
+    const std::size_t most = options.smoke ? 10'000 : SIZE_MAX;
     std::vector<Unit> units;
     auto add = [&](std::vector<Workload> workloads, std::size_t n, unsigned times) {
+        n = std::min(n, most);
         std::erase_if(workloads, [&](Workload each) {
             return !options.workloads.empty() && !is_in(options.workloads, info(each).name);
         });
@@ -180,12 +185,12 @@ std::vector<Unit> plan(const Options &options) {
     // Shorter runs, and more of them: the system's wake-up latency changes from second to second.
     for (std::size_t n : {1, 10'000})
         add({Workload::lateness_p50, Workload::lateness_p99, Workload::lateness_max, Workload::fire_cpu}, n,
-            5 * runs);
+            options.smoke ? runs : 5 * runs);
     for (std::size_t n : {0, 1})
         add({Workload::idle}, n, 1);
     add({Workload::contend}, 100'000, runs);
     add({Workload::foreign}, 1000, runs);
-    for (std::size_t n : {100'000, 1'000'000})
+    for (std::size_t n : {std::min<std::size_t>(100'000, most / 10), std::size_t{1'000'000}})
         add({Workload::handle_start, Workload::handle_move}, n, runs);
     if (!options.quick)
         add({Workload::handle_move}, 10'000'000, std::min(runs, 3u));  // ten seconds a run
@@ -333,7 +338,8 @@ int main(int argc, char **argv) {
     bench.run(plan(options));
     print_tables(bench.results());
     print_idioms(implementations);
-    print_targets(bench.results());
+    if (!options.smoke)
+        print_targets(bench.results());
     if (!options.json.empty() && !write_json(options.json, bench.results(), implementations, not_built))
         stop("cannot write " + options.json);
     return 0;

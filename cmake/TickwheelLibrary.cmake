@@ -114,6 +114,7 @@ function(tickwheel_add_library target)
     endif()
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF
+        UNITY_BUILD OFF  # if the user's project has it on: sources have like names of their own
         LINKER_LANGUAGE C  # nothing of the C++ runtime is used, so nothing of it is linked
         VERSION ${PROJECT_VERSION} SOVERSION 0)  # apart from the release: see src/tickwheel.map
     if(UNIX)  # a board has no loader

@@ -61,11 +61,13 @@ steady_clock::time_point set_with_one_deadline(Map &map, const std::vector<Name>
     }
 }
 
-// How long a get takes while 100,000 other elements, all with one deadline, expire.
+constexpr std::size_t brief_ones = 100'000;
+
+// How long a get takes while so many other elements, all with one deadline, expire.
 template <class Map>
 std::vector<Sample> get_while_expiring(Map &map, const std::vector<Name> &names,
                                        const std::vector<std::uint32_t> &victims) {
-    std::this_thread::sleep_until(set_with_one_deadline(map, names_of("brief/", 100'000)));
+    std::this_thread::sleep_until(set_with_one_deadline(map, names_of("brief/", brief_ones)));
 
     std::vector<double> us;
     us.reserve(4 * stream_length);
@@ -85,7 +87,7 @@ std::vector<Sample> get_while_expiring(Map &map, const std::vector<Name> &names,
 
 template <class Map> std::vector<Sample> run_ttl(const Task &task) {
     const std::vector<Name> names = names_of("user/", task.n);
-    Map map(2 * task.n);
+    Map map(task.n + std::max(task.n, brief_ones));
     for (const Name &name : names)
         map.set(name, Value{}, std::chrono::hours(1));
     const double mix = get_and_set(map, names, task.inputs.victims);

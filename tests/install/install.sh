@@ -1,10 +1,10 @@
 #!/bin/sh
-# install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared|wheel|PREFIX: installs the library
+# install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared|wheel|PREFIX [BUILD]: installs the library
 # into a fresh prefix as a user would, and builds and runs a program against it, once by
 # find_package and in each language through pkg-config. `wheel`: without the runtime. PREFIX, the
-# path of a shared library's: what is installed there already is tried.
+# path of a shared library's: what is installed there already is tried. BUILD: it is built there already.
 set -eu
-source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5 kind=$6
+source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5 kind=$6 build=${7:-}
 here=$(dirname "$0")
 prefix=$scratch/prefix
 strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
@@ -38,6 +38,10 @@ configure() {
 }
 
 install_library() {
+    if [ -n "$build" ]; then
+        quietly cmake --install "$build" --prefix "$prefix"
+        return
+    fi
     configure "$source" "$scratch/build" -DBUILD_SHARED_LIBS="$shared" -DCMAKE_INSTALL_PREFIX="$prefix" \
         -DTW_BUILD_TESTS=OFF -DTW_BUILD_EXAMPLES=OFF -DTW_RUNTIME=$runtime
     quietly cmake --build "$scratch/build"
@@ -171,10 +175,8 @@ check_tools
 by_find_package
 by_find_package_in_cpp
 in_each_language
-if [ -z "$is_installed" ]; then
-    in_an_older_language
-    another_geometry
-fi
+[ "$kind" != static ] || in_an_older_language
+[ -n "$is_installed" ] || another_geometry
 if [ "$kind" = shared ]; then
     sh "$here/exports.sh" "$library/libtickwheel.so" "$prefix/include" "$cc" "$scratch" \
         "$source/src/tickwheel.map"

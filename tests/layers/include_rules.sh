@@ -32,7 +32,7 @@ strangers() {
     while IFS=: read -r file line what; do
         name=${what#\"}
         name=${name%\"}
-        if [ -f "$(dirname "$file")/$name" ] && [ "${name#*/}" = "$name" ]; then
+        if [ -f "${file%/*}/$name" ] && [ "${name#*/}" = "$name" ]; then
             continue
         fi
         case " $1 " in

@@ -1,5 +1,5 @@
-/* SANITIZED and EMULATED are true under a sanitizer and under an emulator. With either, the
- * program is SLOW, by a factor of about ten. */
+/* SANITIZED and EMULATED are true under a sanitizer and under an emulator. With either, or without
+ * optimisation, the program is SLOW, by a factor of about ten. */
 #ifndef TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
 #define TICKWHEEL_TESTS_SUPPORT_SANITIZED_H
 
@@ -20,6 +20,10 @@
 #define EMULATED 0
 #endif
 
+#ifdef __OPTIMIZE__
 #define SLOW (SANITIZED || EMULATED)
+#else
+#define SLOW 1
+#endif
 
 #endif

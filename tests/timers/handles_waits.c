@@ -270,7 +270,7 @@ static int stop_against_the_last_fire(struct tw_handles *set, struct tw_workers 
 
 TEST(stop_tells_of_a_last_fire_wherever_it_is_on_its_way_to_a_worker) {
     /* Three threads take turns in each round, which may take seconds on a busy machine. */
-    const unsigned rounds = EMULATED ? 2000 : 20000;
+    const unsigned rounds = SLOW ? 2000 : 20000;
     struct tw_workers *pool;
     pthread_t thread;
     uint64_t seed = 1;

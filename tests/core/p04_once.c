@@ -1,6 +1,7 @@
 /* P4: an armed oneshot fires exactly once unless cancelled; none is lost, at any
  * distance and any uptime, and none fires before its tick. */
 #include "promise.h"
+#include "support/sanitized.h"
 
 /* Ticks where a digit of the tick, or of a machine word, turns over. */
 static const uint64_t edges[] = {
@@ -140,12 +141,7 @@ TEST(p4_nothing_is_lost_by_a_jump_over_half_done_look_ahead) {
     }
 }
 
-/* Debug and sanitizer builds are an order of magnitude slower. */
-#ifdef NDEBUG
-#define MANY 1000000u
-#else
-#define MANY 100000u
-#endif
+#define MANY (SLOW ? 100000u : 1000000u)
 
 #define SPREAD (4 * ROUND)
 

@@ -1,12 +1,9 @@
 /* P5: the n-th fire of a periodic timer is due at start + n * period, for ever. The caller
  * chooses what happens to missed fires and can read how many there were. */
 #include "promise.h"
+#include "support/sanitized.h"
 
-#ifdef NDEBUG
-#define FIRES 1000000u
-#else
-#define FIRES 100000u /* debug and sanitizer builds are an order of magnitude slower */
-#endif
+#define FIRES (SLOW ? 100000u : 1000000u)
 
 static struct tw_node periodic;
 static uint64_t off_grid; /* fires that were not due on the grid */

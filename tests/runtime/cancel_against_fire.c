@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-enum { THREADS = 3, NODES = 32, STEPS = EMULATED ? 300000 : 1000000 };
+enum { THREADS = 3, NODES = 32, STEPS = SLOW ? 300000 : 1000000 };
 
 #define ALIVE 0x600D600D600D600Dull
 #define DEAD 0xDEADDEADDEADDEADull

@@ -6,7 +6,7 @@
 #include <sched.h>
 
 /* Making a thread takes qemu-user some milliseconds. */
-#define LIVES (EMULATED ? 400 : SANITIZED ? 2000 : 10000)
+#define LIVES (EMULATED ? 400 : SLOW ? 1000 : 10000)
 
 static struct tw_runtime *rt;
 

@@ -50,7 +50,7 @@ static void use_and_free(uint32_t capacity, size_t storage, unsigned timers) {
 TEST(sets_that_are_made_and_freed_for_ever_do_not_take_more_and_more_memory) {
     int64_t after_first = 0;
     churned = virtual_runtime();
-    for (unsigned round = 0; round < 20000; ++round) {
+    for (unsigned round = 0; round < (SLOW ? 2000 : 20000); ++round) {
         use_and_free(round % 2 ? 100 : 0, 0, 77 + round % 2);
         use_and_free(0, 24, 3);
         if (round == 1)
@@ -68,7 +68,7 @@ TEST(sets_of_changing_sizes_take_no_more_memory_than_as_many_of_the_largest) {
     uint64_t seed = 7;
     churned = virtual_runtime();
     const int64_t before = live_allocations();
-    for (unsigned round = 0; round < 3000; ++round) {
+    for (unsigned round = 0; round < (SLOW ? 500 : 3000); ++round) {
         const uint64_t which = random_below(&seed, AT_A_TIME);
         assert_int_equal(tw_handles_free(sets[which]), 0);
         sets[which] = new_set(
@@ -101,7 +101,7 @@ TEST(small_sets_do_not_keep_the_memory_of_large_ones) {
 
 TEST(runtimes_that_are_made_and_freed_for_ever_leave_nothing) {
     int64_t after_first = 0;
-    for (unsigned round = 0; round < 3000; ++round) {
+    for (unsigned round = 0; round < (SLOW ? 500 : 3000); ++round) {
         churned = virtual_runtime();
         use_and_free(0, 0, 10);
         use_and_free(3000, 8, 10);

@@ -42,14 +42,17 @@ struct look {
     bool anything_runs = false;
 };
 
-// `begun` is read again at the end: if another callback has begun, what was read may be of both.
+// `begun` is read again at the end: if another callback has begun, what was read may be of both. To pass a
+// fire on to a worker may take long, too, if that has to wait for room; but then it is not its callback that
+// is slow.
 void look_at(const tw_runtime &rt, running_callback &it, bool on_worker, std::int64_t limit, look &seen) {
     const stopwatch::reading begun = it.begun.load(std::memory_order_acquire);
     if (begun == 0)
         return;
     seen.anything_runs = true;
     const std::int64_t ns = stopwatch::between(begun, stopwatch::now());
-    if (ns < limit || begun == it.reported.load(std::memory_order_relaxed) || seen.count == most_at_once)
+    if (ns < limit || it.is_passed_on.load(std::memory_order_relaxed) ||
+        begun == it.reported.load(std::memory_order_relaxed) || seen.count == most_at_once)
         return;
     tw_slow_callback &slow = seen.slow[seen.count];
     slow = {label_text(rt, it.label.load(std::memory_order_relaxed)),

@@ -62,6 +62,7 @@ void fire_meter::begin_group(std::int64_t due, unsigned kind) {
 void fire_meter::show_callback(unsigned label, const tw_node *node, tw_handle handle, const void *fn) {
     group_.last = group_.first + 1;
     running.describe(label, node, handle, fn);
+    running.is_passed_on.store(group_.elsewhere(), std::memory_order_relaxed);
     running.begin(is_timed_ ? begun_ : stopwatch::now());
 }
 

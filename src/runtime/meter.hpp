@@ -31,6 +31,7 @@ struct running_callback {
     std::atomic<tw_handle> handle{0};            // or 0
     std::atomic<const void *> function{nullptr};
     std::atomic<unsigned> label{0};
+    std::atomic<bool> is_passed_on{false};        // only to a worker, which runs it
     std::atomic<stopwatch::reading> reported{0};  // `begun` of the last that was reported as slow
 
     void describe(unsigned of_label, const tw_node *a_node, tw_handle a_handle, const void *fn) {

@@ -1,9 +1,9 @@
 // Reporting callbacks that run for too long, while they run: a thread that looks at what the runtime's
 // threads are in. It is a component of the runtime, and ends with it.
 //
-// It looks every quarter of the limit for as long as the runtime takes turns. When nothing runs and no turn
-// has begun for a while it parks, and the firing thread wakes it as its next turn begins. So a runtime that
-// sleeps is not disturbed (P9).
+// It looks every quarter of the limit for as long as the runtime takes turns. When nothing runs or waits for
+// a worker, and no turn has begun for a while, it parks, and the firing thread wakes it as its next turn
+// begins. So a runtime that sleeps is not disturbed (P9).
 #include <tickwheel/observe.h>
 #include <tickwheel/port.h>
 
@@ -39,7 +39,7 @@ constexpr unsigned most_at_once = 8;
 struct look {
     tw_slow_callback slow[most_at_once];
     unsigned count = 0;
-    bool anything_runs = false;
+    bool anything_runs = false;  // or will without another turn
 };
 
 // `begun` is read again at the end: if another callback has begun, what was read may be of both. To pass a
@@ -75,6 +75,7 @@ void look_at_all(tw_runtime &rt, std::int64_t limit, look &seen) {
         if (each->hooks->callbacks == nullptr)
             continue;
         const running_callbacks on_workers = each->hooks->callbacks(*each);
+        seen.anything_runs = seen.anything_runs || on_workers.has_more;
         for (unsigned i = 0; i < on_workers.count; ++i)
             look_at(rt, on_workers.first[i], true, limit, seen);
     }

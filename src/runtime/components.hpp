@@ -20,6 +20,7 @@ struct fire_relay {
 struct running_callbacks {
     running_callback *first;
     unsigned count;
+    bool has_more;  // fires that wait to be run, or a run that begins or ends
 };
 
 // A component's answers to what happens to its runtime. A hook that is null does nothing;

@@ -168,7 +168,9 @@ constexpr component_hooks pool_hooks = {
     .revive = revive,
     .destroy = destroy,
     .callbacks = [](component &it) -> running_callbacks {
-        return {pool_of(it).callbacks, pool_of(it).threads + 1};
+        tw_workers &pool = pool_of(it);
+        const mutex_hold hold(&pool.mutex);
+        return {pool.callbacks, pool.threads + 1, !is_at_rest(pool)};
     },
 };
 

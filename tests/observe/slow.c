@@ -115,6 +115,41 @@ TEST(slow_runs_on_workers_are_reported_each) {
         tw_runtime_cancel_wait(rt, &jobs[i].node);
 }
 
+/* Workers that are woken go on only when this is over. */
+static _Atomic bool workers_are_held_up;
+
+int __real_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex);
+int __wrap_pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) {
+    const int result = __real_pthread_cond_wait(condition, mutex);
+    if (workers_are_held_up) {
+        pthread_mutex_unlock(mutex);
+        while (workers_are_held_up)
+            doze();
+        pthread_mutex_lock(mutex);
+    }
+    return result;
+}
+
+TEST(a_run_that_begins_long_after_its_turn_is_reported) {
+    struct tw_workers *workers;
+    struct tw_job job;
+    assert_ok(tw_workers_new(&workers, rt, &(struct tw_workers_options){.threads = 1}));
+    assert_ok(tw_job_init(&job, workers, wait_in_gate, &gate, 0));
+    gate.open = true;
+    tw_runtime_after(rt, &job.node, 0);
+    wait_for(gate.passed == 1);
+    assert_ok(tw_workers_wait(workers));
+    shut(&gate);
+    workers_are_held_up = true;
+    tw_runtime_after(rt, &job.node, 0);
+    pause_ms(50); /* two hundred looks: enough to park, if nothing were waiting */
+    workers_are_held_up = false;
+    wait_for(reports == 1);
+    gate.open = true;
+    tw_runtime_cancel_wait(rt, &job.node);
+}
+
 static long switches_of_lookout(void) {
     struct thread_look look;
     assert_true(look_at_thread(lookout(), &look));
@@ -215,6 +250,7 @@ int main(void) {
         SLOW(each_slow_callback_is_reported),
         SLOW(a_slow_timer_by_handle_is_reported_with_its_handle),
         SLOW(slow_runs_on_workers_are_reported_each),
+        SLOW(a_run_that_begins_long_after_its_turn_is_reported),
         SLOW(the_lookout_sleeps_while_the_runtime_does_and_misses_nothing_after_that),
         SLOW(a_lookout_can_be_replaced_and_ended),
         SLOW(a_lookout_cannot_be_replaced_from_callbacks_and_reports),

@@ -7,4 +7,8 @@ namespace tickwheel::drivers {
 
 extern const tw_driver sleep, epoll, uring, timerfd, manual;
 
+// What a driver serves that sets the system's timers to deadlines of any of its clocks.
+inline constexpr unsigned clocks_of_the_system =
+    TW_CLOCK_BIT(TW_CLOCK_MONOTONIC) | TW_CLOCK_BIT(TW_CLOCK_BOOT) | TW_CLOCK_BIT(TW_CLOCK_WALL);
+
 }  // namespace tickwheel::drivers

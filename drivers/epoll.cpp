@@ -144,7 +144,7 @@ int change_watch(void *memory, tw_watch_change change, int fd, std::uint32_t eve
 
 constexpr tw_driver tickwheel::drivers::epoll = {
     .name = "epoll",
-    .clocks = TW_CLOCK_BIT(TW_CLOCK_MONOTONIC) | TW_CLOCK_BIT(TW_CLOCK_BOOT) | TW_CLOCK_BIT(TW_CLOCK_WALL),
+    .clocks = clocks_of_the_system,
     .state_size = sizeof(state),
     .open = open,
     .close = close,

@@ -101,7 +101,7 @@ int wait_until(void *memory, const tw_deadlines *until) {
 
 constexpr tw_driver tickwheel::drivers::timerfd = {
     .name = "timerfd",
-    .clocks = TW_CLOCK_BIT(TW_CLOCK_MONOTONIC) | TW_CLOCK_BIT(TW_CLOCK_BOOT) | TW_CLOCK_BIT(TW_CLOCK_WALL),
+    .clocks = clocks_of_the_system,
     .state_size = sizeof(state),
     .open = open,
     .close = close,

@@ -274,7 +274,7 @@ int open(void *memory, tw_clock clock) {
 
 constexpr tw_driver tickwheel::drivers::uring = {
     .name = "uring",
-    .clocks = TW_CLOCK_BIT(TW_CLOCK_MONOTONIC) | TW_CLOCK_BIT(TW_CLOCK_BOOT) | TW_CLOCK_BIT(TW_CLOCK_WALL),
+    .clocks = clocks_of_the_system,
     .state_size = sizeof(state),
     .open = open,
     .close = close,

@@ -121,15 +121,11 @@ void dump_pending(tw_runtime &rt, std::size_t timers, text_out &out) {
 }  // namespace
 
 TW_API int tw_runtime_dump(tw_runtime *rt, size_t timers, tw_text *write, void *arg) {
-    if (const int error = check_writing(rt, write); error != 0)
-        return error;
-    const no_thread_cancel guard;
-    end_of_call end;
-    const inside_user_code frame(*rt, end);
-    text_out out(write, arg);
-    dump_head(*rt, out);
-    dump_histograms(*rt, out);
-    dump_labels(*rt, out);
-    dump_pending(*rt, timers, out);
-    return 0;
+    return write_text(rt, write, arg, [&](text_out &out) {
+        dump_head(*rt, out);
+        dump_histograms(*rt, out);
+        dump_labels(*rt, out);
+        dump_pending(*rt, timers, out);
+        return 0;
+    });
 }

@@ -53,11 +53,7 @@ inspect_server &server_in(component &it) { return static_cast<inspect_server &>(
 
 thread_local const tw_runtime *served_here = nullptr;  // in the thread of a server
 
-std::int64_t now() {
-    timespec it;
-    ::clock_gettime(CLOCK_MONOTONIC, &it);
-    return std::int64_t{it.tv_sec} * second + it.tv_nsec;
-}
+std::int64_t now() { return system_reading(CLOCK_MONOTONIC); }
 
 void close_descriptor(int &fd) {
     if (fd >= 0)

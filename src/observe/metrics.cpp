@@ -166,12 +166,8 @@ class metrics {
 }  // namespace
 
 TW_API int tw_runtime_metrics(tw_runtime *rt, const char *name, tw_text *write, void *arg) {
-    if (const int error = check_writing(rt, write); error != 0)
-        return error;
-    const no_thread_cancel guard;
-    end_of_call end;
-    const inside_user_code frame(*rt, end);
-    text_out out(write, arg);
-    metrics(*rt, name, out).write_all();
-    return 0;
+    return write_text(rt, write, arg, [&](text_out &out) {
+        metrics(*rt, name, out).write_all();
+        return 0;
+    });
 }

@@ -86,9 +86,7 @@ void look_at_all(tw_runtime &rt, std::int64_t limit, look &seen) {
 constexpr unsigned looks_before_parking = 8;
 
 void sleep_for(lookout &it, std::int64_t ns) {
-    timespec now;
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    tw_port_wait(&it.leaving, 0, std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec + ns);
+    tw_port_wait(&it.leaving, 0, system_reading(CLOCK_MONOTONIC) + ns);
 }
 
 // Sleeps until a turn begins after the one that had this number, or the lookout is to end. No turn is missed:

@@ -21,11 +21,10 @@ struct clock_pair {
     std::int64_t monotonic_ns;
 
     static clock_pair now() {
-        timespec ns;
         const stopwatch::reading before = stopwatch::now();
-        ::clock_gettime(CLOCK_MONOTONIC, &ns);
+        const std::int64_t monotonic_ns = system_reading(CLOCK_MONOTONIC);
         const stopwatch::reading after = stopwatch::now();
-        return {before + (after - before) / 2, std::int64_t{ns.tv_sec} * 1'000'000'000 + ns.tv_nsec};
+        return {before + (after - before) / 2, monotonic_ns};
     }
 };
 

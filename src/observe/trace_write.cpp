@@ -176,14 +176,10 @@ class trace_writer {
 }  // namespace
 
 TW_API int64_t tw_trace_write(tw_runtime *rt, tw_text *write, void *arg) {
-    if (const int error = check_writing(rt, write); error != 0)
-        return error;
-    const no_thread_cancel guard;
-    end_of_call end;
-    const inside_user_code frame(*rt, end);
-    const trace *const it = trace_of(*rt);
-    if (it == nullptr)
-        return refuse(-ENOENT, "nothing was recorded; see tw_trace_start");
-    text_out out(write, arg);
-    return trace_writer(*rt, *it, out).write_all();
+    return write_text(rt, write, arg, [&](text_out &out) -> std::int64_t {
+        const trace *const it = trace_of(*rt);
+        if (it == nullptr)
+            return refuse(-ENOENT, "nothing was recorded; see tw_trace_start");
+        return trace_writer(*rt, *it, out).write_all();
+    });
 }

@@ -1,16 +1,27 @@
 // Calls that write text about a runtime.
 #pragma once
 
+#include <utility>
+
+#include "runtime/no_thread_cancel.hpp"
 #include "runtime/runtime.hpp"
 #include "text.hpp"
 
 namespace tickwheel::runtime {
 
-// What each of them checks first.
-inline int check_writing(tw_runtime *rt, tw_text *write) {
+// Makes such a call: `body` writes to the text_out that it is given. The function of the program's may do
+// what a callback may.
+template <class Body> auto write_text(tw_runtime *rt, tw_text *write, void *arg, Body body) {
+    using result = decltype(body(std::declval<text_out &>()));
     if (const int error = check_usable(rt); error != 0)
-        return error;
-    return write != nullptr ? 0 : refuse(-EINVAL, "the function that writes is null");
+        return result{error};
+    if (write == nullptr)
+        return result{refuse(-EINVAL, "the function that writes is null")};
+    const no_thread_cancel guard;
+    end_of_call end;
+    const inside_user_code frame(*rt, end);
+    text_out out(write, arg);
+    return body(out);
 }
 
 }  // namespace tickwheel::runtime

@@ -73,6 +73,12 @@ struct tick_unit {
     }
 };
 
+inline std::int64_t system_reading(clockid_t clock) {
+    timespec now;
+    ::clock_gettime(clock, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 // A clock of the system's, or a virtual one that the program moves.
 class clock_source {
   public:
@@ -90,9 +96,7 @@ class clock_source {
     std::int64_t read() const {
         if (is_virtual_) [[unlikely]]
             return read_virtual();
-        timespec now;
-        ::clock_gettime(id_, &now);
-        return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+        return system_reading(id_);
     }
 
     // Of virtual clocks. The first by one thread at a time, the second by any.

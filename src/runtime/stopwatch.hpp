@@ -5,14 +5,14 @@
 // that moves to another host) gives a duration of 0.
 #pragma once
 
-#include <time.h>
-
 #include <atomic>
 #include <cstdint>
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
+
+#include "clock.hpp"
 
 namespace tickwheel::runtime {
 
@@ -56,11 +56,7 @@ class stopwatch {
 #endif
     }
 
-    static reading of_system() {
-        timespec now;
-        ::clock_gettime(CLOCK_MONOTONIC, &now);
-        return static_cast<reading>(now.tv_sec) * 1'000'000'000 + static_cast<reading>(now.tv_nsec);
-    }
+    static reading of_system() { return static_cast<reading>(system_reading(CLOCK_MONOTONIC)); }
 
     // Nanoseconds in 2^32 counts; 0: the system's clock is used.
     static std::atomic<std::uint64_t> rate_;

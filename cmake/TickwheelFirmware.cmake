@@ -51,7 +51,7 @@ function(tickwheel_add_board machine)
         set(timer_source ${board_root}/${timer}/timer.c)
     endif()
     add_library(board_${machine} OBJECT ${timer_source}
-        ${board_root}/begin.c ${board_root}/memory.c ${board_root}/number.c
+        ${board_root}/begin.c ${board_root}/low_power.c ${board_root}/memory.c ${board_root}/number.c
         ${board_root}/${board_family}/start.c ${board_root}/${board_family}/host.c
         ${board_root}/${board_family}/wait.c)
     set_source_files_properties(${board_root}/memory.c TARGET_DIRECTORY board_${machine}

@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 set(installed_targets tickwheel)
-foreach(target tickwheel_cpp tickwheel_clock)
+foreach(target tickwheel_cpp tickwheel_clock tickwheel_freertos)
     if(TARGET ${target})
         list(APPEND installed_targets ${target})
     endif()

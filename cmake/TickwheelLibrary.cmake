@@ -1,16 +1,21 @@
-# tickwheel_add_library(target BITS b LEVELS l LOOKAHEAD on|off PORT linux|none|cortexm|riscv|path
-#                       [TICK_BITS 32|64] [RUNTIME on|off] [CHECK on|off] [DEFINES d...])
+# tickwheel_add_library(target BITS b LEVELS l LOOKAHEAD on|off PORT port
+#                       [ENGINE wheel|tree] [TICK_BITS 32|64] [PORT_INCLUDES folder...]
+#                       [BASEPRI priority] [RUNTIME on|off] [CHECK on|off]
+#                       [WITHOUT features...] [DEFINES d...])
+# where port is a folder of src/ports, or the path of a header
 #
-# Adds a library of one geometry; with RUNTIME, it has the runtime and its drivers as well. The
-# project builds one; the tests build several, each with a config.h of its own.
+# Adds a library of one engine and geometry; with RUNTIME, it has the runtime and its drivers as well. The
+# features that it can be WITHOUT are those of tickwheel_features. The project builds one; the tests build
+# several, each with a config.h of its own.
 get_filename_component(tickwheel_root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
+set(tickwheel_features validation owner_check windows periodic policies overruns budget clear lock_choice)
 set(tickwheel_runtime_sources
     src/runtime/clear.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/errors.cpp
     src/runtime/exceptions.c src/runtime/fork.cpp src/runtime/labels.cpp src/runtime/lifetime.cpp
     src/runtime/meter.cpp src/runtime/nodes.cpp src/runtime/queries.cpp src/runtime/stopwatch.cpp
     src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual_time.cpp src/runtime/wall.cpp
     src/workers/pool.cpp src/workers/workers.cpp
-    src/timers/cells.cpp src/timers/engine.cpp src/timers/handle.cpp src/timers/key_table.cpp
+    src/timers/cells.cpp src/timers/keeper.cpp src/timers/handle.cpp src/timers/key_table.cpp
     src/timers/keyed.cpp src/timers/record_life.cpp src/timers/record_move.cpp src/timers/record_set.cpp
     src/timers/record_start.cpp src/timers/record_store.cpp src/timers/slab.cpp src/timers/spare_memory.cpp
     src/observe/counters.cpp src/observe/dump.cpp src/observe/escaped.cpp src/observe/inspect.cpp
@@ -26,8 +31,15 @@ if(BUILD_SHARED_LIBS)
     check_linker_flag(C LINKER:--undefined-version TW_LINKER_HAS_UNDEFINED_VERSION)
 endif()
 
+# Each function stands in a section of its own, so that a program linked with --gc-sections has only those that
+# it calls: on a board half of the code, on Linux a third. Without that flag they cost a program nothing.
+function(tickwheel_by_sections target)
+    target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
+endfunction()
+
 function(tickwheel_add_library target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "BITS;LEVELS;LOOKAHEAD;PORT;TICK_BITS;RUNTIME;CHECK" "DEFINES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "ENGINE;BITS;LEVELS;LOOKAHEAD;PORT;TICK_BITS;BASEPRI;RUNTIME;CHECK"
+        "PORT_INCLUDES;WITHOUT;DEFINES")
 
     set(TW_BITS ${arg_BITS})
     set(TW_LEVELS ${arg_LEVELS})
@@ -37,7 +49,11 @@ function(tickwheel_add_library target)
     endif()
     # The wheel has features that only the runtime uses. Every library of a build with a runtime has
     # them, so that the tests of the wheel alone cover them.
-    if(TW_RUNTIME AND TW_TICK_BITS EQUAL 64)
+    set(TW_TREE_01 0)
+    if(arg_ENGINE STREQUAL tree)
+        set(TW_TREE_01 1)
+    endif()
+    if(TW_RUNTIME AND TW_TICK_BITS EQUAL 64 AND NOT TW_TREE_01 AND NOT arg_WITHOUT)
         set(TW_RUNTIME_01 1)
     else()
         set(TW_RUNTIME_01 0)
@@ -47,6 +63,13 @@ function(tickwheel_add_library target)
     else()
         set(TW_LOOKAHEAD_01 0)
     endif()
+    foreach(feature IN LISTS tickwheel_features)
+        string(TOUPPER TW_${feature}_01 option)
+        set(${option} 1)
+        if(feature IN_LIST arg_WITHOUT)
+            set(${option} 0)
+        endif()
+    endforeach()
     set(config_dir ${CMAKE_CURRENT_BINARY_DIR}/${target}-config)
     configure_file(${tickwheel_root}/include/tickwheel/config.h.in ${config_dir}/tickwheel/config.h @ONLY)
 
@@ -62,10 +85,12 @@ function(tickwheel_add_library target)
         target_compile_definitions(${target} PRIVATE TW_CHECK)
         target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
     endif()
-    if(arg_PORT MATCHES "^(linux|none|cortexm|riscv)$")
+    set(port_header ${arg_PORT})
+    if(arg_PORT MATCHES "^[a-z]+$")
         set(port_header ${tickwheel_root}/src/ports/${arg_PORT}/port.h)
-    else()
-        set(port_header ${arg_PORT})
+    endif()
+    if(arg_BASEPRI)  # programs mask by it, too
+        target_compile_definitions(${target} PUBLIC TW_BASEPRI=${arg_BASEPRI})
     endif()
 
     if(arg_RUNTIME)
@@ -88,7 +113,7 @@ function(tickwheel_add_library target)
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${tickwheel_root}/include>
         $<BUILD_INTERFACE:${config_dir}>)
-    target_include_directories(${target} PRIVATE ${tickwheel_root}/src)
+    target_include_directories(${target} PRIVATE ${tickwheel_root}/src ${arg_PORT_INCLUDES})
     target_compile_definitions(${target} PRIVATE TW_PORT_HEADER="${port_header}" ${arg_DEFINES})
     target_compile_features(${target} PRIVATE cxx_std_20)
     set_property(SOURCE ${tickwheel_root}/src/core/c_api.cpp TARGET_DIRECTORY ${target}
@@ -97,6 +122,7 @@ function(tickwheel_add_library target)
     # and the next load of one of them then waits for it (a third of a re-arm).
     target_compile_options(${target} PRIVATE -fno-tree-slp-vectorize -fvisibility=hidden
         $<$<COMPILE_LANGUAGE:CXX>:-fno-exceptions -fno-rtti -fno-threadsafe-statics>)
+    tickwheel_by_sections(${target})
     target_link_options(${target} PRIVATE LINKER:--as-needed)
     if(BUILD_SHARED_LIBS)
         set(map ${tickwheel_root}/src/tickwheel.map)
@@ -122,17 +148,39 @@ function(tickwheel_add_library target)
     endif()
 endfunction()
 
-# tickwheel_add_clock(target [DEFINES d...])
+# tickwheel_add_clock(target [SLEEP_HOOKS on|off] [DEFINES d...])
 #
 # For bare metal: the library that counts ticks and sleeps, by <tickwheel/cortexm/systick.h> or
-# <tickwheel/riscv/mtime.h>, as TW_PORT says.
+# <tickwheel/riscv/mtime.h>, as TW_PORT says, and by <tickwheel/board/lptimer.h>. With SLEEP_HOOKS, programs
+# have the hooks of <tickwheel/board/hooks.h>.
 function(tickwheel_add_clock target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "DEFINES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "SLEEP_HOOKS" "DEFINES")
     set(clock_cortexm clocks/systick.c)
     set(clock_riscv clocks/mtime.c)
-    add_library(${target} STATIC ${tickwheel_root}/drivers/${clock_${TW_PORT}})
+    add_library(${target} STATIC ${tickwheel_root}/drivers/${clock_${TW_PORT}}
+        ${tickwheel_root}/drivers/clocks/lptimer.c)
     target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${tickwheel_root}/include>)
     target_compile_definitions(${target} PRIVATE ${arg_DEFINES})
+    if(arg_SLEEP_HOOKS)
+        target_compile_definitions(${target} PUBLIC TW_SLEEP_HOOKS)
+    endif()
+    tickwheel_by_sections(${target})
     target_compile_options(${target} PRIVATE -ffreestanding)
     set_target_properties(${target} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
+endfunction()
+
+# tickwheel_add_adapter(target kernel library)
+#
+# The timers of <tickwheel/KERNEL/timers.h> on `library`, whose port is the kernel's: freertos, with ticks of 32
+# bits, or zephyr. Both need the folders of the kernel's headers; on FreeRTOS the target freertos_kernel brings
+# them, if there is one.
+function(tickwheel_add_adapter target kernel library)
+    add_library(${target} STATIC ${tickwheel_root}/drivers/kernels/${kernel}.c)
+    target_link_libraries(${target} PUBLIC ${library})
+    if(kernel STREQUAL freertos AND TARGET freertos_kernel)
+        target_link_libraries(${library} PUBLIC $<BUILD_INTERFACE:freertos_kernel>)
+    endif()
+    tickwheel_by_sections(${target})
+    target_compile_options(${target} PRIVATE -ffreestanding)
+    set_target_properties(${target} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
 endfunction()

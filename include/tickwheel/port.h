@@ -1,14 +1,17 @@
 /* tickwheel/port.h - the platform as the library sees it: a lock, and a wait for another thread.
  *
  * A port is a header that defines the functions declared below as `static inline` C. The build names
- * it (CMake: TW_PORT=linux, none, cortexm, riscv, or the path of a header of your own; see
+ * it (CMake: TW_PORT=linux, none, cortexm, riscv, freertos, or the path of a header of your own; see
  * docs/PORTING.md). Only the library's own sources include it.
  *
  *   linux   a spinlock that parks in the kernel after a short spin, so that a preempted holder
  *           cannot hang a waiter of higher priority
  *   none    no lock: for programs that use each wheel from one thread only
  *   cortexm, riscv
- *           bare metal on one core: the lock masks interrupts and restores the former mask
+ *           bare metal on one core: the lock masks interrupts and restores the former mask; all
+ *           of them, or with TW_BASEPRI those from a priority on
+ *   freertos, zephyr
+ *           the kernel's own lock for threads and interrupts: a critical section, irq_lock
  *
  * A lock is one 32-bit word inside struct tw. One caller never takes it twice, and it is held for at
  * most a fixed number of node moves (P8). On bare metal `lock` masks interrupts and keeps the former

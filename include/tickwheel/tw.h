@@ -121,10 +121,14 @@ struct tw_link {
 /* A timer, in the caller's storage. The fields belong to the wheel: read them in a debugger, but
  * change them only through the functions below. */
 struct tw_node {
-    struct tw_link link; /* neighbours on the slot's ring while pending */
-    tw_tick expiry;      /* the tick that it is due at */
-    tw_tick period;      /* in ticks, or in parts of a tick if `part` is not 0; 0: oneshot */
-    tw_callback *fn;     /* NULL: not initialised */
+    struct tw_link link; /* neighbours on its ring while pending */
+#if TW_TREE
+    struct tw_node *child[2]; /* below it in the tree; the node itself: it stands in another one's ring */
+    tw_tick key;              /* the tick that it stands at in the tree */
+#endif
+    tw_tick expiry;  /* the tick that it is due at */
+    tw_tick period;  /* in ticks, or in parts of a tick if `part` is not 0; 0: oneshot */
+    tw_callback *fn; /* NULL: not initialised */
     void *arg;
 #if TW_TICK_BITS != 32
     struct tw *wheel; /* the wheel that it is, or was last, armed on */
@@ -138,6 +142,13 @@ struct tw_node {
 #endif
 };
 
+/* An idle node that will call function(node, argument), as an initialiser: what tw_node_init makes. For C,
+ * and for C++20.
+ *
+ *     static struct tw_node blink = TW_NODE(toggle, &led); */
+#define TW_NODE(function, argument) \
+    { .fn = (function), .arg = (argument) }
+
 /* The size of a wheel follows from the geometry in config.h. Each slot takes two pointers and
  * one bit of the bitmap. With look-ahead, every level below the top has two blocks of slots. The
  * levels together reach one round of ticks; beyond a round there is one far slot for each
@@ -147,18 +158,40 @@ struct tw_node {
 #define TW_FAR_SLOTS (TW_TICK_BITS - TW_ROUND_BITS + (TW_TICK_BITS == 32))
 #define TW_SLOTS (((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS) + TW_FAR_SLOTS)
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
+#if TW_TREE
+#define TW_STORAGE (4 * sizeof(tw_tick) + (12 + TW_TICK_BITS / 16) * sizeof(size_t))
+#else
 #define TW_STORAGE \
-    ((6 + 2 * TW_RUNTIME) * sizeof(tw_tick) + (14 + 6 * TW_RUNTIME) * sizeof(size_t) + \
+    ((6 + 2 * TW_RUNTIME) * sizeof(tw_tick) + \
+     (17 + (sizeof(size_t) == 4 ? 6 : 3) * TW_RUNTIME) * sizeof(size_t) + \
      TW_RUNTIME * sizeof(uint64_t) * TW_LABELS + TW_BITMAP_WORDS * sizeof(size_t) + \
      (TW_SLOTS + 1) * sizeof(struct tw_link))
+#endif
 
 /* A wheel, in the caller's storage. Its contents are private to the library. */
 struct tw {
     union {
+#if TW_TREE
+        struct {
+            const struct tw *self;
+            unsigned char lock;
+        } first; /* what of a fresh wheel is not 0 */
+#endif
         uint64_t alignment;
         unsigned char bytes[TW_STORAGE];
     } storage;
 };
+
+#if TW_TREE
+/* An empty wheel at tick 0 that takes the lock, as an initialiser: what tw_init makes. The slots of the other
+ * engine are too many for one.
+ *
+ *     static struct tw wheel = TW_WHEEL(wheel); */
+#define TW_WHEEL(wheel) \
+    { \
+        .storage = {.first = {.self = &(wheel), .lock = 1} } \
+    }
+#endif
 
 /* A program must be compiled with the same config.h as the library that it links with. To enforce
  * this, the functions that initialise wheels and nodes carry the configuration in their linker
@@ -168,9 +201,14 @@ struct tw {
 #if defined(__GNUC__) && defined(__ELF__)
 #define TW_TEXT_OF(number) #number
 #define TW_TEXT(number) TW_TEXT_OF(number)
+#if TW_TREE
+#define TW_NODE_NAME "_tree_ticks" TW_TEXT(TW_TICK_BITS)
+#define TW_GEOMETRY_NAME TW_NODE_NAME
+#else
 #define TW_NODE_NAME "_ticks" TW_TEXT(TW_TICK_BITS) "_runtime" TW_TEXT(TW_RUNTIME)
 #define TW_GEOMETRY_NAME \
     "_bits" TW_TEXT(TW_BITS) "_levels" TW_TEXT(TW_LEVELS) "_lookahead" TW_TEXT(TW_LOOKAHEAD) TW_NODE_NAME
+#endif
 #define TW_LINKED_AS(name) __asm__(name)
 #else
 #define TW_LINKED_AS(name)
@@ -261,9 +299,9 @@ int tw_arm_grid(struct tw *w, struct tw_node *node, const struct tw_grid *grid);
 #endif
 
 /* Postpones a pending node to a later tick by storing that tick in the node. The node keeps its
- * slot and moves on when the slot opens, which costs one wake-up. Meant for timeouts that are
- * almost always extended. The node's place among the nodes of its new tick is unspecified. The
- * further fires of a periodic node shift by the same amount. Returns 0.
+ * slot and moves on when the slot opens, which costs one wake-up; in a tree it moves at once.
+ * Meant for timeouts that are almost always extended. The node's place among the nodes of its new tick is
+ * unspecified. The further fires of a periodic node shift by the same amount. Returns 0.
  *   -EINVAL  also: `tick` is before the tick that the node is due at
  *   -ERANGE  `tick` is TW_NEVER
  *   -ENOENT  the node is not pending

@@ -8,15 +8,10 @@
 
 #include "errors.hpp"
 #include "inlining.hpp"
-#include "locked_wheel.hpp"
+#include "wheel_in.hpp"
 
 namespace tickwheel::core {
-
-#ifdef TW_PORT_ONE_THREAD
-inline constexpr bool has_threads = false;
-#else
-inline constexpr bool has_threads = true;
-#endif
+namespace {
 
 #ifdef TW_PORT_CAN_BE_OBSERVED
 inline constexpr bool can_be_observed = true;
@@ -26,27 +21,36 @@ inline constexpr bool can_be_observed = false;
 
 // The unlocked wheel is asked for first: it then pays for one comparison, where a second one would
 // compete with the cache misses of the call that follows.
-TW_INLINE_IF_SMALL inline void lock(locked_wheel &wheel) {
-    if (wheel.how == locking::unlocked)
+TW_INLINE_IF_SMALL inline void lock(wheel &wheel) {
+    if (has_lock_choice && wheel.how == locking::unlocked)
         return;
-    if (can_be_observed && wheel.how == locking::observed) [[unlikely]]
+    if (unlikely(can_be_observed && wheel.how == locking::observed))
         tw_port_lock_observed(&wheel.lock);
     else
         tw_port_lock(&wheel.lock);
 }
 
-TW_INLINE_IF_SMALL inline void unlock(locked_wheel &wheel) {
-    if (wheel.how == locking::unlocked)
+TW_INLINE_IF_SMALL inline void unlock(wheel &wheel) {
+    if (has_lock_choice && wheel.how == locking::unlocked)
         return;
-    if (can_be_observed && wheel.how == locking::observed) [[unlikely]]
+    if (unlikely(can_be_observed && wheel.how == locking::observed))
         tw_port_unlock_observed(&wheel.lock);
     else
         tw_port_unlock(&wheel.lock);
 }
 
+// Lets others have the lock for a moment, and calls a callback meanwhile if there is one (P7).
+// RELEASES AND REACQUIRES: wheel lock
+TW_ONE_COPY inline void call_unlocked(wheel &wheel, tw_node *node, tw_callback *fn, void *arg) {
+    unlock(wheel);
+    if (fn != nullptr)
+        fn(node, arg);
+    lock(wheel);
+}
+
 // Has a tool that looks for races follow this wheel's lock, if one watches the process. The words
 // beside the wheel are hidden from it: they are atomic, or compared by the kernel.
-inline void be_observed(locked_wheel &wheel) {
+inline void be_observed(wheel &wheel) {
     if (!can_be_observed || wheel.how != locking::locked || tw_port_is_observed() == 0)
         return;
     wheel.how = locking::observed;
@@ -54,23 +58,26 @@ inline void be_observed(locked_wheel &wheel) {
 }
 
 TW_INLINE_IF_SMALL inline bool usable(tw *w) {
-    return w != nullptr && wheel_in(w).self - self_of(w) <= tag_if_locked;
+    return !has_validation || (w != nullptr && wheel_in(w).self - self_of(w) <= tag_if_locked);
 }
 
 // True if w, which is not null, is valid and takes no lock. Always false where there is no room.
 inline bool takes_no_lock(tw *w) { return has_room && wheel_in(w).self == self_of(w); }
 
-TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) { return node != nullptr && node->fn != nullptr; }
+TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) {
+    return !has_validation || (node != nullptr && node->fn != nullptr);
+}
 
 // Small nodes have no room to name their wheel: a program with such nodes has one wheel.
 inline void set_wheel([[maybe_unused]] tw_node &node, [[maybe_unused]] tw *w) {
 #if TW_TICK_BITS != 32
-    node.wheel = w;
+    if (has_owner_check)
+        node.wheel = w;
 #endif
 }
 inline bool names([[maybe_unused]] const tw_node &node, [[maybe_unused]] const tw *w) {
 #if TW_TICK_BITS != 32
-    return node.wheel == w;
+    return !has_owner_check || node.wheel == w;
 #else
     return true;
 #endif
@@ -94,6 +101,27 @@ TW_ONE_COPY inline int enter(tw *w) {
     return 0;
 }
 
+// RELEASES: wheel lock. Returns the result of the call.
+TW_ONE_COPY inline int leave(tw *w, int result) {
+    unlock(wheel_in(w));
+    return result;
+}
+
+// What `enter` is for calls that only read. On one core, where no other thread runs, a word is read at once
+// and needs no lock, and neither does a tick that is one.
+inline constexpr bool locks_for_a_word = has_threads;
+inline constexpr bool locks_for_a_tick = has_threads || sizeof(tick) > sizeof(std::size_t);
+
+inline int enter_to_read(tw *w, bool locks) {
+    if (locks)
+        return enter(w);
+    return usable(w) ? 0 : -einval;
+}
+inline void end_read(tw *w, bool locks) {
+    if (locks)
+        leave(w, 0);
+}
+
 // `enter` for a call that changes a node, which must not be pending on another wheel.
 // REQUIRES: usable(node)
 inline int enter_usable(tw *w, const tw_node *node) {
@@ -103,72 +131,32 @@ inline int enter_usable(tw *w, const tw_node *node) {
         TW_ASSERT_OF(*node, node->state <= TW_SHUT);
         return error;
     }
-    unlock(wheel_in(w));
-    return -ebusy;
+    return leave(w, -ebusy);
 }
 TW_ONE_COPY inline int enter(tw *w, const tw_node *node) {
     return usable(node) ? enter_usable(w, node) : -einval;
 }
 
-// RELEASES: wheel lock. Returns the result of the call.
-TW_ONE_COPY inline int leave(tw *w, int result) {
-    unlock(wheel_in(w));
-    return result;
-}
-
-template <auto Call, class... Rest>
-TW_APART_IF_FAST int with_node_locked(tw *w, tw_node *node, Rest... rest) {
-    const int error = has_room ? enter_usable(w, node) : enter(w, node);
-    return error != 0 ? error : leave(w, Call(w, node, rest...));
-}
-
-// Makes a call that changes a node: validates, locks, and releases the lock again. `Usual` is the state in
-// which the node mostly is.
-//
-// Where there is room, a wheel without a lock has a copy of the code to itself. Nothing in that copy calls
-// another function and returns, so it needs no registers to be saved.
-template <tw_state Usual, auto Call, class... Rest>
-[[gnu::always_inline]] inline int with_node(tw *w, tw_node *node, Rest... rest) {
-    if constexpr (has_room) {
-        if (w == nullptr || !usable(node))
-            return -einval;
-        if (takes_no_lock(w)) {
-            TW_CHECKS(used(w, node));
-            const bool is_idle = Usual == TW_IDLE && node->state == TW_IDLE;
-            if (!is_idle && is_pending(*node) && !names(*node, w)) [[unlikely]]
-                return -ebusy;
-            TW_ASSERT_OF(*node, node->state <= TW_SHUT);
-            return Call(w, node, rest...);
-        }
-    }
-    return with_node_locked<Call>(w, node, rest...);
-}
-
-// `enter` for a call after which the node is pending at tick `due`.
-TW_ONE_COPY inline int enter_to_move(tw *w, const tw_node *node, tick due) {
-    if (!is_tick(due))
-        return -erange;
-    const int error = enter(w, node);
-    if (error != 0 || is_pending(*node))
-        return error;
-    unlock(wheel_in(w));
-    return -enoent;
-}
-
-// Returns true, with the lock held, if the node is pending on this wheel.
+// Begins to read a node; returns true if it is pending on this wheel.
 TW_ONE_COPY inline bool enter_pending(tw *w, const tw_node *node) {
-    if (!usable(node) || enter(w) != 0)
+    if (!usable(node) || enter_to_read(w, locks_for_a_tick) != 0)
         return false;
     TW_CHECKS(used(w, node));
     if (is_pending(*node) && names(*node, w))
         return true;
-    unlock(wheel_in(w));
+    end_read(w, locks_for_a_tick);
     return false;
 }
 
-TW_ONE_COPY inline tick leave_with(tw *w, tick result) {
-    unlock(wheel_in(w));
-    return result;
+// Reads a tick of a wheel; `none` if the wheel is invalid, or no callback runs that the tick would be of.
+TW_ONE_COPY inline tick read(tw *w, tick wheel::*what, tick none) {
+    if (enter_to_read(w, locks_for_a_tick) != 0)
+        return none;
+    const wheel &it = wheel_in(w);
+    const tick value = what == &wheel::now || it.running != nullptr ? it.*what : none;
+    end_read(w, locks_for_a_tick);
+    return value;
 }
 
+}  // namespace
 }  // namespace tickwheel::core

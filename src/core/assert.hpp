@@ -34,12 +34,15 @@ inline constexpr bool links_are_checked = asserts;
 
 }  // namespace tickwheel::core
 
-// TW_ASSERT_OF(node, condition) names the node.
+// TW_ASSERT_OF(node, condition) names the node. What TW_ASSERT_AND_ASSUME asserts, the compiler may make use
+// of in builds without assertions.
 #ifdef NDEBUG
 #define TW_ASSERT(condition) static_cast<void>(0)
+#define TW_ASSERT_AND_ASSUME(condition) ((condition) ? static_cast<void>(0) : __builtin_unreachable())
 #define TW_ASSERT_OF(node, condition) static_cast<void>(0)
 #else
 #define TW_ASSERT(condition) ((condition) ? static_cast<void>(0) : ::tickwheel::core::stop(#condition))
+#define TW_ASSERT_AND_ASSUME(condition) TW_ASSERT(condition)
 #define TW_ASSERT_OF(node, condition) \
     ((condition) ? static_cast<void>(0) : ::tickwheel::core::stop(#condition, &(node)))
 #endif

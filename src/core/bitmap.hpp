@@ -1,9 +1,11 @@
 // A fixed set of bits that is searched a word at a time. To be used on memory that is all zero.
 #pragma once
 
-#include <bit>
+#include <tickwheel/tw.h>
+
 #include <cstddef>
 
+#if !TW_TREE
 namespace tickwheel::core {
 
 template <unsigned Size> class bitmap {
@@ -21,16 +23,22 @@ template <unsigned Size> class bitmap {
                 return to;
             rest = words_[at];
         }
-        const unsigned found = at * word_bits + static_cast<unsigned>(std::countr_zero(rest));
+        const unsigned found = at * word_bits + lowest(rest);
         return found < to ? found : to;
     }
 
   private:
     using word = std::size_t;
     static constexpr unsigned word_bits = 8 * sizeof(word);
+    static unsigned lowest(word bits) {
+        return static_cast<unsigned>(sizeof bits == sizeof(unsigned)
+                                         ? __builtin_ctz(static_cast<unsigned>(bits))
+                                         : __builtin_ctzll(bits));
+    }
     static constexpr word one(unsigned bit) { return word{1} << (bit % word_bits); }
 
     word words_[(Size + word_bits - 1) / word_bits];
 };
 
 }  // namespace tickwheel::core
+#endif

@@ -5,11 +5,13 @@
 #include "advance.hpp"
 #include "api_guard.hpp"
 #include "callback_wait.hpp"
-#include "checker.hpp"
+#include "change.hpp"
 #include "clear.hpp"
 #include "errors.hpp"
-#include "locked_wheel.hpp"
+#include "tree_checker.hpp"
 #include "walk.hpp"
+#include "wheel_checker.hpp"
+#include "wheel_in.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
 
@@ -17,65 +19,56 @@ namespace {
 
 using namespace tickwheel::core;
 
-// --- calls that change a node, once it is valid and the wheel's lock is held ------------------
-
-// Arms a oneshot, or refuses to.
-TW_INLINE_IF_FAST int arm_once(tw *w, tw_node *node, tick due, bool in_time) {
-    if (node->state == TW_SHUT)
-        return -eperm;
-    if (!in_time)
-        return -erange;
-    set_wheel(*node, w);
-    return wheel_in(w).arm_once(*node, due);
+#if TW_WINDOWS
+// Replaces a tick by the one to arm for in a window that begins there.
+TW_ONE_COPY int choose(tw *w, tick *first, tick slack) {
+    const int error = enter(w);
+    return error != 0 ? error : leave(w, wheel_in(w).choose(first, slack) ? 0 : -erange);
 }
-
-inline int arm_at(tw *w, tw_node *node, tick due) { return arm_once(w, node, due, is_tick(due)); }
-
-inline int arm_after(tw *w, tw_node *node, tick delay) {
-    const tick now = wheel_in(w).now();
-    return arm_once(w, node, now + delay, in_range(now, now, delay));
-}
-
-inline int arm_within(tw *w, tw_node *node, tick first, tick slack) {
-    const bool possible = wheel_in(w).can_choose(first, slack);
-    return arm_once(w, node, possible ? wheel_in(w).choose(first, slack) : first, possible);
-}
-
-inline int cancel(tw *w, tw_node *node) {
-    const int prevented = wheel_in(w).disarm(*node);
-#if TW_RUNTIME
-    if (wheel_in(w).how != locking::unlocked && prevented != 0)
-        wheel_in(w).count_cancelled(label_of(*node));
 #endif
-    return prevented;
+
+#if TW_PERIODIC
+bool is_policy(const tw_missed &missed) {
+    return has_policies ? is_at_most(missed, TW_DELAY) : missed == TW_SKIP;
+}
+#endif
+
+// When a node is due: as a tick, or counted from now.
+TW_ONE_COPY tick expiry(tw *w, const tw_node *node, bool from_now) {
+    if (!enter_pending(w, node))
+        return never;
+    const tick at = from_now ? distance(wheel_in(w).now, node->expiry) : node->expiry;
+    end_read(w, locks_for_a_tick);
+    return at;
 }
 
 #if TW_RUNTIME
 bool is_valid(const tw_grid &grid) {
     return grid.parts != 0 && grid.parts != UINT32_MAX && grid.early < grid.parts &&
-           grid.period >= grid.parts && grid.fires <= TW_FIRES_MAX && is_at_most(grid.missed, TW_DELAY);
+           grid.period >= grid.parts && grid.fires <= TW_FIRES_MAX && is_policy(grid.missed);
 }
 #endif
 
 }  // namespace
 
 TW_API int tw_init(tw *w, tw_tick now, unsigned flags) {
-    if (w == nullptr || !is_tick(now) || (flags & ~unsigned{TW_UNLOCKED}) != 0)
+    if (has_validation && (w == nullptr || !is_tick(now) || flags > (has_lock_choice ? TW_UNLOCKED : 0)))
         return -einval;
     TW_CHECKS(wheel_init(w));
-    locked_wheel *const wheel = new (w->storage.bytes) locked_wheel();
+    wheel *const fresh = new (w->storage.bytes) wheel();
     const bool is_locked = (flags & TW_UNLOCKED) == 0;
-    wheel->self = self_of(w) + (is_locked ? tag_if_locked : 0);
-    wheel->how = is_locked ? locking::locked : locking::unlocked;
-    be_observed(*wheel);
-    wheel->init(now);
-    tw_port_lock_init(&wheel->lock);
+    fresh->self = self_of(w) + (is_locked ? tag_if_locked : 0);
+    fresh->how = is_locked ? locking::locked : locking::unlocked;
+    be_observed(*fresh);
+    fresh->init();
+    fresh->go_to(now);
+    tw_port_lock_init(&fresh->lock);
     return 0;
 }
 
 TW_API int tw_node_init(tw_node *node, tw_callback *fn, void *arg) {
     TW_NOTE_CALLER;
-    if (node == nullptr || fn == nullptr)
+    if (has_validation && (node == nullptr || fn == nullptr))
         return -einval;
     TW_CHECKS(node_init(node, reinterpret_cast<const void *>(fn)));
     *node = tw_node{};
@@ -95,37 +88,40 @@ TW_API int tw_node_init_plain(tw_node *node, tw_callback *fn, void *arg) noexcep
 TW_API int tw_arm_after(tw *w, tw_node *node, tw_tick delay) {
     TW_NOTE_CALLER;
     TW_CHECKS(to_arm(node));
-    if (delay == 0)
+    if (has_validation && delay == 0)
         return -einval;
-    return with_node<TW_IDLE, arm_after>(w, node, delay);
+    return call<change::arm_after>(w, node, delay);
 }
 
 TW_API int tw_arm_at(tw *w, tw_node *node, tw_tick tick) {
     TW_NOTE_CALLER;
     TW_CHECKS(to_arm(node));
-    return with_node<TW_IDLE, arm_at>(w, node, tick);
+    return call<change::arm_at>(w, node, tick);
 }
 
+#if TW_WINDOWS
 TW_API int tw_arm_within(tw *w, tw_node *node, tw_tick tick, tw_tick slack) {
     TW_NOTE_CALLER;
     TW_CHECKS(to_arm(node));
-    return with_node<TW_IDLE, arm_within>(w, node, tick, slack);
+    if constexpr (has_room)
+        return call<change::arm_within>(w, node, tick, slack);
+    const int error = choose(w, &tick, slack);
+    return error != 0 ? error : call<change::arm_at>(w, node, tick);
 }
 
 TW_API tw_tick tw_choose(tw *w, tw_tick tick, tw_tick slack) {
-    if (enter(w) != 0)
-        return never;
-    locked_wheel &wheel = wheel_in(w);
-    return leave_with(w, wheel.can_choose(tick, slack) ? wheel.choose(tick, slack) : never);
+    return choose(w, &tick, slack) == 0 ? tick : never;
 }
+#endif
 
+#if TW_PERIODIC
 TW_API int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_missed missed,
                         uint32_t fires) {
     TW_NOTE_CALLER;
     TW_CHECKS(to_arm(node));
-    if (period == 0 || fires > TW_FIRES_MAX || !is_at_most(missed, TW_DELAY))
+    if (has_validation && (period == 0 || fires > TW_FIRES_MAX || !is_policy(missed)))
         return -einval;
-    if (!is_tick(first) || (wraps && period > farthest))
+    if (has_validation && (!is_tick(first) || (wraps && period > farthest)))
         return -erange;
     if (const int error = enter(w, node); error != 0)
         return error;
@@ -135,6 +131,7 @@ TW_API int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_
     const series next = {period, missed, fires};
     return leave(w, wheel_in(w).arm_every(*node, first, next));
 }
+#endif
 
 #if TW_RUNTIME
 TW_API int tw_arm_grid(tw *w, tw_node *node, const tw_grid *grid) {
@@ -146,7 +143,7 @@ TW_API int tw_arm_grid(tw *w, tw_node *node, const tw_grid *grid) {
         return -erange;
     if (const int error = enter(w, node); error != 0)
         return error;
-    locked_wheel &wheel = wheel_in(w);
+    wheel &wheel = wheel_in(w);
     if (!wheel.accepts_parts(grid->parts))
         return leave(w, -einval);
     if (node->state == TW_SHUT)
@@ -159,24 +156,19 @@ TW_API int tw_arm_grid(tw *w, tw_node *node, const tw_grid *grid) {
 
 TW_API int tw_postpone(tw *w, tw_node *node, tw_tick tick) {
     TW_NOTE_CALLER;
-    if (const int error = enter_to_move(w, node, tick); error != 0)
-        return error;
-    return leave(w, wheel_in(w).postpone(*node, tick) ? 0 : -einval);
+    return call<change::postpone>(w, node, tick);
 }
 
 TW_API int tw_move(tw *w, tw_node *node, tw_tick tick) {
     TW_NOTE_CALLER;
-    if (const int error = enter_to_move(w, node, tick); error != 0)
-        return error;
-    wheel_in(w).move(*node, tick);
-    return leave(w, 0);
+    return call<change::move>(w, node, tick);
 }
 
 #if TW_RUNTIME
 TW_API int tw_postpone_all(tw *w, tw_tick by) {
     if (const int error = enter(w); error != 0)
         return error;
-    locked_wheel &wheel = wheel_in(w);
+    wheel &wheel = wheel_in(w);
     finish_shift(wheel);  // of another thread
     wheel.begin_shift(by);
     finish_shift(wheel);
@@ -186,23 +178,19 @@ TW_API int tw_postpone_all(tw *w, tw_tick by) {
 
 TW_API int tw_cancel(tw *w, tw_node *node) {
     TW_NOTE_CALLER;
-    return with_node<TW_PENDING, cancel>(w, node);
+    return call<change::cancel>(w, node, 0);
 }
 
 TW_API int tw_node_shutdown(tw *w, tw_node *node) {
     TW_NOTE_CALLER;
-    if (const int error = enter(w, node); error != 0)
-        return error;
-    const int prevented = cancel(w, node);
-    node->state = TW_SHUT;
-    return leave(w, prevented);
+    return call<change::shut_down>(w, node, 0);
 }
 
 TW_API int tw_wait(tw *w, const tw_node *node) {
     if (!usable(w) || !usable(node))
         return -einval;
     if constexpr (has_threads) {
-        locked_wheel &wheel = wheel_in(w);
+        wheel &wheel = wheel_in(w);
         lock(wheel);
         wait_for_callback(wheel, node);
         unlock(wheel);
@@ -210,12 +198,14 @@ TW_API int tw_wait(tw *w, const tw_node *node) {
     return 0;
 }
 
+#if TW_CLEAR
 TW_API int tw_clear(tw *w, tw_callback *each, void *arg) {
     if (const int error = enter(w); error != 0)
         return error;
     clear(wheel_in(w), each, arg);
     return leave(w, 0);
 }
+#endif
 
 #if TW_RUNTIME
 TW_API int tw_node_label(tw_node *node, unsigned label) {
@@ -246,8 +236,8 @@ TW_API int tw_set_caller(tw *w, tw_caller *caller, void *arg) {
 TW_API int64_t tw_each(tw *w, tw_visitor *visit, void *arg) {
     if (visit == nullptr || !usable(w))
         return -einval;
-    locked_wheel &wheel = wheel_in(w);
-    walk<shape> way(wheel);
+    wheel &wheel = wheel_in(w);
+    walk way(wheel);
     std::int64_t visits = 0;
     for (unsigned count = nodes_at_once; count == nodes_at_once;) {
         lock(wheel);
@@ -264,115 +254,122 @@ TW_API int64_t tw_each(tw *w, tw_visitor *visit, void *arg) {
 
 TW_API int tw_pending(tw *w, const tw_node *node) {
     TW_NOTE_CALLER;
-    return enter_pending(w, node) ? leave(w, 1) : 0;
+    if (!enter_pending(w, node))
+        return 0;
+    end_read(w, locks_for_a_tick);
+    return 1;
 }
 
 TW_API tw_tick tw_expiry(tw *w, const tw_node *node) {
     TW_NOTE_CALLER;
-    return enter_pending(w, node) ? leave_with(w, node->expiry) : never;
+    return expiry(w, node, false);
 }
 
 TW_API tw_tick tw_remaining(tw *w, const tw_node *node) {
     TW_NOTE_CALLER;
-    return enter_pending(w, node) ? leave_with(w, distance(wheel_in(w).now(), node->expiry)) : never;
+    return expiry(w, node, true);
 }
 
 TW_API size_t tw_count(tw *w) {
-    if (enter(w) != 0)
+    if (enter_to_read(w, locks_for_a_word) != 0)
         return 0;
-    const std::size_t count = wheel_in(w).count();
-    unlock(wheel_in(w));
+    const std::size_t count = wheel_in(w).nodes();
+    end_read(w, locks_for_a_word);
     return count;
 }
 
-TW_API tw_tick tw_now(tw *w) { return enter(w) != 0 ? never : leave_with(w, wheel_in(w).now()); }
+TW_API tw_tick tw_now(tw *w) { return read(w, &wheel::now, never); }
 
 TW_API tw_tick tw_next(tw *w) {
+#if TW_TREE  // nothing but fires asks for attention, and the earliest of them is known
+    tw_tick next = never;
+    return tw_first_due(w, 1, &next) < 0 ? never : as_answer(next);
+#else
     if (enter(w) != 0)
         return never;
-    locked_wheel &wheel = wheel_in(w);
-    return leave_with(w, wheel.next(near_lead_of(wheel)));
+    const tw_tick next = wheel_in(w).next();
+    unlock(wheel_in(w));
+    return next;
+#endif
 }
 
 TW_API int tw_first_due(tw *w, uint32_t looks, tw_tick *tick) {
-    if (looks == 0 || tick == nullptr)
+    if (has_validation && (looks == 0 || tick == nullptr))
         return -einval;
-    if (const int error = enter(w); error != 0)
-        return error;
-    locked_wheel &wheel = wheel_in(w);
-    bool is_exact = false;
-    const tw_tick distance = wheel.first_due(looks, &is_exact);
-    if (distance == never)
-        return leave(w, -enoent);
-    *tick = wheel.now() + distance;
-    return leave(w, is_exact ? 1 : 0);
+    const int error = enter(w);
+    return error != 0 ? error : leave(w, wheel_in(w).first_due(looks, tick));
 }
 
-TW_API tw_tick tw_overruns(tw *w) { return enter(w) != 0 ? 0 : leave_with(w, wheel_in(w).overruns()); }
+#if TW_OVERRUNS
+TW_API tw_tick tw_overruns(tw *w) { return read(w, &wheel::overruns, 0); }
+#endif
 
-TW_API tw_tick tw_due(tw *w) { return enter(w) != 0 ? never : leave_with(w, wheel_in(w).due_at()); }
+TW_API tw_tick tw_due(tw *w) { return read(w, &wheel::due, never); }
 
 TW_API tw_node *tw_running(tw *w) {
-    if (enter(w) != 0)
+    if (enter_to_read(w, locks_for_a_word) != 0)
         return nullptr;
-    tw_node *const running = wheel_in(w).running();
-    unlock(wheel_in(w));
+    tw_node *const running = wheel_in(w).running;
+    end_read(w, locks_for_a_word);
     return running;
 }
 
 TW_API int tw_advance(tw *w, tw_tick now, uint32_t budget) {
-    if (!is_tick(now) || budget == 0)
+    if (has_validation && (!is_tick(now) || (has_budget ? budget == 0 : budget != TW_UNBOUNDED)))
         return -einval;
     if (const int error = enter(w); error != 0)
         return error;
     TW_CHECKS(some(w));
-    locked_wheel &wheel = wheel_in(w);
-    return after(now, wheel.now()) && wheel.pass_quietly(now) ? leave(w, 0) : advance(w, now, budget);
+    wheel &wheel = wheel_in(w);
+    if (!TW_TREE && after(now, wheel.now) && wheel.pass_quietly(now))
+        return leave(w, 0);
+    return advance(w, budget, now);
 }
 
 TW_API int tw_update(tw *w) {
     if (const int error = enter(w); error != 0)
         return error;
     TW_CHECKS(some(w));
-    const tick next = wheel_in(w).now() + 1;
-    if (wheel_in(w).pass_quietly(next))
-        return leave(w, 0);
-    return is_tick(next) ? advance(w, next, TW_UNBOUNDED) : leave(w, -erange);
+    const tick next = wheel_in(w).now + 1;
+    return wheel_in(w).pass_quietly(next) ? leave(w, 0) : advance(w, TW_UNBOUNDED, next);
 }
 
 TW_API int tw_idle(tw *w, uint32_t budget) {
-    if (budget == 0)
+    if (has_validation && budget == 0)
         return -einval;
     if (const int error = enter(w); error != 0)
         return error;
-    work_budget left(wheel_in(w), budget);
-    return leave(w, look_ahead(wheel_in(w), left, shape::round) ? 0 : 1);
+    wheel_in(w).begin_idle();
+    return leave(w, look_ahead(wheel_in(w), budget) ? 0 : 1);
 }
 
+#if TW_BUDGET
 TW_API int tw_interrupt(tw *w) {
     if (!usable(w))
         return -einval;
     __atomic_store_n(&wheel_in(w).interrupted, true, __ATOMIC_RELEASE);
     return 0;
 }
+#endif
 
 // While a callback runs, the rest of the wheel is as between two steps, so there is no more to mend.
 TW_API int tw_abandon(tw *w) {
     if (const int error = enter(w); error != 0)
         return error;
-    locked_wheel &wheel = wheel_in(w);
-    if (!wheel.advancing || wheel.advancer != tw_port_self())
+    wheel &wheel = wheel_in(w);
+    if (has_threads && wheel.advancer != tw_port_self())
         return leave(w, 0);
-    end_callback(wheel);
+    const int was_advancing = wheel.advancing ? 1 : 0;
     wheel.advancing = false;
-    return leave(w, 1);
+    end_callback(wheel);
+    return leave(w, was_advancing);
 }
 
 TW_API int tw_fork(tw *w, tw_fork_moment moment) {
     if (!usable(w) || !is_at_most(moment, TW_FORK_CHILD))
         return -einval;
     if constexpr (has_threads) {
-        locked_wheel &wheel = wheel_in(w);
+        wheel &wheel = wheel_in(w);
         if (moment == TW_FORK_PREPARE)
             lock(wheel);
         else if (moment == TW_FORK_PARENT)
@@ -386,8 +383,7 @@ TW_API int tw_fork(tw *w, tw_fork_moment moment) {
 TW_API int tw_check(tw *w, tw_report *report, void *arg) {
     if (const int error = enter(w); error != 0)
         return error;
-    checker<shape> it(wheel_in(w), w, report, arg);
-    return leave(w, it.run());
+    return leave(w, check(wheel_in(w), w, report, arg));
 }
 
 TW_API size_t tw_node_size(void) { return sizeof(tw_node); }

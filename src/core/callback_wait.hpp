@@ -14,10 +14,11 @@
 #include "api_guard.hpp"
 
 namespace tickwheel::core {
+namespace {
 
 // Counts an event and wakes those that wait for it. The store is atomic, as the kernel reads it.
 // RELEASES AND REACQUIRES: wheel lock, if there are waiters
-[[maybe_unused]] inline void announce(locked_wheel &wheel, std::uint32_t &events) {
+[[maybe_unused]] inline void announce(wheel &wheel, std::uint32_t &events) {
     __atomic_store_n(&events, events + 1, __ATOMIC_RELAXED);
     if (wheel.waiters != 0) {
         unlock(wheel);
@@ -27,7 +28,7 @@ namespace tickwheel::core {
 }
 
 // Sleeps until an event is announced. RELEASES AND REACQUIRES: wheel lock
-[[maybe_unused]] inline void wait_for_next(locked_wheel &wheel, std::uint32_t &events) {
+[[maybe_unused]] inline void wait_for_next(wheel &wheel, std::uint32_t &events) {
     const std::uint32_t seen = events;
     ++wheel.waiters;
     do {
@@ -42,9 +43,9 @@ namespace tickwheel::core {
 // `each`. Not if the caller has the node with an `each` of its own: two threads may clear the same
 // node one after the other if it is armed in between, and would wait for each other for ever.
 // REQUIRES: wheel lock held
-[[maybe_unused]] inline bool is_handed_out(const locked_wheel &wheel, const tw_node *node) {
+[[maybe_unused]] inline bool is_handed_out(const wheel &wheel, const tw_node *node) {
     bool by_another = false;
-    for (const clearing *each = wheel.clearings; each != nullptr; each = each->next) {
+    for (const clearing *each = wheel.first_clearing(); each != nullptr; each = each->next) {
         if (each->handed_out != node)
             continue;
         if (each->thread == tw_port_self())
@@ -56,8 +57,8 @@ namespace tickwheel::core {
 
 // Returns when no other thread is in a callback of the node, nor hands it out. A thread does not
 // wait for itself. RELEASES AND REACQUIRES: wheel lock
-[[maybe_unused]] inline void wait_for_callback(locked_wheel &wheel, const tw_node *node) {
-    if (wheel.running() == node && wheel.advancer != tw_port_self())
+[[maybe_unused]] inline void wait_for_callback(wheel &wheel, const tw_node *node) {
+    if (wheel.running == node && wheel.advancer != tw_port_self())
         wait_for_next(wheel, wheel.returned);
     while (is_handed_out(wheel, node))
         wait_for_next(wheel, wheel.handed_back);
@@ -65,10 +66,11 @@ namespace tickwheel::core {
 
 // Ends the running callback, which has returned or been left by an exception.
 // RELEASES AND REACQUIRES: wheel lock, if there are waiters
-TW_ONE_COPY inline void end_callback(locked_wheel &wheel) {
+inline void end_callback(wheel &wheel) {
     wheel.forget_running();
     if constexpr (has_threads)
         announce(wheel, wheel.returned);
 }
 
+}  // namespace
 }  // namespace tickwheel::core

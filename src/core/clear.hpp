@@ -6,73 +6,42 @@
 #include "callback_wait.hpp"
 
 namespace tickwheel::core {
+namespace {
 
 #if TW_RUNTIME
 // Finishes a shift, which another thread may have begun.
 // RELEASES AND REACQUIRES: wheel lock, now and then (P8)
-TW_ONE_COPY inline void finish_shift(locked_wheel &wheel) {
+TW_ONE_COPY inline void finish_shift(wheel &wheel) {
     for (work_budget moves(wheel, TW_UNBOUNDED); wheel.shift_one();)
         moves.spend();
 }
 #endif
 
-// Notes beside the wheel, for its scope, that this thread clears it, and with which node: so that
-// tw_wait can wait until `each` has returned, and a forked child can tell this thread's clear
-// from those of threads that it does not have.
-class clear_scope {
-  public:
-    // REQUIRES: wheel lock held; also at the end of the scope
-    explicit clear_scope(locked_wheel &wheel) : wheel_(wheel) {
-        if constexpr (has_threads) {
-            own_ = {wheel.clearings, tw_port_self(), nullptr};
-            wheel.clearings = &own_;
-        }
-    }
-    ~clear_scope() {
-        if constexpr (has_threads) {
-            clearing **link = &wheel_.clearings;
-            while (*link != &own_)
-                link = &(*link)->next;
-            *link = own_.next;
-        }
-    }
-
-    // Calls each(node, arg), which may free the node. RELEASES AND REACQUIRES: wheel lock
-    void hand_out(tw_node &node, tw_callback *each, void *arg) {
-        own_.handed_out = &node;
-        unlock(wheel_);
-        if (each != nullptr)
-            each(&node, arg);
-        lock(wheel_);
-        own_.handed_out = nullptr;
-        if constexpr (has_threads)
-            announce(wheel_, wheel_.handed_back);
-    }
-
-    clear_scope(const clear_scope &) = delete;
-    clear_scope &operator=(const clear_scope &) = delete;
-    clear_scope(clear_scope &&) = delete;
-    clear_scope &operator=(clear_scope &&) = delete;
-
-  private:
-    locked_wheel &wheel_;
-    clearing own_ = {};
-};
-
-// All nodes come off their slots in one step, which decides what is cleared: nodes armed from here
+// All nodes come off their places in one step, which decides what is cleared: nodes armed from here
 // on stay. They remain pending, in the order of their ticks, until each is handed out; until then a
-// cancel takes it out of the ring, and `each` does not get it. A shift that is under way is
-// finished first, because its nodes are in a ring of their own.
-// RELEASES AND REACQUIRES: wheel lock
-TW_INLINE_IF_SMALL inline void clear(locked_wheel &wheel, tw_callback *each, void *arg) {
-    clear_scope scope(wheel);
+// cancel takes it out, and `each` does not get it. A shift that is under way is finished first, because its
+// nodes are in a ring of their own.
+//
+// Meanwhile it is noted beside the wheel that this thread clears it, and with which node: so that tw_wait can
+// wait until `each` has returned, and a forked child can tell this thread's clear from those of threads that
+// it does not have. RELEASES AND REACQUIRES: wheel lock
+TW_INLINE_IF_SMALL inline void clear(wheel &wheel, tw_callback *each, void *arg) {
 #if TW_RUNTIME
     finish_shift(wheel);
 #endif
-    wheel.begin_clear();
+    clearing own = {nullptr, tw_port_self(), nullptr, nullptr};
+    wheel.begin_clear(own);
     tw_node *node = nullptr;
-    while ((node = wheel.take_leaving()) != nullptr)
-        scope.hand_out(*node, each, arg);
+    while ((node = wheel.take_leaving()) != nullptr) {
+        if (has_threads)
+            own.handed_out = node;
+        call_unlocked(wheel, node, each, arg);
+        if constexpr (has_threads) {
+            own.handed_out = nullptr;
+            announce(wheel, wheel.handed_back);
+        }
+    }
+    wheel.end_clear(own);
 }
 
 // P13, in the child of a fork: of all threads only the caller's is left.
@@ -83,16 +52,8 @@ TW_INLINE_IF_SMALL inline void clear(locked_wheel &wheel, tw_callback *each, voi
 // interrupted, as what it would call next are the parent's timers. The lock is made anew: its
 // word may count waiters that do not exist here.
 // REQUIRES: wheel lock held. RELEASES: wheel lock
-[[maybe_unused]] inline void become_child(locked_wheel &wheel) {
-    clearing **link = &wheel.clearings;
-    while (*link != nullptr) {
-        if ((*link)->thread == tw_port_self())
-            link = &(*link)->next;
-        else
-            *link = (*link)->next;
-    }
-    if (wheel.clearings == nullptr)
-        wheel.abandon_clear();
+[[maybe_unused]] inline void become_child(wheel &wheel) {
+    wheel.abandon_clears(tw_port_self());
 #if TW_RUNTIME
     wheel.drop_markers();
 #endif
@@ -105,4 +66,5 @@ TW_INLINE_IF_SMALL inline void clear(locked_wheel &wheel, tw_callback *each, voi
     tw_port_lock_init(&wheel.lock);
 }
 
+}  // namespace
 }  // namespace tickwheel::core

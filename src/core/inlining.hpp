@@ -1,33 +1,47 @@
 // Size against speed. A build for size (-Os) has one copy of what several functions share, and inlines
 // what is hardly larger than a call. A build for speed inlines arming into each function that arms, and
-// keeps apart what would cost the usual course of a call registers.
+// keeps apart what would cost the usual course of a call registers. Without optimisation nothing is inlined,
+// because coverage would count each copy by itself.
 #pragma once
 
-#ifdef __OPTIMIZE_SIZE__
+#include <tickwheel/tw.h>
+
+#ifndef __OPTIMIZE__
+#define TW_ONE_COPY
+#define TW_INLINE_IF_FAST
+#define TW_INLINE_IF_SMALL
+#define TW_INLINE_ALWAYS
+#define TW_APART_IF_FAST
+#elif defined(__OPTIMIZE_SIZE__)
 #define TW_ONE_COPY __attribute__((noinline))
 #define TW_INLINE_IF_FAST TW_ONE_COPY
 #define TW_INLINE_IF_SMALL __attribute__((always_inline))
+#define TW_INLINE_ALWAYS __attribute__((always_inline))
 #define TW_APART_IF_FAST
 #else
 #define TW_ONE_COPY
 #define TW_INLINE_IF_FAST __attribute__((always_inline)) inline
 #define TW_INLINE_IF_SMALL
+#define TW_INLINE_ALWAYS __attribute__((always_inline))
 #define TW_APART_IF_FAST __attribute__((noinline))
 #endif
 
 namespace tickwheel::core {
 
-// True where there is room for code that only saves time: on large processors, in a build for speed.
-#ifdef __OPTIMIZE_SIZE__
+// True where there is room for code that only saves time: on large processors, in a build for speed, for the
+// engine of slots. Tests set TW_NO_ROOM, to have the code of small parts where they run.
+#if defined(__OPTIMIZE_SIZE__) || defined(TW_NO_ROOM) || TW_TREE
 inline constexpr bool has_room = false;
 #else
 inline constexpr bool has_room = sizeof(void *) == 8;
 #endif
 
+constexpr bool unlikely(bool condition) { return __builtin_expect(condition, false) != 0; }
+
 }  // namespace tickwheel::core
 
 // As TW_INLINE_IF_FAST, for what need not be kept in one copy by a build for size: that of which the boards
-// have nothing. Not inlined without optimisation, because coverage would count each copy by itself.
+// have nothing.
 #if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define TW_INLINED __attribute__((always_inline))
 #else

@@ -4,19 +4,19 @@
 #include <cstdint>
 
 #include "bitmap.hpp"
+#include "geometry.hpp"
 #include "next_busy.hpp"
 #include "ring.hpp"
-#include "tick.hpp"
 
+#if !TW_TREE
 namespace tickwheel::core {
+namespace {
 
 // Invariants
 //   L1  a slot has its bit set if and only if it holds nodes
-template <class G> struct levels {
-    using digits = typename G::digits;
-
-    bitmap<G::slots> busy;
-    tw_link rings[G::slots];
+struct levels {
+    bitmap<shape::slots> busy;
+    tw_link rings[shape::slots];
 
     // To be called on memory that is all zero.
     void init() {
@@ -46,7 +46,7 @@ template <class G> struct levels {
 
     // See next_busy.hpp.
     unsigned next_busy(unsigned level, digits t, unsigned after, unsigned last) const {
-        return core::next_busy<G>(busy, level, t, after, last);
+        return core::next_busy<shape>(busy, level, t, after, last);
     }
 
     void move_all(unsigned from, unsigned to) {
@@ -63,4 +63,6 @@ template <class G> struct levels {
     }
 };
 
+}  // namespace
 }  // namespace tickwheel::core
+#endif

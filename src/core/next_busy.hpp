@@ -5,6 +5,7 @@
 #include "bitmap.hpp"
 #include "tick.hpp"
 
+#if !TW_TREE
 namespace tickwheel::core {
 
 // The distance in slots from the slot of t to the next busy one of its level, with after < distance <= last;
@@ -28,15 +29,5 @@ inline unsigned next_busy(const bitmap<Shape::slots> &busy, unsigned level, Digi
     return 0;
 }
 
-// The distance from t to the next busy tick of its block on level 0, with first <= distance <= last and 0 <
-// first; 0 if there is none.
-template <class Shape, class Levels, class Digits>
-inline unsigned next_in_block(const Levels &levels, Digits t, tick first, tick last) {
-    const Digits block = Shape::until_next(1, t);
-    if (first >= block)
-        return 0;
-    const tick end = smaller<tick>(last, block - 1);
-    return levels.next_busy(0, t, static_cast<unsigned>(first) - 1, static_cast<unsigned>(end));
-}
-
 }  // namespace tickwheel::core
+#endif

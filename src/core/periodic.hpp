@@ -4,6 +4,7 @@
 #include <tickwheel/tw.h>
 
 #include "assert.hpp"
+#include "features.hpp"
 #include "tick.hpp"
 
 namespace tickwheel::core {
@@ -56,23 +57,26 @@ inline constexpr bool has_division = sizeof(tick) <= sizeof(void *);
 #endif
 
 constexpr quotient divide(tick dividend, tick divisor) {
-    if (dividend < divisor)
-        return {0, dividend};
+    quotient q = {0, dividend};
     if constexpr (has_division) {
-        return {dividend / divisor, dividend % divisor};
+        if (has_room && dividend < divisor)
+            return q;
+        q.whole = dividend / divisor;
+        q.rest = dividend % divisor;
     } else {
-        quotient q = {dividend, 0};
-        for (unsigned bits = 8 * sizeof(tick); bits != 0; --bits) {
-            const bool carry = q.rest >> (8 * sizeof(tick) - 1) != 0;
-            q.rest = q.rest << 1 | q.whole >> (8 * sizeof(tick) - 1);
+        unsigned doubled = 0;
+        for (; divisor <= q.rest >> 1; ++doubled)
+            divisor <<= 1;
+        do {
             q.whole <<= 1;
-            if (carry || q.rest >= divisor) {
+            if (q.rest >= divisor) {
                 q.rest -= divisor;
-                q.whole |= 1;
+                ++q.whole;
             }
-        }
-        return q;
+            divisor >>= 1;
+        } while (doubled-- != 0);
     }
+    return q;
 }
 
 // Sets a node that fires, or a record's schedule of the same members, to its next tick; returns false if this
@@ -85,19 +89,22 @@ constexpr quotient divide(tick dividend, tick divisor) {
 template <class Periodic> bool set_to_next(Periodic &node, tick now, tick *overruns) {
     TW_ASSERT(node.period != 0 && !before(now, node.expiry));
     const quotient missed = divide(now - node.expiry, node.period);
-    tick from = node.expiry;
-    *overruns = missed.whole;
-    if (missed_in(node.missed_and_label) == TW_BURST) {
-        if (node.fires_left != 0 && missed.whole >= node.fires_left)
-            *overruns = node.fires_left - 1u;
-    } else if (missed.whole != 0) {
-        from = missed_in(node.missed_and_label) == TW_SKIP ? now - missed.rest : now;
-    }
-    if (node.fires_left == 1 || !in_range(now, from, node.period))
+    const unsigned policy = has_policies ? missed_in(node.missed_and_label) : unsigned{TW_SKIP};
+    const std::uint32_t fires_left = node.fires_left;
+    if (has_overruns)
+        *overruns = missed.whole;
+    if (policy == TW_SKIP || missed.whole == 0)
+        node.expiry = now - missed.rest;
+    else if (policy == TW_DELAY)
+        node.expiry = now;
+    else if (has_overruns && fires_left != 0 && missed.whole >= fires_left)
+        *overruns = fires_left - 1;
+    // A tick that wraps is in range: it is not in the future yet, and the period was looked at when armed.
+    if (fires_left == 1 || (!wraps && node.period >= never - node.expiry))
         return false;
-    if (node.fires_left != 0)
+    if (fires_left != 0)
         --node.fires_left;
-    node.expiry = from + node.period;
+    node.expiry += node.period;
     return true;
 }
 

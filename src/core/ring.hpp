@@ -22,13 +22,14 @@ static_assert(offsetof(tw_node, link) == 0);
 inline tw_node &node_of(tw_link &link) { return reinterpret_cast<tw_node &>(link); }
 inline const tw_node &node_of(const tw_link &link) { return reinterpret_cast<const tw_node &>(link); }
 
+#if !TW_TREE
 // A marker is a place in a ring that a walk over all nodes goes on behind (walk.hpp): a node whose callback
 // is this function, which is never called.
 inline void marker_callback([[maybe_unused]] tw_node *node, [[maybe_unused]] void *arg) {}  // GCOVR_EXCL_LINE
 inline bool is_marker(const tw_node &node) { return TW_RUNTIME != 0 && node.fn == marker_callback; }
+#endif
 
 inline void make_empty(tw_link &ring) { ring.next = ring.prev = &ring; }
-inline bool is_empty(const tw_link &ring) { return ring.next == &ring; }
 
 // Stops the program because of a link that a neighbour contradicts.
 [[noreturn]] inline void stop_at(const tw_link &broken) {
@@ -52,26 +53,19 @@ inline bool agrees_with_both(const tw_link &link) {
 }
 
 inline void stop_if_broken(const tw_link &link) {
-    if (links_are_checked && !agrees_with_both(link)) [[unlikely]]  // as TW_ASSERT
+    if (unlikely(links_are_checked && !agrees_with_both(link)))  // as TW_ASSERT
         stop_near(link);
 }
 
 // The link after another, checked, for walking a ring.
 inline tw_link &behind(const tw_link &link) {
-    if (links_are_checked && link.next->prev != &link) [[unlikely]]  // as TW_ASSERT
+    if (unlikely(links_are_checked && link.next->prev != &link))  // as TW_ASSERT
         stop_at(*link.next);
     return *link.next;
 }
 
-// The same for the link before another.
-inline tw_link &preceding(const tw_link &link) {
-    if (links_are_checked && link.prev->next != &link) [[unlikely]]  // as TW_ASSERT
-        stop_at(*link.prev);
-    return *link.prev;
-}
-
 inline void stop_if_last_broken(const tw_link &ring) {
-    if (links_are_checked && ring.prev->next != &ring) [[unlikely]]  // as TW_ASSERT
+    if (unlikely(links_are_checked && ring.prev->next != &ring))  // as TW_ASSERT
         stop_at(*ring.prev);
 }
 
@@ -91,6 +85,16 @@ inline void unlink(tw_link &link) {
     stop_if_broken(link);
     link.prev->next = link.next;
     link.next->prev = link.prev;
+}
+
+#if !TW_TREE
+inline bool is_empty(const tw_link &ring) { return ring.next == &ring; }
+
+// As `behind`, for the link before another.
+inline tw_link &preceding(const tw_link &link) {
+    if (unlikely(links_are_checked && link.prev->next != &link))  // as TW_ASSERT
+        stop_at(*link.prev);
+    return *link.prev;
 }
 
 // A walk from the end of a ring towards its front, while members leave there one after the other. Each
@@ -128,5 +132,6 @@ inline void append_all(tw_link &ring, tw_link &from) {
     ring.prev = from.prev;
     make_empty(from);
 }
+#endif
 
 }  // namespace tickwheel::core

@@ -1,55 +1,48 @@
-// The search for the earliest tick that matters: the one at which the wheel needs attention, or at which
-// the next callback is due. Reads only.
+// The search for the earliest tick that matters: the next that a slot opens at, that look-ahead has to begin
+// at, or that a node is due at. Reads only.
 #pragma once
 
-#include <cstdint>
+#include "placement.hpp"
 
-#include "levels.hpp"
-#include "time_position.hpp"
-
+#if !TW_TREE
 namespace tickwheel::core {
-
-template <class G> class wheel;
+namespace {
 
 // One search, from the cursor outwards. Distances are counted from the cursor.
 //
-// Level 0 gives exact ticks. On a higher level a slot says only that something in it is due after
-// the slot opens, and its nodes have to be looked at to tell when. That is worth it for a few nodes
-// and too much for many (P8), so the search has a number of looks to spend. When they are spent it
-// answers with the opening of the slot, which is never too late, only sometimes too early.
-template <class G> class search {
-    using digits = typename G::digits;
-
+// A slot says only that what is in it is due after the slot opens; its nodes have to be looked at to tell
+// when. That is worth it for a few nodes and too much for many (P8), so the search has a number of looks to
+// spend. When they are spent it answers with the opening of the slot, or with the tick at which look-ahead
+// into it has to begin: which is never too late, only sometimes too early.
+class search {
   public:
-    // For the earliest tick that needs attention, below `limit`. `near_lead` is the lead into
-    // near slots; 0 if look-ahead does not matter.
-    search(const wheel<G> &wheel, std::uint32_t looks, tick limit = never, digits near_lead = 0)
-        : wheel_(wheel), best_(limit), looks_(looks), near_lead_(near_lead) {}
+    // `near_lead` is the lead into near slots; 0 if look-ahead does not matter.
+    search(const placement &at, std::uint32_t looks, digits near_lead, tick limit = never)
+        : best_(limit), at_(at), looks_(looks), near_lead_(near_lead) {}
 
-    // From now on the search is for callbacks alone: a postponed node counts by the tick that it
-    // is due at, and not by the opening of the slot that it has to leave.
-    void look_for_fires() { for_fires_ = true; }
+    // From now on the search is for a tick to go to, and no slot with nodes in it may be passed over: of one
+    // whose nodes were all postponed, the opening counts.
+    void for_opening() { for_opening_ = true; }
 
-    // The answer so far, and whether it is the exact tick of a node.
-    tick best() const { return best_; }
+    // Whether the answer is the exact tick of a node.
     bool is_exact() const { return is_exact_; }
 
-    // Walks the levels upwards and returns the best answer. Slots of one level open in order, and
-    // everything on a higher level opens after the end of the block below it, so the walk ends
-    // as soon as the best answer lies before what is left.
+    // Walks the levels upwards, behind the cursor's slot, and returns the earliest tick, at most `limit`.
+    // Slots of one level open in order, and everything on a higher level opens after the end of the block
+    // below it, so the walk ends as soon as the best answer lies before what is left.
     tick run() {
-        const digits here = wheel_.at_.here();
-        for (unsigned level = 0; level <= G::top; ++level) {
-            unsigned last = G::width(level) - 1;
+        const digits here = at_.here();
+        for (unsigned level = 0; level <= shape::top; ++level) {
+            unsigned last = shape::width(level) - 1;
             if (level == 0 && best_ < last)
                 last = static_cast<unsigned>(best_);
-            for (unsigned on = 0; (on = wheel_.slots_.next_busy(level, here, on, last)) != 0;) {
-                const digits opening = (on - 1) * G::span(level) + G::until_next(level, here);
+            for (unsigned on = 0; (on = at_.slots.next_busy(level, here, on, last)) != 0;) {
+                const digits opening = (on - 1) * shape::span(level) + shape::until_next(level, here);
                 if (opening >= best_)
                     break;
-                look_into(level, G::slot(level, here + opening), opening);
+                look_into(shape::slot(level, here + opening), opening);
             }
-            if (best_ <= G::until_next(level + 1, here))
+            if (best_ <= shape::until_next(level + 1, here))
                 return best_;
         }
         run_far();
@@ -57,21 +50,24 @@ template <class G> class search {
     }
 
     // Looks at the nodes of one slot, which opens `opening` ticks after the cursor.
-    [[gnu::noinline]] void look_into(unsigned level, unsigned slot, tick opening) {
-        if (level == 0 && !for_fires_)
-            return consider(opening);
-        const tw_link &ring = wheel_.slots_.rings[slot];
-        for (const tw_link *link = &behind(ring); link != &ring && best_ > opening; link = &behind(*link)) {
-            if (is_marker(node_of(*link)))
-                continue;
+    [[gnu::noinline]] void look_into(unsigned slot, tick opening) {
+        const tw_link &ring = at_.slots.rings[slot];
+        for (const tw_link *last = &ring; last->next != &ring && best_ > opening;) {
             if (looks_ == 0) {
                 is_exact_ = false;
-                return consider(opening - smaller<tick>(lead_before_opening(level), opening));
+                consider(attention(slot, opening));
+                return;
             }
+            last = &behind(*last);
+            if (is_marker(node_of(*last)))
+                continue;
             --looks_;
-            const tick due_in = wheel_.at_.distance_to(node_of(*link).expiry);
-            const tick difference = (wheel_.at_.cursor + due_in) ^ (wheel_.at_.cursor + opening);
-            consider(for_fires_ || wheel_.at_.is_same_stretch(difference, level, slot) ? due_in : opening);
+            const tick due_in = at_.distance_to(node_of(*last).expiry);
+            const bool opens_first =
+                has_room && for_opening_ &&
+                !time_position::is_same_stretch((at_.cursor + due_in) ^ (at_.cursor + opening),
+                                                shape::level_with(slot), slot);
+            consider(opens_first ? opening : due_in);
         }
     }
 
@@ -79,31 +75,37 @@ template <class G> class search {
     // Far slots do not open in the order of their numbers, and the one that opens with the next
     // round may be empty; all busy ones are looked at, of which there are at most a few dozen.
     void run_far() {
-        const unsigned next = wheel_.at_.next_far();
-        look_into(G::far, next, wheel_.at_.next_round() - wheel_.at_.cursor);
-        for (unsigned slot = G::near_slots; slot != G::far_end; ++slot) {
-            slot = wheel_.slots_.busy.find(slot, G::far_end);
-            if (slot == G::far_end)
+        const unsigned next = at_.next_far();
+        look_into(next, at_.next_round() - at_.cursor);
+        for (unsigned slot = shape::near_slots; slot != shape::far_end; ++slot) {
+            slot = at_.slots.busy.find(slot, shape::far_end);
+            if (slot == shape::far_end)
                 return;
             if (slot != next)
-                look_into(G::far, slot, wheel_.at_.opening_of_far(slot));
+                look_into(slot, at_.opening_of_far(slot));
         }
     }
 
     void consider(tick distance) { best_ = smaller(best_, distance); }
 
-    digits lead_before_opening(unsigned level) const {
-        if (!G::ahead || near_lead_ == 0)
-            return 0;
-        return smaller(wheel_.lead_into(level, near_lead_), G::span(level));
+    // How far away the tick is at which something has to be done about a slot: look-ahead into it begins, or
+    // it opens.
+    tick attention(unsigned slot, tick opening) const {
+        if (!shape::ahead || near_lead_ == 0 || slot < shape::width(0))
+            return opening;
+        const unsigned level = shape::level_with(slot);
+        return opening -
+               smaller<tick>(smaller(at_.lead_into(level, near_lead_), shape::span(level)), opening);
     }
 
-    const wheel<G> &wheel_;
     tick best_;
+    const placement &at_;
     std::uint32_t looks_;
     digits near_lead_;
-    bool for_fires_ = false;
     bool is_exact_ = true;
+    bool for_opening_ = false;
 };
 
+}  // namespace
 }  // namespace tickwheel::core
+#endif

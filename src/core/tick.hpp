@@ -1,11 +1,9 @@
-// Ticks: how they compare, and how a geometry cuts them into digits that name a level and a slot.
+// Ticks: how they compare.
 #pragma once
 
 #include <tickwheel/tw.h>
 
-#include <bit>
 #include <cstdint>
-#include <type_traits>
 
 #include "inlining.hpp"
 
@@ -20,7 +18,21 @@ inline constexpr tick never = TW_NEVER;
 inline constexpr tick last_tick = never - 1;
 inline constexpr tick farthest = wraps ? never >> 1 : last_tick;  // the greatest distance to a tick
 
-constexpr bool is_tick(tick t) { return wraps || t != never; }
+// `never` has all bits set. Where a tick is wider than a register, it takes less code to look for them in
+// both halves at once than to compare.
+constexpr bool is_tick(tick t) {
+    if (wraps || has_room)
+        return wraps || t != never;
+    return static_cast<std::uint32_t>(t & t >> 4 * sizeof(tick)) != UINT32_MAX;
+}
+
+#if TW_RUNTIME
+// A tick moved by some ticks, at most to the last.
+constexpr tick later(tick t, tick by) { return by > last_tick - t ? last_tick : t + by; }
+#endif
+
+// A tick as an answer that may also be `never`, which a tick that wraps can be, too.
+constexpr tick as_answer(tick t) { return wraps && t == never ? t - 1 : t; }
 
 constexpr bool before(tick a, tick b) {
     if constexpr (wraps)
@@ -49,84 +61,14 @@ constexpr bool before_seen_from(tick now, tick a, tick b) {
 // The distance from one tick to another; 0 if that is not in the future.
 constexpr tick distance(tick from, tick to) { return before(from, to) ? to - from : 0; }
 
-// True if from + further is still a tick that can be told apart from the past at `now`.
+// True if from + further is still a tick that can be told apart from the past at `now`. Not if `from` is
+// none.
 constexpr bool in_range(tick now, tick from, tick further) {
     if constexpr (wraps)
-        return further <= farthest - distance(now, from);
+        return further <= farthest && (before(from, now) || from - now + further <= farthest);
     else
-        return further <= last_tick - from;
+        return further < never - from;
 }
-
-// A geometry: Levels levels of 2^Bits slots, and a far level beyond them.
-//
-// Read a tick as a number with digits of Bits bits. A slot of level l stands for one value of digit l,
-// so it lasts a block of 2^(Bits * l) ticks.
-//
-// With look-ahead a level below the top needs room for two blocks of the level above: for the one
-// that runs, and for the next one, into which nodes are lowered before it opens. It has twice the
-// slots and uses one more bit of the tick. The top level has no more slots than without look-ahead;
-// they serve two rounds, so its round is half as long.
-//
-// Beyond the running round slots double in length, one for each bit of the round's number: far
-// slot b lasts 2^b rounds, and holds ticks whose highest difference from the origin is bit b. So
-// no distance is too far, at the price of one slot for each bit. Ticks that wrap have one slot
-// more, `beyond`, for those half of their range away or farther.
-template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
-    static_assert(Bits >= 1 && Levels >= 1 && Bits * Levels <= (wraps ? 30 : 48),
-                  "TW_BITS and TW_LEVELS are at least 1, their product at most 48, or 30 with 32-bit ticks");
-
-    static constexpr unsigned top = Levels - 1;
-    static constexpr unsigned far = Levels;
-    static constexpr bool ahead = LookAhead && Levels > 1;
-    static constexpr unsigned round_bits = Bits * Levels - (ahead ? 1 : 0);
-    static constexpr unsigned near_slots = (Levels + (ahead ? top : 0)) << Bits;
-    static constexpr unsigned far_end = near_slots + 8 * sizeof(tick) - round_bits;
-    static constexpr unsigned beyond = far_end;
-    static constexpr unsigned slots = far_end + (wraps ? 1 : 0);
-
-    // The low digits of a tick, two rounds or more of them: all that a slot of the levels depends
-    // on. One machine word on a small processor if that holds them.
-    using digits = std::conditional_t<Bits * Levels <= 31, std::uint32_t, tick>;
-
-    static constexpr unsigned shift(unsigned level) { return level == far ? round_bits : Bits * level; }
-    static constexpr unsigned width(unsigned level) { return 1u << (ahead && level < top ? Bits + 1 : Bits); }
-    static constexpr unsigned first_slot(unsigned level) { return level * width(0); }
-
-    // The ticks of one slot of this level, and of one round.
-    static constexpr digits span(unsigned level) { return digits{1} << shift(level); }
-    static constexpr digits round = digits{1} << round_bits;
-
-    static constexpr digits low(tick t) { return static_cast<digits>(t); }
-    static constexpr unsigned index(unsigned level, digits t) {
-        return static_cast<unsigned>(t >> shift(level)) & (width(level) - 1);
-    }
-    static constexpr unsigned slot(unsigned level, digits t) { return first_slot(level) + index(level, t); }
-
-    // The ticks from t to the opening of the next slot of this level; for far, to the next round.
-    static constexpr digits until_next(unsigned level, digits t) {
-        return span(level) - (t & (span(level) - 1));
-    }
-
-    // True if a difference is less than a slot of this level. Where a tick is wider than a register,
-    // shifting it takes less code than comparing it.
-    static constexpr bool is_below(unsigned level, tick difference) {
-        return has_room ? difference < span(level) : difference >> shift(level) == 0;
-    }
-
-    // The level of the highest digit in which two ticks differ, given their xor.
-    template <unsigned Level = 0> static constexpr unsigned level_of(tick difference) {
-        if constexpr (Level == far)
-            return far;
-        else
-            return is_below(Level + 1, difference) ? Level : level_of<Level + 1>(difference);
-    }
-
-    // The far slot of the highest bit in which two ticks of different rounds differ.
-    TW_ONE_COPY static constexpr unsigned far_slot(tick difference) {
-        return near_slots + static_cast<unsigned>(std::bit_width(difference)) - 1 - round_bits;
-    }
-    static constexpr unsigned far_shift(unsigned slot) { return slot - near_slots + round_bits; }
-};
 
 template <class Number> constexpr Number smaller(Number a, Number b) { return a < b ? a : b; }
 template <class Number> constexpr Number larger(Number a, Number b) { return a < b ? b : a; }
@@ -135,8 +77,11 @@ template <class Number> constexpr Number larger(Number a, Number b) { return a <
 // one after the other, while the result is in the range.
 constexpr tick roundest(tick first, tick last) {
     tick best = last;
-    for (tick t = last; t != 0 && last - (t & (t - 1)) <= last - first; best = t)
+    for (tick t = last; t != 0; best = t) {
         t &= t - 1;
+        if (before(t, first))
+            break;
+    }
     return best;
 }
 

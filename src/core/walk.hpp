@@ -15,10 +15,11 @@
 // ring that is no slot; then the walk takes them out, and begins the slot again.
 #pragma once
 
-#include "wheel.hpp"
+#include "wheel_engine.hpp"
 
 #if TW_RUNTIME
 namespace tickwheel::core {
+namespace {
 
 // How many nodes are copied under one hold of the lock.
 inline constexpr unsigned nodes_at_once = 32;
@@ -29,16 +30,16 @@ struct met_node {
     tw_node was;
 };
 
-template <class G> class walk {
+class walk {
   public:
-    explicit walk(wheel<G> &w) : wheel_(w), left_(G::slots), times_emptied_(0), has_end_(false) {}
+    explicit walk(wheel_engine &w) : wheel_(w), left_(shape::slots), times_emptied_(0), has_end_(false) {}
 
     // Copies the next nodes, and returns their number: less than nodes_at_once at the end.
     // REQUIRES: wheel lock held; no shift is under way
     unsigned copy() {
         unsigned count = 0;
         for (const tw_link *last = go_on(); left_ != 0; last = nullptr) {
-            const tw_link &ring = wheel_.slots_.rings[left_ - 1];
+            const tw_link &ring = wheel_.slots.rings[left_ - 1];
             const bool has_left = last == nullptr && has_end_ && !is_pending(end_);
             const tw_link *link = has_left ? &ring : &behind(last != nullptr ? *last : ring);
             for (; link != &ring && link != &end_.link; link = &behind(*link)) {
@@ -64,7 +65,7 @@ template <class G> class walk {
     // Returns the link that the walk has come to in its slot; null: it begins the slot, or goes on at its
     // front.
     const tw_link *go_on() {
-        const bool begins = times_emptied_ != wheel_.times_emptied_;
+        const bool begins = times_emptied_ != wheel_.times_emptied;
         if (begins)
             take_end();
         if (!is_pending(place_))
@@ -79,7 +80,7 @@ template <class G> class walk {
         if (!has_end_)
             put(end_, *ring.prev, node_of(*ring.prev).expiry);
         has_end_ = true;
-        times_emptied_ = wheel_.times_emptied_;
+        times_emptied_ = wheel_.times_emptied;
     }
 
     void put(tw_node &marker, tw_link &behind_this, tick expiry) {
@@ -87,8 +88,8 @@ template <class G> class walk {
         marker.expiry = expiry;
         marker.state = TW_PENDING;
         insert_after(behind_this, marker.link);
-        ++wheel_.count_;
-        ++wheel_.markers_;
+        ++wheel_.count;
+        ++wheel_.marked;
         TW_CHECKS(pending(&marker));
     }
 
@@ -98,7 +99,7 @@ template <class G> class walk {
         has_end_ = false;
     }
 
-    wheel<G> &wheel_;
+    wheel_engine &wheel_;
     unsigned left_;                // slots to go: the walk stands in the last of them
     std::uint32_t times_emptied_;  // the wheel's, when the markers were put
     bool has_end_;                 // `end_` was put into this slot
@@ -107,5 +108,6 @@ template <class G> class walk {
     met_node met_[nodes_at_once] = {};
 };
 
+}  // namespace
 }  // namespace tickwheel::core
 #endif

@@ -1,7 +1,7 @@
 // The list of a runtime's components, and the calls to their hooks. `components_mutex` guards the list.
 #include "components.hpp"
 
-#include "engine.hpp"
+#include "keeper.hpp"
 #include "linked_list.hpp"
 #include "wall.hpp"
 
@@ -72,11 +72,11 @@ component *lock_unsettled(tw_runtime &rt) {
 }
 
 void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &),
-                   void (*engine_hooks::*unlock_engine)(engine &)) {
+                   void (*keeper_hooks::*unlock_keeper)(keeper &)) {
     wall_hold::unlock(rt);
     call_each(rt, unlock);
-    if (engine *const it = engine_of(rt); it != nullptr)
-        (it->hooks->*unlock_engine)(*it);
+    if (keeper *const it = keeper_of(rt); it != nullptr)
+        (it->hooks->*unlock_keeper)(*it);
     pthread_mutex_unlock(&rt.components_mutex);
 }
 
@@ -189,16 +189,16 @@ tw_node *clear_one_in_components(tw_runtime &rt) {
 
 void lock_all(tw_runtime &rt) {
     pthread_mutex_lock(&rt.components_mutex);
-    if (engine *const it = engine_of(rt); it != nullptr)
+    if (keeper *const it = keeper_of(rt); it != nullptr)
         it->hooks->lock(*it);
     call_each(rt, &component_hooks::lock);
     wall_hold::lock(rt);
 }
 
-void unlock_all(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::unlock, &engine_hooks::unlock); }
+void unlock_all(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::unlock, &keeper_hooks::unlock); }
 
 void unlock_all_in_child(tw_runtime &rt) {
-    unlock_all_by(rt, &component_hooks::begin_in_child, &engine_hooks::begin_in_child);
+    unlock_all_by(rt, &component_hooks::begin_in_child, &keeper_hooks::begin_in_child);
 }
 
 // In a child, whose only thread this is. A component that cannot be revived keeps the runtime marked, and
@@ -213,7 +213,7 @@ int revive_components(tw_runtime &rt) {
 void destroy_components(tw_runtime &rt) {
     while (component *each = newest(rt))
         each->hooks->destroy(*each);
-    if (engine *const it = engine_of(rt); it != nullptr)
+    if (keeper *const it = keeper_of(rt); it != nullptr)
         it->hooks->destroy(*it);
 }
 

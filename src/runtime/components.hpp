@@ -117,7 +117,7 @@ tw_node *clear_one_in_components(tw_runtime &rt);  // null when all are cleared
 void stop_components(tw_runtime &rt);
 void end_components(tw_runtime &rt);
 int revive_components(tw_runtime &rt);
-void destroy_components(tw_runtime &rt);  // and the engine
+void destroy_components(tw_runtime &rt);  // and the keeper
 
 // For a fork: every lock of a runtime's that comes before those of its wheels of nodes, so that no other
 // thread is in the middle of anything. Not `lifecycle_mutex`, which a thread may hold while it waits for a

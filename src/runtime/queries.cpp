@@ -1,6 +1,6 @@
 // Questions to a runtime, which change nothing. Any thread.
 #include "current_run.hpp"
-#include "engine.hpp"
+#include "keeper.hpp"
 #include "wall.hpp"
 
 using namespace tickwheel::runtime;
@@ -50,7 +50,7 @@ TW_API size_t tw_runtime_count(tw_runtime *rt) {
     check::is_runtime(rt, __builtin_return_address(0));
     if (!usable(rt))
         return 0;
-    const engine_hold records(*rt);
+    const keeper_hold records(*rt);
     const wall_hold hold(*rt);
     std::size_t count = records.held() != nullptr ? records.held()->hooks->count(*records.held()) : 0;
     for_each_timeline(*rt, [&](timeline &line) { count += tw_count(&line.wheel); });
@@ -61,7 +61,7 @@ TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
     if (const int error = check_usable(rt); error != 0)
         return error;
     const no_thread_cancel guard;  // so is the report
-    const engine_hold records(*rt);
+    const keeper_hold records(*rt);
     const wall_hold hold(*rt);
     int broken = records.held() != nullptr ? records.held()->hooks->check(*records.held(), report, arg) : 0;
     for_each_timeline(*rt, [&](timeline &line) { broken += tw_check(&line.wheel, report, arg); });

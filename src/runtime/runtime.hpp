@@ -8,7 +8,7 @@
 // Locks are taken in this order:
 //   1. the list of all runtimes (fork.cpp)
 //   2. `components_mutex`
-//   3. the engine's lock
+//   3. the keeper's lock
 //   4. the locks of components, newest first
 //   5. `wall_mutex`
 //   6. the locks of the wheels
@@ -40,7 +40,7 @@ namespace tickwheel::runtime {
 
 struct component;   // components.hpp
 struct fire_relay;  // components.hpp
-struct engine;      // engine.hpp
+struct keeper;      // keeper.hpp
 
 // Which thread fires. A caller becomes the last caller if a worker's run frees the runtime meanwhile:
 // it then frees the runtime when it is done (see drive_permit::give_back).
@@ -139,8 +139,8 @@ struct tw_runtime {
     std::uint32_t turn_number = 0;        // atomic; odd during a turn. The lookout sleeps on it
     std::uint32_t is_lookout_parked = 0;  // atomic
 
-    // What fires besides nodes; null until it is needed. Set once, with components_mutex. See engine.hpp.
-    std::atomic<tickwheel::runtime::engine *> second_engine{nullptr};
+    // What fires besides nodes; null until it is needed. Set once, with components_mutex. See keeper.hpp.
+    std::atomic<tickwheel::runtime::keeper *> keeper{nullptr};
 
     tw_runtime *next = nullptr, *previous = nullptr;  // in the list that fork.cpp keeps
 };

@@ -31,14 +31,14 @@ inline constexpr tick awake = 0;  // no tick is earlier, so the driver is woken 
 // earlier. A driver remembers a wake that comes before its wait. The wheel's lock orders all of this,
 // so relaxed accesses are enough (tests/runtime/sleep_wake.pml).
 //
-// The engine of records is asked too, under its own lock, which plays the same part for calls that arm
-// records. A thread that makes the engine has taken no lock after the question, if that was asked without it:
+// The keeper of records is asked too, under its own lock, which plays the same part for calls that arm
+// records. A thread that makes the keeper has taken no lock after the question, if that was asked without it:
 // so it may read `asleep_until` as it was before `never`. Therefore it wakes the driver once itself.
 struct timeline {
     tw wheel;
     std::atomic<tick> asleep_until{awake};  // written by the firing thread, but see wake_for_anything
 
-    // With an engine beside the wheel: the tick up to which the firing thread fires, or has fired; and
+    // With a keeper beside the wheel: the tick up to which the firing thread fires, or has fired; and
     // whether something was armed for that tick or before since it has looked. Spares it looking once more
     // (fire_both).
     std::atomic<tick> firing_to{0};
@@ -50,7 +50,7 @@ struct timeline {
     bool can_be_set;                             // fixed: this is the wall timeline
     std::int64_t tw_deadlines::*deadline_field;  // fixed: where drivers find its deadline
 
-    // Ticks of the wheel are this much ahead of the clock's. Written with the wall_hold; the engine reads it
+    // Ticks of the wheel are this much ahead of the clock's. Written with the wall_hold; the keeper reads it
     // without. It only grows, so one that is out of date makes a record due too early, by a reading of the
     // clock that was valid a moment ago (P1).
     std::atomic<tick> set_back{0};

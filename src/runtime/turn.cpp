@@ -15,7 +15,7 @@
 #include <tickwheel/port.h>
 
 #include "components.hpp"
-#include "engine.hpp"
+#include "keeper.hpp"
 #include "lifetime.hpp"
 #include "nodes.hpp"
 #include "wall.hpp"
@@ -32,8 +32,8 @@ std::int64_t deadline_to_wait_for(const timeline &line, tick next, tick present)
     return next <= present ? 0 : line.deadline_of(next);
 }
 
-// What the engine says, if there is one, may be earlier than what the wheel says.
-void ask_engine(engine *it, timeline &line, tick &next, std::int64_t &deadline) {
+// What the keeper says, if there is one, may be earlier than what the wheel says.
+void ask_keeper(keeper *it, timeline &line, tick &next, std::int64_t &deadline) {
     if (it == nullptr)
         return;
     const tick own = it->hooks->next(*it, line);
@@ -45,13 +45,13 @@ void ask_engine(engine *it, timeline &line, tick &next, std::int64_t &deadline) 
 // Asks each wheel for what is next, and calls found(line, tick) with the answer. Under the hold, so that
 // the clock is not set back between the answer and its conversion to a deadline.
 template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
-    const engine_hold records(rt);
+    const keeper_hold records(rt);
     const wall_hold hold(rt);
     tw_deadlines until = no_deadlines;
     for_each_timeline(rt, [&](timeline &line) {
         tick next = tw_next(&line.wheel);
         std::int64_t deadline = deadline_to_wait_for(line, next, tw_now(&line.wheel));
-        ask_engine(records.held(), line, next, deadline);
+        ask_keeper(records.held(), line, next, deadline);
         found(line, next);
         until.*line.deadline_field = deadline;
     });
@@ -172,9 +172,9 @@ fired fire_nodes(tw_runtime &rt, timeline &line, tick to, std::uint32_t budget) 
 // each time counts as a good part of the turn's.
 constexpr std::uint32_t passes_of_nodes = 16;
 
-// Fires nodes and the engine's timers, tick by tick in turn (P3), until neither has left the other anything
+// Fires nodes and the keeper's timers, tick by tick in turn (P3), until neither has left the other anything
 // that is due.
-fired fire_both(tw_runtime &rt, engine &it, timeline &line, tick present) {
+fired fire_both(tw_runtime &rt, keeper &it, timeline &line, tick present) {
     std::uint32_t budget = rt.budget;
     tick next = never, nodes_are_at = never;
     line.firing_to.store(present, std::memory_order_relaxed);
@@ -207,22 +207,22 @@ fired fire_both(tw_runtime &rt, engine &it, timeline &line, tick present) {
 bool fire_due(tw_runtime &rt) {
     begin_turn(rt);
     fired how_far = settle_components(rt) ? fired::all : fired::stopped;
-    bool has_new_engine = false;  // made by a callback, and not asked yet
+    bool has_new_keeper = false;  // made by a callback, and not asked yet
     for_each_timeline(rt, [&](timeline &line) {
         if (how_far == fired::stopped)
             return;
         std::int64_t reading;
         const tick present = present_to_tell(rt, line, reading);
         rt.meter.begin(line, reading);
-        engine *const it = engine_of(rt);
+        keeper *const it = keeper_of(rt);
         const fired here =
             it != nullptr ? fire_both(rt, *it, line, present) : fire_nodes(rt, line, present, rt.budget);
         rt.meter.end(line, here == fired::some);
         how_far = here == fired::all ? how_far : here;
-        has_new_engine = has_new_engine || engine_of(rt) != it;
+        has_new_keeper = has_new_keeper || keeper_of(rt) != it;
     });
     end_turn(rt);
-    return how_far == fired::all && !has_wall(rt) && !has_new_engine;
+    return how_far == fired::all && !has_wall(rt) && !has_new_keeper;
 }
 
 // The library's own measure of P2. A deadline that has passed before the sleep begins was held up by
@@ -320,7 +320,7 @@ void abandon_turn(tw_runtime &rt) {
     rt.meter.abandon_callback();
     end_turn(rt);
     for_each_timeline(rt, [](timeline &line) { tw_abandon(&line.wheel); });
-    if (engine *const it = engine_of(rt); it != nullptr)
+    if (keeper *const it = keeper_of(rt); it != nullptr)
         it->hooks->abandon(*it);
     if (rt.driver->program != nullptr && usable(&rt))
         program(rt);

@@ -14,18 +14,18 @@ namespace tickwheel::runtime {
 
 // --- waiting ---------------------------------------------------------------------------
 
-void wake_waiting(record_engine &engine) {
-    __atomic_store_n(&engine.progress, engine.progress + 1, __ATOMIC_RELAXED);
-    tw_port_wake_all(&engine.progress);
+void wake_waiting(record_keeper &keeper) {
+    __atomic_store_n(&keeper.progress, keeper.progress + 1, __ATOMIC_RELAXED);
+    tw_port_wake_all(&keeper.progress);
 }
 
-void wait_for_progress(record_engine &engine, engine_lock &lock) {
-    const std::uint32_t seen = engine.progress;
-    ++engine.waiting;
+void wait_for_progress(record_keeper &keeper, keeper_lock &lock) {
+    const std::uint32_t seen = keeper.progress;
+    ++keeper.waiting;
     lock.unlock();
-    tw_port_wait(&engine.progress, seen, INT64_MAX);
+    tw_port_wait(&keeper.progress, seen, INT64_MAX);
     lock.lock();
-    --engine.waiting;
+    --keeper.waiting;
 }
 
 // --- ending ----------------------------------------------------------------------------
@@ -46,8 +46,8 @@ namespace {
 
 // S2. The argument and the key are taken out of the record before the lock is released. If
 // another thread forks while `drop` runs, the child finds a record with nothing left to drop.
-// RELEASES AND REACQUIRES: engine lock
-void give_back_rest_of(record_set &set, record &it, engine_lock &lock) {
+// RELEASES AND REACQUIRES: keeper lock
+void give_back_rest_of(record_set &set, record &it, keeper_lock &lock) {
     record_rest &rest = *it.rest;
     unsigned char *const key = long_key_of(it);
     void (*const drop)(void *) = rest.drop;
@@ -63,16 +63,16 @@ void give_back_rest_of(record_set &set, record &it, engine_lock &lock) {
 
 }  // namespace
 
-void finish(record_set &set, record &it, engine_lock &lock) {
+void finish(record_set &set, record &it, keeper_lock &lock) {
     if (it.has_rest) {
         give_back_rest_of(set, it, lock);
         if (!set.has_rests)
-            set.engine->memory.give_back_rest(*it.rest);
+            set.keeper->memory.give_back_rest(*it.rest);
     }
     free_record(set, it);
 }
 
-void finish_if_over(record_set &set, record &it, engine_lock &lock) {
+void finish_if_over(record_set &set, record &it, keeper_lock &lock) {
     if (it.uses != 0 || (it.state == record_state::live && !it.is_last))
         return;
     if (it.state == record_state::live)
@@ -100,8 +100,8 @@ bool has_still_to_fire(const record_set &set, record &it) {
 namespace {
 
 // Asks the user's schedule for the next deadline, and arms the record for it.
-// RELEASES AND REACQUIRES: engine lock
-void ask_next(record_set &set, record &it, std::int64_t due, engine_lock &lock) {
+// RELEASES AND REACQUIRES: keeper lock
+void ask_next(record_set &set, record &it, std::int64_t due, keeper_lock &lock) {
     std::int64_t deadline;
     {
         const user_call unlocked(set, it, lock);
@@ -117,8 +117,8 @@ void ask_next(record_set &set, record &it, std::int64_t due, engine_lock &lock) 
 //
 // If the callback has forked and this is the child, the callback counts as not returned: the
 // child's runtime is inert, and revival ends the record (P13).
-// RELEASES AND REACQUIRES: engine lock
-void after_fire(record_set &set, record &it, std::int64_t due, engine_lock &lock) {
+// RELEASES AND REACQUIRES: keeper lock
+void after_fire(record_set &set, record &it, std::int64_t due, keeper_lock &lock) {
     const std::atomic<bool> &forked = set.rt->forked;
     if (forked.load(std::memory_order_relaxed))
         return;
@@ -129,7 +129,7 @@ void after_fire(record_set &set, record &it, std::int64_t due, engine_lock &lock
     }
     assert(it.uses > 0);
     --it.uses;
-    announce_progress(*set.engine);
+    announce_progress(*set.keeper);
     finish_if_over(set, it, lock);
 }
 
@@ -144,25 +144,25 @@ tw_key key_in_event(const record_set &set, const record &it) {
 
 // Arms a periodic record that fires for its next tick, before its callback runs. Returns false if this fire
 // is its last.
-bool arm_again(record_engine &engine, record &it, tick present, tick &overruns) {
+bool arm_again(record_keeper &keeper, record &it, tick present, tick &overruns) {
     struct {
         tick expiry, period;
         std::uint32_t part;
         std::uint16_t fires_left;
         std::uint8_t missed_and_label;
     } next = {it.timing.due, it.rest->period, it.rest->part, it.rest->fires_left, it.rest->missed};
-    if (!core::set_to_next_on_grid(next, line_of(engine, it.is_on_wall).unit.parts(), present, &overruns))
+    if (!core::set_to_next_on_grid(next, line_of(keeper, it.is_on_wall).unit.parts(), present, &overruns))
         return false;
     it.rest->part = next.part;
     it.rest->fires_left = next.fires_left;
-    arm(engine, it, next.expiry,
-        next_order(engine, line_of(engine, false).unit.reading(engine.steady.now())));
+    arm(keeper, it, next.expiry,
+        next_order(keeper, line_of(keeper, false).unit.reading(keeper.steady.now())));
     return true;
 }
 
 // The fire has a reference to the set until a worker has run or discarded it.
 void fire_on_worker(record_set &set, record &it, std::int64_t due, std::uint64_t overruns,
-                    engine_lock &lock) {
+                    keeper_lock &lock) {
     set.references.fetch_add(1, std::memory_order_relaxed);
     const bool skips = is_periodic(it) && it.rest->missed != TW_BURST;
     const enqueued result = enqueue(worker_part_of(it).runnable, skips, due, overruns);
@@ -176,22 +176,22 @@ void fire_on_worker(record_set &set, record &it, std::int64_t due, std::uint64_t
 }
 
 // None is going on any more if the callback has forked and this is the child.
-void end_fire(record_engine &engine, engine_lock &lock) {
-    record *const it = engine.fired;
-    engine.fired = nullptr;
+void end_fire(record_keeper &keeper, keeper_lock &lock) {
+    record *const it = keeper.fired;
+    keeper.fired = nullptr;
     if (it != nullptr)
-        after_fire(*engine.fired_in, *it, engine.fired_due, lock);
+        after_fire(*keeper.fired_in, *it, keeper.fired_due, lock);
 }
 
 }  // namespace
 
 // A drained record needs nothing from here: the drain ends it, and counts this fire as prevented. P7: no lock
 // is held while the callback runs.
-void fire_next(record_engine &engine, record_wheel &wheel, inside_record &frame, current_run &run,
-               engine_lock &lock) {
+void fire_next(record_keeper &keeper, record_wheel &wheel, inside_record &frame, current_run &run,
+               keeper_lock &lock) {
     record &it = record_at(wheel.take_due());
     record_set &set = set_of(it);
-    const timeline &line = line_of(engine, it.is_on_wall);
+    const timeline &line = line_of(keeper, it.is_on_wall);
     const std::int64_t due = line.unit.reading(it.timing.due);
     tick overruns = 0;
     assert(it.state == record_state::live && it.is_armed);
@@ -202,8 +202,8 @@ void fire_next(record_engine &engine, record_wheel &wheel, inside_record &frame,
     it.is_last = !has_next(it);
     if (is_periodic(it))
         it.is_last =
-            !arm_again(engine, it, core::larger(wheel.now() - line.set_back, it.timing.due), overruns);
-    fire_meter &meter = engine.rt->meter;
+            !arm_again(keeper, it, core::larger(wheel.now() - line.set_back, it.timing.due), overruns);
+    fire_meter &meter = keeper.rt->meter;
     const auto begin = [&](bool elsewhere) {
         if (meter.begin_callback(due, it.label, elsewhere)) [[unlikely]]
             meter.show_callback(it.label, nullptr, set.has_handles ? handle_of(it) : TW_NO_HANDLE,
@@ -216,9 +216,9 @@ void fire_next(record_engine &engine, record_wheel &wheel, inside_record &frame,
         return;
     }
     begin(false);
-    engine.fired = &it;
-    engine.fired_in = &set;
-    engine.fired_due = due;
+    keeper.fired = &it;
+    keeper.fired_in = &set;
+    keeper.fired_due = due;
     frame.enter(set, it);
     run.begin(due, overruns);
     const tw_key key = key_in_event(set, it);
@@ -229,15 +229,15 @@ void fire_next(record_engine &engine, record_wheel &wheel, inside_record &frame,
     fn(&event, arg);
     meter.end_callback(overruns);
     lock.lock();
-    end_fire(engine, lock);
+    end_fire(keeper, lock);
     frame.leave_record();
 }
 
-void abandon_fire(record_engine &engine, engine_lock &lock) { end_fire(engine, lock); }
+void abandon_fire(record_keeper &keeper, keeper_lock &lock) { end_fire(keeper, lock); }
 
 namespace {
 
-void end_run(record_set &set, record &it, std::int64_t due, engine_lock &lock) {
+void end_run(record_set &set, record &it, std::int64_t due, keeper_lock &lock) {
     --worker_part_of(it).begun;
     after_fire(set, it, due, lock);
 }
@@ -248,8 +248,8 @@ void release_after_run(record_set &set) {
 }
 
 // Calls the callback on a worker. If an exception passes, left() is called on its way out, with the lock
-// held. RELEASES AND REACQUIRES: engine lock
-template <class Left> void call(record_set &set, record &it, std::int64_t due, engine_lock &lock, Left left) {
+// held. RELEASES AND REACQUIRES: keeper lock
+template <class Left> void call(record_set &set, record &it, std::int64_t due, keeper_lock &lock, Left left) {
     const tw_key key = key_in_event(set, it);
     const tw_event event = event_of(set, it, key, due, tw_runtime_overruns(set.rt));
     void *const arg = arg_of(it);
@@ -272,7 +272,7 @@ void run(tw_runnable &runnable) {
     record_set &set = set_of(it);
     const std::int64_t due = tw_runtime_due(set.rt);
     {
-        engine_lock lock(*set.engine);
+        keeper_lock lock(*set.keeper);
         ++worker_part_of(it).begun;
         if (is_drained(set, it))
             it.is_last = false;
@@ -291,7 +291,7 @@ void discarded(tw_runnable &runnable, std::uint32_t fires) {
     record &it = record_of(runnable);
     record_set &set = set_of(it);
     {
-        engine_lock lock(*set.engine);
+        keeper_lock lock(*set.keeper);
         it.uses -= fires - 1;
         if (is_drained(set, it))
             it.is_last = false;
@@ -313,20 +313,20 @@ const tw_runnable_hooks record_hooks = {run, discarded, describe};
 
 // --- calls on one that is live ---------------------------------------------------------
 
-int end(record_set &set, record &it, engine_lock &lock) {
-    disarm(*set.engine, it);
+int end(record_set &set, record &it, keeper_lock &lock) {
+    disarm(*set.keeper, it);
     withdraw_fires(set, it);
     const bool prevented = has_still_to_fire(set, it);
-    set.engine->cancelled[it.label] += prevented ? 1 : 0;
+    set.keeper->cancelled[it.label] += prevented ? 1 : 0;
     retire(set, it);
     if (it.uses == 0)
         finish(set, it, lock);
     return prevented ? 1 : 0;
 }
 
-void wait_until_over(record_set &set, record &it, std::uint32_t generation, engine_lock &lock) {
+void wait_until_over(record_set &set, record &it, std::uint32_t generation, keeper_lock &lock) {
     while (it.generation == generation && !inside_record::of(it))
-        wait_for_progress(*set.engine, lock);
+        wait_for_progress(*set.keeper, lock);
 }
 
 tw_key key_of(const record &it) {

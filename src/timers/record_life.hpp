@@ -50,10 +50,10 @@ class inside_record : on_stack<inside_record> {
     const record_set *set_ = nullptr;
 };
 
-// While it lives, the engine's lock is released and this thread calls a function of the user's.
+// While it lives, the keeper's lock is released and this thread calls a function of the user's.
 class user_call {
   public:
-    user_call(record_set &set, record &it, engine_lock &lock)
+    user_call(record_set &set, record &it, keeper_lock &lock)
         : lock_(lock), inside_(*set.rt, lock), inside_record_(set, it) {
         lock_.unlock();
     }
@@ -62,89 +62,89 @@ class user_call {
     user_call &operator=(const user_call &) = delete;
 
   private:
-    engine_lock &lock_;
+    keeper_lock &lock_;
     const no_thread_cancel guard_;
     inside_user_code inside_;
     inside_record inside_record_;
 };
 
 // Wakes the threads that wait until a run ends or a record is over.
-// REQUIRES: engine lock held
-void wake_waiting(record_engine &engine);
-inline void announce_progress(record_engine &engine) {
-    if (engine.waiting != 0) [[unlikely]]
-        wake_waiting(engine);
+// REQUIRES: keeper lock held
+void wake_waiting(record_keeper &keeper);
+inline void announce_progress(record_keeper &keeper) {
+    if (keeper.waiting != 0) [[unlikely]]
+        wake_waiting(keeper);
 }
 
-// RELEASES AND REACQUIRES: engine lock
-void wait_for_progress(record_engine &engine, engine_lock &lock);
+// RELEASES AND REACQUIRES: keeper lock
+void wait_for_progress(record_keeper &keeper, keeper_lock &lock);
 
 // Arms a record for a tick of its clock.
-// REQUIRES: engine lock held, the record is not armed
-inline void arm(record_engine &engine, record &it, tick due, std::uint64_t order) {
+// REQUIRES: keeper lock held, the record is not armed
+inline void arm(record_keeper &keeper, record &it, tick due, std::uint64_t order) {
     it.is_armed = true;
-    wheel_of(engine, it).arm(it.number, it.timing, due, order);
+    wheel_of(keeper, it).arm(it.number, it.timing, due, order);
 }
 
 // Takes it off the wheel. Returns false if it was not there.
-// REQUIRES: engine lock held
-inline bool disarm(record_engine &engine, record &it) {
+// REQUIRES: keeper lock held
+inline bool disarm(record_keeper &keeper, record &it) {
     if (!it.is_armed)
         return false;
     it.is_armed = false;
-    wheel_of(engine, it).disarm(it.number, it.timing);
+    wheel_of(keeper, it).disarm(it.number, it.timing);
     return true;
 }
 
 // Fires the record that the wheel has just said is due on this line; `frame` and `run` are those of the
-// firing thread. RELEASES AND REACQUIRES: engine lock
-void fire_next(record_engine &engine, record_wheel &wheel, inside_record &frame, current_run &run,
-               engine_lock &lock);
+// firing thread. RELEASES AND REACQUIRES: keeper lock
+void fire_next(record_keeper &keeper, record_wheel &wheel, inside_record &frame, current_run &run,
+               keeper_lock &lock);
 
 // Ends the fire that an exception has left.
-// RELEASES AND REACQUIRES: engine lock
-void abandon_fire(record_engine &engine, engine_lock &lock);
+// RELEASES AND REACQUIRES: keeper lock
+void abandon_fire(record_keeper &keeper, keeper_lock &lock);
 
 // Ends a live record: its handle or key finds it no more, and no further callback begins.
-// REQUIRES: engine lock held
+// REQUIRES: keeper lock held
 void retire(record_set &set, record &it);
 
 // Frees the cell of an ended record that has nothing left to give back.
-// REQUIRES: engine lock held
+// REQUIRES: keeper lock held
 inline void free_record(record_set &set, record &it) {
     assert(set.count > 0 && !it.is_armed);
     set.records->give_back(it);
     if (--set.count == 0)
         set.records->reset();
-    announce_progress(*set.engine);
+    announce_progress(*set.keeper);
 }
 
 // `end` for a record without a rest: that calls nothing of the user's.
-// REQUIRES: engine lock held
+// REQUIRES: keeper lock held
 inline int end_bare(record_set &set, record &it) {
-    disarm(*set.engine, it);
+    disarm(*set.keeper, it);
     it.state = record_state::ended;
     const int prevented = it.is_last ? 0 : 1;
-    set.engine->cancelled[it.label] += static_cast<unsigned>(prevented);
+    set.keeper->cancelled[it.label] += static_cast<unsigned>(prevented);
     if (it.uses == 0)
         free_record(set, it);
     return prevented;
 }
 
 // Drops the argument of an ended record without uses, and frees its cell.
-// RELEASES AND REACQUIRES: engine lock
-void finish(record_set &set, record &it, engine_lock &lock);
+// RELEASES AND REACQUIRES: keeper lock
+void finish(record_set &set, record &it, keeper_lock &lock);
 
 // Called when a use has ended: finishes the record if that was the last one, and nothing else is to come.
-// RELEASES AND REACQUIRES: engine lock
-void finish_if_over(record_set &set, record &it, engine_lock &lock);
+// RELEASES AND REACQUIRES: keeper lock
+void finish_if_over(record_set &set, record &it, keeper_lock &lock);
 
 // Takes the fires that wait for a worker off its queue.
-// REQUIRES: engine lock held
+// REQUIRES: keeper lock held
 void withdraw_fires(record_set &set, record &it);
 
 // True if ending a live record prevents a fire. To be called after disarm() and withdraw_fires().
-// REQUIRES: engine lock held
+// REQUIRES: keeper lock held
 bool has_still_to_fire(const record_set &set, record &it);
 
 // Gives up so many references to a set. The last one frees its memory.

@@ -17,7 +17,7 @@ int refuse_busy(const record &it) {
 // The tick of a delay from a reading of the steady clock, on the record's own timeline.
 // REQUIRES: wall_hold, if that is the wall timeline
 tick tick_after(record_set &set, const record &it, std::int64_t reading, std::int64_t delay) {
-    timeline &line = line_of(*set.engine, it.is_on_wall);
+    timeline &line = line_of(*set.keeper, it.is_on_wall);
     if (it.is_on_wall) {
         reading = line.clock.read();
         line.follow(reading);
@@ -30,9 +30,9 @@ tick tick_after(record_set &set, const record &it, std::int64_t reading, std::in
 // Moves a record to a tick of its clock. The grid of a periodic one begins there.
 // REQUIRES: wall_hold, if that is the wall timeline
 void prepared_move::move_on_its_line(record &it, tick due) {
-    record_engine &engine = *set_.engine;
-    timeline &line = line_of(engine, it.is_on_wall);
-    wheel_of(engine, it).move(it.number, it.timing, due, next_order(engine, reading_));
+    record_keeper &keeper = *set_.keeper;
+    timeline &line = line_of(keeper, it.is_on_wall);
+    wheel_of(keeper, it).move(it.number, it.timing, due, next_order(keeper, reading_));
     if (it.has_rest && it.rest->part != 0)
         it.rest->part = 1;
     wake_.note(line.note_armed(due + line.set_back));
@@ -68,7 +68,7 @@ int prepared_move::again_any(record &it) {
 std::int64_t remaining(const record_set &set, const record &it) {
     if (!it.is_armed)
         return 0;
-    const timeline &line = line_of(*set.engine, it.is_on_wall);
+    const timeline &line = line_of(*set.keeper, it.is_on_wall);
     return time_left(line.unit.reading(it.timing.due), line.clock.read());
 }
 

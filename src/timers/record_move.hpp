@@ -19,7 +19,7 @@ class prepared_move {
           due_(set.rt->steady.tick_after(reading_, delay)), wake_(*set.rt) {}
 
     // How a record is moved: to the delay from now; unless that is earlier than it is due; or to its own
-    // delay from now. They return 0 or a negative errno. REQUIRES: engine lock held
+    // delay from now. They return 0 or a negative errno. REQUIRES: keeper lock held
     TW_INLINED int move(record &it) {
         if (!is_usual(it)) [[unlikely]]
             return move_any(it, delay_);
@@ -42,8 +42,8 @@ class prepared_move {
     static bool is_usual(const record &it) { return it.is_armed && !it.is_on_wall && !it.has_rest; }
 
     TW_INLINED int move_to(record &it, tick due) {
-        record_engine &engine = *set_.engine;
-        engine.steady.move(it.number, it.timing, due, next_order(engine, reading_));
+        record_keeper &keeper = *set_.keeper;
+        keeper.steady.move(it.number, it.timing, due, next_order(keeper, reading_));
         wake_.note(set_.rt->steady.note_armed(due));
         return 0;
     }
@@ -60,7 +60,7 @@ class prepared_move {
     deferred_wake wake_;
 };
 
-// REQUIRES: engine lock held
+// REQUIRES: keeper lock held
 std::int64_t remaining(const record_set &set, const record &it);
 
 }  // namespace tickwheel::runtime

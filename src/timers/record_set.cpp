@@ -27,8 +27,8 @@ std::uint64_t bit_of_next_drain(const record_set &set) { return std::uint64_t{1}
 bool is_in_use(const record &it) { return it.state == record_state::live || it.state == record_state::ended; }
 
 // Calls the visitor's function. The record has a use meanwhile, which keeps it.
-// RELEASES AND REACQUIRES: engine lock
-void visit(record_set &set, record &it, const record_visitor &visitor, engine_lock &lock) {
+// RELEASES AND REACQUIRES: keeper lock
+void visit(record_set &set, record &it, const record_visitor &visitor, keeper_lock &lock) {
     if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
         return;
     const tw_key key = set.has_handles ? tw_key{} : key_of(it);
@@ -52,28 +52,28 @@ void let_go(record_set &set, record &it) {
     --it.uses;
     if (set.workers != nullptr)
         --worker_part_of(it).begun;
-    announce_progress(*set.engine);
+    announce_progress(*set.keeper);
 }
 
 // Ends a record, and returns true if it still had to fire. Waits for the runs that have begun,
 // because they began before the drain. The lock is released meanwhile, so another call may end
 // the record, which is then waited for as well.
-// RELEASES AND REACQUIRES: engine lock
-bool drain_record(record_set &set, record &it, const record_visitor &visitor, engine_lock &lock) {
+// RELEASES AND REACQUIRES: keeper lock
+bool drain_record(record_set &set, record &it, const record_visitor &visitor, keeper_lock &lock) {
     const std::uint32_t generation = it.generation;
     if (it.state == record_state::live) {
-        disarm(*set.engine, it);
+        disarm(*set.keeper, it);
         withdraw_fires(set, it);
     }
     while (it.generation == generation && it.state == record_state::live && it.uses != 0 &&
            !inside_record::of(it))
-        wait_for_progress(*set.engine, lock);
+        wait_for_progress(*set.keeper, lock);
     if (it.generation != generation || it.state != record_state::live) {
         wait_until_over(set, it, generation, lock);
         return false;
     }
     const bool had_to_fire = has_still_to_fire(set, it);
-    set.engine->cancelled[it.label] += had_to_fire ? 1 : 0;
+    set.keeper->cancelled[it.label] += had_to_fire ? 1 : 0;
     retire(set, it);
     hold(set, it);
     if (had_to_fire)
@@ -87,11 +87,11 @@ bool drain_record(record_set &set, record &it, const record_visitor &visitor, en
 }
 
 std::int64_t drain(record_set &set, const record_visitor &visitor) {
-    engine_lock lock(*set.engine);
+    keeper_lock lock(*set.keeper);
     while ((set.drains & bit_of_next_drain(set)) != 0) {
         if (inside_record::of(set))
             return refuse(-EBUSY, "another drain waits for the callback that this is called from");
-        wait_for_progress(*set.engine, lock);
+        wait_for_progress(*set.keeper, lock);
     }
     const std::uint64_t own_bit = bit_of_next_drain(set);
     const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
@@ -108,14 +108,14 @@ std::int64_t drain(record_set &set, const record_visitor &visitor) {
     }
     assert((set.drains & own_bit) != 0);
     set.drains &= ~own_bit;
-    announce_progress(*set.engine);
+    announce_progress(*set.keeper);
     return drained;
 }
 
 // Visits the records that are live when the walk comes to them. It ends early if the visitor has forked and
 // this is the child, or has freed the runtime.
 std::int64_t walk(record_set &set, const record_visitor &visitor) {
-    engine_lock lock(*set.engine);
+    keeper_lock lock(*set.keeper);
     std::int64_t visited = 0;
     const std::uint32_t end = set.records->end_number();  // later ones would keep the walk going
     for (std::uint32_t number = 0; number < core::smaller(end, set.records->end_number()); ++number) {
@@ -155,7 +155,7 @@ std::int64_t walk(record_set *set, const record_visitor &visitor) {
 std::size_t count_of(record_set *set) {
     if (check_usable(set) != 0)
         return 0;
-    const engine_lock lock(*set->engine);
+    const keeper_lock lock(*set->keeper);
     return set->count;
 }
 
@@ -163,11 +163,11 @@ std::size_t count_of(record_set *set) {
 
 namespace {
 
-// The engine keeps the store: the wheels may still have entries that name its cells.
+// The keeper keeps the store: the wheels may still have entries that name its cells.
 void give_back_store(record_set &set) {
     const std::uint32_t blocks = set.records->end();
-    const engine_lock lock(*set.engine);
-    set.engine->memory.give(*set.records, blocks);
+    const keeper_lock lock(*set.keeper);
+    set.keeper->memory.give(*set.records, blocks);
 }
 
 void destroy(record_set &set) {
@@ -191,7 +191,7 @@ bool was_interrupted(const record_set &set, record &it) {
 // Ends all records that are left, when no thread fires; also in the child of a fork.
 void end_all(component &base) {
     record_set &set = static_cast<record_set &>(base);
-    engine_lock lock(*set.engine);
+    keeper_lock lock(*set.keeper);
     for (std::uint32_t number = 0; number < set.records->end_number(); ++number) {
         record &it = (*set.records)[number];
         assert(!inside_record::of(it));
@@ -199,7 +199,7 @@ void end_all(component &base) {
             continue;
         if (was_interrupted(set, it) && it.has_rest)
             it.rest->drop = nullptr;
-        disarm(*set.engine, it);
+        disarm(*set.keeper, it);
         if (it.state == record_state::live)
             retire(set, it);
         else
@@ -209,7 +209,7 @@ void end_all(component &base) {
     }
 }
 
-// The engine's lock is made anew by the engine.
+// The keeper's lock is made anew by the keeper.
 void begin_in_child(component &base) {
     record_set &set = static_cast<record_set &>(base);
     set.drains = 0;
@@ -221,7 +221,7 @@ void nothing(component &) {}
 
 constexpr component_hooks set_hooks = {
     .job_relay = nullptr,
-    .lock = nothing,  // the engine has the lock
+    .lock = nothing,  // the keeper has the lock
     .unlock = nothing,
     .begin_in_child = begin_in_child,
     .interrupt = nullptr,
@@ -253,7 +253,7 @@ record_set *set_from(const tw_runtime &rt, std::uint64_t number) {
 
 // Looks at some cells for an armed record. Null if there is none among them; then *is_end says whether they
 // were the last.
-// REQUIRES: engine lock held
+// REQUIRES: keeper lock held
 record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t end, bool *is_end) {
     for (unsigned looks = 0; looks < cells_of_block; ++looks, ++number) {
         *is_end = number >= end;
@@ -272,7 +272,7 @@ met_record meet(record_set &set, const record &it) {
         met.handle = handle_of(it);
     else
         met.key = key_of(it);
-    const timeline &line = line_of(*set.engine, it.is_on_wall);
+    const timeline &line = line_of(*set.keeper, it.is_on_wall);
     met.label = it.label;
     met.is_on_wall = it.is_on_wall;
     met.due = line.unit.reading(it.timing.due);
@@ -296,7 +296,7 @@ bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_recor
             pthread_mutex_unlock(&rt.components_mutex);
             return false;
         }
-        engine_lock lock(*set->engine);
+        keeper_lock lock(*set->keeper);
         if (set->number != at.set || at.end == 0)
             at = {set->number, 0, set->records->end_number(), at.last_set};
         bool is_end = false;
@@ -344,13 +344,13 @@ std::uint32_t stride_of(const set_options &options, bool has_rests) {
     return static_cast<std::uint32_t>((size + cell_alignment - 1) / cell_alignment * cell_alignment);
 }
 
-record_store *take_spare(record_engine &engine, std::uint32_t stride) {
-    const engine_lock lock(engine);
-    return engine.memory.take_store(stride);
+record_store *take_spare(record_keeper &keeper, std::uint32_t stride) {
+    const keeper_lock lock(keeper);
+    return keeper.memory.take_store(stride);
 }
 
-record_store *make_store(record_engine &engine, std::uint32_t stride) {
-    if (record_store *const spare = take_spare(engine, stride); spare != nullptr)
+record_store *make_store(record_keeper &keeper, std::uint32_t stride) {
+    if (record_store *const spare = take_spare(keeper, stride); spare != nullptr)
         return spare;
     void *const memory = std::calloc(1, sizeof(record_store));
     if (memory == nullptr)
@@ -361,7 +361,7 @@ record_store *make_store(record_engine &engine, std::uint32_t stride) {
 }
 
 int allocate_all(record_set &set, std::uint32_t capacity) {
-    engine_lock lock(*set.engine);
+    keeper_lock lock(*set.keeper);
     while (set.records->allocated() < capacity)
         if (const int error = grow(set, lock, capacity); error != 0)
             return error;
@@ -370,31 +370,31 @@ int allocate_all(record_set &set, std::uint32_t capacity) {
 
 }  // namespace
 
-// RELEASES AND REACQUIRES: engine lock
-int grow(record_set &set, engine_guard &lock, std::uint32_t target) {
-    record_engine &engine = *set.engine;
+// RELEASES AND REACQUIRES: keeper lock
+int grow(record_set &set, keeper_guard &lock, std::uint32_t target) {
+    record_keeper &keeper = *set.keeper;
     growth next;
-    set.records->plan(next, target, engine.memory);
+    set.records->plan(next, target, keeper.memory);
     const std::size_t new_cells = next.takes_spares ? 0 : next.cells;
-    const std::size_t chunks = chunks_for(engine, engine.cells + new_cells);
-    next.chunk_count = chunks > engine.chunk_count ? chunks - engine.chunk_count : 0;
+    const std::size_t chunks = chunks_for(keeper, keeper.cells + new_cells);
+    next.chunk_count = chunks > keeper.chunk_count ? chunks - keeper.chunk_count : 0;
     lock.unlock();
     const int error = next.allocate(set.records->stride());
     lock.lock();
     if (error != 0)
         return error;
     // Another set may have grown meanwhile, and its records need the chunks that were counted on.
-    const std::size_t needed = chunks_for(engine, engine.cells + new_cells);
-    if (engine.chunk_count + next.chunk_count < needed || !set.records->add(next, set, engine.memory)) {
+    const std::size_t needed = chunks_for(keeper, keeper.cells + new_cells);
+    if (keeper.chunk_count + next.chunk_count < needed || !set.records->add(next, set, keeper.memory)) {
         lock.unlock();
         next.discard();
         lock.lock();
         return 0;
     }
-    engine.cells += new_cells;
+    keeper.cells += new_cells;
     if (next.chunks != nullptr)
-        add_chunks(engine, next);
-    assert(engine.chunk_count >= chunks_for(engine, engine.cells));
+        add_chunks(keeper, next);
+    assert(keeper.chunk_count >= chunks_for(keeper, keeper.cells));
     return 0;
 }
 
@@ -409,9 +409,9 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
     set.has_rests = !set.has_handles || options.workers != nullptr || options.capacity != 0;
     tw_port_hide(&set, sizeof set);
     set.references.store(1, std::memory_order_relaxed);
-    if (const int error = open_engine(rt, set.engine); error != 0)
+    if (const int error = open_keeper(rt, set.keeper); error != 0)
         return error;
-    set.records = make_store(*set.engine, stride_of(options, set.has_rests));
+    set.records = make_store(*set.keeper, stride_of(options, set.has_rests));
     if (set.records == nullptr)
         return -ENOMEM;
     const bool has_spare = options.capacity != 0 && options.capacity <= most_records - lookup.spare_records;
@@ -441,7 +441,7 @@ int free_set(record_set *set) {
     end_of_call end;
     const inside_user_code frame(*set->rt, end);
     {
-        engine_lock lock(*set->engine);
+        keeper_lock lock(*set->keeper);
         set->closing = true;
     }
     if (const std::int64_t drained = drain(*set, {}); drained < 0)

@@ -31,8 +31,8 @@ const char *what_is_wrong_with(const record_set &set, const tw_when *when, const
 }
 
 // Takes a cell, growing the store if need be.
-// RELEASES AND REACQUIRES: engine lock
-TW_INLINED inline int take_record(record_set &set, engine_guard &lock, record *&taken) {
+// RELEASES AND REACQUIRES: keeper lock
+TW_INLINED inline int take_record(record_set &set, keeper_guard &lock, record *&taken) {
     while ((taken = set.records->take()) == nullptr) {
         if (set.records->is_full())
             return refuse(-ENOSPC, "the set has as many timers as its capacity, or as it can hold");
@@ -44,16 +44,16 @@ TW_INLINED inline int take_record(record_set &set, engine_guard &lock, record *&
 }
 
 // Takes a rest for a record of a set that has none in its cells. P8: as grow.
-// RELEASES AND REACQUIRES: engine lock
-int take_rest(record_set &set, record &it, engine_lock &lock) {
+// RELEASES AND REACQUIRES: keeper lock
+int take_rest(record_set &set, record &it, keeper_lock &lock) {
     record_rest *taken;
-    while ((taken = set.engine->memory.take_rest()) == nullptr) {
+    while ((taken = set.keeper->memory.take_rest()) == nullptr) {
         lock.unlock();
         slab *const memory = allocate_slab(spare_memory::rests_of_slab * sizeof(record_rest));
         lock.lock();
         if (memory == nullptr)
             return -ENOMEM;
-        set.engine->memory.add_rests(memory);
+        set.keeper->memory.add_rests(memory);
     }
     it.rest = taken;
     it.has_rest = true;
@@ -79,9 +79,9 @@ bool needs_rest(const tw_when *when, const tw_task &task) {
 }
 
 // Fills in what a plain record does not have.
-// RELEASES AND REACQUIRES: engine lock
+// RELEASES AND REACQUIRES: keeper lock
 int fill_rest(record_set &set, record &it, const tw_when *when, const tw_task &task, key_copy *key,
-              engine_lock &lock) {
+              keeper_lock &lock) {
     void *const arg = it.arg;
     it.has_rest = set.has_rests;
     if (set.has_rests)
@@ -123,8 +123,8 @@ std::uint8_t label_in(const record_set &set, const tw_task &task) {
 // Undoes the start of a record and returns `error`. The argument is dropped only if the user's
 // `copy` has made it. `drop` may cause a refusal of its own, so the reason of this one is noted
 // again afterwards.
-// RELEASES AND REACQUIRES: engine lock
-int abandon(record_set &set, record &it, bool copied, int error, engine_lock &lock) {
+// RELEASES AND REACQUIRES: keeper lock
+int abandon(record_set &set, record &it, bool copied, int error, keeper_lock &lock) {
     const char *const why = noted_for(error);
     it.state = record_state::ended;
     if (!copied && it.has_rest)
@@ -142,9 +142,9 @@ bool ask_first(record_set &set, record &it, tw_when &when) {
 
 // Calls the user's functions that a start needs: `copy`, and `next` if `first` is not null.
 // Returns 0 or -ENOENT.
-// RELEASES AND REACQUIRES: engine lock
+// RELEASES AND REACQUIRES: keeper lock
 int ask_user(record_set &set, record &it, const tw_task &task, bool copies, tw_when *first,
-             engine_lock &lock) {
+             keeper_lock &lock) {
     const user_call unlocked(set, it, lock);
     if (copies)
         task.copy(arg_of(it), task.arg);
@@ -175,7 +175,7 @@ int check_open(const record_set &set) {
 
 TW_INLINED inline bool arm_plain(record_set &set, record &it, const plain_delay &when) {
     it.delay = when.delay;
-    arm(*set.engine, it, when.due, next_order(*set.engine, when.reading));
+    arm(*set.keeper, it, when.due, next_order(*set.keeper, when.reading));
     return set.rt->steady.note_armed(when.due);
 }
 
@@ -195,15 +195,15 @@ void set_period(record &it, const window &in, bool is_exact, const tw_when &when
 
 // The general case: any of deadline, delay, slack and period. Returns true if the driver has to be woken.
 bool arm_general(record_set &set, record &it, const tw_when &when) {
-    record_engine &engine = *set.engine;
+    record_keeper &keeper = *set.keeper;
     const wall_hold hold(*set.rt);
     const window in = window_of(*set.rt, when);
     it.is_on_wall = in.line.can_be_set;
     it.delay = when.period_ns != 0 ? when.period_ns : when.absolute == 0 ? when.due_ns : -1;
-    const tick due = in.first == in.last ? in.first : wheel_of(engine, it).choose(in.first, in.last);
+    const tick due = in.first == in.last ? in.first : wheel_of(keeper, it).choose(in.first, in.last);
     if (when.period_ns != 0)
         set_period(it, in, when.due_ns != 0 && when.slack_ns == 0, when);
-    arm(engine, it, due - in.line.set_back, next_order(engine, set.rt->steady.clock.read()));
+    arm(keeper, it, due - in.line.set_back, next_order(keeper, set.rt->steady.clock.read()));
     return in.line.note_armed(due);
 }
 
@@ -214,9 +214,9 @@ void make_live(const record_set &set, record &it) {
 
 // Arms and publishes a record that is filled in. Returns 0, 1 if it replaces another record,
 // which is then ended, or a negative errno.
-// RELEASES AND REACQUIRES: engine lock
+// RELEASES AND REACQUIRES: keeper lock
 TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *when, const plain_delay *plain,
-                              deferred_wake &wake, engine_lock &lock) {
+                              deferred_wake &wake, keeper_lock &lock) {
     const lookup_hooks &lookup = *set.lookup;
     int error = check_open(set);
     if (error == 0 && lookup.reserve != nullptr)
@@ -239,7 +239,7 @@ TW_INLINED inline int start_checked(record_set &set, const tw_when *when, const 
                                     const tw_task &task, key_copy *key, tw_handle *handle) {
     const std::uint8_t label = label_in(set, task);
     deferred_wake wake(*set.rt);
-    engine_lock lock(*set.engine);
+    keeper_lock lock(*set.keeper);
     record *taken;
     if (const int error = take_record(set, lock, taken); error != 0)
         return error;
@@ -297,7 +297,7 @@ static int start_bare(record_set &set, std::int64_t delay, tw_task_callback *fn,
                       tw_handle *handle) {
     const plain_delay when = from_now(set, delay);
     deferred_wake wake(*set.rt);
-    engine_guard lock(*set.engine);
+    keeper_guard lock(*set.keeper);
     record *taken;
     if (const int error = check_open(set); error != 0)
         return error;

@@ -1,10 +1,10 @@
 // The memory of one set's records: cells that never move, numbered from 0 in the order in which they were
 // first taken. A cell holds one record after another, and counts them in `generation`.
 //
-// Memory outlives its set: entries on the wheel may still name its cells. It stays with the engine, for sets
+// Memory outlives its set: entries on the wheel may still name its cells. It stays with the keeper, for sets
 // that are made later (spare_memory).
 //
-// REQUIRES: engine lock held, for all but what says otherwise.
+// REQUIRES: keeper lock held, for all but what says otherwise.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,6 @@
-// What sets leave to later ones, and what is freed with the engine.
+// What sets leave to later ones, and what is freed with the keeper.
 //
-// REQUIRES: engine lock held, for all but what says otherwise.
+// REQUIRES: keeper lock held, for all but what says otherwise.
 #pragma once
 
 #include <cstddef>

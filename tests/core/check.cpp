@@ -1,16 +1,8 @@
 // tw_check names each invariant that is broken. The tests break them by hand, one at
 // a time, in a wheel that is otherwise as busy as one gets.
-#include <tickwheel/tw.h>
-
-#include <algorithm>
 #include <cstring>
-#include <string>
-#include <vector>
 
-#include "core/locked_wheel.hpp"
-#include "support/test.h"
-
-#include "test_access.hpp"
+#include "checked_wheel.hpp"
 
 namespace {
 
@@ -18,19 +10,9 @@ using namespace tickwheel::core;
 
 constexpr std::uint64_t top_slot = shape::span(shape::top);
 
-tw storage;
 tw_node near, twin, middle, far, later, due;  // by where they stand
 
 unsigned slot_of(unsigned level, std::uint64_t t) { return shape::slot(level, shape::low(t)); }
-
-test_access inside() { return {wheel_in(&storage)}; }
-
-void ignore(tw_node *, void *) {}
-
-void pend(tw_node &node, std::uint64_t t) {
-    assert_int_equal(tw_node_init(&node, ignore, nullptr), 0);
-    assert_int_equal(tw_arm_at(&storage, &node, t), 0);
-}
 
 int fresh(void **) {
     tw_init(&storage, 1, TW_UNLOCKED);
@@ -41,29 +23,6 @@ int fresh(void **) {
     pend(later, top_slot + 3 + shape::round);
     pend(due, 1);
     return tw_check(&storage, nullptr, nullptr);
-}
-
-struct found {
-    std::string invariant;
-    const tw_node *node;
-};
-
-void collect(const char *invariant, const tw_node *node, void *arg) {
-    static_cast<std::vector<found> *>(arg)->push_back({invariant, node});
-}
-
-// The checker must report this invariant, for that node if one is given.
-void assert_names(const std::string &invariant, const tw_node *node = nullptr) {
-    std::vector<found> all;
-    const int broken = tw_check(&storage, collect, &all);
-    assert_int_equal(broken, all.size());
-    assert_int_equal(tw_check(&storage, nullptr, nullptr), broken);
-    const bool named = std::any_of(all.begin(), all.end(), [&](const found &one) {
-        return one.invariant == invariant && (node == nullptr || one.node == node);
-    });
-    if (!named)
-        fail_msg("not reported: %s (but: %s)", invariant.c_str(),
-                 all.empty() ? "nothing" : all[0].invariant.c_str());
 }
 
 TEST(check_finds_nothing_in_a_whole_wheel) { assert_int_equal(tw_check(&storage, collect, nullptr), 0); }

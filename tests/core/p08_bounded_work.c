@@ -155,11 +155,13 @@ static void check_clear(void) {
 
 TEST(p8_clear_holds_the_lock_for_a_bounded_number_of_nodes) { for_few_and_many(check_clear); }
 
-static void assert_looks(uint64_t at_most) {
+static void assert_looks_in(size_t most_holds, uint64_t at_most) {
     assert_in_range(worst_hold, 0, at_most);
-    assert_int_equal(holds, 1);
+    assert_in_range(holds, 1, most_holds);
     forget_counts();
 }
+
+static void assert_looks(uint64_t at_most) { assert_looks_in(1, at_most); }
 
 static void check_single_calls(void) {
     struct tw_node *node = watched_node(crowd / 2);
@@ -173,7 +175,7 @@ static void check_single_calls(void) {
     tw_arm_at(&wheel, node, TOP_SLOT + 7);
     assert_looks(5);
     tw_arm_within(&wheel, node, TOP_SLOT + 7, 1000);
-    assert_looks(5);
+    assert_looks_in(2, 5); /* a library for 32 bits or for size chooses the tick first, and then arms */
     tw_arm_every(&wheel, node, TOP_SLOT + 7, 1, TW_BURST, 0);
     assert_looks(5);
     IGNORE(tw_count(&wheel));
@@ -506,8 +508,9 @@ static void cancel_guest(void) {
     if (guests_cancelled == GUESTS)
         return;
     struct timer *guest = &guests[(guests_cancelled * 17) % GUESTS];
-    assert_int_equal(tw_cancel(&wheel, &guest->node), !guest->fires);
-    guest->due = guest->fires ? guest->due : TW_NEVER; /* fire() fails if it is called */
+    const int was_pending = !guest->fires && tw_running(&wheel) != &guest->node;
+    assert_int_equal(tw_cancel(&wheel, &guest->node), was_pending);
+    guest->due = was_pending ? TW_NEVER : guest->due; /* fire() fails if it is called */
     ++guests_cancelled;
 }
 

@@ -16,6 +16,10 @@
 #define ROUND (UINT64_C(1) << TW_ROUND_BITS)                  /* ticks of one round of the top level */
 #define LAST_TICK (TW_NEVER - 1)
 
+/* True in a run where long tests are shorter: they have been run with all features. All sets that lack some
+ * lack this one. */
+#define IS_RERUN (!TW_LOCK_CHOICE)
+
 struct timer {
     struct tw_node node;
     uint64_t due;   /* the tick it was armed for */
@@ -79,6 +83,14 @@ static inline void start_at(uint64_t now) {
     armings = fires = last_due = last_order = lateness = 0;
 }
 
+/* Leaves nothing pending, for nodes that are about to go: without tw_clear, on a wheel that is new. */
+static inline void forget_all(void) {
+    if (TW_CLEAR)
+        assert_int_equal(tw_clear(&wheel, NULL, NULL), 0);
+    else
+        start_at(tw_now(&wheel));
+}
+
 static inline int fresh_wheel(UNUSED void **state) {
     start_at(0);
     return 0;
@@ -90,12 +102,15 @@ static inline void print_broken(const char *invariant, const struct tw_node *nod
 
 static inline void assert_whole(void) { assert_int_equal(tw_check(&wheel, print_broken, NULL), 0); }
 
+/* A budget, as far as the library has any. */
+static inline uint32_t bite(uint32_t budget) { return TW_BUDGET ? budget : TW_UNBOUNDED; }
+
 static inline void advance(uint64_t now) { assert_int_equal(tw_advance(&wheel, now, TW_UNBOUNDED), 0); }
 
 /* Advances in calls of a small budget. Their number is bounded, so that a wheel that never
  * finishes fails the test and does not hang it. */
 static inline void advance_in_bites(uint64_t now, uint32_t budget) {
-    for (unsigned calls = 0; tw_advance(&wheel, now, budget) == 1; ++calls)
+    for (unsigned calls = 0; tw_advance(&wheel, now, bite(budget)) == 1; ++calls)
         assert_true(calls < 10000000u);
 }
 

@@ -1,18 +1,26 @@
 // Access to a wheel's state, for tests that break it.
 #pragma once
 
-#include "core/locked_wheel.hpp"
+#include "core/wheel_in.hpp"
 
 namespace tickwheel::core {
+namespace {
 
 struct test_access {
-    locked_wheel &wheel;
+    tickwheel::core::wheel &wheel;
 
-    time_position<shape> &at() const { return wheel.at_; }
-    tick &quiet_until() const { return wheel.quiet_until_; }
-    std::size_t &count() const { return wheel.count_; }
-    unsigned &open_level() const { return wheel.open_level_; }
-    levels<shape> &slots() const { return wheel.slots_; }
+    std::size_t &count() const { return wheel.count; }
+#if TW_TREE
+    tick &now() const { return wheel.now; }
+    tick &cursor() const { return wheel.cursor_; }
+    tw_node *&top() const { return wheel.top_; }
+#else
+    time_position &at() const { return wheel; }
+    tick &quiet_until() const { return wheel.quiet_until; }
+    unsigned &open_level() const { return wheel.open_level; }
+    levels &slots() const { return wheel.slots; }
+#endif
 };
 
+}  // namespace
 }  // namespace tickwheel::core

@@ -1,5 +1,5 @@
 // src/core/tick.hpp: how a geometry divides ticks into digits; and errors.hpp.
-#include "core/tick.hpp"
+#include "core/geometry.hpp"
 
 #include <errno.h>
 

@@ -7,7 +7,7 @@ status=0
 # refuses_line FILE LINE: a copy of the tree with this line added to the file must be refused.
 refuses_line() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
-    cp -R "$root/src" "$root/drivers" "$root/include" "$scratch/"
+    cp -R "$root/src" "$root/drivers" "$root/include" "$root/tools" "$scratch/"
     echo "$2" >>"$scratch/$1"
     if sh "$scripts/include_rules.sh" "$scratch" >"$scratch/said"; then
         echo "accepted in $1: $2"
@@ -52,12 +52,19 @@ refuses_line src/timers/handle.cpp '#include "core/wheel.hpp"'
 refuses_line src/timers/handle.cpp '#include "../../drivers/drivers.hpp"'
 refuses_line drivers/clocks/systick.c '#include <tickwheel/tw.h>'
 refuses_line drivers/clocks/mtime.c '#include <string.h>'
+refuses_line drivers/kernels/freertos.c '#include <tickwheel/cortexm/systick.h>'
+refuses_line drivers/kernels/freertos.c '#include <string.h>'
+refuses_line drivers/kernels/zephyr.c '#include <zephyr/sys/atomic.h>'
+refuses_line drivers/kernels/zephyr.c '#include "core/wheel.hpp"'
 refuses_line drivers/epoll.cpp '#include <tickwheel/runtime.h>'
 refuses_line drivers/sleep.cpp '#include "../src/runtime/runtime.hpp"'
 refuses_line drivers/sleep.cpp '#include "runtime/runtime.hpp"'
 refuses_line include/tickwheel/tickwheel.hpp '#include "../../src/runtime/runtime.hpp"'
 refuses_line include/tickwheel/tw.h '#include <stdio.h>'
 refuses_line include/tickwheel/tw.h '#include "tw_private.h"'
+refuses_line include/tickwheel/tw.h '#include <FreeRTOS.h>'
+refuses_line include/tickwheel/tw.h '#include <zephyr/kernel.h>'
+refuses_line include/tickwheel/freertos/timers.h '#include <task.h>'
 
 refuses_object 'no memory function' 'extern "C" void *malloc(unsigned long); void *tw_a = malloc(1);'
 refuses_object 'no memory function' 'void tw_a() { throw 1; }'

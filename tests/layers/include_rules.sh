@@ -2,22 +2,25 @@
 # include_rules.sh ROOT: who may include whom. Prints each include that breaks a rule.
 #
 #   src/core      its own files, tw.h and port.h, and headers of a freestanding C++
-#   src/ports     their own folder, port.h, what is public of their board, and the system's headers; the
-#                 checks of nodes (check*) also tw.h
+#   src/ports     their own folder, port.h, what is public of their board or kernel, the kernel's and the
+#                 system's headers; the checks of nodes (check*) also tw.h
 #   src/runtime   its own files, public headers of the C interface, and the system's headers
 #   src/workers   the same, and src/runtime
 #   src/timers    the same, and src/runtime, src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
 #   tools         public headers, src/observe, and the headers of C++
-#   drivers       their own folder, src/ports/linux, port.h, driver.h and the system's headers; clocks of boards:
-#                 public headers of their board, <stdint.h> and <stdbool.h>
-#   include       public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too
+#   drivers       their own folder, src/ports/linux, port.h, driver.h and the system's headers
+#     clocks      of boards: public headers of their board, <stdint.h> and <stdbool.h>
+#     kernels     adapters: public headers of their kernel, and <stdbool.h>
+#   include       public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too; those of a kernel,
+#                 the kernel's
 #
 # A file names those of its own room by "name" and those of another room by "room/name".
 set -u
 root=$1
 core_headers='tickwheel/(tw|port)\.h|cstdint|cstddef|bit|type_traits|limits|new|concepts'
-board_headers='tickwheel/(cortexm|riscv)/[a-z]+\.h'
+board_headers='tickwheel/(board|cortexm|riscv)/[a-z]+\.h'
+kernel_headers='tickwheel/(freertos|zephyr)/[a-z]+\.h'
 interface='tickwheel/(inspect|observe|trace|runtime|workers|task|handle|keyed|driver|tw|port)\.h'
 
 # includes_in FOLDER PATTERN: prints "file:line:included name", without comments and spaces
@@ -56,7 +59,7 @@ core_for_timers='record_wheel\.hpp|record_checker\.hpp|bounds\.hpp|periodic\.hpp
 
 breaks=$(
     room src/core '*' '' "$core_headers"
-    room src/ports '*' '' "tickwheel/port\.h|$board_headers|$system" |
+    room src/ports '*' '' "tickwheel/port\.h|$board_headers|$kernel_headers|zephyr/kernel\.h|$system" |
         grep -vE '/check[a-z_]*\.[ch]pp:[0-9]+:<tickwheel/tw\.h>$'
     room src/runtime '*' '' "$interface|$system"
     room src/workers '*' 'runtime' "$interface|$system"
@@ -65,11 +68,13 @@ breaks=$(
     room tools '*.[ch]pp' 'observe' "tickwheel/(observe|version)\.h|$system"
     includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
     room drivers '*.[ch]pp' 'ports/linux' "tickwheel/(port|driver)\.h|$system"
-    room drivers '*.[ch]' '' "$board_headers|std(int|bool)\.h"
-    includes_in include '*.h' |
-        grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$"
+    room drivers/clocks '*.[ch]' '' "$board_headers|std(int|bool)\.h"
+    room drivers/kernels '*.[ch]' '' "$kernel_headers|stdbool\.h"
+    includes_in include '*.h' | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
+        grep -vE '/freertos/kernel\.h:[0-9]+:<(freertos/)?(FreeRTOS|task)\.h>$|/zephyr/timers\.h:[0-9]+:<zephyr/kernel\.h>$'
     includes_in include '*.hpp' | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
-)
+    true
+) || exit 1
 [ -z "$breaks" ] && exit 0
 echo "These includes break the layer rules:"
 echo "$breaks"

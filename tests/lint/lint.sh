@@ -9,7 +9,18 @@ build=$1
 fix=${2:-}
 deviations=tests/lint/deviations.txt
 config=$build/tickwheel-config
+kernels=(-Itests/kernels/freertos/kernel/include -Itests/kernels/freertos/host -Itests/kernels/zephyr/include)
 failures=()
+
+# For code that needs ticks of 32 bits.
+short=$build/short-config
+mkdir -p "$short/tickwheel"
+sed -E 's/(TW_TICK_BITS) 64/\1 32/; s/(TW_RUNTIME) 1/\1 0/' "$config/tickwheel/config.h" >"$short/tickwheel/config.h"
+
+# For the core with the other engine.
+tree=$build/tree-config
+mkdir -p "$tree/tickwheel"
+sed -E 's/(TW_TREE) 0/\1 1/; s/(TW_RUNTIME) 1/\1 0/' "$config/tickwheel/config.h" >"$tree/tickwheel/config.h"
 
 # check NAME COMMAND [ARGUMENT...]: runs one check and records its failure.
 check() {
@@ -43,13 +54,19 @@ without_counts() { "$@" 2> >(grep -v 'generated\.$' >&2); }
 # Sources for this machine: clang-tidy takes the flags from the compile commands. Not the README's C++
 # program, which is too short to catch exceptions.
 tidy() {
-    sources c cpp in src drivers examples tools | grep -zvE '^(drivers/clocks|examples/firmware)/|/first\.cpp$' |
+    sources c cpp in src drivers examples tools | grep -zvE '^(drivers/(clocks|kernels)|examples/firmware)/|/first\.cpp$' |
         without_counts xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet
+}
+
+# The core with the tree, which the compile commands do not have: those are for slots.
+tidy_tree() {
+    without_counts clang-tidy --quiet src/core/c_api.cpp -- -std=c++20 -ffreestanding -fno-exceptions \
+        -Iinclude -Isrc "-I$tree" "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\""
 }
 
 # Sources for boards only, as a compiler for a board of each family sees them.
 tidy_boards() {
-    local flags=(-std=c11 -ffreestanding -DTW_OWN_WAIT -Iinclude "-I$config" -Itoolchains/boards)
+    local flags=(-std=c11 -ffreestanding -DTW_OWN_WAIT -DTW_SLEEP_HOOKS -Iinclude "-I$config" -Itoolchains/boards)
     local boards=toolchains/boards arm riscv
     mapfile -d '' arm < <(sources c in drivers/clocks examples/firmware $boards | grep -zvE '/riscv/|mtime')
     mapfile -d '' riscv < <(sources c in drivers/clocks/mtime.c $boards/riscv)
@@ -57,28 +74,37 @@ tidy_boards() {
         without_counts clang-tidy --quiet "${riscv[@]}" -- --target=riscv32 -march=rv32imac "${flags[@]}" -I$boards/virt
 }
 
+# Adapters to kernels, with the headers of the kernels that the tests simulate.
+tidy_kernels() {
+    without_counts clang-tidy --quiet drivers/kernels/*.c -- -std=c99 -Iinclude "-I$short" "${kernels[@]}" &&
+        without_counts clang-tidy --quiet drivers/kernels/zephyr.c -- -std=c99 -Iinclude "-I$config" "${kernels[@]}"
+}
+
 # uninitMemberVar is off in the core: cppcheck does not follow the calls that set rings and lock.
 bugs() {
     cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
         --suppress=missingIncludeSystem "--suppress=uninitMemberVar:src/core/*" \
-        -Iinclude -Isrc "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" src drivers examples tools
+        -Iinclude -Isrc "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" \
+        -i drivers/kernels src drivers examples tools &&
+        cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --suppress=missingIncludeSystem \
+            -Iinclude "-I$short" "${kernels[@]}" drivers/kernels
 }
 
-# Breaches of MISRA C in the bare-metal clocks and the wheel's headers, as rule:file:line. Each
-# family of boards is checked on its own, as a program for it would be.
+# Breaches of MISRA C in what firmware has beside the core, as rule:file:line. Each source is checked on
+# its own, with the port of its boards or its kernel, as a program with it would be.
 misra_findings() {
-    local family files
-    for family in cortexm riscv none; do
+    local family source files folders
+    while read -r family source; do
         printf '#define TW_PORT_HEADER <%s/port.h>\n#include <tickwheel/tw.h>\n#include <tickwheel/port.h>\n' \
             "$family" >"$build/port_$family.c"
-        case $family in
-        cortexm) files=(drivers/clocks/systick.c) ;;
-        riscv) files=(drivers/clocks/mtime.c) ;;
-        *) files=() ;;
-        esac
+        folders=("-I$config")
+        [[ $source != kernels/* ]] || folders=("-I$short" "${kernels[@]}")
+        files=()
+        [ -z "$source" ] || files=("drivers/$source.c")
         cppcheck --quiet --addon=misra --enable=style --template='{id}:{file}:{line}' -Iinclude -Isrc/ports \
-            "-I$config" "${files[@]}" "$build/port_$family.c" 2>&1
-    done | sort -u
+            "${folders[@]}" "${files[@]}" "$build/port_$family.c" 2>&1
+    done < <(printf '%s\n' "cortexm clocks/systick" "cortexm clocks/lptimer" "riscv clocks/mtime" \
+        "freertos kernels/freertos" "zephyr kernels/zephyr" none) | grep -vE ":(tests|$build)/" | sort -u
 }
 
 # Findings and deviations.txt agree, rule by rule and file by file.
@@ -108,7 +134,7 @@ shell() {
 # in one language, C++ here, and by one standard. C++ headers are left to it.
 headers() {
     local header compiler standard language failed=0
-    local flags=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude "-I$config"
+    local flags=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude "-I$config" "${kernels[@]}"
         "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"")
     while IFS= read -r -d '' header; do
         for compiler in gcc clang; do
@@ -126,12 +152,13 @@ headers() {
     return $failed
 }
 
-# Each header but port.h is in a header set, so that it is verified and installed.
+# Each header is in a header set, so that it is verified and installed: but port.h, and Zephyr's, whose build
+# takes it from here.
 header_sets() {
     local header failed=0
     while IFS= read -r -d '' header; do
         header=${header#include/tickwheel/}
-        [ "$header" = port.h ] || grep -qE "(^|[ /])$header([ )]|\$)" cmake/TickwheelHeaders.cmake || {
+        [[ $header = port.h || $header = zephyr/* ]] || grep -qE "(^|[ /])$header([ )]|\$)" cmake/TickwheelHeaders.cmake || {
             echo "lint: $header is missing in cmake/TickwheelHeaders.cmake" >&2
             failed=1
         }
@@ -141,7 +168,9 @@ header_sets() {
 
 check "formatting (clang-format)" formatting
 check "clang-tidy" tidy
+check "clang-tidy, tree" tidy_tree
 check "clang-tidy, boards" tidy_boards
+check "clang-tidy, kernels" tidy_kernels
 check "cppcheck" bugs
 check "cppcheck, MISRA C" misra
 check "reasons for rules that are off" rules_have_reasons

@@ -25,9 +25,9 @@ mtype = { IDLE, PENDING, SHUT };
 mtype state[2] = PENDING;
 bool is_periodic; /* target */
 
-byte running = NONE; /* src/core/wheel.hpp: "tw_node *running_;" */
-byte returned;       /* src/core/locked_wheel.hpp: "std::uint32_t returned;" */
-byte waiters;       /* src/core/locked_wheel.hpp: "std::uint32_t waiters;" */
+byte running = NONE; /* src/core/sharing.hpp: "tw_node *running;" */
+byte returned;       /* src/core/sharing.hpp: "std::uint32_t returned;" */
+byte waiters;       /* src/core/sharing.hpp: "std::uint32_t waiters;" */
 
 bool for_good; /* target is shut down, and its callback arms it again; else it is cancelled */
 byte users; /* those that have not ended target yet */
@@ -58,7 +58,7 @@ inline take_off(node) {
     d_step {                            /* src/runtime/nodes.cpp: "how(&timeline_of(rt, node).wheel, node)" */
         touch(node);
         if
-        :: for_good -> state[node] = SHUT        /* src/core/c_api.cpp: "node->state = TW_SHUT;" */
+        :: for_good -> state[node] = SHUT        /* src/core/change.hpp: "node->state = TW_SHUT;" */
         :: !for_good && state[node] == PENDING ->
             state[node] = IDLE          /* src/core/wheel.hpp: "node.state = TW_IDLE;" */
         :: else
@@ -100,7 +100,7 @@ inline wait_for_next() {
 #ifdef BREAK_WAITS_FOR_ITSELF
 #define must_wait(node) (running == node)
 #else
-/* src/core/callback_wait.hpp: "wheel.running() == node && wheel.advancer != tw_port_self()" */
+/* src/core/callback_wait.hpp: "wheel.running == node && wheel.advancer != tw_port_self()" */
 #define must_wait(node) (running == node && me != ADVANCER)
 #endif
 
@@ -159,7 +159,7 @@ inline take_due() {
     touch(node);                        /* src/core/advance.hpp: "node = wheel.take_due();" */
     if
 #ifndef BREAK_ARMS_AGAIN_AFTERWARDS
-    :: node == target && is_periodic    /* src/core/wheel.hpp: "rearm_(*this, node)" */
+    :: node == target && is_periodic    /* src/core/wheel.hpp: "rearm(*this, node)" */
 #endif
     :: else -> state[node] = IDLE       /* src/core/wheel.hpp: "node.state = TW_IDLE;" */
     fi
@@ -184,7 +184,7 @@ inline callback_of_neighbour() {
 }
 
 inline call() {
-    atomic {                            /* src/core/advance.hpp: "fn(&node, arg);" */
+    atomic {                            /* src/core/api_guard.hpp: "fn(node, arg);" */
         assert(node != target || !(freed || is_ended));
         in_callback = node
     }
@@ -208,11 +208,11 @@ inline fire() {
         if
         :: state[target] == PENDING -> node = target
         :: state[neighbour] == PENDING -> node = neighbour
-        :: else -> break                /* src/core/advance.hpp: "result == step_result::done" */
+        :: else -> break                /* src/core/advance.hpp: "!= next_step::none" */
         fi;
         take_due();
 #ifndef BREAK_MARKS_WITHOUT_THE_LOCK
-        running = node                  /* src/core/wheel.hpp: "running_ = &node;" */
+        running = node                  /* src/core/wheel.hpp: "running = &node;" */
 #endif
     }
 #ifdef BREAK_MARKS_WITHOUT_THE_LOCK

@@ -3,8 +3,10 @@
 
 #include <sys/mman.h>
 
+#if TW_RUNTIME
 #include <tickwheel/observe.h>
 #include <tickwheel/workers.h>
+#endif
 
 static struct tw wheel, other_wheel;
 static struct tw_node node, neighbour, copy;
@@ -103,6 +105,21 @@ TEST(checks_name_a_pending_node_that_is_initialised_again) {
     assert_well(init_after_the_wheel_has_gone);
 }
 
+static void init_while_pending_on_a_wheel_of_the_heap(void) {
+    struct tw *const there = malloc(sizeof *there);
+    begin();
+    expect(tw_init(there, 0, 0) == 0 && tw_arm_at(there, &node, 30) == 0);
+    init_again(); /* perhaps the wheel was freed */
+    expect(tw_node_init(&neighbour, on_timeout, NULL) == 0 && tw_arm_at(there, &neighbour, 900) == 0);
+    tw_advance(there, 1, TW_UNBOUNDED);
+}
+
+TEST(checks_name_a_node_that_is_initialised_again_on_a_wheel_of_the_heap) {
+    assert_stops(init_while_pending_on_a_wheel_of_the_heap, "it was initialised again while it was pending",
+                 "it was initialised again in " NAME("init_again"));
+}
+
+#if TW_RUNTIME
 static void job_init_while_pending(void) {
     static struct tw_job job;
     struct tw_runtime *rt;
@@ -114,15 +131,6 @@ static void job_init_while_pending(void) {
     tw_job_init(&job, workers, on_timeout, NULL, 0);
 }
 
-static void init_while_pending_on_a_wheel_of_the_heap(void) {
-    struct tw *const there = malloc(sizeof *there);
-    begin();
-    expect(tw_init(there, 0, 0) == 0 && tw_arm_at(there, &node, 30) == 0);
-    init_again(); /* perhaps the wheel was freed */
-    expect(tw_node_init(&neighbour, on_timeout, NULL) == 0 && tw_arm_at(there, &neighbour, 900) == 0);
-    tw_advance(there, 1, TW_UNBOUNDED);
-}
-
 static void init_while_pending_on_a_runtime(void) {
     struct tw_runtime *rt;
     begin();
@@ -132,9 +140,7 @@ static void init_while_pending_on_a_runtime(void) {
     init_again();
 }
 
-TEST(checks_name_a_node_that_is_initialised_again_wherever_its_wheel_is) {
-    assert_stops(init_while_pending_on_a_wheel_of_the_heap, "it was initialised again while it was pending",
-                 "it was initialised again in " NAME("init_again"));
+TEST(checks_name_a_node_that_is_initialised_again_on_a_runtime) {
     assert_stops(init_while_pending_on_a_runtime, "it was initialised again while it was pending",
                  "its label is \"idle timeout\"", "found in the call from " NAME("init_again"));
 }
@@ -144,11 +150,22 @@ TEST(checks_name_a_pending_job_that_is_initialised_again) {
         skip();
     assert_stops(job_init_while_pending, "it was initialised again while it was pending");
 }
+#endif
 
 /* --- copied ------------------------------------------------------------------------------------- */
 
 static void use_a_copy(void) {
     pend();
+    copy = node;
+    tw_cancel(&wheel, &copy);
+}
+
+/* What leads to neighbours changes as they come and go, in a tree too. */
+static void use_a_copy_of_one_with_neighbours(void) {
+    static struct tw_node others[8];
+    pend();
+    for (unsigned i = 0; i < COUNT_OF(others); ++i)
+        expect(tw_node_init(&others[i], on_timeout, NULL) == 0 && tw_arm_at(&wheel, &others[i], 30 + i) == 0);
     copy = node;
     tw_cancel(&wheel, &copy);
 }
@@ -194,6 +211,7 @@ static void copy_while_idle(void) {
 TEST(checks_name_a_copy_of_a_pending_node) {
     assert_stops(use_a_copy, "it is a copy of a pending node", ARMED_THERE);
     assert_stops(arm_a_copy_on_another_wheel, "it is a copy of a pending node", ARMED_THERE);
+    assert_stops(use_a_copy_of_one_with_neighbours, "it is a copy of a pending node, the one at ");
     assert_stops(use_an_old_copy, "it is the copy of a node that was");
     assert_well(copy_while_idle);
 }
@@ -369,8 +387,11 @@ TEST(checks_name_a_node_that_was_never_initialised) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(checks_name_a_pending_node_that_is_initialised_again),
-        cmocka_unit_test(checks_name_a_node_that_is_initialised_again_wherever_its_wheel_is),
+        cmocka_unit_test(checks_name_a_node_that_is_initialised_again_on_a_wheel_of_the_heap),
+#if TW_RUNTIME
+        cmocka_unit_test(checks_name_a_node_that_is_initialised_again_on_a_runtime),
         cmocka_unit_test(checks_name_a_pending_job_that_is_initialised_again),
+#endif
         cmocka_unit_test(checks_name_a_copy_of_a_pending_node),
         cmocka_unit_test(checks_name_a_pending_node_that_another_is_copied_to),
         cmocka_unit_test(checks_name_a_pending_node_that_is_overwritten_or_unmapped),

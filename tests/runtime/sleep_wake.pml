@@ -1,5 +1,5 @@
 /* The runtime's thread goes to sleep on the sleep driver while others arm a node and a record, and stop it.
- * The engine of records may not be there yet: then the thread that arms the record makes it.
+ * The keeper of records may not be there yet: then the thread that arms the record makes it.
  *
  * Claims, at every moment
  *   - While the thread sleeps, no timer whose arming call has returned is due before it wakes up.
@@ -9,7 +9,7 @@
  *   - A call on the wheel is one step, because it holds the lock (lock.pml); so is arming a record. One
  *     timeline.
  *   - `asleep_until` is relaxed. So the thread's stores to it wait in a queue, in order. Others see them
- *     at the latest when the thread releases the lock of the wheel or of the engine, or exchanges the
+ *     at the latest when the thread releases the lock of the wheel or of the keeper, or exchanges the
  *     driver's word. An armer may load it as early as while it holds the lock. All else is
  *     sequentially consistent.
  *   - Time has a few ticks; a clock that stands still is allowed. */
@@ -22,8 +22,8 @@
 #define AWAKE 0 /* src/runtime/timeline.hpp: "tick awake = 0" */
 
 byte now;         /* the clock */
-byte due[ARMERS]; /* on the wheel, and on that of the engine: each armer has one timer */
-bool has_engine, locked; /* the engine is there; and its lock */
+byte due[ARMERS]; /* on the wheel, and on that of the keeper: each armer has one timer */
+bool has_keeper, locked; /* the keeper is there; and its lock */
 
 byte asleep_until = AWAKE;
 byte woken; /* drivers/sleep.cpp: "std::uint32_t woken" */
@@ -77,17 +77,17 @@ inline fire_due() {
     atomic {                            /* src/runtime/turn.cpp: "it.hooks->advance(it, line, present" */
         !locked;
         if
-        :: has_engine && due[RECORD] <= read_at -> due[RECORD] = NEVER
+        :: has_keeper && due[RECORD] <= read_at -> due[RECORD] = NEVER
         :: else
         fi
     }
 }
 
 inline ask() {
-    atomic {                            /* src/runtime/turn.cpp: "const engine_hold records(rt);" */
-        asks_engine = has_engine;
+    atomic {                            /* src/runtime/turn.cpp: "const keeper_hold records(rt);" */
+        asks_keeper = has_keeper;
         if
-        :: asks_engine -> !locked; locked = true
+        :: asks_keeper -> !locked; locked = true
         :: else
         fi
     }
@@ -96,17 +96,17 @@ inline ask() {
         show_all_stores()               /* src/ports/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
     }
     d_step {                            /* src/runtime/turn.cpp: "next = own < next ? own : next;" */
-        next = (asks_engine && due[RECORD] < next -> due[RECORD] : next)
+        next = (asks_keeper && due[RECORD] < next -> due[RECORD] : next)
     }
 }
 
 inline end_ask() {
-    d_step {                            /* src/runtime/engine.hpp: "engine_->hooks->unlock(*engine_);" */
+    d_step {                            /* src/runtime/keeper.hpp: "keeper_->hooks->unlock(*keeper_);" */
         if
-        :: asks_engine -> show_all_stores(); locked = false
+        :: asks_keeper -> show_all_stores(); locked = false
         :: else
         fi;
-        asks_engine = false
+        asks_keeper = false
     }
 }
 
@@ -163,7 +163,7 @@ inline wait_until() {
 
 proctype thread() {
     byte read_at, next, value;
-    bool asks_engine;
+    bool asks_keeper;
     do                                  /* src/runtime/turn.cpp: "if (must_leave(rt))" */
     :: stopping -> break
     :: else ->
@@ -221,13 +221,13 @@ inline load_asleep_until() {
     od
 }
 
-/* The firing thread may have asked without the engine. */
-inline open_engine() {
+/* The firing thread may have asked without the keeper. */
+inline open_keeper() {
     if
-    :: !has_engine ->
-        has_engine = true;              /* src/timers/engine.cpp: "rt.second_engine.compare_exchange" */
-#ifndef BREAK_WAKES_NOBODY_FOR_AN_ENGINE
-        wake()                          /* src/timers/engine.cpp: "            wake_driver(rt);" */
+    :: !has_keeper ->
+        has_keeper = true;              /* src/timers/keeper.cpp: "rt.keeper.compare_exchange" */
+#ifndef BREAK_WAKES_NOBODY_FOR_A_KEEPER
+        wake()                          /* src/timers/keeper.cpp: "            wake_driver(rt);" */
 #endif
     :: else
     fi
@@ -235,7 +235,7 @@ inline open_engine() {
 
 /* src/timers/record_start.cpp: "wake.note(plain != nullptr ? arm_plain" */
 inline start_record() {
-    open_engine();
+    open_keeper();
 #ifdef BREAK_LOOKS_BEFORE_IT_ARMS
     atomic { load_asleep_until() };
     atomic { !locked -> arm }
@@ -298,12 +298,12 @@ init {
         due[NODE] = NEVER;       /* is armed */
         due[RECORD] = LAST_TICK; /* is moved, */
         told[RECORD] = true;
-        has_engine = true;
+        has_keeper = true;
         if
         :: skip
-        :: due[RECORD] = NEVER;  /*   or is the engine's first */
+        :: due[RECORD] = NEVER;  /*   or is the keeper's first */
             told[RECORD] = false;
-            has_engine = false
+            has_keeper = false
         fi;
         run clock();
         run thread();

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/locked_wheel.hpp"
+#include "core/wheel_in.hpp"
 #include "support/test.h"
 
 static int is_observed;
@@ -19,7 +19,7 @@ tw storage;
 tw_node node, other;
 std::vector<tick> fires, missed;
 
-locked_wheel &inside() { return wheel_in(&storage); }
+wheel &inside() { return wheel_in(&storage); }
 
 void note(tw_node *, void *) {
     fires.push_back(tw_due(&storage));

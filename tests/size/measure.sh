@@ -7,6 +7,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/tests/size
 mkdir -p "$folder"
 over=() above=() compared=0
+rm -f "$folder/rows"
 
 die() {
     echo "$*" >&2
@@ -62,6 +63,13 @@ stack() { # DIRECTORY
         -f "$here/stack.awk" "$(find "$1" -name '*.ci' -print -quit)"
 }
 
+# The code of all functions but the checker.
+all_of() { # DIRECTORY CROSS "FLAGS"
+    local functions
+    mapfile -t functions < <("${2}nm" "$1/libtickwheel.a" | awk '$2 == "T" && $3 != "tw_check" { print $3 }')
+    linked "$1" "$2" "$3" "${functions[@]}"
+}
+
 # cell ROW FIGURE VALUE: adds the value to the printed row, and compares it with its limit
 cell() {
     local limit should=""
@@ -79,13 +87,12 @@ cell() {
 
 # row NAME CROSS "FLAGS" CMAKE_ARGUMENT...
 row() {
-    local name=$1 cross=$2 flags=$3 directory functions line
+    local name=$1 cross=$2 flags=$3 directory line
     shift 3
     directory=$(built "$name" "$@")
     line=$(printf '%-40s' "$name")
     if [ -n "$cross" ]; then
-        mapfile -t functions < <("${cross}nm" "$directory/libtickwheel.a" | awk '$2 == "T" && $3 != "tw_check" { print $3 }')
-        cell "$name" code "$(linked "$directory" "$cross" "$flags" "${functions[@]}")"
+        cell "$name" code "$(all_of "$directory" "$cross" "$flags")"
         cell "$name" minimal "$(linked "$directory" "$cross" "$flags" tw_init tw_node_init tw_arm_after tw_cancel tw_advance)"
     else
         cell "$name" code "$(archived "$directory")"
@@ -96,12 +103,17 @@ row() {
     if [ -n "$cross" ]; then
         cell "$name" stack "$(stack "$directory" "$cross")"
     fi
-    echo "$line"
+    echo "$line" | tee -a "$folder/rows"
 }
 
 plain=(-DTW_LOOKAHEAD=OFF)
 small=(-DTW_BITS=5 -DTW_LOOKAHEAD=OFF)
 short=(-DTW_TICK_BITS=32)
+tree=(-DTW_ENGINE=tree)
+# The sets of features that the tests know; see tests/CMakeLists.txt.
+fewer=(-DTW_WINDOWS=OFF -DTW_OWNER_CHECK=OFF -DTW_LOCK_CHOICE=OFF)
+fewest=("${fewer[@]}" -DTW_VALIDATION=OFF -DTW_PERIODIC=OFF -DTW_POLICIES=OFF -DTW_OVERRUNS=OFF -DTW_BUDGET=OFF
+    -DTW_CLEAR=OFF)
 echo "code: all but tw_check. minimal: init, arm, cancel and advance alone. stack: tw_advance and all it calls."
 echo "plain: without look-ahead"
 printf '%-40s %8s %8s %8s %8s %8s\n' "bytes at -Os" code minimal node wheel stack
@@ -124,9 +136,24 @@ board cortex-m3 "8x3 plain" "${plain[@]}"
 board cortex-m3 "5x3 plain" "${small[@]}"
 board cortex-m3 "8x3 32-bit ticks" "${short[@]}"
 board cortex-m3 "5x3 plain 32-bit ticks" "${small[@]}" "${short[@]}"
+for cpu in cortex-m3 cortex-m0 riscv32; do
+    board $cpu "tree" "${tree[@]}"
+    board $cpu "tree 32-bit ticks" "${tree[@]}" "${short[@]}"
+done
+board cortex-m3 "tree small" "${tree[@]}" "${fewer[@]}"
+board cortex-m3 "tree 32-bit ticks smallest" "${tree[@]}" "${short[@]}" "${fewest[@]}"
 board cortex-m0 "8x3"
 board cortex-m0 "5x3 plain 32-bit ticks" "${small[@]}" "${short[@]}"
 board riscv32 "8x3"
+
+# What each feature saves, of all functions of a tree with 64-bit ticks.
+echo
+all=$(sed -n 's/^cortex-m3 tree  *\([0-9]*\) .*/\1/p' "$folder/rows")
+for feature in validation owner_check windows periodic policies overruns budget clear lock_choice; do
+    directory=$(built "without $feature" --toolchain "$root/toolchains/arm-none-eabi.cmake" -DTW_CPU=cortex-m3 \
+        "${tree[@]}" "-DTW_${feature^^}=OFF")
+    printf 'without %-12s %8d less\n' "$feature" $((all - $(all_of "$directory" arm-none-eabi- "-mcpu=cortex-m3 -mthumb")))
+done
 
 [ ${#above[@]} -eq 0 ] || { echo && printf '%s\n' "${above[@]}"; }
 [ "$compared" -eq "$(grep -c '^[^#]' "$here/limits.txt")" ] || die "limits.txt has a limit that is no figure's"

@@ -21,6 +21,17 @@ extern "C" {
 
 #define UNUSED __attribute__((unused))
 #define TEST(name) static void name(UNUSED void **state)
+
+/* A test that is skipped where the condition does not hold: where the library is without what it needs. */
+#define TEST_IF(condition, name) \
+    static void name##_runs(void **state); \
+    TEST(name) { \
+        if (!(condition)) \
+            skip(); \
+        name##_runs(state); \
+    } \
+    static void name##_runs(UNUSED void **state)
+
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 
 /* For a call whose result a test has no use for. A cast to void alone does not keep gcc from warning. */

@@ -359,7 +359,7 @@ static void make_first_set(UNUSED struct tw_node *node, UNUSED void *arg) {
     check(tw_handle_after(sets[0], &id, 0, note_place, &started_inside) == 0);
 }
 
-/* Until then the runtime had no engine that it could have asked. */
+/* Until then the runtime had no keeper that it could have asked. */
 TEST(p2_a_timer_of_the_first_set_of_all_fires_in_its_turn_though_a_callback_has_made_the_set) {
     struct tw_node node;
     rt = virtual_runtime();

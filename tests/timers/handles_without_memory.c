@@ -72,7 +72,7 @@ static bool fail_one(int spared, uint32_t capacity) {
 TEST(a_set_is_made_or_not_and_leaks_nothing) {
     const struct {
         uint32_t capacity;
-        int allocations; /* at least: the set, the engine, the store; its cells, their entries, their table */
+        int allocations; /* at least: the set, the keeper, the store; its cells, their entries, their table */
     } kinds[] = {{0, 3}, {1, 6}, {64, 6}, {65, 6}, {1000, 6}, {5000, 6}};
     for (size_t i = 0; i < COUNT_OF(kinds); ++i) {
         int spared = 0;

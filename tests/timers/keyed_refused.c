@@ -115,7 +115,7 @@ static bool one_call_fails(int first, const struct tw_keyed_options *options) {
 
 TEST(a_new_table_fails_with_each_of_its_allocations) {
     const struct tw_keyed_options kinds[] = {{.capacity = 0}, {.capacity = 1}, {.capacity = 1000}};
-    const int fewest[] = {3, 7, 7}; /* the table, the engine, the store; their cells and entries */
+    const int fewest[] = {3, 7, 7}; /* the table, the keeper, the store; their cells and entries */
     for (unsigned i = 0; i < COUNT_OF(kinds); ++i) {
         int failures = 0;
         while (one_call_fails(failures, &kinds[i]))

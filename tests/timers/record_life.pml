@@ -34,7 +34,7 @@ mtype = { STOP_WAIT, DRAIN, EACH };
 bool has_workers;
 mtype schedule = ONCE;
 
-/* The set and its cell, guarded by the engine's lock. */
+/* The set and its cell, guarded by the keeper's lock. */
 bool locked;
 mtype state = FREE;
 byte generation, uses, begun, epoch, epoch_of_set;
@@ -77,7 +77,7 @@ inline leave() {
 /* --- waiting -------------------------------------------------------------------------------------- */
 
 inline announce_progress() {
-    if                                  /* src/timers/record_life.hpp: "if (engine.waiting != 0)" */
+    if                                  /* src/timers/record_life.hpp: "if (keeper.waiting != 0)" */
     :: waiting != 0 -> progress++
     :: else
     fi
@@ -88,18 +88,18 @@ inline announce_progress() {
 inline wait_for_progress() {
     d_step {
 #ifndef BREAK_LOOKS_AFTER_IT_HAS_RELEASED_THE_LOCK
-        seen = progress;                /* src/timers/record_life.cpp: "seen = engine.progress;" */
+        seen = progress;                /* src/timers/record_life.cpp: "seen = keeper.progress;" */
 #endif
-        waiting++;                      /* src/timers/record_life.cpp: "++engine.waiting;" */
+        waiting++;                      /* src/timers/record_life.cpp: "++keeper.waiting;" */
         unlock()
     }
 #ifdef BREAK_LOOKS_AFTER_IT_HAS_RELEASED_THE_LOCK
     seen = progress;
 #endif
-    progress != seen;                   /* src/timers/record_life.cpp: "tw_port_wait(&engine.progress" */
+    progress != seen;                   /* src/timers/record_life.cpp: "tw_port_wait(&keeper.progress" */
     lock();
     d_step {
-        waiting--;                      /* src/timers/record_life.cpp: "--engine.waiting;" */
+        waiting--;                      /* src/timers/record_life.cpp: "--keeper.waiting;" */
         seen = 0;
         if
         :: waiting == 0 -> progress = 0
@@ -139,7 +139,7 @@ inline free_record() {
         generation++;                   /* src/timers/record_store.hpp: "reused = ++it.generation" */
         state = FREE;                   /* src/timers/record_store.hpp: "it.state = record_state::free;" */
 #ifndef BREAK_ANNOUNCES_NO_END
-        announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.engine);" */
+        announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.keeper);" */
 #endif
     }
 }
@@ -206,7 +206,7 @@ inline finish_if_over() {
 
 inline end_record() {
     d_step {
-        armed = false;                  /* src/timers/record_life.cpp: "    disarm(*set.engine, it);" */
+        armed = false;                  /* src/timers/record_life.cpp: "    disarm(*set.keeper, it);" */
         withdraw_fires();               /* src/timers/record_life.cpp: "    withdraw_fires(set, it);" */
         judge_and_retire();             /* src/timers/record_life.cpp: "prevented = has_still_to_fire(" */
         prevented = false
@@ -265,7 +265,7 @@ inline drain_record(inside) {
     d_step {
         if
         :: state == LIVE ->
-            armed = false;              /* src/timers/record_set.cpp: "disarm(*set.engine, it);" */
+            armed = false;              /* src/timers/record_set.cpp: "disarm(*set.keeper, it);" */
             withdraw_fires()            /* src/timers/record_set.cpp: "withdraw_fires(set, it);" */
         :: else
         fi
@@ -345,7 +345,7 @@ inline after_fire() {
     d_step {
         uses--;                         /* src/timers/record_life.cpp: "    --it.uses;" */
 #ifndef BREAK_ANNOUNCES_NO_RUN
-        announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.engine);" */
+        announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.keeper);" */
 #endif
     }
 #ifdef BREAK_DECIDES_WITHOUT_THE_LOCK
@@ -404,14 +404,14 @@ inline fire_on_worker() {
 inline fire_here() {
     d_step { begin() };
     call();                             /* src/timers/record_life.cpp: "    fn(&event, arg);" */
-    after_fire()                        /* src/timers/record_life.cpp: "    end_fire(engine, lock);" */
+    after_fire()                        /* src/timers/record_life.cpp: "    end_fire(keeper, lock);" */
 }
 
 inline count_fire() {
     d_step {
         uses++;                         /* src/timers/record_life.cpp: "    ++it.uses;" */
         is_last = schedule != BY_NEXT;  /* src/timers/record_life.cpp: "it.is_last = !has_next(it);" */
-        if                              /* src/timers/record_life.cpp: "!arm_again(engine, it," */
+        if                              /* src/timers/record_life.cpp: "!arm_again(keeper, it," */
         :: schedule != BY_NEXT && deadlines != 0 ->
             deadlines--;
             armed = true;
@@ -541,7 +541,7 @@ inline end_visit() {
         let_go();
 #endif
 #ifndef BREAK_ANNOUNCES_NO_END_OF_A_VISIT
-        announce_progress();            /* src/timers/record_set.cpp: "announce_progress(*set.engine);" */
+        announce_progress();            /* src/timers/record_set.cpp: "announce_progress(*set.keeper);" */
 #endif
 #ifdef BREAK_LEAVES_THE_LAST_FIRE_TO_OTHERS
         is_over = uses == 0 && state == ENDED
@@ -601,7 +601,7 @@ inline take_record() {
 }
 
 inline go_live() {
-    armed = true;                       /* src/timers/record_start.cpp: "arm(*set.engine, it, when.due" */
+    armed = true;                       /* src/timers/record_start.cpp: "arm(*set.keeper, it, when.due" */
     state = LIVE;                       /* src/timers/record_start.cpp: "it.state = record_state::live;" */
     epoch = epoch_of_set                /* src/timers/record_start.cpp: "it.epoch = set.epoch;" */
 }

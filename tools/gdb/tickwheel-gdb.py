@@ -74,7 +74,7 @@ def symbol(function):
 
 def inside(wheel):
     """The contents of a struct tw, or None if the library has no debug information, or it is no wheel."""
-    kind = type_of("tickwheel::core::locked_wheel")
+    kind = type_of("tickwheel::core::(anonymous namespace)::wheel")
     if kind is None:
         return None
     it = wheel.address.cast(kind.pointer()).dereference()
@@ -118,7 +118,7 @@ class Node:
         return int(runtime["steady"]["unit"][unit])
 
     def deadline(self, contents, runtime):
-        ticks = int(self.it["expiry"]) - int(contents["at_"]["now"]) if contents is not None else None
+        ticks = int(self.it["expiry"]) - int(contents["now"]) if contents is not None else None
         if ticks is None:
             return f"due at tick {int(self.it['expiry'])}"
         if runtime is None:
@@ -163,9 +163,9 @@ class Node:
 def nodes_of(contents):
     """The pending nodes of a wheel, slot by slot. Links that lead nowhere end it."""
     node, link = type_of("tw_node").pointer(), type_of("tw_link")
-    rings = contents["slots_"]["rings"]
+    rings = contents["slots"]["rings"]
     first, size, count = int(rings.address), link.sizeof, rings.type.range()[1] + 1
-    heads = [first + i * size for i in range(count)] + [int(contents["leaving_"].address)]
+    heads = [first + i * size for i in range(count)] + [int(contents["leaving"].address)]
     walked = 0
     for head in heads:
         at = gdb.Value(head).cast(link.pointer())
@@ -190,15 +190,15 @@ class Wheel:
     def pending(self):
         """Without the markers of walks, which a library without the runtime does not have."""
         try:
-            return int(self.contents["count_"]) - int(self.contents["markers_"])
+            return int(self.contents["count"]) - int(self.contents["marked"])
         except gdb.error:
-            return int(self.contents["count_"])
+            return int(self.contents["count"])
 
     def to_string(self):
         if self.contents is None:
             return "a wheel; the library has no debug information, or this is not initialised"
-        running = int(self.contents["running_"])
-        return f"wheel at tick {int(self.contents['at_']['now'])}, {self.pending()} pending" + (
+        running = int(self.contents["running"])
+        return f"wheel at tick {int(self.contents['now'])}, {self.pending()} pending" + (
             f", in the callback of node {running:#x}" if running else "")
 
     def children(self):
@@ -236,9 +236,9 @@ class Runtime:
         yield "[steady]", self.it["steady"]["wheel"]
         if int(self.it["absolute"]) != int(self.it["steady"].address):
             yield "[wall]", self.it["absolute"].dereference()["wheel"]
-        engine, kind = plain(self.it["second_engine"]), type_of("tickwheel::runtime::record_engine")
-        if int(engine) and kind is not None:
-            records = gdb.Value(int(engine)).cast(kind.pointer())
+        keeper, kind = plain(self.it["keeper"]), type_of("tickwheel::runtime::record_keeper")
+        if int(keeper) and kind is not None:
+            records = gdb.Value(int(keeper)).cast(kind.pointer())
             wall = member(records, "wall")
             armed = int(member(records, "steady", "armed_")) + (int(member(wall, "armed_")) if int(wall) else 0)
             yield "[timers of the library's own]", f"{armed} pending"

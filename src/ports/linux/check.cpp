@@ -183,8 +183,19 @@ void stop_if_not_kept(const watched_node &it) {
     stop_if_changed(it, *it.node);
 }
 
-// A node that is not in the table is idle, and was made by tw_node_init or is a copy of such a node.
+// True for a node that TW_NODE has made and that was not used since: all but two of its members are zero.
+bool is_as_declared(const tw_node &node) {
+    tw_node fresh = {};
+    fresh.fn = node.fn;
+    fresh.arg = node.arg;
+    return node.fn != nullptr && std::memcmp(&node, &fresh, sizeof node) == 0;
+}
+
+// A node that is not in the table is idle, and was made by tw_node_init or TW_NODE or is a copy of such a
+// node.
 void stop_if_not_idle(const tw_node &node) {
+    if (is_as_declared(node))
+        note_callback(reinterpret_cast<const void *>(node.fn));
     if (node.state == TW_PENDING)
         if (const tw_node *const original = find_alike(node); original != nullptr)
             stop(&node, node.state, "it is a copy of a pending node, the one at ", "", original);

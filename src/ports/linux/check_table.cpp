@@ -264,7 +264,7 @@ void forget_all_below(const tw *wheel) {
 // The wheels' locks are not held, so another thread may change what is compared: this is for a program that
 // is about to be stopped.
 const tw_node *find_alike(const tw_node &node) {
-    constexpr std::size_t links = sizeof(tw_link);
+    constexpr std::size_t links = offsetof(tw_node, expiry);
     for (stripe &in : stripes) {
         const mutex_hold lock(&in.mutex);
         for (std::size_t i = 0; i < in.chains.count; ++i)

@@ -19,7 +19,7 @@ struct watched_wheel;
 
 struct watched_node {
     const tw_node *node;
-    tw_node seen;          // all but the links, which change as neighbours come and go
+    tw_node seen;          // all but what is before the expiry: links, which change as neighbours come and go
     const void *armed_by;  // where the call that armed it returns to; null if that is not known
     watched_wheel *wheel;
     watched_node *next, *previous;  // in the list of the wheel

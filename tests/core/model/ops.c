@@ -33,6 +33,31 @@ static bool went_through(struct model *m, const struct faults *f, int result) {
     model_fail(m, "returned %d where %d was expected", result, f->codes[0]);
 }
 
+/* True if the library is without the errors for bad input, and this call would be some. Nodes that are shut
+ * down or not pending are refused in any case. */
+static bool is_undefined(const struct faults *f) {
+    for (unsigned i = 0; i < f->count; ++i)
+        if (!TW_VALIDATION && (f->codes[i] == -EINVAL || f->codes[i] == -ERANGE))
+            return true;
+    return false;
+}
+
+/* ---- What the library is built without. */
+
+struct op model_fit(const struct op *op) {
+    struct op fitted = *op;
+    if (!TW_POLICIES)
+        fitted.missed = TW_SKIP;
+    if (!TW_BUDGET && op->kind >= OP_ADVANCE)
+        fitted.count = TW_UNBOUNDED;
+    return fitted;
+}
+
+static int left_out(struct model *m, const struct op *op) {
+    (void)m, (void)op;
+    return 0;
+}
+
 /* ---- Operations. Each makes the call, compares the result and informs the oracle. */
 
 struct call {
@@ -72,6 +97,8 @@ static int arm_after(struct model *m, const struct op *op) {
     struct faults f = arming_faults(op, c.t);
     fault_if(&f, op->tick == 0, -EINVAL);
     fault_if(&f, op->tick > TW_NEVER - 1 - c.w->now, -ERANGE);
+    if (is_undefined(&f))
+        return 0;
     return arm(m, op, &f, tw_arm_after(c.wheel, c.node, op->tick), c.w->now + op->tick);
 }
 
@@ -79,6 +106,8 @@ static int arm_at(struct model *m, const struct op *op) {
     struct call c = call_of(m, op);
     struct faults f = arming_faults(op, c.t);
     fault_if(&f, op->tick == TW_NEVER, -ERANGE);
+    if (is_undefined(&f))
+        return 0;
     return arm(m, op, &f, tw_arm_at(c.wheel, c.node, op->tick), op->tick);
 }
 
@@ -86,6 +115,8 @@ static int arm_within(struct model *m, const struct op *op) {
     struct call c = call_of(m, op);
     struct faults f = arming_faults(op, c.t);
     fault_if(&f, op->tick == TW_NEVER || op->span > TW_NEVER - 1 - op->tick, -ERANGE);
+    if (is_undefined(&f))
+        return 0;
     int result = tw_arm_within(c.wheel, c.node, op->tick, op->span);
     uint64_t chosen = result < 0 ? op->tick : tw_expiry(c.wheel, c.node);
     require(m, chosen >= op->tick && chosen - op->tick <= op->span, "chose %#" PRIx64 ", outside its window",
@@ -98,6 +129,8 @@ static int arm_every(struct model *m, const struct op *op) {
     struct faults f = arming_faults(op, c.t);
     fault_if(&f, op->span == 0 || op->count > TW_FIRES_MAX || (unsigned)op->missed > TW_DELAY, -EINVAL);
     fault_if(&f, op->tick == TW_NEVER, -ERANGE);
+    if (is_undefined(&f))
+        return 0;
     int result = tw_arm_every(c.wheel, c.node, op->tick, op->span, op->missed, op->count);
     arm(m, op, &f, result, op->tick);
     if (result >= 0) {
@@ -114,6 +147,8 @@ static int move(struct model *m, const struct op *op) {
     fault_if(&f, !c.t->pending, -ENOENT);
     fault_if(&f, is_elsewhere(op, c.t), -EBUSY);
     fault_if(&f, op->tick == TW_NEVER, -ERANGE);
+    if (is_undefined(&f))
+        return 0;
     int result = tw_move(c.wheel, c.node, op->tick);
     if (went_through(m, &f, result)) {
         require(m, result == 0, "tw_move returned %d", result);
@@ -129,10 +164,15 @@ static int postpone(struct model *m, const struct op *op) {
     fault_if(&f, is_elsewhere(op, c.t), -EBUSY);
     fault_if(&f, c.t->pending && op->tick < c.t->expiry, -EINVAL);
     fault_if(&f, op->tick == TW_NEVER, -ERANGE);
+    if (is_undefined(&f))
+        return 0;
     int result = tw_postpone(c.wheel, c.node, op->tick);
     if (went_through(m, &f, result)) {
         require(m, result == 0, "tw_postpone returned %d", result);
-        oracle_postpone(c.t, op->tick);
+        if (TW_TREE) /* moves it at once */
+            oracle_move(&m->oracle, op->wheel, c.t, op->tick);
+        else
+            oracle_postpone(c.t, op->tick);
     }
     return result;
 }
@@ -196,6 +236,8 @@ static int advance(struct model *m, const struct op *op) {
     struct faults f = {.count = 0};
     fault_if(&f, op->tick == TW_NEVER || op->tick < c.w->now || op->count == 0, -EINVAL);
     fault_if(&f, c.w->advancing, -EBUSY);
+    if (is_undefined(&f))
+        return 0;
     if (f.count == 0)
         oracle_advance_begins(&m->oracle, op->wheel, op->tick);
     int result = tw_advance(c.wheel, op->tick, op->count);
@@ -221,6 +263,8 @@ static int update(struct model *m, const struct op *op) {
     struct faults f = {.count = 0};
     fault_if(&f, c.w->now == TW_NEVER - 1, -ERANGE);
     fault_if(&f, c.w->advancing, -EBUSY);
+    if (is_undefined(&f))
+        return 0;
     if (f.count == 0)
         oracle_advance_begins(&m->oracle, op->wheel, c.w->now + 1);
     int result = tw_update(c.wheel);
@@ -234,6 +278,8 @@ static int update(struct model *m, const struct op *op) {
 static int idle(struct model *m, const struct op *op) {
     struct faults f = {.count = 0};
     fault_if(&f, op->count == 0, -EINVAL);
+    if (is_undefined(&f))
+        return 0;
     int result = tw_idle(&m->wheels[op->wheel], op->count);
     if (went_through(m, &f, result))
         require(m, result <= 1, "tw_idle returned %d", result);
@@ -274,8 +320,8 @@ static int clear(struct model *m, const struct op *op) {
 static void misuse_node(struct model *m, struct tw *w, struct tw_node *n) {
     require(m, tw_arm_after(w, n, 1) == -EINVAL, "misuse: tw_arm_after");
     require(m, tw_arm_at(w, n, 1) == -EINVAL, "misuse: tw_arm_at");
-    require(m, tw_arm_within(w, n, 1, 1) == -EINVAL, "misuse: tw_arm_within");
-    require(m, tw_arm_every(w, n, 1, 1, TW_BURST, 0) == -EINVAL, "misuse: tw_arm_every");
+    require(m, !TW_WINDOWS || tw_arm_within(w, n, 1, 1) == -EINVAL, "misuse: tw_arm_within");
+    require(m, !TW_PERIODIC || tw_arm_every(w, n, 1, 1, TW_SKIP, 0) == -EINVAL, "misuse: tw_arm_every");
     require(m, tw_move(w, n, 1) == -EINVAL, "misuse: tw_move");
     require(m, tw_postpone(w, n, TW_NEVER - 1) < 0, "misuse: tw_postpone");
     require(m, tw_wait(w, n) == -EINVAL, "misuse: tw_wait");
@@ -284,16 +330,18 @@ static void misuse_node(struct model *m, struct tw *w, struct tw_node *n) {
 }
 
 static void misuse_wheel(struct model *m, struct tw *w) {
-    require(m, tw_advance(w, TW_NEVER - 1, 1) == -EINVAL, "misuse: tw_advance");
+    require(m, tw_advance(w, TW_NEVER - 1, TW_UNBOUNDED) == -EINVAL, "misuse: tw_advance");
     require(m, tw_update(w) == -EINVAL, "misuse: tw_update");
     require(m, tw_idle(w, 1) == -EINVAL, "misuse: tw_idle");
-    require(m, tw_clear(w, NULL, NULL) == -EINVAL, "misuse: tw_clear");
+    require(m, !TW_CLEAR || tw_clear(w, NULL, NULL) == -EINVAL, "misuse: tw_clear");
     require(m, tw_check(w, NULL, NULL) == -EINVAL, "misuse: tw_check");
     require(m, tw_now(w) == TW_NEVER && tw_next(w) == TW_NEVER, "misuse: tw_now, tw_next");
     require(m, tw_first_due(w, 1, &(uint64_t){0}) == -EINVAL, "misuse: tw_first_due");
-    require(m, tw_due(w) == TW_NEVER && tw_interrupt(w) == -EINVAL, "misuse: tw_due, tw_interrupt");
+    require(m, tw_due(w) == TW_NEVER, "misuse: tw_due");
+    require(m, !TW_BUDGET || tw_interrupt(w) == -EINVAL, "misuse: tw_interrupt");
     require(m, tw_fork(w, TW_FORK_PARENT) == -EINVAL, "misuse: tw_fork");
-    require(m, tw_count(w) == 0 && tw_overruns(w) == 0 && tw_running(w) == NULL, "misuse: tw_count");
+    require(m, tw_count(w) == 0 && tw_running(w) == NULL, "misuse: tw_count, tw_running");
+    require(m, !TW_OVERRUNS || tw_overruns(w) == 0, "misuse: tw_overruns");
 }
 
 static int misuse(struct model *m, const struct op *op) {
@@ -313,10 +361,21 @@ static int misuse(struct model *m, const struct op *op) {
 }
 
 op_function *const op_functions[OP_KINDS] = {
-    [OP_ARM_AFTER] = arm_after, [OP_ARM_AT] = arm_at,     [OP_ARM_WITHIN] = arm_within,
-    [OP_ARM_EVERY] = arm_every, [OP_MOVE] = move,         [OP_POSTPONE] = postpone,
-    [OP_CANCEL] = cancel,       [OP_SHUTDOWN] = shutdown, [OP_RENEW] = renew,
-    [OP_FREE] = free_node,      [OP_ADVANCE] = advance,   [OP_DRAIN] = drain,
-    [OP_UPDATE] = update,       [OP_IDLE] = idle,         [OP_NEXT] = next,
-    [OP_CLEAR] = clear,         [OP_MISUSE] = misuse,
+    [OP_ARM_AFTER] = arm_after,
+    [OP_ARM_AT] = arm_at,
+    [OP_ARM_WITHIN] = TW_WINDOWS ? arm_within : left_out,
+    [OP_ARM_EVERY] = TW_PERIODIC ? arm_every : left_out,
+    [OP_MOVE] = move,
+    [OP_POSTPONE] = postpone,
+    [OP_CANCEL] = cancel,
+    [OP_SHUTDOWN] = shutdown,
+    [OP_RENEW] = renew,
+    [OP_FREE] = free_node,
+    [OP_ADVANCE] = advance,
+    [OP_DRAIN] = drain,
+    [OP_UPDATE] = update,
+    [OP_IDLE] = idle,
+    [OP_NEXT] = next,
+    [OP_CLEAR] = TW_CLEAR ? clear : left_out,
+    [OP_MISUSE] = TW_VALIDATION ? misuse : left_out,
 };

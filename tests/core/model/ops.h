@@ -15,6 +15,9 @@ typedef int op_function(struct model *m, const struct op *op);
 
 extern op_function *const op_functions[OP_KINDS];
 
+/* Returns the operation as the library can make it: with what it has of policies and budgets. */
+struct op model_fit(const struct op *op);
+
 /* model.c */
 tw_callback model_on_fire, model_on_clear;
 void model_check(struct model *m);

@@ -155,10 +155,8 @@ void oracle_advance_ends(struct oracle *o, unsigned wheel, bool more) {
 
 void oracle_is_asked_for_next(struct oracle *o, unsigned wheel) {
     struct oracle_wheel *w = &o->wheels[wheel];
-    if (w->running >= 0 || oracle_pending(o, wheel) != 0)
-        return;
-    w->lagging = false;
-    cursor_moves(o, wheel, w->now, w->now);
+    if (w->running < 0 && oracle_pending(o, wheel) == 0)
+        cursor_moves(o, wheel, w->lo, w->now);
 }
 
 static uint64_t expiry_of(const struct oracle_timer *timer) { return timer->expiry; }

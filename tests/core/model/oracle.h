@@ -84,7 +84,7 @@ void oracle_callback_ends(struct oracle *o, unsigned wheel);
 /* Returns true if a must fire before b. Both are pending on one wheel. */
 bool oracle_precedes(const struct oracle_timer *a, const struct oracle_timer *b);
 
-/* With nothing pending no work is left either, and the wheel jumps to `now`. */
+/* With nothing pending no work is left either, and the wheel may jump to `now`. */
 void oracle_is_asked_for_next(struct oracle *o, unsigned wheel);
 
 /* Returns the earliest tick at which a node is due, or TW_NEVER. */

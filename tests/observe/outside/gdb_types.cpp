@@ -2,17 +2,17 @@
 #include "runtime/runtime.hpp"
 #include "timers/record_set.hpp"
 
-#include "core/locked_wheel.hpp"
+#include "core/wheel_in.hpp"
 
 struct tw_handles : tickwheel::runtime::record_set {};
 
 extern "C" {
 extern const tw_runtime *tw_type_of_runtime;
 extern const tw_handles *tw_type_of_handles;
-extern const tickwheel::runtime::record_engine *tw_type_of_engine;
-extern const tickwheel::core::locked_wheel *tw_type_of_wheel;
+extern const tickwheel::runtime::record_keeper *tw_type_of_keeper;
 const tw_runtime *tw_type_of_runtime;
 const tw_handles *tw_type_of_handles;
-const tickwheel::runtime::record_engine *tw_type_of_engine;
-const tickwheel::core::locked_wheel *tw_type_of_wheel;
+const tickwheel::runtime::record_keeper *tw_type_of_keeper;
 }
+
+__attribute__((used)) static const tickwheel::core::wheel *tw_type_of_wheel;

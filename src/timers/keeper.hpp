@@ -1,4 +1,4 @@
-// The engine of records: one lock, and one wheel for each timeline, for all sets of a runtime. It fires what
+// The keeper of records: one lock, and one wheel for each timeline, for all sets of a runtime. It fires what
 // is due on the thread that drives the runtime; record_life.cpp says what a fire does.
 //
 // The lock guards all records of the runtime's sets, their stores and tables. It is released while a function
@@ -9,7 +9,7 @@
 
 #include "record_store.hpp"
 #include "runtime/current_run.hpp"
-#include "runtime/engine.hpp"
+#include "runtime/keeper.hpp"
 #include "runtime/nodes.hpp"
 
 namespace tickwheel::runtime {
@@ -34,7 +34,7 @@ using record_wheel = core::record_wheel<record_shape, records_of_line>;
 //   lacks
 //       one (P10).
 //   E2  `fired` is null, or a record of `fired_in` that has a use.
-struct record_engine : engine {
+struct record_keeper : keeper {
     tw_runtime *rt;
     bool is_observed;        // see tw_port_is_observed
     std::uint32_t lock;      // of the port; guards all members below
@@ -56,67 +56,67 @@ struct record_engine : engine {
     record_wheel steady;
 };
 
-inline void lock(record_engine &it) {
+inline void lock(record_keeper &it) {
     if (it.is_observed) [[unlikely]]
         tw_port_lock_observed(&it.lock);
     else
         tw_port_lock(&it.lock);
 }
 
-inline void unlock(record_engine &it) {
+inline void unlock(record_keeper &it) {
     if (it.is_observed) [[unlikely]]
         tw_port_unlock_observed(&it.lock);
     else
         tw_port_unlock(&it.lock);
 }
 
-// Holds the engine's lock during a call in which no function of the user's runs.
-class engine_guard {
+// Holds the keeper's lock during a call in which no function of the user's runs.
+class keeper_guard {
   public:
-    explicit engine_guard(record_engine &it) : engine_(it) { lock(); }
-    ~engine_guard() { unlock(); }
-    engine_guard(const engine_guard &) = delete;
-    engine_guard &operator=(const engine_guard &) = delete;
+    explicit keeper_guard(record_keeper &it) : keeper_(it) { lock(); }
+    ~keeper_guard() { unlock(); }
+    keeper_guard(const keeper_guard &) = delete;
+    keeper_guard &operator=(const keeper_guard &) = delete;
 
-    void lock() { runtime::lock(engine_); }
-    void unlock() { runtime::unlock(engine_); }
+    void lock() { runtime::lock(keeper_); }
+    void unlock() { runtime::unlock(keeper_); }
 
   private:
-    record_engine &engine_;
+    record_keeper &keeper_;
 };
 
 // Holds it during a call or a run in which functions of the user's may run, with the lock released. If one of
 // them frees the runtime, that happens when this goes, after the lock has been released.
-class engine_lock : public end_of_call, public engine_guard {
+class keeper_lock : public end_of_call, public keeper_guard {
   public:
-    explicit engine_lock(record_engine &it) : engine_guard(it) {}
+    explicit keeper_lock(record_keeper &it) : keeper_guard(it) {}
 };
 
-// The engine of a runtime, made if there is none yet. Returns 0 or -ENOMEM.
-int open_engine(tw_runtime &rt, record_engine *&found);
+// The keeper of a runtime, made if there is none yet. Returns 0 or -ENOMEM.
+int open_keeper(tw_runtime &rt, record_keeper *&found);
 
-inline timeline &line_of(record_engine &it, bool on_wall) {
+inline timeline &line_of(record_keeper &it, bool on_wall) {
     return on_wall ? *it.rt->absolute : it.rt->steady;
 }
-inline record_wheel &wheel_of(record_engine &it, bool on_wall) { return on_wall ? *it.wall : it.steady; }
-inline record_wheel &wheel_of(record_engine &it, const record &of) { return wheel_of(it, of.is_on_wall); }
+inline record_wheel &wheel_of(record_keeper &it, bool on_wall) { return on_wall ? *it.wall : it.steady; }
+inline record_wheel &wheel_of(record_keeper &it, const record &of) { return wheel_of(it, of.is_on_wall); }
 
 // The place of a record that is armed now in the order of arming: the reading of the clock, or one more than
 // the last if that is not later. So records can be ordered across wheels that read the same clock (P3).
-inline std::uint64_t next_order(record_engine &it, std::int64_t reading) {
+inline std::uint64_t next_order(record_keeper &it, std::int64_t reading) {
     const auto now = static_cast<std::uint64_t>(reading);
     return it.order = now > it.order ? now : it.order + 1;
 }
 
 // How many chunks the entries of so many records need at most.
-std::size_t chunks_for(const record_engine &it, std::size_t cells);
+std::size_t chunks_for(const record_keeper &it, std::size_t cells);
 
 // Adds the chunks of a growth.
-// REQUIRES: engine lock held
-void add_chunks(record_engine &it, growth &with);
+// REQUIRES: keeper lock held
+void add_chunks(record_keeper &it, growth &with);
 
 }  // namespace tickwheel::runtime
 
-// One copy of what is not inlined, in engine.cpp.
+// One copy of what is not inlined, in keeper.cpp.
 extern template class tickwheel::core::record_wheel<tickwheel::runtime::record_shape,
                                                     tickwheel::runtime::records_of_line>;

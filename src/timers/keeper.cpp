@@ -1,5 +1,5 @@
-// See engine.hpp.
-#include "engine.hpp"
+// See keeper.hpp.
+#include "keeper.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace tickwheel::runtime {
 
 namespace {
 
-record_engine &engine_in(engine &base) { return static_cast<record_engine &>(base); }
+record_keeper &keeper_in(keeper &base) { return static_cast<record_keeper &>(base); }
 
 // --- advancing -------------------------------------------------------------------------
 
@@ -29,9 +29,9 @@ bool must_stop(const tw_runtime &rt) {
 // Releases the lock every now and then, for others to get in.
 class hold_bound {
   public:
-    explicit hold_bound(engine_lock &lock) : lock_(lock) {}
+    explicit hold_bound(keeper_lock &lock) : lock_(lock) {}
 
-    // RELEASES AND REACQUIRES: engine lock, every steps_per_hold steps
+    // RELEASES AND REACQUIRES: keeper lock, every steps_per_hold steps
     void spend(unsigned steps) {
         spent_ += steps;
         if (spent_ < core::steps_per_hold)
@@ -43,12 +43,12 @@ class hold_bound {
     void renew() { spent_ = 0; }
 
   private:
-    engine_lock &lock_;
+    keeper_lock &lock_;
     unsigned spent_ = 0;
 };
 
 // Look-ahead after all is done: see bounds.hpp. A caller who comes again at the same tick has time to spare,
-// and the longest lead. RELEASES AND REACQUIRES: engine lock
+// and the longest lead. RELEASES AND REACQUIRES: keeper lock
 void take_share(record_wheel &wheel, std::uint32_t budget, hold_bound &hold) {
     const tick ticks = core::smaller(wheel.take_elapsed(), core::most_shares);
     const tick shares = core::shares_of(ticks, wheel.ticks_after_asked());
@@ -65,10 +65,10 @@ void take_share(record_wheel &wheel, std::uint32_t budget, hold_bound &hold) {
     }
 }
 
-bool advance(engine &base, timeline &line, tick present, tick limit, tick *next, std::uint32_t *budget) {
-    record_engine &it = engine_in(base);
+bool advance(keeper &base, timeline &line, tick present, tick limit, tick *next, std::uint32_t *budget) {
+    record_keeper &it = keeper_in(base);
     record_wheel &wheel = wheel_of(it, line.can_be_set);
-    engine_lock lock(it);
+    keeper_lock lock(it);
     *next = never;
     if (wheel.pass_quietly(present))
         return true;
@@ -106,51 +106,51 @@ bool advance(engine &base, timeline &line, tick present, tick limit, tick *next,
 
 // What other threads do is not there any more; nor is the fire of a callback that has not forked. One that
 // has forked finds the mark when it returns.
-void begin_in_child(engine &base) {
-    record_engine &it = engine_in(base);
+void begin_in_child(keeper &base) {
+    record_keeper &it = keeper_in(base);
     tw_port_lock_init(&it.lock);
     it.waiting = 0;
     it.fired = nullptr;
 }
 
-tick next(engine &base, timeline &line) {
-    record_wheel &wheel = wheel_of(engine_in(base), line.can_be_set);
+tick next(keeper &base, timeline &line) {
+    record_wheel &wheel = wheel_of(keeper_in(base), line.can_be_set);
     return wheel.next(wheel.near_lead());
 }
 
-tick now(engine &base, timeline &line) { return wheel_of(engine_in(base), line.can_be_set).now(); }
+tick now(keeper &base, timeline &line) { return wheel_of(keeper_in(base), line.can_be_set).now(); }
 
-void abandon(engine &base) {
-    engine_lock lock(engine_in(base));
-    abandon_fire(engine_in(base), lock);
+void abandon(keeper &base) {
+    keeper_lock lock(keeper_in(base));
+    abandon_fire(keeper_in(base), lock);
 }
 
 // While the runtime is being freed nothing is pending any more, though records wait to be dropped.
-std::size_t count(engine &base) {
-    const record_engine &it = engine_in(base);
+std::size_t count(keeper &base) {
+    const record_keeper &it = keeper_in(base);
     if (it.rt->is_freed != 0)
         return 0;
     return it.steady.armed() + (it.wall != nullptr ? it.wall->armed() : 0);
 }
 
-int check(engine &base, tw_report *report, void *arg) {
-    record_engine &it = engine_in(base);
+int check(keeper &base, tw_report *report, void *arg) {
+    record_keeper &it = keeper_in(base);
     int broken = core::record_checker<record_wheel>(it.steady, report, arg).run();
     if (it.wall != nullptr)
         broken += core::record_checker<record_wheel>(*it.wall, report, arg).run();
     return broken;
 }
 
-void destroy(engine &base) {
-    record_engine &it = engine_in(base);
+void destroy(keeper &base) {
+    record_keeper &it = keeper_in(base);
     it.memory.free_all();
     std::free(it.wall);
     std::free(&it);
 }
 
-constexpr engine_hooks hooks = {
-    .lock = [](engine &base) { lock(engine_in(base)); },
-    .unlock = [](engine &base) { unlock(engine_in(base)); },
+constexpr keeper_hooks hooks = {
+    .lock = [](keeper &base) { lock(keeper_in(base)); },
+    .unlock = [](keeper &base) { unlock(keeper_in(base)); },
     .begin_in_child = begin_in_child,
     .next = next,
     .now = now,
@@ -158,22 +158,22 @@ constexpr engine_hooks hooks = {
     .abandon = abandon,
     .count = count,
     .check = check,
-    .cancelled = [](engine &base, unsigned label) { return engine_in(base).cancelled[label]; },
+    .cancelled = [](keeper &base, unsigned label) { return keeper_in(base).cancelled[label]; },
     .destroy = destroy,
 };
 
 // --- making -----------------------------------------------------------------------------
 
-record_engine *make(tw_runtime &rt) {
-    void *const memory = std::calloc(1, sizeof(record_engine));
+record_keeper *make(tw_runtime &rt) {
+    void *const memory = std::calloc(1, sizeof(record_keeper));
     void *const wall = has_wall(rt) ? std::calloc(1, sizeof(record_wheel)) : nullptr;
     if (memory == nullptr || (has_wall(rt) && wall == nullptr)) {
         std::free(memory);
         std::free(wall);
         return nullptr;
     }
-    tw_port_hide(memory, sizeof(record_engine));
-    auto *const it = static_cast<record_engine *>(memory);
+    tw_port_hide(memory, sizeof(record_keeper));
+    auto *const it = static_cast<record_keeper *>(memory);
     it->hooks = &hooks;
     it->rt = &rt;
     it->is_observed = tw_port_is_observed() != 0;
@@ -188,35 +188,35 @@ record_engine *make(tw_runtime &rt) {
     return it;
 }
 
-// Two sets may be the first at the same time: only one engine is kept.
-void publish(tw_runtime &rt, record_engine &made) {
-    engine *none = nullptr;
+// Two sets may be the first at the same time: only one keeper is kept.
+void publish(tw_runtime &rt, record_keeper &made) {
+    keeper *none = nullptr;
     const mutex_hold hold(&rt.components_mutex);
-    if (!rt.second_engine.compare_exchange_strong(none, &made))
+    if (!rt.keeper.compare_exchange_strong(none, &made))
         destroy(made);
 }
 
 }  // namespace
 
-int open_engine(tw_runtime &rt, record_engine *&found) {
-    if (engine_of(rt) == nullptr) {
-        record_engine *const made = make(rt);
+int open_keeper(tw_runtime &rt, record_keeper *&found) {
+    if (keeper_of(rt) == nullptr) {
+        record_keeper *const made = make(rt);
         if (made == nullptr)
             return -ENOMEM;
         publish(rt, *made);
         if (rt.driven !=
-            driven::by_none)  // its thread may be going to sleep without having asked this engine
+            driven::by_none)  // its thread may be going to sleep without having asked this keeper
             wake_driver(rt);  // see `timeline`
     }
-    found = &engine_in(*engine_of(rt));
+    found = &keeper_in(*keeper_of(rt));
     return 0;
 }
 
-std::size_t chunks_for(const record_engine &it, std::size_t cells) {
+std::size_t chunks_for(const record_keeper &it, std::size_t cells) {
     return record_wheel::chunks_for(cells, it.wall != nullptr ? 2 : 1);
 }
 
-void add_chunks(record_engine &it, growth &with) {
+void add_chunks(record_keeper &it, growth &with) {
     it.chunks.add(with.chunks->begin, with.chunk_count);
     it.chunk_count += with.chunk_count;
     it.memory.add(with.chunks);

@@ -6,31 +6,33 @@
 #include "broken.hpp"
 #include "wheel.hpp"
 
+#if !TW_TREE
 namespace tickwheel::core {
+namespace {
 
-template <class G> class checker : private broken_invariants {
+class wheel_checker : private broken_invariants {
   public:
-    checker(const wheel<G> &w, const tw *owner, tw_report *report, void *arg)
+    wheel_checker(const wheel_engine &w, const tw *owner, tw_report *report, void *arg)
         : broken_invariants(report, arg), w_(w), owner_(owner) {}
 
     int run() {
         check_time();
-        check_ring(w_.leaving_, nullptr);
+        check_ring(w_.leaving, nullptr);
 #if TW_RUNTIME
-        check_ring(w_.shifting_, nullptr);
+        check_ring(w_.shifting, nullptr);
 #endif
-        for (unsigned level = 0; level <= G::top; ++level)
-            for (unsigned index = 0; index < G::width(level); ++index)
+        for (unsigned level = 0; level <= shape::top; ++level)
+            for (unsigned index = 0; index < shape::width(level); ++index)
                 check_near(level, index);
-        for (unsigned slot = G::near_slots; slot < G::far_end; ++slot)
+        for (unsigned slot = shape::near_slots; slot < shape::far_end; ++slot)
             check_slot(slot, opening_of_far(slot));
         if (wraps)
-            check_slot(G::beyond, 0);
-        expect(found_ == w_.count_, "count is the number of pending nodes", nullptr);
+            check_slot(shape::beyond, 0);
+        expect(found_ == w_.count, "count is the number of pending nodes", nullptr);
 #if TW_RUNTIME
-        expect(found_markers_ == w_.markers_, "the markers of walks are counted", nullptr);
+        expect(found_markers_ == w_.marked, "the markers of walks are counted", nullptr);
 #endif
-        return count();
+        return broken_invariants::count();
     }
 
   private:
@@ -41,36 +43,36 @@ template <class G> class checker : private broken_invariants {
     };
 
     void check_time() {
-        expect(!before(w_.at_.cursor, w_.at_.origin), "no slot is counted from after the cursor", nullptr);
-        expect(w_.open_level_ != 0 || w_.at_.cursor == w_.at_.origin, "slots are counted from the cursor",
+        expect(!before(w_.cursor, w_.origin), "no slot is counted from after the cursor", nullptr);
+        expect(w_.open_level != 0 || w_.cursor == w_.origin, "slots are counted from the cursor", nullptr);
+        expect(!before(w_.now, w_.cursor), "the cursor is not ahead of now", nullptr);
+        expect(is_tick(w_.now), "now is a tick", nullptr);
+        expect(!is_quiet() || (w_.open_level == 0 && w_.cursor == w_.now), "a quiet wheel has caught up",
                nullptr);
-        expect(!before(w_.at_.now, w_.at_.cursor), "the cursor is not ahead of now", nullptr);
-        expect(is_tick(w_.at_.now), "now is a tick", nullptr);
-        expect(!is_quiet() || (w_.open_level_ == 0 && w_.at_.cursor == w_.at_.now),
-               "a quiet wheel has caught up", nullptr);
     }
 
-    bool is_quiet() const { return before(w_.at_.now, w_.quiet_until_); }
+    bool is_quiet() const { return before(w_.now, w_.quiet_until); }
 
     tick opening_of(unsigned level, unsigned index) const {
-        const unsigned on = (index - G::index(level, w_.at_.here())) & (G::width(level) - 1);
+        const unsigned on = (index - shape::index(level, w_.here())) & (shape::width(level) - 1);
         if (on != 0)
-            return (on - 1) * G::span(level) + G::until_next(level, w_.at_.here());
-        const bool is_open = level == 0 || level <= w_.open_level_;
-        return is_open ? 0 : (G::width(level) - 1) * G::span(level) + G::until_next(level, w_.at_.here());
+            return (on - 1) * shape::span(level) + shape::until_next(level, w_.here());
+        const bool is_open = level == 0 || level <= w_.open_level;
+        return is_open ? 0
+                       : (shape::width(level) - 1) * shape::span(level) + shape::until_next(level, w_.here());
     }
 
     tick opening_of_far(unsigned slot) const {
-        const bool is_open = w_.open_level_ == G::far && slot == G::far_slot(w_.at_.cursor ^ w_.at_.origin);
-        return is_open ? 0 : w_.at_.opening_of_far(slot);
+        const bool is_open = w_.open_level == shape::far && slot == shape::far_slot(w_.cursor ^ w_.origin);
+        return is_open ? 0 : w_.opening_of_far(slot);
     }
 
     void check_near(unsigned level, unsigned index) {
         const tick opening = opening_of(level, index);
-        if (!check_slot(G::first_slot(level) + index, opening))
+        if (!check_slot(shape::first_slot(level) + index, opening))
             return;
-        const tick block = G::span(level + 1);
-        const tick end = G::until_next(level + 1, w_.at_.here()) + (G::ahead ? block : 0);
+        const tick next_block = shape::ahead ? shape::span(level + 1) : 0;
+        const tick end = shape::until_next(level + 1, w_.here()) + next_block;
         expect(opening < end, "nodes stand in the running or the next block", nullptr);
     }
 
@@ -78,10 +80,10 @@ template <class G> class checker : private broken_invariants {
     bool check_slot(unsigned slot, tick opening) {
         const slot_opening where = {slot, opening};
         const std::size_t found_before = found_;
-        check_ring(w_.slots_.rings[slot], &where);
+        check_ring(w_.slots.rings[slot], &where);
         const bool holds_nodes = found_ != found_before;
-        expect(w_.slots_.busy.test(slot) == holds_nodes, "a slot has its bit set if it holds nodes", nullptr);
-        expect(!holds_nodes || !is_quiet() || opening >= w_.quiet_until_ - w_.at_.cursor,
+        expect(w_.slots.busy.test(slot) == holds_nodes, "a slot has its bit set if it holds nodes", nullptr);
+        expect(!holds_nodes || !is_quiet() || opening >= w_.quiet_until - w_.cursor,
                "no slot opens while the wheel is quiet", nullptr);
         return holds_nodes;
     }
@@ -95,7 +97,7 @@ template <class G> class checker : private broken_invariants {
                 return;
             }
             last = link;
-            if (++found_ > w_.count_)  // a ring that does not lead back to its head would be walked for ever
+            if (++found_ > w_.count)  // a ring that does not lead back to its head would be walked for ever
                 return;
             check_node(node_of(*link), where);
         }
@@ -115,14 +117,21 @@ template <class G> class checker : private broken_invariants {
         expect(is_tick(node.expiry), "a pending node has a tick", &node);
         if (where == nullptr)
             return;
-        const tick due_in = w_.at_.distance_to(node.expiry);
+        const tick due_in = w_.distance_to(node.expiry);
         expect(due_in >= where->opening, "no slot opens after a node in it is due", &node);
     }
 
-    const wheel<G> &w_;
+    const wheel_engine &w_;
     const tw *owner_;
     std::size_t found_ = 0;
     std::uint32_t found_markers_ = 0;
 };
 
+inline int check(const wheel &w, const tw *owner, tw_report *report, void *arg) {
+    wheel_checker it(w, owner, report, arg);
+    return it.run();
+}
+
+}  // namespace
 }  // namespace tickwheel::core
+#endif

@@ -1,0 +1,55 @@
+/* tickwheel/fires.h - timers for programs that look now and then instead of being called: a node whose
+ * callback counts its fires, and a call that tells how many there were since the last look.
+ *
+ *     static struct tw_fires blinks;
+ *     static struct tw_node blink = TW_NODE(tw_count_fire, &blinks);
+ *     ...
+ *     if (tw_fired(&blinks) != 0)
+ *         led_toggle();
+ *
+ * Any number of nodes may count in one tw_fires, if they are nodes of one wheel. One thread or interrupt
+ * looks; it may be another one than advances the wheel. No lock is taken. */
+#ifndef TICKWHEEL_FIRES_H
+#define TICKWHEEL_FIRES_H
+
+#include <tickwheel/tw.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Fires that were counted, and how many of them the last look saw. All zero at first. */
+struct tw_fires {
+    uint32_t counted; /* written by the callback alone */
+    uint32_t seen;    /* written by the look alone */
+};
+
+/* A callback for any `node`: counts the fire in its argument, the struct tw_fires `fires`. Fires that a
+ * policy skips are not counted; tw_overruns tells of them. */
+static inline void tw_count_fire(struct tw_node *node, void *fires) {
+    struct tw_fires *const it = (struct tw_fires *)fires;
+    (void)node;
+#ifdef __GNUC__
+    __atomic_store_n(&it->counted, it->counted + 1, __ATOMIC_RELEASE);
+#else
+    *(volatile uint32_t *)&it->counted = it->counted + 1;
+#endif
+}
+
+/* Returns how many fires were counted since the last look; at most UINT32_MAX, from where it begins anew. */
+static inline uint32_t tw_fired(struct tw_fires *fires) {
+#ifdef __GNUC__
+    const uint32_t counted = __atomic_load_n(&fires->counted, __ATOMIC_ACQUIRE);
+#else
+    const uint32_t counted = *(volatile uint32_t *)&fires->counted;
+#endif
+    const uint32_t fresh = counted - fires->seen;
+    fires->seen = counted;
+    return fresh;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

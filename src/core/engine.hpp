@@ -1,0 +1,17 @@
+// The engine that the library is built with.
+#pragma once
+
+#include "tree_engine.hpp"
+#include "wheel_engine.hpp"
+
+namespace tickwheel::core {
+namespace {
+
+#if TW_TREE
+using engine = tree_engine;
+#else
+using engine = wheel_engine;
+#endif
+
+}  // namespace
+}  // namespace tickwheel::core

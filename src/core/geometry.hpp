@@ -1,0 +1,92 @@
+// How a tick is cut into digits that name a level and a slot.
+#pragma once
+
+#include <type_traits>
+
+#include "tick.hpp"
+
+#if !TW_TREE
+namespace tickwheel::core {
+
+// A geometry: Levels levels of 2^Bits slots, and a far level beyond them.
+//
+// Read a tick as a number with digits of Bits bits. A slot of level l stands for one value of digit l,
+// so it lasts a block of 2^(Bits * l) ticks.
+//
+// With look-ahead a level below the top needs room for two blocks of the level above: for the one
+// that runs, and for the next one, into which nodes are lowered before it opens. It has twice the
+// slots and uses one more bit of the tick. The top level has no more slots than without look-ahead;
+// they serve two rounds, so its round is half as long.
+//
+// Beyond the running round slots double in length, one for each bit of the round's number: far
+// slot b lasts 2^b rounds, and holds ticks whose highest difference from the origin is bit b. So
+// no distance is too far, at the price of one slot for each bit. Ticks that wrap have one slot
+// more, `beyond`, for those half of their range away or farther.
+template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
+    static_assert(Bits >= 1 && Levels >= 1 && Bits * Levels <= (wraps ? 30 : 48),
+                  "TW_BITS and TW_LEVELS are at least 1, their product at most 48, or 30 with 32-bit ticks");
+
+    static constexpr unsigned top = Levels - 1;
+    static constexpr unsigned far = Levels;
+    static constexpr bool ahead = LookAhead && Levels > 1;
+    static constexpr unsigned round_bits = Bits * Levels - (ahead ? 1 : 0);
+    static constexpr unsigned near_slots = (Levels + (ahead ? top : 0)) << Bits;
+    static constexpr unsigned far_end = near_slots + 8 * sizeof(tick) - round_bits;
+    static constexpr unsigned beyond = far_end;
+    static constexpr unsigned slots = far_end + (wraps ? 1 : 0);
+
+    // The low digits of a tick, two rounds or more of them: all that a slot of the levels depends
+    // on. One machine word on a small processor if that holds them.
+    using digits = std::conditional_t<Bits * Levels <= 31, std::uint32_t, tick>;
+
+    static constexpr unsigned shift(unsigned level) { return level == far ? round_bits : Bits * level; }
+    static constexpr unsigned width(unsigned level) { return 1u << (ahead && level < top ? Bits + 1 : Bits); }
+    static constexpr unsigned first_slot(unsigned level) { return level * width(0); }
+
+    // The level that a slot is of.
+    static constexpr unsigned level_with(unsigned slot) { return slot < near_slots ? slot / width(0) : far; }
+
+    // The ticks of one slot of this level, and of one round.
+    static constexpr digits span(unsigned level) { return digits{1} << shift(level); }
+    static constexpr digits round = digits{1} << round_bits;
+
+    static constexpr digits low(tick t) { return static_cast<digits>(t); }
+    static constexpr unsigned index(unsigned level, digits t) {
+        return static_cast<unsigned>(t >> shift(level)) & (width(level) - 1);
+    }
+    static constexpr unsigned slot(unsigned level, digits t) { return first_slot(level) + index(level, t); }
+
+    // The ticks from t to the opening of the next slot of this level; for far, to the next round.
+    static constexpr digits until_next(unsigned level, digits t) {
+        return span(level) - (t & (span(level) - 1));
+    }
+
+    // True if a difference is less than a slot of this level. Where a tick is wider than a register,
+    // shifting it takes less code than comparing it.
+    template <class Tick> static constexpr bool is_below(unsigned level, Tick difference) {
+        return has_room ? difference < span(level) : difference >> shift(level) == 0;
+    }
+
+    // The level of the highest digit in which two ticks differ, given their xor.
+    TW_ONE_COPY static constexpr unsigned level_of(tick difference) {
+        if (!is_below(far, difference))
+            return far;
+        unsigned level = 0;
+        while (level != top && !is_below(level + 1, low(difference)))
+            ++level;
+        return level;
+    }
+
+    // The far slot of the highest bit in which two ticks of different rounds differ.
+    TW_ONE_COPY static constexpr unsigned far_slot(tick difference) {
+        return near_slots + 63 - static_cast<unsigned>(__builtin_clzll(difference)) - round_bits;
+    }
+    static constexpr unsigned far_shift(unsigned slot) { return slot - near_slots + round_bits; }
+};
+
+// The geometry that the library is built in.
+using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
+using digits = shape::digits;
+
+}  // namespace tickwheel::core
+#endif

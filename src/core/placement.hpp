@@ -1,0 +1,72 @@
+// Where the nodes of a wheel stand: in the slots of its levels, by their ticks.
+#pragma once
+
+#include "clearing.hpp"
+#include "levels.hpp"
+#include "time_position.hpp"
+
+#if !TW_TREE
+namespace tickwheel::core {
+namespace {
+
+// Invariants. wheel_checker.hpp walks what a snapshot can show; the model test holds W3.
+//
+//   W1  origin <= cursor <= now, which is at most `farthest` ahead of the cursor
+//   W2  A node stands in the slot of the highest digit in which its expiry differs from the
+//       origin. It may stand in that of a lower digit, if look-ahead or the opening of its slot
+//       moved it down; and, postponed, in a slot that opens earlier. So no slot opens after a
+//       node in it is due (P4).
+//   W3  Nodes of one tick that were not postponed go through the same slots, and only ever join
+//       a slot at its end. So they stay in the order they were armed in (P3).
+//   W4  open_level == 0: origin == cursor, and of all slots that have opened only the cursor's on
+//       level 0 may hold nodes: those are due.
+//       open_level > 0: the cursor's slots are being emptied into the level below, from level
+//       open_level down. Nodes armed meanwhile join the first of them.
+//   W5  Far look-ahead, which works on a round before it begins, moves nodes to two places only:
+//       the slots that the top level has for the next round, and far slots below the one that
+//       opens with it. These far slots were empty: they belong to the lowest bits of the round's
+//       number, which are all ones just before the carry.
+//   W6  `count` is the number of pending nodes: in slots, in `leaving` and in `shifting`. `markers` of
+//       them mark the places of walks.
+//   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the
+//       future.
+struct placement : time_position {
+    tick quiet_until;            // see W7
+    digits asked_for;            // what next() last answered
+    digits lead;                 // see begin_share
+    std::uint32_t ticks_passed;  // in this advance, at most most_shares
+    unsigned open_level;         // see W4
+    clearings under_way;         // if there are threads
+    tw_link leaving;             // nodes that a clear has not handed out yet
+#if TW_RUNTIME
+    tw_link shifting;  // nodes to be placed `shift_by` ticks later
+    tick shift_by;
+    std::uint32_t times_emptied;  // how often all slots were emptied at once; see walk.hpp
+    std::uint32_t marked;         // places of walks, among the nodes of `count`
+#endif
+    levels slots;  // last, as it is large: small parts reach what is near with shorter instructions
+
+    std::uint32_t markers() const {
+#if TW_RUNTIME
+        return marked;
+#else
+        return 0;
+#endif
+    }
+
+    // The lead into a level: how many ticks before one of its slots opens look-ahead may begin to empty
+    // it. For every level but the far one that is `near_lead`, and without look-ahead 0.
+    //
+    // A far slot may hold every node there is, and ticks may pass faster than nodes can be moved. It
+    // therefore gets at least 16 ticks for each pending node, up to half a round.
+    TW_ONE_COPY digits lead_into(unsigned level, digits near_lead) const {
+        if (level != shape::far || near_lead == 0)
+            return near_lead;
+        const auto half = static_cast<digits>(shape::round / 2);
+        return larger(near_lead, count < half / 16 ? static_cast<digits>(count) * 16 : half);
+    }
+};
+
+}  // namespace
+}  // namespace tickwheel::core
+#endif

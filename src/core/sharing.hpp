@@ -1,0 +1,53 @@
+// What calls need to share a wheel between threads.
+#pragma once
+
+#include <tickwheel/tw.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tick.hpp"
+
+namespace tickwheel::core {
+namespace {
+
+// An observed wheel is locked, and a tool that looks for races hears of it; see tw_port_is_observed.
+enum class locking : std::uint8_t { unlocked, locked, observed };
+
+// Guarded by the wheel's lock, except as noted. It begins as TW_WHEEL in tw.h has it.
+struct wheel_sharing {
+    std::uintptr_t self;  // tells a wheel from memory never initialised, or copied; see self_of
+    locking how;          // never changes after tw_init, so read without the lock
+    bool advancing;
+    bool interrupted;         // atomic: set without the lock, from signal handlers too
+    std::uintptr_t advancer;  // the thread that advances, while `advancing`
+#if TW_RUNTIME
+    tw_caller *caller;  // makes the fires; null: the wheel itself does
+    void *caller_arg;
+#endif
+    std::uint32_t lock;         // the port's
+    std::uint32_t returned;     // callbacks that have returned; tw_wait sleeps on it
+    std::uint32_t handed_back;  // nodes that an `each` has returned from; tw_wait sleeps on it
+    std::uint32_t waiters;      // tw_wait calls that sleep
+};
+
+struct wheel_state;
+
+// Sets a periodic node that fires to its next tick; false if this fire is its last.
+using rearm_rule = bool(wheel_state &, tw_node &);
+
+// What a wheel is, whichever engine it has. Guarded by its lock.
+struct wheel_state : wheel_sharing {
+    tw_node *running;   // whose callback runs; null: none. Never followed: it may have been freed
+    std::size_t count;  // of pending nodes
+    tick now;           // the tick that the wheel was told last
+    tick due;           // the tick that the running node was due at
+    tick overruns;      // the due ticks that it missed
+#if TW_RUNTIME
+    std::uint32_t parts;  // of a tick, that grids are counted in; 0 until one is armed
+#endif
+    rearm_rule *rearm;  // null until the first periodic node is armed
+};
+
+}  // namespace
+}  // namespace tickwheel::core

@@ -1,0 +1,110 @@
+// Walks a whole tree and reports each invariant that does not hold; see tree_engine.hpp. For tests and for
+// programs that suspect their memory.
+#pragma once
+
+#include "api_guard.hpp"
+#include "broken.hpp"
+#include "tree_engine.hpp"
+
+#if TW_TREE
+namespace tickwheel::core {
+namespace {
+
+class tree_checker : private broken_invariants {
+  public:
+    tree_checker(const wheel &w, const tw *owner, tw_report *report, void *arg)
+        : broken_invariants(report, arg), w_(w), owner_(owner) {}
+
+    int run() {
+        expect(is_tick(w_.now), "now is a tick");
+        expect(!before(w_.now, w_.cursor_), "the cursor is not ahead of now");
+        expect(w_.top_ == nullptr || !is_earlier(w_.top_->key, w_.cursor_), "no key is before the cursor",
+               w_.top_);
+        check_tree(w_.top_);
+        for (const clearing *each = w_.first_clearing(); each != nullptr; each = each->next)
+            check_tree(each->top);
+        expect(found_ == w_.count, "count is the number of pending nodes");
+        return count();
+    }
+
+  private:
+    // Levels of a tree. One more would have room for a single key, which cannot be later than all above it.
+    static constexpr unsigned most_levels = 8 * sizeof(tick);
+
+    bool is_earlier(tick one, tick other) const { return before_seen_from(w_.now, one, other); }
+
+    // Goes through a tree from one side to the other: down on side 0, and behind each end back up, to the
+    // last node that was left on side 0, and down on its side 1.
+    void check_tree(const tw_node *top) {
+        unsigned depth = 0;
+        tick way = 0;  // bit d: the side on which path_[d] was left
+        const tw_node *node = top;
+        for (;;) {
+            while (node != nullptr &&
+                   check_head(*node, depth == 0 ? nullptr : path_[depth - 1], depth, way)) {
+                path_[depth++] = node;
+                node = node->child[0];
+            }
+            while (depth != 0 && (way >> (depth - 1) & 1) != 0)
+                way &= ~(tick{1} << --depth);
+            if (depth == 0)
+                return;
+            way |= tick{1} << (depth - 1);
+            node = path_[depth - 1]->child[1];
+        }
+    }
+
+    // Returns false if what is below the node, or in its ring, cannot be looked at.
+    bool check_head(const tw_node &head, const tw_node *above, unsigned depth, tick way) {
+        if (depth == most_levels || found_ > w_.count) {
+            expect(false, "the tree has an end", &head);
+            return false;
+        }
+        const tick lowest = (tick{1} << depth) - 1;
+        expect(((head.key ^ way) & lowest) == 0, "a node stands where the bits of its key lead", &head);
+        expect(above == nullptr || is_earlier(above->key, head.key), "a node is later than the one above it",
+               &head);
+        check_node(head, head);
+        const tw_link *last = &head.link;
+        for (const tw_link *link = last->next; link != &head.link; link = link->next) {
+            if (link == nullptr || link->prev != last) {
+                expect(false, "the links of a ring agree",
+                       link == nullptr ? &node_of(*last) : &node_of(*link));
+                return false;
+            }
+            last = link;
+            if (found_ > w_.count)
+                return false;
+            check_node(node_of(*link), head);
+            expect(node_of(*link).child[0] == &node_of(*link), "the head of a ring alone stands in the tree",
+                   &node_of(*link));
+        }
+        expect(head.link.prev == last, "the links of a ring agree", &head);
+        return true;
+    }
+
+    void check_node(const tw_node &node, const tw_node &head) {
+        ++found_;
+        expect(node.state == TW_PENDING, "a node in a ring is pending", &node);
+        expect(names(node, owner_), "a pending node names its wheel", &node);
+        expect(node.fn != nullptr, "a pending node has a callback", &node);
+        expect(is_tick(node.expiry), "a pending node has a tick", &node);
+        expect(node.key == head.key, "the nodes of a ring have one key", &node);
+        expect(is_tick(node.key) && (wraps || node.key >= node.expiry),
+               "a key is a tick, that of the node or a later one", &node);
+    }
+
+    const wheel &w_;
+    const tw *owner_;
+    std::size_t found_ = 0;
+    const tw_node *path_[most_levels] = {};  // from the top down
+};
+
+inline int check(const wheel &w, const tw *owner, tw_report *report, void *arg) {
+    tree_checker it(w, owner, report, arg);
+    return it.run();
+}
+
+}  // namespace
+}  // namespace tickwheel::core
+#endif

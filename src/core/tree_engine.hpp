@@ -1,0 +1,238 @@
+// The engine for small parts: a tree without slots.
+//
+// The nodes of one tick form a ring, in the order in which they were armed. The first of the ring, its
+// head, stands in a binary tree. The tree is a heap by tick: no node is earlier than the one above it, so
+// the earliest is at the top. On the way down the bits of a tick, the lowest first, tell on which side to
+// go on. So the tree has no more levels than a tick has bits, whatever is armed, and needs no balancing;
+// and the place of a node is found from above by its tick alone, so that nodes need not know what is above
+// them.
+#pragma once
+
+#include "bounds.hpp"
+#include "clearing.hpp"
+#include "errors.hpp"
+#include "features.hpp"
+#include "ring.hpp"
+#include "sharing.hpp"
+#include "tick.hpp"
+
+#if TW_TREE
+namespace tickwheel::core {
+namespace {
+
+struct test_access;  // defined by unit tests, which break invariants to see them reported
+
+class tree_checker;
+
+// Invariants. tree_checker.hpp walks what a snapshot can show.
+//
+//   T1  cursor <= now, which is at most `farthest` ahead of the cursor. No key in the tree is before
+//       the cursor.
+//   T2  The key of a node is its tick, or what the cursor was when it was placed if that was later.
+//   T3  Nodes d levels down agree in the lowest d bits of their keys with the way there, and are later
+//       than what is above them. No two in a tree have the same key.
+//   T4  A ring has all nodes of one key, in the order they were armed in (P3). Those behind its head are
+//       told by child[0], which is the node itself.
+class tree_engine : public wheel_state {
+  public:
+    std::size_t nodes() const { return count; }
+
+    void init() {}
+
+    // Takes everything to this tick, with nothing to do on the way.
+    void go_to(tick t) { now = cursor_ = t; }
+
+    // --- placing -------------------------------------------------------------------------------
+
+    // Puts a node where its tick belongs, behind all others of that tick. A later node on the way down
+    // gives up its place to it, and goes down in its stead.
+    TW_ONE_COPY void place(tw_node &node) {
+        node.key = before_seen_from(now, node.expiry, cursor_) ? cursor_ : node.expiry;
+        make_empty(node.link);
+        tw_node *below = &node;
+        tw_node **at = &top_;
+        for (tick bit = 1; *at != nullptr; bit <<= 1) {
+            tw_node *const there = *at;
+            if (there->key == node.key) {
+                append(there->link, node.link);
+                node.child[0] = &node;
+                return;
+            }
+            if (is_earlier(*below, *there)) {
+                *at = below;
+                below->child[0] = there->child[0];
+                below->child[1] = there->child[1];
+                below = there;
+            }
+            at = &(*at)->child[(below->key & bit) != 0 ? 1 : 0];
+        }
+        *at = below;
+        below->child[0] = below->child[1] = nullptr;
+    }
+
+    // Takes a node out. The next one of its ring takes its place, or if it has none the earlier of those
+    // below it; then one has to go up to that one's place, and so on.
+    TW_ONE_COPY void take(tw_node &node) {
+        tw_node *up = &node_of(behind(node.link));
+        unlink(node.link);
+        tw_node *left = node.child[0];
+        if (left == &node)
+            return;
+        tw_node *right = node.child[1];
+        tw_node **at = place_of(node);
+        if (up != &node) {
+            *at = up;
+            up->child[0] = left;
+            up->child[1] = right;
+            return;
+        }
+        for (;;) {
+            const unsigned side = is_right_first(left, right) ? 1 : 0;
+            up = side != 0 ? right : left;
+            *at = up;
+            if (up == nullptr)
+                return;
+            at = &up->child[side];
+            tw_node *const below_left = up->child[0];
+            tw_node *const below_right = up->child[1];
+            up->child[0] = left;
+            up->child[1] = right;
+            left = below_left;
+            right = below_right;
+        }
+    }
+
+    // --- advancing -----------------------------------------------------------------------------
+
+    // True if the wheel can be told of this tick. Time never runs backwards, and of ticks that
+    // wrap the oldest that is not dealt with must stay less than half of their range behind.
+    bool can_go_to(tick t) const { return !before(t, now) && !(wraps && t - cursor_ > farthest); }
+
+    // The common case, a tick with nothing to do: lets the time pass and returns true.
+    TW_INLINE_IF_SMALL bool pass_quietly(tick t) {
+        const bool is_quiet = top_ != nullptr ? before(t, top_->key) : is_tick(t);
+        if (!is_quiet || advancing)
+            return false;
+        go_to(t);
+        return true;
+    }
+
+    // Takes the present to t. REQUIRES: can_go_to(t)
+    void begin_advance(tick t) {
+        TW_ASSERT(can_go_to(t));
+        now = t;
+    }
+
+    // Looks what is left to do until `now`, and takes the cursor to it.
+    TW_INLINE_IF_SMALL next_step look() {
+        if (!is_due_by(now)) {
+            cursor_ = now;
+            return next_step::none;
+        }
+        cursor_ = top_->key;
+        return next_step::fire;
+    }
+
+    // The node that is due. REQUIRES: look() said so
+    tw_node &due_node() { return *top_; }
+
+    // Nothing moves once it is placed, ahead of time or later.
+    // NOLINTNEXTLINE(readability-convert-member-functions-to-static): those of the other engine are not
+    std::uint32_t move_some([[maybe_unused]] std::uint32_t most) const { return 0; }  // GCOVR_EXCL_LINE
+    // NOLINTNEXTLINE(readability-convert-member-functions-to-static)
+    std::uint32_t begin_share() const { return 1; }
+    // NOLINTNEXTLINE(readability-convert-member-functions-to-static)
+    std::uint32_t look_ahead([[maybe_unused]] std::uint32_t most) const { return 0; }
+    void end_share() const {}
+    void begin_idle() const {}
+
+    // --- what is next --------------------------------------------------------------------------
+
+    // Finds the tick of the earliest fire, always exactly; see tw_first_due.
+    int first_due([[maybe_unused]] std::uint32_t looks, tick *at) const {
+        if (top_ == nullptr)
+            return -enoent;
+        *at = before(now, top_->key) ? top_->key : now;
+        return 1;
+    }
+
+    // The tick in [first, last] to arm a node for that may fire at any of them: the earliest at which one
+    // fires anyway, if that is in there; else the roundest, which others choose, too.
+    tick cheapest(tick first, tick last) const {
+        if (top_ != nullptr && !before(top_->key, first) && !before(last, top_->key))
+            return top_->key;
+        return roundest(first, last);
+    }
+
+    // --- clearing ------------------------------------------------------------------------------
+
+    // All nodes change over to a tree of the clear's own.
+    void begin_clear(clearing &own) {
+        under_way_.add(own);
+        own.top = top_;
+        top_ = nullptr;
+    }
+
+    // The earliest node that the first of the clears has not handed out yet. Null if there is none left.
+    tw_node *next_leaving() {
+        tw_node *found = nullptr;
+        for (clearing *each = under_way_.first(); each != nullptr; each = each->next)
+            if (each->top != nullptr)
+                found = each->top;
+        return found;
+    }
+
+    void end_clear(const clearing &own) { under_way_.remove(own); }
+
+    const clearing *first_clearing() const { return under_way_.first(); }
+
+    // Forgets the clears of all threads but this one, which is the only one in the child of a fork. The nodes
+    // that those have not handed out are pending as before.
+    void abandon_clears(std::uintptr_t thread) {
+        for (clearing *each = under_way_.first(); each != nullptr; each = each->next)
+            while (each->thread != thread && each->top != nullptr)
+                place_anew(*each->top);
+        under_way_.keep(thread);
+    }
+
+  private:
+    friend class tree_checker;
+    friend struct test_access;
+
+    bool is_earlier(const tw_node &one, const tw_node &other) const {
+        return before_seen_from(now, one.key, other.key);
+    }
+
+    // True if the one on the right has to go up: there is no other, or it is the earlier one.
+    bool is_right_first(const tw_node *left, const tw_node *right) const {
+        return left == nullptr || (right != nullptr && is_earlier(*right, *left));
+    }
+
+    // The pointer that leads to a head: in the tree of what is pending, or in that of a clear.
+    tw_node **place_of(const tw_node &head) {
+        tw_node **at = &top_;
+        for (clearing *each = has_clear ? under_way_.first() : nullptr;; each = each->next) {
+            for (tick way = head.key; !has_clear || *at != nullptr; way >>= 1) {
+                if (*at == &head)
+                    return at;
+                at = &(*at)->child[way & 1];
+            }
+            at = &each->top;
+        }
+    }
+
+    TW_INLINE_IF_SMALL bool is_due_by(tick t) const { return top_ != nullptr && !before(t, top_->key); }
+
+    void place_anew(tw_node &node) {
+        take(node);
+        place(node);
+    }
+
+    tw_node *top_;  // the earliest; null: there is none
+    tick cursor_;
+    clearings under_way_;
+};
+
+}  // namespace
+}  // namespace tickwheel::core
+#endif

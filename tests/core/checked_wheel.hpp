@@ -1,0 +1,51 @@
+// A wheel that a test of tw_check breaks, and what tw_check says to it.
+#pragma once
+
+#include <tickwheel/tw.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/wheel_in.hpp"
+#include "support/test.h"
+
+#include "test_access.hpp"
+
+namespace {
+
+tw storage;
+
+tickwheel::core::test_access inside() { return {tickwheel::core::wheel_in(&storage)}; }
+
+void ignore(tw_node *, void *) {}
+
+void pend(tw_node &node, tw_tick t) {
+    assert_int_equal(tw_node_init(&node, ignore, nullptr), 0);
+    assert_int_equal(tw_arm_at(&storage, &node, t), 0);
+}
+
+struct found {
+    std::string invariant;
+    const tw_node *node;
+};
+
+void collect(const char *invariant, const tw_node *node, void *arg) {
+    static_cast<std::vector<found> *>(arg)->push_back({invariant, node});
+}
+
+// The checker must report this invariant, for that node if one is given.
+void assert_names(const std::string &invariant, const tw_node *node = nullptr) {
+    std::vector<found> all;
+    const int broken = tw_check(&storage, collect, &all);
+    assert_int_equal(broken, all.size());
+    assert_int_equal(tw_check(&storage, nullptr, nullptr), broken);
+    const bool named = std::any_of(all.begin(), all.end(), [&](const found &one) {
+        return one.invariant == invariant && (node == nullptr || one.node == node);
+    });
+    if (!named)
+        fail_msg("not reported: %s (but: %s)", invariant.c_str(),
+                 all.empty() ? "nothing" : all[0].invariant.c_str());
+}
+
+}  // namespace

@@ -1,0 +1,249 @@
+/* P8 on the tree: no call holds the lock for more than one way down or up the levels of the tree, of which
+ * there are as many as a tick has bits, and no tick pays for timers that are not due.
+ *
+ * As in p08_bounded_work.c the library uses this test's own port, and the nodes report when they are touched.
+ * Arming a pending node is the longest: it looks for the node from above, has one of two nodes go up on each
+ * level below that, and goes down from above again. */
+#include "watched.h"
+
+#include "support/random.h"
+#include "support/test.h"
+
+#include <stdbool.h>
+
+#define LEVELS (TW_TICK_BITS + 1)
+#define NEIGHBOURS 6 /* in the rings that it leaves and joins */
+#define PER_HOLD (4 * LEVELS + NEIGHBOURS)
+
+enum { CROWD = 400 }; /* more than PER_HOLD */
+
+static struct tw wheel;
+static unsigned fires, locked_callbacks;
+static bool is_locked;
+static size_t holds, worst_hold, touched_held;
+
+void counting_locked(void) {
+    assert_false(is_locked);
+    is_locked = true;
+    watch_again();
+    ++holds;
+}
+
+void counting_unlocked(void) {
+    is_locked = false;
+    const size_t touched = watched_touched();
+    touched_held += touched;
+    if (touched > worst_hold)
+        worst_hold = touched;
+    watch_again();
+}
+
+static void forget_counts(void) {
+    holds = worst_hold = touched_held = 0;
+    watch_again();
+}
+
+static void count_fire(UNUSED struct tw_node *node, UNUSED void *arg) {
+    locked_callbacks += is_locked;
+    ++fires;
+}
+
+/* ---- Crowds of every shape. */
+
+static uint64_t seed;
+
+static tw_tick anywhere(UNUSED size_t i) { return 1 + (tw_tick)random_below(&seed, 1 << 20); }
+static tw_tick on_one_tick(UNUSED size_t i) { return 1000; }
+/* The lowest bits are the same in all: below each other, until the bits differ. */
+static tw_tick far_apart(size_t i) { return (tw_tick)(1 + i) << 16; }
+/* As many levels as can be: each bit leads to the same side. */
+static tw_tick below_each_other(size_t i) { return ((tw_tick)1 << i % (TW_TICK_BITS - 2)) - 1; }
+
+typedef tw_tick shape(size_t i);
+static shape *const shapes[] = {anywhere, on_one_tick, far_apart, below_each_other};
+
+static void arm_crowd(shape *tick_of) {
+    seed = 8;
+    fires = locked_callbacks = 0;
+    assert_int_equal(tw_init(&wheel, 0, 0), 0);
+    watched_open(CROWD, count_fire, NULL);
+    forget_counts();
+    for (size_t i = 0; i < CROWD; ++i)
+        assert_int_equal(tw_arm_at(&wheel, watched_node(i), tick_of(i)), 0);
+    assert_in_range(worst_hold, 0, PER_HOLD);
+    forget_counts();
+}
+
+static void assert_bounded(size_t holds_expected) {
+    assert_int_equal(holds, holds_expected);
+    assert_in_range(worst_hold, 0, PER_HOLD);
+    assert_false(is_locked);
+    forget_counts();
+}
+
+#define FOR_EACH_SHAPE(s) \
+    for (size_t s = 0; s < COUNT_OF(shapes); watched_close(), ++s) \
+        if (arm_crowd(shapes[s]), true)
+
+static tw_tick last_of_all(void) { return (tw_tick)1 << (TW_TICK_BITS - 2); }
+
+/* ---- Calls on one node. */
+
+TEST(p8_a_call_on_one_node_goes_one_way_down_or_up) {
+    FOR_EACH_SHAPE(s) {
+        for (size_t i = 0; i < CROWD; i += 23) {
+            struct tw_node *const node = watched_node(i);
+            assert_int_equal(tw_cancel(&wheel, node), 1);
+            assert_bounded(1);
+            assert_int_equal(tw_arm_at(&wheel, node, shapes[s](i)), 0);
+            assert_bounded(1);
+            assert_int_equal(tw_arm_after(&wheel, node, 1 + shapes[s](i + 1)), 1);
+            assert_bounded(1);
+            assert_int_equal(tw_move(&wheel, node, shapes[s](i + 2)), 0);
+            assert_bounded(1);
+            assert_int_equal(tw_cancel(&wheel, node), 1);
+            forget_counts();
+            if (TW_PERIODIC)
+                assert_int_equal(tw_arm_every(&wheel, node, shapes[s](i), 5, TW_SKIP, 0), 0);
+            assert_bounded(TW_PERIODIC);
+        }
+    }
+}
+
+TEST(p8_postponing_goes_one_way_down_or_up_at_most) {
+    FOR_EACH_SHAPE(s) {
+        for (size_t i = 0; i < CROWD; i += 23) {
+            assert_int_equal(tw_postpone(&wheel, watched_node(i), last_of_all()), 0);
+            assert_bounded(1);
+        }
+    }
+}
+
+TEST(p8_asking_touches_one_node) {
+    FOR_EACH_SHAPE(s) {
+        for (size_t i = 0; i < CROWD; i += 23) {
+            IGNORE(tw_expiry(&wheel, watched_node(i)));
+            IGNORE(tw_remaining(&wheel, watched_node(i)));
+            IGNORE(tw_count(&wheel));
+            assert_in_range(worst_hold, 0, 1);
+            forget_counts();
+        }
+    }
+}
+
+TEST_IF(TW_WINDOWS, p8_a_window_is_looked_for_at_the_top_alone) {
+    FOR_EACH_SHAPE(s) {
+        for (size_t i = 0; i < CROWD; i += 23) {
+            IGNORE(tw_choose(&wheel, shapes[s](i), 1000));
+            assert_in_range(worst_hold, 0, 1);
+            assert_int_equal(tw_arm_within(&wheel, watched_node(i), shapes[s](i), 1000), 1);
+            assert_in_range(worst_hold, 0, PER_HOLD);
+            forget_counts();
+        }
+    }
+}
+
+/* ---- Advancing. */
+
+/* A fire is a hold that ends before it, one that begins after it, and no more. */
+TEST(p8_an_advance_lets_the_lock_go_for_each_fire) {
+    FOR_EACH_SHAPE(s) {
+        assert_int_equal(tw_advance(&wheel, last_of_all(), TW_UNBOUNDED), 0);
+        assert_int_equal(fires, CROWD);
+        assert_int_equal(locked_callbacks, 0);
+        assert_bounded(CROWD + 1);
+    }
+}
+
+TEST(p8_an_advance_past_postponed_nodes_is_bounded) {
+    FOR_EACH_SHAPE(s) {
+        for (size_t i = 0; i < CROWD; ++i)
+            assert_int_equal(tw_postpone(&wheel, watched_node(i), last_of_all() + 1), 0);
+        forget_counts();
+        assert_int_equal(tw_advance(&wheel, last_of_all(), TW_UNBOUNDED), 0);
+        assert_int_equal(fires, 0);
+        assert_in_range(holds, 1, CROWD + 1);
+        assert_in_range(worst_hold, 0, PER_HOLD);
+    }
+}
+
+TEST_IF(TW_PERIODIC, p8_periodic_nodes_that_fire_again_and_again_are_bounded_too) {
+    FOR_EACH_SHAPE(s) {
+        for (unsigned i = 0; i < CROWD; ++i)
+            assert_int_equal(tw_arm_every(&wheel, watched_node(i), 1 + i % 5, 1 + i % 100, TW_SKIP, 3), 1);
+        forget_counts();
+        for (unsigned turn = 0; turn < 3; ++turn)
+            assert_int_equal(tw_advance(&wheel, tw_now(&wheel) + 200, TW_UNBOUNDED), 0);
+        assert_int_equal(fires, 3 * CROWD);
+        assert_in_range(worst_hold, 0, PER_HOLD);
+    }
+}
+
+TEST(p8_no_tick_pays_for_timers_that_are_not_due) {
+    FOR_EACH_SHAPE(s) {
+        while (tw_now(&wheel) < 3000) {
+            const unsigned fired = fires;
+            forget_counts();
+            assert_int_equal(tw_update(&wheel), 0);
+            assert_in_range(touched_held, 0, 1 + (fires - fired) * PER_HOLD);
+        }
+    }
+}
+
+TEST(p8_idle_time_has_nothing_to_do) {
+    FOR_EACH_SHAPE(s) {
+        assert_int_equal(tw_idle(&wheel, TW_UNBOUNDED), 0);
+        assert_int_equal(touched_held, 0);
+    }
+}
+
+/* ---- The next tick. */
+
+TEST(p8_the_next_tick_is_one_look) {
+    FOR_EACH_SHAPE(s) {
+        IGNORE(tw_next(&wheel));
+        assert_in_range(worst_hold, 0, 1);
+    }
+}
+
+TEST(p8_the_first_due_costs_at_most_a_way_for_each_look) {
+    FOR_EACH_SHAPE(s) {
+        for (size_t i = 0; i < CROWD; ++i)
+            assert_int_equal(tw_postpone(&wheel, watched_node(i), last_of_all()), 0);
+        for (uint32_t looks = 1; looks < 5; ++looks) {
+            tw_tick tick = 0;
+            forget_counts();
+            assert_in_range(tw_first_due(&wheel, looks, &tick), 0, 1);
+            assert_in_range(touched_held, 0, looks * PER_HOLD);
+        }
+    }
+}
+
+/* ---- Clearing: one hold takes all nodes over, and each leaves in one of its own. */
+
+TEST_IF(TW_CLEAR, p8_a_clear_lets_the_lock_go_for_each_node) {
+    FOR_EACH_SHAPE(s) {
+        assert_int_equal(tw_clear(&wheel, count_fire, NULL), 0);
+        assert_int_equal(fires, CROWD);
+        assert_int_equal(locked_callbacks, 0);
+        assert_bounded(CROWD + 1);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(p8_a_call_on_one_node_goes_one_way_down_or_up),
+        cmocka_unit_test(p8_postponing_goes_one_way_down_or_up_at_most),
+        cmocka_unit_test(p8_asking_touches_one_node),
+        cmocka_unit_test(p8_a_window_is_looked_for_at_the_top_alone),
+        cmocka_unit_test(p8_an_advance_lets_the_lock_go_for_each_fire),
+        cmocka_unit_test(p8_an_advance_past_postponed_nodes_is_bounded),
+        cmocka_unit_test(p8_periodic_nodes_that_fire_again_and_again_are_bounded_too),
+        cmocka_unit_test(p8_no_tick_pays_for_timers_that_are_not_due),
+        cmocka_unit_test(p8_idle_time_has_nothing_to_do),
+        cmocka_unit_test(p8_the_next_tick_is_one_look),
+        cmocka_unit_test(p8_the_first_due_costs_at_most_a_way_for_each_look),
+        cmocka_unit_test(p8_a_clear_lets_the_lock_go_for_each_node),
+    };
+    return cmocka_run_group_tests_name("P8: bounded work of a tree", tests, NULL, NULL);
+}

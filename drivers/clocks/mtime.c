@@ -13,6 +13,8 @@
 
 #include <stdbool.h>
 
+#include <tickwheel/board/hooks.h>
+
 #define NEVER UINT64_MAX
 
 static struct {
@@ -89,14 +91,25 @@ static bool others_pending(void) {
     return (pending & enabled & ~(uintptr_t)MIE_MTIE) != 0u;
 }
 
+/* Of a sleep that begins in tick `now`. */
+static uint64_t ticks_of_sleep(uint64_t now, uint64_t deadline) {
+    if (timer.ticking)
+        return 1u;
+    return deadline == NEVER ? NEVER : deadline - now;
+}
+
 void tw_mtime_sleep_until(uint64_t deadline) {
-    const uint32_t mask = tw_interrupts_mask();
+    const uint32_t mask = tw_interrupts_mask_to_wait();
     if (!timer.ticking)
         set_interrupt(begin_of(deadline));
-    while (tw_mtime_now() < deadline) {
+    uint64_t now = tw_mtime_now();
+    while (now < deadline) {
+        tw_before_sleep(ticks_of_sleep(now, deadline));
         tw_interrupts_wait();
+        tw_after_sleep();
         if (timer.ticking || others_pending())
             break;
+        now = tw_mtime_now();
     }
-    tw_interrupts_restore(mask);
+    tw_interrupts_restore_from_wait(mask);
 }

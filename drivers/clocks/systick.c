@@ -22,6 +22,8 @@
 
 #include <stdbool.h>
 
+#include <tickwheel/board/hooks.h>
+
 #ifndef REGISTER /* a test defines its own */
 #define REGISTER(address) (*(volatile uint32_t *)(address))
 #endif
@@ -172,18 +174,21 @@ static bool others_pending(void) {
 }
 
 void tw_systick_sleep_until(uint64_t deadline) {
-    const uint32_t mask = tw_interrupts_mask();
+    const uint32_t mask = tw_interrupts_mask_to_wait();
     for (;;) {
         if (!counter.ticking && others_pending())
             break;
-        if (deadline <= tick_at(catch_up()))
+        const uint64_t now = tick_at(catch_up());
+        if (deadline <= now)
             break;
         if (!set_interrupt(deadline))
             continue;
+        tw_before_sleep(counter.ends - now);
         tw_interrupts_wait();
+        tw_after_sleep();
         if (counter.ticking)
             break; /* so that the handler sees each tick */
     }
     be_awake();
-    tw_interrupts_restore(mask);
+    tw_interrupts_restore_from_wait(mask);
 }

@@ -226,7 +226,7 @@ TEST(sleeps_of_all_kinds_under_interrupts_and_hold_ups) {
 
 }  // namespace
 
-static void serve_systick() { tw_systick_isr(); }
+static void serve_timer() { tw_systick_isr(); }
 
 // Another interrupt, which reads the clock. It takes long, but less than the tick's interrupt can
 // wait.

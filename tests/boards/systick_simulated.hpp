@@ -9,7 +9,7 @@
 #include "support/test.h"
 
 // The interrupt handlers; the test defines them.
-static void serve_systick();
+static void serve_timer();
 static void serve_other();
 
 namespace simulated {
@@ -68,24 +68,7 @@ static uint64_t until_next() {
     return std::min<uint64_t>(other, std::max(cpu.value, 1U));
 }
 
-static void serve() {
-    if (cpu.masked || cpu.serving)
-        return;
-    cpu.serving = true;
-    if (cpu.nagging)
-        serve_other();
-    while (cpu.pending || cpu.other) {
-        if (cpu.other) {
-            cpu.other = false;
-            cpu.other_at = NEVER;
-            serve_other();
-        } else {
-            cpu.pending = false;
-            serve_systick();
-        }
-    }
-    cpu.serving = false;
-}
+static void serve();  // see interrupts_simulated.hpp
 
 static void run(uint64_t cycles) {
     for (const uint64_t end = cpu.cycle + cycles; cpu.cycle < end; serve())
@@ -153,22 +136,7 @@ struct reg {
 
 }  // namespace simulated
 
-// Replaces cortexm/interrupts.h.
-#define TICKWHEEL_CORTEXM_INTERRUPTS_H
-
-static uint32_t tw_interrupts_mask() {
-    simulated::serve();
-    const bool was = simulated::cpu.masked;
-    simulated::cpu.masked = true;
-    simulated::pass(1);
-    return was ? 1U : 0U;
-}
-
-static void tw_interrupts_restore(uint32_t mask) {
-    simulated::pass(1);
-    simulated::cpu.masked = mask != 0;
-    simulated::serve();
-}
+#include "interrupts_simulated.hpp"
 
 static void tw_interrupts_wait() {
     ++simulated::cpu.waits;

@@ -26,10 +26,12 @@ __attribute__((noreturn)) void begin(void) {
     host_exit(status != 0 && (status & 0xff) == 0 ? 1 : status); /* the host sees 8 bits of it */
 }
 
-void unexpected_interrupt(void) {
-    host_print("unexpected interrupt or fault\n");
+void fail_image(const char *message) {
+    host_print(message);
     host_exit(99);
 }
+
+void unexpected_interrupt(void) { fail_image("unexpected interrupt or fault\n"); }
 
 /* Default handlers, for interrupts that the image does not handle. */
 __attribute__((weak)) void on_tick(void) { unexpected_interrupt(); }

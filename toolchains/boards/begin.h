@@ -8,6 +8,7 @@ extern unsigned char stack_top[]; /* from firmware.ld */
 __attribute__((noreturn)) void begin(void);
 
 /* Prints a message and ends the image with status 99. */
+__attribute__((noreturn)) void fail_image(const char *message);
 __attribute__((noreturn)) void unexpected_interrupt(void);
 
 #endif

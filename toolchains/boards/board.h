@@ -2,6 +2,8 @@
 #ifndef BOARD_H
 #define BOARD_H
 
+#include <stdint.h>
+
 #include <machine.h> /* MACHINE_NAME, CLOCK_HZ: counts per second of the tick's timer; interrupt numbers */
 
 #ifdef __cplusplus
@@ -16,6 +18,10 @@ void on_alarm(void);  /* the other timer, see timer.h */
 /* The software interrupt. Raising it makes it pending at once, even while interrupts are masked. */
 void signal_start(void);
 void signal_raise(void);
+
+/* Cortex-M: sets the priority of the software interrupt, as a byte of the NVIC has it. The start-up code
+ * has given all interrupts the least urgent one. */
+void signal_set_priority(uint32_t priority);
 
 /* Counts how often the clock has waited for an interrupt; see wait.c. */
 extern volatile unsigned waits;

@@ -16,6 +16,17 @@
  * in between, and the sleep would miss it. An interrupt that is pending ends the sleep, even while it
  * is masked.
  *
+ * If the library's lock masks by priority (TW_BASEPRI), the loop may do so as well: then the search of
+ * tw_next delays no more urgent interrupt.
+ *
+ *             const uint32_t former = tw_interrupts_mask_from(TW_BASEPRI);
+ *             tw_systick_sleep_until(tw_next(&wheel));
+ *             tw_interrupts_restore_from(former);
+ *
+ * No interrupt that arms is missed: from tw_next on it stays pending, and the clock sleeps with all
+ * interrupts masked by PRIMASK and none by BASEPRI, so that each ends the sleep. The clock itself masks
+ * all interrupts only for the fixed number of instructions in which it reads or sets its counter.
+ *
  * In an interrupt, arm from the present, at tw_systick_now() + delay + 1: tw_now(&wheel) is the tick before
  * the sleep.
  *

@@ -3,6 +3,7 @@
 #include <tickwheel/tw.h>
 
 #include "expect.h"
+#include "loop_mask.h"
 #include "measured.h"
 
 static struct tw wheel;
@@ -48,12 +49,12 @@ static void begin(void) {
 
 /* One turn of the loop. `between` runs at the worst moment: after tw_next, before the sleep. */
 static void turn(void (*between)(void)) {
-    const uint32_t mask = tw_interrupts_mask();
+    const uint32_t mask = loop_mask();
     const tw_tick next = tw_next(&wheel);
     if (between != NULL)
         between();
     clock_sleep_until(next == TW_NEVER ? UINT64_MAX : next);
-    tw_interrupts_restore(mask);
+    loop_restore(mask);
     EXPECT(tw_advance(&wheel, (tw_tick)clock_now(), TW_UNBOUNDED) == 0);
 }
 

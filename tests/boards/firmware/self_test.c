@@ -2,7 +2,9 @@
  * behave as the library expects. It prints a line for each check, and ends with 0 if all pass.
  *
  * Needs host_print, the clock, a software interrupt (board.h) and a second timer (timer.h).
- * The build chooses the port with TW_PORT_HEADER. */
+ * The build chooses the port with TW_PORT_HEADER. If the port's lock masks by BASEPRI, TW_BASEPRI has to
+ * be its priority, and the start-up code gives all interrupts that call the library this priority or a
+ * less urgent one. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -22,6 +24,16 @@ static volatile unsigned signals; /* software interrupts served */
 
 void on_tick(void) { clock_isr(); }
 void on_signal(void) { ++signals; }
+
+static bool all_is_well = true;
+
+static void ask(const char *what, bool (*is_so)(void)) {
+    const bool passes = is_so();
+    host_print(passes ? "PASS  " : "FAIL  ");
+    host_print(what);
+    host_print("\n");
+    all_is_well = all_is_well && passes;
+}
 
 /* ---- The lock. An interrupt that is raised while it is held comes after its release. */
 
@@ -71,6 +83,65 @@ static bool locks_nest(void) {
     tw_port_unlock(&outer);
     return !served_inside && serves_signals();
 }
+
+#ifdef TW_BASEPRI
+
+/* ---- A lock of BASEPRI. The software interrupt has the most urgent priority that the lock has to keep
+ * out: each of these gives it another one for a while. */
+
+/* The most urgent priority but one, as far as this part can tell priorities apart. */
+static uint32_t next_more_urgent(void) {
+    const uint32_t former = tw_interrupts_mask_from(0xFF);
+    const uint32_t bits = tw_interrupts_mask_from(0xFF); /* those that the part has */
+    tw_interrupts_restore_from(former);
+    return TW_BASEPRI - (bits & (0u - bits));
+}
+
+static bool lock_leaves_more_urgent_interrupts_running(void) {
+    uint32_t word;
+    tw_port_lock_init(&word);
+    signal_set_priority(next_more_urgent());
+    tw_port_lock(&word);
+    const bool served_inside = serves_signals();
+    tw_port_unlock(&word);
+    signal_set_priority(TW_BASEPRI);
+    return served_inside;
+}
+
+/* The program masks from this priority on, takes the lock and gives it back. */
+static bool stays_masked(uint32_t priority) {
+    uint32_t word;
+    tw_port_lock_init(&word);
+    signal_set_priority(priority);
+    const uint32_t former = tw_interrupts_mask_from(priority);
+    tw_port_lock(&word);
+    const bool served_inside = serves_signals();
+    tw_port_unlock(&word);
+    const bool served_after = serves_signals();
+    tw_interrupts_restore_from(former);
+    signal_set_priority(TW_BASEPRI);
+    return !served_inside && !served_after;
+}
+
+static bool lock_restores_basepri(void) { return stays_masked(TW_BASEPRI); }
+
+/* Where the most urgent priority follows next, there is no mask that the lock could lower. */
+static bool lock_never_lowers_basepri(void) {
+    const uint32_t priority = next_more_urgent();
+    return priority == 0 || stays_masked(priority);
+}
+
+static void ask_about_basepri(void) {
+    ask("the lock leaves more urgent interrupts running", lock_leaves_more_urgent_interrupts_running);
+    ask("the lock restores a BASEPRI of its own priority", lock_restores_basepri);
+    ask("the lock never lowers a more urgent BASEPRI", lock_never_lowers_basepri);
+}
+
+#else
+
+static void ask_about_basepri(void) {}
+
+#endif
 
 /* ---- The clock. */
 
@@ -188,17 +259,10 @@ static bool interrupts_arm_while_the_loop_sleeps(void) {
 
 /* ---- All of them. */
 
-static bool all_is_well = true;
-
-static void ask(const char *what, bool (*is_so)(void)) {
-    const bool passes = is_so();
-    host_print(passes ? "PASS  " : "FAIL  ");
-    host_print(what);
-    host_print("\n");
-    all_is_well = all_is_well && passes;
-}
-
 int main(void) {
+#ifdef TW_BASEPRI
+    signal_set_priority(TW_BASEPRI);
+#endif
     signal_start();
     stopwatch_start();
     ask("an interrupt comes when it is raised", serves_signals);
@@ -206,6 +270,7 @@ int main(void) {
     ask("the lock lets them in again", lock_lets_interrupts_in_again);
     ask("the lock leaves masked what was masked", lock_leaves_masked_what_was_masked);
     ask("locks nest", locks_nest);
+    ask_about_basepri();
     ask("the clock starts", clock_starts);
     ask("the clock goes forward, tick by tick", clock_goes_forward);
     ask("ticks are as long as they should be", ticks_are_as_long_as_they_should_be);

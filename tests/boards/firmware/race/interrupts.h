@@ -32,16 +32,23 @@ static inline void interruptibly(void (*act)(void)) {
 #else
 
 static inline bool masked(void) {
-    uint32_t primask;
-    __asm__ volatile("mrs %0, primask" : "=r"(primask));
-    return primask != 0;
+    uint32_t mask;
+#ifdef TW_BASEPRI
+    __asm__ volatile("mrs %0, basepri" : "=r"(mask));
+#else
+    __asm__ volatile("mrs %0, primask" : "=r"(mask));
+#endif
+    return mask != 0;
 }
 
-static inline void set_priorities(void) {
-    volatile uint32_t *const ipr = (volatile uint32_t *)0xE000E400u;
-    /* a lower value is more urgent; all are 0 at reset */
-    ipr[SIGNAL_IRQ / 4] |= 0xC0u << SIGNAL_IRQ % 4 * 8;
+static inline void set_alarm_priority(uint32_t priority) {
+    volatile uint32_t *const four = (volatile uint32_t *)0xE000E400u + ALARM_IRQ / 4;
+    const unsigned shift = ALARM_IRQ % 4 * 8;
+    *four = (*four & ~(0xFFu << shift)) | priority << shift;
 }
+
+/* The alarm becomes more urgent than the signal, which has the least urgent priority from the start. */
+static inline void set_priorities(void) { set_alarm_priority(0x80); }
 
 static inline void interruptibly(void (*act)(void)) { act(); }
 

@@ -3,6 +3,7 @@
 #include <host.h>
 
 #include "../expect.h"
+#include "../loop_mask.h"
 #include "interrupts.h"
 #include "ledger.h"
 #include "order.h"
@@ -43,10 +44,10 @@ static void masks_are_restored(void) {
         ledger_act(&actions[i]);
         ledger_close();
         ledger_open();
-        const uint32_t mask = tw_interrupts_mask();
+        const uint32_t mask = loop_mask();
         ledger_act(&actions[i]);
         EXPECT(masked());
-        tw_interrupts_restore(mask);
+        loop_restore(mask);
         ledger_close();
     }
 }

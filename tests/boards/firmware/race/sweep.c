@@ -23,6 +23,7 @@ static volatile bool has_begun, is_over, has_struck, has_struck_early, has_struc
 
 static uint32_t sent, arrived;        /* the alarm of this round, by the stopwatch */
 static uint32_t latency = UINT32_MAX; /* of an alarm that was not delayed */
+static uint32_t longest;              /* of all */
 
 void on_alarm(void) {
     arrived = stopwatch_read();
@@ -47,6 +48,7 @@ void on_signal(void) { interruptibly(act); }
 static bool play(uint32_t counts) {
     has_begun = is_over = has_struck = false;
     running->open();
+    stopwatch_start(); /* anew each time: not every machine's stopwatch continues when it wraps */
     sent = stopwatch_read();
     alarm_start(counts);
     if (running->in_interrupt)
@@ -66,13 +68,15 @@ static uint32_t step_after(uint32_t counts) {
     EXPECT(took < LONGEST); /* fails if the stopwatch stood still */
     if (took < latency)
         latency = took;
+    if (took > longest)
+        longest = took;
     return took - latency > 2 * STEP ? took - latency - STEP : STEP;
 }
 
 unsigned sweep(const struct round *round) {
     static bool is_ready;
-    stopwatch_start(); /* restart: not every machine's stopwatch continues when it wraps */
     if (!is_ready) {
+        stopwatch_start();
         signal_start();
         set_priorities();
         is_ready = true;
@@ -87,6 +91,8 @@ unsigned sweep(const struct round *round) {
     }
     return rounds;
 }
+
+uint32_t sweep_longest_delay(void) { return (longest - latency) / STEP; }
 
 /* ---- The proof. */
 

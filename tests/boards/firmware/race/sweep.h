@@ -5,6 +5,7 @@
 #define SWEEP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct round {
     void (*open)(void);
@@ -16,6 +17,9 @@ struct round {
 
 /* Returns the number of rounds. */
 unsigned sweep(const struct round *round);
+
+/* Returns by how many instructions an interrupt of the sweeps so far was delayed, at most. */
+uint32_t sweep_longest_delay(void);
 
 /* Proves that the interrupt comes at each instruction: between any two of a row of stores. */
 void sweep_prove(void);

@@ -1,0 +1,72 @@
+/* simulation.h - a kernel for tests: threads, ticks, a mask, and every order in which they can meet. What the
+ * kernels call these is in the kernel.c of each.
+ *
+ * Ticks are virtual. Of the threads of control, which are tasks and interrupts, one runs at a time. Wherever
+ * it calls the kernel, another may run instead, or a tick may come; so it is for two threads, a thread and an
+ * interrupt, and two cores. While interrupts are masked, nothing comes. Between two such calls a thread reads
+ * or writes at most one variable that others use, so nothing that can happen is left out, except runs with
+ * more changes than the scene allows. */
+#ifndef TICKWHEEL_TESTS_KERNELS_SIMULATION_H
+#define TICKWHEEL_TESTS_KERNELS_SIMULATION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Every run begins with `set` and ends with `check`. What `set` spawns begins at any time before the rest, or
+ * never; what it creates begins at once. Without changes there is one run: of the threads that could run, the
+ * one that was created first does. */
+struct scene {
+    int64_t begin;      /* the tick at the beginning of a run */
+    int64_t length;     /* ticks in a run */
+    int64_t rest;       /* of these, the last ones, in which nothing new begins */
+    unsigned ticks;     /* how many may come while a thread could go on */
+    unsigned changes;   /* how often a tick comes, or another thread goes on, where the present one could */
+    void (*hook)(void); /* called in each tick interrupt; or null */
+    void (*set)(void);
+    void (*check)(void);
+};
+
+/* Makes all runs of a scene, and returns how many there were. If a run ends the program, the choices that
+ * led there are printed. */
+unsigned long explore(const struct scene *scene);
+
+/* For `set`. */
+void spawn(void (*body)(void));
+struct thread *create(void (*function)(void *), void *arg);
+
+/* The present tick, without a change of threads; and a clock that steps. */
+int64_t present(void);
+void set_present(int64_t now);
+
+/* A place at which others may go on instead. */
+void point(void);
+
+/* Lets time pass: the thread sleeps. */
+void pass(int64_t ticks);
+
+/* What the code has asked the kernel for in this run. */
+extern struct asked {
+    unsigned locks;
+    unsigned wakes, wakes_from_isr; /* the second: by calls that are for interrupts alone */
+    unsigned sleeps;
+    int64_t last_sleep; /* ticks; INT64_MAX: for ever */
+} asked;
+
+#define EXPECT(condition) ((condition) ? (void)0 : expectation_failed(__FILE__, __LINE__, #condition))
+__attribute__((noreturn)) void expectation_failed(const char *file, int line, const char *condition);
+
+/* --- for kernels ------------------------------------------------------------------------------- */
+
+/* Masks interrupts, and returns what `unmask` restores. Masks nest. */
+unsigned mask(void);
+void unmask(unsigned was);
+bool is_masked(void);
+
+/* The running thread, and the signal of a thread that others may set. */
+struct thread *this_thread(void);
+unsigned *signal_of(struct thread *thread);
+
+/* Sleeps until that tick, or until the signal is not 0. A null signal is 0. */
+void sleep_until(int64_t end, const unsigned *signal);
+
+#endif

@@ -8,7 +8,7 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from meaning import Meaning, Untranslatable, syntax_tree  # noqa: E402
+from meaning import C_NAMES, Meaning, Untranslatable, syntax_tree  # noqa: E402
 from source import Source  # noqa: E402
 from writer import REPEATED, Writer  # noqa: E402
 
@@ -16,9 +16,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 
 # Each branch that depends on the settings is in one of these.
+FEATURES = ("VALIDATION", "OWNER_CHECK", "WINDOWS", "PERIODIC", "POLICIES", "OVERRUNS", "BUDGET", "CLEAR", "LOCK_CHOICE")
+WHEEL = {"TW_BITS": 8, "TW_LEVELS": 3, "TW_LOOKAHEAD": 1, "TW_TREE": 0, **{f"TW_{feature}": 1 for feature in FEATURES}}
 SETTINGS = [
-    {"TW_BITS": 8, "TW_LEVELS": 3, "TW_LOOKAHEAD": 1, "TW_TICK_BITS": 64, "TW_RUNTIME": 1},
-    {"TW_BITS": 8, "TW_LEVELS": 3, "TW_LOOKAHEAD": 1, "TW_TICK_BITS": 32, "TW_RUNTIME": 0},
+    {**WHEEL, "TW_TICK_BITS": 64, "TW_RUNTIME": 1},
+    {**WHEEL, "TW_TICK_BITS": 32, "TW_RUNTIME": 0},
+    {**WHEEL, "TW_TICK_BITS": 64, "TW_RUNTIME": 0, "TW_TREE": 1},
 ]
 
 
@@ -40,6 +43,7 @@ def sources_of_core():
         order.append(name)
 
     visit("tick.hpp")
+    visit("geometry.hpp")
     visit("c_api.cpp")
     return sources, order
 
@@ -73,7 +77,7 @@ def licence():
 
 
 def public_headers():
-    """tw.h with what it includes; tickwheel.h.in stands for config.h."""
+    """tw.h with what it includes, and fires.h; tickwheel.h.in stands for config.h."""
     included = {"config.h"}
 
     def whole(name):
@@ -83,7 +87,7 @@ def public_headers():
         return re.sub(r"#include <tickwheel/(\w+\.h)>\n", lambda match: whole(match.group(1)),
                       read(f"include/tickwheel/{name}")) + "\n"
 
-    return whole("tw.h")
+    return whole("tw.h") + whole("fires.h")
 
 
 def ports():
@@ -136,7 +140,7 @@ def main():
     writer = Writer(sources, edits, order)
     functions = writer.functions()
     writer.braced = set(re.findall(r"twc_(\w+)_of\(", functions))
-    types = "".join(f"struct twc_{name};\n" for name in sorted(writer.records - {"geometry"})) + writer.types()
+    types = "".join(f"struct twc_{name};\n" for name in sorted({C_NAMES.get(name, name) for name in writer.records - {"geometry"}})) + writer.types()
     functions = writer.without_empty_conditions(functions)
     template = read("packaging/amalgamate/tickwheel.c.in")
     body = formatted(functions, clang_format)

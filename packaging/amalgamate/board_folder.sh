@@ -4,10 +4,27 @@
 set -eu
 out=$1
 packaging=$(cd "$(dirname "$0")/.." && pwd)
+root=$packaging/..
 board=$out/Tickwheel
 rm -rf "$board"
-mkdir -p "$board/src" "$board/examples"
-cp "$out/tickwheel.h" "$out/tickwheel.c" "$packaging/esp-idf/tickwheel_esp.h" "$board/src/"
+mkdir -p "$board/src/tickwheel" "$board/examples"
+cp "$out/tickwheel.c" "$packaging/arduino/tickwheel_settings.h" "$board/src/"
+{
+    printf '#include "tickwheel_settings.h" /* those of this folder */\n\n'
+    cat "$out/tickwheel.h"
+} >"$board/src/tickwheel.h"
+
+# The port for ESP-IDF, and the timers on its tasks, with the headers under their usual names.
+cp "$root/src/ports/freertos/port.h" "$board/src/tickwheel_esp.h"
+cp -R "$root/include/tickwheel/freertos" "$board/src/tickwheel/"
+echo '#include "../tickwheel.h"' >"$board/src/tickwheel/tw.h"
+{
+    echo '#include "tickwheel.h"'
+    echo '#if defined(ESP_PLATFORM) && TW_TICK_BITS == 32 /* else there are none */'
+    cat "$root/drivers/kernels/freertos.c"
+    echo '#endif'
+} >"$board/src/tickwheel_freertos.c"
+
 cp "$packaging/arduino/library.properties" "$packaging/arduino/keywords.txt" "$packaging/platformio/library.json" \
-    "$packaging/esp-idf/idf_component.yml" "$packaging/esp-idf/CMakeLists.txt" "$packaging/../LICENSE" "$board/"
-cp -R "$packaging/arduino/examples/Blink" "$board/examples/"
+    "$packaging/esp-idf/idf_component.yml" "$packaging/esp-idf/CMakeLists.txt" "$root/LICENSE" "$board/"
+cp -R "$packaging/arduino/examples/." "$board/examples/"

@@ -13,9 +13,11 @@ from collections import defaultdict
 # Classes whose static members become functions and constants without the name of the class.
 FLAT = {"geometry"}
 # Written by hand in tickwheel.c.in, because C has no templates over types or numbers.
-BY_HAND = {"smaller", "larger", "is_at_most", "level_of", "wheel_in"}
+BY_HAND = {"smaller", "larger", "is_at_most", "is_below", "wheel_in", "read", "unlikely"}
 # Made once for each list of arguments: see writer.py.
-REPEATED = {"with_node", "with_node_locked"}
+REPEATED = {"call", "call_locked"}
+# Classes that stand for each other, by the settings.
+C_NAMES = {"wheel_engine": "engine", "tree_engine": "engine"}
 
 
 class Untranslatable(Exception):
@@ -48,7 +50,7 @@ def syntax_tree(clang, root, config_dir):
     made = subprocess.run(command, stdout=subprocess.PIPE, check=False)
     if made.returncode != 0:
         raise SystemExit(f"{clang} does not compile the core")
-    tree = json.loads(made.stdout)
+    tree = json.loads(made.stdout.replace(b"(anonymous namespace)::", b""))
     file = [""]
 
     def locate(node):  # in the order of the text, as a file is named only where it changes
@@ -129,7 +131,7 @@ class Meaning:
         elif kind in ("CXXRecordDecl", "ClassTemplateSpecializationDecl"):
             self.declarations[node["id"]] = node
             for each in inner:
-                self.declare(each, name, False)
+                self.declare(each, C_NAMES.get(name, name), False)
         elif kind == "EnumDecl":
             for each in inner:
                 if each["kind"] == "EnumConstantDecl" and node.get("scopedEnumTag"):
@@ -277,16 +279,8 @@ class Meaning:
             self.replace(self.begin(node), self.begin(first), "")
             self.now.behind[self.end(first)].append("\nif (")
         condition, then = inner[0], inner[1]
-        if then["kind"] == "AttributedStmt":  # [[unlikely]]
-            self.now.before[self.begin(condition)].append("TWC_UNLIKELY(")
-            self.value(condition, node)
-            self.now.behind[self.end(condition)].append(")")
-            at = self.text.index("[[unlikely]]", self.end(condition))
-            self.replace(at, at + len("[[unlikely]]"), "")
-            self.statement([e for e in then["inner"] if e["kind"] != "UnlikelyAttr"][0], node)
-        else:
-            self.value(condition, node)
-            self.statement(then, node)
+        self.value(condition, node)
+        self.statement(then, node)
         for each in inner[2:]:
             self.statement(each, node)
 
@@ -341,10 +335,23 @@ class Meaning:
         elif node["type"]["qualType"].endswith("&"):
             self.address(init)
         elif core["kind"] == "InitListExpr":
+            if any(each["kind"] == "CXXDefaultInitExpr" for each in core.get("inner", ())):
+                self.fail(node, "C has no initializers of members")
+            if self.text[self.begin(core) : self.end(core)] == "{}":  # which C has only since C23
+                return self.replace(self.begin(core), self.end(core), "{0}")
             for each in core.get("inner", ()):
                 self.value(each, core)
         else:
+            if core["kind"] == "CXXConstructExpr" and self.initializes_members(core):
+                self.fail(node, "C has no initializers of members")
             self.value(init, node)
+
+    def initializes_members(self, node):
+        """True if members of this class have initializers, which a constructor that is not written would run."""
+        name = node["type"]["qualType"].split("::")[-1]
+        return any(each.get("hasInClassInitializer") for record in self.declarations.values()
+                   if record["kind"] == "CXXRecordDecl" and record.get("name") == name
+                   for each in record.get("inner", ()))
 
     def constructor_of(self, node):
         """The class whose constructor this calls, if it is one of ours that is written."""
@@ -378,8 +385,10 @@ class Meaning:
     def is_base_cast(self, node):
         return node["kind"] == "ImplicitCastExpr" and node["castKind"] in ("UncheckedDerivedToBase", "DerivedToBase")
 
-    def base_path(self, node):
-        return ".".join(step["name"].split("<")[0].split("::")[-1] for step in node["path"])
+    def base_cast(self, node):
+        """A cast to the base that an expression stands for. Each base begins where what it is a base of begins."""
+        name = node["path"][-1]["name"].split("<")[0].split("::")[-1]
+        return f"(struct twc_{C_NAMES.get(name, name)} *)"
 
     def is_reference(self, node):
         """True if in C this is a pointer to what it is in C++."""
@@ -420,9 +429,8 @@ class Meaning:
             self.fail(node, "a temporary that is bound to a reference; give it a name")
         node = self.stripped(node)
         if self.is_base_cast(node):
-            self.now.before[self.begin(node)].append("&")
-            operator = self.object(node["inner"][0])
-            self.now.behind[self.end(node)].append(operator + self.base_path(node))
+            self.now.before[self.begin(node)].append(self.base_cast(node))
+            self.address(node["inner"][0])
         elif self.is_star(node):
             at = self.begin(node)
             self.replace(at, at + 1, "")
@@ -444,9 +452,10 @@ class Meaning:
         """An expression before a member; returns the operator that the member is reached by."""
         node = self.stripped(node)
         if self.is_base_cast(node):
-            operator = self.object(node["inner"][0])
-            self.now.behind[self.end(node)].append(operator + self.base_path(node))
-            return "."
+            self.now.before[self.begin(node)].append("(" + self.base_cast(node))
+            self.address(node["inner"][0])
+            self.now.behind[self.end(node)].append(")")
+            return "->"
         if self.is_reference(node):
             self.raw(node)
             return "->"
@@ -454,13 +463,13 @@ class Meaning:
         return "."
 
     def implicit_this(self, node):
-        """For a member without an object: the path from self to the class that has it. Else None."""
-        path = []
+        """For a member without an object: self as the class that has it. Else None."""
+        found = "self"
         while node["kind"] == "ImplicitCastExpr":
             if self.is_base_cast(node):
-                path.append(self.base_path(node))
+                found = self.base_cast(node) + "self"
             node = node["inner"][0]
-        return path if node["kind"] == "CXXThisExpr" and node.get("implicit") else None
+        return found if node["kind"] == "CXXThisExpr" and node.get("implicit") else None
 
     def on_CXXThisExpr(self, node, parent):
         if not node.get("implicit"):
@@ -474,15 +483,15 @@ class Meaning:
         if node["referencedMemberDecl"] in self.constants:
             return self.replace(self.begin(node), self.end(node), self.constants[node["referencedMemberDecl"]])
         base = node["inner"][0]
-        path = self.implicit_this(base)
+        this = self.implicit_this(base)
         name = node["name"].rstrip("_") if field else node["name"]
         self.replace(end[0], end[0] + end[1], name)
-        if path is not None:
-            self.now.before[end[0]].append("self->" + "".join(step + "." for step in path))
+        if this is not None:
+            self.now.before[end[0]].append("self->" if this == "self" else f"({this})->")
         elif node["isArrow"] and self.is_base_cast(base):
+            self.now.before[self.begin(base)].append("(" + self.base_cast(base))
             self.value(base["inner"][0])
-            self.now.behind[self.end(base)].append("->" + self.base_path(base))
-            self.replace(end[0] - 2, end[0], ".")
+            self.now.behind[self.end(base)].append(")")
         elif node["isArrow"]:
             self.value(base)
         elif self.object(base) == "->":
@@ -496,18 +505,16 @@ class Meaning:
         name = self.names.get(method) or self.fail(node, "a call of an unknown member")
         arguments = node["inner"][1:]
         comma = ", " if arguments else ""
-        path = self.implicit_this(callee["inner"][0])
+        this = self.implicit_this(callee["inner"][0])
         opening = self.text.index("(", self.end(callee))
-        if path is not None:
-            target = "&self->" + ".".join(path) if path else "self"
-            self.replace(self.begin(callee), opening + 1, f"{name}({target}{comma}")
+        if this is not None:
+            self.replace(self.begin(callee), opening + 1, f"{name}({this}{comma}")
         else:
             base = callee["inner"][0]
             self.now.before[self.begin(node)].append(name + "(")
             if callee["isArrow"] and self.is_base_cast(base):
-                self.now.before[self.begin(base)].append("&")
+                self.now.before[self.begin(base)].append(self.base_cast(base))
                 self.value(base["inner"][0])
-                self.now.behind[self.end(base)].append("->" + self.base_path(base))
             elif callee["isArrow"]:
                 self.value(base)
             else:
@@ -549,10 +556,18 @@ class Meaning:
             return self.value(operand)
         if at is None or self.text[at] != "&":  # in a macro
             return self.value(operand)
+        member = operand.get("referencedDecl", {})
+        if member.get("kind") == "FieldDecl":  # a pointer to a member: its offset
+            return self.replace(at, self.end(operand), f"offsetof(struct twc_{self.holder(member['id'])}, {member['name']})")
         if self.is_reference(operand):
             self.replace(at, at + 1, "")
             return self.raw(self.stripped(operand))
         self.raw(self.stripped(operand))
+
+    def holder(self, field):
+        """The class that has a member."""
+        return next(record["name"] for record in self.declarations.values()
+                    if any(each.get("id") == field for each in record.get("inner", ()) if record["kind"] != "FieldDecl"))
 
     def on_DeclRefExpr(self, node, parent):
         target = node["referencedDecl"]

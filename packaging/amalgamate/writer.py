@@ -1,7 +1,7 @@
 """Writes C from the items of the core's sources, with the edits of meaning.py applied."""
 import re
 
-from meaning import BY_HAND, REPEATED, Edits
+from meaning import BY_HAND, C_NAMES, REPEATED, Edits
 
 # What the parameters of templates stand for, by the template: the wheel has one of each.
 ALWAYS = {"Bits": "TW_BITS", "Levels": "TW_LEVELS", "LookAhead": "(TW_LOOKAHEAD != 0)", "Size": "TWC_SLOTS"}
@@ -41,11 +41,11 @@ class Writer:
                 self.aliases.add(item.name)
             elif item.kind == "constant":
                 self.constants.add(item.name)
-        self.aliases.discard("shape")
+        self.aliases -= {"shape", "engine"}
 
     def uses_of_repeated(self):
-        """The arguments that with_node is used with, in their order."""
-        return list(dict.fromkeys(re.findall(r"\bwith_node<(\w+), (\w+)>", self.sources["c_api.cpp"].text)))
+        """The arguments that `call` is used with, in their order."""
+        return list(dict.fromkeys(re.findall(r"\bcall<change::(\w+)>", self.sources["c_api.cpp"].text)))
 
     # --- tokens ------------------------------------------------------------------------------
 
@@ -116,9 +116,7 @@ class Writer:
             inner = tokens[i + 2 : close]
             kind = "".join(self.joined(inner, bound, constants)).replace("&", "*")
             return f"({kind})", close - i + 1
-        if word in ("std", "core", "tickwheel", "G", "Shape", "shape", "locking", "step_result") and following == "::":
-            if text(i + 2) in ("countr_zero", "bit_width"):
-                return "twc_" + text(i + 2), 3
+        if word in ("std", "core", "tickwheel", "G", "Shape", "shape", "locking", "next_step", "change") and following == "::":
             if text(i + 2) == "launder":
                 return "", 3
             done, used = self.token(tokens, i + 2, bound, constants, last_is_type)
@@ -165,8 +163,8 @@ class Writer:
             return f"struct {word}"
         if word in PUBLIC_ENUMS:
             return f"enum {word}"
-        if word in self.records:
-            return f"struct twc_{word}"
+        if word in self.records or word == "engine":
+            return f"struct twc_{C_NAMES.get(word, word)}"
         if word in self.aliases or word in self.enums:
             return f"twc_{word}"
         return "unsigned" if word == "unsigned" else None
@@ -287,7 +285,7 @@ class Writer:
 
     def using(self, source, item):
         text = source.text[item.begin : item.end]
-        if item.name == "shape" or "G::digits" in text:
+        if item.name in ("shape", "engine") or "shape::digits" in text:
             return ""
         match = re.match(r"using (\w+) = std::conditional_t<(.*), ([\w:]+), (\w+)>;", text)
         if match:
@@ -316,14 +314,14 @@ class Writer:
         made = ""
         if item.name in self.braced:
             made = self.of_function(source, item)
-        return f"{before}\n{self.comment(item)}struct twc_{item.name} {{\n{fields}}};\n{made}"
+        return f"{before}\n{self.comment(item)}struct twc_{C_NAMES.get(item.name, item.name)} {{\n{fields}}};\n{made}"
 
     def field(self, source, item):
         if item.kind != "field":
             return ""
         text = self.c(source, item.begin, item.end, constants=True)
         text = re.sub(r"\s*=\s*[^;]*;$", ";", text).replace("&", "*")
-        text = re.sub(rf"\b{item.name}\b", item.name.rstrip("_"), text)
+        text = re.sub(rf"\b(?:{item.name}|TWC_{item.name.upper()})\b(?=\s*[;\[])", item.name.rstrip("_"), text)
         return self.comment(item) + text + ("  " + item.trailing if item.trailing else "") + "\n"
 
     def of_function(self, source, item):
@@ -355,7 +353,7 @@ class Writer:
         if item.body < 0:
             return text + "\n"
         head, body = self.split(text)
-        return self.head(source, item, head) + body + "\n"
+        return self.head(source, item, head, body) + body + "\n"
 
     def split(self, text):
         at = text.index("(", text.index("twc_"))
@@ -363,11 +361,13 @@ class Writer:
         for k in range(at, len(text)):
             depth += (text[k] == "(") - (text[k] == ")")
             if depth == 0:
-                brace = text.index("{", k)
+                brace = text.find("{", k)
+                if brace < 0:
+                    break
                 return text[:brace], text[brace:]
-        raise SystemExit("a function without a body")
+        raise SystemExit(f"a function without a body: {text[:60]!r}")
 
-    def head(self, source, item, head):
+    def head(self, source, item, head, body=""):
         before, name, rest = self.around_name(head)
         is_static = item.owner == "" or re.search(r"\bstatic\b", before) is not None
         is_const = rest.rstrip().endswith("const")
@@ -377,8 +377,9 @@ class Writer:
         before = re.sub(r"\b(static|inline|constexpr|explicit)\b ?", "", before)
         inside = rest[1:-1].strip()
         if not is_static:
-            unused = "__attribute__((unused)) " if "\n#if" in source.text[item.body : item.close] else ""
-            self_is = unused + f"{'const ' if is_const else ''}struct twc_{item.owner} *self"
+            is_used = re.search(r"\bself\b", body) and "\n#if" not in body
+            unused = "" if is_used else "__attribute__((unused)) "
+            self_is = unused + f"{'const ' if is_const else ''}struct twc_{C_NAMES.get(item.owner, item.owner)} *self"
             inside = self_is + (", " + inside if inside else "")
         inside = inside or "void"
         before = before.strip()
@@ -448,24 +449,15 @@ class Writer:
         return next(i for i in source.items if i.kind == "record" and i.name == name)
 
     def repeated(self, source, item):
-        """with_node and with_node_locked, once for each call that they make."""
+        """`call` and `call_locked`, once for each change that they make."""
         out = [self.comment(item)]
         edits = self.edits[item.name]
-        for usual, call in self.uses:
-            parameters = self.parameters_of(call)
+        for change in self.uses:
             text = self.c(source, item.begin, item.end, edits)
-            text = re.sub(r", Rest\.\.\. rest", "".join(f", {kind} {name}" for kind, name in parameters), text)
-            text = re.sub(r", rest\.\.\.", "".join(f", {name}" for _, name in parameters), text)
-            text = re.sub(rf"\btwc_{item.name}\(", f"twc_{item.name}_{call}(", text)
-            text = re.sub(r"twc_with_node_locked_Call\b", f"twc_with_node_locked_{call}", text)
-            text = re.sub(r"\bCall\(", f"twc_{call}(", text)
+            text = re.sub(rf"\b(?:twc_)?{item.name}\(", f"twc_{item.name}_{change}(", text, count=1)
+            text = re.sub(r"\btwc_call_locked_What\(", f"twc_call_locked_{change}(", text)
             head, body = self.split(text)
-            if "Usual" in body:  # as a variable: compilers warn of a constant that is compared with itself
-                body = "{\nconst enum tw_state usual = " + usual + ";\n" + body.replace("Usual", "usual")[1:]
+            if re.search(r"\bWhat\b", body):  # as a variable: compilers warn of a constant that is compared with itself
+                body = f"{{\nconst twc_change what = twc_change_{change};\n" + re.sub(r"\bWhat\b", "what", body[1:])
             out.append(self.head(source, item, head) + body + "\n\n")
         return "".join(out)
-
-    def parameters_of(self, call):
-        match = re.search(rf"\bint {call}\(tw \*w, tw_node \*node([^)]*)\)", self.sources["c_api.cpp"].text)
-        pairs = re.findall(r", (\w+) (\w+)", match.group(1))
-        return [(self.type_named(kind) or kind, name) for kind, name in pairs]

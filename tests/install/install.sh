@@ -162,6 +162,17 @@ wheel_alone() {
     quietly "$cc" -std=c99 $(pkg-config --cflags tickwheel) "$source/examples/hello.c" -o "$scratch/hello" \
         $(pkg-config --libs tickwheel)
     quietly "$scratch/hello"
+    # shellcheck disable=SC2046
+    quietly "$cc" -std=c99 $(pkg-config --cflags tickwheel) "$source/examples/hello.c" -o "$scratch/hello_alone" \
+        $(pkg-config --libs tickwheel) -Wl,--gc-sections
+    quietly "$scratch/hello_alone"
+    nm "$scratch/hello" >"$scratch/symbols"
+    nm "$scratch/hello_alone" >"$scratch/symbols_alone"
+    if ! grep -q ' tw_advance$' "$scratch/symbols_alone" || ! grep -q ' tw_clear$' "$scratch/symbols" ||
+        grep ' tw_clear$' "$scratch/symbols_alone"; then
+        echo "a program that is linked with --gc-sections has what it does not call"
+        exit 1
+    fi
 }
 
 [ -n "$is_installed" ] || install_library

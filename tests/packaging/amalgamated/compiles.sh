@@ -5,6 +5,10 @@ set -eu
 folder=$1
 scratch=$folder/compiled
 strict="-Wall -Wextra -Wpedantic -Wshadow -Werror"
+without=
+for feature in VALIDATION OWNER_CHECK WINDOWS PERIODIC POLICIES OVERRUNS BUDGET CLEAR LOCK_CHOICE; do
+    without="$without -DTW_$feature=0"
+done
 compiled=0
 rm -rf "$scratch"
 mkdir -p "$scratch"
@@ -23,6 +27,9 @@ compile() {
 at_settings() {
     compile "$@" $strict
     compile "$@" $strict -DTW_RUNTIME=1 -DNDEBUG
+    compile "$@" $strict -DTW_TREE=1 -DNDEBUG
+    compile "$@" $strict $without -DTW_TREE=1 -DTW_TICK_BITS=32
+    compile "$@" $strict $without
     compile "$@" $strict -DTW_BITS=5 -DTW_LOOKAHEAD=0
     compile "$@" $strict -DTW_TICK_BITS=32 -DTW_LEVELS=1
     compile "$@" $strict -DTW_TICK_BITS=32 -DTW_BITS=6 -DTW_LEVELS=5 -DTW_LOOKAHEAD=0 -DTW_PORT_HEADER="\"$scratch/port.h\""

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from recipe import PROGRAM, ROOT, STUBS, equal, expect, read, run, scratch, version
+from recipe import PROGRAM, ROOT, STUBS, equal, expect, features, read, run, scratch, version
 
 folder = scratch()
 for name in ("tickwheel.h", "tickwheel.c"):
@@ -21,7 +21,8 @@ def there(*names):
         expect(os.path.exists(f"{board}/{name}"), f"the folder has {name}")
 
 
-there("LICENSE", "src/tickwheel.h", "src/tickwheel.c", "src/tickwheel_esp.h")
+there("LICENSE", "src/tickwheel.h", "src/tickwheel.c", "src/tickwheel_settings.h", "src/tickwheel_esp.h",
+      "src/tickwheel_freertos.c")
 expect(f"Tickwheel {version()}" in open(f"{board}/src/tickwheel.c", encoding="utf-8").read(), "the head has the version")
 
 # Arduino: https://arduino.github.io/arduino-cli/latest/library-specification/
@@ -30,27 +31,115 @@ equal(set(properties), {"name", "version", "author", "maintainer", "sentence", "
                         "architectures", "includes"}, "the fields of library.properties")
 equal(properties["version"], version(), "the version in library.properties")
 equal(properties["name"], os.path.basename(board), "the name in library.properties")
-expect(properties["category"] in ("Timing", "Data Processing", "Device Control", "Other"), "a category of Arduino")
-expect(properties["sentence"].endswith("."), "the sentence is one")
-there(f"src/{properties['includes']}", "examples/Blink/Blink.ino")
-for line in read("packaging", "arduino", "keywords.txt").splitlines():
-    word = re.fullmatch(r"(\w+)\t(KEYWORD[12]|LITERAL1)", line)
-    expect(word, f"keywords.txt: {line}")
-    expect(re.search(rf"\b{word.group(1)}\b", read("include", "tickwheel", "tw.h")), f"{word.group(1)} is in tw.h")
-run("gcc", "-c", "-std=gnu11", *strict, f"{board}/src/tickwheel.c", "-o", f"{folder}/arduino.o")
-run("g++", "-std=gnu++17", *strict, f"-I{STUBS}/arduino", f"-I{board}/src", "-x", "c++", "-include", "Arduino.h",
-    f"{board}/examples/Blink/Blink.ino", f"{STUBS}/arduino/main.cpp", "-x", "none", f"{folder}/arduino.o",
-    "-o", f"{folder}/blink")
-equal(run(f"{folder}/blink"), "ten seconds have passed\n24 blinks in 12 s\n", "what the sketch did")
+expect(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,62}", properties["name"]), "a name that Arduino takes")
+expect(not properties["name"].lower().startswith("arduino"), "a name that is not reserved")
+expect(re.fullmatch(r"\d+\.\d+\.\d+", properties["version"]), "a version of three numbers")
+expect(properties["category"] in ("Display", "Communication", "Signal Input/Output", "Sensors", "Device Control", "Timing",
+                                  "Data Storage", "Data Processing", "Other"), "a category of Arduino")
+expect(re.fullmatch(r"\w+(,\w+)*", properties["architectures"]), "architectures")
+expect(properties["url"].startswith("https://"), "an address")
+expect(all(properties[text].endswith(".") for text in ("sentence", "paragraph")), "sentences end")
+expect(properties["sentence"] not in properties["paragraph"], "the paragraph goes on where the sentence ends")
+there(f"src/{properties['includes']}")
 
-# PlatformIO
+
+def without_runtime(text):
+    """tw.h as the boards have it."""
+    kept, depth = [], 0
+    for line in text.splitlines():
+        if depth or line == "#if TW_RUNTIME":
+            depth += line.startswith("#if") - line.startswith("#endif")
+        else:
+            kept.append(line)
+    return re.sub(r"/\*.*?\*/", "", "\n".join(kept), flags=re.S)
+
+
+# keywords.txt: all that a sketch can name.
+code = without_runtime(read("include", "tickwheel", "tw.h"))
+types = set(re.findall(r"^(?:struct|enum) (\w+) \{", code, re.M)) - {"tw_link"}
+types |= set(re.findall(r"^typedef [\w ]+? \*?(tw_\w+)[;(]", code, re.M))
+functions = set(re.findall(r"^[\w ]*?[ *](tw_\w+)\([^;{]*?\)(?: TW_LINKED_AS\(.*?\))?;", code, re.M | re.S)) - types
+constants = {name for body in re.findall(r"^enum(?: \w+)? \{(.*?)\}", code, re.M | re.S)
+             for name in re.findall(r"\bTW_\w+", body)}
+expected = {name: "KEYWORD1" for name in types} | {name: "KEYWORD2" for name in functions}
+expected |= {name: "LITERAL1" for name in constants | {"TW_NEVER", "TW_UNBOUNDED", "TW_FIRES_MAX"}}
+expect({"tw_node", "tw_tick"} <= types and "tw_next" in functions and "TW_SKIP" in constants, "tw.h is read")
+lines = [line for line in read("packaging", "arduino", "keywords.txt").splitlines() if line and not line.startswith("#")]
+for line in lines:
+    expect(re.fullmatch(r"\w+\t(KEYWORD[12]|LITERAL1)", line), f"keywords.txt: {line}")
+equal(set(lines), {"\t".join(item) for item in expected.items()}, "the words of keywords.txt")
+equal(len(lines), len(set(lines)), "each word once")
+
+# The sketches, on an Arduino whose time the test moves, over the moment at which millis() wraps.
+SKETCHES = os.listdir(f"{board}/examples")
+equal(set(SKETCHES), {"Blink", "Button"}, "the sketches")
+
+
+def built(sketch, *settings):
+    """The sketch as Arduino builds it, with more settings on the command line."""
+    program = f"{folder}/{sketch}"
+    flags = ["-DARDUINO=10819", *settings, *strict, f"-I{board}/src"]
+    run("gcc", "-c", "-std=gnu11", *flags, f"{board}/src/tickwheel.c", "-o", f"{folder}/arduino.o")
+    run("gcc", "-c", "-std=gnu11", *flags, f"{board}/src/tickwheel_freertos.c", "-o", f"{folder}/nothing.o")
+    run("g++", "-std=gnu++17", *flags, f"-I{STUBS}/arduino", "-x", "c++", "-include", "Arduino.h",
+        f"{board}/examples/{sketch}/{sketch}.ino", f"{STUBS}/arduino/main.cpp", "-x", "none", f"{folder}/arduino.o",
+        "-o", program)
+    return program
+
+
+def events(*lines):
+    return "".join(f"{line}\n" for line in lines)
+
+
+WRAP = 5001  # the millisecond of the test in which millis() is 0
+# At 10 s the message comes first: it was armed long before the blink of that tick.
+BLINKS = [(10000, "ten seconds have passed")] + [(500 * i, "on" if i % 2 else "off") for i in range(1, 25)]
+BOUNCES = ["1000:0", "1001:1", "1004:0", "2900:1", "2903:0", "2910:1",  # pressed and held, released
+           f"{WRAP - 5}:0", f"{WRAP - 4}:1", f"{WRAP - 1}:0:millis", f"{WRAP + 700}:1:millis",  # not held, over the wrap
+           "6500:0", "6502:1:millis",  # a disturbance
+           "7000:0", "7021:1:read", "7023:0",  # an edge while the sketch reads the pin
+           "7500:1"]
+BUTTON = events("1025 on", "1025 pressed", "2026 held", "2931 off", "2931 released",
+                f"{WRAP + 20} on", f"{WRAP + 20} pressed", f"{WRAP + 721} off", f"{WRAP + 721} released",
+                "7021 on", "7021 pressed", "7521 off", "7521 released")
+
+for settings in ([], ["-DTW_TICK_BITS=64", "-DTW_TREE=0", "-DTW_BITS=5"]):
+    blink = run(built("Blink", *settings), 12000, 2)
+    equal(blink, events(*(f"{at} {what}" for at, what in sorted(BLINKS, key=lambda event: event[0]))), f"what Blink did with {settings}")
+    equal(run(built("Button", *settings), 8000, 2, *BOUNCES), BUTTON, f"what Button did with {settings}")
+
+
+def compiles_if(condition, *flags):
+    with open(f"{folder}/condition.c", "w", encoding="utf-8") as file:
+        file.write(f'#include <tickwheel.h>\n#if !({condition})\n#error\n#endif\n')
+    run("gcc", "-fsyntax-only", *flags, f"-I{board}/src", f"{folder}/condition.c")
+
+
+# The settings of the folder are for Arduino, and those of the command line come first. It shows what can be left out.
+shown = re.findall(r"^/\* #define TW_(\w+) 0 \*/", read("packaging", "arduino", "tickwheel_settings.h"), re.M)
+equal(set(shown), features(), "the features in tickwheel_settings.h")
+compiles_if("TW_TICK_BITS == 32 && TW_TREE == 1", "-DARDUINO=10819")
+compiles_if("TW_TICK_BITS == 64 && TW_TREE == 0", "-DARDUINO=10819", "-DTW_TICK_BITS=64", "-DTW_TREE=0")
+compiles_if("TW_TICK_BITS == 64")
+
+# PlatformIO: https://docs.platformio.org/en/latest/manifests/library-json/
 library = json.loads(read("packaging", "platformio", "library.json"))
-expect({"name", "version", "description", "keywords", "repository", "license", "frameworks", "platforms", "headers",
-        "build", "examples"} <= set(library), "the fields of library.json")
+equal(set(library), {"$schema", "name", "version", "description", "keywords", "repository", "license", "frameworks",
+                     "platforms", "headers", "build", "examples"}, "the fields of library.json")
+equal(library["name"], properties["name"], "the name in library.json")
+expect(re.fullmatch(r"[\w-]{1,50}", library["name"]), "a name that PlatformIO takes")
 equal(library["version"], version(), "the version in library.json")
+expect(len(library["description"]) <= 255, "the description is short")
+for keyword in library["keywords"]:
+    expect(re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", keyword), f"a keyword: {keyword}")
+equal(set(library["repository"]), {"type", "url"}, "the fields of the repository")
+equal(library["repository"]["type"], "git", "the kind of repository")
+expect(all(isinstance(platform, str) for platform in library["platforms"]), "platforms")
 there(library["build"]["srcDir"], f"{library['build']['includeDir']}/{library['headers']}")
+equal({example["name"] for example in library["examples"]}, set(SKETCHES), "the examples in library.json")
 for example in library["examples"]:
-    there(*(f"{example['base']}/{name}" for name in example["files"]))
+    equal(example["base"], f"examples/{example['name']}", "the folder of an example")
+    equal(set(example["files"]), set(os.listdir(f"{board}/{example['base']}")), "the files of an example")
 run("gcc", *strict, f"-I{board}/{library['build']['includeDir']}", f"-I{folder}", f"-I{STUBS}/one_header",
     f"{PROGRAM}/test_package.c", f"{board}/{library['build']['srcDir']}/tickwheel.c", "-o", f"{folder}/native")
 run(f"{folder}/native")
@@ -60,7 +149,8 @@ manifest = dict(re.findall(r'^(\w+): "?(.*?)"?$', read("packaging", "esp-idf", "
 equal(manifest["version"], version(), "the version in idf_component.yml")
 for field in ("description", "url", "license"):
     expect(manifest.get(field), f"idf_component.yml has {field}")
-run("cmake", "-S", f"{STUBS}/esp-idf", "-B", f"{folder}/idf", f"-DCOMPONENT={board}", f"-DPROGRAM={PROGRAM}/test_package.c",
-    f"-DONE_HEADER={STUBS}/one_header")
+run("cmake", "-S", f"{STUBS}/esp-idf", "-B", f"{folder}/idf", f"-DCOMPONENT={board}",
+    f"-DKERNELS={ROOT}/tests/kernels", f"-DPROGRAMS={PROGRAM}/test_package.c;{STUBS}/timers.c")
 run("cmake", "--build", f"{folder}/idf")
-run(f"{folder}/idf/program")
+for program in ("test_package", "timers"):
+    run(f"{folder}/idf/{program}")

@@ -5,7 +5,8 @@ import os
 import re
 import shutil
 
-from recipe import PROGRAM, ROOT, equal, expect, library_sources, public_headers, read, run, scratch, skip, version
+from recipe import (PROGRAM, ROOT, config_of, equal, expect, features, library_sources, public_headers, read, run,
+                    scratch, skip, version)
 
 if shutil.which("meson") is None or shutil.which("ninja") is None:
     skip("meson or ninja is missing")
@@ -39,6 +40,9 @@ run("meson", "test", "-C", f"{folder}/build")
 run("meson", "install", "-C", f"{folder}/build")
 for name in public_headers() | {"config.h"}:
     expect(os.path.exists(f"{folder}/installed/include/tickwheel/{name}"), f"{name} is installed")
+config = config_of(f"{folder}/installed/include/tickwheel/config.h")
+equal(config, {"TW_BITS": "8", "TW_LEVELS": "3", "TW_LOOKAHEAD": "1", "TW_TREE": "0", "TW_TICK_BITS": "64",
+               "TW_RUNTIME": "1", **{f"TW_{feature}": "1" for feature in features()}}, "the settings in config.h")
 needed = run("readelf", "-d", f"{folder}/installed/lib/libtickwheel.so")
 expect("stdc++" not in needed, "the library needs no C++ library")
 environment = {**os.environ, "PKG_CONFIG_PATH": f"{folder}/installed/lib/pkgconfig",

@@ -55,6 +55,22 @@ def public_headers():
     return {name for call in calls for name in call.split()}
 
 
+def features():
+    """What the library can be built without, as cmake/TickwheelLibrary.cmake has them: {"WINDOWS", ...}."""
+    listed = re.search(r"set\(tickwheel_features (.*?)\)", read("cmake", "TickwheelLibrary.cmake")).group(1)
+    return {name.upper() for name in listed.split()}
+
+
+def config_of(path):
+    """The settings in a config.h that a recipe has written: {"TW_BITS": "8", ...}."""
+    with open(path, encoding="utf-8") as file:
+        config = dict(re.findall(r"^#define (TW_\w+) *(\w*)", file.read(), re.M))
+    expect({f"TW_{feature}" for feature in features()} < set(config), "config.h has all features")
+    for setting, value in config.items():
+        expect(value.isdigit(), f"{path} sets {setting}")
+    return config
+
+
 def scratch():
     """An empty folder: the first argument of the test."""
     folder = os.path.abspath(sys.argv[1])

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""zephyr.py SCRATCH: the module of Zephyr names its files, and builds with functions that stand for Zephyr's."""
+"""zephyr.py SCRATCH: the module of Zephyr names its files, each of its options reaches the build, and it builds
+on a simulated Zephyr."""
 import os
 import re
 
-from recipe import PROGRAM, ROOT, STUBS, equal, expect, library_sources, read, run, scratch
+from recipe import PROGRAM, ROOT, STUBS, config_of, equal, expect, features, library_sources, read, run, scratch
 
 folder = scratch()
 module = dict(re.findall(r"^\s*(\w+): (\S+)$", read("zephyr", "module.yml"), re.M))
@@ -11,21 +12,49 @@ equal(module["name"], "tickwheel", "the name of the module")
 expect(os.path.isfile(f"{ROOT}/{module['cmake']}/CMakeLists.txt"), "module.yml names the folder of CMakeLists.txt")
 expect(os.path.isfile(f"{ROOT}/{module['kconfig']}"), "module.yml names Kconfig")
 
-# The defaults of Kconfig, and each of its options used.
+# The defaults of Kconfig: of an option, and of the choice between engines.
 kconfig = read(*module["kconfig"].split("/"))
+ENGINES = {"TICKWHEEL_ENGINE_TREE", "TICKWHEEL_ENGINE_WHEEL"}
 defaults = {"TICKWHEEL": "y"}
-for name, body in re.findall(r"^config (\w+)\n(.*?)(?=^\w)", kconfig, re.M | re.S):
-    defaults[name] = re.search(r"^\tdefault (\S+)", body, re.M).group(1)
-build = read(*module["cmake"].split("/"), "CMakeLists.txt")
-used = set(re.findall(r"CONFIG_(\w+)", build))
-equal(used, set(defaults), "the options of Kconfig, and those that CMakeLists.txt uses")
-listed = set(re.findall(r"\$\{tickwheel_root\}/(\S+?\.cpp)", build))
-wheel = {name for name in library_sources() if name.startswith("src/core/")}
-equal(listed, wheel, "the sources of the wheel")
+for name, body in re.findall(r"^config (\w+)\n((?:\t.*\n|\n)*)", kconfig, re.M):
+    found = re.search(r"^\tdefault (\S+)$", body, re.M)
+    expect(found or name in ENGINES, f"{name} has a default")
+    defaults[name] = found.group(1) if found else "n"
+    expect(re.search(r"^\thelp\n\t  \S", body, re.M), f"{name} has a help text")
+chosen = re.search(r"^choice TICKWHEEL_ENGINE\n\tprompt .*\n\tdefault (\w+)$", kconfig, re.M).group(1)
+expect(chosen in ENGINES, "the default of the choice is an engine")
+defaults[chosen] = "y"
+equal({name for name in defaults if "_ENGINE_" in name}, ENGINES, "the engines")
 
-for variant, changes in (("defaults", {}), ("small", {"TICKWHEEL_LOOKAHEAD": "n", "TICKWHEEL_TICK_64": "n"})):
-    options = [f"-DCONFIG_{name}={value}" for name, value in {**defaults, **changes}.items() if value != "n"]
+# Each option is used in CMakeLists.txt, and each setting of config.h comes from there.
+build = read(*module["cmake"].split("/"), "CMakeLists.txt")
+listed = set(re.search(r"foreach\(feature IN ITEMS (.*?)\)", build).group(1).split())
+equal(listed, features() | {"LOOKAHEAD"}, "the features that CMakeLists.txt sets")
+used = set(re.findall(r"CONFIG_(\w+)(?![\w{$])", build.replace("CONFIG_TICKWHEEL_${feature}", "")))
+equal(used | {f"TICKWHEEL_{feature}" for feature in listed}, set(defaults), "the options that CMakeLists.txt uses")
+listed = set(re.findall(r"\$\{tickwheel_root\}/(\S+?\.cpp)", build))
+equal(listed, {name for name in library_sources() if name.startswith("src/core/")}, "the sources of the wheel")
+
+SMALL = {f"TICKWHEEL_{feature}": "n" for feature in features() | {"LOOKAHEAD"}} | {"TICKWHEEL_TICK_64": "n"}
+WHEEL = {"TICKWHEEL_ENGINE_TREE": "n", "TICKWHEEL_ENGINE_WHEEL": "y"}
+VARIANTS = {"defaults": {}, "small": SMALL, "wheel": WHEEL, "small_wheel": {**SMALL, **WHEEL, "TICKWHEEL_BITS": "4"},
+            "alone": {"TICKWHEEL_TIMERS": "n"}}
+SETTINGS = {"defaults": {"TW_TICK_BITS": "64", "TW_TREE": "1", "TW_WINDOWS": "1"},
+            "small": {"TW_TICK_BITS": "32", "TW_TREE": "1", "TW_WINDOWS": "0"},
+            "wheel": {"TW_TREE": "0", "TW_BITS": "5", "TW_LOOKAHEAD": "1"},
+            "small_wheel": {"TW_TREE": "0", "TW_BITS": "4", "TW_LOOKAHEAD": "0"}, "alone": {}}
+
+for variant, changes in VARIANTS.items():
+    options = {**defaults, **changes}
+    programs = [f"{PROGRAM}/test_package.c"]
+    if options["TICKWHEEL_TIMERS"] == "y":
+        programs.append(f"{STUBS}/timers.c")
     run("cmake", "-S", f"{STUBS}/zephyr", "-B", f"{folder}/{variant}", f"-DMODULE={ROOT}/{module['cmake']}",
-        f"-DPROGRAM={PROGRAM}/test_package.c", *options)
+        f"-DKERNELS={ROOT}/tests/kernels", f"-DPROGRAMS={';'.join(programs)}",
+        *(f"-DCONFIG_{name}={value}" for name, value in options.items() if value != "n"))
+    config = config_of(f"{folder}/{variant}/module/config/tickwheel/config.h")
+    for setting, value in SETTINGS[variant].items():
+        equal(config[setting], value, f"{setting} of {variant}")
     run("cmake", "--build", f"{folder}/{variant}")
-    run(f"{folder}/{variant}/program")
+    for program in programs:
+        run(f"{folder}/{variant}/{os.path.splitext(os.path.basename(program))[0]}")

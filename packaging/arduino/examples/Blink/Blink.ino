@@ -4,14 +4,10 @@
 static struct tw wheel;
 static struct tw_node blink, message;
 
-/* millis() wraps after 49 days; the wheel's ticks do not. */
+/* Counted from the wheel's last tick, so millis() may wrap, which it does after 49 days. */
 static tw_tick present() {
-    static uint32_t before;
-    static tw_tick ticks;
-    const uint32_t now = millis();
-    ticks += (uint32_t)(now - before);
-    before = now;
-    return ticks;
+    const tw_tick last = tw_now(&wheel);
+    return last + (uint32_t)(millis() - (uint32_t)last);
 }
 
 static void on_blink(struct tw_node *, void *) {
@@ -25,7 +21,7 @@ static void on_message(struct tw_node *, void *text) { Serial.println((const cha
 void setup() {
     pinMode(LED_BUILTIN, OUTPUT);
     Serial.begin(115200);
-    tw_init(&wheel, present(), 0);
+    tw_init(&wheel, millis(), 0);
     tw_node_init(&blink, on_blink, NULL);
     tw_node_init(&message, on_message, (void *)"ten seconds have passed");
     tw_arm_every(&wheel, &blink, tw_now(&wheel) + 500, 500, TW_SKIP, 0);

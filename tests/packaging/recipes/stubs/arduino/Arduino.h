@@ -1,11 +1,17 @@
-// Of Arduino's core what a sketch uses here; time is the test's.
+// Of Arduino's core what the sketches use; main.cpp simulates it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
-enum { LOW, HIGH, OUTPUT, LED_BUILTIN = 13 };
+enum { LOW, HIGH };
+enum { INPUT, OUTPUT, INPUT_PULLUP };
+enum { CHANGE = 2, LED_BUILTIN = 13 };
+
 void pinMode(int pin, int mode);
 void digitalWrite(int pin, int level);
+int digitalRead(int pin);
+int digitalPinToInterrupt(int pin);
+void attachInterrupt(int interrupt, void (*handler)(), int mode);
 uint32_t millis();
 
 struct SerialPort {

@@ -100,7 +100,7 @@ def count_of_arguments(code, at):
 def calls_in(body):
     """(name, number of arguments) of what is called; None for what a function or template is given to call."""
     calls = {(found[1], count_of_arguments(body, found.end()))
-             for found in re.finditer(r"(?<![.>\w])(\w+)(?:<[\w, ]+>)?\(", body)}
+             for found in re.finditer(r"(?<![.>\w])(\w+)(?:<[\w:, ]+>)?\(", body)}
     for given in re.findall(r"\w<([\w, ]+)>\(|[(,] ?(tw_\w+)(?=[,)])", body):
         calls |= {(name, None) for name in re.findall(r"\w+", " ".join(given))}
     return calls

@@ -6,7 +6,9 @@
 
 #include <pthread.h>
 
-enum { THREADS = 3, NODES = 32, STEPS = SLOW ? 300000 : 1000000 };
+/* A thread takes its share of the steps, and goes on until it has seen ENOUGH fires and prevented fires:
+ * otherwise a busy machine that starves the driver would leave no race to win. */
+enum { THREADS = 3, NODES = 32, STEPS = SLOW ? 300000 : 1000000, ENOUGH = 40 };
 
 #define ALIVE 0x600D600D600D600Dull
 #define DEAD 0xDEADDEADDEADDEADull
@@ -100,7 +102,7 @@ static void step(struct worker *self) {
 
 static void *work(void *arg) {
     struct worker *self = arg;
-    for (unsigned i = 0; i < STEPS / THREADS; ++i)
+    for (unsigned i = 0; i < STEPS / THREADS || self->fired < ENOUGH || self->prevented < ENOUGH; ++i)
         step(self);
     for (unsigned i = 0; i < NODES; ++i) {
         self->prevented += tw_runtime_cancel_wait(self->rt, &self->timers[i]->node) == 1;
@@ -152,8 +154,6 @@ static void race(struct tw_runtime_options options) {
         pthread_join(mover, NULL);
     assert_int_equal(tw_runtime_count(rt), 0);
     assert_int_equal(armed, prevented + fired);
-    assert_true(fired > 100); /* else the race was not exercised */
-    assert_true(prevented > 100);
     tw_runtime_free(rt);
 }
 

@@ -90,6 +90,13 @@ static bool set_interrupt(uint64_t in_ticks) {
     return false;
 }
 
+/* The ticks to the next interrupt; 0 if it is pending. A compare value lies at most `longest` ahead until it is
+ * met, and further than that afterwards. */
+static uint32_t ticks_to_interrupt(void) {
+    const uint32_t ticks = distance_to(counter.compare) / counter.counts_per_tick;
+    return ticks <= counter.longest ? ticks : 0;
+}
+
 static bool is_usable(const struct tw_lptimer *timer, uint32_t counts_per_tick) {
     if (timer->bits < 8u || timer->bits > 32u)
         return false;
@@ -132,7 +139,7 @@ void tw_lptimer_sleep_until(uint64_t deadline) {
     const uint32_t mask = tw_interrupts_mask_to_wait();
     catch_up();
     if (deadline > counter.tick && set_interrupt(deadline - counter.tick)) {
-        tw_before_sleep(distance_to(counter.compare) / counter.counts_per_tick);
+        tw_before_sleep(ticks_to_interrupt());
         tw_interrupts_wait();
         tw_after_sleep();
     }

@@ -34,7 +34,7 @@ class work_budget {
     }
 
     void count(std::uint32_t steps) {
-        if (has_budget || nodes_move)  // then look-ahead has a share, whose end it has to come to
+        if (has_budget || nodes_move)  // without budgets and without look-ahead nobody reads `left`
             left -= steps;
     }
 

@@ -122,7 +122,7 @@ inline void end_read(tw *w, bool locks) {
         leave(w, 0);
 }
 
-// `enter` for a call that changes a node, which must not be pending on another wheel.
+// `enter` for a call on a node, which must not be pending on another wheel.
 // REQUIRES: usable(node)
 inline int enter_usable(tw *w, const tw_node *node) {
     const int error = enter(w);
@@ -135,17 +135,6 @@ inline int enter_usable(tw *w, const tw_node *node) {
 }
 TW_ONE_COPY inline int enter(tw *w, const tw_node *node) {
     return usable(node) ? enter_usable(w, node) : -einval;
-}
-
-// Begins to read a node; returns true if it is pending on this wheel.
-TW_ONE_COPY inline bool enter_pending(tw *w, const tw_node *node) {
-    if (!usable(node) || enter_to_read(w, locks_for_a_tick) != 0)
-        return false;
-    TW_CHECKS(used(w, node));
-    if (is_pending(*node) && names(*node, w))
-        return true;
-    end_read(w, locks_for_a_tick);
-    return false;
 }
 
 // Reads a tick of a wheel; `none` if the wheel is invalid, or no callback runs that the tick would be of.

@@ -29,7 +29,7 @@ TW_INLINE_ALWAYS inline int make(change what, tw *w, tw_node *node, tick due, ti
             node->state = TW_SHUT;
         return prevented;
     }
-    const bool arms = what <= change::arm_within;  // cancelling, which comes before, has returned
+    const bool arms = what <= change::arm_within;  // is_arming, since cancelling has returned: fewer bytes
     // For arming: if it is shut. An idle node, the usual one, is let through by the first comparison.
     if (arms ? node->state != TW_IDLE && !is_pending(*node) : !is_pending(*node))
         return arms ? -eperm : -enoent;

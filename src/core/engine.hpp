@@ -1,4 +1,5 @@
-// The engine that the library is built with.
+// The engine that the library is built with. The headers of an engine are empty in a library with the other
+// one, whose nodes lack what they use.
 #pragma once
 
 #include "tree_engine.hpp"

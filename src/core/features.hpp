@@ -1,6 +1,6 @@
 // What the library is built with; see config.h. Plain constants, so that plain conditions leave out what a
 // small part does not pay for. A function that belongs to a feature is not there without it, and a program
-// that calls it does not link.
+// that calls it does not link. Without periodic nodes, policies and overruns mean nothing.
 #pragma once
 
 #include <tickwheel/port.h>

@@ -40,8 +40,7 @@ constexpr bool unlikely(bool condition) { return __builtin_expect(condition, fal
 
 }  // namespace tickwheel::core
 
-// As TW_INLINE_IF_FAST, for what need not be kept in one copy by a build for size: that of which the boards
-// have nothing.
+// As TW_INLINE_IF_FAST, for code that only systems with the runtime have: a build for size decides by itself.
 #if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define TW_INLINED __attribute__((always_inline))
 #else

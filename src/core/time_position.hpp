@@ -1,9 +1,9 @@
-// Where a wheel is in time, and which slot a tick has as seen from there. Arithmetic on ticks
-// only: nothing here knows a node or what a slot holds.
+// Where a wheel of slots is in time, and which slot a tick has as seen from there. Arithmetic on ticks
+// only: nothing here looks at a node or at what a slot holds.
 #pragma once
 
 #include "geometry.hpp"
-#include "sharing.hpp"
+#include "wheel_state.hpp"
 
 #if !TW_TREE
 namespace tickwheel::core {

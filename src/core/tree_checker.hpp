@@ -28,7 +28,9 @@ class tree_checker : private broken_invariants {
     }
 
   private:
-    // Levels of a tree. One more would have room for a single key, which cannot be later than all above it.
+    // Levels of a tree: as many as a tick has bits. A node on one more would be 2^bits - 1 ticks later than
+    // the top, as each of those above it is earlier and has one bit less in common with it; no two ticks are
+    // that far apart.
     static constexpr unsigned most_levels = 8 * sizeof(tick);
 
     bool is_earlier(tick one, tick other) const { return before_seen_from(w_.now, one, other); }

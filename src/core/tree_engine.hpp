@@ -13,8 +13,8 @@
 #include "errors.hpp"
 #include "features.hpp"
 #include "ring.hpp"
-#include "sharing.hpp"
 #include "tick.hpp"
+#include "wheel_state.hpp"
 
 #if TW_TREE
 namespace tickwheel::core {
@@ -110,7 +110,7 @@ class tree_engine : public wheel_state {
 
     // The common case, a tick with nothing to do: lets the time pass and returns true.
     TW_INLINE_IF_SMALL bool pass_quietly(tick t) {
-        const bool is_quiet = top_ != nullptr ? before(t, top_->key) : is_tick(t);
+        const bool is_quiet = top_ != nullptr ? before_seen_from(now, t, top_->key) : is_tick(t);
         if (!is_quiet || advancing)
             return false;
         go_to(t);
@@ -136,7 +136,8 @@ class tree_engine : public wheel_state {
     // The node that is due. REQUIRES: look() said so
     tw_node &due_node() { return *top_; }
 
-    // Nothing moves once it is placed, ahead of time or later.
+    // Nothing moves once it is placed, ahead of time or later. The compiler leaves out the calls of these,
+    // but needs their names.
     // NOLINTNEXTLINE(readability-convert-member-functions-to-static): those of the other engine are not
     std::uint32_t move_some([[maybe_unused]] std::uint32_t most) const { return 0; }  // GCOVR_EXCL_LINE
     // NOLINTNEXTLINE(readability-convert-member-functions-to-static)

@@ -6,14 +6,20 @@
 //
 // An engine (wheel_engine.hpp, tree_engine.hpp) knows time, and puts each node where its tick belongs:
 //
+//     init, go_to             begins, empty, at a tick
 //     place, take             a node, by its tick; place puts it behind all others of that tick (P3)
-//     begin_advance           tells of a later tick
+//     can_go_to, begin_advance    tells of a later tick
 //     look, due_node          says what is left to do until that tick, and which node is due
 //     move_some               does it, if it is no fire: where nodes_move, see bounds.hpp
 //     pass_quietly            all of these at once, if there is nothing to do
-//     next, first_due         when there will be; a tree has first_due alone
+//     begin_share, look_ahead, end_share, begin_idle    moves nodes ahead of time: where nodes_move
+//     next, first_due         when there will be something to do; a tree has first_due alone
 //     cheapest                of some ticks, the one to arm for that costs least
-//     begin_clear, next_leaving   takes all nodes off at once
+//     begin_clear, next_leaving, end_clear    takes all nodes off at once
+//     first_clearing, abandon_clears          who does so; forgets all but this thread (P13)
+//     nodes                   counts what is pending
+//
+// For the runtime, slots also shift all nodes and drop the markers of walks; see wheel_engine.hpp.
 #pragma once
 
 #include <cstddef>

@@ -46,6 +46,8 @@ class wheel_checker : private broken_invariants {
         expect(!before(w_.cursor, w_.origin), "no slot is counted from after the cursor", nullptr);
         expect(w_.open_level != 0 || w_.cursor == w_.origin, "slots are counted from the cursor", nullptr);
         expect(!before(w_.now, w_.cursor), "the cursor is not ahead of now", nullptr);
+        if (wraps)
+            expect(!before(w_.now, w_.origin), "now is not too far ahead of the origin", nullptr);
         expect(is_tick(w_.now), "now is a tick", nullptr);
         expect(!is_quiet() || (w_.open_level == 0 && w_.cursor == w_.now), "a quiet wheel has caught up",
                nullptr);

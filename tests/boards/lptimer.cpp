@@ -354,7 +354,8 @@ void tw_before_sleep(uint64_t ticks) {
     REQUIRE(!run.asleep);
     run.asleep = true;
     const uint64_t end = run.begin + (counter.tick + ticks) * counter.counts_per_tick;
-    REQUIRE(cpu.pending || simulated::next_match() + cpu.early == end);
+    REQUIRE(ticks == 0 ? cpu.pending : cpu.pending || simulated::next_match() + cpu.early == end);
+    REQUIRE(end <= run.begin + counter.tick * counter.counts_per_tick + longest_sleep());
 }
 
 void tw_after_sleep() {

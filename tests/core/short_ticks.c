@@ -319,6 +319,25 @@ TEST_IF(TW_BUDGET, p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept) {
     }
 }
 
+/* A tick further back, and it would count as ahead. */
+TEST_IF(TW_BUDGET &&TW_VALIDATION, p4_work_left_as_far_back_as_ticks_reach_is_not_lost) {
+    struct timer timers[3];
+    for (unsigned s = 0; s < COUNT_OF(starts); ++s) {
+        start_at(starts[s]);
+        for (unsigned i = 0; i < COUNT_OF(timers); ++i)
+            arm(&timers[i], now + 1);
+        now += REACH;
+        while (fires == 0)
+            assert_int_equal(tw_advance(&wheel, narrow(now), 1), 1);
+        ++now;
+        assert_int_equal(tw_advance(&wheel, narrow(now), 1), 1);
+        assert_int_equal(tw_update(&wheel), -EINVAL);
+        assert_int_equal(tw_now(&wheel), narrow(now));
+        advance(now);
+        assert_int_equal(fires, COUNT_OF(timers));
+    }
+}
+
 TEST(an_overdue_timer_can_be_postponed_as_far_as_ticks_reach) {
     struct timer timer;
     for (uint64_t late = 0; late < REACH; late = 5 * late + 1) {
@@ -506,6 +525,7 @@ int main(void) {
         cmocka_unit_test(the_tick_that_never_stands_for_is_one),
         cmocka_unit_test(p1_the_longest_delay_from_a_late_callback_is_kept),
         cmocka_unit_test(p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept),
+        cmocka_unit_test(p4_work_left_as_far_back_as_ticks_reach_is_not_lost),
         cmocka_unit_test(an_overdue_timer_can_be_postponed_as_far_as_ticks_reach),
         cmocka_unit_test(pending_work_never_lags_half_of_all_ticks),
         cmocka_unit_test(p5_periodic_timers_do_not_drift_over_many_wraps),

@@ -25,9 +25,9 @@ mtype = { IDLE, PENDING, SHUT };
 mtype state[2] = PENDING;
 bool is_periodic; /* target */
 
-byte running = NONE; /* src/core/sharing.hpp: "tw_node *running;" */
-byte returned;       /* src/core/sharing.hpp: "std::uint32_t returned;" */
-byte waiters;       /* src/core/sharing.hpp: "std::uint32_t waiters;" */
+byte running = NONE; /* src/core/wheel_state.hpp: "tw_node *running;" */
+byte returned;       /* src/core/wheel_state.hpp: "std::uint32_t returned;" */
+byte waiters;       /* src/core/wheel_state.hpp: "std::uint32_t waiters;" */
 
 bool for_good; /* target is shut down, and its callback arms it again; else it is cancelled */
 byte users; /* those that have not ended target yet */

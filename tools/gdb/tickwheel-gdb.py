@@ -41,6 +41,13 @@ def type_of(name):
         return None
 
 
+def has(value, name):
+    """True if a struct, or what it derives from, has such a member."""
+    def is_in(kind):
+        return any(f.name == name or (f.is_base_class and is_in(f.type)) for f in kind.strip_typedefs().fields())
+    return is_in(value.type)
+
+
 def plain(value):
     """What an std::atomic or another struct around one value holds."""
     while value.type.strip_typedefs().code == gdb.TYPE_CODE_STRUCT:
@@ -106,7 +113,7 @@ class Node:
         self.it = value
 
     def wheel(self):
-        pointer = self.it["wheel"] if any(f.name == "wheel" for f in self.it.type.strip_typedefs().fields()) else None
+        pointer = self.it["wheel"] if has(self.it, "wheel") else None
         if pointer is None or int(pointer) == 0:
             return None
         try:
@@ -126,7 +133,7 @@ class Node:
         return f"due in {duration(ticks * self.ns_per(runtime, 'ns'))}"
 
     def period(self, runtime):
-        period, in_parts = int(self.it["period"]), int(self.it["part"]) != 0 if self.has("part") else False
+        period, in_parts = int(self.it["period"]), int(self.it["part"]) != 0 if has(self.it, "part") else False
         if runtime is not None:
             length = duration(period * self.ns_per(runtime, "part" if in_parts else "ns"))
         else:
@@ -134,9 +141,6 @@ class Node:
         left = int(self.it["fires_left"])
         return f"every {length} ({MISSED.get(int(self.it['missed_and_label']) & 3, 'broken')}" + (
             f", {left} times more)" if left else ")")
-
-    def has(self, field):
-        return any(f.name == field for f in self.it.type.strip_typedefs().fields())
 
     def label(self, runtime):
         number = int(self.it["missed_and_label"]) >> 2
@@ -161,7 +165,33 @@ class Node:
 
 
 def nodes_of(contents):
-    """The pending nodes of a wheel, slot by slot. Links that lead nowhere end it."""
+    """The pending nodes of a wheel. Links that lead nowhere end it."""
+    return nodes_of_tree(contents) if has(contents, "top_") else nodes_of_slots(contents)
+
+
+def nodes_of_tree(contents):
+    """Those of the tree, and of the trees of the calls of tw_clear that are under way."""
+    ways, clearing, walked = [contents["top_"]], contents["under_way_"]["first_"], 0
+    while int(clearing) and len(ways) < MOST_WALKED:
+        ways.append(clearing["top"])
+        clearing = clearing["next"]
+    while ways:
+        head = ways.pop()
+        if int(head) == 0:
+            continue
+        ways += [head["child"][0], head["child"][1]]
+        at = head
+        while walked < MOST_WALKED:
+            walked += 1
+            yield at
+            next_link = at["link"]["next"]
+            if int(next_link) == int(head) or int(next_link["prev"]) != int(at):
+                break
+            at = next_link.cast(head.type)
+
+
+def nodes_of_slots(contents):
+    """Those of the slots, one slot after the other."""
     node, link = type_of("tw_node").pointer(), type_of("tw_link")
     rings = contents["slots"]["rings"]
     first, size, count = int(rings.address), link.sizeof, rings.type.range()[1] + 1

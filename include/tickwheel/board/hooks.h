@@ -25,8 +25,8 @@ extern "C" {
 #ifdef TW_SLEEP_HOOKS
 
 /* Called before a sleep, which the clock ends when `ticks` more ticks have begun: after more than
- * `ticks` - 1 of them. With UINT64_MAX the clock does not end it. Another interrupt may end it at any time.
- */
+ * `ticks` - 1 of them. With 0 its interrupt is pending, with UINT64_MAX the clock does not end it. Another
+ * interrupt may end it at any time. */
 void tw_before_sleep(uint64_t ticks);
 
 /* Called after a sleep, before the interrupt that has ended it is served. */

@@ -1,8 +1,8 @@
 #!/bin/sh
-# gdb.sh PRINTERS LOOKED_AT: what gdb prints of a program at a breakpoint, and of its core. 77: there is no gdb
-# here that may look at a process.
+# gdb.sh PRINTERS LOOKED_AT TREE: what gdb prints of a program at a breakpoint, and of its core; and of a wheel
+# of the other engine. 77: there is no gdb here that may look at a process.
 set -eu
-printers=$1 looked_at=$2
+printers=$1 looked_at=$2 tree=$3
 folder=$(mktemp -d)
 export XDG_RUNTIME_DIR="$folder" DEBUGINFOD_URLS=
 trap 'rm -rf "$folder"' EXIT
@@ -57,3 +57,8 @@ check dead
 
 # Nothing in the process is called: there is none.
 printed dead '^\$8'
+
+debug -ex 'set startup-with-shell off' -ex 'set disable-randomization off' -ex 'break all_is_there' -ex run \
+    -ex 'print the_wheel' -ex kill "$tree" >"$folder/tree" || true
+printed tree '^\$1 = wheel at tick 5, 6 pending = \{\[0x[0-9a-f]+\] = pending, due at tick 7, in 2,'
+printed tree '(\[0x[0-9a-f]+\] = pending, due at tick (7|9|11|1000), .*){5}'

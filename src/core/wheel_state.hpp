@@ -1,4 +1,4 @@
-// What calls need to share a wheel between threads.
+// What a wheel is, whichever engine it has: what calls need to share it, and its present.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -36,7 +36,7 @@ struct wheel_state;
 // Sets a periodic node that fires to its next tick; false if this fire is its last.
 using rearm_rule = bool(wheel_state &, tw_node &);
 
-// What a wheel is, whichever engine it has. Guarded by its lock.
+// Guarded by the lock.
 struct wheel_state : wheel_sharing {
     tw_node *running;   // whose callback runs; null: none. Never followed: it may have been freed
     std::size_t count;  // of pending nodes

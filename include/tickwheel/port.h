@@ -27,7 +27,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Initialises, takes and releases a lock. */
+/* Initialises, takes and releases a lock. A word that is 0 has to be an open lock, as a wheel that is
+ * declared with TW_WHEEL was never initialised. */
 static inline void tw_port_lock_init(uint32_t *word);
 static inline void tw_port_lock(uint32_t *word);
 static inline void tw_port_unlock(uint32_t *word);

@@ -183,8 +183,9 @@ struct tw {
 };
 
 #if TW_TREE
-/* An empty wheel at tick 0 that takes the lock, as an initialiser: what tw_init makes. The slots of the other
- * engine are too many for one.
+/* An empty wheel at tick 0 that takes the lock, as an initialiser, so that it can be used before main. As
+ * tw_init makes it, but for what tw_init asks the port: a lock whose word is 0 must be open, and a tool that
+ * looks for races does not follow it. The slots of the other engine are too many for an initialiser.
  *
  *     static struct tw wheel = TW_WHEEL(wheel); */
 #define TW_WHEEL(wheel) \
@@ -194,9 +195,10 @@ struct tw {
 #endif
 
 /* A program must be compiled with the same config.h as the library that it links with. To enforce
- * this, the functions that initialise wheels and nodes carry the configuration in their linker
- * names, for example tw_init_bits8_levels3_lookahead1_ticks64_runtime1; if the configurations
- * differ, linking fails. The library also exports the plain names, for languages that do not use
+ * this, the functions that initialise wheels and nodes carry what sizes depend on in their linker
+ * names, for example tw_init_bits8_levels3_lookahead1_ticks64_runtime1; if that differs, linking
+ * fails. Features change no size and are not compared: to call a function that was left out fails to
+ * link by itself. The library also exports the plain names, for languages that do not use
  * this header; they ask tw_node_size and tw_wheel_size how much storage to provide. */
 #if defined(__GNUC__) && defined(__ELF__)
 #define TW_TEXT_OF(number) #number
@@ -355,8 +357,8 @@ int tw_wait(struct tw *w, const struct tw_node *node);
  * of one tick are passed in their order. `each` may be null. Nodes that are armed from now on stay
  * armed, and nodes that `each` cancels are not passed to it. If another thread cancels a node
  * meanwhile, `each` may still be running with that node; tw_wait waits for it. May be called while
- * the wheel is being advanced. Holds the lock once for as many steps as the wheel has slots, then
- * once for each node. Returns 0.
+ * the wheel is being advanced. `each` must return: no exception or longjmp may leave it. Holds the
+ * lock once for as many steps as the wheel has slots, then once for each node. Returns 0.
  *   -EINVAL  see Conventions */
 int tw_clear(struct tw *w, tw_callback *each, void *arg);
 
@@ -422,16 +424,18 @@ TW_MUST_CHECK size_t tw_count(struct tw *w);
 TW_MUST_CHECK tw_tick tw_now(struct tw *w);
 
 /* Returns the tick at which tw_advance must next be called. It is never too late, and is exact
- * while the next busy slots hold no more than 32 nodes in all. It is tw_now(w) if there is work to
- * do at once; after a tw_advance that returned 0 that work is look-ahead, which another tw_advance
- * or tw_idle continues. TW_NEVER if nothing is pending, or for an invalid w. */
+ * while the next busy slots hold no more than 32 nodes in all; a tree has it exact always. It is
+ * tw_now(w) if there is work to do at once; after a tw_advance that returned 0 that work is
+ * look-ahead, which another tw_advance or tw_idle continues. TW_NEVER if nothing is pending, or for an
+ * invalid w. */
 TW_MUST_CHECK tw_tick tw_next(struct tw *w);
 
 /* Finds the tick at which the next callback is due. Unlike tw_next it leaves out the wake-ups that
  * look-ahead and postponed nodes need, so that a loop fires something each time that it wakes.
  * Examines at most `looks` nodes with the lock held; with TW_UNBOUNDED, at most those of the first
  * busy slot of each level. Returns 1 and the exact tick in *tick; or 0 and a tick that is not too
- * late, if more nodes had to be examined or a tw_advance left work unfinished.
+ * late, if more nodes had to be examined or a tw_advance left work unfinished. A tree examines one
+ * node and always returns 1.
  *   -EINVAL  also: looks is 0, or tick is null
  *   -ENOENT  nothing is pending */
 TW_MUST_CHECK int tw_first_due(struct tw *w, uint32_t looks, tw_tick *tick);
@@ -448,26 +452,27 @@ TW_MUST_CHECK tw_tick tw_due(struct tw *w);
 TW_MUST_CHECK struct tw_node *tw_running(struct tw *w);
 
 /* Advances the wheel to tick `now` and calls the callbacks that are due by then, in order. It
- * spends at most `budget` callbacks, node moves and opened slots. Returns 0 when all is done, or 1
- * if work is left; then call it again with the same or a later `now`. The rest of the budget goes
- * to look-ahead: a bounded share for each tick that passed, for up to 64 ticks, but nothing before
- * the tick that tw_next asked for.
- *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, or budget is 0; with 32-bit ticks:
- *            pending work would lag 2^31 ticks (call it with tw_now(w) first)
+ * spends at most `budget` callbacks, node moves and opened slots; a tree has callbacks alone. Returns
+ * 0 when all is done, or 1 if work is left; then call it again with the same or a later `now`. The
+ * rest of the budget goes to look-ahead: a bounded share for each tick that passed, for up to 64
+ * ticks, but nothing before the tick that tw_next asked for.
+ *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, or budget is 0; without TW_BUDGET:
+ *            budget is not TW_UNBOUNDED; with 32-bit ticks: pending work would lag 2^31 ticks (call
+ *            it with tw_now(w) first)
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
 int tw_advance(struct tw *w, tw_tick now, uint32_t budget);
 
 /* Advances the wheel by one tick, for a tick interrupt: tw_advance(w, tw_now(w) + 1,
  * TW_UNBOUNDED). Calls everything that is due; to limit that, use tw_advance. Returns 0, or 1 if a
  * tw_interrupt has left work; then call tw_advance with the tick of tw_now(w).
- *   -EINVAL  see Conventions
+ *   -EINVAL  also: with 32-bit ticks, pending work would lag 2^31 ticks
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller
  *   -ERANGE  tw_now(w) is the last tick */
 int tw_update(struct tw *w);
 
 /* Does look-ahead in idle time: lowers at most `budget` nodes of the slots that open next, so that
  * no later tick has to wait for that. Fires nothing. Returns 1 while more of this work is left,
- * else 0.
+ * else 0; 0 at once in a tree, where there is none.
  *   -EINVAL  also: budget is 0 */
 int tw_idle(struct tw *w, uint32_t budget);
 

@@ -18,7 +18,7 @@
 # A file names those of its own room by "name" and those of another room by "room/name".
 set -u
 root=$1
-core_headers='tickwheel/(tw|port)\.h|cstdint|cstddef|bit|type_traits|limits|new|concepts'
+core_headers='tickwheel/(tw|port)\.h|cstdint|cstddef|bit|type_traits|new'
 board_headers='tickwheel/(board|cortexm|riscv)/[a-z]+\.h'
 kernel_headers='tickwheel/(freertos|zephyr)/[a-z]+\.h'
 interface='tickwheel/(inspect|observe|trace|runtime|workers|task|handle|keyed|driver|tw|port)\.h'

@@ -1,5 +1,5 @@
-// looked_at_tree: a wheel on the engine of small parts, for gdb to look at. It has the library's types in its debug
-// information.
+// looked_at_tree: a wheel on the engine of small parts, for gdb to look at. It has the library's types in its
+// debug information.
 #include "core/wheel_in.hpp"
 
 tw the_wheel;
@@ -15,7 +15,8 @@ int main() {
     const tw_tick due[] = {9, 7, 1000, 11, 7, 4711};
     int errors = tw_init(&the_wheel, 5, 0);
     for (unsigned i = 0; i < 6; ++i) {
-        errors |= tw_node_init(&nodes[i], [](tw_node *, void *) {}, nullptr);
+        errors |= tw_node_init(
+            &nodes[i], [](tw_node *, void *) {}, nullptr);
         errors |= tw_arm_at(&the_wheel, &nodes[i], due[i]);
     }
     all_is_there();

@@ -31,11 +31,11 @@ static struct {
 
 /* Reads until two readings agree: one that was taken while the counter changed does not come twice. */
 static uint32_t read_count(void) {
-    uint32_t before = counter.timer->read();
-    uint32_t count = counter.timer->read();
+    uint32_t before = counter.timer->read() & counter.top;
+    uint32_t count = counter.timer->read() & counter.top;
     while (count != before) {
         before = count;
-        count = counter.timer->read();
+        count = counter.timer->read() & counter.top;
     }
     return count;
 }
@@ -90,17 +90,19 @@ static bool set_interrupt(uint64_t in_ticks) {
     return false;
 }
 
-/* The ticks to the next interrupt; 0 if it is pending. A compare value lies at most `longest` ahead until it is
- * met, and further than that afterwards. */
+/* The ticks to the next interrupt; 0 if it is pending. A compare value lies at most `longest` ahead until it
+ * is met, and further than that afterwards. */
 static uint32_t ticks_to_interrupt(void) {
     const uint32_t ticks = distance_to(counter.compare) / counter.counts_per_tick;
-    return ticks <= counter.longest ? ticks : 0;
+    return ticks <= counter.longest ? ticks : 0u;
 }
+
+static uint32_t top_of(const struct tw_lptimer *timer) { return UINT32_MAX >> (32u - timer->bits); }
 
 static bool is_usable(const struct tw_lptimer *timer, uint32_t counts_per_tick) {
     if (timer->bits < 8u || timer->bits > 32u)
         return false;
-    const uint32_t top = UINT32_MAX >> (32u - timer->bits);
+    const uint32_t top = top_of(timer);
     return counts_per_tick >= 1u && counts_per_tick <= top / 4u && timer->least_ahead >= 1u &&
            timer->least_ahead <= top / 8u;
 }
@@ -111,7 +113,7 @@ int tw_lptimer_start(const struct tw_lptimer *timer, uint32_t counts_per_tick) {
     const uint32_t mask = tw_interrupts_mask();
     counter.timer = timer;
     counter.counts_per_tick = counts_per_tick;
-    counter.top = UINT32_MAX >> (32u - timer->bits);
+    counter.top = top_of(timer);
     counter.longest = (counter.top - counter.top / 4u) / counts_per_tick;
     counter.tick = 0;
     counter.begun_at = read_count();

@@ -24,6 +24,7 @@ struct state {
     uint64_t first;  // the count at cycle 0; the counter shows its lower bits
     uint32_t bits;
     uint32_t unsettled;  // the latest reading that was taken too soon
+    uint32_t above;      // the bits above the counter's in the latest reading
 
     // The value that the counter is compared with, and the one that was written, which becomes it at a count.
     uint32_t active, written;
@@ -106,13 +107,14 @@ static void access() {
     }
 }
 
-// In the first cycle of a count its bits have not settled. The same wrong value does not come twice.
+// In the first cycle of a count its bits have not settled. The same wrong value does not come twice. The bits
+// above the counter's are others each time.
 static uint32_t shown() {
     const uint32_t bits = static_cast<uint32_t>(range() - 1);
     if (cpu.cycle % COUNT == 0)
         return cpu.unsettled = (cpu.unsettled + 1 + below(bits)) & bits;
-    const uint32_t above = cpu.bits == 32 ? 0 : below(2) << cpu.bits;
-    return (static_cast<uint32_t>(count_at(cpu.cycle)) & bits) | above;
+    cpu.above = ~cpu.above;
+    return (static_cast<uint32_t>(count_at(cpu.cycle)) & bits) | (cpu.above & ~bits);
 }
 
 static uint32_t read() {

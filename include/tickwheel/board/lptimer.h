@@ -33,7 +33,8 @@
  * that the clock ends a sleep it writes the register twice, for this interrupt and then for the next sleep:
  * where the register is slow, the loop goes round until it takes the second value.
  *
- * tw_lptimer_now may be called from anywhere except NMI and HardFault, the other functions from main. */
+ * tw_lptimer_now may be called from anywhere except NMI and HardFault, tw_lptimer_isr from the timer's
+ * handler alone, and the other functions from main. */
 #ifndef TICKWHEEL_BOARD_LPTIMER_H
 #define TICKWHEEL_BOARD_LPTIMER_H
 

@@ -62,7 +62,7 @@ static inline void tw_interrupts_restore_from(uint32_t former) {
 static inline uint32_t tw_interrupts_mask_to_wait(void) {
     const uint32_t primask = tw_interrupts_mask();
     uint32_t basepri;
-    __asm__ volatile("mrs %0, basepri\n\tmsr basepri, %1" : "=&r"(basepri) : "r"(0) : "memory");
+    __asm__ volatile("mrs %0, basepri\n\tmsr basepri, %1\n\tisb" : "=&r"(basepri) : "r"(0) : "memory");
     return (basepri << 8) | primask;
 }
 

@@ -1,38 +1,43 @@
-# tickwheel_add_library(target BITS b LEVELS l LOOKAHEAD on|off PORT port
-#                       [ENGINE wheel|tree] [TICK_BITS 32|64] [PORT_INCLUDES folder...]
+# tickwheel_add_library(target PORT port [ENGINE wheel] BITS b LEVELS l LOOKAHEAD on|off
+#                       | ENGINE tree
+#                       [TICK_BITS 32|64] [PORT_INCLUDES folder...]
 #                       [BASEPRI priority] [RUNTIME on|off] [CHECK on|off]
 #                       [WITHOUT features...] [DEFINES d...])
 # where port is a folder of src/ports, or the path of a header
 #
 # Adds a library of one engine and geometry; with RUNTIME, it has the runtime and its drivers as well. The
-# features that it can be WITHOUT are those of tickwheel_features. The project builds one; the tests build
+# features that it can be WITHOUT are those of tickwheel_get_features. The project builds one; the tests build
 # several, each with a config.h of its own.
-get_filename_component(tickwheel_root ${CMAKE_CURRENT_LIST_DIR} DIRECTORY)
-set(tickwheel_features validation owner_check windows periodic policies overruns budget clear lock_choice)
-set(tickwheel_runtime_sources
-    src/runtime/clear.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/errors.cpp
-    src/runtime/exceptions.c src/runtime/fork.cpp src/runtime/labels.cpp src/runtime/lifetime.cpp
-    src/runtime/meter.cpp src/runtime/nodes.cpp src/runtime/queries.cpp src/runtime/stopwatch.cpp
-    src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual_time.cpp src/runtime/wall.cpp
-    src/workers/pool.cpp src/workers/workers.cpp
-    src/timers/cells.cpp src/timers/keeper.cpp src/timers/handle.cpp src/timers/key_table.cpp
-    src/timers/keyed.cpp src/timers/record_life.cpp src/timers/record_move.cpp src/timers/record_set.cpp
-    src/timers/record_start.cpp src/timers/record_store.cpp src/timers/slab.cpp src/timers/spare_memory.cpp
-    src/observe/counters.cpp src/observe/dump.cpp src/observe/escaped.cpp src/observe/inspect.cpp
-    src/observe/inspect_answer.cpp src/observe/inspect_socket.cpp src/observe/metrics.cpp
-    src/observe/pending.cpp src/observe/slow.cpp src/observe/text.cpp src/observe/trace.cpp
-    src/observe/trace_write.cpp
-    src/ports/linux/epoll_pwait2.cpp
-    drivers/driver_by_name.cpp drivers/epoll.cpp drivers/kernel_ring.cpp drivers/manual.cpp drivers/sleep.cpp
-    drivers/timerfd.cpp drivers/uring.cpp drivers/watches.cpp)
+#
+# These functions may also be called by a project that adds this one as a part, for other images.
+include(${CMAKE_CURRENT_LIST_DIR}/TickwheelConfigHeader.cmake)
 
 if(BUILD_SHARED_LIBS)
     include(CheckLinkerFlag)
     check_linker_flag(C LINKER:--undefined-version TW_LINKER_HAS_UNDEFINED_VERSION)
 endif()
 
+function(tickwheel_get_runtime_sources variable)
+    set(${variable}
+        src/runtime/clear.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/errors.cpp
+        src/runtime/exceptions.c src/runtime/fork.cpp src/runtime/labels.cpp src/runtime/lifetime.cpp
+        src/runtime/meter.cpp src/runtime/nodes.cpp src/runtime/queries.cpp src/runtime/stopwatch.cpp
+        src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual_time.cpp src/runtime/wall.cpp
+        src/workers/pool.cpp src/workers/workers.cpp
+        src/timers/cells.cpp src/timers/keeper.cpp src/timers/handle.cpp src/timers/key_table.cpp
+        src/timers/keyed.cpp src/timers/record_life.cpp src/timers/record_move.cpp src/timers/record_set.cpp
+        src/timers/record_start.cpp src/timers/record_store.cpp src/timers/slab.cpp src/timers/spare_memory.cpp
+        src/observe/counters.cpp src/observe/dump.cpp src/observe/escaped.cpp src/observe/inspect.cpp
+        src/observe/inspect_answer.cpp src/observe/inspect_socket.cpp src/observe/metrics.cpp
+        src/observe/pending.cpp src/observe/slow.cpp src/observe/text.cpp src/observe/trace.cpp
+        src/observe/trace_write.cpp
+        src/ports/linux/epoll_pwait2.cpp
+        drivers/driver_by_name.cpp drivers/epoll.cpp drivers/kernel_ring.cpp drivers/manual.cpp drivers/sleep.cpp
+        drivers/timerfd.cpp drivers/uring.cpp drivers/watches.cpp PARENT_SCOPE)
+endfunction()
+
 # Each function stands in a section of its own, so that a program linked with --gc-sections has only those that
-# it calls: on a board half of the code, on Linux a third. Without that flag they cost a program nothing.
+# it calls. Without that flag they cost a program nothing.
 function(tickwheel_by_sections target)
     target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
 endfunction()
@@ -41,37 +46,20 @@ function(tickwheel_add_library target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "ENGINE;BITS;LEVELS;LOOKAHEAD;PORT;TICK_BITS;BASEPRI;RUNTIME;CHECK"
         "PORT_INCLUDES;WITHOUT;DEFINES")
 
-    set(TW_BITS ${arg_BITS})
-    set(TW_LEVELS ${arg_LEVELS})
-    set(TW_TICK_BITS 64)
-    if(arg_TICK_BITS)
-        set(TW_TICK_BITS ${arg_TICK_BITS})
-    endif()
-    set(TW_TREE_01 0)
-    if(arg_ENGINE STREQUAL tree)
-        set(TW_TREE_01 1)
+    get_filename_component(tickwheel_root ${CMAKE_CURRENT_FUNCTION_LIST_DIR} DIRECTORY)
+
+    if(NOT arg_TICK_BITS)
+        set(arg_TICK_BITS 64)
     endif()
     # The wheel has features that only the runtime uses. Every library of a build with a runtime has
     # them if it can, so that the tests of the wheel alone cover them.
-    if(TW_RUNTIME AND TW_TICK_BITS EQUAL 64 AND NOT TW_TREE_01 AND NOT arg_WITHOUT)
-        set(TW_RUNTIME_01 1)
-    else()
-        set(TW_RUNTIME_01 0)
+    set(has_runtime OFF)
+    if(TW_RUNTIME AND arg_TICK_BITS EQUAL 64 AND NOT arg_ENGINE STREQUAL tree AND NOT arg_WITHOUT)
+        set(has_runtime ON)
     endif()
-    if(arg_LOOKAHEAD)
-        set(TW_LOOKAHEAD_01 1)
-    else()
-        set(TW_LOOKAHEAD_01 0)
-    endif()
-    foreach(feature IN LISTS tickwheel_features)
-        string(TOUPPER TW_${feature}_01 option)
-        set(${option} 1)
-        if(feature IN_LIST arg_WITHOUT)
-            set(${option} 0)
-        endif()
-    endforeach()
     set(config_dir ${CMAKE_CURRENT_BINARY_DIR}/${target}-config)
-    configure_file(${tickwheel_root}/include/tickwheel/config.h.in ${config_dir}/tickwheel/config.h @ONLY)
+    tickwheel_write_config(${config_dir} ENGINE "${arg_ENGINE}" BITS "${arg_BITS}" LEVELS "${arg_LEVELS}"
+        LOOKAHEAD "${arg_LOOKAHEAD}" TICK_BITS ${arg_TICK_BITS} RUNTIME ${has_runtime} WITHOUT ${arg_WITHOUT})
 
     add_library(${target} ${tickwheel_root}/src/core/c_api.cpp)
     if(arg_PORT STREQUAL linux)
@@ -99,7 +87,8 @@ function(tickwheel_add_library target)
     if(arg_RUNTIME)
         find_package(Threads REQUIRED)
         target_link_libraries(${target} PUBLIC Threads::Threads)
-        list(TRANSFORM tickwheel_runtime_sources PREPEND ${tickwheel_root}/ OUTPUT_VARIABLE runtime_sources)
+        tickwheel_get_runtime_sources(runtime_sources)
+        list(TRANSFORM runtime_sources PREPEND ${tickwheel_root}/)
         target_sources(${target} PRIVATE ${runtime_sources})
         if(arg_CHECK)
             target_sources(${target} PRIVATE ${tickwheel_root}/src/runtime/check.cpp)
@@ -118,7 +107,7 @@ function(tickwheel_add_library target)
         $<BUILD_INTERFACE:${config_dir}>)
     target_include_directories(${target} PRIVATE ${tickwheel_root}/src ${arg_PORT_INCLUDES})
     target_compile_definitions(${target} PRIVATE TW_PORT_HEADER="${port_header}" ${arg_DEFINES})
-    if(TW_RUNTIME_01 OR arg_PORT STREQUAL linux)
+    if(has_runtime OR arg_PORT STREQUAL linux)
         target_compile_features(${target} PRIVATE cxx_std_20)
     else()
         target_compile_features(${target} PRIVATE cxx_std_17)  # the core alone is for older compilers, too
@@ -148,8 +137,11 @@ function(tickwheel_add_library target)
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF
         UNITY_BUILD OFF  # if the user's project has it on: sources have like names of their own
-        LINKER_LANGUAGE C  # nothing of the C++ runtime is used, so nothing of it is linked
-        VERSION ${PROJECT_VERSION} SOVERSION 0)  # apart from the release: see src/tickwheel.map
+        LINKER_LANGUAGE C)  # nothing of the C++ runtime is used, so nothing of it is linked
+    if(PROJECT_NAME STREQUAL tickwheel)
+        set_target_properties(${target} PROPERTIES
+            VERSION ${PROJECT_VERSION} SOVERSION 0)  # apart from the release: see src/tickwheel.map
+    endif()
     if(UNIX)  # a board has no loader
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     endif()
@@ -162,6 +154,7 @@ endfunction()
 # have the hooks of <tickwheel/board/hooks.h>.
 function(tickwheel_add_clock target)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "SLEEP_HOOKS" "DEFINES")
+    get_filename_component(tickwheel_root ${CMAKE_CURRENT_FUNCTION_LIST_DIR} DIRECTORY)
     set(clock_cortexm clocks/systick.c)
     set(clock_riscv clocks/mtime.c)
     add_library(${target} STATIC ${tickwheel_root}/drivers/${clock_${TW_PORT}}
@@ -182,6 +175,7 @@ endfunction()
 # bits, or zephyr. Both need the folders of the kernel's headers; on FreeRTOS the target freertos_kernel brings
 # them, if there is one.
 function(tickwheel_add_adapter target kernel library)
+    get_filename_component(tickwheel_root ${CMAKE_CURRENT_FUNCTION_LIST_DIR} DIRECTORY)
     add_library(${target} STATIC ${tickwheel_root}/drivers/kernels/${kernel}.c)
     target_link_libraries(${target} PUBLIC ${library})
     if(kernel STREQUAL freertos)

@@ -66,6 +66,8 @@ old_cmake() {
         } >"$packages/$project.log" || fail "see $packages/$project.log"
     done
     PATH=$old:$PATH sh "$here/install.sh" "$source" "$packages/by_old_cmake" Ninja cc c++ wheel
+    PATH=$old:$PATH sh "$here/settings.sh" "$source" "$packages/settings_by_old_cmake" Ninja cc c++ \
+        >"$packages/settings.log" 2>&1 || fail "see $packages/settings.log"
 }
 
 step() {

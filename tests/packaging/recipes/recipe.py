@@ -42,7 +42,7 @@ def library_sources():
     # Recipes have no checking build.
     text = text.replace("$<IF:$<BOOL:${arg_CHECK}>,check_report,tell>", "tell")
     text = re.sub(r"\S*/check(_table|_report)?\.cpp", "", text)
-    listed = re.search(r"set\(tickwheel_runtime_sources\s(.*?)\)", text, re.S).group(1).split()
+    listed = re.search(r"set\(\$\{variable\}\s(.*?) PARENT_SCOPE\)", text, re.S).group(1).split()
     listed += re.findall(r"\$\{tickwheel_root\}/(src/\S+?\.(?:cpp|c))\b", text)
     expect("src/core/c_api.cpp" in listed and len(listed) > 30, "the sources are read from TickwheelLibrary.cmake")
     return set(listed)
@@ -56,8 +56,8 @@ def public_headers():
 
 
 def features():
-    """What the library can be built without, as cmake/TickwheelLibrary.cmake has them: {"WINDOWS", ...}."""
-    listed = re.search(r"set\(tickwheel_features (.*?)\)", read("cmake", "TickwheelLibrary.cmake")).group(1)
+    """What the library can be built without, as cmake/TickwheelConfigHeader.cmake has them: {"WINDOWS", ...}."""
+    listed = re.search(r"set\(\$\{variable\} (.*?) PARENT_SCOPE\)", read("cmake", "TickwheelConfigHeader.cmake")).group(1)
     return {name.upper() for name in listed.split()}
 
 

@@ -1,0 +1,16 @@
+/* Uses the second library, which the project makes itself. */
+#include <tickwheel/fires.h>
+
+#if TW_TREE || TW_BITS != 4 || TW_LEVELS != 3 || TW_LOOKAHEAD || TW_TICK_BITS != 64 || TW_CLEAR || !TW_WINDOWS
+#error "the settings are not those of this library"
+#endif
+
+int main(void) {
+    static struct tw wheel;
+    static struct tw_fires fires;
+    static struct tw_node node = TW_NODE(tw_count_fire, &fires);
+    if (tw_init(&wheel, 0, 0) != 0 || tw_arm_at(&wheel, &node, 5) != 0 ||
+        tw_advance(&wheel, 5, TW_UNBOUNDED) != 0)
+        return 1;
+    return tw_fired(&fires) == 1 ? 0 : 2;
+}

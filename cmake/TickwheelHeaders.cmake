@@ -33,7 +33,7 @@ function(tickwheel_headers)
     tickwheel_headers_in(${include_dir} ${ARGN})
 endfunction()
 
-tickwheel_headers(tickwheel PUBLIC fires.h must_check.h tw.h version.h)
+tickwheel_headers(tickwheel PUBLIC board/deadline.h fires.h must_check.h tw.h version.h)
 tickwheel_headers_in(${config_dir} tickwheel PUBLIC config.h)
 if(TW_RUNTIME)
     tickwheel_headers(tickwheel PUBLIC driver.h handle.h inspect.h keyed.h observe.h runtime.h task.h trace.h

@@ -124,30 +124,44 @@ struct tw_node {
     struct tw_link link; /* neighbours on its ring while pending */
 #if TW_TREE
     struct tw_node *child[2]; /* below it in the tree; the node itself: it stands in another one's ring */
-    tw_tick key;              /* the tick that it stands at in the tree */
 #endif
-    tw_tick expiry;  /* the tick that it is due at */
-    tw_tick period;  /* in ticks, or in parts of a tick if `part` is not 0; 0: oneshot */
-    tw_callback *fn; /* NULL: not initialised */
-    void *arg;
 #if TW_TICK_BITS != 32
     struct tw *wheel; /* the wheel that it is, or was last, armed on */
 #endif
     uint16_t fires_left;      /* 0: no limit */
     uint8_t missed_and_label; /* enum tw_missed in the lowest bits, above them the label */
-    uint8_t state;            /* enum tw_state */
+    uint8_t state; /* enum tw_state; near the front, where small parts need less code to reach it */
 #if TW_RUNTIME
     uint32_t part; /* 0: `period` counts ticks. Otherwise it counts parts of a tick, and the
                       deadline lies part - 1 parts before `expiry`; see tw_arm_grid */
 #endif
+#if TW_TREE
+    tw_tick key; /* the tick that it stands at in the tree */
+#endif
+    tw_tick expiry;  /* the tick that it is due at */
+    tw_tick period;  /* in ticks, or in parts of a tick if `part` is not 0; 0: oneshot */
+    tw_callback *fn; /* NULL: not initialised */
+    void *arg;
 };
 
 /* An idle node that will call function(node, argument), as an initialiser: what tw_node_init makes. For C,
- * and for C++20.
+ * and for C++14 and later.
  *
  *     static struct tw_node blink = TW_NODE(toggle, &led); */
+#ifndef __cplusplus
 #define TW_NODE(function, argument) \
     { .fn = (function), .arg = (argument) }
+#elif __cplusplus >= 201402L
+#define TW_NODE(function, argument) tw_node_of((function), (argument))
+
+/* Returns the node that TW_NODE makes of `fn` and `arg`, in C++. */
+constexpr struct tw_node tw_node_of(tw_callback *fn, void *arg) {
+    struct tw_node node = {};
+    node.fn = fn;
+    node.arg = arg;
+    return node;
+}
+#endif
 
 /* The size of a wheel follows from the geometry in config.h. Each slot takes two pointers and
  * one bit of the bitmap. With look-ahead, every level below the top has two blocks of slots. The
@@ -159,7 +173,9 @@ struct tw_node {
 #define TW_SLOTS (((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS) + TW_FAR_SLOTS)
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
 #if TW_TREE
-#define TW_STORAGE (4 * sizeof(tw_tick) + (12 + TW_TICK_BITS / 16) * sizeof(size_t))
+#define TW_STORAGE \
+    (4 * sizeof(tw_tick) + 8 * sizeof(size_t) + 4 * sizeof(uint32_t) + \
+     (sizeof(tw_tick) < sizeof(size_t) ? 8 : 0)) /* padding */
 #else
 #define TW_STORAGE \
     ((6 + 2 * TW_RUNTIME) * sizeof(tw_tick) + \
@@ -175,7 +191,7 @@ struct tw {
         struct {
             const struct tw *self;
             unsigned char lock;
-        } first; /* what of a fresh wheel is not 0 */
+        } first; /* what of a fresh wheel is not 0; see TW_WHEEL */
 #endif
         uint64_t alignment;
         unsigned char bytes[TW_STORAGE];
@@ -190,16 +206,18 @@ struct tw {
  *     static struct tw wheel = TW_WHEEL(wheel); */
 #define TW_WHEEL(wheel) \
     { \
-        .storage = {.first = {.self = &(wheel), .lock = 1} } \
+        { \
+            { &(wheel), 1 } \
+        } \
     }
 #endif
 
 /* A program must be compiled with the same config.h as the library that it links with. To enforce
- * this, the functions that initialise wheels and nodes carry what sizes depend on in their linker
- * names, for example tw_init_bits8_levels3_lookahead1_ticks64_runtime1; if that differs, linking
- * fails. Features change no size and are not compared: to call a function that was left out fails to
- * link by itself. The library also exports the plain names, for languages that do not use
- * this header; they ask tw_node_size and tw_wheel_size how much storage to provide. */
+ * this, the functions that initialise wheels and nodes, and those that advance wheels, carry what sizes
+ * depend on in their linker names, for example tw_init_bits8_levels3_lookahead1_ticks64_runtime1; if that
+ * differs, linking fails. Features change no size and are not compared: a call of a function that was left
+ * out does not link anyway. The library also exports the plain names, for languages that do not use this
+ * header; they ask tw_node_size and tw_wheel_size how much storage to provide. */
 #if defined(__GNUC__) && defined(__ELF__)
 #define TW_TEXT_OF(number) #number
 #define TW_TEXT(number) TW_TEXT_OF(number)
@@ -355,10 +373,12 @@ int tw_wait(struct tw *w, const struct tw_node *node);
 
 /* Cancels every node that is pending now and calls each(node, arg) on it with no lock held; nodes
  * of one tick are passed in their order. `each` may be null. Nodes that are armed from now on stay
- * armed, and nodes that `each` cancels are not passed to it. If another thread cancels a node
+ * armed, and nodes that `each` cancels are not passed to it. Moving a node that was not passed yet
+ * arms it anew, so it stays armed; in a tree, so does postponing it. If another thread cancels a node
  * meanwhile, `each` may still be running with that node; tw_wait waits for it. May be called while
  * the wheel is being advanced. `each` must return: no exception or longjmp may leave it. Holds the
- * lock once for as many steps as the wheel has slots, then once for each node. Returns 0.
+ * lock once for as many steps as the wheel has slots (a tree: for one step), then once for each
+ * node. Returns 0.
  *   -EINVAL  see Conventions */
 int tw_clear(struct tw *w, tw_callback *each, void *arg);
 
@@ -424,7 +444,7 @@ TW_MUST_CHECK size_t tw_count(struct tw *w);
 TW_MUST_CHECK tw_tick tw_now(struct tw *w);
 
 /* Returns the tick at which tw_advance must next be called. It is never too late, and is exact
- * while the next busy slots hold no more than 32 nodes in all; a tree has it exact always. It is
+ * while the next busy slots hold no more than 32 nodes in all; in a tree it is always exact. It is
  * tw_now(w) if there is work to do at once; after a tw_advance that returned 0 that work is
  * look-ahead, which another tw_advance or tw_idle continues. TW_NEVER if nothing is pending, or for an
  * invalid w. */
@@ -452,7 +472,7 @@ TW_MUST_CHECK tw_tick tw_due(struct tw *w);
 TW_MUST_CHECK struct tw_node *tw_running(struct tw *w);
 
 /* Advances the wheel to tick `now` and calls the callbacks that are due by then, in order. It
- * spends at most `budget` callbacks, node moves and opened slots; a tree has callbacks alone. Returns
+ * spends at most `budget` callbacks, node moves and opened slots; in a tree only callbacks count. Returns
  * 0 when all is done, or 1 if work is left; then call it again with the same or a later `now`. The
  * rest of the budget goes to look-ahead: a bounded share for each tick that passed, for up to 64
  * ticks, but nothing before the tick that tw_next asked for.
@@ -460,7 +480,7 @@ TW_MUST_CHECK struct tw_node *tw_running(struct tw *w);
  *            budget is not TW_UNBOUNDED; with 32-bit ticks: pending work would lag 2^31 ticks (call
  *            it with tw_now(w) first)
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
-int tw_advance(struct tw *w, tw_tick now, uint32_t budget);
+int tw_advance(struct tw *w, tw_tick now, uint32_t budget) TW_LINKED_AS("tw_advance" TW_GEOMETRY_NAME);
 
 /* Advances the wheel by one tick, for a tick interrupt: tw_advance(w, tw_now(w) + 1,
  * TW_UNBOUNDED). Calls everything that is due; to limit that, use tw_advance. Returns 0, or 1 if a
@@ -468,7 +488,7 @@ int tw_advance(struct tw *w, tw_tick now, uint32_t budget);
  *   -EINVAL  also: with 32-bit ticks, pending work would lag 2^31 ticks
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller
  *   -ERANGE  tw_now(w) is the last tick */
-int tw_update(struct tw *w);
+int tw_update(struct tw *w) TW_LINKED_AS("tw_update" TW_GEOMETRY_NAME);
 
 /* Does look-ahead in idle time: lowers at most `budget` nodes of the slots that open next, so that
  * no later tick has to wait for that. Fires nothing. Returns 1 while more of this work is left,

@@ -108,7 +108,7 @@ def prototypes(functions, written_by_hand):
     """Of the functions that are used above their definition, each within its conditions."""
     out, conditions = [], []
     definition = re.compile(r"^((?:TW_\w+ |__attribute__\(\(.*?\)\) )*static [^;{]*?\b(twc_\w+)\([^;{]*\)) \{", re.M)
-    found = {m.group(2): m for m in definition.finditer(functions)}
+    found = {m.start(): m for m in definition.finditer(functions)}  # a name may have one for each engine
     for line_start in re.finditer(r"^(.*)$", functions, re.M):
         line = line_start.group(1)
         if re.match(r"#\s*if", line):
@@ -116,7 +116,7 @@ def prototypes(functions, written_by_hand):
             out.append(line)
         elif re.match(r"#\s*(else|elif|endif)", line):
             out.append(line)
-        match = next((m for m in found.values() if m.start() == line_start.start()), None)
+        match = found.get(line_start.start())
         if match:
             used = re.search(rf"\b{match.group(2)}\b", functions)
             if used.start() < match.start(2) or re.search(rf"\b{match.group(2)}\b", written_by_hand):

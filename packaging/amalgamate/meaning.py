@@ -17,7 +17,7 @@ BY_HAND = {"smaller", "larger", "is_at_most", "is_below", "wheel_in", "read", "u
 # Made once for each list of arguments: see writer.py.
 REPEATED = {"call", "call_locked"}
 # Classes that stand for each other, by the settings.
-C_NAMES = {"wheel_engine": "engine", "tree_engine": "engine"}
+C_NAMES = {"slot_engine": "engine", "tree_engine": "engine"}
 
 
 class Untranslatable(Exception):

@@ -66,7 +66,7 @@ inline void tell_of_pause([[maybe_unused]] wheel &wheel) {
 #endif
 }
 
-// True if tw_interrupt was called since this was asked last.
+// True if tw_interrupt or a fork has interrupted since this was asked last.
 inline bool take_interruption(wheel &wheel) {
     if (!__atomic_load_n(&wheel.interrupted, has_threads ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED))
         return false;
@@ -89,7 +89,7 @@ TW_INLINE_IF_SMALL inline bool catch_up(wheel &wheel, work_budget &budget) {
             return false;
         if (next == next_step::move) {
             budget.spend(wheel.move_some(budget.at_once()));
-        } else if (has_budget && take_interruption(wheel)) {
+        } else if (can_be_interrupted && take_interruption(wheel)) {
             return false;
         } else {
             tw_node &node = wheel.take_due();
@@ -131,8 +131,6 @@ TW_ONE_COPY inline int advance(tw *w, std::uint32_t budget, tick now) {
         return leave(w, -ebusy);
     if (has_validation && !wheel.can_go_to(now))
         return leave(w, -einval);
-    if (!is_tick(now))  // one after the last
-        return leave(w, -erange);
     wheel.begin_advance(now);
     wheel.advancing = true;
     if constexpr (has_threads)

@@ -29,7 +29,4 @@ template <class Tick> constexpr Tick shares_of(Tick ticks, Tick late) {
 }
 #endif
 
-// What an engine has to do next on the way to its `now`: nothing any more, let a node fire, or move some.
-enum class next_step { none, fire, move };
-
 }  // namespace tickwheel::core

@@ -8,9 +8,9 @@
 #include "change.hpp"
 #include "clear.hpp"
 #include "errors.hpp"
+#include "slot_checker.hpp"
 #include "tree_checker.hpp"
 #include "walk.hpp"
-#include "wheel_checker.hpp"
 #include "wheel_in.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
@@ -78,14 +78,6 @@ TW_API int tw_node_init(tw_node *node, tw_callback *fn, void *arg) {
     node->arg = arg;
     return 0;
 }
-
-// The link names of these two, see tw.h. Declared noexcept, as compilers deduce it of the originals.
-#ifdef TW_NODE_NAME
-TW_API int tw_init_plain(tw *w, tw_tick now, unsigned flags) noexcept TW_LINKED_AS("tw_init")
-    __attribute__((alias("tw_init" TW_GEOMETRY_NAME)));
-TW_API int tw_node_init_plain(tw_node *node, tw_callback *fn, void *arg) noexcept TW_LINKED_AS("tw_node_init")
-    __attribute__((alias("tw_node_init" TW_NODE_NAME)));
-#endif
 
 TW_API int tw_arm_after(tw *w, tw_node *node, tw_tick delay) {
     TW_NOTE_CALLER;
@@ -285,9 +277,10 @@ TW_API size_t tw_count(tw *w) {
 TW_API tw_tick tw_now(tw *w) { return read(w, &wheel::now, never); }
 
 TW_API tw_tick tw_next(tw *w) {
-#if TW_TREE  // nothing but fires asks for attention, and the earliest is known: 44 bytes less than a `next`
+#if TW_TREE  // nothing but fires asks for attention, and the earliest is known
     tw_tick next = never;
-    return tw_first_due(w, 1, &next) < 0 ? never : as_answer(next);
+    const int error = tw_first_due(w, 1, &next);
+    return error < 0 && wraps ? never : as_answer(next);  // else `never` is no tick, and the answer already
 #else
     if (enter(w) != 0)
         return never;
@@ -325,7 +318,7 @@ TW_API int tw_advance(tw *w, tw_tick now, uint32_t budget) {
         return error;
     TW_CHECKS(some(w));
     wheel &wheel = wheel_in(w);
-    // A tree finds out as quickly by the usual way that nothing is due.
+    // In a tree the usual path finds just as quickly that nothing is due.
     if (!TW_TREE && after(now, wheel.now) && wheel.pass_quietly(now))
         return leave(w, 0);
     return advance(w, budget, now);
@@ -336,7 +329,10 @@ TW_API int tw_update(tw *w) {
         return error;
     TW_CHECKS(some(w));
     const tick next = wheel_in(w).now + 1;
-    return wheel_in(w).pass_quietly(next) ? leave(w, 0) : advance(w, TW_UNBOUNDED, next);
+    if (wheel_in(w).pass_quietly(next))
+        return leave(w, 0);
+    const bool is_refused = !is_tick(next) && !wheel_in(w).advancing;  // if it advances, that counts first
+    return is_refused ? leave(w, -erange) : advance(w, TW_UNBOUNDED, next);
 }
 
 TW_API int tw_idle(tw *w, uint32_t budget) {
@@ -395,6 +391,19 @@ TW_API size_t tw_node_size(void) { return sizeof(tw_node); }
 TW_API size_t tw_wheel_size(void) { return sizeof(tw); }
 
 TW_API int tw_version(void) { return TW_VERSION; }
+
+// The plain names of functions that have longer link names, see tw.h. The first two are noexcept, as
+// compilers deduce of the originals; callbacks may throw through the others.
+#ifdef TW_NODE_NAME
+#define TW_PLAIN_NAME(function, long_name) TW_LINKED_AS(function) __attribute__((alias(function long_name)))
+TW_API int tw_init_plain(tw *w, tw_tick now, unsigned flags) noexcept
+    TW_PLAIN_NAME("tw_init", TW_GEOMETRY_NAME);
+TW_API int tw_node_init_plain(tw_node *node, tw_callback *fn, void *arg) noexcept
+    TW_PLAIN_NAME("tw_node_init", TW_NODE_NAME);
+TW_API int tw_advance_plain(tw *w, tw_tick now, uint32_t budget)
+    TW_PLAIN_NAME("tw_advance", TW_GEOMETRY_NAME);
+TW_API int tw_update_plain(tw *w) TW_PLAIN_NAME("tw_update", TW_GEOMETRY_NAME);
+#endif
 
 #define AS_TEXT_OF(number) #number
 #define AS_TEXT(number) AS_TEXT_OF(number)

@@ -53,10 +53,10 @@ TW_INLINE_IF_SMALL inline void clear(wheel &wheel, tw_callback *each, void *arg)
 // word may count waiters that do not exist here.
 // REQUIRES: wheel lock held. RELEASES: wheel lock
 [[maybe_unused]] inline void become_child(wheel &wheel) {
-    wheel.abandon_clears(tw_port_self());
 #if TW_RUNTIME
     wheel.drop_markers();
 #endif
+    wheel.abandon_clears(tw_port_self());
     wheel.waiters = 0;
     if (wheel.advancing && wheel.advancer != tw_port_self()) {
         wheel.advancing = false;

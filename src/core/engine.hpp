@@ -2,8 +2,8 @@
 // one, whose nodes lack what they use.
 #pragma once
 
+#include "slot_engine.hpp"
 #include "tree_engine.hpp"
-#include "wheel_engine.hpp"
 
 namespace tickwheel::core {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 #if TW_TREE
 using engine = tree_engine;
 #else
-using engine = wheel_engine;
+using engine = slot_engine;
 #endif
 
 }  // namespace

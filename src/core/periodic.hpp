@@ -57,26 +57,25 @@ inline constexpr bool has_division = sizeof(tick) <= sizeof(void *);
 #endif
 
 constexpr quotient divide(tick dividend, tick divisor) {
-    quotient q = {0, dividend};
     if constexpr (has_division) {
         if (has_room && dividend < divisor)
-            return q;
-        q.whole = dividend / divisor;
-        q.rest = dividend % divisor;
-    } else {
-        unsigned doubled = 0;
-        for (; divisor <= q.rest >> 1; ++doubled)
-            divisor <<= 1;
-        do {
-            q.whole <<= 1;
-            if (q.rest >= divisor) {
-                q.rest -= divisor;
-                ++q.whole;
-            }
-            divisor >>= 1;
-        } while (doubled-- != 0);
+            return {0, dividend};
+        return {dividend / divisor, dividend % divisor};
     }
-    return q;
+    tick whole = 0;
+    tick rest = dividend;
+    tick multiple = divisor;
+    while (multiple <= rest >> 1)
+        multiple <<= 1;
+    for (;; multiple >>= 1) {
+        whole <<= 1;
+        if (rest >= multiple) {
+            rest -= multiple;
+            whole |= 1;
+        }
+        if (multiple == divisor)
+            return {whole, rest};
+    }
 }
 
 // Sets a node that fires, or a record's schedule of the same members, to its next tick; returns false if this
@@ -87,7 +86,8 @@ constexpr quotient divide(tick dividend, tick divisor) {
 // TW_BURST takes the next point of the grid however late it is. TW_SKIP takes the first one after
 // `now`. TW_DELAY, and only if points were missed, begins a new grid at `now`.
 template <class Periodic> bool set_to_next(Periodic &node, tick now, tick *overruns) {
-    TW_ASSERT(node.period != 0 && !before(now, node.expiry));
+    TW_ASSERT(node.period != 0 &&
+              (wraps || !before(now, node.expiry)));  // it may be late by half of all ticks
     const quotient missed = divide(now - node.expiry, node.period);
     const unsigned policy = has_policies ? missed_in(node.missed_and_label) : unsigned{TW_SKIP};
     const std::uint32_t fires_left = node.fires_left;
@@ -99,11 +99,14 @@ template <class Periodic> bool set_to_next(Periodic &node, tick now, tick *overr
         node.expiry = now;
     else if (has_overruns && fires_left != 0 && missed.whole >= fires_left)
         *overruns = fires_left - 1;
-    // A tick that wraps is in range: it is not in the future yet, and the period was looked at when armed.
-    if (fires_left == 1 || (!wraps && node.period >= never - node.expiry))
-        return false;
-    if (fires_left != 0)
+    if (fires_left != 0) {
+        if (fires_left == 1)
+            return false;
         --node.fires_left;
+    }
+    // A tick that wraps is in range: it is not in the future yet, and the period was looked at when armed.
+    if (!wraps && node.period >= never - node.expiry)
+        return false;
     node.expiry += node.period;
     return true;
 }

@@ -9,7 +9,7 @@
 namespace tickwheel::core {
 namespace {
 
-// Invariants. wheel_checker.hpp walks what a snapshot can show; the model test holds W3.
+// Invariants. slot_checker.hpp walks what a snapshot can show; the model test holds W3.
 //
 //   W1  origin <= cursor <= now, which is at most `farthest` ahead of the cursor
 //   W2  A node stands in the slot of the highest digit in which its expiry differs from the

@@ -22,12 +22,10 @@ static_assert(offsetof(tw_node, link) == 0);
 inline tw_node &node_of(tw_link &link) { return reinterpret_cast<tw_node &>(link); }
 inline const tw_node &node_of(const tw_link &link) { return reinterpret_cast<const tw_node &>(link); }
 
-#if !TW_TREE
 // A marker is a place in a ring that a walk over all nodes goes on behind (walk.hpp): a node whose callback
 // is this function, which is never called.
 inline void marker_callback([[maybe_unused]] tw_node *node, [[maybe_unused]] void *arg) {}  // GCOVR_EXCL_LINE
 inline bool is_marker(const tw_node &node) { return TW_RUNTIME != 0 && node.fn == marker_callback; }
-#endif
 
 inline void make_empty(tw_link &ring) { ring.next = ring.prev = &ring; }
 
@@ -87,7 +85,6 @@ inline void unlink(tw_link &link) {
     link.next->prev = link.prev;
 }
 
-#if !TW_TREE
 inline bool is_empty(const tw_link &ring) { return ring.next == &ring; }
 
 // As `behind`, for the link before another.
@@ -132,6 +129,5 @@ inline void append_all(tw_link &ring, tw_link &from) {
     ring.prev = from.prev;
     make_empty(from);
 }
-#endif
 
 }  // namespace tickwheel::core

@@ -44,30 +44,35 @@ class tree_engine : public wheel_state {
 
     // --- placing -------------------------------------------------------------------------------
 
-    // Puts a node where its tick belongs, behind all others of that tick. A later node on the way down
-    // gives up its place to it, and goes down in its stead.
+    // Puts a node where its tick belongs, behind all others of that tick. It goes down past all that are
+    // earlier, and takes the place of the first later one. That one takes the place of the next on its own
+    // way down, which is later still, so that nothing needs to be compared, and so on.
     TW_ONE_COPY void place(tw_node &node) {
         node.key = before_seen_from(now, node.expiry, cursor_) ? cursor_ : node.expiry;
         make_empty(node.link);
-        tw_node *below = &node;
         tw_node **at = &top_;
-        for (tick bit = 1; *at != nullptr; bit <<= 1) {
-            tw_node *const there = *at;
-            if (there->key == node.key) {
-                append(there->link, node.link);
-                node.child[0] = &node;
-                return;
-            }
-            if (is_earlier(*below, *there)) {
-                *at = below;
-                below->child[0] = there->child[0];
-                below->child[1] = there->child[1];
-                below = there;
-            }
-            at = &(*at)->child[(below->key & bit) != 0 ? 1 : 0];
+        tick bit = 1;
+        for (; *at != nullptr && is_earlier(**at, node); bit <<= 1)
+            at = way_on(**at, node, bit);
+        tw_node *later = *at;
+        if (later != nullptr && later->key == node.key) {
+            append(later->link, node.link);
+            node.child[0] = &node;
+            return;
         }
-        *at = below;
-        below->child[0] = below->child[1] = nullptr;
+        *at = &node;
+        tw_node *placed = &node;
+        for (; later != nullptr; bit <<= 1) {
+            tw_node *const left = later->child[0];
+            tw_node *const right = later->child[1];
+            placed->child[0] = left;
+            placed->child[1] = right;
+            at = way_on(*placed, *later, bit);
+            placed = later;
+            later = *at;
+            *at = placed;
+        }
+        placed->child[0] = placed->child[1] = nullptr;
     }
 
     // Takes a node out. The next one of its ring takes its place, or if it has none the earlier of those
@@ -77,7 +82,7 @@ class tree_engine : public wheel_state {
         unlink(node.link);
         tw_node *left = node.child[0];
         if (left == &node)
-            return;
+            return;  // it stood behind a head (T4)
         tw_node *right = node.child[1];
         tw_node **at = place_of(node);
         if (up != &node) {
@@ -106,7 +111,9 @@ class tree_engine : public wheel_state {
 
     // True if the wheel can be told of this tick. Time never runs backwards, and of ticks that
     // wrap the oldest that is not dealt with must stay less than half of their range behind.
-    bool can_go_to(tick t) const { return !before(t, now) && !(wraps && t - cursor_ > farthest); }
+    bool can_go_to(tick t) const {
+        return !before(t, now) && !(wraps && count != 0 && t - cursor_ > farthest);
+    }
 
     // The common case, a tick with nothing to do: lets the time pass and returns true.
     TW_INLINE_IF_SMALL bool pass_quietly(tick t) {
@@ -123,7 +130,7 @@ class tree_engine : public wheel_state {
         now = t;
     }
 
-    // Looks what is left to do until `now`, and takes the cursor to it.
+    // Says what is left to do until `now`, and moves the cursor there.
     TW_INLINE_IF_SMALL next_step look() {
         if (!is_due_by(now)) {
             cursor_ = now;
@@ -188,11 +195,20 @@ class tree_engine : public wheel_state {
     const clearing *first_clearing() const { return under_way_.first(); }
 
     // Forgets the clears of all threads but this one, which is the only one in the child of a fork. The nodes
-    // that those have not handed out are pending as before.
+    // that those have not handed out are pending as before: they come first, those of the oldest clear ahead,
+    // and then what was armed since, all in the order of arming (P3).
     void abandon_clears(std::uintptr_t thread) {
-        for (clearing *each = under_way_.first(); each != nullptr; each = each->next)
-            while (each->thread != thread && each->top != nullptr)
-                place_anew(*each->top);
+        clearing since = {nullptr, 0, nullptr, nullptr};  // of no thread
+        clearing *oldest = nullptr;
+        begin_clear(since);
+        do {
+            oldest = nullptr;
+            for (clearing *each = under_way_.first(); each != nullptr; each = each->next)
+                if (each->thread != thread && each->top != nullptr)
+                    oldest = each;
+            if (oldest != nullptr)
+                place_anew(*oldest->top);
+        } while (oldest != nullptr);
         under_way_.keep(thread);
     }
 
@@ -204,6 +220,12 @@ class tree_engine : public wheel_state {
         return before_seen_from(now, one.key, other.key);
     }
 
+    // The pointer by which the way of `node` leads on from `from`.
+    static tw_node **way_on(tw_node &from, const tw_node &node, tick bit) {
+        tw_node **const left = from.child;
+        return (node.key & bit) != 0 ? left + 1 : left;
+    }
+
     // True if the one on the right has to go up: there is no other, or it is the earlier one.
     bool is_right_first(const tw_node *left, const tw_node *right) const {
         return left == nullptr || (right != nullptr && is_earlier(*right, *left));
@@ -211,15 +233,20 @@ class tree_engine : public wheel_state {
 
     // The pointer that leads to a head: in the tree of what is pending, or in that of a clear.
     tw_node **place_of(const tw_node &head) {
+        clearing *next = has_clear ? under_way_.first() : nullptr;
         tw_node **at = &top_;
-        for (clearing *each = has_clear ? under_way_.first() : nullptr;; each = each->next) {
-            for (tick way = head.key; !has_clear || *at != nullptr; way >>= 1) {
-                if (*at == &head)
-                    return at;
+        tick way = head.key;
+        while (*at != &head) {
+            if (has_clear && *at == nullptr) {  // it is not in this tree
+                at = &next->top;
+                next = next->next;
+                way = head.key;
+            } else {
                 at = &(*at)->child[way & 1];
+                way >>= 1;
             }
-            at = &each->top;
         }
+        return at;
     }
 
     TW_INLINE_IF_SMALL bool is_due_by(tick t) const { return top_ != nullptr && !before(t, top_->key); }
@@ -229,8 +256,8 @@ class tree_engine : public wheel_state {
         place(node);
     }
 
-    tw_node *top_;  // the earliest; null: there is none
     tick cursor_;
+    tw_node *top_;  // the earliest; null: there is none
     clearings under_way_;
 };
 

@@ -15,7 +15,7 @@
 // ring that is no slot; then the walk takes them out, and begins the slot again.
 #pragma once
 
-#include "wheel_engine.hpp"
+#include "slot_engine.hpp"
 
 #if TW_RUNTIME
 namespace tickwheel::core {
@@ -32,7 +32,7 @@ struct met_node {
 
 class walk {
   public:
-    explicit walk(wheel_engine &w) : wheel_(w), left_(shape::slots), times_emptied_(0), has_end_(false) {}
+    explicit walk(slot_engine &w) : wheel_(w), left_(shape::slots), times_emptied_(0), has_end_(false) {}
 
     // Copies the next nodes, and returns their number: less than nodes_at_once at the end.
     // REQUIRES: wheel lock held; no shift is under way
@@ -99,7 +99,7 @@ class walk {
         has_end_ = false;
     }
 
-    wheel_engine &wheel_;
+    slot_engine &wheel_;
     unsigned left_;                // slots to go: the walk stands in the last of them
     std::uint32_t times_emptied_;  // the wheel's, when the markers were put
     bool has_end_;                 // `end_` was put into this slot

@@ -4,7 +4,7 @@
 // member moves at most one node, or as many as it is told, so that callers can release their lock
 // between two steps (P8).
 //
-// An engine (wheel_engine.hpp, tree_engine.hpp) knows time, and puts each node where its tick belongs:
+// An engine (slot_engine.hpp, tree_engine.hpp) knows time, and puts each node where its tick belongs:
 //
 //     init, go_to             begins, empty, at a tick
 //     place, take             a node, by its tick; place puts it behind all others of that tick (P3)
@@ -19,7 +19,7 @@
 //     first_clearing, abandon_clears          who does so; forgets all but this thread (P13)
 //     nodes                   counts what is pending
 //
-// For the runtime, slots also shift all nodes and drop the markers of walks; see wheel_engine.hpp.
+// For the runtime, slots also shift all nodes and drop the markers of walks; see slot_engine.hpp.
 #pragma once
 
 #include <cstddef>
@@ -121,7 +121,12 @@ class wheel : public engine {
         if (!in_range(now, *first, slack))
             return false;
         const tick last = *first + slack;
-        *first = before(now, last) ? cheapest(before(now, *first) ? *first : now + 1, last) : last;
+        // If the whole window is in the past, cheapest() returns `last`. Ticks that wrap cannot ask it:
+        // `last` may be too far back to compare with now + 1.
+        if (!wraps || before(now, last))
+            *first = cheapest(before(now, *first) ? *first : now + 1, last);
+        else
+            *first = last;
         return true;
     }
 

@@ -8,7 +8,8 @@
 namespace tickwheel::core {
 namespace {
 
-static_assert(sizeof(wheel) <= sizeof(tw) && sizeof(tw) - sizeof(wheel) <= 8 * sizeof(std::size_t),
+static_assert(sizeof(wheel) <= sizeof(tw) &&
+                  sizeof(tw) - sizeof(wheel) <= (TW_TREE ? sizeof(std::uint64_t) : 8 * sizeof(std::size_t)),
               "TW_STORAGE in tw.h does not fit the wheel");
 static_assert(alignof(wheel) <= alignof(tw));
 static_assert(TW_TREE || sizeof(tw_node) <= (sizeof(void *) == 8  ? 64

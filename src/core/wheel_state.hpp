@@ -33,6 +33,9 @@ struct wheel_sharing {
 
 struct wheel_state;
 
+// What an engine has to do next on the way to its `now`: nothing, fire a node, or move some.
+enum class next_step { none, fire, move };
+
 // Sets a periodic node that fires to its next tick; false if this fire is its last.
 using rearm_rule = bool(wheel_state &, tw_node &);
 
@@ -40,13 +43,13 @@ using rearm_rule = bool(wheel_state &, tw_node &);
 struct wheel_state : wheel_sharing {
     tw_node *running;   // whose callback runs; null: none. Never followed: it may have been freed
     std::size_t count;  // of pending nodes
+    rearm_rule *rearm;  // null until the first periodic node is armed
     tick now;           // the tick that the wheel was told last
     tick due;           // the tick that the running node was due at
     tick overruns;      // the due ticks that it missed
 #if TW_RUNTIME
     std::uint32_t parts;  // of a tick, that grids are counted in; 0 until one is armed
 #endif
-    rearm_rule *rearm;  // null until the first periodic node is armed
 };
 
 }  // namespace

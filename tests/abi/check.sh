@@ -22,6 +22,7 @@ cp include/tickwheel/*.h "$build/tickwheel-config/tickwheel/config.h" "$build/he
 abidw --headers-dir "$build/headers" --drop-private-types --drop-undefined-syms --exported-interfaces-only \
     --no-corpus-path --no-comp-dir-path --no-show-locs --no-elf-needed --no-write-default-sizes \
     --no-parameter-names --type-id-style hash --out-file "$found" "$build/libtickwheel.so"
+sed -i "s|='$PWD/|='|g" "$found" # paths of sources, which do not matter, without this machine's part
 grep -q "name='tw_node' size-in-bits" "$found" || {
     echo "abi: the library has no debug information" >&2
     exit 1

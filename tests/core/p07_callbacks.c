@@ -315,7 +315,7 @@ static void use_another_wheel(void) {
     assert_int_equal(fired_there, 10);
 }
 
-TEST_IF(TW_PERIODIC &&TW_CLEAR, p7_a_callback_may_make_and_advance_another_wheel) {
+TEST_IF(BOTH(TW_PERIODIC, TW_CLEAR), p7_a_callback_may_make_and_advance_another_wheel) {
     for_each_pair(use_another_wheel, 3, judge_all_fired);
 }
 

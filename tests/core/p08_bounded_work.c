@@ -7,9 +7,11 @@
 #include "promise.h"
 #include "watched.h"
 
-#define MOVES_PER_HOLD 64 /* steps_per_hold in the core */
+#ifndef MOVES_PER_HOLD
+#define MOVES_PER_HOLD 64 /* steps_per_hold in the core; 1 on small parts */
+#endif
 #define TOUCHES_PER_MOVE 4
-#define LOOKS 128 /* nodes that may be read to find the exact next tick */
+#define LOOKS 33 /* nodes that may be read to find the exact next tick */
 #define PER_HOLD (MOVES_PER_HOLD * TOUCHES_PER_MOVE + LOOKS)
 
 static int locks_held; /* 0 or 1; more would be a deadlock */
@@ -210,10 +212,10 @@ TEST(p8_callbacks_run_with_no_lock_held) {
     open_crowd(1500, 0);
     arm_crowd(1, ROUND);
     advance(ROUND / 2);
+    assert_bounded();
     tw_clear(&wheel, count_fire, NULL);
     assert_int_equal(fires, crowd);
     assert_int_equal(locked_callbacks, 0);
-    assert_bounded();
 }
 
 TEST(p8_an_unlocked_wheel_takes_no_lock) {
@@ -481,8 +483,9 @@ TEST(p8_nodes_armed_while_the_lock_is_free_in_a_cascade_keep_their_order) {
     free(guests);
 }
 
+/* Once look-ahead has moved some of the crowd. */
 static void arm_visitor_for_now(void) {
-    if (visits == 0 && !tw_pending(&wheel, &visitor))
+    if ((touched_held != 0 || !TW_LOOKAHEAD) && visits == 0 && !tw_pending(&wheel, &visitor))
         tw_arm_at(&wheel, &visitor, tw_now(&wheel));
 }
 

@@ -320,7 +320,7 @@ TEST_IF(TW_BUDGET, p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept) {
 }
 
 /* A tick further back, and it would count as ahead. */
-TEST_IF(TW_BUDGET &&TW_VALIDATION, p4_work_left_as_far_back_as_ticks_reach_is_not_lost) {
+TEST_IF(BOTH(TW_BUDGET, TW_VALIDATION), p4_work_left_as_far_back_as_ticks_reach_is_not_lost) {
     struct timer timers[3];
     for (unsigned s = 0; s < COUNT_OF(starts); ++s) {
         start_at(starts[s]);
@@ -357,7 +357,7 @@ TEST(an_overdue_timer_can_be_postponed_as_far_as_ticks_reach) {
 }
 
 /* A small budget leaves more and more work pending. */
-TEST_IF(TW_BUDGET &&TW_VALIDATION, pending_work_never_lags_half_of_all_ticks) {
+TEST_IF(BOTH(TW_BUDGET, TW_VALIDATION), pending_work_never_lags_half_of_all_ticks) {
     static struct timer timers[40];
     start_at(WRAP - 5);
     for (unsigned i = 0; i < COUNT_OF(timers); ++i)
@@ -403,7 +403,7 @@ static void start_grid(uint64_t first, tw_tick period, enum tw_missed missed) {
     assert_int_equal(tw_arm_every(&wheel, &periodic.node, narrow(first), period, missed, 0), 0);
 }
 
-TEST_IF(TW_PERIODIC &&TW_POLICIES, p5_periodic_timers_do_not_drift_over_many_wraps) {
+TEST_IF(BOTH(TW_PERIODIC, TW_POLICIES), p5_periodic_timers_do_not_drift_over_many_wraps) {
     for (unsigned i = 0; i < COUNT_OF(periods) * COUNT_OF(policies); ++i) {
         const tw_tick period = periods[i / COUNT_OF(policies)];
         start_at(WRAP - 5);
@@ -422,7 +422,7 @@ TEST_IF(TW_PERIODIC &&TW_POLICIES, p5_periodic_timers_do_not_drift_over_many_wra
     }
 }
 
-TEST_IF(TW_PERIODIC &&TW_POLICIES, p5_bursts_of_uneven_steps_lose_no_fire_over_many_wraps) {
+TEST_IF(BOTH(TW_PERIODIC, TW_POLICIES), p5_bursts_of_uneven_steps_lose_no_fire_over_many_wraps) {
     uint64_t seed = 64;
     for (unsigned i = 0; i < COUNT_OF(periods); ++i) {
         start_at(WRAP - 5);
@@ -452,7 +452,7 @@ static void assert_left_out(tw_tick period, enum tw_missed missed, uint64_t step
     assert_int_equal(fires, 2);
 }
 
-TEST_IF(TW_PERIODIC &&TW_POLICIES, p5_what_is_left_out_is_counted_over_steps_of_every_length) {
+TEST_IF(BOTH(TW_PERIODIC, TW_POLICIES), p5_what_is_left_out_is_counted_over_steps_of_every_length) {
     const tw_tick short_and_long[] = {1, 10, BLOCK, 1 << 24, (1 << 30) - 1, (1 << 30) + 1, REACH};
     const uint64_t steps[] = {4, BLOCK, 1 << 24, 1 << 30, REACH - 4, REACH};
     for (unsigned i = 0; i < COUNT_OF(short_and_long); ++i)
@@ -462,7 +462,7 @@ TEST_IF(TW_PERIODIC &&TW_POLICIES, p5_what_is_left_out_is_counted_over_steps_of_
         }
 }
 
-TEST_IF(TW_PERIODIC &&TW_POLICIES, p5_a_period_of_half_of_all_ticks_is_refused) {
+TEST_IF(BOTH(TW_PERIODIC, TW_POLICIES), p5_a_period_of_half_of_all_ticks_is_refused) {
     struct timer timer;
     start_at(WRAP - 1);
     init(&timer);

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <sys/wait.h>
 
+/* A limit on the work of an advance, if the library has any. */
+static uint32_t budget_of(uint64_t limit) { return TW_BUDGET ? (uint32_t)limit : TW_UNBOUNDED; }
+
 /* A callback that announces that it runs, and returns when it is told to. */
 static pthread_barrier_t running, go_on;
 static atomic_uint blocked_calls, neighbour_calls;
@@ -81,7 +84,7 @@ TEST(p7_the_lock_is_free_while_a_callback_runs) {
 TEST(p7_a_second_advance_is_refused_while_a_callback_runs) {
     enter_callback(0);
     assert_int_equal(tw_advance(&wheel, 10, TW_UNBOUNDED), -EBUSY);
-    assert_int_equal(tw_advance(&wheel, 20, 1), -EBUSY);
+    assert_int_equal(tw_advance(&wheel, 20, budget_of(1)), -EBUSY);
     assert_int_equal(tw_update(&wheel), -EBUSY);
     assert_int_equal(tw_abandon(&wheel), 0); /* the wheel belongs to another thread's advance */
     leave_callback();
@@ -386,6 +389,56 @@ TEST(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
+static struct tw_node *fired_in_child[3];
+static unsigned fires_in_child;
+
+static void note_fire(struct tw_node *node, UNUSED void *arg) {
+    if (fires_in_child < COUNT_OF(fired_in_child))
+        fired_in_child[fires_in_child] = node;
+    ++fires_in_child;
+}
+
+/* The first clear has handed out node 0, and the second, which takes over from the first, node 1. */
+TEST(p13_what_two_clears_had_not_handed_out_fires_in_the_child_in_the_order_of_arming) {
+    pthread_t second;
+    pthread_barrier_init(&running, NULL, 2);
+    pthread_barrier_init(&go_on, NULL, 2);
+    pthread_barrier_init(&second_running, NULL, 2);
+    pthread_barrier_init(&second_go_on, NULL, 2);
+    for (unsigned i = 0; i < 5; ++i)
+        tw_node_init(&to_clear[i], note_fire, NULL);
+    fires_in_child = 0;
+    for (unsigned i = 0; i < 3; ++i)
+        tw_arm_at(&wheel, &to_clear[i], 10);
+    assert_int_equal(pthread_create(&driver, NULL, clear_and_block, NULL), 0);
+    pthread_barrier_wait(&running);
+    tw_arm_at(&wheel, &to_clear[3], 10);
+    assert_int_equal(pthread_create(&second, NULL, clear_and_block_too, NULL), 0);
+    pthread_barrier_wait(&second_running);
+    tw_arm_at(&wheel, &to_clear[4], 10);
+    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        expect(tw_fork(&wheel, TW_FORK_CHILD) == 0 && tw_check(&wheel, NULL, NULL) == 0);
+        expect(tw_advance(&wheel, 10, TW_UNBOUNDED) == 0 && fires_in_child == 3);
+        for (unsigned i = 0; i < 3; ++i)
+            expect(fired_in_child[i] == &to_clear[2 + i]);
+        leave(0);
+    }
+    assert_int_equal(tw_fork(&wheel, TW_FORK_PARENT), 0);
+    assert_child_is_well(child);
+    pthread_barrier_wait(&second_go_on);
+    pthread_barrier_wait(&second_running);
+    pthread_barrier_wait(&second_go_on);
+    pthread_barrier_wait(&second_running);
+    pthread_barrier_wait(&second_go_on);
+    pthread_join(second, NULL);
+    pthread_barrier_wait(&go_on);
+    pthread_join(driver, NULL);
+    assert_int_equal(tw_cancel(&wheel, &to_clear[4]), 1);
+    assert_int_equal(tw_count(&wheel), 0);
+}
+
 static atomic_uint waits_for_the_same;
 
 static void wait_for_itself(struct tw_node *node, UNUSED void *arg) {
@@ -534,7 +587,7 @@ TEST(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race) {
     unsigned broken = 0;
     start_workers();
     for (unsigned turn = 0; working; ++turn) {
-        tw_advance(&wheel, tw_now(&wheel) + random_below(&seed, 50), (uint32_t)random_below(&seed, 20) + 1);
+        tw_advance(&wheel, tw_now(&wheel) + random_below(&seed, 50), budget_of(random_below(&seed, 20) + 1));
         tw_idle(&wheel, (uint32_t)random_below(&seed, 10) + 1);
         if (turn % 64 == 0)
             broken += tw_check(&wheel, NULL, NULL) != 0;
@@ -549,7 +602,7 @@ static atomic_ullong took_turns;
 static void *advance_too(UNUSED void *arg) {
     do {
         const uint64_t now = tw_now(&wheel);
-        if (tw_advance(&wheel, now + 3, 7) >= 0)
+        if (tw_advance(&wheel, now + 3, budget_of(7)) >= 0)
             atomic_fetch_add(&took_turns, 1);
     } while (working);
     return NULL;
@@ -587,6 +640,7 @@ int main(void) {
         PROMISE(p6_wait_does_not_wait_for_the_clear_that_it_is_called_from),
         PROMISE(p6_two_clears_that_have_the_same_node_do_not_wait_for_each_other),
         PROMISE(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second),
+        PROMISE(p13_what_two_clears_had_not_handed_out_fires_in_the_child_in_the_order_of_arming),
         PROMISE(p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent),
         PROMISE(p7_clear_from_another_thread_takes_what_is_due),
         PROMISE(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race),

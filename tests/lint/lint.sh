@@ -60,7 +60,7 @@ tidy() {
 
 # The core with the tree, which the compile commands do not have: those are for slots.
 tidy_tree() {
-    without_counts clang-tidy --quiet src/core/c_api.cpp -- -std=c++20 -ffreestanding -fno-exceptions \
+    without_counts clang-tidy --quiet src/core/c_api.cpp -- -std=c++17 -ffreestanding -fno-exceptions \
         -Iinclude -Isrc "-I$tree" "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\""
 }
 
@@ -68,9 +68,11 @@ tidy_tree() {
 tidy_boards() {
     local flags=(-std=c11 -ffreestanding -DTW_OWN_WAIT -DTW_SLEEP_HOOKS -Iinclude "-I$config" -Itoolchains/boards)
     local boards=toolchains/boards arm riscv
-    mapfile -d '' arm < <(sources c in drivers/clocks examples/firmware $boards | grep -zvE '/riscv/|mtime')
+    mapfile -d '' arm < <(sources c in drivers/clocks examples/firmware $boards | grep -zvE '/riscv/|mtime|tiny')
     mapfile -d '' riscv < <(sources c in drivers/clocks/mtime.c $boards/riscv)
     without_counts clang-tidy --quiet "${arm[@]}" -- --target=thumbv7m-none-eabi "${flags[@]}" -I$boards/mps2-an385 &&
+        without_counts clang-tidy --quiet examples/firmware/tiny.c -- --target=thumbv7m-none-eabi "-I$tree" "${flags[@]}" \
+            -I$boards/mps2-an385 &&
         without_counts clang-tidy --quiet "${riscv[@]}" -- --target=riscv32 -march=rv32imac "${flags[@]}" -I$boards/virt
 }
 
@@ -138,7 +140,7 @@ headers() {
         "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"")
     while IFS= read -r -d '' header; do
         for compiler in gcc clang; do
-            for standard in c99 c11 c17 c++11 c++20; do
+            for standard in c99 c11 c17 c++11 c++14 c++20; do
                 language=c
                 [[ $standard != c++* ]] || language=c++
                 printf '#include <%s>\nextern int something;\n' "${header#*/}" |

@@ -13,7 +13,7 @@
 
 static struct tw_runtime *rt;
 static struct counter node;
-static struct tw *wheel; /* of the node: its own member is read with the lock held only */
+static struct tw *wheel; /* the node's, noted here because node.wheel may be read only with the lock held */
 
 static void skip_without_real_time(void) {
     struct sched_param priority = {.sched_priority = 1};

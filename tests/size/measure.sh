@@ -55,11 +55,12 @@ struct_size() { # DIRECTORY CROSS "FLAGS" STRUCT
 }
 
 # Measures stack use with the compiler's call graph, from the command that built the library.
-stack() { # DIRECTORY
-    local command
+stack() { # DIRECTORY CROSS
+    local command advance
     command=$(sed -n 's/^ *"command": "\(.*c_api.*\)",*$/\1/p' "$1/compile_commands.json" | sed 's/\\"/"/g; s/\\\\/\\/g')
     (cd "$1" && eval "${command/ -o / -fcallgraph-info=su -o }")
-    awk -v root=tw_advance -v by_pointer="$("${2}nm" "$1/libtickwheel.a" | awk '/rearm_in_/ { print $3 }')" \
+    advance=$("${2}nm" "$1/libtickwheel.a" | awk '/ T tw_advance_/ { print $3 }')
+    awk -v root="$advance" -v by_pointer="$("${2}nm" "$1/libtickwheel.a" | awk '/rearm_in_/ { print $3 }')" \
         -f "$here/stack.awk" "$(find "$1" -name '*.ci' -print -quit)"
 }
 
@@ -81,7 +82,7 @@ cell() {
     if [ -n "$limit" ] && [ "$3" -gt "$limit" ]; then
         over+=("$1 $2: $3, at most $limit")
     elif [ -n "$should" ] && [ "$3" -gt "$should" ]; then
-        above+=("$1 $2: $3, should be $should")
+        above+=("$1 $2: $3, should be at most $should")
     fi
 }
 
@@ -115,7 +116,7 @@ fewer=(-DTW_WINDOWS=OFF -DTW_OWNER_CHECK=OFF -DTW_LOCK_CHOICE=OFF)
 fewest=("${fewer[@]}" -DTW_VALIDATION=OFF -DTW_PERIODIC=OFF -DTW_POLICIES=OFF -DTW_OVERRUNS=OFF -DTW_BUDGET=OFF
     -DTW_CLEAR=OFF)
 echo "code: all but tw_check. minimal: init, arm, cancel and advance alone. stack: tw_advance and all it calls."
-echo "plain: without look-ahead"
+echo "plain: without look-ahead. small: without windows, owner check and choice of locks. smallest: without any feature."
 printf '%-40s %8s %8s %8s %8s %8s\n' "bytes at -Os" code minimal node wheel stack
 row "host 8x3" "" "" -DTW_RUNTIME=OFF
 row "host 8x3 with the runtime" "" ""
@@ -126,9 +127,9 @@ board() { # CPU NAME CMAKE_ARGUMENT...
     shift 2
     case $cpu in
     riscv32) row "$cpu $name" riscv64-unknown-elf- "-march=rv32imac -misa-spec=2.2 -mabi=ilp32" \
-        --toolchain "$root/toolchains/riscv32-none-elf.cmake" "$@" ;;
+        --toolchain "$root/toolchains/riscv32-none-elf.cmake" -DTW_ENGINE=wheel "$@" ;;
     *) row "$cpu $name" arm-none-eabi- "-mcpu=$cpu -mthumb" \
-        --toolchain "$root/toolchains/arm-none-eabi.cmake" "-DTW_CPU=$cpu" "$@" ;;
+        --toolchain "$root/toolchains/arm-none-eabi.cmake" "-DTW_CPU=$cpu" -DTW_ENGINE=wheel "$@" ;;
     esac
 }
 board cortex-m3 "8x3"
@@ -146,8 +147,8 @@ board cortex-m0 "8x3"
 board cortex-m0 "5x3 plain 32-bit ticks" "${small[@]}" "${short[@]}"
 board riscv32 "8x3"
 
-# What each feature saves, of all functions of a tree with 64-bit ticks.
 echo
+echo "what each feature takes of the code of a tree with 64-bit ticks on a Cortex-M3:"
 all=$(sed -n 's/^cortex-m3 tree  *\([0-9]*\) .*/\1/p' "$folder/rows")
 for feature in validation owner_check windows periodic policies overruns budget clear lock_choice; do
     directory=$(built "without $feature" --toolchain "$root/toolchains/arm-none-eabi.cmake" -DTW_CPU=cortex-m3 \

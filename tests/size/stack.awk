@@ -1,13 +1,12 @@
-# awk -v root=FUNCTION -f stack.awk CALLGRAPH.ci: prints the most bytes of stack that a function
-# and
-# its callees take; with -v verbose=1 also the call path. Reads gcc's -fcallgraph-info=su. A
-# function
-# defined here that is called by pointer (-v by_pointer=FUNCTION) counts as if called by name;
-# callbacks do not.
+# awk -v root=FUNCTION -f stack.awk CALLGRAPH.ci: prints the most bytes of stack that a function and its
+# callees take; with -v verbose=1 also the call path. Functions go by their link names. Reads gcc's
+# -fcallgraph-info=su. A function defined here that is called by pointer (-v by_pointer=FUNCTION) counts as if
+# called by name; callbacks do not.
 function title(line, key) {
     sub(".*" key ": \"", "", line)
     sub("\".*", "", line)
     sub(".*:", "", line)
+    sub("^[*]", "", line)  # of a link name that was declared
     return line
 }
 

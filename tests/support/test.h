@@ -22,7 +22,9 @@ extern "C" {
 #define UNUSED __attribute__((unused))
 #define TEST(name) static void name(UNUSED void **state)
 
-/* A test that is skipped where the condition does not hold: where the library is without what it needs. */
+/* A test that is skipped where the condition does not hold: where the library is without what it needs. Two
+ * conditions are BOTH(one, other), as clang-format takes && between them for a reference. */
+#define BOTH(one, other) ((one) && (other))
 #define TEST_IF(condition, name) \
     static void name##_runs(void **state); \
     TEST(name) { \

@@ -75,13 +75,24 @@ for lookahead in 0 1; do
     done
 done
 
-# A program whose files disagree does not link.
+# does_not_link SETTINGS OTHERS: a program whose files disagree does not link; nor if its wheel is declared, and
+# nothing initialises it.
+does_not_link() {
+    gcc -std=c99 -c "$1" "$folder/tickwheel.c" -o "$scratch/tickwheel.o"
+    gcc -std=c99 -I"$folder" "$1" "$scratch/main.c" "$scratch/tickwheel.o" -o "$scratch/main"
+    "$scratch/main"
+    # shellcheck disable=SC2086
+    if gcc -std=c99 -I"$folder" $2 "$scratch/main.c" "$scratch/tickwheel.o" -o "$scratch/main" 2>/dev/null; then
+        echo "linked with $2 and a tickwheel.c with $1"
+        exit 1
+    fi
+}
 printf '#include "tickwheel.h"\nint main(void) { struct tw wheel; return tw_init(&wheel, 0, 0); }\n' >"$scratch/main.c"
-gcc -std=c99 -I"$folder" "$scratch/main.c" "$folder/tickwheel.c" -o "$scratch/main"
-"$scratch/main"
-gcc -std=c99 -c "$folder/tickwheel.c" -o "$scratch/tickwheel.o"
-if gcc -std=c99 -I"$folder" -DTW_BITS=5 "$scratch/main.c" "$scratch/tickwheel.o" -o "$scratch/main" 2>/dev/null; then
-    echo "linked with other settings than those of tickwheel.c"
-    exit 1
-fi
+does_not_link -DTW_BITS=8 -DTW_BITS=5
+does_not_link -DTW_BITS=8 -DTW_TREE=1
+printf '#include "tickwheel.h"\nstatic struct tw wheel = TW_WHEEL(wheel);\nint main(void) { return %s; }\n' \
+    'tw_advance(&wheel, 1, TW_UNBOUNDED)' >"$scratch/main.c"
+does_not_link -DTW_TREE=1 "-DTW_TREE=1 -DTW_TICK_BITS=32"
+sed -i 's/tw_advance(.*BOUNDED)/tw_update(\&wheel)/' "$scratch/main.c"
+does_not_link -DTW_TREE=1 "-DTW_TREE=1 -DTW_TICK_BITS=32"
 echo "compiled $compiled times"

@@ -57,7 +57,7 @@ awk -F "$tab" -v SUBSEP=': ' -v at="$at" '
         if (most[key] > limit[key] + 0)
             over = over sprintf("beyond its limit: %s: %d, at most %d\n", key, most[key], limit[key])
         else if (should_be[key] != "" && most[key] > should_be[key] + 0)
-            above = above sprintf("%s: %d, should be %d\n", key, most[key], should_be[key])
+            above = above sprintf("%s: %d, should be at most %d\n", key, most[key], should_be[key])
     }
     END {
         printf "%-42s", "instructions at " at

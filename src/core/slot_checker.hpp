@@ -10,9 +10,9 @@
 namespace tickwheel::core {
 namespace {
 
-class wheel_checker : private broken_invariants {
+class slot_checker : private broken_invariants {
   public:
-    wheel_checker(const wheel_engine &w, const tw *owner, tw_report *report, void *arg)
+    slot_checker(const slot_engine &w, const tw *owner, tw_report *report, void *arg)
         : broken_invariants(report, arg), w_(w), owner_(owner) {}
 
     int run() {
@@ -123,14 +123,14 @@ class wheel_checker : private broken_invariants {
         expect(due_in >= where->opening, "no slot opens after a node in it is due", &node);
     }
 
-    const wheel_engine &w_;
+    const slot_engine &w_;
     const tw *owner_;
     std::size_t found_ = 0;
     std::uint32_t found_markers_ = 0;
 };
 
 inline int check(const wheel &w, const tw *owner, tw_report *report, void *arg) {
-    wheel_checker it(w, owner, report, arg);
+    slot_checker it(w, owner, report, arg);
     return it.run();
 }
 

@@ -15,10 +15,10 @@ namespace {
 
 struct test_access;  // defined by unit tests, which break invariants to see them reported
 
-class wheel_checker;
+class slot_checker;
 class walk;
 
-class wheel_engine : public placement {
+class slot_engine : public placement {
   public:
     std::size_t nodes() const { return count - markers(); }
 
@@ -77,10 +77,14 @@ class wheel_engine : public placement {
     const clearing *first_clearing() const { return under_way.first(); }
 
     // Forgets the clears of all threads but this one, which is the only one in the child of a fork. If none
-    // is left, the nodes that have not left go back to their slots.
+    // is left, the nodes that have not left go back to their slots, ahead of what was armed since (P3).
     void abandon_clears(std::uintptr_t thread) {
         under_way.keep(thread);
-        while (under_way.first() == nullptr && !is_empty(leaving)) {
+        if (under_way.first() != nullptr || is_empty(leaving))
+            return;
+        slots.empty_into(leaving);
+        note_emptied();
+        while (!is_empty(leaving)) {
             tw_node &node = node_of(behind(leaving));
             take(node);
             place(node);
@@ -141,7 +145,9 @@ class wheel_engine : public placement {
 
     // True if the wheel can be told of this tick. Time never runs backwards, and of ticks that
     // wrap the oldest that is not dealt with must stay less than half of their range behind.
-    bool can_go_to(tick t) const { return !before(t, now) && !(wraps && t - origin > farthest); }
+    bool can_go_to(tick t) const {
+        return !before(t, now) && !(wraps && count != 0 && t - origin > farthest);
+    }
 
     // The common case, a tick with nothing to do (W7): lets the time pass and returns true.
     // While the wheel is being advanced it is never quiet.
@@ -159,7 +165,7 @@ class wheel_engine : public placement {
         now = quiet_until = t;
     }
 
-    // Looks what is left to do until `now`. What a shift or an opened slot has started comes first: only
+    // Says what is left to do until `now`. What a shift or an opened slot has started comes first: only
     // when those are finished do the slots hold what they should (W2, W4). An empty wheel skips all slots
     // on the way; but not while a callback runs, because what that arms at its own tick is due before what it
     // arms later than that.
@@ -270,14 +276,15 @@ class wheel_engine : public placement {
             const unsigned begin = shape::slot(0, shape::low(first));
             const unsigned end = (begin | (shape::span(1) - 1)) + 1;
             const unsigned found = slots.busy.find(begin, end);
-            if (found != end && found - begin <= last - first)
-                return first + (found - begin);
+            const tick busy = first + (found - begin);
+            if (found != end && !before(last, busy))
+                return busy;
         }
         return roundest(first, last);
     }
 
   private:
-    friend class wheel_checker;
+    friend class slot_checker;
     friend class walk;
     friend struct test_access;
 

@@ -1,0 +1,22 @@
+// Wheels and nodes that are ready as declared, in C++.
+#include <tickwheel/fires.h>
+
+#include "support/test.h"
+
+static constinit struct tw wheel = TW_WHEEL(wheel);
+static struct tw_fires fires_seen;
+static constinit struct tw_node declared = TW_NODE(tw_count_fire, &fires_seen);
+
+TEST(a_declared_node_fires_on_a_declared_wheel_without_code_that_makes_them) {
+    assert_int_equal(tw_pending(&wheel, &declared), 0);
+    assert_int_equal(tw_arm_at(&wheel, &declared, 3), 0);
+    assert_int_equal(tw_advance(&wheel, 3, TW_UNBOUNDED), 0);
+    assert_int_equal(tw_fired(&fires_seen), 1);
+}
+
+int main() {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_declared_node_fires_on_a_declared_wheel_without_code_that_makes_them),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -52,7 +52,7 @@ static void take_turn(struct tw_freertos *timers, tw_tick now) {
         timers->sleeps_until = is_before(now, next) || is_left ? next : now + 1u; /* T4 */
 }
 
-/* T5 is that of the caller. A tick that comes between the reading of the count here and the kernel's makes
+/* The caller does T5. A tick that comes between the reading of the count here and the kernel's makes
  * that sleep a tick longer. */
 TickType_t tw_freertos_turn(struct tw_freertos *timers) {
     timers->task = xTaskGetCurrentTaskHandle();
@@ -128,15 +128,26 @@ static int check_start_from_isr(const struct tw_freertos *timers, TickType_t del
     return error;
 }
 
+/* S3. Returns the result of S2. */
+static int started(struct tw_freertos *timers, int result, tw_tick due) {
+    if (result >= 0 && sleeps_beyond(timers, due))
+        wake(timers);
+    return result;
+}
+
+static int started_from_isr(struct tw_freertos *timers, int result, tw_tick due, BaseType_t *woken) {
+    if (result >= 0 && sleeps_beyond(timers, due))
+        wake_from_isr(timers, woken);
+    return result;
+}
+
 int tw_freertos_start(struct tw_freertos *timers, struct tw_node *node, TickType_t delay) {
     const int error = check_start(timers, delay);
     if (error < 0)
         return error;
     const tw_tick due = xTaskGetTickCount() + delay + 1u;    /* S1 */
     const int result = tw_arm_at(&timers->wheel, node, due); /* S2 */
-    if (result >= 0 && sleeps_beyond(timers, due))
-        wake(timers); /* S3 */
-    return result;
+    return started(timers, result, due);
 }
 
 int tw_freertos_start_from_isr(struct tw_freertos *timers, struct tw_node *node, TickType_t delay,
@@ -145,10 +156,7 @@ int tw_freertos_start_from_isr(struct tw_freertos *timers, struct tw_node *node,
     if (error < 0)
         return error;
     const tw_tick due = xTaskGetTickCountFromISR() + delay + 1u;
-    const int result = tw_arm_at(&timers->wheel, node, due);
-    if (result >= 0 && sleeps_beyond(timers, due))
-        wake_from_isr(timers, woken);
-    return result;
+    return started_from_isr(timers, tw_arm_at(&timers->wheel, node, due), due, woken);
 }
 
 #if TW_PERIODIC
@@ -158,10 +166,7 @@ int tw_freertos_start_every(struct tw_freertos *timers, struct tw_node *node, Ti
     if (error < 0)
         return error;
     const tw_tick due = xTaskGetTickCount() + period + 1u;
-    const int result = tw_arm_every(&timers->wheel, node, due, period, missed, 0);
-    if (result >= 0 && sleeps_beyond(timers, due))
-        wake(timers);
-    return result;
+    return started(timers, tw_arm_every(&timers->wheel, node, due, period, missed, 0), due);
 }
 
 int tw_freertos_start_every_from_isr(struct tw_freertos *timers, struct tw_node *node, TickType_t period,
@@ -170,10 +175,7 @@ int tw_freertos_start_every_from_isr(struct tw_freertos *timers, struct tw_node 
     if (error < 0)
         return error;
     const tw_tick due = xTaskGetTickCountFromISR() + period + 1u;
-    const int result = tw_arm_every(&timers->wheel, node, due, period, missed, 0);
-    if (result >= 0 && sleeps_beyond(timers, due))
-        wake_from_isr(timers, woken);
-    return result;
+    return started_from_isr(timers, tw_arm_every(&timers->wheel, node, due, period, missed, 0), due, woken);
 }
 #endif
 

@@ -68,7 +68,7 @@ static int64_t plan_sleep(struct tw_zephyr *timers, int64_t now, bool is_left) {
     return end;
 }
 
-/* T4 is that of the caller. An absolute timeout that has passed would end at the next tick.
+/* The caller does T4. An absolute timeout that has passed would end at the next tick.
  *
  * If the clock has stepped back, as older kernels let it do on one core while another handles the tick's
  * interrupt, tw_advance refuses it; tw_next then names a tick that is still to come. */
@@ -117,15 +117,20 @@ static int check_start(const struct tw_zephyr *timers, tw_tick delay) {
     return delay > TW_ZEPHYR_LONGEST ? OUT_OF_RANGE : 0;
 }
 
+/* S3. Returns the result of S2. */
+static int started(struct tw_zephyr *timers, int result, int64_t due) {
+    if (result >= 0 && sleeps_beyond(timers, due))
+        wake(timers);
+    return result;
+}
+
 int tw_zephyr_start(struct tw_zephyr *timers, struct tw_node *node, tw_tick delay) {
     const int error = check_start(timers, delay);
     if (error < 0)
         return error;
     const int64_t due = k_uptime_ticks() + (int64_t)delay + 1;        /* S1 */
     const int result = tw_arm_at(&timers->wheel, node, (tw_tick)due); /* S2 */
-    if (result >= 0 && sleeps_beyond(timers, due))
-        wake(timers); /* S3 */
-    return result;
+    return started(timers, result, due);
 }
 
 #if TW_PERIODIC
@@ -135,10 +140,7 @@ int tw_zephyr_start_every(struct tw_zephyr *timers, struct tw_node *node, tw_tic
     if (error < 0)
         return error;
     const int64_t due = k_uptime_ticks() + (int64_t)period + 1;
-    const int result = tw_arm_every(&timers->wheel, node, (tw_tick)due, period, missed, 0);
-    if (result >= 0 && sleeps_beyond(timers, due))
-        wake(timers);
-    return result;
+    return started(timers, tw_arm_every(&timers->wheel, node, (tw_tick)due, period, missed, 0), due);
 }
 #endif
 

@@ -7,8 +7,9 @@
  *     if (tw_fired(&blinks) != 0)
  *         led_toggle();
  *
- * Any number of nodes may count in one tw_fires, if they are nodes of one wheel. One thread or interrupt
- * looks; it may be another one than advances the wheel. No lock is taken. */
+ * Any number of nodes may count in one tw_fires, if they are nodes of one wheel, whose callbacks run one
+ * after the other; jobs, which run on worker threads, may not. One thread or interrupt looks; it may be
+ * another one than advances the wheel. No lock is taken. */
 #ifndef TICKWHEEL_FIRES_H
 #define TICKWHEEL_FIRES_H
 

@@ -186,7 +186,7 @@ static void callbacks(void) {
 }
 TEST(a_start_in_a_callback_wakes_nobody) { play_deferred(callbacks); }
 
-/* It is not the tick at which the thread meant to wake that is compared with. */
+/* A start is compared with the turn's own tick, not with the tick at which the thread meant to wake. */
 static void start_later_from_callback(void) { EXPECT(start_other(20) == 0); }
 static void callbacks_after_a_wake_up(void) {
     on_node = start_later_from_callback;

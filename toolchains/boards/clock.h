@@ -23,15 +23,4 @@ static inline int clock_start(uint32_t counts_per_tick, enum tw_mtime_mode mode)
 #define clock_isr tw_systick_isr
 #endif
 
-/* Returns the clock's tick to sleep until, for a wheel whose ticks differ from the clock's:
- * shorter ones that wrap, or ticks with another origin. `now` is the clock's tick, `here` the
- * wheel's at the same time, and `next` the answer of tw_next. Returns `now` if `next` is not
- * ahead. */
-static inline uint64_t clock_deadline(uint64_t now, tw_tick here, tw_tick next) {
-    const tw_tick ahead = next - here;
-    if (next == TW_NEVER)
-        return UINT64_MAX;
-    return ahead <= TW_NEVER / 2 ? now + ahead : now;
-}
-
 #endif

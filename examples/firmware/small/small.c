@@ -2,7 +2,7 @@
  * period. The program counts their fires and exits with 0 if all counts are right.
  *
  * Ticks have 32 bits here. The first tick is chosen so that they wrap half way through. */
-#include <tickwheel/tw.h>
+#include <tickwheel/board/deadline.h>
 
 #include <board.h>
 #include <clock.h>
@@ -61,7 +61,7 @@ int main(void) {
         const uint64_t now = clock_now();
         tw_advance(&wheel, tick_at(now), TW_UNBOUNDED);
         const uint32_t mask = tw_interrupts_mask();
-        clock_sleep_until(clock_deadline(now, tick_at(now), tw_next(&wheel)));
+        clock_sleep_until(tw_clock_deadline(now, tick_at(now), tw_next(&wheel)));
         tw_interrupts_restore(mask);
     }
     const int right = all_fired();

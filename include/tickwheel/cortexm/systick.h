@@ -30,8 +30,8 @@
  * In an interrupt, arm from the present, at tw_systick_now() + delay + 1: tw_now(&wheel) is the tick before
  * the sleep.
  *
- * With TW_TICK_BITS=32 widen the result of tw_next before you pass it to the clock; otherwise the
- * clock no longer sleeps after 2^32 ticks. See clock_deadline in toolchains/boards/clock.h.
+ * With TW_TICK_BITS=32 widen the result of tw_next with tw_clock_deadline (board/deadline.h) before you pass
+ * it to the clock; otherwise the clock no longer sleeps after 2^32 ticks.
  *
  * Ticks are 64 bits wide and count from 0 at the start. The clock is never ahead of the timer that it
  * reads. It does not drift: the timer runs on from tick to tick. It is restarted, and falls a few
@@ -40,7 +40,7 @@
  * The clock owns SysTick. SysTick must run while the CPU sleeps (on most parts: not in deep sleep),
  * and its interrupt must not be delayed for a tick or longer: of two that come while interrupts are
  * masked one is lost, and the clock falls behind by a tick. tw_systick_now may be called from anywhere
- * except NMI and HardFault, the other functions from main. */
+ * except NMI and HardFault, tw_systick_isr from its handler alone, and the other functions from main. */
 #ifndef TICKWHEEL_CORTEXM_SYSTICK_H
 #define TICKWHEEL_CORTEXM_SYSTICK_H
 

@@ -8,7 +8,7 @@
  *     int main(void) {
  *         tw_freertos_init(&timers);
  *         tw_node_init(&retry, on_retry, &modem);
- *         tw_freertos_start(&timers, &retry, pdMS_TO_TICKS(30));   // or later, in tasks
+ *         tw_freertos_start(&timers, &retry, TW_FREERTOS_MS(30));  // or later, in tasks
  *         xTaskCreateStatic(tw_freertos_run, "timers", 256, &timers, configMAX_PRIORITIES - 1, stack, &task);
  *         vTaskStartScheduler();                                   // the task calls on_retry
  *     }
@@ -16,6 +16,10 @@
  * The task sleeps until the tick that tw_next names. Starting a timer wakes it only if that timer is due
  * earlier. Stopping wakes nobody: the task wakes once more at the tick of a stopped timer, finds nothing due
  * and goes on sleeping. Any task may be the one, on either core of an ESP32.
+ *
+ * Give the task a priority that no other task has, the highest where lateness matters; docs/PORTING.md says
+ * why. The task's notification of index 0 belongs to the timers: a callback that waits for it may be woken by
+ * a start.
  *
  * Without a task the tick interrupt can do the same: vApplicationTickHook calls tw_freertos_tick. Not with
  * tickless idle, whose hook misses ticks, and not on ESP-IDF, whose hook runs on both cores, also while flash
@@ -49,6 +53,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Milliseconds in ticks, rounded up, so that a timer is not early. (pdMS_TO_TICKS rounds down.) */
+#define TW_FREERTOS_MS(ms) ((TickType_t)(((uint64_t)(ms)*configTICK_RATE_HZ + 999u) / 1000u))
 
 /* The longest delay and period, in ticks: 2^30. */
 #define TW_FREERTOS_LONGEST (TW_NEVER / 4u + 1u)
@@ -120,7 +127,6 @@ int tw_freertos_start(struct tw_freertos *timers, struct tw_node *node, TickType
 int tw_freertos_start_from_isr(struct tw_freertos *timers, struct tw_node *node, TickType_t delay,
                                BaseType_t *woken);
 
-#if TW_PERIODIC
 /* Starts a periodic timer: its node is due first when at least `period` ticks have passed, and then each
  * `period` ticks, without drift. `missed` says what becomes of fires that were missed. Otherwise as
  * tw_freertos_start. Returns 1 if the node was pending, else 0.
@@ -137,7 +143,6 @@ int tw_freertos_start_every(struct tw_freertos *timers, struct tw_node *node, Ti
  *   -EAGAIN  with configUSE_TICKLESS_IDLE: the scheduler is suspended; see tw_freertos_start_from_isr */
 int tw_freertos_start_every_from_isr(struct tw_freertos *timers, struct tw_node *node, TickType_t period,
                                      enum tw_missed missed, BaseType_t *woken);
-#endif
 
 /* Stops a timer, as tw_cancel does on its wheel. Returns 1 if this prevented a fire, else 0; the callback may
  * be running in the task. tw_wait on the wheel waits for that, in tasks. */

@@ -19,14 +19,14 @@
  * In an interrupt, arm from the present, at tw_mtime_now() + delay + 1: tw_now(&wheel) is the tick before
  * the sleep.
  *
- * With TW_TICK_BITS=32 widen the result of tw_next before you pass it to the clock; otherwise the
- * clock no longer sleeps after 2^32 ticks. See clock_deadline in toolchains/boards/clock.h.
+ * With TW_TICK_BITS=32 widen the result of tw_next with tw_clock_deadline (board/deadline.h) before you pass
+ * it to the clock; otherwise the clock no longer sleeps after 2^32 ticks.
  *
  * Ticks are 64 bits wide and count from 0 at the start. The clock is mtime itself, so it does not
  * drift and is never ahead, and a late timer interrupt does no harm.
  *
  * For one hart in machine mode. The clock owns that hart's mtimecmp. tw_mtime_now may be called from
- * anywhere, the other functions from main. */
+ * anywhere, tw_mtime_isr from the timer's handler alone, and the other functions from main. */
 #ifndef TICKWHEEL_RISCV_MTIME_H
 #define TICKWHEEL_RISCV_MTIME_H
 

@@ -97,7 +97,6 @@ TW_MUST_CHECK k_timeout_t tw_zephyr_turn(struct tw_zephyr *timers);
  *   -ERANGE  the delay is longer than TW_ZEPHYR_LONGEST */
 int tw_zephyr_start(struct tw_zephyr *timers, struct tw_node *node, tw_tick delay);
 
-#if TW_PERIODIC
 /* Starts a periodic timer: its node is due first when at least `period` ticks have passed, and then each
  * `period` ticks, without drift. `missed` says what becomes of fires that were missed. Otherwise as
  * tw_zephyr_start. Returns 1 if the node was pending, else 0.
@@ -107,7 +106,6 @@ int tw_zephyr_start(struct tw_zephyr *timers, struct tw_node *node, tw_tick dela
  *   -ERANGE  the period is longer than TW_ZEPHYR_LONGEST */
 int tw_zephyr_start_every(struct tw_zephyr *timers, struct tw_node *node, tw_tick period,
                           enum tw_missed missed);
-#endif
 
 /* Stops a timer, as tw_cancel does on its wheel. Returns 1 if this prevented a fire, else 0; the callback may
  * be running in the thread. tw_wait on the wheel waits for that, in threads.

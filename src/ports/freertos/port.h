@@ -30,6 +30,10 @@ static inline void tw_port_unlock(uint32_t *word) {
 #elif defined(__riscv)
 
 /* The kernel's interrupts do not nest there, and its pair for interrupts does nothing. */
+#if (defined(configNUMBER_OF_CORES) && configNUMBER_OF_CORES > 1) || \
+    (defined(configNUM_CORES) && configNUM_CORES > 1)
+#error "this lock masks the interrupts of one core: a kernel for more cores needs a port header of your own"
+#endif
 #include <tickwheel/riscv/interrupts.h>
 
 static inline void tw_port_lock(uint32_t *word) {

@@ -13,6 +13,7 @@
 #include <host.h>
 #include <timer.h>
 
+#include <tickwheel/board/deadline.h>
 #include <tickwheel/port.h>
 #include <tickwheel/tw.h>
 
@@ -229,7 +230,7 @@ static void loop(void) {
         tw_advance(&guarded.wheel, (tw_tick)now, TW_UNBOUNDED);
         const uint32_t mask = tw_interrupts_mask();
         if (fired_at == 0)
-            clock_sleep_until(clock_deadline(now, (tw_tick)now, tw_next(&guarded.wheel)));
+            clock_sleep_until(tw_clock_deadline(now, (tw_tick)now, tw_next(&guarded.wheel)));
         tw_interrupts_restore(mask);
     }
 }

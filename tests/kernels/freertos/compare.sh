@@ -52,7 +52,7 @@ compile_all() {
         arm-none-eabi-gcc -std=gnu11 "$@" -fno-tree-loop-distribute-patterns -c "$source" -o "$object"
         objects="$objects $object"
     done
-    arm-none-eabi-g++ -std=c++20 "$@" -ffreestanding -fno-exceptions -fno-rtti -fno-threadsafe-statics \
+    arm-none-eabi-g++ -std=c++17 "$@" -ffreestanding -fno-exceptions -fno-rtti -fno-threadsafe-statics \
         -DTW_PORT_HEADER='"ports/freertos/port.h"' -c src/core/c_api.cpp -o "$build/$name-wheel.o"
     # shellcheck disable=SC2086 # objects is a list
     arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -nostdlib -static -Wl,--gc-sections -L $board/$machine \

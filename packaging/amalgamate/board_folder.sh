@@ -18,6 +18,7 @@ cp "$out/tickwheel.c" "$packaging/arduino/tickwheel_settings.h" "$board/src/"
 cp "$root/src/ports/freertos/port.h" "$board/src/tickwheel_esp.h"
 cp -R "$root/include/tickwheel/freertos" "$board/src/tickwheel/"
 echo '#include "../tickwheel.h"' >"$board/src/tickwheel/tw.h"
+cp "$root/include/tickwheel/fires.h" "$board/src/tickwheel/"
 {
     echo '#include "tickwheel.h"'
     echo '#if defined(ESP_PLATFORM) && TW_TICK_BITS == 32 /* else there are none */'
@@ -26,5 +27,6 @@ echo '#include "../tickwheel.h"' >"$board/src/tickwheel/tw.h"
 } >"$board/src/tickwheel_freertos.c"
 
 cp "$packaging/arduino/library.properties" "$packaging/arduino/keywords.txt" "$packaging/platformio/library.json" \
-    "$packaging/esp-idf/idf_component.yml" "$packaging/esp-idf/CMakeLists.txt" "$root/LICENSE" "$board/"
+    "$packaging/esp-idf/idf_component.yml" "$packaging/esp-idf/CMakeLists.txt" "$packaging/esp-idf/Kconfig" \
+    "$root/LICENSE" "$board/"
 cp -R "$packaging/arduino/examples/." "$board/examples/"

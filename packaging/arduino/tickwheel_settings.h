@@ -1,5 +1,5 @@
-/* Settings of Tickwheel for all sketches. With the Arduino IDE, edit this file in libraries/Tickwheel/src. With
- * PlatformIO, set them in platformio.ini, for example
+/* Settings of Tickwheel for all sketches. With the Arduino IDE, edit this file in libraries/Tickwheel/src.
+ * With PlatformIO, set them in platformio.ini, for example
  *
  *     build_flags = -DTW_TREE=1 -DTW_TICK_BITS=32 -DTW_WINDOWS=0
  *
@@ -7,7 +7,7 @@
 #ifndef TICKWHEEL_SETTINGS_H
 #define TICKWHEEL_SETTINGS_H
 
-#ifdef ARDUINO
+#if defined(ARDUINO) || defined(ESP_PLATFORM)
 
 /* The engine. 1: the tree, which takes little memory. 0: the wheel, for thousands of timers; its size
  * follows from TW_BITS and TW_LEVELS. */
@@ -23,7 +23,7 @@
 
 /* What no sketch uses can be left out to save flash; remove the comment marks. */
 /* #define TW_WINDOWS 0 */     /* tw_arm_within, tw_choose */
-/* #define TW_PERIODIC 0 */    /* tw_arm_every; set the next two to 0 with it */
+/* #define TW_PERIODIC 0 */    /* tw_arm_every */
 /* #define TW_POLICIES 0 */    /* TW_BURST, TW_DELAY */
 /* #define TW_OVERRUNS 0 */    /* tw_overruns */
 /* #define TW_BUDGET 0 */      /* tw_interrupt, and limits on the work of tw_advance */

@@ -22,7 +22,7 @@ def there(*names):
 
 
 there("LICENSE", "src/tickwheel.h", "src/tickwheel.c", "src/tickwheel_settings.h", "src/tickwheel_esp.h",
-      "src/tickwheel_freertos.c")
+      "src/tickwheel_freertos.c", "src/tickwheel/fires.h", "Kconfig")
 expect(f"Tickwheel {version()}" in open(f"{board}/src/tickwheel.c", encoding="utf-8").read(), "the head has the version")
 
 # Arduino: https://arduino.github.io/arduino-cli/latest/library-specification/
@@ -149,8 +149,10 @@ manifest = dict(re.findall(r'^(\w+): "?(.*?)"?$', read("packaging", "esp-idf", "
 equal(manifest["version"], version(), "the version in idf_component.yml")
 for field in ("description", "url", "license"):
     expect(manifest.get(field), f"idf_component.yml has {field}")
-run("cmake", "-S", f"{STUBS}/esp-idf", "-B", f"{folder}/idf", f"-DCOMPONENT={board}",
-    f"-DKERNELS={ROOT}/tests/kernels", f"-DPROGRAMS={PROGRAM}/test_package.c;{STUBS}/timers.c")
-run("cmake", "--build", f"{folder}/idf")
-for program in ("test_package", "timers"):
-    run(f"{folder}/idf/{program}")
+for engine in ("TREE", "WHEEL"):
+    run("cmake", "-S", f"{STUBS}/esp-idf", "-B", f"{folder}/{engine}", f"-DCOMPONENT={board}",
+        f"-DKERNELS={ROOT}/tests/kernels", f"-DPROGRAMS={PROGRAM}/test_package.c;{STUBS}/timers.c",
+        f"-DCONFIG_TICKWHEEL_ENGINE_{engine}=y", f"-DIS_TREE={int(engine == 'TREE')}")
+    run("cmake", "--build", f"{folder}/{engine}")
+    for program in ("test_package", "timers"):
+        run(f"{folder}/{engine}/{program}")

@@ -380,6 +380,27 @@ TEST_IF(BOTH(TW_BUDGET, TW_VALIDATION), pending_work_never_lags_half_of_all_tick
     advance(now + REACH);
 }
 
+/* Work that was left as far back as ticks reach, and then cancelled, does not hold time back. */
+TEST_IF(BOTH(TW_BUDGET, TW_VALIDATION), time_moves_on_over_any_work_that_was_cancelled) {
+    struct timer timers[2], next;
+    start_at(WRAP - 5);
+    for (unsigned i = 0; i < COUNT_OF(timers); ++i)
+        arm(&timers[i], now + 1);
+    now += REACH;
+    while (fires == 0)
+        assert_int_equal(tw_advance(&wheel, narrow(now), 1), 1);
+    assert_int_equal(tw_advance(&wheel, narrow(now + 10), 1), -EINVAL);
+    assert_int_equal(tw_cancel(&wheel, &timers[1].node), 1);
+    now += 10;
+    assert_int_equal(tw_advance(&wheel, narrow(now), TW_UNBOUNDED), 0);
+    assert_whole();
+    arm(&next, now + REACH);
+    advance(now + REACH - 1);
+    assert_int_equal(fires, 1);
+    advance(now + 1);
+    assert_int_equal(fires, 2);
+}
+
 /* ---- Periodic. */
 
 static const tw_tick periods[] = {(1 << 24) + 1, (1 << 30) + 7, REACH - 1, REACH};
@@ -528,6 +549,7 @@ int main(void) {
         cmocka_unit_test(p4_work_left_as_far_back_as_ticks_reach_is_not_lost),
         cmocka_unit_test(an_overdue_timer_can_be_postponed_as_far_as_ticks_reach),
         cmocka_unit_test(pending_work_never_lags_half_of_all_ticks),
+        cmocka_unit_test(time_moves_on_over_any_work_that_was_cancelled),
         cmocka_unit_test(p5_periodic_timers_do_not_drift_over_many_wraps),
         cmocka_unit_test(p5_bursts_of_uneven_steps_lose_no_fire_over_many_wraps),
         cmocka_unit_test(p5_what_is_left_out_is_counted_over_steps_of_every_length),

@@ -7,6 +7,19 @@ function(tickwheel_get_features variable)
     set(${variable} validation owner_check windows periodic policies overruns budget clear lock_choice PARENT_SCOPE)
 endfunction()
 
+# tickwheel_get_features_off(variable prefix): sets the variable to those whose option, PREFIX_FEATURE, is off.
+function(tickwheel_get_features_off variable prefix)
+    set(off)
+    tickwheel_get_features(features)
+    foreach(feature IN LISTS features)
+        string(TOUPPER ${prefix}_${feature} option)
+        if(NOT ${option})
+            list(APPEND off ${feature})
+        endif()
+    endforeach()
+    set(${variable} ${off} PARENT_SCOPE)
+endfunction()
+
 # tickwheel_write_config(folder ENGINE wheel|tree BITS b LEVELS l LOOKAHEAD on|off TICK_BITS 32|64 RUNTIME on|off
 #                        [WITHOUT features...])
 #

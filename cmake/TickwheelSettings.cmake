@@ -96,14 +96,7 @@ option(TW_OVERRUNS "Have tw_overruns" ON)
 option(TW_BUDGET "Have tw_interrupt, and budgets other than TW_UNBOUNDED" ON)
 option(TW_CLEAR "Have tw_clear" ON)
 option(TW_LOCK_CHOICE "Have the flag TW_UNLOCKED" ON)
-set(features_off)
-tickwheel_get_features(features)
-foreach(feature IN LISTS features)
-    string(TOUPPER TW_${feature} option)
-    if(NOT ${option})
-        list(APPEND features_off ${feature})
-    endif()
-endforeach()
+tickwheel_get_features_off(features_off TW)
 
 # --- the runtime -------------------------------------------------------------------
 

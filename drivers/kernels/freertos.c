@@ -52,8 +52,8 @@ static void take_turn(struct tw_freertos *timers, tw_tick now) {
         timers->sleeps_until = is_before(now, next) || is_left ? next : now + 1u; /* T4 */
 }
 
-/* The caller does T5. A tick that comes between the reading of the count here and the kernel's makes
- * that sleep a tick longer. */
+/* The caller does T5. Ticks that come between the reading of the count here and the kernel's make that sleep
+ * as much longer. */
 TickType_t tw_freertos_turn(struct tw_freertos *timers) {
     timers->task = xTaskGetCurrentTaskHandle();
     take_turn(timers, xTaskGetTickCount());

@@ -199,16 +199,11 @@ class tree_engine : public wheel_state {
     // and then what was armed since, all in the order of arming (P3).
     void abandon_clears(std::uintptr_t thread) {
         clearing since = {nullptr, 0, nullptr, nullptr};  // of no thread
-        clearing *oldest = nullptr;
-        begin_clear(since);
-        do {
-            oldest = nullptr;
-            for (clearing *each = under_way_.first(); each != nullptr; each = each->next)
-                if (each->thread != thread && each->top != nullptr)
-                    oldest = each;
-            if (oldest != nullptr)
-                place_anew(*oldest->top);
-        } while (oldest != nullptr);
+        clearing *oldest = oldest_of_others(thread);
+        if (oldest != nullptr)
+            begin_clear(since);
+        for (; oldest != nullptr; oldest = oldest_of_others(thread))
+            place_anew(*oldest->top);
         under_way_.keep(thread);
     }
 
@@ -224,6 +219,15 @@ class tree_engine : public wheel_state {
     static tw_node **way_on(tw_node &from, const tw_node &node, tick bit) {
         tw_node **const left = from.child;
         return (node.key & bit) != 0 ? left + 1 : left;
+    }
+
+    // The clear that began first of those that other threads are in and that hold nodes; null: there is none.
+    clearing *oldest_of_others(std::uintptr_t thread) const {
+        clearing *oldest = nullptr;
+        for (clearing *each = under_way_.first(); each != nullptr; each = each->next)
+            if (each->thread != thread && each->top != nullptr)
+                oldest = each;
+        return oldest;
     }
 
     // True if the one on the right has to go up: there is no other, or it is the earlier one.

@@ -366,21 +366,28 @@ static void *clear_and_block_too(UNUSED void *arg) {
     return NULL;
 }
 
-/* The first clear hands out its last node and ends while the second is in progress. */
-TEST(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second) {
-    pthread_t second;
+/* Node 0 and so on, `of_first` of them, are armed, and the first clear hands out node 0. Then one more is
+ * armed, and the second clear hands out node 1. */
+static void begin_two_clears(pthread_t *second, tw_callback *fn, unsigned of_first) {
     pthread_barrier_init(&running, NULL, 2);
     pthread_barrier_init(&go_on, NULL, 2);
     pthread_barrier_init(&second_running, NULL, 2);
     pthread_barrier_init(&second_go_on, NULL, 2);
-    for (unsigned i = 0; i < 2; ++i)
-        tw_node_init(&to_clear[i], count_neighbour, NULL);
-    tw_arm_at(&wheel, &to_clear[0], 10);
+    for (unsigned i = 0; i < TO_CLEAR; ++i)
+        tw_node_init(&to_clear[i], fn, NULL);
+    for (unsigned i = 0; i < of_first; ++i)
+        tw_arm_at(&wheel, &to_clear[i], 10);
     assert_int_equal(pthread_create(&driver, NULL, clear_and_block, NULL), 0);
     pthread_barrier_wait(&running);
-    tw_arm_at(&wheel, &to_clear[1], 10);
-    assert_int_equal(pthread_create(&second, NULL, clear_and_block_too, NULL), 0);
+    tw_arm_at(&wheel, &to_clear[of_first], 10);
+    assert_int_equal(pthread_create(second, NULL, clear_and_block_too, NULL), 0);
     pthread_barrier_wait(&second_running);
+}
+
+/* The first clear hands out its last node and ends while the second is in progress. */
+TEST(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second) {
+    pthread_t second;
+    begin_two_clears(&second, count_neighbour, 1);
     pthread_barrier_wait(&go_on);
     pthread_join(driver, NULL);
     assert_whole();
@@ -398,23 +405,10 @@ static void note_fire(struct tw_node *node, UNUSED void *arg) {
     ++fires_in_child;
 }
 
-/* The first clear has handed out node 0, and the second, which takes over from the first, node 1. */
 TEST(p13_what_two_clears_had_not_handed_out_fires_in_the_child_in_the_order_of_arming) {
     pthread_t second;
-    pthread_barrier_init(&running, NULL, 2);
-    pthread_barrier_init(&go_on, NULL, 2);
-    pthread_barrier_init(&second_running, NULL, 2);
-    pthread_barrier_init(&second_go_on, NULL, 2);
-    for (unsigned i = 0; i < 5; ++i)
-        tw_node_init(&to_clear[i], note_fire, NULL);
     fires_in_child = 0;
-    for (unsigned i = 0; i < 3; ++i)
-        tw_arm_at(&wheel, &to_clear[i], 10);
-    assert_int_equal(pthread_create(&driver, NULL, clear_and_block, NULL), 0);
-    pthread_barrier_wait(&running);
-    tw_arm_at(&wheel, &to_clear[3], 10);
-    assert_int_equal(pthread_create(&second, NULL, clear_and_block_too, NULL), 0);
-    pthread_barrier_wait(&second_running);
+    begin_two_clears(&second, note_fire, 3);
     tw_arm_at(&wheel, &to_clear[4], 10);
     assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
     const pid_t child = fork();

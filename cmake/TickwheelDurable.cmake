@@ -1,0 +1,57 @@
+# The library of durable timers, tickwheel::durable, with the stores whose client libraries are found; the one in
+# memory is always there. An optional part: nothing else needs it, and it is left out where there is no database's
+# library, unless TW_DURABLE is ON.
+set(TW_DURABLE AUTO CACHE STRING "Build the library of durable timers: ON, OFF, or AUTO, if SQLite or libpq is there")
+set_property(CACHE TW_DURABLE PROPERTY STRINGS AUTO ON OFF)
+
+set(durable_stores)
+if(TW_DURABLE AND TW_RUNTIME AND NOT CMAKE_CROSSCOMPILING AND NOT TW_MUSL)
+    find_package(PkgConfig)
+    if(PkgConfig_FOUND)
+        pkg_check_modules(TW_SQLITE QUIET IMPORTED_TARGET sqlite3>=3.35)
+        pkg_check_modules(TW_POSTGRES QUIET IMPORTED_TARGET libpq)
+    endif()
+    foreach(store IN ITEMS SQLITE POSTGRES)
+        if(TW_${store}_FOUND)
+            list(APPEND durable_stores ${store})
+        endif()
+    endforeach()
+    if(TW_DURABLE STREQUAL ON AND NOT durable_stores)
+        message(FATAL_ERROR "TW_DURABLE is ON, and pkg-config finds neither sqlite3 nor libpq")
+    endif()
+endif()
+if(NOT durable_stores)
+    return()
+endif()
+
+set(durable_dir ${PROJECT_SOURCE_DIR}/src/durable)
+add_library(tickwheel_durable
+    ${durable_dir}/calendar.cpp ${durable_dir}/check_job.cpp ${durable_dir}/clerk.cpp ${durable_dir}/cron.cpp
+    ${durable_dir}/durable.cpp ${durable_dir}/explain.cpp ${durable_dir}/fire.cpp ${durable_dir}/front.cpp
+    ${durable_dir}/holding.cpp ${durable_dir}/jobs.cpp ${durable_dir}/line.cpp ${durable_dir}/pacer.cpp
+    ${durable_dir}/schedule.cpp ${durable_dir}/settings.cpp ${durable_dir}/starter.cpp ${durable_dir}/zone.cpp
+    ${durable_dir}/zone_rule.cpp
+    ${durable_dir}/seen.cpp ${durable_dir}/stores/choice.cpp ${durable_dir}/stores/memory/database.cpp
+    ${durable_dir}/stores/memory/members.cpp ${durable_dir}/stores/memory/store.cpp)
+if(TW_SQLITE_FOUND)
+    foreach(source IN ITEMS connection holding jobs joined members schema statements store)
+        target_sources(tickwheel_durable PRIVATE ${durable_dir}/stores/sqlite/${source}.cpp)
+    endforeach()
+    target_compile_definitions(tickwheel_durable PRIVATE TW_WITH_SQLITE)
+    target_link_libraries(tickwheel_durable PRIVATE PkgConfig::TW_SQLITE)
+endif()
+if(TW_POSTGRES_FOUND)
+    foreach(source IN ITEMS link schema statements store values)
+        target_sources(tickwheel_durable PRIVATE ${durable_dir}/stores/postgres/${source}.cpp)
+    endforeach()
+    target_compile_definitions(tickwheel_durable PRIVATE TW_WITH_POSTGRES)
+    target_link_libraries(tickwheel_durable PRIVATE PkgConfig::TW_POSTGRES)
+endif()
+target_link_libraries(tickwheel_durable PUBLIC tickwheel)
+target_include_directories(tickwheel_durable PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_compile_features(tickwheel_durable PRIVATE cxx_std_20)
+target_compile_options(tickwheel_durable PRIVATE -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+set_target_properties(tickwheel_durable PROPERTIES
+    CXX_EXTENSIONS OFF UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON EXPORT_NAME durable
+    VERSION ${PROJECT_VERSION} SOVERSION 0)
+add_library(tickwheel::durable ALIAS tickwheel_durable)

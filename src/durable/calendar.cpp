@@ -1,0 +1,106 @@
+// See calendar.hpp.
+#include "calendar.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <tickwheel/durable_store.h>
+
+namespace tickwheel::durable {
+
+namespace {
+
+constexpr std::int64_t second_ns = 1'000'000'000;
+
+// The last second that can be due, and a local time that is later in every zone.
+constexpr std::int64_t last_second = TW_STORE_TIME_MAX / second_ns;
+constexpr std::int64_t last_local = last_second + std::int64_t{2} * 24 * 3600;
+
+}  // namespace
+
+int calendar::parse(const char *expression, const char *zone_name, calendar &out, const char *&why) {
+    calendar made;
+    if (const int error = cron::parse(expression, made.cron_, why); error != 0)
+        return error;
+    if (const int error = zone::load(zone_name != nullptr ? zone_name : "UTC", made.zone_); error != 0) {
+        why = error == -EINVAL ? "there is no such time zone" : "the time zone cannot be read";
+        return error;
+    }
+    if (made.next(-1) == TW_STORE_NEVER) {
+        why = "the cron expression never comes true";
+        return -EINVAL;
+    }
+    out = std::move(made);
+    return 0;
+}
+
+std::int64_t calendar::next(std::int64_t after_ns) const {
+    if (after_ns >= TW_STORE_TIME_MAX)
+        return TW_STORE_NEVER;
+    const std::int64_t after = after_ns < 0 ? -1 : after_ns / second_ns;
+    const std::int64_t found = cron_.is_repeating() ? next_repeating(after) : next_fixed(after);
+    return found <= last_second ? found * second_ns : TW_STORE_NEVER;
+}
+
+// In seconds, as the functions below. After the last second if there is none.
+std::int64_t calendar::next_fixed(std::int64_t after) const {
+    const std::int64_t local = cron_.first(zone_.furthest(after) + 1, last_local);
+    return local == cron::none ? zone::the_end : zone_.reaches(local);
+}
+
+std::int64_t calendar::next_repeating(std::int64_t after) const {
+    for (std::int64_t from = after + 1; from <= last_second;) {
+        const zone_span span = zone_.at(from);
+        const std::int64_t until = std::min(span.end - 1, last_second);
+        const std::int64_t local = cron_.first(from + span.offset, until + span.offset);
+        if (local != cron::none)
+            return local - span.offset;
+        from = until + 1;
+    }
+    return zone::the_end;
+}
+
+std::uint64_t calendar::count(std::int64_t after_ns, std::int64_t until_ns) const {
+    const std::int64_t after = after_ns / second_ns;
+    const std::int64_t until = until_ns / second_ns;
+    return cron_.is_repeating() ? count_repeating(after, until) : count_fixed(after, until);
+}
+
+// All times that the furthest local time reaches or passes, but of those that it passes in one jump only one.
+std::uint64_t calendar::count_fixed(std::int64_t after, std::int64_t until) const {
+    std::uint64_t count = cron_.count(zone_.furthest(after), zone_.furthest(until));
+    for (std::int64_t set = zone_.at(after).end; set <= until; set = zone_.at(set).end) {
+        const std::uint64_t passed = cron_.count(zone_.furthest(set - 1), zone_.furthest(set));
+        count -= passed > 1 ? passed - 1 : 0;
+    }
+    return count;
+}
+
+std::uint64_t calendar::count_repeating(std::int64_t after, std::int64_t until) const {
+    std::uint64_t count = 0;
+    while (after < until) {
+        const zone_span span = zone_.at(after + 1);
+        const std::int64_t last = std::min(span.end - 1, until);
+        count += cron_.count(after + span.offset, last + span.offset);
+        after = last;
+    }
+    return count;
+}
+
+// By halving. What is left is always begin <= the last <= end.
+std::int64_t calendar::last(std::int64_t after_ns, std::int64_t until_ns) const {
+    std::int64_t begin = after_ns;
+    std::int64_t end = until_ns;
+    while (begin < end) {
+        const std::int64_t middle = begin + (end - begin) / 2;
+        const std::int64_t due = next(middle);
+        if (due <= end)
+            begin = due;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,66 @@
+#include "check_job.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <tickwheel/durable_store.h>
+
+#include "explain.hpp"
+#include "schedule.hpp"
+#include "utf8.hpp"
+
+namespace tickwheel::durable {
+
+int check_name(const char *name, const char *what) {
+    if (name == nullptr)
+        return refuse(-EINVAL, std::string("the ") + what + " is null");
+    const std::size_t size = strnlen(name, TW_DURABLE_NAME_MAX + 1);
+    if (size == 0 || size > TW_DURABLE_NAME_MAX)
+        return refuse(-EINVAL, std::string("the ") + what + " is empty, or longer than 512 bytes");
+    if (!is_utf8(name))
+        return refuse(-EINVAL, std::string("the ") + what + " is not UTF-8");
+    return 0;
+}
+
+int check_schema(const char *schema) {
+    const std::size_t size = strnlen(schema, 33);
+    if (size == 0 || size > 32 || std::strspn(schema, "abcdefghijklmnopqrstuvwxyz0123456789_") != size ||
+        (schema[0] >= '0' && schema[0] <= '9'))
+        return refuse(-EINVAL, "the schema has other characters than a-z, 0-9 and _, or more than 32");
+    return 0;
+}
+
+int check_filter(const tw_durable_filter &filter) {
+    constexpr unsigned all = TW_DURABLE_PENDING | TW_DURABLE_HELD | TW_DURABLE_STARTED | TW_DURABLE_FAILED;
+    if (filter.kind != nullptr)
+        if (const int error = check_name(filter.kind, "kind of the filter"); error != 0)
+            return error;
+    if (filter.after != nullptr && filter.kind == nullptr)
+        return refuse(-EINVAL, "a filter with `after` needs a kind");
+    if (filter.after != nullptr)
+        if (const int error = check_name(filter.after, "key of the filter"); error != 0)
+            return error;
+    return (filter.states & ~all) == 0 ? 0 : refuse(-EINVAL, "an unknown state");
+}
+
+int check_job(const tw_durable_job &job, tw_durable_job &checked, calendar *dates) {
+    if (const int error = check_name(job.kind, "kind"); error != 0)
+        return error;
+    if (const int error = check_name(job.key, "key"); error != 0)
+        return error;
+    if (job.size > TW_DURABLE_PAYLOAD_MAX || (job.size > 0 && job.payload == nullptr))
+        return refuse(-EINVAL, "the payload is null, or larger than 65536 bytes");
+    const char *why = nullptr;
+    if (const int error = check_schedule(job, why, dates); error != 0)
+        return refuse(error, why);
+    checked = job;
+    if (job.size == 0)
+        checked.payload = "";
+    checked.due_ns = whole_microseconds(job.due_ns);
+    checked.period_ns = whole_microseconds(job.period_ns);
+    checked.grace_ns = job.grace_ns != 0 ? whole_microseconds(job.grace_ns) : default_grace_ns;
+    return 0;
+}
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,421 @@
+#include "clerk.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <unordered_set>
+
+#include "explain.hpp"
+#include "fire.hpp"
+
+namespace tickwheel::durable {
+
+namespace {
+
+constexpr std::size_t batch = 512, batch_of_the_dead = 1000;
+constexpr std::int64_t first_pause_ns = 50 * TW_MILLISECOND, longest_pause_ns = 2 * TW_SECOND;
+
+// Between two looks, where the first has left something that others are just taking.
+constexpr std::int64_t breath_ns = 10 * TW_MILLISECOND;
+
+constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
+
+}  // namespace
+
+clerk::clerk(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
+             lease &held_by, holding &jobs, counters &counts)
+    : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), jobs_(jobs),
+      counts_(counts) {}
+
+// --- what others ask of it ----------------------------------------------------------------
+
+const handling *clerk::handling_of(const char *kind) const {
+    const std::lock_guard hold(mutex_);
+    for (const handling &it : handlings_)
+        if (it.kind == kind)
+            return &it;
+    return nullptr;
+}
+
+bool clerk::handles(const char *kind) const { return handling_of(kind) != nullptr; }
+
+int clerk::handle(handling &&what) {
+    if (handles(what.kind.c_str()))
+        return -EEXIST;
+    const std::lock_guard hold(mutex_);
+    handlings_.push_back(std::move(what));
+    look_at_ = 0;
+    return 0;
+}
+
+bool clerk::note_put(const char *kind, std::int64_t ready_at) {
+    if (!handles(kind))
+        return false;
+    const std::lock_guard hold(mutex_);
+    const std::int64_t look_at = ready_at - settings_.horizon_ns;
+    if (look_at >= look_at_)
+        return false;
+    look_at_ = look_at;
+    return true;
+}
+
+// --- a step -------------------------------------------------------------------------------
+
+std::int64_t clerk::step(std::int64_t now) {
+    {
+        const std::lock_guard hold(mutex_);
+        if (handlings_.empty())
+            return never;
+    }
+    watch_lease(now);
+    if (now < try_at_)
+        return try_at_;
+    int error;
+    try {
+        error = work(now);
+    } catch (const std::bad_alloc &) {
+        error = refuse(-ENOMEM, "no memory");
+    }
+    if (error != 0)
+        return clock_.now() + pause_after(error);
+    pause_ns_ = 0;
+    const std::lock_guard hold(mutex_);
+    return std::min(renew_at_, look_at_);
+}
+
+int clerk::work(std::int64_t now) {
+    if (const int error = connect(); error != 0)
+        return error;
+    if (const int error = settle(); error != 0)
+        return error;
+    if (now >= renew_at_)
+        if (const int error = renew(); error != 0)
+            return error;
+    if (const int error = listen_to_others(); error != 0)
+        return error;
+    if (is_time_to_look())
+        if (const int error = look(); error != 0)
+            return error;
+    if (has_dead_)
+        if (const int error = bury(); error != 0)
+            return error;
+    // What was told during a call is with the connection already, and its descriptor does not become readable
+    // for it.
+    return listen_to_others();
+}
+
+bool clerk::is_time_to_look() const {
+    const std::lock_guard hold(mutex_);
+    return clock_.now() >= look_at_;
+}
+
+std::int64_t clerk::pause_after(int error) {
+    ++counts_.errors;
+    if (!line_.is_open()) {
+        is_connected_ = false;
+        bell_of_database_ = -1;
+        has_to_resume_ = true;
+        if (was_connected_)
+            tell(TW_DURABLE_DISCONNECTED, noted(error));
+        was_connected_ = false;
+    }
+    pause_ns_ = std::clamp(pause_ns_ * 2, first_pause_ns, longest_pause_ns);
+    try_at_ = clock_.now() + pause_ns_;
+    return pause_ns_;
+}
+
+void clerk::tell(tw_durable_event event, const std::string &why) {
+    if (settings_.on_event == nullptr)
+        return;
+    const in_user_code inside;
+    settings_.on_event(event, why.c_str(), settings_.on_event_arg);
+}
+
+void clerk::learn(const database_clock::reading &reading) {
+    if (database_.add(reading))
+        jobs_.arm_again();
+}
+
+// --- membership ---------------------------------------------------------------------------
+
+int clerk::connect() {
+    if (const int error = line_.open(); error != 0)
+        return error;
+    if (lease_.member().id == 0) {
+        if (const int error = join(); error != 0)
+            return error;
+    } else if (has_to_resume_) {
+        if (const int error = resume(); error != 0)
+            return error;
+    }
+    has_to_resume_ = false;
+    if (was_connected_)
+        return 0;
+    const auto bell = line_.ask([](const tw_store &store, void *connection) {
+        return store.listen != nullptr ? store.listen(connection) : -EOPNOTSUPP;
+    });
+    if (bell < 0 && !line_.is_open())
+        return static_cast<int>(bell);
+    bell_of_database_ = bell >= 0 ? static_cast<int>(bell) : -1;
+    poll_ns_ = settings_.poll_ns;
+    if (poll_ns_ == 0)
+        poll_ns_ = bell >= 0 ? poll_if_told_ns : poll_if_not_ns;
+    was_connected_ = true;
+    is_connected_ = true;
+    ++counts_.connects;
+    renew_at_ = 0;
+    {
+        const std::lock_guard hold(mutex_);
+        look_at_ = 0;
+    }
+    tell(TW_DURABLE_CONNECTED, "");
+    return 0;
+}
+
+int clerk::join() {
+    tw_store_member member = {};
+    const std::int64_t asked = clock_.now();
+    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+        return store.join(connection, settings_.name.c_str(), settings_.lease_ns, &member);
+    });
+    if (error != 0)
+        return static_cast<int>(error);
+    lease_.begin(member, asked);
+    has_told_lease_ = false;
+    renew_at_ = 0;
+    return 0;
+}
+
+int clerk::renew() {
+    const tw_store_member member = lease_.member();
+    database_clock::reading reading = {clock_.now(), 0, 0};
+    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+        return store.renew(connection, &member, settings_.lease_ns, &reading.now);
+    });
+    if (error == -ESTALE) {
+        lose_membership("the lease has ended, and others took over");
+        return join();
+    }
+    if (error != 0)
+        return static_cast<int>(error);
+    reading.answered = clock_.now();
+    lease_.extend(reading.asked);
+    has_told_lease_ = false;
+    learn(reading);
+    renew_at_ = reading.asked + settings_.lease_ns / 3;
+    return 0;
+}
+
+void clerk::lose_membership(const char *why) {
+    lease_.end();
+    jobs_.forget_all();
+    if (!has_told_lease_) {
+        ++counts_.lost_leases;
+        tell(TW_DURABLE_LEASE_LOST, why);
+    }
+    has_told_lease_ = true;
+}
+
+// The lease ends here by itself if the database is away for too long.
+void clerk::watch_lease(std::int64_t now) {
+    if (lease_.member().id == 0 || has_told_lease_ || now < lease_.until())
+        return;
+    has_told_lease_ = true;
+    ++counts_.lost_leases;
+    tell(TW_DURABLE_LEASE_LOST, "it was not renewed in time");
+}
+
+int clerk::resume() {
+    tw_store_member member = lease_.member();
+    struct finding {
+        std::string kind, key;
+        std::int64_t token;
+    };
+    std::vector<finding> found;
+    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+        return store.resume(
+            connection, &member,
+            [](const tw_durable_entry *entry, void *arg) {
+                static_cast<std::vector<finding> *>(arg)->push_back(
+                    {entry->job.kind, entry->job.key, entry->token});
+                return 0;
+            },
+            &found);
+    });
+    if (error == -ESTALE) {
+        lose_membership("the lease has ended, and others took over");
+        return join();
+    }
+    if (error != 0)
+        return static_cast<int>(error);
+    lease_.set_epoch(member.epoch);
+
+    std::unordered_set<std::int64_t> tokens;
+    std::vector<tw_store_outcome> unknown;
+    for (const finding &it : found) {
+        tokens.insert(it.token);
+        if (!jobs_.has(it.token))
+            unknown.push_back(
+                {it.kind.c_str(), it.key.c_str(), it.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
+    }
+    jobs_.forget_others(tokens);
+    if (unknown.empty())
+        return 0;
+    return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
+        return store.settle(connection, &member, unknown.data(), unknown.size());
+    }));
+}
+
+// --- answers ------------------------------------------------------------------------------
+
+int clerk::settle() {
+    for (;;) {
+        std::vector<answer> answers = jobs_.take_answers(batch);
+        if (answers.empty())
+            return 0;
+        std::vector<tw_store_outcome> outcomes;
+        std::int64_t first_ready = never;
+        for (const answer &it : answers) {
+            outcomes.push_back(it.outcome());
+            if (it.what == TW_STORE_MOVE)
+                first_ready = std::min(first_ready, it.ready_is_delay ? clock_.now() + it.ready_ns
+                                                                      : database_.when(it.ready_ns));
+        }
+        const tw_store_member member = lease_.member();
+        const auto error = line_.ask([&](const tw_store &store, void *connection) {
+            return store.settle(connection, &member, outcomes.data(), outcomes.size());
+        });
+        if (error == -ESTALE) {
+            counts_.unmatched += answers.size();
+            lose_membership("the lease has ended, and others took over");
+            return join();
+        }
+        if (error != 0) {
+            jobs_.give_back(std::move(answers));
+            return static_cast<int>(error);
+        }
+        for (const tw_store_outcome &it : outcomes)
+            counts_.unmatched += it.matched == 0 ? 1 : 0;
+        const std::lock_guard hold(mutex_);
+        if (first_ready != never)
+            look_at_ = std::min(look_at_, first_ready - settings_.horizon_ns);
+        if (wants_room_)
+            look_at_ = 0;
+    }
+}
+
+// --- claims -------------------------------------------------------------------------------
+
+int clerk::listen_to_others() {
+    if (bell_of_database_ < 0)
+        return 0;
+    std::int64_t ready = 0;
+    const auto told =
+        line_.ask([&](const tw_store &store, void *connection) { return store.told(connection, &ready); });
+    if (told < 0)
+        return static_cast<int>(told);
+    if (told > 0) {
+        const std::lock_guard hold(mutex_);
+        const std::int64_t ready_at = database_.is_known() ? database_.when(ready) : 0;
+        look_at_ = std::min(look_at_, ready_at - settings_.horizon_ns);
+    }
+    return 0;
+}
+
+// One claim after the other, until there is nothing left within the horizon or no room. Answers and the lease
+// come in between.
+int clerk::look() {
+    std::vector<const char *> kinds;
+    {
+        const std::lock_guard hold(mutex_);
+        for (const handling &it : handlings_)
+            kinds.push_back(it.kind.c_str());
+        look_at_ = clock_.now() + poll_ns_;
+    }
+    const std::size_t limit = jobs_.room();
+    wants_room_ = limit == 0;
+    if (limit == 0)
+        return 0;
+    tw_store_look seen = {};
+    std::size_t count = 0;
+    if (const int error = claim(limit, kinds, seen, count); error != 0)
+        return error;
+    has_dead_ = seen.has_dead != 0;
+    const std::lock_guard hold(mutex_);
+    if (count == limit)
+        look_at_ = 0;
+    else
+        plan_next_look(seen);
+    return 0;
+}
+
+// REQUIRES: mutex held
+void clerk::plan_next_look(const tw_store_look &seen) {
+    if (seen.next_ns == TW_STORE_NEVER)
+        return;
+    const std::int64_t now = clock_.now();
+    const std::int64_t enters = database_.when(seen.next_ns) - settings_.horizon_ns;
+    // What comes into the horizon one after the other is claimed in portions.
+    const std::int64_t soonest = enters > now ? now + settings_.horizon_ns / 4 : now + breath_ns;
+    look_at_ = std::min(look_at_, std::max(enters, soonest));
+}
+
+int clerk::claim(std::size_t limit, std::vector<const char *> &kinds, tw_store_look &seen,
+                 std::size_t &count) {
+    tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, limit};
+    struct context {
+        clerk &self;
+        std::int64_t member_id;
+        std::size_t count;
+    } taking = {*this, wanted.member.id, 0};
+    database_clock::reading reading = {clock_.now(), 0, 0};
+    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+        return store.claim(
+            connection, &wanted,
+            [](const tw_durable_entry *entry, void *arg) {
+                auto &it = *static_cast<context *>(arg);
+                ++it.count;
+                it.self.jobs_.accept(*entry, *it.self.handling_of(entry->job.kind), it.member_id);
+                return 0;
+            },
+            &taking, &seen);
+    });
+    count = taking.count;
+    if (error == -ESTALE) {
+        renew_at_ = 0;  // which finds out whether it is dead
+        return 0;
+    }
+    if (error != 0) {
+        has_to_resume_ = true;  // it may have claimed what did not get here
+        return static_cast<int>(error);
+    }
+    reading.answered = clock_.now();
+    reading.now = seen.now_ns;
+    learn(reading);
+    return 0;
+}
+
+int clerk::bury() {
+    const auto released = line_.ask(
+        [](const tw_store &store, void *connection) { return store.bury(connection, batch_of_the_dead); });
+    if (released < 0)
+        return static_cast<int>(released);
+    counts_.released += static_cast<std::uint64_t>(released);
+    has_dead_ = released == batch_of_the_dead;
+    const std::lock_guard hold(mutex_);
+    if (released > 0)
+        look_at_ = 0;
+    return 0;
+}
+
+// --- the end ------------------------------------------------------------------------------
+
+void clerk::leave() {
+    const tw_store_member member = lease_.member();
+    if (member.id == 0 || !line_.is_open())
+        return;
+    if (settle() == 0)
+        line_.ask([&](const tw_store &store, void *connection) { return store.leave(connection, &member); });
+    lease_.end();
+}
+
+}  // namespace tickwheel::durable

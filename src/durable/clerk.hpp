@@ -1,0 +1,80 @@
+// Keeps the books with the database: joins it, renews the lease, settles answers, claims what is due soon,
+// and takes back what dead members have left.
+//
+// Whenever the line has broken, the database may have carried out a claim whose result never came. So the
+// first thing on a new line is to raise the epoch, after which a former claim can do nothing any more, and
+// then to compare what the database says this member holds with what it does hold.
+#pragma once
+
+#include <list>
+#include <mutex>
+
+#include "holding.hpp"
+#include "line.hpp"
+#include "pacer.hpp"
+
+namespace tickwheel::durable {
+
+class clerk final : public agent {
+  public:
+    clerk(const database &to, const settings &settings, const local_clock &clock, database_clock &database,
+          lease &lease, holding &jobs, counters &counts);
+
+    std::int64_t step(std::int64_t now) override;
+    int descriptor() override { return bell_of_database_; }
+
+    // -EEXIST, or 0.
+    int handle(handling &&what);
+    bool handles(const char *kind) const;
+
+    // A job of this kind is ready at this local time, and was put here. Returns true if the clerk should be
+    // called.
+    bool note_put(const char *kind, std::int64_t ready_at);
+
+    // The last step: settles what can be settled, and leaves.
+    void leave();
+
+    const std::atomic<bool> &is_connected() const { return is_connected_; }
+    void abandon() { line_.abandon(); }
+
+  private:
+    int work(std::int64_t now);
+    bool is_time_to_look() const;
+    int connect();
+    int join();
+    int resume();
+    int renew();
+    int settle();
+    int listen_to_others();
+    int look();
+    int claim(std::size_t limit, std::vector<const char *> &kinds, tw_store_look &seen, std::size_t &count);
+    int bury();
+    void lose_membership(const char *why);
+    void plan_next_look(const tw_store_look &seen);
+    std::int64_t pause_after(int error);
+    void watch_lease(std::int64_t now);
+    void tell(tw_durable_event event, const std::string &why);
+    void learn(const database_clock::reading &reading);
+    const handling *handling_of(const char *kind) const;
+
+    line line_;
+    const settings &settings_;
+    const local_clock clock_;
+    database_clock &database_;
+    lease &lease_;
+    holding &jobs_;
+    counters &counts_;
+
+    mutable std::mutex mutex_;  // guards these two
+    std::list<handling> handlings_;
+    std::int64_t look_at_ = 0;
+
+    std::atomic<bool> is_connected_{false};
+    bool was_connected_ = false, has_told_lease_ = false, has_to_resume_ = false, has_dead_ = false;
+    bool wants_room_ = false;
+    int bell_of_database_ = -1;
+    std::int64_t poll_ns_ = 0;
+    std::int64_t renew_at_ = 0, try_at_ = 0, pause_ns_ = 0;
+};
+
+}  // namespace tickwheel::durable

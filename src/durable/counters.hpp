@@ -1,0 +1,29 @@
+// What one tw_durable counts. Each is exact; together they are of about the same moment.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace tickwheel::durable {
+
+using counter = std::atomic<std::uint64_t>;
+
+struct counters {
+    counter claimed{0}, started{0}, unconfirmed{0};
+    counter done{0}, again{0}, retried{0}, failed{0}, skipped{0};
+    counter taken_back{0};  // before they were started: removed, replaced, or the lease was lost
+    counter unmatched{0};   // answers that counted for nothing, for the same reasons
+    counter connects{0}, errors{0}, lost_leases{0}, released{0};
+    counter late_count{0};
+    std::atomic<std::int64_t> late_sum_ns{0}, late_max_ns{0};
+
+    void add_late(std::int64_t late_ns) {
+        ++late_count;
+        late_sum_ns += late_ns;
+        for (std::int64_t most = late_max_ns;
+             late_ns > most && !late_max_ns.compare_exchange_weak(most, late_ns);) {
+        }
+    }
+};
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,80 @@
+// The database's clock, as this process knows it: by its own steady clock, and the readings that came with
+// answers.
+//
+// An answer that says "it is t" was written after the question was sent at `asked`, and before it arrived at
+// `answered`, so the offset between the two clocks lies in [t - answered, t - asked]. Each answer narrows
+// that down; in between, the clocks drift apart. What is told to users and compared with deadlines is the
+// lower end: the true time is that or later.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+
+namespace tickwheel::durable {
+
+class database_clock {
+  public:
+    struct reading {
+        std::int64_t asked, answered;  // by the local clock
+        std::int64_t now;              // by the database's
+    };
+
+    // Returns true if the database's clock, or the local one, was set: the reading contradicts the former
+    // ones. They are forgotten then.
+    bool add(const reading &it) {
+        const std::lock_guard hold(mutex_);
+        const std::int64_t low = it.now - it.answered, high = it.now - it.asked;
+        const std::int64_t drift = is_known_ ? drift_until(it.answered) : 0;
+        const bool was_set = is_known_ && (low > high_ + drift || high < low_ - drift);
+        if (!is_known_ || was_set) {
+            low_ = low;
+            high_ = high;
+        } else {
+            low_ = std::max(low_ - drift, low);
+            high_ = std::min(high_ + drift, high);
+        }
+        read_at_ = it.answered;
+        is_known_ = true;
+        return was_set;
+    }
+
+    bool is_known() const {
+        const std::lock_guard hold(mutex_);
+        return is_known_;
+    }
+
+    // What the clock reads at a local time, at the least.
+    std::int64_t at(std::int64_t local) const {
+        const std::lock_guard hold(mutex_);
+        return local + low_ - drift_until(local);
+    }
+
+    // The local time at which it reads `time` for certain.
+    std::int64_t when(std::int64_t time) const {
+        const std::lock_guard hold(mutex_);
+        const std::int64_t local = time - low_;
+        return local + drift_until(local);
+    }
+
+    // How far off at() may be.
+    std::int64_t uncertainty() const {
+        const std::lock_guard hold(mutex_);
+        return high_ - low_;
+    }
+
+  private:
+    // Crystals of computers differ by less than 1 in 10,000. A deadline that is far away is looked at again
+    // before it comes, with a newer reading, so drift beyond a minute does not count.
+    std::int64_t drift_until(std::int64_t local) const {
+        constexpr std::int64_t minute = 60'000'000'000;
+        return std::clamp<std::int64_t>(local - read_at_, 0, minute) / 10'000;
+    }
+
+    mutable std::mutex mutex_;
+    bool is_known_ = false;
+    std::int64_t low_ = 0, high_ = 0;
+    std::int64_t read_at_ = 0;
+};
+
+}  // namespace tickwheel::durable

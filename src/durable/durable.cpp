@@ -1,0 +1,190 @@
+// Opening, closing and handling: the functions of durable.h that are about this process.
+#include "durable.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "check_job.hpp"
+#include "explain.hpp"
+#include "fire.hpp"
+#include "guard.hpp"
+
+namespace tickwheel::durable {
+
+member::member(const database &to, const settings &settings, const local_clock &local,
+               database_clock &database, counters &count)
+    : all(settings), clock(local), its_clock(database), counts(count), lease(settings.lease_ns),
+      jobs(settings, local, database, lease, count), clerk(to, settings, local, database, lease, jobs, count),
+      hasty(to), starter(hasty, settings, local, database, lease, clerk.is_connected(), jobs, count) {
+    hasty.timeout_ns = std::min(hasty.timeout_ns, TW_SECOND);
+}
+
+int member::start(tw_runtime *rt) {
+    if (all.single_thread)
+        if (const int error = tw_handles_new(&rounds, rt, nullptr); error != 0)
+            return error;
+    clerk_pacer = std::make_unique<pacer>(clerk, clock, rounds);
+    starter_pacer = std::make_unique<pacer>(starter, clock, rounds);
+    if (const int error = jobs.start(
+            rt, [this] { starter_pacer->ring(); }, [this] { clerk_pacer->ring(); });
+        error != 0)
+        return error;
+    if (const int error = clerk_pacer->start("durable-clerk"); error != 0)
+        return error;
+    return starter_pacer->start("durable-start");
+}
+
+// First nothing is started any more, then the handlers end, and then the clerk has all answers.
+void member::end() {
+    if (starter_pacer != nullptr)
+        starter_pacer->stop();
+    jobs.end();
+    if (clerk_pacer != nullptr)
+        clerk_pacer->stop();
+    clerk.leave();
+}
+
+int check_usable(const tw_durable *durable) {
+    if (durable == nullptr)
+        return refuse(-EINVAL, "the connection is null");
+    if (getpid() != durable->process)
+        return refuse(-ECHILD, "this process is a fork of the one that opened the database");
+    return 0;
+}
+
+namespace {
+
+const tw_store *store_for(const char *address, const tw_durable_options &options) {
+    return options.store != nullptr ? options.store : tw_store_for(address);
+}
+
+int fill_in(tw_durable &it, tw_runtime *rt, const char *address, const tw_durable_options &options) {
+    const char *const schema = options.schema != nullptr ? options.schema : "tickwheel";
+    if (const int error = check_schema(schema); error != 0)
+        return error;
+    if (const int error = complete(options, it.settings); error != 0)
+        return error;
+    const std::int64_t timeout = options.timeout_ns != 0 ? options.timeout_ns : 5 * TW_SECOND;
+    if (timeout < 10 * TW_MILLISECOND || timeout > 60 * TW_SECOND)
+        return refuse(-EINVAL, "the timeout is shorter than 10 ms, or longer than 1 min");
+    if (it.settings.single_thread && rt == nullptr)
+        return refuse(-EINVAL, "`single_thread` needs a runtime");
+    const tw_store *const store = store_for(address, options);
+    if (store == nullptr)
+        return refuse(-EOPNOTSUPP, "no store of this build has addresses that begin like this one");
+    it.clock.virtual_time = it.settings.single_thread ? rt : nullptr;
+    it.database = {store,
+                   address,
+                   schema,
+                   timeout,
+                   [](void *clock) { return static_cast<local_clock *>(clock)->now(); },
+                   &it.clock};
+    return 0;
+}
+
+int open(tw_durable **durable, tw_runtime *rt, const char *address, const tw_durable_options &options) {
+    auto it = std::make_unique<tw_durable>();
+    if (const int error = fill_in(*it, rt, address, options); error != 0)
+        return error;
+    if (const int error = it->front.open(); error != 0)
+        return error;
+    if (rt != nullptr) {
+        it->member =
+            std::make_unique<member>(it->database, it->settings, it->clock, it->its_clock, it->counts);
+        if (const int error = it->member->start(rt); error != 0) {
+            it->member->end();
+            return refuse(error, tw_explain(error));
+        }
+    }
+    *durable = it.release();
+    return 0;
+}
+
+// In the child of a fork: threads that held locks or waited for something are not there to let go of it. So
+// what has locks and threads is left as it is.
+void leave_to_parent(tw_durable &it) {
+    it.front.abandon();
+    if (it.member == nullptr)
+        return;
+    it.member->clerk.abandon();
+    it.member->starter.abandon();
+}
+
+int complete_retries(const tw_durable_retries *given, tw_durable_retries &all) {
+    all = given != nullptr ? *given : tw_durable_retries{};
+    if (all.attempts == 0)
+        all.attempts = 20;
+    if (all.backoff_ns == 0)
+        all.backoff_ns = TW_SECOND;
+    if (all.backoff_max_ns == 0)
+        all.backoff_max_ns = 3600 * TW_SECOND;
+    if (all.backoff_ns < 0 || all.backoff_max_ns < all.backoff_ns ||
+        all.backoff_max_ns > TW_STORE_TIME_MAX / 2 || all.attempts > INT32_MAX)
+        return refuse(-EINVAL,
+                      "the delays between tries are negative, or the longest is less than the first");
+    return 0;
+}
+
+}  // namespace
+
+}  // namespace tickwheel::durable
+
+using namespace tickwheel::durable;
+
+tw_durable::tw_durable() : settings{}, clock{nullptr}, database{}, front(database), process(getpid()) {}
+
+TW_API int tw_durable_open(tw_durable **durable, tw_runtime *rt, const char *address,
+                           const tw_durable_options *options) {
+    if (durable == nullptr || address == nullptr)
+        return refuse(-EINVAL, "the place for the connection, or the address is null");
+    return guarded(
+        [&] { return open(durable, rt, address, options != nullptr ? *options : tw_durable_options{}); });
+}
+
+TW_API int tw_durable_close(tw_durable *durable) {
+    if (durable == nullptr)
+        return 0;
+    if (getpid() != durable->process) {
+        leave_to_parent(*durable);
+        return 0;
+    }
+    if (is_in_user_code())
+        return refuse(-EBUSY, "called from a handler or an event");
+    if (durable->member != nullptr)
+        durable->member->end();
+    delete durable;
+    return 0;
+}
+
+TW_API int tw_durable_handle(tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,
+                             const tw_durable_retries *retries) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (const int error = check_name(kind, "kind"); error != 0)
+        return error;
+    if (fn == nullptr)
+        return refuse(-EINVAL, "the handler is null");
+    if (durable->member == nullptr)
+        return refuse(-EPERM, "the connection was opened without a runtime");
+    return guarded([&] {
+        handling it = {kind, fn, arg, {}};
+        if (const int error = complete_retries(retries, it.retries); error != 0)
+            return error;
+        if (durable->member->clerk.handle(std::move(it)) != 0)
+            return refuse(-EEXIST, "this kind has a handler");
+        durable->member->clerk_pacer->ring();
+        return 0;
+    });
+}
+
+TW_API const char *tw_durable_explain(int error) { return explanation_of(error); }
+
+TW_API int64_t tw_durable_now(tw_durable *durable) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (durable->its_clock.is_known())
+        return durable->its_clock.at(durable->clock.now());
+    return guarded([&] { return read_clock(*durable); });
+}

@@ -1,0 +1,62 @@
+// What is behind a tw_durable.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+
+#include "clerk.hpp"
+#include "front.hpp"
+#include "starter.hpp"
+
+namespace tickwheel::durable {
+
+// The part of a process that handles jobs. Threads: the clerk's and the starter's, the runtime's and the
+// workers'.
+struct member {
+    const settings &all;
+    const local_clock clock;
+    database_clock &its_clock;
+    counters &counts;
+    tickwheel::durable::lease lease;
+    holding jobs;
+    tickwheel::durable::clerk clerk;
+    database hasty;  // as the clerk's, with less patience: what is ready does not wait for a hung server
+    tickwheel::durable::starter starter;
+    tw_handles *rounds = nullptr;  // if all is done on one thread
+    std::unique_ptr<pacer> clerk_pacer, starter_pacer;
+
+    member(const database &to, const settings &settings, const local_clock &local, database_clock &database,
+           counters &count);
+    member(const member &) = delete;
+    member &operator=(const member &) = delete;
+    ~member() { tw_handles_free(rounds); }
+
+    int start(tw_runtime *rt);
+    void end();
+};
+
+}  // namespace tickwheel::durable
+
+struct tw_durable {
+    tickwheel::durable::settings settings;
+    tickwheel::durable::local_clock clock;
+    tickwheel::durable::database database;
+    tickwheel::durable::database_clock its_clock;
+    tickwheel::durable::counters counts;
+    tickwheel::durable::front front;
+    std::unique_ptr<tickwheel::durable::member> member;  // null without a runtime
+    const pid_t process;
+
+    tw_durable();
+};
+
+namespace tickwheel::durable {
+
+// 0, -EINVAL or -ECHILD, with a note of why.
+int check_usable(const tw_durable *durable);
+
+// Asks the database what time it is, and returns that or an error.
+std::int64_t read_clock(tw_durable &durable);
+
+}  // namespace tickwheel::durable

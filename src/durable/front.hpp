@@ -1,0 +1,64 @@
+// The line that calls of the user's go over, one after the other. Puts that come while another is on its way
+// to the disk wait together, and then share a transaction.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "line.hpp"
+
+namespace tickwheel::durable {
+
+class front {
+  public:
+    explicit front(const database &to) : line_(to) {}
+
+    // Asks as a line does. -EDEADLK: this thread is in a call on the front, as a visitor is.
+    template <class Ask> std::int64_t ask(const Ask &question) {
+        const turn mine(*this);
+        return mine.is_refused() ? refuse_nested() : line_.ask(question);
+    }
+
+    // Puts; all or none of these.
+    int put(std::vector<tw_store_put> &puts, bool keep);
+
+    int open() { return line_.open(); }
+    void abandon() { line_.abandon(); }
+
+  private:
+    struct request {
+        std::vector<tw_store_put> &puts;
+        bool keep;
+        bool is_done = false;
+        int error = 0;
+        std::string why;
+    };
+
+    // Has the line to itself.
+    class turn {
+      public:
+        explicit turn(front &whose);
+        turn(const turn &) = delete;
+        turn &operator=(const turn &) = delete;
+        ~turn();
+        bool is_refused() const { return is_refused_; }
+
+      private:
+        front &whose_;
+        bool is_refused_;
+    };
+
+    static int refuse_nested();
+    void put_together();
+    int send(std::vector<tw_store_put> &puts, bool keep);
+
+    line line_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool is_busy_ = false;
+    std::vector<request *> waiting_;
+};
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,21 @@
+// The edge between C++ and C: no exception passes it.
+#pragma once
+
+#include <cerrno>
+#include <new>
+
+// A public function.
+#define TW_API extern "C" __attribute__((visibility("default")))
+
+namespace tickwheel::durable {
+
+// Returns what the function returns, or -ENOMEM.
+template <class Function> auto guarded(const Function &function) noexcept -> decltype(function()) {
+    try {
+        return function();
+    } catch (const std::bad_alloc &) {
+        return -ENOMEM;
+    }
+}
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,316 @@
+#include "holding.hpp"
+
+#include <algorithm>
+
+#include "fire.hpp"
+
+namespace tickwheel::durable {
+
+namespace {
+
+// Jobs that are claimed in one go.
+constexpr std::size_t batch = 512;
+
+// Started jobs should not wait for a worker for longer than this while other processes could run them.
+constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
+
+}  // namespace
+
+held_job::held_job(const tw_durable_entry &entry, const handling &handled_by, std::int64_t member,
+                   holding &keeper)
+    : kind(entry.job.kind), key(entry.job.key),
+      payload(static_cast<const char *>(entry.job.payload), entry.job.size),
+      cron(entry.job.cron != nullptr ? entry.job.cron : ""),
+      zone(entry.job.zone != nullptr ? entry.job.zone : ""), job(entry.job), ready_ns(entry.ready_ns),
+      attempts(entry.attempts), token(entry.token), member_id(member), by(handled_by), home(keeper) {
+    job.kind = kind.c_str();
+    job.key = key.c_str();
+    job.payload = payload.data();
+    job.cron = entry.job.cron != nullptr ? cron.c_str() : nullptr;
+    job.zone = entry.job.zone != nullptr ? zone.c_str() : nullptr;
+    if (job.cron != nullptr) {
+        dates = std::make_unique<calendar>();
+        if (calendar::parse(job.cron, job.zone, *dates, why_no_dates) != 0)
+            dates.reset();
+    }
+}
+
+holding::holding(const settings &all, const local_clock &clock, const database_clock &database,
+                 const lease &held_by, counters &counts)
+    : settings_(all), clock_(clock), database_(database), lease_(held_by), counts_(counts) {}
+
+holding::~holding() {
+    tw_handles_free(wheel_);
+    tw_handles_free(runs_);
+    tw_workers_free(pool_);
+}
+
+int holding::start(tw_runtime *rt, std::function<void()> on_ready, std::function<void()> on_answer) {
+    on_ready_ = std::move(on_ready);
+    on_answer_ = std::move(on_answer);
+    tw_handles_options run_options = {};
+    run_options.label = "durable job";
+    run_options.workers = settings_.workers;
+    if (settings_.workers == nullptr && !settings_.single_thread) {
+        tw_workers_options options = {};
+        options.threads = settings_.threads;
+        options.queue = settings_.hold;  // so it is never full, and nothing runs on the runtime's thread
+        options.at_stop = TW_STOP_DISCARD;
+        options.thread_name = "durable-work";
+        if (const int error = tw_workers_new(&pool_, rt, &options); error != 0)
+            return error;
+        run_options.workers = pool_;
+    }
+    tw_handles_options wheel_options = {};
+    wheel_options.label = "durable job, held";
+    const int error = tw_handles_new(&wheel_, rt, &wheel_options);
+    return error != 0 ? error : tw_handles_new(&runs_, rt, &run_options);
+}
+
+// Runs that wait for a worker are discarded: their jobs are given back to the database as they are, started.
+void holding::end() {
+    {
+        const std::lock_guard hold(mutex_);
+        has_ended_ = true;
+    }
+    if (wheel_ != nullptr)
+        tw_handles_drain(wheel_, nullptr, nullptr);
+    if (runs_ != nullptr)
+        tw_handles_drain(runs_, nullptr, nullptr);
+}
+
+// --- on the wheel -------------------------------------------------------------------------
+
+// Without memory for a timer it counts as ready at once. The database says then that it is not, and it comes
+// here again. REQUIRES: mutex held
+void holding::arm(held_job &it) {
+    it.at = stage::waiting;
+    const std::int64_t left = database_.when(it.ready_ns) - clock_.now();
+    tw_task task = {};
+    task.arg = &it;
+    task.fn = [](const tw_event *, void *arg) {
+        held_job &due = *static_cast<held_job *>(arg);
+        due.home.on_time(due);
+    };
+    tw_when when = {};
+    when.due_ns = std::max<std::int64_t>(left, 0);
+    if (tw_handle_start(wheel_, &it.timer, &when, &task) != 0) {
+        it.at = stage::ready;
+        ready_.push_back(&it);
+    }
+}
+
+void holding::on_time(held_job &it) {
+    {
+        const std::lock_guard hold(mutex_);
+        if (it.is_forgotten) {
+            extract(it);
+            return;
+        }
+        it.at = stage::ready;
+        ready_.push_back(&it);
+    }
+    on_ready_();
+}
+
+void holding::accept(const tw_durable_entry &entry, const handling &by, std::int64_t member_id) {
+    auto made = std::make_unique<held_job>(entry, by, member_id, *this);
+    held_job &it = *made;
+    {
+        const std::lock_guard hold(mutex_);
+        jobs_.emplace(entry.token, std::move(made));
+        ready_.reserve(jobs_.size());
+        answers_.reserve(jobs_.size() + answers_.size());
+        ++counts_.claimed;
+        if (entry.state != TW_DURABLE_STARTED) {
+            arm(it);
+            return;
+        }
+    }
+    run(it);
+}
+
+void holding::arm_again() {
+    const std::lock_guard hold(mutex_);
+    for (auto &[token, it] : jobs_)
+        if (it->at == stage::waiting && take_off(*it))
+            arm(*it);
+}
+
+// Returns false if its time has come: on_time has been called or will be.
+// REQUIRES: mutex held
+bool holding::take_off(held_job &it) { return tw_handle_stop(wheel_, it.timer) == 1; }
+
+// --- forgetting ---------------------------------------------------------------------------
+
+// REQUIRES: mutex held
+std::unique_ptr<held_job> holding::extract(const held_job &it) {
+    auto node = jobs_.extract(it.token);
+    return std::move(node.mapped());
+}
+
+void holding::forget_others(const std::unordered_set<std::int64_t> &tokens) {
+    const std::lock_guard hold(mutex_);
+    for (auto next = jobs_.begin(); next != jobs_.end();) {
+        held_job &it = *next->second;
+        const auto here = next++;
+        if (it.at == stage::running || it.is_forgotten || tokens.count(it.token) != 0)
+            continue;
+        ++counts_.taken_back;
+        it.is_forgotten = true;
+        if (it.at == stage::ready)
+            ready_.erase(std::find(ready_.begin(), ready_.end(), &it));
+        if (it.at == stage::ready || (it.at == stage::waiting && take_off(it)))
+            jobs_.erase(here);
+    }
+}
+
+void holding::forget_all() {
+    forget_others({});
+    const std::lock_guard hold(mutex_);
+    counts_.unmatched += answers_.size();
+    answers_.clear();
+}
+
+void holding::forget(held_job &it) {
+    const std::lock_guard hold(mutex_);
+    ++counts_.taken_back;
+    extract(it);
+}
+
+bool holding::has(std::int64_t token) const {
+    const std::lock_guard hold(mutex_);
+    if (const auto found = jobs_.find(token); found != jobs_.end())
+        return !found->second->is_forgotten;
+    return std::any_of(answers_.begin(), answers_.end(),
+                       [&](const answer &it) { return it.it->token == token; });
+}
+
+// As many as there is room for, but of those that are ready no more than the workers will take soon, if that
+// is known: other processes may be idle.
+std::size_t holding::room() const {
+    const std::lock_guard hold(mutex_);
+    const std::size_t held = jobs_.size() + answers_.size();
+    if (held >= settings_.hold)
+        return 0;
+    const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
+    const auto in_time = static_cast<std::size_t>(longest_queue_ns / each) + 2 * settings_.threads;
+    if (started_ >= in_time)
+        return 0;
+    return std::min({settings_.hold - held, batch, in_time - started_});
+}
+
+// --- looking on ---------------------------------------------------------------------------
+
+holding::census holding::count() const {
+    const std::lock_guard hold(mutex_);
+    return {jobs_.size(), started_, answers_.size()};
+}
+
+std::vector<holding::sketch> holding::sketches() const {
+    const std::lock_guard hold(mutex_);
+    std::vector<sketch> all;
+    all.reserve(jobs_.size());
+    for (const auto &[token, it] : jobs_)
+        all.push_back({it->kind, it->key, it->ready_ns, token, it->at});
+    return all;
+}
+
+// --- starting -----------------------------------------------------------------------------
+
+std::vector<held_job *> holding::take_ready(std::size_t limit) {
+    const std::lock_guard hold(mutex_);
+    const auto end = ready_.begin() + static_cast<std::ptrdiff_t>(std::min(limit, ready_.size()));
+    std::vector<held_job *> taken(ready_.begin(), end);
+    ready_.erase(ready_.begin(), end);
+    for (held_job *const it : taken)
+        it->at = stage::confirming;
+    return taken;
+}
+
+void holding::try_again(const std::vector<held_job *> &them) {
+    const std::lock_guard hold(mutex_);
+    for (held_job *const it : them) {
+        if (it->is_forgotten) {
+            extract(*it);
+            continue;
+        }
+        it->at = stage::ready;
+        ready_.push_back(it);
+    }
+}
+
+void holding::wait_again(held_job &it, std::int64_t ready_ns) {
+    const std::lock_guard hold(mutex_);
+    if (it.is_forgotten) {
+        extract(it);
+        return;
+    }
+    it.ready_ns = ready_ns;
+    arm(it);
+}
+
+void holding::run(held_job &it) {
+    const std::lock_guard hold(mutex_);
+    if (it.is_forgotten || has_ended_) {
+        extract(it);
+        return;
+    }
+    it.at = stage::running;
+    ++started_;
+    const int error = tw_handle_after(
+        runs_, &it.timer, 0,
+        [](const tw_event *, void *arg) {
+            held_job &started = *static_cast<held_job *>(arg);
+            started.home.call_handler(started);
+        },
+        &it);
+    if (error != 0) {  // no memory; to start it again does no harm
+        --started_;
+        it.at = stage::ready;
+        ready_.push_back(&it);
+    }
+}
+
+// --- running ------------------------------------------------------------------------------
+
+void holding::call_handler(held_job &it) {
+    const std::int64_t begun = clock_.now();
+    answer what = fire(it, database_.at(begun), lease_, clock_, counts_);
+    conclude(it, std::move(what));
+    measure(clock_.now() - begun);
+    on_answer_();
+}
+
+void holding::conclude(held_job &it, answer &&what) {
+    const std::lock_guard hold(mutex_);
+    what.it = extract(it);
+    --started_;
+    if (lease_.member().id == what.it->member_id)
+        answers_.push_back(std::move(what));
+    else
+        ++counts_.unmatched;
+}
+
+void holding::measure(std::int64_t took) {
+    const std::lock_guard hold(mutex_);
+    usual_run_ns_ += (took - usual_run_ns_) / 8;
+}
+
+// --- answers ------------------------------------------------------------------------------
+
+std::vector<answer> holding::take_answers(std::size_t limit) {
+    const std::lock_guard hold(mutex_);
+    const auto end = answers_.begin() + static_cast<std::ptrdiff_t>(std::min(limit, answers_.size()));
+    std::vector<answer> taken(std::make_move_iterator(answers_.begin()), std::make_move_iterator(end));
+    answers_.erase(answers_.begin(), end);
+    return taken;
+}
+
+void holding::give_back(std::vector<answer> &&answers) {
+    const std::lock_guard hold(mutex_);
+    for (answer &it : answers)
+        answers_.push_back(std::move(it));
+}
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,125 @@
+// What this process holds: jobs on the wheel until they are ready, those that are to be started, those that
+// run, and the answers that the database does not have yet.
+//
+//     claim -> waiting -> ready -> confirming -> running -> answer -> settled
+//                 ^---------------------'
+//
+// Jobs are claimed and settled by the clerk, and started by the starter; the wheel and the workers do the
+// rest. A job is owned by `jobs_` until its answer is, and its stage changes under the mutex alone. No lock
+// is held while handlers run.
+//
+// H1  A job in `jobs_` is in one place: on the wheel if it is waiting, in `ready_` if it is ready, with the
+// starter if it
+//     is confirming, with a worker or on its way there if it is running.
+// H2  A job that is forgotten is freed by who has it according to H1: the one who forgets it if it was taken
+// off the
+//     wheel or `ready_`, and otherwise the next to lay hands on it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include <tickwheel/workers.h>
+
+#include "counters.hpp"
+#include "database_clock.hpp"
+#include "held_job.hpp"
+#include "lease.hpp"
+#include "settings.hpp"
+
+namespace tickwheel::durable {
+
+class holding {
+  public:
+    holding(const settings &settings, const local_clock &clock, const database_clock &database,
+            const lease &lease, counters &counts);
+    holding(const holding &) = delete;
+    holding &operator=(const holding &) = delete;
+    ~holding();
+
+    // Makes what it needs on the runtime. `on_ready` and `on_answer` are called when there is something to
+    // start or to settle, with no lock held. 0 or an error of the runtime's.
+    int start(tw_runtime *rt, std::function<void()> on_ready, std::function<void()> on_answer);
+
+    // Nothing becomes ready, and no handler is called any more; on return none is running.
+    void end();
+
+    // --- for the clerk ---
+
+    // Takes over what was claimed. Throws std::bad_alloc, having done nothing.
+    void accept(const tw_durable_entry &entry, const handling &by, std::int64_t member_id);
+
+    // How many more jobs may be claimed.
+    std::size_t room() const;
+
+    std::vector<answer> take_answers(std::size_t limit);
+    void give_back(std::vector<answer> &&answers);
+
+    // True if it is held, or its answer is not settled.
+    bool has(std::int64_t token) const;
+
+    // Forgets what was not started, except these.
+    void forget_others(const std::unordered_set<std::int64_t> &tokens);
+    // Forgets all that was not started, and the answers.
+    void forget_all();
+
+    // Puts all that waits on the wheel anew: the database's clock was set.
+    void arm_again();
+
+    // --- for those who look on ---
+
+    struct census {
+        std::size_t held, running, unsettled;
+    };
+    census count() const;
+
+    // Copies of what is held; without payloads.
+    struct sketch {
+        std::string kind, key;
+        std::int64_t ready_ns, token;
+        stage at;
+    };
+    std::vector<sketch> sketches() const;
+
+    // --- for the starter ---
+
+    std::vector<held_job *> take_ready(std::size_t limit);
+    void run(held_job &it);
+    void wait_again(held_job &it, std::int64_t ready_ns);
+    void try_again(const std::vector<held_job *> &them);
+    void forget(held_job &it);
+
+  private:
+    void arm(held_job &it);
+    bool take_off(held_job &it);
+    void on_time(held_job &it);
+    void call_handler(held_job &it);
+    void conclude(held_job &it, answer &&what);
+    void measure(std::int64_t took);
+    std::unique_ptr<held_job> extract(const held_job &it);
+
+    const settings &settings_;
+    const local_clock clock_;
+    const database_clock &database_;
+    const lease &lease_;
+    counters &counts_;
+    std::function<void()> on_ready_, on_answer_;
+
+    tw_workers *pool_ = nullptr;  // of our own; null: the user's, or none
+    tw_handles *wheel_ = nullptr, *runs_ = nullptr;
+
+    mutable std::mutex mutex_;
+    std::unordered_map<std::int64_t, std::unique_ptr<held_job>> jobs_;  // by token
+    std::vector<held_job *> ready_;                                     // in the order of becoming so
+    std::vector<answer> answers_;
+    std::size_t started_ = 0;        // jobs that are running
+    std::int64_t usual_run_ns_ = 0;  // how long handlers take: a moving average
+    bool has_ended_ = false;
+};
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,220 @@
+// Putting, removing and asking: the functions of durable.h that are about jobs. They use the front alone.
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "check_job.hpp"
+#include "durable.hpp"
+#include "explain.hpp"
+#include "guard.hpp"
+#include "schedule.hpp"
+
+namespace tickwheel::durable {
+
+std::int64_t read_clock(tw_durable &durable) {
+    database_clock::reading reading = {durable.clock.now(), 0, 0};
+    const std::int64_t error = durable.front.ask(
+        [&](const tw_store &store, void *connection) { return store.now(connection, &reading.now); });
+    if (error != 0)
+        return error;
+    reading.answered = durable.clock.now();
+    durable.its_clock.add(reading);
+    return durable.its_clock.at(reading.answered);
+}
+
+namespace {
+
+// Jobs that have passed the checks.
+struct checked_jobs {
+    std::vector<tw_durable_job> jobs;
+    std::vector<tw_store_put> puts;
+};
+
+// The first due time of a job with a cron expression.
+int schedule_first(tw_durable &durable, const calendar &dates, tw_durable_job &job) {
+    const std::int64_t now =
+        durable.its_clock.is_known() ? durable.its_clock.at(durable.clock.now()) : read_clock(durable);
+    if (now < 0)
+        return static_cast<int>(now);
+    job.due_ns = dates.next(now);
+    job.absolute = 1;
+    return job.due_ns != TW_STORE_NEVER ? 0 : refuse(-EINVAL, "the cron expression never comes true");
+}
+
+int check_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count, checked_jobs &all) {
+    all.jobs.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        calendar dates;
+        if (const int error = check_job(jobs[i], all.jobs[i], &dates); error != 0)
+            return error;
+        if (jobs[i].cron != nullptr)
+            if (const int error = schedule_first(durable, dates, all.jobs[i]); error != 0)
+                return error;
+    }
+    for (const tw_durable_job &job : all.jobs)
+        all.puts.push_back({&job, 0});
+    return 0;
+}
+
+// What was put here is looked for at once, without waiting to be told by the database.
+void tell_own_clerk(tw_durable &durable, const std::vector<tw_durable_job> &jobs) {
+    if (durable.member == nullptr)
+        return;
+    const std::int64_t now = durable.clock.now();
+    bool has_news = false;
+    for (const tw_durable_job &job : jobs) {
+        std::int64_t ready_at = now;
+        if (job.absolute == 0)
+            ready_at = now + job.due_ns;
+        else if (durable.its_clock.is_known())
+            ready_at = durable.its_clock.when(job.due_ns);
+        has_news = durable.member->clerk.note_put(job.kind, ready_at) || has_news;
+    }
+    if (has_news)
+        durable.member->clerk_pacer->ring();
+}
+
+// Returns how many existed.
+std::int64_t put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count,
+                     tw_durable_existing existing) {
+    if (existing != TW_DURABLE_REPLACE && existing != TW_DURABLE_KEEP)
+        return refuse(-EINVAL, "neither replace nor keep");
+    checked_jobs all;
+    if (const int error = check_all(durable, jobs, count, all); error != 0)
+        return error;
+    if (const int error = durable.front.put(all.puts, existing == TW_DURABLE_KEEP); error != 0)
+        return error;
+    tell_own_clerk(durable, all.jobs);
+    std::int64_t existed = 0;
+    for (const tw_store_put &it : all.puts)
+        existed += it.existed != 0 ? 1 : 0;
+    return existed;
+}
+
+int check_named(const tw_durable *durable, const char *kind, const char *key) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (const int error = check_name(kind, "kind"); error != 0)
+        return error;
+    return check_name(key, "key");
+}
+
+// A walk of the user's, which can end with any value; that is not taken for an error of the store's.
+struct walk {
+    tw_durable_visitor *each;
+    void *arg;
+    bool has_visited = false;
+    int end = 0;
+
+    static int visit(const tw_durable_entry *entry, void *arg) {
+        walk &it = *static_cast<walk *>(arg);
+        it.has_visited = true;
+        it.end = it.each != nullptr ? it.each(entry, it.arg) : 0;
+        return it.end != 0 ? 1 : 0;
+    }
+};
+
+int list(tw_durable &durable, const tw_durable_filter &filter, const char *key, walk &visits) {
+    const int result = guarded([&] {
+        return static_cast<int>(durable.front.ask([&](const tw_store &store, void *connection) {
+            return store.list(connection, &filter, key, walk::visit, &visits);
+        }));
+    });
+    return visits.end != 0 ? visits.end : result;
+}
+
+int explain_absent(int result) { return result == -ENOENT ? refuse(result, "there is no such job") : result; }
+
+}  // namespace
+
+}  // namespace tickwheel::durable
+
+using namespace tickwheel::durable;
+
+TW_API int tw_durable_put(tw_durable *durable, const tw_durable_job *job, enum tw_durable_existing existing) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (job == nullptr)
+        return refuse(-EINVAL, "the job is null");
+    return static_cast<int>(guarded([&] { return put_all(*durable, job, 1, existing); }));
+}
+
+TW_API int64_t tw_durable_put_many(tw_durable *durable, const tw_durable_job *jobs, size_t count,
+                                   enum tw_durable_existing existing) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (jobs == nullptr && count > 0)
+        return refuse(-EINVAL, "the jobs are null");
+    const std::int64_t existed = guarded([&] { return put_all(*durable, jobs, count, existing); });
+    return existed < 0 ? existed : static_cast<std::int64_t>(count) - existed;
+}
+
+TW_API int tw_durable_remove(tw_durable *durable, const char *kind, const char *key) {
+    if (const int error = check_named(durable, kind, key); error != 0)
+        return error;
+    return guarded([&] {
+        return explain_absent(static_cast<int>(durable->front.ask(
+            [&](const tw_store &store, void *connection) { return store.remove(connection, kind, key); })));
+    });
+}
+
+TW_API int64_t tw_durable_requeue(tw_durable *durable, const char *kind, const char *key) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (kind == nullptr && key != nullptr)
+        return refuse(-EINVAL, "a key without a kind");
+    if (kind != nullptr)
+        if (const int error = check_name(kind, "kind"); error != 0)
+            return error;
+    if (key != nullptr)
+        if (const int error = check_name(key, "key"); error != 0)
+            return error;
+    const std::int64_t count = guarded([&] {
+        return durable->front.ask(
+            [&](const tw_store &store, void *connection) { return store.requeue(connection, kind, key); });
+    });
+    if (count == 0 && key != nullptr)
+        return refuse(-ENOENT, "no failed job has this name");
+    if (count > 0 && durable->member != nullptr) {
+        const char *const whose = kind;
+        if (whose == nullptr || durable->member->clerk.note_put(whose, 0))
+            durable->member->clerk_pacer->ring();
+    }
+    return count;
+}
+
+TW_API int tw_durable_get(tw_durable *durable, const char *kind, const char *key, tw_durable_visitor *each,
+                          void *arg) {
+    if (const int error = check_named(durable, kind, key); error != 0)
+        return error;
+    tw_durable_filter filter = {};
+    filter.kind = kind;
+    walk visits{each, arg};
+    const int result = list(*durable, filter, key, visits);
+    return result == 0 && !visits.has_visited ? explain_absent(-ENOENT) : result;
+}
+
+TW_API int tw_durable_list(tw_durable *durable, const tw_durable_filter *filter, tw_durable_visitor *each,
+                           void *arg) {
+    const tw_durable_filter all = filter != nullptr ? *filter : tw_durable_filter{};
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (each == nullptr)
+        return refuse(-EINVAL, "the visitor is null");
+    if (const int error = check_filter(all); error != 0)
+        return error;
+    walk visits{each, arg};
+    return list(*durable, all, nullptr, visits);
+}
+
+TW_API int64_t tw_durable_count(tw_durable *durable, const tw_durable_filter *filter) {
+    const tw_durable_filter all = filter != nullptr ? *filter : tw_durable_filter{};
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (const int error = check_filter(all); error != 0)
+        return error;
+    return guarded([&] {
+        return durable->front.ask(
+            [&](const tw_store &store, void *connection) { return store.count(connection, &all); });
+    });
+}

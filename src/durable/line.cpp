@@ -1,0 +1,45 @@
+#include "line.hpp"
+
+#include <cerrno>
+
+#include "explain.hpp"
+
+namespace tickwheel::durable {
+
+int line::open() {
+    if (is_open())
+        return 0;
+    char why[512] = "";
+    const tw_store_place place = {to_.address.c_str(), to_.schema.c_str(), to_.timeout_ns, to_.local_now,
+                                  to_.local_now_arg};
+    const int error = to_.store->open(&connection_, &place, why, sizeof why);
+    if (error == 0)
+        return 0;
+    connection_ = nullptr;
+    return refuse(error, *why != 0 ? std::string(why) : std::string());
+}
+
+void line::close() {
+    if (is_open())
+        to_.store->close(connection_);
+    connection_ = nullptr;
+}
+
+void line::abandon() {
+    if (is_open())
+        to_.store->abandon(connection_);
+    connection_ = nullptr;
+}
+
+// -EROFS: after a failover the former primary can only be read, and the address leads to another server by
+// now.
+int line::failed(int error) {
+    if (error == -ESTALE || error == -ENOENT)
+        return error;
+    refuse(error, std::string(to_.store->explain(connection_)));
+    if (error == -ENOTCONN || error == -ETIMEDOUT || error == -EROFS)
+        close();
+    return error;
+}
+
+}  // namespace tickwheel::durable

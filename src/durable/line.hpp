@@ -1,0 +1,53 @@
+// A line to the database: a connection that is opened again after it has broken. Used by one thread at a
+// time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include <tickwheel/durable_store.h>
+
+namespace tickwheel::durable {
+
+// What lines of one tw_durable have in common.
+struct database {
+    const tw_store *store;
+    std::string address, schema;
+    std::int64_t timeout_ns;
+    std::int64_t (*local_now)(void *);
+    void *local_now_arg;
+};
+
+class line {
+  public:
+    explicit line(const database &to) : to_(to) {}
+    line(const line &) = delete;
+    line &operator=(const line &) = delete;
+    ~line() { close(); }
+
+    // Opens the connection unless it is open. 0 or an error of durable.h, with a note of why.
+    int open();
+    void close();
+    bool is_open() const { return connection_ != nullptr; }
+
+    // Asks: calls ask(store, connection), on a connection that is opened first if need be. Errors are noted,
+    // and those after which the connection is of no use close it.
+    template <class Ask> std::int64_t ask(const Ask &question) {
+        if (const int error = open(); error != 0)
+            return error;
+        const std::int64_t result = question(*to_.store, connection_);
+        return result < 0 ? failed(static_cast<int>(result)) : result;
+    }
+
+    // In the child of a fork.
+    void abandon();
+
+  private:
+    int failed(int error);
+
+    const database &to_;
+    void *connection_ = nullptr;
+};
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,65 @@
+// Calls an agent's `step` when it is time to: on a thread of its own, or on the thread that drives the
+// runtime, by a timer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include <tickwheel/handle.h>
+
+#include "settings.hpp"
+
+namespace tickwheel::durable {
+
+inline constexpr std::int64_t never = INT64_MAX;
+
+// Something that has work to do now and then.
+class agent {
+  public:
+    // Does what is to be done at this local time, and returns when it wants to be called again, at the
+    // latest.
+    virtual std::int64_t step(std::int64_t now) = 0;
+
+    // A descriptor that becomes readable when it wants to be called earlier; -1: none. Asked after each step.
+    virtual int descriptor() { return -1; }
+
+  protected:
+    ~agent() = default;
+};
+
+class pacer {
+  public:
+    // With a set of timers there is no thread: the timer is one of it.
+    pacer(agent &whom, const local_clock &clock, tw_handles *timers)
+        : whom_(whom), clock_(clock), timers_(timers) {}
+    pacer(const pacer &) = delete;
+    pacer &operator=(const pacer &) = delete;
+    ~pacer();
+
+    // 0, -EAGAIN or another error of the system's.
+    int start(const char *thread_name);
+
+    // Has `step` be called soon. Any thread, also in `step`.
+    void ring();
+
+    // Returns when `step` is not running and will not be called any more. Not in `step`.
+    void stop();
+
+  private:
+    void run();
+    void wait_until(std::int64_t time);
+    void fire();
+    void start_timer(std::int64_t delay);
+
+    agent &whom_;
+    const local_clock clock_;
+    tw_handles *const timers_;
+    int bell_ = -1;
+    std::atomic<bool> is_stopping_{false}, is_rung_{false};
+    std::thread thread_;
+    tw_handle timer_ = TW_NO_HANDLE;
+    bool is_in_step_ = false;
+};
+
+}  // namespace tickwheel::durable

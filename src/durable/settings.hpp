@@ -1,0 +1,32 @@
+// The options of tw_durable_open with their defaults, and what all parts of one tw_durable share.
+#pragma once
+
+#include <string>
+
+#include <tickwheel/durable.h>
+
+namespace tickwheel::durable {
+
+struct settings {
+    std::string name;
+    std::int64_t lease_ns, horizon_ns;
+    std::int64_t poll_ns;  // 0: as the database tells of new jobs or not
+    std::uint32_t hold;
+    unsigned threads;
+    tw_workers *workers;
+    bool confirmed_only, single_thread;
+    void (*on_event)(tw_durable_event, const char *, void *);
+    void *on_event_arg;
+};
+
+// The local steady clock: time since the system started, or the runtime's on virtual time.
+struct local_clock {
+    tw_runtime *virtual_time;  // null: the system's
+
+    std::int64_t now() const;
+};
+
+// 0 or -EINVAL, with a note of why.
+int complete(const tw_durable_options &options, settings &all);
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,80 @@
+// A connection with a PostgreSQL server that never waits for longer than it was told. libpq's own calls wait
+// for as long as the network does, so everything here is sent and received by its asynchronous ones.
+#pragma once
+
+#include <libpq-fe.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "values.hpp"
+
+namespace tickwheel::durable::postgres {
+
+class link {
+  public:
+    explicit link(std::int64_t timeout_ns) : timeout_ns_(timeout_ns) {}
+    link(const link &) = delete;
+    link &operator=(const link &) = delete;
+    ~link() { PQfinish(connection_); }
+
+    // Connects. 0 or an error of durable.h; why() explains it.
+    int open(const char *address);
+
+    // Calls a statement, which is one of the texts that prepare_later was given, by its number. Returns 0 or
+    // an error of durable.h.
+    int call(std::size_t statement, parameters &with, rows &out);
+
+    // The same for a result that may be large: calls each(rows, row) with one row after the other. Stops when
+    // that does not return 0, and returns it.
+    int call_for_each(std::size_t statement, parameters &with,
+                      const std::function<int(const rows &, int)> &each);
+
+    // Runs statements without parameters or results; as one transaction, if they do not say otherwise.
+    int run(const std::string &statements);
+
+    // Statements that are prepared when they are first called.
+    void prepare_later(std::vector<std::string> statements);
+
+    // Reads what has arrived, without waiting, and calls each(payload) on every notification that another
+    // connection has sent. -ENOTCONN: the server is gone.
+    int read_notifications(const std::function<void(const char *)> &each);
+
+    int descriptor() const { return PQsocket(connection_); }
+    const std::string &why() const { return why_; }
+
+    // Has why() say this of an error, which another has followed.
+    int note(int error, const std::string &why) {
+        why_ = why;
+        return error;
+    }
+
+    // The answers to a long question may take many times as long.
+    void be_patient(bool patient) { patience_ = patient ? 100 : 1; }
+
+    // In the child of a fork: closes the descriptor, and sends nothing.
+    void abandon();
+
+  private:
+    int connect_in_time();
+    int prepare(std::size_t statement);
+    int receive(rows &out);
+    int receive_one(rows &out);
+    int drop_rest();
+    int send_all();
+    int wait_for(short events);
+    int broken(int error, const char *why);
+    int failed(const PGresult *result);
+
+    std::int64_t timeout_ns_;
+    int patience_ = 1;
+    std::int64_t wait_until_ = 0;
+    PGconn *connection_ = nullptr;
+    std::vector<std::string> statements_;
+    std::vector<bool> is_prepared_;
+    std::string why_;
+};
+
+}  // namespace tickwheel::durable::postgres

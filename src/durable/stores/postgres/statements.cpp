@@ -1,0 +1,206 @@
+#include "statements.hpp"
+
+#include "schema.hpp"
+
+namespace tickwheel::durable::postgres {
+
+namespace {
+
+// Several jobs come as one array for each column (values.hpp).
+//
+// now() is the time at which a statement begins, and clock_timestamp() that at which the row is looked at. An
+// index can be asked for the former alone. Where a lease is compared, or a time is told to the caller, it is
+// the latter.
+//
+// A statement sees the tables as they were when it began, what its own parts change excepted by `returning`.
+// So those that need to see each other's changes are statements of their own.
+
+const std::string put_values = R"(
+with given as materialized (
+    select kind, key, payload, period, cron, zone, missed, grace, n,
+        least(coalesce(due, clock_timestamp() + delay * interval '1 microsecond'), '2200-12-31 23:59:59.999999+00') as due
+    from unnest($1::text[], $2::text[], $3::bytea[], $4::timestamptz[], $5::int8[], $6::int8[], $7::text[], $8::text[],
+        $9::int4[], $10::int8[]) with ordinality
+        as given (kind, key, payload, due, delay, period, cron, zone, missed, grace, n)),
+done as (
+    insert into $S.job (kind, key, payload, due, ready, period, cron, zone, missed, grace)
+    select kind, key, payload, due, due, period, cron, zone, missed, grace from given
+    on conflict (kind, key) do )";
+
+// Joins of two of these parts have no index, and would take time by the square of the jobs. So what is
+// returned is for the caller to put together.
+const std::string put_result = R"(
+    returning kind, key, ready, xmax <> 0 as existed),
+told as materialized (select $S.tell(kind, min(ready)) from done group by kind))";
+
+// Those of a filter: $1 kind, $2 one key, $3 keys after this one, $4 states, $5 limit. The indexes of what is
+// held and of what has failed are small, and are used for those who ask for nothing else.
+std::string selected(const char *only) {
+    return std::string(R"(
+from $S.job left join $S.member on member.id = job.holder
+where ($1::text is null or kind = $1) and ($2::text is null or key = $2) and ($3::text is null or key > $3)
+    and (case when failed then 8 when holder is null then 1 when started then 4 else 2 end & $4::int8) <> 0)") +
+           only;
+}
+
+std::string list(const char *only) {
+    return R"(
+with chosen as materialized (
+    select kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, holder is not null,
+        started, failed, member.name, error)" +
+           selected(only) + ") select * from chosen order by kind, key limit $5::int8";
+}
+
+std::string count(const char *only) {
+    return "select count(*) from (select" + selected(only) + " limit $5::int8) as chosen";
+}
+
+}  // namespace
+
+std::vector<std::string> statements_for(const std::string &schema) {
+    std::vector<std::string> all(statements_count);
+    all[read_clock] = "select clock_timestamp()";
+
+    all[put_replacing] = put_values + R"(update
+    set payload = excluded.payload, due = excluded.due, ready = excluded.ready, period = excluded.period,
+        cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, grace = excluded.grace,
+        attempts = 0, holder = null, started = false, failed = false, error = null)" +
+                         put_result +
+                         R"(
+select kind, key from done where existed union all select null, null from told)";
+
+    all[put_keeping] = put_values + "nothing" + put_result + R"(
+select kind, key from done union all select null, null from told)";
+
+    all[remove_job] = "delete from $S.job where kind = $1 and key = $2 returning started";
+
+    all[requeue_failed] = R"(
+with done as (
+    update $S.job set failed = false, attempts = 0, error = null, ready = clock_timestamp()
+    where failed and ($1::text is null or kind = $1) and ($2::text is null or key = $2)
+    returning kind, ready),
+told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
+select (select count(*) from done), (select count(*) from told))";
+
+    // Here the index of names gives the order, and a limit ends the walk.
+    all[list_jobs] = R"(
+select kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, holder is not null, started,
+    failed, member.name, error)" +
+                     selected("") + " order by kind, key limit $5::int8";
+    all[list_held_jobs] = list(" and holder is not null");
+    all[list_failed_jobs] = list(" and failed");
+    all[count_jobs] = count("");
+    all[count_held_jobs] = count(" and holder is not null");
+    all[count_failed_jobs] = count(" and failed");
+
+    all[join_as_member] = R"(
+insert into $S.member (name, lease_end) values ($1, clock_timestamp() + $2::int8 * interval '1 microsecond')
+returning id, epoch)";
+
+    all[renew_lease] = R"(
+update $S.member set lease_end = clock_timestamp() + $3::int8 * interval '1 microsecond'
+where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp())";
+
+    all[raise_epoch] =
+        "update $S.member set epoch = epoch + 1 where id = $1::int8 and not dead returning epoch";
+
+    all[list_held] = "select kind, key, ready, token, started from $S.job where holder = $1::int8";
+
+    // $1, $2 member, $3 kinds, $4 horizon, $5 limit. The update of the member waits for one that raises its
+    // epoch or declares it dead, and the other way round; so a claim is either seen by that, or claims
+    // nothing.
+    all[claim_jobs] = R"(
+with me as (
+    update $S.member set epoch = epoch
+    where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp() returning id),
+near as materialized (
+    select job.kind, job.key from me, unnest($3::text[]) as handled (kind), lateral (
+        select kind, key, ready from $S.job
+        where job.kind = handled.kind and holder is null and not failed
+            and ready <= now() + $4::int8 * interval '1 microsecond'
+        order by ready limit $5::int8 for update skip locked) as job
+    order by ready limit $5::int8),
+claimed as (
+    update $S.job set holder = $1::int8, token = nextval('$S.token'), started = ready <= now()
+    from near where job.kind = near.kind and job.key = near.key
+    returning job.kind, job.key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, started,
+        error)
+select claimed.*, clock_timestamp(), me.id is not null
+from (select 1) as one left join me on true left join claimed on true order by ready)";
+
+    // $1 kinds
+    all[next_ready] = R"(
+select min(first.ready), exists (select from $S.member where dead or lease_end < clock_timestamp())
+from unnest($1::text[]) as handled (kind), lateral (
+    select ready from $S.job where job.kind = handled.kind and holder is null and not failed
+    order by ready limit 1) as first)";
+
+    // $1, $2 member, $3 tokens. Those that were started already stay so. Returns those that are started; all
+    // that are held, as they were before; and, with the number 0, whether the member may ask.
+    all[start_jobs] = R"(
+with me as materialized (
+    select lease_end from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
+given as materialized (select * from unnest($3::int8[]) with ordinality as given (token, n)),
+done as (
+    update $S.job set started = true from given
+    where job.token = given.token and holder = $1::int8 and (started or ready <= clock_timestamp())
+        and exists (select from me where lease_end > clock_timestamp())
+    returning given.n)
+select n, true, null, clock_timestamp() from done
+union all select given.n, false, job.ready, clock_timestamp()
+from given join $S.job on job.token = given.token and holder = $1::int8
+union all select 0, exists (select from me), null, clock_timestamp())";
+
+    // $1, $2 member, $3.. one array for each field of an outcome. `what` is that of tw_store_outcome_kind.
+    all[settle_jobs] = R"(
+with me as materialized (select id from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
+given as materialized (
+    select * from unnest($3::int8[], $4::int4[], $5::timestamptz[], $6::timestamptz[], $7::int8[], $8::int4[],
+        $9::text[]) with ordinality as given (token, what, due, ready, delay, attempts, error, n)
+    where exists (select from me)),
+ended as (
+    delete from $S.job using given where what = 0 and job.token = given.token and holder = $1::int8
+    returning given.n),
+moved as (
+    update $S.job set holder = null, started = false, failed = what = 2,
+        due = case when what = 3 then job.due else given.due end,
+        ready = case when what = 3 then job.ready
+            else least(coalesce(given.ready, clock_timestamp() + delay * interval '1 microsecond'),
+                '2200-12-31 23:59:59.999999+00') end,
+        attempts = case when what = 3 then job.attempts else given.attempts end,
+        error = case when what = 3 then job.error else given.error end
+    from given where what <> 0 and job.token = given.token and holder = $1::int8
+    returning given.n, what, job.kind, job.ready),
+told as materialized (select $S.tell(kind, min(ready)) from moved where what = 3 group by kind)
+select n, true from ended union all select n, true from moved
+union all select 0, exists (select from me) from (select count(*) from told) as all_told)";
+
+    // $1 limit
+    all[release_of_dead] = R"(
+with left_behind as materialized (
+    select kind, key from $S.job where holder in (select id from $S.member where dead)
+    limit $1::int8 for update skip locked),
+done as (
+    update $S.job set holder = null, attempts = attempts + started::int, started = false
+    from left_behind where job.kind = left_behind.kind and job.key = left_behind.key
+    returning job.kind, ready),
+told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
+select (select count(*) from done), (select count(*) from told))";
+
+    // $1 member. They make up one transaction: what a claim has taken meanwhile is seen by the second, which
+    // begins when the claim has ended.
+    all[declare_dead] = "update $S.member set dead = true where id = $1::int8 and not dead returning true";
+    all[release_of_one] = R"(
+with done as (
+    update $S.job set holder = null, started = false where holder = $1::int8
+    returning kind, ready),
+told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
+select count(*) from told)";
+    all[delete_member] = "delete from $S.member where id = $1::int8";
+
+    for (std::string &each : all)
+        each = in_schema(each.c_str(), schema);
+    return all;
+}
+
+}  // namespace tickwheel::durable::postgres

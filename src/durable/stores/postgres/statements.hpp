@@ -1,0 +1,40 @@
+// The statements of the store, by number.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace tickwheel::durable::postgres {
+
+enum statement : std::size_t {
+    read_clock,
+    put_replacing,
+    put_keeping,
+    remove_job,
+    requeue_failed,
+    list_jobs,  // and list_jobs + 1, + 2: of those that are held, of those that have failed
+    list_held_jobs,
+    list_failed_jobs,
+    count_jobs,  // the same
+    count_held_jobs,
+    count_failed_jobs,
+    join_as_member,
+    renew_lease,
+    raise_epoch,
+    list_held,
+    claim_jobs,
+    next_ready,
+    start_jobs,
+    settle_jobs,
+    release_of_dead,
+    declare_dead,
+    release_of_one,
+    delete_member,
+    statements_count
+};
+
+// In the order of the numbers.
+std::vector<std::string> statements_for(const std::string &schema);
+
+}  // namespace tickwheel::durable::postgres

@@ -1,0 +1,189 @@
+#include "jobs.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace tickwheel::durable::sqlite {
+
+namespace {
+
+constexpr std::int64_t any_state = 15;
+
+// Binds the parameters of insert_job and replace_job.
+query &with_job(query &to, const tw_durable_job &job, std::int64_t due) {
+    to.with(job.kind).with(job.key).with_time(due).with_bytes(job.payload, job.size);
+    to.with_time(time_after(0, job.period_ns)).with(job.cron).with(job.zone);
+    return to.with(static_cast<std::int64_t>(job.missed)).with_time(time_after(0, job.grace_ns));
+}
+
+int replace(connection &to, const tw_durable_job &job, std::int64_t due) {
+    query replacing(to, sql::replace_job);
+    return with_job(replacing, job, due).run();
+}
+
+// Returns 1 if it has inserted the job, 0 if there is one.
+int insert(connection &to, const tw_durable_job &job, std::int64_t due) {
+    query inserting(to, sql::insert_job);
+    return with_job(inserting, job, due).run();
+}
+
+// Binds the parameters that all lists have.
+query &with_filter(query &to, const tw_durable_filter &filter) {
+    const std::size_t most = std::min<std::size_t>(filter.limit, INT64_MAX);
+    to.with(filter.states != 0 ? static_cast<std::int64_t>(filter.states) : any_state);
+    return to.with(most != 0 ? static_cast<std::int64_t>(most) : -1);
+}
+
+// Also those of lists of one kind. All keys are after the empty text.
+query &with_kind(query &to, const tw_durable_filter &filter, const char *key) {
+    if (filter.kind == nullptr)
+        return with_filter(to, filter);
+    const char *const after = filter.after != nullptr ? filter.after : "";
+    return with_filter(to, filter).with(filter.kind).with(key != nullptr ? key : after);
+}
+
+}  // namespace
+
+int put_one(connection &to, const tw_durable_job &job, bool keep, std::int64_t now, std::int64_t &first) {
+    const std::int64_t due = due_time(job, now);
+    if (!keep) {
+        const int replaced = replace(to, job, due);
+        if (replaced != 0) {
+            first = std::min(first, due);
+            return replaced;
+        }
+    }
+    const int inserted = insert(to, job, due);
+    if (inserted < 0)
+        return inserted;
+    if (inserted == 1)
+        first = std::min(first, due);
+    return 1 - inserted;
+}
+
+int put(connection &to, tw_store_put *puts, std::size_t count, bool keep) {
+    return in_small_transaction(to, durability::full, [=, &to] {
+        const std::int64_t now = connection::now();
+        std::int64_t first = TW_STORE_NEVER;
+        for (tw_store_put *each = puts; each != puts + count; ++each) {
+            each->existed = put_one(to, *each->job, keep, now, first);
+            if (each->existed < 0)
+                return each->existed;
+        }
+        return to.ring(first, now);
+    });
+}
+
+int remove_one(connection &to, const char *kind, const char *key) {
+    int prevented = 0;
+    {
+        query find(to, sql::is_started);
+        const int found = find.with(kind).with(key).row();
+        if (found != 1)
+            return found < 0 ? found : -ENOENT;
+        prevented = find.number(0) == 0 ? 1 : 0;
+    }
+    const int removed = query(to, sql::delete_job).with(kind).with(key).run();
+    return removed < 0 ? removed : prevented;
+}
+
+int remove(connection &to, const char *kind, const char *key) {
+    return in_small_transaction(to, durability::full, [=, &to] { return remove_one(to, kind, key); });
+}
+
+std::int64_t requeue(connection &to, const char *kind, const char *key) {
+    return in_transaction(to, durability::full, [=, &to] {
+        const std::int64_t now = connection::now();
+        query requeueing(to, key != nullptr    ? sql::requeue_one
+                             : kind != nullptr ? sql::requeue_kind
+                                               : sql::requeue_all);
+        requeueing.with_time(now);
+        if (kind != nullptr)
+            requeueing.with(kind);
+        if (key != nullptr)
+            requeueing.with(key);
+        const int requeued = requeueing.run();
+        const int error = requeued > 0 ? to.ring(now, now) : 0;
+        return error != 0 ? error : requeued;
+    });
+}
+
+// --- lists -----------------------------------------------------------------------------------
+
+namespace {
+
+// The columns, as statements.cpp has them.
+enum column {
+    kind,
+    key,
+    payload,
+    due,
+    period,
+    cron,
+    zone,
+    missed,
+    grace,
+    ready,
+    attempts,
+    token,
+    started,
+    failed,
+    error,
+    holder,
+    holder_name
+};
+
+tw_durable_state state_of(const query &row) {
+    if (!row.is_null(holder))
+        return row.number(started) != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
+    return row.number(failed) != 0 ? TW_DURABLE_FAILED : TW_DURABLE_PENDING;
+}
+
+}  // namespace
+
+int entry_of(connection &of, query &row, tw_durable_entry &entry) {
+    entry = {};
+    entry.job.kind = row.text(kind);
+    entry.job.key = row.text(key);
+    entry.job.payload = row.bytes(payload, entry.job.size);
+    entry.job.due_ns = row.time(due);
+    entry.job.absolute = 1;
+    entry.job.period_ns = row.time(period);
+    entry.job.cron = row.text(cron);
+    entry.job.zone = row.text(zone);
+    entry.job.missed = static_cast<tw_durable_missed>(row.number(missed));
+    entry.job.grace_ns = row.time(grace);
+    entry.state = state_of(row);
+    entry.ready_ns = row.time(ready);
+    entry.attempts = static_cast<std::uint32_t>(row.number(attempts));
+    entry.token = row.number(token);
+    entry.holder = row.text(holder_name);
+    entry.error = row.text(error);
+    return row.is_cut() ? of.fail(-ENOMEM, "no memory") : 0;
+}
+
+int list(connection &of, const tw_durable_filter &filter, const char *only, tw_store_visitor *each,
+         void *arg) {
+    query listed(of, filter.kind == nullptr ? sql::list_all
+                     : only == nullptr      ? sql::list_kind
+                                            : sql::list_one);
+    with_kind(listed, filter, only);
+    int result = listed.row();
+    while (result == 1) {
+        tw_durable_entry entry;
+        if (const int failure = entry_of(of, listed, entry); failure != 0)
+            return failure;
+        if (const int ended = each(&entry, arg); ended != 0)
+            return ended;
+        result = listed.row();
+    }
+    return result;
+}
+
+std::int64_t count(connection &of, const tw_durable_filter &filter) {
+    query counted(of, filter.kind == nullptr ? sql::count_all : sql::count_kind);
+    const int result = with_kind(counted, filter, nullptr).row();
+    return result == 1 ? counted.number(0) : result;
+}
+
+}  // namespace tickwheel::durable::sqlite

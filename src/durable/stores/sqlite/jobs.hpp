@@ -1,0 +1,47 @@
+// The functions of the SQLite store that concern jobs and members, on a connection. They are described in
+// durable_store.h.
+#pragma once
+
+#include "connection.hpp"
+
+namespace tickwheel::durable::sqlite {
+
+// --- jobs.cpp
+
+// Puts one job in a transaction that has begun. Returns 1 if there was one of this name. Lowers `first` to
+// when it is ready, if the put changes anything.
+int put_one(connection &to, const tw_durable_job &job, bool keep, std::int64_t now, std::int64_t &first);
+
+// Deletes one in a transaction that has begun.
+int remove_one(connection &to, const char *kind, const char *key);
+
+// The entry of a row with the columns of a job. Valid until the next row.
+int entry_of(connection &of, query &row, tw_durable_entry &entry);
+
+int put(connection &to, tw_store_put *puts, std::size_t count, bool keep);
+int remove(connection &to, const char *kind, const char *key);
+std::int64_t requeue(connection &to, const char *kind, const char *key);
+int list(connection &of, const tw_durable_filter &filter, const char *only, tw_store_visitor *each,
+         void *arg);
+std::int64_t count(connection &of, const tw_durable_filter &filter);
+
+// --- members.cpp
+
+// The end of a member's lease. -ESTALE: it is dead, or its epoch is another.
+int lease_of(connection &of, const tw_store_member &who, std::int64_t &lease);
+
+int join(connection &to, const char *name, std::int64_t lease_ns, tw_store_member &who);
+int renew(connection &to, const tw_store_member &who, std::int64_t lease_ns, std::int64_t &now);
+int resume(connection &to, tw_store_member &who, tw_store_visitor *each, void *arg);
+int leave(connection &to, const tw_store_member &who);
+std::int64_t bury(connection &to, std::size_t limit);
+
+// --- holding.cpp
+
+int claim(connection &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
+          tw_store_look &look);
+int start(connection &to, const tw_store_member &who, tw_store_start *starts, std::size_t count,
+          std::int64_t &now);
+int settle(connection &to, const tw_store_member &who, tw_store_outcome *outcomes, std::size_t count);
+
+}  // namespace tickwheel::durable::sqlite

@@ -1,0 +1,87 @@
+#include "statements.hpp"
+
+#include <array>
+#include <cstddef>
+
+namespace tickwheel::durable::sqlite {
+
+namespace {
+
+// The columns of a job, in the order that entry_of reads them.
+#define JOB_COLUMNS \
+    "kind, key, payload, due, period, cron, zone, missed, grace, ready, attempts, token, started, failed, " \
+    "error, " \
+    "holder, @member.name"
+#define JOBS "@job left join @member on @member.id = holder"
+
+// The value of its state in enum tw_durable_state.
+#define STATE "case when failed then 8 when holder is null then 1 when started then 4 else 2 end"
+
+#define IS_PENDING "holder is null and failed = 0"
+#define IS_NAMED "kind = ?1 and key = ?2"
+#define IS_HELD "kind = ?1 and key = ?2 and holder = ?3 and token = ?4"
+#define OF_DEAD "holder in (select id from @member where dead = 1)"
+#define REQUEUE "update @job set failed = 0, ready = ?1, attempts = 0, error = null where failed = 1"
+
+// In the order of the enumeration.
+constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts = {
+    "select value from @meta where name = ?1",
+    "update @meta set value = value + ?1 where name = 'token'",
+    "select (select value from @meta where name = 'news'), (select value from @meta where name = "
+    "'news_ready')",
+    "update @meta set value = case name when 'news' then value + 1 else ?1 end where name in ('news', "
+    "'news_ready')",
+
+    // insert_job, replace_job: with the same parameters
+    "insert into @job (kind, key, due, ready, payload, period, cron, zone, missed, grace) "
+    "values (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9) on conflict (kind, key) do nothing",
+    "update @job set due = ?3, ready = ?3, payload = ?4, period = ?5, cron = ?6, zone = ?7, missed = ?8, "
+    "grace = ?9, "
+    "attempts = 0, holder = null, started = 0, failed = 0, error = null where " IS_NAMED,
+    "select started from @job where " IS_NAMED,
+    "delete from @job where " IS_NAMED,
+    REQUEUE,
+    REQUEUE " and kind = ?2",
+    REQUEUE " and kind = ?2 and key = ?3",
+
+    // The lists: states, limit, kind, and the key or the one before the first
+    "select " JOB_COLUMNS " from " JOBS " where (" STATE ") & ?1 order by kind, key limit ?2",
+    "select " JOB_COLUMNS " from " JOBS " where kind = ?3 and key > ?4 and (" STATE
+    ") & ?1 order by key limit ?2",
+    "select " JOB_COLUMNS " from " JOBS " where kind = ?3 and key = ?4 and (" STATE ") & ?1 limit ?2",
+    "select count(*) from (select 1 from @job where (" STATE ") & ?1 limit ?2)",
+    "select count(*) from (select 1 from @job where kind = ?3 and key > ?4 and (" STATE ") & ?1 limit ?2)",
+
+    "insert into @member (name, epoch, lease, dead) values (?1, 1, ?2, 0)",
+    "select epoch, lease from @member where id = ?1 and dead = 0",
+    "update @member set lease = ?3 where id = ?1 and epoch = ?2 and dead = 0",
+    "update @member set epoch = epoch + 1 where id = ?1 and dead = 0",
+    "delete from @member where id = ?1 and dead = 0",
+    "select " JOB_COLUMNS " from " JOBS " where holder = ?1",
+    "select min(ready) from @job where holder = ?1",
+    "update @job set holder = null, started = 0 where holder = ?1",
+    "update @member set dead = 1 where dead = 0 and lease <= ?1",
+    "select min(ready) from @job where " OF_DEAD,
+    "update @job set holder = null, attempts = attempts + started, started = 0 "
+    "where (kind, key) in (select kind, key from @job where " OF_DEAD " limit ?1)",
+    "delete from @member where dead = 1 and not exists (select 1 from @job where holder = @member.id)",
+    "select exists (select 1 from @member where dead = 1 or lease <= ?1)",
+
+    "select ready, key from @job where kind = ?1 and " IS_PENDING " and ready <= ?2 order by ready limit ?3",
+    "select ready from @job where kind = ?1 and " IS_PENDING " order by ready limit 1",
+    "update @job set holder = ?3, token = ?4, started = ready <= ?5 where " IS_NAMED,
+    "update @job set started = 1 where " IS_HELD " and ready <= ?5",
+    "select ready from @job where " IS_HELD,
+    "delete from @job where " IS_HELD,
+    "update @job set holder = null, started = 0, due = ?5, ready = ?6, attempts = ?7, error = ?8, failed = "
+    "?9 "
+    "where " IS_HELD,
+    "update @job set holder = null, started = 0 where " IS_HELD,
+};
+static_assert(texts.back() != nullptr, "a statement is missing");
+
+}  // namespace
+
+const char *text_of(sql which) { return texts[static_cast<std::size_t>(which)]; }
+
+}  // namespace tickwheel::durable::sqlite

@@ -1,0 +1,54 @@
+// The statements of the SQLite store.
+#pragma once
+
+namespace tickwheel::durable::sqlite {
+
+enum class sql : unsigned {
+    read_meta,
+    next_token,
+    read_news,
+    ring,
+
+    insert_job,
+    replace_job,
+    is_started,
+    delete_job,
+    requeue_all,
+    requeue_kind,
+    requeue_one,
+    list_all,
+    list_kind,
+    list_one,
+    count_all,
+    count_kind,
+
+    join,
+    find_member,
+    renew,
+    resume,
+    delete_member,
+    held_jobs,
+    first_held,
+    release_held,
+    declare_dead,
+    first_of_dead,
+    release_of_dead,
+    delete_dead,
+    has_dead,
+
+    choose,
+    first_pending,
+    hold,
+    start,
+    ready_of_held,
+    end_held,
+    move_held,
+    release_one,
+
+    count
+};
+
+// With `@` for the name of the schema and an underscore.
+const char *text_of(sql which);
+
+}  // namespace tickwheel::durable::sqlite

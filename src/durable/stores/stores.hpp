@@ -1,0 +1,12 @@
+// The stores of this library. tw_store_for chooses one of them by the scheme of an address.
+#pragma once
+
+#include <tickwheel/durable_store.h>
+
+namespace tickwheel::durable {
+
+extern const tw_store memory_store;
+extern const tw_store sqlite_store;    // only in a build with SQLite
+extern const tw_store postgres_store;  // only in a build with libpq
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,231 @@
+// Jobs in a transaction of the caller's: durable_sqlite.h.
+#include <poll.h>
+
+#include <tickwheel/durable_sqlite.h>
+
+#include "sqlite_test.hpp"
+
+namespace tickwheel::durable::tests {
+namespace {
+
+tw_durable_job job_of(const char *key, std::int64_t delay = 0) {
+    tw_durable_job job{};
+    job.kind = "mail";
+    job.key = key;
+    job.due_ns = delay;
+    return job;
+}
+
+// A shop with orders and jobs in one database.
+struct shop {
+    folder in;
+    connection jobs{in.in("shop.db")};
+    other_program own{in.in("shop.db")};
+
+    shop() {
+        assert_int_equal(jobs.error(), 0);
+        assert_int_equal(own.run("create table orders (id)"), SQLITE_OK);
+    }
+
+    int put(const char *key, tw_durable_existing existing = TW_DURABLE_REPLACE) {
+        const tw_durable_job job = job_of(key);
+        return tw_durable_put_sqlite(own.db, nullptr, &job, existing);
+    }
+    int remove(const char *key) { return tw_durable_remove_sqlite(own.db, nullptr, "mail", key); }
+    std::string orders() { return own.ask("select count(*) from orders"); }
+
+    // Starts the jobs that are ready, as a member.
+    std::int64_t start_all() {
+        tw_store_member who{};
+        tw_store_look look{};
+        std::int64_t started = 0;
+        const char *const kinds[] = {"mail"};
+        assert_int_equal(sqlite_store.join(jobs.raw(), "a member", minute, &who), 0);
+        const tw_store_claim request{
+            .member = who, .kinds = kinds, .kinds_count = 1, .horizon_ns = 0, .limit = 9};
+        const auto add = [](const tw_durable_entry *, void *arg) {
+            return ++*static_cast<std::int64_t *>(arg), 0;
+        };
+        assert_int_equal(sqlite_store.claim(jobs.raw(), &request, add, &started, &look), 0);
+        return started;
+    }
+};
+
+TEST(a_job_is_committed_with_the_callers_table) {
+    shop it;
+    it.own.run("begin immediate; insert into orders values (17)");
+    assert_int_equal(it.put("17"), 0);
+    assert_int_equal(it.jobs.count(), 0);
+    assert_int_equal(it.own.run("commit"), SQLITE_OK);
+    assert_int_equal(it.jobs.count(), 1);
+    assert_string_equal(it.orders().c_str(), "1");
+    assert_int_equal(it.start_all(), 1);
+}
+
+TEST(a_job_is_rolled_back_with_the_callers_table) {
+    shop it;
+    it.own.run("begin immediate; insert into orders values (17)");
+    assert_int_equal(it.put("17"), 0);
+    assert_int_equal(it.own.run("rollback"), SQLITE_OK);
+    assert_int_equal(it.jobs.count(), 0);
+    assert_string_equal(it.orders().c_str(), "0");
+}
+
+TEST(a_removal_is_part_of_the_transaction) {
+    shop it;
+    assert_int_equal(it.jobs.put("17"), 0);
+    it.own.run("begin immediate");
+    assert_int_equal(it.remove("17"), 1);
+    assert_int_equal(it.remove("17"), -ENOENT);
+    it.own.run("rollback");
+    assert_int_equal(it.jobs.count(), 1);
+    it.own.run("begin immediate");
+    assert_int_equal(it.remove("17"), 1);
+    it.own.run("commit");
+    assert_int_equal(it.jobs.count(), 0);
+}
+
+TEST(a_started_job_is_removed_too_late) {
+    shop it;
+    assert_int_equal(it.jobs.put("17"), 0);
+    assert_int_equal(it.start_all(), 1);
+    assert_int_equal(it.remove("17"), 0);
+    assert_int_equal(it.jobs.count(), 0);
+}
+
+TEST(without_a_transaction_each_call_is_one) {
+    shop it;
+    assert_int_equal(it.put("17"), 0);
+    assert_int_equal(it.put("17"), 1);
+    assert_int_equal(it.put("17", TW_DURABLE_KEEP), 1);
+    assert_int_equal(sqlite3_get_autocommit(it.own.db), 1);
+    assert_int_equal(it.jobs.count(), 1);
+    assert_int_equal(it.remove("17"), 1);
+    assert_int_equal(it.jobs.count(), 0);
+}
+
+TEST(listeners_are_told_at_the_commit) {
+    shop it;
+    const int line = sqlite_store.listen(it.jobs.raw());
+    std::int64_t ready = 0;
+    assert_true(line >= 0);
+    it.own.run("begin immediate");
+    assert_int_equal(it.put("17"), 0);
+    assert_int_equal(sqlite_store.told(it.jobs.raw(), &ready), 0);
+    it.own.run("commit");
+    pollfd waiting{.fd = line, .events = POLLIN, .revents = 0};
+    assert_int_equal(poll(&waiting, 1, 10'000), 1);
+    assert_int_equal(sqlite_store.told(it.jobs.raw(), &ready), 1);
+}
+
+TEST(a_call_that_fails_leaves_the_transaction_open) {
+    shop it;
+    it.own.run("begin immediate; insert into orders values (17)");
+    const tw_durable_job job = job_of("17");
+    assert_int_equal(tw_durable_put_sqlite(it.own.db, "other", &job, TW_DURABLE_REPLACE), -EPROTO);
+    assert_int_equal(it.remove("17"), -ENOENT);
+    assert_int_equal(it.put(""), -EINVAL);
+    assert_int_equal(sqlite3_get_autocommit(it.own.db), 0);
+    assert_int_equal(it.put("17"), 0);
+    assert_int_equal(it.own.run("commit"), SQLITE_OK);
+    assert_string_equal(it.orders().c_str(), "1");
+    assert_int_equal(it.jobs.count(), 1);
+}
+
+TEST(what_a_failed_call_did_is_taken_back) {
+    shop it;
+    it.own.run(
+        "create trigger refuse before update on tickwheel_meta begin select raise(abort, 'no news'); end");
+    it.own.run("begin immediate");
+    assert_int_equal(it.put("17"), -EPROTO);  // after the job was inserted
+    it.own.run("commit");
+    assert_int_equal(it.jobs.count(), 0);
+}
+
+TEST(bad_arguments_change_nothing) {
+    shop it;
+    tw_durable_job job = job_of("17");
+    assert_int_equal(tw_durable_put_sqlite(nullptr, nullptr, &job, TW_DURABLE_REPLACE), -EINVAL);
+    assert_int_equal(tw_durable_put_sqlite(it.own.db, nullptr, nullptr, TW_DURABLE_REPLACE), -EINVAL);
+    assert_int_equal(tw_durable_put_sqlite(it.own.db, "a; drop", &job, TW_DURABLE_REPLACE), -EINVAL);
+    job.due_ns = -1;
+    assert_int_equal(tw_durable_put_sqlite(it.own.db, nullptr, &job, TW_DURABLE_REPLACE), -EINVAL);
+    assert_int_equal(tw_durable_remove_sqlite(it.own.db, nullptr, nullptr, "17"), -EINVAL);
+    assert_int_equal(tw_durable_remove_sqlite(it.own.db, nullptr, "mail", nullptr), -EINVAL);
+    assert_int_equal(tw_durable_remove_sqlite(nullptr, nullptr, "mail", "17"), -EINVAL);
+    assert_int_equal(it.jobs.count(), 0);
+}
+
+TEST(others_may_keep_the_database_locked) {
+    shop it;
+    other_program rival(it.in.in("shop.db"));
+    sqlite3_busy_timeout(it.own.db, 50);
+    rival.run("begin immediate");
+    assert_int_equal(it.put("17"), -EBUSY);
+    rival.run("commit");
+    assert_int_equal(it.put("17"), 0);
+}
+
+TEST(a_transaction_that_has_read_an_older_state_is_busy) {
+    shop it;
+    it.own.run("begin");
+    assert_string_equal(it.orders().c_str(), "0");
+    assert_int_equal(it.jobs.put("18"), 0);
+    assert_int_equal(it.put("17"), -EBUSY);
+    it.own.run("rollback");
+    assert_int_equal(it.put("17"), 0);
+}
+
+TEST(a_cron_expression_says_when_a_job_is_due) {
+    shop it;
+    tw_durable_job job = job_of("17");
+    job.cron = "* * * * *";
+    assert_int_equal(tw_durable_put_sqlite(it.own.db, nullptr, &job, TW_DURABLE_REPLACE), 0);
+    assert_string_equal(it.own.ask("select due % 60000000 from tickwheel_job").c_str(), "0");
+    assert_string_equal(it.own.ask("select due / 1000000 > strftime('%s') - 1 from tickwheel_job").c_str(),
+                        "1");
+    job.cron = "no expression";
+    assert_int_equal(tw_durable_put_sqlite(it.own.db, nullptr, &job, TW_DURABLE_REPLACE), -EINVAL);
+}
+
+TEST(the_database_may_be_attached) {
+    shop it;
+    other_program attaching(":memory:");
+    const std::string attach = "attach '" + it.in.in("shop.db") + "' as shop";
+    assert_int_equal(attaching.run(attach), SQLITE_OK);
+    const tw_durable_job job = job_of("17");
+    assert_int_equal(tw_durable_put_sqlite(attaching.db, nullptr, &job, TW_DURABLE_REPLACE), 0);
+    assert_int_equal(it.jobs.count(), 1);
+}
+
+TEST(tables_of_another_release_are_refused) {
+    shop it;
+    it.own.run("update tickwheel_meta set value = 99 where name = 'version'");
+    assert_int_equal(it.put("17"), -EPROTO);
+    it.own.run("update tickwheel_meta set value = 0 where name = 'version'");
+    assert_int_equal(it.put("17"), -EPROTO);
+}
+
+}  // namespace
+
+int test_joined() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_is_committed_with_the_callers_table),
+        cmocka_unit_test(a_job_is_rolled_back_with_the_callers_table),
+        cmocka_unit_test(a_removal_is_part_of_the_transaction),
+        cmocka_unit_test(a_started_job_is_removed_too_late),
+        cmocka_unit_test(without_a_transaction_each_call_is_one),
+        cmocka_unit_test(listeners_are_told_at_the_commit),
+        cmocka_unit_test(a_call_that_fails_leaves_the_transaction_open),
+        cmocka_unit_test(what_a_failed_call_did_is_taken_back),
+        cmocka_unit_test(bad_arguments_change_nothing),
+        cmocka_unit_test(others_may_keep_the_database_locked),
+        cmocka_unit_test(a_transaction_that_has_read_an_older_state_is_busy),
+        cmocka_unit_test(a_cron_expression_says_when_a_job_is_due),
+        cmocka_unit_test(the_database_may_be_attached),
+        cmocka_unit_test(tables_of_another_release_are_refused),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
+
+}  // namespace tickwheel::durable::tests

@@ -1,0 +1,240 @@
+// Claiming.
+#include <algorithm>
+
+#include "store_test.hpp"
+
+namespace tickwheel::durable::tests {
+namespace {
+
+// Puts jobs that are due in the order of their keys, a few milliseconds apart.
+void put_row(connection &to, const char *kind, std::initializer_list<const char *> keys) {
+    const std::int64_t first = to.now() - second;
+    std::int64_t due = first;
+    for (const char *const key : keys) {
+        tw_durable_job job = job_of(kind, key, due += ms);
+        job.absolute = 1;
+        to.put(job);
+    }
+}
+
+TEST(a_claimed_job_is_held_until_it_is_ready) {
+    connection to;
+    const tw_store_member who = to.join("the holder");
+    to.put("mail", "17", minute / 2);
+    const std::vector<seen> claimed = to.claim(who, {"mail"}, minute);
+    assert_int_equal(claimed.size(), 1);
+    assert_int_equal(claimed[0].state, TW_DURABLE_HELD);
+    assert_true(claimed[0].token > 0);
+    const seen it = to.get("mail", "17").value();
+    assert_int_equal(it.state, TW_DURABLE_HELD);
+    assert_int_equal(it.token, claimed[0].token);
+    assert_string_equal(it.holder.value_or("").c_str(), "the holder");
+}
+
+TEST(a_claim_starts_what_is_ready) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    assert_int_equal(to.claim(who, {"mail"}).at(0).state, TW_DURABLE_STARTED);
+    assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_STARTED);
+    assert_int_equal(to.remove("mail", "17"), 0);
+}
+
+TEST(a_claim_tells_all_of_a_job) {
+    connection to;
+    const tw_store_member who = to.join();
+    tw_durable_job job = job_of("mail", "17");
+    job.payload = "body";
+    job.size = 4;
+    job.period_ns = minute;
+    job.missed = TW_DURABLE_SKIP;
+    job.grace_ns = 5 * second;
+    to.put(job);
+    const seen held = to.claim(who, {"mail"}).at(0);
+    assert_string_equal(held.kind.c_str(), "mail");
+    assert_string_equal(held.key.c_str(), "17");
+    assert_string_equal(held.payload.c_str(), "body");
+    assert_int_equal(held.job.period_ns, minute);
+    assert_int_equal(held.job.missed, TW_DURABLE_SKIP);
+    assert_int_equal(held.job.grace_ns, 5 * second);
+    assert_int_equal(held.job.due_ns, held.ready);
+    assert_int_equal(held.attempts, 0);
+}
+
+TEST(a_claim_is_in_the_order_of_ready_times) {
+    connection to;
+    const tw_store_member who = to.join();
+    put_row(to, "mail", {"c", "a", "b", "z", "m"});
+    assert_true((keys_of(to.claim(who, {"mail"})) == std::vector<std::string>{"c", "a", "b", "z", "m"}));
+}
+
+TEST(a_claim_of_several_kinds_is_in_one_order) {
+    connection to;
+    const tw_store_member who = to.join();
+    put_row(to, "mail", {"1", "3", "5"});
+    put_row(to, "bill", {"2", "4", "6"});
+    const std::vector<seen> claimed = to.claim(who, {"mail", "bill", "none"});
+    assert_int_equal(claimed.size(), 6);
+    assert_true(std::is_sorted(claimed.begin(), claimed.end(),
+                               [](const seen &one, const seen &other) { return one.ready < other.ready; }));
+}
+
+TEST(a_limit_takes_the_first_of_each_kind) {
+    connection to;
+    const tw_store_member who = to.join();
+    put_row(to, "mail", {"m1", "m2", "m3"});
+    put_row(to, "bill", {"b1", "b2", "b3"});
+    const auto claimed = keys_of(to.claim(who, {"mail", "bill"}, 0, 4));
+    assert_int_equal(claimed.size(), 4);
+    const auto has = [&](const char *key) { return std::count(claimed.begin(), claimed.end(), key) != 0; };
+    assert_true(!has("m2") || has("m1"));
+    assert_true(!has("m3") || has("m2"));
+    assert_true(!has("b2") || has("b1"));
+    assert_true(!has("b3") || has("b2"));
+    assert_int_equal(to.claim(who, {"mail", "bill"}).size(), 2);
+}
+
+TEST(a_claim_of_nothing_still_looks) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17", minute);
+    const std::int64_t ready = to.get("mail", "17")->ready;
+    assert_true(to.claim(who, {"mail"}, 2 * minute, 0).empty());
+    assert_int_equal(to.look().next_ns, ready);
+    assert_true(to.claim(who, {}).empty());
+    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+}
+
+TEST(only_kinds_that_are_named_are_claimed) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    to.put("bill", "17");
+    to.put("mai", "17");
+    const std::vector<seen> claimed = to.claim(who, {"bill"});
+    assert_int_equal(claimed.size(), 1);
+    assert_string_equal(claimed[0].kind.c_str(), "bill");
+    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+}
+
+TEST(a_kind_that_is_named_twice_is_claimed_once) {
+    connection to;
+    const tw_store_member who = to.join();
+    tw_durable_job one = job_of("mail", "1", to.now()), other = job_of("mail", "2", to.now());
+    one.absolute = other.absolute = 1;
+    other.due_ns = one.due_ns;
+    to.put_many({one, other});
+    assert_int_equal(to.claim(who, {"mail", "mail"}).size(), 2);
+}
+
+TEST(the_horizon_bounds_a_claim) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "near", 10 * second);
+    to.put("mail", "far", 10 * minute);
+    const std::int64_t far = to.get("mail", "far")->ready;
+    assert_true(to.claim(who, {"mail"}).empty());
+    assert_true((keys_of(to.claim(who, {"mail"}, minute)) == std::vector<std::string>{"near"}));
+    assert_int_equal(to.look().next_ns, far);
+}
+
+TEST(a_claim_looks_for_what_comes_next) {
+    connection to;
+    const tw_store_member who = to.join();
+    const std::int64_t before = to.now();
+    put_row(to, "mail", {"1", "2"});
+    to.claim(who, {"mail"}, 0, 1);
+    assert_int_equal(to.look().next_ns, to.get("mail", "2")->ready);
+    assert_true(to.look().now_ns >= before && to.look().now_ns <= to.now());
+    assert_int_equal(to.look().now_ns % us, 0);
+    assert_false(to.look().has_dead);
+}
+
+TEST(nothing_is_claimed_twice) {
+    connection to, other;
+    const tw_store_member who = to.join(), rival = other.join();
+    to.put("mail", "17");
+    assert_int_equal(to.claim(who, {"mail"}).size(), 1);
+    assert_true(to.claim(who, {"mail"}).empty());
+    assert_true(other.claim(rival, {"mail"}).empty());
+}
+
+TEST(a_failed_job_is_not_claimed) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    to.settle(who, outcome_of(to.claim(who, {"mail"}).at(0), TW_STORE_FAIL));
+    assert_true(to.claim(who, {"mail"}, minute).empty());
+    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+}
+
+// --- tokens ----------------------------------------------------------------------------------
+
+TEST(a_token_rises_with_each_claim) {
+    connection to;
+    const tw_store_member who = to.join();
+    std::int64_t last = 0;
+    to.put("mail", "17");
+    for (int i = 0; i < 3; ++i) {
+        const seen held = to.claim(who, {"mail"}).at(0);
+        assert_true(held.token > last);
+        last = held.token;
+        to.settle(who, outcome_of(held, TW_STORE_RELEASE));
+    }
+}
+
+TEST(a_token_rises_over_a_replacement) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    const std::int64_t former = to.claim(who, {"mail"}).at(0).token;
+    to.put("mail", "17");
+    assert_true(to.claim(who, {"mail"}).at(0).token > former);
+}
+
+TEST(a_token_rises_over_removal_and_a_new_put) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    const std::int64_t former = to.claim(who, {"mail"}).at(0).token;
+    to.remove("mail", "17");
+    to.put("mail", "17");
+    assert_true(to.claim(who, {"mail"}).at(0).token > former);
+}
+
+TEST(a_token_rises_over_the_end_of_a_job) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    const seen held = to.claim(who, {"mail"}).at(0);
+    to.settle(who, outcome_of(held, TW_STORE_END));
+    to.put("mail", "17");
+    assert_true(to.claim(who, {"mail"}).at(0).token > held.token);
+}
+
+}  // namespace
+
+int test_claims() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_claimed_job_is_held_until_it_is_ready, begin_test),
+        cmocka_unit_test_setup(a_claim_starts_what_is_ready, begin_test),
+        cmocka_unit_test_setup(a_claim_tells_all_of_a_job, begin_test),
+        cmocka_unit_test_setup(a_claim_is_in_the_order_of_ready_times, begin_test),
+        cmocka_unit_test_setup(a_claim_of_several_kinds_is_in_one_order, begin_test),
+        cmocka_unit_test_setup(a_limit_takes_the_first_of_each_kind, begin_test),
+        cmocka_unit_test_setup(a_claim_of_nothing_still_looks, begin_test),
+        cmocka_unit_test_setup(only_kinds_that_are_named_are_claimed, begin_test),
+        cmocka_unit_test_setup(a_kind_that_is_named_twice_is_claimed_once, begin_test),
+        cmocka_unit_test_setup(the_horizon_bounds_a_claim, begin_test),
+        cmocka_unit_test_setup(a_claim_looks_for_what_comes_next, begin_test),
+        cmocka_unit_test_setup(nothing_is_claimed_twice, begin_test),
+        cmocka_unit_test_setup(a_failed_job_is_not_claimed, begin_test),
+        cmocka_unit_test_setup(a_token_rises_with_each_claim, begin_test),
+        cmocka_unit_test_setup(a_token_rises_over_a_replacement, begin_test),
+        cmocka_unit_test_setup(a_token_rises_over_removal_and_a_new_put, begin_test),
+        cmocka_unit_test_setup(a_token_rises_over_the_end_of_a_job, begin_test),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
+
+}  // namespace tickwheel::durable::tests

@@ -1,0 +1,391 @@
+// Putting and removing.
+#include "store_test.hpp"
+
+namespace tickwheel::durable::tests {
+namespace {
+
+const char *const hostile_names[] = {
+    "'",
+    "\"",
+    "'; drop table tickwheel_job; --",
+    "\\",
+    "\\'",
+    "%",
+    "%s%n",
+    "_",
+    "*",
+    "$1",
+    "?1",
+    "{\"a\",NULL}",
+    "NULL",
+    " ",
+    "\t\n\r\x01\x1f\x7f",
+    "\xf0\x9f\x95\xb0\xef\xb8\x8f",
+    "\xc3\xa9 or e\xcc\x81",
+    "Key",
+    "key",
+    "\xf4\x8f\xbf\xbf",
+};
+
+// --- putting ---------------------------------------------------------------------------------
+
+TEST(a_new_job_is_pending) {
+    connection to;
+    const std::int64_t before = to.now();
+    assert_int_equal(to.put("mail", "17", minute), 0);
+    const seen it = to.get("mail", "17").value();
+    assert_int_equal(it.state, TW_DURABLE_PENDING);
+    assert_int_equal(it.attempts, 0);
+    assert_int_equal(it.token, 0);
+    assert_false(it.holder.has_value());
+    assert_false(it.error.has_value());
+    assert_int_equal(it.ready, it.job.due_ns);
+    assert_true(it.ready >= before + minute && it.ready <= to.now() + minute);
+}
+
+TEST(all_that_a_job_has_is_kept) {
+    connection to;
+    tw_durable_job job = job_of("mail", "17", 1'800'000'000 * second + us);
+    job.absolute = 1;
+    job.payload = "body";
+    job.size = 4;
+    job.cron = "30 4 * * 1-5";
+    job.zone = "Europe/Berlin";
+    job.missed = TW_DURABLE_SKIP;
+    job.grace_ns = 7 * second + us;
+    assert_int_equal(to.put(job), 0);
+    const seen it = to.get("mail", "17").value();
+    assert_string_equal(it.payload.c_str(), "body");
+    assert_string_equal(it.cron.value_or("").c_str(), "30 4 * * 1-5");
+    assert_string_equal(it.zone.value_or("").c_str(), "Europe/Berlin");
+    assert_int_equal(it.job.missed, TW_DURABLE_SKIP);
+    assert_int_equal(it.job.grace_ns, 7 * second + us);
+    assert_int_equal(it.job.due_ns, job.due_ns);
+    assert_int_equal(it.job.period_ns, 0);
+    assert_true(it.job.absolute);
+}
+
+TEST(a_period_is_kept) {
+    connection to;
+    tw_durable_job job = job_of("mail", "17");
+    job.period_ns = 365 * 24 * 60 * minute + us;
+    job.missed = TW_DURABLE_BURST;
+    to.put(job);
+    const seen it = to.get("mail", "17").value();
+    assert_int_equal(it.job.period_ns, job.period_ns);
+    assert_int_equal(it.job.missed, TW_DURABLE_BURST);
+    assert_false(it.cron.has_value());
+    assert_false(it.zone.has_value());
+}
+
+TEST(a_delay_rounds_up_to_microseconds) {
+    connection to;
+    const std::int64_t before = to.now();
+    to.put("mail", "17", minute + 1);
+    const std::int64_t due = to.get("mail", "17")->job.due_ns;
+    assert_int_equal(due % us, 0);
+    assert_true(due >= before + minute + us);
+}
+
+TEST(the_last_time_can_be_kept) {
+    connection to;
+    tw_durable_job job = job_of("mail", "absolute", TW_STORE_TIME_MAX);
+    job.absolute = 1;
+    to.put(job);
+    to.put(job_of("mail", "delay", TW_STORE_TIME_MAX));
+    assert_int_equal(to.get("mail", "absolute")->ready, TW_STORE_TIME_MAX);
+    assert_int_equal(to.get("mail", "delay")->ready, TW_STORE_TIME_MAX);
+}
+
+TEST(a_put_replaces_a_job) {
+    connection to;
+    tw_durable_job job = job_of("mail", "17");
+    job.payload = "one";
+    job.size = 3;
+    job.cron = "* * * * *";
+    to.put(job);
+    assert_int_equal(to.put("mail", "17", minute), 1);
+    const seen it = to.get("mail", "17").value();
+    assert_string_equal(it.payload.c_str(), "");
+    assert_false(it.cron.has_value());
+    assert_int_equal(to.count(), 1);
+}
+
+TEST(a_put_that_keeps_changes_nothing) {
+    connection to;
+    assert_int_equal(to.put_keep("mail", "17", minute), 0);
+    const std::int64_t due = to.get("mail", "17")->job.due_ns;
+    assert_int_equal(to.put_keep("mail", "17", 0), 1);
+    assert_int_equal(to.get("mail", "17")->job.due_ns, due);
+}
+
+TEST(a_put_that_replaces_takes_a_job_from_its_holder) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    const seen held = to.claim(who, {"mail"}).at(0);
+    to.put("mail", "17", minute);
+    const seen it = to.get("mail", "17").value();
+    assert_int_equal(it.state, TW_DURABLE_PENDING);
+    assert_false(it.holder.has_value());
+    assert_int_equal(it.token, held.token);
+    assert_int_equal(to.settle(who, outcome_of(held, TW_STORE_END)), 0);
+}
+
+TEST(a_put_that_keeps_leaves_a_job_with_its_holder) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    const seen held = to.claim(who, {"mail"}).at(0);
+    assert_int_equal(to.put_keep("mail", "17"), 1);
+    assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_STARTED);
+    assert_int_equal(to.settle(who, outcome_of(held, TW_STORE_END)), 1);
+}
+
+TEST(of_several_of_one_name_the_last_stays) {
+    connection to;
+    const tw_durable_job jobs[] = {job_of("mail", "17", minute), job_of("mail", "18", minute),
+                                   job_of("mail", "17", 3 * minute)};
+    const std::vector<int> existed = to.put_many({std::begin(jobs), std::end(jobs)});
+    assert_true((existed == std::vector<int>{0, 0, 1}));
+    assert_true(to.get("mail", "17")->ready > to.now() + 2 * minute);
+    assert_int_equal(to.count(), 2);
+}
+
+TEST(of_several_of_one_name_the_first_is_kept) {
+    connection to;
+    const std::vector<int> existed =
+        to.put_many({job_of("mail", "17", minute), job_of("mail", "17", 3 * minute)}, true);
+    assert_true((existed == std::vector<int>{0, 1}));
+    assert_true(to.get("mail", "17")->ready < to.now() + 2 * minute);
+}
+
+TEST(no_jobs_can_be_put) {
+    connection to;
+    assert_true(to.put_many({}).empty());
+    assert_int_equal(to.count(), 0);
+}
+
+TEST(a_key_may_be_of_several_kinds) {
+    connection to;
+    assert_int_equal(to.put("mail", "17"), 0);
+    assert_int_equal(to.put("bill", "17"), 0);
+    assert_int_equal(to.remove("mail", "17"), 1);
+    assert_int_equal(to.count(), 1);
+}
+
+// --- names and payloads ----------------------------------------------------------------------
+
+// Puts, finds, claims and removes a job of these names.
+void assert_name_is_safe(connection &to, const tw_store_member &who, const std::string &kind,
+                         const std::string &key) {
+    assert_int_equal(to.put(kind, key), 0);
+    assert_int_equal(to.put_keep(kind, key), 1);
+    const seen it = to.get(kind, key).value();
+    assert_true(it.kind == kind && it.key == key);
+    const std::vector<seen> claimed = to.claim(who, {kind.c_str()});
+    assert_int_equal(claimed.size(), 1);
+    assert_true(claimed[0].kind == kind && claimed[0].key == key);
+    tw_store_outcome outcome = outcome_of(claimed[0], TW_STORE_FAIL);
+    outcome.error = key.c_str();
+    assert_int_equal(to.settle(who, outcome), 1);
+    assert_true(to.get(kind, key)->error == key);
+    assert_int_equal(to.requeue(kind.c_str(), key.c_str()), 1);
+    assert_int_equal(to.remove(kind, key), 1);
+    assert_int_equal(to.remove(kind, key), -ENOENT);
+}
+
+TEST(hostile_names_are_names_like_others) {
+    connection to;
+    const tw_store_member who = to.join("'; drop table tickwheel_member; --");
+    for (const char *const each : hostile_names)
+        assert_name_is_safe(to, who, each, each);
+    assert_int_equal(to.count(), 0);
+}
+
+TEST(hostile_names_are_all_different) {
+    connection to;
+    for (const char *const each : hostile_names)
+        assert_int_equal(to.put("mail", each), 0);
+    assert_int_equal(to.count(), COUNT_OF(hostile_names));
+}
+
+TEST(long_names_are_kept_whole) {
+    connection to;
+    const tw_store_member who = to.join();
+    const std::string one(TW_DURABLE_NAME_MAX, 'x'), other = one.substr(1) + 'y';
+    assert_name_is_safe(to, who, one, one);
+    assert_int_equal(to.put(one, one), 0);
+    assert_int_equal(to.put(one, other), 0);
+    assert_int_equal(to.put(other, one), 0);
+    assert_int_equal(to.count(), 3);
+}
+
+void assert_payload_is_kept(const std::string &payload) {
+    connection to;
+    tw_durable_job job = job_of("mail", "17");
+    job.payload = payload.empty() ? nullptr : payload.data();
+    job.size = payload.size();
+    to.put(job);
+    assert_true(to.get("mail", "17")->payload == payload);
+    const tw_store_member who = to.join();
+    assert_true(to.claim(who, {"mail"}).at(0).payload == payload);
+    to.leave(who);
+    to.remove("mail", "17");
+}
+
+TEST(payloads_are_kept_as_they_are) {
+    std::string every_byte;
+    for (int value = 0; value < 256; ++value)
+        every_byte.push_back(static_cast<char>(value));
+    std::string largest;
+    while (largest.size() < TW_DURABLE_PAYLOAD_MAX)
+        largest += every_byte;
+    for (const std::string &each : {std::string(), std::string(1, '\0'), every_byte, largest})
+        assert_payload_is_kept(each);
+}
+
+// --- removing --------------------------------------------------------------------------------
+
+TEST(a_pending_job_is_removed) {
+    connection to;
+    to.put("mail", "17");
+    assert_int_equal(to.remove("mail", "17"), 1);
+    assert_false(to.get("mail", "17").has_value());
+}
+
+TEST(what_is_not_there_cannot_be_removed) {
+    connection to;
+    to.put("mail", "17");
+    assert_int_equal(to.remove("mail", "18"), -ENOENT);
+    assert_int_equal(to.remove("bill", "17"), -ENOENT);
+    assert_int_equal(to.count(), 1);
+}
+
+TEST(a_held_job_is_removed_before_it_starts) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17", 5 * second);
+    const seen held = to.claim(who, {"mail"}, minute).at(0);
+    assert_int_equal(held.state, TW_DURABLE_HELD);
+    assert_int_equal(to.remove("mail", "17"), 1);
+    assert_false(to.start(who, held).started);
+}
+
+TEST(a_started_job_is_removed_too_late) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    const seen held = to.claim(who, {"mail"}).at(0);
+    assert_int_equal(held.state, TW_DURABLE_STARTED);
+    assert_int_equal(to.remove("mail", "17"), 0);
+    assert_false(to.get("mail", "17").has_value());
+    assert_int_equal(to.settle(who, outcome_of(held, TW_STORE_RELEASE)), 0);
+    assert_int_equal(to.count(), 0);
+}
+
+// --- requeueing ------------------------------------------------------------------------------
+
+// Puts a job and has it fail.
+void put_failed(connection &to, const tw_store_member &who, const char *kind, const char *key) {
+    to.put(kind, key);
+    const seen held = to.claim(who, {kind}).at(0);
+    tw_store_outcome outcome = outcome_of(held, TW_STORE_FAIL);
+    outcome.attempts = 20;
+    outcome.error = "no such address";
+    assert_int_equal(to.settle(who, outcome), 1);
+}
+
+TEST(a_requeued_job_is_ready_with_all_its_tries) {
+    connection to;
+    const tw_store_member who = to.join();
+    put_failed(to, who, "mail", "17");
+    const seen failed = to.get("mail", "17").value();
+    pass(to, ms);
+    const std::int64_t before = to.now();
+    assert_int_equal(to.requeue("mail", "17"), 1);
+    const seen it = to.get("mail", "17").value();
+    assert_int_equal(it.state, TW_DURABLE_PENDING);
+    assert_int_equal(it.attempts, 0);
+    assert_false(it.error.has_value());
+    assert_true(it.ready >= before && it.ready <= to.now());
+    assert_int_equal(it.job.due_ns, failed.job.due_ns);
+    assert_int_equal(to.claim(who, {"mail"}).size(), 1);
+}
+
+TEST(only_failed_jobs_are_requeued) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "held");
+    to.claim(who, {"mail"});
+    to.put("mail", "pending", minute);
+    const std::int64_t ready = to.get("mail", "pending")->ready;
+    assert_int_equal(to.requeue(), 0);
+    assert_int_equal(to.requeue("mail", "held"), 0);
+    assert_int_equal(to.requeue("mail", "none"), 0);
+    assert_int_equal(to.get("mail", "pending")->ready, ready);
+    assert_int_equal(to.state_of("mail", "held"), TW_DURABLE_STARTED);
+}
+
+TEST(all_failed_jobs_of_a_kind_are_requeued) {
+    connection to;
+    const tw_store_member who = to.join();
+    put_failed(to, who, "mail", "17");
+    put_failed(to, who, "mail", "18");
+    put_failed(to, who, "bill", "17");
+    assert_int_equal(to.requeue("mail"), 2);
+    assert_int_equal(to.state_of("bill", "17"), TW_DURABLE_FAILED);
+    put_failed(to, who, "call", "17");
+    assert_int_equal(to.requeue(), 2);
+    assert_int_equal(to.requeue(), 0);
+}
+
+TEST(a_failed_job_can_be_replaced_and_removed) {
+    connection to;
+    const tw_store_member who = to.join();
+    put_failed(to, who, "mail", "17");
+    assert_int_equal(to.put_keep("mail", "17"), 1);
+    assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_FAILED);
+    assert_int_equal(to.put("mail", "17"), 1);
+    const seen it = to.get("mail", "17").value();
+    assert_int_equal(it.state, TW_DURABLE_PENDING);
+    assert_int_equal(it.attempts, 0);
+    assert_false(it.error.has_value());
+    put_failed(to, who, "bill", "17");
+    assert_int_equal(to.remove("bill", "17"), 1);
+}
+
+}  // namespace
+
+int test_jobs() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_new_job_is_pending, begin_test),
+        cmocka_unit_test_setup(all_that_a_job_has_is_kept, begin_test),
+        cmocka_unit_test_setup(a_period_is_kept, begin_test),
+        cmocka_unit_test_setup(a_delay_rounds_up_to_microseconds, begin_test),
+        cmocka_unit_test_setup(the_last_time_can_be_kept, begin_test),
+        cmocka_unit_test_setup(a_put_replaces_a_job, begin_test),
+        cmocka_unit_test_setup(a_put_that_keeps_changes_nothing, begin_test),
+        cmocka_unit_test_setup(a_put_that_replaces_takes_a_job_from_its_holder, begin_test),
+        cmocka_unit_test_setup(a_put_that_keeps_leaves_a_job_with_its_holder, begin_test),
+        cmocka_unit_test_setup(of_several_of_one_name_the_last_stays, begin_test),
+        cmocka_unit_test_setup(of_several_of_one_name_the_first_is_kept, begin_test),
+        cmocka_unit_test_setup(no_jobs_can_be_put, begin_test),
+        cmocka_unit_test_setup(a_key_may_be_of_several_kinds, begin_test),
+        cmocka_unit_test_setup(hostile_names_are_names_like_others, begin_test),
+        cmocka_unit_test_setup(hostile_names_are_all_different, begin_test),
+        cmocka_unit_test_setup(long_names_are_kept_whole, begin_test),
+        cmocka_unit_test_setup(payloads_are_kept_as_they_are, begin_test),
+        cmocka_unit_test_setup(a_pending_job_is_removed, begin_test),
+        cmocka_unit_test_setup(what_is_not_there_cannot_be_removed, begin_test),
+        cmocka_unit_test_setup(a_held_job_is_removed_before_it_starts, begin_test),
+        cmocka_unit_test_setup(a_started_job_is_removed_too_late, begin_test),
+        cmocka_unit_test_setup(a_requeued_job_is_ready_with_all_its_tries, begin_test),
+        cmocka_unit_test_setup(only_failed_jobs_are_requeued, begin_test),
+        cmocka_unit_test_setup(all_failed_jobs_of_a_kind_are_requeued, begin_test),
+        cmocka_unit_test_setup(a_failed_job_can_be_replaced_and_removed, begin_test),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
+
+}  // namespace tickwheel::durable::tests

@@ -1,0 +1,292 @@
+// Members and their leases.
+#include "store_test.hpp"
+
+namespace tickwheel::durable::tests {
+namespace {
+
+TEST(members_have_different_numbers) {
+    connection to;
+    const tw_store_member one = to.join(), other = to.join();
+    assert_true(one.id != other.id);
+}
+
+TEST(a_number_is_not_used_again) {
+    connection to;
+    const tw_store_member one = to.join();
+    assert_int_equal(to.leave(one), 0);
+    assert_true(to.join().id != one.id);
+}
+
+TEST(a_lease_can_be_renewed_after_its_end) {
+    connection to;
+    const tw_store_member who = to.join(), other = to.join();
+    to.put("mail", "17");
+    const seen held = to.claim(who, {"mail"}).at(0);
+    to.end_lease(who);
+    to.claim(other, {"mail"});
+    assert_true(to.look().has_dead);
+    assert_int_equal(to.renew(who), 0);
+    to.claim(other, {"mail"});
+    assert_false(to.look().has_dead);
+    assert_int_equal(to.bury(), 0);
+    assert_true(to.start(who, held).started);
+}
+
+TEST(nobody_is_dead_while_leases_last) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    to.claim(who, {"mail"});
+    assert_false(to.look().has_dead);
+    assert_int_equal(to.bury(), 0);
+    assert_int_equal(to.renew(who), 0);
+}
+
+TEST(what_a_dead_member_held_is_released) {
+    connection to;
+    const tw_store_member who = to.join(), heir = to.join();
+    to.put("mail", "17");
+    const seen held = to.claim(who, {"mail"}).at(0);
+    to.end_lease(who);
+    assert_int_equal(to.bury(), 1);
+    const seen it = to.get("mail", "17").value();
+    assert_int_equal(it.state, TW_DURABLE_PENDING);
+    assert_false(it.holder.has_value());
+    assert_int_equal(it.ready, held.ready);
+    const seen again = to.claim(heir, {"mail"}).at(0);
+    assert_true(again.token > held.token);
+    assert_false(to.look().has_dead);
+}
+
+TEST(a_death_counts_as_an_attempt_of_what_was_started) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "started");
+    to.put("mail", "held", 10 * minute);
+    assert_int_equal(to.claim(who, {"mail"}, 20 * minute).size(), 2);
+    to.end_lease(who);
+    assert_int_equal(to.bury(), 2);
+    assert_int_equal(to.get("mail", "started")->attempts, 1);
+    assert_int_equal(to.get("mail", "held")->attempts, 0);
+}
+
+TEST(attempts_add_up_over_deaths) {
+    connection to;
+    to.put("mail", "17");
+    for (unsigned deaths = 1; deaths <= 3; ++deaths) {
+        const tw_store_member who = to.join();
+        assert_int_equal(to.claim(who, {"mail"}).at(0).attempts, deaths - 1);
+        to.end_lease(who);
+        assert_int_equal(to.bury(), 1);
+    }
+    assert_int_equal(to.get("mail", "17")->attempts, 3);
+}
+
+TEST(a_burial_goes_on_where_its_limit_ended_it) {
+    connection to;
+    const tw_store_member who = to.join(), other = to.join();
+    for (int i = 0; i < 5; ++i)
+        to.put("mail", std::to_string(i));
+    assert_int_equal(to.claim(who, {"mail"}).size(), 5);
+    to.end_lease(who);
+    assert_int_equal(to.bury(2), 2);
+    to.claim(other, {"none"});
+    assert_true(to.look().has_dead);
+    assert_int_equal(to.renew(who), -ESTALE);  // it is dead as a whole
+    assert_int_equal(to.bury(2), 2);
+    assert_int_equal(to.bury(2), 1);
+    assert_int_equal(to.bury(2), 0);
+    to.claim(other, {"none"});
+    assert_false(to.look().has_dead);
+}
+
+TEST(a_burial_leaves_the_living_alone) {
+    connection to;
+    const tw_store_member dead = to.join(), living = to.join();
+    to.put("mail", "1");
+    to.claim(dead, {"mail"});
+    to.put("mail", "2");
+    const seen held = to.claim(living, {"mail"}).at(0);
+    to.end_lease(dead);
+    assert_int_equal(to.bury(), 1);
+    assert_true(to.start(living, held).started);
+}
+
+// --- the dead --------------------------------------------------------------------------------
+
+// Each function refuses a dead member, which once held this job.
+void assert_is_refused(connection &to, tw_store_member who, const seen &held) {
+    std::int64_t read = 0;
+    tw_store_start start{};
+    start.kind = held.kind.c_str();
+    start.key = held.key.c_str();
+    start.token = held.token;
+    tw_store_outcome outcome = outcome_of(held, TW_STORE_END);
+    assert_int_equal(to.renew(who), -ESTALE);
+    assert_int_equal(to.try_claim(who, {"mail"}, minute), -ESTALE);
+    assert_int_equal(store().start(to.raw(), &who, &start, 1, &read), -ESTALE);
+    assert_int_equal(store().settle(to.raw(), &who, &outcome, 1), -ESTALE);
+    assert_int_equal(to.resume(who), -ESTALE);
+    assert_int_equal(to.leave(who), -ESTALE);
+}
+
+TEST(a_dead_member_may_do_nothing) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    to.put("mail", "18");
+    const seen held = to.claim(who, {"mail"}).at(0);
+    to.end_lease(who);
+    assert_int_equal(to.bury(1), 1);
+    assert_is_refused(to, who, held);  // it still holds one
+    assert_int_equal(to.bury(), 1);
+    assert_is_refused(to, who, held);
+    assert_int_equal(to.count(), 2);
+}
+
+TEST(a_member_that_has_left_may_do_nothing) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    const seen held = to.claim(who, {"mail"}).at(0);
+    assert_int_equal(to.leave(who), 0);
+    assert_is_refused(to, who, held);
+    assert_int_equal(to.count(), 1);
+}
+
+TEST(a_member_whose_lease_has_ended_claims_nothing) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "17");
+    to.end_lease(who);
+    assert_int_equal(to.try_claim(who, {"mail"}), -ESTALE);
+    assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_PENDING);
+    assert_int_equal(to.renew(who), 0);
+    assert_int_equal(to.claim(who, {"mail"}).size(), 1);
+}
+
+// --- leaving and coming back -----------------------------------------------------------------
+
+TEST(leaving_releases_what_was_held) {
+    connection to;
+    const tw_store_member who = to.join();
+    to.put("mail", "started");
+    to.put("mail", "held", 5 * second);
+    assert_int_equal(to.claim(who, {"mail"}, minute).size(), 2);
+    assert_int_equal(to.leave(who), 0);
+    for (const seen &each : to.list()) {
+        assert_int_equal(each.state, TW_DURABLE_PENDING);
+        assert_int_equal(each.attempts, 0);
+    }
+    assert_int_equal(to.bury(), 0);
+}
+
+TEST(resuming_tells_what_is_held) {
+    connection to;
+    tw_store_member who = to.join();
+    const tw_store_member other = to.join();
+    to.put("mail", "of another");
+    to.claim(other, {"mail"});
+    to.put("mail", "started");
+    to.put("mail", "held", 5 * second);
+    const std::vector<seen> claimed = to.claim(who, {"mail"}, minute);
+    to.put("mail", "pending");
+    std::vector<seen> held;
+    assert_int_equal(to.resume(who, &held), 0);
+    assert_int_equal(held.size(), 2);
+    for (const seen &each : held) {
+        const seen &was = each.key == claimed[0].key ? claimed[0] : claimed[1];
+        assert_string_equal(each.key.c_str(), was.key.c_str());
+        assert_string_equal(each.kind.c_str(), "mail");
+        assert_int_equal(each.state, was.state);
+        assert_int_equal(each.token, was.token);
+        assert_int_equal(each.ready, was.ready);
+    }
+}
+
+TEST(a_claim_of_the_former_epoch_claims_nothing) {
+    connection to;
+    tw_store_member who = to.join();
+    const tw_store_member former = who;
+    to.put("mail", "17");
+    assert_int_equal(to.resume(who), 0);
+    assert_int_equal(who.id, former.id);
+    assert_true(who.epoch > former.epoch);
+    assert_int_equal(to.try_claim(former, {"mail"}), -ESTALE);
+    assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_PENDING);
+    assert_int_equal(to.renew(former), -ESTALE);
+    assert_int_equal(to.renew(who), 0);
+    assert_int_equal(to.claim(who, {"mail"}).size(), 1);
+}
+
+TEST(the_former_epoch_neither_starts_nor_settles) {
+    connection to;
+    tw_store_member who = to.join();
+    tw_store_member former = who;
+    to.put("mail", "17");
+    const seen held = to.claim(who, {"mail"}).at(0);
+    assert_int_equal(to.resume(who), 0);
+    tw_store_outcome outcome = outcome_of(held, TW_STORE_END);
+    tw_store_start start{};
+    std::int64_t read = 0;
+    start.kind = "mail";
+    start.key = "17";
+    start.token = held.token;
+    assert_int_equal(store().settle(to.raw(), &former, &outcome, 1), -ESTALE);
+    assert_int_equal(store().start(to.raw(), &former, &start, 1, &read), -ESTALE);
+    assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_STARTED);
+}
+
+TEST(resuming_and_leaving_do_not_need_the_epoch) {
+    connection to;
+    tw_store_member who = to.join();
+    tw_store_member former = who;
+    assert_int_equal(to.resume(who), 0);
+    assert_int_equal(to.resume(former), 0);  // the answer to the first did not arrive
+    assert_true(former.epoch > who.epoch);
+    assert_int_equal(to.leave(who), 0);
+    assert_int_equal(to.renew(former), -ESTALE);
+}
+
+TEST(a_member_outlives_its_connection) {
+    tw_store_member who{};
+    connection stays;
+    stays.put("mail", "17");
+    std::optional<seen> held;
+    {
+        connection breaks;
+        who = breaks.join();
+        held = breaks.claim(who, {"mail"}).at(0);
+    }
+    connection to;
+    assert_int_equal(to.resume(who), 0);
+    assert_int_equal(to.settle(who, outcome_of(*held, TW_STORE_END)), 1);
+}
+
+}  // namespace
+
+int test_members() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test_setup(members_have_different_numbers, begin_test),
+        cmocka_unit_test_setup(a_number_is_not_used_again, begin_test),
+        cmocka_unit_test_setup(a_lease_can_be_renewed_after_its_end, begin_test),
+        cmocka_unit_test_setup(nobody_is_dead_while_leases_last, begin_test),
+        cmocka_unit_test_setup(what_a_dead_member_held_is_released, begin_test),
+        cmocka_unit_test_setup(a_death_counts_as_an_attempt_of_what_was_started, begin_test),
+        cmocka_unit_test_setup(attempts_add_up_over_deaths, begin_test),
+        cmocka_unit_test_setup(a_burial_goes_on_where_its_limit_ended_it, begin_test),
+        cmocka_unit_test_setup(a_burial_leaves_the_living_alone, begin_test),
+        cmocka_unit_test_setup(a_dead_member_may_do_nothing, begin_test),
+        cmocka_unit_test_setup(a_member_that_has_left_may_do_nothing, begin_test),
+        cmocka_unit_test_setup(a_member_whose_lease_has_ended_claims_nothing, begin_test),
+        cmocka_unit_test_setup(leaving_releases_what_was_held, begin_test),
+        cmocka_unit_test_setup(resuming_tells_what_is_held, begin_test),
+        cmocka_unit_test_setup(a_claim_of_the_former_epoch_claims_nothing, begin_test),
+        cmocka_unit_test_setup(the_former_epoch_neither_starts_nor_settles, begin_test),
+        cmocka_unit_test_setup(resuming_and_leaving_do_not_need_the_epoch, begin_test),
+        cmocka_unit_test_setup(a_member_outlives_its_connection, begin_test),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}
+
+}  // namespace tickwheel::durable::tests

@@ -1,0 +1,116 @@
+// Helpers for the suite that every store must pass.
+//
+// Each test has tables of its own, in a schema that no other test has used, and so an empty database. Time is
+// what the database says: `pass` waits until it has moved on. The local clock that stores without one of
+// their own go by is moved by hand.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tickwheel/durable_store.h>
+
+// After those of C++, because CMocka defines `fail`.
+#include "support/sanitized.h"
+#include "support/test.h"
+
+// The store under test. store_of_build.cpp has it for those of the library; to test another, link a file with
+// this function in its place.
+const tw_store *store_for_tests(const char *address);
+
+namespace tickwheel::durable::tests {
+
+inline constexpr std::int64_t us = 1000, ms = 1'000'000, second = 1'000'000'000, minute = 60 * second;
+
+// A job as the store has told it.
+struct seen {
+    std::string kind, key, payload;
+    tw_durable_job job{};  // its texts and payload are above and below
+    std::optional<std::string> cron, zone, holder, error;
+    tw_durable_state state = TW_DURABLE_PENDING;
+    std::int64_t ready = 0, token = 0;
+    std::uint32_t attempts = 0;
+};
+
+class connection {
+  public:
+    // In the tables of this test.
+    connection();
+    connection(const connection &) = delete;
+    connection &operator=(const connection &) = delete;
+    ~connection();
+
+    void *raw() { return raw_; }
+    std::int64_t now();
+
+    // --- jobs
+    int put(const tw_durable_job &job, bool keep = false);  // returns `existed`
+    int put(const std::string &kind, const std::string &key, std::int64_t delay = 0);
+    int put_keep(const std::string &kind, const std::string &key, std::int64_t delay = 0);
+    std::vector<int> put_many(const std::vector<tw_durable_job> &jobs, bool keep = false);
+    int remove(const std::string &kind, const std::string &key);
+    std::int64_t requeue(const char *kind = nullptr, const char *key = nullptr);
+    std::vector<seen> list(const tw_durable_filter &filter = {});
+    std::int64_t count(const tw_durable_filter &filter = {});
+    std::optional<seen> get(const std::string &kind, const std::string &key);
+    tw_durable_state state_of(const std::string &kind, const std::string &key);
+
+    // --- members
+    tw_store_member join(const char *name = "a member", std::int64_t lease = 10 * minute);
+    int renew(const tw_store_member &who, std::int64_t lease = 10 * minute);
+    int resume(tw_store_member &who, std::vector<seen> *held = nullptr);
+    int leave(const tw_store_member &who);
+    std::int64_t bury(std::size_t limit = 1000);
+
+    // Has the member's lease end, and returns when it has.
+    void end_lease(const tw_store_member &who);
+
+    // --- holding
+    std::vector<seen> claim(const tw_store_member &who, const std::vector<const char *> &kinds,
+                            std::int64_t horizon = 0, std::size_t limit = 1000);
+    int try_claim(const tw_store_member &who, const std::vector<const char *> &kinds,
+                  std::int64_t horizon = 0, std::size_t limit = 1000, std::vector<seen> *claimed = nullptr);
+    const tw_store_look &look() const { return look_; }  // of the last claim
+    tw_store_start start(const tw_store_member &who, const seen &held);
+    int settle(const tw_store_member &who, tw_store_outcome outcome);  // returns `matched`
+
+    // --- being told
+    bool listens();
+    std::optional<std::int64_t> told(std::int64_t patience);  // ready_ns, if it is told of something
+
+  private:
+    void *raw_ = nullptr;
+    tw_store_look look_{};
+};
+
+const tw_store &store();
+
+// Waits until the database's clock reads so much more.
+void pass(connection &database, std::int64_t ns);
+
+// Waits until the condition holds, half a minute at most. Time moves on meanwhile.
+void wait_until(const std::function<bool()> &condition);
+
+tw_durable_job job_of(const char *kind, const char *key, std::int64_t delay = 0);
+
+// Its names are those of `held`, which must outlive it.
+tw_store_outcome outcome_of(const seen &held, tw_store_outcome_kind what);
+std::vector<std::string> keys_of(const std::vector<seen> &entries);
+
+// Puts each test in tables of its own.
+int begin_test(void **state);
+
+// The parts of the suite. Each returns the number of tests that failed.
+int test_jobs();
+int test_lists();
+int test_members();
+int test_claims();
+int test_holding();
+int test_listening();
+int test_many();
+
+}  // namespace tickwheel::durable::tests

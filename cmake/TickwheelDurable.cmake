@@ -29,7 +29,7 @@ add_library(tickwheel_durable
     ${durable_dir}/calendar.cpp ${durable_dir}/check_job.cpp ${durable_dir}/clerk.cpp ${durable_dir}/cron.cpp
     ${durable_dir}/durable.cpp ${durable_dir}/explain.cpp ${durable_dir}/fire.cpp ${durable_dir}/front.cpp
     ${durable_dir}/holding.cpp ${durable_dir}/jobs.cpp ${durable_dir}/line.cpp ${durable_dir}/pacer.cpp
-    ${durable_dir}/schedule.cpp ${durable_dir}/settings.cpp ${durable_dir}/starter.cpp ${durable_dir}/zone.cpp
+    ${durable_dir}/schedule.cpp ${durable_dir}/settings.cpp ${durable_dir}/gate.cpp ${durable_dir}/zone.cpp
     ${durable_dir}/zone_rule.cpp
     ${durable_dir}/seen.cpp ${durable_dir}/stores/choice.cpp ${durable_dir}/stores/memory/database.cpp
     ${durable_dir}/stores/memory/members.cpp ${durable_dir}/stores/memory/store.cpp)
@@ -55,3 +55,12 @@ set_target_properties(tickwheel_durable PROPERTIES
     CXX_EXTENSIONS OFF UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON EXPORT_NAME durable
     VERSION ${PROJECT_VERSION} SOVERSION 0)
 add_library(tickwheel::durable ALIAS tickwheel_durable)
+target_link_options(tickwheel_durable PRIVATE LINKER:--as-needed)
+if(BUILD_SHARED_LIBS)
+    set(map ${durable_dir}/tickwheel_durable.map)
+    target_link_options(tickwheel_durable PRIVATE LINKER:--version-script=${map})
+    set_property(TARGET tickwheel_durable APPEND PROPERTY LINK_DEPENDS ${map})
+    if(TW_LINKER_HAS_UNDEFINED_VERSION)  # without SQLite there are fewer functions than in the map
+        target_link_options(tickwheel_durable PRIVATE LINKER:--undefined-version)
+    endif()
+endif()

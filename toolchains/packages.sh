@@ -3,7 +3,8 @@
 # by ./dev, which defines say and die.
 
 compiler=(g++ cmake ninja-build)
-tests=("${compiler[@]}" pkg-config python3 libcmocka-dev libgtest-dev)
+databases=(pkg-config libsqlite3-dev libpq-dev) # the library of durable timers is built for those that are there
+tests=("${compiler[@]}" python3 libcmocka-dev libgtest-dev "${databases[@]}")
 loops=(pkg-config libuv1-dev libevent-dev libev-dev libglib2.0-dev libsystemd-dev libasio-dev liburing-dev)
 tests_of_core=("${compiler[@]}" pkg-config libcmocka-dev) # what TW_TESTS=essential has
 cortexm=(gcc-arm-none-eabi libstdc++-arm-none-eabi-dev)
@@ -16,8 +17,9 @@ need_for() {
     fuzz) need "${compiler[@]}" clang libclang-rt-dev ;;
     package) need "${compiler[@]}" pkg-config python3 debhelper lintian ;;
     abi) need "${compiler[@]}" abigail-tools ;;
+    durable-bench) need "${compiler[@]}" "${databases[@]}" postgresql nodejs npm ;;
     lint)
-        need "${compiler[@]}" clang clang-format clang-tidy cppcheck shellcheck
+        need "${compiler[@]}" "${databases[@]}" clang clang-format clang-tidy cppcheck shellcheck
         need_loops
         ;;
     size) need "${compiler[@]}" "${cortexm[@]}" gcc-riscv64-unknown-elf ;;
@@ -101,6 +103,9 @@ is_there() {
     libcmocka-dev) [ -e /usr/include/cmocka.h ] || pkg-config --exists cmocka ;;
     libgtest-dev) pkg-config --exists gtest ;;
     libuv1-dev) [ -e /usr/include/uv.h ] || pkg-config --exists libuv ;;
+    libsqlite3-dev) pkg-config --exists sqlite3 ;;
+    libpq-dev) pkg-config --exists libpq ;;
+    postgresql) [ -n "$(find /usr/lib/postgresql -name initdb -print -quit 2>/dev/null)" ] ;;
     libev-dev) [ -e /usr/include/ev.h ] ;;
     libevent-dev) [ -e /usr/include/event2/event.h ] || pkg-config --exists libevent ;;
     libboost-dev) [ -e /usr/include/boost/asio.hpp ] ;;

@@ -39,9 +39,10 @@ const handling *clerk::handling_of(const char *kind) const {
 bool clerk::handles(const char *kind) const { return handling_of(kind) != nullptr; }
 
 int clerk::handle(handling &&what) {
-    if (handles(what.kind.c_str()))
-        return -EEXIST;
     const std::lock_guard hold(mutex_);
+    for (const handling &it : handlings_)
+        if (it.kind == what.kind)
+            return -EEXIST;
     handlings_.push_back(std::move(what));
     look_at_ = 0;
     return 0;
@@ -52,6 +53,18 @@ bool clerk::note_put(const char *kind, std::int64_t ready_at) {
         return false;
     const std::lock_guard hold(mutex_);
     const std::int64_t look_at = ready_at - settings_.horizon_ns;
+    if (look_at >= look_at_)
+        return false;
+    look_at_ = look_at;
+    return true;
+}
+
+bool clerk::note_settled(std::int64_t ready_at) {
+    const std::lock_guard hold(mutex_);
+    const std::int64_t look_at = wants_room_         ? 0
+                                 : ready_at == never ? never
+                                                     : ready_at - settings_.horizon_ns;
+    wants_room_ = false;
     if (look_at >= look_at_)
         return false;
     look_at_ = look_at;
@@ -84,8 +97,6 @@ std::int64_t clerk::step(std::int64_t now) {
 
 int clerk::work(std::int64_t now) {
     if (const int error = connect(); error != 0)
-        return error;
-    if (const int error = settle(); error != 0)
         return error;
     if (now >= renew_at_)
         if (const int error = renew(); error != 0)
@@ -265,44 +276,6 @@ int clerk::resume() {
     }));
 }
 
-// --- answers ------------------------------------------------------------------------------
-
-int clerk::settle() {
-    for (;;) {
-        std::vector<answer> answers = jobs_.take_answers(batch);
-        if (answers.empty())
-            return 0;
-        std::vector<tw_store_outcome> outcomes;
-        std::int64_t first_ready = never;
-        for (const answer &it : answers) {
-            outcomes.push_back(it.outcome());
-            if (it.what == TW_STORE_MOVE)
-                first_ready = std::min(first_ready, it.ready_is_delay ? clock_.now() + it.ready_ns
-                                                                      : database_.when(it.ready_ns));
-        }
-        const tw_store_member member = lease_.member();
-        const auto error = line_.ask([&](const tw_store &store, void *connection) {
-            return store.settle(connection, &member, outcomes.data(), outcomes.size());
-        });
-        if (error == -ESTALE) {
-            counts_.unmatched += answers.size();
-            lose_membership("the lease has ended, and others took over");
-            return join();
-        }
-        if (error != 0) {
-            jobs_.give_back(std::move(answers));
-            return static_cast<int>(error);
-        }
-        for (const tw_store_outcome &it : outcomes)
-            counts_.unmatched += it.matched == 0 ? 1 : 0;
-        const std::lock_guard hold(mutex_);
-        if (first_ready != never)
-            look_at_ = std::min(look_at_, first_ready - settings_.horizon_ns);
-        if (wants_room_)
-            look_at_ = 0;
-    }
-}
-
 // --- claims -------------------------------------------------------------------------------
 
 int clerk::listen_to_others() {
@@ -331,8 +304,7 @@ int clerk::look() {
             kinds.push_back(it.kind.c_str());
         look_at_ = clock_.now() + poll_ns_;
     }
-    const std::size_t limit = jobs_.room();
-    wants_room_ = limit == 0;
+    const std::size_t limit = room();
     if (limit == 0)
         return 0;
     tw_store_look seen = {};
@@ -346,6 +318,14 @@ int clerk::look() {
     else
         plan_next_look(seen);
     return 0;
+}
+
+// If there is none, the next answer is noted, and has the clerk look again.
+std::size_t clerk::room() {
+    const std::lock_guard hold(mutex_);
+    const std::size_t limit = jobs_.room();
+    wants_room_ = limit == 0;
+    return limit;
 }
 
 // REQUIRES: mutex held
@@ -365,21 +345,20 @@ int clerk::claim(std::size_t limit, std::vector<const char *> &kinds, tw_store_l
     struct context {
         clerk &self;
         std::int64_t member_id;
-        std::size_t count;
-    } taking = {*this, wanted.member.id, 0};
+        std::vector<std::unique_ptr<held_job>> claimed;  // which counts when the claim is carried out
+    } taking = {*this, wanted.member.id, {}};
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.claim(
             connection, &wanted,
             [](const tw_durable_entry *entry, void *arg) {
                 auto &it = *static_cast<context *>(arg);
-                ++it.count;
-                it.self.jobs_.accept(*entry, *it.self.handling_of(entry->job.kind), it.member_id);
+                it.claimed.push_back(std::make_unique<held_job>(
+                    *entry, *it.self.handling_of(entry->job.kind), it.member_id, it.self.jobs_));
                 return 0;
             },
             &taking, &seen);
     });
-    count = taking.count;
     if (error == -ESTALE) {
         renew_at_ = 0;  // which finds out whether it is dead
         return 0;
@@ -391,6 +370,11 @@ int clerk::claim(std::size_t limit, std::vector<const char *> &kinds, tw_store_l
     reading.answered = clock_.now();
     reading.now = seen.now_ns;
     learn(reading);
+    count = taking.claimed.size();
+    has_to_resume_ = true;  // if there is no memory for all of them
+    for (std::unique_ptr<held_job> &it : taking.claimed)
+        jobs_.accept(std::move(it));
+    has_to_resume_ = false;
     return 0;
 }
 
@@ -413,8 +397,7 @@ void clerk::leave() {
     const tw_store_member member = lease_.member();
     if (member.id == 0 || !line_.is_open())
         return;
-    if (settle() == 0)
-        line_.ask([&](const tw_store &store, void *connection) { return store.leave(connection, &member); });
+    line_.ask([&](const tw_store &store, void *connection) { return store.leave(connection, &member); });
     lease_.end();
 }
 

@@ -31,10 +31,13 @@ class clerk final : public agent {
     // called.
     bool note_put(const char *kind, std::int64_t ready_at);
 
-    // The last step: settles what can be settled, and leaves.
+    // Answers were settled, and the first of these jobs is ready at this local time. The same.
+    bool note_settled(std::int64_t ready_at);
+
+    // The last step.
     void leave();
 
-    const std::atomic<bool> &is_connected() const { return is_connected_; }
+    bool is_connected() const { return is_connected_; }
     void abandon() { line_.abandon(); }
 
   private:
@@ -44,11 +47,11 @@ class clerk final : public agent {
     int join();
     int resume();
     int renew();
-    int settle();
     int listen_to_others();
     int look();
     int claim(std::size_t limit, std::vector<const char *> &kinds, tw_store_look &seen, std::size_t &count);
     int bury();
+    std::size_t room();
     void lose_membership(const char *why);
     void plan_next_look(const tw_store_look &seen);
     std::int64_t pause_after(int error);
@@ -65,13 +68,13 @@ class clerk final : public agent {
     holding &jobs_;
     counters &counts_;
 
-    mutable std::mutex mutex_;  // guards these two
+    mutable std::mutex mutex_;  // guards these three
     std::list<handling> handlings_;
     std::int64_t look_at_ = 0;
+    bool wants_room_ = false;
 
     std::atomic<bool> is_connected_{false};
     bool was_connected_ = false, has_told_lease_ = false, has_to_resume_ = false, has_dead_ = false;
-    bool wants_room_ = false;
     int bell_of_database_ = -1;
     std::int64_t poll_ns_ = 0;
     std::int64_t renew_at_ = 0, try_at_ = 0, pause_ns_ = 0;

@@ -17,7 +17,7 @@ member::member(const database &to, const settings &settings, const local_clock &
                database_clock &database, counters &count)
     : all(settings), clock(local), its_clock(database), counts(count), lease(settings.lease_ns),
       jobs(settings, local, database, lease, count), clerk(to, settings, local, database, lease, jobs, count),
-      hasty(to), starter(hasty, settings, local, database, lease, clerk.is_connected(), jobs, count) {
+      hasty(to), gate(hasty, settings, local, database, lease, clerk, jobs, count) {
     hasty.timeout_ns = std::min(hasty.timeout_ns, TW_SECOND);
 }
 
@@ -26,23 +26,30 @@ int member::start(tw_runtime *rt) {
         if (const int error = tw_handles_new(&rounds, rt, nullptr); error != 0)
             return error;
     clerk_pacer = std::make_unique<pacer>(clerk, clock, rounds);
-    starter_pacer = std::make_unique<pacer>(starter, clock, rounds);
-    if (const int error = jobs.start(
-            rt, [this] { starter_pacer->ring(); }, [this] { clerk_pacer->ring(); });
-        error != 0)
+    gate_pacer = std::make_unique<pacer>(gate, clock, rounds);
+    gate.call_for_clerk([this] { clerk_pacer->ring(); });
+    if (const int error = jobs.start(rt, [this] { gate_pacer->ring(); }); error != 0)
         return error;
     if (const int error = clerk_pacer->start("durable-clerk"); error != 0)
         return error;
-    return starter_pacer->start("durable-start");
+    return gate_pacer->start("durable-gate");
 }
 
-// First nothing is started any more, then the handlers end, and then the clerk has all answers.
+// The pacers' timers are among `rounds`.
+member::~member() {
+    clerk_pacer.reset();
+    gate_pacer.reset();
+    tw_handles_free(rounds);
+}
+
+// First nothing is started any more, then the handlers end, and then there are no more answers.
 void member::end() {
-    if (starter_pacer != nullptr)
-        starter_pacer->stop();
+    if (gate_pacer != nullptr)
+        gate_pacer->stop();
     jobs.end();
     if (clerk_pacer != nullptr)
         clerk_pacer->stop();
+    gate.settle_rest();
     clerk.leave();
 }
 
@@ -109,7 +116,7 @@ void leave_to_parent(tw_durable &it) {
     if (it.member == nullptr)
         return;
     it.member->clerk.abandon();
-    it.member->starter.abandon();
+    it.member->gate.abandon();
 }
 
 int complete_retries(const tw_durable_retries *given, tw_durable_retries &all) {

@@ -7,11 +7,11 @@
 
 #include "clerk.hpp"
 #include "front.hpp"
-#include "starter.hpp"
+#include "gate.hpp"
 
 namespace tickwheel::durable {
 
-// The part of a process that handles jobs. Threads: the clerk's and the starter's, the runtime's and the
+// The part of a process that handles jobs. Threads: the clerk's and the gate's, the runtime's and the
 // workers'.
 struct member {
     const settings &all;
@@ -22,15 +22,15 @@ struct member {
     holding jobs;
     tickwheel::durable::clerk clerk;
     database hasty;  // as the clerk's, with less patience: what is ready does not wait for a hung server
-    tickwheel::durable::starter starter;
+    tickwheel::durable::gate gate;
     tw_handles *rounds = nullptr;  // if all is done on one thread
-    std::unique_ptr<pacer> clerk_pacer, starter_pacer;
+    std::unique_ptr<pacer> clerk_pacer, gate_pacer;
 
     member(const database &to, const settings &settings, const local_clock &local, database_clock &database,
            counters &count);
     member(const member &) = delete;
     member &operator=(const member &) = delete;
-    ~member() { tw_handles_free(rounds); }
+    ~member();
 
     int start(tw_runtime *rt);
     void end();

@@ -45,6 +45,8 @@ struct held_job {
     const handling &by;
     holding &home;
 
+    const bool is_started;  // by the claim
+
     stage at = stage::waiting;
     bool is_forgotten = false;  // this process does not hold it any more; it is to be freed where it is found
     tw_handle timer = TW_NO_HANDLE;

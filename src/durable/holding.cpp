@@ -22,7 +22,8 @@ held_job::held_job(const tw_durable_entry &entry, const handling &handled_by, st
       payload(static_cast<const char *>(entry.job.payload), entry.job.size),
       cron(entry.job.cron != nullptr ? entry.job.cron : ""),
       zone(entry.job.zone != nullptr ? entry.job.zone : ""), job(entry.job), ready_ns(entry.ready_ns),
-      attempts(entry.attempts), token(entry.token), member_id(member), by(handled_by), home(keeper) {
+      attempts(entry.attempts), token(entry.token), member_id(member), by(handled_by), home(keeper),
+      is_started(entry.state == TW_DURABLE_STARTED) {
     job.kind = kind.c_str();
     job.key = key.c_str();
     job.payload = payload.data();
@@ -45,9 +46,8 @@ holding::~holding() {
     tw_workers_free(pool_);
 }
 
-int holding::start(tw_runtime *rt, std::function<void()> on_ready, std::function<void()> on_answer) {
-    on_ready_ = std::move(on_ready);
-    on_answer_ = std::move(on_answer);
+int holding::start(tw_runtime *rt, std::function<void()> call_gate) {
+    call_gate_ = std::move(call_gate);
     tw_handles_options run_options = {};
     run_options.label = "durable job";
     run_options.workers = settings_.workers;
@@ -110,19 +110,18 @@ void holding::on_time(held_job &it) {
         it.at = stage::ready;
         ready_.push_back(&it);
     }
-    on_ready_();
+    call_gate_();
 }
 
-void holding::accept(const tw_durable_entry &entry, const handling &by, std::int64_t member_id) {
-    auto made = std::make_unique<held_job>(entry, by, member_id, *this);
-    held_job &it = *made;
+void holding::accept(std::unique_ptr<held_job> &&claimed) {
+    held_job &it = *claimed;
     {
         const std::lock_guard hold(mutex_);
-        jobs_.emplace(entry.token, std::move(made));
+        jobs_.emplace(it.token, std::move(claimed));
         ready_.reserve(jobs_.size());
         answers_.reserve(jobs_.size() + answers_.size());
         ++counts_.claimed;
-        if (entry.state != TW_DURABLE_STARTED) {
+        if (!it.is_started) {
             arm(it);
             return;
         }
@@ -174,7 +173,7 @@ void holding::forget_all() {
 
 void holding::forget(held_job &it) {
     const std::lock_guard hold(mutex_);
-    ++counts_.taken_back;
+    counts_.taken_back += it.is_forgotten ? 0 : 1;  // else it was counted then
     extract(it);
 }
 
@@ -182,15 +181,16 @@ bool holding::has(std::int64_t token) const {
     const std::lock_guard hold(mutex_);
     if (const auto found = jobs_.find(token); found != jobs_.end())
         return !found->second->is_forgotten;
-    return std::any_of(answers_.begin(), answers_.end(),
-                       [&](const answer &it) { return it.it->token == token; });
+    const auto is_it = [&](const answer &it) { return it.it->token == token; };
+    return std::any_of(answers_.begin(), answers_.end(), is_it) ||
+           std::any_of(taken_answers_.begin(), taken_answers_.end(), is_it);
 }
 
 // As many as there is room for, but of those that are ready no more than the workers will take soon, if that
 // is known: other processes may be idle.
 std::size_t holding::room() const {
     const std::lock_guard hold(mutex_);
-    const std::size_t held = jobs_.size() + answers_.size();
+    const std::size_t held = jobs_.size() + answers_.size() + taken_answers_.size();
     if (held >= settings_.hold)
         return 0;
     const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
@@ -204,7 +204,7 @@ std::size_t holding::room() const {
 
 holding::census holding::count() const {
     const std::lock_guard hold(mutex_);
-    return {jobs_.size(), started_, answers_.size()};
+    return {jobs_.size(), started_, answers_.size() + taken_answers_.size()};
 }
 
 std::vector<holding::sketch> holding::sketches() const {
@@ -276,10 +276,11 @@ void holding::run(held_job &it) {
 
 void holding::call_handler(held_job &it) {
     const std::int64_t begun = clock_.now();
-    answer what = fire(it, database_.at(begun), lease_, clock_, counts_);
+    // It is ready, as the database has said; what is known here of its clock may be behind.
+    answer what = fire(it, std::max(database_.at(begun), it.ready_ns), lease_, clock_, counts_);
     conclude(it, std::move(what));
     measure(clock_.now() - begun);
-    on_answer_();
+    call_gate_();
 }
 
 void holding::conclude(held_job &it, answer &&what) {
@@ -299,18 +300,25 @@ void holding::measure(std::int64_t took) {
 
 // --- answers ------------------------------------------------------------------------------
 
-std::vector<answer> holding::take_answers(std::size_t limit) {
+const std::vector<answer> &holding::take_answers(std::size_t limit) {
     const std::lock_guard hold(mutex_);
     const auto end = answers_.begin() + static_cast<std::ptrdiff_t>(std::min(limit, answers_.size()));
-    std::vector<answer> taken(std::make_move_iterator(answers_.begin()), std::make_move_iterator(end));
+    taken_answers_.assign(std::make_move_iterator(answers_.begin()), std::make_move_iterator(end));
     answers_.erase(answers_.begin(), end);
-    return taken;
+    return taken_answers_;
 }
 
-void holding::give_back(std::vector<answer> &&answers) {
+void holding::drop_answers() {
     const std::lock_guard hold(mutex_);
-    for (answer &it : answers)
-        answers_.push_back(std::move(it));
+    taken_answers_.clear();
+}
+
+void holding::give_back_answers() {
+    const std::lock_guard hold(mutex_);
+    if (lease_.member().id != 0)  // else they were forgotten meanwhile
+        answers_.insert(answers_.end(), std::make_move_iterator(taken_answers_.begin()),
+                        std::make_move_iterator(taken_answers_.end()));
+    taken_answers_.clear();
 }
 
 }  // namespace tickwheel::durable

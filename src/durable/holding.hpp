@@ -4,7 +4,7 @@
 //     claim -> waiting -> ready -> confirming -> running -> answer -> settled
 //                 ^---------------------'
 //
-// Jobs are claimed and settled by the clerk, and started by the starter; the wheel and the workers do the
+// Jobs are claimed and settled by the clerk, and pass the gate to run; the wheel and the workers do the
 // rest. A job is owned by `jobs_` until its answer is, and its stage changes under the mutex alone. No lock
 // is held while handlers run.
 //
@@ -42,9 +42,9 @@ class holding {
     holding &operator=(const holding &) = delete;
     ~holding();
 
-    // Makes what it needs on the runtime. `on_ready` and `on_answer` are called when there is something to
-    // start or to settle, with no lock held. 0 or an error of the runtime's.
-    int start(tw_runtime *rt, std::function<void()> on_ready, std::function<void()> on_answer);
+    // Makes what it needs on the runtime. `call_gate` is called when there is something to start or to
+    // settle, with no lock held. 0 or an error of the runtime's.
+    int start(tw_runtime *rt, std::function<void()> call_gate);
 
     // Nothing becomes ready, and no handler is called any more; on return none is running.
     void end();
@@ -52,13 +52,10 @@ class holding {
     // --- for the clerk ---
 
     // Takes over what was claimed. Throws std::bad_alloc, having done nothing.
-    void accept(const tw_durable_entry &entry, const handling &by, std::int64_t member_id);
+    void accept(std::unique_ptr<held_job> &&claimed);
 
     // How many more jobs may be claimed.
     std::size_t room() const;
-
-    std::vector<answer> take_answers(std::size_t limit);
-    void give_back(std::vector<answer> &&answers);
 
     // True if it is held, or its answer is not settled.
     bool has(std::int64_t token) const;
@@ -86,7 +83,13 @@ class holding {
     };
     std::vector<sketch> sketches() const;
 
-    // --- for the starter ---
+    // --- for the gate ---
+
+    // The answers to settle next, until drop_answers says that they are settled, or give_back_answers that
+    // they are not.
+    const std::vector<answer> &take_answers(std::size_t limit);
+    void drop_answers();
+    void give_back_answers();
 
     std::vector<held_job *> take_ready(std::size_t limit);
     void run(held_job &it);
@@ -108,7 +111,7 @@ class holding {
     const database_clock &database_;
     const lease &lease_;
     counters &counts_;
-    std::function<void()> on_ready_, on_answer_;
+    std::function<void()> call_gate_;
 
     tw_workers *pool_ = nullptr;  // of our own; null: the user's, or none
     tw_handles *wheel_ = nullptr, *runs_ = nullptr;
@@ -116,7 +119,7 @@ class holding {
     mutable std::mutex mutex_;
     std::unordered_map<std::int64_t, std::unique_ptr<held_job>> jobs_;  // by token
     std::vector<held_job *> ready_;                                     // in the order of becoming so
-    std::vector<answer> answers_;
+    std::vector<answer> answers_, taken_answers_;
     std::size_t started_ = 0;        // jobs that are running
     std::int64_t usual_run_ns_ = 0;  // how long handlers take: a moving average
     bool has_ended_ = false;

@@ -8,6 +8,8 @@
 #   src/workers   the same, and src/runtime
 #   src/timers    the same, and src/runtime, src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
+#   src/durable   its own files, public headers of the C interface, and standard and system's headers; the stores also the
+#                 database's
 #   tools         public headers, src/observe, and the headers of C++
 #   drivers       their own folder, src/ports/linux, port.h, driver.h and the system's headers
 #     clocks      of boards: public headers of their board, <stdint.h> and <stdbool.h>
@@ -21,6 +23,7 @@ root=$1
 core_headers='tickwheel/(tw|port)\.h|cstdint|cstddef|bit|type_traits|new'
 board_headers='tickwheel/(board|cortexm|riscv)/[a-z]+\.h'
 kernel_headers='tickwheel/(freertos|zephyr)/[a-z]+\.h'
+durable='tickwheel/(durable|durable_store|durable_sqlite)\.h'
 interface='tickwheel/(inspect|observe|trace|runtime|workers|task|handle|keyed|driver|tw|port)\.h'
 
 # includes_in FOLDER PATTERN: prints "file:line:included name", without comments and spaces
@@ -65,7 +68,10 @@ breaks=$(
     room src/workers '*' 'runtime' "$interface|$system"
     room src/timers '*' 'core runtime workers' "$interface|$system"
     room src/observe '*' 'runtime workers timers' "$interface|$system"
-    room tools '*.[ch]pp' 'observe' "tickwheel/(observe|version)\.h|$system"
+    room src/durable '*' 'durable durable/stores' "$durable|$interface|$system|libpq-fe\.h"
+    includes_in src/durable '*' | grep '<libpq' | grep -v '/stores/postgres/'
+    includes_in src/durable '*' | grep '<sqlite3' | grep -v '/stores/sqlite/'
+    room tools '*.[ch]pp' 'observe' "tickwheel/(durable|observe|version)\.h|$system"
     includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
     room drivers '*.[ch]pp' 'ports/linux' "tickwheel/(port|driver)\.h|$system"
     room drivers/clocks '*.[ch]' '' "$board_headers|std(int|bool)\.h"

@@ -1,7 +1,7 @@
 // Which store an address belongs to. TW_WITH_SQLITE and TW_WITH_POSTGRES say what this build has.
 #include <cstring>
 
-#include "../guard.hpp"
+#include "durable/guard.hpp"
 #include "stores.hpp"
 
 namespace tickwheel::durable {

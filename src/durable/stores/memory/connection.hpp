@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "../times.hpp"
+#include "durable/stores/times.hpp"
 #include "database.hpp"
 
 namespace tickwheel::durable::memory {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "../times.hpp"
+#include "durable/stores/times.hpp"
 
 namespace tickwheel::durable::memory {
 

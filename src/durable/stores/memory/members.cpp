@@ -4,7 +4,7 @@
 #include <queue>
 #include <vector>
 
-#include "../kinds.hpp"
+#include "durable/stores/kinds.hpp"
 #include "connection.hpp"
 
 namespace tickwheel::durable::memory {

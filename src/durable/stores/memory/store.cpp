@@ -13,8 +13,8 @@
 #include <memory>
 #include <new>
 
-#include "../stores.hpp"
-#include "../times.hpp"
+#include "durable/stores/stores.hpp"
+#include "durable/stores/times.hpp"
 #include "connection.hpp"
 
 namespace tickwheel::durable {

@@ -106,23 +106,23 @@ where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp(
 
     all[list_held] = "select kind, key, ready, token, started from $S.job where holder = $1::int8";
 
-    // $1, $2 member, $3 kinds, $4 horizon, $5 limit. The update of the member waits for one that raises its
-    // epoch or declares it dead, and the other way round; so a claim is either seen by that, or claims
-    // nothing.
+    // $1, $2 member, $3 kinds, $4 horizon, $5 limit. The update of the member waits for one that raises its epoch
+    // or declares it dead, and the other way round; so a claim is either seen by that, or claims nothing. A row
+    // that is locked stays where it is, so its place is enough to find it.
     all[claim_jobs] = R"(
 with me as (
     update $S.member set epoch = epoch
     where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp() returning id),
 near as materialized (
-    select job.kind, job.key from me, unnest($3::text[]) as handled (kind), lateral (
-        select kind, key, ready from $S.job
+    select place from me, unnest($3::text[]) as handled (kind), lateral (
+        select ctid as place, ready from $S.job
         where job.kind = handled.kind and holder is null and not failed
             and ready <= now() + $4::int8 * interval '1 microsecond'
         order by ready limit $5::int8 for update skip locked) as job
     order by ready limit $5::int8),
 claimed as (
     update $S.job set holder = $1::int8, token = nextval('$S.token'), started = ready <= now()
-    from near where job.kind = near.kind and job.key = near.key
+    from near where job.ctid = near.place
     returning job.kind, job.key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, started,
         error)
 select claimed.*, clock_timestamp(), me.id is not null

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "../stores.hpp"
+#include "durable/stores/stores.hpp"
 #include "link.hpp"
 #include "schema.hpp"
 #include "statements.hpp"
@@ -22,6 +22,7 @@ struct postgres_connection {
     link server;
     std::string schema;
     bool listens = false;
+    bool waits_for_disk = true;
     std::vector<std::string>
         kinds;  // of the last claim: what others put of further kinds is not for this member
 
@@ -80,6 +81,17 @@ int read_now(void *connection, int64_t *now_ns) {
     const int error = of(connection).server.call(read_clock, none, found);
     if (error == 0)
         *now_ns = found.time(0, 0);
+    return error;
+}
+
+// Whether the next transactions are on disk when they have been answered. A start need not be: if a power cut takes it,
+// the job counts as held and not as started.
+int wait_for_disk(postgres_connection &it, bool wait) {
+    if (it.waits_for_disk == wait)
+        return 0;
+    const int error = it.server.run(wait ? "set synchronous_commit = on" : "set synchronous_commit = off");
+    if (error == 0)
+        it.waits_for_disk = wait;
     return error;
 }
 
@@ -177,6 +189,8 @@ void read_results(const rows &named, tw_store_put *puts, const std::vector<std::
 int put(void *connection, tw_store_put *puts, size_t count, int keep) {
     if (count == 0)
         return 0;
+    if (const int error = wait_for_disk(of(connection), true); error != 0)
+        return error;
     const std::vector<bool> is_sent = choose_distinct(puts, count, keep != 0);
     std::vector<std::size_t> sent;
     for (std::size_t i = 0; i < count; ++i)
@@ -198,6 +212,8 @@ int put(void *connection, tw_store_put *puts, size_t count, int keep) {
 }
 
 int remove(void *connection, const char *kind, const char *key) {
+    if (const int error = wait_for_disk(of(connection), true); error != 0)
+        return error;
     parameters with;
     with.add_text(kind).add_text(key);
     rows done;
@@ -209,6 +225,8 @@ int remove(void *connection, const char *kind, const char *key) {
 }
 
 int64_t requeue(void *connection, const char *kind, const char *key) {
+    if (const int error = wait_for_disk(of(connection), true); error != 0)
+        return error;
     parameters with;
     with.add_text(kind).add_text(key);
     rows done;
@@ -388,6 +406,8 @@ column kinds_of(const tw_store_claim &claim) {
 int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each, void *arg,
           tw_store_look *look) {
     postgres_connection &it = of(connection);
+    if (const int error = wait_for_disk(it, true); error != 0)
+        return error;
     it.kinds.assign(claim->kinds, claim->kinds + claim->kinds_count);
     const column kinds = kinds_of(*claim);
     parameters with, only_kinds;
@@ -419,6 +439,8 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each,
 
 int start(void *connection, const tw_store_member *member, tw_store_start *starts, size_t count,
           int64_t *now_ns) {
+    if (const int error = wait_for_disk(of(connection), false); error != 0)
+        return error;
     column token(type::int8, count);
     for (std::size_t i = 0; i < count; ++i)
         token.add_int8(starts[i].token);

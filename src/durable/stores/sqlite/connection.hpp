@@ -13,7 +13,7 @@
 
 #include <sqlite3.h>
 
-#include "../times.hpp"
+#include "durable/stores/times.hpp"
 #include "statements.hpp"
 
 namespace tickwheel::durable::sqlite {

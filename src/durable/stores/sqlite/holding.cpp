@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "../kinds.hpp"
+#include "durable/stores/kinds.hpp"
 #include "jobs.hpp"
 
 namespace tickwheel::durable::sqlite {

@@ -4,9 +4,9 @@
 
 #include <cerrno>
 
-#include "../../check_job.hpp"
-#include "../../explain.hpp"
-#include "../../guard.hpp"
+#include "durable/check_job.hpp"
+#include "durable/explain.hpp"
+#include "durable/guard.hpp"
 #include "jobs.hpp"
 #include "schema.hpp"
 

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <memory>
 
-#include "../stores.hpp"
+#include "durable/stores/stores.hpp"
 #include "jobs.hpp"
 #include "schema.hpp"
 

@@ -1,0 +1,147 @@
+#include "gate.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace tickwheel::durable {
+
+namespace {
+
+constexpr std::size_t batch = 512;
+constexpr std::int64_t pause_ns = 50 * TW_MILLISECOND;
+
+}  // namespace
+
+gate::gate(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
+           const lease &held_by, clerk &books, holding &jobs, counters &counts)
+    : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), clerk_(books),
+      jobs_(jobs), counts_(counts) {}
+
+// Starts go first, as somebody waits for them.
+std::int64_t gate::step(std::int64_t) {
+    bool may_start = true, may_settle = true, has_moved = true;
+    while (has_moved) {
+        const progress starts = may_start ? start_some() : progress::none;
+        const progress answers = may_settle ? settle_some() : progress::none;
+        may_start = may_start && starts != progress::stuck;
+        may_settle = may_settle && answers != progress::stuck;
+        has_moved = starts == progress::some || answers == progress::some;
+    }
+    return may_start && may_settle ? never : clock_.now() + pause_ns;
+}
+
+// --- starts -------------------------------------------------------------------------------
+
+gate::progress gate::start_some() {
+    const std::vector<held_job *> them = jobs_.take_ready(batch);
+    if (them.empty())
+        return progress::none;
+    std::vector<tw_store_start> questions;
+    questions.reserve(them.size());
+    for (const held_job *const it : them)
+        questions.push_back({it->kind.c_str(), it->key.c_str(), it->token, 0, 0});
+    std::int64_t now = 0;
+    std::vector<held_job *> refused;
+    const int error = ask(questions, now);
+    if (error == 0)
+        refused = apply(them, questions, now);
+    else if (error == -ESTALE || !go_on_alone(them))
+        refused = them;
+    jobs_.try_again(refused);
+    return refused.empty() ? progress::some : progress::stuck;
+}
+
+// The clerk finds out when the database is there again. Until then jobs do not wait here for tries of their
+// own.
+int gate::ask(std::vector<tw_store_start> &questions, std::int64_t &now) {
+    if (!is_reachable())
+        return -ENOTCONN;
+    const tw_store_member member = lease_.member();
+    database_clock::reading reading = {clock_.now(), 0, 0};
+    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+        return store.start(connection, &member, questions.data(), questions.size(), &reading.now);
+    });
+    reading.answered = clock_.now();
+    now = reading.now;
+    if (error != 0)
+        ++counts_.errors;
+    else if (database_.add(reading))
+        jobs_.arm_again();
+    return static_cast<int>(error);
+}
+
+// Returns those that are ready and were not started, because the lease has ended. The clerk renews it, or
+// finds that others have taken over.
+std::vector<held_job *> gate::apply(const std::vector<held_job *> &them,
+                                    const std::vector<tw_store_start> &answers, std::int64_t now) {
+    std::vector<held_job *> refused;
+    for (std::size_t i = 0; i < them.size(); ++i) {
+        if (answers[i].started != 0)
+            jobs_.run(*them[i]);
+        else if (answers[i].ready_ns == TW_STORE_NEVER)
+            jobs_.forget(*them[i]);
+        else if (answers[i].ready_ns > now)
+            jobs_.wait_again(*them[i], answers[i].ready_ns);
+        else
+            refused.push_back(them[i]);
+    }
+    return refused;
+}
+
+// Returns false if they have to wait for the database.
+bool gate::go_on_alone(const std::vector<held_job *> &them) {
+    const tw_store_member member = lease_.member();
+    if (settings_.confirmed_only || lease_.remaining(member.id, clock_.now()) == 0)
+        return false;
+    for (held_job *const it : them) {
+        ++counts_.unconfirmed;
+        jobs_.run(*it);
+    }
+    return true;
+}
+
+// --- answers ------------------------------------------------------------------------------
+
+// -ESTALE: the clerk is just raising the epoch, or is about to find that others have taken over.
+gate::progress gate::settle_some() {
+    const std::vector<answer> &answers = jobs_.take_answers(batch);
+    if (answers.empty())
+        return progress::none;
+    std::vector<tw_store_outcome> outcomes;
+    outcomes.reserve(answers.size());
+    for (const answer &it : answers)
+        outcomes.push_back(it.outcome());
+    const tw_store_member member = lease_.member();
+    const auto error = !is_reachable() ? -ENOTCONN : line_.ask([&](const tw_store &store, void *connection) {
+        return store.settle(connection, &member, outcomes.data(), outcomes.size());
+    });
+    if (error != 0) {
+        ++counts_.errors;
+        jobs_.give_back_answers();
+        return progress::stuck;
+    }
+    for (const tw_store_outcome &it : outcomes)
+        counts_.unmatched += it.matched == 0 ? 1 : 0;
+    const std::int64_t soonest = first_ready(answers);
+    jobs_.drop_answers();
+    if (clerk_.note_settled(soonest))
+        call_clerk_();
+    return progress::some;
+}
+
+// By the local clock.
+std::int64_t gate::first_ready(const std::vector<answer> &answers) const {
+    std::int64_t first = never;
+    for (const answer &it : answers)
+        if (it.what == TW_STORE_MOVE)
+            first =
+                std::min(first, it.ready_is_delay ? clock_.now() + it.ready_ns : database_.when(it.ready_ns));
+    return first;
+}
+
+void gate::settle_rest() {
+    while (settle_some() == progress::some) {
+    }
+}
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,57 @@
+// The gate that jobs pass to run and when they have run: starts what is ready, and settles what was answered.
+//
+// The database is asked for each job whether it may be started: that it was not removed or replaced, that its
+// time has come by the database's own clock, and that the lease lasts. While it cannot be reached the lease
+// alone decides, unless the user wants it otherwise. As many jobs are asked for, and settled, together as
+// have come meanwhile.
+//
+// It has a line of its own, so that a start does not wait for a claim. Neither starts nor answers wait for
+// the disk.
+#pragma once
+
+#include "clerk.hpp"
+#include "holding.hpp"
+#include "line.hpp"
+#include "pacer.hpp"
+
+namespace tickwheel::durable {
+
+class gate final : public agent {
+  public:
+    gate(const database &to, const settings &settings, const local_clock &clock, database_clock &database,
+         const lease &lease, clerk &books, holding &jobs, counters &counts);
+
+    // What it calls when the clerk has something to do: there is room again, or a job that was settled is
+    // ready soon.
+    void call_for_clerk(std::function<void()> call) { call_clerk_ = std::move(call); }
+
+    std::int64_t step(std::int64_t now) override;
+
+    // The last answers, when there will be no more.
+    void settle_rest();
+
+    void abandon() { line_.abandon(); }
+
+  private:
+    enum class progress { none, some, stuck };
+    progress start_some();
+    progress settle_some();
+    bool is_reachable() const { return line_.is_open() || clerk_.is_connected(); }
+    int ask(std::vector<tw_store_start> &questions, std::int64_t &now);
+    std::vector<held_job *> apply(const std::vector<held_job *> &them,
+                                  const std::vector<tw_store_start> &answers, std::int64_t now);
+    bool go_on_alone(const std::vector<held_job *> &them);
+    std::int64_t first_ready(const std::vector<answer> &answers) const;
+
+    line line_;
+    const settings &settings_;
+    const local_clock clock_;
+    database_clock &database_;
+    const lease &lease_;
+    clerk &clerk_;
+    holding &jobs_;
+    counters &counts_;
+    std::function<void()> call_clerk_;
+};
+
+}  // namespace tickwheel::durable

@@ -1,7 +1,8 @@
 /* tickwheel/durable_store.h - what durable timers ask of a database; for databases of your own.
  *
- * A store is a table of functions. SQLite, PostgreSQL and the one in memory are stores as well; docs/DURABLE.md has the
- * tables that the first two use. Pass another in tw_durable_options.store, and have tests/durable/store.cpp run on it.
+ * A store is a table of functions. SQLite, PostgreSQL and the one in memory are stores as well;
+ * docs/DURABLE.md has the tables that the first two use. Pass another in tw_durable_options.store, and have
+ * tests/durable/store.cpp run on it.
  *
  * A store keeps jobs and members. A job is one of these:
  *
@@ -10,23 +11,23 @@
  *     started   held, and its handler may be running
  *     failed    held by nobody, and not to be claimed
  *
- * A member is a process that handles jobs: a number that is never used again, an epoch, and the time at which its lease
- * ends. A member whose lease has ended may renew it until it is declared dead (`bury`), and from then on it may do
- * nothing. Its epoch goes up when its connection has broken: a claim that the database still carries out for the former
- * connection then claims nothing.
+ * A member is a process that handles jobs: a number that is never used again, an epoch, and the time at which
+ * its lease ends. A member whose lease has ended may renew it until it is declared dead (`bury`), and from
+ * then on it may do nothing. Its epoch goes up when its connection has broken: a claim that the database
+ * still carries out for the former connection then claims nothing.
  *
- * Each function is one transaction: it happens as a whole or not at all. What `put`, `remove`, `requeue` and `claim`
- * have done when they return survives a power cut; the rest may be lost by one, which repeats fires at worst.
- * `now` is always the database's clock, as it reads while the function runs.
+ * Each function is one transaction: it happens as a whole or not at all. What `put`, `remove`, `requeue` and
+ * `claim` have done when they return survives a power cut; the rest may be lost by one, which repeats fires
+ * at worst. `now` is always the database's clock, as it reads while the function runs.
  *
  * Conventions
  *   Threads  A connection is used by one thread at a time, but not always by the same one.
- *   Time     Nanoseconds since 1970, a multiple of 1000, from 0 to TW_STORE_TIME_MAX. Periods and graces are multiples of
- *            1000, too. Other spans are any number of nanoseconds, and the times that they give round up.
+ *   Time     Nanoseconds since 1970, a multiple of 1000, from 0 to TW_STORE_TIME_MAX. Periods and graces are
+ * multiples of 1000, too. Other spans are any number of nanoseconds, and the times that they give round up.
  *   Names    Kinds and keys are valid, as durable.h says, and end with a zero byte.
  *   Errors   Those of durable.h. After -ENOTCONN or -ETIMEDOUT the connection is closed and another opened.
- *   Visits   What a visitor was called with counts only if the function then returns 0. If it fails, or the visitor ended
- *            the walk, a claim may have been carried out or not: `resume` tells what the member holds.
+ *   Visits   What a visitor was called with counts only if the function then returns 0. If it fails, or the
+ * visitor ended the walk, a claim may have been carried out or not: `resume` tells what the member holds.
  *   Nothing here is called in the child of a fork, except `abandon`.
  */
 #ifndef TICKWHEEL_DURABLE_STORE_H
@@ -50,15 +51,16 @@ struct tw_store_place {
     const char *schema;  /* valid, as durable.h says */
     int64_t timeout_ns;  /* longest wait for an answer */
 
-    /* The local steady clock, which is virtual on virtual time; for stores that have no clock of their own. */
+    /* The local steady clock, which is virtual on virtual time; for stores that have no clock of their own.
+     */
     int64_t (*local_now)(void *arg);
     void *local_now_arg;
 };
 
 /* A job that is to be put. */
 struct tw_store_put {
-    const struct tw_durable_job *job; /* checked, defaults filled in; `absolute` or a delay; of a job with `cron`
-                                         due_ns is absolute */
+    const struct tw_durable_job *job; /* checked, defaults filled in; `absolute` or a delay; of a job with
+                                         `cron` due_ns is absolute */
     int existed;                      /* result: not 0 if there was a job of this name */
 };
 
@@ -68,7 +70,8 @@ struct tw_store_member {
     int64_t epoch;
 };
 
-/* A claim: jobs of these kinds that are ready within `horizon_ns` from now, those that are ready first of each kind. */
+/* A claim: jobs of these kinds that are ready within `horizon_ns` from now, those that are ready first of
+ * each kind. */
 struct tw_store_claim {
     struct tw_store_member member;
     const char *const *kinds;
@@ -80,7 +83,8 @@ struct tw_store_claim {
 /* What else a claim says. */
 struct tw_store_look {
     int64_t now_ns;
-    int64_t next_ns; /* when the first of these kinds that it has not claimed is ready; TW_STORE_NEVER: there is none */
+    int64_t next_ns; /* when the first of these kinds that it has not claimed is ready; TW_STORE_NEVER: there
+                        is none */
     int has_dead;    /* not 0: the lease of some member has ended, and `bury` has something to do */
 };
 
@@ -89,9 +93,10 @@ struct tw_store_start {
     const char *kind, *key;
     int64_t token;
 
-    /* Results. `started`: the member holds the job with this token, its lease lasts, and the job is ready; it is started
-     * now, or was before. Otherwise `ready_ns` is when the job is ready, which has passed if it was the lease that did not
-     * last; or TW_STORE_NEVER if this member does not hold it with this token any more. */
+    /* Results. `started`: the member holds the job with this token, its lease lasts, and the job is ready; it
+     * is started now, or was before. Otherwise `ready_ns` is when the job is ready, which has passed if it
+     * was the lease that did not last; or TW_STORE_NEVER if this member does not hold it with this token any
+     * more. */
     int started;
     int64_t ready_ns;
 };
@@ -108,12 +113,12 @@ struct tw_store_outcome {
     const char *kind, *key;
     int64_t token;
     enum tw_store_outcome_kind what;
-    int64_t due_ns;     /* absolute */
-    int64_t ready_ns;   /* a delay from now if `ready_is_delay`, else absolute */
+    int64_t due_ns;   /* absolute */
+    int64_t ready_ns; /* a delay from now if `ready_is_delay`, else absolute */
     int ready_is_delay;
     uint32_t attempts;
-    const char *error;  /* NULL: none */
-    int matched;        /* result: 0 if it does not hold it any more, and nothing was changed */
+    const char *error; /* NULL: none */
+    int matched;       /* result: 0 if it does not hold it any more, and nothing was changed */
 };
 
 /* Receives an entry; as tw_durable_visitor. */
@@ -122,15 +127,16 @@ typedef int tw_store_visitor(const struct tw_durable_entry *entry, void *arg);
 struct tw_store {
     const char *scheme; /* how its addresses begin, up to the colon */
 
-    /* Opens a connection and stores it in *connection; creates the tables if there are none, and brings those of former
-     * releases up to date. On error it has released all, and has written a text for people into `why`, of `room` bytes,
-     * without the address. */
+    /* Opens a connection and stores it in *connection; creates the tables if there are none, and brings those
+     * of former releases up to date. On error it has released all, and has written a text for people into
+     * `why`, of `room` bytes, without the address. */
     int (*open)(void **connection, const struct tw_store_place *place, char *why, size_t room);
 
     /* Closes it. */
     void (*close)(void *connection);
 
-    /* Frees what it can in the child of a fork, and sends nothing to the database, which the parent is using. */
+    /* Frees what it can in the child of a fork, and sends nothing to the database, which the parent is using.
+     */
     void (*abandon)(void *connection);
 
     /* The last error of this connection in words. Valid until its next use. */
@@ -141,21 +147,22 @@ struct tw_store {
 
     /* --- jobs --- */
 
-    /* Puts all, in order. If `keep`, a job that exists stays as it is. Otherwise it is replaced: pending, whoever held it,
-     * with no attempts; its token stays. If one is due within a minute, those who listen are told. */
+    /* Puts all, in order. If `keep`, a job that exists stays as it is. Otherwise it is replaced: pending,
+     * whoever held it, with no attempts; its token stays. If one is due within a minute, those who listen are
+     * told. */
     int (*put)(void *connection, struct tw_store_put *puts, size_t count, int keep);
 
     /* Deletes a job, whoever holds it. Returns 1, or 0 if it was started; -ENOENT if there is none. */
     int (*remove)(void *connection, const char *kind, const char *key);
 
-    /* Makes failed jobs pending, ready now, with no attempts and no error, and tells those who listen. Either text may be
-     * null: all of them. Returns how many. */
+    /* Makes failed jobs pending, ready now, with no attempts and no error, and tells those who listen. Either
+     * text may be null: all of them. Returns how many. */
     int64_t (*requeue)(void *connection, const char *kind, const char *key);
 
-    /* Calls each(entry, arg) on jobs in the order of kind and key, byte by byte; `key` null or one key. Returns 0, or
-     * what `each` returned if that is not 0. */
-    int (*list)(void *connection, const struct tw_durable_filter *filter, const char *key, tw_store_visitor *each,
-                void *arg);
+    /* Calls each(entry, arg) on jobs in the order of kind and key, byte by byte; `key` null or one key.
+     * Returns 0, or what `each` returned if that is not 0. */
+    int (*list)(void *connection, const struct tw_durable_filter *filter, const char *key,
+                tw_store_visitor *each, void *arg);
 
     /* Counts what `list` would list. */
     int64_t (*count)(void *connection, const struct tw_durable_filter *filter);
@@ -168,44 +175,46 @@ struct tw_store {
     /* Has the lease end lease_ns from now. -ESTALE: it is dead, or its epoch is another. */
     int (*renew)(void *connection, const struct tw_store_member *member, int64_t lease_ns, int64_t *now_ns);
 
-    /* After the connection has broken: raises its epoch, whatever it was, also in *member, then calls each(entry, arg) on
-     * what it holds, of which only name, state, token and ready_ns are given. -ESTALE: it is dead. */
+    /* After the connection has broken: raises its epoch, whatever it was, also in *member, then calls
+     * each(entry, arg) on what it holds, of which only name, state, token and ready_ns are given. -ESTALE: it
+     * is dead. */
     int (*resume)(void *connection, struct tw_store_member *member, tw_store_visitor *each, void *arg);
 
-    /* Releases what the member holds, and deletes it, whatever its epoch. Those who listen are told. -ESTALE: it is
-     * dead. */
+    /* Releases what the member holds, and deletes it, whatever its epoch. Those who listen are told. -ESTALE:
+     * it is dead. */
     int (*leave)(void *connection, const struct tw_store_member *member);
 
-    /* Declares the members dead whose lease has ended, and releases what they hold, at most `limit` jobs; a started one
-     * counts one more attempt. Deletes members that hold nothing any more. Tells those who listen. Returns how many it
-     * has released. */
+    /* Declares the members dead whose lease has ended, and releases what they hold, at most `limit` jobs; a
+     * started one counts one more attempt. Deletes members that hold nothing any more. Tells those who
+     * listen. Returns how many it has released. */
     int64_t (*bury)(void *connection, size_t limit);
 
     /* --- holding --- */
 
-    /* Claims jobs and calls each(entry, arg) on them, in the order of `ready_ns`. Those that are ready by now are started.
-     * -ESTALE: the member is dead, its lease has ended, or its epoch is another. */
+    /* Claims jobs and calls each(entry, arg) on them, in the order of `ready_ns`. Those that are ready by now
+     * are started. -ESTALE: the member is dead, its lease has ended, or its epoch is another. */
     int (*claim)(void *connection, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
                  struct tw_store_look *look);
 
     /* Starts held jobs. -ESTALE: the member is dead, or its epoch is another. */
-    int (*start)(void *connection, const struct tw_store_member *member, struct tw_store_start *starts, size_t count,
-                 int64_t *now_ns);
+    int (*start)(void *connection, const struct tw_store_member *member, struct tw_store_start *starts,
+                 size_t count, int64_t *now_ns);
 
-    /* Settles what was held. Those who listen are told of jobs that it releases. -ESTALE: the member is dead, or its
-     * epoch is another. */
+    /* Settles what was held. Those who listen are told of jobs that it releases. -ESTALE: the member is dead,
+     * or its epoch is another. */
     int (*settle)(void *connection, const struct tw_store_member *member, struct tw_store_outcome *outcomes,
                   size_t count);
 
     /* --- being told --- */
 
-    /* Returns a descriptor that becomes readable when other connections have put, requeued or released jobs that are
-     * ready within a minute, from the first call on. -EOPNOTSUPP, or a null pointer here: this database tells nobody. */
+    /* Returns a descriptor that becomes readable when other connections have put, requeued or released jobs
+     * that are ready within a minute, from the first call on. -EOPNOTSUPP, or a null pointer here: this
+     * database tells nobody. */
     int (*listen)(void *connection);
 
-    /* Reads what was told. To be called before each wait for the descriptor, too: what came while another function used
-     * the connection need not make it readable. Returns 1 and the time at which the first of these jobs is ready, 0 for
-     * now; or 0 if it was nothing. */
+    /* Reads what was told. To be called before each wait for the descriptor, too: what came while another
+     * function used the connection need not make it readable. Returns 1 and the time at which the first of
+     * these jobs is ready, 0 for now; or 0 if it was nothing. */
     int (*told)(void *connection, int64_t *ready_ns);
 };
 

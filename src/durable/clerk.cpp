@@ -134,7 +134,7 @@ std::int64_t clerk::pause_after(int error) {
     return pause_ns_;
 }
 
-void clerk::tell(tw_durable_event event, const std::string &why) {
+void clerk::tell(tw_durable_event event, const std::string &why) const {
     if (settings_.on_event == nullptr)
         return;
     const in_user_code inside;
@@ -353,8 +353,8 @@ int clerk::claim(std::size_t limit, std::vector<const char *> &kinds, tw_store_l
             connection, &wanted,
             [](const tw_durable_entry *entry, void *arg) {
                 auto &it = *static_cast<context *>(arg);
-                it.claimed.push_back(std::make_unique<held_job>(
-                    *entry, *it.self.handling_of(entry->job.kind), it.member_id, it.self.jobs_));
+                it.claimed.push_back(std::make_unique<held_job>(*entry, *it.self.handling_of(entry->job.kind),
+                                                                it.member_id, it.self.jobs_));
                 return 0;
             },
             &taking, &seen);

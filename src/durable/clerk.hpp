@@ -17,8 +17,8 @@ namespace tickwheel::durable {
 
 class clerk final : public agent {
   public:
-    clerk(const database &to, const settings &settings, const local_clock &clock, database_clock &database,
-          lease &lease, holding &jobs, counters &counts);
+    clerk(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
+          lease &held_by, holding &jobs, counters &counts);
 
     std::int64_t step(std::int64_t now) override;
     int descriptor() override { return bell_of_database_; }
@@ -56,7 +56,7 @@ class clerk final : public agent {
     void plan_next_look(const tw_store_look &seen);
     std::int64_t pause_after(int error);
     void watch_lease(std::int64_t now);
-    void tell(tw_durable_event event, const std::string &why);
+    void tell(tw_durable_event event, const std::string &why) const;
     void learn(const database_clock::reading &reading);
     const handling *handling_of(const char *kind) const;
 

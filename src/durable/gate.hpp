@@ -18,8 +18,8 @@ namespace tickwheel::durable {
 
 class gate final : public agent {
   public:
-    gate(const database &to, const settings &settings, const local_clock &clock, database_clock &database,
-         const lease &lease, clerk &books, holding &jobs, counters &counts);
+    gate(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
+         const lease &held_by, clerk &books, holding &jobs, counters &counts);
 
     // What it calls when the clerk has something to do: there is room again, or a job that was settled is
     // ready soon.

@@ -29,7 +29,8 @@ enum class stage {
 class holding;
 
 struct held_job {
-    held_job(const tw_durable_entry &entry, const handling &by, std::int64_t member_id, holding &home);
+    held_job(const tw_durable_entry &entry, const handling &handled_by, std::int64_t claimed_by,
+             holding &held_in);
     held_job(const held_job &) = delete;
     held_job &operator=(const held_job &) = delete;
 

@@ -16,13 +16,13 @@ constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
 
 }  // namespace
 
-held_job::held_job(const tw_durable_entry &entry, const handling &handled_by, std::int64_t member,
-                   holding &keeper)
+held_job::held_job(const tw_durable_entry &entry, const handling &handled_by, std::int64_t claimed_by,
+                   holding &held_in)
     : kind(entry.job.kind), key(entry.job.key),
       payload(static_cast<const char *>(entry.job.payload), entry.job.size),
       cron(entry.job.cron != nullptr ? entry.job.cron : ""),
       zone(entry.job.zone != nullptr ? entry.job.zone : ""), job(entry.job), ready_ns(entry.ready_ns),
-      attempts(entry.attempts), token(entry.token), member_id(member), by(handled_by), home(keeper),
+      attempts(entry.attempts), token(entry.token), member_id(claimed_by), by(handled_by), home(held_in),
       is_started(entry.state == TW_DURABLE_STARTED) {
     job.kind = kind.c_str();
     job.key = key.c_str();
@@ -36,9 +36,9 @@ held_job::held_job(const tw_durable_entry &entry, const handling &handled_by, st
     }
 }
 
-holding::holding(const settings &all, const local_clock &clock, const database_clock &database,
+holding::holding(const settings &all, const local_clock &clock, const database_clock &its_clock,
                  const lease &held_by, counters &counts)
-    : settings_(all), clock_(clock), database_(database), lease_(held_by), counts_(counts) {}
+    : settings_(all), clock_(clock), database_(its_clock), lease_(held_by), counts_(counts) {}
 
 holding::~holding() {
     tw_handles_free(wheel_);
@@ -153,7 +153,7 @@ void holding::forget_others(const std::unordered_set<std::int64_t> &tokens) {
     for (auto next = jobs_.begin(); next != jobs_.end();) {
         held_job &it = *next->second;
         const auto here = next++;
-        if (it.at == stage::running || it.is_forgotten || tokens.count(it.token) != 0)
+        if (it.at == stage::running || it.is_forgotten || tokens.contains(it.token))
             continue;
         ++counts_.taken_back;
         it.is_forgotten = true;
@@ -194,7 +194,8 @@ std::size_t holding::room() const {
     if (held >= settings_.hold)
         return 0;
     const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
-    const auto in_time = static_cast<std::size_t>(longest_queue_ns / each) + 2 * settings_.threads;
+    const auto in_time =
+        static_cast<std::size_t>(longest_queue_ns / each) + std::size_t{2} * settings_.threads;
     if (started_ >= in_time)
         return 0;
     return std::min({settings_.hold - held, batch, in_time - started_});

@@ -36,8 +36,8 @@ namespace tickwheel::durable {
 
 class holding {
   public:
-    holding(const settings &settings, const local_clock &clock, const database_clock &database,
-            const lease &lease, counters &counts);
+    holding(const settings &all, const local_clock &clock, const database_clock &its_clock,
+            const lease &held_by, counters &counts);
     holding(const holding &) = delete;
     holding &operator=(const holding &) = delete;
     ~holding();

@@ -52,11 +52,12 @@ class page {
     page(tw_text *write, void *arg) : write_(write), arg_(arg) {}
 
     // A piece of less than 256 characters; what is longer is cut.
+    // NOLINTNEXTLINE(cert-dcl50-cpp): the compiler checks its arguments
     [[gnu::format(printf, 2, 3)]] void print(const char *format, ...) {
         char text[256];
         va_list values;
         va_start(values, format);
-        const int size = std::vsnprintf(text, sizeof text, format, values);
+        const int size = std::vsnprintf(text, sizeof text, format, values);  // NOLINT(clang-analyzer-valist*)
         va_end(values);
         put({text, static_cast<std::size_t>(std::clamp<int>(size, 0, sizeof text - 1))});
     }

@@ -31,9 +31,7 @@ constexpr meaning meanings[] = {
     {"28", -EACCES},      // authorization
     {"3D000", -ENOENT},   // no such database
     {"3F000", -EPROTO},   // no such schema
-    {"42P01", -EPROTO},   // no such table
-    {"42703", -EPROTO},   // no such column
-    {"42883", -EPROTO},   // no such function
+    {"42", -EPROTO},      // a table, column or function is not there, is another, or is there already
     {"55P03", -EBUSY},    // lock not available
     {"57014", -EBUSY},    // cancelled, by a timeout of the server's
     {"57", -ENOTCONN},    // shut down, crashed, starting
@@ -49,6 +47,33 @@ int meaning_of(const char *code) {
         if (code != nullptr && std::strncmp(code, each.code, std::strlen(each.code)) == 0)
             return each.error;
     return -EIO;
+}
+
+// A password that holds '/' or '@' as they are ends early, and libpq takes its rest for a host, a port or a
+// database, which its errors repeat.
+bool splits_password(const char *address) {
+    const char *const begin = std::strstr(address, "://");
+    if (begin == nullptr)
+        return false;
+    const char *rest = begin + 3 + std::strcspn(begin + 3, "@/");
+    rest += *rest != 0 ? 1 : 0;
+    return std::memchr(rest, '@', std::strcspn(rest, "?")) != nullptr;
+}
+
+bool has_ports(const PQconninfoOption *options) {
+    for (; options->keyword != nullptr; ++options)
+        if (std::strcmp(options->keyword, "port") == 0 && options->val != nullptr)
+            return options->val[std::strspn(options->val, "0123456789,")] == 0;
+    return true;
+}
+
+bool is_well_formed(const char *address) {
+    PQconninfoOption *const options = PQconninfoParse(address, nullptr);
+    if (options == nullptr)
+        return false;
+    const bool good = !splits_password(address) && has_ports(options);
+    PQconninfoFree(options);
+    return good;
 }
 
 std::string without_newline(const char *text) {
@@ -107,12 +132,8 @@ int link::connect_in_time() {
 
 int link::open(const char *address) {
     // The text of a parser's complaint may repeat a part of the address, and so of a password.
-    char *complaint = nullptr;
-    PQconninfoOption *const options = PQconninfoParse(address, &complaint);
-    PQfreemem(complaint);
-    if (options == nullptr)
+    if (!is_well_formed(address))
         return broken(-EINVAL, "the address is malformed");
-    PQconninfoFree(options);
 
     const char *const keys[] = {"dbname", "fallback_application_name", "client_encoding", nullptr};
     const char *const values[] = {address, "tickwheel", "UTF8", nullptr};
@@ -208,14 +229,19 @@ int link::run(const std::string &statements) {
 void link::prepare_later(std::vector<std::string> statements) {
     statements_ = std::move(statements);
     is_prepared_.assign(statements_.size(), false);
+    ++generation_;
+}
+
+std::string link::name_of(std::size_t statement) const {
+    return std::to_string(generation_) + '.' + std::to_string(statement);
 }
 
 int link::prepare(std::size_t statement) {
     if (is_prepared_[statement])
         return 0;
     rows ignored;
-    if (PQsendPrepare(connection_, std::to_string(statement).c_str(), statements_[statement].c_str(), 0,
-                      nullptr) == 0)
+    if (PQsendPrepare(connection_, name_of(statement).c_str(), statements_[statement].c_str(), 0, nullptr) ==
+        0)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
     const int error = receive(ignored);
     is_prepared_[statement] = error == 0;
@@ -226,7 +252,7 @@ int link::call(std::size_t statement, parameters &with, rows &out) {
     wait_until_ = steady_now() + timeout_ns_ * patience_;
     if (const int error = prepare(statement); error != 0)
         return error;
-    if (PQsendQueryPrepared(connection_, std::to_string(statement).c_str(), with.count(), with.pointers(),
+    if (PQsendQueryPrepared(connection_, name_of(statement).c_str(), with.count(), with.pointers(),
                             with.lengths(), with.formats(), 1) == 0)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
     return receive(out);
@@ -250,7 +276,7 @@ int link::call_for_each(std::size_t statement, parameters &with,
     wait_until_ = steady_now() + timeout_ns_ * patience_;
     if (const int error = prepare(statement); error != 0)
         return error;
-    if (PQsendQueryPrepared(connection_, std::to_string(statement).c_str(), with.count(), with.pointers(),
+    if (PQsendQueryPrepared(connection_, name_of(statement).c_str(), with.count(), with.pointers(),
                             with.lengths(), with.formats(), 1) == 0)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
     PQsetSingleRowMode(connection_);

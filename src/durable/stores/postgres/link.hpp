@@ -35,7 +35,7 @@ class link {
     // Runs statements without parameters or results; as one transaction, if they do not say otherwise.
     int run(const std::string &statements);
 
-    // Statements that are prepared when they are first called.
+    // Statements that are prepared when they are first called; instead of those before.
     void prepare_later(std::vector<std::string> statements);
 
     // Reads what has arrived, without waiting, and calls each(payload) on every notification that another
@@ -45,11 +45,8 @@ class link {
     int descriptor() const { return PQsocket(connection_); }
     const std::string &why() const { return why_; }
 
-    // Has why() say this of an error, which another has followed.
-    int note(int error, const std::string &why) {
-        why_ = why;
-        return error;
-    }
+    // Has why() say this, of an error that another has followed or that is the caller's own.
+    void explain_by(std::string why) { why_ = std::move(why); }
 
     // The answers to a long question may take many times as long.
     void be_patient(bool patient) { patience_ = patient ? 100 : 1; }
@@ -60,6 +57,7 @@ class link {
   private:
     int connect_in_time();
     int prepare(std::size_t statement);
+    std::string name_of(std::size_t statement) const;
     int receive(rows &out);
     int receive_one(rows &out);
     int drop_rest();
@@ -74,6 +72,7 @@ class link {
     PGconn *connection_ = nullptr;
     std::vector<std::string> statements_;
     std::vector<bool> is_prepared_;
+    unsigned generation_ = 0;  // of statements: the server keeps the names of the former
     std::string why_;
 };
 

@@ -11,7 +11,12 @@ namespace {
 // come by the number of dead rows and not by their share in a table that may hold millions which nobody
 // touches.
 constexpr const char *tables = R"(
-create schema if not exists $S;
+-- `if not exists` asks for the right to create one even if it exists.
+do $body$ begin
+    if to_regnamespace('$S') is null then
+        create schema $S;
+    end if;
+end $body$;
 
 create table $S.meta (version int not null);
 
@@ -114,9 +119,14 @@ int read_version(link &server, const std::string &schema, int &version) {
     version = 0;
     if (error == -EPROTO)
         return 0;
-    if (error == 0 && found.count() == 1)
-        version = found.int4(0, 0);
-    return error;
+    if (error != 0)
+        return error;
+    if (found.count() != 1) {
+        server.explain_by("the table of the version has not one row");
+        return -EPROTO;
+    }
+    version = found.int4(0, 0);
+    return 0;
 }
 
 int create(link &server, const std::string &schema) {
@@ -153,7 +163,10 @@ int bring_up_to_date(link &server, const std::string &schema) {
     // Another process may have been quicker.
     const std::string why = server.why();
     server.run("rollback");
-    return read_version(server, schema, version) == 0 && version == newest ? 0 : error;
+    if (read_version(server, schema, version) == 0 && version == newest)
+        return 0;
+    server.explain_by(why);
+    return error;
 }
 
 }  // namespace tickwheel::durable::postgres

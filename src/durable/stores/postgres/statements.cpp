@@ -15,7 +15,7 @@ namespace {
 // A statement sees the tables as they were when it began, what its own parts change excepted by `returning`.
 // So those that need to see each other's changes are statements of their own.
 
-const std::string put_values = R"(
+constexpr const char *put_values = R"(
 with given as materialized (
     select kind, key, payload, period, cron, zone, missed, grace, n,
         least(coalesce(due, clock_timestamp() + delay * interval '1 microsecond'), '2200-12-31 23:59:59.999999+00') as due
@@ -29,7 +29,7 @@ done as (
 
 // Joins of two of these parts have no index, and would take time by the square of the jobs. So what is
 // returned is for the caller to put together.
-const std::string put_result = R"(
+constexpr const char *put_result = R"(
     returning kind, key, ready, xmax <> 0 as existed),
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind))";
 
@@ -61,7 +61,7 @@ std::vector<std::string> statements_for(const std::string &schema) {
     std::vector<std::string> all(statements_count);
     all[read_clock] = "select clock_timestamp()";
 
-    all[put_replacing] = put_values + R"(update
+    all[put_replacing] = std::string(put_values) + R"(update
     set payload = excluded.payload, due = excluded.due, ready = excluded.ready, period = excluded.period,
         cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, grace = excluded.grace,
         attempts = 0, holder = null, started = false, failed = false, error = null)" +
@@ -69,7 +69,7 @@ std::vector<std::string> statements_for(const std::string &schema) {
                          R"(
 select kind, key from done where existed union all select null, null from told)";
 
-    all[put_keeping] = put_values + "nothing" + put_result + R"(
+    all[put_keeping] = std::string(put_values) + "nothing" + put_result + R"(
 select kind, key from done union all select null, null from told)";
 
     all[remove_job] = "delete from $S.job where kind = $1 and key = $2 returning started";
@@ -106,9 +106,9 @@ where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp(
 
     all[list_held] = "select kind, key, ready, token, started from $S.job where holder = $1::int8";
 
-    // $1, $2 member, $3 kinds, $4 horizon, $5 limit. The update of the member waits for one that raises its epoch
-    // or declares it dead, and the other way round; so a claim is either seen by that, or claims nothing. A row
-    // that is locked stays where it is, so its place is enough to find it.
+    // $1, $2 member, $3 kinds, $4 horizon, $5 limit. The update of the member waits for one that raises its
+    // epoch or declares it dead, and the other way round; so a claim is either seen by that, or claims
+    // nothing. A row that is locked stays where it is, so its place is enough to find it.
     all[claim_jobs] = R"(
 with me as (
     update $S.member set epoch = epoch

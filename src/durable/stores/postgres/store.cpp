@@ -84,8 +84,8 @@ int read_now(void *connection, int64_t *now_ns) {
     return error;
 }
 
-// Whether the next transactions are on disk when they have been answered. A start need not be: if a power cut takes it,
-// the job counts as held and not as started.
+// Whether the next transactions are on disk when they have been answered. A start need not be: if a power cut
+// takes it, the job counts as held and not as started.
 int wait_for_disk(postgres_connection &it, bool wait) {
     if (it.waits_for_disk == wait)
         return 0;
@@ -391,7 +391,8 @@ int leave(void *connection, const tw_store_member *member) {
         return server.run("commit");
     const std::string why = server.why();
     server.run("rollback");
-    return server.note(error, why);
+    server.explain_by(why);
+    return error;
 }
 
 // --- holding ----------------------------------------------------------------------------

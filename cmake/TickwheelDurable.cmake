@@ -1,7 +1,12 @@
 # The library of durable timers, tickwheel::durable, with the stores whose client libraries are found; the one in
 # memory is always there. An optional part: nothing else needs it, and it is left out where there is no database's
 # library, unless TW_DURABLE is ON.
-set(TW_DURABLE AUTO CACHE STRING "Build the library of durable timers: ON, OFF, or AUTO, if SQLite or libpq is there")
+if(is_top_level)
+    set(durable_default AUTO)
+else()
+    set(durable_default OFF)  # a project that wants it says so
+endif()
+set(TW_DURABLE ${durable_default} CACHE STRING "Build the library of durable timers: ON, OFF, or AUTO, if SQLite or libpq is there")
 set_property(CACHE TW_DURABLE PROPERTY STRINGS AUTO ON OFF)
 
 set(durable_stores)
@@ -48,6 +53,10 @@ if(TW_POSTGRES_FOUND)
     target_link_libraries(tickwheel_durable PRIVATE PkgConfig::TW_POSTGRES)
 endif()
 target_link_libraries(tickwheel_durable PUBLIC tickwheel)
+# Whose program is in C links the library of C++, too: by name, as its compiler does not do it.
+set(durable_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+list(FILTER durable_runtime INCLUDE REGEX "^(stdc|c)\\+\\+$")
+target_link_libraries(tickwheel_durable PRIVATE ${durable_runtime})
 target_include_directories(tickwheel_durable PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_features(tickwheel_durable PRIVATE cxx_std_20)
 target_compile_options(tickwheel_durable PRIVATE -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)

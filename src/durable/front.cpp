@@ -1,6 +1,7 @@
 #include "front.hpp"
 
 #include <cerrno>
+#include <new>
 
 #include "explain.hpp"
 
@@ -44,17 +45,17 @@ int front::send(std::vector<tw_store_put> &puts, bool keep) {
 }
 
 // The requests that wait, as far as they fit into one transaction. If that is refused, the fault of one is
-// not to be that of all.
+// not to be that of all. They leave the queue when they are done: without memory they are still there.
 void front::put_together() {
     std::vector<request *> together;
     std::vector<tw_store_put> all;
     {
         const std::lock_guard hold(mutex_);
-        while (!waiting_.empty() && (together.empty() || (waiting_.front()->keep == together.front()->keep &&
-                                                          all.size() < most_together))) {
-            together.push_back(waiting_.front());
-            all.insert(all.end(), waiting_.front()->puts.begin(), waiting_.front()->puts.end());
-            waiting_.erase(waiting_.begin());
+        for (request *const it : waiting_) {
+            if (!together.empty() && (it->keep != together.front()->keep || all.size() >= most_together))
+                break;
+            together.push_back(it);
+            all.insert(all.end(), it->puts.begin(), it->puts.end());
         }
     }
     if (together.empty())
@@ -72,6 +73,7 @@ void front::put_together() {
     const std::lock_guard hold(mutex_);
     for (request *const it : together)
         it->is_done = true;
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(together.size()));
 }
 
 int front::put(std::vector<tw_store_put> &puts, bool keep) {
@@ -90,7 +92,13 @@ int front::put(std::vector<tw_store_put> &puts, bool keep) {
                 break;
         }
         const turn on_behalf_of_all(*this);
-        put_together();
+        try {
+            put_together();
+        } catch (const std::bad_alloc &) {
+            const std::lock_guard hold(mutex_);
+            std::erase(waiting_, &mine);
+            throw;
+        }
     }
     return mine.error != 0 ? refuse(mine.error, std::move(mine.why)) : 0;
 }

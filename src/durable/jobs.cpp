@@ -1,5 +1,6 @@
 // Putting, removing and asking: the functions of durable.h that are about jobs. They use the front alone.
 #include <cerrno>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -74,9 +75,16 @@ void tell_own_clerk(tw_durable &durable, const std::vector<tw_durable_job> &jobs
         durable.member->clerk_pacer->ring();
 }
 
+// A value that C code may have made of any number.
+unsigned number_of(const tw_durable_existing &existing) {
+    unsigned number = 0;
+    static_assert(sizeof number == sizeof existing);
+    std::memcpy(&number, &existing, sizeof number);
+    return number;
+}
+
 // Returns how many existed.
-std::int64_t put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count,
-                     tw_durable_existing existing) {
+std::int64_t put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count, unsigned existing) {
     if (existing != TW_DURABLE_REPLACE && existing != TW_DURABLE_KEEP)
         return refuse(-EINVAL, "neither replace nor keep");
     checked_jobs all;
@@ -136,7 +144,7 @@ TW_API int tw_durable_put(tw_durable *durable, const tw_durable_job *job, enum t
         return error;
     if (job == nullptr)
         return refuse(-EINVAL, "the job is null");
-    return static_cast<int>(guarded([&] { return put_all(*durable, job, 1, existing); }));
+    return static_cast<int>(guarded([&] { return put_all(*durable, job, 1, number_of(existing)); }));
 }
 
 TW_API int64_t tw_durable_put_many(tw_durable *durable, const tw_durable_job *jobs, size_t count,
@@ -145,7 +153,7 @@ TW_API int64_t tw_durable_put_many(tw_durable *durable, const tw_durable_job *jo
         return error;
     if (jobs == nullptr && count > 0)
         return refuse(-EINVAL, "the jobs are null");
-    const std::int64_t existed = guarded([&] { return put_all(*durable, jobs, count, existing); });
+    const std::int64_t existed = guarded([&] { return put_all(*durable, jobs, count, number_of(existing)); });
     return existed < 0 ? existed : static_cast<std::int64_t>(count) - existed;
 }
 

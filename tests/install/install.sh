@@ -122,6 +122,22 @@ in_each_language() {
     by_pkg_config consumer.c "$cc" -std=c17 -O2 -flto
 }
 
+# The component that is there if its databases were. In memory, and in a file.
+durable_timers() {
+    if ! pkg-config --exists tickwheel-durable; then
+        return
+    fi
+    configure "$here/find_package_durable" "$scratch/found_durable" -DCMAKE_PREFIX_PATH="$prefix"
+    quietly cmake --build "$scratch/found_durable"
+    # shellcheck disable=SC2046  # these are lists of flags
+    quietly "$cc" -std=c99 $strict $(pkg-config --cflags tickwheel-durable) "$here/durable.c" -o "$scratch/durable" \
+        $(pkg-config --libs tickwheel-durable)
+    for program in "$scratch/found_durable/durable" "$scratch/durable"; do
+        rm -f "$scratch"/jobs.db*
+        quietly env LD_LIBRARY_PATH="$library" "$program" memory:jobs "sqlite:$scratch/jobs.db"
+    done
+}
+
 # does_not_link "MACRO VALUE" PROGRAM FLAGS...: with a config.h that differs from the library's
 does_not_link() {
     macro=${1% *} value=${1#* } program=$2
@@ -186,11 +202,14 @@ check_tools
 by_find_package
 by_find_package_in_cpp
 in_each_language
+durable_timers
 [ "$kind" != static ] || in_an_older_language
 [ -n "$is_installed" ] || another_geometry
 if [ "$kind" = shared ]; then
     sh "$here/exports.sh" "$library/libtickwheel.so" "$prefix/include" "$cc" "$scratch" \
         "$source/src/tickwheel.map"
+    [ ! -e "$library/libtickwheel_durable.so" ] || sh "$here/exports.sh" "$library/libtickwheel_durable.so" \
+        "$prefix/include" "$cc" "$scratch" "$source/src/durable/tickwheel_durable.map" durable
     # shellcheck disable=SC2086  # a list of flags
     quietly "$cc" -std=c11 $strict $flags_of_package "$here/loaded.c" -o "$scratch/loaded" -ldl -pthread
     quietly "$scratch/loaded" "$library/libtickwheel.so"

@@ -141,13 +141,14 @@ int link::open(const char *address) {
     connection_ = PQconnectStartParams(keys, values, 1);
     if (connection_ == nullptr)
         return broken(-ENOMEM, "no memory");
+    // libpq writes them to stderr, also while it connects.
+    PQsetNoticeProcessor(
+        connection_, [](void *, const char *) {}, nullptr);
     if (PQstatus(connection_) == CONNECTION_BAD)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
     if (const int error = connect_in_time(); error != 0)
         return error;
     PQsetnonblocking(connection_, 1);
-    PQsetNoticeProcessor(
-        connection_, [](void *, const char *) {}, nullptr);
     // Statements here take few rows by an index. Without statistics the planner may think that a table is
     // small, and read all of it; and a plan that it has made for a small table would stay when that has
     // grown.

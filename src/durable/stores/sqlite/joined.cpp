@@ -68,7 +68,7 @@ const char *or_default(const char *schema) { return schema != nullptr ? schema :
 
 using namespace tickwheel::durable;
 
-int tw_durable_put_sqlite(sqlite3 *db, const char *schema, const tw_durable_job *job,
+TW_API int tw_durable_put_sqlite(sqlite3 *db, const char *schema, const tw_durable_job *job,
                           tw_durable_existing existing) {
     return guarded([=] {
         const char *const prefix = or_default(schema);
@@ -84,7 +84,7 @@ int tw_durable_put_sqlite(sqlite3 *db, const char *schema, const tw_durable_job 
     });
 }
 
-int tw_durable_remove_sqlite(sqlite3 *db, const char *schema, const char *kind, const char *key) {
+TW_API int tw_durable_remove_sqlite(sqlite3 *db, const char *schema, const char *kind, const char *key) {
     return guarded([=] {
         const char *const prefix = or_default(schema);
         if (const int error = check_place(db, prefix); error != 0)

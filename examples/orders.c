@@ -1,0 +1,154 @@
+/* Reminders that survive their process: customers who have not paid are reminded, by three processes that
+ * share a database. Each second one of them is killed, as by kill -9, and started again.
+ *
+ *     tickwheel_orders                      some ten seconds, with SQLite, in a temporary file
+ *     tickwheel_orders postgresql://...     on a server
+ *
+ * A process that is killed leaves what it held to the others as soon as its lease has ended. One that is
+ * killed when its handler has done its work, but before the database knows, has the work done twice: so
+ * handlers must not mind, and see by the fire's token that they are not the first. */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <tickwheel/durable.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ORDERS = 80, PROCESSES = 3, LONGEST_S = 60 };
+
+/* What a process tells the first one of each reminder, through a pipe. */
+struct reminded {
+    int order;
+    int64_t late_ns;
+};
+
+static void must(int64_t result) {
+    if (result >= 0)
+        return;
+    fprintf(stderr, "%s\n", tw_durable_explain((int)result));
+    exit(1);
+}
+
+/* --- one of the processes ------------------------------------------------------------------ */
+
+static enum tw_durable_answer on_reminder(struct tw_durable_fire *fire, void *jobs) {
+    struct reminded it = {.order = (int)strtol(fire->key, NULL, 10),
+                          .late_ns = tw_durable_now(jobs) - fire->due_ns};
+    nanosleep(&(struct timespec){.tv_nsec = 20 * TW_MILLISECOND}, NULL); /* sends a mail */
+    if (write(STDOUT_FILENO, &it, sizeof it) != sizeof it)
+        return tw_durable_failed(fire, "nobody listens");
+    return TW_DURABLE_DONE;
+}
+
+static int serve(const char *address) {
+    struct tw_durable_options options = {.lease_ns = TW_SECOND}; /* how soon others take over */
+    struct tw_durable *jobs;
+    struct tw_runtime *rt;
+    char end;
+    if (tw_runtime_new(&rt, NULL) != 0 || tw_runtime_start(rt) != 0)
+        return 1;
+    must(tw_durable_open(&jobs, rt, address, &options));
+    must(tw_durable_handle(jobs, "reminder", on_reminder, jobs, NULL));
+    while (read(STDIN_FILENO, &end, 1) > 0) /* until the first process has ended */
+        ;
+    tw_durable_close(jobs);
+    tw_runtime_free(rt);
+    return 0;
+}
+
+/* --- the first process --------------------------------------------------------------------- */
+
+static int to_them[2], from_them[2]; /* pipes */
+
+static pid_t start_process(const char *address) {
+    const pid_t process = fork();
+    if (process != 0)
+        return process;
+    dup2(to_them[0], STDIN_FILENO);
+    dup2(from_them[1], STDOUT_FILENO);
+    close(to_them[1]); /* so that the others see its end */
+    execl("/proc/self/exe", "tickwheel_orders", "serve", address, (char *)NULL);
+    _exit(1);
+}
+
+static void put_orders(struct tw_durable *jobs) {
+    static char keys[ORDERS][16];
+    static struct tw_durable_job orders[ORDERS];
+    for (int i = 0; i < ORDERS; ++i) {
+        snprintf(keys[i], sizeof keys[i], "%d", i);
+        orders[i] = (struct tw_durable_job){
+            .kind = "reminder", .key = keys[i], .due_ns = TW_SECOND + i * (8 * TW_SECOND / ORDERS)};
+    }
+    must(tw_durable_put_many(jobs, orders, ORDERS, TW_DURABLE_REPLACE)); /* on disk from here on */
+}
+
+/* Notes reminders for a second. */
+static void listen(int times[ORDERS], int64_t *latest_ns) {
+    const time_t end = time(NULL) + 1;
+    struct pollfd ready = {.fd = from_them[0], .events = POLLIN};
+    struct reminded it;
+    while (time(NULL) < end && poll(&ready, 1, 100) >= 0) {
+        if ((ready.revents & POLLIN) == 0 || read(from_them[0], &it, sizeof it) != sizeof it)
+            continue;
+        ++times[it.order];
+        *latest_ns = it.late_ns > *latest_ns ? it.late_ns : *latest_ns;
+    }
+}
+
+static int report(const int times[ORDERS], int kills, int64_t latest_ns) {
+    int once = 0, more = 0;
+    for (int i = 0; i < ORDERS; ++i) {
+        once += times[i] == 1;
+        more += times[i] > 1;
+    }
+    printf("%s of %d orders was reminded, while %d processes were killed: %d once, %d more often; %.3f s "
+           "late at "
+           "most\n",
+           once + more == ORDERS ? "each" : "NOT each", ORDERS, kills, once, more, (double)latest_ns / 1e9);
+    return once + more == ORDERS ? 0 : 1;
+}
+
+static int share(const char *address) {
+    struct tw_durable *jobs;
+    pid_t processes[PROCESSES];
+    int times[ORDERS] = {0}, kills = 0;
+    int64_t latest_ns = 0;
+    if (pipe(to_them) != 0 || pipe(from_them) != 0)
+        return 1;
+    must(tw_durable_open(&jobs, NULL, address, NULL)); /* without a runtime: it only puts */
+    put_orders(jobs);
+    for (int i = 0; i < PROCESSES; ++i)
+        processes[i] = start_process(address);
+    for (; tw_durable_count(jobs, &(struct tw_durable_filter){.kind = "reminder"}) > 0 && kills < LONGEST_S;
+         ++kills) {
+        pid_t *const victim = &processes[kills % PROCESSES];
+        listen(times, &latest_ns);
+        kill(*victim, SIGKILL);
+        waitpid(*victim, NULL, 0);
+        *victim = start_process(address);
+    }
+    listen(times, &latest_ns);
+    close(to_them[1]); /* they end by themselves */
+    while (wait(NULL) > 0)
+        ;
+    tw_durable_close(jobs);
+    return report(times, kills, latest_ns);
+}
+
+int main(int argc, char **argv) {
+    char folder[] = "/tmp/tickwheel-orders-XXXXXX", address[64];
+    if (argc == 3 && strcmp(argv[1], "serve") == 0)
+        return serve(argv[2]);
+    if (argc == 2)
+        return share(argv[1]);
+    if (mkdtemp(folder) == NULL)
+        return 1;
+    snprintf(address, sizeof address, "sqlite:%s/jobs.db", folder);
+    const int end = share(address);
+    unlink(address + strlen("sqlite:"));
+    rmdir(folder);
+    return end;
+}

@@ -1,0 +1,127 @@
+// tickwheel/durable/fire.hpp - fires of durable timers, and the answers to them. See durable.hpp.
+#include <tickwheel/cplusplus.hpp>
+#if defined(TICKWHEEL_CPLUSPLUS_20) && !defined(TICKWHEEL_DURABLE_FIRE_HPP)
+#define TICKWHEEL_DURABLE_FIRE_HPP
+
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <tickwheel/chrono.hpp>
+#include <tickwheel/durable.h>
+#include <tickwheel/durable/jobs.hpp>
+
+namespace tickwheel {
+
+// A handler's answer: made by the functions of durable_fire.
+class durable_answer {
+  public:
+    [[nodiscard]] tw_durable_answer native() const noexcept { return answer_; }
+
+  private:
+    friend class durable_fire;
+    explicit durable_answer(tw_durable_answer answer) noexcept : answer_(answer) {}
+
+    tw_durable_answer answer_;
+};
+
+// A fire, as its handler sees it, and the answers to it. Valid until the handler returns. See struct
+// tw_durable_fire.
+class durable_fire {
+  public:
+    explicit durable_fire(tw_durable_fire &fire) noexcept : fire_(fire) {}
+    durable_fire(const durable_fire &) = delete;
+    durable_fire &operator=(const durable_fire &) = delete;
+
+    [[nodiscard]] std::string_view kind() const noexcept { return fire_.kind; }
+    [[nodiscard]] std::string_view key() const noexcept { return fire_.key; }
+    [[nodiscard]] std::string_view payload() const noexcept {
+        return detail::bytes_of(fire_.payload, fire_.size);
+    }
+    [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+        return {static_cast<const std::byte *>(fire_.payload), fire_.size};
+    }
+    [[nodiscard]] durable_time due() const noexcept { return detail::durable_time_of(fire_.due_ns); }
+    [[nodiscard]] std::uint64_t overruns() const noexcept { return fire_.overruns; }
+    [[nodiscard]] std::uint32_t attempt() const noexcept { return fire_.attempt; }
+    [[nodiscard]] std::int64_t token() const noexcept { return fire_.token; }
+
+    // For how much longer no other process can hold this job.
+    [[nodiscard]] std::chrono::nanoseconds lease() const noexcept {
+        return std::chrono::nanoseconds(tw_durable_lease(&fire_));
+    }
+
+    // The job has ended, or waits for its next due time.
+    // NOLINTNEXTLINE(readability-convert-member-functions-to-static): as the other answers
+    [[nodiscard]] durable_answer done() const noexcept { return durable_answer(TW_DURABLE_DONE); }
+
+    // It is to fire once more for this due time, `delay` from now. That is no failure. Throws
+    // std::system_error (invalid_argument) if the delay is negative or no number.
+    template <class Rep, class Period>
+    [[nodiscard]] durable_answer again(std::chrono::duration<Rep, Period> delay) {
+        return durable_answer(tw_durable_again(&fire_, detail::delay_in(delay)));
+    }
+
+    // It has failed, and is tried again as the handler's options say. The reason is for people.
+    [[nodiscard]] durable_answer failed(std::string_view why) { return failed(std::string(why).c_str()); }
+    [[nodiscard]] durable_answer failed(const char *why) noexcept {
+        return durable_answer(tw_durable_failed(&fire_, why));
+    }
+
+  private:
+    tw_durable_fire &fire_;
+};
+
+// The callables that handle a kind: f(fire) returns an answer, or nothing, which stands for `done`. They are
+// called on several threads at a time.
+template <class F>
+concept durable_handler = std::move_constructible<F> &&
+    (std::is_invocable_r_v<durable_answer, F &, durable_fire &> ||
+     std::is_void_v<std::invoke_result_t<F &, durable_fire &>>);
+
+namespace detail {
+
+// A callable that handles a kind. An exception of it is a failure, whose reason is what it says.
+struct durable_callable {
+    virtual ~durable_callable() = default;
+    virtual tw_durable_answer call(durable_fire &fire) = 0;
+
+    static tw_durable_answer call_stored(tw_durable_fire *native, void *self) noexcept {
+        durable_fire fire(*native);
+        try {
+            return static_cast<durable_callable *>(self)->call(fire);
+        } catch (const std::exception &thrown) {
+            return fire.failed(thrown.what()).native();
+        } catch (...) {
+            return fire.failed("the handler has thrown something unknown").native();
+        }
+    }
+};
+
+template <class F> struct stored_durable_callable final : durable_callable {
+    explicit stored_durable_callable(F &&from) : f(std::move(from)) {}
+
+    tw_durable_answer call(durable_fire &fire) override {
+        if constexpr (std::is_void_v<std::invoke_result_t<F &, durable_fire &>>) {
+            std::invoke(f, fire);
+            return TW_DURABLE_DONE;
+        } else {
+            return durable_answer(std::invoke(f, fire)).native();
+        }
+    }
+
+    F f;
+};
+
+}  // namespace detail
+}  // namespace tickwheel
+
+#endif

@@ -1,0 +1,79 @@
+"""What the tests of tickwheel-jobs share: a database of its own, the tool, and a process that handles jobs."""
+import json
+import os
+import subprocess
+import tempfile
+import time
+
+# What no terminal may receive: controls, an escape sequence, one of the second kind, and the other direction.
+HOSTILE = "a\x1b[2Jb\x07c\u009b31md\u202ee\\f\ng"
+SHOWN = r"a\x1b[2Jb\x07c\u{9b}31md\u{202e}e\\f\ng"
+
+
+def is_safe(text):
+    return all(each == "\n" or (each.isprintable() and each not in "\u202e\u2066\u200b") for each in text)
+
+
+class Tool:
+    def __init__(self, program, address, schema=None):
+        self.program, self.address, self.schema = program, address, schema
+        self.environment = {k: v for k, v in os.environ.items() if k != "TICKWHEEL_DATABASE"}
+        self.environment.update(TICKWHEEL_DATABASE=address, TZ="UTC", LC_ALL="C.UTF-8")
+
+    def run(self, *words, stdin=b"", environment=None):
+        schema = ["--schema", self.schema] if self.schema and words[0] not in ("--help", "--version") else []
+        # Before the verb, so that nothing behind it takes them for something else.
+        return subprocess.run([self.program, *schema, *words], input=stdin, capture_output=True, timeout=60,
+                              env=environment or self.environment)
+
+    def __call__(self, *words, **more):
+        """Runs it, which must succeed, and returns what it prints."""
+        done = self.run(*words, **more)
+        assert done.returncode == 0, (words, done)
+        assert done.stderr == b"", (words, done)
+        return done.stdout.decode()
+
+    def fails(self, code, reason, *words, **more):
+        """Runs it, which must end with this code and say so."""
+        done = self.run(*words, **more)
+        said = done.stderr.decode()
+        assert done.returncode == code, (words, code, done)
+        assert reason in said, (words, reason, said)
+        assert said.startswith("tickwheel-jobs: ") and is_safe(said), (words, said)
+        assert done.stdout == b"", (words, done)
+        return said
+
+    def entries(self, *words):
+        return json.loads(self("list", "--json", *words))
+
+    def wait_for(self, count, *words):
+        until = time.monotonic() + 60
+        while self("count", *words) != f"{count}\n":
+            assert time.monotonic() < until, (count, words, self("list"))
+            time.sleep(0.05)
+
+
+class Handler:
+    """Handles jobs for as long as it is open."""
+
+    def __init__(self, program, tool):
+        schema = [tool.schema] if tool.schema else []
+        self.process = subprocess.Popen([program, tool.address, *schema], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self.process.stdout.readline() == b"ready\n"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        assert self.process.wait(60) == 0
+        self.process.stdout.close()
+
+
+def of_each_database(program, address, test):
+    """Calls test(tool) with a database in a new file; or with this one, in a schema of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        if address:
+            test(Tool(program, address, f"tool_{os.getpid()}"))
+        else:
+            test(Tool(program, f"sqlite:{folder}/jobs.db"))

@@ -1,0 +1,13 @@
+// What is thrown if the command line is wrong: a text for the user.
+#pragma once
+
+#include <stdexcept>
+
+namespace tickwheel::jobs {
+
+class bad_usage : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+}  // namespace tickwheel::jobs

@@ -1,0 +1,61 @@
+// The database, by the functions of durable.h. Those of its errors that nobody expects are thrown.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include <tickwheel/durable.h>
+
+#include "options.hpp"
+
+namespace tickwheel::jobs {
+
+class database_error : public std::runtime_error {
+  public:
+    explicit database_error(std::int64_t error)
+        : std::runtime_error(tw_durable_explain(static_cast<int>(error))), error_(static_cast<int>(error)) {}
+
+    int error() const { return error_; }
+
+  private:
+    int error_;
+};
+
+inline std::int64_t check(std::int64_t result) {
+    if (result < 0)
+        throw database_error(result);
+    return result;
+}
+
+// Opens the database for as long as it lives. Only a put makes one that is not there.
+class connection {
+  public:
+    explicit connection(const options &o);
+    ~connection() { tw_durable_close(durable_); }
+    connection(const connection &) = delete;
+    connection &operator=(const connection &) = delete;
+
+    tw_durable *get() const { return durable_; }
+    std::int64_t now() const { return check(tw_durable_now(durable_)); }
+
+    // Calls each(entry) on the jobs that the filter selects.
+    template <class Each> void list(const tw_durable_filter &filter, Each each) const {
+        check(tw_durable_list(durable_, &filter, visit<Each>, &each));
+    }
+    // False if there is no such job.
+    template <class Each> bool find(const std::string &kind, const std::string &key, Each each) const {
+        const int result = tw_durable_get(durable_, kind.c_str(), key.c_str(), visit<Each>, &each);
+        return result != -ENOENT && check(result) == 0;
+    }
+
+  private:
+    template <class Each> static int visit(const tw_durable_entry *entry, void *each) {
+        (*static_cast<Each *>(each))(*entry);
+        return 0;
+    }
+
+    tw_durable *durable_ = nullptr;
+};
+
+}  // namespace tickwheel::jobs

@@ -1,0 +1,85 @@
+// tickwheel-jobs: the durable timers in a database, from a command line. It has no runtime and handles no
+// jobs.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <tickwheel/version.h>
+
+#include "bad_usage.hpp"
+#include "connection.hpp"
+#include "options.hpp"
+#include "plain.hpp"
+#include "verbs.hpp"
+
+using namespace tickwheel::jobs;
+
+namespace {
+
+int run(const options &o) {
+    switch (o.what) {
+    case verb::list:
+        return list(o);
+    case verb::count:
+        return count(o);
+    case verb::get:
+        return get(o);
+    case verb::put:
+        return put(o);
+    case verb::remove:
+        return tickwheel::jobs::remove(o);
+    case verb::requeue:
+        return requeue(o);
+    case verb::watch:
+        return watch(o);
+    }
+    return usage_is_bad;
+}
+
+int say(int end, const std::string &why) {
+    std::fprintf(stderr, "tickwheel-jobs: %s\n", why.c_str());
+    if (end == usage_is_bad)
+        std::fputs("tickwheel-jobs --help explains\n", stderr);
+    return end;
+}
+
+// What the library takes for a mistake of its caller is one of the user's here.
+bool is_of_usage(int error) { return error == -EINVAL || error == -EOPNOTSUPP; }
+
+int guarded(const std::vector<std::string> &words) {
+    try {
+        const int end = run(read_options(words));
+        // A full disk, or a reader that has gone.
+        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+            return say(database_failed, std::strerror(errno));
+        return end;
+    } catch (const bad_usage &wrong) {
+        return say(usage_is_bad, wrong.what());
+    } catch (const database_error &failed) {
+        return say(is_of_usage(failed.error()) ? usage_is_bad : database_failed, plain(failed.what()));
+    } catch (const std::exception &failed) {
+        return say(database_failed, plain(failed.what()));
+    }
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    for (const std::string &word : words) {
+        if (word == "--")
+            break;
+        if (word == "--help" || word == "-h") {
+            std::fputs(help, stdout);
+            return 0;
+        }
+        if (word == "--version") {
+            std::printf("tickwheel-jobs %d.%d.%d\n", TW_VERSION_MAJOR, TW_VERSION_MINOR, TW_VERSION_PATCH);
+            return 0;
+        }
+    }
+    return guarded(words);
+}

@@ -1,0 +1,253 @@
+// See options.hpp.
+#include "options.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <set>
+#include <string_view>
+
+#include "bad_usage.hpp"
+#include "plain.hpp"
+#include "times.hpp"
+
+namespace tickwheel::jobs {
+
+const char help[] =
+    "usage: tickwheel-jobs VERB [--database ADDRESS] [--schema NAME] ...\n"
+    "Looks at the durable timers, called jobs, that programs keep in a database with tickwheel/durable.h.\n"
+    "\n"
+    "  list [KIND]         lists jobs: what they are, when they are due, and how they fare\n"
+    "  count [KIND]        says how many there are\n"
+    "      --state STATE   only those that are pending, held, started or failed; may be given several times\n"
+    "      --after KEY     list: only keys that sort after this one; with a KIND\n"
+    "      --limit N       list: at most so many (1000; no limit with --json)\n"
+    "      --json          list, get: as JSON\n"
+    "  get KIND KEY        shows all of one job\n"
+    "  put KIND KEY        puts a job in the place of one of the same name; without a time it fires at once\n"
+    "      --in DURATION   due so much later: 250ms, 3min, 1h30min\n"
+    "      --at TIME       due then: 2026-12-24T18:00:00Z, 2026-12-24T19:00:00+01:00\n"
+    "      --every DURATION   periodic; first due after one period, or as --in or --at say\n"
+    "      --cron EXPRESSION  periodic: \"30 9 * * mon-fri\"\n"
+    "      --zone ZONE     the time zone of the expression: Europe/Berlin (UTC)\n"
+    "      --missed WHAT   of a periodic job, what happens to due times that were missed: coalesce, burst, "
+    "skip\n"
+    "      --grace DURATION   those that have passed by less fire all the same (1s)\n"
+    "      --payload TEXT, --payload-file FILE   what its handler receives; - is the standard input\n"
+    "      --keep          changes nothing if there is a job of this name\n"
+    "  remove KIND KEY     removes a job\n"
+    "  requeue [KIND [KEY]]   has failed jobs fire again, at once\n"
+    "  watch [KIND]        shows, each second, what is held, started and failed; q ends it\n"
+    "      --seconds S     between two looks (1)\n"
+    "      --once          prints it once, and ends\n"
+    "\n"
+    "  --database ADDRESS  sqlite:PATH or postgresql://...; or the environment variable TICKWHEEL_DATABASE,\n"
+    "                      which keeps a password out of the list of processes\n"
+    "  --schema NAME       where the tables are (tickwheel)\n"
+    "  --                  ends the options, for names that begin with -\n"
+    "\n"
+    "Ends with 0; 1 if the database has failed; 2 if the command line is wrong; 3 if there is no such job.\n";
+
+namespace {
+
+struct verb_rule {
+    std::string_view name;
+    std::size_t least, most;  // of names behind it
+};
+constexpr verb_rule verbs[] = {{"list", 0, 1},   {"count", 0, 1},   {"get", 2, 2},  {"put", 2, 2},
+                               {"remove", 2, 2}, {"requeue", 0, 2}, {"watch", 0, 1}};
+
+constexpr unsigned of(verb one) { return 1u << static_cast<unsigned>(one); }
+constexpr unsigned any = ~0u;
+
+using text = const std::string &;
+
+unsigned state_named(text name) {
+    constexpr std::string_view names[] = {"pending", "held", "started", "failed"};
+    for (unsigned i = 0; i < 4; ++i)
+        if (name == names[i])
+            return 1u << i;
+    throw bad_usage("--state " + plain(name) + ": it is pending, held, started or failed");
+}
+static_assert(TW_DURABLE_PENDING == 1 && TW_DURABLE_HELD == 2 && TW_DURABLE_STARTED == 4 &&
+              TW_DURABLE_FAILED == 8);
+
+tw_durable_missed missed_named(text name) {
+    constexpr std::string_view names[] = {"coalesce", "burst", "skip"};
+    for (unsigned i = 0; i < 3; ++i)
+        if (name == names[i])
+            return static_cast<tw_durable_missed>(i);
+    throw bad_usage("--missed " + plain(name) + ": it is coalesce, burst or skip");
+}
+static_assert(TW_DURABLE_COALESCE == 0 && TW_DURABLE_BURST == 1 && TW_DURABLE_SKIP == 2);
+
+template <class Number> std::optional<Number> number_in(text word) {
+    Number value = 0;
+    const char *const last = word.data() + word.size();
+    const auto [end, error] = std::from_chars(word.data(), last, value);
+    if (word.empty() || error != std::errc() || end != last)
+        return std::nullopt;
+    return value;
+}
+
+std::size_t read_limit(text word) {
+    const std::optional<std::size_t> limit = number_in<std::size_t>(word);
+    if (!limit || *limit == 0)
+        throw bad_usage("--limit " + plain(word) + ": it is a number of at least 1");
+    return *limit;
+}
+
+std::int64_t read_seconds(text word) {
+    const std::optional<double> seconds = number_in<double>(word);
+    if (!seconds || !(*seconds >= 0.05 && *seconds <= 3600))
+        throw bad_usage("--seconds " + plain(word) + ": it is 0.05 .. 3600");
+    return static_cast<std::int64_t>(*seconds * static_cast<double>(TW_SECOND));
+}
+
+struct option_rule {
+    std::string_view name;
+    unsigned verbs;  // that take it
+    bool has_value;
+    void (*set)(options &, text value);
+};
+constexpr option_rule rules[] = {
+    {"--database", any, true, [](options &o, text value) { o.database = value; }},
+    {"--schema", any, true, [](options &o, text value) { o.schema = value; }},
+    {"--state", of(verb::list) | of(verb::count), true,
+     [](options &o, text value) { o.states |= state_named(value); }},
+    {"--after", of(verb::list), true, [](options &o, text value) { o.after = value; }},
+    {"--limit", of(verb::list), true, [](options &o, text value) { o.limit = read_limit(value); }},
+    {"--json", of(verb::list) | of(verb::get), false, [](options &o, text) { o.json = true; }},
+    {"--in", of(verb::put), true, [](options &o, text value) { o.in_ns = read_duration("--in", value); }},
+    {"--at", of(verb::put), true, [](options &o, text value) { o.at_ns = read_time("--at", value); }},
+    {"--every", of(verb::put), true,
+     [](options &o, text value) { o.every_ns = read_duration("--every", value); }},
+    {"--cron", of(verb::put), true, [](options &o, text value) { o.cron = value; }},
+    {"--zone", of(verb::put), true, [](options &o, text value) { o.zone = value; }},
+    {"--missed", of(verb::put), true, [](options &o, text value) { o.missed = missed_named(value); }},
+    {"--grace", of(verb::put), true,
+     [](options &o, text value) { o.grace_ns = read_duration("--grace", value); }},
+    {"--payload", of(verb::put), true, [](options &o, text value) { o.payload = value; }},
+    {"--payload-file", of(verb::put), true, [](options &o, text value) { o.payload_file = value; }},
+    {"--keep", of(verb::put), false, [](options &o, text) { o.keep = true; }},
+    {"--seconds", of(verb::watch), true,
+     [](options &o, text value) { o.every_look_ns = read_seconds(value); }},
+    {"--once", of(verb::watch), false, [](options &o, text) { o.once = true; }},
+};
+
+// The words, sorted into options, each with its value, and the others.
+struct sorted_words {
+    struct given {
+        const option_rule *rule;
+        std::string value;
+    };
+    std::vector<given> options;
+    std::vector<std::string> others;
+};
+
+const option_rule &rule_named(std::string_view name) {
+    for (const option_rule &each : rules)
+        if (each.name == name)
+            return each;
+    throw bad_usage("there is no option " + plain(name));
+}
+
+sorted_words sort(const std::vector<std::string> &words) {
+    sorted_words all;
+    bool takes_options = true;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string &word = words[i];
+        if (!takes_options || word.size() < 2 || word[0] != '-') {
+            all.others.push_back(word);
+            continue;
+        }
+        if (word == "--") {
+            takes_options = false;
+            continue;
+        }
+        const std::size_t sign = word.find('=');
+        const option_rule &rule = rule_named(word.substr(0, sign));
+        const bool has_value = sign != std::string::npos;
+        if (has_value && !rule.has_value)
+            throw bad_usage(std::string(rule.name) + " takes no value");
+        if (rule.has_value && !has_value && i + 1 == words.size())
+            throw bad_usage(std::string(rule.name) + " takes a value");
+        all.options.push_back({&rule, has_value ? word.substr(sign + 1) : rule.has_value ? words[++i] : ""});
+    }
+    return all;
+}
+
+verb verb_named(const std::string &name) {
+    for (unsigned i = 0; i < std::size(verbs); ++i)
+        if (verbs[i].name == name)
+            return static_cast<verb>(i);
+    throw bad_usage("there is no verb " + plain(name));
+}
+
+void set_names(options &o, const std::vector<std::string> &words) {
+    const verb_rule &rule = verbs[static_cast<unsigned>(o.what)];
+    const std::size_t names = words.size() - 1;
+    const std::string verb(rule.name);
+    if (names < rule.least)
+        throw bad_usage(verb + " takes a kind and a key");
+    if (names > rule.most)
+        throw bad_usage(verb + ": what is " + plain(words[rule.most + 1]) + "?");
+    if (names > 0)
+        o.kind = words[1];
+    if (names > 1)
+        o.key = words[2];
+}
+
+void set_options(options &o, const std::vector<sorted_words::given> &given) {
+    std::set<std::string_view> seen;
+    for (const sorted_words::given &each : given) {
+        const std::string name(each.rule->name);
+        if ((each.rule->verbs & of(o.what)) == 0)
+            throw bad_usage(name + " does not go with " +
+                            std::string(verbs[static_cast<unsigned>(o.what)].name));
+        if (!seen.insert(each.rule->name).second && name != "--state")
+            throw bad_usage(name + " is given twice");
+        each.rule->set(o, each.value);
+    }
+}
+
+void check(const options &o) {
+    const bool is_periodic = o.every_ns || o.cron;
+    if (o.after && !o.kind)
+        throw bad_usage("--after goes with a kind");
+    if (o.in_ns && o.at_ns)
+        throw bad_usage("--in or --at, not both");
+    if (o.cron && (o.in_ns || o.at_ns || o.every_ns))
+        throw bad_usage("--cron goes without --in, --at and --every");
+    if (o.zone && !o.cron)
+        throw bad_usage("--zone goes with --cron");
+    if (o.every_ns && *o.every_ns < TW_MILLISECOND)
+        throw bad_usage("--every: the shortest period is 1ms");
+    if ((o.grace_ns || o.missed != TW_DURABLE_COALESCE) && !is_periodic)
+        throw bad_usage("--missed and --grace go with --every or --cron");
+    if (o.grace_ns && *o.grace_ns == 0)
+        throw bad_usage("--grace: it is at least 1us");
+    if (o.payload && o.payload_file)
+        throw bad_usage("--payload or --payload-file, not both");
+    if (!o.database)
+        throw bad_usage("which database? Say --database ADDRESS, or set TICKWHEEL_DATABASE");
+}
+
+}  // namespace
+
+options read_options(const std::vector<std::string> &words) {
+    const sorted_words sorted = sort(words);
+    if (sorted.others.empty())
+        throw bad_usage("what is to be done? Say list, count, get, put, remove, requeue or watch");
+    options o;
+    o.what = verb_named(sorted.others[0]);
+    set_names(o, sorted.others);
+    set_options(o, sorted.options);
+    const char *const from_environment = std::getenv("TICKWHEEL_DATABASE");  // NOLINT(concurrency-mt-unsafe)
+    if (!o.database && from_environment != nullptr && *from_environment != 0)
+        o.database = from_environment;
+    check(o);
+    return o;
+}
+
+}  // namespace tickwheel::jobs

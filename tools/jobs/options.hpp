@@ -1,0 +1,44 @@
+// The command line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tickwheel/durable.h>
+
+namespace tickwheel::jobs {
+
+// In the order of `verbs` in options.cpp.
+enum class verb { list, count, get, put, remove, requeue, watch };
+
+struct options {
+    verb what = verb::list;
+    std::optional<std::string> database;  // its address
+    std::optional<std::string> schema;
+
+    std::optional<std::string> kind, key;
+
+    unsigned states = 0;  // of tw_durable_filter
+    std::optional<std::string> after;
+    std::optional<std::size_t> limit;
+    bool json = false;
+
+    // Of a put.
+    std::optional<std::int64_t> in_ns, at_ns, every_ns, grace_ns;
+    std::optional<std::string> cron, zone, payload, payload_file;
+    tw_durable_missed missed = TW_DURABLE_COALESCE;
+    bool keep = false;
+
+    // Of a watch.
+    std::int64_t every_look_ns = TW_SECOND;
+    bool once = false;
+};
+
+extern const char help[];
+
+// Words behind the program's name. Throws bad_usage. Asks the environment for what is not among them.
+options read_options(const std::vector<std::string> &words);
+
+}  // namespace tickwheel::jobs

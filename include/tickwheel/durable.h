@@ -15,21 +15,27 @@
  *
  * Conventions are those of runtime.h, and:
  *   Arguments  `durable` is the connection of this process with a database. `kind` and `key` name the job
- * that the call is about. `options` and `retries` may be null. Texts end with a zero byte. Names      A job
- * is known by its kind and its key: texts in UTF-8 of 1 to TW_DURABLE_NAME_MAX bytes, with any character but
- * the zero byte. There is one job of each name. Time       Of the database's clock: nanoseconds since 1970,
- * UTC. It is kept in whole microseconds, and a time rounds up. Readings reach from 1970 to the end of the
- * year 2200. Results    Besides those that are documented with it, each function that asks the database can
- * return: -ENOTCONN    the database cannot be reached now, or the connection broke. A call that changes
- * something may have done so all the same; to repeat it does no harm -ETIMEDOUT   the database did not answer
- * within the time of the options; otherwise as -ENOTCONN -EBUSY       others keep the database locked
- * (SQLite) -EACCES      the database refuses the user, or the file its permission -EROFS       the database
- * can only be read -ENOSPC      it has no room left -EBADMSG     it is damaged, or no database -EPROTO its
- * tables are those of a later release, or have been changed -EDEADLK     called by a visitor of the same
- * connection -EIO         another error of the database, which tw_durable_explain tells -ENOMEM      no
- * memory -ECHILD      this process is a fork of the one that opened it Threads    Every function may be
- * called from any thread, handlers included, unless it says otherwise. Those that ask the database block: do
- * not call them on the runtime's thread.
+ *              that the call is about. `options` and `retries` may be null. Texts end with a zero byte.
+ *   Names      A job is known by its kind and its key: texts in UTF-8 of 1 to TW_DURABLE_NAME_MAX bytes, with
+ *              any character but the zero byte. There is one job of each name.
+ *   Time       Of the database's clock: nanoseconds since 1970, UTC. It is kept in whole microseconds, and a
+ *              time rounds up. Readings reach from 1970 to the end of the year 2200.
+ *   Results    Besides those that are documented with it, each function that asks the database can return:
+ *   -ENOTCONN    the database cannot be reached now, or the connection broke. A call that changes something
+ *                may have done so all the same; to repeat it does no harm
+ *   -ETIMEDOUT   the database did not answer within the time of the options; otherwise as -ENOTCONN
+ *   -EBUSY       others keep the database locked (SQLite)
+ *   -EACCES      the database refuses the user, or the file its permission
+ *   -EROFS       the database can only be read
+ *   -ENOSPC      it has no room left
+ *   -EBADMSG     it is damaged, or no database
+ *   -EPROTO      its tables are those of a later release, or have been changed
+ *   -EDEADLK     called by a visitor of the same connection
+ *   -EIO         another error of the database, which tw_durable_explain tells
+ *   -ENOMEM      no memory
+ *   -ECHILD      this process is a fork of the one that opened it
+ *   Threads    Every function may be called from any thread, handlers included, unless it says otherwise.
+ *              Those that ask the database block: do not call them on the runtime's thread.
  */
 #ifndef TICKWHEEL_DURABLE_H
 #define TICKWHEEL_DURABLE_H
@@ -112,11 +118,10 @@ typedef int tw_durable_visitor(const struct tw_durable_entry *entry, void *arg);
 
 /* Which jobs a list or count is about. All zeroes: all. */
 struct tw_durable_filter {
-    const char *kind; /* NULL: of any kind */
-    unsigned states;  /* values of tw_durable_state, added; 0: any */
-    const char
-        *after;   /* with a kind: only keys that sort after this one, byte by byte; NULL: from the first */
-    size_t limit; /* at most so many; 0: no limit */
+    const char *kind;  /* NULL: of any kind */
+    unsigned states;   /* values of tw_durable_state, added; 0: any */
+    const char *after; /* with a kind: only keys that sort after this one, byte by byte; NULL: all */
+    size_t limit;      /* at most so many; 0: no limit */
 };
 
 /* --- opening ---------------------------------------------------------------------------- */
@@ -124,9 +129,8 @@ struct tw_durable_filter {
 /* What a connection with a database is going through. */
 enum tw_durable_event {
     TW_DURABLE_CONNECTED,    /* it is there, for the first time or again */
-    TW_DURABLE_DISCONNECTED, /* it is not. Held jobs fire as long as the lease lasts; the library tries again
-                              */
-    TW_DURABLE_LEASE_LOST /* the lease ended before it was renewed: others may fire what this process held */
+    TW_DURABLE_DISCONNECTED, /* it is not. Held jobs fire while the lease lasts; the library tries again */
+    TW_DURABLE_LEASE_LOST    /* the lease has ended: others may fire what this process held */
 };
 
 /* Options of tw_durable_open, which copies them. All zeroes, or a null pointer instead of this struct, gives
@@ -135,19 +139,19 @@ struct tw_durable_options {
     const char *schema; /* where the tables are: the schema in PostgreSQL, the beginning of their names in
                            SQLite. Small letters, digits and underscores, at most 32; NULL: "tickwheel" */
     const char *name;   /* of this process, for those who look at the database; NULL: host and process */
-    int64_t lease_ns;   /* how long after the end of this process others may take over; 1 s to 1 h. 0: 15 s.
+    int64_t lease_ns;   /* how long after the end of this process others take over; 1 s to 1 h. 0: 15 s.
                            It is renewed three times as often, so it should outlast a failover */
-    int64_t poll_ns; /* how often the database is looked at when nobody tells of new jobs; 10 ms to 30 s. 0:
-                        10 s, or 100 ms if the database tells nobody */
+    int64_t poll_ns;    /* how often the database is looked at when nobody tells of new jobs; 10 ms to
+                           30 s. 0: 10 s, or 100 ms if the database tells nobody */
     int64_t horizon_ns; /* jobs due within this time are claimed; 10 ms to 1 min. 0: 2 s */
-    uint32_t hold; /* most jobs that this process holds at a time. 0: 4096. Less for slow handlers, so that
-                      other processes have their share; more for more than 2,000 jobs a second */
-    int64_t timeout_ns;         /* longest wait for one answer of the database; 10 ms to 1 min. 0: 5 s */
+    uint32_t hold;      /* most jobs that this process holds at a time. 0: 4096. Less for slow handlers, so
+                           that other processes have their share; more for more than 2,000 jobs a second */
+    int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min. 0: 5 s */
     struct tw_workers *workers; /* run the handlers; NULL: a pool of its own */
     unsigned threads;           /* of a pool of its own. 0: 4 */
 
-    int confirmed_only; /* not 0: while the database cannot be reached nothing fires. 0: what is held goes on,
-                           as far as the lease allows */
+    int confirmed_only; /* not 0: while the database cannot be reached nothing fires. 0: what is held goes
+                           on, as far as the lease allows */
 
     /* Not 0: no threads. The database is called, and handlers run, on the thread that drives the runtime. For
      * tests on virtual time with "memory:"; other databases would delay every timer. */
@@ -157,7 +161,7 @@ struct tw_durable_options {
                                      It must outlive the connection. NULL: none. See durable_store.h */
 
     /* Called at each event, on a thread of the library's, which waits for it. `why` is for people. NULL: none
-     */
+     * */
     void (*on_event)(enum tw_durable_event event, const char *why, void *arg);
     void *on_event_arg;
 };
@@ -166,13 +170,18 @@ struct tw_durable_options {
  * null: then jobs can be put, listed and so on, but not handled. The address is
  *
  *     sqlite:PATH         a file, which is created if its folder exists; shared by the processes of one
- * machine postgresql://...    an address of libpq (postgres://, too), see its manual. Not through a pool of
- * connections that hands them from one transaction to the next memory:NAME         nothing on disk, for
- * tests: shared under this name within the process, and gone when the last connection is closed
+ *     machine postgresql://...    an address of libpq (postgres://, too), see its manual. Not through a pool
+ *     of connections that
+ *                         hands them from one transaction to the next
+ *     memory:NAME         nothing on disk, for tests: shared under this name within the process, and gone
+ *     when the last
+ *                         connection is closed
  *
  * Close it before the runtime is freed. Returns 0.
  *   -EINVAL      also: an option is out of range, or `workers` belongs to another runtime; the address is
- * malformed -ENOENT      the database does not exist -EOPNOTSUPP  no store of this build has such addresses
+ *                malformed
+ *   -ENOENT      the database does not exist
+ *   -EOPNOTSUPP  no store of this build has such addresses
  *   -EAGAIN      from the system: no thread */
 TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
                                   const struct tw_durable_options *options);
@@ -181,7 +190,8 @@ TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime
  * others fire it, and closes the connection; `durable` may be null. If the database cannot be reached, it
  * waits for the timeout of the options at most, and what was held is free when the lease ends. No other
  * thread may be in a call on it. In the child of a fork it frees memory, and does not touch the connection.
- * Returns 0. -EBUSY  called from a handler or from `on_event` */
+ * Returns 0.
+ *   -EBUSY  called from a handler or from `on_event` */
 int tw_durable_close(struct tw_durable *durable);
 
 /* Returns what `error` means in words. If it is the result of this thread's last failed call here, that is
@@ -199,9 +209,9 @@ struct tw_durable_fire {
     int64_t due_ns;    /* the due time that this fire is for: the same at each try */
     uint64_t overruns; /* earlier due times that this fire stands for, too; see TW_DURABLE_COALESCE */
     uint32_t attempt;  /* 1: the first try for this due time */
-    int64_t token; /* rises with each fire of a job, whoever makes it. Hand it on to what you write to, and
-                      have that refuse tokens lower than the highest it has seen: a handler that was held up
-                      for longer than its lease can do no harm then */
+    int64_t token;     /* rises with each fire of a job, whoever makes it. Hand it on to what you write to,
+                          and have that refuse tokens lower than the highest it has seen: a handler that was
+                          held up for longer than its lease can do no harm then */
     void *fields_of_the_library;
 };
 
@@ -230,16 +240,18 @@ TW_MUST_CHECK int64_t tw_durable_lease(const struct tw_durable_fire *fire);
 
 /* Options of tw_durable_handle. All zeroes, or a null pointer instead, gives the defaults. */
 struct tw_durable_retries {
-    uint32_t
-        attempts; /* tries for a due time, the first included. After the last a job is TW_DURABLE_FAILED; a
-                     periodic one goes on with its next due time. 0: 20. A try whose process ends counts */
-    int64_t backoff_ns; /* the delay after the first failure, which doubles with each further one. 0: 1 s */
+    uint32_t attempts;      /* tries for a due time, the first included. After the last a job is
+                               TW_DURABLE_FAILED; a periodic one goes on with its next due time. 0: 20. A try
+                               whose process ends counts */
+    int64_t backoff_ns;     /* the delay after the first failure; each further one doubles it. 0: 1 s */
     int64_t backoff_max_ns; /* the longest delay. 0: 1 h */
 };
 
 /* Has this process handle a kind of jobs: calls fn(fire, arg) when one is due. There is one handler for a
- * kind, until the connection is closed. Returns 0. -EINVAL  also: an option is out of range -EEXIST  there is
- * one already -EPERM   the connection was opened without a runtime */
+ * kind, until the connection is closed. Returns 0.
+ *   -EINVAL  also: an option is out of range
+ *   -EEXIST  there is one already
+ *   -EPERM   the connection was opened without a runtime */
 int tw_durable_handle(struct tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,
                       const struct tw_durable_retries *retries);
 
@@ -248,26 +260,29 @@ int tw_durable_handle(struct tw_durable *durable, const char *kind, tw_durable_h
 /* Puts a job; `existing` says what becomes of one that has its name. When it has returned without an error
  * the job is on disk, and fires at least once unless it is removed or replaced. Calls of several threads at
  * the same time share a transaction. Returns 1 if it replaced a job; with TW_DURABLE_KEEP 1 if there was one,
- * which stays; otherwise 0. -EINVAL  also: a name, time or schedule is out of range or malformed; no such
- * time zone; or the cron expression never comes true */
+ * which stays; otherwise 0.
+ *   -EINVAL  also: a name, time or schedule is out of range or malformed; no such time zone; or the cron
+ *            expression never comes true */
 int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
                    enum tw_durable_existing existing);
 
 /* Puts `count` jobs in one transaction: all or none; `existing` as in tw_durable_put. Of several of one name
- * the last stays, or the first with TW_DURABLE_KEEP. Returns how many were new. -EINVAL  also: as
- * tw_durable_put, for any of them */
+ * the last stays, or the first with TW_DURABLE_KEEP. Returns how many were new.
+ *   -EINVAL  also: as tw_durable_put, for any of them */
 int64_t tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs, size_t count,
                             enum tw_durable_existing existing);
 
 /* Removes a job. Returns 1 if this prevented a fire: its handler was not started, and is not. (A process that
  * has lost its connection may start what it held when that happened, unless it is `confirmed_only`.) Returns
- * 0 if its handler was started: it may be running, and the job does not fire again. -EINVAL  also: a
- * malformed name -ENOENT  there is no such job */
+ * 0 if its handler was started: it may be running, and the job does not fire again.
+ *   -EINVAL  also: a malformed name
+ *   -ENOENT  there is no such job */
 int tw_durable_remove(struct tw_durable *durable, const char *kind, const char *key);
 
 /* Has a failed job fire again, at once and with all its tries. With `key` null, all failed jobs of the kind;
- * with both null, all. Returns how many. -EINVAL  also: a malformed name; a key without a kind -ENOENT  `key`
- * is not null, and no failed job has this name */
+ * with both null, all. Returns how many.
+ *   -EINVAL  also: a malformed name; a key without a kind
+ *   -ENOENT  `key` is not null, and no failed job has this name */
 int64_t tw_durable_requeue(struct tw_durable *durable, const char *kind, const char *key);
 
 /* --- asking ------------------------------------------------------------------------------ */
@@ -289,8 +304,8 @@ int tw_durable_list(struct tw_durable *durable, const struct tw_durable_filter *
 TW_MUST_CHECK int64_t tw_durable_count(struct tw_durable *durable, const struct tw_durable_filter *filter);
 
 /* Returns the present time of the database's clock, as far as this process knows: by its own steady clock,
- * and the last answer. Never later than the true one, as long as neither clock is set. -ENOTCONN  also: there
- * was no answer yet */
+ * and the last answer. Never later than the true one, as long as neither clock is set.
+ *   -ENOTCONN  also: there was no answer yet */
 TW_MUST_CHECK int64_t tw_durable_now(struct tw_durable *durable);
 
 /* --- seeing ------------------------------------------------------------------------------ */
@@ -303,7 +318,7 @@ struct tw_durable_counts {
     uint64_t done, again, retried; /* answers */
     uint64_t failed;               /* last tries that have failed */
     uint64_t skipped;              /* times that due times were skipped, see TW_DURABLE_SKIP */
-    uint64_t taken_back; /* jobs that it held and has not started: removed, replaced, or the lease was lost */
+    uint64_t taken_back; /* jobs that it held and has not started: removed, replaced, or the lease lost */
     uint64_t unmatched;  /* answers that counted for nothing, for the same reasons. These jobs, and those of
                             `lost_leases`, may fire again */
     uint64_t connects;   /* times that it has connected to handle jobs */
@@ -325,8 +340,8 @@ struct tw_durable_counts {
 int tw_durable_stats(struct tw_durable *durable, struct tw_durable_counts *stats);
 
 /* Writes the same and each job that this process holds as a text for people, by calls of write(text, size,
- * arg). It has no addresses and payloads. It does not ask the database. Returns 0. -EINVAL  also: `write` is
- * null */
+ * arg). It has no addresses and payloads. It does not ask the database. Returns 0.
+ *   -EINVAL  also: `write` is null */
 int tw_durable_dump(struct tw_durable *durable, tw_text *write, void *arg);
 
 #ifdef __cplusplus

@@ -23,11 +23,13 @@
  * Conventions
  *   Threads  A connection is used by one thread at a time, but not always by the same one.
  *   Time     Nanoseconds since 1970, a multiple of 1000, from 0 to TW_STORE_TIME_MAX. Periods and graces are
- * multiples of 1000, too. Other spans are any number of nanoseconds, and the times that they give round up.
+ *            multiples of 1000, too. Other spans are any number of nanoseconds, and the times that they give
+ *            round up.
  *   Names    Kinds and keys are valid, as durable.h says, and end with a zero byte.
  *   Errors   Those of durable.h. After -ENOTCONN or -ETIMEDOUT the connection is closed and another opened.
  *   Visits   What a visitor was called with counts only if the function then returns 0. If it fails, or the
- * visitor ended the walk, a claim may have been carried out or not: `resume` tells what the member holds.
+ *            visitor ended the walk, a claim may have been carried out or not: `resume` tells what the member
+ *            holds.
  *   Nothing here is called in the child of a fork, except `abandon`.
  */
 #ifndef TICKWHEEL_DURABLE_STORE_H
@@ -52,7 +54,7 @@ struct tw_store_place {
     int64_t timeout_ns;  /* longest wait for an answer */
 
     /* The local steady clock, which is virtual on virtual time; for stores that have no clock of their own.
-     */
+     * */
     int64_t (*local_now)(void *arg);
     void *local_now_arg;
 };
@@ -136,7 +138,7 @@ struct tw_store {
     void (*close)(void *connection);
 
     /* Frees what it can in the child of a fork, and sends nothing to the database, which the parent is using.
-     */
+     * */
     void (*abandon)(void *connection);
 
     /* The last error of this connection in words. Valid until its next use. */
@@ -192,7 +194,8 @@ struct tw_store {
     /* --- holding --- */
 
     /* Claims jobs and calls each(entry, arg) on them, in the order of `ready_ns`. Those that are ready by now
-     * are started. -ESTALE: the member is dead, its lease has ended, or its epoch is another. */
+     * are started.
+     * -ESTALE: the member is dead, its lease has ended, or its epoch is another. */
     int (*claim)(void *connection, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
                  struct tw_store_look *look);
 

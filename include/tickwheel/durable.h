@@ -191,7 +191,7 @@ TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime
  * waits for the timeout of the options at most, and what was held is free when the lease ends. No other
  * thread may be in a call on it. In the child of a fork it frees memory, and does not touch the connection.
  * Returns 0.
- *   -EBUSY  called from a handler or from `on_event` */
+ *   -EBUSY  called from a handler, a visitor or `on_event` */
 int tw_durable_close(struct tw_durable *durable);
 
 /* Returns what `error` means in words. If it is the result of this thread's last failed call here, that is

@@ -17,6 +17,8 @@ constexpr std::int64_t first_pause_ns = 50 * TW_MILLISECOND, longest_pause_ns = 
 // Between two looks, where the first has left something that others are just taking.
 constexpr std::int64_t breath_ns = 10 * TW_MILLISECOND;
 
+constexpr std::int64_t breath_if_full_ns = 100 * TW_MILLISECOND;
+
 constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
 
 }  // namespace
@@ -325,6 +327,8 @@ std::size_t clerk::room() {
     const std::lock_guard hold(mutex_);
     const std::size_t limit = jobs_.room();
     wants_room_ = limit == 0;
+    if (limit == 0)  // what is forgotten makes room, too, and is not noted
+        look_at_ = std::min(look_at_, clock_.now() + breath_if_full_ns);
     return limit;
 }
 

@@ -157,8 +157,8 @@ TW_API int tw_durable_close(tw_durable *durable) {
         leave_to_parent(*durable);
         return 0;
     }
-    if (is_in_user_code())
-        return refuse(-EBUSY, "called from a handler or an event");
+    if (is_in_user_code() || durable->front.is_in_use_by_this_thread())
+        return refuse(-EBUSY, "called from a handler, an event or a visitor");
     if (durable->member != nullptr)
         durable->member->end();
     delete durable;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "explain.hpp"
 #include "guard.hpp"
@@ -52,18 +53,28 @@ answer give_up(const held_job &it, const fire_plan &plan, std::string error) {
     return {nullptr, TW_STORE_FAIL, plan.due_ns, plan.due_ns, false, it.attempts, std::move(error)};
 }
 
+// Without memory for a text there is none: the answer counts all the same.
+std::string text_of(const char *why) noexcept {
+    try {
+        return *why != 0 ? made_utf8(why) : "the handler has failed";
+    } catch (const std::bad_alloc &) {
+        return {};
+    }
+}
+
 answer fail(const held_job &it, const fire_plan &plan, const char *why, counters &counts) {
     const std::uint32_t failures = it.attempts + 1;
-    const std::string error = *why != 0 ? made_utf8(why) : "the handler has failed";
+    std::string error = text_of(why);
     if (failures >= it.by.retries.attempts) {
         ++counts.failed;
-        answer last = give_up(it, plan, error);
+        answer last = give_up(it, plan, std::move(error));
         if (last.what == TW_STORE_FAIL)
             last.attempts = failures;
         return last;
     }
     ++counts.retried;
-    return {nullptr, TW_STORE_MOVE, plan.due_ns, backoff(it.by.retries, failures), true, failures, error};
+    return {nullptr, TW_STORE_MOVE, plan.due_ns,     backoff(it.by.retries, failures),
+            true,    failures,      std::move(error)};
 }
 
 answer call(const held_job &it, const fire_plan &plan, fire_fields &fields, counters &counts) {
@@ -121,7 +132,7 @@ answer fire(const held_job &it, std::int64_t database_now, const lease &lease, c
     }
     if (it.attempts >= it.by.retries.attempts) {  // those in which a process has ended
         ++counts.failed;
-        return give_up(it, plan, "the process of each try has ended before the handler answered");
+        return give_up(it, plan, text_of("the process of each try has ended before the handler answered"));
     }
     ++counts.started;
     counts.add_late(std::max<std::int64_t>(database_now - it.ready_ns, 0));

@@ -36,6 +36,8 @@ front::turn::~turn() {
     whose_.changed_.notify_all();
 }
 
+bool front::is_in_use_by_this_thread() const { return in_use == this; }
+
 int front::refuse_nested() { return refuse(-EDEADLK, "called by a visitor of the same connection"); }
 
 int front::send(std::vector<tw_store_put> &puts, bool keep) {

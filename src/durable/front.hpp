@@ -25,6 +25,7 @@ class front {
     int put(std::vector<tw_store_put> &puts, bool keep);
 
     int open() { return line_.open(); }
+    bool is_in_use_by_this_thread() const;
     void abandon() { line_.abandon(); }
 
   private:

@@ -15,7 +15,12 @@ constexpr std::int64_t pause_ns = 50 * TW_MILLISECOND;
 gate::gate(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
            const lease &held_by, clerk &books, holding &jobs, counters &counts)
     : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), clerk_(books),
-      jobs_(jobs), counts_(counts) {}
+      jobs_(jobs), counts_(counts) {
+    taken_.reserve(batch);
+    refused_.reserve(batch);
+    questions_.reserve(batch);
+    outcomes_.reserve(batch);
+}
 
 // Starts go first, as somebody waits for them.
 std::int64_t gate::step(std::int64_t) {
@@ -33,33 +38,32 @@ std::int64_t gate::step(std::int64_t) {
 // --- starts -------------------------------------------------------------------------------
 
 gate::progress gate::start_some() {
-    const std::vector<held_job *> them = jobs_.take_ready(batch);
-    if (them.empty())
+    jobs_.take_ready(batch, taken_);
+    if (taken_.empty())
         return progress::none;
-    std::vector<tw_store_start> questions;
-    questions.reserve(them.size());
-    for (const held_job *const it : them)
-        questions.push_back({it->kind.c_str(), it->key.c_str(), it->token, 0, 0});
+    questions_.clear();
+    for (const held_job *const it : taken_)
+        questions_.push_back({it->kind.c_str(), it->key.c_str(), it->token, 0, 0});
+    refused_.clear();
     std::int64_t now = 0;
-    std::vector<held_job *> refused;
-    const int error = ask(questions, now);
+    const int error = ask(now);
     if (error == 0)
-        refused = apply(them, questions, now);
-    else if (error == -ESTALE || !go_on_alone(them))
-        refused = them;
-    jobs_.try_again(refused);
-    return refused.empty() ? progress::some : progress::stuck;
+        apply(now);
+    else if (error == -ESTALE || error == -ENOMEM || !go_on_alone())
+        refused_ = taken_;
+    jobs_.try_again(refused_);
+    return refused_.empty() ? progress::some : progress::stuck;
 }
 
 // The clerk finds out when the database is there again. Until then jobs do not wait here for tries of their
 // own.
-int gate::ask(std::vector<tw_store_start> &questions, std::int64_t &now) {
+int gate::ask(std::int64_t &now) {
     if (!is_reachable())
         return -ENOTCONN;
     const tw_store_member member = lease_.member();
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
-        return store.start(connection, &member, questions.data(), questions.size(), &reading.now);
+        return store.start(connection, &member, questions_.data(), questions_.size(), &reading.now);
     });
     reading.answered = clock_.now();
     now = reading.now;
@@ -70,30 +74,28 @@ int gate::ask(std::vector<tw_store_start> &questions, std::int64_t &now) {
     return static_cast<int>(error);
 }
 
-// Returns those that are ready and were not started, because the lease has ended. The clerk renews it, or
-// finds that others have taken over.
-std::vector<held_job *> gate::apply(const std::vector<held_job *> &them,
-                                    const std::vector<tw_store_start> &answers, std::int64_t now) {
-    std::vector<held_job *> refused;
-    for (std::size_t i = 0; i < them.size(); ++i) {
-        if (answers[i].started != 0)
-            jobs_.run(*them[i]);
-        else if (answers[i].ready_ns == TW_STORE_NEVER)
-            jobs_.forget(*them[i]);
-        else if (answers[i].ready_ns > now)
-            jobs_.wait_again(*them[i], answers[i].ready_ns);
+// Those that are ready and were not started, because the lease has ended, are refused. The clerk renews it,
+// or finds that others have taken over.
+void gate::apply(std::int64_t now) {
+    for (std::size_t i = 0; i < taken_.size(); ++i) {
+        const tw_store_start &answer = questions_[i];
+        if (answer.started != 0)
+            jobs_.run(*taken_[i]);
+        else if (answer.ready_ns == TW_STORE_NEVER)
+            jobs_.forget(*taken_[i]);
+        else if (answer.ready_ns > now)
+            jobs_.wait_again(*taken_[i], answer.ready_ns);
         else
-            refused.push_back(them[i]);
+            refused_.push_back(taken_[i]);
     }
-    return refused;
 }
 
 // Returns false if they have to wait for the database.
-bool gate::go_on_alone(const std::vector<held_job *> &them) {
+bool gate::go_on_alone() {
     const tw_store_member member = lease_.member();
     if (settings_.confirmed_only || lease_.remaining(member.id, clock_.now()) == 0)
         return false;
-    for (held_job *const it : them) {
+    for (held_job *const it : taken_) {
         ++counts_.unconfirmed;
         jobs_.run(*it);
     }
@@ -107,20 +109,19 @@ gate::progress gate::settle_some() {
     const std::vector<answer> &answers = jobs_.take_answers(batch);
     if (answers.empty())
         return progress::none;
-    std::vector<tw_store_outcome> outcomes;
-    outcomes.reserve(answers.size());
+    outcomes_.clear();
     for (const answer &it : answers)
-        outcomes.push_back(it.outcome());
+        outcomes_.push_back(it.outcome());
     const tw_store_member member = lease_.member();
     const auto error = !is_reachable() ? -ENOTCONN : line_.ask([&](const tw_store &store, void *connection) {
-        return store.settle(connection, &member, outcomes.data(), outcomes.size());
+        return store.settle(connection, &member, outcomes_.data(), outcomes_.size());
     });
     if (error != 0) {
         ++counts_.errors;
         jobs_.give_back_answers();
         return progress::stuck;
     }
-    for (const tw_store_outcome &it : outcomes)
+    for (const tw_store_outcome &it : outcomes_)
         counts_.unmatched += it.matched == 0 ? 1 : 0;
     const std::int64_t soonest = first_ready(answers);
     jobs_.drop_answers();

@@ -37,10 +37,9 @@ class gate final : public agent {
     progress start_some();
     progress settle_some();
     bool is_reachable() const { return line_.is_open() || clerk_.is_connected(); }
-    int ask(std::vector<tw_store_start> &questions, std::int64_t &now);
-    std::vector<held_job *> apply(const std::vector<held_job *> &them,
-                                  const std::vector<tw_store_start> &answers, std::int64_t now);
-    bool go_on_alone(const std::vector<held_job *> &them);
+    int ask(std::int64_t &now);
+    void apply(std::int64_t now);
+    bool go_on_alone();
     std::int64_t first_ready(const std::vector<answer> &answers) const;
 
     line line_;
@@ -52,6 +51,11 @@ class gate final : public agent {
     holding &jobs_;
     counters &counts_;
     std::function<void()> call_clerk_;
+
+    // Of one step, with room for it from the beginning: without memory nothing that was taken gets lost.
+    std::vector<held_job *> taken_, refused_;
+    std::vector<tw_store_start> questions_;
+    std::vector<tw_store_outcome> outcomes_;
 };
 
 }  // namespace tickwheel::durable

@@ -81,8 +81,8 @@ void holding::end() {
 
 // --- on the wheel -------------------------------------------------------------------------
 
-// Without memory for a timer it counts as ready at once. The database says then that it is not, and it comes
-// here again. REQUIRES: mutex held
+// Without memory for a timer it counts as ready at once. The database says then that it is not.
+// REQUIRES: mutex held
 void holding::arm(held_job &it) {
     it.at = stage::waiting;
     const std::int64_t left = database_.when(it.ready_ns) - clock_.now();
@@ -144,8 +144,11 @@ bool holding::take_off(held_job &it) { return tw_handle_stop(wheel_, it.timer) =
 
 // REQUIRES: mutex held
 std::unique_ptr<held_job> holding::extract(const held_job &it) {
-    auto node = jobs_.extract(it.token);
-    return std::move(node.mapped());
+    std::unique_ptr<held_job> found;
+    const auto place = jobs_.find(it.token);
+    found.swap(place->second);
+    jobs_.erase(place);
+    return found;
 }
 
 void holding::forget_others(const std::unordered_set<std::int64_t> &tokens) {
@@ -219,14 +222,13 @@ std::vector<holding::sketch> holding::sketches() const {
 
 // --- starting -----------------------------------------------------------------------------
 
-std::vector<held_job *> holding::take_ready(std::size_t limit) {
+void holding::take_ready(std::size_t limit, std::vector<held_job *> &taken) {
     const std::lock_guard hold(mutex_);
     const auto end = ready_.begin() + static_cast<std::ptrdiff_t>(std::min(limit, ready_.size()));
-    std::vector<held_job *> taken(ready_.begin(), end);
+    taken.assign(ready_.begin(), end);
     ready_.erase(ready_.begin(), end);
     for (held_job *const it : taken)
         it->at = stage::confirming;
-    return taken;
 }
 
 void holding::try_again(const std::vector<held_job *> &them) {

@@ -91,7 +91,7 @@ class holding {
     void drop_answers();
     void give_back_answers();
 
-    std::vector<held_job *> take_ready(std::size_t limit);
+    void take_ready(std::size_t limit, std::vector<held_job *> &taken);
     void run(held_job &it);
     void wait_again(held_job &it, std::int64_t ready_ns);
     void try_again(const std::vector<held_job *> &them);

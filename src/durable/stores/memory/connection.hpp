@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "durable/stores/times.hpp"
 #include "database.hpp"
+#include "durable/stores/times.hpp"
 
 namespace tickwheel::durable::memory {
 

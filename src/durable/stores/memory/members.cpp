@@ -4,8 +4,8 @@
 #include <queue>
 #include <vector>
 
-#include "durable/stores/kinds.hpp"
 #include "connection.hpp"
+#include "durable/stores/kinds.hpp"
 
 namespace tickwheel::durable::memory {
 

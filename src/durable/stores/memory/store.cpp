@@ -13,9 +13,9 @@
 #include <memory>
 #include <new>
 
+#include "connection.hpp"
 #include "durable/stores/stores.hpp"
 #include "durable/stores/times.hpp"
-#include "connection.hpp"
 
 namespace tickwheel::durable {
 namespace {

@@ -69,7 +69,7 @@ const char *or_default(const char *schema) { return schema != nullptr ? schema :
 using namespace tickwheel::durable;
 
 TW_API int tw_durable_put_sqlite(sqlite3 *db, const char *schema, const tw_durable_job *job,
-                          tw_durable_existing existing) {
+                                 tw_durable_existing existing) {
     return guarded([=] {
         const char *const prefix = or_default(schema);
         tw_durable_job checked{};

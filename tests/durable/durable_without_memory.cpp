@@ -1,0 +1,186 @@
+// Calls without memory: each allocation of a call is refused once, and the call then says so, or does
+// without, and has changed nothing by halves. The allocations are those of C++ (operator new), by which the
+// library of jobs and the store in memory take theirs.
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#include <tickwheel/durable.h>
+
+// After those of C++, because CMocka defines `fail`.
+#include "support/test.h"
+
+namespace {
+
+constexpr int never = -1;
+int spared = never;  // so many allocations work, and the next one does not
+bool has_refused = false;
+
+void *allocate(std::size_t size) {
+    if (spared >= 0 && spared-- == 0) {
+        has_refused = true;
+        throw std::bad_alloc();
+    }
+    void *const memory = std::malloc(size != 0 ? size : 1);
+    if (memory == nullptr)
+        std::abort();
+    return memory;
+}
+
+struct process {
+    tw_runtime *rt = nullptr;
+    tw_durable *jobs = nullptr, *keeper = nullptr;
+    unsigned fires = 0;
+};
+
+tw_durable_answer count_fire(tw_durable_fire *, void *arg) {
+    ++static_cast<process *>(arg)->fires;
+    return TW_DURABLE_DONE;
+}
+
+int open(process &it) {
+    tw_durable_options options = {};
+    options.single_thread = 1;
+    return tw_durable_open(&it.jobs, it.rt, "memory:test", &options);
+}
+
+void begin(process &it) {
+    tw_runtime_options options = {};
+    options.driver = "manual";
+    assert_int_equal(tw_runtime_new(&it.rt, &options), 0);
+    assert_int_equal(tw_durable_open(&it.keeper, nullptr, "memory:test", nullptr), 0);
+}
+
+void end(process &it) {
+    assert_int_equal(tw_durable_close(it.jobs), 0);
+    assert_int_equal(tw_durable_close(it.keeper), 0);
+    tw_runtime_free(it.rt);
+}
+
+// Calls it until no allocation of it is refused any more. Returns how many were.
+template <class Call, class Check> int refuse_each(const Call &call, const Check &check) {
+    for (int which = 0;; ++which) {
+        has_refused = false;
+        spared = which;
+        const auto result = call();
+        spared = never;
+        if (!has_refused) {
+            assert_true(result >= 0);
+            return which;
+        }
+        if (result < 0)
+            assert_int_equal(result, -ENOMEM);
+        check(result);
+    }
+}
+
+const char *const long_key = "a key that is longer than what fits into a string without memory";
+
+tw_durable_job job_of(const char *key) {
+    tw_durable_job job = {};
+    job.kind = "a kind that is longer than what fits into a string without memory";
+    job.key = key;
+    return job;
+}
+
+// --- the tests -------------------------------------------------------------------------------
+
+TEST(a_connection_is_opened_or_not) {
+    process it;
+    begin(it);
+    const int refused = refuse_each([&] { return open(it); },
+                                    [&](int result) {
+                                        assert_int_equal(result, -ENOMEM);
+                                        assert_null(it.jobs);
+                                    });
+    assert_in_range(refused, 3, 100);
+    end(it);
+}
+
+TEST(a_handler_is_there_or_not) {
+    process it;
+    begin(it);
+    assert_int_equal(open(it), 0);
+    const tw_durable_job job = job_of(long_key);
+    const int refused =
+        refuse_each([&] { return tw_durable_handle(it.jobs, job.kind, count_fire, &it, nullptr); },
+                    [](int result) { assert_int_equal(result, -ENOMEM); });
+    assert_in_range(refused, 2, 100);
+    end(it);
+}
+
+TEST(jobs_are_put_or_not) {
+    process it;
+    begin(it);
+    assert_int_equal(open(it), 0);
+    const tw_durable_job jobs[] = {job_of(long_key), job_of("another")};
+    const int refused = refuse_each([&] { return tw_durable_put_many(it.jobs, jobs, 2, TW_DURABLE_REPLACE); },
+                                    [&](std::int64_t result) {
+                                        assert_int_equal(result, -ENOMEM);
+                                        assert_int_equal(tw_durable_count(it.jobs, nullptr), 0);
+                                    });
+    assert_in_range(refused, 3, 100);
+    assert_int_equal(tw_durable_count(it.jobs, nullptr), 2);
+    end(it);
+}
+
+int visit(const tw_durable_entry *, void *count) { return ++*static_cast<int *>(count), 0; }
+
+TEST(a_walk_goes_on_or_says_so) {
+    process it;
+    begin(it);
+    assert_int_equal(open(it), 0);
+    const tw_durable_job job = job_of(long_key);
+    assert_int_equal(tw_durable_put(it.jobs, &job, TW_DURABLE_REPLACE), 0);
+    int visits = 0;
+    const int refused = refuse_each(
+        [&] {
+            visits = 0;
+            return tw_durable_list(it.jobs, nullptr, visit, &visits);
+        },
+        [](int) {});
+    assert_in_range(refused, 1, 100);
+    assert_int_equal(visits, 1);
+    assert_int_equal(tw_durable_remove(it.jobs, job.kind, job.key), 1);
+    end(it);
+}
+
+TEST(a_claim_without_memory_is_made_again) {
+    process it;
+    begin(it);
+    assert_int_equal(open(it), 0);
+    const tw_durable_job job = job_of(long_key);
+    assert_int_equal(tw_durable_handle(it.jobs, job.kind, count_fire, &it, nullptr), 0);
+    assert_int_equal(tw_runtime_advance(it.rt, TW_SECOND), 0);
+    unsigned expected = 0;
+    for (int which = 0; which < 3; ++which) {  // what the clerk allocates before it has claimed
+        assert_int_equal(tw_durable_put(it.jobs, &job, TW_DURABLE_REPLACE), 0);
+        spared = which;
+        assert_int_equal(tw_runtime_advance(it.rt, 0), 0);
+        spared = never;
+        assert_int_equal(tw_runtime_advance(it.rt, 30 * TW_SECOND), 0);
+        assert_int_equal(it.fires, ++expected);
+        assert_int_equal(tw_durable_count(it.jobs, nullptr), 0);
+    }
+    end(it);
+}
+
+}  // namespace
+
+void *operator new(std::size_t size) { return allocate(size); }
+void *operator new[](std::size_t size) { return allocate(size); }
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete[](void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void *memory, std::size_t) noexcept { std::free(memory); }
+
+int main() {
+    const CMUnitTest tests[] = {
+        cmocka_unit_test(a_connection_is_opened_or_not),
+        cmocka_unit_test(a_handler_is_there_or_not),
+        cmocka_unit_test(jobs_are_put_or_not),
+        cmocka_unit_test(a_walk_goes_on_or_says_so),
+        cmocka_unit_test(a_claim_without_memory_is_made_again),
+    };
+    return cmocka_run_group_tests(tests, nullptr, nullptr);
+}

@@ -1,0 +1,180 @@
+// ask: does what it is told, a command a line, and answers each with a line of JSON. server.py talks to it.
+//
+//   open ADDRESS [SETTING=VALUE...]  schema=TEXT name=TEXT runtime=1 timeout_ms=N poll_ms=N lease_ms=N
+//   handle KIND                      each fire is a line of its own, and so is each event
+//   put KIND KEY MILLISECONDS
+//   remove KIND KEY
+//   count | now | counts | dump | close
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+
+#include <tickwheel/durable.h>
+
+#include "log.hpp"
+
+namespace {
+
+using processes::moment;
+
+struct program {
+    std::mutex mutex;  // guards the output
+    tw_runtime *rt = nullptr;
+    tw_durable *jobs = nullptr;
+};
+
+std::string quoted(const std::string &text) {
+    std::string all = "\"";
+    for (const char each : text) {
+        char code[8];
+        std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned char>(each));
+        all += each < ' ' || each == '"' || each == '\\' ? std::string(code) : std::string(1, each);
+    }
+    return all + '"';
+}
+
+void say(program &it, const std::string &fields) {
+    const std::lock_guard hold(it.mutex);
+    std::cout << "{\"real\":" << moment().real << ',' << fields << '}' << std::endl;
+}
+
+void answer(program &it, std::int64_t result, const std::string &text = "") {
+    const char *const why = result < 0 ? tw_durable_explain(static_cast<int>(result)) : "";
+    say(it, "\"result\":" + std::to_string(result) + ",\"why\":" + quoted(why) + ",\"text\":" + quoted(text));
+}
+
+tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
+    say(*static_cast<program *>(arg), "\"fire\":" + quoted(fire->key) + ",\"kind\":" + quoted(fire->kind) +
+                                          ",\"due\":" + std::to_string(fire->due_ns));
+    return TW_DURABLE_DONE;
+}
+
+void on_event(tw_durable_event event, const char *why, void *arg) {
+    say(*static_cast<program *>(arg), "\"event\":" + std::to_string(event) + ",\"why\":" + quoted(why));
+}
+
+using settings = std::map<std::string, std::string>;
+
+settings read_settings(std::istream &words) {
+    settings all;
+    for (std::string word; words >> word;)
+        if (const auto at = word.find('='); at != std::string::npos)
+            all[word.substr(0, at)] = word.substr(at + 1);
+    return all;
+}
+
+std::int64_t milliseconds(const settings &all, const char *name) {
+    const auto found = all.find(name);
+    return found != all.end() ? std::stoll(found->second) * TW_MILLISECOND : 0;
+}
+
+int open(program &it, std::istream &words) {
+    std::string address;
+    words >> address;
+    std::replace(address.begin(), address.end(), '\t', ' ');
+    const settings all = read_settings(words);
+    tw_durable_options options{};
+    options.schema = all.count("schema") != 0 ? all.at("schema").c_str() : nullptr;
+    options.name = all.count("name") != 0 ? all.at("name").c_str() : nullptr;
+    options.timeout_ns = milliseconds(all, "timeout_ms");
+    options.poll_ns = milliseconds(all, "poll_ms");
+    options.lease_ns = milliseconds(all, "lease_ms");
+    options.on_event = on_event;
+    options.on_event_arg = &it;
+    if (all.count("runtime") != 0 && (tw_runtime_new(&it.rt, nullptr) != 0 || tw_runtime_start(it.rt) != 0))
+        std::abort();
+    return tw_durable_open(&it.jobs, it.rt, address.c_str(), &options);
+}
+
+int put(program &it, std::istream &words) {
+    std::string kind, key;
+    std::int64_t delay = 0;
+    words >> kind >> key >> delay;
+    tw_durable_job job{};
+    job.kind = kind.c_str();
+    job.key = key.c_str();
+    job.due_ns = delay * TW_MILLISECOND;
+    return tw_durable_put(it.jobs, &job, TW_DURABLE_REPLACE);
+}
+
+int remove(program &it, std::istream &words) {
+    std::string kind, key;
+    words >> kind >> key;
+    return tw_durable_remove(it.jobs, kind.c_str(), key.c_str());
+}
+
+int handle(program &it, std::istream &words) {
+    std::string kind;
+    words >> kind;
+    return tw_durable_handle(it.jobs, kind.c_str(), on_fire, &it, nullptr);
+}
+
+void tell_counts(program &it) {
+    tw_durable_counts counts{};
+    const int result = tw_durable_stats(it.jobs, &counts);
+    answer(it, result,
+           "held " + std::to_string(counts.held) + " taken_back " + std::to_string(counts.taken_back) +
+               " skipped " + std::to_string(counts.skipped) + " errors " + std::to_string(counts.errors));
+}
+
+void dump(program &it) {
+    std::string text;
+    const int result = tw_durable_dump(
+        it.jobs,
+        [](const char *part, std::size_t size, void *all) {
+            static_cast<std::string *>(all)->append(part, size);
+        },
+        &text);
+    answer(it, result, text);
+}
+
+int close(program &it) {
+    const int result = tw_durable_close(it.jobs);
+    tw_runtime_free(it.rt);
+    it.jobs = nullptr;
+    it.rt = nullptr;
+    return result;
+}
+
+void carry_out(program &it, const std::string &verb, std::istream &words) {
+    if (verb == "open")
+        answer(it, open(it, words));
+    else if (verb == "handle")
+        answer(it, handle(it, words));
+    else if (verb == "put")
+        answer(it, put(it, words));
+    else if (verb == "remove")
+        answer(it, remove(it, words));
+    else if (verb == "count")
+        answer(it, tw_durable_count(it.jobs, nullptr));
+    else if (verb == "now")
+        answer(it, tw_durable_now(it.jobs));
+    else if (verb == "counts")
+        tell_counts(it);
+    else if (verb == "dump")
+        dump(it);
+    else if (verb == "close")
+        answer(it, close(it));
+    else
+        std::abort();
+}
+
+}  // namespace
+
+int main() {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // not to outlive a test that was killed
+    program it;
+    for (std::string line, verb; std::getline(std::cin, line);) {
+        std::istringstream words(line);
+        words >> verb;
+        carry_out(it, verb, words);
+    }
+    return close(it) == 0 ? 0 : 1;
+}

@@ -1,0 +1,464 @@
+"""server.py ASK [--jobs N] [TEST...]: what is particular to PostgreSQL, with processes that run ASK (ask.cpp)."""
+import argparse
+import errno
+import itertools
+import json
+import queue
+import re
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+
+import running
+from proxy import HOLE, PASS, Proxy
+from running import expect, wait_until
+
+CONNECTED, DISCONNECTED, LEASE_LOST = range(3)
+SECRET = "geheim-4711"
+
+# A busy machine may take as long for anything. Less than the poll of 10 s, which would do the same.
+PROMPT_S = 5
+MS = 10**6
+
+
+class Asker:
+    """A process that does what it is told. Its fires and events come at any time."""
+
+    def __init__(self, program):
+        pipe = subprocess.PIPE
+        self.running = subprocess.Popen([program], stdin=pipe, stdout=pipe, stderr=pipe, text=True,
+                                        preexec_fn=running.die_with_parent)
+        self.answers, self.fires, self.events, self.errors = queue.Queue(), [], [], ""
+        for work in (self.read, self.read_errors):
+            threading.Thread(target=work, daemon=True).start()
+
+    def read(self):
+        for line in self.running.stdout:
+            self.sort(json.loads(line))
+
+    def sort(self, said):
+        if "fire" in said:
+            self.fires.append(said)
+        elif "event" in said:
+            self.events.append(said)
+        else:
+            self.answers.put(said)
+
+    def read_errors(self):
+        self.errors += self.running.stderr.read()
+
+    def say(self, *words):
+        print(*words, file=self.running.stdin, flush=True)
+
+    def answer(self):
+        return self.answers.get(timeout=120)
+
+    def ask(self, *words):
+        self.say(*words)
+        return self.answer()
+
+    def do(self, *words, result=0):
+        said = self.ask(*words)
+        expect(said["result"] == result, f"{words}: {said['result']} instead of {result}, {said['why']}")
+        return said
+
+    def fire(self, key, seconds=60):
+        return wait_until(lambda: next((it for it in self.fires if it["fire"] == key), None), f"{key} fires", seconds)
+
+    def memory(self):
+        return int(re.search(r"VmRSS:\s*(\d+)", Path(f"/proc/{self.running.pid}/status").read_text())[1]) * 1024
+
+    def end(self):
+        self.running.stdin.close()
+        code = self.running.wait(timeout=60)
+        expect(code == 0, f"a process ended with {code}")
+
+
+class Bench:
+    """The server of a test, and its processes."""
+
+    numbers = itertools.count()
+
+    def __init__(self, options, server, processes):
+        self.options, self.server, self.processes = options, server, processes
+
+    def asker(self):
+        made = Asker(self.options.ask)
+        self.processes.append(made.running)
+        return made
+
+    def opened(self, *settings, address=None):
+        made = self.asker()
+        made.do("open", address or self.server.address(), *settings)
+        return made
+
+    def handler(self, *settings, kind="k", address=None):
+        made = self.opened("runtime=1", *settings, address=address)
+        made.do("handle", kind)
+        wait_until(lambda: made.events, "it connects")
+        return made
+
+    def schema(self):
+        return f"schema=test_{next(self.numbers)}"
+
+    def sql(self, text):
+        done = self.server.psql(text)
+        expect(done is not None, f"refused: {text}")
+        return done
+
+
+# --- being told ---------------------------------------------------------------------------------
+
+def jobs_of_others_start_at_once(bench):
+    sleeper, putter = bench.handler(), bench.opened()
+    delays = []
+    for i in range(20):
+        put = putter.do("put", "k", f"now{i}", 3 if i % 2 else 0)
+        delays.append(sleeper.fire(f"now{i}", PROMPT_S)["real"] - put["real"])
+    print(f"  {median(delays) / MS:.1f} ms, at most {max(delays) / MS:.1f}")
+    expect(min(delays) < 50 * MS, "no job of another process started within 50 ms")
+    fired = sleeper.fires[0]
+    expect(fired["real"] >= fired["due"], "it was early")
+
+
+def jobs_that_nobody_tells_of_are_found_by_the_poll(bench):
+    sleeper = bench.handler("poll_ms=200")
+    bench.sql("insert into tickwheel.job (kind, key, payload, due, ready, missed, grace) "
+              "values ('k', 'untold', '', now(), now(), 0, 0)")
+    sleeper.fire("untold")
+
+
+def a_job_that_was_removed_leaves_the_clock_alone(bench):
+    """It is held already, and the question whether it may start finds none."""
+    holder, other = bench.handler("lease_ms=15000"), bench.opened()
+    other.do("put", "k", "gone", 700)
+    wait_until(lambda: "held 1 " in holder.ask("counts")["text"], "it is held", 10)
+    other.do("remove", "k", "gone", result=1)
+    wait_until(lambda: "taken_back 1 " in holder.ask("counts")["text"], "it is taken back")
+    now = holder.ask("now")
+    expect(abs(now["real"] - now["result"]) < 10**10, f"the clock is {(now['real'] - now['result']) / 1e9} s off")
+    other.do("put", "k", "next", 300)
+    holder.fire("next", PROMPT_S - 1)
+    expect(not [each for each in holder.fires if each["fire"] == "gone"], "it fired")
+
+
+def the_clock_is_told_without_a_handler(bench):
+    asker = bench.opened()
+    now = asker.ask("now")
+    expect(0 <= now["real"] - now["result"] < 60 * 10**9, f"it is {now['result']}, {now['why']}")
+
+
+# --- transactions of others ---------------------------------------------------------------------
+
+def a_put_joins_the_callers_transaction(bench):
+    sleeper = bench.handler()
+    bench.sql("create table orders (id int)")
+    rolled_back = "begin; insert into orders values (1); select tickwheel.put('k', 'no', now()); rollback;"
+    bench.sql(rolled_back)
+    committed = bench.sql("""
+        begin; insert into orders values (2);
+        select tickwheel.put('k', 'yes', clock_timestamp(), 'x'); select pg_sleep(0.3);
+        select (extract(epoch from clock_timestamp()) * 1000000)::bigint; commit;""").split()
+    expect(committed[0] == "f", "there was no such job before")
+    expect(sleeper.fire("yes", PROMPT_S)["real"] >= int(committed[-1]) * 1000, "it fired before the commit")
+    expect(bench.sql("select id from orders") == "2", "the caller's own rows are not what was committed")
+    expect(not [each for each in sleeper.fires if each["fire"] == "no"], "a job fired that was rolled back")
+
+
+def a_remove_joins_the_callers_transaction(bench):
+    bench.opened()
+    bench.sql("select tickwheel.put('other', 'a', now() + '1 day')")
+    expect(bench.sql("begin; select tickwheel.remove('other', 'a'); rollback;") == "t", "remove did not find it")
+    expect(bench.sql("select count(*) from tickwheel.job where kind = 'other'") == "1", "it is gone after a rollback")
+    expect(bench.sql("begin; select tickwheel.remove('other', 'a'); commit;") == "t", "remove did not find it")
+    expect(bench.sql("select tickwheel.remove('other', 'a')") == "f", "remove found it twice")
+
+
+def a_put_by_sql_replaces_or_keeps(bench):
+    bench.opened()
+    put = "select tickwheel.put('other', 'b', '2100-01-0{0} UTC', replace => {1});"
+    expect(bench.sql(put.format(1, "true") + put.format(2, "true") + put.format(3, "false")) == "f\nt\nt",
+           "put does not tell what there was")
+    expect(bench.sql("select extract(day from due at time zone 'UTC') from tickwheel.job where key = 'b'") == "2",
+           "the wrong one of three puts stays")
+    bench.sql("select tickwheel.remove('other', 'b')")
+
+
+def bad_arguments_of_sql_are_refused(bench):
+    bench.opened()
+    for bad in ("'', 'bad', now()", "null, 'bad', now()", "repeat('x', 513), 'bad', now()", "'bad', '', now()",
+                "'bad', null, now()", "'bad', repeat('x', 513), now()", "'bad', 'x', null",
+                "'bad', 'x', '1969-12-31 UTC'", "'bad', 'x', '2201-01-01 UTC'", "'bad', 'x', 'infinity'",
+                "'bad', 'x', '-infinity'",
+                "'bad', 'x', now(), null", "'bad', 'x', now(), convert_to(repeat('x', 65537), 'UTF8')"):
+        expect(bench.server.psql(f"select tickwheel.put({bad})") is None, f"taken: put({bad})")
+    expect(bench.sql("select count(*) from tickwheel.job where 'bad' in (kind, key)") == "0", "a refused job is there")
+
+
+# --- many jobs ----------------------------------------------------------------------------------
+
+def plans_in(text):
+    """The plans that auto_explain has written: milliseconds and text."""
+    for entry in re.split(r"\n(?=\d{4}-\d\d-\d\d )", text):
+        if (found := re.search(r"duration: ([0-9.]+) ms  plan:\n(.*)", entry, re.S)) is not None:
+            yield float(found[1]), found[2]
+
+
+def jobs_that_are_not_due_cost_nothing(bench):
+    server = bench.server
+    server.stop()
+    server.start("session_preload_libraries=auto_explain", "auto_explain.log_min_duration=0")
+    bench.opened("schema=many").end()
+    bench.sql(f"""
+        set session_replication_role = replica;
+        insert into many.job (kind, key, payload, due, ready, missed, grace)
+        select 'k', 'later ' || i, '', due, due, 0, 0
+        from generate_series(1, {bench.options.jobs}) i,
+            lateral (select now() + '30 days' + i * interval '1 ms') as it (due)""")
+    begin = (server.folder / "log").stat().st_size
+    handler, putter = bench.handler("schema=many", "lease_ms=1000"), bench.opened("schema=many")
+    before = None
+    for i in range(60):
+        putter.do("put", "k", f"now{i}", 20)
+        handler.fire(f"now{i}")
+        before = before or handler.memory()
+    grown = handler.memory() - before
+    with (server.folder / "log").open(encoding="utf-8") as log:
+        log.seek(begin)
+        plans = list(plans_in(log.read()))
+    claims = [(ms, plan) for ms, plan in plans if "skip locked) as job" in plan]
+    expect(len(claims) >= 60, f"only {len(claims)} claims are in the server's log")
+    expect(all("using job_pending on job" in plan for _, plan in claims), "a claim does not use the index")
+    for _, plan in plans:
+        expect("Seq Scan on job" not in plan, f"all jobs are read by\n{plan}")
+    print(f"  {len(claims)} claims: {median(ms for ms, _ in claims):.2f} ms, memory +{grown // 1024} KiB")
+    expect(median(ms for ms, _ in claims) < 10, "claims take longer than 10 ms")
+    expect(grown < 16 << 20, f"the process has grown by {grown} bytes")
+    handler.end()
+    putter.end()
+    bench.sql("drop schema many cascade")
+    server.stop()
+    server.start()
+
+
+# --- addresses ----------------------------------------------------------------------------------
+
+def ask_for_passwords(bench):
+    """A user who needs one, and may not create anything."""
+    rules = bench.server.folder / "data/pg_hba.conf"
+    if "secretive" not in rules.read_text():
+        rules.write_text("local all secretive scram-sha-256\nlocal all nobody scram-sha-256\n" + rules.read_text())
+        bench.sql(f"create role secretive login password '{SECRET}'; select pg_reload_conf()")
+
+
+def refusals(bench):
+    home = bench.server.folder
+    ask_for_passwords(bench)
+    malformed = [
+        f"postgresql://u:{SECRET}@h:port/db", f"postgresql://u:{SECRET}%zz@h/db", f"postgresql://u:{SECRET}@[::1/db",
+        f"postgresql:///db?password={SECRET}&nonsense=1", f"postgresql:password={SECRET}", f"postgresql:{SECRET}",
+        f"postgresql://u:{SECRET}@h/db?sslmode", f"postgresql:user=u\tpassword='{SECRET}", f"postgres:///?={SECRET}",
+        # What a password must not have as it is: the rest of it would be a host, a port or a database.
+        f"postgresql://u:pass@{SECRET}@h/db", f"postgresql://u:{SECRET}/pass@h/db",
+        f"postgresql://u:pass/{SECRET}@h/db", f"postgresql://u:{SECRET}/x@/db",
+    ]
+    yield from ((address, errno.EINVAL) for address in malformed)
+    yield f"postgresql://secretive:{SECRET}x@/postgres?host={home}", errno.EACCES
+    yield f"postgresql://secretive@/postgres?host={home}", errno.EACCES
+    yield f"postgresql://nobody:{SECRET}@/postgres?host={home}", errno.EACCES
+    yield f"postgresql://absent:{SECRET}@/postgres?host={home}", errno.EACCES
+    yield f"postgresql://secretive:{SECRET}@/absent?host={home}", errno.ENOENT
+    yield f"postgresql://u:{SECRET}@/postgres?host={home}/absent", errno.ENOTCONN
+    yield f"postgresql://u:{SECRET}@/postgres?host={home}&port=5433", errno.ENOTCONN
+    yield f"postgresql://u:{SECRET}@127.0.0.1:1/postgres", errno.ENOTCONN
+    yield f"postgresql://u:{SECRET}@host.invalid/postgres", errno.ENOTCONN
+    yield f"mysql://u:{SECRET}@h/db", errno.EOPNOTSUPP
+
+
+def bad_addresses_have_documented_errors_without_the_password(bench):
+    for address, error in refusals(bench):
+        asker = bench.asker()
+        said = asker.ask("open", address)
+        asker.end()
+        expect(said["result"] == -error, f"{address}: {said['result']} instead of {-error}, {said['why']}")
+        expect(SECRET not in said["why"] + asker.errors, f"{address}: the password is in: {said['why']}")
+        expect(said["why"], f"{address}: there is no explanation")
+
+
+def passwords_are_nowhere(bench):
+    ask_for_passwords(bench)
+    schema = bench.schema()
+    bench.sql(f"create schema {schema[7:]} authorization secretive")
+    handler = bench.handler(schema, address=f"postgresql://secretive:{SECRET}@/postgres?host={bench.server.folder}")
+    handler.do("put", "k", "x", 10**7)
+    seen = bench.sql("select * from pg_stat_activity where usename = 'secretive'")
+    seen += bench.sql(f"select * from {schema[7:]}.member")
+    expect("tickwheel" in seen, "the server does not know the program's name")
+    bench.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'secretive'")
+    wait_until(lambda: len(handler.events) >= 3, "it connects again")
+    seen += handler.ask("dump")["text"] + json.dumps(handler.events)
+    handler.end()
+    expect(SECRET not in seen + handler.errors, "the password can be seen")
+
+
+# --- tables -------------------------------------------------------------------------------------
+
+def a_server_that_can_only_be_read(bench):
+    read_only = bench.server.address(options="-c%20default_transaction_read_only%3Don")
+    bench.opened().do("put", "other", "stays", 10**8)
+    reader = bench.opened(address=read_only)
+    reader.do("put", "other", "x", 10**8, result=-errno.EROFS)
+    expect(reader.ask("count")["result"] > 0, "it cannot be read")
+    reader.do("remove", "other", "stays", result=-errno.EROFS)
+    bench.asker().do("open", read_only, bench.schema(), result=-errno.EROFS)
+    bench.sql("select tickwheel.remove('other', 'stays')")
+
+
+def tables_of_others_are_refused(bench):
+    schema = bench.schema()
+    bench.opened(schema).end()
+    for change in ("update $.meta set version = 99", "delete from $.meta", "drop table $.meta",
+                   "drop schema $ cascade; create schema $; create table $.job (x int)"):
+        bench.sql(change.replace("$", schema[7:]))
+        bench.asker().do("open", bench.server.address(), schema, result=-errno.EPROTO)
+    bench.sql(f"drop schema {schema[7:]} cascade")
+    bench.opened(schema)
+
+
+def a_user_who_may_not_create_tables(bench):
+    ask_for_passwords(bench)
+    address = f"postgresql://secretive:{SECRET}@/postgres?host={bench.server.folder}"
+    bench.asker().do("open", address, bench.schema(), result=-errno.EACCES)
+
+
+def many_processes_create_the_tables_at_once(bench):
+    for _ in range(5):
+        schema = bench.schema()
+        askers = [bench.asker() for _ in range(6)]
+        for each in askers:
+            each.say("open", bench.server.address(), schema)
+        for i, each in enumerate(askers):
+            said = each.answer()
+            expect(said["result"] == 0, f"{said['result']}: {said['why']}")
+            each.do("put", "k", i, 10**8)
+        expect(askers[0].ask("count")["result"] == len(askers), "jobs are missing")
+        for each in askers:
+            each.end()
+
+
+def schemas_are_apart(bench):
+    one, two = bench.schema(), bench.schema()
+    handler, other = bench.handler(one), bench.handler(two)
+    other.do("put", "k", "same", 10**8)
+    handler.do("put", "k", "same", 0)
+    handler.fire("same")
+    other.do("put", "k", "after", 0)
+    other.fire("after")
+    expect(len(handler.fires) == 1, "a job of another schema fired")
+    expect(len(other.fires) == 1, "a job of another schema fired")
+    expect(other.ask("count")["result"] == 1, "a job of another schema has gone")
+
+
+# --- losing the server --------------------------------------------------------------------------
+
+def a_restart_is_survived(bench):
+    handler, putter = bench.handler(), bench.opened("timeout_ms=1000")
+    putter.do("put", "k", "later", 2500)
+    bench.server.stop()
+    wait_until(lambda: len(handler.events) >= 2, "it notices that the server has gone")
+    for _ in range(2):
+        began = time.monotonic()
+        putter.do("put", "k", "away", 0, result=-errno.ENOTCONN)
+        expect(time.monotonic() - began < 1 + PROMPT_S, "a put hung")
+    bench.server.start()
+    wait_until(lambda: len(handler.events) >= 3, "it connects again")
+    wait_until(lambda: putter.ask("put", "k", "back", 0)["result"] == 0, "it is put")
+    handler.fire("back", PROMPT_S)
+    handler.fire("later")
+    events = [each["event"] for each in handler.events if each["event"] != LEASE_LOST]
+    expect(events == [CONNECTED, DISCONNECTED, CONNECTED], f"the events are {events}")
+    expect(handler.events[1]["why"], "nobody knows why it was disconnected")
+
+
+@contextmanager
+def stalled(bench):
+    between = Proxy(bench.server.socket())
+    try:
+        yield between
+    finally:
+        between.end()
+
+
+def nothing_waits_for_longer_than_the_timeout(bench):
+    with stalled(bench) as between:
+        asker = bench.opened("timeout_ms=500", address=between.address())
+        asker.do("put", "other", "x", 10**8)
+        between.mode = HOLE
+        for _ in range(3):  # on the connection that stands, and on new ones
+            began = time.monotonic()
+            asker.do("put", "other", "x", 10**8, result=-errno.ETIMEDOUT)
+            took = time.monotonic() - began
+            expect(0.4 < took < 0.5 + PROMPT_S, f"a put took {took:.1f} s")
+        between.cut()
+        between.mode = PASS
+        wait_until(lambda: asker.ask("put", "other", "x", 10**8)["result"] >= 0, "it is put")
+        asker.end()
+
+
+def a_close_does_not_wait_for_longer_than_the_timeout(bench):
+    with stalled(bench) as between:
+        handler = bench.handler("timeout_ms=500", address=between.address())
+        between.mode = HOLE
+        began = time.monotonic()
+        handler.do("close")
+        expect(time.monotonic() - began < 1 + PROMPT_S, "the close hung")
+        between.mode = PASS
+
+
+TESTS = [
+    jobs_of_others_start_at_once, jobs_that_nobody_tells_of_are_found_by_the_poll,
+    a_job_that_was_removed_leaves_the_clock_alone, the_clock_is_told_without_a_handler,
+    a_put_joins_the_callers_transaction, a_remove_joins_the_callers_transaction, a_put_by_sql_replaces_or_keeps,
+    bad_arguments_of_sql_are_refused,
+    bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_can_only_be_read,
+    tables_of_others_are_refused, a_user_who_may_not_create_tables, many_processes_create_the_tables_at_once,
+    schemas_are_apart, a_restart_is_survived, nothing_waits_for_longer_than_the_timeout,
+    a_close_does_not_wait_for_longer_than_the_timeout, jobs_that_are_not_due_cost_nothing,
+]
+
+
+def test(options):
+    failures = 0
+    with running.server("fsync=off") as server:
+        for each in TESTS:
+            if options.tests and each.__name__ not in options.tests:
+                continue
+            began = time.monotonic()
+            try:
+                with running.ended_at_last() as processes:
+                    each(Bench(options, server, processes))
+                print(f"{each.__name__}: {time.monotonic() - began:.1f} s", flush=True)
+            except (running.Failed, queue.Empty) as failed:
+                failures += 1
+                print(f"{each.__name__}: failed: {failed}", flush=True)
+                if not server.is_running():
+                    server.start()
+    expect(failures == 0, f"{failures} tests")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("ask", type=Path)
+    parser.add_argument("tests", nargs="*")
+    parser.add_argument("--jobs", type=int, default=10**6, help="that are due next month")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    given = parse_arguments()
+    running.main(lambda: test(given))
+    sys.exit(0)

@@ -373,7 +373,7 @@ def conventions_of(header, headers):
     for term, text in header.comment.definitions():
         if term == "Arguments":
             found.arguments |= set(re.findall(r"`(\w+)`", text))
-    for name in re.findall(r"Conventions are those of (\w+\.h)", header.comment.text()):
+    for name in re.findall(r"Conventions are those of (\w+\.h)\b", header.comment.text()):
         more = conventions_of(next(each for each in headers if each.path.endswith("/" + name)), headers)
         found.arguments |= more.arguments
         found.errors = more.errors | found.errors

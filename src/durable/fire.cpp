@@ -88,10 +88,10 @@ answer call(const held_job &it, const fire_plan &plan, fire_fields &fields, coun
     fire.attempt = it.attempts + 1;
     fire.token = it.token;
     fire.fields_of_the_library = &fields;
-    tw_durable_answer said;
+    int said;  // a handler in C may return any number
     {
         const in_user_code inside;
-        said = it.by.fn(&fire, it.by.arg);
+        said = static_cast<int>(it.by.fn(&fire, it.by.arg));
     }
     switch (said) {
     case TW_DURABLE_DONE:

@@ -49,10 +49,11 @@ def library_sources():
 
 
 def public_headers():
-    """All headers that the library installs with the runtime, from include/tickwheel."""
+    """All headers that the library installs with the runtime, from include/tickwheel. The recipes have no durable
+    timers."""
     text = read("cmake", "TickwheelHeaders.cmake")
     calls = re.findall(r"tickwheel_headers\(tickwheel(?:_cpp)? \w+\s(.*?)\)", text, re.S)
-    return {name for call in calls for name in call.split()}
+    return {name for call in calls for name in call.split() if not name.startswith("durable")}
 
 
 def features():

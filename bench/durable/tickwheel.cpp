@@ -1,5 +1,6 @@
 // Durable jobs of this library, in the workloads of peers/measure.mjs: the same arguments, the same line of
 // JSON.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -203,6 +204,24 @@ void throughput(const options &all) {
                 static_cast<double>(done_overlapped) / overlapped);
 }
 
+// How many writes of a page the disk of an SQLite file takes in a second, one after the other; 0 for a
+// server.
+double syncs_per_second(const char *address) {
+    if (std::strncmp(address, "sqlite:", 7) != 0)
+        return 0;
+    const std::string path = std::string(address + 7) + ".sync";
+    const int file = open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    const char page[4096] = {};
+    int count = 0;
+    const auto begin = std::chrono::steady_clock::now();
+    for (; seconds_since(begin) < 1; ++count)
+        if (pwrite(file, page, sizeof page, count * std::int64_t{sizeof page}) < 0 || fdatasync(file) != 0)
+            die("the disk cannot be measured");
+    close(file);
+    unlink(path.c_str());
+    return count / seconds_since(begin);
+}
+
 // What a put costs beside the write that makes it durable: one transaction each, and batched by 100.
 void puts(const options &all) {
     peer it(all);
@@ -214,8 +233,13 @@ void puts(const options &all) {
         return static_cast<double>(count) / seconds_since(begin);
     };
     const double single = per_second(2000, 1), batched = per_second(100000, 100);
+    const double syncs = syncs_per_second(all.address);
     print_head(all);
-    std::printf(",\"single_per_s\":%.0f,\"batched_per_s\":%.0f}\n", single, batched);
+    std::printf(",\"single_per_s\":%.0f,\"batched_per_s\":%.0f", single, batched);
+    if (syncs > 0)
+        std::printf(",\"syncs_per_s\":%.0f,\"single_per_sync\":%.2f,\"batched_per_sync\":%.1f", syncs,
+                    single / syncs, batched / syncs);
+    std::printf("}\n");
 }
 
 options parse(int count, char **arguments) {

@@ -249,13 +249,19 @@ int link::prepare(std::size_t statement) {
     return error;
 }
 
-int link::call(std::size_t statement, parameters &with, rows &out) {
+int link::send(std::size_t statement, parameters &with) {
     wait_until_ = steady_now() + timeout_ns_ * patience_;
     if (const int error = prepare(statement); error != 0)
         return error;
     if (PQsendQueryPrepared(connection_, name_of(statement).c_str(), with.count(), with.pointers(),
                             with.lengths(), with.formats(), 1) == 0)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
+    return 0;
+}
+
+int link::call(std::size_t statement, parameters &with, rows &out) {
+    if (const int error = send(statement, with); error != 0)
+        return error;
     return receive(out);
 }
 
@@ -274,12 +280,8 @@ int link::drop_rest() {
 
 int link::call_for_each(std::size_t statement, parameters &with,
                         const std::function<int(const rows &, int)> &each) {
-    wait_until_ = steady_now() + timeout_ns_ * patience_;
-    if (const int error = prepare(statement); error != 0)
+    if (const int error = send(statement, with); error != 0)
         return error;
-    if (PQsendQueryPrepared(connection_, name_of(statement).c_str(), with.count(), with.pointers(),
-                            with.lengths(), with.formats(), 1) == 0)
-        return broken(-ENOTCONN, PQerrorMessage(connection_));
     PQsetSingleRowMode(connection_);
     if (const int error = send_all(); error != 0)
         return error;

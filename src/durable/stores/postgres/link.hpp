@@ -57,6 +57,7 @@ class link {
   private:
     int connect_in_time();
     int prepare(std::size_t statement);
+    int send(std::size_t statement, parameters &with);
     std::string name_of(std::size_t statement) const;
     int receive(rows &out);
     int receive_one(rows &out);

@@ -47,8 +47,6 @@ column::column(type element, std::size_t count) {
 
 void column::add_null() { out_.put4(-1); }
 
-void column::add_bool(bool value) { add_bytes({value ? "\1" : "\0", 1}); }
-
 void column::add_int4(std::int32_t value) {
     out_.put4(4);
     out_.put4(value);

@@ -13,7 +13,6 @@
 namespace tickwheel::durable::postgres {
 
 enum class type : Oid {
-    boolean = 16,
     bytes = 17,
     int8 = 20,
     int4 = 23,
@@ -42,7 +41,6 @@ class column {
   public:
     column(type element, std::size_t count);
     void add_null();
-    void add_bool(bool value);
     void add_int4(std::int32_t value);
     void add_int8(std::int64_t value);
     void add_time(std::int64_t ns) { add_int8(to_wire_time(ns)); }

@@ -2,12 +2,12 @@
 // time.
 #pragma once
 
-#include <cerrno>
 #include <cstdint>
-#include <new>
 #include <string>
 
 #include <tickwheel/durable_store.h>
+
+#include "guard.hpp"
 
 namespace tickwheel::durable {
 
@@ -35,14 +35,12 @@ class line {
     // Asks: calls ask(store, connection), on a connection that is opened first if need be. Errors are noted,
     // and those after which the connection is of no use close it.
     template <class Ask> std::int64_t ask(const Ask &question) {
-        try {
+        return guarded([&]() -> std::int64_t {
             if (const int error = open(); error != 0)
                 return error;
             const std::int64_t result = question(*to_.store, connection_);
             return result < 0 ? failed(static_cast<int>(result)) : result;
-        } catch (const std::bad_alloc &) {
-            return -ENOMEM;
-        }
+        });
     }
 
     // In the child of a fork.

@@ -2,11 +2,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "durable/guard.hpp"
 #include "durable/stores/stores.hpp"
 #include "link.hpp"
 #include "schema.hpp"
@@ -33,18 +33,13 @@ struct postgres_connection {
 postgres_connection &of(void *connection) { return *static_cast<postgres_connection *>(connection); }
 
 // Has a function of the table fail cleanly when memory is lacking.
-template <class Result, class... Arguments> struct guarded {
+template <class Result, class... Arguments> struct like {
     template <Result (*function)(Arguments...)> static Result call(Arguments... arguments) noexcept {
-        try {
-            return function(arguments...);
-        } catch (const std::bad_alloc &) {
-            return -ENOMEM;
-        }
+        return guarded([&] { return function(arguments...); });
     }
 };
-template <class Result, class... Arguments>
-guarded<Result, Arguments...> guarded_like(Result (*)(Arguments...));
-template <auto function> constexpr auto guard = decltype(guarded_like(function))::template call<function>;
+template <class Result, class... Arguments> like<Result, Arguments...> like_this(Result (*)(Arguments...));
+template <auto function> constexpr auto guard = decltype(like_this(function))::template call<function>;
 
 std::int64_t microseconds(std::int64_t ns) { return ns / 1000 + (ns % 1000 > 0 ? 1 : 0); }
 

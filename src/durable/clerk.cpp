@@ -375,11 +375,10 @@ int clerk::claim(std::size_t limit, std::vector<const char *> &kinds, tw_store_l
     reading.now = seen.now_ns;
     learn(reading);
     count = taking.claimed.size();
-    has_to_resume_ = true;  // if there is no memory for all of them
-    for (std::unique_ptr<held_job> &it : taking.claimed)
-        jobs_.accept(std::move(it));
-    has_to_resume_ = false;
-    return 0;
+    if (jobs_.accept(std::move(taking.claimed)) == 0)
+        return 0;
+    has_to_resume_ = true;  // which gives back the rest
+    return refuse(-ENOMEM, "no memory");
 }
 
 int clerk::bury() {

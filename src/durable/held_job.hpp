@@ -51,6 +51,7 @@ struct held_job {
     stage at = stage::waiting;
     bool is_forgotten = false;  // this process does not hold it any more; it is to be freed where it is found
     tw_handle timer = TW_NO_HANDLE;
+    held_job *next = nullptr;  // in the queue of those that wait for a worker
 };
 
 // What becomes of it, for the database.

@@ -1,6 +1,7 @@
 #include "holding.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "fire.hpp"
 
@@ -13,6 +14,9 @@ constexpr std::size_t batch = 512;
 
 // Started jobs should not wait for a worker for longer than this while other processes could run them.
 constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
+
+// A runner gives its worker back after this, for what else the user's pool has to do.
+constexpr std::int64_t longest_turn_ns = 10 * TW_MILLISECOND;
 
 }  // namespace
 
@@ -48,13 +52,15 @@ holding::~holding() {
 
 int holding::start(tw_runtime *rt, std::function<void()> call_gate) {
     call_gate_ = std::move(call_gate);
+    for (unsigned i = 0; i < settings_.threads; ++i)
+        runners_.push_back({*this});
     tw_handles_options run_options = {};
     run_options.label = "durable job";
     run_options.workers = settings_.workers;
     if (settings_.workers == nullptr && !settings_.single_thread) {
         tw_workers_options options = {};
         options.threads = settings_.threads;
-        options.queue = settings_.hold;  // so it is never full, and nothing runs on the runtime's thread
+        options.queue = settings_.threads;  // so it is never full, and nothing runs on the runtime's thread
         options.at_stop = TW_STOP_DISCARD;
         options.thread_name = "durable-work";
         if (const int error = tw_workers_new(&pool_, rt, &options); error != 0)
@@ -67,7 +73,7 @@ int holding::start(tw_runtime *rt, std::function<void()> call_gate) {
     return error != 0 ? error : tw_handles_new(&runs_, rt, &run_options);
 }
 
-// Runs that wait for a worker are discarded: their jobs are given back to the database as they are, started.
+// Jobs that wait for a worker are given back to the database as they are, started.
 void holding::end() {
     {
         const std::lock_guard hold(mutex_);
@@ -113,20 +119,26 @@ void holding::on_time(held_job &it) {
     call_gate_();
 }
 
-void holding::accept(std::unique_ptr<held_job> &&claimed) {
-    held_job &it = *claimed;
-    {
-        const std::lock_guard hold(mutex_);
-        jobs_.emplace(it.token, std::move(claimed));
-        ready_.reserve(jobs_.size());
-        answers_.reserve(jobs_.size() + answers_.size());
-        ++counts_.claimed;
-        if (!it.is_started) {
-            arm(it);
-            return;
+int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed) noexcept {
+    const std::lock_guard hold(mutex_);
+    int error = 0;
+    try {
+        ready_.reserve(jobs_.size() + claimed.size());
+        answers_.reserve(jobs_.size() + claimed.size() + answers_.size());
+        for (std::unique_ptr<held_job> &each : claimed) {
+            held_job &it = *each;
+            jobs_.emplace(it.token, std::move(each));
+            ++counts_.claimed;
+            if (it.is_started)
+                line_up(it);
+            else
+                arm(it);
         }
+    } catch (const std::bad_alloc &) {
+        error = -ENOMEM;
     }
-    run(it);
+    wake_runners();
+    return error;
 }
 
 void holding::arm_again() {
@@ -259,23 +271,66 @@ void holding::run(held_job &it) {
         extract(it);
         return;
     }
+    line_up(it);
+    wake_runners();
+}
+
+// REQUIRES: mutex held
+void holding::line_up(held_job &it) {
     it.at = stage::running;
+    it.next = nullptr;
+    (queue_ == nullptr ? queue_ : end_of_queue_->next) = &it;
+    end_of_queue_ = &it;
     ++started_;
-    const int error = tw_handle_after(
-        runs_, &it.timer, 0,
-        [](const tw_event *, void *arg) {
-            held_job &started = *static_cast<held_job *>(arg);
-            started.home.call_handler(started);
-        },
-        &it);
-    if (error != 0) {  // no memory; to start it again does no harm
+}
+
+// As many as there are jobs for. Without memory for a timer of any, the jobs go back to the gate, which tries
+// again; to start them twice does no harm.
+// REQUIRES: mutex held
+void holding::wake_runners() {
+    bool is_any_awake = false;
+    const held_job *for_this_one = queue_;
+    for (runner &each : runners_) {
+        if (!each.is_awake && for_this_one != nullptr) {
+            const auto take_turn = [](const tw_event *, void *arg) {
+                runner &mine = *static_cast<runner *>(arg);
+                mine.home.run_some(mine);
+            };
+            each.is_awake = tw_handle_after(runs_, &each.timer, 0, take_turn, &each) == 0;
+            for_this_one = for_this_one->next;
+        }
+        is_any_awake = is_any_awake || each.is_awake;
+    }
+    if (is_any_awake)
+        return;
+    for (; queue_ != nullptr; queue_ = queue_->next) {
         --started_;
-        it.at = stage::ready;
-        ready_.push_back(&it);
+        queue_->at = stage::ready;
+        ready_.push_back(queue_);
     }
 }
 
 // --- running ------------------------------------------------------------------------------
+
+void holding::run_some(runner &mine) {
+    const std::int64_t begun = clock_.now();
+    while (held_job *const it = next_to_run(mine, begun))
+        call_handler(*it);
+}
+
+// Null: the turn is over.
+held_job *holding::next_to_run(runner &mine, std::int64_t begun) {
+    const std::lock_guard hold(mutex_);
+    held_job *const it = queue_;
+    if (it != nullptr && !has_ended_ && clock_.now() - begun < longest_turn_ns) {
+        queue_ = it->next;
+        return it;
+    }
+    mine.is_awake = false;
+    if (!has_ended_)
+        wake_runners();
+    return nullptr;
+}
 
 void holding::call_handler(held_job &it) {
     const std::int64_t begun = clock_.now();

@@ -9,14 +9,14 @@
 // is held while handlers run.
 //
 // H1  A job in `jobs_` is in one place: on the wheel if it is waiting, in `ready_` if it is ready, with the
-// starter if it
-//     is confirming, with a worker or on its way there if it is running.
+//     gate if it is confirming, in `queue_` or with a runner if it is running.
 // H2  A job that is forgotten is freed by who has it according to H1: the one who forgets it if it was taken
-// off the
-//     wheel or `ready_`, and otherwise the next to lay hands on it.
+//     off the wheel or `ready_`, and otherwise the next to lay hands on it.
+// H3  If `queue_` is not empty, a runner is awake.
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -51,8 +51,8 @@ class holding {
 
     // --- for the clerk ---
 
-    // Takes over what was claimed. Throws std::bad_alloc, having done nothing.
-    void accept(std::unique_ptr<held_job> &&claimed);
+    // Takes over what was claimed. 0; -ENOMEM: only some of it.
+    int accept(std::vector<std::unique_ptr<held_job>> &&claimed) noexcept;
 
     // How many more jobs may be claimed.
     std::size_t room() const;
@@ -98,9 +98,21 @@ class holding {
     void forget(held_job &it);
 
   private:
+    // A worker's part. It is woken to call the handlers of `queue_`, and sleeps when there are none left; so a
+    // thousand jobs wake as many threads as there are, and not a thousand times one.
+    struct runner {
+        holding &home;
+        bool is_awake = false;
+        tw_handle timer = TW_NO_HANDLE;
+    };
+
     void arm(held_job &it);
     bool take_off(held_job &it);
     void on_time(held_job &it);
+    void line_up(held_job &it);
+    void wake_runners();
+    void run_some(runner &mine);
+    held_job *next_to_run(runner &mine, std::int64_t begun);
     void call_handler(held_job &it);
     void conclude(held_job &it, answer &&what);
     void measure(std::int64_t took);
@@ -114,13 +126,15 @@ class holding {
     std::function<void()> call_gate_;
 
     tw_workers *pool_ = nullptr;  // of our own; null: the user's, or none
-    tw_handles *wheel_ = nullptr, *runs_ = nullptr;
+    tw_handles *wheel_ = nullptr, *runs_ = nullptr;  // of jobs, and of runners
 
     mutable std::mutex mutex_;
     std::unordered_map<std::int64_t, std::unique_ptr<held_job>> jobs_;  // by token
     std::vector<held_job *> ready_;                                     // in the order of becoming so
     std::vector<answer> answers_, taken_answers_;
-    std::size_t started_ = 0;        // jobs that are running
+    std::deque<runner> runners_;
+    held_job *queue_ = nullptr, *end_of_queue_ = nullptr;  // linked by `next`
+    std::size_t started_ = 0;                              // jobs that are running
     std::int64_t usual_run_ns_ = 0;  // how long handlers take: a moving average
     bool has_ended_ = false;
 };

@@ -113,18 +113,16 @@ where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp(
 with me as (
     update $S.member set epoch = epoch
     where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp() returning id),
-near as materialized (
-    select place from me, unnest($3::text[]) as handled (kind), lateral (
-        select ctid as place, ready from $S.job
-        where job.kind = handled.kind and holder is null and not failed
-            and ready <= now() + $4::int8 * interval '1 microsecond'
-        order by ready limit $5::int8 for update skip locked) as job
-    order by ready limit $5::int8),
 claimed as (
     update $S.job set holder = $1::int8, token = nextval('$S.token'), started = ready <= now()
-    from near where job.ctid = near.place
-    returning job.kind, job.key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, started,
-        error)
+    where ctid = any (array (
+        select place from me, unnest($3::text[]) as handled (kind), lateral (
+            select ctid as place, ready from $S.job
+            where job.kind = handled.kind and holder is null and not failed
+                and ready <= now() + $4::int8 * interval '1 microsecond'
+            order by ready limit $5::int8 for update skip locked) as near
+        order by ready limit $5::int8))
+    returning kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, started, error)
 select claimed.*, clock_timestamp(), me.id is not null
 from (select 1) as one left join me on true left join claimed on true order by ready)";
 

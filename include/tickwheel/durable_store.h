@@ -53,8 +53,7 @@ struct tw_store_place {
     const char *schema;  /* valid, as durable.h says */
     int64_t timeout_ns;  /* longest wait for an answer */
 
-    /* The local steady clock, which is virtual on virtual time; for stores that have no clock of their own.
-     * */
+    /* The local steady clock, virtual on virtual time; for stores that have no clock of their own. */
     int64_t (*local_now)(void *arg);
     void *local_now_arg;
 };
@@ -63,7 +62,16 @@ struct tw_store_place {
 struct tw_store_put {
     const struct tw_durable_job *job; /* checked, defaults filled in; `absolute` or a delay; of a job with
                                          `cron` due_ns is absolute */
-    int existed;                      /* result: not 0 if there was a job of this name */
+    int hold;                         /* not 0: it is to be held as soon as it is put; see `put` */
+
+    /* Results. Not 0 if there was a job of this name. */
+    int existed;
+
+    /* Of the claim; 0: the job is not held. Otherwise `ready_ns` is when it is ready, and `started` not 0 if
+     * it was ready by now, and is started. */
+    int64_t token;
+    int64_t ready_ns;
+    int started;
 };
 
 /* A member, as it knows itself. */
@@ -137,8 +145,7 @@ struct tw_store {
     /* Closes it. */
     void (*close)(void *connection);
 
-    /* Frees what it can in the child of a fork, and sends nothing to the database, which the parent is using.
-     * */
+    /* Frees what it can in the child of a fork, and sends nothing to the database: the parent is using it. */
     void (*abandon)(void *connection);
 
     /* The last error of this connection in words. Valid until its next use. */
@@ -150,9 +157,14 @@ struct tw_store {
     /* --- jobs --- */
 
     /* Puts all, in order. If `keep`, a job that exists stays as it is. Otherwise it is replaced: pending,
-     * whoever held it, with no attempts; its token stays. If one is due within a minute, those who listen are
-     * told. */
-    int (*put)(void *connection, struct tw_store_put *puts, size_t count, int keep);
+     * whoever held it, with no attempts; its token stays. If a pending one is due within a minute, those who
+     * listen are told.
+     *
+     * What is put with `hold`, and is not a job that stays, is claimed for `member` in the same breath, as by
+     * `claim`; it is pending like the rest if `member` is null or dead, if its lease has ended, or if its epoch
+     * is another. Of several puts of one name the last alone need be held. */
+    int (*put)(void *connection, struct tw_store_put *puts, size_t count, int keep,
+               const struct tw_store_member *member);
 
     /* Deletes a job, whoever holds it. Returns 1, or 0 if it was started; -ENOENT if there is none. */
     int (*remove)(void *connection, const char *kind, const char *key);
@@ -194,8 +206,7 @@ struct tw_store {
     /* --- holding --- */
 
     /* Claims jobs and calls each(entry, arg) on them, in the order of `ready_ns`. Those that are ready by now
-     * are started.
-     * -ESTALE: the member is dead, its lease has ended, or its epoch is another. */
+     * are started. -ESTALE: the member is dead, its lease has ended, or its epoch is another. */
     int (*claim)(void *connection, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
                  struct tw_store_look *look);
 

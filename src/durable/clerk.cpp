@@ -50,7 +50,65 @@ int clerk::handle(handling &&what) {
     return 0;
 }
 
-bool clerk::note_put(const char *kind, std::int64_t ready_at) {
+// By the local clock; now, if nothing is known of the database's.
+std::int64_t clerk::ready_at(const tw_durable_job &job) const {
+    if (job.absolute == 0)
+        return clock_.now() + std::min(job.due_ns, never - clock_.now());
+    return database_.is_known() ? database_.when(job.due_ns) : clock_.now();
+}
+
+void clerk::choose_to_hold(std::vector<tw_store_put> &puts) const {
+    const std::int64_t until = clock_.now() + settings_.horizon_ns;
+    std::size_t left = jobs_.room(puts.size());
+    for (tw_store_put &it : puts) {
+        if (left == 0)
+            return;
+        if (!handles(it.job->kind) || ready_at(*it.job) > until)
+            continue;
+        it.hold = 1;
+        --left;
+    }
+}
+
+bool clerk::note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
+                      int error) noexcept {
+    const bool may_have_happened =
+        error == -ENOTCONN || error == -ETIMEDOUT || error == -ENOMEM || error == -EIO;
+    if (error != 0 && !may_have_happened)
+        return false;
+    try {
+        if (error == 0)
+            return accept_puts(puts, whom);
+    } catch (const std::bad_alloc &) {
+    }
+    if (std::none_of(puts.begin(), puts.end(), [](const tw_store_put &it) { return it.hold != 0; }))
+        return false;
+    has_to_resume_ = true;
+    return true;
+}
+
+bool clerk::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom) {
+    bool has_news = false;
+    std::vector<std::unique_ptr<held_job>> held;
+    for (const tw_store_put &it : puts) {
+        if (it.token == 0) {
+            has_news = note_pending(it.job->kind, ready_at(*it.job)) || has_news;
+            continue;
+        }
+        tw_durable_entry entry = {};
+        entry.job = *it.job;
+        entry.job.due_ns = entry.ready_ns = it.ready_ns;
+        entry.job.absolute = 1;
+        entry.state = it.started != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
+        entry.token = it.token;
+        held.push_back(std::make_unique<held_job>(entry, *handling_of(it.job->kind), whom.id, jobs_));
+    }
+    if (jobs_.accept(std::move(held), whom) == -ENOMEM)
+        throw std::bad_alloc();
+    return has_news;
+}
+
+bool clerk::note_pending(const char *kind, std::int64_t ready_at) {
     if (!handles(kind))
         return false;
     const std::lock_guard hold(mutex_);
@@ -156,11 +214,12 @@ int clerk::connect() {
     if (lease_.member().id == 0) {
         if (const int error = join(); error != 0)
             return error;
-    } else if (has_to_resume_) {
-        if (const int error = resume(); error != 0)
+    } else if (has_to_resume_.exchange(false)) {
+        if (const int error = resume(); error != 0) {
+            has_to_resume_ = true;
             return error;
+        }
     }
-    has_to_resume_ = false;
     if (was_connected_)
         return 0;
     const auto bell = line_.ask([](const tw_store &store, void *connection) {
@@ -273,6 +332,10 @@ int clerk::resume() {
     jobs_.forget_others(tokens);
     if (unknown.empty())
         return 0;
+    {
+        const std::lock_guard hold(mutex_);
+        look_at_ = 0;  // what is released is not told to the one who does it
+    }
     return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
         return store.settle(connection, &member, unknown.data(), unknown.size());
     }));
@@ -325,7 +388,7 @@ int clerk::look() {
 // If there is none, the next answer is noted, and has the clerk look again.
 std::size_t clerk::room() {
     const std::lock_guard hold(mutex_);
-    const std::size_t limit = jobs_.room();
+    const std::size_t limit = jobs_.room(batch);
     wants_room_ = limit == 0;
     if (limit == 0)  // what is forgotten makes room, too, and is not noted
         look_at_ = std::min(look_at_, clock_.now() + breath_if_full_ns);
@@ -375,7 +438,7 @@ int clerk::claim(std::size_t limit, std::vector<const char *> &kinds, tw_store_l
     reading.now = seen.now_ns;
     learn(reading);
     count = taking.claimed.size();
-    if (jobs_.accept(std::move(taking.claimed)) == 0)
+    if (jobs_.accept(std::move(taking.claimed), wanted.member) != -ENOMEM)
         return 0;
     has_to_resume_ = true;  // which gives back the rest
     return refuse(-ENOMEM, "no memory");

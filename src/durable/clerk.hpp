@@ -27,9 +27,15 @@ class clerk final : public agent {
     int handle(handling &&what);
     bool handles(const char *kind) const;
 
-    // A job of this kind is ready at this local time, and was put here. Returns true if the clerk should be
-    // called.
-    bool note_put(const char *kind, std::int64_t ready_at);
+    // Jobs that are put here, and that this process would claim soon, are claimed by their put. Marks them.
+    void choose_to_hold(std::vector<tw_store_put> &puts) const;
+
+    // They were put, and those that are held are held for this member; or this error came. Returns true if the
+    // clerk should be called.
+    bool note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, int error) noexcept;
+
+    // A job of this kind is ready at this local time, and can be claimed. The same.
+    bool note_pending(const char *kind, std::int64_t ready_at);
 
     // Answers were settled, and the first of these jobs is ready at this local time. The same.
     bool note_settled(std::int64_t ready_at);
@@ -59,6 +65,8 @@ class clerk final : public agent {
     void tell(tw_durable_event event, const std::string &why) const;
     void learn(const database_clock::reading &reading);
     const handling *handling_of(const char *kind) const;
+    std::int64_t ready_at(const tw_durable_job &job) const;
+    bool accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom);
 
     line line_;
     const settings &settings_;
@@ -73,8 +81,11 @@ class clerk final : public agent {
     std::int64_t look_at_ = 0;
     bool wants_room_ = false;
 
+    // The database may hold something for this process that it does not know of.
+    std::atomic<bool> has_to_resume_{false};
+
     std::atomic<bool> is_connected_{false};
-    bool was_connected_ = false, has_told_lease_ = false, has_to_resume_ = false, has_dead_ = false;
+    bool was_connected_ = false, has_told_lease_ = false, has_dead_ = false;
     int bell_of_database_ = -1;
     std::int64_t poll_ns_ = 0;
     std::int64_t renew_at_ = 0, try_at_ = 0, pause_ns_ = 0;

@@ -100,6 +100,7 @@ int open(tw_durable **durable, tw_runtime *rt, const char *address, const tw_dur
     if (rt != nullptr) {
         it->member =
             std::make_unique<member>(it->database, it->settings, it->clock, it->its_clock, it->counts);
+        it->front.serve(it->member->lease);
         if (const int error = it->member->start(rt); error != 0) {
             it->member->end();
             return refuse(error, tw_explain(error));

@@ -40,9 +40,10 @@ bool front::is_in_use_by_this_thread() const { return in_use == this; }
 
 int front::refuse_nested() { return refuse(-EDEADLK, "called by a visitor of the same connection"); }
 
-int front::send(std::vector<tw_store_put> &puts, bool keep) {
+int front::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
+    whom = lease_ != nullptr ? lease_->member() : tw_store_member{};
     return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
-        return store.put(connection, puts.data(), puts.size(), keep ? 1 : 0);
+        return store.put(connection, puts.data(), puts.size(), keep ? 1 : 0, whom.id != 0 ? &whom : nullptr);
     }));
 }
 
@@ -62,13 +63,15 @@ void front::put_together() {
     }
     if (together.empty())
         return;
-    const int error = send(all, together.front()->keep);
+    tw_store_member whom = {};
+    const int error = send(all, together.front()->keep, whom);
     const bool one_by_one = error != 0 && together.size() > 1 && line_.is_open();
     std::size_t next = 0;
     for (request *const it : together) {
         for (tw_store_put &put : it->puts)
-            put.existed = all[next++].existed;
-        it->error = one_by_one ? send(it->puts, it->keep) : error;
+            put = all[next++];
+        it->whom = whom;
+        it->error = one_by_one ? send(it->puts, it->keep, it->whom) : error;
         if (it->error != 0)
             it->why = noted(it->error);
     }
@@ -78,10 +81,10 @@ void front::put_together() {
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(together.size()));
 }
 
-int front::put(std::vector<tw_store_put> &puts, bool keep) {
+int front::put(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
     if (in_use == this)
         return refuse_nested();
-    request mine{puts, keep, false, 0, {}};
+    request mine{puts, keep, whom, false, 0, {}};
     {
         const std::lock_guard hold(mutex_);
         waiting_.push_back(&mine);

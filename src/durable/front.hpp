@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "lease.hpp"
 #include "line.hpp"
 
 namespace tickwheel::durable {
@@ -21,8 +22,11 @@ class front {
         return mine.is_refused() ? refuse_nested() : line_.ask(question);
     }
 
-    // Puts; all or none of these.
-    int put(std::vector<tw_store_put> &puts, bool keep);
+    // What is put and to be held is held for the member that has this lease.
+    void serve(const lease &whose) { lease_ = &whose; }
+
+    // Puts; all or none of these. Stores the member that they were put for.
+    int put(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom);
 
     int open() { return line_.open(); }
     bool is_in_use_by_this_thread() const;
@@ -32,6 +36,7 @@ class front {
     struct request {
         std::vector<tw_store_put> &puts;
         bool keep;
+        tw_store_member &whom;
         bool is_done = false;
         int error = 0;
         std::string why;
@@ -53,9 +58,10 @@ class front {
 
     static int refuse_nested();
     void put_together();
-    int send(std::vector<tw_store_put> &puts, bool keep);
+    int send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom);
 
     line line_;
+    const lease *lease_ = nullptr;
     std::mutex mutex_;
     std::condition_variable changed_;
     bool is_busy_ = false;

@@ -19,7 +19,7 @@ gate::gate(const database &to, const settings &all, const local_clock &clock, da
     taken_.reserve(batch);
     refused_.reserve(batch);
     questions_.reserve(batch);
-    outcomes_.reserve(batch);
+    outcomes_.reserve(holding::most_answers);
 }
 
 // Starts go first, as somebody waits for them.
@@ -90,12 +90,18 @@ void gate::apply(std::int64_t now) {
     }
 }
 
-// Returns false if they have to wait for the database.
+// Returns false if they have to wait for the database. They became ready by what was known of its clock then,
+// and that may have been set back since.
 bool gate::go_on_alone() {
     const tw_store_member member = lease_.member();
-    if (settings_.confirmed_only || lease_.remaining(member.id, clock_.now()) == 0)
+    const std::int64_t now = clock_.now();
+    if (settings_.confirmed_only || lease_.remaining(member.id, now) == 0)
         return false;
     for (held_job *const it : taken_) {
+        if (it->ready_ns > database_.at(now)) {
+            jobs_.wait_again(*it, it->ready_ns);
+            continue;
+        }
         ++counts_.unconfirmed;
         jobs_.run(*it);
     }
@@ -106,7 +112,7 @@ bool gate::go_on_alone() {
 
 // -ESTALE: the clerk is just raising the epoch, or is about to find that others have taken over.
 gate::progress gate::settle_some() {
-    const std::vector<answer> &answers = jobs_.take_answers(batch);
+    const std::vector<answer> &answers = jobs_.take_answers();
     if (answers.empty())
         return progress::none;
     outcomes_.clear();

@@ -9,9 +9,6 @@ namespace tickwheel::durable {
 
 namespace {
 
-// Jobs that are claimed in one go.
-constexpr std::size_t batch = 512;
-
 // Started jobs should not wait for a worker for longer than this while other processes could run them.
 constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
 
@@ -42,7 +39,9 @@ held_job::held_job(const tw_durable_entry &entry, const handling &handled_by, st
 
 holding::holding(const settings &all, const local_clock &clock, const database_clock &its_clock,
                  const lease &held_by, counters &counts)
-    : settings_(all), clock_(clock), database_(its_clock), lease_(held_by), counts_(counts) {}
+    : settings_(all), clock_(clock), database_(its_clock), lease_(held_by), counts_(counts) {
+    taken_answers_.reserve(most_answers);
+}
 
 holding::~holding() {
     tw_handles_free(wheel_);
@@ -119,12 +118,17 @@ void holding::on_time(held_job &it) {
     call_gate_();
 }
 
-int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed) noexcept {
+// Those who resume set the epoch first, and then ask for what is here: so a claim of the former epoch is here
+// by then, or is refused.
+int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_store_member &whom) noexcept {
     const std::lock_guard hold(mutex_);
+    const tw_store_member now = lease_.member();
+    if (has_ended_ || now.id != whom.id || now.epoch != whom.epoch)
+        return -ESTALE;
     int error = 0;
     try {
         ready_.reserve(jobs_.size() + claimed.size());
-        answers_.reserve(jobs_.size() + claimed.size() + answers_.size());
+        answers_.reserve(jobs_.size() + claimed.size() + answers_.size() + taken_answers_.size());
         for (std::unique_ptr<held_job> &each : claimed) {
             held_job &it = *each;
             jobs_.emplace(it.token, std::move(each));
@@ -203,7 +207,7 @@ bool holding::has(std::int64_t token) const {
 
 // As many as there is room for, but of those that are ready no more than the workers will take soon, if that
 // is known: other processes may be idle.
-std::size_t holding::room() const {
+std::size_t holding::room(std::size_t most) const {
     const std::lock_guard hold(mutex_);
     const std::size_t held = jobs_.size() + answers_.size() + taken_answers_.size();
     if (held >= settings_.hold)
@@ -213,7 +217,7 @@ std::size_t holding::room() const {
         static_cast<std::size_t>(longest_queue_ns / each) + std::size_t{2} * settings_.threads;
     if (started_ >= in_time)
         return 0;
-    return std::min({settings_.hold - held, batch, in_time - started_});
+    return std::min({settings_.hold - held, most, in_time - started_});
 }
 
 // --- looking on ---------------------------------------------------------------------------
@@ -312,24 +316,28 @@ void holding::wake_runners() {
 
 // --- running ------------------------------------------------------------------------------
 
+// On virtual time the clock stands still during a turn, so a turn is one job.
 void holding::run_some(runner &mine) {
-    const std::int64_t begun = clock_.now();
-    while (held_job *const it = next_to_run(mine, begun))
+    const std::int64_t end = settings_.single_thread ? clock_.now() : clock_.now() + longest_turn_ns;
+    do {
+        held_job *const it = next_to_run();
+        if (it == nullptr)
+            break;
         call_handler(*it);
-}
-
-// Null: the turn is over.
-held_job *holding::next_to_run(runner &mine, std::int64_t begun) {
+    } while (clock_.now() < end);
     const std::lock_guard hold(mutex_);
-    held_job *const it = queue_;
-    if (it != nullptr && !has_ended_ && clock_.now() - begun < longest_turn_ns) {
-        queue_ = it->next;
-        return it;
-    }
     mine.is_awake = false;
     if (!has_ended_)
         wake_runners();
-    return nullptr;
+}
+
+held_job *holding::next_to_run() {
+    const std::lock_guard hold(mutex_);
+    if (queue_ == nullptr || has_ended_)
+        return nullptr;
+    held_job *const it = queue_;
+    queue_ = it->next;
+    return it;
 }
 
 void holding::call_handler(held_job &it) {
@@ -358,9 +366,9 @@ void holding::measure(std::int64_t took) {
 
 // --- answers ------------------------------------------------------------------------------
 
-const std::vector<answer> &holding::take_answers(std::size_t limit) {
+const std::vector<answer> &holding::take_answers() {
     const std::lock_guard hold(mutex_);
-    const auto end = answers_.begin() + static_cast<std::ptrdiff_t>(std::min(limit, answers_.size()));
+    const auto end = answers_.begin() + static_cast<std::ptrdiff_t>(std::min(most_answers, answers_.size()));
     taken_answers_.assign(std::make_move_iterator(answers_.begin()), std::make_move_iterator(end));
     answers_.erase(answers_.begin(), end);
     return taken_answers_;

@@ -51,11 +51,12 @@ class holding {
 
     // --- for the clerk ---
 
-    // Takes over what was claimed. 0; -ENOMEM: only some of it.
-    int accept(std::vector<std::unique_ptr<held_job>> &&claimed) noexcept;
+    // Takes over what was claimed for this member. 0; -ENOMEM: only some of it; -ESTALE: nothing, since the
+    // member is another by now, or its epoch, and the database will have it released.
+    int accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_store_member &whom) noexcept;
 
-    // How many more jobs may be claimed.
-    std::size_t room() const;
+    // How many more jobs may be claimed, at most this many.
+    std::size_t room(std::size_t most) const;
 
     // True if it is held, or its answer is not settled.
     bool has(std::int64_t token) const;
@@ -87,7 +88,8 @@ class holding {
 
     // The answers to settle next, until drop_answers says that they are settled, or give_back_answers that
     // they are not.
-    const std::vector<answer> &take_answers(std::size_t limit);
+    const std::vector<answer> &take_answers();
+    static constexpr std::size_t most_answers = 512;
     void drop_answers();
     void give_back_answers();
 
@@ -112,7 +114,7 @@ class holding {
     void line_up(held_job &it);
     void wake_runners();
     void run_some(runner &mine);
-    held_job *next_to_run(runner &mine, std::int64_t begun);
+    held_job *next_to_run();
     void call_handler(held_job &it);
     void conclude(held_job &it, answer &&what);
     void measure(std::int64_t took);

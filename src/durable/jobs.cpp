@@ -53,26 +53,8 @@ int check_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count
                 return error;
     }
     for (const tw_durable_job &job : all.jobs)
-        all.puts.push_back({&job, 0});
+        all.puts.push_back({&job, 0, 0, 0, 0, 0});
     return 0;
-}
-
-// What was put here is looked for at once, without waiting to be told by the database.
-void tell_own_clerk(tw_durable &durable, const std::vector<tw_durable_job> &jobs) {
-    if (durable.member == nullptr)
-        return;
-    const std::int64_t now = durable.clock.now();
-    bool has_news = false;
-    for (const tw_durable_job &job : jobs) {
-        std::int64_t ready_at = now;
-        if (job.absolute == 0)
-            ready_at = now + job.due_ns;
-        else if (durable.its_clock.is_known())
-            ready_at = durable.its_clock.when(job.due_ns);
-        has_news = durable.member->clerk.note_put(job.kind, ready_at) || has_news;
-    }
-    if (has_news)
-        durable.member->clerk_pacer->ring();
 }
 
 // A value that C code may have made of any number.
@@ -90,9 +72,15 @@ std::int64_t put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_
     checked_jobs all;
     if (const int error = check_all(durable, jobs, count, all); error != 0)
         return error;
-    if (const int error = durable.front.put(all.puts, existing == TW_DURABLE_KEEP); error != 0)
+    member *const own = durable.member.get();
+    if (own != nullptr)
+        own->clerk.choose_to_hold(all.puts);
+    tw_store_member whom = {};
+    const int error = durable.front.put(all.puts, existing == TW_DURABLE_KEEP, whom);
+    if (own != nullptr && own->clerk.note_puts(all.puts, whom, error))
+        own->clerk_pacer->ring();
+    if (error != 0)
         return error;
-    tell_own_clerk(durable, all.jobs);
     std::int64_t existed = 0;
     for (const tw_store_put &it : all.puts)
         existed += it.existed != 0 ? 1 : 0;
@@ -185,7 +173,7 @@ TW_API int64_t tw_durable_requeue(tw_durable *durable, const char *kind, const c
         return refuse(-ENOENT, "no failed job has this name");
     if (count > 0 && durable->member != nullptr) {
         const char *const whose = kind;
-        if (whose == nullptr || durable->member->clerk.note_put(whose, 0))
+        if (whose == nullptr || durable->member->clerk.note_pending(whose, 0))
             durable->member->clerk_pacer->ring();
     }
     return count;

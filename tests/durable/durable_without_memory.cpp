@@ -149,19 +149,48 @@ TEST(a_claim_without_memory_is_made_again) {
     process it;
     begin(it);
     assert_int_equal(open(it), 0);
-    const tw_durable_job job = job_of(long_key);
+    tw_durable_job job = job_of(long_key);
+    job.due_ns = 10 * TW_SECOND;  // so that its put does not claim it
     assert_int_equal(tw_durable_handle(it.jobs, job.kind, count_fire, &it, nullptr), 0);
     assert_int_equal(tw_runtime_advance(it.rt, TW_SECOND), 0);
     unsigned expected = 0;
-    for (int which = 0; which < 3; ++which) {  // what the clerk allocates before it has claimed
+    for (int which = 0; which < 20; ++which) {
         assert_int_equal(tw_durable_put(it.jobs, &job, TW_DURABLE_REPLACE), 0);
         spared = which;
-        assert_int_equal(tw_runtime_advance(it.rt, 0), 0);
+        assert_int_equal(tw_runtime_advance(it.rt, 9 * TW_SECOND), 0);
         spared = never;
         assert_int_equal(tw_runtime_advance(it.rt, 30 * TW_SECOND), 0);
         assert_int_equal(it.fires, ++expected);
         assert_int_equal(tw_durable_count(it.jobs, nullptr), 0);
     }
+    end(it);
+}
+
+// Whether the put says that it has failed or not: what it has put fires, once.
+TEST(what_a_put_holds_without_memory_fires) {
+    process it;
+    begin(it);
+    assert_int_equal(open(it), 0);
+    const tw_durable_job job = job_of(long_key);
+    assert_int_equal(tw_durable_handle(it.jobs, job.kind, count_fire, &it, nullptr), 0);
+    assert_int_equal(tw_runtime_advance(it.rt, TW_SECOND), 0);
+    const auto put_and_run = [&](int may_allocate) {
+        const unsigned before = it.fires;
+        has_refused = false;
+        spared = may_allocate;
+        const int result = tw_durable_put(it.jobs, &job, TW_DURABLE_REPLACE);
+        spared = never;
+        const std::int64_t there = tw_durable_count(it.keeper, nullptr);
+        assert_int_equal(tw_runtime_advance(it.rt, 30 * TW_SECOND), 0);
+        assert_int_equal(it.fires - before, there);
+        assert_int_equal(tw_durable_count(it.keeper, nullptr), 0);
+        assert_true(result == 0 ? there == 1 : result == -ENOMEM);
+    };
+    int refused = -1;
+    do
+        put_and_run(++refused);
+    while (has_refused);
+    assert_in_range(refused, 5, 100);
     end(it);
 }
 
@@ -181,6 +210,7 @@ int main() {
         cmocka_unit_test(jobs_are_put_or_not),
         cmocka_unit_test(a_walk_goes_on_or_says_so),
         cmocka_unit_test(a_claim_without_memory_is_made_again),
+        cmocka_unit_test(what_a_put_holds_without_memory_fires),
     };
     return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -20,7 +20,6 @@ namespace tickwheel::durable::tests {
 namespace {
 
 constexpr std::size_t names = 24;
-constexpr tw_durable_retries retries = {3, 2 * second, 10 * second};
 
 // What users, handlers and fate do.
 class play final : public script {

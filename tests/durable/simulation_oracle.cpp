@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 namespace tickwheel::durable::tests {
 
@@ -155,6 +156,7 @@ bool oracle::is_of_former_job(process &by, const tw_durable_fire &fire, const jo
 void oracle::begins(process &by, const tw_durable_fire &fire) {
     job_model &it = jobs_[fire.key];
     const bool is_confirmed = by.started.count(fire.token) != 0;
+    const unsigned tries = std::exchange(world_.tries[fire.key], 0);
     world_.tell("process %u begins %s for %.6f, attempt %u, token %lld%s", by.number, fire.key,
                 static_cast<double>(fire.due_ns - world_.database_now()) / 1e9, fire.attempt,
                 static_cast<ll>(fire.token), is_confirmed ? "" : ", unconfirmed");
@@ -165,14 +167,15 @@ void oracle::begins(process &by, const tw_durable_fire &fire) {
         if (fire.token <= it.last_token && !is_excused(by, it))
             world_.fail("O5: %s begins with token %lld after %lld", fire.key, static_cast<ll>(fire.token),
                         static_cast<ll>(it.last_token));
-        follow(by, fire, it, is_confirmed);
+        follow(by, fire, it, is_confirmed, tries);
     }
     it.running[fire.token] = &by;
     by.started.erase(fire.token);
 }
 
 // O1, O7, O8
-void oracle::follow(process &by, const tw_durable_fire &fire, job_model &it, bool is_confirmed) {
+void oracle::follow(process &by, const tw_durable_fire &fire, job_model &it, bool is_confirmed,
+                    unsigned tries) {
     const std::int64_t now = world_.database_now();
     const std::int64_t ready = fire.due_ns == it.due && it.times_begun != 0 ? it.not_before : fire.due_ns;
     const bool is_early =
@@ -191,7 +194,7 @@ void oracle::follow(process &by, const tw_durable_fire &fire, job_model &it, boo
             world_.fail("O8: %s fires for a due time that has been done before", fire.key);
         return;
     } else {
-        move_on(fire, it);
+        move_on(fire, it, tries);
         it.due = fire.due_ns;
         it.times_begun = 0;
         it.was_last_try = false;
@@ -217,7 +220,7 @@ void oracle::check_repeat(process &by, const tw_durable_fire &fire, const job_mo
         world_.fail("O8: %s fires again, and nothing has happened", fire.key);
 }
 
-void oracle::move_on(const tw_durable_fire &fire, job_model &it) {
+void oracle::move_on(const tw_durable_fire &fire, job_model &it, unsigned tries) {
     if (it.period == 0)
         world_.fail("O7: %s fires once, and now for another time", fire.key);
     std::int64_t next = it.times_begun == 0 ? it.due : it.due + it.period;
@@ -226,6 +229,10 @@ void oracle::move_on(const tw_durable_fire &fire, job_model &it) {
     std::int64_t left_out = (fire.due_ns - overruns - next) / it.period;
     // The answer was lost, and then it was missed with others.
     if (left_out < 0 && left_out >= -1 - static_cast<std::int64_t>(fire.overruns) && is_excused(*it.last, it))
+        left_out = 0;
+    // All tries of one were those of processes that have ended before its handler began: then came the one that
+    // gave it up, and this one.
+    if (left_out == 1 && tries >= retries.attempts + 2)
         left_out = 0;
     if ((fire.due_ns - next) % it.period != 0 || (left_out != 0 && it.missed != TW_DURABLE_SKIP) ||
         (overruns != 0 && it.missed != TW_DURABLE_COALESCE))
@@ -251,7 +258,7 @@ void oracle::answers(process &by, const tw_durable_fire &fire, tw_durable_answer
     it.answer = answer;
     it.not_before = answer == TW_DURABLE_DONE ? 0 : world_.database_now() + delay;
     it.answered_at = world_.database_now();
-    it.was_last_try = answer == TW_DURABLE_RETRY && fire.attempt >= 3;
+    it.was_last_try = answer == TW_DURABLE_RETRY && fire.attempt >= retries.attempts;
 }
 
 // --- at the end ----------------------------------------------------------------------------------

@@ -17,6 +17,9 @@
 
 namespace tickwheel::durable::tests {
 
+// Those of all handlers.
+constexpr tw_durable_retries retries = {3, 2 * second, 10 * second};
+
 // A job, as users have put it and as it has fired.
 struct job_model {
     bool exists = false;
@@ -69,10 +72,10 @@ class oracle {
     void check_permission(process &by, const tw_durable_fire &fire, const job_model &it);
     void check_alone(process &by, const tw_durable_fire &fire, const job_model &it);
     bool is_of_former_job(process &by, const tw_durable_fire &fire, const job_model &it, bool is_confirmed);
-    void follow(process &by, const tw_durable_fire &fire, job_model &it, bool is_confirmed);
+    void follow(process &by, const tw_durable_fire &fire, job_model &it, bool is_confirmed, unsigned tries);
     void check_repeat(process &by, const tw_durable_fire &fire, const job_model &it);
     void note_late(const tw_durable_fire &fire, std::int64_t late);
-    void move_on(const tw_durable_fire &fire, job_model &it);
+    void move_on(const tw_durable_fire &fire, job_model &it, unsigned tries);
     bool is_excused(const process &by, const job_model &it) const;
     bool clock_was_set_since(std::int64_t time) const { return world_.clock_set_at >= time; }
     void check_ended(const std::string &key, const job_model &it);

@@ -81,10 +81,26 @@ int now(void *raw, std::int64_t *now_ns) {
     return error;
 }
 
+void note_allowed(process &whose, const std::string &key, std::int64_t token) {
+    whose.started[token] = the_world->now();
+    ++the_world->tries[key];
+}
+
 // --- jobs ------------------------------------------------------------------------------------
 
-int put(void *raw, tw_store_put *puts, std::size_t count, int keep) {
-    return pass(raw, "put", [&] { return inner().put(of(raw).inside, puts, count, keep); });
+int put(void *raw, tw_store_put *puts, std::size_t count, int keep, const tw_store_member *member) {
+    process &by = *of(raw).whose;
+    const int result =
+        pass(raw, "put", [&] { return inner().put(of(raw).inside, puts, count, keep, member); });
+    for (const tw_store_put *it = puts; result == 0 && it != puts + count; ++it) {
+        if (it->token == 0)
+            continue;
+        the_world->tell("process %u claims %s by its put, token %lld%s", by.number, it->job->key,
+                        static_cast<long long>(it->token), it->started != 0 ? ", started" : "");
+        if (it->started != 0)
+            note_allowed(by, it->job->key, it->token);
+    }
+    return result;
 }
 
 int remove(void *raw, const char *kind, const char *key) {
@@ -203,7 +219,7 @@ int claim(void *raw, const tw_store_claim *claim, tw_store_visitor *each, void *
         the_world->tell("process %u claims %s, token %lld%s", by.whose->number, found.key.c_str(),
                         static_cast<long long>(found.token), found.is_started ? ", started" : "");
         if (found.is_started && result == 0)
-            by.whose->started[found.token] = the_world->now();
+            note_allowed(*by.whose, found.key, found.token);
     }
     return result;
 }
@@ -214,7 +230,7 @@ int start(void *raw, const tw_store_member *member, tw_store_start *starts, std:
         pass(raw, "start", [&] { return inner().start(of(raw).inside, member, starts, count, now_ns); });
     for (std::size_t i = 0; result == 0 && i < count; ++i)
         if (starts[i].started != 0)
-            of(raw).whose->started[starts[i].token] = the_world->now();
+            note_allowed(*of(raw).whose, starts[i].key, starts[i].token);
     return result;
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstdarg>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -124,6 +125,7 @@ class world {
     std::int64_t outage_until = 0;
     std::int64_t clock_set_at = -day, last_fault_at = -day;
     bool has_faults = false;
+    std::map<std::string, unsigned> tries;  // starts of a job that were allowed since its handler last began
     unsigned depth = 0;        // of handlers that take time
     void *observer = nullptr;  // a connection with the database that nothing befalls
     std::uint64_t calls = 0, broken = 0;

@@ -94,8 +94,9 @@ class connection {
         job.payload = payload.data();
         job.size = payload.size();
         job.due_ns = delay;
-        tw_store_put put{.job = &job, .existed = -1};
-        const int result = sqlite_store.put(raw_, &put, 1, 0);
+        tw_store_put put{};
+        put.job = &job;
+        const int result = sqlite_store.put(raw_, &put, 1, 0, nullptr);
         return result != 0 ? result : put.existed;
     }
 

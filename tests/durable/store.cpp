@@ -149,7 +149,7 @@ std::vector<int> connection::put_many(const std::vector<tw_durable_job> &jobs, b
     std::vector<tw_store_put> puts(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i)
         puts[i].job = &jobs[i];
-    assert_int_equal(store().put(raw_, puts.data(), puts.size(), keep ? 1 : 0), 0);
+    assert_int_equal(store().put(raw_, puts.data(), puts.size(), keep ? 1 : 0, nullptr), 0);
     std::vector<int> existed;
     for (const tw_store_put &each : puts)
         existed.push_back(each.existed);
@@ -164,6 +164,25 @@ int connection::put(const std::string &kind, const std::string &key, std::int64_
 
 int connection::put_keep(const std::string &kind, const std::string &key, std::int64_t delay) {
     return put(job_of(kind.c_str(), key.c_str(), delay), true);
+}
+
+std::vector<tw_store_put> connection::put_held(const std::vector<tw_durable_job> &jobs,
+                                               const tw_store_member &who, bool keep) {
+    std::vector<tw_store_put> puts(jobs.size());
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+        puts[i].job = &jobs[i];
+        puts[i].hold = 1;
+        puts[i].existed = -1;
+        puts[i].token = -1;
+    }
+    assert_int_equal(store().put(raw_, puts.data(), puts.size(), keep ? 1 : 0, &who), 0);
+    return puts;
+}
+
+tw_store_put connection::put_held(const tw_durable_job &job, const tw_store_member &who, bool keep) {
+    tw_store_put put = put_held(std::vector{job}, who, keep).front();
+    put.job = &job;
+    return put;
 }
 
 int connection::remove(const std::string &kind, const std::string &key) {
@@ -292,7 +311,8 @@ int main(int count, char **arguments) {
     }
     int failed = 0;
     for (const auto part :
-         {test_jobs, test_lists, test_members, test_claims, test_holding, test_listening, test_many})
+         {test_jobs, test_lists, test_members, test_claims, test_puts_that_hold, test_holding, test_listening,
+          test_many})
         failed += part();
     return failed == 0 ? 0 : 1;
 }

@@ -107,8 +107,10 @@ void churn(race &of, connection &to, const std::string &own) {
     for (int i = 0; i < (SLOW ? 50 : 200) && !of.is_wrong; ++i) {
         const std::string mine = own + std::to_string(i), shared = "shared" + std::to_string(i % 7);
         const tw_durable_job jobs[] = {job_of("mail", mine.c_str()), job_of("mail", shared.c_str())};
-        tw_store_put puts[] = {{.job = &jobs[0], .existed = -1}, {.job = &jobs[1], .existed = -1}};
-        const int put = store().put(to.raw(), puts, 2, i % 2);
+        tw_store_put puts[2] = {};
+        puts[0].job = &jobs[0];
+        puts[1].job = &jobs[1];
+        const int put = store().put(to.raw(), puts, 2, i % 2, nullptr);
         const int removed = store().remove(to.raw(), "mail", shared.c_str());
         if (put != 0 || puts[0].existed != 0 || (removed != 1 && removed != -ENOENT))
             of.is_wrong = true;

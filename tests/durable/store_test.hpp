@@ -52,6 +52,9 @@ class connection {
     int put(const std::string &kind, const std::string &key, std::int64_t delay = 0);
     int put_keep(const std::string &kind, const std::string &key, std::int64_t delay = 0);
     std::vector<int> put_many(const std::vector<tw_durable_job> &jobs, bool keep = false);
+    std::vector<tw_store_put> put_held(const std::vector<tw_durable_job> &jobs, const tw_store_member &who,
+                                       bool keep = false);
+    tw_store_put put_held(const tw_durable_job &job, const tw_store_member &who, bool keep = false);
     int remove(const std::string &kind, const std::string &key);
     std::int64_t requeue(const char *kind = nullptr, const char *key = nullptr);
     std::vector<seen> list(const tw_durable_filter &filter = {});
@@ -109,6 +112,7 @@ int test_jobs();
 int test_lists();
 int test_members();
 int test_claims();
+int test_puts_that_hold();
 int test_holding();
 int test_listening();
 int test_many();

@@ -230,7 +230,7 @@ def jobs_that_are_not_due_cost_nothing(bench):
     with (server.folder / "log").open(encoding="utf-8") as log:
         log.seek(begin)
         plans = list(plans_in(log.read()))
-    claims = [(ms, plan) for ms, plan in plans if "skip locked) as job" in plan]
+    claims = [(ms, plan) for ms, plan in plans if "skip locked) as near" in plan]
     expect(len(claims) >= 60, f"only {len(claims)} claims are in the server's log")
     expect(all("using job_pending on job" in plan for _, plan in claims), "a claim does not use the index")
     for _, plan in plans:

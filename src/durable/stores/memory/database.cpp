@@ -88,6 +88,11 @@ member *database::find(const tw_store_member &who) {
     return at != members.end() && !at->second.dead ? &at->second : nullptr;
 }
 
+member *database::find_claimer(const tw_store_member &who, std::int64_t now) {
+    member *const it = find(who);
+    return it != nullptr && it->epoch == who.epoch && it->lease_end > now ? it : nullptr;
+}
+
 void database::take_out(job &it) {
     switch (it.state()) {
     case TW_DURABLE_PENDING:
@@ -112,6 +117,14 @@ void database::put_in(job &it) {
     default:
         it.holder->held.insert(std::move(it.unused));
     }
+}
+
+void database::hold(job &it, member &holder, std::int64_t now) {
+    take_out(it);
+    it.holder = &holder;
+    it.token = ++last_token;
+    it.started = it.data.ready <= now;
+    put_in(it);
 }
 
 void database::release(job &it) {
@@ -151,7 +164,7 @@ void database::tell(const listener *self, std::int64_t ready, std::int64_t now) 
 // --- putting ---------------------------------------------------------------------------------
 
 put_batch::put_batch(database &into, const tw_store_put *puts, std::size_t count, std::int64_t now)
-    : into_(into) {
+    : into_(into), now_(now) {
     made_.reserve(count);
     for (std::size_t i = 0; i < count; ++i)
         made_.push_back(make(into, *puts[i].job, now));
@@ -172,24 +185,33 @@ put_batch::made put_batch::make(const database &into, const tw_durable_job &from
     return it;
 }
 
-std::int64_t put_batch::carry_out(tw_store_put *puts, bool keep) {
+std::int64_t put_batch::carry_out(tw_store_put *puts, bool keep, member *holder) {
     std::int64_t first = TW_STORE_NEVER;
     for (std::size_t i = 0; i < made_.size(); ++i) {
-        const std::int64_t ready = made_[i].job_node.begin()->second.data.ready;
-        const bool existed = carry_out(made_[i], puts[i].job->kind, keep);
-        puts[i].existed = existed ? 1 : 0;
-        if (!existed || !keep)
-            first = std::min(first, ready);
+        tw_store_put &each = puts[i];
+        job &it = carry_out(made_[i], each, keep);
+        each.token = 0;
+        if (each.existed != 0 && keep)
+            continue;
+        if (each.hold == 0 || holder == nullptr) {
+            first = std::min(first, it.data.ready);
+            continue;
+        }
+        into_.hold(it, *holder, now_);
+        each.token = it.token;
+        each.ready_ns = it.data.ready;
+        each.started = it.started ? 1 : 0;
     }
     return first;
 }
 
-// Returns true if there was a job of this name.
-bool put_batch::carry_out(made &it, const char *kind_name, bool keep) {
+// Returns the job that there is then.
+job &put_batch::carry_out(made &it, tw_store_put &put, bool keep) {
     into_.kinds.merge(it.kind_node);
-    kind &of = into_.kinds.find(kind_name)->second;
+    kind &of = into_.kinds.find(put.job->kind)->second;
     const auto inserted = of.jobs.insert(it.job_node.extract(it.job_node.begin()));
     job &stays = inserted.position->second;
+    put.existed = inserted.inserted ? 0 : 1;
     if (inserted.inserted) {
         stays.of = &of;
         database::put_in(stays);
@@ -200,7 +222,7 @@ bool put_batch::carry_out(made &it, const char *kind_name, bool keep) {
         stays.started = stays.failed = false;
         database::put_in(stays);
     }
-    return !inserted.inserted;
+    return stays;
 }
 
 }  // namespace tickwheel::durable::memory

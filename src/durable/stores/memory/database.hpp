@@ -96,10 +96,14 @@ struct database {
 
     job *find(const char *kind_name, const char *key);
     member *find(const tw_store_member &who);  // null: it is dead
+    member *find_claimer(const tw_store_member &who, std::int64_t now);  // null: or it must not claim
 
     // Take a job out of its index, and put it into the one that it belongs to.
     static void take_out(job &it);
     static void put_in(job &it);
+
+    // Has a member hold a job, which is started if it is ready by now.
+    void hold(job &it, member &holder, std::int64_t now);
 
     // Makes a held job pending, as it was before it was claimed.
     static void release(job &it);
@@ -116,8 +120,9 @@ class put_batch {
   public:
     put_batch(database &into, const tw_store_put *puts, std::size_t count, std::int64_t now);
 
-    // Puts them all. Returns when the first of those that were put is ready.
-    std::int64_t carry_out(tw_store_put *puts, bool keep);
+    // Puts them all, and holds what is to be held, if there is a holder. Returns when the first of those is
+    // ready that were put and are pending.
+    std::int64_t carry_out(tw_store_put *puts, bool keep, member *holder);
 
   private:
     struct made {
@@ -125,9 +130,10 @@ class put_batch {
         job_map job_node;
     };
     static made make(const database &into, const tw_durable_job &from, std::int64_t now);
-    bool carry_out(made &it, const char *kind_name, bool keep);
+    job &carry_out(made &it, tw_store_put &put, bool keep);
 
     database &into_;
+    const std::int64_t now_;
     std::vector<made> made_;
 };
 

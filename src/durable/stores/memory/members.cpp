@@ -153,22 +153,14 @@ int show(const std::vector<job *> &chosen, const member &holder, std::int64_t to
     return result;
 }
 
-void hold(job &it, member &holder, std::int64_t token, std::int64_t now) {
-    database::take_out(it);
-    it.holder = &holder;
-    it.token = token;
-    it.started = it.data.ready <= now;
-    database::put_in(it);
-}
-
 }  // namespace
 
 int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void *arg, tw_store_look *look) {
     return locked(of, [=](connection &self) {
         database &base = *self.base;
         const std::int64_t now = self.now();
-        member *const holder = base.find(request->member);
-        if (holder == nullptr || holder->epoch != request->member.epoch || holder->lease_end <= now)
+        member *const holder = base.find_claimer(request->member, now);
+        if (holder == nullptr)
             return -ESTALE;
         choice from = choice_of(base, *request);
         const auto chosen = choose(from, time_after(now, request->horizon_ns), request->limit);
@@ -178,7 +170,7 @@ int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void 
         if (const int result = show(chosen, *holder, base.last_token, now, each, arg); result != 0)
             return result;
         for (job *const it : chosen)
-            hold(*it, *holder, ++base.last_token, now);
+            base.hold(*it, *holder, now);
         return 0;
     });
 }

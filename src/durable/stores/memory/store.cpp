@@ -90,11 +90,12 @@ int now(void *of, std::int64_t *now_ns) {
 
 // --- jobs ------------------------------------------------------------------------------------
 
-int put(void *of, tw_store_put *puts, std::size_t count, int keep) {
+int put(void *of, tw_store_put *puts, std::size_t count, int keep, const tw_store_member *who) {
     return locked(of, [=](connection &self) {
         const std::int64_t now = self.now();
+        member *const holder = who != nullptr ? self.base->find_claimer(*who, now) : nullptr;
         put_batch batch(*self.base, puts, count, now);
-        self.base->tell(&self.listening, batch.carry_out(puts, keep != 0), now);
+        self.base->tell(&self.listening, batch.carry_out(puts, keep != 0, holder), now);
         return 0;
     });
 }

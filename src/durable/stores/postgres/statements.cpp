@@ -15,23 +15,35 @@ namespace {
 // A statement sees the tables as they were when it began, what its own parts change excepted by `returning`.
 // So those that need to see each other's changes are statements of their own.
 
+//
+// A member that claims is locked for that, and waits for those who raise its epoch or declare it dead, as they
+// wait for it; so a claim is either seen by them, or claims nothing.
+
+// $1.. one array for each field of a job; $11 whether it is to be held, and $12, $13 by whom.
 constexpr const char *put_values = R"(
-with given as materialized (
-    select kind, key, payload, period, cron, zone, missed, grace, n,
+with me as materialized (
+    select id from $S.member
+    where id = $12::int8 and epoch = $13::int8 and not dead and lease_end > clock_timestamp() for share),
+given as materialized (
+    select kind, key, payload, period, cron, zone, missed, grace, hold <> 0 as hold,
         least(coalesce(due, clock_timestamp() + delay * interval '1 microsecond'), '2200-12-31 23:59:59.999999+00') as due
     from unnest($1::text[], $2::text[], $3::bytea[], $4::timestamptz[], $5::int8[], $6::int8[], $7::text[], $8::text[],
-        $9::int4[], $10::int8[]) with ordinality
-        as given (kind, key, payload, due, delay, period, cron, zone, missed, grace, n)),
+        $9::int4[], $10::int8[], $11::int4[])
+        as given (kind, key, payload, due, delay, period, cron, zone, missed, grace, hold)),
 done as (
-    insert into $S.job (kind, key, payload, due, ready, period, cron, zone, missed, grace)
-    select kind, key, payload, due, due, period, cron, zone, missed, grace from given
+    insert into $S.job (kind, key, payload, due, ready, period, cron, zone, missed, grace, holder, token, started)
+    select kind, key, payload, due, due, period, cron, zone, missed, grace, me.id,
+        case when me.id is null then 0 else nextval('$S.token') end, me.id is not null and due <= clock_timestamp()
+    from given left join me on hold
     on conflict (kind, key) do )";
 
 // Joins of two of these parts have no index, and would take time by the square of the jobs. So what is
 // returned is for the caller to put together.
 constexpr const char *put_result = R"(
-    returning kind, key, ready, xmax <> 0 as existed),
-told as materialized (select $S.tell(kind, min(ready)) from done group by kind))";
+    returning kind, key, ready, xmax <> 0 as existed, token, started, holder is not null as held),
+told as materialized (select $S.tell(kind, min(ready)) from done where not held group by kind)
+select kind, key, existed, held, token, ready, started from done where )";
+constexpr const char *put_end = " union all select null, null, null, null, null, null, null from told";
 
 // Those of a filter: $1 kind, $2 one key, $3 keys after this one, $4 states, $5 limit. The indexes of what is
 // held and of what has failed are small, and are used for those who ask for nothing else.
@@ -64,13 +76,11 @@ std::vector<std::string> statements_for(const std::string &schema) {
     all[put_replacing] = std::string(put_values) + R"(update
     set payload = excluded.payload, due = excluded.due, ready = excluded.ready, period = excluded.period,
         cron = excluded.cron, zone = excluded.zone, missed = excluded.missed, grace = excluded.grace,
-        attempts = 0, holder = null, started = false, failed = false, error = null)" +
-                         put_result +
-                         R"(
-select kind, key from done where existed union all select null, null from told)";
+        attempts = 0, failed = false, error = null, holder = excluded.holder, started = excluded.started,
+        token = case when excluded.holder is null then job.token else nextval('$S.token') end)" +
+                         put_result + "existed or held" + put_end;
 
-    all[put_keeping] = std::string(put_values) + "nothing" + put_result + R"(
-select kind, key from done union all select null, null from told)";
+    all[put_keeping] = std::string(put_values) + "nothing" + put_result + "true" + put_end;
 
     all[remove_job] = "delete from $S.job where kind = $1 and key = $2 returning started";
 
@@ -106,13 +116,12 @@ where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp(
 
     all[list_held] = "select kind, key, ready, token, started from $S.job where holder = $1::int8";
 
-    // $1, $2 member, $3 kinds, $4 horizon, $5 limit. The update of the member waits for one that raises its
-    // epoch or declares it dead, and the other way round; so a claim is either seen by that, or claims
-    // nothing. A row that is locked stays where it is, so its place is enough to find it.
+    // $1, $2 member, $3 kinds, $4 horizon, $5 limit. A row that is locked stays where it is, so its place is
+    // enough to find it; and one scan for the places of all takes half as long as a join.
     all[claim_jobs] = R"(
-with me as (
-    update $S.member set epoch = epoch
-    where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp() returning id),
+with me as materialized (
+    select id from $S.member
+    where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp() for share),
 claimed as (
     update $S.job set holder = $1::int8, token = nextval('$S.token'), started = ready <= now()
     where ctid = any (array (

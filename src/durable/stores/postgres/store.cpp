@@ -92,17 +92,18 @@ int wait_for_disk(postgres_connection &it, bool wait) {
 
 // --- jobs -------------------------------------------------------------------------------
 
-// One column for each field of a job, in the order of PUT_VALUES.
+// One column for each field of a job, in the order of put_values.
 struct put_columns {
-    column kind, key, payload, due, delay, period, cron, zone, missed, grace;
+    column kind, key, payload, due, delay, period, cron, zone, missed, grace, hold;
 
     explicit put_columns(std::size_t count)
         : kind(type::text, count), key(type::text, count), payload(type::bytes, count),
           due(type::time, count), delay(type::int8, count), period(type::int8, count),
           cron(type::text, count), zone(type::text, count), missed(type::int4, count),
-          grace(type::int8, count) {}
+          grace(type::int8, count), hold(type::int4, count) {}
 
-    void add(const tw_durable_job &job) {
+    void add(const tw_store_put &put) {
+        const tw_durable_job &job = *put.job;
         kind.add_text(job.kind);
         key.add_text(job.key);
         payload.add_bytes({static_cast<const char *>(job.payload), job.size});
@@ -121,11 +122,12 @@ struct put_columns {
         zone.add_text(job.zone);
         missed.add_int4(job.missed);
         grace.add_int8(microseconds(job.grace_ns));
+        hold.add_int4(put.hold != 0 ? 1 : 0);
     }
 
     void hand_to(parameters &all) const {
         for (const column *each :
-             {&kind, &key, &payload, &due, &delay, &period, &cron, &zone, &missed, &grace})
+             {&kind, &key, &payload, &due, &delay, &period, &cron, &zone, &missed, &grace, &hold})
             all.add(*each);
     }
 };
@@ -163,7 +165,7 @@ void complete_results(tw_store_put *puts, const std::vector<bool> &is_sent) {
     }
 }
 
-// The statements name those jobs that existed; or, where they are kept, those that did not.
+// The statements name those jobs that existed or are held; or, where they are kept, those that did not exist.
 void read_results(const rows &named, tw_store_put *puts, const std::vector<std::size_t> &sent, bool keep) {
     for (const std::size_t i : sent)
         puts[i].existed = keep ? 1 : 0;
@@ -176,26 +178,36 @@ void read_results(const rows &named, tw_store_put *puts, const std::vector<std::
                 places.emplace(name_of(*puts[i].job), i);
         const auto found =
             places.find(std::string(named.bytes(row, 0)) + '\0' + std::string(named.bytes(row, 1)));
-        if (found != places.end())
-            puts[found->second].existed = keep ? 0 : 1;
+        if (found == places.end())
+            continue;
+        tw_store_put &it = puts[found->second];
+        it.existed = !keep && named.truth(row, 2) ? 1 : 0;
+        if (!named.truth(row, 3))
+            continue;
+        it.token = named.int8(row, 4);
+        it.ready_ns = named.time(row, 5);
+        it.started = named.truth(row, 6) ? 1 : 0;
     }
 }
 
-int put(void *connection, tw_store_put *puts, size_t count, int keep) {
+int put(void *connection, tw_store_put *puts, size_t count, int keep, const tw_store_member *member) {
     if (count == 0)
         return 0;
     if (const int error = wait_for_disk(of(connection), true); error != 0)
         return error;
     const std::vector<bool> is_sent = choose_distinct(puts, count, keep != 0);
     std::vector<std::size_t> sent;
-    for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t i = 0; i < count; ++i) {
+        puts[i].token = 0;
         if (is_sent[i])
             sent.push_back(i);
+    }
     put_columns columns(sent.size());
     for (const std::size_t i : sent)
-        columns.add(*puts[i].job);
+        columns.add(puts[i]);
     parameters with;
     columns.hand_to(with);
+    with.add_int8(member != nullptr ? member->id : 0).add_int8(member != nullptr ? member->epoch : 0);
     rows done;
     if (const int error = of(connection).server.call(keep != 0 ? put_keeping : put_replacing, with, done);
         error != 0)
@@ -276,7 +288,7 @@ int list(void *connection, const tw_durable_filter *filter, const char *key, tw_
          void *arg) {
     parameters with;
     return of(connection)
-        .server.call_for_each(list_jobs, add_filter(with, *filter, key), [&](const rows &found, int row) {
+        .server.call_for_each(list_jobs + form_for(filter->states), add_filter(with, *filter, key), [&](const rows &found, int row) {
             tw_durable_entry entry = {};
             read_job(found, row, entry);
             entry.state = state_of(found.truth(row, 12), found.truth(row, 13), found.truth(row, 14));

@@ -50,25 +50,6 @@ int choose(connection &of, const tw_store_claim &claim, std::int64_t now, std::v
     return 0;
 }
 
-// Takes as many tokens as there are jobs. `token` is the last one before them.
-int take_tokens(connection &of, std::size_t number, std::int64_t &token) {
-    const auto many = static_cast<std::int64_t>(number);
-    if (many == 0)
-        return 0;
-    const int error = query(of, sql::next_token).with(many).run();
-    query read(of, sql::read_meta);
-    const int found = error < 0 ? error : read.with("token").row();
-    if (found != 1)
-        return found < 0 ? found : of.fail(-EPROTO, "a row of the meta table is missing");
-    token = read.number(0) - many;
-    return 0;
-}
-
-int hold(connection &of, const chosen &it, std::int64_t holder, std::int64_t token, std::int64_t now) {
-    query holding(of, sql::hold);
-    return holding.with(it.kind).with(it.key.c_str()).with(holder).with(token).with_time(now).run();
-}
-
 // Returns 0, or what `each` returned, or an error.
 int visit(connection &of, const chosen &it, tw_store_visitor *each, void *arg) {
     query read(of, sql::list_one);
@@ -116,7 +97,7 @@ int claim_in_transaction(connection &to, const tw_store_claim &request, tw_store
     if (const int error = take_tokens(to, jobs.size(), token); error != 0)
         return error;
     for (const chosen &it : jobs) {
-        if (const int error = hold(to, it, request.member.id, ++token, now); error < 0)
+        if (const int error = hold(to, it.kind, it.key.c_str(), request.member.id, ++token, now); error < 0)
             return error;
         ended.of_visitor = visit(to, it, each, arg);
         if (ended.of_visitor != 0)
@@ -179,6 +160,25 @@ int settle_one(connection &to, const tw_store_member &who, std::int64_t now, tw_
 }
 
 }  // namespace
+
+int take_tokens(connection &of, std::size_t number, std::int64_t &token) {
+    const auto many = static_cast<std::int64_t>(number);
+    if (many == 0)
+        return 0;
+    const int error = query(of, sql::next_token).with(many).run();
+    query read(of, sql::read_meta);
+    const int found = error < 0 ? error : read.with("token").row();
+    if (found != 1)
+        return found < 0 ? found : of.fail(-EPROTO, "a row of the meta table is missing");
+    token = read.number(0) - many;
+    return 0;
+}
+
+int hold(connection &to, const char *kind, const char *key, std::int64_t holder, std::int64_t token,
+         std::int64_t now) {
+    query holding(to, sql::hold);
+    return holding.with(kind).with(key).with(holder).with(token).with_time(now).run();
+}
 
 int claim(connection &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
           tw_store_look &look) {

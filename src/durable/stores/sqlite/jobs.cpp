@@ -61,15 +61,61 @@ int put_one(connection &to, const tw_durable_job &job, bool keep, std::int64_t n
     return 1 - inserted;
 }
 
-int put(connection &to, tw_store_put *puts, std::size_t count, bool keep) {
+namespace {
+
+// The tokens of a put: as many as it has jobs to hold, or none if the member must not hold any.
+struct tokens {
+    std::int64_t next = 0, left = 0;
+};
+
+int take_for(connection &to, const tw_store_put *puts, std::size_t count, const tw_store_member *who,
+             std::int64_t now, tokens &taken) {
+    std::int64_t lease = 0;
+    const auto wanted =
+        std::count_if(puts, puts + count, [](const tw_store_put &each) { return each.hold != 0; });
+    if (who == nullptr || wanted == 0)
+        return 0;
+    const int error = lease_of(to, *who, lease);
+    if (error == -ESTALE || (error == 0 && lease <= now))
+        return 0;
+    if (error != 0)
+        return error;
+    taken.left = wanted;
+    return take_tokens(to, static_cast<std::size_t>(wanted), taken.next);
+}
+
+// Puts one, and holds it if that is wanted. Lowers `first` to when it is ready, if it is pending.
+int put_and_hold(connection &to, tw_store_put &it, bool keep, const tw_store_member *who, std::int64_t now,
+                 tokens &taken, std::int64_t &first) {
+    std::int64_t ready = TW_STORE_NEVER;
+    it.token = 0;
+    it.existed = put_one(to, *it.job, keep, now, ready);
+    if (it.existed < 0)
+        return it.existed;
+    if (it.hold == 0 || taken.left == 0 || ready == TW_STORE_NEVER) {
+        first = std::min(first, ready);
+        return 0;
+    }
+    --taken.left;
+    it.token = ++taken.next;
+    it.ready_ns = ready;
+    it.started = ready <= now ? 1 : 0;
+    const int held = hold(to, it.job->kind, it.job->key, who->id, it.token, now);
+    return held < 0 ? held : 0;
+}
+
+}  // namespace
+
+int put(connection &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who) {
     return in_small_transaction(to, durability::full, [=, &to] {
         const std::int64_t now = connection::now();
         std::int64_t first = TW_STORE_NEVER;
-        for (tw_store_put *each = puts; each != puts + count; ++each) {
-            each->existed = put_one(to, *each->job, keep, now, first);
-            if (each->existed < 0)
-                return each->existed;
-        }
+        tokens taken;
+        if (const int error = take_for(to, puts, count, who, now, taken); error != 0)
+            return error;
+        for (tw_store_put *each = puts; each != puts + count; ++each)
+            if (const int error = put_and_hold(to, *each, keep, who, now, taken, first); error != 0)
+                return error;
         return to.ring(first, now);
     });
 }

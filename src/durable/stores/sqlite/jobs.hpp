@@ -18,7 +18,7 @@ int remove_one(connection &to, const char *kind, const char *key);
 // The entry of a row with the columns of a job. Valid until the next row.
 int entry_of(connection &of, query &row, tw_durable_entry &entry);
 
-int put(connection &to, tw_store_put *puts, std::size_t count, bool keep);
+int put(connection &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who);
 int remove(connection &to, const char *kind, const char *key);
 std::int64_t requeue(connection &to, const char *kind, const char *key);
 int list(connection &of, const tw_durable_filter &filter, const char *only, tw_store_visitor *each,
@@ -37,6 +37,13 @@ int leave(connection &to, const tw_store_member &who);
 std::int64_t bury(connection &to, std::size_t limit);
 
 // --- holding.cpp
+
+// Holds a job for a member, in a transaction that has begun. It is started if it is ready by now.
+int hold(connection &to, const char *kind, const char *key, std::int64_t holder, std::int64_t token,
+         std::int64_t now);
+
+// Takes as many tokens. `token` is the last one before them.
+int take_tokens(connection &of, std::size_t number, std::int64_t &token);
 
 int claim(connection &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
           tw_store_look &look);

@@ -142,8 +142,8 @@ template <typename F> auto on(void *raw, F body) -> decltype(body(std::declval<c
     }
 }
 
-int put(void *raw, tw_store_put *puts, std::size_t count, int keep) {
-    return on(raw, [=](connection &to) { return sqlite::put(to, puts, count, keep != 0); });
+int put(void *raw, tw_store_put *puts, std::size_t count, int keep, const tw_store_member *who) {
+    return on(raw, [=](connection &to) { return sqlite::put(to, puts, count, keep != 0, who); });
 }
 int remove(void *raw, const char *kind, const char *key) {
     return on(raw, [=](connection &to) { return sqlite::remove(to, kind, key); });

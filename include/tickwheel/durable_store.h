@@ -93,9 +93,10 @@ struct tw_store_claim {
 /* What else a claim says. */
 struct tw_store_look {
     int64_t now_ns;
-    int64_t next_ns; /* when the first of these kinds that it has not claimed is ready; TW_STORE_NEVER: there
-                        is none */
-    int has_dead;    /* not 0: the lease of some member has ended, and `bury` has something to do */
+    int64_t next_ns; /* when the first of these kinds that it has not claimed is ready, or, if it has claimed
+                        as many as its limit, any time before that; TW_STORE_NEVER: there is none */
+    int has_dead;    /* not 0: the lease of some member has ended, and `bury` has something to do; a claim that
+                        has reached its limit need not look */
 };
 
 /* A held job that is to be started. */

@@ -57,7 +57,10 @@ std::int64_t clerk::ready_at(const tw_durable_job &job) const {
     return database_.is_known() ? database_.when(job.due_ns) : clock_.now();
 }
 
+// What is held waits by the database's clock, so something has to be known of it.
 void clerk::choose_to_hold(std::vector<tw_store_put> &puts) const {
+    if (!database_.is_known())
+        return;
     const std::int64_t until = clock_.now() + settings_.horizon_ns;
     std::size_t left = jobs_.room(puts.size());
     for (tw_store_put &it : puts) {

@@ -117,6 +117,9 @@ void play::act_as_user() {
     process *const by = world_.random_process();
     if (by == nullptr)
         return;
+    world_.turn(*by);  // the user's thread knows what time it is
+    if (!world_.is_usable(*by))
+        return;
     const std::uint64_t what = world_.random(10);
     if (what < 6)
         put(*by);

@@ -107,6 +107,7 @@ class world {
         return !it.is_dead && !it.is_stalled && it.paused_until <= now_;
     }
     process *random_process();
+    void turn(process &it);  // its clock goes on to the present, and what is due fires
     void set_clock(std::int64_t by);
     void fault(process &it) { it.faulted_at = last_fault_at = now_; }
     void end_faults();
@@ -134,7 +135,6 @@ class world {
     std::int64_t local_at(const process &of, std::int64_t time) const;
     std::int64_t true_time(const process &of, std::int64_t local) const;
     std::int64_t next_of(const process &it) const;
-    void turn(process &it);
     void carry_out_late_claims();
 
     std::vector<process *> living_;

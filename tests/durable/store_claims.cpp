@@ -143,8 +143,12 @@ TEST(a_claim_looks_for_what_comes_next) {
     const tw_store_member who = to.join();
     const std::int64_t before = to.now();
     put_row(to, "mail", {"1", "2"});
+    to.claim(who, {"mail"}, 0, 1);  // as many as its limit: the next is known to be no earlier
+    assert_true(to.look().next_ns <= to.get("mail", "2")->ready);
     to.claim(who, {"mail"}, 0, 1);
-    assert_int_equal(to.look().next_ns, to.get("mail", "2")->ready);
+    to.put("mail", "3", minute);
+    to.claim(who, {"mail"}, 0, 1);
+    assert_int_equal(to.look().next_ns, to.get("mail", "3")->ready);
     assert_true(to.look().now_ns >= before && to.look().now_ns <= to.now());
     assert_int_equal(to.look().now_ns % us, 0);
     assert_false(to.look().has_dead);

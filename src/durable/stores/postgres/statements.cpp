@@ -120,25 +120,26 @@ where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp(
     // enough to find it; and one scan for the places of all takes half as long as a join.
     all[claim_jobs] = R"(
 with me as materialized (
-    select id from $S.member
-    where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp() for share),
-claimed as (
-    update $S.job set holder = $1::int8, token = nextval('$S.token'), started = ready <= now()
-    where ctid = any (array (
-        select place from me, unnest($3::text[]) as handled (kind), lateral (
-            select ctid as place, ready from $S.job
-            where job.kind = handled.kind and holder is null and not failed
-                and ready <= now() + $4::int8 * interval '1 microsecond'
-            order by ready limit $5::int8 for update skip locked) as near
-        order by ready limit $5::int8))
-    returning kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, started, error)
-select claimed.*, clock_timestamp(), me.id is not null
-from (select 1) as one left join me on true left join claimed on true order by ready)";
+    select from $S.member
+    where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp() for share)
+update $S.job set holder = $1::int8, token = nextval('$S.token'), started = ready <= now()
+where ctid = any (array (
+    select place from me, unnest($3::text[]) as handled (kind), lateral (
+        select ctid as place, ready from $S.job
+        where job.kind = handled.kind and holder is null and not failed
+            and ready <= now() + $4::int8 * interval '1 microsecond'
+        order by ready limit $5::int8 for update skip locked) as near
+    order by ready limit $5::int8))
+returning kind, key, payload, due, ready, period, cron, zone, missed, grace, attempts, token, started,
+    clock_timestamp())";
 
-    // $1 kinds
+    // $1, $2 member, $3 kinds
     all[next_ready] = R"(
-select min(first.ready), exists (select from $S.member where dead or lease_end < clock_timestamp())
-from unnest($1::text[]) as handled (kind), lateral (
+select exists (select from $S.member
+        where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp()),
+    clock_timestamp(), min(first.ready),
+    exists (select from $S.member where dead or lease_end < clock_timestamp())
+from unnest($3::text[]) as handled (kind), lateral (
     select ready from $S.job where job.kind = handled.kind and holder is null and not failed
     order by ready limit 1) as first)";
 
@@ -158,16 +159,18 @@ union all select given.n, false, job.ready, clock_timestamp()
 from given join $S.job on job.token = given.token and holder = $1::int8
 union all select 0, exists (select from me), null, clock_timestamp())";
 
-    // $1, $2 member, $3.. one array for each field of an outcome. `what` is that of tw_store_outcome_kind.
+    // $1, $2 member, $3 tokens of those that end, $4.. one array for each field of the other outcomes. `what` is
+    // that of tw_store_outcome_kind. Returns the tokens that it has found and, with the number 0, whether the
+    // member may settle.
     all[settle_jobs] = R"(
 with me as materialized (select id from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
 given as materialized (
-    select * from unnest($3::int8[], $4::int4[], $5::timestamptz[], $6::timestamptz[], $7::int8[], $8::int4[],
-        $9::text[]) with ordinality as given (token, what, due, ready, delay, attempts, error, n)
+    select * from unnest($4::int8[], $5::int4[], $6::timestamptz[], $7::timestamptz[], $8::int8[], $9::int4[],
+        $10::text[]) as given (token, what, due, ready, delay, attempts, error)
     where exists (select from me)),
 ended as (
-    delete from $S.job using given where what = 0 and job.token = given.token and holder = $1::int8
-    returning given.n),
+    delete from $S.job where token = any ($3::int8[]) and holder = $1::int8 and exists (select from me)
+    returning token),
 moved as (
     update $S.job set holder = null, started = false, failed = what = 2,
         due = case when what = 3 then job.due else given.due end,
@@ -176,10 +179,10 @@ moved as (
                 '2200-12-31 23:59:59.999999+00') end,
         attempts = case when what = 3 then job.attempts else given.attempts end,
         error = case when what = 3 then job.error else given.error end
-    from given where what <> 0 and job.token = given.token and holder = $1::int8
-    returning given.n, what, job.kind, job.ready),
+    from given where job.token = given.token and holder = $1::int8
+    returning given.token, what, job.kind, job.ready),
 told as materialized (select $S.tell(kind, min(ready)) from moved where what = 3 group by kind)
-select n, true from ended union all select n, true from moved
+select token, true from ended union all select token, true from moved
 union all select 0, exists (select from me) from (select count(*) from told) as all_told)";
 
     // $1 limit

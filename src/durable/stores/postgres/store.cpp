@@ -1,7 +1,9 @@
 // The store in PostgreSQL: durable_store.h put into statements.
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -411,6 +413,28 @@ column kinds_of(const tw_store_claim &claim) {
     return kinds;
 }
 
+// The rows of a claim in the order of ready times.
+std::vector<int> in_order(const rows &claimed) {
+    std::vector<int> order(static_cast<std::size_t>(claimed.count()));
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int one, int other) { return claimed.time(one, 4) < claimed.time(other, 4); });
+    return order;
+}
+
+int show(const rows &claimed, tw_store_visitor *each, void *arg) {
+    for (const int row : in_order(claimed)) {
+        tw_durable_entry entry = {};
+        read_job(claimed, row, entry);
+        entry.state = state_of(true, claimed.truth(row, 12), false);
+        if (const int end = each(&entry, arg); end != 0)
+            return end;
+    }
+    return 0;
+}
+
+// A claim that has reached its limit is followed by another at once. So it does not look for what comes next,
+// which is one round trip less where there is much to do.
 int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each, void *arg,
           tw_store_look *look) {
     postgres_connection &it = of(connection);
@@ -418,30 +442,26 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each,
         return error;
     it.kinds.assign(claim->kinds, claim->kinds + claim->kinds_count);
     const column kinds = kinds_of(*claim);
-    parameters with, only_kinds;
+    parameters with, of_next;
     with.add_int8(claim->member.id).add_int8(claim->member.epoch).add(kinds);
     with.add_int8(microseconds(claim->horizon_ns)).add_int8(static_cast<std::int64_t>(claim->limit));
     rows done, next;
     if (const int error = it.server.call(claim_jobs, with, done); error != 0)
         return error;
-    if (!done.truth(0, 15))
-        return -ESTALE;
-    look->now_ns = done.time(0, 14);
-    int result = 0;
-    for (int row = 0; row < done.count() && result == 0 && !done.is_null(row, 0); ++row) {
-        tw_durable_entry entry = {};
-        read_job(done, row, entry);
-        entry.state = state_of(true, done.truth(row, 12), false);
-        entry.error = done.text(row, 13);
-        result = each(&entry, arg);
+    if (const int end = show(done, each, arg); end != 0)
+        return end;
+    if (done.count() > 0 && static_cast<std::size_t>(done.count()) == claim->limit) {
+        *look = {done.time(0, 13), 0, 0};
+        return 0;
     }
-    if (result != 0)
-        return result;
-    only_kinds.add(kinds);
-    if (const int error = it.server.call(next_ready, only_kinds, next); error != 0)
+    of_next.add_int8(claim->member.id).add_int8(claim->member.epoch).add(kinds);
+    if (const int error = it.server.call(next_ready, of_next, next); error != 0)
         return error;
-    look->next_ns = next.is_null(0, 0) ? TW_STORE_NEVER : next.time(0, 0);
-    look->has_dead = next.truth(0, 1) ? 1 : 0;
+    if (done.count() == 0 && !next.truth(0, 0))
+        return -ESTALE;
+    look->now_ns = next.time(0, 1);
+    look->next_ns = next.is_null(0, 2) ? TW_STORE_NEVER : next.time(0, 2);
+    look->has_dead = next.truth(0, 3) ? 1 : 0;
     return 0;
 }
 
@@ -477,12 +497,16 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
     return 0;
 }
 
-int settle(void *connection, const tw_store_member *member, tw_store_outcome *outcomes, size_t count) {
-    column token(type::int8, count), what(type::int4, count), due(type::time, count),
-        ready(type::time, count), delay(type::int8, count), attempts(type::int4, count),
-        error(type::text, count);
-    for (std::size_t i = 0; i < count; ++i) {
-        tw_store_outcome &it = outcomes[i];
+// What becomes of jobs that do not just end: one column for each field of an outcome.
+struct outcome_columns {
+    column token, what, due, ready, delay, attempts, error;
+
+    explicit outcome_columns(std::size_t count)
+        : token(type::int8, count), what(type::int4, count), due(type::time, count),
+          ready(type::time, count), delay(type::int8, count), attempts(type::int4, count),
+          error(type::text, count) {}
+
+    void add(const tw_store_outcome &it) {
         token.add_int8(it.token);
         what.add_int4(it.what);
         due.add_time(it.due_ns);
@@ -493,18 +517,38 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
         delay.add_int8(it.ready_is_delay != 0 ? microseconds(it.ready_ns) : 0);
         attempts.add_int4(static_cast<std::int32_t>(it.attempts));
         error.add_text(it.error);
-        it.matched = 0;
+    }
+
+    void hand_to(parameters &all) const {
+        for (const column *each : {&token, &what, &due, &ready, &delay, &attempts, &error})
+            all.add(*each);
+    }
+};
+
+int settle(void *connection, const tw_store_member *member, tw_store_outcome *outcomes, size_t count) {
+    std::unordered_map<std::int64_t, std::size_t> places;
+    for (std::size_t i = 0; i < count; ++i)
+        places.emplace(outcomes[i].token, i);
+    const auto ending = static_cast<std::size_t>(
+        std::count_if(outcomes, outcomes + count, [](const auto &it) { return it.what == TW_STORE_END; }));
+    column ended(type::int8, ending);
+    outcome_columns others(count - ending);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (outcomes[i].what == TW_STORE_END)
+            ended.add_int8(outcomes[i].token);
+        else
+            others.add(outcomes[i]);
+        outcomes[i].matched = 0;
     }
     parameters with;
-    with.add_int8(member->id).add_int8(member->epoch);
-    for (const column *each : {&token, &what, &due, &ready, &delay, &attempts, &error})
-        with.add(*each);
+    with.add_int8(member->id).add_int8(member->epoch).add(ended);
+    others.hand_to(with);
     rows done;
     if (const int failure = of(connection).server.call(settle_jobs, with, done); failure != 0)
         return failure;
     for (int row = 0; row < done.count(); ++row)
-        if (const std::int64_t number = done.int8(row, 0); number > 0)
-            outcomes[number - 1].matched = 1;
+        if (const auto found = places.find(done.int8(row, 0)); found != places.end())
+            outcomes[found->second].matched = 1;
         else if (!done.truth(row, 1))
             return -ESTALE;
     return 0;

@@ -150,6 +150,8 @@ struct tw_durable_options {
     struct tw_workers *workers; /* run the handlers; NULL: a pool of its own */
     unsigned threads;           /* of a pool of its own. 0: 4 */
 
+    int must_exist; /* not 0: neither the database nor its tables are created; it is an error if there are none */
+
     int confirmed_only; /* not 0: while the database cannot be reached nothing fires. 0: what is held goes
                            on, as far as the lease allows */
 
@@ -160,8 +162,8 @@ struct tw_durable_options {
     const struct tw_store *store; /* a kind of database of your own, instead of those that the address names.
                                      It must outlive the connection. NULL: none. See durable_store.h */
 
-    /* Called at each event, on a thread of the library's, which waits for it. `why` is for people. NULL: none
-     * */
+    /* Called at each event, on a thread of the library's, which waits for it. `why` is for people. NULL: no
+     * function. */
     void (*on_event)(enum tw_durable_event event, const char *why, void *arg);
     void *on_event_arg;
 };
@@ -169,18 +171,16 @@ struct tw_durable_options {
 /* Opens a database, creates its tables if there are none, and stores the connection in *durable. `rt` may be
  * null: then jobs can be put, listed and so on, but not handled. The address is
  *
- *     sqlite:PATH         a file, which is created if its folder exists; shared by the processes of one
- *     machine postgresql://...    an address of libpq (postgres://, too), see its manual. Not through a pool
- *     of connections that
- *                         hands them from one transaction to the next
- *     memory:NAME         nothing on disk, for tests: shared under this name within the process, and gone
- *     when the last
- *                         connection is closed
+ *     sqlite:PATH       a file, which is created if its folder exists. The processes of one machine share it
+ *     postgresql://...  an address of libpq (postgres:// as well), see its manual. Not through a pool of
+ *                       connections that hands them from one transaction to the next
+ *     memory:NAME       nothing on disk, for tests. It is shared under this name within the process, and gone
+ *                       with its last connection
  *
  * Close it before the runtime is freed. Returns 0.
  *   -EINVAL      also: an option is out of range, or `workers` belongs to another runtime; the address is
  *                malformed
- *   -ENOENT      the database does not exist
+ *   -ENOENT      the database does not exist, or its tables with `must_exist`
  *   -EOPNOTSUPP  no store of this build has such addresses
  *   -EAGAIN      from the system: no thread */
 TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,

@@ -61,6 +61,7 @@ struct durable_options {
     std::chrono::nanoseconds timeout{0};
     tw_workers *workers = nullptr;  // the native() of a pool on the same runtime
     unsigned threads = 0;
+    bool must_exist = false;
     bool confirmed_only = false;
     bool single_thread = false;
     const tw_store *store = nullptr;
@@ -91,6 +92,7 @@ struct durable_home {
         c.timeout_ns = o.timeout.count();
         c.workers = o.workers;
         c.threads = o.threads;
+        c.must_exist = o.must_exist ? 1 : 0;
         c.confirmed_only = o.confirmed_only ? 1 : 0;
         c.single_thread = o.single_thread ? 1 : 0;
         c.store = o.store;

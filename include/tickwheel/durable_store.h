@@ -52,6 +52,7 @@ struct tw_store_place {
     const char *address; /* as it was given to tw_durable_open */
     const char *schema;  /* valid, as durable.h says */
     int64_t timeout_ns;  /* longest wait for an answer */
+    int must_exist;      /* not 0: nothing is created; -ENOENT if it is not there */
 
     /* The local steady clock, virtual on virtual time; for stores that have no clock of their own. */
     int64_t (*local_now)(void *arg);
@@ -138,8 +139,8 @@ typedef int tw_store_visitor(const struct tw_durable_entry *entry, void *arg);
 struct tw_store {
     const char *scheme; /* how its addresses begin, up to the colon */
 
-    /* Opens a connection and stores it in *connection; creates the tables if there are none, and brings those
-     * of former releases up to date. On error it has released all, and has written a text for people into
+    /* Opens a connection and stores it in *connection; creates the tables if there are none and they need not
+     * exist, and brings those of former releases up to date. On error it has released all, and has written a text for people into
      * `why`, of `room` bytes, without the address. */
     int (*open)(void **connection, const struct tw_store_place *place, char *why, size_t room);
 

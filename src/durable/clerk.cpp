@@ -11,7 +11,7 @@ namespace tickwheel::durable {
 
 namespace {
 
-constexpr std::size_t batch = 512, batch_of_the_dead = 1000;
+constexpr std::size_t batch = 1024, batch_of_the_dead = 1000;
 constexpr std::int64_t first_pause_ns = 50 * TW_MILLISECOND, longest_pause_ns = 2 * TW_SECOND;
 
 // Between two looks, where the first has left something that others are just taking.

@@ -86,6 +86,7 @@ int fill_in(tw_durable &it, tw_runtime *rt, const char *address, const tw_durabl
                    address,
                    schema,
                    timeout,
+                   options.must_exist != 0,
                    [](void *clock) { return static_cast<local_clock *>(clock)->now(); },
                    &it.clock};
     return 0;

@@ -63,7 +63,7 @@ world::world(const scenario &scene, std::uint64_t seed_of_all)
       is_told_(std::getenv("TW_SIMULATION_TRACE") != nullptr) {
     the_world = this;
     char why[200];
-    const tw_store_place place = {"memory:simulation", "tickwheel", second, now_of_database, nullptr};
+    const tw_store_place place = {"memory:simulation", "tickwheel", second, 0, now_of_database, nullptr};
     if (tw_store_for("memory:simulation")->open(&observer, &place, why, sizeof why) != 0)
         fail("%s", why);
 }

@@ -125,16 +125,22 @@ int begin_test(void **) {
 // --- a connection ----------------------------------------------------------------------------
 
 connection::connection() {
-    char why[256] = "";
+    std::string why;
+    if (const int error = try_to_open(false, raw_, why); error != 0)
+        fail_msg("%d: %s", error, why.c_str());
+}
+
+int connection::try_to_open(bool must_exist, void *&raw, std::string &why) {
+    char text[256] = "";
     tw_store_place place{};
     place.address = address;
     place.schema = schema.c_str();
     place.timeout_ns = 30 * second;
+    place.must_exist = must_exist ? 1 : 0;
     place.local_now = local_now;
-    const int error = store().open(&raw_, &place, why, sizeof why);
-    if (error != 0)
-        print_error("%s\n", why);
-    assert_int_equal(error, 0);
+    const int error = store().open(&raw, &place, text, sizeof text);
+    why = text;
+    return error;
 }
 
 connection::~connection() { store().close(raw_); }

@@ -355,10 +355,24 @@ TEST(a_failed_job_can_be_replaced_and_removed) {
     assert_int_equal(to.remove("bill", "17"), 1);
 }
 
+TEST(what_must_exist_is_not_created) {
+    void *raw = nullptr;
+    std::string why;
+    assert_int_equal(connection::try_to_open(true, raw, why), -ENOENT);
+    assert_false(why.empty());
+    connection to;
+    to.put("mail", "17");
+    assert_int_equal(connection::try_to_open(true, raw, why), 0);
+    const tw_durable_filter all = {};
+    assert_int_equal(store().count(raw, &all), 1);
+    store().close(raw);
+}
+
 }  // namespace
 
 int test_jobs() {
     const CMUnitTest tests[] = {
+        cmocka_unit_test_setup(what_must_exist_is_not_created, begin_test),
         cmocka_unit_test_setup(a_new_job_is_pending, begin_test),
         cmocka_unit_test_setup(all_that_a_job_has_is_kept, begin_test),
         cmocka_unit_test_setup(a_period_is_kept, begin_test),

@@ -44,6 +44,9 @@ class connection {
     connection &operator=(const connection &) = delete;
     ~connection();
 
+    // 0 or the error, and why.
+    static int try_to_open(bool must_exist, void *&raw, std::string &why);
+
     void *raw() { return raw_; }
     std::int64_t now();
 

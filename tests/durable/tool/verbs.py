@@ -177,13 +177,14 @@ def refuses_bad_usage(tool):
 
 
 def tells_errors_of_the_database(tool):
-    tool.fails(1, "no such file: /does/not/exist", "list", "--database", "sqlite:/does/not/exist")
+    tool.fails(1, "there is no such file", "list", "--database", "sqlite:/does/not/exist")
     tool.fails(1, "", "put", "k", "x", "--database", "sqlite:/does/not/exist")
     tool.fails(1, "", "list", "--database", f"sqlite:{os.path.abspath(__file__)}")
     said = tool.run("list", "--database", "postgresql://user:secret@/x?host=/does/not/exist").stderr
     assert b"secret" not in said
     with open("/dev/full", "wb") as full:
-        done = subprocess.run([program, "count"], stdout=full, stderr=subprocess.PIPE, env=tool.environment, check=False)
+        schema = ["--schema", tool.schema] if tool.schema else []
+        done = subprocess.run([program, *schema, "count"], stdout=full, stderr=subprocess.PIPE, env=tool.environment, check=False)
         assert done.returncode == 1 and b"No space left" in done.stderr, done
 
 

@@ -47,6 +47,10 @@ int open(void **out, const tw_store_place *place, char *why, std::size_t room) {
         self->local_now = place->local_now;
         self->local_now_arg = place->local_now_arg;
         const std::lock_guard lock(all().mutex);
+        if (place->must_exist != 0 && all().named.count(self->name) == 0) {
+            std::snprintf(why, room, "there is no such database in memory");
+            return -ENOENT;
+        }
         self->base = &all().named.try_emplace(self->name).first->second;
         ++self->base->connections;
         *out = self.release();

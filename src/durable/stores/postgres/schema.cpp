@@ -149,7 +149,7 @@ std::string in_schema(const char *text, const std::string &schema) {
     return all;
 }
 
-int bring_up_to_date(link &server, const std::string &schema) {
+int bring_up_to_date(link &server, const std::string &schema, bool must_exist) {
     int version;
     if (const int error = read_version(server, schema, version); error != 0)
         return error;
@@ -157,6 +157,10 @@ int bring_up_to_date(link &server, const std::string &schema) {
         return -EPROTO;
     if (version == newest)
         return 0;
+    if (must_exist && version == 0) {
+        server.explain_by("the database has no tables of this schema");
+        return -ENOENT;
+    }
     const int error = create(server, schema);
     if (error == 0)
         return 0;

@@ -11,8 +11,8 @@ namespace tickwheel::durable::postgres {
 // strings. The engine has checked it: it has letters, digits and underscores.
 std::string in_schema(const char *text, const std::string &schema);
 
-// Creates what is missing. Several may do so at the same time. 0 or an error of durable.h; -EPROTO: the
-// tables are those of a later release.
-int bring_up_to_date(link &server, const std::string &schema);
+// Creates what is missing, unless that is an error. Several may do so at the same time. 0 or an error of
+// durable.h; -EPROTO: the tables are those of a later release.
+int bring_up_to_date(link &server, const std::string &schema, bool must_exist);
 
 }  // namespace tickwheel::durable::postgres

@@ -51,7 +51,7 @@ int open_connection(void **connection, const tw_store_place *place, char *why, s
     auto *const it = new postgres_connection(*place);
     int error = it->server.open(place->address);
     if (error == 0)
-        error = bring_up_to_date(it->server, it->schema);
+        error = bring_up_to_date(it->server, it->schema, place->must_exist != 0);
     if (error != 0) {
         std::strncpy(why, it->server.why().c_str(), room - 1);
         why[room - 1] = 0;

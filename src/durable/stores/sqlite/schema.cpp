@@ -83,16 +83,6 @@ class single_value {
     sqlite3_stmt *statement_ = nullptr;
 };
 
-// Returns 1 if there is a meta table.
-int has_tables(connection &of) {
-    const std::string name = of.schema() + "_meta";
-    single_value found(of, "select count(*) from sqlite_master where type = 'table' and name = ?1");
-    if (found.statement() != nullptr)
-        sqlite3_bind_text(found.statement(), 1, name.c_str(), -1, SQLITE_STATIC);
-    const int error = found.read();
-    return error != 0 ? error : sqlite3_column_int(found.statement(), 0);
-}
-
 // REQUIRES: there is a meta table, or its lack is an error
 int read_stored_version(connection &of, std::int64_t &version) {
     query read(of, sql::read_meta);
@@ -102,6 +92,19 @@ int read_stored_version(connection &of, std::int64_t &version) {
     version = read.number(0);
     return 0;
 }
+
+}  // namespace
+
+int has_tables(connection &of) {
+    const std::string name = of.schema() + "_meta";
+    single_value found(of, "select count(*) from sqlite_master where type = 'table' and name = ?1");
+    if (found.statement() != nullptr)
+        sqlite3_bind_text(found.statement(), 1, name.c_str(), -1, SQLITE_STATIC);
+    const int error = found.read();
+    return error != 0 ? error : sqlite3_column_int(found.statement(), 0);
+}
+
+namespace {
 
 // Version 0 is that of a database without tables.
 int read_version(connection &of, std::int64_t &version) {

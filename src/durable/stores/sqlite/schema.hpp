@@ -15,6 +15,9 @@ using step = const char *;
 
 std::span<const step> all_steps();
 
+// Returns 1 if the database has tables of this schema, 0 if not.
+int has_tables(connection &of);
+
 // Brings the tables to the version that the steps lead to, in one transaction; several processes may do so at
 // once. -EPROTO: they are of a later version.
 int bring_up_to_date(connection &of, std::span<const step> steps);

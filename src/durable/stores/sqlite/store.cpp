@@ -69,20 +69,22 @@ int error_of_path(const std::string &path, int code, int system_errno) {
 
 // No two threads use a connection at a time, so it needs no mutex of its own; SQLite as a whole needs its
 // own.
-int open_file(const std::string &path, std::unique_ptr<sqlite3, closes> &opened, char *why,
+int open_file(const std::string &path, bool must_exist, std::unique_ptr<sqlite3, closes> &opened, char *why,
               std::size_t room) {
     sqlite3 *handle = nullptr;
     if (path.empty())
         return refuse(-EINVAL, "the address has no path", why, room);
     if (sqlite3_threadsafe() == 0)
         return refuse(-EOPNOTSUPP, "this SQLite was built without support for threads", why, room);
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (must_exist ? 0 : SQLITE_OPEN_CREATE);
     errno = 0;  // SQLite does not always set it
     const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
     opened.reset(handle);
     if (code != SQLITE_OK) {
         const int system_errno = handle != nullptr ? sqlite3_system_errno(handle) : 0;
-        return refuse(error_of_path(path, code, system_errno), sqlite3_errstr(code), why, room);
+        const int error = error_of_path(path, code, system_errno);
+        const bool is_missing = error == -ENOENT && must_exist;
+        return refuse(error, is_missing ? "there is no such file" : sqlite3_errstr(code), why, room);
     }
     sqlite3_extended_result_codes(handle, 1);
     return 0;
@@ -90,11 +92,15 @@ int open_file(const std::string &path, std::unique_ptr<sqlite3, closes> &opened,
 
 int open_place(void **out, const tw_store_place &place, char *why, std::size_t room) {
     std::unique_ptr<sqlite3, closes> handle;
-    if (const int error = open_file(path_of(place.address), handle, why, room); error != 0)
+    const bool must_exist = place.must_exist != 0;
+    if (const int error = open_file(path_of(place.address), must_exist, handle, why, room); error != 0)
         return error;
     const std::int64_t ms = place.timeout_ns / 1'000'000;
     sqlite3_busy_timeout(handle.get(), static_cast<int>(std::clamp<std::int64_t>(ms, 1, INT_MAX)));
     auto made = std::make_unique<store_connection>(std::move(handle), place.schema);
+    if (const int has = must_exist ? sqlite::has_tables(made->to) : 1; has != 1)
+        return has == 0 ? refuse(-ENOENT, "there are no tables of this schema in the file", why, room)
+                        : refuse(has, made->to.explain(), why, room);
     int error = sqlite::set_up(made->to, place.timeout_ns);
     // The database is open by now, so what cannot be opened is the log, which needs a folder that can be
     // written.

@@ -150,7 +150,8 @@ struct tw_durable_options {
     struct tw_workers *workers; /* run the handlers; NULL: a pool of its own */
     unsigned threads;           /* of a pool of its own. 0: 4 */
 
-    int must_exist; /* not 0: neither the database nor its tables are created; it is an error if there are none */
+    int must_exist; /* not 0: neither the database nor its tables are created; it is an error if there are
+                       none */
 
     int confirmed_only; /* not 0: while the database cannot be reached nothing fires. 0: what is held goes
                            on, as far as the lease allows */

@@ -96,8 +96,8 @@ struct tw_store_look {
     int64_t now_ns;
     int64_t next_ns; /* when the first of these kinds that it has not claimed is ready, or, if it has claimed
                         as many as its limit, any time before that; TW_STORE_NEVER: there is none */
-    int has_dead;    /* not 0: the lease of some member has ended, and `bury` has something to do; a claim that
-                        has reached its limit need not look */
+    int has_dead; /* not 0: the lease of some member has ended, and `bury` has something to do; a claim that
+                     has reached its limit need not look */
 };
 
 /* A held job that is to be started. */
@@ -140,8 +140,8 @@ struct tw_store {
     const char *scheme; /* how its addresses begin, up to the colon */
 
     /* Opens a connection and stores it in *connection; creates the tables if there are none and they need not
-     * exist, and brings those of former releases up to date. On error it has released all, and has written a text for people into
-     * `why`, of `room` bytes, without the address. */
+     * exist, and brings those of former releases up to date. On error it has released all, and has written a
+     * text for people into `why`, of `room` bytes, without the address. */
     int (*open)(void **connection, const struct tw_store_place *place, char *why, size_t room);
 
     /* Closes it. */
@@ -163,8 +163,8 @@ struct tw_store {
      * listen are told.
      *
      * What is put with `hold`, and is not a job that stays, is claimed for `member` in the same breath, as by
-     * `claim`; it is pending like the rest if `member` is null or dead, if its lease has ended, or if its epoch
-     * is another. Of several puts of one name the last alone need be held. */
+     * `claim`; it is pending like the rest if `member` is null or dead, if its lease has ended, or if its
+     * epoch is another. Of several puts of one name the last alone need be held. */
     int (*put)(void *connection, struct tw_store_put *puts, size_t count, int keep,
                const struct tw_store_member *member);
 

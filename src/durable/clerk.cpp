@@ -11,7 +11,7 @@ namespace tickwheel::durable {
 
 namespace {
 
-constexpr std::size_t batch = 1024, batch_of_the_dead = 1000;
+constexpr std::size_t batch = 1000, batch_of_the_dead = 1000;
 constexpr std::int64_t first_pause_ns = 50 * TW_MILLISECOND, longest_pause_ns = 2 * TW_SECOND;
 
 // Between two looks, where the first has left something that others are just taking.
@@ -58,19 +58,18 @@ std::int64_t clerk::ready_at(const tw_durable_job &job) const {
 }
 
 // What is held waits by the database's clock, so something has to be known of it.
-void clerk::choose_to_hold(std::vector<tw_store_put> &puts) const {
-    if (!database_.is_known())
-        return;
+holding::reservation clerk::choose_to_hold(std::vector<tw_store_put> &puts) {
     const std::int64_t until = clock_.now() + settings_.horizon_ns;
-    std::size_t left = jobs_.room(puts.size());
-    for (tw_store_put &it : puts) {
-        if (left == 0)
-            return;
-        if (!handles(it.job->kind) || ready_at(*it.job) > until)
-            continue;
-        it.hold = 1;
-        --left;
-    }
+    std::vector<tw_store_put *> chosen;
+    if (database_.is_known())
+        for (tw_store_put &it : puts)
+            if (handles(it.job->kind) && ready_at(*it.job) <= until)
+                chosen.push_back(&it);
+    holding::reservation room = jobs_.reserve(chosen.size());
+    chosen.resize(room.size());
+    for (tw_store_put *const it : chosen)
+        it->hold = 1;
+    return room;
 }
 
 bool clerk::note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
@@ -365,23 +364,25 @@ int clerk::listen_to_others() {
 // One claim after the other, until there is nothing left within the horizon or no room. Answers and the lease
 // come in between.
 int clerk::look() {
-    std::vector<const char *> kinds;
     {
         const std::lock_guard hold(mutex_);
-        for (const handling &it : handlings_)
-            kinds.push_back(it.kind.c_str());
         look_at_ = clock_.now() + poll_ns_;
     }
-    const std::size_t limit = room();
-    if (limit == 0)
+    const holding::reservation room = jobs_.reserve(batch);
+    if (note_room(room.size()) == 0)
         return 0;
     tw_store_look seen = {};
     std::size_t count = 0;
-    if (const int error = claim(limit, kinds, seen, count); error != 0)
+    const int error = claim(room.size(), seen, count);
+    if (error == -ESTALE) {
+        renew_at_ = 0;  // which finds out whether it is dead
+        return 0;
+    }
+    if (error != 0)
         return error;
     has_dead_ = seen.has_dead != 0;
     const std::lock_guard hold(mutex_);
-    if (count == limit)
+    if (count == room.size())
         look_at_ = 0;
     else
         plan_next_look(seen);
@@ -389,13 +390,12 @@ int clerk::look() {
 }
 
 // If there is none, the next answer is noted, and has the clerk look again.
-std::size_t clerk::room() {
+std::size_t clerk::note_room(std::size_t room) {
     const std::lock_guard hold(mutex_);
-    const std::size_t limit = jobs_.room(batch);
-    wants_room_ = limit == 0;
-    if (limit == 0)  // what is forgotten makes room, too, and is not noted
+    wants_room_ = room == 0;
+    if (room == 0)  // what is forgotten makes room, too, and is not noted
         look_at_ = std::min(look_at_, clock_.now() + breath_if_full_ns);
-    return limit;
+    return room;
 }
 
 // REQUIRES: mutex held
@@ -409,8 +409,16 @@ void clerk::plan_next_look(const tw_store_look &seen) {
     look_at_ = std::min(look_at_, std::max(enters, soonest));
 }
 
-int clerk::claim(std::size_t limit, std::vector<const char *> &kinds, tw_store_look &seen,
-                 std::size_t &count) {
+std::vector<const char *> clerk::handled_kinds() const {
+    const std::lock_guard hold(mutex_);
+    std::vector<const char *> kinds;
+    for (const handling &it : handlings_)
+        kinds.push_back(it.kind.c_str());
+    return kinds;
+}
+
+int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
+    const std::vector<const char *> kinds = handled_kinds();
     tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, limit};
     struct context {
         clerk &self;
@@ -429,12 +437,9 @@ int clerk::claim(std::size_t limit, std::vector<const char *> &kinds, tw_store_l
             },
             &taking, &seen);
     });
-    if (error == -ESTALE) {
-        renew_at_ = 0;  // which finds out whether it is dead
-        return 0;
-    }
     if (error != 0) {
-        has_to_resume_ = true;  // it may have claimed what did not get here
+        if (error != -ESTALE)
+            has_to_resume_ = true;  // it may have claimed what did not get here
         return static_cast<int>(error);
     }
     reading.answered = clock_.now();

@@ -27,11 +27,12 @@ class clerk final : public agent {
     int handle(handling &&what);
     bool handles(const char *kind) const;
 
-    // Jobs that are put here, and that this process would claim soon, are claimed by their put. Marks them.
-    void choose_to_hold(std::vector<tw_store_put> &puts) const;
+    // Jobs that are put here, and that this process would claim soon, are claimed by their put. Marks them,
+    // as many as there is room for, and returns that room.
+    [[nodiscard]] holding::reservation choose_to_hold(std::vector<tw_store_put> &puts);
 
-    // They were put, and those that are held are held for this member; or this error came. Returns true if the
-    // clerk should be called.
+    // They were put, and those that are held are held for this member; or this error came. Returns true if
+    // the clerk should be called.
     bool note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, int error) noexcept;
 
     // A job of this kind is ready at this local time, and can be claimed. The same.
@@ -55,9 +56,10 @@ class clerk final : public agent {
     int renew();
     int listen_to_others();
     int look();
-    int claim(std::size_t limit, std::vector<const char *> &kinds, tw_store_look &seen, std::size_t &count);
+    int claim(std::size_t limit, tw_store_look &seen, std::size_t &count);
+    std::vector<const char *> handled_kinds() const;
     int bury();
-    std::size_t room();
+    std::size_t note_room(std::size_t room);
     void lose_membership(const char *why);
     void plan_next_look(const tw_store_look &seen);
     std::int64_t pause_after(int error);

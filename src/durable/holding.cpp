@@ -207,17 +207,29 @@ bool holding::has(std::int64_t token) const {
 
 // As many as there is room for, but of those that are ready no more than the workers will take soon, if that
 // is known: other processes may be idle.
-std::size_t holding::room(std::size_t most) const {
-    const std::lock_guard hold(mutex_);
-    const std::size_t held = jobs_.size() + answers_.size() + taken_answers_.size();
-    if (held >= settings_.hold)
+// REQUIRES: mutex held
+std::size_t holding::room() const {
+    const std::size_t taken = jobs_.size() + answers_.size() + taken_answers_.size() + reserved_;
+    if (taken >= settings_.hold)
         return 0;
     const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
     const auto in_time =
         static_cast<std::size_t>(longest_queue_ns / each) + std::size_t{2} * settings_.threads;
     if (started_ >= in_time)
         return 0;
-    return std::min({settings_.hold - held, most, in_time - started_});
+    return std::min(settings_.hold - taken, in_time - started_);
+}
+
+holding::reservation holding::reserve(std::size_t most) {
+    const std::lock_guard hold(mutex_);
+    const std::size_t size = std::min(most, room());
+    reserved_ += size;
+    return {*this, size};
+}
+
+holding::reservation::~reservation() {
+    const std::lock_guard hold(of_.mutex_);
+    of_.reserved_ -= size_;
 }
 
 // --- looking on ---------------------------------------------------------------------------

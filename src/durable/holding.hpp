@@ -22,6 +22,7 @@
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <tickwheel/workers.h>
@@ -55,8 +56,22 @@ class holding {
     // member is another by now, or its epoch, and the database will have it released.
     int accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_store_member &whom) noexcept;
 
-    // How many more jobs may be claimed, at most this many.
-    std::size_t room(std::size_t most) const;
+    // Room for jobs that are being claimed, until it goes out of scope.
+    class reservation {
+      public:
+        reservation(holding &of, std::size_t size) : of_(of), size_(size) {}
+        reservation(reservation &&other) noexcept : of_(other.of_), size_(std::exchange(other.size_, 0)) {}
+        reservation &operator=(reservation &&) = delete;
+        ~reservation();
+        std::size_t size() const { return size_; }
+
+      private:
+        holding &of_;
+        std::size_t size_;
+    };
+
+    // Reserves room for as many as may be claimed, at most this many.
+    [[nodiscard]] reservation reserve(std::size_t most);
 
     // True if it is held, or its answer is not settled.
     bool has(std::int64_t token) const;
@@ -100,8 +115,8 @@ class holding {
     void forget(held_job &it);
 
   private:
-    // A worker's part. It is woken to call the handlers of `queue_`, and sleeps when there are none left; so a
-    // thousand jobs wake as many threads as there are, and not a thousand times one.
+    // A worker's part. It is woken to call the handlers of `queue_`, and sleeps when there are none left; so
+    // a thousand jobs wake as many threads as there are, and not a thousand times one.
     struct runner {
         holding &home;
         bool is_awake = false;
@@ -119,6 +134,7 @@ class holding {
     void conclude(held_job &it, answer &&what);
     void measure(std::int64_t took);
     std::unique_ptr<held_job> extract(const held_job &it);
+    std::size_t room() const;
 
     const settings &settings_;
     const local_clock clock_;
@@ -127,7 +143,7 @@ class holding {
     counters &counts_;
     std::function<void()> call_gate_;
 
-    tw_workers *pool_ = nullptr;  // of our own; null: the user's, or none
+    tw_workers *pool_ = nullptr;                     // of our own; null: the user's, or none
     tw_handles *wheel_ = nullptr, *runs_ = nullptr;  // of jobs, and of runners
 
     mutable std::mutex mutex_;
@@ -137,7 +153,8 @@ class holding {
     std::deque<runner> runners_;
     held_job *queue_ = nullptr, *end_of_queue_ = nullptr;  // linked by `next`
     std::size_t started_ = 0;                              // jobs that are running
-    std::int64_t usual_run_ns_ = 0;  // how long handlers take: a moving average
+    std::size_t reserved_ = 0;                             // for jobs that are being claimed
+    std::int64_t usual_run_ns_ = 0;                        // how long handlers take: a moving average
     bool has_ended_ = false;
 };
 

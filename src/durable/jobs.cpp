@@ -65,6 +65,18 @@ unsigned number_of(const tw_durable_existing &existing) {
     return number;
 }
 
+int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
+    tw_store_member whom = {};
+    if (durable.member == nullptr)
+        return durable.front.put(puts, keep, whom);
+    clerk &own = durable.member->clerk;
+    const holding::reservation room = own.choose_to_hold(puts);
+    const int error = durable.front.put(puts, keep, whom);
+    if (own.note_puts(puts, whom, error))
+        durable.member->clerk_pacer->ring();
+    return error;
+}
+
 // Returns how many existed.
 std::int64_t put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count, unsigned existing) {
     if (existing != TW_DURABLE_REPLACE && existing != TW_DURABLE_KEEP)
@@ -72,14 +84,7 @@ std::int64_t put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_
     checked_jobs all;
     if (const int error = check_all(durable, jobs, count, all); error != 0)
         return error;
-    member *const own = durable.member.get();
-    if (own != nullptr)
-        own->clerk.choose_to_hold(all.puts);
-    tw_store_member whom = {};
-    const int error = durable.front.put(all.puts, existing == TW_DURABLE_KEEP, whom);
-    if (own != nullptr && own->clerk.note_puts(all.puts, whom, error))
-        own->clerk_pacer->ring();
-    if (error != 0)
+    if (const int error = put_for(durable, all.puts, existing == TW_DURABLE_KEEP); error != 0)
         return error;
     std::int64_t existed = 0;
     for (const tw_store_put &it : all.puts)

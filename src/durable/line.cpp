@@ -10,7 +10,7 @@ int line::open() {
     if (is_open())
         return 0;
     char why[512] = "";
-    const tw_store_place place = {to_.address.c_str(),     to_.schema.c_str(), to_.timeout_ns,
+    const tw_store_place place = {to_.address.c_str(),    to_.schema.c_str(), to_.timeout_ns,
                                   to_.must_exist ? 1 : 0, to_.local_now,      to_.local_now_arg};
     const int error = to_.store->open(&connection_, &place, why, sizeof why);
     if (error == 0)

@@ -230,8 +230,8 @@ void oracle::move_on(const tw_durable_fire &fire, job_model &it, unsigned tries)
     // The answer was lost, and then it was missed with others.
     if (left_out < 0 && left_out >= -1 - static_cast<std::int64_t>(fire.overruns) && is_excused(*it.last, it))
         left_out = 0;
-    // All tries of one were those of processes that have ended before its handler began: then came the one that
-    // gave it up, and this one.
+    // All tries of one were those of processes that have ended before its handler began: then came the one
+    // that gave it up, and this one.
     if (left_out == 1 && tries >= retries.attempts + 2)
         left_out = 0;
     if ((fire.due_ns - next) % it.period != 0 || (left_out != 0 && it.missed != TW_DURABLE_SKIP) ||

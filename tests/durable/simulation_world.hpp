@@ -127,8 +127,8 @@ class world {
     std::int64_t clock_set_at = -day, last_fault_at = -day;
     bool has_faults = false;
     std::map<std::string, unsigned> tries;  // starts of a job that were allowed since its handler last began
-    unsigned depth = 0;        // of handlers that take time
-    void *observer = nullptr;  // a connection with the database that nothing befalls
+    unsigned depth = 0;                     // of handlers that take time
+    void *observer = nullptr;               // a connection with the database that nothing befalls
     std::uint64_t calls = 0, broken = 0;
 
   private:

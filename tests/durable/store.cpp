@@ -316,9 +316,8 @@ int main(int count, char **arguments) {
         return 2;
     }
     int failed = 0;
-    for (const auto part :
-         {test_jobs, test_lists, test_members, test_claims, test_puts_that_hold, test_holding, test_listening,
-          test_many})
+    for (const auto part : {test_jobs, test_lists, test_members, test_claims, test_puts_that_hold,
+                            test_holding, test_listening, test_many})
         failed += part();
     return failed == 0 ? 0 : 1;
 }

@@ -95,7 +95,7 @@ struct database {
     std::int64_t last_token = 0, last_member = 0;
 
     job *find(const char *kind_name, const char *key);
-    member *find(const tw_store_member &who);  // null: it is dead
+    member *find(const tw_store_member &who);                            // null: it is dead
     member *find_claimer(const tw_store_member &who, std::int64_t now);  // null: or it must not claim
 
     // Take a job out of its index, and put it into the one that it belongs to.

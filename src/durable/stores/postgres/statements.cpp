@@ -16,8 +16,8 @@ namespace {
 // So those that need to see each other's changes are statements of their own.
 
 //
-// A member that claims is locked for that, and waits for those who raise its epoch or declare it dead, as they
-// wait for it; so a claim is either seen by them, or claims nothing.
+// A member that claims is locked for that, and waits for those who raise its epoch or declare it dead, as
+// they wait for it; so a claim is either seen by them, or claims nothing.
 
 // $1.. one array for each field of a job; $11 whether it is to be held, and $12, $13 by whom.
 constexpr const char *put_values = R"(
@@ -159,9 +159,9 @@ union all select given.n, false, job.ready, clock_timestamp()
 from given join $S.job on job.token = given.token and holder = $1::int8
 union all select 0, exists (select from me), null, clock_timestamp())";
 
-    // $1, $2 member, $3 tokens of those that end, $4.. one array for each field of the other outcomes. `what` is
-    // that of tw_store_outcome_kind. Returns the tokens that it has found and, with the number 0, whether the
-    // member may settle.
+    // $1, $2 member, $3 tokens of those that end, $4.. one array for each field of the other outcomes. `what`
+    // is that of tw_store_outcome_kind. Returns the tokens that it has found and, with the number 0, whether
+    // the member may settle.
     all[settle_jobs] = R"(
 with me as materialized (select id from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
 given as materialized (

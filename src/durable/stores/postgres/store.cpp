@@ -290,14 +290,16 @@ int list(void *connection, const tw_durable_filter *filter, const char *key, tw_
          void *arg) {
     parameters with;
     return of(connection)
-        .server.call_for_each(list_jobs + form_for(filter->states), add_filter(with, *filter, key), [&](const rows &found, int row) {
-            tw_durable_entry entry = {};
-            read_job(found, row, entry);
-            entry.state = state_of(found.truth(row, 12), found.truth(row, 13), found.truth(row, 14));
-            entry.holder = found.text(row, 15);
-            entry.error = found.text(row, 16);
-            return each(&entry, arg);
-        });
+        .server.call_for_each(list_jobs + form_for(filter->states), add_filter(with, *filter, key),
+                              [&](const rows &found, int row) {
+                                  tw_durable_entry entry = {};
+                                  read_job(found, row, entry);
+                                  entry.state = state_of(found.truth(row, 12), found.truth(row, 13),
+                                                         found.truth(row, 14));
+                                  entry.holder = found.text(row, 15);
+                                  entry.error = found.text(row, 16);
+                                  return each(&entry, arg);
+                              });
 }
 
 int64_t count(void *connection, const tw_durable_filter *filter) {
@@ -502,9 +504,8 @@ struct outcome_columns {
     column token, what, due, ready, delay, attempts, error;
 
     explicit outcome_columns(std::size_t count)
-        : token(type::int8, count), what(type::int4, count), due(type::time, count),
-          ready(type::time, count), delay(type::int8, count), attempts(type::int4, count),
-          error(type::text, count) {}
+        : token(type::int8, count), what(type::int4, count), due(type::time, count), ready(type::time, count),
+          delay(type::int8, count), attempts(type::int4, count), error(type::text, count) {}
 
     void add(const tw_store_outcome &it) {
         token.add_int8(it.token);

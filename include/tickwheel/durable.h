@@ -140,9 +140,10 @@ struct tw_durable_options {
                            SQLite. Small letters, digits and underscores, at most 32; NULL: "tickwheel" */
     const char *name;   /* of this process, for those who look at the database; NULL: host and process */
     int64_t lease_ns;   /* how long after the end of this process others take over; 1 s to 1 h. 0: 15 s.
-                           It is renewed three times as often, so it should outlast a failover */
+                           It is renewed each third of this time, and should outlast a failover */
     int64_t poll_ns;    /* how often the database is looked at when nobody tells of new jobs; 10 ms to
-                           30 s. 0: 10 s, or 100 ms if the database tells nobody */
+                           30 s. 0: 10 s, or 100 ms if the database tells nobody. A third of the lease at
+                           most */
     int64_t horizon_ns; /* jobs due within this time are claimed; 10 ms to 1 min. 0: 2 s */
     uint32_t hold;      /* most jobs that this process holds at a time. 0: 4096. Less for slow handlers, so
                            that other processes have their share; more for more than 2,000 jobs a second */

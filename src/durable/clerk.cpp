@@ -233,6 +233,7 @@ int clerk::connect() {
     poll_ns_ = settings_.poll_ns;
     if (poll_ns_ == 0)
         poll_ns_ = bell >= 0 ? poll_if_told_ns : poll_if_not_ns;
+    poll_ns_ = std::min(poll_ns_, settings_.lease_ns / 3);  // nobody tells that a member has died
     was_connected_ = true;
     is_connected_ = true;
     ++counts_.connects;

@@ -128,6 +128,20 @@ TEST(an_event_tells_of_the_connection_and_cannot_close_it) {
     end(it);
 }
 
+TEST(what_a_dead_process_held_is_late_by_its_lease_and_a_third) {
+    const struct tw_durable_options options = {.lease_ns = 3 * SECOND, .poll_ns = 30 * SECOND};
+    struct process *it = begin_with(options), *dead = begin_with(options);
+    put_mail(dead, "17", SECOND); /* held, and never fired, as its time stands still */
+    advance(it, 2 * SECOND - 1);
+    assert_int_equal(it->count, 0); /* the lease is from its first second */
+    advance(it, 2 * SECOND);
+    assert_int_equal(it->count, 1);
+    assert_string_equal(it->fires[0].key, "17");
+    assert_int_equal(it->fires[0].attempt, 1);
+    end(it);
+    end(dead);
+}
+
 /* --- seeing -------------------------------------------------------------------------------- */
 
 TEST(statistics_count_what_has_happened) {
@@ -225,6 +239,7 @@ int main(void) {
         cmocka_unit_test(schemas_do_not_see_each_other),
         cmocka_unit_test(a_handler_cannot_close_its_connection),
         cmocka_unit_test(an_event_tells_of_the_connection_and_cannot_close_it),
+        cmocka_unit_test(what_a_dead_process_held_is_late_by_its_lease_and_a_third),
         cmocka_unit_test(statistics_count_what_has_happened),
         cmocka_unit_test(a_process_that_handles_nothing_is_no_member),
         cmocka_unit_test(a_dump_has_what_is_held_and_no_control_characters),

@@ -7,6 +7,15 @@
 
 namespace tickwheel::durable {
 
+std::size_t holding::by_name::operator()(const held_job *it) const {
+    const std::hash<std::string> hash;
+    return hash(it->kind) * 31 + hash(it->key);
+}
+
+bool holding::by_name::operator()(const held_job *one, const held_job *other) const {
+    return one->key == other->key && one->kind == other->kind;
+}
+
 namespace {
 
 // Started jobs should not wait for a worker for longer than this while other processes could run them.
@@ -130,8 +139,7 @@ int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_s
         ready_.reserve(jobs_.size() + claimed.size());
         answers_.reserve(jobs_.size() + claimed.size() + answers_.size() + taken_answers_.size());
         for (std::unique_ptr<held_job> &each : claimed) {
-            held_job &it = *each;
-            jobs_.emplace(it.token, std::move(each));
+            held_job &it = add(std::move(each));
             ++counts_.claimed;
             if (it.is_started)
                 line_up(it);
@@ -143,6 +151,41 @@ int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_s
     }
     wake_runners();
     return error;
+}
+
+// Throws std::bad_alloc, having added nothing.
+// REQUIRES: mutex held
+held_job &holding::add(std::unique_ptr<held_job> &&claimed) {
+    held_job &it = *claimed;
+    const auto place = jobs_.emplace(it.token, std::move(claimed)).first;
+    try {
+        note_newest(it);
+    } catch (const std::bad_alloc &) {
+        jobs_.erase(place);
+        throw;
+    }
+    return it;
+}
+
+// A job that is put anew again and again before it is due, as for debouncing, would fill the wheel with its
+// former selves until their times. Those that are not on the wheel are found out when they are to be started.
+// REQUIRES: mutex held
+void holding::note_newest(held_job &it) {
+    const auto found = newest_.find(&it);
+    if (found == newest_.end()) {
+        newest_.insert(&it);
+        return;
+    }
+    held_job &former = **found;
+    if (former.token > it.token)
+        return;  // accepted late: it is the former one
+    auto place = newest_.extract(found);
+    place.value() = &it;
+    newest_.insert(std::move(place));
+    if (former.at == stage::waiting && !former.is_forgotten && take_off(former)) {
+        ++counts_.taken_back;
+        jobs_.erase(former.token);
+    }
 }
 
 void holding::arm_again() {
@@ -159,7 +202,9 @@ bool holding::take_off(held_job &it) { return tw_handle_stop(wheel_, it.timer) =
 // --- forgetting ---------------------------------------------------------------------------
 
 // REQUIRES: mutex held
-std::unique_ptr<held_job> holding::extract(const held_job &it) {
+std::unique_ptr<held_job> holding::extract(held_job &it) {
+    if (const auto newest = newest_.find(&it); newest != newest_.end() && *newest == &it)
+        newest_.erase(newest);
     std::unique_ptr<held_job> found;
     const auto place = jobs_.find(it.token);
     found.swap(place->second);
@@ -171,7 +216,7 @@ void holding::forget_others(const std::unordered_set<std::int64_t> &tokens) {
     const std::lock_guard hold(mutex_);
     for (auto next = jobs_.begin(); next != jobs_.end();) {
         held_job &it = *next->second;
-        const auto here = next++;
+        ++next;
         if (it.at == stage::running || it.is_forgotten || tokens.contains(it.token))
             continue;
         ++counts_.taken_back;
@@ -179,7 +224,7 @@ void holding::forget_others(const std::unordered_set<std::int64_t> &tokens) {
         if (it.at == stage::ready)
             ready_.erase(std::find(ready_.begin(), ready_.end(), &it));
         if (it.at == stage::ready || (it.at == stage::waiting && take_off(it)))
-            jobs_.erase(here);
+            extract(it);
     }
 }
 

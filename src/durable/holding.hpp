@@ -12,7 +12,8 @@
 //     gate if it is confirming, in `queue_` or with a runner if it is running.
 // H2  A job that is forgotten is freed by who has it according to H1: the one who forgets it if it was taken
 //     off the wheel or `ready_`, and otherwise the next to lay hands on it.
-// H3  If `queue_` is not empty, a runner is awake.
+// H3  Of the jobs in `jobs_` that have one name, the one with the highest token is in `newest_`.
+// H4  If `queue_` is not empty, a runner is awake.
 #pragma once
 
 #include <atomic>
@@ -123,9 +124,16 @@ class holding {
         tw_handle timer = TW_NO_HANDLE;
     };
 
+    struct by_name {
+        std::size_t operator()(const held_job *it) const;
+        bool operator()(const held_job *one, const held_job *other) const;
+    };
+
     void arm(held_job &it);
     bool take_off(held_job &it);
     void on_time(held_job &it);
+    held_job &add(std::unique_ptr<held_job> &&claimed);
+    void note_newest(held_job &it);
     void line_up(held_job &it);
     void wake_runners();
     void run_some(runner &mine);
@@ -133,7 +141,7 @@ class holding {
     void call_handler(held_job &it);
     void conclude(held_job &it, answer &&what);
     void measure(std::int64_t took);
-    std::unique_ptr<held_job> extract(const held_job &it);
+    std::unique_ptr<held_job> extract(held_job &it);
     std::size_t room() const;
 
     const settings &settings_;
@@ -148,6 +156,7 @@ class holding {
 
     mutable std::mutex mutex_;
     std::unordered_map<std::int64_t, std::unique_ptr<held_job>> jobs_;  // by token
+    std::unordered_set<held_job *, by_name, by_name> newest_;           // of each name
     std::vector<held_job *> ready_;                                     // in the order of becoming so
     std::vector<answer> answers_, taken_answers_;
     std::deque<runner> runners_;

@@ -208,8 +208,26 @@ TEST(a_filter_selects_by_kind_state_and_key) {
     end(it);
 }
 
+TEST(a_job_that_is_put_again_and_again_is_held_once) {
+    struct process *it = begin();
+    for (int i = 0; i < 1000; ++i) {
+        assert_int_equal(put(it, mail("17", SECOND)), i > 0);
+        advance(it, MS);
+    }
+    struct tw_durable_counts now = stats_of(it);
+    assert_int_equal(now.held, 1);
+    assert_int_equal(now.taken_back, 999);
+    assert_int_equal(it->count, 0);
+    advance(it, SECOND);
+    now = stats_of(it);
+    assert_int_equal(it->count, 1);
+    assert_int_equal(now.held, 0);
+    end(it);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_job_that_is_put_again_and_again_is_held_once),
         cmocka_unit_test(a_replaced_job_fires_as_the_new_one),
         cmocka_unit_test(a_job_that_is_kept_stays_as_it_is),
         cmocka_unit_test(many_are_put_at_once_and_counted_if_they_are_new),

@@ -162,9 +162,9 @@ struct tw_store {
      * whoever held it, with no attempts; its token stays. If a pending one is due within a minute, those who
      * listen are told.
      *
-     * What is put with `hold`, and is not a job that stays, is claimed for `member` in the same breath, as by
-     * `claim`; it is pending like the rest if `member` is null or dead, if its lease has ended, or if its
-     * epoch is another. Of several puts of one name the last alone need be held. */
+     * What is put with `hold`, and is not a job that stays, is claimed for `member` in the same transaction,
+     * as by `claim`. It is pending like the rest if `member` is null or dead, if its lease has ended, or if
+     * its epoch is another. Of several puts of one name that replace only the last has `hold`. */
     int (*put)(void *connection, struct tw_store_put *puts, size_t count, int keep,
                const struct tw_store_member *member);
 

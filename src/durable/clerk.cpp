@@ -11,12 +11,13 @@ namespace tickwheel::durable {
 
 namespace {
 
-constexpr std::size_t batch = 1000, batch_of_the_dead = 1000;
+constexpr std::size_t claim_batch = 1000, burial_batch = 1000;
 constexpr std::int64_t first_pause_ns = 50 * TW_MILLISECOND, longest_pause_ns = 2 * TW_SECOND;
 
-// Between two looks, where the first has left something that others are just taking.
+// How long after a look that left ready jobs to others the next one comes.
 constexpr std::int64_t breath_ns = 10 * TW_MILLISECOND;
 
+// How long to wait for room, which is not announced where jobs are forgotten.
 constexpr std::int64_t breath_if_full_ns = 100 * TW_MILLISECOND;
 
 constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
@@ -111,7 +112,7 @@ bool clerk::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_me
 }
 
 bool clerk::note_pending(const char *kind, std::int64_t ready_at) {
-    if (!handles(kind))
+    if (kind != nullptr && !handles(kind))
         return false;
     const std::lock_guard hold(mutex_);
     const std::int64_t look_at = ready_at - settings_.horizon_ns;
@@ -233,7 +234,6 @@ int clerk::connect() {
     poll_ns_ = settings_.poll_ns;
     if (poll_ns_ == 0)
         poll_ns_ = bell >= 0 ? poll_if_told_ns : poll_if_not_ns;
-    poll_ns_ = std::min(poll_ns_, settings_.lease_ns / 3);  // nobody tells that a member has died
     was_connected_ = true;
     is_connected_ = true;
     ++counts_.connects;
@@ -277,6 +277,7 @@ int clerk::renew() {
     has_told_lease_ = false;
     learn(reading);
     renew_at_ = reading.asked + settings_.lease_ns / 3;
+    has_dead_ = true;  // nobody tells of those whose lease has ended, so they are looked for each time
     return 0;
 }
 
@@ -310,9 +311,11 @@ int clerk::resume() {
         return store.resume(
             connection, &member,
             [](const tw_durable_entry *entry, void *arg) {
-                static_cast<std::vector<finding> *>(arg)->push_back(
-                    {entry->job.kind, entry->job.key, entry->token});
-                return 0;
+                return guarded([&] {
+                    static_cast<std::vector<finding> *>(arg)->push_back(
+                        {entry->job.kind, entry->job.key, entry->token});
+                    return 0;
+                });
             },
             &found);
     });
@@ -362,14 +365,14 @@ int clerk::listen_to_others() {
     return 0;
 }
 
-// One claim after the other, until there is nothing left within the horizon or no room. Answers and the lease
-// come in between.
+// Makes one claim. If that was full the next step looks again at once, after the lease and what others have
+// told.
 int clerk::look() {
     {
         const std::lock_guard hold(mutex_);
         look_at_ = clock_.now() + poll_ns_;
     }
-    const holding::reservation room = jobs_.reserve(batch);
+    const holding::reservation room = jobs_.reserve(claim_batch);
     if (note_room(room.size()) == 0)
         return 0;
     tw_store_look seen = {};
@@ -381,7 +384,7 @@ int clerk::look() {
     }
     if (error != 0)
         return error;
-    has_dead_ = seen.has_dead != 0;
+    has_dead_ = has_dead_ || seen.has_dead != 0;
     const std::lock_guard hold(mutex_);
     if (count == room.size())
         look_at_ = 0;
@@ -431,10 +434,12 @@ int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
         return store.claim(
             connection, &wanted,
             [](const tw_durable_entry *entry, void *arg) {
-                auto &it = *static_cast<context *>(arg);
-                it.claimed.push_back(std::make_unique<held_job>(*entry, *it.self.handling_of(entry->job.kind),
-                                                                it.member_id, it.self.jobs_));
-                return 0;
+                return guarded([&] {
+                    auto &it = *static_cast<context *>(arg);
+                    it.claimed.push_back(std::make_unique<held_job>(
+                        *entry, *it.self.handling_of(entry->job.kind), it.member_id, it.self.jobs_));
+                    return 0;
+                });
             },
             &taking, &seen);
     });
@@ -455,11 +460,11 @@ int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
 
 int clerk::bury() {
     const auto released = line_.ask(
-        [](const tw_store &store, void *connection) { return store.bury(connection, batch_of_the_dead); });
+        [](const tw_store &store, void *connection) { return store.bury(connection, burial_batch); });
     if (released < 0)
         return static_cast<int>(released);
     counts_.released += static_cast<std::uint64_t>(released);
-    has_dead_ = released == batch_of_the_dead;
+    has_dead_ = released == burial_batch;
     const std::lock_guard hold(mutex_);
     if (released > 0)
         look_at_ = 0;

@@ -1,9 +1,10 @@
-// Keeps the books with the database: joins it, renews the lease, settles answers, claims what is due soon,
-// and takes back what dead members have left.
+// Keeps the books with the database: joins it, renews the lease, claims what is due soon, and releases what
+// dead members have left.
 //
-// Whenever the line has broken, the database may have carried out a claim whose result never came. So the
-// first thing on a new line is to raise the epoch, after which a former claim can do nothing any more, and
-// then to compare what the database says this member holds with what it does hold.
+// The database may hold jobs for this member that this process does not know of: the answer to a claim, or to
+// a put that claims, was lost, or there was no memory for it. `has_to_resume_` says so. The next step then
+// raises the epoch of the member, after which nothing of the former epoch can claim any more, and compares
+// what the database says with what `holding` has.
 #pragma once
 
 #include <list>
@@ -27,18 +28,20 @@ class clerk final : public agent {
     int handle(handling &&what);
     bool handles(const char *kind) const;
 
-    // Jobs that are put here, and that this process would claim soon, are claimed by their put. Marks them,
-    // as many as there is room for, and returns that room.
+    // Marks the puts that this process would claim soon anyway, as many as there is room for: the put then
+    // claims them in its own transaction. The room is reserved until the result goes out of scope.
     [[nodiscard]] holding::reservation choose_to_hold(std::vector<tw_store_put> &puts);
 
-    // They were put, and those that are held are held for this member; or this error came. Returns true if
-    // the clerk should be called.
+    // To be called after each put, with its error. Takes over what is held for this member, or has the clerk
+    // resume if something may be held that is not known here. Returns true if the clerk should be called.
     bool note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, int error) noexcept;
 
-    // A job of this kind is ready at this local time, and can be claimed. The same.
+    // A job of this kind, or of any if it is null, is ready at this local time and can be claimed. Returns
+    // true if the clerk should be called.
     bool note_pending(const char *kind, std::int64_t ready_at);
 
-    // Answers were settled, and the first of these jobs is ready at this local time. The same.
+    // Answers were settled, and the first of these jobs is ready at this local time. Returns true if the
+    // clerk should be called.
     bool note_settled(std::int64_t ready_at);
 
     // The last step.

@@ -1,7 +1,8 @@
 #include "explain.hpp"
 
+#include <algorithm>
 #include <cerrno>
-#include <utility>
+#include <cstring>
 
 #include <tickwheel/durable.h>
 
@@ -11,7 +12,7 @@ namespace {
 
 struct note {
     int error = 0;
-    std::string why;
+    char why[512] = "";
 };
 thread_local note last;
 
@@ -43,17 +44,21 @@ const char *meaning_of(int error) {
 
 }  // namespace
 
-int refuse(int error, std::string &&why) {
+int refuse(int error, const char *why) noexcept {
+    std::size_t size = std::min(std::strlen(why), sizeof last.why - 1);
+    while (size > 0 && (why[size] & 0xc0) == 0x80)
+        --size;  // not within a character
     last.error = error;
-    last.why = std::move(why);
+    std::memcpy(last.why, why, size);
+    last.why[size] = 0;
     return error;
 }
 
-int refuse(int error, const char *why) { return refuse(error, std::string(why)); }
+int refuse(int error, const std::string &why) noexcept { return refuse(error, why.c_str()); }
 
 const char *explanation_of(int error) {
-    if (error == last.error && !last.why.empty())
-        return last.why.c_str();
+    if (error == last.error && last.why[0] != 0)
+        return last.why;
     const char *const meaning = meaning_of(error);
     return meaning != nullptr ? meaning : tw_strerror(error);
 }

@@ -6,9 +6,9 @@
 
 namespace tickwheel::durable {
 
-// Notes the reason and returns the error.
-int refuse(int error, const char *why);
-int refuse(int error, std::string &&why);
+// Notes the reason, as far as it fits, and returns the error.
+int refuse(int error, const char *why) noexcept;
+int refuse(int error, const std::string &why) noexcept;
 
 // What the last note says, if it was of this error; else what the library says of the error.
 const char *explanation_of(int error);

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 #include <new>
+#include <string>
+#include <unordered_set>
 
 #include "explain.hpp"
 
@@ -47,8 +49,17 @@ int front::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &who
     }));
 }
 
-// The requests that wait, as far as they fit into one transaction. If that is refused, the fault of one is
-// not to be that of all. They leave the queue when they are done: without memory they are still there.
+// What a later put replaces is not to be held: it would be started in between.
+void front::hold_last_of_each_name(std::vector<tw_store_put> &puts) {
+    std::unordered_set<std::string> later;
+    for (auto it = puts.rbegin(); puts.size() > 1 && it != puts.rend(); ++it)
+        if (!later.insert(std::string(it->job->kind) + '\0' + it->job->key).second)
+            it->hold = 0;
+}
+
+// Sends the requests that wait as one transaction, as far as they fit. If the database refuses a value, each
+// is sent alone, so that the bad text of one caller does not fail the others. They leave the queue when they
+// are done: if memory runs out before that, their own threads send them again.
 void front::put_together() {
     std::vector<request *> together;
     std::vector<tw_store_put> all;
@@ -63,9 +74,11 @@ void front::put_together() {
     }
     if (together.empty())
         return;
+    if (!together.front()->keep)
+        hold_last_of_each_name(all);
     tw_store_member whom = {};
     const int error = send(all, together.front()->keep, whom);
-    const bool one_by_one = error != 0 && together.size() > 1 && line_.is_open();
+    const bool one_by_one = error == -EINVAL && together.size() > 1;
     std::size_t next = 0;
     for (request *const it : together) {
         for (tw_store_put &put : it->puts)

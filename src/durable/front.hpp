@@ -57,6 +57,7 @@ class front {
     };
 
     static int refuse_nested();
+    static void hold_last_of_each_name(std::vector<tw_store_put> &puts);
     void put_together();
     int send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom);
 

@@ -63,6 +63,8 @@ int holding::start(tw_runtime *rt, std::function<void()> call_gate) {
     for (unsigned i = 0; i < settings_.threads; ++i)
         runners_.push_back({*this});
     tw_handles_options run_options = {};
+    run_options.capacity =
+        2 * settings_.threads;  // a turn may wake its runner for another, which needs no memory
     run_options.label = "durable job";
     run_options.workers = settings_.workers;
     if (settings_.workers == nullptr && !settings_.single_thread) {
@@ -130,7 +132,7 @@ void holding::on_time(held_job &it) {
 // Those who resume set the epoch first, and then ask for what is here: so a claim of the former epoch is here
 // by then, or is refused.
 int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_store_member &whom) noexcept {
-    const std::lock_guard hold(mutex_);
+    std::unique_lock hold(mutex_);
     const tw_store_member now = lease_.member();
     if (has_ended_ || now.id != whom.id || now.epoch != whom.epoch)
         return -ESTALE;
@@ -150,6 +152,10 @@ int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_s
         error = -ENOMEM;
     }
     wake_runners();
+    const bool has_ready = !ready_.empty();
+    hold.unlock();
+    if (has_ready)
+        call_gate_();
     return error;
 }
 
@@ -189,10 +195,13 @@ void holding::note_newest(held_job &it) {
 }
 
 void holding::arm_again() {
-    const std::lock_guard hold(mutex_);
-    for (auto &[token, it] : jobs_)
-        if (it->at == stage::waiting && take_off(*it))
-            arm(*it);
+    {
+        const std::lock_guard hold(mutex_);
+        for (auto &[token, it] : jobs_)
+            if (it->at == stage::waiting && take_off(*it))
+                arm(*it);
+    }
+    call_gate_();  // for those that are ready without a timer
 }
 
 // Returns false if its time has come: on_time has been called or will be.
@@ -345,29 +354,21 @@ void holding::line_up(held_job &it) {
     ++started_;
 }
 
-// As many as there are jobs for. Without memory for a timer of any, the jobs go back to the gate, which tries
-// again; to start them twice does no harm.
-// REQUIRES: mutex held
+// Wakes a runner for each job that waits. Those that are awake do not count: each may be in a handler for
+// long. REQUIRES: mutex held
 void holding::wake_runners() {
-    bool is_any_awake = false;
     const held_job *for_this_one = queue_;
     for (runner &each : runners_) {
-        if (!each.is_awake && for_this_one != nullptr) {
-            const auto take_turn = [](const tw_event *, void *arg) {
-                runner &mine = *static_cast<runner *>(arg);
-                mine.home.run_some(mine);
-            };
-            each.is_awake = tw_handle_after(runs_, &each.timer, 0, take_turn, &each) == 0;
-            for_this_one = for_this_one->next;
-        }
-        is_any_awake = is_any_awake || each.is_awake;
-    }
-    if (is_any_awake)
-        return;
-    for (; queue_ != nullptr; queue_ = queue_->next) {
-        --started_;
-        queue_->at = stage::ready;
-        ready_.push_back(queue_);
+        if (for_this_one == nullptr)
+            return;
+        if (each.is_awake)
+            continue;
+        const auto take_turn = [](const tw_event *, void *arg) {
+            runner &mine = *static_cast<runner *>(arg);
+            mine.home.run_some(mine);
+        };
+        each.is_awake = tw_handle_after(runs_, &each.timer, 0, take_turn, &each) == 0;
+        for_this_one = for_this_one->next;
     }
 }
 

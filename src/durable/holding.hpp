@@ -2,18 +2,21 @@
 // run, and the answers that the database does not have yet.
 //
 //     claim -> waiting -> ready -> confirming -> running -> answer -> settled
-//                 ^---------------------'
+//        |        ^---------------------'           ^
+//        '-- if it was ready by then ---------------'
 //
-// Jobs are claimed and settled by the clerk, and pass the gate to run; the wheel and the workers do the
-// rest. A job is owned by `jobs_` until its answer is, and its stage changes under the mutex alone. No lock
-// is held while handlers run.
+// The clerk and puts claim jobs; they pass the gate to run, and their answers to be settled; the wheel and
+// the workers do the rest. A job is owned by `jobs_` until its answer is, and its stage changes under the
+// mutex alone. No lock is held while handlers run.
 //
 // H1  A job in `jobs_` is in one place: on the wheel if it is waiting, in `ready_` if it is ready, with the
 //     gate if it is confirming, in `queue_` or with a runner if it is running.
 // H2  A job that is forgotten is freed by who has it according to H1: the one who forgets it if it was taken
 //     off the wheel or `ready_`, and otherwise the next to lay hands on it.
 // H3  Of the jobs in `jobs_` that have one name, the one with the highest token is in `newest_`.
-// H4  If `queue_` is not empty, a runner is awake.
+// H4  If `queue_` is not empty and the holding has not ended, a runner is awake.
+// H5  `ready_` has room for all of `jobs_`, and `answers_` for those, its own and the taken ones: nothing
+//     that happens to a held job allocates.
 #pragma once
 
 #include <atomic>
@@ -53,8 +56,9 @@ class holding {
 
     // --- for the clerk ---
 
-    // Takes over what was claimed for this member. 0; -ENOMEM: only some of it; -ESTALE: nothing, since the
-    // member is another by now, or its epoch, and the database will have it released.
+    // Takes over what was claimed for this member. Returns 0; -ENOMEM if only some was taken; -ESTALE if
+    // nothing was, because the member or its epoch has changed: the clerk finds it in the database and
+    // releases it.
     int accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_store_member &whom) noexcept;
 
     // Room for jobs that are being claimed, until it goes out of scope.
@@ -163,7 +167,7 @@ class holding {
     held_job *queue_ = nullptr, *end_of_queue_ = nullptr;  // linked by `next`
     std::size_t started_ = 0;                              // jobs that are running
     std::size_t reserved_ = 0;                             // for jobs that are being claimed
-    std::int64_t usual_run_ns_ = 0;                        // how long handlers take: a moving average
+    std::int64_t usual_run_ns_ = 10 * TW_MILLISECOND;      // how long handlers take: a guess at first
     bool has_ended_ = false;
 };
 

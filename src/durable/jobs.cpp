@@ -71,7 +71,7 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
         return durable.front.put(puts, keep, whom);
     clerk &own = durable.member->clerk;
     const holding::reservation room = own.choose_to_hold(puts);
-    const int error = durable.front.put(puts, keep, whom);
+    const int error = guarded([&] { return durable.front.put(puts, keep, whom); });
     if (own.note_puts(puts, whom, error))
         durable.member->clerk_pacer->ring();
     return error;
@@ -177,8 +177,7 @@ TW_API int64_t tw_durable_requeue(tw_durable *durable, const char *kind, const c
     if (count == 0 && key != nullptr)
         return refuse(-ENOENT, "no failed job has this name");
     if (count > 0 && durable->member != nullptr) {
-        const char *const whose = kind;
-        if (whose == nullptr || durable->member->clerk.note_pending(whose, 0))
+        if (durable->member->clerk.note_pending(kind, 0))
             durable->member->clerk_pacer->ring();
     }
     return count;

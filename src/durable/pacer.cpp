@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <new>
 #include <system_error>
 
 namespace tickwheel::durable {
@@ -35,6 +36,8 @@ int pacer::start(const char *thread_name) {
         pthread_setname_np(thread_.native_handle(), thread_name);
     } catch (const std::system_error &failure) {
         error = -failure.code().value();
+    } catch (const std::bad_alloc &) {
+        error = -ENOMEM;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     return error;

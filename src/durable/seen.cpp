@@ -84,9 +84,12 @@ void print_state(const tw_durable &durable, const tw_durable_counts &now, page &
               durable.database.schema.c_str());
     out.print_name(durable.settings.name);
     out.print("\"\n");
-    out.print("%s; lease: %.1f s left; the clock is known to %.3f ms\n",
-              now.connected != 0 ? "connected" : "not connected", in_ms(now.lease_ns) / 1000,
-              in_ms(now.clock_uncertainty_ns));
+    out.print("%s; lease: %.1f s left; its clock is ", now.connected != 0 ? "connected" : "not connected",
+              in_ms(now.lease_ns) / 1000);
+    if (now.clock_uncertainty_ns >= 0)
+        out.print("known to %.3f ms\n", in_ms(now.clock_uncertainty_ns));
+    else
+        out.print("not known\n");
     out.print("holds %zu, %zu of them started; %zu answers to settle\n", now.held, now.running,
               now.unsettled);
 }

@@ -49,9 +49,8 @@ class zone {
     // Loads a zone by its name in the database, "Europe/Berlin", from the folder that $TZDIR names, or else
     // from the usual folders. "UTC" and "Etc/UTC" need no database. Returns 0, or an error and leaves `out`
     // alone.
-    //   -EINVAL  the name is malformed, there is no such zone, its file is damaged, or it counts leap
-    //   seconds, as
-    //            the files in right/ do
+    //   -EINVAL  the name is malformed, there is no such zone, its file is damaged, or it counts leap seconds
+    //            as the files in right/ do
     //   others   the system cannot read files just now: -EMFILE, -ENFILE, -EIO, -ENOMEM
     // Throws std::bad_alloc.
     [[nodiscard]] static int load(const char *name, zone &out);

@@ -2,10 +2,9 @@
 // rule is the last line of the file. It has the form of POSIX's variable TZ, with the wider hours of RFC
 // 9636:
 //
-//     CET-1CEST,M3.5.0,M10.5.0/3    one hour east of UTC; summer time from the last Sunday of March, 02:00,
-//     to
-//                                   the last Sunday of October, 03:00
-//     <+03>-3                       three hours east, all year
+//     CET-1CEST,M3.5.0,M10.5.0/3   one hour east of UTC; summer time from the last Sunday of March at 02:00
+//                                  to the last Sunday of October at 03:00
+//     <+03>-3                      three hours east, all year
 #pragma once
 
 #include <array>

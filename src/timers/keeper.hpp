@@ -31,8 +31,7 @@ using record_wheel = core::record_wheel<record_shape, records_of_line>;
 //
 // Invariants
 //   E1  There are chunks for the entries of all cells: chunk_count >= chunks_for(cells). So arming never
-//   lacks
-//       one (P10).
+//       lacks one (P10).
 //   E2  `fired` is null, or a record of `fired_in` that has a use.
 struct record_keeper : keeper {
     tw_runtime *rt;

@@ -1,13 +1,15 @@
 // The oracle: knows of each job what must and what must not happen, from what users have done and what the
 // handlers were called for, and ends the program when it does otherwise.
 //
-//     O1  No handler begins before its job is due, by the database's clock; nor before the delay of an
-//     answer. O2  A handler begins while its process has a lease, by the database. O3  It begins after the
-//     database has said that it may, or the process cannot ask. O4  No two begin for the same job while both
-//     processes have a lease, unless it was replaced in between. O5  Tokens rise. O6  A removed or replaced
-//     job does not begin any more. O7  The due times of a periodic job fire one after the other; none is left
-//     out, unless it is to be. O8  A due time that was done fires again only if something has befallen a
-//     process since it fired. O9  When all faults have ended, nothing that is due is left.
+//     O1  No handler begins before its job is due by the database's clock, nor before the delay of an answer.
+//     O2  A handler begins while its process has a lease, as the database sees it.
+//     O3  It begins after the database has said that it may, or when the process cannot ask.
+//     O4  No two begin for one job while both processes have a lease, unless it was replaced in between.
+//     O5  Tokens rise.
+//     O6  A job that was removed or replaced does not begin any more.
+//     O7  The due times of a periodic job fire one after the other, and none is left out unless it is to be.
+//     O8  A due time that was done fires again only if something has befallen a process since it fired.
+//     O9  When all faults have ended, nothing that is due is left.
 #pragma once
 
 #include <map>

@@ -8,16 +8,16 @@ namespace {
 
 // Several jobs come as one array for each column (values.hpp).
 //
-// now() is the time at which a statement begins, and clock_timestamp() that at which the row is looked at. An
-// index can be asked for the former alone. Where a lease is compared, or a time is told to the caller, it is
-// the latter.
+// now() is when the transaction began, clock_timestamp() is when the row is looked at. Only the former can be
+// looked up in an index, because it does not change meanwhile. Where a lease is compared, or a time is told
+// to the caller, the latter is used.
 //
-// A statement sees the tables as they were when it began, what its own parts change excepted by `returning`.
-// So those that need to see each other's changes are statements of their own.
-
+// A statement sees the tables as they were when it began; of what its own parts change it sees only what they
+// return. So changes that must see each other are statements of their own.
 //
-// A member that claims is locked for that, and waits for those who raise its epoch or declare it dead, as
-// they wait for it; so a claim is either seen by them, or claims nothing.
+// A claim, or a put that holds, locks the row of its member. Those who raise its epoch or declare it dead
+// wait for that lock, and a claim waits for them. So they see all that it took, or it finds the member
+// changed and takes nothing.
 
 // $1.. one array for each field of a job; $11 whether it is to be held, and $12, $13 by whom.
 constexpr const char *put_values = R"(

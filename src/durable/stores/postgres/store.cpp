@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <unordered_map>
@@ -48,18 +49,17 @@ std::int64_t microseconds(std::int64_t ns) { return ns / 1000 + (ns % 1000 > 0 ?
 // --- the connection ---------------------------------------------------------------------
 
 int open_connection(void **connection, const tw_store_place *place, char *why, size_t room) {
-    auto *const it = new postgres_connection(*place);
+    auto it = std::make_unique<postgres_connection>(*place);
     int error = it->server.open(place->address);
     if (error == 0)
         error = bring_up_to_date(it->server, it->schema, place->must_exist != 0);
     if (error != 0) {
         std::strncpy(why, it->server.why().c_str(), room - 1);
         why[room - 1] = 0;
-        delete it;
         return error;
     }
     it->server.prepare_later(statements_for(it->schema));
-    *connection = it;
+    *connection = it.release();
     return 0;
 }
 
@@ -81,8 +81,8 @@ int read_now(void *connection, int64_t *now_ns) {
     return error;
 }
 
-// Whether the next transactions are on disk when they have been answered. A start need not be: if a power cut
-// takes it, the job counts as held and not as started.
+// Whether the next transactions are on disk when they have been answered. Starts and answers need not be: if
+// a power cut takes them, the job fires again at worst.
 int wait_for_disk(postgres_connection &it, bool wait) {
     if (it.waits_for_disk == wait)
         return 0;
@@ -527,6 +527,8 @@ struct outcome_columns {
 };
 
 int settle(void *connection, const tw_store_member *member, tw_store_outcome *outcomes, size_t count) {
+    if (const int error = wait_for_disk(of(connection), false); error != 0)
+        return error;
     std::unordered_map<std::int64_t, std::size_t> places;
     for (std::size_t i = 0; i < count; ++i)
         places.emplace(outcomes[i].token, i);

@@ -109,7 +109,9 @@ int connection::fail(int code) {
     // A caller's connection may have turned the longer codes off.
     const int longer = sqlite3_extended_errcode(handle_);
     const int exact = (longer & 0xff) == (code & 0xff) ? longer : code;
-    return fail(error_of(exact, sqlite3_system_errno(handle_)), sqlite3_errmsg(handle_));
+    const int error = error_of(exact, sqlite3_system_errno(handle_));
+    // A file that was moved away under an open connection: to open it again is all that can help.
+    return fail(error == -ENOENT && is_open_ ? -ENOTCONN : error, sqlite3_errmsg(handle_));
 }
 
 int connection::fail(int error, const char *why) {

@@ -37,6 +37,9 @@ class connection {
     [[nodiscard]] const std::string &schema() const { return schema_; }
     [[nodiscard]] const char *explain() const { return text_.data(); }
 
+    // From here on it is no error of opening that the file is missing.
+    void set_open() { is_open_ = true; }
+
     // The database's clock, in its unit.
     static std::int64_t now_us();
     static std::int64_t now() { return now_us() * microsecond; }
@@ -82,6 +85,7 @@ class connection {
     std::string schema_;
     std::array<sqlite3_stmt *, static_cast<std::size_t>(sql::count)> statements_{};
     std::array<char, 256> text_{};
+    bool is_open_ = false;
     bool level_is_known_ = false;
     durability level_ = durability::full;
 

@@ -108,6 +108,7 @@ int open_place(void **out, const tw_store_place &place, char *why, std::size_t r
         error = -EROFS;
     if (error != 0)
         return refuse(error, made->to.explain(), why, room);
+    made->to.set_open();
     *out = made.release();
     return 0;
 }

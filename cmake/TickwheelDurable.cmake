@@ -26,8 +26,13 @@ if(TW_DURABLE AND TW_RUNTIME AND NOT CMAKE_CROSSCOMPILING AND NOT TW_MUSL)
     endif()
 endif()
 if(NOT durable_stores)
+    if(is_top_level AND TW_DURABLE)
+        message(STATUS "Durable timers: left out, as pkg-config finds neither sqlite3 nor libpq")
+    endif()
     return()
 endif()
+list(JOIN durable_stores " " durable_stores_text)
+message(STATUS "Durable timers: with ${durable_stores_text}")
 
 set(durable_dir ${PROJECT_SOURCE_DIR}/src/durable)
 add_library(tickwheel_durable
@@ -53,7 +58,7 @@ if(TW_POSTGRES_FOUND)
     target_link_libraries(tickwheel_durable PRIVATE PkgConfig::TW_POSTGRES)
 endif()
 target_link_libraries(tickwheel_durable PUBLIC tickwheel)
-# Whose program is in C links the library of C++, too: by name, as its compiler does not do it.
+# A program in C needs the C++ library as well, and its compiler does not add it.
 set(durable_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
 list(FILTER durable_runtime INCLUDE REGEX "^(stdc|c)\\+\\+$")
 target_link_libraries(tickwheel_durable PRIVATE ${durable_runtime})

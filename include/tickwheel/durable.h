@@ -19,7 +19,7 @@
  *   Names      A job is known by its kind and its key: texts in UTF-8 of 1 to TW_DURABLE_NAME_MAX bytes, with
  *              any character but the zero byte. There is one job of each name.
  *   Time       Of the database's clock: nanoseconds since 1970, UTC. It is kept in whole microseconds, and a
- *              time rounds up. Readings reach from 1970 to the end of the year 2200.
+ *              time rounds up. Times range from 1970 to the end of the year 2200.
  *   Results    Besides those that are documented with it, each function that asks the database can return:
  *   -ENOTCONN    the database cannot be reached now, or the connection broke. A call that changes something
  *                may have done so all the same; to repeat it does no harm
@@ -74,7 +74,7 @@ struct tw_durable_job {
     const char *kind, *key;
 
     const void *payload; /* bytes for the handler, of any value; NULL only if `size` is 0 */
-    size_t size;         /* at most TW_DURABLE_PAYLOAD_MAX. Larger data belongs into tables of your own */
+    size_t size;         /* at most TW_DURABLE_PAYLOAD_MAX. Larger data belongs in tables of your own */
 
     int64_t due_ns; /* when it fires, or fires first: a delay from the put, or a time if `absolute` */
     int absolute;   /* not 0: `due_ns` is a time */
@@ -107,7 +107,7 @@ struct tw_durable_entry {
     enum tw_durable_state state;
     int64_t ready_ns;   /* when it can fire: due_ns, or later after a failure */
     uint32_t attempts;  /* tries for this due time that have failed */
-    int64_t token;      /* of the last fire; 0: none yet */
+    int64_t token;      /* of the last claim; 0: none yet */
     const char *holder; /* name of the member that holds it; NULL: none */
     const char *error;  /* why the last try failed; NULL: none has */
 };
@@ -144,7 +144,7 @@ struct tw_durable_options {
     int64_t poll_ns;    /* how often the database is looked at when nobody tells of new jobs; 10 ms to
                            30 s. 0: 10 s, or 100 ms if the database tells nobody */
     int64_t horizon_ns; /* jobs due within this time are claimed; 10 ms to 1 min. 0: 2 s */
-    uint32_t hold;      /* most jobs that this process holds at a time. 0: 4096. Less for slow handlers, so
+    uint32_t hold;      /* most jobs that this process holds at a time, at most 2^20. 0: 4096. Less for slow handlers, so
                            that other processes have their share; more for more than 2,000 jobs a second */
     int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min. 0: 5 s */
     struct tw_workers *workers; /* run the handlers; NULL: a pool of its own */
@@ -191,8 +191,8 @@ TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime
 /* Waits for the handlers that are running, tells the database their answers, gives back what is held, so that
  * others fire it, and closes the connection; `durable` may be null. If the database cannot be reached, it
  * waits for the timeout of the options at most, and what was held is free when the lease ends. No other
- * thread may be in a call on it. In the child of a fork it frees memory, and does not touch the connection.
- * Returns 0.
+ * thread may be in a call on it. In the child of a fork it frees what it can, and does not touch the
+ * connection. Returns 0.
  *   -EBUSY  called from a handler, a visitor or `on_event` */
 int tw_durable_close(struct tw_durable *durable);
 
@@ -211,7 +211,7 @@ struct tw_durable_fire {
     int64_t due_ns;    /* the due time that this fire is for: the same at each try */
     uint64_t overruns; /* earlier due times that this fire stands for, too; see TW_DURABLE_COALESCE */
     uint32_t attempt;  /* 1: the first try for this due time */
-    int64_t token;     /* rises with each fire of a job, whoever makes it. Hand it on to what you write to,
+    int64_t token;     /* rises with each claim of a job, and so with each fire, whoever makes it. Hand it on to what you write to,
                           and have that refuse tokens lower than the highest it has seen: a handler that was
                           held up for longer than its lease can do no harm then */
     void *fields_of_the_library;
@@ -246,7 +246,7 @@ struct tw_durable_retries {
                                TW_DURABLE_FAILED; a periodic one goes on with its next due time. 0: 20. A try
                                whose process ends counts */
     int64_t backoff_ns;     /* the delay after the first failure; each further one doubles it. 0: 1 s */
-    int64_t backoff_max_ns; /* the longest delay. 0: 1 h */
+    int64_t backoff_max_ns; /* the longest delay, not less than the first. 0: 1 h */
 };
 
 /* Has this process handle a kind of jobs: calls fn(fire, arg) when one is due. There is one handler for a
@@ -306,8 +306,8 @@ int tw_durable_list(struct tw_durable *durable, const struct tw_durable_filter *
 TW_MUST_CHECK int64_t tw_durable_count(struct tw_durable *durable, const struct tw_durable_filter *filter);
 
 /* Returns the present time of the database's clock, as far as this process knows: by its own steady clock,
- * and the last answer. Never later than the true one, as long as neither clock is set.
- *   -ENOTCONN  also: there was no answer yet */
+ * and the last answer. If there was none yet it asks the database. Never later than the true one, as long as
+ * neither clock is set. */
 TW_MUST_CHECK int64_t tw_durable_now(struct tw_durable *durable);
 
 /* --- seeing ------------------------------------------------------------------------------ */

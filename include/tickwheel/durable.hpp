@@ -9,11 +9,11 @@
 //     });
 //     jobs.put({.kind = "reminder", .key = "order 17", .after = 3min});  // on disk when it returns
 //
-// Link it with tickwheel::durable. Conventions are those of tickwheel.hpp, and:
+// Link it with tickwheel::durable and tickwheel::cpp. Conventions are those of tickwheel.hpp, and:
 //
 //   Time        Time points are std::chrono::sys_time, of the database's clock.
 //   Errors      have the codes that durable.h names at each function, and say what the database says.
-//   Names       are copied. One with a zero byte in it is refused (invalid_argument).
+//   Names       need not end with a zero byte. One with a zero byte in it is refused (invalid_argument).
 //   Threads     Any call from any thread, handlers included, but not on the runtime's thread: calls
 //               wait for the database.
 #include <tickwheel/cplusplus.hpp>

@@ -10,6 +10,7 @@
 #include "explain.hpp"
 #include "fire.hpp"
 #include "guard.hpp"
+#include "stores/stores.hpp"
 
 namespace tickwheel::durable {
 
@@ -80,7 +81,7 @@ int fill_in(tw_durable &it, tw_runtime *rt, const char *address, const tw_durabl
         return refuse(-EINVAL, "`single_thread` needs a runtime");
     const tw_store *const store = store_for(address, options);
     if (store == nullptr)
-        return refuse(-EOPNOTSUPP, "no store of this build has addresses that begin like this one");
+        return refuse(-EOPNOTSUPP, std::string("an address here is ") + address_forms());
     it.clock.virtual_time = it.settings.single_thread ? rt : nullptr;
     it.database = {store,
                    address,
@@ -131,8 +132,10 @@ int complete_retries(const tw_durable_retries *given, tw_durable_retries &all) {
         all.backoff_max_ns = 3600 * TW_SECOND;
     if (all.backoff_ns < 0 || all.backoff_max_ns < all.backoff_ns ||
         all.backoff_max_ns > TW_STORE_TIME_MAX / 2 || all.attempts > INT32_MAX)
-        return refuse(-EINVAL,
-                      "the delays between tries are negative, or the longest is less than the first");
+        return refuse(
+            -EINVAL,
+            "the delays between tries are negative, or the first is longer than the longest, which is "
+            "1 h unless it is given");
     return 0;
 }
 

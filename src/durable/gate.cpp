@@ -119,7 +119,11 @@ gate::progress gate::settle_some() {
     for (const answer &it : answers)
         outcomes_.push_back(it.outcome());
     const tw_store_member member = lease_.member();
-    const auto error = !is_reachable() ? -ENOTCONN : line_.ask([&](const tw_store &store, void *connection) {
+    if (!is_reachable()) {
+        jobs_.give_back_answers();
+        return progress::stuck;
+    }
+    const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.settle(connection, &member, outcomes_.data(), outcomes_.size());
     });
     if (error != 0) {

@@ -155,7 +155,18 @@ int connection::begin(durability level) {
         level_is_known_ = true;
     }
     own_news_ = 0;
-    return control("begin immediate");
+    if (const int error = control("begin immediate"); error != 0)
+        return error;
+    return is_where_it_was() ? 0 : static_cast<int>(end(fail(-ENOTCONN, "the file was moved or deleted")));
+}
+
+// SQLite goes on with a file that has no name any more, and with it all that is put.
+bool connection::is_where_it_was() {
+    int has_moved = 0;
+    if (!is_open_)
+        return true;
+    return sqlite3_file_control(handle_, "main", SQLITE_FCNTL_HAS_MOVED, &has_moved) != SQLITE_OK ||
+           has_moved == 0;
 }
 
 std::int64_t connection::end(std::int64_t result) {

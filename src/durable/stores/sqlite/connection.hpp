@@ -79,6 +79,7 @@ class connection {
     int prepare(sql which, sqlite3_stmt *&statement);
     int read_news(std::int64_t &serial, std::int64_t &ready);
     int control(const char *text);
+    bool is_where_it_was();
     void take_back(const char *text, const char *then);
 
     sqlite3 *handle_;

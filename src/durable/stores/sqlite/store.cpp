@@ -74,6 +74,8 @@ int open_file(const std::string &path, bool must_exist, std::unique_ptr<sqlite3,
     sqlite3 *handle = nullptr;
     if (path.empty())
         return refuse(-EINVAL, "the address has no path", why, room);
+    if (path.compare(0, 2, "//") == 0)
+        return refuse(-EINVAL, "the address is not sqlite:PATH, but sqlite://...", why, room);
     if (sqlite3_threadsafe() == 0)
         return refuse(-EOPNOTSUPP, "this SQLite was built without support for threads", why, room);
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (must_exist ? 0 : SQLITE_OPEN_CREATE);

@@ -2,6 +2,6 @@
 # Each order was reminded. How often some were, and how late, is a matter of whom the kills hit.
 execute_process(COMMAND ${program} OUTPUT_VARIABLE output RESULT_VARIABLE status)
 if(NOT status EQUAL 0 OR NOT output MATCHES
-        "^each of 80 orders was reminded, while [0-9]+ processes were killed: [0-9]+ once, [0-9]+ more often; [0-9.]+ s late at most\n$")
+        "\neach of 80 orders was reminded, while [0-9]+ processes were killed: [0-9]+ once, [0-9]+ more often; [0-9.]+ s late at most\n$")
     message(FATAL_ERROR "it ended with ${status} and said:\n${output}")
 endif()

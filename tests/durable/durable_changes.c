@@ -55,6 +55,18 @@ TEST(many_are_put_at_once_and_counted_if_they_are_new) {
     end(it);
 }
 
+TEST(of_jobs_of_one_name_that_are_put_at_once_the_last_fires_alone) {
+    struct process *it = begin();
+    it->inside = read_text;
+    const struct tw_durable_job jobs[] = {mail("18", 0), with_text("17", 0, "old"),
+                                          with_text("17", 0, "new")};
+    assert_int_equal(tw_durable_put_many(it->jobs, jobs, 3, TW_DURABLE_REPLACE), 2);
+    advance(it, MINUTE);
+    assert_int_equal(it->count, 2);
+    assert_string_equal(text_seen, "new");
+    end(it);
+}
+
 TEST(a_job_that_is_replaced_while_it_is_held_fires_as_the_new_one) {
     struct process *it = begin();
     it->inside = read_text;
@@ -231,6 +243,7 @@ int main(void) {
         cmocka_unit_test(a_replaced_job_fires_as_the_new_one),
         cmocka_unit_test(a_job_that_is_kept_stays_as_it_is),
         cmocka_unit_test(many_are_put_at_once_and_counted_if_they_are_new),
+        cmocka_unit_test(of_jobs_of_one_name_that_are_put_at_once_the_last_fires_alone),
         cmocka_unit_test(a_job_that_is_replaced_while_it_is_held_fires_as_the_new_one),
         cmocka_unit_test(a_job_that_is_removed_while_it_waits_does_not_fire),
         cmocka_unit_test(a_job_that_is_removed_while_it_is_held_does_not_fire),

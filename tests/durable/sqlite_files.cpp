@@ -32,6 +32,23 @@ TEST(a_path_is_taken_as_it_is) {
     assert_int_equal(in.names().size(), COUNT_OF(names));
 }
 
+TEST(a_file_that_was_deleted_is_noticed) {
+    const folder in;
+    const std::string path = in.in("jobs.db");
+    connection to(path);
+    assert_int_equal(to.put("17"), 0);
+    assert_int_equal(unlink(path.c_str()), 0);
+    assert_int_equal(to.put("18"), -ENOTCONN);
+    assert_int_equal(connection(path).put("19"), 0);
+    assert_int_equal(connection(path).count(), 1);
+    assert_int_equal(to.put("18"), -ENOTCONN);
+}
+
+TEST(an_address_with_slashes_that_are_not_of_the_path_is_refused) {
+    const connection to("//jobs.db");
+    assert_int_equal(to.error(), -EINVAL);
+}
+
 TEST(a_relative_path_is_taken_as_it_is) {
     const folder in;
     const int worked = in_child([&] {
@@ -265,6 +282,8 @@ TEST(a_disk_that_can_only_be_read_is_refused) {
 int test_files() {
     const CMUnitTest tests[] = {
         cmocka_unit_test(a_path_is_taken_as_it_is),
+        cmocka_unit_test(a_file_that_was_deleted_is_noticed),
+        cmocka_unit_test(an_address_with_slashes_that_are_not_of_the_path_is_refused),
         cmocka_unit_test(a_relative_path_is_taken_as_it_is),
         cmocka_unit_test(a_path_that_leads_nowhere_is_refused),
         cmocka_unit_test(a_folder_without_permission_is_refused),

@@ -66,7 +66,7 @@ holding::reservation clerk::choose_to_hold(std::vector<tw_store_put> &puts) {
         for (tw_store_put &it : puts)
             if (handles(it.job->kind) && ready_at(*it.job) <= until)
                 chosen.push_back(&it);
-    holding::reservation room = jobs_.reserve(chosen.size());
+    holding::reservation room = jobs_.reserve_for_put(chosen.size());
     chosen.resize(room.size());
     for (tw_store_put *const it : chosen)
         it->hold = 1;
@@ -79,19 +79,17 @@ bool clerk::note_puts(const std::vector<tw_store_put> &puts, const tw_store_memb
         error == -ENOTCONN || error == -ETIMEDOUT || error == -ENOMEM || error == -EIO;
     if (error != 0 && !may_have_happened)
         return false;
-    try {
-        if (error == 0)
-            return accept_puts(puts, whom);
-    } catch (const std::bad_alloc &) {
-    }
+    bool has_news = false;
+    if (error == 0 && guarded([&] { return accept_puts(puts, whom, has_news); }) == 0)
+        return has_news;
     if (std::none_of(puts.begin(), puts.end(), [](const tw_store_put &it) { return it.hold != 0; }))
-        return false;
-    has_to_resume_ = true;
+        return has_news;
+    ++doubts_;
     return true;
 }
 
-bool clerk::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom) {
-    bool has_news = false;
+// 0, or an error if something may be held that is not known here.
+int clerk::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, bool &has_news) {
     std::vector<std::unique_ptr<held_job>> held;
     for (const tw_store_put &it : puts) {
         if (it.token == 0) {
@@ -104,11 +102,10 @@ bool clerk::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_me
         entry.job.absolute = 1;
         entry.state = it.started != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
         entry.token = it.token;
-        held.push_back(std::make_unique<held_job>(entry, *handling_of(it.job->kind), whom.id, jobs_));
+        held.push_back(std::make_unique<held_job>(entry, *handling_of(it.job->kind), whom, jobs_));
     }
-    if (jobs_.accept(std::move(held), whom) == -ENOMEM)
-        throw std::bad_alloc();
-    return has_news;
+    const int error = jobs_.accept(std::move(held), whom);
+    return error == -ESTALE ? 0 : error;
 }
 
 bool clerk::note_pending(const char *kind, std::int64_t ready_at) {
@@ -187,7 +184,7 @@ std::int64_t clerk::pause_after(int error) {
     if (!line_.is_open()) {
         is_connected_ = false;
         bell_of_database_ = -1;
-        has_to_resume_ = true;
+        ++doubts_;
         if (was_connected_)
             tell(TW_DURABLE_DISCONNECTED, noted(error));
         was_connected_ = false;
@@ -217,11 +214,10 @@ int clerk::connect() {
     if (lease_.member().id == 0) {
         if (const int error = join(); error != 0)
             return error;
-    } else if (has_to_resume_.exchange(false)) {
-        if (const int error = resume(); error != 0) {
-            has_to_resume_ = true;
+    } else if (const unsigned now = doubts_; now != settled_doubts_) {
+        if (const int error = resume(); error != 0)
             return error;
-        }
+        settled_doubts_ = now;
     }
     if (was_connected_)
         return 0;
@@ -331,11 +327,11 @@ int clerk::resume() {
     std::vector<tw_store_outcome> unknown;
     for (const finding &it : found) {
         tokens.insert(it.token);
-        if (!jobs_.has(it.token))
+        if (!jobs_.has(it.kind, it.key, it.token))
             unknown.push_back(
                 {it.kind.c_str(), it.key.c_str(), it.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
     }
-    jobs_.forget_others(tokens);
+    jobs_.forget_others(tokens, member.epoch);
     if (unknown.empty())
         return 0;
     {
@@ -426,9 +422,9 @@ int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
     tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, limit};
     struct context {
         clerk &self;
-        std::int64_t member_id;
+        const tw_store_member &whom;
         std::vector<std::unique_ptr<held_job>> claimed;  // which counts when the claim is carried out
-    } taking = {*this, wanted.member.id, {}};
+    } taking = {*this, wanted.member, {}};
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.claim(
@@ -437,7 +433,7 @@ int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
                 return guarded([&] {
                     auto &it = *static_cast<context *>(arg);
                     it.claimed.push_back(std::make_unique<held_job>(
-                        *entry, *it.self.handling_of(entry->job.kind), it.member_id, it.self.jobs_));
+                        *entry, *it.self.handling_of(entry->job.kind), it.whom, it.self.jobs_));
                     return 0;
                 });
             },
@@ -445,17 +441,18 @@ int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
     });
     if (error != 0) {
         if (error != -ESTALE)
-            has_to_resume_ = true;  // it may have claimed what did not get here
+            ++doubts_;  // it may have claimed what did not get here
         return static_cast<int>(error);
     }
     reading.answered = clock_.now();
     reading.now = seen.now_ns;
     learn(reading);
     count = taking.claimed.size();
-    if (jobs_.accept(std::move(taking.claimed), wanted.member) != -ENOMEM)
+    const int left_out = jobs_.accept(std::move(taking.claimed), wanted.member);
+    if (left_out == 0 || left_out == -ESTALE)
         return 0;
-    has_to_resume_ = true;  // which gives back the rest
-    return refuse(-ENOMEM, "no memory");
+    ++doubts_;  // to resume gives back the rest
+    return refuse(left_out, left_out == -ENOMEM ? "no memory" : "the database has given a token twice");
 }
 
 int clerk::bury() {

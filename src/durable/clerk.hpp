@@ -2,7 +2,7 @@
 // dead members have left.
 //
 // The database may hold jobs for this member that this process does not know of: the answer to a claim, or to
-// a put that claims, was lost, or there was no memory for it. `has_to_resume_` says so. The next step then
+// a put that claims, was lost, or there was no memory for it. `doubts_` says so. The next step then
 // raises the epoch of the member, after which nothing of the former epoch can claim any more, and compares
 // what the database says with what `holding` has.
 #pragma once
@@ -71,7 +71,7 @@ class clerk final : public agent {
     void learn(const database_clock::reading &reading);
     const handling *handling_of(const char *kind) const;
     std::int64_t ready_at(const tw_durable_job &job) const;
-    bool accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom);
+    int accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, bool &has_news);
 
     line line_;
     const settings &settings_;
@@ -86,8 +86,10 @@ class clerk final : public agent {
     std::int64_t look_at_ = 0;
     bool wants_room_ = false;
 
-    // The database may hold something for this process that it does not know of.
-    std::atomic<bool> has_to_resume_{false};
+    // Each time that the database may hold something for this process that it does not know of. Those of
+    // which it has made sure.
+    std::atomic<unsigned> doubts_{0};
+    unsigned settled_doubts_ = 0;
 
     std::atomic<bool> is_connected_{false};
     bool was_connected_ = false, has_told_lease_ = false, has_dead_ = false;

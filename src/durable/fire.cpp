@@ -113,8 +113,8 @@ bool is_in_user_code() { return depth_of_user_code > 0; }
 
 answer fire(const held_job &it, std::int64_t database_now, const lease &lease, const local_clock &clock,
             counters &counts) {
-    fire_fields fields{lease, clock, it.member_id};
-    if (lease.remaining(it.member_id, clock.now()) == 0) {
+    fire_fields fields{lease, clock, it.whom.id};
+    if (lease.remaining(it.whom.id, clock.now()) == 0) {
         ++counts.taken_back;
         return release();
     }

@@ -1,9 +1,11 @@
 #include "front.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <new>
 #include <string>
 #include <unordered_set>
+#include <utility>
 
 #include "explain.hpp"
 
@@ -14,23 +16,23 @@ namespace {
 // More would not make a put cheaper, and would have the first wait for the last.
 constexpr std::size_t most_together = 1000;
 
-thread_local const front *in_use = nullptr;  // by this thread
-
 }  // namespace
 
-front::turn::turn(front &whose) : whose_(whose), is_refused_(in_use == &whose) {
+thread_local const front::turn *front::turn::innermost = nullptr;
+
+front::turn::turn(front &whose) : whose_(whose), is_refused_(whose.is_in_use_by_this_thread()) {
     if (is_refused_)
         return;
     std::unique_lock hold(whose_.mutex_);
     whose_.changed_.wait(hold, [&] { return !whose_.is_busy_; });
     whose_.is_busy_ = true;
-    in_use = &whose_;
+    former_ = std::exchange(innermost, this);
 }
 
 front::turn::~turn() {
     if (is_refused_)
         return;
-    in_use = nullptr;
+    innermost = former_;
     {
         const std::lock_guard hold(whose_.mutex_);
         whose_.is_busy_ = false;
@@ -38,12 +40,18 @@ front::turn::~turn() {
     whose_.changed_.notify_all();
 }
 
-bool front::is_in_use_by_this_thread() const { return in_use == this; }
+bool front::is_in_use_by_this_thread() const {
+    for (const turn *it = turn::innermost; it != nullptr; it = it->former_)
+        if (&it->whose_ == this)
+            return true;
+    return false;
+}
 
 int front::refuse_nested() { return refuse(-EDEADLK, "called by a visitor of the same connection"); }
 
 int front::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
-    whom = lease_ != nullptr ? lease_->member() : tw_store_member{};
+    const bool holds = std::any_of(puts.begin(), puts.end(), [](const auto &it) { return it.hold != 0; });
+    whom = lease_ != nullptr && holds ? lease_->member() : tw_store_member{};
     return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
         return store.put(connection, puts.data(), puts.size(), keep ? 1 : 0, whom.id != 0 ? &whom : nullptr);
     }));
@@ -95,7 +103,7 @@ void front::put_together() {
 }
 
 int front::put(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
-    if (in_use == this)
+    if (is_in_use_by_this_thread())
         return refuse_nested();
     request mine{puts, keep, whom, false, 0, {}};
     {

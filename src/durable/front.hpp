@@ -52,7 +52,13 @@ class front {
         bool is_refused() const { return is_refused_; }
 
       private:
+        friend class front;
+
+        // Of this thread; a visitor may be in the turns of several fronts.
+        static thread_local const turn *innermost;
+
         front &whose_;
+        const turn *former_ = nullptr;
         bool is_refused_;
     };
 

@@ -29,7 +29,7 @@ enum class stage {
 class holding;
 
 struct held_job {
-    held_job(const tw_durable_entry &entry, const handling &handled_by, std::int64_t claimed_by,
+    held_job(const tw_durable_entry &entry, const handling &handled_by, const tw_store_member &claimed_for,
              holding &held_in);
     held_job(const held_job &) = delete;
     held_job &operator=(const held_job &) = delete;
@@ -42,7 +42,7 @@ struct held_job {
     std::int64_t ready_ns;
     std::uint32_t attempts;
     std::int64_t token;
-    std::int64_t member_id;  // that has claimed it
+    const tw_store_member whom;  // that it was claimed for
     const handling &by;
     holding &home;
 

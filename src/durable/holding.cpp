@@ -7,16 +7,9 @@
 
 namespace tickwheel::durable {
 
-std::size_t holding::by_name::operator()(const held_job *it) const {
-    const std::hash<std::string> hash;
-    return hash(it->kind) * 31 + hash(it->key);
-}
-
-bool holding::by_name::operator()(const held_job *one, const held_job *other) const {
-    return one->key == other->key && one->kind == other->kind;
-}
-
 namespace {
+
+constexpr std::int64_t no_epoch = -1;
 
 // Started jobs should not wait for a worker for longer than this while other processes could run them.
 constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
@@ -24,15 +17,18 @@ constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
 // A runner gives its worker back after this, for what else the user's pool has to do.
 constexpr std::int64_t longest_turn_ns = 10 * TW_MILLISECOND;
 
+// After a turn that did not take place, because the pool was full, or the runtime was stopped.
+constexpr std::int64_t until_next_try_ns = 10 * TW_MILLISECOND;
+
 }  // namespace
 
-held_job::held_job(const tw_durable_entry &entry, const handling &handled_by, std::int64_t claimed_by,
-                   holding &held_in)
+held_job::held_job(const tw_durable_entry &entry, const handling &handled_by,
+                   const tw_store_member &claimed_for, holding &held_in)
     : kind(entry.job.kind), key(entry.job.key),
       payload(static_cast<const char *>(entry.job.payload), entry.job.size),
       cron(entry.job.cron != nullptr ? entry.job.cron : ""),
       zone(entry.job.zone != nullptr ? entry.job.zone : ""), job(entry.job), ready_ns(entry.ready_ns),
-      attempts(entry.attempts), token(entry.token), member_id(claimed_by), by(handled_by), home(held_in),
+      attempts(entry.attempts), token(entry.token), whom(claimed_for), by(handled_by), home(held_in),
       is_started(entry.state == TW_DURABLE_STARTED) {
     job.kind = kind.c_str();
     job.key = key.c_str();
@@ -141,12 +137,16 @@ int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_s
         ready_.reserve(jobs_.size() + claimed.size());
         answers_.reserve(jobs_.size() + claimed.size() + answers_.size() + taken_answers_.size());
         for (std::unique_ptr<held_job> &each : claimed) {
-            held_job &it = add(std::move(each));
+            held_job *const it = add(std::move(each));
+            if (it == nullptr) {
+                error = -EEXIST;
+                continue;
+            }
             ++counts_.claimed;
-            if (it.is_started)
-                line_up(it);
+            if (it->is_started)
+                line_up(*it);
             else
-                arm(it);
+                arm(*it);
         }
     } catch (const std::bad_alloc &) {
         error = -ENOMEM;
@@ -159,18 +159,21 @@ int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_s
     return error;
 }
 
-// Throws std::bad_alloc, having added nothing.
+// Null: its token is there. A database that has lost its last changes gives tokens twice. Throws
+// std::bad_alloc, having added nothing.
 // REQUIRES: mutex held
-held_job &holding::add(std::unique_ptr<held_job> &&claimed) {
+held_job *holding::add(std::unique_ptr<held_job> &&claimed) {
     held_job &it = *claimed;
-    const auto place = jobs_.emplace(it.token, std::move(claimed)).first;
+    const auto [place, is_new] = jobs_.try_emplace(it.token, std::move(claimed));
+    if (!is_new)
+        return nullptr;
     try {
         note_newest(it);
     } catch (const std::bad_alloc &) {
         jobs_.erase(place);
         throw;
     }
-    return it;
+    return &it;
 }
 
 // A job that is put anew again and again before it is due, as for debouncing, would fill the wheel with its
@@ -188,10 +191,27 @@ void holding::note_newest(held_job &it) {
     auto place = newest_.extract(found);
     place.value() = &it;
     newest_.insert(std::move(place));
-    if (former.at == stage::waiting && !former.is_forgotten && take_off(former)) {
-        ++counts_.taken_back;
-        jobs_.erase(former.token);
-    }
+    drop_if_waiting(former);
+}
+
+// REQUIRES: mutex held
+void holding::drop_if_waiting(held_job &it) {
+    if (it.at != stage::waiting || it.is_forgotten || !take_off(it))
+        return;
+    ++counts_.taken_back;
+    extract(it);
+}
+
+std::int64_t holding::token_of(const char *kind, const char *key) const {
+    const std::lock_guard hold(mutex_);
+    const auto found = newest_.find(name{kind, key});
+    return found != newest_.end() ? (*found)->token : 0;
+}
+
+void holding::drop(std::int64_t token) {
+    const std::lock_guard hold(mutex_);
+    if (const auto found = jobs_.find(token); found != jobs_.end())
+        drop_if_waiting(*found->second);
 }
 
 void holding::arm_again() {
@@ -221,12 +241,12 @@ std::unique_ptr<held_job> holding::extract(held_job &it) {
     return found;
 }
 
-void holding::forget_others(const std::unordered_set<std::int64_t> &tokens) {
+void holding::forget_others(const std::unordered_set<std::int64_t> &tokens, std::int64_t epoch) {
     const std::lock_guard hold(mutex_);
     for (auto next = jobs_.begin(); next != jobs_.end();) {
         held_job &it = *next->second;
         ++next;
-        if (it.at == stage::running || it.is_forgotten || tokens.contains(it.token))
+        if (it.at == stage::running || it.is_forgotten || it.whom.epoch == epoch || tokens.contains(it.token))
             continue;
         ++counts_.taken_back;
         it.is_forgotten = true;
@@ -238,7 +258,7 @@ void holding::forget_others(const std::unordered_set<std::int64_t> &tokens) {
 }
 
 void holding::forget_all() {
-    forget_others({});
+    forget_others({}, no_epoch);
     const std::lock_guard hold(mutex_);
     counts_.unmatched += answers_.size();
     answers_.clear();
@@ -250,10 +270,12 @@ void holding::forget(held_job &it) {
     extract(it);
 }
 
-bool holding::has(std::int64_t token) const {
+bool holding::has(const std::string &kind, const std::string &key, std::int64_t token) const {
     const std::lock_guard hold(mutex_);
-    if (const auto found = jobs_.find(token); found != jobs_.end())
-        return !found->second->is_forgotten;
+    if (const auto found = jobs_.find(token); found != jobs_.end()) {
+        const held_job &it = *found->second;
+        return !it.is_forgotten && it.kind == kind && it.key == key;
+    }
     const auto is_it = [&](const answer &it) { return it.it->token == token; };
     return std::any_of(answers_.begin(), answers_.end(), is_it) ||
            std::any_of(taken_answers_.begin(), taken_answers_.end(), is_it);
@@ -266,17 +288,29 @@ std::size_t holding::room() const {
     const std::size_t taken = jobs_.size() + answers_.size() + taken_answers_.size() + reserved_;
     if (taken >= settings_.hold)
         return 0;
-    const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
-    const auto in_time =
-        static_cast<std::size_t>(longest_queue_ns / each) + std::size_t{2} * settings_.threads;
-    if (started_ >= in_time)
+    const std::size_t in_time = runs_within(longest_queue_ns), in_horizon = runs_within(settings_.horizon_ns);
+    if (started_ >= in_time || taken >= in_horizon)
         return 0;
-    return std::min(settings_.hold - taken, in_time - started_);
+    return std::min({settings_.hold - taken, in_time - started_, in_horizon - taken});
+}
+
+// How many handlers will have run after this time, at the least.
+// REQUIRES: mutex held
+std::size_t holding::runs_within(std::int64_t ns) const {
+    const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
+    return static_cast<std::size_t>(ns / each) + std::size_t{2} * settings_.threads;
 }
 
 holding::reservation holding::reserve(std::size_t most) {
     const std::lock_guard hold(mutex_);
     const std::size_t size = std::min(most, room());
+    reserved_ += size;
+    return {*this, size};
+}
+
+holding::reservation holding::reserve_for_put(std::size_t most) {
+    const std::lock_guard hold(mutex_);
+    const std::size_t size = std::min(most, (room() + 1) / 2);
     reserved_ += size;
     return {*this, size};
 }
@@ -356,26 +390,41 @@ void holding::line_up(held_job &it) {
 
 // Wakes a runner for each job that waits. Those that are awake do not count: each may be in a handler for
 // long. REQUIRES: mutex held
-void holding::wake_runners() {
+void holding::wake_runners(std::int64_t delay) {
     const held_job *for_this_one = queue_;
     for (runner &each : runners_) {
         if (for_this_one == nullptr)
             return;
         if (each.is_awake)
             continue;
-        const auto take_turn = [](const tw_event *, void *arg) {
-            runner &mine = *static_cast<runner *>(arg);
-            mine.home.run_some(mine);
-        };
-        each.is_awake = tw_handle_after(runs_, &each.timer, 0, take_turn, &each) == 0;
+        wake(each, delay);
         for_this_one = for_this_one->next;
     }
+}
+
+// REQUIRES: mutex held
+void holding::wake(runner &it, std::int64_t delay) {
+    tw_task turn = {};
+    turn.arg = &it;
+    turn.fn = [](const tw_event *, void *arg) {
+        runner &mine = *static_cast<runner *>(arg);
+        mine.home.run_some(mine);
+    };
+    turn.drop = [](void *arg) {  // also if a pool that is full, or a stop of the runtime, has let it fall
+        runner &mine = *static_cast<runner *>(arg);
+        mine.home.end_turn(mine);
+    };
+    tw_when when = {};
+    when.due_ns = delay;
+    it.has_run = false;
+    it.is_awake = tw_handle_start(runs_, &it.timer, &when, &turn) == 0;
 }
 
 // --- running ------------------------------------------------------------------------------
 
 // On virtual time the clock stands still during a turn, so a turn is one job.
 void holding::run_some(runner &mine) {
+    mine.has_run = true;
     const std::int64_t end = settings_.single_thread ? clock_.now() : clock_.now() + longest_turn_ns;
     do {
         held_job *const it = next_to_run();
@@ -383,10 +432,13 @@ void holding::run_some(runner &mine) {
             break;
         call_handler(*it);
     } while (clock_.now() < end);
+}
+
+void holding::end_turn(runner &mine) {
     const std::lock_guard hold(mutex_);
     mine.is_awake = false;
     if (!has_ended_)
-        wake_runners();
+        wake_runners(mine.has_run ? 0 : until_next_try_ns);
 }
 
 held_job *holding::next_to_run() {
@@ -411,7 +463,7 @@ void holding::conclude(held_job &it, answer &&what) {
     const std::lock_guard hold(mutex_);
     what.it = extract(it);
     --started_;
-    if (lease_.member().id == what.it->member_id)
+    if (lease_.member().id == what.it->whom.id)
         answers_.push_back(std::move(what));
     else
         ++counts_.unmatched;

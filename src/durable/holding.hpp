@@ -24,6 +24,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -56,9 +58,9 @@ class holding {
 
     // --- for the clerk ---
 
-    // Takes over what was claimed for this member. Returns 0; -ENOMEM if only some was taken; -ESTALE if
-    // nothing was, because the member or its epoch has changed: the clerk finds it in the database and
-    // releases it.
+    // Takes over what was claimed for this member. Returns 0; -ESTALE if nothing was taken, because the
+    // member or its epoch has changed: the clerk finds it in the database and releases it. -ENOMEM, or
+    // -EEXIST, if a token came twice: only some was taken.
     int accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_store_member &whom) noexcept;
 
     // Room for jobs that are being claimed, until it goes out of scope.
@@ -75,19 +77,26 @@ class holding {
         std::size_t size_;
     };
 
-    // Reserves room for as many as may be claimed, at most this many.
+    // Reserves room for as many as may be claimed, at most this many. A put takes half of it at most, so that
+    // there is some left for the jobs of others.
     [[nodiscard]] reservation reserve(std::size_t most);
+    [[nodiscard]] reservation reserve_for_put(std::size_t most);
 
     // True if it is held, or its answer is not settled.
-    bool has(std::int64_t token) const;
+    bool has(const std::string &kind, const std::string &key, std::int64_t token) const;
 
-    // Forgets what was not started, except these.
-    void forget_others(const std::unordered_set<std::int64_t> &tokens);
+    // Forgets what was claimed in former epochs and was not started, except these.
+    void forget_others(const std::unordered_set<std::int64_t> &tokens, std::int64_t epoch);
     // Forgets all that was not started, and the answers.
     void forget_all();
 
     // Puts all that waits on the wheel anew: the database's clock was set.
     void arm_again();
+
+    // A job that was removed is not to take up room until its time. The token of what is held under this name
+    // before the removal, 0 if there is nothing; and to drop that afterwards, and not what was put meanwhile.
+    std::int64_t token_of(const char *kind, const char *key) const;
+    void drop(std::int64_t token);
 
     // --- for those who look on ---
 
@@ -124,29 +133,45 @@ class holding {
     // a thousand jobs wake as many threads as there are, and not a thousand times one.
     struct runner {
         holding &home;
-        bool is_awake = false;
+        bool is_awake = false, has_run = false;
         tw_handle timer = TW_NO_HANDLE;
     };
 
+    struct name {
+        std::string_view kind, key;
+        bool operator==(const name &) const = default;
+    };
     struct by_name {
-        std::size_t operator()(const held_job *it) const;
-        bool operator()(const held_job *one, const held_job *other) const;
+        using is_transparent = void;
+        static name of(const held_job *it) { return {it->kind, it->key}; }
+        static name of(const name &it) { return it; }
+        template <class It> std::size_t operator()(const It &it) const {
+            const std::hash<std::string_view> hash;
+            return hash(of(it).kind) * 31 + hash(of(it).key);
+        }
+        template <class One, class Other> bool operator()(const One &one, const Other &other) const {
+            return of(one) == of(other);
+        }
     };
 
     void arm(held_job &it);
     bool take_off(held_job &it);
     void on_time(held_job &it);
-    held_job &add(std::unique_ptr<held_job> &&claimed);
+    held_job *add(std::unique_ptr<held_job> &&claimed);
     void note_newest(held_job &it);
+    void drop_if_waiting(held_job &it);
     void line_up(held_job &it);
-    void wake_runners();
+    void wake_runners(std::int64_t delay = 0);
+    void wake(runner &it, std::int64_t delay);
     void run_some(runner &mine);
+    void end_turn(runner &mine);
     held_job *next_to_run();
     void call_handler(held_job &it);
     void conclude(held_job &it, answer &&what);
     void measure(std::int64_t took);
     std::unique_ptr<held_job> extract(held_job &it);
     std::size_t room() const;
+    std::size_t runs_within(std::int64_t ns) const;
 
     const settings &settings_;
     const local_clock clock_;

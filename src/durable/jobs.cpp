@@ -154,8 +154,13 @@ TW_API int tw_durable_remove(tw_durable *durable, const char *kind, const char *
     if (const int error = check_named(durable, kind, key); error != 0)
         return error;
     return guarded([&] {
-        return explain_absent(static_cast<int>(durable->front.ask(
-            [&](const tw_store &store, void *connection) { return store.remove(connection, kind, key); })));
+        member *const own = durable->member.get();
+        const std::int64_t held = own != nullptr ? own->jobs.token_of(kind, key) : 0;
+        const auto result = static_cast<int>(durable->front.ask(
+            [&](const tw_store &store, void *connection) { return store.remove(connection, kind, key); }));
+        if (result >= 0 && held != 0)
+            own->jobs.drop(held);
+        return explain_absent(result);
     });
 }
 

@@ -152,7 +152,11 @@ int link::open(const char *address) {
     // Statements here take few rows by an index. Without statistics the planner may think that a table is
     // small, and read all of it; and a plan that it has made for a small table would stay when that has
     // grown.
+    // A lock is to be given up before the answer is, so that it is known that nothing has happened.
+    const std::string lock_ms = std::to_string(timeout_ns_ / 1'000'000 * 4 / 5);
     return run(
+        "set lock_timeout = " + lock_ms +
+        ";"
         "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off;"
         "set plan_cache_mode = force_generic_plan; set default_transaction_isolation = 'read committed';"
         "set idle_in_transaction_session_timeout = 0; set synchronous_commit = on");

@@ -15,15 +15,16 @@ namespace {
 // A statement sees the tables as they were when it began; of what its own parts change it sees only what they
 // return. So changes that must see each other are statements of their own.
 //
-// A claim, or a put that holds, locks the row of its member. Those who raise its epoch or declare it dead
-// wait for that lock, and a claim waits for them. So they see all that it took, or it finds the member
-// changed and takes nothing.
+// A claim, or a put that holds, locks the row of its member (`for key share`). Those who raise its epoch or
+// declare it dead wait for that lock (`for update`), and a claim waits for them. So they see all that it
+// took, or it finds the member changed and takes nothing. Renewals wait for neither: a put may have to wait
+// for a row that somebody's transaction has locked, and its member is to live meanwhile.
 
 // $1.. one array for each field of a job; $11 whether it is to be held, and $12, $13 by whom.
 constexpr const char *put_values = R"(
 with me as materialized (
     select id from $S.member
-    where id = $12::int8 and epoch = $13::int8 and not dead and lease_end > clock_timestamp() for share),
+    where id = $12::int8 and epoch = $13::int8 and not dead and lease_end > clock_timestamp() for key share),
 given as materialized (
     select kind, key, payload, period, cron, zone, missed, grace, hold <> 0 as hold,
         least(coalesce(due, clock_timestamp() + delay * interval '1 microsecond'), '2200-12-31 23:59:59.999999+00') as due
@@ -111,8 +112,9 @@ returning id, epoch)";
 update $S.member set lease_end = clock_timestamp() + $3::int8 * interval '1 microsecond'
 where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp())";
 
-    all[raise_epoch] =
-        "update $S.member set epoch = epoch + 1 where id = $1::int8 and not dead returning epoch";
+    all[raise_epoch] = R"(
+with me as materialized (select id from $S.member where id = $1::int8 and not dead for update)
+update $S.member set epoch = epoch + 1 from me where member.id = me.id returning epoch)";
 
     all[list_held] = "select kind, key, ready, token, started from $S.job where holder = $1::int8";
 
@@ -121,7 +123,7 @@ where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp(
     all[claim_jobs] = R"(
 with me as materialized (
     select from $S.member
-    where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp() for share)
+    where id = $1::int8 and epoch = $2::int8 and not dead and lease_end > clock_timestamp() for key share)
 update $S.job set holder = $1::int8, token = nextval('$S.token'), started = ready <= now()
 where ctid = any (array (
     select place from me, unnest($3::text[]) as handled (kind), lateral (
@@ -185,6 +187,13 @@ told as materialized (select $S.tell(kind, min(ready)) from moved where what = 3
 select token, true from ended union all select token, true from moved
 union all select 0, exists (select from me) from (select count(*) from told) as all_told)";
 
+    // Of those who are just claiming something, the next time. Returns whether any is dead.
+    all[declare_ended] = R"(
+with ended as materialized (
+    select id from $S.member where not dead and lease_end < clock_timestamp() for update skip locked),
+done as (update $S.member set dead = true from ended where member.id = ended.id returning 1)
+select exists (select from done) or exists (select from $S.member where dead))";
+
     // $1 limit
     all[release_of_dead] = R"(
 with left_behind as materialized (
@@ -199,7 +208,9 @@ select (select count(*) from done), (select count(*) from told))";
 
     // $1 member. They make up one transaction: what a claim has taken meanwhile is seen by the second, which
     // begins when the claim has ended.
-    all[declare_dead] = "update $S.member set dead = true where id = $1::int8 and not dead returning true";
+    all[declare_dead] = R"(
+with me as materialized (select id from $S.member where id = $1::int8 and not dead for update)
+update $S.member set dead = true from me where member.id = me.id returning true)";
     all[release_of_one] = R"(
 with done as (
     update $S.job set holder = null, started = false where holder = $1::int8

@@ -27,6 +27,7 @@ enum statement : std::size_t {
     next_ready,
     start_jobs,
     settle_jobs,
+    declare_ended,
     release_of_dead,
     declare_dead,
     release_of_one,

@@ -363,13 +363,13 @@ int resume(void *connection, tw_store_member *member, tw_store_visitor *each, vo
 
 int64_t bury(void *connection, size_t limit) {
     postgres_connection &it = of(connection);
-    if (const int error = it.server.run(in_schema(
-            "update $S.member set dead = true where not dead and lease_end < clock_timestamp()", it.schema));
-        error != 0)
+    parameters none, with;
+    rows any_dead, done;
+    if (const int error = it.server.call(declare_ended, none, any_dead); error != 0)
         return error;
-    parameters with;
+    if (!any_dead.truth(0, 0))
+        return 0;
     with.add_int8(static_cast<std::int64_t>(limit));
-    rows done;
     if (const int error = it.server.call(release_of_dead, with, done); error != 0)
         return error;
     const int error = it.server.run(in_schema(

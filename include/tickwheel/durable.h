@@ -144,9 +144,10 @@ struct tw_durable_options {
     int64_t poll_ns;    /* how often the database is looked at when nobody tells of new jobs; 10 ms to
                            30 s. 0: 10 s, or 100 ms if the database tells nobody */
     int64_t horizon_ns; /* jobs due within this time are claimed; 10 ms to 1 min. 0: 2 s */
-    uint32_t hold;      /* most jobs that this process holds at a time, at most 2^20. 0: 4096. Less for slow handlers, so
-                           that other processes have their share; more for more than 2,000 jobs a second */
-    int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min. 0: 5 s */
+    uint32_t
+        hold; /* most jobs that this process holds at a time, at most 2^20. 0: 4096. Less for slow handlers,
+                 so that other processes have their share; more for more than 2,000 jobs a second */
+    int64_t timeout_ns;         /* longest wait for one answer of the database; 10 ms to 1 min. 0: 5 s */
     struct tw_workers *workers; /* run the handlers; NULL: a pool of its own */
     unsigned threads; /* how many handlers run at a time, at most 256; 0: 4. A pool of its own has so many
                          threads. With `workers`: as many of them as handlers may take */
@@ -211,9 +212,9 @@ struct tw_durable_fire {
     int64_t due_ns;    /* the due time that this fire is for: the same at each try */
     uint64_t overruns; /* earlier due times that this fire stands for, too; see TW_DURABLE_COALESCE */
     uint32_t attempt;  /* 1: the first try for this due time */
-    int64_t token;     /* rises with each claim of a job, and so with each fire, whoever makes it. Hand it on to what you write to,
-                          and have that refuse tokens lower than the highest it has seen: a handler that was
-                          held up for longer than its lease can do no harm then */
+    int64_t token; /* rises with each claim of a job, and so with each fire, whoever makes it. Hand it on to
+                      what you write to, and have that refuse tokens lower than the highest it has seen: a
+                      handler that was held up for longer than its lease can do no harm then */
     void *fields_of_the_library;
 };
 

@@ -54,8 +54,8 @@ class durable_payload {
     std::string_view bytes_;
 };
 
-// A job to be put. With kind and key alone it fires once, at once. See struct tw_durable_job. It refers to its
-// texts and its payload, which have to live until `put` has returned.
+// A job to be put. With kind and key alone it fires once, at once. See struct tw_durable_job. It refers to
+// its texts and its payload, which have to live until `put` has returned.
 struct durable_job {
     std::string_view kind, key;
     durable_payload payload{};

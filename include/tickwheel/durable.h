@@ -144,10 +144,9 @@ struct tw_durable_options {
     int64_t poll_ns;    /* how often the database is looked at when nobody tells of new jobs; 10 ms to
                            30 s. 0: 10 s, or 100 ms if the database tells nobody */
     int64_t horizon_ns; /* jobs due within this time are claimed; 10 ms to 1 min. 0: 2 s */
-    uint32_t
-        hold; /* most jobs that this process holds at a time, at most 2^20. 0: 4096. Less for slow handlers,
-                 so that other processes have their share; more for more than 2,000 jobs a second */
-    int64_t timeout_ns;         /* longest wait for one answer of the database; 10 ms to 1 min. 0: 5 s */
+    uint32_t hold;      /* most jobs that this process holds at a time, at most 2^20. 0: 4096. More for more
+                           than 2,000 jobs a second */
+    int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min. 0: 5 s */
     struct tw_workers *workers; /* run the handlers; NULL: a pool of its own */
     unsigned threads; /* how many handlers run at a time, at most 256; 0: 4. A pool of its own has so many
                          threads. With `workers`: as many of them as handlers may take */

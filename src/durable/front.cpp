@@ -126,7 +126,7 @@ int front::put(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom
             throw;
         }
     }
-    return mine.error != 0 ? refuse(mine.error, std::move(mine.why)) : 0;
+    return mine.error != 0 ? refuse(mine.error, mine.why) : 0;
 }
 
 }  // namespace tickwheel::durable

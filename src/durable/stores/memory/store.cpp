@@ -47,7 +47,7 @@ int open(void **out, const tw_store_place *place, char *why, std::size_t room) {
         self->local_now = place->local_now;
         self->local_now_arg = place->local_now_arg;
         const std::lock_guard lock(all().mutex);
-        if (place->must_exist != 0 && all().named.count(self->name) == 0) {
+        if (place->must_exist != 0 && !all().named.contains(self->name)) {
             std::snprintf(why, room, "there is no such database in memory");
             return -ENOENT;
         }

@@ -10,7 +10,6 @@
 #include "explain.hpp"
 #include "fire.hpp"
 #include "guard.hpp"
-#include "stores/stores.hpp"
 
 namespace tickwheel::durable {
 
@@ -81,7 +80,8 @@ int fill_in(tw_durable &it, tw_runtime *rt, const char *address, const tw_durabl
         return refuse(-EINVAL, "`single_thread` needs a runtime");
     const tw_store *const store = store_for(address, options);
     if (store == nullptr)
-        return refuse(-EOPNOTSUPP, std::string("an address here is ") + address_forms());
+        return refuse(-EOPNOTSUPP, "an address is sqlite:PATH, postgresql://USER@HOST/DATABASE or "
+                                   "memory:NAME, as far as this build has them");
     it.clock.virtual_time = it.settings.single_thread ? rt : nullptr;
     it.database = {store,
                    address,

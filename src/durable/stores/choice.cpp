@@ -15,17 +15,6 @@ bool begins_with(const char *address, const char *scheme) {
 
 }  // namespace
 
-const char *address_forms() {
-    return
-#ifdef TW_WITH_SQLITE
-        "sqlite:PATH, "
-#endif
-#ifdef TW_WITH_POSTGRES
-        "postgresql://USER@HOST/DATABASE, "
-#endif
-        "or memory:NAME for tests";
-}
-
 }  // namespace tickwheel::durable
 
 using namespace tickwheel::durable;

@@ -9,7 +9,4 @@ extern const tw_store memory_store;
 extern const tw_store sqlite_store;    // only in a build with SQLite
 extern const tw_store postgres_store;  // only in a build with libpq
 
-// The addresses of this build, for people.
-const char *address_forms();
-
 }  // namespace tickwheel::durable

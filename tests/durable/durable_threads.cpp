@@ -95,6 +95,7 @@ void put_share(tw_durable *durable, int first, int how_many) {
             std::min(1 + static_cast<int>(random_below(&seed, most_at_once)), first + how_many - next);
         std::vector<std::string> keys;
         std::vector<tw_durable_job> some(static_cast<std::size_t>(count));
+        keys.reserve(static_cast<std::size_t>(count));
         for (int i = 0; i < count; ++i)
             keys.push_back(std::to_string(next + i));
         for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -152,6 +153,7 @@ void begin(cluster &it) {
 
 void put_in_threads(cluster &it, int first, int count_of_each) {
     std::vector<std::thread> threads;
+    threads.reserve(putters);
     for (int i = 0; i < putters; ++i)
         threads.emplace_back(put_share, it.members[i % 2], first + i * count_of_each, count_of_each);
     for (std::thread &each : threads)

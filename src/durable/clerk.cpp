@@ -66,7 +66,7 @@ holding::reservation clerk::choose_to_hold(std::vector<tw_store_put> &puts) {
         for (tw_store_put &it : puts)
             if (handles(it.job->kind) && ready_at(*it.job) <= until)
                 chosen.push_back(&it);
-    holding::reservation room = jobs_.reserve_for_put(chosen.size());
+    holding::reservation room = jobs_.reserve(chosen.size(), true);
     chosen.resize(room.size());
     for (tw_store_put *const it : chosen)
         it->hold = 1;

@@ -59,8 +59,7 @@ int holding::start(tw_runtime *rt, std::function<void()> call_gate) {
     for (unsigned i = 0; i < settings_.threads; ++i)
         runners_.push_back({*this});
     tw_handles_options run_options = {};
-    run_options.capacity =
-        2 * settings_.threads;  // a turn may wake its runner for another, which needs no memory
+    run_options.capacity = 2 * settings_.threads;  // as the end of a turn may begin another
     run_options.label = "durable job";
     run_options.workers = settings_.workers;
     if (settings_.workers == nullptr && !settings_.single_thread) {
@@ -301,16 +300,9 @@ std::size_t holding::runs_within(std::int64_t ns) const {
     return static_cast<std::size_t>(ns / each) + std::size_t{2} * settings_.threads;
 }
 
-holding::reservation holding::reserve(std::size_t most) {
+holding::reservation holding::reserve(std::size_t most, bool leaves_half) {
     const std::lock_guard hold(mutex_);
-    const std::size_t size = std::min(most, room());
-    reserved_ += size;
-    return {*this, size};
-}
-
-holding::reservation holding::reserve_for_put(std::size_t most) {
-    const std::lock_guard hold(mutex_);
-    const std::size_t size = std::min(most, (room() + 1) / 2);
+    const std::size_t size = std::min(most, leaves_half ? (room() + 1) / 2 : room());
     reserved_ += size;
     return {*this, size};
 }
@@ -388,8 +380,8 @@ void holding::line_up(held_job &it) {
     ++started_;
 }
 
-// Wakes a runner for each job that waits. Those that are awake do not count: each may be in a handler for
-// long. REQUIRES: mutex held
+// Wakes a runner for each job that waits. Those that are awake do not count: each may be busy for long.
+// REQUIRES: mutex held
 void holding::wake_runners(std::int64_t delay) {
     const held_job *for_this_one = queue_;
     for (runner &each : runners_) {

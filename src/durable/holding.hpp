@@ -77,10 +77,9 @@ class holding {
         std::size_t size_;
     };
 
-    // Reserves room for as many as may be claimed, at most this many. A put takes half of it at most, so that
-    // there is some left for the jobs of others.
-    [[nodiscard]] reservation reserve(std::size_t most);
-    [[nodiscard]] reservation reserve_for_put(std::size_t most);
+    // Reserves room for as many as may be claimed, at most this many, or half of the room: a put leaves some
+    // for the jobs of others.
+    [[nodiscard]] reservation reserve(std::size_t most, bool leaves_half = false);
 
     // True if it is held, or its answer is not settled.
     bool has(const std::string &kind, const std::string &key, std::int64_t token) const;

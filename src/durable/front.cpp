@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "explain.hpp"
+#include "job_name.hpp"
 
 namespace tickwheel::durable {
 
@@ -15,6 +16,10 @@ namespace {
 
 // More would not make a put cheaper, and would have the first wait for the last.
 constexpr std::size_t most_together = 1000;
+
+bool holds_any(const std::vector<tw_store_put> &puts) {
+    return std::any_of(puts.begin(), puts.end(), [](const tw_store_put &it) { return it.hold != 0; });
+}
 
 }  // namespace
 
@@ -50,8 +55,7 @@ bool front::is_in_use_by_this_thread() const {
 int front::refuse_nested() { return refuse(-EDEADLK, "called by a visitor of the same connection"); }
 
 int front::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
-    const bool holds = std::any_of(puts.begin(), puts.end(), [](const auto &it) { return it.hold != 0; });
-    whom = lease_ != nullptr && holds ? lease_->member() : tw_store_member{};
+    whom = lease_ != nullptr && holds_any(puts) ? lease_->member() : tw_store_member{};
     return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
         return store.put(connection, puts.data(), puts.size(), keep ? 1 : 0, whom.id != 0 ? &whom : nullptr);
     }));
@@ -61,7 +65,7 @@ int front::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &who
 void front::hold_last_of_each_name(std::vector<tw_store_put> &puts) {
     std::unordered_set<std::string> later;
     for (auto it = puts.rbegin(); puts.size() > 1 && it != puts.rend(); ++it)
-        if (!later.insert(std::string(it->job->kind) + '\0' + it->job->key).second)
+        if (!later.insert(name_of(*it->job)).second)
             it->hold = 0;
 }
 
@@ -82,7 +86,7 @@ void front::put_together() {
     }
     if (together.empty())
         return;
-    if (!together.front()->keep)
+    if (!together.front()->keep && holds_any(all))
         hold_last_of_each_name(all);
     tw_store_member whom = {};
     const int error = send(all, together.front()->keep, whom);

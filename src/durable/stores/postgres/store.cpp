@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "durable/guard.hpp"
+#include "durable/job_name.hpp"
 #include "durable/stores/stores.hpp"
 #include "link.hpp"
 #include "schema.hpp"
@@ -133,8 +134,6 @@ struct put_columns {
             all.add(*each);
     }
 };
-
-std::string name_of(const tw_durable_job &job) { return std::string(job.kind) + '\0' + job.key; }
 
 // A statement changes a row once. So of several jobs with one name only one is sent: the last that replaces,
 // or the first that is kept. Returns for each whether it is sent; for the others whether there was one before

@@ -1,0 +1,12 @@
+// The name of a job as one text, for tables by name: neither kind nor key has a zero byte.
+#pragma once
+
+#include <string>
+
+#include <tickwheel/durable.h>
+
+namespace tickwheel::durable {
+
+inline std::string name_of(const tw_durable_job &job) { return std::string(job.kind) + '\0' + job.key; }
+
+}  // namespace tickwheel::durable

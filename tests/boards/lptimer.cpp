@@ -372,22 +372,3 @@ static void serve_other() {
     now();
     cpu.held_up += cpu.cycle - begin;
 }
-
-int main() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(now_is_exact_at_every_moment_of_every_count),
-        cmocka_unit_test(now_is_exact_in_interrupts_that_cut_into_it_anywhere),
-        cmocka_unit_test(sleeps_from_every_moment_over_every_distance_end_in_time),
-        cmocka_unit_test(sleeps_that_begin_just_before_their_deadline_are_not_missed),
-        cmocka_unit_test(the_counter_may_wrap_while_interrupts_are_masked),
-        cmocka_unit_test(time_is_kept_while_the_program_is_awake_and_does_not_ask),
-        cmocka_unit_test(a_write_that_is_held_up_does_not_miss_its_deadline),
-        cmocka_unit_test(deadlines_that_change_faster_than_the_register_are_not_missed),
-        cmocka_unit_test(operations_of_all_kinds_on_counters_of_all_widths),
-        cmocka_unit_test(a_deadline_is_written_once_however_often_the_sleep_is_interrupted),
-        cmocka_unit_test(a_deadline_out_of_reach_is_not_written),
-        cmocka_unit_test(another_interrupt_ends_a_sleep_without_deadline),
-        cmocka_unit_test(bad_settings_are_refused),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

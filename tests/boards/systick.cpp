@@ -234,15 +234,3 @@ static void serve_other() {
     simulated::pass(below(run.longest_service));
     now();
 }
-
-int main() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(now_is_exact_around_each_tick_also_while_its_interrupt_is_pending),
-        cmocka_unit_test(now_is_exact_in_interrupts_that_cut_into_it_anywhere),
-        cmocka_unit_test(sleeps_that_begin_at_any_offset_end_in_time),
-        cmocka_unit_test(sleeps_cut_at_any_offset_cost_the_way_to_the_restart_and_nothing_else),
-        cmocka_unit_test(accesses_that_are_held_up_cost_no_more_than_that),
-        cmocka_unit_test(sleeps_of_all_kinds_under_interrupts_and_hold_ups),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

@@ -71,15 +71,3 @@ TEST(bitmap_of_less_than_a_word_works) {
 }
 
 }  // namespace
-
-int main() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(bitmap_starts_empty),
-        cmocka_unit_test(bitmap_set_and_clear_change_one_bit),
-        cmocka_unit_test(bitmap_clear_leaves_the_neighbours),
-        cmocka_unit_test(bitmap_find_gives_the_bit_if_it_is_in_the_range_and_else_the_end),
-        cmocka_unit_test(bitmap_find_gives_the_first_of_many),
-        cmocka_unit_test(bitmap_of_less_than_a_word_works),
-    };
-    return cmocka_run_group_tests_name("bitmap", tests, nullptr, nullptr);
-}

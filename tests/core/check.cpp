@@ -25,6 +25,8 @@ int fresh(void **) {
     return tw_check(&storage, nullptr, nullptr);
 }
 
+FIXTURE(fresh, nullptr);
+
 TEST(check_finds_nothing_in_a_whole_wheel) { assert_int_equal(tw_check(&storage, collect, nullptr), 0); }
 
 TEST(check_finds_a_wrong_count) {
@@ -176,38 +178,4 @@ TEST(check_finds_no_fault_in_far_nodes_that_look_ahead_has_sorted) {
     assert_int_equal(tw_check(&storage, collect, nullptr), 0);
 }
 
-int main_group() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test_setup(check_finds_nothing_in_a_whole_wheel, fresh),
-        cmocka_unit_test_setup(check_finds_a_wrong_count, fresh),
-        cmocka_unit_test_setup(check_finds_a_cursor_before_what_slots_are_counted_from, fresh),
-        cmocka_unit_test_setup(check_finds_a_cursor_ahead_of_now, fresh),
-        cmocka_unit_test_setup(check_finds_a_now_that_is_no_tick, fresh),
-        cmocka_unit_test_setup(check_finds_a_bit_that_is_missing, fresh),
-        cmocka_unit_test_setup(check_finds_a_bit_too_many, fresh),
-        cmocka_unit_test_setup(check_finds_a_cursor_that_is_not_what_slots_are_counted_from, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_in_a_slot_that_has_opened, fresh),
-        cmocka_unit_test_setup(check_finds_a_quiet_wheel_that_has_not_caught_up, fresh),
-        cmocka_unit_test_setup(check_finds_a_quiet_wheel_whose_slots_are_being_emptied, fresh),
-        cmocka_unit_test_setup(check_finds_a_slot_that_opens_while_the_wheel_is_quiet, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_in_a_block_too_far, fresh),
-        cmocka_unit_test_setup(check_finds_a_link_back_that_is_wrong, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_that_was_overwritten, fresh),
-        cmocka_unit_test_setup(check_finds_a_ring_whose_head_has_lost_its_last, fresh),
-        cmocka_unit_test_setup(check_finds_a_link_that_is_null, fresh),
-        cmocka_unit_test_setup(check_comes_back_from_a_ring_that_does_not_lead_to_its_head, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_in_a_ring_that_is_not_pending, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_that_names_another_wheel, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_without_a_callback, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_that_is_due_never, fresh),
-        cmocka_unit_test_setup(check_finds_nodes_whose_slot_opens_too_late, fresh),
-        cmocka_unit_test_setup(check_allows_postponed_nodes_where_they_are, fresh),
-        cmocka_unit_test_setup(check_finds_a_far_node_whose_slot_opens_too_late, fresh),
-        cmocka_unit_test_setup(check_finds_no_fault_in_far_nodes_that_look_ahead_has_sorted, fresh),
-    };
-    return cmocka_run_group_tests_name("check", tests, nullptr, nullptr);
-}
-
 }  // namespace
-
-int main() { return main_group(); }

@@ -10,9 +10,9 @@ static int fresh(void **state) {
     return 0;
 }
 
-#define COUNTED(name) cmocka_unit_test_setup(name, fresh)
-
 /* --- labels ------------------------------------------------------------------------------ */
+
+FIXTURE(fresh, NULL);
 
 TEST(a_label_stays_until_the_node_is_initialised) {
     assert_int_equal(tw_node_label(&one.node, 7), 0);
@@ -110,7 +110,7 @@ static int fresh_with_caller(void **state) {
     return 0;
 }
 
-#define CALLED(name) cmocka_unit_test_setup(name, fresh_with_caller)
+FIXTURE(fresh_with_caller, NULL);
 
 TEST(a_caller_makes_each_fire_and_knows_it) {
     tw_node_label(&one.node, 5);
@@ -165,20 +165,4 @@ TEST(without_its_caller_a_wheel_makes_fires_itself) {
     assert_int_equal(made_count, 0);
     assert_int_equal(one.fires, 1);
     assert_int_equal(tw_set_caller(NULL, make, NULL), -EINVAL);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        COUNTED(a_label_stays_until_the_node_is_initialised),
-        COUNTED(a_label_is_refused_if_it_is_out_of_range_or_the_node_is_pending),
-        COUNTED(a_label_and_the_policy_for_missed_fires_do_not_disturb_each_other),
-        COUNTED(only_fires_that_were_prevented_are_counted),
-        COUNTED(a_wheel_without_a_lock_does_not_count),
-        CALLED(a_caller_makes_each_fire_and_knows_it),
-        CALLED(a_caller_is_told_when_no_fire_follows_at_once),
-        CALLED(a_caller_is_told_of_fires_that_were_missed),
-        CALLED(a_callback_that_a_caller_calls_may_free_its_node),
-        CALLED(without_its_caller_a_wheel_makes_fires_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

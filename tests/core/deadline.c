@@ -24,12 +24,3 @@ TEST(a_wheel_whose_ticks_wrap_is_advanced_in_time_also_with_nothing_pending) {
     assert_int_equal(tw_clock_deadline(LATE, 7, 7 + (tw_tick)INT32_MAX), LATE + longest);
     assert_int_equal(tw_clock_deadline(LATE, 7, 6 + (tw_tick)longest), LATE + longest - 1);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_deadline_ahead_is_as_far_ahead_of_the_clock),
-        cmocka_unit_test(a_deadline_that_has_passed_is_now),
-        cmocka_unit_test(a_wheel_whose_ticks_wrap_is_advanced_in_time_also_with_nothing_pending),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

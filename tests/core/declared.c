@@ -56,15 +56,3 @@ TEST(the_count_goes_on_where_its_numbers_end) {
     assert_int_equal(fires.counted, 1);
     assert_int_equal(tw_fired(&fires), 3);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_declared_node_is_what_tw_node_init_makes),
-#if TW_TREE
-        cmocka_unit_test(a_declared_wheel_is_what_tw_init_makes),
-#endif
-        cmocka_unit_test(a_look_tells_how_often_the_timer_has_fired_since_the_last),
-        cmocka_unit_test(the_count_goes_on_where_its_numbers_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -13,10 +13,3 @@ TEST(a_declared_node_fires_on_a_declared_wheel_without_code_that_makes_them) {
     assert_int_equal(tw_advance(&wheel, 3, TW_UNBOUNDED), 0);
     assert_int_equal(tw_fired(&fires_seen), 1);
 }
-
-int main() {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_declared_node_fires_on_a_declared_wheel_without_code_that_makes_them),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

@@ -18,8 +18,6 @@ static int fresh(void **state) {
     return 0;
 }
 
-#define EACH(name) cmocka_unit_test_setup(name, fresh)
-
 static unsigned index_of(const struct tw_node *node) {
     const struct timer *timer = (const struct timer *)(const void *)node;
     assert_in_range((uintptr_t)timer, (uintptr_t)timers, (uintptr_t)(timers + NODES - 1));
@@ -43,6 +41,8 @@ static void arm_all(void) {
     for (unsigned i = 0; i < NODES; ++i)
         arm(&timers[i], any_tick());
 }
+
+FIXTURE(fresh, NULL);
 
 TEST(each_of_an_empty_wheel_is_none) { assert_int_equal(tw_each(&wheel, visit, NULL), 0); }
 
@@ -252,22 +252,4 @@ TEST(each_refuses_bad_arguments) {
     assert_int_equal(tw_each(NULL, visit, NULL), -EINVAL);
     assert_int_equal(tw_each(&unknown, visit, NULL), -EINVAL);
     assert_int_equal(tw_each(&wheel, NULL, NULL), -EINVAL);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        EACH(each_of_an_empty_wheel_is_none),
-        EACH(each_visits_every_pending_node_once),
-        EACH(each_visits_many_nodes_of_one_slot_once),
-        EACH(each_misses_no_node_that_stays_whatever_else_happens),
-        EACH(each_ends_when_everything_is_cleared_meanwhile),
-        EACH(each_ends_when_everything_is_shifted_meanwhile),
-        EACH(each_hides_its_place_from_first_due),
-        EACH(each_ends_although_it_arms_what_it_visits),
-        EACH(each_hides_its_place_from_next),
-        EACH(each_is_not_counted),
-        EACH(each_may_be_called_by_what_it_calls),
-        EACH(each_refuses_bad_arguments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,6 @@ static int close_crowd(UNUSED void **state) {
     return 0;
 }
 
-#define FAR(name) cmocka_unit_test_setup_teardown(name, fresh_wheel, close_crowd)
-
 /* --- order and number -------------------------------------------------------------------- */
 
 /* Ticks at which carries run through many digits, and others where none does. */
@@ -55,6 +53,8 @@ static void run_to_the_end(uint64_t budget) {
         advance_in_bites(tw_next(&wheel), (uint32_t)budget);
     }
 }
+
+FIXTURE(fresh_wheel, close_crowd);
 
 TEST(p3_p4_timers_at_every_distance_fire_in_order_at_their_tick) {
     for (size_t s = 0; s < COUNT_OF(starts); ++s)
@@ -272,22 +272,4 @@ TEST_IF(TW_BUDGET, with_nothing_pending_tw_next_is_never_though_an_advance_was_n
     assert_int_equal(tw_next(&wheel), TW_NEVER);
     arm(&crowd[0], 11 * ROUND + 5);
     assert_int_equal(tw_next(&wheel), 11 * ROUND + 5);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        FAR(p3_p4_timers_at_every_distance_fire_in_order_at_their_tick),
-        FAR(p3_a_tick_keeps_its_order_whatever_distances_it_was_armed_from),
-        FAR(p4_far_timers_can_be_moved_and_cancelled_wherever_look_ahead_has_put_them),
-        FAR(p9_far_timers_cause_no_wake_up_in_earlier_rounds),
-        FAR(p9_the_wake_ups_for_a_far_crowd_grow_with_the_bits_of_its_distance),
-        FAR(p8_a_leap_costs_the_moves_of_its_timers_however_many_rounds_it_passes),
-        FAR(p8_a_leap_over_empty_time_costs_nothing),
-        FAR(p4_random_steps_of_every_length_lose_nothing),
-        FAR(tw_first_due_never_wakes_a_loop_for_nothing),
-        FAR(tw_first_due_says_so_if_it_may_not_look_at_enough_nodes),
-        FAR(tw_first_due_refuses_what_makes_no_sense_and_stores_nothing_then),
-        FAR(with_nothing_pending_tw_next_is_never_though_an_advance_was_not_finished),
-    };
-    return cmocka_run_group_tests_name("far timers", tests, NULL, NULL);
 }

@@ -39,13 +39,3 @@ TEST(a_timer_fires_in_storage_by_size) {
     free(node);
     free(wheel);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_are_those_of_the_headers),
-        cmocka_unit_test(storage_of_malloc_is_aligned),
-        cmocka_unit_test(the_version_is_that_of_the_headers),
-        cmocka_unit_test(a_timer_fires_in_storage_by_size),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -13,8 +13,6 @@ static int fresh(void **state) {
     return fresh_wheel(state);
 }
 
-#define ORDER(name) cmocka_unit_test_setup(name, fresh)
-
 static struct timer *next_timer(uint64_t tick) {
     assert_true(used < MANY);
     init_and_arm(&timers[used], tick);
@@ -28,6 +26,8 @@ static void assert_all_fired_once(void) {
     assert_int_equal(tw_count(&wheel), 0);
     assert_whole();
 }
+
+FIXTURE(fresh, NULL);
 
 TEST(p3_ticks_fire_in_order_however_they_were_armed) {
     uint64_t seed = 3;
@@ -359,31 +359,3 @@ TEST(p3_a_shift_of_everything_keeps_the_order_and_precedes_later_armings) {
     }
 }
 #endif
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        ORDER(p3_ticks_fire_in_order_however_they_were_armed),
-        ORDER(p3_one_tick_fires_in_arming_order),
-        ORDER(p3_same_tick_fires_in_arming_order_whatever_levels_it_came_through),
-        ORDER(p3_same_tick_fires_in_arming_order_when_idle_runs_in_between),
-        ORDER(p3_late_nodes_do_not_overtake_elders_that_idle_has_half_moved),
-        ORDER(p3_late_nodes_do_not_overtake_elders_in_a_cascade_cut_short_by_its_budget),
-        ORDER(p3_rounds_that_share_a_slot_fire_one_after_the_other),
-        ORDER(p3_rounds_that_share_a_slot_keep_their_order_under_look_ahead_and_late_arms),
-        ORDER(p3_nodes_armed_in_callbacks_take_their_place),
-        ORDER(p3_nodes_armed_in_callbacks_take_their_place_under_a_budget_of_one),
-        ORDER(p3_order_is_the_same_under_any_budget),
-        ORDER(p3_moving_a_node_to_its_own_tick_puts_it_last),
-        ORDER(p3_a_moved_node_has_the_order_of_its_last_arming_at_every_level),
-        ORDER(p3_armed_for_a_tick_that_is_half_fired_fires_last_on_it),
-        ORDER(p3_armed_for_a_tick_ahead_of_a_cut_short_advance_fires_in_order),
-        ORDER(p3_armed_for_now_fires_before_later_ticks_in_arming_order),
-        ORDER(p3_a_periodic_node_arms_itself_just_before_its_callback),
-        ORDER(p3_fires_caught_up_on_come_in_tick_order_with_everything_else),
-#if TW_RUNTIME
-        ORDER(p3_a_shift_of_everything_keeps_the_order_and_precedes_later_armings),
-#endif
-        ORDER(p3_order_holds_in_random_mixes_of_arms_idle_and_cut_short_advances),
-    };
-    return cmocka_run_group_tests_name("P3: ordered", tests, NULL, NULL);
-}

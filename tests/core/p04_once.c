@@ -63,6 +63,8 @@ static void assert_fires_at_its_tick_only(uint64_t start, uint64_t tick) {
     assert_one_fires_only_at(tick);
 }
 
+FIXTURE(fresh_wheel, NULL);
+
 TEST(p4_fires_once_at_its_tick_at_any_uptime_and_distance) {
     for_each_start_and_tick(assert_fires_at_its_tick_only);
 }
@@ -510,36 +512,4 @@ TEST(p4_a_crowd_beyond_measure_is_begun_one_block_ahead) {
     advance(6 * BLOCK);
     assert_int_equal(fires, CROWD);
     free(crowd);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        PROMISE(p4_fires_once_at_its_tick_at_any_uptime_and_distance),
-        PROMISE(p4_fires_once_when_time_jumps_to_its_end),
-        PROMISE(p4_fires_once_when_approached_by_halves),
-        PROMISE(p4_nodes_at_all_edges_together_each_fire_once),
-        PROMISE(p4_nothing_is_lost_by_a_jump_over_half_done_look_ahead),
-        PROMISE(p4_each_of_very_many_fires_once_in_the_right_step),
-        PROMISE(p4_each_of_very_many_fires_once_under_a_budget),
-        PROMISE(p4_driven_by_next_alone_each_fires_exactly_at_its_tick),
-        PROMISE(p9_a_handful_of_timers_wakes_a_tickless_driver_only_to_fire),
-        PROMISE(p9_a_crowd_that_was_postponed_is_no_work_to_do_at_once),
-        PROMISE(p9_nothing_pending_is_never_woken_for),
-        PROMISE(p4_tick_by_tick_with_update_each_fires_exactly_at_its_tick),
-        PROMISE(p4_postponed_fires_once_at_its_new_tick_at_any_uptime_and_distance),
-        PROMISE(p4_postponed_again_and_again_fires_once_after_the_last),
-        PROMISE(p4_postponed_among_others_each_fires_once_not_before_its_tick),
-        PROMISE(p4_postponed_when_due_but_not_yet_called_fires_once_at_its_new_tick),
-        PROMISE(p4_armed_within_a_window_fires_once_inside_it),
-        PROMISE(p4_timers_with_a_common_window_meet_on_one_tick),
-        PROMISE(p9_a_window_shares_the_wake_up_of_a_timer_that_is_in_it),
-        PROMISE(p4_moved_nodes_fire_once_and_only_at_their_last_tick),
-        PROMISE(p4_cancelled_nodes_do_not_fire_and_their_neighbours_do),
-        PROMISE(p4_count_is_the_number_of_nodes_that_will_fire),
-        PROMISE(p4_remaining_counts_down_to_the_fire),
-        PROMISE(p4_what_is_overdue_has_nothing_remaining_and_keeps_its_tick),
-        PROMISE(p4_a_delay_counts_from_now_also_in_a_late_callback),
-        PROMISE(p4_a_crowd_beyond_measure_is_begun_one_block_ahead),
-    };
-    return cmocka_run_group_tests_name("P4: once", tests, NULL, NULL);
 }

@@ -29,8 +29,6 @@ static int fresh_node(void **state) {
     return result;
 }
 
-#define PERIODIC(name) cmocka_unit_test_setup(name, fresh_node)
-
 static void every(uint64_t first, uint64_t period, enum tw_missed missed, uint32_t limit) {
     assert_int_equal(tw_arm_every(&wheel, &periodic, first, period, missed, limit), 0);
 }
@@ -51,6 +49,8 @@ static void assert_fired(uint64_t times, uint64_t missed, uint64_t next) {
     assert_int_equal(next_due, next);
     assert_int_equal(tw_expiry(&wheel, &periodic), next);
 }
+
+FIXTURE(fresh_node, NULL);
 
 TEST(p5_each_of_a_million_fires_is_at_start_plus_n_periods) {
     const enum tw_missed policies[] = {TW_BURST, TW_SKIP, TW_DELAY};
@@ -407,36 +407,3 @@ TEST(p5_a_shift_beyond_the_last_tick_ends_at_that_tick) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 #endif
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        PERIODIC(p5_each_of_a_million_fires_is_at_start_plus_n_periods),
-        PERIODIC(p5_fires_caught_up_on_in_one_go_are_all_on_the_grid),
-        PERIODIC(p5_burst_never_loses_or_gains_a_fire_under_uneven_steps),
-        PERIODIC(p5_skip_stays_on_the_grid_under_uneven_steps),
-        PERIODIC(p5_burst_fires_once_for_each_missed_tick_and_counts_down),
-        PERIODIC(p5_skip_leaves_missed_ticks_out_and_goes_on_on_the_same_grid),
-        PERIODIC(p5_skip_counts_a_tick_that_is_due_right_now_as_missed),
-        PERIODIC(p5_delay_leaves_missed_ticks_out_and_waits_a_full_period),
-        PERIODIC(p5_delay_keeps_its_grid_while_no_tick_is_missed),
-        PERIODIC(p5_overruns_of_far_grids_are_exact),
-        PERIODIC(p5_overruns_are_zero_outside_a_callback_and_for_a_oneshot),
-        PERIODIC(p5_limited_fires_happen_exactly_that_often),
-        PERIODIC(p5_limited_fires_count_calls_not_the_ticks_left_out),
-        PERIODIC(p5_a_limited_burst_ends_in_one_go_and_counts_only_fires_to_come),
-        PERIODIC(p5_the_most_fires_that_can_be_asked_for_are_kept),
-        PERIODIC(p5_a_fire_beyond_the_end_of_time_ends_the_series),
-        PERIODIC(p5_a_late_series_ends_at_the_end_of_time),
-        PERIODIC(p5_rearming_inside_the_callback_starts_a_new_grid),
-        PERIODIC(p5_a_oneshot_armed_over_a_periodic_forgets_the_period),
-        PERIODIC(p5_postponing_moves_all_further_fires_along),
-        PERIODIC(p5_a_first_tick_in_the_past_is_the_start_of_the_grid),
-        PERIODIC(p5_many_grids_side_by_side_keep_their_counts),
-#if TW_RUNTIME
-        PERIODIC(p5_a_shift_of_everything_moves_the_grid),
-        PERIODIC(p5_nodes_that_a_clear_still_holds_are_shifted_with_the_rest),
-        PERIODIC(p5_a_shift_beyond_the_last_tick_ends_at_that_tick),
-#endif
-    };
-    return cmocka_run_group_tests_name("P5: drift-free", tests, NULL, NULL);
-}

@@ -37,8 +37,6 @@ static int fresh(void **state) {
     return 0;
 }
 
-#define CANCEL(name) cmocka_unit_test_setup(name, fresh)
-
 static void give(struct timer *timer, tw_callback *fn) {
     assert_int_equal(tw_node_init(&timer->node, fn, timer), 0);
 }
@@ -54,6 +52,8 @@ static void assert_idle_for_good(struct timer *timer) {
     advance(LAST_TICK);
     assert_int_equal(timer->fires, fired);
 }
+
+FIXTURE(fresh, NULL);
 
 TEST(p6_cancel_of_an_idle_node_is_0) {
     assert_int_equal(cancel(&one), 0);
@@ -313,35 +313,4 @@ TEST(p6_cancels_that_say_1_and_fires_add_up_to_what_was_armed) {
     }
     assert_whole();
     free(many);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        CANCEL(p6_cancel_of_an_idle_node_is_0),
-        CANCEL(p6_cancel_of_a_queued_node_is_1_at_any_distance_and_it_never_fires),
-        CANCEL(p6_cancel_of_a_node_on_its_way_down_is_1_and_it_never_fires),
-        CANCEL(p6_the_second_cancel_is_0),
-        CANCEL(p6_cancel_after_the_fire_is_0),
-        CANCEL(p6_cancel_of_a_rearmed_node_is_1_again),
-        CANCEL(p6_cancel_of_a_neighbour_that_is_due_but_not_yet_called_is_1_and_it_is_not_called),
-        CANCEL(p6_cancel_of_a_neighbour_that_was_called_already_is_0),
-        CANCEL(p6_cancel_of_a_node_due_later_in_the_same_jump_is_1_and_it_is_not_called),
-        CANCEL(p6_cancel_between_cut_short_advances_is_1_until_the_fire),
-        CANCEL(p6_cancel_of_a_postponed_node_is_1_before_and_after_it_moved_on),
-        CANCEL(p6_cancel_inside_the_own_callback_of_a_oneshot_is_0),
-        CANCEL(p6_cancel_inside_the_own_callback_of_a_periodic_is_1_and_ends_it),
-        CANCEL(p6_cancel_inside_the_last_callback_of_a_limited_periodic_is_0),
-        CANCEL(p6_cancel_between_the_fires_of_a_periodic_is_1_and_ends_it),
-        CANCEL(p6_pending_agrees_with_what_cancel_would_say),
-        CANCEL(p6_cancel_of_a_node_on_another_wheel_is_refused_and_it_still_fires),
-        CANCEL(p6_shutdown_of_an_idle_node_is_0_and_final),
-        CANCEL(p6_shutdown_of_a_queued_node_is_1_and_final),
-        CANCEL(p6_shutdown_of_a_due_neighbour_is_1_and_final),
-        CANCEL(p6_shutdown_inside_the_own_callback_of_a_oneshot_is_0_and_final),
-        CANCEL(p6_shutdown_inside_the_own_callback_of_a_periodic_is_1_and_final),
-        CANCEL(p6_shutdown_on_another_wheel_is_refused_and_the_node_stays_usable),
-        CANCEL(p6_a_node_initialised_anew_after_shutdown_can_be_armed),
-        CANCEL(p6_cancels_that_say_1_and_fires_add_up_to_what_was_armed),
-    };
-    return cmocka_run_group_tests_name("P6: cancel tells the truth", tests, NULL, NULL);
 }

@@ -64,6 +64,8 @@ static void judge_cancelled(void) {
     assert_target_fired(target <= acting);
 }
 
+FIXTURE(fresh_wheel, NULL);
+
 TEST(p7_a_callback_may_cancel_any_node_of_its_tick) { for_each_pair(cancel_target, 5, judge_cancelled); }
 
 static void move_target(void) { arm(&crowd[target], tw_now(&wheel) + 1); }
@@ -552,41 +554,4 @@ TEST(p7_a_wheel_whose_callback_was_left_by_a_jump_goes_on_once_it_is_told) {
     assert_whole();
     advance(5);
     assert_int_equal(behind.fires, 1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        PROMISE(p7_a_wheel_whose_callback_was_left_by_a_jump_goes_on_once_it_is_told),
-        PROMISE(p7_a_callback_may_cancel_any_node_of_its_tick),
-        PROMISE(p7_a_callback_may_move_any_node_of_its_tick_to_a_later_one),
-        PROMISE(p7_a_callback_may_move_any_node_of_its_tick_to_the_end_of_it),
-        PROMISE(p7_a_callback_may_postpone_any_node_of_its_tick),
-        PROMISE(p7_a_callback_may_shut_down_any_node_of_its_tick),
-        PROMISE(p7_a_callback_may_cancel_all_of_its_tick),
-        PROMISE(p7_a_callback_may_clear_the_wheel),
-        PROMISE(p7_a_callback_may_clear_the_wheel_and_go_on_arming),
-        PROMISE(p7_a_callback_may_do_idle_work_and_ask_anything),
-        PROMISE(p7_advancing_the_own_wheel_is_refused_and_the_rest_fires),
-        PROMISE(p7_running_is_null_outside_callbacks),
-        PROMISE(p7_a_oneshot_may_free_itself),
-        PROMISE(p7_a_periodic_may_cancel_and_free_itself),
-        PROMISE(p7_a_callback_may_cancel_and_free_the_next_of_its_tick),
-        PROMISE(p7_a_oneshot_may_become_another_timer_in_its_own_callback),
-        PROMISE(p7_a_oneshot_may_arm_itself_again_in_one_jump),
-        PROMISE(p7_a_callback_that_is_always_due_again_is_stopped_by_the_budget),
-        PROMISE(p7_a_callback_may_make_and_advance_another_wheel),
-        PROMISE(p7_a_callback_may_take_any_node_of_its_tick_to_another_wheel),
-        PROMISE(p7_clear_may_free_each_node),
-        PROMISE(p7_what_clear_arms_stays_armed),
-        PROMISE(p7_what_clear_cancels_is_not_passed_to_it),
-        PROMISE(p7_what_a_clear_still_holds_is_nothing_to_wake_up_for),
-        PROMISE(p7_clear_outside_callbacks_may_advance_the_wheel),
-        PROMISE(p7_a_callback_knows_the_tick_it_was_due_at),
-        PROMISE(p7_an_interrupted_advance_calls_no_further_callback_until_called_again),
-        PROMISE(p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someone),
-        PROMISE(p7_an_interruption_is_not_used_up_by_a_postponed_node),
-        PROMISE(p7_waiting_inside_the_callback_does_not_wait),
-        PROMISE(p7_a_callback_that_arms_for_the_tick_after_now_is_not_called_again_by_the_same_advance),
-    };
-    return cmocka_run_group_tests_name("P7: callbacks may do anything", tests, NULL, NULL);
 }

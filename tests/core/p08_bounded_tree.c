@@ -228,21 +228,3 @@ TEST_IF(TW_CLEAR, p8_a_clear_lets_the_lock_go_for_each_node) {
         assert_bounded(CROWD + 1);
     }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p8_a_call_on_one_node_is_bounded),
-        cmocka_unit_test(p8_postponing_is_bounded),
-        cmocka_unit_test(p8_asking_touches_one_node),
-        cmocka_unit_test(p8_a_window_is_looked_for_at_the_top_alone),
-        cmocka_unit_test(p8_an_advance_lets_the_lock_go_for_each_fire),
-        cmocka_unit_test(p8_an_advance_past_postponed_nodes_is_bounded),
-        cmocka_unit_test(p8_periodic_nodes_that_fire_again_and_again_are_bounded_too),
-        cmocka_unit_test(p8_no_tick_pays_for_timers_that_are_not_due),
-        cmocka_unit_test(p8_idle_time_has_nothing_to_do),
-        cmocka_unit_test(p8_the_next_tick_is_one_look),
-        cmocka_unit_test(p8_the_first_due_is_one_look_however_many_are_allowed),
-        cmocka_unit_test(p8_a_clear_lets_the_lock_go_for_each_node),
-    };
-    return cmocka_run_group_tests_name("P8: bounded work of a tree", tests, NULL, NULL);
-}

@@ -84,8 +84,6 @@ static int close_crowd(UNUSED void **state) {
     return 0;
 }
 
-#define BOUNDED(name) cmocka_unit_test_setup_teardown(name, fresh, close_crowd)
-
 static void assert_bounded(void) {
     assert_int_equal(worst_locks_held, 1);
     assert_int_equal(locks_held, 0);
@@ -106,6 +104,8 @@ static void check_jump_over_a_full_slot(void) {
     assert_int_equal(fires, crowd);
     assert_bounded();
 }
+
+FIXTURE(fresh, close_crowd);
 
 TEST(p8_advance_over_a_full_top_slot_holds_the_lock_for_a_bounded_number_of_nodes) {
     for_few_and_many(check_jump_over_a_full_slot);
@@ -531,39 +531,4 @@ TEST(p8_nodes_cancelled_while_the_lock_is_free_do_not_fire) {
     assert_int_equal(tw_count(&wheel), 0);
     assert_true(fires < GUESTS);
     free(guests);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        BOUNDED(p8_advance_over_a_full_top_slot_holds_the_lock_for_a_bounded_number_of_nodes),
-        BOUNDED(p8_a_cascade_at_the_boundary_holds_the_lock_for_a_bounded_number_of_nodes),
-        BOUNDED(p8_a_tick_on_which_all_are_due_holds_the_lock_for_a_bounded_number_of_nodes),
-        BOUNDED(p8_idle_holds_the_lock_for_a_bounded_number_of_nodes),
-        BOUNDED(p8_clear_holds_the_lock_for_a_bounded_number_of_nodes),
-        BOUNDED(p8_single_calls_touch_a_node_and_its_neighbours),
-        BOUNDED(p8_postpone_touches_its_node_alone),
-        BOUNDED(p8_next_looks_at_a_bounded_number_of_nodes_at_any_time),
-        BOUNDED(p8_callbacks_run_with_no_lock_held),
-        BOUNDED(p8_an_unlocked_wheel_takes_no_lock),
-        BOUNDED(p8_a_budget_bounds_the_callbacks_and_moves_of_one_call),
-        BOUNDED(p8_a_small_budget_moves_few_nodes_though_many_wait),
-        BOUNDED(p8_idle_moves_no_more_than_its_budget),
-#if TW_LOOKAHEAD
-        BOUNDED(p8_no_tick_pays_for_timers_that_are_not_due_with_look_ahead),
-        BOUNDED(p8_a_crowd_armed_while_all_is_quiet_is_looked_ahead_to_in_time),
-        BOUNDED(p8_a_driver_with_large_steps_finds_nothing_left_to_do_at_a_boundary_either),
-        BOUNDED(p9_a_loop_that_only_advances_does_not_spin_before_a_crowded_slot),
-        BOUNDED(p8_with_look_ahead_done_a_boundary_finds_nothing_left_to_do),
-        BOUNDED(p8_a_sleeper_does_not_meet_a_full_slot_at_its_boundary),
-#endif
-        BOUNDED(p8_nodes_of_later_rounds_are_not_walked_again_and_again),
-        BOUNDED(p8_steps_through_a_tick_with_nothing_due_touch_nothing_below_the_top_slot),
-        BOUNDED(p8_the_wheel_is_whole_whenever_the_lock_is_free),
-        BOUNDED(p8_a_periodic_that_is_armed_and_fires_while_others_are_handed_out_stays),
-        BOUNDED(p8_clear_leaves_nothing_behind_though_nodes_move_while_the_lock_is_free),
-        BOUNDED(p8_nodes_armed_while_the_lock_is_free_in_a_cascade_keep_their_order),
-        BOUNDED(p8_a_node_armed_for_now_while_look_ahead_lets_the_lock_go_fires_on_the_next_tick),
-        BOUNDED(p8_nodes_cancelled_while_the_lock_is_free_do_not_fire),
-    };
-    return cmocka_run_group_tests_name("P8: bounded work", tests, NULL, NULL);
 }

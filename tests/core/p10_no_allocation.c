@@ -64,6 +64,8 @@ static void use_everything(unsigned flags) {
     tw_clear(&wheel, count_fire, NULL);
 }
 
+FIXTURE(fresh_wheel, NULL);
+
 TEST(p10_no_call_allocates) {
     allocations = 0;
     use_everything(0);
@@ -92,13 +94,4 @@ TEST(p10_an_allocation_would_be_noticed) {
     void *volatile memory = malloc(1);
     free(memory);
     assert_int_equal(allocations, 2);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        PROMISE(p10_no_call_allocates),
-        PROMISE(p10_no_refused_call_allocates),
-        PROMISE(p10_an_allocation_would_be_noticed),
-    };
-    return cmocka_run_group_tests_name("P10: no allocation", tests, NULL, NULL);
 }

@@ -52,7 +52,7 @@ static int fresh(UNUSED void **state) {
     return 0;
 }
 
-#define BAD_INPUT(name) cmocka_unit_test_setup(name, fresh)
+FIXTURE(fresh, NULL);
 
 static void assert_nothing_changed(const char *call) {
     copy_everything(&found);
@@ -372,44 +372,11 @@ TEST(p14_grids_out_of_range) {
 }
 #endif
 
+/* Again without a lock. */
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        BAD_INPUT(p14_a_null_wheel_is_refused),
-        BAD_INPUT(p14_an_all_zero_wheel_is_refused),
-        BAD_INPUT(p14_a_copy_of_a_wheel_is_refused),
-        BAD_INPUT(p14_a_null_node_is_refused),
-        BAD_INPUT(p14_an_uninitialised_node_is_refused),
-        BAD_INPUT(p14_a_null_callback_is_refused),
-        BAD_INPUT(p14_a_move_that_cannot_be_is_refused),
-        BAD_INPUT(p14_no_tick_is_chosen_beyond_the_end_of_time),
-        BAD_INPUT(p14_an_unknown_moment_of_a_fork_is_refused),
-        BAD_INPUT(p14_a_start_or_flag_out_of_range_is_refused),
-        BAD_INPUT(p14_a_delay_of_zero_is_refused),
-        BAD_INPUT(p14_a_period_of_zero_is_refused),
-        BAD_INPUT(p14_a_budget_of_zero_is_refused),
-        BAD_INPUT(p14_an_unknown_policy_for_missed_fires_is_refused),
-        BAD_INPUT(p14_a_policy_that_is_left_out_is_refused),
-        BAD_INPUT(p14_a_budget_is_refused_where_there_is_none),
-        BAD_INPUT(p14_doing_without_the_lock_is_refused_where_there_is_no_choice),
-        BAD_INPUT(p14_more_fires_than_can_be_counted_are_refused),
-        BAD_INPUT(p14_delays_beyond_the_end_of_time_are_refused),
-        BAD_INPUT(p14_ticks_beyond_the_end_of_time_are_refused),
-        BAD_INPUT(p14_windows_beyond_the_end_of_time_are_refused),
-        BAD_INPUT(p14_postponing_to_an_earlier_tick_or_never_is_refused),
-        BAD_INPUT(p14_postponing_what_is_not_pending_is_refused),
-        BAD_INPUT(p14_a_node_on_another_wheel_is_refused),
-        BAD_INPUT(p14_a_node_that_was_shut_down_is_refused),
-        BAD_INPUT(p14_time_running_backwards_is_refused),
-        BAD_INPUT(p14_time_running_on_beyond_its_end_is_refused),
-        BAD_INPUT(p14_bad_calls_in_a_callback_change_nothing_either),
-#if TW_RUNTIME
-        BAD_INPUT(p14_grids_out_of_range),
-#endif
-        BAD_INPUT(p14_refused_calls_do_not_disturb_what_is_pending),
-    };
-    const int failed = cmocka_run_group_tests_name("P14: bad input", tests, NULL, NULL);
+    const int failed = run_registered_tests("P14: bad input", NULL);
     if (!TW_LOCK_CHOICE)
         return failed;
     wheel_flags = TW_UNLOCKED;
-    return failed + cmocka_run_group_tests_name("P14: bad input, no lock", tests, NULL, NULL);
+    return failed + run_registered_tests("P14: bad input, no lock", NULL);
 }

@@ -8,8 +8,6 @@
 
 #include <tickwheel/tw.h>
 
-#define PROMISE(name) cmocka_unit_test_setup(name, fresh_wheel)
-
 /* The landmarks of the wheel's geometry. */
 #define BLOCK (UINT64_C(1) << TW_BITS)                        /* ticks of one round of level 0 */
 #define TOP_SLOT (UINT64_C(1) << (TW_BITS * (TW_LEVELS - 1))) /* ticks in a slot of the top level */

@@ -173,20 +173,3 @@ TEST(ring_node_of_gives_the_node_around_a_link) {
 }
 
 }  // namespace
-
-int main() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(ring_is_empty_when_made),
-        cmocka_unit_test(ring_append_keeps_the_order),
-        cmocka_unit_test(ring_insert_after_puts_a_link_behind_another_or_in_front),
-        cmocka_unit_test(ring_unlink_takes_out_the_first_a_middle_the_last_and_the_only_one),
-        cmocka_unit_test(ring_append_all_moves_everything_behind_what_is_there),
-        cmocka_unit_test(ring_append_all_to_an_empty_ring_and_from_one),
-        cmocka_unit_test(ring_names_a_node_that_its_neighbours_contradict),
-        cmocka_unit_test(ring_names_a_broken_node_at_its_end),
-        cmocka_unit_test(ring_back_walk_never_touches_what_has_left),
-        cmocka_unit_test(ring_back_walk_names_a_broken_node_before_its_turn),
-        cmocka_unit_test(ring_node_of_gives_the_node_around_a_link),
-    };
-    return cmocka_run_group_tests_name("ring", tests, nullptr, nullptr);
-}

@@ -532,31 +532,3 @@ TEST_IF(TW_WINDOWS, a_window_with_a_busy_tick_behind_the_wrap_does_not_choose_on
     const tw_tick chosen = tw_choose(&wheel, narrow(WRAP + 1), 5);
     assert_in_range(chosen, 1, 6);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p3_timers_beside_the_wrap_fire_in_order_tick_by_tick),
-        cmocka_unit_test(p3_timers_beside_the_wrap_fire_in_order_in_one_go),
-        cmocka_unit_test(p1_timers_of_every_distance_fire_on_their_ticks),
-        cmocka_unit_test(p4_each_of_many_timers_of_random_distance_fires_once),
-        cmocka_unit_test(p1_the_longest_delay_is_kept_and_a_longer_one_refused),
-        cmocka_unit_test(windows_reach_as_far_as_delays),
-        cmocka_unit_test(the_past_is_half_of_all_ticks_and_fires_at_once),
-        cmocka_unit_test(time_goes_forward_by_less_than_half_of_all_ticks_and_never_back),
-        cmocka_unit_test(the_tick_that_never_stands_for_is_one),
-        cmocka_unit_test(p1_the_longest_delay_from_a_late_callback_is_kept),
-        cmocka_unit_test(p1_the_longest_delay_on_a_wheel_that_lags_behind_is_kept),
-        cmocka_unit_test(p4_work_left_as_far_back_as_ticks_reach_is_not_lost),
-        cmocka_unit_test(an_overdue_timer_can_be_postponed_as_far_as_ticks_reach),
-        cmocka_unit_test(pending_work_never_lags_half_of_all_ticks),
-        cmocka_unit_test(time_moves_on_over_any_work_that_was_cancelled),
-        cmocka_unit_test(p5_periodic_timers_do_not_drift_over_many_wraps),
-        cmocka_unit_test(p5_bursts_of_uneven_steps_lose_no_fire_over_many_wraps),
-        cmocka_unit_test(p5_what_is_left_out_is_counted_over_steps_of_every_length),
-        cmocka_unit_test(p5_a_period_of_half_of_all_ticks_is_refused),
-        cmocka_unit_test(timers_can_be_cancelled_moved_and_postponed_across_the_wrap),
-        cmocka_unit_test(a_window_across_the_wrap_chooses_tick_0),
-        cmocka_unit_test(a_window_with_a_busy_tick_behind_the_wrap_does_not_choose_one_before_now),
-    };
-    return cmocka_run_group_tests_name("32-bit ticks", tests, NULL, NULL);
-}

@@ -64,6 +64,8 @@ static void leave_callback(void) {
     assert_whole();
 }
 
+FIXTURE(fresh_wheel, NULL);
+
 TEST(p7_the_lock_is_free_while_a_callback_runs) {
     struct tw_node mine;
     tw_node_init(&mine, count_neighbour, NULL);
@@ -612,33 +614,4 @@ TEST(p4_nothing_fires_twice_when_two_threads_try_to_advance) {
     assert_true(took_turns > 0);
     assert_int_equal(tw_advance(&wheel, tw_now(&wheel), TW_UNBOUNDED), 0);
     assert_all_accounted_for();
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        PROMISE(p7_the_lock_is_free_while_a_callback_runs),
-        PROMISE(p7_a_second_advance_is_refused_while_a_callback_runs),
-        PROMISE(p6_cancel_from_another_thread_is_0_for_the_oneshot_that_runs),
-        PROMISE(p6_cancel_from_another_thread_is_1_for_the_periodic_that_runs_and_ends_it),
-        PROMISE(p6_cancel_from_another_thread_is_1_for_a_node_that_is_due_and_it_is_not_called),
-        PROMISE(p6_shutdown_from_another_thread_is_final_while_the_callback_runs),
-        PROMISE(p6_wait_returns_when_the_callback_on_another_thread_has),
-        PROMISE(p13_a_child_may_use_a_wheel_at_rest),
-#if TW_RUNTIME
-        PROMISE(each_ends_while_another_thread_clears),
-        PROMISE(p13_each_leaves_nothing_in_the_child_of_a_fork),
-#endif
-        PROMISE(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing),
-        PROMISE(p13_in_a_child_of_a_callback_the_advance_calls_no_further_callback),
-        PROMISE(p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires),
-        PROMISE(p6_wait_does_not_wait_for_the_clear_that_it_is_called_from),
-        PROMISE(p6_two_clears_that_have_the_same_node_do_not_wait_for_each_other),
-        PROMISE(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second),
-        PROMISE(p13_what_two_clears_had_not_handed_out_fires_in_the_child_in_the_order_of_arming),
-        PROMISE(p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent),
-        PROMISE(p7_clear_from_another_thread_takes_what_is_due),
-        PROMISE(p6_armed_is_fired_and_cancelled_and_pending_when_threads_race),
-        PROMISE(p4_nothing_fires_twice_when_two_threads_try_to_advance),
-    };
-    return cmocka_run_group_tests_name("Promises across threads", tests, NULL, NULL);
 }

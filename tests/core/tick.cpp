@@ -150,20 +150,3 @@ TEST(errors_are_those_of_errno_h) {
 }
 
 }  // namespace
-
-int main() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(tick_level_is_that_of_the_highest_differing_digit),
-        cmocka_unit_test(tick_beyond_a_round_is_far),
-        cmocka_unit_test(tick_each_bit_beyond_a_round_has_a_far_slot),
-        cmocka_unit_test(tick_levels_below_the_top_have_slots_for_two_blocks_with_look_ahead),
-        cmocka_unit_test(tick_the_slots_of_the_levels_follow_each_other),
-        cmocka_unit_test(tick_index_is_the_digit_and_with_look_ahead_one_bit_more),
-        cmocka_unit_test(tick_neighbouring_blocks_and_rounds_have_slots_of_their_own_with_look_ahead),
-        cmocka_unit_test(tick_spans_and_rounds),
-        cmocka_unit_test(tick_until_next_is_the_way_to_the_next_slot),
-        cmocka_unit_test(tick_roundest_has_the_most_trailing_zero_bits_of_its_range),
-        cmocka_unit_test(errors_are_those_of_errno_h),
-    };
-    return cmocka_run_group_tests_name("tick", tests, nullptr, nullptr);
-}

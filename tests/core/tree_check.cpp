@@ -26,6 +26,8 @@ int fresh(void **) {
     return tw_check(&storage, nullptr, nullptr);
 }
 
+FIXTURE(fresh, nullptr);
+
 TEST(check_finds_nothing_in_a_whole_tree) { assert_int_equal(tw_check(&storage, collect, nullptr), 0); }
 
 TEST(check_finds_nothing_in_an_empty_tree) {
@@ -188,40 +190,4 @@ TEST(check_finds_nodes_that_a_clear_still_holds) {
     assert_true(has_looked);
 }
 
-int main_group() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test_setup(check_finds_nothing_in_a_whole_tree, fresh),
-        cmocka_unit_test_setup(check_finds_nothing_in_an_empty_tree, fresh),
-        cmocka_unit_test_setup(check_finds_nothing_in_as_deep_a_tree_as_can_be_armed, fresh),
-        cmocka_unit_test_setup(check_finds_a_wrong_count, fresh),
-        cmocka_unit_test_setup(check_finds_a_now_that_is_no_tick, fresh),
-        cmocka_unit_test_setup(check_finds_a_cursor_ahead_of_now, fresh),
-        cmocka_unit_test_setup(check_finds_a_key_before_the_cursor, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_on_the_wrong_side, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_that_is_lost_below_a_wrong_turn, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_that_is_earlier_than_the_one_above_it, fresh),
-        cmocka_unit_test_setup(check_finds_a_second_node_of_a_key, fresh),
-        cmocka_unit_test_setup(check_comes_back_from_a_tree_that_leads_back_to_its_top, fresh),
-        cmocka_unit_test_setup(check_comes_back_from_a_tree_without_end, fresh),
-        cmocka_unit_test_setup(check_comes_back_from_a_ring_that_is_longer_than_there_are_nodes, fresh),
-        cmocka_unit_test_setup(check_finds_a_link_back_that_is_wrong, fresh),
-        cmocka_unit_test_setup(check_finds_a_ring_whose_head_has_lost_its_last, fresh),
-        cmocka_unit_test_setup(check_finds_a_link_that_is_null, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_of_a_ring_that_stands_in_the_tree, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_in_a_ring_that_is_not_pending, fresh),
-#if TW_TICK_BITS != 32
-        cmocka_unit_test_setup(check_finds_a_node_that_names_another_wheel, fresh),
-        cmocka_unit_test_setup(check_finds_a_node_that_is_due_never, fresh),
-        cmocka_unit_test_setup(check_finds_a_key_that_is_no_tick, fresh),
-#endif
-        cmocka_unit_test_setup(check_finds_a_node_without_a_callback, fresh),
-        cmocka_unit_test_setup(check_finds_a_ring_with_another_key, fresh),
-        cmocka_unit_test_setup(check_allows_postponed_nodes_where_they_are, fresh),
-        cmocka_unit_test_setup(check_finds_nodes_that_a_clear_still_holds, fresh),
-    };
-    return cmocka_run_group_tests_name("check of a tree", tests, nullptr, nullptr);
-}
-
 }  // namespace
-
-int main() { return main_group(); }

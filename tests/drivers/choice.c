@@ -229,19 +229,3 @@ TEST(an_own_driver_that_cannot_wait_is_a_manual_one) {
     assert_int_equal(tw_runtime_start(rt), -EOPNOTSUPP);
     assert_works_and_free(&ways[4], rt);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_driver_is_found_by_its_name_and_no_other),
-        cmocka_unit_test(each_driver_takes_the_clocks_that_it_can_wait_on_and_no_others),
-        cmocka_unit_test(each_driver_refuses_what_it_cannot_do_and_nothing_changes),
-        cmocka_unit_test(a_lent_descriptor_and_a_thread_exclude_each_other),
-        cmocka_unit_test(an_own_driver_with_functions_missing_is_refused),
-        cmocka_unit_test(an_own_driver_without_the_clock_or_with_too_large_a_state_is_refused),
-        cmocka_unit_test(an_own_driver_that_does_not_open_is_not_closed),
-        cmocka_unit_test(a_name_and_an_own_driver_exclude_each_other),
-        cmocka_unit_test(an_own_driver_that_wraps_a_built_in_one_works),
-        cmocka_unit_test(an_own_driver_that_cannot_wait_is_a_manual_one),
-    };
-    return cmocka_run_group_tests_name("Drivers", tests, NULL, NULL);
-}

@@ -9,17 +9,23 @@
 static const struct tw_driver *driver;
 static void *memory;
 
-static int open_driver(void **state) {
-    driver = tw_driver_named(WAY->driver);
+static void open_driver(const struct way *way) {
+    driver = tw_driver_named(way->driver);
     memory = calloc(1, driver->state_size);
-    return memory == NULL ? -1 : driver->open(memory, TW_CLOCK_MONOTONIC);
+    assert_non_null(memory);
+    assert_int_equal(driver->open(memory, TW_CLOCK_MONOTONIC), 0);
 }
 
 static int close_driver(UNUSED void **state) {
+    if (memory == NULL)
+        return 0;
     driver->close(memory);
     free(memory);
+    memory = NULL;
     return 0;
 }
+
+FIXTURE(NULL, close_driver);
 
 static struct tw_deadlines in(int64_t ns) {
     const struct tw_deadlines until = {monotonic() + ns, TW_NO_DEADLINE};
@@ -34,7 +40,8 @@ static bool ends_early(void) {
     return driver->wait_until(memory, &until) >= 0 && monotonic() < until.steady_ns;
 }
 
-TEST(a_wake_that_comes_first_ends_the_next_wait) {
+TEST_BY_EACH_THREAD(a_wake_that_comes_first_ends_the_next_wait) {
+    open_driver(WAY);
     for (unsigned i = 0; i < 3; ++i) {
         driver->wake(memory);
         assert_true(ends_early());
@@ -51,7 +58,8 @@ static void *wait_for_ages(UNUSED void *arg) {
 
 static bool it_waits(void) { return atomic_load(&waits); }
 
-TEST(a_wake_ends_the_wait_that_runs) {
+TEST_BY_EACH_THREAD(a_wake_ends_the_wait_that_runs) {
+    open_driver(WAY);
     for (unsigned i = 0; i < 100; ++i) {
         pthread_t waiter;
         atomic_store(&waits, false);
@@ -64,7 +72,8 @@ TEST(a_wake_ends_the_wait_that_runs) {
     }
 }
 
-TEST(a_deadline_that_has_passed_is_no_cause_to_sleep) {
+TEST_BY_EACH_THREAD(a_deadline_that_has_passed_is_no_cause_to_sleep) {
+    open_driver(WAY);
     const struct tw_deadlines past[] = {in(0), {0, TW_NO_DEADLINE}, {1, TW_NO_DEADLINE}};
     const int64_t began = monotonic();
     for (size_t i = 0; i < COUNT_OF(past); ++i)
@@ -73,7 +82,8 @@ TEST(a_deadline_that_has_passed_is_no_cause_to_sleep) {
 }
 
 /* Drivers use different means for short and long waits. */
-TEST(a_wait_ends_at_its_deadline) {
+TEST_BY_EACH_THREAD(a_wait_ends_at_its_deadline) {
+    open_driver(WAY);
     const int64_t lengths[] = {200 * TW_MICROSECOND, 3 * TW_MILLISECOND, 30 * TW_MILLISECOND};
     for (size_t i = 0; i < COUNT_OF(lengths); ++i) {
         const struct tw_deadlines until = in(lengths[i]);
@@ -87,7 +97,8 @@ TEST(a_wait_ends_at_its_deadline) {
 }
 
 /* The setting of a longer wait must not end a later, shorter one too late, nor the reverse. */
-TEST(a_wait_that_was_ended_leaves_nothing_to_the_next) {
+TEST_BY_EACH_THREAD(a_wait_that_was_ended_leaves_nothing_to_the_next) {
+    open_driver(WAY);
     const struct tw_deadlines ages = in(AGES), soon = in(5 * TW_MILLISECOND);
     driver->wake(memory);
     assert_true(driver->wait_until(memory, &ages) >= 0);
@@ -107,7 +118,8 @@ static bool is_readable(int timeout_ms) {
 
 #define AGES_MS ((int)(AGES / TW_MILLISECOND))
 
-TEST(the_descriptor_is_readable_from_a_deadline_on_until_it_is_programmed) {
+TEST_ONE_WAY(the_descriptor_is_readable_from_a_deadline_on_until_it_is_programmed, 2) {
+    open_driver(WAY);
     const struct tw_deadlines soon = in(5 * TW_MILLISECOND), ages = in(AGES);
     assert_int_equal(driver->program(memory, &soon), 0);
     assert_true(is_readable(AGES_MS));
@@ -119,7 +131,8 @@ TEST(the_descriptor_is_readable_from_a_deadline_on_until_it_is_programmed) {
     assert_false(is_readable(0));
 }
 
-TEST(a_wake_makes_the_descriptor_readable_until_it_is_attended_to) {
+TEST_ONE_WAY(a_wake_makes_the_descriptor_readable_until_it_is_attended_to, 2) {
+    open_driver(WAY);
     assert_int_equal(driver->program(memory, &never), 0);
     driver->wake(memory);
     assert_true(is_readable(AGES_MS));
@@ -128,29 +141,4 @@ TEST(a_wake_makes_the_descriptor_readable_until_it_is_attended_to) {
     assert_int_equal(driver->program(memory, NULL), 0);
     assert_int_equal(driver->program(memory, &never), 0);
     assert_false(is_readable(0));
-}
-
-#define OF_DRIVER(test, i) \
-    { #test " (" way_name_##i ")", test, open_driver, close_driver, &ways[i] }
-#define OF_EACH(test) OF_DRIVER(test, 0), OF_DRIVER(test, 1), OF_DRIVER(test, 2)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        OF_EACH(a_wake_that_comes_first_ends_the_next_wait),
-        OF_EACH(a_wake_ends_the_wait_that_runs),
-        OF_EACH(a_deadline_that_has_passed_is_no_cause_to_sleep),
-        OF_EACH(a_wait_ends_at_its_deadline),
-        OF_EACH(a_wait_that_was_ended_leaves_nothing_to_the_next),
-        OF_DRIVER(the_descriptor_is_readable_from_a_deadline_on_until_it_is_programmed, 2),
-        OF_DRIVER(a_wake_makes_the_descriptor_readable_until_it_is_attended_to, 2),
-    };
-    const struct CMUnitTest of_uring[] = {
-        OF_DRIVER(a_wake_that_comes_first_ends_the_next_wait, 5),
-        OF_DRIVER(a_wake_ends_the_wait_that_runs, 5),
-        OF_DRIVER(a_deadline_that_has_passed_is_no_cause_to_sleep, 5),
-        OF_DRIVER(a_wait_ends_at_its_deadline, 5),
-        OF_DRIVER(a_wait_that_was_ended_leaves_nothing_to_the_next, 5),
-    };
-    const int failed = cmocka_run_group_tests_name("Drivers by themselves", tests, NULL, NULL);
-    return failed + (has_uring() ? cmocka_run_group_tests_name("uring by itself", of_uring, NULL, NULL) : 0);
 }

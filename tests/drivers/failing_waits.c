@@ -60,7 +60,7 @@ static void assert_judged_well(void) {
 
 static bool twenty_fires(void) { return atomic_load(&judge.fires) >= 20; }
 
-TEST(waits_that_always_fail_stop_no_timer_and_do_not_spin) {
+TEST_THREE_WAYS(waits_that_always_fail_stop_no_timer_and_do_not_spin, 1, 2, 5) {
     struct tw_stats stats;
     struct tw_runtime *rt = runtime_on(WAY->driver);
     arm_judge(rt, 3 * TW_MILLISECOND);
@@ -98,7 +98,7 @@ static void fail_one_wait(const struct tw_runtime_options *options, int64_t dela
     assert_int_equal(sole.fires, 1);
 }
 
-TEST(a_wait_that_fails_once_loses_no_timer) {
+TEST_THREE_WAYS(a_wait_that_fails_once_loses_no_timer, 1, 2, 5) {
     const int64_t delays[] = {400 * TW_MICROSECOND, 20 * TW_MILLISECOND};
     for (size_t i = 0; i < COUNT_OF(delays); ++i) {
         for (int spared = 0; spared < 4; ++spared) {
@@ -110,7 +110,7 @@ TEST(a_wait_that_fails_once_loses_no_timer) {
 }
 
 /* The kernel's one-time answer after the wall clock was set. */
-TEST(a_timer_that_was_cancelled_by_a_set_clock_is_not_lost) {
+TEST_THREE_WAYS(a_timer_that_was_cancelled_by_a_set_clock_is_not_lost, 1, 2, 5) {
     for (int spared = 0; spared < 4; ++spared) {
         const struct tw_runtime_options options = {.driver = WAY->driver, .clock = TW_CLOCK_WALL};
         fail_one_wait(&options, 20 * TW_MILLISECOND, ECANCELED, spared);
@@ -139,7 +139,7 @@ TEST(dispatch_tells_what_failed_and_works_when_called_again) {
 
 static bool storm_is_over(void) { return injected() == STORM && twenty_fires(); }
 
-TEST(a_storm_of_eintr_is_no_error_and_disturbs_no_timer) {
+TEST_BY_EACH_THREAD(a_storm_of_eintr_is_no_error_and_disturbs_no_timer) {
     struct tw_stats stats;
     struct tw_runtime *rt = runtime_on(WAY->driver);
     arm_judge(rt, TW_MILLISECOND);
@@ -172,7 +172,10 @@ static void send_alarms(bool send) {
 static bool enough_signals(void) { return atomic_load(&signals) >= 100 && twenty_fires(); }
 
 /* Also for the user's own loop, whose thread takes signals. */
-TEST(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes) {
+DECLARE_TEST(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes);
+BY_EACH_THREAD(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes)
+THE_WAY(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes, 3)
+DEFINE_TEST(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes) {
     struct tw_runtime *rt = runtime_on(WAY->driver);
     atomic_store(&signals, 0);
     atomic_store(&signals_on_its_thread, 0);
@@ -321,28 +324,4 @@ TEST(cancel_wait_outlasts_interruptions) {
     pthread_join(waiter, NULL);
     inject_nothing();
     tw_runtime_free(judge.rt);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        THE_WAY(waits_that_always_fail_stop_no_timer_and_do_not_spin, 1),
-        THE_WAY(waits_that_always_fail_stop_no_timer_and_do_not_spin, 2),
-        THE_WAY(waits_that_always_fail_stop_no_timer_and_do_not_spin, 5),
-        THE_WAY(a_wait_that_fails_once_loses_no_timer, 1),
-        THE_WAY(a_wait_that_fails_once_loses_no_timer, 2),
-        THE_WAY(a_wait_that_fails_once_loses_no_timer, 5),
-        THE_WAY(a_timer_that_was_cancelled_by_a_set_clock_is_not_lost, 1),
-        THE_WAY(a_timer_that_was_cancelled_by_a_set_clock_is_not_lost, 2),
-        THE_WAY(a_timer_that_was_cancelled_by_a_set_clock_is_not_lost, 5),
-        cmocka_unit_test(dispatch_tells_what_failed_and_works_when_called_again),
-        BY_EACH_THREAD(a_storm_of_eintr_is_no_error_and_disturbs_no_timer),
-        BY_EACH_THREAD(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes),
-        THE_WAY(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes, 3),
-        cmocka_unit_test(without_pwait2_short_waits_are_exact_all_the_same),
-        cmocka_unit_test(with_pwait2_forbidden_short_waits_are_exact_all_the_same),
-        cmocka_unit_test(a_wait_for_the_lock_outlasts_interruptions),
-        cmocka_unit_test(cancel_wait_outlasts_interruptions),
-        cmocka_unit_test(a_wait_for_the_lock_needs_no_membarrier),
-    };
-    return cmocka_run_group_tests_name("Waits that fail", tests, NULL, NULL);
 }

@@ -17,6 +17,8 @@ static int lift_limit(UNUSED void **state) {
     return setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+GROUP_FIXTURE(lift_limit, NULL);
+
 /* Opens `count` descriptors, or as many as the limit allows. */
 static void open_many(size_t count, unsigned value) {
     struct rlimit limit;
@@ -186,16 +188,4 @@ TEST(a_descriptor_that_becomes_ready_late_is_served_among_timers_that_are_always
     close_all();
 }
 
-static int run_all(const char *name) {
-    const struct CMUnitTest tests[] = {
-        WATCHING(thousands_of_descriptors_are_each_called_once_for_each_event),
-        WATCHING(thousands_of_descriptors_are_removed_while_they_are_called),
-        WATCHING(three_threads_add_and_remove_descriptors_while_it_runs),
-        WATCHING(timers_and_descriptors_that_never_rest_do_not_starve_each_other),
-        WATCHING(timers_that_are_always_due_leave_room_for_descriptors),
-        WATCHING(a_descriptor_that_becomes_ready_late_is_served_among_timers_that_are_always_due),
-    };
-    return cmocka_run_group_tests_name(name, tests, lift_limit, NULL);
-}
-
-int main(void) { return on_each_watching_driver(run_all); }
+int main(void) { return on_each_watching_driver(); }

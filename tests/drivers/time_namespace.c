@@ -100,10 +100,3 @@ TEST(each_driver_is_on_time_in_a_time_namespace_or_refuses) {
         is_on_time_with_an_offset_of(-1, thread_drivers[d]);
     }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_driver_is_on_time_in_a_time_namespace_or_refuses),
-    };
-    return cmocka_run_group_tests_name("Time namespaces", tests, NULL, NULL);
-}

@@ -112,7 +112,7 @@ static atomic_uint fires;
 static void count_fires(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 static bool fired_fifty_times(void) { return atomic_load(&fires) >= 50; }
 
-TEST(a_wait_is_one_system_call) {
+TEST_ONE_WAY(a_wait_is_one_system_call, 5) {
     struct tw_node node;
     struct tw_stats stats;
     rt = runtime_on(WAY->driver);
@@ -138,7 +138,7 @@ static void fire_again(struct tw_node *node, UNUSED void *arg) {
 static bool is_tired(void) { return atomic_load(&fires) > 2000; }
 
 /* Each turn fires one timer, and another one is due already. */
-TEST(a_turn_without_time_to_sleep_makes_no_system_call) {
+TEST_ONE_WAY(a_turn_without_time_to_sleep_makes_no_system_call, 5) {
     struct tw_node node;
     const struct tw_runtime_options options = {
         .driver = WAY->driver, .tick_ns = 3600 * TW_SECOND, .budget = 1};
@@ -174,7 +174,7 @@ static bool goes_on(int fd) {
 }
 
 /* The child has the same pages, and gives them back while the parent's thread waits. */
-TEST(the_child_of_a_fork_leaves_the_parents_ring_alone) {
+TEST_ONE_WAY(the_child_of_a_fork_leaves_the_parents_ring_alone, 5) {
     struct tw_stats stats;
     const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     rt = runtime_on(WAY->driver);
@@ -197,17 +197,4 @@ TEST(the_child_of_a_fork_leaves_the_parents_ring_alone) {
     assert_int_equal(stats.wait_errors, 0);
     tw_runtime_free(rt);
     close(fd);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(new_tells_a_kernel_that_lacks_it_from_a_system_that_forbids_it),
-        cmocka_unit_test(new_finds_a_sandbox_that_forbids_but_a_part_of_it),
-        cmocka_unit_test(a_program_that_is_refused_takes_epoll_instead),
-        cmocka_unit_test(in_a_sandbox_new_says_that_it_is_forbidden),
-        THE_WAY(a_wait_is_one_system_call, 5),
-        THE_WAY(a_turn_without_time_to_sleep_makes_no_system_call, 5),
-        THE_WAY(the_child_of_a_fork_leaves_the_parents_ring_alone, 5),
-    };
-    return cmocka_run_group_tests_name("uring", tests, NULL, NULL);
 }

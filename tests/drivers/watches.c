@@ -440,27 +440,4 @@ TEST(a_callback_is_not_disturbed_by_what_the_thread_waits_for) {
     close(idle_set);
 }
 
-static int run_all(const char *name) {
-    const struct CMUnitTest tests[] = {
-        WATCHING(watch_refuses_what_cannot_be_watched_and_changes_nothing),
-        WATCHING(watch_knows_what_it_watches),
-        WATCHING(watch_that_the_system_refuses_leaves_things_as_they_were),
-        WATCHING(callbacks_run_on_the_runtimes_thread_and_are_told_what_happened),
-        WATCHING(modify_changes_the_events_and_keeps_the_callback),
-        WATCHING(a_descriptor_closed_while_watched_can_be_watched_again_under_its_number),
-        WATCHING(a_neighbour_removed_within_the_batch_is_not_called),
-        WATCHING(each_removes_and_closes_itself_inside_its_callback),
-        WATCHING(a_number_used_again_within_the_batch_gets_no_event_of_its_predecessor),
-        WATCHING(a_neighbour_modified_within_the_batch_is_not_called_for_its_former_events),
-        WATCHING(a_callback_removes_itself_and_watches_again),
-        WATCHING(stop_inside_is_the_end_and_what_is_left_of_the_batch_comes_after_the_next_start),
-        WATCHING(free_inside_is_the_end_of_the_batch),
-        WATCHING(removal_by_another_thread_waits_for_the_callback),
-        WATCHING(removal_waits_also_for_a_callback_that_has_removed_itself),
-        WATCHING(a_descriptor_that_is_removed_and_closed_is_closed_at_once),
-        WATCHING(a_callback_is_not_disturbed_by_what_the_thread_waits_for),
-    };
-    return cmocka_run_group_tests_name(name, tests, NULL, NULL);
-}
-
-int main(void) { return on_each_watching_driver(run_all); }
+int main(void) { return on_each_watching_driver(); }

@@ -8,8 +8,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#define WATCHING(test) cmocka_unit_test_setup_teardown(test, new_watching_runtime, free_runtime)
-
 static const char *watching_driver;
 static bool batches_are_seen; /* by largest_batch */
 static struct tw_runtime *rt;
@@ -19,25 +17,27 @@ static inline int new_watching_runtime(UNUSED void **state) {
     return tw_runtime_new(&rt, &options);
 }
 
-/* "uring" twice: as it is, and as on a kernel whose ring cannot fetch events (before Linux 6.15). Runs
- * group(name). */
-static inline int on_each_watching_driver(int (*group)(const char *name)) {
+/* Runs all tests of the program on each. "uring" twice: as it is, and as on a kernel whose ring cannot fetch
+ * events (before Linux 6.15). */
+static inline int on_each_watching_driver(void) {
     watching_driver = "epoll";
     batches_are_seen = true;
-    int failed = group("on epoll");
+    int failed = run_registered_tests("on epoll", NULL);
     watching_driver = "uring";
     if (!has_uring())
         return failed;
     batches_are_seen = false;
-    failed += group("on uring");
+    failed += run_registered_tests("on uring", NULL);
     batches_are_seen = true;
     hide_fetching(true);
-    failed += group("on uring, where the ring cannot fetch events");
+    failed += run_registered_tests("on uring, where the ring cannot fetch events", NULL);
     hide_fetching(false);
     return failed;
 }
 
 static inline int free_runtime(UNUSED void **state) { return tw_runtime_free(rt); }
+
+FIXTURE(new_watching_runtime, free_runtime);
 
 static inline void start(void) { assert_int_equal(tw_runtime_start(rt), 0); }
 

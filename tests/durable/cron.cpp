@@ -48,6 +48,9 @@ void assert_due(const char *expression, const char *zone_name, std::int64_t afte
 
 // --- expressions ---
 
+int without_tzdir(void **) { return unsetenv("TZDIR"); }
+GROUP_FIXTURE(without_tzdir, nullptr);
+
 TEST(cron_fields) {
     const std::int64_t now = date(2024, 2, 14, 10, 20, 30);  // a Wednesday
     const struct {
@@ -565,31 +568,3 @@ TEST_IF(has_zones(), cron_every_day_is_counted_whatever_the_clock_does) {
 }
 
 }  // namespace
-
-int main() {
-    unsetenv("TZDIR");
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(cron_fields),
-        cmocka_unit_test(cron_either_of_two_restricted_days),
-        cmocka_unit_test(cron_malformed_expressions_are_refused),
-        cmocka_unit_test(cron_expressions_that_never_come_true_are_refused),
-        cmocka_unit_test(cron_length_is_limited),
-        cmocka_unit_test(cron_odd_bytes_do_no_harm),
-        cmocka_unit_test(cron_an_unknown_zone_is_refused),
-        cmocka_unit_test(cron_the_next_time_is_later_than_the_last),
-        cmocka_unit_test(cron_times_end_with_the_year_2200),
-        cmocka_unit_test(cron_far_times_are_found_at_once),
-        cmocka_unit_test(cron_times_are_local),
-        cmocka_unit_test(cron_a_fixed_time_in_a_gap_comes_at_its_end),
-        cmocka_unit_test(cron_a_fixed_time_that_comes_twice_counts_once),
-        cmocka_unit_test(cron_nothing_comes_again_to_who_asks_in_the_repeated_hour),
-        cmocka_unit_test(cron_a_repeating_time_goes_on),
-        cmocka_unit_test(cron_a_gap_can_be_at_midnight),
-        cmocka_unit_test(cron_the_clock_can_be_set_by_half_an_hour),
-        cmocka_unit_test(cron_a_day_can_be_left_out),
-        cmocka_unit_test(cron_due_times_are_those_of_a_walk_through_all_seconds),
-        cmocka_unit_test(cron_a_year_of_seconds_is_counted_at_once),
-        cmocka_unit_test(cron_every_day_is_counted_whatever_the_clock_does),
-    };
-    return cmocka_run_group_tests_name("cron", tests, nullptr, nullptr);
-}

@@ -303,27 +303,3 @@ TEST(a_kind_without_a_handler_waits_for_one) {
     assert_int_equal(it->count, 1);
     end(it);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_fires_once_when_it_is_due),
-        cmocka_unit_test(a_job_of_all_zeroes_fires_at_once),
-        cmocka_unit_test(a_job_can_be_due_at_a_time),
-        cmocka_unit_test(a_time_that_has_passed_fires_at_once),
-        cmocka_unit_test(a_job_that_is_done_is_gone),
-        cmocka_unit_test(a_payload_arrives_byte_for_byte),
-        cmocka_unit_test(a_handler_can_ask_for_how_long_it_has_its_job),
-        cmocka_unit_test(a_job_fires_again_for_the_same_due_time_and_that_is_no_failure),
-        cmocka_unit_test(a_negative_delay_is_none),
-        cmocka_unit_test(delays_between_tries_double_up_to_the_longest),
-        cmocka_unit_test(after_its_last_try_a_job_has_failed_until_it_is_requeued),
-        cmocka_unit_test(all_failed_jobs_are_requeued_at_once),
-        cmocka_unit_test(a_periodic_job_whose_last_try_has_failed_goes_on),
-        cmocka_unit_test(an_answer_that_is_none_is_a_failure),
-        cmocka_unit_test(a_failure_without_a_text_has_one_all_the_same),
-        cmocka_unit_test(of_a_long_text_200_bytes_are_kept),
-        cmocka_unit_test(each_kind_has_its_handler),
-        cmocka_unit_test(a_kind_without_a_handler_waits_for_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

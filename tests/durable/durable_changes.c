@@ -236,23 +236,3 @@ TEST(a_job_that_is_put_again_and_again_is_held_once) {
     assert_int_equal(now.held, 0);
     end(it);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_that_is_put_again_and_again_is_held_once),
-        cmocka_unit_test(a_replaced_job_fires_as_the_new_one),
-        cmocka_unit_test(a_job_that_is_kept_stays_as_it_is),
-        cmocka_unit_test(many_are_put_at_once_and_counted_if_they_are_new),
-        cmocka_unit_test(of_jobs_of_one_name_that_are_put_at_once_the_last_fires_alone),
-        cmocka_unit_test(a_job_that_is_replaced_while_it_is_held_fires_as_the_new_one),
-        cmocka_unit_test(a_job_that_is_removed_while_it_waits_does_not_fire),
-        cmocka_unit_test(a_job_that_is_removed_while_it_is_held_does_not_fire),
-        cmocka_unit_test(a_handler_removes_its_job_too_late_to_prevent_it_and_it_does_not_fire_again),
-        cmocka_unit_test(a_job_that_its_handler_replaces_fires_as_the_new_one_with_a_higher_token),
-        cmocka_unit_test(a_handler_puts_other_jobs),
-        cmocka_unit_test(a_handler_removes_another_job_that_is_held),
-        cmocka_unit_test(a_walk_ends_with_what_its_visitor_returns),
-        cmocka_unit_test(a_filter_selects_by_kind_state_and_key),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -84,11 +84,3 @@ TEST(the_child_of_a_process_with_jobs_in_a_file_is_inert) {
         skip();
     assert_int_equal(error, 0);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_child_of_a_process_with_jobs_in_memory_is_inert),
-        cmocka_unit_test(the_child_of_a_process_with_jobs_in_a_file_is_inert),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -228,23 +228,3 @@ TEST(the_time_of_the_database_is_never_ahead) {
     }
     end(it);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_process_never_holds_more_than_it_may_and_the_others_fire_too),
-        cmocka_unit_test(a_hundred_at_once_pass_through_a_hold_of_one),
-        cmocka_unit_test(a_job_is_held_when_it_is_within_the_horizon),
-        cmocka_unit_test(what_a_process_gives_back_when_it_closes_another_fires_at_once),
-        cmocka_unit_test(two_processes_fire_each_job_once),
-        cmocka_unit_test(schemas_do_not_see_each_other),
-        cmocka_unit_test(a_handler_cannot_close_its_connection),
-        cmocka_unit_test(an_event_tells_of_the_connection_and_cannot_close_it),
-        cmocka_unit_test(what_a_dead_process_held_is_late_by_its_lease_and_a_third),
-        cmocka_unit_test(statistics_count_what_has_happened),
-        cmocka_unit_test(a_process_that_handles_nothing_is_no_member),
-        cmocka_unit_test(a_dump_has_what_is_held_and_no_control_characters),
-        cmocka_unit_test(a_connection_without_a_runtime_puts_and_asks),
-        cmocka_unit_test(the_time_of_the_database_is_never_ahead),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -182,22 +182,3 @@ TEST(a_retry_is_for_its_due_time_however_late_it_is) {
     assert_int_equal(it->fires[2].overruns, 1);
     end(it);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_period_does_not_drift),
-        cmocka_unit_test(a_period_rounds_up_to_microseconds),
-        cmocka_unit_test(the_first_due_time_has_a_delay_of_its_own),
-        cmocka_unit_test(a_cron_job_fires_when_its_expression_is_true),
-        cmocka_unit_test(a_cron_job_goes_by_its_time_zone),
-        cmocka_unit_test(missed_due_times_fire_as_one),
-        cmocka_unit_test(each_missed_due_time_fires),
-        cmocka_unit_test(missed_due_times_are_skipped),
-        cmocka_unit_test(due_times_within_the_grace_fire_one_by_one),
-        cmocka_unit_test(due_times_within_the_grace_are_not_skipped),
-        cmocka_unit_test(a_oneshot_that_was_missed_fires),
-        cmocka_unit_test(a_missed_cron_job_fires_as_one),
-        cmocka_unit_test(a_retry_is_for_its_due_time_however_late_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

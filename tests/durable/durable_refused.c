@@ -265,23 +265,3 @@ TEST(a_visitor_that_calls_back_is_refused) {
     assert_int_equal(tw_durable_count(it->jobs, NULL), 1);
     end(it);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_out_of_range_are_refused),
-        cmocka_unit_test(options_at_the_ends_of_their_ranges_are_taken),
-        cmocka_unit_test(malformed_schemas_are_refused),
-        cmocka_unit_test(a_connection_needs_a_place_and_an_address),
-        cmocka_unit_test(malformed_names_are_refused_everywhere),
-        cmocka_unit_test(hostile_names_are_names_like_others),
-        cmocka_unit_test(jobs_out_of_range_are_refused),
-        cmocka_unit_test(malformed_expressions_are_refused),
-        cmocka_unit_test(of_many_jobs_one_that_is_refused_has_none_put),
-        cmocka_unit_test(what_is_not_there_is_not_found),
-        cmocka_unit_test(handlers_out_of_range_are_refused),
-        cmocka_unit_test(a_null_connection_is_refused),
-        cmocka_unit_test(statistics_need_a_place_and_a_dump_a_function),
-        cmocka_unit_test(a_visitor_that_calls_back_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -196,11 +196,3 @@ TEST(what_is_put_while_a_member_resumes_is_held_by_it_or_by_nobody) {
 }
 
 }  // namespace
-
-int main() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_breaks_all_that_was_put_fires),
-        cmocka_unit_test(what_is_put_while_a_member_resumes_is_held_by_it_or_by_nobody),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

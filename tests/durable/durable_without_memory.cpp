@@ -202,15 +202,3 @@ void operator delete(void *memory) noexcept { std::free(memory); }
 void operator delete[](void *memory) noexcept { std::free(memory); }
 void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void *memory, std::size_t) noexcept { std::free(memory); }
-
-int main() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(a_connection_is_opened_or_not),
-        cmocka_unit_test(a_handler_is_there_or_not),
-        cmocka_unit_test(jobs_are_put_or_not),
-        cmocka_unit_test(a_walk_goes_on_or_says_so),
-        cmocka_unit_test(a_claim_without_memory_is_made_again),
-        cmocka_unit_test(what_a_put_holds_without_memory_fires),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

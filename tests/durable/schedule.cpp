@@ -60,6 +60,9 @@ void assert_plan(const fire_plan &plan, bool fires, std::int64_t due_ns, std::ui
 
 // --- jobs without dates ---
 
+int without_tzdir(void **) { return unsetenv("TZDIR"); }
+GROUP_FIXTURE(without_tzdir, nullptr);
+
 TEST(schedule_a_oneshot_fires_however_late_it_is) {
     for (const auto missed : {TW_DURABLE_COALESCE, TW_DURABLE_BURST, TW_DURABLE_SKIP}) {
         const tw_durable_job job = periodic(0, missed);
@@ -288,28 +291,3 @@ TEST(schedule_times_are_rounded_up_to_microseconds) {
 }
 
 }  // namespace
-
-int main() {
-    unsetenv("TZDIR");
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(schedule_a_oneshot_fires_however_late_it_is),
-        cmocka_unit_test(schedule_nothing_fires_before_it_is_due),
-        cmocka_unit_test(schedule_within_the_grace_all_fire_one_after_the_other),
-        cmocka_unit_test(schedule_burst_fires_each),
-        cmocka_unit_test(schedule_coalesce_fires_once_for_all_that_are_missed),
-        cmocka_unit_test(schedule_skip_fires_the_first_that_is_not_missed),
-        cmocka_unit_test(schedule_a_retry_is_for_its_due_time_however_late),
-        cmocka_unit_test(schedule_years_of_a_short_period_are_a_division),
-        cmocka_unit_test(schedule_due_times_end_with_the_year_2200),
-        cmocka_unit_test(schedule_dates_are_coalesced),
-        cmocka_unit_test(schedule_years_of_seconds_are_coalesced_at_once),
-        cmocka_unit_test(schedule_dates_are_skipped),
-        cmocka_unit_test(schedule_the_last_date_is_the_end),
-        cmocka_unit_test(schedule_a_stored_date_counts_as_it_is),
-        cmocka_unit_test(schedule_plans_are_those_of_a_walk_through_all_due_times),
-        cmocka_unit_test(schedule_sound_schedules_are_taken),
-        cmocka_unit_test(schedule_faults_are_named),
-        cmocka_unit_test(schedule_times_are_rounded_up_to_microseconds),
-    };
-    return cmocka_run_group_tests_name("schedule", tests, nullptr, nullptr);
-}

@@ -279,28 +279,4 @@ TEST(a_disk_that_can_only_be_read_is_refused) {
 
 }  // namespace
 
-int test_files() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(a_path_is_taken_as_it_is),
-        cmocka_unit_test(a_file_that_was_deleted_is_noticed),
-        cmocka_unit_test(an_address_with_slashes_that_are_not_of_the_path_is_refused),
-        cmocka_unit_test(a_relative_path_is_taken_as_it_is),
-        cmocka_unit_test(a_path_that_leads_nowhere_is_refused),
-        cmocka_unit_test(a_folder_without_permission_is_refused),
-        cmocka_unit_test(a_file_without_permission_is_refused),
-        cmocka_unit_test(a_file_that_can_only_be_read_is_read),
-        cmocka_unit_test(a_folder_that_can_only_be_read_is_refused),
-        cmocka_unit_test(a_file_of_garbage_is_no_database),
-        cmocka_unit_test(a_text_is_no_database),
-        cmocka_unit_test(a_corrupt_header_is_noticed),
-        cmocka_unit_test(a_truncated_file_is_noticed),
-        cmocka_unit_test(corrupt_pages_are_noticed),
-        cmocka_unit_test(an_empty_file_is_a_new_database),
-        cmocka_unit_test(a_full_disk_loses_nothing),
-        cmocka_unit_test(no_database_is_made_on_a_full_disk),
-        cmocka_unit_test(a_disk_that_can_only_be_read_is_refused),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
-
 }  // namespace tickwheel::durable::tests

@@ -208,24 +208,4 @@ TEST(tables_of_another_release_are_refused) {
 
 }  // namespace
 
-int test_joined() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_is_committed_with_the_callers_table),
-        cmocka_unit_test(a_job_is_rolled_back_with_the_callers_table),
-        cmocka_unit_test(a_removal_is_part_of_the_transaction),
-        cmocka_unit_test(a_started_job_is_removed_too_late),
-        cmocka_unit_test(without_a_transaction_each_call_is_one),
-        cmocka_unit_test(listeners_are_told_at_the_commit),
-        cmocka_unit_test(a_call_that_fails_leaves_the_transaction_open),
-        cmocka_unit_test(what_a_failed_call_did_is_taken_back),
-        cmocka_unit_test(bad_arguments_change_nothing),
-        cmocka_unit_test(others_may_keep_the_database_locked),
-        cmocka_unit_test(a_transaction_that_has_read_an_older_state_is_busy),
-        cmocka_unit_test(a_cron_expression_says_when_a_job_is_due),
-        cmocka_unit_test(the_database_may_be_attached),
-        cmocka_unit_test(tables_of_another_release_are_refused),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
-
 }  // namespace tickwheel::durable::tests

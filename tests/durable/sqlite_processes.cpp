@@ -260,19 +260,4 @@ TEST(listeners_hear_after_the_log_was_begun_anew) {
 
 }  // namespace
 
-int test_processes() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(a_locked_database_is_busy_after_the_timeout),
-        cmocka_unit_test(a_locked_database_cannot_be_opened),
-        cmocka_unit_test(a_short_lock_is_waited_for),
-        cmocka_unit_test(what_was_put_survives_the_end_of_its_writer),
-        cmocka_unit_test(a_dead_writer_leaves_no_lock),
-        cmocka_unit_test(several_processes_create_a_database_at_once),
-        cmocka_unit_test(a_child_leaves_its_parents_connection_alone),
-        cmocka_unit_test(listeners_hear_of_processes_that_come_and_go),
-        cmocka_unit_test(listeners_hear_after_the_log_was_begun_anew),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
-
 }  // namespace tickwheel::durable::tests

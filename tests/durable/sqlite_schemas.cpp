@@ -157,21 +157,4 @@ TEST(claims_use_the_index_of_pending_jobs) {
 
 }  // namespace
 
-int test_schemas() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(tables_are_made_once),
-        cmocka_unit_test(the_tables_of_two_schemas_are_apart),
-        cmocka_unit_test(tables_of_a_former_release_are_brought_up_to_date),
-        cmocka_unit_test(a_step_that_fails_changes_nothing),
-        cmocka_unit_test(an_empty_database_takes_all_steps),
-        cmocka_unit_test(tables_of_a_later_release_are_refused),
-        cmocka_unit_test(missing_tables_and_columns_are_noticed),
-        cmocka_unit_test(a_version_that_is_missing_is_noticed),
-        cmocka_unit_test(another_encoding_is_refused),
-        cmocka_unit_test(the_tables_of_others_stay_as_they_are),
-        cmocka_unit_test(claims_use_the_index_of_pending_jobs),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
-
 }  // namespace tickwheel::durable::tests

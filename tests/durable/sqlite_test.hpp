@@ -190,9 +190,4 @@ class signal_line {
     int ends_[2] = {-1, -1};
 };
 
-int test_files();
-int test_processes();
-int test_schemas();
-int test_joined();
-
 }  // namespace tickwheel::durable::tests

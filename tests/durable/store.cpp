@@ -315,9 +315,5 @@ int main(int count, char **arguments) {
         std::fprintf(stderr, "store: this build has no store for such an address\n");
         return 2;
     }
-    int failed = 0;
-    for (const auto part : {test_jobs, test_lists, test_members, test_claims, test_puts_that_hold,
-                            test_holding, test_listening, test_many})
-        failed += part();
-    return failed == 0 ? 0 : 1;
+    return run_registered_tests(address, count > 2 ? arguments[2] : nullptr);
 }

@@ -17,6 +17,8 @@ void put_row(connection &to, const char *kind, std::initializer_list<const char 
     }
 }
 
+FIXTURE(begin_test, nullptr);
+
 TEST(a_claimed_job_is_held_until_it_is_ready) {
     connection to;
     const tw_store_member who = to.join("the holder");
@@ -217,28 +219,5 @@ TEST(a_token_rises_over_the_end_of_a_job) {
 }
 
 }  // namespace
-
-int test_claims() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_claimed_job_is_held_until_it_is_ready, begin_test),
-        cmocka_unit_test_setup(a_claim_starts_what_is_ready, begin_test),
-        cmocka_unit_test_setup(a_claim_tells_all_of_a_job, begin_test),
-        cmocka_unit_test_setup(a_claim_is_in_the_order_of_ready_times, begin_test),
-        cmocka_unit_test_setup(a_claim_of_several_kinds_is_in_one_order, begin_test),
-        cmocka_unit_test_setup(a_limit_takes_the_first_of_each_kind, begin_test),
-        cmocka_unit_test_setup(a_claim_of_nothing_still_looks, begin_test),
-        cmocka_unit_test_setup(only_kinds_that_are_named_are_claimed, begin_test),
-        cmocka_unit_test_setup(a_kind_that_is_named_twice_is_claimed_once, begin_test),
-        cmocka_unit_test_setup(the_horizon_bounds_a_claim, begin_test),
-        cmocka_unit_test_setup(a_claim_looks_for_what_comes_next, begin_test),
-        cmocka_unit_test_setup(nothing_is_claimed_twice, begin_test),
-        cmocka_unit_test_setup(a_failed_job_is_not_claimed, begin_test),
-        cmocka_unit_test_setup(a_token_rises_with_each_claim, begin_test),
-        cmocka_unit_test_setup(a_token_rises_over_a_replacement, begin_test),
-        cmocka_unit_test_setup(a_token_rises_over_removal_and_a_new_put, begin_test),
-        cmocka_unit_test_setup(a_token_rises_over_the_end_of_a_job, begin_test),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
 
 }  // namespace tickwheel::durable::tests

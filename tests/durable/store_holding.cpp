@@ -18,6 +18,8 @@ struct holding {
 
 // --- starting --------------------------------------------------------------------------------
 
+FIXTURE(begin_test, nullptr);
+
 TEST(a_held_job_starts_when_it_is_ready) {
     holding it(100 * ms);
     assert_int_equal(it.held.state, TW_DURABLE_HELD);
@@ -244,32 +246,5 @@ TEST(several_outcomes_are_settled_at_once) {
 }
 
 }  // namespace
-
-int test_holding() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_held_job_starts_when_it_is_ready, begin_test),
-        cmocka_unit_test_setup(a_job_that_is_not_ready_is_not_started, begin_test),
-        cmocka_unit_test_setup(to_start_twice_is_to_start_once, begin_test),
-        cmocka_unit_test_setup(a_replaced_job_is_not_started, begin_test),
-        cmocka_unit_test_setup(a_removed_job_is_not_started, begin_test),
-        cmocka_unit_test_setup(a_job_with_another_token_is_not_started, begin_test),
-        cmocka_unit_test_setup(a_job_of_another_member_is_not_started, begin_test),
-        cmocka_unit_test_setup(a_released_job_is_not_started, begin_test),
-        cmocka_unit_test_setup(a_job_is_not_started_after_the_lease, begin_test),
-        cmocka_unit_test_setup(several_jobs_are_started_at_once, begin_test),
-        cmocka_unit_test_setup(an_end_deletes_a_job, begin_test),
-        cmocka_unit_test_setup(a_move_makes_a_job_pending_with_other_values, begin_test),
-        cmocka_unit_test_setup(a_move_without_an_error_clears_it, begin_test),
-        cmocka_unit_test_setup(a_delay_of_a_move_counts_from_now, begin_test),
-        cmocka_unit_test_setup(a_moved_job_is_claimed_at_its_new_time, begin_test),
-        cmocka_unit_test_setup(a_failure_sets_a_job_aside, begin_test),
-        cmocka_unit_test_setup(a_release_leaves_a_job_as_it_was, begin_test),
-        cmocka_unit_test_setup(what_is_not_held_is_not_settled, begin_test),
-        cmocka_unit_test_setup(to_settle_twice_is_to_settle_once, begin_test),
-        cmocka_unit_test_setup(what_was_held_is_settled_after_the_lease, begin_test),
-        cmocka_unit_test_setup(several_outcomes_are_settled_at_once, begin_test),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
 
 }  // namespace tickwheel::durable::tests

@@ -29,6 +29,8 @@ const char *const hostile_names[] = {
 
 // --- putting ---------------------------------------------------------------------------------
 
+FIXTURE(begin_test, nullptr);
+
 TEST(a_new_job_is_pending) {
     connection to;
     const std::int64_t before = to.now();
@@ -369,37 +371,5 @@ TEST(what_must_exist_is_not_created) {
 }
 
 }  // namespace
-
-int test_jobs() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_must_exist_is_not_created, begin_test),
-        cmocka_unit_test_setup(a_new_job_is_pending, begin_test),
-        cmocka_unit_test_setup(all_that_a_job_has_is_kept, begin_test),
-        cmocka_unit_test_setup(a_period_is_kept, begin_test),
-        cmocka_unit_test_setup(a_delay_rounds_up_to_microseconds, begin_test),
-        cmocka_unit_test_setup(the_last_time_can_be_kept, begin_test),
-        cmocka_unit_test_setup(a_put_replaces_a_job, begin_test),
-        cmocka_unit_test_setup(a_put_that_keeps_changes_nothing, begin_test),
-        cmocka_unit_test_setup(a_put_that_replaces_takes_a_job_from_its_holder, begin_test),
-        cmocka_unit_test_setup(a_put_that_keeps_leaves_a_job_with_its_holder, begin_test),
-        cmocka_unit_test_setup(of_several_of_one_name_the_last_stays, begin_test),
-        cmocka_unit_test_setup(of_several_of_one_name_the_first_is_kept, begin_test),
-        cmocka_unit_test_setup(no_jobs_can_be_put, begin_test),
-        cmocka_unit_test_setup(a_key_may_be_of_several_kinds, begin_test),
-        cmocka_unit_test_setup(hostile_names_are_names_like_others, begin_test),
-        cmocka_unit_test_setup(hostile_names_are_all_different, begin_test),
-        cmocka_unit_test_setup(long_names_are_kept_whole, begin_test),
-        cmocka_unit_test_setup(payloads_are_kept_as_they_are, begin_test),
-        cmocka_unit_test_setup(a_pending_job_is_removed, begin_test),
-        cmocka_unit_test_setup(what_is_not_there_cannot_be_removed, begin_test),
-        cmocka_unit_test_setup(a_held_job_is_removed_before_it_starts, begin_test),
-        cmocka_unit_test_setup(a_started_job_is_removed_too_late, begin_test),
-        cmocka_unit_test_setup(a_requeued_job_is_ready_with_all_its_tries, begin_test),
-        cmocka_unit_test_setup(only_failed_jobs_are_requeued, begin_test),
-        cmocka_unit_test_setup(all_failed_jobs_of_a_kind_are_requeued, begin_test),
-        cmocka_unit_test_setup(a_failed_job_can_be_replaced_and_removed, begin_test),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
 
 }  // namespace tickwheel::durable::tests

@@ -23,6 +23,8 @@ struct audience {
     }
 };
 
+FIXTURE(begin_test, nullptr);
+
 TEST(listeners_are_told_of_a_put) {
     audience it;
     it.to.put("mail", "17");
@@ -152,26 +154,5 @@ TEST(a_listener_may_do_other_things) {
 }
 
 }  // namespace
-
-int test_listening() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test_setup(listeners_are_told_of_a_put, begin_test),
-        cmocka_unit_test_setup(listeners_are_told_of_the_first_that_is_ready, begin_test),
-        cmocka_unit_test_setup(listeners_are_told_of_each_put, begin_test),
-        cmocka_unit_test_setup(listeners_are_not_told_of_far_jobs, begin_test),
-        cmocka_unit_test_setup(listeners_are_not_told_of_what_was_kept, begin_test),
-        cmocka_unit_test_setup(listeners_are_not_told_of_their_own_puts, begin_test),
-        cmocka_unit_test_setup(listeners_are_told_of_others_after_their_own_puts, begin_test),
-        cmocka_unit_test_setup(listeners_are_told_once, begin_test),
-        cmocka_unit_test_setup(listeners_are_told_of_a_requeue, begin_test),
-        cmocka_unit_test_setup(listeners_are_told_of_a_leave, begin_test),
-        cmocka_unit_test_setup(listeners_are_told_of_a_release, begin_test),
-        cmocka_unit_test_setup(listeners_are_told_of_a_burial, begin_test),
-        cmocka_unit_test_setup(all_listeners_are_told, begin_test),
-        cmocka_unit_test_setup(to_listen_twice_is_to_listen_once, begin_test),
-        cmocka_unit_test_setup(a_listener_may_do_other_things, begin_test),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
 
 }  // namespace tickwheel::durable::tests

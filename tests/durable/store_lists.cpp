@@ -21,6 +21,8 @@ tw_durable_filter of_states(unsigned states, const char *kind = nullptr) {
     return filter;
 }
 
+FIXTURE(begin_test, nullptr);
+
 TEST(an_empty_database_lists_nothing) {
     connection to;
     assert_true(to.list().empty());
@@ -170,22 +172,5 @@ TEST(another_connection_sees_what_was_put) {
 }
 
 }  // namespace
-
-int test_lists() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test_setup(an_empty_database_lists_nothing, begin_test),
-        cmocka_unit_test_setup(a_list_is_in_the_order_of_bytes, begin_test),
-        cmocka_unit_test_setup(a_list_goes_by_kind_first, begin_test),
-        cmocka_unit_test_setup(a_list_is_of_one_kind, begin_test),
-        cmocka_unit_test_setup(a_list_is_read_in_pages, begin_test),
-        cmocka_unit_test_setup(a_page_may_begin_after_a_key_that_is_not_there, begin_test),
-        cmocka_unit_test_setup(a_limit_bounds_lists_and_counts, begin_test),
-        cmocka_unit_test_setup(a_list_is_of_some_states, begin_test),
-        cmocka_unit_test_setup(a_visitor_ends_a_list, begin_test),
-        cmocka_unit_test_setup(a_long_list_is_complete, begin_test),
-        cmocka_unit_test_setup(another_connection_sees_what_was_put, begin_test),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
 
 }  // namespace tickwheel::durable::tests

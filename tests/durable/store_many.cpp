@@ -73,6 +73,8 @@ void run_in(race &of, connection &to, const tw_store_member &who) {
     }
 }
 
+FIXTURE(begin_test, nullptr);
+
 TEST(racing_members_never_claim_the_same_job) {
     constexpr int of_each_kind = SLOW ? 500 : 2500, runners = 4;
     connection to;
@@ -174,15 +176,5 @@ TEST(many_held_jobs_are_released_at_once) {
 }
 
 }  // namespace
-
-int test_many() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test_setup(racing_members_never_claim_the_same_job, begin_test),
-        cmocka_unit_test_setup(racing_puts_and_removals_are_whole, begin_test),
-        cmocka_unit_test_setup(far_jobs_do_not_slow_claims_down, begin_test),
-        cmocka_unit_test_setup(many_held_jobs_are_released_at_once, begin_test),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
 
 }  // namespace tickwheel::durable::tests

@@ -4,6 +4,8 @@
 namespace tickwheel::durable::tests {
 namespace {
 
+FIXTURE(begin_test, nullptr);
+
 TEST(members_have_different_numbers) {
     connection to;
     const tw_store_member one = to.join(), other = to.join();
@@ -264,29 +266,5 @@ TEST(a_member_outlives_its_connection) {
 }
 
 }  // namespace
-
-int test_members() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test_setup(members_have_different_numbers, begin_test),
-        cmocka_unit_test_setup(a_number_is_not_used_again, begin_test),
-        cmocka_unit_test_setup(a_lease_can_be_renewed_after_its_end, begin_test),
-        cmocka_unit_test_setup(nobody_is_dead_while_leases_last, begin_test),
-        cmocka_unit_test_setup(what_a_dead_member_held_is_released, begin_test),
-        cmocka_unit_test_setup(a_death_counts_as_an_attempt_of_what_was_started, begin_test),
-        cmocka_unit_test_setup(attempts_add_up_over_deaths, begin_test),
-        cmocka_unit_test_setup(a_burial_goes_on_where_its_limit_ended_it, begin_test),
-        cmocka_unit_test_setup(a_burial_leaves_the_living_alone, begin_test),
-        cmocka_unit_test_setup(a_dead_member_may_do_nothing, begin_test),
-        cmocka_unit_test_setup(a_member_that_has_left_may_do_nothing, begin_test),
-        cmocka_unit_test_setup(a_member_whose_lease_has_ended_claims_nothing, begin_test),
-        cmocka_unit_test_setup(leaving_releases_what_was_held, begin_test),
-        cmocka_unit_test_setup(resuming_tells_what_is_held, begin_test),
-        cmocka_unit_test_setup(a_claim_of_the_former_epoch_claims_nothing, begin_test),
-        cmocka_unit_test_setup(the_former_epoch_neither_starts_nor_settles, begin_test),
-        cmocka_unit_test_setup(resuming_and_leaving_do_not_need_the_epoch, begin_test),
-        cmocka_unit_test_setup(a_member_outlives_its_connection, begin_test),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
 
 }  // namespace tickwheel::durable::tests

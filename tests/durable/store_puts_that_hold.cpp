@@ -17,6 +17,8 @@ seen held_by(const tw_store_put &put) {
     return it;
 }
 
+FIXTURE(begin_test, nullptr);
+
 TEST(a_put_can_hold_what_it_puts) {
     connection to;
     const tw_store_member who = to.join("one");
@@ -216,22 +218,5 @@ TEST(no_put_holds_for_a_member_that_ends_meanwhile) {
 }
 
 }  // namespace
-
-int test_puts_that_hold() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_put_can_hold_what_it_puts, begin_test),
-        cmocka_unit_test_setup(a_put_starts_what_it_holds_if_that_is_ready, begin_test),
-        cmocka_unit_test_setup(only_what_is_to_be_held_is, begin_test),
-        cmocka_unit_test_setup(a_put_holds_nothing_for_those_who_must_not_claim, begin_test),
-        cmocka_unit_test_setup(a_put_holds_no_job_that_stays, begin_test),
-        cmocka_unit_test_setup(a_put_takes_a_job_from_whom_it_was_held_by, begin_test),
-        cmocka_unit_test_setup(a_put_that_holds_makes_a_failed_job_a_new_one, begin_test),
-        cmocka_unit_test_setup(of_puts_of_one_name_the_last_is_held, begin_test),
-        cmocka_unit_test_setup(what_a_put_holds_is_released_with_its_member, begin_test),
-        cmocka_unit_test_setup(listeners_are_told_of_what_a_put_does_not_hold, begin_test),
-        cmocka_unit_test_setup(no_put_holds_for_a_member_that_ends_meanwhile, begin_test),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}
 
 }  // namespace tickwheel::durable::tests

@@ -110,14 +110,4 @@ std::vector<std::string> keys_of(const std::vector<seen> &entries);
 // Puts each test in tables of its own.
 int begin_test(void **state);
 
-// The parts of the suite. Each returns the number of tests that failed.
-int test_jobs();
-int test_lists();
-int test_members();
-int test_claims();
-int test_puts_that_hold();
-int test_holding();
-int test_listening();
-int test_many();
-
 }  // namespace tickwheel::durable::tests

@@ -84,6 +84,9 @@ zone_file usual_file() { return {{{1000000, 1}, {2000000, 0}}, {3600, 7200}, "CE
 
 // --- files ---
 
+int without_tzdir(void **) { return unsetenv("TZDIR"); }
+GROUP_FIXTURE(without_tzdir, nullptr);
+
 TEST(zone_a_file_says_what_is_in_force_when) {
     zone it;
     assert_int_equal(usual_file().parse(it), 0);
@@ -437,28 +440,3 @@ TEST_IF(has_zones(), zone_files_with_leap_seconds_are_refused) {
 }
 
 }  // namespace
-
-int main() {
-    unsetenv("TZDIR");
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(zone_a_file_says_what_is_in_force_when),
-        cmocka_unit_test(zone_a_file_of_version_1_has_no_rule),
-        cmocka_unit_test(zone_a_file_without_changes_is_all_rule),
-        cmocka_unit_test(zone_changes_that_change_nothing_are_no_changes),
-        cmocka_unit_test(zone_damaged_files_are_refused),
-        cmocka_unit_test(zone_every_file_that_is_cut_off_is_refused),
-        cmocka_unit_test(zone_spoiled_files_do_no_harm),
-        cmocka_unit_test(zone_hostile_names_are_refused),
-        cmocka_unit_test(zone_utc_needs_no_database),
-        cmocka_unit_test(zone_what_is_no_zone_file_is_refused),
-        cmocka_unit_test(zone_rule_forms),
-        cmocka_unit_test(zone_rule_days),
-        cmocka_unit_test(zone_summer_can_last_all_year),
-        cmocka_unit_test(zone_a_gap_is_passed_at_its_end),
-        cmocka_unit_test(zone_a_time_that_comes_twice_is_reached_once),
-        cmocka_unit_test(zone_a_day_can_be_left_out),
-        cmocka_unit_test(zone_the_rule_holds_until_2200),
-        cmocka_unit_test(zone_files_with_leap_seconds_are_refused),
-    };
-    return cmocka_run_group_tests_name("zone", tests, nullptr, nullptr);
-}

@@ -222,16 +222,3 @@ TEST(p05_a_periodic_timer_keeps_its_grid) {
 TEST(p06_after_a_wait_the_callback_has_returned) {
     try_all(CHANGES, interrupt_starts_first, stop_and_wait, check_all);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p04_two_earlier_starts_both_fire),
-        cmocka_unit_test(p04_a_timer_that_two_start_fires_once),
-        cmocka_unit_test(p01_a_timer_that_is_started_anew_fires_when_the_last_start_says),
-        cmocka_unit_test(p04_a_timer_that_another_function_armed_fires),
-        cmocka_unit_test(p06_a_stop_says_whether_it_prevented_a_fire),
-        cmocka_unit_test(p05_a_periodic_timer_keeps_its_grid),
-        cmocka_unit_test(p06_after_a_wait_the_callback_has_returned),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

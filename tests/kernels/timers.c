@@ -343,32 +343,3 @@ static void errors(void) {
 TEST(p14_a_start_that_fails_changes_nothing) { play_both(errors); }
 
 TEST(p14_init_needs_an_object) { assert_int_equal(-EINVAL, tw_kernel_init(NULL)); }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p01_a_oneshot_fires_when_its_delay_has_passed),
-        cmocka_unit_test(p01_a_delay_counts_from_the_present_after_a_long_sleep),
-        cmocka_unit_test(p04_a_start_moves_a_pending_timer),
-        cmocka_unit_test(p06_a_stopped_timer_does_not_fire),
-        cmocka_unit_test(p01_interrupts_start_timers),
-        cmocka_unit_test(p05_a_periodic_timer_fires_on_its_grid),
-        cmocka_unit_test(p05_missed_fires_are_skipped_or_caught_up),
-        cmocka_unit_test(a_start_that_is_not_earlier_wakes_nobody),
-        cmocka_unit_test(a_start_that_is_earlier_wakes_the_thread),
-        cmocka_unit_test(a_start_in_a_callback_wakes_nobody),
-        cmocka_unit_test(a_start_in_a_callback_after_a_wake_up_wakes_nobody),
-        cmocka_unit_test(a_stop_wakes_nobody_and_the_thread_wakes_once_for_nothing),
-        cmocka_unit_test(what_other_functions_arm_wakes_by_the_tick_that_is_given),
-        cmocka_unit_test(p04_timers_started_before_there_is_a_thread_fire),
-        cmocka_unit_test(p09_nothing_due_no_wake_up),
-        cmocka_unit_test(p09_with_nothing_pending_it_sleeps_as_long_as_ticks_allow),
-        cmocka_unit_test(p02_what_came_due_during_a_callback_fires_right_after_it),
-        cmocka_unit_test(p02_what_tw_interrupt_left_fires_in_the_same_tick),
-        cmocka_unit_test(p04_the_longest_delay_fires_on_its_tick),
-        cmocka_unit_test(p04_the_wheel_follows_the_time_with_nothing_pending),
-        cmocka_unit_test(p04_a_timer_fires_on_the_last_tick_before_ticks_wrap),
-        cmocka_unit_test(p14_a_start_that_fails_changes_nothing),
-        cmocka_unit_test(p14_init_needs_an_object),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -102,13 +102,3 @@ TEST(a_dump_refuses_bad_arguments) {
     assert_int_equal(tw_runtime_metrics(rt, NULL, NULL, NULL), -EINVAL);
     tw_runtime_free(rt);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_dump_tells_of_the_runtime_its_labels_and_what_is_pending),
-        cmocka_unit_test(a_dump_cuts_labels_that_are_too_long_for_a_row),
-        cmocka_unit_test(what_receives_a_dump_may_free_the_runtime),
-        cmocka_unit_test(a_dump_refuses_bad_arguments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

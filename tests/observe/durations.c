@@ -202,17 +202,3 @@ TEST(on_virtual_time_nothing_is_timed) {
     assert_int_equal(observed.callbacks.sum_ns, 0);
     tw_runtime_free(rt);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bucket_limits_rise_by_a_half_and_a_third),
-        cmocka_unit_test(a_share_is_the_limit_of_its_bucket_but_never_more_than_the_longest),
-        cmocka_unit_test(the_callback_of_a_node_is_timed),
-        cmocka_unit_test(the_callback_of_a_handle_is_timed),
-        cmocka_unit_test(a_callback_on_a_worker_is_timed_there),
-        cmocka_unit_test(a_slow_callback_among_short_ones_is_counted_as_one),
-        cmocka_unit_test(on_virtual_time_nothing_is_timed),
-        cmocka_unit_test(two_callbacks_of_one_tick_share_the_time_between_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

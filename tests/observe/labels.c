@@ -19,8 +19,6 @@ static int fresh(UNUSED void **state) {
 
 static int done(UNUSED void **state) { return tw_runtime_free(rt); }
 
-#define LABELS(name) cmocka_unit_test_setup_teardown(name, fresh, done)
-
 static struct tw_label_counts counts_of(const char *label) {
     static struct tw_label_counts counts[TW_LABELS];
     const int rows = tw_runtime_labels(rt, counts, TW_LABELS);
@@ -34,6 +32,8 @@ static struct tw_label_counts counts_of(const char *label) {
 
 static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 static void no_task(UNUSED const struct tw_event *event, UNUSED void *arg) {}
+
+FIXTURE(fresh, done);
 
 TEST(every_fire_and_cancel_of_a_node_counts_for_its_label) {
     struct tw_node node;
@@ -167,19 +167,4 @@ TEST(labels_refuse_bad_arguments_and_name_the_cause) {
     struct tw_label_counts few[1];
     assert_true(tw_runtime_labels(rt, few, 1) > 1);
     assert_null(few[0].label);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        LABELS(every_fire_and_cancel_of_a_node_counts_for_its_label),
-        LABELS(missed_fires_count_for_the_label),
-        LABELS(timers_of_a_set_have_the_label_of_their_task_or_of_their_set),
-        LABELS(stopped_replaced_and_drained_timers_count_as_cancelled),
-        LABELS(a_job_counts_once_and_its_run_is_timed_on_the_worker),
-        LABELS(equal_texts_are_one_label_wherever_they_stand),
-        LABELS(labels_beyond_what_a_runtime_tells_apart_are_counted_together),
-        LABELS(a_label_can_be_taken_away),
-        LABELS(labels_refuse_bad_arguments_and_name_the_cause),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

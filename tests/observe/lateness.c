@@ -126,15 +126,3 @@ TEST(a_clock_that_is_set_makes_no_fire_late) {
     assert_int_equal(observed.late[TW_LATE_WAKING].max_ns, 0);
     tw_runtime_free(rt);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fire_in_time_is_late_by_nothing),
-        cmocka_unit_test(a_program_that_stalled_woke_late),
-        cmocka_unit_test(fires_behind_a_slow_callback_are_late_by_callbacks),
-        cmocka_unit_test(a_fire_that_comes_due_during_a_slow_callback_is_late_by_callbacks),
-        cmocka_unit_test(fires_that_a_turn_had_no_budget_for_are_late_by_the_budget),
-        cmocka_unit_test(a_clock_that_is_set_makes_no_fire_late),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

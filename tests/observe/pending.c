@@ -46,7 +46,7 @@ static int fresh(UNUSED void **state) {
 
 static int done(UNUSED void **state) { return tw_runtime_free(rt); }
 
-#define PENDING(name) cmocka_unit_test_setup_teardown(name, fresh, done)
+FIXTURE(fresh, done);
 
 TEST(a_node_is_told_with_its_deadline_period_and_label) {
     struct tw_node node;
@@ -243,22 +243,4 @@ TEST(each_refuses_bad_arguments) {
     assert_int_equal(tw_runtime_each(NULL, note, NULL), -EINVAL);
     assert_int_equal(tw_runtime_each(rt, NULL, NULL), -EINVAL);
     assert_string_equal(tw_explain(-EINVAL), "the visitor is null");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        PENDING(a_node_is_told_with_its_deadline_period_and_label),
-        PENDING(a_node_on_the_wall_clock_is_told_with_a_reading_of_that),
-        PENDING(a_timer_by_handle_is_told_with_its_handle),
-        PENDING(a_timer_by_key_is_told_with_its_key),
-        PENDING(an_overdue_timer_has_less_than_nothing_left),
-        PENDING(every_timer_of_every_kind_is_visited_once),
-        PENDING(a_visitor_may_stop_what_it_is_shown),
-        PENDING(a_walk_ends_although_its_visitor_starts_timers),
-        PENDING(a_visitor_may_free_a_set_that_the_walk_has_not_come_to),
-        PENDING(a_visitor_may_free_the_runtime),
-        PENDING(the_child_of_a_visitor_that_forks_is_shown_no_more),
-        PENDING(each_refuses_bad_arguments),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,9 +92,3 @@ TEST(a_walk_shows_all_that_stays_while_others_come_and_go) {
     assert_int_equal(tw_runtime_check(rt, NULL, NULL), 0);
     tw_runtime_free(rt);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_walk_shows_all_that_stays_while_others_come_and_go)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -46,9 +46,9 @@ static int done(UNUSED void **state) {
     return result;
 }
 
-#define SLOW(name) cmocka_unit_test_setup_teardown(name, fresh, done)
-
 static void wait_as_task(UNUSED const struct tw_event *event, void *arg) { pass(arg); }
+
+FIXTURE(fresh, done);
 
 TEST(a_slow_callback_is_reported_while_it_runs_once) {
     struct tw_node node;
@@ -242,19 +242,4 @@ TEST(a_revived_child_has_a_lookout) {
     }
     assert_child_is_well(child);
     assert_int_equal(reports, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        SLOW(a_slow_callback_is_reported_while_it_runs_once),
-        SLOW(each_slow_callback_is_reported),
-        SLOW(a_slow_timer_by_handle_is_reported_with_its_handle),
-        SLOW(slow_runs_on_workers_are_reported_each),
-        SLOW(a_run_that_begins_long_after_its_turn_is_reported),
-        SLOW(the_lookout_sleeps_while_the_runtime_does_and_misses_nothing_after_that),
-        SLOW(a_lookout_can_be_replaced_and_ended),
-        SLOW(a_lookout_cannot_be_replaced_from_callbacks_and_reports),
-        SLOW(a_revived_child_has_a_lookout),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

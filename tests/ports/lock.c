@@ -133,15 +133,3 @@ TEST(lock_lets_a_waiter_in_for_whom_the_count_has_no_room) {
     assert_int_equal(*tw_port_held(&word), 0);
     assert_int_equal(*tw_port_waiters(&word), UINT16_MAX);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lock_is_free_after_init_and_after_unlock),
-        cmocka_unit_test(lock_lets_two_threads_count_a_million_each),
-        cmocka_unit_test(lock_lets_eight_threads_count),
-        cmocka_unit_test(lock_wakes_every_waiter_of_slow_holders),
-        cmocka_unit_test(lock_wakes_waiters_that_gave_up_spinning_and_leaves_errno_alone),
-        cmocka_unit_test(lock_lets_a_waiter_in_for_whom_the_count_has_no_room),
-    };
-    return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
-}

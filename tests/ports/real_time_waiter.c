@@ -131,7 +131,7 @@ static void note_cpu(UNUSED struct tw_node *timer, UNUSED void *arg) {
 
 static bool no_round_is_left(void) { return atomic_load(&rounds) == 0; }
 
-TEST(a_real_time_runtime_gets_the_lock_from_a_preempted_holder) {
+TEST_BY_EACH_THREAD(a_real_time_runtime_gets_the_lock_from_a_preempted_holder) {
     skip_without_real_time();
     choose_cpu();
     const struct tw_runtime_options options = {
@@ -150,12 +150,4 @@ TEST(a_real_time_runtime_gets_the_lock_from_a_preempted_holder) {
     assert_int_equal(policy_of_the_thread, SCHED_FIFO);
     assert_true(calls_of(CALL_MEMBARRIER) > parks);
     assert_true(cpu_of_the_thread < MOST_CPU_NS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_real_time_thread_gets_the_lock_from_a_preempted_holder),
-        BY_EACH_THREAD(a_real_time_runtime_gets_the_lock_from_a_preempted_holder),
-    };
-    return cmocka_run_group_tests_name("Starved of the processor", tests, NULL, NULL);
 }

@@ -177,15 +177,3 @@ TEST(p6_a_node_freed_after_cancel_wait_is_never_touched_while_the_wall_clock_is_
     race((struct tw_runtime_options){
         .driver = "manual", .tick_ns = 1000, .clock = TW_CLOCK_WALL, .budget = 3});
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_sleep),
-        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_epoll),
-        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_timerfd),
-        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_on_the_wall_clock),
-        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_in_virtual_time),
-        cmocka_unit_test(p6_a_node_freed_after_cancel_wait_is_never_touched_while_the_wall_clock_is_set),
-    };
-    return cmocka_run_group_tests_name("Cancel against fire", tests, NULL, NULL);
-}

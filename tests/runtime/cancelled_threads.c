@@ -19,9 +19,10 @@
 #define KEY tw_key_number(7)
 
 #define DRIVER ((const char *)*state)
-#define WITH(driver, test) \
-    { #test " (" driver ")", test, NULL, NULL, driver }
-#define WITH_EACH_DRIVER(test) WITH("sleep", test), WITH("epoll", test), WITH("timerfd", test)
+#define TEST_WITH_EACH_DRIVER(name) \
+    DECLARE_TEST(name); \
+    CASE(name, 0, "sleep", "sleep") \
+    CASE(name, 1, "epoll", "epoll") CASE(name, 2, "timerfd", "timerfd") DEFINE_TEST(name)
 
 /* --- the scene --------------------------------------------------------------------------- */
 
@@ -305,7 +306,7 @@ static bool comes_back(int (*call)(void), bool waits) {
 
 static bool has_fired(void) { return atomic_load(&fires) == 1; }
 
-TEST(cancelled_threads_come_back_from_every_call_and_others_go_on) {
+TEST_WITH_EACH_DRIVER(cancelled_threads_come_back_from_every_call_and_others_go_on) {
     for (unsigned i = 0; i < COUNT_OF(rows); ++i) {
         const struct row *const row = &rows[i];
         if (row->driver != NULL && strcmp(row->driver, DRIVER) != 0)
@@ -374,7 +375,7 @@ static void cancel_own_thread(UNUSED struct tw_node *it, UNUSED void *arg) {
 
 static bool both_survived(void) { return atomic_load(&survivals) == 2; }
 
-TEST(cancelled_threads_are_never_those_of_the_library) {
+TEST_WITH_EACH_DRIVER(cancelled_threads_are_never_those_of_the_library) {
     set_the_scene(DRIVER);
     atomic_store(&survivals, 0);
     assert_ok(tw_node_init(&node, cancel_own_thread, NULL));
@@ -424,15 +425,4 @@ TEST(cancelled_threads_may_have_points_in_drivers_of_their_own) {
     pointed_driver.wake = wake_at_a_point;
     tw_node_init(&node, reach_a_point, NULL);
     assert_true(comes_back(make_start_wake_and_free, false));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITH_EACH_DRIVER(cancelled_threads_come_back_from_every_call_and_others_go_on),
-        cmocka_unit_test(cancelled_threads_come_back_from_dispatching_what_reaches_a_point),
-        cmocka_unit_test(cancelled_threads_come_back_from_moving_virtual_time),
-        WITH_EACH_DRIVER(cancelled_threads_are_never_those_of_the_library),
-        cmocka_unit_test(cancelled_threads_may_have_points_in_drivers_of_their_own),
-    };
-    return cmocka_run_group_tests_name("cancelled", tests, NULL, NULL);
 }

@@ -44,6 +44,8 @@ static void assert_names_node_once_overwritten(void) {
     assert_int_equal(tw_runtime_check(rt, NULL, NULL), 0);
 }
 
+FIXTURE(begin, end);
+
 TEST(check_of_a_runtime_names_a_node_with_a_delay) {
     assert_ok(tw_runtime_after(rt, &first, TW_SECOND));
     assert_ok(tw_runtime_after(rt, &node, TW_SECOND));
@@ -55,13 +57,4 @@ TEST(check_of_a_runtime_names_a_node_with_a_deadline_on_the_wall_clock) {
     assert_ok(tw_runtime_after(rt, &first, TW_SECOND));
     assert_ok(tw_runtime_at(rt, &node, tw_runtime_now(rt) + TW_SECOND));
     assert_names_node_once_overwritten();
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(check_of_a_runtime_names_a_node_with_a_delay, begin, end),
-        cmocka_unit_test_setup_teardown(check_of_a_runtime_names_a_node_with_a_deadline_on_the_wall_clock,
-                                        begin, end),
-    };
-    return cmocka_run_group_tests_name("check of a runtime", tests, NULL, NULL);
 }

@@ -145,11 +145,3 @@ TEST(checks_are_silent_of_threads_that_share_a_runtime) {
     wait_for(atomic_load(&fires_of_threads) != before);
     assert_int_equal(tw_runtime_free(rt), 0);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checks_are_silent_of_correct_programs),
-        cmocka_unit_test(checks_are_silent_of_threads_that_share_a_runtime),
-    };
-    return cmocka_run_group_tests_name("checks are silent", tests, NULL, NULL);
-}

@@ -383,21 +383,3 @@ TEST(checks_name_a_node_that_was_never_initialised) {
     if (strstr(warned.said, "warning: node 0x") == NULL || strstr(warned.said, "never initialised") == NULL)
         fail_msg("it said \"%s\"", warned.said);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checks_name_a_pending_node_that_is_initialised_again),
-        cmocka_unit_test(checks_name_a_node_that_is_initialised_again_on_a_wheel_of_the_heap),
-#if TW_RUNTIME
-        cmocka_unit_test(checks_name_a_node_that_is_initialised_again_on_a_runtime),
-        cmocka_unit_test(checks_name_a_pending_job_that_is_initialised_again),
-#endif
-        cmocka_unit_test(checks_name_a_copy_of_a_pending_node),
-        cmocka_unit_test(checks_name_a_pending_node_that_another_is_copied_to),
-        cmocka_unit_test(checks_name_a_pending_node_that_is_overwritten_or_unmapped),
-        cmocka_unit_test(checks_name_a_pending_node_that_is_freed),
-        cmocka_unit_test(checks_name_a_pending_node_that_is_out_of_scope),
-        cmocka_unit_test(checks_name_a_node_that_was_never_initialised),
-    };
-    return cmocka_run_group_tests_name("checks of nodes", tests, NULL, NULL);
-}

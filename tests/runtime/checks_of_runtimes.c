@@ -208,14 +208,3 @@ TEST(checks_warn_once_of_a_runtime_that_is_never_started) {
     if (THREADS_AFTER_FORK)
         assert_well(start_and_stop);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checks_name_a_runtime_that_is_used_after_it_was_freed),
-        cmocka_unit_test(checks_name_a_runtime_that_is_freed_twice),
-        cmocka_unit_test(checks_name_a_runtime_that_two_threads_free),
-        cmocka_unit_test(checks_name_a_pointer_that_is_no_runtime),
-        cmocka_unit_test(checks_warn_once_of_a_runtime_that_is_never_started),
-    };
-    return cmocka_run_group_tests_name("checks of runtimes", tests, NULL, NULL);
-}

@@ -455,20 +455,3 @@ TEST(p11_handles_from_before_the_set_was_empty_stay_refused) {
     assert_int_equal(tw_handles_count(set), 0);
     tw_runtime_free(rt);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_node_of_both_timelines_is_told_once_and_idle),
-        cmocka_unit_test(what_each_arms_stays_and_what_it_cancels_is_not_told),
-        cmocka_unit_test(a_callback_may_clear_and_nothing_more_fires),
-        cmocka_unit_test(timers_of_handles_and_keys_stay_and_fire_as_they_would_have),
-        cmocka_unit_test(p1_a_clock_set_back_meanwhile_makes_nothing_that_stays_fire_early),
-        cmocka_unit_test(jobs_that_wait_are_taken_back),
-        cmocka_unit_test(clearing_while_others_arm_start_stop_and_set_the_clock),
-        cmocka_unit_test(draining_handles_tells_each_and_drops_it),
-        cmocka_unit_test(a_callback_may_drain_its_own_set),
-        cmocka_unit_test(draining_takes_no_time_for_what_was_there_before_the_set_was_empty),
-        cmocka_unit_test(p11_handles_from_before_the_set_was_empty_stay_refused),
-    };
-    return cmocka_run_group_tests_name("Cancel all", tests, NULL, NULL);
-}

@@ -17,6 +17,9 @@ static void limit_descriptors_to(rlim_t highest) {
 
 static int lift_limit(UNUSED void **state) { return setrlimit(RLIMIT_NOFILE, &usual); }
 
+GROUP_FIXTURE(read_limit, NULL);
+FIXTURE(NULL, lift_limit);
+
 static rlim_t lowest_free_descriptor(void) {
     const int fd = dup(0);
     assert_true(fd >= 0);
@@ -60,7 +63,7 @@ TEST(new_at_the_limit_answers_emfile_and_leaks_nothing) {
         assert_int_equal(descriptors_for(&kinds[i].options), kinds[i].takes);
 }
 
-TEST(a_runtime_works_whole_at_the_limit) {
+TEST_EACH_WAY(a_runtime_works_whole_at_the_limit) {
     struct tw_runtime *rt = runtime_on(WAY->driver);
     limit_descriptors_to(lowest_free_descriptor());
     assert_works_and_free(WAY, rt);
@@ -76,7 +79,7 @@ static void count_and_empty(int fd, UNUSED uint32_t events, UNUSED void *arg) {
 
 static bool was_readable(void) { return atomic_load(&readable) == 1; }
 
-TEST(descriptors_are_watched_at_the_limit) {
+TEST_TWO_WAYS(descriptors_are_watched_at_the_limit, 1, 5) {
     struct tw_runtime *rt = runtime_on(WAY->driver);
     const int fd = eventfd(1, EFD_CLOEXEC);
     atomic_store(&readable, 0);
@@ -103,32 +106,11 @@ static int after_fork_at_the_limit(const struct way *way, struct tw_runtime *rt)
     return 0;
 }
 
-TEST(after_fork_at_the_limit_can_be_called_again) {
+TEST_THREE_WAYS(after_fork_at_the_limit_can_be_called_again, 1, 2, 5) {
     struct tw_runtime *rt = runtime_on(WAY->driver);
     const pid_t child = fork();
     if (child == 0)
         _exit(after_fork_at_the_limit(WAY, rt));
     assert_child_is_well(child);
     tw_runtime_free(rt);
-}
-
-#define LIMITED(test, i) \
-    { #test " (" way_name_##i ")", test, NULL, lift_limit, &ways[i] }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(new_at_the_limit_answers_emfile_and_leaks_nothing, lift_limit),
-        LIMITED(a_runtime_works_whole_at_the_limit, 0),
-        LIMITED(a_runtime_works_whole_at_the_limit, 1),
-        LIMITED(a_runtime_works_whole_at_the_limit, 2),
-        LIMITED(a_runtime_works_whole_at_the_limit, 3),
-        LIMITED(a_runtime_works_whole_at_the_limit, 4),
-        LIMITED(a_runtime_works_whole_at_the_limit, 5),
-        LIMITED(descriptors_are_watched_at_the_limit, 1),
-        LIMITED(descriptors_are_watched_at_the_limit, 5),
-        LIMITED(after_fork_at_the_limit_can_be_called_again, 1),
-        LIMITED(after_fork_at_the_limit_can_be_called_again, 2),
-        LIMITED(after_fork_at_the_limit_can_be_called_again, 5),
-    };
-    return cmocka_run_group_tests_name("Out of descriptors", tests, read_limit, NULL);
 }

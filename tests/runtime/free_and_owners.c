@@ -178,11 +178,3 @@ TEST(callbacks_that_go_on_arming_are_told) {
             assert_int_equal(refusal, -ESHUTDOWN);
         }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(owners_give_back_as_soon_as_free_has_returned),
-        cmocka_unit_test(callbacks_that_go_on_arming_are_told),
-    };
-    return cmocka_run_group_tests_name("Owners of nodes", tests, NULL, NULL);
-}

@@ -574,14 +574,3 @@ TEST(p13_drop_may_free_or_fork_while_a_child_is_revived) {
         revive_and(fork_here, has_workers, 2);
     }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p7_every_function_that_a_call_leads_to_may_free_the_runtime),
-        cmocka_unit_test(p7_every_function_on_a_thread_of_the_librarys_may_free_the_runtime),
-        cmocka_unit_test(p13_every_function_that_a_call_leads_to_may_fork_and_return_in_the_child),
-        cmocka_unit_test(p13_every_function_on_a_thread_of_the_librarys_may_fork),
-        cmocka_unit_test(p13_drop_may_free_or_fork_while_a_child_is_revived),
-    };
-    return cmocka_run_group_tests_name("Freed and forked in every function", tests, NULL, NULL);
-}

@@ -76,10 +76,3 @@ TEST(p7_a_call_that_arms_leaves_nothing_on_a_runtime_that_is_freed_meanwhile) {
     overtake(arm_within);
     overtake(start_handle);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p7_a_call_that_arms_leaves_nothing_on_a_runtime_that_is_freed_meanwhile),
-    };
-    return cmocka_run_group_tests_name("Overtaken by the end", tests, NULL, NULL);
-}

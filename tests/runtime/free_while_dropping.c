@@ -208,12 +208,3 @@ TEST(drops_that_lead_to_drops_of_other_sets) {
     assert_int_equal(tw_runtime_free(rt), 0);
     assert_int_equal(drops, SETS + COUNT_OF(tables));
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(drops_of_a_runtime_that_is_freed_may_do_anything),
-        cmocka_unit_test(drops_of_a_runtime_that_is_freed_may_do_anything_with_workers),
-        cmocka_unit_test(drops_that_lead_to_drops_of_other_sets),
-    };
-    return cmocka_run_group_tests_name("The end of a runtime", tests, NULL, NULL);
-}

@@ -300,19 +300,3 @@ TEST(misuse_of_a_node_is_named_by_the_thread_of_a_runtime) {
         skip();
     assert_stopped_for(&node, init_then_let_the_thread_find_it);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(misuse_init_of_a_pending_node_is_named_when_its_tick_comes),
-        cmocka_unit_test(misuse_init_of_a_pending_node_is_named_when_it_is_armed_again),
-        cmocka_unit_test(misuse_init_of_a_pending_node_is_named_when_a_neighbour_goes),
-        cmocka_unit_test(misuse_init_of_a_pending_node_is_named_when_the_wheel_is_cleared),
-        cmocka_unit_test(misuse_of_a_pending_node_that_is_overwritten_is_named),
-        cmocka_unit_test(misuse_of_a_pending_node_that_is_freed_ends_with_a_message),
-        cmocka_unit_test(misuse_of_a_pending_node_that_is_out_of_scope_ends_with_a_message),
-        cmocka_unit_test(misuse_of_a_copy_of_a_pending_node_is_named),
-        cmocka_unit_test(misuse_of_a_node_is_named_on_a_runtime),
-        cmocka_unit_test(misuse_of_a_node_is_named_by_the_thread_of_a_runtime),
-    };
-    return cmocka_run_group_tests_name("misuse of nodes", tests, NULL, NULL);
-}

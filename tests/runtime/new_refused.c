@@ -164,14 +164,3 @@ TEST(after_fork_that_failed_leaves_a_runtime_that_can_be_freed) {
         tw_runtime_free(rt);
     }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(new_asks_for_fork_handlers_until_it_gets_them),
-        cmocka_unit_test(new_returns_the_error_of_each_call_that_fails_and_leaks_nothing),
-        cmocka_unit_test(new_that_is_refused_for_its_options_asks_the_system_for_nothing),
-        cmocka_unit_test(after_fork_returns_the_error_of_each_call_that_fails_and_may_be_called_again),
-        cmocka_unit_test(after_fork_that_failed_leaves_a_runtime_that_can_be_freed),
-    };
-    return cmocka_run_group_tests_name("New, when the system refuses", tests, NULL, NULL);
-}

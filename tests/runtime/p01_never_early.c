@@ -251,20 +251,3 @@ TEST(p1_a_delay_beyond_the_end_of_time_never_fires) {
         tw_runtime_free(virtual_rt);
     }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p1_deadline_is_never_early),
-        cmocka_unit_test(p1_delay_is_never_short),
-        cmocka_unit_test(p1_slack_is_never_early),
-        cmocka_unit_test(p1_moved_is_never_early),
-        cmocka_unit_test(p1_postponed_is_never_early),
-        cmocka_unit_test(p1_never_early_on_boot_time_and_on_the_wall_clock),
-        cmocka_unit_test(p1_a_deadline_rounds_up_to_the_next_tick_and_not_beyond),
-        cmocka_unit_test(p1_a_delay_counts_from_the_present_within_a_tick),
-        cmocka_unit_test(p1_at_the_end_of_time_nothing_is_early_and_what_is_out_of_reach_never_fires),
-        cmocka_unit_test(p1_at_the_end_of_time_on_the_wall_clock_nothing_is_early),
-        cmocka_unit_test(p1_a_delay_beyond_the_end_of_time_never_fires),
-    };
-    return cmocka_run_group_tests_name("P1 never early", tests, NULL, NULL);
-}

@@ -435,21 +435,3 @@ TEST(p2_a_callback_that_asks_for_the_next_tick_does_not_keep_its_turn) {
         tw_runtime_free(rt);
     }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p2_sleeps_to_the_tick_of_the_earliest_deadline),
-        cmocka_unit_test(p2_an_earlier_deadline_wakes_the_sleeper_and_a_later_one_does_not),
-        cmocka_unit_test(p2_an_earlier_deadline_wakes_the_sleeper_also_when_the_wall_clock_was_set_back),
-        cmocka_unit_test(p2_what_is_armed_while_the_thread_sleeps_fires_soon),
-        cmocka_unit_test(p2_the_median_fire_is_within_two_ticks_of_what_the_system_takes),
-        cmocka_unit_test(p2_the_kernel_gives_the_thread_the_slack_that_was_asked_for_or_none),
-        cmocka_unit_test(p2_what_is_left_for_the_next_turn_is_not_counted_as_a_wake_up),
-        cmocka_unit_test(p2_a_slow_callback_is_not_counted_as_a_late_wake_up),
-        cmocka_unit_test(p2_a_loop_of_ones_own_has_its_lateness_counted_in_the_same_way),
-        cmocka_unit_test(p2_a_callback_that_asks_for_the_next_tick_does_not_keep_its_turn),
-        cmocka_unit_test(p2_a_wall_clock_set_forwards_is_not_counted_as_lateness),
-        cmocka_unit_test(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout),
-    };
-    return cmocka_run_group_tests_name("P2 bounded lateness", tests, NULL, NULL);
-}

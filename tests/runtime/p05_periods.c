@@ -272,17 +272,3 @@ TEST(p14_a_period_that_no_grid_can_keep_is_refused) {
     assert_int_equal(every(5000000001, 7 * TW_SECOND), -EINVAL);
     assert_int_equal(every(5000000001, 10000000002), 0);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p5_a_period_of_any_length_keeps_to_its_grid_in_nanoseconds),
-        cmocka_unit_test(p5_fires_that_were_missed_on_such_a_grid_are_dealt_with_by_every_policy),
-        cmocka_unit_test(p5_sixty_hertz_for_a_year_is_not_a_tick_off),
-        cmocka_unit_test(p5_such_a_grid_ends_after_its_fires),
-        cmocka_unit_test(p5_handles_keys_and_jobs_keep_to_it),
-        cmocka_unit_test(p5_a_grid_of_readings_stays_where_it_is_when_the_wall_clock_is_set),
-        cmocka_unit_test(p5_moved_it_begins_a_grid_at_the_tick),
-        cmocka_unit_test(p14_a_period_that_no_grid_can_keep_is_refused),
-    };
-    return cmocka_run_group_tests_name("P5: periods in nanoseconds", tests, NULL, NULL);
-}

@@ -272,20 +272,3 @@ TEST(p7_a_node_may_be_gone_before_the_call_that_armed_it_returns) {
         tw_runtime_free(rt);
     }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p6_cancel_wait_waits_for_a_oneshot),
-        cmocka_unit_test(p6_cancel_wait_waits_for_a_periodic),
-        cmocka_unit_test(p6_shutdown_waits_for_a_oneshot),
-        cmocka_unit_test(p6_shutdown_waits_for_a_periodic),
-        cmocka_unit_test(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node),
-        cmocka_unit_test(p6_owners_free_their_nodes_after_shutdown_while_others_clear),
-        cmocka_unit_test(p6_cancel_does_not_wait_and_cancel_wait_only_for_its_own_node),
-        cmocka_unit_test(p6_no_deadlock_from_inside_the_callback),
-        cmocka_unit_test(p7_callbacks_run_with_no_lock_held),
-        cmocka_unit_test(p7_a_callback_may_free_its_node_and_arm_others),
-        cmocka_unit_test(p7_a_node_may_be_gone_before_the_call_that_armed_it_returns),
-    };
-    return cmocka_run_group_tests_name("P6 and P7 on a runtime", tests, NULL, NULL);
-}

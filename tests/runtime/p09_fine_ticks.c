@@ -72,11 +72,3 @@ TEST(p8_a_year_of_short_ticks_is_a_moment_of_virtual_time) {
             free(far);
         }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p9_far_timers_do_not_keep_a_thread_awake_however_short_its_ticks),
-        cmocka_unit_test(p8_a_year_of_short_ticks_is_a_moment_of_virtual_time),
-    };
-    return cmocka_run_group_tests_name("P9 with short ticks", tests, NULL, NULL);
-}

@@ -96,11 +96,3 @@ TEST(p9_with_20_timers_no_more_wake_ups_than_fires_and_2) {
             tw_runtime_free(rt);
         }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p9_no_wake_up_in_ten_seconds_while_nothing_is_due),
-        cmocka_unit_test(p9_with_20_timers_no_more_wake_ups_than_fires_and_2),
-    };
-    return cmocka_run_group_tests_name("P9 tickless", tests, NULL, NULL);
-}

@@ -98,11 +98,3 @@ TEST(p10_virtual_time_and_lent_descriptors_do_not_allocate) {
     tw_runtime_free(rt);
     tw_runtime_free(lent);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p10_a_started_runtime_does_not_allocate),
-        cmocka_unit_test(p10_virtual_time_and_lent_descriptors_do_not_allocate),
-    };
-    return cmocka_run_group_tests_name("P10 on a runtime", tests, NULL, NULL);
-}

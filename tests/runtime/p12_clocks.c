@@ -96,6 +96,8 @@ static int gone(UNUSED void **state) { return tw_runtime_free(rt); }
 static void set_wall(int64_t reading) { assert_int_equal(tw_runtime_set_wall(rt, reading), 0); }
 static void advance(int64_t ns) { assert_int_equal(tw_runtime_advance(rt, ns), 0); }
 
+FIXTURE(at_noon, gone);
+
 TEST(p12_set_forwards_a_deadline_that_was_passed_fires_and_a_delay_does_not) {
     struct timer at, after;
     init(&at);
@@ -307,6 +309,8 @@ static void notices_that_the_clock_is_set(const char *driver) {
     tw_runtime_free(rt);
 }
 
+FIXTURE(NULL, NULL);
+
 TEST(p12_the_drivers_notice_that_the_system_clock_is_set) {
     if (getenv("TW_MAY_SET_CLOCK") == NULL) {
         print_message("the system's clock is left alone; TW_MAY_SET_CLOCK=1 sets it for some milliseconds\n");
@@ -316,23 +320,4 @@ TEST(p12_the_drivers_notice_that_the_system_clock_is_set) {
     notices_that_the_clock_is_set("timerfd");
     if (has_uring())
         notices_that_the_clock_is_set("uring");
-}
-
-#define AT_NOON(name) cmocka_unit_test_setup_teardown(name, at_noon, gone)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p12_every_driver_on_every_clock_that_it_knows),
-        cmocka_unit_test(p12_a_clock_that_the_driver_does_not_know_is_refused),
-        AT_NOON(p12_set_forwards_a_deadline_that_was_passed_fires_and_a_delay_does_not),
-        AT_NOON(p12_set_back_a_deadline_waits_for_the_new_time_and_a_delay_does_not),
-        AT_NOON(p12_a_deadline_armed_after_the_clock_was_set_back_is_not_early),
-        AT_NOON(p12_a_deadline_follows_the_clock_to_and_fro),
-        AT_NOON(p12_set_back_a_periodic_grid_of_readings_stays_and_one_of_delays_goes_on),
-        AT_NOON(p12_order_and_number_survive_a_clock_that_is_set_back),
-        AT_NOON(p12_a_callback_that_sets_the_clock_back_still_knows_what_it_was_due_at),
-        AT_NOON(p12_a_node_changes_between_deadlines_and_delays),
-        cmocka_unit_test(p12_the_drivers_notice_that_the_system_clock_is_set),
-    };
-    return cmocka_run_group_tests_name("P12 choice of clock", tests, NULL, NULL);
 }

@@ -123,6 +123,8 @@ static void with_a_fork_in_between(struct tw_runtime_options options, void (*in_
     assert_int_equal(tw_runtime_free(rt), 0);
 }
 
+GROUP_FIXTURE(make_board, NULL);
+
 TEST(p13_the_child_rests_until_it_is_revived) {
     for (unsigned d = 0; d < thread_drivers_here(); ++d)
         with_a_fork_in_between((struct tw_runtime_options){.driver = thread_drivers[d]},
@@ -262,15 +264,4 @@ TEST(p13_a_child_leaves_the_descriptor_of_the_parent_alone) {
     while (board->fires_in_parent == 0)
         assert_int_equal(tw_runtime_dispatch(rt), 0);
     tw_runtime_free(rt);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p13_the_child_rests_until_it_is_revived),
-        cmocka_unit_test(p13_the_child_may_free_what_it_does_not_need),
-        cmocka_unit_test(p13_a_fork_finds_every_wheel_whole_whatever_other_threads_do),
-        cmocka_unit_test(p13_a_child_leaves_the_descriptor_of_the_parent_alone),
-        cmocka_unit_test(p13_a_callback_that_forks_and_returns_fires_nothing_more_in_the_child),
-    };
-    return cmocka_run_group_tests_name("P13 fork", tests, make_board, NULL);
 }

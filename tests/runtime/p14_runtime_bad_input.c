@@ -67,6 +67,8 @@ static void copy(struct everything *to) {
         assert_true(strcmp(tw_strerror(result), "unknown error") != 0); \
     } while (0)
 
+FIXTURE(begin, end);
+
 TEST(p14_null_and_forgotten_arguments) {
     const struct tw_when when = {.due_ns = 1};
     struct tw_runtime *const runtimes[] = {NULL, rt, rt};
@@ -356,23 +358,4 @@ TEST(p14_every_documented_error_has_words) {
     assert_string_equal(tw_strerror(INT_MIN), "unknown error");
     assert_string_equal(tw_strerror(0), "no error");
     assert_string_equal(tw_strerror(7), "no error");
-}
-
-#define BAD_INPUT(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        BAD_INPUT(p14_null_and_forgotten_arguments),
-        BAD_INPUT(p14_times_and_schedules_out_of_range),
-        BAD_INPUT(p14_nodes_that_are_elsewhere_idle_or_shut_down),
-        BAD_INPUT(p14_what_a_driver_cannot_do),
-        BAD_INPUT(p14_options_out_of_range),
-        BAD_INPUT(p14_a_thread_that_cannot_be_had_is_an_error_of_start),
-        BAD_INPUT(p14_nodes_left_pending_by_a_runtime_that_is_freed_are_idle),
-        BAD_INPUT(p14_refusals_name_the_argument),
-        BAD_INPUT(p14_refusals_of_timers_and_workers_name_the_argument),
-        BAD_INPUT(p14_explanations_are_of_the_last_refusal_alone),
-        BAD_INPUT(p14_every_documented_error_has_words),
-    };
-    return cmocka_run_group_tests_name("P14 on a runtime", tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 
 static struct tw_runtime *rt;
 
-TEST(thousands_of_starts_and_stops) {
+TEST_BY_EACH_THREAD(thousands_of_starts_and_stops) {
     const struct holdings before = holdings_now();
     struct counter node;
     init_counter(&node);
@@ -28,7 +28,7 @@ TEST(thousands_of_starts_and_stops) {
     assert_nothing_leaked(before);
 }
 
-TEST(thousands_of_runtimes) {
+TEST_EACH_WAY(thousands_of_runtimes) {
     const struct holdings before = holdings_now();
     for (unsigned i = 0; i < LIVES; ++i) {
         rt = runtime_on(WAY->driver);
@@ -108,7 +108,7 @@ static void assert_all_accounted_for(void) {
 
 #define BUSY_LIVES LIVES
 
-TEST(thousands_of_starts_and_stops_while_others_arm) {
+TEST_BY_EACH_THREAD(thousands_of_starts_and_stops_while_others_arm) {
     const struct holdings before = holdings_now();
     rt = runtime_on(WAY->driver);
     begin_arming();
@@ -137,7 +137,7 @@ static void note_if_stopped(UNUSED struct tw_node *node, UNUSED void *arg) {
 static unsigned fires_to_see;
 static bool has_fired_more(void) { return atomic_load(&fires) >= fires_to_see; }
 
-TEST(no_callback_runs_once_stop_has_returned) {
+TEST_BY_EACH_THREAD(no_callback_runs_once_stop_has_returned) {
     struct tw_node nodes[8];
     atomic_store(&fires, 0);
     atomic_store(&fires_while_stopped, 0);
@@ -188,7 +188,7 @@ static void *start_again_and_again(UNUSED void *arg) {
     return NULL;
 }
 
-TEST(callbacks_stop_while_another_thread_stops_and_a_third_starts) {
+TEST_BY_EACH_THREAD(callbacks_stop_while_another_thread_stops_and_a_third_starts) {
     const struct holdings before = holdings_now();
     pthread_t stopper, starter;
     struct tw_node nodes[4];
@@ -211,15 +211,4 @@ TEST(callbacks_stop_while_another_thread_stops_and_a_third_starts) {
     assert_int_equal(tw_runtime_stop(rt), 0);
     assert_works_and_free(WAY, rt);
     assert_nothing_leaked(before);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        BY_EACH_THREAD(thousands_of_starts_and_stops),
-        EACH_WAY(thousands_of_runtimes),
-        BY_EACH_THREAD(thousands_of_starts_and_stops_while_others_arm),
-        BY_EACH_THREAD(no_callback_runs_once_stop_has_returned),
-        BY_EACH_THREAD(callbacks_stop_while_another_thread_stops_and_a_third_starts),
-    };
-    return cmocka_run_group_tests_name("Lives", tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static bool is_refused(struct tw_runtime *rt, int spared) {
 
 /* All four: attributes, CPU, priority, thread. The fifth attempt injects nothing, as a sanitizer may make one
  * of these calls on the new thread; and it need not succeed, as the system may really deny the priority. */
-TEST(start_returns_the_error_of_each_call_that_fails) {
+TEST_BY_EACH_THREAD(start_returns_the_error_of_each_call_that_fails) {
     const struct holdings before = holdings_now();
     struct tw_runtime *rt = demanding_runtime(WAY->driver);
     struct counter node;
@@ -46,7 +46,7 @@ TEST(start_returns_the_error_of_each_call_that_fails) {
     assert_nothing_leaked(before);
 }
 
-TEST(start_that_failed_can_be_tried_again_and_then_all_works) {
+TEST_BY_EACH_THREAD(start_that_failed_can_be_tried_again_and_then_all_works) {
     const struct holdings before = holdings_now();
     struct tw_runtime *rt = runtime_on(WAY->driver);
     inject(ONLY(CALL_PTHREAD_CREATE), USUAL_ERROR, 0, 3);
@@ -61,7 +61,7 @@ static struct counter pending;
 
 static bool pending_has_fired(void) { return atomic_load(&pending.fires) != 0; }
 
-TEST(start_that_failed_leaves_nodes_pending_for_the_next_one) {
+TEST_BY_EACH_THREAD(start_that_failed_leaves_nodes_pending_for_the_next_one) {
     struct tw_runtime *rt = runtime_on(WAY->driver);
     init_counter(&pending);
     assert_int_equal(tw_runtime_after(rt, &pending.node, 0), 0);
@@ -74,7 +74,7 @@ TEST(start_that_failed_leaves_nodes_pending_for_the_next_one) {
     tw_runtime_free(rt);
 }
 
-TEST(start_leaves_the_callers_signals_as_they_were) {
+TEST_BY_EACH_THREAD(start_leaves_the_callers_signals_as_they_were) {
     sigset_t before, after;
     struct tw_runtime *rt = runtime_on(WAY->driver);
     sigemptyset(&before);
@@ -93,7 +93,7 @@ TEST(start_leaves_the_callers_signals_as_they_were) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-TEST(start_on_a_cpu_that_is_not_there_is_refused) {
+TEST_BY_EACH_THREAD(start_on_a_cpu_that_is_not_there_is_refused) {
     struct tw_runtime *rt = NULL;
     const struct holdings before = holdings_now();
     const long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -107,15 +107,4 @@ TEST(start_on_a_cpu_that_is_not_there_is_refused) {
     assert_int_equal(tw_runtime_start(rt), -EINVAL);
     tw_runtime_free(rt);
     assert_nothing_leaked(before);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        BY_EACH_THREAD(start_returns_the_error_of_each_call_that_fails),
-        BY_EACH_THREAD(start_that_failed_can_be_tried_again_and_then_all_works),
-        BY_EACH_THREAD(start_that_failed_leaves_nodes_pending_for_the_next_one),
-        BY_EACH_THREAD(start_leaves_the_callers_signals_as_they_were),
-        BY_EACH_THREAD(start_on_a_cpu_that_is_not_there_is_refused),
-    };
-    return cmocka_run_group_tests_name("Start, when the system refuses", tests, NULL, NULL);
 }

@@ -79,14 +79,18 @@ static void stop_inside_and_resume(const struct way *way, int64_t period, bool j
     assert_nothing_leaked(before);
 }
 
-TEST(stop_inside_a_oneshot_is_its_end_until_it_is_started_again) { stop_inside_and_resume(WAY, 0, true); }
+TEST_EACH_WAY(stop_inside_a_oneshot_is_its_end_until_it_is_started_again) {
+    stop_inside_and_resume(WAY, 0, true);
+}
 
-TEST(stop_inside_a_periodic_is_its_end_until_it_is_started_again) {
+TEST_EACH_WAY(stop_inside_a_periodic_is_its_end_until_it_is_started_again) {
     stop_inside_and_resume(WAY, TW_MILLISECOND, true);
 }
 
 /* Start joins the thread that has stopped itself or is about to. */
-TEST(start_right_after_a_stop_inside_needs_no_stop_in_between) { stop_inside_and_resume(WAY, 0, false); }
+TEST_BY_EACH_THREAD(start_right_after_a_stop_inside_needs_no_stop_in_between) {
+    stop_inside_and_resume(WAY, 0, false);
+}
 
 static void start_here(UNUSED struct tw_node *node, UNUSED void *arg) {
     int result = tw_runtime_start(rt);
@@ -98,7 +102,7 @@ static void start_here(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&actor.fires, 1);
 }
 
-TEST(start_inside_a_callback_is_refused_also_after_a_stop) {
+TEST_EACH_WAY(start_inside_a_callback_is_refused_also_after_a_stop) {
     act_in(WAY, start_here, 0);
     end_of(WAY);
     assert_int_equal(answer, WAY->by == BY_VIRTUAL_TIME ? -EOPNOTSUPP : -EBUSY);
@@ -111,13 +115,13 @@ static void drive_here(UNUSED struct tw_node *node, UNUSED void *arg) {
     atomic_fetch_add(&actor.fires, 1);
 }
 
-TEST(dispatch_and_advance_inside_a_callback_are_refused) {
+TEST_THREE_WAYS(dispatch_and_advance_inside_a_callback_are_refused, 2, 3, 4) {
     act_in(WAY, drive_here, 0);
     assert_int_equal(answer, -EBUSY);
     tw_runtime_free(rt);
 }
 
-TEST(free_after_a_stop_inside_joins_the_thread) {
+TEST_EACH_WAY(free_after_a_stop_inside_joins_the_thread) {
     const struct holdings before = holdings_now();
     act_in(WAY, stop_here, 0);
     assert_int_equal(tw_runtime_free(rt), 0);
@@ -160,9 +164,9 @@ static void free_inside(const struct way *way, tw_callback *act, int64_t period)
     assert_crowd_fired(0);
 }
 
-TEST(free_inside_a_oneshot_is_its_end) { free_inside(WAY, free_here, 0); }
-TEST(free_inside_a_periodic_is_its_end) { free_inside(WAY, free_here, TW_MILLISECOND); }
-TEST(free_after_stop_inside_one_callback) { free_inside(WAY, stop_and_free_here, TW_MILLISECOND); }
+TEST_EACH_WAY(free_inside_a_oneshot_is_its_end) { free_inside(WAY, free_here, 0); }
+TEST_EACH_WAY(free_inside_a_periodic_is_its_end) { free_inside(WAY, free_here, TW_MILLISECOND); }
+TEST_EACH_WAY(free_after_stop_inside_one_callback) { free_inside(WAY, stop_and_free_here, TW_MILLISECOND); }
 
 /* The node of a periodic timer may be freed with its runtime once it is cancelled. */
 static void free_all_here(struct tw_node *node, UNUSED void *arg) {
@@ -171,7 +175,7 @@ static void free_all_here(struct tw_node *node, UNUSED void *arg) {
     free_here(NULL, NULL);
 }
 
-TEST(free_inside_a_periodic_that_frees_its_own_node) {
+TEST_EACH_WAY(free_inside_a_periodic_that_frees_its_own_node) {
     note_what_is_held_without_it();
     struct tw_node *node = malloc(sizeof *node);
     assert_non_null(node);
@@ -195,7 +199,7 @@ static void wait_for_the_actor(void) {
     allocations_during_start = live_allocations();
 }
 
-TEST(free_inside_a_callback_waits_for_start_to_return) {
+TEST_BY_EACH_THREAD(free_inside_a_callback_waits_for_start_to_return) {
     const struct holdings before = note_what_is_held_without_it();
     rt = runtime_on(WAY->driver);
     atomic_store(&actor.fires, 0);
@@ -209,7 +213,7 @@ TEST(free_inside_a_callback_waits_for_start_to_return) {
 }
 
 /* Leaves the race to chance, for the sanitizers. */
-TEST(free_inside_a_callback_races_with_start) {
+TEST_BY_EACH_THREAD(free_inside_a_callback_races_with_start) {
     for (unsigned i = 0; i < 200; ++i) {
         note_what_is_held_without_it();
         rt = runtime_on(WAY->driver);
@@ -219,24 +223,4 @@ TEST(free_inside_a_callback_races_with_start) {
         assert_int_equal(tw_runtime_start(rt), 0);
         wait_for(it_is_gone());
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        EACH_WAY(stop_inside_a_oneshot_is_its_end_until_it_is_started_again),
-        EACH_WAY(stop_inside_a_periodic_is_its_end_until_it_is_started_again),
-        BY_EACH_THREAD(start_right_after_a_stop_inside_needs_no_stop_in_between),
-        EACH_WAY(start_inside_a_callback_is_refused_also_after_a_stop),
-        THE_WAY(dispatch_and_advance_inside_a_callback_are_refused, 2),
-        THE_WAY(dispatch_and_advance_inside_a_callback_are_refused, 3),
-        THE_WAY(dispatch_and_advance_inside_a_callback_are_refused, 4),
-        EACH_WAY(free_after_a_stop_inside_joins_the_thread),
-        EACH_WAY(free_inside_a_oneshot_is_its_end),
-        EACH_WAY(free_inside_a_periodic_is_its_end),
-        EACH_WAY(free_after_stop_inside_one_callback),
-        EACH_WAY(free_inside_a_periodic_that_frees_its_own_node),
-        BY_EACH_THREAD(free_inside_a_callback_waits_for_start_to_return),
-        BY_EACH_THREAD(free_inside_a_callback_races_with_start),
-    };
-    return cmocka_run_group_tests_name("Stop and free from inside", tests, NULL, NULL);
 }

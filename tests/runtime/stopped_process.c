@@ -195,10 +195,3 @@ TEST(a_leap_of_virtual_time_is_caught_up_on_by_policy_and_in_order) {
 }
 
 /* The last one does not fork: a child would inherit what it logs. */
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sigstop_and_sigcont_are_caught_up_on_by_policy_and_in_order),
-        cmocka_unit_test(a_leap_of_virtual_time_is_caught_up_on_by_policy_and_in_order),
-    };
-    return cmocka_run_group_tests_name("Stopped and continued", tests, NULL, NULL);
-}

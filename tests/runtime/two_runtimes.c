@@ -47,7 +47,7 @@ static void pass_on(UNUSED struct tw_node *node, void *arg) {
 static bool has_gone_to_and_fro(void) { return atomic_load(&right.fires) >= PASSES; }
 
 /* A lost wake-up would hang this test. */
-TEST(a_node_of_each_arms_that_of_the_other) {
+TEST_BY_EACH_THREAD(a_node_of_each_arms_that_of_the_other) {
     const struct holdings before = holdings_now();
     make_both(WAY, pass_on, pass_on);
     start_both();
@@ -63,7 +63,7 @@ TEST(a_node_of_each_arms_that_of_the_other) {
     assert_nothing_leaked(before);
 }
 
-TEST(a_node_pending_on_one_is_refused_by_the_other) {
+TEST_BY_EACH_THREAD(a_node_pending_on_one_is_refused_by_the_other) {
     struct counter node;
     init_counter(&node);
     make_both(WAY, pass_on, pass_on);
@@ -97,7 +97,7 @@ static unsigned stops_to_see, visits_to_see;
 static bool has_visited(void) { return atomic_load(&right.fires) >= visits_to_see; }
 static bool has_been_stopped(void) { return atomic_load(&left.fires) >= stops_to_see; }
 
-TEST(one_stops_the_other_while_that_arms_on_it) {
+TEST_BY_EACH_THREAD(one_stops_the_other_while_that_arms_on_it) {
     make_both(WAY, stop_the_other, visit_left);
     init_counter(&visitor);
     assert_int_equal(tw_runtime_every(right.rt, &right.node, 50 * TW_MICROSECOND, TW_SKIP), 0);
@@ -120,7 +120,7 @@ TEST(one_stops_the_other_while_that_arms_on_it) {
 }
 
 /* In turn: two runtimes that stopped each other at once would wait for each other. */
-TEST(each_stops_the_other_in_turn) {
+TEST_BY_EACH_THREAD(each_stops_the_other_in_turn) {
     make_both(WAY, stop_the_other, stop_the_other);
     start_both();
     for (unsigned i = 1; i <= 150; ++i) {
@@ -149,7 +149,7 @@ static void just_count(UNUSED struct tw_node *node, void *arg) { note(arg, 0); }
 static bool left_has_fired(void) { return atomic_load(&left.fires) == 1; }
 static bool right_has_fired(void) { return atomic_load(&right.fires) > 0; }
 
-TEST(one_frees_the_other_which_runs) {
+TEST_BY_EACH_THREAD(one_frees_the_other_which_runs) {
     const struct holdings before = holdings_now();
     for (unsigned i = 0; i < 100; ++i) {
         make_both(WAY, free_the_other, just_count);
@@ -186,7 +186,7 @@ static bool left_is_gone(void) {
     return live_allocations() == without_left.allocations && count_descriptors() == without_left.descriptors;
 }
 
-TEST(a_callback_inside_a_callback_stops_and_frees_the_outer_runtime) {
+TEST_BY_EACH_THREAD(a_callback_inside_a_callback_stops_and_frees_the_outer_runtime) {
     make_side(&right, &left, "manual", stop_and_free_left);
     without_left = holdings_now();
     make_side(&left, &right, WAY->driver, advance_right);
@@ -200,16 +200,4 @@ TEST(a_callback_inside_a_callback_stops_and_frees_the_outer_runtime) {
     assert_int_equal(result_of_inner, 0);
     assert_int_equal(result_of_inner_start, -EBUSY);
     tw_runtime_free(right.rt);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        BY_EACH_THREAD(a_node_of_each_arms_that_of_the_other),
-        BY_EACH_THREAD(a_node_pending_on_one_is_refused_by_the_other),
-        BY_EACH_THREAD(one_stops_the_other_while_that_arms_on_it),
-        BY_EACH_THREAD(each_stops_the_other_in_turn),
-        BY_EACH_THREAD(one_frees_the_other_which_runs),
-        BY_EACH_THREAD(a_callback_inside_a_callback_stops_and_frees_the_outer_runtime),
-    };
-    return cmocka_run_group_tests_name("Neighbours", tests, NULL, NULL);
 }

@@ -48,6 +48,8 @@ tw_grid every_25_parts(tw_missed policy, std::uint32_t times) { return {3, 5, 10
 
 void arm(const tw_grid &grid) { assert_int_equal(tw_arm_grid(&storage, &node, &grid), 0); }
 
+FIXTURE(fresh, nullptr);
+
 TEST(a_grid_rounds_each_deadline_up) {  // 2.5, 5, 7.5, 10, 12.5
     arm(every_25_parts(TW_BURST, 0));
     advance(13);
@@ -132,17 +134,3 @@ TEST(a_wheel_that_is_observed_works_as_others_do) {
 }
 
 }  // namespace
-
-int main() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_grid_rounds_each_deadline_up, fresh),
-        cmocka_unit_test_setup(a_grid_ends_with_its_last_fire_and_counts_no_overruns_beyond_it, fresh),
-        cmocka_unit_test_setup(a_grid_ends_where_time_does, fresh),
-        cmocka_unit_test_setup(overruns_of_a_grid_are_counted_as_far_as_numbers_go, fresh),
-        cmocka_unit_test_setup(periods_in_ticks_stay_what_they_are_beside_grids, fresh),
-        cmocka_unit_test_setup(a_shift_is_finished_by_the_first_advance, fresh),
-        cmocka_unit_test_setup(no_shift_goes_beyond_the_last_tick, fresh),
-        cmocka_unit_test_setup(a_wheel_that_is_observed_works_as_others_do, fresh),
-    };
-    return cmocka_run_group_tests_name("a wheel of the runtime", tests, nullptr, nullptr);
-}

@@ -33,8 +33,7 @@ static inline const struct way *way_of_test(const struct way *way) {
     return way;
 }
 
-#define THE_WAY(test, i) \
-    { #test " (" way_name_##i ")", test, NULL, NULL, &ways[i] }
+#define THE_WAY(test, i) CASE(test, i, way_name_##i, &ways[i])
 #define way_name_0 "sleep"
 #define way_name_1 "epoll"
 #define way_name_2 "timerfd"
@@ -42,9 +41,23 @@ static inline const struct way *way_of_test(const struct way *way) {
 #define way_name_4 "manual"
 #define way_name_5 "uring"
 
-/* Runs a test once for each driver with a thread, or for each way. */
-#define BY_EACH_THREAD(test) THE_WAY(test, 0), THE_WAY(test, 1), THE_WAY(test, 2), THE_WAY(test, 5)
-#define EACH_WAY(test) BY_EACH_THREAD(test), THE_WAY(test, 3), THE_WAY(test, 4)
+/* A test that runs once for each driver with a thread, once for each way, or for the ways named. */
+#define BY_EACH_THREAD(test) THE_WAY(test, 0) THE_WAY(test, 1) THE_WAY(test, 2) THE_WAY(test, 5)
+#define TEST_BY_EACH_THREAD(name) \
+    DECLARE_TEST(name); \
+    BY_EACH_THREAD(name) DEFINE_TEST(name)
+#define TEST_EACH_WAY(name) \
+    DECLARE_TEST(name); \
+    BY_EACH_THREAD(name) THE_WAY(name, 3) THE_WAY(name, 4) DEFINE_TEST(name)
+#define TEST_ONE_WAY(name, i) \
+    DECLARE_TEST(name); \
+    THE_WAY(name, i) DEFINE_TEST(name)
+#define TEST_TWO_WAYS(name, i, j) \
+    DECLARE_TEST(name); \
+    THE_WAY(name, i) THE_WAY(name, j) DEFINE_TEST(name)
+#define TEST_THREE_WAYS(name, i, j, k) \
+    DECLARE_TEST(name); \
+    THE_WAY(name, i) THE_WAY(name, j) THE_WAY(name, k) DEFINE_TEST(name)
 
 static inline struct tw_runtime *runtime_on(const char *driver) {
     return new_runtime((struct tw_runtime_options){.driver = driver});

@@ -2,6 +2,7 @@
 #ifndef TICKWHEEL_TESTS_SUPPORT_TEST_H
 #define TICKWHEEL_TESTS_SUPPORT_TEST_H
 
+#include <assert.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,40 @@ extern "C" {
 #endif
 
 #define UNUSED __attribute__((unused))
-#define TEST(name) static void name(UNUSED void **state)
+
+/* A test, or a fixture for the tests below it in its file. Static, and known to the program before main
+ * begins. */
+struct registered_test {
+    struct CMUnitTest test; /* a fixture: without a test_func */
+    const char *file;
+    int place; /* in the file */
+    struct registered_test *next;
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+void register_test(struct registered_test *test);
+/* Around all tests of the program. Set once, by GROUP_FIXTURE. */
+extern CMFixtureFunction group_setup, group_teardown;
+/* Runs the tests whose names match the pattern (fnmatch), or all if it is NULL, in the order of their files.
+ * Returns how many have failed; 1 if none has the name. */
+int run_registered_tests(const char *group, const char *pattern);
+#ifdef __cplusplus
+}
+#endif
+
+#define REGISTER_TEST(id, name, function, setup, teardown, state) \
+    static struct registered_test registered_##id = { \
+        {name, function, setup, teardown, state}, __BASE_FILE__, __COUNTER__, NULL}; \
+    __attribute__((constructor)) static void register_##id(void) { register_test(&registered_##id); }
+
+/* A test: TEST(name) { ... }. The program runs its tests in the order in which they stand in their file.
+ * main.c has its main, which takes the name of a test to run alone, or a pattern of names. */
+#define TEST(name) \
+    static void name(void **state); \
+    REGISTER_TEST(name, #name, name, NULL, NULL, NULL) \
+    static void name(UNUSED void **state)
 
 /* A test that is skipped where the condition does not hold: where the library is without what it needs. Two
  * conditions are BOTH(one, other), as clang-format takes && between them for a reference. */
@@ -33,6 +67,27 @@ extern "C" {
         name##_runs(state); \
     } \
     static void name##_runs(UNUSED void **state)
+
+/* For macros that define a test of several cases: DECLARE_TEST(name); the cases; DEFINE_TEST(name) and its
+ * body. CASE(name, id, label, state) is one more run of the test, as "name (label)", with *state as given. */
+#define DECLARE_TEST(name) static void name(void **state)
+#define DEFINE_TEST(name) static void name(UNUSED void **state)
+#define CASE(name, id, label, state) REGISTER_TEST(name##_##id, #name " (" label ")", name, NULL, NULL, state)
+
+/* FIXTURE(setup, teardown); is for the tests below it in the file, up to the next one. NULL: none. */
+#define FIXTURE(setup, teardown) FIXTURE_AT(__COUNTER__, setup, teardown)
+#define FIXTURE_AT(number, setup, teardown) FIXTURE_NAMED(number, setup, teardown)
+#define FIXTURE_NAMED(number, setup, teardown) \
+    REGISTER_TEST(fixture_##number, NULL, NULL, setup, teardown, NULL) \
+    static_assert(1, "")
+
+/* GROUP_FIXTURE(setup, teardown); once in a program: before its first test, and after its last. */
+#define GROUP_FIXTURE(setup, teardown) \
+    __attribute__((constructor)) static void set_group_fixture(void) { \
+        group_setup = setup; \
+        group_teardown = teardown; \
+    } \
+    static_assert(1, "")
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(array)[0])
 

@@ -377,25 +377,3 @@ TEST(the_longest_delay_does_not_overflow) {
     assert_int_equal(tw_handle_stop(set, it.id), 1);
     tw_runtime_free(rt);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(after_fires_once_when_the_delay_has_passed),
-        cmocka_unit_test(every_fires_each_period_until_it_is_stopped),
-        cmocka_unit_test(start_takes_absolute_deadlines_and_limits_of_fires),
-        cmocka_unit_test(events_tell_what_was_due_and_how_much_was_missed),
-        cmocka_unit_test(events_tell_whose_fire_it_is),
-        cmocka_unit_test(timers_of_one_tick_fire_in_the_order_of_their_start),
-        cmocka_unit_test(move_makes_a_timer_due_earlier_or_later),
-        cmocka_unit_test(remaining_counts_down),
-        cmocka_unit_test(remaining_of_the_longest_delay_is_a_number),
-        cmocka_unit_test(stop_prevents_the_fire_and_says_so),
-        cmocka_unit_test(a_capacity_is_the_most_timers_at_a_time),
-        cmocka_unit_test(without_a_capacity_a_set_grows_and_what_was_there_stays),
-        cmocka_unit_test(on_the_wall_clock_absolute_deadlines_follow_it_and_delays_do_not),
-        cmocka_unit_test(a_set_is_freed_alone_or_with_its_runtime),
-        cmocka_unit_test(p14_bad_input_is_refused_and_changes_nothing),
-        cmocka_unit_test(the_longest_delay_does_not_overflow),
-    };
-    return cmocka_run_group_tests_name("handles", tests, NULL, NULL);
-}

@@ -21,6 +21,8 @@ static void go_on(int64_t ns) { assert_ok(tw_runtime_advance(rt, ns)); }
 
 /* --- postponing ------------------------------------------------------------------------------ */
 
+FIXTURE(make, end);
+
 TEST(postpone_makes_a_timer_due_later_and_never_earlier) {
     struct probe it = {.rt = rt};
     start_after(set, &it, 10 * MS);
@@ -300,6 +302,8 @@ static int make_on_wall(UNUSED void **state) {
     return 0;
 }
 
+FIXTURE(make_on_wall, end);
+
 TEST(an_absolute_timer_that_is_postponed_keeps_following_the_wall_clock) {
     struct probe it = {.rt = rt};
     start(set, &it, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1});
@@ -353,6 +357,8 @@ TEST(a_period_on_the_wall_clock_is_started_again_there) {
 
 /* --- refused ------------------------------------------------------------------------------------- */
 
+FIXTURE(make, end);
+
 TEST(p14_bad_input_is_refused_and_changes_nothing) {
     struct tw_handles *other = new_set(rt, (struct tw_handles_options){0});
     struct probe it = {.rt = rt};
@@ -385,33 +391,4 @@ TEST(the_longest_delay_is_postponed_to_and_started_again) {
     go_on(0);
     assert_int_equal(it.fires, 1);
     stop_all();
-}
-
-#define ON(test) cmocka_unit_test_setup_teardown(test, make, end)
-#define ON_WALL(test) cmocka_unit_test_setup_teardown(test, make_on_wall, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        ON(postpone_makes_a_timer_due_later_and_never_earlier),
-        ON(a_timer_that_is_postponed_over_and_over_fires_once_after_the_last_time),
-        ON(postponing_a_periodic_timer_shifts_its_grid),
-        ON(again_starts_the_delay_anew),
-        ON(again_is_by_the_delay_of_the_last_move_and_not_of_a_postponement),
-        ON(again_is_without_slack),
-        ON(again_makes_a_periodic_timer_due_one_period_from_now),
-        ON(again_begins_the_grid_of_a_fine_period_anew),
-        ON(a_timer_without_a_delay_has_none_to_start_again),
-        ON(a_schedule_is_postponed_and_goes_on_from_there),
-        ON(inside_its_last_callback_a_timer_is_too_late_for_both),
-        ON(inside_its_callback_before_next_a_schedule_is_busy),
-        ON(inside_its_callback_a_periodic_timer_is_postponed_and_started_again),
-        ON(a_neighbour_of_the_same_tick_is_started_again_in_time),
-        ON(a_last_fire_that_waits_for_a_worker_is_too_late_for_both),
-        ON_WALL(an_absolute_timer_that_is_postponed_keeps_following_the_wall_clock),
-        ON_WALL(a_delay_that_is_started_again_ignores_the_wall_clock),
-        ON_WALL(a_period_on_the_wall_clock_is_started_again_there),
-        ON(p14_bad_input_is_refused_and_changes_nothing),
-        ON(the_longest_delay_is_postponed_to_and_started_again),
-    };
-    return cmocka_run_group_tests_name("handles, postponed and started again", tests, NULL, NULL);
 }

@@ -168,12 +168,3 @@ TEST(p10_no_pattern_of_calls_makes_a_set_with_a_capacity_allocate) {
     storm(TW_CLOCK_DEFAULT);
     storm(TW_CLOCK_WALL);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p10_a_set_with_a_capacity_does_not_allocate),
-        cmocka_unit_test(p10_a_set_that_has_grown_does_not_allocate),
-        cmocka_unit_test(p10_no_pattern_of_calls_makes_a_set_with_a_capacity_allocate),
-    };
-    return cmocka_run_group_tests_name("P10, handles", tests, NULL, NULL);
-}

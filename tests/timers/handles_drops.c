@@ -238,20 +238,3 @@ TEST(dropped_once_when_several_stop_it_at_once) {
     assert_int_equal(drops, 300);
     end_with(fires, 300);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dropped_after_it_has_fired),
-        cmocka_unit_test(dropped_after_its_last_fire),
-        cmocka_unit_test(dropped_when_its_schedule_has_ended),
-        cmocka_unit_test(dropped_when_it_is_stopped),
-        cmocka_unit_test(dropped_after_the_callback_that_stops_it),
-        cmocka_unit_test(dropped_when_its_set_is_freed),
-        cmocka_unit_test(dropped_when_its_runtime_is_freed),
-        cmocka_unit_test(dropped_when_a_callback_frees_the_runtime),
-        cmocka_unit_test(not_dropped_if_it_was_not_started),
-        cmocka_unit_test(dropped_after_the_callback_during_which_others_stop_it),
-        cmocka_unit_test(dropped_once_when_several_stop_it_at_once),
-    };
-    return cmocka_run_group_tests_name("arguments that are dropped", tests, NULL, NULL);
-}

@@ -410,17 +410,3 @@ TEST(p13_forks_while_another_thread_sorts_sweeps_and_fires) {
     assert_int_equal(tw_handles_count(set_at_gate), 0);
     tw_runtime_free(driven);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p13_a_child_gets_an_empty_set_back),
-        cmocka_unit_test(p13_a_child_that_frees_the_runtime_drops_once),
-        cmocka_unit_test(p13_what_ran_on_another_thread_is_neither_gone_on_with_nor_dropped_twice),
-        cmocka_unit_test(p13_a_child_makes_sets_though_another_thread_was_making_one),
-        cmocka_unit_test(p13_what_a_drain_visits_on_another_thread_is_not_dropped),
-        cmocka_unit_test(p13_a_fork_between_the_steps_of_a_sweep),
-        cmocka_unit_test(p13_a_fork_while_late_timers_are_sorted_and_fired),
-        cmocka_unit_test(p13_forks_while_another_thread_sorts_sweeps_and_fires),
-    };
-    return cmocka_run_group_tests_name("P13, handles", tests, NULL, NULL);
-}

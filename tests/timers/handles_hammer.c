@@ -252,12 +252,3 @@ TEST(hammered_on_workers_that_run_one_timer_at_the_same_time) {
     const struct tw_workers_options pool = {.threads = 3, .queue = 100, .when_full = TW_FULL_BLOCK};
     hammer_on("sleep", &pool, true);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hammered_on_the_runtimes_thread),
-        cmocka_unit_test(hammered_on_workers),
-        cmocka_unit_test(hammered_on_workers_that_run_one_timer_at_the_same_time),
-    };
-    return cmocka_run_group_tests_name("handles, hammered", tests, NULL, NULL);
-}

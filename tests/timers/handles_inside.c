@@ -223,20 +223,3 @@ TEST(the_runtime_is_freed_from_inside_a_timer_and_all_are_dropped) {
     assert_int_equal(far.drops, 1);
     assert_int_equal(often.drops, 1);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stop_from_its_own_callback_says_whether_there_were_fires_to_come),
-        cmocka_unit_test(a_timer_that_was_stopped_by_its_callback_is_dropped_after_that),
-        cmocka_unit_test(stop_from_another_callback_on_the_same_tick_prevents_the_fire),
-        cmocka_unit_test(move_from_its_own_callback),
-        cmocka_unit_test(a_timer_whose_last_callback_runs_is_there_and_due),
-        cmocka_unit_test(callbacks_start_timers_of_their_own_set),
-        cmocka_unit_test(the_timer_whose_callback_runs_has_its_place_until_it_has_returned),
-        cmocka_unit_test(drop_may_start_timers),
-        cmocka_unit_test(a_set_is_not_freed_from_inside_its_timers),
-        cmocka_unit_test(a_set_is_freed_from_inside_timers_of_another),
-        cmocka_unit_test(the_runtime_is_freed_from_inside_a_timer_and_all_are_dropped),
-    };
-    return cmocka_run_group_tests_name("handles, from inside callbacks", tests, NULL, NULL);
-}

@@ -111,14 +111,3 @@ TEST(runtimes_that_are_made_and_freed_for_ever_leave_nothing) {
         assert_int_equal(live_allocations(), after_first);
     }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hundred_thousand_sets_have_a_timer_each),
-        cmocka_unit_test(sets_that_are_made_and_freed_for_ever_do_not_take_more_and_more_memory),
-        cmocka_unit_test(sets_of_changing_sizes_take_no_more_memory_than_as_many_of_the_largest),
-        cmocka_unit_test(small_sets_do_not_keep_the_memory_of_large_ones),
-        cmocka_unit_test(runtimes_that_are_made_and_freed_for_ever_leave_nothing),
-    };
-    return cmocka_run_group_tests_name("many sets", tests, NULL, NULL);
-}

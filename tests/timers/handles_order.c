@@ -447,20 +447,3 @@ TEST(p3_what_is_started_for_the_tick_that_fires_comes_last_on_it) {
     assert_int_equal(of_next_tick.fires, 0);
     tw_runtime_free(rt);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p3_all_fire_in_the_order_of_ticks_and_of_arming),
-        cmocka_unit_test(p3_all_fire_in_order_also_with_small_budgets),
-        cmocka_unit_test(p3_thousands_that_were_postponed_to_one_tick_fire_in_the_order_of_that),
-        cmocka_unit_test(p3_a_timer_that_was_moved_away_holds_up_no_older_one),
-        cmocka_unit_test(p4_a_postponed_timer_fires_though_a_node_of_its_tick_stops_the_only_other_one),
-        cmocka_unit_test(p3_the_first_node_of_all_fires_in_its_turn_though_time_has_passed_it),
-        cmocka_unit_test(
-            p2_a_timer_of_the_first_set_of_all_fires_in_its_turn_though_a_callback_has_made_the_set),
-        cmocka_unit_test(p8_a_turn_ends_though_nodes_and_records_alternate),
-        cmocka_unit_test(p3_a_leap_fires_nodes_and_records_tick_by_tick_and_nodes_first),
-        cmocka_unit_test(p3_what_is_started_for_the_tick_that_fires_comes_last_on_it),
-    };
-    return cmocka_run_group_tests_name("P3, handles and keys", tests, NULL, NULL);
-}

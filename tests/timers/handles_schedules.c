@@ -262,21 +262,3 @@ TEST(next_may_start_timers) {
     assert_ended(&it, 2);
     tw_runtime_free(rt);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_list_of_intervals),
-        cmocka_unit_test(counting_from_due_does_not_drift),
-        cmocka_unit_test(exponential_back_off),
-        cmocka_unit_test(a_calendar_on_the_wall_clock),
-        cmocka_unit_test(a_deadline_that_has_passed_fires_at_once),
-        cmocka_unit_test(the_first_deadline_may_be_given),
-        cmocka_unit_test(a_schedule_without_a_first_deadline_does_not_start),
-        cmocka_unit_test(stop_between_fires),
-        cmocka_unit_test(move_between_fires_moves_the_one_to_come),
-        cmocka_unit_test(stop_and_move_in_the_callback),
-        cmocka_unit_test(stop_and_move_in_next),
-        cmocka_unit_test(next_may_start_timers),
-    };
-    return cmocka_run_group_tests_name("schedules of handles", tests, NULL, NULL);
-}

@@ -109,6 +109,8 @@ static void keep_all(struct tw_handles_options options) {
     assert_int_equal(tw_handles_free(set), 0);
 }
 
+FIXTURE(at_noon, gone);
+
 TEST(p4_no_timer_is_lost_while_the_wall_clock_is_set_back) { keep_all((struct tw_handles_options){0}); }
 
 TEST(p4_no_timer_on_workers_is_lost_while_the_wall_clock_is_set_back) {
@@ -234,19 +236,4 @@ TEST(p12_many_timers_follow_a_clock_that_is_set_back_and_no_call_takes_long) {
     assert_ok(tw_runtime_advance(rt, 2000 * TW_SECOND));
     assert_int_equal(count_fired(), MANY);
     assert_int_equal(off_time, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(p4_no_timer_is_lost_while_the_wall_clock_is_set_back, at_noon, gone),
-        cmocka_unit_test_setup_teardown(p4_no_timer_on_workers_is_lost_while_the_wall_clock_is_set_back,
-                                        at_noon, gone),
-        cmocka_unit_test_setup_teardown(
-            p1_what_is_armed_after_the_clock_was_set_back_does_not_fire_by_the_former_reading, at_noon, gone),
-        cmocka_unit_test_setup_teardown(p1_a_reading_from_when_the_set_was_made_may_be_withdrawn, at_noon,
-                                        gone),
-        cmocka_unit_test_setup_teardown(
-            p12_many_timers_follow_a_clock_that_is_set_back_and_no_call_takes_long, at_noon, gone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,12 +115,3 @@ TEST(a_start_that_fails_after_copying_drops_the_copy) {
     assert_null(dropped.at);
     tw_runtime_free(rt);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_argument_is_copied_into_the_timer),
-        cmocka_unit_test(storage_is_there_to_its_last_byte),
-        cmocka_unit_test(a_start_that_fails_after_copying_drops_the_copy),
-    };
-    return cmocka_run_group_tests_name("arguments of handles", tests, NULL, NULL);
-}

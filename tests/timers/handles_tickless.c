@@ -100,11 +100,3 @@ static bool go_while_it_sleeps(struct tw_runtime *rt, struct tw_handles *set, le
 TEST(p9_timers_that_go_while_the_thread_sleeps_cost_one_wake_up_at_most) {
     assert_few_wake_ups(go_while_it_sleeps);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p9_timers_that_went_before_the_thread_slept_do_not_wake_it),
-        cmocka_unit_test(p9_timers_that_go_while_the_thread_sleeps_cost_one_wake_up_at_most),
-    };
-    return cmocka_run_group_tests_name("P9, handles", tests, NULL, NULL);
-}

@@ -286,17 +286,3 @@ TEST(stop_tells_of_a_last_fire_wherever_it_is_on_its_way_to_a_worker) {
     pthread_join(thread, NULL);
     tw_runtime_free(by_hand);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stop_does_not_wait_for_a_schedule_that_is_asked),
-        cmocka_unit_test(stop_does_not_wait_and_stop_wait_does),
-        cmocka_unit_test(freeing_a_set_waits_for_the_callback_that_runs),
-        cmocka_unit_test(freeing_a_set_against_its_timers_firing),
-        cmocka_unit_test(stop_wait_waits_for_drop),
-        cmocka_unit_test(the_handle_is_stored_before_the_callback_can_run),
-        cmocka_unit_test(stop_wait_from_a_callback_of_another_runtime),
-        cmocka_unit_test(stop_tells_of_a_last_fire_wherever_it_is_on_its_way_to_a_worker),
-    };
-    return cmocka_run_group_tests_name("handles, from several threads", tests, NULL, NULL);
-}

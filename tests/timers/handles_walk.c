@@ -51,6 +51,8 @@ static void assert_visited_and_dropped(unsigned visits, unsigned drops) {
 
 static void only_note(tw_handle id, void *arg, void *visit_arg) { note_visit(id, arg, visit_arg); }
 
+FIXTURE(make, end);
+
 TEST(each_timer_is_visited_once_and_stays) {
     assert_int_equal(walk(only_note), 0);
     start_all();
@@ -236,6 +238,8 @@ static void free_the_runtime(tw_handle id, void *arg, void *visit_arg) {
 
 static int no_end(UNUSED void **state) { return 0; }
 
+FIXTURE(make, no_end);
+
 TEST(a_visitor_may_free_the_runtime_and_is_called_no_more) {
     start_all();
     assert_int_equal(walk(free_the_runtime), 1);
@@ -250,6 +254,8 @@ TEST(a_visitor_may_free_the_runtime_and_is_called_no_more) {
 /* --- from inside a callback ----------------------------------------------------------------------- */
 
 static void walk_from_callback(struct probe *it) { it->answer = (int)walk(only_note); }
+
+FIXTURE(make, end);
 
 TEST(a_callback_may_walk_and_visits_its_own_timer_too) {
     its[0].inside = walk_from_callback;
@@ -378,31 +384,4 @@ TEST(a_drain_waits_for_a_visit_on_another_thread) {
     pthread_join(drainer, NULL);
     assert_int_equal(result, 1);
     assert_int_equal(its[0].drops, 1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_timer_is_visited_once_and_stays, make, end),
-        cmocka_unit_test_setup_teardown(timers_that_are_gone_are_not_visited, make, end),
-        cmocka_unit_test_setup_teardown(p14_no_visitor_and_no_set_are_refused, make, end),
-        cmocka_unit_test_setup_teardown(a_visitor_may_stop_its_timer_which_is_dropped_after_the_visit, make,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_visitor_may_stop_those_that_come_later, make, end),
-        cmocka_unit_test_setup_teardown(a_visitor_may_move_its_timer, make, end),
-        cmocka_unit_test_setup_teardown(a_visitor_may_start_timers_and_the_set_may_grow, make, end),
-        cmocka_unit_test_setup_teardown(a_walk_ends_though_each_visit_starts_a_timer, make, end),
-        cmocka_unit_test_setup_teardown(a_visitor_may_drain_and_its_timer_is_dropped_after_the_visit, make,
-                                        end),
-        cmocka_unit_test_setup_teardown(a_visitor_may_walk_and_must_not_free_the_set, make, end),
-        cmocka_unit_test_setup_teardown(a_timer_that_has_fired_for_the_last_time_is_dropped_after_its_visit,
-                                        make, end),
-        cmocka_unit_test_setup_teardown(a_visitor_may_free_the_runtime_and_is_called_no_more, make, no_end),
-        cmocka_unit_test_setup_teardown(a_callback_may_walk_and_visits_its_own_timer_too, make, end),
-        cmocka_unit_test_setup_teardown(a_drop_may_walk_and_does_not_visit_its_own_timer, make, end),
-        cmocka_unit_test_setup_teardown(stop_wait_waits_for_a_visit_on_another_thread, make, end),
-        cmocka_unit_test_setup_teardown(stop_wait_waits_for_a_visit_of_a_timer_with_workers, make, end),
-        cmocka_unit_test_setup_teardown(a_worker_runs_a_timer_during_its_visit, make, end),
-        cmocka_unit_test_setup_teardown(a_drain_waits_for_a_visit_on_another_thread, make, end),
-    };
-    return cmocka_run_group_tests_name("walking a set", tests, NULL, NULL);
 }

@@ -69,6 +69,8 @@ static bool fail_one(int spared, uint32_t capacity) {
     return failed != 0;
 }
 
+GROUP_FIXTURE(make_directory, NULL);
+
 TEST(a_set_is_made_or_not_and_leaks_nothing) {
     const struct {
         uint32_t capacity;
@@ -149,14 +151,4 @@ TEST(a_set_with_a_capacity_needs_no_memory_any_more) {
     assert_int_equal(injected(), 0);
     inject_nothing();
     tw_runtime_free(rt);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_set_is_made_or_not_and_leaks_nothing),
-        cmocka_unit_test(sets_that_were_not_made_give_back_their_cells),
-        cmocka_unit_test(a_set_that_cannot_grow_says_so_and_grows_later),
-        cmocka_unit_test(a_set_with_a_capacity_needs_no_memory_any_more),
-    };
-    return cmocka_run_group_tests_name("Handles, when there is no memory", tests, make_directory, NULL);
 }

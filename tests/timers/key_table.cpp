@@ -325,23 +325,3 @@ TEST(table_gives_all_memory_back) {
 }
 
 }  // namespace
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(siphash_2_4_is_the_published_function),
-        cmocka_unit_test(siphash_1_3_is_that_of_other_implementations),
-        cmocka_unit_test(table_hashes_with_a_secret_of_its_own),
-        cmocka_unit_test(table_hashes_numbers_apart_from_strings),
-        cmocka_unit_test(table_hashes_all_of_a_string_and_nothing_else),
-        cmocka_unit_test(table_is_as_a_map_while_it_grows),
-        cmocka_unit_test(table_is_as_a_map_when_hashes_collide),
-        cmocka_unit_test(table_with_a_capacity_fills_up_to_it_and_allocates_once),
-        cmocka_unit_test(table_does_not_wear_out),
-        cmocka_unit_test(p8_table_grows_in_small_steps),
-        cmocka_unit_test(table_grows_on_while_keys_are_removed),
-        cmocka_unit_test(table_without_memory_stays_as_it_is),
-        cmocka_unit_test(table_is_not_opened_without_memory_or_a_secret),
-        cmocka_unit_test(table_gives_all_memory_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

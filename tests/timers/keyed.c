@@ -342,29 +342,3 @@ TEST(on_the_wall_clock_a_timer_follows_it) {
     assert_probe(probe, 2, 2);
     end_bench(bench);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_timer_fires_once_and_then_its_key_is_free),
-        cmocka_unit_test(after_is_a_timer_that_fires_once),
-        cmocka_unit_test(every_is_a_timer_that_fires_until_it_is_removed),
-        cmocka_unit_test(setting_a_key_again_replaces_its_timer_whatever_that_was),
-        cmocka_unit_test(replacing_one_timer_leaves_the_others_alone),
-        cmocka_unit_test(a_refused_set_keeps_the_former_timer),
-        cmocka_unit_test(a_schedule_without_a_first_deadline_keeps_the_former_timer),
-        cmocka_unit_test(a_schedule_may_give_the_first_deadline_too),
-        cmocka_unit_test(move_makes_it_due_earlier_or_later),
-        cmocka_unit_test(a_period_moves_along),
-        cmocka_unit_test(a_refused_move_changes_nothing),
-        cmocka_unit_test(remove_prevents_the_fire_and_drops),
-        cmocka_unit_test(get_tells_what_is_left_and_the_argument),
-        cmocka_unit_test(count_is_how_many_timers_there_are),
-        cmocka_unit_test(freeing_a_table_drops_what_is_left),
-        cmocka_unit_test(a_table_is_freed_with_its_runtime),
-        cmocka_unit_test(p14_options_out_of_range_are_refused),
-        cmocka_unit_test(p14_no_table_is_refused),
-        cmocka_unit_test(a_copied_argument_is_each_timers_own),
-        cmocka_unit_test(on_the_wall_clock_a_timer_follows_it),
-    };
-    return cmocka_run_group_tests_name("Keys: the life of a timer", tests, NULL, NULL);
-}

@@ -27,6 +27,8 @@ static int64_t remaining(struct tw_key key) {
 /* At the end of tests whose timers are still pending: their arguments are on the stack. */
 static void remove_all(void) { assert_true(tw_keyed_drain(bench.keyed, NULL, NULL) >= 0); }
 
+FIXTURE(make, end);
+
 TEST(postpone_makes_a_timer_due_later_and_never_earlier) {
     const struct tw_key keys[] = {KEY, LONG_KEY, tw_key_number(7)};
     for (unsigned i = 0; i < COUNT_OF(keys); ++i) {
@@ -128,17 +130,4 @@ TEST(p14_bad_input_is_refused_and_changes_nothing) {
     assert_int_equal(tw_keyed_again(bench.keyed, tw_key_number(1)), -ENOENT);
     assert_int_equal(remaining(KEY), 10 * MS);
     remove_all();
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(postpone_makes_a_timer_due_later_and_never_earlier, make, end),
-        cmocka_unit_test_setup_teardown(again_starts_the_delay_of_the_last_set_or_move, make, end),
-        cmocka_unit_test_setup_teardown(again_makes_a_periodic_timer_due_one_period_from_now, make, end),
-        cmocka_unit_test_setup_teardown(a_deadline_is_no_delay_to_start_again, make, end),
-        cmocka_unit_test_setup_teardown(inside_a_callback_a_periodic_timer_is_moved_and_a_last_one_is_busy,
-                                        make, end),
-        cmocka_unit_test_setup_teardown(p14_bad_input_is_refused_and_changes_nothing, make, end),
-    };
-    return cmocka_run_group_tests_name("Keys, postponed and started again", tests, NULL, NULL);
 }

@@ -213,18 +213,3 @@ TEST(p10_a_table_that_has_grown_allocates_no_more) {
     assert_int_equal(allocations, 0);
     end_bench(bench);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_is_room_for_as_many_timers_as_the_capacity_says),
-        cmocka_unit_test(p10_a_full_table_replaces_and_allocates_nothing),
-        cmocka_unit_test(a_full_table_has_room_for_concurrent_replacements),
-        cmocka_unit_test(p10_in_a_full_table_a_callback_sets_its_own_key),
-        cmocka_unit_test(p10_with_a_capacity_no_call_allocates),
-        cmocka_unit_test(p10_strings_of_more_than_16_bytes_are_allocated_and_freed),
-        cmocka_unit_test(p10_strings_of_timers_that_are_refused_are_freed),
-        cmocka_unit_test(strings_that_come_and_go_leave_no_trace_in_the_table),
-        cmocka_unit_test(p10_a_table_that_has_grown_allocates_no_more),
-    };
-    return cmocka_run_group_tests_name("Keys with a capacity", tests, NULL, NULL);
-}

@@ -52,6 +52,8 @@ static void assert_all_drained_once(void) {
     assert_int_equal(tw_keyed_count(now.bench.keyed), 0);
 }
 
+FIXTURE(make, end);
+
 TEST(drain_calls_each_once_for_every_timer_and_none_fires) {
     set_all();
     assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), KEYS);
@@ -279,6 +281,8 @@ static void drains_while_a_callback_runs(bool on_worker, bool is_periodic) {
     assert_int_equal(tw_runtime_free(rt), 0);
 }
 
+FIXTURE(NULL, NULL);
+
 TEST(drain_waits_for_a_callback_that_runs) {
     for (int i = 0; i < 4; ++i)
         drains_while_a_callback_runs(i % 2 != 0, i / 2 != 0);
@@ -375,28 +379,4 @@ TEST(two_threads_that_drain_share_the_timers) {
     pthread_barrier_destroy(&both);
     assert_int_equal(tw_keyed_free(shared), 0);
     assert_int_equal(tw_runtime_free(rt), 0);
-}
-
-#define ON_BENCH(test) cmocka_unit_test_setup_teardown(test, make, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        ON_BENCH(drain_calls_each_once_for_every_timer_and_none_fires),
-        ON_BENCH(drain_without_each_drops),
-        ON_BENCH(an_empty_table_is_drained_and_can_be_used_again),
-        ON_BENCH(inside_a_last_callback_its_own_timer_is_none_that_had_still_to_fire),
-        ON_BENCH(inside_a_callback_of_a_periodic_timer_that_is_drained_too),
-        ON_BENCH(inside_a_callback_of_a_schedule_that_is_drained_too),
-        ON_BENCH(inside_next_its_own_timer_is_drained_too),
-        ON_BENCH(what_each_sets_stays_and_fires),
-        ON_BENCH(what_is_due_while_each_runs_does_not_fire_and_is_visited_too),
-        ON_BENCH(inside_each_the_key_is_free_and_the_table_is_not_freed),
-        ON_BENCH(inside_each_a_drain_does_the_rest),
-        ON_BENCH(the_65th_drain_at_a_time_is_refused_and_the_others_do_it_all),
-        ON_BENCH(what_is_set_in_a_drain_stays_however_many_drains_have_followed),
-        cmocka_unit_test(drain_waits_for_a_callback_that_runs),
-        cmocka_unit_test(drain_tells_of_a_last_fire_that_waits_for_a_worker),
-        cmocka_unit_test(two_threads_that_drain_share_the_timers),
-    };
-    return cmocka_run_group_tests_name("Draining keys", tests, NULL, NULL);
 }

@@ -231,13 +231,3 @@ TEST(p13_a_callback_that_forks_and_returns_is_the_last_in_the_child) {
     a_callback_forks(false);
     a_callback_forks(true);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p13_a_child_that_is_revived_has_an_empty_table),
-        cmocka_unit_test(p13_a_child_that_frees_the_runtime_drops_once),
-        cmocka_unit_test(p13_a_fork_finds_every_table_whole_whatever_other_threads_do),
-        cmocka_unit_test(p13_a_callback_that_forks_and_returns_is_the_last_in_the_child),
-    };
-    return cmocka_run_group_tests_name("P13, keys", tests, NULL, NULL);
-}

@@ -202,13 +202,3 @@ TEST(on_the_runtimes_thread) { hammered("sleep", TW_CLOCK_DEFAULT, false, false)
 TEST(on_the_wall_clock) { hammered("timerfd", TW_CLOCK_WALL, false, false); }
 TEST(on_workers) { hammered("epoll", TW_CLOCK_DEFAULT, true, false); }
 TEST(on_workers_concurrently) { hammered("sleep", TW_CLOCK_DEFAULT, true, true); }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(on_the_runtimes_thread),
-        cmocka_unit_test(on_the_wall_clock),
-        cmocka_unit_test(on_workers),
-        cmocka_unit_test(on_workers_concurrently),
-    };
-    return cmocka_run_group_tests_name("Keys under the hammer", tests, NULL, NULL);
-}

@@ -52,6 +52,8 @@ static int end(UNUSED void **state) {
     return tw_runtime_free(bench.rt);
 }
 
+FIXTURE(make, end);
+
 TEST(inside_its_last_callback_setting_its_own_key_replaces_it) {
     tw_task_callback *const callbacks[] = {set_own_key, set_events_key};
     for (unsigned i = 0; i < COUNT_OF(callbacks); ++i) {
@@ -257,6 +259,8 @@ static void end_threads(struct threads *it) {
     assert_int_equal(tw_runtime_free(it->rt), 0);
 }
 
+FIXTURE(NULL, NULL);
+
 TEST(remove_and_replace_wait_for_no_callback) {
     for (int i = 0; i < 4; ++i) {
         struct threads it = threads_with_guest(i % 2 != 0, in_ms(0));
@@ -366,28 +370,4 @@ TEST(workers_of_another_runtime_are_refused_and_used_ones_stay) {
     assert_int_equal(tw_workers_free(options.workers), 0);
     tw_runtime_free(other);
     tw_runtime_free(mine);
-}
-
-#define ON_BENCH(test) cmocka_unit_test_setup_teardown(test, make, end)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        ON_BENCH(inside_its_last_callback_setting_its_own_key_replaces_it),
-        ON_BENCH(inside_its_callback_a_periodic_timer_is_replaced),
-        ON_BENCH(inside_a_callback_another_key_is_set),
-        ON_BENCH(inside_its_last_callback_a_timer_is_there_but_cannot_be_prevented_or_moved),
-        ON_BENCH(inside_its_callback_a_periodic_timer_is_removed),
-        ON_BENCH(inside_its_callback_a_periodic_timer_is_moved),
-        ON_BENCH(inside_a_callback_a_neighbour_on_the_same_tick_is_removed),
-        ON_BENCH(a_table_is_not_freed_inside_a_callback_of_it),
-        ON_BENCH(inside_next_a_timer_is_removed_or_replaced_but_not_moved),
-        ON_BENCH(inside_drop_the_key_is_free),
-        ON_BENCH(inside_the_drop_of_one_that_is_replaced_the_key_is_the_new_ones),
-        cmocka_unit_test(remove_and_replace_wait_for_no_callback),
-        cmocka_unit_test(a_replaced_timers_callback_on_a_worker_goes_on_beside_the_new_ones),
-        cmocka_unit_test(remove_wait_and_free_return_when_the_callback_has_and_its_argument_is_dropped),
-        cmocka_unit_test(p2_the_drop_of_one_that_is_replaced_does_not_delay_the_new_one),
-        cmocka_unit_test(workers_of_another_runtime_are_refused_and_used_ones_stay),
-    };
-    return cmocka_run_group_tests_name("Keys from inside, and while callbacks run", tests, NULL, NULL);
 }

@@ -271,20 +271,3 @@ TEST(chosen_keys_cost_no_more_than_others) {
         assert_true(smaller(cost_of(keys, COUNT), cost_of(keys, COUNT)) < NOISE * drawn);
     }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strings_of_every_length_are_keys),
-        cmocka_unit_test(strings_differ_by_any_of_their_bytes),
-        cmocka_unit_test(a_key_may_have_any_bytes_in_it),
-        cmocka_unit_test(a_number_is_no_string_of_the_same_bytes),
-        cmocka_unit_test(equal_strings_are_one_key_wherever_they_lie),
-        cmocka_unit_test(p14_what_is_no_key_is_refused),
-        cmocka_unit_test(a_callback_is_told_its_key),
-        cmocka_unit_test(a_callback_finds_its_key_aligned),
-        cmocka_unit_test(a_callback_is_told_what_was_missed),
-        cmocka_unit_test(finding_a_key_takes_the_same_time_among_a_million),
-        cmocka_unit_test(chosen_keys_cost_no_more_than_others),
-    };
-    return cmocka_run_group_tests_name("Keys: which, and how many", tests, NULL, NULL);
-}

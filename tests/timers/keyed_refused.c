@@ -113,6 +113,8 @@ static bool one_call_fails(int first, const struct tw_keyed_options *options) {
     return failed;
 }
 
+GROUP_FIXTURE(make_directory, NULL);
+
 TEST(a_new_table_fails_with_each_of_its_allocations) {
     const struct tw_keyed_options kinds[] = {{.capacity = 0}, {.capacity = 1}, {.capacity = 1000}};
     const int fewest[] = {3, 7, 7}; /* the table, the keeper, the store; their cells and entries */
@@ -256,15 +258,4 @@ TEST(no_other_call_needs_memory) {
     end_bench(bench);
     assert_false(one_failed());
     assert_probe(probe, 301, KEYS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_table_fails_with_each_of_its_allocations),
-        cmocka_unit_test(a_new_table_fails_without_random_bytes),
-        cmocka_unit_test(set_fails_with_each_of_its_allocations_and_changes_nothing),
-        cmocka_unit_test(a_set_that_fails_has_dropped_what_was_copied_or_copied_nothing),
-        cmocka_unit_test(no_other_call_needs_memory),
-    };
-    return cmocka_run_group_tests_name("Keys, when the system refuses", tests, make_directory, NULL);
 }

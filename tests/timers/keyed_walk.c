@@ -63,6 +63,8 @@ static void only_note(const struct tw_key *key, void *arg, void *visit_arg) {
     note_visit(key, arg, visit_arg);
 }
 
+FIXTURE(make, end);
+
 TEST(each_key_is_visited_once_and_stays) {
     assert_int_equal(walk(only_note), 0);
     set_all();
@@ -147,16 +149,4 @@ TEST(a_visitor_may_drain_the_table) {
 TEST(p14_no_visitor_and_no_table_are_refused) {
     assert_int_equal(tw_keyed_each(now.bench.keyed, NULL, NULL), -EINVAL);
     assert_int_equal(tw_keyed_each(NULL, only_note, NULL), -EINVAL);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(each_key_is_visited_once_and_stays, make, end),
-        cmocka_unit_test_setup_teardown(a_visitor_may_remove_its_key, make, end),
-        cmocka_unit_test_setup_teardown(a_visitor_may_replace_its_timer, make, end),
-        cmocka_unit_test_setup_teardown(a_visitor_may_move_its_timer, make, end),
-        cmocka_unit_test_setup_teardown(a_visitor_may_drain_the_table, make, end),
-        cmocka_unit_test_setup_teardown(p14_no_visitor_and_no_table_are_refused, make, end),
-    };
-    return cmocka_run_group_tests_name("Walking keys", tests, NULL, NULL);
 }

@@ -297,19 +297,3 @@ TEST(p11_threads_that_grow_a_set_at_once_have_handles_of_their_own) {
     assert_int_equal(tw_handles_count(grown), 0);
     tw_runtime_free(rt);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p11_a_stopped_timers_handle_is_stale_and_its_successor_untouched),
-        cmocka_unit_test(p11_a_timer_that_has_ended_by_itself_leaves_a_stale_handle),
-        cmocka_unit_test(p11_one_cell_is_reused_a_million_times),
-        cmocka_unit_test(p11_what_never_was_a_handle_is_refused),
-        cmocka_unit_test(p11_a_handle_of_the_future_is_refused_until_its_time),
-        cmocka_unit_test(p11_sets_refuse_each_others_handles),
-        cmocka_unit_test(p11_a_set_of_many_blocks_knows_all_its_handles),
-        cmocka_unit_test(p11_a_capacity_of_many_blocks_has_them_all_from_the_start),
-        cmocka_unit_test(p11_stale_handles_are_refused_while_their_cell_is_reused),
-        cmocka_unit_test(p11_threads_that_grow_a_set_at_once_have_handles_of_their_own),
-    };
-    return cmocka_run_group_tests_name("P11, stale handles", tests, NULL, NULL);
-}

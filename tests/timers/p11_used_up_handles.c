@@ -156,14 +156,3 @@ TEST(p11_sets_that_were_refused_take_nothing) {
     tw_runtime_free(rt);
     tw_runtime_free(others);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets),
-        cmocka_unit_test(p11_handles_of_runtimes_that_were_freed_are_refused_by_later_sets),
-        cmocka_unit_test(p11_there_are_no_more_timers_than_can_be_told_apart),
-        cmocka_unit_test(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart),
-        cmocka_unit_test(p11_sets_that_were_refused_take_nothing),
-    };
-    return cmocka_run_group_tests_name("P11, when all handles are taken", tests, NULL, NULL);
-}

@@ -193,18 +193,3 @@ TEST(a_pool_may_be_made_in_a_callback) {
 }
 
 TEST(the_size_of_a_job_is_that_of_the_header) { assert_int_equal(tw_job_size(), sizeof(struct tw_job)); }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(due_and_overruns_speak_of_the_fire_that_is_run),
-        cmocka_unit_test(due_on_the_wall_clock_is_a_reading_of_it),
-        cmocka_unit_test(workers_have_a_name_block_signals_and_keep_the_usual_slack),
-        cmocka_unit_test(the_makers_signals_stay_as_they_were),
-        cmocka_unit_test(options_out_of_range_are_refused),
-        cmocka_unit_test(the_largest_pool_is_made_and_works),
-        cmocka_unit_test(bad_jobs_are_refused),
-        cmocka_unit_test(the_size_of_a_job_is_that_of_the_header),
-        cmocka_unit_test(a_pool_may_be_made_in_a_callback),
-    };
-    return cmocka_run_group_tests_name("Workers, asked and refused", tests, NULL, NULL);
-}

@@ -242,18 +242,3 @@ TEST(a_new_job_in_the_memory_of_one_that_runs_is_another) {
         doze();
     end();
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cancelling_prevents_what_waits_and_says_so),
-        cmocka_unit_test(cancelling_prevents_what_waits_for_a_run_of_the_same_job),
-        cmocka_unit_test(cancel_wait_and_shutdown_wait_for_the_run),
-        cmocka_unit_test(cancel_wait_does_not_wait_for_the_runs_of_others),
-        cmocka_unit_test(a_job_that_was_shut_down_fires_no_more),
-        cmocka_unit_test(inside_its_own_run_a_job_does_not_wait_for_itself),
-        cmocka_unit_test(a_job_may_be_freed_in_its_own_callback),
-        cmocka_unit_test(a_job_may_be_freed_once_cancel_wait_or_shutdown_has_returned),
-        cmocka_unit_test(a_new_job_in_the_memory_of_one_that_runs_is_another),
-    };
-    return cmocka_run_group_tests_name("Cancelling jobs", tests, NULL, NULL);
-}

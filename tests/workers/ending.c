@@ -317,21 +317,3 @@ TEST(an_inline_run_may_free_the_runtime) {
     assert_int_equal(runs, 1);
     assert_int_equal(faults, 0);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stop_drains_the_queue),
-        cmocka_unit_test(stop_discards_the_queue_and_counts_it),
-        cmocka_unit_test(freeing_pool_or_runtime_ends_the_queue_by_the_same_rule),
-        cmocka_unit_test(wait_returns_when_nothing_waits_and_nothing_runs),
-        cmocka_unit_test(inside_a_run_what_would_wait_for_it_is_refused),
-        cmocka_unit_test(a_run_may_stop_the_runtime),
-        cmocka_unit_test(a_run_that_stops_the_runtime_discards_the_queue),
-        cmocka_unit_test(a_run_may_free_the_runtime),
-        cmocka_unit_test(a_run_may_free_a_runtime_that_no_thread_drives),
-        cmocka_unit_test(a_run_may_free_a_runtime_that_another_thread_advances),
-        cmocka_unit_test(an_inline_run_may_free_the_runtime),
-        cmocka_unit_test(several_pools_of_one_runtime_end_with_it),
-    };
-    return cmocka_run_group_tests_name("Ends of workers", tests, NULL, NULL);
-}

@@ -170,12 +170,3 @@ TEST(p13_a_fork_amid_runs_leaves_a_pool_in_one_piece) {
     }
     assert_ok(tw_runtime_free(rt));
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p13_the_child_has_an_empty_pool_that_works_once_it_is_revived),
-        cmocka_unit_test(p13_a_run_may_fork),
-        cmocka_unit_test(p13_a_fork_amid_runs_leaves_a_pool_in_one_piece),
-    };
-    return cmocka_run_group_tests_name("P13: workers", tests, NULL, NULL);
-}

@@ -269,20 +269,3 @@ TEST(a_loop_of_the_users_own_is_told_of_what_is_left) {
     assert_int_equal(runs, COUNT_OF(jobs));
     end();
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reject_leaves_fires_out_and_counts_them),
-        cmocka_unit_test(fires_for_which_a_worker_is_idle_do_not_count_as_waiting),
-        cmocka_unit_test(inline_runs_what_has_waited_longest_on_the_runtimes_thread),
-        cmocka_unit_test(inline_waits_when_there_is_nothing_that_it_may_run),
-        cmocka_unit_test(block_waits_for_room_and_loses_nothing),
-        cmocka_unit_test(cancelling_makes_room),
-        cmocka_unit_test(stop_wakes_a_runtime_that_waits_for_room),
-        cmocka_unit_test(stop_wakes_a_runtime_that_may_run_nothing_inline),
-        cmocka_unit_test(everything_runs_once_on_any_driver_with_any_budget_and_queue),
-        cmocka_unit_test(one_advance_of_virtual_time_enqueues_all_that_is_due),
-        cmocka_unit_test(a_loop_of_the_users_own_is_told_of_what_is_left),
-    };
-    return cmocka_run_group_tests_name("A full queue", tests, NULL, NULL);
-}

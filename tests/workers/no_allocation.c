@@ -39,8 +39,3 @@ TEST(p10_workers_stay_off_the_heap) {
         assert_true(allocations > before);
     }
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(p10_workers_stay_off_the_heap)};
-    return cmocka_run_group_tests_name("P10: workers", tests, NULL, NULL);
-}

@@ -284,17 +284,3 @@ TEST(fires_of_a_burst_are_each_run) {
     assert_int_equal(tw_runtime_cancel(rt, &late.job.node), 1);
     end();
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(periodic_fires_that_skip_or_delay_join_the_one_that_waits),
-        cmocka_unit_test(fires_of_a_burst_are_each_run),
-        cmocka_unit_test(runs_begin_in_the_order_of_the_fires),
-        cmocka_unit_test(a_fire_that_waited_for_its_own_job_is_not_overtaken),
-        cmocka_unit_test(no_job_waits_behind_a_job_that_runs),
-        cmocka_unit_test(the_order_is_that_of_a_list_also_when_some_are_cancelled),
-        cmocka_unit_test(a_concurrent_job_runs_as_often_at_once_as_there_are_workers),
-        cmocka_unit_test(runs_of_one_job_never_meet_whatever_others_do),
-    };
-    return cmocka_run_group_tests_name("Order of workers' runs", tests, NULL, NULL);
-}

@@ -80,11 +80,3 @@ TEST(after_fork_that_gets_no_thread_may_be_called_again) {
     assert_true(runs_a_job(rt, pool));
     assert_int_equal(tw_runtime_free(rt), 0);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(new_returns_the_error_of_each_call_that_fails_and_leaks_nothing),
-        cmocka_unit_test(after_fork_that_gets_no_thread_may_be_called_again),
-    };
-    return cmocka_run_group_tests_name("Workers, when the system refuses", tests, NULL, NULL);
-}

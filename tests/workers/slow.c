@@ -88,8 +88,3 @@ TEST(callbacks_that_sleep_do_not_move_the_p99_of_a_timer) {
     assert_true(beside_sleepers < 2 * alone + 90 * TW_MILLISECOND);
     assert_ok(tw_runtime_free(rt));
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(callbacks_that_sleep_do_not_move_the_p99_of_a_timer)};
-    return cmocka_run_group_tests_name("Slow callbacks", tests, NULL, NULL);
-}

@@ -69,6 +69,8 @@ void assert_names(const std::string &invariant) {
         fail_msg("not reported: %s (but: %s)", invariant.c_str(), all.empty() ? "nothing" : all[0].c_str());
 }
 
+FIXTURE(fresh, nullptr);
+
 TEST(record_check_finds_nothing_in_a_whole_wheel) { assert_int_equal(it->broken(), 0); }
 
 TEST(record_check_finds_a_cursor_before_what_slots_are_counted_from) {
@@ -210,6 +212,8 @@ TEST(record_check_comes_back_from_a_log_that_leads_in_a_circle) {
     assert_true(it->broken() > 0);
 }
 
+FIXTURE(fresh_sort, nullptr);
+
 TEST(record_check_finds_a_log_of_the_sort_that_is_not_in_order) {
     fixture::access inside = it->inside();
     for (unsigned i = 0; i < log_sort::logs; ++i)
@@ -244,6 +248,8 @@ TEST(record_check_finds_a_sort_without_the_bit_of_its_slot) {
     assert_names("a slot has its bit set if it holds entries");
 }
 
+FIXTURE(fresh_sweep, nullptr);
+
 TEST(record_check_finds_a_sweep_that_stands_in_no_log) {
     log_chunk elsewhere = {};
     it->inside().sweep_at() = &elsewhere;
@@ -271,41 +277,3 @@ TEST(record_check_finds_a_chunk_with_room_between_others) {
 }
 
 }  // namespace
-
-int main() {
-    const CMUnitTest tests[] = {
-#define IN_A_WHOLE_WHEEL(test) cmocka_unit_test_setup(test, fresh)
-        IN_A_WHOLE_WHEEL(record_check_finds_nothing_in_a_whole_wheel),
-        IN_A_WHOLE_WHEEL(record_check_finds_a_cursor_before_what_slots_are_counted_from),
-        IN_A_WHOLE_WHEEL(record_check_finds_a_cursor_ahead_of_now),
-        IN_A_WHOLE_WHEEL(record_check_finds_a_now_that_is_no_tick),
-        IN_A_WHOLE_WHEEL(record_check_finds_an_origin_that_no_opening_explains),
-        IN_A_WHOLE_WHEEL(record_check_finds_a_quiet_wheel_that_has_not_caught_up),
-        IN_A_WHOLE_WHEEL(record_check_finds_a_slot_that_opens_while_the_wheel_is_quiet),
-        IN_A_WHOLE_WHEEL(record_check_finds_wrong_counts),
-        IN_A_WHOLE_WHEEL(record_check_finds_too_many_stale_entries),
-        IN_A_WHOLE_WHEEL(record_check_finds_a_bit_that_is_missing),
-        IN_A_WHOLE_WHEEL(record_check_finds_a_bit_too_many),
-        IN_A_WHOLE_WHEEL(record_check_allows_the_bit_of_the_slot_at_the_cursor),
-        IN_A_WHOLE_WHEEL(record_check_finds_an_entry_in_a_slot_of_another_tick),
-        IN_A_WHOLE_WHEEL(record_check_finds_an_entry_that_the_cursor_has_passed),
-        IN_A_WHOLE_WHEEL(record_check_finds_an_entry_in_a_slot_that_has_opened),
-        IN_A_WHOLE_WHEEL(record_check_finds_an_entry_in_a_block_too_far),
-        IN_A_WHOLE_WHEEL(record_check_finds_a_late_entry_among_others),
-        IN_A_WHOLE_WHEEL(record_check_finds_an_entry_that_stands_later_than_its_record_is_due),
-        IN_A_WHOLE_WHEEL(record_check_allows_records_that_were_moved_later_and_what_is_overdue),
-        IN_A_WHOLE_WHEEL(record_check_finds_entries_that_are_not_in_the_order_of_arming),
-        IN_A_WHOLE_WHEEL(record_check_finds_a_chunk_without_entries),
-        IN_A_WHOLE_WHEEL(record_check_finds_a_tail_that_is_not_the_last),
-        IN_A_WHOLE_WHEEL(record_check_comes_back_from_a_log_that_leads_in_a_circle),
-        cmocka_unit_test_setup(record_check_finds_a_log_of_the_sort_that_is_not_in_order, fresh_sort),
-        cmocka_unit_test_setup(record_check_finds_a_run_that_the_sort_does_not_know, fresh_sort),
-        cmocka_unit_test_setup(record_check_finds_what_is_left_of_a_merge, fresh_sort),
-        cmocka_unit_test_setup(record_check_finds_a_sort_without_the_bit_of_its_slot, fresh_sort),
-        cmocka_unit_test_setup(record_check_finds_a_sweep_that_stands_in_no_log, fresh_sweep),
-        cmocka_unit_test_setup(record_check_finds_a_sweep_that_stands_in_another_log, fresh_sweep),
-        cmocka_unit_test_setup(record_check_finds_a_sweep_that_stands_behind_another_chunk, fresh_sweep),
-        cmocka_unit_test_setup(record_check_finds_a_chunk_with_room_between_others, fresh_sweep),
-    };
-    return cmocka_run_group_tests_name("record_check", tests, nullptr, nullptr);
-}

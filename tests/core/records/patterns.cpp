@@ -414,30 +414,3 @@ TEST(records_whose_stamp_comes_round_may_be_moved) {
 }
 
 }  // namespace
-
-int main() {
-    const CMUnitTest tests[] = {
-        cmocka_unit_test(records_hold_their_bounds_in_storms),
-        cmocka_unit_test(records_hold_their_bounds_in_waves),
-        cmocka_unit_test(records_hold_their_bounds_when_moved_to_earlier_for_ever),
-        cmocka_unit_test(records_started_and_stopped_in_turn_leave_nothing_behind),
-        cmocka_unit_test(records_hold_their_bounds_while_entries_come_down_in_step_with_a_sweep),
-        cmocka_unit_test(records_moved_to_one_tick_fire_in_the_order_of_moving),
-        cmocka_unit_test(records_that_do_not_stay_keep_none_behind_them_waiting),
-        cmocka_unit_test(
-            records_that_are_being_sorted_are_not_forgotten_when_one_that_came_meanwhile_is_stopped),
-        cmocka_unit_test(records_may_all_be_stopped_while_they_are_sorted),
-        cmocka_unit_test(records_of_a_sort_move_on_when_time_is_shifted),
-        cmocka_unit_test(records_are_stopped_behind_stale_entries_of_their_own),
-        cmocka_unit_test(records_fire_out_of_the_chunk_that_a_sweep_has_just_left),
-        cmocka_unit_test(records_leave_no_bit_behind_where_the_last_was_stopped),
-        cmocka_unit_test(records_are_next_when_their_slot_opens_if_there_are_too_many_to_look_at),
-        cmocka_unit_test(records_that_were_moved_later_may_have_to_be_looked_for_when_their_slot_opens),
-        cmocka_unit_test(records_whose_stamp_comes_round_fire_once),
-        cmocka_unit_test(records_whose_stamp_comes_round_do_not_fire_when_they_have_fired_or_are_stopped),
-        cmocka_unit_test(
-            records_whose_stamp_comes_round_on_another_wheel_are_not_taken_for_those_of_this_one),
-        cmocka_unit_test(records_whose_stamp_comes_round_may_be_moved),
-    };
-    return cmocka_run_group_tests_name("record_patterns", tests, nullptr, nullptr);
-}

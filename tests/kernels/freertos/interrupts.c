@@ -121,14 +121,3 @@ TEST(without_a_task_starts_in_interrupts_wake_none) {
     has_task = false;
     play(hook, without_task);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p09_a_tick_with_nothing_due_leaves_the_wheel_alone),
-        cmocka_unit_test(p04_a_hook_that_missed_ticks_catches_up),
-        cmocka_unit_test(with_a_task_the_hook_calls_no_callback),
-        cmocka_unit_test(starts_in_interrupts_say_whether_the_task_should_run),
-        cmocka_unit_test(without_a_task_starts_in_interrupts_wake_none),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

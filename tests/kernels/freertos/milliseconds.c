@@ -18,8 +18,3 @@ TEST(p01_milliseconds_are_rounded_up_to_ticks) {
         for (size_t k = 0; k < COUNT_OF(some_ms); ++k)
             assert_rounded_up(rates[i], some_ms[k]);
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(p01_milliseconds_are_rounded_up_to_ticks)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

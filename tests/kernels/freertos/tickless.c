@@ -13,6 +13,8 @@ static int begin(UNUSED void **state) {
     return tw_freertos_init(&timers) | tw_node_init(&node, nothing, NULL);
 }
 
+FIXTURE(begin, NULL);
+
 TEST(p01_no_interrupt_starts_a_timer_while_the_tick_count_is_behind) {
     scheduler_is_suspended = true;
     assert_int_equal(-EAGAIN, tw_freertos_start_from_isr(&timers, &node, 5, NULL));
@@ -24,12 +26,4 @@ TEST(p01_no_interrupt_starts_a_timer_while_the_tick_count_is_behind) {
 TEST(p01_interrupts_start_timers_while_the_processor_is_awake) {
     assert_int_equal(0, tw_freertos_start_from_isr(&timers, &node, 5, NULL));
     assert_int_equal(1, tw_freertos_start_every_from_isr(&timers, &node, 5, TW_BURST, NULL));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(p01_no_interrupt_starts_a_timer_while_the_tick_count_is_behind, begin),
-        cmocka_unit_test_setup(p01_interrupts_start_timers_while_the_processor_is_awake, begin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,10 +47,3 @@ static void check(void) { EXPECT(tw_check(&timers.wheel, NULL, NULL) == 0); }
 TEST(p01_a_clock_that_steps_back_makes_nothing_early) {
     assert_int_equal(1, explore(&(struct scene){.begin = BEGIN, .length = 50, .set = set, .check = check}));
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(p01_a_clock_that_steps_back_makes_nothing_early),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -117,6 +117,8 @@ static struct tw_runtime *looked_at(void) {
 
 /* --- what is answered ------------------------------------------------------------------ */
 
+GROUP_FIXTURE(make_folder, remove_folder);
+
 TEST(answers) {
     struct tw_runtime *const rt = looked_at();
     struct tw_node nodes[3];
@@ -472,23 +474,4 @@ TEST(looks_while_timers_come_and_go) {
     is_over = true;
     pthread_join(thread, NULL);
     assert_int_equal(drops, TIMES * TIMERS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers),
-        cmocka_unit_test(tells_those_that_are_due_first),
-        cmocka_unit_test(is_refused),
-        cmocka_unit_test(is_refused_in_callbacks),
-        cmocka_unit_test(replaces_what_a_dead_process_has_left_and_nothing_else),
-        cmocka_unit_test(is_in_a_folder_of_the_users_own),
-        cmocka_unit_test(another_user_gets_nothing),
-        cmocka_unit_test(hangs_up_on_what_it_does_not_know),
-        cmocka_unit_test(bears_random_bytes),
-        cmocka_unit_test(drops_those_that_do_nothing),
-        cmocka_unit_test(stays_with_the_parent_of_a_fork),
-        cmocka_unit_test(ends_with_its_runtime),
-        cmocka_unit_test(looks_while_timers_come_and_go),
-    };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

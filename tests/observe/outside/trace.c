@@ -251,18 +251,3 @@ TEST(is_read_while_it_is_written) {
     assert_ok(tw_runtime_stop(rt));
     assert_ok(tw_runtime_free(rt));
 }
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(is_refused),
-        cmocka_unit_test(drops_the_oldest),
-        cmocka_unit_test(stays_when_stopped_and_begins_anew),
-        cmocka_unit_test(begins_and_ends_inside_callbacks),
-        cmocka_unit_test(names_the_thread_in_each_recording),
-        cmocka_unit_test(is_json_whatever_the_name_of_the_driver),
-        cmocka_unit_test(is_freed_while_it_is_written),
-        cmocka_unit_test(is_empty_in_the_child_of_a_fork),
-        cmocka_unit_test(is_read_while_it_is_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -86,12 +86,3 @@ TEST(goes_on_where_a_writer_has_vanished) {
 }
 
 }  // namespace
-
-int main() {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holds_the_last_and_no_others),
-        cmocka_unit_test(is_whole_when_read),
-        cmocka_unit_test(goes_on_where_a_writer_has_vanished),
-    };
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

@@ -13,7 +13,17 @@ static int running(void **state) {
     return 0;
 }
 
-TEST(c_wheel_a_oneshot_fires_once_and_not_early) {
+FIXTURE(running, freed);
+
+#define ON(name, driver, id) CASE(name, id, driver, (void *)(driver))
+#define TEST_ON_BOTH(name) \
+    DECLARE_TEST(name); \
+    ON(name, "sleep", 0) ON(name, "epoll", 1) DEFINE_TEST(name)
+#define TEST_ON_EPOLL(name) \
+    DECLARE_TEST(name); \
+    ON(name, "epoll", 0) DEFINE_TEST(name)
+
+TEST_ON_BOTH(c_wheel_a_oneshot_fires_once_and_not_early) {
     static struct noted task;
     const int64_t begin = monotonic();
     start_after(&task, 5 * TW_MILLISECOND);
@@ -23,7 +33,7 @@ TEST(c_wheel_a_oneshot_fires_once_and_not_early) {
     assert_int_equal(task.fires, 1);
 }
 
-TEST(c_wheel_a_periodic_fires_on_its_grid_until_it_is_cancelled) {
+TEST_ON_BOTH(c_wheel_a_periodic_fires_on_its_grid_until_it_is_cancelled) {
     static struct noted task;
     init(&task);
     const int64_t begin = monotonic();
@@ -59,7 +69,7 @@ static void back_off(struct tw_node *node, void *arg) {
     atomic_store(&custom_gone, 1);
 }
 
-TEST(c_wheel_a_custom_task_chooses_its_times_and_frees_itself) {
+TEST_ON_BOTH(c_wheel_a_custom_task_chooses_its_times_and_frees_itself) {
     struct custom *task = calloc(1, sizeof *task);
     assert_non_null(task);
     atomic_store(&custom_gone, 0);
@@ -71,7 +81,7 @@ TEST(c_wheel_a_custom_task_chooses_its_times_and_frees_itself) {
     assert_int_equal(tw_runtime_count(rt), 0);
 }
 
-TEST(c_wheel_tasks_added_and_cancelled_by_other_threads_while_it_sleeps) {
+TEST_ON_BOTH(c_wheel_tasks_added_and_cancelled_by_other_threads_while_it_sleeps) {
     static struct noted far, near;
     start_after(&far, 3600 * TW_SECOND); /* the thread sleeps for this one */
     start_after(&near, TW_MILLISECOND);  /* arming this one wakes it */
@@ -99,7 +109,7 @@ static void send_byte(UNUSED struct tw_node *node, UNUSED void *arg) {
         atomic_store(&timers_ran, 1);
 }
 
-TEST(c_wheel_epoll_serves_descriptors_and_timers_on_one_thread) {
+TEST_ON_EPOLL(c_wheel_epoll_serves_descriptors_and_timers_on_one_thread) {
     static struct tw_node sender;
     assert_int_equal(pipe(channel), 0);
     assert_int_equal(tw_runtime_watch(rt, channel[0], EPOLLIN, on_byte, NULL), 0);
@@ -115,6 +125,8 @@ TEST(c_wheel_epoll_serves_descriptors_and_timers_on_one_thread) {
 }
 
 /* --- 3 x 256 ------------------------------------------------------------------------- */
+
+FIXTURE(NULL, NULL);
 
 /* A delay fires on its own tick, at every level and from every tick. */
 TEST(c_wheel_every_level_of_3_by_256_slots_fires_to_the_tick) {
@@ -132,20 +144,4 @@ TEST(c_wheel_every_level_of_3_by_256_slots_fires_to_the_tick) {
             assert_fired(&tasks[i], 1, (begins[b] + ticks[i]) * TW_SECOND);
         freed(NULL);
     }
-}
-
-#define ON(name, driver) \
-    { #name " on " driver, name, running, freed, (void *)driver }
-#define ON_BOTH(name) ON(name, "sleep"), ON(name, "epoll")
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        ON_BOTH(c_wheel_a_oneshot_fires_once_and_not_early),
-        ON_BOTH(c_wheel_a_periodic_fires_on_its_grid_until_it_is_cancelled),
-        ON_BOTH(c_wheel_a_custom_task_chooses_its_times_and_frees_itself),
-        ON_BOTH(c_wheel_tasks_added_and_cancelled_by_other_threads_while_it_sleeps),
-        ON(c_wheel_epoll_serves_descriptors_and_timers_on_one_thread, "epoll"),
-        cmocka_unit_test(c_wheel_every_level_of_3_by_256_slots_fires_to_the_tick),
-    };
-    return cmocka_run_group_tests_name("the C wheel", tests, NULL, NULL);
 }

@@ -29,6 +29,8 @@ static int empty(void **state) {
 
 /* --- set, move, remove -------------------------------------------------------------------- */
 
+FIXTURE(empty, freed);
+
 TEST(go_zero_set_runs_after_its_delay) {
     assert_int_equal(set(1, 5 * TW_SECOND, &fires), 0);
     let_pass(5 * TW_SECOND - 1);
@@ -59,6 +61,8 @@ static void assert_moved(int64_t from_s, int64_t to_s) {
     freed(NULL);
 }
 
+FIXTURE(NULL, NULL);
+
 TEST(go_zero_move_to_earlier_later_and_far_away) {
     assert_moved(50, 1);
     assert_moved(50, 48);
@@ -67,6 +71,8 @@ TEST(go_zero_move_to_earlier_later_and_far_away) {
     assert_moved(5, 70000);
     assert_moved(70000, 5);
 }
+
+FIXTURE(empty, freed);
 
 TEST(go_zero_move_of_a_key_that_is_not_there_does_nothing) {
     assert_int_equal(move(1, TW_SECOND), -ENOENT);
@@ -183,6 +189,8 @@ static void drain_slowly(UNUSED const struct tw_key *key, void *arg, UNUSED void
     atomic_fetch_add((atomic_uint *)arg, 1);
 }
 
+FIXTURE(running, freed);
+
 TEST(go_zero_drain_against_a_thread_that_fires_meets_each_entry_once) {
     for (unsigned i = 0; i < ENTRIES; ++i)
         assert_int_equal(
@@ -197,23 +205,4 @@ TEST(go_zero_drain_against_a_thread_that_fires_meets_each_entry_once) {
     assert_int_equal(live_fires, fired);
     for (unsigned i = 0; i < ENTRIES; ++i)
         assert_int_equal(touched[i], 1);
-}
-
-#define WITH_KEYS(name) cmocka_unit_test_setup_teardown(name, empty, freed)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITH_KEYS(go_zero_set_runs_after_its_delay),
-        WITH_KEYS(go_zero_set_under_a_key_that_is_there_takes_the_new_value_and_delay),
-        cmocka_unit_test(go_zero_move_to_earlier_later_and_far_away),
-        WITH_KEYS(go_zero_move_of_a_key_that_is_not_there_does_nothing),
-        WITH_KEYS(go_zero_remove_by_key),
-        WITH_KEYS(go_zero_a_delay_of_nothing_runs_at_once_and_one_under_an_interval_at_the_next_tick),
-        WITH_KEYS(go_zero_moved_under_an_interval_runs_at_the_next_tick),
-        WITH_KEYS(go_zero_drain_calls_its_function_on_every_entry_and_nothing_fires_after_it),
-        WITH_KEYS(go_zero_a_drained_wheel_takes_new_entries),
-        cmocka_unit_test_setup_teardown(go_zero_drain_against_a_thread_that_fires_meets_each_entry_once,
-                                        running, freed),
-    };
-    return cmocka_run_group_tests_name("go-zero's TimingWheel", tests, NULL, NULL);
 }

@@ -39,6 +39,8 @@ static int empty(void **state) {
     return tw_keyed_new(&wheel, rt, NULL);
 }
 
+FIXTURE(empty, freed);
+
 TEST(godis_add_under_a_key_replaces) {
     struct job former = {0}, latter = {0};
     assert_int_equal(add("session", 5 * TW_SECOND, run, &former), 0);
@@ -120,6 +122,8 @@ static void meet(const struct tw_event *event, void *arg) {
     run(event, arg);
 }
 
+FIXTURE(on_two_workers, freed);
+
 TEST(godis_jobs_run_concurrently) {
     struct job jobs[2] = {{0}};
     assert_int_equal(add("one", TW_MILLISECOND, meet, &jobs[0]), 0);
@@ -162,20 +166,4 @@ TEST(godis_the_key_of_a_job_that_does_not_return_can_be_used_again) {
     assert_int_equal(hanging.drops, 0);
     atomic_store(&gate.open, true);
     wait_for(hanging.drops == 1);
-}
-
-#define WITH_KEYS(name) cmocka_unit_test_setup_teardown(name, empty, freed)
-#define ON_TWO_WORKERS(name) cmocka_unit_test_setup_teardown(name, on_two_workers, freed)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        WITH_KEYS(godis_add_under_a_key_replaces),
-        WITH_KEYS(godis_remove_by_key),
-        WITH_KEYS(godis_a_key_is_free_again_once_its_job_has_run),
-        WITH_KEYS(godis_ten_thousand_keys_expire_each_in_its_time),
-        ON_TWO_WORKERS(godis_jobs_run_concurrently),
-        ON_TWO_WORKERS(godis_a_job_that_does_not_return_delays_no_other),
-        ON_TWO_WORKERS(godis_the_key_of_a_job_that_does_not_return_can_be_used_again),
-    };
-    return cmocka_run_group_tests_name("the keyed wheel of godis", tests, NULL, NULL);
 }

@@ -26,6 +26,8 @@ static void start_grid(struct tw_node *node, int64_t period_ns) {
     assert_int_equal(tw_runtime_every(rt, node, period_ns, TW_BURST), 0);
 }
 
+FIXTURE(at_zero, freed);
+
 TEST(rounds_a_periodic_task_does_not_drift_in_a_hundred_years) {
     static struct tw_node hourly;
     let_pass(1234567 * TW_SECOND); /* start in the middle of a round */
@@ -91,6 +93,8 @@ TEST(rounds_delays_around_a_round_fire_to_the_tick) {
 
 static void count(UNUSED struct tw_node *node, void *arg) { ++*(unsigned *)arg; }
 
+FIXTURE(NULL, NULL);
+
 TEST(rounds_a_lone_task_four_million_rounds_away_takes_one_step) {
     struct tw wheel;
     struct tw_node node;
@@ -105,16 +109,4 @@ TEST(rounds_a_lone_task_four_million_rounds_away_takes_one_step) {
     assert_int_equal(tw_advance(&wheel, due, TW_UNBOUNDED), 0);
     assert_int_equal(fires, 1);
     assert_int_equal(tw_next(&wheel), TW_NEVER);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        ON_VIRTUAL_TIME(rounds_a_periodic_task_does_not_drift_in_a_hundred_years),
-        ON_VIRTUAL_TIME(rounds_a_start_between_two_ticks_is_rounded_up_once_and_for_all),
-        ON_VIRTUAL_TIME(rounds_a_year_of_standstill_is_counted_and_the_grid_kept),
-        ON_VIRTUAL_TIME(rounds_tasks_of_one_slot_fire_each_in_its_own_round),
-        ON_VIRTUAL_TIME(rounds_delays_around_a_round_fire_to_the_tick),
-        cmocka_unit_test(rounds_a_lone_task_four_million_rounds_away_takes_one_step),
-    };
-    return cmocka_run_group_tests_name("the Java wheel with rounds", tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 
 /* --- AfterFunc, Stop ------------------------------------------------------------------- */
 
+FIXTURE(at_zero, freed);
+
 TEST(kafka_after_func_runs_once_after_its_delay) {
     static const int64_t delays[] = {1, 5, 10, 50, 100, 500, 1000, 20000}; /* s */
     static struct noted timers[COUNT_OF(delays)];
@@ -154,6 +156,8 @@ static void meet(UNUSED struct tw_node *node, UNUSED void *arg) {
     wait_for(met >= CROWD);
 }
 
+FIXTURE(running, freed);
+
 TEST(kafka_tasks_run_concurrently) {
     struct tw_workers *workers;
     static struct tw_job jobs[CROWD];
@@ -186,6 +190,8 @@ TEST(kafka_a_slow_task_does_not_hold_up_the_wheel) {
 
 /* --- empty time -------------------------------------------------------------------------- */
 
+FIXTURE(NULL, freed);
+
 /* A thousand years of milliseconds are 3 * 10^13 ticks, too many to visit. */
 TEST(kafka_centuries_of_empty_time_cost_nothing) {
     static struct noted timer;
@@ -194,6 +200,8 @@ TEST(kafka_centuries_of_empty_time_cost_nothing) {
     let_pass(250 * 365 * INT64_C(86400) * TW_SECOND);
     assert_fired(&timer, 1, 200 * 365 * INT64_C(86400) * TW_SECOND);
 }
+
+FIXTURE(running, freed);
 
 /* No wake-up without a due timer: the tick is a millisecond, but the timers are far apart. */
 TEST(kafka_the_thread_wakes_up_for_timers_only) {
@@ -207,23 +215,4 @@ TEST(kafka_the_thread_wakes_up_for_timers_only) {
     wait_for(timers[0].fires == 1);
     assert_int_equal(tw_runtime_stats(rt, &after), 0);
     assert_true(after.wakeups - before.wakeups <= TIMERS + (after.wakes - before.wakes) + 1);
-}
-
-#define ON_REAL_TIME(name) cmocka_unit_test_setup_teardown(name, running, freed)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        ON_VIRTUAL_TIME(kafka_after_func_runs_once_after_its_delay),
-        ON_VIRTUAL_TIME(kafka_stop_says_whether_it_stopped),
-        ON_VIRTUAL_TIME(kafka_stop_of_a_timer_that_is_gone_is_told_so),
-        ON_VIRTUAL_TIME(kafka_an_overdue_timer_runs_at_once),
-        ON_VIRTUAL_TIME(kafka_schedule_func_follows_a_list_of_intervals_and_ends_with_it),
-        ON_VIRTUAL_TIME(kafka_schedule_func_is_stopped_half_way),
-        ON_VIRTUAL_TIME(kafka_schedule_func_without_any_interval_starts_nothing),
-        ON_REAL_TIME(kafka_tasks_run_concurrently),
-        ON_REAL_TIME(kafka_a_slow_task_does_not_hold_up_the_wheel),
-        cmocka_unit_test_teardown(kafka_centuries_of_empty_time_cost_nothing, freed),
-        ON_REAL_TIME(kafka_the_thread_wakes_up_for_timers_only),
-    };
-    return cmocka_run_group_tests_name("the Kafka-like wheel in Go", tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 
 enum { SLOTS = 8 }; /* of the small wheel */
 
+FIXTURE(at_zero, freed);
+
 TEST(simple_tasks_of_1_3_and_9_seconds) {
     static struct noted one, three, nine;
     start_after(&one, 1 * TW_SECOND);
@@ -80,6 +82,8 @@ static int not_started(UNUSED void **state) {
     return 0;
 }
 
+FIXTURE(not_started, freed);
+
 TEST(simple_tasks_added_before_and_after_the_start_run) {
     static struct noted before, after;
     start_after(&before, TW_MILLISECOND);
@@ -101,19 +105,4 @@ TEST(simple_a_stopped_wheel_fires_nothing_and_goes_on_when_it_is_started_again) 
     assert_int_equal(tw_runtime_start(rt), 0);
     wait_for(task.fires == 1);
     assert_int_equal(far.fires, 0);
-}
-
-#define ON_REAL_TIME(name) cmocka_unit_test_setup_teardown(name, not_started, freed)
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        ON_VIRTUAL_TIME(simple_tasks_of_1_3_and_9_seconds),
-        ON_VIRTUAL_TIME(simple_periodic_tasks_of_1_3_and_9_seconds),
-        ON_VIRTUAL_TIME(simple_delays_longer_than_the_wheel_do_not_collide),
-        ON_VIRTUAL_TIME(simple_many_delays_of_any_length_added_at_any_time),
-        ON_VIRTUAL_TIME(simple_delays_of_centuries_added_at_any_time),
-        ON_REAL_TIME(simple_tasks_added_before_and_after_the_start_run),
-        ON_REAL_TIME(simple_a_stopped_wheel_fires_nothing_and_goes_on_when_it_is_started_again),
-    };
-    return cmocka_run_group_tests_name("the simple Go wheel", tests, NULL, NULL);
 }

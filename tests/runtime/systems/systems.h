@@ -21,8 +21,6 @@ static inline int freed(UNUSED void **state) {
     return result;
 }
 
-#define ON_VIRTUAL_TIME(name) cmocka_unit_test_setup_teardown(name, at_zero, freed)
-
 static inline void let_pass(int64_t ns) { assert_int_equal(tw_runtime_advance(rt, ns), 0); }
 
 /* A timer that records its fires. A test's timers are static, because `freed` runs after the

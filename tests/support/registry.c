@@ -1,0 +1,55 @@
+/* The tests of a program, which have registered themselves before main begins (test.h). */
+#include "support/test.h"
+
+#include <fnmatch.h>
+#include <stdbool.h>
+
+CMFixtureFunction group_setup, group_teardown;
+
+/* By file, in the order in which the files are linked; a file's in the order in which they stand there, as a
+ * compiler may begin anywhere. */
+static struct registered_test *first;
+
+static bool goes_before(const struct registered_test *test, const struct registered_test *other) {
+    return strcmp(test->file, other->file) == 0 && test->place < other->place;
+}
+
+void register_test(struct registered_test *test) {
+    struct registered_test **at = &first;
+    while (*at != NULL && !goes_before(test, *at))
+        at = &(*at)->next;
+    test->next = *at;
+    *at = test;
+}
+
+/* Fills in `chosen` unless it is NULL. Returns the number of tests that match. */
+static size_t choose(const char *pattern, struct CMUnitTest *chosen) {
+    const struct registered_test none = {.file = ""}, *fixture = &none;
+    size_t count = 0;
+    for (const struct registered_test *each = first; each != NULL; each = each->next) {
+        if (strcmp(each->file, fixture->file) != 0)
+            fixture = &none;
+        if (each->test.test_func == NULL)
+            fixture = each;
+        else if (pattern == NULL || fnmatch(pattern, each->test.name, 0) == 0) {
+            if (chosen != NULL) {
+                chosen[count] = each->test;
+                chosen[count].setup_func = fixture->test.setup_func;
+                chosen[count].teardown_func = fixture->test.teardown_func;
+            }
+            ++count;
+        }
+    }
+    return count;
+}
+
+int run_registered_tests(const char *group, const char *pattern) {
+    const size_t count = choose(pattern, NULL);
+    if (count == 0) {
+        print_error("%s has no test \"%s\"\n", group, pattern != NULL ? pattern : "*");
+        return 1;
+    }
+    struct CMUnitTest tests[count];
+    choose(pattern, tests);
+    return cmocka_run_group_tests_name(group, tests, group_setup, group_teardown);
+}

@@ -1,13 +1,11 @@
-# tickwheel_add_library(target PORT port [ENGINE wheel] BITS b LEVELS l LOOKAHEAD on|off
-#                       | ENGINE tree
-#                       [TICK_BITS 32|64] [PORT_INCLUDES folder...]
-#                       [BASEPRI priority] [RUNTIME on|off] [CHECK on|off]
-#                       [WITHOUT features...] [DEFINES d...])
+# tickwheel_add_library(target PORT port [ENGINE wheel|tree|tree32] [SMALL on|off] [VALIDATION on|off]
+#                       [PORT_INCLUDES folder...] [BASEPRI priority] [RUNTIME on|off] [CHECK on|off]
+#                       [CORE source...])
 # where port is a folder of src/ports, or the path of a header
 #
-# Adds a library of one engine and geometry; with RUNTIME, it has the runtime and its drivers as well. The
-# features that it can be WITHOUT are those of tickwheel_get_features. The project builds one; the tests build
-# several, each with a config.h of its own.
+# Adds a library: of the wheel, unless ENGINE is another one, with VALIDATION unless it is off; with RUNTIME, it
+# has the runtime and its drivers as well. The project builds one; the tests build a few, each with a config.h of
+# its own, and one with a CORE of their own in place of src/core/c_api.cpp.
 #
 # These functions may also be called by a project that adds this one as a part, for other images.
 include(${CMAKE_CURRENT_LIST_DIR}/TickwheelConfigHeader.cmake)
@@ -43,25 +41,34 @@ function(tickwheel_by_sections target)
 endfunction()
 
 function(tickwheel_add_library target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "ENGINE;BITS;LEVELS;LOOKAHEAD;PORT;TICK_BITS;BASEPRI;RUNTIME;CHECK"
-        "PORT_INCLUDES;WITHOUT;DEFINES")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "ENGINE;SMALL;VALIDATION;PORT;BASEPRI;RUNTIME;CHECK"
+        "PORT_INCLUDES;CORE")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "tickwheel_add_library(${target} ...) does not take: ${arg_UNPARSED_ARGUMENTS}")
+    endif()
 
     get_filename_component(tickwheel_root ${CMAKE_CURRENT_FUNCTION_LIST_DIR} DIRECTORY)
 
-    if(NOT arg_TICK_BITS)
-        set(arg_TICK_BITS 64)
+    if(NOT DEFINED arg_ENGINE)
+        set(arg_ENGINE wheel)
+    endif()
+    if(NOT DEFINED arg_VALIDATION)
+        set(arg_VALIDATION ON)
     endif()
     # The wheel has features that only the runtime uses. Every library of a build with a runtime has
     # them if it can, so that the tests of the wheel alone cover them.
     set(has_runtime OFF)
-    if(TW_RUNTIME AND arg_TICK_BITS EQUAL 64 AND NOT arg_ENGINE STREQUAL tree AND NOT arg_WITHOUT)
+    if(TW_RUNTIME AND arg_ENGINE STREQUAL wheel)
         set(has_runtime ON)
     endif()
     set(config_dir ${CMAKE_CURRENT_BINARY_DIR}/${target}-config)
-    tickwheel_write_config(${config_dir} ENGINE "${arg_ENGINE}" BITS "${arg_BITS}" LEVELS "${arg_LEVELS}"
-        LOOKAHEAD "${arg_LOOKAHEAD}" TICK_BITS ${arg_TICK_BITS} RUNTIME ${has_runtime} WITHOUT ${arg_WITHOUT})
+    tickwheel_write_config(${config_dir} ENGINE ${arg_ENGINE} RUNTIME ${has_runtime} SMALL ${arg_SMALL}
+        VALIDATION ${arg_VALIDATION})
 
-    add_library(${target} ${tickwheel_root}/src/core/c_api.cpp)
+    if(NOT arg_CORE)
+        set(arg_CORE ${tickwheel_root}/src/core/c_api.cpp)
+    endif()
+    add_library(${target} ${arg_CORE})
     if(arg_PORT STREQUAL linux)
         target_sources(${target} PRIVATE ${tickwheel_root}/src/ports/linux/lock.cpp
             ${tickwheel_root}/src/ports/linux/observed.cpp
@@ -106,13 +113,13 @@ function(tickwheel_add_library target)
         $<BUILD_INTERFACE:${tickwheel_root}/include>
         $<BUILD_INTERFACE:${config_dir}>)
     target_include_directories(${target} PRIVATE ${tickwheel_root}/src ${arg_PORT_INCLUDES})
-    target_compile_definitions(${target} PRIVATE TW_PORT_HEADER="${port_header}" ${arg_DEFINES})
+    target_compile_definitions(${target} PRIVATE TW_PORT_HEADER="${port_header}")
     if(has_runtime OR arg_PORT STREQUAL linux)
         target_compile_features(${target} PRIVATE cxx_std_20)
     else()
         target_compile_features(${target} PRIVATE cxx_std_17)  # the core alone is for older compilers, too
     endif()
-    set_property(SOURCE ${tickwheel_root}/src/core/c_api.cpp TARGET_DIRECTORY ${target}
+    set_property(SOURCE ${arg_CORE} TARGET_DIRECTORY ${target}
         PROPERTY COMPILE_OPTIONS -ffreestanding)
     # Without vectors: gcc pairs the two pointers of a link into one 16-byte store,
     # and the next load of one of them then waits for it (a third of a re-arm).

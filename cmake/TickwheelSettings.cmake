@@ -1,5 +1,5 @@
-# What the library is built with, by -D or by set() in the project that adds this one: the platform, the engine
-# and its geometry, the features, and the runtime. docs/GUIDE.md lists them. Sets features_off.
+# What the library is built with, by -D or by set() in the project that adds this one: the platform, the engine,
+# how small it is, and the runtime. docs/GUIDE.md lists them.
 
 # tickwheel_setting(name default text): a cache variable. One that the user's project has set already stays as it
 # is, which CMake before 3.21 does not ensure.
@@ -58,45 +58,30 @@ endif()
 
 # --- the engine --------------------------------------------------------------------
 
-# Boards have few timers and little memory.
-if(CMAKE_SYSTEM_NAME STREQUAL Generic OR TW_PORT STREQUAL freertos)
+# Boards have few timers and little memory. A tick of FreeRTOS is a TickType_t, and wraps like one.
+if(TW_PORT STREQUAL freertos)
+    set(default_engine tree32)
+elseif(CMAKE_SYSTEM_NAME STREQUAL Generic)
     set(default_engine tree)
 else()
     set(default_engine wheel)
 endif()
-if(default_engine STREQUAL tree AND NOT DEFINED TW_ENGINE AND (DEFINED TW_BITS OR DEFINED TW_LEVELS))
-    message(WARNING "TW_BITS and TW_LEVELS are for TW_ENGINE=wheel; here the engine is the tree unless you set it")
-endif()
-tickwheel_setting(TW_ENGINE ${default_engine} "wheel: slots; or tree: smaller, for few timers (docs/PORTING.md)")
+tickwheel_setting(TW_ENGINE ${default_engine}
+    "wheel: slots; tree: smaller, for few timers; tree32: with ticks of 32 bits, which wrap (docs/PORTING.md)")
 if(DEFINED CACHE{TW_ENGINE})
-    set_property(CACHE TW_ENGINE PROPERTY STRINGS wheel tree)
+    set_property(CACHE TW_ENGINE PROPERTY STRINGS wheel tree tree32)
 endif()
-if(NOT TW_ENGINE MATCHES "^(wheel|tree)$")
-    message(FATAL_ERROR "TW_ENGINE is wheel or tree")
+if(NOT TW_ENGINE MATCHES "^(wheel|tree|tree32)$")
+    message(FATAL_ERROR "TW_ENGINE is wheel, tree or tree32")
 endif()
-tickwheel_setting(TW_BITS 8 "Of a wheel: bits of a tick per level; each level has 2^TW_BITS slots ahead")
-tickwheel_setting(TW_LEVELS 3 "Of a wheel: its levels")
-option(TW_LOOKAHEAD "Of a wheel: cascade one block ahead, in idle time (costs twice the slots below the top level)" ON)
-tickwheel_setting(TW_TICK_BITS 64 "Width of a tick: 64, or 32 for small parts (wraps; see tw_tick in tw.h)")
-if(NOT TW_TICK_BITS MATCHES "^(32|64)$")
-    message(FATAL_ERROR "TW_TICK_BITS is 64 or 32")
+if(TW_PORT STREQUAL freertos AND NOT TW_ENGINE STREQUAL tree32)
+    message(FATAL_ERROR "TW_PORT=freertos needs TW_ENGINE=tree32: a tick is a TickType_t, and wraps like one")
 endif()
-if(TW_PORT STREQUAL freertos AND NOT TW_TICK_BITS EQUAL 32)
-    message(FATAL_ERROR "TW_PORT=freertos needs TW_TICK_BITS=32: a tick is a TickType_t, and wraps like one")
+option(TW_SMALL "For the smallest parts: a tree with what the smallest firmware calls (config.h lists what is left out)" OFF)
+if(TW_SMALL AND TW_ENGINE STREQUAL wheel)
+    message(FATAL_ERROR "TW_SMALL needs TW_ENGINE=tree or tree32: the slots of a wheel alone take 11 KB")
 endif()
-
-# --- the features ------------------------------------------------------------------
-
 option(TW_VALIDATION "Return errors for bad input; OFF: bad input is undefined" ON)
-option(TW_OWNER_CHECK "Refuse nodes that are pending on another wheel (64-bit ticks)" ON)
-option(TW_WINDOWS "Have tw_arm_within and tw_choose" ON)
-option(TW_PERIODIC "Have tw_arm_every" ON)
-option(TW_POLICIES "Have TW_BURST and TW_DELAY, beside TW_SKIP" ON)
-option(TW_OVERRUNS "Have tw_overruns" ON)
-option(TW_BUDGET "Have tw_interrupt, and budgets other than TW_UNBOUNDED" ON)
-option(TW_CLEAR "Have tw_clear" ON)
-option(TW_LOCK_CHOICE "Have the flag TW_UNLOCKED" ON)
-tickwheel_get_features_off(features_off TW)
 
 # --- the runtime -------------------------------------------------------------------
 
@@ -109,21 +94,13 @@ option(TW_RUNTIME "Build the runtime and its drivers (Linux)" ${runtime_default}
 if(TW_RUNTIME AND NOT TW_PORT STREQUAL linux)
     message(FATAL_ERROR "the runtime needs TW_PORT=linux: its threads share a wheel and wait for each other")
 endif()
-if(TW_RUNTIME AND NOT TW_TICK_BITS EQUAL 64)
-    message(FATAL_ERROR "the runtime needs TW_TICK_BITS=64")
-endif()
-if(TW_RUNTIME AND TW_ENGINE STREQUAL tree)
-    message(FATAL_ERROR "the runtime needs TW_ENGINE=wheel. Set TW_RUNTIME=OFF for a tree without the runtime")
-endif()
-if(TW_RUNTIME AND features_off)
-    list(JOIN features_off " " names)
-    message(FATAL_ERROR "the runtime needs all features; this is without: ${names}. "
-        "Set TW_RUNTIME=OFF for the wheel alone")
+if(TW_RUNTIME AND NOT (TW_ENGINE STREQUAL wheel AND TW_VALIDATION))
+    message(FATAL_ERROR "the runtime needs TW_ENGINE=wheel and TW_VALIDATION=ON. Set TW_RUNTIME=OFF for an engine alone")
 endif()
 
 # The checking build; its table of nodes needs the Linux port, and nodes that name their wheel.
 set(can_check OFF)
-if(TW_PORT STREQUAL linux AND TW_TICK_BITS EQUAL 64 AND TW_OWNER_CHECK)
+if(TW_PORT STREQUAL linux AND NOT TW_ENGINE STREQUAL tree32 AND NOT TW_SMALL)
     set(can_check ON)
 endif()
 set(check_default OFF)
@@ -134,6 +111,6 @@ option(TW_CHECK "Find misuse of nodes and runtimes, and stop the program with a 
 wrong, to which node, where it was armed and where this was found (slower, and uses mmap; Linux only; on in Debug builds)"
     ${check_default})
 if(TW_CHECK AND NOT can_check)
-    message(FATAL_ERROR "TW_CHECK needs TW_PORT=linux, TW_TICK_BITS=64 and TW_OWNER_CHECK=ON: it remembers pending "
-        "nodes, by their wheels, in memory of its own")
+    message(FATAL_ERROR "TW_CHECK needs TW_PORT=linux, 64-bit ticks and TW_SMALL=OFF: it remembers pending nodes, by "
+        "their wheels, in memory of its own")
 endif()

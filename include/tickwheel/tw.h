@@ -64,7 +64,7 @@ struct tw_node;
 
 /* A tick, or a number of ticks.
  *
- * In a library built with TW_TICK_BITS=32 ticks wrap: a value stands for the nearest tick with
+ * In a tree with 32-bit ticks (TW_ENGINE=tree32) ticks wrap: a value stands for the nearest tick with
  * that value, before or after tw_now(). This has three consequences. Every pending node is less
  * than 2^31 ticks away, ahead or overdue; delays, periods and slack beyond that return -ERANGE.
  * Time moves on by less than 2^31 ticks at once, including the part that an earlier tw_advance
@@ -163,14 +163,11 @@ constexpr struct tw_node tw_node_of(tw_callback *fn, void *arg) {
 }
 #endif
 
-/* The size of a wheel follows from the geometry in config.h. Each slot takes two pointers and
- * one bit of the bitmap. With look-ahead, every level below the top has two blocks of slots. The
- * levels together reach one round of ticks; beyond a round there is one far slot for each
- * remaining bit of a tick, and one more where ticks wrap. The library checks these sizes at
- * compile time. */
-#define TW_ROUND_BITS (TW_BITS * TW_LEVELS - (TW_LOOKAHEAD && TW_LEVELS > 1 ? 1 : 0))
-#define TW_FAR_SLOTS (TW_TICK_BITS - TW_ROUND_BITS + (TW_TICK_BITS == 32))
-#define TW_SLOTS (((TW_LEVELS + (TW_LOOKAHEAD ? TW_LEVELS - 1 : 0)) << TW_BITS) + TW_FAR_SLOTS)
+/* The size of a wheel. It has three levels of 256 slots, of which the lower two have room for the block that
+ * opens next as well. Together they reach one round of 2^23 ticks; beyond a round there is one far slot
+ * for each remaining bit of a tick. A slot takes two pointers and one bit of the bitmap. The library checks
+ * these sizes at compile time. */
+#define TW_SLOTS (5 * 256 + (64 - 23))
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
 #if TW_TREE
 #define TW_STORAGE \
@@ -214,20 +211,17 @@ struct tw {
 
 /* A program must be compiled with the same config.h as the library that it links with. To enforce
  * this, the functions that initialise wheels and nodes, and those that advance wheels, carry what sizes
- * depend on in their linker names, for example tw_init_bits8_levels3_lookahead1_ticks64_runtime1; if that
- * differs, linking fails. Features change no size and are not compared: a call of a function that was left
- * out does not link anyway. The library also exports the plain names, for languages that do not use this
+ * depend on in their linker names, for example tw_init_wheel_runtime1; if that differs, linking fails.
+ * TW_SMALL and TW_VALIDATION change no size and are not compared: a call of a function that was left out does
+ * not link anyway. The library also exports the plain names, for languages that do not use this
  * header; they ask tw_node_size and tw_wheel_size how much storage to provide. */
 #if defined(__GNUC__) && defined(__ELF__)
 #define TW_TEXT_OF(number) #number
 #define TW_TEXT(number) TW_TEXT_OF(number)
 #if TW_TREE
-#define TW_NODE_NAME "_tree_ticks" TW_TEXT(TW_TICK_BITS)
-#define TW_GEOMETRY_NAME TW_NODE_NAME
+#define TW_LAYOUT_NAME "_tree_ticks" TW_TEXT(TW_TICK_BITS)
 #else
-#define TW_NODE_NAME "_ticks" TW_TEXT(TW_TICK_BITS) "_runtime" TW_TEXT(TW_RUNTIME)
-#define TW_GEOMETRY_NAME \
-    "_bits" TW_TEXT(TW_BITS) "_levels" TW_TEXT(TW_LEVELS) "_lookahead" TW_TEXT(TW_LOOKAHEAD) TW_NODE_NAME
+#define TW_LAYOUT_NAME "_wheel_runtime" TW_TEXT(TW_RUNTIME)
 #endif
 #define TW_LINKED_AS(name) __asm__(name)
 #else
@@ -238,12 +232,12 @@ struct tw {
  * call it on a wheel with pending nodes: call tw_clear first, or tw_node_init on each of them
  * afterwards. Takes no lock.
  *   -EINVAL  w is null, now is TW_NEVER, or a flag is unknown */
-int tw_init(struct tw *w, tw_tick now, unsigned flags) TW_LINKED_AS("tw_init" TW_GEOMETRY_NAME);
+int tw_init(struct tw *w, tw_tick now, unsigned flags) TW_LINKED_AS("tw_init" TW_LAYOUT_NAME);
 
 /* Initialises an idle node that will call fn(node, arg), and returns 0. The node must not be
  * pending. Takes no lock.
  *   -EINVAL  node or fn is null */
-int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg) TW_LINKED_AS("tw_node_init" TW_NODE_NAME);
+int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg) TW_LINKED_AS("tw_node_init" TW_LAYOUT_NAME);
 
 /* Arming a pending node moves it: its former tick, period and place in the order of arming are
  * forgotten. */
@@ -476,11 +470,11 @@ TW_MUST_CHECK struct tw_node *tw_running(struct tw *w);
  * 0 when all is done, or 1 if work is left; then call it again with the same or a later `now`. The
  * rest of the budget goes to look-ahead: a bounded share for each tick that passed, for up to 64
  * ticks, but nothing before the tick that tw_next asked for.
- *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, or budget is 0; without TW_BUDGET:
+ *   -EINVAL  also: `now` is before tw_now(w) or is TW_NEVER, or budget is 0; with TW_SMALL:
  *            budget is not TW_UNBOUNDED; with 32-bit ticks: pending work would lag 2^31 ticks (call
  *            it with tw_now(w) first)
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
-int tw_advance(struct tw *w, tw_tick now, uint32_t budget) TW_LINKED_AS("tw_advance" TW_GEOMETRY_NAME);
+int tw_advance(struct tw *w, tw_tick now, uint32_t budget) TW_LINKED_AS("tw_advance" TW_LAYOUT_NAME);
 
 /* Advances the wheel by one tick, for a tick interrupt: tw_advance(w, tw_now(w) + 1,
  * TW_UNBOUNDED). Calls everything that is due; to limit that, use tw_advance. Returns 0, or 1 if a
@@ -488,7 +482,7 @@ int tw_advance(struct tw *w, tw_tick now, uint32_t budget) TW_LINKED_AS("tw_adva
  *   -EINVAL  also: with 32-bit ticks, pending work would lag 2^31 ticks
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller
  *   -ERANGE  tw_now(w) is the last tick */
-int tw_update(struct tw *w) TW_LINKED_AS("tw_update" TW_GEOMETRY_NAME);
+int tw_update(struct tw *w) TW_LINKED_AS("tw_update" TW_LAYOUT_NAME);
 
 /* Does look-ahead in idle time: lowers at most `budget` nodes of the slots that open next, so that
  * no later tick has to wait for that. Fires nothing. Returns 1 while more of this work is left,

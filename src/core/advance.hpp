@@ -12,7 +12,7 @@ namespace {
 // The steps that a call may still spend; and those for which the lock may still be held.
 class work_budget {
   public:
-    work_budget(wheel &wheel, std::uint32_t steps) : left(steps), wheel_(wheel) {}
+    work_budget(wheel_state &wheel, std::uint32_t steps) : left(steps), wheel_(wheel) {}
 
     std::uint32_t left;
 
@@ -34,18 +34,18 @@ class work_budget {
     }
 
     void count(std::uint32_t steps) {
-        if (has_budget || nodes_move)  // without budgets and without look-ahead nobody reads `left`
+        if (!is_small || nodes_move)  // else nobody reads `left`: there are neither budgets nor look-ahead
             left -= steps;
     }
 
   private:
-    wheel &wheel_;
+    wheel_state &wheel_;
     std::uint32_t held_ = steps_per_hold;
 };
 
 // Calls a callback that is due. P7: no lock is held, and the node is not touched once its callback has begun,
 // as that may free it. RELEASES AND REACQUIRES: wheel lock
-TW_INLINE_IF_SMALL inline void fire(wheel &wheel, tw_node &node, tw_callback *fn, void *arg) {
+TW_INLINE_IF_SMALL inline void fire(wheel_state &wheel, tw_node &node, tw_callback *fn, void *arg) {
 #if TW_RUNTIME
     if (tw_caller *const caller = wheel.caller; caller != nullptr) {
         const tw_fire it = {&node, fn, arg, wheel.due, wheel.overruns, label_of(node)};
@@ -59,7 +59,7 @@ TW_INLINE_IF_SMALL inline void fire(wheel &wheel, tw_node &node, tw_callback *fn
 }
 
 // The caller's fires are not followed by another at once. REQUIRES: wheel lock held
-inline void tell_of_pause([[maybe_unused]] wheel &wheel) {
+inline void tell_of_pause([[maybe_unused]] wheel_state &wheel) {
 #if TW_RUNTIME
     if (tw_caller *const caller = wheel.caller; caller != nullptr)
         caller(nullptr, wheel.caller_arg);
@@ -67,7 +67,7 @@ inline void tell_of_pause([[maybe_unused]] wheel &wheel) {
 }
 
 // True if tw_interrupt or a fork has interrupted since this was asked last.
-inline bool take_interruption(wheel &wheel) {
+inline bool take_interruption(wheel_state &wheel) {
     if (!__atomic_load_n(&wheel.interrupted, has_threads ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED))
         return false;
     __atomic_store_n(&wheel.interrupted, false, __ATOMIC_RELAXED);
@@ -78,14 +78,14 @@ inline bool take_interruption(wheel &wheel) {
 // first, or it was interrupted. An interruption counts only where a callback would run, so that
 // tw_interrupt before an advance with nothing due is not lost.
 // RELEASES AND REACQUIRES: wheel lock
-TW_INLINE_IF_SMALL inline bool catch_up(wheel &wheel, work_budget &budget) {
+template <class Wheel> TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, work_budget &budget) {
     bool has_fired = false;
     next_step next = next_step::none;
     while ((next = wheel.look()) != next_step::none) {
         if (has_fired && next != next_step::fire)
             tell_of_pause(wheel);
         has_fired = false;
-        if (has_budget && budget.left == 0)
+        if (!is_small && budget.left == 0)
             return false;
         if (next == next_step::move) {
             budget.spend(wheel.move_some(budget.at_once()));
@@ -106,7 +106,7 @@ TW_INLINE_IF_SMALL inline bool catch_up(wheel &wheel, work_budget &budget) {
 
 // Lowers nodes ahead of time, in at most `steps` steps. Returns false if these ran out before it was known
 // that no more are left. RELEASES AND REACQUIRES: wheel lock
-inline bool look_ahead(wheel &wheel, std::uint32_t steps) {
+template <class Wheel> bool look_ahead(Wheel &wheel, std::uint32_t steps) {
     for (work_budget budget(wheel, steps); budget.left != 0;) {
         const std::uint32_t moved = wheel.look_ahead(budget.at_once());
         if (moved == 0)
@@ -117,7 +117,7 @@ inline bool look_ahead(wheel &wheel, std::uint32_t steps) {
 }
 
 // Look-ahead at the end of an advance, within its share. RELEASES AND REACQUIRES: wheel lock
-TW_INLINE_IF_SMALL inline void take_share(wheel &wheel, std::uint32_t left) {
+template <class Wheel> TW_INLINE_IF_SMALL inline void take_share(Wheel &wheel, std::uint32_t left) {
     if (look_ahead(wheel, smaller(left, wheel.begin_share())))
         wheel.end_share();
 }
@@ -125,8 +125,8 @@ TW_INLINE_IF_SMALL inline void take_share(wheel &wheel, std::uint32_t left) {
 // Tells a wheel of a tick for which it is not quiet. Only one thread advances at a time. While it does, other
 // threads arm and cancel in the gaps between two holds of the lock.
 // REQUIRES: wheel lock held. RELEASES: wheel lock
-TW_ONE_COPY inline int advance(tw *w, std::uint32_t budget, tick now) {
-    wheel &wheel = wheel_in(w);
+template <class Wheel> TW_ONE_COPY int advance(tw *w, std::uint32_t budget, tick now) {
+    Wheel &wheel = wheel_in<Wheel>(w);
     if (wheel.advancing)
         return leave(w, -ebusy);
     if (has_validation && !wheel.can_go_to(now))

@@ -21,8 +21,8 @@ inline constexpr bool can_be_observed = false;
 
 // The unlocked wheel is asked for first: it then pays for one comparison, where a second one would
 // compete with the cache misses of the call that follows.
-TW_INLINE_IF_SMALL inline void lock(wheel &wheel) {
-    if (has_lock_choice && wheel.how == locking::unlocked)
+TW_INLINE_IF_SMALL inline void lock(wheel_state &wheel) {
+    if (!is_small && wheel.how == locking::unlocked)
         return;
     if (unlikely(can_be_observed && wheel.how == locking::observed))
         tw_port_lock_observed(&wheel.lock);
@@ -30,8 +30,8 @@ TW_INLINE_IF_SMALL inline void lock(wheel &wheel) {
         tw_port_lock(&wheel.lock);
 }
 
-TW_INLINE_IF_SMALL inline void unlock(wheel &wheel) {
-    if (has_lock_choice && wheel.how == locking::unlocked)
+TW_INLINE_IF_SMALL inline void unlock(wheel_state &wheel) {
+    if (!is_small && wheel.how == locking::unlocked)
         return;
     if (unlikely(can_be_observed && wheel.how == locking::observed))
         tw_port_unlock_observed(&wheel.lock);
@@ -41,7 +41,7 @@ TW_INLINE_IF_SMALL inline void unlock(wheel &wheel) {
 
 // Lets others have the lock for a moment, and calls a callback meanwhile if there is one (P7).
 // RELEASES AND REACQUIRES: wheel lock
-TW_ONE_COPY inline void call_unlocked(wheel &wheel, tw_node *node, tw_callback *fn, void *arg) {
+TW_ONE_COPY inline void call_unlocked(wheel_state &wheel, tw_node *node, tw_callback *fn, void *arg) {
     unlock(wheel);
     if (fn != nullptr)
         fn(node, arg);
@@ -50,7 +50,7 @@ TW_ONE_COPY inline void call_unlocked(wheel &wheel, tw_node *node, tw_callback *
 
 // Has a tool that looks for races follow this wheel's lock, if one watches the process. The words
 // beside the wheel are hidden from it: they are atomic, or compared by the kernel.
-inline void be_observed(wheel &wheel) {
+inline void be_observed(wheel_state &wheel) {
     if (!can_be_observed || wheel.how != locking::locked || tw_port_is_observed() == 0)
         return;
     wheel.how = locking::observed;
@@ -58,11 +58,11 @@ inline void be_observed(wheel &wheel) {
 }
 
 TW_INLINE_IF_SMALL inline bool usable(tw *w) {
-    return !has_validation || (w != nullptr && wheel_in(w).self - self_of(w) <= tag_if_locked);
+    return !has_validation || (w != nullptr && state_in(w).self - self_of(w) <= tag_if_locked);
 }
 
 // True if w, which is not null, is valid and takes no lock. Always false where there is no room.
-inline bool takes_no_lock(tw *w) { return has_room && wheel_in(w).self == self_of(w); }
+inline bool takes_no_lock(tw *w) { return has_room && state_in(w).self == self_of(w); }
 
 TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) {
     return !has_validation || (node != nullptr && node->fn != nullptr);
@@ -97,13 +97,13 @@ TW_ONE_COPY inline int enter(tw *w) {
         return 0;
     if (!usable(w))
         return -einval;
-    lock(wheel_in(w));
+    lock(state_in(w));
     return 0;
 }
 
 // RELEASES: wheel lock. Returns the result of the call.
 TW_ONE_COPY inline int leave(tw *w, int result) {
-    unlock(wheel_in(w));
+    unlock(state_in(w));
     return result;
 }
 
@@ -138,11 +138,11 @@ TW_ONE_COPY inline int enter(tw *w, const tw_node *node) {
 }
 
 // Reads a tick of a wheel; `none` if the wheel is invalid, or no callback runs that the tick would be of.
-TW_ONE_COPY inline tick read(tw *w, tick wheel::*what, tick none) {
+TW_ONE_COPY inline tick read(tw *w, tick wheel_state::*what, tick none) {
     if (enter_to_read(w, locks_for_a_tick) != 0)
         return none;
-    const wheel &it = wheel_in(w);
-    const tick value = what == &wheel::now || it.running != nullptr ? it.*what : none;
+    const wheel_state &wheel = state_in(w);
+    const tick value = what == &wheel_state::now || wheel.running != nullptr ? wheel.*what : none;
     end_read(w, locks_for_a_tick);
     return value;
 }

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 
-#if !TW_TREE
 namespace tickwheel::core {
 
 template <unsigned Size> class bitmap {
@@ -41,4 +40,3 @@ template <unsigned Size> class bitmap {
 };
 
 }  // namespace tickwheel::core
-#endif

@@ -11,7 +11,7 @@ enum class change : std::uint8_t { cancel, arm_at, arm_after, arm_within, shut_d
 constexpr bool is_arming(change what) { return what >= change::arm_at && what <= change::arm_within; }
 
 // Disarms a node. Returns 1 if that prevented a fire, else 0.
-inline int disarm(wheel &wheel, tw_node &node) {
+template <class Wheel> int disarm(Wheel &wheel, tw_node &node) {
     const int prevented = wheel.disarm(node);
 #if TW_RUNTIME
     if (wheel.how != locking::unlocked && prevented != 0)
@@ -21,8 +21,9 @@ inline int disarm(wheel &wheel, tw_node &node) {
 }
 
 // Makes a change, or refuses to; returns the result of the call. REQUIRES: wheel lock held, or there is none
+template <class Wheel>
 TW_INLINE_ALWAYS inline int make(change what, tw *w, tw_node *node, tick due, tick slack = 0) {
-    wheel &wheel = wheel_in(w);
+    Wheel &wheel = wheel_in<Wheel>(w);
     if (what == change::cancel || what == change::shut_down) {
         const int prevented = disarm(wheel, *node);
         if (what == change::shut_down)
@@ -52,29 +53,31 @@ TW_INLINE_ALWAYS inline int make(change what, tw *w, tw_node *node, tick due, ti
 
 // The whole of such a call: validates, locks, changes the node, and releases the lock. A build for size has
 // one copy of it. Others have one for each change, in which that is a constant.
-TW_INLINE_ALWAYS inline int whole_call(tw *w, tw_node *node, tick due, change what) {
+template <class Wheel> TW_INLINE_ALWAYS inline int whole_call(tw *w, tw_node *node, tick due, change what) {
     const int error = enter(w, node);
-    return error != 0 ? error : leave(w, make(what, w, node, due));
+    return error != 0 ? error : leave(w, make<Wheel>(what, w, node, due));
 }
-TW_ONE_COPY inline int call_in_one(tw *w, tw_node *node, tick due, change what) {
+template <class Wheel> TW_ONE_COPY int call_in_one(tw *w, tw_node *node, tick due, change what) {
     TW_ASSERT_AND_ASSUME(what <= change::arm_after);  // see call
-    return whole_call(w, node, due, what);
+    return whole_call<Wheel>(w, node, due, what);
 }
 
 // The same for the rarer changes, so that a program that arms and cancels does not link them.
-TW_ONE_COPY inline int call_rarely(tw *w, tw_node *node, tick due, change what) {
+template <class Wheel> TW_ONE_COPY int call_rarely(tw *w, tw_node *node, tick due, change what) {
     TW_ASSERT_AND_ASSUME(what >= change::shut_down);  // see call
-    return whole_call(w, node, due, what);
+    return whole_call<Wheel>(w, node, due, what);
 }
 
-template <change What> [[gnu::noinline]] int call_locked(tw *w, tw_node *node, tick due, tick slack) {
+template <class Wheel, change What>
+[[gnu::noinline]] int call_locked(tw *w, tw_node *node, tick due, tick slack) {
     const int error = enter_usable(w, node);
-    return error != 0 ? error : leave(w, make(What, w, node, due, slack));
+    return error != 0 ? error : leave(w, make<Wheel>(What, w, node, due, slack));
 }
 
 // Where there is room, a wheel without a lock has a copy of the code to itself. Nothing in that copy calls
 // another function and returns, so it needs no registers to be saved.
-template <change What> TW_INLINE_ALWAYS inline int call(tw *w, tw_node *node, tick due, tick slack = 0) {
+template <class Wheel, change What>
+TW_INLINE_ALWAYS inline int call(tw *w, tw_node *node, tick due, tick slack = 0) {
     if constexpr (has_room) {
         if (w == nullptr || !usable(node))
             return -einval;
@@ -85,11 +88,12 @@ template <change What> TW_INLINE_ALWAYS inline int call(tw *w, tw_node *node, ti
             if (unlikely(!is_idle && is_pending(*node) && !names(*node, w)))
                 return -ebusy;
             TW_ASSERT_OF(*node, node->state <= TW_SHUT);
-            return make(What, w, node, due, slack);
+            return make<Wheel>(What, w, node, due, slack);
         }
-        return call_locked<What>(w, node, due, slack);
+        return call_locked<Wheel, What>(w, node, due, slack);
     }
-    return What < change::shut_down ? call_in_one(w, node, due, What) : call_rarely(w, node, due, What);
+    return What < change::shut_down ? call_in_one<Wheel>(w, node, due, What)
+                                    : call_rarely<Wheel>(w, node, due, What);
 }
 
 }  // namespace

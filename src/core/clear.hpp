@@ -11,7 +11,7 @@ namespace {
 #if TW_RUNTIME
 // Finishes a shift, which another thread may have begun.
 // RELEASES AND REACQUIRES: wheel lock, now and then (P8)
-TW_ONE_COPY inline void finish_shift(wheel &wheel) {
+template <class Wheel> TW_ONE_COPY void finish_shift(Wheel &wheel) {
     for (work_budget moves(wheel, TW_UNBOUNDED); wheel.shift_one();)
         moves.spend();
 }
@@ -25,7 +25,7 @@ TW_ONE_COPY inline void finish_shift(wheel &wheel) {
 // Meanwhile it is noted beside the wheel that this thread clears it, and with which node: so that tw_wait can
 // wait until `each` has returned, and a forked child can tell this thread's clear from those of threads that
 // it does not have. RELEASES AND REACQUIRES: wheel lock
-TW_INLINE_IF_SMALL inline void clear(wheel &wheel, tw_callback *each, void *arg) {
+template <class Wheel> TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_callback *each, void *arg) {
 #if TW_RUNTIME
     finish_shift(wheel);
 #endif
@@ -52,7 +52,7 @@ TW_INLINE_IF_SMALL inline void clear(wheel &wheel, tw_callback *each, void *arg)
 // interrupted, as what it would call next are the parent's timers. The lock is made anew: its
 // word may count waiters that do not exist here.
 // REQUIRES: wheel lock held. RELEASES: wheel lock
-[[maybe_unused]] inline void become_child(wheel &wheel) {
+template <class Wheel> void become_child(Wheel &wheel) {
 #if TW_RUNTIME
     wheel.drop_markers();
 #endif
@@ -60,7 +60,7 @@ TW_INLINE_IF_SMALL inline void clear(wheel &wheel, tw_callback *each, void *arg)
     wheel.waiters = 0;
     if (wheel.advancing && wheel.advancer != tw_port_self()) {
         wheel.advancing = false;
-        wheel.forget_running();
+        wheel.running = nullptr;
     }
     wheel.interrupted = wheel.advancing;
     tw_port_lock_init(&wheel.lock);

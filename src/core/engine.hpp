@@ -1,17 +1,22 @@
-// The engine that the library is built with. The headers of an engine are empty in a library with the other
-// one, whose nodes lack what they use.
+// The engine that the library is built with. The tree's nodes have fields that those of slots lack, so only
+// one of the two is compiled.
 #pragma once
 
-#include "slot_engine.hpp"
-#include "tree_engine.hpp"
+#include <tickwheel/tw.h>
+
+#if TW_TREE
+#include "tree_checker.hpp"
+#else
+#include "slot_checker.hpp"
+#endif
 
 namespace tickwheel::core {
 namespace {
 
 #if TW_TREE
-using engine = tree_engine;
+using library_engine = tree_engine;
 #else
-using engine = slot_engine;
+using library_engine = slot_engine<library_shape>;
 #endif
 
 }  // namespace

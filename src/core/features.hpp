@@ -1,6 +1,6 @@
 // What the library is built with; see config.h. Plain constants, so that plain conditions leave out what a
-// small part does not pay for. A function that belongs to a feature is not there without it, and a program
-// that calls it does not link.
+// small part does not pay for. A library for the smallest parts (TW_SMALL) lacks the functions that these do
+// not call, and a program that calls one of them does not link.
 #pragma once
 
 #include <tickwheel/port.h>
@@ -14,15 +14,9 @@ inline constexpr bool has_threads = false;
 inline constexpr bool has_threads = true;
 #endif
 
+inline constexpr bool is_small = TW_SMALL != 0;
 inline constexpr bool has_validation = TW_VALIDATION != 0;
-inline constexpr bool has_owner_check =
-    TW_OWNER_CHECK != 0 && TW_TICK_BITS != 32;  // short nodes name no wheel
-inline constexpr bool has_periodic = TW_PERIODIC != 0;
-inline constexpr bool has_policies = has_periodic && TW_POLICIES != 0;
-inline constexpr bool has_overruns = has_periodic && TW_OVERRUNS != 0;
-inline constexpr bool has_budget = TW_BUDGET != 0;
-inline constexpr bool can_be_interrupted = has_budget || has_threads;  // threads: by a fork
-inline constexpr bool has_clear = TW_CLEAR != 0;
-inline constexpr bool has_lock_choice = TW_LOCK_CHOICE != 0;
+inline constexpr bool has_owner_check = !is_small && TW_TICK_BITS != 32;  // short nodes name no wheel
+inline constexpr bool can_be_interrupted = !is_small || has_threads;      // threads: by a fork
 
 }  // namespace tickwheel::core

@@ -5,7 +5,6 @@
 
 #include "tick.hpp"
 
-#if !TW_TREE
 namespace tickwheel::core {
 
 // A geometry: Levels levels of 2^Bits slots, and a far level beyond them.
@@ -20,20 +19,18 @@ namespace tickwheel::core {
 //
 // Beyond the running round slots double in length, one for each bit of the round's number: far
 // slot b lasts 2^b rounds, and holds ticks whose highest difference from the origin is bit b. So
-// no distance is too far, at the price of one slot for each bit. Ticks that wrap have one slot
-// more, `beyond`, for those half of their range away or farther.
+// no distance is too far, at the price of one slot for each bit.
+//
+// The library has one geometry (library_shape). Tests have others, in which a few ticks reach every corner.
 template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
-    static_assert(Bits >= 1 && Levels >= 1 && Bits * Levels <= (wraps ? 30 : 48),
-                  "TW_BITS and TW_LEVELS are at least 1, their product at most 48, or 30 with 32-bit ticks");
+    static_assert(Bits >= 1 && Levels >= 1 && Bits * Levels <= 48);
 
     static constexpr unsigned top = Levels - 1;
     static constexpr unsigned far = Levels;
     static constexpr bool ahead = LookAhead && Levels > 1;
     static constexpr unsigned round_bits = Bits * Levels - (ahead ? 1 : 0);
     static constexpr unsigned near_slots = (Levels + (ahead ? top : 0)) << Bits;
-    static constexpr unsigned far_end = near_slots + 8 * sizeof(tick) - round_bits;
-    static constexpr unsigned beyond = far_end;
-    static constexpr unsigned slots = far_end + (wraps ? 1 : 0);
+    static constexpr unsigned slots = near_slots + 8 * sizeof(tick) - round_bits;
 
     // The low digits of a tick, two rounds or more of them: all that a slot of the levels depends
     // on. One machine word on a small processor if that holds them.
@@ -82,11 +79,21 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
         return near_slots + 63 - static_cast<unsigned>(__builtin_clzll(difference)) - round_bits;
     }
     static constexpr unsigned far_shift(unsigned slot) { return slot - near_slots + round_bits; }
+
+    // The slot of a tick, counted from another one, which is not after it.
+    TW_ONE_COPY static constexpr unsigned slot_from(tick from, tick t) {
+        const tick difference = t ^ from;
+        const unsigned level = level_of(difference);
+        return level == far ? far_slot(difference) : slot(level, low(t));
+    }
+
+    // True if two ticks, given their xor, belong to the same stretch of time that a slot of this
+    // level stands for. If not, a node found in that slot was postponed out of it.
+    static constexpr bool is_same_stretch(tick difference, unsigned level, unsigned slot) {
+        return difference >> (level == far ? far_shift(slot) : shift(level)) == 0;
+    }
 };
 
-// The geometry that the library is built in.
-using shape = geometry<TW_BITS, TW_LEVELS, TW_LOOKAHEAD != 0>;
-using digits = shape::digits;
+using library_shape = geometry<8, 3, true>;
 
 }  // namespace tickwheel::core
-#endif

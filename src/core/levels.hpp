@@ -8,15 +8,14 @@
 #include "next_busy.hpp"
 #include "ring.hpp"
 
-#if !TW_TREE
 namespace tickwheel::core {
 namespace {
 
 // Invariants
 //   L1  a slot has its bit set if and only if it holds nodes
-struct levels {
-    bitmap<shape::slots> busy;
-    tw_link rings[shape::slots];
+template <class Shape> struct levels {
+    bitmap<Shape::slots> busy;
+    tw_link rings[Shape::slots];
 
     // To be called on memory that is all zero.
     void init() {
@@ -45,14 +44,8 @@ struct levels {
     }
 
     // See next_busy.hpp.
-    unsigned next_busy(unsigned level, digits t, unsigned after, unsigned last) const {
-        return core::next_busy<shape>(busy, level, t, after, last);
-    }
-
-    void move_all(unsigned from, unsigned to) {
-        append_all(rings[to], rings[from]);
-        busy.clear(from);
-        busy.set(to);
+    unsigned next_busy(unsigned level, typename Shape::digits t, unsigned after, unsigned last) const {
+        return core::next_busy<Shape>(busy, level, t, after, last);
     }
 
     // Appends all nodes of all slots to another ring, the nodes of one tick in their order.
@@ -65,4 +58,3 @@ struct levels {
 
 }  // namespace
 }  // namespace tickwheel::core
-#endif

@@ -5,7 +5,6 @@
 #include "bitmap.hpp"
 #include "tick.hpp"
 
-#if !TW_TREE
 namespace tickwheel::core {
 
 // The distance in slots from the slot of t to the next busy one of its level, with after < distance <= last;
@@ -30,4 +29,3 @@ inline unsigned next_busy(const bitmap<Shape::slots> &busy, unsigned level, Digi
 }
 
 }  // namespace tickwheel::core
-#endif

@@ -86,26 +86,24 @@ constexpr quotient divide(tick dividend, tick divisor) {
 // TW_BURST takes the next point of the grid however late it is. TW_SKIP takes the first one after
 // `now`. TW_DELAY, and only if points were missed, begins a new grid at `now`.
 template <class Periodic> bool set_to_next(Periodic &node, tick now, tick *overruns) {
-    TW_ASSERT(node.period != 0 &&
-              (wraps || !before(now, node.expiry)));  // it may be late by half of all ticks
+    TW_ASSERT(node.period != 0 && may_have_passed(now, node.expiry));
     const quotient missed = divide(now - node.expiry, node.period);
-    const unsigned policy = has_policies ? missed_in(node.missed_and_label) : unsigned{TW_SKIP};
+    const unsigned policy = is_small ? unsigned{TW_SKIP} : missed_in(node.missed_and_label);
     const std::uint32_t fires_left = node.fires_left;
-    if (has_overruns)
+    if (!is_small)
         *overruns = missed.whole;
     if (policy == TW_SKIP || missed.whole == 0)
         node.expiry = now - missed.rest;
     else if (policy == TW_DELAY)
         node.expiry = now;
-    else if (has_overruns && fires_left != 0 && missed.whole >= fires_left)
+    else if (!is_small && fires_left != 0 && missed.whole >= fires_left)
         *overruns = fires_left - 1;
     if (fires_left != 0) {
         if (fires_left == 1)
             return false;
         --node.fires_left;
     }
-    // A tick that wraps is in range: it is not in the future yet, and the period was looked at when armed.
-    if (!wraps && node.period >= never - node.expiry)
+    if (!has_tick_after(node.expiry, node.period))
         return false;
     node.expiry += node.period;
     return true;

@@ -3,15 +3,23 @@
 
 #include "clearing.hpp"
 #include "levels.hpp"
-#include "time_position.hpp"
+#include "wheel_state.hpp"
 
-#if !TW_TREE
 namespace tickwheel::core {
 namespace {
 
+// A wheel lives between three ticks, origin <= cursor <= now.
+//
+// `now` is what the wheel was told; the cursor follows it from one busy slot to the next. Slots
+// are not counted from the cursor but from `origin`: the slot of a tick is given by the highest
+// digit in which the two differ. Most of the time origin and cursor are equal. They part while
+// slots that the cursor has opened are being emptied, one node at a time: if the origin moved
+// first, the nodes still waiting in those slots would stand where, counted from the new origin,
+// nodes of a much later time belong. The origin therefore follows when they are empty.
+//
 // Invariants. slot_checker.hpp walks what a snapshot can show; the model test holds W3.
 //
-//   W1  origin <= cursor <= now, which is at most `farthest` ahead of the cursor
+//   W1  origin <= cursor <= now
 //   W2  A node stands in the slot of the highest digit in which its expiry differs from the
 //       origin. It may stand in that of a lower digit, if look-ahead or the opening of its slot
 //       moved it down; and, postponed, in a slot that opens earlier. So no slot opens after a
@@ -30,7 +38,11 @@ namespace {
 //       them mark the places of walks.
 //   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the
 //       future.
-struct placement : time_position {
+template <class Shape> struct placement : wheel_state {
+    using digits = typename Shape::digits;
+
+    tick cursor;
+    tick origin;
     tick quiet_until;            // see W7
     digits asked_for;            // what next() last answered
     digits lead;                 // see begin_share
@@ -44,7 +56,7 @@ struct placement : time_position {
     std::uint32_t times_emptied;  // how often all slots were emptied at once; see walk.hpp
     std::uint32_t marked;         // places of walks, among the nodes of `count`
 #endif
-    levels slots;  // last, as it is large: small parts reach what is near with shorter instructions
+    levels<Shape> slots;  // last, as it is large: small parts reach what is near with shorter instructions
 
     std::uint32_t markers() const {
 #if TW_RUNTIME
@@ -54,19 +66,44 @@ struct placement : time_position {
 #endif
     }
 
+    // How far t is ahead of the cursor; 0 if it is not in the future.
+    TW_ONE_COPY tick distance_to(tick t) const { return distance(cursor, t); }
+
+    digits here() const { return Shape::low(cursor); }
+
+    // The slot of a level that opens when the cursor reaches t.
+    unsigned slot_opened_by(unsigned level, tick t) const {
+        return level == Shape::far ? Shape::far_slot(t ^ origin) : Shape::slot(level, Shape::low(t));
+    }
+
+    // The first tick of the next round, and the far slot that opens with it.
+    tick next_round() const { return (cursor | (Shape::round - 1)) + 1; }
+    unsigned next_far() const { return Shape::far_slot(next_round() ^ origin); }
+
+    // How far ahead of the cursor a far slot opens. REQUIRES: origin == cursor.
+    //
+    // Far slot b opens at the next tick that has bit b set and no lower bit. If the cursor has
+    // bit b itself, the next such tick lies beyond a carry out of that bit: the slot then holds
+    // what far look-ahead has sorted for the round after the carry (W5).
+    tick opening_of_far(unsigned slot) const {
+        const tick bit = tick{1} << Shape::far_shift(slot);
+        const tick next = (cursor | (bit - 1)) + 1;
+        const bool is_after_carry = (next & bit) == 0;
+        return (is_after_carry ? next + bit : next) - cursor;
+    }
+
     // The lead into a level: how many ticks before one of its slots opens look-ahead may begin to empty
     // it. For every level but the far one that is `near_lead`, and without look-ahead 0.
     //
     // A far slot may hold every node there is, and ticks may pass faster than nodes can be moved. It
     // therefore gets at least 16 ticks for each pending node, up to half a round.
     TW_ONE_COPY digits lead_into(unsigned level, digits near_lead) const {
-        if (level != shape::far || near_lead == 0)
+        if (level != Shape::far || near_lead == 0)
             return near_lead;
-        const auto half = static_cast<digits>(shape::round / 2);
+        const auto half = static_cast<digits>(Shape::round / 2);
         return larger(near_lead, count < half / 16 ? static_cast<digits>(count) * 16 : half);
     }
 };
 
 }  // namespace
 }  // namespace tickwheel::core
-#endif

@@ -4,7 +4,6 @@
 
 #include "placement.hpp"
 
-#if !TW_TREE
 namespace tickwheel::core {
 namespace {
 
@@ -14,10 +13,12 @@ namespace {
 // when. That is worth it for a few nodes and too much for many (P8), so the search has a number of looks to
 // spend. When they are spent it answers with the opening of the slot, or with the tick at which look-ahead
 // into it has to begin: which is never too late, only sometimes too early.
-class search {
+template <class Shape> class search {
+    using digits = typename Shape::digits;
+
   public:
     // `near_lead` is the lead into near slots; 0 if look-ahead does not matter.
-    search(const placement &at, std::uint32_t looks, digits near_lead, tick limit = never)
+    search(const placement<Shape> &at, std::uint32_t looks, digits near_lead, tick limit = never)
         : best_(limit), at_(at), looks_(looks), near_lead_(near_lead) {}
 
     // From now on the search is for a tick to go to, and no slot with nodes in it may be passed over: of one
@@ -32,17 +33,17 @@ class search {
     // below it, so the walk ends as soon as the best answer lies before what is left.
     tick run() {
         const digits here = at_.here();
-        for (unsigned level = 0; level <= shape::top; ++level) {
-            unsigned last = shape::width(level) - 1;
+        for (unsigned level = 0; level <= Shape::top; ++level) {
+            unsigned last = Shape::width(level) - 1;
             if (level == 0 && best_ < last)
                 last = static_cast<unsigned>(best_);
             for (unsigned on = 0; (on = at_.slots.next_busy(level, here, on, last)) != 0;) {
-                const digits opening = (on - 1) * shape::span(level) + shape::until_next(level, here);
+                const digits opening = (on - 1) * Shape::span(level) + Shape::until_next(level, here);
                 if (opening >= best_)
                     break;
-                look_into(shape::slot(level, here + opening), opening);
+                look_into(Shape::slot(level, here + opening), opening);
             }
-            if (best_ <= shape::until_next(level + 1, here))
+            if (best_ <= Shape::until_next(level + 1, here))
                 return best_;
         }
         run_far();
@@ -63,10 +64,9 @@ class search {
                 continue;
             --looks_;
             const tick due_in = at_.distance_to(node_of(*last).expiry);
-            const bool opens_first =
-                has_room && for_opening_ &&
-                !time_position::is_same_stretch((at_.cursor + due_in) ^ (at_.cursor + opening),
-                                                shape::level_with(slot), slot);
+            const bool opens_first = has_room && for_opening_ &&
+                                     !Shape::is_same_stretch((at_.cursor + due_in) ^ (at_.cursor + opening),
+                                                             Shape::level_with(slot), slot);
             consider(opens_first ? opening : due_in);
         }
     }
@@ -77,9 +77,9 @@ class search {
     void run_far() {
         const unsigned next = at_.next_far();
         look_into(next, at_.next_round() - at_.cursor);
-        for (unsigned slot = shape::near_slots; slot != shape::far_end; ++slot) {
-            slot = at_.slots.busy.find(slot, shape::far_end);
-            if (slot == shape::far_end)
+        for (unsigned slot = Shape::near_slots; slot != Shape::slots; ++slot) {
+            slot = at_.slots.busy.find(slot, Shape::slots);
+            if (slot == Shape::slots)
                 return;
             if (slot != next)
                 look_into(slot, at_.opening_of_far(slot));
@@ -91,15 +91,15 @@ class search {
     // How far away the tick is at which something has to be done about a slot: look-ahead into it begins, or
     // it opens.
     tick attention(unsigned slot, tick opening) const {
-        if (!shape::ahead || near_lead_ == 0 || slot < shape::width(0))
+        if (!Shape::ahead || near_lead_ == 0 || slot < Shape::width(0))
             return opening;
-        const unsigned level = shape::level_with(slot);
+        const unsigned level = Shape::level_with(slot);
         return opening -
-               smaller<tick>(smaller(at_.lead_into(level, near_lead_), shape::span(level)), opening);
+               smaller<tick>(smaller(at_.lead_into(level, near_lead_), Shape::span(level)), opening);
     }
 
     tick best_;
-    const placement &at_;
+    const placement<Shape> &at_;
     std::uint32_t looks_;
     digits near_lead_;
     bool is_exact_ = true;
@@ -108,4 +108,3 @@ class search {
 
 }  // namespace
 }  // namespace tickwheel::core
-#endif

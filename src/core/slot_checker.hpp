@@ -4,15 +4,14 @@
 
 #include "api_guard.hpp"
 #include "broken.hpp"
-#include "wheel.hpp"
+#include "slot_engine.hpp"
 
-#if !TW_TREE
 namespace tickwheel::core {
 namespace {
 
-class slot_checker : private broken_invariants {
+template <class Shape> class slot_checker : private broken_invariants {
   public:
-    slot_checker(const slot_engine &w, const tw *owner, tw_report *report, void *arg)
+    slot_checker(const slot_engine<Shape> &w, const tw *owner, tw_report *report, void *arg)
         : broken_invariants(report, arg), w_(w), owner_(owner) {}
 
     int run() {
@@ -21,13 +20,11 @@ class slot_checker : private broken_invariants {
 #if TW_RUNTIME
         check_ring(w_.shifting, nullptr);
 #endif
-        for (unsigned level = 0; level <= shape::top; ++level)
-            for (unsigned index = 0; index < shape::width(level); ++index)
+        for (unsigned level = 0; level <= Shape::top; ++level)
+            for (unsigned index = 0; index < Shape::width(level); ++index)
                 check_near(level, index);
-        for (unsigned slot = shape::near_slots; slot < shape::far_end; ++slot)
+        for (unsigned slot = Shape::near_slots; slot < Shape::slots; ++slot)
             check_slot(slot, opening_of_far(slot));
-        if (wraps)
-            check_slot(shape::beyond, 0);
         expect(found_ == w_.count, "count is the number of pending nodes", nullptr);
 #if TW_RUNTIME
         expect(found_markers_ == w_.marked, "the markers of walks are counted", nullptr);
@@ -46,8 +43,6 @@ class slot_checker : private broken_invariants {
         expect(!before(w_.cursor, w_.origin), "no slot is counted from after the cursor", nullptr);
         expect(w_.open_level != 0 || w_.cursor == w_.origin, "slots are counted from the cursor", nullptr);
         expect(!before(w_.now, w_.cursor), "the cursor is not ahead of now", nullptr);
-        if (wraps)
-            expect(!before(w_.now, w_.origin), "now is not too far ahead of the origin", nullptr);
         expect(is_tick(w_.now), "now is a tick", nullptr);
         expect(!is_quiet() || (w_.open_level == 0 && w_.cursor == w_.now), "a quiet wheel has caught up",
                nullptr);
@@ -56,25 +51,25 @@ class slot_checker : private broken_invariants {
     bool is_quiet() const { return before(w_.now, w_.quiet_until); }
 
     tick opening_of(unsigned level, unsigned index) const {
-        const unsigned on = (index - shape::index(level, w_.here())) & (shape::width(level) - 1);
+        const unsigned on = (index - Shape::index(level, w_.here())) & (Shape::width(level) - 1);
         if (on != 0)
-            return (on - 1) * shape::span(level) + shape::until_next(level, w_.here());
+            return (on - 1) * Shape::span(level) + Shape::until_next(level, w_.here());
         const bool is_open = level == 0 || level <= w_.open_level;
         return is_open ? 0
-                       : (shape::width(level) - 1) * shape::span(level) + shape::until_next(level, w_.here());
+                       : (Shape::width(level) - 1) * Shape::span(level) + Shape::until_next(level, w_.here());
     }
 
     tick opening_of_far(unsigned slot) const {
-        const bool is_open = w_.open_level == shape::far && slot == shape::far_slot(w_.cursor ^ w_.origin);
+        const bool is_open = w_.open_level == Shape::far && slot == Shape::far_slot(w_.cursor ^ w_.origin);
         return is_open ? 0 : w_.opening_of_far(slot);
     }
 
     void check_near(unsigned level, unsigned index) {
         const tick opening = opening_of(level, index);
-        if (!check_slot(shape::first_slot(level) + index, opening))
+        if (!check_slot(Shape::first_slot(level) + index, opening))
             return;
-        const tick next_block = shape::ahead ? shape::span(level + 1) : 0;
-        const tick end = shape::until_next(level + 1, w_.here()) + next_block;
+        const tick next_block = Shape::ahead ? Shape::span(level + 1) : 0;
+        const tick end = Shape::until_next(level + 1, w_.here()) + next_block;
         expect(opening < end, "nodes stand in the running or the next block", nullptr);
     }
 
@@ -123,17 +118,15 @@ class slot_checker : private broken_invariants {
         expect(due_in >= where->opening, "no slot opens after a node in it is due", &node);
     }
 
-    const slot_engine &w_;
+    const slot_engine<Shape> &w_;
     const tw *owner_;
     std::size_t found_ = 0;
     std::uint32_t found_markers_ = 0;
 };
 
-inline int check(const wheel &w, const tw *owner, tw_report *report, void *arg) {
-    slot_checker it(w, owner, report, arg);
-    return it.run();
+template <class Shape> int check(const slot_engine<Shape> &w, const tw *owner, tw_report *report, void *arg) {
+    return slot_checker<Shape>(w, owner, report, arg).run();
 }
 
 }  // namespace
 }  // namespace tickwheel::core
-#endif

@@ -9,17 +9,28 @@
 #include "placement.hpp"
 #include "search.hpp"
 
-#if !TW_TREE
 namespace tickwheel::core {
 namespace {
 
 struct test_access;  // defined by unit tests, which break invariants to see them reported
 
-class slot_checker;
-class walk;
+template <class Shape> class slot_checker;
+template <class Shape> class walk;
 
-class slot_engine : public placement {
+template <class Shape> class slot_engine : public placement<Shape> {
+    using base = placement<Shape>;
+    using digits = typename Shape::digits;
+    using base::asked_for, base::cursor, base::distance_to, base::here, base::lead, base::lead_into,
+        base::leaving, base::next_far, base::open_level, base::origin, base::quiet_until,
+        base::slot_opened_by, base::slots, base::ticks_passed, base::under_way;
+#if TW_RUNTIME
+    using base::marked, base::shift_by, base::shifting, base::times_emptied;
+#endif
+
   public:
+    using shape = Shape;
+    using base::count, base::markers, base::now, base::running;
+
     std::size_t nodes() const { return count - markers(); }
 
     // To be called on memory that is all zero.
@@ -40,10 +51,10 @@ class slot_engine : public placement {
     // it: at its tick if that is on level 0, and now if look-ahead may have to begin for it.
     void place(tw_node &node) {
         const tick t = cursor + distance_to(node.expiry);
-        const unsigned slot = slot_from(origin, t);
-        if (slot >= shape::width(0))
+        const unsigned slot = Shape::slot_from(origin, t);
+        if (slot >= Shape::width(0))
             end_quiet();
-        else if (before_seen_from(now, t, quiet_until))
+        else if (t < quiet_until)
             quiet_until = t;
         slots.put(node, slot);
     }
@@ -99,7 +110,7 @@ class slot_engine : public placement {
         if (marked == 0)
             return;
         note_emptied();
-        for (unsigned slot = 0; slot < shape::slots; ++slot)
+        for (unsigned slot = 0; slot < Shape::slots; ++slot)
             drop_markers_in(slots.rings[slot]);
         drop_markers_in(leaving);
         drop_markers_in(shifting);
@@ -143,16 +154,13 @@ class slot_engine : public placement {
 
     // --- advancing -------------------------------------------------------------------
 
-    // True if the wheel can be told of this tick. Time never runs backwards, and of ticks that
-    // wrap the oldest that is not dealt with must stay less than half of their range behind.
-    bool can_go_to(tick t) const {
-        return !before(t, now) && !(wraps && count != 0 && t - origin > farthest);
-    }
+    // True if the wheel can be told of this tick. Time never runs backwards.
+    bool can_go_to(tick t) const { return t >= now; }
 
     // The common case, a tick with nothing to do (W7): lets the time pass and returns true.
     // While the wheel is being advanced it is never quiet.
     TW_INLINE_IF_SMALL bool pass_quietly(tick t) {
-        if (!before_seen_from(now, t, quiet_until))
+        if (t >= quiet_until)
             return false;
         go_to(t);
         return true;
@@ -207,19 +215,19 @@ class slot_engine : public placement {
     // passed, so that a caller who comes every tenth tick begins ten times as early. A caller who comes
     // again at the same tick has time to spare: one share, and the lead is a whole round.
     std::uint32_t begin_share() {
-        if (!shape::ahead)
+        if (!Shape::ahead)
             return 1;  // to find that there is nothing to do
-        lead = ticks_passed == 0 ? shape::round : lead_of_a_tick() * ticks_passed;
+        lead = ticks_passed == 0 ? Shape::round : lead_of_a_tick() * ticks_passed;
         return ahead_per_tick *
-               static_cast<std::uint32_t>(shares_of<digits>(ticks_passed, shape::low(now) - asked_for));
+               static_cast<std::uint32_t>(shares_of<digits>(ticks_passed, Shape::low(now) - asked_for));
     }
 
     // For a caller who has nothing else to do: as much as there is.
-    void begin_idle() { lead = shape::round; }
+    void begin_idle() { lead = Shape::round; }
 
     // Lowers nodes of slots that open soon by one level, at most `most` of one slot: of near ones within
     // the lead, and for far ones see lead_into. Returns the number of steps; 0 if there was nothing to do.
-    std::uint32_t look_ahead(std::uint32_t most) { return shape::ahead && open_level == 0 ? lower(most) : 0; }
+    std::uint32_t look_ahead(std::uint32_t most) { return Shape::ahead && open_level == 0 ? lower(most) : 0; }
 
     // When all is done, look-ahead included: finds how long the wheel is quiet (W7). Busy slots of level 0
     // end the quiet; so do the blocks that open next if they hold anything, early enough for look-ahead to go
@@ -229,11 +237,11 @@ class slot_engine : public placement {
         if (look() != next_step::none)
             return;
         const digits at = here();
-        digits quiet = shape::until_next(1, at);
+        digits quiet = Shape::until_next(1, at);
         if (const unsigned busy = slots.next_busy(0, at, 0, static_cast<unsigned>(quiet - 1)); busy != 0)
             quiet = busy;
-        for (unsigned level = shape::ahead ? shape::far : 0; level != 0; --level) {
-            const digits until = shape::until_next(level, at);
+        for (unsigned level = Shape::ahead ? Shape::far : 0; level != 0; --level) {
+            const digits until = Shape::until_next(level, at);
             if (!is_empty(slots.rings[slot_opened_by(level, cursor + until)]))
                 quiet = smaller(quiet, until - smaller(until, lead_into(level, lead)));
         }
@@ -251,8 +259,8 @@ class slot_engine : public placement {
         if (nodes() == 0 || distance == never)
             return never;
         const tick t = now + distance;
-        asked_for = shape::low(t);
-        return as_answer(t);
+        asked_for = Shape::low(t);
+        return t;
     }
 
     // Finds the tick of the earliest fire; see tw_first_due.
@@ -262,8 +270,8 @@ class slot_engine : public placement {
         *at = now;
         if (is_shifting() || open_level != 0 || cursor != now)
             return 0;
-        search fires(*this, looks, 0);
-        fires.look_into(shape::slot(0, here()), 0);
+        search<Shape> fires(*this, looks, 0);
+        fires.look_into(Shape::slot(0, here()), 0);
         *at += fires.run();
         return fires.is_exact() ? 1 : 0;
     }
@@ -272,20 +280,20 @@ class slot_engine : public placement {
     // which nodes fire anyway, unless slots are being emptied; else the one that comes down through the
     // fewest levels. REQUIRES: first is in the future
     tick cheapest(tick first, tick last) const {
-        if (open_level == 0 && shape::is_below(1, first ^ cursor)) {
-            const unsigned begin = shape::slot(0, shape::low(first));
-            const unsigned end = (begin | (shape::span(1) - 1)) + 1;
+        if (open_level == 0 && Shape::is_below(1, first ^ cursor)) {
+            const unsigned begin = Shape::slot(0, Shape::low(first));
+            const unsigned end = (begin | (Shape::span(1) - 1)) + 1;
             const unsigned found = slots.busy.find(begin, end);
             const tick busy = first + (found - begin);
-            if (found != end && !before(last, busy))
+            if (found != end && busy <= last)
                 return busy;
         }
         return roundest(first, last);
     }
 
   private:
-    friend class slot_checker;
-    friend class walk;
+    friend class slot_checker<Shape>;
+    friend class walk<Shape>;
     friend struct test_access;
 
     // Nodes that next() looks at to tell a tick exactly; see search.
@@ -298,8 +306,8 @@ class slot_engine : public placement {
     // slots below ahead of nodes armed later (W3). When the last opened slot is empty the origin
     // follows the cursor.
     [[gnu::noinline]] std::uint32_t lower(std::uint32_t most) {
-        for (unsigned level = open_level != 0 ? open_level : shape::far; level != 0; --level) {
-            const digits until = open_level != 0 ? 0 : shape::until_next(level, here());
+        for (unsigned level = open_level != 0 ? open_level : Shape::far; level != 0; --level) {
+            const digits until = open_level != 0 ? 0 : Shape::until_next(level, here());
             if (until > lead_into(level, lead))
                 continue;
             if (const std::uint32_t moved = lower_from(level, until, most); moved != 0)
@@ -307,7 +315,7 @@ class slot_engine : public placement {
         }
         if (open_level == 0)
             return 0;
-        move_origin(cursor);
+        origin = cursor;
         open_level = 0;
         return 1;
     }
@@ -316,11 +324,10 @@ class slot_engine : public placement {
     // that all nodes there are can come down at a quarter of each tick's share.
     digits lead_of_a_tick() const { return static_cast<digits>(count / (ahead_per_tick / 4)) + 1; }
 
-    // Where ticks do not wrap, 0 is never in the future and takes no load.
-    void end_quiet() { quiet_until = wraps ? now : 0; }
+    void end_quiet() { quiet_until = 0; }  // which is never in the future
 
     // The nodes that are due, and postponed ones that would have been.
-    const tw_link &cursor_slot() const { return slots.rings[shape::slot(0, here())]; }
+    const tw_link &cursor_slot() const { return slots.rings[Shape::slot(0, here())]; }
 
     bool is_shifting() const {
 #if TW_RUNTIME
@@ -399,26 +406,26 @@ class slot_engine : public placement {
     void lower_node(tw_node &node, unsigned level, unsigned slot, tick opening) {
         TW_CHECKS(kept(&node));
         const tick t = cursor + distance_to(node.expiry);
-        const unsigned differs_on = shape::level_of(t ^ opening);
+        const unsigned differs_on = Shape::level_of(t ^ opening);
         take(node);
         if (differs_on < level)
-            slots.put(node, shape::slot(level - 1, shape::low(t)));
-        else if (differs_on == shape::far && shape::far_slot(t ^ opening) < slot)
-            slots.put(node, shape::far_slot(t ^ opening));
+            slots.put(node, Shape::slot(level - 1, Shape::low(t)));
+        else if (differs_on == Shape::far && Shape::far_slot(t ^ opening) < slot)
+            slots.put(node, Shape::far_slot(t ^ opening));
         else
             place(node);
     }
 
     // The distance to the next tick that asks for attention; never if there is none.
     tick next_attention() const {
-        search attention(*this, nodes_worth_a_look, shape::ahead ? lead_of_a_tick() : 0);
+        search<Shape> attention(*this, nodes_worth_a_look, Shape::ahead ? lead_of_a_tick() : 0);
         return attention.run();
     }
 
     // The distance to the next tick to go to, at most that to `now`. Where there is room, a few nodes are
     // looked at, to go straight to the tick that they are due at.
     TW_ONE_COPY tick next_stop() const {
-        search stop(*this, has_room ? nodes_worth_a_look : 0, 0, now - cursor);
+        search<Shape> stop(*this, has_room ? nodes_worth_a_look : 0, 0, now - cursor);
         stop.for_opening();
         return stop.run();
     }
@@ -431,31 +438,20 @@ class slot_engine : public placement {
     // agree. So if there is anything to sort the cursor stops at the border, and if not the origin
     // crosses it at once.
     TW_ONE_COPY void open_next(tick distance) {
-        if (shape::ahead) {
-            const digits border = shape::until_next(shape::far, here());
-            const bool is_round_between = distance >= tick{border} + shape::round;
+        if (Shape::ahead) {
+            const digits border = Shape::until_next(Shape::far, here());
+            const bool is_round_between = distance >= tick{border} + Shape::round;
             if (is_round_between && is_empty(slots.rings[next_far()]))
-                move_origin(cursor + border);
+                origin = cursor + border;
             else if (is_round_between)
                 distance = border;
         }
         cursor += distance;
-        open_level = shape::level_of(cursor ^ origin);
+        open_level = Shape::level_of(cursor ^ origin);
         if (open_level == 0)
             origin = cursor;
-    }
-
-    // From here on slots are counted from t. Of ticks that wrap, the nodes that were two halves of
-    // the range away are in the next half now, and have a far slot.
-    void move_origin(tick t) {
-        if constexpr (wraps) {
-            if ((t ^ origin) > farthest && slots.busy.test(shape::beyond))
-                slots.move_all(shape::beyond, shape::far_end - 1);
-        }
-        origin = t;
     }
 };
 
 }  // namespace
 }  // namespace tickwheel::core
-#endif

@@ -1,4 +1,5 @@
-// Ticks: how they compare.
+// Ticks: how they compare. All code but this and the tree's is the same for ticks that wrap and for those
+// that do not.
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -11,7 +12,8 @@ namespace tickwheel::core {
 
 using tick = tw_tick;
 
-// 32-bit ticks wrap around. Ticks that are compared lie less than half of their range apart.
+// Ticks of 32 bits, which only a tree has, wrap around. Ticks that are compared lie less than half of their
+// range apart.
 inline constexpr bool wraps = sizeof(tick) == sizeof(std::uint32_t);
 
 inline constexpr tick never = TW_NEVER;
@@ -30,9 +32,6 @@ constexpr bool is_tick(tick t) {
 // A tick moved by some ticks, at most to the last.
 constexpr tick later(tick t, tick by) { return by > last_tick - t ? last_tick : t + by; }
 #endif
-
-// A tick as an answer that may also be `never`, which a tick that wraps can be, too.
-constexpr tick as_answer(tick t) { return wraps && t == never ? t - 1 : t; }
 
 constexpr bool before(tick a, tick b) {
     if constexpr (wraps)
@@ -60,6 +59,15 @@ constexpr bool before_seen_from(tick now, tick a, tick b) {
 
 // The distance from one tick to another; 0 if that is not in the future.
 constexpr tick distance(tick from, tick to) { return before(from, to) ? to - from : 0; }
+
+// True if a period or a delay of `ticks` can be told apart from one that leads to the past.
+constexpr bool is_distance(tick ticks) { return !wraps || ticks <= farthest; }
+
+// True if `further` ticks after t is still a tick. A tick that wraps has no last one.
+constexpr bool has_tick_after(tick t, tick further) { return wraps || further < never - t; }
+
+// False if t is certainly in the future. A tick that wraps may be late by half of all ticks.
+constexpr bool may_have_passed(tick now, tick t) { return wraps || t <= now; }
 
 // True if from + further is still a tick that can be told apart from the past at `now`. Not if `from` is
 // none.

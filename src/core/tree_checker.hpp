@@ -6,13 +6,12 @@
 #include "broken.hpp"
 #include "tree_engine.hpp"
 
-#if TW_TREE
 namespace tickwheel::core {
 namespace {
 
 class tree_checker : private broken_invariants {
   public:
-    tree_checker(const wheel &w, const tw *owner, tw_report *report, void *arg)
+    tree_checker(const tree_engine &w, const tw *owner, tw_report *report, void *arg)
         : broken_invariants(report, arg), w_(w), owner_(owner) {}
 
     int run() {
@@ -96,17 +95,15 @@ class tree_checker : private broken_invariants {
                "a key is a tick, that of the node or a later one", &node);
     }
 
-    const wheel &w_;
+    const tree_engine &w_;
     const tw *owner_;
     std::size_t found_ = 0;
     const tw_node *path_[most_levels] = {};  // from the top down
 };
 
-inline int check(const wheel &w, const tw *owner, tw_report *report, void *arg) {
-    tree_checker it(w, owner, report, arg);
-    return it.run();
+inline int check(const tree_engine &w, const tw *owner, tw_report *report, void *arg) {
+    return tree_checker(w, owner, report, arg).run();
 }
 
 }  // namespace
 }  // namespace tickwheel::core
-#endif

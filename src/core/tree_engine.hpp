@@ -16,7 +16,6 @@
 #include "tick.hpp"
 #include "wheel_state.hpp"
 
-#if TW_TREE
 namespace tickwheel::core {
 namespace {
 
@@ -156,6 +155,14 @@ class tree_engine : public wheel_state {
 
     // --- what is next --------------------------------------------------------------------------
 
+    // The earliest tick that needs attention, which is that of the earliest fire; never if nothing is
+    // pending. Of ticks that wrap `never` is one, for which the one before it stands.
+    tick next() const {
+        tick t = never;
+        const bool is_pending = first_due(1, &t) > 0;
+        return is_pending && wraps && t == never ? t - 1 : t;
+    }
+
     // Finds the tick of the earliest fire, always exactly; see tw_first_due.
     int first_due([[maybe_unused]] std::uint32_t looks, tick *at) const {
         if (top_ == nullptr)
@@ -237,11 +244,11 @@ class tree_engine : public wheel_state {
 
     // The pointer that leads to a head: in the tree of what is pending, or in that of a clear.
     tw_node **place_of(const tw_node &head) {
-        clearing *next = has_clear ? under_way_.first() : nullptr;
+        clearing *next = is_small ? nullptr : under_way_.first();
         tw_node **at = &top_;
         tick way = head.key;
         while (*at != &head) {
-            if (has_clear && *at == nullptr) {  // it is not in this tree
+            if (!is_small && *at == nullptr) {  // it is not in this tree
                 at = &next->top;
                 next = next->next;
                 way = head.key;
@@ -267,4 +274,3 @@ class tree_engine : public wheel_state {
 
 }  // namespace
 }  // namespace tickwheel::core
-#endif

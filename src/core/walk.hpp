@@ -17,7 +17,6 @@
 
 #include "slot_engine.hpp"
 
-#if TW_RUNTIME
 namespace tickwheel::core {
 namespace {
 
@@ -30,9 +29,10 @@ struct met_node {
     tw_node was;
 };
 
-class walk {
+template <class Shape> class walk {
   public:
-    explicit walk(slot_engine &w) : wheel_(w), left_(shape::slots), times_emptied_(0), has_end_(false) {}
+    explicit walk(slot_engine<Shape> &w)
+        : wheel_(w), left_(Shape::slots), times_emptied_(0), has_end_(false) {}
 
     // Copies the next nodes, and returns their number: less than nodes_at_once at the end.
     // REQUIRES: wheel lock held; no shift is under way
@@ -99,7 +99,7 @@ class walk {
         has_end_ = false;
     }
 
-    slot_engine &wheel_;
+    slot_engine<Shape> &wheel_;
     unsigned left_;                // slots to go: the walk stands in the last of them
     std::uint32_t times_emptied_;  // the wheel's, when the markers were put
     bool has_end_;                 // `end_` was put into this slot
@@ -110,4 +110,3 @@ class walk {
 
 }  // namespace
 }  // namespace tickwheel::core
-#endif

@@ -4,7 +4,7 @@
 // member moves at most one node, or as many as it is told, so that callers can release their lock
 // between two steps (P8).
 //
-// An engine (slot_engine.hpp, tree_engine.hpp) knows time, and puts each node where its tick belongs:
+// The Engine (slot_engine.hpp, tree_engine.hpp) knows time, and puts each node where its tick belongs:
 //
 //     init, go_to             begins, empty, at a tick
 //     place, take             a node, by its tick; place puts it behind all others of that tick (P3)
@@ -13,7 +13,7 @@
 //     move_some               does it, if it is no fire: where nodes_move, see bounds.hpp
 //     pass_quietly            all of these at once, if there is nothing to do
 //     begin_share, look_ahead, end_share, begin_idle    moves nodes ahead of time: where nodes_move
-//     next, first_due         when there will be something to do; a tree has first_due alone
+//     next, first_due         when there will be something to do
 //     cheapest                of some ticks, the one to arm for that costs least
 //     begin_clear, next_leaving, end_clear    takes all nodes off at once
 //     first_clearing, abandon_clears          who does so; forgets all but this thread (P13)
@@ -25,21 +25,21 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine.hpp"
+#include "bounds.hpp"
 #include "features.hpp"
 #include "periodic.hpp"
+#include "wheel_state.hpp"
 
 namespace tickwheel::core {
 namespace {
 
-inline bool is_pending(const tw_node &node) { return node.state == TW_PENDING; }
-
-class wheel : public engine {
+template <class Engine> class wheel : public Engine {
   public:
-    // --- the callback that is running ------------------------------------------------
-
-    // It has returned, or is not coming back.
-    void forget_running() { running = nullptr; }
+    using Engine::count, Engine::due, Engine::now, Engine::overruns, Engine::place, Engine::rearm,
+        Engine::running, Engine::take;
+#if TW_RUNTIME
+    using Engine::parts;
+#endif
 
     // --- arming ----------------------------------------------------------------------
 
@@ -52,7 +52,6 @@ class wheel : public engine {
         return arm(node);
     }
 
-#if TW_PERIODIC
     // Periodic nodes bring their rule along with the first call that arms one, so that a
     // program without periodic timers does not link it.
     TW_INLINE_IF_SMALL int arm_every(tw_node &node, tick first, const series &next) {
@@ -62,7 +61,6 @@ class wheel : public engine {
         node.expiry = first;
         return arm(node);
     }
-#endif
 
 #if TW_RUNTIME
     // All grids of a wheel count in the same parts of a tick.
@@ -115,18 +113,13 @@ class wheel : public engine {
         return 1;
     }
 
-    // Replaces `first` by the cheapest tick in [first, first + slack]. False if not all of these ticks can be
-    // told apart from the past.
+    // Replaces `first` by the cheapest tick in [first, first + slack]; if all of these are in the past, by
+    // the last of them. False if not all of them can be told apart from the past.
     bool choose(tick *first, tick slack) const {
         if (!in_range(now, *first, slack))
             return false;
         const tick last = *first + slack;
-        // If the whole window is in the past, cheapest() returns `last`. Ticks that wrap cannot ask it:
-        // `last` may be too far back to compare with now + 1.
-        if (!wraps || before(now, last))
-            *first = cheapest(before(now, *first) ? *first : now + 1, last);
-        else
-            *first = last;
+        *first = before(now, last) ? this->cheapest(before(now, *first) ? *first : now + 1, last) : last;
         return true;
     }
 
@@ -134,7 +127,7 @@ class wheel : public engine {
 
     // Disarms the next node that leaves. Null if there is none left.
     TW_INLINE_IF_SMALL tw_node *take_leaving() {
-        tw_node *const node = next_leaving();
+        tw_node *const node = this->next_leaving();
         if (node != nullptr)
             disarm(*node);
         return node;
@@ -147,9 +140,9 @@ class wheel : public engine {
     std::uint64_t cancelled(unsigned label) const { return cancelled_[label]; }
 
     // Makes everything that is pending due `by` ticks later, and what the running callback was due at;
-    // see engine::begin_shift.
+    // see slot_engine::begin_shift.
     void begin_shift(tick by) {
-        engine::begin_shift(by);
+        Engine::begin_shift(by);
         if (running != nullptr)
             due = later(due, by);
     }
@@ -161,15 +154,15 @@ class wheel : public engine {
     // before its callback runs, so that the callback may cancel, move or free it (P7).
     // REQUIRES: look() has just said that it is to fire
     tw_node &take_due() {
-        tw_node &node = due_node();
+        tw_node &node = this->due_node();
         TW_CHECKS(kept(&node));
         TW_ASSERT_OF(node, is_pending(node));
         remove(node);
         running = &node;
         due = node.expiry;
-        if (has_overruns)
+        if (!is_small)
             overruns = 0;
-        if (has_periodic && node.period != 0 && rearm(*this, node))
+        if (node.period != 0 && rearm(*this, node))
             arm(node);
         else
             TW_CHECKS(idle(&node));
@@ -177,11 +170,9 @@ class wheel : public engine {
     }
 
   private:
-#if TW_PERIODIC
     static bool rearm_in_ticks(wheel_state &w, tw_node &node) {
         return set_to_next(node, w.now, &w.overruns);
     }
-#endif
 #if TW_RUNTIME
     static bool rearm_in_parts(wheel_state &w, tw_node &node) {
         return set_to_next_on_grid(node, w.parts, w.now, &w.overruns);

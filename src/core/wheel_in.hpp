@@ -8,25 +8,19 @@
 namespace tickwheel::core {
 namespace {
 
-static_assert(sizeof(wheel) <= sizeof(tw) &&
-                  sizeof(tw) - sizeof(wheel) <= (TW_TREE ? sizeof(std::uint64_t) : 8 * sizeof(std::size_t)),
-              "TW_STORAGE in tw.h does not fit the wheel");
-static_assert(alignof(wheel) <= alignof(tw));
-static_assert(TW_TREE || sizeof(tw_node) <= (sizeof(void *) == 8  ? 64
-                                             : TW_TICK_BITS == 32 ? 28
-                                                                  : 40 + 8 * TW_RUNTIME));
-#if TW_TREE
-static_assert(offsetof(wheel_sharing, how) == sizeof(void *), "TW_WHEEL in tw.h is not a fresh wheel");
-#else
-static_assert(TW_BITS != 8 || TW_LEVELS != 3 || sizeof(tw) <= (sizeof(void *) == 8 ? 22200 : 11500));
-#endif
-
 // `self` is the wheel's address; where there is room, one more if calls take the lock. One comparison then
 // finds that a wheel is valid and has no lock.
 inline constexpr std::uintptr_t tag_if_locked = has_room ? 1 : 0;
 inline std::uintptr_t self_of(const tw *w) { return reinterpret_cast<std::uintptr_t>(w); }
 
-inline wheel &wheel_in(tw *w) { return *std::launder(reinterpret_cast<wheel *>(w->storage.bytes)); }
+template <class Wheel> Wheel &wheel_in(tw *w) {
+    static_assert(sizeof(Wheel) <= sizeof(tw) && alignof(Wheel) <= alignof(tw),
+                  "TW_STORAGE in tw.h does not fit the wheel");
+    return *std::launder(reinterpret_cast<Wheel *>(w->storage.bytes));
+}
+
+// What every wheel begins with.
+inline wheel_state &state_in(tw *w) { return wheel_in<wheel_state>(w); }
 
 }  // namespace
 }  // namespace tickwheel::core

@@ -11,6 +11,8 @@
 namespace tickwheel::core {
 namespace {
 
+inline bool is_pending(const tw_node &node) { return node.state == TW_PENDING; }
+
 // An observed wheel is locked, and a tool that looks for races hears of it; see tw_port_is_observed.
 enum class locking : std::uint8_t { unlocked, locked, observed };
 

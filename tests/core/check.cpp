@@ -7,6 +7,7 @@
 namespace {
 
 using namespace tickwheel::core;
+using shape = library_shape;
 
 constexpr std::uint64_t top_slot = shape::span(shape::top);
 

@@ -16,7 +16,9 @@ namespace {
 
 tw storage;
 
-tickwheel::core::test_access inside() { return {tickwheel::core::wheel_in(&storage)}; }
+tickwheel::core::test_access inside() {
+    return {tickwheel::core::wheel_in<tickwheel::core::wheel<tickwheel::core::library_engine>>(&storage)};
+}
 
 void ignore(tw_node *, void *) {}
 

@@ -33,7 +33,7 @@ static void visit(const struct tw_node *node, const struct tw_node *was, UNUSED 
 
 /* A tick at any distance: as many of a few ticks as of some rounds. */
 static uint64_t any_tick(void) {
-    const unsigned bits = (unsigned)random_below(&seed, TW_ROUND_BITS + 3);
+    const unsigned bits = (unsigned)random_below(&seed, shape_round_bits() + 3);
     return tw_now(&wheel) + 1 + random_below(&seed, UINT64_C(1) << bits);
 }
 
@@ -127,7 +127,7 @@ TEST(each_misses_no_node_that_stays_whatever_else_happens) {
         tw_each(&wheel, visit_and_do_anything, NULL);
         for (unsigned i = 0; i < NODES; ++i)
             if (pending_at_begin[i] && !touched[i])
-                assert_in_range(visits[i], 1, TW_LEVELS + 3);
+                assert_in_range(visits[i], 1, shape->levels + 3);
         assert_whole();
         tw_clear(&wheel, NULL, NULL);
         assert_int_equal(tw_count(&wheel), 0);

@@ -3,27 +3,23 @@
 #include "promise.h"
 #include "support/sanitized.h"
 
-/* Ticks where a digit of the tick, or of a machine word, turns over. */
-static const uint64_t edges[] = {
-    0,
-    BLOCK,
-    BLOCK << TW_BITS,
-    ROUND,
-    ROUND << TW_BITS,
-    UINT64_C(1) << 8,
-    UINT64_C(1) << 16,
-    UINT64_C(1) << 24,
-    UINT64_C(1) << 32,
-    UINT64_C(1) << 48,
-    UINT64_C(1) << 63,
-    TW_NEVER,
-};
-
-/* Ticks next to the edges, from two below to two above. */
-#define NEAR 5
-#define EDGES (COUNT_OF(edges) * NEAR)
-
-static uint64_t near_edge(size_t i) { return edges[i / NEAR] + i % NEAR - 2; }
+/* Next to ticks where a digit of the tick, or of a machine word, turns over: from two below to two above. */
+enum { NEAR = 5, EDGES = 12 * NEAR };
+static uint64_t near_edge(size_t i) {
+    const uint64_t edges[EDGES / NEAR] = {0,
+                                          BLOCK,
+                                          BLOCK << shape->bits,
+                                          ROUND,
+                                          ROUND << shape->bits,
+                                          UINT64_C(1) << 8,
+                                          UINT64_C(1) << 16,
+                                          UINT64_C(1) << 24,
+                                          UINT64_C(1) << 32,
+                                          UINT64_C(1) << 48,
+                                          UINT64_C(1) << 63,
+                                          TW_NEVER};
+    return edges[i / NEAR] + i % NEAR - 2;
+}
 
 /* Calls check(start, tick) for each pair of an uptime and a later tick. */
 static void for_each_start_and_tick(void (*check)(uint64_t start, uint64_t tick)) {
@@ -363,7 +359,7 @@ static void assert_fires_within(uint64_t tick, uint64_t slack) {
     assert_int_equal(one.fires, 1);
 }
 
-TEST_IF(TW_WINDOWS, p4_armed_within_a_window_fires_once_inside_it) {
+TEST_IF(!TW_SMALL, p4_armed_within_a_window_fires_once_inside_it) {
     uint64_t seed = 47;
     struct timer others[20];
     for (unsigned i = 0; i < 3000; ++i) {
@@ -376,7 +372,7 @@ TEST_IF(TW_WINDOWS, p4_armed_within_a_window_fires_once_inside_it) {
     }
 }
 
-TEST_IF(TW_WINDOWS, p4_timers_with_a_common_window_meet_on_one_tick) {
+TEST_IF(!TW_SMALL, p4_timers_with_a_common_window_meet_on_one_tick) {
     static struct timer crowd[50];
     advance(3);
     for (size_t i = 0; i < COUNT_OF(crowd); ++i) {
@@ -390,8 +386,8 @@ TEST_IF(TW_WINDOWS, p4_timers_with_a_common_window_meet_on_one_tick) {
 
 /* The header promises this "if that is cheap to tell": in the running block of a wheel of
  * several levels. */
-TEST_IF(TW_WINDOWS, p9_a_window_shares_the_wake_up_of_a_timer_that_is_in_it) {
-    if (TW_LEVELS == 1 || BLOCK < 64)
+TEST_IF(!TW_SMALL, p9_a_window_shares_the_wake_up_of_a_timer_that_is_in_it) {
+    if (shape->levels == 1 || BLOCK < 64)
         return;
     struct timer there;
     init_and_arm(&there, 21);
@@ -465,7 +461,7 @@ TEST(p4_remaining_counts_down_to_the_fire) {
 }
 
 /* Two nodes of one tick, and a budget that ends between them. */
-TEST_IF(TW_BUDGET, p4_what_is_overdue_has_nothing_remaining_and_keeps_its_tick) {
+TEST_IF(!TW_SMALL, p4_what_is_overdue_has_nothing_remaining_and_keeps_its_tick) {
     struct timer first;
     init_and_arm(&first, 5);
     init_and_arm(&one, 5);
@@ -507,8 +503,8 @@ TEST(p4_a_crowd_beyond_measure_is_begun_one_block_ahead) {
     idle_until_done(TW_UNBOUNDED);
     const uint64_t next = tw_next(&wheel);
     assert_true(next <= 5 * BLOCK + 1);
-    if (TW_LEVELS > 1)
-        assert_true(next >= 4 * BLOCK || TW_LOOKAHEAD == 0);
+    if (shape->levels > 1)
+        assert_true(next >= 4 * BLOCK || shape->ahead == 0);
     advance(6 * BLOCK);
     assert_int_equal(fires, CROWD);
     free(crowd);

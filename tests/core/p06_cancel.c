@@ -139,7 +139,7 @@ TEST(p6_cancel_of_a_node_due_later_in_the_same_jump_is_1_and_it_is_not_called) {
 }
 
 /* A budget ends the call with the node at any stage of becoming due. */
-TEST_IF(TW_BUDGET, p6_cancel_between_cut_short_advances_is_1_until_the_fire) {
+TEST_IF(!TW_SMALL, p6_cancel_between_cut_short_advances_is_1_until_the_fire) {
     for (unsigned stop = 0; stop < 12; ++stop) {
         start_at(0);
         init(&one);
@@ -173,7 +173,7 @@ TEST(p6_cancel_inside_the_own_callback_of_a_oneshot_is_0) {
     assert_int_equal(calls, 1);
 }
 
-TEST_IF(TW_PERIODIC, p6_cancel_inside_the_own_callback_of_a_periodic_is_1_and_ends_it) {
+TEST_IF(!TW_SMALL, p6_cancel_inside_the_own_callback_of_a_periodic_is_1_and_ends_it) {
     const enum tw_missed policies[] = {TW_BURST, TW_SKIP, TW_DELAY};
     for (size_t i = 0; i < COUNT_OF(policies); ++i) {
         start_at(0);
@@ -188,7 +188,7 @@ TEST_IF(TW_PERIODIC, p6_cancel_inside_the_own_callback_of_a_periodic_is_1_and_en
     }
 }
 
-TEST_IF(TW_PERIODIC, p6_cancel_inside_the_last_callback_of_a_limited_periodic_is_0) {
+TEST_IF(!TW_SMALL, p6_cancel_inside_the_last_callback_of_a_limited_periodic_is_0) {
     give(&one, cancel_itself);
     tw_arm_every(&wheel, &one.node, 5, 5, TW_BURST, 1);
     advance(100);
@@ -196,7 +196,7 @@ TEST_IF(TW_PERIODIC, p6_cancel_inside_the_last_callback_of_a_limited_periodic_is
     assert_int_equal(calls, 1);
 }
 
-TEST_IF(TW_PERIODIC, p6_cancel_between_the_fires_of_a_periodic_is_1_and_ends_it) {
+TEST_IF(!TW_SMALL, p6_cancel_between_the_fires_of_a_periodic_is_1_and_ends_it) {
     tw_arm_every(&wheel, &one.node, 5, 5, TW_BURST, 0);
     advance(22);
     assert_int_equal(one.fires, 4);
@@ -214,7 +214,7 @@ TEST(p6_pending_agrees_with_what_cancel_would_say) {
     assert_int_equal(tw_pending(&wheel, &one.node), 0);
 }
 
-TEST_IF(TW_OWNER_CHECK, p6_cancel_of_a_node_on_another_wheel_is_refused_and_it_still_fires) {
+TEST_IF(NODES_NAME_WHEELS, p6_cancel_of_a_node_on_another_wheel_is_refused_and_it_still_fires) {
     static struct tw elsewhere;
     tw_init(&elsewhere, 0, 0);
     arm(&one, 5);
@@ -227,10 +227,9 @@ TEST_IF(TW_OWNER_CHECK, p6_cancel_of_a_node_on_another_wheel_is_refused_and_it_s
 static void assert_refuses_to_be_armed(struct timer *timer) {
     assert_int_equal(tw_arm_after(&wheel, &timer->node, 5), -EPERM);
     assert_int_equal(tw_arm_at(&wheel, &timer->node, 5), -EPERM);
-    if (TW_WINDOWS)
+    if (!TW_SMALL)
         assert_int_equal(tw_arm_within(&wheel, &timer->node, 5, 5), -EPERM);
-    if (TW_PERIODIC)
-        assert_int_equal(tw_arm_every(&wheel, &timer->node, 5, 5, TW_BURST, 0), -EPERM);
+    assert_int_equal(tw_arm_every(&wheel, &timer->node, 5, 5, TW_BURST, 0), -EPERM);
     assert_int_equal(tw_postpone(&wheel, &timer->node, LAST_TICK), -ENOENT);
     assert_int_equal(cancel(timer), 0);
     assert_idle_for_good(timer);
@@ -267,7 +266,7 @@ TEST(p6_shutdown_inside_the_own_callback_of_a_oneshot_is_0_and_final) {
     assert_refuses_to_be_armed(&one);
 }
 
-TEST_IF(TW_PERIODIC, p6_shutdown_inside_the_own_callback_of_a_periodic_is_1_and_final) {
+TEST_IF(!TW_SMALL, p6_shutdown_inside_the_own_callback_of_a_periodic_is_1_and_final) {
     give(&one, shut_down_itself);
     tw_arm_every(&wheel, &one.node, 5, 5, TW_BURST, 0);
     advance(100);
@@ -276,7 +275,7 @@ TEST_IF(TW_PERIODIC, p6_shutdown_inside_the_own_callback_of_a_periodic_is_1_and_
     assert_refuses_to_be_armed(&one);
 }
 
-TEST_IF(TW_OWNER_CHECK, p6_shutdown_on_another_wheel_is_refused_and_the_node_stays_usable) {
+TEST_IF(NODES_NAME_WHEELS, p6_shutdown_on_another_wheel_is_refused_and_the_node_stays_usable) {
     static struct tw elsewhere;
     tw_init(&elsewhere, 0, 0);
     arm(&one, 5);

@@ -142,7 +142,7 @@ static void judge_cleared(void) {
     assert_int_equal(cleared, CROWD - 1 - acting);
 }
 
-TEST_IF(TW_CLEAR, p7_a_callback_may_clear_the_wheel) { for_each_pair(clear_all, 5, judge_cleared); }
+TEST_IF(!TW_SMALL, p7_a_callback_may_clear_the_wheel) { for_each_pair(clear_all, 5, judge_cleared); }
 
 static void clear_and_arm_again(void) {
     clear_all();
@@ -155,7 +155,7 @@ static void judge_cleared_and_armed(void) {
     assert_int_equal(crowd[target].fires, 1 + (target <= acting));
 }
 
-TEST_IF(TW_CLEAR, p7_a_callback_may_clear_the_wheel_and_go_on_arming) {
+TEST_IF(!TW_SMALL, p7_a_callback_may_clear_the_wheel_and_go_on_arming) {
     for_each_pair(clear_and_arm_again, 0, judge_cleared_and_armed);
 }
 
@@ -220,7 +220,7 @@ static void cancel_and_free_itself(struct tw_node *node, void *arg) {
     free_itself(node, arg);
 }
 
-TEST_IF(TW_PERIODIC, p7_a_periodic_may_cancel_and_free_itself) {
+TEST_IF(!TW_SMALL, p7_a_periodic_may_cancel_and_free_itself) {
     struct tw_node *node = malloc(sizeof *node);
     assert_int_equal(tw_node_init(node, cancel_and_free_itself, NULL), 0);
     assert_int_equal(tw_arm_every(&wheel, node, 3, 3, TW_BURST, 0), 0);
@@ -288,7 +288,7 @@ static void rearm_for_now(struct tw_node *node, UNUSED void *arg) {
     assert_int_equal(tw_arm_at(&wheel, node, tw_now(&wheel)), 0);
 }
 
-TEST_IF(TW_BUDGET, p7_a_callback_that_is_always_due_again_is_stopped_by_the_budget) {
+TEST_IF(!TW_SMALL, p7_a_callback_that_is_always_due_again_is_stopped_by_the_budget) {
     struct tw_node node;
     tw_node_init(&node, rearm_for_now, NULL);
     tw_arm_at(&wheel, &node, 0);
@@ -317,7 +317,7 @@ static void use_another_wheel(void) {
     assert_int_equal(fired_there, 10);
 }
 
-TEST_IF(BOTH(TW_PERIODIC, TW_CLEAR), p7_a_callback_may_make_and_advance_another_wheel) {
+TEST_IF(!TW_SMALL, p7_a_callback_may_make_and_advance_another_wheel) {
     for_each_pair(use_another_wheel, 3, judge_all_fired);
 }
 
@@ -330,7 +330,7 @@ static void move_target_elsewhere(void) {
 static void judge_moved_elsewhere(void) {
     assert_target_fired(target <= acting);
     assert_int_equal(tw_pending(&elsewhere, &crowd[target].node), 1);
-    if (TW_OWNER_CHECK)
+    if (NODES_NAME_WHEELS)
         assert_int_equal(tw_pending(&wheel, &crowd[target].node), 0);
     assert_int_equal(tw_cancel(&elsewhere, &crowd[target].node), 1);
 }
@@ -342,7 +342,7 @@ TEST(p7_a_callback_may_take_any_node_of_its_tick_to_another_wheel) {
 /* The same promise holds for callbacks of tw_clear. */
 static void free_cleared(struct tw_node *node, UNUSED void *arg) { free_itself(node, NULL); }
 
-TEST_IF(TW_CLEAR, p7_clear_may_free_each_node) {
+TEST_IF(!TW_SMALL, p7_clear_may_free_each_node) {
     for (unsigned i = 0; i < 500; ++i) {
         struct tw_node *node = malloc(sizeof *node);
         tw_node_init(node, fire, NULL);
@@ -359,7 +359,7 @@ static void rearm_cleared(struct tw_node *node, UNUSED void *arg) {
     assert_int_equal(tw_arm_at(&wheel, node, 5), 0);
 }
 
-TEST_IF(TW_CLEAR, p7_what_clear_arms_stays_armed) {
+TEST_IF(!TW_SMALL, p7_what_clear_arms_stays_armed) {
     arm_crowd(3);
     cleared = 0;
     act = NULL;
@@ -375,7 +375,7 @@ static void cancel_others_while_clearing(UNUSED struct tw_node *node, UNUSED voi
     cancel_all();
 }
 
-TEST_IF(TW_CLEAR, p7_what_clear_cancels_is_not_passed_to_it) {
+TEST_IF(!TW_SMALL, p7_what_clear_cancels_is_not_passed_to_it) {
     arm_crowd(3);
     cleared = 0;
     assert_int_equal(tw_clear(&wheel, cancel_others_while_clearing, NULL), 0);
@@ -389,7 +389,7 @@ static void ask_while_clearing(UNUSED struct tw_node *node, UNUSED void *arg) {
     assert_true(tw_next(&wheel) == TW_NEVER);
 }
 
-TEST_IF(TW_CLEAR, p7_what_a_clear_still_holds_is_nothing_to_wake_up_for) {
+TEST_IF(!TW_SMALL, p7_what_a_clear_still_holds_is_nothing_to_wake_up_for) {
     arm_crowd(3);
     cleared = 0;
     assert_int_equal(tw_clear(&wheel, ask_while_clearing, NULL), 0);
@@ -404,7 +404,7 @@ static void advance_while_clearing(UNUSED struct tw_node *node, UNUSED void *arg
 
 /* Nodes that a clear has taken off the wheel are no longer pending: advancing does not fire
  * them. */
-TEST_IF(TW_CLEAR, p7_clear_outside_callbacks_may_advance_the_wheel) {
+TEST_IF(!TW_SMALL, p7_clear_outside_callbacks_may_advance_the_wheel) {
     arm_crowd(3);
     cleared = 0;
     assert_int_equal(tw_clear(&wheel, advance_while_clearing, NULL), 0);
@@ -419,7 +419,7 @@ static unsigned due_count;
 
 static void note_due(UNUSED struct tw_node *node, UNUSED void *arg) { dues[due_count++] = tw_due(&wheel); }
 
-TEST_IF(TW_PERIODIC, p7_a_callback_knows_the_tick_it_was_due_at) {
+TEST_IF(!TW_SMALL, p7_a_callback_knows_the_tick_it_was_due_at) {
     struct tw_node once, often;
     due_count = 0;
     tw_node_init(&once, note_due, NULL);
@@ -439,7 +439,7 @@ static void interrupt_once(struct tw_node *node, void *arg) {
         assert_int_equal(tw_interrupt(&wheel), 0);
 }
 
-TEST_IF(TW_BUDGET, p7_an_interrupted_advance_calls_no_further_callback_until_called_again) {
+TEST_IF(!TW_SMALL, p7_an_interrupted_advance_calls_no_further_callback_until_called_again) {
     struct tw_node nodes[5];
     due_count = 0;
     for (unsigned i = 0; i < COUNT_OF(nodes); ++i) {
@@ -455,7 +455,7 @@ TEST_IF(TW_BUDGET, p7_an_interrupted_advance_calls_no_further_callback_until_cal
     assert_int_equal(due_count, 4);
 }
 
-TEST_IF(TW_BUDGET, p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someone) {
+TEST_IF(!TW_SMALL, p7_an_interruption_outside_holds_for_the_next_advance_that_would_call_someone) {
     struct tw_node node;
     due_count = 0;
     tw_node_init(&node, note_due, NULL);
@@ -468,7 +468,7 @@ TEST_IF(TW_BUDGET, p7_an_interruption_outside_holds_for_the_next_advance_that_wo
     assert_int_equal(due_count, 1);
 }
 
-TEST_IF(TW_BUDGET, p7_an_interruption_is_not_used_up_by_a_postponed_node) {
+TEST_IF(!TW_SMALL, p7_an_interruption_is_not_used_up_by_a_postponed_node) {
     struct tw_node postponed;
     assert_int_equal(tw_node_init(&postponed, note_due, NULL), 0);
     assert_int_equal(tw_arm_at(&wheel, &postponed, tw_now(&wheel) + 3), 0);

@@ -240,7 +240,7 @@ static void advance_counting(uint64_t now, uint32_t budget) {
         assert_in_range(more, 0, 1);
         assert_in_range(fires - fired_before, 0, budget);
         assert_in_range(touched_held, 0, TOUCHES_PER_MOVE * budget + LOOKS * (budget + 1));
-        assert_in_range(calls, 0, 1 + crowd * (TW_LEVELS + 2) * 2 / budget + 2 * BLOCK * TW_LEVELS);
+        assert_in_range(calls, 0, 1 + crowd * (shape->levels + 2) * 2 / budget + 2 * BLOCK * shape->levels);
     }
     assert_int_equal(fires, crowd);
 }
@@ -276,7 +276,7 @@ TEST(p8_idle_moves_no_more_than_its_budget) {
         more = tw_idle(&wheel, 10);
         assert_in_range(touched_held, 0, 10 * TOUCHES_PER_MOVE);
     }
-    if (TW_LOOKAHEAD)
+    if (shape->ahead)
         assert_in_range(calls, crowd / 10, crowd / 10 + 2);
 }
 
@@ -485,7 +485,7 @@ TEST(p8_nodes_armed_while_the_lock_is_free_in_a_cascade_keep_their_order) {
 
 /* Once look-ahead has moved some of the crowd. */
 static void arm_visitor_for_now(void) {
-    if ((touched_held != 0 || !TW_LOOKAHEAD) && visits == 0 && !tw_pending(&wheel, &visitor))
+    if ((touched_held != 0 || !shape->ahead) && visits == 0 && !tw_pending(&wheel, &visitor))
         tw_arm_at(&wheel, &visitor, tw_now(&wheel));
 }
 

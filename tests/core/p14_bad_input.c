@@ -74,22 +74,22 @@ static void assert_nothing_changed(const char *call) {
 static void refuse_wheel(struct tw *w) {
     REFUSED(tw_arm_after(w, &idle, 5), EINVAL);
     REFUSED(tw_arm_at(w, &idle, 5), EINVAL);
-    if (TW_WINDOWS)
+    if (!TW_SMALL)
         REFUSED(tw_arm_within(w, &idle, 5, 5), EINVAL);
     REFUSED(tw_arm_every(w, &idle, 5, 5, TW_SKIP, 0), EINVAL);
     REFUSED(tw_arm_at(w, &pending, 5), EINVAL);
     REFUSED(tw_postpone(w, &pending, 500), EINVAL);
     REFUSED(tw_move(w, &pending, 500), EINVAL);
     REFUSED(tw_wait(w, &pending), EINVAL);
-    if (TW_BUDGET)
+    if (!TW_SMALL)
         REFUSED(tw_interrupt(w), EINVAL);
     REFUSED(tw_fork(w, TW_FORK_PREPARE), EINVAL);
     ANSWERS(tw_due(w), TW_NEVER);
-    if (TW_WINDOWS)
+    if (!TW_SMALL)
         ANSWERS(tw_choose(w, 5, 5), TW_NEVER);
     REFUSED(tw_cancel(w, &pending), EINVAL);
     REFUSED(tw_node_shutdown(w, &pending), EINVAL);
-    if (TW_CLEAR)
+    if (!TW_SMALL)
         REFUSED(tw_clear(w, never_called, NULL), EINVAL);
 #if TW_RUNTIME
     REFUSED(tw_postpone_all(w, 1), EINVAL);
@@ -105,7 +105,7 @@ static void refuse_wheel(struct tw *w) {
     ANSWERS(tw_count(w), 0);
     ANSWERS(tw_now(w), TW_NEVER);
     ANSWERS(tw_next(w), TW_NEVER);
-    if (TW_OVERRUNS)
+    if (!TW_SMALL)
         ANSWERS(tw_overruns(w), 0);
     ANSWERS(tw_running(w), NULL);
 }
@@ -126,7 +126,7 @@ TEST(p14_a_copy_of_a_wheel_is_refused) {
 static void refuse_node(struct tw_node *node) {
     REFUSED(tw_arm_after(&wheel, node, 5), EINVAL);
     REFUSED(tw_arm_at(&wheel, node, 500), EINVAL);
-    if (TW_WINDOWS)
+    if (!TW_SMALL)
         REFUSED(tw_arm_within(&wheel, node, 500, 5), EINVAL);
     REFUSED(tw_arm_every(&wheel, node, 500, 5, TW_SKIP, 0), EINVAL);
     REFUSED(tw_postpone(&wheel, node, 500), EINVAL);
@@ -155,11 +155,11 @@ TEST(p14_a_move_that_cannot_be_is_refused) {
     REFUSED(tw_move(&wheel, &pending, TW_NEVER), ERANGE);
     REFUSED(tw_move(&wheel, &idle, 500), ENOENT);
     REFUSED(tw_move(&wheel, &dead, 500), ENOENT);
-    if (TW_OWNER_CHECK)
+    if (NODES_NAME_WHEELS)
         REFUSED(tw_move(&wheel, &away, 500), EBUSY);
 }
 
-TEST_IF(TW_WINDOWS, p14_no_tick_is_chosen_beyond_the_end_of_time) {
+TEST_IF(!TW_SMALL, p14_no_tick_is_chosen_beyond_the_end_of_time) {
     ANSWERS(tw_choose(&wheel, TW_NEVER, 0), TW_NEVER);
     ANSWERS(tw_choose(&wheel, TW_NEVER - 5, 5), TW_NEVER);
     ANSWERS(tw_choose(&wheel, TW_NEVER - 5, 0), TW_NEVER - 5);
@@ -200,17 +200,17 @@ TEST(p14_an_unknown_policy_for_missed_fires_is_refused) {
     REFUSED(tw_arm_every(&wheel, &periodic, 500, 5, (enum tw_missed)3, 0), EINVAL);
 }
 
-TEST_IF(!TW_POLICIES, p14_a_policy_that_is_left_out_is_refused) {
+TEST_IF(TW_SMALL, p14_a_policy_that_is_left_out_is_refused) {
     REFUSED(tw_arm_every(&wheel, &idle, 500, 5, TW_BURST, 0), EINVAL);
     REFUSED(tw_arm_every(&wheel, &periodic, 500, 5, TW_DELAY, 0), EINVAL);
 }
 
-TEST_IF(!TW_BUDGET, p14_a_budget_is_refused_where_there_is_none) {
+TEST_IF(TW_SMALL, p14_a_budget_is_refused_where_there_is_none) {
     REFUSED(tw_advance(&wheel, 500, 1), EINVAL);
     REFUSED(tw_advance(&wheel, 100, TW_UNBOUNDED - 1), EINVAL);
 }
 
-TEST_IF(!TW_LOCK_CHOICE, p14_doing_without_the_lock_is_refused_where_there_is_no_choice) {
+TEST_IF(TW_SMALL, p14_doing_without_the_lock_is_refused_where_there_is_no_choice) {
     REFUSED(tw_init(&wheel, 0, TW_UNLOCKED), EINVAL);
 }
 
@@ -237,7 +237,7 @@ TEST(p14_ticks_beyond_the_end_of_time_are_refused) {
     assert_int_equal(tw_arm_every(&wheel, &periodic, LAST_TICK, TW_NEVER, TW_SKIP, 0), 1);
 }
 
-TEST_IF(TW_WINDOWS, p14_windows_beyond_the_end_of_time_are_refused) {
+TEST_IF(!TW_SMALL, p14_windows_beyond_the_end_of_time_are_refused) {
     REFUSED(tw_arm_within(&wheel, &idle, TW_NEVER, 0), ERANGE);
     REFUSED(tw_arm_within(&wheel, &idle, 500, TW_NEVER), ERANGE);
     REFUSED(tw_arm_within(&wheel, &idle, 500, LAST_TICK - 499), ERANGE);
@@ -260,10 +260,10 @@ TEST(p14_postponing_what_is_not_pending_is_refused) {
     REFUSED(tw_postpone(&wheel, &dead, 500), ENOENT);
 }
 
-TEST_IF(TW_OWNER_CHECK, p14_a_node_on_another_wheel_is_refused) {
+TEST_IF(NODES_NAME_WHEELS, p14_a_node_on_another_wheel_is_refused) {
     REFUSED(tw_arm_after(&wheel, &away, 5), EBUSY);
     REFUSED(tw_arm_at(&wheel, &away, 500), EBUSY);
-    if (TW_WINDOWS)
+    if (!TW_SMALL)
         REFUSED(tw_arm_within(&wheel, &away, 500, 5), EBUSY);
     REFUSED(tw_arm_every(&wheel, &away, 500, 5, TW_SKIP, 0), EBUSY);
     REFUSED(tw_postpone(&wheel, &away, 500), EBUSY);
@@ -277,7 +277,7 @@ TEST_IF(TW_OWNER_CHECK, p14_a_node_on_another_wheel_is_refused) {
 TEST(p14_a_node_that_was_shut_down_is_refused) {
     REFUSED(tw_arm_after(&wheel, &dead, 5), EPERM);
     REFUSED(tw_arm_at(&wheel, &dead, 500), EPERM);
-    if (TW_WINDOWS)
+    if (!TW_SMALL)
         REFUSED(tw_arm_within(&wheel, &dead, 500, 5), EPERM);
     REFUSED(tw_arm_every(&wheel, &dead, 500, 5, TW_SKIP, 0), EPERM);
     REFUSED(tw_arm_at(&elsewhere, &dead, 500), EPERM);
@@ -309,7 +309,7 @@ static void refuse_in_callback(UNUSED struct tw_node *node, UNUSED void *arg) {
     REFUSED(tw_advance(&wheel, 120, bite(1)), EBUSY);
     REFUSED(tw_update(&wheel), EBUSY);
     REFUSED(tw_arm_after(&wheel, &idle, 0), EINVAL);
-    if (TW_OWNER_CHECK)
+    if (NODES_NAME_WHEELS)
         REFUSED(tw_arm_at(&wheel, &away, 500), EBUSY);
     REFUSED(tw_cancel(&wheel, NULL), EINVAL);
     REFUSED(tw_idle(&wheel, 0), EINVAL);
@@ -334,7 +334,7 @@ TEST(p14_refused_calls_do_not_disturb_what_is_pending) {
         (void)tw_arm_after(&wheel, &crowd[i].node, 0);
         (void)tw_arm_at(&wheel, &crowd[i].node, TW_NEVER);
         (void)tw_postpone(&wheel, &crowd[i].node, 0);
-        if (TW_OWNER_CHECK) {
+        if (NODES_NAME_WHEELS) {
             (void)tw_cancel(&elsewhere, &crowd[i].node);
             (void)tw_arm_at(&elsewhere, &crowd[i].node, 7);
         }
@@ -372,11 +372,16 @@ TEST(p14_grids_out_of_range) {
 }
 #endif
 
-/* Again without a lock. */
+/* With a lock, and again without one. */
 int main(void) {
-    const int failed = run_registered_tests("P14: bad input", NULL);
-    if (!TW_LOCK_CHOICE)
-        return failed;
-    wheel_flags = TW_UNLOCKED;
-    return failed + run_registered_tests("P14: bad input, no lock", NULL);
+    int failed = 0;
+    for (unsigned i = 0; use_shape(i); ++i) {
+        wheel_flags = 0;
+        failed += run_registered_tests("P14: bad input", NULL);
+        if (TW_SMALL)
+            continue;
+        wheel_flags = TW_UNLOCKED;
+        failed += run_registered_tests("P14: bad input, no lock", NULL);
+    }
+    return failed;
 }

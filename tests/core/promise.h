@@ -3,20 +3,24 @@
 #ifndef TICKWHEEL_TESTS_PROMISE_H
 #define TICKWHEEL_TESTS_PROMISE_H
 
+#include "shapes/shapes.h"
 #include "support/random.h"
 #include "support/test.h"
 
 #include <tickwheel/tw.h>
 
-/* The landmarks of the wheel's geometry. */
-#define BLOCK (UINT64_C(1) << TW_BITS)                        /* ticks of one round of level 0 */
-#define TOP_SLOT (UINT64_C(1) << (TW_BITS * (TW_LEVELS - 1))) /* ticks in a slot of the top level */
-#define ROUND (UINT64_C(1) << TW_ROUND_BITS)                  /* ticks of one round of the top level */
+/* True where a node that is pending on another wheel is refused. */
+#define NODES_NAME_WHEELS (!TW_SMALL && TW_TICK_BITS != 32)
+
+/* The landmarks of the wheel's shape. */
+#define BLOCK (UINT64_C(1) << shape->bits)                            /* ticks of one round of level 0 */
+#define TOP_SLOT (UINT64_C(1) << (shape->bits * (shape->levels - 1))) /* ticks in a slot of the top level */
+#define ROUND (UINT64_C(1) << shape_round_bits()) /* ticks of one round of the top level */
 #define LAST_TICK (TW_NEVER - 1)
 
 /* True in a run where long tests are shorter: they have been run with all features. All sets that lack some
  * lack this one. */
-#define IS_RERUN (!TW_LOCK_CHOICE)
+#define IS_RERUN TW_SMALL
 
 struct timer {
     struct tw_node node;
@@ -83,7 +87,7 @@ static inline void start_at(uint64_t now) {
 
 /* Leaves nothing pending, for nodes that are about to go: without tw_clear, on a wheel that is new. */
 static inline void forget_all(void) {
-    if (TW_CLEAR)
+    if (!TW_SMALL)
         assert_int_equal(tw_clear(&wheel, NULL, NULL), 0);
     else
         start_at(tw_now(&wheel));
@@ -101,7 +105,7 @@ static inline void print_broken(const char *invariant, const struct tw_node *nod
 static inline void assert_whole(void) { assert_int_equal(tw_check(&wheel, print_broken, NULL), 0); }
 
 /* A budget, as far as the library has any. */
-static inline uint32_t bite(uint32_t budget) { return TW_BUDGET ? budget : TW_UNBOUNDED; }
+static inline uint32_t bite(uint32_t budget) { return !TW_SMALL ? budget : TW_UNBOUNDED; }
 
 static inline void advance(uint64_t now) { assert_int_equal(tw_advance(&wheel, now, TW_UNBOUNDED), 0); }
 

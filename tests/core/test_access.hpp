@@ -1,13 +1,14 @@
 // Access to a wheel's state, for tests that break it.
 #pragma once
 
+#include "core/engine.hpp"
 #include "core/wheel_in.hpp"
 
 namespace tickwheel::core {
 namespace {
 
 struct test_access {
-    tickwheel::core::wheel &wheel;
+    tickwheel::core::wheel<library_engine> &wheel;
 
     std::size_t &count() const { return wheel.count; }
 #if TW_TREE
@@ -15,10 +16,10 @@ struct test_access {
     tick &cursor() const { return wheel.cursor_; }
     tw_node *&top() const { return wheel.top_; }
 #else
-    time_position &at() const { return wheel; }
+    placement<library_shape> &at() const { return wheel; }
     tick &quiet_until() const { return wheel.quiet_until; }
     unsigned &open_level() const { return wheel.open_level; }
-    levels &slots() const { return wheel.slots; }
+    levels<library_shape> &slots() const { return wheel.slots; }
 #endif
 };
 

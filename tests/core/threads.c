@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 /* A limit on the work of an advance, if the library has any. */
-static uint32_t budget_of(uint64_t limit) { return TW_BUDGET ? (uint32_t)limit : TW_UNBOUNDED; }
+static uint32_t budget_of(uint64_t limit) { return !TW_SMALL ? (uint32_t)limit : TW_UNBOUNDED; }
 
 /* A callback that announces that it runs, and returns when it is told to. */
 static pthread_barrier_t running, go_on;
@@ -44,7 +44,7 @@ static void enter_callback(uint64_t period) {
     tw_node_init(&blocker, block, NULL);
     tw_node_init(&neighbour, count_neighbour, NULL);
     if (period)
-        tw_arm_every(&wheel, &blocker, 10, period, TW_BURST, 0);
+        tw_arm_every(&wheel, &blocker, 10, period, TW_SKIP, 0);
     else
         tw_arm_at(&wheel, &blocker, 10);
     tw_arm_at(&wheel, &neighbour, 10);
@@ -247,7 +247,7 @@ static void visit_and_have_cleared(UNUSED const struct tw_node *node, UNUSED con
 }
 
 /* The walk's place leaves its slot with the nodes, and is with those that still leave. */
-TEST(each_ends_while_another_thread_clears) {
+TEST_IF(!TW_SMALL, each_ends_while_another_thread_clears) {
     unsigned calls = 0;
     atomic_store(&cleared, 0);
     pthread_barrier_init(&running, NULL, 2);
@@ -317,7 +317,7 @@ static void let_the_clearer_finish(void) {
 
 /* One node has been handed to its callback; the others are pending in the parent, and so in
  * the child. */
-TEST(p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires) {
+TEST_IF(!TW_SMALL, p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires) {
     arm_to_clear();
     pthread_barrier_init(&running, NULL, 2);
     pthread_barrier_init(&go_on, NULL, 2);
@@ -349,7 +349,7 @@ static void wait_for_all_to_clear(UNUSED struct tw_node *node, UNUSED void *arg)
         waits_in_clear += tw_wait(&wheel, &to_clear[i]) == 0;
 }
 
-TEST(p6_wait_does_not_wait_for_the_clear_that_it_is_called_from) {
+TEST_IF(!TW_SMALL, p6_wait_does_not_wait_for_the_clear_that_it_is_called_from) {
     arm_to_clear();
     waits_in_clear = 0;
     assert_int_equal(tw_clear(&wheel, wait_for_all_to_clear, NULL), 0);
@@ -387,7 +387,7 @@ static void begin_two_clears(pthread_t *second, tw_callback *fn, unsigned of_fir
 }
 
 /* The first clear hands out its last node and ends while the second is in progress. */
-TEST(p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second) {
+TEST_IF(!TW_SMALL, p7_two_threads_clear_at_once_and_the_first_is_over_before_the_second) {
     pthread_t second;
     begin_two_clears(&second, count_neighbour, 1);
     pthread_barrier_wait(&go_on);
@@ -407,7 +407,7 @@ static void note_fire(struct tw_node *node, UNUSED void *arg) {
     ++fires_in_child;
 }
 
-TEST(p13_what_two_clears_had_not_handed_out_fires_in_the_child_in_the_order_of_arming) {
+TEST_IF(!TW_SMALL, p13_what_two_clears_had_not_handed_out_fires_in_the_child_in_the_order_of_arming) {
     pthread_t second;
     fires_in_child = 0;
     begin_two_clears(&second, note_fire, 3);
@@ -449,7 +449,7 @@ static void *clear_and_wait(UNUSED void *arg) {
 }
 
 /* The node is armed again while the first clear has it, so the second one takes it too. */
-TEST(p6_two_clears_that_have_the_same_node_do_not_wait_for_each_other) {
+TEST_IF(!TW_SMALL, p6_two_clears_that_have_the_same_node_do_not_wait_for_each_other) {
     pthread_t second;
     pthread_barrier_init(&running, NULL, 2);
     pthread_barrier_init(&go_on, NULL, 3);
@@ -479,7 +479,7 @@ static void fork_with_the_first(UNUSED struct tw_node *node, UNUSED void *arg) {
     tw_fork(&wheel, child_of_clear == 0 ? TW_FORK_CHILD : TW_FORK_PARENT);
 }
 
-TEST(p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent) {
+TEST_IF(!TW_SMALL, p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent) {
     arm_to_clear();
     handed_out = 0;
     const int result = tw_clear(&wheel, fork_with_the_first, NULL);
@@ -491,7 +491,7 @@ TEST(p13_a_clear_that_forks_goes_on_in_the_child_and_in_the_parent) {
     assert_whole();
 }
 
-TEST(p7_clear_from_another_thread_takes_what_is_due) {
+TEST_IF(!TW_SMALL, p7_clear_from_another_thread_takes_what_is_due) {
     enter_callback(5);
     assert_int_equal(tw_clear(&wheel, NULL, NULL), 0);
     assert_int_equal(tw_count(&wheel), 0);
@@ -532,7 +532,8 @@ static void step(struct worker *self) {
         (void)tw_postpone(&wheel, node, tw_now(&wheel) + distance);
         break;
     case 2:
-        answer = tw_arm_within(&wheel, node, tw_now(&wheel) + distance, distance);
+        answer = TW_SMALL ? tw_arm_at(&wheel, node, tw_now(&wheel) + distance)
+                          : tw_arm_within(&wheel, node, tw_now(&wheel) + distance, distance);
         self->armed += answer == 0;
         break;
     default:

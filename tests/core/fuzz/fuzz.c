@@ -1,9 +1,15 @@
-/* libFuzzer's entry point. To reproduce a finding: ./tickwheel_fuzz FILE */
+/* libFuzzer's entry point. The first byte chooses the shape of the wheel. To reproduce a finding:
+ * ./tickwheel_fuzz FILE */
 #include "bytes.h"
+#include "shapes/shapes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    play_bytes(data, size);
+    if (size == 0)
+        return 0;
+    if (!use_shape(data[0]))
+        return -1; /* not an input */
+    play_bytes(data + 1, size - 1);
     return 0;
 }

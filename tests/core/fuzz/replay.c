@@ -1,5 +1,6 @@
-/* Replays the fuzzer's inputs without libFuzzer: replay DIRECTORY */
+/* Replays the fuzzer's inputs without libFuzzer, on each shape: replay DIRECTORY */
 #include "bytes.h"
+#include "shapes/shapes.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -16,7 +17,8 @@ static void replay(const char *path) {
     }
     size_t size = fread(bytes, 1, sizeof bytes, file);
     fclose(file);
-    play_bytes(bytes, size);
+    for (unsigned i = 0; use_shape(i); ++i)
+        play_bytes(bytes, size);
 }
 
 static unsigned replay_all(const char *directory, DIR *entries) {

@@ -125,7 +125,7 @@ static void check_wheel(struct model *m, unsigned wheel) {
     require(m, tw_check(w, on_broken_invariant, m) == 0, "tw_check counts what it does not report");
     require(m, tw_now(w) == o->now, "tw_now is %#" PRIx64 ", not %#" PRIx64, tw_now(w), o->now);
     require(m, tw_count(w) == count, "tw_count is %zu, not %zu", tw_count(w), count);
-    if (TW_OVERRUNS)
+    if (!TW_SMALL)
         require(m, tw_overruns(w) == o->overruns, "tw_overruns is %" PRIu64 ", not %" PRIu64, tw_overruns(w),
                 o->overruns);
     require(m, (tw_running(w) != NULL) == (o->running >= 0), "tw_running is wrong");
@@ -211,8 +211,7 @@ void model_open(struct model *m, uint64_t now) {
     oracle_open(&m->oracle, now);
     m->events = 0;
     for (unsigned i = 0; i < MODEL_WHEELS; ++i)
-        require(m, tw_init(&m->wheels[i], now, i == 0 || !TW_LOCK_CHOICE ? 0 : TW_UNLOCKED) == 0,
-                "tw_init failed");
+        require(m, tw_init(&m->wheels[i], now, i == 0 || TW_SMALL ? 0 : TW_UNLOCKED) == 0, "tw_init failed");
     for (unsigned i = 0; i < MODEL_TIMERS; ++i)
         give_node(m, i);
     model_check(m);
@@ -226,7 +225,7 @@ static void cancel_all(struct model *m, unsigned wheel) {
 
 void model_close(struct model *m) {
     for (unsigned i = 0; i < MODEL_WHEELS; ++i) {
-        if (TW_CLEAR)
+        if (!TW_SMALL)
             tw_clear(&m->wheels[i], NULL, NULL);
         else
             cancel_all(m, i);

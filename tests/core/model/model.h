@@ -68,13 +68,13 @@ struct model {
     void (*on_clear)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_failure)(struct model *m); /* may print how to reproduce it */
     void *user;
-    uint64_t operations, nested, fires;
+    struct event history[HISTORY];
+    uint64_t operations, nested, fires; /* from here on: what exhaustive.c saves and restores */
     unsigned depth;
     uint64_t events;
-    struct event history[HISTORY];
     struct oracle oracle;
-    struct tw wheels[MODEL_WHEELS];
     struct body bodies[MODEL_TIMERS];
+    struct tw wheels[MODEL_WHEELS]; /* last: see exhaustive.c */
 };
 
 /* `m` is zeroed or closed; its hooks are set. Wheel 0 uses its lock, the others are

@@ -46,9 +46,9 @@ static bool is_undefined(const struct faults *f) {
 
 struct op model_fit(const struct op *op) {
     struct op fitted = *op;
-    if (!TW_POLICIES)
+    if (TW_SMALL)
         fitted.missed = TW_SKIP;
-    if (!TW_BUDGET && op->kind >= OP_ADVANCE)
+    if (TW_SMALL && op->kind >= OP_ADVANCE)
         fitted.count = TW_UNBOUNDED;
     return fitted;
 }
@@ -320,8 +320,8 @@ static int clear(struct model *m, const struct op *op) {
 static void misuse_node(struct model *m, struct tw *w, struct tw_node *n) {
     require(m, tw_arm_after(w, n, 1) == -EINVAL, "misuse: tw_arm_after");
     require(m, tw_arm_at(w, n, 1) == -EINVAL, "misuse: tw_arm_at");
-    require(m, !TW_WINDOWS || tw_arm_within(w, n, 1, 1) == -EINVAL, "misuse: tw_arm_within");
-    require(m, !TW_PERIODIC || tw_arm_every(w, n, 1, 1, TW_SKIP, 0) == -EINVAL, "misuse: tw_arm_every");
+    require(m, TW_SMALL || tw_arm_within(w, n, 1, 1) == -EINVAL, "misuse: tw_arm_within");
+    require(m, tw_arm_every(w, n, 1, 1, TW_SKIP, 0) == -EINVAL, "misuse: tw_arm_every");
     require(m, tw_move(w, n, 1) == -EINVAL, "misuse: tw_move");
     require(m, tw_postpone(w, n, TW_NEVER - 1) < 0, "misuse: tw_postpone");
     require(m, tw_wait(w, n) == -EINVAL, "misuse: tw_wait");
@@ -333,15 +333,15 @@ static void misuse_wheel(struct model *m, struct tw *w) {
     require(m, tw_advance(w, TW_NEVER - 1, TW_UNBOUNDED) == -EINVAL, "misuse: tw_advance");
     require(m, tw_update(w) == -EINVAL, "misuse: tw_update");
     require(m, tw_idle(w, 1) == -EINVAL, "misuse: tw_idle");
-    require(m, !TW_CLEAR || tw_clear(w, NULL, NULL) == -EINVAL, "misuse: tw_clear");
+    require(m, TW_SMALL || tw_clear(w, NULL, NULL) == -EINVAL, "misuse: tw_clear");
     require(m, tw_check(w, NULL, NULL) == -EINVAL, "misuse: tw_check");
     require(m, tw_now(w) == TW_NEVER && tw_next(w) == TW_NEVER, "misuse: tw_now, tw_next");
     require(m, tw_first_due(w, 1, &(uint64_t){0}) == -EINVAL, "misuse: tw_first_due");
     require(m, tw_due(w) == TW_NEVER, "misuse: tw_due");
-    require(m, !TW_BUDGET || tw_interrupt(w) == -EINVAL, "misuse: tw_interrupt");
+    require(m, TW_SMALL || tw_interrupt(w) == -EINVAL, "misuse: tw_interrupt");
     require(m, tw_fork(w, TW_FORK_PARENT) == -EINVAL, "misuse: tw_fork");
     require(m, tw_count(w) == 0 && tw_running(w) == NULL, "misuse: tw_count, tw_running");
-    require(m, !TW_OVERRUNS || tw_overruns(w) == 0, "misuse: tw_overruns");
+    require(m, TW_SMALL || tw_overruns(w) == 0, "misuse: tw_overruns");
 }
 
 static int misuse(struct model *m, const struct op *op) {
@@ -363,8 +363,8 @@ static int misuse(struct model *m, const struct op *op) {
 op_function *const op_functions[OP_KINDS] = {
     [OP_ARM_AFTER] = arm_after,
     [OP_ARM_AT] = arm_at,
-    [OP_ARM_WITHIN] = TW_WINDOWS ? arm_within : left_out,
-    [OP_ARM_EVERY] = TW_PERIODIC ? arm_every : left_out,
+    [OP_ARM_WITHIN] = !TW_SMALL ? arm_within : left_out,
+    [OP_ARM_EVERY] = arm_every,
     [OP_MOVE] = move,
     [OP_POSTPONE] = postpone,
     [OP_CANCEL] = cancel,
@@ -376,6 +376,6 @@ op_function *const op_functions[OP_KINDS] = {
     [OP_UPDATE] = update,
     [OP_IDLE] = idle,
     [OP_NEXT] = next,
-    [OP_CLEAR] = TW_CLEAR ? clear : left_out,
+    [OP_CLEAR] = !TW_SMALL ? clear : left_out,
     [OP_MISUSE] = TW_VALIDATION ? misuse : left_out,
 };

@@ -1,6 +1,8 @@
 /* Draws operations that keep wheels busy at their most delicate spots. See play.h. */
 #include "play.h"
 
+#include "shapes/shapes.h"
+
 enum {
     FAR = 0,         /* timer 0 is far away and always pending on wheel 0 */
     PHASE = 128,     /* operations between changes of the number of timers in play */
@@ -9,7 +11,7 @@ enum {
     FEW = 16         /* timers that a jump of any length may leave behind */
 };
 
-#define ROUND_BITS (TW_BITS * TW_LEVELS)
+#define ROUND_BITS (shape->bits * shape->levels)
 #define LAST_TICK (TW_NEVER - 1)
 
 /* 32-bit ticks must stay less than 2^31 from now in both directions. A tick in reach must stay
@@ -51,14 +53,14 @@ static uint64_t shifted(uint64_t value, unsigned bits) {
 
 /* Draws all magnitudes, and the neighbours of block boundaries more often than other ticks. */
 static uint64_t draw_any_distance(struct model *m) {
-    uint64_t level = draw(m, TW_LEVELS + 2);
+    uint64_t level = draw(m, shape->levels + 2);
     switch (draw(m, 6)) {
     case 0:
         return draw(m, 5);
     case 1:
-        return draw(m, (uint64_t)2 << TW_BITS);
+        return draw(m, (uint64_t)2 << shape->bits);
     case 2:
-        return shifted(1 + draw(m, 4), (unsigned)level * TW_BITS) + draw(m, 3) - 1;
+        return shifted(1 + draw(m, 4), (unsigned)level * shape->bits) + draw(m, 3) - 1;
     case 3:
         return draw(m, (uint64_t)1 << ROUND_BITS);
     case 4:
@@ -82,7 +84,7 @@ static uint64_t in_reach(uint64_t now, uint64_t tick) {
 }
 
 static uint64_t start_of_block(uint64_t tick, uint64_t level) {
-    unsigned bits = (unsigned)level * TW_BITS;
+    unsigned bits = (unsigned)level * shape->bits;
     return bits < 64 ? tick >> bits << bits : 0;
 }
 
@@ -106,7 +108,7 @@ static uint64_t draw_tick(struct model *m, unsigned wheel) {
     case 1:
         return tick_of_another(m, now);
     case 2:
-        return start_of_block(saturating_sum(now, draw_distance(m)), 1 + draw(m, TW_LEVELS));
+        return start_of_block(saturating_sum(now, draw_distance(m)), 1 + draw(m, shape->levels));
     case 3: /* the past */
         distance = draw_distance(m);
         return distance < now ? now - distance : now;
@@ -121,7 +123,7 @@ static uint64_t draw_tick(struct model *m, unsigned wheel) {
 
 static uint64_t draw_jump(struct model *m, unsigned wheel) {
     uint64_t now = m->oracle.wheels[wheel].now;
-    uint64_t level = draw(m, TW_LEVELS + 1);
+    uint64_t level = draw(m, shape->levels + 1);
     switch (draw(m, 16)) {
     case 0:
         return now;
@@ -137,10 +139,11 @@ static uint64_t draw_jump(struct model *m, unsigned wheel) {
         return oracle_earliest(&m->oracle, wheel);
     case 8:
     case 9:
-        return saturating_sum(now, draw(m, (uint64_t)2 << TW_BITS));
+        return saturating_sum(now, draw(m, (uint64_t)2 << shape->bits));
     case 10:
     case 11:
-        return saturating_sum(start_of_block(now, level), shifted(1 + draw(m, 3), (unsigned)level * TW_BITS));
+        return saturating_sum(start_of_block(now, level),
+                              shifted(1 + draw(m, 3), (unsigned)level * shape->bits));
     case 12:
         return saturating_sum(now, draw(m, (uint64_t)4 << ROUND_BITS));
     case 13:
@@ -371,7 +374,7 @@ static uint64_t draw_origin(struct model *m, unsigned origin) {
 #else
     static const unsigned bits[PLAY_ORIGINS] = {0, 8, 16, 24, 32, 48, 63, 64};
 #endif
-    uint64_t before = draw(m, (uint64_t)3 << (TW_BITS * draw(m, 3)));
+    uint64_t before = draw(m, (uint64_t)3 << (shape->bits * draw(m, 3)));
     if (bits[origin] == 0)
         return before;
     uint64_t power = bits[origin] == 64 ? 0 : (uint64_t)1 << bits[origin];
@@ -380,7 +383,7 @@ static uint64_t draw_origin(struct model *m, unsigned origin) {
 
 /* Arms all timers within a stretch as long as a slot of some level. */
 static void arm_a_crowd(struct model *m) {
-    uint64_t length = (uint64_t)1 << (TW_BITS * (1 + draw(m, TW_LEVELS)));
+    uint64_t length = (uint64_t)1 << (shape->bits * (1 + draw(m, shape->levels)));
     uint64_t from = saturating_sum(m->oracle.wheels[0].now, draw_distance(m));
     for (unsigned i = 1; i <= in_play(m); ++i) {
         const struct oracle_timer *t = &m->oracle.timers[i];

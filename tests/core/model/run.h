@@ -9,6 +9,7 @@
 #include <string.h>
 
 struct run {
+    const char *program;
     uint64_t operations, seed;
 };
 
@@ -17,9 +18,18 @@ static inline uint64_t number_in(const char *name, uint64_t otherwise) {
     return value == NULL || *value == '\0' ? otherwise : strtoull(value, NULL, 0);
 }
 
-static inline struct run read_run(int argc, char **argv) {
+/* In a build that is unoptimised, sanitized or counted an operation takes several times as long. */
+#ifdef NDEBUG
+enum { RUN_SHORTER = 1 };
+#else
+enum { RUN_SHORTER = 6 };
+#endif
+
+/* `operations` is their number unless an argument or TW_MODEL_OPS says otherwise; a nightly run has ten times
+ * as many. */
+static inline struct run read_run(int argc, char **argv, uint64_t operations) {
     bool is_nightly = number_in("TW_NIGHTLY", 0) != 0;
-    struct run run = {0, number_in("TW_SEED", 1)};
+    struct run run = {argv[0], 0, number_in("TW_SEED", 1)};
     for (int i = 1; i < argc; ++i) {
         if (strcmp(argv[i], "--nightly") == 0) {
             is_nightly = true;
@@ -33,16 +43,27 @@ static inline struct run read_run(int argc, char **argv) {
         }
     }
     if (run.operations == 0)
-        run.operations = is_nightly ? MODEL_OPS_NIGHTLY : number_in("TW_MODEL_OPS", MODEL_OPS);
-    printf("%s: %" PRIu64 " operations from seed %" PRIu64 "\n", MODEL_NAME, run.operations, run.seed);
+        run.operations = is_nightly ? 10 * operations : number_in("TW_MODEL_OPS", operations / RUN_SHORTER);
+    printf("%s: %" PRIu64 " operations from seed %" PRIu64 "\n", argv[0], run.operations, run.seed);
     fflush(stdout);
     return run;
 }
 
 static inline void run_failed(const struct run *run) {
-    printf("%s: FAILED; again with: %s --ops %" PRIu64 " --seed %" PRIu64 "\n", MODEL_NAME, MODEL_NAME,
-           run->operations, run->seed);
+    printf("FAILED; again with: %s --ops %" PRIu64 " --seed %" PRIu64 "\n", run->program, run->operations,
+           run->seed);
     exit(EXIT_FAILURE);
+}
+
+/* The depth of an exhaustive test: its argument, or that in TW_MODEL_DEPTH. */
+static inline unsigned read_depth(int argc, char **argv, unsigned depth, unsigned most) {
+    const unsigned usual = depth - (RUN_SHORTER > 1);
+    const uint64_t chosen = argc > 1 ? strtoull(argv[1], NULL, 10) : number_in("TW_MODEL_DEPTH", usual);
+    if (argc > 2 || chosen < 1 || chosen > most) {
+        fprintf(stderr, "usage: %s [depth, 1 .. %u]\n", argv[0], most);
+        exit(2);
+    }
+    return (unsigned)chosen;
 }
 
 #endif

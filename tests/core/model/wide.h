@@ -20,7 +20,7 @@ static inline uint64_t wide_next_for(uint64_t tick) {
     return is_nameless ? tick - 1 : tick;
 }
 
-enum { WIDE_NODES_NAME_WHEELS = TW_TICK_BITS != 32 && TW_OWNER_CHECK };
+enum { WIDE_NODES_NAME_WHEELS = TW_TICK_BITS != 32 && !TW_SMALL };
 
 #if TW_TICK_BITS == 32
 struct wide_tw {

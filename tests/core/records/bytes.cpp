@@ -7,7 +7,7 @@ extern "C" {
 }
 
 void play_bytes(const std::uint8_t *bytes, std::size_t size) {
-    using shape = tickwheel::core::log_shape<RECORD_BITS, RECORD_AHEAD>;
+    using shape = tickwheel::core::log_shape<2, true>;
     constexpr std::uint64_t most_operations = 4000;
     static tickwheel::core::record_model<shape> model;
     if (size == 0)

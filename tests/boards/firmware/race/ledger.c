@@ -98,13 +98,12 @@ static void rearms(void) {
 
 static void arms_after(void) {
     account_arm(FREE, tw_arm_after(&wheel, &nodes[FREE], 1), 1);
-    if (TW_WINDOWS)
+    if (!TW_SMALL)
         account_arm(OTHER_FREE, tw_arm_within(&wheel, &nodes[OTHER_FREE], after(2), 9), 1);
 }
 
 static void repeats(void) {
-    if (TW_PERIODIC)
-        account_arm(PERIODIC, tw_arm_every(&wheel, &nodes[PERIODIC], after(1), 2, TW_BURST, PERIODIC_FIRES),
+    account_arm(PERIODIC, tw_arm_every(&wheel, &nodes[PERIODIC], after(1), 2, TW_BURST, PERIODIC_FIRES),
                     PERIODIC_FIRES);
 }
 
@@ -133,7 +132,7 @@ static void shuts(void) {
 static void advances(void) { EXPECT(guarded(advance_by, 20, TW_UNBOUNDED) != 1); }
 
 static void advances_in_steps(void) {
-    for (int more = TW_BUDGET ? guarded(advance_by, 9, 1) : 0; more == 1;)
+    for (int more = !TW_SMALL ? guarded(advance_by, 9, 1) : 0; more == 1;)
         more = guarded(advance_by, 0, 2);
 }
 
@@ -155,7 +154,7 @@ static void account_cleared(struct tw_node *node, void *arg) {
     ++account_of((enum timer)(node - nodes))->prevented;
 }
 
-static void clears(void) { EXPECT(!TW_CLEAR || tw_clear(&wheel, account_cleared, NULL) == 0); }
+static void clears(void) { EXPECT(TW_SMALL || tw_clear(&wheel, account_cleared, NULL) == 0); }
 
 const struct action actions[] = {
     {"arm", arms},

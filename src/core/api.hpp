@@ -1,0 +1,358 @@
+// The functions of tw.h for one kind of wheel; tw.h says what they do. Each validates its arguments, takes
+// the lock, and hands on to the wheel. The library exports those of its own wheel (c_api.cpp); tests call
+// those of wheels with other shapes.
+#pragma once
+
+#include "advance.hpp"
+#include "api_guard.hpp"
+#include "callback_wait.hpp"
+#include "change.hpp"
+#include "clear.hpp"
+#include "engine.hpp"
+#include "errors.hpp"
+#if TW_RUNTIME
+#include "walk.hpp"
+#endif
+
+namespace tickwheel::core {
+namespace {
+
+// --- nodes by themselves, the same for every wheel --------------------------------------
+
+inline int init(tw_node *node, tw_callback *fn, void *arg) {
+    if (has_validation && (node == nullptr || fn == nullptr))
+        return -einval;
+    TW_CHECKS(node_init(node, reinterpret_cast<const void *>(fn)));
+    *node = tw_node{};
+    node->fn = fn;
+    node->arg = arg;
+    return 0;
+}
+
+#if TW_RUNTIME
+inline int give_label(tw_node *node, unsigned label) {
+    if (!usable(node) || label >= TW_LABELS)
+        return -einval;
+    if (is_pending(*node))
+        return -ebusy;
+    node->missed_and_label = missed_and_label(missed_in(node->missed_and_label), label);
+    return 0;
+}
+#endif
+
+// --- nodes on a wheel -----------------------------------------------------------------------
+
+inline bool is_policy(const tw_missed &missed) {
+    return is_small ? missed == TW_SKIP : is_at_most(missed, TW_DELAY);
+}
+
+#if TW_RUNTIME
+inline bool is_valid(const tw_grid &grid) {
+    return grid.parts != 0 && grid.parts != UINT32_MAX && grid.early < grid.parts &&
+           grid.period >= grid.parts && grid.fires <= TW_FIRES_MAX && is_policy(grid.missed);
+}
+#endif
+
+// When a node is due: as a tick, or counted from now. `never` if it is not pending on w.
+TW_ONE_COPY inline tick expiry_of(tw *w, const tw_node *node, bool from_now) {
+    tick at = never;
+    if (enter(w, node) == 0) {
+        if (is_pending(*node))
+            at = from_now ? distance(state_in(w).now, node->expiry) : node->expiry;
+        leave(w, 0);
+    }
+    return at;
+}
+
+template <class Wheel> struct api {
+    static Wheel &wheel_of(tw *w) { return wheel_in<Wheel>(w); }
+
+    static int init(tw *w, tick now, unsigned flags) {
+        if (has_validation && (w == nullptr || !is_tick(now) || flags > (is_small ? 0 : TW_UNLOCKED)))
+            return -einval;
+        TW_CHECKS(wheel_init(w));
+        auto *const fresh = new (w->storage.bytes) Wheel();
+        const bool is_locked = (flags & TW_UNLOCKED) == 0;
+        fresh->self = self_of(w) + (is_locked ? tag_if_locked : 0);
+        fresh->how = is_locked ? locking::locked : locking::unlocked;
+        be_observed(*fresh);
+        fresh->init();
+        fresh->go_to(now);
+        tw_port_lock_init(&fresh->lock);
+        return 0;
+    }
+
+    // --- arming ------------------------------------------------------------------------
+
+    static int arm_after(tw *w, tw_node *node, tick delay) {
+        TW_CHECKS(to_arm(node));
+        if (has_validation && delay == 0)
+            return -einval;
+        return call<Wheel, change::arm_after>(w, node, delay);
+    }
+
+    static int arm_at(tw *w, tw_node *node, tick at) {
+        TW_CHECKS(to_arm(node));
+        return call<Wheel, change::arm_at>(w, node, at);
+    }
+
+    static int arm_within(tw *w, tw_node *node, tick first, tick slack) {
+        TW_CHECKS(to_arm(node));
+        if constexpr (has_room)
+            return call<Wheel, change::arm_within>(w, node, first, slack);
+        const int error = choose_from(w, &first, slack);
+        return error != 0 ? error : call<Wheel, change::arm_at>(w, node, first);
+    }
+
+    static tick choose(tw *w, tick first, tick slack) {
+        return choose_from(w, &first, slack) == 0 ? first : never;
+    }
+
+    static int arm_every(tw *w, tw_node *node, tick first, tick period, tw_missed missed,
+                         std::uint32_t fires) {
+        TW_CHECKS(to_arm(node));
+        if (has_validation && (period == 0 || fires > TW_FIRES_MAX || !is_policy(missed)))
+            return -einval;
+        if (has_validation && (!is_tick(first) || !is_distance(period)))
+            return -erange;
+        if (const int error = enter(w, node); error != 0)
+            return error;
+        if (node->state == TW_SHUT)
+            return leave(w, -eperm);
+        set_wheel(*node, w);
+        const series next = {period, missed, fires};
+        return leave(w, wheel_of(w).arm_every(*node, first, next));
+    }
+
+#if TW_RUNTIME
+    static int arm_grid(tw *w, tw_node *node, const tw_grid *grid) {
+        TW_CHECKS(to_arm(node));
+        if (grid == nullptr || !is_valid(*grid))
+            return -einval;
+        if (!is_tick(grid->first))
+            return -erange;
+        if (const int error = enter(w, node); error != 0)
+            return error;
+        Wheel &wheel = wheel_of(w);
+        if (!wheel.accepts_parts(grid->parts))
+            return leave(w, -einval);
+        if (node->state == TW_SHUT)
+            return leave(w, -eperm);
+        set_wheel(*node, w);
+        const series next = {grid->period, grid->missed, grid->fires};
+        return leave(w, wheel.arm_grid(*node, grid->first, next, grid->early, grid->parts));
+    }
+#endif
+
+    // --- changing what is pending ------------------------------------------------------
+
+    static int postpone(tw *w, tw_node *node, tick to) { return call<Wheel, change::postpone>(w, node, to); }
+    static int move(tw *w, tw_node *node, tick to) { return call<Wheel, change::move>(w, node, to); }
+    static int cancel(tw *w, tw_node *node) { return call<Wheel, change::cancel>(w, node, 0); }
+    static int node_shutdown(tw *w, tw_node *node) { return call<Wheel, change::shut_down>(w, node, 0); }
+
+#if TW_RUNTIME
+    static int postpone_all(tw *w, tick by) {
+        if (const int error = enter(w); error != 0)
+            return error;
+        Wheel &wheel = wheel_of(w);
+        finish_shift(wheel);  // of another thread
+        wheel.begin_shift(by);
+        finish_shift(wheel);
+        return leave(w, 0);
+    }
+#endif
+
+    static int wait(tw *w, const tw_node *node) {
+        if (!usable(w) || !usable(node))
+            return -einval;
+        if constexpr (has_threads) {
+            Wheel &wheel = wheel_of(w);
+            lock(wheel);
+            wait_for_callback(wheel, node);
+            unlock(wheel);
+        }
+        return 0;
+    }
+
+    static int clear(tw *w, tw_callback *each, void *arg) {
+        if (const int error = enter(w); error != 0)
+            return error;
+        core::clear(wheel_of(w), each, arg);
+        return leave(w, 0);
+    }
+
+    // --- what only a runtime has a use for -----------------------------------------------
+
+#if TW_RUNTIME
+    static std::uint64_t cancelled(tw *w, unsigned label) {
+        if (label >= TW_LABELS || enter(w) != 0)
+            return 0;
+        const std::uint64_t cancelled = wheel_of(w).cancelled(label);
+        unlock(wheel_of(w));
+        return cancelled;
+    }
+
+    static int set_caller(tw *w, tw_caller *caller, void *arg) {
+        if (const int error = enter(w); error != 0)
+            return error;
+        state_in(w).caller = caller;
+        state_in(w).caller_arg = arg;
+        return leave(w, 0);
+    }
+
+    static std::int64_t each(tw *w, tw_visitor *visit, void *arg) {
+        if (visit == nullptr || !usable(w))
+            return -einval;
+        Wheel &wheel = wheel_of(w);
+        walk<typename Wheel::shape> way(wheel);
+        std::int64_t visits = 0;
+        for (unsigned count = nodes_at_once; count == nodes_at_once;) {
+            lock(wheel);
+            finish_shift(wheel);
+            count = way.copy();
+            unlock(wheel);
+            for (unsigned i = 0; i < count; ++i)
+                visit(way.met(i).node, &way.met(i).was, arg);
+            visits += count;
+        }
+        return visits;
+    }
+#endif
+
+    // --- asking --------------------------------------------------------------------------
+
+    static int pending(tw *w, const tw_node *node) {
+        if (!usable(node) || enter_to_read(w, locks_for_a_word) != 0)
+            return 0;
+        TW_CHECKS(used(w, node));
+        const int pending = is_pending(*node) && names(*node, w) ? 1 : 0;
+        end_read(w, locks_for_a_word);
+        return pending;
+    }
+
+    static tick expiry(tw *w, const tw_node *node) { return expiry_of(w, node, false); }
+    static tick remaining(tw *w, const tw_node *node) { return expiry_of(w, node, true); }
+
+    static std::size_t count(tw *w) {
+        if (enter_to_read(w, locks_for_a_word) != 0)
+            return 0;
+        const std::size_t count = wheel_of(w).nodes();
+        end_read(w, locks_for_a_word);
+        return count;
+    }
+
+    static tick now(tw *w) { return read(w, &wheel_state::now, never); }
+    static tick overruns(tw *w) { return read(w, &wheel_state::overruns, 0); }
+    static tick due(tw *w) { return read(w, &wheel_state::due, never); }
+
+    static tw_node *running(tw *w) {
+        if (enter_to_read(w, locks_for_a_word) != 0)
+            return nullptr;
+        tw_node *const running = state_in(w).running;
+        end_read(w, locks_for_a_word);
+        return running;
+    }
+
+    static tick next(tw *w) {
+        if (enter(w) != 0)
+            return never;
+        const tick next = wheel_of(w).next();
+        unlock(wheel_of(w));
+        return next;
+    }
+
+    static int first_due(tw *w, std::uint32_t looks, tick *at) {
+        if (has_validation && (looks == 0 || at == nullptr))
+            return -einval;
+        const int error = enter(w);
+        return error != 0 ? error : leave(w, wheel_of(w).first_due(looks, at));
+    }
+
+    // --- advancing -----------------------------------------------------------------------
+
+    static int advance(tw *w, tick now, std::uint32_t budget) {
+        if (has_validation && (!is_tick(now) || (is_small ? budget != TW_UNBOUNDED : budget == 0)))
+            return -einval;
+        if (const int error = enter(w); error != 0)
+            return error;
+        TW_CHECKS(some(w));
+        Wheel &wheel = wheel_of(w);
+        // In a tree the usual path finds just as quickly that nothing is due.
+        if (nodes_move && after(now, wheel.now) && wheel.pass_quietly(now))
+            return leave(w, 0);
+        return core::advance<Wheel>(w, budget, now);
+    }
+
+    static int update(tw *w) {
+        if (const int error = enter(w); error != 0)
+            return error;
+        TW_CHECKS(some(w));
+        Wheel &wheel = wheel_of(w);
+        const tick next = wheel.now + 1;
+        if (wheel.pass_quietly(next))
+            return leave(w, 0);
+        const bool is_refused = !is_tick(next) && !wheel.advancing;  // if it advances, that counts first
+        return is_refused ? leave(w, -erange) : core::advance<Wheel>(w, TW_UNBOUNDED, next);
+    }
+
+    static int idle(tw *w, std::uint32_t budget) {
+        if (has_validation && budget == 0)
+            return -einval;
+        if (const int error = enter(w); error != 0)
+            return error;
+        wheel_of(w).begin_idle();
+        return leave(w, look_ahead(wheel_of(w), budget) ? 0 : 1);
+    }
+
+    static int interrupt(tw *w) {
+        if (!usable(w))
+            return -einval;
+        __atomic_store_n(&state_in(w).interrupted, true, __ATOMIC_RELEASE);
+        return 0;
+    }
+
+    // While a callback runs, the rest of the wheel is as between two steps, so there is no more to mend.
+    static int abandon(tw *w) {
+        if (const int error = enter(w); error != 0)
+            return error;
+        wheel_state &wheel = state_in(w);
+        if (has_threads && wheel.advancer != tw_port_self())
+            return leave(w, 0);
+        const int was_advancing = wheel.advancing ? 1 : 0;
+        wheel.advancing = false;
+        end_callback(wheel);
+        return leave(w, was_advancing);
+    }
+
+    static int fork(tw *w, tw_fork_moment moment) {
+        if (!usable(w) || !is_at_most(moment, TW_FORK_CHILD))
+            return -einval;
+        if constexpr (has_threads) {
+            Wheel &wheel = wheel_of(w);
+            if (moment == TW_FORK_PREPARE)
+                lock(wheel);
+            else if (moment == TW_FORK_PARENT)
+                unlock(wheel);
+            else
+                become_child(wheel);
+        }
+        return 0;
+    }
+
+    static int check(tw *w, tw_report *report, void *arg) {
+        if (const int error = enter(w); error != 0)
+            return error;
+        return leave(w, core::check(wheel_of(w), w, report, arg));
+    }
+
+  private:
+    // Replaces a tick by the one to arm for in a window that begins there.
+    TW_ONE_COPY static int choose_from(tw *w, tick *first, tick slack) {
+        const int error = enter(w);
+        return error != 0 ? error : leave(w, wheel_of(w).choose(first, slack) ? 0 : -erange);
+    }
+};
+
+}  // namespace
+}  // namespace tickwheel::core

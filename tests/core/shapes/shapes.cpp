@@ -1,0 +1,30 @@
+// The functions of tw.h for wheels of many shapes; see shapes.h.
+#include "shape_api.hpp"
+
+namespace {
+
+const shape_api *used = all_shapes[0];
+
+}  // namespace
+
+extern "C" {
+
+const struct shape *shape = all_shapes[0];
+
+bool use_shape(unsigned i) {
+    for (unsigned before = 0; before < i; ++before)
+        if (all_shapes[before] == nullptr)
+            return false;
+    if (all_shapes[i] == nullptr)
+        return false;
+    shape = used = all_shapes[i];
+    return true;
+}
+
+#define CALL(result, name, parameters, arguments) \
+    result tw_##name parameters { return used->name arguments; }
+FUNCTIONS_OF_WHEELS(CALL)
+
+int tw_node_init(tw_node *node, tw_callback *fn, void *arg) { return tickwheel::core::init(node, fn, arg); }
+int tw_node_label(tw_node *node, unsigned label) { return tickwheel::core::give_label(node, label); }
+}

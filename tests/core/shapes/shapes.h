@@ -1,0 +1,42 @@
+/* shapes.h - the wheels that a test runs on.
+ *
+ * The library has a wheel of one shape: three levels of 256 slots, with look-ahead. In wheels with few slots
+ * a few ticks reach every corner. So tests of the core link `wheel_shapes` in place of the library: the
+ * functions of tw.h, which call those of the shape chosen last. A test with one of the trees, or with the
+ * library as it is, links one_shape.c, and has one shape or two: a tree has no slots, but the distances that
+ * a test plays with follow from a shape there as well. */
+#ifndef TICKWHEEL_TESTS_CORE_SHAPES_H
+#define TICKWHEEL_TESTS_CORE_SHAPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct shape {
+    const char *name;
+    unsigned bits; /* a level has 2^bits slots */
+    unsigned levels;
+    bool ahead;        /* with look-ahead */
+    size_t wheel_size; /* bytes that the wheel takes of a struct tw */
+};
+
+/* The shape that the functions of tw.h have now: at first, the first. */
+extern const struct shape *shape;
+
+/* Chooses shape number i, counted from 0. Returns false, and leaves the shape as it is, if there is none.
+ * Wheels of another shape must not be used any more. */
+bool use_shape(unsigned i);
+
+/* Ticks in a round of the top level, as a power of two. */
+static inline unsigned shape_round_bits(void) {
+    return shape->bits * shape->levels - (shape->ahead && shape->levels > 1 ? 1 : 0);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

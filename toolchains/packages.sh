@@ -16,7 +16,6 @@ need_for() {
     asan) need "${tests[@]}" clang libclang-rt-dev ;;
     fuzz) need "${compiler[@]}" clang libclang-rt-dev ;;
     package) need "${compiler[@]}" pkg-config python3 debhelper lintian ;;
-    abi) need "${compiler[@]}" abigail-tools ;;
     durable-bench) need "${compiler[@]}" "${databases[@]}" postgresql nodejs npm ;;
     lint)
         need "${compiler[@]}" "${databases[@]}" clang clang-format clang-tidy cppcheck shellcheck
@@ -113,7 +112,6 @@ is_there() {
     debhelper) command -v dh >/dev/null ;;
     musl-tools) command -v musl-gcc >/dev/null ;;
     python3-prometheus-client) /usr/bin/python3 -c 'import prometheus_client' ;;
-    abigail-tools) command -v abidw >/dev/null ;;
     libsystemd-dev) pkg-config --exists libsystemd ;;
     libasio-dev) [ -e /usr/include/asio.hpp ] ;;
     liburing-dev) pkg-config --exists liburing ;;

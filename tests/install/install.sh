@@ -2,10 +2,11 @@
 # install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared|wheel|PREFIX [BUILD]: installs the library
 # into a fresh prefix as a user would, and builds and runs a program against it, once by
 # find_package and in each language through pkg-config. `wheel`: without the runtime. PREFIX, the
-# path of a shared library's: what is installed there already is tried. BUILD: it is built there already.
+# path of a shared library's: what is installed there already is tried. BUILD, a static build of type Release: it is
+# installed, or a shared library is linked from its objects.
 set -eu
 source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5 kind=$6 build=${7:-}
-here=$(dirname "$0")
+here=$(cd "$(dirname "$0")" && pwd)
 prefix=$scratch/prefix
 strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 shared=OFF
@@ -38,12 +39,13 @@ configure() {
 }
 
 install_library() {
-    if [ -n "$build" ]; then
+    if [ -n "$build" ] && [ "$kind" = static ]; then
         quietly cmake --install "$build" --prefix "$prefix"
         return
     fi
     configure "$source" "$scratch/build" -DBUILD_SHARED_LIBS="$shared" -DCMAKE_INSTALL_PREFIX="$prefix" \
-        -DTW_BUILD_TESTS=OFF -DTW_BUILD_EXAMPLES=OFF -DTW_RUNTIME=$runtime
+        -DTW_RUNTIME=$runtime ${build:+"-DCMAKE_C_COMPILER_LAUNCHER=sh;$here/reuse.sh;$build"} \
+        ${build:+"-DCMAKE_CXX_COMPILER_LAUNCHER=sh;$here/reuse.sh;$build"}
     quietly cmake --build "$scratch/build"
     quietly cmake --install "$scratch/build"
 }

@@ -3,19 +3,18 @@
 if(NOT CMAKE_CROSSCOMPILING)
     find_package(PkgConfig REQUIRED)
     pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
-    if(TW_RUNTIME AND NOT TW_TESTS STREQUAL essential)
+    if(TW_RUNTIME AND has_every_program)
         find_package(GTest REQUIRED)
     endif()
     return()
 endif()
 
-set(TW_CMOCKA_SOURCE ${CMAKE_BINARY_DIR}/cmocka CACHE PATH "CMocka's sources; fetched if there are none (toolchains/cmocka.sh)")
-set(TW_GTEST_SOURCE /usr/src/googletest CACHE PATH "GoogleTest's sources; here is where the package googletest has them")
-execute_process(COMMAND ${PROJECT_SOURCE_DIR}/toolchains/cmocka.sh ${TW_CMOCKA_SOURCE} COMMAND_ERROR_IS_FATAL ANY)
+set(cmocka ${PROJECT_SOURCE_DIR}/build/cmocka)  # fetched once, for all builds
+execute_process(COMMAND ${PROJECT_SOURCE_DIR}/toolchains/cmocka.sh ${cmocka} COMMAND_ERROR_IS_FATAL ANY)
 
-add_library(cmocka_of_target STATIC ${TW_CMOCKA_SOURCE}/src/cmocka.c)
+add_library(cmocka_of_target STATIC ${cmocka}/src/cmocka.c)
 add_library(PkgConfig::CMOCKA ALIAS cmocka_of_target)
-target_include_directories(cmocka_of_target SYSTEM PUBLIC ${TW_CMOCKA_SOURCE}/include)
+target_include_directories(cmocka_of_target SYSTEM PUBLIC ${cmocka}/include)
 foreach(header assert inttypes setjmp signal stdarg stddef stdint stdio stdlib string strings time unistd)
     string(TOUPPER HAVE_${header}_H have)
     target_compile_definitions(cmocka_of_target PRIVATE ${have})
@@ -25,10 +24,10 @@ target_compile_definitions(cmocka_of_target PRIVATE
 
 set(libraries cmocka_of_target)
 
-if(TW_RUNTIME AND NOT TW_TESTS STREQUAL essential)
+if(TW_RUNTIME AND has_every_program)
     set(BUILD_GMOCK OFF)
     set(INSTALL_GTEST OFF)
-    add_subdirectory(${TW_GTEST_SOURCE} ${CMAKE_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
+    add_subdirectory(/usr/src/googletest ${CMAKE_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
     list(APPEND libraries gtest gtest_main)
 endif()
 

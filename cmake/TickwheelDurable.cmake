@@ -6,8 +6,7 @@ if(is_top_level)
 else()
     set(durable_default OFF)  # a project that wants it says so
 endif()
-set(TW_DURABLE ${durable_default} CACHE STRING "Build the library of durable timers: ON, OFF, or AUTO, if SQLite or libpq is there")
-set_property(CACHE TW_DURABLE PROPERTY STRINGS AUTO ON OFF)
+tickwheel_setting(TW_DURABLE ${durable_default} "Build the library of durable timers: ON, OFF, or AUTO, if SQLite or libpq is there")
 
 set(durable_stores)
 if(TW_DURABLE AND TW_RUNTIME AND NOT CMAKE_CROSSCOMPILING AND NOT TW_MUSL)

@@ -135,12 +135,6 @@ function(tickwheel_add_library target)
             target_link_options(${target} PRIVATE LINKER:--undefined-version)
         endif()
     endif()
-    if(TW_STATIC_PROGRAMS)  # all that link it here, except those that set TW_NEEDS_DYNAMIC_LIBC
-        set(is_program "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>")
-        set(may_be_static "$<NOT:$<BOOL:$<TARGET_PROPERTY:TW_NEEDS_DYNAMIC_LIBC>>>")
-        target_link_options(${target} INTERFACE
-            "$<BUILD_INTERFACE:$<$<AND:${is_program},${may_be_static}>:-static>>")
-    endif()
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF
         UNITY_BUILD OFF  # if the user's project has it on: sources have like names of their own

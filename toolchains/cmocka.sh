@@ -16,7 +16,7 @@ mkdir -p "$1"
 directory=$(cd "$1" && pwd)
 [ ! -e "$directory/src/cmocka.c" ] || exit 0
 command -v apt-get >/dev/null ||
-    die "no apt-get here: unpack CMocka's sources in $directory, or name their place with -DTW_CMOCKA_SOURCE"
+    die "no apt-get here: unpack CMocka's sources in $directory"
 
 # shellcheck source=toolchains/apt_aside.sh
 . "$(dirname "${BASH_SOURCE[0]}")/apt_aside.sh"

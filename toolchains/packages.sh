@@ -6,10 +6,10 @@ compiler=(g++ cmake ninja-build)
 databases=(pkg-config libsqlite3-dev libpq-dev) # the library of durable timers is built for those that are there
 tests=("${compiler[@]}" python3 libcmocka-dev libgtest-dev "${databases[@]}")
 loops=(pkg-config libuv1-dev libevent-dev libev-dev libglib2.0-dev libsystemd-dev libasio-dev liburing-dev)
-tests_of_core=("${compiler[@]}" pkg-config libcmocka-dev) # what TW_TESTS=essential has
+tests_of_core=("${compiler[@]}" pkg-config libcmocka-dev) # what TW_TESTS=core has
 cortexm=(gcc-arm-none-eabi libstdc++-arm-none-eabi-dev)
 
-# need_for PRESET: what its configuration, build and tests need.
+# need_for BUILD: what the configuration, build and tests of a preset, a board or a verb need.
 need_for() {
     case $1 in
     clang) need "${tests[@]}" clang ;;

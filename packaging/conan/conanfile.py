@@ -72,9 +72,7 @@ class TickwheelConan(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        toolchain.cache_variables["TW_BUILD_TESTS"] = False
-        toolchain.cache_variables["TW_BUILD_EXAMPLES"] = False
-        toolchain.cache_variables["TW_BUILD_TOOLS"] = False
+        toolchain.cache_variables["TW_BUILD"] = ""
         toolchain.cache_variables["TW_INSTALL"] = True
         toolchain.cache_variables["TW_RUNTIME"] = bool(self.options.runtime)
         toolchain.cache_variables["TW_BITS"] = str(self.options.bits)

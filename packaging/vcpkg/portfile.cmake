@@ -15,9 +15,7 @@ vcpkg_cmake_configure(
     SOURCE_PATH "${SOURCE_PATH}"
     OPTIONS
         ${FEATURE_OPTIONS}
-        -DTW_BUILD_TESTS=OFF
-        -DTW_BUILD_EXAMPLES=OFF
-        -DTW_BUILD_TOOLS=OFF
+        -DTW_BUILD=
         -DTW_INSTALL=ON
 )
 vcpkg_cmake_install()

@@ -35,7 +35,7 @@ configure() {
     build=$scratch/$1
     shift
     cmake -G "$generator" -S "$source" -B "$build" --toolchain "$scratch/toolchain.cmake" -DTW_PORT="$scratch/port.h" \
-        -DCMAKE_BUILD_TYPE=MinSizeRel -DTW_BUILD_TESTS=OFF -DTW_BUILD_EXAMPLES=OFF "$@" >"$scratch/log" 2>&1
+        -DCMAKE_BUILD_TYPE=MinSizeRel "$@" >"$scratch/log" 2>&1
 }
 
 failed() {

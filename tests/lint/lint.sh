@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # lint.sh BUILD [--fix]: formatting, static analysis, MISRA C, and each C header on its own in
-# every language that it promises. BUILD is a configured build of the preset lint, which has the
+# every language that it promises. BUILD is configured by ./dev lint, and has the
 # compile commands and config.h. --fix formats the sources first. Run it by ./dev lint.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -15,13 +15,6 @@
 #define EXPORTED __attribute__((noipa, visibility("default")))
 #endif
 
-/* What a message calls it. A static program has no symbols, so there it is an address. */
-#ifdef TW_STATIC_PROGRAMS
-#define NAME(function) "0x"
-#else
-#define NAME(function) function
-#endif
-
 /* Asserts that the scene aborts, and says all of these, which end with a null pointer. */
 static inline void assert_said(void (*scene)(void), const char *const *words) {
     const struct end end = end_of(scene);

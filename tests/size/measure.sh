@@ -19,7 +19,7 @@ built() {
     local directory=$folder/${1// /-}
     shift
     if ! { cmake -S "$root" -B "$directory" -G Ninja -DCMAKE_BUILD_TYPE=MinSizeRel -DBUILD_SHARED_LIBS=OFF \
-        -DTW_BUILD_TESTS=OFF -DTW_BUILD_EXAMPLES=OFF -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" &&
+        -DTW_BUILD= -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" &&
         cmake --build "$directory" --target tickwheel; } >"$directory.log" 2>&1; then
         cat "$directory.log" >&2
         die "the build in $directory failed; see above"

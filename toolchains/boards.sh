@@ -1,0 +1,24 @@
+# shellcheck shell=bash
+# The boards of ./dev cross, sourced by ./dev: a line for each, with its name, the preset that builds it, and what
+# CMake is told besides. Those after the empty line run with TW_NIGHTLY=1 or by name.
+
+# On 32-bit ARM, the only Linux with 32 bits, the nightly form has every program.
+arm_has=(-DTW_BUILD=tests -DTW_TESTS=essential)
+[ -z "${TW_NIGHTLY:-}" ] || arm_has=("-DTW_BUILD=tests;examples;tools" -DTW_TESTS=built)
+
+boards_table="\
+cortex-m0            board        -DTW_CPU=cortex-m0
+riscv32              board        --toolchain toolchains/riscv32-none-elf.cmake
+arm-linux-gnueabihf  linux-board  ${arm_has[*]}
+
+cortex-m3            board        -DTW_CPU=cortex-m3
+cortex-m4f           board        -DTW_CPU=cortex-m4f
+aarch64-linux-gnu    linux-board  --toolchain toolchains/aarch64-linux-gnu.cmake
+riscv64-linux-gnu    linux-board  --toolchain toolchains/riscv64-linux-gnu.cmake
+musl                 linux-board  --toolchain toolchains/musl.cmake"
+
+boards() { awk 'NF {print $1}' <<<"$boards_table"; }
+boards_of_each_push() { awk '!NF {exit} {print $1}' <<<"$boards_table"; }
+
+# board NAME: its preset and CMake's arguments.
+board() { awk -v name="$1" '$1 == name {sub(/^[^ ]+ +/, ""); print}' <<<"$boards_table"; }

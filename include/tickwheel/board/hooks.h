@@ -7,8 +7,8 @@
  *     }
  *     void tw_after_sleep(void) { SCB->SCR &= ~SCB_SCR_SLEEPDEEP_Msk; }
  *
- * A program that has them defines TW_SLEEP_HOOKS for the clock and for itself (CMake: TW_SLEEP_HOOKS=ON).
- * Without that there are none, and they cost nothing.
+ * A program that has them defines TW_SLEEP_HOOKS for the clock and for itself; in CMake it makes a clock of
+ * its own, tickwheel_add_clock(my_clock SLEEP_HOOKS ON). Without that there are none, and they cost nothing.
  *
  * A sleep that is longer than a clock's counter can count is made of several, each with its hooks. Hooks
  * run with all interrupts masked and leave them so; every interrupt waits for them. They may read the

@@ -1,6 +1,6 @@
 #!/bin/sh
-# board_folder.sh FOLDER: from FOLDER/tickwheel.[ch], makes FOLDER/Tickwheel, which is a library of Arduino
-# and PlatformIO and a component of ESP-IDF.
+# board_folder.sh FOLDER: from FOLDER/tickwheel.h and tickwheel.cpp, makes FOLDER/Tickwheel, which is a library of
+# Arduino and PlatformIO and a component of ESP-IDF.
 set -eu
 out=$1
 packaging=$(cd "$(dirname "$0")/.." && pwd)
@@ -8,11 +8,7 @@ root=$packaging/..
 board=$out/Tickwheel
 rm -rf "$board"
 mkdir -p "$board/src/tickwheel" "$board/examples"
-cp "$out/tickwheel.c" "$packaging/arduino/tickwheel_settings.h" "$board/src/"
-{
-    printf '#include "tickwheel_settings.h" /* those of this folder */\n\n'
-    cat "$out/tickwheel.h"
-} >"$board/src/tickwheel.h"
+cp "$out/tickwheel.h" "$out/tickwheel.cpp" "$board/src/"
 
 # The port for ESP-IDF, and the timers on its tasks, with the headers under their usual names.
 cp "$root/src/ports/freertos/port.h" "$board/src/tickwheel_esp.h"
@@ -27,6 +23,5 @@ cp "$root/include/tickwheel/fires.h" "$board/src/tickwheel/"
 } >"$board/src/tickwheel_freertos.c"
 
 cp "$packaging/arduino/library.properties" "$packaging/arduino/keywords.txt" "$packaging/platformio/library.json" \
-    "$packaging/esp-idf/idf_component.yml" "$packaging/esp-idf/CMakeLists.txt" "$packaging/esp-idf/Kconfig" \
-    "$root/LICENSE" "$board/"
+    "$packaging/esp-idf/idf_component.yml" "$packaging/esp-idf/CMakeLists.txt" "$root/LICENSE" "$board/"
 cp -R "$packaging/arduino/examples/." "$board/examples/"

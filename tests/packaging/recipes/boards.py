@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""boards.py SCRATCH AMALGAMATED: the folder for boards is a library of Arduino and PlatformIO and a component of
+"""boards.py SCRATCH: the folder for boards is a library of Arduino and PlatformIO and a component of
 ESP-IDF: its descriptions have their fields, name files that are there, and it compiles as each would do it."""
 import json
 import os
 import re
 import sys
 
-from recipe import PROGRAM, ROOT, STUBS, equal, expect, features, read, run, scratch, version
+from recipe import PROGRAM, ROOT, STUBS, equal, expect, read, run, scratch, version
 
 folder = scratch()
-for name in ("tickwheel.h", "tickwheel.c"):
-    os.symlink(os.path.join(os.path.abspath(sys.argv[2]), name), f"{folder}/{name}")
+run(sys.executable, "-B", f"{ROOT}/packaging/amalgamate/amalgamate.py", folder)
 run("sh", f"{ROOT}/packaging/amalgamate/board_folder.sh", folder)
 board = f"{folder}/Tickwheel"
 strict = ["-Wall", "-Wextra", "-Werror"]
@@ -21,9 +20,10 @@ def there(*names):
         expect(os.path.exists(f"{board}/{name}"), f"the folder has {name}")
 
 
-there("LICENSE", "src/tickwheel.h", "src/tickwheel.c", "src/tickwheel_settings.h", "src/tickwheel_esp.h",
-      "src/tickwheel_freertos.c", "src/tickwheel/fires.h", "Kconfig")
-expect(f"Tickwheel {version()}" in open(f"{board}/src/tickwheel.c", encoding="utf-8").read(), "the head has the version")
+there("LICENSE", "src/tickwheel.h", "src/tickwheel.cpp", "src/tickwheel_esp.h", "src/tickwheel_freertos.c",
+      "src/tickwheel/fires.h")
+for name in ("tickwheel.h", "tickwheel.cpp"):
+    expect(f"Tickwheel {version()}" in open(f"{board}/src/{name}", encoding="utf-8").read(), f"{name} has the version")
 
 # Arduino: https://arduino.github.io/arduino-cli/latest/library-specification/
 properties = dict(line.split("=", 1) for line in read("packaging", "arduino", "library.properties").splitlines())
@@ -75,16 +75,15 @@ SKETCHES = os.listdir(f"{board}/examples")
 equal(set(SKETCHES), {"Blink", "Button"}, "the sketches")
 
 
-def built(sketch, *settings):
-    """The sketch as Arduino builds it, with more settings on the command line."""
-    program = f"{folder}/{sketch}"
+def built(*settings):
+    """The sketches as Arduino builds them, with more settings on the command line."""
     flags = ["-DARDUINO=10819", *settings, *strict, f"-I{board}/src"]
-    run("gcc", "-c", "-std=gnu11", *flags, f"{board}/src/tickwheel.c", "-o", f"{folder}/arduino.o")
+    cxx = ["g++", "-std=gnu++17", *flags]
     run("gcc", "-c", "-std=gnu11", *flags, f"{board}/src/tickwheel_freertos.c", "-o", f"{folder}/nothing.o")
-    run("g++", "-std=gnu++17", *flags, f"-I{STUBS}/arduino", "-x", "c++", "-include", "Arduino.h",
-        f"{board}/examples/{sketch}/{sketch}.ino", f"{STUBS}/arduino/main.cpp", "-x", "none", f"{folder}/arduino.o",
-        "-o", program)
-    return program
+    run(*cxx, "-c", f"{board}/src/tickwheel.cpp", "-o", f"{folder}/arduino.o")
+    for sketch in SKETCHES:
+        run(*cxx, f"-I{STUBS}/arduino", "-x", "c++", "-include", "Arduino.h", f"{board}/examples/{sketch}/{sketch}.ino",
+            f"{STUBS}/arduino/main.cpp", "-x", "none", f"{folder}/arduino.o", "-o", f"{folder}/{sketch}")
 
 
 def events(*lines):
@@ -103,24 +102,23 @@ BUTTON = events("1025 on", "1025 pressed", "2026 held", "2931 off", "2931 releas
                 f"{WRAP + 20} on", f"{WRAP + 20} pressed", f"{WRAP + 721} off", f"{WRAP + 721} released",
                 "7021 on", "7021 pressed", "7521 off", "7521 released")
 
-for settings in ([], ["-DTW_TICK_BITS=64", "-DTW_TREE=0", "-DTW_BITS=5"]):
-    blink = run(built("Blink", *settings), 12000, 2)
-    equal(blink, events(*(f"{at} {what}" for at, what in sorted(BLINKS, key=lambda event: event[0]))), f"what Blink did with {settings}")
-    equal(run(built("Button", *settings), 8000, 2, *BOUNCES), BUTTON, f"what Button did with {settings}")
+for settings in ([], ["-DTW_TICK_BITS=64", "-DTW_TREE=0"]):
+    built(*settings)
+    equal(run(f"{folder}/Blink", 12000, 2), events(*(f"{at} {what}" for at, what in sorted(BLINKS, key=lambda event: event[0]))),
+          f"what Blink did with {settings}")
+    equal(run(f"{folder}/Button", 8000, 2, *BOUNCES), BUTTON, f"what Button did with {settings}")
 
 
-def compiles_if(condition, *flags):
+def has(condition, *flags):
     with open(f"{folder}/condition.c", "w", encoding="utf-8") as file:
         file.write(f'#include <tickwheel.h>\n#if !({condition})\n#error\n#endif\n')
     run("gcc", "-fsyntax-only", *flags, f"-I{board}/src", f"{folder}/condition.c")
 
 
-# The settings of the folder are for Arduino, and those of the command line come first. It shows what can be left out.
-shown = re.findall(r"^/\* #define TW_(\w+) 0 \*/", read("packaging", "arduino", "tickwheel_settings.h"), re.M)
-equal(set(shown), features(), "the features in tickwheel_settings.h")
-compiles_if("TW_TICK_BITS == 32 && TW_TREE == 1", "-DARDUINO=10819")
-compiles_if("TW_TICK_BITS == 64 && TW_TREE == 0", "-DARDUINO=10819", "-DTW_TICK_BITS=64", "-DTW_TREE=0")
-compiles_if("TW_TICK_BITS == 64")
+# The defaults of a board are not those of a PC.
+has("TW_TICK_BITS == 32 && TW_TREE == 1", "-DARDUINO=10819")
+has("TW_TICK_BITS == 64 && TW_TREE == 0", "-DARDUINO=10819", "-DTW_TREE=0")
+has("TW_TICK_BITS == 64 && TW_TREE == 0")
 
 # PlatformIO: https://docs.platformio.org/en/latest/manifests/library-json/
 library = json.loads(read("packaging", "platformio", "library.json"))
@@ -140,8 +138,10 @@ equal({example["name"] for example in library["examples"]}, set(SKETCHES), "the 
 for example in library["examples"]:
     equal(example["base"], f"examples/{example['name']}", "the folder of an example")
     equal(set(example["files"]), set(os.listdir(f"{board}/{example['base']}")), "the files of an example")
-run("gcc", *strict, f"-I{board}/{library['build']['includeDir']}", f"-I{folder}", f"-I{STUBS}/one_header",
-    f"{PROGRAM}/test_package.c", f"{board}/{library['build']['srcDir']}/tickwheel.c", "-o", f"{folder}/native")
+source = f"{board}/{library['build']['srcDir']}"
+run("g++", library["build"]["flags"], *strict, "-c", f"{source}/tickwheel.cpp", "-o", f"{folder}/native.o")
+run("gcc", *strict, f"-I{board}/{library['build']['includeDir']}", f"{PROGRAM}/test_package.c", f"{folder}/native.o",
+    "-o", f"{folder}/native")
 run(f"{folder}/native")
 
 # ESP-IDF
@@ -149,10 +149,8 @@ manifest = dict(re.findall(r'^(\w+): "?(.*?)"?$', read("packaging", "esp-idf", "
 equal(manifest["version"], version(), "the version in idf_component.yml")
 for field in ("description", "url", "license"):
     expect(manifest.get(field), f"idf_component.yml has {field}")
-for engine in ("TREE", "WHEEL"):
-    run("cmake", "-S", f"{STUBS}/esp-idf", "-B", f"{folder}/{engine}", f"-DCOMPONENT={board}",
-        f"-DKERNELS={ROOT}/tests/kernels", f"-DPROGRAMS={PROGRAM}/test_package.c;{STUBS}/timers.c",
-        f"-DCONFIG_TICKWHEEL_ENGINE_{engine}=y", f"-DIS_TREE={int(engine == 'TREE')}")
-    run("cmake", "--build", f"{folder}/{engine}")
-    for program in ("test_package", "timers"):
-        run(f"{folder}/{engine}/{program}")
+run("cmake", "-S", f"{STUBS}/esp-idf", "-B", f"{folder}/esp-idf", f"-DCOMPONENT={board}",
+    f"-DKERNELS={ROOT}/tests/kernels", f"-DPROGRAMS={PROGRAM}/test_package.c;{STUBS}/timers.c")
+run("cmake", "--build", f"{folder}/esp-idf")
+for program in ("test_package", "timers"):
+    run(f"{folder}/esp-idf/{program}")

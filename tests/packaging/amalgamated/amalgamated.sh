@@ -1,0 +1,74 @@
+#!/bin/sh
+# amalgamated.sh PYTHON SOURCE SCRATCH: what ./dev amalgamate writes compiles without a warning, by each compiler that is
+# here and for each engine, with no flag but the standard; a program in C links with the object without a C++
+# library, and runs; files with other settings than the object's do not link.
+set -eu
+python=$1 source=$2 scratch=$3
+strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+rm -rf "$scratch"
+mkdir -p "$scratch"
+"$python" -B "$source/packaging/amalgamate/amalgamate.py" "$scratch"
+cp "$source/tests/packaging/amalgamated/program.c" "$scratch"
+cd "$scratch"
+
+# there COMPILER FLAGS...: true if this compiler makes programs of this kind.
+there() {
+    if command -v "$1" >/dev/null && echo '#include <stdint.h>' | "$@" -x c -c -o there.o - 2>/dev/null; then
+        return 0
+    fi
+    echo "left out, as it is not here: $*"
+    return 1
+}
+
+# compiles COMPILER FLAGS...: without a warning, and the object needs nothing but two functions of a C library.
+compiles() {
+    echo "$*"
+    # shellcheck disable=SC2086
+    "$@" $strict -c tickwheel.cpp -o tickwheel.o
+    if nm -u tickwheel.o | grep -vE ' (memcpy|memset|_GLOBAL_OFFSET_TABLE_|__x86\.get_pc_thunk\.[a-z]+)$'; then
+        echo "the object needs this"
+        exit 1
+    fi
+}
+
+# runs C_COMPILER C++_COMPILER STANDARD SETTINGS...: the program in C, linked by the C compiler.
+runs() {
+    cc=$1 cxx=$2 standard=$3
+    shift 3
+    compiles "$cxx" "-std=$standard" "$@"
+    # shellcheck disable=SC2086
+    "$cc" -std=c99 $strict "$@" program.c tickwheel.o -o program
+    ./program
+}
+
+for pair in "gcc g++" "clang clang++"; do
+    cc=${pair% *} cxx=${pair#* }
+    there "$cxx" || continue
+    runs "$cc" "$cxx" c++17
+    runs "$cc" "$cxx" c++17 -O2 -DTW_TREE=1
+    runs "$cc" "$cxx" c++20 -Os -DTW_TREE=1 -DTW_TICK_BITS=32 -DTW_VALIDATION=0 -DNDEBUG
+done
+if there gcc -m32; then runs gcc g++ c++17 -m32 -O2; fi
+
+# A board, whose defaults are the tree, and a lock that masks interrupts.
+if there arm-none-eabi-g++ -mcpu=cortex-m0 -mthumb; then
+    # shellcheck disable=SC2086
+    arm-none-eabi-g++ -std=c++17 -mcpu=cortex-m0 -mthumb -ffreestanding -fno-exceptions -fno-rtti -Os $strict -c tickwheel.cpp -o board.o
+    arm-none-eabi-nm board.o | grep -q "tw_init_tree_ticks64"
+    arm-none-eabi-objdump -d board.o | grep -q "cpsid"
+fi
+
+# The user's own lock.
+printf 'extern int locked;\n#define TW_PORT_ONE_THREAD\n' >port.h
+for function in lock_init lock unlock; do
+    echo "static inline void tw_port_$function(uint32_t *word) { *word = (uint32_t)locked; }" >>port.h
+done
+g++ -std=c++17 $strict '-DTW_PORT_HEADER="port.h"' -c tickwheel.cpp -o ported.o
+nm -u ported.o | grep -q locked
+
+# A program whose files disagree.
+g++ -std=c++17 -c tickwheel.cpp
+if gcc -DTW_TREE=1 program.c tickwheel.o -o program 2>/dev/null; then
+    echo "a program with the tree linked with an object with the wheel"
+    exit 1
+fi

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""boards.py SCRATCH: the folder for boards is a library of Arduino and PlatformIO and a component of
+"""boards.py SCRATCH BUILD: the folder for boards is a library of Arduino and PlatformIO and a component of
 ESP-IDF: its descriptions have their fields, name files that are there, and it compiles as each would do it."""
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 
 from recipe import PROGRAM, ROOT, STUBS, equal, expect, read, run, scratch, version
 
-folder = scratch()
+folder, _ = scratch()
 run(sys.executable, "-B", f"{ROOT}/packaging/amalgamate/amalgamate.py", folder)
 run("sh", f"{ROOT}/packaging/amalgamate/board_folder.sh", folder)
 board = f"{folder}/Tickwheel"

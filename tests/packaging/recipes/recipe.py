@@ -73,11 +73,16 @@ def config_of(path):
 
 
 def scratch():
-    """An empty folder: the first argument of the test."""
-    folder = os.path.abspath(sys.argv[1])
+    """The arguments of the test: an empty folder, and the folder of the build that the test belongs to."""
+    folder, build = (os.path.abspath(argument) for argument in sys.argv[1:])
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    return folder
+    return folder, build
+
+
+def installed(package):
+    """The files of a package, as paths within it."""
+    return {os.path.relpath(os.path.join(folder, name), package) for folder, _, names in os.walk(package) for name in names}
 
 
 def run(*command, **options):
@@ -85,13 +90,3 @@ def run(*command, **options):
                           text=True, check=False, **options)
     expect(done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}")
     return done.stdout
-
-
-def copy_sources(to, *more):
-    """What an archive of a release has of use to a package."""
-    for name in ("CMakeLists.txt", "LICENSE", "cmake", "include", "src", "drivers", *more):
-        source = os.path.join(ROOT, name)
-        if os.path.isdir(source):
-            shutil.copytree(source, os.path.join(to, name))
-        else:
-            shutil.copy(source, os.path.join(to, name))

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""zephyr.py SCRATCH: the module of Zephyr names its files, each of its options reaches the build, and it builds
+"""zephyr.py SCRATCH BUILD: the module of Zephyr names its files, each of its options reaches the build, and it builds
 on a simulated Zephyr."""
 import os
 import re
 
 from recipe import PROGRAM, ROOT, STUBS, config_of, equal, expect, features, library_sources, read, run, scratch
 
-folder = scratch()
+folder, _ = scratch()
 module = dict(re.findall(r"^\s*(\w+): (\S+)$", read("zephyr", "module.yml"), re.M))
 equal(module["name"], "tickwheel", "the name of the module")
 expect(os.path.isfile(f"{ROOT}/{module['cmake']}/CMakeLists.txt"), "module.yml names the folder of CMakeLists.txt")

@@ -1,4 +1,4 @@
-# Runs a portfile without vcpkg: its functions, as far as the portfile uses them, with CMake alone.
+# Runs a portfile without vcpkg: its functions, as far as the portfile uses them. They take what BUILD has made.
 cmake_minimum_required(VERSION 3.25)
 
 # need(PREFIX NAMES...): each of these arguments was given.
@@ -19,7 +19,7 @@ function(vcpkg_from_github)
     if(NOT arg_REF STREQUAL "v${VERSION}")
         message(FATAL_ERROR "REF is ${arg_REF}")
     endif()
-    set(${arg_OUT_SOURCE_PATH} ${STUB_SOURCE} PARENT_SCOPE)
+    set(${arg_OUT_SOURCE_PATH} ${SOURCE} PARENT_SCOPE)
 endfunction()
 
 function(vcpkg_check_features)
@@ -28,24 +28,18 @@ function(vcpkg_check_features)
     set(options)
     while(arg_FEATURES)
         list(POP_FRONT arg_FEATURES feature variable)
-        if(feature IN_LIST FEATURES)
-            list(APPEND options -D${variable}=ON)
-        else()
-            list(APPEND options -D${variable}=OFF)
-        endif()
+        list(APPEND options -D${variable}=OFF)
     endwhile()
     set(${arg_OUT_FEATURE_OPTIONS} ${options} PARENT_SCOPE)
 endfunction()
 
+# Each option is one of the project.
 function(vcpkg_cmake_configure)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "SOURCE_PATH" "OPTIONS")
     need(arg SOURCE_PATH OPTIONS)
-    execute_process(COMMAND ${CMAKE_COMMAND} -S ${arg_SOURCE_PATH} -B ${STUB_BUILD} ${arg_OPTIONS}
-        -DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR} -DCMAKE_INSTALL_LIBDIR=lib --warn-uninitialized
-        OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
-    foreach(option IN LISTS arg_OPTIONS)  # each is an option of the project
+    foreach(option IN LISTS arg_OPTIONS)
         string(REGEX MATCH "^-D([A-Z_]+)=" _ ${option})
-        file(STRINGS ${STUB_BUILD}/CMakeCache.txt line REGEX "^${CMAKE_MATCH_1}:(BOOL|STRING)")
+        file(STRINGS ${BUILD}/CMakeCache.txt line REGEX "^${CMAKE_MATCH_1}:(BOOL|STRING)")
         if(NOT line)
             message(FATAL_ERROR "the project has no option ${CMAKE_MATCH_1}")
         endif()
@@ -53,21 +47,14 @@ function(vcpkg_cmake_configure)
 endfunction()
 
 function(vcpkg_cmake_install)
-    execute_process(COMMAND ${CMAKE_COMMAND} --build ${STUB_BUILD} --target install OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+    execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${CURRENT_PACKAGES_DIR} OUTPUT_QUIET
+        COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
 function(vcpkg_cmake_config_fixup)
     cmake_parse_arguments(PARSE_ARGV 0 arg "" "CONFIG_PATH" "")
     need(arg CONFIG_PATH)
-    file(MAKE_DIRECTORY ${CURRENT_PACKAGES_DIR}/share)
-    file(RENAME ${CURRENT_PACKAGES_DIR}/${arg_CONFIG_PATH} ${CURRENT_PACKAGES_DIR}/share/${PORT})
-    file(GLOB files ${CURRENT_PACKAGES_DIR}/share/${PORT}/*.cmake)
-    foreach(file IN LISTS files)  # it is one folder nearer to the prefix now
-        file(READ ${file} text)
-        string(REPLACE "/../../../" "/../../" text "${text}")
-        string(REPLACE "get_filename_component(_IMPORT_PREFIX \"\${_IMPORT_PREFIX}\" PATH)\nif(" "if(" text "${text}")
-        file(WRITE ${file} "${text}")
-    endforeach()
+    file(COPY ${CURRENT_PACKAGES_DIR}/${arg_CONFIG_PATH}/ DESTINATION ${CURRENT_PACKAGES_DIR}/share/${PORT})
 endfunction()
 
 function(vcpkg_fixup_pkgconfig)

@@ -1,1 +1,0 @@
-from .stub import ConanFile  # noqa: F401

@@ -1,1 +1,0 @@
-from .stub import Refused as ConanInvalidConfiguration  # noqa: F401

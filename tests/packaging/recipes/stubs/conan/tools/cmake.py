@@ -1,5 +1,0 @@
-from ..stub import CMake, CMakeDeps, CMakeToolchain  # noqa: F401
-
-
-def cmake_layout(recipe):
-    pass

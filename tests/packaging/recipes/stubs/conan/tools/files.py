@@ -1,1 +1,0 @@
-from ..stub import copy, load, rmdir  # noqa: F401

@@ -9,15 +9,39 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-CONFIG = ROOT / "include/tickwheel/config.h"  # which tickwheel.h.in writes out
+CONFIG = ROOT / "include/tickwheel/config.h"  # tickwheel.h.in has its settings
 INCLUDE = re.compile(r'^#include (?:"(.+)"|<(tickwheel/.+)>).*\n', re.M)
+EITHER = re.compile(r"^#if .*\n((?:#include .*\n)+)#else\n((?:#include .*\n)+)#endif\n", re.M)
+
+
+def read(path):
+    return path.read_text(encoding="utf-8")
+
+
+def file_of(include, folder):
+    return ROOT / "include" / include[2] if include[2] else (folder / include[1]).resolve()
+
+
+def reached(text, folder, files):
+    """Adds to `files` what the text includes, and what that includes."""
+    for include in INCLUDE.finditer(text):
+        file = file_of(include, folder)
+        if file.exists() and file not in files:
+            files.append(file)
+            reached(read(file), file.parent, files)
+    return files
 
 
 def with_includes(path, included):
-    """The text of a file with all that it includes, except for the files that are included already."""
+    """The text of a file with all that it includes, except for files that are included already."""
+
+    def shared_first(either):
+        """A choice between includes, behind what all of them need."""
+        branches = [reached(branch, path.parent, []) for branch in either.groups()]
+        return "".join(f'#include "{file}"\n' for file in branches[0] if file in branches[1]) + either[0]
 
     def text_of(include):
-        file = ROOT / "include" / include[2] if include[2] else (path.parent / include[1]).resolve()
+        file = file_of(include, path.parent)
         if file in included:
             return ""
         if not file.exists():
@@ -25,22 +49,20 @@ def with_includes(path, included):
         included.add(file)
         return f"/* --- {file.relative_to(ROOT)} --- */\n\n{with_includes(file, included)}\n"
 
-    return INCLUDE.sub(text_of, path.read_text(encoding="utf-8").replace("#pragma once\n", ""))
+    return INCLUDE.sub(text_of, EITHER.sub(shared_first, read(path).replace("#pragma once\n", "")))
 
 
 def main():
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
-    settings = re.findall(r"^#define (TW_\w+)", Path(f"{CONFIG}.in").read_text(encoding="utf-8"), re.M)
-    missing = [name for name in settings if f"#define {name} " not in (HERE / "tickwheel.h.in").read_text(encoding="utf-8")]
-    if missing:
-        raise SystemExit(f"amalgamate: tickwheel.h.in lacks settings of config.h.in: {' '.join(missing)}")
-    version = re.findall(r"define TW_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", (ROOT / "include/tickwheel/version.h").read_text(encoding="utf-8"))
-    licence = "".join(f" * {line}".rstrip() + "\n" for line in (ROOT / "LICENSE").read_text(encoding="utf-8").splitlines())
+    for setting in re.findall(r"^#define (TW_\w+)", read(Path(f"{CONFIG}.in")), re.M):
+        if f"#define {setting} " not in read(HERE / "tickwheel.h.in"):
+            raise SystemExit(f"amalgamate: tickwheel.h.in lacks {setting} of config.h.in")
+    version = ".".join(re.findall(r"define TW_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", read(ROOT / "include/tickwheel/version.h")))
+    licence = "".join(f" * {line}".rstrip() + "\n" for line in read(ROOT / "LICENSE").splitlines())
     included = {CONFIG}
     for name in ("tickwheel.h", "tickwheel.cpp"):
-        text = with_includes(HERE / f"{name}.in", included)
-        text = text.replace("@VERSION@", ".".join(version)).replace("@LICENCE@\n", licence)
+        text = with_includes(HERE / f"{name}.in", included).replace("@VERSION@", version).replace("@LICENCE@\n", licence)
         (folder / name).write_text(re.sub(r"\n{3,}", "\n\n", text), encoding="utf-8")
 
 

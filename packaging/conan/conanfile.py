@@ -22,19 +22,17 @@ class TickwheelConan(ConanFile):
         "shared": [True, False],
         "fPIC": [True, False],
         "runtime": [True, False],
-        "bits": ["ANY"],
-        "levels": ["ANY"],
-        "lookahead": [True, False],
-        "tick_bits": [32, 64],
+        "engine": ["wheel", "tree", "tree32"],
+        "small": [True, False],
+        "validation": [True, False],
     }
     default_options = {
         "shared": False,
         "fPIC": True,
         "runtime": True,
-        "bits": 8,
-        "levels": 3,
-        "lookahead": True,
-        "tick_bits": 64,
+        "engine": "wheel",
+        "small": False,
+        "validation": True,
     }
 
     @property
@@ -67,18 +65,19 @@ class TickwheelConan(ConanFile):
             raise ConanInvalidConfiguration("tickwheel is for gcc and clang on systems other than Windows")
         if self.options.runtime and self.settings.os != "Linux":
             raise ConanInvalidConfiguration("the runtime is for Linux")
-        if self.options.runtime and self.options.tick_bits == 32:
-            raise ConanInvalidConfiguration("the runtime needs tick_bits=64")
+        if self.options.runtime and (self.options.engine != "wheel" or not self.options.validation):
+            raise ConanInvalidConfiguration("the runtime needs engine=wheel and validation=True")
+        if self.options.small and self.options.engine == "wheel":
+            raise ConanInvalidConfiguration("small=True needs engine=tree or tree32")
 
     def generate(self):
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables["TW_BUILD"] = ""
         toolchain.cache_variables["TW_INSTALL"] = True
         toolchain.cache_variables["TW_RUNTIME"] = bool(self.options.runtime)
-        toolchain.cache_variables["TW_BITS"] = str(self.options.bits)
-        toolchain.cache_variables["TW_LEVELS"] = str(self.options.levels)
-        toolchain.cache_variables["TW_LOOKAHEAD"] = bool(self.options.lookahead)
-        toolchain.cache_variables["TW_TICK_BITS"] = str(self.options.tick_bits)
+        toolchain.cache_variables["TW_ENGINE"] = str(self.options.engine)
+        toolchain.cache_variables["TW_SMALL"] = bool(self.options.small)
+        toolchain.cache_variables["TW_VALIDATION"] = bool(self.options.validation)
         toolchain.generate()
         CMakeDeps(self).generate()
 

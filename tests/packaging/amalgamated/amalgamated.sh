@@ -46,7 +46,7 @@ for pair in "gcc g++" "clang clang++"; do
     there "$cxx" || continue
     runs "$cc" "$cxx" c++17
     runs "$cc" "$cxx" c++17 -O2 -DTW_TREE=1
-    runs "$cc" "$cxx" c++20 -Os -DTW_TREE=1 -DTW_TICK_BITS=32 -DTW_VALIDATION=0 -DNDEBUG
+    runs "$cc" "$cxx" c++20 -Os -DTW_TREE=1 -DTW_TICK_BITS=32 -DTW_SMALL=1 -DTW_VALIDATION=0 -DNDEBUG
 done
 if there gcc -m32; then runs gcc g++ c++17 -m32 -O2; fi
 

@@ -26,8 +26,9 @@ static void fires_in_time(void) {
     EXPECT(tw_arm_after(&wheel, &once, 30) == 0);
     EXPECT(tw_advance(&wheel, 129, TW_UNBOUNDED) == 0 && tw_fired(&fires) == 0);
     EXPECT(tw_advance(&wheel, 130, TW_UNBOUNDED) == 0 && tw_fired(&fires) == 1);
-    EXPECT(tw_arm_every(&wheel, &periodic, 1000, 7, TW_BURST, 0) == 0);
-    EXPECT(tw_advance(&wheel, 1000 + 99 * 7 - 1, TW_UNBOUNDED) == 0 && tw_fired(&fires) == 99);
+    EXPECT(tw_arm_every(&wheel, &periodic, 1000, 7, TW_SMALL ? TW_SKIP : TW_BURST, 0) == 0);
+    EXPECT(tw_advance(&wheel, 1000 + 99 * 7 - 1, TW_UNBOUNDED) == 0);
+    EXPECT(tw_fired(&fires) == (TW_SMALL ? 1 : 99));
     EXPECT(tw_expiry(&wheel, &periodic) == 1000 + 99 * 7);
     EXPECT(tw_cancel(&wheel, &periodic) == 1 && tw_count(&wheel) == 0 && tw_next(&wheel) == TW_NEVER);
 }
@@ -79,7 +80,7 @@ static void check_pending(tw_tick now) {
 
 static void fires_at_random(void) {
     tw_tick now = 0;
-    EXPECT(tw_init(&wheel, now, TW_UNLOCKED) == 0);
+    EXPECT(tw_init(&wheel, now, TW_SMALL ? 0 : TW_UNLOCKED) == 0);
     for (int i = 0; i < TIMERS; ++i)
         EXPECT(tw_node_init(&timers[i].node, on_fire, &timers[i]) == 0);
     for (int step = 0; step < STEPS; ++step) {

@@ -57,7 +57,7 @@ with open(f"{folder}/program/meson.build", "w", encoding="utf-8") as file:
     file.write("project('program', 'c')\n"
                "executable('program', 'test_package.c', dependencies: dependency('tickwheel'))\n")
 run("meson", "setup", f"{folder}/program/build", f"{folder}/program", "-Dtickwheel:runtime=disabled",
-    "--wrap-mode=forcefallback")
+    "-Dtickwheel:engine=tree", "--wrap-mode=forcefallback")
 run("meson", "compile", "-C", f"{folder}/program/build")
 needed = run("readelf", "-d", f"{folder}/program/build/subprojects/{wrap['wrap-git']['directory']}/libtickwheel.so")
 expect("stdc++" not in needed, "the library needs no C++ library")

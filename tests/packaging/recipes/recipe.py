@@ -56,17 +56,11 @@ def public_headers():
     return {name for call in calls for name in call.split() if not name.startswith("durable")}
 
 
-def features():
-    """What the library can be built without, as cmake/TickwheelConfigHeader.cmake has them: {"WINDOWS", ...}."""
-    listed = re.search(r"set\(\$\{variable\} (.*?) PARENT_SCOPE\)", read("cmake", "TickwheelConfigHeader.cmake")).group(1)
-    return {name.upper() for name in listed.split()}
-
-
 def config_of(path):
-    """The settings in a config.h that a recipe has written: {"TW_BITS": "8", ...}."""
+    """The settings in a config.h that a recipe has written: {"TW_TREE": "0", ...}."""
     with open(path, encoding="utf-8") as file:
         config = dict(re.findall(r"^#define (TW_\w+) *(\w*)", file.read(), re.M))
-    expect({f"TW_{feature}" for feature in features()} < set(config), "config.h has all features")
+    equal(set(config), set(re.findall(r"^#define (TW_\w+)", read("include", "tickwheel", "config.h.in"), re.M)), path)
     for setting, value in config.items():
         expect(value.isdigit(), f"{path} sets {setting}")
     return config

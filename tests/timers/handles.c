@@ -1,39 +1,6 @@
 /* handle.h sentence by sentence, on virtual time. */
 #include "handles_test.h"
 
-TEST(after_fires_once_when_the_delay_has_passed) {
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    struct probe it = {.rt = rt};
-    assert_ok(tw_runtime_advance(rt, 5 * MS));
-    assert_int_equal(tw_handle_after(set, &it.id, 10 * MS, note_fire, &it), 0);
-    assert_ok(tw_runtime_advance(rt, 10 * MS - 1));
-    assert_int_equal(it.fires, 0);
-    assert_ok(tw_runtime_advance(rt, 1));
-    assert_int_equal(it.fires, 1);
-    assert_int_equal(it.due_ns, 15 * MS);
-    assert_int_equal(it.overruns, 0);
-    assert_ok(tw_runtime_advance(rt, TW_SECOND));
-    assert_int_equal(it.fires, 1);
-    tw_runtime_free(rt);
-}
-
-TEST(every_fires_each_period_until_it_is_stopped) {
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    struct probe it = {.rt = rt};
-    assert_int_equal(tw_handle_every(set, &it.id, 10 * MS, TW_BURST, note_fire, &it), 0);
-    for (unsigned n = 1; n <= 1000; ++n) {
-        assert_ok(tw_runtime_advance(rt, 10 * MS));
-        assert_int_equal(it.fires, n);
-        assert_int_equal(it.due_ns, n * 10 * MS);
-    }
-    assert_int_equal(tw_handle_stop(set, it.id), 1);
-    assert_ok(tw_runtime_advance(rt, TW_SECOND));
-    assert_int_equal(it.fires, 1000);
-    tw_runtime_free(rt);
-}
-
 TEST(start_takes_absolute_deadlines_and_limits_of_fires) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
@@ -80,78 +47,6 @@ TEST(events_tell_what_was_due_and_how_much_was_missed) {
     }
 }
 
-static tw_handle told;
-static void note_handle(const struct tw_event *event, UNUSED void *arg) {
-    told = event->handle;
-    assert_null(event->key);
-}
-
-TEST(events_tell_whose_fire_it_is) {
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    tw_handle ids[3];
-    for (unsigned i = 0; i < 3; ++i)
-        assert_int_equal(tw_handle_after(set, &ids[i], (i + 1) * MS, note_handle, NULL), 0);
-    for (unsigned i = 0; i < 3; ++i) {
-        assert_ok(tw_runtime_advance(rt, MS));
-        assert_int_equal(told, ids[i]);
-    }
-    tw_runtime_free(rt);
-}
-
-TEST(timers_of_one_tick_fire_in_the_order_of_their_start) {
-    enum { TIMERS = 100 };
-    static tw_handle ids[TIMERS];
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    for (unsigned i = 0; i < TIMERS; ++i)
-        assert_int_equal(tw_handle_after(set, &ids[i], 10 * MS, note_handle, NULL), 0);
-    for (unsigned i = 0; i < TIMERS; i += 2) /* later timers reuse their cells */
-        assert_int_equal(tw_handle_stop(set, ids[i]), 1);
-    struct probe last = {.rt = rt};
-    start_after(set, &last, 10 * MS);
-    assert_ok(tw_runtime_advance(rt, 10 * MS));
-    assert_int_equal(told, ids[TIMERS - 1]);
-    assert_int_equal(last.fires, 1);
-    tw_runtime_free(rt);
-}
-
-TEST(move_makes_a_timer_due_earlier_or_later) {
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    struct probe later = {.rt = rt}, earlier = {.rt = rt}, often = {.rt = rt};
-    start_after(set, &later, 10 * MS);
-    start_after(set, &earlier, TW_SECOND);
-    start_every(set, &often, 10 * MS);
-    assert_ok(tw_runtime_advance(rt, 5 * MS));
-    assert_int_equal(tw_handle_move(set, later.id, 10 * MS), 0);
-    assert_int_equal(tw_handle_move(set, earlier.id, 0), 0);
-    assert_int_equal(tw_handle_move(set, often.id, 2 * MS), 0);
-    assert_int_equal(tw_handle_remaining(set, later.id), 10 * MS);
-    assert_ok(tw_runtime_advance(rt, 0));
-    assert_int_equal(earlier.fires, 1);
-    assert_ok(tw_runtime_advance(rt, 12 * MS));
-    assert_int_equal(later.due_ns, 15 * MS);
-    assert_int_equal(later.fires, 1);
-    assert_int_equal(often.fires, 2); /* at 7 and 17: the move shifted its grid */
-    assert_int_equal(often.due_ns, 17 * MS);
-    assert_int_equal(tw_handle_move(set, later.id, MS), -ESTALE);
-    tw_runtime_free(rt);
-}
-
-TEST(remaining_counts_down) {
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    struct probe it = {.rt = rt};
-    start_after(set, &it, 10 * MS);
-    for (int64_t left = 10; left > 0; --left) {
-        assert_int_equal(tw_handle_remaining(set, it.id), left * MS);
-        assert_ok(tw_runtime_advance(rt, MS));
-    }
-    assert_int_equal(tw_handle_remaining(set, it.id), TW_NO_DEADLINE);
-    tw_runtime_free(rt);
-}
-
 static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 
 /* A deadline that no clock reaches is told from a timer that is gone. */
@@ -165,54 +60,6 @@ TEST(remaining_of_the_longest_delay_is_a_number) {
     assert_ok(tw_runtime_after(rt, &node, INT64_MAX));
     assert_int_equal(tw_handle_remaining(set, it.id), TW_NO_DEADLINE - 1);
     assert_int_equal(tw_runtime_remaining(rt, &node), TW_NO_DEADLINE - 1);
-    tw_runtime_free(rt);
-}
-
-TEST(stop_prevents_the_fire_and_says_so) {
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    struct probe it[4] = {{.rt = rt}, {.rt = rt}, {.rt = rt}, {.rt = rt}};
-    for (unsigned i = 0; i < 4; ++i)
-        (i < 2 ? start_after : start_every)(set, &it[i], 10 * MS);
-    assert_int_equal(tw_handle_stop(set, it[0].id), 1);
-    assert_int_equal(tw_handle_stop_wait(set, it[1].id), 1);
-    assert_int_equal(tw_handle_stop(set, it[2].id), 1);
-    assert_int_equal(tw_handle_stop_wait(set, it[3].id), 1);
-    assert_int_equal(tw_handles_count(set), 0);
-    assert_int_equal(tw_runtime_count(rt), 0);
-    assert_ok(tw_runtime_advance(rt, TW_SECOND));
-    for (unsigned i = 0; i < 4; ++i) {
-        assert_int_equal(it[i].fires, 0);
-        assert_int_equal(it[i].drops, 1);
-        assert_int_equal(tw_handle_stop(set, it[i].id), -ESTALE);
-        assert_int_equal(tw_handle_stop_wait(set, it[i].id), -ESTALE);
-    }
-    tw_runtime_free(rt);
-}
-
-TEST(a_capacity_is_the_most_timers_at_a_time) {
-    enum { CAPACITY = 100 };
-    static struct probe it[CAPACITY], one_more;
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){.capacity = CAPACITY});
-    for (unsigned round = 0; round < 3; ++round) {
-        for (unsigned i = 0; i < CAPACITY; ++i)
-            start_after(set, &it[i], 10 * MS);
-        const tw_handle before = one_more.id = UINT64_C(0x5555);
-        const struct tw_task task = task_of(&one_more);
-        const struct tw_when at_once = {0};
-        assert_int_equal(tw_handle_start(set, &one_more.id, &at_once, &task), -ENOSPC);
-        assert_int_equal(one_more.id, before);
-        assert_int_equal(tw_handles_count(set), CAPACITY);
-        assert_int_equal(tw_handle_stop(set, it[round].id), 1);
-        start_after(set, &one_more, 10 * MS);
-        assert_ok(tw_runtime_advance(rt, 10 * MS));
-        assert_int_equal(tw_handles_count(set), 0);
-        assert_int_equal(one_more.fires, round + 1);
-        assert_int_equal(one_more.drops, round + 1);
-    }
-    for (unsigned i = 0; i < CAPACITY; ++i)
-        assert_int_equal(it[i].fires, i < 3 ? 2 : 3);
     tw_runtime_free(rt);
 }
 
@@ -267,25 +114,6 @@ TEST(on_the_wall_clock_absolute_deadlines_follow_it_and_delays_do_not) {
 }
 
 /* --- sets ------------------------------------------------------------------------------ */
-
-TEST(a_set_is_freed_alone_or_with_its_runtime) {
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *sets[3];
-    struct probe it[3] = {{.rt = rt}, {.rt = rt}, {.rt = rt}};
-    for (unsigned s = 0; s < 3; ++s) {
-        sets[s] = new_set(rt, (struct tw_handles_options){0});
-        start_after(sets[s], &it[s], 10 * MS);
-    }
-    assert_int_equal(tw_handles_free(sets[1]), 0);
-    assert_int_equal(it[1].drops, 1);
-    assert_int_equal(it[0].drops + it[2].drops, 0);
-    assert_int_equal(tw_runtime_count(rt), 2);
-    assert_ok(tw_runtime_advance(rt, 10 * MS));
-    assert_int_equal(it[0].fires + it[2].fires, 2);
-    assert_int_equal(it[1].fires, 0);
-    assert_int_equal(tw_handles_free(NULL), 0);
-    tw_runtime_free(rt);
-}
 
 /* P14: each call is refused and changes nothing. */
 static void bad_sets_are_refused(struct tw_runtime *rt, struct tw_workers *of_another) {
@@ -375,5 +203,126 @@ TEST(the_longest_delay_does_not_overflow) {
     assert_ok(tw_runtime_advance(rt, 1000 * TW_SECOND));
     assert_int_equal(it.fires, 0);
     assert_int_equal(tw_handle_stop(set, it.id), 1);
+    tw_runtime_free(rt);
+}
+
+/* --- from inside. Callbacks that start, stop, move, ask and free sets: fuzz/play.c ------------- */
+
+static void restart_when_dropped(void *arg) {
+    struct probe *it = arg;
+    const struct tw_task task = task_of(it->other);
+    const struct tw_when at_once = {0};
+    atomic_fetch_add(&it->drops, 1);
+    it->answer = tw_handle_start(it->set, &it->other->id, &at_once, &task);
+}
+
+TEST(drop_may_start_timers) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe second = {.set = set}, first = {.set = set, .answer = 99, .other = &second};
+    const struct tw_when soon = {.due_ns = MS};
+    const struct tw_task task = {.fn = note_fire, .arg = &first, .drop = restart_when_dropped};
+    assert_int_equal(tw_handle_start(set, &first.id, &soon, &task), 0);
+    assert_int_equal(tw_handle_stop(set, first.id), 1);
+    assert_int_equal(first.answer, 0);
+    assert_ok(tw_runtime_advance(rt, 0));
+    assert_int_equal(second.fires, 1);
+    assert_int_equal(second.drops, 1);
+    tw_runtime_free(rt);
+}
+
+static void free_set_in_drop(void *arg) {
+    struct probe *it = arg;
+    it->answer = tw_handles_free(it->set);
+}
+
+TEST(a_set_is_not_freed_from_inside_a_drop) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe it = {.set = set};
+    const struct tw_when soon = {.due_ns = MS};
+    const struct tw_task task = {.fn = note_fire, .arg = &it, .drop = free_set_in_drop};
+    assert_int_equal(tw_handle_start(set, &it.id, &soon, &task), 0);
+    assert_ok(tw_runtime_advance(rt, MS));
+    assert_int_equal(it.answer, -EBUSY);
+    assert_int_equal(tw_handles_free(set), 0);
+    assert_int_equal(tw_handles_free(NULL), 0);
+    tw_runtime_free(rt);
+}
+
+/* --- a custom schedule: a user's function returns the next deadline; see also fuzz/play.c ------- */
+
+static unsigned asked;
+
+static struct tw_handles *scheduled(struct tw_runtime *rt, struct probe *it, tw_next_deadline *next) {
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){.capacity = 1});
+    struct tw_task task = task_of(it);
+    task.next = next;
+    asked = 0;
+    assert_int_equal(tw_handle_start(set, &it->id, NULL, &task), 0);
+    return set;
+}
+
+static int64_t every_7_ms(int64_t due_ns, UNUSED void *arg) { return due_ns + 7 * MS; }
+
+/* Late fires do not shift later ones, and deadlines that have passed fire at once. */
+TEST(a_schedule_that_counts_from_due_does_not_drift) {
+    struct probe it = {.fires = 0};
+    struct tw_runtime *rt = virtual_runtime();
+    scheduled(rt, &it, every_7_ms);
+    for (unsigned stall = 1; stall < 50; ++stall) {
+        assert_ok(tw_runtime_leap(rt, stall * MS));
+        assert_int_equal(it.fires, tw_runtime_now(rt) / (7 * MS));
+        assert_int_equal(it.due_ns, it.fires * 7 * MS);
+        assert_int_equal(it.overruns, 0);
+    }
+    tw_runtime_free(rt);
+    assert_int_equal(it.drops, 1);
+}
+
+#define HOUR (3600 * TW_SECOND)
+#define DAY (24 * HOUR)
+
+/* At 6:30 of each day, but not at weekends; 1970 began on a Thursday. */
+static int64_t on_workdays(int64_t due_ns, UNUSED void *arg) {
+    int64_t at = due_ns - due_ns % DAY + 6 * HOUR + HOUR / 2;
+    while (at <= due_ns || (at / DAY + 4) % 7 % 6 == 0) /* 0 and 6: Sunday and Saturday */
+        at += DAY;
+    return at;
+}
+
+TEST(a_calendar_on_the_wall_clock) {
+    static const int64_t days[] = {1, 4, 5, 6, 7, 8, 11};
+    struct probe it = {.fires = 0};
+    struct tw_runtime *rt = new_runtime(
+        (struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL, .tick_ns = TW_SECOND});
+    assert_ok(tw_runtime_set_wall(rt, 7 * HOUR)); /* Thursday, after the hour */
+    scheduled(rt, &it, on_workdays);
+    for (unsigned i = 0; i < COUNT_OF(days); ++i) {
+        const int64_t due = days[i] * DAY + 6 * HOUR + HOUR / 2;
+        /* as if the machine was suspended until then */
+        assert_ok(tw_runtime_set_wall(rt, due - TW_SECOND));
+        assert_ok(tw_runtime_advance(rt, 0));
+        assert_int_equal(it.fires, i);
+        assert_ok(tw_runtime_advance(rt, TW_SECOND));
+        assert_int_equal(it.fires, i + 1);
+        assert_int_equal(it.due_ns, due);
+    }
+    tw_runtime_free(rt);
+}
+
+static int64_t five_times_in_the_past(int64_t due_ns, UNUSED void *arg) {
+    return ++asked > 5 ? TW_NO_DEADLINE : due_ns - TW_SECOND;
+}
+
+TEST(a_deadline_that_has_passed_fires_at_once) {
+    struct probe it = {.fires = 0};
+    struct tw_runtime *rt = virtual_runtime();
+    assert_ok(tw_runtime_advance(rt, MS));
+    struct tw_handles *set = scheduled(rt, &it, five_times_in_the_past); /* negative readings count as 0 */
+    assert_ok(tw_runtime_advance(rt, 0));
+    assert_int_equal(it.fires, 5);
+    assert_int_equal(it.drops, 1);
+    assert_int_equal(tw_handles_count(set), 0);
     tw_runtime_free(rt);
 }

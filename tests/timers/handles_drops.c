@@ -1,6 +1,6 @@
 /* A timer's argument exists until its last use and is then dropped once, however the timer
  * ends. The argument is memory that `drop` frees, so the address sanitizer and the counts find
- * a later use or a second drop. */
+ * a later use or a second drop. On one thread: fuzz/play.c. */
 #include "handles_test.h"
 #include "support/gate.h"
 
@@ -12,7 +12,6 @@ struct argument {
     int state;
     struct tw_handles *set;
     struct tw_runtime *rt;
-    tw_handle *id;
     unsigned fires_to_go; /* of its own schedule */
     void (*inside)(struct argument *);
 };
@@ -50,7 +49,7 @@ static void drop(void *arg) {
 static struct argument *new_argument(void (*inside)(struct argument *)) {
     struct argument *it = calloc(1, sizeof *it);
     assert_non_null(it);
-    *it = (struct argument){.state = ALIVE, .set = set, .rt = rt, .id = &handle, .inside = inside};
+    *it = (struct argument){.state = ALIVE, .set = set, .rt = rt, .inside = inside};
     return it;
 }
 
@@ -82,81 +81,6 @@ static void end_with(unsigned expected_fires, unsigned expected_drops) {
     assert_seen(expected_fires, expected_drops);
 }
 
-TEST(dropped_after_it_has_fired) {
-    begin_on_virtual_time();
-    start_with(once, new_argument(NULL), NULL);
-    assert_seen(0, 0);
-    assert_ok(tw_runtime_advance(rt, MS));
-    end_with(1, 1);
-}
-
-TEST(dropped_after_its_last_fire) {
-    begin_on_virtual_time();
-    start_with((struct tw_when){.due_ns = MS, .period_ns = MS, .fires = 3}, new_argument(NULL), NULL);
-    assert_ok(tw_runtime_advance(rt, 2 * MS));
-    assert_seen(2, 0);
-    assert_ok(tw_runtime_advance(rt, MS));
-    end_with(3, 1);
-}
-
-TEST(dropped_when_its_schedule_has_ended) {
-    begin_on_virtual_time();
-    struct argument *it = new_argument(NULL);
-    it->fires_to_go = 3;
-    start_with(once, it, next);
-    assert_ok(tw_runtime_advance(rt, 3 * MS));
-    assert_seen(3, 0);
-    assert_ok(tw_runtime_advance(rt, MS));
-    end_with(4, 1);
-}
-
-TEST(dropped_when_it_is_stopped) {
-    begin_on_virtual_time();
-    for (unsigned n = 0; n < 4; ++n) {
-        start_with(n < 2 ? once : often, new_argument(NULL), NULL);
-        assert_int_equal((n % 2 ? tw_handle_stop : tw_handle_stop_wait)(set, handle), 1);
-        assert_seen(0, n + 1);
-        assert_int_equal(tw_handle_stop(set, handle), -ESTALE);
-    }
-    end_with(0, 4);
-}
-
-static void stop_inside(struct argument *it) {
-    tw_handle_stop(it->set, *it->id);
-    tw_handle_stop_wait(it->set, *it->id);
-    atomic_fetch_add(&bad, atomic_load(&drops) != 0);
-}
-
-TEST(dropped_after_the_callback_that_stops_it) {
-    const struct tw_when ways[] = {once, often, once};
-    for (unsigned w = 0; w < COUNT_OF(ways); ++w) {
-        begin_on_virtual_time();
-        struct argument *it = new_argument(stop_inside);
-        it->fires_to_go = 5;
-        start_with(ways[w], it, w == 2 ? next : NULL);
-        assert_ok(tw_runtime_advance(rt, 10 * MS));
-        end_with(1, 1);
-    }
-}
-
-TEST(dropped_when_its_set_is_freed) {
-    begin_on_virtual_time();
-    for (unsigned n = 0; n < 100; ++n)
-        start_with(n % 2 ? once : often, new_argument(NULL), NULL);
-    assert_int_equal(tw_handles_free(set), 0);
-    end_with(0, 100);
-}
-
-TEST(dropped_when_its_runtime_is_freed) {
-    begin_on_virtual_time();
-    for (unsigned n = 0; n < 100; ++n)
-        start_with(n % 2 ? once : often, new_argument(NULL), NULL);
-    assert_ok(tw_runtime_advance(rt, MS));
-    assert_seen(100, 50);
-    tw_runtime_free(rt);
-    assert_seen(100, 100);
-}
-
 static void free_runtime(struct argument *it) { tw_runtime_free(it->rt); }
 
 TEST(dropped_when_a_callback_frees_the_runtime) {
@@ -175,21 +99,6 @@ TEST(dropped_when_a_callback_frees_the_runtime) {
     assert_ok(tw_runtime_start(rt));
     wait_for(drops == 2);
     assert_int_equal(bad, 0);
-}
-
-/* A refused start does not drop the argument: it is still the caller's. */
-TEST(not_dropped_if_it_was_not_started) {
-    begin_on_virtual_time();
-    struct argument *it = new_argument(NULL);
-    const struct tw_task task = {.fn = fire, .arg = it, .next = next, .drop = drop};
-    const struct tw_when bad_when = {.due_ns = -1};
-    tw_handle id;
-    assert_int_equal(tw_handle_start(set, &id, &bad_when, &task), -EINVAL);
-    assert_int_equal(tw_handle_start(set, &id, NULL, &task), -ENOENT);
-    tw_runtime_free(rt);
-    assert_seen(0, 0);
-    use(it);
-    free(it);
 }
 
 /* --- stopped by another thread while the callback runs ---------------------------------- */

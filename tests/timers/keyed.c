@@ -167,24 +167,6 @@ TEST(move_makes_it_due_earlier_or_later) {
     end_bench(bench);
 }
 
-TEST(a_period_moves_along) {
-    struct bench bench = plain_bench();
-    struct probe probe = {0, 0};
-    const struct tw_when when = every_ms(10);
-    const struct tw_task task = counting(&probe);
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &when, &task), 0);
-    pass_ms(bench, 13);
-    assert_int_equal(tw_keyed_move(bench.keyed, KEY, 2 * TW_MILLISECOND), 0);
-    pass_ms(bench, 2);
-    assert_probe(probe, 2, 0);
-    pass_ms(bench, 9);
-    assert_probe(probe, 2, 0);
-    pass_ms(bench, 1);
-    assert_probe(probe, 3, 0);
-    end_bench(bench);
-    assert_probe(probe, 3, 1);
-}
-
 TEST(a_refused_move_changes_nothing) {
     struct bench bench = plain_bench();
     struct probe probe = {0, 0};
@@ -322,23 +304,5 @@ TEST(a_copied_argument_is_each_timers_own) {
     }
     pass_ms(bench, 1);
     assert_int_equal(seen, (51 + 100) * 50 / 2);
-    end_bench(bench);
-}
-
-TEST(on_the_wall_clock_a_timer_follows_it) {
-    struct bench bench = {NULL, NULL};
-    struct probe probe = {0, 0};
-    const struct tw_when at_ten = {.due_ns = 10 * TW_SECOND, .absolute = 1};
-    const struct tw_task task = counting(&probe);
-    bench.rt = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
-    assert_int_equal(tw_keyed_new(&bench.keyed, bench.rt, NULL), 0);
-    assert_int_equal(tw_runtime_set_wall(bench.rt, 2 * TW_SECOND), 0);
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &at_ten, &task), 0);
-    assert_int_equal(set_in_ms(bench.keyed, tw_key_number(1), 100, &probe), 0);
-    assert_int_equal(tw_runtime_set_wall(bench.rt, 10 * TW_SECOND), 0);
-    pass_ms(bench, 0);
-    assert_probe(probe, 1, 1);
-    pass_ms(bench, 100);
-    assert_probe(probe, 2, 2);
     end_bench(bench);
 }

@@ -1,6 +1,7 @@
 /* P5 in nanoseconds, for periods that are no multiple of the tick. The n-th deadline is start
  * + n * period, and each is rounded up to a tick separately. So no fire is early or more than
- * a tick late, and there is no drift, for nodes, jobs, handles and keys. */
+ * a tick late, and there is no drift, for nodes, jobs, handles and keys. Nodes at random, moved, and on a
+ * wall clock that is set: simulation/. */
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
 
@@ -87,7 +88,7 @@ static const struct {
 
 enum { FIRES = SLOW ? 2000 : 20000 };
 
-static void keep_to_grid(unsigned i, enum tw_missed missed, bool uneven) {
+static void keep_to_grid(unsigned i, enum tw_missed missed) {
     uint64_t seed = i;
     struct tw_node node;
     run_on(odd[i].tick, TW_CLOCK_DEFAULT);
@@ -97,56 +98,18 @@ static void keep_to_grid(unsigned i, enum tw_missed missed, bool uneven) {
     struct grid grid = new_grid(odd[i].tick, odd[i].period, missed);
     tw_node_init(&node, on_node, &grid);
     assert_int_equal(tw_runtime_every(rt, &node, grid.period, missed), 0);
-    while (grid.fires < FIRES && tw_runtime_now(rt) < INT64_MAX / 2) {
-        const int64_t way = uneven ? (int64_t)random_below(&seed, 5 * (uint64_t)grid.period) : grid.period;
-        assert_ok(uneven ? tw_runtime_leap(rt, way) : tw_runtime_advance(rt, way));
-    }
+    while (grid.fires < FIRES && tw_runtime_now(rt) < INT64_MAX / 2)
+        assert_ok(tw_runtime_leap(rt, (int64_t)random_below(&seed, 5 * (uint64_t)grid.period)));
     assert_true(grid.fires > FIRES / 10);
     assert_int_equal(grid.off, 0);
     assert_int_equal(tw_runtime_cancel(rt, &node), 1);
     tw_runtime_free(rt);
 }
 
-TEST(p5_a_period_of_any_length_keeps_to_its_grid_in_nanoseconds) {
-    for (unsigned i = 0; i < COUNT_OF(odd); ++i)
-        for (int missed = TW_BURST; missed <= TW_DELAY; ++missed)
-            keep_to_grid(i, (enum tw_missed)missed, false);
-}
-
 TEST(p5_fires_that_were_missed_on_such_a_grid_are_dealt_with_by_every_policy) {
     for (unsigned i = 0; i < COUNT_OF(odd); ++i)
         for (int missed = TW_BURST; missed <= TW_DELAY; ++missed)
-            keep_to_grid(i, (enum tw_missed)missed, true);
-}
-
-TEST(p5_sixty_hertz_for_a_year_is_not_a_tick_off) {
-    struct tw_node node;
-    run_on(TW_MILLISECOND, TW_CLOCK_DEFAULT);
-    struct grid grid = new_grid(TW_MILLISECOND, 16666667, TW_SKIP);
-    tw_node_init(&node, on_node, &grid);
-    assert_int_equal(tw_runtime_every(rt, &node, grid.period, TW_SKIP), 0);
-    for (unsigned day = 0; day < 365; ++day)
-        assert_ok(tw_runtime_leap(rt, 86400 * TW_SECOND));
-    assert_int_equal(grid.fires, 365);
-    assert_int_equal(grid.off, 0);
-    assert_in_range(tw_runtime_remaining(rt, &node), 0, 17 * TW_MILLISECOND);
-    tw_runtime_cancel(rt, &node);
-    tw_runtime_free(rt);
-}
-
-TEST(p5_such_a_grid_ends_after_its_fires) {
-    struct tw_node node;
-    run_on(TW_MILLISECOND, TW_CLOCK_DEFAULT);
-    struct grid grid = new_grid(TW_MILLISECOND, 16666667, TW_BURST);
-    struct tw_when when = when_of(&grid);
-    when.fires = 7;
-    tw_node_init(&node, on_node, &grid);
-    assert_int_equal(tw_runtime_arm(rt, &node, &when), 0);
-    assert_ok(tw_runtime_advance(rt, TW_SECOND));
-    assert_int_equal(grid.fires, 7);
-    assert_int_equal(grid.off, 0);
-    assert_int_equal(tw_runtime_count(rt), 0);
-    tw_runtime_free(rt);
+            keep_to_grid(i, (enum tw_missed)missed);
 }
 
 /* --- handles, keys and jobs ------------------------------------------------------------------ */
@@ -203,52 +166,6 @@ TEST(p5_handles_keys_and_jobs_keep_to_it) {
         assert_int_equal(tw_runtime_cancel_wait(rt, &job.node), 1);
         tw_runtime_free(rt);
     }
-}
-
-/* The grid holds readings of the clock, wherever the clock has been meanwhile. */
-TEST(p5_a_grid_of_readings_stays_where_it_is_when_the_wall_clock_is_set) {
-    struct grid grid;
-    struct tw_node node;
-    on_the_wall(&grid, TW_SKIP);
-    tw_node_init(&node, on_node, &grid);
-    const struct tw_when when = when_of(&grid);
-    assert_int_equal(tw_runtime_arm(rt, &node, &when), 0);
-    for (unsigned n = 0; n < RUNS; ++n) {
-        assert_ok(tw_runtime_leap(rt, 3 * grid.period));
-        const int64_t reading = tw_runtime_now(rt);
-        assert_ok(tw_runtime_set_wall(rt, reading / 2 + 1));
-        assert_ok(tw_runtime_leap(rt, 0));
-        assert_ok(tw_runtime_set_wall(rt, reading));
-    }
-    assert_true(grid.fires >= RUNS);
-    assert_int_equal(grid.off, 0);
-    tw_runtime_cancel(rt, &node);
-    tw_runtime_free(rt);
-}
-
-/* --- moved ----------------------------------------------------------------------------------- */
-
-static void move_to(struct tw_node *node, struct grid *it, int64_t delay) {
-    const int64_t to = tw_runtime_now(rt) + delay;
-    assert_int_equal(tw_runtime_move(rt, node, delay), 0);
-    it->first = tick_of(it, to);
-    it->next = 0;
-}
-
-TEST(p5_moved_it_begins_a_grid_at_the_tick) {
-    uint64_t seed = 510;
-    struct tw_node node;
-    run_on(TW_MILLISECOND, TW_CLOCK_DEFAULT);
-    struct grid grid = new_grid(TW_MILLISECOND, 1500001, TW_BURST);
-    tw_node_init(&node, on_node, &grid);
-    assert_int_equal(tw_runtime_every(rt, &node, grid.period, TW_BURST), 0);
-    for (unsigned n = 0; n < 1000; ++n) {
-        assert_ok(tw_runtime_advance(rt, (int64_t)random_below(&seed, 20000000)));
-        move_to(&node, &grid, 1 + (int64_t)random_below(&seed, 5000000));
-    }
-    assert_int_equal(grid.off, 0);
-    tw_runtime_cancel(rt, &node);
-    tw_runtime_free(rt);
 }
 
 /* --- refused -------------------------------------------------------------------------------------- */

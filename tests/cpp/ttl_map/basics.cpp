@@ -1,4 +1,4 @@
-// The map apart from time: keys, values, lookups, statistics.
+// The map apart from time: keys, values, lookups, statistics. What calls answer: model.cpp.
 #include <tickwheel/ttl_map.hpp>
 
 #include <limits>
@@ -14,28 +14,11 @@ namespace {
 
 using map = tickwheel::ttl_map<std::string, int>;
 
-TEST(ttl_map, get_returns_what_was_set) {
-    virtual_runtime rt;
-    map m(rt, {.ttl = 1s});
-    m.set("a", 1);
-    EXPECT_EQ(m.get("a"), 1);
-    EXPECT_EQ(m.get("b"), std::nullopt);
-}
-
 TEST(ttl_map, takes_a_plain_runtime) {
     virtual_runtime rt;
     map m(rt.native(), {.ttl = 1s});
     m.set("a", 1);
     EXPECT_EQ(m.get("a"), 1);
-}
-
-TEST(ttl_map, set_replaces_the_value) {
-    virtual_runtime rt;
-    map m(rt, {.ttl = 1s});
-    m.set("a", 1);
-    m.set("a", 2);
-    EXPECT_EQ(m.get("a"), 2);
-    EXPECT_EQ(m.size(), 1U);
 }
 
 TEST(ttl_map, set_replaces_a_value_that_cannot_be_assigned) {
@@ -49,16 +32,6 @@ TEST(ttl_map, set_replaces_a_value_that_cannot_be_assigned) {
     EXPECT_EQ(m.get(1)->number, 20);
     EXPECT_EQ(m.size(), 1U);
     EXPECT_EQ(m.stats().evicted, 0U);
-}
-
-TEST(ttl_map, erase_removes_and_says_so) {
-    virtual_runtime rt;
-    map m(rt, {.ttl = 1s});
-    m.set("a", 1);
-    EXPECT_TRUE(m.erase("a"));
-    EXPECT_FALSE(m.erase("a"));
-    EXPECT_FALSE(m.contains("a"));
-    EXPECT_EQ(tw_runtime_count(rt.native()), 0U);
 }
 
 TEST(ttl_map, contains_is_no_hit) {
@@ -174,6 +147,15 @@ TEST(ttl_map, statistics_count) {
     EXPECT_EQ(seen.load_failures, 1U);
     EXPECT_EQ(seen.expired + seen.evicted, 2U);
     EXPECT_EQ(seen.size, 0U);
+}
+
+TEST(ttl_map, shards_share_the_bound) {
+    virtual_runtime rt;
+    tickwheel::ttl_map<int, int> m(rt, {.ttl = 1s, .max_size = 64, .shards = 4});
+    for (int i = 0; i < 10'000; ++i)
+        m.set(i, i);
+    EXPECT_EQ(m.size(), 64U);
+    EXPECT_EQ(m.stats().evicted, 10'000U - 64U);
 }
 
 TEST(ttl_map, destroying_it_frees_the_values_and_reports_nothing) {

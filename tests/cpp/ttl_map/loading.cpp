@@ -33,15 +33,6 @@ TEST_F(loading, runs_the_loader_on_a_miss_only) {
     EXPECT_EQ(load(3), 3);
 }
 
-TEST_F(loading, takes_a_time_to_live) {
-    m.get_or_load(
-        "a", [](const std::string &) { return 1; }, 10ms);
-    rt.advance(9ms);
-    EXPECT_TRUE(m.contains("a"));
-    rt.advance(1ms);
-    EXPECT_FALSE(m.contains("a"));
-}
-
 TEST_F(loading, gives_the_loader_its_key_and_holds_no_lock) {
     const int value = m.get_or_load("a", [this](const std::string &key) {
         EXPECT_EQ(key, "a");

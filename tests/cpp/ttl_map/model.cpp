@@ -129,9 +129,11 @@ class history {
     }
     void get(int key) {
         const oracle::entry *e = expected_.get(key);
+        ++lookups_;
         EXPECT_EQ(m_.get(key), e != nullptr ? std::optional(e->value) : std::nullopt);
     }
     void load(int key, int value, int ttl) {
+        ++lookups_;
         const int got = m_.get_or_load(
             key, [value](int) { return value; }, std::chrono::milliseconds(ttl));
         if (expected_.get(key) == nullptr)
@@ -148,6 +150,12 @@ class history {
         std::ranges::sort(expected_.expired);
         EXPECT_EQ(expired_, expected_.expired);
         EXPECT_EQ(evicted_, expected_.evicted);
+        all_expired_ += expired_.size();
+        all_evicted_ += evicted_.size();
+        const tickwheel::ttl_map_stats stats = m_.stats();
+        EXPECT_EQ(stats.expired, all_expired_);
+        EXPECT_EQ(stats.evicted, all_evicted_);
+        EXPECT_EQ(stats.hits + stats.misses, lookups_);
         expired_.clear();
         evicted_.clear();
         expected_.expired.clear();
@@ -157,6 +165,7 @@ class history {
     std::uint64_t seed_;
     virtual_runtime rt_;
     std::vector<int> expired_, evicted_;
+    std::uint64_t all_expired_ = 0, all_evicted_ = 0, lookups_ = 0;
     oracle expected_;
     map m_;
 };
@@ -180,5 +189,6 @@ TEST(ttl_map_model, fixed) { play(0, false); }
 TEST(ttl_map_model, sliding) { play(0, true); }
 TEST(ttl_map_model, fixed_and_bounded) { play(10, false); }
 TEST(ttl_map_model, sliding_and_bounded) { play(10, true); }
+TEST(ttl_map_model, bounded_to_one) { play(1, false); }
 
 }  // namespace

@@ -37,26 +37,6 @@ TEST_F(reporting, expiry_comes_in_the_order_of_deadlines) {
     EXPECT_EQ(m.stats().expired, 3U);
 }
 
-TEST_F(reporting, eviction_is_no_expiry) {
-    map m(rt, with(1));
-    m.set(1, "a");
-    m.set(2, "b");
-    EXPECT_EQ(evicted, strings{"a"});
-    rt.advance(10ms);
-    EXPECT_EQ(expired, strings{"b"});
-}
-
-TEST_F(reporting, erased_replaced_and_cleared_elements_are_not_reported) {
-    map m(rt, with());
-    m.set(1, "erased");
-    m.erase(1);
-    m.set(2, "replaced");
-    m.set(2, "cleared");
-    m.clear();
-    rt.advance(20ms);
-    EXPECT_TRUE(expired.empty() && evicted.empty());
-}
-
 TEST_F(reporting, set_reports_an_expired_entry_that_it_replaces) {
     map m(rt, with());
     at_time first(rt, 10ms, [&] {

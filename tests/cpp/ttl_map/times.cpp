@@ -1,4 +1,4 @@
-// The times at which elements expire.
+// The times at which elements expire, where model.cpp does not draw them.
 #include <tickwheel/ttl_map.hpp>
 
 #include <limits>
@@ -12,18 +12,6 @@ namespace {
 
 using map = tickwheel::ttl_map<int, int>;
 using tickwheel::expiry;
-
-TEST(ttl_map_times, an_entry_lives_as_long_as_it_should_and_leaves_by_itself) {
-    virtual_runtime rt;
-    map m(rt, {.ttl = 100ms});
-    m.set(1, 1);
-    rt.advance(99ms);
-    EXPECT_TRUE(m.contains(1));
-    EXPECT_EQ(m.size(), 1U);
-    rt.advance(1ms);
-    EXPECT_FALSE(m.contains(1));
-    EXPECT_EQ(m.size(), 0U);
-}
 
 TEST(ttl_map_times, each_entry_may_have_its_own) {
     virtual_runtime rt;
@@ -57,69 +45,6 @@ TEST(ttl_map_times, less_than_a_nanosecond_is_one) {
     EXPECT_TRUE(m.contains(1));
     rt.advance(1ms);
     EXPECT_FALSE(m.contains(1));
-}
-
-TEST(ttl_map_times, fixed_expiry_does_not_mind_gets) {
-    virtual_runtime rt;
-    map m(rt, {.ttl = 100ms});
-    m.set(1, 1);
-    rt.advance(60ms);
-    EXPECT_TRUE(m.get(1));
-    rt.advance(40ms);
-    EXPECT_FALSE(m.get(1));
-}
-
-TEST(ttl_map_times, sliding_expiry_counts_from_the_last_get) {
-    virtual_runtime rt;
-    map m(rt, {.ttl = 100ms, .expiry = expiry::sliding});
-    m.set(1, 1);
-    for (int i = 0; i < 10; ++i) {
-        rt.advance(60ms);
-        EXPECT_TRUE(m.get(1));
-    }
-    rt.advance(60ms);
-    EXPECT_TRUE(m.contains(1));  // which does not count as a use
-    rt.advance(40ms);
-    EXPECT_FALSE(m.get(1));
-}
-
-TEST(ttl_map_times, sliding_keeps_the_entrys_own_time) {
-    virtual_runtime rt;
-    map m(rt, {.ttl = 100ms, .expiry = expiry::sliding});
-    m.set(1, 1, 10ms);
-    rt.advance(9ms);
-    EXPECT_TRUE(m.get(1));
-    rt.advance(9ms);
-    EXPECT_TRUE(m.get(1));
-    rt.advance(10ms);
-    EXPECT_FALSE(m.contains(1));
-}
-
-TEST(ttl_map_times, touch_begins_anew) {
-    virtual_runtime rt;
-    map m(rt, {.ttl = 100ms});
-    m.set(1, 1);
-    rt.advance(60ms);
-    EXPECT_TRUE(m.touch(1));
-    EXPECT_FALSE(m.touch(2));
-    rt.advance(99ms);
-    EXPECT_TRUE(m.contains(1));
-    rt.advance(1ms);
-    EXPECT_FALSE(m.contains(1));
-    EXPECT_FALSE(m.touch(1));
-}
-
-TEST(ttl_map_times, set_begins_anew_also_with_a_shorter_time) {
-    virtual_runtime rt;
-    map m(rt, {.ttl = 100ms});
-    m.set(1, 1);
-    rt.advance(60ms);
-    m.set(1, 2);
-    rt.advance(60ms);
-    EXPECT_EQ(m.get(1), 2);
-    m.set(1, 3, 5ms);
-    rt.advance(5ms);
-    EXPECT_EQ(m.size(), 0U);
 }
 
 TEST(ttl_map_times, jitter_spreads_within_its_fraction) {

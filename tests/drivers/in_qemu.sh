@@ -5,8 +5,8 @@
 # takes a minute. Run it by ./dev kernel.
 set -eu
 built=$(cd "$1" && pwd)
-programs="drivers/drivers_contract drivers/drivers_watches drivers/drivers_uring drivers/drivers_failing_waits
-    drivers/drivers_time_namespace runtime/p12_clocks runtime/runtime_new_refused runtime/p13_fork"
+programs="drivers/drivers drivers/drivers_watches drivers/drivers_uring drivers/drivers_failing_waits
+    drivers/drivers_time_namespace runtime/p12_clocks runtime/runtime_refused runtime/p13_fork"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""check.py WORK: ./dev mutate finds what the test of the sample misses, no more and no less; it names the entry that
+matches no mutant, and writes nothing beside WORK."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SAMPLE = HERE / "sample"
+STALE = "equivalent.txt:7: no mutant matches: src/sample.cpp nowhere removal"
+
+
+def texts(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def mutate(work, *arguments):
+    tool = HERE.parents[1] / "tools" / "mutate" / "mutate.py"
+    command = [sys.executable, "-B", tool, SAMPLE / "src", "--root", SAMPLE, "--work", work / "work"]
+    command += ["--equivalent", SAMPLE / "equivalent.txt", *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    print(done.stdout)
+    return done
+
+
+def survivors(report):
+    lines = set()
+    for each in report["mutants"]:
+        if each["result"] != "caught":
+            change = f"{each['original']} -> {each['changed']}".rstrip()
+            lines |= {f"{each['file']} {each['function']} {each['kind']}\n{change}"}
+    return lines
+
+
+def expect(is_so, what):
+    if not is_so:
+        sys.exit(f"check.py: {what}")
+
+
+def main():
+    work = Path(sys.argv[1])
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    before = texts(SAMPLE)
+
+    done = mutate(work, "--json", work / "report.json")
+    expect(done.returncode == 1 and STALE in done.stdout, "the entry that matches nothing is not reported")
+    report = json.loads((work / "report.json").read_text())
+    expect(report["equivalent"] == 1, "the entry that matches a mutant is not used")
+    lines = (HERE / "expected.txt").read_text().splitlines()
+    expected = {"\n".join(pair) for pair in zip(lines[::2], lines[1::2])}
+    found = survivors(report)
+    expect(found == expected, f"survivors: missing {expected - found}, unexpected {found - expected}")
+
+    again = mutate(work, "--json", work / "again.json")
+    expect("recording" not in again.stdout, "the second run does not go on from the first")
+    expect(json.loads((work / "again.json").read_text()) == report, "the second run has another report")
+
+    orders = mutate(work, "--orders", "--list").stdout
+    expect(orders.count(" -> ") == 1 and "-> calls.store(1, std::memory_order_relaxed)" in orders, "other memory orders")
+
+    mutate(work, "--matrix", work / "matrix.json")
+    matrix = json.loads((work / "matrix.json").read_text())
+    expect(matrix["needed"] == [{"test": "sample_test", "adds": 30}], "the matrix counts otherwise")
+
+    expect(texts(SAMPLE) == before, "the sources are not as they were")
+
+
+if __name__ == "__main__":
+    main()

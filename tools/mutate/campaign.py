@@ -1,0 +1,170 @@
+"""Runs tests: without mutants, to see which they reach, and then with one mutant after the other."""
+
+import json
+import math
+import os
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from suite import FAILED, PASSED, TIMEOUT, Runner
+
+MOST_MUTANTS = 1 << 16  # as selector.c has it
+CAUGHT, SURVIVED, UNREACHED = "caught", "survived", "not reached"
+
+
+class Journal:
+    """What is known already, a line of JSON for each fact. A run that is interrupted goes on from there."""
+
+    def __init__(self, path):
+        self.path = path
+        self.facts = {}
+        self.lock = threading.Lock()
+        if path.exists():
+            for line in path.read_text().splitlines():
+                try:
+                    key, value = json.loads(line)
+                except ValueError:
+                    continue  # the line that an interrupted run did not finish
+                self.facts[key] = value
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.file = path.open("a")
+
+    def get(self, key):
+        return self.facts.get(key)
+
+    def put(self, key, value):
+        with self.lock:
+            self.facts[key] = value
+            self.file.write(json.dumps([key, value]) + "\n")
+            self.file.flush()
+
+
+class Campaign:
+    def __init__(self, tests, journal, work, jobs, progress):
+        self.tests = tests
+        self.journal = journal
+        self.work = work
+        self.jobs = jobs
+        self.progress = progress
+        self.environment = {key: value for key, value in os.environ.items() if not key.startswith("TW_MUTANT")}
+        self.runners = {}  # by thread
+        self.is_stopped = False
+        self.serial = threading.Lock()  # for tests that must not run beside others of their kind
+
+    # --- in parallel ---------------------------------------------------------------------
+
+    def for_each(self, items, work):
+        """Calls work(item) in several threads; yields pairs of an item and its result as they come. After Ctrl-C the
+        tests that run are ended."""
+        with ThreadPoolExecutor(self.jobs) as pool:
+            futures = {pool.submit(self.unless_stopped, work, item): item for item in items}
+            try:
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            except BaseException:
+                self.is_stopped = True
+                for future in futures:
+                    future.cancel()
+                for runner in list(self.runners.values()):
+                    if runner.process is not None and runner.process.returncode is None:
+                        runner.stop()
+                raise
+
+    def unless_stopped(self, work, item):
+        return None if self.is_stopped else work(item)
+
+    def run(self, test, environment, cpu_limit=None, limit=None):
+        runner = self.runners.setdefault(threading.get_ident(), Runner(self.environment))
+        if not test.properties.get("RUN_SERIAL"):
+            return runner.run(test, environment, cpu_limit, limit)
+        with self.serial:
+            return runner.run(test, environment, cpu_limit, limit)
+
+    # --- without mutants -----------------------------------------------------------------
+
+    def record(self):
+        """Runs each test once, and keeps those that pass, with what they reach and how long they take. Returns the
+        names of the others."""
+        left_out = []
+        for count, (test, result) in enumerate(self.for_each(self.tests, self.record_one), 1):
+            self.progress(f"recording what tests reach: {count} of {len(self.tests)}")
+            if result["verdict"] != PASSED:
+                left_out.append(f"{test.name} ({result['verdict']})")
+                continue
+            test.seconds = result["seconds"]
+            test.cpu_seconds = result["cpu_seconds"]
+            test.reached = set(result["reached"])
+        names = {name.split(" ")[0] for name in left_out}
+        self.tests = sorted((test for test in self.tests if test.name not in names), key=lambda test: test.seconds)
+        return left_out
+
+    def record_one(self, test):
+        key = f"test {test.name}"
+        known = self.journal.get(key)
+        if known is not None:
+            return known
+        path = self.work / f"reached-{threading.get_ident()}"
+        path.write_bytes(bytes(MOST_MUTANTS))
+        limit = float(test.properties.get("TIMEOUT", 1500))
+        result = self.run(test, {"TW_MUTANT_RECORD": str(path)}, limit=limit)
+        if self.is_stopped:
+            return {"verdict": "stopped"}
+        reached = [number for number, byte in enumerate(path.read_bytes()) if byte != 0]
+        path.unlink()
+        fact = {"verdict": result.verdict, "seconds": result.seconds, "cpu_seconds": result.cpu_seconds}
+        fact["reached"] = reached
+        self.journal.put(key, fact)
+        return fact
+
+    # --- with one mutant -----------------------------------------------------------------
+
+    def judge(self, mutants, is_matrix=False):
+        """Yields pairs of a mutant and what became of it. With is_matrix all tests run, even after one has failed."""
+        begin = time.monotonic()
+        caught = fresh = 0
+        for count, (mutant, fate) in enumerate(
+            self.for_each(mutants, lambda mutant: self.judge_one(mutant, is_matrix)), 1
+        ):
+            if fate is None:
+                continue
+            caught += fate["result"] == CAUGHT
+            fresh += 1
+            left = (time.monotonic() - begin) / fresh * (len(mutants) - count)
+            self.progress(f"{count} of {len(mutants)} mutants, {100 * caught // count} % caught, {duration(left)} to go")
+            yield mutant, fate
+
+    def judge_one(self, mutant, is_matrix):
+        key = f"{'matrix' if is_matrix else 'mutant'} {mutant.number}"
+        known = self.journal.get(key)
+        if known is not None:
+            return known
+        reaching = [test for test in self.tests if mutant.number in test.reached]
+        killers = []
+        for test in reaching:
+            verdict = self.verdict_with(mutant, test)
+            if self.is_stopped:
+                return None
+            if verdict != PASSED:
+                killers.append([test.name, verdict])
+                if not is_matrix:
+                    break
+        result = CAUGHT if killers else SURVIVED if reaching else UNREACHED
+        fate = {"result": result, "killers": killers}
+        self.journal.put(key, fate)
+        return fate
+
+    def verdict_with(self, mutant, test):
+        # A mutant that loops is found by the processor's time, which does not depend on what else the machine does.
+        cpu_limit = math.ceil(5 * test.cpu_seconds + 0.5)
+        limit = 10 * test.seconds + 10
+        for _ in range(2 if test.measures_time else 1):
+            result = self.run(test, {"TW_MUTANT": str(mutant.number)}, cpu_limit, limit)
+            if result.verdict not in {FAILED, TIMEOUT}:
+                return PASSED
+        return result.verdict
+
+
+def duration(seconds):
+    minutes, seconds = divmod(int(seconds), 60)
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"

@@ -1,0 +1,5 @@
+"""What ends a run."""
+
+
+class Failure(Exception):
+    """Its text tells the user."""

@@ -1,0 +1,159 @@
+"""The tests of a build: which there are, from ctest, and how one of them is run."""
+
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+
+PASSED, FAILED, SKIPPED, TIMEOUT = "passed", "failed", "skipped", "timeout"
+MOST_OUTPUT = 1 << 20
+
+
+@dataclass
+class Test:
+    name: str
+    command: list
+    folder: str
+    labels: set
+    environment: dict
+    properties: dict
+    seconds: float = 0.0  # as measured without a mutant
+    cpu_seconds: float = 0.0
+    reached: set = field(default_factory=set)  # numbers of mutants
+
+    @property
+    def measures_time(self):
+        """It sleeps, and may fail because the machine is busy: one failure proves nothing."""
+        return self.seconds > 2 * self.cpu_seconds + 0.05
+
+
+@dataclass
+class Result:
+    verdict: str
+    seconds: float
+    cpu_seconds: float
+
+
+def read_tests(build_dir):
+    listed = subprocess.run(
+        ["ctest", "--test-dir", str(build_dir), "--show-only=json-v1"], capture_output=True, text=True, check=True
+    )
+    tests = []
+    for each in json.loads(listed.stdout)["tests"]:
+        properties = {entry["name"]: entry["value"] for entry in each.get("properties", [])}
+        if properties.get("DISABLED"):
+            continue
+        tests.append(
+            Test(
+                name=each["name"],
+                command=each.get("command", []),  # none: its program is not built
+                folder=properties.get("WORKING_DIRECTORY", str(build_dir)),
+                labels=set(properties.get("LABELS", [])),
+                environment=dict(entry.split("=", 1) for entry in properties.get("ENVIRONMENT", [])),
+                properties=properties,
+            )
+        )
+    return tests
+
+
+def targets_of(tests, build_dir):
+    """What ninja has to build for tests: those of its targets that their commands name. ctest does not tell commands
+    of programs that are not there yet; the files that CMake writes for it do."""
+    known = subprocess.run(
+        ["ninja", "-C", str(build_dir), "-t", "targets", "all"], capture_output=True, text=True, check=True
+    )
+    names = {line.split(":")[0] for line in known.stdout.splitlines()}
+    wanted = {test.name for test in tests}
+    targets = set()
+    for listed in build_dir.rglob("CTestTestfile.cmake"):
+        for name, words in re.findall(r"(?m)^add_test\((?:\[=*\[)?(.+?)(?:\]=*\])? (\".*)\)$", listed.read_text()):
+            if name in wanted:
+                targets |= {os.path.relpath(word, build_dir) for word in re.findall(r'"([^"]*)"', words) if "/" in word}
+    return sorted(targets & names)
+
+
+class Runner:
+    """Runs tests one after the other. Each thread has one."""
+
+    def __init__(self, environment):
+        self.environment = environment
+        self.process = None
+
+    def run(self, test, environment, cpu_limit=None, limit=None):
+        with tempfile.TemporaryDirectory(prefix="mutate-", ignore_cleanup_errors=True) as folder:
+            return self.run_in(folder, test, environment, cpu_limit, limit)
+
+    def run_in(self, folder, test, environment, cpu_limit, limit):
+        patterns = [name for name in test.properties if name.endswith("_REGULAR_EXPRESSION")]
+        with tempfile.TemporaryFile() as output:
+            limits = ["prlimit", "--core=0", *([f"--cpu={cpu_limit}:{cpu_limit + 1}"] if cpu_limit else [])]
+            begin = time.monotonic()
+            self.process = subprocess.Popen(
+                [*limits, *test.command],
+                cwd=test.folder,
+                env={**self.environment, **test.environment, **environment, "TMPDIR": folder},
+                stdin=subprocess.DEVNULL,
+                stdout=output if patterns else subprocess.DEVNULL,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            is_late = not self.wait(limit)
+            seconds = time.monotonic() - begin
+            status, usage = self.end()
+            cpu_seconds = usage.ru_utime + usage.ru_stime
+            if is_late or (status < 0 and -status == signal.SIGXCPU):
+                return Result(TIMEOUT, seconds, cpu_seconds)
+            text = ""
+            if patterns:
+                output.seek(0)
+                text = output.read(MOST_OUTPUT).decode(errors="replace")
+            return Result(verdict(test.properties, status, text), seconds, cpu_seconds)
+
+    def wait(self, limit):
+        """False if the test has not ended in time."""
+        handle = os.pidfd_open(self.process.pid)
+        try:
+            poll = select.poll()
+            poll.register(handle, select.POLLIN)
+            return bool(poll.poll(None if limit is None else limit * 1000))
+        finally:
+            os.close(handle)
+
+    def end(self):
+        """Ends what is left of the test, and returns its status and what it has used."""
+        self.stop()
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        return self.process.returncode, usage
+
+    def stop(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+
+
+def verdict(properties, status, text):
+    """What ctest says of a test that has ended."""
+
+    def found(name):
+        return any(re.search(pattern, text) for pattern in properties.get(name, []))
+
+    if "SKIP_RETURN_CODE" in properties and status == int(properties["SKIP_RETURN_CODE"]):
+        return SKIPPED
+    if found("SKIP_REGULAR_EXPRESSION"):
+        return SKIPPED
+    if "PASS_REGULAR_EXPRESSION" in properties:
+        passed = found("PASS_REGULAR_EXPRESSION")
+    else:
+        passed = status == 0
+    passed = passed and not found("FAIL_REGULAR_EXPRESSION")
+    if properties.get("WILL_FAIL"):
+        passed = not passed
+    return PASSED if passed else FAILED

@@ -1,0 +1,115 @@
+"""A copy of the tree with mutated sources, and its build."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+from failure import Failure
+
+FLAGS = "-O1 -DNDEBUG -w"  # as users have it: assertions catch nothing
+ERROR = re.compile(r"^(?P<file>/[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: ", re.MULTILINE)
+HERE = Path(__file__).resolve().parent
+
+
+class Tree:
+    def __init__(self, root, work, flags=FLAGS):
+        self.root = root
+        self.copy = work / "source"
+        self.build_dir = work / "build"
+        self.flags = flags
+        self.selector = work / "selector.o"
+        work.mkdir(parents=True, exist_ok=True)
+
+    # --- the copy ------------------------------------------------------------------------
+
+    def files(self):
+        """Those of the project, by their paths in it."""
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=self.root,
+            capture_output=True,
+            check=True,
+        )
+        names = listed.stdout.decode().split("\0")
+        return [name for name in names if name and (self.root / name).is_file()]
+
+    def write(self, woven, kept=()):
+        """Brings the copy up to date, with `woven` texts instead of the files of these names. What stays the same keeps
+        its time, so that only what has changed is compiled. `kept` stay as an earlier run has woven them."""
+        names = self.files()
+        for name in names:
+            source, target = self.root / name, self.copy / name
+            if name in kept and target.exists():
+                continue
+            content = woven[name].encode("latin-1") if name in woven else source.read_bytes()
+            if not target.exists() or target.read_bytes() != content:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
+                shutil.copymode(source, target)
+        for folder, _, leaves in os.walk(self.copy):
+            for leaf in leaves:
+                if str((Path(folder) / leaf).relative_to(self.copy)) not in set(names):
+                    (Path(folder) / leaf).unlink()
+
+    # --- the build -----------------------------------------------------------------------
+
+    def configure(self):
+        if (self.build_dir / "build.ninja").exists():
+            run(["ninja", "-C", str(self.build_dir), "build.ninja"])  # which configures anew if it has to
+            return
+        run(["cc", "-O2", "-c", str(HERE / "selector.c"), "-o", str(self.selector)])
+        launcher = shutil.which("ccache")
+        launchers = [f"-DCMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX") if launcher]
+        run(
+            ["cmake", "-G", "Ninja", "-S", str(self.copy), "-B", str(self.build_dir)]
+            + ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
+            + [f"-DCMAKE_{language}_FLAGS_RELEASE={self.flags}" for language in ("C", "CXX")]
+            + [f"-DCMAKE_EXE_LINKER_FLAGS={self.selector}"]
+            + launchers
+        )
+
+    def units(self):
+        """Pairs of a source and its compiler's arguments, each pair once."""
+        commands = json.loads((self.build_dir / "compile_commands.json").read_text())
+        units = {}
+        for each in commands:
+            words = shlex.split(each["command"])
+            begin = next(i for i, word in enumerate(words) if word.startswith("-"))
+            arguments = tuple(words[begin : words.index("-o")])
+            units[(each["file"], arguments)] = words[begin - 1]
+        return [(file, list(arguments), compiler) for (file, arguments), compiler in units.items()]
+
+    def original(self, word):
+        """A word of a command, for the original tree."""
+        return word.replace(str(self.copy), str(self.root))
+
+    def syntax_errors(self, units, progress):
+        """Errors of the compiler's first half: most of all, and quick to have."""
+        errors = set()
+        for number, (file, arguments, compiler) in enumerate(units, 1):
+            progress(f"compiling {number} of {len(units)}")
+            command = [compiler, *arguments, "-fsyntax-only", "-fmax-errors=0", file]
+            errors |= set(places(subprocess.run(command, capture_output=True, text=True, check=False).stderr))
+        return errors
+
+    def build(self, targets, jobs):
+        """Builds targets. Returns the places of errors, and the log."""
+        command = ["ninja", "-C", str(self.build_dir), "-k", "0", "-j", str(jobs), *targets]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        return set(places(done.stdout)), (done.stdout if done.returncode != 0 else "")
+
+
+def places(log):
+    """The errors in a compiler's output: file, line, column."""
+    for match in ERROR.finditer(log):
+        yield match["file"], int(match["line"]), int(match["column"])
+
+
+def run(command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if done.returncode != 0:
+        raise Failure(f"{shlex.join(command)} failed:\n{done.stdout[-4000:]}")

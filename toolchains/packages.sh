@@ -16,6 +16,7 @@ need_for() {
     asan) need "${tests[@]}" clang libclang-rt-dev ;;
     fuzz) need "${compiler[@]}" clang libclang-rt-dev ;;
     package) need "${compiler[@]}" pkg-config python3 debhelper lintian ;;
+    mutate) need "${tests[@]}" python3-clang ;;
     durable-bench) need "${compiler[@]}" "${databases[@]}" postgresql nodejs npm ;;
     lint)
         need "${compiler[@]}" "${databases[@]}" clang clang-format clang-tidy cppcheck shellcheck
@@ -111,6 +112,7 @@ is_there() {
     libglib2.0-dev) pkg-config --exists glib-2.0 ;;
     debhelper) command -v dh >/dev/null ;;
     musl-tools) command -v musl-gcc >/dev/null ;;
+    python3-clang) /usr/bin/python3 -c 'from clang.cindex import Index; Index.create()' ;;
     python3-prometheus-client) /usr/bin/python3 -c 'import prometheus_client' ;;
     libsystemd-dev) pkg-config --exists libsystemd ;;
     libasio-dev) [ -e /usr/include/asio.hpp ] ;;

@@ -2,12 +2,11 @@
 // which ones a program reaches.
 //
 //   TW_MUTANT=n            the mutant n takes the place of the original
-//   TW_MUTANT_RECORD=file  the byte n of the file, which is as long as there are mutants, becomes 1 when the
-//   place
-//                          of the mutant n is reached; by children of a fork, too, and however the process
-//                          ends
+//   TW_MUTANT_RECORD=file  the byte n of the file becomes 1 when the place of the mutant n is reached; by
+//                          children of a fork, too, and however the process ends
 //
-// Calls the system by number: tests wrap the functions of the C library, to have them fail or to count them.
+// Tests wrap functions of the C library, to have them fail or to count them: the linker's option --wrap gives
+// them another meaning here, too. So the system is called by number, by the function that is not wrapped.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,6 +14,9 @@
 #include <unistd.h>
 
 enum { MOST = 1 << 16 };
+
+// The linker knows it where syscall is wrapped.
+__attribute__((weak)) long __real_syscall(long number, ...);
 
 // Not zero: ask tw_mutant_is_selected. Nearly all are zero, which is quick to see.
 unsigned char tw_mutants[MOST];
@@ -29,11 +31,12 @@ int tw_mutant_is_selected(unsigned number) {
 }
 
 static void record_into(const char *file) {
-    const long fd = syscall(SYS_openat, AT_FDCWD, file, O_RDWR | O_CLOEXEC);
-    const long mapped = syscall(SYS_mmap, NULL, (size_t)MOST, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
+    long (*const call)(long, ...) = __real_syscall != NULL ? __real_syscall : syscall;
+    const long fd = call(SYS_openat, AT_FDCWD, file, O_RDWR | O_CLOEXEC);
+    const long mapped = call(SYS_mmap, NULL, (size_t)MOST, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
     if (mapped < 0 && mapped > -4096)
         abort();
-    syscall(SYS_close, fd);
+    call(SYS_close, fd);
     reached = (unsigned char *)mapped;
     for (int i = 0; i < MOST; ++i)
         tw_mutants[i] = 1;

@@ -42,7 +42,7 @@ class Result:
 
 def read_tests(build_dir):
     listed = subprocess.run(
-        ["ctest", "--test-dir", str(build_dir), "--show-only=json-v1"], capture_output=True, text=True, check=True
+        ["ctest", "--show-only=json-v1"], cwd=build_dir, capture_output=True, text=True, check=True
     )
     tests = []
     for each in json.loads(listed.stdout)["tests"]:

@@ -1,5 +1,6 @@
 """A copy of the tree with mutated sources, and its build."""
 
+import hashlib
 import json
 import os
 import re
@@ -12,7 +13,7 @@ from failure import Failure
 
 FLAGS = "-O1 -DNDEBUG -w"  # as users have it: assertions catch nothing
 ERROR = re.compile(r"^(?P<file>/[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: ", re.MULTILINE)
-HERE = Path(__file__).resolve().parent
+SELECTOR = Path(__file__).resolve().parent / "selector.c"
 
 
 class Tree:
@@ -21,7 +22,7 @@ class Tree:
         self.copy = work / "source"
         self.build_dir = work / "build"
         self.flags = flags
-        self.selector = work / "selector.o"
+        self.selector = work / f"selector-{hashlib.sha256(SELECTOR.read_bytes()).hexdigest()[:8]}.o"
         work.mkdir(parents=True, exist_ok=True)
 
     # --- the copy ------------------------------------------------------------------------
@@ -58,10 +59,10 @@ class Tree:
     # --- the build -----------------------------------------------------------------------
 
     def configure(self):
-        if (self.build_dir / "build.ninja").exists():
+        if self.selector.exists() and (self.build_dir / "build.ninja").exists():
             run(["ninja", "-C", str(self.build_dir), "build.ninja"])  # which configures anew if it has to
             return
-        run(["cc", "-O2", "-c", str(HERE / "selector.c"), "-o", str(self.selector)])
+        run(["cc", "-O2", "-c", str(SELECTOR), "-o", str(self.selector)])
         launcher = shutil.which("ccache")
         launchers = [f"-DCMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX") if launcher]
         run(

@@ -1,13 +1,14 @@
 """tests/mutation/equivalent.txt: mutants that change nothing that can be observed, each with its reason.
 
-An entry is three lines or more, and an empty line ends it:
+An entry is some lines, and an empty line ends it:
 
     src/core/ring.hpp append_all removal
-    if (is_empty(from)) return; ->
-    because the loop below does nothing for an empty ring
+    if (is_empty(from)) return; =>
+    because the lines below do nothing for an empty ring
 
 The first line names the file, the function and the kind; the second the original and what takes its place. Spaces
-do not count. All mutants of the function that read so are meant."""
+do not count. All mutants of the function that read so are meant. With * for the kind, and without the second line,
+all mutants of the function are."""
 
 import re
 
@@ -31,22 +32,23 @@ class Equivalents:
             self.add(lines[begin:number], begin + 1)
 
     def add(self, lines, number):
-        head = lines[0].split()
-        change = re.split(r" -> ?", lines[1] + " ", maxsplit=1) if len(lines) > 1 else []
-        if len(head) != 3 or len(change) != 2 or len(lines) < 3 or not lines[2].startswith("because "):
-            raise Failure(f"{self.path}:{number}: no entry: 'file function kind', 'original -> changed', 'because ...'")
-        key = (*head, compact(change[0]), compact(change[1]))
+        head = tuple(lines[0].split())
+        if len(head) == 3 and head[2] == "*":
+            key, reason = head, lines[1:]
+        else:
+            change = re.split(r" => ?", f" {lines[1]} ", maxsplit=1) if len(lines) > 1 else []
+            key, reason = (*head, *map(compact, change)), lines[2:]
+        if len(key) not in {3, 5} or not reason or not reason[0].startswith("because "):
+            raise Failure(f"{self.path}:{number}: an entry is 'file function kind', 'original => changed', 'because ...'")
         if key in self.entries:
             raise Failure(f"{self.path}:{number}: is there already, in line {self.entries[key]}")
         self.entries[key] = number
 
     def has(self, mutant):
-        file, function, kind, original, changed = mutant.key
-        key = (file, function or "-", kind, compact(original), compact(changed))
-        if key not in self.entries:
-            return False
-        self.used.add(key)
-        return True
+        place = (mutant.file, mutant.function or "-")
+        keys = {(*place, "*"), (*place, mutant.kind, compact(mutant.original), compact(mutant.changed))}
+        self.used |= keys & self.entries.keys()
+        return not keys.isdisjoint(self.entries)
 
     def unused(self, files):
         """The entries of these files that no mutant matches, each as the line where it is."""
@@ -57,7 +59,7 @@ class Equivalents:
 
 def entry(mutant):
     """The first two lines of an entry."""
-    return f"{mutant.file} {mutant.function or '-'} {mutant.kind}\n{mutant.original} -> {mutant.changed}".rstrip()
+    return f"{mutant.file} {mutant.function or '-'} {mutant.kind}\n{mutant.original} => {mutant.changed}".rstrip()
 
 
 def compact(text):

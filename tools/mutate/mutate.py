@@ -206,7 +206,7 @@ class Mutation:
 
     def list(self):
         for mutant in self.mutants():
-            print(f"{mutant.file}:{mutant.line}: {mutant.kind}: {mutant.original} -> {mutant.changed}")
+            print(f"{mutant.file}:{mutant.line}: {mutant.kind}: {mutant.original} => {mutant.changed}")
 
     def sample(self, mutants):
         if self.options.sample is None or self.options.sample >= len(mutants):

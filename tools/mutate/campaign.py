@@ -5,6 +5,7 @@ import math
 import os
 import threading
 import time
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from suite import FAILED, PASSED, TIMEOUT, Runner
@@ -41,14 +42,16 @@ class Journal:
 
 
 class Campaign:
-    def __init__(self, tests, journal, work, jobs, progress):
+    def __init__(self, tests, journal, work, jobs, budget, progress):
         self.tests = tests
         self.journal = journal
         self.work = work
         self.jobs = jobs
+        self.budget = budget  # seconds of tests for a mutant
         self.progress = progress
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("TW_MUTANT")}
         self.runners = {}  # by thread
+        self.catchers = defaultdict(list)  # by file and function: the tests that have caught a mutant there, the last first
         self.is_stopped = False
         self.serial = threading.Lock()  # for tests that must not run beside others of their kind
 
@@ -141,23 +144,40 @@ class Campaign:
             return known
         reaching = [test for test in self.tests if mutant.number in test.reached]
         killers = []
-        for test in reaching:
+        left = self.budget
+        is_cut = False
+        for test in self.in_order(mutant, reaching):
+            if not is_matrix and test.seconds > left:
+                is_cut = True
+                continue
+            left -= test.seconds
             verdict = self.verdict_with(mutant, test)
             if self.is_stopped:
                 return None
             if verdict != PASSED:
                 killers.append([test.name, verdict])
+                self.note(mutant, test)
                 if not is_matrix:
                     break
         result = CAUGHT if killers else SURVIVED if reaching else UNREACHED
-        fate = {"result": result, "killers": killers}
+        fate = {"result": result, "killers": killers, "is_cut": is_cut}
         self.journal.put(key, fate)
         return fate
+
+    def in_order(self, mutant, tests):
+        """First those that have caught a mutant of the same function, and then the fastest first."""
+        catchers = self.catchers[(mutant.file, mutant.function)]
+        first = [test for test in catchers if mutant.number in test.reached]
+        return first + [test for test in tests if test not in first]
+
+    def note(self, mutant, test):
+        catchers = self.catchers[(mutant.file, mutant.function)]
+        self.catchers[(mutant.file, mutant.function)] = [test] + [each for each in catchers if each is not test]
 
     def verdict_with(self, mutant, test):
         # A mutant that loops is found by the processor's time, which does not depend on what else the machine does.
         cpu_limit = math.ceil(5 * test.cpu_seconds + 0.5)
-        limit = 10 * test.seconds + 10
+        limit = 5 * test.seconds + 3
         for _ in range(2 if test.measures_time else 1):
             result = self.run(test, {"TW_MUTANT": str(mutant.number)}, cpu_limit, limit)
             if result.verdict not in {FAILED, TIMEOUT}:

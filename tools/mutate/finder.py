@@ -92,8 +92,8 @@ class Walk:
     # --- adding --------------------------------------------------------------------------
 
     def add(self, form, start, end, kind, changed, code, original=None):
-        if self.source.has_directive(start, end) or self.is_in_macro(start, end):
-            return
+        if self.source.has_directive(start, end) or self.is_in_macro(start, end) or "\n" in code:
+            return  # a raw string may have lines
         place = self.places.setdefault((start, end, form), Place(start, end, form, self.function.is_constexpr))
         if any(mutant.kind == kind and mutant.code == code for mutant in place.mutants):
             return
@@ -102,7 +102,7 @@ class Walk:
         place.mutants.append(
             Mutant(
                 kind=kind,
-                original=original,
+                original=" ".join(original.split("\n")),
                 changed=changed,
                 code=code,
                 file=self.name,

@@ -43,7 +43,8 @@ def arguments():
     parser.add_argument("--matrix", metavar="FILE", type=Path, help="run all tests, and write which catch which mutant")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON, too")
     parser.add_argument("--list", action="store_true", help="list the mutants, and run nothing")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests at a time (one for each processor)")
+    parser.add_argument("--jobs", type=int, default=2 * os.cpu_count(), help="tests at a time (two for each processor)")
+    parser.add_argument("--budget", type=float, default=10, metavar="SECONDS", help="of tests for one mutant (10)")
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2], help="of another project")
     parser.add_argument("--equivalent", type=Path, help="mutants that change nothing (tests/mutation/equivalent.txt)")
     parser.add_argument("--work", type=Path, help="the folder of the copy and its build (build/mutate)")
@@ -103,7 +104,7 @@ class Mutation:
         self.build(targets_of(tests, self.tree.build_dir))
         tests = self.choose_tests()
         mutants = self.mutants()
-        campaign = Campaign(tests, self.journal(tests), self.work, options.jobs, self.progress)
+        campaign = Campaign(tests, self.journal(tests), self.work, options.jobs, options.budget, self.progress)
         campaign.environment.update(SHORT)
         left_out = campaign.record()
         self.progress.end()
@@ -119,6 +120,9 @@ class Mutation:
         fates = list(campaign.judge(chosen, is_matrix=options.matrix is not None))
         self.progress.end()
         say(f"ran {len(fates)} mutants in {time.monotonic() - begin:.0f} s")
+        cut = sum(fate["is_cut"] for _, fate in fates)
+        if cut > 0:
+            say(f"{cut} of them survived tests of {options.budget:g} s, and were not run by all that reach them: --budget")
         return self.report(fates, campaign.tests)
 
     # --- what to mutate ------------------------------------------------------------------
@@ -213,7 +217,7 @@ class Mutation:
             return mutants
         seed = self.options.seed if self.options.seed is not None else random.randrange(1 << 32)
         say(f"a sample of {self.options.sample}, with --seed {seed}")
-        return random.Random(seed).sample(mutants, self.options.sample)
+        return sorted(random.Random(seed).sample(mutants, self.options.sample), key=lambda mutant: mutant.number)
 
     # --- the build -----------------------------------------------------------------------
 
@@ -249,7 +253,7 @@ class Mutation:
         for _ in range(MOST_ROUNDS):
             self.weave()
             say("building the tests with all mutants")
-            errors, log = self.tree.build(targets, self.options.jobs)
+            errors, log = self.tree.build(targets, os.cpu_count())
             if not log:
                 return
             if not self.drop(errors):

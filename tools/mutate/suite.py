@@ -15,7 +15,7 @@ PASSED, FAILED, SKIPPED, TIMEOUT = "passed", "failed", "skipped", "timeout"
 MOST_OUTPUT = 1 << 20
 
 
-@dataclass
+@dataclass(eq=False)
 class Test:
     name: str
     command: list

@@ -13,7 +13,8 @@
 //     gate if it is confirming, in `queue_` or with a runner if it is running.
 // H2  A job that is forgotten is freed by who has it according to H1: the one who forgets it if it was taken
 //     off the wheel or `ready_`, and otherwise the next to lay hands on it.
-// H3  Of the jobs in `jobs_` that have one name, the one with the highest token is in `newest_`.
+// H3  `newest_` has at most one job of each name. It is in `jobs_`, where no other of its name has a higher
+//     token.
 // H4  If `queue_` is not empty and the holding has not ended, a runner is awake.
 // H5  `ready_` has room for all of `jobs_`, and `answers_` for those, its own and the taken ones: nothing
 //     that happens to a held job allocates.
@@ -40,6 +41,10 @@
 #include "settings.hpp"
 
 namespace tickwheel::durable {
+
+namespace tests {
+class holding_inspector;
+}
 
 class holding {
   public:
@@ -152,6 +157,8 @@ class holding {
             return of(one) == of(other);
         }
     };
+
+    friend tests::holding_inspector;  // checks the invariants
 
     void arm(held_job &it);
     bool take_off(held_job &it);

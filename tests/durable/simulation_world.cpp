@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "holding_inspector.hpp"
 #include "runtime/turn.hpp"
 
 namespace tickwheel::durable::tests {
@@ -166,6 +167,9 @@ void world::turn(process &it) {
     if (tw_runtime_leap(it.rt, local_at(it, now_) - tw_runtime_now(it.rt)) != 0)
         fail("leap");
     it.is_stalled = false;
+    const char *const invariant = holding_inspector::broken_invariant(it.jobs->member->jobs);
+    if (invariant != nullptr)
+        fail("%s does not hold in process %u", invariant, it.number);
 }
 
 void world::carry_out_late_claims() {

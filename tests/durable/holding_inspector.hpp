@@ -1,0 +1,71 @@
+// Checks the invariants of src/durable/holding.hpp between two steps of a process with a single thread.
+#pragma once
+
+#include <algorithm>
+
+#include "durable/durable.hpp"
+
+namespace tickwheel::durable::tests {
+
+class holding_inspector {
+  public:
+    // Returns the invariant that does not hold, or null.
+    static const char *broken_invariant(const holding &of) {
+        const std::lock_guard hold(of.mutex_);
+        return broken_places(of)    ? "H1"
+               : broken_names(of)   ? "H3"
+               : broken_runners(of) ? "H4"
+               : broken_room(of)    ? "H5"
+                                    : nullptr;
+    }
+
+  private:
+    static std::size_t count(const holding &of, stage at) {
+        const auto is_there = [at](const auto &each) { return each.second->at == at; };
+        return static_cast<std::size_t>(std::count_if(of.jobs_.begin(), of.jobs_.end(), is_there));
+    }
+
+    static bool is_held(const holding &of, const held_job *which) {
+        return std::any_of(of.jobs_.begin(), of.jobs_.end(),
+                           [which](const auto &each) { return each.second.get() == which; });
+    }
+
+    // Between two steps, no job is with the gate, and no forgotten one is anywhere but on the wheel.
+    static bool broken_places(const holding &of) {
+        const auto is_out_of_place = [&](const held_job *each) {
+            return !is_held(of, each) || each->at != stage::ready || each->is_forgotten;
+        };
+        if (std::any_of(of.ready_.begin(), of.ready_.end(), is_out_of_place) ||
+            count(of, stage::ready) != of.ready_.size())
+            return true;
+        std::size_t queued = 0;
+        for (const held_job *each = of.queue_; each != nullptr; each = each->next, ++queued)
+            if (!is_held(of, each) || each->at != stage::running || each->is_forgotten)
+                return true;
+        return count(of, stage::confirming) != 0 || count(of, stage::running) != of.started_ ||
+               queued > of.started_;
+    }
+
+    static bool broken_names(const holding &of) {
+        return std::any_of(of.newest_.begin(), of.newest_.end(), [&](const held_job *newest) {
+            return !is_held(of, newest) ||
+                   std::any_of(of.jobs_.begin(), of.jobs_.end(), [newest](const auto &each) {
+                       return each.second->token > newest->token && each.second->kind == newest->kind &&
+                              each.second->key == newest->key;
+                   });
+        });
+    }
+
+    static bool broken_runners(const holding &of) {
+        const auto is_awake = [](const auto &each) { return each.is_awake; };
+        return of.queue_ != nullptr && !of.has_ended_ &&
+               std::none_of(of.runners_.begin(), of.runners_.end(), is_awake);
+    }
+
+    static bool broken_room(const holding &of) {
+        return of.ready_.capacity() < of.jobs_.size() ||
+               of.answers_.capacity() < of.jobs_.size() + of.answers_.size() + of.taken_answers_.size();
+    }
+};
+
+}  // namespace tickwheel::durable::tests

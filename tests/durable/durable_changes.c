@@ -100,6 +100,19 @@ TEST(a_job_that_is_removed_while_it_is_held_does_not_fire) {
     advance(it, SECOND);
     assert_int_equal(entry_of(it, "17").state, TW_DURABLE_HELD);
     assert_int_equal(tw_durable_remove(it->jobs, "mail", "17"), 1);
+    assert_int_equal(stats_of(it).held, 0);
+    advance(it, MINUTE);
+    assert_int_equal(it->count, 0);
+    assert_int_equal(stats_of(it).taken_back, 1);
+    end(it);
+}
+
+TEST(a_held_job_that_another_process_removes_does_not_fire) {
+    struct process *it = begin();
+    put_mail(it, "17", 2 * SECOND);
+    advance(it, SECOND);
+    assert_int_equal(stats_of(it).held, 1);
+    assert_int_equal(tw_durable_remove(it->keeper, "mail", "17"), 1);
     advance(it, MINUTE);
     assert_int_equal(it->count, 0);
     assert_int_equal(stats_of(it).taken_back, 1);

@@ -3,27 +3,6 @@
  * random. */
 #include "scripted_store.h"
 
-/* Fails its call and leaves the connection as it is. */
-#define REFUSAL (-EBUSY)
-
-/* Options with which a process notices soon what happens to the database. */
-static const struct tw_durable_options watchful = {.lease_ns = 3 * SECOND, .poll_ns = 20 * MS};
-
-static int64_t an_hour_later(void *rt) { return tw_runtime_now(rt) + HOUR; }
-
-/* Does what another process does when all leases have ended. */
-static void declare_all_dead(struct process *self) {
-    char why[64];
-    void *connection = NULL;
-    const struct tw_store_place place = {.address = "memory:test",
-                                         .schema = "tickwheel",
-                                         .local_now = an_hour_later,
-                                         .local_now_arg = self->rt};
-    assert_int_equal(inner_store()->open(&connection, &place, why, sizeof why), 0);
-    assert_true(inner_store()->bury(connection, 1000) >= 0);
-    inner_store()->close(connection);
-}
-
 /* --- a member that resumes -------------------------------------------------------------------- */
 
 /* The database holds a job for a member that does not know of it, because the answer was lost. */
@@ -32,18 +11,18 @@ TEST(a_job_whose_claim_lost_its_answer_fires_on_time_whatever_fails_next) {
     const struct {
         struct plan resume, settle;
     } cases[] = {
-        {{0}, {0}},
-        {{1, REFUSAL, 0, NULL}, {0}}, /* the database refuses to resume */
-        {{3, REFUSAL, 0, NULL}, {0}},
-        {{1, 0, REFUSAL, NULL}, {0}}, /* it has resumed, and that answer is lost, too */
-        {{1, -ENOTCONN, 0, NULL}, {0}},
-        {{0}, {1, REFUSAL, 0, NULL}}, /* it refuses to take back the job */
-        {{0}, {3, 0, REFUSAL, NULL}},
+        {.resume = broken(0, 0)},
+        {.resume = broken(1, REFUSAL)}, /* the database refuses to resume */
+        {.resume = broken(3, REFUSAL)},
+        {.resume = unanswered(1, REFUSAL)}, /* it has resumed, and that answer is lost, too */
+        {.resume = broken(1, -ENOTCONN)},
+        {.settle = broken(1, REFUSAL)}, /* it refuses to take back the job */
+        {.settle = unanswered(3, REFUSAL)},
     };
     for (size_t i = 0; i < COUNT_OF(cases); ++i) {
         struct process *self = begin_scripted((struct tw_durable_options){0});
         put_mail(self, "17", 10 * SECOND);
-        script.claim = (struct plan){1, 0, REFUSAL, NULL};
+        script.claim = unanswered(1, REFUSAL);
         script.resume = cases[i].resume;
         script.settle = cases[i].settle;
         advance(self, HOUR);
@@ -57,7 +36,7 @@ TEST(a_job_whose_put_lost_its_answer_fires_on_time) {
     const int errors[] = {-ENOTCONN, -ETIMEDOUT, -ENOMEM, -EIO};
     for (size_t i = 0; i < COUNT_OF(errors); ++i) {
         struct process *self = begin_scripted((struct tw_durable_options){0});
-        script.put = (struct plan){1, 0, errors[i], NULL};
+        script.put = unanswered(1, errors[i]);
         assert_int_equal(put(self, mail("17", SECOND)), errors[i]);
         advance(self, MINUTE);
         assert_int_equal(self->count, 1);
@@ -69,7 +48,7 @@ TEST(a_job_whose_put_lost_its_answer_fires_on_time) {
 static struct process *the_process;
 
 static void resume_and_claim_nothing(void) {
-    script.claim = (struct plan){each_time, REFUSAL, 0, NULL};
+    script.claim = broken(each_time, REFUSAL);
     advance(the_process, SECOND);
 }
 
@@ -79,11 +58,11 @@ TEST(what_a_put_has_claimed_in_a_former_epoch_is_not_taken) {
     struct process *self = begin_scripted((struct tw_durable_options){0}), *other = join(self, watchful);
     handle(other, "mail");
     advance(self, SECOND);
-    script.claim = (struct plan){1, 0, REFUSAL, NULL}; /* has the member resume in its next step */
+    script.claim = unanswered(1, REFUSAL); /* has the member resume in its next step */
     put_mail(self, "doubt", 3 * SECOND);
     advance(self, SECOND + LATE);
     the_process = self;
-    script.put = (struct plan){1, 0, 0, resume_and_claim_nothing};
+    script.put = followed_by(resume_and_claim_nothing);
     put_mail(self, "17", 2 * SECOND);
     assert_string_equal(entry_of(self, "17").holder == NULL ? "nobody" : "a process", "a process");
     assert_int_equal(stats_of(self).held, 0);
@@ -95,23 +74,47 @@ TEST(what_a_put_has_claimed_in_a_former_epoch_is_not_taken) {
     end(self);
 }
 
-TEST(a_job_that_was_removed_while_the_connection_was_broken_is_forgotten) {
-    struct process *self =
-        begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE, .poll_ns = 20 * MS});
+/* Only the renewal breaks, and not a claim, which would have the member resume in any case. */
+TEST(after_a_broken_connection_what_is_held_is_what_the_database_says) {
+    struct process *self = begin_scripted(
+        (struct tw_durable_options){.lease_ns = 3 * SECOND, .horizon_ns = MINUTE, .poll_ns = 30 * SECOND});
     put_mail(self, "17", 10 * SECOND);
     put_mail(self, "18", 10 * SECOND);
     assert_int_equal(stats_of(self).held, 2);
     script.outage = -ENOTCONN;
-    advance(self, SECOND);
+    advance(self, 1500 * MS);
+    assert_int_equal(put_elsewhere(self, "19", 2 * SECOND), 0);
     assert_int_equal(tw_durable_remove(self->keeper, "mail", "17"), 1);
     script.outage = 0;
-    advance(self, 3 * SECOND);
-    assert_int_equal(stats_of(self).held, 1);
+    advance(self, 1500 * MS);
+    assert_int_equal(stats_of(self).held, 2);
     assert_int_equal(stats_of(self).taken_back, 1);
+    assert_true(stats_of(self).lease_ns > 2 * SECOND); /* it has renewed its lease at once, too */
+    advance(self, 5 * SECOND);
     script.outage = REFUSAL; /* so nobody says that the job was removed */
-    advance(self, 7 * SECOND);
+    advance(self, 2 * SECOND + LATE);
+    assert_int_equal(self->count, 2);
+    assert_string_equal(self->fires[0].key, "19");
+    assert_string_equal(self->fires[1].key, "18");
+    script.outage = 0;
+    end(self);
+}
+
+static void replace_and_claim(void) {
+    assert_int_equal(put_elsewhere(the_process, "17", SECOND), 1);
+    advance(the_process, 30 * MS);
+    assert_int_equal(stats_of(the_process).held, 1);
+}
+
+/* The job was replaced, and the new one is held, before the answer about the former one arrives. */
+TEST(a_job_that_was_replaced_before_its_put_has_returned_fires_as_the_new_one) {
+    struct process *self = begin_scripted(watchful);
+    the_process = self;
+    script.put = followed_by(replace_and_claim);
+    put_mail(self, "17", 2 * SECOND);
+    advance(self, 10 * SECOND);
     assert_int_equal(self->count, 1);
-    assert_string_equal(self->fires[0].key, "18");
+    assert_fired(self, 0, 2 * SECOND);
     end(self);
 }
 
@@ -136,12 +139,12 @@ TEST(a_job_that_the_database_has_started_fires_whatever_the_process_knows_of_the
  * says so; the process has to look itself before it goes on alone. */
 TEST(a_ready_job_waits_if_the_clock_was_set_back_meanwhile) {
     struct process *self = begin_scripted(watchful);
-    script.start = (struct plan){each_time, -ENOMEM, 0, NULL};
+    script.start = broken(each_time, -ENOMEM);
     put_mail(self, "17", SECOND);
     advance(self, SECOND + LATE);
     script.clock_ahead_ns = -MINUTE;
     advance(self, 30 * MS); /* until the next poll, which reads the clock */
-    script.start = (struct plan){each_time, REFUSAL, 0, NULL};
+    script.start = broken(each_time, REFUSAL);
     advance(self, 30 * SECOND);
     assert_int_equal(self->count, 0);
     advance(self, 30 * SECOND);
@@ -151,14 +154,21 @@ TEST(a_ready_job_waits_if_the_clock_was_set_back_meanwhile) {
     end(self);
 }
 
+/* A process hears of it by a poll; or, without polls, when it asks whether the job may start. */
 TEST(a_held_job_waits_by_the_clock_that_was_set) {
-    const int64_t ahead[] = {-MINUTE, -SECOND, 10 * SECOND, HOUR};
-    for (size_t i = 0; i < COUNT_OF(ahead); ++i) {
-        struct process *self =
-            begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE, .poll_ns = 20 * MS});
-        const int64_t now = tw_runtime_now(self->rt), due = now + 30 * SECOND - ahead[i];
-        put_mail(self, "17", 30 * SECOND);
-        script.clock_ahead_ns = ahead[i];
+    const struct {
+        int64_t ahead, poll;
+    } cases[] = {{-MINUTE, 20 * MS},
+                 {-SECOND, 20 * MS},
+                 {10 * SECOND, 20 * MS},
+                 {HOUR, 20 * MS},
+                 {-2020 * MS, 30 * SECOND}};
+    for (size_t i = 0; i < COUNT_OF(cases); ++i) {
+        struct process *self = begin_scripted((struct tw_durable_options){
+            .lease_ns = 2 * MINUTE, .horizon_ns = MINUTE, .poll_ns = cases[i].poll});
+        const int64_t now = tw_runtime_now(self->rt), due = now + 20 * SECOND - cases[i].ahead;
+        put_mail(self, "17", 20 * SECOND);
+        script.clock_ahead_ns = cases[i].ahead;
         advance(self, 2 * MINUTE);
         assert_int_equal(self->count, 1);
         const int64_t expected = due > now ? due : now;
@@ -168,45 +178,47 @@ TEST(a_held_job_waits_by_the_clock_that_was_set) {
     }
 }
 
-/* --- a member that is declared dead ------------------------------------------------------------ */
-
-TEST(a_member_that_was_declared_dead_forgets_what_it_held_and_joins_again) {
-    struct process *self = begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE});
-    put_mail(self, "17", 20 * SECOND);
-    const int64_t token = entry_of(self, "17").token;
-    declare_all_dead(self);
-    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);
-    advance(self, 6 * SECOND); /* until it renews its lease */
-    const struct tw_durable_counts now = stats_of(self);
-    assert_int_equal(now.lost_leases, 1);
-    assert_int_equal(now.taken_back, 1);
-    assert_int_equal(now.held, 1);
-    assert_in_range(now.lease_ns, 9 * SECOND, 15 * SECOND);
-    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_HELD);
-    assert_true(entry_of(self, "17").token > token);
-    advance(self, HOUR);
-    assert_int_equal(self->count, 1);
-    assert_fired(self, 0, 21 * SECOND);
+TEST(all_held_jobs_wait_by_the_clock_that_the_first_one_has_found_set) {
+    struct process *self = begin_scripted(
+        (struct tw_durable_options){.lease_ns = 2 * MINUTE, .horizon_ns = MINUTE, .poll_ns = 30 * SECOND});
+    put_mail(self, "17", 3 * SECOND);
+    put_mail(self, "18", 10 * SECOND);
+    script.clock_ahead_ns = 5 * SECOND;
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 2);
+    assert_in_range(self->fires[1].at_ns, 6 * SECOND, 6 * SECOND + LATE);
     end(self);
 }
 
-TEST(an_answer_that_was_not_settled_when_its_member_was_declared_dead_counts_for_nothing) {
+/* By the clock that was set, the lease has ended. The member must renew it before anything fires. */
+TEST(a_job_that_the_database_refuses_to_start_waits_for_the_lease) {
     struct process *self = begin_scripted((struct tw_durable_options){0});
-    script.settle = (struct plan){each_time, REFUSAL, 0, NULL};
-    put_mail(self, "17", 0);
-    advance(self, 0);
+    put_mail(self, "17", SECOND);
+    script.clock_ahead_ns = 20 * SECOND;
+    advance(self, SECOND + 500 * MS);
+    assert_int_equal(self->count, 0);
+    assert_int_equal(stats_of(self).held, 1);
+    advance(self, 5 * SECOND);
     assert_int_equal(self->count, 1);
-    assert_int_equal(stats_of(self).unsettled, 1);
-    declare_all_dead(self);
-    script.claim = (struct plan){each_time, REFUSAL, 0, NULL};
-    advance(self, 6 * SECOND);
-    assert_int_equal(stats_of(self).unsettled, 0);
-    assert_int_equal(stats_of(self).unmatched, 1);
-    script.claim.times = script.settle.times = 0;
-    advance(self, MINUTE);
-    assert_int_equal(self->count, 2);
-    assert_int_equal(self->fires[1].attempt, 2); /* the try of a member that has died counts */
-    assert_false(exists(self, "17"));
+    assert_int_equal(stats_of(self).unconfirmed, 0);
+    end(self);
+}
+
+/* Before the first answer nothing is known of the clock by which a held job would wait. */
+TEST(a_put_holds_nothing_until_the_clock_is_known) {
+    struct process *self = begin_scripted((struct tw_durable_options){0});
+    go_away(self, 0);
+    script.clock_ahead_ns = HOUR;
+    script.renew = broken(1, REFUSAL);
+    connect_with(self, (struct tw_durable_options){.store = scripted_store()});
+    handle(self, "mail");
+    advance(self, 0);
+    struct tw_durable_job job = mail("17", HOUR + 3 * SECOND);
+    job.absolute = 1;
+    assert_int_equal(put(self, job), 0);
+    advance(self, 10 * SECOND);
+    assert_int_equal(self->count, 1);
+    assert_in_range(self->fires[0].at_ns, 3 * SECOND, 3 * SECOND + LATE);
     end(self);
 }
 
@@ -275,7 +287,7 @@ TEST(errors_after_which_a_connection_is_of_no_use_close_it) {
         struct told told = {0};
         struct process *self = begin_told(&told, watchful);
         const uint64_t errors = stats_of(self).errors;
-        script.claim = (struct plan){1, cases[i].error, 0, NULL};
+        script.claim = broken(1, cases[i].error);
         advance(self, SECOND);
         assert_int_equal(told.count, cases[i].closes ? 3 : 1);
         assert_int_equal(stats_of(self).connected, 1);
@@ -284,19 +296,51 @@ TEST(errors_after_which_a_connection_is_of_no_use_close_it) {
     }
 }
 
+/* Neither calls of users, nor jobs that wait for their start, nor answers have it try more often. */
 TEST(a_process_tries_to_connect_in_growing_pauses_of_up_to_2_seconds) {
-    struct process *self = begin_scripted(watchful);
-    script.outage = -ENOTCONN;
-    advance(self, 20 * MS);
-    const unsigned before = script.opened;
-    advance(self, 3200 * MS); /* 50 ms, 100, 200, 400, 800 and 1600 after one another */
-    assert_in_range(script.opened - before, 6, 7);
-    advance(self, 20 * SECOND);
-    assert_in_range(script.opened - before, 15, 17);
-    script.outage = 0;
-    advance(self, 2 * SECOND);
-    assert_int_equal(stats_of(self).connected, 1);
-    end(self);
+    for (int confirmed_only = 0; confirmed_only < 2; ++confirmed_only) {
+        struct process *self =
+            begin_scripted((struct tw_durable_options){.poll_ns = 20 * MS, .confirmed_only = confirmed_only});
+        for (unsigned round = 0; round < 2; ++round) {
+            put_mail(self, "17", 100 * MS);
+            script.outage = -ENOTCONN;
+            advance(self, 20 * MS);
+            const unsigned before = script.open.calls, puts = 20;
+            for (unsigned i = 0; i < puts; ++i) /* the first of them on a connection that is open */
+                assert_int_equal(put(self, mail("18", 0)), -ENOTCONN);
+            advance(self, 3200 * MS); /* after 50 ms, 100, 200, 400, 800 and 1600 */
+            assert_in_range(script.open.calls - before, puts + 5, puts + 6);
+            advance(self, 20 * SECOND);
+            assert_in_range(script.open.calls - before, puts + 14, puts + 16);
+            assert_int_equal(self->count, confirmed_only ? round : round + 1);
+            script.outage = 0;
+            advance(self, 3 * SECOND);
+            assert_int_equal(stats_of(self).connected, 1);
+            assert_int_equal(self->count, round + 1);
+            assert_int_equal(tw_durable_count(self->jobs, NULL), 0);
+        }
+        end(self);
+    }
+}
+
+TEST(a_question_that_fails_is_an_error_and_its_job_fires_unless_the_member_may_be_dead) {
+    const struct {
+        int error;
+        bool fires;
+    } cases[] = {{REFUSAL, true}, {-EIO, true}, {-ENOTCONN, true}, {-ESTALE, false}, {-ENOMEM, false}};
+    for (size_t i = 0; i < COUNT_OF(cases); ++i) {
+        struct process *self = begin_scripted((struct tw_durable_options){0});
+        put_mail(self, "17", SECOND);
+        const struct tw_durable_counts before = stats_of(self);
+        script.start = broken(1, cases[i].error);
+        advance(self, SECOND + 20 * MS);
+        assert_int_equal(self->count, cases[i].fires);
+        assert_int_equal(stats_of(self).unconfirmed - before.unconfirmed, cases[i].fires);
+        assert_int_equal(stats_of(self).errors - before.errors, 1);
+        advance(self, SECOND);
+        assert_int_equal(self->count, 1);
+        end(self);
+    }
 }
 
 TEST(held_jobs_fire_unconfirmed_while_the_database_is_away_and_the_lease_lasts) {
@@ -341,22 +385,14 @@ TEST(with_confirmed_only_nothing_fires_while_the_database_is_away) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_job_whose_claim_lost_its_answer_fires_on_time_whatever_fails_next),
-        cmocka_unit_test(a_job_whose_put_lost_its_answer_fires_on_time),
-        cmocka_unit_test(what_a_put_has_claimed_in_a_former_epoch_is_not_taken),
-        cmocka_unit_test(a_job_that_was_removed_while_the_connection_was_broken_is_forgotten),
-        cmocka_unit_test(a_job_that_the_database_has_started_fires_whatever_the_process_knows_of_the_clock),
-        cmocka_unit_test(a_ready_job_waits_if_the_clock_was_set_back_meanwhile),
-        cmocka_unit_test(a_held_job_waits_by_the_clock_that_was_set),
-        cmocka_unit_test(a_member_that_was_declared_dead_forgets_what_it_held_and_joins_again),
-        cmocka_unit_test(an_answer_that_was_not_settled_when_its_member_was_declared_dead_counts_for_nothing),
-        cmocka_unit_test(events_tell_of_a_connection_that_breaks_and_of_a_lease_that_ends_once_each),
-        cmocka_unit_test(errors_after_which_a_connection_is_of_no_use_close_it),
-        cmocka_unit_test(a_process_tries_to_connect_in_growing_pauses_of_up_to_2_seconds),
-        cmocka_unit_test(held_jobs_fire_unconfirmed_while_the_database_is_away_and_the_lease_lasts),
-        cmocka_unit_test(with_confirmed_only_nothing_fires_while_the_database_is_away),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+TEST(answers_that_wait_are_settled_by_the_close) {
+    struct process *self = begin_scripted((struct tw_durable_options){0});
+    script.settle = broken(each_time, REFUSAL);
+    put_mail(self, "17", 0);
+    advance(self, SECOND);
+    assert_int_equal(stats_of(self).unsettled, 1);
+    script.settle.times = 0;
+    go_away(self, 0);
+    assert_int_equal(tw_durable_count(self->keeper, NULL), 0);
+    end(self);
 }

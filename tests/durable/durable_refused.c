@@ -20,7 +20,7 @@ static const char *too_long(void) {
 static int try_open(struct process *it, struct tw_durable_options options) {
     struct tw_durable *const untouched = (struct tw_durable *)(uintptr_t)16, *jobs = untouched;
     options.single_thread = 1;
-    const int result = tw_durable_open(&jobs, it->rt, "memory:test", &options);
+    const int result = tw_durable_open(&jobs, it->rt, database, &options);
     if (result == 0)
         assert_int_equal(tw_durable_close(jobs), 0);
     else
@@ -75,13 +75,12 @@ TEST(malformed_schemas_are_refused) {
 TEST(a_connection_needs_a_place_and_an_address) {
     struct process *it = begin();
     struct tw_durable *jobs = NULL;
-    assert_int_equal(tw_durable_open(NULL, it->rt, "memory:test", NULL), -EINVAL);
+    assert_int_equal(tw_durable_open(NULL, it->rt, database, NULL), -EINVAL);
     assert_int_equal(tw_durable_open(&jobs, it->rt, NULL, NULL), -EINVAL);
     assert_int_equal(tw_durable_open(&jobs, it->rt, "nosuchstore:test", NULL), -EOPNOTSUPP);
     assert_int_equal(tw_durable_open(&jobs, it->rt, "", NULL), -EOPNOTSUPP);
-    assert_int_equal(
-        tw_durable_open(&jobs, NULL, "memory:test", &(struct tw_durable_options){.single_thread = 1}),
-        -EINVAL);
+    assert_int_equal(tw_durable_open(&jobs, NULL, database, &(struct tw_durable_options){.single_thread = 1}),
+                     -EINVAL);
     assert_null(jobs);
     assert_int_equal(tw_durable_close(NULL), 0);
     end(it);

@@ -1,7 +1,7 @@
 /* Shared by the tests of jobs: a process on virtual time, and a handler that writes down what it sees.
  *
- * The database in memory goes by the same virtual time. It lasts as long as one connection is open, so a test
- * that closes its own keeps another. */
+ * The database in memory goes by the same virtual time, and each test has its own. It lasts as long as one
+ * connection is open, so a test that closes its own keeps another. */
 #ifndef TICKWHEEL_TESTS_DURABLE_TEST_H
 #define TICKWHEEL_TESTS_DURABLE_TEST_H
 
@@ -51,9 +51,19 @@ static inline enum tw_durable_answer note(struct tw_durable_fire *fire, void *ar
     return it->inside != NULL ? it->inside(fire, it) : TW_DURABLE_DONE;
 }
 
+static char database[32];
+
+static int name_database(UNUSED void **state) {
+    static unsigned count;
+    snprintf(database, sizeof database, "memory:test %u", ++count);
+    return 0;
+}
+
+FIXTURE(name_database, NULL);
+
 static inline void connect_with(struct process *it, struct tw_durable_options options) {
     options.single_thread = 1;
-    assert_int_equal(tw_durable_open(&it->jobs, it->rt, "memory:test", &options), 0);
+    assert_int_equal(tw_durable_open(&it->jobs, it->rt, database, &options), 0);
 }
 
 static inline void handle(struct process *it, const char *kind) {
@@ -69,7 +79,7 @@ static inline struct process *begin_with(struct tw_durable_options options) {
     struct process *it = calloc(1, sizeof *it);
     assert_non_null(it);
     it->rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
-    assert_int_equal(tw_durable_open(&it->keeper, NULL, "memory:test", NULL), 0);
+    assert_int_equal(tw_durable_open(&it->keeper, NULL, database, NULL), 0);
     connect_with(it, options);
     handle(it, "mail");
     advance(it, SECOND);
@@ -121,6 +131,13 @@ static inline int put(struct process *it, struct tw_durable_job job) {
 
 static inline void put_mail(struct process *it, const char *key, int64_t delay) {
     assert_int_equal(put(it, mail(key, delay)), 0);
+}
+
+/* Puts a job as another process does: by the keeper, whose own clock is the system's. */
+static inline int put_elsewhere(struct process *it, const char *key, int64_t delay) {
+    struct tw_durable_job job = mail(key, tw_runtime_now(it->rt) + delay);
+    job.absolute = 1;
+    return tw_durable_put(it->keeper, &job, TW_DURABLE_REPLACE);
 }
 
 static inline struct tw_durable_counts stats_of(struct process *it) {

@@ -1,7 +1,7 @@
 /* A store that passes each call on to the database in memory, and lets a test break some of them: before the
  * call is carried out, or after, as if its answer were lost. All connections through it belong to one
- * process, whose database also has a clock that the test can set. Other processes of the test use
- * "memory:test" directly. */
+ * process, whose database also has a clock that the test can set. The other processes of the test use the
+ * database directly. */
 #ifndef TICKWHEEL_TESTS_SCRIPTED_STORE_H
 #define TICKWHEEL_TESTS_SCRIPTED_STORE_H
 
@@ -15,21 +15,30 @@ struct plan {
     int before,
         after; /* what they return instead: without being carried out, or afterwards; 0: nothing else */
     void (*act)(void); /* called when the database has carried a call out; NULL: nothing */
+    unsigned calls;    /* result: the number of calls since the plan was made */
 };
 
-static const unsigned each_time = UINT32_MAX;
+static UNUSED const unsigned each_time = UINT32_MAX;
 
 static struct script {
     struct plan open, put, remove, join, renew, resume, bury, claim, start, settle;
     int outage;             /* what every call returns, without being carried out; 0: the database is there */
     int64_t clock_ahead_ns; /* how far the database's clock is ahead of the runtime's */
-    unsigned opened;        /* calls of `open` */
 
     int64_t (*local_now)(void *arg);
     void *local_now_arg;
 } script;
 
-static const struct tw_store *inner_store(void) { return tw_store_for("memory:test"); }
+/* Plans for the next calls: they fail, lose their answers, or are followed by an act. */
+static UNUSED struct plan broken(unsigned times, int error) {
+    return (struct plan){.times = times, .before = error};
+}
+static UNUSED struct plan unanswered(unsigned times, int error) {
+    return (struct plan){.times = times, .after = error};
+}
+static UNUSED struct plan followed_by(void (*act)(void)) { return (struct plan){.times = 1, .act = act}; }
+
+static const struct tw_store *inner_store(void) { return tw_store_for(database); }
 
 static int error_before(const struct plan *plan) {
     if (script.outage != 0 || plan->times == 0)
@@ -38,6 +47,7 @@ static int error_before(const struct plan *plan) {
 }
 
 static int error_after(struct plan *plan, int result) {
+    ++plan->calls;
     if (plan->times == 0)
         return result;
     --plan->times;
@@ -87,7 +97,6 @@ static int64_t scripted_clock(UNUSED void *arg) {
 static int scripted_open(void **out, const struct tw_store_place *place, char *why, size_t room) {
     struct tw_store_place there = *place;
     const int error = error_before(&script.open);
-    ++script.opened;
     snprintf(why, room, "the script");
     script.local_now = place->local_now;
     script.local_now_arg = place->local_now_arg;
@@ -95,8 +104,7 @@ static int scripted_open(void **out, const struct tw_store_place *place, char *w
     return error_after(&script.open, error != 0 ? error : inner_store()->open(out, &there, why, room));
 }
 
-/* A process with this store, and with what the test has changed in the options. */
-static struct process *begin_scripted(struct tw_durable_options options) {
+static const struct tw_store *scripted_store(void) {
     static struct tw_store table;
     table = *inner_store();
     table.open = scripted_open;
@@ -109,9 +117,33 @@ static struct process *begin_scripted(struct tw_durable_options options) {
     table.claim = scripted_claim;
     table.start = scripted_start;
     table.settle = scripted_settle;
+    return &table;
+}
+
+/* A process with this store, and nothing planned yet. */
+static UNUSED struct process *begin_scripted(struct tw_durable_options options) {
     script = (struct script){0};
-    options.store = &table;
+    options.store = scripted_store();
     return begin_with(options);
+}
+
+/* Fails its call and leaves the connection as it is. */
+#define REFUSAL (-EBUSY)
+
+/* Options with which a process notices soon what happens to the database. */
+static UNUSED const struct tw_durable_options watchful = {.lease_ns = 3 * SECOND, .poll_ns = 20 * MS};
+
+static int64_t an_hour_later(void *rt) { return tw_runtime_now(rt) + HOUR; }
+
+/* Does what another process does when all leases have ended. */
+static UNUSED void declare_all_dead(struct process *self) {
+    char why[64];
+    void *connection = NULL;
+    const struct tw_store_place place = {
+        .address = database, .schema = "tickwheel", .local_now = an_hour_later, .local_now_arg = self->rt};
+    assert_int_equal(inner_store()->open(&connection, &place, why, sizeof why), 0);
+    assert_true(inner_store()->bury(connection, 1000) >= 0);
+    inner_store()->close(connection);
 }
 
 #endif

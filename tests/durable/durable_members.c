@@ -1,0 +1,198 @@
+/* What a member looks for, and what becomes of members that have died: their jobs, their answers, their
+ * leases. */
+#include "scripted_store.h"
+
+/* --- a member that is declared dead ------------------------------------------------------------ */
+
+/* It learns of its death by a renewal; or, if the connection has broken, when it resumes. */
+TEST(a_member_that_was_declared_dead_forgets_what_it_held_and_joins_again) {
+    for (unsigned resumes = 0; resumes < 2; ++resumes) {
+        struct process *self =
+            begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE, .poll_ns = 20 * MS});
+        put_mail(self, "17", 20 * SECOND);
+        put_mail(self, "18", 20 * SECOND);
+        const int64_t token = entry_of(self, "17").token;
+        declare_all_dead(self);
+        assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);
+        assert_int_equal(tw_durable_remove(self->keeper, "mail", "18"), 1);
+        script.claim = resumes ? broken(1, -ENOTCONN) : broken(0, 0);
+        script.join = broken(3, REFUSAL);
+        advance(self, 150 * MS);
+        struct tw_durable_counts now = stats_of(self);
+        assert_int_equal(now.lost_leases, 1);
+        assert_int_equal(now.taken_back, 2);
+        assert_int_equal(now.held, 0);
+        assert_int_equal(now.lease_ns, 0);
+        advance(self, SECOND);
+        now = stats_of(self);
+        assert_int_equal(now.lost_leases, 1);
+        assert_int_equal(now.held, 1);
+        assert_in_range(now.lease_ns, 13 * SECOND, 15 * SECOND);
+        assert_int_equal(entry_of(self, "17").state, TW_DURABLE_HELD);
+        assert_true(entry_of(self, "17").token > token);
+        advance(self, HOUR);
+        assert_int_equal(self->count, 1);
+        assert_fired(self, 0, 21 * SECOND);
+        end(self);
+    }
+}
+
+TEST(an_answer_that_was_not_settled_when_its_member_was_declared_dead_counts_for_nothing) {
+    struct process *self = begin_scripted((struct tw_durable_options){0});
+    script.settle = broken(each_time, REFUSAL);
+    put_mail(self, "17", 0);
+    advance(self, 0);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(stats_of(self).unsettled, 1);
+    declare_all_dead(self);
+    script.claim = broken(each_time, REFUSAL);
+    advance(self, 6 * SECOND);
+    assert_int_equal(stats_of(self).unsettled, 0);
+    assert_int_equal(stats_of(self).unmatched, 1);
+    script.claim.times = script.settle.times = 0;
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 2);
+    assert_int_equal(self->fires[1].attempt, 2); /* the try of a member that has died counts */
+    assert_false(exists(self, "17"));
+    end(self);
+}
+
+/* --- members that have died -------------------------------------------------------------------- */
+
+/* A member whose own time, and so everything it does, stands still after it has put some jobs that it holds.
+ */
+static struct process *begin_dead(struct process *self, unsigned count) {
+    static char keys[2000][8];
+    static struct tw_durable_job jobs[2000];
+    struct process *dead = begin_with((struct tw_durable_options){.lease_ns = SECOND, .horizon_ns = MINUTE});
+    for (unsigned i = 0; i < count; ++i) {
+        snprintf(keys[i], sizeof keys[i], "%u", i);
+        jobs[i] = mail(keys[i], SECOND);
+    }
+    assert_int_equal(tw_durable_put_many(dead->jobs, jobs, count, TW_DURABLE_REPLACE), count);
+    advance(dead, 0);
+    assert_int_equal(tw_durable_count(self->keeper, &(struct tw_durable_filter){.states = TW_DURABLE_HELD}),
+                     count);
+    return dead;
+}
+
+TEST(a_poll_finds_out_about_the_dead_before_the_next_renewal_does) {
+    struct process *self = begin_with((struct tw_durable_options){.poll_ns = 100 * MS}),
+                   *dead = begin_dead(self, 1);
+    advance(self, 1300 * MS);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(stats_of(self).released, 1);
+    end(self);
+    end(dead);
+}
+
+TEST(all_jobs_of_the_dead_are_released_however_many) {
+    struct process *self = begin_with((struct tw_durable_options){.poll_ns = 100 * MS, .horizon_ns = MINUTE}),
+                   *dead = begin_dead(self, 1500);
+    advance(self, 1300 * MS);
+    assert_int_equal(stats_of(self).released, 1500);
+    advance(self, 2 * SECOND);
+    assert_int_equal(self->count, 1500);
+    end(self);
+    end(dead);
+}
+
+/* --- looking for jobs --------------------------------------------------------------------------- */
+
+TEST(a_process_that_puts_a_job_claims_it_one_horizon_before_it_is_due) {
+    struct process *self =
+        begin_with((struct tw_durable_options){.horizon_ns = 10 * SECOND, .poll_ns = 30 * SECOND});
+    put_mail(self, "17", 25 * SECOND);
+    advance(self, 15 * SECOND - LATE);
+    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);
+    advance(self, 2 * LATE);
+    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_HELD);
+    end(self);
+}
+
+TEST(a_database_that_tells_nobody_is_asked_every_100_ms) {
+    struct tw_store silent = *inner_store();
+    silent.listen = NULL;
+    struct process *self = begin_with((struct tw_durable_options){.store = &silent});
+    assert_int_equal(put_elsewhere(self, "17", 0), 0);
+    advance(self, 100 * MS + LATE);
+    assert_int_equal(self->count, 1);
+    end(self);
+}
+
+TEST(room_for_a_job_that_was_removed_is_used_soon) {
+    struct process *self =
+        begin_with((struct tw_durable_options){.hold = 1, .horizon_ns = MINUTE, .poll_ns = 30 * SECOND});
+    put_mail(self, "17", 20 * SECOND);
+    put_mail(self, "18", 5 * SECOND);
+    advance(self, SECOND);
+    assert_int_equal(entry_of(self, "18").state, TW_DURABLE_PENDING);
+    assert_int_equal(tw_durable_remove(self->jobs, "mail", "17"), 1);
+    advance(self, 10 * SECOND);
+    assert_int_equal(self->count, 1);
+    assert_fired(self, 0, 6 * SECOND);
+    end(self);
+}
+
+TEST(an_answer_that_is_not_settled_takes_up_room) {
+    struct process *self = begin_scripted((struct tw_durable_options){.hold = 1, .poll_ns = 20 * MS});
+    script.settle = broken(each_time, REFUSAL);
+    put_mail(self, "17", 0);
+    put_mail(self, "18", 0);
+    advance(self, SECOND);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(stats_of(self).unsettled, 1);
+    script.settle.times = 0;
+    advance(self, SECOND);
+    assert_int_equal(self->count, 2);
+    end(self);
+}
+
+TEST(a_put_leaves_half_of_the_room_to_other_jobs) {
+    struct process *self = begin_with((struct tw_durable_options){.hold = 9});
+    struct tw_durable_job jobs[20];
+    char keys[COUNT_OF(jobs)][4];
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
+        snprintf(keys[i], sizeof keys[i], "%u", i);
+        jobs[i] = mail(keys[i], SECOND);
+    }
+    assert_int_equal(tw_durable_put_many(self->jobs, jobs, COUNT_OF(jobs), TW_DURABLE_REPLACE),
+                     COUNT_OF(jobs));
+    assert_int_equal(stats_of(self).held, 5);
+    advance(self, 0);
+    assert_int_equal(stats_of(self).held, 9);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, COUNT_OF(jobs));
+    end(self);
+}
+
+TEST(jobs_of_one_moment_are_claimed_started_and_fired_together) {
+    struct process *self = begin_scripted((struct tw_durable_options){0});
+    char key[8];
+    for (unsigned i = 0; i < 100; ++i) {
+        snprintf(key, sizeof key, "%u", i);
+        put_mail(self, key, 10 * SECOND);
+    }
+    script.claim = script.start = broken(0, 0);
+    advance(self, 10 * SECOND + LATE);
+    assert_int_equal(self->count, 100);
+    for (unsigned i = 0; i < 100; ++i)
+        assert_fired(self, i, 11 * SECOND);
+    assert_in_range(script.claim.calls, 1, 4);
+    assert_in_range(script.start.calls, 1, 2);
+    end(self);
+}
+
+TEST(jobs_that_come_due_one_after_the_other_are_claimed_in_portions) {
+    struct process *self = begin_scripted((struct tw_durable_options){0});
+    char key[8];
+    for (unsigned i = 0; i < 100; ++i) {
+        snprintf(key, sizeof key, "%u", i);
+        put_mail(self, key, 10 * SECOND + i * 50 * MS);
+    }
+    script.claim = broken(0, 0);
+    advance(self, 16 * SECOND);
+    assert_int_equal(self->count, 100);
+    assert_in_range(script.claim.calls, 5, 25); /* every half second, a quarter of the horizon */
+    end(self);
+}

@@ -165,6 +165,22 @@ TEST(delays_between_tries_double_up_to_the_longest) {
     end(it);
 }
 
+static enum tw_durable_answer again_at_second(struct tw_durable_fire *fire, struct process *it) {
+    return it->count == 2 ? tw_durable_again(fire, SECOND) : tw_durable_failed(fire, "no such address");
+}
+
+TEST(again_neither_counts_as_a_failure_nor_makes_up_for_one) {
+    struct process *it = begin_failing((struct tw_durable_retries){.attempts = 3});
+    it->inside = again_at_second;
+    put_bill(it, 0, 0);
+    advance(it, HOUR);
+    const unsigned attempts[] = {1, 2, 2, 3};
+    assert_int_equal(it->count, COUNT_OF(attempts));
+    for (unsigned i = 0; i < COUNT_OF(attempts); ++i)
+        assert_int_equal(it->fires[i].attempt, attempts[i]);
+    end(it);
+}
+
 static int is_failed_bill(const struct tw_durable_entry *entry, UNUSED void *arg) {
     assert_int_equal(entry->state, TW_DURABLE_FAILED);
     assert_int_equal(entry->attempts, 2);

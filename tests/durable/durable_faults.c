@@ -277,6 +277,7 @@ TEST(events_tell_of_a_connection_that_breaks_and_of_a_lease_that_ends_once_each)
     }
 }
 
+/* A new connection renews the lease at once, as it may lead to another server. */
 TEST(errors_after_which_a_connection_is_of_no_use_close_it) {
     const struct {
         int error;
@@ -285,10 +286,12 @@ TEST(errors_after_which_a_connection_is_of_no_use_close_it) {
                  {-EIO, false},     {-EACCES, false},   {-ENOSPC, false}, {-ENOMEM, false}};
     for (size_t i = 0; i < COUNT_OF(cases); ++i) {
         struct told told = {0};
-        struct process *self = begin_told(&told, watchful);
+        struct process *self = begin_told(&told, (struct tw_durable_options){.poll_ns = 20 * MS});
         const uint64_t errors = stats_of(self).errors;
+        advance(self, 3 * SECOND);
         script.claim = broken(1, cases[i].error);
-        advance(self, SECOND);
+        advance(self, 500 * MS);
+        assert_int_equal(stats_of(self).lease_ns > 14 * SECOND, cases[i].closes);
         assert_int_equal(told.count, cases[i].closes ? 3 : 1);
         assert_int_equal(stats_of(self).connected, 1);
         assert_int_equal(stats_of(self).errors, errors + 1);
@@ -394,5 +397,42 @@ TEST(answers_that_wait_are_settled_by_the_close) {
     script.settle.times = 0;
     go_away(self, 0);
     assert_int_equal(tw_durable_count(self->keeper, NULL), 0);
+    end(self);
+}
+
+TEST(a_start_waits_for_a_hung_database_for_a_second_at_most) {
+    const struct {
+        int64_t given, shortest;
+    } cases[] = {{0, SECOND}, {30 * SECOND, SECOND}, {200 * MS, 200 * MS}};
+    for (size_t i = 0; i < COUNT_OF(cases); ++i) {
+        struct process *self = begin_scripted((struct tw_durable_options){.timeout_ns = cases[i].given});
+        assert_int_equal(script.shortest_timeout_ns, cases[i].given != 0 ? cases[i].given : 5 * SECOND);
+        put_mail(self, "17", SECOND);
+        advance(self, 2 * SECOND);
+        assert_int_equal(script.shortest_timeout_ns, cases[i].shortest);
+        end(self);
+    }
+}
+
+/* The process cannot know how long the database took to renew the lease, so for the process the lease ends
+ * earlier. */
+TEST(nothing_fires_in_the_last_thousandth_of_a_lease) {
+    struct process *self = begin_scripted((struct tw_durable_options){.lease_ns = HOUR});
+    script.renew = broken(each_time, REFUSAL);
+    advance(self, HOUR - 6 * SECOND);
+    put_mail(self, "in time", 0);
+    advance(self, 0);
+    assert_int_equal(self->count, 1);
+    advance(self, 3 * SECOND);
+    put_mail(self, "17", 0);
+    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_STARTED);
+    advance(self, 0);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(stats_of(self).taken_back, 1);
+    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);
+    script.renew.times = 0;
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 2);
+    assert_int_equal(self->fires[1].attempt, 1);
     end(self);
 }

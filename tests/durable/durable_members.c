@@ -57,6 +57,59 @@ TEST(an_answer_that_was_not_settled_when_its_member_was_declared_dead_counts_for
     end(self);
 }
 
+static int is_failed_for_deaths(const struct tw_durable_entry *entry, UNUSED void *arg) {
+    assert_int_equal(entry->state, TW_DURABLE_FAILED);
+    assert_non_null(strstr(entry->error, "has ended before"));
+    return 77;
+}
+
+TEST(a_job_whose_process_ends_in_each_try_has_failed) {
+    struct process *self = begin_scripted((struct tw_durable_options){0});
+    assert_int_equal(
+        tw_durable_handle(self->jobs, "bill", note, self, &(struct tw_durable_retries){.attempts = 2}), 0);
+    script.settle = broken(each_time, REFUSAL);
+    assert_int_equal(put(self, (struct tw_durable_job){.kind = "bill", .key = "17"}), 0);
+    for (unsigned tries = 1; tries <= 2; ++tries) {
+        advance(self, 10 * SECOND);
+        assert_int_equal(self->count, tries);
+        assert_int_equal(self->fires[tries - 1].attempt, tries);
+        declare_all_dead(self);
+    }
+    script.settle.times = 0;
+    advance(self, 10 * SECOND);
+    assert_int_equal(self->count, 2);
+    assert_int_equal(stats_of(self).failed, 1);
+    assert_int_equal(tw_durable_get(self->jobs, "bill", "17", is_failed_for_deaths, NULL), 77);
+    end(self);
+}
+
+static int has_an_error(const struct tw_durable_entry *entry, UNUSED void *arg) {
+    return entry->error != NULL;
+}
+
+/* Such as one in a time zone that only another machine has. */
+TEST(a_job_whose_dates_this_machine_cannot_read_waits_a_minute) {
+    struct process *self = begin();
+    struct tw_durable_job job = mail("17", tw_runtime_now(self->rt));
+    struct tw_store_put put = {.job = &job};
+    void *const another = open_another(self);
+    job.absolute = 1;
+    job.payload = "";
+    job.cron = "* * * * *";
+    job.zone = "Atlantis/Capital";
+    assert_int_equal(inner_store()->put(another, &put, 1, 0, NULL), 0);
+    inner_store()->close(another);
+    advance(self, 15 * SECOND);
+    assert_int_equal(self->count, 0);
+    assert_int_equal(stats_of(self).retried, 1);
+    assert_int_equal(tw_durable_get(self->jobs, "mail", "17", has_an_error, NULL), 1);
+    const struct tw_durable_entry entry = entry_of(self, "17");
+    assert_int_equal(entry.attempts, 0);
+    assert_int_equal(entry.job.due_ns, job.due_ns);
+    assert_in_range(entry.ready_ns, job.due_ns + MINUTE, job.due_ns + MINUTE + 15 * SECOND);
+    end(self);
+}
+
 /* --- members that have died -------------------------------------------------------------------- */
 
 /* A member whose own time, and so everything it does, stands still after it has put some jobs that it holds.

@@ -24,6 +24,7 @@ static struct script {
     struct plan open, put, remove, join, renew, resume, bury, claim, start, settle;
     int outage;             /* what every call returns, without being carried out; 0: the database is there */
     int64_t clock_ahead_ns; /* how far the database's clock is ahead of the runtime's */
+    int64_t shortest_timeout_ns; /* of all connections */
 
     int64_t (*local_now)(void *arg);
     void *local_now_arg;
@@ -98,6 +99,8 @@ static int scripted_open(void **out, const struct tw_store_place *place, char *w
     struct tw_store_place there = *place;
     const int error = error_before(&script.open);
     snprintf(why, room, "the script");
+    if (script.shortest_timeout_ns == 0 || place->timeout_ns < script.shortest_timeout_ns)
+        script.shortest_timeout_ns = place->timeout_ns;
     script.local_now = place->local_now;
     script.local_now_arg = place->local_now_arg;
     there.local_now = scripted_clock;
@@ -135,15 +138,21 @@ static UNUSED const struct tw_durable_options watchful = {.lease_ns = 3 * SECOND
 
 static int64_t an_hour_later(void *rt) { return tw_runtime_now(rt) + HOUR; }
 
-/* Does what another process does when all leases have ended. */
-static UNUSED void declare_all_dead(struct process *self) {
+/* A connection of another process, whose clock is an hour ahead. */
+static void *open_another(struct process *self) {
     char why[64];
     void *connection = NULL;
     const struct tw_store_place place = {
         .address = database, .schema = "tickwheel", .local_now = an_hour_later, .local_now_arg = self->rt};
     assert_int_equal(inner_store()->open(&connection, &place, why, sizeof why), 0);
-    assert_true(inner_store()->bury(connection, 1000) >= 0);
-    inner_store()->close(connection);
+    return connection;
+}
+
+/* Does what another process does when all leases have ended. */
+static UNUSED void declare_all_dead(struct process *self) {
+    void *const another = open_another(self);
+    assert_true(inner_store()->bury(another, 1000) >= 0);
+    inner_store()->close(another);
 }
 
 #endif

@@ -1,0 +1,200 @@
+/* Threads that wait: puts behind a slow one, and handlers that take longer than their member lives. Real
+ * threads and real time, some tenths of a second for the shortest lease that there is. */
+#include "support/child.h"
+#include "support/gate.h"
+#include "support/runtime_test.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include <tickwheel/durable_store.h>
+
+static const char *const address = "memory:waiting";
+
+static const struct tw_store *inner_store(void) { return tw_store_for(address); }
+
+/* --- puts that wait for another ------------------------------------------------------------------ */
+
+/* The first put takes until the test lets it go on. The database refuses the key "bad". */
+static sem_t go_on;
+static unsigned transactions, jobs_in_last;
+
+static int slow_put(void *of, struct tw_store_put *puts, size_t count, int keep,
+                    const struct tw_store_member *member) {
+    if (transactions++ == 0)
+        sem_wait(&go_on);
+    jobs_in_last = (unsigned)count;
+    for (size_t i = 0; i < count; ++i) {
+        if (strcmp(puts[i].job->key, "bad") == 0)
+            return -EINVAL;
+        assert_int_equal(strcmp(puts[i].job->kind, "kept") == 0, keep);
+    }
+    return inner_store()->put(of, puts, count, keep, member);
+}
+
+static const char *explain(UNUSED void *of) { return "no such letter"; }
+
+struct putter {
+    struct tw_durable *jobs;
+    const char *kind, *key;
+    int result;
+    char why[64];
+    pthread_t thread;
+};
+
+static void *put_one(void *arg) {
+    struct putter *putter = arg;
+    const struct tw_durable_job job = {.kind = putter->kind, .key = putter->key};
+    const bool keeps = strcmp(putter->kind, "kept") == 0;
+    putter->result = tw_durable_put(putter->jobs, &job, keeps ? TW_DURABLE_KEEP : TW_DURABLE_REPLACE);
+    snprintf(putter->why, sizeof putter->why, "%s", tw_durable_explain(putter->result));
+    return NULL;
+}
+
+/* Has all of them put at the same time, behind a put that was there before. */
+static void put_together(struct putter *putters, size_t count) {
+    struct tw_durable *jobs = NULL;
+    struct tw_store store = *inner_store();
+    store.put = slow_put;
+    store.explain = explain;
+    transactions = 0;
+    assert_int_equal(sem_init(&go_on, 0, 0), 0);
+    assert_int_equal(tw_durable_open(&jobs, NULL, address, &(struct tw_durable_options){.store = &store}), 0);
+    struct putter first = {.jobs = jobs, .kind = "replaced", .key = "first"};
+    assert_int_equal(pthread_create(&first.thread, NULL, put_one, &first), 0);
+    wait_until_others_sleep();
+    for (size_t i = 0; i < count; ++i) {
+        putters[i].jobs = jobs;
+        assert_int_equal(pthread_create(&putters[i].thread, NULL, put_one, &putters[i]), 0);
+        wait_until_others_sleep();
+    }
+    sem_post(&go_on);
+    pthread_join(first.thread, NULL);
+    for (size_t i = 0; i < count; ++i)
+        pthread_join(putters[i].thread, NULL);
+    assert_int_equal(first.result, 0);
+    assert_int_equal(tw_durable_close(jobs), 0);
+    sem_destroy(&go_on);
+}
+
+TEST(puts_of_several_threads_share_a_transaction) {
+    struct putter putters[] = {{.kind = "replaced", .key = "1"},
+                               {.kind = "replaced", .key = "2"},
+                               {.kind = "replaced", .key = "3"},
+                               {.kind = "replaced", .key = "1"}};
+    put_together(putters, COUNT_OF(putters));
+    assert_int_equal(transactions, 2);
+    assert_int_equal(jobs_in_last, COUNT_OF(putters));
+    for (size_t i = 0; i < COUNT_OF(putters); ++i)
+        assert_int_equal(putters[i].result, i == 3);
+}
+
+TEST(puts_that_replace_and_puts_that_keep_do_not_share_a_transaction) {
+    struct putter putters[] = {{.kind = "replaced", .key = "1"},
+                               {.kind = "kept", .key = "2"},
+                               {.kind = "kept", .key = "2"},
+                               {.kind = "replaced", .key = "3"}};
+    put_together(putters, COUNT_OF(putters));
+    assert_int_equal(transactions, 4);
+    for (size_t i = 0; i < COUNT_OF(putters); ++i)
+        assert_int_equal(putters[i].result, i == 2);
+}
+
+TEST(a_job_that_the_database_refuses_fails_only_its_own_put) {
+    struct putter putters[] = {{.kind = "replaced", .key = "1"},
+                               {.kind = "replaced", .key = "bad"},
+                               {.kind = "replaced", .key = "3"}};
+    put_together(putters, COUNT_OF(putters));
+    assert_int_equal(transactions, 5); /* the first, all three, and each alone */
+    for (size_t i = 0; i < COUNT_OF(putters); ++i)
+        assert_int_equal(putters[i].result, i == 1 ? -EINVAL : 0);
+    assert_string_equal(putters[1].why, "no such letter");
+}
+
+/* --- handlers that take long --------------------------------------------------------------------- */
+
+static struct gate gate;
+static atomic_uint fires, claims;
+static atomic_llong lease_at_end;
+
+static enum tw_durable_answer wait_and_look(struct tw_durable_fire *fire, UNUSED void *arg) {
+    if (atomic_fetch_add(&fires, 1) == 0) {
+        pass(&gate);
+        atomic_store(&lease_at_end, tw_durable_lease(fire));
+    }
+    return TW_DURABLE_DONE;
+}
+
+static int counted_claim(void *of, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
+                         struct tw_store_look *look) {
+    atomic_fetch_add(&claims, 1);
+    return inner_store()->claim(of, claim, each, arg, look);
+}
+
+static struct tw_durable_counts stats_of(struct tw_durable *jobs) {
+    struct tw_durable_counts counts;
+    assert_int_equal(tw_durable_stats(jobs, &counts), 0);
+    return counts;
+}
+
+static struct tw_store counting_store;
+
+/* A process with one worker, whose first job is in its handler and stays there until the gate opens. */
+static struct tw_durable *begin_busy(struct tw_runtime *rt) {
+    struct tw_durable *jobs = NULL;
+    const struct tw_durable_job job = {.kind = "slow", .key = "first"};
+    shut(&gate);
+    atomic_store(&fires, 0);
+    counting_store = *inner_store();
+    counting_store.claim = counted_claim;
+    const struct tw_durable_options options = {
+        .store = &counting_store, .lease_ns = TW_SECOND, .poll_ns = 10 * TW_MILLISECOND, .threads = 1};
+    assert_int_equal(tw_durable_open(&jobs, rt, address, &options), 0);
+    assert_int_equal(tw_durable_handle(jobs, "slow", wait_and_look, NULL, NULL), 0);
+    assert_int_equal(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE), 0);
+    wait_for(atomic_load(&gate.inside) == 1);
+    return jobs;
+}
+
+static int64_t an_hour_later(UNUSED void *arg) { return reading_of(CLOCK_BOOTTIME) + 3600 * TW_SECOND; }
+
+TEST(an_answer_of_a_member_that_has_died_meanwhile_counts_for_nothing) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *jobs = begin_busy(rt);
+    char why[64];
+    void *another = NULL;
+    const struct tw_store_place place = {
+        .address = address, .schema = "tickwheel", .local_now = an_hour_later};
+    assert_int_equal(inner_store()->open(&another, &place, why, sizeof why), 0);
+    assert_int_equal(inner_store()->bury(another, 1000), 1);
+    wait_for(stats_of(jobs).lost_leases == 1);
+    assert_int_equal(stats_of(jobs).unmatched, 0);
+    atomic_store(&gate.open, true);
+    wait_for(atomic_load(&fires) == 2 && tw_durable_count(jobs, NULL) == 0);
+    assert_int_equal(atomic_load(&lease_at_end), 0);
+    assert_int_equal(stats_of(jobs).unmatched, 1);
+    assert_int_equal(tw_durable_close(jobs), 0);
+    inner_store()->close(another);
+    tw_runtime_free(rt);
+}
+
+/* Other processes may be idle, so it takes only as many jobs as it can run within a quarter of a second: by
+ * its first guess of 10 ms for each, 25, and two more for each worker. */
+TEST(a_busy_process_leaves_jobs_that_are_ready_to_others) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *jobs = begin_busy(rt);
+    char key[16];
+    for (unsigned i = 0; i < 200; ++i) {
+        snprintf(key, sizeof key, "%u", i);
+        const struct tw_durable_job job = {.kind = "slow", .key = key};
+        assert_int_equal(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE), 0);
+    }
+    const unsigned before = atomic_load(&claims);
+    wait_for(stats_of(jobs).running >= 25 || atomic_load(&claims) > before + 10);
+    assert_in_range(stats_of(jobs).running, 20, 27);
+    atomic_store(&gate.open, true);
+    wait_for(tw_durable_count(jobs, NULL) == 0);
+    assert_int_equal(atomic_load(&fires), 201);
+    assert_int_equal(tw_durable_close(jobs), 0);
+    tw_runtime_free(rt);
+}

@@ -9,7 +9,6 @@ namespace {
 
 using namespace tickwheel::core;
 
-using library_wheel = wheel<library_engine>;
 using library = api<library_wheel>;
 
 // tw.h counts the bytes of a wheel without knowing it, and may count a little more.

@@ -1,8 +1,8 @@
-// The engine that the library is built with. The tree's nodes have fields that those of slots lack, so only
-// one of the two is compiled.
+// The wheel that the library is built with. The tree's nodes have fields that those of slots lack, so only one
+// of the two engines is compiled.
 #pragma once
 
-#include <tickwheel/tw.h>
+#include "wheel.hpp"
 
 #if TW_TREE
 #include "tree_checker.hpp"
@@ -13,10 +13,11 @@
 namespace tickwheel::core {
 namespace {
 
+// A type of its own, because debuggers look it up by its name.
 #if TW_TREE
-using library_engine = tree_engine;
+struct library_wheel : wheel<tree_engine> {};
 #else
-using library_engine = slot_engine<library_shape>;
+struct library_wheel : wheel<slot_engine<library_shape>> {};
 #endif
 
 }  // namespace

@@ -9,6 +9,7 @@
 namespace tickwheel::runtime {
 
 constinit std::atomic<block *> directory[leaves] = {};
+constinit std::uint32_t end_of_blocks = last_block;
 
 namespace {
 
@@ -40,7 +41,7 @@ int take_block(std::uint32_t &number) {
         first_free = block_at(number).stride;
         return 0;
     }
-    if (next_block == last_block)
+    if (next_block == end_of_blocks)
         return refuse(-EMFILE, "the sets of this process have as many timers as handles can distinguish");
     if (const int error = add_leaf(next_block); error != 0)
         return error;

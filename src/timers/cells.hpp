@@ -39,14 +39,14 @@ struct alignas(32) block {
 static_assert(sizeof(block) == 32);
 
 // Leaves of 1,024 blocks. The first block is left out, so that no handle is 0; and the last, so that
-// number + 1 is never 0. Tests have fewer leaves, in order to come to the end.
-#ifndef TW_LEAVES_OF_CELLS
-#define TW_LEAVES_OF_CELLS 4096
-#endif
-inline constexpr std::uint32_t leaves = TW_LEAVES_OF_CELLS, blocks_of_leaf = 1024;
+// number + 1 is never 0.
+inline constexpr std::uint32_t leaves = 4096, blocks_of_leaf = 1024;
 inline constexpr std::uint32_t last_block = leaves * blocks_of_leaf - 1;
 
 extern std::atomic<block *> directory[leaves];
+
+// The block that is never taken: the last. A test has an earlier one, in order to get there.
+extern std::uint32_t end_of_blocks;
 
 // Take block numbers for a set, and give them back with the generation that the next owner begins with. No
 // lock of a runtime may be held: see cells.cpp. Returns 0, -ENOMEM, or -EMFILE if all are taken.

@@ -140,6 +140,6 @@ class record_store {
 
 // In a set, as a number of its timers: as many as there are handles.
 inline constexpr std::uint32_t most_records = TW_HANDLES_MAX;
-static_assert(leaves < 4096 || most_records <= (last_block - 1) * cells_of_block);
+static_assert(most_records <= (last_block - 1) * cells_of_block);
 
 }  // namespace tickwheel::runtime

@@ -17,7 +17,7 @@ namespace {
 tw storage;
 
 tickwheel::core::test_access inside() {
-    return {tickwheel::core::wheel_in<tickwheel::core::wheel<tickwheel::core::library_engine>>(&storage)};
+    return {tickwheel::core::wheel_in<tickwheel::core::library_wheel>(&storage)};
 }
 
 void ignore(tw_node *, void *) {}

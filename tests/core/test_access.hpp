@@ -8,7 +8,7 @@ namespace tickwheel::core {
 namespace {
 
 struct test_access {
-    tickwheel::core::wheel<library_engine> &wheel;
+    library_wheel &wheel;
 
     std::size_t &count() const { return wheel.count; }
 #if TW_TREE

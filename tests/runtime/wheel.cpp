@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/engine.hpp"
 #include "core/wheel_in.hpp"
 #include "support/test.h"
 
@@ -19,7 +20,7 @@ tw storage;
 tw_node node, other;
 std::vector<tick> fires, missed;
 
-wheel &inside() { return wheel_in(&storage); }
+library_wheel &inside() { return wheel_in<library_wheel>(&storage); }
 
 void note(tw_node *, void *) {
     fires.push_back(tw_due(&storage));

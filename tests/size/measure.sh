@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# measure.sh FOLDER: builds the library in its geometries, for this machine and for boards, prints what
+# measure.sh FOLDER: builds the library with its engines, for this machine and for boards, prints what
 # each takes, and fails if that is beyond tests/size/limits.txt.
 set -euo pipefail
 folder=$1
@@ -107,54 +107,28 @@ row() {
     echo "$line" | tee -a "$folder/rows"
 }
 
-plain=(-DTW_LOOKAHEAD=OFF)
-small=(-DTW_BITS=5 -DTW_LOOKAHEAD=OFF)
-short=(-DTW_TICK_BITS=32)
-tree=(-DTW_ENGINE=tree)
-# The sets of features that the tests know; see tests/CMakeLists.txt.
-fewer=(-DTW_WINDOWS=OFF -DTW_OWNER_CHECK=OFF -DTW_LOCK_CHOICE=OFF)
-fewest=("${fewer[@]}" -DTW_VALIDATION=OFF -DTW_PERIODIC=OFF -DTW_POLICIES=OFF -DTW_OVERRUNS=OFF -DTW_BUDGET=OFF
-    -DTW_CLEAR=OFF)
 echo "code: all but tw_check. minimal: init, arm, cancel and advance alone. stack: tw_advance and all it calls."
-echo "plain: without look-ahead. small: without windows, owner check and choice of locks. smallest: without any feature."
+echo "small: TW_SMALL. smallest: without validation, too."
 printf '%-40s %8s %8s %8s %8s %8s\n' "bytes at -Os" code minimal node wheel stack
-row "host 8x3" "" "" -DTW_RUNTIME=OFF
-row "host 8x3 with the runtime" "" ""
-row "host 8x3 plain" "" "" -DTW_RUNTIME=OFF "${plain[@]}"
-row "host 5x3" "" "" -DTW_RUNTIME=OFF -DTW_BITS=5
+row "host wheel" "" "" -DTW_RUNTIME=OFF
+row "host wheel with the runtime" "" ""
 board() { # CPU NAME CMAKE_ARGUMENT...
     local cpu=$1 name=$2
     shift 2
     case $cpu in
     riscv32) row "$cpu $name" riscv64-unknown-elf- "-march=rv32imac -misa-spec=2.2 -mabi=ilp32" \
-        --toolchain "$root/toolchains/riscv32-none-elf.cmake" -DTW_ENGINE=wheel "$@" ;;
+        --toolchain "$root/toolchains/riscv32-none-elf.cmake" "$@" ;;
     *) row "$cpu $name" arm-none-eabi- "-mcpu=$cpu -mthumb" \
-        --toolchain "$root/toolchains/arm-none-eabi.cmake" "-DTW_CPU=$cpu" -DTW_ENGINE=wheel "$@" ;;
+        --toolchain "$root/toolchains/arm-none-eabi.cmake" "-DTW_CPU=$cpu" "$@" ;;
     esac
 }
-board cortex-m3 "8x3"
-board cortex-m3 "8x3 plain" "${plain[@]}"
-board cortex-m3 "5x3 plain" "${small[@]}"
-board cortex-m3 "8x3 32-bit ticks" "${short[@]}"
-board cortex-m3 "5x3 plain 32-bit ticks" "${small[@]}" "${short[@]}"
 for cpu in cortex-m3 cortex-m0 riscv32; do
-    board $cpu "tree" "${tree[@]}"
-    board $cpu "tree 32-bit ticks" "${tree[@]}" "${short[@]}"
+    board $cpu "wheel" -DTW_ENGINE=wheel
+    board $cpu "tree" -DTW_ENGINE=tree
+    board $cpu "tree32" -DTW_ENGINE=tree32
 done
-board cortex-m3 "tree small" "${tree[@]}" "${fewer[@]}"
-board cortex-m3 "tree 32-bit ticks smallest" "${tree[@]}" "${short[@]}" "${fewest[@]}"
-board cortex-m0 "8x3"
-board cortex-m0 "5x3 plain 32-bit ticks" "${small[@]}" "${short[@]}"
-board riscv32 "8x3"
-
-echo
-echo "what each feature takes of the code of a tree with 64-bit ticks on a Cortex-M3:"
-all=$(sed -n 's/^cortex-m3 tree  *\([0-9]*\) .*/\1/p' "$folder/rows")
-for feature in validation owner_check windows periodic policies overruns budget clear lock_choice; do
-    directory=$(built "without $feature" --toolchain "$root/toolchains/arm-none-eabi.cmake" -DTW_CPU=cortex-m3 \
-        "${tree[@]}" "-DTW_${feature^^}=OFF")
-    printf 'without %-12s %8d less\n' "$feature" $((all - $(all_of "$directory" arm-none-eabi- "-mcpu=cortex-m3 -mthumb")))
-done
+board cortex-m3 "tree small" -DTW_ENGINE=tree -DTW_SMALL=ON
+board cortex-m3 "tree32 smallest" -DTW_ENGINE=tree32 -DTW_SMALL=ON -DTW_VALIDATION=OFF
 
 [ ${#above[@]} -eq 0 ] || { echo && printf '%s\n' "${above[@]}"; }
 [ "$compared" -eq "$(grep -c '^[^#]' "$here/limits.txt")" ] || die "limits.txt has a limit that is no figure's"

@@ -1,5 +1,5 @@
-/* P11 when nearly all numbers of cells are taken, so that sets use again what others had. The library of
- * this test has 1,024 blocks of cells and no more; the first and the last are never used. */
+/* P11 when nearly all numbers of cells are taken, so that sets use again what others had. This test
+ * has 1,024 blocks of cells and no more (few_cells.cpp); the first and the last are never used. */
 #include "support/runtime_test.h"
 
 #include <tickwheel/handle.h>

@@ -81,7 +81,7 @@ def symbol(function):
 
 def inside(wheel):
     """The contents of a struct tw, or None if the library has no debug information, or it is no wheel."""
-    kind = type_of("tickwheel::core::(anonymous namespace)::wheel")
+    kind = type_of("tickwheel::core::(anonymous namespace)::library_wheel")
     if kind is None:
         return None
     it = wheel.address.cast(kind.pointer()).dereference()

@@ -3,7 +3,7 @@
 
 #include <tickwheel/fires.h>
 
-#if !TW_TREE || TW_TICK_BITS != 32 || TW_WINDOWS || !TW_CLEAR || TW_RUNTIME
+#if !TW_TREE || TW_TICK_BITS != 32 || !TW_SMALL || !TW_VALIDATION || TW_RUNTIME
 #error "the settings are not those of the project"
 #endif
 

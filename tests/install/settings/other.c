@@ -1,7 +1,7 @@
 /* Uses the second library, which the project makes itself. */
 #include <tickwheel/fires.h>
 
-#if TW_TREE || TW_BITS != 4 || TW_LEVELS != 3 || TW_LOOKAHEAD || TW_TICK_BITS != 64 || TW_CLEAR || !TW_WINDOWS
+#if TW_TREE || TW_TICK_BITS != 64 || TW_SMALL || TW_VALIDATION
 #error "the settings are not those of this library"
 #endif
 

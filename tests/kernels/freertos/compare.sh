@@ -34,7 +34,7 @@ for tool in arm-none-eabi-gcc arm-none-eabi-g++ arm-none-eabi-size qemu-system-a
 done
 
 mkdir -p "$build/tickwheel"
-sed -E 's/@TW_BITS@/5/; s/@TW_LEVELS@/3/; s/@TW_TICK_BITS@/32/; s/@TW_(LOOKAHEAD|TREE|RUNTIME)_01@/0/; s/@TW_[A-Z_]+_01@/1/' \
+sed -E 's/@TW_TICK_BITS@/32/; s/@TW_(RUNTIME|SMALL)_01@/0/; s/@TW_[A-Z_]+_01@/1/' \
     include/tickwheel/config.h.in >"$build/tickwheel/config.h"
 
 # compile_all NAME DEFINITIONS...: an image, of which only what is used stays.

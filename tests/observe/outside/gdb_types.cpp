@@ -2,7 +2,7 @@
 #include "runtime/runtime.hpp"
 #include "timers/record_set.hpp"
 
-#include "core/wheel_in.hpp"
+#include "core/engine.hpp"
 
 struct tw_handles : tickwheel::runtime::record_set {};
 
@@ -15,4 +15,4 @@ const tw_handles *tw_type_of_handles;
 const tickwheel::runtime::record_keeper *tw_type_of_keeper;
 }
 
-__attribute__((used)) static const tickwheel::core::wheel *tw_type_of_wheel;
+__attribute__((used)) static const tickwheel::core::library_wheel *tw_type_of_wheel;

@@ -1,11 +1,11 @@
 // looked_at_tree: a wheel on the engine of small parts, for gdb to look at. It has the library's types in its
 // debug information.
-#include "core/wheel_in.hpp"
+#include "core/engine.hpp"
 
 tw the_wheel;
 static tw_node nodes[6];
 
-__attribute__((used)) static const tickwheel::core::wheel *tw_type_of_wheel;
+__attribute__((used)) static const tickwheel::core::library_wheel *tw_type_of_wheel;
 
 // Where a debugger stops it.
 extern "C" void all_is_there();

@@ -14,8 +14,8 @@
 
 enum {
     USUAL = COUNT_TIMERS < 500 ? COUNT_TIMERS : 500,
-    BLOCK = 1 << TW_BITS,          /* ticks of the slots of level 0 */
-    TOP_SLOT = 1 << (2 * TW_BITS), /* ticks of a slot of level 2 */
+    BLOCK = 256,      /* ticks of the slots of level 0 */
+    TOP_SLOT = 65536, /* ticks of a slot of level 2 */
     SAMPLES = 200
 };
 

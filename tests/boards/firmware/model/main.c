@@ -7,8 +7,10 @@
 #include "core/model/play.h"
 #include "core/model/random_source.h"
 #include "core/model/report.h"
+#include "core/shapes/shapes.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 enum { LIFE = 500 }; /* operations in one life, before everything restarts at the next origin */
 
@@ -16,11 +18,13 @@ int main(void) {
     static struct model m;
     struct random_source random = random_source_of(1);
     stopwatch_start();
-    for (unsigned life = 0; m.operations < MODEL_OPS; ++life)
-        play(&m, &random.source, life, LIFE);
-    report("%" PRIu64 " operations on %u bits x %u%s, %" PRIu64 " of them in callbacks, %" PRIu64 " fires; "
-           "%" PRIu32 " counts\n",
-           m.operations, TW_BITS, TW_LEVELS, TW_LOOKAHEAD ? " with look-ahead" : "", m.nested, m.fires,
-           stopwatch_read());
+    for (unsigned i = 0; use_shape(i); ++i) {
+        memset(&m, 0, sizeof m);
+        for (unsigned life = 0; m.operations < MODEL_OPS; ++life)
+            play(&m, &random.source, life, LIFE);
+        report("%" PRIu64 " operations on %s, %" PRIu64 " of them in callbacks, %" PRIu64 " fires; "
+               "%" PRIu32 " counts\n",
+               m.operations, shape->name, m.nested, m.fires, stopwatch_read());
+    }
     return 0;
 }

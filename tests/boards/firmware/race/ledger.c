@@ -4,7 +4,7 @@
 #include "../expect.h"
 #include "interrupts.h"
 
-enum { ROUND = 1 << (TW_BITS * TW_LEVELS), PERIODIC_FIRES = 3 };
+enum { ROUND = 64 /* ticks of a round of a wheel of 2x3 */, PERIODIC_FIRES = 3 };
 enum { PERMISSION = -1, NO_ENTRY = -2, BUSY = -16, INVALID = -22 };
 
 /* Shortly before a round ends, and before ticks of 32 bits wrap. */

@@ -2,14 +2,18 @@
 # The boards of ./dev cross, sourced by ./dev: a line for each, with its name, the preset that builds it, and what
 # CMake is told besides. Those after the empty line run with TW_NIGHTLY=1 or by name.
 
-# On 32-bit ARM, the only Linux with 32 bits, the nightly form has every program.
-arm_has=(-DTW_BUILD=tests -DTW_TESTS=essential)
-[ -z "${TW_NIGHTLY:-}" ] || arm_has=("-DTW_BUILD=tests;examples;tools" -DTW_TESTS=built)
+# What the boards of each push have. At night images are complete; and so is 32-bit ARM, the only Linux with 32 bits.
+images=-DTW_TESTS=essential
+programs="-DTW_TESTS=essential -DTW_BUILD=tests"
+if [ -n "${TW_NIGHTLY:-}" ]; then
+    images=-DTW_TESTS=all
+    programs="-DTW_TESTS=built -DTW_BUILD=tests;examples;tools"
+fi
 
 boards_table="\
-cortex-m0            board        -DTW_CPU=cortex-m0
-riscv32              board        --toolchain toolchains/riscv32-none-elf.cmake
-arm-linux-gnueabihf  linux-board  ${arm_has[*]}
+cortex-m0            board        $images -DTW_CPU=cortex-m0
+riscv32              board        $images --toolchain toolchains/riscv32-none-elf.cmake
+arm-linux-gnueabihf  linux-board  $programs
 
 cortex-m3            board        -DTW_CPU=cortex-m3
 cortex-m4f           board        -DTW_CPU=cortex-m4f

@@ -5,7 +5,7 @@
 set -eu
 build=$1
 shift
-object= dependencies= before=
+object='' dependencies='' before=''
 for argument; do
     case $before in
     -o) object=$argument ;;

@@ -84,7 +84,7 @@ tidy_kernels() {
 
 # uninitMemberVar is off in the core: cppcheck does not follow the calls that set rings and lock.
 bugs() {
-    cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
+    cppcheck --quiet -j "$(nproc)" --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
         --suppress=missingIncludeSystem "--suppress=uninitMemberVar:src/core/*" \
         -Iinclude -Isrc "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" \
         -i drivers/kernels src drivers examples tools &&

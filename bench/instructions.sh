@@ -28,7 +28,7 @@ per_operation() {
 
 command -v valgrind >/dev/null || { echo "instructions.sh: valgrind is not installed" >&2; exit 1; }
 printf '%-18s %12s %12s\n' 'instructions per' 'rearm-hot' 'idle-tick'
-for impl in tickwheel tickwheel-locked tickwheel-plain heap4; do
+for impl in tickwheel tickwheel-locked heap4; do
     hot=$(per_operation rearm-hot $impl)
     idle=$(per_operation idle-tick $impl)
     printf '%-18s %12s %12s\n' "$impl" "$hot" "$idle"

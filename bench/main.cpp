@@ -23,7 +23,7 @@ constexpr const char *usage =
     "              or system calls\n"
     "workloads, and the impls that run them:\n"
     "  rearm-hot rearm-cold postpone serve expire worst-tick sparse periodic memory\n"
-    "              tickwheel tickwheel-locked tickwheel-plain (no look-ahead) libev libuv\n"
+    "              tickwheel tickwheel-locked libev libuv\n"
     "              libevent asio glib multimap heap4\n"
     "  lateness fire-cpu idle\n"
     "              tickwheel-sleep tickwheel-epoll tickwheel-uring tickwheel-timerfd (its drivers)\n"
@@ -45,7 +45,6 @@ struct Name {
 const std::vector<Name> implementation_names = {
     {Kind::calls, "tickwheel"},
     {Kind::calls, "tickwheel-locked"},
-    {Kind::calls, "tickwheel-plain"},
     {Kind::calls, "libev"},
     {Kind::calls, "libuv"},
     {Kind::calls, "libevent"},

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #if TW_TICK_BITS != 32
-#error "timers on FreeRTOS need TW_TICK_BITS=32: a tick is a TickType_t, and wraps like one"
+#error "timers on FreeRTOS need TW_ENGINE=tree32: a tick is a TickType_t, and wraps like one"
 #endif
 /* ESP-IDF counts the ticks of a sleep before any interrupt runs. */
 #if configUSE_TICKLESS_IDLE != 0 && !defined(ESP_PLATFORM)
@@ -159,7 +159,6 @@ int tw_freertos_start_from_isr(struct tw_freertos *timers, struct tw_node *node,
     return started_from_isr(timers, tw_arm_at(&timers->wheel, node, due), due, woken);
 }
 
-#if TW_PERIODIC
 int tw_freertos_start_every(struct tw_freertos *timers, struct tw_node *node, TickType_t period,
                             enum tw_missed missed) {
     const int error = check_start(timers, period);
@@ -177,7 +176,6 @@ int tw_freertos_start_every_from_isr(struct tw_freertos *timers, struct tw_node 
     const tw_tick due = xTaskGetTickCountFromISR() + period + 1u;
     return started_from_isr(timers, tw_arm_every(&timers->wheel, node, due, period, missed, 0), due, woken);
 }
-#endif
 
 int tw_freertos_stop(struct tw_freertos *timers, struct tw_node *node) {
     return timers == NULL ? INVALID : tw_cancel(&timers->wheel, node);

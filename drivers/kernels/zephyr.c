@@ -133,7 +133,6 @@ int tw_zephyr_start(struct tw_zephyr *timers, struct tw_node *node, tw_tick dela
     return started(timers, result, due);
 }
 
-#if TW_PERIODIC
 int tw_zephyr_start_every(struct tw_zephyr *timers, struct tw_node *node, tw_tick period,
                           enum tw_missed missed) {
     const int error = check_start(timers, period);
@@ -142,7 +141,6 @@ int tw_zephyr_start_every(struct tw_zephyr *timers, struct tw_node *node, tw_tic
     const int64_t due = k_uptime_ticks() + (int64_t)period + 1;
     return started(timers, tw_arm_every(&timers->wheel, node, (tw_tick)due, period, missed, 0), due);
 }
-#endif
 
 int tw_zephyr_stop(struct tw_zephyr *timers, struct tw_node *node) {
     return timers == NULL ? INVALID : tw_cancel(&timers->wheel, node);

@@ -18,7 +18,7 @@ enum {
 };
 
 static const double tau = 6.283185307179586;
-static const double radius[TW_LEVELS] = {10, 7, 4}; /* rows, by level */
+static const double radius[LEVELS] = {10, 7, 4}; /* rows, by level */
 
 static char log_lines[LOG_LINES][COLUMNS];
 static int sparks[SLOTS];     /* frames left, by slot of level 0 */
@@ -115,14 +115,14 @@ static void draw_moves(void) {
 }
 
 static void draw_wheel(uint64_t now) {
-    unsigned held[TW_LEVELS][SLOTS] = {{0}};
+    unsigned held[LEVELS][SLOTS] = {{0}};
     for (const struct timer *timer = timers; timer < timers + TIMERS; ++timer)
         if (timer->state == ARMED)
             ++held[timer->place.level][timer->place.slot];
 
     draw_rim();
     draw_hand(0, now);
-    for (unsigned level = 0; level < TW_LEVELS; ++level)
+    for (unsigned level = 0; level < LEVELS; ++level)
         for (unsigned slot = 0; slot < SLOTS; ++slot)
             draw_slot(level, slot, held[level][slot], slot == digit(now, level));
     draw_moves();
@@ -138,7 +138,7 @@ static void draw_wheel(uint64_t now) {
 
 static void draw_timer(int row, unsigned who) {
     const struct timer *timer = &timers[who];
-    static const enum style level_styles[TW_LEVELS] = {BOLD, PLAIN, PLAIN};
+    static const enum style level_styles[LEVELS] = {BOLD, PLAIN, PLAIN};
     enum style style = timer->state == ARMED ? level_styles[timer->place.level] : FAINT;
 
     screen_text(row, PANEL + 2, style, "%-10s %-9s", timer->name, timer->kind);
@@ -177,8 +177,7 @@ static void draw_panel(void) {
 void picture_draw(void) {
     screen_clear();
     screen_text(0, 1, TITLE, "Tickwheel");
-    screen_text(0, 13, FAINT, "a wheel of %d levels with %u slots each, under virtual time", TW_LEVELS,
-                SLOTS);
+    screen_text(0, 13, FAINT, "a wheel of %d levels with %u slots each, under virtual time", LEVELS, SLOTS);
     draw_wheel(tw_now(&wheel));
     draw_panel();
     screen_text(22, 1, FAINT, "A slot of the rim is 1 tick, then %u, then %u.", SLOTS, SLOTS * SLOTS);

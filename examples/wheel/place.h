@@ -1,7 +1,8 @@
-/* Computes in which slot the wheel keeps a timer, by the documented rule: a tick is a number with
- * TW_LEVELS digits of TW_BITS bits, and a node stands on the level of the highest digit in which its
+/* Computes in which slot a wheel keeps a timer, by the documented rule: a tick is a number with
+ * LEVELS digits of SLOT_BITS bits, and a node stands on the level of the highest digit in which its
  * tick differs from the wheel's time, in the slot which that digit names. A node of a later round waits
- * in a far slot; here it is shown on the top level. */
+ * in a far slot; here it is shown on the top level. The library's digits have 8 bits: its wheel has 256 slots
+ * where the picture has 16, which fit on a screen. */
 #ifndef WHEEL_PLACE_H
 #define WHEEL_PLACE_H
 
@@ -9,7 +10,9 @@
 #include <stdint.h>
 #include <tickwheel/tw.h>
 
-#define SLOTS (1u << TW_BITS)
+#define SLOT_BITS 4
+#define LEVELS 3
+#define SLOTS (1u << SLOT_BITS)
 
 struct place {
     unsigned level;

@@ -3,9 +3,10 @@
  *
  *     tickwheel_wheel_record > wheel.json
  *
- * The wheel has three levels with 16 slots to a block, and look-ahead, so levels 0 and 1 have 32 slots.
- * Where a node stands is read from its links, as a debugger would: they lead to the head of its slot's ring,
- * and the heads of all slots lie one after the other in the wheel.
+ * The wheel has three levels with 16 slots to a block, and look-ahead, so levels 0 and 1 have 32 slots. (The
+ * library's has 256: this program is linked with the core in a smaller shape, as its tests are.) Where a node
+ * stands is read from its links, as a debugger would: they lead to the head of its slot's ring, and the heads
+ * of all slots lie one after the other in the wheel.
  *
  * The JSON has one array of events for each tick. An event is [kind, timer], and with `ARMED` and
  * `POSTPONED` the tick that the timer is due at; where a timer came to stand in another slot, the number of
@@ -23,6 +24,10 @@ enum {
     CROWD = 330,
     NOWHERE = -1
 };
+
+/* The wheel's shape, and the number of its slots: five blocks, and a far slot for each bit of a round's
+ * number. */
+enum { BITS = 4, LEVELS = 3, SLOTS = 5 * 16 + 64 - (BITS * LEVELS - 1) };
 
 enum kind { ARMED, LOWERED_AHEAD, LOWERED, FIRED, CANCELLED, POSTPONED };
 
@@ -83,11 +88,11 @@ static void find_rings(void) {
     tw_cancel(&wheel, node);
 }
 
-/* A slot of level l is 2^(TW_BITS l) ticks long; levels below the top have two blocks of slots. */
+/* A slot of level l is 2^(BITS l) ticks long; levels below the top have two blocks of slots. */
 static bool has_opened(int slot) {
-    const unsigned width = 2u << TW_BITS, level = (unsigned)slot / width, index = (unsigned)slot % width;
-    const unsigned last = level < TW_LEVELS - 1 ? width - 1 : width / 2 - 1;
-    return level < TW_LEVELS && ((tw_now(&wheel) >> (level * TW_BITS)) & last) == index;
+    const unsigned width = 2u << BITS, level = (unsigned)slot / width, index = (unsigned)slot % width;
+    const unsigned last = level < LEVELS - 1 ? width - 1 : width / 2 - 1;
+    return level < LEVELS && ((tw_now(&wheel) >> (level * BITS)) & last) == index;
 }
 
 static void tell_place(struct timer *timer, int slot) {
@@ -103,7 +108,7 @@ static void tell_place(struct timer *timer, int slot) {
 
 /* Tells which timers stand elsewhere than before. A node begins with its link. */
 static void follow(void) {
-    for (int slot = 0; slot < (int)TW_SLOTS; ++slot)
+    for (int slot = 0; slot < SLOTS; ++slot)
         for (struct tw_link *link = rings[slot].next; link != &rings[slot]; link = link->next) {
             struct timer *timer = (struct timer *)link;
             if (timer->slot != slot)
@@ -198,8 +203,8 @@ static void record_tick(tw_tick now) {
 }
 
 static void print_head(void) {
-    printf("{\"bits\":%d,\"levels\":%d,\"begin\":%d,\"budget\":%d,\"timers\":%d,\"names\":[", TW_BITS,
-           TW_LEVELS, BEGIN, BUDGET, NAMED + CROWD);
+    printf("{\"bits\":%d,\"levels\":%d,\"begin\":%d,\"budget\":%d,\"timers\":%d,\"names\":[", BITS, LEVELS,
+           BEGIN, BUDGET, NAMED + CROWD);
     for (unsigned i = 0; i < NAMED; ++i)
         printf("%s\"%s\"", i > 0 ? "," : "", names[i]);
     printf("],\n\"kinds\":[\"armed\",\"ahead\",\"lowered\",\"fired\",\"cancelled\",\"postponed\"],\n");

@@ -117,7 +117,7 @@ static void act(unsigned line) {
 
 /* Reports the nodes of the slots that open at `now`: they are lowered before anything fires. */
 static void follow_cascades(uint64_t now) {
-    struct event cascade[TW_LEVELS] = {0};
+    struct event cascade[LEVELS] = {0};
 
     for (struct timer *timer = timers; timer < timers + TIMERS; ++timer) {
         struct place from = timer->place;
@@ -130,7 +130,7 @@ static void follow_cascades(uint64_t now) {
         cascade[from.level].from = from;
         ++cascade[from.level].moved;
     }
-    for (unsigned level = TW_LEVELS; level-- > 1;) {
+    for (unsigned level = LEVELS; level-- > 1;) {
         if (cascade[level].moved == 0)
             continue;
         cascade[level].what = EVENT_CASCADE;

@@ -23,6 +23,7 @@ namespace tickwheel::core {
 //
 // The library has one geometry (library_shape). Tests have others, in which a few ticks reach every corner.
 template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
+    static_assert(!wraps, "ticks of 32 bits are for the tree");
     static_assert(Bits >= 1 && Levels >= 1 && Bits * Levels <= 48);
 
     static constexpr unsigned top = Levels - 1;

@@ -29,8 +29,8 @@
 namespace tickwheel::core {
 
 // True where there is room for code that only saves time: on large processors, in a build for speed, for the
-// engine of slots. Tests set TW_NO_ROOM, to have the code of small parts where they run.
-#if defined(__OPTIMIZE_SIZE__) || defined(TW_NO_ROOM) || TW_TREE
+// engine of slots.
+#if defined(__OPTIMIZE_SIZE__) || TW_TREE
 inline constexpr bool has_room = false;
 #else
 inline constexpr bool has_room = sizeof(void *) == 8;

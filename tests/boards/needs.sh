@@ -8,14 +8,16 @@ status=0
 
 # shellcheck source=toolchains/packages.sh
 . toolchains/packages.sh
+# shellcheck source=toolchains/boards.sh
+. toolchains/boards.sh
 need() { printf '%s\n' "$@"; } # in place of installing them
 die() {
     echo "$*" >&2
     exit 1
 }
 
-boards=$(cmake --list-presets=configure | sed -nE 's/^ +"([^"]+)" +- Board: .* without a system.*/\1/p')
-[ "$(wc -w <<<"$boards")" -ge 4 ] || die "found no bare-metal boards among the presets: $boards"
+boards=$(boards_without_system)
+[ "$(wc -w <<<"$boards")" -ge 4 ] || die "found no bare-metal boards in toolchains/boards.sh: $boards"
 for board in $boards; do
     needed=$(need_for "$board")
     grep -q qemu-system <<<"$needed" || die "$board: it is not this list that ./dev cross asks for: $needed"

@@ -9,15 +9,10 @@ compiled=0
 status=0
 mkdir -p "$scratch/tickwheel" || exit 1
 
-# configure FEATURES SETTING=VALUE...: writes config.h. FEATURES is the value of all that is 1 or 0 and not named.
+# configure TREE TICK_BITS RUNTIME SMALL VALIDATION: writes config.h.
 configure() {
-    features=$1
-    shift
-    config=$(cat "$root/include/tickwheel/config.h.in")
-    for setting; do
-        config=$(echo "$config" | sed "s/@${setting%=*}@/${setting#*=}/")
-    done
-    echo "$config" | sed -E "s/@TW_[A-Z_]+_01@/$features/" >"$scratch/tickwheel/config.h"
+    sed -e "s/@TW_TREE_01@/$1/; s/@TW_TICK_BITS@/$2/; s/@TW_RUNTIME_01@/$3/; s/@TW_SMALL_01@/$4/" \
+        -e "s/@TW_VALIDATION_01@/$5/" "$root/include/tickwheel/config.h.in" >"$scratch/tickwheel/config.h"
 }
 
 # compile COMPILER OPTION...
@@ -39,16 +34,17 @@ compile() {
 
 for compiler; do
     command -v "$compiler" >/dev/null || continue
-    for features in 1 0; do
-        for ticks in 64 32; do
-            for tree in 1 0; do
-                configure "$features" TW_BITS=5 TW_LEVELS=3 TW_LOOKAHEAD_01="$features" TW_TICK_BITS=$ticks \
-                    TW_RUNTIME_01=0 TW_TREE_01=$tree
+    for validation in 1 0; do
+        for small in 1 0; do
+            for ticks in 64 32; do
+                configure 1 $ticks 0 $small $validation
                 compile "$compiler" -Os
             done
         done
+        configure 0 64 0 0 $validation
+        compile "$compiler" -Os
     done
-    configure 1 TW_BITS=8 TW_LEVELS=1 TW_LOOKAHEAD_01=0 TW_TICK_BITS=64 TW_RUNTIME_01=1 TW_TREE_01=0
+    configure 0 64 1 0 1
     compile "$compiler" -O2
     compile "$compiler" -O2 -DNDEBUG
 done

@@ -43,7 +43,7 @@ bool woken_for_nothing; /* the kernel has woken a sleeper early, which it does a
 /* --- ending target --------------------------------------------------------------------------- */
 
 inline arm(node) {
-    d_step {                            /* src/core/c_api.cpp: "if (node->state == TW_SHUT)" */
+    d_step {                            /* src/core/api.hpp: "if (node->state == TW_SHUT)" */
         touch(node);
         if
 #ifndef BREAK_ARMS_WHAT_IS_SHUT
@@ -223,7 +223,7 @@ inline fire() {
     kernel_wakes_all();
 #endif
     atomic {
-        running = NONE;                 /* src/core/callback_wait.hpp: "wheel.forget_running();" */
+        running = NONE;                 /* src/core/callback_wait.hpp: "wheel.running = nullptr;" */
         returned++;                     /* src/core/callback_wait.hpp: "&events, events + 1" */
         others_wait = (waiters != 0);  /* src/core/callback_wait.hpp: "if (wheel.waiters != 0)" */
 #ifdef BREAK_ARMS_AGAIN_AFTERWARDS

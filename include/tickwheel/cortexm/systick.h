@@ -30,7 +30,7 @@
  * In an interrupt, arm from the present, at tw_systick_now() + delay + 1: tw_now(&wheel) is the tick before
  * the sleep.
  *
- * With TW_TICK_BITS=32 widen the result of tw_next with tw_clock_deadline (board/deadline.h) before you pass
+ * With TW_ENGINE=tree32 widen the result of tw_next with tw_clock_deadline (board/deadline.h) before you pass
  * it to the clock; otherwise the clock no longer sleeps after 2^32 ticks.
  *
  * Ticks are 64 bits wide and count from 0 at the start. The clock is never ahead of the timer that it

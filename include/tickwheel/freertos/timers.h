@@ -26,7 +26,7 @@
  * cannot be read.
  *
  * A tick of the wheel is a tick of the kernel (configTICK_RATE_HZ of them are a second). The library has
- * TW_TICK_BITS=32, and a TickType_t 32 bits: both wrap. The task also wakes once in 2^29 ticks with nothing
+ * TW_ENGINE=tree32, and a TickType_t 32 bits: both wrap. The task also wakes once in 2^29 ticks with nothing
  * to do.
  *
  * Conventions are those of tw.h, and:

@@ -14,7 +14,7 @@
  * due and goes on sleeping. Any thread may be the one: main's, or one of k_thread_create.
  *
  * A tick of the wheel is a tick of the kernel (CONFIG_SYS_CLOCK_TICKS_PER_SEC of them are a second). With
- * TW_TICK_BITS=32 the thread also wakes once in 2^29 ticks with nothing to do.
+ * TW_ENGINE=tree32 the thread also wakes once in 2^29 ticks with nothing to do.
  *
  * Conventions are those of tw.h, and:
  *   Arguments  `timers` are the timers that the call is about.
@@ -41,7 +41,7 @@
 extern "C" {
 #endif
 
-/* The longest delay and period, in ticks: 2^62, or 2^30 with TW_TICK_BITS=32. */
+/* The longest delay and period, in ticks: 2^62, or 2^30 with TW_ENGINE=tree32. */
 #define TW_ZEPHYR_LONGEST (TW_NEVER / 4u + 1u)
 
 /* Timers, in the caller's storage. All fields but `wheel` and `wake` are private.

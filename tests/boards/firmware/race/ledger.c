@@ -104,7 +104,7 @@ static void arms_after(void) {
 
 static void repeats(void) {
     account_arm(PERIODIC, tw_arm_every(&wheel, &nodes[PERIODIC], after(1), 2, TW_BURST, PERIODIC_FIRES),
-                    PERIODIC_FIRES);
+                PERIODIC_FIRES);
 }
 
 static void cancels(void) {

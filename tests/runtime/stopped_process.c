@@ -184,6 +184,7 @@ TEST(sigstop_and_sigcont_are_caught_up_on_by_policy_and_in_order) {
         judge_log(read_log(children[i]));
 }
 
+/* The last one, as it does not fork: a child would inherit what it logs. */
 TEST(a_leap_of_virtual_time_is_caught_up_on_by_policy_and_in_order) {
     rt = runtime_on("manual");
     arm_all();
@@ -193,5 +194,3 @@ TEST(a_leap_of_virtual_time_is_caught_up_on_by_policy_and_in_order) {
     judge_log(atomic_load(&logged));
     tw_runtime_free(rt);
 }
-
-/* The last one does not fork: a child would inherit what it logs. */

@@ -1,4 +1,4 @@
-/* tw_handle_postpone and tw_handle_again, sentence by sentence, on virtual time. */
+/* tw_handle_postpone and tw_handle_again on virtual time: what handles_order.c does not play. */
 #include "handles_test.h"
 
 #include "support/gate.h"
@@ -18,8 +18,6 @@ static int end(UNUSED void **state) { return tw_runtime_free(rt); }
 static void stop_all(void) { assert_true(tw_handles_drain(set, NULL, NULL) >= 0); }
 
 static void go_on(int64_t ns) { assert_ok(tw_runtime_advance(rt, ns)); }
-
-/* --- postponing ------------------------------------------------------------------------------ */
 
 FIXTURE(make, end);
 
@@ -42,94 +40,11 @@ TEST(postpone_makes_a_timer_due_later_and_never_earlier) {
     stop_all();
 }
 
-/* As with each packet of a connection: the timeout counts from the last one. */
-TEST(a_timer_that_is_postponed_over_and_over_fires_once_after_the_last_time) {
-    struct probe it = {.rt = rt};
-    start_after(set, &it, 100 * MS);
-    for (unsigned packets = 0; packets < 10000; ++packets) {
-        go_on(MS);
-        assert_int_equal(tw_handle_postpone(set, it.id, 100 * MS), 0);
-    }
-    assert_int_equal(it.fires, 0);
-    go_on(TW_SECOND);
-    assert_int_equal(it.fires, 1);
-    assert_int_equal(it.due_ns, 10100 * MS);
-    stop_all();
-}
-
-TEST(postponing_a_periodic_timer_shifts_its_grid) {
-    struct probe it = {.rt = rt};
-    start_every(set, &it, 10 * MS);
-    go_on(5 * MS);
-    assert_int_equal(tw_handle_postpone(set, it.id, 8 * MS), 0);
-    go_on(8 * MS);
-    assert_int_equal(it.due_ns, 13 * MS);
-    go_on(10 * MS);
-    assert_int_equal(it.due_ns, 23 * MS);
-    assert_int_equal(it.fires, 2);
-    stop_all();
-}
-
-/* --- again ----------------------------------------------------------------------------------- */
-
-TEST(again_starts_the_delay_anew) {
-    struct probe it = {.rt = rt};
-    start_after(set, &it, 10 * MS);
-    for (unsigned signs_of_life = 0; signs_of_life < 1000; ++signs_of_life) {
-        go_on(9 * MS);
-        assert_int_equal(tw_handle_again(set, it.id), 0);
-        assert_int_equal(tw_handle_remaining(set, it.id), 10 * MS);
-    }
-    go_on(10 * MS - 1);
-    assert_int_equal(it.fires, 0);
-    go_on(1);
-    assert_int_equal(it.fires, 1);
-    assert_int_equal(it.due_ns, 9010 * MS);
-    assert_int_equal(tw_handle_again(set, it.id), -ESTALE);
-    stop_all();
-}
-
-TEST(again_is_by_the_delay_of_the_last_move_and_not_of_a_postponement) {
-    struct probe it = {.rt = rt};
-    start_after(set, &it, 10 * MS);
-    assert_int_equal(tw_handle_postpone(set, it.id, 50 * MS), 0);
-    assert_int_equal(tw_handle_again(set, it.id), 0);
-    assert_int_equal(tw_handle_remaining(set, it.id), 10 * MS);
-    assert_int_equal(tw_handle_move(set, it.id, 3 * MS), 0);
-    assert_int_equal(tw_handle_postpone(set, it.id, MS), 0);
-    go_on(2 * MS);
-    assert_int_equal(tw_handle_again(set, it.id), 0);
-    assert_int_equal(tw_handle_remaining(set, it.id), 3 * MS);
-    stop_all();
-}
-
 TEST(again_is_without_slack) {
     struct probe it = {.rt = rt};
     start(set, &it, (struct tw_when){.due_ns = 10 * MS, .slack_ns = 100 * MS});
     assert_int_equal(tw_handle_again(set, it.id), 0);
     assert_int_equal(tw_handle_remaining(set, it.id), 10 * MS);
-    stop_all();
-}
-
-TEST(again_makes_a_periodic_timer_due_one_period_from_now) {
-    struct probe it = {.rt = rt}, limited = {.rt = rt};
-    start(set, &it, (struct tw_when){.due_ns = 100 * MS, .period_ns = 10 * MS});
-    start(set, &limited,
-          (struct tw_when){.due_ns = 100 * MS, .absolute = 1, .period_ns = 10 * MS, .fires = 2});
-    go_on(7 * MS);
-    assert_int_equal(tw_handle_move(set, it.id, 50 * MS), 0); /* its period stays */
-    assert_int_equal(tw_handle_again(set, it.id), 0);
-    assert_int_equal(tw_handle_again(set, limited.id), 0);
-    go_on(10 * MS);
-    assert_int_equal(it.due_ns, 17 * MS);
-    assert_int_equal(limited.due_ns, 17 * MS);
-    go_on(5 * MS);
-    assert_int_equal(tw_handle_again(set, it.id), 0);
-    go_on(10 * MS);
-    assert_int_equal(it.due_ns, 32 * MS);
-    assert_int_equal(limited.due_ns, 27 * MS);
-    assert_int_equal(limited.fires, 2);
-    assert_int_equal(tw_handle_again(set, limited.id), -ESTALE);
     stop_all();
 }
 
@@ -145,21 +60,6 @@ TEST(again_begins_the_grid_of_a_fine_period_anew) {
     go_on(41 * MS);
     assert_int_equal(it.fires, 7); /* at 46.25, 56.5, 66.75 and 77, from a grid that began at 36 */
     assert_int_equal(it.due_ns, 77 * MS);
-    stop_all();
-}
-
-TEST(a_timer_without_a_delay_has_none_to_start_again) {
-    struct probe it = {.rt = rt};
-    start(set, &it, (struct tw_when){.due_ns = 10 * MS, .absolute = 1});
-    assert_int_equal(tw_handle_again(set, it.id), -EINVAL);
-    assert_int_equal(tw_handle_remaining(set, it.id), 10 * MS);
-    assert_int_equal(tw_handle_postpone(set, it.id, 20 * MS), 0);
-    assert_int_equal(tw_handle_again(set, it.id), -EINVAL);
-    assert_int_equal(tw_handle_move(set, it.id, 5 * MS), 0);
-    go_on(MS);
-    assert_int_equal(tw_handle_again(set, it.id), 0);
-    go_on(5 * MS);
-    assert_int_equal(it.due_ns, 6 * MS);
     stop_all();
 }
 
@@ -245,22 +145,6 @@ TEST(inside_its_callback_a_periodic_timer_is_postponed_and_started_again) {
     assert_int_equal(it.due_ns, 35 * MS);
     go_on(10 * MS);
     assert_int_equal(it.due_ns, 45 * MS);
-    stop_all();
-}
-
-static void start_neighbour_again(struct probe *it) { it->answer = tw_handle_again(it->set, it->other->id); }
-
-/* P6: what is due on the same tick has not fired yet. */
-TEST(a_neighbour_of_the_same_tick_is_started_again_in_time) {
-    struct probe late = {.rt = rt}, early = {.rt = rt, .inside = start_neighbour_again, .other = &late};
-    start_after(set, &early, 10 * MS);
-    start_after(set, &late, 10 * MS);
-    go_on(10 * MS);
-    assert_int_equal(early.answer, 0);
-    assert_int_equal(late.fires, 0);
-    assert_int_equal(tw_handle_remaining(set, late.id), 10 * MS);
-    go_on(10 * MS);
-    assert_int_equal(late.due_ns, 20 * MS);
     stop_all();
 }
 

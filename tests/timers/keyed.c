@@ -175,6 +175,14 @@ TEST(a_refused_move_changes_nothing) {
     assert_int_equal(tw_keyed_move(bench.keyed, tw_key_string("other"), 1), -ENOENT);
     assert_int_equal(tw_keyed_move(bench.keyed, tw_key_string(NULL), 1), -EINVAL);
     assert_int_equal(tw_keyed_move(NULL, KEY, 1), -EINVAL);
+    assert_int_equal(tw_keyed_postpone(NULL, KEY, 1), -EINVAL);
+    assert_int_equal(tw_keyed_postpone(bench.keyed, KEY, -1), -EINVAL);
+    assert_int_equal(tw_keyed_postpone(bench.keyed, tw_key_string(NULL), 1), -EINVAL);
+    assert_int_equal(tw_keyed_postpone(bench.keyed, tw_key_string("other"), 1), -ENOENT);
+    assert_int_equal(tw_keyed_again(NULL, KEY), -EINVAL);
+    assert_int_equal(tw_keyed_again(bench.keyed, tw_key_string(NULL)), -EINVAL);
+    assert_int_equal(tw_keyed_again(bench.keyed, tw_key_bytes("", TW_KEY_MAX + 1)), -EINVAL);
+    assert_int_equal(tw_keyed_again(bench.keyed, tw_key_string("other")), -ENOENT);
     pass_ms(bench, 9);
     assert_probe(probe, 0, 0);
     pass_ms(bench, 1);

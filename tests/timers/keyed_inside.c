@@ -29,6 +29,8 @@ CALLBACK(set_other_key, set_in_ms(bench.keyed, tw_key_number(1), 5, &latter))
 CALLBACK(remove_own_key, tw_keyed_remove(bench.keyed, *event->key))
 CALLBACK(remove_own_key_and_wait, tw_keyed_remove_wait(bench.keyed, *event->key))
 CALLBACK(move_own_key, tw_keyed_move(bench.keyed, *event->key, 7 * TW_MILLISECOND))
+CALLBACK(postpone_own_key, tw_keyed_postpone(bench.keyed, *event->key, 7 * TW_MILLISECOND))
+CALLBACK(start_own_key_again, tw_keyed_again(bench.keyed, *event->key))
 CALLBACK(free_table, tw_keyed_free(bench.keyed))
 CALLBACK(get_own_key, tw_keyed_get(bench.keyed, *event->key, NULL))
 
@@ -90,6 +92,10 @@ TEST(inside_its_last_callback_a_timer_is_there_but_cannot_be_prevented_or_moved)
     fire_once(in_ms(1), get_own_key);
     assert_int_equal(answer, 0);
     fire_once(in_ms(1), move_own_key);
+    assert_int_equal(answer, -EBUSY);
+    fire_once(in_ms(1), postpone_own_key);
+    assert_int_equal(answer, -EBUSY);
+    fire_once(in_ms(1), start_own_key_again);
     assert_int_equal(answer, -EBUSY);
     fire_once(in_ms(1), remove_own_key);
     assert_int_equal(answer, 0);

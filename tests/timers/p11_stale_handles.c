@@ -41,6 +41,8 @@ static void assert_refused(struct tw_handles *set, tw_handle id, int error) {
     assert_int_equal(tw_handle_stop_wait(set, id), error);
     assert_int_equal(tw_handle_move(set, id, 0), error);
     assert_int_equal(tw_handle_move(set, id, TW_SECOND), error);
+    assert_int_equal(tw_handle_postpone(set, id, TW_SECOND), error);
+    assert_int_equal(tw_handle_again(set, id), error);
     assert_int_equal(tw_handle_remaining(set, id), TW_NO_DEADLINE);
 }
 

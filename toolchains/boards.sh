@@ -22,6 +22,7 @@ riscv64-linux-gnu    linux-board  --toolchain toolchains/riscv64-linux-gnu.cmake
 musl                 linux-board  --toolchain toolchains/musl.cmake"
 
 boards() { awk 'NF {print $1}' <<<"$boards_table"; }
+boards_without_system() { awk '$2 == "board" {print $1}' <<<"$boards_table"; }
 boards_of_each_push() { awk '!NF {exit} {print $1}' <<<"$boards_table"; }
 
 # board NAME: its preset and CMake's arguments.

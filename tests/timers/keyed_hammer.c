@@ -8,7 +8,7 @@
 #include <tickwheel/workers.h>
 
 enum { KEYS = 300, THREADS = 3 };
-#define DURATION TW_SECOND /* of real time, for each of four pools: races need it */
+#define DURATION TW_SECOND /* of real time at least, for each of four pools: races need it */
 
 /* Properties of a key, by its number. */
 static bool is_periodic(uint64_t key) { return key % 10 == 9; }
@@ -155,13 +155,16 @@ static void reset(void) {
     atomic_store(&over, false);
 }
 
+static bool all_has_happened(void) { return fired > 0 && prevented > 0 && displaced > 0; }
+
+/* On a busy machine it may take longer until a timer is not replaced before it can fire. */
 static void let_them_hammer(void) {
     static const unsigned numbers[THREADS] = {0, 1, 2};
     pthread_t threads[THREADS];
     for (unsigned i = 0; i < THREADS; ++i)
         assert_int_equal(pthread_create(&threads[i], NULL, hammer, (void *)(uintptr_t)&numbers[i]), 0);
     const int64_t end = monotonic() + DURATION;
-    while (monotonic() < end)
+    while (monotonic() < end || !all_has_happened())
         doze();
     atomic_store(&over, true);
     for (unsigned i = 0; i < THREADS; ++i)
@@ -175,7 +178,6 @@ static void assert_all_accounted_for(void) {
     assert_int_equal(errors, 0);
     assert_int_equal(drops, sets);
     assert_int_equal(fired + unfired, oneshots);
-    assert_true(fired > 0 && prevented > 0 && displaced > 0);
     assert_in_range(unfired, prevented + displaced, prevented + replacements);
 }
 

@@ -255,11 +255,16 @@ template <class Wheel> struct api {
     }
 
     static tick next(tw *w) {
-        if (enter(w) != 0)
-            return never;
-        const tick next = wheel_of(w).next();
-        unlock(wheel_of(w));
-        return next;
+        if constexpr (nodes_move) {
+            if (enter(w) != 0)
+                return never;
+            const tick next = wheel_of(w).next();
+            unlock(wheel_of(w));
+            return next;
+        } else {  // nothing but fires asks for attention, and the earliest is known
+            tick next = never;
+            return first_due(w, 1, &next) < 0 ? never : as_answer(next);
+        }
     }
 
     static int first_due(tw *w, std::uint32_t looks, tick *at) {
@@ -288,11 +293,11 @@ template <class Wheel> struct api {
         if (const int error = enter(w); error != 0)
             return error;
         TW_CHECKS(some(w));
-        Wheel &wheel = wheel_of(w);
-        const tick next = wheel.now + 1;
-        if (wheel.pass_quietly(next))
+        const tick next = wheel_of(w).now + 1;
+        if (wheel_of(w).pass_quietly(next))
             return leave(w, 0);
-        const bool is_refused = !is_tick(next) && !wheel.advancing;  // if it advances, that counts first
+        const bool is_refused =
+            !is_tick(next) && !wheel_of(w).advancing;  // if it advances, that counts first
         return is_refused ? leave(w, -erange) : core::advance<Wheel>(w, TW_UNBOUNDED, next);
     }
 

@@ -1,5 +1,5 @@
-// The wheel that the library is built with. The tree's nodes have fields that those of slots lack, so only one
-// of the two engines is compiled.
+// The wheel that the library is built with. The tree's nodes have fields that those of slots lack, so only
+// one of the two engines is compiled.
 #pragma once
 
 #include "wheel.hpp"

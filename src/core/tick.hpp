@@ -33,6 +33,12 @@ constexpr bool is_tick(tick t) {
 constexpr tick later(tick t, tick by) { return by > last_tick - t ? last_tick : t + by; }
 #endif
 
+// A tick as an answer that may also be `never`, which a tick that wraps can be, too.
+constexpr tick as_answer(tick t) { return wraps && t == never ? t - 1 : t; }
+
+// Whether any two ticks compare, however far apart. If they wrap, one may be too far back.
+inline constexpr bool all_compare = !wraps;
+
 constexpr bool before(tick a, tick b) {
     if constexpr (wraps)
         return static_cast<std::int32_t>(a - b) < 0;

@@ -155,14 +155,6 @@ class tree_engine : public wheel_state {
 
     // --- what is next --------------------------------------------------------------------------
 
-    // The earliest tick that needs attention, which is that of the earliest fire; never if nothing is
-    // pending. Of ticks that wrap `never` is one, for which the one before it stands.
-    tick next() const {
-        tick t = never;
-        const bool is_pending = first_due(1, &t) > 0;
-        return is_pending && wraps && t == never ? t - 1 : t;
-    }
-
     // Finds the tick of the earliest fire, always exactly; see tw_first_due.
     int first_due([[maybe_unused]] std::uint32_t looks, tick *at) const {
         if (top_ == nullptr)

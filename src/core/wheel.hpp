@@ -13,7 +13,7 @@
 //     move_some               does it, if it is no fire: where nodes_move, see bounds.hpp
 //     pass_quietly            all of these at once, if there is nothing to do
 //     begin_share, look_ahead, end_share, begin_idle    moves nodes ahead of time: where nodes_move
-//     next, first_due         when there will be something to do
+//     next, first_due         when there will be something to do; a tree has first_due alone
 //     cheapest                of some ticks, the one to arm for that costs least
 //     begin_clear, next_leaving, end_clear    takes all nodes off at once
 //     first_clearing, abandon_clears          who does so; forgets all but this thread (P13)
@@ -119,7 +119,10 @@ template <class Engine> class wheel : public Engine {
         if (!in_range(now, *first, slack))
             return false;
         const tick last = *first + slack;
-        *first = before(now, last) ? this->cheapest(before(now, *first) ? *first : now + 1, last) : last;
+        if (all_compare || before(now, last))
+            *first = this->cheapest(before(now, *first) ? *first : now + 1, last);
+        else
+            *first = last;
         return true;
     }
 

@@ -8,9 +8,9 @@ import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
+from mutated import MOST_MUTANTS
 from suite import FAILED, PASSED, TIMEOUT, Runner
 
-MOST_MUTANTS = 1 << 16  # as selector.c has it
 CAUGHT, SURVIVED, UNREACHED = "caught", "survived", "not reached"
 
 
@@ -42,16 +42,17 @@ class Journal:
 
 
 class Campaign:
-    def __init__(self, tests, journal, work, jobs, budget, progress):
+    def __init__(self, tests, journal, work, options, progress):
         self.tests = tests
         self.journal = journal
         self.work = work
-        self.jobs = jobs
-        self.budget = budget  # seconds of tests for a mutant
+        self.jobs = options.jobs
+        self.budget = options.budget  # seconds of tests for a mutant
+        self.is_matrix = options.matrix is not None  # all tests run, even after one has failed
         self.progress = progress
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("TW_MUTANT")}
         self.runners = {}  # by thread
-        self.catchers = defaultdict(list)  # by file and function: the tests that have caught a mutant there, the last first
+        self.catchers = defaultdict(list)  # by function: tests that have caught one of its mutants, the last one first
         self.is_stopped = False
         self.serial = threading.Lock()  # for tests that must not run beside others of their kind
 
@@ -122,23 +123,22 @@ class Campaign:
 
     # --- with one mutant -----------------------------------------------------------------
 
-    def judge(self, mutants, is_matrix=False):
-        """Yields pairs of a mutant and what became of it. With is_matrix all tests run, even after one has failed."""
+    def judge(self, mutants):
+        """Yields pairs of a mutant and what became of it."""
         begin = time.monotonic()
         caught = fresh = 0
-        for count, (mutant, fate) in enumerate(
-            self.for_each(mutants, lambda mutant: self.judge_one(mutant, is_matrix)), 1
-        ):
+        for count, (mutant, fate) in enumerate(self.for_each(mutants, self.judge_one), 1):
             if fate is None:
                 continue
             caught += fate["result"] == CAUGHT
             fresh += 1
             left = (time.monotonic() - begin) / fresh * (len(mutants) - count)
-            self.progress(f"{count} of {len(mutants)} mutants, {100 * caught // count} % caught, {duration(left)} to go")
+            percent = 100 * caught // count
+            self.progress(f"{count} of {len(mutants)} mutants, {percent} % caught, {duration(left)} to go")
             yield mutant, fate
 
-    def judge_one(self, mutant, is_matrix):
-        key = f"{'matrix' if is_matrix else 'mutant'} {mutant.number}"
+    def judge_one(self, mutant):
+        key = f"matrix {mutant.number}" if self.is_matrix else f"mutant {mutant.number} {self.budget:g}"
         known = self.journal.get(key)
         if known is not None:
             return known
@@ -147,7 +147,7 @@ class Campaign:
         left = self.budget
         is_cut = False
         for test in self.in_order(mutant, reaching):
-            if not is_matrix and test.seconds > left:
+            if not self.is_matrix and test.seconds > left:
                 is_cut = True
                 continue
             left -= test.seconds
@@ -157,7 +157,7 @@ class Campaign:
             if verdict != PASSED:
                 killers.append([test.name, verdict])
                 self.note(mutant, test)
-                if not is_matrix:
+                if not self.is_matrix:
                     break
         result = CAUGHT if killers else SURVIVED if reaching else UNREACHED
         fate = {"result": result, "killers": killers, "is_cut": is_cut}

@@ -39,7 +39,7 @@ class Equivalents:
             change = re.split(r" => ?", f" {lines[1]} ", maxsplit=1) if len(lines) > 1 else []
             key, reason = (*head, *map(compact, change)), lines[2:]
         if len(key) not in {3, 5} or not reason or not reason[0].startswith("because "):
-            raise Failure(f"{self.path}:{number}: an entry is 'file function kind', 'original => changed', 'because ...'")
+            raise Failure(f"{self.path}:{number}: not 'file function kind', 'original => changed', 'because ...'")
         if key in self.entries:
             raise Failure(f"{self.path}:{number}: is there already, in line {self.entries[key]}")
         self.entries[key] = number
@@ -52,9 +52,8 @@ class Equivalents:
 
     def unused(self, files):
         """The entries of these files that no mutant matches, each as the line where it is."""
-        return sorted(
-            (number, " ".join(key[:3])) for key, number in self.entries.items() if key not in self.used and key[0] in files
-        )
+        unused = [key for key in self.entries if key not in self.used and key[0] in files]
+        return [(self.entries[key], " ".join(key[:3])) for key in unused]
 
 
 def entry(mutant):

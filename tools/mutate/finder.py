@@ -38,7 +38,7 @@ UNEVALUATED = {
     K.ASM_STMT,
     K.MS_ASM_STMT,
 }
-BUILTINS_WITHOUT_EFFECT = ("__builtin_expect", "__builtin_prefetch", "__builtin_unreachable", "__builtin_assume_aligned")
+BUILTINS_WITHOUT_EFFECT = {"__builtin_expect", "__builtin_prefetch", "__builtin_unreachable"}
 NUMBERS = re.compile(r"(0[xX][0-9a-fA-F']+|0[bB][01']+|[0-9][0-9']*)([uUlLzZ]*)$")
 REAL_NUMBERS = re.compile(r"([0-9']*\.?[0-9']*(?:[eE][+-]?[0-9]+)?)([fFlL]?)$")
 
@@ -126,7 +126,9 @@ class Walk:
         return start, self.macro_ends.get(end, end)
 
     def is_in_macro(self, start, end):
-        return any(first < end and start < last and not (start <= first and last <= end) for first, last in self.macros)
+        """True if the range is in a call of a macro, or overlaps one."""
+        overlapping = [(first, last) for first, last in self.macros if first < end and start < last]
+        return any(first < start or end < last for first, last in overlapping)
 
     def is_macro(self, start, end):
         return any(first <= start and end <= last for first, last in self.macros)
@@ -149,7 +151,7 @@ class Walk:
         return location.file is not None and location.file.name == self.path
 
     def walk_function(self, cursor):
-        children = list(cursor.get_children())
+        children = children_of(cursor)
         if not children or children[-1].kind != K.COMPOUND_STMT:
             return
         body = children[-1]
@@ -213,7 +215,7 @@ class Walk:
     def walk_statement(self, cursor, is_last=False):
         """A statement, which stands where it can also be left out."""
         kind = cursor.kind
-        children = list(cursor.get_children())
+        children = children_of(cursor)
         if kind == K.COMPOUND_STMT:
             for child in children:
                 self.walk_statement(child, child == children[-1])
@@ -293,7 +295,7 @@ class Walk:
             if head and head[-1].kind.is_expression():
                 self.condition(head[-1], is_forced=len(branches) == 2)
                 self.walk(head[-1])
-            if len(branches) == 1 and not self.is_configuration(head[-1]):
+            if len(branches) == 1 and not self.is_configuration(head[-1]) and not is_removable(branches[0]):
                 self.removal(cursor)
         for branch in branches:
             self.walk_statement(branch)
@@ -377,7 +379,7 @@ class Walk:
         if self.is_macro(start, end):
             return True
         if cursor.kind in {K.BINARY_OPERATOR, K.UNARY_OPERATOR, K.UNEXPOSED_EXPR, K.CXX_FUNCTIONAL_CAST_EXPR}:
-            children = list(cursor.get_children())
+            children = children_of(cursor)
             return bool(children) and all(self.is_configuration(child) for child in children)
         return False
 
@@ -401,10 +403,9 @@ class Walk:
             if operator is not None:
                 self.mutate_operator(cursor, operator)
             elif kind == K.CALL_EXPR:
-                if cursor.spelling in BUILTINS_WITHOUT_EFFECT[1:]:
-                    return
                 if cursor.spelling == "__builtin_expect":
-                    self.walk(list(cursor.get_children())[1])
+                    self.walk(children_of(cursor)[1])
+                if cursor.spelling in BUILTINS_WITHOUT_EFFECT:
                     return
                 self.weaken(cursor)
         elif kind == K.CONDITIONAL_OPERATOR:
@@ -425,7 +426,7 @@ class Walk:
 
     def operator(self, cursor):
         """The token of an operator as it is written, built in or overloaded. None: a call, or in a macro."""
-        children = list(cursor.get_children())
+        children = children_of(cursor)
         start, end = self.range_of(cursor)
         if cursor.kind == K.UNARY_OPERATOR or (cursor.kind == K.CALL_EXPR and cursor.spelling == "operator!"):
             operand = self.range_of(children[0]) if children else (start, end)
@@ -474,7 +475,7 @@ class Walk:
 
     def mutate_logic(self, cursor, operator):
         start, end = self.range_of(cursor)
-        left, right = list(cursor.get_children())
+        left, right = children_of(cursor)
         is_left_constant, is_right_constant = self.is_configuration(left), self.is_configuration(right)
         if is_left_constant and is_right_constant:
             return
@@ -544,6 +545,20 @@ def is_literal(cursor):
     return without_brackets(cursor).kind in kinds
 
 
+def is_removable(branch):
+    """True if a branch is one statement that is removed by itself."""
+    if branch.kind == K.COMPOUND_STMT:
+        children = children_of(branch)
+        return len(children) == 1 and is_removable(children[0])
+    if branch.kind == K.RETURN_STMT:
+        return not children_of(branch)
+    if branch.kind in {K.CALL_EXPR, K.UNEXPOSED_EXPR}:
+        call = without_brackets(branch)
+        return call.kind == K.CALL_EXPR and not is_noreturn(call.referenced)
+    operators = {K.BINARY_OPERATOR, K.COMPOUND_ASSIGNMENT_OPERATOR, K.UNARY_OPERATOR}
+    return branch.kind in operators | {K.BREAK_STMT, K.CONTINUE_STMT}
+
+
 def is_constant(declaration):
     if declaration is None:
         return False
@@ -593,28 +608,30 @@ def another_number(text):
 
 
 class Finder:
-    """Collects the places of some files."""
+    """Collects the places of sources, which are given by their paths, with their names."""
 
-    def __init__(self):
+    def __init__(self, sources, names):
+        self.sources = sources
+        self.names = names
         self.index = cindex.Index.create()
         self.seen = set()  # files as a preprocessor shows them
         self.places = {}  # of a file, by range and form
-        self.arguments = headers_of_clang()
+        self.headers = headers_of_clang()
 
-    def read(self, path, arguments, sources, names):
-        """Walks those of `sources` (by path) that the translation unit has, unless they looked the same before. True if
-        there was one."""
-        unit = self.index.parse(
-            path, args=arguments + self.arguments, options=cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
-        )
+    def read(self, path, arguments):
+        """Walks the sources in a translation unit, unless they looked the same in another. True if there was one."""
+        # Flags of gcc's optimiser, which clang may not know.
+        known = [word for word in arguments if not word.startswith(("-O", "-fno-tree"))]
+        options = cindex.TranslationUnit.PARSE_DETAILED_PROCESSING_RECORD
+        unit = self.index.parse(path, args=known + self.headers, options=options)
         here = {path} | {include.include.name for include in unit.get_includes()}
         fresh = {}
-        for file in sources.keys() & here:
+        for file in self.sources.keys() & here:
             look = (file, skipped_ranges(unit, file))
             if look not in self.seen:
                 self.seen.add(look)
                 places = self.places.setdefault(file, {})
-                fresh[file] = Walk(sources[file], file, names[file], places)
+                fresh[file] = Walk(self.sources[file], file, self.names[file], places)
         if not fresh:
             return False
         for cursor in unit.cursor.get_children():

@@ -101,11 +101,23 @@ def write_matrix(path, fates, tests):
         if len(names) == 1:
             alone[names[0]] += 1
     rows = [
-        {"test": test.name, "seconds": round(test.seconds, 3), "caught": len(killed[test.name]), "alone": alone[test.name]}
+        {
+            "test": test.name,
+            "seconds": round(test.seconds, 3),
+            "caught": len(killed[test.name]),
+            "alone": alone[test.name],
+        }
         for test in sorted(tests, key=lambda test: (len(killed[test.name]), test.name))
     ]
     mutants = [
-        {"file": mutant.file, "line": mutant.line, "kind": mutant.kind, "changed": mutant.changed, "killers": fate["killers"]}
+        {
+            "file": mutant.file,
+            "line": mutant.line,
+            "kind": mutant.kind,
+            "original": mutant.original,
+            "changed": mutant.changed,
+            "killers": fate["killers"],
+        }
         for mutant, fate in fates
     ]
     path.write_text(json.dumps({"tests": rows, "needed": cover(killed), "mutants": mutants}, indent=1) + "\n")

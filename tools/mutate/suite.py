@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 PASSED, FAILED, SKIPPED, TIMEOUT = "passed", "failed", "skipped", "timeout"
 MOST_OUTPUT = 1 << 20
+ADD_TEST = re.compile(r"(?m)^add_test\((?:\[=*\[)?(.+?)(?:\]=*\])? (\".*)\)$")
 
 
 @dataclass(eq=False)
@@ -72,9 +73,10 @@ def targets_of(tests, build_dir):
     wanted = {test.name for test in tests}
     targets = set()
     for listed in build_dir.rglob("CTestTestfile.cmake"):
-        for name, words in re.findall(r"(?m)^add_test\((?:\[=*\[)?(.+?)(?:\]=*\])? (\".*)\)$", listed.read_text()):
+        for name, words in ADD_TEST.findall(listed.read_text()):
             if name in wanted:
-                targets |= {os.path.relpath(word, build_dir) for word in re.findall(r'"([^"]*)"', words) if "/" in word}
+                paths = [word for word in re.findall(r'"([^"]*)"', words) if "/" in word]
+                targets |= {os.path.relpath(path, build_dir) for path in paths}
     return sorted(targets & names)
 
 

@@ -12,16 +12,18 @@ from pathlib import Path
 from failure import Failure
 
 FLAGS = "-O1 -DNDEBUG -w"  # as users have it: assertions catch nothing
+SANITIZER_FLAGS = " -g -fsanitize=thread"
 ERROR = re.compile(r"^(?P<file>/[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: ", re.MULTILINE)
 SELECTOR = Path(__file__).resolve().parent / "selector.c"
 
 
 class Tree:
-    def __init__(self, root, work, flags=FLAGS):
+    def __init__(self, root, work, has_sanitizer):
         self.root = root
+        self.work = work
         self.copy = work / "source"
         self.build_dir = work / "build"
-        self.flags = flags
+        self.flags = FLAGS + (SANITIZER_FLAGS if has_sanitizer else "")
         self.selector = work / f"selector-{hashlib.sha256(SELECTOR.read_bytes()).hexdigest()[:8]}.o"
         work.mkdir(parents=True, exist_ok=True)
 
@@ -39,9 +41,10 @@ class Tree:
         return [name for name in names if name and (self.root / name).is_file()]
 
     def write(self, woven, kept=()):
-        """Brings the copy up to date, with `woven` texts instead of the files of these names. What stays the same keeps
-        its time, so that only what has changed is compiled. `kept` stay as an earlier run has woven them."""
+        """Brings the copy up to date, with `woven` texts instead of the files of these names; `kept` stay as an
+        earlier run has woven them. What stays the same keeps its time, so that only what has changed is compiled."""
         names = self.files()
+        present = set(names)
         for name in names:
             source, target = self.root / name, self.copy / name
             if name in kept and target.exists():
@@ -53,8 +56,9 @@ class Tree:
                 shutil.copymode(source, target)
         for folder, _, leaves in os.walk(self.copy):
             for leaf in leaves:
-                if str((Path(folder) / leaf).relative_to(self.copy)) not in set(names):
-                    (Path(folder) / leaf).unlink()
+                path = Path(folder) / leaf
+                if str(path.relative_to(self.copy)) not in present:
+                    path.unlink()
 
     # --- the build -----------------------------------------------------------------------
 
@@ -97,9 +101,9 @@ class Tree:
             errors |= set(places(subprocess.run(command, capture_output=True, text=True, check=False).stderr))
         return errors
 
-    def build(self, targets, jobs):
-        """Builds targets. Returns the places of errors, and the log."""
-        command = ["ninja", "-C", str(self.build_dir), "-k", "0", "-j", str(jobs), *targets]
+    def build(self, targets):
+        """Builds targets. Returns the places of errors, and the log of a build that fails."""
+        command = ["ninja", "-C", str(self.build_dir), "-k", "0", "-j", str(os.cpu_count()), *targets]
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         return set(places(done.stdout)), (done.stdout if done.returncode != 0 else "")
 

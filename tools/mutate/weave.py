@@ -94,9 +94,7 @@ def nested(places):
     roots = []
     stack = []
     for place in places:
-        while stack and stack[-1][0].end <= place.start and not (stack[-1][0].start == stack[-1][0].end == place.start):
-            stack.pop()
-        while stack and stack[-1][0].form == "insertion":
+        while stack and (stack[-1][0].end <= place.start or stack[-1][0].form == "insertion"):
             stack.pop()
         if stack and place.end > stack[-1][0].end:
             continue  # they overlap, which libclang's ranges do where macros are at play

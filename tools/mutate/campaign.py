@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from mutated import MOST_MUTANTS
 from suite import FAILED, PASSED, TIMEOUT, Runner
 
+CONTROL_RUNS = 3
 CAUGHT, SURVIVED, UNREACHED = "caught", "survived", "not reached"
 
 
@@ -54,7 +55,7 @@ class Campaign:
         self.runners = {}  # by thread
         self.catchers = defaultdict(list)  # by function: tests that have caught one of its mutants, the last one first
         self.is_stopped = False
-        self.serial = threading.Lock()  # for tests that must not run beside others of their kind
+        self.serial = threading.Lock()  # held by tests that ctest runs alone
 
     # --- in parallel ---------------------------------------------------------------------
 
@@ -164,6 +165,24 @@ class Campaign:
         self.journal.put(key, fate)
         return fate
 
+    def unreliable(self, fates):
+        """The tests that have caught mutants, and that fail now and then without one."""
+        names = {name for _, fate in fates for name, _ in fate["killers"]}
+        tests = [test for test in self.tests if test.name in names]
+        found = set()
+        for test, result in self.for_each(tests * CONTROL_RUNS, self.run_without_mutant):
+            if result is not None and result.verdict != PASSED:
+                found.add(test.name)
+        return sorted(found)
+
+    def run_without_mutant(self, test):
+        return self.run(test, {}, *self.limits(test))
+
+    def limits(self, test):
+        """Of the processor's time and of time. A mutant that loops is found by the first, which does not depend on what
+        else the machine does."""
+        return math.ceil(5 * test.cpu_seconds + 0.5), 5 * test.seconds + 3
+
     def in_order(self, mutant, tests):
         """First those that have caught a mutant of the same function, and then the fastest first."""
         catchers = self.catchers[(mutant.file, mutant.function)]
@@ -175,11 +194,8 @@ class Campaign:
         self.catchers[(mutant.file, mutant.function)] = [test] + [each for each in catchers if each is not test]
 
     def verdict_with(self, mutant, test):
-        # A mutant that loops is found by the processor's time, which does not depend on what else the machine does.
-        cpu_limit = math.ceil(5 * test.cpu_seconds + 0.5)
-        limit = 5 * test.seconds + 3
         for _ in range(2 if test.measures_time else 1):
-            result = self.run(test, {"TW_MUTANT": str(mutant.number)}, cpu_limit, limit)
+            result = self.run(test, {"TW_MUTANT": str(mutant.number)}, *self.limits(test))
             if result.verdict not in {FAILED, TIMEOUT}:
                 return PASSED
         return result.verdict

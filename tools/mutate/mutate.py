@@ -102,6 +102,9 @@ def run(options):
     fates = list(campaign.judge(mutants))
     progress.end()
     say(f"ran {len(fates)} mutants in {time.monotonic() - begin:.0f} s")
+    unreliable = campaign.unreliable(fates)
+    if unreliable:
+        say(f"do not trust what these caught, as they fail without a mutant, too: {', '.join(unreliable)}")
     return report(options, mutated, fates, campaign.tests)
 
 

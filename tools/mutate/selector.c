@@ -9,14 +9,15 @@
 // them another meaning here, too. So the system is called by number, by the function that is not wrapped.
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 enum { MOST = 1 << 16 };
 
-// The linker knows it where syscall is wrapped.
-__attribute__((weak)) long __real_syscall(long number, ...);
+// The linker knows this name where syscall is wrapped.
+__attribute__((weak)) long real_syscall(long number, ...) __asm__("__real_syscall");
 
 // Not zero: ask tw_mutant_is_selected. Nearly all are zero, which is quick to see.
 unsigned char tw_mutants[MOST];
@@ -31,13 +32,13 @@ int tw_mutant_is_selected(unsigned number) {
 }
 
 static void record_into(const char *file) {
-    long (*const call)(long, ...) = __real_syscall != NULL ? __real_syscall : syscall;
+    long (*const call)(long, ...) = real_syscall != NULL ? real_syscall : syscall;
     const long fd = call(SYS_openat, AT_FDCWD, file, O_RDWR | O_CLOEXEC);
     const long mapped = call(SYS_mmap, NULL, (size_t)MOST, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
     if (mapped < 0 && mapped > -4096)
         abort();
     call(SYS_close, fd);
-    reached = (unsigned char *)mapped;
+    memcpy(&reached, &mapped, sizeof reached);
     for (int i = 0; i < MOST; ++i)
         tw_mutants[i] = 1;
 }

@@ -64,7 +64,7 @@ class Tree:
 
     def configure(self):
         if self.selector.exists() and (self.build_dir / "build.ninja").exists():
-            run(["ninja", "-C", str(self.build_dir), "build.ninja"])  # which configures anew if it has to
+            run(["ninja", "-C", str(self.build_dir), "build.ninja"])  # which configures if a CMake file has changed
             return
         run(["cc", "-O2", "-c", str(SELECTOR), "-o", str(self.selector)])
         launcher = shutil.which("ccache")

@@ -152,6 +152,7 @@ class Campaign:
                 is_cut = True
                 continue
             left -= test.seconds
+            test.runs += 1
             verdict = self.verdict_with(mutant, test)
             if self.is_stopped:
                 return None
@@ -184,12 +185,13 @@ class Campaign:
         return math.ceil(5 * test.cpu_seconds + 0.5), 5 * test.seconds + 3
 
     def in_order(self, mutant, tests):
-        """First those that have caught a mutant of the same function, and then the fastest first."""
-        catchers = self.catchers[(mutant.file, mutant.function)]
-        first = [test for test in catchers if mutant.number in test.reached]
-        return first + [test for test in tests if test not in first]
+        """First those that have caught a mutant of the same function, then those that need least time for a catch."""
+        first = [test for test in self.catchers[(mutant.file, mutant.function)] if test in tests]
+        rest = [test for test in tests if test not in first]
+        return first + sorted(rest, key=lambda test: test.seconds_for_a_catch)
 
     def note(self, mutant, test):
+        test.catches += 1
         catchers = self.catchers[(mutant.file, mutant.function)]
         self.catchers[(mutant.file, mutant.function)] = [test] + [each for each in catchers if each is not test]
 

@@ -83,7 +83,7 @@ class MutatedSources:
 
     def closure(self, path, arguments, found):
         """The file and all of the tree that it includes, directly or not."""
-        if path in found:
+        if path in found or not os.path.exists(path):  # it is yet to be made by the build
             return found
         found.add(path)
         folders = [self.tree.original(word[2:]) for word in arguments if word.startswith("-I")]

@@ -1,5 +1,6 @@
 """Runs tests: without mutants, to see which they reach, and then with one mutant after the other."""
 
+import dataclasses
 import json
 import math
 import os
@@ -99,9 +100,10 @@ class Campaign:
                 continue
             test.seconds = result["seconds"]
             test.cpu_seconds = result["cpu_seconds"]
+            test.waits = result["waits"]
             test.reached = set(result["reached"])
         names = {name.split(" ")[0] for name in left_out}
-        self.tests = sorted((test for test in self.tests if test.name not in names), key=lambda test: test.seconds)
+        self.tests = sorted((test for test in self.tests if test.name not in names), key=lambda test: test.cost)
         return left_out
 
     def record_one(self, test):
@@ -117,8 +119,7 @@ class Campaign:
             return {"verdict": "stopped"}
         reached = [number for number, byte in enumerate(path.read_bytes()) if byte != 0]
         path.unlink()
-        fact = {"verdict": result.verdict, "seconds": result.seconds, "cpu_seconds": result.cpu_seconds}
-        fact["reached"] = reached
+        fact = {**dataclasses.asdict(result), "reached": reached}
         self.journal.put(key, fact)
         return fact
 
@@ -148,10 +149,10 @@ class Campaign:
         left = self.budget
         is_cut = False
         for test in self.in_order(mutant, reaching):
-            if not self.is_matrix and test.seconds > left:
+            if not self.is_matrix and test.cost > left:
                 is_cut = True
                 continue
-            left -= test.seconds
+            left -= test.cost
             test.runs += 1
             verdict = self.verdict_with(mutant, test)
             if self.is_stopped:
@@ -196,7 +197,7 @@ class Campaign:
         self.catchers[(mutant.file, mutant.function)] = [test] + [each for each in catchers if each is not test]
 
     def verdict_with(self, mutant, test):
-        for _ in range(2 if test.measures_time else 1):
+        for _ in range(2 if test.sleeps else 1):
             result = self.run(test, {"TW_MUTANT": str(mutant.number)}, *self.limits(test))
             if result.verdict not in {FAILED, TIMEOUT}:
                 return PASSED

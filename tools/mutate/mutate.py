@@ -145,10 +145,10 @@ def record(campaign, options, progress):
     progress.end()
     if left_out:
         say(f"left out, as they do not pass here without a mutant: {', '.join(left_out)}")
-    too_long = [test.name for test in campaign.tests if test.seconds > options.longest]
+    too_long = [test.name for test in campaign.tests if test.cost > options.longest]
     if too_long:
         say(f"left out, as they take more than {options.longest:g} s: {', '.join(too_long)}")
-        campaign.tests = [test for test in campaign.tests if test.seconds <= options.longest]
+        campaign.tests = [test for test in campaign.tests if test.cost <= options.longest]
 
 
 def sample(mutants, options):

@@ -13,7 +13,11 @@ from failure import Failure
 
 FLAGS = "-O1 -DNDEBUG -w"  # as users have it: assertions catch nothing
 SANITIZER_FLAGS = " -g -fsanitize=thread"
-ERROR = re.compile(r"^(?P<file>/[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:fatal )?error: ", re.MULTILINE)
+# An error, or the place where a macro of weave.py that has one is used.
+ERROR = re.compile(
+    r"^(?P<file>/[^:\n]+):(?P<line>\d+):(?P<column>\d+): (?:(?:fatal )?error: |note: in expansion of macro .tw_mutant)",
+    re.MULTILINE,
+)
 SELECTOR = Path(__file__).resolve().parent / "selector.c"
 
 

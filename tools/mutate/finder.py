@@ -197,10 +197,11 @@ class Walk:
         at = self.range_of(body)[0] + 1
         self.add("insertion", at, at, "return", returned, returned, original="")
 
-    def walk_initialiser(self, cursor):
-        """The value that a variable or a member begins with."""
-        tokens = {token.text for token in self.source.tokens_in(cursor.extent.start.offset, cursor.location.offset)}
-        if tokens & {"constexpr", "static", "constinit"} or cursor.is_bitfield():
+    def walk_initialiser(self, cursor, start=None):
+        """The value that a variable or a member begins with; `start`: of its declaration, which may have others."""
+        start = cursor.extent.start.offset if start is None else start
+        words = {token.text for token in self.source.tokens_in(start, cursor.location.offset)}
+        if words & {"constexpr", "static", "constinit"} or cursor.is_bitfield():
             return
         name_end = cursor.location.offset + len(cursor.spelling)
         is_array = self.source.token_from(name_end).text == "["
@@ -238,7 +239,7 @@ class Walk:
         elif kind == K.DECL_STMT:
             for child in children:
                 if child.kind == K.VAR_DECL:
-                    self.walk_initialiser(child)
+                    self.walk_initialiser(child, self.range_of(cursor)[0])
         elif kind.is_expression():
             if kind != K.CXX_THROW_EXPR or not is_last:
                 self.removal(cursor)

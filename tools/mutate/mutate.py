@@ -35,7 +35,7 @@ def arguments():
     add("--seed", type=int, help="of --sample; the run prints it")
     add("--tests", metavar="LABEL,...", help="labels of the tests to run; default: those of the rooms")
     add("--longest", type=float, default=5, metavar="SECONDS", help="leave out longer tests (5)")
-    add("--budget", type=float, default=10, metavar="SECONDS", help="of tests for one mutant (10)")
+    add("--budget", type=float, default=5, metavar="SECONDS", help="of tests for one mutant (5)")
     add("--orders", action="store_true", help="weaker memory orders alone, under the thread sanitizer")
     add("--matrix", metavar="FILE", type=Path, help="run all tests, and write which catch which mutant")
     add("--json", metavar="FILE", type=Path, help="write the report as JSON, too")
@@ -96,8 +96,12 @@ def run(options):
     campaign = Campaign(tests, journal(tree, mutated, tests), tree.work, options, progress)
     campaign.environment.update(SHORT)
     record(campaign, options, progress)
-    mutants = sample(mutated.mutants, options)
-    say(f"{len(mutants)} mutants, {len(campaign.tests)} tests; {mutated.dropped} mutants did not compile")
+    equivalents = Equivalents(options.equivalent or options.root / "tests" / "mutation" / "equivalent.txt")
+    mutants = [mutant for mutant in mutated.mutants if not equivalents.has(mutant)]
+    equivalent = len(mutated.mutants) - len(mutants)
+    say(f"left out: {equivalent} equivalent mutants, and {mutated.dropped} that do not compile")
+    mutants = sample(mutants, options)
+    say(f"{len(mutants)} mutants, {len(campaign.tests)} tests")
     begin = time.monotonic()
     fates = list(campaign.judge(mutants))
     progress.end()
@@ -105,7 +109,11 @@ def run(options):
     unreliable = campaign.unreliable(fates)
     if unreliable:
         say(f"do not trust what these caught, as they fail without a mutant, too: {', '.join(unreliable)}")
-    return report(options, mutated, fates, campaign.tests)
+    report(options, fates, campaign.tests, {"equivalent": equivalent, "did_not_compile": mutated.dropped})
+    unused = equivalents.unused(set(mutated.names.values())) if not options.orders else []
+    for number, text in unused:
+        print(f"{equivalents.path}:{number}: no mutant matches: {text}")
+    return 1 if unused else 0
 
 
 def choose_tests(options, tree, mutated):
@@ -160,23 +168,16 @@ def sample(mutants, options):
     return sorted(chosen, key=lambda mutant: mutant.number)
 
 
-def report(options, mutated, fates, tests):
-    equivalents = Equivalents(options.equivalent or options.root / "tests" / "mutation" / "equivalent.txt")
-    found = Report(fates, equivalents)
+def report(options, fates, tests, counts):
+    found = Report(fates)
     print(found.text())
     cut = sum(fate["is_cut"] for _, fate in fates)
     if cut > 0:
         say(f"{cut} survivors have more tests that reach them than {options.budget:g} s allow (--budget)")
     if options.json is not None:
-        found.write_json(options.json, {"paths": options.paths, "did_not_compile": mutated.dropped, "cut": cut})
+        found.write_json(options.json, {"paths": options.paths, **counts, "cut": cut})
     if options.matrix is not None:
         write_matrix(options.matrix, fates, tests)
-    if options.sample is not None or options.orders:
-        return 0
-    unused = equivalents.unused(set(mutated.names.values()))
-    for number, text in unused:
-        print(f"{equivalents.path}:{number}: no mutant matches: {text}")
-    return 1 if unused else 0
 
 
 def main():

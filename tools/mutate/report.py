@@ -25,17 +25,14 @@ class Score:
 class Report:
     """`fates`: pairs of a mutant and its fate."""
 
-    def __init__(self, fates, equivalents):
-        self.fates = sorted(fates, key=lambda pair: (pair[0].file, pair[0].line, pair[0].number))
-        self.equivalent = [mutant for mutant, fate in self.fates if equivalents.has(mutant)]
-        numbers = {mutant.number for mutant in self.equivalent}
-        self.judged = [(mutant, fate) for mutant, fate in self.fates if mutant.number not in numbers]
-        self.survivors = [(mutant, fate) for mutant, fate in self.judged if fate["result"] != CAUGHT]
+    def __init__(self, fates):
+        self.fates = sorted(fates, key=lambda pair: pair[0].number)
+        self.survivors = [(mutant, fate) for mutant, fate in self.fates if fate["result"] != CAUGHT]
 
     def scores(self, of):
         """By what `of` says of a mutant."""
         scores = defaultdict(Score)
-        for mutant, fate in self.judged:
+        for mutant, fate in self.fates:
             scores[of(mutant)].add(fate["result"] == CAUGHT)
         return dict(sorted(scores.items()))
 
@@ -62,7 +59,6 @@ class Report:
             "files": scores(lambda mutant: mutant.file),
             "rooms": scores(lambda mutant: os.path.dirname(mutant.file) or "."),
             "kinds": scores(lambda mutant: mutant.kind),
-            "equivalent": len(self.equivalent),
             "mutants": [
                 {
                     "file": mutant.file,
@@ -74,7 +70,7 @@ class Report:
                     "result": fate["result"],
                     "killers": fate["killers"],
                 }
-                for mutant, fate in self.judged
+                for mutant, fate in self.fates
             ],
         }
 

@@ -309,8 +309,10 @@ TEST(a_process_tries_to_connect_in_growing_pauses_of_up_to_2_seconds) {
             script.outage = -ENOTCONN;
             advance(self, 20 * MS);
             const unsigned before = script.open.calls, puts = 20;
-            for (unsigned i = 0; i < puts; ++i) /* the first of them on a connection that is open */
+            for (unsigned i = 0; i < puts; ++i) { /* the first of them on a connection that is open */
                 assert_int_equal(put(self, mail("18", 0)), -ENOTCONN);
+                advance(self, MS);
+            }
             advance(self, 3200 * MS); /* after 50 ms, 100, 200, 400, 800 and 1600 */
             assert_in_range(script.open.calls - before, puts + 5, puts + 6);
             advance(self, 20 * SECOND);

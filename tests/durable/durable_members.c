@@ -153,8 +153,10 @@ TEST(all_jobs_of_the_dead_are_released_however_many) {
 /* --- looking for jobs --------------------------------------------------------------------------- */
 
 TEST(a_process_that_puts_a_job_claims_it_one_horizon_before_it_is_due) {
-    struct process *self =
-        begin_with((struct tw_durable_options){.horizon_ns = 10 * SECOND, .poll_ns = 30 * SECOND});
+    struct tw_store silent = *inner_store();
+    silent.listen = NULL;
+    struct process *self = begin_with(
+        (struct tw_durable_options){.store = &silent, .horizon_ns = 10 * SECOND, .poll_ns = 30 * SECOND});
     put_mail(self, "17", 25 * SECOND);
     advance(self, 15 * SECOND - LATE);
     assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);

@@ -125,6 +125,11 @@ static enum tw_durable_answer wait_and_look(struct tw_durable_fire *fire, UNUSED
     return TW_DURABLE_DONE;
 }
 
+static enum tw_durable_answer wait_in(UNUSED struct tw_durable_fire *fire, UNUSED void *arg) {
+    pass(&gate);
+    return TW_DURABLE_DONE;
+}
+
 static int counted_claim(void *of, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
                          struct tw_store_look *look) {
     atomic_fetch_add(&claims, 1);
@@ -175,6 +180,27 @@ TEST(an_answer_of_a_member_that_has_died_meanwhile_counts_for_nothing) {
     assert_int_equal(stats_of(jobs).unmatched, 1);
     assert_int_equal(tw_durable_close(jobs), 0);
     inner_store()->close(another);
+    tw_runtime_free(rt);
+}
+
+/* A poll would wake the workers as well, but much later. */
+TEST(jobs_of_one_put_run_at_the_same_time) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *jobs = NULL;
+    const struct tw_durable_job all[] = {
+        {.kind = "slow", .key = "1"}, {.kind = "slow", .key = "2"}, {.kind = "slow", .key = "3"}};
+    shut(&gate);
+    assert_int_equal(
+        tw_durable_open(&jobs, rt, address,
+                        &(struct tw_durable_options){.threads = COUNT_OF(all), .poll_ns = 30 * TW_SECOND}),
+        0);
+    assert_int_equal(tw_durable_handle(jobs, "slow", wait_in, NULL, NULL), 0);
+    wait_for(stats_of(jobs).clock_uncertainty_ns >= 0);
+    assert_int_equal(tw_durable_put_many(jobs, all, COUNT_OF(all), TW_DURABLE_REPLACE), COUNT_OF(all));
+    wait_for(atomic_load(&gate.inside) == COUNT_OF(all));
+    atomic_store(&gate.open, true);
+    wait_for(tw_durable_count(jobs, NULL) == 0);
+    assert_int_equal(tw_durable_close(jobs), 0);
     tw_runtime_free(rt);
 }
 

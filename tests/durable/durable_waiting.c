@@ -224,3 +224,108 @@ TEST(a_busy_process_leaves_jobs_that_are_ready_to_others) {
     assert_int_equal(tw_durable_close(jobs), 0);
     tw_runtime_free(rt);
 }
+
+/* --- a member that resumes while its gate waits for the database ------------------------------------ */
+
+/* A call of the gate that waits in the database, and then is refused without being carried out. */
+struct stop {
+    atomic_bool is_planned, is_inside;
+    sem_t go_on;
+};
+static struct stop at_start, at_settle;
+static atomic_bool loses_an_answer;
+
+static int stop_at(struct stop *stop) {
+    if (!atomic_exchange(&stop->is_planned, false))
+        return 0;
+    atomic_store(&stop->is_inside, true);
+    sem_wait(&stop->go_on);
+    return -EBUSY;
+}
+
+static int stopping_start(void *of, const struct tw_store_member *member, struct tw_store_start *starts,
+                          size_t count, int64_t *now_ns) {
+    const int error = stop_at(&at_start);
+    return error != 0 ? error : inner_store()->start(of, member, starts, count, now_ns);
+}
+
+static int stopping_settle(void *of, const struct tw_store_member *member, struct tw_store_outcome *outcomes,
+                           size_t count) {
+    const int error = stop_at(&at_settle);
+    return error != 0 ? error : inner_store()->settle(of, member, outcomes, count);
+}
+
+static int losing_put(void *of, struct tw_store_put *puts, size_t count, int keep,
+                      const struct tw_store_member *member) {
+    const int result = inner_store()->put(of, puts, count, keep, member);
+    return atomic_exchange(&loses_an_answer, false) ? -EIO : result;
+}
+
+static enum tw_durable_answer count_first(struct tw_durable_fire *fire, UNUSED void *arg) {
+    atomic_fetch_add(&fires, strcmp(fire->key, "first") == 0);
+    return TW_DURABLE_DONE;
+}
+
+static struct tw_durable *begin_stopping(struct tw_runtime *rt) {
+    static struct tw_store store;
+    struct tw_durable *jobs = NULL;
+    atomic_store(&fires, 0);
+    store = *inner_store();
+    store.start = stopping_start;
+    store.settle = stopping_settle;
+    store.put = losing_put;
+    assert_int_equal(tw_durable_open(&jobs, rt, address, &(struct tw_durable_options){.store = &store}), 0);
+    assert_int_equal(tw_durable_handle(jobs, "slow", count_first, NULL, NULL), 0);
+    wait_for(stats_of(jobs).clock_uncertainty_ns >= 0);
+    return jobs;
+}
+
+/* Puts the first job, and waits until the gate stops at this call for it. */
+static void put_first(struct tw_durable *jobs, struct stop *stop) {
+    const struct tw_durable_job first = {.kind = "slow", .key = "first", .due_ns = 20 * TW_MILLISECOND};
+    assert_int_equal(sem_init(&stop->go_on, 0, 0), 0);
+    atomic_store(&stop->is_inside, false);
+    atomic_store(&stop->is_planned, true);
+    assert_int_equal(tw_durable_put(jobs, &first, TW_DURABLE_REPLACE), 0);
+    wait_for(atomic_load(&stop->is_inside));
+}
+
+/* Puts another job, and loses the answer, so that the member resumes. */
+static void have_resume(struct tw_durable *jobs) {
+    const struct tw_durable_job other = {.kind = "slow", .key = "other", .due_ns = 20 * TW_MILLISECOND};
+    atomic_store(&loses_an_answer, true);
+    assert_int_equal(tw_durable_put(jobs, &other, TW_DURABLE_REPLACE), -EIO);
+    wait_for(stats_of(jobs).claimed == 2);
+}
+
+static void go_on_and_end(struct tw_durable *jobs, struct stop *stop, struct tw_runtime *rt) {
+    sem_post(&stop->go_on);
+    wait_for(tw_durable_count(jobs, NULL) == 0);
+    assert_int_equal(stats_of(jobs).unmatched, 0);
+    assert_int_equal(tw_durable_close(jobs), 0);
+    sem_destroy(&stop->go_on);
+    tw_runtime_free(rt);
+}
+
+/* The database refuses the question, and the member goes on alone; but it knows already that the job is gone.
+ */
+TEST(a_job_that_is_forgotten_while_its_start_is_asked_for_does_not_fire) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *jobs = begin_stopping(rt);
+    put_first(jobs, &at_start);
+    assert_int_equal(tw_durable_remove(jobs, "slow", "first"), 1);
+    have_resume(jobs);
+    assert_int_equal(stats_of(jobs).taken_back, 1);
+    go_on_and_end(jobs, &at_start, rt);
+    assert_int_equal(atomic_load(&fires), 0);
+}
+
+/* The database still holds the job for the member, which must not take it for one that it does not know. */
+TEST(a_job_whose_answer_is_on_its_way_while_the_member_resumes_is_not_released) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *jobs = begin_stopping(rt);
+    put_first(jobs, &at_settle);
+    have_resume(jobs);
+    go_on_and_end(jobs, &at_settle, rt);
+    assert_int_equal(atomic_load(&fires), 1);
+}

@@ -23,6 +23,7 @@ using tickwheel::durable::zone;
 using tickwheel::durable::test::date;
 using tickwheel::durable::test::has_zones;
 using tickwheel::durable::test::second_ns;
+using tickwheel::durable::test::texts_in;
 
 calendar parse(const char *expression, const char *zone_name = nullptr) {
     calendar it;
@@ -108,84 +109,23 @@ TEST(cron_either_of_two_restricted_days) {
 }
 
 TEST(cron_malformed_expressions_are_refused) {
-    const char *const expressions[] = {"",
-                                       " ",
-                                       "*",
-                                       "* * * *",
-                                       "* * * * * * *",
-                                       "@",
-                                       "@reboot",
-                                       "@every 5m",
-                                       "@daily @daily",
-                                       "@daily *",
-                                       "60 * * * *",
-                                       "* 24 * * *",
-                                       "* * 0 * *",
-                                       "* * 32 * *",
-                                       "* * * 0 *",
-                                       "* * * 13 *",
-                                       "* * * * 8",
-                                       "60 * * * * *",
-                                       "-1 * * * *",
-                                       "1- * * * *",
-                                       "-5 * * * *",
-                                       "5-1 * * * *",
-                                       "1-2-3 * * * *",
-                                       "*-5 * * * *",
-                                       "5-* * * * *",
-                                       "*/0 * * * *",
-                                       "*/61 * * * *",
-                                       "* */25 * * *",
-                                       "*/ * * * *",
-                                       "/5 * * * *",
-                                       "*/5/5 * * * *",
-                                       "5/-1 * * * *",
-                                       ", * * * *",
-                                       "1, * * * *",
-                                       ",1 * * * *",
-                                       "1,,2 * * * *",
-                                       "+1 * * * *",
-                                       "1.5 * * * *",
-                                       "0x1 * * * *",
-                                       "100 * * * *",
-                                       "001 * * * *",
-                                       "L * * * *",
-                                       "* L * * *",
-                                       "* * L-3 * *",
-                                       "* * LW * *",
-                                       "* * 5L * *",
-                                       "* * 1-L * *",
-                                       "* * L/2 * *",
-                                       "* * 15W * *",
-                                       "* * * L *",
-                                       "* * * * L",
-                                       "* * * * 5#3",
-                                       "* * * * 5L",
-                                       "jan * * * *",
-                                       "* * * mon *",
-                                       "* * * * jan",
-                                       "* * * janu *",
-                                       "* * * ja *",
-                                       "* * * * monday",
-                                       "* * * * sun-",
-                                       "* * * * sat-fri",
-                                       "** * * * *",
-                                       "*5 * * * *",
-                                       "5* * * * *",
-                                       "*,? * * * * * *",
-                                       "\n* * * * *",
-                                       "* * * * *\n",
-                                       "* * * * *;",
-                                       "* * * * \xff",
-                                       "\xc2\xa0* * * * *",
-                                       "99999999999999999999 * * * *",
-                                       "*/99999999999 * * * *",
-                                       "%d %s * * *"};
-    for (const char *expression : expressions) {
+    const auto expressions =
+        texts_in("| |*|* * * *|* * * * * * *|@|@reboot|@every 5m|@daily @daily|@daily *|60 * * * *|"
+                 "* 24 * * *|* * 0 * *|* * 32 * *|* * * 0 *|* * * 13 *|* * * * 8|60 * * * * *|-1 * * * *|"
+                 "1- * * * *|-5 * * * *|5-1 * * * *|1-2-3 * * * *|*-5 * * * *|5-* * * * *|*/0 * * * *|"
+                 "*/61 * * * *|* */25 * * *|*/ * * * *|/5 * * * *|*/5/5 * * * *|5/-1 * * * *|, * * * *|"
+                 "1, * * * *|,1 * * * *|1,,2 * * * *|+1 * * * *|1.5 * * * *|0x1 * * * *|100 * * * *|"
+                 "001 * * * *|L * * * *|* L * * *|* * L-3 * *|* * LW * *|* * 5L * *|* * 1-L * *|"
+                 "* * L/2 * *|* * 15W * *|* * * L *|* * * * L|* * * * 5#3|* * * * 5L|jan * * * *|"
+                 "* * * mon *|* * * * jan|* * * janu *|* * * ja *|* * * * monday|* * * * sun-|"
+                 "* * * * sat-fri|** * * * *|*5 * * * *|5* * * * *|*,? * * * * * *|\n* * * * *|"
+                 "* * * * *\n|* * * * *;|* * * * \xff|\xc2\xa0* * * * *|99999999999999999999 * * * *|"
+                 "*/99999999999 * * * *|%d %s * * *");
+    for (const std::string &expression : expressions) {
         cron it;
         const char *why = nullptr;
-        if (cron::parse(expression, it, why) != -EINVAL)
-            fail_msg("taken: %s", expression);
+        if (cron::parse(expression.c_str(), it, why) != -EINVAL)
+            fail_msg("taken: %s", expression.c_str());
         assert_non_null(why);
     }
 }

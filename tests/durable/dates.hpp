@@ -3,6 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "durable/zone.hpp"
 
@@ -23,6 +26,15 @@ inline constexpr std::int64_t second_ns = 1'000'000'000;
 inline bool has_zones() {
     zone any;
     return zone::load("Europe/Berlin", any) == 0;
+}
+
+// The texts between the bars.
+inline std::vector<std::string> texts_in(const std::string &text) {
+    std::vector<std::string> all;
+    std::istringstream from(text);
+    for (std::string each; std::getline(from, each, '|');)
+        all.push_back(each);
+    return all;
 }
 
 }  // namespace tickwheel::durable::test

@@ -74,6 +74,41 @@ TEST(what_a_put_has_claimed_in_a_former_epoch_is_not_taken) {
     end(self);
 }
 
+static void die_and_join_again(void) {
+    declare_all_dead(the_process);
+    assert_int_equal(tw_durable_remove(the_process->keeper, "mail", "17"), 1);
+    advance(the_process, 6 * SECOND);
+    assert_int_equal(stats_of(the_process).lost_leases, 1);
+}
+
+/* The new membership begins with the epoch with which the former one began. */
+TEST(what_a_put_has_claimed_for_a_former_membership_is_not_taken) {
+    struct process *self = begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE});
+    the_process = self;
+    script.put = followed_by(die_and_join_again);
+    put_mail(self, "17", 30 * SECOND);
+    assert_int_equal(stats_of(self).held, 0);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 0);
+    end(self);
+}
+
+static void put_another(void) {
+    assert_int_equal(put_elsewhere(the_process, "18", SECOND), 0);
+    advance(the_process, 50 * MS);
+}
+
+TEST(the_room_for_what_a_put_may_claim_is_kept_free_meanwhile) {
+    struct process *self = begin_scripted((struct tw_durable_options){.hold = 1, .poll_ns = 20 * MS});
+    the_process = self;
+    script.put = followed_by(put_another);
+    put_mail(self, "17", SECOND);
+    assert_int_equal(stats_of(self).held, 1);
+    advance(self, 5 * SECOND);
+    assert_int_equal(self->count, 2);
+    end(self);
+}
+
 /* Only the renewal breaks, and not a claim, which would have the member resume in any case. */
 TEST(after_a_broken_connection_what_is_held_is_what_the_database_says) {
     struct process *self = begin_scripted(

@@ -251,3 +251,23 @@ TEST(jobs_that_come_due_one_after_the_other_are_claimed_in_portions) {
     assert_in_range(script.claim.calls, 5, 25); /* every half second, a quarter of the horizon */
     end(self);
 }
+
+/* By its first guess, a job takes 10 ms, and there are four workers. */
+TEST(no_more_jobs_are_claimed_than_can_run_within_the_horizon) {
+    enum { count = 2000 };
+    static char keys[count][8];
+    static struct tw_durable_job jobs[count];
+    struct process *self =
+        begin_with((struct tw_durable_options){.horizon_ns = 2 * SECOND, .poll_ns = 20 * MS});
+    for (unsigned i = 0; i < count; ++i) {
+        snprintf(keys[i], sizeof keys[i], "%u", i);
+        jobs[i] = mail(keys[i], tw_runtime_now(self->rt) + 2 * SECOND - MS);
+        jobs[i].absolute = 1;
+    }
+    assert_int_equal(tw_durable_put_many(self->keeper, jobs, count, TW_DURABLE_REPLACE), count);
+    advance(self, SECOND);
+    assert_in_range(stats_of(self).held, 790, 810);
+    advance(self, 5 * SECOND);
+    assert_int_equal(self->count, count);
+    end(self);
+}

@@ -21,6 +21,7 @@ using tickwheel::durable::zone_rule;
 using tickwheel::durable::zone_span;
 using tickwheel::durable::test::date;
 using tickwheel::durable::test::has_zones;
+using tickwheel::durable::test::texts_in;
 using bytes = std::vector<unsigned char>;
 
 zone load(const char *name) {
@@ -236,32 +237,14 @@ TEST(zone_spoiled_files_do_no_harm) {
 // --- names ---
 
 TEST(zone_hostile_names_are_refused) {
-    const char *const names[] = {"",
-                                 "/etc/passwd",
-                                 "/usr/share/zoneinfo/UTC",
-                                 "..",
-                                 "../zoneinfo/Europe/Berlin",
-                                 "Europe/../Europe/Berlin",
-                                 ".",
-                                 "Europe",
-                                 "Europe/",
-                                 "/",
-                                 "Europe//Berlin",
-                                 "Europe/Berlin/",
-                                 "-Berlin",
-                                 "zone.tab",
-                                 "tzdata.zi",
-                                 "Europe/Berlin ",
-                                 "Europe\\Berlin",
-                                 "Europe/Berl\xc3\xaen",
-                                 "%s%n",
-                                 "Europe/B\nrlin",
-                                 "Nowhere/Land",
-                                 "leapseconds",
-                                 "utc\t"};
-    for (const char *name : names) {
+    const auto names =
+        texts_in("|/etc/passwd|/usr/share/zoneinfo/UTC|..|../zoneinfo/Europe/Berlin|"
+                 "Europe/../Europe/Berlin|.|Europe|Europe/|/|Europe//Berlin|Europe/Berlin/|-Berlin|"
+                 "zone.tab|tzdata.zi|Europe/Berlin |Europe\\Berlin|Europe/Berl\xc3\xaen|%s%n|"
+                 "Europe/B\nrlin|Nowhere/Land|leapseconds|utc\t");
+    for (const std::string &name : names) {
         zone it;
-        assert_int_equal(zone::load(name, it), -EINVAL);
+        assert_int_equal(zone::load(name.c_str(), it), -EINVAL);
     }
     for (const std::size_t length : {64U, 65U, 4096U, 100000U}) {
         zone it;
@@ -319,51 +302,24 @@ TEST(zone_what_is_no_zone_file_is_refused) {
 // --- rules ---
 
 TEST(zone_rule_forms) {
-    const char *const good[] = {"UTC0",
-                                "<+03>-3",
-                                "<-02>2<-01>,M3.5.0/-1,M10.5.0/0",
-                                "EST5EDT,0/0,J365/25",
-                                "IST-1GMT0,M10.5.0,M3.5.0/1",
-                                "<+0530>-5:30",
-                                "EET-2EEST,M3.4.4/50,M10.4.4/50",
-                                "XXX24:59:59",
-                                "AAA+5BBB+4:30:15,59/-167,J60/167:59:59"};
-    for (const char *text : good) {
+    const auto good =
+        texts_in("UTC0|<+03>-3|<-02>2<-01>,M3.5.0/-1,M10.5.0/0|EST5EDT,0/0,J365/25|"
+                 "IST-1GMT0,M10.5.0,M3.5.0/1|<+0530>-5:30|EET-2EEST,M3.4.4/50,M10.4.4/50|XXX24:59:59|"
+                 "AAA+5BBB+4:30:15,59/-167,J60/167:59:59");
+    for (const std::string &text : good) {
         zone_rule rule;
-        assert_true(zone_rule::parse(text, rule));
+        assert_true(zone_rule::parse(text.c_str(), rule));
     }
-    const char *const bad[] = {"",
-                               "AB1",
-                               "UTC",
-                               "<+03-3",
-                               "<>3",
-                               "UTC25",
-                               "UTC1:60",
-                               "UTC1:0:60",
-                               "UTC0 ",
-                               "UTC0,M3.5.0",
-                               "EST5EDT",
-                               "EST5EDT,M3.2.0",
-                               "EST5EDT,M3.2.0,M11.1.0,",
-                               "EST5EDT,M13.2.0,M11.1.0",
-                               "EST5EDT,M0.2.0,M11.1.0",
-                               "EST5EDT,M3.6.0,M11.1.0",
-                               "EST5EDT,M3.0.0,M11.1.0",
-                               "EST5EDT,M3.2.7,M11.1.0",
-                               "EST5EDT,J0,M11.1.0",
-                               "EST5EDT,J366,M11.1.0",
-                               "EST5EDT,366,M11.1.0",
-                               "EST5EDT,M3.2.0/168,M11.1.0",
-                               "EST5EDT,M3.2.0/,M11.1.0",
-                               "EST5EDT,M3.2.0/99999999999,M11.1.0",
-                               "1EST5",
-                               "EST5EDT4x,M3.2.0,M11.1.0",
-                               "EST5EDT,,M11.1.0",
-                               "EST--5",
-                               "EST5EDT,M3.2,M11.1.0"};
-    for (const char *text : bad) {
+    const auto bad =
+        texts_in("|AB1|UTC|<+03-3|<>3|UTC25|UTC1:60|UTC1:0:60|UTC0 |UTC0,M3.5.0|EST5EDT|EST5EDT,M3.2.0|"
+                 "EST5EDT,M3.2.0,M11.1.0,|EST5EDT,M13.2.0,M11.1.0|EST5EDT,M0.2.0,M11.1.0|"
+                 "EST5EDT,M3.6.0,M11.1.0|EST5EDT,M3.0.0,M11.1.0|EST5EDT,M3.2.7,M11.1.0|"
+                 "EST5EDT,J0,M11.1.0|EST5EDT,J366,M11.1.0|EST5EDT,366,M11.1.0|"
+                 "EST5EDT,M3.2.0/168,M11.1.0|EST5EDT,M3.2.0/,M11.1.0|EST5EDT,M3.2.0/99999999999,M11.1.0|"
+                 "1EST5|EST5EDT4x,M3.2.0,M11.1.0|EST5EDT,,M11.1.0|EST--5|EST5EDT,M3.2,M11.1.0");
+    for (const std::string &text : bad) {
         zone_rule rule;
-        assert_false(zone_rule::parse(text, rule));
+        assert_false(zone_rule::parse(text.c_str(), rule));
     }
 }
 

@@ -10,9 +10,13 @@ struct holding {
     tw_store_member who = to.join();
     seen held;
 
+    // A busy machine may take longer than a short delay, and then it is put once more with a longer one.
     explicit holding(std::int64_t delay) {
-        to.put("mail", "17", delay);
-        held = to.claim(who, {"mail"}, 20 * minute).at(0);
+        do {
+            to.put("mail", "17", delay);
+            held = to.claim(who, {"mail"}, 20 * minute).at(0);
+            delay *= 2;
+        } while (delay != 0 && held.state != TW_DURABLE_HELD);
     }
 };
 

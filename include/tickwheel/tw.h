@@ -237,7 +237,8 @@ int tw_init(struct tw *w, tw_tick now, unsigned flags) TW_LINKED_AS("tw_init" TW
 /* Initialises an idle node that will call fn(node, arg), and returns 0. The node must not be
  * pending. Takes no lock.
  *   -EINVAL  node or fn is null */
-int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg) TW_LINKED_AS("tw_node_init" TW_LAYOUT_NAME);
+int tw_node_init(struct tw_node *node, tw_callback *fn, void *arg)
+    TW_LINKED_AS("tw_node_init" TW_LAYOUT_NAME);
 
 /* Arming a pending node moves it: its former tick, period and place in the order of arming are
  * forgotten. */

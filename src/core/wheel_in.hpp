@@ -14,8 +14,8 @@ inline constexpr std::uintptr_t tag_if_locked = has_room ? 1 : 0;
 inline std::uintptr_t self_of(const tw *w) { return reinterpret_cast<std::uintptr_t>(w); }
 
 template <class Wheel> Wheel &wheel_in(tw *w) {
-    static_assert(sizeof(Wheel) <= sizeof(tw) && alignof(Wheel) <= alignof(tw),
-                  "TW_STORAGE in tw.h does not fit the wheel");
+    static_assert(sizeof(Wheel) <= sizeof(tw), "TW_STORAGE in tw.h does not fit the wheel");
+    static_assert(alignof(Wheel) <= alignof(tw));
     return *std::launder(reinterpret_cast<Wheel *>(w->storage.bytes));
 }
 

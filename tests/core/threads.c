@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/wait.h>
@@ -83,6 +84,13 @@ TEST(p7_the_lock_is_free_while_a_callback_runs) {
     assert_null(tw_running(&wheel));
 }
 
+TEST(p7_a_callback_cannot_be_abandoned_by_another_thread) {
+    enter_callback(0);
+    assert_int_equal(tw_abandon(&wheel), 0);
+    assert_ptr_equal(tw_running(&wheel), &blocker);
+    leave_callback();
+}
+
 TEST(p7_a_second_advance_is_refused_while_a_callback_runs) {
     enter_callback(0);
     assert_int_equal(tw_advance(&wheel, 10, TW_UNBOUNDED), -EBUSY);
@@ -134,22 +142,57 @@ static void *wait_for_blocker(UNUSED void *arg) {
     return NULL;
 }
 
-TEST(p6_wait_returns_when_the_callback_on_another_thread_has) {
+static void interrupt_a_wait(UNUSED int signal) {}
+
+/* Starts a thread that waits for blocker, and lets it do so for a while, though signals interrupt it. */
+static pthread_t start_to_wait(void) {
     pthread_t waiter;
+    const struct sigaction action = {.sa_handler = interrupt_a_wait};
     atomic_store(&waiting, 0);
     atomic_store(&waited, 0);
-    enter_callback(0);
-    assert_int_equal(tw_wait(&wheel, &neighbour), 0); /* due, but not running */
+    sigaction(SIGUSR1, &action, NULL);
     assert_int_equal(pthread_create(&waiter, NULL, wait_for_blocker, NULL), 0);
     while (!waiting) {
     }
-    for (unsigned i = 0; i < 1000; ++i) /* time for a thread that does not wait to show itself */
+    for (unsigned i = 0; i < 1000; ++i) { /* time for a thread that does not wait to show itself */
         sched_yield();
+        if (waited == 0)
+            pthread_kill(waiter, SIGUSR1);
+    }
     assert_int_equal(waited, 0);
-    leave_callback();
+    return waiter;
+}
+
+static void end_wait(pthread_t waiter) {
     pthread_join(waiter, NULL);
     assert_int_equal(waited, 1);
     assert_int_equal(wait_result, 0);
+}
+
+TEST(p6_wait_returns_when_the_callback_on_another_thread_has) {
+    enter_callback(0);
+    assert_int_equal(tw_wait(&wheel, &neighbour), 0); /* due, but not running */
+    const pthread_t waiter = start_to_wait();
+    leave_callback();
+    end_wait(waiter);
+}
+
+static void *clear_and_block(UNUSED void *arg) {
+    advanced = tw_clear(&wheel, block, NULL);
+    return NULL;
+}
+
+TEST_IF(!TW_SMALL, p6_wait_returns_when_a_clear_on_another_thread_has_got_the_node_back) {
+    atomic_store(&blocked_calls, 0);
+    tw_node_init(&blocker, block, NULL);
+    tw_arm_at(&wheel, &blocker, 10);
+    pthread_barrier_init(&running, NULL, 2);
+    pthread_barrier_init(&go_on, NULL, 2);
+    assert_int_equal(pthread_create(&driver, NULL, clear_and_block, NULL), 0);
+    pthread_barrier_wait(&running);
+    const pthread_t waiter = start_to_wait();
+    leave_callback();
+    end_wait(waiter);
 }
 
 /* In the child of a fork, a lock holder's changes are complete, and other threads' calls are

@@ -69,6 +69,24 @@ TEST(a_grid_ends_with_its_last_fire_and_counts_no_overruns_beyond_it) {
     }
 }
 
+TEST(a_limited_grid_counts_the_fires_that_are_left) {
+    arm(every_25_parts(TW_BURST, 10));
+    advance(8);
+    assert_fires({3, 5, 8});
+    const std::vector<tick> expected = {2, 1, 0};
+    assert_true(missed == expected);
+}
+
+TEST(a_grid_that_is_moved_or_postponed_begins_anew_at_a_whole_tick) {  // 4, 6.5, 9, 11.5
+    for (int (*const change)(tw *, tw_node *, tw_tick) : {tw_move, tw_postpone}) {
+        fresh(nullptr);
+        arm(every_25_parts(TW_BURST, 0));
+        assert_int_equal(change(&storage, &node, 4), 0);
+        advance(12);
+        assert_fires({4, 7, 9, 12});
+    }
+}
+
 TEST(a_grid_ends_where_time_does) {
     for (const tw_missed policy : {TW_BURST, TW_SKIP, TW_DELAY}) {
         fresh(nullptr);

@@ -1,6 +1,6 @@
-/* The functions that a small library is without (TW_SMALL), as ones that end the program. A call of them would
- * not link, and tests contain calls that they know not to make: if (!TW_SMALL) ... So this file does not see
- * their true types. */
+/* The functions that a small library is without (TW_SMALL), as ones that end the program. A call of them
+ * would not link, and tests contain calls that they know not to make: if (!TW_SMALL) ... So this file does
+ * not see their true types. */
 #include <tickwheel/config.h>
 
 #define LEFT_OUT(name) \

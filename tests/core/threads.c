@@ -177,7 +177,7 @@ TEST(p6_wait_returns_when_the_callback_on_another_thread_has) {
     end_wait(waiter);
 }
 
-static void *clear_and_block(UNUSED void *arg) {
+static void *clear_the_blocker(UNUSED void *arg) {
     advanced = tw_clear(&wheel, block, NULL);
     return NULL;
 }
@@ -188,7 +188,7 @@ TEST_IF(!TW_SMALL, p6_wait_returns_when_a_clear_on_another_thread_has_got_the_no
     tw_arm_at(&wheel, &blocker, 10);
     pthread_barrier_init(&running, NULL, 2);
     pthread_barrier_init(&go_on, NULL, 2);
-    assert_int_equal(pthread_create(&driver, NULL, clear_and_block, NULL), 0);
+    assert_int_equal(pthread_create(&driver, NULL, clear_the_blocker, NULL), 0);
     pthread_barrier_wait(&running);
     const pthread_t waiter = start_to_wait();
     leave_callback();

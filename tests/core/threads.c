@@ -91,6 +91,30 @@ TEST(p7_a_callback_cannot_be_abandoned_by_another_thread) {
     leave_callback();
 }
 
+static jmp_buf outside;
+static int waited_for_itself;
+static void wait_and_jump(struct tw_node *node, UNUSED void *arg) {
+    waited_for_itself = tw_wait(&wheel, node);
+    longjmp(outside, 1);
+}
+
+TEST(p7_a_thread_does_not_wait_for_its_own_callback_and_abandons_it_after_a_jump) {
+    struct tw_node jumps, later;
+    atomic_store(&neighbour_calls, 0);
+    tw_node_init(&jumps, wait_and_jump, NULL);
+    tw_node_init(&later, count_neighbour, NULL);
+    tw_arm_at(&wheel, &jumps, 5);
+    tw_arm_at(&wheel, &later, 5);
+    waited_for_itself = -1;
+    if (setjmp(outside) == 0)
+        IGNORE(tw_advance(&wheel, 5, TW_UNBOUNDED));
+    assert_int_equal(waited_for_itself, 0);
+    assert_int_equal(tw_abandon(&wheel), 1);
+    assert_int_equal(tw_abandon(&wheel), 0);
+    advance(5);
+    assert_int_equal(neighbour_calls, 1);
+}
+
 TEST(p7_a_second_advance_is_refused_while_a_callback_runs) {
     enter_callback(0);
     assert_int_equal(tw_advance(&wheel, 10, TW_UNBOUNDED), -EBUSY);

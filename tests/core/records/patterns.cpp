@@ -111,6 +111,20 @@ TEST(records_started_and_stopped_in_turn_leave_nothing_behind) {
     assert_ends_well(it, 600);
 }
 
+// What the runtime plans its look-ahead by.
+TEST(records_tell_how_early_look_ahead_begins_and_how_late_the_caller_is) {
+    fixture it(200);
+    assert_int_equal(it->near_lead(), 1);
+    for (std::uint32_t i = 0; i < 128; ++i)  // of which a tick lowers 64, in a quarter of its share
+        it.arm(i, 5000 + i);
+    assert_int_equal(it->near_lead(), 3);
+    const tick asked_for = it->next(it->near_lead());
+    it->begin_advance(asked_for - 1);
+    assert_true(it->ticks_after_asked() > UINT64_MAX / 2);  // early
+    it->begin_advance(asked_for + 7);
+    assert_int_equal(it->ticks_after_asked(), 7);
+}
+
 // A sweep meets entries again that come down while it goes on. So that they come down just behind it, each
 // time to be looked at once more, it is held up on each level by others that stand there.
 TEST(records_hold_their_bounds_while_entries_come_down_in_step_with_a_sweep) {

@@ -108,7 +108,8 @@ template <class Wheel> struct api {
         return choose_from(w, &first, slack) == 0 ? first : never;
     }
 
-    static int arm_every(tw *w, tw_node *node, tick first, tick period, tw_missed missed,
+    // An enumerator is passed by reference until it is known to be one; see is_at_most.
+    static int arm_every(tw *w, tw_node *node, tick first, tick period, const tw_missed &missed,
                          std::uint32_t fires) {
         TW_CHECKS(to_arm(node));
         if (has_validation && (period == 0 || fires > TW_FIRES_MAX || !is_policy(missed)))
@@ -330,7 +331,7 @@ template <class Wheel> struct api {
         return leave(w, was_advancing);
     }
 
-    static int fork(tw *w, tw_fork_moment moment) {
+    static int fork(tw *w, const tw_fork_moment &moment) {
         if (!usable(w) || !is_at_most(moment, TW_FORK_CHILD))
             return -einval;
         if constexpr (has_threads) {

@@ -42,5 +42,6 @@ endfunction()
 function(tree_library name tree port)
     tickwheel_add_library(${name} PORT ${port} ${engine_of_${tree}} ${ARGN})
     target_sources(${name} PRIVATE ${shapes_dir}/one_shape.c ${tests_root}/support/left_out.c)
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-ffreestanding>)  # boards have no C library
     target_include_directories(${name} PUBLIC ${shapes_dir}/..)
 endfunction()

@@ -5,7 +5,8 @@
 
 #include "shapes.h"
 
-// F(result, name, parameters, arguments) for each function that a wheel has a part in.
+// F(result, name, parameters, arguments) for each function that a wheel has a part in; but for the two with an
+// enumerator, which is passed on by reference.
 // clang-format off
 #define FUNCTIONS_OF_WHEELS(F) \
     F(int, init, (tw *w, tw_tick now, unsigned flags), (w, now, flags)) \
@@ -13,9 +14,6 @@
     F(int, arm_at, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
     F(int, arm_within, (tw *w, tw_node *node, tw_tick tick, tw_tick slack), (w, node, tick, slack)) \
     F(tw_tick, choose, (tw *w, tw_tick tick, tw_tick slack), (w, tick, slack)) \
-    F(int, arm_every, \
-      (tw *w, tw_node *node, tw_tick first, tw_tick period, tw_missed missed, uint32_t fires), \
-      (w, node, first, period, missed, fires)) \
     F(int, arm_grid, (tw *w, tw_node *node, const tw_grid *grid), (w, node, grid)) \
     F(int, postpone, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
     F(int, move, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
@@ -42,13 +40,14 @@
     F(int, idle, (tw *w, uint32_t budget), (w, budget)) \
     F(int, interrupt, (tw *w), (w)) \
     F(int, abandon, (tw *w), (w)) \
-    F(int, fork, (tw *w, tw_fork_moment moment), (w, moment)) \
     F(int, check, (tw *w, tw_report *report, void *arg), (w, report, arg))
 
 struct shape_api : public shape {
 #define POINTER(result, name, parameters, arguments) result (*name) parameters;
     FUNCTIONS_OF_WHEELS(POINTER)
 #undef POINTER
+    int (*arm_every)(tw *, tw_node *, tw_tick, tw_tick, const tw_missed &, uint32_t);
+    int (*fork)(tw *, const tw_fork_moment &);
 };
 // clang-format on
 
@@ -64,5 +63,7 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> constexpr shape_api ap
 #define SET_POINTER(result, name, parameters, arguments) made.name = functions::name;
     FUNCTIONS_OF_WHEELS(SET_POINTER)
 #undef SET_POINTER
+    made.arm_every = functions::arm_every;
+    made.fork = functions::fork;
     return made;
 }

@@ -25,6 +25,11 @@ bool use_shape(unsigned i) {
     result tw_##name parameters { return used->name arguments; }
 FUNCTIONS_OF_WHEELS(CALL)
 
+int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_missed missed, uint32_t fires) {
+    return used->arm_every(w, node, first, period, missed, fires);
+}
+int tw_fork(tw *w, tw_fork_moment moment) { return used->fork(w, moment); }
+
 int tw_node_init(tw_node *node, tw_callback *fn, void *arg) { return tickwheel::core::init(node, fn, arg); }
 int tw_node_label(tw_node *node, unsigned label) { return tickwheel::core::give_label(node, label); }
 }

@@ -8,23 +8,29 @@
 // F(result, name, parameters, arguments) for each function that a wheel has a part in; but for the two with an
 // enumerator, which is passed on by reference.
 // clang-format off
+#if TW_RUNTIME
+#define FUNCTIONS_FOR_RUNTIMES(F) \
+    F(int, arm_grid, (tw *w, tw_node *node, const tw_grid *grid), (w, node, grid)) \
+    F(int, postpone_all, (tw *w, tw_tick by), (w, by)) \
+    F(uint64_t, cancelled, (tw *w, unsigned label), (w, label)) \
+    F(int, set_caller, (tw *w, tw_caller *caller, void *arg), (w, caller, arg)) \
+    F(int64_t, each, (tw *w, tw_visitor *visit, void *arg), (w, visit, arg))
+#else
+#define FUNCTIONS_FOR_RUNTIMES(F)
+#endif
 #define FUNCTIONS_OF_WHEELS(F) \
+    FUNCTIONS_FOR_RUNTIMES(F) \
     F(int, init, (tw *w, tw_tick now, unsigned flags), (w, now, flags)) \
     F(int, arm_after, (tw *w, tw_node *node, tw_tick delay), (w, node, delay)) \
     F(int, arm_at, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
     F(int, arm_within, (tw *w, tw_node *node, tw_tick tick, tw_tick slack), (w, node, tick, slack)) \
     F(tw_tick, choose, (tw *w, tw_tick tick, tw_tick slack), (w, tick, slack)) \
-    F(int, arm_grid, (tw *w, tw_node *node, const tw_grid *grid), (w, node, grid)) \
     F(int, postpone, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
     F(int, move, (tw *w, tw_node *node, tw_tick tick), (w, node, tick)) \
     F(int, cancel, (tw *w, tw_node *node), (w, node)) \
     F(int, node_shutdown, (tw *w, tw_node *node), (w, node)) \
-    F(int, postpone_all, (tw *w, tw_tick by), (w, by)) \
     F(int, wait, (tw *w, const tw_node *node), (w, node)) \
     F(int, clear, (tw *w, tw_callback *each, void *arg), (w, each, arg)) \
-    F(uint64_t, cancelled, (tw *w, unsigned label), (w, label)) \
-    F(int, set_caller, (tw *w, tw_caller *caller, void *arg), (w, caller, arg)) \
-    F(int64_t, each, (tw *w, tw_visitor *visit, void *arg), (w, visit, arg)) \
     F(int, pending, (tw *w, const tw_node *node), (w, node)) \
     F(tw_tick, expiry, (tw *w, const tw_node *node), (w, node)) \
     F(tw_tick, remaining, (tw *w, const tw_node *node), (w, node)) \

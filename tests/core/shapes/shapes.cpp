@@ -31,5 +31,7 @@ int tw_arm_every(tw *w, tw_node *node, tw_tick first, tw_tick period, tw_missed 
 int tw_fork(tw *w, tw_fork_moment moment) { return used->fork(w, moment); }
 
 int tw_node_init(tw_node *node, tw_callback *fn, void *arg) { return tickwheel::core::init(node, fn, arg); }
+#if TW_RUNTIME
 int tw_node_label(tw_node *node, unsigned label) { return tickwheel::core::give_label(node, label); }
+#endif
 }

@@ -115,7 +115,7 @@ TEST(records_started_and_stopped_in_turn_leave_nothing_behind) {
 TEST(records_tell_how_early_look_ahead_begins_and_how_late_the_caller_is) {
     fixture it(200);
     assert_int_equal(it->near_lead(), 1);
-    for (std::uint32_t i = 0; i < 128; ++i)  // of which a tick lowers 64, in a quarter of its share
+    for (std::uint32_t i = 0; i < 2 * (ahead_per_tick / 4); ++i)  // those that come down in two ticks
         it.arm(i, 5000 + i);
     assert_int_equal(it->near_lead(), 3);
     const tick asked_for = it->next(it->near_lead());

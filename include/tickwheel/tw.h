@@ -167,7 +167,7 @@ constexpr struct tw_node tw_node_of(tw_callback *fn, void *arg) {
  * opens next as well. Together they reach one round of 2^23 ticks; beyond a round there is one far slot
  * for each remaining bit of a tick. A slot takes two pointers and one bit of the bitmap. The library checks
  * these sizes at compile time. */
-#define TW_SLOTS (5u * 256u + (64u - 23u))
+#define TW_SLOTS (5 * 256 + (64 - 23))
 #define TW_BITMAP_WORDS ((TW_SLOTS + 8 * sizeof(size_t) - 1) / (8 * sizeof(size_t)))
 #if TW_TREE
 #define TW_STORAGE \

@@ -5,8 +5,8 @@
 
 #include "shapes.h"
 
-// F(result, name, parameters, arguments) for each function that a wheel has a part in; but for the two with an
-// enumerator, which is passed on by reference.
+// F(result, name, parameters, arguments) for each function that a wheel has a part in; but for the two with
+// an enumerator, which is passed on by reference.
 // clang-format off
 #if TW_RUNTIME
 #define FUNCTIONS_FOR_RUNTIMES(F) \

@@ -8,7 +8,7 @@ set -eu
 source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5 kind=$6 build=${7:-}
 here=$(cd "$(dirname "$0")" && pwd)
 prefix=$scratch/prefix
-strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+strict="-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Werror"
 shared=OFF
 [ "$kind" = shared ] && shared=ON
 case $kind in

@@ -4,7 +4,7 @@
 # library, and runs; files with other settings than the object's do not link.
 set -eu
 python=$1 source=$2 scratch=$3
-strict="-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+strict="-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wconversion -Werror"
 rm -rf "$scratch"
 mkdir -p "$scratch"
 "$python" -B "$source/packaging/amalgamate/amalgamate.py" "$scratch"

@@ -42,17 +42,27 @@ void watched_open(size_t n, tw_callback *fn, void *arg) {
     for (size_t i = 0; i < n; ++i)
         if (tw_node_init(watched_node(i), fn, arg) != 0)
             abort();
-    touched_count = 0;
     sigaction(SIGSEGV, &action, &before);
-    if (mprotect(pages, n * page_size, PROT_NONE) != 0)
-        abort();
+    watch_resume();
 }
 
 void watched_close(void) {
     sigaction(SIGSEGV, &before, NULL);
     munmap(pages, node_count * page_size);
     free(touched);
+    touched = NULL;
     node_count = touched_count = 0;
+}
+
+void watch_pause(void) {
+    if (mprotect(pages, node_count * page_size, PROT_READ | PROT_WRITE) != 0)
+        abort();
+}
+
+void watch_resume(void) {
+    touched_count = 0;
+    if (mprotect(pages, node_count * page_size, PROT_NONE) != 0)
+        abort();
 }
 
 size_t watched_touched(void) { return touched_count; }

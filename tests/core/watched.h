@@ -13,6 +13,10 @@ void watched_open(size_t n, tw_callback *fn, void *arg);
 void watched_close(void);
 struct tw_node *watched_node(size_t i);
 
+/* Between these nothing is counted, and nothing costs a fault: for what prepares a test. */
+void watch_pause(void);
+void watch_resume(void);
+
 /* Nodes touched since the last watch_again(). */
 size_t watched_touched(void);
 void watch_again(void);

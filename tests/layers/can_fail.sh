@@ -4,18 +4,21 @@ set -u
 scripts=$1 root=$2 scratch=$3 nm=$4 readelf=$5 cxx=$6
 status=0
 
-# refuses_line FILE LINE: a copy of the tree with this line added to the file must be refused.
-refuses_line() {
+# In a copy of the tree that has each of the lines read, FILE LINE, at the end of its file, all must be refused.
+refuses_lines() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
-    cp -R "$root/src" "$root/drivers" "$root/include" "$root/tools" "$scratch/"
-    echo "$2" >>"$scratch/$1"
-    if sh "$scripts/include_rules.sh" "$scratch" >"$scratch/said"; then
-        echo "accepted in $1: $2"
+    cp -R "$root/src" "$root/drivers" "$root/include" "$root/tools" "$scratch/" || exit 1
+    while IFS= read -r text; do
+        file=${text%% *} line=${text#* }
+        echo "$line" >>"$scratch/$file"
+        echo "/$file:$(wc -l <"$scratch/$file"): $line"
+    done >"$scratch/added"
+    sh "$scripts/include_rules.sh" "$scratch" >"$scratch/said" && exit 1
+    while read -r place line; do
+        grep -qF "$place" "$scratch/said" && continue
+        echo "accepted in $place $line"
         status=1
-    elif ! grep -q "$1" "$scratch/said"; then
-        echo "did not name $1"
-        status=1
-    fi
+    done <"$scratch/added"
 }
 
 # An object compiled from this source must be refused, with this text.
@@ -33,42 +36,44 @@ refuses_object() {
     fi
 }
 
-refuses_line src/core/wheel.hpp '#include <vector>'
-refuses_line src/core/wheel.hpp '#include <string.h>'
-refuses_line src/core/ring.hpp '#include "../ports/linux/port.h"'
-refuses_line src/core/ring.hpp '#include "ports/linux/port.h"'
-refuses_line src/core/ring.hpp '  #  include "missing.hpp"  // no such file'
-refuses_line src/core/c_api.cpp '#include <tickwheel/runtime.h>'
-refuses_line src/ports/linux/lock.cpp '#include <tickwheel/tw.h>'
-refuses_line src/ports/linux/lock.cpp '#include "core/ring.hpp"'
-refuses_line src/runtime/turn.cpp '#include "core/wheel.hpp"'
-refuses_line src/runtime/turn.cpp '#include "workers/workers.hpp"'
-refuses_line src/runtime/turn.cpp '#include "timers/record_set.hpp"'
-refuses_line src/runtime/turn.cpp '#include "../../drivers/drivers.hpp"'
-refuses_line src/runtime/lifetime.cpp '#include <tickwheel/tickwheel.hpp>'
-refuses_line src/workers/pool.cpp '#include "timers/record_set.hpp"'
-refuses_line src/workers/pool.cpp '#include "../timers/record_set.hpp"'
-refuses_line src/timers/handle.cpp '#include "core/wheel.hpp"'
-refuses_line src/timers/handle.cpp '#include "../../drivers/drivers.hpp"'
-refuses_line src/durable/clerk.cpp '#include "runtime/runtime.hpp"'
-refuses_line src/durable/clerk.cpp '#include <sqlite3.h>'
-refuses_line src/durable/stores/sqlite/jobs.cpp '#include <libpq-fe.h>'
-refuses_line src/timers/handle.cpp '#include <tickwheel/durable.h>'
-refuses_line drivers/clocks/systick.c '#include <tickwheel/tw.h>'
-refuses_line drivers/clocks/mtime.c '#include <string.h>'
-refuses_line drivers/kernels/freertos.c '#include <tickwheel/cortexm/systick.h>'
-refuses_line drivers/kernels/freertos.c '#include <string.h>'
-refuses_line drivers/kernels/zephyr.c '#include <zephyr/sys/atomic.h>'
-refuses_line drivers/kernels/zephyr.c '#include "core/wheel.hpp"'
-refuses_line drivers/epoll.cpp '#include <tickwheel/runtime.h>'
-refuses_line drivers/sleep.cpp '#include "../src/runtime/runtime.hpp"'
-refuses_line drivers/sleep.cpp '#include "runtime/runtime.hpp"'
-refuses_line include/tickwheel/tickwheel.hpp '#include "../../src/runtime/runtime.hpp"'
-refuses_line include/tickwheel/tw.h '#include <stdio.h>'
-refuses_line include/tickwheel/tw.h '#include "tw_private.h"'
-refuses_line include/tickwheel/tw.h '#include <FreeRTOS.h>'
-refuses_line include/tickwheel/tw.h '#include <zephyr/kernel.h>'
-refuses_line include/tickwheel/freertos/timers.h '#include <task.h>'
+refuses_lines <<'END'
+src/core/wheel.hpp #include <vector>
+src/core/wheel.hpp #include <string.h>
+src/core/ring.hpp #include "../ports/linux/port.h"
+src/core/ring.hpp #include "ports/linux/port.h"
+src/core/ring.hpp   #  include "missing.hpp"  // no such file
+src/core/c_api.cpp #include <tickwheel/runtime.h>
+src/ports/linux/lock.cpp #include <tickwheel/tw.h>
+src/ports/linux/lock.cpp #include "core/ring.hpp"
+src/runtime/turn.cpp #include "core/wheel.hpp"
+src/runtime/turn.cpp #include "workers/workers.hpp"
+src/runtime/turn.cpp #include "timers/record_set.hpp"
+src/runtime/turn.cpp #include "../../drivers/drivers.hpp"
+src/runtime/lifetime.cpp #include <tickwheel/tickwheel.hpp>
+src/workers/pool.cpp #include "timers/record_set.hpp"
+src/workers/pool.cpp #include "../timers/record_set.hpp"
+src/timers/handle.cpp #include "core/wheel.hpp"
+src/timers/handle.cpp #include "../../drivers/drivers.hpp"
+src/durable/clerk.cpp #include "runtime/runtime.hpp"
+src/durable/clerk.cpp #include <sqlite3.h>
+src/durable/stores/sqlite/jobs.cpp #include <libpq-fe.h>
+src/timers/handle.cpp #include <tickwheel/durable.h>
+drivers/clocks/systick.c #include <tickwheel/tw.h>
+drivers/clocks/mtime.c #include <string.h>
+drivers/kernels/freertos.c #include <tickwheel/cortexm/systick.h>
+drivers/kernels/freertos.c #include <string.h>
+drivers/kernels/zephyr.c #include <zephyr/sys/atomic.h>
+drivers/kernels/zephyr.c #include "core/wheel.hpp"
+drivers/epoll.cpp #include <tickwheel/runtime.h>
+drivers/sleep.cpp #include "../src/runtime/runtime.hpp"
+drivers/sleep.cpp #include "runtime/runtime.hpp"
+include/tickwheel/tickwheel.hpp #include "../../src/runtime/runtime.hpp"
+include/tickwheel/tw.h #include <stdio.h>
+include/tickwheel/tw.h #include "tw_private.h"
+include/tickwheel/tw.h #include <FreeRTOS.h>
+include/tickwheel/tw.h #include <zephyr/kernel.h>
+include/tickwheel/freertos/timers.h #include <task.h>
+END
 
 refuses_object 'no memory function' 'extern "C" void *malloc(unsigned long); void *tw_a = malloc(1);'
 refuses_object 'no memory function' 'void tw_a() { throw 1; }'

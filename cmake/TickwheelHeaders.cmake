@@ -2,15 +2,9 @@
 # place and no others. port.h is not among them: only a port of one's own needs it, which is built
 # with the library's source.
 #
-# With CMAKE_VERIFY_INTERFACE_HEADER_SETS the target all_verify_interface_header_sets compiles each on
-# its own, as C++. The presets release (gcc) and lint (clang) do; tests/lint/lint.sh does C.
-#
-# File sets came with CMake 3.23, their verification with 3.24. Before, the same headers are installed as
-# files, and none is verified: the target is there for the presets, and does nothing.
+# ./dev lint compiles each on its own. File sets came with CMake 3.23; before, the same headers are installed as
+# files.
 include(GNUInstallDirs)
-if(CMAKE_VERSION VERSION_LESS 3.24 AND NOT TARGET all_verify_interface_header_sets)
-    add_custom_target(all_verify_interface_header_sets)
-endif()
 set(include_dir ${PROJECT_SOURCE_DIR}/include)
 set(config_dir ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-config)
 

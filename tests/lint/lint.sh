@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# lint.sh BUILD [--fix]: formatting, static analysis, MISRA C, and each C header on its own in
+# lint.sh BUILD [--fix]: formatting, static analysis, MISRA C, and each header on its own in
 # every language that it promises. BUILD is configured by ./dev lint, and has the
 # compile commands and config.h. --fix formats the sources first. Run it by ./dev lint.
 set -euo pipefail
@@ -131,30 +131,32 @@ shell() {
         xargs -0 shellcheck --severity=warning
 }
 
-# Each C header compiles on its own in each language that it promises, with both compilers. CMake's
-# verification of header sets (cmake/TickwheelHeaders.cmake) cannot do that: it compiles a header
-# in one language, C++ here, and by one standard. C++ headers are left to it.
-headers() {
-    local header compiler standard language failed=0
-    local flags=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude "-I$config" "${kernels[@]}"
+# compiles_alone HEADER COMPILER STANDARD
+compiles_alone() {
+    local language=c flags=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude "-I$config" "${kernels[@]}"
         "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"")
+    [[ $3 != c++* ]] || language=c++
+    printf '#include <%s>\nextern int something;\n' "${1#*/}" | "$2" -x $language "-std=$3" "${flags[@]}" - && return
+    echo "lint: $1 does not compile alone: $2 -std=$3" >&2
+    return 1
+}
+
+# Each header compiles on its own, with both compilers, in each language that it promises.
+headers() {
+    local header compiler standard standards failed=0
     while IFS= read -r -d '' header; do
+        standards=(c99 c11 c17 c++11 c++14 c++20)
+        [[ $header = *.h ]] || standards=(c++20)
         for compiler in gcc clang; do
-            for standard in c99 c11 c17 c++11 c++14 c++20; do
-                language=c
-                [[ $standard != c++* ]] || language=c++
-                printf '#include <%s>\nextern int something;\n' "${header#*/}" |
-                    "$compiler" -x $language -std=$standard "${flags[@]}" - || {
-                    echo "lint: $header does not compile alone: $compiler -std=$standard" >&2
-                    failed=1
-                }
+            for standard in "${standards[@]}"; do
+                compiles_alone "$header" $compiler $standard || failed=1
             done
         done
-    done < <(sources h in include)
+    done < <(sources h hpp in include)
     return $failed
 }
 
-# Each header is in a header set, so that it is verified and installed: but port.h, and Zephyr's, whose build
+# Each header is in a header set, so that it is installed: but port.h, and Zephyr's, whose build
 # takes it from here.
 header_sets() {
     local header failed=0

@@ -1,8 +1,9 @@
 /* Timers in a libev loop. */
+#include "tickwheel_ev.h"
+
 #include <stdlib.h>
 
 #include "story.h"
-#include "tickwheel_ev.h"
 
 static struct ev_loop *loop;
 static struct tw_ev *timers;

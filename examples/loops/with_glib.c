@@ -1,6 +1,7 @@
 /* Timers in a GLib main loop. */
-#include "story.h"
 #include "tickwheel_glib.h"
+
+#include "story.h"
 
 static GMainLoop *loop;
 static GSource *timers;

@@ -1,8 +1,9 @@
 /* Timers in a libevent loop. */
+#include "tickwheel_libevent.h"
+
 #include <stdlib.h>
 
 #include "story.h"
-#include "tickwheel_libevent.h"
 
 static struct tw_libevent *timers;
 

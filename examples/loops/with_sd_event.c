@@ -1,8 +1,9 @@
 /* Timers in a loop of sd-event. */
+#include "tickwheel_sd_event.h"
+
 #include <stdlib.h>
 
 #include "story.h"
-#include "tickwheel_sd_event.h"
 
 static sd_event *event;
 static struct tw_sd_event *timers;

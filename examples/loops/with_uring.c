@@ -1,9 +1,10 @@
 /* Timers in a loop on io_uring. */
+#include "tickwheel_uring.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "story.h"
-#include "tickwheel_uring.h"
 
 static struct io_uring ring;
 static struct tw_uring timers;

@@ -1,8 +1,9 @@
 /* Timers in a libuv loop. */
+#include "tickwheel_uv.h"
+
 #include <stdlib.h>
 
 #include "story.h"
-#include "tickwheel_uv.h"
 
 static uv_loop_t loop;
 static struct tw_uv *timers;

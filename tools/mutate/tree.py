@@ -75,7 +75,7 @@ class Tree:
         launchers = [f"-DCMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX") if launcher]
         run(
             ["cmake", "-G", "Ninja", "-S", str(self.copy), "-B", str(self.build_dir)]
-            + ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
+            + ["-DCMAKE_BUILD_TYPE=Release", "-DTW_BUILD=tests;examples;tools", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"]
             + [f"-DCMAKE_{language}_FLAGS_RELEASE={self.flags}" for language in ("C", "CXX")]
             + [f"-DCMAKE_EXE_LINKER_FLAGS={self.selector}"]
             + launchers

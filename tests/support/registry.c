@@ -22,6 +22,17 @@ void register_test(struct registered_test *test) {
     *at = test;
 }
 
+/* The name of a source, without folders and suffix. */
+static bool is_in_source(const struct registered_test *test, const char *name) {
+    const char *const slash = strrchr(test->file, '/'), *const base = slash != NULL ? slash + 1 : test->file;
+    const size_t length = strcspn(base, ".");
+    return strlen(name) == length && memcmp(base, name, length) == 0;
+}
+
+static bool is_chosen(const struct registered_test *test, const char *pattern) {
+    return pattern == NULL || is_in_source(test, pattern) || fnmatch(pattern, test->test.name, 0) == 0;
+}
+
 /* Fills in `chosen` unless it is NULL. Returns the number of tests that match. */
 static size_t choose(const char *pattern, struct CMUnitTest *chosen) {
     const struct registered_test none = {.file = ""}, *fixture = &none;
@@ -31,7 +42,7 @@ static size_t choose(const char *pattern, struct CMUnitTest *chosen) {
             fixture = &none;
         if (each->test.test_func == NULL)
             fixture = each;
-        else if (pattern == NULL || fnmatch(pattern, each->test.name, 0) == 0) {
+        else if (is_chosen(each, pattern)) {
             if (chosen != NULL) {
                 chosen[count] = each->test;
                 chosen[count].setup_func = fixture->test.setup_func;

@@ -37,8 +37,9 @@ extern "C" {
 void register_test(struct registered_test *test);
 /* Around all tests of the program. Set once, by GROUP_FIXTURE. */
 extern CMFixtureFunction group_setup, group_teardown;
-/* Runs the tests whose names match the pattern (fnmatch), or all if it is NULL, in the order of their files.
- * Returns how many have failed; 1 if none has the name. */
+/* Runs the tests whose names match the pattern (fnmatch), those of the source that it names ("fork" of
+ * fork.c), or all if it is NULL, in the order of their files. Returns how many have failed; 1 if there are
+ * none. */
 int run_registered_tests(const char *group, const char *pattern);
 #ifdef __cplusplus
 }
@@ -50,7 +51,7 @@ int run_registered_tests(const char *group, const char *pattern);
     __attribute__((constructor)) static void register_##id(void) { register_test(&registered_##id); }
 
 /* A test: TEST(name) { ... }. The program runs its tests in the order in which they stand in their file.
- * main.c has its main, which takes the name of a test to run alone, or a pattern of names. */
+ * main.c has its main, which takes names of tests or of sources to run alone, or patterns of names. */
 #define TEST(name) \
     static void name(void **state); \
     REGISTER_TEST(name, #name, name, NULL, NULL, NULL) \

@@ -1,15 +1,12 @@
 /* The Linux port's lock: it excludes, and no waiter sleeps for ever. */
-#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <tickwheel/port.h>
 
-#include "support/test.h"
+#include "support/runtime_test.h"
 #include "support/threads.h"
 
 #define ROUNDS 1000000

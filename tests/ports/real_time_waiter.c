@@ -127,38 +127,24 @@ TEST(a_real_time_thread_gets_the_lock_from_a_preempted_holder) {
     assert_int_equal(met, ROUNDS);
 }
 
-/* The same for a runtime's own thread with a real-time priority, until it has slept ROUNDS times. */
-static int policy_of_the_thread;
-static uint64_t waits_so_far; /* for the lock that go to sleep: each begins with a membarrier */
-static long sleeps_so_far;
+static atomic_int policy_of_the_thread;
 
-static void count_round(UNUSED struct tw_node *timer, UNUSED void *arg) {
+static void note_policy(UNUSED struct tw_node *timer, UNUSED void *arg) {
     struct sched_param parameters;
-    pthread_getschedparam(pthread_self(), &policy_of_the_thread, &parameters);
-    /* Its driver sleeps once for each fire. */
-    const bool slept_for_the_lock = calls_of(CALL_MEMBARRIER) > waits_so_far && sleeps() > sleeps_so_far + 1;
-    waits_so_far = calls_of(CALL_MEMBARRIER);
-    sleeps_so_far = sleeps();
-    atomic_fetch_sub(&rounds, slept_for_the_lock && atomic_load(&rounds) > 0);
+    int policy;
+    pthread_getschedparam(pthread_self(), &policy, &parameters);
+    atomic_store(&policy_of_the_thread, parameters.sched_priority == 10 ? policy : -1);
 }
 
-static bool no_round_is_left(void) { return atomic_load(&rounds) == 0; }
-
-TEST_BY_EACH_THREAD(a_real_time_runtime_gets_the_lock_from_a_preempted_holder) {
+TEST_BY_EACH_THREAD(a_runtime_with_a_priority_has_a_real_time_thread) {
     skip_without_real_time();
-    choose_cpu();
-    const struct tw_runtime_options options = {
-        .driver = WAY->driver, .cpus = UINT64_C(1) << cpu, .priority = 10};
+    const struct tw_runtime_options options = {.driver = WAY->driver, .priority = 10};
     assert_int_equal(tw_runtime_new(&rt, &options), 0);
-    tw_node_init(&node.node, count_round, NULL);
-    atomic_store(&rounds, ROUNDS);
-    assert_int_equal(tw_runtime_every(rt, &node.node, TW_MILLISECOND, TW_SKIP), 0);
-    wheel = node.node.wheel;
-    waits_so_far = calls_of(CALL_MEMBARRIER);
+    tw_node_init(&node.node, note_policy, NULL);
+    assert_int_equal(tw_runtime_after(rt, &node.node, 0), 0);
+    atomic_store(&policy_of_the_thread, SCHED_OTHER);
     assert_int_equal(tw_runtime_start(rt), 0);
-    const pthread_t holder = begin_on_the_cpu(hold_again_and_again, 0);
-    wait_for(no_round_is_left());
-    pthread_join(holder, NULL);
-    tw_runtime_free(rt);
+    wait_for(policy_of_the_thread != SCHED_OTHER);
+    assert_int_equal(tw_runtime_free(rt), 0);
     assert_int_equal(policy_of_the_thread, SCHED_FIFO);
 }

@@ -1,7 +1,10 @@
-/* A correct program, as users write them. A callback reads what a thread wrote before arming
+/* A program as users write them. A callback reads what a thread wrote before arming
  * the timer; when a wait for the callback has returned, the thread reads what it wrote, and
  * frees the memory. The program has no lock or atomic of its own that would order these
  * accesses: the library does. It runs under tools that look for races, which must stay silent.
+ *
+ * With an argument it is incorrect: main and a callback write one variable without any order. The tools must
+ * find this race despite the library's own annotations.
  *
  * Only the tools' output is judged here; other tests cover the library's behaviour. */
 #include <assert.h>
@@ -288,7 +291,35 @@ static void play_with_own_wheel(void) {
     sem_destroy(&own.armed);
 }
 
-int main(void) {
+/* --- a race ---------------------------------------------------------------------------------- */
+
+static volatile int written_by_both;
+
+static void race_on_time(struct tw_node *node, void *arg) {
+    (void)node, (void)arg;
+    written_by_both++;
+}
+
+static void race(void) {
+    struct tw_runtime *rt = NULL;
+    struct tw_node node;
+    check(tw_runtime_new(&rt, NULL));
+    check(tw_runtime_start(rt));
+    check(tw_node_init(&node, race_on_time, NULL));
+    check(tw_runtime_every(rt, &node, TW_MILLISECOND, TW_SKIP));
+    for (int i = 0; i < 100; i++) {
+        written_by_both++;
+        poll(NULL, 0, 2);
+    }
+    check(tw_runtime_free(rt));
+}
+
+int main(int argc, char **argv) {
+    (void)argv;
+    if (argc > 1) {
+        race();
+        return 0;
+    }
     play(NULL);
     play(&(struct tw_runtime_options){.driver = "epoll", .clock = TW_CLOCK_WALL});
     play(&(struct tw_runtime_options){.driver = "timerfd", .tick_ns = 50000});

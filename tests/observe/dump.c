@@ -26,9 +26,6 @@ static void assert_has(const char *line) {
         fail_msg("no \"%s\" in:\n%s", line, text);
 }
 
-static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
-static void no_task(UNUSED const struct tw_event *event, UNUSED void *arg) {}
-
 TEST(a_dump_tells_of_the_runtime_its_labels_and_what_is_pending) {
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){
         .driver = "manual", .thread_name = "mine", .tick_ns = 2 * TW_MILLISECOND});
@@ -39,7 +36,7 @@ TEST(a_dump_tells_of_the_runtime_its_labels_and_what_is_pending) {
     char line[64];
     assert_ok(tw_handles_new(&handles, rt, NULL));
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, "heartbeat"));
     assert_ok(tw_runtime_every(rt, &node, TW_SECOND, TW_SKIP));
     assert_ok(tw_handle_after(handles, &id, 90 * TW_SECOND, no_task, NULL));
@@ -70,7 +67,7 @@ TEST(a_dump_cuts_labels_that_are_too_long_for_a_row) {
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
     struct tw_node node;
     memset(label, 'x', sizeof label - 1);
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, label));
     assert_ok(tw_runtime_after(rt, &node, TW_SECOND));
     dump_of(rt, 10);

@@ -30,14 +30,11 @@ static struct tw_label_counts counts_of(const char *label) {
     return counts[0];
 }
 
-static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
-static void no_task(UNUSED const struct tw_event *event, UNUSED void *arg) {}
-
 FIXTURE(fresh, done);
 
 TEST(every_fire_and_cancel_of_a_node_counts_for_its_label) {
     struct tw_node node;
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, "idle"));
     for (int i = 0; i < 3; ++i) {
         tw_runtime_after(rt, &node, TW_SECOND);
@@ -45,7 +42,7 @@ TEST(every_fire_and_cancel_of_a_node_counts_for_its_label) {
     }
     tw_runtime_after(rt, &node, TW_SECOND);
     tw_runtime_cancel(rt, &node);
-    tw_runtime_cancel(rt, &node); /* prevents nothing */
+    tw_runtime_cancel(rt, &node); /* prevents no_callback */
     assert_int_equal(counts_of("idle").fires, 3);
     assert_int_equal(counts_of("idle").cancels, 1);
     assert_int_equal(counts_of(NULL).fires, 0);
@@ -53,7 +50,7 @@ TEST(every_fire_and_cancel_of_a_node_counts_for_its_label) {
 
 TEST(missed_fires_count_for_the_label) {
     struct tw_node node;
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, "often"));
     tw_runtime_every(rt, &node, TW_SECOND, TW_SKIP);
     tw_runtime_leap(rt, 5 * TW_SECOND);
@@ -97,7 +94,7 @@ TEST(a_job_counts_once_and_its_run_is_timed_on_the_worker) {
     struct tw_workers *workers;
     struct tw_job job;
     assert_ok(tw_workers_new(&workers, rt, NULL));
-    assert_ok(tw_job_init(&job, workers, nothing, NULL, 0));
+    assert_ok(tw_job_init(&job, workers, no_callback, NULL, 0));
     assert_ok(tw_runtime_label(rt, &job.node, "job"));
     tw_runtime_after(rt, &job.node, TW_SECOND);
     tw_runtime_advance(rt, TW_SECOND);
@@ -114,8 +111,8 @@ TEST(a_job_counts_once_and_its_run_is_timed_on_the_worker) {
 TEST(equal_texts_are_one_label_wherever_they_stand) {
     struct tw_node one, other;
     char text[] = "same";
-    tw_node_init(&one, nothing, NULL);
-    tw_node_init(&other, nothing, NULL);
+    tw_node_init(&one, no_callback, NULL);
+    tw_node_init(&other, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &one, "same"));
     assert_ok(tw_runtime_label(rt, &other, text));
     tw_runtime_after(rt, &one, TW_SECOND);
@@ -129,7 +126,7 @@ TEST(labels_beyond_what_a_runtime_tells_apart_are_counted_together) {
     for (int i = 0; i < 100; ++i) {
         struct tw_node node;
         snprintf(texts[i], sizeof texts[i], "kind %d", i);
-        tw_node_init(&node, nothing, NULL);
+        tw_node_init(&node, no_callback, NULL);
         assert_ok(tw_runtime_label(rt, &node, texts[i]));
         tw_runtime_after(rt, &node, TW_SECOND);
         tw_runtime_advance(rt, TW_SECOND);
@@ -142,7 +139,7 @@ TEST(labels_beyond_what_a_runtime_tells_apart_are_counted_together) {
 
 TEST(a_label_can_be_taken_away) {
     struct tw_node node;
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, "gone"));
     assert_ok(tw_runtime_label(rt, &node, NULL));
     tw_runtime_after(rt, &node, TW_SECOND);
@@ -153,7 +150,7 @@ TEST(a_label_can_be_taken_away) {
 
 TEST(labels_refuse_bad_arguments_and_name_the_cause) {
     struct tw_node node;
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     assert_int_equal(tw_runtime_label(NULL, &node, "x"), -EINVAL);
     assert_int_equal(tw_runtime_label(rt, NULL, "x"), -EINVAL);
     assert_int_equal(tw_runtime_label(rt, &(struct tw_node){0}, "x"), -EINVAL);

@@ -19,13 +19,10 @@ static uint64_t fires_in(struct tw_runtime *rt) {
            times_late(rt, TW_LATE_BUDGET);
 }
 
-static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
-static void no_task(UNUSED const struct tw_event *event, UNUSED void *arg) {}
-
 TEST(a_fire_in_time_is_late_by_nothing) {
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
     struct tw_node node;
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     tw_runtime_every(rt, &node, TW_SECOND, TW_BURST);
     tw_runtime_advance(rt, 10 * TW_SECOND);
     assert_int_equal(fires_in(rt), 10);
@@ -41,7 +38,7 @@ TEST(a_program_that_stalled_woke_late) {
     struct tw_node node;
     tw_handle id;
     assert_ok(tw_handles_new(&handles, rt, NULL));
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     tw_runtime_after(rt, &node, 10 * TW_MILLISECOND);
     assert_ok(tw_handle_after(handles, &id, 30 * TW_MILLISECOND, no_task, NULL));
     tw_runtime_leap(rt, 50 * TW_MILLISECOND);
@@ -71,7 +68,7 @@ TEST(fires_behind_a_slow_callback_are_late_by_callbacks) {
         tw_node_init(&slow, hold_up, rt);
         tw_runtime_at(rt, &slow, due);
         for (int i = 0; i < OTHERS; ++i) {
-            tw_node_init(&others[i], nothing, NULL);
+            tw_node_init(&others[i], no_callback, NULL);
             tw_runtime_at(rt, &others[i], due);
         }
         wait_for(fires_in(rt) == OTHERS + 1);
@@ -88,7 +85,7 @@ TEST(a_fire_that_comes_due_during_a_slow_callback_is_late_by_callbacks) {
     struct tw_node slow, next;
     const int64_t due = tw_runtime_now(rt) + 20 * TW_MILLISECOND;
     tw_node_init(&slow, hold_up, rt);
-    tw_node_init(&next, nothing, NULL);
+    tw_node_init(&next, no_callback, NULL);
     tw_runtime_at(rt, &slow, due);
     tw_runtime_at(rt, &next, due + TW_MILLISECOND);
     wait_for(fires_in(rt) == 2);
@@ -102,7 +99,7 @@ TEST(fires_that_a_turn_had_no_budget_for_are_late_by_the_budget) {
     static struct tw_node nodes[ALL];
     const int64_t due = tw_runtime_now(rt) + TW_MILLISECOND;
     for (int i = 0; i < ALL; ++i) {
-        tw_node_init(&nodes[i], nothing, NULL);
+        tw_node_init(&nodes[i], no_callback, NULL);
         tw_runtime_at(rt, &nodes[i], due);
     }
     assert_ok(tw_runtime_start(rt));
@@ -111,12 +108,12 @@ TEST(fires_that_a_turn_had_no_budget_for_are_late_by_the_budget) {
     tw_runtime_free(rt);
 }
 
-/* A wall clock that is set forwards makes timers due, but nothing is late by that. */
+/* A wall clock that is set forwards makes timers due, but no_callback is late by that. */
 TEST(a_clock_that_is_set_makes_no_fire_late) {
     struct tw_runtime *rt =
         new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
     struct tw_node node;
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_set_wall(rt, 1000 * TW_SECOND));
     tw_runtime_at(rt, &node, 2000 * TW_SECOND);
     tw_runtime_advance(rt, TW_SECOND);

@@ -8,9 +8,6 @@
 
 static struct tw_runtime *rt;
 
-static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
-static void no_task(UNUSED const struct tw_event *event, UNUSED void *arg) {}
-
 /* --- what a visitor is told ------------------------------------------------------------- */
 
 #define MOST 16
@@ -50,7 +47,7 @@ FIXTURE(fresh, done);
 
 TEST(a_node_is_told_with_its_deadline_period_and_label) {
     struct tw_node node;
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, "beat"));
     assert_ok(tw_runtime_every(rt, &node, 2500 * TW_MICROSECOND, TW_SKIP));
     const struct tw_pending_timer *timer = only_one();
@@ -67,7 +64,7 @@ TEST(a_node_is_told_with_its_deadline_period_and_label) {
 
 TEST(a_node_on_the_wall_clock_is_told_with_a_reading_of_that) {
     struct tw_node node;
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_at(rt, &node, 6000 * TW_SECOND));
     const struct tw_pending_timer *timer = only_one();
     assert_int_equal(timer->on_wall, 1);
@@ -107,7 +104,7 @@ TEST(a_timer_by_key_is_told_with_its_key) {
 
 TEST(an_overdue_timer_has_less_than_nothing_left) {
     struct tw_node node;
-    tw_node_init(&node, nothing, NULL);
+    tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_at(rt, &node, 1000 * TW_SECOND));
     assert_int_equal(only_one()->remaining_ns, -4000 * TW_SECOND);
     tw_runtime_cancel(rt, &node);
@@ -130,7 +127,7 @@ TEST(every_timer_of_every_kind_is_visited_once) {
         assert_ok(tw_handles_new(&handles[set], rt, NULL));
     for (unsigned i = 0; i < EACH; ++i) {
         tw_handle id;
-        tw_node_init(&nodes[i], nothing, NULL);
+        tw_node_init(&nodes[i], no_callback, NULL);
         assert_ok(tw_runtime_after(rt, &nodes[i], (1 + i % 50) * TW_SECOND));
         assert_ok(tw_keyed_after(keyed, tw_key_number(i), TW_SECOND, no_task, NULL));
         for (unsigned set = 0; set < SETS; ++set)
@@ -207,7 +204,7 @@ TEST(a_visitor_may_free_the_runtime) {
         tw_handle id;
         assert_ok(tw_handles_new(&handles, short_lived, NULL));
         for (unsigned i = 0; i < 3; ++i) {
-            tw_node_init(&nodes[i], nothing, NULL);
+            tw_node_init(&nodes[i], no_callback, NULL);
             if (of_records)
                 assert_ok(tw_handle_after(handles, &id, TW_SECOND, no_task, NULL));
             else
@@ -227,7 +224,7 @@ static void fork_once(UNUSED const struct tw_pending_timer *timer, UNUSED void *
 TEST(the_child_of_a_visitor_that_forks_is_shown_no_more) {
     struct tw_node nodes[3];
     for (unsigned i = 0; i < 3; ++i) {
-        tw_node_init(&nodes[i], nothing, NULL);
+        tw_node_init(&nodes[i], no_callback, NULL);
         tw_runtime_after(rt, &nodes[i], TW_SECOND);
     }
     child = 0;

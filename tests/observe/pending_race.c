@@ -19,9 +19,6 @@ static struct tw_node staying[STAYING], moving[MOVING];
 static tw_handle handles_staying[STAYING];
 static _Atomic int over;
 
-static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
-static void no_task(UNUSED const struct tw_event *event, UNUSED void *arg) {}
-
 static void *move_nodes(void *arg) {
     uint64_t seed = (uintptr_t)arg;
     while (!over) {
@@ -69,13 +66,13 @@ TEST(a_walk_shows_all_that_stays_while_others_come_and_go) {
     rt = started_runtime((struct tw_runtime_options){.tick_ns = 100 * TW_MICROSECOND});
     assert_ok(tw_handles_new(&set, rt, &(struct tw_handles_options){.label = "handle"}));
     for (unsigned i = 0; i < STAYING; ++i) {
-        tw_node_init(&staying[i], nothing, NULL);
+        tw_node_init(&staying[i], no_callback, NULL);
         assert_ok(tw_runtime_label(rt, &staying[i], "staying"));
         assert_ok(tw_runtime_after(rt, &staying[i], FAR + i % 7 * TW_SECOND));
         assert_ok(tw_handle_after(set, &handles_staying[i], FAR, no_task, NULL));
     }
     for (unsigned i = 0; i < MOVING; ++i)
-        tw_node_init(&moving[i], nothing, NULL);
+        tw_node_init(&moving[i], no_callback, NULL);
     pthread_create(&threads[0], NULL, move_nodes, (void *)(uintptr_t)1);
     pthread_create(&threads[1], NULL, move_nodes, (void *)(uintptr_t)2);
     pthread_create(&threads[2], NULL, make_and_free_sets, NULL);

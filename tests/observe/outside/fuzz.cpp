@@ -1,7 +1,7 @@
 // Any bytes, read as requests by what the library has for its server, and as answers by what tickwheel-top
 // has. Whatever they are, memory and time are bounded, and nothing that is shown can do harm to a terminal.
-#include "fuzz.hpp"
-
+#include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include "answers.hpp"
@@ -12,6 +12,12 @@
 namespace {
 
 using tickwheel::inspect::request;
+
+// Stops the program if something does not hold; in builds without assertions, too.
+void expect(bool holds) {
+    if (!holds)
+        std::abort();
+}
 
 // As the server takes them off one by one.
 void read_requests(std::string_view bytes) {
@@ -65,6 +71,7 @@ void read_answers(std::string_view bytes) {
 
 }  // namespace
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *bytes, std::size_t size);
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *bytes, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char *>(bytes), size);
     read_requests(text);

@@ -1,13 +1,13 @@
 // Plays fuzz.cpp with pieces of good requests and answers, in a random order and with random bytes in
 // between.
-#include "fuzz.hpp"
-
 #include <cstdio>
 #include <string>
 
 #include "answers.hpp"
 #include "support/random.h"
 #include "support/sanitized.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *bytes, std::size_t size);
 
 namespace {
 

@@ -40,10 +40,7 @@ static long long number_of(const char *name) {
     return strtoll(at + strlen(name), NULL, 10);
 }
 
-static void count(struct tw_node *node, void *arg) {
-    (void)node;
-    ++*(atomic_int *)arg;
-}
+static void count(UNUSED struct tw_node *node, void *arg) { ++*(atomic_int *)arg; }
 
 static struct tw_runtime *manual_runtime(void) {
     return new_runtime((struct tw_runtime_options){.driver = "manual"});
@@ -106,14 +103,8 @@ TEST(stays_when_stopped_and_begins_anew) {
     assert_ok(tw_runtime_free(rt));
 }
 
-static void start_in_callback(struct tw_node *node, void *rt) {
-    (void)node;
-    assert_ok(tw_trace_start(rt, 4));
-}
-static void stop_in_callback(struct tw_node *node, void *rt) {
-    (void)node;
-    assert_ok(tw_trace_stop(rt));
-}
+static void start_in_callback(UNUSED struct tw_node *node, void *rt) { assert_ok(tw_trace_start(rt, 4)); }
+static void stop_in_callback(UNUSED struct tw_node *node, void *rt) { assert_ok(tw_trace_stop(rt)); }
 
 TEST(begins_and_ends_inside_callbacks) {
     struct tw_runtime *const rt = manual_runtime();
@@ -155,9 +146,7 @@ TEST(is_json_whatever_the_name_of_the_driver) {
     assert_ok(tw_runtime_free(rt));
 }
 
-static void free_on_first(const char *bytes, size_t size, void *arg) {
-    (void)bytes;
-    (void)size;
+static void free_on_first(UNUSED const char *bytes, UNUSED size_t size, void *arg) {
     struct tw_runtime **const rt = arg;
     if (*rt != NULL)
         assert_ok(tw_runtime_free(*rt));
@@ -214,8 +203,7 @@ static void *write_again_and_again(void *arg) {
     return NULL;
 }
 
-static void *start_and_stop(void *arg) {
-    (void)arg;
+static void *start_and_stop(UNUSED void *arg) {
     while (!race.is_over) {
         tw_trace_stop(race.rt);
         assert_ok(tw_trace_start(race.rt, 32));

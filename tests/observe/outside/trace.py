@@ -1,10 +1,10 @@
-"""trace.py PROGRAM: runs trace_program, reads its recording as a viewer of traces would, and compares it with
+"""trace.py PROGRAM: has PROGRAM record itself, reads its recording as a viewer of traces would, and compares it with
 what the program says of itself."""
 import json
 import subprocess
 import sys
 
-run = subprocess.run([sys.argv[1]], capture_output=True, check=True, timeout=100)
+run = subprocess.run([sys.argv[1], "trace"], capture_output=True, check=True, timeout=100)
 begin, rest = run.stderr.decode().splitlines()
 end, node, handle, fired, ran, handled = rest.split()
 begin_us, end_us = int(begin) / 1000, int(end) / 1000

@@ -1,5 +1,15 @@
-/* Draws lives and operations at random. See play.h. */
-#include "play.h"
+/* Simulates a runtime on virtual time and compares it with the reference. One seed determines
+ * everything that happens.
+ *     simulation                           a few fixed seeds
+ *     simulation --seed S --steps N        one run; --talk prints each operation
+ * With TW_NIGHTLY=1 in the environment: ten times more, from random seeds. */
+#include "world.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
 
 #include "support/random.h"
 
@@ -232,8 +242,6 @@ void play_inside(struct world *w, unsigned timer) {
     }
     for (int64_t left = draw(w, 3) + 1; left > 0 && !w->stopped; --left)
         on_one_timer(w, one_in(w, 2) ? timer : draw_timer(w));
-    if (one_in(w, 40))
-        world_misuse(w, timer);
     if (w->ref.has_wall && one_in(w, 40))
         set_wall(w);
     if (one_in(w, 60))
@@ -246,8 +254,6 @@ static void step(struct world *w) {
         run(w);
     else if (kind == 11 && w->ref.has_wall)
         set_wall(w);
-    else if (kind == 12 && one_in(w, 4))
-        world_misuse(w, draw_timer(w));
     else if (kind == 13 && one_in(w, 8))
         world_stop(w);
     else if (kind == 14 && scope.span == END_OF_TIME && one_in(w, 8))
@@ -297,7 +303,7 @@ static void end_inside(struct world *w) {
     require(w, w->is_freed, "the runtime was not freed");
 }
 
-void play(struct world *w, uint64_t steps) {
+static void play(struct world *w, uint64_t steps) {
     while (w->step < steps) {
         const struct life life = draw_life(w);
         world_begin(w, &life);
@@ -312,4 +318,63 @@ void play(struct world *w, uint64_t steps) {
             end_inside(w);
         world_end(w);
     }
+}
+
+/* ---- Runs. */
+
+enum { SEEDS = 8 };
+
+static struct {
+    uint64_t seed, steps;
+    bool one, talks;
+} asked = {.steps = SIMULATION_STEPS};
+
+static void read_arguments(int argc, char **argv) {
+    for (int i = 1; i < argc; ++i) {
+        if (strcmp(argv[i], "--talk") == 0) {
+            asked.talks = true;
+        } else if (strcmp(argv[i], "--steps") == 0 && i + 1 < argc) {
+            asked.steps = strtoull(argv[++i], NULL, 0);
+        } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
+            asked.seed = strtoull(argv[++i], NULL, 0);
+            asked.one = true;
+        } else {
+            fprintf(stderr, "usage: %s [--seed S] [--steps N] [--talk]\n", argv[0]);
+            exit(2);
+        }
+    }
+}
+
+static uint64_t simulate(uint64_t seed) {
+    static struct world w;
+    memset(&w, 0, sizeof w);
+    w.seed = w.random = seed;
+    w.talks = asked.talks;
+    play(&w, asked.steps);
+    const struct totals *t = &w.totals;
+    const uint64_t events = t->operations + t->fires;
+    printf("seed %" PRIu64 ": %" PRIu64 " events in %" PRIu64 " lives: %" PRIu64 " operations, %" PRIu64
+           " of them in callbacks, %" PRIu64 " fires, %" PRIu64 " of them late by periods, %" PRIu64
+           " stops, %" PRIu64 " sets back, %" PRIu64 " nodes freed\n",
+           seed, events, t->lives, t->operations, t->nested, t->fires, t->bursts, t->stops, t->sets_back,
+           t->frees);
+    fflush(stdout);
+    return events;
+}
+
+static uint64_t any_seed(void) {
+    uint32_t seed;
+    return getrandom(&seed, sizeof seed, 0) == sizeof seed ? seed : 1;
+}
+
+int main(int argc, char **argv) {
+    const char *value = getenv("TW_NIGHTLY");
+    const bool is_nightly = value != NULL && strcmp(value, "1") == 0;
+    read_arguments(argc, argv);
+    uint64_t events = 0;
+    const unsigned runs = asked.one ? 1 : is_nightly ? 10 * SEEDS : SEEDS;
+    for (unsigned i = 0; i < runs; ++i)
+        events += simulate(asked.one ? asked.seed : is_nightly ? any_seed() : i + 1);
+    printf("simulation: passed: %" PRIu64 " events\n", events);
+    return EXIT_SUCCESS;
 }

@@ -1,4 +1,5 @@
-/* Runs a runtime and the reference side by side. See world.h. */
+/* Runs a runtime and the reference side by side: makes each call on the runtime and compares its answer with
+ * the reference. See world.h. */
 #include "world.h"
 
 #include <errno.h>
@@ -7,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static struct timer *timer_of(struct world *w, unsigned timer) { return &w->ref.timers[timer]; }
+static struct tw_node *node_of(struct world *w, unsigned timer) { return w->bodies[timer].node; }
 
 void require(struct world *w, bool truth, const char *format, ...) {
     if (truth)
@@ -33,17 +37,14 @@ void tell(const struct world *w, const char *format, ...) {
 
 /* ---- Storage. */
 
-void world_give_node(struct world *w, unsigned timer) {
+static void on_fire(struct tw_node *node, void *arg);
+
+static void give_node(struct world *w, unsigned timer) {
     struct body *b = &w->bodies[timer];
     *b = (struct body){malloc(sizeof *b->node), w, timer};
     require(w, b->node != NULL, "out of memory");
-    require(w, tw_node_init(b->node, world_on_fire, b) == 0, "tw_node_init failed");
+    require(w, tw_node_init(b->node, on_fire, b) == 0, "tw_node_init failed");
     *timer_of(w, timer) = (struct timer){.line = STEADY};
-}
-
-static void ignore(struct tw_node *node, void *arg) {
-    (void)node;
-    (void)arg;
 }
 
 static struct tw_runtime *new_runtime(struct world *w, const struct life *life) {
@@ -65,11 +66,8 @@ void world_begin(struct world *w, const struct life *life) {
     w->ref.gets_done = life->budget >= 1u << 20;
     w->ref.count = life->timers;
     w->rt = new_runtime(w, life);
-    w->other_rt = new_runtime(w, life);
-    require(w, tw_node_init(&w->stranger, ignore, NULL) == 0, "tw_node_init failed");
-    require(w, tw_runtime_after(w->other_rt, &w->stranger, 1) == 0, "the stranger was not armed");
     for (unsigned i = 0; i < life->timers; ++i)
-        world_give_node(w, i);
+        give_node(w, i);
     w->is_freed = w->ends_inside = false;
     w->sets_seen = w->set_back_so_far = 0;
     w->wall_seen = 0;
@@ -79,10 +77,8 @@ void world_begin(struct world *w, const struct life *life) {
 }
 
 void world_end(struct world *w) {
-    require(w, tw_runtime_remaining(w->other_rt, &w->stranger) != TW_NO_DEADLINE, "the stranger was touched");
     if (!w->is_freed)
         require(w, tw_runtime_free(w->rt) == 0, "tw_runtime_free failed");
-    require(w, tw_runtime_free(w->other_rt) == 0, "tw_runtime_free failed");
     for (unsigned i = 0; i < w->ref.count; ++i)
         free(node_of(w, i));
 }
@@ -100,7 +96,8 @@ static void check_timer(struct world *w, unsigned timer) {
             expected);
 }
 
-void world_check_around(struct world *w, unsigned timer) {
+/* Checks this timer and the count. */
+static void check_around(struct world *w, unsigned timer) {
     check_timer(w, timer);
     const size_t count = tw_runtime_count(w->rt);
     const unsigned expected = reference_pending(&w->ref);
@@ -110,7 +107,7 @@ void world_check_around(struct world *w, unsigned timer) {
 void world_check(struct world *w) {
     for (unsigned i = 0; i < w->ref.count; ++i)
         check_timer(w, i);
-    world_check_around(w, 0);
+    check_around(w, 0);
     const int64_t now = tw_runtime_now(w->rt);
     require(w, now == shown_clock(w), "now %" PRId64 " instead of %" PRId64, now, shown_clock(w));
     if (!w->inside)
@@ -118,7 +115,9 @@ void world_check(struct world *w) {
                 "something is due outside callbacks");
 }
 
-void world_follow_wall(struct world *w, bool must) {
+/* P12: follows the runtime if it has noticed that the wall clock was set back. `must`: it has
+ * read the clock, so it must have noticed. */
+static void follow_wall(struct world *w, bool must) {
     if (!w->ref.has_wall)
         return;
     struct tw_stats stats;
@@ -147,7 +146,7 @@ static void move_clocks(struct world *w, int64_t by) {
 }
 
 static void read_clock(struct world *w, enum line_id on) {
-    world_follow_wall(w, on == WALL);
+    follow_wall(w, on == WALL);
     const int64_t passed = tw_runtime_now(w->rt) - shown_clock(w);
     const int64_t left = w->run_end - w->ref.lines[STEADY].clock;
     require(w, w->running == ADVANCING ? passed >= 0 && passed <= left : passed == 0,
@@ -195,7 +194,7 @@ static void check_fire(struct world *w, unsigned timer) {
     w->totals.bursts += expected != 0 ? 1 : 0;
 }
 
-void world_on_fire(struct tw_node *node, void *arg) {
+static void on_fire(struct tw_node *node, void *arg) {
     const struct body *b = arg;
     struct world *w = b->world;
     const unsigned timer = b->timer;
@@ -206,7 +205,7 @@ void world_on_fire(struct tw_node *node, void *arg) {
     tell(w, "timer %u fires, due %" PRId64 ", at %" PRId64, timer, due, w->ref.lines[t->line].clock);
     w->on = t->line;
     reference_fire(&w->ref, t);
-    world_check_around(w, timer);
+    check_around(w, timer);
     ++w->totals.fires;
     ++w->fired;
     w->inside = true;
@@ -238,9 +237,9 @@ static void end_run(struct world *w) {
     if (w->is_freed)
         return;
     if (!w->stopped) {
-        world_follow_wall(w, false);
+        follow_wall(w, false);
         move_clocks(w, w->run_end - w->ref.lines[STEADY].clock);
-        world_follow_wall(w, true);
+        follow_wall(w, true);
     }
     if (!w->stopped)
         check_nothing_left(w);
@@ -262,7 +261,7 @@ void world_run(struct world *w, enum running how, int64_t by) {
 
 void world_set_wall(struct world *w, int64_t to) {
     tell(w, "set the wall clock to %" PRId64, to);
-    world_follow_wall(w, false);
+    follow_wall(w, false);
     require(w, tw_runtime_set_wall(w->rt, to) == 0, "tw_runtime_set_wall failed");
     w->ref.lines[WALL].clock = to;
     w->wall_seen = to;
@@ -283,4 +282,157 @@ void world_free_inside(struct world *w) {
     tell(w, "free the runtime");
     require(w, tw_runtime_free(w->rt) == 0, "tw_runtime_free failed");
     w->is_freed = w->stopped = true;
+}
+
+/* ---- Operations on nodes. */
+
+static void count_operation(struct world *w) {
+    ++w->totals.operations;
+    w->totals.nested += w->inside ? 1 : 0;
+}
+
+/* Returns the tick that the runtime chose within a window. */
+static int64_t chosen(struct world *w, unsigned timer, const struct plan *plan, int64_t last) {
+    const int64_t left = tw_runtime_remaining(w->rt, node_of(w, timer));
+    const int64_t reading = deadline_by(w->ref.lines[plan->line].clock, left);
+    if (plan->due == last)
+        return last;
+    const int64_t tick = tick_up(&w->ref, reading);
+    require(w, tick >= plan->due && tick <= last && reading_of(&w->ref, tick) == reading,
+            "timer %u: chose tick %" PRId64 ", not in [%" PRId64 ", %" PRId64 "]", timer, tick, plan->due,
+            last);
+    return tick;
+}
+
+static int64_t tick_after(const struct world *w, enum line_id line, int64_t delay) {
+    const int64_t now = w->ref.lines[line].clock;
+    return delay == 0 ? tick_down(&w->ref, now) : tick_up(&w->ref, deadline_by(now, delay));
+}
+
+static struct plan plan_of(const struct world *w, const struct tw_when *when) {
+    struct plan plan = {.line = when->absolute && w->ref.has_wall ? WALL : STEADY};
+    plan.due = when->absolute ? tick_up(&w->ref, when->due_ns) : tick_after(w, STEADY, when->due_ns);
+    plan.deadline = when->absolute      ? when->due_ns
+                    : when->due_ns == 0 ? plan.due * w->ref.unit
+                                        : deadline_by(w->ref.lines[STEADY].clock, when->due_ns);
+    plan.deadline = in_parts(&w->ref, plan.deadline);
+    plan.period = when->period_ns;
+    plan.missed = when->missed;
+    plan.fires = when->fires;
+    return plan;
+}
+
+static int64_t last_of(const struct world *w, const struct tw_when *when) {
+    const int64_t from =
+        when->absolute ? when->due_ns : deadline_by(w->ref.lines[STEADY].clock, when->due_ns);
+    const int64_t first = tick_up(&w->ref, from), last = END_OF_TIME / w->ref.unit;
+    const int64_t latest = tick_up(&w->ref, deadline_by(from, when->slack_ns));
+    return first > last ? first : latest > last ? last : latest;
+}
+
+/* Uses the simplest call that can express `when`. */
+static int call_arm(struct world *w, struct tw_node *node, const struct tw_when *when) {
+    if (when->slack_ns != 0 || when->fires != 0)
+        return tw_runtime_arm(w->rt, node, when);
+    if (when->period_ns == 0)
+        return when->absolute ? tw_runtime_at(w->rt, node, when->due_ns)
+                              : tw_runtime_after(w->rt, node, when->due_ns);
+    if (!when->absolute && when->due_ns == when->period_ns)
+        return tw_runtime_every(w->rt, node, when->period_ns, when->missed);
+    return tw_runtime_arm(w->rt, node, when);
+}
+
+void world_arm(struct world *w, unsigned timer, const struct tw_when *when) {
+    count_operation(w);
+    tell(w, "arm timer %u %s %" PRId64 " slack %" PRId64 " period %" PRId64 " policy %d fires %u", timer,
+         when->absolute ? "at" : "after", when->due_ns, when->slack_ns, when->period_ns, (int)when->missed,
+         when->fires);
+    struct timer *t = timer_of(w, timer);
+    const int result = call_arm(w, node_of(w, timer), when);
+    follow_wall(w, !t->shut && when->absolute);
+    const int expected = t->shut ? -EPERM : t->pending ? 1 : 0;
+    require(w, result == expected, "arming timer %u: %d instead of %d", timer, result, expected);
+    if (result >= 0) {
+        struct plan plan = plan_of(w, when);
+        if (when->slack_ns != 0) {
+            plan.due = chosen(w, timer, &plan, last_of(w, when));
+            plan.deadline = reading_of(&w->ref, plan.due);
+        }
+        reference_arm(&w->ref, t, &plan);
+    }
+    check_around(w, timer);
+}
+
+void world_move(struct world *w, unsigned timer, int64_t delay) {
+    count_operation(w);
+    tell(w, "move timer %u %" PRId64, timer, delay);
+    struct timer *t = timer_of(w, timer);
+    const int result = tw_runtime_move(w->rt, node_of(w, timer), delay);
+    follow_wall(w, t->pending && t->line == WALL);
+    require(w, result == (t->pending ? 0 : -ENOENT), "moving timer %u: %d", timer, result);
+    if (result == 0)
+        reference_move(&w->ref, t, tick_after(w, t->line, delay));
+    check_around(w, timer);
+}
+
+static int expected_of_postpone(const struct timer *t) {
+    if (!t->pending)
+        return -ENOENT;
+    return t->line == WALL ? -EINVAL : 0;
+}
+
+void world_postpone(struct world *w, unsigned timer, int64_t delay) {
+    count_operation(w);
+    tell(w, "postpone timer %u %" PRId64, timer, delay);
+    struct timer *t = timer_of(w, timer);
+    const int result = tw_runtime_postpone(w->rt, node_of(w, timer), delay);
+    require(w, result == expected_of_postpone(t), "postponing timer %u: %d", timer, result);
+    if (result == 0)
+        reference_postpone(&w->ref, t, tick_after(w, STEADY, delay));
+    check_around(w, timer);
+}
+
+/* P6 */
+static void take_off(struct world *w, unsigned timer, int (*off)(struct tw_runtime *, struct tw_node *)) {
+    count_operation(w);
+    struct timer *t = timer_of(w, timer);
+    const int prevented = off(w->rt, node_of(w, timer));
+    require(w, prevented == (t->pending ? 1 : 0), "P6: cancelling timer %u prevented %d fires", timer,
+            prevented);
+    t->pending = false;
+    check_around(w, timer);
+}
+
+void world_cancel(struct world *w, unsigned timer) {
+    tell(w, "cancel timer %u", timer);
+    take_off(w, timer, tw_runtime_cancel);
+}
+
+void world_cancel_wait(struct world *w, unsigned timer) {
+    tell(w, "cancel_wait timer %u", timer);
+    take_off(w, timer, tw_runtime_cancel_wait);
+}
+
+void world_shutdown(struct world *w, unsigned timer) {
+    tell(w, "shut timer %u down", timer);
+    take_off(w, timer, tw_runtime_shutdown);
+    timer_of(w, timer)->shut = true;
+}
+
+void world_renew(struct world *w, unsigned timer) {
+    if (timer_of(w, timer)->pending)
+        world_cancel(w, timer);
+    tell(w, "renew timer %u", timer);
+    require(w, tw_node_init(node_of(w, timer), on_fire, &w->bodies[timer]) == 0, "tw_node_init failed");
+    *timer_of(w, timer) = (struct timer){.line = STEADY};
+}
+
+void world_free(struct world *w, unsigned timer) {
+    if (timer_of(w, timer)->pending)
+        world_cancel_wait(w, timer);
+    tell(w, "free timer %u", timer);
+    memset(node_of(w, timer), 0xDD, sizeof(struct tw_node));
+    free(node_of(w, timer));
+    ++w->totals.frees;
+    give_node(w, timer);
 }

@@ -26,8 +26,6 @@ struct world {
     bool talks; /* prints each operation */
 
     struct tw_runtime *rt;
-    struct tw_runtime *other_rt; /* `stranger` is pending there */
-    struct tw_node stranger;
     struct body bodies[MOST_TIMERS];
     struct reference ref;
 
@@ -75,24 +73,9 @@ void world_run(struct world *w, enum running how, int64_t by);
 void world_set_wall(struct world *w, int64_t to); /* in a callback: call world_stop next */
 void world_stop(struct world *w);
 void world_free_inside(struct world *w); /* frees the runtime from a callback, which is its last */
-void world_misuse(struct world *w, unsigned timer);
 void world_check(struct world *w);
 
 /* play.c: acts inside a callback. */
 void play_inside(struct world *w, unsigned timer);
-
-/* ---- Shared by world.c, operations.c and misuse.c. */
-
-static inline struct timer *timer_of(struct world *w, unsigned timer) { return &w->ref.timers[timer]; }
-static inline struct tw_node *node_of(struct world *w, unsigned timer) { return w->bodies[timer].node; }
-
-void world_on_fire(struct tw_node *node, void *arg);
-void world_give_node(struct world *w, unsigned timer);
-void world_count_operation(struct world *w);
-void world_check_around(struct world *w, unsigned timer); /* checks this timer and the count */
-
-/* P12: follows the runtime if it has noticed that the wall clock was set back. `must`: it has
- * read the clock, so it must have noticed. */
-void world_follow_wall(struct world *w, bool must);
 
 #endif

@@ -150,24 +150,17 @@ static void assert_refused(struct tw_driver own, int error) {
 }
 
 TEST(an_own_driver_with_functions_missing_is_refused) {
-    struct tw_driver own = whole_driver();
-    own.name = NULL;
-    assert_refused(own, -EINVAL);
-    own = whole_driver();
-    own.open = NULL;
-    assert_refused(own, -EINVAL);
-    own = whole_driver();
-    own.close = NULL;
-    assert_refused(own, -EINVAL);
-    own = whole_driver();
-    own.wake = NULL;
-    assert_refused(own, -EINVAL);
-    own = whole_driver();
-    own.descriptor = own_descriptor;
-    assert_refused(own, -EINVAL);
-    own = whole_driver();
-    own.program = own_program;
-    assert_refused(own, -EINVAL);
+    struct tw_driver own[6];
+    for (size_t i = 0; i < COUNT_OF(own); ++i)
+        own[i] = whole_driver();
+    own[0].name = NULL;
+    own[1].open = NULL;
+    own[2].close = NULL;
+    own[3].wake = NULL;
+    own[4].descriptor = own_descriptor; /* without program, */
+    own[5].program = own_program;       /* and the reverse */
+    for (size_t i = 0; i < COUNT_OF(own); ++i)
+        assert_refused(own[i], -EINVAL);
     assert_int_equal(opened, 0);
 }
 

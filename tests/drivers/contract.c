@@ -56,15 +56,13 @@ static void *wait_for_ages(UNUSED void *arg) {
     return NULL;
 }
 
-static bool it_waits(void) { return atomic_load(&waits); }
-
 TEST_BY_EACH_THREAD(a_wake_ends_the_wait_that_runs) {
     open_driver(WAY);
     for (unsigned i = 0; i < 100; ++i) {
         pthread_t waiter;
         atomic_store(&waits, false);
         assert_int_equal(pthread_create(&waiter, NULL, wait_for_ages, NULL), 0);
-        wait_for(it_waits());
+        wait_for(waits);
         pause_ms(i % 10 == 0 ? 5 : 0);
         driver->wake(memory);
         pthread_join(waiter, NULL);

@@ -5,8 +5,11 @@
 # takes a minute. Run it by ./dev kernel.
 set -eu
 built=$(cd "$1" && pwd)
-programs="drivers/drivers drivers/drivers_watches drivers/drivers_uring drivers/drivers_failing_waits
-    drivers/drivers_time_namespace runtime/p12_clocks runtime/runtime_refused runtime/p13_fork"
+# A program, and the tests in it.
+runs="drivers/drivers
+drivers/drivers_watches
+runtime/runtime p12_clocks p13_fork
+runtime/runtime_faults new_refused descriptor_limit start_refused"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -19,7 +22,7 @@ dpkg-deb -x "$image"_*.deb kernel
 
 mkdir -p root/bin root/proc root/sys root/dev root/tmp
 cp "$(command -v busybox)" root/bin/busybox
-for program in $programs; do
+echo "$runs" | while read -r program _; do
     cp "$built/$program" root/bin/
     ldd "$built/$program" | sed -n 's/.*[ \t]\(\/[^ ]*\) (0x.*/\1/p'
 done | sort -u | while read -r library; do
@@ -36,25 +39,25 @@ mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
 echo "== Linux $(uname -r)"
-for program in $(cat /programs); do
-    if ${program##*/} >/tmp/said 2>&1 && ! grep SKIPPED /tmp/said; then
-        echo "== passed: $program"
+while read -r program tests; do
+    if ${program##*/} $tests </dev/null >/tmp/said 2>&1 && ! grep SKIPPED /tmp/said; then
+        echo "== passed: $program $tests"
     else
         cat /tmp/said
-        echo "== FAILED: $program"
+        echo "== FAILED: $program $tests"
     fi
-done
+done </runs
 echo "== the end"
 poweroff -f
 END
-echo "$programs" >root/programs
+echo "$runs" >root/runs
 chmod +x root/init
 (cd root && find . | cpio -o -H newc 2>/dev/null) | gzip -1 >initramfs.gz
 
 timeout 1200 qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 1024 -nographic -no-reboot \
     -kernel kernel/boot/vmlinuz-* -initrd initramfs.gz -append 'console=ttyS0 quiet panic=-1' </dev/null |
     tr -d '\r' | tee said | sed -n '/== Linux/,$p'
-wanted=$(echo "$programs" | wc -w)
+wanted=$(echo "$runs" | wc -l)
 passed=$(grep -c '^== passed' said) || true
 echo "$passed of $wanted passed"
 [ "$passed" -eq "$wanted" ]

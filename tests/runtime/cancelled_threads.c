@@ -39,7 +39,6 @@ static int watched;
 static struct tw_node counter;
 static atomic_uint fires;
 
-static void do_nothing(UNUSED struct tw_node *it, UNUSED void *arg) {}
 static void count_fire(UNUSED struct tw_node *it, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 
 /* A callback that contains a cancellation point, as user code may. */
@@ -74,7 +73,7 @@ static void set_the_scene(const char *driver) {
     rt = new_runtime((struct tw_runtime_options){.driver = driver});
     shut(&gate);
     tw_node_init(&node, reach_a_point, NULL);
-    tw_node_init(&far_node, do_nothing, NULL);
+    tw_node_init(&far_node, no_callback, NULL);
     tw_node_init(&counter, count_fire, NULL);
     atomic_store(&fires, 0);
     assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}));
@@ -280,8 +279,6 @@ static void *call_with_cancellation_pending(UNUSED void *arg) {
     return NULL;
 }
 
-static bool has_begun(void) { return atomic_load(&cancelled.began); }
-
 /* The thread sleeps in its call, or cancellation ended it. */
 static bool sleeps_or_is_gone(void) {
     struct thread_look look;
@@ -296,7 +293,7 @@ static bool comes_back(int (*call)(void), bool waits) {
     atomic_store(&cancelled.came_back, false);
     assert_int_equal(pthread_create(&thread, NULL, call_with_cancellation_pending, NULL), 0);
     if (waits) {
-        wait_for(has_begun());
+        wait_for(cancelled.began);
         wait_for(sleeps_or_is_gone());
     }
     atomic_store(&gate.open, true);
@@ -373,8 +370,6 @@ static void cancel_own_thread(UNUSED struct tw_node *it, UNUSED void *arg) {
     atomic_fetch_add(&survivals, 1);
 }
 
-static bool both_survived(void) { return atomic_load(&survivals) == 2; }
-
 TEST_WITH_EACH_DRIVER(cancelled_threads_are_never_those_of_the_library) {
     set_the_scene(DRIVER);
     atomic_store(&survivals, 0);
@@ -383,7 +378,7 @@ TEST_WITH_EACH_DRIVER(cancelled_threads_are_never_those_of_the_library) {
     assert_ok(tw_runtime_start(rt));
     assert_ok(tw_runtime_after(rt, &node, 0));
     assert_ok(tw_runtime_after(rt, &job.node, 0));
-    wait_for(both_survived());
+    wait_for(survivals == 2);
     assert_ok(tw_runtime_after(rt, &counter, 0));
     wait_for(has_fired());
     clear_the_scene();

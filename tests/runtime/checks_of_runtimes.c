@@ -8,12 +8,10 @@
 static struct tw_runtime *rt;
 static struct tw_node node;
 
-static void ignore(UNUSED struct tw_node *it, UNUSED void *arg) {}
-
 EXPORTED void make(const char *driver);
 void make(const char *driver) {
     expect(tw_runtime_new(&rt, &(struct tw_runtime_options){.driver = driver}) == 0);
-    expect(tw_node_init(&node, ignore, NULL) == 0);
+    expect(tw_node_init(&node, no_callback, NULL) == 0);
 }
 
 EXPORTED void end(void);
@@ -115,14 +113,14 @@ TEST(checks_name_a_runtime_that_two_threads_free) {
 /* --- garbage ---------------------------------------------------------------------------------------- */
 
 static void use_a_wild_pointer(void) {
-    expect(tw_node_init(&node, ignore, NULL) == 0);
+    expect(tw_node_init(&node, no_callback, NULL) == 0);
     tw_runtime_after((struct tw_runtime *)0xDEADBEE0, &node, 1);
 }
 
 static void free_a_wild_pointer(void) { tw_runtime_free((struct tw_runtime *)0xDEADBEE0); }
 
 static void use_a_null_pointer(void) {
-    expect(tw_node_init(&node, ignore, NULL) == 0);
+    expect(tw_node_init(&node, no_callback, NULL) == 0);
     expect(tw_runtime_after(NULL, &node, 1) == -EINVAL);
     expect(tw_runtime_free(NULL) == 0);
 }
@@ -153,7 +151,7 @@ static void forget_to_start_and_go_on(void) {
     make("sleep");
     expect(tw_runtime_at(rt, &node, 0) >= 0);
     for (size_t i = 0; i < COUNT_OF(more); ++i) {
-        expect(tw_node_init(&more[i], ignore, NULL) == 0);
+        expect(tw_node_init(&more[i], no_callback, NULL) == 0);
         expect(tw_runtime_after(rt, &more[i], TW_SECOND) >= 0);
     }
 }

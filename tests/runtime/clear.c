@@ -288,8 +288,11 @@ static void *hammer(void *arg) {
             const int stopped = tw_handle_stop_wait(hammered, id);
             check(stopped == -ESTALE || stopped == 0 || stopped == 1);
         }
-        if (random_below(&seed, 8) == 0)
-            check(0 <= tw_runtime_cancel_wait(rt, node));
+        if (random_below(&seed, 8) == 0) { /* P6: its owner may overwrite it then */
+            check(0 <= tw_runtime_shutdown(rt, node));
+            memset(node, 0xa5, sizeof *node);
+            tw_node_init(node, count_node, NULL);
+        }
     }
     for (unsigned i = 0; i < OWN; ++i)
         check(0 <= tw_runtime_shutdown(rt, &own[i]));

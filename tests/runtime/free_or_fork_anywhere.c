@@ -48,7 +48,7 @@ static struct tw_runtime *rt;
 static struct tw_handles *set, *other_set;
 static struct tw_keyed *table;
 static struct tw_workers *pool;
-static struct tw_node node, *bystander;
+static struct tw_node node, *bystanders;
 static struct tw_job job;
 static void (*act)(void);
 static atomic_bool has_acted;
@@ -349,10 +349,15 @@ static void close_and_tell(void *state) {
     atomic_fetch_add(&closed, 1);
 }
 
+enum { BYSTANDERS = 3 };
+
 static void add_bystanders(void) {
-    bystander = malloc(sizeof *bystander);
-    tw_node_init(bystander, on_node, NULL);
-    check(tw_runtime_after(rt, bystander, 1800 * TW_SECOND) == 0);
+    bystanders = malloc(BYSTANDERS * sizeof *bystanders);
+    for (unsigned i = 0; i < BYSTANDERS; ++i)
+        tw_node_init(&bystanders[i], on_node, NULL);
+    check(tw_runtime_after(rt, &bystanders[0], 1800 * TW_SECOND) == 0);
+    check(tw_runtime_at(rt, &bystanders[1], tw_runtime_now(rt) + (INT64_C(1) << 50)) == 0);
+    check(tw_runtime_every(rt, &bystanders[2], 1900 * TW_SECOND, TW_SKIP) == 0);
     for (unsigned i = 0; i < 3; ++i) {
         start(&in_an_hour);
         set_key(tw_key_number(100 + i));
@@ -405,8 +410,8 @@ static void free_runtime(void) {
     struct tw_node late;
     tw_node_init(&late, on_node, NULL);
     check(tw_runtime_free(rt) == 0);
-    memset(bystander, 0xa5, sizeof *bystander); /* its owner may do so from here on */
-    free(bystander);
+    memset(bystanders, 0xa5, BYSTANDERS * sizeof *bystanders); /* their owner may do so from here on */
+    free(bystanders);
     check(tw_runtime_after(rt, &late, 0) == -ESHUTDOWN);
 }
 
@@ -490,7 +495,7 @@ static void fork_in_call_and_then(const struct scene *it, const char *driver, bo
         assert_ok(tw_runtime_free(rt));
     assert_int_equal(closed, 1);
     assert_int_equal(arguments, 0);
-    free(bystander);
+    free(bystanders);
 }
 
 static void fork_in_call(const struct scene *it, const char *driver) {
@@ -525,7 +530,7 @@ static void fork_on_thread(const struct scene *it, bool has_workers) {
     assert_ok(tw_runtime_free(rt));
     assert_int_equal(closed, 1);
     assert_int_equal(arguments, 0);
-    free(bystander);
+    free(bystanders);
 }
 
 TEST(p13_every_function_on_a_thread_of_the_librarys_may_fork) {
@@ -565,7 +570,7 @@ static void revive_and(void (*what)(void), bool has_workers, int drivers_closed)
     atomic_store(&has_acted, true); /* it acts in the child only */
     assert_ok(tw_runtime_free(rt));
     assert_int_equal(arguments, 0);
-    free(bystander);
+    free(bystanders);
 }
 
 TEST(p13_drop_may_free_or_fork_while_a_child_is_revived) {

@@ -1,9 +1,7 @@
 /* P7: tw_runtime_free overtakes a call that arms. The call has found the runtime open and
  * reads the clock; meanwhile a callback on another thread frees the runtime, which empties its
  * wheels. The call is refused and leaves nothing pending on the runtime that is about to go. */
-#include "support/runtime_test.h"
-
-#include <stdbool.h>
+#include "support/faults.h"
 
 #include <tickwheel/handle.h>
 
@@ -12,18 +10,11 @@ static struct tw_handles *set;
 static struct tw_node node;
 static atomic_bool is_reading, is_freed, is_refused;
 static atomic_uint drops;
-static _Thread_local bool stalls_at_the_clock;
 
-int __real_clock_gettime(clockid_t clock, struct timespec *reading);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *reading);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
-    if (stalls_at_the_clock) {
-        stalls_at_the_clock = false;
-        atomic_store(&is_reading, true);
-        while (!atomic_load(&is_freed))
-            doze();
-    }
-    return __real_clock_gettime(clock, reading);
+static void stall(void) {
+    atomic_store(&is_reading, true);
+    while (!atomic_load(&is_freed))
+        doze();
 }
 
 static void never_fires(UNUSED struct tw_node *fired, UNUSED void *arg) { abort(); }
@@ -50,29 +41,25 @@ static int start_handle(void) {
     return tw_handle_after(set, &handle, TW_SECOND, never_due, NULL);
 }
 
-static void overtake(int (*arm)(void)) {
-    const struct tw_task kept = {.fn = never_due, .drop = count_drop};
-    struct tw_node frees;
-    tw_handle handle;
-    is_reading = is_freed = is_refused = false;
-    drops = 0;
-    rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
-    assert_ok(tw_handles_new(&set, rt, NULL));
-    assert_ok(tw_handle_start(set, &handle, &(struct tw_when){.due_ns = 3600 * TW_SECOND}, &kept));
-    tw_node_init(&node, never_fires, NULL);
-    tw_node_init(&frees, free_runtime, NULL);
-    assert_ok(tw_runtime_after(rt, &frees, 0));
-
-    stalls_at_the_clock = true;
-    assert_int_equal(arm(), -ESHUTDOWN);
-    assert_int_equal(node.state, TW_IDLE);
-    atomic_store(&is_refused, true);
-    wait_for(drops == 1); /* the callback has returned, and the runtime is being freed */
-}
-
 TEST(p7_a_call_that_arms_leaves_nothing_on_a_runtime_that_is_freed_meanwhile) {
-    overtake(arm_after);
-    overtake(arm_every);
-    overtake(arm_within);
-    overtake(start_handle);
+    int (*const calls[])(void) = {arm_after, arm_every, arm_within, start_handle};
+    for (unsigned i = 0; i < COUNT_OF(calls); ++i) {
+        const struct tw_task kept = {.fn = never_due, .drop = count_drop};
+        struct tw_node frees;
+        tw_handle handle;
+        is_reading = is_freed = is_refused = false;
+        drops = 0;
+        rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
+        assert_ok(tw_handles_new(&set, rt, NULL));
+        assert_ok(tw_handle_start(set, &handle, &(struct tw_when){.due_ns = 3600 * TW_SECOND}, &kept));
+        tw_node_init(&node, never_fires, NULL);
+        tw_node_init(&frees, free_runtime, NULL);
+        assert_ok(tw_runtime_after(rt, &frees, 0));
+
+        call_before_next_reading(stall);
+        assert_int_equal(calls[i](), -ESHUTDOWN);
+        assert_int_equal(node.state, TW_IDLE);
+        atomic_store(&is_refused, true);
+        wait_for(drops == 1); /* the callback has returned, and the runtime is being freed */
+    }
 }

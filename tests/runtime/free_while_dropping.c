@@ -1,7 +1,7 @@
 /* `drop` may make any call while tw_runtime_free calls it. Every component of the runtime
  * still exists, regardless of the order they were made in. Nothing can be armed, started or
  * made any more, and nothing stays pending. */
-#include "support/runtime_test.h"
+#include "runtime/node_calls.h"
 
 #include <stdbool.h>
 
@@ -88,12 +88,8 @@ static void free_the_others(void) {
 }
 
 static void arm_nodes(void) {
-    assert_int_equal(tw_runtime_after(rt, &node, 0), -ESHUTDOWN);
-    assert_int_equal(tw_runtime_at(rt, &node, 3600 * TW_SECOND), -ESHUTDOWN);
-    assert_int_equal(tw_runtime_every(rt, &node, TW_SECOND, TW_SKIP), -ESHUTDOWN);
-    assert_int_equal(tw_runtime_arm(rt, &node, &in_an_hour), -ESHUTDOWN);
-    assert_int_equal(tw_runtime_move(rt, &node, 0), -ESHUTDOWN);
-    assert_int_equal(tw_runtime_postpone(rt, &node, 0), -ESHUTDOWN);
+    for (unsigned i = 0; i < TIMING_CALLS; ++i)
+        assert_int_equal(node_calls[i].call(rt, &node), -ESHUTDOWN);
     assert_int_equal(tw_runtime_cancel_wait(rt, &node), 0);
     assert_int_equal(tw_runtime_count(rt), 0);
 }
@@ -177,15 +173,10 @@ static void end_with(void (*what)(void), unsigned in_set, bool with_workers) {
 }
 
 TEST(drops_of_a_runtime_that_is_freed_may_do_anything) {
-    for (unsigned a = 0; a < COUNT_OF(acts); ++a)
-        for (unsigned s = 0; s < SETS; ++s)
-            end_with(acts[a], s, false);
-}
-
-TEST(drops_of_a_runtime_that_is_freed_may_do_anything_with_workers) {
-    for (unsigned a = 0; a < COUNT_OF(acts); ++a)
-        for (unsigned s = 0; s < SETS; ++s)
-            end_with(acts[a], s, true);
+    for (int with_workers = 0; with_workers < 2; ++with_workers)
+        for (unsigned a = 0; a < COUNT_OF(acts); ++a)
+            for (unsigned s = 0; s < SETS; ++s)
+                end_with(acts[a], s, with_workers);
 }
 
 /* Each drop stops the timer of the next set, whose drop does the same. */

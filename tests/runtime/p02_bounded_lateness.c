@@ -1,15 +1,9 @@
 /* P2: at most one tick late, plus the time the system takes to wake a thread. The library's
  * share is exact and tested as such: the driver is never asked to sleep beyond the tick of the
  * earliest deadline, and a call that arms an earlier one wakes it. */
-#define _GNU_SOURCE
-#include "support/runtime_test.h"
+#include "support/faults.h"
 
-#include <poll.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/timerfd.h>
 
 /* A driver that wraps the sleep driver and records what it was asked for. */
 static const struct tw_driver *inner;
@@ -99,18 +93,6 @@ TEST(p2_an_earlier_deadline_wakes_the_sleeper_and_a_later_one_does_not) {
     tw_runtime_free(rt);
 }
 
-/* The wall clock as the library sees it (linked with --wrap). */
-static atomic_int_fast64_t wall_shift;
-
-int __real_clock_gettime(clockid_t clock, struct timespec *reading);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *reading);
-int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
-    const int result = __real_clock_gettime(clock, reading);
-    if (clock == CLOCK_REALTIME)
-        reading->tv_sec += (time_t)(wall_shift / TW_SECOND);
-    return result;
-}
-
 /* By the new time this deadline comes first, although by the old time it is later than the one
  * that the thread sleeps for. */
 TEST(p2_an_earlier_deadline_wakes_the_sleeper_also_when_the_wall_clock_was_set_back) {
@@ -121,12 +103,12 @@ TEST(p2_an_earlier_deadline_wakes_the_sleeper_also_when_the_wall_clock_was_set_b
     assert_int_equal(tw_runtime_at(rt, &before, tw_runtime_now(rt) + 100 * TW_SECOND), 0);
     assert_ok(tw_runtime_start(rt));
     wait_for(waits == 1);
-    atomic_store(&wall_shift, -3600 * TW_SECOND);
+    shift_wall_clock(-3600 * TW_SECOND);
     assert_int_equal(wakes, 0);
     assert_int_equal(tw_runtime_at(rt, &after, tw_runtime_now(rt) + 150 * TW_SECOND), 0);
     assert_int_equal(wakes, 1);
     tw_runtime_free(rt);
-    atomic_store(&wall_shift, 0);
+    shift_wall_clock(0);
 }
 
 /* Holds for every driver, and for every call that may bring an earlier deadline. */
@@ -282,56 +264,33 @@ static void stall_once(UNUSED struct tw_node *node, UNUSED void *arg) {
         nanosleep(&stall, NULL);
 }
 
-/* Returns false if the system itself was as late as the callback, as it may be on a busy
- * machine. */
-static bool blames_the_callback(const struct tw_stats *stats) {
-    assert_true(stats->held_up >= 1);
-    assert_true(stats->held_up_max_ns >= STALL - 30 * TW_MILLISECOND);
-    assert_true(stats->held_up_sum_ns >= stats->held_up_max_ns);
-    assert_true(stats->late_sum_ns >= stats->late_max_ns);
-    return stats->timed > 0 && stats->late_max_ns < STALL / 2;
-}
+static bool six_fires(void) { return atomic_load(&fires) >= 6; }
 
-static bool thread_blames_the_callback(const char *driver) {
+/* Returns false if the system itself was as late as the callback, as it may be on a busy machine. */
+static bool blames_the_callback(const struct way *way) {
     struct tw_node node;
     struct tw_stats stats;
-    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = driver});
+    struct tw_runtime *rt = runtime_on(way->driver);
     atomic_store(&fires, 0);
     tw_node_init(&node, stall_once, NULL);
     assert_int_equal(tw_runtime_every(rt, &node, 10 * TW_MILLISECOND, TW_SKIP), 0);
-    wait_for(fires >= 6);
+    set_going(way, rt);
+    assert_true(go_on_until(way, rt, six_fires));
     assert_int_equal(tw_runtime_stop(rt), 0);
     assert_int_equal(tw_runtime_stats(rt, &stats), 0);
     tw_runtime_free(rt);
-    return blames_the_callback(&stats);
+    assert_true(stats.held_up >= 1);
+    assert_true(stats.held_up_max_ns >= STALL - 30 * TW_MILLISECOND);
+    assert_true(stats.held_up_sum_ns >= stats.held_up_max_ns);
+    assert_true(stats.late_sum_ns >= stats.late_max_ns);
+    return stats.timed > 0 && stats.late_max_ns < STALL / 2;
 }
 
-TEST(p2_a_slow_callback_is_not_counted_as_a_late_wake_up) {
-    for (unsigned d = 0; d < thread_drivers_here(); ++d)
-        wait_for(thread_blames_the_callback(thread_drivers[d]));
-}
-
-static bool loop_blames_the_callback(void) {
-    struct tw_node node;
-    struct tw_stats stats;
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
-    atomic_store(&fires, 0);
-    tw_node_init(&node, stall_once, NULL);
-    assert_int_equal(tw_runtime_every(rt, &node, 10 * TW_MILLISECOND, TW_SKIP), 0);
-    struct pollfd ready = {.fd = tw_runtime_fd(rt), .events = POLLIN};
-    unsigned dispatched = 0;
-    for (; fires < 6; ++dispatched) {
-        assert_int_equal(poll(&ready, 1, 60000), 1);
-        assert_int_equal(tw_runtime_dispatch(rt), 0);
-    }
-    assert_int_equal(tw_runtime_stats(rt, &stats), 0);
-    tw_runtime_free(rt);
-    assert_int_equal(stats.wakeups, dispatched);
-    assert_true(stats.timed + stats.held_up <= dispatched + 1);
-    return blames_the_callback(&stats);
-}
-
-TEST(p2_a_loop_of_ones_own_has_its_lateness_counted_in_the_same_way) { wait_for(loop_blames_the_callback()); }
+/* A loop of one's own counts its lateness in the same way. */
+DECLARE_TEST(p2_a_slow_callback_is_not_counted_as_a_late_wake_up);
+BY_EACH_THREAD(p2_a_slow_callback_is_not_counted_as_a_late_wake_up)
+THE_WAY(p2_a_slow_callback_is_not_counted_as_a_late_wake_up, 3)
+DEFINE_TEST(p2_a_slow_callback_is_not_counted_as_a_late_wake_up) { wait_for(blames_the_callback(WAY)); }
 
 /* The thread sleeps for a deadline in 100 s, which has long passed when it looks again. */
 TEST(p2_a_wall_clock_set_forwards_is_not_counted_as_lateness) {
@@ -344,49 +303,18 @@ TEST(p2_a_wall_clock_set_forwards_is_not_counted_as_lateness) {
     assert_int_equal(tw_runtime_at(rt, &at, tw_runtime_now(rt) + 100 * TW_SECOND), 0);
     assert_ok(tw_runtime_start(rt));
     wait_for(waits == 1);
-    atomic_store(&wall_shift, 3600 * TW_SECOND);
+    shift_wall_clock(3600 * TW_SECOND);
     assert_int_equal(tw_runtime_after(rt, &after, 0), 0);
     wait_for(fires == 2);
     assert_int_equal(tw_runtime_stop(rt), 0);
     assert_int_equal(tw_runtime_stats(rt, &stats), 0);
     tw_runtime_free(rt);
-    atomic_store(&wall_shift, 0);
+    shift_wall_clock(0);
     assert_in_range(stats.late_max_ns, 0, 60 * TW_SECOND);
     assert_in_range(stats.held_up_max_ns, 0, 60 * TW_SECOND);
 }
 
-/* The kernel may end timeouts of poll, select and epoll late by a thousandth of the wait.
- * These wrappers observe each call that the drivers make (linked with --wrap). */
-static atomic_int_fast64_t longest_timeout, timer_set_to;
-
-int __real_epoll_wait(int set, struct epoll_event *events, int most, int timeout_ms);
-int __wrap_epoll_wait(int set, struct epoll_event *events, int most, int timeout_ms);
-int __wrap_epoll_wait(int set, struct epoll_event *events, int most, int timeout_ms) {
-    if (timeout_ms * TW_MILLISECOND > longest_timeout)
-        atomic_store(&longest_timeout, timeout_ms * TW_MILLISECOND);
-    return __real_epoll_wait(set, events, most, timeout_ms);
-}
-
-int __real_epoll_pwait2(int set, struct epoll_event *events, int most, const struct timespec *timeout,
-                        const sigset_t *mask);
-int __wrap_epoll_pwait2(int set, struct epoll_event *events, int most, const struct timespec *timeout,
-                        const sigset_t *mask);
-int __wrap_epoll_pwait2(int set, struct epoll_event *events, int most, const struct timespec *timeout,
-                        const sigset_t *mask) {
-    const int64_t ns = timeout->tv_sec * TW_SECOND + timeout->tv_nsec;
-    if (ns > longest_timeout)
-        atomic_store(&longest_timeout, ns);
-    return __real_epoll_pwait2(set, events, most, timeout, mask);
-}
-
-int __real_timerfd_settime(int fd, int flags, const struct itimerspec *set, struct itimerspec *was);
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *set, struct itimerspec *was);
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *set, struct itimerspec *was) {
-    assert_int_equal(flags & TFD_TIMER_ABSTIME, TFD_TIMER_ABSTIME);
-    atomic_store(&timer_set_to, set->it_value.tv_sec * TW_SECOND + set->it_value.tv_nsec);
-    return __real_timerfd_settime(fd, flags, set, was);
-}
-
+/* The kernel may end timeouts of poll, select and epoll late by a thousandth of the wait. */
 TEST(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout) {
     static const int64_t delays[] = {TW_MICROSECOND,     300 * TW_MICROSECOND, TW_MILLISECOND,
                                      5 * TW_MILLISECOND, 40 * TW_MILLISECOND,  300 * TW_MILLISECOND,
@@ -394,7 +322,7 @@ TEST(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "epoll", .tick_ns = 1000});
     struct tw_node node;
     tw_node_init(&node, count, NULL);
-    atomic_store(&longest_timeout, 0);
+    longest_epoll_timeout();
     atomic_store(&fires, 0);
     for (unsigned i = 0; i < COUNT_OF(delays); ++i) {
         const int64_t deadline = round_up(monotonic() + delays[i], 1000);
@@ -402,10 +330,10 @@ TEST(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout) {
         if (delays[i] <= TW_SECOND)
             wait_for(fires == i + 1);
         else
-            wait_for(timer_set_to == deadline);
+            wait_for(last_timerfd_deadline() == deadline);
     }
     tw_runtime_free(rt);
-    assert_in_range(longest_timeout, 0, TW_MILLISECOND);
+    assert_in_range(longest_epoll_timeout(), 0, TW_MILLISECOND);
 }
 
 /* --- the next turn ---------------------------------------------------------------------------- */

@@ -101,40 +101,6 @@ TEST(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node)
     }
 }
 
-/* Owners may free a node as soon as shutdown has returned, also while others clear: no
- * callback gets a node after that. */
-static atomic_bool over;
-
-static void *own_nodes(UNUSED void *arg) {
-    while (!atomic_load(&over)) {
-        struct tw_node *const node = malloc(sizeof *node);
-        tw_node_init(node, wait_in_gate, &gate);
-        tw_runtime_after(rt, node, 3600 * TW_SECOND);
-        tw_runtime_shutdown(rt, node);
-        memset(node, 0xa5, sizeof *node);
-        free(node);
-    }
-    return NULL;
-}
-
-TEST(p6_owners_free_their_nodes_after_shutdown_while_others_clear) {
-    enum { OWNERS = 3 };
-    pthread_t owners[OWNERS];
-    rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
-    atomic_store(&over, false);
-    for (unsigned i = 0; i < OWNERS; ++i)
-        assert_int_equal(pthread_create(&owners[i], NULL, own_nodes, NULL), 0);
-    const int64_t end = monotonic() + 200 * TW_MILLISECOND;
-    do
-        assert_int_equal(tw_runtime_clear(rt, NULL, NULL), 0);
-    while (monotonic() < end);
-    atomic_store(&over, true);
-    for (unsigned i = 0; i < OWNERS; ++i)
-        pthread_join(owners[i], NULL);
-    assert_int_equal(tw_runtime_count(rt), 0);
-    tw_runtime_free(rt);
-}
-
 TEST(p6_cancel_does_not_wait_and_cancel_wait_only_for_its_own_node) {
     struct tw_node other;
     enter("sleep", 0);

@@ -15,8 +15,6 @@ static long switches_of(long thread) { return (long)look_at(thread).voluntary; }
 
 static bool is_asleep(long thread) { return look_at(thread).state == 'S'; }
 
-static void note_nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
-
 struct sleeper {
     struct tw_runtime *rt;
     struct tw_node node;
@@ -28,7 +26,7 @@ static void start(struct sleeper *sleeper, unsigned driver, unsigned kind) {
     snprintf(sleeper->name, sizeof sleeper->name, "tw-%s-%u", thread_drivers[driver], kind);
     sleeper->rt = new_runtime((struct tw_runtime_options){
         .driver = thread_drivers[driver], .tick_ns = kind == 2 ? 1000 : 0, .thread_name = sleeper->name});
-    tw_node_init(&sleeper->node, note_nothing, NULL);
+    tw_node_init(&sleeper->node, no_callback, NULL);
     if (kind > 0)
         tw_runtime_after(sleeper->rt, &sleeper->node, 3600 * TW_SECOND);
     assert_ok(tw_runtime_start(sleeper->rt));

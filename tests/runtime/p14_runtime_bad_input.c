@@ -1,12 +1,11 @@
 /* P14 on a runtime: each call returns its documented errors and changes nothing. */
-#include "support/runtime_test.h"
+#include "runtime/node_calls.h"
 
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/workers.h>
 
 #include <limits.h>
-#include <unistd.h>
 
 static struct tw_runtime *rt, *other;
 static struct tw_node idle, pending, periodic, away, shut;
@@ -31,7 +30,7 @@ static int begin(UNUSED void **state) {
     return 0;
 }
 
-static int end(UNUSED void **state) {
+static int end_all(UNUSED void **state) {
     tw_runtime_free(rt);
     tw_runtime_free(other);
     return 0;
@@ -67,23 +66,26 @@ static void copy(struct everything *to) {
         assert_true(strcmp(tw_strerror(result), "unknown error") != 0); \
     } while (0)
 
-FIXTURE(begin, end);
+/* The same for some of the calls on a node. */
+static void assert_refused(unsigned first, unsigned end, struct tw_runtime *by, struct tw_node *node,
+                           int error) {
+    for (unsigned i = first; i < end; ++i) {
+        copy(&saved);
+        const int result = node_calls[i].call(by, node);
+        copy(&found);
+        if (result != error || memcmp(&saved, &found, sizeof saved) != 0)
+            fail_msg("%s returned %d, not %d, or changed something", node_calls[i].name, result, error);
+    }
+}
+
+FIXTURE(begin, end_all);
 
 TEST(p14_null_and_forgotten_arguments) {
-    const struct tw_when when = {.due_ns = 1};
     struct tw_runtime *const runtimes[] = {NULL, rt, rt};
     struct tw_node *const nodes[] = {&idle, NULL, &raw};
     struct tw_stats stats;
     for (unsigned i = 0; i < 3; ++i) {
-        REFUSED(tw_runtime_after(runtimes[i], nodes[i], 1), -EINVAL);
-        REFUSED(tw_runtime_at(runtimes[i], nodes[i], now + 1), -EINVAL);
-        REFUSED(tw_runtime_every(runtimes[i], nodes[i], 1000, TW_BURST), -EINVAL);
-        REFUSED(tw_runtime_arm(runtimes[i], nodes[i], &when), -EINVAL);
-        REFUSED(tw_runtime_move(runtimes[i], nodes[i], 1), -EINVAL);
-        REFUSED(tw_runtime_postpone(runtimes[i], nodes[i], 1), -EINVAL);
-        REFUSED(tw_runtime_cancel(runtimes[i], nodes[i]), -EINVAL);
-        REFUSED(tw_runtime_cancel_wait(runtimes[i], nodes[i]), -EINVAL);
-        REFUSED(tw_runtime_shutdown(runtimes[i], nodes[i]), -EINVAL);
+        assert_refused(0, NODE_CALLS, runtimes[i], nodes[i], -EINVAL);
         assert_int_equal(tw_runtime_remaining(runtimes[i], nodes[i]), TW_NO_DEADLINE);
     }
     REFUSED(tw_runtime_arm(rt, &idle, NULL), -EINVAL);
@@ -146,18 +148,8 @@ TEST(p14_times_and_schedules_out_of_range) {
 }
 
 TEST(p14_nodes_that_are_elsewhere_idle_or_shut_down) {
-    const struct tw_when when = {.due_ns = 1};
-    REFUSED(tw_runtime_after(rt, &away, 1), -EBUSY);
-    REFUSED(tw_runtime_at(rt, &away, now + 1), -EBUSY);
-    REFUSED(tw_runtime_arm(rt, &away, &when), -EBUSY);
-    REFUSED(tw_runtime_move(rt, &away, 1), -EBUSY);
-    REFUSED(tw_runtime_postpone(rt, &away, 1), -EBUSY);
-    REFUSED(tw_runtime_cancel(rt, &away), -EBUSY);
-    REFUSED(tw_runtime_cancel_wait(rt, &away), -EBUSY);
-    REFUSED(tw_runtime_shutdown(rt, &away), -EBUSY);
-    REFUSED(tw_runtime_after(rt, &shut, 1), -EPERM);
-    REFUSED(tw_runtime_at(rt, &shut, now + 1), -EPERM);
-    REFUSED(tw_runtime_every(rt, &shut, 1000, TW_BURST), -EPERM);
+    assert_refused(0, NODE_CALLS, rt, &away, -EBUSY);
+    assert_refused(0, ARMING_CALLS, rt, &shut, -EPERM);
     REFUSED(tw_runtime_move(rt, &idle, 1), -ENOENT);
     REFUSED(tw_runtime_move(rt, &shut, 1), -ENOENT);
     REFUSED(tw_runtime_postpone(rt, &idle, 1), -ENOENT);
@@ -166,45 +158,7 @@ TEST(p14_nodes_that_are_elsewhere_idle_or_shut_down) {
     assert_int_equal(tw_runtime_cancel(rt, &idle), 0);
 }
 
-TEST(p14_what_a_driver_cannot_do) {
-    struct tw_runtime *sleeping = new_runtime((struct tw_runtime_options){.driver = "sleep"});
-    struct tw_runtime *timerfd = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
-    REFUSED(tw_runtime_start(rt), -EOPNOTSUPP);
-    REFUSED(tw_runtime_fd(rt), -EOPNOTSUPP);
-    REFUSED(tw_runtime_dispatch(rt), -EOPNOTSUPP);
-    REFUSED(tw_runtime_fd(sleeping), -EOPNOTSUPP);
-    REFUSED(tw_runtime_advance(sleeping, 1), -EOPNOTSUPP);
-    REFUSED(tw_runtime_leap(timerfd, 1), -EOPNOTSUPP);
-    REFUSED(tw_runtime_set_wall(rt, 1), -EOPNOTSUPP);
-    REFUSED(tw_runtime_unwatch(sleeping, 0), -EOPNOTSUPP);
-    REFUSED(tw_runtime_watch_modify(timerfd, 0, 1), -EOPNOTSUPP);
-    REFUSED(tw_runtime_unwatch(sleeping, -1), -EINVAL);
-    assert_ok(tw_runtime_start(timerfd));
-    REFUSED(tw_runtime_start(timerfd), -EALREADY);
-    REFUSED(tw_runtime_fd(timerfd), -EBUSY);
-    REFUSED(tw_runtime_dispatch(timerfd), -EBUSY);
-    assert_int_equal(tw_runtime_stop(timerfd), 0);
-    assert_int_equal(tw_runtime_stop(timerfd), 0);
-    assert_true(tw_runtime_fd(timerfd) >= 0);
-    REFUSED(tw_runtime_start(timerfd), -EBUSY);
-    tw_runtime_free(sleeping);
-    tw_runtime_free(timerfd);
-}
-
-static int mute_open(UNUSED void *memory, UNUSED enum tw_clock clock) { return 0; }
-static void mute(UNUSED void *memory) {}
-static int descriptor_0(UNUSED void *memory) { return 0; }
-
 TEST(p14_options_out_of_range) {
-    static const struct tw_driver nothing = {.name = "nothing", .clocks = ~0u};
-    static const struct tw_driver deaf = {.name = "deaf", .clocks = ~0u, .open = mute_open, .close = mute};
-    static const struct tw_driver half = {.name = "half",
-                                          .clocks = ~0u,
-                                          .open = mute_open,
-                                          .close = mute,
-                                          .wake = mute,
-                                          .program = NULL,
-                                          .descriptor = descriptor_0};
     static const struct {
         struct tw_runtime_options options;
         int error;
@@ -217,12 +171,6 @@ TEST(p14_options_out_of_range) {
         {{.clock = (enum tw_clock)(TW_CLOCK_VIRTUAL + 1)}, -EINVAL},
         {{.clock = (enum tw_clock)(-1)}, -EINVAL},
         {{.thread_name = "sixteen letters!"}, -EINVAL},
-        {{.driver = "no such"}, -ENOENT},
-        {{.driver = ""}, -ENOENT},
-        {{.driver = "sleep", .own_driver = &deaf}, -EINVAL},
-        {{.own_driver = &nothing}, -EINVAL},
-        {{.own_driver = &deaf}, -EINVAL},
-        {{.own_driver = &half}, -EINVAL},
     };
     for (unsigned i = 0; i < COUNT_OF(bad); ++i) {
         struct tw_runtime *made = (struct tw_runtime *)&raw;
@@ -238,32 +186,6 @@ TEST(p14_options_out_of_range) {
     const struct tw_runtime_options longest = {.thread_name = "fifteen letters", .tick_ns = 3600 * TW_SECOND};
     assert_int_equal(tw_runtime_new(&made, &longest), 0);
     tw_runtime_free(made);
-}
-
-TEST(p14_a_thread_that_cannot_be_had_is_an_error_of_start) {
-    struct tw_runtime *made = new_runtime((struct tw_runtime_options){.cpus = UINT64_C(1) << 63});
-    if (sysconf(_SC_NPROCESSORS_CONF) <= 63) {
-        REFUSED(tw_runtime_start(made), -EINVAL);
-        REFUSED(tw_runtime_start(made), -EINVAL); /* and not -EALREADY */
-        assert_non_null(strstr(tw_explain(-EINVAL), "cpus"));
-    }
-    assert_int_equal(tw_runtime_stop(made), 0);
-    tw_runtime_free(made);
-}
-
-/* A new runtime often gets the address of the previous one. */
-TEST(p14_nodes_left_pending_by_a_runtime_that_is_freed_are_idle) {
-    for (unsigned i = 0; i < 10; ++i) {
-        struct tw_runtime *former = new_runtime((struct tw_runtime_options){.driver = "manual"});
-        assert_int_equal(tw_runtime_after(former, &idle, TW_SECOND), 0);
-        tw_runtime_free(former);
-        struct tw_runtime *made = new_runtime((struct tw_runtime_options){.driver = "manual"});
-        assert_int_equal(tw_runtime_cancel(made, &idle), 0);
-        assert_int_equal(tw_runtime_count(made), 0);
-        assert_int_equal(tw_runtime_after(made, &idle, TW_SECOND), 0);
-        assert_int_equal(tw_runtime_cancel(made, &idle), 1);
-        tw_runtime_free(made);
-    }
 }
 
 /* Each refusal names the argument at fault, also after another refusal with the same errno. */

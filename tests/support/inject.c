@@ -45,8 +45,8 @@ static atomic_uint faulty;
 static atomic_int chosen_error, spared_calls, faults_left, faults, last_error;
 static atomic_ullong counts[CALLS];
 static atomic_llong live;
-static atomic_int batch, epoll_timeout;
-static atomic_llong timerfd_deadline;
+static atomic_int batch;
+static atomic_llong epoll_timeout, timerfd_deadline, wall_shift;
 
 void inject(unsigned calls, int error, int spared, int times) {
     atomic_store(&faulty, 0);
@@ -68,7 +68,7 @@ int injected_error(void) { return atomic_load(&last_error); }
 uint64_t calls_of(enum call call) { return atomic_load(&counts[call]); }
 int64_t live_allocations(void) { return atomic_load(&live); }
 int largest_batch(void) { return atomic_exchange(&batch, 0); }
-int longest_epoll_timeout(void) { return atomic_exchange(&epoll_timeout, -1); }
+int64_t longest_epoll_timeout(void) { return atomic_exchange(&epoll_timeout, -1); }
 int64_t last_timerfd_deadline(void) { return atomic_load(&timerfd_deadline); }
 
 static atomic_int fetching_is_hidden;
@@ -78,6 +78,12 @@ void hide_fetching(int is_hidden) { atomic_store(&fetching_is_hidden, is_hidden)
 static void keep_larger(atomic_int *largest, int value) {
     int before = atomic_load(largest);
     while (value > before && !atomic_compare_exchange_weak(largest, &before, value)) {
+    }
+}
+
+static void keep_longer(int64_t timeout) {
+    long long before = atomic_load(&epoll_timeout);
+    while (timeout > before && !atomic_compare_exchange_weak(&epoll_timeout, &before, timeout)) {
     }
 }
 
@@ -164,9 +170,9 @@ int __wrap_epoll_ctl(int set, int operation, int fd, struct epoll_event *event) 
 }
 
 int __wrap_epoll_wait(int set, struct epoll_event *events, int room, int timeout) {
-    keep_larger(&epoll_timeout, timeout);
     if (fails(CALL_EPOLL_WAIT))
         return -1;
+    keep_longer(timeout * INT64_C(1000000));
     const int fetched = __real_epoll_wait(set, events, room, timeout);
     keep_larger(&batch, fetched);
     return fetched;
@@ -176,6 +182,8 @@ int __wrap_epoll_pwait2(int set, struct epoll_event *events, int room, const str
                         const sigset_t *mask) {
     if (fails(CALL_EPOLL_PWAIT2))
         return -1;
+    if (timeout != NULL)
+        keep_longer((int64_t)timeout->tv_sec * 1000000000 + timeout->tv_nsec);
     const int fetched = __real_epoll_pwait2(set, events, room, timeout, mask);
     keep_larger(&batch, fetched);
     return fetched;
@@ -206,6 +214,25 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struc
 
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout) {
     return fails(CALL_POLL) ? -1 : __real_poll(fds, count, timeout);
+}
+
+/* --- clocks --------------------------------------------------------------------------------- */
+
+static _Thread_local void (*before_reading)(void);
+
+void call_before_next_reading(void (*fn)(void)) { before_reading = fn; }
+void shift_wall_clock(int64_t ns) { atomic_store(&wall_shift, ns); }
+
+int __real_clock_gettime(clockid_t clock, struct timespec *reading);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
+    void (*const hook)(void) = before_reading;
+    before_reading = NULL;
+    if (hook != NULL)
+        hook();
+    const int result = __real_clock_gettime(clock, reading);
+    if (clock == CLOCK_REALTIME)
+        reading->tv_sec += (time_t)(atomic_load(&wall_shift) / 1000000000);
+    return result;
 }
 
 /* --- memory that is shared with the kernel -------------------------------------------------- */

@@ -62,9 +62,15 @@ int largest_batch(void);
 /* From now on a ring of io_uring cannot fetch the events of an epoll set, as before Linux 6.15. */
 void hide_fetching(int is_hidden);
 
-/* Returns the longest timeout, in ms, given to epoll_wait since the previous call; -1 counts
- * as none. */
-int longest_epoll_timeout(void);
+/* Returns the longest timeout, in ns, with which epoll has waited since the previous call; -1 if with none.
+ */
+int64_t longest_epoll_timeout(void);
+
+/* From now on the wall clock, CLOCK_REALTIME, shows so many whole seconds more. */
+void shift_wall_clock(int64_t ns);
+
+/* Calls fn once: before this thread next reads a clock. */
+void call_before_next_reading(void (*fn)(void));
 
 /* The absolute deadline that a timerfd was last set to, in ns; 0 if it was disarmed. */
 int64_t last_timerfd_deadline(void);

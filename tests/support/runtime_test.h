@@ -10,6 +10,7 @@
 #include "support/random.h"
 #include "support/test.h"
 
+#include <tickwheel/handle.h>
 #include <tickwheel/runtime.h>
 
 /* Loops go up to thread_drivers_here(). */
@@ -64,6 +65,10 @@ static inline struct tw_runtime *started_runtime(struct tw_runtime_options optio
     assert_ok(tw_runtime_start(rt));
     return rt;
 }
+
+/* Callbacks of timers whose fires do not matter. */
+static inline void no_callback(UNUSED struct tw_node *node, UNUSED void *arg) {}
+static inline void no_task(UNUSED const struct tw_event *event, UNUSED void *arg) {}
 
 static inline void pause_ms(long ms) { nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000}, NULL); }
 

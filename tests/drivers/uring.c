@@ -4,14 +4,8 @@
 #include "support/child.h"
 #include "support/faults.h"
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <stddef.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/prctl.h>
-
-static const struct way *const by_uring = &ways[5];
 
 /* --- refused -------------------------------------------------------------------------- */
 
@@ -54,54 +48,6 @@ TEST(new_finds_a_sandbox_that_forbids_but_a_part_of_it) {
         assert_refused(-EPERM, "sandbox");
     }
     inject_nothing();
-}
-
-/* What runtime.h advises. */
-TEST(a_program_that_is_refused_takes_epoll_instead) {
-    struct tw_runtime_options options = {.driver = "uring"};
-    struct tw_runtime *rt = NULL;
-    inject(ONLY(CALL_URING_SETUP), EPERM, 0, 1);
-    int error = tw_runtime_new(&rt, &options);
-    inject_nothing();
-    if (error == -ENOSYS || error == -EPERM)
-        options.driver = "epoll", error = tw_runtime_new(&rt, &options);
-    assert_int_equal(error, 0);
-    assert_works_and_free(by_uring, rt);
-}
-
-static bool enter_sandbox(void) {
-    struct sock_filter rules[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    const struct sock_fprog program = {COUNT_OF(rules), rules};
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
-#define NO_SANDBOX 77
-
-TEST(in_a_sandbox_new_says_that_it_is_forbidden) {
-    const pid_t child = fork();
-    if (child == 0) {
-        const struct tw_runtime_options options = {.driver = "uring"};
-        struct tw_runtime *rt = NULL;
-        if (!enter_sandbox())
-            leave(NO_SANDBOX);
-        expect(tw_runtime_new(&rt, &options) == -EPERM && rt == NULL);
-        expect(strstr(tw_explain(-EPERM), "sandbox") != NULL);
-        leave(0);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) == NO_SANDBOX) {
-        print_message("the system lets this program make no sandbox\n");
-        skip();
-    }
-    assert_int_equal(WEXITSTATUS(status), 0);
 }
 
 /* --- system calls -------------------------------------------------------------------------- */

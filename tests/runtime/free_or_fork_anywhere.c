@@ -73,10 +73,14 @@ static int64_t next(int64_t due, UNUSED void *arg) {
 
 static int64_t next_is_never(UNUSED int64_t due, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
-static void drop(void *arg) {
-    maybe_act(DROP);
+static void just_drop(void *arg) {
     free(*(void **)arg);
     atomic_fetch_sub(&arguments, 1);
+}
+
+static void drop(void *arg) {
+    maybe_act(DROP);
+    just_drop(arg);
 }
 
 static void copy(void *to, void *from) {
@@ -94,30 +98,43 @@ static const struct tw_when in_an_hour = {.due_ns = 3600 * TW_SECOND}, at_once =
 static const struct tw_key name = {.number = 7, .is_number = 1};
 
 /* The argument points to memory of its own, so that a missing or second drop is noticed. */
-static struct tw_task task_with(void **memory) {
+static struct tw_task task_with(void **memory, tw_next_deadline *of_own, bool copies) {
     *memory = malloc(1);
     atomic_fetch_add(&arguments, 1);
-    return (struct tw_task){
-        .fn = on_event, .arg = memory, .drop = drop, .arg_size = sizeof *memory, .copy = copy};
+    return (struct tw_task){.fn = on_event,
+                            .arg = memory,
+                            .drop = drop,
+                            .arg_size = sizeof *memory,
+                            .next = of_own,
+                            .copy = copies ? copy : NULL};
 }
 
-static tw_handle start_in(struct tw_handles *handles, const struct tw_when *when, tw_next_deadline *of_own) {
+/* If a start fails after copying the argument, the library drops the copy; if before, the
+ * argument is still ours. */
+static int start_or_set(bool sets, const struct tw_when *when, tw_next_deadline *of_own, bool copies) {
     void *memory;
-    struct tw_task task = task_with(&memory);
+    tw_handle id;
+    const struct tw_task task = task_with(&memory, of_own, copies);
+    const int result = sets ? tw_keyed_set(table, name, when, &task) : tw_handle_start(set, &id, when, &task);
+    if (result < 0 && !copies)
+        drop(task.arg);
+    return result;
+}
+
+static tw_handle start_in(struct tw_handles *handles, const struct tw_when *when, void (*own_drop)(void *)) {
+    void *memory;
     tw_handle id = TW_NO_HANDLE;
-    task.next = of_own;
-    if (scene->acts != COPY)
-        task.copy = NULL;
+    struct tw_task task = task_with(&memory, NULL, false);
+    task.drop = own_drop;
     check(tw_handle_start(handles, &id, when, &task) == 0);
     return id;
 }
 
-static tw_handle start(const struct tw_when *when) { return start_in(set, when, NULL); }
+static tw_handle start(const struct tw_when *when) { return start_in(set, when, drop); }
 
 static void set_key(struct tw_key key) {
     void *memory;
-    struct tw_task task = task_with(&memory);
-    task.copy = NULL;
+    const struct tw_task task = task_with(&memory, NULL, false);
     check(tw_keyed_set(table, key, &in_an_hour, &task) == 0);
 }
 
@@ -141,7 +158,7 @@ static int fire_key(void) {
 }
 
 static int fire_schedule(void) {
-    start_in(set, &at_once, next);
+    check(start_or_set(false, &at_once, next, false) == 0);
     return fire();
 }
 
@@ -183,91 +200,46 @@ static int remove_and_wait(void) {
 }
 
 static int replace(void) {
-    void *memory;
-    struct tw_task task = task_with(&memory);
-    task.copy = NULL;
     set_key(name);
-    return tw_keyed_set(table, name, &in_an_hour, &task);
+    return start_or_set(true, &in_an_hour, NULL, false);
 }
 
-/* If a start fails after copying the argument, the library drops the copy; if before, the
- * argument is still ours. */
-static int start_with(const struct tw_when *when, tw_next_deadline *of_own, bool copies) {
-    void *memory;
-    tw_handle id;
-    struct tw_task task = task_with(&memory);
-    task.next = of_own;
-    if (!copies)
-        task.copy = NULL;
-    const int result = tw_handle_start(set, &id, when, &task);
-    if (result < 0 && !copies)
-        drop(task.arg);
-    return result;
-}
-
-static int start_copying(void) { return start_with(&in_an_hour, NULL, true); }
-static int start_asking(void) { return start_with(NULL, next, false); }
+static int start_copying(void) { return start_or_set(false, &in_an_hour, NULL, true); }
+static int start_asking(void) { return start_or_set(false, NULL, next, false); }
+static int set_copying(void) { return start_or_set(true, &in_an_hour, NULL, true); }
+static int set_asking(void) { return start_or_set(true, NULL, next, false); }
 
 /* A start that is refused wakes no driver: the runtime may be gone by then. */
 static int start_what_comes_first(void) {
     wait_until_others_sleep();
-    return start_with(&(struct tw_when){.due_ns = 60 * TW_SECOND}, NULL, true);
+    return start_or_set(false, &(struct tw_when){.due_ns = 60 * TW_SECOND}, NULL, true);
 }
 
 static int start_in_vain(void) {
-    check(start_with(NULL, next_is_never, true) == -ENOENT);
+    check(start_or_set(false, NULL, next_is_never, true) == -ENOENT);
     return 0;
 }
 
-static int set_with(const struct tw_when *when, tw_next_deadline *of_own, bool copies) {
-    void *memory;
-    struct tw_task task = task_with(&memory);
-    task.next = of_own;
-    if (!copies)
-        task.copy = NULL;
-    const int result = tw_keyed_set(table, name, when, &task);
-    if (result < 0 && !copies)
-        drop(task.arg);
-    return result;
-}
-
-static int set_copying(void) { return set_with(&in_an_hour, NULL, true); }
-static int set_asking(void) { return set_with(NULL, next, false); }
-
 /* One firing inside another. */
 static void fire_when_dropped(void *arg) {
-    free(*(void **)arg);
-    atomic_fetch_sub(&arguments, 1);
+    just_drop(arg);
     fire_node(); /* -ECHILD in a child */
 }
 
 static int stop_what_fires(void) {
-    void *memory;
-    tw_handle id;
-    struct tw_task task = task_with(&memory);
-    task.copy = NULL;
-    task.drop = fire_when_dropped;
-    check(tw_handle_start(set, &id, &in_an_hour, &task) == 0);
-    return tw_handle_stop(set, id);
+    return tw_handle_stop(set, start_in(set, &in_an_hour, fire_when_dropped));
 }
 
 static tw_handle stopped_by_drop;
 
 static void stop_when_dropped(void *arg) {
-    free(*(void **)arg);
-    atomic_fetch_sub(&arguments, 1);
+    just_drop(arg);
     check(tw_handle_stop(other_set, stopped_by_drop) == 1);
 }
 
 static int stop_what_stops(void) {
-    void *memory;
-    tw_handle id;
-    struct tw_task task = task_with(&memory);
-    task.copy = NULL;
-    task.drop = stop_when_dropped;
-    stopped_by_drop = start_in(other_set, &in_an_hour, NULL);
-    check(tw_handle_start(set, &id, &in_an_hour, &task) == 0);
-    return tw_handle_stop(set, id);
+    stopped_by_drop = start_in(other_set, &in_an_hour, drop);
+    return tw_handle_stop(set, start_in(set, &in_an_hour, stop_when_dropped));
 }
 
 /* --- the same on the library's threads ------------------------------------------------------- */
@@ -279,10 +251,7 @@ static int handle_on_thread(void) {
     return 0;
 }
 
-static int schedule_on_thread(void) {
-    start_in(set, &at_once, next);
-    return 0;
-}
+static int schedule_on_thread(void) { return start_or_set(false, &at_once, next, false); }
 
 static int job_on_worker(void) { return tw_runtime_after(rt, &job.node, 0); }
 
@@ -427,6 +396,16 @@ static void free_in_call(const struct scene *it, const char *driver) {
 
 TEST(p7_every_function_that_a_call_leads_to_may_free_the_runtime) { for_each_call(free_in_call); }
 
+/* Runs each scene of the library's threads. */
+static void for_each_thread(void (*put_on)(const struct scene *, bool has_workers)) {
+    ready = eventfd(1, 0);
+    for (unsigned s = 0; s < COUNT_OF(on_threads); ++s)
+        put_on(&on_threads[s], false);
+    for (unsigned s = 0; s < COUNT_OF(on_workers); ++s)
+        put_on(&on_workers[s], true);
+    close(ready);
+}
+
 static void free_on_thread(const struct scene *it, bool has_workers) {
     begin(it, it->driver, has_workers, free_runtime);
     assert_ok(it->play()); /* before the start: no call is in progress when it is freed */
@@ -435,14 +414,7 @@ static void free_on_thread(const struct scene *it, bool has_workers) {
     assert_int_equal(arguments, 0);
 }
 
-TEST(p7_every_function_on_a_thread_of_the_librarys_may_free_the_runtime) {
-    ready = eventfd(1, 0);
-    for (unsigned s = 0; s < COUNT_OF(on_threads); ++s)
-        free_on_thread(&on_threads[s], false);
-    for (unsigned s = 0; s < COUNT_OF(on_workers); ++s)
-        free_on_thread(&on_workers[s], true);
-    close(ready);
-}
+TEST(p7_every_function_on_a_thread_of_the_librarys_may_free_the_runtime) { for_each_thread(free_on_thread); }
 
 /* --- forking --------------------------------------------------------------------------------- */
 
@@ -499,8 +471,8 @@ static void fork_in_call_and_then(const struct scene *it, const char *driver, bo
 }
 
 static void fork_in_call(const struct scene *it, const char *driver) {
-    fork_in_call_and_then(it, driver, false);
-    fork_in_call_and_then(it, driver, true);
+    for (int revives = 0; revives < 2; ++revives)
+        fork_in_call_and_then(it, driver, revives);
 }
 
 TEST(p13_every_function_that_a_call_leads_to_may_fork_and_return_in_the_child) {
@@ -533,14 +505,7 @@ static void fork_on_thread(const struct scene *it, bool has_workers) {
     free(bystanders);
 }
 
-TEST(p13_every_function_on_a_thread_of_the_librarys_may_fork) {
-    ready = eventfd(1, 0);
-    for (unsigned s = 0; s < COUNT_OF(on_threads); ++s)
-        fork_on_thread(&on_threads[s], false);
-    for (unsigned s = 0; s < COUNT_OF(on_workers); ++s)
-        fork_on_thread(&on_workers[s], true);
-    close(ready);
-}
+TEST(p13_every_function_on_a_thread_of_the_librarys_may_fork) { for_each_thread(fork_on_thread); }
 
 /* --- in the child of a fork, while it is being revived --------------------------------------- */
 

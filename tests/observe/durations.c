@@ -89,29 +89,22 @@ TEST(the_callback_of_a_node_is_timed) {
     tw_runtime_free(rt);
 }
 
-TEST(the_callback_of_a_handle_is_timed) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
-    struct tw_handles *handles;
-    tw_handle id;
-    assert_ok(tw_handles_new(&handles, rt, &(struct tw_handles_options){.label = "handle"}));
-    assert_ok(tw_handle_after(handles, &id, TW_MILLISECOND, work_as_task, NULL));
-    assert_counted(rt, "handle", dispatch(rt));
-    tw_runtime_free(rt);
-}
-
-TEST(a_callback_on_a_worker_is_timed_there) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
-    struct tw_workers *workers;
-    struct tw_handles *handles;
-    tw_handle id;
-    assert_ok(tw_workers_new(&workers, rt, NULL));
-    assert_ok(tw_handles_new(&handles, rt, &(struct tw_handles_options){.label = "run", .workers = workers}));
-    assert_ok(tw_handle_after(handles, &id, TW_MILLISECOND, work_as_task, NULL));
-    const int64_t begin = monotonic();
-    dispatch(rt);
-    assert_ok(tw_workers_wait(workers));
-    assert_counted(rt, "run", monotonic() - begin);
-    tw_runtime_free(rt);
+TEST(the_callback_of_a_handle_is_timed_where_it_runs) {
+    for (int on_worker = 0; on_worker < 2; ++on_worker) {
+        struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
+        struct tw_workers *workers;
+        struct tw_handles *handles;
+        tw_handle id;
+        assert_ok(tw_workers_new(&workers, rt, NULL));
+        const struct tw_handles_options options = {.label = "handle", .workers = on_worker ? workers : NULL};
+        assert_ok(tw_handles_new(&handles, rt, &options));
+        assert_ok(tw_handle_after(handles, &id, TW_MILLISECOND, work_as_task, NULL));
+        const int64_t begin = monotonic();
+        dispatch(rt);
+        assert_ok(tw_workers_wait(workers));
+        assert_counted(rt, "handle", monotonic() - begin);
+        tw_runtime_free(rt);
+    }
 }
 
 /* The second of two callbacks at one tick is timed from the end of the first. */

@@ -125,21 +125,6 @@ TEST(p1_a_deadline_rounds_up_to_the_next_tick_and_not_beyond) {
         }
 }
 
-TEST(p1_a_delay_counts_from_the_present_within_a_tick) {
-    struct tw_node node;
-    virtual_rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = 1000});
-    tw_node_init(&node, see_virtual, NULL);
-    assert_int_equal(tw_runtime_advance(virtual_rt, 999), 0); /* no tick has passed yet */
-    assert_int_equal(tw_runtime_after(virtual_rt, &node, 1000), 0);
-    assert_int_equal(tw_runtime_remaining(virtual_rt, &node), 2000 - 999);
-    assert_int_equal(tw_runtime_advance(virtual_rt, 1000), 0);
-    assert_int_equal(tw_runtime_count(virtual_rt), 1);
-    assert_int_equal(tw_runtime_advance(virtual_rt, 1), 0);
-    assert_int_equal(tw_runtime_count(virtual_rt), 0);
-    assert_int_equal(fired_at, 2000);
-    tw_runtime_free(virtual_rt);
-}
-
 /* --- the end of time, 292 years from 0 ------------------------------------------------- */
 
 #define LAST_READING (INT64_MAX - 1) /* the last reading of any clock; INT64_MAX means "no deadline" */
@@ -210,29 +195,25 @@ static void reach_the_end(int64_t tick, enum tw_clock clock, int64_t present, in
     tw_runtime_free(virtual_rt);
 }
 
-static void reach_every_end(enum tw_clock clock, end_function *arm) {
-    for (unsigned t = 0; t < COUNT_OF(all_ticks); ++t) {
-        const int64_t tick = all_ticks[t], last_tick = LAST_READING / tick * tick;
-        const int64_t presents[] = {12345, LAST_READING / 3, last_tick - 3 * tick - 1};
-        const int64_t ends[] = {last_tick - tick, last_tick - 1, last_tick,
-                                last_tick + 1,    LAST_READING,  INT64_MAX};
-        for (unsigned p = 0; p < COUNT_OF(presents); ++p)
-            for (unsigned d = 0; d < COUNT_OF(ends); ++d)
-                if (ends[d] > presents[p])
-                    reach_the_end(tick, clock, presents[p], ends[d], arm);
-    }
+static void reach_every_end(enum tw_clock clock, end_function *arm, int64_t tick) {
+    const int64_t last_tick = LAST_READING / tick * tick;
+    const int64_t presents[] = {12345, LAST_READING / 3, last_tick - 3 * tick - 1};
+    const int64_t ends[] = {last_tick - tick, last_tick - 1, last_tick,
+                            last_tick + 1,    LAST_READING,  INT64_MAX};
+    for (unsigned p = 0; p < COUNT_OF(presents); ++p)
+        for (unsigned d = 0; d < COUNT_OF(ends); ++d)
+            if (ends[d] > presents[p])
+                reach_the_end(tick, clock, presents[p], ends[d], arm);
 }
 
 TEST(p1_at_the_end_of_time_nothing_is_early_and_what_is_out_of_reach_never_fires) {
-    end_function *const ways[] = {end_at, end_after, end_within, end_within_after, end_moved, end_postponed};
-    for (unsigned w = 0; w < COUNT_OF(ways); ++w)
-        reach_every_end(TW_CLOCK_VIRTUAL, ways[w]);
-}
-
-TEST(p1_at_the_end_of_time_on_the_wall_clock_nothing_is_early) {
-    end_function *const ways[] = {end_at, end_within};
-    for (unsigned w = 0; w < COUNT_OF(ways); ++w)
-        reach_every_end(TW_CLOCK_WALL, ways[w]);
+    end_function *const ways[] = {end_at, end_within, end_after, end_within_after, end_moved, end_postponed};
+    for (unsigned t = 0; t < COUNT_OF(all_ticks); ++t)
+        for (unsigned w = 0; w < COUNT_OF(ways); ++w) {
+            reach_every_end(TW_CLOCK_VIRTUAL, ways[w], all_ticks[t]);
+            if (w < 2) /* by the deadline itself */
+                reach_every_end(TW_CLOCK_WALL, ways[w], all_ticks[t]);
+        }
 }
 
 /* A delay that reaches beyond it is not cut to the time that remains. */

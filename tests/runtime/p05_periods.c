@@ -125,11 +125,6 @@ static void drive(struct grid *it) {
     assert_int_equal(it->off, 0);
 }
 
-static void on_the_wall(struct grid *it, enum tw_missed missed) {
-    run_on(TW_MILLISECOND, TW_CLOCK_WALL);
-    *it = new_grid(TW_MILLISECOND, 16666667, missed);
-}
-
 TEST(p5_handles_keys_and_jobs_keep_to_it) {
     for (int missed = TW_BURST; missed <= TW_DELAY; ++missed) {
         struct grid grid;
@@ -138,12 +133,15 @@ TEST(p5_handles_keys_and_jobs_keep_to_it) {
         struct tw_workers *workers = NULL;
         tw_handle id;
         struct tw_job job;
-        on_the_wall(&grid, (enum tw_missed)missed);
         const struct tw_task task = {.fn = on_event, .arg = &grid};
+        const struct tw_key key = tw_key_number(1);
+        run_on(TW_MILLISECOND, TW_CLOCK_WALL);
+        assert_ok(tw_handles_new(&handles, rt, NULL));
+        assert_ok(tw_keyed_new(&keyed, rt, NULL));
+        assert_ok(tw_workers_new(&workers, rt, NULL));
+        assert_ok(tw_job_init(&job, workers, on_node, &grid, 0));
 
-        assert_int_equal(tw_handles_new(&handles, rt, NULL), 0);
-        assert_int_equal(tw_handle_start(handles, &id, &(struct tw_when){0}, &task), 0);
-        assert_int_equal(tw_handle_stop(handles, id), 1);
+        grid = new_grid(TW_MILLISECOND, 16666667, (enum tw_missed)missed);
         struct tw_when when = when_of(&grid);
         assert_int_equal(tw_handle_start(handles, &id, &when, &task), 0);
         drive(&grid);
@@ -151,16 +149,13 @@ TEST(p5_handles_keys_and_jobs_keep_to_it) {
 
         grid = new_grid(TW_MILLISECOND, 17 * TW_MILLISECOND + 3, (enum tw_missed)missed);
         when = when_of(&grid);
-        assert_int_equal(tw_keyed_new(&keyed, rt, NULL), 0);
-        assert_int_equal(tw_keyed_set(keyed, tw_key_number(1), &when, &task), 0);
+        assert_int_equal(tw_keyed_set(keyed, key, &when, &task), 0);
         drive(&grid);
-        assert_int_equal(tw_keyed_remove(keyed, tw_key_number(1)), 1);
+        assert_int_equal(tw_keyed_remove(keyed, key), 1);
 
         grid = new_grid(TW_MILLISECOND, 33333333, (enum tw_missed)missed);
         grid.on_worker = true;
         when = when_of(&grid);
-        assert_int_equal(tw_workers_new(&workers, rt, NULL), 0);
-        assert_int_equal(tw_job_init(&job, workers, on_node, &grid, 0), 0);
         assert_int_equal(tw_runtime_arm(rt, &job.node, &when), 0);
         drive(&grid);
         assert_int_equal(tw_runtime_cancel_wait(rt, &job.node), 1);

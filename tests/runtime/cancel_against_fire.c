@@ -1,4 +1,4 @@
-/* P4, P6 and P7 together: threads arm, move, cancel, shut down and free nodes while the driver
+/* P4, P6 and P7 together: threads arm, move, cancel, clear, shut down and free nodes while the driver
  * fires them. A node is freed as soon as cancel_wait has returned. A later access is caught by
  * a sanitizer or by the node's mark. */
 #include "support/runtime_test.h"
@@ -37,6 +37,14 @@ static void on_fire(UNUSED struct tw_node *node, void *arg) {
     atomic_store(&timer->running, 0);
 }
 
+static atomic_uint cleared;
+
+static void count_cleared(UNUSED struct tw_node *node, void *arg) {
+    if (((struct timer *)node)->mark != ALIVE)
+        abort();
+    atomic_fetch_add((atomic_uint *)arg, 1);
+}
+
 static struct timer *new_timer(void) {
     struct timer *timer = calloc(1, sizeof *timer);
     if (timer == NULL)
@@ -72,6 +80,8 @@ static void step(struct worker *self) {
     const unsigned i = (unsigned)random_below(&self->seed, NODES);
     struct tw_node *node = &self->timers[i]->node;
     int answer = 0;
+    if (random_below(&self->seed, 1000) == 0)
+        self->broken += tw_runtime_clear(self->rt, count_cleared, &cleared) != 0;
     switch (random_below(&self->seed, 8)) {
     case 0:
         replace(self, i, 0);
@@ -125,14 +135,15 @@ static void *move_time(void *arg) {
     return NULL;
 }
 
-/* Every arming ends as exactly one fire or one prevented fire, even when its node was freed
- * long ago. */
+/* Every arming ends as exactly one fire, one prevented fire or one that was cleared, even when its node was
+ * freed long ago. */
 static void race(struct tw_runtime_options options) {
     static struct worker workers[THREADS];
     const int is_manual = strcmp(options.driver, "manual") == 0;
     struct tw_runtime *rt = is_manual ? new_runtime(options) : started_runtime(options);
     uint64_t armed = 0, prevented = 0, fired = 0;
     pthread_t mover;
+    atomic_store(&cleared, 0);
     atomic_store(&working, 1);
     if (is_manual)
         assert_int_equal(pthread_create(&mover, NULL, move_time, rt), 0);
@@ -153,7 +164,7 @@ static void race(struct tw_runtime_options options) {
     if (is_manual)
         pthread_join(mover, NULL);
     assert_int_equal(tw_runtime_count(rt), 0);
-    assert_int_equal(armed, prevented + fired);
+    assert_int_equal(armed, prevented + fired + cleared);
     tw_runtime_free(rt);
 }
 

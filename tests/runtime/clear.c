@@ -1,12 +1,8 @@
 /* Cancelling everything: tw_runtime_clear for nodes and jobs, tw_handles_drain for handles.
- * Each timer is reported once, in order, and other threads may arm meanwhile. */
+ * Each timer is reported once, in order. Beside other threads: cancel_against_fire.c. */
 #include "support/gate.h"
-#include "support/random.h"
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
-
-#include <pthread.h>
-#include <stdbool.h>
 
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
@@ -245,105 +241,6 @@ TEST(jobs_that_wait_are_taken_back) {
     assert_int_equal(gate.passed, 1);
     assert_int_equal(fires, JOBS); /* of handles, which clear leaves alone */
     tw_runtime_free(rt);
-}
-
-/* --- against other threads ------------------------------------------------------------------- */
-
-enum { THREADS = 3, OWN = 40 };
-
-static atomic_bool over;
-static struct tw_handles *hammered;
-static atomic_uint started, dropped;
-
-static void count_dropped(UNUSED void *arg) { atomic_fetch_add(&dropped, 1); }
-
-/* Usable on any thread. */
-#define check(condition) \
-    do { \
-        if (!(condition)) { \
-            fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #condition); \
-            abort(); \
-        } \
-    } while (0)
-
-/* Arms and frees nodes, starts and stops timers. The counts at the end reveal any loss. */
-static void *hammer(void *arg) {
-    struct tw_node own[OWN];
-    uint64_t seed = (uintptr_t)arg;
-    for (unsigned i = 0; i < OWN; ++i)
-        tw_node_init(&own[i], count_node, NULL);
-    while (!atomic_load(&over)) {
-        struct tw_node *const node = &own[random_below(&seed, OWN)];
-        const int64_t delay = (int64_t)random_below(&seed, 3 * MS);
-        const bool absolute = random_below(&seed, 2) != 0;
-        const struct tw_when when = {.due_ns = absolute ? tw_runtime_now(rt) + delay : delay,
-                                     .absolute = absolute,
-                                     .period_ns = (int64_t)random_below(&seed, 2) * MS};
-        const struct tw_task task = {.fn = count_fire, .drop = count_dropped};
-        tw_handle id = TW_NO_HANDLE;
-        check(0 <= tw_runtime_arm(rt, node, &when));
-        check(0 <= tw_handle_start(hammered, &id, &when, &task));
-        atomic_fetch_add(&started, 1);
-        if (when.period_ns != 0 || random_below(&seed, 2) == 0) {
-            const int stopped = tw_handle_stop_wait(hammered, id);
-            check(stopped == -ESTALE || stopped == 0 || stopped == 1);
-        }
-        if (random_below(&seed, 8) == 0) { /* P6: its owner may overwrite it then */
-            check(0 <= tw_runtime_shutdown(rt, node));
-            memset(node, 0xa5, sizeof *node);
-            tw_node_init(node, count_node, NULL);
-        }
-    }
-    for (unsigned i = 0; i < OWN; ++i)
-        check(0 <= tw_runtime_shutdown(rt, &own[i]));
-    return NULL;
-}
-
-static void *set_wall(UNUSED void *arg) {
-    uint64_t seed = 7;
-    while (!atomic_load(&over)) {
-        check(0 <= tw_runtime_set_wall(rt, (int64_t)random_below(&seed, 1000 * TW_SECOND)));
-        check(0 <= tw_runtime_advance(rt, MS));
-    }
-    return NULL;
-}
-
-static void clear_beside(const char *driver, enum tw_clock clock) {
-    pthread_t threads[THREADS + 1];
-    const bool is_manual = strcmp(driver, "manual") == 0;
-    const unsigned count = is_manual ? THREADS + 1 : THREADS;
-    make((struct tw_runtime_options){.driver = driver, .clock = clock});
-    assert_ok(tw_handles_new(&hammered, rt, NULL));
-    atomic_store(&over, false);
-    atomic_store(&started, 0);
-    atomic_store(&dropped, 0);
-    if (!is_manual)
-        assert_ok(tw_runtime_start(rt));
-    for (unsigned i = 0; i < THREADS; ++i)
-        pthread_create(&threads[i], NULL, hammer, (void *)(uintptr_t)(i + 1));
-    if (is_manual)
-        pthread_create(&threads[THREADS], NULL, set_wall, NULL);
-    const int64_t end = monotonic() + (SLOW ? 600 : 200) * MS;
-    do
-        assert_int_equal(tw_runtime_clear(rt, NULL, NULL), 0);
-    while (monotonic() < end);
-    atomic_store(&over, true);
-    for (unsigned i = 0; i < count; ++i)
-        pthread_join(threads[i], NULL);
-    if (is_manual)
-        assert_ok(tw_runtime_set_wall(rt, 2000 * TW_SECOND));
-    if (is_manual)
-        assert_ok(tw_runtime_advance(rt, 2000 * TW_SECOND));
-    wait_for(tw_handles_count(hammered) == 0); /* none was lost: each has fired or was stopped */
-    assert_int_equal(started, dropped);
-    assert_int_equal(tw_runtime_count(rt), 0);
-    tw_runtime_free(rt);
-}
-
-TEST(clearing_while_others_arm_start_stop_and_set_the_clock) {
-    clear_beside("sleep", TW_CLOCK_DEFAULT);
-    clear_beside("epoll", TW_CLOCK_WALL);
-    clear_beside("manual", TW_CLOCK_WALL);
 }
 
 /* --- handles -------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* Stop and free inside callbacks: that callback is the last one, regardless of what else is
- * due and of who drives the runtime. */
+/* Stop and free inside callbacks, of the runtime or of another: that callback is the last one, whatever else
+ * is due and whoever drives the runtime. */
 #include "support/faults.h"
 
 #define TOGETHER 8
@@ -223,4 +223,58 @@ TEST_BY_EACH_THREAD(free_inside_a_callback_races_with_start) {
         assert_int_equal(tw_runtime_start(rt), 0);
         wait_for(it_is_gone());
     }
+}
+
+/* --- another runtime ------------------------------------------------------------------ */
+
+static struct tw_runtime *other;
+static struct tw_node of_other;
+
+static void free_other(UNUSED struct tw_node *node, UNUSED void *arg) {
+    atomic_store(&answer, tw_runtime_free(other));
+    atomic_fetch_add(&actor.fires, 1);
+}
+
+TEST_BY_EACH_THREAD(free_of_a_runtime_inside_a_callback_of_another_is_its_end_there_and_then) {
+    const struct holdings before = holdings_now();
+    for (unsigned i = 0; i < 100; ++i) {
+        struct counter often;
+        init_counter(&often);
+        other = started_runtime((struct tw_runtime_options){.driver = WAY->driver});
+        assert_int_equal(tw_runtime_every(other, &often.node, TW_MILLISECOND, TW_SKIP), 0);
+        wait_for(often.fires > 0);
+        act_in(WAY, free_other, 0);
+        const unsigned fires = atomic_load(&often.fires);
+        assert_int_equal(tw_runtime_free(rt), 0);
+        assert_int_equal(answer, 0);
+        assert_int_equal(often.fires, fires);
+        assert_nothing_leaked(before);
+    }
+}
+
+static int answer_of_stop, answer_of_start;
+
+static void stop_and_free_outer(UNUSED struct tw_node *node, UNUSED void *arg) {
+    answer_of_stop = tw_runtime_stop(rt); /* does not wait for itself */
+    answer_of_start = tw_runtime_start(rt);
+    free_here(NULL, NULL);
+}
+
+static void advance_other(UNUSED struct tw_node *node, UNUSED void *arg) {
+    assert_int_equal(tw_runtime_advance(other, TW_SECOND), 0);
+}
+
+/* A callback moves the virtual time of another runtime, whose callback ends the first. */
+TEST_BY_EACH_THREAD(free_inside_a_callback_inside_a_callback) {
+    other = runtime_on("manual");
+    tw_node_init(&of_other, stop_and_free_outer, NULL);
+    assert_int_equal(tw_runtime_after(other, &of_other, 1), 0);
+    note_what_is_held_without_it();
+    act_in(WAY, advance_other, 0);
+    wait_for(it_is_gone());
+    assert_int_equal(answer, 0);
+    assert_int_equal(answer_of_stop, 0);
+    assert_int_equal(answer_of_start, -EBUSY);
+    assert_crowd_fired(0);
+    tw_runtime_free(other);
 }

@@ -186,34 +186,6 @@ TEST(p7_callbacks_run_with_no_lock_held) {
     }
 }
 
-/* A callback that frees its node, arms its neighbour, and reads its due time. */
-static struct tw_node *freed;
-static int64_t due_seen;
-
-static void free_itself(struct tw_node *node, UNUSED void *arg) {
-    due_seen = tw_runtime_due(rt);
-    assert_ptr_equal(node, freed);
-    free(node);
-    tw_runtime_after(rt, &neighbour, 0);
-}
-
-TEST(p7_a_callback_may_free_its_node_and_arm_others) {
-    for (unsigned d = 0; d < thread_drivers_here(); ++d) {
-        rt = started_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
-        atomic_store(&neighbour_calls, 0);
-        tw_node_init(&neighbour, count_neighbour, NULL);
-        freed = malloc(sizeof *freed);
-        assert_non_null(freed);
-        tw_node_init(freed, free_itself, NULL);
-        const int64_t due = monotonic() / TW_MILLISECOND * TW_MILLISECOND + 2 * TW_MILLISECOND;
-        tw_runtime_at(rt, freed, due);
-        wait_for(neighbour_calls == 1);
-        assert_int_equal(tw_runtime_due(rt), TW_NO_DEADLINE);
-        tw_runtime_free(rt);
-        assert_int_equal(due_seen, due);
-    }
-}
-
 static atomic_uint freed_nodes;
 
 static void free_node(struct tw_node *node, UNUSED void *arg) {

@@ -173,10 +173,7 @@ static void send_alarms(bool send) {
 static bool enough_signals(void) { return atomic_load(&signals) >= 100 && twenty_fires(); }
 
 /* Also for the user's own loop, whose thread takes signals. */
-DECLARE_TEST(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes);
-BY_EACH_THREAD(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes)
-THE_WAY(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes, 3)
-DEFINE_TEST(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes) {
+TEST_IN_REAL_TIME(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes) {
     struct tw_runtime *rt = runtime_on(WAY->driver);
     atomic_store(&signals, 0);
     atomic_store(&signals_on_its_thread, 0);
@@ -198,10 +195,7 @@ DEFINE_TEST(real_signals_disturb_no_timer_and_no_thread_of_the_runtimes) {
 
 static bool has_caught_up(void) { return judge.most_overruns >= 20 && twenty_fires(); }
 
-DECLARE_TEST(a_process_that_was_stopped_fires_all_that_it_has_missed);
-BY_EACH_THREAD(a_process_that_was_stopped_fires_all_that_it_has_missed)
-THE_WAY(a_process_that_was_stopped_fires_all_that_it_has_missed, 3)
-DEFINE_TEST(a_process_that_was_stopped_fires_all_that_it_has_missed) {
+TEST_IN_REAL_TIME(a_process_that_was_stopped_fires_all_that_it_has_missed) {
     int ends[2];
     char byte = 0;
     assert_int_equal(pipe(ends), 0);

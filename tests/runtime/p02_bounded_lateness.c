@@ -287,10 +287,7 @@ static bool blames_the_callback(const struct way *way) {
 }
 
 /* A loop of one's own counts its lateness in the same way. */
-DECLARE_TEST(p2_a_slow_callback_is_not_counted_as_a_late_wake_up);
-BY_EACH_THREAD(p2_a_slow_callback_is_not_counted_as_a_late_wake_up)
-THE_WAY(p2_a_slow_callback_is_not_counted_as_a_late_wake_up, 3)
-DEFINE_TEST(p2_a_slow_callback_is_not_counted_as_a_late_wake_up) { wait_for(blames_the_callback(WAY)); }
+TEST_IN_REAL_TIME(p2_a_slow_callback_is_not_counted_as_a_late_wake_up) { wait_for(blames_the_callback(WAY)); }
 
 /* The thread sleeps for a deadline in 100 s, which has long passed when it looks again. */
 TEST(p2_a_wall_clock_set_forwards_is_not_counted_as_lateness) {

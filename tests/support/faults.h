@@ -41,11 +41,15 @@ static inline const struct way *way_of_test(const struct way *way) {
 #define way_name_4 "manual"
 #define way_name_5 "uring"
 
-/* A test that runs once for each driver with a thread, once for each way, or for the ways named. */
+/* A test that runs once for each driver with a thread, for these and a loop, for each way, or for the ways
+ * named. */
 #define BY_EACH_THREAD(test) THE_WAY(test, 0) THE_WAY(test, 1) THE_WAY(test, 2) THE_WAY(test, 5)
 #define TEST_BY_EACH_THREAD(name) \
     DECLARE_TEST(name); \
     BY_EACH_THREAD(name) DEFINE_TEST(name)
+#define TEST_IN_REAL_TIME(name) \
+    DECLARE_TEST(name); \
+    BY_EACH_THREAD(name) THE_WAY(name, 3) DEFINE_TEST(name)
 #define TEST_EACH_WAY(name) \
     DECLARE_TEST(name); \
     BY_EACH_THREAD(name) THE_WAY(name, 3) THE_WAY(name, 4) DEFINE_TEST(name)

@@ -211,6 +211,23 @@ TEST(an_own_driver_that_wraps_a_built_in_one_works) {
     assert_nothing_leaked(before);
 }
 
+/* Whatever clocks it says that it has. */
+TEST(an_own_driver_has_virtual_time_if_it_cannot_wait_and_only_then) {
+    for (int can_wait = 0; can_wait < 2; ++can_wait)
+        for (unsigned clock = TW_CLOCK_DEFAULT; clock <= TW_CLOCK_VIRTUAL; ++clock) {
+            struct tw_driver own = whole_driver();
+            struct tw_runtime *rt = NULL;
+            const struct tw_runtime_options options = {.own_driver = &own, .clock = (enum tw_clock)clock};
+            const bool fits =
+                can_wait ? clock != TW_CLOCK_VIRTUAL : clock != TW_CLOCK_MONOTONIC && clock != TW_CLOCK_BOOT;
+            own.clocks = ~0u;
+            if (!can_wait)
+                own.wait_until = NULL;
+            assert_int_equal(tw_runtime_new(&rt, &options), fits ? 0 : -EOPNOTSUPP);
+            tw_runtime_free(rt);
+        }
+}
+
 /* Without a way to wait, time is virtual. */
 TEST(an_own_driver_that_cannot_wait_is_a_manual_one) {
     struct tw_runtime *rt;

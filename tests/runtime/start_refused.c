@@ -2,6 +2,7 @@
  * leaks nothing. */
 #include "support/faults.h"
 
+#include <sched.h>
 #include <signal.h>
 
 static struct tw_runtime *demanding_runtime(const char *driver) {
@@ -98,4 +99,29 @@ TEST_BY_EACH_THREAD(start_on_a_cpu_that_is_not_there_is_refused) {
     assert_int_equal(tw_runtime_stop(rt), 0);
     tw_runtime_free(rt);
     assert_nothing_leaked(before);
+}
+
+static cpu_set_t seen;
+static struct counter looker;
+
+static void look_at_processors(UNUSED struct tw_node *node, UNUSED void *arg) {
+    sched_getaffinity(0, sizeof seen, &seen);
+    atomic_store(&looker.fires, 1);
+}
+
+TEST_BY_EACH_THREAD(start_puts_the_thread_on_the_processors_that_it_was_asked_for) {
+    cpu_set_t all;
+    unsigned cpu = 63;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    while (cpu > 0 && !CPU_ISSET(cpu, &all))
+        --cpu;
+    struct tw_runtime *rt =
+        started_runtime((struct tw_runtime_options){.driver = WAY->driver, .cpus = UINT64_C(1) << cpu});
+    init_counter(&looker);
+    assert_int_equal(tw_node_init(&looker.node, look_at_processors, NULL), 0);
+    assert_int_equal(tw_runtime_after(rt, &looker.node, 0), 0);
+    wait_for(looker.fires == 1);
+    assert_int_equal(CPU_COUNT(&seen), 1);
+    assert_true(CPU_ISSET(cpu, &seen));
+    tw_runtime_free(rt);
 }

@@ -299,21 +299,14 @@ static void free_at_first(UNUSED int fd, UNUSED uint32_t events, void *arg) {
     atomic_fetch_add(&((struct note *)arg)->calls, 1);
 }
 
-static struct holdings without_it;
-
-static bool it_is_gone(void) {
-    return live_allocations() == without_it.allocations && count_descriptors() == without_it.descriptors;
-}
-
 TEST(free_inside_is_the_end_of_the_batch) {
     tw_runtime_free(rt);
     const struct holdings before = holdings_now();
     rt = runtime_on(watching_driver);
     prepare_batch(free_at_first);
-    without_it.allocations = before.allocations;
-    without_it.descriptors = before.descriptors + BATCH;
+    const struct holdings without_it = {before.descriptors + BATCH, before.allocations};
     start();
-    wait_for(it_is_gone());
+    wait_for(has_nothing_leaked(without_it));
     rt = NULL;
     assert_int_equal(calls_in_all(), 1);
     close_batch();

@@ -141,24 +141,12 @@ static void stop_and_free_here(UNUSED struct tw_node *node, UNUSED void *arg) {
     free_here(NULL, NULL);
 }
 
-static int64_t allocations_without_it;
-static int descriptors_without_it;
-
-static struct holdings note_what_is_held_without_it(void) {
-    const struct holdings now = holdings_now();
-    allocations_without_it = now.allocations;
-    descriptors_without_it = now.descriptors;
-    return now;
-}
-
-static bool it_is_gone(void) {
-    return live_allocations() == allocations_without_it && count_descriptors() == descriptors_without_it;
-}
+static struct holdings without_it;
 
 static void free_inside(const struct way *way, tw_callback *act, int64_t period) {
-    note_what_is_held_without_it();
+    without_it = holdings_now();
     act_in(way, act, period);
-    wait_for(it_is_gone());
+    wait_for(has_nothing_leaked(without_it));
     assert_int_equal(answer, 0);
     assert_int_equal(actor.fires, 1);
     assert_crowd_fired(0);
@@ -176,7 +164,7 @@ static void free_all_here(struct tw_node *node, UNUSED void *arg) {
 }
 
 TEST_EACH_WAY(free_inside_a_periodic_that_frees_its_own_node) {
-    note_what_is_held_without_it();
+    without_it = holdings_now();
     struct tw_node *node = malloc(sizeof *node);
     assert_non_null(node);
     rt = runtime_on(WAY->driver);
@@ -185,7 +173,7 @@ TEST_EACH_WAY(free_inside_a_periodic_that_frees_its_own_node) {
     assert_int_equal(tw_runtime_every(rt, node, TW_MILLISECOND, TW_BURST), 0);
     set_going(WAY, rt);
     assert_true(go_on_until(WAY, rt, actor_has_run));
-    wait_for(it_is_gone());
+    wait_for(has_nothing_leaked(without_it));
 }
 
 /* The callback runs before tw_runtime_start has returned. Start still uses the runtime, so
@@ -200,7 +188,7 @@ static void wait_for_the_actor(void) {
 }
 
 TEST_BY_EACH_THREAD(free_inside_a_callback_waits_for_start_to_return) {
-    const struct holdings before = note_what_is_held_without_it();
+    without_it = holdings_now();
     rt = runtime_on(WAY->driver);
     atomic_store(&actor.fires, 0);
     tw_node_init(&actor.node, free_here, NULL);
@@ -208,20 +196,20 @@ TEST_BY_EACH_THREAD(free_inside_a_callback_waits_for_start_to_return) {
     call_after_next_thread_creation(wait_for_the_actor);
     assert_int_equal(tw_runtime_start(rt), 0);
     assert_int_equal(actor.fires, 1);
-    assert_int_equal(allocations_during_start, before.allocations + 1);
-    wait_for(it_is_gone());
+    assert_int_equal(allocations_during_start, without_it.allocations + 1);
+    wait_for(has_nothing_leaked(without_it));
 }
 
 /* Leaves the race to chance, for the sanitizers. */
 TEST_BY_EACH_THREAD(free_inside_a_callback_races_with_start) {
     for (unsigned i = 0; i < 200; ++i) {
-        note_what_is_held_without_it();
+        without_it = holdings_now();
         rt = runtime_on(WAY->driver);
         atomic_store(&actor.fires, 0);
         tw_node_init(&actor.node, free_here, NULL);
         assert_int_equal(tw_runtime_after(rt, &actor.node, 0), 0);
         assert_int_equal(tw_runtime_start(rt), 0);
-        wait_for(it_is_gone());
+        wait_for(has_nothing_leaked(without_it));
     }
 }
 
@@ -269,9 +257,9 @@ TEST_BY_EACH_THREAD(free_inside_a_callback_inside_a_callback) {
     other = runtime_on("manual");
     tw_node_init(&of_other, stop_and_free_outer, NULL);
     assert_int_equal(tw_runtime_after(other, &of_other, 1), 0);
-    note_what_is_held_without_it();
+    without_it = holdings_now();
     act_in(WAY, advance_other, 0);
-    wait_for(it_is_gone());
+    wait_for(has_nothing_leaked(without_it));
     assert_int_equal(answer, 0);
     assert_int_equal(answer_of_stop, 0);
     assert_int_equal(answer_of_start, -EBUSY);

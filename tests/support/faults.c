@@ -54,6 +54,10 @@ struct holdings holdings_now(void) {
     return now;
 }
 
+bool has_nothing_leaked(struct holdings before) {
+    return count_descriptors() == before.descriptors && live_allocations() == before.allocations;
+}
+
 void assert_nothing_leaked(struct holdings before) {
     assert_int_equal(count_descriptors(), before.descriptors);
     assert_int_equal(live_allocations(), before.allocations);

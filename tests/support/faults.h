@@ -85,6 +85,7 @@ struct holdings {
     int64_t allocations;
 };
 struct holdings holdings_now(void);
+bool has_nothing_leaked(struct holdings before);
 void assert_nothing_leaked(struct holdings before);
 
 /* A node that counts its fires. */

@@ -1,5 +1,5 @@
 /* Cancelling everything: tw_runtime_clear for nodes and jobs, tw_handles_drain for handles.
- * Each timer is reported once, in order. Beside other threads: cancel_against_fire.c. */
+ * Each timer is reported once, in order. Clears by several threads: cancel_against_fire.c. */
 #include "support/gate.h"
 #include "support/runtime_test.h"
 #include "support/sanitized.h"

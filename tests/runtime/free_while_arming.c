@@ -1,5 +1,5 @@
-/* P7: a callback frees the runtime while another one keeps arming on another thread, which is told. Its node
- * may be overwritten as soon as it was refused. */
+/* P7: a callback frees the runtime while another one keeps arming on another thread, and gets an error there.
+ * It may overwrite its node as soon as that is refused. */
 #include "support/runtime_test.h"
 
 #include <tickwheel/workers.h>
@@ -44,7 +44,7 @@ static void free_when_the_other_runs(UNUSED struct tw_node *node, UNUSED void *a
         doze();
 }
 
-TEST(callbacks_that_go_on_arming_are_told) {
+TEST(callbacks_that_go_on_arming_get_an_error) {
     for (int by_worker = 0; by_worker <= 1; ++by_worker)
         for (unsigned times = 0; times < 20; ++times) {
             static struct tw_job arms, frees;

@@ -76,12 +76,12 @@ static const struct scene {
 
 static const struct scene *scene;
 
-static void pend(struct tw_node *it, uint64_t tick) {
-    expect(tw_node_init(it, no_callback, NULL) == 0);
-    expect(tw_arm_at(&wheel, it, tick) == 0);
+static void pend(struct tw_node *each, uint64_t tick) {
+    expect(tw_node_init(each, no_callback, NULL) == 0);
+    expect(tw_arm_at(&wheel, each, tick) == 0);
 }
 
-static void let_all_ticks_pass(void) { tw_advance(&wheel, 4 * FAR_AWAY, TW_UNBOUNDED); }
+static void let_all_ticks_pass(void) { tw_advance(&wheel, 4 * (tw_tick)FAR_AWAY, TW_UNBOUNDED); }
 
 static void play(void) {
     expect(tw_init(&wheel, 0, 0) == 0);
@@ -186,10 +186,10 @@ TEST(misuse_of_a_node_is_named_on_a_runtime) {
 static unsigned reports;
 static bool is_named;
 
-static void note(const char *invariant, const struct tw_node *it, UNUSED void *arg) {
+static void note(const char *invariant, const struct tw_node *broken, UNUSED void *arg) {
     assert_non_null(invariant);
     ++reports;
-    is_named |= it == &node;
+    is_named |= broken == &node;
 }
 
 TEST(check_of_a_runtime_names_a_node_of_either_timeline_that_was_overwritten) {

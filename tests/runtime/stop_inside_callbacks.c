@@ -1,5 +1,5 @@
 /* Stop and free inside callbacks, of the runtime or of another: that callback is the last one, whatever else
- * is due and whoever drives the runtime. */
+ * is due and whichever thread drives the runtime. */
 #include "support/faults.h"
 
 #define TOGETHER 8

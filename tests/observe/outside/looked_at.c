@@ -1,5 +1,5 @@
-/* looked_at: a program for others to look at: tickwheel-top, and gdb. It prints a line when all is as these
- * are told to find it, and then waits for the end of its standard input.
+/* looked_at: a program for others to look at: tickwheel-top, and gdb. It prints a line when all timers are
+ * as their tests expect them, and then waits for the end of its standard input.
  * looked_at trace: records timers of all kinds, and writes the recording to the standard output. The begin
  * and the end of the run, by CLOCK_MONOTONIC in nanoseconds, go to the standard error. */
 #include <stdatomic.h>

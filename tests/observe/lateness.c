@@ -49,6 +49,21 @@ TEST(a_program_that_stalled_woke_late) {
     tw_runtime_free(rt);
 }
 
+/* Of virtual time, which can be late by centuries. */
+TEST(lateness_adds_up_to_no_more_than_all_time) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_node nodes[3];
+    for (int i = 0; i < 3; ++i) {
+        tw_node_init(&nodes[i], no_callback, NULL);
+        tw_runtime_after(rt, &nodes[i], (1 + i) * TW_SECOND);
+    }
+    assert_ok(tw_runtime_leap(rt, INT64_MAX - 1));
+    assert_int_equal(times_late(rt, TW_LATE_WAKING), 3);
+    assert_true(observed.late[TW_LATE_WAKING].sum_ns == INT64_MAX);
+    assert_true(observed.late[TW_LATE_WAKING].max_ns == INT64_MAX - 1 - TW_SECOND);
+    tw_runtime_free(rt);
+}
+
 #define OTHERS 10
 
 /* Runs for longer than it was late itself: so the others of its tick are late by it more than by the

@@ -106,11 +106,6 @@ static void *take_and_leave_by_name(void *error) {
     return take_and_leave(error);
 }
 
-static bool sleeps(long thread) {
-    struct thread_look look;
-    return thread != 0 && look_at_thread(thread, &look) && look.state == 'S';
-}
-
 /* One waiter more than can be counted must not make the count zero. */
 TEST(lock_lets_a_waiter_in_for_whom_the_count_has_no_room) {
     pthread_t thread;
@@ -120,7 +115,7 @@ TEST(lock_lets_a_waiter_in_for_whom_the_count_has_no_room) {
     tw_port_lock(&word);
     *tw_port_waiters(&word) = UINT16_MAX;
     assert_int_equal(pthread_create(&thread, NULL, take_and_leave_by_name, &error), 0);
-    while (!sleeps(atomic_load(&waiter)))
+    while (!is_asleep(atomic_load(&waiter)))
         sched_yield();
     assert_int_equal(*tw_port_waiters(&word), UINT16_MAX);
     tw_port_unlock(&word);

@@ -5,15 +5,11 @@
 #include "support/sanitized.h"
 #include "support/threads.h"
 
-static struct thread_look look_at(long thread) {
+static long switches_of(long thread) {
     struct thread_look look;
     assert_true(look_at_thread(thread, &look));
-    return look;
+    return (long)look.voluntary;
 }
-
-static long switches_of(long thread) { return (long)look_at(thread).voluntary; }
-
-static bool is_asleep(long thread) { return look_at(thread).state == 'S'; }
 
 struct sleeper {
     struct tw_runtime *rt;

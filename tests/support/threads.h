@@ -33,6 +33,11 @@ static inline bool look_at_thread(long thread, struct thread_look *look) {
     return true;
 }
 
+static inline bool is_asleep(long thread) {
+    struct thread_look look;
+    return look_at_thread(thread, &look) && look.state == 'S';
+}
+
 /* Returns the thread of this process with this name, or -1 if there is none yet. */
 static inline long thread_named(const char *name) {
     DIR *tasks = opendir("/proc/self/task");

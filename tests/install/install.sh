@@ -1,8 +1,8 @@
 #!/bin/sh
 # install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared|wheel|PREFIX [BUILD]: installs the library
-# into a fresh prefix as a user would, and builds and runs a program against it, once by
-# find_package and in each language through pkg-config. `wheel`: without the runtime. PREFIX, the
-# path of a shared library's: what is installed there already is tried. BUILD, a static build of type Release: it is
+# into a fresh prefix as a user would, and builds and runs programs against it, found by find_package and by
+# pkg-config. `wheel`: without the runtime. PREFIX, the path of a shared library's: what is installed there already is
+# tried. BUILD, a static build of type Release: it is
 # installed, or a shared library is linked from its objects.
 set -eu
 source=$1 scratch=$2 generator=$3 cc=$4 cxx=$5 kind=$6 build=${7:-}
@@ -72,56 +72,36 @@ check_tools() {
     fi
 }
 
+# by_find_package PROJECT OPTIONS...: builds its programs.
 by_find_package() {
-    configure "$here/find_package" "$scratch/found" -DCMAKE_PREFIX_PATH="$prefix"
-    quietly cmake --build "$scratch/found"
-    quietly "$scratch/found/consumer"
-}
-
-# Without an explicit standard: the target sets it.
-by_find_package_in_cpp() {
-    configure "$here/find_package_cpp" "$scratch/found_cpp" -DCMAKE_PREFIX_PATH="$prefix"
-    quietly cmake --build "$scratch/found_cpp"
-    quietly "$scratch/found_cpp/consumer"
-}
-
-# In an older language, the first and only thing that each header says is that it needs C++20.
-in_an_older_language() {
-    for header in $(cd "$prefix/include" && find tickwheel -name '*.hpp'); do
-        for standard in c++11 c++17; do
-            echo "#include <$header>" >"$scratch/older.cpp"
-            # shellcheck disable=SC2086  # these are lists of flags
-            if "$cxx" -std=$standard -fsyntax-only $flags_of_package "$scratch/older.cpp" 2>"$scratch/log" ||
-                [ "$(grep -cE '(error|warning|note):' "$scratch/log")" -ne 1 ] || ! grep -q 'error: .*need C++20' "$scratch/log"; then
-                echo "$header in $standard said:"
-                cat "$scratch/log"
-                exit 1
-            fi
-        done
-    done
-}
-
-# by_pkg_config PROGRAM COMPILER FLAGS...
-by_pkg_config() {
-    program=$1
+    project=$1
     shift
-    # shellcheck disable=SC2086  # these are lists of flags
-    quietly "$@" $strict $flags_of_package "$here/$program" -o "$scratch/consumer" $libraries_of_package
-    quietly env LD_LIBRARY_PATH="$library" "$scratch/consumer"
+    configure "$here/$project" "$scratch/$project" -DCMAKE_PREFIX_PATH="$prefix" "$@"
+    quietly cmake --build "$scratch/$project"
 }
 
-in_each_language() {
-    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tickwheel.pc)")
-    export PKG_CONFIG_PATH
-    flags_of_package=$(pkg-config --cflags tickwheel)
-    libraries_of_package=$(pkg-config --libs tickwheel)
-    for standard in c99 c11 c17; do
-        by_pkg_config consumer.c "$cc" -std=$standard
-    done
-    by_pkg_config consumer.c "$cxx" -x c++ -std=c++11
-    by_pkg_config consumer.c "$cxx" -x c++ -std=c++20
-    by_pkg_config consumer.cpp "$cxx" -std=c++20
-    by_pkg_config consumer.c "$cc" -std=c17 -O2 -flto
+# by_pkg_config PACKAGE PROGRAM COMPILER FLAGS...: builds this program as `consumer`.
+by_pkg_config() {
+    package=$1 program=$here/$2
+    shift 2
+    # shellcheck disable=SC2046,SC2086  # these are lists of flags
+    quietly "$@" $strict $(pkg-config --cflags $package) "$program" -o "$scratch/consumer" $(pkg-config --libs $package)
+}
+
+runs() { quietly env LD_LIBRARY_PATH="$library" "$@"; }
+
+in_c() {
+    by_find_package find_package
+    runs "$scratch/find_package/consumer"
+    by_pkg_config tickwheel consumer.c "$cc" -std=c99
+    runs "$scratch/consumer"
+}
+
+in_cpp() {
+    by_find_package find_package_cpp -DCMAKE_BUILD_TYPE=Debug
+    runs "$scratch/find_package_cpp/consumer"
+    by_pkg_config tickwheel consumer.c "$cxx" -x c++ -std=c++11
+    runs "$scratch/consumer"
 }
 
 # The component that is there if its databases were. In memory, and in a file.
@@ -129,27 +109,22 @@ durable_timers() {
     if ! pkg-config --exists tickwheel-durable; then
         return
     fi
-    configure "$here/find_package_durable" "$scratch/found_durable" -DCMAKE_PREFIX_PATH="$prefix"
-    quietly cmake --build "$scratch/found_durable"
-    # shellcheck disable=SC2046  # these are lists of flags
-    quietly "$cc" -std=c99 $strict $(pkg-config --cflags tickwheel-durable) "$here/durable.c" -o "$scratch/durable" \
-        $(pkg-config --libs tickwheel-durable)
-    for program in "$scratch/found_durable/durable" "$scratch/durable"; do
+    by_pkg_config tickwheel-durable durable.c "$cc" -std=c99
+    for program in "$scratch/find_package/durable" "$scratch/consumer"; do
         rm -f "$scratch"/jobs.db*
-        quietly env LD_LIBRARY_PATH="$library" "$program" memory:jobs "sqlite:$scratch/jobs.db"
+        runs "$program" memory:jobs "sqlite:$scratch/jobs.db"
     done
 }
 
-# does_not_link "MACRO VALUE" PROGRAM FLAGS...: with a config.h that differs from the library's
+# does_not_link "MACRO VALUE" PROGRAM COMPILER FLAGS...: with a config.h that differs from the library's
 does_not_link() {
     macro=${1% *} value=${1#* } program=$2
     shift 2
     rm -rf "$scratch/other"
     cp -R "$prefix/include" "$scratch/other"
     sed -i "s/define $macro [0-9]*/define $macro $value/" "$scratch/other/tickwheel/config.h"
-    # shellcheck disable=SC2086  # these are lists of flags
-    if "$@" "-I$scratch/other" $flags_of_package "$program" -o "$scratch/other/linked" $libraries_of_package \
-        >"$scratch/log" 2>&1; then
+    # shellcheck disable=SC2046  # a list of flags
+    if "$@" "-I$scratch/other" "$program" -o "$scratch/other/linked" $(pkg-config --libs tickwheel) >"$scratch/log" 2>&1; then
         echo "linked with another $macro than the library's: $*"
         exit 1
     fi
@@ -168,24 +143,28 @@ another_layout() {
     done
 }
 
+# Exports what the headers declare; can be loaded at run time.
+shared_library() {
+    sh "$here/exports.sh" "$library/libtickwheel.so" "$prefix/include" "$cc" "$scratch" "$source/src/tickwheel.map"
+    [ ! -e "$library/libtickwheel_durable.so" ] || sh "$here/exports.sh" "$library/libtickwheel_durable.so" \
+        "$prefix/include" "$cc" "$scratch" "$source/src/durable/tickwheel_durable.map" durable
+    # shellcheck disable=SC2046,SC2086  # these are lists of flags
+    quietly "$cc" -std=c11 $strict $(pkg-config --cflags tickwheel) "$here/loaded.c" -o "$scratch/loaded" -ldl -pthread
+    quietly "$scratch/loaded" "$library/libtickwheel.so"
+}
+
 wheel_alone() {
-    PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tickwheel.pc)")
-    export PKG_CONFIG_PATH
     if [ -e "$prefix/include/tickwheel/runtime.h" ] || [ -e "$prefix/include/tickwheel/driver.h" ] ||
         pkg-config --libs tickwheel | grep -q thread; then
         echo "the runtime is installed though it was not built"
         exit 1
     fi
-    # shellcheck disable=SC2046  # these are lists of flags
-    quietly "$cc" -std=c99 $(pkg-config --cflags tickwheel) "$source/examples/hello.c" -o "$scratch/hello" \
-        $(pkg-config --libs tickwheel)
-    quietly "$scratch/hello"
-    # shellcheck disable=SC2046
-    quietly "$cc" -std=c99 $(pkg-config --cflags tickwheel) "$source/examples/hello.c" -o "$scratch/hello_alone" \
-        $(pkg-config --libs tickwheel) -Wl,--gc-sections
-    quietly "$scratch/hello_alone"
-    nm "$scratch/hello" >"$scratch/symbols"
-    nm "$scratch/hello_alone" >"$scratch/symbols_alone"
+    by_pkg_config tickwheel ../../examples/hello.c "$cc" -std=c99
+    runs "$scratch/consumer"
+    nm "$scratch/consumer" >"$scratch/symbols"
+    by_pkg_config tickwheel ../../examples/hello.c "$cc" -std=c99 -Wl,--gc-sections
+    runs "$scratch/consumer"
+    nm "$scratch/consumer" >"$scratch/symbols_alone"
     if ! grep -q ' tw_advance$' "$scratch/symbols_alone" || ! grep -q ' tw_clear$' "$scratch/symbols" ||
         grep ' tw_clear$' "$scratch/symbols_alone"; then
         echo "a program that is linked with --gc-sections has what it does not call"
@@ -195,24 +174,27 @@ wheel_alone() {
 
 [ -n "$is_installed" ] || install_library
 library=$(dirname "$(find "$prefix" -name 'libtickwheel.*' ! -name '*.py' | head -n 1)")
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tickwheel.pc)")
+export PKG_CONFIG_PATH
 check_headers
-if [ "$kind" = wheel ]; then
-    wheel_alone
-    exit 0
-fi
-check_tools
-by_find_package
-by_find_package_in_cpp
-in_each_language
-durable_timers
-[ "$kind" != static ] || in_an_older_language
-[ -n "$is_installed" ] || another_layout
-if [ "$kind" = shared ]; then
-    sh "$here/exports.sh" "$library/libtickwheel.so" "$prefix/include" "$cc" "$scratch" \
-        "$source/src/tickwheel.map"
-    [ ! -e "$library/libtickwheel_durable.so" ] || sh "$here/exports.sh" "$library/libtickwheel_durable.so" \
-        "$prefix/include" "$cc" "$scratch" "$source/src/durable/tickwheel_durable.map" durable
-    # shellcheck disable=SC2086  # a list of flags
-    quietly "$cc" -std=c11 $strict $flags_of_package "$here/loaded.c" -o "$scratch/loaded" -ldl -pthread
-    quietly "$scratch/loaded" "$library/libtickwheel.so"
-fi
+case $kind$is_installed in
+wheel) wheel_alone ;;
+static)
+    check_tools
+    in_c
+    durable_timers
+    in_cpp
+    another_layout
+    by_pkg_config tickwheel consumer.c "$cc" -std=c17 -O2 -flto
+    runs "$scratch/consumer"
+    ;;
+shared*)
+    check_tools
+    in_c
+    durable_timers
+    by_pkg_config tickwheel consumer.cpp "$cxx" -std=c++20
+    runs "$scratch/consumer"
+    shared_library
+    [ -z "$is_installed" ] || in_cpp
+    ;;
+esac

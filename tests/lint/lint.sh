@@ -131,28 +131,44 @@ shell() {
         xargs -0 shellcheck --severity=warning
 }
 
-# compiles_alone HEADER COMPILER STANDARD
-compiles_alone() {
+# includes HEADER COMPILER STANDARD: compiles the header on its own.
+includes() {
     local language=c flags=(-Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude "-I$config" "${kernels[@]}"
         "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"")
     [[ $3 != c++* ]] || language=c++
-    printf '#include <%s>\nextern int something;\n' "${1#*/}" | "$2" -x $language "-std=$3" "${flags[@]}" - && return
-    echo "lint: $1 does not compile alone: $2 -std=$3" >&2
-    return 1
+    printf '#include <%s>\nextern int something;\n' "${1#*/}" | "$2" -x $language "-std=$3" "${flags[@]}" -
 }
 
-# Each header compiles on its own, with both compilers, in each language that it promises.
+# Each C header compiles on its own, with both compilers, in each language that it promises.
 headers() {
-    local header compiler standard standards failed=0
+    local header compiler standard failed=0
     while IFS= read -r -d '' header; do
-        standards=(c99 c11 c17 c++11 c++14 c++20)
-        [[ $header = *.h ]] || standards=(c++20)
         for compiler in gcc clang; do
-            for standard in "${standards[@]}"; do
-                compiles_alone "$header" $compiler $standard || failed=1
+            for standard in c99 c11 c17 c++11 c++14 c++20; do
+                includes "$header" $compiler $standard && continue
+                echo "lint: $header does not compile alone: $compiler -std=$standard" >&2
+                failed=1
             done
         done
-    done < <(sources h hpp in include)
+    done < <(sources h in include)
+    return $failed
+}
+
+# Each C++ header, too. In an older language the first and only thing that it says is that it needs C++20.
+cpp_headers() {
+    local header standard said failed=0
+    while IFS= read -r -d '' header; do
+        includes "$header" gcc c++20 || {
+            echo "lint: $header does not compile alone" >&2
+            failed=1
+        }
+        for standard in c++11 c++17; do
+            said=$(includes "$header" gcc $standard 2>&1 | grep -E '(error|warning|note):') || true
+            [[ $said != *$'\n'* && $said = *'error: '*'need C++20'* ]] && continue
+            echo "lint: $header in $standard says: $said" >&2
+            failed=1
+        done
+    done < <(sources hpp in include)
     return $failed
 }
 
@@ -180,6 +196,7 @@ check "cppcheck, MISRA C" misra
 check "reasons for rules that are off" rules_have_reasons
 check "shellcheck" shell
 check "headers in every language" headers
+check "headers in C++20 and before" cpp_headers
 check "headers in sets" header_sets
 
 [ ${#failures[@]} -eq 0 ] && exit 0

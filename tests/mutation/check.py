@@ -56,6 +56,8 @@ def main():
     found = survivors(report)
     expect(found == expected, f"survivors: missing {expected - found}, unexpected {found - expected}")
 
+    expect({"fails", "loops"} == set(report["catches"]), f"the catches are counted otherwise: {report['catches']}")
+
     again = mutate(work, "--json", work / "again.json")
     expect("recording" not in again.stdout, "the second run does not go on from the first")
     expect(json.loads((work / "again.json").read_text()) == report, "the second run has another report")
@@ -65,7 +67,7 @@ def main():
 
     mutate(work, "--matrix", work / "matrix.json")
     matrix = json.loads((work / "matrix.json").read_text())
-    expect(matrix["needed"] == [{"test": "sample_test", "adds": 30}], "the matrix counts otherwise")
+    expect(matrix["needed"] == [{"test": "sample_test", "adds": 41}], "the matrix counts otherwise")
 
     expect(texts(SAMPLE) == before, "the sources are not as they were")
 

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from campaign import CAUGHT, UNREACHED
 from equivalent import entry
@@ -44,8 +44,14 @@ class Report:
             lines += ["    " + line for line in entry(mutant).splitlines()] + [""]
         lines += table("file", self.scores(lambda mutant: mutant.file)) + [""]
         lines += table("room", self.scores(lambda mutant: os.path.dirname(mutant.file) or ".")) + [""]
-        lines += table("kind", self.scores(lambda mutant: mutant.kind))
-        return "\n".join(lines)
+        lines += table("kind", self.scores(lambda mutant: mutant.kind)) + [""]
+        counts = ", ".join(f"{number} by a test that {verdict}" for verdict, number in self.catches().items())
+        return "\n".join([*lines, f"caught: {counts or 'none'}"])
+
+    def catches(self):
+        """By what the test did that has caught a mutant: the first, of several."""
+        counts = Counter(fate["killers"][0][1] for _, fate in self.fates if fate["killers"])
+        return dict(sorted(counts.items()))
 
     def data(self, extra):
         def scores(of):
@@ -59,6 +65,7 @@ class Report:
             "files": scores(lambda mutant: mutant.file),
             "rooms": scores(lambda mutant: os.path.dirname(mutant.file) or "."),
             "kinds": scores(lambda mutant: mutant.kind),
+            "catches": self.catches(),
             "mutants": [
                 {
                     "file": mutant.file,

@@ -32,6 +32,16 @@ int clamp(int value, int most) {
         return value;
 }
 
+// Loops without the line that counts down.
+int rounds(int value) {
+    int count = 0;
+    while (value > 0) {
+        value -= 3;
+        ++count;
+    }
+    return count;
+}
+
 const char *name_of(int color) {
     switch (color) {
     case 0:

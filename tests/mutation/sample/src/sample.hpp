@@ -24,5 +24,6 @@ struct table {
 
 [[noreturn]] void stop();
 int clamp(int value, int most);
+int rounds(int value);
 const char *name_of(int color);
 unsigned low_bits(unsigned value);

@@ -17,7 +17,7 @@ done
 # A folder that the port's headers are said to be in, and that is not there.
 if cmake -G "$generator" -S "$source" -B "$scratch/wrong" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
     -DTW_PORT="$project/tickwheel_port.h" "-DTW_PORT_INCLUDES=$project/kernel;$project/no_such_folder" >"$scratch/log" 2>&1 ||
-    ! grep "there is no .*no_such_folder" "$scratch/log"; then
+    ! grep -q no_such_folder "$scratch/log"; then
     cat "$scratch/log"
     exit 1
 fi

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""vcpkg.py SCRATCH BUILD: the port of vcpkg has its fields, and its portfile makes a package of what BUILD has made."""
+"""vcpkg.py SCRATCH BUILD: the port of vcpkg has its fields, and its portfile names options of the project and files of
+the package."""
 import json
+import re
 
-from recipe import ROOT, STUBS, equal, expect, installed, read, run, scratch, version
+from recipe import equal, expect, installed, read, run, scratch, version
 
 folder, build = scratch()
 port = json.loads(read("packaging", "vcpkg", "vcpkg.json"))
@@ -15,12 +17,18 @@ for dependency in port["dependencies"]:
 for feature in port["default-features"]:
     expect(feature["name"] in port["features"], "a default feature is a feature")
 
-run("cmake", f"-DSOURCE={ROOT}", f"-DBUILD={build}", f"-DCURRENT_PACKAGES_DIR={folder}/package", f"-DVERSION={version()}",
-    "-DPORT=tickwheel", "-DFEATURES=core", f"-DPORTFILE={ROOT}/packaging/vcpkg/portfile.cmake",
-    "-P", f"{STUBS}/vcpkg/run_portfile.cmake")
-package = installed(f"{folder}/package")
-expect({"share/tickwheel/usage", "share/tickwheel/copyright", "share/tickwheel/tickwheel-config.cmake",
-        "include/tickwheel/tw.h", "include/tickwheel/config.h"} <= package, "the package has its files")
+portfile = read("packaging", "vcpkg", "portfile.cmake")
+features = dict(re.findall(r"^ {8}(\w+) (TW_\w+)$", portfile, re.M))
+equal(set(features), set(port["features"]), "the features of the portfile")
+cache = open(f"{build}/CMakeCache.txt", encoding="utf-8").read()
+for option in [*features.values(), *re.findall(r"^ {8}-D(\w+)=", portfile, re.M)]:
+    expect(re.search(f"^{option}:(BOOL|STRING)=", cache, re.M), f"{option} is an option")
+expect('REF "v${VERSION}"' in portfile, "the sources are those of the version")
+
+run("cmake", "--install", build, "--prefix", f"{folder}/package")
+config = re.search(r"CONFIG_PATH (\S+)\)", portfile).group(1)
+expect({f"{config}/tickwheel-config.cmake", "lib/pkgconfig/tickwheel.pc"} <= installed(f"{folder}/package"),
+       "the package has its files")
 
 usage = read("packaging", "vcpkg", "usage")
 for target in ("tickwheel::tickwheel", "tickwheel::cpp"):

@@ -14,17 +14,25 @@ die() {
     exit 1
 }
 
-# built NAME CMAKE_ARGUMENT...: builds, and prints the folder
-built() {
-    local directory=$folder/${1// /-}
-    shift
+folder_of() { echo "$folder/${1// /-}"; }
+
+# build NAME CROSS "FLAGS" CMAKE_ARGUMENT...
+build() {
+    local directory
+    directory=$(folder_of "$1")
+    shift 3
     if ! { cmake -S "$root" -B "$directory" -G Ninja -DCMAKE_BUILD_TYPE=MinSizeRel -DBUILD_SHARED_LIBS=OFF \
         -DTW_BUILD= -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" &&
         cmake --build "$directory" --target tickwheel; } >"$directory.log" 2>&1; then
         cat "$directory.log" >&2
         die "the build in $directory failed; see above"
     fi
-    echo "$directory"
+}
+
+# begin NAME CROSS "FLAGS" CMAKE_ARGUMENT...: builds while others are built, as many as there are processors.
+begin() {
+    [ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
+    build "$@" &
 }
 
 # Code and constants of everything that a link keeps for these functions, compiler helpers
@@ -86,11 +94,10 @@ cell() {
     fi
 }
 
-# row NAME CROSS "FLAGS" CMAKE_ARGUMENT...
+# row NAME CROSS "FLAGS" CMAKE_ARGUMENT...: measures what was built.
 row() {
     local name=$1 cross=$2 flags=$3 directory line
-    shift 3
-    directory=$(built "$name" "$@")
+    directory=$(folder_of "$name")
     line=$(printf '%-40s' "$name")
     if [ -n "$cross" ]; then
         cell "$name" code "$(all_of "$directory" "$cross" "$flags")"
@@ -107,28 +114,40 @@ row() {
     echo "$line" | tee -a "$folder/rows"
 }
 
-echo "code: all but tw_check. minimal: init, arm, cancel and advance alone. stack: tw_advance and all it calls."
-echo "small: TW_SMALL. smallest: without validation, too."
-printf '%-40s %8s %8s %8s %8s %8s\n' "bytes at -Os" code minimal node wheel stack
-row "host wheel" "" "" -DTW_RUNTIME=OFF
-row "host wheel with the runtime" "" ""
-board() { # CPU NAME CMAKE_ARGUMENT...
-    local cpu=$1 name=$2
-    shift 2
+# board ACTION CPU NAME CMAKE_ARGUMENT...
+board() {
+    local action=$1 cpu=$2 name="$2 $3"
+    shift 3
     case $cpu in
-    riscv32) row "$cpu $name" riscv64-unknown-elf- "-march=rv32imac -misa-spec=2.2 -mabi=ilp32" \
+    riscv32) "$action" "$name" riscv64-unknown-elf- "-march=rv32imac -misa-spec=2.2 -mabi=ilp32" \
         --toolchain "$root/toolchains/riscv32-none-elf.cmake" "$@" ;;
-    *) row "$cpu $name" arm-none-eabi- "-mcpu=$cpu -mthumb" \
+    *) "$action" "$name" arm-none-eabi- "-mcpu=$cpu -mthumb" \
         --toolchain "$root/toolchains/arm-none-eabi.cmake" "-DTW_CPU=$cpu" "$@" ;;
     esac
 }
-for cpu in cortex-m3 cortex-m0 riscv32; do
-    board $cpu "wheel" -DTW_ENGINE=wheel
-    board $cpu "tree" -DTW_ENGINE=tree
-    board $cpu "tree32" -DTW_ENGINE=tree32
+
+# each ACTION: of all libraries.
+each() {
+    local cpu
+    "$1" "host wheel with the runtime" "" ""
+    "$1" "host wheel" "" "" -DTW_RUNTIME=OFF
+    for cpu in cortex-m3 cortex-m0 riscv32; do
+        board "$1" $cpu "wheel" -DTW_ENGINE=wheel
+        board "$1" $cpu "tree" -DTW_ENGINE=tree
+        board "$1" $cpu "tree32" -DTW_ENGINE=tree32
+    done
+    board "$1" cortex-m3 "tree small" -DTW_ENGINE=tree -DTW_SMALL=ON
+    board "$1" cortex-m3 "tree32 smallest" -DTW_ENGINE=tree32 -DTW_SMALL=ON -DTW_VALIDATION=OFF
+}
+
+each begin
+while [ -n "$(jobs -p)" ]; do
+    wait -n
 done
-board cortex-m3 "tree small" -DTW_ENGINE=tree -DTW_SMALL=ON
-board cortex-m3 "tree32 smallest" -DTW_ENGINE=tree32 -DTW_SMALL=ON -DTW_VALIDATION=OFF
+echo "code: all but tw_check. minimal: init, arm, cancel and advance alone. stack: tw_advance and all it calls."
+echo "small: TW_SMALL. smallest: without validation, too."
+printf '%-40s %8s %8s %8s %8s %8s\n' "bytes at -Os" code minimal node wheel stack
+each row
 
 [ ${#above[@]} -eq 0 ] || { echo && printf '%s\n' "${above[@]}"; }
 [ "$compared" -eq "$(grep -c '^[^#]' "$here/limits.txt")" ] || die "limits.txt has a limit that is no figure's"

@@ -1,11 +1,7 @@
-/* A user's program in C99 and later, and in C++: a timer on a bare wheel, one of a runtime
- * with a thread, and records. */
+/* A user's program in C99 and later, and in C++: a timer on a bare wheel, and one of a runtime. */
 #include <string.h>
 
-#include <tickwheel/handle.h>
-#include <tickwheel/keyed.h>
 #include <tickwheel/runtime.h>
-#include <tickwheel/workers.h>
 
 static int fired;
 
@@ -32,36 +28,6 @@ static int use_runtime(const char *driver) {
     return tw_runtime_free(rt);
 }
 
-static void on_event(const struct tw_event *event, void *arg) {
-    (void)arg;
-    fired += event->due_ns == TW_SECOND;
-}
-
-static int use_timers(void) {
-    struct tw_runtime *rt;
-    struct tw_runtime_options options;
-    struct tw_workers *workers;
-    struct tw_handles *handles;
-    struct tw_keyed *keyed;
-    tw_handle handle;
-    memset(&options, 0, sizeof options);
-    options.driver = "manual";
-    if (tw_runtime_new(&rt, &options) != 0 || tw_workers_new(&workers, rt, 0) != 0 ||
-        tw_handles_new(&handles, rt, 0) != 0 || tw_keyed_new(&keyed, rt, 0) != 0)
-        return 1;
-    if (tw_handle_after(handles, &handle, TW_SECOND, on_event, 0) != 0 ||
-        tw_keyed_after(keyed, tw_key_string("a"), TW_SECOND, on_event, 0) != 0 ||
-        tw_keyed_after(keyed, tw_key_number(1), TW_SECOND, on_event, 0) != 0)
-        return 2;
-    fired = 0;
-    if (tw_keyed_remove(keyed, tw_key_string("a")) != 1 || tw_runtime_advance(rt, TW_SECOND) != 0 ||
-        fired != 2)
-        return 3;
-    if (tw_handle_stop(handles, handle) == 0 || tw_workers_wait(workers) != 0)
-        return 4;
-    return tw_runtime_free(rt);
-}
-
 int main(void) {
     static struct tw wheel;
     static struct tw_node node;
@@ -77,7 +43,5 @@ int main(void) {
         return 5;
     if (use_runtime("manual") != 0 || use_runtime("sleep") != 0)
         return 6;
-    if (use_timers() != 0)
-        return 8;
     return tw_next(&wheel) == TW_NEVER ? 0 : 7;
 }

@@ -7,17 +7,14 @@ import importlib.util
 import os
 import shutil
 import sys
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 from recipe import PROGRAM, ROOT, equal, expect, installed, read, run, scratch, version
 
 folder, build = scratch()
 
 # --- Conan, as far as the recipes use it -----------------------------------------------------------
-
-
-class Refused(Exception):
-    pass
 
 
 class Values(dict):
@@ -38,29 +35,22 @@ class ConanFile:
         self.ran.append(command)
 
 
-class CMakeToolchain:
-    def __init__(self, recipe):
-        self.cache_variables = recipe.variables = {}
-
-    def generate(self):
-        pass
+def toolchain(recipe):
+    recipe.variables = {}
+    return SimpleNamespace(cache_variables=recipe.variables, generate=Mock())
 
 
-class CMake:
-    def __init__(self, recipe):
-        self.recipe = recipe
-
-    def configure(self):
-        if isinstance(self.recipe, kind):
-            variables = [f"-D{name}={value}" for name, value in self.recipe.variables.items()]
-            said = run("cmake", "-S", self.recipe.source_folder, "-B", f"{folder}/build", *variables)
+def cmake(recipe):
+    def configure():
+        if isinstance(recipe, kind):
+            variables = [f"-D{name}={value}" for name, value in recipe.variables.items()]
+            said = run("cmake", "-S", recipe.source_folder, "-B", f"{folder}/build", *variables)
             expect("not used by the project" not in said, f"the variables are the project's\n{said}")
 
-    def build(self):
-        pass
+    def install():
+        run("cmake", "--install", build, "--prefix", recipe.package_folder)
 
-    def install(self):
-        run("cmake", "--install", build, "--prefix", self.recipe.package_folder)
+    return SimpleNamespace(configure=configure, build=Mock(), install=install)
 
 
 def copy(_, pattern, src, dst):
@@ -71,25 +61,12 @@ def copy(_, pattern, src, dst):
         (shutil.copytree if pattern.endswith("/*") else shutil.copy)(f"{src}/{name}", f"{dst}/{name}")
 
 
-def load(_, path):
-    return read(path)
-
-
-def rmdir(_, path):
-    shutil.rmtree(path)  # which must be there
-
-
-def nothing(*_):
-    return True
-
-
-for name, contents in {"conan": {"ConanFile": ConanFile}, "conan.errors": {"ConanInvalidConfiguration": Refused},
-                       "conan.tools": {}, "conan.tools.build": {"check_min_cppstd": nothing, "can_run": nothing},
-                       "conan.tools.cmake": {"CMake": CMake, "CMakeToolchain": CMakeToolchain, "cmake_layout": nothing,
-                                             "CMakeDeps": lambda _: SimpleNamespace(generate=nothing)},
-                       "conan.tools.files": {"copy": copy, "load": load, "rmdir": rmdir}}.items():
-    sys.modules[name] = ModuleType(name)
-    vars(sys.modules[name]).update(contents)
+Refused = type("Refused", (Exception,), {})
+sys.modules["conan"] = Mock(ConanFile=ConanFile)
+sys.modules["conan.errors"] = Mock(ConanInvalidConfiguration=Refused)
+sys.modules["conan.tools.build"] = Mock()
+sys.modules["conan.tools.cmake"] = Mock(CMake=cmake, CMakeToolchain=toolchain)
+sys.modules["conan.tools.files"] = Mock(copy=copy, load=lambda _, path: read(path), rmdir=lambda _, path: shutil.rmtree(path))
 
 # --- the recipe ------------------------------------------------------------------------------------
 

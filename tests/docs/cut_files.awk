@@ -1,13 +1,14 @@
 # awk -v folder=FOLDER -f cut_files.awk PAGE.md
-# Copies each block of code with a file name ("```c name.h") from a page into that file in the
-# folder, and prints the names.
-name == "" && /^```c [a-z_]+\.[ch]$/ {
-    name = $2
+# Copies each block in C from a page into a file in the folder, and prints the names: that of the block
+# ("```c name.h"), else block1.c and so on.
+!inside && /^```c( [a-z_]+\.[ch])?$/ {
+    inside = 1
+    name = NF > 1 ? $2 : "block" ++count ".c"
     print "#line " FNR + 1 " \"" FILENAME "\"" > (folder "/" name)
     print name
     next
 }
 
-/^```/ { name = "" }
+inside && /^```/ { inside = 0 }
 
-name != "" { print > (folder "/" name) }
+inside { print > (folder "/" name) }

@@ -12,9 +12,8 @@ compiled=0
 status=0
 mkdir -p "$scratch/tickwheel" || exit 1
 
-# What the port calls, and the core with it.
-symbols_none=none
-symbols_linux="tw_port_lock_contended tw_port_wake_waiter tw_port_futex_wait tw_port_futex_wake_all tw_port_tell
+# What the core with the port for Linux asks for.
+symbols_of_linux="tw_port_lock_contended tw_port_wake_waiter tw_port_futex_wait tw_port_futex_wake_all tw_port_tell
     pthread_self tw_port_is_observed tw_port_lock_observed tw_port_unlock_observed tw_port_hide"
 
 # configure TREE TICK_BITS RUNTIME SMALL VALIDATION: writes config.h.
@@ -52,9 +51,9 @@ understood() {
 
 # object PORT COMPILER OPTION...
 object() {
-    eval "symbols=\$symbols_$1"
+    symbols=none
+    [ "$1" = none ] || symbols=$symbols_of_linux
     compile "$@" -c -o "$scratch/c_api.o"
-    # shellcheck disable=SC2154
     sh "$here/core_object.sh" "$nm" "$readelf" "$symbols" "$scratch/c_api.o" || status=1
 }
 

@@ -1,5 +1,4 @@
-/* A port header of the user's own, which includes others. Its lock leaves a mark, by which firmware.c knows
- * it. */
+/* The project's port header, which includes others. Its lock leaves a mark, by which firmware.c knows it. */
 #include <registers.h>
 
 #include <critical.h>

@@ -1,10 +1,9 @@
 # awk -v folder=FOLDER -f cut_programs.awk PAGE.md...
-# Copies the ```c and ```cpp blocks of the pages into the folder, each as a program named after its
-# section, and prints the names. The first block of each language is not a program; all others of
-# that language include it.
+# Copies the ```c and ```cpp blocks of the pages into the folder, as programs named after their sections, and prints
+# the names of the files. The first block of each language is not a program; all others of that language include it.
 #
-# All of them can be linked into one executable: the linker knows the main of NAME.c as guide_NAME, and what else a
-# program in C++ defines is in a namespace of its own. programs.h has PROGRAM(NAME) for each.
+# All of them can be linked into one executable: the linker knows the main of NAME.c as guide_NAME, and those in C++,
+# which have no headers of their own, stand in programs.cpp, each in a namespace. programs.h has PROGRAM(NAME) for each.
 function fail(what) {
     print FILENAME ":" FNR ": " what > "/dev/stderr"
     failed = 1
@@ -39,15 +38,23 @@ language != "" && /^```/ {
         if (name in seen)
             fail("two sections of one name")
         seen[name] = 1
-        if (language == "cpp") {
-            if (code ~ /#include/ || !sub(/\nint main\(/, "\n} using namespace " name "; int main(", code))
+        include = "#include \"" prelude[language] "\"\n"
+        if (language == "c") {
+            file = name ".c"
+            print include "int main(void) __asm__(\"guide_" name "\");\n" code > (folder "/" file)
+            print file
+        } else {
+            if (code ~ /#include/ || !sub(/\nint main\(\) [{]/, "\nvoid run() {", code))
                 fail("a program in C++ with headers of its own, or without a main")
-            code = "namespace " name " {\n" code
+            if (file_in_cpp == "") {
+                file_in_cpp = "programs.cpp"
+                print include > (folder "/" file_in_cpp)
+                print file_in_cpp
+            }
+            print "namespace " name " {\n" code "}\nextern \"C\" int guide_" name "() {\n    " name "::run();\n    return 0;\n}\n" \
+                > (folder "/" file_in_cpp)
         }
-        file = folder "/" name "." language
-        print "#include \"" prelude[language] "\"\nint main(void) __asm__(\"guide_" name "\");\n" code > file
         print "PROGRAM(" name ")" > (folder "/programs.h")
-        print name "." language
     } else {
         prelude[language] = "prelude." language ".h"
         print code > (folder "/" prelude[language])

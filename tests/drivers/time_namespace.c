@@ -54,10 +54,11 @@ static bool write_file(const char *path, const char *text) {
     return is_written;
 }
 
-/* The children of the caller are in a new time namespace from now on. */
+/* The children of the caller are in a new time namespace from now on, where boot time is ahead of the
+ * monotonic clock. */
 static bool offset_children(int seconds) {
     char text[64];
-    snprintf(text, sizeof text, "monotonic %d 0\nboottime %d 0\n", seconds, seconds);
+    snprintf(text, sizeof text, "monotonic %d 0\nboottime %d 0\n", seconds, seconds + 500);
     if (unshare(CLONE_NEWTIME) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWTIME) != 0)
         return false;
     return write_file("/proc/self/timens_offsets", text);

@@ -246,3 +246,18 @@ TEST(p13_a_child_leaves_the_descriptor_of_the_parent_alone) {
         assert_int_equal(tw_runtime_dispatch(rt), 0);
     tw_runtime_free(rt);
 }
+
+TEST(p13_a_child_may_start_a_thread_where_the_parent_has_lent_its_descriptor) {
+    rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
+    assert_true(tw_runtime_fd(rt) >= 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        expect(tw_runtime_after_fork(rt) == 0);
+        expect(!THREADS_AFTER_FORK || tw_runtime_start(rt) == 0);
+        expect(tw_runtime_free(rt) == 0);
+        leave(0);
+    }
+    assert_child_is_well(child);
+    assert_int_equal(tw_runtime_start(rt), -EBUSY);
+    tw_runtime_free(rt);
+}

@@ -1,6 +1,7 @@
 /* tw_runtime_start when system calls fail: it returns the error of the call that failed, and
  * leaks nothing. */
 #include "support/faults.h"
+#include "support/gate.h"
 
 #include <sched.h>
 #include <signal.h>
@@ -99,6 +100,40 @@ TEST_BY_EACH_THREAD(start_on_a_cpu_that_is_not_there_is_refused) {
     assert_int_equal(tw_runtime_stop(rt), 0);
     tw_runtime_free(rt);
     assert_nothing_leaked(before);
+}
+
+TEST_BY_EACH_THREAD(start_says_that_a_priority_is_not_permitted) {
+    struct tw_runtime *rt = NULL;
+    const struct tw_runtime_options options = {.driver = WAY->driver, .priority = 1};
+    assert_int_equal(tw_runtime_new(&rt, &options), 0);
+    inject(ONLY(CALL_PTHREAD_CREATE), EPERM, 0, 1);
+    assert_int_equal(tw_runtime_start(rt), -EPERM);
+    inject_nothing();
+    assert_non_null(strstr(tw_explain(-EPERM), "priority"));
+    tw_runtime_free(rt);
+}
+
+static struct gate gate;
+
+static void *dispatch(void *rt) { return tw_runtime_dispatch(rt) == 0 ? rt : NULL; }
+
+TEST(start_and_dispatch_are_refused_while_another_thread_dispatches) {
+    struct tw_runtime *rt = runtime_on("timerfd");
+    struct tw_node node;
+    pthread_t dispatcher;
+    void *dispatched;
+    shut(&gate);
+    tw_node_init(&node, wait_in_gate, &gate);
+    assert_int_equal(tw_runtime_after(rt, &node, 0), 0);
+    assert_int_equal(pthread_create(&dispatcher, NULL, dispatch, rt), 0);
+    wait_for(gate.inside == 1);
+    assert_int_equal(tw_runtime_start(rt), -EBUSY);
+    assert_int_equal(tw_runtime_dispatch(rt), -EBUSY);
+    assert_int_equal(tw_runtime_fd(rt), -EBUSY);
+    atomic_store(&gate.open, true);
+    pthread_join(dispatcher, &dispatched);
+    assert_ptr_equal(dispatched, rt);
+    tw_runtime_free(rt);
 }
 
 static cpu_set_t seen;

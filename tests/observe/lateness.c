@@ -32,6 +32,24 @@ TEST(a_fire_in_time_is_late_by_nothing) {
     tw_runtime_free(rt);
 }
 
+static struct tw_node armed_at_once;
+
+static void arm_at_once(UNUSED struct tw_node *node, void *rt) { tw_runtime_after(rt, &armed_at_once, 0); }
+
+/* In a second turn without a sleep, as nodes on the wall clock fire last. */
+TEST(a_fire_that_a_callback_has_armed_at_once_is_late_by_nothing) {
+    struct tw_runtime *rt =
+        new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
+    struct tw_node node;
+    tw_node_init(&node, arm_at_once, rt);
+    tw_node_init(&armed_at_once, no_callback, NULL);
+    tw_runtime_at(rt, &node, TW_SECOND);
+    tw_runtime_advance(rt, TW_SECOND);
+    assert_int_equal(times_late(rt, TW_LATE_WAKING), 2);
+    assert_int_equal(observed.late[TW_LATE_WAKING].max_ns, 0);
+    tw_runtime_free(rt);
+}
+
 TEST(a_program_that_stalled_woke_late) {
     struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
     struct tw_handles *handles;

@@ -117,7 +117,7 @@ static struct gate gate;
 
 static void *dispatch(void *rt) { return tw_runtime_dispatch(rt) == 0 ? rt : NULL; }
 
-TEST(start_and_dispatch_are_refused_while_another_thread_dispatches) {
+TEST(start_and_dispatch_are_refused_while_another_thread_drives) {
     struct tw_runtime *rt = runtime_on("timerfd");
     struct tw_node node;
     pthread_t dispatcher;
@@ -133,6 +133,8 @@ TEST(start_and_dispatch_are_refused_while_another_thread_dispatches) {
     atomic_store(&gate.open, true);
     pthread_join(dispatcher, &dispatched);
     assert_ptr_equal(dispatched, rt);
+    assert_int_equal(tw_runtime_start(rt), 0);
+    assert_int_equal(tw_runtime_start(rt), -EALREADY);
     tw_runtime_free(rt);
 }
 

@@ -38,16 +38,6 @@ class Durable : public testing::Test {
     }
 };
 
-TEST_F(Durable, AJobFiresWhenItIsDue) {
-    note("reminder");
-    EXPECT_FALSE(jobs.put({.kind = "reminder", .key = "order 17", .after = 3min}));
-    rt.advance(179s);
-    EXPECT_TRUE(fired.empty());
-    rt.advance(2s);
-    EXPECT_EQ(fired, std::vector<std::string>{"order 17"});
-    EXPECT_EQ(jobs.count(), 0U);
-}
-
 TEST_F(Durable, AFireTellsWhatItIsFor) {
     const tickwheel::durable_time due = jobs.now() + 1min;
     int fires = 0;
@@ -158,25 +148,12 @@ TEST_F(Durable, PeriodicJobsFireAgainAndAgain) {
     });
 }
 
-TEST_F(Durable, MissedDueTimesFireAsOne) {
-    std::vector<std::uint64_t> overruns;
-    jobs.put({.kind = "k", .key = "x", .every = 1min});
-    rt.advance(10min + 30s);  // there is no handler yet
-    jobs.handle("k", [&](durable_fire &fire) { overruns.push_back(fire.overruns()); });
-    rt.advance(1s);
-    EXPECT_EQ(overruns, std::vector<std::uint64_t>{10});
-}
-
-TEST_F(Durable, APutReplacesOrKeeps) {
-    EXPECT_FALSE(jobs.put({.kind = "k", .key = "x", .payload = "1", .after = 1h}));
-    EXPECT_TRUE(jobs.put({.kind = "k", .key = "x", .payload = "2", .after = 1h}));
-    EXPECT_TRUE(jobs.put({.kind = "k", .key = "x", .payload = "3", .after = 1h}, durable_existing::keep));
-    jobs.get("k", "x", [](const durable_entry &entry) { EXPECT_EQ(entry.payload(), "2"); });
-}
-
-TEST_F(Durable, ARemovedJobDoesNotFire) {
+TEST_F(Durable, AJobIsReplacedOrKeptOrRemoved) {
     note("k");
-    jobs.put({.kind = "k", .key = "x", .after = 1min});
+    EXPECT_FALSE(jobs.put({.kind = "k", .key = "x", .payload = "1", .after = 1min}));
+    EXPECT_TRUE(jobs.put({.kind = "k", .key = "x", .payload = "2", .after = 1min}));
+    EXPECT_TRUE(jobs.put({.kind = "k", .key = "x", .payload = "3", .after = 1min}, durable_existing::keep));
+    jobs.get("k", "x", [](const durable_entry &entry) { EXPECT_EQ(entry.payload(), "2"); });
     EXPECT_TRUE(jobs.remove("k", "x"));
     EXPECT_FALSE(jobs.remove("k", "x"));
     rt.advance(2min);
@@ -204,7 +181,13 @@ TEST_F(Durable, AnExceptionOfAVisitorComesThrough) {
     EXPECT_THROW(jobs.get("k", "x", thrower), std::out_of_range);
 }
 
-TEST_F(Durable, BadInputIsRefused) {
+TEST_F(Durable, BadInputIsRefusedAndExplained) {
+    try {
+        jobs.put({.kind = "k", .key = "x", .cron = "61 * * * *"});
+        FAIL();
+    } catch (const std::system_error &error) {
+        EXPECT_NE(std::string(error.what()).find("minutes"), std::string::npos) << error.what();
+    }
     const auto refused = [this](const durable_job &job) {
         return error_of([&] { jobs.put(job); }) == std::errc::invalid_argument;
     };
@@ -212,20 +195,10 @@ TEST_F(Durable, BadInputIsRefused) {
     EXPECT_TRUE(refused({.kind = "k", .key = std::string_view("x\0y", 3)}));
     EXPECT_TRUE(refused({.kind = "k", .key = "x", .after = -1s}));
     EXPECT_TRUE(refused({.kind = "k", .key = "x", .after = 1s, .at = jobs.now()}));
-    EXPECT_TRUE(refused({.kind = "k", .key = "x", .cron = "61 * * * *"}));
     EXPECT_TRUE(refused({.kind = "k", .key = "x", .cron = "* * * * *", .zone = "Nowhere"}));
     note("k");
     EXPECT_EQ(error_of([this] { note("k"); }), std::errc::file_exists);
     EXPECT_EQ(jobs.count(), 0U);
-}
-
-TEST_F(Durable, AnErrorIsExplained) {
-    try {
-        jobs.put({.kind = "k", .key = "x", .cron = "61 * * * *"});
-        FAIL();
-    } catch (const std::system_error &error) {
-        EXPECT_NE(std::string(error.what()).find("minutes"), std::string::npos) << error.what();
-    }
 }
 
 TEST(DurableOpening, ThrowsWhatIsWrong) {
@@ -268,41 +241,6 @@ class DurableSqlite : public testing::Test {
     const std::string address = "sqlite:" + (folder_ / "jobs.db").string();
     tickwheel::runtime rt;
 };
-
-TEST_F(DurableSqlite, JobsAreThereWhenTheDatabaseIsOpenedAgain) {
-    {
-        durable jobs(address);
-        jobs.put({.kind = "reminder", .key = "order 17", .payload = "anna", .after = 200ms});
-    }
-    gate fired;
-    durable jobs(rt, address);
-    const tickwheel::durable_time begin = jobs.now();
-    jobs.handle("reminder", [&](durable_fire &fire) {
-        EXPECT_EQ(fire.key(), "order 17");
-        EXPECT_EQ(fire.payload(), "anna");
-        EXPECT_LT(fire.due() - begin, 1s);
-        fired.open();
-    });
-    EXPECT_TRUE(fired.wait());
-    EXPECT_TRUE(eventually([&] { return jobs.count() == 0; }));
-}
-
-TEST_F(DurableSqlite, TwoConnectionsShareTheJobs) {
-    std::atomic<int> fires{0};
-    const auto count = [&](durable_fire &) { ++fires; };
-    durable one(rt, address, {.name = "one"}), other(rt, address, {.name = "other"});
-    one.handle("k", count);
-    other.handle("k", count);
-    std::vector<std::string> keys(100);
-    std::vector<durable_job> jobs;
-    for (std::string &key : keys) {
-        key = std::to_string(&key - keys.data());
-        jobs.push_back({.kind = "k", .key = key});
-    }
-    EXPECT_EQ(one.put(jobs), 100U);
-    EXPECT_TRUE(eventually([&] { return one.count() == 0; }));
-    EXPECT_EQ(fires, 100);
-}
 
 TEST_F(DurableSqlite, HandlersRunOnWorkersOfTheProgram) {
     tickwheel::workers pool(rt, {.threads = 1});

@@ -16,15 +16,6 @@ template <class What> void run_and_wait(What what) {
         pause();
 }
 
-TEST(ExitInACallback, OnTheRuntimesThreadEndsTheProgram) {
-    EXPECT_EXIT(run_and_wait([] {
-                    static tickwheel::runtime rt;
-                    static tickwheel::timer other = rt.every(1ms, [] {});
-                    rt.spawn(1ms, [] { std::exit(7); });
-                }),
-                ExitedWithCode(7), "");
-}
-
 TEST(ExitInACallback, OfAPinnedTimerEndsTheProgram) {
     EXPECT_EXIT(run_and_wait([] {
                     static tickwheel::runtime rt;
@@ -43,7 +34,7 @@ TEST(ExitInACallback, OnAWorkerEndsTheProgram) {
                 ExitedWithCode(7), "");
 }
 
-TEST(ExitInACallback, OnTheRuntimesThreadEndsAProgramWithWorkers) {
+TEST(ExitInACallback, OnTheRuntimesThreadEndsTheProgram) {
     EXPECT_EXIT(run_and_wait([] {
                     static tickwheel::runtime rt;
                     static tickwheel::workers pool(rt);

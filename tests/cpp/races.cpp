@@ -9,6 +9,7 @@
 
 #include "support.hpp"
 #include "support/random.h"
+#include "tasks.hpp"
 
 namespace {
 
@@ -24,6 +25,13 @@ class Race : public testing::Test {
     std::uint64_t seed = 4;
 
     microseconds moment() { return microseconds(random_below(&seed, 100)); }
+    // Returns when earlier work on the runtime's thread is done, such as a coroutine on its way to a
+    // suspension.
+    void settle() {
+        gate settled;
+        rt.spawn(0s, [&] { settled.open(); });
+        ASSERT_TRUE(settled.wait());
+    }
     void pass(microseconds length) {  // without yielding the processor
         const auto end = std::chrono::steady_clock::now() + length;
         while (std::chrono::steady_clock::now() < end) {
@@ -102,9 +110,7 @@ TEST_F(Race, ASleepDestroyedAgainstItsFiring) {
             ASSERT_TRUE(nap->await_suspend(sleeping.handle));
             pass(moment());
         }
-        gate settled;  // opens when earlier work on the runtime's thread is done
-        rt.spawn(0s, [&] { settled.open(); });
-        ASSERT_TRUE(settled.wait());
+        settle();
         ASSERT_LE(count - before, 1);
         woken += count - before;
     }
@@ -161,9 +167,7 @@ TEST_F(Race, AStopAgainstTheEndOfASleep) {
         pass(moment());
         stop.request_stop();
         ASSERT_TRUE(eventually([&] { return ended == 1; }));
-        gate settled;  // opens when the coroutine has reached its final suspension
-        rt.spawn(0s, [&] { settled.open(); });
-        ASSERT_TRUE(settled.wait());
+        settle();
         ASSERT_TRUE(j.done());
         ASSERT_EQ(ended, 1);
     }
@@ -192,9 +196,7 @@ TEST_F(Race, AStopAgainstTheBeginningOfASleep) {
             const bool in_time = ended.wait();
             stopper.join();
             ASSERT_TRUE(in_time);
-            gate settled;
-            rt.spawn(0s, [&] { settled.open(); });
-            ASSERT_TRUE(settled.wait());
+            settle();
         }
     }
 }
@@ -220,9 +222,7 @@ TEST_F(Race, ASleepThatIsOverBeforeItHasBegun) {
         };
         const job j = sleep();
         ASSERT_TRUE(eventually([&] { return ended.load(); }));
-        gate settled;
-        rt.spawn(0s, [&] { settled.open(); });
-        ASSERT_TRUE(settled.wait());
+        settle();
         ASSERT_EQ(there, home);
     }
 }
@@ -255,6 +255,83 @@ TEST(RaceOfLives, ARuntimeEndsAmidItsTimersAndSleepers) {
         timers.clear();
         ASSERT_EQ(fired, last);
     }
+}
+
+// --- deadline, end of work and stop on three threads at the same moment: each coroutine resumes once
+
+constexpr int deadlines = 400;
+constexpr int at_once = 16;
+
+// Coroutines that count what became of them.
+class counts {
+  public:
+    void ended(bool in_time) {
+        ++(in_time ? in_time_ : timed_out_);
+        if (--left_ == 0)
+            all_over_.open();
+    }
+    void expect_all() {
+        ASSERT_TRUE(all_over_.wait());
+        EXPECT_EQ(in_time_ + timed_out_, deadlines * at_once);
+    }
+
+  private:
+    std::atomic<int> in_time_{0}, timed_out_{0}, left_{deadlines * at_once};
+    gate all_over_;
+};
+
+// Work and deadline of the same length, on threads of their own, and a stop close to both.
+template <class Timers> job race(tickwheel::runtime &rt, Timers &timers, counts &of) {
+    for (int i = 0; i < deadlines; ++i) {
+        const auto length = std::chrono::microseconds(100 * (i % 20));
+        std::stop_source source;
+        const auto stopper = rt.after(length, [source]() mutable { source.request_stop(); });
+        const auto result = co_await timers.with_timeout(
+            length, [&](std::stop_token stop) { return rt.sleep_for(length, stop); }, source.get_token());
+        of.ended(result.has_value());
+    }
+}
+
+TEST(WithTimeoutThreads, DeadlineOnAWorkerAgainstWorkOnTheRuntime) {
+    counts all;
+    tickwheel::runtime rt({.tick = 100us});
+    tickwheel::workers pool(rt, {.threads = 2});
+    std::vector<job> jobs;
+    for (int i = 0; i < at_once; ++i)
+        jobs.push_back(race(rt, pool, all));
+    all.expect_all();
+    pool.wait();
+    rt.stop();
+}
+
+// The thread that resumes the frame frees it.
+detached receive(tickwheel::runtime &rt, parcel &from, counts &of) {
+    std::optional<bool> in_time;
+    {
+        const auto result =
+            co_await rt.with_timeout(1ms, [&](std::stop_token stop) { return from.receive(stop); });
+        in_time = result.has_value();
+    }
+    of.ended(*in_time);
+}
+
+// Awaitables that resume inside request_stop, or on the thread that brings what they wait for.
+TEST(WithTimeoutThreads, DeadlineAgainstABringer) {
+    counts all;
+    tickwheel::runtime rt({.tick = 100us});
+    for (int i = 0; i < deadlines; ++i) {
+        std::vector<parcel> parcels(at_once);
+        std::atomic<int> brought{0};
+        for (parcel &each : parcels)
+            receive(rt, each, all);
+        std::this_thread::sleep_for(std::chrono::microseconds(900 + 10 * (i % 30)));
+        for (parcel &each : parcels)
+            brought += each.bring(i) ? 1 : 0;
+        ASSERT_TRUE(eventually([&] { return tw_runtime_count(rt.native()) == 0; }));
+        rt.stop();  // no callback uses the parcels any more
+        rt.start();
+    }
+    all.expect_all();
 }
 
 }  // namespace

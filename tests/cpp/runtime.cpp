@@ -1,12 +1,17 @@
-// Runtimes in C++: their clocks, options and lifetimes.
+// Runtimes in C++: their clocks, options and lifetimes, durations and time points, and virtual time in place
+// of real time.
 #include <poll.h>
 #include <pthread.h>
 
 #include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <memory>
+#include <ratio>
 #include <string>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include "support.hpp"
 
@@ -14,6 +19,13 @@ namespace {
 
 using std::chrono::steady_clock;
 using std::chrono::system_clock;
+using tickwheel::detail::nanoseconds_in;
+using tickwheel::detail::reading_of;
+template <class Rep, class Period = std::ratio<1>> using duration = std::chrono::duration<Rep, Period>;
+
+constexpr std::int64_t end_of_time = std::numeric_limits<std::int64_t>::max();
+constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();
 
 template <class Clock> class Clocks : public testing::Test {};
 using kept = testing::Types<steady_clock, system_clock, tickwheel::boot_clock>;
@@ -150,38 +162,150 @@ TEST(RuntimeLife, OneThatCannotBeMadeLeavesNothing) {
     EXPECT_NE(error_of(make), std::error_code());  // made, but not started: there is no such CPU
 }
 
-TEST(RuntimeLife, AThousandLiveAtOnce) {
-    std::vector<std::unique_ptr<tickwheel::virtual_runtime>> runtimes;
-    int fires = 0;
-    for (int i = 0; i < 1000; ++i) {
-        runtimes.push_back(std::make_unique<tickwheel::virtual_runtime>());
-        runtimes.back()->spawn(1s, [&] { ++fires; });
-    }
-    for (const auto &each : runtimes)
-        each->advance(1s);
-    EXPECT_EQ(fires, 1000);
+// --- durations and time points
+
+TEST(Durations, OfIntegersAreExact) {
+    EXPECT_EQ(nanoseconds_in(0s), 0);
+    EXPECT_EQ(nanoseconds_in(7ns), 7);
+    EXPECT_EQ(nanoseconds_in(3ms), 3'000'000);
+    EXPECT_EQ(nanoseconds_in(2h), 7'200'000'000'000);
+    EXPECT_EQ(nanoseconds_in(duration<unsigned char>(200)), 200'000'000'000);
+    EXPECT_EQ(nanoseconds_in(9'223'372'036s), 9'223'372'036'000'000'000);
 }
 
-TEST(RuntimeStats, Count) {
-    tickwheel::virtual_runtime rt;
-    EXPECT_EQ(rt.count(), 0U);
-    rt.spawn(1s, [] {});
-    EXPECT_EQ(rt.count(), 1U);
-    EXPECT_EQ(rt.stats().wait_errors, 0U);
+TEST(Durations, RoundUp) {
+    EXPECT_EQ(nanoseconds_in(duration<int, std::pico>(1)), 1);
+    EXPECT_EQ(nanoseconds_in(duration<int, std::pico>(1000)), 1);
+    EXPECT_EQ(nanoseconds_in(duration<int, std::pico>(1001)), 2);
+    EXPECT_EQ(nanoseconds_in(duration<int, std::ratio<1, 3>>(1)), 333'333'334);
+    EXPECT_EQ(nanoseconds_in(duration<int, std::ratio<1, 3>>(6)), 2'000'000'000);
+    EXPECT_EQ(nanoseconds_in(duration<double>(1e-10)), 1);
+    EXPECT_EQ(nanoseconds_in(duration<float, std::milli>(0.5F)), 500'000);
 }
+
+TEST(Durations, TooLongAreTheEndOfTime) {
+    EXPECT_EQ(nanoseconds_in(std::chrono::nanoseconds::max()), end_of_time);
+    EXPECT_EQ(nanoseconds_in(9'223'372'037s), end_of_time);
+    EXPECT_EQ(nanoseconds_in(std::chrono::hours::max()), end_of_time);
+    EXPECT_EQ(nanoseconds_in(duration<std::uint64_t, std::nano>(UINT64_MAX)), end_of_time);
+    EXPECT_EQ(nanoseconds_in(duration<double>(1e300)), end_of_time);
+    EXPECT_EQ(nanoseconds_in(duration<double>(infinite)), end_of_time);
+    EXPECT_EQ(nanoseconds_in(duration<std::int64_t, std::ratio<1, 3>>(INT64_MAX)), end_of_time);
+}
+
+TEST(Durations, NegativeOnesAreToldApart) {
+    EXPECT_EQ(nanoseconds_in(-1ns), -1);
+    EXPECT_EQ(nanoseconds_in(std::chrono::hours::min()), -1);
+    EXPECT_EQ(nanoseconds_in(duration<double>(-1e-12)), -1);
+    EXPECT_EQ(nanoseconds_in(duration<double>(-infinite)), -1);
+    EXPECT_EQ(nanoseconds_in(duration<double>(-0.0)), 0);
+}
+
+TEST(Durations, ThatAreNoNumberThrow) {
+    EXPECT_EQ(error_of([] { nanoseconds_in(duration<double>(no_number)); }), std::errc::invalid_argument);
+}
+
+TEST(TimePoints, AreReadingsOfTheirClock) {
+    using std::chrono::system_clock;
+    using std::chrono::time_point;
+    EXPECT_EQ(reading_of(time_point<system_clock, std::chrono::seconds>(5s)), 5'000'000'000);
+    EXPECT_EQ(reading_of(system_clock::time_point(-5s)), 0);
+    EXPECT_EQ(reading_of(time_point<system_clock, std::chrono::hours>::max()), end_of_time);
+}
+
+// --- virtual time, of which production code knows nothing
 
 TEST(VirtualRuntime, AdvancesFromDeadlineToDeadlineOrLeaps) {
-    tickwheel::virtual_runtime rt;
+    const auto rt = std::make_unique<tickwheel::virtual_runtime>();
+    tickwheel::runtime &real = *rt;
     std::chrono::nanoseconds seen{};
-    const auto note = [&] { seen = rt.now().time_since_epoch(); };
-    rt.spawn(1s, note);
-    rt.advance(5s);
+    const auto note = [&] { seen = real.now().time_since_epoch(); };
+    EXPECT_EQ(real.now(), tickwheel::runtime::time_point());
+    real.spawn(1s, note);
+    EXPECT_EQ(real.count(), 1U);
+    rt->advance(5s);
     EXPECT_EQ(seen, 1s);
-    rt.spawn(1s, note);
-    rt.leap(5s);
+    real.spawn(1s, note);
+    rt->leap(5s);
     EXPECT_EQ(seen, 10s);
-    EXPECT_EQ(error_of([&] { rt.advance(std::chrono::hours::max()); }), std::errc::result_out_of_range);
-    EXPECT_EQ(error_of([&] { rt.start(); }), std::errc::operation_not_supported);
+    EXPECT_EQ(real.count() + real.stats().wait_errors, 0U);
+    EXPECT_EQ(error_of([&] { rt->advance(std::chrono::hours::max()); }), std::errc::result_out_of_range);
+    EXPECT_EQ(error_of([&] { real.start(); }), std::errc::operation_not_supported);
+}
+
+TEST(VirtualRuntime, StandsInForTheBootClock) {
+    tickwheel::virtual_boot_runtime time;
+    tickwheel::boot_runtime &rt = time;
+    int fired = 0;
+    const auto t = rt.at(rt.now() + 1s, [&] { ++fired; });
+    time.leap(1s);
+    EXPECT_EQ(fired, 1);
+}
+
+// A connection that is kept alive, is closed when its peer falls silent, and ends in any case when its lease
+// is over. Each timer's callback uses the others, so none may run when the first is destroyed.
+class connection {
+  public:
+    enum class state { open, silent, expired };
+
+    explicit connection(tickwheel::runtime &rt) : rt_(rt) {
+        pinging_ = rt_.every_from(rt_.now() + 10s, 10s, [this] { ++pings; });
+        lease_.at(rt_.now() + 24h);
+        silence_.at(rt_.now() + 30s);
+    }
+    ~connection() {
+        silence_.cancel_wait();
+        lease_.cancel_wait();
+    }
+    connection(const connection &) = delete;
+    connection &operator=(const connection &) = delete;
+
+    void on_packet() { silence_.postpone(30s); }
+
+    state now_in = state::open;
+    int pings = 0;
+    tickwheel::runtime::time_point ended{};
+
+  private:
+    void on_silence() { end(state::silent); }
+    void on_end_of_lease() { end(state::expired); }
+    void end(state how) {
+        ended = rt_.now();
+        now_in = how;
+        pinging_.cancel();
+        silence_.cancel();
+        lease_.cancel();
+    }
+
+    tickwheel::runtime &rt_;
+    tickwheel::pinned_timer<tickwheel::calls<&connection::on_silence>> silence_{rt_, {this}};
+    tickwheel::pinned_timer<tickwheel::calls<&connection::on_end_of_lease>> lease_{rt_, {this}};
+    tickwheel::timer pinging_;
+};
+
+TEST(ADay, OfTalkEndsWithTheLeaseToTheMillisecond) {
+    tickwheel::virtual_runtime rt;
+    connection peer(rt);
+    for (int i = 0; i < 24 * 60 * 3; ++i) {
+        EXPECT_EQ(peer.now_in, connection::state::open);
+        peer.on_packet();
+        rt.advance(20s);
+    }
+    EXPECT_EQ(peer.now_in, connection::state::expired);
+    EXPECT_EQ(peer.ended.time_since_epoch(), 24h);
+    EXPECT_EQ(peer.pings, 24 * 60 * 6 - 1);  // at the last one's tick the end of the lease comes first
+}
+
+TEST(ADay, WithoutAPacketEndsAfterThirtySeconds) {
+    tickwheel::virtual_runtime rt;
+    rt.advance(100 * 24h + 1ns);
+    connection peer(rt);
+    rt.advance(30s);
+    EXPECT_EQ(peer.now_in, connection::state::open);
+    rt.advance(24h);
+    EXPECT_EQ(peer.now_in, connection::state::silent);
+    EXPECT_EQ(peer.ended.time_since_epoch(), 100 * 24h + 30s + 1ms);  // rounded up to a tick
+    EXPECT_EQ(peer.pings, 2);                                         // as above
 }
 
 }  // namespace

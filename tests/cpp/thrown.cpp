@@ -89,67 +89,70 @@ TEST_F(Thrown, InAdvancePassesAndTheNextOneGoesOnBehindIt) {
     expect_to_go_on();
 }
 
-TEST_F(Thrown, InLeapPasses) {
-    tw_runtime_after(rt, &thrower, TW_SECOND);
-    EXPECT_TRUE(throws([this] { tw_runtime_leap(rt, TW_SECOND); }));
-    expect_to_go_on();
-}
-
-TEST_F(Thrown, ByAPeriodicNodeDoesNotEndIt) {
+TEST_F(Thrown, ByAPeriodicTimerDoesNotEndIt) {
+    tw_keyed *timers = nullptr;
+    ASSERT_EQ(tw_keyed_new(&timers, rt, nullptr), 0);
     tw_runtime_every(rt, &thrower, TW_SECOND, TW_BURST);
     for (int i = 0; i < 3; ++i)
-        EXPECT_TRUE(advance_throws());
+        EXPECT_TRUE(throws([this] { tw_runtime_leap(rt, TW_SECOND); }));
     EXPECT_EQ(tw_runtime_cancel(rt, &thrower), 1);
+    ASSERT_EQ(tw_keyed_every(timers, tw_key_number(7), TW_SECOND, TW_BURST, throw_in_fire, nullptr), 0);
+    for (int i = 0; i < 3; ++i)
+        EXPECT_TRUE(advance_throws());
+    EXPECT_EQ(tw_keyed_remove_wait(timers, tw_key_number(7)), 1);
     expect_to_go_on();
 }
 
-TEST_F(Thrown, OnTheWallTimelinePasses) {
-    tw_runtime_free(rt);
-    tw_runtime_options options = {};
-    options.driver = "manual";
-    options.clock = TW_CLOCK_WALL;
-    ASSERT_EQ(tw_runtime_new(&rt, &options), 0);
-    tw_runtime_at(rt, &thrower, TW_SECOND);
-    EXPECT_TRUE(advance_throws());
-    expect_to_go_on();
+// A handle timer that is due after `delay`, and counts its drop.
+tw_handle start(tw_handles *timers, std::int64_t delay, tw_task_callback *fn, int &drops) {
+    tw_handle id = TW_NO_HANDLE;
+    tw_task task = {};
+    tw_when when = {};
+    when.due_ns = delay;
+    task.fn = fn;
+    task.arg = &drops;
+    task.drop = count_drop;
+    EXPECT_EQ(tw_handle_start(timers, &id, &when, &task), 0);
+    return id;
 }
 
-TEST_F(Thrown, AfterStoppingTheRuntimePasses) {
-    tw_node_init(
-        &thrower,
-        [](tw_node *, void *it) {
-            tw_runtime_stop(static_cast<tw_runtime *>(it));
-            throw thrown();
-        },
-        rt);
-    tw_runtime_after(rt, &thrower, TW_SECOND);
-    EXPECT_TRUE(advance_throws());
-    expect_to_go_on();
+void stop_and_throw(tw_node *, void *rt) {
+    tw_runtime_stop(static_cast<tw_runtime *>(rt));
+    throw thrown();
 }
 
-TEST_F(Thrown, AfterFreeingTheRuntimePassesAndItIsFreed) {
+void free_and_throw(tw_node *, void *rt) {
+    tw_runtime_free(static_cast<tw_runtime *>(rt));
+    throw thrown();
+}
+
+TEST_F(Thrown, AfterStoppingOrFreeingTheRuntimePasses) {
     int drops = 0;
     tw_handles *timers = nullptr;
     ASSERT_EQ(tw_handles_new(&timers, rt, nullptr), 0);
-    tw_handle id;
-    tw_task task = {};
-    tw_when when = {};
-    when.due_ns = TW_SECOND;
-    task.fn = [](const tw_event *, void *) {};
-    task.arg = &drops;
-    task.drop = count_drop;
-    ASSERT_EQ(tw_handle_start(timers, &id, &when, &task), 0);
-    tw_node_init(
-        &thrower,
-        [](tw_node *, void *it) {
-            tw_runtime_free(static_cast<tw_runtime *>(it));
-            throw thrown();
-        },
-        rt);
-    tw_runtime_after(rt, &thrower, 0);
+    start(
+        timers, 5 * TW_SECOND, [](const tw_event *, void *) {}, drops);
+    tw_node_init(&thrower, stop_and_throw, rt);
+    tw_runtime_after(rt, &thrower, TW_SECOND);
+    EXPECT_TRUE(advance_throws());
+    EXPECT_EQ(drops, 0);
+    tw_node_init(&thrower, free_and_throw, rt);
+    tw_runtime_after(rt, &thrower, TW_SECOND);
     EXPECT_TRUE(advance_throws());
     EXPECT_EQ(drops, 1);
     rt = nullptr;
+}
+
+TEST_F(Thrown, ByAHandlesOnlyFireEndsItAndItsArgumentIsDropped) {
+    int drops = 0;
+    tw_handles *timers = nullptr;
+    ASSERT_EQ(tw_handles_new(&timers, rt, nullptr), 0);
+    const tw_handle id = start(timers, TW_SECOND, throw_in_fire, drops);
+    EXPECT_TRUE(advance_throws());
+    EXPECT_EQ(drops, 1);
+    EXPECT_EQ(tw_handles_count(timers), 0U);
+    EXPECT_EQ(tw_handle_stop_wait(timers, id), -ESTALE);
+    expect_to_go_on();
 }
 
 TEST_F(Thrown, LeavesTheThreadsCancellationAsItWas) {
@@ -158,39 +161,6 @@ TEST_F(Thrown, LeavesTheThreadsCancellationAsItWas) {
     int before = -1;
     pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &before);
     EXPECT_EQ(before, PTHREAD_CANCEL_ENABLE);
-}
-
-// --- timers that the library keeps ---------------------------------------------------------
-
-TEST_F(Thrown, ByAHandlesOnlyFireEndsItAndItsArgumentIsDropped) {
-    int drops = 0;
-    tw_handles *timers = nullptr;
-    tw_handle id;
-    ASSERT_EQ(tw_handles_new(&timers, rt, nullptr), 0);
-    tw_task task = {};
-    tw_when when = {};
-    when.due_ns = TW_SECOND;
-    task.fn = throw_in_fire;
-    task.arg = &drops;
-    task.drop = count_drop;
-    ASSERT_EQ(tw_handle_start(timers, &id, &when, &task), 0);
-    EXPECT_TRUE(advance_throws());
-    EXPECT_EQ(drops, 1);
-    EXPECT_EQ(tw_handles_count(timers), 0U);
-    EXPECT_EQ(tw_handle_stop_wait(timers, id), -ESTALE);
-    expect_to_go_on();
-    EXPECT_EQ(tw_handles_free(timers), 0);
-}
-
-TEST_F(Thrown, ByAPeriodicKeyDoesNotEndIt) {
-    tw_keyed *timers = nullptr;
-    ASSERT_EQ(tw_keyed_new(&timers, rt, nullptr), 0);
-    ASSERT_EQ(tw_keyed_every(timers, tw_key_number(7), TW_SECOND, TW_BURST, throw_in_fire, nullptr), 0);
-    for (int i = 0; i < 3; ++i)
-        EXPECT_TRUE(advance_throws());
-    EXPECT_EQ(tw_keyed_remove_wait(timers, tw_key_number(7)), 1);
-    expect_to_go_on();
-    EXPECT_EQ(tw_keyed_free(timers), 0);
 }
 
 // --- workers -----------------------------------------------------------------------------------
@@ -250,18 +220,12 @@ TEST_F(ThrownInPlace, OfAWorkerByAHandlePassesAndItIsDropped) {
     tw_handles_options options = {};
     options.workers = pool;
     ASSERT_EQ(tw_handles_new(&timers, rt, &options), 0);
-    tw_task task = {};
-    const tw_when at_once = {};
-    task.fn = throw_in_fire;
-    task.arg = &drops;
-    task.drop = count_drop;
-    tw_handle ids[2];
-    ASSERT_EQ(tw_handle_start(timers, &ids[0], &at_once, &task), 0);
-    task.fn = [](const tw_event *, void *) {};
-    ASSERT_EQ(tw_handle_start(timers, &ids[1], &at_once, &task), 0);
+    const tw_handle id = start(timers, 0, throw_in_fire, drops);
+    start(
+        timers, 0, [](const tw_event *, void *) {}, drops);
     EXPECT_TRUE(advance_throws(0));
     EXPECT_EQ(drops, 1);
-    EXPECT_EQ(tw_handle_stop_wait(timers, ids[0]), -ESTALE);
+    EXPECT_EQ(tw_handle_stop_wait(timers, id), -ESTALE);
     open = true;
     EXPECT_EQ(tw_handles_free(timers), 0);
     EXPECT_EQ(drops, 2);

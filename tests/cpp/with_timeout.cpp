@@ -1,8 +1,13 @@
-// Work under a deadline, on virtual time, in one thread: every path that with_timeout_random.cpp does not
-// draw.
+// Work under a deadline, on virtual time, in one thread: at random beside an oracle, and every path that is
+// not drawn.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
-#include <stdexcept>
+#include <random>
+#include <sstream>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -86,17 +91,6 @@ TEST_F(WithTimeout, WaitsForWorkThatDoesNotLookAtItsToken) {
     const job j = stubborn();
     rt.advance(2s);
     EXPECT_EQ(heard, (lines{"1000 worked", "1000 time is up"}));
-}
-
-TEST_F(WithTimeout, AwaitsASleepItself) {
-    const auto sleep = [&](nanoseconds limit) -> job {
-        const std::optional<bool> slept =
-            co_await rt.with_timeout(limit, [&](std::stop_token stop) { return rt.sleep_for(50ms, stop); });
-        hear(!slept ? "time is up" : *slept ? "slept" : "stopped");
-    };
-    const job one = sleep(40ms), other = sleep(60ms);
-    rt.advance(1s);
-    EXPECT_EQ(heard, (lines{"40 time is up", "50 slept"}));
 }
 
 // --- kinds of results
@@ -196,21 +190,6 @@ TEST_F(WithTimeout, KeepsTheCallableWhileTheWorkGoesOn) {
 
 // --- exceptions
 
-TEST_F(WithTimeout, PassesOnWhatTheWorkThrows) {
-    const job j = ask_failing(100ms, 50ms, std::errc::connection_refused);
-    rt.advance(1s);
-    EXPECT_EQ(j.error(), std::errc::connection_refused);
-    EXPECT_EQ(gone, 1);
-    expect_nothing_left();
-}
-
-TEST_F(WithTimeout, PassesItOnWhenTimeIsUpToo) {
-    const job j = ask_failing(50ms, 100ms, std::errc::connection_refused);
-    rt.advance(1s);
-    EXPECT_EQ(j.error(), std::errc::connection_refused);
-    expect_nothing_left();
-}
-
 TEST_F(WithTimeout, TakesACancellationForTheEndOfStoppedWork) {
     const job j = ask_failing(50ms, 100ms, std::errc::operation_canceled);
     rt.advance(1s);
@@ -254,30 +233,13 @@ TEST_F(WithTimeout, StopsTheWorkAndThrowsIfThereIsNoRuntime) {
     EXPECT_EQ(heard, lines{"0 stopped"});
 }
 
-// --- stopping from outside, and nesting
+// --- stopping from outside
 
 TEST_F(WithTimeout, BeginsStoppedWorkIfTheStopWasThereBefore) {
     std::stop_source source;
     source.request_stop();
     const job j = ask(100ms, 1h, source.get_token());
     EXPECT_EQ(heard, (lines{"0 stopped", "0 42"}));
-    expect_nothing_left();
-}
-
-TEST_F(WithTimeout, MayStandInsideAnother) {
-    const auto nested = [&](nanoseconds outer, nanoseconds inner, nanoseconds length) -> job {
-        const auto result = co_await rt.with_timeout(outer, [&](std::stop_token stop) {
-            return rt.with_timeout(
-                inner, [&](std::stop_token innermost) { return answer(length, innermost); }, stop);
-        });
-        hear(!result ? "outer" : !*result ? "inner" : "in time");
-    };
-    const job a = nested(10ms, 20ms, 30ms), b = nested(50ms, 40ms, 60ms), c = nested(90ms, 80ms, 70ms);
-    const job tie = nested(100ms, 100ms, 200ms);
-    rt.advance(1s);
-    EXPECT_EQ(heard, (lines{"10 stopped", "10 outer", "40 stopped", "40 inner", "70 worked", "70 in time",
-                            "100 stopped", "100 outer"}));
-    EXPECT_EQ(gone, 4);
     expect_nothing_left();
 }
 
@@ -310,17 +272,6 @@ TEST_F(WithTimeout, MayEndWhereTheWorkEnds) {
     EXPECT_TRUE(p.bring(5));
     EXPECT_EQ(heard, lines{"9 5"});
     expect_nothing_left();
-}
-
-TEST_F(WithTimeout, MayBeTheLastThingAFrameDoes) {
-    auto p = std::make_unique<parcel>();
-    const auto receive = [](virtual_runtime &on, parcel &from, int &ended) -> detached {
-        const farewell local(ended);
-        co_await on.with_timeout(10ms, [&](std::stop_token stop) { return from.receive(stop); });
-    };
-    receive(rt, *p, gone);
-    rt.advance(10ms);
-    EXPECT_EQ(gone, 1);
 }
 
 // --- destruction
@@ -387,6 +338,155 @@ TEST(WithTimeoutOnWorkers, IsStoppedThere) {
     pool.wait();
     EXPECT_EQ(done, false);
     EXPECT_NE(where, std::this_thread::get_id());
+}
+
+// --- nested deadlines, sleeping work, stops and destruction in random order, beside an oracle that says what
+// each coroutine returns and when. TW_SEED=... repeats a run.
+
+using std::chrono::milliseconds;
+
+constexpr int depth = 3;
+constexpr int longest = 60;  // so short that many things meet on one tick
+
+// How one coroutine ended. `level` is that of the deadline that was up, the outermost being 0.
+struct ending {
+    enum how { worked, stopped, failed, timed_out } how;
+    int level;
+    int at;
+    bool operator==(const ending &) const = default;
+};
+std::ostream &operator<<(std::ostream &out, const ending &e) {
+    return out << "how " << e.how << ", level " << e.level << ", at " << e.at;
+}
+
+// What a coroutine is to do, in milliseconds from the beginning.
+struct plan {
+    std::array<int, depth> limits;
+    int work;
+    bool throws;    // at the end of its work
+    int stop;       // a stop is requested then; never, if after `longest`
+    int destroyed;  // likewise
+
+    // A stop or the destruction comes when the tick's timers have fired. Of deadlines on one tick the
+    // outermost was armed first, and all of them before the work's own sleep.
+    std::optional<ending> expected() const {
+        const auto limit = std::min_element(limits.begin(), limits.end());
+        const int end = std::min({*limit, work, stop});
+        if (destroyed < end || (destroyed == end && stop == end && *limit > end && work > end))
+            return std::nullopt;
+        if (*limit == end)
+            return throws ? ending{ending::failed, 0, end}
+                          : ending{ending::timed_out, static_cast<int>(limit - limits.begin()), end};
+        return ending{throws ? ending::failed : work == end ? ending::worked : ending::stopped, 0, end};
+    }
+};
+
+class world {
+  public:
+    explicit world(unsigned seed) : random_(seed) {}
+
+    void play() {
+        std::vector<std::unique_ptr<life>> lives;
+        for (int i = 0; i < 50; ++i) {
+            lives.push_back(std::make_unique<life>(make_plan()));
+            lives.back()->frame.emplace(run(*lives.back()));
+        }
+        for (int now = 0; now <= 2 * longest; ++now) {
+            rt_.advance(now == 0 ? 0ms : 1ms);
+            std::shuffle(lives.begin(), lives.end(), random_);
+            for (const auto &each : lives)
+                if (each->what.stop == now)
+                    each->source.request_stop();
+            for (const auto &each : lives)
+                if (each->what.destroyed == now)
+                    each->frame.reset();
+        }
+        for (const auto &each : lives) {
+            EXPECT_EQ(each->ended, each->what.expected()) << describe(each->what);
+            EXPECT_EQ(each->begun, 1);
+            each->frame.reset();
+            EXPECT_EQ(each->gone, 2) << describe(each->what);  // the outer frame, and the innermost work
+        }
+        EXPECT_EQ(tw_runtime_count(rt_.native()), 0U);
+    }
+
+  private:
+    struct life {
+        explicit life(const plan &of) : what(of) {}
+        const plan what;
+        std::stop_source source;
+        std::optional<ending> ended;
+        int begun = 0, gone = 0;
+        std::optional<job> frame;  // destroyed first
+    };
+
+    int now() const { return static_cast<int>(rt_.now().time_since_epoch() / 1ms); }
+    int pick(int below) { return static_cast<int>(random_() % static_cast<unsigned>(below)); }
+    plan make_plan() {
+        plan p{};
+        for (int &limit : p.limits)
+            limit = 1 + pick(longest);
+        p.work = 1 + pick(longest);
+        p.throws = pick(4) == 0;
+        p.stop = pick(2) == 0 ? pick(longest) : 3 * longest;
+        p.destroyed = pick(3) == 0 ? pick(longest) : 3 * longest;
+        return p;
+    }
+    static std::string describe(const plan &p) {
+        std::ostringstream text;
+        for (const int limit : p.limits)
+            text << "limit " << limit << ", ";
+        text << "work " << p.work << (p.throws ? " throws" : "") << ", stop " << p.stop << ", destroyed "
+             << p.destroyed;
+        return text.str();
+    }
+
+    lazy<bool> work(life &of, std::stop_token stop) {
+        const farewell local(of.gone);
+        ++of.begun;
+        const bool slept = co_await rt_.sleep_for(milliseconds(of.what.work), stop);
+        if (of.what.throws)
+            throw std::system_error(std::make_error_code(std::errc::io_error));
+        co_return slept;
+    }
+
+    // The inner deadlines as coroutines of their own. Returns the level that was up, or `depth`.
+    lazy<int> level(life &of, int number, std::stop_token stop, bool &slept) {
+        const milliseconds limit(of.what.limits.at(static_cast<std::size_t>(number)));
+        if (number == depth - 1) {
+            const auto result = co_await rt_.with_timeout(
+                limit, [&](std::stop_token inner) { return work(of, inner); }, stop);
+            slept = result.value_or(false);
+            co_return result ? depth : number;
+        }
+        const auto up = co_await rt_.with_timeout(
+            limit, [&](std::stop_token inner) { return level(of, number + 1, inner, slept); }, stop);
+        co_return up.value_or(number);
+    }
+
+    job run(life &of) {
+        const farewell local(of.gone);
+        bool slept = false;
+        try {
+            const int up = co_await level(of, 0, of.source.get_token(), slept);
+            of.ended = up < depth ? ending{ending::timed_out, up, now()}
+                                  : ending{slept ? ending::worked : ending::stopped, 0, now()};
+        } catch (const std::system_error &) {
+            of.ended = ending{ending::failed, 0, now()};
+        }
+    }
+
+    virtual_runtime rt_;
+    std::minstd_rand random_;
+};
+
+TEST(WithTimeoutRandom, EndsAsTheOracleSays) {
+    const char *const given = std::getenv("TW_SEED");
+    const unsigned seed = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 0)) : 1;
+    for (unsigned i = 0; i < 200 && !testing::Test::HasFailure(); ++i) {
+        SCOPED_TRACE("TW_SEED=" + std::to_string(seed + i));
+        world(seed + i).play();
+    }
 }
 
 }  // namespace

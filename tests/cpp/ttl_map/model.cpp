@@ -2,16 +2,13 @@
 #include <tickwheel/ttl_map.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <list>
 #include <optional>
 #include <random>
 #include <vector>
 
-#include <gtest/gtest.h>
-
-#include "runtimes.hpp"
+#include "../support.hpp"
 #include "support/random.h"
 
 namespace {
@@ -163,7 +160,7 @@ class history {
     }
 
     std::uint64_t seed_;
-    virtual_runtime rt_;
+    tickwheel::virtual_runtime rt_;
     std::vector<int> expired_, evicted_;
     std::uint64_t all_expired_ = 0, all_evicted_ = 0, lookups_ = 0;
     oracle expected_;

@@ -1,22 +1,26 @@
-// An element's callback is in progress (the wheel has released the node) while another thread
-// holds the lock and removes that element. Keys are compared under the lock, so a comparison that
-// waits creates this situation every time.
+// Threads that race for the map and its elements. Sanitizers find late accesses.
 #include <tickwheel/ttl_map.hpp>
 
 #include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <gtest/gtest.h>
-
-#include "runtimes.hpp"
+#include "../support.hpp"
+#include "support/random.h"
 
 namespace {
+
+using tickwheel::virtual_runtime;
+
+// --- an element's callback is in progress (the wheel has released the node) while another thread holds the
+// lock and removes that element. Keys are compared under the lock, so a comparison that waits creates this
+// situation every time.
 
 struct one_bucket {
     std::size_t operator()(int) const { return 0; }
@@ -32,23 +36,23 @@ struct watched_equal {
     }
 };
 
-using map = tickwheel::ttl_map<int, std::string, one_bucket, watched_equal>;
+using watched_map = tickwheel::ttl_map<int, std::string, one_bucket, watched_equal>;
 
 struct in_flight : testing::Test {
     virtual_runtime rt;
     watched_equal equal;
     std::vector<std::string> expired, evicted;
-    std::optional<map> m;
+    std::optional<watched_map> m;
     std::thread clock;
 
     void SetUp() override {
-        m.emplace(
-            rt,
-            map::options{.ttl = 10ms,
-                         .max_size = 1,
-                         .on_expire = [this](int, const std::string &value) { expired.push_back(value); },
-                         .on_evict = [this](int, const std::string &value) { evicted.push_back(value); }},
-            one_bucket{}, equal);
+        m.emplace(rt,
+                  watched_map::options{
+                      .ttl = 10ms,
+                      .max_size = 1,
+                      .on_expire = [this](int, const std::string &value) { expired.push_back(value); },
+                      .on_evict = [this](int, const std::string &value) { evicted.push_back(value); }},
+                  one_bucket{}, equal);
         m->set(1, "old");
         *equal.meanwhile = [this] {
             clock = std::thread([this] { rt.advance(10ms); });
@@ -126,5 +130,140 @@ TEST(races, destructor_waits_for_the_callback) {
     EXPECT_EQ(tw_runtime_count(rt.native()), 0U);
     clock.join();
 }
+
+// --- threads make every call at once on a few keys while these expire: each value is reported at most once,
+// and intact
+
+constexpr int keys = 40, threads = 3, steps = 8000, rounds = 6;
+
+std::atomic<int> living{0};
+
+// Knows its key, and counts its instances.
+class counted {
+  public:
+    explicit counted(int key, std::size_t number) : key_(key), number_(number) { ++living; }
+    counted(const counted &other) noexcept : key_(other.key_), number_(other.number_) { ++living; }
+    counted &operator=(const counted &) noexcept = default;
+    ~counted() { --living; }
+
+    int key() const { return key_; }
+    std::size_t number() const { return number_; }
+
+  private:
+    int key_;
+    std::size_t number_;
+};
+
+using map = tickwheel::ttl_map<int, counted>;
+
+class hammer {
+  public:
+    hammer(tickwheel::runtime &rt, std::size_t most, tickwheel::expiry expiry, std::size_t shards)
+        : reports_(threads * steps * 2) {
+        m_.emplace(rt,
+                   map::options{.ttl = 1ms,
+                                .jitter = 0.5,
+                                .max_size = most,
+                                .expiry = expiry,
+                                .shards = shards,
+                                .on_expire = [this](int key, const counted &value) { on_expire(key, value); },
+                                .on_evict = [this](int key, const counted &value) { note(key, value); }});
+    }
+
+    void run() {
+        std::vector<std::thread> all;
+        for (int i = 0; i < threads; ++i)
+            all.emplace_back([this, i] { work(static_cast<std::uint64_t>(i)); });
+        for (std::thread &each : all)
+            each.join();
+        check_counts();
+        m_.reset();  // while elements expire
+        for (const auto &each : reports_)
+            EXPECT_LE(each, 1);
+    }
+
+  private:
+    counted fresh(int key) { return counted(key, next_++ % reports_.size()); }
+
+    void note(int key, const counted &value) {
+        EXPECT_EQ(key, value.key());
+        ++reports_[value.number()];
+    }
+
+    void on_expire(int key, const counted &value) {
+        note(key, value);
+        ++expired_;
+        if (value.number() % 8 == 0 && next_ < reports_.size() / 2)
+            m_->set(key, fresh(key));
+    }
+
+    void work(std::uint64_t seed) {
+        for (int i = 0; i < steps; ++i)
+            step(static_cast<int>(random_below(&seed, keys)), random_below(&seed, 12),
+                 random_below(&seed, 2000));
+    }
+
+    void step(int key, std::uint64_t what, std::uint64_t us) {
+        switch (what) {
+        case 0:
+            m_->erase(key);
+            break;
+        case 1:
+            m_->touch(key);
+            break;
+        case 2:
+            us < 20 ? m_->clear() : static_cast<void>(m_->contains(key));
+            break;
+        case 3:
+        case 4:
+            load(key, us < 500);
+            break;
+        case 5:
+        case 6:
+        case 7:
+            m_->set(key, fresh(key), std::chrono::microseconds(us + 1));
+            break;
+        default:
+            if (const std::optional<counted> found = m_->get(key)) {
+                EXPECT_EQ(found->key(), key);
+            }
+        }
+    }
+
+    void load(int key, bool fails) {
+        try {
+            const counted value = m_->get_or_load(
+                key, [&](int k) { return fails ? throw std::runtime_error("down") : fresh(k); }, 300us);
+            EXPECT_EQ(value.key(), key);
+        } catch (const std::runtime_error &) {
+        }
+    }
+
+    // A report follows its count, so one may be in progress.
+    void check_counts() {
+        const std::uint64_t counted_before = m_->stats().expired;
+        while (expired_ < counted_before)
+            std::this_thread::yield();
+    }
+
+    std::vector<std::atomic<int>> reports_;  // for each value
+    std::atomic<std::size_t> next_{0};
+    std::atomic<std::uint64_t> expired_{0};
+    std::optional<map> m_;
+};
+
+void play(std::size_t most, tickwheel::expiry expiry, std::size_t shards) {
+    tickwheel::runtime rt({.tick = 50us});
+    for (int i = 0; i < rounds && !testing::Test::HasFailure(); ++i) {
+        hammer(rt, most, expiry, shards).run();
+        EXPECT_EQ(living, 0);
+        EXPECT_EQ(tw_runtime_count(rt.native()), 0U);
+    }
+}
+
+TEST(ttl_map_hammer, fixed) { play(0, tickwheel::expiry::fixed, 1); }
+TEST(ttl_map_hammer, sliding) { play(0, tickwheel::expiry::sliding, 1); }
+TEST(ttl_map_hammer, bounded) { play(16, tickwheel::expiry::fixed, 1); }
+TEST(ttl_map_hammer, sharded) { play(16, tickwheel::expiry::sliding, 4); }
 
 }  // namespace

@@ -5,10 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
-static struct tw_runtime *rt;
-static struct tw_workers *pool;
 static struct tw_job job;
-static struct gate gate;
 
 static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 
@@ -35,7 +32,7 @@ TEST(due_and_overruns_speak_of_the_fire_that_is_run) {
     shut(&gate);
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1});
-    hold_a_worker(rt, pool, &held, &gate);
+    hold_a_worker(&held, &gate);
     init_job(&job, pool, ask, &answers);
     assert_ok(tw_runtime_every(rt, &job.node, 10 * TW_MILLISECOND, TW_SKIP));
     assert_ok(tw_runtime_leap(rt, 35 * TW_MILLISECOND));
@@ -88,30 +85,24 @@ static void look_at_a_worker(const char *name, struct seen *seen) {
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1, .thread_name = name});
     init_job(&job, pool, look, seen);
-    fire(rt, &job);
+    fire(&job);
     wait_for(atomic_load(&seen->done));
     assert_ok(tw_runtime_free(rt));
 }
 
 TEST(workers_have_a_name_block_signals_and_keep_the_usual_slack) {
     struct seen usual = {0}, named = {0};
+    sigset_t before, after;
+    pthread_sigmask(SIG_SETMASK, NULL, &before);
     look_at_a_worker(NULL, &usual);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    for (int signal = 1; signal < NSIG; ++signal)
+        assert_int_equal(sigismember(&after, signal), sigismember(&before, signal));
     look_at_a_worker("fifteen-letters", &named);
     assert_string_equal(usual.name, "tickwheel-work");
     assert_string_equal(named.name, "fifteen-letters");
     assert_true(usual.all_blocked);
     assert_int_equal(usual.slack, prctl(PR_GET_TIMERSLACK));
-}
-
-TEST(the_makers_signals_stay_as_they_were) {
-    sigset_t before, after;
-    pthread_sigmask(SIG_SETMASK, NULL, &before);
-    rt = new_runtime(by_hand);
-    pool = new_pool(rt, (struct tw_workers_options){0});
-    pthread_sigmask(SIG_SETMASK, NULL, &after);
-    for (int signal = 1; signal < NSIG; ++signal)
-        assert_int_equal(sigismember(&after, signal), sigismember(&before, signal));
-    assert_ok(tw_runtime_free(rt));
 }
 
 /* --- refusals ----------------------------------------------------------------------------- */
@@ -122,7 +113,7 @@ static void refuses(struct tw_workers_options options) {
     assert_ptr_equal(untouched, (struct tw_workers *)(uintptr_t)16);
 }
 
-TEST(options_out_of_range_are_refused) {
+TEST(bad_input_is_refused) {
     rt = new_runtime(by_hand);
     refuses((struct tw_workers_options){.threads = TW_WORKERS_MAX + 1});
     refuses((struct tw_workers_options){.queue = (UINT32_C(1) << 24) + 1});
@@ -137,6 +128,11 @@ TEST(options_out_of_range_are_refused) {
     struct tw_worker_stats stats;
     assert_int_equal(tw_workers_stats(NULL, &stats), -EINVAL);
     assert_int_equal(tw_workers_stats(pool, NULL), -EINVAL);
+    assert_int_equal(tw_job_init(NULL, pool, nothing, NULL, 0), -EINVAL);
+    assert_int_equal(tw_job_init(&job, NULL, nothing, NULL, 0), -EINVAL);
+    assert_int_equal(tw_job_init(&job, pool, NULL, NULL, 0), -EINVAL);
+    assert_int_equal(tw_job_init(&job, pool, nothing, NULL, 2), -EINVAL);
+    assert_int_equal(tw_job_init(&job, pool, nothing, NULL, TW_CONCURRENT), 0);
     assert_ok(tw_runtime_free(rt));
 }
 
@@ -146,20 +142,9 @@ TEST(the_largest_pool_is_made_and_works) {
     pool = new_pool(rt, (struct tw_workers_options){.threads = TW_WORKERS_MAX, .queue = UINT32_C(1) << 24});
     assert_ok(tw_job_init(&job, pool, wait_in_gate, &gate, TW_CONCURRENT));
     for (int i = 0; i < TW_WORKERS_MAX; ++i)
-        fire(rt, &job);
+        fire(&job);
     wait_for(atomic_load(&gate.inside) == TW_WORKERS_MAX);
     atomic_store(&gate.open, true);
-    assert_ok(tw_runtime_free(rt));
-}
-
-TEST(bad_jobs_are_refused) {
-    rt = new_runtime(by_hand);
-    pool = new_pool(rt, (struct tw_workers_options){0});
-    assert_int_equal(tw_job_init(NULL, pool, nothing, NULL, 0), -EINVAL);
-    assert_int_equal(tw_job_init(&job, NULL, nothing, NULL, 0), -EINVAL);
-    assert_int_equal(tw_job_init(&job, pool, NULL, NULL, 0), -EINVAL);
-    assert_int_equal(tw_job_init(&job, pool, nothing, NULL, 2), -EINVAL);
-    assert_int_equal(tw_job_init(&job, pool, nothing, NULL, TW_CONCURRENT), 0);
     assert_ok(tw_runtime_free(rt));
 }
 
@@ -186,7 +171,7 @@ TEST(a_pool_may_be_made_in_a_callback) {
     pool = new_pool(rt, (struct tw_workers_options){0});
     init_job(&job, pool, make_more, &others[1]);
     atomic_store(&made, 0);
-    fire(rt, &job);
+    fire(&job);
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(made, 1);
     assert_ok(tw_runtime_free(rt));

@@ -2,13 +2,7 @@
  * its owner again. */
 #include "workers_test.h"
 
-static struct tw_runtime *rt;
-static struct tw_workers *pool;
 static struct tw_job held, job;
-static struct gate gate;
-static atomic_int runs, faults;
-
-static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
 static void begin(unsigned threads) {
     shut(&gate);
@@ -29,12 +23,12 @@ TEST(cancelling_prevents_what_waits_and_says_so) {
                                                                   tw_runtime_shutdown};
     for (unsigned i = 0; i < COUNT_OF(ways); ++i) {
         begin(1);
-        hold_a_worker(rt, pool, &held, &gate);
+        hold_a_worker(&held, &gate);
         init_job(&job, pool, count, NULL);
         assert_int_equal(ways[i](rt, &job.node), 0);
         assert_ok(tw_job_init(&job, pool, count, NULL, i == 1 ? TW_CONCURRENT : 0));
-        fire(rt, &job);
-        fire(rt, &job);
+        fire(&job);
+        fire(&job);
         assert_int_equal(stats_of(pool).waiting, 2);
         assert_int_equal(ways[i](rt, &job.node), 1);
         assert_int_equal(stats_of(pool).waiting, 0);
@@ -46,8 +40,8 @@ TEST(cancelling_prevents_what_waits_and_says_so) {
 
 TEST(cancelling_prevents_what_waits_for_a_run_of_the_same_job) {
     begin(2);
-    hold_a_worker(rt, pool, &held, &gate);
-    fire(rt, &held);
+    hold_a_worker(&held, &gate);
+    fire(&held);
     assert_int_equal(tw_runtime_cancel(rt, &held.node), 1);
     assert_int_equal(tw_runtime_cancel(rt, &held.node), 0); /* it is running */
     end();
@@ -67,7 +61,7 @@ static void *cancel_in_thread(void *node) {
 static void assert_waits_for_run(int (*way)(struct tw_runtime *, struct tw_node *)) {
     pthread_t thread;
     begin(2);
-    hold_a_worker(rt, pool, &held, &gate);
+    hold_a_worker(&held, &gate);
     atomic_store(&returned, 0);
     way_to_wait = way;
     pthread_create(&thread, NULL, cancel_in_thread, &held.node);
@@ -86,23 +80,13 @@ TEST(cancel_wait_and_shutdown_wait_for_the_run) {
     assert_waits_for_run(tw_runtime_shutdown);
 }
 
-TEST(cancel_wait_does_not_wait_for_the_runs_of_others) {
-    begin(2);
-    hold_a_worker(rt, pool, &held, &gate);
-    init_job(&job, pool, count, NULL);
-    fire(rt, &job);
-    wait_for(atomic_load(&runs) == 1);
-    assert_int_equal(tw_runtime_cancel_wait(rt, &job.node), 0);
-    end();
-}
-
 TEST(a_job_that_was_shut_down_fires_no_more) {
     begin(1);
     init_job(&job, pool, count, NULL);
     assert_int_equal(tw_runtime_shutdown(rt, &job.node), 0);
     assert_int_equal(tw_runtime_after(rt, &job.node, 0), -EPERM);
     init_job(&job, pool, count, NULL);
-    fire(rt, &job);
+    fire(&job);
     end();
     assert_int_equal(runs, 1);
 }
@@ -121,9 +105,9 @@ TEST(inside_its_own_run_a_job_does_not_wait_for_itself) {
     for (unsigned flags = 0; flags <= TW_CONCURRENT; ++flags) {
         begin(1);
         assert_ok(tw_job_init(&job, pool, cancel_oneself, &gate, flags));
-        fire(rt, &job);
+        fire(&job);
         wait_for(atomic_load(&gate.inside) == 1);
-        fire(rt, &job);
+        fire(&job);
         assert_ok(tw_runtime_after(rt, &job.node, TW_SECOND));
         end();
         assert_int_equal(runs, 1);
@@ -236,7 +220,7 @@ TEST(a_new_job_in_the_memory_of_one_that_runs_is_another) {
     begin(2);
     replaced = &memory;
     init_job(&memory.job, pool, replace_oneself, NULL);
-    fire(rt, &memory.job);
+    fire(&memory.job);
     wait_for(tw_runtime_advance(rt, 0) == 0 && atomic_load(&runs) == 1);
     for (int i = 0; i < 20; ++i)
         doze();

@@ -1,13 +1,7 @@
 /* Ends: of the queue when the runtime stops, of a pool, and of the runtime from inside a run. */
 #include "workers_test.h"
 
-static struct tw_runtime *rt;
-static struct tw_workers *pool;
 static struct tw_job held, jobs[20];
-static struct gate gate;
-static atomic_int runs, faults;
-
-static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
 static void make(struct tw_runtime_options options, struct tw_workers_options of_pool) {
     shut(&gate);
@@ -21,10 +15,10 @@ static void make(struct tw_runtime_options options, struct tw_workers_options of
 /* One run that holds the worker, and a queue behind it. */
 static void begin(enum tw_at_stop at_stop) {
     make(by_hand, (struct tw_workers_options){.threads = 1, .at_stop = at_stop});
-    hold_a_worker(rt, pool, &held, &gate);
+    hold_a_worker(&held, &gate);
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
-        fire(rt, &jobs[i]);
-    fire(rt, &held); /* its own run keeps it from being ready */
+        fire(&jobs[i]);
+    fire(&held); /* its own run keeps it from being ready */
 }
 
 static atomic_bool returned;
@@ -56,7 +50,7 @@ TEST(stop_drains_the_queue) {
     assert_int_equal(gate.passed, 2);
     assert_int_equal(stats.discarded, 0);
     assert_int_equal(stats.waiting + stats.running, 0);
-    fire(rt, &jobs[0]); /* the pool continues */
+    fire(&jobs[0]); /* the pool continues */
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(runs, COUNT_OF(jobs) + 1);
     assert_ok(tw_runtime_free(rt));
@@ -73,7 +67,7 @@ TEST(stop_discards_the_queue_and_counts_it) {
     assert_int_equal(stats.runs, 1);
     assert_int_equal(stats.waiting + stats.running, 0);
     assert_int_equal(tw_runtime_cancel(rt, &jobs[3].node), 0);
-    fire(rt, &jobs[0]);
+    fire(&jobs[0]);
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(runs, 1);
     assert_ok(tw_runtime_free(rt));
@@ -92,24 +86,15 @@ TEST(freeing_pool_or_runtime_ends_the_queue_by_the_same_rule) {
         }
 }
 
-TEST(wait_returns_when_nothing_waits_and_nothing_runs) {
-    begin(TW_STOP_DRAIN);
-    atomic_store(&gate.open, true);
-    assert_int_equal(tw_workers_wait(pool), 0);
-    assert_int_equal(runs, COUNT_OF(jobs));
-    assert_int_equal(tw_workers_wait(pool), 0);
-    assert_ok(tw_runtime_free(rt));
-}
-
 TEST(several_pools_of_one_runtime_end_with_it) {
     struct tw_job of_others[3];
     make(by_hand, (struct tw_workers_options){.threads = 2});
     for (unsigned i = 0; i < COUNT_OF(of_others); ++i) {
         struct tw_workers *const other = new_pool(rt, (struct tw_workers_options){.threads = 1});
         init_job(&of_others[i], other, count, NULL);
-        fire(rt, &of_others[i]);
+        fire(&of_others[i]);
     }
-    fire(rt, &jobs[0]);
+    fire(&jobs[0]);
     assert_ok(tw_runtime_free(rt));
     assert_int_equal(runs, 4);
 }
@@ -171,16 +156,16 @@ static void pass_and_stop(UNUSED struct tw_node *node, void *arg) {
 
 TEST(a_run_that_stops_the_runtime_discards_the_queue) {
     make(by_hand, (struct tw_workers_options){.threads = 1, .at_stop = TW_STOP_DISCARD});
-    hold_a_worker(rt, pool, &held, &gate);
+    hold_a_worker(&held, &gate);
     struct tw_job stops;
     struct gate second = {0};
     init_job(&stops, pool, pass_and_stop, &second);
-    fire(rt, &stops);
+    fire(&stops);
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
-        fire(rt, &jobs[i]);
+        fire(&jobs[i]);
     atomic_store(&gate.open, true);
     wait_for(atomic_load(&second.inside) == 1);
-    fire(rt, &jobs[0]); /* after the stop, so not discarded with the others */
+    fire(&jobs[0]); /* after the stop, so not discarded with the others */
     atomic_store(&second.open, true);
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(stats_of(pool).discarded, COUNT_OF(jobs));
@@ -245,14 +230,10 @@ TEST(a_run_may_free_the_runtime) {
     for (unsigned d = 0; d < thread_drivers_here(); ++d)
         for (unsigned threads = 1; threads <= 3; threads += 2)
             free_from_inside(thread_drivers[d], threads);
-    assert_int_equal(faults, 0);
-}
-
-TEST(a_run_may_free_a_runtime_that_no_thread_drives) {
-    make(watch("manual"), (struct tw_workers_options){.threads = 1});
+    make(watch("manual"), (struct tw_workers_options){.threads = 1}); /* which no thread drives */
     init_job(&held, pool, free_runtime, &gate);
     atomic_store(&gate.open, true);
-    fire(rt, &held);
+    fire(&held);
     wait_for(atomic_load(&closed));
     assert_int_equal(faults, 0);
 }
@@ -281,7 +262,7 @@ TEST(a_run_may_free_a_runtime_that_another_thread_advances) {
     atomic_store(&in_callback, false);
     atomic_store(&go_on, false);
     init_job(&held, pool, free_runtime, &gate);
-    fire(rt, &held);
+    fire(&held);
     wait_for(atomic_load(&gate.inside) == 1);
     tw_node_init(&slow, hold_the_advance, NULL);
     assert_ok(tw_runtime_after(rt, &slow, 0));

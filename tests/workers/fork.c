@@ -3,13 +3,7 @@
 #include "support/child.h"
 #include "workers_test.h"
 
-static struct tw_runtime *rt;
-static struct tw_workers *pool;
 static struct tw_job held, jobs[10];
-static struct gate gate;
-static atomic_int runs;
-
-static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
 /* A worker runs `held`; another fire of it waits, and so do fires of all the other jobs. */
 static void begin(void) {
@@ -17,11 +11,11 @@ static void begin(void) {
     atomic_store(&runs, 0);
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = 1});
-    hold_a_worker(rt, pool, &held, &gate);
-    fire(rt, &held);
+    hold_a_worker(&held, &gate);
+    fire(&held);
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
         assert_ok(tw_job_init(&jobs[i], pool, count, NULL, i % 2));
-        fire(rt, &jobs[i]);
+        fire(&jobs[i]);
     }
     wait_until_others_sleep();
 }

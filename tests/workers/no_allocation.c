@@ -4,17 +4,14 @@
 
 enum { JOBS = 300 };
 static struct tw_job jobs[JOBS];
-static atomic_uint runs;
 
-static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
-
-static void use_every_call(struct tw_runtime *rt, struct tw_workers *pool) {
+static void use_every_call(void) {
     struct tw_worker_stats stats;
     for (unsigned i = 0; i < JOBS; ++i) {
         tw_job_init(&jobs[i], pool, count, NULL, i % 2);
         tw_runtime_every(rt, &jobs[i].node, TW_MILLISECOND, TW_BURST);
     }
-    const unsigned before = atomic_load(&runs);
+    const int before = atomic_load(&runs);
     while (atomic_load(&runs) < before + 20 * JOBS)
         doze();
     for (unsigned i = 0; i < JOBS; ++i)
@@ -28,12 +25,11 @@ static void use_every_call(struct tw_runtime *rt, struct tw_workers *pool) {
 
 TEST(p10_workers_stay_off_the_heap) {
     for (enum tw_when_full full = TW_FULL_INLINE; full <= TW_FULL_BLOCK; ++full) {
-        struct tw_runtime *const rt = started_runtime((struct tw_runtime_options){0});
-        struct tw_workers *const pool =
-            new_pool(rt, (struct tw_workers_options){.threads = 2, .queue = 100, .when_full = full});
-        use_every_call(rt, pool); /* by now the system has allocated what threads need */
+        rt = started_runtime((struct tw_runtime_options){0});
+        pool = new_pool(rt, (struct tw_workers_options){.threads = 2, .queue = 100, .when_full = full});
+        use_every_call(); /* by now the system has allocated what threads need */
         const unsigned before = allocations;
-        use_every_call(rt, pool);
+        use_every_call();
         assert_int_equal(allocations, before);
         assert_ok(tw_runtime_free(rt));
         assert_true(allocations > before);

@@ -1,12 +1,8 @@
 /* Runs begin in the order of their fires, and runs of one job never overlap. */
 #include "workers_test.h"
 
-static struct tw_runtime *rt;
-static struct tw_workers *pool;
-
 /* numbers of the jobs in the order they ran; runs never overlap */
 static int ran[8192];
-static atomic_int runs;
 
 static void note(UNUSED struct tw_node *node, void *arg) {
     ran[atomic_load(&runs)] = (int)(intptr_t)arg;
@@ -14,6 +10,7 @@ static void note(UNUSED struct tw_node *node, void *arg) {
 }
 
 static void begin(unsigned threads) {
+    shut(&gate);
     atomic_store(&runs, 0);
     rt = new_runtime(by_hand);
     pool = new_pool(rt, (struct tw_workers_options){.threads = threads, .queue = 4096});
@@ -27,13 +24,12 @@ static void end(void) {
 TEST(runs_begin_in_the_order_of_the_fires) {
     const int expected[] = {0, 1, 2, 0, 1, 1, 2};
     struct tw_job held, jobs[3];
-    struct gate gate = {0};
     begin(1);
-    hold_a_worker(rt, pool, &held, &gate);
+    hold_a_worker(&held, &gate);
     for (int i = 0; i < 3; ++i)
         init_job(&jobs[i], pool, note, (void *)(intptr_t)i);
     for (unsigned i = 0; i < COUNT_OF(expected); ++i)
-        fire(rt, &jobs[expected[i]]);
+        fire(&jobs[expected[i]]);
     assert_int_equal(stats_of(pool).waiting, COUNT_OF(expected));
     atomic_store(&gate.open, true);
     assert_ok(tw_workers_wait(pool));
@@ -60,11 +56,11 @@ TEST(a_fire_that_waited_for_its_own_job_is_not_overtaken) {
     begin(1);
     init_job(&busy, pool, note_and_wait, &at);
     init_job(&other, pool, note, (void *)(intptr_t)8);
-    fire(rt, &busy);
+    fire(&busy);
     wait_for(atomic_load(&at.gate.inside) == 1);
-    fire(rt, &busy);
-    fire(rt, &other);
-    fire(rt, &busy);
+    fire(&busy);
+    fire(&other);
+    fire(&busy);
     atomic_store(&at.gate.open, true);
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(runs, 4);
@@ -78,10 +74,10 @@ TEST(no_job_waits_behind_a_job_that_runs) {
     begin(2);
     init_job(&busy, pool, note_and_wait, &at);
     init_job(&other, pool, note, (void *)(intptr_t)2);
-    fire(rt, &busy);
+    fire(&busy);
     wait_for(atomic_load(&at.gate.inside) == 1);
-    fire(rt, &busy);
-    fire(rt, &other);
+    fire(&busy);
+    fire(&other);
     wait_for(atomic_load(&runs) == 2);
     assert_int_equal(ran[1], 2);
     assert_int_equal(stats_of(pool).waiting, 1);
@@ -116,7 +112,7 @@ static void fire_and_cancel_at_random(struct tw_job *jobs, uint64_t *random) {
         if (random_below(random, 20) == 0) {
             assert_int_equal(tw_runtime_cancel(rt, &jobs[job].node), forget(job));
         } else {
-            fire(rt, &jobs[job]);
+            fire(&jobs[job]);
             expected[fires++] = job;
         }
     }
@@ -131,9 +127,9 @@ TEST(the_order_is_that_of_a_list_also_when_some_are_cancelled) {
     for (int i = 0; i < JOBS; ++i)
         assert_ok(tw_job_init(&jobs[i], pool, note, (void *)(intptr_t)i, i % 3 == 0 ? TW_CONCURRENT : 0));
     for (int round = 0; round < 4; ++round) {
-        struct gate gate = {0};
+        shut(&gate);
         atomic_store(&runs, 0);
-        hold_a_worker(rt, pool, &held, &gate);
+        hold_a_worker(&held, &gate);
         fire_and_cancel_at_random(jobs, &random);
         assert_int_equal(stats_of(pool).waiting, fires);
         atomic_store(&gate.open, true);
@@ -147,12 +143,11 @@ TEST(the_order_is_that_of_a_list_also_when_some_are_cancelled) {
 /* --- one at a time ------------------------------------------------------------------- */
 
 TEST(a_concurrent_job_runs_as_often_at_once_as_there_are_workers) {
-    struct gate gate = {0};
     struct tw_job job;
     begin(3);
     assert_ok(tw_job_init(&job, pool, wait_in_gate, &gate, TW_CONCURRENT));
     for (int i = 0; i < 5; ++i)
-        fire(rt, &job);
+        fire(&job);
     wait_for(atomic_load(&gate.inside) == 3);
     assert_int_equal(stats_of(pool).running, 3);
     assert_int_equal(stats_of(pool).waiting, 2);
@@ -168,7 +163,6 @@ struct serial {
     atomic_int runs; /* 0 or 1; an int, because RISC-V has no smaller atomic exchange */
     uint64_t number;
 };
-static atomic_int faults;
 static struct serial serials[24];
 
 static void count_alone(UNUSED struct tw_node *node, void *arg) {

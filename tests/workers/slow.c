@@ -9,7 +9,6 @@ enum { BEATS = 400, SLEEPERS = 100, MEASUREMENTS = 3 };
 
 struct beat {
     struct tw_node node;
-    struct tw_runtime *rt;
     int64_t lateness[BEATS];
     atomic_int beats;
 };
@@ -19,7 +18,7 @@ static void note_lateness(UNUSED struct tw_node *node, void *arg) {
     const int beat = atomic_load(&it->beats);
     if (beat == BEATS)
         return;
-    it->lateness[beat] = tw_runtime_now(it->rt) - tw_runtime_due(it->rt);
+    it->lateness[beat] = tw_runtime_now(rt) - tw_runtime_due(rt);
     atomic_store(&it->beats, beat + 1);
 }
 
@@ -29,9 +28,8 @@ static int by_size(const void *a, const void *b) {
 }
 
 /* Every beat runs, late or not: a stall of the thread shows in all later ones. */
-static int64_t p99_of_lateness(struct tw_runtime *rt) {
+static int64_t p99_of_lateness(void) {
     static struct beat beat;
-    beat.rt = rt;
     atomic_store(&beat.beats, 0);
     tw_node_init(&beat.node, note_lateness, &beat);
     assert_ok(tw_runtime_every(rt, &beat.node, TW_MILLISECOND, TW_BURST));
@@ -41,10 +39,10 @@ static int64_t p99_of_lateness(struct tw_runtime *rt) {
     return beat.lateness[BEATS * 99 / 100];
 }
 
-static int64_t middle_p99_of_lateness(struct tw_runtime *rt) {
+static int64_t middle_p99_of_lateness(void) {
     int64_t p99[MEASUREMENTS];
     for (unsigned i = 0; i < MEASUREMENTS; ++i)
-        p99[i] = p99_of_lateness(rt);
+        p99[i] = p99_of_lateness();
     qsort(p99, MEASUREMENTS, sizeof *p99, by_size);
     return p99[MEASUREMENTS / 2];
 }
@@ -68,16 +66,16 @@ static void sleep_long(UNUSED struct tw_node *node, UNUSED void *arg) {
 
 TEST(callbacks_that_sleep_do_not_move_the_p99_of_a_timer) {
     static struct tw_job sleepers[SLEEPERS];
-    struct tw_runtime *const rt = started_runtime((struct tw_runtime_options){0});
-    struct tw_workers *const pool = new_pool(rt, (struct tw_workers_options){.threads = 8});
-    const int64_t alone = middle_p99_of_lateness(rt);
+    rt = started_runtime((struct tw_runtime_options){0});
+    pool = new_pool(rt, (struct tw_workers_options){.threads = 8});
+    const int64_t alone = middle_p99_of_lateness();
     tw_node_init(&pulse, count_pulse, NULL);
     assert_ok(tw_runtime_every(rt, &pulse, TW_MILLISECOND, TW_SKIP));
     for (unsigned i = 0; i < SLEEPERS; ++i) {
         init_job(&sleepers[i], pool, sleep_long, NULL);
         assert_ok(tw_runtime_after(rt, &sleepers[i].node, (int64_t)(i % 10) * 10 * TW_MILLISECOND));
     }
-    const int64_t beside_sleepers = middle_p99_of_lateness(rt);
+    const int64_t beside_sleepers = middle_p99_of_lateness();
     wait_for(atomic_load(&slept) == SLEEPERS);
     assert_ok(tw_workers_wait(pool));
     const struct tw_worker_stats stats = stats_of(pool);

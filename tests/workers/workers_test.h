@@ -10,37 +10,44 @@
 
 #include <tickwheel/workers.h>
 
+/* What a test is about. */
+static UNUSED struct tw_runtime *rt;
+static UNUSED struct tw_workers *pool;
+static UNUSED struct gate gate;
+static UNUSED atomic_int runs, faults; /* counted by callbacks, in which nothing can be asserted */
+
 static const struct tw_runtime_options by_hand = {.driver = "manual"};
 
-static inline struct tw_workers *new_pool(struct tw_runtime *rt, struct tw_workers_options options) {
-    struct tw_workers *pool = NULL;
-    assert_ok(tw_workers_new(&pool, rt, &options));
-    return pool;
+static inline struct tw_workers *new_pool(struct tw_runtime *of, struct tw_workers_options options) {
+    struct tw_workers *made = NULL;
+    assert_ok(tw_workers_new(&made, of, &options));
+    return made;
 }
 
-static inline void init_job(struct tw_job *job, struct tw_workers *pool, tw_callback *fn, void *arg) {
-    assert_ok(tw_job_init(job, pool, fn, arg, 0));
+static inline void init_job(struct tw_job *job, struct tw_workers *of, tw_callback *fn, void *arg) {
+    assert_ok(tw_job_init(job, of, fn, arg, 0));
 }
+
+static inline void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
 
 /* Fires a job on a runtime without a thread. */
-static inline void fire(struct tw_runtime *rt, struct tw_job *job) {
+static inline void fire(struct tw_job *job) {
     assert_ok(tw_runtime_after(rt, &job->node, 0));
     assert_ok(tw_runtime_advance(rt, 0));
 }
 
-static inline struct tw_worker_stats stats_of(struct tw_workers *pool) {
+static inline struct tw_worker_stats stats_of(struct tw_workers *of) {
     struct tw_worker_stats stats;
-    assert_ok(tw_workers_stats(pool, &stats));
+    assert_ok(tw_workers_stats(of, &stats));
     return stats;
 }
 
 /* Starts a job that runs until its gate is opened. */
-static inline void hold_a_worker(struct tw_runtime *rt, struct tw_workers *pool, struct tw_job *job,
-                                 struct gate *gate) {
-    const int inside = atomic_load(&gate->inside);
-    init_job(job, pool, wait_in_gate, gate);
-    fire(rt, job);
-    wait_for(atomic_load(&gate->inside) == inside + 1);
+static inline void hold_a_worker(struct tw_job *job, struct gate *at) {
+    const int inside = atomic_load(&at->inside);
+    init_job(job, pool, wait_in_gate, at);
+    fire(job);
+    wait_for(atomic_load(&at->inside) == inside + 1);
 }
 
 #endif

@@ -1,6 +1,6 @@
-/* The oracle knows every timer that was ever started: whether it lives, when it is due, and
- * its position in the order of arming. Virtual time goes from deadline to deadline, so the
- * oracle can predict the next fire and the answer of every call. */
+/* The oracle knows every timer that was ever started, under a handle, a key or as a node: whether it lives,
+ * when it is due, and its position in the order of arming. So it can predict the next fire and the answer of
+ * every call. */
 #include "play.h"
 
 #include <errno.h>
@@ -9,18 +9,25 @@
 #include <stdlib.h>
 
 #include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
 
-enum { TIMERS = 400, OPERATIONS = 1500, SETS = 2, MS = 1000000 };
+enum { TIMERS = 400, OPERATIONS = 1500, KEYS = 16, MOST_BITS = 44 };
 enum kind { ONCE, PERIODIC, SCHEDULED };
 
+/* Where a timer is kept: two sets of handles, a table of keys, and the runtime itself for nodes. */
+enum { SETS = 2, TABLE = SETS, NODES, HOMES };
+
 struct timer {
-    tw_handle id;
-    unsigned set, life; /* the set it belongs to, and how often that was remade */
+    tw_handle id; /* or the number of the key */
+    struct tw_node node;
+    unsigned home, life; /* the set it belongs to, and how often that was remade */
     enum kind kind;
     bool lives, is_armed, is_inside; /* inside: its callback or `next` is running */
     unsigned drops;
     int64_t due, period;
-    unsigned fires_left;   /* 0: unlimited */
+    int64_t delay;       /* that `again` starts; -1: none */
+    unsigned fires_left; /* of a schedule: at which it is asked for the next deadline */
+    enum tw_missed missed;
     uint64_t place;        /* in the order of arming */
     uint8_t action;        /* the operation of its callback */
     uint8_t action_inside; /* the operation of its `next` */
@@ -29,9 +36,11 @@ struct timer {
 static struct life {
     struct tw_runtime *rt;
     struct tw_handles *sets[SETS];
-    unsigned lives[SETS];
+    struct tw_keyed *table;
+    unsigned lives[HOMES];
     struct timer timers[TIMERS];
     unsigned count;
+    unsigned depth; /* of callbacks */
     uint64_t places, fires;
     const uint8_t *next, *end;
 } it;
@@ -58,25 +67,38 @@ static int64_t now(void) { return tw_runtime_now(it.rt); }
 
 /* --- the oracle's knowledge ------------------------------------------------------------------ */
 
-static bool is_of(const struct timer *t, unsigned set) { return t->set == set && t->life == it.lives[set]; }
+static bool is_of(const struct timer *t, unsigned home) {
+    return t->home == home && t->life == it.lives[home];
+}
 
 /* Counts the timers whose argument was not dropped yet. */
-static size_t count_of(unsigned set) {
+static size_t count_of(unsigned home) {
     size_t count = 0;
     for (unsigned i = 0; i < it.count; ++i)
-        count += is_of(&it.timers[i], set) && it.timers[i].drops == 0;
+        count += is_of(&it.timers[i], home) && it.timers[i].drops == 0;
     return count;
+}
+
+/* The timer under a key, if there is one. */
+static struct timer *holder_of(uint64_t key) {
+    for (unsigned i = it.count; i-- != 0;)
+        if (is_of(&it.timers[i], TABLE) && it.timers[i].lives && it.timers[i].id == key)
+            return &it.timers[i];
+    return NULL;
+}
+
+/* P3: nodes of a tick come first, and then what was armed or moved there first. */
+static bool is_before(const struct timer *a, const struct timer *b) {
+    if (a->due != b->due)
+        return a->due < b->due;
+    return (a->home == NODES) != (b->home == NODES) ? a->home == NODES : a->place < b->place;
 }
 
 static struct timer *next_due(void) {
     struct timer *first = NULL;
-    for (unsigned i = 0; i < it.count; ++i) {
-        struct timer *t = &it.timers[i];
-        if (!t->is_armed)
-            continue;
-        if (first == NULL || t->due < first->due || (t->due == first->due && t->place < first->place))
-            first = t;
-    }
+    for (unsigned i = 0; i < it.count; ++i)
+        if (it.timers[i].is_armed && (first == NULL || is_before(&it.timers[i], first)))
+            first = &it.timers[i];
     return first;
 }
 
@@ -98,12 +120,16 @@ static int refusal(const struct timer *t, unsigned set) {
 /* A timer that has ended was dropped exactly once, when its last callback had returned; no
  * other was dropped. */
 static void check_all(void) {
+    size_t armed = 0;
     for (unsigned i = 0; i < it.count; ++i) {
         const struct timer *t = &it.timers[i];
-        expect(t->drops == (!t->lives && !t->is_inside));
+        expect(t->home == NODES || t->drops == (!t->lives && !t->is_inside));
+        armed += t->is_armed;
     }
     for (unsigned set = 0; set < SETS; ++set)
         expect(tw_handles_count(it.sets[set]) == count_of(set));
+    expect(tw_keyed_count(it.table) == count_of(TABLE));
+    expect(tw_runtime_count(it.rt) == armed);
     static unsigned calls; /* the check takes longer than all else */
     if (++calls % 64 == 0)
         expect(tw_runtime_check(it.rt, NULL, NULL) == 0);
@@ -113,24 +139,50 @@ static void check_all(void) {
 
 static void operate(unsigned what, unsigned within);
 
-static void fire(const struct tw_event *event, void *arg) {
-    struct timer *t = arg;
+/* Periodic timers are armed for their next deadline before the callback. Returns how many of those are
+ * missed, or follow at once in a burst. */
+static uint64_t rearm(struct timer *t) {
+    if (t->kind != PERIODIC)
+        return 0;
+    const int64_t missed = (now() - t->due) / t->period, left = --t->fires_left;
+    if (left != 0 && t->missed == TW_BURST)
+        arm(t, t->due + t->period);
+    else if (left != 0)
+        arm(t, t->missed == TW_DELAY && missed != 0 ? now() + t->period : t->due + (missed + 1) * t->period);
+    return (uint64_t)(t->missed == TW_BURST && missed > left ? left : missed);
+}
+
+static void fire(struct timer *t, int64_t due, uint64_t overruns) {
     expect(t == next_due());
-    expect(event->handle == t->id && event->key == NULL);
-    expect(event->due_ns == t->due && now() == t->due && event->overruns == 0);
+    expect(due == t->due && now() >= due);
     expect(t->lives && t->drops == 0 && !t->is_inside);
     t->is_armed = false;
     t->is_inside = true;
     ++it.fires;
-    if (t->kind == PERIODIC && t->fires_left != 1) {
-        arm(t, t->due + t->period);
-        t->fires_left -= t->fires_left != 0;
-    }
-    operate(t->action, t->set);
+    const uint64_t missed = rearm(t);
+    expect(t->home == NODES || overruns == missed);
+    ++it.depth;
+    operate(t->action, t->home);
+    --it.depth;
     if (t->kind != SCHEDULED || !t->lives) { /* otherwise `next` is asked */
         t->is_inside = false;
         t->lives = t->lives && t->is_armed;
     }
+}
+
+static void on_fire(const struct tw_event *event, void *arg) {
+    struct timer *t = arg;
+    if (t->home == TABLE)
+        expect(event->handle == 0 && event->key->is_number && event->key->number == t->id);
+    else
+        expect(event->handle == t->id && event->key == NULL);
+    fire(t, event->due_ns, event->overruns);
+}
+
+static void on_node(struct tw_node *node, void *arg) {
+    struct timer *t = arg;
+    expect(node == &t->node);
+    fire(t, tw_runtime_due(it.rt), 0);
 }
 
 /* Not asked again after a stop. The first call comes while the timer is being started. */
@@ -138,14 +190,17 @@ static int64_t next(int64_t due_ns, void *arg) {
     struct timer *t = arg;
     const bool is_start = !t->is_inside;
     expect(is_start ? due_ns == now() : t->lives && due_ns == t->due);
+    ++it.depth;
     if (!is_start)
-        operate(t->action_inside, t->set);
+        operate(t->action_inside, t->home);
+    --it.depth;
     t->is_inside = false;
     if (t->fires_left-- == 0)
         t->lives = false;
     if (!t->lives)
         return is_start || t->fires_left == UINT32_MAX ? TW_NO_DEADLINE : due_ns;
     arm(t, due_ns + t->period);
+    t->delay = -1;
     return t->due;
 }
 
@@ -157,73 +212,159 @@ static void drop(void *arg) {
 
 /* --- operations ---------------------------------------------------------------------------- */
 
+/* On every level of the wheel. */
+static int64_t draw_far(void) {
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < 6; ++i)
+        bytes = bytes << 8 | draw(256);
+    return (int64_t)(bytes & ((UINT64_C(1) << draw(MOST_BITS)) - 1));
+}
+
+/* Near, far, or to a tick that is busy already. */
+static int64_t draw_delay(const struct timer *t) {
+    const unsigned what = draw(8);
+    const struct timer *other = &it.timers[it.count == 0 ? 0 : draw(256) % it.count];
+    int64_t delay = what < 4 ? draw(40) : what < 6 ? draw_far() : 0;
+    if (what >= 6 && other->is_armed && other->due >= now())
+        delay = other->due - now();
+    /* a node that is armed for a tick while records of that tick fire comes after them */
+    return it.depth != 0 && t->home == NODES && delay == 0 ? 1 : delay;
+}
+
 static struct tw_when draw_times(struct timer *t) {
-    struct tw_when when = {.due_ns = (int64_t)draw(40) * MS};
-    t->kind = (enum kind)draw(3);
-    if (t->kind == ONCE)
-        return when;
-    t->period = (int64_t)(1 + draw(20)) * MS;
-    t->fires_left = draw(8);
+    struct tw_when when = {.due_ns = draw_delay(t)};
+    t->kind = (enum kind)draw(t->home == NODES ? 2 : 3);
+    t->delay = when.due_ns;
+    if (t->kind != ONCE) {
+        t->period = 1 + draw(20);
+        t->fires_left = draw(8);
+    }
     if (t->kind == PERIODIC) {
-        when.period_ns = t->period;
-        when.fires = t->fires_left;
-        when.missed = (enum tw_missed)draw(3);
+        when.fires = ++t->fires_left; /* without an end, a leap would not have one either */
+        t->delay = when.period_ns = t->period = draw(2) == 0 ? t->period : 1 + draw_far();
+        when.missed = t->missed = t->home == NODES ? TW_BURST : (enum tw_missed)draw(3);
+    }
+    if (draw(8) == 0 && t->home != NODES) {
+        when.absolute = 1;
+        t->delay = t->kind == PERIODIC ? t->period : -1;
+        when.due_ns += now();
     }
     return when;
+}
+
+/* Under a key that is in use, it replaces the timer there. */
+static int start_in_home(struct timer *t, const struct tw_when *when) {
+    const struct tw_task task = {
+        .fn = on_fire, .arg = t, .next = t->kind == SCHEDULED ? next : NULL, .drop = drop};
+    if (t->home == TABLE)
+        return tw_keyed_set(it.table, tw_key_number(t->id), when, &task);
+    if (t->home != NODES)
+        return tw_handle_start(it.sets[t->home], &t->id, when, &task);
+    expect(tw_node_init(&t->node, on_node, t) == 0);
+    return tw_runtime_arm(it.rt, &t->node, when);
 }
 
 static void start(void) {
     if (it.count == TIMERS)
         return;
-    const unsigned set = draw(SETS);
-    const size_t before = count_of(set);
+    const unsigned home = draw(HOMES);
     struct timer *t = &it.timers[it.count];
-    *t = (struct timer){.set = set, .life = it.lives[set], .lives = true};
+    *t = (struct timer){.home = home, .life = it.lives[home], .id = home == TABLE ? draw(KEYS) : 0};
+    struct timer *const former = home == TABLE ? holder_of(t->id) : NULL;
     const struct tw_when when = draw_times(t);
     t->action = (uint8_t)draw(64);
     t->action_inside = (uint8_t)draw(64);
     const bool asks_first = t->kind == SCHEDULED && draw(2) == 0;
-    const struct tw_task task = {
-        .fn = fire, .arg = t, .next = t->kind == SCHEDULED ? next : NULL, .drop = drop};
-    const bool has_room = capacities[set] == 0 || before < capacities[set];
+    const bool is_full = home < SETS && capacities[home] != 0 && count_of(home) == capacities[home];
     const bool has_first = !asks_first || t->fires_left != 0;
-    const int expected = !has_room ? -ENOSPC : has_first ? 0 : -ENOENT;
-    if (!asks_first)
-        arm(t, now() + when.due_ns);
-    expect(tw_handle_start(it.sets[set], &t->id, asks_first ? NULL : &when, &task) == expected);
-    if (expected == 0)
-        ++it.count;
-    else
-        expect(t->id == 0 && t->drops == 0);
+    const int expected = is_full ? -ENOSPC : has_first ? former != NULL : -ENOENT;
+    t->lives = true;
+    if (expected >= 0) {
+        ++it.count; /* it may be dropped or looked for before the call returns */
+        if (!asks_first)
+            arm(t, when.absolute ? when.due_ns : now() + when.due_ns);
+        if (former != NULL)
+            end(former);
+    }
+    expect(start_in_home(t, asks_first ? NULL : &when) == expected);
+    if (expected < 0)
+        expect(t->drops == 0 && (home == TABLE || t->id == 0));
 }
 
-static void stop(struct timer *t, unsigned set, int (*how)(struct tw_handles *, tw_handle)) {
-    int expected = refusal(t, set);
+static void stop(struct timer *t, unsigned set, bool waits) {
+    if (t->home == NODES) {
+        const bool was_armed = t->is_armed;
+        if (t->is_inside)
+            return;
+        end(t);
+        expect((waits ? tw_runtime_cancel_wait : tw_runtime_cancel)(it.rt, &t->node) == was_armed);
+        return;
+    }
+    int expected = t->home == TABLE && !t->lives ? -ENOENT : refusal(t, set);
     if (expected == 0) {
         expected = t->is_armed || t->kind == SCHEDULED;
         end(t);
     }
-    expect(how(it.sets[set], t->id) == expected);
+    if (t->home == TABLE)
+        expect((waits ? tw_keyed_remove_wait : tw_keyed_remove)(it.table, tw_key_number(t->id)) == expected);
+    else
+        expect((waits ? tw_handle_stop_wait : tw_handle_stop)(it.sets[set], t->id) == expected);
 }
 
-static void move(struct timer *t, unsigned set, int64_t delay) {
-    int expected = refusal(t, set);
+enum how { MOVE, POSTPONE, AGAIN };
+
+static int move_in_home(struct timer *t, unsigned set, enum how how, int64_t delay) {
+    const struct tw_key key = tw_key_number(t->id);
+    if (t->home == NODES)
+        return tw_runtime_move(it.rt, &t->node, delay);
+    if (t->home == TABLE)
+        return how == MOVE       ? tw_keyed_move(it.table, key, delay)
+               : how == POSTPONE ? tw_keyed_postpone(it.table, key, delay)
+                                 : tw_keyed_again(it.table, key);
+    return how == MOVE       ? tw_handle_move(it.sets[set], t->id, delay)
+           : how == POSTPONE ? tw_handle_postpone(it.sets[set], t->id, delay)
+                             : tw_handle_again(it.sets[set], t->id);
+}
+
+/* The place of a node on its tick is not fixed if it is postponed. */
+static void move(struct timer *t, unsigned set, enum how how) {
+    if (t->home == NODES && (how != MOVE || t->is_inside || !t->is_armed))
+        return;
+    int64_t delay = draw_delay(t);
+    int expected = t->home == TABLE && !t->lives ? -ENOENT : t->home == NODES ? 0 : refusal(t, set);
     if (expected == 0 && !t->is_armed)
         expected = -EBUSY;
-    if (expected == 0)
+    if (expected == 0 && how == AGAIN && t->delay < 0)
+        expected = -EINVAL;
+    expect(move_in_home(t, set, how, delay) == expected);
+    if (how == AGAIN)
+        delay = t->delay;
+    if (expected == 0 && how == MOVE && t->kind != PERIODIC)
+        t->delay = delay;
+    if (expected == 0 && (how != POSTPONE || now() + delay > t->due))
         arm(t, now() + delay);
-    expect(tw_handle_move(it.sets[set], t->id, delay) == expected);
 }
 
 static void ask(const struct timer *t, unsigned set) {
-    const int64_t left = t->is_armed ? t->due - now() : 0;
-    expect(tw_handle_remaining(it.sets[set], t->id) == (refusal(t, set) == 0 ? left : TW_NO_DEADLINE));
+    const int64_t left = !t->is_armed || t->due < now() ? 0 : t->due - now();
+    struct tw_keyed_timer seen;
+    if (t->home == NODES)
+        expect(t->is_inside ||
+               tw_runtime_remaining(it.rt, &t->node) == (t->is_armed ? left : TW_NO_DEADLINE));
+    else if (t->home != TABLE)
+        expect(tw_handle_remaining(it.sets[set], t->id) == (refusal(t, set) == 0 ? left : TW_NO_DEADLINE));
+    else if (tw_keyed_get(it.table, tw_key_number(t->id), &seen) == 0)
+        expect(t->lives && seen.arg == t && seen.remaining_ns == left);
+    else
+        expect(!t->lives);
 }
 
 /* Makes up a generation, cell number or tag that does not exist. */
 static void use_made_up(const struct timer *t, unsigned set) {
     static const unsigned bits[] = {63, 62, 15, 14, 16, 31};
     const tw_handle id = is_of(t, set) ? t->id ^ UINT64_C(1) << bits[draw(6)] : TW_NO_HANDLE;
+    if (set >= SETS)
+        return;
     expect(tw_handle_stop(it.sets[set], id) == -ENOENT);
     expect(tw_handle_stop_wait(it.sets[set], id) == -ENOENT);
     expect(tw_handle_move(it.sets[set], id, 0) == -ENOENT);
@@ -231,74 +372,132 @@ static void use_made_up(const struct timer *t, unsigned set) {
 }
 
 static void make_set(unsigned set) {
-    const struct tw_handles_options options = {.capacity = capacities[set]};
-    expect(tw_handles_new(&it.sets[set], it.rt, &options) == 0);
+    if (set == TABLE)
+        expect(tw_keyed_new(&it.table, it.rt, NULL) == 0);
+    else
+        expect(tw_handles_new(&it.sets[set], it.rt,
+                              &(struct tw_handles_options){.capacity = capacities[set]}) == 0);
     ++it.lives[set];
 }
 
-/* Refused inside a callback of one of its timers; `within` is the callback's set. */
+static int free_home(unsigned set) {
+    return set == TABLE ? tw_keyed_free(it.table) : tw_handles_free(it.sets[set]);
+}
+
+/* Refused inside a callback of one of its timers; `within` is the callback's home. */
 static void free_set(unsigned set, unsigned within) {
     if (within == set) {
-        expect(tw_handles_free(it.sets[set]) == -EBUSY);
+        expect(free_home(set) == -EBUSY);
         return;
     }
     for (unsigned i = 0; i < it.count; ++i)
         if (is_of(&it.timers[i], set))
             end(&it.timers[i]);
-    expect(tw_handles_free(it.sets[set]) == 0);
+    expect(free_home(set) == 0);
     make_set(set);
 }
 
-/* `within`: the set of the timer whose callback or `next` makes this call; SETS if none. Does
+static int64_t visits;
+
+static void visit(unsigned home, void *arg) {
+    const struct timer *t = arg;
+    expect(is_of(t, home) && t->drops == 0);
+    ++visits;
+}
+
+static void visit_handle(tw_handle id, void *arg, void *home) {
+    expect(((struct timer *)arg)->id == id);
+    visit(*(unsigned *)home, arg);
+}
+
+static void visit_key(const struct tw_key *key, void *arg, void *home) {
+    expect(((struct timer *)arg)->id == key->number);
+    visit(*(unsigned *)home, arg);
+}
+
+/* A walk visits all that live, and a drain those that had still to fire. */
+static void walk_or_drain(unsigned home, bool drains) {
+    int64_t expected = 0;
+    for (unsigned i = 0; i < it.count; ++i) {
+        struct timer *const t = &it.timers[i];
+        if (!is_of(t, home) || !t->lives)
+            continue;
+        expected += !drains || t->is_armed || t->kind == SCHEDULED;
+        if (drains)
+            end(t);
+    }
+    visits = 0;
+    if (home == TABLE)
+        expect((drains ? tw_keyed_drain : tw_keyed_each)(it.table, visit_key, &home) == expected);
+    else
+        expect((drains ? tw_handles_drain : tw_handles_each)(it.sets[home], visit_handle, &home) == expected);
+    expect(visits == expected);
+}
+
+/* `within`: the home of the timer whose callback or `next` makes this call; HOMES if none. Does
  * nothing once all bytes are drawn: otherwise a callback that keeps moving its timer to the
  * present would never end. */
 static void operate(unsigned what, unsigned within) {
     if (it.next == it.end)
         return;
     struct timer *t = it.count != 0 ? &it.timers[it.count - 1 - draw(256) % it.count] : NULL;
+    if (t != NULL && t->home == TABLE) { /* a key is that of its present timer */
+        struct timer *const holder = holder_of(t->id);
+        t = holder != NULL ? holder : t;
+    }
     const bool is_foreign = draw(8) == 0;
-    const unsigned set = t == NULL ? 0 : is_foreign ? draw(SETS) : t->set;
+    const unsigned set = t == NULL ? 0 : is_foreign && t->home < SETS ? draw(SETS) : t->home;
     if (what < 16)
         start();
     else if (t == NULL)
         return;
-    else if (what < 26)
-        stop(t, set, what % 2 ? tw_handle_stop : tw_handle_stop_wait);
-    else if (what < 36)
-        move(t, set, (int64_t)draw(40) * MS);
+    else if (what < 24)
+        stop(t, set, what % 2 == 0);
+    else if (what < 38)
+        move(t, set, (enum how)(what % 3));
     else if (what < 42)
         ask(t, set);
     else if (what < 44)
         use_made_up(t, set);
-    else if (what < 45)
+    else if (set != NODES && what < 45)
         free_set(set, within);
+    else if (set != NODES && what < 47)
+        walk_or_drain(set, what == 46);
 }
 
-static void advance(int64_t ns) {
-    const int64_t until = now() + ns;
-    expect(tw_runtime_advance(it.rt, ns) == 0);
-    const struct timer *left = next_due();
-    expect(now() == until && (left == NULL || left->due > until));
+/* From deadline to deadline, or past all of them at once: far, near, and to just before the next one. */
+static void let_time_pass(void) {
+    const struct timer *first = next_due();
+    const unsigned what = draw(8);
+    int64_t by = what < 3 ? draw(24) : what < 6 ? draw_far() : 0;
+    if (what >= 6 && first != NULL)
+        by = first->due - now() - draw(2);
+    by = by < 0 ? 0 : by;
+    const int64_t until = now() + by;
+    expect((draw(2) == 0 ? tw_runtime_advance : tw_runtime_leap)(it.rt, by) == 0);
+    first = next_due();
+    expect(now() == until && (first == NULL || first->due > until));
 }
 
 struct played play_handles(const uint8_t *bytes, size_t size) {
-    const struct tw_runtime_options options = {.driver = "manual"};
     it = (struct life){.next = bytes, .end = bytes + size};
+    /* so small a budget ends turns in the middle of a tick */
+    const struct tw_runtime_options options = {.driver = "manual", .tick_ns = 1, .budget = draw(6)};
     expect(tw_runtime_new(&it.rt, &options) == 0);
-    for (unsigned set = 0; set < SETS; ++set)
+    for (unsigned set = 0; set <= TABLE; ++set)
         make_set(set);
     for (unsigned n = 0; n < OPERATIONS && it.next < it.end; ++n) {
         const unsigned what = draw(64);
         if (what < 48)
-            operate(what, SETS);
+            operate(what, HOMES);
         else
-            advance((int64_t)draw(24) * MS);
+            let_time_pass();
         check_all();
     }
     for (unsigned i = 0; i < it.count; ++i)
         end(&it.timers[i]);
     expect(tw_runtime_free(it.rt) == 0);
     for (unsigned i = 0; i < it.count; ++i)
-        expect(it.timers[i].drops == 1);
+        expect(it.timers[i].drops == (it.timers[i].home != NODES));
     return (struct played){it.count, it.fires};
 }

@@ -1,4 +1,4 @@
-/* play.h - a life of handle timers, its operations drawn from bytes and compared with an
+/* play.h - a life of timers, its operations drawn from bytes and compared with an
  * oracle. The first difference ends the program with a message. */
 #ifndef TICKWHEEL_TESTS_HANDLES_PLAY_H
 #define TICKWHEEL_TESTS_HANDLES_PLAY_H

@@ -240,13 +240,27 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
 void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
 void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset);
 
+int __real_munmap(void *at, size_t size);
+
+static void *counted_mapping(void *memory) {
+    atomic_fetch_add(&live, memory != MAP_FAILED);
+    return memory;
+}
+
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset) {
-    return fails(CALL_MMAP) ? MAP_FAILED : __real_mmap(at, size, protection, flags, fd, offset);
+    return fails(CALL_MMAP) ? MAP_FAILED
+                            : counted_mapping(__real_mmap(at, size, protection, flags, fd, offset));
 }
 
 /* The name of mmap in programs with 64-bit offsets. */
 void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset) {
-    return fails(CALL_MMAP) ? MAP_FAILED : __real_mmap64(at, size, protection, flags, fd, offset);
+    return fails(CALL_MMAP) ? MAP_FAILED
+                            : counted_mapping(__real_mmap64(at, size, protection, flags, fd, offset));
+}
+
+int __wrap_munmap(void *at, size_t size) {
+    atomic_fetch_sub(&live, 1);
+    return __real_munmap(at, size);
 }
 
 /* --- threads: calls that return their errors ------------------------------------------------- */

@@ -52,7 +52,7 @@ void call_after_next_thread_creation(void (*fn)(void));
 /* Returns how often it was called, failing or not, since the program began. */
 uint64_t calls_of(enum call call);
 
-/* Allocations not freed yet. */
+/* Allocations not freed, and mappings not unmapped yet. */
 int64_t live_allocations(void);
 
 /* Returns the most events that one epoll wait has fetched since the previous call. It does not see those that

@@ -1,0 +1,301 @@
+/* Threads start, stop, move, postpone, start again, walk, drain and wait for timers of one set or table, also
+ * each other's and those that are gone, while another thread or workers fire them. At the end everything must
+ * add up: each timer had all its fires or was prevented, a one-shot never both, and each argument was dropped
+ * once. The set has few cells, and the table few keys, so that they are reused all the time. Also meant for
+ * sanitizers. */
+#include "handles_test.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <tickwheel/keyed.h>
+
+enum { THREADS = 3, STARTS = 100000, BOARD = 48, CAPACITY = 64 };
+static const int64_t round_ns = TW_SECOND; /* races need time */
+
+/* One timer's life. A life is used once, a cell of the set or a key of the table many times. */
+struct life {
+    tw_handle id;
+    uint64_t place; /* on the board; of a table it is the key */
+    unsigned fires_at_most;
+    int64_t not_before; /* for timers that are never moved */
+    atomic_uint fires, running, prevented, drops;
+    char *memory; /* freed by drop */
+};
+
+static struct life *lives;
+static atomic_uint lives_used;
+static atomic_uint board[BOARD]; /* lives that all threads know, gone or not */
+static struct tw_handles *set;
+static struct tw_keyed *table; /* null if the round is one of a set */
+static bool may_overlap;
+
+static atomic_uint early, misused, wrong_answers, not_over, refused_for_room;
+static atomic_uint removed, replaced; /* of a table, where a call cannot tell which life it ends */
+static atomic_bool is_over;
+
+static bool is_moved(uint64_t place) { return place % 4 == 0; }
+static uint64_t owner_of(uint64_t place) { return place % THREADS; } /* the thread that sets this key */
+static struct tw_key key_of(const struct life *it) { return tw_key_number(it->place); }
+
+static struct life *random_life(uint64_t *seed) {
+    return &lives[atomic_load(&board[random_below(seed, BOARD)])];
+}
+
+/* Keys are used again sooner than cells. */
+static int64_t random_delay(uint64_t *seed) {
+    return (int64_t)random_below(seed, table != NULL ? 20 : 300) * TW_MICROSECOND;
+}
+
+static void expect(atomic_uint *violations, bool condition) { atomic_fetch_add(violations, !condition); }
+
+/* --- calls, by handle or by key --------------------------------------------------------------- */
+
+/* Only the owner of a key knows which life a removal has ended. */
+static void stop_one(struct life *it, bool waits, bool is_known) {
+    const int answer = table != NULL ? (waits ? tw_keyed_remove_wait : tw_keyed_remove)(table, key_of(it))
+                                     : (waits ? tw_handle_stop_wait : tw_handle_stop)(set, it->id);
+    if (answer == 1)
+        atomic_fetch_add(table != NULL ? &removed : &it->prevented, 1);
+    const int gone = table != NULL ? -ENOENT : -ESTALE;
+    expect(&wrong_answers, answer == 0 || answer == 1 || answer == gone);
+    if (waits && is_known && (table == NULL || answer != gone))
+        expect(&not_over, atomic_load(&it->running) == 0 && atomic_load(&it->drops) == 1);
+}
+
+static void move_one(struct life *it, uint64_t *seed) {
+    const int64_t delay = random_delay(seed);
+    const uint64_t how = random_below(seed, 3);
+    const int answer = table == NULL ? (how == 0   ? tw_handle_move(set, it->id, delay)
+                                        : how == 1 ? tw_handle_postpone(set, it->id, delay)
+                                                   : tw_handle_again(set, it->id))
+                                     : (how == 0   ? tw_keyed_move(table, key_of(it), delay)
+                                        : how == 1 ? tw_keyed_postpone(table, key_of(it), delay)
+                                                   : tw_keyed_again(table, key_of(it)));
+    expect(&wrong_answers, answer == 0 || answer == -EBUSY || answer == (table != NULL ? -ENOENT : -ESTALE));
+}
+
+/* The argument is there while it is visited. */
+static void visit(struct life *it, uint64_t *seed) {
+    expect(&misused, it->memory[0] == 1);
+    if (random_below(seed, 8) == 0)
+        stop_one(it, false, false);
+    expect(&misused, it->memory[0] == 1 && atomic_load(&it->drops) == 0);
+}
+
+static void visit_handle(UNUSED tw_handle id, void *arg, void *seed) { visit(arg, seed); }
+static void visit_key(UNUSED const struct tw_key *key, void *arg, void *seed) { visit(arg, seed); }
+
+static void note_drained(struct life *it) {
+    expect(&misused, it->memory[0] == 1 && atomic_load(&it->drops) == 0);
+    atomic_fetch_add(&it->prevented, 1);
+}
+
+static void drained_handle(UNUSED tw_handle id, void *arg, UNUSED void *drain_arg) { note_drained(arg); }
+static void drained_key(const struct tw_key *key, void *arg, UNUSED void *drain_arg) {
+    expect(&misused, key->number == ((struct life *)arg)->place);
+    note_drained(arg);
+}
+
+static void walk(uint64_t *seed) {
+    expect(&wrong_answers, (table != NULL ? tw_keyed_each(table, visit_key, seed)
+                                          : tw_handles_each(set, visit_handle, seed)) >= 0);
+}
+
+static void drain_all(void) {
+    expect(&wrong_answers, (table != NULL ? tw_keyed_drain(table, drained_key, NULL)
+                                          : tw_handles_drain(set, drained_handle, NULL)) >= 0);
+}
+
+static size_t count_left(void) { return table != NULL ? tw_keyed_count(table) : tw_handles_count(set); }
+
+/* --- what timers do ---------------------------------------------------------------------- */
+
+static void fire(const struct tw_event *event, void *arg) {
+    struct life *it = arg;
+    const unsigned others = atomic_fetch_add(&it->running, 1);
+    expect(&early, monotonic() >= it->not_before);
+    expect(&misused, it->memory[0] == 1 && atomic_load(&it->drops) == 0 && (may_overlap || others == 0));
+    expect(&misused, table != NULL ? event->key->number == it->place : event->handle != 0);
+    uint64_t seed = it->place + 1 + atomic_fetch_add(&it->fires, 1) + (uint64_t)event->due_ns;
+    if (random_below(&seed, 4) == 0)
+        stop_one(random_life(&seed), false, false);
+    atomic_fetch_sub(&it->running, 1);
+}
+
+static void drop(void *arg) {
+    struct life *it = arg;
+    expect(&misused, atomic_load(&it->running) == 0);
+    free(it->memory);
+    atomic_fetch_add(&it->drops, 1);
+}
+
+/* --- what threads do --------------------------------------------------------------------- */
+
+/* A refused start keeps its life for another attempt. Returns false if no lives are left. */
+static bool start_one(uint64_t *seed, uint64_t me, unsigned *number) {
+    if (*number == 0)
+        *number = atomic_fetch_add(&lives_used, 1);
+    if (*number >= STARTS)
+        return false;
+    struct life *it = &lives[*number];
+    const uint64_t place = random_below(seed, BOARD);
+    const int64_t delay = random_delay(seed);
+    struct tw_when when = {.due_ns = delay};
+    it->place = place - owner_of(place) + me;
+    it->fires_at_most = random_below(seed, 2) == 0 ? 1 : 1 + (unsigned)random_below(seed, 5);
+    if (it->fires_at_most > 1) {
+        when.period_ns = 20 * TW_MICROSECOND;
+        when.fires = it->fires_at_most;
+    }
+    it->not_before = is_moved(it->place) ? 0 : monotonic() + delay;
+    it->memory = malloc(1);
+    it->memory[0] = 1;
+    const struct tw_task task = {.fn = fire, .arg = it, .drop = drop};
+    const int result = table != NULL ? tw_keyed_set(table, key_of(it), &when, &task)
+                                     : tw_handle_start(set, &it->id, &when, &task);
+    if (result >= 0) {
+        atomic_fetch_add(&replaced, (unsigned)result);
+        atomic_store(&board[it->place], *number);
+        *number = 0;
+        return true;
+    }
+    expect(&wrong_answers, result == -ENOSPC);
+    atomic_fetch_add(&refused_for_room, 1);
+    free(it->memory);
+    it->memory = NULL;
+    sched_yield();
+    return true;
+}
+
+static void *hammer(void *arg) {
+    uint64_t seed = *(uint64_t *)arg;
+    const uint64_t me = seed % THREADS;
+    unsigned next_life = 0;
+    while (!atomic_load(&is_over)) {
+        struct life *it = random_life(&seed);
+        const uint64_t what = random_below(&seed, 16);
+        const bool is_known = table == NULL || owner_of(it->place) == me;
+        if (what < (table != NULL ? 1 : 7)) { /* a table has no bound, and each start replaces a timer */
+            if (!start_one(&seed, me, &next_life))
+                break;
+        } else if (what >= 7 && what < 13) {
+            stop_one(it, what >= 10, is_known);
+        } else if (what >= 13 && what < 15 && is_moved(it->place)) {
+            move_one(it, &seed);
+        } else if (random_below(&seed, 100) == 0) {
+            walk(&seed);
+        } else if (random_below(&seed, 1000) == 0) {
+            drain_all();
+        } else {
+            IGNORE(table != NULL ? tw_keyed_get(table, key_of(it), NULL)
+                                 : (int)tw_handle_remaining(set, it->id));
+        }
+    }
+    return NULL;
+}
+
+/* --- a round and its accounting -------------------------------------------------------------- */
+
+/* Life 0 is shared before anything is started: of a set, its handle is stale. */
+static void begin_round(void) {
+    lives = calloc(STARTS, sizeof *lives);
+    assert_non_null(lives);
+    atomic_store(&lives_used, 1);
+    for (unsigned i = 0; i < BOARD; ++i)
+        atomic_store(&board[i], 0);
+    early = misused = wrong_answers = not_over = refused_for_room = removed = replaced = 0;
+    atomic_store(&is_over, false);
+    lives[0].drops = 1;
+    if (table == NULL) {
+        assert_int_equal(tw_handle_after(set, &lives[0].id, TW_SECOND, fire, &lives[0]), 0);
+        assert_int_equal(tw_handle_stop(set, lives[0].id), 1);
+    }
+}
+
+static void run_threads(void) {
+    pthread_t threads[THREADS];
+    uint64_t seeds[THREADS];
+    const uint64_t seed = (uint64_t)monotonic() / THREADS * THREADS;
+    for (unsigned t = 0; t < THREADS; ++t) {
+        seeds[t] = seed + t;
+        assert_int_equal(pthread_create(&threads[t], NULL, hammer, &seeds[t]), 0);
+    }
+    const int64_t end = monotonic() + round_ns;
+    while (monotonic() < end && atomic_load(&lives_used) < STARTS)
+        doze();
+    atomic_store(&is_over, true);
+    for (unsigned t = 0; t < THREADS; ++t)
+        pthread_join(threads[t], NULL);
+}
+
+/* Of a table, a life that has not had all its fires was prevented or replaced. */
+static void account(unsigned started) {
+    uint64_t timers = 0, fires = 0, prevented = removed, unfinished = 0;
+    for (unsigned i = 1; i < started; ++i) {
+        const struct life *it = &lives[i];
+        if (it->memory == NULL) {
+            assert_int_equal(it->fires + it->drops, 0);
+            continue; /* was refused until the end */
+        }
+        assert_int_equal(it->drops, 1);
+        assert_int_equal(it->running, 0);
+        assert_in_range(it->prevented, 0, 1);
+        assert_in_range(it->fires, 0, it->fires_at_most);
+        assert_true(table != NULL || it->fires == it->fires_at_most || it->prevented == 1);
+        unfinished += it->fires < it->fires_at_most;
+        ++timers;
+        fires += it->fires;
+        prevented += it->prevented;
+    }
+    print_message("%llu timers: %llu fires, %llu prevented; %u refused for room\n",
+                  (unsigned long long)timers, (unsigned long long)fires, (unsigned long long)prevented,
+                  refused_for_room);
+    assert_int_equal(early + misused + wrong_answers + not_over, 0);
+    assert_true(fires > 0 && prevented > 0);
+    assert_in_range(unfinished, table != NULL ? prevented : 0, prevented + replaced);
+}
+
+static void hammer_on(struct tw_runtime_options of_runtime, const struct tw_workers_options *pool,
+                      bool concurrent) {
+    of_runtime.tick_ns = 10 * TW_MICROSECOND;
+    for (int by_key = 0; by_key < 2; ++by_key) {
+        struct tw_runtime *rt = new_runtime(of_runtime);
+        struct tw_workers *workers = NULL;
+        if (pool != NULL)
+            assert_int_equal(tw_workers_new(&workers, rt, pool), 0);
+        table = NULL;
+        may_overlap = concurrent;
+        if (by_key)
+            assert_ok(tw_keyed_new(&table, rt,
+                                   &(struct tw_keyed_options){.workers = workers, .concurrent = concurrent}));
+        else
+            set = new_set(rt, (struct tw_handles_options){
+                                  .capacity = CAPACITY, .workers = workers, .concurrent = concurrent});
+        begin_round();
+        assert_ok(tw_runtime_start(rt));
+        run_threads();
+        const unsigned used = atomic_load(&lives_used), started = used < STARTS ? used : STARTS;
+        wait_for(count_left() == 0); /* the rest must fire */
+        assert_int_equal(tw_runtime_count(rt), 0);
+        account(started);
+        assert_int_equal(table != NULL ? tw_keyed_free(table) : tw_handles_free(set), 0);
+        tw_runtime_free(rt);
+        free(lives);
+    }
+}
+
+TEST(hammered_on_the_runtimes_thread) {
+    hammer_on((struct tw_runtime_options){.driver = "sleep"}, NULL, false);
+    hammer_on((struct tw_runtime_options){.driver = "timerfd", .clock = TW_CLOCK_WALL}, NULL, false);
+}
+
+TEST(hammered_on_workers) {
+    const struct tw_workers_options pool = {.threads = 2, .queue = 8};
+    hammer_on((struct tw_runtime_options){.driver = "epoll"}, &pool, false);
+}
+
+TEST(hammered_on_workers_that_run_one_timer_at_the_same_time) {
+    const struct tw_workers_options pool = {.threads = 3, .queue = 100, .when_full = TW_FULL_BLOCK};
+    hammer_on((struct tw_runtime_options){.driver = "sleep"}, &pool, true);
+}

@@ -98,24 +98,6 @@ TEST(p13_a_child_gets_an_empty_set_back) {
     tw_runtime_free(rt);
 }
 
-TEST(p13_a_child_that_frees_the_runtime_drops_once) {
-    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    struct probe it = {.rt = rt};
-    start_after(set, &it, 3600 * TW_SECOND);
-    wait_until_others_sleep();
-    const pid_t child = fork();
-    if (child == 0) {
-        expect(tw_runtime_free(rt) == 0);
-        expect(it.fires == 0 && it.drops == 1);
-        leave(0);
-    }
-    assert_child_is_well(child);
-    assert_int_equal(it.drops, 0);
-    tw_runtime_free(rt);
-    assert_int_equal(it.drops, 1);
-}
-
 /* --- while another thread runs a user's function --------------------------------------------- */
 
 static struct gate gate;
@@ -304,28 +286,6 @@ static void go_on_in_child(struct tw_runtime *rt, struct tw_handles *set) {
         expect(it[i].fires == 1 && it[i].drops == 1);
     expect(tw_runtime_free(rt) == 0);
     leave(0);
-}
-
-/* Stopped timers leave entries behind, which the following calls sweep away a few at a time. */
-TEST(p13_a_fork_between_the_steps_of_a_sweep) {
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    start_crowd(rt, set, 1000000);
-    for (unsigned i = 0; i < CROWD; ++i) {
-        if (i % 10 == 0)
-            continue;
-        assert_int_equal(tw_handle_stop(set, crowd[i].id), 1);
-        if (i % 97 != 0)
-            continue;
-        const pid_t child = fork();
-        if (child == 0)
-            go_on_in_child(rt, set);
-        assert_child_is_well(child);
-    }
-    assert_ok(tw_runtime_advance(rt, 1000000 * MS));
-    for (unsigned i = 0; i < CROWD; ++i)
-        assert_int_equal(crowd[i].fires, i % 10 == 0);
-    tw_runtime_free(rt);
 }
 
 static pid_t child_of_callback;

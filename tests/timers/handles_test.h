@@ -46,6 +46,16 @@ static inline struct tw_runtime *virtual_runtime(void) {
     return new_runtime((struct tw_runtime_options){.driver = "manual"});
 }
 
+/* Every call that takes a handle refuses it. */
+static inline void assert_refused(struct tw_handles *set, tw_handle id, int error) {
+    assert_int_equal(tw_handle_stop(set, id), error);
+    assert_int_equal(tw_handle_stop_wait(set, id), error);
+    assert_int_equal(tw_handle_move(set, id, 0), error);
+    assert_int_equal(tw_handle_postpone(set, id, TW_SECOND), error);
+    assert_int_equal(tw_handle_again(set, id), error);
+    assert_int_equal(tw_handle_remaining(set, id), TW_NO_DEADLINE);
+}
+
 static inline struct tw_handles *new_set(struct tw_runtime *rt, struct tw_handles_options options) {
     struct tw_handles *set = NULL;
     assert_int_equal(tw_handles_new(&set, rt, &options), 0);

@@ -1,56 +1,40 @@
-/* keyed.h on virtual time: how a timer under a key lives and ends. */
+/* keyed.h on virtual time: how a timer under a key lives and ends. Records are the same under a handle, so
+ * what moving, periods and schedules do to them is in handles.c, handles_again.c and handles_order.c. */
 #include "keyed_test.h"
 
 #include <tickwheel/handle.h>
 
 #define KEY tw_key_string("key")
 
-TEST(a_timer_fires_once_and_then_its_key_is_free) {
+TEST(after_and_every_set_timers_that_fire_once_and_until_they_are_removed) {
     struct bench bench = plain_bench();
     struct probe probe = {0, 0};
-    assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &probe), 0);
+    const int64_t ms = TW_MILLISECOND;
+    assert_int_equal(tw_keyed_after(bench.keyed, KEY, 2 * ms, count_fire, &probe), 0);
+    assert_int_equal(tw_keyed_after(bench.keyed, KEY, 3 * ms, count_fire, &probe), 1);
     assert_int_equal(tw_keyed_count(bench.keyed), 1);
-    pass_ms(bench, 4);
-    assert_probe(probe, 0, 0);
+    pass_ms(bench, 2);
+    assert_int_equal(probe.fires, 0);
     pass_ms(bench, 1);
-    assert_probe(probe, 1, 1);
+    assert_int_equal(probe.fires, 1);
     assert_int_equal(tw_keyed_count(bench.keyed), 0);
     assert_int_equal(tw_keyed_get(bench.keyed, KEY, NULL), -ENOENT);
-    assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &probe), 0);
-    pass_ms(bench, 100);
-    assert_probe(probe, 2, 2);
-    end_bench(bench);
-}
-
-TEST(after_is_a_timer_that_fires_once) {
-    struct bench bench = plain_bench();
-    struct probe probe = {0, 0};
-    assert_int_equal(tw_keyed_after(bench.keyed, KEY, 2 * TW_MILLISECOND, count_fire, &probe), 0);
-    assert_int_equal(tw_keyed_after(bench.keyed, KEY, 3 * TW_MILLISECOND, count_fire, &probe), 1);
-    pass_ms(bench, 2);
-    assert_probe(probe, 0, 0);
-    pass_ms(bench, 100);
-    assert_probe(probe, 1, 0);
+    assert_int_equal(tw_keyed_every(bench.keyed, KEY, 2 * ms, TW_BURST, count_fire, &probe), 0);
+    assert_int_equal(tw_keyed_every(bench.keyed, KEY, 3 * ms, TW_SKIP, count_fire, &probe), 1);
+    pass_ms(bench, 7);
+    assert_int_equal(probe.fires, 3);
+    assert_int_equal(tw_runtime_leap(bench.rt, 8 * ms), 0); /* past 9, 12 and 15 */
+    assert_int_equal(probe.fires, 4);
+    assert_int_equal(tw_keyed_remove(bench.keyed, KEY), 1);
+    pass_ms(bench, 7);
+    assert_int_equal(probe.fires, 4);
     end_bench(bench);
 }
 
 /* --- setting a key that has a timer ------------------------------------------------- */
 
 static int64_t each_millisecond(int64_t due, UNUSED void *arg) { return due + TW_MILLISECOND; }
-
-TEST(every_is_a_timer_that_fires_until_it_is_removed) {
-    struct bench bench = plain_bench();
-    struct probe probe = {0};
-    const int64_t period = 2 * TW_MILLISECOND;
-    assert_int_equal(tw_keyed_every(bench.keyed, KEY, period, TW_BURST, count_fire, &probe), 0);
-    assert_int_equal(tw_keyed_every(bench.keyed, KEY, period, TW_SKIP, count_fire, &probe), 1);
-    pass_ms(bench, 7);
-    assert_int_equal(probe.fires, 3);
-    assert_int_equal(tw_keyed_remove(bench.keyed, KEY), 1);
-    pass_ms(bench, 7);
-    assert_int_equal(probe.fires, 3);
-    end_bench(bench);
-}
+static int64_t never(UNUSED int64_t due, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
 TEST(setting_a_key_again_replaces_its_timer_whatever_that_was) {
     const struct tw_when whens[] = {in_ms(5), every_ms(5), in_ms(5)};
@@ -73,39 +57,31 @@ TEST(setting_a_key_again_replaces_its_timer_whatever_that_was) {
     end_bench(bench);
 }
 
-TEST(replacing_one_timer_leaves_the_others_alone) {
-    struct bench bench = plain_bench();
-    struct probe probes[100] = {{0, 0}}, latter = {0, 0};
-    for (unsigned i = 0; i < COUNT_OF(probes); ++i)
-        assert_int_equal(set_in_ms(bench.keyed, tw_key_number(i), 5, &probes[i]), 0);
-    assert_int_equal(set_in_ms(bench.keyed, tw_key_number(50), 5, &latter), 1);
-    pass_ms(bench, 5);
-    for (unsigned i = 0; i < COUNT_OF(probes); ++i)
-        assert_probe(probes[i], i != 50, 1);
-    assert_probe(latter, 1, 1);
-    end_bench(bench);
-}
-
-TEST(a_refused_set_keeps_the_former_timer) {
+/* A schedule without a first deadline is no error, and does not replace either. */
+TEST(p14_a_refused_set_keeps_the_former_timer) {
     struct bench bench = plain_bench();
     struct probe former = {0, 0}, refused = {0, 0};
-    const struct tw_task task = counting(&refused), no_function = {.arg = &refused, .drop = count_drop};
-    struct tw_task with_next = task, copied = task;
-    const struct tw_when when = in_ms(5), negative = in_ms(-1), period = every_ms(1);
-    struct tw_when half_tick = every_ms(1), unknown = period;
+    const struct tw_task good = counting(&refused);
+    const struct tw_when soon = in_ms(5), negative = in_ms(-1), period = every_ms(1);
+    struct tw_task no_function = good, with_next = good, copied = good, no_first = good;
+    struct tw_when half_tick = period, unknown = period;
+    no_function.fn = NULL;
     with_next.next = each_millisecond;
+    no_first.next = never;
     copied.arg_size = 1; /* larger than the storage */
     half_tick.period_ns = TW_MILLISECOND / 2;
     memset(&unknown.missed, 0x7f, sizeof unknown.missed);
+    const struct {
+        const struct tw_when *when;
+        const struct tw_task *task;
+        int error;
+    } sets[] = {{NULL, &good, -EINVAL},         {&soon, NULL, -EINVAL},       {&soon, &no_function, -EINVAL},
+                {&negative, &good, -EINVAL},    {&half_tick, &good, -EINVAL}, {&unknown, &good, -EINVAL},
+                {&period, &with_next, -EINVAL}, {&soon, &copied, -EINVAL},    {NULL, &no_first, -ENOENT}};
     assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &former), 0);
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, NULL, &task), -EINVAL);
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &when, NULL), -EINVAL);
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &when, &no_function), -EINVAL);
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &negative, &task), -EINVAL);
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &half_tick, &task), -EINVAL);
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &unknown, &task), -EINVAL);
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &period, &with_next), -EINVAL);
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, &when, &copied), -EINVAL);
+    for (unsigned i = 0; i < COUNT_OF(sets); ++i)
+        assert_int_equal(tw_keyed_set(bench.keyed, KEY, sets[i].when, sets[i].task), sets[i].error);
+    assert_int_equal(tw_keyed_set(NULL, KEY, &soon, &good), -EINVAL);
     assert_int_equal(tw_keyed_after(bench.keyed, KEY, -1, count_fire, &refused), -EINVAL);
     assert_int_equal(tw_keyed_after(bench.keyed, KEY, 1, NULL, &refused), -EINVAL);
     assert_int_equal(tw_keyed_every(bench.keyed, KEY, 0, TW_SKIP, count_fire, &refused), -EINVAL);
@@ -119,70 +95,16 @@ TEST(a_refused_set_keeps_the_former_timer) {
     end_bench(bench);
 }
 
-static int64_t never(UNUSED int64_t due, UNUSED void *arg) { return TW_NO_DEADLINE; }
-
-TEST(a_schedule_without_a_first_deadline_keeps_the_former_timer) {
-    struct bench bench = plain_bench();
-    struct probe former = {0, 0}, refused = {0, 0};
-    struct tw_task task = counting(&refused);
-    task.next = never;
-    assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &former), 0);
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, NULL, &task), -ENOENT);
-    assert_int_equal(tw_keyed_count(bench.keyed), 1);
-    pass_ms(bench, 5);
-    assert_probe(former, 1, 1);
-    assert_probe(refused, 0, 0);
-    end_bench(bench);
-}
-
-TEST(a_schedule_may_give_the_first_deadline_too) {
+TEST(p14_a_refused_move_changes_nothing) {
     struct bench bench = plain_bench();
     struct probe probe = {0, 0};
-    struct tw_task task = counting(&probe);
-    task.next = each_millisecond;
-    assert_int_equal(tw_keyed_set(bench.keyed, KEY, NULL, &task), 0);
-    pass_ms(bench, 10);
-    assert_probe(probe, 10, 0);
-    assert_int_equal(tw_keyed_remove(bench.keyed, KEY), 1);
-    assert_probe(probe, 10, 1);
-    end_bench(bench);
-}
-
-/* --- moving ---------------------------------------------------------------------------- */
-
-TEST(move_makes_it_due_earlier_or_later) {
-    struct bench bench = plain_bench();
-    struct probe probe = {0, 0};
-    assert_int_equal(set_in_ms(bench.keyed, KEY, 10, &probe), 0);
-    assert_int_equal(tw_keyed_move(bench.keyed, KEY, 20 * TW_MILLISECOND), 0);
-    pass_ms(bench, 19);
-    assert_probe(probe, 0, 0);
-    assert_int_equal(tw_keyed_move(bench.keyed, KEY, 50 * TW_MILLISECOND), 0);
-    assert_int_equal(tw_keyed_move(bench.keyed, KEY, 2 * TW_MILLISECOND), 0);
-    pass_ms(bench, 1);
-    assert_probe(probe, 0, 0);
-    pass_ms(bench, 1);
-    assert_probe(probe, 1, 1);
-    assert_int_equal(tw_keyed_move(bench.keyed, KEY, 1), -ENOENT);
-    end_bench(bench);
-}
-
-TEST(a_refused_move_changes_nothing) {
-    struct bench bench = plain_bench();
-    struct probe probe = {0, 0};
+    const struct tw_key other = tw_key_string("other");
     assert_int_equal(set_in_ms(bench.keyed, KEY, 10, &probe), 0);
     assert_int_equal(tw_keyed_move(bench.keyed, KEY, -1), -EINVAL);
-    assert_int_equal(tw_keyed_move(bench.keyed, tw_key_string("other"), 1), -ENOENT);
-    assert_int_equal(tw_keyed_move(bench.keyed, tw_key_string(NULL), 1), -EINVAL);
-    assert_int_equal(tw_keyed_move(NULL, KEY, 1), -EINVAL);
-    assert_int_equal(tw_keyed_postpone(NULL, KEY, 1), -EINVAL);
     assert_int_equal(tw_keyed_postpone(bench.keyed, KEY, -1), -EINVAL);
-    assert_int_equal(tw_keyed_postpone(bench.keyed, tw_key_string(NULL), 1), -EINVAL);
-    assert_int_equal(tw_keyed_postpone(bench.keyed, tw_key_string("other"), 1), -ENOENT);
-    assert_int_equal(tw_keyed_again(NULL, KEY), -EINVAL);
-    assert_int_equal(tw_keyed_again(bench.keyed, tw_key_string(NULL)), -EINVAL);
-    assert_int_equal(tw_keyed_again(bench.keyed, tw_key_bytes("", TW_KEY_MAX + 1)), -EINVAL);
-    assert_int_equal(tw_keyed_again(bench.keyed, tw_key_string("other")), -ENOENT);
+    assert_int_equal(tw_keyed_move(bench.keyed, other, 1), -ENOENT);
+    assert_int_equal(tw_keyed_postpone(bench.keyed, other, 1), -ENOENT);
+    assert_int_equal(tw_keyed_again(bench.keyed, other), -ENOENT);
     pass_ms(bench, 9);
     assert_probe(probe, 0, 0);
     pass_ms(bench, 1);
@@ -190,23 +112,7 @@ TEST(a_refused_move_changes_nothing) {
     end_bench(bench);
 }
 
-/* --- removing and querying ------------------------------------------------------------------- */
-
-TEST(remove_prevents_the_fire_and_drops) {
-    int (*const removes[])(struct tw_keyed *, struct tw_key) = {tw_keyed_remove, tw_keyed_remove_wait};
-    struct bench bench = plain_bench();
-    for (unsigned i = 0; i < COUNT_OF(removes); ++i) {
-        struct probe probe = {0, 0};
-        assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &probe), 0);
-        assert_int_equal(removes[i](bench.keyed, KEY), 1);
-        assert_probe(probe, 0, 1);
-        assert_int_equal(removes[i](bench.keyed, KEY), -ENOENT);
-        assert_int_equal(tw_keyed_count(bench.keyed), 0);
-        pass_ms(bench, 10);
-        assert_probe(probe, 0, 1);
-    }
-    end_bench(bench);
-}
+/* --- querying ------------------------------------------------------------------- */
 
 TEST(get_tells_what_is_left_and_the_argument) {
     struct bench bench = plain_bench();
@@ -223,49 +129,29 @@ TEST(get_tells_what_is_left_and_the_argument) {
     end_bench(bench);
 }
 
-TEST(count_is_how_many_timers_there_are) {
-    struct bench bench = plain_bench();
-    struct probe probe = {0, 0};
-    for (unsigned i = 0; i < 200; ++i) {
-        assert_int_equal(tw_keyed_count(bench.keyed), i);
-        assert_int_equal(set_in_ms(bench.keyed, tw_key_number(i), 1 + i % 2, &probe), 0);
-    }
-    for (unsigned i = 0; i < 50; ++i)
-        assert_int_equal(tw_keyed_remove(bench.keyed, tw_key_number(i)), 1);
-    assert_int_equal(tw_keyed_count(bench.keyed), 150);
-    pass_ms(bench, 1);
-    assert_int_equal(tw_keyed_count(bench.keyed), 75);
-    end_bench(bench);
-    assert_probe(probe, 75, 200);
-}
-
 /* --- the life of a table --------------------------------------------------------------------- */
 
+/* By itself, or with its runtime. */
 TEST(freeing_a_table_drops_what_is_left) {
-    struct bench bench = plain_bench();
-    struct probe probe = {0, 0};
-    const struct tw_when when = every_ms(1);
-    const struct tw_task task = counting(&probe);
-    assert_int_equal(tw_keyed_set(bench.keyed, tw_key_number(1), &when, &task), 0);
-    assert_int_equal(set_in_ms(bench.keyed, tw_key_number(2), 10, &probe), 0);
-    pass_ms(bench, 3);
-    assert_int_equal(tw_keyed_free(bench.keyed), 0);
-    assert_probe(probe, 3, 2);
-    pass_ms(bench, 100);
-    assert_probe(probe, 3, 2);
-    assert_int_equal(tw_runtime_count(bench.rt), 0);
+    for (unsigned with_runtime = 0; with_runtime < 2; ++with_runtime) {
+        struct bench bench = plain_bench();
+        struct probe probe = {0, 0};
+        const struct tw_when when = every_ms(1);
+        const struct tw_task task = counting(&probe);
+        const char long_key[100] = "";
+        assert_int_equal(tw_keyed_set(bench.keyed, KEY, &when, &task), 0);
+        assert_int_equal(set_in_ms(bench.keyed, tw_key_bytes(long_key, sizeof long_key), 10, &probe), 0);
+        pass_ms(bench, 3);
+        if (!with_runtime) {
+            assert_int_equal(tw_keyed_free(bench.keyed), 0);
+            assert_int_equal(tw_runtime_count(bench.rt), 0);
+            pass_ms(bench, 100);
+            assert_probe(probe, 3, 2);
+        }
+        assert_int_equal(tw_runtime_free(bench.rt), 0);
+        assert_probe(probe, 3, 2);
+    }
     assert_int_equal(tw_keyed_free(NULL), 0);
-    tw_runtime_free(bench.rt);
-}
-
-TEST(a_table_is_freed_with_its_runtime) {
-    struct bench bench = plain_bench();
-    struct probe probe = {0, 0};
-    char long_key[100] = "";
-    assert_int_equal(set_in_ms(bench.keyed, KEY, 10, &probe), 0);
-    assert_int_equal(set_in_ms(bench.keyed, tw_key_bytes(long_key, sizeof long_key), 10, &probe), 0);
-    assert_int_equal(tw_runtime_free(bench.rt), 0);
-    assert_probe(probe, 0, 2);
 }
 
 TEST(p14_options_out_of_range_are_refused) {

@@ -1,12 +1,9 @@
 /* P11: a stale handle is refused, and so is one that never existed. The timer that now uses
  * the cell is unaffected. */
-#include "support/runtime_test.h"
+#include "handles_test.h"
 #include "support/sanitized.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-
-#include <tickwheel/handle.h>
 
 enum { REUSES = SLOW ? 1 << 17 : 1 << 20, BLOCK = 1024 };
 
@@ -16,16 +13,9 @@ static void count(UNUSED const struct tw_event *event, UNUSED void *arg) { ++fir
 
 static int64_t end_of_schedule(UNUSED int64_t due_ns, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
-static struct tw_runtime *virtual_runtime(void) {
+static struct tw_handles *set_of(struct tw_runtime *rt, uint32_t capacity) {
     fires = 0;
-    return new_runtime((struct tw_runtime_options){.driver = "manual"});
-}
-
-static struct tw_handles *new_set(struct tw_runtime *rt, uint32_t capacity) {
-    struct tw_handles *set = NULL;
-    const struct tw_handles_options options = {.capacity = capacity};
-    assert_ok(tw_handles_new(&set, rt, &options));
-    return set;
+    return new_set(rt, (struct tw_handles_options){.capacity = capacity});
 }
 
 static tw_handle started(struct tw_handles *set, int64_t delay_ns) {
@@ -33,17 +23,6 @@ static tw_handle started(struct tw_handles *set, int64_t delay_ns) {
     assert_int_equal(tw_handle_after(set, &id, delay_ns, count, NULL), 0);
     assert_true(id != TW_NO_HANDLE);
     return id;
-}
-
-/* Every call that takes a handle refuses it. */
-static void assert_refused(struct tw_handles *set, tw_handle id, int error) {
-    assert_int_equal(tw_handle_stop(set, id), error);
-    assert_int_equal(tw_handle_stop_wait(set, id), error);
-    assert_int_equal(tw_handle_move(set, id, 0), error);
-    assert_int_equal(tw_handle_move(set, id, TW_SECOND), error);
-    assert_int_equal(tw_handle_postpone(set, id, TW_SECOND), error);
-    assert_int_equal(tw_handle_again(set, id), error);
-    assert_int_equal(tw_handle_remaining(set, id), TW_NO_DEADLINE);
 }
 
 /* The set's only timer is unaffected and fires when due. */
@@ -58,23 +37,10 @@ static void assert_fires_once_after(struct tw_runtime *rt, struct tw_handles *se
     assert_int_equal(tw_handles_count(set), 0);
 }
 
-TEST(p11_a_stopped_timers_handle_is_stale_and_its_successor_untouched) {
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, 1);
-    const tw_handle old = started(set, TW_SECOND);
-    assert_int_equal(tw_handle_stop(set, old), 1);
-    assert_refused(set, old, -ESTALE);
-    const tw_handle young = started(set, 5 * TW_SECOND);
-    assert_true(young != old);
-    assert_refused(set, old, -ESTALE);
-    assert_fires_once_after(rt, set, young, 5 * TW_SECOND);
-    tw_runtime_free(rt);
-}
-
 /* Covers every way in which a timer ends by itself. */
 TEST(p11_a_timer_that_has_ended_by_itself_leaves_a_stale_handle) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, 3);
+    struct tw_handles *set = set_of(rt, 3);
     const struct tw_when twice = {.due_ns = TW_SECOND, .period_ns = TW_SECOND, .fires = 2};
     const struct tw_when in_a_second = {.due_ns = TW_SECOND};
     const struct tw_task plain = {.fn = count}, scheduled = {.fn = count, .next = end_of_schedule};
@@ -106,7 +72,7 @@ TEST(p11_one_cell_is_reused_a_million_times) {
     static tw_handle ids[REUSES];
     uint64_t seed = 11;
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, 1);
+    struct tw_handles *set = set_of(rt, 1);
     for (unsigned i = 0; i < REUSES; ++i) {
         ids[i] = started(set, TW_SECOND);
         for (unsigned tries = 0; tries < 3 && i > 0; ++tries) {
@@ -126,7 +92,7 @@ TEST(p11_one_cell_is_reused_a_million_times) {
 
 TEST(p11_what_never_was_a_handle_is_refused) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, 0);
+    struct tw_handles *set = set_of(rt, 0);
     const tw_handle id = started(set, TW_SECOND);
     assert_refused(set, TW_NO_HANDLE, -ENOENT);
     assert_refused(set, UINT64_MAX, -ENOENT);
@@ -150,7 +116,7 @@ TEST(p11_what_never_was_a_handle_is_refused) {
 /* A handle of a generation that its cell has not reached yet. */
 TEST(p11_a_handle_of_the_future_is_refused_until_its_time) {
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, 1);
+    struct tw_handles *set = set_of(rt, 1);
     const tw_handle first = started(set, TW_SECOND);
     const tw_handle next = first + (UINT64_C(1) << 32);
     assert_refused(set, next, -ENOENT);
@@ -165,7 +131,7 @@ TEST(p11_a_handle_of_the_future_is_refused_until_its_time) {
 
 TEST(p11_sets_refuse_each_others_handles) {
     struct tw_runtime *rts[2] = {virtual_runtime(), virtual_runtime()};
-    struct tw_handles *sets[3] = {new_set(rts[0], 4), new_set(rts[0], 0), new_set(rts[1], 0)};
+    struct tw_handles *sets[3] = {set_of(rts[0], 4), set_of(rts[0], 0), set_of(rts[1], 0)};
     tw_handle ids[3][4], stale[3];
     for (unsigned s = 0; s < 3; ++s) {
         stale[s] = started(sets[s], TW_SECOND);
@@ -191,7 +157,7 @@ TEST(p11_a_set_of_many_blocks_knows_all_its_handles) {
     enum { TIMERS = 200 * BLOCK + 100 };
     static tw_handle ids[TIMERS], stale[TIMERS / 1000 + 1];
     struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, 0), *other = new_set(rt, 0);
+    struct tw_handles *set = set_of(rt, 0), *other = set_of(rt, 0);
     for (unsigned i = 0; i < TIMERS; ++i)
         ids[i] = started(set, TW_SECOND);
     for (unsigned i = 0; i < TIMERS; i += 1000) {
@@ -214,19 +180,6 @@ TEST(p11_a_set_of_many_blocks_knows_all_its_handles) {
     assert_int_equal(tw_handles_free(set), 0);
     for (unsigned i = 0; i < TIMERS; i += 1000)
         assert_refused(other, stale[i / 1000], -ENOENT);
-    tw_runtime_free(rt);
-}
-
-TEST(p11_a_capacity_of_many_blocks_has_them_all_from_the_start) {
-    enum { TIMERS = 200 * BLOCK + 1 };
-    struct tw_runtime *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, TIMERS);
-    tw_handle id = TW_NO_HANDLE, last = TW_NO_HANDLE;
-    for (unsigned i = 0; i < TIMERS; ++i)
-        last = started(set, TW_SECOND);
-    assert_int_equal(tw_handle_after(set, &id, 0, count, NULL), -ENOSPC);
-    assert_int_equal(tw_handle_stop(set, last), 1);
-    assert_refused(set, last, -ESTALE);
     tw_runtime_free(rt);
 }
 
@@ -253,7 +206,7 @@ static void *use_stale_handles(UNUSED void *arg) {
 TEST(p11_stale_handles_are_refused_while_their_cell_is_reused) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     pthread_t thread;
-    contended = new_set(rt, 1);
+    contended = set_of(rt, 1);
     assert_int_equal(pthread_create(&thread, NULL, use_stale_handles, NULL), 0);
     const int64_t patience = monotonic() + 60 * TW_SECOND;
     for (unsigned i = 0; (i < 20000 || atomic_load(&refusals) < 20000) && monotonic() < patience; ++i) {
@@ -285,7 +238,7 @@ TEST(p11_threads_that_grow_a_set_at_once_have_handles_of_their_own) {
     static tw_handle ids[GROWERS][EACH];
     struct tw_runtime *rt = virtual_runtime();
     pthread_t threads[GROWERS];
-    grown = new_set(rt, 0);
+    grown = set_of(rt, 0);
     for (unsigned t = 0; t < GROWERS; ++t)
         assert_int_equal(pthread_create(&threads[t], NULL, grow, ids[t]), 0);
     for (unsigned t = 0; t < GROWERS; ++t) {

@@ -1,8 +1,6 @@
 /* P11 when nearly all numbers of cells are taken, so that sets use again what others had. This test
  * has 1,024 blocks of cells and no more (few_cells.cpp); the first and the last are never used. */
-#include "support/runtime_test.h"
-
-#include <tickwheel/handle.h>
+#include "handles_test.h"
 
 enum { BLOCKS = 1022, CELLS_OF_BLOCK = 1024 };
 
@@ -10,21 +8,15 @@ static unsigned fires;
 
 static void count(UNUSED const struct tw_event *event, UNUSED void *arg) { ++fires; }
 
-static struct tw_runtime *virtual_runtime(void) {
-    return new_runtime((struct tw_runtime_options){.driver = "manual"});
-}
-
 /* One timer needs a block of its own, and so does a capacity of one. */
-static struct tw_handles *new_set(struct tw_runtime *rt, uint32_t capacity) {
-    struct tw_handles *set = NULL;
-    assert_int_equal(tw_handles_new(&set, rt, &(struct tw_handles_options){.capacity = capacity}), 0);
-    return set;
+static struct tw_handles *set_of(struct tw_runtime *rt, uint32_t capacity) {
+    return new_set(rt, (struct tw_handles_options){.capacity = capacity});
 }
 
 static struct tw_runtime *owner_of_blocks(unsigned blocks) {
     struct tw_runtime *rt = virtual_runtime();
     for (unsigned i = 0; i < blocks; ++i)
-        new_set(rt, 1);
+        set_of(rt, 1);
     return rt;
 }
 
@@ -43,15 +35,6 @@ static void assert_none_is_left(struct tw_runtime *rt, struct tw_handles *withou
     assert_int_equal(tw_handle_after(without_cells, &id, 0, count, NULL), -EMFILE);
     assert_true(id == TW_NO_HANDLE);
     assert_int_equal(tw_handles_count(without_cells), 0);
-}
-
-static void assert_refused(struct tw_handles *set, tw_handle id, int error) {
-    assert_int_equal(tw_handle_stop(set, id), error);
-    assert_int_equal(tw_handle_stop_wait(set, id), error);
-    assert_int_equal(tw_handle_move(set, id, 0), error);
-    assert_int_equal(tw_handle_postpone(set, id, 0), error);
-    assert_int_equal(tw_handle_again(set, id), error);
-    assert_int_equal(tw_handle_remaining(set, id), TW_NO_DEADLINE);
 }
 
 /* --- what later sets say of handles of sets that are gone --------------------------------------- */
@@ -76,7 +59,7 @@ static void use_and_free(struct tw_handles *set, unsigned s) {
 TEST(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets) {
     struct tw_runtime *others = owner_of_blocks(BLOCKS - LEFT), *rt = virtual_runtime();
     for (unsigned s = 0; s < COUNT_OF(gone); ++s)
-        use_and_free(new_set(rt, 1), s);
+        use_and_free(set_of(rt, 1), s);
     tw_runtime_free(rt);
     tw_runtime_free(others);
     assert_int_equal(fires, 0);
@@ -86,7 +69,7 @@ TEST(p11_handles_of_runtimes_that_were_freed_are_refused_by_later_sets) {
     struct tw_runtime *others = owner_of_blocks(BLOCKS - LEFT);
     for (unsigned s = 0; s < COUNT_OF(gone); ++s) {
         struct tw_runtime *rt = virtual_runtime();
-        use_and_free(new_set(rt, 1), s);
+        use_and_free(set_of(rt, 1), s);
         tw_runtime_free(rt);
     }
     tw_runtime_free(others);
@@ -101,9 +84,9 @@ TEST(p11_there_are_no_more_timers_than_can_be_told_apart) {
     uint64_t seed = 3;
     for (unsigned round = 0; round < 2; ++round) { /* the runtime gives its blocks back when it is freed */
         struct tw_runtime *rt = virtual_runtime();
-        struct tw_handles *without_cells = new_set(rt, 0);
+        struct tw_handles *without_cells = set_of(rt, 0);
         for (unsigned s = 0; s < BLOCKS; ++s) {
-            sets[s] = new_set(rt, 1);
+            sets[s] = set_of(rt, 1);
             ids[s] = started(sets[s]);
         }
         assert_none_is_left(rt, without_cells);
@@ -113,7 +96,7 @@ TEST(p11_there_are_no_more_timers_than_can_be_told_apart) {
                 assert_int_equal(tw_handle_move(sets[s], ids[other], TW_SECOND), other == s ? 0 : -ENOENT);
             }
         assert_int_equal(tw_handles_free(sets[128]), 0);
-        sets[128] = new_set(rt, 1);
+        sets[128] = set_of(rt, 1);
         assert_none_is_left(rt, without_cells);
         assert_refused(sets[128], ids[128], -ENOENT);
         tw_runtime_free(rt); /* and its sets */
@@ -123,7 +106,7 @@ TEST(p11_there_are_no_more_timers_than_can_be_told_apart) {
 
 TEST(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart) {
     struct tw_runtime *others = owner_of_blocks(BLOCKS - 1), *rt = virtual_runtime();
-    struct tw_handles *set = new_set(rt, 0);
+    struct tw_handles *set = set_of(rt, 0);
     tw_handle id = TW_NO_HANDLE;
     for (unsigned i = 0; i < CELLS_OF_BLOCK; ++i)
         started(set);
@@ -140,6 +123,20 @@ TEST(p11_a_set_does_not_grow_by_a_block_that_cannot_be_told_apart) {
     tw_runtime_free(rt);
 }
 
+/* A set that grows takes the blocks of one that was freed, and no further ones. */
+TEST(p11_sets_that_come_and_go_use_the_same_blocks) {
+    enum { OWN = 4 };
+    struct tw_runtime *others = owner_of_blocks(BLOCKS - OWN), *rt = virtual_runtime();
+    for (unsigned round = 0; round < 10; ++round) {
+        struct tw_handles *set = set_of(rt, 0);
+        for (unsigned i = 0; i < OWN * CELLS_OF_BLOCK; ++i)
+            started(set);
+        assert_int_equal(tw_handles_free(set), 0);
+    }
+    tw_runtime_free(rt);
+    tw_runtime_free(others);
+}
+
 /* What was taken for a set that is not made is given back. */
 TEST(p11_sets_that_were_refused_take_nothing) {
     struct tw_runtime *others = owner_of_blocks(BLOCKS - 2), *rt = virtual_runtime();
@@ -148,11 +145,11 @@ TEST(p11_sets_that_were_refused_take_nothing) {
     for (unsigned tries = 0; tries < 10; ++tries)
         assert_int_equal(tw_handles_new(&none, rt, &too_large), -EMFILE);
     assert_null(none);
-    tw_handles_free(new_set(rt, 2 * CELLS_OF_BLOCK));
+    tw_handles_free(set_of(rt, 2 * CELLS_OF_BLOCK));
     tw_runtime_free(rt);
     rt = virtual_runtime();
-    new_set(rt, 1);
-    new_set(rt, 1);
+    set_of(rt, 1);
+    set_of(rt, 1);
     tw_runtime_free(rt);
     tw_runtime_free(others);
 }

@@ -1,4 +1,5 @@
-/* tw_keyed_drain: each timer is handed out once, and none fires during or after it. */
+/* tw_keyed_drain: each timer is handed out once, and none fires during or after it. tw_keyed_each: who is
+ * visited, by which key, and what the visitor may do. */
 #include "keyed_test.h"
 
 #include <pthread.h>
@@ -61,19 +62,21 @@ TEST(drain_calls_each_once_for_every_timer_and_none_fires) {
     pass_ms(now.bench, 1000);
     assert_all_drained_once();
     assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), 0);
-}
-
-TEST(drain_without_each_drops) {
     set_all();
     assert_int_equal(tw_keyed_drain(now.bench.keyed, NULL, NULL), KEYS);
     for (unsigned i = 0; i < KEYS; ++i)
-        assert_probe(now.probes[i], 0, 1);
-    assert_int_equal(tw_keyed_count(now.bench.keyed), 0);
+        assert_probe(now.probes[i], 0, 2);
 }
 
-TEST(an_empty_table_is_drained_and_can_be_used_again) {
-    for (int i = 0; i < 1000; ++i) /* more often than drain marks have values */
-        assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), 0);
+TEST(a_table_is_drained_more_often_than_drain_marks_have_values_and_can_be_used_again) {
+    for (unsigned i = 0; i < 1000; ++i) {
+        const unsigned used = i % 3 != 0;
+        struct probe probe = {0, 0};
+        if (used)
+            assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(0), 5, &probe), 0);
+        assert_int_equal(tw_keyed_drain(now.bench.keyed, NULL, NULL), used);
+        assert_int_equal(probe.drops, used);
+    }
     set_all();
     pass_ms(now.bench, KEYS);
     for (unsigned i = 0; i < KEYS; ++i)
@@ -82,61 +85,6 @@ TEST(an_empty_table_is_drained_and_can_be_used_again) {
 }
 
 /* --- from inside -------------------------------------------------------------------------- */
-
-static int64_t answer;
-static void drain_inside(const struct tw_event *event, void *arg) {
-    count_fire(event, arg);
-    answer = tw_keyed_drain(now.bench.keyed, note, &now);
-}
-
-/* The callback under key 0 drains; the others are due on the same tick. */
-static void drain_in_callback(struct tw_when when, tw_next_deadline *next) {
-    struct tw_task task = counting(&now.probes[0]);
-    task.fn = drain_inside;
-    task.next = next;
-    assert_int_equal(tw_keyed_set(now.bench.keyed, tw_key_number(0), &when, &task), 0);
-    for (unsigned i = 1; i < KEYS; ++i)
-        assert_int_equal(set_in_ms(now.bench.keyed, tw_key_number(i), 1, &now.probes[i]), 0);
-    pass_ms(now.bench, 100);
-    assert_probe(now.probes[0], 1, 1);
-    for (unsigned i = 1; i < KEYS; ++i) {
-        assert_int_equal(now.calls[i], 1);
-        assert_probe(now.probes[i], 0, 1);
-    }
-}
-
-TEST(inside_a_last_callback_its_own_timer_is_none_that_had_still_to_fire) {
-    drain_in_callback(in_ms(1), NULL);
-    assert_int_equal(answer, KEYS - 1);
-    assert_int_equal(now.calls[0], 0);
-}
-
-TEST(inside_a_callback_of_a_periodic_timer_that_is_drained_too) {
-    drain_in_callback(every_ms(1), NULL);
-    assert_int_equal(answer, KEYS);
-    assert_int_equal(now.calls[0], 1);
-}
-
-TEST(inside_a_callback_of_a_schedule_that_is_drained_too) {
-    drain_in_callback(in_ms(1), each_millisecond);
-    assert_int_equal(answer, KEYS);
-    assert_int_equal(now.calls[0], 1);
-}
-
-static int64_t drain_and_go_on(int64_t due, UNUSED void *arg) {
-    answer = tw_keyed_drain(now.bench.keyed, note, &now);
-    return due + TW_MILLISECOND;
-}
-
-TEST(inside_next_its_own_timer_is_drained_too) {
-    struct tw_task task = counting(&now.probes[0]);
-    const struct tw_when when = in_ms(1);
-    task.next = drain_and_go_on;
-    assert_int_equal(tw_keyed_set(now.bench.keyed, tw_key_number(0), &when, &task), 0);
-    pass_ms(now.bench, 100);
-    assert_int_equal(answer, 1);
-    assert_probe(now.probes[0], 1, 1);
-}
 
 static struct probe set_meanwhile;
 static void set_as_well(const struct tw_key *key, void *arg, void *drain_arg) {
@@ -239,6 +187,91 @@ TEST(what_is_set_in_a_drain_stays_however_many_drains_have_followed) {
         assert_probe(now.probes[0], 0, 1);
         assert_probe(now.probes[1], 1, 1);
     }
+}
+
+/* --- a walk, by tw_keyed_each; see also handles_walk.c ---------------------------------------- */
+
+/* Numbers, short strings, and strings that are stored elsewhere. */
+static struct tw_key key_of(unsigned i, char text[40]) {
+    if (i % 3 == 0)
+        return tw_key_number(i);
+    const char *form = i % 3 == 1 ? "%u" : "a string of more than 16 bytes, %u";
+    return tw_key_bytes(text, (size_t)snprintf(text, 40, form, i));
+}
+
+static void set_all_sorts_of_keys(void) {
+    char text[40];
+    for (unsigned i = 0; i < KEYS; ++i)
+        assert_int_equal(set_in_ms(now.bench.keyed, key_of(i, text), 10, &now.probes[i]), 0);
+}
+
+static int64_t walk(tw_keyed_visitor *visitor) { return tw_keyed_each(now.bench.keyed, visitor, &now); }
+
+static void assert_visited_once(unsigned fires, unsigned drops) {
+    for (unsigned i = 0; i < KEYS; ++i) {
+        assert_int_equal(now.calls[i], 1);
+        assert_probe(now.probes[i], fires, drops);
+    }
+}
+
+static void visit(const struct tw_key *key, void *arg, void *visit_arg) {
+    char text[40];
+    assert_ptr_equal(visit_arg, &now);
+    const unsigned i = (unsigned)((struct probe *)arg - now.probes);
+    assert_true(i < KEYS);
+    const struct tw_key expected = key_of(i, text);
+    assert_int_equal(key->is_number, expected.is_number);
+    assert_int_equal(key->number, expected.number);
+    assert_int_equal(key->size, expected.size);
+    if (key->size != 0)
+        assert_memory_equal(key->bytes, expected.bytes, key->size);
+    assert_int_equal(now.probes[i].drops, 0);
+    ++now.calls[i];
+}
+
+TEST(each_key_is_visited_once_and_stays) {
+    assert_int_equal(tw_keyed_each(now.bench.keyed, NULL, NULL), -EINVAL); /* P14 */
+    assert_int_equal(tw_keyed_each(NULL, visit, NULL), -EINVAL);
+    assert_int_equal(walk(visit), 0);
+    set_all_sorts_of_keys();
+    assert_int_equal(walk(visit), KEYS);
+    pass_ms(now.bench, 10);
+    assert_visited_once(1, 1);
+    assert_int_equal(walk(visit), 0);
+}
+
+static void remove_it(const struct tw_key *key, void *arg, void *visit_arg) {
+    const bool waits = ((struct probe *)arg - now.probes) % 2 == 0;
+    assert_int_equal((waits ? tw_keyed_remove_wait : tw_keyed_remove)(now.bench.keyed, *key), 1);
+    assert_int_equal(tw_keyed_get(now.bench.keyed, *key, NULL), -ENOENT);
+    assert_int_equal(tw_keyed_free(now.bench.keyed), -EBUSY);
+    visit(key, arg, visit_arg); /* the key and the argument are still there */
+}
+
+TEST(a_visitor_may_remove_its_key) {
+    set_all_sorts_of_keys();
+    assert_int_equal(walk(remove_it), KEYS);
+    assert_int_equal(tw_keyed_count(now.bench.keyed), 0);
+    assert_visited_once(0, 1);
+}
+
+/* The new timers may be visited too; they have other arguments. */
+static struct probe replacing;
+static void replace_it(const struct tw_key *key, void *arg, void *visit_arg) {
+    if (arg == &replacing)
+        return;
+    assert_int_equal(set_in_ms(now.bench.keyed, *key, 20, &replacing), 1);
+    visit(key, arg, visit_arg);
+}
+
+TEST(a_visitor_may_replace_its_timer) {
+    replacing = (struct probe){0, 0};
+    set_all_sorts_of_keys();
+    assert_in_range(walk(replace_it), KEYS, 2 * KEYS);
+    assert_int_equal(tw_keyed_count(now.bench.keyed), KEYS);
+    pass_ms(now.bench, 20);
+    assert_visited_once(0, 1);
+    assert_probe(replacing, KEYS, KEYS);
 }
 
 /* --- with callbacks on other threads ------------------------------------------------------- */

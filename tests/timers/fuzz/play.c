@@ -23,6 +23,7 @@ struct timer {
     unsigned home, life; /* the set it belongs to, and how often that was remade */
     enum kind kind;
     bool lives, is_armed, is_inside; /* inside: its callback or `next` is running */
+    bool has_drop; /* a set keeps timers without one, and without more than a delay, more simply */
     unsigned drops;
     int64_t due, period;
     int64_t delay;       /* that `again` starts; -1: none */
@@ -71,11 +72,11 @@ static bool is_of(const struct timer *t, unsigned home) {
     return t->home == home && t->life == it.lives[home];
 }
 
-/* Counts the timers whose argument was not dropped yet. */
+/* Counts the timers whose argument is still in use. */
 static size_t count_of(unsigned home) {
     size_t count = 0;
     for (unsigned i = 0; i < it.count; ++i)
-        count += is_of(&it.timers[i], home) && it.timers[i].drops == 0;
+        count += is_of(&it.timers[i], home) && (it.timers[i].lives || it.timers[i].is_inside);
     return count;
 }
 
@@ -123,7 +124,7 @@ static void check_all(void) {
     size_t armed = 0;
     for (unsigned i = 0; i < it.count; ++i) {
         const struct timer *t = &it.timers[i];
-        expect(t->home == NODES || t->drops == (!t->lives && !t->is_inside));
+        expect(t->drops == (t->has_drop && !t->lives && !t->is_inside));
         armed += t->is_armed;
     }
     for (unsigned set = 0; set < SETS; ++set)
@@ -254,12 +255,17 @@ static struct tw_when draw_times(struct timer *t) {
 
 /* Under a key that is in use, it replaces the timer there. */
 static int start_in_home(struct timer *t, const struct tw_when *when) {
-    const struct tw_task task = {
-        .fn = on_fire, .arg = t, .next = t->kind == SCHEDULED ? next : NULL, .drop = drop};
+    const struct tw_task task = {.fn = on_fire,
+                                 .arg = t,
+                                 .next = t->kind == SCHEDULED ? next : NULL,
+                                 .drop = t->has_drop ? drop : NULL};
+    const bool is_bare = t->kind == ONCE && !when->absolute && !t->has_drop && draw(2) == 0;
     if (t->home == TABLE)
-        return tw_keyed_set(it.table, tw_key_number(t->id), when, &task);
+        return is_bare ? tw_keyed_after(it.table, tw_key_number(t->id), when->due_ns, on_fire, t)
+                       : tw_keyed_set(it.table, tw_key_number(t->id), when, &task);
     if (t->home != NODES)
-        return tw_handle_start(it.sets[t->home], &t->id, when, &task);
+        return is_bare ? tw_handle_after(it.sets[t->home], &t->id, when->due_ns, on_fire, t)
+                       : tw_handle_start(it.sets[t->home], &t->id, when, &task);
     expect(tw_node_init(&t->node, on_node, t) == 0);
     return tw_runtime_arm(it.rt, &t->node, when);
 }
@@ -270,6 +276,7 @@ static void start(void) {
     const unsigned home = draw(HOMES);
     struct timer *t = &it.timers[it.count];
     *t = (struct timer){.home = home, .life = it.lives[home], .id = home == TABLE ? draw(KEYS) : 0};
+    t->has_drop = home != NODES && draw(2) == 0;
     struct timer *const former = home == TABLE ? holder_of(t->id) : NULL;
     const struct tw_when when = draw_times(t);
     t->action = (uint8_t)draw(64);
@@ -498,6 +505,6 @@ struct played play_handles(const uint8_t *bytes, size_t size) {
         end(&it.timers[i]);
     expect(tw_runtime_free(it.rt) == 0);
     for (unsigned i = 0; i < it.count; ++i)
-        expect(it.timers[i].drops == (it.timers[i].home != NODES));
+        expect(it.timers[i].drops == it.timers[i].has_drop);
     return (struct played){it.count, it.fires};
 }

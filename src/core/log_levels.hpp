@@ -14,17 +14,16 @@ namespace tickwheel::core {
 // The levels cover all of a tick, so there is no round, and nothing is too far away: a level of empty
 // logs costs next to nothing.
 //
-// With look-ahead, a level below the top has room for two blocks of the level above: the one that runs,
-// and the next one, into which entries are lowered before it opens.
-template <unsigned Bits, bool LookAhead> struct log_shape {
+// A level below the top has room for two blocks of the level above: the one that runs, and the next one, into
+// which look-ahead lowers entries before it opens.
+template <unsigned Bits> struct log_shape {
     static constexpr unsigned levels = (8 * sizeof(tick) + Bits - 1) / Bits;
     static constexpr unsigned top = levels - 1;
-    static constexpr bool ahead = LookAhead;
     static_assert(Bits >= 1 && levels >= 2);
 
     static constexpr unsigned shift(unsigned level) { return Bits * level; }
     static constexpr tick span(unsigned level) { return tick{1} << shift(level); }
-    static constexpr unsigned width(unsigned level) { return 1u << (ahead && level < top ? Bits + 1 : Bits); }
+    static constexpr unsigned width(unsigned level) { return 1u << (level < top ? Bits + 1 : Bits); }
     static constexpr unsigned first_slot(unsigned level) { return level * width(0); }
     static constexpr unsigned slots = first_slot(top) + width(top);
 

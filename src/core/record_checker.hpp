@@ -102,7 +102,7 @@ class record_checker<record_wheel<Shape, Records>> : private broken_invariants {
     // True if a level has room for what is due in so many ticks: in the running block, or in the next one.
     bool has_room_for(unsigned level, tick distance) const {
         const tick block = Shape::until_next(level + 1, w_.cursor_);
-        return distance < block || (Shape::ahead && distance - block < Shape::span(level + 1));
+        return distance < block || distance - block < Shape::span(level + 1);
     }
 
     void check_sort() {

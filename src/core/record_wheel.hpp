@@ -220,8 +220,6 @@ template <class Shape, class Records> class record_wheel {
     // The levels are taken from the top down, so that an entry from a high level goes through the slots below
     // ahead of those placed later (R4).
     [[gnu::noinline]] unsigned lower_some(tick lead) {
-        if (open_level_ == 0 && !Shape::ahead)
-            return 0;
         unsigned level = open_level_;
         if (level == 0)
             while (level < Shape::top && Shape::until_next(level + 1, cursor_) <= lead)
@@ -243,7 +241,7 @@ template <class Shape, class Records> class record_wheel {
         if (const unsigned busy = levels_.next_busy(0, cursor_, 0, static_cast<unsigned>(quiet - 1));
             busy != 0)
             quiet = busy;
-        for (unsigned level = 1; Shape::ahead && level <= Shape::top; ++level) {
+        for (unsigned level = 1; level <= Shape::top; ++level) {
             const tick until = Shape::until_next(level, cursor_);
             const tick begin = until - smaller(lead, until);
             if (begin >= quiet)
@@ -589,7 +587,7 @@ template <class Shape, class Records> class record_wheel {
 
     // How long before a slot opens look-ahead begins.
     static constexpr tick lead_into(unsigned level, tick lead) {
-        return level == 0 || !Shape::ahead ? 0 : smaller(lead, Shape::span(level));
+        return level == 0 ? 0 : smaller(lead, Shape::span(level));
     }
 
     // The distance from the cursor to the first record that is due according to a log; or the greatest

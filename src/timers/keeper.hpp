@@ -24,7 +24,7 @@ struct records_of_line {
     tick offset() const { return line->set_back.load(std::memory_order_relaxed); }
 };
 
-using record_shape = core::log_shape<8, true>;
+using record_shape = core::log_shape<8>;
 using record_wheel = core::record_wheel<record_shape, records_of_line>;
 
 // It begins as zeroed memory, of which most stays untouched: see record_wheel::init.

@@ -74,56 +74,6 @@ TEST(p3_p4_timers_at_every_distance_fire_in_order_at_their_tick) {
         }
 }
 
-/* Two timers for each tick: one armed from far away, and one armed for the same tick later,
- * when it belongs to another slot. With and without idle time in between. */
-TEST(p3_a_tick_keeps_its_order_whatever_distances_it_was_armed_from) {
-    for (size_t s = 0; s < STARTS; ++s)
-        for (unsigned idles = 0; idles < 2; ++idles) {
-            start_at(start_number(s));
-            open_crowd(20 * 64);
-            const uint64_t aim = farther(start_number(s), 37 * ROUND + ROUND / 3);
-            size_t n = 0;
-            uint64_t seed = s;
-            for (uint64_t way = aim - start_number(s); way > 2 && n + 20 < crowd_size;
-                 way = aim - tw_now(&wheel)) {
-                for (unsigned i = 0; i < 10; ++i)
-                    arm(&crowd[n++], aim + random_below(&seed, 3) * (aim < LAST_TICK - 2));
-                advance(tw_now(&wheel) + 1 + random_below(&seed, way / 2));
-                if (idles)
-                    tw_idle(&wheel, 1 + (uint32_t)random_below(&seed, 20));
-                assert_whole();
-            }
-            advance(farther(aim, 3));
-            assert_int_equal(fires, n);
-            close_crowd(NULL);
-        }
-}
-
-TEST(p4_far_timers_can_be_moved_and_cancelled_wherever_look_ahead_has_put_them) {
-    open_crowd(2000);
-    uint64_t seed = 4, last = 0;
-    for (size_t i = 0; i < crowd_size; ++i)
-        arm(&crowd[i], 4 * ROUND + random_below(&seed, 60 * ROUND));
-    size_t left = crowd_size;
-    for (size_t i = 0; i < crowd_size; ++i) {
-        advance(tw_now(&wheel) + random_below(&seed, 1 + ROUND / 100));
-        tw_idle(&wheel, 3);
-        struct timer *timer = &crowd[(i * 7) % crowd_size];
-        if (timer->fires != 0)
-            continue;
-        if (i % 2 == 0) {
-            assert_int_equal(tw_cancel(&wheel, &timer->node), 1);
-            --left;
-        } else {
-            arm(timer, tw_now(&wheel) + 1 + random_below(&seed, 100 * ROUND));
-            last = timer->due > last ? timer->due : last;
-        }
-    }
-    assert_whole();
-    run_to_the_end(TW_UNBOUNDED);
-    assert_int_equal(fires, left);
-}
-
 /* --- wake-ups ---------------------------------------------------------------------------- */
 
 /* Arms n timers, one in each of n slots of the top level, all of them far away. */
@@ -204,28 +154,10 @@ TEST_IF(!TW_SMALL, p8_a_leap_over_empty_time_costs_nothing) {
     }
 }
 
-/* Steps that grow to 2^48 and more, as in the tests of a well-known wheel. */
-TEST(p4_random_steps_of_every_length_lose_nothing) {
-    uint64_t seed = 48;
-    open_crowd(500);
-    size_t armed = 0;
-    while (tw_now(&wheel) < UINT64_C(1) << 62) {
-        const uint64_t now = tw_now(&wheel);
-        for (size_t i = 0; i < crowd_size; i += 1 + (size_t)random_below(&seed, 9))
-            if (tw_pending(&wheel, &crowd[i].node) == 0) {
-                arm(&crowd[i], now + random_below(&seed, UINT64_C(1) << random_below(&seed, 55)));
-                ++armed;
-            }
-        advance(now + random_below(&seed, UINT64_C(1) << random_below(&seed, 61)));
-    }
-    run_to_the_end(TW_UNBOUNDED);
-    assert_int_equal(fires, armed);
-}
-
 /* --- the exact tick of the next timer -------------------------------------------------------- */
 
 /* A loop that expects progress at each wake-up. */
-TEST(tw_first_due_never_wakes_a_loop_for_nothing) {
+TEST(p9_first_due_never_wakes_a_loop_for_nothing) {
     uint64_t seed = 3;
     open_crowd(3000);
     for (size_t i = 0; i < crowd_size; ++i)
@@ -246,7 +178,7 @@ TEST(tw_first_due_never_wakes_a_loop_for_nothing) {
     assert_int_equal(lateness, 0);
 }
 
-TEST_IF(ROUND >= 256, tw_first_due_says_so_if_it_may_not_look_at_enough_nodes) { /* else they share no slot */
+TEST_IF(ROUND >= 256, p9_first_due_says_so_if_it_may_not_look_at_enough_nodes) { /* else they share no slot */
     open_crowd(100);
     for (size_t i = 0; i < crowd_size; ++i)
         arm(&crowd[i], 5 * ROUND + 200 - i);
@@ -259,7 +191,7 @@ TEST_IF(ROUND >= 256, tw_first_due_says_so_if_it_may_not_look_at_enough_nodes) {
     assert_int_equal(tick, 5 * ROUND + 101);
 }
 
-TEST_IF(TW_VALIDATION, tw_first_due_refuses_what_makes_no_sense_and_stores_nothing_then) {
+TEST_IF(TW_VALIDATION, p14_first_due_refuses_what_makes_no_sense_and_stores_nothing_then) {
     uint64_t tick = 77;
     assert_int_equal(tw_first_due(&wheel, 1, &tick), -ENOENT);
     assert_int_equal(tw_first_due(NULL, 1, &tick), -EINVAL);
@@ -268,7 +200,7 @@ TEST_IF(TW_VALIDATION, tw_first_due_refuses_what_makes_no_sense_and_stores_nothi
     assert_int_equal(tick, 77);
 }
 
-TEST_IF(!TW_SMALL, with_nothing_pending_tw_next_is_never_though_an_advance_was_not_finished) {
+TEST_IF(!TW_SMALL, p9_nothing_pending_is_never_woken_for_though_an_advance_was_not_finished) {
     open_crowd(3);
     for (size_t i = 0; i < crowd_size; ++i)
         arm(&crowd[i], 10 * ROUND + i);

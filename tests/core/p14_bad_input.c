@@ -1,10 +1,9 @@
 /* P14: bad input returns its documented error and changes nothing. Each REFUSED line is a row
  * of a table: a call and its error. Everything that the call could have touched is compared
- * byte by byte. All of it is done with a wheel that has a lock, and with one that has none, whose
- * calls may have code of their own. */
+ * byte by byte. A run has wheels with a lock; another one, unlocked, has none, whose calls may have code
+ * of their own. */
 #include "promise.h"
 
-static unsigned wheel_flags;
 static struct tw elsewhere; /* another wheel */
 static struct tw zero_wheel;
 static struct tw_node idle, pending, periodic, away, raw, dead; /* away: pending elsewhere; raw: all zeroes */
@@ -30,7 +29,7 @@ static void never_called(UNUSED struct tw_node *node, UNUSED void *arg) { fail_m
 
 static void start(uint64_t now) {
     start_at(now);
-    tw_init(&wheel, now, wheel_flags);
+    tw_init(&wheel, now, wheels_are_unlocked ? TW_UNLOCKED : 0);
     tw_init(&elsewhere, now, 0);
     memset(&zero_wheel, 0, sizeof zero_wheel);
     memset(&raw, 0, sizeof raw);
@@ -357,6 +356,8 @@ TEST(p14_grids_out_of_range) {
         {.parts = 11, .period = 15}, /* other parts than those of the wheel's earlier grids */
     };
     struct tw_grid good = {.first = 300, .parts = 10, .early = 9, .period = 15};
+    const struct tw_grid parts_of_no_number = {.parts = UINT32_MAX, .period = UINT32_MAX};
+    REFUSED(tw_arm_grid(&wheel, &idle, &parts_of_no_number), EINVAL);
     assert_int_equal(tw_arm_grid(&wheel, &idle, &good), 0);
     assert_int_equal(tw_cancel(&wheel, &idle), 1);
     for (size_t i = 0; i < COUNT_OF(bad); ++i) {
@@ -371,17 +372,3 @@ TEST(p14_grids_out_of_range) {
     REFUSED(tw_arm_grid(&wheel, &idle, &good), ERANGE);
 }
 #endif
-
-/* With a lock, and again without one. */
-int main(void) {
-    int failed = 0;
-    for (unsigned i = 0; use_shape(i); ++i) {
-        wheel_flags = 0;
-        failed += run_registered_tests("P14: bad input", NULL);
-        if (TW_SMALL)
-            continue;
-        wheel_flags = TW_UNLOCKED;
-        failed += run_registered_tests("P14: bad input, no lock", NULL);
-    }
-    return failed;
-}

@@ -1,6 +1,6 @@
-/* Replays the fuzzer's inputs without libFuzzer, on each shape: replay DIRECTORY */
+/* Replays the fuzzer's inputs without libFuzzer: replay DIRECTORY */
 #include "bytes.h"
-#include "shapes/shapes.h"
+#include "model/modes.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -17,8 +17,7 @@ static void replay(const char *path) {
     }
     size_t size = fread(bytes, 1, sizeof bytes, file);
     fclose(file);
-    for (unsigned i = 0; use_shape(i); ++i)
-        play_bytes(bytes, size);
+    replay_bytes(bytes, size);
 }
 
 static unsigned replay_all(const char *directory, DIR *entries) {
@@ -34,7 +33,7 @@ static unsigned replay_all(const char *directory, DIR *entries) {
     return inputs;
 }
 
-int main(int argc, char **argv) {
+int replay_main(int argc, char **argv) {
     DIR *entries = argc == 2 ? opendir(argv[1]) : NULL;
     if (entries == NULL) {
         fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);

@@ -142,7 +142,7 @@ static bool may_be_asked_for(const struct model *m, unsigned wheel, unsigned tim
 }
 
 void model_check(struct model *m) {
-    for (unsigned wheel = 0; wheel < MODEL_WHEELS; ++wheel) {
+    for (unsigned wheel = 0; wheel < m->wheel_count; ++wheel) {
         check_wheel(m, wheel);
         for (unsigned timer = 0; timer < m->oracle.count; ++timer)
             if (may_be_asked_for(m, wheel, timer))
@@ -207,31 +207,33 @@ int model_apply(struct model *m, const struct op *asked) {
     return result;
 }
 
-void model_open(struct model *m, uint64_t now) {
-    oracle_open(&m->oracle, now);
+void model_open(struct model *m, unsigned wheels, unsigned timers, uint64_t now) {
+    oracle_open(&m->oracle, wheels, timers, now);
+    m->wheel_count = wheels;
+    m->timer_count = timers;
     m->events = 0;
-    for (unsigned i = 0; i < MODEL_WHEELS; ++i)
+    for (unsigned i = 0; i < m->wheel_count; ++i)
         require(m, tw_init(&m->wheels[i], now, i == 0 || TW_SMALL ? 0 : TW_UNLOCKED) == 0, "tw_init failed");
-    for (unsigned i = 0; i < MODEL_TIMERS; ++i)
+    for (unsigned i = 0; i < m->timer_count; ++i)
         give_node(m, i);
     model_check(m);
 }
 
 static void cancel_all(struct model *m, unsigned wheel) {
-    for (unsigned i = 0; i < MODEL_TIMERS; ++i)
+    for (unsigned i = 0; i < m->timer_count; ++i)
         if (m->oracle.timers[i].pending && m->oracle.timers[i].wheel == wheel)
             tw_cancel(&m->wheels[wheel], m->bodies[i].node);
 }
 
 void model_close(struct model *m) {
-    for (unsigned i = 0; i < MODEL_WHEELS; ++i) {
+    for (unsigned i = 0; i < m->wheel_count; ++i) {
         if (!TW_SMALL)
             tw_clear(&m->wheels[i], NULL, NULL);
         else
             cancel_all(m, i);
         require(m, tw_count(&m->wheels[i]) == 0, "something is left on a wheel that was cleared");
     }
-    for (unsigned i = 0; i < MODEL_TIMERS; ++i) {
+    for (unsigned i = 0; i < m->timer_count; ++i) {
         bool is_free = m->bodies[i].buried && WATCHED;
         if (m->allocate != NULL && !is_free)
             m->release(m->bodies[i].node);

@@ -9,6 +9,7 @@
 #define TICKWHEEL_TESTS_MODEL_H
 
 #include "oracle.h"
+#include "wide.h"
 
 enum op_kind {
     OP_ARM_AFTER,
@@ -68,18 +69,19 @@ struct model {
     void (*on_clear)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_failure)(struct model *m); /* may print how to reproduce it */
     void *user;
+    unsigned wheel_count, timer_count; /* as given to model_open */
     struct event history[HISTORY];
     uint64_t operations, nested, fires; /* from here on: what exhaustive.c saves and restores */
     unsigned depth;
     uint64_t events;
     struct oracle oracle;
     struct body bodies[MODEL_TIMERS];
-    struct tw wheels[MODEL_WHEELS]; /* last: see exhaustive.c */
+    struct tw wheels[MODEL_WHEELS];
 };
 
-/* `m` is zeroed or closed; its hooks are set. Wheel 0 uses its lock, the others are
- * TW_UNLOCKED. */
-void model_open(struct model *m, uint64_t now);
+/* Makes so many wheels and timers. `m` is zeroed or closed; its hooks are set. Wheel 0 uses its lock, the
+ * others are TW_UNLOCKED. */
+void model_open(struct model *m, unsigned wheels, unsigned timers, uint64_t now);
 void model_close(struct model *m);
 
 int model_apply(struct model *m, const struct op *op);

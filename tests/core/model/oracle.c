@@ -12,9 +12,9 @@ static void cursor_moves(struct oracle *o, unsigned wheel, uint64_t lo, uint64_t
     o->wheels[wheel].window = ++o->windows;
 }
 
-void oracle_open(struct oracle *o, uint64_t now) {
-    *o = (struct oracle){.count = MODEL_TIMERS};
-    for (unsigned i = 0; i < MODEL_WHEELS; ++i) {
+void oracle_open(struct oracle *o, unsigned wheels, unsigned timers, uint64_t now) {
+    *o = (struct oracle){.count = timers};
+    for (unsigned i = 0; i < wheels; ++i) {
         o->wheels[i] = (struct oracle_wheel){.now = now, .running = -1};
         cursor_moves(o, i, now, now);
     }
@@ -86,13 +86,13 @@ static bool is_overtaken(const struct oracle *o, unsigned wheel, const struct or
     return false;
 }
 
-/* Returns the next tick after t->expiry that it is due at, past `missed` due ticks; TW_NEVER
+/* Returns the next tick after t->expiry that it is due at, past `missed` due ticks; UINT64_MAX
  * if that is beyond time. */
 static uint64_t next_due(const struct oracle_timer *t, uint64_t now, uint64_t missed) {
     uint64_t from = t->missed == TW_DELAY && missed > 0 ? now : t->expiry;
     if (t->missed == TW_SKIP)
         from += missed * t->period; /* at most now */
-    return t->period < TW_NEVER - from ? from + t->period : TW_NEVER;
+    return t->period < UINT64_MAX - from ? from + t->period : UINT64_MAX;
 }
 
 static void rearm_periodic(struct oracle *o, unsigned wheel, struct oracle_timer *t) {
@@ -104,7 +104,7 @@ static void rearm_periodic(struct oracle *o, unsigned wheel, struct oracle_timer
     if (t->fires_left > 0)
         --t->fires_left;
     uint64_t due = next_due(t, w->now, missed);
-    if (!was_last && due != TW_NEVER)
+    if (!was_last && due != UINT64_MAX)
         place(o, wheel, t, due);
 }
 
@@ -164,7 +164,7 @@ static uint64_t hi_of(const struct oracle_timer *timer) { return timer->hi; }
 
 static uint64_t earliest_of(const struct oracle *o, unsigned wheel,
                             uint64_t (*tick_of)(const struct oracle_timer *)) {
-    uint64_t earliest = TW_NEVER;
+    uint64_t earliest = UINT64_MAX;
     for (unsigned i = 0; i < o->count; ++i)
         if (pends_on(&o->timers[i], wheel))
             earliest = earlier(earliest, tick_of(&o->timers[i]));

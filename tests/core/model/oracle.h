@@ -14,15 +14,16 @@
 #ifndef TICKWHEEL_TESTS_ORACLE_H
 #define TICKWHEEL_TESTS_ORACLE_H
 
-#include "wide.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <tickwheel/tw.h> /* enum tw_missed; nothing here depends on the library's configuration */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#ifndef MODEL_WHEELS
-#define MODEL_WHEELS 2
-#endif
+enum { MODEL_WHEELS = 2 };
 #ifndef MODEL_TIMERS
 #define MODEL_TIMERS 100
 #endif
@@ -55,12 +56,13 @@ struct oracle_wheel {
 
 struct oracle {
     struct oracle_wheel wheels[MODEL_WHEELS];
-    uint64_t arms, windows; /* so far */
-    unsigned count;         /* of timers in play; the others are idle */
-    struct oracle_timer timers[MODEL_TIMERS];
+    uint64_t arms, windows;                   /* so far */
+    unsigned count;                           /* of timers in play; the others are idle */
+    struct oracle_timer timers[MODEL_TIMERS]; /* last, as tests save and restore those in use */
 };
 
-void oracle_open(struct oracle *o, uint64_t now);
+/* With so many wheels and timers, at most MODEL_WHEELS and MODEL_TIMERS. */
+void oracle_open(struct oracle *o, unsigned wheels, unsigned timers, uint64_t now);
 
 void oracle_arm(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick);
 /* The same for a pending timer, which keeps its period. */
@@ -87,10 +89,10 @@ bool oracle_precedes(const struct oracle_timer *a, const struct oracle_timer *b)
 /* With nothing pending no work is left either, and the wheel may jump to `now`. */
 void oracle_is_asked_for_next(struct oracle *o, unsigned wheel);
 
-/* Returns the earliest tick at which a node is due, or TW_NEVER. */
+/* Returns the earliest tick at which a node is due, or UINT64_MAX. */
 uint64_t oracle_first_due(const struct oracle *o, unsigned wheel);
 
-/* Returns an upper bound for the earliest effective tick pending, or TW_NEVER. */
+/* Returns an upper bound for the earliest effective tick pending, or UINT64_MAX. */
 uint64_t oracle_earliest(const struct oracle *o, unsigned wheel);
 size_t oracle_pending(const struct oracle *o, unsigned wheel);
 bool oracle_has_postponed(const struct oracle *o, unsigned wheel);

@@ -428,7 +428,7 @@ void play(struct model *m, struct source *s, unsigned origin, uint64_t operation
     m->on_fire = on_fire;
     m->on_clear = on_clear;
     uint64_t end = m->operations + operations;
-    model_open(m, draw_origin(m, origin % PLAY_ORIGINS));
+    model_open(m, MODEL_WHEELS, MODEL_TIMERS, draw_origin(m, origin % PLAY_ORIGINS));
     for (unsigned i = 0; m->operations < end && !s->is_empty(s); ++i) {
         if (i % PHASE == 0)
             new_phase(m);

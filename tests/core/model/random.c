@@ -1,5 +1,6 @@
 /* Compares random operations on wheels of each shape with the oracle. One seed determines a run:
- *     model_<library> [--ops N] [--seed S] [--nightly], N for each shape */
+ *     model_<library> random [--ops N] [--seed S] [--nightly], N for each shape */
+#include "modes.h"
 #include "play.h"
 
 #include "shapes/shapes.h"
@@ -28,7 +29,7 @@ static void play_lives(void) {
            m.operations, m.nested, m.fires);
 }
 
-int main(int argc, char **argv) {
+int random_main(int argc, char **argv) {
     run = read_run(argc, argv, 150000);
     for (unsigned i = 0; use_shape(i); ++i)
         play_lives();

@@ -10,7 +10,7 @@ namespace {
 
 using namespace tickwheel::core;
 
-using shape = log_shape<3, true>;
+using shape = log_shape<3>;
 using fixture = record_fixture<shape>;
 
 constexpr std::uint32_t near = 0, twin = 1, middle = 2, far = 3, first_of_crowd = 10, records = 200;
@@ -69,52 +69,47 @@ void assert_names(const std::string &invariant) {
         fail_msg("not reported: %s (but: %s)", invariant.c_str(), all.empty() ? "nothing" : all[0].c_str());
 }
 
+// A way to break a wheel, and the invariant that the checker must then report.
+struct breakage {
+    const char *invariant;
+    void (*act)();
+};
+
+// Breaks a fresh wheel in each of these ways.
+template <std::size_t N> void assert_names_each(const breakage (&all)[N]) {
+    for (const breakage &one : all) {
+        fresh(nullptr);
+        one.act();
+        assert_names(one.invariant);
+    }
+}
+
 FIXTURE(fresh, nullptr);
 
 TEST(record_check_finds_nothing_in_a_whole_wheel) { assert_int_equal(it->broken(), 0); }
 
-TEST(record_check_finds_a_cursor_before_what_slots_are_counted_from) {
-    it->inside().origin() = start + 1;
-    assert_names("no slot is counted from after the cursor");
-}
-
-TEST(record_check_finds_a_cursor_ahead_of_now) {
-    it->inside().now() = start - 1;
-    assert_names("the cursor is not ahead of now");
-}
-
-TEST(record_check_finds_a_now_that_is_no_tick) {
-    it->inside().now() = never;
-    assert_names("now is a tick");
-}
-
-TEST(record_check_finds_an_origin_that_no_opening_explains) {
-    it->inside().origin() = start - 1;
-    assert_names("slots are counted from the cursor, or from before the level that has opened");
-    it->inside().origin() = start;
-    it->inside().open_level() = 2;
-    assert_names("slots are counted from the cursor, or from before the level that has opened");
-}
-
-TEST(record_check_finds_a_quiet_wheel_that_has_not_caught_up) {
-    it->inside().now() = start + 1;
-    it->inside().quiet_until() = start + 2;
-    assert_names("a quiet wheel has caught up");
-}
-
-TEST(record_check_finds_a_slot_that_opens_while_the_wheel_is_quiet) {
-    it->inside().quiet_until() = start + 3;
-    assert_names("no slot opens while the wheel is quiet");
-}
-
-TEST(record_check_finds_wrong_counts) {
-    ++it->inside().entries();
-    assert_names("entries is the number of entries");
-    it->inside().entries() -= 2;
-    assert_names("entries is the number of entries");
-    ++it->inside().entries();
-    --it->inside().armed();
-    assert_names("each armed record has one entry that is not stale");
+TEST(record_check_finds_a_wheel_whose_own_state_is_wrong) {
+    const char *const origins = "slots are counted from the cursor, or from before the level that has opened";
+    assert_names_each({
+        {"no slot is counted from after the cursor", [] { it->inside().origin() = start + 1; }},
+        {"the cursor is not ahead of now", [] { it->inside().now() = start - 1; }},
+        {"now is a tick", [] { it->inside().now() = never; }},
+        {origins, [] { it->inside().origin() = start - 1; }},
+        {origins, [] { it->inside().open_level() = 2; }},
+        {"a quiet wheel has caught up",
+         [] {
+             it->inside().now() = start + 1;
+             it->inside().quiet_until() = start + 2;
+         }},
+        {"no slot opens while the wheel is quiet", [] { it->inside().quiet_until() = start + 3; }},
+        {"entries is the number of entries", [] { ++it->inside().entries(); }},
+        {"entries is the number of entries", [] { --it->inside().entries(); }},
+        {"each armed record has one entry that is not stale", [] { --it->inside().armed(); }},
+        {"a slot has its bit set if it holds entries",
+         [] { it->inside().levels().busy.clear(slot_of(0, start + 2)); }},
+        {"a slot without entries has its bit cleared",
+         [] { it->inside().levels().busy.set(slot_of(0, start + 5)); }},
+    });
 }
 
 TEST(record_check_finds_too_many_stale_entries) {
@@ -126,58 +121,34 @@ TEST(record_check_finds_too_many_stale_entries) {
     assert_names("no more entries are stale than records are armed, and some");
 }
 
-TEST(record_check_finds_a_bit_that_is_missing) {
-    it->inside().levels().busy.clear(slot_of(0, start + 2));
-    assert_names("a slot has its bit set if it holds entries");
-}
-
-TEST(record_check_finds_a_bit_too_many) {
-    it->inside().levels().busy.set(slot_of(0, start + 5));
-    assert_names("a slot without entries has its bit cleared");
-}
-
 TEST(record_check_allows_the_bit_of_the_slot_at_the_cursor) {
     it->inside().levels().busy.set(slot_of(0, start));
     assert_int_equal(it->broken(), 0);
 }
 
-TEST(record_check_finds_an_entry_in_a_slot_of_another_tick) {
-    ++first_of(plain(0, start + 2)).due;
-    assert_names("an entry stands in a slot of its tick");
-}
-
-TEST(record_check_finds_an_entry_that_the_cursor_has_passed) {
-    first_of(plain(0, start + 2)).due -= shape::width(0);
-    assert_names("an entry stands in a slot of its tick");
-}
-
-TEST(record_check_finds_an_entry_in_a_slot_that_has_opened) {
-    log &here = plain(1, start);
-    here = plain(0, start + 2);
-    plain(0, start + 2) = {};
-    it->inside().levels().busy.set(slot_of(1, start));
-    it->inside().levels().busy.clear(slot_of(0, start + 2));
-    assert_names("no slot opens after the tick of an entry in it");
-}
-
-TEST(record_check_finds_an_entry_in_a_block_too_far) {
-    first_of(plain(0, start + 2)).due += tick{2} * shape::width(0);
-    assert_names("entries stand in the running or the next block");
-}
-
-TEST(record_check_finds_a_late_entry_among_others) {
-    first_of(plain(0, start + 2)).mark |= 1;
-    assert_names("late entries, and no others, stand in the late logs");
-}
-
-TEST(record_check_finds_an_entry_that_stands_later_than_its_record_is_due) {
-    --it->timings[near].due;
-    assert_names("no entry stands later than its record is due");
-    ++it->timings[near].due;
-    it->timings[far].lag = 1;
-    assert_names("no entry stands later than its record is due");
-    it->timings[far].lag = UINT32_MAX;
-    assert_names("no entry stands later than its record is due");
+TEST(record_check_finds_entries_that_stand_where_they_should_not) {
+    const char *const another = "an entry stands in a slot of its tick";
+    const char *const late = "no entry stands later than its record is due";
+    assert_names_each({
+        {another, [] { ++first_of(plain(0, start + 2)).due; }},
+        {another, [] { first_of(plain(0, start + 2)).due -= shape::width(0); }},
+        {"no slot opens after the tick of an entry in it",
+         [] {
+             plain(1, start) = plain(0, start + 2);
+             plain(0, start + 2) = {};
+             it->inside().levels().busy.set(slot_of(1, start));
+             it->inside().levels().busy.clear(slot_of(0, start + 2));
+         }},
+        {"entries stand in the running or the next block",
+         [] { first_of(plain(0, start + 2)).due += tick{2} * shape::width(0); }},
+        {"late entries, and no others, stand in the late logs",
+         [] { first_of(plain(0, start + 2)).mark |= 1; }},
+        {late, [] { --it->timings[near].due; }},
+        {late, [] { it->timings[far].lag = 1; }},
+        {late, [] { it->timings[far].lag = UINT32_MAX; }},
+        {"entries that are not late stand in the order of arming",
+         [] { std::swap(it->timings[near].order, it->timings[twin].order); }},
+    });
 }
 
 TEST(record_check_allows_records_that_were_moved_later_and_what_is_overdue) {
@@ -187,23 +158,16 @@ TEST(record_check_allows_records_that_were_moved_later_and_what_is_overdue) {
     assert_int_equal(it->broken(), 0);
 }
 
-TEST(record_check_finds_entries_that_are_not_in_the_order_of_arming) {
-    std::swap(it->timings[near].order, it->timings[twin].order);
-    assert_names("entries that are not late stand in the order of arming");
-}
-
-TEST(record_check_finds_a_chunk_without_entries) {
-    log_chunk &chunk = *plain(0, start + 2).head;
-    chunk.first = chunk.end;
-    assert_names("a chunk holds entries");
-    chunk.first = 0;
-    chunk.end = log_chunk::size + 1;
-    assert_names("a chunk holds entries");
-}
-
-TEST(record_check_finds_a_tail_that_is_not_the_last) {
-    plain(0, start + 2).tail = nullptr;
-    assert_names("a log ends with its tail");
+TEST(record_check_finds_chunks_and_logs_that_are_wrong) {
+    assert_names_each({
+        {"a chunk holds entries",
+         [] {
+             log_chunk &chunk = *plain(0, start + 2).head;
+             chunk.first = chunk.end;
+         }},
+        {"a chunk holds entries", [] { plain(0, start + 2).head->end = log_chunk::size + 1; }},
+        {"a log ends with its tail", [] { plain(0, start + 2).tail = nullptr; }},
+    });
 }
 
 TEST(record_check_comes_back_from_a_log_that_leads_in_a_circle) {
@@ -250,21 +214,17 @@ TEST(record_check_finds_a_sort_without_the_bit_of_its_slot) {
 
 FIXTURE(fresh_sweep, nullptr);
 
-TEST(record_check_finds_a_sweep_that_stands_in_no_log) {
+TEST(record_check_finds_a_sweep_that_does_not_stand_in_its_log) {
+    const char *const stands = "a sweep stands in its log, behind the chunk before";
     log_chunk elsewhere = {};
     it->inside().sweep_at() = &elsewhere;
-    assert_names("a sweep stands in its log, behind the chunk before");
-    it->inside().sweep_at() = nullptr;
-}
-
-TEST(record_check_finds_a_sweep_that_stands_in_another_log) {
+    assert_names(stands);
+    fresh_sweep(nullptr);
     it->inside().swept() = &plain(0, start + 2);
-    assert_names("a sweep stands in its log, behind the chunk before");
-}
-
-TEST(record_check_finds_a_sweep_that_stands_behind_another_chunk) {
+    assert_names(stands);
+    fresh_sweep(nullptr);
     it->inside().sweep_before() = nullptr;
-    assert_names("a sweep stands in its log, behind the chunk before");
+    assert_names(stands);
 }
 
 TEST(record_check_finds_a_chunk_with_room_between_others) {

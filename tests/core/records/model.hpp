@@ -26,7 +26,8 @@ struct record_op {
     tick lead;  // or the last tick
 };
 
-template <class Shape> class record_model {
+// With so many records, at most MODEL_TIMERS.
+template <class Shape, unsigned Records> class record_model {
     struct records;
     using wheel = record_wheel<Shape, records>;
     using result = typename wheel::step_result;
@@ -43,7 +44,7 @@ template <class Shape> class record_model {
         std::memset(static_cast<void *>(&state_), 0, sizeof state_);
         state_.pool.add(state_.chunks, chunk_count);
         w().init({this}, state_.pool, now);
-        oracle_open(&state_.oracle, now);
+        oracle_open(&state_.oracle, 1, Records, now);
         oracle_advance_begins(&state_.oracle, 0, now);  // for ever: any step may fire
         check();
     }
@@ -77,15 +78,16 @@ template <class Shape> class record_model {
     struct state {
         alignas(wheel) unsigned char storage[sizeof(wheel)];
         chunk_pool pool;
-        log_chunk chunks[wheel::chunks_for(MODEL_TIMERS)];
-        timing timings[MODEL_TIMERS];
+        log_chunk chunks[wheel::chunks_for(Records)];
+        timing timings[Records];
         tick offset;
         std::uint64_t order;
-        struct oracle oracle;
+        struct oracle oracle;  // last: timers that are not in use are left out
     };
-    void save(state &to) const { std::memcpy(static_cast<void *>(&to), &state_, sizeof state_); }
-    void restore(const state &from) { std::memcpy(static_cast<void *>(&state_), &from, sizeof state_); }
-    bool is_like(const state &other) const { return std::memcmp(&state_, &other, sizeof state_) == 0; }
+    static constexpr std::size_t in_use = sizeof(state) - (MODEL_TIMERS - Records) * sizeof(oracle_timer);
+    void save(state &to) const { std::memcpy(static_cast<void *>(&to), &state_, in_use); }
+    void restore(const state &from) { std::memcpy(static_cast<void *>(&state_), &from, in_use); }
+    bool is_like(const state &other) const { return std::memcmp(&state_, &other, in_use) == 0; }
 
     void require(bool holds, const char *what) {
         if (holds)
@@ -106,11 +108,11 @@ template <class Shape> class record_model {
             return model->state_.timings[cell];
         }
         void prefetch(std::uint32_t cell) {
-            model->require(cell < MODEL_TIMERS, "no such record is to be fetched");
+            model->require(cell < Records, "no such record is to be fetched");
         }
         tick offset() { return model->state_.offset; }
     };
-    static constexpr std::size_t chunk_count = wheel::chunks_for(MODEL_TIMERS);
+    static constexpr std::size_t chunk_count = wheel::chunks_for(Records);
     static constexpr unsigned few_entries = 32;  // see next()
 
     wheel &w() { return *std::launder(reinterpret_cast<wheel *>(state_.storage)); }

@@ -10,7 +10,7 @@ namespace {
 
 using namespace tickwheel::core;
 
-using shape = log_shape<RECORD_BITS, true>;
+using shape = log_shape<RECORD_BITS>;
 using fixture = record_fixture<shape>;
 
 constexpr std::size_t most_looks = 48;  // at records in one call, with what it sweeps
@@ -67,25 +67,6 @@ TEST(records_hold_their_bounds_in_storms) {
     }
 }
 
-// Waves: all start, then all stop, from either end or at random.
-TEST(records_hold_their_bounds_in_waves) {
-    fixture it(4000, 77);
-    for (unsigned wave = 0; wave < 12; ++wave) {
-        std::vector<std::uint32_t> order = shuffled(4000);
-        if (wave % 3 == 0)
-            std::sort(order.begin(), order.end());
-        for (std::uint32_t cell : order)
-            it.arm(cell, 100000 + (wave % 2 == 0 ? 0 : tick{cell} * 999));
-        for (std::uint32_t cell : order) {
-            it.disarm(cell);
-            assert_bounds(it);
-        }
-        assert_int_equal(it.broken(), 0);
-    }
-    it.arm(0, 100000);
-    assert_ends_well(it, 5000000);
-}
-
 TEST(records_hold_their_bounds_when_moved_to_earlier_for_ever) {
     for (const std::uint32_t records : {1u, 5u, 2000u}) {
         fixture it(records);
@@ -111,6 +92,16 @@ TEST(records_started_and_stopped_in_turn_leave_nothing_behind) {
     assert_ends_well(it, 600);
 }
 
+// The entry stands where it was before its record was moved to a later tick.
+TEST(records_that_were_moved_later_leave_nothing_behind_when_they_are_stopped) {
+    fixture it(1);
+    it.arm(0, 5);
+    it.arm(0, 100);
+    assert_int_equal(it->entries(), 1);
+    it.disarm(0);
+    assert_int_equal(it->entries(), 0);
+}
+
 // What the runtime plans its look-ahead by.
 TEST(records_tell_how_early_look_ahead_begins_and_how_late_the_caller_is) {
     fixture it(200);
@@ -123,6 +114,37 @@ TEST(records_tell_how_early_look_ahead_begins_and_how_late_the_caller_is) {
     assert_true(it->ticks_after_asked() > UINT64_MAX / 2);  // early
     it->begin_advance(asked_for + 7);
     assert_int_equal(it->ticks_after_asked(), 7);
+}
+
+// By one level with each call, when the slots that hold it open within the lead.
+TEST(records_come_down_within_the_lead_and_not_before) {
+    for (unsigned level = 1; level < 4; ++level) {
+        const tick opening = 3 * shape::span(level);
+        fixture it(1, opening - 2);
+        it.arm(0, opening + 2);
+        assert_int_equal(it->lower_some(1), 0);
+        for (unsigned calls = 0; calls < level; ++calls)
+            assert_int_equal(it->lower_some(2), 1);
+        assert_int_equal(it->lower_some(2), 0);
+        assert_ends_well(it, opening + 2);
+    }
+}
+
+// Until a slot opens on level 0, or look-ahead to one on another level is due.
+TEST(records_leave_the_wheel_quiet_until_there_is_something_to_do) {
+    constexpr tick opening = 3 * shape::span(3);
+    const tick begin = opening - shape::span(1) + 1;
+    for (const tick lead : {tick{0}, tick{1}, tick{2}}) {
+        for (const tick due : {begin + 1, opening, opening + shape::span(1), opening + shape::span(2)}) {
+            fixture it(1, begin);
+            it.arm(0, due);
+            it->set_quiet(lead);
+            const tick quiet_until = due < opening ? due : opening - lead;
+            assert_false(it->pass_quietly(quiet_until));
+            assert_true(it->pass_quietly(quiet_until - 1));
+            assert_ends_well(it, due);
+        }
+    }
 }
 
 // A sweep meets entries again that come down while it goes on. So that they come down just behind it, each
@@ -193,18 +215,6 @@ TEST(records_moved_to_one_tick_fire_in_the_order_of_moving) {
         }
 }
 
-TEST(records_that_do_not_stay_keep_none_behind_them_waiting) {
-    fixture it(3);
-    it.arm(0, 2);
-    it.arm(1, 3);
-    it.arm(2, 3);
-    it.advance(1);
-    it.arm(0, 3);
-    it.arm(1, 4);  // its entry stands before that of 2
-    it.advance(4);
-    assert_true((it.fired == std::vector<std::uint32_t>{2, 0, 1}));
-}
-
 // The slot at the cursor is still busy when its plain log is empty, and its late ones are in the sort.
 TEST(records_that_are_being_sorted_are_not_forgotten_when_one_that_came_meanwhile_is_stopped) {
     fixture it(41);
@@ -253,20 +263,6 @@ TEST(records_may_all_be_stopped_while_they_are_sorted) {
         for (const std::uint32_t count : {9u, 20u, 60u, 250u, 3000u})
             for (const unsigned until_sort : {0u, count / 16, count / 8 + 3, count})
                 stop_all_while_they_are_sorted(count, steps, until_sort);
-}
-
-TEST(records_of_a_sort_move_on_when_time_is_shifted) {
-    fixture it(100);
-    const std::vector<std::uint32_t> order = move_to_one_tick(it, 100, 200);
-    it->begin_advance(200);
-    while (it.fired.size() < 10)
-        it.step();
-    it.offset = 7;
-    it.advance(206);
-    assert_int_equal(it.fired.size(), 10);
-    assert_int_equal(it.broken(), 0);
-    it.advance(207);
-    assert_true(it.fired == order);
 }
 
 // The last entry of a slot may be a stale one of the same record, which is not the one to be taken back.
@@ -319,6 +315,13 @@ TEST(records_leave_no_bit_behind_where_the_last_was_stopped) {
     assert_int_equal(it.broken(), 0);
 }
 
+TEST(records_choose_the_last_tick_of_a_range_that_has_passed) {
+    fixture it(1, 96);
+    for (tick last = 90; last <= 96; ++last)
+        assert_int_equal(it->choose(80, last), last);
+    assert_int_equal(it->choose(80, 97), 97);
+}
+
 TEST(records_are_next_when_their_slot_opens_if_there_are_too_many_to_look_at) {
     constexpr tick opening = shape::span(3);
     fixture it(100);
@@ -327,8 +330,8 @@ TEST(records_are_next_when_their_slot_opens_if_there_are_too_many_to_look_at) {
     assert_int_equal(it->next(1), opening + 2);
     for (std::uint32_t i = 31; i < 100; ++i)
         it.arm(i, opening + 2);
-    assert_int_equal(it->next(1), shape::ahead ? opening - 1 : opening);
-    assert_int_equal(it->next(opening), shape::ahead ? 0 : opening);
+    assert_int_equal(it->next(1), opening - 1);
+    assert_int_equal(it->next(opening), 0);
     it.advance(opening + 1);
     assert_int_equal(it->next(1), opening + 2);
     it.looks = 0;

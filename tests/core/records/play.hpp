@@ -7,7 +7,7 @@
 namespace tickwheel::core {
 
 template <class Shape> class record_play {
-    using model = record_model<Shape>;
+    using model = record_model<Shape, MODEL_TIMERS>;
     using kind = record_op_kind;
 
   public:

@@ -4,7 +4,6 @@ set(shapes_dir ${CMAKE_CURRENT_LIST_DIR})
 set(engine_of_tree ENGINE tree)
 set(engine_of_tree32 ENGINE tree32)
 set(engine_of_tree_small ENGINE tree SMALL ON)
-set(engine_of_tree_smallest ENGINE tree SMALL ON VALIDATION OFF)
 set(engine_of_tree32_smallest ENGINE tree32 SMALL ON VALIDATION OFF)
 
 # shapes_library(name port shapes...): the functions of tw.h for wheels of these shapes. A shape is BITSxLEVELS, a
@@ -41,7 +40,10 @@ endfunction()
 # tree_library(name tree port [what else tickwheel_add_library takes]): one of the trees.
 function(tree_library name tree port)
     tickwheel_add_library(${name} PORT ${port} ${engine_of_${tree}} ${ARGN})
-    target_sources(${name} PRIVATE ${shapes_dir}/one_shape.c ${tests_root}/support/left_out.c)
+    target_sources(${name} PRIVATE ${shapes_dir}/one_shape.c)
+    if(tree MATCHES small)
+        target_sources(${name} PRIVATE ${tests_root}/support/left_out.c)
+    endif()
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:C>:-ffreestanding>)  # boards have no C library
     target_include_directories(${name} PUBLIC ${shapes_dir}/..)
 endfunction()

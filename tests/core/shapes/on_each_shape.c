@@ -1,15 +1,15 @@
-/* The main of a CMocka test that runs on each shape of the wheel: program [name of a test, or a pattern]. Not
- * on levels of two slots, where the landmarks that such tests aim at are one tick: there the model plays. A
- * tree is the same whatever the distances. */
+/* The main of a CMocka test that runs on each shape of the wheel: program [pattern of names [unlocked]]. Not
+ * on levels of two slots, where the landmarks that such tests aim at are one tick: there the model plays. */
 #include "shapes.h"
 #include "support/test.h"
 
-#include <tickwheel/tw.h>
+bool wheels_are_unlocked;
 
 int main(int count, char **arguments) {
     const char *const slash = strrchr(arguments[0], '/');
     int failed = 0;
-    for (unsigned i = 0; use_shape(i) && (i == 0 || !TW_TREE); ++i) {
+    wheels_are_unlocked = count > 2 && strcmp(arguments[2], "unlocked") == 0;
+    for (unsigned i = 0; use_shape(i) && (i == 0 || !shape->is_tree); ++i) {
         char name[120];
         if (shape->bits < 2)
             continue;

@@ -5,11 +5,11 @@
 
 #if TW_TREE
 static const struct shape shapes[] = {
-    {"tree, distances of 8x3", 8, 3, false, sizeof(struct tw)},
-    {"tree, distances of 2x3", 2, 3, false, sizeof(struct tw)},
+    {"tree, distances of 8x3", 8, 3, false, true, sizeof(struct tw)},
+    {"tree, distances of 2x3", 2, 3, false, true, sizeof(struct tw)},
 };
 #else
-static const struct shape shapes[] = {{"8x3", 8, 3, true, sizeof(struct tw)}};
+static const struct shape shapes[] = {{"8x3", 8, 3, true, false, sizeof(struct tw)}};
 #endif
 
 const struct shape *shape = shapes;

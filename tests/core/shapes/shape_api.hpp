@@ -65,7 +65,7 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> constexpr shape_api ap
         tickwheel::core::slot_engine<tickwheel::core::geometry<Bits, Levels, LookAhead>>>;
     using functions = tickwheel::core::api<wheel_of_shape>;
     shape_api made = {};
-    static_cast<struct shape &>(made) = {name, Bits, Levels, LookAhead, sizeof(wheel_of_shape)};
+    static_cast<struct shape &>(made) = {name, Bits, Levels, LookAhead, false, sizeof(wheel_of_shape)};
 #define SET_POINTER(result, name, parameters, arguments) made.name = functions::name;
     FUNCTIONS_OF_WHEELS(SET_POINTER)
 #undef SET_POINTER

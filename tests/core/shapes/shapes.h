@@ -20,6 +20,7 @@ struct shape {
     unsigned bits; /* a level has 2^bits slots */
     unsigned levels;
     bool ahead;        /* with look-ahead */
+    bool is_tree;      /* which is the same whatever the distances */
     size_t wheel_size; /* bytes that the wheel takes of a struct tw */
 };
 
@@ -29,6 +30,9 @@ extern const struct shape *shape;
 /* Chooses shape number i, counted from 0. Returns false, and leaves the shape as it is, if there is none.
  * Wheels of another shape must not be used any more. */
 bool use_shape(unsigned i);
+
+/* Set by on_each_shape.c: tests that can make their wheels without a lock. */
+extern bool wheels_are_unlocked;
 
 /* Ticks in a round of the top level, as a power of two. */
 static inline unsigned shape_round_bits(void) {

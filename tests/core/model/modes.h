@@ -1,0 +1,17 @@
+/* modes.h - what a program of the model does, by its first argument; each has the arguments after that. */
+#ifndef TICKWHEEL_TESTS_MODES_H
+#define TICKWHEEL_TESTS_MODES_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+int random_main(int argc, char **argv);
+int exhaustive_main(int argc, char **argv);
+int replay_main(int argc, char **argv);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -50,4 +50,20 @@ void assert_names(const std::string &invariant, const tw_node *node = nullptr) {
                  all.empty() ? "nothing" : all[0].invariant.c_str());
 }
 
+// A way to break a wheel, and the invariant that the checker must then report, for that node if one is given.
+struct breakage {
+    const char *invariant;
+    void (*act)();
+    const tw_node *node = nullptr;
+};
+
+// Breaks a fresh wheel in each of these ways.
+template <std::size_t N> void assert_names_each(int (*fresh)(void **), const breakage (&all)[N]) {
+    for (const breakage &one : all) {
+        assert_int_equal(fresh(nullptr), 0);
+        one.act();
+        assert_names(one.invariant, one.node);
+    }
+}
+
 }  // namespace

@@ -2,7 +2,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-void counting_locked(void);
+void counting_locked(uint32_t held); /* 1, as a lock does not nest */
 void counting_unlocked(void);
 #ifdef __cplusplus
 }
@@ -12,12 +12,12 @@ static inline void tw_port_lock_init(uint32_t *word) { *word = 0; }
 
 static inline void tw_port_lock(uint32_t *word) {
     *word += 1;
-    counting_locked();
+    counting_locked(*word);
 }
 
 static inline void tw_port_unlock(uint32_t *word) {
-    counting_unlocked();
     *word -= 1;
+    counting_unlocked();
 }
 
 static inline uintptr_t tw_port_self(void) { return 0; }

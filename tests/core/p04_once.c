@@ -75,50 +75,11 @@ static void assert_fires_in_one_jump(uint64_t start, uint64_t tick) {
 
 TEST(p4_fires_once_when_time_jumps_to_its_end) { for_each_start_and_tick(assert_fires_in_one_jump); }
 
-static void assert_fires_though_approached_by_halves(uint64_t start, uint64_t tick) {
-    start_at(start);
-    init_and_arm(&one, tick);
-    for (uint64_t left = tick - start; left > 1; left -= left / 2) {
-        advance(tick - left);
-        tw_idle(&wheel, 1);
-        assert_int_equal(one.fires, 0);
-        assert_true(tw_next(&wheel) <= tick);
-    }
-    advance(tick);
-    assert_int_equal(one.fires, 1);
-}
-
-TEST(p4_fires_once_when_approached_by_halves) {
-    for_each_start_and_tick(assert_fires_though_approached_by_halves);
-}
-
-static struct timer all[2 * EDGES];
+static struct timer all[60];
 
 static void assert_all_fired_by(size_t used, uint64_t now) {
     for (size_t i = 0; i < used; ++i)
         assert_int_equal(all[i].fires, all[i].due <= now);
-}
-
-TEST(p4_nodes_at_all_edges_together_each_fire_once) {
-    for (size_t s = 0; s < EDGES; ++s) {
-        const uint64_t start = near_edge(s);
-        size_t used = 0;
-        if (start == TW_NEVER)
-            continue;
-        start_at(start);
-        for (size_t i = 0; i < EDGES; ++i)
-            if (near_edge(i) >= start && near_edge(i) != TW_NEVER)
-                init_and_arm(&all[used++], near_edge(i));
-        assert_whole();
-        for (size_t i = 0; i < EDGES; ++i) {
-            if (near_edge(i) < tw_now(&wheel) || near_edge(i) == TW_NEVER)
-                continue;
-            advance(near_edge(i));
-            assert_all_fired_by(used, near_edge(i));
-        }
-        advance(LAST_TICK);
-        assert_int_equal(fires, used);
-    }
 }
 
 /* A jump over each landmark, where look-ahead was left half done. */
@@ -180,19 +141,6 @@ TEST(p4_each_of_very_many_fires_once_in_the_right_step) {
     while (tw_count(&wheel)) {
         earlier_now = tw_now(&wheel);
         advance(earlier_now + 1 + random_below(&seed, SPREAD / 1000 + 1));
-    }
-    assert_many_fired();
-    free(many);
-}
-
-TEST(p4_each_of_very_many_fires_once_under_a_budget) {
-    struct timer *many = new_timers(MANY);
-    uint64_t seed = 42;
-    arm_many(many, 43);
-    earlier_now = 0;
-    while (tw_count(&wheel)) {
-        tw_idle(&wheel, 10);
-        advance_in_bites(tw_now(&wheel) + 1 + random_below(&seed, SPREAD / 20), 1000);
     }
     assert_many_fired();
     free(many);
@@ -261,18 +209,6 @@ TEST(p9_nothing_pending_is_never_woken_for) {
     assert_true(tw_next(&wheel) == TW_NEVER);
 }
 
-TEST(p4_tick_by_tick_with_update_each_fires_exactly_at_its_tick) {
-    struct timer *many = new_timers(500);
-    uint64_t seed = 45;
-    for (size_t i = 0; i < 500; ++i)
-        init_and_arm(&many[i], 1 + random_below(&seed, 2 * TOP_SLOT + BLOCK));
-    while (tw_count(&wheel))
-        assert_int_equal(tw_update(&wheel), 0);
-    assert_int_equal(fires, 500);
-    assert_int_equal(lateness, 0);
-    free(many);
-}
-
 static void postpone(struct timer *timer, uint64_t tick) {
     assert_int_equal(tw_postpone(&wheel, &timer->node, tick), 0);
     timer->due = tick;
@@ -289,42 +225,6 @@ static void assert_postponed_fires_once(uint64_t start, uint64_t tick) {
 
 TEST(p4_postponed_fires_once_at_its_new_tick_at_any_uptime_and_distance) {
     for_each_start_and_tick(assert_postponed_fires_once);
-}
-
-TEST(p4_postponed_again_and_again_fires_once_after_the_last) {
-    init_and_arm(&one, 10);
-    for (uint64_t now = 0; now < 3 * TOP_SLOT; now += 7) {
-        advance(now);
-        assert_int_equal(one.fires, 0);
-        postpone(&one, now + 10);
-        assert_int_equal(tw_expiry(&wheel, &one.node), now + 10);
-    }
-    const uint64_t due = one.due;
-    advance(due - 1);
-    assert_int_equal(one.fires, 0);
-    advance(due);
-    advance(LAST_TICK);
-    assert_int_equal(one.fires, 1);
-}
-
-TEST(p4_postponed_among_others_each_fires_once_not_before_its_tick) {
-    struct timer *many = new_timers(3000);
-    uint64_t seed = 46;
-    for (size_t i = 0; i < 3000; ++i)
-        init_and_arm(&many[i], 1 + random_below(&seed, 2 * TOP_SLOT));
-    for (uint64_t now = 0; tw_count(&wheel); now += 1 + random_below(&seed, TOP_SLOT / 10 + 1)) {
-        advance(now);
-        for (unsigned i = 0; now < ROUND && i < 30; ++i) {
-            struct timer *timer = &many[random_below(&seed, 3000)];
-            if (tw_pending(&wheel, &timer->node))
-                postpone(timer,
-                         timer->due + random_below(&seed, random_below(&seed, 2) ? BLOCK : 2 * TOP_SLOT));
-        }
-        assert_whole();
-    }
-    for (size_t i = 0; i < 3000; ++i)
-        assert_int_equal(many[i].fires, 1);
-    free(many);
 }
 
 /* A neighbour on the same tick postpones it when it is the next to fire. */
@@ -401,102 +301,10 @@ TEST_IF(!TW_SMALL, p9_a_window_shares_the_wake_up_of_a_timer_that_is_in_it) {
     forget_all();
 }
 
-TEST(p4_moved_nodes_fire_once_and_only_at_their_last_tick) {
-    struct timer *many = new_timers(1000);
-    uint64_t seed = 48;
-    for (unsigned i = 0; i < 20000; ++i) {
-        struct timer *timer = &many[random_below(&seed, 1000)];
-        if (timer->fires == 0)
-            arm(timer, tw_now(&wheel) + 1 + random_below(&seed, random_below(&seed, 2) ? BLOCK : 2 * ROUND));
-        if (i % 50 == 0)
-            advance(tw_now(&wheel) + random_below(&seed, BLOCK));
-    }
-    const size_t armed = tw_count(&wheel) + (size_t)fires;
-    advance(tw_now(&wheel) + 2 * ROUND);
-    assert_int_equal(fires, armed);
-    assert_whole();
-    free(many);
-}
-
-TEST(p4_cancelled_nodes_do_not_fire_and_their_neighbours_do) {
-    struct timer *many = new_timers(900);
-    uint64_t seed = 49;
-    for (size_t i = 0; i < 900; ++i)
-        arm(&many[i], 1 + i % 7 * TOP_SLOT / 3 + random_below(&seed, 2) * ROUND);
-    for (size_t i = 0; i < 900; i += 3)
-        assert_int_equal(tw_cancel(&wheel, &many[i].node), 1);
-    advance(TOP_SLOT);
-    for (size_t i = 1; i < 900; i += 3)
-        if (!many[i].fires)
-            assert_int_equal(tw_cancel(&wheel, &many[i].node), 1);
-    advance(3 * ROUND);
-    for (size_t i = 0; i < 900; ++i)
-        assert_int_equal(many[i].fires, i % 3 == 2 || (i % 3 == 1 && many[i].due <= TOP_SLOT));
-    free(many);
-}
-
-TEST(p4_count_is_the_number_of_nodes_that_will_fire) {
-    struct timer *many = new_timers(300);
-    for (size_t i = 0; i < 300; ++i) {
-        assert_int_equal(tw_count(&wheel), i);
-        arm(&many[i], 1 + i * 1000);
-    }
-    for (size_t i = 0; i < 300; ++i) {
-        advance(1 + i * 1000);
-        assert_int_equal(tw_count(&wheel), 299 - i);
-    }
-    free(many);
-}
-
-TEST(p4_remaining_counts_down_to_the_fire) {
-    advance(77);
-    init_and_arm(&one, 77 + TOP_SLOT);
-    for (uint64_t left = TOP_SLOT; left > 0; left /= 2) {
-        advance(77 + TOP_SLOT - left);
-        assert_int_equal(tw_remaining(&wheel, &one.node), left);
-    }
-    advance(77 + TOP_SLOT);
-    assert_true(tw_remaining(&wheel, &one.node) == TW_NEVER);
-    assert_true(tw_expiry(&wheel, &one.node) == TW_NEVER);
-}
-
-/* Two nodes of one tick, and a budget that ends between them. */
-TEST_IF(!TW_SMALL, p4_what_is_overdue_has_nothing_remaining_and_keeps_its_tick) {
-    struct timer first;
-    init_and_arm(&first, 5);
-    init_and_arm(&one, 5);
-    while (fires == 0)
-        assert_int_equal(tw_advance(&wheel, 9, 1), 1);
-    assert_int_equal(tw_remaining(&wheel, &one.node), 0);
-    assert_int_equal(tw_expiry(&wheel, &one.node), 5);
-    assert_int_equal(tw_next(&wheel), 9);
-    advance(9);
-    assert_int_equal(one.fires, 1);
-}
-
-static void arm_one_after_30(struct tw_node *node, void *arg) {
-    fire(node, arg);
-    assert_int_equal(tw_arm_after(&wheel, &one.node, 30), 0);
-}
-
-TEST(p4_a_delay_counts_from_now_also_in_a_late_callback) {
-    struct timer first;
-    init(&first);
-    init(&one);
-    tw_node_init(&first.node, arm_one_after_30, &first);
-    arm(&first, 5);
-    advance(100);
-    assert_int_equal(tw_expiry(&wheel, &one.node), 130);
-    one.due = 130;
-    advance(129);
-    assert_int_equal(one.fires, 0);
-    advance(130);
-    assert_int_equal(one.fires, 1);
-}
-
-/* However large a crowd is, moving it begins at most one block before its slot opens. */
-TEST(p4_a_crowd_beyond_measure_is_begun_one_block_ahead) {
-    enum { CROWD = 64 * 40 };
+/* Moving a crowd begins as late as the share of each tick allows (ahead_per_tick in the core, of which it
+ * takes a quarter), and however large it is at most one block before its slot opens. */
+TEST(p4_a_crowd_is_begun_at_most_one_block_ahead) {
+    enum { CROWD = 64 * 40, LEAD = 1 + CROWD / (sizeof(void *) == 8 ? 64 : 4) };
     struct timer *crowd = new_timers(CROWD);
     for (size_t i = 0; i < CROWD; ++i)
         arm(&crowd[i], 5 * BLOCK + 1 + i % 2);
@@ -504,7 +312,7 @@ TEST(p4_a_crowd_beyond_measure_is_begun_one_block_ahead) {
     const uint64_t next = tw_next(&wheel);
     assert_true(next <= 5 * BLOCK + 1);
     if (shape->levels > 1)
-        assert_true(next >= 4 * BLOCK || shape->ahead == 0);
+        assert_true(next >= 5 * BLOCK - (LEAD < BLOCK ? LEAD : BLOCK) || !shape->ahead);
     advance(6 * BLOCK);
     assert_int_equal(fires, CROWD);
     free(crowd);

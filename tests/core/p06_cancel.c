@@ -99,36 +99,6 @@ TEST(p6_cancel_after_the_fire_is_0) {
     assert_int_equal(one.fires, 1);
 }
 
-TEST(p6_cancel_of_a_rearmed_node_is_1_again) {
-    for (unsigned i = 1; i <= 3; ++i) {
-        arm(&one, i * 10);
-        assert_int_equal(cancel(&one), 1);
-        arm(&one, i * 10);
-        advance(i * 10);
-        assert_int_equal(one.fires, i);
-        assert_int_equal(cancel(&one), 0);
-    }
-}
-
-TEST(p6_cancel_of_a_neighbour_that_is_due_but_not_yet_called_is_1_and_it_is_not_called) {
-    give(&one, cancel_other);
-    arm(&one, 5);
-    arm(&other, 5);
-    advance(5);
-    assert_int_equal(answer, 1);
-    assert_int_equal(other.fires, 0);
-    assert_idle_for_good(&other);
-}
-
-TEST(p6_cancel_of_a_neighbour_that_was_called_already_is_0) {
-    give(&one, cancel_other);
-    arm(&other, 5);
-    arm(&one, 5);
-    advance(5);
-    assert_int_equal(answer, 0);
-    assert_int_equal(other.fires, 1);
-}
-
 TEST(p6_cancel_of_a_node_due_later_in_the_same_jump_is_1_and_it_is_not_called) {
     give(&one, cancel_other);
     arm(&one, 5);
@@ -150,18 +120,6 @@ TEST_IF(!TW_SMALL, p6_cancel_between_cut_short_advances_is_1_until_the_fire) {
         advance(TOP_SLOT + BLOCK + 1 + ROUND);
         assert_int_equal(one.fires, fires);
         assert_whole();
-    }
-}
-
-TEST(p6_cancel_of_a_postponed_node_is_1_before_and_after_it_moved_on) {
-    for (uint64_t now = 10; now <= BLOCK + 90; now += BLOCK / 2 + 1) {
-        start_at(0);
-        arm(&one, 20);
-        assert_int_equal(tw_postpone(&wheel, &one.node, BLOCK + 100), 0);
-        advance(now);
-        assert_int_equal(cancel(&one), 1);
-        assert_idle_for_good(&one);
-        assert_int_equal(one.fires, 0);
     }
 }
 
@@ -204,32 +162,12 @@ TEST_IF(!TW_SMALL, p6_cancel_between_the_fires_of_a_periodic_is_1_and_ends_it) {
     assert_idle_for_good(&one);
 }
 
-TEST(p6_pending_agrees_with_what_cancel_would_say) {
-    assert_int_equal(tw_pending(&wheel, &one.node), 0);
-    arm(&one, 5);
-    assert_int_equal(tw_pending(&wheel, &one.node), 1);
-    advance(4);
-    assert_int_equal(tw_pending(&wheel, &one.node), 1);
-    advance(5);
-    assert_int_equal(tw_pending(&wheel, &one.node), 0);
-}
-
-TEST_IF(NODES_NAME_WHEELS, p6_cancel_of_a_node_on_another_wheel_is_refused_and_it_still_fires) {
-    static struct tw elsewhere;
-    tw_init(&elsewhere, 0, 0);
-    arm(&one, 5);
-    assert_int_equal(tw_cancel(&elsewhere, &one.node), -EBUSY);
-    advance(5);
-    assert_int_equal(one.fires, 1);
-    assert_int_equal(tw_cancel(&elsewhere, &one.node), 0);
-}
-
 static void assert_refuses_to_be_armed(struct timer *timer) {
     assert_int_equal(tw_arm_after(&wheel, &timer->node, 5), -EPERM);
     assert_int_equal(tw_arm_at(&wheel, &timer->node, 5), -EPERM);
     if (!TW_SMALL)
         assert_int_equal(tw_arm_within(&wheel, &timer->node, 5, 5), -EPERM);
-    assert_int_equal(tw_arm_every(&wheel, &timer->node, 5, 5, TW_BURST, 0), -EPERM);
+    assert_int_equal(tw_arm_every(&wheel, &timer->node, 5, 5, TW_SKIP, 0), -EPERM);
     assert_int_equal(tw_postpone(&wheel, &timer->node, LAST_TICK), -ENOENT);
     assert_int_equal(cancel(timer), 0);
     assert_idle_for_good(timer);
@@ -273,16 +211,6 @@ TEST_IF(!TW_SMALL, p6_shutdown_inside_the_own_callback_of_a_periodic_is_1_and_fi
     assert_int_equal(answer, 1);
     assert_int_equal(calls, 1);
     assert_refuses_to_be_armed(&one);
-}
-
-TEST_IF(NODES_NAME_WHEELS, p6_shutdown_on_another_wheel_is_refused_and_the_node_stays_usable) {
-    static struct tw elsewhere;
-    tw_init(&elsewhere, 0, 0);
-    arm(&one, 5);
-    assert_int_equal(tw_node_shutdown(&elsewhere, &one.node), -EBUSY);
-    arm(&one, 6);
-    advance(6);
-    assert_int_equal(one.fires, 1);
 }
 
 TEST(p6_a_node_initialised_anew_after_shutdown_can_be_armed) {

@@ -113,18 +113,11 @@ TEST(p7_a_callback_may_shut_down_any_node_of_its_tick) {
     for_each_pair(shut_target_down, 5, judge_cancelled);
 }
 
-static void cancel_all(void) {
-    for (size_t i = 0; i < CROWD; ++i)
-        tw_cancel(&wheel, &crowd[i].node);
-}
-
 static void judge_rest_cancelled(void) {
     for (size_t i = 0; i < CROWD; ++i)
         assert_int_equal(crowd[i].fires, i <= acting);
     assert_int_equal(tw_count(&wheel), 0);
 }
-
-TEST(p7_a_callback_may_cancel_all_of_its_tick) { for_each_pair(cancel_all, 5, judge_rest_cancelled); }
 
 static size_t cleared;
 
@@ -144,33 +137,7 @@ static void judge_cleared(void) {
 
 TEST_IF(!TW_SMALL, p7_a_callback_may_clear_the_wheel) { for_each_pair(clear_all, 5, judge_cleared); }
 
-static void clear_and_arm_again(void) {
-    clear_all();
-    arm(&crowd[target], tw_now(&wheel) + 1);
-}
-
-static void judge_cleared_and_armed(void) {
-    assert_int_equal(tw_count(&wheel), 1);
-    advance(tw_now(&wheel) + 1);
-    assert_int_equal(crowd[target].fires, 1 + (target <= acting));
-}
-
-TEST_IF(!TW_SMALL, p7_a_callback_may_clear_the_wheel_and_go_on_arming) {
-    for_each_pair(clear_and_arm_again, 0, judge_cleared_and_armed);
-}
-
-static void do_idle_and_ask(void) {
-    assert_in_range(tw_idle(&wheel, 1), 0, 1);
-    assert_in_range(tw_idle(&wheel, TW_UNBOUNDED), 0, 1);
-    assert_true(tw_next(&wheel) <= tw_now(&wheel) || acting == CROWD - 1);
-    assert_int_equal(tw_count(&wheel), CROWD - 1 - acting);
-    assert_ptr_equal(tw_running(&wheel), &crowd[acting].node);
-    assert_whole();
-}
-
 static void judge_all_fired(void) { assert_target_fired(1); }
-
-TEST(p7_a_callback_may_do_idle_work_and_ask_anything) { for_each_pair(do_idle_and_ask, 0, judge_all_fired); }
 
 static void advance_again(void) {
     assert_int_equal(tw_advance(&wheel, tw_now(&wheel) + 1, TW_UNBOUNDED), -EBUSY);
@@ -181,14 +148,6 @@ static void advance_again(void) {
 TEST(p7_advancing_the_own_wheel_is_refused_and_the_rest_fires) {
     for_each_pair(advance_again, 0, judge_all_fired);
     advance(tw_now(&wheel) + 1);
-}
-
-TEST(p7_running_is_null_outside_callbacks) {
-    assert_null(tw_running(&wheel));
-    arm_crowd(3);
-    assert_null(tw_running(&wheel));
-    advance(3);
-    assert_null(tw_running(&wheel));
 }
 
 /* A node that is not pending may be freed, even in its own callback. Sanitizers or the
@@ -209,77 +168,6 @@ TEST(p7_a_oneshot_may_free_itself) {
     assert_whole();
     advance(100 * BLOCK);
     assert_int_equal(fires, 300);
-}
-
-static void cancel_and_free_itself(struct tw_node *node, void *arg) {
-    if (fires < 10) {
-        ++fires;
-        return;
-    }
-    assert_int_equal(tw_cancel(&wheel, node), 1);
-    free_itself(node, arg);
-}
-
-TEST_IF(!TW_SMALL, p7_a_periodic_may_cancel_and_free_itself) {
-    struct tw_node *node = malloc(sizeof *node);
-    assert_int_equal(tw_node_init(node, cancel_and_free_itself, NULL), 0);
-    assert_int_equal(tw_arm_every(&wheel, node, 3, 3, TW_BURST, 0), 0);
-    advance(1000);
-    assert_int_equal(fires, 11);
-    assert_int_equal(tw_count(&wheel), 0);
-}
-
-static struct tw_node *neighbour;
-
-static void cancel_and_free_neighbour(UNUSED struct tw_node *node, UNUSED void *arg) {
-    assert_int_equal(tw_cancel(&wheel, neighbour), 1);
-    free_itself(neighbour, NULL);
-}
-
-TEST(p7_a_callback_may_cancel_and_free_the_next_of_its_tick) {
-    struct tw_node first;
-    neighbour = malloc(sizeof *neighbour);
-    tw_node_init(&first, cancel_and_free_neighbour, NULL);
-    tw_node_init(neighbour, free_itself, NULL);
-    tw_arm_at(&wheel, &first, 4);
-    tw_arm_at(&wheel, neighbour, 4);
-    init_and_arm(&crowd[0], 4);
-    advance(4);
-    assert_int_equal(crowd[0].fires, 1);
-    assert_int_equal(fires, 2);
-}
-
-/* The node's memory is reused at once, for another node of the same wheel. */
-static void reuse_itself(struct tw_node *node, UNUSED void *arg) {
-    if (++fires >= 100)
-        return;
-    assert_int_equal(tw_node_init(node, reuse_itself, NULL), 0);
-    assert_int_equal(tw_arm_after(&wheel, node, 1 + fires % 5 * BLOCK / 4), 0);
-}
-
-TEST(p7_a_oneshot_may_become_another_timer_in_its_own_callback) {
-    struct tw_node node;
-    tw_node_init(&node, reuse_itself, NULL);
-    tw_arm_at(&wheel, &node, 1);
-    while (tw_count(&wheel))
-        advance(tw_now(&wheel) + 1);
-    assert_int_equal(fires, 100);
-}
-
-static void rearm_itself(struct tw_node *node, void *arg) {
-    struct timer *timer = arg;
-    fire(node, arg);
-    if (fires < 1000)
-        arm(timer, timer->due + 1 + fires % 3 * BLOCK);
-}
-
-TEST(p7_a_oneshot_may_arm_itself_again_in_one_jump) {
-    struct timer timer;
-    init(&timer);
-    tw_node_init(&timer.node, rearm_itself, &timer);
-    arm(&timer, 1);
-    advance(10000 * BLOCK);
-    assert_int_equal(fires, 1000);
 }
 
 /* A callback that keeps arming its node for "now" is due again at once; a budget ends that. */
@@ -321,24 +209,6 @@ TEST_IF(!TW_SMALL, p7_a_callback_may_make_and_advance_another_wheel) {
     for_each_pair(use_another_wheel, 3, judge_all_fired);
 }
 
-static void move_target_elsewhere(void) {
-    tw_init(&elsewhere, 0, 0);
-    tw_cancel(&wheel, &crowd[target].node);
-    assert_int_equal(tw_arm_at(&elsewhere, &crowd[target].node, crowd[acting].due), 0);
-}
-
-static void judge_moved_elsewhere(void) {
-    assert_target_fired(target <= acting);
-    assert_int_equal(tw_pending(&elsewhere, &crowd[target].node), 1);
-    if (NODES_NAME_WHEELS)
-        assert_int_equal(tw_pending(&wheel, &crowd[target].node), 0);
-    assert_int_equal(tw_cancel(&elsewhere, &crowd[target].node), 1);
-}
-
-TEST(p7_a_callback_may_take_any_node_of_its_tick_to_another_wheel) {
-    for_each_pair(move_target_elsewhere, 0, judge_moved_elsewhere);
-}
-
 /* The same promise holds for callbacks of tw_clear. */
 static void free_cleared(struct tw_node *node, UNUSED void *arg) { free_itself(node, NULL); }
 
@@ -350,36 +220,6 @@ TEST_IF(!TW_SMALL, p7_clear_may_free_each_node) {
     }
     assert_int_equal(tw_clear(&wheel, free_cleared, NULL), 0);
     assert_int_equal(fires, 500);
-    assert_int_equal(tw_count(&wheel), 0);
-    assert_whole();
-}
-
-static void rearm_cleared(struct tw_node *node, UNUSED void *arg) {
-    ++cleared;
-    assert_int_equal(tw_arm_at(&wheel, node, 5), 0);
-}
-
-TEST_IF(!TW_SMALL, p7_what_clear_arms_stays_armed) {
-    arm_crowd(3);
-    cleared = 0;
-    act = NULL;
-    assert_int_equal(tw_clear(&wheel, rearm_cleared, NULL), 0);
-    assert_int_equal(cleared, CROWD);
-    assert_int_equal(tw_count(&wheel), CROWD);
-    advance(5);
-    assert_int_equal(tw_count(&wheel), 0);
-}
-
-static void cancel_others_while_clearing(UNUSED struct tw_node *node, UNUSED void *arg) {
-    ++cleared;
-    cancel_all();
-}
-
-TEST_IF(!TW_SMALL, p7_what_clear_cancels_is_not_passed_to_it) {
-    arm_crowd(3);
-    cleared = 0;
-    assert_int_equal(tw_clear(&wheel, cancel_others_while_clearing, NULL), 0);
-    assert_int_equal(cleared, 1);
     assert_int_equal(tw_count(&wheel), 0);
     assert_whole();
 }
@@ -412,26 +252,12 @@ TEST_IF(!TW_SMALL, p7_clear_outside_callbacks_may_advance_the_wheel) {
     assert_int_equal(tw_count(&wheel), 0);
 }
 
-/* --- tw_due and tw_interrupt ------------------------------------------------------ */
+/* --- tw_interrupt ----------------------------------------------------------------- */
 
 static uint64_t dues[8];
 static unsigned due_count;
 
 static void note_due(UNUSED struct tw_node *node, UNUSED void *arg) { dues[due_count++] = tw_due(&wheel); }
-
-TEST_IF(!TW_SMALL, p7_a_callback_knows_the_tick_it_was_due_at) {
-    struct tw_node once, often;
-    due_count = 0;
-    tw_node_init(&once, note_due, NULL);
-    tw_node_init(&often, note_due, NULL);
-    tw_arm_at(&wheel, &once, 7);
-    tw_arm_every(&wheel, &often, 5, 5, TW_BURST, 3);
-    advance(100);
-    static const uint64_t expected[] = {5, 7, 10, 15};
-    assert_int_equal(due_count, COUNT_OF(expected));
-    assert_memory_equal(dues, expected, sizeof expected);
-    assert_true(tw_due(&wheel) == TW_NEVER);
-}
 
 static void interrupt_once(struct tw_node *node, void *arg) {
     note_due(node, arg);
@@ -495,37 +321,6 @@ TEST(p7_waiting_inside_the_callback_does_not_wait) {
     assert_int_equal(tw_wait(&wheel, &node), 0); /* pending is not running */
     advance(10);
     assert_int_equal(due_count, 1);
-}
-
-static uint64_t turns, most_in_one;
-static unsigned again_after; /* ticks */
-
-static void come_again(struct tw_node *node, UNUSED void *arg) {
-    ++turns;
-    if (turns < 1000)
-        tw_arm_at(&wheel, node, tw_now(&wheel) + again_after);
-}
-
-static void run_turns(unsigned after) {
-    struct tw_node node;
-    turns = most_in_one = 0;
-    again_after = after;
-    tw_node_init(&node, come_again, NULL);
-    tw_arm_at(&wheel, &node, tw_now(&wheel));
-    while (tw_count(&wheel) != 0) {
-        const uint64_t before = turns;
-        advance(tw_next(&wheel) + 2);
-        if (turns - before > most_in_one)
-            most_in_one = turns - before;
-    }
-    assert_int_equal(turns, 1000);
-}
-
-TEST(p7_a_callback_that_arms_for_the_tick_after_now_is_not_called_again_by_the_same_advance) {
-    run_turns(0);
-    assert_int_equal(most_in_one, 1000);
-    run_turns(1);
-    assert_int_equal(most_in_one, 1);
 }
 
 /* --- callbacks that do not return ------------------------------------------------------------ */

@@ -79,7 +79,9 @@ static inline struct timer *new_timers(size_t n) {
     return timers;
 }
 
+/* In memory of any content. */
 static inline void start_at(uint64_t now) {
+    memset(&wheel, 0xA5, sizeof wheel);
     assert_int_equal(tw_init(&wheel, now, 0), 0);
     armings = fires = last_due = last_order = lateness = 0;
 }

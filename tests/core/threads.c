@@ -38,6 +38,21 @@ static void *advance_to_10(UNUSED void *arg) {
 static struct tw_node blocker, neighbour;
 static pthread_t driver;
 
+/* Starts the driver, and waits until a callback of its call runs. */
+static void start_driver(void *(*call)(void *)) {
+    pthread_barrier_init(&running, NULL, 2);
+    pthread_barrier_init(&go_on, NULL, 2);
+    assert_int_equal(pthread_create(&driver, NULL, call, NULL), 0);
+    pthread_barrier_wait(&running);
+}
+
+/* The driver's callbacks have all gone on. */
+static void join_driver(void) {
+    pthread_join(driver, NULL);
+    pthread_barrier_destroy(&running);
+    pthread_barrier_destroy(&go_on);
+}
+
 /* Leaves the driver inside blocker's callback, with neighbour due next. */
 static void enter_callback(uint64_t period) {
     atomic_store(&blocked_calls, 0);
@@ -49,17 +64,12 @@ static void enter_callback(uint64_t period) {
     else
         tw_arm_at(&wheel, &blocker, 10);
     tw_arm_at(&wheel, &neighbour, 10);
-    pthread_barrier_init(&running, NULL, 2);
-    pthread_barrier_init(&go_on, NULL, 2);
-    assert_int_equal(pthread_create(&driver, NULL, advance_to_10, NULL), 0);
-    pthread_barrier_wait(&running);
+    start_driver(advance_to_10);
 }
 
 static void leave_callback(void) {
     pthread_barrier_wait(&go_on);
-    pthread_join(driver, NULL);
-    pthread_barrier_destroy(&running);
-    pthread_barrier_destroy(&go_on);
+    join_driver();
     assert_int_equal(advanced, 0);
     assert_int_equal(blocked_calls, 1);
     assert_whole();
@@ -82,13 +92,6 @@ TEST(p7_the_lock_is_free_while_a_callback_runs) {
     leave_callback();
     assert_int_equal(neighbour_calls, 2);
     assert_null(tw_running(&wheel));
-}
-
-TEST(p7_a_callback_cannot_be_abandoned_by_another_thread) {
-    enter_callback(0);
-    assert_int_equal(tw_abandon(&wheel), 0);
-    assert_ptr_equal(tw_running(&wheel), &blocker);
-    leave_callback();
 }
 
 static jmp_buf outside;
@@ -210,10 +213,7 @@ TEST_IF(!TW_SMALL, p6_wait_returns_when_a_clear_on_another_thread_has_got_the_no
     atomic_store(&blocked_calls, 0);
     tw_node_init(&blocker, block, NULL);
     tw_arm_at(&wheel, &blocker, 10);
-    pthread_barrier_init(&running, NULL, 2);
-    pthread_barrier_init(&go_on, NULL, 2);
-    assert_int_equal(pthread_create(&driver, NULL, clear_the_blocker, NULL), 0);
-    pthread_barrier_wait(&running);
+    start_driver(clear_the_blocker);
     const pthread_t waiter = start_to_wait();
     leave_callback();
     end_wait(waiter);
@@ -235,21 +235,6 @@ TEST(p13_a_child_may_use_a_wheel_that_another_thread_was_advancing) {
     assert_child_is_well(child);
     leave_callback();
     assert_int_equal(neighbour_calls, 1);
-}
-
-TEST(p13_a_child_may_use_a_wheel_at_rest) {
-    tw_node_init(&neighbour, count_neighbour, NULL);
-    atomic_store(&neighbour_calls, 0);
-    tw_arm_at(&wheel, &neighbour, 10);
-    tw_fork(&wheel, TW_FORK_PREPARE);
-    const pid_t child = fork();
-    if (child == 0) {
-        tw_fork(&wheel, TW_FORK_CHILD);
-        leave(tw_advance(&wheel, 10, TW_UNBOUNDED) == 0 && neighbour_calls == 1 ? 0 : 1);
-    }
-    tw_fork(&wheel, TW_FORK_PARENT);
-    assert_child_is_well(child);
-    assert_int_equal(tw_count(&wheel), 1);
 }
 
 #if TW_RUNTIME                     /* which alone walks through a wheel */
@@ -309,25 +294,20 @@ static void visit_and_have_cleared(UNUSED const struct tw_node *node, UNUSED con
                                    void *arg) {
     if ((*(unsigned *)arg)++ != 0)
         return;
-    assert_int_equal(pthread_create(&driver, NULL, clear_all, NULL), 0);
-    pthread_barrier_wait(&running);
+    start_driver(clear_all);
 }
 
 /* The walk's place leaves its slot with the nodes, and is with those that still leave. */
 TEST_IF(!TW_SMALL, each_ends_while_another_thread_clears) {
     unsigned calls = 0;
     atomic_store(&cleared, 0);
-    pthread_barrier_init(&running, NULL, 2);
-    pthread_barrier_init(&go_on, NULL, 2);
     for (size_t i = 0; i < COUNT_OF(visited); ++i) {
         tw_node_init(&visited[i], count_neighbour, NULL);
         tw_arm_at(&wheel, &visited[i], 2 * BLOCK);
     }
     assert_int_equal(tw_each(&wheel, visit_and_have_cleared, &calls), 32);
     pthread_barrier_wait(&go_on);
-    pthread_join(driver, NULL);
-    pthread_barrier_destroy(&running);
-    pthread_barrier_destroy(&go_on);
+    join_driver();
     assert_int_equal(cleared, COUNT_OF(visited));
     assert_int_equal(tw_count(&wheel), 0);
 }
@@ -379,17 +359,14 @@ static void let_the_clearer_finish(void) {
         if (i + 1 < TO_CLEAR)
             pthread_barrier_wait(&running);
     }
-    pthread_join(driver, NULL);
+    join_driver();
 }
 
 /* One node has been handed to its callback; the others are pending in the parent, and so in
  * the child. */
 TEST_IF(!TW_SMALL, p13_what_another_thread_was_about_to_clear_is_pending_in_the_child_and_fires) {
     arm_to_clear();
-    pthread_barrier_init(&running, NULL, 2);
-    pthread_barrier_init(&go_on, NULL, 2);
-    assert_int_equal(pthread_create(&driver, NULL, clear_and_block, NULL), 0);
-    pthread_barrier_wait(&running);
+    start_driver(clear_and_block);
     assert_int_equal(tw_count(&wheel), TO_CLEAR - 1);
     assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
     const pid_t child = fork();
@@ -438,16 +415,13 @@ static void *clear_and_block_too(UNUSED void *arg) {
 /* Node 0 and so on, `of_first` of them, are armed, and the first clear hands out node 0. Then one more is
  * armed, and the second clear hands out node 1. */
 static void begin_two_clears(pthread_t *second, tw_callback *fn, unsigned of_first) {
-    pthread_barrier_init(&running, NULL, 2);
-    pthread_barrier_init(&go_on, NULL, 2);
     pthread_barrier_init(&second_running, NULL, 2);
     pthread_barrier_init(&second_go_on, NULL, 2);
     for (unsigned i = 0; i < TO_CLEAR; ++i)
         tw_node_init(&to_clear[i], fn, NULL);
     for (unsigned i = 0; i < of_first; ++i)
         tw_arm_at(&wheel, &to_clear[i], 10);
-    assert_int_equal(pthread_create(&driver, NULL, clear_and_block, NULL), 0);
-    pthread_barrier_wait(&running);
+    start_driver(clear_and_block);
     tw_arm_at(&wheel, &to_clear[of_first], 10);
     assert_int_equal(pthread_create(second, NULL, clear_and_block_too, NULL), 0);
     pthread_barrier_wait(&second_running);
@@ -458,7 +432,7 @@ TEST_IF(!TW_SMALL, p7_two_threads_clear_at_once_and_the_first_is_over_before_the
     pthread_t second;
     begin_two_clears(&second, count_neighbour, 1);
     pthread_barrier_wait(&go_on);
-    pthread_join(driver, NULL);
+    join_driver();
     assert_whole();
     pthread_barrier_wait(&second_go_on);
     pthread_join(second, NULL);
@@ -497,7 +471,7 @@ TEST_IF(!TW_SMALL, p13_what_two_clears_had_not_handed_out_fires_in_the_child_in_
     pthread_barrier_wait(&second_go_on);
     pthread_join(second, NULL);
     pthread_barrier_wait(&go_on);
-    pthread_join(driver, NULL);
+    join_driver();
     assert_int_equal(tw_cancel(&wheel, &to_clear[4]), 1);
     assert_int_equal(tw_count(&wheel), 0);
 }

@@ -59,61 +59,6 @@ TEST(tick_each_bit_beyond_a_round_has_a_far_slot) {
     assert_a_far_slot_for_each_bit_beyond_a_round<hashed>();
 }
 
-TEST(tick_levels_below_the_top_have_slots_for_two_blocks_with_look_ahead) {
-    assert_int_equal(usual::width(0), 512);
-    assert_int_equal(usual::width(1), 512);
-    assert_int_equal(usual::width(2), 256);
-    assert_int_equal(plain::width(0), 256);
-    assert_int_equal(plain::width(2), 256);
-    assert_int_equal(hashed::width(0), 256);
-}
-
-template <class G> void assert_levels_share_no_slot() {
-    unsigned next = 0;
-    for (unsigned level = 0; level <= G::top; ++level) {
-        assert_int_equal(G::first_slot(level), next);
-        next += G::width(level);
-    }
-    assert_int_equal(next, G::near_slots);
-}
-
-TEST(tick_the_slots_of_the_levels_follow_each_other) {
-    assert_levels_share_no_slot<usual>();
-    assert_levels_share_no_slot<plain>();
-    assert_levels_share_no_slot<small>();
-    assert_levels_share_no_slot<hashed>();
-    assert_levels_share_no_slot<geometry<2, 5, true>>();
-}
-
-TEST(tick_index_is_the_digit_and_with_look_ahead_one_bit_more) {
-    constexpr usual::digits t = 0xcdef0123;  // the digits that a position depends on
-    assert_int_equal(plain::index(0, t), 0x23);
-    assert_int_equal(plain::index(1, t), 0x01);
-    assert_int_equal(plain::index(2, t), 0xef);
-    assert_int_equal(usual::index(0, t), 0x123);
-    assert_int_equal(usual::index(1, t), 0x101);
-    assert_int_equal(usual::index(2, t), 0xef);
-    assert_int_equal(usual::slot(2, t), 1024 + 0xef);
-}
-
-TEST(tick_neighbouring_blocks_and_rounds_have_slots_of_their_own_with_look_ahead) {
-    for (usual::digits t = 0xff00; t < 0x10100; ++t) {
-        assert_true(usual::slot(0, t) != usual::slot(0, t + 256));
-        assert_true(usual::slot(0, t) == usual::slot(0, t + 512));
-        assert_true(usual::slot(1, t) != usual::slot(1, t + 65536));
-        assert_true(usual::slot(2, t) != usual::slot(2, t + usual::round));
-    }
-}
-
-TEST(tick_spans_and_rounds) {
-    assert_int_equal(usual::span(0), 1);
-    assert_int_equal(usual::span(1), 256);
-    assert_int_equal(usual::span(2), 65536);
-    assert_int_equal(usual::round, 1 << 23);
-    assert_int_equal(plain::round, 1 << 24);
-    assert_int_equal(hashed::round, 256);
-}
-
 TEST(tick_until_next_is_the_way_to_the_next_slot) {
     assert_int_equal(usual::until_next(0, 77), 1);
     assert_int_equal(usual::until_next(1, 0x1200), 256);

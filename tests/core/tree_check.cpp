@@ -47,54 +47,27 @@ TEST(check_finds_nothing_in_as_deep_a_tree_as_can_be_armed) {
     assert_int_equal(tw_check(&storage, collect, nullptr), 0);
 }
 
-TEST(check_finds_a_wrong_count) {
-    ++inside().count();
-    assert_names("count is the number of pending nodes");
-    inside().count() -= 2;
-    assert_names("count is the number of pending nodes");
+TEST(check_finds_a_tree_whose_own_state_is_wrong) {
+    assert_names_each(
+        fresh, {
+                   {"count is the number of pending nodes", [] { ++inside().count(); }},
+                   {"count is the number of pending nodes", [] { --inside().count(); }},
+                   {"the cursor is not ahead of now", [] { inside().cursor() = 2; }},
+                   {"no key is before the cursor", [] { inside().now() = inside().cursor() = 4; }, &top},
+               });
 }
 
-TEST(check_finds_a_now_that_is_no_tick) {
-    if (wraps)  // every value is one
-        skip();
-    inside().now() = never;
-    assert_names("now is a tick");
-}
-
-TEST(check_finds_a_cursor_ahead_of_now) {
-    inside().cursor() = 2;
-    assert_names("the cursor is not ahead of now");
-}
-
-TEST(check_finds_a_key_before_the_cursor) {
-    inside().now() = inside().cursor() = 4;
-    assert_names("no key is before the cursor", &top);
-}
-
-TEST(check_finds_a_node_on_the_wrong_side) {
-    std::swap(top.child[0], top.child[1]);
-    assert_names("a node stands where the bits of its key lead", &left);
-    assert_names("a node stands where the bits of its key lead", &right);
-}
-
-TEST(check_finds_a_node_that_is_lost_below_a_wrong_turn) {
-    std::swap(right.child[0], right.child[1]);
-    assert_names("a node stands where the bits of its key lead", &right_right);
-}
-
-TEST(check_finds_a_node_that_is_earlier_than_the_one_above_it) {
-    left_left.key = left_left.expiry = 4;
-    assert_names("a node is later than the one above it", &left_left);
-}
-
-TEST(check_finds_a_second_node_of_a_key) {
-    left_left.key = left_left.expiry = 6;
-    assert_names("a node is later than the one above it", &left_left);
-}
-
-TEST(check_comes_back_from_a_tree_that_leads_back_to_its_top) {
-    left.child[0] = &top;
-    assert_names("the tree has an end");
+TEST(check_finds_a_node_that_stands_where_it_should_not) {
+    const char *const bits = "a node stands where the bits of its key lead";
+    const char *const later = "a node is later than the one above it";
+    assert_names_each(fresh, {
+                                 {bits, [] { std::swap(top.child[0], top.child[1]); }, &left},
+                                 {bits, [] { std::swap(top.child[0], top.child[1]); }, &right},
+                                 {bits, [] { std::swap(right.child[0], right.child[1]); }, &right_right},
+                                 {later, [] { left_left.key = left_left.expiry = 4; }, &left_left},
+                                 {later, [] { left_left.key = left_left.expiry = 6; }, &left_left},
+                                 {"the tree has an end", [] { left.child[0] = &top; }},
+                             });
 }
 
 // More nodes are expected than a way down can have.
@@ -111,61 +84,40 @@ TEST(check_comes_back_from_a_ring_that_is_longer_than_there_are_nodes) {
     assert_names("count is the number of pending nodes");
 }
 
-TEST(check_finds_a_link_back_that_is_wrong) {
-    twin.link.prev = &twin.link;
-    assert_names("the links of a ring agree", &twin);
+TEST(check_finds_rings_that_are_wrong) {
+    assert_names_each(
+        fresh, {
+                   {"the links of a ring agree", [] { twin.link.prev = &twin.link; }, &twin},
+                   {"the links of a ring agree", [] { top.link.prev = &top.link; }, &top},
+                   {"the links of a ring agree", [] { top.link.next = nullptr; }, &top},
+                   {"the head of a ring alone stands in the tree", [] { twin.child[0] = nullptr; }, &twin},
+                   {"the nodes of a ring have one key", [] { twin.key = 4; }, &twin},
+               });
 }
 
-TEST(check_finds_a_ring_whose_head_has_lost_its_last) {
-    top.link.prev = &top.link;
-    assert_names("the links of a ring agree", &top);
+TEST(check_finds_nodes_that_do_not_look_pending) {
+    assert_names_each(fresh,
+                      {
+                          {"a node in a ring is pending", [] { top.state = TW_IDLE; }, &top},
+                          {"a node in a ring is pending", [] { twin.state = TW_IDLE; }, &twin},
+                          {"a node in a ring is pending", [] { right.state = TW_IDLE; }, &right},
+                          {"a node in a ring is pending", [] { left_left.state = TW_IDLE; }, &left_left},
+                          {"a pending node has a callback", [] { right.fn = nullptr; }, &right},
+                      });
 }
 
-TEST(check_finds_a_link_that_is_null) {
-    top.link.next = nullptr;
-    assert_names("the links of a ring agree", &top);
-}
-
-TEST(check_finds_a_node_of_a_ring_that_stands_in_the_tree) {
-    twin.child[0] = nullptr;
-    assert_names("the head of a ring alone stands in the tree", &twin);
-}
-
-TEST(check_finds_a_node_in_a_ring_that_is_not_pending) {
-    for (tw_node *node : {&top, &twin, &right, &left_left}) {
-        node->state = TW_IDLE;
-        assert_names("a node in a ring is pending", node);
-        node->state = TW_PENDING;
-    }
-}
-
-#if TW_TICK_BITS != 32
-TEST(check_finds_a_node_that_names_another_wheel) {
+#if TW_TICK_BITS != 32  // every value is a tick, and nodes do not name their wheel
+TEST(check_finds_what_is_no_tick_and_a_node_that_names_another_wheel) {
     static tw other;
-    twin.wheel = &other;
-    assert_names("a pending node names its wheel", &twin);
-}
-
-TEST(check_finds_a_node_that_is_due_never) {
-    twin.expiry = never;
-    assert_names("a pending node has a tick", &twin);
-}
-
-TEST(check_finds_a_key_that_is_no_tick) {
-    right_right.key = never;
-    assert_names("a key is a tick, that of the node or a later one", &right_right);
+    const char *const key = "a key is a tick, that of the node or a later one";
+    assert_names_each(fresh, {
+                                 {"now is a tick", [] { inside().now() = never; }},
+                                 {"a pending node names its wheel", [] { twin.wheel = &other; }, &twin},
+                                 {"a pending node has a tick", [] { twin.expiry = never; }, &twin},
+                                 {key, [] { right_right.key = never; }, &right_right},
+                             });
 }
 #endif
-
-TEST(check_finds_a_node_without_a_callback) {
-    right.fn = nullptr;
-    assert_names("a pending node has a callback", &right);
-}
-
-TEST(check_finds_a_ring_with_another_key) {
-    twin.key = 4;
-    assert_names("the nodes of a ring have one key", &twin);
-}
 
 TEST(check_allows_postponed_nodes_where_they_are) {
     for (tw_node *node : {&top, &twin, &left, &right, &left_left, &right_right})

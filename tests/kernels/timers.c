@@ -1,63 +1,6 @@
 /* Timers on a kernel, call by call: what starts and stops return, when callbacks run, when the timers' thread
  * is woken, and how it sleeps. Races are in races.c. */
-#include "adapter.h"
-#include "simulation.h"
-#include "support/test.h"
-
-enum { MOST_FIRES = 16, LENGTH = 100 };
-
-static struct tw_kernel timers;
-static struct tw_node node, other;
-
-static struct {
-    struct tw_node *node;
-    int64_t after; /* ticks since `begin` */
-    tw_tick overruns;
-} fired[MOST_FIRES];
-static unsigned fires;
-static int64_t begin;
-
-static void on_fire(struct tw_node *which, void *arg) {
-    void (*const more)(void) = *(void (**)(void))arg;
-    EXPECT(fires < MOST_FIRES);
-    fired[fires].overruns = tw_overruns(&timers.wheel);
-    fired[fires].node = which;
-    fired[fires++].after = present() - begin;
-    if (more != NULL)
-        more();
-}
-
-/* What callbacks do besides. */
-static void (*on_node)(void), (*on_other)(void);
-
-/* --- a scene: a thread of the test's, which begins when the timers' thread sleeps -------------- */
-
-static void (*script)(void);
-static bool is_deferred; /* to a thread; else callbacks run in the tick interrupt */
-
-static void run_script(void *unused) {
-    (void)unused;
-    script();
-}
-
-static void set(void) {
-    fires = 0;
-    EXPECT(tw_kernel_init(&timers) == 0);
-    EXPECT(tw_node_init(&node, on_fire, &on_node) == 0 && tw_node_init(&other, on_fire, &on_other) == 0);
-    if (is_deferred)
-        create(run_timers, &timers);
-    create(run_script, NULL);
-}
-
-static void check(void) { EXPECT(tw_check(&timers.wheel, NULL, NULL) == 0); }
-
-static void play_from(int64_t from, int64_t length, void (*hook)(void), void (*of_test)(void)) {
-    begin = from;
-    script = of_test;
-    assert_int_equal(1, explore(&(struct scene){
-                            .begin = from, .length = length, .hook = hook, .set = set, .check = check}));
-    on_node = on_other = NULL;
-}
+#include "script.h"
 
 /* At an ordinary tick; where ticks of 32 bits wrap, and a timer may be due at the value of TW_NEVER; and
  * where they would turn negative. */
@@ -72,13 +15,11 @@ static void play_deferred(void (*of_test)(void)) {
     play(NULL, of_test);
 }
 
-static void hook(void) { tw_kernel_tick(&timers); }
-
 static void play_both(void (*of_test)(void)) {
     play_deferred(of_test);
     is_deferred = false;
     if (HAS_TICK_HOOK)
-        play(hook, of_test);
+        play(tick_interrupt, of_test);
 }
 
 static int start(tw_tick delay) { return tw_kernel_start(&timers, &node, delay); }
@@ -312,7 +253,7 @@ TEST(p04_a_timer_fires_on_the_last_tick_before_ticks_wrap) {
     play_from((int64_t)UINT32_MAX - 10, 50, NULL, on_last_tick);
     is_deferred = false;
     if (HAS_TICK_HOOK)
-        play_from((int64_t)UINT32_MAX - 10, 50, hook, on_last_tick);
+        play_from((int64_t)UINT32_MAX - 10, 50, tick_interrupt, on_last_tick);
 }
 
 /* --- errors ------------------------------------------------------------------------------------ */

@@ -21,7 +21,7 @@ from tree import Tree
 # Tests that build something, search models of the code, or only take long.
 NEVER = {"build", "protocol", "soak", "docs"}
 # By the room that is mutated: labels of the tests that are for it.
-TESTS_OF = {"src/core": {"core"}, "src/durable": {"durable"}}
+TESTS_OF = {"src/core": {"core"}, "src/durable": {"durable"}, "drivers/kernels": {"kernels"}}
 TESTS_OF_OTHERS = {"runtime", "timers", "workers", "drivers", "observe", "cpp", "ports"}
 SHORT = {"TW_MODEL_OPS": "20000", "TW_MODEL_DEPTH": "3"}  # the random and the exhaustive tests
 

@@ -1,47 +1,13 @@
 /* Interrupts on FreeRTOS: callbacks in that of the tick, and what a start in one tells the kernel. */
-#include "adapter.h"
-#include "simulation.h"
-#include "support/test.h"
+#include "script.h"
 
 enum { BEGIN = 1000 };
 
-static struct tw_freertos timers;
-static struct tw_node node, other;
-static unsigned fires;
-static int64_t fired_at[2];
-
-static void on_fire(struct tw_node *which, void *arg) {
-    (void)which, (void)arg;
-    EXPECT(fires < COUNT_OF(fired_at));
-    fired_at[fires++] = present();
+static void play(bool has_task, void (*hook_of_test)(void), void (*of_test)(void)) {
+    is_deferred = has_task;
+    play_from(BEGIN, 100, hook_of_test, of_test);
+    is_deferred = false;
 }
-
-static void (*script)(void);
-static bool has_task;
-
-static void run_script(void *unused) {
-    (void)unused;
-    script();
-}
-
-static void set(void) {
-    fires = 0;
-    EXPECT(tw_freertos_init(&timers) == 0);
-    EXPECT(tw_node_init(&node, on_fire, NULL) == 0 && tw_node_init(&other, on_fire, NULL) == 0);
-    if (has_task)
-        create(tw_freertos_run, &timers);
-    create(run_script, NULL);
-}
-
-static void check(void) { EXPECT(tw_check(&timers.wheel, NULL, NULL) == 0); }
-
-static void play(void (*hook)(void), void (*of_test)(void)) {
-    script = of_test;
-    assert_int_equal(
-        1, explore(&(struct scene){.begin = BEGIN, .length = 100, .hook = hook, .set = set, .check = check}));
-}
-
-static void hook(void) { tw_freertos_tick(&timers); }
 
 /* --- the tick interrupt ------------------------------------------------------------------------ */
 
@@ -54,10 +20,7 @@ static void quiet(void) {
     pass(1);
     EXPECT(fires == 1 && asked.locks != before);
 }
-TEST(p09_a_tick_with_nothing_due_leaves_the_wheel_alone) {
-    has_task = false;
-    play(hook, quiet);
-}
+TEST(p09_a_tick_with_nothing_due_leaves_the_wheel_alone) { play(false, tick_interrupt, quiet); }
 
 static void hook_that_misses_ticks(void) {
     if (present() % 7 == 0)
@@ -66,27 +29,21 @@ static void hook_that_misses_ticks(void) {
 static void ticks_missed(void) {
     EXPECT(tw_freertos_start(&timers, &node, 3) == 0 && tw_freertos_start(&timers, &other, 10) == 0);
     pass(30);
-    EXPECT(fires == 2 && fired_at[0] == 1008 && fired_at[1] == 1015); /* due at 1004 and 1011 */
+    EXPECT(fires == 2 && fired[0].after == 8 && fired[1].after == 15); /* due at 4 and 11 */
 }
-TEST(p04_a_hook_that_missed_ticks_catches_up) {
-    has_task = false;
-    play(hook_that_misses_ticks, ticks_missed);
-}
+TEST(p04_a_hook_that_missed_ticks_catches_up) { play(false, hook_that_misses_ticks, ticks_missed); }
 
 static void callback_in_task(struct tw_node *which, void *arg) {
     on_fire(which, arg);
     EXPECT(this_thread() == (struct thread *)timers.task);
 }
 static void with_task(void) {
-    EXPECT(tw_node_init(&node, callback_in_task, NULL) == 0);
+    EXPECT(tw_node_init(&node, callback_in_task, &on_node) == 0);
     EXPECT(tw_freertos_start(&timers, &node, 5) == 0);
     pass(20);
-    EXPECT(fires == 1 && fired_at[0] == BEGIN + 6);
+    EXPECT(fires == 1 && fired[0].after == 6);
 }
-TEST(with_a_task_the_hook_calls_no_callback) {
-    has_task = true;
-    play(hook, with_task);
-}
+TEST(with_a_task_the_hook_calls_no_callback) { play(true, tick_interrupt, with_task); }
 
 /* --- others ------------------------------------------------------------------------------------ */
 
@@ -106,10 +63,7 @@ static void wake_in_interrupts(void) {
     EXPECT(asked.wakes == 3 && asked.wakes_from_isr == 3);
     EXPECT(tw_freertos_stop(&timers, &other) == 1);
 }
-TEST(starts_in_interrupts_say_whether_the_task_should_run) {
-    has_task = true;
-    play(NULL, wake_in_interrupts);
-}
+TEST(starts_in_interrupts_say_whether_the_task_should_run) { play(true, NULL, wake_in_interrupts); }
 
 static void without_task(void) {
     BaseType_t woken = pdFALSE;
@@ -117,7 +71,4 @@ static void without_task(void) {
     pass(1);
     EXPECT(fires == 1 && asked.wakes == 0);
 }
-TEST(without_a_task_starts_in_interrupts_wake_none) {
-    has_task = false;
-    play(hook, without_task);
-}
+TEST(without_a_task_starts_in_interrupts_wake_none) { play(false, tick_interrupt, without_task); }

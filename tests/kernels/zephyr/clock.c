@@ -1,49 +1,23 @@
 /* The clock of Zephyr, where it is not like another: on several processors it may step back, while another
  * one handles the tick's interrupt. */
-#include "adapter.h"
-#include "simulation.h"
-#include "support/test.h"
+#include "script.h"
 
-enum { BEGIN = 1000 };
-
-static struct tw_zephyr timers;
-static struct tw_node first, second;
-
-static void note(struct tw_node *node, void *at) {
-    (void)node;
-    EXPECT(*(int64_t *)at == -1);
-    *(int64_t *)at = present();
-}
-
-static int64_t first_at, second_at; /* -1: not yet */
-
-static void script(void *unused) {
-    (void)unused;
-    EXPECT(tw_zephyr_start(&timers, &first, 8) == 0 && tw_zephyr_start(&timers, &second, 10) == 0);
+static void a_step_back(void) {
+    EXPECT(tw_zephyr_start(&timers, &node, 8) == 0 && tw_zephyr_start(&timers, &other, 10) == 0);
     pass(9);
-    EXPECT(first_at == BEGIN + 9);
-    set_present(BEGIN + 7);
-    EXPECT(tw_zephyr_start(&timers, &first, 0) == 0); /* wakes the thread, whose last turn was later */
-    first_at = -1;
+    EXPECT(fires == 1 && fired[0].node == &node && fired[0].after == 9);
+    set_present(begin + 7);
+    EXPECT(tw_zephyr_start(&timers, &node, 0) == 0); /* wakes the thread, whose last turn was later */
     pass(1);
-    EXPECT(first_at == -1); /* due at 8, which the wheel takes for its present, 9 */
+    EXPECT(fires == 1); /* due at 8, which the wheel takes for its present, 9 */
     pass(1);
-    EXPECT(first_at == BEGIN + 9 && second_at == -1);
+    EXPECT(fires == 2 && fired[1].node == &node && fired[1].after == 9);
     const unsigned before = asked.sleeps;
     pass(2);
-    EXPECT(second_at == BEGIN + 11 && asked.sleeps == before + 1);
+    EXPECT(fires == 3 && fired[2].node == &other && fired[2].after == 11 && asked.sleeps == before + 1);
 }
-
-static void set(void) {
-    first_at = second_at = -1;
-    EXPECT(tw_zephyr_init(&timers) == 0);
-    EXPECT(tw_node_init(&first, note, &first_at) == 0 && tw_node_init(&second, note, &second_at) == 0);
-    create(run_timers, &timers);
-    create(script, NULL);
-}
-
-static void check(void) { EXPECT(tw_check(&timers.wheel, NULL, NULL) == 0); }
 
 TEST(p01_a_clock_that_steps_back_makes_nothing_early) {
-    assert_int_equal(1, explore(&(struct scene){.begin = BEGIN, .length = 50, .set = set, .check = check}));
+    is_deferred = true;
+    play_from(1000, 50, NULL, a_step_back);
 }

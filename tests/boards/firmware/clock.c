@@ -79,16 +79,6 @@ static void long_sleeps_are_chained(void) {
     expect_steady(first, lag());
 }
 
-static void past_deadlines_do_not_sleep(void) {
-    measure(1);
-    sleep_masked(10);
-    const unsigned before = waits;
-    sleep_masked(10);
-    sleep_masked(3);
-    sleep_masked(0);
-    EXPECT(waits == before);
-}
-
 static void pending_interrupts_end_a_sleep(void) {
     measure(1);
     signal_start();
@@ -205,7 +195,6 @@ static void refuses_bad_ticks(void) {
 int main(void) {
     refuses_bad_ticks();
     wakes_for_a_deadline_only();
-    past_deadlines_do_not_sleep();
     pending_interrupts_end_a_sleep();
     interrupts_end_a_sleep_without_deadline();
     sleeps_that_end_soon_leave_no_trace();

@@ -53,15 +53,6 @@ static void a_sleep_lasts_as_long_as_announced(void) {
     undisturbed = 0;
 }
 
-static void each_part_of_a_long_sleep_is_announced(void) {
-    const uint64_t far = 3 * (1u << 24) / CLOCK_PER_TICK + 77;
-    measure(1);
-    undisturbed = 1;
-    sleep_exactly(far);
-    EXPECT(ended == far);
-    undisturbed = 0;
-}
-
 static void an_interrupt_ends_a_sleep_before_its_time(void) {
     measure(1);
     alarm_start(10 * WATCH_PER_TICK + WATCH_PER_TICK / 2);
@@ -119,7 +110,6 @@ static void interrupts_are_masked_in_hooks(void) {
 int main(void) {
     each_wait_has_both_hooks_once();
     a_sleep_lasts_as_long_as_announced();
-    each_part_of_a_long_sleep_is_announced();
     an_interrupt_ends_a_sleep_before_its_time();
     without_deadline_as_long_as_the_counter_can();
     no_sleep_no_hook();

@@ -31,7 +31,12 @@ inline std::int64_t check(std::int64_t result) {
 // Opens the database for as long as it lives. Only a put makes one that is not there.
 class connection {
   public:
-    explicit connection(const options &o);
+    explicit connection(const options &o) {
+        tw_durable_options c = {};
+        c.must_exist = o.what != verb::put ? 1 : 0;  // a misspelt name is not a database without jobs
+        c.schema = o.schema ? o.schema->c_str() : nullptr;
+        check(tw_durable_open(&durable_, nullptr, o.database->c_str(), &c));
+    }
     ~connection() { tw_durable_close(durable_); }
     connection(const connection &) = delete;
     connection &operator=(const connection &) = delete;

@@ -1,184 +1,162 @@
-/* Jobs that fire, and what becomes of them by their handlers' answers. */
+/* Jobs that fire, what becomes of them by their handlers' answers, and the due times of periodic ones. */
 #include "durable_test.h"
 
 /* --- done ---------------------------------------------------------------------------------- */
 
 TEST(a_job_fires_once_when_it_is_due) {
-    struct process *it = begin();
-    const int64_t due = tw_runtime_now(it->rt) + 10 * MINUTE;
-    put_mail(it, "17", 10 * MINUTE);
-    advance(it, 10 * MINUTE - 1);
-    assert_int_equal(it->count, 0);
-    advance(it, HOUR);
-    assert_int_equal(it->count, 1);
-    assert_fired(it, 0, due);
-    end(it);
+    const int64_t due = tw_runtime_now(self->rt) + 10 * MINUTE;
+    put_mail(self, "17", 10 * MINUTE);
+    advance(self, 10 * MINUTE - 1);
+    assert_int_equal(self->count, 0);
+    advance(self, HOUR);
+    assert_int_equal(self->count, 1);
+    assert_fired(self, 0, due);
 }
 
 TEST(a_job_of_all_zeroes_fires_at_once) {
-    struct process *it = begin();
-    const int64_t now = tw_runtime_now(it->rt);
-    put_mail(it, "17", 0);
-    advance(it, 0);
-    assert_int_equal(it->count, 1);
-    assert_int_equal(it->fires[0].at_ns, now);
-    end(it);
+    const int64_t now = tw_runtime_now(self->rt);
+    put_mail(self, "17", 0);
+    advance(self, 0);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(self->fires[0].at_ns, now);
 }
 
 TEST(a_job_can_be_due_at_a_time) {
-    struct process *it = begin();
     struct tw_durable_job job = mail("17", 3 * HOUR);
     job.absolute = 1;
-    assert_int_equal(put(it, job), 0);
-    advance(it, 4 * HOUR);
-    assert_int_equal(it->count, 1);
-    assert_fired(it, 0, 3 * HOUR);
-    end(it);
+    assert_int_equal(put(self, job), 0);
+    advance(self, 4 * HOUR);
+    assert_int_equal(self->count, 1);
+    assert_fired(self, 0, 3 * HOUR);
 }
 
 TEST(a_time_that_has_passed_fires_at_once) {
-    struct process *it = begin();
     struct tw_durable_job job = mail("17", 1);
     job.absolute = 1;
-    assert_int_equal(put(it, job), 0);
-    advance(it, 0);
-    assert_int_equal(it->count, 1);
-    assert_int_equal(it->fires[0].due_ns, TW_MICROSECOND);
-    end(it);
+    assert_int_equal(put(self, job), 0);
+    advance(self, 0);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(self->fires[0].due_ns, TW_MICROSECOND);
 }
 
 TEST(a_job_that_is_done_is_gone) {
-    struct process *it = begin();
-    put_mail(it, "17", SECOND);
-    assert_true(exists(it, "17"));
-    advance(it, MINUTE);
-    assert_false(exists(it, "17"));
-    assert_int_equal(stats_of(it).done, 1);
-    end(it);
+    put_mail(self, "17", SECOND);
+    assert_true(exists(self, "17"));
+    advance(self, MINUTE);
+    assert_false(exists(self, "17"));
+    assert_int_equal(stats_of(self).done, 1);
 }
 
 static unsigned char every_byte[TW_DURABLE_PAYLOAD_MAX];
 
-static enum tw_durable_answer compare_payload(struct tw_durable_fire *fire, UNUSED struct process *it) {
+static enum tw_durable_answer compare_payload(struct tw_durable_fire *fire, UNUSED struct process *process) {
     assert_int_equal(fire->size, sizeof every_byte);
     assert_memory_equal(fire->payload, every_byte, sizeof every_byte);
     return TW_DURABLE_DONE;
 }
 
 TEST(a_payload_arrives_byte_for_byte) {
-    struct process *it = begin();
-    it->inside = compare_payload;
+    self->inside = compare_payload;
     for (size_t i = 0; i < sizeof every_byte; ++i)
         every_byte[i] = (unsigned char)(i * 7 + i / 256);
     struct tw_durable_job job = mail("17", 0);
     job.payload = every_byte;
     job.size = sizeof every_byte;
-    assert_int_equal(put(it, job), 0);
-    advance(it, 0);
-    assert_int_equal(it->count, 1);
-    end(it);
+    assert_int_equal(put(self, job), 0);
+    advance(self, 0);
+    assert_int_equal(self->count, 1);
 }
 
-static enum tw_durable_answer ask_lease(struct tw_durable_fire *fire, UNUSED struct process *it) {
+static enum tw_durable_answer ask_lease(struct tw_durable_fire *fire, UNUSED struct process *process) {
     assert_in_range(tw_durable_lease(fire), 9 * SECOND, 15 * SECOND);
     return TW_DURABLE_DONE;
 }
 
 TEST(a_handler_can_ask_for_how_long_it_has_its_job) {
-    struct process *it = begin();
-    it->inside = ask_lease;
-    put_mail(it, "17", MINUTE);
-    advance(it, 2 * MINUTE);
-    assert_int_equal(it->count, 1);
-    end(it);
+    self->inside = ask_lease;
+    put_mail(self, "17", MINUTE);
+    advance(self, 2 * MINUTE);
+    assert_int_equal(self->count, 1);
 }
 
 /* --- again --------------------------------------------------------------------------------- */
 
-static enum tw_durable_answer again_twice(struct tw_durable_fire *fire, struct process *it) {
-    return it->count < 3 ? tw_durable_again(fire, HOUR) : TW_DURABLE_DONE;
+static enum tw_durable_answer again_twice(struct tw_durable_fire *fire, struct process *process) {
+    return process->count < 3 ? tw_durable_again(fire, HOUR) : TW_DURABLE_DONE;
 }
 
 TEST(a_job_fires_again_for_the_same_due_time_and_that_is_no_failure) {
-    struct process *it = begin();
-    it->inside = again_twice;
-    put_mail(it, "17", 0);
-    advance(it, 5 * HOUR);
-    assert_int_equal(it->count, 3);
+    self->inside = again_twice;
+    put_mail(self, "17", 0);
+    advance(self, 5 * HOUR);
+    assert_int_equal(self->count, 3);
     for (unsigned i = 0; i < 3; ++i) {
-        assert_int_equal(it->fires[i].due_ns, it->fires[0].due_ns);
-        assert_int_equal(it->fires[i].attempt, 1);
-        assert_in_range(it->fires[i].at_ns, SECOND + i * HOUR, SECOND + i * (HOUR + LATE));
+        assert_int_equal(self->fires[i].due_ns, self->fires[0].due_ns);
+        assert_int_equal(self->fires[i].attempt, 1);
+        assert_in_range(self->fires[i].at_ns, SECOND + i * HOUR, SECOND + i * (HOUR + LATE));
     }
-    assert_true(it->fires[0].token < it->fires[1].token && it->fires[1].token < it->fires[2].token);
-    assert_int_equal(stats_of(it).again, 2);
-    assert_int_equal(stats_of(it).retried, 0);
-    end(it);
+    assert_true(self->fires[0].token < self->fires[1].token && self->fires[1].token < self->fires[2].token);
+    assert_int_equal(stats_of(self).again, 2);
+    assert_int_equal(stats_of(self).retried, 0);
 }
 
-static enum tw_durable_answer again_long_ago(struct tw_durable_fire *fire, struct process *it) {
-    return it->count < 3 ? tw_durable_again(fire, -HOUR) : TW_DURABLE_DONE;
+static enum tw_durable_answer again_long_ago(struct tw_durable_fire *fire, struct process *process) {
+    return process->count < 3 ? tw_durable_again(fire, -HOUR) : TW_DURABLE_DONE;
 }
 
 TEST(a_negative_delay_is_none) {
-    struct process *it = begin();
-    it->inside = again_long_ago;
-    put_mail(it, "17", 0);
-    advance(it, SECOND);
-    assert_int_equal(it->count, 3);
-    end(it);
+    self->inside = again_long_ago;
+    put_mail(self, "17", 0);
+    advance(self, SECOND);
+    assert_int_equal(self->count, 3);
 }
 
 /* --- failed -------------------------------------------------------------------------------- */
 
-static enum tw_durable_answer fail_each(struct tw_durable_fire *fire, UNUSED struct process *it) {
+static enum tw_durable_answer fail_each(struct tw_durable_fire *fire, UNUSED struct process *process) {
     return tw_durable_failed(fire, "no such address");
 }
 
-/* A process that handles "bill" with these retries, and fails. */
-static struct process *begin_failing(struct tw_durable_retries retries) {
-    struct process *it = begin();
-    it->inside = fail_each;
-    assert_int_equal(tw_durable_handle(it->jobs, "bill", note, it, &retries), 0);
-    return it;
+/* The process handles "bill" with these retries, and fails. */
+static void begin_failing(struct tw_durable_retries retries) {
+    self->inside = fail_each;
+    assert_int_equal(tw_durable_handle(self->jobs, "bill", note, self, &retries), 0);
 }
 
-static void put_bill(struct process *it, int64_t delay, int64_t period) {
+static void put_bill(int64_t delay, int64_t period) {
     assert_int_equal(
-        put(it, (struct tw_durable_job){.kind = "bill", .key = "17", .due_ns = delay, .period_ns = period}),
+        put(self, (struct tw_durable_job){.kind = "bill", .key = "17", .due_ns = delay, .period_ns = period}),
         0);
 }
 
 TEST(delays_between_tries_double_up_to_the_longest) {
-    struct process *it = begin_failing(
+    begin_failing(
         (struct tw_durable_retries){.attempts = 7, .backoff_ns = 10 * SECOND, .backoff_max_ns = MINUTE});
-    put_bill(it, 0, 0);
-    advance(it, HOUR);
+    put_bill(0, 0);
+    advance(self, HOUR);
     const int64_t delays[] = {10, 20, 40, 60, 60, 60};
-    assert_int_equal(it->count, 7);
+    assert_int_equal(self->count, 7);
     for (unsigned i = 0; i < 6; ++i) {
-        const int64_t delay = it->fires[i + 1].at_ns - it->fires[i].at_ns;
+        const int64_t delay = self->fires[i + 1].at_ns - self->fires[i].at_ns;
         assert_in_range(delay, delays[i] * SECOND, delays[i] * SECOND + LATE);
-        assert_int_equal(it->fires[i + 1].attempt, i + 2);
-        assert_int_equal(it->fires[i + 1].due_ns, it->fires[0].due_ns);
+        assert_int_equal(self->fires[i + 1].attempt, i + 2);
+        assert_int_equal(self->fires[i + 1].due_ns, self->fires[0].due_ns);
     }
-    end(it);
 }
 
-static enum tw_durable_answer again_at_second(struct tw_durable_fire *fire, struct process *it) {
-    return it->count == 2 ? tw_durable_again(fire, SECOND) : tw_durable_failed(fire, "no such address");
+static enum tw_durable_answer again_at_second(struct tw_durable_fire *fire, struct process *process) {
+    return process->count == 2 ? tw_durable_again(fire, SECOND) : tw_durable_failed(fire, "no such address");
 }
 
 TEST(again_neither_counts_as_a_failure_nor_makes_up_for_one) {
-    struct process *it = begin_failing((struct tw_durable_retries){.attempts = 3});
-    it->inside = again_at_second;
-    put_bill(it, 0, 0);
-    advance(it, HOUR);
+    begin_failing((struct tw_durable_retries){.attempts = 3});
+    self->inside = again_at_second;
+    put_bill(0, 0);
+    advance(self, HOUR);
     const unsigned attempts[] = {1, 2, 2, 3};
-    assert_int_equal(it->count, COUNT_OF(attempts));
+    assert_int_equal(self->count, COUNT_OF(attempts));
     for (unsigned i = 0; i < COUNT_OF(attempts); ++i)
-        assert_int_equal(it->fires[i].attempt, attempts[i]);
-    end(it);
+        assert_int_equal(self->fires[i].attempt, attempts[i]);
 }
 
 static int is_failed_bill(const struct tw_durable_entry *entry, UNUSED void *arg) {
@@ -190,34 +168,32 @@ static int is_failed_bill(const struct tw_durable_entry *entry, UNUSED void *arg
 }
 
 TEST(after_its_last_try_a_job_has_failed_until_it_is_requeued) {
-    struct process *it = begin_failing((struct tw_durable_retries){.attempts = 2});
-    put_bill(it, 0, 0);
-    advance(it, HOUR);
-    assert_int_equal(it->count, 2);
-    assert_int_equal(tw_durable_get(it->jobs, "bill", "17", is_failed_bill, NULL), 77);
-    assert_int_equal(stats_of(it).failed, 1);
-    assert_int_equal(stats_of(it).retried, 1);
+    begin_failing((struct tw_durable_retries){.attempts = 2});
+    put_bill(0, 0);
+    advance(self, HOUR);
+    assert_int_equal(self->count, 2);
+    assert_int_equal(tw_durable_get(self->jobs, "bill", "17", is_failed_bill, NULL), 77);
+    assert_int_equal(stats_of(self).failed, 1);
+    assert_int_equal(stats_of(self).retried, 1);
 
-    it->inside = NULL;
-    assert_int_equal(tw_durable_requeue(it->jobs, "bill", "17"), 1);
-    advance(it, 0);
-    assert_int_equal(it->count, 3);
-    assert_int_equal(it->fires[2].attempt, 1);
-    assert_int_equal(it->fires[2].due_ns, it->fires[0].due_ns);
-    assert_int_equal(tw_durable_get(it->jobs, "bill", "17", NULL, NULL), -ENOENT);
-    end(it);
+    self->inside = NULL;
+    assert_int_equal(tw_durable_requeue(self->jobs, "bill", "17"), 1);
+    advance(self, 0);
+    assert_int_equal(self->count, 3);
+    assert_int_equal(self->fires[2].attempt, 1);
+    assert_int_equal(self->fires[2].due_ns, self->fires[0].due_ns);
+    assert_int_equal(tw_durable_get(self->jobs, "bill", "17", NULL, NULL), -ENOENT);
 }
 
 TEST(all_failed_jobs_are_requeued_at_once) {
-    struct process *it = begin_failing((struct tw_durable_retries){.attempts = 1});
-    put_bill(it, 0, 0);
-    advance(it, SECOND);
-    it->inside = NULL;
-    assert_int_equal(tw_durable_requeue(it->jobs, NULL, NULL), 1);
-    advance(it, 0);
-    assert_int_equal(it->count, 2);
-    assert_int_equal(tw_durable_requeue(it->jobs, NULL, NULL), 0);
-    end(it);
+    begin_failing((struct tw_durable_retries){.attempts = 1});
+    put_bill(0, 0);
+    advance(self, SECOND);
+    self->inside = NULL;
+    assert_int_equal(tw_durable_requeue(self->jobs, NULL, NULL), 1);
+    advance(self, 0);
+    assert_int_equal(self->count, 2);
+    assert_int_equal(tw_durable_requeue(self->jobs, NULL, NULL), 0);
 }
 
 static int has_error(const struct tw_durable_entry *entry, void *arg) {
@@ -227,36 +203,32 @@ static int has_error(const struct tw_durable_entry *entry, void *arg) {
 }
 
 TEST(a_periodic_job_whose_last_try_has_failed_goes_on) {
-    struct process *it = begin_failing(
-        (struct tw_durable_retries){.attempts = 3, .backoff_ns = MINUTE, .backoff_max_ns = MINUTE});
-    put_bill(it, HOUR, HOUR);
-    advance(it, 2 * HOUR + 30 * MINUTE);
-    assert_int_equal(it->count, 6);
-    assert_int_equal(it->fires[3].due_ns, it->fires[0].due_ns + HOUR);
-    assert_int_equal(it->fires[3].attempt, 1);
-    assert_int_equal(stats_of(it).failed, 2);
-    assert_int_equal(tw_durable_get(it->jobs, "bill", "17", has_error, "no such address"), 1);
-    end(it);
+    begin_failing((struct tw_durable_retries){.attempts = 3, .backoff_ns = MINUTE, .backoff_max_ns = MINUTE});
+    put_bill(HOUR, HOUR);
+    advance(self, 2 * HOUR + 30 * MINUTE);
+    assert_int_equal(self->count, 6);
+    assert_int_equal(self->fires[3].due_ns, self->fires[0].due_ns + HOUR);
+    assert_int_equal(self->fires[3].attempt, 1);
+    assert_int_equal(stats_of(self).failed, 2);
+    assert_int_equal(tw_durable_get(self->jobs, "bill", "17", has_error, "no such address"), 1);
 }
 
-static enum tw_durable_answer answer_nonsense(UNUSED struct tw_durable_fire *fire, struct process *it) {
+static enum tw_durable_answer answer_nonsense(UNUSED struct tw_durable_fire *fire, struct process *process) {
     int nonsense = 4711;
     enum tw_durable_answer answer = TW_DURABLE_DONE;
     memcpy(&answer, &nonsense, sizeof answer);
-    return it->count == 1 ? answer : TW_DURABLE_DONE;
+    return process->count == 1 ? answer : TW_DURABLE_DONE;
 }
 
 TEST(an_answer_that_is_none_is_a_failure) {
-    struct process *it = begin();
-    it->inside = answer_nonsense;
-    put_mail(it, "17", 0);
-    advance(it, MINUTE);
-    assert_int_equal(it->count, 2);
-    assert_int_equal(it->fires[1].attempt, 2);
-    end(it);
+    self->inside = answer_nonsense;
+    put_mail(self, "17", 0);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 2);
+    assert_int_equal(self->fires[1].attempt, 2);
 }
 
-static enum tw_durable_answer fail_without_why(struct tw_durable_fire *fire, UNUSED struct process *it) {
+static enum tw_durable_answer fail_without_why(struct tw_durable_fire *fire, UNUSED struct process *process) {
     return tw_durable_failed(fire, NULL);
 }
 
@@ -266,15 +238,13 @@ static int print_error_length(const struct tw_durable_entry *entry, UNUSED void 
 }
 
 TEST(a_failure_without_a_text_has_one_all_the_same) {
-    struct process *it = begin();
-    it->inside = fail_without_why;
-    put_mail(it, "17", 0);
-    advance(it, 0);
-    assert_true(tw_durable_get(it->jobs, "mail", "17", print_error_length, NULL) > 0);
-    end(it);
+    self->inside = fail_without_why;
+    put_mail(self, "17", 0);
+    advance(self, 0);
+    assert_true(tw_durable_get(self->jobs, "mail", "17", print_error_length, NULL) > 0);
 }
 
-static enum tw_durable_answer fail_at_length(struct tw_durable_fire *fire, UNUSED struct process *it) {
+static enum tw_durable_answer fail_at_length(struct tw_durable_fire *fire, UNUSED struct process *process) {
     char why[4096];
     memset(why, 'x', sizeof why);
     memcpy(why + 199, "\xc3\xa9", 2); /* a letter across the end of what is kept */
@@ -283,39 +253,201 @@ static enum tw_durable_answer fail_at_length(struct tw_durable_fire *fire, UNUSE
 }
 
 TEST(of_a_long_text_200_bytes_are_kept) {
-    struct process *it = begin();
-    it->inside = fail_at_length;
-    put_mail(it, "17", 0);
-    advance(it, 0);
-    const int length = tw_durable_get(it->jobs, "mail", "17", print_error_length, NULL);
+    self->inside = fail_at_length;
+    put_mail(self, "17", 0);
+    advance(self, 0);
+    const int length = tw_durable_get(self->jobs, "mail", "17", print_error_length, NULL);
     assert_in_range(length, 199, 203);
-    end(it);
 }
 
 /* --- kinds --------------------------------------------------------------------------------- */
 
 TEST(each_kind_has_its_handler) {
-    struct process *it = begin(), *other = join(it, (struct tw_durable_options){0});
-    assert_int_equal(tw_durable_handle(it->jobs, "bill", note, other, NULL), 0);
-    put_mail(it, "17", SECOND);
-    put_bill(it, SECOND, 0);
-    advance(it, MINUTE);
-    assert_int_equal(it->count, 1);
-    assert_string_equal(it->fires[0].kind, "mail");
+    join((struct tw_durable_options){0});
+    assert_int_equal(tw_durable_handle(self->jobs, "bill", note, other, NULL), 0);
+    put_mail(self, "17", SECOND);
+    put_bill(SECOND, 0);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 1);
+    assert_string_equal(self->fires[0].kind, "mail");
     assert_int_equal(other->count, 1);
     assert_string_equal(other->fires[0].kind, "bill");
-    part(other);
-    end(it);
 }
 
 TEST(a_kind_without_a_handler_waits_for_one) {
-    struct process *it = begin();
-    put_bill(it, SECOND, 0);
-    advance(it, HOUR);
-    assert_int_equal(it->count, 0);
-    assert_int_equal(stats_of(it).claimed, 0);
-    handle(it, "bill");
-    advance(it, 0);
-    assert_int_equal(it->count, 1);
-    end(it);
+    put_bill(SECOND, 0);
+    advance(self, HOUR);
+    assert_int_equal(self->count, 0);
+    assert_int_equal(stats_of(self).claimed, 0);
+    handle(self, "bill");
+    advance(self, 0);
+    assert_int_equal(self->count, 1);
+}
+
+static struct tw_durable_job every(int64_t period, enum tw_durable_missed missed, int64_t grace) {
+    struct tw_durable_job job = mail("17", period);
+    job.period_ns = period;
+    job.missed = missed;
+    job.grace_ns = grace;
+    return job;
+}
+
+/* --- due times of periodic jobs
+ * ----------------------------------------------------------------------------- */
+
+TEST(a_period_does_not_drift) {
+    const int64_t period = 7 * SECOND + 123457 * TW_MICROSECOND, first = tw_runtime_now(self->rt) + period;
+    assert_int_equal(put(self, every(period, TW_DURABLE_COALESCE, 0)), 0);
+    advance(self, 100 * period + LATE);
+    assert_int_equal(self->count, 100);
+    for (unsigned i = 0; i < 100; ++i) {
+        assert_fired(self, i, first + i * period);
+        assert_int_equal(self->fires[i].overruns, 0);
+    }
+}
+
+TEST(a_period_rounds_up_to_microseconds) {
+    struct tw_durable_job job = every(MS + 1, TW_DURABLE_BURST, 0);
+    job.due_ns = 0;
+    assert_int_equal(put(self, job), 0);
+    assert_int_equal(entry_of(self, "17").job.period_ns, MS + TW_MICROSECOND);
+    advance(self, SECOND);
+    assert_in_range(self->count, 900, 1000);
+}
+
+TEST(the_first_due_time_has_a_delay_of_its_own) {
+    struct tw_durable_job job = every(HOUR, TW_DURABLE_COALESCE, 0);
+    const int64_t now = tw_runtime_now(self->rt);
+    job.due_ns = MINUTE;
+    assert_int_equal(put(self, job), 0);
+    advance(self, 2 * HOUR);
+    assert_int_equal(self->count, 2);
+    assert_fired(self, 0, now + MINUTE);
+    assert_fired(self, 1, now + MINUTE + HOUR);
+}
+
+TEST(a_cron_job_fires_when_its_expression_is_true) {
+    const struct tw_durable_job job = {.kind = "mail", .key = "17", .cron = "30 4 * * *"};
+    assert_int_equal(put(self, job), 0);
+    advance(self, 72 * HOUR);
+    assert_int_equal(self->count, 3);
+    for (unsigned i = 0; i < 3; ++i)
+        assert_fired(self, i, (int64_t)i * 24 * HOUR + 4 * HOUR + 30 * MINUTE);
+}
+
+TEST(a_cron_job_goes_by_its_time_zone) {
+    const struct tw_durable_job job = {
+        .kind = "mail", .key = "17", .cron = "30 4 * * *", .zone = "Asia/Kolkata"};
+    assert_int_equal(put(self, job), 0);
+    advance(self, 25 * HOUR);
+    assert_int_equal(self->count, 1);
+    assert_fired(self, 0, 23 * HOUR);
+}
+
+/* --- due times that passed ------------------------------------------------------------------- */
+
+/* A job of a period of an hour that was away for ten and a half of its due times. */
+static void miss_ten(enum tw_durable_missed missed, int64_t grace) {
+    assert_int_equal(put(self, every(HOUR, missed, grace)), 0);
+    go_away(self, 10 * HOUR + 30 * MINUTE);
+    come_back(self);
+}
+
+TEST(missed_due_times_fire_as_one) {
+    miss_ten(TW_DURABLE_COALESCE, 0);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(self->fires[0].due_ns, SECOND + 10 * HOUR);
+    assert_int_equal(self->fires[0].overruns, 9);
+    advance(self, HOUR);
+    assert_int_equal(self->count, 2);
+    assert_fired(self, 1, SECOND + 11 * HOUR);
+    assert_int_equal(self->fires[1].overruns, 0);
+}
+
+TEST(each_missed_due_time_fires) {
+    miss_ten(TW_DURABLE_BURST, 0);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 10);
+    for (unsigned i = 0; i < 10; ++i) {
+        assert_int_equal(self->fires[i].due_ns, SECOND + (i + 1) * HOUR);
+        assert_int_equal(self->fires[i].overruns, 0);
+    }
+}
+
+TEST(missed_due_times_are_skipped) {
+    miss_ten(TW_DURABLE_SKIP, 0);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 0);
+    assert_true(stats_of(self).skipped >= 1);
+    assert_int_equal(entry_of(self, "17").job.due_ns, SECOND + 11 * HOUR);
+    advance(self, 30 * MINUTE);
+    assert_int_equal(self->count, 1);
+    assert_fired(self, 0, SECOND + 11 * HOUR);
+}
+
+TEST(due_times_within_the_grace_fire_one_by_one) {
+    miss_ten(TW_DURABLE_COALESCE, 3 * HOUR);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 4);
+    assert_int_equal(self->fires[0].due_ns, SECOND + 7 * HOUR);
+    assert_int_equal(self->fires[0].overruns, 6);
+    for (unsigned i = 1; i < 4; ++i) {
+        assert_int_equal(self->fires[i].due_ns, SECOND + (7 + i) * HOUR);
+        assert_int_equal(self->fires[i].overruns, 0);
+    }
+}
+
+TEST(due_times_within_the_grace_are_not_skipped) {
+    miss_ten(TW_DURABLE_SKIP, 3 * HOUR);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 3);
+    assert_int_equal(self->fires[0].due_ns, SECOND + 8 * HOUR);
+}
+
+TEST(a_oneshot_that_was_missed_fires) {
+    put_mail(self, "17", HOUR);
+    go_away(self, 240 * HOUR);
+    come_back(self);
+    advance(self, 0);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(self->fires[0].due_ns, SECOND + HOUR);
+}
+
+TEST(a_missed_cron_job_fires_as_one) {
+    const struct tw_durable_job job = {.kind = "mail", .key = "17", .cron = "0 * * * *"};
+    assert_int_equal(put(self, job), 0);
+    go_away(self, 5 * HOUR + MINUTE);
+    come_back(self);
+    advance(self, 0);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(self->fires[0].due_ns, 5 * HOUR);
+    assert_int_equal(self->fires[0].overruns, 4);
+}
+
+static enum tw_durable_answer fail_once(struct tw_durable_fire *fire, struct process *process) {
+    return process->count == 1 ? tw_durable_failed(fire, "busy") : TW_DURABLE_DONE;
+}
+
+static enum tw_durable_answer again_once(struct tw_durable_fire *fire, struct process *process) {
+    return process->count == 1 ? tw_durable_again(fire, 150 * MINUTE) : TW_DURABLE_DONE;
+}
+
+TEST(another_try_is_for_its_due_time_however_late_it_is) {
+    const struct tw_durable_retries slow = {.backoff_ns = 150 * MINUTE, .backoff_max_ns = 150 * MINUTE};
+    for (unsigned fails = 0; fails < 2; ++fails) {
+        begin();
+        self->inside = fails ? fail_once : again_once;
+        assert_int_equal(tw_durable_handle(self->jobs, "bill", note, self, &slow), 0);
+        struct tw_durable_job job = every(HOUR, TW_DURABLE_COALESCE, 0);
+        job.kind = "bill";
+        assert_int_equal(put(self, job), 0);
+        advance(self, 3 * HOUR + 45 * MINUTE);
+        assert_int_equal(self->count, 3);
+        assert_int_equal(self->fires[1].due_ns, self->fires[0].due_ns);
+        assert_int_equal(self->fires[1].attempt, fails + 1);
+        assert_int_equal(self->fires[2].due_ns,
+                         self->fires[0].due_ns + 2 * HOUR); /* of the two that were missed */
+        assert_int_equal(self->fires[2].overruns, 1);
+    }
 }

@@ -1,4 +1,5 @@
-/* Jobs that are put, replaced and removed while they wait, are held, or run. */
+/* Jobs that are put, replaced and removed while they wait, are held, or run; how much a process holds and for
+ * how long, who takes over, and what it tells of itself. */
 #include "durable_test.h"
 
 static struct tw_durable_job with_text(const char *key, int64_t delay, const char *text) {
@@ -10,7 +11,7 @@ static struct tw_durable_job with_text(const char *key, int64_t delay, const cha
 
 static char text_seen[16];
 
-static enum tw_durable_answer read_text(struct tw_durable_fire *fire, UNUSED struct process *it) {
+static enum tw_durable_answer read_text(struct tw_durable_fire *fire, UNUSED struct process *process) {
     snprintf(text_seen, sizeof text_seen, "%.*s", (int)fire->size, (const char *)fire->payload);
     return TW_DURABLE_DONE;
 }
@@ -18,180 +19,156 @@ static enum tw_durable_answer read_text(struct tw_durable_fire *fire, UNUSED str
 /* --- putting ------------------------------------------------------------------------------- */
 
 TEST(a_replaced_job_fires_as_the_new_one) {
-    struct process *it = begin();
-    it->inside = read_text;
-    assert_int_equal(put(it, with_text("17", HOUR, "old")), 0);
-    assert_int_equal(put(it, with_text("17", 2 * HOUR, "new")), 1);
-    advance(it, 90 * MINUTE);
-    assert_int_equal(it->count, 0);
-    advance(it, HOUR);
-    assert_int_equal(it->count, 1);
+    self->inside = read_text;
+    assert_int_equal(put(self, with_text("17", HOUR, "old")), 0);
+    assert_int_equal(put(self, with_text("17", 2 * HOUR, "new")), 1);
+    advance(self, 90 * MINUTE);
+    assert_int_equal(self->count, 0);
+    advance(self, HOUR);
+    assert_int_equal(self->count, 1);
     assert_string_equal(text_seen, "new");
-    end(it);
 }
 
 TEST(a_job_that_is_kept_stays_as_it_is) {
-    struct process *it = begin();
-    it->inside = read_text;
+    self->inside = read_text;
     const struct tw_durable_job old = with_text("17", HOUR, "old"), new = with_text("17", 2 * HOUR, "new");
-    assert_int_equal(tw_durable_put(it->jobs, &old, TW_DURABLE_KEEP), 0);
-    assert_int_equal(tw_durable_put(it->jobs, &new, TW_DURABLE_KEEP), 1);
-    advance(it, 90 * MINUTE);
-    assert_int_equal(it->count, 1);
+    assert_int_equal(tw_durable_put(self->jobs, &old, TW_DURABLE_KEEP), 0);
+    assert_int_equal(tw_durable_put(self->jobs, &new, TW_DURABLE_KEEP), 1);
+    advance(self, 90 * MINUTE);
+    assert_int_equal(self->count, 1);
     assert_string_equal(text_seen, "old");
-    end(it);
 }
 
 TEST(many_are_put_at_once_and_counted_if_they_are_new) {
-    struct process *it = begin();
-    put_mail(it, "b", HOUR);
+    put_mail(self, "b", HOUR);
     const struct tw_durable_job jobs[] = {mail("a", SECOND), mail("b", SECOND), mail("c", SECOND),
                                           mail("a", SECOND)};
-    assert_int_equal(tw_durable_put_many(it->jobs, jobs, 4, TW_DURABLE_KEEP), 2);
-    advance(it, MINUTE);
-    assert_int_equal(it->count, 2);
-    assert_int_equal(tw_durable_put_many(it->jobs, jobs, 0, TW_DURABLE_KEEP), 0);
-    assert_int_equal(tw_durable_put_many(it->jobs, NULL, 0, TW_DURABLE_KEEP), 0);
-    end(it);
+    assert_int_equal(tw_durable_put_many(self->jobs, jobs, 4, TW_DURABLE_KEEP), 2);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 2);
+    assert_int_equal(tw_durable_put_many(self->jobs, jobs, 0, TW_DURABLE_KEEP), 0);
+    assert_int_equal(tw_durable_put_many(self->jobs, NULL, 0, TW_DURABLE_KEEP), 0);
 }
 
 TEST(of_jobs_of_one_name_that_are_put_at_once_the_last_fires_alone) {
-    struct process *it = begin();
-    it->inside = read_text;
+    self->inside = read_text;
     const struct tw_durable_job jobs[] = {mail("18", 0), with_text("17", 0, "old"),
                                           with_text("17", 0, "new")};
-    assert_int_equal(tw_durable_put_many(it->jobs, jobs, 3, TW_DURABLE_REPLACE), 2);
-    advance(it, MINUTE);
-    assert_int_equal(it->count, 2);
+    assert_int_equal(tw_durable_put_many(self->jobs, jobs, 3, TW_DURABLE_REPLACE), 2);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 2);
     assert_string_equal(text_seen, "new");
-    end(it);
 }
 
 TEST(a_job_that_is_replaced_while_it_is_held_fires_as_the_new_one) {
-    struct process *it = begin();
-    it->inside = read_text;
-    assert_int_equal(put(it, with_text("17", 2 * SECOND, "old")), 0);
-    advance(it, SECOND);
-    assert_int_equal(entry_of(it, "17").state, TW_DURABLE_HELD);
-    assert_int_equal(put(it, with_text("17", 3 * SECOND, "new")), 1);
-    assert_int_equal(entry_of(it, "17").state, TW_DURABLE_PENDING);
-    advance(it, MINUTE);
-    assert_int_equal(it->count, 1);
+    self->inside = read_text;
+    assert_int_equal(put(self, with_text("17", 2 * SECOND, "old")), 0);
+    advance(self, SECOND);
+    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_HELD);
+    assert_int_equal(put(self, with_text("17", 3 * SECOND, "new")), 1);
+    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 1);
     assert_string_equal(text_seen, "new");
-    assert_int_equal(stats_of(it).taken_back, 1);
-    end(it);
+    assert_int_equal(stats_of(self).taken_back, 1);
 }
 
 /* --- removing ------------------------------------------------------------------------------ */
 
 TEST(a_job_that_is_removed_while_it_waits_does_not_fire) {
-    struct process *it = begin();
-    put_mail(it, "17", HOUR);
-    assert_int_equal(tw_durable_remove(it->jobs, "mail", "17"), 1);
-    assert_int_equal(tw_durable_remove(it->jobs, "mail", "17"), -ENOENT);
-    advance(it, 2 * HOUR);
-    assert_int_equal(it->count, 0);
-    end(it);
+    put_mail(self, "17", HOUR);
+    assert_int_equal(tw_durable_remove(self->jobs, "mail", "17"), 1);
+    assert_int_equal(tw_durable_remove(self->jobs, "mail", "17"), -ENOENT);
+    advance(self, 2 * HOUR);
+    assert_int_equal(self->count, 0);
 }
 
 TEST(a_job_that_is_removed_while_it_is_held_does_not_fire) {
-    struct process *it = begin();
-    put_mail(it, "17", 2 * SECOND);
-    advance(it, SECOND);
-    assert_int_equal(entry_of(it, "17").state, TW_DURABLE_HELD);
-    assert_int_equal(tw_durable_remove(it->jobs, "mail", "17"), 1);
-    assert_int_equal(stats_of(it).held, 0);
-    advance(it, MINUTE);
-    assert_int_equal(it->count, 0);
-    assert_int_equal(stats_of(it).taken_back, 1);
-    end(it);
+    put_mail(self, "17", 2 * SECOND);
+    advance(self, SECOND);
+    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_HELD);
+    assert_int_equal(tw_durable_remove(self->jobs, "mail", "17"), 1);
+    assert_int_equal(stats_of(self).held, 0);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 0);
+    assert_int_equal(stats_of(self).taken_back, 1);
 }
 
 TEST(a_held_job_that_another_process_removes_does_not_fire) {
-    struct process *it = begin();
-    put_mail(it, "17", 2 * SECOND);
-    advance(it, SECOND);
-    assert_int_equal(stats_of(it).held, 1);
-    assert_int_equal(tw_durable_remove(it->keeper, "mail", "17"), 1);
-    advance(it, MINUTE);
-    assert_int_equal(it->count, 0);
-    assert_int_equal(stats_of(it).taken_back, 1);
-    assert_int_equal(stats_of(it).held, 0);
-    end(it);
+    put_mail(self, "17", 2 * SECOND);
+    advance(self, SECOND);
+    assert_int_equal(stats_of(self).held, 1);
+    assert_int_equal(tw_durable_remove(self->keeper, "mail", "17"), 1);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 0);
+    assert_int_equal(stats_of(self).taken_back, 1);
+    assert_int_equal(stats_of(self).held, 0);
 }
 
-static enum tw_durable_answer remove_own(struct tw_durable_fire *fire, struct process *it) {
-    assert_int_equal(tw_durable_remove(it->jobs, fire->kind, fire->key), 0);
+static enum tw_durable_answer remove_own(struct tw_durable_fire *fire, struct process *process) {
+    assert_int_equal(tw_durable_remove(process->jobs, fire->kind, fire->key), 0);
     return tw_durable_again(fire, SECOND);
 }
 
 TEST(a_handler_removes_its_job_too_late_to_prevent_it_and_it_does_not_fire_again) {
-    struct process *it = begin();
-    it->inside = remove_own;
-    put_mail(it, "17", 0);
-    advance(it, MINUTE);
-    assert_int_equal(it->count, 1);
-    assert_false(exists(it, "17"));
-    assert_int_equal(stats_of(it).unmatched, 1);
-    end(it);
+    self->inside = remove_own;
+    put_mail(self, "17", 0);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 1);
+    assert_false(exists(self, "17"));
+    assert_int_equal(stats_of(self).unmatched, 1);
 }
 
 /* --- in handlers --------------------------------------------------------------------------- */
 
-static enum tw_durable_answer replace_own(struct tw_durable_fire *fire, struct process *it) {
-    if (it->count > 1)
+static enum tw_durable_answer replace_own(struct tw_durable_fire *fire, struct process *process) {
+    if (process->count > 1)
         return TW_DURABLE_DONE;
-    assert_int_equal(put(it, mail(fire->key, MINUTE)), 1);
+    assert_int_equal(put(process, mail(fire->key, MINUTE)), 1);
     return tw_durable_failed(fire, "counts for nothing");
 }
 
 TEST(a_job_that_its_handler_replaces_fires_as_the_new_one_with_a_higher_token) {
-    struct process *it = begin();
-    it->inside = replace_own;
-    put_mail(it, "17", 0);
-    advance(it, SECOND);
-    const struct tw_durable_entry entry = entry_of(it, "17");
+    self->inside = replace_own;
+    put_mail(self, "17", 0);
+    advance(self, SECOND);
+    const struct tw_durable_entry entry = entry_of(self, "17");
     assert_int_equal(entry.state, TW_DURABLE_PENDING);
     assert_int_equal(entry.attempts, 0);
-    advance(it, HOUR);
-    assert_int_equal(it->count, 2);
-    assert_fired(it, 1, it->fires[0].at_ns + MINUTE);
-    assert_int_equal(it->fires[1].attempt, 1);
-    assert_true(it->fires[1].token > it->fires[0].token);
-    assert_int_equal(stats_of(it).unmatched, 1);
-    end(it);
+    advance(self, HOUR);
+    assert_int_equal(self->count, 2);
+    assert_fired(self, 1, self->fires[0].at_ns + MINUTE);
+    assert_int_equal(self->fires[1].attempt, 1);
+    assert_true(self->fires[1].token > self->fires[0].token);
+    assert_int_equal(stats_of(self).unmatched, 1);
 }
 
-static enum tw_durable_answer put_next(struct tw_durable_fire *fire, struct process *it) {
+static enum tw_durable_answer put_next(struct tw_durable_fire *fire, struct process *process) {
     static const char *const keys[] = {"b", "c", "d"};
-    if (it->count <= 3)
-        assert_int_equal(put(it, mail(keys[it->count - 1], 0)), 0);
+    if (process->count <= 3)
+        assert_int_equal(put(process, mail(keys[process->count - 1], 0)), 0);
     assert_true(fire->token > 0);
     return TW_DURABLE_DONE;
 }
 
 TEST(a_handler_puts_other_jobs) {
-    struct process *it = begin();
-    it->inside = put_next;
-    put_mail(it, "a", 0);
-    advance(it, 0);
-    assert_int_equal(it->count, 4);
-    end(it);
+    self->inside = put_next;
+    put_mail(self, "a", 0);
+    advance(self, 0);
+    assert_int_equal(self->count, 4);
 }
 
-static enum tw_durable_answer remove_other(UNUSED struct tw_durable_fire *fire, struct process *it) {
-    assert_int_equal(tw_durable_remove(it->jobs, "mail", "other"), 1);
+static enum tw_durable_answer remove_other(UNUSED struct tw_durable_fire *fire, struct process *process) {
+    assert_int_equal(tw_durable_remove(process->jobs, "mail", "other"), 1);
     return TW_DURABLE_DONE;
 }
 
 TEST(a_handler_removes_another_job_that_is_held) {
-    struct process *it = begin();
-    it->inside = remove_other;
-    put_mail(it, "17", SECOND);
-    put_mail(it, "other", 2 * SECOND);
-    advance(it, MINUTE);
-    assert_int_equal(it->count, 1);
-    end(it);
+    self->inside = remove_other;
+    put_mail(self, "17", SECOND);
+    put_mail(self, "other", 2 * SECOND);
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 1);
 }
 
 /* --- asking -------------------------------------------------------------------------------- */
@@ -203,49 +180,215 @@ static int count_until(const struct tw_durable_entry *entry, void *arg) {
 }
 
 TEST(a_walk_ends_with_what_its_visitor_returns) {
-    struct process *it = begin();
-    put_mail(it, "a", HOUR);
-    put_mail(it, "b", HOUR);
-    put_mail(it, "c", HOUR);
+    put_mail(self, "a", HOUR);
+    put_mail(self, "b", HOUR);
+    put_mail(self, "c", HOUR);
     int left = 2;
-    assert_int_equal(tw_durable_list(it->jobs, NULL, count_until, &left), -4711);
+    assert_int_equal(tw_durable_list(self->jobs, NULL, count_until, &left), -4711);
     assert_int_equal(left, 0);
     left = 10;
-    assert_int_equal(tw_durable_list(it->jobs, NULL, count_until, &left), 0);
+    assert_int_equal(tw_durable_list(self->jobs, NULL, count_until, &left), 0);
     assert_int_equal(left, 7);
-    assert_int_equal(tw_durable_get(it->jobs, "mail", "a", NULL, NULL), 0);
-    end(it);
-}
-
-TEST(a_filter_selects_by_kind_state_and_key) {
-    struct process *it = begin();
-    put_mail(it, "a", HOUR);
-    put_mail(it, "b", HOUR);
-    assert_int_equal(put(it, (struct tw_durable_job){.kind = "bill", .key = "c"}), 0);
-    put_mail(it, "held", SECOND);
-    advance(it, 0);
-    assert_int_equal(tw_durable_count(it->jobs, NULL), 4);
-    assert_int_equal(tw_durable_count(it->jobs, &(struct tw_durable_filter){.kind = "mail"}), 3);
-    assert_int_equal(tw_durable_count(it->jobs, &(struct tw_durable_filter){.states = TW_DURABLE_HELD}), 1);
-    assert_int_equal(tw_durable_count(it->jobs, &(struct tw_durable_filter){.kind = "mail", .after = "a"}),
-                     2);
-    assert_int_equal(tw_durable_count(it->jobs, &(struct tw_durable_filter){.limit = 2}), 2);
-    end(it);
+    assert_int_equal(tw_durable_get(self->jobs, "mail", "a", NULL, NULL), 0);
 }
 
 TEST(a_job_that_is_put_again_and_again_is_held_once) {
-    struct process *it = begin();
     for (int i = 0; i < 1000; ++i) {
-        assert_int_equal(put(it, mail("17", SECOND)), i > 0);
-        advance(it, MS);
+        assert_int_equal(put(self, mail("17", SECOND)), i > 0);
+        advance(self, MS);
     }
-    struct tw_durable_counts now = stats_of(it);
+    struct tw_durable_counts now = stats_of(self);
     assert_int_equal(now.held, 1);
     assert_int_equal(now.taken_back, 999);
-    assert_int_equal(it->count, 0);
-    advance(it, SECOND);
-    now = stats_of(it);
-    assert_int_equal(it->count, 1);
+    assert_int_equal(self->count, 0);
+    advance(self, SECOND);
+    now = stats_of(self);
+    assert_int_equal(self->count, 1);
     assert_int_equal(now.held, 0);
-    end(it);
+}
+
+/* --- limits -------------------------------------------------------------------------------- */
+
+TEST(a_process_never_holds_more_than_it_may_and_the_others_fire_too) {
+    begin_with((struct tw_durable_options){.hold = 3, .horizon_ns = MINUTE});
+    for (char key[] = "a"; key[0] <= 'z'; ++key[0])
+        put_mail(self, key, (key[0] - 'a' + 5) * SECOND);
+    for (unsigned i = 0; i < 400; ++i) {
+        advance(self, 100 * MS);
+        assert_in_range(stats_of(self).held, 0, 3);
+    }
+    assert_int_equal(self->count, 26);
+    for (unsigned i = 0; i < 26; ++i)
+        assert_fired(self, i, (i + 6) * SECOND);
+}
+
+TEST(a_hundred_at_once_pass_through_a_hold_of_one) {
+    begin_with((struct tw_durable_options){.hold = 1});
+    for (unsigned i = 0; i < 100; ++i) {
+        char key[16];
+        snprintf(key, sizeof key, "%u", i);
+        put_mail(self, key, 0);
+    }
+    advance(self, 2 * SECOND);
+    assert_int_equal(self->count, 100);
+}
+
+TEST(a_job_is_held_when_it_is_within_the_horizon) {
+    begin_with((struct tw_durable_options){.horizon_ns = 20 * SECOND});
+    put_mail(self, "17", MINUTE);
+    advance(self, 39 * SECOND);
+    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);
+    advance(self, 7 * SECOND); /* it looks a quarter of the horizon later at the latest */
+    assert_int_equal(entry_of(self, "17").state, TW_DURABLE_HELD);
+    assert_int_equal(self->count, 0);
+}
+
+/* --- several processes ----------------------------------------------------------------------- */
+
+TEST(what_a_process_gives_back_when_it_closes_another_fires_at_once) {
+    join((struct tw_durable_options){0});
+    put_mail(self, "17", 2 * SECOND);
+    advance(self, SECOND);
+    assert_int_equal(stats_of(self).held, 1);
+    assert_int_equal(tw_durable_close(self->jobs), 0);
+    self->jobs = NULL;
+    handle(other, "mail");
+    advance(self, SECOND + LATE);
+    assert_int_equal(self->count, 0);
+    assert_int_equal(other->count, 1);
+    assert_fired(other, 0, 3 * SECOND);
+}
+
+TEST(two_processes_fire_each_job_once) {
+    join((struct tw_durable_options){0});
+    handle(other, "mail");
+    for (char key[] = "a"; key[0] <= 'z'; ++key[0])
+        put_mail(key[0] % 2 ? self : other, key, (key[0] - 'a') * SECOND);
+    advance(self, MINUTE);
+    assert_int_equal(self->count + other->count, 26);
+}
+
+/* --- closing from inside --------------------------------------------------------------------- */
+
+static enum tw_durable_answer close_own(UNUSED struct tw_durable_fire *fire, struct process *process) {
+    assert_int_equal(tw_durable_close(process->jobs), -EBUSY);
+    return TW_DURABLE_DONE;
+}
+
+TEST(a_handler_cannot_close_its_connection) {
+    self->inside = close_own;
+    put_mail(self, "17", 0);
+    advance(self, SECOND);
+    assert_int_equal(self->count, 1);
+    assert_false(exists(self, "17"));
+}
+
+static unsigned events;
+static enum tw_durable_event last_event;
+
+static void note_event(enum tw_durable_event event, const char *why, UNUSED void *arg) {
+    assert_non_null(why);
+    ++events;
+    last_event = event;
+    assert_int_equal(tw_durable_close(other->jobs), -EBUSY);
+}
+
+TEST(an_event_tells_of_the_connection_and_cannot_close_it) {
+    join((struct tw_durable_options){.on_event = note_event});
+    advance(self, SECOND);
+    assert_int_equal(events, 0); /* it handles nothing yet */
+    handle(other, "mail");
+    advance(self, SECOND);
+    assert_int_equal(events, 1);
+    assert_int_equal(last_event, TW_DURABLE_CONNECTED);
+}
+
+TEST(what_a_dead_process_held_is_late_by_its_lease_and_a_third) {
+    const struct tw_durable_options options = {.lease_ns = 3 * SECOND, .poll_ns = 30 * SECOND};
+    begin_with(options);
+    other = begin_another(options);
+    put_mail(other, "17", SECOND); /* held, and never fired, as its time stands still */
+    advance(self, 2 * SECOND - 1);
+    assert_int_equal(self->count, 0); /* the lease is from its first second */
+    advance(self, 2 * SECOND);
+    assert_int_equal(self->count, 1);
+    assert_string_equal(self->fires[0].key, "17");
+    assert_int_equal(self->fires[0].attempt, 1);
+}
+
+/* --- seeing -------------------------------------------------------------------------------- */
+
+TEST(statistics_count_what_has_happened) {
+    struct tw_durable_counts now = stats_of(self);
+    assert_int_equal(now.connected, 1);
+    assert_int_equal(now.connects, 1);
+    assert_int_equal(now.started, 0);
+    assert_in_range(now.lease_ns, 10 * SECOND, 15 * SECOND);
+    assert_in_range(now.clock_uncertainty_ns, 0, MS);
+
+    put_mail(self, "17", 0);
+    put_mail(self, "18", SECOND);
+    put_mail(self, "19", HOUR);
+    advance(self, 0);
+    now = stats_of(self);
+    assert_int_equal(now.claimed, 2);
+    assert_int_equal(now.started, 1);
+    assert_int_equal(now.done, 1);
+    assert_int_equal(now.held, 1);
+    assert_int_equal(now.running, 0);
+    assert_int_equal(now.unsettled, 0);
+    assert_int_equal(now.late_count, 1);
+    assert_int_equal(now.errors + now.unconfirmed + now.unmatched + now.taken_back, 0);
+}
+
+TEST(a_process_that_handles_nothing_is_no_member) {
+    join((struct tw_durable_options){0});
+    advance(self, MINUTE);
+    const struct tw_durable_counts now = stats_of(other);
+    assert_int_equal(now.connected, 0);
+    assert_int_equal(now.connects, 0);
+    assert_int_equal(now.lease_ns, 0);
+    assert_int_equal(now.clock_uncertainty_ns, -1);
+}
+
+struct text {
+    char all[4096];
+    size_t size;
+};
+
+static void append(const char *text, size_t size, void *arg) {
+    struct text *it = arg;
+    assert_true(it->size + size < sizeof it->all);
+    memcpy(it->all + it->size, text, size);
+    it->size += size;
+}
+
+TEST(a_dump_has_what_is_held_and_no_control_characters) {
+    struct text text = {.size = 0};
+    put_mail(self, "order \x1b[2J 17", SECOND);
+    advance(self, 0);
+    assert_int_equal(tw_durable_dump(self->jobs, append, &text), 0);
+    assert_non_null(strstr(text.all, "memory"));
+    assert_non_null(strstr(text.all, "waiting"));
+    assert_non_null(strstr(text.all, "mail  order ?[2J 17"));
+    assert_null(strchr(text.all, '\x1b'));
+}
+
+TEST(a_connection_without_a_runtime_puts_and_asks) {
+    struct text text = {.size = 0};
+    const struct tw_durable_job job = mail("17", HOUR);
+    assert_int_equal(tw_durable_put(self->keeper, &job, TW_DURABLE_REPLACE), 0);
+    assert_int_equal(tw_durable_count(self->keeper, NULL), 1);
+    assert_int_equal(tw_durable_dump(self->keeper, append, &text), 0);
+    assert_true(text.size > 0);
+    assert_true(tw_durable_now(self->keeper) > 0);
+    assert_int_equal(tw_durable_remove(self->keeper, "mail", "17"), 1);
+}
+
+TEST(the_time_of_the_database_is_never_ahead) {
+    for (unsigned i = 0; i < 100; ++i) {
+        advance(self, 777 * MS);
+        const int64_t now = tw_runtime_now(self->rt);
+        assert_in_range(tw_durable_now(self->jobs), now - 10 * MS, now);
+    }
 }

@@ -20,7 +20,7 @@ TEST(a_job_whose_claim_lost_its_answer_fires_on_time_whatever_fails_next) {
         {.settle = unanswered(3, REFUSAL)},
     };
     for (size_t i = 0; i < COUNT_OF(cases); ++i) {
-        struct process *self = begin_scripted((struct tw_durable_options){0});
+        begin_scripted((struct tw_durable_options){0});
         put_mail(self, "17", 10 * SECOND);
         script.claim = unanswered(1, REFUSAL);
         script.resume = cases[i].resume;
@@ -28,40 +28,36 @@ TEST(a_job_whose_claim_lost_its_answer_fires_on_time_whatever_fails_next) {
         advance(self, HOUR);
         assert_int_equal(self->count, 1);
         assert_fired(self, 0, 11 * SECOND);
-        end(self);
     }
 }
 
 TEST(a_job_whose_put_lost_its_answer_fires_on_time) {
     const int errors[] = {-ENOTCONN, -ETIMEDOUT, -ENOMEM, -EIO};
     for (size_t i = 0; i < COUNT_OF(errors); ++i) {
-        struct process *self = begin_scripted((struct tw_durable_options){0});
+        begin_scripted((struct tw_durable_options){0});
         script.put = unanswered(1, errors[i]);
         assert_int_equal(put(self, mail("17", SECOND)), errors[i]);
         advance(self, MINUTE);
         assert_int_equal(self->count, 1);
         assert_fired(self, 0, 2 * SECOND);
-        end(self);
     }
 }
 
-static struct process *the_process;
-
 static void resume_and_claim_nothing(void) {
     script.claim = broken(each_time, REFUSAL);
-    advance(the_process, SECOND);
+    advance(self, SECOND);
 }
 
 /* The put claims the job, but before its answer arrives the member resumes and gives the job back. Another
  * process claims it then, and the first one must not fire it, even while it cannot ask. */
 TEST(what_a_put_has_claimed_in_a_former_epoch_is_not_taken) {
-    struct process *self = begin_scripted((struct tw_durable_options){0}), *other = join(self, watchful);
+    begin_scripted((struct tw_durable_options){0});
+    join(watchful);
     handle(other, "mail");
     advance(self, SECOND);
     script.claim = unanswered(1, REFUSAL); /* has the member resume in its next step */
     put_mail(self, "doubt", 3 * SECOND);
     advance(self, SECOND + LATE);
-    the_process = self;
     script.put = followed_by(resume_and_claim_nothing);
     put_mail(self, "17", 2 * SECOND);
     assert_string_equal(entry_of(self, "17").holder == NULL ? "nobody" : "a process", "a process");
@@ -70,48 +66,42 @@ TEST(what_a_put_has_claimed_in_a_former_epoch_is_not_taken) {
     advance(self, 5 * SECOND);
     assert_int_equal(self->count, 0);
     assert_int_equal(other->count, 2);
-    part(other);
-    end(self);
 }
 
 static void die_and_join_again(void) {
-    declare_all_dead(the_process);
-    assert_int_equal(tw_durable_remove(the_process->keeper, "mail", "17"), 1);
-    advance(the_process, 6 * SECOND);
-    assert_int_equal(stats_of(the_process).lost_leases, 1);
+    declare_all_dead();
+    assert_int_equal(tw_durable_remove(self->keeper, "mail", "17"), 1);
+    advance(self, 6 * SECOND);
+    assert_int_equal(stats_of(self).lost_leases, 1);
 }
 
 /* The new membership begins with the epoch with which the former one began. */
 TEST(what_a_put_has_claimed_for_a_former_membership_is_not_taken) {
-    struct process *self = begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE});
-    the_process = self;
+    begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE});
     script.put = followed_by(die_and_join_again);
     put_mail(self, "17", 30 * SECOND);
     assert_int_equal(stats_of(self).held, 0);
     advance(self, MINUTE);
     assert_int_equal(self->count, 0);
-    end(self);
 }
 
 static void put_another(void) {
-    assert_int_equal(put_elsewhere(the_process, "18", SECOND), 0);
-    advance(the_process, 50 * MS);
+    assert_int_equal(put_elsewhere(self, "18", SECOND), 0);
+    advance(self, 50 * MS);
 }
 
 TEST(the_room_for_what_a_put_may_claim_is_kept_free_meanwhile) {
-    struct process *self = begin_scripted((struct tw_durable_options){.hold = 1, .poll_ns = 20 * MS});
-    the_process = self;
+    begin_scripted((struct tw_durable_options){.hold = 1, .poll_ns = 20 * MS});
     script.put = followed_by(put_another);
     put_mail(self, "17", SECOND);
     assert_int_equal(stats_of(self).held, 1);
     advance(self, 5 * SECOND);
     assert_int_equal(self->count, 2);
-    end(self);
 }
 
 /* Only the renewal breaks, and not a claim, which would have the member resume in any case. */
 TEST(after_a_broken_connection_what_is_held_is_what_the_database_says) {
-    struct process *self = begin_scripted(
+    begin_scripted(
         (struct tw_durable_options){.lease_ns = 3 * SECOND, .horizon_ns = MINUTE, .poll_ns = 30 * SECOND});
     put_mail(self, "17", 10 * SECOND);
     put_mail(self, "18", 10 * SECOND);
@@ -132,33 +122,30 @@ TEST(after_a_broken_connection_what_is_held_is_what_the_database_says) {
     assert_string_equal(self->fires[0].key, "19");
     assert_string_equal(self->fires[1].key, "18");
     script.outage = 0;
-    end(self);
 }
 
 static void replace_and_claim(void) {
-    assert_int_equal(put_elsewhere(the_process, "17", SECOND), 1);
-    advance(the_process, 30 * MS);
-    assert_int_equal(stats_of(the_process).held, 1);
+    assert_int_equal(put_elsewhere(self, "17", SECOND), 1);
+    advance(self, 30 * MS);
+    assert_int_equal(stats_of(self).held, 1);
 }
 
 /* The job was replaced, and the new one is held, before the answer about the former one arrives. */
 TEST(a_job_that_was_replaced_before_its_put_has_returned_fires_as_the_new_one) {
-    struct process *self = begin_scripted(watchful);
-    the_process = self;
+    begin_scripted(watchful);
     script.put = followed_by(replace_and_claim);
     put_mail(self, "17", 2 * SECOND);
     advance(self, 10 * SECOND);
     assert_int_equal(self->count, 1);
     assert_fired(self, 0, 2 * SECOND);
-    end(self);
 }
 
 /* --- clocks that are set ---------------------------------------------------------------------- */
 
 /* The database claims and starts the job, as it is ready by the database's clock. The process still believes
  * in an earlier time, and must not take the due time for one that is still to come. */
-TEST(a_job_that_the_database_has_started_fires_whatever_the_process_knows_of_the_clock) {
-    struct process *self = begin_scripted((struct tw_durable_options){0});
+TEST(a_job_that_the_database_has_started_fires_whatever_self_knows_of_the_clock) {
+    begin_scripted((struct tw_durable_options){0});
     script.clock_ahead_ns = 2 * SECOND;
     struct tw_durable_job job = mail("17", tw_runtime_now(self->rt) + SECOND);
     job.absolute = 1;
@@ -167,13 +154,12 @@ TEST(a_job_that_the_database_has_started_fires_whatever_the_process_knows_of_the
     assert_int_equal(self->count, 1);
     assert_int_equal(self->fires[0].due_ns, job.due_ns);
     assert_int_equal(stats_of(self).skipped, 0);
-    end(self);
 }
 
 /* The job was ready by the former clock, and is not by the present one. No question that the database answers
  * says so; the process has to look itself before it goes on alone. */
 TEST(a_ready_job_waits_if_the_clock_was_set_back_meanwhile) {
-    struct process *self = begin_scripted(watchful);
+    begin_scripted(watchful);
     script.start = broken(each_time, -ENOMEM);
     put_mail(self, "17", SECOND);
     advance(self, SECOND + LATE);
@@ -186,7 +172,6 @@ TEST(a_ready_job_waits_if_the_clock_was_set_back_meanwhile) {
     assert_int_equal(self->count, 1);
     assert_int_equal(stats_of(self).unconfirmed, 1);
     assert_in_range(self->fires[0].at_ns, 2 * SECOND + MINUTE, 2 * SECOND + MINUTE + 2 * LATE);
-    end(self);
 }
 
 /* A process hears of it by a poll; or, without polls, when it asks whether the job may start. */
@@ -199,7 +184,7 @@ TEST(a_held_job_waits_by_the_clock_that_was_set) {
                  {HOUR, 20 * MS},
                  {-2020 * MS, 30 * SECOND}};
     for (size_t i = 0; i < COUNT_OF(cases); ++i) {
-        struct process *self = begin_scripted((struct tw_durable_options){
+        begin_scripted((struct tw_durable_options){
             .lease_ns = 2 * MINUTE, .horizon_ns = MINUTE, .poll_ns = cases[i].poll});
         const int64_t now = tw_runtime_now(self->rt), due = now + 20 * SECOND - cases[i].ahead;
         put_mail(self, "17", 20 * SECOND);
@@ -209,12 +194,11 @@ TEST(a_held_job_waits_by_the_clock_that_was_set) {
         const int64_t expected = due > now ? due : now;
         assert_in_range(self->fires[0].at_ns, expected,
                         expected + 20 * MS + LATE); /* a poll reads the clock */
-        end(self);
     }
 }
 
 TEST(all_held_jobs_wait_by_the_clock_that_the_first_one_has_found_set) {
-    struct process *self = begin_scripted(
+    begin_scripted(
         (struct tw_durable_options){.lease_ns = 2 * MINUTE, .horizon_ns = MINUTE, .poll_ns = 30 * SECOND});
     put_mail(self, "17", 3 * SECOND);
     put_mail(self, "18", 10 * SECOND);
@@ -222,12 +206,11 @@ TEST(all_held_jobs_wait_by_the_clock_that_the_first_one_has_found_set) {
     advance(self, MINUTE);
     assert_int_equal(self->count, 2);
     assert_in_range(self->fires[1].at_ns, 6 * SECOND, 6 * SECOND + LATE);
-    end(self);
 }
 
 /* By the clock that was set, the lease has ended. The member must renew it before anything fires. */
 TEST(a_job_that_the_database_refuses_to_start_waits_for_the_lease) {
-    struct process *self = begin_scripted((struct tw_durable_options){0});
+    begin_scripted((struct tw_durable_options){0});
     put_mail(self, "17", SECOND);
     script.clock_ahead_ns = 20 * SECOND;
     advance(self, SECOND + 500 * MS);
@@ -236,12 +219,11 @@ TEST(a_job_that_the_database_refuses_to_start_waits_for_the_lease) {
     advance(self, 5 * SECOND);
     assert_int_equal(self->count, 1);
     assert_int_equal(stats_of(self).unconfirmed, 0);
-    end(self);
 }
 
 /* Before the first answer nothing is known of the clock by which a held job would wait. */
 TEST(a_put_holds_nothing_until_the_clock_is_known) {
-    struct process *self = begin_scripted((struct tw_durable_options){0});
+    begin_scripted((struct tw_durable_options){0});
     go_away(self, 0);
     script.clock_ahead_ns = HOUR;
     script.renew = broken(1, REFUSAL);
@@ -254,61 +236,56 @@ TEST(a_put_holds_nothing_until_the_clock_is_known) {
     advance(self, 10 * SECOND);
     assert_int_equal(self->count, 1);
     assert_in_range(self->fires[0].at_ns, 3 * SECOND, 3 * SECOND + LATE);
-    end(self);
 }
 
 /* --- a database that is away ------------------------------------------------------------------- */
 
-struct told {
+static struct {
     unsigned count;
     enum tw_durable_event events[16];
-};
+} told;
 
-static void note_event(enum tw_durable_event event, const char *why, void *arg) {
-    struct told *told = arg;
+static void note_event(enum tw_durable_event event, const char *why, UNUSED void *arg) {
     assert_int_equal(strlen(why) > 0, event != TW_DURABLE_CONNECTED);
-    told->events[told->count++ % COUNT_OF(told->events)] = event;
+    told.events[told.count++ % COUNT_OF(told.events)] = event;
 }
 
-static void assert_told(const struct told *told, unsigned count, enum tw_durable_event last) {
-    assert_int_equal(told->count, count);
-    assert_int_equal(told->events[count - 1], last);
+static void assert_told(unsigned count, enum tw_durable_event last) {
+    assert_int_equal(told.count, count);
+    assert_int_equal(told.events[count - 1], last);
 }
 
-static struct process *begin_told(struct told *told, struct tw_durable_options options) {
+static void begin_told(struct tw_durable_options options) {
     options.on_event = note_event;
-    options.on_event_arg = told;
-    struct process *self = begin_scripted(options);
-    assert_told(told, 1, TW_DURABLE_CONNECTED);
-    return self;
+    told.count = 0;
+    begin_scripted(options);
+    assert_told(1, TW_DURABLE_CONNECTED);
 }
 
 TEST(events_tell_of_a_connection_that_breaks_and_of_a_lease_that_ends_once_each) {
     for (unsigned is_dead = 0; is_dead < 2; ++is_dead) {
-        struct told told = {0};
-        struct process *self = begin_told(&told, watchful);
+        begin_told(watchful);
         for (unsigned round = 0; round < 2; ++round) {
             script.outage = -ENOTCONN;
             advance(self, SECOND);
-            assert_told(&told, 3 * round + 2, TW_DURABLE_DISCONNECTED);
+            assert_told(3 * round + 2, TW_DURABLE_DISCONNECTED);
             assert_int_equal(stats_of(self).connected, 0);
             assert_int_equal(stats_of(self).lost_leases, round);
             assert_true(stats_of(self).lease_ns > 0);
             advance(self, MINUTE);
-            assert_told(&told, 3 * round + 3, TW_DURABLE_LEASE_LOST);
+            assert_told(3 * round + 3, TW_DURABLE_LEASE_LOST);
             assert_int_equal(stats_of(self).lost_leases, round + 1);
             assert_int_equal(stats_of(self).lease_ns, 0);
             if (is_dead)
-                declare_all_dead(self);
+                declare_all_dead();
             script.outage = 0;
             advance(self, 3 * SECOND);
-            assert_told(&told, 3 * round + 4, TW_DURABLE_CONNECTED);
+            assert_told(3 * round + 4, TW_DURABLE_CONNECTED);
             assert_int_equal(stats_of(self).connected, 1);
             assert_int_equal(stats_of(self).connects, round + 2);
             assert_int_equal(stats_of(self).lost_leases, round + 1);
             assert_true(stats_of(self).lease_ns > SECOND);
         }
-        end(self);
     }
 }
 
@@ -320,8 +297,7 @@ TEST(errors_after_which_a_connection_is_of_no_use_close_it) {
     } cases[] = {{-ENOTCONN, true}, {-ETIMEDOUT, true}, {-EROFS, true},   {-EBUSY, false},
                  {-EIO, false},     {-EACCES, false},   {-ENOSPC, false}, {-ENOMEM, false}};
     for (size_t i = 0; i < COUNT_OF(cases); ++i) {
-        struct told told = {0};
-        struct process *self = begin_told(&told, (struct tw_durable_options){.poll_ns = 20 * MS});
+        begin_told((struct tw_durable_options){.poll_ns = 20 * MS});
         const uint64_t errors = stats_of(self).errors;
         advance(self, 3 * SECOND);
         script.claim = broken(1, cases[i].error);
@@ -330,15 +306,13 @@ TEST(errors_after_which_a_connection_is_of_no_use_close_it) {
         assert_int_equal(told.count, cases[i].closes ? 3 : 1);
         assert_int_equal(stats_of(self).connected, 1);
         assert_int_equal(stats_of(self).errors, errors + 1);
-        end(self);
     }
 }
 
 /* Neither calls of users, nor jobs that wait for their start, nor answers have it try more often. */
 TEST(a_process_tries_to_connect_in_growing_pauses_of_up_to_2_seconds) {
     for (int confirmed_only = 0; confirmed_only < 2; ++confirmed_only) {
-        struct process *self =
-            begin_scripted((struct tw_durable_options){.poll_ns = 20 * MS, .confirmed_only = confirmed_only});
+        begin_scripted((struct tw_durable_options){.poll_ns = 20 * MS, .confirmed_only = confirmed_only});
         for (unsigned round = 0; round < 2; ++round) {
             put_mail(self, "17", 100 * MS);
             script.outage = -ENOTCONN;
@@ -359,7 +333,6 @@ TEST(a_process_tries_to_connect_in_growing_pauses_of_up_to_2_seconds) {
             assert_int_equal(self->count, round + 1);
             assert_int_equal(tw_durable_count(self->jobs, NULL), 0);
         }
-        end(self);
     }
 }
 
@@ -369,7 +342,7 @@ TEST(a_question_that_fails_is_an_error_and_its_job_fires_unless_the_member_may_b
         bool fires;
     } cases[] = {{REFUSAL, true}, {-EIO, true}, {-ENOTCONN, true}, {-ESTALE, false}, {-ENOMEM, false}};
     for (size_t i = 0; i < COUNT_OF(cases); ++i) {
-        struct process *self = begin_scripted((struct tw_durable_options){0});
+        begin_scripted((struct tw_durable_options){0});
         put_mail(self, "17", SECOND);
         const struct tw_durable_counts before = stats_of(self);
         script.start = broken(1, cases[i].error);
@@ -379,15 +352,13 @@ TEST(a_question_that_fails_is_an_error_and_its_job_fires_unless_the_member_may_b
         assert_int_equal(stats_of(self).errors - before.errors, 1);
         advance(self, SECOND);
         assert_int_equal(self->count, 1);
-        end(self);
     }
 }
 
 TEST(held_jobs_fire_unconfirmed_while_the_database_is_away_and_the_lease_lasts) {
     const int outages[] = {-ENOTCONN, REFUSAL};
     for (size_t i = 0; i < COUNT_OF(outages); ++i) {
-        struct process *self =
-            begin_scripted((struct tw_durable_options){.lease_ns = 6 * SECOND, .horizon_ns = MINUTE});
+        begin_scripted((struct tw_durable_options){.lease_ns = 6 * SECOND, .horizon_ns = MINUTE});
         put_mail(self, "in time", 3 * SECOND);
         put_mail(self, "too late", 10 * SECOND);
         script.outage = outages[i];
@@ -405,14 +376,13 @@ TEST(held_jobs_fire_unconfirmed_while_the_database_is_away_and_the_lease_lasts) 
         assert_int_equal(stats_of(self).unsettled, 0);
         assert_int_equal(stats_of(self).unmatched, 0);
         assert_int_equal(tw_durable_count(self->jobs, NULL), 0);
-        end(self);
     }
 }
 
 TEST(with_confirmed_only_nothing_fires_while_the_database_is_away) {
     const int outages[] = {-ENOTCONN, REFUSAL};
     for (size_t i = 0; i < COUNT_OF(outages); ++i) {
-        struct process *self = begin_scripted((struct tw_durable_options){.confirmed_only = 1});
+        begin_scripted((struct tw_durable_options){.confirmed_only = 1});
         put_mail(self, "17", SECOND);
         script.outage = outages[i];
         advance(self, 5 * SECOND);
@@ -421,12 +391,11 @@ TEST(with_confirmed_only_nothing_fires_while_the_database_is_away) {
         advance(self, 3 * SECOND);
         assert_int_equal(self->count, 1);
         assert_int_equal(stats_of(self).unconfirmed, 0);
-        end(self);
     }
 }
 
 TEST(answers_that_wait_are_settled_by_the_close) {
-    struct process *self = begin_scripted((struct tw_durable_options){0});
+    begin_scripted((struct tw_durable_options){0});
     script.settle = broken(each_time, REFUSAL);
     put_mail(self, "17", 0);
     advance(self, SECOND);
@@ -434,7 +403,6 @@ TEST(answers_that_wait_are_settled_by_the_close) {
     script.settle.times = 0;
     go_away(self, 0);
     assert_int_equal(tw_durable_count(self->keeper, NULL), 0);
-    end(self);
 }
 
 TEST(a_start_waits_for_a_hung_database_for_a_second_at_most) {
@@ -442,19 +410,18 @@ TEST(a_start_waits_for_a_hung_database_for_a_second_at_most) {
         int64_t given, shortest;
     } cases[] = {{0, SECOND}, {30 * SECOND, SECOND}, {200 * MS, 200 * MS}};
     for (size_t i = 0; i < COUNT_OF(cases); ++i) {
-        struct process *self = begin_scripted((struct tw_durable_options){.timeout_ns = cases[i].given});
+        begin_scripted((struct tw_durable_options){.timeout_ns = cases[i].given});
         assert_int_equal(script.shortest_timeout_ns, cases[i].given != 0 ? cases[i].given : 5 * SECOND);
         put_mail(self, "17", SECOND);
         advance(self, 2 * SECOND);
         assert_int_equal(script.shortest_timeout_ns, cases[i].shortest);
-        end(self);
     }
 }
 
 /* The process cannot know how long the database took to renew the lease, so for the process the lease ends
  * earlier. */
 TEST(nothing_fires_in_the_last_thousandth_of_a_lease) {
-    struct process *self = begin_scripted((struct tw_durable_options){.lease_ns = HOUR});
+    begin_scripted((struct tw_durable_options){.lease_ns = HOUR});
     script.renew = broken(each_time, REFUSAL);
     advance(self, HOUR - 6 * SECOND);
     put_mail(self, "in time", 0);
@@ -471,5 +438,4 @@ TEST(nothing_fires_in_the_last_thousandth_of_a_lease) {
     advance(self, MINUTE);
     assert_int_equal(self->count, 2);
     assert_int_equal(self->fires[1].attempt, 1);
-    end(self);
 }

@@ -7,12 +7,11 @@
 /* It learns of its death by a renewal; or, if the connection has broken, when it resumes. */
 TEST(a_member_that_was_declared_dead_forgets_what_it_held_and_joins_again) {
     for (unsigned resumes = 0; resumes < 2; ++resumes) {
-        struct process *self =
-            begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE, .poll_ns = 20 * MS});
+        begin_scripted((struct tw_durable_options){.horizon_ns = MINUTE, .poll_ns = 20 * MS});
         put_mail(self, "17", 20 * SECOND);
         put_mail(self, "18", 20 * SECOND);
         const int64_t token = entry_of(self, "17").token;
-        declare_all_dead(self);
+        declare_all_dead();
         assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);
         assert_int_equal(tw_durable_remove(self->keeper, "mail", "18"), 1);
         script.claim = resumes ? broken(1, -ENOTCONN) : broken(0, 0);
@@ -33,18 +32,17 @@ TEST(a_member_that_was_declared_dead_forgets_what_it_held_and_joins_again) {
         advance(self, HOUR);
         assert_int_equal(self->count, 1);
         assert_fired(self, 0, 21 * SECOND);
-        end(self);
     }
 }
 
 TEST(an_answer_that_was_not_settled_when_its_member_was_declared_dead_counts_for_nothing) {
-    struct process *self = begin_scripted((struct tw_durable_options){0});
+    begin_scripted((struct tw_durable_options){0});
     script.settle = broken(each_time, REFUSAL);
     put_mail(self, "17", 0);
     advance(self, 0);
     assert_int_equal(self->count, 1);
     assert_int_equal(stats_of(self).unsettled, 1);
-    declare_all_dead(self);
+    declare_all_dead();
     script.claim = broken(each_time, REFUSAL);
     advance(self, 6 * SECOND);
     assert_int_equal(stats_of(self).unsettled, 0);
@@ -54,7 +52,6 @@ TEST(an_answer_that_was_not_settled_when_its_member_was_declared_dead_counts_for
     assert_int_equal(self->count, 2);
     assert_int_equal(self->fires[1].attempt, 2); /* the try of a member that has died counts */
     assert_false(exists(self, "17"));
-    end(self);
 }
 
 static int is_failed_for_deaths(const struct tw_durable_entry *entry, UNUSED void *arg) {
@@ -64,7 +61,7 @@ static int is_failed_for_deaths(const struct tw_durable_entry *entry, UNUSED voi
 }
 
 TEST(a_job_whose_process_ends_in_each_try_has_failed) {
-    struct process *self = begin_scripted((struct tw_durable_options){0});
+    begin_scripted((struct tw_durable_options){0});
     assert_int_equal(
         tw_durable_handle(self->jobs, "bill", note, self, &(struct tw_durable_retries){.attempts = 2}), 0);
     script.settle = broken(each_time, REFUSAL);
@@ -73,14 +70,13 @@ TEST(a_job_whose_process_ends_in_each_try_has_failed) {
         advance(self, 10 * SECOND);
         assert_int_equal(self->count, tries);
         assert_int_equal(self->fires[tries - 1].attempt, tries);
-        declare_all_dead(self);
+        declare_all_dead();
     }
     script.settle.times = 0;
     advance(self, 10 * SECOND);
     assert_int_equal(self->count, 2);
     assert_int_equal(stats_of(self).failed, 1);
     assert_int_equal(tw_durable_get(self->jobs, "bill", "17", is_failed_for_deaths, NULL), 77);
-    end(self);
 }
 
 static int has_an_error(const struct tw_durable_entry *entry, UNUSED void *arg) {
@@ -89,10 +85,9 @@ static int has_an_error(const struct tw_durable_entry *entry, UNUSED void *arg) 
 
 /* Such as one in a time zone that only another machine has. */
 TEST(a_job_whose_dates_this_machine_cannot_read_waits_a_minute) {
-    struct process *self = begin();
     struct tw_durable_job job = mail("17", tw_runtime_now(self->rt));
     struct tw_store_put put = {.job = &job};
-    void *const another = open_another(self);
+    void *const another = open_another();
     job.absolute = 1;
     job.payload = "";
     job.cron = "* * * * *";
@@ -107,77 +102,71 @@ TEST(a_job_whose_dates_this_machine_cannot_read_waits_a_minute) {
     assert_int_equal(entry.attempts, 0);
     assert_int_equal(entry.job.due_ns, job.due_ns);
     assert_in_range(entry.ready_ns, job.due_ns + MINUTE, job.due_ns + MINUTE + 15 * SECOND);
-    end(self);
 }
 
 /* --- members that have died -------------------------------------------------------------------- */
 
-/* A member whose own time, and so everything it does, stands still after it has put some jobs that it holds.
- */
-static struct process *begin_dead(struct process *self, unsigned count) {
+/* `other` becomes a member whose own time, and so everything it does, stands still after it has put some jobs
+ * that it holds. */
+static void begin_dead(unsigned count) {
     static char keys[2000][8];
     static struct tw_durable_job jobs[2000];
-    struct process *dead = begin_with((struct tw_durable_options){.lease_ns = SECOND, .horizon_ns = MINUTE});
+    other = begin_another((struct tw_durable_options){.lease_ns = SECOND, .horizon_ns = MINUTE});
     for (unsigned i = 0; i < count; ++i) {
         snprintf(keys[i], sizeof keys[i], "%u", i);
         jobs[i] = mail(keys[i], SECOND);
     }
-    assert_int_equal(tw_durable_put_many(dead->jobs, jobs, count, TW_DURABLE_REPLACE), count);
-    advance(dead, 0);
+    assert_int_equal(tw_durable_put_many(other->jobs, jobs, count, TW_DURABLE_REPLACE), count);
+    advance(other, 0);
     assert_int_equal(tw_durable_count(self->keeper, &(struct tw_durable_filter){.states = TW_DURABLE_HELD}),
                      count);
-    return dead;
 }
 
 TEST(a_poll_finds_out_about_the_dead_before_the_next_renewal_does) {
-    struct process *self = begin_with((struct tw_durable_options){.poll_ns = 100 * MS}),
-                   *dead = begin_dead(self, 1);
+    begin_with((struct tw_durable_options){.poll_ns = 100 * MS});
+    begin_dead(1);
     advance(self, 1300 * MS);
     assert_int_equal(self->count, 1);
     assert_int_equal(stats_of(self).released, 1);
-    end(self);
-    end(dead);
 }
 
 TEST(all_jobs_of_the_dead_are_released_however_many) {
-    struct process *self = begin_with((struct tw_durable_options){.poll_ns = 100 * MS, .horizon_ns = MINUTE}),
-                   *dead = begin_dead(self, 1500);
+    begin_with((struct tw_durable_options){.poll_ns = 100 * MS, .horizon_ns = MINUTE});
+    begin_dead(1500);
     advance(self, 1300 * MS);
     assert_int_equal(stats_of(self).released, 1500);
     advance(self, 2 * SECOND);
     assert_int_equal(self->count, 1500);
-    end(self);
-    end(dead);
 }
 
 /* --- looking for jobs --------------------------------------------------------------------------- */
 
-TEST(a_process_that_puts_a_job_claims_it_one_horizon_before_it_is_due) {
-    struct tw_store silent = *inner_store();
+static const struct tw_store *silent_store(void) {
+    static struct tw_store silent;
+    silent = *inner_store();
     silent.listen = NULL;
-    struct process *self = begin_with(
-        (struct tw_durable_options){.store = &silent, .horizon_ns = 10 * SECOND, .poll_ns = 30 * SECOND});
+    return &silent;
+}
+
+TEST(a_process_that_puts_a_job_claims_it_one_horizon_before_it_is_due) {
+    begin_with((struct tw_durable_options){
+        .store = silent_store(), .horizon_ns = 10 * SECOND, .poll_ns = 30 * SECOND});
     put_mail(self, "17", 25 * SECOND);
     advance(self, 15 * SECOND - LATE);
     assert_int_equal(entry_of(self, "17").state, TW_DURABLE_PENDING);
     advance(self, 2 * LATE);
     assert_int_equal(entry_of(self, "17").state, TW_DURABLE_HELD);
-    end(self);
 }
 
 TEST(a_database_that_tells_nobody_is_asked_every_100_ms) {
-    struct tw_store silent = *inner_store();
-    silent.listen = NULL;
-    struct process *self = begin_with((struct tw_durable_options){.store = &silent});
+    begin_with((struct tw_durable_options){.store = silent_store()});
     assert_int_equal(put_elsewhere(self, "17", 0), 0);
     advance(self, 100 * MS + LATE);
     assert_int_equal(self->count, 1);
-    end(self);
 }
 
 TEST(room_for_a_job_that_was_removed_is_used_soon) {
-    struct process *self =
-        begin_with((struct tw_durable_options){.hold = 1, .horizon_ns = MINUTE, .poll_ns = 30 * SECOND});
+    begin_with((struct tw_durable_options){.hold = 1, .horizon_ns = MINUTE, .poll_ns = 30 * SECOND});
     put_mail(self, "17", 20 * SECOND);
     put_mail(self, "18", 5 * SECOND);
     advance(self, SECOND);
@@ -186,11 +175,10 @@ TEST(room_for_a_job_that_was_removed_is_used_soon) {
     advance(self, 10 * SECOND);
     assert_int_equal(self->count, 1);
     assert_fired(self, 0, 6 * SECOND);
-    end(self);
 }
 
 TEST(an_answer_that_is_not_settled_takes_up_room) {
-    struct process *self = begin_scripted((struct tw_durable_options){.hold = 1, .poll_ns = 20 * MS});
+    begin_scripted((struct tw_durable_options){.hold = 1, .poll_ns = 20 * MS});
     script.settle = broken(each_time, REFUSAL);
     put_mail(self, "17", 0);
     put_mail(self, "18", 0);
@@ -200,11 +188,10 @@ TEST(an_answer_that_is_not_settled_takes_up_room) {
     script.settle.times = 0;
     advance(self, SECOND);
     assert_int_equal(self->count, 2);
-    end(self);
 }
 
 TEST(a_put_leaves_half_of_the_room_to_other_jobs) {
-    struct process *self = begin_with((struct tw_durable_options){.hold = 9});
+    begin_with((struct tw_durable_options){.hold = 9});
     struct tw_durable_job jobs[20];
     char keys[COUNT_OF(jobs)][4];
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
@@ -218,11 +205,10 @@ TEST(a_put_leaves_half_of_the_room_to_other_jobs) {
     assert_int_equal(stats_of(self).held, 9);
     advance(self, MINUTE);
     assert_int_equal(self->count, COUNT_OF(jobs));
-    end(self);
 }
 
 TEST(jobs_of_one_moment_are_claimed_started_and_fired_together) {
-    struct process *self = begin_scripted((struct tw_durable_options){0});
+    begin_scripted((struct tw_durable_options){0});
     char key[8];
     for (unsigned i = 0; i < 100; ++i) {
         snprintf(key, sizeof key, "%u", i);
@@ -235,11 +221,10 @@ TEST(jobs_of_one_moment_are_claimed_started_and_fired_together) {
         assert_fired(self, i, 11 * SECOND);
     assert_in_range(script.claim.calls, 1, 4);
     assert_in_range(script.start.calls, 1, 2);
-    end(self);
 }
 
 TEST(jobs_that_come_due_one_after_the_other_are_claimed_in_portions) {
-    struct process *self = begin_scripted((struct tw_durable_options){0});
+    begin_scripted((struct tw_durable_options){0});
     char key[8];
     for (unsigned i = 0; i < 100; ++i) {
         snprintf(key, sizeof key, "%u", i);
@@ -249,7 +234,6 @@ TEST(jobs_that_come_due_one_after_the_other_are_claimed_in_portions) {
     advance(self, 16 * SECOND);
     assert_int_equal(self->count, 100);
     assert_in_range(script.claim.calls, 5, 25); /* every half second, a quarter of the horizon */
-    end(self);
 }
 
 /* By its first guess, a job takes 10 ms, and there are four workers. */
@@ -257,8 +241,7 @@ TEST(no_more_jobs_are_claimed_than_can_run_within_the_horizon) {
     enum { count = 2000 };
     static char keys[count][8];
     static struct tw_durable_job jobs[count];
-    struct process *self =
-        begin_with((struct tw_durable_options){.horizon_ns = 2 * SECOND, .poll_ns = 20 * MS});
+    begin_with((struct tw_durable_options){.horizon_ns = 2 * SECOND, .poll_ns = 20 * MS});
     for (unsigned i = 0; i < count; ++i) {
         snprintf(keys[i], sizeof keys[i], "%u", i);
         jobs[i] = mail(keys[i], tw_runtime_now(self->rt) + 2 * SECOND - MS);
@@ -269,5 +252,4 @@ TEST(no_more_jobs_are_claimed_than_can_run_within_the_horizon) {
     assert_in_range(stats_of(self).held, 790, 810);
     advance(self, 5 * SECOND);
     assert_int_equal(self->count, count);
-    end(self);
 }

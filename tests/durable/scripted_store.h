@@ -123,11 +123,13 @@ static const struct tw_store *scripted_store(void) {
     return &table;
 }
 
-/* A process with this store, and nothing planned yet. */
-static UNUSED struct process *begin_scripted(struct tw_durable_options options) {
+/* Begins the process with this store, and nothing planned yet. */
+static UNUSED void begin_scripted(struct tw_durable_options options) {
+    end(&other);
+    end(&self); /* by the former script */
     script = (struct script){0};
     options.store = scripted_store();
-    return begin_with(options);
+    begin_with(options);
 }
 
 /* Fails its call and leaves the connection as it is. */
@@ -139,7 +141,7 @@ static UNUSED const struct tw_durable_options watchful = {.lease_ns = 3 * SECOND
 static int64_t an_hour_later(void *rt) { return tw_runtime_now(rt) + HOUR; }
 
 /* A connection of another process, whose clock is an hour ahead. */
-static void *open_another(struct process *self) {
+static void *open_another(void) {
     char why[64];
     void *connection = NULL;
     const struct tw_store_place place = {
@@ -149,8 +151,8 @@ static void *open_another(struct process *self) {
 }
 
 /* Does what another process does when all leases have ended. */
-static UNUSED void declare_all_dead(struct process *self) {
-    void *const another = open_another(self);
+static UNUSED void declare_all_dead(void) {
+    void *const another = open_another();
     assert_true(inner_store()->bury(another, 1000) >= 0);
     inner_store()->close(another);
 }

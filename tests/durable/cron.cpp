@@ -274,38 +274,6 @@ TEST_IF(has_zones(), cron_a_repeating_time_goes_on) {
                {autumn - 3600, autumn - 1800, autumn, autumn + 1800, date(2024, 10, 28, 1)});
 }
 
-TEST_IF(has_zones(), cron_a_gap_can_be_at_midnight) {
-    const std::int64_t set = date(2018, 11, 4, 3);  // 00:00 is 01:00
-    assert_due("0 0 * * *", "America/Sao_Paulo", set - 86400, {set, date(2018, 11, 5, 2)});
-    assert_due("@weekly", "America/Sao_Paulo", set - 86400, {set, date(2018, 11, 11, 2)});
-    assert_due("@hourly", "America/Sao_Paulo", set - 3600, {set, set + 3600});
-    assert_due("0 1 * * *", "America/Sao_Paulo", set - 3600, {set, date(2018, 11, 5, 3)});
-    const std::int64_t set_back = date(2018, 2, 18, 2);  // 00:00 is 23:00 of the day before
-    assert_due("30 23 * * *", "America/Sao_Paulo", set_back - 7200,
-               {set_back - 1800, date(2018, 2, 19, 2, 30)});
-    assert_due("0 0 * * *", "America/Sao_Paulo", set_back - 7200, {set_back + 3600, date(2018, 2, 19, 3)});
-}
-
-TEST_IF(has_zones(), cron_the_clock_can_be_set_by_half_an_hour) {
-    const std::int64_t spring = date(2024, 10, 5, 15, 30);  // 02:00 is 02:30
-    assert_due("15 2 * * *", "Australia/Lord_Howe", spring - 3600, {spring, date(2024, 10, 6, 15, 15)});
-    assert_due("30 2 * * *", "Australia/Lord_Howe", spring - 3600, {spring, date(2024, 10, 6, 15, 30)});
-    assert_due("*/10 * * * *", "Australia/Lord_Howe", spring - 601, {spring - 600, spring, spring + 600});
-    const std::int64_t autumn = date(2024, 4, 6, 15);  // 02:00 is 01:30
-    assert_due("45 1 * * *", "Australia/Lord_Howe", autumn - 3600, {autumn - 900, date(2024, 4, 7, 15, 15)});
-    assert_due("*/10 * * * *", "Australia/Lord_Howe", autumn - 601, {autumn - 600, autumn, autumn + 600});
-    assert_due("0 2 * * *", "Australia/Lord_Howe", autumn - 3600, {autumn + 1800, date(2024, 4, 7, 15, 30)});
-}
-
-TEST_IF(has_zones(), cron_a_day_can_be_left_out) {
-    const std::int64_t set = date(2011, 12, 30, 10);  // 30 December 00:00 is 31 December 00:00
-    assert_due("0 9 * * *", "Pacific/Apia", set - 86400,
-               {date(2011, 12, 29, 19), set, date(2011, 12, 30, 19)});
-    assert_due("0 9 * * fri", "Pacific/Apia", set - 86400, {set, date(2012, 1, 5, 19)});
-    assert_due("@daily", "Pacific/Apia", set - 3600, {set, date(2011, 12, 31, 10)});
-    assert_due("@hourly", "Pacific/Apia", set - 3600, {set, set + 3600});
-}
-
 // --- the same by walking through all seconds ---
 
 // An expression, and what it selects, made together.

@@ -91,11 +91,6 @@ TEST(schedule_within_the_grace_all_fire_one_after_the_other) {
                 second_ns + 200 * ms);
 }
 
-TEST(schedule_burst_fires_each) {
-    const tw_durable_job job = periodic(ms, TW_DURABLE_BURST);
-    assert_plan(plan_fire(job, nullptr, ms, 10 * second_ns), true, ms, 0, 2 * ms);
-}
-
 TEST(schedule_coalesce_fires_once_for_all_that_are_missed) {
     const tw_durable_job job = periodic(second_ns, TW_DURABLE_COALESCE);
     // Due at 1, 2, 3, 4, 5...: at 5.5 with a grace of 1 s those up to 4 are missed.
@@ -147,32 +142,12 @@ TEST(schedule_due_times_end_with_the_year_2200) {
 
 // --- jobs with dates ---
 
-TEST(schedule_dates_are_coalesced) {
-    const dated_job it("0 * * * *", nullptr, TW_DURABLE_COALESCE);
-    const std::int64_t due = date(2024, 1, 1) * second_ns;
-    const std::int64_t hour = 3600 * second_ns;
-    assert_plan(plan_fire(it.job, &it.dates, due, due), true, due, 0, due + hour);
-    assert_plan(plan_fire(it.job, &it.dates, due, due + 10 * hour), true, due + 9 * hour, 9, due + 10 * hour);
-    assert_plan(plan_fire(it.job, &it.dates, due, due + 10 * hour + second_ns + 1), true, due + 10 * hour, 10,
-                due + 11 * hour);
-}
-
 TEST(schedule_years_of_seconds_are_coalesced_at_once) {
     const dated_job it("* * * * * *", nullptr, TW_DURABLE_COALESCE);
     const std::int64_t now = date(2200, 1, 1) * second_ns;
     for (int i = 0; i < 1000; ++i)
         assert_plan(plan_fire(it.job, &it.dates, 0, now), true, now - 2 * second_ns,
                     static_cast<std::uint64_t>(now / second_ns - 2), now - second_ns);
-}
-
-TEST(schedule_dates_are_skipped) {
-    const dated_job it("0 0 1 * *", nullptr, TW_DURABLE_SKIP);
-    const std::int64_t due = date(2024, 1, 1) * second_ns;
-    const std::int64_t june = date(2024, 6, 1) * second_ns;
-    assert_plan(plan_fire(it.job, &it.dates, due, june), true, june, 0, date(2024, 7, 1) * second_ns);
-    assert_plan(plan_fire(it.job, &it.dates, due, june - 1), false, june, 0, june);
-    assert_plan(plan_fire(it.job, &it.dates, due, june + second_ns + 1), false, date(2024, 7, 1) * second_ns,
-                0, date(2024, 7, 1) * second_ns);
 }
 
 TEST(schedule_the_last_date_is_the_end) {

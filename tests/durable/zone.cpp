@@ -1,11 +1,13 @@
-// src/durable/zone.hpp and zone_rule.hpp: what zones say, and what is refused. zones.py compares all of them
-// with those of Python.
+// src/durable/zone.hpp and zone_rule.hpp: what zones say, and what is refused.
 #include "durable/zone.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,8 @@ using tickwheel::durable::test::date;
 using tickwheel::durable::test::has_zones;
 using tickwheel::durable::test::texts_in;
 using bytes = std::vector<unsigned char>;
+
+constexpr std::int64_t end_of_2200 = 7289654400;
 
 zone load(const char *name) {
     zone it;
@@ -166,9 +170,8 @@ TEST(zone_every_file_that_is_cut_off_is_refused) {
 
 // What must hold of every zone, whatever its file says.
 void assert_sound(const zone &it, std::uint64_t *seed) {
-    constexpr std::uint64_t range = 7289654400;
     for (int i = 0; i < 20; ++i) {
-        const auto utc = static_cast<std::int64_t>(random_below(seed, range));
+        const auto utc = static_cast<std::int64_t>(random_below(seed, end_of_2200));
         const zone_span span = it.at(utc);
         assert_true(span.begin <= utc && utc < span.end);
         assert_true(it.furthest(utc) >= utc + span.offset);
@@ -373,21 +376,63 @@ TEST_IF(has_zones(), zone_a_time_that_comes_twice_is_reached_once) {
     assert_int_equal(berlin.reaches(date(2024, 10, 27, 3)), set + 3600);
 }
 
-TEST_IF(has_zones(), zone_a_day_can_be_left_out) {
-    const zone apia = load("Pacific/Apia");
-    const std::int64_t set = date(2011, 12, 30, 10);
-    assert_int_equal(apia.at(set - 1).offset, -10 * 3600);
-    assert_int_equal(apia.at(set).offset, 14 * 3600);
-    assert_int_equal(apia.reaches(date(2011, 12, 30, 12)), set);
-    assert_int_equal(apia.reaches(date(2011, 12, 31)), set);
+// --- beside the C library ---
+
+// A time in each week until 2200, and those around each change.
+void assert_offsets_are_those_of_the_system(const std::string &name, std::uint64_t *seed) {
+    constexpr std::int64_t week = std::int64_t{7} * 86400;
+    const zone tested = load(name.c_str());
+    const auto check = [&](std::int64_t utc) {
+        const std::time_t at = utc;
+        tm local{};
+        localtime_r(&at, &local);
+        if (tested.at(utc).offset != local.tm_gmtoff)
+            fail_msg("%s at %lld: %d instead of %ld", name.c_str(), static_cast<long long>(utc),
+                     static_cast<int>(tested.at(utc).offset), local.tm_gmtoff);
+    };
+    setenv("TZ", name.c_str(), 1);
+    tzset();
+    for (std::int64_t utc = 0; utc < end_of_2200 - week; utc += week)
+        check(utc + static_cast<std::int64_t>(random_below(seed, week)));
+    for (zone_span span = tested.at(0); span.end < end_of_2200; span = tested.at(span.end))
+        for (const int off : {-1, 0, 1})
+            check(span.end + off);
+    unsetenv("TZ");
 }
 
-TEST_IF(has_zones(), zone_the_rule_holds_until_2200) {
-    const zone lord_howe = load("Australia/Lord_Howe");
-    assert_int_equal(lord_howe.at(date(2200, 7, 1)).offset, 37800);
-    assert_int_equal(lord_howe.at(date(2200, 12, 31)).offset, 39600);
-    std::uint64_t seed = 1;
-    assert_sound(lord_howe, &seed);
+std::vector<std::string> names_of_zones() {
+    std::vector<std::string> names;
+    std::ifstream list("/usr/share/zoneinfo/tzdata.zi");
+    for (std::string line, kind, first, second; std::getline(list, line);) {
+        std::istringstream(line) >> kind >> first >> second;
+        if (kind == "Z" || kind == "L")
+            names.push_back(kind == "Z" ? first : second);
+    }
+    return names;
+}
+
+// All zones with TW_NIGHTLY=1, and otherwise some; and some in the short form, in which most changes follow
+// from the rule at the end of a file, if there is zic to write them.
+TEST_IF(has_zones(), zone_offsets_are_those_of_the_system) {
+    std::uint64_t seed = a_seed();
+    print_message("seed %llu\n", static_cast<unsigned long long>(seed));
+    for (const char *const name :
+         {"Africa/Casablanca", "Antarctica/Troll", "Australia/Lord_Howe", "Europe/Dublin", "Pacific/Apia"})
+        assert_offsets_are_those_of_the_system(name, &seed);
+    const std::vector<std::string> names = names_of_zones();
+    for (const std::string &name : names)
+        if (std::getenv("TW_NIGHTLY") != nullptr || random_below(&seed, 30) == 0)
+            assert_offsets_are_those_of_the_system(name, &seed);
+    char folder[] = "/tmp/tickwheel-zones-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    const std::string write =
+        std::string("/usr/sbin/zic -b slim -d ") + folder + " /usr/share/zoneinfo/tzdata.zi";
+    setenv("TZDIR", folder, 1);
+    if (std::system(write.c_str()) == 0)
+        for (int i = 0; i < 20; ++i)
+            assert_offsets_are_those_of_the_system(names[random_below(&seed, names.size())], &seed);
+    unsetenv("TZDIR");
+    std::filesystem::remove_all(folder);
 }
 
 TEST_IF(has_zones(), zone_files_with_leap_seconds_are_refused) {

@@ -4,8 +4,7 @@
 //     store sqlite:/tmp/jobs.db
 //     store 'postgresql:///postgres?host=/tmp/server'
 //
-// It leaves its tables behind, in schemas whose names begin with "suite_". A store of your own is tested with
-// your store_for_tests instead of the one in store_of_build.cpp.
+// It leaves its tables behind, in schemas whose names begin with "suite_".
 #include <poll.h>
 #include <unistd.h>
 
@@ -82,9 +81,9 @@ void wait_until(const std::function<bool()> &condition) {
     }
 }
 
-void pass(connection &database, std::int64_t ns) {
-    const std::int64_t until = database.now() + ns;
-    wait_until([&] { return database.now() >= until; });
+void pass(std::int64_t ns) {
+    const std::int64_t until = to.now() + ns;
+    wait_until([&] { return to.now() >= until; });
 }
 
 tw_durable_job job_of(const char *kind, const char *key, std::int64_t delay) {
@@ -115,16 +114,27 @@ std::vector<std::string> keys_of(const std::vector<seen> &entries) {
     return keys;
 }
 
-int begin_test(void **) {
+void name_schema() {
     static unsigned number = 0;
     schema = "suite_" + std::to_string(getpid()) + "_" + std::to_string(std::time(nullptr) % 1000000) + "_" +
              std::to_string(++number);
+}
+
+int begin_test(void **) {
+    name_schema();
+    to.open();
+    who = to.join("the holder", 60 * minute);
+    return 0;
+}
+
+int end_test(void **) {
+    to.close();
     return 0;
 }
 
 // --- a connection ----------------------------------------------------------------------------
 
-connection::connection() {
+void connection::open() {
     std::string why;
     if (const int error = try_to_open(false, raw_, why); error != 0)
         fail_msg("%d: %s", error, why.c_str());
@@ -143,7 +153,11 @@ int connection::try_to_open(bool must_exist, void *&raw, std::string &why) {
     return error;
 }
 
-connection::~connection() { store().close(raw_); }
+void connection::close() {
+    if (raw_ != nullptr)
+        store().close(raw_);
+    raw_ = nullptr;
+}
 
 std::int64_t connection::now() {
     std::int64_t read = 0;
@@ -173,7 +187,7 @@ int connection::put_keep(const std::string &kind, const std::string &key, std::i
 }
 
 std::vector<tw_store_put> connection::put_held(const std::vector<tw_durable_job> &jobs,
-                                               const tw_store_member &who, bool keep) {
+                                               const tw_store_member &member, bool keep) {
     std::vector<tw_store_put> puts(jobs.size());
     for (std::size_t i = 0; i < jobs.size(); ++i) {
         puts[i].job = &jobs[i];
@@ -181,12 +195,12 @@ std::vector<tw_store_put> connection::put_held(const std::vector<tw_durable_job>
         puts[i].existed = -1;
         puts[i].token = -1;
     }
-    assert_int_equal(store().put(raw_, puts.data(), puts.size(), keep ? 1 : 0, &who), 0);
+    assert_int_equal(store().put(raw_, puts.data(), puts.size(), keep ? 1 : 0, &member), 0);
     return puts;
 }
 
-tw_store_put connection::put_held(const tw_durable_job &job, const tw_store_member &who, bool keep) {
-    tw_store_put put = put_held(std::vector{job}, who, keep).front();
+tw_store_put connection::put_held(const tw_durable_job &job, const tw_store_member &member, bool keep) {
+    tw_store_put put = put_held(std::vector{job}, member, keep).front();
     put.job = &job;
     return put;
 }
@@ -223,37 +237,37 @@ tw_durable_state connection::state_of(const std::string &kind, const std::string
 }
 
 tw_store_member connection::join(const char *name, std::int64_t lease) {
-    tw_store_member who{};
-    assert_int_equal(store().join(raw_, name, lease, &who), 0);
-    return who;
+    tw_store_member member{};
+    assert_int_equal(store().join(raw_, name, lease, &member), 0);
+    return member;
 }
 
-int connection::renew(const tw_store_member &who, std::int64_t lease) {
+int connection::renew(const tw_store_member &member, std::int64_t lease) {
     std::int64_t read = 0;
-    const int error = store().renew(raw_, &who, lease, &read);
+    const int error = store().renew(raw_, &member, lease, &read);
     assert_true(error != 0 || read > 0);
     return error;
 }
 
-int connection::resume(tw_store_member &who, std::vector<seen> *held) {
+int connection::resume(tw_store_member &member, std::vector<seen> *held) {
     std::vector<seen> unseen;
-    return store().resume(raw_, &who, collect, held != nullptr ? held : &unseen);
+    return store().resume(raw_, &member, collect, held != nullptr ? held : &unseen);
 }
 
-int connection::leave(const tw_store_member &who) { return store().leave(raw_, &who); }
+int connection::leave(const tw_store_member &member) { return store().leave(raw_, &member); }
 
 std::int64_t connection::bury(std::size_t limit) { return store().bury(raw_, limit); }
 
-void connection::end_lease(const tw_store_member &who) {
-    assert_int_equal(renew(who, 1), 0);
-    pass(*this, ms);
+void connection::end_lease(const tw_store_member &member) {
+    assert_int_equal(renew(member, 1), 0);
+    pass(ms);
 }
 
-int connection::try_claim(const tw_store_member &who, const std::vector<const char *> &kinds,
+int connection::try_claim(const tw_store_member &member, const std::vector<const char *> &kinds,
                           std::int64_t horizon, std::size_t limit, std::vector<seen> *claimed) {
     std::vector<seen> unseen;
     tw_store_claim request{};
-    request.member = who;
+    request.member = member;
     request.kinds = kinds.data();
     request.kinds_count = kinds.size();
     request.horizon_ns = horizon;
@@ -261,27 +275,27 @@ int connection::try_claim(const tw_store_member &who, const std::vector<const ch
     return store().claim(raw_, &request, collect, claimed != nullptr ? claimed : &unseen, &look_);
 }
 
-std::vector<seen> connection::claim(const tw_store_member &who, const std::vector<const char *> &kinds,
+std::vector<seen> connection::claim(const tw_store_member &member, const std::vector<const char *> &kinds,
                                     std::int64_t horizon, std::size_t limit) {
     std::vector<seen> claimed;
-    assert_int_equal(try_claim(who, kinds, horizon, limit, &claimed), 0);
+    assert_int_equal(try_claim(member, kinds, horizon, limit, &claimed), 0);
     return claimed;
 }
 
-tw_store_start connection::start(const tw_store_member &who, const seen &held) {
+tw_store_start connection::start(const tw_store_member &member, const seen &held) {
     tw_store_start it{};
     std::int64_t read = 0;
     it.kind = held.kind.c_str();
     it.key = held.key.c_str();
     it.token = held.token;
-    assert_int_equal(store().start(raw_, &who, &it, 1, &read), 0);
+    assert_int_equal(store().start(raw_, &member, &it, 1, &read), 0);
     assert_true(read > 0);
     return it;
 }
 
-int connection::settle(const tw_store_member &who, tw_store_outcome outcome) {
+int connection::settle(const tw_store_member &member, tw_store_outcome outcome) {
     outcome.matched = -1;
-    assert_int_equal(store().settle(raw_, &who, &outcome, 1), 0);
+    assert_int_equal(store().settle(raw_, &member, &outcome, 1), 0);
     return outcome.matched;
 }
 
@@ -305,6 +319,8 @@ std::optional<std::int64_t> connection::told(std::int64_t patience) {
 }
 
 }  // namespace tickwheel::durable::tests
+
+__attribute__((weak)) const tw_store *store_for_tests(const char *address) { return tw_store_for(address); }
 
 int main(int count, char **arguments) {
     using namespace tickwheel::durable::tests;

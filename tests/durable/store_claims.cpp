@@ -7,7 +7,7 @@ namespace tickwheel::durable::tests {
 namespace {
 
 // Puts jobs that are due in the order of their keys, a few milliseconds apart.
-void put_row(connection &to, const char *kind, std::initializer_list<const char *> keys) {
+void put_row(const char *kind, std::initializer_list<const char *> keys) {
     const std::int64_t first = to.now() - second;
     std::int64_t due = first;
     for (const char *const key : keys) {
@@ -17,11 +17,9 @@ void put_row(connection &to, const char *kind, std::initializer_list<const char 
     }
 }
 
-FIXTURE(begin_test, nullptr);
+FIXTURE(begin_test, end_test);
 
 TEST(a_claimed_job_is_held_until_it_is_ready) {
-    connection to;
-    const tw_store_member who = to.join("the holder");
     to.put("mail", "17", minute / 2);
     const std::vector<seen> claimed = to.claim(who, {"mail"}, minute);
     assert_int_equal(claimed.size(), 1);
@@ -34,8 +32,6 @@ TEST(a_claimed_job_is_held_until_it_is_ready) {
 }
 
 TEST(a_claim_starts_what_is_ready) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17");
     assert_int_equal(to.claim(who, {"mail"}).at(0).state, TW_DURABLE_STARTED);
     assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_STARTED);
@@ -43,8 +39,6 @@ TEST(a_claim_starts_what_is_ready) {
 }
 
 TEST(a_claim_tells_all_of_a_job) {
-    connection to;
-    const tw_store_member who = to.join();
     tw_durable_job job = job_of("mail", "17");
     job.payload = "body";
     job.size = 4;
@@ -64,17 +58,13 @@ TEST(a_claim_tells_all_of_a_job) {
 }
 
 TEST(a_claim_is_in_the_order_of_ready_times) {
-    connection to;
-    const tw_store_member who = to.join();
-    put_row(to, "mail", {"c", "a", "b", "z", "m"});
+    put_row("mail", {"c", "a", "b", "z", "m"});
     assert_true((keys_of(to.claim(who, {"mail"})) == std::vector<std::string>{"c", "a", "b", "z", "m"}));
 }
 
 TEST(a_claim_of_several_kinds_is_in_one_order) {
-    connection to;
-    const tw_store_member who = to.join();
-    put_row(to, "mail", {"1", "3", "5"});
-    put_row(to, "bill", {"2", "4", "6"});
+    put_row("mail", {"1", "3", "5"});
+    put_row("bill", {"2", "4", "6"});
     const std::vector<seen> claimed = to.claim(who, {"mail", "bill", "none"});
     assert_int_equal(claimed.size(), 6);
     assert_true(std::is_sorted(claimed.begin(), claimed.end(),
@@ -82,10 +72,8 @@ TEST(a_claim_of_several_kinds_is_in_one_order) {
 }
 
 TEST(a_limit_takes_the_first_of_each_kind) {
-    connection to;
-    const tw_store_member who = to.join();
-    put_row(to, "mail", {"m1", "m2", "m3"});
-    put_row(to, "bill", {"b1", "b2", "b3"});
+    put_row("mail", {"m1", "m2", "m3"});
+    put_row("bill", {"b1", "b2", "b3"});
     const auto claimed = keys_of(to.claim(who, {"mail", "bill"}, 0, 4));
     assert_int_equal(claimed.size(), 4);
     const auto has = [&](const char *key) { return std::count(claimed.begin(), claimed.end(), key) != 0; };
@@ -97,8 +85,6 @@ TEST(a_limit_takes_the_first_of_each_kind) {
 }
 
 TEST(a_claim_of_nothing_still_looks) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17", minute);
     const std::int64_t ready = to.get("mail", "17")->ready;
     assert_true(to.claim(who, {"mail"}, 2 * minute, 0).empty());
@@ -108,8 +94,6 @@ TEST(a_claim_of_nothing_still_looks) {
 }
 
 TEST(only_kinds_that_are_named_are_claimed) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17");
     to.put("bill", "17");
     to.put("mai", "17");
@@ -120,8 +104,6 @@ TEST(only_kinds_that_are_named_are_claimed) {
 }
 
 TEST(a_kind_that_is_named_twice_is_claimed_once) {
-    connection to;
-    const tw_store_member who = to.join();
     tw_durable_job one = job_of("mail", "1", to.now()), other = job_of("mail", "2", to.now());
     one.absolute = other.absolute = 1;
     other.due_ns = one.due_ns;
@@ -130,8 +112,6 @@ TEST(a_kind_that_is_named_twice_is_claimed_once) {
 }
 
 TEST(the_horizon_bounds_a_claim) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "near", 10 * second);
     to.put("mail", "far", 10 * minute);
     const std::int64_t far = to.get("mail", "far")->ready;
@@ -141,10 +121,8 @@ TEST(the_horizon_bounds_a_claim) {
 }
 
 TEST(a_claim_looks_for_what_comes_next) {
-    connection to;
-    const tw_store_member who = to.join();
     const std::int64_t before = to.now();
-    put_row(to, "mail", {"1", "2"});
+    put_row("mail", {"1", "2"});
     to.claim(who, {"mail"}, 0, 1);  // as many as its limit: the next is known to be no earlier
     assert_true(to.look().next_ns <= to.get("mail", "2")->ready);
     to.claim(who, {"mail"}, 0, 1);
@@ -157,8 +135,8 @@ TEST(a_claim_looks_for_what_comes_next) {
 }
 
 TEST(nothing_is_claimed_twice) {
-    connection to, other;
-    const tw_store_member who = to.join(), rival = other.join();
+    connection other;
+    const tw_store_member rival = other.join();
     to.put("mail", "17");
     assert_int_equal(to.claim(who, {"mail"}).size(), 1);
     assert_true(to.claim(who, {"mail"}).empty());
@@ -166,8 +144,6 @@ TEST(nothing_is_claimed_twice) {
 }
 
 TEST(a_failed_job_is_not_claimed) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17");
     to.settle(who, outcome_of(to.claim(who, {"mail"}).at(0), TW_STORE_FAIL));
     assert_true(to.claim(who, {"mail"}, minute).empty());
@@ -177,8 +153,6 @@ TEST(a_failed_job_is_not_claimed) {
 // --- tokens ----------------------------------------------------------------------------------
 
 TEST(a_token_rises_with_each_claim_whatever_becomes_of_the_job_in_between) {
-    connection to;
-    const tw_store_member who = to.join();
     const std::function<void(const seen &)> ends[] = {
         [&](const seen &held) { to.settle(who, outcome_of(held, TW_STORE_RELEASE)); },
         [&](const seen &held) { to.settle(who, outcome_of(held, TW_STORE_END)); },

@@ -1,50 +1,50 @@
-// Starting and settling what is held.
+// Holding: by puts that claim what they put; starting, and settling.
+#include <atomic>
+#include <thread>
+
 #include "store_test.hpp"
 
 namespace tickwheel::durable::tests {
 namespace {
 
-// A member with one job, held but not ready for a while, or started.
-struct holding {
-    connection to;
-    tw_store_member who = to.join();
-    seen held;
+// What the member holds.
+seen held_job;
 
-    // A busy machine may take longer than a short delay, and then it is put once more with a longer one.
-    explicit holding(std::int64_t delay) {
-        do {
-            to.put("mail", "17", delay);
-            held = to.claim(who, {"mail"}, 20 * minute).at(0);
-            delay *= 2;
-        } while (delay != 0 && held.state != TW_DURABLE_HELD);
-    }
-};
+// Has it hold a job that is not ready for a while, or started. A busy machine may take longer than a short
+// delay, and then the job is put once more with a longer one.
+void hold(std::int64_t delay) {
+    do {
+        to.put("mail", "17", delay);
+        held_job = to.claim(who, {"mail"}, 20 * minute).at(0);
+        delay *= 2;
+    } while (delay != 0 && held_job.state != TW_DURABLE_HELD);
+}
 
 // --- starting --------------------------------------------------------------------------------
 
-FIXTURE(begin_test, nullptr);
+FIXTURE(begin_test, end_test);
 
 TEST(a_held_job_starts_when_it_is_ready) {
-    holding it(100 * ms);
-    assert_int_equal(it.held.state, TW_DURABLE_HELD);
-    wait_until([&] { return it.to.start(it.who, it.held).started != 0; });
-    assert_true(it.to.now() >= it.held.ready);
-    assert_int_equal(it.to.state_of("mail", "17"), TW_DURABLE_STARTED);
+    hold(100 * ms);
+    assert_int_equal(held_job.state, TW_DURABLE_HELD);
+    wait_until([&] { return to.start(who, held_job).started != 0; });
+    assert_true(to.now() >= held_job.ready);
+    assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_STARTED);
 }
 
 TEST(a_job_that_is_not_ready_is_not_started) {
-    holding it(10 * minute);
-    const tw_store_start start = it.to.start(it.who, it.held);
+    hold(10 * minute);
+    const tw_store_start start = to.start(who, held_job);
     assert_false(start.started);
-    assert_int_equal(start.ready_ns, it.held.ready);
-    assert_int_equal(it.to.state_of("mail", "17"), TW_DURABLE_HELD);
+    assert_int_equal(start.ready_ns, held_job.ready);
+    assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_HELD);
 }
 
 TEST(to_start_twice_is_to_start_once) {
-    holding it(0);
-    assert_true(it.to.start(it.who, it.held).started);
-    assert_true(it.to.start(it.who, it.held).started);
-    assert_int_equal(it.to.get("mail", "17")->attempts, 0);
+    hold(0);
+    assert_true(to.start(who, held_job).started);
+    assert_true(to.start(who, held_job).started);
+    assert_int_equal(to.get("mail", "17")->attempts, 0);
 }
 
 void assert_is_lost(const tw_store_start &start) {
@@ -53,50 +53,48 @@ void assert_is_lost(const tw_store_start &start) {
 }
 
 TEST(a_replaced_job_is_not_started) {
-    holding it(0);
-    it.to.put("mail", "17");
-    assert_is_lost(it.to.start(it.who, it.held));
+    hold(0);
+    to.put("mail", "17");
+    assert_is_lost(to.start(who, held_job));
 }
 
 TEST(a_removed_job_is_not_started) {
-    holding it(0);
-    it.to.remove("mail", "17");
-    assert_is_lost(it.to.start(it.who, it.held));
+    hold(0);
+    to.remove("mail", "17");
+    assert_is_lost(to.start(who, held_job));
 }
 
 TEST(a_job_with_another_token_is_not_started) {
-    holding it(0);
-    ++it.held.token;
-    assert_is_lost(it.to.start(it.who, it.held));
-    it.held.token -= 2;
-    assert_is_lost(it.to.start(it.who, it.held));
+    hold(0);
+    ++held_job.token;
+    assert_is_lost(to.start(who, held_job));
+    held_job.token -= 2;
+    assert_is_lost(to.start(who, held_job));
 }
 
 TEST(a_job_of_another_member_is_not_started) {
-    holding it(0);
-    assert_is_lost(it.to.start(it.to.join(), it.held));
+    hold(0);
+    assert_is_lost(to.start(to.join(), held_job));
 }
 
 TEST(a_released_job_is_not_started) {
-    holding it(0);
-    it.to.settle(it.who, outcome_of(it.held, TW_STORE_RELEASE));
-    assert_is_lost(it.to.start(it.who, it.held));
+    hold(0);
+    to.settle(who, outcome_of(held_job, TW_STORE_RELEASE));
+    assert_is_lost(to.start(who, held_job));
 }
 
 TEST(a_job_is_not_started_after_the_lease) {
-    holding it(100 * ms);
-    it.to.end_lease(it.who);
-    wait_until([&] { return it.to.now() > it.held.ready; });
-    const tw_store_start start = it.to.start(it.who, it.held);
+    hold(100 * ms);
+    to.end_lease(who);
+    wait_until([&] { return to.now() > held_job.ready; });
+    const tw_store_start start = to.start(who, held_job);
     assert_false(start.started);
-    assert_int_equal(start.ready_ns, it.held.ready);  // it still holds it
-    assert_int_equal(it.to.renew(it.who), 0);
-    assert_true(it.to.start(it.who, it.held).started);
+    assert_int_equal(start.ready_ns, held_job.ready);  // it still holds it
+    assert_int_equal(to.renew(who), 0);
+    assert_true(to.start(who, held_job).started);
 }
 
 TEST(several_jobs_are_started_at_once) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "ready");
     to.put("mail", "later", 10 * minute);
     to.put("mail", "gone", 10 * minute);
@@ -115,67 +113,67 @@ TEST(several_jobs_are_started_at_once) {
 // --- settling --------------------------------------------------------------------------------
 
 TEST(an_end_deletes_a_job) {
-    holding it(0);
-    assert_int_equal(it.to.settle(it.who, outcome_of(it.held, TW_STORE_END)), 1);
-    assert_int_equal(it.to.count(), 0);
+    hold(0);
+    assert_int_equal(to.settle(who, outcome_of(held_job, TW_STORE_END)), 1);
+    assert_int_equal(to.count(), 0);
 }
 
 TEST(a_move_makes_a_job_pending_with_other_values) {
-    holding it(0);
-    tw_store_outcome outcome = outcome_of(it.held, TW_STORE_MOVE);
+    hold(0);
+    tw_store_outcome outcome = outcome_of(held_job, TW_STORE_MOVE);
     outcome.due_ns += minute;
     outcome.ready_ns = outcome.due_ns + second;
     outcome.attempts = 3;
     outcome.error = "no answer";
-    assert_int_equal(it.to.settle(it.who, outcome), 1);
-    const seen now = it.to.get("mail", "17").value();
+    assert_int_equal(to.settle(who, outcome), 1);
+    const seen now = to.get("mail", "17").value();
     assert_int_equal(now.state, TW_DURABLE_PENDING);
     assert_int_equal(now.job.due_ns, outcome.due_ns);
     assert_int_equal(now.ready, outcome.ready_ns);
     assert_int_equal(now.attempts, 3);
     assert_string_equal(now.error.value_or("").c_str(), "no answer");
     assert_false(now.holder.has_value());
-    assert_int_equal(now.token, it.held.token);
+    assert_int_equal(now.token, held_job.token);
 }
 
 TEST(a_move_without_an_error_clears_it) {
-    holding it(0);
-    tw_store_outcome outcome = outcome_of(it.held, TW_STORE_MOVE);
+    hold(0);
+    tw_store_outcome outcome = outcome_of(held_job, TW_STORE_MOVE);
     outcome.error = "no answer";
-    it.to.settle(it.who, outcome);
-    it.to.settle(it.who, outcome_of(it.to.claim(it.who, {"mail"}).at(0), TW_STORE_MOVE));
-    assert_false(it.to.get("mail", "17")->error.has_value());
+    to.settle(who, outcome);
+    to.settle(who, outcome_of(to.claim(who, {"mail"}).at(0), TW_STORE_MOVE));
+    assert_false(to.get("mail", "17")->error.has_value());
 }
 
 TEST(a_delay_of_a_move_counts_from_now) {
-    holding it(0);
-    tw_store_outcome outcome = outcome_of(it.held, TW_STORE_MOVE);
+    hold(0);
+    tw_store_outcome outcome = outcome_of(held_job, TW_STORE_MOVE);
     outcome.ready_ns = minute;
     outcome.ready_is_delay = 1;
-    const std::int64_t before = it.to.now();
-    assert_int_equal(it.to.settle(it.who, outcome), 1);
-    const seen now = it.to.get("mail", "17").value();
-    assert_int_equal(now.job.due_ns, it.held.job.due_ns);
-    assert_true(now.ready >= before + minute && now.ready <= it.to.now() + minute);
+    const std::int64_t before = to.now();
+    assert_int_equal(to.settle(who, outcome), 1);
+    const seen now = to.get("mail", "17").value();
+    assert_int_equal(now.job.due_ns, held_job.job.due_ns);
+    assert_true(now.ready >= before + minute && now.ready <= to.now() + minute);
 }
 
 TEST(a_moved_job_is_claimed_at_its_new_time) {
-    holding it(0);
-    tw_store_outcome outcome = outcome_of(it.held, TW_STORE_MOVE);
+    hold(0);
+    tw_store_outcome outcome = outcome_of(held_job, TW_STORE_MOVE);
     outcome.ready_ns = minute;
     outcome.ready_is_delay = 1;
-    it.to.settle(it.who, outcome);
-    assert_true(it.to.claim(it.who, {"mail"}).empty());
-    assert_int_equal(it.to.claim(it.who, {"mail"}, 2 * minute).size(), 1);
+    to.settle(who, outcome);
+    assert_true(to.claim(who, {"mail"}).empty());
+    assert_int_equal(to.claim(who, {"mail"}, 2 * minute).size(), 1);
 }
 
 TEST(a_failure_sets_a_job_aside) {
-    holding it(0);
-    tw_store_outcome outcome = outcome_of(it.held, TW_STORE_FAIL);
+    hold(0);
+    tw_store_outcome outcome = outcome_of(held_job, TW_STORE_FAIL);
     outcome.attempts = 20;
     outcome.error = "no such address";
-    assert_int_equal(it.to.settle(it.who, outcome), 1);
-    const seen now = it.to.get("mail", "17").value();
+    assert_int_equal(to.settle(who, outcome), 1);
+    const seen now = to.get("mail", "17").value();
     assert_int_equal(now.state, TW_DURABLE_FAILED);
     assert_int_equal(now.attempts, 20);
     assert_string_equal(now.error.value_or("").c_str(), "no such address");
@@ -183,51 +181,49 @@ TEST(a_failure_sets_a_job_aside) {
 }
 
 TEST(a_release_leaves_a_job_as_it_was) {
-    holding it(0);
-    tw_store_outcome outcome = outcome_of(it.held, TW_STORE_RELEASE);
+    hold(0);
+    tw_store_outcome outcome = outcome_of(held_job, TW_STORE_RELEASE);
     outcome.due_ns = outcome.ready_ns = 0;
     outcome.attempts = 7;
     outcome.error = "not told";
-    assert_int_equal(it.to.settle(it.who, outcome), 1);
-    const seen now = it.to.get("mail", "17").value();
+    assert_int_equal(to.settle(who, outcome), 1);
+    const seen now = to.get("mail", "17").value();
     assert_int_equal(now.state, TW_DURABLE_PENDING);
-    assert_int_equal(now.job.due_ns, it.held.job.due_ns);
-    assert_int_equal(now.ready, it.held.ready);
+    assert_int_equal(now.job.due_ns, held_job.job.due_ns);
+    assert_int_equal(now.ready, held_job.ready);
     assert_int_equal(now.attempts, 0);
     assert_false(now.error.has_value());
 }
 
 TEST(what_is_not_held_is_not_settled) {
-    holding it(0);
-    const tw_store_member other = it.to.join();
+    hold(0);
+    const tw_store_member other = to.join();
     for (const auto what : {TW_STORE_END, TW_STORE_MOVE, TW_STORE_FAIL, TW_STORE_RELEASE}) {
-        tw_store_outcome outcome = outcome_of(it.held, what);
-        assert_int_equal(it.to.settle(other, outcome), 0);
+        tw_store_outcome outcome = outcome_of(held_job, what);
+        assert_int_equal(to.settle(other, outcome), 0);
         ++outcome.token;
-        assert_int_equal(it.to.settle(it.who, outcome), 0);
+        assert_int_equal(to.settle(who, outcome), 0);
     }
-    const seen now = it.to.get("mail", "17").value();
+    const seen now = to.get("mail", "17").value();
     assert_int_equal(now.state, TW_DURABLE_STARTED);
-    assert_int_equal(now.token, it.held.token);
+    assert_int_equal(now.token, held_job.token);
 }
 
 TEST(to_settle_twice_is_to_settle_once) {
-    holding it(0);
-    const tw_store_outcome outcome = outcome_of(it.held, TW_STORE_RELEASE);
-    assert_int_equal(it.to.settle(it.who, outcome), 1);
-    assert_int_equal(it.to.settle(it.who, outcome), 0);
+    hold(0);
+    const tw_store_outcome outcome = outcome_of(held_job, TW_STORE_RELEASE);
+    assert_int_equal(to.settle(who, outcome), 1);
+    assert_int_equal(to.settle(who, outcome), 0);
 }
 
 TEST(what_was_held_is_settled_after_the_lease) {
-    holding it(0);
-    it.to.end_lease(it.who);
-    assert_int_equal(it.to.settle(it.who, outcome_of(it.held, TW_STORE_END)), 1);
-    assert_int_equal(it.to.count(), 0);
+    hold(0);
+    to.end_lease(who);
+    assert_int_equal(to.settle(who, outcome_of(held_job, TW_STORE_END)), 1);
+    assert_int_equal(to.count(), 0);
 }
 
 TEST(several_outcomes_are_settled_at_once) {
-    connection to;
-    const tw_store_member who = to.join();
     for (const char *const key : {"end", "move", "fail", "release", "gone"})
         to.put("mail", key);
     const std::vector<seen> held = to.claim(who, {"mail"});
@@ -247,6 +243,198 @@ TEST(several_outcomes_are_settled_at_once) {
     assert_int_equal(to.state_of("mail", "move"), TW_DURABLE_PENDING);
     assert_int_equal(to.state_of("mail", "fail"), TW_DURABLE_FAILED);
     assert_int_equal(to.state_of("mail", "release"), TW_DURABLE_PENDING);
+}
+
+// --- puts that claim ----------------------------------------------------------------------------
+
+// What `start` and `settle` ask for, of a job that its put has claimed.
+seen held_by(const tw_store_put &put) {
+    seen it;
+    it.kind = put.job->kind;
+    it.key = put.job->key;
+    it.job.due_ns = it.ready = put.ready_ns;
+    it.token = put.token;
+    return it;
+}
+
+TEST(a_put_can_hold_what_it_puts) {
+    const tw_durable_job job = job_of("mail", "17", 30 * second);
+    const tw_store_put put = to.put_held(job, who);
+    assert_int_equal(put.existed, 0);
+    assert_true(put.token > 0);
+    assert_int_equal(put.started, 0);
+    const seen it = to.get("mail", "17").value();
+    assert_int_equal(it.state, TW_DURABLE_HELD);
+    assert_string_equal(it.holder.value().c_str(), "the holder");
+    assert_int_equal(it.token, put.token);
+    assert_int_equal(it.ready, put.ready_ns);
+    assert_int_equal(it.job.due_ns, put.ready_ns);
+    assert_int_equal(to.claim(to.join("another"), {"mail"}, minute).size(), 0);
+    assert_int_equal(to.look().next_ns, TW_STORE_NEVER);
+    const seen held = held_by(put);
+    assert_false(to.start(who, held).started);
+    assert_int_equal(to.settle(who, outcome_of(held, TW_STORE_END)), 1);
+    assert_int_equal(to.count(), 0);
+}
+
+TEST(a_put_starts_what_it_holds_if_that_is_ready) {
+    const tw_durable_job now = job_of("mail", "now"), later = job_of("mail", "later", minute);
+    tw_durable_job past = job_of("mail", "past", to.now() - second);
+    past.absolute = 1;
+    const auto puts = to.put_held({now, past, later}, who);
+    assert_int_equal(puts[0].started, 1);
+    assert_int_equal(puts[1].started, 1);
+    assert_int_equal(puts[1].ready_ns, past.due_ns);
+    assert_int_equal(puts[2].started, 0);
+    assert_int_equal(to.state_of("mail", "now"), TW_DURABLE_STARTED);
+    assert_int_equal(to.remove("mail", "past"), 0);
+    assert_int_equal(to.remove("mail", "later"), 1);
+}
+
+TEST(only_what_is_to_be_held_is) {
+    const tw_durable_job jobs[] = {job_of("mail", "free"), job_of("mail", "held")};
+    tw_store_put puts[2] = {};
+    puts[0].job = &jobs[0];
+    puts[1].job = &jobs[1];
+    puts[1].hold = 1;
+    assert_int_equal(store().put(to.raw(), puts, 2, 0, &who), 0);
+    assert_int_equal(puts[0].token, 0);
+    assert_true(puts[1].token > 0);
+    assert_int_equal(to.state_of("mail", "free"), TW_DURABLE_PENDING);
+    assert_int_equal(to.state_of("mail", "held"), TW_DURABLE_STARTED);
+}
+
+TEST(a_put_holds_nothing_for_those_who_must_not_claim) {
+    const tw_durable_job job = job_of("mail", "17");
+    const auto is_pending = [&](const tw_store_member &member) {
+        const tw_store_put put = to.put_held(job, member);
+        return put.token == 0 && to.state_of("mail", "17") == TW_DURABLE_PENDING;
+    };
+    assert_true(is_pending({.id = 4711, .epoch = 1}));
+    const tw_store_member left = to.join();
+    assert_int_equal(to.leave(left), 0);
+    assert_true(is_pending(left));
+    tw_store_member resumed = to.join();
+    const tw_store_member former = resumed;
+    assert_int_equal(to.resume(resumed), 0);
+    assert_true(is_pending(former));
+    assert_false(is_pending(resumed));
+    const tw_store_member late = to.join();
+    to.end_lease(late);
+    assert_true(is_pending(late));
+    to.bury();
+    assert_true(is_pending(late));
+}
+
+TEST(a_put_holds_no_job_that_stays) {
+    to.put("mail", "17", minute);
+    const tw_durable_job jobs[] = {job_of("mail", "17"), job_of("mail", "18")};
+    const auto puts = to.put_held({jobs[0], jobs[1]}, who, true);
+    assert_int_equal(puts[0].existed, 1);
+    assert_int_equal(puts[0].token, 0);
+    assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_PENDING);
+    assert_int_equal(puts[1].existed, 0);
+    assert_true(puts[1].token > 0);
+}
+
+TEST(a_put_takes_a_job_from_whom_it_was_held_by) {
+    const tw_store_member other = to.join();
+    to.put("mail", "17");
+    const seen former = to.claim(who, {"mail"}).at(0);
+    const tw_durable_job job = job_of("mail", "17");
+    const tw_store_put put = to.put_held(job, other);
+    assert_int_equal(put.existed, 1);
+    assert_true(put.token > former.token);
+    assert_int_equal(to.settle(who, outcome_of(former, TW_STORE_END)), 0);
+    const seen held = held_by(put);
+    assert_int_equal(to.settle(other, outcome_of(held, TW_STORE_END)), 1);
+}
+
+TEST(a_put_that_holds_makes_a_failed_job_a_new_one) {
+    const tw_durable_job job = job_of("mail", "17");
+    const seen held = held_by(to.put_held(job, who));
+    tw_store_outcome failed = outcome_of(held, TW_STORE_FAIL);
+    failed.attempts = 3;
+    failed.error = "why";
+    assert_int_equal(to.settle(who, failed), 1);
+    to.put_held(job, who);
+    const seen it = to.get("mail", "17").value();
+    assert_int_equal(it.state, TW_DURABLE_STARTED);
+    assert_int_equal(it.attempts, 0);
+    assert_false(it.error.has_value());
+}
+
+TEST(of_puts_of_one_name_the_last_is_held) {
+    const tw_durable_job jobs[] = {job_of("mail", "17", minute), job_of("mail", "18"), job_of("mail", "17")};
+    const auto puts = to.put_held({jobs[0], jobs[1], jobs[2]}, who);
+    assert_int_equal(puts[0].existed, 0);
+    assert_int_equal(puts[2].existed, 1);
+    assert_int_equal(to.get("mail", "17").value().token, puts[2].token);
+    assert_int_equal(puts[2].started, 1);
+}
+
+TEST(what_a_put_holds_is_released_with_its_member) {
+    const tw_durable_job job = job_of("mail", "17");
+    const tw_store_put put = to.put_held(job, who);
+    std::vector<seen> held;
+    assert_int_equal(to.resume(who, &held), 0);
+    assert_int_equal(held.size(), 1);
+    assert_int_equal(held[0].token, put.token);
+    to.end_lease(who);
+    assert_int_equal(to.bury(), 1);
+    const seen it = to.get("mail", "17").value();
+    assert_int_equal(it.state, TW_DURABLE_PENDING);
+    assert_int_equal(it.attempts, 1);
+}
+
+TEST(listeners_are_told_of_what_a_put_does_not_hold) {
+    connection ear;
+    if (!ear.listens())
+        skip();
+    const tw_durable_job job = job_of("mail", "17");
+    while (ear.told(100 * ms))
+        ;
+    to.put_held(job, who);
+    assert_false(ear.told(200 * ms).has_value());
+    assert_int_equal(to.leave(who), 0);
+    assert_true(ear.told(30 * second).has_value());
+    to.put_held(job, who);
+    assert_true(ear.told(30 * second).has_value());
+}
+
+// A put whose member is just being buried, or resumes, is seen by that or holds nothing.
+TEST(no_put_holds_for_a_member_that_ends_meanwhile) {
+    constexpr int rounds = SLOW ? 20 : 100;
+    connection other;
+    std::atomic<int> round = 0, put_in = 0;
+    std::atomic<bool> has_failed = false;
+    std::thread putter([&] {
+        for (int i = 1; i <= rounds && !has_failed; ++i) {
+            while (round < i)
+                std::this_thread::yield();
+            const std::string key = std::to_string(i);
+            const tw_durable_job job = job_of("mail", key.c_str());
+            tw_store_put put = {};
+            put.job = &job;
+            put.hold = 1;
+            has_failed = store().put(other.raw(), &put, 1, 0, &who) != 0;
+            put_in = i;
+        }
+    });
+    int left = 0;
+    for (int i = 1; i <= rounds && !has_failed; ++i) {
+        who = to.join();
+        round = i;
+        left += store().leave(to.raw(), &who) == 0 ? 1 : 0;
+        while (put_in < i && !has_failed)
+            std::this_thread::yield();
+    }
+    putter.join();
+    assert_false(has_failed);
+    assert_int_equal(left, rounds);
+    tw_durable_filter pending = {};
+    pending.states = TW_DURABLE_PENDING;
+    assert_int_equal(to.count(pending), rounds);
 }
 
 }  // namespace

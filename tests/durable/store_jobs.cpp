@@ -29,10 +29,9 @@ const char *const hostile_names[] = {
 
 // --- putting ---------------------------------------------------------------------------------
 
-FIXTURE(begin_test, nullptr);
+FIXTURE(begin_test, end_test);
 
 TEST(a_new_job_is_pending) {
-    connection to;
     const std::int64_t before = to.now();
     assert_int_equal(to.put("mail", "17", minute), 0);
     const seen it = to.get("mail", "17").value();
@@ -46,7 +45,6 @@ TEST(a_new_job_is_pending) {
 }
 
 TEST(all_that_a_job_has_is_kept) {
-    connection to;
     tw_durable_job job = job_of("mail", "17", 1'800'000'000 * second + us);
     job.absolute = 1;
     job.payload = "body";
@@ -68,7 +66,6 @@ TEST(all_that_a_job_has_is_kept) {
 }
 
 TEST(a_period_is_kept) {
-    connection to;
     tw_durable_job job = job_of("mail", "17");
     job.period_ns = 365 * 24 * 60 * minute + us;
     job.missed = TW_DURABLE_BURST;
@@ -81,7 +78,6 @@ TEST(a_period_is_kept) {
 }
 
 TEST(a_delay_rounds_up_to_microseconds) {
-    connection to;
     const std::int64_t before = to.now();
     to.put("mail", "17", minute + 1);
     const std::int64_t due = to.get("mail", "17")->job.due_ns;
@@ -90,7 +86,6 @@ TEST(a_delay_rounds_up_to_microseconds) {
 }
 
 TEST(the_last_time_can_be_kept) {
-    connection to;
     tw_durable_job job = job_of("mail", "absolute", TW_STORE_TIME_MAX);
     job.absolute = 1;
     to.put(job);
@@ -100,7 +95,6 @@ TEST(the_last_time_can_be_kept) {
 }
 
 TEST(a_put_replaces_a_job) {
-    connection to;
     tw_durable_job job = job_of("mail", "17");
     job.payload = "one";
     job.size = 3;
@@ -114,7 +108,6 @@ TEST(a_put_replaces_a_job) {
 }
 
 TEST(a_put_that_keeps_changes_nothing) {
-    connection to;
     assert_int_equal(to.put_keep("mail", "17", minute), 0);
     const std::int64_t due = to.get("mail", "17")->job.due_ns;
     assert_int_equal(to.put_keep("mail", "17", 0), 1);
@@ -122,8 +115,6 @@ TEST(a_put_that_keeps_changes_nothing) {
 }
 
 TEST(a_put_that_replaces_takes_a_job_from_its_holder) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17");
     const seen held = to.claim(who, {"mail"}).at(0);
     to.put("mail", "17", minute);
@@ -135,8 +126,6 @@ TEST(a_put_that_replaces_takes_a_job_from_its_holder) {
 }
 
 TEST(a_put_that_keeps_leaves_a_job_with_its_holder) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17");
     const seen held = to.claim(who, {"mail"}).at(0);
     assert_int_equal(to.put_keep("mail", "17"), 1);
@@ -145,7 +134,6 @@ TEST(a_put_that_keeps_leaves_a_job_with_its_holder) {
 }
 
 TEST(of_several_of_one_name_the_last_stays) {
-    connection to;
     const tw_durable_job jobs[] = {job_of("mail", "17", minute), job_of("mail", "18", minute),
                                    job_of("mail", "17", 3 * minute)};
     const std::vector<int> existed = to.put_many({std::begin(jobs), std::end(jobs)});
@@ -155,7 +143,6 @@ TEST(of_several_of_one_name_the_last_stays) {
 }
 
 TEST(of_several_of_one_name_the_first_is_kept) {
-    connection to;
     const std::vector<int> existed =
         to.put_many({job_of("mail", "17", minute), job_of("mail", "17", 3 * minute)}, true);
     assert_true((existed == std::vector<int>{0, 1}));
@@ -163,13 +150,11 @@ TEST(of_several_of_one_name_the_first_is_kept) {
 }
 
 TEST(no_jobs_can_be_put) {
-    connection to;
     assert_true(to.put_many({}).empty());
     assert_int_equal(to.count(), 0);
 }
 
 TEST(a_key_may_be_of_several_kinds) {
-    connection to;
     assert_int_equal(to.put("mail", "17"), 0);
     assert_int_equal(to.put("bill", "17"), 0);
     assert_int_equal(to.remove("mail", "17"), 1);
@@ -179,8 +164,7 @@ TEST(a_key_may_be_of_several_kinds) {
 // --- names and payloads ----------------------------------------------------------------------
 
 // Puts, finds, claims and removes a job of these names.
-void assert_name_is_safe(connection &to, const tw_store_member &who, const std::string &kind,
-                         const std::string &key) {
+void assert_name_is_safe(const std::string &kind, const std::string &key) {
     assert_int_equal(to.put(kind, key), 0);
     assert_int_equal(to.put_keep(kind, key), 1);
     const seen it = to.get(kind, key).value();
@@ -198,25 +182,20 @@ void assert_name_is_safe(connection &to, const tw_store_member &who, const std::
 }
 
 TEST(hostile_names_are_names_like_others) {
-    connection to;
-    const tw_store_member who = to.join("'; drop table tickwheel_member; --");
     for (const char *const each : hostile_names)
-        assert_name_is_safe(to, who, each, each);
+        assert_name_is_safe(each, each);
     assert_int_equal(to.count(), 0);
 }
 
 TEST(hostile_names_are_all_different) {
-    connection to;
     for (const char *const each : hostile_names)
         assert_int_equal(to.put("mail", each), 0);
     assert_int_equal(to.count(), COUNT_OF(hostile_names));
 }
 
 TEST(long_names_are_kept_whole) {
-    connection to;
-    const tw_store_member who = to.join();
     const std::string one(TW_DURABLE_NAME_MAX, 'x'), other = one.substr(1) + 'y';
-    assert_name_is_safe(to, who, one, one);
+    assert_name_is_safe(one, one);
     assert_int_equal(to.put(one, one), 0);
     assert_int_equal(to.put(one, other), 0);
     assert_int_equal(to.put(other, one), 0);
@@ -224,15 +203,14 @@ TEST(long_names_are_kept_whole) {
 }
 
 void assert_payload_is_kept(const std::string &payload) {
-    connection to;
     tw_durable_job job = job_of("mail", "17");
     job.payload = payload.empty() ? nullptr : payload.data();
     job.size = payload.size();
     to.put(job);
     assert_true(to.get("mail", "17")->payload == payload);
-    const tw_store_member who = to.join();
     assert_true(to.claim(who, {"mail"}).at(0).payload == payload);
     to.leave(who);
+    who = to.join();
     to.remove("mail", "17");
 }
 
@@ -250,14 +228,12 @@ TEST(payloads_are_kept_as_they_are) {
 // --- removing --------------------------------------------------------------------------------
 
 TEST(a_pending_job_is_removed) {
-    connection to;
     to.put("mail", "17");
     assert_int_equal(to.remove("mail", "17"), 1);
     assert_false(to.get("mail", "17").has_value());
 }
 
 TEST(what_is_not_there_cannot_be_removed) {
-    connection to;
     to.put("mail", "17");
     assert_int_equal(to.remove("mail", "18"), -ENOENT);
     assert_int_equal(to.remove("bill", "17"), -ENOENT);
@@ -265,8 +241,6 @@ TEST(what_is_not_there_cannot_be_removed) {
 }
 
 TEST(a_held_job_is_removed_before_it_starts) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17", 5 * second);
     const seen held = to.claim(who, {"mail"}, minute).at(0);
     assert_int_equal(held.state, TW_DURABLE_HELD);
@@ -275,8 +249,6 @@ TEST(a_held_job_is_removed_before_it_starts) {
 }
 
 TEST(a_started_job_is_removed_too_late) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17");
     const seen held = to.claim(who, {"mail"}).at(0);
     assert_int_equal(held.state, TW_DURABLE_STARTED);
@@ -289,7 +261,7 @@ TEST(a_started_job_is_removed_too_late) {
 // --- requeueing ------------------------------------------------------------------------------
 
 // Puts a job and has it fail.
-void put_failed(connection &to, const tw_store_member &who, const char *kind, const char *key) {
+void put_failed(const char *kind, const char *key) {
     to.put(kind, key);
     const seen held = to.claim(who, {kind}).at(0);
     tw_store_outcome outcome = outcome_of(held, TW_STORE_FAIL);
@@ -299,11 +271,9 @@ void put_failed(connection &to, const tw_store_member &who, const char *kind, co
 }
 
 TEST(a_requeued_job_is_ready_with_all_its_tries) {
-    connection to;
-    const tw_store_member who = to.join();
-    put_failed(to, who, "mail", "17");
+    put_failed("mail", "17");
     const seen failed = to.get("mail", "17").value();
-    pass(to, ms);
+    pass(ms);
     const std::int64_t before = to.now();
     assert_int_equal(to.requeue("mail", "17"), 1);
     const seen it = to.get("mail", "17").value();
@@ -316,8 +286,6 @@ TEST(a_requeued_job_is_ready_with_all_its_tries) {
 }
 
 TEST(only_failed_jobs_are_requeued) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "held");
     to.claim(who, {"mail"});
     to.put("mail", "pending", minute);
@@ -330,22 +298,18 @@ TEST(only_failed_jobs_are_requeued) {
 }
 
 TEST(all_failed_jobs_of_a_kind_are_requeued) {
-    connection to;
-    const tw_store_member who = to.join();
-    put_failed(to, who, "mail", "17");
-    put_failed(to, who, "mail", "18");
-    put_failed(to, who, "bill", "17");
+    put_failed("mail", "17");
+    put_failed("mail", "18");
+    put_failed("bill", "17");
     assert_int_equal(to.requeue("mail"), 2);
     assert_int_equal(to.state_of("bill", "17"), TW_DURABLE_FAILED);
-    put_failed(to, who, "call", "17");
+    put_failed("call", "17");
     assert_int_equal(to.requeue(), 2);
     assert_int_equal(to.requeue(), 0);
 }
 
 TEST(a_failed_job_can_be_replaced_and_removed) {
-    connection to;
-    const tw_store_member who = to.join();
-    put_failed(to, who, "mail", "17");
+    put_failed("mail", "17");
     assert_int_equal(to.put_keep("mail", "17"), 1);
     assert_int_equal(to.state_of("mail", "17"), TW_DURABLE_FAILED);
     assert_int_equal(to.put("mail", "17"), 1);
@@ -353,17 +317,18 @@ TEST(a_failed_job_can_be_replaced_and_removed) {
     assert_int_equal(it.state, TW_DURABLE_PENDING);
     assert_int_equal(it.attempts, 0);
     assert_false(it.error.has_value());
-    put_failed(to, who, "bill", "17");
+    put_failed("bill", "17");
     assert_int_equal(to.remove("bill", "17"), 1);
 }
 
 TEST(what_must_exist_is_not_created) {
     void *raw = nullptr;
     std::string why;
+    name_schema();
     assert_int_equal(connection::try_to_open(true, raw, why), -ENOENT);
     assert_false(why.empty());
-    connection to;
-    to.put("mail", "17");
+    connection creating;
+    creating.put("mail", "17");
     assert_int_equal(connection::try_to_open(true, raw, why), 0);
     const tw_durable_filter all = {};
     assert_int_equal(store().count(raw, &all), 1);

@@ -12,7 +12,7 @@ namespace tickwheel::durable::tests {
 namespace {
 
 // Puts so many jobs of a kind, in batches.
-void put_crowd(connection &to, const char *kind, int count, std::int64_t delay) {
+void put_crowd(const char *kind, int count, std::int64_t delay) {
     constexpr int batch = 1000;
     for (int begun = 0; begun < count; begun += batch) {
         std::vector<std::string> keys;
@@ -47,38 +47,37 @@ class race {
     std::map<std::string, std::int64_t> keys_;
 };
 
-int settle_all(connection &to, const tw_store_member &who, const std::vector<seen> &held) {
+int settle_all(connection &by, const tw_store_member &member, const std::vector<seen> &held) {
     std::vector<tw_store_outcome> outcomes;
     for (const seen &each : held)
         outcomes.push_back(outcome_of(each, TW_STORE_END));
-    if (store().settle(to.raw(), &who, outcomes.data(), outcomes.size()) != 0)
+    if (store().settle(by.raw(), &member, outcomes.data(), outcomes.size()) != 0)
         return -1;
     return static_cast<int>(
         std::count_if(outcomes.begin(), outcomes.end(), [](const auto &each) { return each.matched == 1; }));
 }
 
 // Claims and ends jobs until none is left.
-void run_in(race &of, connection &to, const tw_store_member &who) {
+void run_in(race &of, connection &by, const tw_store_member &member) {
     while (of.left > 0 && !of.is_wrong) {
         std::vector<seen> held;
-        if (to.try_claim(who, {"mail", "bill"}, 0, 50, &held) != 0) {
+        if (by.try_claim(member, {"mail", "bill"}, 0, 50, &held) != 0) {
             of.is_wrong = true;
             return;
         }
         of.claimed(held);
-        const int settled = held.empty() ? 0 : settle_all(to, who, held);
+        const int settled = held.empty() ? 0 : settle_all(by, member, held);
         if (settled != static_cast<int>(held.size()))
             of.is_wrong = true;
         of.left -= settled;
     }
 }
 
-FIXTURE(begin_test, nullptr);
+FIXTURE(begin_test, end_test);
 
 TEST(racing_members_never_claim_the_same_job) {
     constexpr int of_each_kind = SLOW ? 500 : 2500, runners = 4;
-    connection to;
-    put_crowd(to, "mail", of_each_kind, 0);
+    put_crowd("mail", of_each_kind, 0);
     std::vector<std::string> keys;
     std::vector<tw_durable_job> jobs;
     for (int i = 0; i < of_each_kind; ++i)
@@ -90,12 +89,12 @@ TEST(racing_members_never_claim_the_same_job) {
     race of(2 * of_each_kind);
     std::vector<std::unique_ptr<connection>> connections;
     std::vector<std::thread> threads;
-    pass(to, 2 * second);
+    pass(2 * second);
     for (int i = 0; i < runners; ++i)
         connections.push_back(std::make_unique<connection>());
     for (const auto &each : connections) {
-        const tw_store_member who = each->join();
-        threads.emplace_back([&of, &each, who] { run_in(of, *each, who); });
+        const tw_store_member member = each->join();
+        threads.emplace_back([&of, &each, member] { run_in(of, *each, member); });
     }
     for (std::thread &each : threads)
         each.join();
@@ -105,15 +104,15 @@ TEST(racing_members_never_claim_the_same_job) {
 }
 
 // Puts and removes jobs of its own, and some that all runners share.
-void churn(race &of, connection &to, const std::string &own) {
+void churn(race &of, connection &by, const std::string &own) {
     for (int i = 0; i < (SLOW ? 50 : 200) && !of.is_wrong; ++i) {
         const std::string mine = own + std::to_string(i), shared = "shared" + std::to_string(i % 7);
         const tw_durable_job jobs[] = {job_of("mail", mine.c_str()), job_of("mail", shared.c_str())};
         tw_store_put puts[2] = {};
         puts[0].job = &jobs[0];
         puts[1].job = &jobs[1];
-        const int put = store().put(to.raw(), puts, 2, i % 2, nullptr);
-        const int removed = store().remove(to.raw(), "mail", shared.c_str());
+        const int put = store().put(by.raw(), puts, 2, i % 2, nullptr);
+        const int removed = store().remove(by.raw(), "mail", shared.c_str());
         if (put != 0 || puts[0].existed != 0 || (removed != 1 && removed != -ENOENT))
             of.is_wrong = true;
     }
@@ -127,8 +126,8 @@ TEST(racing_puts_and_removals_are_whole) {
     for (int i = 0; i < runners; ++i)
         connections.push_back(std::make_unique<connection>());
     for (int i = 0; i < runners; ++i)
-        threads.emplace_back([&of, &to = *connections[static_cast<std::size_t>(i)], i] {
-            churn(of, to, "runner" + std::to_string(i) + " ");
+        threads.emplace_back([&of, &by = *connections[static_cast<std::size_t>(i)], i] {
+            churn(of, by, "runner" + std::to_string(i) + " ");
         });
     for (std::thread &each : threads)
         each.join();
@@ -140,10 +139,8 @@ TEST(racing_puts_and_removals_are_whole) {
 
 TEST(far_jobs_do_not_slow_claims_down) {
     constexpr int crowd = SLOW ? 20'000 : 100'000, claims = 100;
-    connection to;
-    const tw_store_member who = to.join("a member", 60 * minute);
-    put_crowd(to, "mail", crowd, 24 * 60 * minute);
-    put_crowd(to, "bill", 1000, 24 * 60 * minute);
+    put_crowd("mail", crowd, 24 * 60 * minute);
+    put_crowd("bill", 1000, 24 * 60 * minute);
     to.put("mail", "due");
     const auto began = std::chrono::steady_clock::now();
     for (int i = 0; i < claims; ++i) {
@@ -161,9 +158,7 @@ TEST(far_jobs_do_not_slow_claims_down) {
 
 TEST(many_held_jobs_are_released_at_once) {
     constexpr int crowd = SLOW ? 1000 : 5000;
-    connection to;
-    const tw_store_member who = to.join("a member", 60 * minute);
-    put_crowd(to, "mail", crowd, minute);
+    put_crowd("mail", crowd, minute);
     assert_int_equal(to.claim(who, {"mail"}, 10 * minute, crowd).size(), crowd);
     tw_store_member again = who;
     std::vector<seen> held;

@@ -4,24 +4,17 @@
 namespace tickwheel::durable::tests {
 namespace {
 
-FIXTURE(begin_test, nullptr);
+FIXTURE(begin_test, end_test);
 
-TEST(members_have_different_numbers) {
-    connection to;
+TEST(a_number_is_of_one_member_alone) {
     const tw_store_member one = to.join(), other = to.join();
     assert_true(one.id != other.id);
-}
-
-TEST(a_number_is_not_used_again) {
-    connection to;
-    const tw_store_member one = to.join();
-    assert_int_equal(to.leave(one), 0);
-    assert_true(to.join().id != one.id);
+    assert_int_equal(to.leave(other), 0);
+    assert_true(to.join().id != other.id);
 }
 
 TEST(a_lease_can_be_renewed_after_its_end) {
-    connection to;
-    const tw_store_member who = to.join(), other = to.join();
+    const tw_store_member other = to.join();
     to.put("mail", "17");
     const seen held = to.claim(who, {"mail"}).at(0);
     to.end_lease(who);
@@ -35,8 +28,6 @@ TEST(a_lease_can_be_renewed_after_its_end) {
 }
 
 TEST(nobody_is_dead_while_leases_last) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17");
     to.claim(who, {"mail"});
     assert_false(to.look().has_dead);
@@ -45,8 +36,7 @@ TEST(nobody_is_dead_while_leases_last) {
 }
 
 TEST(what_a_dead_member_held_is_released) {
-    connection to;
-    const tw_store_member who = to.join(), heir = to.join();
+    const tw_store_member heir = to.join();
     to.put("mail", "17");
     const seen held = to.claim(who, {"mail"}).at(0);
     to.end_lease(who);
@@ -61,8 +51,6 @@ TEST(what_a_dead_member_held_is_released) {
 }
 
 TEST(a_death_counts_as_an_attempt_of_what_was_started) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "started");
     to.put("mail", "held", 10 * minute);
     assert_int_equal(to.claim(who, {"mail"}, 20 * minute).size(), 2);
@@ -73,10 +61,9 @@ TEST(a_death_counts_as_an_attempt_of_what_was_started) {
 }
 
 TEST(attempts_add_up_over_deaths) {
-    connection to;
     to.put("mail", "17");
     for (unsigned deaths = 1; deaths <= 3; ++deaths) {
-        const tw_store_member who = to.join();
+        who = to.join();
         assert_int_equal(to.claim(who, {"mail"}).at(0).attempts, deaths - 1);
         to.end_lease(who);
         assert_int_equal(to.bury(), 1);
@@ -85,8 +72,7 @@ TEST(attempts_add_up_over_deaths) {
 }
 
 TEST(a_burial_goes_on_where_its_limit_ended_it) {
-    connection to;
-    const tw_store_member who = to.join(), other = to.join();
+    const tw_store_member other = to.join();
     for (int i = 0; i < 5; ++i)
         to.put("mail", std::to_string(i));
     assert_int_equal(to.claim(who, {"mail"}).size(), 5);
@@ -103,7 +89,6 @@ TEST(a_burial_goes_on_where_its_limit_ended_it) {
 }
 
 TEST(a_burial_leaves_the_living_alone) {
-    connection to;
     const tw_store_member dead = to.join(), living = to.join();
     to.put("mail", "1");
     to.claim(dead, {"mail"});
@@ -117,7 +102,7 @@ TEST(a_burial_leaves_the_living_alone) {
 // --- the dead --------------------------------------------------------------------------------
 
 // Each function refuses a dead member, which once held this job.
-void assert_is_refused(connection &to, tw_store_member who, const seen &held) {
+void assert_is_refused(const seen &held) {
     std::int64_t read = 0;
     tw_store_start start{};
     start.kind = held.kind.c_str();
@@ -133,32 +118,26 @@ void assert_is_refused(connection &to, tw_store_member who, const seen &held) {
 }
 
 TEST(a_dead_member_may_do_nothing) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17");
     to.put("mail", "18");
     const seen held = to.claim(who, {"mail"}).at(0);
     to.end_lease(who);
     assert_int_equal(to.bury(1), 1);
-    assert_is_refused(to, who, held);  // it still holds one
+    assert_is_refused(held);  // it still holds one
     assert_int_equal(to.bury(), 1);
-    assert_is_refused(to, who, held);
+    assert_is_refused(held);
     assert_int_equal(to.count(), 2);
 }
 
 TEST(a_member_that_has_left_may_do_nothing) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17");
     const seen held = to.claim(who, {"mail"}).at(0);
     assert_int_equal(to.leave(who), 0);
-    assert_is_refused(to, who, held);
+    assert_is_refused(held);
     assert_int_equal(to.count(), 1);
 }
 
 TEST(a_member_whose_lease_has_ended_claims_nothing) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "17");
     to.end_lease(who);
     assert_int_equal(to.try_claim(who, {"mail"}), -ESTALE);
@@ -170,8 +149,6 @@ TEST(a_member_whose_lease_has_ended_claims_nothing) {
 // --- leaving and coming back -----------------------------------------------------------------
 
 TEST(leaving_releases_what_was_held) {
-    connection to;
-    const tw_store_member who = to.join();
     to.put("mail", "started");
     to.put("mail", "held", 5 * second);
     assert_int_equal(to.claim(who, {"mail"}, minute).size(), 2);
@@ -184,8 +161,6 @@ TEST(leaving_releases_what_was_held) {
 }
 
 TEST(resuming_tells_what_is_held) {
-    connection to;
-    tw_store_member who = to.join();
     const tw_store_member other = to.join();
     to.put("mail", "of another");
     to.claim(other, {"mail"});
@@ -207,8 +182,6 @@ TEST(resuming_tells_what_is_held) {
 }
 
 TEST(a_claim_of_the_former_epoch_claims_nothing) {
-    connection to;
-    tw_store_member who = to.join();
     const tw_store_member former = who;
     to.put("mail", "17");
     assert_int_equal(to.resume(who), 0);
@@ -222,8 +195,6 @@ TEST(a_claim_of_the_former_epoch_claims_nothing) {
 }
 
 TEST(the_former_epoch_neither_starts_nor_settles) {
-    connection to;
-    tw_store_member who = to.join();
     tw_store_member former = who;
     to.put("mail", "17");
     const seen held = to.claim(who, {"mail"}).at(0);
@@ -240,8 +211,6 @@ TEST(the_former_epoch_neither_starts_nor_settles) {
 }
 
 TEST(resuming_and_leaving_do_not_need_the_epoch) {
-    connection to;
-    tw_store_member who = to.join();
     tw_store_member former = who;
     assert_int_equal(to.resume(who), 0);
     assert_int_equal(to.resume(former), 0);  // the answer to the first did not arrive
@@ -251,16 +220,13 @@ TEST(resuming_and_leaving_do_not_need_the_epoch) {
 }
 
 TEST(a_member_outlives_its_connection) {
-    tw_store_member who{};
-    connection stays;
-    stays.put("mail", "17");
+    to.put("mail", "17");
     std::optional<seen> held;
     {
         connection breaks;
         who = breaks.join();
         held = breaks.claim(who, {"mail"}).at(0);
     }
-    connection to;
     assert_int_equal(to.resume(who), 0);
     assert_int_equal(to.settle(who, outcome_of(*held, TW_STORE_END)), 1);
 }

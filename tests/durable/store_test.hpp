@@ -1,8 +1,8 @@
 // Helpers for the suite that every store must pass.
 //
-// Each test has tables of its own, in a schema that no other test has used, and so an empty database. Time is
-// what the database says: `pass` waits until it has moved on. The local clock that stores without one of
-// their own go by is moved by hand.
+// Each test has tables of its own, in a schema that no other test has used, and so an empty database; and the
+// connection `to`, by which the member `who` has joined. Time is what the database says: `pass` waits until
+// it has moved on. The local clock that stores without one of their own go by is moved by hand.
 #pragma once
 
 #include <cstring>
@@ -18,8 +18,7 @@
 #include "support/sanitized.h"
 #include "support/test.h"
 
-// The store under test. store_of_build.cpp has it for those of the library; to test another, link a file with
-// this function in its place.
+// The store under test: of the library, unless a file with this function is linked, which tests another.
 const tw_store *store_for_tests(const char *address);
 
 namespace tickwheel::durable::tests {
@@ -38,11 +37,15 @@ struct seen {
 
 class connection {
   public:
-    // In the tables of this test.
-    connection();
+    // In the tables of this test. One that is closed has to be opened.
+    connection() { open(); }
+    explicit connection(std::nullptr_t) {}
     connection(const connection &) = delete;
     connection &operator=(const connection &) = delete;
-    ~connection();
+    ~connection() { close(); }
+
+    void open();
+    void close();
 
     // 0 or the error, and why.
     static int try_to_open(bool must_exist, void *&raw, std::string &why);
@@ -55,9 +58,9 @@ class connection {
     int put(const std::string &kind, const std::string &key, std::int64_t delay = 0);
     int put_keep(const std::string &kind, const std::string &key, std::int64_t delay = 0);
     std::vector<int> put_many(const std::vector<tw_durable_job> &jobs, bool keep = false);
-    std::vector<tw_store_put> put_held(const std::vector<tw_durable_job> &jobs, const tw_store_member &who,
+    std::vector<tw_store_put> put_held(const std::vector<tw_durable_job> &jobs, const tw_store_member &member,
                                        bool keep = false);
-    tw_store_put put_held(const tw_durable_job &job, const tw_store_member &who, bool keep = false);
+    tw_store_put put_held(const tw_durable_job &job, const tw_store_member &member, bool keep = false);
     int remove(const std::string &kind, const std::string &key);
     std::int64_t requeue(const char *kind = nullptr, const char *key = nullptr);
     std::vector<seen> list(const tw_durable_filter &filter = {});
@@ -67,22 +70,22 @@ class connection {
 
     // --- members
     tw_store_member join(const char *name = "a member", std::int64_t lease = 10 * minute);
-    int renew(const tw_store_member &who, std::int64_t lease = 10 * minute);
-    int resume(tw_store_member &who, std::vector<seen> *held = nullptr);
-    int leave(const tw_store_member &who);
+    int renew(const tw_store_member &member, std::int64_t lease = 10 * minute);
+    int resume(tw_store_member &member, std::vector<seen> *held = nullptr);
+    int leave(const tw_store_member &member);
     std::int64_t bury(std::size_t limit = 1000);
 
     // Has the member's lease end, and returns when it has.
-    void end_lease(const tw_store_member &who);
+    void end_lease(const tw_store_member &member);
 
     // --- holding
-    std::vector<seen> claim(const tw_store_member &who, const std::vector<const char *> &kinds,
+    std::vector<seen> claim(const tw_store_member &member, const std::vector<const char *> &kinds,
                             std::int64_t horizon = 0, std::size_t limit = 1000);
-    int try_claim(const tw_store_member &who, const std::vector<const char *> &kinds,
+    int try_claim(const tw_store_member &member, const std::vector<const char *> &kinds,
                   std::int64_t horizon = 0, std::size_t limit = 1000, std::vector<seen> *claimed = nullptr);
     const tw_store_look &look() const { return look_; }  // of the last claim
-    tw_store_start start(const tw_store_member &who, const seen &held);
-    int settle(const tw_store_member &who, tw_store_outcome outcome);  // returns `matched`
+    tw_store_start start(const tw_store_member &member, const seen &held);
+    int settle(const tw_store_member &member, tw_store_outcome outcome);  // returns `matched`
 
     // --- being told
     bool listens();
@@ -95,8 +98,12 @@ class connection {
 
 const tw_store &store();
 
+// The connection of each test, and its member, with a lease of an hour.
+inline connection to(nullptr);
+inline tw_store_member who;
+
 // Waits until the database's clock reads so much more.
-void pass(connection &database, std::int64_t ns);
+void pass(std::int64_t ns);
 
 // Waits until the condition holds, half a minute at most. Time moves on meanwhile.
 void wait_until(const std::function<bool()> &condition);
@@ -107,7 +114,10 @@ tw_durable_job job_of(const char *kind, const char *key, std::int64_t delay = 0)
 tw_store_outcome outcome_of(const seen &held, tw_store_outcome_kind what);
 std::vector<std::string> keys_of(const std::vector<seen> &entries);
 
-// Puts each test in tables of its own.
+// A schema that no test has used.
+void name_schema();
+
 int begin_test(void **state);
+int end_test(void **state);
 
 }  // namespace tickwheel::durable::tests

@@ -1,13 +1,17 @@
-// ask: does what it is told, a command a line, and answers each with a line of JSON. server.py talks to it.
+// ask: does what it is told, a command a line, and answers each with a line of JSON. server.py and tool.py talk to
+// it.
 //
-//   open ADDRESS [SETTING=VALUE...]  schema=TEXT name=TEXT runtime=1 timeout_ms=N poll_ms=N lease_ms=N
-//   handle KIND                      each fire is a line of its own, and so is each event
+//   open ADDRESS [SETTING=VALUE...]  schema=TEXT name=TEXT runtime=1 timeout_ms=N poll_ms=N lease_ms=N horizon_ms=N
+//   handle KIND                      each fire is a line of its own, and so is each event. The handlers of "slow"
+//                                    run until the input ends; "bad" fails at its first try, for a reason that
+//                                    would clear a terminal
 //   put KIND KEY MILLISECONDS
 //   remove KIND KEY
 //   count | now | counts | dump | close
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -28,6 +32,7 @@ struct program {
     std::mutex mutex;  // guards the output
     tw_runtime *rt = nullptr;
     tw_durable *jobs = nullptr;
+    std::atomic<bool> has_ended = false;  // the input
 };
 
 std::string quoted(const std::string &text) {
@@ -53,7 +58,9 @@ void answer(program &it, std::int64_t result, const std::string &text = "") {
 tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
     say(*static_cast<program *>(arg), "\"fire\":" + quoted(fire->key) + ",\"kind\":" + quoted(fire->kind) +
                                           ",\"due\":" + std::to_string(fire->due_ns));
-    return TW_DURABLE_DONE;
+    if (fire->kind == std::string("slow"))
+        static_cast<program *>(arg)->has_ended.wait(false);
+    return fire->kind == std::string("bad") ? tw_durable_failed(fire, "no \033[2Jpaper") : TW_DURABLE_DONE;
 }
 
 void on_event(tw_durable_event event, const char *why, void *arg) {
@@ -86,6 +93,7 @@ int open(program &it, std::istream &words) {
     options.timeout_ns = milliseconds(all, "timeout_ms");
     options.poll_ns = milliseconds(all, "poll_ms");
     options.lease_ns = milliseconds(all, "lease_ms");
+    options.horizon_ns = milliseconds(all, "horizon_ms");
     options.on_event = on_event;
     options.on_event_arg = &it;
     if (all.count("runtime") != 0 && (tw_runtime_new(&it.rt, nullptr) != 0 || tw_runtime_start(it.rt) != 0))
@@ -113,7 +121,9 @@ int remove(program &it, std::istream &words) {
 int handle(program &it, std::istream &words) {
     std::string kind;
     words >> kind;
-    return tw_durable_handle(it.jobs, kind.c_str(), on_fire, &it, nullptr);
+    tw_durable_retries retries{};
+    retries.attempts = kind == "bad" ? 1 : 0;
+    return tw_durable_handle(it.jobs, kind.c_str(), on_fire, &it, &retries);
 }
 
 void tell_counts(program &it) {
@@ -176,5 +186,7 @@ int main() {
         words >> verb;
         carry_out(it, verb, words);
     }
+    it.has_ended = true;
+    it.has_ended.notify_all();
     return close(it) == 0 ? 0 : 1;
 }

@@ -1,4 +1,8 @@
-"""What tests of several processes run: programs, servers, and folders that go when the test ends, however it does."""
+"""What tests of several processes run: programs, servers, and folders that go when the test ends, however it does.
+
+running.py sqlite|postgres COMMAND...: runs it with one more argument, the address of a database of its own. 77 if there
+is no PostgreSQL here.
+"""
 import contextlib
 import ctypes
 import os
@@ -142,3 +146,13 @@ def main(test):
         test()
     except Failed as failed:
         sys.exit(f"failed: {failed}")
+
+
+def run_with_database(kind, *command):
+    with folder() if kind == "sqlite" else server("fsync=off") as made:
+        address = f"sqlite:{made}/jobs.db" if kind == "sqlite" else made.address()
+        expect(subprocess.run([*command, address]).returncode == 0, "see above")
+
+
+if __name__ == "__main__":
+    main(lambda: run_with_database(*sys.argv[1:]))

@@ -355,19 +355,6 @@ def many_processes_create_the_tables_at_once(bench):
             each.end()
 
 
-def schemas_are_apart(bench):
-    one, two = bench.schema(), bench.schema()
-    handler, other = bench.handler(one), bench.handler(two)
-    other.do("put", "k", "same", 10**8)
-    handler.do("put", "k", "same", 0)
-    handler.fire("same")
-    other.do("put", "k", "after", 0)
-    other.fire("after")
-    expect(len(handler.fires) == 1, "a job of another schema fired")
-    expect(len(other.fires) == 1, "a job of another schema fired")
-    wait_until(lambda: other.ask("count")["result"] == 1, "its own job ends, and the other schema's stays")
-
-
 # --- losing the server --------------------------------------------------------------------------
 
 def a_restart_is_survived(bench):
@@ -431,7 +418,7 @@ TESTS = [
     bad_arguments_of_sql_are_refused,
     bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_can_only_be_read,
     tables_of_others_are_refused, a_user_who_may_not_create_tables, many_processes_create_the_tables_at_once,
-    schemas_are_apart, a_restart_is_survived, nothing_waits_for_longer_than_the_timeout,
+    a_restart_is_survived, nothing_waits_for_longer_than_the_timeout,
     a_close_does_not_wait_for_longer_than_the_timeout, jobs_that_are_not_due_cost_nothing,
 ]
 

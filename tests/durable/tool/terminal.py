@@ -1,4 +1,4 @@
-"""terminal.py TOOL HANDLER [ADDRESS]: tickwheel-jobs watch in a terminal: it draws within any size, follows what
+"""terminal.py TOOL HANDLER: tickwheel-jobs watch in a terminal: it draws within any size, follows what
 happens, ends by q and by signals, and gives the terminal back as it was; and where its output is no terminal."""
 import fcntl
 import os
@@ -12,9 +12,9 @@ import sys
 import termios
 import time
 
-from tool import HOSTILE, SHOWN, Handler, is_safe, of_each_database
+from tool import HOSTILE, SHOWN, Handler, is_safe, run
 
-program, handler, *address = sys.argv[1:]
+program, handler = sys.argv[1:]
 BEGIN, END, ROW = b"\x1b[?1049h\x1b[?25l", b"\x1b[?25h\x1b[?1049l", b"\x1b[H"
 
 
@@ -31,8 +31,7 @@ class Terminal:
         self.outer, self.inner = pty.openpty()
         self.resize(rows, columns)
         self.before = termios.tcgetattr(self.inner)
-        schema = ["--schema", tool.schema] if tool.schema else []
-        self.process = subprocess.Popen([program, *schema, "watch", "--seconds", "0.1"], stdin=self.inner, stdout=self.inner,
+        self.process = subprocess.Popen([program, "--schema", tool.schema, "watch", "--seconds", "0.1"], stdin=self.inner, stdout=self.inner,
                                         stderr=self.inner, env=tool.environment, preexec_fn=take_terminal)
         self.seen = b""
         self.read_until(BEGIN)
@@ -123,8 +122,8 @@ def ends_by_signals(tool):
 
 
 def prints_lines_elsewhere(tool):
-    schema = ["--schema", tool.schema] if tool.schema else []
-    watch = subprocess.Popen([program, *schema, "watch", "--seconds", "0.05"], stdout=subprocess.PIPE, env=tool.environment)
+    command = [program, "--schema", tool.schema, "watch", "--seconds", "0.05"]
+    watch = subprocess.Popen(command, stdout=subprocess.PIPE, env=tool.environment)
     heads = 0
     while heads < 3:
         line = watch.stdout.readline().decode()
@@ -133,18 +132,10 @@ def prints_lines_elsewhere(tool):
     watch.send_signal(signal.SIGTERM)
     assert watch.wait(60) == 0
     watch.stdout.close()
-    watch = subprocess.Popen([program, *schema, "watch", "--seconds", "0.05"], stdout=subprocess.PIPE, env=tool.environment)
+    watch = subprocess.Popen(command, stdout=subprocess.PIPE, env=tool.environment)
     watch.stdout.readline()
     watch.stdout.close()  # as `| head -1` does
     assert watch.wait(60) != 0
 
 
-def test(tool):
-    tool("put", "k", "x")  # which makes the database
-    tool("remove", "k", "x")
-    for each in (follows_what_happens, fits_into_any_terminal, ends_by_signals, prints_lines_elsewhere):
-        each(tool)
-        print(each.__name__)
-
-
-of_each_database(program, address[0] if address else None, test)
+run(program, (follows_what_happens, fits_into_any_terminal, ends_by_signals, prints_lines_elsewhere))

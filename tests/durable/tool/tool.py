@@ -15,14 +15,15 @@ def is_safe(text):
 
 
 class Tool:
-    def __init__(self, program, address, schema=None):
-        self.program, self.address, self.schema = program, address, schema
+    def __init__(self, program, address):
+        self.program, self.address, self.schema = program, address, "tool"
         self.environment = {k: v for k, v in os.environ.items() if k != "TICKWHEEL_DATABASE"}
         self.environment.update(TICKWHEEL_DATABASE=address, TZ="UTC", LC_ALL="C.UTF-8")
 
     def run(self, *words, stdin=b"", environment=None):
-        schema = ["--schema", self.schema] if self.schema and words[0] not in ("--help", "--version") else []
-        # Before the verb, so that nothing behind it takes them for something else.
+        # The schema before the verb, so that nothing behind it takes it for something else.
+        given = "--schema" in words or words[:1] in (("--help",), ("--version",))
+        schema = [] if given else ["--schema", self.schema]
         return subprocess.run([self.program, *schema, *words], input=stdin, capture_output=True, timeout=60,
                               env=environment or self.environment)
 
@@ -54,12 +55,16 @@ class Tool:
 
 
 class Handler:
-    """Handles jobs for as long as it is open."""
+    """Handles jobs for as long as it is open: ask.cpp. Its name would clear a terminal."""
 
     def __init__(self, program, tool):
-        schema = [tool.schema] if tool.schema else []
-        self.process = subprocess.Popen([program, tool.address, *schema], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        assert self.process.stdout.readline() == b"ready\n"
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for words in (f"open {tool.address} runtime=1 name=host\x1b[2J_17 horizon_ms=60000 schema={tool.schema}",
+                      "handle slow", "handle held", "handle bad"):
+            print(words, file=self.process.stdin, flush=True)
+            while "result" not in (said := json.loads(self.process.stdout.readline())):
+                pass
+            assert said["result"] == 0, said
 
     def __enter__(self):
         return self
@@ -70,10 +75,12 @@ class Handler:
         self.process.stdout.close()
 
 
-def of_each_database(program, address, test):
-    """Calls test(tool) with a database in a new file; or with this one, in a schema of its own."""
+def run(program, tests):
+    """Calls each test(tool), on one database in a new file."""
     with tempfile.TemporaryDirectory() as folder:
-        if address:
-            test(Tool(program, address, f"tool_{os.getpid()}"))
-        else:
-            test(Tool(program, f"sqlite:{folder}/jobs.db"))
+        tool = Tool(program, f"sqlite:{folder}/jobs.db")
+        tool("put", "k", "x")  # which makes the database
+        tool("remove", "k", "x")
+        for each in tests:
+            each(tool)
+            print(each.__name__)

@@ -171,6 +171,23 @@ TEST(a_handler_removes_another_job_that_is_held) {
     assert_int_equal(self->count, 1);
 }
 
+static enum tw_durable_answer stop_time(UNUSED struct tw_durable_fire *fire, struct process *process) {
+    assert_true(tw_runtime_stop(process->rt) >= 0);
+    return TW_DURABLE_DONE;
+}
+
+/* A handler that has taken time on a clock of the caller's stops the runtime, and the next job waits until
+ * the clock has been set. */
+TEST(on_virtual_time_no_job_fires_after_one_that_has_stopped_the_runtime) {
+    self->inside = stop_time;
+    put_mail(self, "17", SECOND);
+    put_mail(self, "18", SECOND);
+    advance(self, 2 * SECOND);
+    assert_int_equal(self->count, 1);
+    advance(self, 2 * SECOND);
+    assert_int_equal(self->count, 2);
+}
+
 /* --- asking -------------------------------------------------------------------------------- */
 
 static int count_until(const struct tw_durable_entry *entry, void *arg) {

@@ -137,14 +137,14 @@ class putter {
 
     void put_new() {
         const std::string key = prefix_ + std::to_string(count_++);
-        const std::int64_t which = up_to(100), delay = which % 4 == 0 ? 0 : up_to(3000) * ms;
+        const std::int64_t which = up_to(100), delay = which % 4 == 0 ? 0 : up_to(1500) * ms;
         if (which < 80)
             return put(key, 1, delay, 0);
         if (which < 86)
             put(key, 1, delay, (100 + up_to(400)) * ms);
         else
             put(key, 1, delay, 0);
-        plans_.emplace(steady() + up_to(3000) * ms, plan{key, which < 93});
+        plans_.emplace(steady() + up_to(1500) * ms, plan{key, which < 93});
     }
 
     void carry_out_first() {

@@ -321,6 +321,16 @@ TEST(a_failed_job_can_be_replaced_and_removed) {
     assert_int_equal(to.remove("bill", "17"), 1);
 }
 
+TEST(the_jobs_of_two_schemas_are_apart) {
+    to.put("mail", "17");
+    name_schema();
+    connection other;
+    assert_int_equal(other.count(), 0);
+    assert_int_equal(other.put("mail", "17"), 0);
+    other.remove("mail", "17");
+    assert_int_equal(to.count(), 1);
+}
+
 TEST(what_must_exist_is_not_created) {
     void *raw = nullptr;
     std::string why;

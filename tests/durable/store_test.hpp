@@ -1,8 +1,8 @@
 // Helpers for the suite that every store must pass.
 //
-// Each test has tables of its own, in a schema that no other test has used, and so an empty database; and the
-// connection `to`, by which the member `who` has joined. Time is what the database says: `pass` waits until
-// it has moved on. The local clock that stores without one of their own go by is moved by hand.
+// Each test begins with empty tables, and the connection `to`, by which the member `who` has joined. Time is
+// what the database says: `pass` waits until it has moved on. The local clock that stores without one of
+// their own go by is moved by hand.
 #pragma once
 
 #include <cstring>
@@ -37,7 +37,7 @@ struct seen {
 
 class connection {
   public:
-    // In the tables of this test. One that is closed has to be opened.
+    // One that is closed has to be opened.
     connection() { open(); }
     explicit connection(std::nullptr_t) {}
     connection(const connection &) = delete;
@@ -114,7 +114,7 @@ tw_durable_job job_of(const char *kind, const char *key, std::int64_t delay = 0)
 tw_store_outcome outcome_of(const seen &held, tw_store_outcome_kind what);
 std::vector<std::string> keys_of(const std::vector<seen> &entries);
 
-// A schema that no test has used.
+// Connections that are opened from now on have tables in a schema that no test has used.
 void name_schema();
 
 int begin_test(void **state);

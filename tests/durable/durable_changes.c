@@ -343,7 +343,9 @@ TEST(statistics_count_what_has_happened) {
     assert_in_range(now.lease_ns, 10 * SECOND, 15 * SECOND);
     assert_in_range(now.clock_uncertainty_ns, 0, MS);
 
-    put_mail(self, "17", 0);
+    struct tw_durable_job late = mail("17", tw_runtime_now(self->rt) - 500 * MS);
+    late.absolute = 1;
+    assert_int_equal(put(self, late), 0);
     put_mail(self, "18", SECOND);
     put_mail(self, "19", HOUR);
     advance(self, 0);
@@ -355,6 +357,8 @@ TEST(statistics_count_what_has_happened) {
     assert_int_equal(now.running, 0);
     assert_int_equal(now.unsettled, 0);
     assert_int_equal(now.late_count, 1);
+    assert_in_range(now.late_sum_ns, 499 * MS, 500 * MS);
+    assert_int_equal(now.late_max_ns, now.late_sum_ns);
     assert_int_equal(now.errors + now.unconfirmed + now.unmatched + now.taken_back, 0);
 }
 

@@ -52,35 +52,20 @@ void assert_is_lost(const tw_store_start &start) {
     assert_int_equal(start.ready_ns, TW_STORE_NEVER);
 }
 
-TEST(a_replaced_job_is_not_started) {
-    hold(0);
-    to.put("mail", "17");
-    assert_is_lost(to.start(who, held_job));
-}
-
-TEST(a_removed_job_is_not_started) {
-    hold(0);
-    to.remove("mail", "17");
-    assert_is_lost(to.start(who, held_job));
-}
-
-TEST(a_job_with_another_token_is_not_started) {
-    hold(0);
-    ++held_job.token;
-    assert_is_lost(to.start(who, held_job));
-    held_job.token -= 2;
-    assert_is_lost(to.start(who, held_job));
-}
-
-TEST(a_job_of_another_member_is_not_started) {
-    hold(0);
-    assert_is_lost(to.start(to.join(), held_job));
-}
-
-TEST(a_released_job_is_not_started) {
-    hold(0);
-    to.settle(who, outcome_of(held_job, TW_STORE_RELEASE));
-    assert_is_lost(to.start(who, held_job));
+TEST(a_job_that_the_member_holds_no_more_is_not_started) {
+    const std::function<void()> losses[] = {
+        [] { to.put("mail", "17"); },
+        [] { to.remove("mail", "17"); },
+        [] { to.settle(who, outcome_of(held_job, TW_STORE_RELEASE)); },
+        [] { ++held_job.token; },
+        [] { --held_job.token; },
+        [] { who = to.join(); },
+    };
+    for (const auto &lose : losses) {
+        hold(0);
+        lose();
+        assert_is_lost(to.start(who, held_job));
+    }
 }
 
 TEST(a_job_is_not_started_after_the_lease) {

@@ -5,7 +5,7 @@ namespace tickwheel::durable::tests {
 namespace {
 
 // The second is how long a listener must hear nothing: in real time, as the databases need it.
-constexpr std::int64_t patience = 10 * second, while_silent = 200 * ms;
+constexpr std::int64_t patience = 10 * second, while_silent = 100 * ms;
 
 // A connection that listens, while `to` does things.
 connection ear(nullptr);

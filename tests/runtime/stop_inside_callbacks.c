@@ -196,7 +196,7 @@ TEST_BY_EACH_THREAD(free_inside_a_callback_waits_for_start_to_return) {
     call_after_next_thread_creation(wait_for_the_actor);
     assert_int_equal(tw_runtime_start(rt), 0);
     assert_int_equal(actor.fires, 1);
-    assert_int_equal(allocations_during_start, without_it.allocations + 1);
+    assert_true(allocations_during_start > without_it.allocations);
     wait_for(has_nothing_leaked(without_it));
 }
 

@@ -289,18 +289,28 @@ TEST(p14_time_running_backwards_is_refused) {
     assert_int_equal(tw_advance(&wheel, 100, TW_UNBOUNDED), 0);
 }
 
+static unsigned callbacks;
+
+static void update_in_callback(UNUSED struct tw_node *node, UNUSED void *arg) {
+    ++callbacks;
+    REFUSED(tw_update(&wheel), EBUSY);
+}
+
 TEST(p14_time_running_on_beyond_its_end_is_refused) {
+    static struct tw_node last;
     start(LAST_TICK - 90);
     forget_all();
+    tw_node_init(&last, update_in_callback, NULL);
+    tw_arm_at(&wheel, &last, LAST_TICK);
     advance(LAST_TICK - 1);
+    callbacks = 0;
     assert_int_equal(tw_update(&wheel), 0);
+    assert_int_equal(callbacks, 1);
     REFUSED(tw_update(&wheel), ERANGE);
     REFUSED(tw_advance(&wheel, TW_NEVER, TW_UNBOUNDED), EINVAL);
     REFUSED(tw_arm_after(&wheel, &idle, 1), ERANGE);
     assert_int_equal(tw_arm_at(&wheel, &idle, LAST_TICK), 0);
 }
-
-static unsigned callbacks;
 
 static void refuse_in_callback(UNUSED struct tw_node *node, UNUSED void *arg) {
     ++callbacks;

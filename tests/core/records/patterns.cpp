@@ -67,6 +67,25 @@ TEST(records_hold_their_bounds_in_storms) {
     }
 }
 
+// Waves: all start, then all stop, from either end or at random.
+TEST(records_hold_their_bounds_in_waves) {
+    fixture it(4000, 77);
+    for (unsigned wave = 0; wave < 12; ++wave) {
+        std::vector<std::uint32_t> order = shuffled(4000);
+        if (wave % 3 == 0)
+            std::sort(order.begin(), order.end());
+        for (std::uint32_t cell : order)
+            it.arm(cell, 100000 + (wave % 2 == 0 ? 0 : tick{cell} * 999));
+        for (std::uint32_t cell : order) {
+            it.disarm(cell);
+            assert_bounds(it);
+        }
+        assert_int_equal(it.broken(), 0);
+    }
+    it.arm(0, 100000);
+    assert_ends_well(it, 5000000);
+}
+
 TEST(records_hold_their_bounds_when_moved_to_earlier_for_ever) {
     for (const std::uint32_t records : {1u, 5u, 2000u}) {
         fixture it(records);

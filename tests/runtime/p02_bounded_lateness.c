@@ -330,7 +330,7 @@ TEST(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout) {
             wait_for(last_timerfd_deadline() == deadline);
     }
     tw_runtime_free(rt);
-    assert_in_range(longest_epoll_timeout(), 0, TW_MILLISECOND);
+    assert_true(longest_epoll_timeout() <= TW_MILLISECOND); /* none at all, if the machine is busy */
 }
 
 /* --- the next turn ---------------------------------------------------------------------------- */

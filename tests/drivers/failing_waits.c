@@ -211,13 +211,15 @@ TEST_IN_REAL_TIME(a_process_that_was_stopped_fires_all_that_it_has_missed) {
         expect(judge.early == 0 && judge.astray == 0);
         leave(0);
     }
-    assert_int_equal(read(ends[0], &byte, 1), 1);
-    assert_int_equal(kill(child, SIGSTOP), 0);
-    pause_ms(300);
-    assert_int_equal(kill(child, SIGCONT), 0);
-    assert_child_is_well(child);
+    close(ends[1]); /* so that a child that has died is not waited for */
+    const ssize_t got = read(ends[0], &byte, 1);
     close(ends[0]);
-    close(ends[1]);
+    if (got == 1) {
+        assert_int_equal(kill(child, SIGSTOP), 0);
+        pause_ms(300);
+        assert_int_equal(kill(child, SIGCONT), 0);
+    }
+    assert_child_is_well(child);
 }
 
 /* --- kernels without epoll_pwait2 ---------------------------------------------------------- */

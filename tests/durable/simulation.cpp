@@ -103,7 +103,9 @@ void require(bool holds, const char *what, const char *key = "") {
     std::_Exit(1);
 }
 
-bool reaches(const process &it) { return !it.is_dead && std::max(it.cut_off_until, outage_until) <= now; }
+bool reaches(const process &member) {
+    return !member.is_dead && std::max(member.cut_off_until, outage_until) <= now;
+}
 
 // --- the store: the one in memory, unless the connection breaks --------------------------------------
 
@@ -162,9 +164,9 @@ int read_clock(void *raw, std::int64_t *now_ns) {
 
 int put(void *raw, tw_store_put *puts, std::size_t count, int keep, const tw_store_member *member) {
     const int result = faulty<&tw_store::put>::call(raw, puts, count, keep, member);
-    for (const tw_store_put *it = puts; result == 0 && it != puts + count; ++it)
-        if (it->token != 0 && it->started != 0)
-            of(raw).started[it->token] = now;
+    for (const tw_store_put *one = puts; result == 0 && one != puts + count; ++one)
+        if (one->token != 0 && one->started != 0)
+            of(raw).started[one->token] = now;
     return result;
 }
 
@@ -194,17 +196,17 @@ struct claiming {
     std::vector<std::int64_t> started;
 
     static int visit(const tw_durable_entry *entry, void *arg) {
-        claiming &it = *static_cast<claiming *>(arg);
+        claiming &self = *static_cast<claiming *>(arg);
         if (entry->state == TW_DURABLE_STARTED)
-            it.started.push_back(entry->token);
-        return it.each(entry, it.arg);
+            self.started.push_back(entry->token);
+        return self.each(entry, self.arg);
     }
 };
 
 int claim(void *raw, const tw_store_claim *claim, tw_store_visitor *each, void *arg, tw_store_look *look) {
-    claiming it{each, arg, {}};
-    const int result = faulty<&tw_store::claim>::call(raw, claim, claiming::visit, &it, look);
-    for (const std::int64_t token : it.started)
+    claiming seen{each, arg, {}};
+    const int result = faulty<&tw_store::claim>::call(raw, claim, claiming::visit, &seen, look);
+    for (const std::int64_t token : seen.started)
         if (result == 0)
             of(raw).started[token] = now;
     return result;
@@ -259,50 +261,51 @@ tw_durable_entry entry_of(const char *key) {
 }
 
 // True if something has befallen one of the two processes since the last fire.
-bool is_excused(const process &by, const job_model &it) {
-    return by.faulted_at >= it.begun_at || (it.last != nullptr && it.last->faulted_at >= it.begun_at) ||
-           clock_was_set_since(it.begun_at - lease);
+bool is_excused(const process &by, const job_model &model) {
+    return by.faulted_at >= model.begun_at ||
+           (model.last != nullptr && model.last->faulted_at >= model.begun_at) ||
+           clock_was_set_since(model.begun_at - lease);
 }
 
-// A job that the database has no more, and that nobody has removed.
-void check_ended(const char *key, const job_model &it) {
-    require(it.period == 0, "O8: a periodic job is gone", key);
-    require(it.has_begun, "O8: it is gone, and has not fired", key);
-    require(it.answer == TW_DURABLE_DONE || is_excused(*it.last, it), "O8: it is gone, and was to fire again",
-            key);
+// A job that the database no longer has, although no user removed the job.
+void check_ended(const char *key, const job_model &model) {
+    require(model.period == 0, "O8: a periodic job is gone", key);
+    require(model.has_begun, "O8: it is gone, and has not fired", key);
+    require(model.answer == TW_DURABLE_DONE || is_excused(*model.last, model),
+            "O8: it is gone, and was to fire again", key);
 }
 
 // What was started may still begin: its process may come to it later.
-void end_former(job_model &it, const tw_durable_entry &former) {
-    it.exists = false;
-    it.changed_at = now;
+void end_former(job_model &model, const tw_durable_entry &former) {
+    model.exists = false;
+    model.changed_at = now;
     if (former.state == 0)
         return;
-    it.former_token = former.token;
-    it.allowed_token = former.state == TW_DURABLE_STARTED ? former.token : 0;
+    model.former_token = former.token;
+    model.allowed_token = former.state == TW_DURABLE_STARTED ? former.token : 0;
 }
 
-void check_move(const process &by, const tw_durable_fire &fire, const job_model &it) {
-    require(it.period != 0, "O6: it fires once, and now for another time", fire.key);
-    const std::int64_t next = it.has_begun ? it.due + it.period : it.due;
-    const auto overruns = static_cast<std::int64_t>(fire.overruns) * it.period;
-    std::int64_t left_out = (fire.due_ns - overruns - next) / it.period;
+void check_move(const process &by, const tw_durable_fire &fire, const job_model &model) {
+    require(model.period != 0, "O6: it fires once, and now for another time", fire.key);
+    const std::int64_t next = model.has_begun ? model.due + model.period : model.due;
+    const auto overruns = static_cast<std::int64_t>(fire.overruns) * model.period;
+    std::int64_t left_out = (fire.due_ns - overruns - next) / model.period;
     // The answer was lost, and then the due time was missed with others.
-    if (left_out < 0 && left_out >= -1 - static_cast<std::int64_t>(fire.overruns) && is_excused(by, it))
+    if (left_out < 0 && left_out >= -1 - static_cast<std::int64_t>(fire.overruns) && is_excused(by, model))
         left_out = 0;
-    require((fire.due_ns - next) % it.period == 0 && (left_out == 0 || it.missed == TW_DURABLE_SKIP) &&
-                (overruns == 0 || it.missed == TW_DURABLE_COALESCE),
+    require((fire.due_ns - next) % model.period == 0 && (left_out == 0 || model.missed == TW_DURABLE_SKIP) &&
+                (overruns == 0 || model.missed == TW_DURABLE_COALESCE),
             "O6: due times are left out", fire.key);
-    require(!it.has_begun || it.answer == TW_DURABLE_DONE || is_excused(by, it),
+    require(!model.has_begun || model.answer == TW_DURABLE_DONE || is_excused(by, model),
             "O6: it goes on, and was to fire again", fire.key);
-    const std::int64_t missed = it.missed == TW_DURABLE_SKIP ? fire.due_ns - it.period : fire.due_ns;
-    require((left_out == 0 && overruns == 0) || missed < database_now() - it.grace ||
-                clock_was_set_since(it.begun_at - hour),
+    const std::int64_t missed = model.missed == TW_DURABLE_SKIP ? fire.due_ns - model.period : fire.due_ns;
+    require((left_out == 0 && overruns == 0) || missed < database_now() - model.grace ||
+                clock_was_set_since(model.begun_at - hour),
             "O6: due times within the grace are left out", fire.key);
 }
 
 void begins(process &by, const tw_durable_fire &fire) {
-    job_model &it = jobs[fire.key];
+    job_model &model = jobs[fire.key];
     const auto allowed = by.started.find(fire.token);
     const bool is_confirmed = allowed != by.started.end();
     const std::int64_t allowed_at = is_confirmed ? allowed->second : now - lease;
@@ -316,37 +319,37 @@ void begins(process &by, const tw_durable_fire &fire) {
         require(!scene->confirmed_only && by.faulted_at >= now - lease, "O3: it has not asked", fire.key);
         by.faulted_at = now;  // which goes on
     }
-    if (!it.exists || fire.token <= it.former_token) {
-        require(!is_confirmed || fire.token == it.allowed_token ||
-                    (allowed_at <= it.changed_at && by.faulted_at >= allowed_at),
+    if (!model.exists || fire.token <= model.former_token) {
+        require(!is_confirmed || fire.token == model.allowed_token ||
+                    (allowed_at <= model.changed_at && by.faulted_at >= allowed_at),
                 "O5: it was removed or replaced", fire.key);
         return;
     }
-    require(fire.token > it.last_token || is_excused(by, it), "O4: the token has not risen", fire.key);
-    const bool is_repeat = it.has_begun && fire.due_ns <= it.due;
-    const std::int64_t ready = !is_repeat ? fire.due_ns : is_excused(by, it) ? 0 : it.not_before;
+    require(fire.token > model.last_token || is_excused(by, model), "O4: the token has not risen", fire.key);
+    const bool is_repeat = model.has_begun && fire.due_ns <= model.due;
+    const std::int64_t ready = !is_repeat ? fire.due_ns : is_excused(by, model) ? 0 : model.not_before;
     require(database_now() >= ready || clock_was_set_since(allowed_at), "O1: it is early", fire.key);
-    if (is_repeat && (fire.due_ns < it.due || it.answer == TW_DURABLE_DONE)) {
+    if (is_repeat && (fire.due_ns < model.due || model.answer == TW_DURABLE_DONE)) {
         ++repeats;
-        require(is_excused(by, it), "O7: it fires again, and nothing has happened", fire.key);
+        require(is_excused(by, model), "O7: it fires again, and nothing has happened", fire.key);
     }
-    if (fire.due_ns < it.due)
+    if (fire.due_ns < model.due)
         return;
-    if (fire.due_ns > it.due || fire.overruns != 0)
-        check_move(by, fire, it);
-    it.due = fire.due_ns;
-    it.has_begun = true;
-    it.last_token = std::max(it.last_token, fire.token);
-    it.last = &by;
-    it.begun_at = now;
+    if (fire.due_ns > model.due || fire.overruns != 0)
+        check_move(by, fire, model);
+    model.due = fire.due_ns;
+    model.has_begun = true;
+    model.last_token = std::max(model.last_token, fire.token);
+    model.last = &by;
+    model.begun_at = now;
 }
 
 // O8
-void check_left(const char *key, const job_model &it) {
+void check_left(const char *key, const job_model &model) {
     const tw_durable_entry entry = entry_of(key);
-    require(it.exists || entry.state == 0, "O8: it was removed, and is there", key);
-    if (it.exists && entry.state == 0)
-        check_ended(key, it);
+    require(model.exists || entry.state == 0, "O8: it was removed, and is there", key);
+    if (model.exists && entry.state == 0)
+        check_ended(key, model);
     require(entry.state == 0 || entry.ready_ns >= database_now() - minute, "O8: it is left", key);
 }
 
@@ -354,12 +357,12 @@ void check_left(const char *key, const job_model &it) {
 
 tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
     begins(*static_cast<process *>(arg), *fire);
-    job_model &it = jobs[fire->key];
+    job_model &model = jobs[fire->key];
     const std::int64_t delay = time_below(20 * second);
     const std::uint64_t which = is_over ? 2 : below(12);
-    if (it.exists && fire->token == it.last_token && fire->due_ns == it.due) {
-        it.answer = which == 0 ? TW_DURABLE_AGAIN : which == 1 ? TW_DURABLE_RETRY : TW_DURABLE_DONE;
-        it.not_before = which == 0 ? database_now() + delay : which == 1 ? database_now() + 2 * second : 0;
+    if (model.exists && fire->token == model.last_token && fire->due_ns == model.due) {
+        model.answer = which == 0 ? TW_DURABLE_AGAIN : which == 1 ? TW_DURABLE_RETRY : TW_DURABLE_DONE;
+        model.not_before = which == 0 ? database_now() + delay : which == 1 ? database_now() + 2 * second : 0;
     }
     return which == 0   ? tw_durable_again(fire, delay)
            : which == 1 ? tw_durable_failed(fire, "as it happens")
@@ -368,11 +371,12 @@ tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
 
 void begin_process() {
     processes.push_back(std::make_unique<process>());
-    process &it = *processes.back();
-    it.skew = time_below(hour) - now;
+    process &member = *processes.back();
+    member.skew = time_below(hour) - now;
     tw_runtime_options of_runtime = {};
     of_runtime.driver = "manual";
-    require(tw_runtime_new(&it.rt, &of_runtime) == 0 && tw_runtime_advance(it.rt, now + it.skew) == 0,
+    require(tw_runtime_new(&member.rt, &of_runtime) == 0 &&
+                tw_runtime_advance(member.rt, now + member.skew) == 0,
             "no runtime");
     tw_durable_options options = {};
     options.lease_ns = lease;
@@ -385,37 +389,37 @@ void begin_process() {
     const std::string address = "simulation:" + std::to_string(processes.size() - 1);
     const std::int64_t outage = std::exchange(outage_until, 0);  // to open needs the database
     const tw_durable_retries retries = {1000, 2 * second, 10 * second};
-    require(tw_durable_open(&it.jobs, it.rt, address.c_str(), &options) == 0 &&
-                tw_durable_handle(it.jobs, "job", on_fire, &it, &retries) == 0,
+    require(tw_durable_open(&member.jobs, member.rt, address.c_str(), &options) == 0 &&
+                tw_durable_handle(member.jobs, "job", on_fire, &member, &retries) == 0,
             "a process does not begin");
     outage_until = outage;
 }
 
-void crash(process &it) {
-    it.is_dead = true;
-    it.faulted_at = now;
-    require(tw_durable_close(it.jobs) == 0, "a crashed process does not close");
-    tw_runtime_free(it.rt);
+void crash(process &member) {
+    member.is_dead = true;
+    member.faulted_at = now;
+    require(tw_durable_close(member.jobs) == 0, "a crashed process does not close");
+    tw_runtime_free(member.rt);
 }
 
-// The clock of the process leaps to the present, and what is due fires.
-void turn(process &it) {
-    require(tw_runtime_leap(it.rt, now + it.skew - tw_runtime_now(it.rt)) == 0, "no leap");
-    const char *const invariant = holding_inspector::broken_invariant(it.jobs->member->jobs);
+// The clock of the process leaps to the present, and the jobs that are due fire.
+void turn(process &member) {
+    require(tw_runtime_leap(member.rt, now + member.skew - tw_runtime_now(member.rt)) == 0, "no leap");
+    const char *const invariant = holding_inspector::broken_invariant(member.jobs->member->jobs);
     require(invariant == nullptr, "does not hold:", invariant != nullptr ? invariant : "");
 }
 
 process *random_process() {
     process *chosen = nullptr;
     std::uint64_t count = 0;
-    for (const auto &it : processes)
-        if (!it->is_dead && it->paused_until <= now && below(++count) == 0)
-            chosen = it.get();
+    for (const auto &each : processes)
+        if (!each->is_dead && each->paused_until <= now && below(++count) == 0)
+            chosen = each.get();
     return chosen;
 }
 
 void put_job(process &by, const std::string &key, const tw_durable_entry &former) {
-    job_model &it = jobs[key];
+    job_model &model = jobs[key];
     tw_durable_job job = {};
     job.kind = "job";
     job.key = key.c_str();
@@ -426,10 +430,10 @@ void put_job(process &by, const std::string &key, const tw_durable_entry &former
     const bool keeps = below(3) == 0;
     by.took_effect = false;
     const int result = tw_durable_put(by.jobs, &job, keeps ? TW_DURABLE_KEEP : TW_DURABLE_REPLACE);
-    require(result < 0 || (result == 1) == it.exists, "a put does not tell what there was", job.key);
-    if (!by.took_effect || (keeps && it.exists))
+    require(result < 0 || (result == 1) == model.exists, "a put does not tell what there was", job.key);
+    if (!by.took_effect || (keeps && model.exists))
         return;
-    end_former(it, former);
+    end_former(model, former);
     const tw_durable_entry entry = entry_of(job.key);
     require(entry.state != 0, "it was put, and is not there", job.key);
     job_model fresh;
@@ -439,23 +443,23 @@ void put_job(process &by, const std::string &key, const tw_durable_entry &former
     fresh.missed = job.missed;
     fresh.due = entry.job.due_ns;
     fresh.changed_at = now;
-    fresh.former_token = it.former_token;
-    fresh.allowed_token = it.allowed_token;
-    fresh.last_token = it.last_token;
-    fresh.last = it.last;
-    it = fresh;
+    fresh.former_token = model.former_token;
+    fresh.allowed_token = model.allowed_token;
+    fresh.last_token = model.last_token;
+    fresh.last = model.last;
+    model = fresh;
 }
 
 void remove_job(process &by, const std::string &key, const tw_durable_entry &former) {
-    job_model &it = jobs[key];
+    job_model &model = jobs[key];
     by.took_effect = false;
     const int result = tw_durable_remove(by.jobs, "job", key.c_str());
-    require(result != -ENOENT || !it.exists, "it is removed, and said not to be there", key.c_str());
+    require(result != -ENOENT || !model.exists, "it is removed, and said not to be there", key.c_str());
     if (!by.took_effect || result == -ENOENT)
         return;
-    removed += it.exists ? 1 : 0;
-    end_former(it, former);
-    require(result != 1 || it.allowed_token == 0, "its removal is said to prevent what was started",
+    removed += model.exists ? 1 : 0;
+    end_former(model, former);
+    require(result != 1 || model.allowed_token == 0, "its removal is said to prevent what was started",
             key.c_str());
 }
 
@@ -466,28 +470,28 @@ void act_as_user() {
     turn(*by);  // the user's thread knows what time it is
     const std::string key = "job " + std::to_string(below(24));
     const tw_durable_entry former = entry_of(key.c_str());
-    job_model &it = jobs[key];
-    if (it.exists && former.state == 0) {
-        check_ended(key.c_str(), it);
-        it.exists = false;
+    job_model &model = jobs[key];
+    if (model.exists && former.state == 0) {
+        check_ended(key.c_str(), model);
+        model.exists = false;
     }
     below(3) != 0 ? put_job(*by, key, former) : remove_job(*by, key, former);
 }
 
 void act_as_fate() {
-    process *const it = random_process();
+    process *const victim = random_process();
     const std::int64_t some = time_below(below(2) == 0 ? lease / 4 : 4 * lease);
-    switch (it != nullptr ? below(scene->sets_clock ? 5 : 4) : 3) {
+    switch (victim != nullptr ? below(scene->sets_clock ? 5 : 4) : 3) {
     case 0:
-        crash(*it);
+        crash(*victim);
         begin_process();
         break;
     case 1:
-        it->paused_until = it->faulted_at = now + some;
+        victim->paused_until = victim->faulted_at = now + some;
         break;
     case 2:
-        it->cut_off_until = now + some;
-        it->faulted_at = now;
+        victim->cut_off_until = now + some;
+        victim->faulted_at = now;
         break;
     case 3:
         outage_until = now + some;
@@ -500,21 +504,22 @@ void act_as_fate() {
 
 // --- a run -----------------------------------------------------------------------------------------
 
-std::int64_t next_of(const process &it) {
-    if (it.is_dead)
+std::int64_t next_of(const process &member) {
+    if (member.is_dead)
         return INT64_MAX;
-    const std::int64_t deadline = tickwheel::runtime::what_is_next(*it.rt).steady_ns;
-    return deadline == TW_NO_DEADLINE ? INT64_MAX : std::max({now, it.paused_until, deadline - it.skew});
+    const std::int64_t deadline = tickwheel::runtime::what_is_next(*member.rt).steady_ns;
+    return deadline == TW_NO_DEADLINE ? INT64_MAX
+                                      : std::max({now, member.paused_until, deadline - member.skew});
 }
 
 void run_until(std::int64_t time) {
     for (;;) {
         process *first = nullptr;
         std::int64_t soonest = std::min(next_act, next_fault);
-        for (const auto &it : processes)
-            if (const std::int64_t next = next_of(*it); next < soonest) {
+        for (const auto &each : processes)
+            if (const std::int64_t next = next_of(*each); next < soonest) {
                 soonest = next;
-                first = it.get();
+                first = each.get();
             }
         if (soonest > time)
             break;
@@ -550,15 +555,15 @@ void run(const scenario &what, std::uint64_t seed_of_all) {
     // Long enough for leases to end, tries to be over, and all that was missed to fire.
     is_over = true;
     outage_until = 0;
-    for (const auto &it : processes)
-        it->cut_off_until = it->paused_until = 0;
+    for (const auto &each : processes)
+        each->cut_off_until = each->paused_until = 0;
     next_act = next_fault = INT64_MAX;
     run_until(now + 15 * minute);
-    for (const auto &[key, it] : jobs)
-        check_left(key.c_str(), it);
-    for (const auto &it : processes)
-        if (!it->is_dead)
-            crash(*it);
+    for (const auto &[key, each] : jobs)
+        check_left(key.c_str(), each);
+    for (const auto &each : processes)
+        if (!each->is_dead)
+            crash(*each);
     processes.clear();
     jobs.clear();
     inner().close(observer);

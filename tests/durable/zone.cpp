@@ -376,7 +376,7 @@ TEST_IF(has_zones(), zone_a_time_that_comes_twice_is_reached_once) {
     assert_int_equal(berlin.reaches(date(2024, 10, 27, 3)), set + 3600);
 }
 
-// --- beside the C library ---
+// --- compared with the C library ---
 
 // A time in each week until 2200, and those around each change.
 void assert_offsets_are_those_of_the_system(const std::string &name, std::uint64_t *seed) {

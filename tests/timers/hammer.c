@@ -36,7 +36,7 @@ static atomic_bool is_over;
 
 static bool is_moved(uint64_t place) { return place % 4 == 0; }
 static uint64_t owner_of(uint64_t place) { return place % THREADS; } /* the thread that sets this key */
-static struct tw_key key_of(const struct life *it) { return tw_key_number(it->place); }
+static struct tw_key key_of(const struct life *life) { return tw_key_number(life->place); }
 
 static struct life *random_life(uint64_t *seed) {
     return &lives[atomic_load(&board[random_below(seed, BOARD)])];
@@ -52,43 +52,43 @@ static void expect(atomic_uint *violations, bool condition) { atomic_fetch_add(v
 /* --- calls, by handle or by key --------------------------------------------------------------- */
 
 /* Only the owner of a key knows which life a removal has ended. */
-static void stop_one(struct life *it, bool waits, bool is_known) {
-    const int answer = table != NULL ? (waits ? tw_keyed_remove_wait : tw_keyed_remove)(table, key_of(it))
-                                     : (waits ? tw_handle_stop_wait : tw_handle_stop)(set, it->id);
+static void stop_one(struct life *life, bool waits, bool is_known) {
+    const int answer = table != NULL ? (waits ? tw_keyed_remove_wait : tw_keyed_remove)(table, key_of(life))
+                                     : (waits ? tw_handle_stop_wait : tw_handle_stop)(set, life->id);
     if (answer == 1)
-        atomic_fetch_add(table != NULL ? &removed : &it->prevented, 1);
+        atomic_fetch_add(table != NULL ? &removed : &life->prevented, 1);
     const int gone = table != NULL ? -ENOENT : -ESTALE;
     expect(&wrong_answers, answer == 0 || answer == 1 || answer == gone);
     if (waits && is_known && (table == NULL || answer != gone))
-        expect(&not_over, atomic_load(&it->running) == 0 && atomic_load(&it->drops) == 1);
+        expect(&not_over, atomic_load(&life->running) == 0 && atomic_load(&life->drops) == 1);
 }
 
-static void move_one(struct life *it, uint64_t *seed) {
+static void move_one(struct life *life, uint64_t *seed) {
     const int64_t delay = random_delay(seed);
     const uint64_t how = random_below(seed, 3);
-    const int answer = table == NULL ? (how == 0   ? tw_handle_move(set, it->id, delay)
-                                        : how == 1 ? tw_handle_postpone(set, it->id, delay)
-                                                   : tw_handle_again(set, it->id))
-                                     : (how == 0   ? tw_keyed_move(table, key_of(it), delay)
-                                        : how == 1 ? tw_keyed_postpone(table, key_of(it), delay)
-                                                   : tw_keyed_again(table, key_of(it)));
+    const int answer = table == NULL ? (how == 0   ? tw_handle_move(set, life->id, delay)
+                                        : how == 1 ? tw_handle_postpone(set, life->id, delay)
+                                                   : tw_handle_again(set, life->id))
+                                     : (how == 0   ? tw_keyed_move(table, key_of(life), delay)
+                                        : how == 1 ? tw_keyed_postpone(table, key_of(life), delay)
+                                                   : tw_keyed_again(table, key_of(life)));
     expect(&wrong_answers, answer == 0 || answer == -EBUSY || answer == (table != NULL ? -ENOENT : -ESTALE));
 }
 
 /* The argument is there while it is visited. */
-static void visit(struct life *it, uint64_t *seed) {
-    expect(&misused, it->memory[0] == 1);
+static void visit(struct life *life, uint64_t *seed) {
+    expect(&misused, life->memory[0] == 1);
     if (random_below(seed, 8) == 0)
-        stop_one(it, false, false);
-    expect(&misused, it->memory[0] == 1 && atomic_load(&it->drops) == 0);
+        stop_one(life, false, false);
+    expect(&misused, life->memory[0] == 1 && atomic_load(&life->drops) == 0);
 }
 
 static void visit_handle(UNUSED tw_handle id, void *arg, void *seed) { visit(arg, seed); }
 static void visit_key(UNUSED const struct tw_key *key, void *arg, void *seed) { visit(arg, seed); }
 
-static void note_drained(struct life *it) {
-    expect(&misused, it->memory[0] == 1 && atomic_load(&it->drops) == 0);
-    atomic_fetch_add(&it->prevented, 1);
+static void note_drained(struct life *life) {
+    expect(&misused, life->memory[0] == 1 && atomic_load(&life->drops) == 0);
+    atomic_fetch_add(&life->prevented, 1);
 }
 
 static void drained_handle(UNUSED tw_handle id, void *arg, UNUSED void *drain_arg) { note_drained(arg); }
@@ -112,22 +112,22 @@ static size_t count_left(void) { return table != NULL ? tw_keyed_count(table) : 
 /* --- what timers do ---------------------------------------------------------------------- */
 
 static void fire(const struct tw_event *event, void *arg) {
-    struct life *it = arg;
-    const unsigned others = atomic_fetch_add(&it->running, 1);
-    expect(&early, monotonic() >= it->not_before);
-    expect(&misused, it->memory[0] == 1 && atomic_load(&it->drops) == 0 && (may_overlap || others == 0));
-    expect(&misused, table != NULL ? event->key->number == it->place : event->handle != 0);
-    uint64_t seed = it->place + 1 + atomic_fetch_add(&it->fires, 1) + (uint64_t)event->due_ns;
+    struct life *life = arg;
+    const unsigned others = atomic_fetch_add(&life->running, 1);
+    expect(&early, monotonic() >= life->not_before);
+    expect(&misused, life->memory[0] == 1 && atomic_load(&life->drops) == 0 && (may_overlap || others == 0));
+    expect(&misused, table != NULL ? event->key->number == life->place : event->handle != 0);
+    uint64_t seed = life->place + 1 + atomic_fetch_add(&life->fires, 1) + (uint64_t)event->due_ns;
     if (random_below(&seed, 4) == 0)
         stop_one(random_life(&seed), false, false);
-    atomic_fetch_sub(&it->running, 1);
+    atomic_fetch_sub(&life->running, 1);
 }
 
 static void drop(void *arg) {
-    struct life *it = arg;
-    expect(&misused, atomic_load(&it->running) == 0);
-    free(it->memory);
-    atomic_fetch_add(&it->drops, 1);
+    struct life *life = arg;
+    expect(&misused, atomic_load(&life->running) == 0);
+    free(life->memory);
+    atomic_fetch_add(&life->drops, 1);
 }
 
 /* --- what threads do --------------------------------------------------------------------- */
@@ -138,32 +138,32 @@ static bool start_one(uint64_t *seed, uint64_t me, unsigned *number) {
         *number = atomic_fetch_add(&lives_used, 1);
     if (*number >= STARTS)
         return false;
-    struct life *it = &lives[*number];
+    struct life *life = &lives[*number];
     const uint64_t place = random_below(seed, BOARD);
     const int64_t delay = random_delay(seed);
     struct tw_when when = {.due_ns = delay};
-    it->place = place - owner_of(place) + me;
-    it->fires_at_most = random_below(seed, 2) == 0 ? 1 : 1 + (unsigned)random_below(seed, 5);
-    if (it->fires_at_most > 1) {
+    life->place = place - owner_of(place) + me;
+    life->fires_at_most = random_below(seed, 2) == 0 ? 1 : 1 + (unsigned)random_below(seed, 5);
+    if (life->fires_at_most > 1) {
         when.period_ns = 20 * TW_MICROSECOND;
-        when.fires = it->fires_at_most;
+        when.fires = life->fires_at_most;
     }
-    it->not_before = is_moved(it->place) ? 0 : monotonic() + delay;
-    it->memory = malloc(1);
-    it->memory[0] = 1;
-    const struct tw_task task = {.fn = fire, .arg = it, .drop = drop};
-    const int result = table != NULL ? tw_keyed_set(table, key_of(it), &when, &task)
-                                     : tw_handle_start(set, &it->id, &when, &task);
+    life->not_before = is_moved(life->place) ? 0 : monotonic() + delay;
+    life->memory = malloc(1);
+    life->memory[0] = 1;
+    const struct tw_task task = {.fn = fire, .arg = life, .drop = drop};
+    const int result = table != NULL ? tw_keyed_set(table, key_of(life), &when, &task)
+                                     : tw_handle_start(set, &life->id, &when, &task);
     if (result >= 0) {
         atomic_fetch_add(&replaced, (unsigned)result);
-        atomic_store(&board[it->place], *number);
+        atomic_store(&board[life->place], *number);
         *number = 0;
         return true;
     }
     expect(&wrong_answers, result == -ENOSPC);
     atomic_fetch_add(&refused_for_room, 1);
-    free(it->memory);
-    it->memory = NULL;
+    free(life->memory);
+    life->memory = NULL;
     sched_yield();
     return true;
 }
@@ -173,23 +173,23 @@ static void *hammer(void *arg) {
     const uint64_t me = seed % THREADS;
     unsigned next_life = 0;
     while (!atomic_load(&is_over)) {
-        struct life *it = random_life(&seed);
+        struct life *life = random_life(&seed);
         const uint64_t what = random_below(&seed, 16);
-        const bool is_known = table == NULL || owner_of(it->place) == me;
+        const bool is_known = table == NULL || owner_of(life->place) == me;
         if (what < (table != NULL ? 1 : 7)) { /* a table has no bound, and each start replaces a timer */
             if (!start_one(&seed, me, &next_life))
                 break;
         } else if (what >= 7 && what < 13) {
-            stop_one(it, what >= 10, is_known);
-        } else if (what >= 13 && what < 15 && is_moved(it->place)) {
-            move_one(it, &seed);
+            stop_one(life, what >= 10, is_known);
+        } else if (what >= 13 && what < 15 && is_moved(life->place)) {
+            move_one(life, &seed);
         } else if (random_below(&seed, 100) == 0) {
             walk(&seed);
         } else if (random_below(&seed, 1000) == 0) {
             drain_all();
         } else {
-            IGNORE(table != NULL ? tw_keyed_get(table, key_of(it), NULL)
-                                 : (int)tw_handle_remaining(set, it->id));
+            IGNORE(table != NULL ? tw_keyed_get(table, key_of(life), NULL)
+                                 : (int)tw_handle_remaining(set, life->id));
         }
     }
     return NULL;
@@ -233,20 +233,20 @@ static void run_threads(void) {
 static void account(unsigned started) {
     uint64_t timers = 0, fires = 0, prevented = removed, unfinished = 0;
     for (unsigned i = 1; i < started; ++i) {
-        const struct life *it = &lives[i];
-        if (it->memory == NULL) {
-            assert_int_equal(it->fires + it->drops, 0);
+        const struct life *life = &lives[i];
+        if (life->memory == NULL) {
+            assert_int_equal(life->fires + life->drops, 0);
             continue; /* was refused until the end */
         }
-        assert_int_equal(it->drops, 1);
-        assert_int_equal(it->running, 0);
-        assert_in_range(it->prevented, 0, 1);
-        assert_in_range(it->fires, 0, it->fires_at_most);
-        assert_true(table != NULL || it->fires == it->fires_at_most || it->prevented == 1);
-        unfinished += it->fires < it->fires_at_most;
+        assert_int_equal(life->drops, 1);
+        assert_int_equal(life->running, 0);
+        assert_in_range(life->prevented, 0, 1);
+        assert_in_range(life->fires, 0, life->fires_at_most);
+        assert_true(table != NULL || life->fires == life->fires_at_most || life->prevented == 1);
+        unfinished += life->fires < life->fires_at_most;
         ++timers;
-        fires += it->fires;
-        prevented += it->prevented;
+        fires += life->fires;
+        prevented += life->prevented;
     }
     print_message("%llu timers: %llu fires, %llu prevented; %u refused for room\n",
                   (unsigned long long)timers, (unsigned long long)fires, (unsigned long long)prevented,

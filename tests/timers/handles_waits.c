@@ -11,7 +11,7 @@
 
 static struct gate gate;
 
-static void wait_at_gate(UNUSED struct probe *it) { pass(&gate); }
+static void wait_at_gate(UNUSED struct probe *probe) { pass(&gate); }
 
 /* The timer, set or runtime that the main thread is about to end. */
 static struct {
@@ -33,21 +33,21 @@ static void *open_gate_later(UNUSED void *arg) {
 }
 
 /* Starts a timer whose callback runs until the gate is opened. */
-static struct tw_handles *start_at_gate(struct tw_runtime *rt, struct probe *it, bool is_periodic) {
+static struct tw_handles *start_at_gate(struct tw_runtime *rt, struct probe *probe, bool is_periodic) {
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
     shut(&gate);
-    it->inside = wait_at_gate;
-    (is_periodic ? start_every : start_after)(set, it, MS);
+    probe->inside = wait_at_gate;
+    (is_periodic ? start_every : start_after)(set, probe, MS);
     wait_for(gate.inside == 1);
     return set;
 }
 
-static pthread_t opened_later(struct tw_handles *set, const struct probe *it) {
+static pthread_t opened_later(struct tw_handles *set, const struct probe *probe) {
     pthread_t thread;
-    ended.rt = it->rt;
+    ended.rt = probe->rt;
     ended.set = set;
-    ended.id = it->id;
-    ended.armed = tw_runtime_count(it->rt);
+    ended.id = probe->id;
+    ended.armed = tw_runtime_count(probe->rt);
     assert_int_equal(pthread_create(&thread, NULL, open_gate_later, NULL), 0);
     return thread;
 }
@@ -56,16 +56,16 @@ TEST(stop_does_not_wait_and_stop_wait_does) {
     for (int is_periodic = 0; is_periodic < 2; ++is_periodic)
         for (int is_stopped_first = 0; is_stopped_first < 2; ++is_stopped_first) {
             struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
-            struct probe it = {.rt = rt};
-            struct tw_handles *set = start_at_gate(rt, &it, is_periodic);
+            struct probe probe = {.rt = rt};
+            struct tw_handles *set = start_at_gate(rt, &probe, is_periodic);
             if (is_stopped_first) {
-                assert_int_equal(tw_handle_stop(set, it.id), is_periodic);
-                assert_int_equal(it.fires + it.drops, 0); /* the callback is at the gate */
+                assert_int_equal(tw_handle_stop(set, probe.id), is_periodic);
+                assert_int_equal(probe.fires + probe.drops, 0); /* the callback is at the gate */
             }
-            const pthread_t thread = opened_later(set, &it);
-            assert_int_equal(tw_handle_stop_wait(set, it.id), is_stopped_first ? -ESTALE : is_periodic);
-            assert_int_equal(it.fires, 1);
-            assert_int_equal(it.drops, 1);
+            const pthread_t thread = opened_later(set, &probe);
+            assert_int_equal(tw_handle_stop_wait(set, probe.id), is_stopped_first ? -ESTALE : is_periodic);
+            assert_int_equal(probe.fires, 1);
+            assert_int_equal(probe.drops, 1);
             assert_int_equal(tw_handles_count(set), 0);
             pthread_join(thread, NULL);
             tw_runtime_free(rt);
@@ -74,13 +74,13 @@ TEST(stop_does_not_wait_and_stop_wait_does) {
 
 TEST(freeing_a_set_waits_for_the_callback_that_runs) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "epoll"});
-    struct probe it = {.rt = rt}, idle = {.rt = rt};
-    struct tw_handles *set = start_at_gate(rt, &it, true);
+    struct probe probe = {.rt = rt}, idle = {.rt = rt};
+    struct tw_handles *set = start_at_gate(rt, &probe, true);
     start_after(set, &idle, 3600 * TW_SECOND);
-    const pthread_t thread = opened_later(set, &it);
+    const pthread_t thread = opened_later(set, &probe);
     assert_int_equal(tw_handles_free(set), 0);
-    assert_int_equal(it.fires, 1);
-    assert_int_equal(it.drops, 1);
+    assert_int_equal(probe.fires, 1);
+    assert_int_equal(probe.drops, 1);
     assert_int_equal(idle.drops, 1);
     pthread_join(thread, NULL);
     tw_runtime_free(rt);
@@ -127,16 +127,16 @@ static void drop_at_gate(void *arg) {
 TEST(stop_wait_waits_for_drop) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "timerfd"});
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    struct probe it = {.rt = rt};
-    const struct tw_task task = {.fn = note_fire, .arg = &it, .drop = drop_at_gate};
+    struct probe probe = {.rt = rt};
+    const struct tw_task task = {.fn = note_fire, .arg = &probe, .drop = drop_at_gate};
     const struct tw_when soon = {.due_ns = MS};
     shut(&gate);
-    assert_int_equal(tw_handle_start(set, &it.id, &soon, &task), 0);
+    assert_int_equal(tw_handle_start(set, &probe.id, &soon, &task), 0);
     wait_for(gate.inside == 1);
     assert_int_equal(tw_handles_count(set), 1); /* its argument was not dropped yet */
-    const pthread_t thread = opened_later(set, &it);
-    assert_int_equal(tw_handle_stop_wait(set, it.id), -ESTALE);
-    assert_int_equal(it.drops, 1);
+    const pthread_t thread = opened_later(set, &probe);
+    assert_int_equal(tw_handle_stop_wait(set, probe.id), -ESTALE);
+    assert_int_equal(probe.drops, 1);
     pthread_join(thread, NULL);
     tw_runtime_free(rt);
 }
@@ -144,10 +144,10 @@ TEST(stop_wait_waits_for_drop) {
 /* The callback compares from the first moment on. */
 static atomic_uint strangers;
 static void compare_handle(const struct tw_event *event, void *arg) {
-    struct probe *it = arg;
-    if (event->handle != it->id)
+    struct probe *probe = arg;
+    if (event->handle != probe->id)
         atomic_fetch_add(&strangers, 1);
-    atomic_fetch_add(&it->fires, 1);
+    atomic_fetch_add(&probe->fires, 1);
 }
 
 TEST(the_handle_is_stored_before_the_callback_can_run) {
@@ -156,10 +156,10 @@ TEST(the_handle_is_stored_before_the_callback_can_run) {
         struct tw_handles *set = new_set(rt, (struct tw_handles_options){.capacity = 4});
         atomic_store(&strangers, 0);
         for (unsigned i = 0; i < 1000; ++i) {
-            struct probe it = {.rt = rt};
-            assert_int_equal(tw_handle_after(set, &it.id, 0, compare_handle, &it), 0);
-            tw_handle_stop_wait(set, it.id);
-            assert_true(it.fires <= 1);
+            struct probe probe = {.rt = rt};
+            assert_int_equal(tw_handle_after(set, &probe.id, 0, compare_handle, &probe), 0);
+            tw_handle_stop_wait(set, probe.id);
+            assert_true(probe.fires <= 1);
         }
         struct probe last = {.rt = rt};
         assert_int_equal(tw_handle_after(set, &last.id, 0, compare_handle, &last), 0);
@@ -169,8 +169,8 @@ TEST(the_handle_is_stored_before_the_callback_can_run) {
     }
 }
 
-static void stop_set_of_other(struct probe *it) {
-    it->answer = tw_handle_stop_wait(it->other->set, it->other->id);
+static void stop_set_of_other(struct probe *probe) {
+    probe->answer = tw_handle_stop_wait(probe->other->set, probe->other->id);
 }
 
 /* A callback of one runtime stops a timer of another, running runtime. */
@@ -179,11 +179,11 @@ TEST(stop_wait_from_a_callback_of_another_runtime) {
                                  started_runtime((struct tw_runtime_options){.driver = "epoll"})};
     struct probe at_gate = {.rt = rts[0]};
     struct tw_handles *set = start_at_gate(rts[0], &at_gate, true);
-    struct probe it = {.rt = rts[1], .inside = stop_set_of_other, .other = &at_gate, .answer = 99};
+    struct probe probe = {.rt = rts[1], .inside = stop_set_of_other, .other = &at_gate, .answer = 99};
     const pthread_t thread = opened_later(set, &at_gate);
-    start_after(new_set(rts[1], (struct tw_handles_options){0}), &it, 0);
-    wait_for(it.fires == 1);
-    assert_int_equal(it.answer, 1);
+    start_after(new_set(rts[1], (struct tw_handles_options){0}), &probe, 0);
+    wait_for(probe.fires == 1);
+    assert_int_equal(probe.answer, 1);
     assert_int_equal(at_gate.fires, 1);
     assert_int_equal(at_gate.drops, 1);
     pthread_join(thread, NULL);
@@ -210,27 +210,27 @@ TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
         assert_int_equal(tw_runtime_after(rt, &jobs[i].node, 0), 0);
         wait_for(tw_workers_stats(pool, &stats) == 0 && stats.running + stats.waiting == i + 1);
     }
-    struct probe it = {.rt = rt};
+    struct probe probe = {.rt = rt};
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){.workers = pool});
     const struct tw_when at_once = {0};
-    struct tw_task task = task_of(&it);
+    struct tw_task task = task_of(&probe);
     task.next = ask_at_gate;
-    assert_int_equal(tw_handle_start(set, &it.id, &at_once, &task), 0);
+    assert_int_equal(tw_handle_start(set, &probe.id, &at_once, &task), 0);
     wait_for(gate.inside == 2);
-    assert_int_equal(tw_handle_stop(set, it.id), 1);
-    assert_int_equal(it.drops, 0); /* `next` is still in the gate */
+    assert_int_equal(tw_handle_stop(set, probe.id), 1);
+    assert_int_equal(probe.drops, 0); /* `next` is still in the gate */
     atomic_store(&gate.open, true);
-    wait_for(it.drops == 1);
-    assert_int_equal(it.fires, 0);
+    wait_for(probe.drops == 1);
+    assert_int_equal(probe.fires, 0);
     tw_runtime_free(rt);
 }
 
 /* --- the argument ---------------------------------------------------------------------------- */
 
 /* The argument is still there when the runtime is not. */
-static void free_runtime(struct probe *it) {
-    assert_int_equal(tw_runtime_free(it->rt), 0);
-    it->answer = (int)it->drops;
+static void free_runtime(struct probe *probe) {
+    assert_int_equal(tw_runtime_free(probe->rt), 0);
+    probe->answer = (int)probe->drops;
 }
 
 static int64_t next_ms(int64_t due, UNUSED void *arg) { return due + MS; }
@@ -262,8 +262,8 @@ TEST(dropped_when_a_callback_frees_the_runtime) {
 }
 
 static void *stop_too(void *arg) {
-    struct probe *it = arg;
-    it->answer = tw_handle_stop_wait(it->set, it->id);
+    struct probe *probe = arg;
+    probe->answer = tw_handle_stop_wait(probe->set, probe->id);
     return NULL;
 }
 
@@ -271,14 +271,14 @@ TEST(dropped_once_when_several_stop_it_at_once) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
     for (unsigned round = 0; round < 300; ++round) {
-        struct probe it = {.rt = rt};
+        struct probe probe = {.rt = rt};
         pthread_t thread;
-        start_every(set, &it, MS);
-        assert_int_equal(pthread_create(&thread, NULL, stop_too, &it), 0);
-        const int mine = tw_handle_stop_wait(set, it.id);
-        assert_int_equal(it.drops, 1);
+        start_every(set, &probe, MS);
+        assert_int_equal(pthread_create(&thread, NULL, stop_too, &probe), 0);
+        const int mine = tw_handle_stop_wait(set, probe.id);
+        assert_int_equal(probe.drops, 1);
         pthread_join(thread, NULL);
-        assert_true((mine == 1 && it.answer == -ESTALE) || (mine == -ESTALE && it.answer == 1));
+        assert_true((mine == 1 && probe.answer == -ESTALE) || (mine == -ESTALE && probe.answer == 1));
     }
     tw_runtime_free(rt);
 }
@@ -301,7 +301,7 @@ static void *advance_when_told(UNUSED void *arg) {
 }
 
 /* As `pass`, but spins, because a millisecond would be too long. */
-static void pass_at_once(UNUSED struct probe *it) {
+static void pass_at_once(UNUSED struct probe *probe) {
     atomic_fetch_add(&gate.inside, 1);
     while (!atomic_load(&gate.open))
         sched_yield();
@@ -310,22 +310,22 @@ static void pass_at_once(UNUSED struct probe *it) {
 /* The first run ends only after the stop. So the second and last fire is prevented, whether it
  * is still on the wheel, has just left it or waits for the worker. */
 static int stop_against_the_last_fire(struct tw_handles *set, struct tw_workers *pool, unsigned spins) {
-    struct probe it = {.inside = pass_at_once};
+    struct probe probe = {.inside = pass_at_once};
     shut(&gate);
-    start(set, &it, (struct tw_when){.due_ns = MS, .period_ns = MS, .fires = 2});
+    start(set, &probe, (struct tw_when){.due_ns = MS, .period_ns = MS, .fires = 2});
     assert_ok(tw_runtime_advance(by_hand, MS));
     while (atomic_load(&gate.inside) == 0)
         sched_yield();
     const unsigned before = atomic_fetch_add(&round_of_advance, 1);
     for (unsigned i = 0; i < spins; ++i)
         (void)atomic_load(&round_of_advance);
-    const int answer = tw_handle_stop(set, it.id);
+    const int answer = tw_handle_stop(set, probe.id);
     atomic_store(&gate.open, true);
     while (atomic_load(&round_of_advance) != before + 2)
         sched_yield();
     assert_ok(tw_workers_wait(pool));
-    assert_int_equal(it.fires, 1);
-    assert_int_equal(it.drops, 1);
+    assert_int_equal(probe.fires, 1);
+    assert_int_equal(probe.drops, 1);
     return answer;
 }
 

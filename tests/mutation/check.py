@@ -62,6 +62,10 @@ def main():
     expect("recording" not in again.stdout, "the second run does not go on from the first")
     expect(json.loads((work / "again.json").read_text()) == report, "the second run has another report")
 
+    fewer = mutate(work, "--survivors", work / "report.json", "--json", work / "fewer.json")
+    expect(f"{len(expected)} mutants" in fewer.stdout, "not only what survived runs again")
+    expect(survivors(json.loads((work / "fewer.json").read_text())) == expected, "other survivors the second time")
+
     orders = mutate(work, "--orders", "--list").stdout
     expect(orders.count(" => ") == 1 and RELAXED in orders, "other memory orders")
 

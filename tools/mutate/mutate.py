@@ -4,6 +4,7 @@ docs/MUTATION.md; run it by ./dev mutate."""
 
 import argparse
 import hashlib
+import json
 import os
 import random
 import sys
@@ -14,7 +15,7 @@ from campaign import Campaign, Journal
 from equivalent import Equivalents
 from failure import Failure
 from mutated import MutatedSources
-from report import Report, write_matrix
+from report import Report, survivors_of, write_matrix
 from suite import read_tests, targets_of
 from tree import Tree
 
@@ -33,6 +34,7 @@ def arguments():
     add("paths", nargs="+", metavar="PATH", help="files or folders to mutate")
     add("--sample", type=int, metavar="N", help="only N mutants, chosen at random: a quick estimate")
     add("--seed", type=int, help="of --sample; the run prints it")
+    add("--survivors", metavar="FILE", type=Path, help="only what survived by the report that --json wrote")
     add("--tests", metavar="LABEL,...", help="labels of the tests to run; default: those of the rooms")
     add("--longest", type=float, default=5, metavar="SECONDS", help="leave out longer tests (5)")
     add("--budget", type=float, default=5, metavar="SECONDS", help="of tests for one mutant (5)")
@@ -100,6 +102,9 @@ def run(options):
     mutants = [mutant for mutant in mutated.mutants if not equivalents.has(mutant)]
     equivalent = len(mutated.mutants) - len(mutants)
     say(f"left out: {equivalent} equivalent mutants, and {mutated.dropped} that do not compile")
+    if options.survivors is not None:
+        survived = survivors_of(json.loads(options.survivors.read_text()))
+        mutants = [mutant for mutant in mutants if mutant.key in survived]
     mutants = sample(mutants, options)
     say(f"{len(mutants)} mutants, {len(campaign.tests)} tests")
     begin = time.monotonic()

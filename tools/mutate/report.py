@@ -85,6 +85,15 @@ class Report:
         path.write_text(json.dumps(self.data(extra), indent=1) + "\n")
 
 
+def survivors_of(data):
+    """The keys of the mutants that survived by what write_json wrote."""
+    return {
+        tuple(each[name] for name in ("file", "function", "kind", "original", "changed"))
+        for each in data["mutants"]
+        if each["result"] != CAUGHT
+    }
+
+
 def table(title, scores):
     width = max([len(title), *(len(name) for name in scores)])
     lines = [f"{title:{width}}  caught  mutants   score"]

@@ -260,6 +260,8 @@ class Walk:
         start, end = self.range_of(cursor)
         if self.function.is_noreturn or self.is_macro(start, end) or cursor.spelling in BUILTINS_WITHOUT_EFFECT:
             return
+        if self.macro_ends.get(start, start) >= end:
+            return  # a macro, which may declare something elsewhere
         if cursor.kind == K.CALL_EXPR and is_noreturn(cursor.referenced):
             return  # what comes after may be nothing at all
         end = self.statement_end(cursor)

@@ -9,6 +9,7 @@ void stop() { std::abort(); }
 
 // A full table is not tested: what refuses one more survives.
 void table::add(int value) {
+    NOTED;
     CHECKED(used <= twice(bits));
     if (!has_room())
         return;

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #define CHECKED(condition) assert(condition)
+#define NOTED (void)0
 
 constexpr unsigned bits = 3;
 static_assert(bits + 1 == 4);

@@ -3,7 +3,7 @@
 #include "promise.h"
 #include "support/sanitized.h"
 
-#define FIRES (SLOW && IS_RERUN ? 10000u : SLOW || IS_RERUN ? 100000u : 1000000u)
+enum { FIRES = SLOW ? 10000 : 100000 };
 
 static struct tw_node periodic;
 static uint64_t off_grid; /* fires that were not due on the grid */
@@ -52,7 +52,7 @@ static void assert_fired(uint64_t times, uint64_t missed, uint64_t next) {
 
 FIXTURE(fresh_node, NULL);
 
-TEST(p5_each_of_a_million_fires_is_at_start_plus_n_periods) {
+TEST(p5_each_of_very_many_fires_is_at_start_plus_n_periods) {
     const enum tw_missed policies[] = {TW_BURST, TW_SKIP, TW_DELAY};
     for (size_t i = 0; i < COUNT_OF(policies); ++i) {
         start_grid(UINT64_C(1) << 32, (UINT64_C(1) << 32) + 5, 97, policies[i]);

@@ -18,9 +18,6 @@
 #define ROUND (UINT64_C(1) << shape_round_bits()) /* ticks of one round of the top level */
 #define LAST_TICK (TW_NEVER - 1)
 
-/* True in a run where long tests are shorter: those on the library's wheel are long. */
-#define IS_RERUN (TW_TREE || shape->bits * shape->levels != 24 || !shape->ahead)
-
 struct timer {
     struct tw_node node;
     uint64_t due;   /* the tick it was armed for */

@@ -55,6 +55,7 @@ void watched_close(void) {
 }
 
 void watch_pause(void) {
+    touched_count = 0;
     if (mprotect(pages, node_count * page_size, PROT_READ | PROT_WRITE) != 0)
         abort();
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
-# The boards of ./dev cross, sourced by ./dev: a line for each, with its name, the preset that builds it, and what
-# CMake is told besides. Those after the empty line run with TW_NIGHTLY=1 or by name.
+# The boards of ./dev cross, sourced by ./dev: a line for each, with its name, the preset that builds it, and more
+# arguments for CMake. Those after the empty line run with TW_NIGHTLY=1 or by name.
 
 # What the boards of each push have. At night images are complete; and so is 32-bit ARM, the only Linux with 32 bits.
 images=-DTW_TESTS=essential

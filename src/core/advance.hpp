@@ -34,7 +34,7 @@ class work_budget {
     }
 
     void count(std::uint32_t steps) {
-        if (!is_small || nodes_move)  // else nobody reads `left`: there are neither budgets nor look-ahead
+        if (!is_small || nodes_move)  // else no code reads `left`: there are neither budgets nor look-ahead
             left -= steps;
     }
 

@@ -10,7 +10,7 @@ namespace {
 
 // A wheel lives between three ticks, origin <= cursor <= now.
 //
-// `now` is what the wheel was told; the cursor follows it from one busy slot to the next. Slots
+// `now` is the tick of the latest advance; the cursor follows it from one busy slot to the next. Slots
 // are not counted from the cursor but from `origin`: the slot of a tick is given by the highest
 // digit in which the two differ. Most of the time origin and cursor are equal. They part while
 // slots that the cursor has opened are being emptied, one node at a time: if the origin moved

@@ -1,5 +1,5 @@
 // Timers with and without an owner, pinned ones, schedules, and what callbacks throw: on virtual time, where
-// every instant is exact. What the wheel does with them, tests/timers proves; this is their C++ face.
+// every instant is exact. This is their C++ face; tests/timers proves what the wheel does with them.
 #include <array>
 #include <functional>
 #include <memory>

@@ -1,5 +1,5 @@
-// Work under a deadline, on virtual time, in one thread: at random beside an oracle, and every path that is
-// not drawn.
+// Work under a deadline, on virtual time, in one thread: random programs compared with an oracle, and the
+// paths that they do not reach.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -340,8 +340,8 @@ TEST(WithTimeoutOnWorkers, IsStoppedThere) {
     EXPECT_NE(where, std::this_thread::get_id());
 }
 
-// --- nested deadlines, sleeping work, stops and destruction in random order, beside an oracle that says what
-// each coroutine returns and when. TW_SEED=... repeats a run.
+// --- nested deadlines, sleeping work, stops and destruction in random order, compared with an oracle that
+// says what each coroutine returns and when. TW_SEED=... repeats a run.
 
 using std::chrono::milliseconds;
 

@@ -1,5 +1,5 @@
-/* Jobs that are put, replaced and removed while they wait, are held, or run; how much a process holds and for
- * how long, who takes over, and what it tells of itself. */
+/* Jobs that are put, replaced and removed while they wait, are held, or run; how many a process holds and for
+ * how long, which process takes over, and what members know of each other. */
 #include "durable_test.h"
 
 static struct tw_durable_job with_text(const char *key, int64_t delay, const char *text) {
@@ -378,10 +378,10 @@ struct text {
 };
 
 static void append(const char *text, size_t size, void *arg) {
-    struct text *it = arg;
-    assert_true(it->size + size < sizeof it->all);
-    memcpy(it->all + it->size, text, size);
-    it->size += size;
+    struct text *list = arg;
+    assert_true(list->size + size < sizeof list->all);
+    memcpy(list->all + list->size, text, size);
+    list->size += size;
 }
 
 TEST(a_dump_has_what_is_held_and_no_control_characters) {

@@ -10,7 +10,7 @@
 //     O3  It begins after the database has said that it may, or when the process cannot ask.
 //     O4  Tokens rise.
 //     O5  A job that was removed or replaced does not begin any more.
-//     O6  The due times of a periodic job fire one after the other, and none is left out unless it is to be.
+//     O6  The due times of a periodic job fire one after the other, and only a policy leaves any out.
 //     O7  A due time that was done fires again only if something has befallen a process since it fired.
 //     O8  When all faults have ended, nothing that is due is left.
 //
@@ -63,7 +63,7 @@ struct job_model {
     bool exists = false;
     std::int64_t period = 0, grace = second;
     tw_durable_missed missed = TW_DURABLE_COALESCE;
-    std::int64_t due = 0;             // the due time that is to fire, or has fired last
+    std::int64_t due = 0;             // the due time that fires next, or has fired last
     std::int64_t changed_at = -hour;  // true time of the put or the removal
     std::int64_t not_before = 0;      // by the last answer
     bool has_begun = false;           // for this due time

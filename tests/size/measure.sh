@@ -29,7 +29,7 @@ build() {
     fi
 }
 
-# begin NAME CROSS "FLAGS" CMAKE_ARGUMENT...: builds while others are built, as many as there are processors.
+# begin NAME CROSS "FLAGS" CMAKE_ARGUMENT...: builds in the background, at most one build for each processor.
 begin() {
     [ "$(jobs -rp | wc -l)" -lt "$(nproc)" ] || wait -n
     build "$@" &

@@ -93,7 +93,7 @@ static void bad_sets_are_refused(struct tw_runtime *rt, struct tw_workers *of_an
 
 static int64_t never(UNUSED int64_t due_ns, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
-static void bad_starts_are_refused(struct tw_handles *set, struct probe *it) {
+static void bad_starts_are_refused(struct tw_handles *set, struct probe *timer) {
     const struct tw_when good = {.due_ns = MS}, periodic = {.due_ns = MS, .period_ns = MS};
     const struct tw_when bad_whens[] = {{.due_ns = -1},
                                         {.slack_ns = -1},
@@ -102,13 +102,13 @@ static void bad_starts_are_refused(struct tw_handles *set, struct probe *it) {
                                         {.due_ns = INT64_MIN, .absolute = 1},
                                         {.missed = (enum tw_missed)77, .period_ns = MS},
                                         {.fires = TW_FIRES_MAX + 1, .period_ns = MS}};
-    const struct tw_task task = task_of(it);
+    const struct tw_task task = task_of(timer);
     const struct tw_task bad_tasks[] = {
-        {.arg = it, .drop = note_drop},
-        {.fn = note_fire, .arg = it, .arg_size = 9, .drop = note_drop},
+        {.arg = timer, .drop = note_drop},
+        {.fn = note_fire, .arg = timer, .arg_size = 9, .drop = note_drop},
         {.fn = note_fire, .arg_size = 8, .drop = note_drop},
     };
-    const struct tw_task scheduled = {.fn = note_fire, .arg = it, .next = never, .drop = note_drop};
+    const struct tw_task scheduled = {.fn = note_fire, .arg = timer, .next = never, .drop = note_drop};
     tw_handle id = 99;
     for (unsigned i = 0; i < COUNT_OF(bad_whens); ++i)
         assert_int_equal(tw_handle_start(set, &id, &bad_whens[i], &task), -EINVAL);
@@ -119,12 +119,12 @@ static void bad_starts_are_refused(struct tw_handles *set, struct probe *it) {
     assert_int_equal(tw_handle_start(set, &id, NULL, &task), -EINVAL);
     assert_int_equal(tw_handle_start(set, NULL, &good, &task), -EINVAL);
     assert_int_equal(tw_handle_start(NULL, &id, &good, &task), -EINVAL);
-    assert_int_equal(tw_handle_after(set, &id, -1, note_fire, it), -EINVAL);
-    assert_int_equal(tw_handle_after(set, &id, 1, NULL, it), -EINVAL);
-    assert_int_equal(tw_handle_every(set, &id, 0, TW_SKIP, note_fire, it), -EINVAL);
-    assert_int_equal(tw_handle_every(set, &id, -MS, TW_SKIP, note_fire, it), -EINVAL);
-    assert_int_equal(tw_handle_every(set, &id, MS / 2, TW_SKIP, note_fire, it), -EINVAL);
-    assert_int_equal(tw_handle_every(set, &id, MS, (enum tw_missed)77, note_fire, it), -EINVAL);
+    assert_int_equal(tw_handle_after(set, &id, -1, note_fire, timer), -EINVAL);
+    assert_int_equal(tw_handle_after(set, &id, 1, NULL, timer), -EINVAL);
+    assert_int_equal(tw_handle_every(set, &id, 0, TW_SKIP, note_fire, timer), -EINVAL);
+    assert_int_equal(tw_handle_every(set, &id, -MS, TW_SKIP, note_fire, timer), -EINVAL);
+    assert_int_equal(tw_handle_every(set, &id, MS / 2, TW_SKIP, note_fire, timer), -EINVAL);
+    assert_int_equal(tw_handle_every(set, &id, MS, (enum tw_missed)77, note_fire, timer), -EINVAL);
     assert_int_equal(id, 99);
 }
 
@@ -132,29 +132,29 @@ TEST(p14_bad_input_is_refused_and_changes_nothing) {
     struct tw_runtime *rt = virtual_runtime(), *other = virtual_runtime();
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){.storage = 8});
     struct tw_workers *workers = NULL;
-    struct probe it = {.rt = rt};
-    start_after(set, &it, 10 * MS);
+    struct probe timer = {.rt = rt};
+    start_after(set, &timer, 10 * MS);
     assert_int_equal(tw_workers_new(&workers, other, NULL), 0);
 
     bad_sets_are_refused(rt, workers);
-    bad_starts_are_refused(set, &it);
-    assert_int_equal(tw_handle_move(set, it.id, -1), -EINVAL);
-    assert_int_equal(tw_handle_move(NULL, it.id, 1), -EINVAL);
-    assert_int_equal(tw_handle_postpone(set, it.id, -1), -EINVAL);
-    assert_int_equal(tw_handle_postpone(set, it.id, INT64_MIN), -EINVAL);
-    assert_int_equal(tw_handle_postpone(NULL, it.id, 1), -EINVAL);
-    assert_int_equal(tw_handle_again(NULL, it.id), -EINVAL);
-    assert_int_equal(tw_handle_stop(NULL, it.id), -EINVAL);
-    assert_int_equal(tw_handle_stop_wait(NULL, it.id), -EINVAL);
-    assert_int_equal(tw_handle_remaining(NULL, it.id), TW_NO_DEADLINE);
+    bad_starts_are_refused(set, &timer);
+    assert_int_equal(tw_handle_move(set, timer.id, -1), -EINVAL);
+    assert_int_equal(tw_handle_move(NULL, timer.id, 1), -EINVAL);
+    assert_int_equal(tw_handle_postpone(set, timer.id, -1), -EINVAL);
+    assert_int_equal(tw_handle_postpone(set, timer.id, INT64_MIN), -EINVAL);
+    assert_int_equal(tw_handle_postpone(NULL, timer.id, 1), -EINVAL);
+    assert_int_equal(tw_handle_again(NULL, timer.id), -EINVAL);
+    assert_int_equal(tw_handle_stop(NULL, timer.id), -EINVAL);
+    assert_int_equal(tw_handle_stop_wait(NULL, timer.id), -EINVAL);
+    assert_int_equal(tw_handle_remaining(NULL, timer.id), TW_NO_DEADLINE);
     assert_int_equal(tw_handles_count(NULL), 0);
 
     assert_int_equal(tw_handles_count(set), 1);
     assert_int_equal(tw_runtime_count(rt), 1);
-    assert_int_equal(tw_handle_remaining(set, it.id), 10 * MS);
+    assert_int_equal(tw_handle_remaining(set, timer.id), 10 * MS);
     assert_ok(tw_runtime_advance(rt, TW_SECOND));
-    assert_int_equal(it.fires, 1);
-    assert_int_equal(it.drops, 1);
+    assert_int_equal(timer.fires, 1);
+    assert_int_equal(timer.drops, 1);
     tw_runtime_free(other);
     tw_runtime_free(rt);
 }
@@ -165,33 +165,33 @@ static void nothing(UNUSED struct tw_node *node, UNUSED void *arg) {}
 TEST(the_longest_delay_does_not_overflow) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    struct probe it = {.rt = rt};
+    struct probe timer = {.rt = rt};
     struct tw_node node;
-    start_after(set, &it, INT64_MAX);
+    start_after(set, &timer, INT64_MAX);
     assert_ok(tw_node_init(&node, nothing, NULL));
     assert_ok(tw_runtime_after(rt, &node, INT64_MAX));
-    assert_int_equal(tw_handle_remaining(set, it.id), TW_NO_DEADLINE - 1);
+    assert_int_equal(tw_handle_remaining(set, timer.id), TW_NO_DEADLINE - 1);
     assert_int_equal(tw_runtime_remaining(rt, &node), TW_NO_DEADLINE - 1);
     assert_ok(tw_runtime_advance(rt, 1000 * TW_SECOND));
-    assert_int_equal(tw_handle_postpone(set, it.id, INT64_MAX), 0);
-    assert_int_equal(tw_handle_move(set, it.id, INT64_MAX), 0);
-    assert_int_equal(tw_handle_again(set, it.id), 0);
-    assert_true(tw_handle_remaining(set, it.id) > INT64_MAX / 2);
-    assert_int_equal(it.fires, 0);
-    assert_int_equal(tw_handle_move(set, it.id, 0), 0);
+    assert_int_equal(tw_handle_postpone(set, timer.id, INT64_MAX), 0);
+    assert_int_equal(tw_handle_move(set, timer.id, INT64_MAX), 0);
+    assert_int_equal(tw_handle_again(set, timer.id), 0);
+    assert_true(tw_handle_remaining(set, timer.id) > INT64_MAX / 2);
+    assert_int_equal(timer.fires, 0);
+    assert_int_equal(tw_handle_move(set, timer.id, 0), 0);
     assert_ok(tw_runtime_advance(rt, 0));
-    assert_int_equal(it.fires, 1);
+    assert_int_equal(timer.fires, 1);
     tw_runtime_free(rt);
 }
 
 /* --- from inside. Callbacks that start, stop, move, ask and free sets: fuzz/play.c ------------- */
 
 static void restart_when_dropped(void *arg) {
-    struct probe *it = arg;
-    const struct tw_task task = task_of(it->other);
+    struct probe *timer = arg;
+    const struct tw_task task = task_of(timer->other);
     const struct tw_when at_once = {0};
-    atomic_fetch_add(&it->drops, 1);
-    it->answer = tw_handle_start(it->set, &it->other->id, &at_once, &task);
+    atomic_fetch_add(&timer->drops, 1);
+    timer->answer = tw_handle_start(timer->set, &timer->other->id, &at_once, &task);
 }
 
 /* But none in a set that is being freed. */
@@ -215,19 +215,19 @@ TEST(drop_may_start_timers) {
 }
 
 static void free_set_in_drop(void *arg) {
-    struct probe *it = arg;
-    it->answer = tw_handles_free(it->set);
+    struct probe *timer = arg;
+    timer->answer = tw_handles_free(timer->set);
 }
 
 TEST(a_set_is_not_freed_from_inside_a_drop) {
     struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-    struct probe it = {.set = set};
+    struct probe timer = {.set = set};
     const struct tw_when soon = {.due_ns = MS};
-    const struct tw_task task = {.fn = note_fire, .arg = &it, .drop = free_set_in_drop};
-    assert_int_equal(tw_handle_start(set, &it.id, &soon, &task), 0);
+    const struct tw_task task = {.fn = note_fire, .arg = &timer, .drop = free_set_in_drop};
+    assert_int_equal(tw_handle_start(set, &timer.id, &soon, &task), 0);
     assert_ok(tw_runtime_advance(rt, MS));
-    assert_int_equal(it.answer, -EBUSY);
+    assert_int_equal(timer.answer, -EBUSY);
     assert_int_equal(tw_handles_free(set), 0);
     assert_int_equal(tw_handles_free(NULL), 0);
     tw_runtime_free(rt);
@@ -237,12 +237,12 @@ TEST(a_set_is_not_freed_from_inside_a_drop) {
 
 static unsigned asked;
 
-static struct tw_handles *scheduled(struct tw_runtime *rt, struct probe *it, tw_next_deadline *next) {
+static struct tw_handles *scheduled(struct tw_runtime *rt, struct probe *timer, tw_next_deadline *next) {
     struct tw_handles *set = new_set(rt, (struct tw_handles_options){.capacity = 1});
-    struct tw_task task = task_of(it);
+    struct tw_task task = task_of(timer);
     task.next = next;
     asked = 0;
-    assert_int_equal(tw_handle_start(set, &it->id, NULL, &task), 0);
+    assert_int_equal(tw_handle_start(set, &timer->id, NULL, &task), 0);
     return set;
 }
 
@@ -250,17 +250,17 @@ static int64_t every_7_ms(int64_t due_ns, UNUSED void *arg) { return due_ns + 7 
 
 /* Late fires do not shift later ones, and deadlines that have passed fire at once. */
 TEST(a_schedule_that_counts_from_due_does_not_drift) {
-    struct probe it = {.fires = 0};
+    struct probe timer = {.fires = 0};
     struct tw_runtime *rt = virtual_runtime();
-    scheduled(rt, &it, every_7_ms);
+    scheduled(rt, &timer, every_7_ms);
     for (unsigned stall = 1; stall < 50; ++stall) {
         assert_ok(tw_runtime_leap(rt, stall * MS));
-        assert_int_equal(it.fires, tw_runtime_now(rt) / (7 * MS));
-        assert_int_equal(it.due_ns, it.fires * 7 * MS);
-        assert_int_equal(it.overruns, 0);
+        assert_int_equal(timer.fires, tw_runtime_now(rt) / (7 * MS));
+        assert_int_equal(timer.due_ns, timer.fires * 7 * MS);
+        assert_int_equal(timer.overruns, 0);
     }
     tw_runtime_free(rt);
-    assert_int_equal(it.drops, 1);
+    assert_int_equal(timer.drops, 1);
 }
 
 #define HOUR (3600 * TW_SECOND)
@@ -276,20 +276,20 @@ static int64_t on_workdays(int64_t due_ns, UNUSED void *arg) {
 
 TEST(a_calendar_on_the_wall_clock) {
     static const int64_t days[] = {1, 4, 5, 6, 7, 8, 11};
-    struct probe it = {.fires = 0};
+    struct probe timer = {.fires = 0};
     struct tw_runtime *rt = new_runtime(
         (struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL, .tick_ns = TW_SECOND});
     assert_ok(tw_runtime_set_wall(rt, 7 * HOUR)); /* Thursday, after the hour */
-    scheduled(rt, &it, on_workdays);
+    scheduled(rt, &timer, on_workdays);
     for (unsigned i = 0; i < COUNT_OF(days); ++i) {
         const int64_t due = days[i] * DAY + 6 * HOUR + HOUR / 2;
         /* as if the machine was suspended until then */
         assert_ok(tw_runtime_set_wall(rt, due - TW_SECOND));
         assert_ok(tw_runtime_advance(rt, 0));
-        assert_int_equal(it.fires, i);
+        assert_int_equal(timer.fires, i);
         assert_ok(tw_runtime_advance(rt, TW_SECOND));
-        assert_int_equal(it.fires, i + 1);
-        assert_int_equal(it.due_ns, due);
+        assert_int_equal(timer.fires, i + 1);
+        assert_int_equal(timer.due_ns, due);
     }
     tw_runtime_free(rt);
 }
@@ -299,13 +299,13 @@ static int64_t five_times_in_the_past(int64_t due_ns, UNUSED void *arg) {
 }
 
 TEST(a_deadline_that_has_passed_fires_at_once) {
-    struct probe it = {.fires = 0};
+    struct probe timer = {.fires = 0};
     struct tw_runtime *rt = virtual_runtime();
     assert_ok(tw_runtime_advance(rt, MS));
-    struct tw_handles *set = scheduled(rt, &it, five_times_in_the_past); /* negative readings count as 0 */
+    struct tw_handles *set = scheduled(rt, &timer, five_times_in_the_past); /* negative readings count as 0 */
     assert_ok(tw_runtime_advance(rt, 0));
-    assert_int_equal(it.fires, 5);
-    assert_int_equal(it.drops, 1);
+    assert_int_equal(timer.fires, 5);
+    assert_int_equal(timer.drops, 1);
     assert_int_equal(tw_handles_count(set), 0);
     tw_runtime_free(rt);
 }

@@ -1,6 +1,7 @@
 /* P3 for timers that the library keeps: they fire in the order of their ticks, and on one tick in the order
- * in which they were armed or moved, across all sets of a runtime; nodes of the tick come first. At random
- * beside an oracle, through all levels of the wheel, and the cases that are rarely drawn. */
+ * in which they were armed or moved, across all sets of a runtime; nodes of the tick come first. Random
+ * operations through all levels of the wheel, compared with an oracle, and the cases that these rarely meet.
+ */
 #include "handles_test.h"
 
 #include "fuzz/play.h"

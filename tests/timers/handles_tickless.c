@@ -48,22 +48,22 @@ static bool let_all_go(struct tw_handles *set, let_go *way) {
 /* Returns false if this thread was held up for so long that the scene shows nothing. */
 typedef bool scene(struct tw_runtime *rt, struct tw_handles *set, let_go *way);
 
-static bool play(scene *it, struct tw_runtime_options options, let_go *way) {
+static bool play(scene *shown, struct tw_runtime_options options, let_go *way) {
     struct tw_runtime *rt = new_runtime(options);
-    const bool has_shown = it(rt, new_set(rt, (struct tw_handles_options){0}), way);
+    const bool has_shown = shown(rt, new_set(rt, (struct tw_handles_options){0}), way);
     tw_runtime_free(rt);
     return has_shown;
 }
 
-/* For each driver with short and long ticks; the ways to go take turns, as drivers do not know of them. In
- * real time, as wake-ups of a thread are counted: 2.4 s, eight times `until`. */
-static void assert_few_wake_ups(scene *it) {
+/* For each driver with short and long ticks. The ways to go alternate, because no driver sees them. In real
+ * time, as wake-ups of a thread are counted: 2.4 s, eight times `until`. */
+static void assert_few_wake_ups(scene *shown) {
     unsigned turn = 0;
     for (unsigned d = 0; d < thread_drivers_here(); ++d)
         for (int64_t tick_ns = 1000; tick_ns <= MS; tick_ns *= 1000) {
             const struct tw_runtime_options options = {.driver = thread_drivers[d], .tick_ns = tick_ns};
             let_go *const way = ways_to_go[turn++ % COUNT_OF(ways_to_go)];
-            while (!play(it, options, way)) {
+            while (!play(shown, options, way)) {
             }
         }
 }

@@ -1,5 +1,5 @@
 /* Calls that wait for a callback on another thread: which of them wait, and for how long. An argument is
- * dropped once, after its last use, whoever ends its timer. */
+ * dropped once, after its last use, whichever thread ends its timer. */
 #include "handles_test.h"
 #include "support/gate.h"
 #include "support/sanitized.h"

@@ -1,4 +1,4 @@
-// The expiring map, on virtual time. What calls answer in any order, model.cpp draws.
+// The expiring map, on virtual time. model.cpp plays calls in random order.
 #include <tickwheel/ttl_map.hpp>
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// ask: does what it is told, a command a line, and answers each with a line of JSON. server.py and tool.py
-// talk to it.
+// ask: carries out the commands on its input, one a line, and answers each with a line of JSON. server.py and
+// tool.py talk to it.
 //
 //   open ADDRESS [SETTING=VALUE...]  schema=TEXT name=TEXT runtime=1, and timeout_ms, poll_ms, lease_ms,
 //                                    horizon_ms=N

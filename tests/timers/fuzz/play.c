@@ -27,7 +27,7 @@ struct timer {
     unsigned drops;
     int64_t due, period;
     int64_t delay;       /* that `again` starts; -1: none */
-    unsigned fires_left; /* of a schedule: at which it is asked for the next deadline */
+    unsigned fires_left; /* of a schedule: fires until the runtime asks for the next deadline */
     enum tw_missed missed;
     uint64_t place;        /* in the order of arming */
     uint8_t action;        /* the operation of its callback */
@@ -44,7 +44,7 @@ static struct life {
     unsigned depth; /* of callbacks */
     uint64_t places, fires;
     const uint8_t *next, *end;
-} it;
+} game;
 
 static const uint32_t capacities[SETS] = {4, 0};
 
@@ -57,34 +57,34 @@ const char *play_name = "";
     } while (0)
 
 static void fail(const char *condition, int line) {
-    fprintf(stderr, "%s: after %u timers and %llu fires, line %d: not so: %s\n", play_name, it.count,
-            (unsigned long long)it.fires, line, condition);
+    fprintf(stderr, "%s: after %u timers and %llu fires, line %d: not so: %s\n", play_name, game.count,
+            (unsigned long long)game.fires, line, condition);
     abort();
 }
 
-static unsigned draw(unsigned below) { return it.next < it.end ? *it.next++ % below : 0; }
+static unsigned draw(unsigned below) { return game.next < game.end ? *game.next++ % below : 0; }
 
-static int64_t now(void) { return tw_runtime_now(it.rt); }
+static int64_t now(void) { return tw_runtime_now(game.rt); }
 
 /* --- the oracle's knowledge ------------------------------------------------------------------ */
 
 static bool is_of(const struct timer *t, unsigned home) {
-    return t->home == home && t->life == it.lives[home];
+    return t->home == home && t->life == game.lives[home];
 }
 
 /* Counts the timers whose argument is still in use. */
 static size_t count_of(unsigned home) {
     size_t count = 0;
-    for (unsigned i = 0; i < it.count; ++i)
-        count += is_of(&it.timers[i], home) && (it.timers[i].lives || it.timers[i].is_inside);
+    for (unsigned i = 0; i < game.count; ++i)
+        count += is_of(&game.timers[i], home) && (game.timers[i].lives || game.timers[i].is_inside);
     return count;
 }
 
 /* The timer under a key, if there is one. */
 static struct timer *holder_of(uint64_t key) {
-    for (unsigned i = it.count; i-- != 0;)
-        if (is_of(&it.timers[i], TABLE) && it.timers[i].lives && it.timers[i].id == key)
-            return &it.timers[i];
+    for (unsigned i = game.count; i-- != 0;)
+        if (is_of(&game.timers[i], TABLE) && game.timers[i].lives && game.timers[i].id == key)
+            return &game.timers[i];
     return NULL;
 }
 
@@ -97,16 +97,16 @@ static bool is_before(const struct timer *a, const struct timer *b) {
 
 static struct timer *next_due(void) {
     struct timer *first = NULL;
-    for (unsigned i = 0; i < it.count; ++i)
-        if (it.timers[i].is_armed && (first == NULL || is_before(&it.timers[i], first)))
-            first = &it.timers[i];
+    for (unsigned i = 0; i < game.count; ++i)
+        if (game.timers[i].is_armed && (first == NULL || is_before(&game.timers[i], first)))
+            first = &game.timers[i];
     return first;
 }
 
 static void arm(struct timer *t, int64_t due) {
     t->is_armed = true;
     t->due = due;
-    t->place = it.places++;
+    t->place = game.places++;
 }
 
 static void end(struct timer *t) { t->lives = t->is_armed = false; }
@@ -122,18 +122,18 @@ static int refusal(const struct timer *t, unsigned set) {
  * other was dropped. */
 static void check_all(void) {
     size_t armed = 0;
-    for (unsigned i = 0; i < it.count; ++i) {
-        const struct timer *t = &it.timers[i];
+    for (unsigned i = 0; i < game.count; ++i) {
+        const struct timer *t = &game.timers[i];
         expect(t->drops == (t->has_drop && !t->lives && !t->is_inside));
         armed += t->is_armed;
     }
     for (unsigned set = 0; set < SETS; ++set)
-        expect(tw_handles_count(it.sets[set]) == count_of(set));
-    expect(tw_keyed_count(it.table) == count_of(TABLE));
-    expect(tw_runtime_count(it.rt) == armed);
+        expect(tw_handles_count(game.sets[set]) == count_of(set));
+    expect(tw_keyed_count(game.table) == count_of(TABLE));
+    expect(tw_runtime_count(game.rt) == armed);
     static unsigned calls; /* the check takes longer than all else */
     if (++calls % 64 == 0)
-        expect(tw_runtime_check(it.rt, NULL, NULL) == 0);
+        expect(tw_runtime_check(game.rt, NULL, NULL) == 0);
 }
 
 /* --- callbacks ------------------------------------------------------------------------------- */
@@ -159,12 +159,12 @@ static void fire(struct timer *t, int64_t due, uint64_t overruns) {
     expect(t->lives && t->drops == 0 && !t->is_inside);
     t->is_armed = false;
     t->is_inside = true;
-    ++it.fires;
+    ++game.fires;
     const uint64_t missed = rearm(t);
     expect(t->home == NODES || overruns == missed);
-    ++it.depth;
+    ++game.depth;
     operate(t->action, t->home);
-    --it.depth;
+    --game.depth;
     if (t->kind != SCHEDULED || !t->lives) { /* otherwise `next` is asked */
         t->is_inside = false;
         t->lives = t->lives && t->is_armed;
@@ -183,7 +183,7 @@ static void on_fire(const struct tw_event *event, void *arg) {
 static void on_node(struct tw_node *node, void *arg) {
     struct timer *t = arg;
     expect(node == &t->node);
-    fire(t, tw_runtime_due(it.rt), 0);
+    fire(t, tw_runtime_due(game.rt), 0);
 }
 
 /* Not asked again after a stop. The first call comes while the timer is being started. */
@@ -191,10 +191,10 @@ static int64_t next(int64_t due_ns, void *arg) {
     struct timer *t = arg;
     const bool is_start = !t->is_inside;
     expect(is_start ? due_ns == now() : t->lives && due_ns == t->due);
-    ++it.depth;
+    ++game.depth;
     if (!is_start)
         operate(t->action_inside, t->home);
-    --it.depth;
+    --game.depth;
     t->is_inside = false;
     if (t->fires_left-- == 0)
         t->lives = false;
@@ -224,12 +224,12 @@ static int64_t draw_far(void) {
 /* Near, far, or to a tick that is busy already. */
 static int64_t draw_delay(const struct timer *t) {
     const unsigned what = draw(8);
-    const struct timer *other = &it.timers[it.count == 0 ? 0 : draw(256) % it.count];
+    const struct timer *other = &game.timers[game.count == 0 ? 0 : draw(256) % game.count];
     int64_t delay = what < 4 ? draw(40) : what < 6 ? draw_far() : 0;
     if (what >= 6 && other->is_armed && other->due >= now())
         delay = other->due - now();
     /* a node that is armed for a tick while records of that tick fire comes after them */
-    return it.depth != 0 && t->home == NODES && delay == 0 ? 1 : delay;
+    return game.depth != 0 && t->home == NODES && delay == 0 ? 1 : delay;
 }
 
 static struct tw_when draw_times(struct timer *t) {
@@ -261,21 +261,21 @@ static int start_in_home(struct timer *t, const struct tw_when *when) {
                                  .drop = t->has_drop ? drop : NULL};
     const bool is_bare = t->kind == ONCE && !when->absolute && !t->has_drop && draw(2) == 0;
     if (t->home == TABLE)
-        return is_bare ? tw_keyed_after(it.table, tw_key_number(t->id), when->due_ns, on_fire, t)
-                       : tw_keyed_set(it.table, tw_key_number(t->id), when, &task);
+        return is_bare ? tw_keyed_after(game.table, tw_key_number(t->id), when->due_ns, on_fire, t)
+                       : tw_keyed_set(game.table, tw_key_number(t->id), when, &task);
     if (t->home != NODES)
-        return is_bare ? tw_handle_after(it.sets[t->home], &t->id, when->due_ns, on_fire, t)
-                       : tw_handle_start(it.sets[t->home], &t->id, when, &task);
+        return is_bare ? tw_handle_after(game.sets[t->home], &t->id, when->due_ns, on_fire, t)
+                       : tw_handle_start(game.sets[t->home], &t->id, when, &task);
     expect(tw_node_init(&t->node, on_node, t) == 0);
-    return tw_runtime_arm(it.rt, &t->node, when);
+    return tw_runtime_arm(game.rt, &t->node, when);
 }
 
 static void start(void) {
-    if (it.count == TIMERS)
+    if (game.count == TIMERS)
         return;
     const unsigned home = draw(HOMES);
-    struct timer *t = &it.timers[it.count];
-    *t = (struct timer){.home = home, .life = it.lives[home], .id = home == TABLE ? draw(KEYS) : 0};
+    struct timer *t = &game.timers[game.count];
+    *t = (struct timer){.home = home, .life = game.lives[home], .id = home == TABLE ? draw(KEYS) : 0};
     t->has_drop = home != NODES && draw(2) == 0;
     struct timer *const former = home == TABLE ? holder_of(t->id) : NULL;
     const struct tw_when when = draw_times(t);
@@ -287,7 +287,7 @@ static void start(void) {
     const int expected = is_full ? -ENOSPC : has_first ? former != NULL : -ENOENT;
     t->lives = true;
     if (expected >= 0) {
-        ++it.count; /* it may be dropped or looked for before the call returns */
+        ++game.count; /* it may be dropped or looked for before the call returns */
         if (!asks_first)
             arm(t, when.absolute ? when.due_ns : now() + when.due_ns);
         if (former != NULL)
@@ -304,7 +304,7 @@ static void stop(struct timer *t, unsigned set, bool waits) {
         if (t->is_inside)
             return;
         end(t);
-        expect((waits ? tw_runtime_cancel_wait : tw_runtime_cancel)(it.rt, &t->node) == was_armed);
+        expect((waits ? tw_runtime_cancel_wait : tw_runtime_cancel)(game.rt, &t->node) == was_armed);
         return;
     }
     int expected = t->home == TABLE && !t->lives ? -ENOENT : refusal(t, set);
@@ -313,9 +313,10 @@ static void stop(struct timer *t, unsigned set, bool waits) {
         end(t);
     }
     if (t->home == TABLE)
-        expect((waits ? tw_keyed_remove_wait : tw_keyed_remove)(it.table, tw_key_number(t->id)) == expected);
+        expect((waits ? tw_keyed_remove_wait : tw_keyed_remove)(game.table, tw_key_number(t->id)) ==
+               expected);
     else
-        expect((waits ? tw_handle_stop_wait : tw_handle_stop)(it.sets[set], t->id) == expected);
+        expect((waits ? tw_handle_stop_wait : tw_handle_stop)(game.sets[set], t->id) == expected);
 }
 
 enum how { MOVE, POSTPONE, AGAIN };
@@ -323,14 +324,14 @@ enum how { MOVE, POSTPONE, AGAIN };
 static int move_in_home(struct timer *t, unsigned set, enum how how, int64_t delay) {
     const struct tw_key key = tw_key_number(t->id);
     if (t->home == NODES)
-        return tw_runtime_move(it.rt, &t->node, delay);
+        return tw_runtime_move(game.rt, &t->node, delay);
     if (t->home == TABLE)
-        return how == MOVE       ? tw_keyed_move(it.table, key, delay)
-               : how == POSTPONE ? tw_keyed_postpone(it.table, key, delay)
-                                 : tw_keyed_again(it.table, key);
-    return how == MOVE       ? tw_handle_move(it.sets[set], t->id, delay)
-           : how == POSTPONE ? tw_handle_postpone(it.sets[set], t->id, delay)
-                             : tw_handle_again(it.sets[set], t->id);
+        return how == MOVE       ? tw_keyed_move(game.table, key, delay)
+               : how == POSTPONE ? tw_keyed_postpone(game.table, key, delay)
+                                 : tw_keyed_again(game.table, key);
+    return how == MOVE       ? tw_handle_move(game.sets[set], t->id, delay)
+           : how == POSTPONE ? tw_handle_postpone(game.sets[set], t->id, delay)
+                             : tw_handle_again(game.sets[set], t->id);
 }
 
 /* The place of a node on its tick is not fixed if it is postponed. */
@@ -357,10 +358,10 @@ static void ask(const struct timer *t, unsigned set) {
     struct tw_keyed_timer seen;
     if (t->home == NODES)
         expect(t->is_inside ||
-               tw_runtime_remaining(it.rt, &t->node) == (t->is_armed ? left : TW_NO_DEADLINE));
+               tw_runtime_remaining(game.rt, &t->node) == (t->is_armed ? left : TW_NO_DEADLINE));
     else if (t->home != TABLE)
-        expect(tw_handle_remaining(it.sets[set], t->id) == (refusal(t, set) == 0 ? left : TW_NO_DEADLINE));
-    else if (tw_keyed_get(it.table, tw_key_number(t->id), &seen) == 0)
+        expect(tw_handle_remaining(game.sets[set], t->id) == (refusal(t, set) == 0 ? left : TW_NO_DEADLINE));
+    else if (tw_keyed_get(game.table, tw_key_number(t->id), &seen) == 0)
         expect(t->lives && seen.arg == t && seen.remaining_ns == left);
     else
         expect(!t->lives);
@@ -372,23 +373,23 @@ static void use_made_up(const struct timer *t, unsigned set) {
     const tw_handle id = is_of(t, set) ? t->id ^ UINT64_C(1) << bits[draw(6)] : TW_NO_HANDLE;
     if (set >= SETS)
         return;
-    expect(tw_handle_stop(it.sets[set], id) == -ENOENT);
-    expect(tw_handle_stop_wait(it.sets[set], id) == -ENOENT);
-    expect(tw_handle_move(it.sets[set], id, 0) == -ENOENT);
-    expect(tw_handle_remaining(it.sets[set], id) == TW_NO_DEADLINE);
+    expect(tw_handle_stop(game.sets[set], id) == -ENOENT);
+    expect(tw_handle_stop_wait(game.sets[set], id) == -ENOENT);
+    expect(tw_handle_move(game.sets[set], id, 0) == -ENOENT);
+    expect(tw_handle_remaining(game.sets[set], id) == TW_NO_DEADLINE);
 }
 
 static void make_set(unsigned set) {
     if (set == TABLE)
-        expect(tw_keyed_new(&it.table, it.rt, NULL) == 0);
+        expect(tw_keyed_new(&game.table, game.rt, NULL) == 0);
     else
-        expect(tw_handles_new(&it.sets[set], it.rt,
+        expect(tw_handles_new(&game.sets[set], game.rt,
                               &(struct tw_handles_options){.capacity = capacities[set]}) == 0);
-    ++it.lives[set];
+    ++game.lives[set];
 }
 
 static int free_home(unsigned set) {
-    return set == TABLE ? tw_keyed_free(it.table) : tw_handles_free(it.sets[set]);
+    return set == TABLE ? tw_keyed_free(game.table) : tw_handles_free(game.sets[set]);
 }
 
 /* Refused inside a callback of one of its timers; `within` is the callback's home. */
@@ -397,9 +398,9 @@ static void free_set(unsigned set, unsigned within) {
         expect(free_home(set) == -EBUSY);
         return;
     }
-    for (unsigned i = 0; i < it.count; ++i)
-        if (is_of(&it.timers[i], set))
-            end(&it.timers[i]);
+    for (unsigned i = 0; i < game.count; ++i)
+        if (is_of(&game.timers[i], set))
+            end(&game.timers[i]);
     expect(free_home(set) == 0);
     make_set(set);
 }
@@ -425,8 +426,8 @@ static void visit_key(const struct tw_key *key, void *arg, void *home) {
 /* A walk visits all that live, and a drain those that had still to fire. */
 static void walk_or_drain(unsigned home, bool drains) {
     int64_t expected = 0;
-    for (unsigned i = 0; i < it.count; ++i) {
-        struct timer *const t = &it.timers[i];
+    for (unsigned i = 0; i < game.count; ++i) {
+        struct timer *const t = &game.timers[i];
         if (!is_of(t, home) || !t->lives)
             continue;
         expected += !drains || t->is_armed || t->kind == SCHEDULED;
@@ -435,9 +436,10 @@ static void walk_or_drain(unsigned home, bool drains) {
     }
     visits = 0;
     if (home == TABLE)
-        expect((drains ? tw_keyed_drain : tw_keyed_each)(it.table, visit_key, &home) == expected);
+        expect((drains ? tw_keyed_drain : tw_keyed_each)(game.table, visit_key, &home) == expected);
     else
-        expect((drains ? tw_handles_drain : tw_handles_each)(it.sets[home], visit_handle, &home) == expected);
+        expect((drains ? tw_handles_drain : tw_handles_each)(game.sets[home], visit_handle, &home) ==
+               expected);
     expect(visits == expected);
 }
 
@@ -445,9 +447,9 @@ static void walk_or_drain(unsigned home, bool drains) {
  * nothing once all bytes are drawn: otherwise a callback that keeps moving its timer to the
  * present would never end. */
 static void operate(unsigned what, unsigned within) {
-    if (it.next == it.end)
+    if (game.next == game.end)
         return;
-    struct timer *t = it.count != 0 ? &it.timers[it.count - 1 - draw(256) % it.count] : NULL;
+    struct timer *t = game.count != 0 ? &game.timers[game.count - 1 - draw(256) % game.count] : NULL;
     if (t != NULL && t->home == TABLE) { /* a key is that of its present timer */
         struct timer *const holder = holder_of(t->id);
         t = holder != NULL ? holder : t;
@@ -481,19 +483,19 @@ static void let_time_pass(void) {
         by = first->due - now() - draw(2);
     by = by < 0 ? 0 : by;
     const int64_t until = now() + by;
-    expect((draw(2) == 0 ? tw_runtime_advance : tw_runtime_leap)(it.rt, by) == 0);
+    expect((draw(2) == 0 ? tw_runtime_advance : tw_runtime_leap)(game.rt, by) == 0);
     first = next_due();
     expect(now() == until && (first == NULL || first->due > until));
 }
 
 struct played play_handles(const uint8_t *bytes, size_t size) {
-    it = (struct life){.next = bytes, .end = bytes + size};
+    game = (struct life){.next = bytes, .end = bytes + size};
     /* so small a budget ends turns in the middle of a tick */
     const struct tw_runtime_options options = {.driver = "manual", .tick_ns = 1, .budget = draw(6)};
-    expect(tw_runtime_new(&it.rt, &options) == 0);
+    expect(tw_runtime_new(&game.rt, &options) == 0);
     for (unsigned set = 0; set <= TABLE; ++set)
         make_set(set);
-    for (unsigned n = 0; n < OPERATIONS && it.next < it.end; ++n) {
+    for (unsigned n = 0; n < OPERATIONS && game.next < game.end; ++n) {
         const unsigned what = draw(64);
         if (what < 48)
             operate(what, HOMES);
@@ -501,10 +503,10 @@ struct played play_handles(const uint8_t *bytes, size_t size) {
             let_time_pass();
         check_all();
     }
-    for (unsigned i = 0; i < it.count; ++i)
-        end(&it.timers[i]);
-    expect(tw_runtime_free(it.rt) == 0);
-    for (unsigned i = 0; i < it.count; ++i)
-        expect(it.timers[i].drops == it.timers[i].has_drop);
-    return (struct played){it.count, it.fires};
+    for (unsigned i = 0; i < game.count; ++i)
+        end(&game.timers[i]);
+    expect(tw_runtime_free(game.rt) == 0);
+    for (unsigned i = 0; i < game.count; ++i)
+        expect(game.timers[i].drops == game.timers[i].has_drop);
+    return (struct played){game.count, game.fires};
 }

@@ -30,7 +30,8 @@ template <class Clock> both_readings read_both(Clock clock) {
     both_readings best = {};
     std::uint64_t shortest = UINT64_MAX;
     for (int tries = 0; tries < 3; ++tries) {
-        const std::uint64_t before = __rdtsc(), ns = clock(), after = __rdtsc();
+        const std::uint64_t before = __builtin_ia32_rdtsc();
+        const std::uint64_t ns = clock(), after = __builtin_ia32_rdtsc();
         if (after - before < shortest) {
             shortest = after - before;
             best = {before + (after - before) / 2, ns};

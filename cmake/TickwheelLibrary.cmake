@@ -3,9 +3,9 @@
 #                       [CORE source...])
 # where port is a folder of src/ports, or the path of a header
 #
-# Adds a library: of the wheel, unless ENGINE is another one, with VALIDATION unless it is off; with RUNTIME, it
-# has the runtime and its drivers as well. The project builds one; the tests build a few, each with a config.h of
-# its own, and one with a CORE of their own in place of src/core/c_api.cpp.
+# Adds a library. By default ENGINE is wheel, VALIDATION is on, and the other switches are off. RUNTIME adds the
+# runtime and its drivers. CORE names sources that replace src/core/c_api.cpp. The project builds one library;
+# the tests build several, each with its own config.h.
 #
 # These functions may also be called by a project that adds this one as a part, for other images.
 include(${CMAKE_CURRENT_LIST_DIR}/TickwheelConfigHeader.cmake)

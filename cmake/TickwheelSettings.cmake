@@ -1,5 +1,5 @@
-# What the library is built with, by -D or by set() in the project that adds this one: the platform, the engine,
-# how small it is, and the runtime. docs/GUIDE.md lists them.
+# The settings of the library: platform, engine, size and runtime. Set them by -D, or by set() in the project that
+# adds this one. docs/GUIDE.md lists them.
 
 # tickwheel_setting(name default text): a cache variable. One that the user's project has set already stays as it
 # is, which CMake before 3.21 does not ensure.

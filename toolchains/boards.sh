@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# The boards of ./dev cross, sourced by ./dev: a line for each, with its name, the preset that builds it, and more
-# arguments for CMake. Those after the empty line run with TW_NIGHTLY=1 or by name.
+# The boards of ./dev cross; ./dev sources this file. Each line has a board's name, its preset, and more arguments for
+# CMake. The boards after the empty line run only with TW_NIGHTLY=1 or by name.
 
-# What the boards of each push have. At night images are complete; and so is 32-bit ARM, the only Linux with 32 bits.
+# The boards before the empty line run the essential tests on each push, and more of them with TW_NIGHTLY=1.
 images=-DTW_TESTS=essential
 programs="-DTW_TESTS=essential -DTW_BUILD=tests"
 if [ -n "${TW_NIGHTLY:-}" ]; then

@@ -1,6 +1,6 @@
-// The functions of tw.h for one kind of wheel; tw.h says what they do. Each validates its arguments, takes
-// the lock, and hands on to the wheel. The library exports those of its own wheel (c_api.cpp); tests call
-// those of wheels with other shapes.
+// The functions of tw.h, for any kind of wheel; tw.h says what they do. Each validates its arguments, takes
+// the lock and calls the wheel. c_api.cpp exports the functions of the library's wheel; tests instantiate
+// them for other shapes.
 #pragma once
 
 #include "advance.hpp"
@@ -298,7 +298,7 @@ template <class Wheel> struct api {
         if (wheel_of(w).pass_quietly(next))
             return leave(w, 0);
         const bool is_refused =
-            !is_tick(next) && !wheel_of(w).advancing;  // if it advances, that counts first
+            !is_tick(next) && !wheel_of(w).advancing;  // -EBUSY takes precedence over -ERANGE
         return is_refused ? leave(w, -erange) : core::advance<Wheel>(w, TW_UNBOUNDED, next);
     }
 
@@ -318,7 +318,7 @@ template <class Wheel> struct api {
         return 0;
     }
 
-    // While a callback runs, the rest of the wheel is as between two steps, so there is no more to mend.
+    // A callback runs between two steps of an advance, so the rest of the wheel is valid and needs no repair.
     static int abandon(tw *w) {
         if (const int error = enter(w); error != 0)
             return error;

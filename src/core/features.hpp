@@ -1,6 +1,5 @@
-// What the library is built with; see config.h. Plain constants, so that plain conditions leave out what a
-// small part does not pay for. A library for the smallest parts (TW_SMALL) lacks the functions that these do
-// not call, and a program that calls one of them does not link.
+// The library's settings, from config.h, as constants: ordinary conditions test them and so leave out code.
+// A library with TW_SMALL lacks some functions, and a program that calls one of these does not link.
 #pragma once
 
 #include <tickwheel/port.h>

@@ -21,7 +21,8 @@ namespace tickwheel::core {
 // slot b lasts 2^b rounds, and holds ticks whose highest difference from the origin is bit b. So
 // no distance is too far, at the price of one slot for each bit.
 //
-// The library has one geometry (library_shape). Tests have others, in which a few ticks reach every corner.
+// The library has one shape (library_shape). Tests use shapes with few slots, where a few ticks reach every
+// state.
 template <unsigned Bits, unsigned Levels, bool LookAhead> struct geometry {
     static_assert(!wraps, "ticks of 32 bits are for the tree");
     static_assert(Bits >= 1 && Levels >= 1 && Bits * Levels <= 48);

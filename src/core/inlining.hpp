@@ -28,8 +28,8 @@
 
 namespace tickwheel::core {
 
-// True where there is room for code that only saves time: on large processors, in a build for speed, for the
-// engine of slots.
+// True where code may be larger only to be faster: with the engine of slots, on 64-bit processors, in a build
+// for speed.
 #if defined(__OPTIMIZE_SIZE__) || TW_TREE
 inline constexpr bool has_room = false;
 #else

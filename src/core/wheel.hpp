@@ -113,8 +113,8 @@ template <class Engine> class wheel : public Engine {
         return 1;
     }
 
-    // Replaces `first` by the cheapest tick in [first, first + slack]; if all of these are in the past, by
-    // the last of them. False if not all of them can be told apart from the past.
+    // Replaces `first` by the cheapest future tick in [first, first + slack], or by the last tick of this
+    // window if it is in the past. Returns false, and changes nothing, if the window is not in_range.
     bool choose(tick *first, tick slack) const {
         if (!in_range(now, *first, slack))
             return false;

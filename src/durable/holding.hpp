@@ -13,8 +13,8 @@
 //     gate if it is confirming, in `queue_` or with a runner if it is running.
 // H2  A job that is forgotten is freed by who has it according to H1: the one who forgets it if it was taken
 //     off the wheel or `ready_`, and otherwise the next to lay hands on it.
-// H3  `newest_` has at most one job of each name. It is in `jobs_`, where no other of its name has a higher
-//     token.
+// H3  `newest_` has at most one job of each name. That job is in `jobs_`, and no job of the same name there
+//     has a higher token.
 // H4  If `queue_` is not empty and the holding has not ended, a runner is awake.
 // H5  `ready_` has room for all of `jobs_`, and `answers_` for those, its own and the taken ones: nothing
 //     that happens to a held job allocates.

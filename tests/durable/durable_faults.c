@@ -156,8 +156,8 @@ TEST(a_job_that_the_database_has_started_fires_whatever_self_knows_of_the_clock)
     assert_int_equal(stats_of(self).skipped, 0);
 }
 
-/* The job was ready by the former clock, and is not by the present one. No question that the database answers
- * says so; the process has to look itself before it goes on alone. */
+/* The clock is set back, so the job is not ready any more. No answer of the database says so: the process
+ * must check the time itself before it starts the job without the database. */
 TEST(a_ready_job_waits_if_the_clock_was_set_back_meanwhile) {
     begin_scripted(watchful);
     script.start = broken(each_time, -ENOMEM);

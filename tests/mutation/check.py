@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""check.py WORK: ./dev mutate finds what the test of the sample misses, no more and no less; it names the entry that
-matches no mutant, and writes nothing beside WORK."""
+"""check.py WORK: checks that ./dev mutate reports exactly the mutants that the test of the sample misses, names the
+entry that matches no mutant, and leaves the sample unchanged. WORK is the folder for its results."""
 
 import json
 import shutil

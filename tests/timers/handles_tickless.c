@@ -1,11 +1,10 @@
-/* P9 for timers that the library keeps: those that were stopped or moved away cost no wake-up. What is left
- * of them on the wheel is looked at and passed over, as long as it is a handful. */
+/* P9 for timers that the library keeps: timers that were stopped or moved later cost no wake-up. The wheel
+ * passes over the entries that they leave behind, as long as these are few. */
 #include "handles_test.h"
 
 enum { GONE = 20 };
 
-/* The last timer fires after so long; the others would have fired before, the first of them when half of that
- * has passed. */
+/* The last timer fires at `until`. The others would fire from `first` on, but are stopped or moved later. */
 static const int64_t until = 300 * MS;
 static const int64_t first = 150 * MS;
 

@@ -190,8 +190,8 @@ TEST(sets_that_are_made_and_freed_for_ever_do_not_take_more_and_more_memory) {
     tw_runtime_free(churned);
 }
 
-/* Stores are used again by sets of another size: the memory is bounded by as many of the largest as there
- * were at a time. A growth has two allocations, and there are six up to 2,048 cells. */
+/* Sets reuse the stores of freed sets of other sizes, so the memory is bounded by that of AT_A_TIME sets of
+ * the largest size. Each growth of a store makes two allocations; up to 2,048 cells it grows six times. */
 TEST(sets_of_changing_sizes_take_no_more_memory_than_as_many_of_the_largest) {
     enum { AT_A_TIME = 10, LARGEST = 2000 };
     struct tw_handles *sets[AT_A_TIME] = {NULL};

@@ -17,7 +17,7 @@ CAUGHT, SURVIVED, UNREACHED = "caught", "survived", "not reached"
 
 
 class Journal:
-    """What is known already, a line of JSON for each fact. A run that is interrupted goes on from there."""
+    """The results so far, one line of JSON for each, so that an interrupted run can continue."""
 
     def __init__(self, path):
         self.path = path
@@ -181,7 +181,7 @@ class Campaign:
         return self.run(test, {}, *self.limits(test))
 
     def limits(self, test):
-        """Of the processor's time, and of time without doing anything: neither depends on what else the machine does."""
+        """The limits of a test with a mutant: seconds of processor time, and seconds by the clock (see Runner.wait)."""
         return math.ceil(5 * test.cpu_seconds + 0.5), 5 * test.seconds + 3
 
     def in_order(self, mutant, tests):

@@ -6,9 +6,9 @@ An entry is some lines, and an empty line ends it:
     if (is_empty(from)) return; =>
     because the lines below do nothing for an empty ring
 
-The first line names the file, the function and the kind; the second the original and what takes its place. Spaces
-do not count. All mutants of the function that read so are meant. With * for the kind, and without the second line,
-all mutants of the function are."""
+The first line names the file, the function and the kind; the second has the original and its replacement. Spaces do
+not count. An entry stands for all mutants of the function with this kind and text. With * as the kind and without
+the second line it stands for all mutants of the function."""
 
 import re
 

@@ -126,7 +126,7 @@ class Walk:
         return start, self.macro_ends.get(end, end)
 
     def is_in_macro(self, start, end):
-        """True if the range is in a call of a macro, or overlaps one."""
+        """True if the range is a part of a macro call or cuts through one. A whole call within the range is fine."""
         overlapping = [(first, last) for first, last in self.macros if first < end and start < last]
         return any(first < start or end < last for first, last in overlapping)
 
@@ -354,8 +354,8 @@ class Walk:
             self.add("condition", start, end, "condition", "false", "false")
 
     def condition(self, cursor, is_forced):
-        """Negates a condition, unless another mutant of the same expression does; is_forced: it has two branches,
-        of which one is always taken, too."""
+        """Adds the negated condition, unless a mutant of its operator does the same. is_forced: the condition chooses
+        between two branches; also adds true and false."""
         if is_literal(cursor) or self.is_configuration(cursor):
             return
         start, end = self.range_of(cursor)

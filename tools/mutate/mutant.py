@@ -18,7 +18,7 @@ class Mutant:
 
     @property
     def key(self):
-        """What names it while lines move: tests/mutation/equivalent.txt uses the same."""
+        """Identifies the mutant even if its line number changes. tests/mutation/equivalent.txt has the same fields."""
         return (self.file, self.function, self.kind, self.original, self.changed)
 
     @property

@@ -19,9 +19,9 @@ from report import Report, survivors_of, write_matrix
 from suite import read_tests, targets_of
 from tree import Tree
 
-# Tests that build something, search models of the code, or only take long.
+# Labels of tests that never run here: they build something, search models of the code, or take long.
 NEVER = {"build", "protocol", "soak", "docs"}
-# By the room that is mutated: labels of the tests that are for it.
+# By folder: the labels of the tests for mutants in it.
 TESTS_OF = {"src/core": {"core"}, "src/durable": {"durable"}, "drivers/kernels": {"kernels"}}
 TESTS_OF_OTHERS = {"runtime", "timers", "workers", "drivers", "observe", "cpp", "ports"}
 SHORT = {"TW_MODEL_OPS": "20000", "TW_MODEL_DEPTH": "3"}  # the random and the exhaustive tests
@@ -33,11 +33,11 @@ def arguments():
     add = parser.add_argument
     add("paths", nargs="+", metavar="PATH", help="files or folders to mutate")
     add("--sample", type=int, metavar="N", help="only N mutants, chosen at random: a quick estimate")
-    add("--seed", type=int, help="of --sample; the run prints it")
-    add("--survivors", metavar="FILE", type=Path, help="only what survived by the report that --json wrote")
-    add("--tests", metavar="LABEL,...", help="labels of the tests to run; default: those of the rooms")
+    add("--seed", type=int, help="repeats a --sample; each run prints its seed")
+    add("--survivors", metavar="FILE", type=Path, help="only mutants that survive in this report of --json")
+    add("--tests", metavar="LABEL,...", help="labels of the tests to run; default: those for the mutated folders")
     add("--longest", type=float, default=5, metavar="SECONDS", help="leave out longer tests (5)")
-    add("--budget", type=float, default=5, metavar="SECONDS", help="of tests for one mutant (5)")
+    add("--budget", type=float, default=5, metavar="SECONDS", help="limit of the tests for one mutant (5)")
     add("--orders", action="store_true", help="weaker memory orders alone, under the thread sanitizer")
     add("--matrix", metavar="FILE", type=Path, help="run all tests, and write which catch which mutant")
     add("--json", metavar="FILE", type=Path, help="write the report as JSON, too")
@@ -142,7 +142,7 @@ def choose_tests(options, tree, mutated):
 
 
 def journal(tree, mutated, tests):
-    """Its facts hold as long as all sources, the mutants and the choice of tests stay as they are."""
+    """The journal of these files, mutants and tests: if any of them changes, the run gets another journal."""
     digest = hashlib.sha256()
     for name in tree.files():
         if Path(name).suffix != ".md" and not name.startswith("tests/mutation/"):

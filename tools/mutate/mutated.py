@@ -96,8 +96,8 @@ class MutatedSources:
         return found
 
     def look(self, path, arguments):
-        """Equal for two units that show the same parts of a source: it has no conditions, or their macros are the
-        same."""
+        """A key that is equal for two units in which a source reads the same: because the source has no #if, or because
+        the units define the same macros."""
         if not IF.search(self.sources[path].text):
             return path
         settings = [word for word in arguments if word.startswith("-D")]
@@ -116,7 +116,7 @@ class MutatedSources:
         self.tree.write(woven)
 
     def drop_what_does_not_compile(self):
-        """By the compiler's first half, which is quick: most of all."""
+        """Drops most mutants that do not compile: those that a syntax check finds, which is quicker than a build."""
         for _ in range(MOST_ROUNDS):
             self.weave()
             errors = self.tree.syntax_errors(self.units, self.progress)

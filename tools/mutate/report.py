@@ -103,7 +103,7 @@ def table(title, scores):
 
 
 def write_matrix(path, fates, tests):
-    """Which tests catch which mutants, and the tests without which as many would be caught."""
+    """Writes which tests catch which mutants, and a list of tests that together catch all of them (`needed`)."""
     killed = defaultdict(list)
     alone = defaultdict(int)
     for mutant, fate in fates:
@@ -136,7 +136,8 @@ def write_matrix(path, fates, tests):
 
 
 def cover(killed):
-    """A few tests that together catch what all do: always the one that adds most."""
+    """A small set of tests that together catch all caught mutants. Each step adds the test that catches most of the
+    rest."""
     left = {name: set(numbers) for name, numbers in killed.items()}
     chosen = []
     while any(left.values()):

@@ -5,8 +5,8 @@
 //   TW_MUTANT_RECORD=file  the byte n of the file becomes 1 when the place of the mutant n is reached; by
 //                          children of a fork, too, and however the process ends
 //
-// Tests wrap functions of the C library, to have them fail or to count them: the linker's option --wrap gives
-// them another meaning here, too. So the system is called by number, by the function that is not wrapped.
+// Some tests wrap functions of the C library (--wrap) to make them fail or to count them. The linker would
+// redirect the calls in this file, too, so this file makes system calls by number, with the original syscall.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

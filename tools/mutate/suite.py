@@ -36,16 +36,17 @@ class Test:
 
     @property
     def seconds_for_a_catch(self):
-        """As far as one can tell: at first, the fastest test promises most."""
+        """An estimate. Before the first run with a mutant it is the cost of one run."""
         return self.cost * (self.runs + 1) / (self.catches + 1)
 
     @property
     def sleeps(self):
-        """Or has threads that wait for each other. It may fail because the machine is busy."""
+        """True if the test sleeps or its threads wait for each other: then it may fail because the machine is busy."""
         return self.waits > 20
 
     @property
     def cost(self):
+        """Seconds of one run: by the clock if the test sleeps; else of the processor, whatever other programs do."""
         """In seconds. That a busy machine runs other programs meanwhile does not count, where it can be told."""
         return max(self.seconds if self.sleeps else self.cpu_seconds, 0.005)
 
@@ -81,8 +82,8 @@ def read_tests(build_dir):
 
 
 def targets_of(tests, build_dir):
-    """What ninja has to build for tests: those of its targets that their commands name. ctest does not tell commands
-    of programs that are not there yet; the files that CMake writes for it do."""
+    """The targets that ninja must build for the tests: those that the tests' commands name. Read from the files that
+    CMake writes for ctest, because ctest does not list the commands of programs that are not built yet."""
     known = subprocess.run(
         ["ninja", "-C", str(build_dir), "-t", "targets", "all"], capture_output=True, text=True, check=True
     )
@@ -136,8 +137,8 @@ class Runner:
             return Result(outcome, seconds, cpu_seconds, usage.ru_nvcsw)
 
     def wait(self, limit):
-        """False if the test has not ended in time. It has more of that, up to ten times as much, while it would run and
-        other programs keep the processors busy."""
+        """Returns false if the test has not ended within the limit. While the test has runnable threads, which other
+        programs may keep from running, it gets up to ten times the limit."""
         handle = os.pidfd_open(self.process.pid)
         try:
             poll = select.poll()

@@ -45,8 +45,8 @@ class Tree:
         return [name for name in names if name and (self.root / name).is_file()]
 
     def write(self, woven, kept=()):
-        """Brings the copy up to date, with `woven` texts instead of the files of these names; `kept` stay as an
-        earlier run has woven them. What stays the same keeps its time, so that only what has changed is compiled."""
+        """Updates the copy. `woven` has texts that replace files, by name; files in `kept` stay as an earlier run wrote
+        them. Unchanged files keep their modification time, so that ninja compiles only the others."""
         names = self.files()
         present = set(names)
         for name in names:
@@ -97,7 +97,7 @@ class Tree:
         return word.replace(str(self.copy), str(self.root))
 
     def syntax_errors(self, units, progress):
-        """Errors of the compiler's first half: most of all, and quick to have."""
+        """The places of errors in a syntax check of the units, which is quicker than a build and finds most errors."""
         errors = set()
         for number, (file, arguments, compiler) in enumerate(units, 1):
             progress(f"compiling {number} of {len(units)}")

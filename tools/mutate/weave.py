@@ -76,7 +76,7 @@ class Weaver:
     # --- back from a compiler's error ------------------------------------------------------
 
     def mutants_at(self, line, column):
-        """Those of the innermost span at a place of the woven text; else those of its line; else none."""
+        """The mutants of the innermost span at this place of the woven text; if there is no span, those of the line."""
         lines = "".join(self.parts).split("\n")
         if line > len(lines):
             return []

@@ -1,5 +1,6 @@
-/* The main of a CMocka test that runs on each shape of the wheel: program [pattern of names [unlocked]]. Not
- * on levels of two slots, where the landmarks that such tests aim at are one tick: there the model plays. */
+/* The main of a CMocka test that runs on each shape of the wheel: program [pattern of names [unlocked]]. It
+ * leaves out levels of two slots, where the landmarks of promise.h are too close together; the model test
+ * covers these shapes. */
 #include "shapes.h"
 #include "support/test.h"
 

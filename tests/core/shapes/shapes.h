@@ -1,10 +1,10 @@
 /* shapes.h - the wheels that a test runs on.
  *
- * The library has a wheel of one shape: three levels of 256 slots, with look-ahead. In wheels with few slots
- * a few ticks reach every corner. So tests of the core link `wheel_shapes` in place of the library: the
- * functions of tw.h, which call those of the shape chosen last. A test with one of the trees, or with the
- * library as it is, links one_shape.c, and has one shape or two: a tree has no slots, but the distances that
- * a test plays with follow from a shape there as well. */
+ * The library's wheel has one shape: three levels of 256 slots, with look-ahead. A wheel with few slots
+ * reaches its rare states within a few ticks. So tests of the core link `wheel_shapes` instead of the
+ * library: there the functions of tw.h call those of the shape chosen last. A test of a tree, or of the
+ * library itself, links one_shape.c, which has one shape for the wheel and two for a tree. A tree has no
+ * slots, but the tests derive their distances from a shape there, too. */
 #ifndef TICKWHEEL_TESTS_CORE_SHAPES_H
 #define TICKWHEEL_TESTS_CORE_SHAPES_H
 
@@ -24,7 +24,7 @@ struct shape {
     size_t wheel_size; /* bytes that the wheel takes of a struct tw */
 };
 
-/* The shape that the functions of tw.h have now: at first, the first. */
+/* The shape that the functions of tw.h use now; initially shape 0. */
 extern const struct shape *shape;
 
 /* Chooses shape number i, counted from 0. Returns false, and leaves the shape as it is, if there is none.

@@ -10,7 +10,7 @@ from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from mutated import MOST_MUTANTS
-from suite import FAILED, HANGS, LOOPS, PASSED, Runner
+from suite import FAILED, HANGS, LOOPS, PASSED, STOPPED, Result, Runner
 
 CONTROL_RUNS = 3
 CAUGHT, SURVIVED, UNREACHED = "caught", "survived", "not reached"
@@ -35,6 +35,9 @@ class Journal:
 
     def get(self, key):
         return self.facts.get(key)
+
+    def forget(self, key):
+        self.facts.pop(key, None)
 
     def put(self, key, value):
         with self.lock:
@@ -81,6 +84,8 @@ class Campaign:
         return None if self.is_stopped else work(item)
 
     def run(self, test, environment, cpu_limit=None, limit=None):
+        if self.is_stopped:
+            return Result(STOPPED)
         runner = self.runners.setdefault(threading.get_ident(), Runner(self.environment))
         if not test.properties.get("RUN_SERIAL"):
             return runner.run(test, environment, cpu_limit, limit)
@@ -139,8 +144,21 @@ class Campaign:
             self.progress(f"{count} of {len(mutants)} mutants, {percent} % caught, {duration(left)} to go")
             yield mutant, fate
 
+    def judge_without(self, names, fates):
+        """Leaves these tests out, and judges the mutants again that they caught. Returns all fates."""
+        self.tests = [test for test in self.tests if test.name not in names]
+        self.catchers.clear()
+        doubtful = [mutant for mutant, fate in fates if {name for name, _ in fate["killers"]} & set(names)]
+        for mutant in doubtful:
+            self.journal.forget(self.key_of(mutant))
+        known = [(mutant, fate) for mutant, fate in fates if mutant not in doubtful]
+        return known + list(self.judge(doubtful))
+
+    def key_of(self, mutant):
+        return f"matrix {mutant.number}" if self.is_matrix else f"mutant {mutant.number} {self.budget:g}"
+
     def judge_one(self, mutant):
-        key = f"matrix {mutant.number}" if self.is_matrix else f"mutant {mutant.number} {self.budget:g}"
+        key = self.key_of(mutant)
         known = self.journal.get(key)
         if known is not None:
             return known

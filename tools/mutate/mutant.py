@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 class Mutant:
     """One change of one source. `number` selects it at run time."""
 
-    kind: str  # a key of kinds.KINDS
+    kind: str  # as in the table of docs/MUTATION.md
     original: str
     changed: str
     code: str  # what the compiler sees in place of the original

@@ -95,7 +95,7 @@ def run(options):
     progress.end()
     mutated.build(targets_of(choose_tests(options, tree, mutated), tree.build_dir), say)
     tests = choose_tests(options, tree, mutated)  # again, as ctest knows their commands now
-    campaign = Campaign(tests, journal(tree, mutated, tests), tree.work, options, progress)
+    campaign = Campaign(tests, journal(tree, mutated, tests, options), tree.work, options, progress)
     campaign.environment.update(SHORT)
     record(campaign, options, progress)
     equivalents = Equivalents(options.equivalent or options.root / "tests" / "mutation" / "equivalent.txt")
@@ -111,9 +111,10 @@ def run(options):
     fates = list(campaign.judge(mutants))
     progress.end()
     say(f"ran {len(fates)} mutants in {time.monotonic() - begin:.0f} s")
-    unreliable = campaign.unreliable(fates)
-    if unreliable:
-        say(f"do not trust what these caught, as they fail without a mutant, too: {', '.join(unreliable)}")
+    while unreliable := campaign.unreliable(fates):
+        say(f"left out, as they fail now and then without a mutant: {', '.join(unreliable)}")
+        fates = campaign.judge_without(unreliable, fates)
+        progress.end()
     report(options, fates, campaign.tests, {"equivalent": equivalent, "did_not_compile": mutated.dropped})
     unused = equivalents.unused(set(mutated.names.values())) if not options.orders else []
     for number, text in unused:
@@ -141,14 +142,14 @@ def choose_tests(options, tree, mutated):
     return chosen
 
 
-def journal(tree, mutated, tests):
+def journal(tree, mutated, tests, options):
     """The journal of these files, mutants and tests: if any of them changes, the run gets another journal."""
     digest = hashlib.sha256()
     for name in tree.files():
         if Path(name).suffix != ".md" and not name.startswith("tests/mutation/"):
             digest.update(name.encode() + b"\0" + (tree.root / name).read_bytes())
     digest.update(repr([(mutant.number, mutant.key) for mutant in mutated.mutants]).encode())
-    digest.update(repr(sorted(test.name for test in tests)).encode())
+    digest.update(repr((sorted(test.name for test in tests), options.longest)).encode())
     return Journal(tree.work / "journal" / digest.hexdigest()[:16])
 
 

@@ -1,10 +1,10 @@
 """The tests of a build: which there are, from ctest, and how one of them is run."""
 
+import glob
 import json
 import os
 import re
 import select
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -12,7 +12,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-PASSED, FAILED, SKIPPED = "passes", "fails", "is skipped"
+from failure import Failure
+
+PASSED, FAILED, SKIPPED, STOPPED = "passes", "fails", "is skipped", "is stopped"
 LOOPS, HANGS = "loops", "hangs"  # ended for the processor's time that it has used, or for doing nothing
 MOST_OUTPUT = 1 << 20
 ADD_TEST = re.compile(r"(?m)^add_test\((?:\[=*\[)?(.+?)(?:\]=*\])? (\".*)\)$")
@@ -54,15 +56,17 @@ class Test:
 @dataclass
 class Result:
     verdict: str
-    seconds: float
-    cpu_seconds: float
-    waits: int
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    waits: int = 0
 
 
 def read_tests(build_dir):
     listed = subprocess.run(
-        ["ctest", "--show-only=json-v1"], cwd=build_dir, capture_output=True, text=True, check=True
+        ["ctest", "--show-only=json-v1"], cwd=build_dir, capture_output=True, text=True, check=False
     )
+    if listed.returncode != 0:
+        raise Failure(f"ctest cannot list the tests of {build_dir}:\n{listed.stderr}")
     tests = []
     for each in json.loads(listed.stdout)["tests"]:
         properties = {entry["name"]: entry["value"] for entry in each.get("properties", [])}
@@ -163,9 +167,9 @@ class Runner:
         return looks > 5
 
     def has_runnable_thread(self):
-        for path in Path("/proc").glob("[0-9]*/task/[0-9]*/stat"):
+        for path in glob.glob("/proc/[0-9]*/task/[0-9]*/stat"):
             try:
-                state, _, _, session = path.read_text().rpartition(")")[2].split()[:4]
+                state, _, _, session = Path(path).read_text().rpartition(")")[2].split()[:4]
             except (OSError, ValueError):
                 continue  # it has ended
             if int(session) == self.process.pid and state in "RD":

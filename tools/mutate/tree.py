@@ -28,20 +28,16 @@ class Tree:
         self.copy = work / "source"
         self.build_dir = work / "build"
         self.flags = FLAGS + (SANITIZER_FLAGS if has_sanitizer else "")
-        self.selector = work / f"selector-{hashlib.sha256(SELECTOR.read_bytes()).hexdigest()[:8]}.o"
+        settings = SELECTOR.read_bytes() + self.flags.encode()  # another name for others: configure() begins afresh
+        self.selector = work / f"selector-{hashlib.sha256(settings).hexdigest()[:8]}.o"
         work.mkdir(parents=True, exist_ok=True)
 
     # --- the copy ------------------------------------------------------------------------
 
     def files(self):
         """Those of the project, by their paths in it."""
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=self.root,
-            capture_output=True,
-            check=True,
-        )
-        names = listed.stdout.decode().split("\0")
+        listed = run(["git", "-C", str(self.root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        names = listed.split("\0")
         return [name for name in names if name and (self.root / name).is_file()]
 
     def write(self, woven, kept=()):
@@ -122,3 +118,4 @@ def run(command):
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     if done.returncode != 0:
         raise Failure(f"{shlex.join(command)} failed:\n{done.stdout[-4000:]}")
+    return done.stdout

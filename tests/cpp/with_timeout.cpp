@@ -2,7 +2,6 @@
 // paths that they do not reach.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "support.hpp"
+#include "support/environment.h"
 #include "tasks.hpp"
 
 namespace {
@@ -481,8 +481,7 @@ class world {
 };
 
 TEST(WithTimeoutRandom, EndsAsTheOracleSays) {
-    const char *const given = std::getenv("TW_SEED");
-    const unsigned seed = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 0)) : 1;
+    const auto seed = static_cast<unsigned>(seed_of_run());
     for (unsigned i = 0; i < 200 && !testing::Test::HasFailure(); ++i) {
         SCOPED_TRACE("TW_SEED=" + std::to_string(seed + i));
         world(seed + i).play();

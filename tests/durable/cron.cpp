@@ -2,8 +2,6 @@
 // local clock is set.
 #include "durable/cron.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <string>
 #include <vector>
@@ -12,6 +10,7 @@
 
 #include "dates.hpp"
 #include "durable/calendar.hpp"
+#include "support/environment.h"
 #include "support/random.h"
 #include "support/test.h"
 
@@ -154,8 +153,7 @@ TEST(cron_length_is_limited) {
 // Whatever bytes come, they are taken or refused.
 TEST(cron_odd_bytes_do_no_harm) {
     constexpr char usual[] = "0123456789*/,-?L@ \tjanmondaily\xff\x01";
-    std::uint64_t seed = static_cast<std::uint64_t>(getpid());
-    print_message("seed %llu\n", static_cast<unsigned long long>(seed));
+    std::uint64_t seed = seed_of_run();
     for (int i = 0; i < 100000; ++i) {
         std::string text;
         for (std::uint64_t length = random_below(&seed, 40); length > 0; --length)
@@ -442,10 +440,7 @@ TEST_IF(has_zones(), cron_due_times_are_those_of_a_walk_through_all_seconds) {
         {"Asia/Pyongyang", date(2018, 5, 4, 15)},
         {"America/Caracas", date(2016, 5, 1, 7)},
     };
-    const char *const given = std::getenv("TW_TEST_SEED");
-    std::uint64_t seed =
-        given != nullptr ? std::strtoull(given, nullptr, 10) : static_cast<std::uint64_t>(getpid());
-    print_message("seed %llu\n", static_cast<unsigned long long>(seed));
+    std::uint64_t seed = seed_of_run();
     for (int round = 0; round < 10; ++round) {
         for (const auto &each : cases) {
             const auto before = static_cast<std::int64_t>(random_below(&seed, 86400));

@@ -1,14 +1,13 @@
 // src/durable/schedule.hpp: what a periodic job does next, and which schedules are refused.
 #include "durable/schedule.hpp"
 
-#include <unistd.h>
-
 #include <cstring>
 #include <vector>
 
 #include <tickwheel/durable_store.h>
 
 #include "dates.hpp"
+#include "support/environment.h"
 #include "support/random.h"
 #include "support/test.h"
 
@@ -183,8 +182,7 @@ fire_plan walk(const std::vector<std::int64_t> &due, const tw_durable_job &job, 
 }
 
 TEST(schedule_plans_are_those_of_a_walk_through_all_due_times) {
-    std::uint64_t seed = static_cast<std::uint64_t>(getpid());
-    print_message("seed %llu\n", static_cast<unsigned long long>(seed));
+    std::uint64_t seed = seed_of_run();
     for (int i = 0; i < 5000; ++i) {
         const auto missed = static_cast<tw_durable_missed>(random_below(&seed, 3));
         const bool is_dated = random_below(&seed, 2) == 0;

@@ -15,7 +15,7 @@
 //     O8  When all faults have ended, nothing that is due is left.
 //
 // The invariants of holding.hpp are checked after each turn of a process. TW_NIGHTLY=1 runs ten times as many
-// clusters. TW_SIMULATION_SEED=N runs those of one seed, which decides everything; a failure names its own.
+// clusters. TW_SEED=N runs those of one seed, which decides everything; a failure names its own.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -31,6 +31,7 @@
 
 #include "holding_inspector.hpp"
 #include "runtime/turn.hpp"
+#include "support/environment.h"
 #include "support/random.h"
 #include "support/sanitized.h"
 
@@ -98,7 +99,7 @@ bool clock_was_set_since(std::int64_t time) { return clock_set_at >= time; }
 void require(bool holds, const char *what, const char *key = "") {
     if (holds)
         return;
-    std::fprintf(stderr, "%s, at %.6f s: %s %s\nAgain: TW_SIMULATION_SEED=%llu\n", scene->name,
+    std::fprintf(stderr, "%s, at %.6f s: %s %s\nAgain: TW_SEED=%llu\n", scene->name,
                  static_cast<double>(now) / 1e9, what, key, static_cast<unsigned long long>(first_seed));
     std::_Exit(1);
 }
@@ -595,8 +596,8 @@ void run_all(const scenario &what, std::uint64_t first, std::uint64_t count) {
 int main() {
     using namespace tickwheel::durable::tests;
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
-    const char *const given = std::getenv("TW_SIMULATION_SEED");
-    const std::uint64_t count = std::getenv("TW_NIGHTLY") != nullptr && !SLOW ? 200 : SLOW ? 10 : 20;
+    const char *const given = std::getenv("TW_SEED");
+    const std::uint64_t count = is_nightly() && !SLOW ? 200 : SLOW ? 10 : 20;
     for (const scenario &what : scenarios)
         run_all(what, given != nullptr ? std::strtoull(given, nullptr, 10) : 1, given != nullptr ? 1 : count);
     return 0;

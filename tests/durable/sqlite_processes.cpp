@@ -2,9 +2,8 @@
 #include <poll.h>
 #include <signal.h>
 
-#include <ctime>
-
 #include "sqlite_test.hpp"
+#include "support/environment.h"
 #include "support/random.h"
 
 namespace tickwheel::durable::tests {
@@ -146,8 +145,7 @@ int kill_a_writer(const std::string &path, int round, std::int64_t after_ns) {
 TEST(what_was_put_survives_the_end_of_its_writer) {
     const folder in;
     const std::string path = in.in("jobs.db");
-    std::uint64_t seed = static_cast<std::uint64_t>(time(nullptr));
-    print_message("seed %llu\n", static_cast<unsigned long long>(seed));
+    std::uint64_t seed = seed_of_run();
     for (int round = 0; round < (SLOW ? 5 : 30); ++round) {
         const int puts = kill_a_writer(path, round, static_cast<std::int64_t>(random_below(&seed, 20 * ms)));
         connection to(path);

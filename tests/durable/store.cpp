@@ -1,4 +1,5 @@
-// The suite that every store must pass: store ADDRESS, or with the address in TW_STORE_ADDRESS.
+// The suite that every store must pass: durable_store_memory [ADDRESS [TEST]]. A store that no address names is tested
+// by a program that defines store_for_tests, too.
 //
 //     store memory:any
 //     store sqlite:/tmp/jobs.db
@@ -331,9 +332,8 @@ __attribute__((weak)) const tw_store *store_for_tests(const char *address) { ret
 
 int main(int count, char **arguments) {
     using namespace tickwheel::durable::tests;
-    if (const char *const given = count > 1 ? arguments[1] : std::getenv("TW_STORE_ADDRESS");
-        given != nullptr)
-        address = given;
+    if (count > 1)
+        address = arguments[1];
     name_schema();
     if (store_for_tests(address) == nullptr) {
         std::fprintf(stderr, "store: this build has no store for such an address\n");

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <ctime>
 #include <filesystem>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "dates.hpp"
+#include "support/environment.h"
 #include "support/random.h"
 #include "support/test.h"
 
@@ -224,17 +224,12 @@ void assert_spoiled_files_do_no_harm(const bytes &file, std::uint64_t seed) {
     assert_true(loaded > 0 && loaded < files);
 }
 
-std::uint64_t a_seed() {
-    const char *const given = std::getenv("TW_TEST_SEED");
-    return given != nullptr ? std::strtoull(given, nullptr, 10) : static_cast<std::uint64_t>(getpid());
-}
-
 TEST(zone_spoiled_files_do_no_harm) {
-    assert_spoiled_files_do_no_harm(usual_file().written(), a_seed());
+    assert_spoiled_files_do_no_harm(usual_file().written(), seed_of_run());
     if (!has_zones())
         return;
-    assert_spoiled_files_do_no_harm(read_file("/usr/share/zoneinfo/Europe/Berlin"), a_seed());
-    assert_spoiled_files_do_no_harm(read_file("/usr/share/zoneinfo/Africa/Casablanca"), a_seed());
+    assert_spoiled_files_do_no_harm(read_file("/usr/share/zoneinfo/Europe/Berlin"), seed_of_run());
+    assert_spoiled_files_do_no_harm(read_file("/usr/share/zoneinfo/Africa/Casablanca"), seed_of_run());
 }
 
 // --- names ---
@@ -414,14 +409,14 @@ std::vector<std::string> names_of_zones() {
 // All zones with TW_NIGHTLY=1, and otherwise some; and some in the short form, in which most changes follow
 // from the rule at the end of a file, if there is zic to write them.
 TEST_IF(has_zones(), zone_offsets_are_those_of_the_system) {
-    std::uint64_t seed = a_seed();
+    std::uint64_t seed = seed_of_run();
     print_message("seed %llu\n", static_cast<unsigned long long>(seed));
     for (const char *const name :
          {"Africa/Casablanca", "Antarctica/Troll", "Australia/Lord_Howe", "Europe/Dublin", "Pacific/Apia"})
         assert_offsets_are_those_of_the_system(name, &seed);
     const std::vector<std::string> names = names_of_zones();
     for (const std::string &name : names)
-        if (std::getenv("TW_NIGHTLY") != nullptr || random_below(&seed, 30) == 0)
+        if (is_nightly() || random_below(&seed, 30) == 0)
             assert_offsets_are_those_of_the_system(name, &seed);
     char folder[] = "/tmp/tickwheel-zones-XXXXXX";
     assert_non_null(mkdtemp(folder));

@@ -3,11 +3,12 @@
  * was held up. */
 #include "adapter.h"
 #include "simulation.h"
+#include "support/environment.h"
 #include "support/sanitized.h"
 #include "support/test.h"
 
 /* Unusual moments in a run; at night two, where it begins at an ordinary tick. */
-static unsigned changes(void) { return getenv("TW_NIGHTLY") != NULL && !SLOW ? 2 : 1; }
+static unsigned changes(void) { return is_nightly() && !SLOW ? 2 : 1; }
 
 enum { LENGTH = 13, REST = 7, TICKS = 2 };                           /* of a scene */
 enum { FAR = 6, SOONER = 1, DELAY = 2, LATER = 5, MOST_FIRES = 20 }; /* of timers, in ticks */

@@ -1,14 +1,13 @@
 /* Starts and stops a runtime thousands of times while other threads arm and callbacks stop it.
  * No arming is lost, and nothing fires while it is stopped. */
+#include "support/environment.h"
 #include "support/faults.h"
 #include "support/sanitized.h"
 
 #include <sched.h>
 
 /* Making a thread takes qemu-user some milliseconds. */
-static unsigned lives(void) {
-    return EMULATED ? 400 : SLOW ? 1000 : getenv("TW_NIGHTLY") != NULL ? 10000 : 3000;
-}
+static unsigned lives(void) { return EMULATED ? 400 : SLOW ? 1000 : is_nightly() ? 10000 : 3000; }
 #define LIVES lives()
 
 static struct tw_runtime *rt;

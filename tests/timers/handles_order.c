@@ -5,6 +5,7 @@
 #include "handles_test.h"
 
 #include "fuzz/play.h"
+#include "support/environment.h"
 #include "support/sanitized.h"
 
 /* Fails in callbacks too, which must not be left by a jump. */
@@ -30,9 +31,8 @@ static struct played play_seed(uint64_t seed) {
 
 /* Each life is played from bytes of its own. A failure tells its seed, and TW_SEED plays that life alone. */
 TEST(p3_random_lives_are_as_the_oracle_says) {
-    const char *const given = getenv("TW_SEED");
-    const uint64_t first = given != NULL ? strtoull(given, NULL, 0) : 1;
-    const uint64_t lives = given != NULL ? 1 : SLOW ? 400 : 2000;
+    const uint64_t first = seed_of_run();
+    const uint64_t lives = is_set("TW_SEED") ? 1 : SLOW ? 400 : 2000;
     struct played all = {0, 0};
     for (uint64_t seed = first; seed < first + lives; ++seed) {
         const struct played one = play_seed(seed);

@@ -1,6 +1,8 @@
 /* Runs begin in the order of their fires, and runs of one job never overlap. */
 #include "workers_test.h"
 
+#include "support/environment.h"
+
 /* numbers of the jobs in the order they ran; runs never overlap */
 static int ran[8192];
 
@@ -204,7 +206,7 @@ TEST(runs_of_one_job_never_meet_whatever_others_do) {
         init_job(&serials[i].job, pool, count_alone, &serials[i]);
     for (unsigned i = 0; i < COUNT_OF(threads); ++i)
         pthread_create(&threads[i], NULL, disturb, (void *)(uintptr_t)(i + 1));
-    wait_for(stats_of(pool).runs > (getenv("TW_NIGHTLY") != NULL ? 20000 : 5000));
+    wait_for(stats_of(pool).runs > (is_nightly() ? 20000 : 5000));
     atomic_store(&over, true);
     for (unsigned i = 0; i < COUNT_OF(threads); ++i)
         pthread_join(threads[i], NULL);

@@ -3,10 +3,9 @@
 #define TICKWHEEL_TESTS_RUN_H
 
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "support/environment.h"
 
 struct run {
     const char *program;
@@ -14,8 +13,7 @@ struct run {
 };
 
 static inline uint64_t number_in(const char *name, uint64_t otherwise) {
-    const char *value = getenv(name);
-    return value == NULL || *value == '\0' ? otherwise : strtoull(value, NULL, 0);
+    return is_set(name) ? strtoull(getenv(name), NULL, 0) : otherwise;
 }
 
 /* In a build that is unoptimised, sanitized or counted an operation takes several times as long. */
@@ -28,11 +26,11 @@ enum { RUN_SHORTER = 6 };
 /* `operations` is their number unless an argument or TW_MODEL_OPS says otherwise; a nightly run has ten times
  * as many. */
 static inline struct run read_run(int argc, char **argv, uint64_t operations) {
-    bool is_nightly = number_in("TW_NIGHTLY", 0) != 0;
-    struct run run = {argv[0], 0, number_in("TW_SEED", 1)};
+    bool is_long = is_nightly();
+    struct run run = {argv[0], 0, seed_of_run()};
     for (int i = 1; i < argc; ++i) {
         if (strcmp(argv[i], "--nightly") == 0) {
-            is_nightly = true;
+            is_long = true;
         } else if (strcmp(argv[i], "--ops") == 0 && i + 1 < argc) {
             run.operations = strtoull(argv[++i], NULL, 0);
         } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
@@ -43,7 +41,7 @@ static inline struct run read_run(int argc, char **argv, uint64_t operations) {
         }
     }
     if (run.operations == 0)
-        run.operations = is_nightly ? 10 * operations : number_in("TW_MODEL_OPS", operations / RUN_SHORTER);
+        run.operations = is_long ? 10 * operations : number_in("TW_MODEL_OPS", operations / RUN_SHORTER);
     printf("%s: %" PRIu64 " operations from seed %" PRIu64 "\n", argv[0], run.operations, run.seed);
     fflush(stdout);
     return run;

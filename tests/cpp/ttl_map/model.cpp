@@ -2,13 +2,12 @@
 #include <tickwheel/ttl_map.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <list>
 #include <optional>
-#include <random>
 #include <vector>
 
 #include "../support.hpp"
+#include "support/environment.h"
 #include "support/random.h"
 
 namespace {
@@ -167,15 +166,8 @@ class history {
     map m_;
 };
 
-// TW_SEED repeats a failed run. As in the other random tests, TW_NIGHTLY chooses a random seed.
-std::uint64_t first_seed() {
-    if (const char *given = std::getenv("TW_SEED"); given != nullptr)
-        return std::strtoull(given, nullptr, 0);
-    return std::getenv("TW_NIGHTLY") != nullptr ? std::random_device{}() : 1;
-}
-
 void play(std::size_t most, bool sliding) {
-    const std::uint64_t first = first_seed();
+    const std::uint64_t first = seed_of_run();
     for (std::uint64_t seed = first; seed < first + 20 && !testing::Test::HasFailure(); ++seed) {
         SCOPED_TRACE(testing::Message() << "TW_SEED=" << seed);
         history(seed, most, sliding).run(1000);

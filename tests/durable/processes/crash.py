@@ -316,7 +316,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("worker", type=Path)
     parser.add_argument("kind", choices=["postgres", "sqlite"])
-    parser.add_argument("--seconds", type=float, default=25 if "TW_NIGHTLY" in os.environ else 4)
+    parser.add_argument("--seconds", type=float, default=25 if running.is_nightly() else 4)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**9))
     parser.add_argument("--rate", type=int, default=200)
     parser.add_argument("--keep", help="a folder for the logs")

@@ -22,6 +22,10 @@ class Failed(Exception):
     pass
 
 
+def is_nightly():
+    return bool(os.environ.get("TW_NIGHTLY"))
+
+
 def expect(is_so, what):
     if not is_so:
         raise Failed(what)

@@ -8,7 +8,6 @@ import argparse
 import errno
 import itertools
 import json
-import os
 import queue
 import re
 import subprocess
@@ -445,7 +444,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("ask", type=Path)
     parser.add_argument("tests", nargs="*")
-    parser.add_argument("--jobs", type=int, default=10**6 if "TW_NIGHTLY" in os.environ else 3 * 10**4,
+    parser.add_argument("--jobs", type=int, default=10**6 if running.is_nightly() else 3 * 10**4,
                         help="that are due next month")
     return parser.parse_args()
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "support/environment.h"
 #include "support/random.h"
 
 /* A life has a few timers across all of time, or many within some rounds of the wheel. */
@@ -368,13 +369,11 @@ static uint64_t any_seed(void) {
 }
 
 int main(int argc, char **argv) {
-    const char *value = getenv("TW_NIGHTLY");
-    const bool is_nightly = value != NULL && strcmp(value, "1") == 0;
     read_arguments(argc, argv);
     uint64_t events = 0;
-    const unsigned runs = asked.one ? 1 : is_nightly ? 10 * SEEDS : SEEDS;
+    const unsigned runs = asked.one ? 1 : is_nightly() ? 10 * SEEDS : SEEDS;
     for (unsigned i = 0; i < runs; ++i)
-        events += simulate(asked.one ? asked.seed : is_nightly ? any_seed() : i + 1);
+        events += simulate(asked.one ? asked.seed : is_nightly() ? any_seed() : i + 1);
     printf("simulation: passed: %" PRIu64 " events\n", events);
     return EXIT_SUCCESS;
 }

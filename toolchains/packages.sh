@@ -122,6 +122,8 @@ is_there() {
     googletest) [ -e /usr/src/googletest/CMakeLists.txt ] ;;
     g++-*-linux-gnu*) command -v "${1#g++-}-g++" >/dev/null ;;
     qemu-user) command -v qemu-arm >/dev/null ;;
+    qemu-system-x86) command -v qemu-system-x86_64 >/dev/null ;;
+    busybox-static) [ -x /bin/busybox ] ;;
     qemu-system-misc) command -v qemu-system-riscv32 >/dev/null ;;
     gcc-arm-none-eabi | gcc-riscv64-unknown-elf) command -v "${1#gcc-}-gcc" >/dev/null ;;
     libstdc++-arm-none-eabi-dev) [ -n "$(find /usr/include/newlib/c++ -name bit -print -quit)" ] ;;

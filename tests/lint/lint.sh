@@ -127,7 +127,7 @@ rules_have_reasons() {
 }
 
 shell() {
-    { printf '%s\0' dev .ci/run && sources sh in bench cmake examples tests toolchains tools; } |
+    { printf '%s\0' dev .ci/run && sources sh in bench examples packaging tests toolchains tools; } |
         xargs -0 shellcheck --severity=warning
 }
 

@@ -2,7 +2,6 @@
 with what the program knows."""
 import math
 import os
-import re
 import shutil
 import subprocess
 import sys

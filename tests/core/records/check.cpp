@@ -209,6 +209,10 @@ FIXTURE(fresh_sort, nullptr);
 TEST(record_check_finds_a_log_of_the_sort_that_is_not_in_order) {
     fixture::access inside = it->inside();
     for (unsigned i = 0; i < log_sort::logs; ++i)
+        if (log &in = inside.sort().at(i); !in.is_empty() && in.head->count() > 1)
+            (&first_of(in))[1].due = first_of(in).due;
+    assert_int_equal(it->broken(), 0);  // as of one record whose stamp came round
+    for (unsigned i = 0; i < log_sort::logs; ++i)
         if (log &in = inside.sort().at(i); !in.is_empty())
             first_of(in).due = 1000000;
     assert_names("a log of the sort is in the order of arming");

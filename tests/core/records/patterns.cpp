@@ -279,6 +279,7 @@ TEST(records_hold_their_bounds_while_a_sweep_finds_one_entry_a_log) {
         it.disarm(i);
         assert_bounds(it);
     }
+    assert_false(it.inside().is_sweeping());  // it has an end
     assert_ends_well(it, end_of_block);
 }
 

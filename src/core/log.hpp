@@ -21,7 +21,6 @@ struct entry {
     // It was placed after entries of records that were armed later.
     bool is_late() const { return (mark & 1) != 0; }
     bool has_stamp(std::uint32_t stamp) const { return (mark ^ stamp) <= 1; }
-    bool is_of(std::uint32_t number, std::uint32_t stamp) const { return cell == number && has_stamp(stamp); }
 };
 
 // Holds the entries first .. end - 1, at least one while it is in a log.
@@ -32,7 +31,7 @@ struct log_chunk {
     std::uint16_t first, end;
     entry entries[size];
 
-    unsigned count() const { return end - 0u - first; }
+    unsigned count() const { return unsigned{end} - first; }
 };
 
 // A chunk is four cache lines.

@@ -76,9 +76,8 @@ class log_sort {
 
     // REQUIRES: is_merging(), and next_to_merge() is null
     void end_merge() {
-        is_merging_ = false;
         put_merged(merging_to_);
-        forget_empty();  // while a sweep is under way nothing may have been left
+        forget_empty();  // the merge that is over; and its run, as a sweep may have left nothing
     }
 
     // All of its logs, for those who walk or sweep every log there is.

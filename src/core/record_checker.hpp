@@ -22,7 +22,7 @@ class record_checker<record_wheel<Shape, Records>> : private broken_invariants {
             for (unsigned index = 0; index < Shape::width(level); ++index)
                 check_slot(level, index);
         check_sort();
-        expect(sweeps_found_ == (w_.sweep_at_ != nullptr),
+        expect(w_.sweep_at_ != nullptr ? sweeps_found_ == 1 : w_.sweep_before_ == nullptr,
                "a sweep stands in its log, behind the chunk before");
         check_counts();
         return count();
@@ -48,23 +48,21 @@ class record_checker<record_wheel<Shape, Records>> : private broken_invariants {
                "no more entries are stale than records are armed, and some");
     }
 
-    // How far ahead of the cursor a slot opens next; 0 if it is open.
+    // How far ahead of the cursor a slot opens next; 0 if it is open. Where the cursor is, on a level that
+    // has not opened, is no slot for any entry: that opens after all of them.
     tick opening_of(unsigned level, unsigned index) const {
         const unsigned on = (index - Shape::index(level, w_.cursor_)) & (Shape::width(level) - 1);
         if (on != 0)
             return (on - 1) * Shape::span(level) + Shape::until_next(level, w_.cursor_);
-        const bool is_open = level <= w_.open_level_;
-        return is_open
-                   ? 0
-                   : (Shape::width(level) - 1) * Shape::span(level) + Shape::until_next(level, w_.cursor_);
+        return level <= w_.open_level_ ? 0 : never;
     }
 
     void check_slot(unsigned level, unsigned index) {
         const unsigned slot = Shape::first_slot(level) + index;
         const std::size_t found_before = found_;
-        walk_slot(w_.levels_.slots[slot], level, slot, false);
+        walk_slot(w_.levels_.slots[slot], level, index, false);
         if (level == 0)
-            walk_slot(w_.levels_.late[slot], level, slot, true);
+            walk_slot(w_.levels_.late[slot], level, index, true);
         const bool has_entries = found_ != found_before || (slot == w_.cursor_slot() && !w_.sort_.is_empty());
         const bool is_busy = w_.levels_.busy.test(slot);
         expect(is_busy || !has_entries, "a slot has its bit set if it holds entries");
@@ -74,11 +72,11 @@ class record_checker<record_wheel<Shape, Records>> : private broken_invariants {
                "no slot opens while the wheel is quiet");
     }
 
-    void walk_slot(const log &in, unsigned level, unsigned slot, bool is_late) {
+    void walk_slot(const log &in, unsigned level, unsigned index, bool is_late) {
         std::uint64_t last = 0;  // in the order of arming
-        const tick opening = opening_of(level, slot - Shape::first_slot(level));
+        const tick opening = opening_of(level, index);
         walk(in, [&](const entry &e) {
-            expect(Shape::slot(level, e.due) == slot && e.due >= w_.cursor_,
+            expect(Shape::index(level, e.due) == index && e.due >= w_.cursor_,
                    "an entry stands in a slot of its tick");
             expect(e.due - w_.cursor_ >= opening, "no slot opens after the tick of an entry in it");
             expect(level == Shape::top || has_room_for(level, e.due - w_.cursor_),

@@ -54,9 +54,9 @@ struct timing {
 //       armed + spare of them are stale.
 //   R7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the future.
 //   R8  A sweep stands before the chunk sweep_at of the log `swept`; sweep_before is the chunk before that,
-//       null if there is none. No chunks but these, the first and the last of a log have room. While a
-//       sweep is under way, an entry that it has yet to look at goes to a log that it has done with only if
-//       its record was looked at meanwhile.
+//       null if there is none. Both are null between two logs. No chunks but these, the first and the last of
+//       a log have room. While a sweep is under way, an entry that it has yet to look at goes to a log that
+//       it has done with only if its record was looked at meanwhile.
 template <class Shape, class Records> class record_wheel {
     static_assert(!wraps);
 
@@ -322,11 +322,11 @@ template <class Shape, class Records> class record_wheel {
     }
 
     // Makes the entry of a record stale; or takes it back if it is the last of its log, so that starting and
-    // stopping in turn leaves nothing behind.
+    // stopping in turn leaves nothing behind. The last may also be an older one of the record, stale already.
     TW_INLINED void drop_entry(std::uint32_t cell, timing &it) {
         const unsigned slot = slot_of(larger(due_of(it) - it.lag, cursor_));
         log &of_entry = levels_.slots[slot];
-        if (!of_entry.is_empty() && of_entry.back().is_of(cell, it.stamp))
+        if (!of_entry.is_empty() && of_entry.back().cell == cell)
             take_back(of_entry, slot);
         make_stale(it);
     }
@@ -678,7 +678,6 @@ template <class Shape, class Records> class record_wheel {
                 continue;
             swept_ = &next;
             sweep_at_ = next.head;
-            sweep_before_ = nullptr;
             return true;
         }
         sweep_next_ = 0;

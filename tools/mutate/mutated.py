@@ -83,14 +83,14 @@ class MutatedSources:
 
     def closure(self, path, arguments, found):
         """The file and all of the tree that it includes, directly or not."""
-        if path in found or not os.path.exists(path):  # it is yet to be made by the build
+        if path in found or not os.path.isfile(path):  # it is yet to be made by the build
             return found
         found.add(path)
         folders = [self.tree.original(word[2:]) for word in arguments if word.startswith("-I")]
         for included in INCLUDE.findall(Path(path).read_text("latin-1")):
             for folder in [os.path.dirname(path), *folders]:
                 candidate = os.path.normpath(os.path.join(folder, included))
-                if candidate.startswith(str(self.tree.root)) and os.path.exists(candidate):
+                if candidate.startswith(f"{self.tree.root}/") and os.path.isfile(candidate):
                     self.closure(candidate, arguments, found)
                     break
         return found

@@ -72,6 +72,7 @@ template <class Shape> class record_fixture {
         assert_true(timings[cell].due + offset <= wheel_->due_tick());  // not early
         is_armed[cell] = false;
         fired.push_back(cell);
+        assert_true(is_within_bound());
         return said;
     }
     void advance(tick to) {

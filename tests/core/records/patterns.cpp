@@ -114,19 +114,35 @@ TEST(records_started_and_stopped_in_turn_leave_nothing_behind) {
 // The entry stands where it was before its record was moved to a later tick.
 TEST(records_that_were_moved_later_leave_nothing_behind_when_they_are_stopped) {
     fixture it(1);
-    it.arm(0, 5);
-    it.arm(0, 100);
-    assert_int_equal(it->entries(), 1);
+    for (const tick due : {5, 100, 200, 3}) {
+        it.arm(0, due);
+        assert_int_equal(it->entries(), 1);
+        it.arm(0, due + 1);
+    }
     it.disarm(0);
     assert_int_equal(it->entries(), 0);
+}
+
+// Its entry stays where it is, and has no room for more.
+TEST(records_that_are_moved_later_by_more_than_32_bits_of_ticks_begin_again) {
+    fixture it(2);
+    it.arm(0, 5);
+    it.arm(1, 5);
+    it.arm(0, 5 + tick{UINT32_MAX});
+    assert_int_equal(it->entries(), 2);
+    it.arm(0, 6 + tick{UINT32_MAX});
+    assert_int_equal(it->entries(), 3);
+    assert_ends_well(it, 6 + tick{UINT32_MAX});
 }
 
 // What the runtime plans its look-ahead by.
 TEST(records_tell_how_early_look_ahead_begins_and_how_late_the_caller_is) {
     fixture it(200);
     assert_int_equal(it->near_lead(), 1);
-    for (std::uint32_t i = 0; i < 2 * (ahead_per_tick / 4); ++i)  // those that come down in two ticks
+    for (std::uint32_t i = 0; i < 2 * (ahead_per_tick / 4); ++i) {  // those that come down in two ticks
+        assert_int_equal(it->near_lead(), i < ahead_per_tick / 4 ? 1 : 2);
         it.arm(i, 5000 + i);
+    }
     assert_int_equal(it->near_lead(), 3);
     const tick asked_for = it->next(it->near_lead());
     it->begin_advance(asked_for - 1);
@@ -149,21 +165,55 @@ TEST(records_come_down_within_the_lead_and_not_before) {
     }
 }
 
-// Until a slot opens on level 0, or look-ahead to one on another level is due.
+// Until a slot opens on level 0, or look-ahead to one on another level is due; at most to the end of the
+// block.
 TEST(records_leave_the_wheel_quiet_until_there_is_something_to_do) {
-    constexpr tick opening = 3 * shape::span(3);
-    const tick begin = opening - shape::span(1) + 1;
-    for (const tick lead : {tick{0}, tick{1}, tick{2}}) {
-        for (const tick due : {begin + 1, opening, opening + shape::span(1), opening + shape::span(2)}) {
-            fixture it(1, begin);
-            it.arm(0, due);
-            it->set_quiet(lead);
-            const tick quiet_until = due < opening ? due : opening - lead;
-            assert_false(it->pass_quietly(quiet_until));
-            assert_true(it->pass_quietly(quiet_until - 1));
-            assert_ends_well(it, due);
-        }
+    for (const unsigned level : {1u, 2u, 3u, shape::top}) {
+        const tick opening = shape::span(level), begin = opening - shape::span(1) + 1;
+        for (const tick due : {begin + 1, opening, opening + shape::span(1), opening + shape::span(2)})
+            for (const tick lead : {tick{0}, tick{1}, tick{2}}) {
+                fixture it(1, begin);
+                it.arm(0, due);
+                it->set_quiet(lead);
+                const bool is_in_the_next_slot = due - opening < shape::span(level);
+                const tick quiet_until = due < opening ? due : opening - (is_in_the_next_slot ? lead : 0);
+                assert_false(it->pass_quietly(quiet_until));
+                assert_true(it->pass_quietly(quiet_until - 1));
+                assert_ends_well(it, due);
+            }
     }
+}
+
+TEST(records_leave_the_wheel_quiet_up_to_the_last_tick) {
+    fixture it(1, last_tick - 1);
+    it->set_quiet(0);
+    assert_true(it->pass_quietly(last_tick));
+}
+
+// At once if they have to come down, else at their tick.
+TEST(records_that_are_armed_in_the_quiet_end_it) {
+    fixture it(2);
+    it->set_quiet(0);
+    it.arm(0, 2);
+    assert_false(it->pass_quietly(2));
+    assert_true(it->pass_quietly(1));
+    it.arm(1, shape::span(1));
+    assert_false(it->pass_quietly(1));
+}
+
+// Each level costs the same few steps, however many empty slots are passed.
+TEST(records_far_away_are_as_many_steps_away_as_near_ones) {
+    const auto steps_to = [](tick due) {
+        fixture it(1);
+        it.arm(0, due);
+        it->begin_advance(due);
+        unsigned steps = 1;
+        while (it.step() != fixture::result::due)
+            ++steps;
+        return steps;
+    };
+    for (unsigned level = 1; level <= shape::top; ++level)
+        assert_int_equal(steps_to((shape::span(1) - 1) * shape::span(level)), steps_to(shape::span(level)));
 }
 
 // A sweep meets entries again that come down while it goes on. So that they come down just behind it, each
@@ -211,6 +261,78 @@ TEST(records_hold_their_bounds_while_entries_come_down_in_step_with_a_sweep) {
     assert_ends_well(it, 3 * boundary);
 }
 
+// Lives are swept first, from as many logs as there can be, and the stale entries last.
+TEST(records_hold_their_bounds_while_a_sweep_finds_one_entry_a_log) {
+    constexpr tick start = shape::span(1), end_of_block = 2 * start - 1;
+    constexpr std::uint32_t live = static_cast<std::uint32_t>(start - 1) * shape::top;
+    fixture it(2 * live + 40, start);
+    std::uint32_t armed = 0;
+    for (unsigned level = 1; level <= shape::top; ++level)
+        for (tick digit = level == 1 ? 2 : 1; digit < start; ++digit)
+            it.arm(armed++, digit * shape::span(level));
+    for (std::uint32_t i = armed; i < it.timings.size(); ++i)
+        it.arm(i, end_of_block);
+    for (std::uint32_t i = armed; !it.inside().is_sweeping(); ++i)
+        it.disarm(i);
+    it.looks = 0;
+    for (std::uint32_t i = 0; i < armed; ++i) {
+        it.disarm(i);
+        assert_bounds(it);
+    }
+    assert_false(it.inside().is_sweeping());  // it has an end
+    assert_ends_well(it, end_of_block);
+}
+
+// Those of `moved` go on to the next tick whenever the sweep has met them, to be met there again: the steps
+// that move them sweep as many entries.
+TEST(records_hold_their_bounds_while_entries_move_on_ahead_of_a_sweep) {
+    if (RECORD_BITS != 8)
+        return skip();
+    constexpr std::uint32_t moved = 8000, far = 2000, stale = 7600;
+    fixture it(moved + far + stale);
+    for (std::uint32_t i = 0; i < stale + moved; ++i)
+        it.arm(i, 1);
+    for (std::uint32_t i = 0; i < stale + moved; ++i)
+        it.arm(i, i < stale ? 10 : 2);
+    for (std::uint32_t i = stale + moved; i < it.timings.size(); ++i)
+        it.arm(i, shape::span(shape::top));
+    it->begin_advance(1);
+    for (std::uint32_t i = 0; i <= stale; ++i)  // and one to come to tick 1
+        it.step();
+    for (std::uint32_t i = 0; !it.inside().is_sweeping(); ++i)
+        it.disarm(i);
+    it.looks = 0;
+    std::uint32_t stopped = stale + moved;
+    for (tick at = 1; at != 5; ++at) {
+        const unsigned slot = shape::slot(0, at);
+        const log &met = at == 1 ? it.inside().levels().slots[slot] : it.inside().levels().late[slot];
+        while (it.inside().is_sweeping() && it.inside().sweep_at() != met.tail) {
+            it.disarm(stopped++);
+            assert_bounds(it);
+        }
+        it->begin_advance(at);
+        while (it.step() == fixture::result::moved)
+            assert_bounds(it);
+        for (std::uint32_t i = stale; i < stale + moved; ++i)
+            it.arm(i, at + 2);
+    }
+    assert_ends_well(it, shape::span(shape::top));
+}
+
+// The sweep has taken away the first chunk, and stands before the next one, which is the first now.
+TEST(records_come_down_out_of_the_chunk_that_is_swept_next) {
+    constexpr std::uint32_t records = 200;
+    constexpr tick due = shape::span(1) + 1;
+    fixture it(records, due - 2);
+    for (std::uint32_t cell = 0; cell < records; ++cell)
+        it.arm(cell, due);
+    for (std::uint32_t cell = 0; !it.inside().is_sweeping(); ++cell)
+        it.disarm(cell);
+    assert_ptr_equal(it.inside().sweep_at(), it.inside().swept()->head);
+    assert_true(it->lower_some(1) > log_chunk::size);
+    assert_ends_well(it, due);
+}
+
 // --- late entries ---
 
 // Moves all of so many records to one tick in random order; and some back and forth.
@@ -243,11 +365,58 @@ TEST(records_that_are_being_sorted_are_not_forgotten_when_one_that_came_meanwhil
         it.step();
     while (!it.inside().levels().late[shape::slot(0, 200)].is_empty())
         it.step();
-    it.arm(40, 200);
-    it.disarm(40);
-    assert_int_equal(it.broken(), 0);
+    for (const tick due : {200, 201}) {
+        it.arm(40, due);
+        it.disarm(40);
+        assert_int_equal(it.broken(), 0);
+    }
     it.advance(200);
     assert_int_equal(it.fired.size(), 40);
+}
+
+TEST(records_that_have_stopped_do_not_keep_those_behind_them_waiting) {
+    fixture it(3);
+    it.arm(0, 3);
+    it.arm(1, 3);
+    it.arm(2, 2);
+    it.arm(2, 3);  // goes on at 2, as a late one
+    it.arm(0, 2);  // leaves a stale entry at 3, ahead of record 1
+    it.advance(3);
+    assert_true((it.fired == std::vector<std::uint32_t>{0, 1, 2}));
+}
+
+// Eight at a time, also while they are merged.
+TEST(records_are_sorted_in_bounded_steps) {
+    constexpr std::uint32_t batches = 64, levels = 6;
+    fixture it(8 * batches, 900);
+    move_to_one_tick(it, 8 * batches, 1001);
+    it.advance(1000);
+    it->begin_advance(1001);
+    unsigned steps = 0;
+    while (it.step() != fixture::result::due)
+        ++steps;
+    assert_true(steps >= batches * (1 + levels));
+    assert_true(steps <= batches * (2 + levels));
+}
+
+// Nothing that was stale when the sweep began is left when it ends, and nothing else is swept away.
+TEST(records_that_have_stopped_are_swept_out_of_a_sort) {
+    for (unsigned steps = 0; steps < 4000; steps += 170) {
+        fixture it(3000, 900);
+        move_to_one_tick(it, 3000, 1000);
+        it->begin_advance(1000);
+        for (unsigned i = 0; it.inside().sort().is_empty() || (i < steps && it.fired.empty()); ++i)
+            it.step();
+        const std::vector<std::uint32_t> order = shuffled(3000);
+        for (std::uint32_t i = 0; !it.inside().is_sweeping(); ++i)
+            if (it.is_armed[order[i]])
+                it.disarm(order[i]);
+        it.looks = 0;
+        while (it.inside().is_sweeping() && it.step() != fixture::result::done)
+            assert_bounds(it);
+        assert_int_equal(it->entries(), it->armed());
+        assert_ends_well(it, 1000);
+    }
 }
 
 // With steps of the sort between, as many as `steps`: sweeps and merges meet in all ways.
@@ -271,6 +440,9 @@ void stop_all_while_they_are_sorted(std::uint32_t count, unsigned steps, unsigne
             assert_int_equal(it.broken(), 0);
     }
     assert_int_equal(it->armed(), 0);
+    while (it->entries() != 0)
+        it.step();
+    assert_int_equal(it->next(1), never);
     assert_ends_well(it, 1000);
     it.arm(0, 1000);
     it.arm(1, 1001);
@@ -284,7 +456,7 @@ TEST(records_may_all_be_stopped_while_they_are_sorted) {
                 stop_all_while_they_are_sorted(count, steps, until_sort);
 }
 
-// The last entry of a slot may be a stale one of the same record, which is not the one to be taken back.
+// The last entry of a slot may be a stale one of the same record.
 TEST(records_are_stopped_behind_stale_entries_of_their_own) {
     fixture it(20, 4);
     for (std::uint32_t i = 1; i <= log_chunk::size; ++i)
@@ -334,6 +506,39 @@ TEST(records_leave_no_bit_behind_where_the_last_was_stopped) {
     assert_int_equal(it.broken(), 0);
 }
 
+TEST(records_are_over_with_a_tick_when_the_last_of_it_has_fired) {
+    for (const bool are_late : {false, true}) {
+        fixture it(21, 900);
+        for (std::uint32_t i = 0; i < 20; ++i)
+            it.arm(i, 1000);
+        if (are_late)
+            move_to_one_tick(it, 20, 1000);
+        it.arm(20, 5000);
+        it->begin_advance(1000);
+        while (it.fired.size() != 20)
+            it.step();
+        assert_int_equal(it->next(1), 5000);
+    }
+}
+
+TEST(records_choose_the_first_busy_tick_of_the_running_block_or_else_the_roundest) {
+    constexpr tick block = shape::span(1), start = 3 * block;
+    const tick busy[] = {start + 1, start + block - 1, start + block};
+    fixture it(3, start);
+    for (std::uint32_t i = 0; i < 3; ++i)
+        it.arm(i, busy[i]);
+    for (tick first = start; first != start + 3 * block; ++first)
+        for (tick last = first + 1; last != start + 3 * block; ++last) {
+            tick best = roundest(larger(first, start + 1), last);
+            for (const tick t : {busy[1], busy[0]})
+                if (t >= first && t <= last)
+                    best = t;
+            assert_int_equal(it->choose(first, last), best);
+        }
+    constexpr tick far = start + (tick{1} << 32);
+    assert_int_equal(it->choose(far + 1, far + 2), far + 2);
+}
+
 TEST(records_choose_the_last_tick_of_a_range_that_has_passed) {
     fixture it(1, 96);
     for (tick last = 90; last <= 96; ++last)
@@ -355,6 +560,20 @@ TEST(records_are_next_when_their_slot_opens_if_there_are_too_many_to_look_at) {
     assert_int_equal(it->next(1), opening + 2);
     it.looks = 0;
     assert_ends_well(it, opening + 2);
+}
+
+// However many there are in the same slot, or in the next one.
+TEST(records_are_next_exactly_when_one_is_due_as_its_slot_or_the_next_one_opens) {
+    constexpr tick opening = 2 * shape::span(1);
+    fixture it(101);
+    for (std::uint32_t i = 0; i < 100; ++i)
+        it.arm(i, opening);
+    assert_int_equal(it->next(1), opening);
+    for (std::uint32_t i = 0; i < 100; ++i)
+        it.arm(i, opening + 1);
+    it.arm(100, opening - 1);
+    it.arm(100, opening);
+    assert_int_equal(it->next(shape::span(1)), opening);
 }
 
 TEST(records_that_were_moved_later_may_have_to_be_looked_for_when_their_slot_opens) {
@@ -447,6 +666,31 @@ TEST(records_whose_stamp_comes_round_may_be_moved) {
                 it.arm(0, second);
                 assert_each_fires_once(it, 2);
             }
+}
+
+// --- memory ---
+
+TEST(records_get_chunks_from_every_block_of_memory) {
+    log_chunk memory[7];
+    memset(static_cast<void *>(memory), 0xff, sizeof memory);
+    chunk_pool pool{};
+    pool.add(memory + 1, 2);
+    pool.add(memory + 4, 1);
+    pool.add(memory + 6, 1);
+    std::vector<log_chunk *> taken(4);
+    for (log_chunk *&chunk : taken)
+        chunk = pool.take();
+    std::sort(taken.begin(), taken.end());
+    assert_true((taken == std::vector<log_chunk *>{memory + 1, memory + 2, memory + 4, memory + 6}));
+}
+
+// Two entries for each record, and some for each wheel. All chunks are full but two of each log, and the one
+// where a sweep is.
+TEST(records_need_memory_for_two_entries_each) {
+    constexpr std::size_t logs = shape::slots + shape::width(0) + log_sort::logs, many = 15000000;
+    assert_int_equal(fixture::wheel::chunks_for(1, 2), 2 + 2 * fixture::wheel::spare);
+    assert_int_equal(fixture::wheel::chunks_for(many, 2),
+                     (2 * many + 2 * fixture::wheel::spare) / log_chunk::size + 2 * (2 * logs + 1));
 }
 
 }  // namespace

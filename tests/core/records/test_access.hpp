@@ -6,6 +6,7 @@
 namespace tickwheel::core {
 
 template <class Wheel> struct record_test_access {
+    static constexpr std::uint32_t other_wheel = Wheel::stamp_wheel;  // changes in the stamp of a record
     Wheel &wheel;
 
     tick &cursor() const { return wheel.cursor_; }

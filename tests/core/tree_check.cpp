@@ -115,6 +115,7 @@ TEST(check_finds_what_is_no_tick_and_a_node_that_names_another_wheel) {
                                  {"a pending node names its wheel", [] { twin.wheel = &other; }, &twin},
                                  {"a pending node has a tick", [] { twin.expiry = never; }, &twin},
                                  {key, [] { right_right.key = never; }, &right_right},
+                                 {key, [] { right_right.expiry = right_right.key + 1; }, &right_right},
                              });
 }
 #endif

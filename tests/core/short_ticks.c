@@ -415,6 +415,7 @@ TEST_IF(!TW_SMALL, a_window_across_the_wrap_chooses_tick_0) {
             start_at(WRAP - before - 1);
             assert_int_equal(tw_choose(&wheel, narrow(WRAP - before), narrow(before + after)), 0);
             assert_int_equal(tw_choose(&wheel, narrow(now - 5), narrow(6 + before + after)), 0);
+            assert_int_equal(tw_choose(&wheel, narrow(now - 9), 5), narrow(now - 4));
         }
 }
 

@@ -86,14 +86,16 @@ TEST(check_finds_nodes_that_stand_where_they_should_not) {
 }
 
 TEST(check_finds_links_that_are_wrong) {
-    assert_names_each(fresh,
-                      {
-                          {"the links of a ring agree", [] { twin.link.prev = &twin.link; }, &twin},
-                          {"the links of a ring agree",
-                           [] { std::memset(static_cast<void *>(&twin), 0xCC, sizeof twin); }, &twin},
-                          {"the links of a ring agree", [] { near.link.prev->prev = &near.link; }, &twin},
-                          {"the links of a ring agree", [] { near.link.next = nullptr; }, &near},
-                      });
+    assert_names_each(
+        fresh,
+        {
+            {"the links of a ring agree", [] { twin.link.prev = &twin.link; }, &twin},
+            {"the links of a ring agree", [] { std::memset(static_cast<void *>(&twin), 0xCC, sizeof twin); },
+             &twin},
+            {"the links of a ring agree", [] { near.link.prev->prev = &near.link; }, &twin},
+            {"the links of a ring agree", [] { near.link.next = nullptr; }, &near},
+            {"the links of a ring agree", [] { inside().slots().rings[slot_of(0, 5)].next = nullptr; }},
+        });
 }
 
 TEST(check_comes_back_from_a_ring_that_does_not_lead_to_its_head) {

@@ -81,20 +81,21 @@ TEST(a_grid_rounds_each_deadline_up) {
     assert_int_equal(node.fires_left, 0);
 }
 
-// Deadlines are at 2.5, 5, 7.5 and so on.
+// The first deadline is at 2.5; periods are 2.5 and 3.1 ticks.
 TEST(a_grid_that_leaves_missed_fires_out_goes_on_as_its_policy_says) {
     static const struct {
         tw_missed policy;
-        tick now, left_out;
+        tick period, now, left_out;
         std::vector<tick> fires;
     } series[] = {
-        {TW_SKIP, 11, 3, {3, 13, 15, 18}},   // on the grid
-        {TW_DELAY, 11, 3, {3, 14, 16, 19}},  // 2.5 ticks from now, and so on
-        {TW_SKIP, 10, 3, {3, 13, 15, 18}},  {TW_SKIP, 3, 0, {3, 5, 8, 10}}, {TW_DELAY, 3, 0, {3, 5, 8, 10}},
+        {TW_SKIP, 25, 11, 3, {3, 13, 15, 18}},   // on the grid
+        {TW_DELAY, 31, 11, 2, {3, 15, 18, 21}},  // a period from now, and so on
+        {TW_SKIP, 25, 10, 3, {3, 13, 15, 18}},  {TW_SKIP, 25, 3, 0, {3, 5, 8, 10}},
+        {TW_DELAY, 31, 3, 0, {3, 6, 9, 12}},
     };
     for (const auto &one : series) {
         fresh(nullptr);
-        arm(every_25_parts(one.policy, 0));
+        arm({3, 5, 10, one.period, one.policy, 0});
         advance(one.now);
         for (std::size_t i = 1; i < one.fires.size(); ++i)
             advance(one.fires[i]);
@@ -127,13 +128,13 @@ TEST(a_limited_grid_counts_the_fires_that_are_left) {
     assert_true(missed == std::vector<tick>({1, 0}));
 }
 
-TEST(a_grid_that_is_moved_or_postponed_begins_anew_at_a_whole_tick) {  // 4, 7, 10
+TEST(a_grid_that_is_moved_or_postponed_begins_anew_at_a_whole_tick) {  // 4, 7.1, 10.2
     for (int (*const change)(tw *, tw_node *, tw_tick) : {tw_move, tw_postpone}) {
         fresh(nullptr);
-        arm({3, 5, 10, 30, TW_BURST, 0});
+        arm({3, 5, 10, 31, TW_BURST, 0});
         assert_int_equal(change(&storage, &node, 4), 0);
         advance(12);
-        assert_fires({4, 7, 10});
+        assert_fires({4, 8, 11});
     }
 }
 

@@ -372,6 +372,16 @@ TEST(p8_a_crowd_armed_while_all_is_quiet_is_looked_ahead_to_in_time) {
     assert_int_equal(fires, crowd);
 }
 
+/* Six shares of look-ahead are enough for the near one, and there are seven before its slot opens. */
+TEST(p8_a_far_crowd_does_not_delay_look_ahead_to_a_near_one) {
+    open_crowd(14 * SHARE, BLOCK - 8);
+    watch_pause();
+    for (size_t i = 0; i < crowd; ++i)
+        assert_int_equal(tw_arm_at(&wheel, watched_node(i), i % 5 < 2 ? BLOCK + 9 : ROUND + 9), 0);
+    watch_resume();
+    assert_no_tick_pays_for_more_than_is_due(BLOCK + 4);
+}
+
 TEST(p8_a_driver_with_large_steps_finds_nothing_left_to_do_at_a_boundary_either) {
     open_crowd(2000, 0);
     for (uint64_t step = 10; step <= 10000; step *= 1000) {

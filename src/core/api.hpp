@@ -48,8 +48,8 @@ inline bool is_policy(const tw_missed &missed) {
 
 #if TW_RUNTIME
 inline bool is_valid(const tw_grid &grid) {
-    return grid.parts != 0 && grid.parts != UINT32_MAX && grid.early < grid.parts &&
-           grid.period >= grid.parts && grid.fires <= TW_FIRES_MAX && is_policy(grid.missed);
+    return grid.early < grid.parts && grid.parts != UINT32_MAX && grid.period >= grid.parts &&
+           grid.fires <= TW_FIRES_MAX && is_policy(grid.missed);
 }
 #endif
 
@@ -285,7 +285,7 @@ template <class Wheel> struct api {
         TW_CHECKS(some(w));
         Wheel &wheel = wheel_of(w);
         // In a tree the usual path finds just as quickly that nothing is due.
-        if (nodes_move && after(now, wheel.now) && wheel.pass_quietly(now))
+        if (nodes_move && before(wheel.now, now) && wheel.pass_quietly(now))
             return leave(w, 0);
         return core::advance<Wheel>(w, budget, now);
     }

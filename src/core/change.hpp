@@ -8,8 +8,6 @@ namespace {
 
 enum class change : std::uint8_t { cancel, arm_at, arm_after, arm_within, shut_down, postpone, move };
 
-constexpr bool is_arming(change what) { return what >= change::arm_at && what <= change::arm_within; }
-
 // Disarms a node. Returns 1 if that prevented a fire, else 0.
 template <class Wheel> int disarm(Wheel &wheel, tw_node &node) {
     const int prevented = wheel.disarm(node);
@@ -30,7 +28,7 @@ TW_INLINE_ALWAYS inline int make(change what, tw *w, tw_node *node, tick due, ti
             node->state = TW_SHUT;
         return prevented;
     }
-    const bool arms = what <= change::arm_within;  // is_arming, since cancelling has returned: fewer bytes
+    const bool arms = what <= change::arm_within;  // since cancelling has returned
     // For arming: if it is shut. An idle node, the usual one, is let through by the first comparison.
     if (arms ? node->state != TW_IDLE && !is_pending(*node) : !is_pending(*node))
         return arms ? -eperm : -enoent;
@@ -83,7 +81,7 @@ TW_INLINE_ALWAYS inline int call(tw *w, tw_node *node, tick due, tick slack = 0)
             return -einval;
         if (takes_no_lock(w)) {
             TW_CHECKS(used(w, node));
-            constexpr bool arms = is_arming(What);
+            constexpr bool arms = What >= change::arm_at && What <= change::arm_within;
             const bool is_idle = arms && node->state == TW_IDLE;
             if (unlikely(!is_idle && is_pending(*node) && !names(*node, w)))
                 return -ebusy;

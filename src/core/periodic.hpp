@@ -56,12 +56,7 @@ inline constexpr bool has_division = false;
 inline constexpr bool has_division = sizeof(tick) <= sizeof(void *);
 #endif
 
-constexpr quotient divide(tick dividend, tick divisor) {
-    if constexpr (has_division) {
-        if (has_room && dividend < divisor)
-            return {0, dividend};
-        return {dividend / divisor, dividend % divisor};
-    }
+TW_INLINE_IF_SMALL constexpr quotient divide_by_bits(tick dividend, tick divisor) {
     tick whole = 0;
     tick rest = dividend;
     tick multiple = divisor;
@@ -75,6 +70,16 @@ constexpr quotient divide(tick dividend, tick divisor) {
         }
         if (multiple == divisor)
             return {whole, rest};
+    }
+}
+
+constexpr quotient divide(tick dividend, tick divisor) {
+    if constexpr (has_division) {
+        if (has_room && dividend < divisor)
+            return {0, dividend};
+        return {dividend / divisor, dividend % divisor};
+    } else {
+        return divide_by_bits(dividend, divisor);
     }
 }
 

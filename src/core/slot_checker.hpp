@@ -54,7 +54,7 @@ template <class Shape> class slot_checker : private broken_invariants {
         const unsigned on = (index - Shape::index(level, w_.here())) & (Shape::width(level) - 1);
         if (on != 0)
             return (on - 1) * Shape::span(level) + Shape::until_next(level, w_.here());
-        const bool is_open = level == 0 || level <= w_.open_level;
+        const bool is_open = level <= w_.open_level;
         return is_open ? 0
                        : (Shape::width(level) - 1) * Shape::span(level) + Shape::until_next(level, w_.here());
     }
@@ -94,8 +94,7 @@ template <class Shape> class slot_checker : private broken_invariants {
                 return;
             }
             last = link;
-            if (++found_ > w_.count)  // a ring that does not lead back to its head would be walked for ever
-                return;
+            ++found_;
             check_node(node_of(*link), where);
         }
         expect(ring.prev == last, "the links of a ring agree", node_at(last, ring));

@@ -46,15 +46,6 @@ constexpr bool before(tick a, tick b) {
         return a < b;
 }
 
-// Not the converse of before(): of two ticks exactly half of the range apart, each is before the
-// other and neither is after it.
-constexpr bool after(tick a, tick b) {
-    if constexpr (wraps)
-        return static_cast<std::int32_t>(a - b) > 0;
-    else
-        return a > b;
-}
-
 // True if a is earlier than b as seen from `now`, from which both may be as far as can be.
 constexpr bool before_seen_from(tick now, tick a, tick b) {
     if constexpr (wraps)

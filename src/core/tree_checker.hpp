@@ -74,8 +74,6 @@ class tree_checker : private broken_invariants {
                 return false;
             }
             last = link;
-            if (found_ > w_.count)
-                return false;
             check_node(node_of(*link), head);
             expect(node_of(*link).child[0] == &node_of(*link), "the head of a ring alone stands in the tree",
                    &node_of(*link));

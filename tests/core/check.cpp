@@ -11,7 +11,7 @@ using shape = library_shape;
 
 constexpr std::uint64_t top_slot = shape::span(shape::top);
 
-tw_node near, twin, middle, far, later, due;  // by where they stand
+tw_node near, twin, middle, far, later, farther, due;  // by where they stand
 
 unsigned slot_of(unsigned level, std::uint64_t t) { return shape::slot(level, shape::low(t)); }
 
@@ -36,10 +36,8 @@ FIXTURE(fresh, nullptr);
 TEST(check_finds_nothing_in_a_whole_wheel) { assert_int_equal(tw_check(&storage, collect, nullptr), 0); }
 
 TEST(check_finds_a_wheel_whose_own_state_is_wrong) {
-    assert_names_each(
-        fresh,
-        {
-            {"count is the number of pending nodes", [] { ++inside().count(); }},
+    assert_names_each(fresh, {
+        {"count is the number of pending nodes", [] { ++inside().count(); }},
             {"count is the number of pending nodes", [] { --inside().count(); }},
             {"no slot is counted from after the cursor", [] { inside().at().origin = 2; }},
             {"the cursor is not ahead of now", [] { inside().at().cursor = inside().at().origin = 2; }},
@@ -58,7 +56,10 @@ TEST(check_finds_a_wheel_whose_own_state_is_wrong) {
                  inside().quiet_until() = inside().at().now + 1;
              }},
             {"no slot opens while the wheel is quiet", [] { inside().quiet_until() = 6; }},
-        });
+#if TW_RUNTIME
+            {"the markers of walks are counted", [] { ++inside().at().marked; }},
+#endif
+    });
 }
 
 TEST(check_finds_nodes_that_stand_where_they_should_not) {
@@ -73,18 +74,28 @@ TEST(check_finds_nodes_that_stand_where_they_should_not) {
             {"no slot opens after a node in it is due", [] { near.expiry -= 1; }, &near},
             {"no slot opens after a node in it is due", [] { far.expiry -= top_slot; }, &far},
             {"no slot opens after a node in it is due", [] { later.expiry -= shape::round; }, &later},
+            {"no slot opens after a node in it is due",
+             [] {
+                 pend(farther, 5 * shape::round);
+                 while (inside().open_level() != shape::far)
+                     assert_int_equal(tw_advance(&storage, shape::round, 1), 1);
+                 farther.expiry -= 3 * shape::round;
+             },
+             &farther},
         });
 }
 
 TEST(check_finds_links_that_are_wrong) {
-    assert_names_each(fresh,
-                      {
-                          {"the links of a ring agree", [] { twin.link.prev = &twin.link; }, &twin},
-                          {"the links of a ring agree",
-                           [] { std::memset(static_cast<void *>(&twin), 0xCC, sizeof twin); }, &twin},
-                          {"the links of a ring agree", [] { near.link.prev->prev = &near.link; }, &twin},
-                          {"the links of a ring agree", [] { near.link.next = nullptr; }, &near},
-                      });
+    assert_names_each(
+        fresh,
+        {
+            {"the links of a ring agree", [] { twin.link.prev = &twin.link; }, &twin},
+            {"the links of a ring agree", [] { std::memset(static_cast<void *>(&twin), 0xCC, sizeof twin); },
+             &twin},
+            {"the links of a ring agree", [] { near.link.prev->prev = &near.link; }, &twin},
+            {"the links of a ring agree", [] { near.link.next = nullptr; }, &near},
+            {"the links of a ring agree", [] { inside().slots().rings[slot_of(0, 5)].next = nullptr; }},
+        });
 }
 
 TEST(check_comes_back_from_a_ring_that_does_not_lead_to_its_head) {

@@ -4,6 +4,7 @@
 #include <tickwheel/tw.h>
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ void assert_names(const std::string &invariant, const tw_node *node = nullptr) {
     const bool named = std::any_of(all.begin(), all.end(), [&](const found &one) {
         return one.invariant == invariant && (node == nullptr || one.node == node);
     });
+    for (const found &one : all)  // a slot is no node
+        assert_false(std::less_equal<const void *>()(&storage, one.node) &&
+                     std::less<const void *>()(one.node, &storage + 1));
     if (!named)
         fail_msg("not reported: %s (but: %s)", invariant.c_str(),
                  all.empty() ? "nothing" : all[0].invariant.c_str());

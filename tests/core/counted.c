@@ -126,13 +126,13 @@ TEST(a_caller_makes_each_fire_and_knows_it) {
     assert_int_equal(one.fires + other.fires, 2);
 }
 
-/* The second of one tick follows the first; one of a later tick comes after the wheel has gone on. */
+/* The second of one tick follows the first; one of a later round comes after the wheel has gone on. */
 TEST(a_caller_is_told_when_no_fire_follows_at_once) {
     struct timer third;
     arm(&one, 3);
     arm(&other, 3);
-    init_and_arm(&third, 4);
-    advance(10);
+    init_and_arm(&third, 2 * ROUND + 4);
+    advance(3 * ROUND);
     assert_int_equal(made_count, 3);
     assert_int_equal(pauses, 2);
     assert_int_equal(made_before_pause[0], 2);

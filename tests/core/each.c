@@ -48,6 +48,7 @@ TEST(each_of_an_empty_wheel_is_none) { assert_int_equal(tw_each(&wheel, visit, N
 
 TEST(each_visits_every_pending_node_once) {
     arm_all();
+    arm(&timers[1], LAST_TICK); /* in the last slot */
     for (unsigned i = 0; i < NODES; i += 3)
         tw_cancel(&wheel, &timers[i].node);
     assert_int_equal(tw_each(&wheel, visit, NULL), NODES - NODES / 3);
@@ -58,6 +59,7 @@ TEST(each_visits_every_pending_node_once) {
 
 /* More than one hold copies: a marker stands in the slot in between, and is not seen by anybody. */
 TEST(each_visits_many_nodes_of_one_slot_once) {
+    assert_int_equal(tw_postpone_all(&wheel, 0), 0); /* a shift that is over does not count */
     for (unsigned i = 0; i < NODES; ++i)
         arm(&timers[i], 5 * ROUND);
     assert_int_equal(tw_each(&wheel, visit, NULL), NODES);
@@ -170,6 +172,63 @@ TEST(each_ends_when_everything_is_shifted_meanwhile) {
     assert_whole();
 }
 
+static void shift_once(const struct tw_node *node, UNUSED const struct tw_node *was, void *calls) {
+    ++visits[index_of(node)];
+    if ((*(unsigned *)calls)++ != 0)
+        return;
+    assert_int_equal(tw_postpone_all(&wheel, 1), 0);
+    for (unsigned i = 0; i < NODES; ++i)
+        assert_int_equal(tw_expiry(&wheel, &timers[i].node), ++timers[i].due);
+}
+
+TEST(each_begins_its_slot_again_after_a_shift) {
+    unsigned calls = 0;
+    for (unsigned i = 0; i < NODES; ++i)
+        arm(&timers[i], 5 * ROUND);
+    assert_int_equal(tw_each(&wheel, shift_once, &calls), 32 + NODES);
+    for (unsigned i = 0; i < NODES; ++i)
+        assert_in_range(visits[i], 1, 2);
+    assert_whole();
+}
+
+static void open_slot_once(const struct tw_node *node, UNUSED const struct tw_node *was, void *calls) {
+    ++visits[index_of(node)];
+    if ((*(unsigned *)calls)++ == 0)
+        assert_int_equal(tw_advance(&wheel, ROUND, 50), 1);
+}
+
+/* The walk's place has left the slot with the nodes before it, and the end of what it visits there has not.
+ */
+TEST(each_visits_what_stays_in_a_slot_that_opens_meanwhile_and_what_has_come_down) {
+    unsigned calls = 0;
+    for (unsigned i = 0; i < NODES; ++i)
+        arm(&timers[i], ROUND + BLOCK / 2);
+    tw_each(&wheel, open_slot_once, &calls);
+    for (unsigned i = 0; i < NODES; ++i)
+        assert_in_range(visits[i], 1, 2);
+    assert_whole();
+    advance(2 * ROUND);
+    assert_int_equal(fires, NODES);
+}
+
+static void have_all_fire_once(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
+                               void *calls) {
+    if ((*(unsigned *)calls)++ != 0)
+        return;
+    advance(2 * ROUND);
+    for (unsigned i = 0; i < 10; ++i)
+        arm(&timers[i], 3 * ROUND); /* in the same slot */
+}
+
+TEST(each_does_not_visit_what_is_armed_for_its_slot_when_that_has_been_emptied) {
+    unsigned calls = 0;
+    for (unsigned i = 0; i < NODES; ++i)
+        arm(&timers[i], ROUND);
+    assert_int_equal(tw_each(&wheel, have_all_fire_once, &calls), 32);
+    assert_int_equal(fires, NODES);
+    assert_whole();
+}
+
 /* The walk's marker must not be taken for a timer by what counts timers or looks for the next one. */
 static void cancel_all_and_ask(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
                                UNUSED void *arg) {
@@ -179,6 +238,10 @@ static void cancel_all_and_ask(UNUSED const struct tw_node *node, UNUSED const s
     assert_int_equal(tw_first_due(&wheel, TW_UNBOUNDED, &tick), -ENOENT);
     assert_int_equal(tw_count(&wheel), 0);
     assert_int_equal(tw_next(&wheel), TW_NEVER);
+    arm(&timers[0], tw_now(&wheel) + 5 * ROUND); /* in a slot that the walk has left */
+    assert_int_equal(tw_first_due(&wheel, 1, &tick), 1);
+    assert_int_equal(tick, timers[0].due);
+    assert_int_equal(tw_next(&wheel), timers[0].due);
 }
 
 TEST(each_hides_its_place) {

@@ -74,6 +74,25 @@ TEST(p3_p4_timers_at_every_distance_fire_in_order_at_their_tick) {
         }
 }
 
+/* Far nodes that look-ahead has sorted stand where the coming round has them, and the others where the
+ * present one does. */
+TEST(p3_p4_a_leap_past_a_round_that_is_sorted_in_part_loses_nothing) {
+    for (uint64_t round = 1; round <= 16; ++round)
+        for (uint64_t past = 1; past <= 4; ++past)
+            for (uint32_t sorted = 1; sorted < 40; sorted += 9) {
+                start_at(round * ROUND - 1);
+                open_crowd(40);
+                for (size_t i = 0; i < crowd_size; ++i)
+                    arm(&crowd[i], (round + past) * ROUND + i);
+                tw_idle(&wheel, sorted);
+                advance((round + past) * ROUND + crowd_size / 2);
+                assert_int_equal(fires, crowd_size / 2 + 1);
+                advance((round + past) * ROUND + crowd_size);
+                assert_int_equal(fires, crowd_size);
+                close_crowd(NULL);
+            }
+}
+
 /* --- wake-ups ---------------------------------------------------------------------------- */
 
 /* Arms n timers, one in each of n slots of the top level, all of them far away. */
@@ -189,6 +208,10 @@ TEST_IF(ROUND >= 256, p9_first_due_says_so_if_it_may_not_look_at_enough_nodes) {
     }
     assert_int_equal(tw_first_due(&wheel, TW_TREE ? 1 : 100, &tick), 1);
     assert_int_equal(tick, 5 * ROUND + 101);
+    for (size_t i = 0; i < 5; ++i) /* of a slot that is one tick, one node tells */
+        arm(&crowd[i], 1);
+    assert_int_equal(tw_first_due(&wheel, 1, &tick), 1);
+    assert_int_equal(tick, 1);
 }
 
 TEST_IF(TW_VALIDATION, p14_first_due_refuses_what_makes_no_sense_and_stores_nothing_then) {

@@ -257,6 +257,25 @@ TEST_IF(!TW_SMALL, p3_fires_caught_up_on_come_in_tick_order_with_everything_else
     assert_string_equal(told, "abacbaa");
 }
 
+static struct timer soon, later;
+
+static void ask_and_arm(struct tw_node *node, void *arg) {
+    fire(node, arg);
+    IGNORE(tw_next(&wheel));
+    init_and_arm(&later, 50);
+    init_and_arm(&soon, 10);
+}
+
+/* Both are due at once: the advance goes to 100. */
+TEST(p3_armed_by_the_only_timer_that_was_pending_others_fire_in_the_order_of_their_ticks) {
+    struct timer *only = next_timer(10);
+    assert_int_equal(tw_cancel(&wheel, &only->node), 1);
+    assert_int_equal(tw_node_init(&only->node, ask_and_arm, only), 0);
+    arm(only, 10);
+    advance(100);
+    assert_int_equal(fires, 3);
+}
+
 #if TW_RUNTIME
 /* At any moment: with slots half emptied, and with nodes that are due and not fired. */
 static void shift_all(uint64_t by) {

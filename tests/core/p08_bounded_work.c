@@ -4,6 +4,7 @@
  * The library under test uses this test's own port, which reports when the lock is taken and
  * released, and the nodes report when they are touched. A move touches a node and its
  * neighbours at both ends of the move: four nodes. */
+#include "counting_port.h"
 #include "promise.h"
 #include "watched.h"
 
@@ -80,7 +81,7 @@ static void arm_crowd(uint64_t first, uint64_t span) {
 }
 
 static int fresh(void **state) {
-    between_holds = NULL;
+    between_holds = counting_wait = NULL;
     locks_held = worst_locks_held = 0;
     locked_callbacks = 0;
     return fresh_wheel(state);
@@ -216,7 +217,78 @@ TEST(p8_an_unlocked_wheel_takes_no_lock) {
     IGNORE(tw_next(&wheel));
     tw_clear(&wheel, NULL, NULL);
     assert_int_equal(holds, 0);
+    assert_int_equal(locks_held, 0);
 }
+
+static struct tw_node waiting;
+static unsigned waits;
+
+static void end_the_callback(void) {
+    ++waits;
+    assert_int_equal(locks_held, 0);
+    counting_self = 0; /* the thread that advances */
+    assert_int_equal(tw_abandon(&wheel), 1);
+}
+
+static void wait_on_another_thread(struct tw_node *node, UNUSED void *arg) {
+    counting_self = 1;
+    assert_int_equal(tw_wait(&wheel, node), 0);
+}
+
+TEST(p8_a_wait_holds_no_lock_and_only_who_waits_is_woken) {
+    open_crowd(1, 0);
+    tw_node_init(&waiting, wait_on_another_thread, NULL);
+    tw_arm_at(&wheel, &waiting, 1);
+    counting_wait = end_the_callback;
+    waits = counting_wakes = 0;
+    advance(1);
+    assert_int_equal(waits, 1);
+    assert_int_equal(counting_wakes, 1);
+    arm_crowd(2, 1);
+    advance(2);
+    assert_int_equal(counting_wakes, 1);
+    assert_bounded();
+}
+
+TEST(p8_a_fork_is_prepared_for_with_the_lock_held) {
+    open_crowd(1, 0);
+    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
+    assert_int_equal(locks_held, 1);
+    assert_int_equal(tw_fork(&wheel, TW_FORK_PARENT), 0);
+    assert_int_equal(locks_held, 0);
+}
+
+#if TW_RUNTIME
+static void make(const struct tw_fire *fire, UNUSED void *arg) {
+    if (fire != NULL)
+        fire->fn(fire->node, fire->arg);
+}
+
+TEST(p8_fires_that_a_caller_makes_hold_no_lock) {
+    open_crowd(CROWD, 0);
+    assert_int_equal(tw_set_caller(&wheel, make, NULL), 0);
+    arm_crowd(1, BLOCK);
+    advance(BLOCK);
+    assert_int_equal(fires, crowd);
+    assert_int_equal(locked_callbacks, 0);
+    assert_bounded();
+}
+
+static void count_visit_of(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
+                           UNUSED void *arg) {
+    locked_callbacks += locks_held != 0;
+}
+
+TEST(p8_calls_that_concern_all_nodes_hold_the_lock_for_a_bounded_number_of_nodes) {
+    open_crowd(CROWD, 0);
+    arm_crowd(TOP_SLOT, TOP_SLOT);
+    assert_int_equal(tw_postpone_all(&wheel, TOP_SLOT), 0);
+    assert_bounded();
+    assert_int_equal(tw_each(&wheel, count_visit_of, NULL), crowd);
+    assert_int_equal(locked_callbacks, 0);
+    assert_bounded();
+}
+#endif
 
 /* Each call spends at most its budget. How much of it goes into opening slots or look-ahead is
  * up to the wheel, but the work must come to an end. */
@@ -298,6 +370,16 @@ TEST(p8_a_crowd_armed_while_all_is_quiet_is_looked_ahead_to_in_time) {
     arm_crowd(BLOCK, BLOCK);
     assert_no_tick_pays_for_more_than_is_due(2 * BLOCK);
     assert_int_equal(fires, crowd);
+}
+
+/* Six shares of look-ahead are enough for the near one, and there are seven before its slot opens. */
+TEST(p8_a_far_crowd_does_not_delay_look_ahead_to_a_near_one) {
+    open_crowd(14 * SHARE, BLOCK - 8);
+    watch_pause();
+    for (size_t i = 0; i < crowd; ++i)
+        assert_int_equal(tw_arm_at(&wheel, watched_node(i), i % 5 < 2 ? BLOCK + 9 : ROUND + 9), 0);
+    watch_resume();
+    assert_no_tick_pays_for_more_than_is_due(BLOCK + 4);
 }
 
 TEST(p8_a_driver_with_large_steps_finds_nothing_left_to_do_at_a_boundary_either) {

@@ -287,6 +287,7 @@ TEST(p14_time_running_backwards_is_refused) {
     REFUSED(tw_advance(&wheel, 0, TW_UNBOUNDED), EINVAL);
     REFUSED(tw_advance(&wheel, TW_NEVER, TW_UNBOUNDED), EINVAL);
     assert_int_equal(tw_advance(&wheel, 100, TW_UNBOUNDED), 0);
+    REFUSED(tw_advance(&wheel, 99, TW_UNBOUNDED), EINVAL); /* also when all is done for some time to come */
 }
 
 static unsigned callbacks;
@@ -365,7 +366,7 @@ TEST(p14_grids_out_of_range) {
         {.parts = 10, .period = 15, .fires = TW_FIRES_MAX + 1},
         {.parts = 11, .period = 15}, /* other parts than those of the wheel's earlier grids */
     };
-    struct tw_grid good = {.first = 300, .parts = 10, .early = 9, .period = 15};
+    struct tw_grid good = {.first = 300, .parts = 10, .early = 9, .period = 10, .fires = TW_FIRES_MAX};
     const struct tw_grid parts_of_no_number = {.parts = UINT32_MAX, .period = UINT32_MAX};
     REFUSED(tw_arm_grid(&wheel, &idle, &parts_of_no_number), EINVAL);
     assert_int_equal(tw_arm_grid(&wheel, &idle, &good), 0);

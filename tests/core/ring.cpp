@@ -97,6 +97,7 @@ TEST(ring_names_a_node_that_its_neighbours_contradict) {
 
 TEST(ring_names_a_broken_node_at_its_end) {
     fixture f;
+    append(f.a, f.n[3].link);
     append(f.a, f.n[0].link);
     append(f.b, f.n[1].link);
     f.n[0].link = {};

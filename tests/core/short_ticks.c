@@ -418,6 +418,11 @@ TEST_IF(!TW_SMALL, a_window_across_the_wrap_chooses_tick_0) {
         }
 }
 
+TEST_IF(!TW_SMALL, of_a_window_that_has_passed_the_last_tick_is_chosen) {
+    start_at(WRAP / 2 + 4);
+    assert_int_equal(tw_choose(&wheel, narrow(WRAP / 2 - 5), 5), narrow(WRAP / 2));
+}
+
 TEST_IF(!TW_SMALL, a_window_with_a_busy_tick_behind_the_wrap_does_not_choose_one_before_now) {
     struct timer timer;
     start_at(WRAP - 3);

@@ -162,23 +162,23 @@ TEST(p6_shutdown_from_another_thread_is_final_while_the_callback_runs) {
 static atomic_uint waiting, waited;
 static int wait_result;
 
-static void *wait_for_blocker(UNUSED void *arg) {
+static void *wait_for(void *node) {
     atomic_fetch_add(&waiting, 1);
-    wait_result = tw_wait(&wheel, &blocker);
+    wait_result = tw_wait(&wheel, node);
     atomic_fetch_add(&waited, 1);
     return NULL;
 }
 
 static void interrupt_a_wait(UNUSED int signal) {}
 
-/* Starts a thread that waits for blocker, and lets it do so for a while, though signals interrupt it. */
-static pthread_t start_to_wait(void) {
+/* Starts a thread that waits for the node, and lets it do so for a while, though signals interrupt it. */
+static pthread_t start_to_wait(struct tw_node *node) {
     pthread_t waiter;
     const struct sigaction action = {.sa_handler = interrupt_a_wait};
     atomic_store(&waiting, 0);
     atomic_store(&waited, 0);
     sigaction(SIGUSR1, &action, NULL);
-    assert_int_equal(pthread_create(&waiter, NULL, wait_for_blocker, NULL), 0);
+    assert_int_equal(pthread_create(&waiter, NULL, wait_for, node), 0);
     while (!waiting) {
     }
     for (unsigned i = 0; i < 1000; ++i) { /* time for a thread that does not wait to show itself */
@@ -199,7 +199,7 @@ static void end_wait(pthread_t waiter) {
 TEST(p6_wait_returns_when_the_callback_on_another_thread_has) {
     enter_callback(0);
     assert_int_equal(tw_wait(&wheel, &neighbour), 0); /* due, but not running */
-    const pthread_t waiter = start_to_wait();
+    const pthread_t waiter = start_to_wait(&blocker);
     leave_callback();
     end_wait(waiter);
 }
@@ -214,7 +214,7 @@ TEST_IF(!TW_SMALL, p6_wait_returns_when_a_clear_on_another_thread_has_got_the_no
     tw_node_init(&blocker, block, NULL);
     tw_arm_at(&wheel, &blocker, 10);
     start_driver(clear_the_blocker);
-    const pthread_t waiter = start_to_wait();
+    const pthread_t waiter = start_to_wait(&blocker);
     leave_callback();
     end_wait(waiter);
 }
@@ -271,9 +271,27 @@ TEST(p13_each_leaves_nothing_in_the_child_of_a_fork) {
     stack_of_test = (uintptr_t)__builtin_frame_address(0);
     for (size_t i = 0; i < COUNT_OF(visited); ++i) {
         tw_node_init(&visited[i], count_neighbour, NULL);
-        tw_arm_at(&wheel, &visited[i], 2 * BLOCK);
+        tw_arm_at(&wheel, &visited[i], 0); /* in the first slot of all */
     }
     assert_int_equal(tw_each(&wheel, visit_and_fork, NULL), 32);
+}
+
+static void visit_and_fork_once(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
+                                void *calls) {
+    if ((*(unsigned *)calls)++ != 0)
+        return;
+    assert_int_equal(tw_fork(&wheel, TW_FORK_PREPARE), 0);
+    assert_int_equal(tw_fork(&wheel, TW_FORK_CHILD), 0);
+}
+
+TEST(p13_each_begins_its_slot_again_in_the_child_of_a_fork) {
+    unsigned calls = 0;
+    for (size_t i = 0; i < COUNT_OF(visited); ++i) {
+        tw_node_init(&visited[i], count_neighbour, NULL);
+        tw_arm_at(&wheel, &visited[i], 2 * BLOCK);
+    }
+    assert_int_equal(tw_each(&wheel, visit_and_fork_once, &calls), 32 + COUNT_OF(visited));
+    assert_whole();
 }
 
 static atomic_uint cleared;
@@ -434,8 +452,10 @@ TEST_IF(!TW_SMALL, p7_two_threads_clear_at_once_and_the_first_is_over_before_the
     pthread_barrier_wait(&go_on);
     join_driver();
     assert_whole();
+    const pthread_t waiter = start_to_wait(&to_clear[1]);
     pthread_barrier_wait(&second_go_on);
     pthread_join(second, NULL);
+    end_wait(waiter);
     assert_int_equal(tw_count(&wheel), 0);
 }
 

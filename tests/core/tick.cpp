@@ -1,11 +1,12 @@
-// src/core/tick.hpp: how a geometry divides ticks into digits; and errors.hpp.
-#include "core/geometry.hpp"
-
+// How a geometry divides ticks into digits, and other arithmetic of ticks; and errors.hpp.
 #include <errno.h>
 
 #include <bit>
 
+#include "core/bounds.hpp"
 #include "core/errors.hpp"
+#include "core/periodic.hpp"
+#include "core/placement.hpp"
 #include "support/test.h"
 
 namespace {
@@ -16,6 +17,7 @@ using usual = geometry<8, 3, true>;
 using plain = geometry<8, 3, false>;
 using small = geometry<1, 3, true>;
 using hashed = geometry<8, 1, true>;
+using wide = geometry<2, 2, true>;  // of whose two levels the lower one has more slots
 
 TEST(tick_level_is_that_of_the_highest_differing_digit) {
     assert_int_equal(usual::level_of(0), 0);
@@ -59,6 +61,33 @@ TEST(tick_each_bit_beyond_a_round_has_a_far_slot) {
     assert_a_far_slot_for_each_bit_beyond_a_round<hashed>();
 }
 
+template <class G> void assert_slots_are_numbered_upwards() {
+    unsigned slot = 0;
+    for (unsigned level = 0; level <= G::top; ++level)
+        for (unsigned index = 0; index < G::width(level); ++index, ++slot) {
+            assert_int_equal(G::first_slot(level) + index, slot);
+            assert_int_equal(G::level_with(slot), level);
+        }
+    assert_int_equal(slot, G::near_slots);
+    for (; slot < G::slots; ++slot)
+        assert_int_equal(G::level_with(slot), G::far);
+}
+
+TEST(tick_slots_are_numbered_level_by_level) {
+    assert_slots_are_numbered_upwards<usual>();
+    assert_slots_are_numbered_upwards<plain>();
+    assert_slots_are_numbered_upwards<small>();
+    assert_slots_are_numbered_upwards<hashed>();
+    assert_slots_are_numbered_upwards<wide>();
+}
+
+TEST(tick_a_stretch_is_as_long_as_its_slot) {
+    assert_true(usual::is_same_stretch(0xffff, 2, 0));
+    assert_false(usual::is_same_stretch(0x10000, 2, 0));
+    assert_true(usual::is_same_stretch(0x1ffffff, usual::far, usual::near_slots + 2));
+    assert_false(usual::is_same_stretch(0x2000000, usual::far, usual::near_slots + 2));
+}
+
 TEST(tick_until_next_is_the_way_to_the_next_slot) {
     assert_int_equal(usual::until_next(0, 77), 1);
     assert_int_equal(usual::until_next(1, 0x1200), 256);
@@ -85,6 +114,51 @@ TEST(tick_roundest_has_the_most_trailing_zero_bits_of_its_range) {
     assert_int_equal(roundest(last_tick, last_tick), last_tick);
     assert_int_equal(roundest(1, last_tick), tick{1} << 63);
 }
+
+// With room for 4194304 ticks of lead, half a round.
+TEST(tick_the_lead_into_far_slots_grows_with_the_number_of_nodes) {
+    static placement<usual> at;
+    static const struct {
+        unsigned level, count, near_lead, lead;
+    } cases[] = {
+        {usual::top, 1000000, 7, 7}, {usual::far, 1000000, 0, 0},      {usual::far, 10, 7, 160},
+        {usual::far, 10, 161, 161},  {usual::far, 262143, 7, 4194288}, {usual::far, 1000000, 7, 4194304},
+    };
+    for (const auto &one : cases) {
+        at.count = one.count;
+        assert_int_equal(at.lead_into(one.level, one.near_lead), one.lead);
+    }
+}
+
+// The ticks that have passed, and how many of them ago the caller was asked to come.
+TEST(tick_a_caller_who_has_slept_as_asked_has_the_share_of_one_tick) {
+    static const struct {
+        unsigned ticks, late, shares;
+    } cases[] = {{0, 0, 1}, {1, 0, 1}, {10, 0, 1}, {10, 3, 4}, {3, 3, 3}, {3, 10, 3}, {0, 10, 1}};
+    for (const auto &one : cases)
+        assert_int_equal(shares_of(one.ticks, one.late), one.shares);
+}
+
+TEST(tick_division_by_bits_is_division) {
+    static const tick numbers[] = {1,         2,    3, 7, 10, 97, 1000, 0xffff, 0x100000000, last_tick / 2,
+                                   last_tick, never};
+    for (const tick dividend : numbers)
+        for (const tick divisor : numbers)
+            for (tick more = 0; more <= 1; ++more) {
+                const quotient got = divide_by_bits(dividend - more, divisor);
+                assert_int_equal(got.whole, (dividend - more) / divisor);
+                assert_int_equal(got.rest, (dividend - more) % divisor);
+            }
+}
+
+#if TW_RUNTIME
+TEST(tick_parts_are_counted_as_far_as_numbers_go) {
+    assert_int_equal(in_parts(3, 10, 7), 37);
+    assert_int_equal(in_parts(never / 10, 10, 0), never / 10 * 10);
+    assert_int_equal(in_parts(never / 10 + 1, 10, 0), never);
+    assert_int_equal(in_parts(0, 10, never), never);
+}
+#endif
 
 TEST(errors_are_those_of_errno_h) {
     assert_int_equal(eperm, EPERM);

@@ -67,12 +67,14 @@ TEST(check_finds_a_node_that_stands_where_it_should_not) {
                                  {later, [] { left_left.key = left_left.expiry = 4; }, &left_left},
                                  {later, [] { left_left.key = left_left.expiry = 6; }, &left_left},
                                  {"the tree has an end", [] { left.child[0] = &top; }},
+                                 {"the tree has an end",
+                                  [] { left_left.child[0] = left_left.child[1] = &left_left; }, &left_left},
                              });
 }
 
 // More nodes are expected than a way down can have.
 TEST(check_comes_back_from_a_tree_without_end) {
-    inside().count() = 1000;
+    inside().count() = 10000000;
     left_left.child[1] = &left_left;
     assert_names("the tree has an end", &left_left);
 }
@@ -115,6 +117,7 @@ TEST(check_finds_what_is_no_tick_and_a_node_that_names_another_wheel) {
                                  {"a pending node names its wheel", [] { twin.wheel = &other; }, &twin},
                                  {"a pending node has a tick", [] { twin.expiry = never; }, &twin},
                                  {key, [] { right_right.key = never; }, &right_right},
+                                 {key, [] { right_right.expiry = right_right.key + 1; }, &right_right},
                              });
 }
 #endif

@@ -1,5 +1,5 @@
-// The suite that every store must pass: durable_store_memory [ADDRESS [TEST]]. A store that no address names is tested
-// by a program that defines store_for_tests, too.
+// The suite that every store must pass: durable_store_memory [ADDRESS [TEST]]. A store that no address names
+// is tested by a program that defines store_for_tests, too.
 //
 //     store memory:any
 //     store sqlite:/tmp/jobs.db

@@ -18,8 +18,8 @@ static inline bool is_nightly(void) { return is_set("TW_NIGHTLY"); }
 
 /* The seed of a random test, which this prints: TW_SEED; without that 1, and at night another each time. */
 static inline uint64_t seed_of_run(void) {
-    const uint64_t seed = is_set("TW_SEED") ? strtoull(getenv("TW_SEED"), NULL, 0)
-                                            : (is_nightly() ? (uint64_t)time(NULL) : 1);
+    const uint64_t seed =
+        is_set("TW_SEED") ? strtoull(getenv("TW_SEED"), NULL, 0) : (is_nightly() ? (uint64_t)time(NULL) : 1);
     printf("TW_SEED=%llu\n", (unsigned long long)seed);
     return seed;
 }

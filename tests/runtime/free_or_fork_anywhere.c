@@ -1,6 +1,7 @@
 /* P7 and P13 wherever the library calls a user's function: each such function, through each
  * call that leads to it, frees the runtime or forks. The nodes' memory is freed as soon as
- * tw_runtime_free has returned. Every argument is dropped exactly once. */
+ * tw_runtime_free has returned. Every argument is dropped exactly once, and not while a function that has it
+ * runs. */
 #define _GNU_SOURCE
 #include "support/child.h"
 #include "support/runtime_test.h"
@@ -10,6 +11,7 @@
 
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/observe.h>
 #include <tickwheel/workers.h>
 
 #define MS TW_MILLISECOND
@@ -30,7 +32,8 @@ enum traits {
     STARTS = 1,     /* the call starts a timer; it fails if the runtime is freed, and in a child */
     ENDS_EARLY = 2, /* in a child the call returns an error that says so */
     IS_CUT = 4,     /* the timer that was firing at the fork is not dropped in the child */
-    FREES = 8       /* the call frees the runtime */
+    FREES = 8,      /* the call frees the runtime */
+    WALKS = 16      /* freeing the runtime ends the walk; a drain goes on to tell what it has removed */
 };
 
 struct scene {
@@ -52,28 +55,41 @@ static struct tw_node node, *bystanders;
 static struct tw_job job;
 static void (*act)(void);
 static atomic_bool has_acted;
+static atomic_int calls;     /* of functions of the kind that acts */
+static void *_Atomic in_use; /* the argument of the function that runs */
 static atomic_int arguments; /* not yet dropped */
 static atomic_int closed;    /* runtimes that were closed */
 
 /* --- the user's functions -------------------------------------------------------------------- */
 
 static void maybe_act(enum function in) {
-    if (in == scene->acts && !atomic_exchange(&has_acted, true))
+    if (in != scene->acts)
+        return;
+    atomic_fetch_add(&calls, 1);
+    if (!atomic_exchange(&has_acted, true))
         act();
 }
 
-static void on_event(UNUSED const struct tw_event *event, UNUSED void *arg) { maybe_act(CALLBACK); }
+/* The argument of a timer is not dropped until its function has returned. */
+static void maybe_act_with(enum function in, void *arg) {
+    atomic_store(&in_use, arg != NULL ? *(void **)arg : NULL);
+    maybe_act(in);
+    atomic_store(&in_use, NULL);
+}
+
+static void on_event(UNUSED const struct tw_event *event, void *arg) { maybe_act_with(CALLBACK, arg); }
 static void on_node(UNUSED struct tw_node *fired, UNUSED void *arg) { maybe_act(CALLBACK); }
 static void on_ready(UNUSED int fd, UNUSED uint32_t events, UNUSED void *arg) { maybe_act(CALLBACK); }
 
-static int64_t next(int64_t due, UNUSED void *arg) {
-    maybe_act(NEXT);
+static int64_t next(int64_t due, void *arg) {
+    maybe_act_with(NEXT, arg);
     return due + MS;
 }
 
 static int64_t next_is_never(UNUSED int64_t due, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
 static void just_drop(void *arg) {
+    check(*(void **)arg != in_use);
     free(*(void **)arg);
     atomic_fetch_sub(&arguments, 1);
 }
@@ -88,9 +104,13 @@ static void copy(void *to, void *from) {
     maybe_act(COPY);
 }
 
-static void each(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *drain_arg) {
-    maybe_act(EACH);
+static void each(UNUSED const struct tw_key *key, void *arg, UNUSED void *drain_arg) {
+    maybe_act_with(EACH, arg);
 }
+
+static void each_handle(UNUSED tw_handle id, void *arg, UNUSED void *drain_arg) { maybe_act_with(EACH, arg); }
+static void each_pending(UNUSED const struct tw_pending_timer *timer, UNUSED void *arg) { maybe_act(EACH); }
+static void write_text(UNUSED const char *text, UNUSED size_t size, UNUSED void *arg) { maybe_act(CALLBACK); }
 
 /* --- timers --------------------------------------------------------------------------------- */
 
@@ -152,6 +172,11 @@ static int fire_handle(void) {
     return fire();
 }
 
+static int fire_periodic_handle(void) {
+    start(&(struct tw_when){.due_ns = MS, .period_ns = MS});
+    return fire();
+}
+
 static int fire_key(void) {
     check(tw_keyed_after(table, name, 0, on_event, NULL) == 0);
     return fire();
@@ -171,10 +196,24 @@ static int stop(void) { return tw_handle_stop(set, start(&in_an_hour)); }
 static int stop_and_wait(void) { return tw_handle_stop_wait(set, start(&in_an_hour)); }
 static int free_set(void) { return tw_handles_free(set); }
 static int drain(void) { return (int)tw_keyed_drain(table, each, NULL); }
-static void each_handle(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *drain_arg) { maybe_act(EACH); }
 static int drain_handles(void) { return (int)tw_handles_drain(set, each_handle, NULL); }
-static int walk_handles(void) { return (int)tw_handles_each(set, each_handle, NULL); }
-static int walk_keys(void) { return (int)tw_keyed_each(table, each, NULL); }
+
+/* A walk returns the number of its visits. */
+static int checked(int64_t visits) {
+    check(visits < 0 || visits == calls);
+    return (int)visits;
+}
+
+static int walk_handles(void) { return checked(tw_handles_each(set, each_handle, NULL)); }
+static int walk_keys(void) { return checked(tw_keyed_each(table, each, NULL)); }
+static int walk_all(void) { return checked(tw_runtime_each(rt, each_pending, NULL)); }
+
+static int walk_all_but_nodes(void) {
+    check(tw_runtime_clear(rt, NULL, NULL) == 0);
+    return walk_all();
+}
+
+static int dump(void) { return tw_runtime_dump(rt, 100, write_text, NULL); }
 
 static void each_node(UNUSED struct tw_node *cleared, UNUSED void *arg) { maybe_act(EACH); }
 
@@ -263,6 +302,7 @@ static const struct scene here[] = {
     {"a node's callback, advance", CALLBACK, fire_node, "manual", ENDS_EARLY},
     {"a node's callback, dispatch", CALLBACK, dispatch_node, "timerfd", ENDS_EARLY},
     {"a handle's callback", CALLBACK, fire_handle, "manual", ENDS_EARLY | IS_CUT},
+    {"a periodic handle's callback", CALLBACK, fire_periodic_handle, "manual", ENDS_EARLY | IS_CUT},
     {"a key's callback", CALLBACK, fire_key, "manual", ENDS_EARLY},
     {"next after a fire", NEXT, fire_schedule, "manual", ENDS_EARLY | IS_CUT},
     {"drop after a fire", DROP, fire_handle, "manual", ENDS_EARLY},
@@ -276,9 +316,12 @@ static const struct scene here[] = {
     {"each, tw_keyed_drain", EACH, drain, NULL, ENDS_EARLY},
     {"drop, tw_handles_drain", DROP, drain_handles, NULL, ENDS_EARLY},
     {"each, tw_handles_drain", EACH, drain_handles, NULL, ENDS_EARLY},
-    {"each, tw_keyed_each", EACH, walk_keys, NULL, ENDS_EARLY},
-    {"each, tw_handles_each", EACH, walk_handles, NULL, ENDS_EARLY},
-    {"each, tw_runtime_clear", EACH, clear, NULL, ENDS_EARLY},
+    {"each, tw_keyed_each", EACH, walk_keys, NULL, ENDS_EARLY | WALKS},
+    {"each, tw_handles_each", EACH, walk_handles, NULL, ENDS_EARLY | WALKS},
+    {"each, tw_runtime_each", EACH, walk_all, NULL, ENDS_EARLY | WALKS},
+    {"each, tw_runtime_each without nodes", EACH, walk_all_but_nodes, NULL, ENDS_EARLY | WALKS},
+    {"each, tw_runtime_clear", EACH, clear, NULL, ENDS_EARLY | WALKS},
+    {"the text of tw_runtime_dump", CALLBACK, dump, NULL, PLAIN},
     {"drop, tw_keyed_free", DROP, free_table, NULL, ENDS_EARLY},
     {"drop, tw_runtime_free", DROP, free_rt, NULL, FREES},
     {"copy, tw_handle_start", COPY, start_copying, NULL, STARTS},
@@ -355,6 +398,7 @@ static void begin(const struct scene *it, const char *driver, bool has_workers, 
     if (has_workers)
         assert_ok(tw_job_init(&job, pool, on_node, NULL, 0));
     add_bystanders();
+    atomic_store(&calls, 0);
     atomic_store(&has_acted, false);
 }
 
@@ -388,7 +432,7 @@ static void free_in_call(const struct scene *it, const char *driver) {
     begin(it, driver, false, free_runtime);
     start_if_it_can();
     const int result = it->play();
-    assert_true(has_acted);
+    assert_true(has_acted && (!has(it, WALKS) || calls == 1));
     assert_true(has(it, STARTS) ? result == -ESHUTDOWN : result >= 0);
     assert_int_equal(closed, 1); /* as the call returns, not later */
     assert_int_equal(arguments, 0);
@@ -435,6 +479,7 @@ static void fork_here(void) {
 static void go_on_in_child(const struct scene *it, int result, bool revives) {
     const int left = has(it, IS_CUT) ? 1 : 0;
     check(has(it, STARTS | ENDS_EARLY) ? result == -ECHILD : result >= 0);
+    check(it->acts != EACH || calls == 1);
     if (!has(it, FREES) && revives) {
         check(tw_runtime_after_fork(rt) == 0);
         check(arguments == left);

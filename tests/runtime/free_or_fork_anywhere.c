@@ -55,7 +55,7 @@ static struct tw_node node, *bystanders;
 static struct tw_job job;
 static void (*act)(void);
 static atomic_bool has_acted;
-static atomic_int calls;     /* of functions of the kind that acts */
+static atomic_int calls[EACH + 1];
 static void *_Atomic in_use; /* the argument of the function that runs */
 static atomic_int arguments; /* not yet dropped */
 static atomic_int closed;    /* runtimes that were closed */
@@ -63,10 +63,8 @@ static atomic_int closed;    /* runtimes that were closed */
 /* --- the user's functions -------------------------------------------------------------------- */
 
 static void maybe_act(enum function in) {
-    if (in != scene->acts)
-        return;
-    atomic_fetch_add(&calls, 1);
-    if (!atomic_exchange(&has_acted, true))
+    atomic_fetch_add(&calls[in], 1);
+    if (in == scene->acts && !atomic_exchange(&has_acted, true))
         act();
 }
 
@@ -200,7 +198,7 @@ static int drain_handles(void) { return (int)tw_handles_drain(set, each_handle, 
 
 /* A walk returns the number of its visits. */
 static int checked(int64_t visits) {
-    check(visits < 0 || visits == calls);
+    check(visits < 0 || visits == calls[EACH]);
     return (int)visits;
 }
 
@@ -342,11 +340,14 @@ static const struct scene on_threads[] = {
     {"next on the thread", NEXT, schedule_on_thread, "sleep", PLAIN},
     {"drop on the thread", DROP, handle_on_thread, "sleep", PLAIN},
     {"a watch's callback", CALLBACK, watch_on_thread, "epoll", PLAIN},
+    {"a callback before next, on the thread", CALLBACK, schedule_on_thread, "sleep", PLAIN},
+    {"a node's callback, uring", CALLBACK, node_on_thread, "uring", PLAIN}, /* the last */
 };
 
 static const struct scene on_workers[] = {
     {"a job's callback", CALLBACK, job_on_worker, "sleep", PLAIN},
     {"a handle's callback on a worker", CALLBACK, handle_on_thread, "sleep", PLAIN},
+    {"a callback before next, on a worker", CALLBACK, schedule_on_thread, "sleep", PLAIN},
     {"next on a worker", NEXT, schedule_on_thread, "sleep", PLAIN},
     {"drop on a worker", DROP, handle_on_thread, "sleep", PLAIN},
 };
@@ -376,7 +377,7 @@ static void add_bystanders(void) {
     }
 }
 
-static void begin(const struct scene *it, const char *driver, bool has_workers, void (*what)(void)) {
+static void begin(const struct scene *it, const char *driver, unsigned workers, void (*what)(void)) {
     scene = it;
     act = what;
     atomic_store(&has_acted, true); /* disabled during set-up */
@@ -387,18 +388,18 @@ static void begin(const struct scene *it, const char *driver, bool has_workers, 
     watched.close = close_and_tell;
     rt = new_runtime((struct tw_runtime_options){.own_driver = &watched});
     pool = NULL;
-    if (has_workers)
-        assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 2}));
+    if (workers != 0)
+        assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = workers}));
     const struct tw_handles_options options = {.workers = pool, .storage = sizeof(void *)};
     const struct tw_keyed_options of_table = {.workers = pool, .storage = sizeof(void *)};
     assert_ok(tw_handles_new(&set, rt, &options));
     assert_ok(tw_keyed_new(&table, rt, &of_table));
     assert_ok(tw_handles_new(&other_set, rt, &options));
     tw_node_init(&node, on_node, NULL);
-    if (has_workers)
+    if (workers != 0)
         assert_ok(tw_job_init(&job, pool, on_node, NULL, 0));
     add_bystanders();
-    atomic_store(&calls, 0);
+    memset(calls, 0, sizeof calls);
     atomic_store(&has_acted, false);
 }
 
@@ -429,10 +430,10 @@ static void free_runtime(void) {
 }
 
 static void free_in_call(const struct scene *it, const char *driver) {
-    begin(it, driver, false, free_runtime);
+    begin(it, driver, 0, free_runtime);
     start_if_it_can();
     const int result = it->play();
-    assert_true(has_acted && (!has(it, WALKS) || calls == 1));
+    assert_true(has_acted && (!has(it, WALKS) || calls[EACH] == 1));
     assert_true(has(it, STARTS) ? result == -ESHUTDOWN : result >= 0);
     assert_int_equal(closed, 1); /* as the call returns, not later */
     assert_int_equal(arguments, 0);
@@ -443,7 +444,7 @@ TEST(p7_every_function_that_a_call_leads_to_may_free_the_runtime) { for_each_cal
 /* Runs each scene of the library's threads. */
 static void for_each_thread(void (*put_on)(const struct scene *, bool has_workers)) {
     ready = eventfd(1, 0);
-    for (unsigned s = 0; s < COUNT_OF(on_threads); ++s)
+    for (unsigned s = 0; s < COUNT_OF(on_threads) - !has_uring(); ++s)
         put_on(&on_threads[s], false);
     for (unsigned s = 0; s < COUNT_OF(on_workers); ++s)
         put_on(&on_workers[s], true);
@@ -451,7 +452,7 @@ static void for_each_thread(void (*put_on)(const struct scene *, bool has_worker
 }
 
 static void free_on_thread(const struct scene *it, bool has_workers) {
-    begin(it, it->driver, has_workers, free_runtime);
+    begin(it, it->driver, has_workers ? 2 : 0, free_runtime);
     assert_ok(it->play()); /* before the start: no call is in progress when it is freed */
     assert_ok(tw_runtime_start(rt));
     wait_for(closed == 1);
@@ -479,7 +480,7 @@ static void fork_here(void) {
 static void go_on_in_child(const struct scene *it, int result, bool revives) {
     const int left = has(it, IS_CUT) ? 1 : 0;
     check(has(it, STARTS | ENDS_EARLY) ? result == -ECHILD : result >= 0);
-    check(it->acts != EACH || calls == 1);
+    check(it->acts != EACH || calls[EACH] == 1);
     if (!has(it, FREES) && revives) {
         check(tw_runtime_after_fork(rt) == 0);
         check(arguments == left);
@@ -498,7 +499,7 @@ static void go_on_in_child(const struct scene *it, int result, bool revives) {
 }
 
 static void fork_in_call_and_then(const struct scene *it, const char *driver, bool revives) {
-    begin(it, driver, false, fork_here);
+    begin(it, driver, 0, fork_here);
     start_if_it_can();
     if (strcmp(it->name, "a node's callback, dispatch") == 0)
         assert_true(tw_runtime_fd(rt) >= 0);
@@ -524,30 +525,71 @@ TEST(p13_every_function_that_a_call_leads_to_may_fork_and_return_in_the_child) {
     for_each_call(fork_in_call);
 }
 
-static atomic_bool has_forked;
+enum { LEAVES, RETURNS, FREES_AND_RETURNS };
 
-static void fork_and_leave(void) {
-    fork_here();
-    if (is_child) {
-        check(tw_runtime_free(rt) == 0);
-        leave(0);
-    }
-    atomic_store(&has_forked, true);
+static int child_does;
+static atomic_bool has_forked;
+static struct tw_job beside;
+static int fires_at_fork;
+
+static void fire_beside(UNUSED struct tw_node *fired, UNUSED void *arg) {
+    atomic_fetch_add(&calls[CALLBACK], 1);
 }
 
-static void fork_on_thread(const struct scene *it, bool has_workers) {
-    begin(it, it->driver, has_workers, fork_and_leave);
+static int fires(void) { return calls[CALLBACK] + calls[NEXT]; }
+
+/* If it returns, the child's only thread ends, and the process exits. */
+static void end_child(void) {
+    check(fires() == fires_at_fork);
+    if (child_does != FREES_AND_RETURNS)
+        check(tw_runtime_free(rt) == 0);
+    if (child_does != LEAVES) {
+        check(closed == 1);
+        check(arguments <= 1); /* that of the function that forked */
+    }
+    leave(0);
+}
+
+static void fork_and_end(void) {
+    fork_here();
+    if (!is_child) {
+        atomic_store(&has_forked, true);
+        return;
+    }
+    fires_at_fork = fires();
+    if (child_does == LEAVES)
+        end_child();
+    if (child_does == FREES_AND_RETURNS)
+        check(tw_runtime_free(rt) == 0);
+    atexit(end_child);
+}
+
+/* With one worker, so that fires wait behind the function that forks. */
+static void fork_on_thread_and(const struct scene *it, bool has_workers) {
+    begin(it, it->driver, has_workers, fork_and_end);
     atomic_store(&has_forked, false);
+    if (has_workers)
+        assert_ok(tw_job_init(&beside, pool, fire_beside, NULL, 0));
+    else
+        assert_ok(tw_node_init(&beside.node, fire_beside, NULL));
+    assert_ok(tw_runtime_every(rt, &beside.node, MS, TW_SKIP));
     assert_ok(tw_runtime_start(rt));
     assert_ok(it->play());
     wait_for(has_forked);
     assert_child_is_well(child);
+    const int before = fires();
+    wait_for(fires() > before + 20); /* the parent is unaffected */
     if (it->play == watch_on_thread)
         assert_ok(tw_runtime_unwatch(rt, ready));
     assert_ok(tw_runtime_free(rt));
     assert_int_equal(closed, 1);
     assert_int_equal(arguments, 0);
     free(bystanders);
+}
+
+static void fork_on_thread(const struct scene *it, bool has_workers) {
+    for (child_does = LEAVES; child_does <= (THREADS_AFTER_FORK ? FREES_AND_RETURNS : LEAVES); ++child_does)
+        fork_on_thread_and(it, has_workers);
 }
 
 TEST(p13_every_function_on_a_thread_of_the_librarys_may_fork) { for_each_thread(fork_on_thread); }

@@ -1,5 +1,5 @@
-/* tw_keyed_drain: each timer is handed out once, and none fires during or after it. tw_keyed_each: who is
- * visited, by which key, and what the visitor may do. */
+/* tw_keyed_drain: what `each` may do, and what else may happen meanwhile. tw_keyed_each: who is visited, by
+ * which key, and what the visitor may do. What both tell, in and outside callbacks: fuzz/play.c. */
 #include "keyed_test.h"
 
 #include <pthread.h>
@@ -54,19 +54,6 @@ static void assert_all_drained_once(void) {
 }
 
 FIXTURE(make, end);
-
-TEST(drain_calls_each_once_for_every_timer_and_none_fires) {
-    set_all();
-    assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), KEYS);
-    assert_all_drained_once();
-    pass_ms(now.bench, 1000);
-    assert_all_drained_once();
-    assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), 0);
-    set_all();
-    assert_int_equal(tw_keyed_drain(now.bench.keyed, NULL, NULL), KEYS);
-    for (unsigned i = 0; i < KEYS; ++i)
-        assert_probe(now.probes[i], 0, 2);
-}
 
 TEST(a_table_is_drained_more_often_than_drain_marks_have_values_and_can_be_used_again) {
     for (unsigned i = 0; i < 1000; ++i) {

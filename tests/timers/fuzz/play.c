@@ -410,11 +410,15 @@ static int64_t visits;
 static void visit(unsigned home, void *arg) {
     const struct timer *t = arg;
     expect(is_of(t, home) && t->drops == 0);
+    expect(free_home(home) == -EBUSY);
     ++visits;
 }
 
 static void visit_handle(tw_handle id, void *arg, void *home) {
-    expect(((struct timer *)arg)->id == id);
+    const struct timer *t = arg;
+    expect(t->id == id);
+    if (!t->lives) /* it is drained */
+        expect(tw_handle_stop(game.sets[t->home], id) == -ESTALE);
     visit(*(unsigned *)home, arg);
 }
 

@@ -1,5 +1,5 @@
 /* keyed.h on virtual time: how a timer under a key lives and ends. Records are the same under a handle, so
- * what moving, periods and schedules do to them is in handles.c, handles_again.c and handles_order.c. */
+ * what moving, periods and schedules do to them is in handles.c, handles_again.c and order.c. */
 #include "keyed_test.h"
 
 #include <tickwheel/handle.h>

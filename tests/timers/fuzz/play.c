@@ -492,7 +492,7 @@ static void let_time_pass(void) {
     expect(now() == until && (first == NULL || first->due > until));
 }
 
-struct played play_handles(const uint8_t *bytes, size_t size) {
+struct played play_timers(const uint8_t *bytes, size_t size) {
     game = (struct life){.next = bytes, .end = bytes + size};
     /* so small a budget ends turns in the middle of a tick */
     const struct tw_runtime_options options = {.driver = "manual", .tick_ns = 1, .budget = draw(6)};

@@ -4,7 +4,7 @@
  * runs. */
 #define _GNU_SOURCE
 #include "support/child.h"
-#include "support/runtime_test.h"
+#include "support/counted_closes.h"
 
 #include <stdbool.h>
 #include <sys/eventfd.h>
@@ -58,7 +58,6 @@ static atomic_bool has_acted;
 static atomic_int calls[EACH + 1];
 static void *_Atomic in_use; /* the argument of the function that runs */
 static atomic_int arguments; /* not yet dropped */
-static atomic_int closed;    /* runtimes that were closed */
 
 /* --- the user's functions -------------------------------------------------------------------- */
 
@@ -354,14 +353,6 @@ static const struct scene on_workers[] = {
 
 /* --- running a scene ------------------------------------------------------------------------- */
 
-static struct tw_driver watched;
-static void (*close_it)(void *state);
-
-static void close_and_tell(void *state) {
-    close_it(state);
-    atomic_fetch_add(&closed, 1);
-}
-
 enum { BYSTANDERS = 3 };
 
 static void add_bystanders(void) {
@@ -382,11 +373,7 @@ static void begin(const struct scene *it, const char *driver, unsigned workers, 
     act = what;
     atomic_store(&has_acted, true); /* disabled during set-up */
     atomic_store(&arguments, 0);
-    atomic_store(&closed, 0);
-    watched = *tw_driver_named(driver);
-    close_it = watched.close;
-    watched.close = close_and_tell;
-    rt = new_runtime((struct tw_runtime_options){.own_driver = &watched});
+    rt = new_runtime(with_counted_closes(driver));
     pool = NULL;
     if (workers != 0)
         assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = workers}));
@@ -413,8 +400,8 @@ static void for_each_call(void (*put_on)(const struct scene *, const char *drive
                 put_on(&here[s], here[s].driver != NULL ? here[s].driver : drivers_of_calls[d]);
 }
 
-static void start_if_it_can(void) {
-    if (strcmp(watched.name, "sleep") == 0)
+static void start_if_it_can(const char *driver) {
+    if (strcmp(driver, "sleep") == 0)
         assert_ok(tw_runtime_start(rt));
 }
 
@@ -431,7 +418,7 @@ static void free_runtime(void) {
 
 static void free_in_call(const struct scene *it, const char *driver) {
     begin(it, driver, 0, free_runtime);
-    start_if_it_can();
+    start_if_it_can(driver);
     const int result = it->play();
     assert_true(has_acted && (!has(it, WALKS) || calls[EACH] == 1));
     assert_true(has(it, STARTS) ? result == -ESHUTDOWN : result >= 0);
@@ -500,7 +487,7 @@ static void go_on_in_child(const struct scene *it, int result, bool revives) {
 
 static void fork_in_call_and_then(const struct scene *it, const char *driver, bool revives) {
     begin(it, driver, 0, fork_here);
-    start_if_it_can();
+    start_if_it_can(driver);
     if (strcmp(it->name, "a node's callback, dispatch") == 0)
         assert_true(tw_runtime_fd(rt) >= 0);
     const int result = it->play();

@@ -20,11 +20,9 @@ struct grid {
     atomic_uint fires, off;
 };
 
-static int64_t tick_of(const struct grid *it, int64_t deadline) {
-    return (deadline + it->tick - 1) / it->tick * it->tick;
+static int64_t due_of(const struct grid *it, int64_t n) {
+    return up_to_tick(it->first + n * it->period, it->tick);
 }
-
-static int64_t due_of(const struct grid *it, int64_t n) { return tick_of(it, it->first + n * it->period); }
 
 static void judge(struct grid *it, int64_t due, uint64_t overruns) {
     if (due != due_of(it, it->next++) || due > tw_runtime_now(rt) || overruns != 0)

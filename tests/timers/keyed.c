@@ -155,7 +155,7 @@ TEST(freeing_a_table_drops_what_is_left) {
 }
 
 TEST(p14_options_out_of_range_are_refused) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_runtime *rt = virtual_runtime();
     const struct tw_keyed_options too_many = {.capacity = TW_HANDLES_MAX + 1}, too_large = {.storage = 4097};
     struct tw_keyed *const untouched = (struct tw_keyed *)(uintptr_t)16, *keyed = untouched;
     assert_int_equal(tw_keyed_new(NULL, rt, NULL), -EINVAL);

@@ -178,18 +178,10 @@ TEST(what_is_set_in_a_drain_stays_however_many_drains_have_followed) {
 
 /* --- a walk, by tw_keyed_each; see also handles_walk.c ---------------------------------------- */
 
-/* Numbers, short strings, and strings that are stored elsewhere. */
-static struct tw_key key_of(unsigned i, char text[40]) {
-    if (i % 3 == 0)
-        return tw_key_number(i);
-    const char *form = i % 3 == 1 ? "%u" : "a string of more than 16 bytes, %u";
-    return tw_key_bytes(text, (size_t)snprintf(text, 40, form, i));
-}
-
 static void set_all_sorts_of_keys(void) {
     char text[40];
     for (unsigned i = 0; i < KEYS; ++i)
-        assert_int_equal(set_in_ms(now.bench.keyed, key_of(i, text), 10, &now.probes[i]), 0);
+        assert_int_equal(set_in_ms(now.bench.keyed, key_of_any_sort(i, text), 10, &now.probes[i]), 0);
 }
 
 static int64_t walk(tw_keyed_visitor *visitor) { return tw_keyed_each(now.bench.keyed, visitor, &now); }
@@ -206,7 +198,7 @@ static void visit(const struct tw_key *key, void *arg, void *visit_arg) {
     assert_ptr_equal(visit_arg, &now);
     const unsigned i = (unsigned)((struct probe *)arg - now.probes);
     assert_true(i < KEYS);
-    const struct tw_key expected = key_of(i, text);
+    const struct tw_key expected = key_of_any_sort(i, text);
     assert_int_equal(key->is_number, expected.is_number);
     assert_int_equal(key->number, expected.number);
     assert_int_equal(key->size, expected.size);
@@ -323,7 +315,7 @@ static void *let_leave_once_drained(void *arg) {
 
 /* The last of three fires waits behind the first: it is prevented, so `each` is called. */
 TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
-    struct bench bench = {new_runtime((struct tw_runtime_options){.driver = "manual"}), NULL};
+    struct bench bench = {virtual_runtime(), NULL};
     struct tw_keyed_options options = {.capacity = 0};
     struct guest guest = {.drops = 0};
     const struct tw_task task = staying(&guest);

@@ -248,23 +248,6 @@ static struct tw_handles *scheduled(struct tw_runtime *rt, struct probe *timer, 
     return set;
 }
 
-static int64_t every_7_ms(int64_t due_ns, UNUSED void *arg) { return due_ns + 7 * MS; }
-
-/* Late fires do not shift later ones, and deadlines that have passed fire at once. */
-TEST(a_schedule_that_counts_from_due_does_not_drift) {
-    struct probe timer = {.fires = 0};
-    struct tw_runtime *rt = virtual_runtime();
-    scheduled(rt, &timer, every_7_ms);
-    for (unsigned stall = 1; stall < 50; ++stall) {
-        assert_ok(tw_runtime_leap(rt, stall * MS));
-        assert_int_equal(timer.fires, tw_runtime_now(rt) / (7 * MS));
-        assert_int_equal(timer.due_ns, timer.fires * 7 * MS);
-        assert_int_equal(timer.overruns, 0);
-    }
-    tw_runtime_free(rt);
-    assert_int_equal(timer.drops, 1);
-}
-
 #define HOUR (3600 * TW_SECOND)
 #define DAY (24 * HOUR)
 

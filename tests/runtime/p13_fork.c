@@ -180,7 +180,7 @@ TEST(p13_a_fork_finds_every_wheel_whole_whatever_other_threads_do) {
     forks_amid_calls((struct tw_runtime_options){.driver = "timerfd", .clock = TW_CLOCK_WALL});
 }
 
-/* --- descriptors, see also free_or_fork_anywhere.c --- */
+/* --- the parent's descriptor. Forks inside callbacks: free_or_fork_anywhere.c ------------------ */
 
 static pid_t forked_child;
 

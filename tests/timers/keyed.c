@@ -1,6 +1,6 @@
-/* keyed.h on virtual time: tw_keyed_after and tw_keyed_every, what is refused, how a table ends, and copied
- * arguments. What else a timer under a key does and what a query tells of it: fuzz/play.c; what records do
- * under a key as under a handle: handles.c and handles_again.c. */
+/* keyed.h on virtual time: tw_keyed_after and tw_keyed_every, refused calls, the end of a table, and copied
+ * arguments. The fires, replacements and queries of keys: fuzz/play.c. Records of either kind: handles.c and
+ * handles_again.c. */
 #include "keyed_test.h"
 
 #include <tickwheel/handle.h>

@@ -1,5 +1,5 @@
-/* tw_keyed_drain: what `each` may do, and what else may happen meanwhile. tw_keyed_each: who is visited, by
- * which key, and what the visitor may do. What both tell, in and outside callbacks: fuzz/play.c. */
+/* tw_keyed_drain: calls in `each`, and what else happens meanwhile. tw_keyed_each: the timers and keys that
+ * it visits, and calls of the visitor. Drains and walks in and outside callbacks: fuzz/play.c. */
 #include "keyed_test.h"
 
 #include <pthread.h>

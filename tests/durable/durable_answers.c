@@ -284,11 +284,10 @@ TEST(a_kind_without_a_handler_waits_for_one) {
     assert_int_equal(self->count, 1);
 }
 
-static struct tw_durable_job every(int64_t period, enum tw_durable_missed missed, int64_t grace) {
+static struct tw_durable_job every(int64_t period, enum tw_durable_missed missed) {
     struct tw_durable_job job = mail("17", period);
     job.period_ns = period;
     job.missed = missed;
-    job.grace_ns = grace;
     return job;
 }
 
@@ -297,7 +296,7 @@ static struct tw_durable_job every(int64_t period, enum tw_durable_missed missed
 
 TEST(a_period_does_not_drift) {
     const int64_t period = 7 * SECOND + 123457 * TW_MICROSECOND, first = tw_runtime_now(self->rt) + period;
-    assert_int_equal(put(self, every(period, TW_DURABLE_COALESCE, 0)), 0);
+    assert_int_equal(put(self, every(period, TW_DURABLE_COALESCE)), 0);
     advance(self, 100 * period + LATE);
     assert_int_equal(self->count, 100);
     for (unsigned i = 0; i < 100; ++i) {
@@ -307,7 +306,7 @@ TEST(a_period_does_not_drift) {
 }
 
 TEST(a_period_rounds_up_to_microseconds) {
-    struct tw_durable_job job = every(MS + 1, TW_DURABLE_BURST, 0);
+    struct tw_durable_job job = every(MS + 1, TW_DURABLE_BURST);
     job.due_ns = 0;
     assert_int_equal(put(self, job), 0);
     assert_int_equal(entry_of(self, "17").job.period_ns, MS + TW_MICROSECOND);
@@ -316,7 +315,7 @@ TEST(a_period_rounds_up_to_microseconds) {
 }
 
 TEST(the_first_due_time_has_a_delay_of_its_own) {
-    struct tw_durable_job job = every(HOUR, TW_DURABLE_COALESCE, 0);
+    struct tw_durable_job job = every(HOUR, TW_DURABLE_COALESCE);
     const int64_t now = tw_runtime_now(self->rt);
     job.due_ns = MINUTE;
     assert_int_equal(put(self, job), 0);
@@ -344,17 +343,17 @@ TEST(a_cron_job_goes_by_its_time_zone) {
     assert_fired(self, 0, 23 * HOUR);
 }
 
-/* --- due times that passed ------------------------------------------------------------------- */
+/* --- due times that passed; each policy, with a grace and with dates: schedule.cpp ----------- */
 
 /* A job of a period of an hour that was away for ten and a half of its due times. */
-static void miss_ten(enum tw_durable_missed missed, int64_t grace) {
-    assert_int_equal(put(self, every(HOUR, missed, grace)), 0);
+static void miss_ten(enum tw_durable_missed missed) {
+    assert_int_equal(put(self, every(HOUR, missed)), 0);
     go_away(self, 10 * HOUR + 30 * MINUTE);
     come_back(self);
 }
 
 TEST(missed_due_times_fire_as_one) {
-    miss_ten(TW_DURABLE_COALESCE, 0);
+    miss_ten(TW_DURABLE_COALESCE);
     advance(self, MINUTE);
     assert_int_equal(self->count, 1);
     assert_int_equal(self->fires[0].due_ns, SECOND + 10 * HOUR);
@@ -365,18 +364,8 @@ TEST(missed_due_times_fire_as_one) {
     assert_int_equal(self->fires[1].overruns, 0);
 }
 
-TEST(each_missed_due_time_fires) {
-    miss_ten(TW_DURABLE_BURST, 0);
-    advance(self, MINUTE);
-    assert_int_equal(self->count, 10);
-    for (unsigned i = 0; i < 10; ++i) {
-        assert_int_equal(self->fires[i].due_ns, SECOND + (i + 1) * HOUR);
-        assert_int_equal(self->fires[i].overruns, 0);
-    }
-}
-
 TEST(missed_due_times_are_skipped) {
-    miss_ten(TW_DURABLE_SKIP, 0);
+    miss_ten(TW_DURABLE_SKIP);
     advance(self, MINUTE);
     assert_int_equal(self->count, 0);
     assert_true(stats_of(self).skipped >= 1);
@@ -384,45 +373,6 @@ TEST(missed_due_times_are_skipped) {
     advance(self, 30 * MINUTE);
     assert_int_equal(self->count, 1);
     assert_fired(self, 0, SECOND + 11 * HOUR);
-}
-
-TEST(due_times_within_the_grace_fire_one_by_one) {
-    miss_ten(TW_DURABLE_COALESCE, 3 * HOUR);
-    advance(self, MINUTE);
-    assert_int_equal(self->count, 4);
-    assert_int_equal(self->fires[0].due_ns, SECOND + 7 * HOUR);
-    assert_int_equal(self->fires[0].overruns, 6);
-    for (unsigned i = 1; i < 4; ++i) {
-        assert_int_equal(self->fires[i].due_ns, SECOND + (7 + i) * HOUR);
-        assert_int_equal(self->fires[i].overruns, 0);
-    }
-}
-
-TEST(due_times_within_the_grace_are_not_skipped) {
-    miss_ten(TW_DURABLE_SKIP, 3 * HOUR);
-    advance(self, MINUTE);
-    assert_int_equal(self->count, 3);
-    assert_int_equal(self->fires[0].due_ns, SECOND + 8 * HOUR);
-}
-
-TEST(a_oneshot_that_was_missed_fires) {
-    put_mail(self, "17", HOUR);
-    go_away(self, 240 * HOUR);
-    come_back(self);
-    advance(self, 0);
-    assert_int_equal(self->count, 1);
-    assert_int_equal(self->fires[0].due_ns, SECOND + HOUR);
-}
-
-TEST(a_missed_cron_job_fires_as_one) {
-    const struct tw_durable_job job = {.kind = "mail", .key = "17", .cron = "0 * * * *"};
-    assert_int_equal(put(self, job), 0);
-    go_away(self, 5 * HOUR + MINUTE);
-    come_back(self);
-    advance(self, 0);
-    assert_int_equal(self->count, 1);
-    assert_int_equal(self->fires[0].due_ns, 5 * HOUR);
-    assert_int_equal(self->fires[0].overruns, 4);
 }
 
 static enum tw_durable_answer fail_once(struct tw_durable_fire *fire, struct process *process) {
@@ -439,7 +389,7 @@ TEST(another_try_is_for_its_due_time_however_late_it_is) {
         begin();
         self->inside = fails ? fail_once : again_once;
         assert_int_equal(tw_durable_handle(self->jobs, "bill", note, self, &slow), 0);
-        struct tw_durable_job job = every(HOUR, TW_DURABLE_COALESCE, 0);
+        struct tw_durable_job job = every(HOUR, TW_DURABLE_COALESCE);
         job.kind = "bill";
         assert_int_equal(put(self, job), 0);
         advance(self, 3 * HOUR + 45 * MINUTE);

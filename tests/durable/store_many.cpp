@@ -1,7 +1,6 @@
 // Many jobs, and many connections at a time.
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -135,25 +134,6 @@ TEST(racing_puts_and_removals_are_whole) {
     for (int i = 0; i < 7; ++i)
         connections[0]->remove("mail", "shared" + std::to_string(i));
     assert_int_equal(connections[0]->count(), runners * (SLOW ? 50 : 200));
-}
-
-TEST(far_jobs_do_not_slow_claims_down) {
-    constexpr int crowd = 20'000, claims = 100;
-    put_crowd("mail", crowd, 24 * 60 * minute);
-    put_crowd("bill", 1000, 24 * 60 * minute);
-    to.put("mail", "due");
-    const auto began = std::chrono::steady_clock::now();
-    for (int i = 0; i < claims; ++i) {
-        const std::vector<seen> held = to.claim(who, {"bill", "mail"}, second, 100);
-        assert_int_equal(held.size(), 1);
-        assert_true(to.start(who, held[0]).started);
-        assert_int_equal(to.settle(who, outcome_of(held[0], TW_STORE_RELEASE)), 1);
-    }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    print_message("%.2f ms for a claim, start and settle beside %d far jobs\n", took.count() * 1000 / claims,
-                  crowd);
-    assert_true(took.count() / claims < (SLOW ? 0.2 : 0.05));
-    assert_int_equal(to.count(), crowd + 1001);
 }
 
 TEST(many_held_jobs_are_released_at_once) {

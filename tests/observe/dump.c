@@ -64,7 +64,7 @@ TEST(a_dump_tells_of_the_runtime_its_labels_and_what_is_pending) {
 
 TEST(a_dump_cuts_labels_that_are_too_long_for_a_row) {
     static char label[4000];
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_runtime *rt = virtual_runtime();
     struct tw_node node;
     memset(label, 'x', sizeof label - 1);
     tw_node_init(&node, no_callback, NULL);
@@ -76,23 +76,8 @@ TEST(a_dump_cuts_labels_that_are_too_long_for_a_row) {
     tw_runtime_free(rt);
 }
 
-static void append_and_free(const char *piece, size_t size, void *arg) {
-    struct tw_runtime **rt = arg;
-    append(piece, size, NULL);
-    if (*rt != NULL)
-        assert_ok(tw_runtime_free(*rt));
-    *rt = NULL;
-}
-
-TEST(what_receives_a_dump_may_free_the_runtime) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"}), *to_free = rt;
-    length = 0;
-    assert_ok(tw_runtime_dump(rt, 10, append_and_free, &to_free));
-    assert_null(to_free);
-}
-
 TEST(a_dump_refuses_bad_arguments) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_runtime *rt = virtual_runtime();
     assert_int_equal(tw_runtime_dump(NULL, 1, append, NULL), -EINVAL);
     assert_int_equal(tw_runtime_dump(rt, 1, NULL, NULL), -EINVAL);
     assert_int_equal(tw_runtime_metrics(NULL, NULL, append, NULL), -EINVAL);

@@ -184,7 +184,7 @@ TEST(a_slow_callback_among_short_ones_is_counted_as_one) {
 
 /* So the counts of a simulation are the same in each run. */
 TEST(on_virtual_time_nothing_is_timed) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_runtime *rt = virtual_runtime();
     struct tw_node node;
     struct tw_observed observed;
     tw_node_init(&node, work_as_node, NULL);

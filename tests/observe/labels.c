@@ -11,7 +11,7 @@ static struct tw_handles *handles;
 static struct tw_keyed *keyed;
 
 static int fresh(UNUSED void **state) {
-    rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    rt = virtual_runtime();
     assert_ok(tw_handles_new(&handles, rt, &(struct tw_handles_options){.label = "of the handles"}));
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
     return 0;

@@ -20,7 +20,7 @@ static uint64_t fires_in(struct tw_runtime *rt) {
 }
 
 TEST(a_fire_in_time_is_late_by_nothing) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_runtime *rt = virtual_runtime();
     struct tw_node node;
     tw_node_init(&node, no_callback, NULL);
     tw_runtime_every(rt, &node, TW_SECOND, TW_BURST);
@@ -51,7 +51,7 @@ TEST(a_fire_that_a_callback_has_armed_at_once_is_late_by_nothing) {
 }
 
 TEST(a_program_that_stalled_woke_late) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_runtime *rt = virtual_runtime();
     struct tw_handles *handles;
     struct tw_node node;
     tw_handle id;
@@ -69,7 +69,7 @@ TEST(a_program_that_stalled_woke_late) {
 
 /* Of virtual time, which can be late by centuries. */
 TEST(lateness_adds_up_to_no_more_than_all_time) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_runtime *rt = virtual_runtime();
     struct tw_node nodes[3];
     for (int i = 0; i < 3; ++i) {
         tw_node_init(&nodes[i], no_callback, NULL);

@@ -1,5 +1,4 @@
 /* tw_runtime_each: what is pending, of every kind. */
-#include "support/child.h"
 #include "support/runtime_test.h"
 
 #include <tickwheel/handle.h>
@@ -189,51 +188,6 @@ TEST(a_visitor_may_free_a_set_that_the_walk_has_not_come_to) {
     assert_ok(tw_handle_after(second, &id, TW_SECOND, no_task, NULL));
     assert_int_equal(tw_runtime_each(rt, free_set_later, &second), 1);
     assert_int_equal(tw_runtime_count(rt), 1);
-}
-
-static void free_runtime(UNUSED const struct tw_pending_timer *timer, void *arg) {
-    struct tw_runtime *to_free = arg;
-    assert_ok(tw_runtime_free(to_free));
-}
-
-TEST(a_visitor_may_free_the_runtime) {
-    for (int of_records = 0; of_records < 2; ++of_records) {
-        struct tw_runtime *short_lived = new_runtime((struct tw_runtime_options){.driver = "manual"});
-        struct tw_handles *handles;
-        struct tw_node nodes[3];
-        tw_handle id;
-        assert_ok(tw_handles_new(&handles, short_lived, NULL));
-        for (unsigned i = 0; i < 3; ++i) {
-            tw_node_init(&nodes[i], no_callback, NULL);
-            if (of_records)
-                assert_ok(tw_handle_after(handles, &id, TW_SECOND, no_task, NULL));
-            else
-                assert_ok(tw_runtime_after(short_lived, &nodes[i], TW_SECOND));
-        }
-        assert_int_equal(tw_runtime_each(short_lived, free_runtime, short_lived), 1);
-    }
-}
-
-static pid_t child;
-
-static void fork_once(UNUSED const struct tw_pending_timer *timer, UNUSED void *arg) {
-    if (child == 0)
-        child = fork();
-}
-
-TEST(the_child_of_a_visitor_that_forks_is_shown_no_more) {
-    struct tw_node nodes[3];
-    for (unsigned i = 0; i < 3; ++i) {
-        tw_node_init(&nodes[i], no_callback, NULL);
-        tw_runtime_after(rt, &nodes[i], TW_SECOND);
-    }
-    child = 0;
-    const int64_t visits = tw_runtime_each(rt, fork_once, NULL);
-    if (child == 0)
-        leave(visits == -ECHILD ? 0 : 1);
-    assert_int_equal(visits, 3);
-    assert_child_is_well(child);
-    tw_runtime_clear(rt, NULL, NULL);
 }
 
 TEST(each_refuses_bad_arguments) {

@@ -1,8 +1,7 @@
-/* Cancelling everything: tw_runtime_clear for nodes and jobs, tw_handles_drain for handles.
- * Each timer is reported once, in order. Clears by several threads: cancel_against_fire.c. */
+/* tw_runtime_clear: each node and job is reported once, in order, and timers of handles and keys stay. Clears
+ * by several threads: cancel_against_fire.c. */
 #include "support/gate.h"
 #include "support/runtime_test.h"
-#include "support/sanitized.h"
 
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
@@ -240,118 +239,5 @@ TEST(jobs_that_wait_are_taken_back) {
     assert_ok(tw_workers_wait(pool));
     assert_int_equal(gate.passed, 1);
     assert_int_equal(fires, JOBS); /* of handles, which clear leaves alone */
-    tw_runtime_free(rt);
-}
-
-/* --- handles -------------------------------------------------------------------------------------- */
-
-static struct tw_handles *set;
-static tw_handle ids[NODES];
-static unsigned times_drained;
-static int64_t answer;
-
-static void note_drained(tw_handle id, void *arg, void *drain_arg) {
-    const size_t number = (size_t)((tw_handle *)arg - ids);
-    assert_ptr_equal(drain_arg, &times_drained);
-    assert_int_equal(id, ids[number]);
-    assert_int_equal(tw_handle_stop(set, id), -ESTALE);
-    assert_int_equal(tw_handles_free(set), -EBUSY);
-    assert_int_equal(drops, times_drained); /* its own drop comes after this */
-    ++times_drained;
-}
-
-static void start_handles(tw_task_callback *fn_of_first) {
-    make((struct tw_runtime_options){.driver = "manual"});
-    assert_ok(tw_handles_new(&set, rt, NULL));
-    times_drained = 0;
-    for (unsigned i = 0; i < NODES; ++i) {
-        const struct tw_task task = {
-            .fn = i == 0 ? fn_of_first : count_fire, .arg = &ids[i], .drop = count_drop};
-        const struct tw_when when = {.due_ns = MS, .period_ns = i % 2 == 0 ? MS : 0};
-        assert_int_equal(tw_handle_start(set, &ids[i], &when, &task), 0);
-    }
-}
-
-TEST(draining_handles_tells_each_and_drops_it) {
-    start_handles(count_fire);
-    assert_int_equal(tw_handle_stop(set, ids[5]), 1);
-    atomic_store(&drops, 0);
-    assert_int_equal(tw_handles_drain(set, note_drained, &times_drained), NODES - 1);
-    assert_int_equal(times_drained, NODES - 1);
-    assert_int_equal(drops, NODES - 1);
-    assert_int_equal(tw_handles_count(set), 0);
-    assert_int_equal(tw_handles_drain(set, NULL, NULL), 0);
-    assert_int_equal(tw_runtime_advance(rt, TW_SECOND), 0);
-    assert_int_equal(fires, 0);
-    assert_int_equal(tw_handle_after(set, &ids[0], 0, count_fire, NULL), 0); /* the set works as before */
-    assert_int_equal(tw_runtime_advance(rt, 0), 0);
-    assert_int_equal(fires, 1);
-    assert_int_equal(tw_handles_drain(NULL, NULL, NULL), -EINVAL);
-    tw_runtime_free(rt);
-}
-
-static void drain_inside(UNUSED const struct tw_event *event, UNUSED void *arg) {
-    answer = tw_handles_drain(set, NULL, NULL);
-    assert_int_equal(drops, NODES - 1); /* all but the timer that is running */
-    assert_int_equal(tw_handles_count(set), 1);
-}
-
-TEST(a_callback_may_drain_its_own_set) {
-    start_handles(drain_inside);
-    assert_int_equal(tw_runtime_advance(rt, TW_SECOND), 0);
-    assert_int_equal(answer, NODES); /* its own periodic timer was still pending */
-    assert_int_equal(fires, 0);
-    assert_int_equal(drops, NODES);
-    assert_int_equal(tw_handles_count(set), 0);
-    tw_runtime_free(rt);
-}
-
-/* --- sets that have shrunk ------------------------------------------------------------------- */
-
-enum { MANY = SLOW ? 20000 : 200000 };
-
-static int64_t cpu_time(void) { return reading_of(CLOCK_THREAD_CPUTIME_ID); }
-
-static int64_t time_to_drain(unsigned timers, int64_t drained) {
-    for (unsigned i = 0; i < timers; ++i) {
-        tw_handle id;
-        assert_int_equal(tw_handle_after(set, &id, 3600 * TW_SECOND, count_fire, NULL), 0);
-    }
-    const int64_t begin = cpu_time();
-    assert_int_equal(tw_handles_drain(set, NULL, NULL), drained);
-    return cpu_time() - begin;
-}
-
-TEST(draining_takes_no_time_for_what_was_there_before_the_set_was_empty) {
-    make((struct tw_runtime_options){.driver = "manual"});
-    assert_ok(tw_handles_new(&set, rt, NULL));
-    const int64_t time_for_many = time_to_drain(MANY, MANY);
-    int64_t least = INT64_MAX;
-    for (unsigned tries = 0; tries < 5; ++tries) {
-        const int64_t time = time_to_drain(0, 0) + time_to_drain(3, 3);
-        least = time < least ? time : least;
-    }
-    assert_true(least < time_for_many / 50);
-    tw_runtime_free(rt);
-}
-
-TEST(p11_handles_from_before_the_set_was_empty_stay_refused) {
-    static tw_handle before[6000], after[6000];
-    make((struct tw_runtime_options){.driver = "manual"});
-    assert_ok(tw_handles_new(&set, rt, NULL));
-    for (unsigned times = 0; times < 5; ++times) {
-        for (unsigned i = 0; i < COUNT_OF(before); ++i)
-            assert_int_equal(tw_handle_after(set, &before[i], TW_SECOND, count_fire, NULL), 0);
-        assert_int_equal(tw_handles_drain(set, NULL, NULL), COUNT_OF(before));
-        for (unsigned i = 0; i < COUNT_OF(before); ++i)
-            assert_int_equal(tw_handle_stop(set, before[i]), -ESTALE);
-        for (unsigned i = 0; i < COUNT_OF(after) / 2; ++i)
-            assert_int_equal(tw_handle_after(set, &after[i], TW_SECOND, count_fire, NULL), 0);
-        for (unsigned i = 0; i < COUNT_OF(before); ++i)
-            assert_int_equal(tw_handle_stop(set, before[i]), -ESTALE);
-        for (unsigned i = 0; i < COUNT_OF(after) / 2; ++i)
-            assert_int_equal(tw_handle_stop(set, after[i]), 1);
-    }
-    assert_int_equal(tw_handles_count(set), 0);
     tw_runtime_free(rt);
 }

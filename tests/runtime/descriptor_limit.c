@@ -36,7 +36,10 @@ static void count_and_empty(int fd, UNUSED uint32_t events, UNUSED void *arg) {
         atomic_fetch_add(&readable, 1);
 }
 
-TEST_TWO_WAYS(descriptors_are_watched_at_the_limit, 1, 5) {
+DECLARE_TEST(descriptors_are_watched_at_the_limit);
+THE_WAY(descriptors_are_watched_at_the_limit, 1)
+THE_WAY(descriptors_are_watched_at_the_limit, 5)
+DEFINE_TEST(descriptors_are_watched_at_the_limit) {
     struct tw_runtime *rt = runtime_on(WAY->driver);
     const int fd = eventfd(1, EFD_CLOEXEC);
     atomic_store(&readable, 0);

@@ -1,15 +1,17 @@
 /* P7 and P13 wherever the library calls a user's function: each such function, through each
  * call that leads to it, frees the runtime or forks. The nodes' memory is freed as soon as
- * tw_runtime_free has returned. Every argument is dropped exactly once. */
+ * tw_runtime_free has returned. Every argument is dropped exactly once, and not while a function that has it
+ * runs. */
 #define _GNU_SOURCE
 #include "support/child.h"
-#include "support/runtime_test.h"
+#include "support/counted_closes.h"
 
 #include <stdbool.h>
 #include <sys/eventfd.h>
 
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
+#include <tickwheel/observe.h>
 #include <tickwheel/workers.h>
 
 #define MS TW_MILLISECOND
@@ -30,7 +32,8 @@ enum traits {
     STARTS = 1,     /* the call starts a timer; it fails if the runtime is freed, and in a child */
     ENDS_EARLY = 2, /* in a child the call returns an error that says so */
     IS_CUT = 4,     /* the timer that was firing at the fork is not dropped in the child */
-    FREES = 8       /* the call frees the runtime */
+    FREES = 8,      /* the call frees the runtime */
+    WALKS = 16      /* freeing the runtime ends the walk; a drain goes on to tell what it has removed */
 };
 
 struct scene {
@@ -52,28 +55,38 @@ static struct tw_node node, *bystanders;
 static struct tw_job job;
 static void (*act)(void);
 static atomic_bool has_acted;
+static atomic_int calls[EACH + 1];
+static void *_Atomic in_use; /* the argument of the function that runs */
 static atomic_int arguments; /* not yet dropped */
-static atomic_int closed;    /* runtimes that were closed */
 
 /* --- the user's functions -------------------------------------------------------------------- */
 
 static void maybe_act(enum function in) {
+    atomic_fetch_add(&calls[in], 1);
     if (in == scene->acts && !atomic_exchange(&has_acted, true))
         act();
 }
 
-static void on_event(UNUSED const struct tw_event *event, UNUSED void *arg) { maybe_act(CALLBACK); }
+/* The argument of a timer is not dropped until its function has returned. */
+static void maybe_act_with(enum function in, void *arg) {
+    atomic_store(&in_use, arg != NULL ? *(void **)arg : NULL);
+    maybe_act(in);
+    atomic_store(&in_use, NULL);
+}
+
+static void on_event(UNUSED const struct tw_event *event, void *arg) { maybe_act_with(CALLBACK, arg); }
 static void on_node(UNUSED struct tw_node *fired, UNUSED void *arg) { maybe_act(CALLBACK); }
 static void on_ready(UNUSED int fd, UNUSED uint32_t events, UNUSED void *arg) { maybe_act(CALLBACK); }
 
-static int64_t next(int64_t due, UNUSED void *arg) {
-    maybe_act(NEXT);
+static int64_t next(int64_t due, void *arg) {
+    maybe_act_with(NEXT, arg);
     return due + MS;
 }
 
 static int64_t next_is_never(UNUSED int64_t due, UNUSED void *arg) { return TW_NO_DEADLINE; }
 
 static void just_drop(void *arg) {
+    check(*(void **)arg != in_use);
     free(*(void **)arg);
     atomic_fetch_sub(&arguments, 1);
 }
@@ -88,9 +101,13 @@ static void copy(void *to, void *from) {
     maybe_act(COPY);
 }
 
-static void each(UNUSED const struct tw_key *key, UNUSED void *arg, UNUSED void *drain_arg) {
-    maybe_act(EACH);
+static void each(UNUSED const struct tw_key *key, void *arg, UNUSED void *drain_arg) {
+    maybe_act_with(EACH, arg);
 }
+
+static void each_handle(UNUSED tw_handle id, void *arg, UNUSED void *drain_arg) { maybe_act_with(EACH, arg); }
+static void each_pending(UNUSED const struct tw_pending_timer *timer, UNUSED void *arg) { maybe_act(EACH); }
+static void write_text(UNUSED const char *text, UNUSED size_t size, UNUSED void *arg) { maybe_act(CALLBACK); }
 
 /* --- timers --------------------------------------------------------------------------------- */
 
@@ -152,6 +169,11 @@ static int fire_handle(void) {
     return fire();
 }
 
+static int fire_periodic_handle(void) {
+    start(&(struct tw_when){.due_ns = MS, .period_ns = MS});
+    return fire();
+}
+
 static int fire_key(void) {
     check(tw_keyed_after(table, name, 0, on_event, NULL) == 0);
     return fire();
@@ -171,10 +193,24 @@ static int stop(void) { return tw_handle_stop(set, start(&in_an_hour)); }
 static int stop_and_wait(void) { return tw_handle_stop_wait(set, start(&in_an_hour)); }
 static int free_set(void) { return tw_handles_free(set); }
 static int drain(void) { return (int)tw_keyed_drain(table, each, NULL); }
-static void each_handle(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *drain_arg) { maybe_act(EACH); }
 static int drain_handles(void) { return (int)tw_handles_drain(set, each_handle, NULL); }
-static int walk_handles(void) { return (int)tw_handles_each(set, each_handle, NULL); }
-static int walk_keys(void) { return (int)tw_keyed_each(table, each, NULL); }
+
+/* A walk returns the number of its visits. */
+static int checked(int64_t visits) {
+    check(visits < 0 || visits == calls[EACH]);
+    return (int)visits;
+}
+
+static int walk_handles(void) { return checked(tw_handles_each(set, each_handle, NULL)); }
+static int walk_keys(void) { return checked(tw_keyed_each(table, each, NULL)); }
+static int walk_all(void) { return checked(tw_runtime_each(rt, each_pending, NULL)); }
+
+static int walk_all_but_nodes(void) {
+    check(tw_runtime_clear(rt, NULL, NULL) == 0);
+    return walk_all();
+}
+
+static int dump(void) { return tw_runtime_dump(rt, 100, write_text, NULL); }
 
 static void each_node(UNUSED struct tw_node *cleared, UNUSED void *arg) { maybe_act(EACH); }
 
@@ -263,6 +299,7 @@ static const struct scene here[] = {
     {"a node's callback, advance", CALLBACK, fire_node, "manual", ENDS_EARLY},
     {"a node's callback, dispatch", CALLBACK, dispatch_node, "timerfd", ENDS_EARLY},
     {"a handle's callback", CALLBACK, fire_handle, "manual", ENDS_EARLY | IS_CUT},
+    {"a periodic handle's callback", CALLBACK, fire_periodic_handle, "manual", ENDS_EARLY | IS_CUT},
     {"a key's callback", CALLBACK, fire_key, "manual", ENDS_EARLY},
     {"next after a fire", NEXT, fire_schedule, "manual", ENDS_EARLY | IS_CUT},
     {"drop after a fire", DROP, fire_handle, "manual", ENDS_EARLY},
@@ -276,9 +313,12 @@ static const struct scene here[] = {
     {"each, tw_keyed_drain", EACH, drain, NULL, ENDS_EARLY},
     {"drop, tw_handles_drain", DROP, drain_handles, NULL, ENDS_EARLY},
     {"each, tw_handles_drain", EACH, drain_handles, NULL, ENDS_EARLY},
-    {"each, tw_keyed_each", EACH, walk_keys, NULL, ENDS_EARLY},
-    {"each, tw_handles_each", EACH, walk_handles, NULL, ENDS_EARLY},
-    {"each, tw_runtime_clear", EACH, clear, NULL, ENDS_EARLY},
+    {"each, tw_keyed_each", EACH, walk_keys, NULL, ENDS_EARLY | WALKS},
+    {"each, tw_handles_each", EACH, walk_handles, NULL, ENDS_EARLY | WALKS},
+    {"each, tw_runtime_each", EACH, walk_all, NULL, ENDS_EARLY | WALKS},
+    {"each, tw_runtime_each without nodes", EACH, walk_all_but_nodes, NULL, ENDS_EARLY | WALKS},
+    {"each, tw_runtime_clear", EACH, clear, NULL, ENDS_EARLY | WALKS},
+    {"the text of tw_runtime_dump", CALLBACK, dump, NULL, PLAIN},
     {"drop, tw_keyed_free", DROP, free_table, NULL, ENDS_EARLY},
     {"drop, tw_runtime_free", DROP, free_rt, NULL, FREES},
     {"copy, tw_handle_start", COPY, start_copying, NULL, STARTS},
@@ -299,24 +339,19 @@ static const struct scene on_threads[] = {
     {"next on the thread", NEXT, schedule_on_thread, "sleep", PLAIN},
     {"drop on the thread", DROP, handle_on_thread, "sleep", PLAIN},
     {"a watch's callback", CALLBACK, watch_on_thread, "epoll", PLAIN},
+    {"a callback before next, on the thread", CALLBACK, schedule_on_thread, "sleep", PLAIN},
+    {"a node's callback, uring", CALLBACK, node_on_thread, "uring", PLAIN}, /* the last */
 };
 
 static const struct scene on_workers[] = {
     {"a job's callback", CALLBACK, job_on_worker, "sleep", PLAIN},
     {"a handle's callback on a worker", CALLBACK, handle_on_thread, "sleep", PLAIN},
+    {"a callback before next, on a worker", CALLBACK, schedule_on_thread, "sleep", PLAIN},
     {"next on a worker", NEXT, schedule_on_thread, "sleep", PLAIN},
     {"drop on a worker", DROP, handle_on_thread, "sleep", PLAIN},
 };
 
 /* --- running a scene ------------------------------------------------------------------------- */
-
-static struct tw_driver watched;
-static void (*close_it)(void *state);
-
-static void close_and_tell(void *state) {
-    close_it(state);
-    atomic_fetch_add(&closed, 1);
-}
 
 enum { BYSTANDERS = 3 };
 
@@ -333,28 +368,25 @@ static void add_bystanders(void) {
     }
 }
 
-static void begin(const struct scene *it, const char *driver, bool has_workers, void (*what)(void)) {
+static void begin(const struct scene *it, const char *driver, unsigned workers, void (*what)(void)) {
     scene = it;
     act = what;
     atomic_store(&has_acted, true); /* disabled during set-up */
     atomic_store(&arguments, 0);
-    atomic_store(&closed, 0);
-    watched = *tw_driver_named(driver);
-    close_it = watched.close;
-    watched.close = close_and_tell;
-    rt = new_runtime((struct tw_runtime_options){.own_driver = &watched});
+    rt = new_runtime(with_counted_closes(driver));
     pool = NULL;
-    if (has_workers)
-        assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 2}));
+    if (workers != 0)
+        assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = workers}));
     const struct tw_handles_options options = {.workers = pool, .storage = sizeof(void *)};
     const struct tw_keyed_options of_table = {.workers = pool, .storage = sizeof(void *)};
     assert_ok(tw_handles_new(&set, rt, &options));
     assert_ok(tw_keyed_new(&table, rt, &of_table));
     assert_ok(tw_handles_new(&other_set, rt, &options));
     tw_node_init(&node, on_node, NULL);
-    if (has_workers)
+    if (workers != 0)
         assert_ok(tw_job_init(&job, pool, on_node, NULL, 0));
     add_bystanders();
+    memset(calls, 0, sizeof calls);
     atomic_store(&has_acted, false);
 }
 
@@ -368,8 +400,8 @@ static void for_each_call(void (*put_on)(const struct scene *, const char *drive
                 put_on(&here[s], here[s].driver != NULL ? here[s].driver : drivers_of_calls[d]);
 }
 
-static void start_if_it_can(void) {
-    if (strcmp(watched.name, "sleep") == 0)
+static void start_if_it_can(const char *driver) {
+    if (strcmp(driver, "sleep") == 0)
         assert_ok(tw_runtime_start(rt));
 }
 
@@ -385,10 +417,10 @@ static void free_runtime(void) {
 }
 
 static void free_in_call(const struct scene *it, const char *driver) {
-    begin(it, driver, false, free_runtime);
-    start_if_it_can();
+    begin(it, driver, 0, free_runtime);
+    start_if_it_can(driver);
     const int result = it->play();
-    assert_true(has_acted);
+    assert_true(has_acted && (!has(it, WALKS) || calls[EACH] == 1));
     assert_true(has(it, STARTS) ? result == -ESHUTDOWN : result >= 0);
     assert_int_equal(closed, 1); /* as the call returns, not later */
     assert_int_equal(arguments, 0);
@@ -399,7 +431,7 @@ TEST(p7_every_function_that_a_call_leads_to_may_free_the_runtime) { for_each_cal
 /* Runs each scene of the library's threads. */
 static void for_each_thread(void (*put_on)(const struct scene *, bool has_workers)) {
     ready = eventfd(1, 0);
-    for (unsigned s = 0; s < COUNT_OF(on_threads); ++s)
+    for (unsigned s = 0; s < COUNT_OF(on_threads) - !has_uring(); ++s)
         put_on(&on_threads[s], false);
     for (unsigned s = 0; s < COUNT_OF(on_workers); ++s)
         put_on(&on_workers[s], true);
@@ -407,7 +439,7 @@ static void for_each_thread(void (*put_on)(const struct scene *, bool has_worker
 }
 
 static void free_on_thread(const struct scene *it, bool has_workers) {
-    begin(it, it->driver, has_workers, free_runtime);
+    begin(it, it->driver, has_workers ? 2 : 0, free_runtime);
     assert_ok(it->play()); /* before the start: no call is in progress when it is freed */
     assert_ok(tw_runtime_start(rt));
     wait_for(closed == 1);
@@ -435,6 +467,7 @@ static void fork_here(void) {
 static void go_on_in_child(const struct scene *it, int result, bool revives) {
     const int left = has(it, IS_CUT) ? 1 : 0;
     check(has(it, STARTS | ENDS_EARLY) ? result == -ECHILD : result >= 0);
+    check(it->acts != EACH || calls[EACH] == 1);
     if (!has(it, FREES) && revives) {
         check(tw_runtime_after_fork(rt) == 0);
         check(arguments == left);
@@ -453,8 +486,8 @@ static void go_on_in_child(const struct scene *it, int result, bool revives) {
 }
 
 static void fork_in_call_and_then(const struct scene *it, const char *driver, bool revives) {
-    begin(it, driver, false, fork_here);
-    start_if_it_can();
+    begin(it, driver, 0, fork_here);
+    start_if_it_can(driver);
     if (strcmp(it->name, "a node's callback, dispatch") == 0)
         assert_true(tw_runtime_fd(rt) >= 0);
     const int result = it->play();
@@ -479,30 +512,71 @@ TEST(p13_every_function_that_a_call_leads_to_may_fork_and_return_in_the_child) {
     for_each_call(fork_in_call);
 }
 
-static atomic_bool has_forked;
+enum { LEAVES, RETURNS, FREES_AND_RETURNS };
 
-static void fork_and_leave(void) {
-    fork_here();
-    if (is_child) {
-        check(tw_runtime_free(rt) == 0);
-        leave(0);
-    }
-    atomic_store(&has_forked, true);
+static int child_does;
+static atomic_bool has_forked;
+static struct tw_job beside;
+static int fires_at_fork;
+
+static void fire_beside(UNUSED struct tw_node *fired, UNUSED void *arg) {
+    atomic_fetch_add(&calls[CALLBACK], 1);
 }
 
-static void fork_on_thread(const struct scene *it, bool has_workers) {
-    begin(it, it->driver, has_workers, fork_and_leave);
+static int fires(void) { return calls[CALLBACK] + calls[NEXT]; }
+
+/* If it returns, the child's only thread ends, and the process exits. */
+static void end_child(void) {
+    check(fires() == fires_at_fork);
+    if (child_does != FREES_AND_RETURNS)
+        check(tw_runtime_free(rt) == 0);
+    if (child_does != LEAVES) {
+        check(closed == 1);
+        check(arguments <= 1); /* that of the function that forked */
+    }
+    leave(0);
+}
+
+static void fork_and_end(void) {
+    fork_here();
+    if (!is_child) {
+        atomic_store(&has_forked, true);
+        return;
+    }
+    fires_at_fork = fires();
+    if (child_does == LEAVES)
+        end_child();
+    if (child_does == FREES_AND_RETURNS)
+        check(tw_runtime_free(rt) == 0);
+    atexit(end_child);
+}
+
+/* With one worker, so that fires wait behind the function that forks. */
+static void fork_on_thread_and(const struct scene *it, bool has_workers) {
+    begin(it, it->driver, has_workers, fork_and_end);
     atomic_store(&has_forked, false);
+    if (has_workers)
+        assert_ok(tw_job_init(&beside, pool, fire_beside, NULL, 0));
+    else
+        assert_ok(tw_node_init(&beside.node, fire_beside, NULL));
+    assert_ok(tw_runtime_every(rt, &beside.node, MS, TW_SKIP));
     assert_ok(tw_runtime_start(rt));
     assert_ok(it->play());
     wait_for(has_forked);
     assert_child_is_well(child);
+    const int before = fires();
+    wait_for(fires() > before + 20); /* the parent is unaffected */
     if (it->play == watch_on_thread)
         assert_ok(tw_runtime_unwatch(rt, ready));
     assert_ok(tw_runtime_free(rt));
     assert_int_equal(closed, 1);
     assert_int_equal(arguments, 0);
     free(bystanders);
+}
+
+static void fork_on_thread(const struct scene *it, bool has_workers) {
+    for (child_does = LEAVES; child_does <= (THREADS_AFTER_FORK ? FREES_AND_RETURNS : LEAVES); ++child_does)
+        fork_on_thread_and(it, has_workers);
 }
 
 TEST(p13_every_function_on_a_thread_of_the_librarys_may_fork) { for_each_thread(fork_on_thread); }

@@ -1,20 +1,13 @@
 /* P7: a callback frees the runtime while another one keeps arming on another thread, and gets an error there.
  * It may overwrite its node as soon as that is refused. */
-#include "support/runtime_test.h"
+#include "support/counted_closes.h"
 
 #include <tickwheel/workers.h>
 
 static struct tw_runtime *rt;
 static struct tw_workers *pool;
-static atomic_int closed;
-static void (*close_it)(void *state);
 
 static void never(UNUSED struct tw_node *node, UNUSED void *arg) { abort(); }
-
-static void close_and_tell(void *state) {
-    close_it(state);
-    atomic_store(&closed, 1);
-}
 
 static atomic_bool runs, was_refused;
 static atomic_int refusal;
@@ -49,13 +42,9 @@ TEST(callbacks_that_go_on_arming_get_an_error) {
         for (unsigned times = 0; times < 20; ++times) {
             static struct tw_job arms, frees;
             static struct tw_node frees_here;
-            struct tw_driver watched = *tw_driver_named("sleep");
-            close_it = watched.close;
-            watched.close = close_and_tell;
             atomic_store(&runs, false);
             atomic_store(&was_refused, false);
-            atomic_store(&closed, 0);
-            rt = new_runtime((struct tw_runtime_options){.own_driver = &watched});
+            rt = new_runtime(with_counted_closes("sleep"));
             assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 2}));
             assert_ok(tw_job_init(&arms, pool, arm_until_refused, NULL, 0));
             assert_ok(tw_job_init(&frees, pool, free_when_the_other_runs, NULL, 0));

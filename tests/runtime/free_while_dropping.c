@@ -128,7 +128,7 @@ static void act_when_dropped(UNUSED void *arg) {
 }
 
 static void make(bool with_workers) {
-    rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    rt = virtual_runtime();
     pool = NULL;
     assert_int_equal(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}), 0);
     const struct tw_handles_options options = {.workers = with_workers ? pool : NULL};
@@ -163,7 +163,7 @@ static void end_with(void (*what)(void), unsigned in_set, bool with_workers) {
     assert_int_equal(tw_runtime_free(rt), 0);
     assert_int_equal(drops, 3 * SETS + COUNT_OF(tables)); /* each once */
     assert_int_equal(fires, 0);
-    struct tw_runtime *const next = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_runtime *const next = virtual_runtime();
     assert_int_equal(tw_runtime_cancel(next, &node), 0); /* it is idle, */
     assert_int_equal(tw_runtime_after(next, &node, 0), 0);
     assert_int_equal(tw_runtime_count(next), 1);

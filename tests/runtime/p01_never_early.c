@@ -109,8 +109,6 @@ static void see_virtual(UNUSED struct tw_node *node, UNUSED void *arg) {
     fired_at = tw_runtime_now(virtual_rt);
 }
 
-static int64_t boundary_after(int64_t reading, int64_t tick) { return (reading + tick - 1) / tick * tick; }
-
 TEST(p1_a_deadline_rounds_up_to_the_next_tick_and_not_beyond) {
     static const int64_t ticks[] = {1, 2, 10, 1000, TW_MILLISECOND};
     for (unsigned t = 0; t < COUNT_OF(ticks); ++t)
@@ -120,7 +118,7 @@ TEST(p1_a_deadline_rounds_up_to_the_next_tick_and_not_beyond) {
             tw_node_init(&node, see_virtual, NULL);
             assert_int_equal(tw_runtime_at(virtual_rt, &node, deadline), 0);
             assert_int_equal(tw_runtime_advance(virtual_rt, 5 * ticks[t]), 0);
-            assert_int_equal(fired_at, boundary_after(deadline, ticks[t]));
+            assert_int_equal(fired_at, up_to_tick(deadline, ticks[t]));
             tw_runtime_free(virtual_rt);
         }
 }

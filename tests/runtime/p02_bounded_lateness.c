@@ -49,8 +49,6 @@ static atomic_uint fires;
 
 static void count(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 
-static int64_t round_up(int64_t reading, int64_t tick) { return (reading + tick - 1) / tick * tick; }
-
 TEST(p2_sleeps_to_the_tick_of_the_earliest_deadline) {
     static const int64_t ticks[] = {1, 1000, 77777, TW_MILLISECOND};
     for (unsigned t = 0; t < COUNT_OF(ticks); ++t) {
@@ -62,7 +60,7 @@ TEST(p2_sleeps_to_the_tick_of_the_earliest_deadline) {
             tw_runtime_at(rt, &nodes[i], first + (int64_t)((i * 7 + 3) % 20) * TW_SECOND);
         }
         assert_ok(tw_runtime_start(rt));
-        wait_for(asked == round_up(first, ticks[t]));
+        wait_for(asked == up_to_tick(first, ticks[t]));
         tw_runtime_free(rt);
     }
 }
@@ -322,7 +320,7 @@ TEST(p2_epoll_keeps_long_waits_by_a_timer_and_not_by_its_own_timeout) {
     longest_epoll_timeout();
     atomic_store(&fires, 0);
     for (unsigned i = 0; i < COUNT_OF(delays); ++i) {
-        const int64_t deadline = round_up(monotonic() + delays[i], 1000);
+        const int64_t deadline = up_to_tick(monotonic() + delays[i], 1000);
         tw_runtime_at(rt, &node, deadline);
         if (delays[i] <= TW_SECOND)
             wait_for(fires == i + 1);

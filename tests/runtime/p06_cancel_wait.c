@@ -89,7 +89,7 @@ TEST(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node)
         pthread_t clearer;
         void *failure;
         shut(&gate);
-        rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+        rt = virtual_runtime();
         tw_node_init(&blocker, wait_in_gate, &gate);
         assert_int_equal(tw_runtime_after(rt, &blocker, TW_SECOND), 0);
         assert_int_equal(pthread_create(&clearer, NULL, clear_into_gate, NULL), 0);

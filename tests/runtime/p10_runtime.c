@@ -84,7 +84,7 @@ TEST(p10_a_started_runtime_does_not_allocate) {
 }
 
 TEST(p10_virtual_time_and_lent_descriptors_do_not_allocate) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_runtime *rt = virtual_runtime();
     struct tw_runtime *lent = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
     allocations = 0;
     use_every_call(rt);

@@ -180,47 +180,15 @@ TEST(p13_a_fork_finds_every_wheel_whole_whatever_other_threads_do) {
     forks_amid_calls((struct tw_runtime_options){.driver = "timerfd", .clock = TW_CLOCK_WALL});
 }
 
-/* --- forks inside callbacks ------------------------------------------------------------- */
+/* --- the parent's descriptor. Forks inside callbacks: free_or_fork_anywhere.c ------------------ */
 
-static atomic_int forked_child;
-
-/* Leak checkers would search the main thread's stack, which is gone. */
-static void leave_at_once(void) { leave(0); }
+static pid_t forked_child;
 
 static void fork_and_return(struct tw_node *node, UNUSED void *arg) {
-    wait_until_others_sleep();
-    const pid_t child = fork();
-    if (child == 0) {
+    forked_child = fork();
+    if (forked_child == 0) {
         expect(tw_runtime_after_fork(rt) == -EBUSY);
         expect(tw_runtime_after(rt, node, 1) == -ECHILD);
-        atexit(leave_at_once);
-        return; /* the thread ends, and the process with it */
-    }
-    atomic_store(&forked_child, child);
-}
-
-TEST(p13_a_callback_that_forks_and_returns_fires_nothing_more_in_the_child) {
-    if (!THREADS_AFTER_FORK)
-        skip();
-    for (unsigned d = 0; d < thread_drivers_here(); ++d) {
-        struct tw_node forker, neighbours[10];
-        const struct tw_when now = {.due_ns = 0};
-        atomic_store(&board->fires_in_parent, 0);
-        atomic_store(&board->fires_in_child, 0);
-        atomic_store(&forked_child, 0);
-        rt = new_runtime((struct tw_runtime_options){.driver = thread_drivers[d]});
-        tw_node_init(&forker, fork_and_return, NULL);
-        tw_runtime_arm(rt, &forker, &now);
-        for (unsigned i = 0; i < COUNT_OF(neighbours); ++i) {
-            tw_node_init(&neighbours[i], count, NULL);
-            tw_runtime_every(rt, &neighbours[i], TW_MILLISECOND, TW_BURST);
-        }
-        assert_ok(tw_runtime_start(rt));
-        wait_for(forked_child != 0);
-        assert_child_is_well(forked_child);
-        wait_for(board->fires_in_parent > 100);
-        assert_int_equal(board->fires_in_child, 0);
-        tw_runtime_free(rt);
     }
 }
 
@@ -230,7 +198,6 @@ TEST(p13_a_child_leaves_the_descriptor_of_the_parent_alone) {
     struct tw_node forker, later;
     rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
     struct pollfd readable = {.fd = tw_runtime_fd(rt), .events = POLLIN};
-    atomic_store(&forked_child, 0);
     atomic_store(&board->fires_in_parent, 0);
     tw_node_init(&forker, fork_and_return, NULL);
     tw_node_init(&later, count, NULL);

@@ -16,7 +16,7 @@ static void never(UNUSED struct tw_node *node, UNUSED void *arg) { fail_msg("a c
 
 static int begin(UNUSED void **state) {
     rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = 1000});
-    other = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    other = virtual_runtime();
     assert_int_equal(tw_runtime_advance(rt, TW_SECOND), 0);
     now = TW_SECOND;
     memset(&raw, 0, sizeof raw);

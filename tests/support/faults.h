@@ -56,9 +56,6 @@ static inline const struct way *way_of_test(const struct way *way) {
 #define TEST_ONE_WAY(name, i) \
     DECLARE_TEST(name); \
     THE_WAY(name, i) DEFINE_TEST(name)
-#define TEST_TWO_WAYS(name, i, j) \
-    DECLARE_TEST(name); \
-    THE_WAY(name, i) THE_WAY(name, j) DEFINE_TEST(name)
 #define TEST_THREE_WAYS(name, i, j, k) \
     DECLARE_TEST(name); \
     THE_WAY(name, i) THE_WAY(name, j) THE_WAY(name, k) DEFINE_TEST(name)

@@ -60,10 +60,19 @@ static inline struct tw_runtime *new_runtime(struct tw_runtime_options options) 
     return rt;
 }
 
+/* Ticks of 1 ms, from 0. */
+static inline struct tw_runtime *virtual_runtime(void) {
+    return new_runtime((struct tw_runtime_options){.driver = "manual"});
+}
+
 static inline struct tw_runtime *started_runtime(struct tw_runtime_options options) {
     struct tw_runtime *rt = new_runtime(options);
     assert_ok(tw_runtime_start(rt));
     return rt;
+}
+
+static inline int64_t up_to_tick(int64_t reading, int64_t tick_ns) {
+    return (reading + tick_ns - 1) / tick_ns * tick_ns;
 }
 
 /* Callbacks of timers whose fires do not matter. */

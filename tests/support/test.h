@@ -57,9 +57,7 @@ int run_registered_tests(const char *group, const char *pattern);
     REGISTER_TEST(name, #name, name, NULL, NULL, NULL) \
     static void name(UNUSED void **state)
 
-/* A test that is skipped where the condition does not hold: where the library is without what it needs. Two
- * conditions are BOTH(one, other), as clang-format takes && between them for a reference. */
-#define BOTH(one, other) ((one) && (other))
+/* A test that is skipped where the condition does not hold: where the library is without what it needs. */
 #define TEST_IF(condition, name) \
     static void name##_runs(void **state); \
     TEST(name) { \

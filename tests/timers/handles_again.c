@@ -1,4 +1,4 @@
-/* tw_handle_postpone and tw_handle_again on virtual time: what handles_order.c does not play. */
+/* tw_handle_postpone and tw_handle_again on virtual time: what order.c does not play. */
 #include "handles_test.h"
 
 #include "support/gate.h"

@@ -71,23 +71,33 @@ TEST(p10_a_set_that_has_grown_does_not_allocate) {
     tw_runtime_free(rt);
 }
 
-/* What a timer may need beyond a delay is allocated for those that do. */
+static void no_drop(UNUSED void *arg) {}
+static int64_t never(UNUSED int64_t due_ns, UNUSED void *arg) { return TW_NO_DEADLINE; }
+
+/* What a timer may need beyond a deadline is allocated for those that do. */
 TEST(p10_only_timers_with_a_period_a_schedule_or_a_drop_need_more_memory) {
-    unsigned needed[3];
-    for (unsigned way = 0; way < COUNT_OF(needed); ++way) {
+    const struct {
+        struct tw_when when;
+        struct tw_task task;
+    } ways[] = {{{.due_ns = MS}, {.fn = note_fire}},
+                {{.due_ns = MS, .absolute = 1}, {.fn = note_fire}},
+                {{.due_ns = MS, .period_ns = MS}, {.fn = note_fire}},
+                {{.due_ns = MS}, {.fn = note_fire, .next = never}},
+                {{.due_ns = MS}, {.fn = note_fire, .drop = no_drop}}};
+    unsigned needed[COUNT_OF(ways)];
+    for (unsigned way = 0; way < COUNT_OF(ways); ++way) {
         struct tw_runtime *rt = virtual_runtime();
         struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-        const struct tw_when when = {.due_ns = MS, .absolute = way != 0, .period_ns = way == 2 ? MS : 0};
-        const struct tw_task task = {.fn = note_fire};
         tw_handle id;
         allocations = 0;
         for (unsigned i = 0; i < CAPACITY; ++i)
-            assert_int_equal(tw_handle_start(set, &id, &when, &task), 0);
+            assert_int_equal(tw_handle_start(set, &id, &ways[way].when, &ways[way].task), 0);
         needed[way] = allocations;
         tw_runtime_free(rt);
     }
     assert_int_equal(needed[0], needed[1]);
-    assert_true(needed[2] > needed[1]);
+    for (unsigned way = 2; way < COUNT_OF(ways); ++way)
+        assert_true(needed[way] > needed[0]);
 }
 
 /* --- patterns that leave entries of timers behind on the wheel ------------------------------------ */

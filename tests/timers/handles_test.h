@@ -41,11 +41,6 @@ static inline struct tw_task task_of(struct probe *it) {
     return (struct tw_task){.fn = note_fire, .arg = it, .drop = note_drop};
 }
 
-/* Ticks of 1 ms, from 0. */
-static inline struct tw_runtime *virtual_runtime(void) {
-    return new_runtime((struct tw_runtime_options){.driver = "manual"});
-}
-
 /* Every call that takes a handle refuses it. */
 static inline void assert_refused(struct tw_handles *set, tw_handle id, int error) {
     assert_int_equal(tw_handle_stop(set, id), error);

@@ -225,42 +225,6 @@ TEST(stop_does_not_wait_for_a_schedule_that_is_asked) {
     tw_runtime_free(rt);
 }
 
-/* --- the argument ---------------------------------------------------------------------------- */
-
-/* The argument is still there when the runtime is not. */
-static void free_runtime(struct probe *probe) {
-    assert_int_equal(tw_runtime_free(probe->rt), 0);
-    probe->answer = (int)probe->drops;
-}
-
-static int64_t next_ms(int64_t due, UNUSED void *arg) { return due + MS; }
-
-TEST(dropped_when_a_callback_frees_the_runtime) {
-    for (unsigned w = 0; w < 4; ++w) {
-        struct tw_runtime *rt =
-            w == 3 ? new_runtime((struct tw_runtime_options){.driver = "sleep"}) : virtual_runtime();
-        struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-        struct probe frees = {.rt = NULL}, once = {.rt = NULL}, often = {.rt = NULL};
-        const struct tw_when ways[] = {
-            {.due_ns = MS}, {.due_ns = MS, .period_ns = MS}, {.due_ns = MS}, {.due_ns = MS}};
-        struct tw_task task = task_of(&frees);
-        task.next = w == 2 ? next_ms : NULL;
-        assert_int_equal(tw_handle_start(set, &frees.id, &ways[w], &task), 0);
-        start_after(set, &once, 2 * MS);
-        start_every(set, &often, 2 * MS);
-        frees.inside = free_runtime;
-        frees.rt = rt;
-        if (w == 3)
-            assert_ok(tw_runtime_start(rt));
-        else
-            (void)tw_runtime_advance(rt, MS);
-        wait_for(frees.drops == 1 && once.drops == 1 && often.drops == 1);
-        assert_int_equal(frees.fires, 1);
-        assert_int_equal(frees.answer, 0);
-        assert_int_equal(once.fires + often.fires, 0);
-    }
-}
-
 static void *stop_too(void *arg) {
     struct probe *probe = arg;
     probe->answer = tw_handle_stop_wait(probe->set, probe->id);

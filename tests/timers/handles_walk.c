@@ -177,30 +177,6 @@ TEST(a_timer_that_has_fired_for_the_last_time_is_dropped_after_its_visit) {
     assert_int_equal(tw_handles_count(set), 1);
 }
 
-static void free_the_runtime(tw_handle id, void *arg, void *visit_arg) {
-    note_visit(id, arg, visit_arg);
-    assert_int_equal(tw_runtime_free(rt), 0);
-}
-
-static int no_end(UNUSED void **state) { return 0; }
-
-FIXTURE(make, no_end);
-
-TEST(a_visitor_may_free_the_runtime_and_is_called_no_more) {
-    start_all();
-    assert_int_equal(walk(free_the_runtime), 1);
-    unsigned visits = 0;
-    for (unsigned i = 0; i < TIMERS; ++i) {
-        assert_int_equal(its[i].drops, 1);
-        visits += visits_of[i];
-    }
-    assert_int_equal(visits, 1);
-}
-
-/* --- from inside a callback ----------------------------------------------------------------------- */
-
-FIXTURE(make, end);
-
 static unsigned walked_in_drop;
 static void walk_from_drop(void *arg) {
     walked_in_drop = (unsigned)walk(only_note);

@@ -1,5 +1,6 @@
-/* keyed.h on virtual time: how a timer under a key lives and ends. Records are the same under a handle, so
- * what moving, periods and schedules do to them is in handles.c, handles_again.c and handles_order.c. */
+/* keyed.h on virtual time: tw_keyed_after and tw_keyed_every, refused calls, the end of a table, and copied
+ * arguments. The fires, replacements and queries of keys: fuzz/play.c. Records of either kind: handles.c and
+ * handles_again.c. */
 #include "keyed_test.h"
 
 #include <tickwheel/handle.h>
@@ -31,31 +32,8 @@ TEST(after_and_every_set_timers_that_fire_once_and_until_they_are_removed) {
     end_bench(bench);
 }
 
-/* --- setting a key that has a timer ------------------------------------------------- */
-
 static int64_t each_millisecond(int64_t due, UNUSED void *arg) { return due + TW_MILLISECOND; }
 static int64_t never(UNUSED int64_t due, UNUSED void *arg) { return TW_NO_DEADLINE; }
-
-TEST(setting_a_key_again_replaces_its_timer_whatever_that_was) {
-    const struct tw_when whens[] = {in_ms(5), every_ms(5), in_ms(5)};
-    struct bench bench = plain_bench();
-    for (unsigned i = 0; i < COUNT_OF(whens); ++i) {
-        struct probe former = {0, 0}, latter = {0, 0};
-        struct tw_task task = counting(&former);
-        task.next = i == 2 ? each_millisecond : NULL;
-        assert_int_equal(tw_keyed_set(bench.keyed, KEY, &whens[i], &task), 0);
-        pass_ms(bench, 4);
-        assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &latter), 1);
-        assert_probe(former, 0, 1);
-        assert_int_equal(tw_keyed_count(bench.keyed), 1);
-        pass_ms(bench, 4);
-        assert_probe(latter, 0, 0);
-        pass_ms(bench, 100);
-        assert_probe(former, 0, 1);
-        assert_probe(latter, 1, 1);
-    }
-    end_bench(bench);
-}
 
 /* A schedule without a first deadline is no error, and does not replace either. */
 TEST(p14_a_refused_set_keeps_the_former_timer) {
@@ -112,23 +90,6 @@ TEST(p14_a_refused_move_changes_nothing) {
     end_bench(bench);
 }
 
-/* --- querying ------------------------------------------------------------------- */
-
-TEST(get_tells_what_is_left_and_the_argument) {
-    struct bench bench = plain_bench();
-    struct probe probe = {0, 0};
-    struct tw_keyed_timer timer = {77, NULL};
-    assert_int_equal(tw_keyed_get(bench.keyed, KEY, &timer), -ENOENT);
-    assert_int_equal(timer.remaining_ns, 77);
-    assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &probe), 0);
-    pass_ms(bench, 2);
-    assert_int_equal(tw_keyed_get(bench.keyed, KEY, &timer), 0);
-    assert_int_equal(timer.remaining_ns, 3 * TW_MILLISECOND);
-    assert_ptr_equal(timer.arg, &probe);
-    assert_int_equal(tw_keyed_get(bench.keyed, KEY, NULL), 0);
-    end_bench(bench);
-}
-
 /* --- the life of a table --------------------------------------------------------------------- */
 
 /* By itself, or with its runtime. */
@@ -155,7 +116,7 @@ TEST(freeing_a_table_drops_what_is_left) {
 }
 
 TEST(p14_options_out_of_range_are_refused) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_runtime *rt = virtual_runtime();
     const struct tw_keyed_options too_many = {.capacity = TW_HANDLES_MAX + 1}, too_large = {.storage = 4097};
     struct tw_keyed *const untouched = (struct tw_keyed *)(uintptr_t)16, *keyed = untouched;
     assert_int_equal(tw_keyed_new(NULL, rt, NULL), -EINVAL);

@@ -1,5 +1,5 @@
-/* tw_keyed_drain: each timer is handed out once, and none fires during or after it. tw_keyed_each: who is
- * visited, by which key, and what the visitor may do. */
+/* tw_keyed_drain: calls in `each`, and what else happens meanwhile. tw_keyed_each: the timers and keys that
+ * it visits, and calls of the visitor. Drains and walks in and outside callbacks: fuzz/play.c. */
 #include "keyed_test.h"
 
 #include <pthread.h>
@@ -54,19 +54,6 @@ static void assert_all_drained_once(void) {
 }
 
 FIXTURE(make, end);
-
-TEST(drain_calls_each_once_for_every_timer_and_none_fires) {
-    set_all();
-    assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), KEYS);
-    assert_all_drained_once();
-    pass_ms(now.bench, 1000);
-    assert_all_drained_once();
-    assert_int_equal(tw_keyed_drain(now.bench.keyed, note, &now), 0);
-    set_all();
-    assert_int_equal(tw_keyed_drain(now.bench.keyed, NULL, NULL), KEYS);
-    for (unsigned i = 0; i < KEYS; ++i)
-        assert_probe(now.probes[i], 0, 2);
-}
 
 TEST(a_table_is_drained_more_often_than_drain_marks_have_values_and_can_be_used_again) {
     for (unsigned i = 0; i < 1000; ++i) {
@@ -191,18 +178,10 @@ TEST(what_is_set_in_a_drain_stays_however_many_drains_have_followed) {
 
 /* --- a walk, by tw_keyed_each; see also handles_walk.c ---------------------------------------- */
 
-/* Numbers, short strings, and strings that are stored elsewhere. */
-static struct tw_key key_of(unsigned i, char text[40]) {
-    if (i % 3 == 0)
-        return tw_key_number(i);
-    const char *form = i % 3 == 1 ? "%u" : "a string of more than 16 bytes, %u";
-    return tw_key_bytes(text, (size_t)snprintf(text, 40, form, i));
-}
-
 static void set_all_sorts_of_keys(void) {
     char text[40];
     for (unsigned i = 0; i < KEYS; ++i)
-        assert_int_equal(set_in_ms(now.bench.keyed, key_of(i, text), 10, &now.probes[i]), 0);
+        assert_int_equal(set_in_ms(now.bench.keyed, key_of_any_sort(i, text), 10, &now.probes[i]), 0);
 }
 
 static int64_t walk(tw_keyed_visitor *visitor) { return tw_keyed_each(now.bench.keyed, visitor, &now); }
@@ -219,7 +198,7 @@ static void visit(const struct tw_key *key, void *arg, void *visit_arg) {
     assert_ptr_equal(visit_arg, &now);
     const unsigned i = (unsigned)((struct probe *)arg - now.probes);
     assert_true(i < KEYS);
-    const struct tw_key expected = key_of(i, text);
+    const struct tw_key expected = key_of_any_sort(i, text);
     assert_int_equal(key->is_number, expected.is_number);
     assert_int_equal(key->number, expected.number);
     assert_int_equal(key->size, expected.size);
@@ -336,7 +315,7 @@ static void *let_leave_once_drained(void *arg) {
 
 /* The last of three fires waits behind the first: it is prevented, so `each` is called. */
 TEST(drain_tells_of_a_last_fire_that_waits_for_a_worker) {
-    struct bench bench = {new_runtime((struct tw_runtime_options){.driver = "manual"}), NULL};
+    struct bench bench = {virtual_runtime(), NULL};
     struct tw_keyed_options options = {.capacity = 0};
     struct guest guest = {.drops = 0};
     const struct tw_task task = staying(&guest);

@@ -7,8 +7,6 @@
 
 #include <pthread.h>
 
-#include <tickwheel/workers.h>
-
 #define LONG_KEY tw_key_string("a key of more than 16 bytes")
 #define A_WHILE 1000000 /* ms */
 
@@ -168,66 +166,4 @@ TEST(p13_a_fork_finds_every_table_whole_whatever_other_threads_do) {
     for (unsigned i = 0; i < 2; ++i)
         pthread_join(threads[i], NULL);
     assert_int_equal(tw_runtime_free(rt), 0);
-}
-
-/* --- forks inside callbacks --------------------------------------------------------------- */
-
-static atomic_int forked_child;
-static atomic_uint asked;
-static unsigned asked_before;
-
-/* The child's last thread has ended. The library cannot know whether the callback that forked
- * is done with its argument. The other argument is dropped. */
-static void free_in_child(void) {
-    expect(asked == asked_before);
-    expect(tw_runtime_free(rt) == 0);
-    expect(probes[0].drops <= 1);
-    expect(probes[1].fires == 0 && probes[1].drops == 1);
-    leave(0);
-}
-
-static void fork_and_return(const struct tw_event *event, UNUSED void *arg) {
-    wait_until_others_sleep();
-    const pid_t child = fork();
-    if (child == 0) {
-        expect(tw_runtime_after_fork(rt) == -EBUSY);
-        expect(tw_keyed_remove(keyed, *event->key) == -ECHILD);
-        asked_before = asked;
-        atexit(free_in_child);
-        return;
-    }
-    atomic_store(&forked_child, child);
-}
-
-static int64_t ask_once(UNUSED int64_t due, UNUSED void *arg) {
-    atomic_fetch_add(&asked, 1);
-    return TW_NO_DEADLINE;
-}
-
-static void a_callback_forks(bool on_worker) {
-    struct tw_keyed_options options = {.capacity = 0};
-    struct tw_task task = {.fn = fork_and_return, .arg = &probes[0], .drop = count_drop, .next = ask_once};
-    const struct tw_when at_once = in_ms(0);
-    memset(probes, 0, sizeof probes);
-    atomic_store(&forked_child, 0);
-    atomic_store(&asked, 0);
-    rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
-    if (on_worker)
-        assert_int_equal(tw_workers_new(&options.workers, rt, NULL), 0);
-    assert_int_equal(tw_keyed_new(&keyed, rt, &options), 0);
-    assert_int_equal(set_in_ms(keyed, LONG_KEY, A_WHILE, &probes[1]), 0);
-    assert_int_equal(tw_keyed_set(keyed, tw_key_number(1), &at_once, &task), 0);
-    wait_for(forked_child != 0);
-    assert_child_is_well(forked_child);
-    wait_for(probes[0].drops == 1);
-    assert_int_equal(asked, 1);
-    assert_int_equal(probes[1].drops, 0);
-    assert_int_equal(tw_runtime_free(rt), 0);
-}
-
-TEST(p13_a_callback_that_forks_and_returns_is_the_last_in_the_child) {
-    if (!THREADS_AFTER_FORK)
-        skip();
-    a_callback_forks(false);
-    a_callback_forks(true);
 }

@@ -30,6 +30,14 @@ static inline struct tw_when every_ms(int64_t ms) {
     return (struct tw_when){.due_ns = ms * TW_MILLISECOND, .period_ns = ms * TW_MILLISECOND};
 }
 
+/* Numbers, short strings, and strings long enough to be allocated. */
+static inline struct tw_key key_of_any_sort(unsigned i, char text[40]) {
+    if (i % 3 == 0)
+        return tw_key_number(i);
+    const char *form = i % 3 == 1 ? "%u" : "a string of more than 16 bytes, %u";
+    return tw_key_bytes(text, (size_t)snprintf(text, 40, form, i));
+}
+
 static inline int set_in_ms(struct tw_keyed *keyed, struct tw_key key, int64_t ms, struct probe *probe) {
     const struct tw_when when = in_ms(ms);
     const struct tw_task task = counting(probe);
@@ -50,7 +58,7 @@ struct bench {
 };
 
 static inline struct bench new_bench(struct tw_keyed_options options) {
-    struct bench bench = {new_runtime((struct tw_runtime_options){.driver = "manual"}), NULL};
+    struct bench bench = {virtual_runtime(), NULL};
     assert_int_equal(tw_keyed_new(&bench.keyed, bench.rt, &options), 0);
     return bench;
 }

@@ -62,6 +62,27 @@ TEST(p11_a_timer_that_has_ended_by_itself_leaves_a_stale_handle) {
     tw_runtime_free(rt);
 }
 
+TEST(p11_handles_from_before_the_set_was_drained_stay_refused) {
+    static tw_handle before[6000], after[3000];
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = set_of(rt, 0);
+    for (unsigned times = 0; times < 5; ++times) {
+        for (unsigned i = 0; i < COUNT_OF(before); ++i)
+            before[i] = started(set, TW_SECOND);
+        assert_int_equal(tw_handles_drain(set, NULL, NULL), COUNT_OF(before));
+        for (unsigned i = 0; i < COUNT_OF(before); ++i)
+            assert_int_equal(tw_handle_stop(set, before[i]), -ESTALE);
+        for (unsigned i = 0; i < COUNT_OF(after); ++i)
+            after[i] = started(set, TW_SECOND);
+        for (unsigned i = 0; i < COUNT_OF(before); ++i)
+            assert_int_equal(tw_handle_stop(set, before[i]), -ESTALE);
+        for (unsigned i = 0; i < COUNT_OF(after); ++i)
+            assert_int_equal(tw_handle_stop(set, after[i]), 1);
+    }
+    assert_int_equal(tw_handles_count(set), 0);
+    tw_runtime_free(rt);
+}
+
 static int by_value(const void *a, const void *b) {
     const tw_handle x = *(const tw_handle *)a, y = *(const tw_handle *)b;
     return (x > y) - (x < y);

@@ -1,4 +1,5 @@
 /* Ends: of the queue when the runtime stops, of a pool, and of the runtime from inside a run. */
+#include "support/counted_closes.h"
 #include "workers_test.h"
 
 static struct tw_job held, jobs[20];
@@ -188,30 +189,9 @@ static void free_runtime(UNUSED struct tw_node *node, void *arg) {
         atomic_fetch_add(&faults, 1);
 }
 
-/* A descriptor of its driver tells the test when the runtime is gone. */
-struct watched_driver {
-    struct tw_driver driver;
-    void (*close)(void *state);
-};
-static struct watched_driver watched;
-static atomic_bool closed;
-
-static void close_and_tell(void *state) {
-    watched.close(state);
-    atomic_store(&closed, true);
-}
-
-static struct tw_runtime_options watch(const char *driver) {
-    watched.driver = *tw_driver_named(driver);
-    watched.close = watched.driver.close;
-    watched.driver.close = close_and_tell;
-    atomic_store(&closed, false);
-    atomic_store(&others, 0);
-    return (struct tw_runtime_options){.own_driver = &watched.driver};
-}
-
 static void free_from_inside(const char *driver, unsigned threads) {
-    make(watch(driver), (struct tw_workers_options){.threads = threads});
+    atomic_store(&others, 0);
+    make(with_counted_closes(driver), (struct tw_workers_options){.threads = threads});
     init_job(&held, pool, free_runtime, &gate);
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
         init_job(&jobs[i], pool, count_slowly, NULL);
@@ -222,7 +202,7 @@ static void free_from_inside(const char *driver, unsigned threads) {
         assert_ok(tw_runtime_after(rt, &jobs[i].node, 0));
     wait_for(tw_runtime_count(rt) == 0);
     atomic_store(&gate.open, true);
-    wait_for(atomic_load(&closed));
+    wait_for(closed == 1);
     assert_int_equal(others, COUNT_OF(jobs)); /* drained first, if necessary by the thread that frees */
 }
 
@@ -230,11 +210,12 @@ TEST(a_run_may_free_the_runtime) {
     for (unsigned d = 0; d < thread_drivers_here(); ++d)
         for (unsigned threads = 1; threads <= 3; threads += 2)
             free_from_inside(thread_drivers[d], threads);
-    make(watch("manual"), (struct tw_workers_options){.threads = 1}); /* which no thread drives */
+    make(with_counted_closes("manual"),
+         (struct tw_workers_options){.threads = 1}); /* which no thread drives */
     init_job(&held, pool, free_runtime, &gate);
     atomic_store(&gate.open, true);
     fire(&held);
-    wait_for(atomic_load(&closed));
+    wait_for(closed == 1);
     assert_int_equal(faults, 0);
 }
 
@@ -257,7 +238,7 @@ static void *advance(UNUSED void *arg) {
 TEST(a_run_may_free_a_runtime_that_another_thread_advances) {
     struct tw_node slow;
     pthread_t thread;
-    make(watch("manual"), (struct tw_workers_options){.threads = 2});
+    make(with_counted_closes("manual"), (struct tw_workers_options){.threads = 2});
     atomic_store(&returned, false);
     atomic_store(&in_callback, false);
     atomic_store(&go_on, false);
@@ -271,17 +252,17 @@ TEST(a_run_may_free_a_runtime_that_another_thread_advances) {
     atomic_store(&gate.open, true);
     for (int i = 0; i < 20; ++i)
         doze();
-    assert_false(closed);
+    assert_int_equal(closed, 0);
     atomic_store(&go_on, true);
     pthread_join(thread, NULL);
-    assert_true(closed);
+    assert_int_equal(closed, 1);
     assert_int_equal(faults, 0);
 }
 
 /* Runs inline on the runtime's thread: as from any callback. */
 TEST(an_inline_run_may_free_the_runtime) {
     static struct tw_job second, third;
-    make(watch("sleep"), (struct tw_workers_options){.threads = 1, .queue = 1});
+    make(with_counted_closes("sleep"), (struct tw_workers_options){.threads = 1, .queue = 1});
     struct gate worker = {0};
     init_job(&held, pool, wait_in_gate, &worker);
     init_job(&second, pool, free_runtime, &gate);
@@ -294,7 +275,7 @@ TEST(an_inline_run_may_free_the_runtime) {
     wait_for(atomic_load(&gate.inside) == 1);
     atomic_store(&gate.open, true);
     atomic_store(&worker.open, true);
-    wait_for(atomic_load(&closed));
+    wait_for(closed == 1);
     assert_int_equal(runs, 1);
     assert_int_equal(faults, 0);
 }

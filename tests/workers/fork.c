@@ -98,8 +98,9 @@ static void fork_in_run(UNUSED struct tw_node *node, void *arg) {
     atomic_fetch_add(&runs, 1);
 }
 
-/* A job that would not end waits behind it, and must not run in the child. */
-static void fork_in_a_run(int does, bool in_place) {
+/* In place of a worker: the only one is held. A job that would not end waits behind it, and must not run in
+ * the child. On a worker: free_or_fork_anywhere.c. */
+static void fork_in_place(int does) {
     struct tw_job forks;
     shut(&gate);
     atomic_store(&runs, 0);
@@ -110,28 +111,22 @@ static void fork_in_a_run(int does, bool in_place) {
     init_job(&jobs[0], pool, wait_in_gate, &gate);
     init_job(&held, pool, wait_in_gate, &gate);
     assert_ok(tw_runtime_start(rt));
-    if (in_place) {
-        assert_ok(tw_runtime_after(rt, &held.node, 0));
-        wait_for(atomic_load(&gate.inside) == 1);
-    }
+    assert_ok(tw_runtime_after(rt, &held.node, 0));
+    wait_for(atomic_load(&gate.inside) == 1);
     assert_ok(tw_runtime_after(rt, &forks.node, 0));
     assert_ok(tw_runtime_after(rt, &jobs[0].node, 0));
     wait_for(atomic_load(&runs) == 1);
     assert_int_equal(status_of_child, 0);
-    wait_for(stats_of(pool).inlined == in_place);
+    wait_for(stats_of(pool).inlined == 1);
     atomic_store(&gate.open, true);
-    wait_for(atomic_load(&gate.passed) == 1 + in_place);
+    wait_for(atomic_load(&gate.passed) == 2);
     assert_ok(tw_workers_wait(pool));
     assert_ok(tw_runtime_free(rt));
 }
 
-TEST(p13_a_run_may_fork) {
-    fork_in_a_run(LEAVES, false);
-    fork_in_a_run(LEAVES, true);
-    if (THREADS_AFTER_FORK)
-        for (int does = RETURNS; does <= FREES_AND_RETURNS; ++does)
-            for (int in_place = 0; in_place <= 1; ++in_place)
-                fork_in_a_run(does, in_place);
+TEST(p13_a_run_in_place_may_fork) {
+    for (int does = LEAVES; does <= (THREADS_AFTER_FORK ? FREES_AND_RETURNS : LEAVES); ++does)
+        fork_in_place(does);
 }
 
 /* --- during calls ---------------------------------------------------------------------------- */

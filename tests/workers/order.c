@@ -23,23 +23,6 @@ static void end(void) {
     assert_ok(tw_runtime_free(rt));
 }
 
-TEST(runs_begin_in_the_order_of_the_fires) {
-    const int expected[] = {0, 1, 2, 0, 1, 1, 2};
-    struct tw_job held, jobs[3];
-    begin(1);
-    hold_a_worker(&held, &gate);
-    for (int i = 0; i < 3; ++i)
-        init_job(&jobs[i], pool, note, (void *)(intptr_t)i);
-    for (unsigned i = 0; i < COUNT_OF(expected); ++i)
-        fire(&jobs[expected[i]]);
-    assert_int_equal(stats_of(pool).waiting, COUNT_OF(expected));
-    atomic_store(&gate.open, true);
-    assert_ok(tw_workers_wait(pool));
-    assert_int_equal(runs, COUNT_OF(expected));
-    assert_memory_equal(ran, expected, sizeof expected);
-    end();
-}
-
 struct noted_gate {
     struct gate gate;
     int number;
@@ -122,7 +105,7 @@ static void fire_and_cancel_at_random(struct tw_job *jobs, uint64_t *random) {
 
 /* With one worker, every run begins when the one before it has ended. Some jobs are
  * concurrent, which makes no difference here. */
-TEST(the_order_is_that_of_a_list_also_when_some_are_cancelled) {
+TEST(runs_begin_in_the_order_of_the_fires_also_when_some_are_cancelled) {
     struct tw_job held, jobs[JOBS];
     uint64_t random = 20;
     begin(1);

@@ -14,7 +14,6 @@ debug() { gdb --nx --batch -iex 'set auto-load off' -ex "source $printers" "$@" 
 
 prints='print far
 print idle
-print window
 print often
 print *the_runtime
 print the_runtime->steady.wheel
@@ -30,14 +29,14 @@ printed() {
 check() {
     printed "$1" '^\$1 = pending, due in (83\.3|5000|1\.38)[0-9.]* (h|min|s), label "far \\x1b.31m away", calls on_timeout\(0x0\)$'
     printed "$1" '^\$2 = idle, calls on_timeout\(0x0\)$'
-    printed "$1" '^\$4 = pending, due in .*, every 10 ms \(skip\), label "often", calls on_timeout\(0x0\)$'
-    printed "$1" '^\$5 = runtime "looked at", driver sleep, monotonic clock, ticks of 1 ms, woke up [0-9]+ times = \{'
+    printed "$1" '^\$3 = pending, due in .*, every 10 ms \(skip\), label "often", calls on_timeout\(0x0\)$'
+    printed "$1" '^\$4 = runtime "looked at", driver sleep, monotonic clock, ticks of 1 ms, woke up [0-9]+ times = \{'
     printed "$1" '\[steady\] = wheel at tick [0-9]+, 2 pending'
     printed "$1" "\[timers of the library's own\] = .*1 pending"
     printed "$1" '\["often"\] = .*[5-9] fires'
-    printed "$1" '^\$6 = wheel at tick [0-9]+, 2 pending.* = \{.*\[0x[0-9a-f]+\] = pending, .*"often".*\[0x[0-9a-f]+\] = pending, .*"far'
-    printed "$1" '^\$7 = 1 timers of handles, label "session"$'
-    printed "$1" '^\$8 = cell [0-9]+, generation [0-9]+$'
+    printed "$1" '^\$5 = wheel at tick [0-9]+, 2 pending.* = \{.*\[0x[0-9a-f]+\] = pending, .*"often".*\[0x[0-9a-f]+\] = pending, .*"far'
+    printed "$1" '^\$6 = 1 timers of handles, label "session"$'
+    printed "$1" '^\$7 = cell [0-9]+, generation [0-9]+$'
     if grep -iE 'traceback|python exception|error reading' "$folder/$1"; then
         cat "$folder/$1"
         exit 1
@@ -56,7 +55,7 @@ debug -x "$folder/prints" "$looked_at" "$folder/core" >"$folder/dead"
 check dead
 
 # Nothing in the process is called: there is none.
-printed dead '^\$8'
+printed dead '^\$7'
 
 debug -ex 'set startup-with-shell off' -ex 'set disable-randomization off' -ex 'break all_is_there' -ex run \
     -ex 'print the_wheel' -ex kill "$tree" >"$folder/tree" || true

@@ -193,7 +193,7 @@ static void start_and_stop_in_callback(UNUSED struct tw_node *node, void *arg) {
 }
 
 TEST(is_refused_in_callbacks) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
+    struct tw_runtime *rt = virtual_runtime();
     struct tw_node node;
     tw_node_init(&node, start_and_stop_in_callback, &rt);
     assert_ok(tw_inspect_start(rt, path));

@@ -25,7 +25,7 @@ static void need(bool is_true) {
 /* --- to look at ---------------------------------------------------------------------------- */
 
 struct tw_runtime *the_runtime;
-struct tw_node far, idle, often, window;
+struct tw_node far, idle, often;
 struct tw_handles *handles;
 tw_handle a_handle;
 static _Atomic int fires;
@@ -53,7 +53,6 @@ static int be_looked_at(void) {
     tw_node_init(&far, on_timeout, NULL);
     tw_node_init(&idle, on_timeout, NULL);
     tw_node_init(&often, on_timeout, NULL);
-    tw_node_init(&window, on_timeout, NULL);
     need(tw_runtime_label(the_runtime, &far, "far \033[31m away") == 0);
     need(tw_runtime_label(the_runtime, &often, "often") == 0);
     need(tw_runtime_after(the_runtime, &far, 5000 * TW_SECOND) == 0);

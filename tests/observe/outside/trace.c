@@ -42,10 +42,6 @@ static long long number_of(const char *name) {
 
 static void count(UNUSED struct tw_node *node, void *arg) { ++*(atomic_int *)arg; }
 
-static struct tw_runtime *manual_runtime(void) {
-    return new_runtime((struct tw_runtime_options){.driver = "manual"});
-}
-
 static struct {
     struct tw_node node;
     atomic_int fires;
@@ -53,7 +49,7 @@ static struct {
 
 /* A runtime on virtual time, and a timer in it that fires every millisecond. */
 static struct tw_runtime *ticking_runtime(void) {
-    struct tw_runtime *const rt = manual_runtime();
+    struct tw_runtime *const rt = virtual_runtime();
     ticking.fires = 0;
     tw_node_init(&ticking.node, count, &ticking.fires);
     assert_ok(tw_runtime_every(rt, &ticking.node, MS, TW_BURST));
@@ -61,7 +57,7 @@ static struct tw_runtime *ticking_runtime(void) {
 }
 
 TEST(is_refused) {
-    struct tw_runtime *const rt = manual_runtime();
+    struct tw_runtime *const rt = virtual_runtime();
     assert_int_equal(tw_trace_start(NULL, 1), -EINVAL);
     assert_int_equal(tw_trace_start(rt, 0), -EINVAL);
     assert_int_equal(tw_trace_start(rt, TW_TRACE_MOST + 1), -EINVAL);
@@ -107,7 +103,7 @@ static void start_in_callback(UNUSED struct tw_node *node, void *rt) { assert_ok
 static void stop_in_callback(UNUSED struct tw_node *node, void *rt) { assert_ok(tw_trace_stop(rt)); }
 
 TEST(begins_and_ends_inside_callbacks) {
-    struct tw_runtime *const rt = manual_runtime();
+    struct tw_runtime *const rt = virtual_runtime();
     struct tw_node start, middle, stop, after;
     atomic_int fires = 0;
     tw_node_init(&start, start_in_callback, rt);

@@ -5,6 +5,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     play_name = "fuzzed";
-    play_handles(data, size);
+    play_timers(data, size);
     return 0;
 }

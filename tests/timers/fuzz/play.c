@@ -355,7 +355,7 @@ static void move(struct timer *t, unsigned set, enum how how) {
 
 static void ask(const struct timer *t, unsigned set) {
     const int64_t left = !t->is_armed || t->due < now() ? 0 : t->due - now();
-    struct tw_keyed_timer seen;
+    struct tw_keyed_timer seen = {.remaining_ns = 77};
     if (t->home == NODES)
         expect(t->is_inside ||
                tw_runtime_remaining(game.rt, &t->node) == (t->is_armed ? left : TW_NO_DEADLINE));
@@ -364,7 +364,7 @@ static void ask(const struct timer *t, unsigned set) {
     else if (tw_keyed_get(game.table, tw_key_number(t->id), &seen) == 0)
         expect(t->lives && seen.arg == t && seen.remaining_ns == left);
     else
-        expect(!t->lives);
+        expect(!t->lives && seen.remaining_ns == 77);
 }
 
 /* Makes up a generation, cell number or tag that does not exist. */
@@ -410,11 +410,15 @@ static int64_t visits;
 static void visit(unsigned home, void *arg) {
     const struct timer *t = arg;
     expect(is_of(t, home) && t->drops == 0);
+    expect(free_home(home) == -EBUSY);
     ++visits;
 }
 
 static void visit_handle(tw_handle id, void *arg, void *home) {
-    expect(((struct timer *)arg)->id == id);
+    const struct timer *t = arg;
+    expect(t->id == id);
+    if (!t->lives) /* it is drained */
+        expect(tw_handle_stop(game.sets[t->home], id) == -ESTALE);
     visit(*(unsigned *)home, arg);
 }
 
@@ -488,7 +492,7 @@ static void let_time_pass(void) {
     expect(now() == until && (first == NULL || first->due > until));
 }
 
-struct played play_handles(const uint8_t *bytes, size_t size) {
+struct played play_timers(const uint8_t *bytes, size_t size) {
     game = (struct life){.next = bytes, .end = bytes + size};
     /* so small a budget ends turns in the middle of a tick */
     const struct tw_runtime_options options = {.driver = "manual", .tick_ns = 1, .budget = draw(6)};

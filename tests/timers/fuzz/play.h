@@ -1,7 +1,7 @@
 /* play.h - a life of timers, its operations drawn from bytes and compared with an
  * oracle. The first difference ends the program with a message. */
-#ifndef TICKWHEEL_TESTS_HANDLES_PLAY_H
-#define TICKWHEEL_TESTS_HANDLES_PLAY_H
+#ifndef TICKWHEEL_TESTS_TIMERS_FUZZ_PLAY_H
+#define TICKWHEEL_TESTS_TIMERS_FUZZ_PLAY_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +14,6 @@ struct played {
     uint64_t timers, fires;
 };
 
-struct played play_handles(const uint8_t *bytes, size_t size);
+struct played play_timers(const uint8_t *bytes, size_t size);
 
 #endif

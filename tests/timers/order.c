@@ -26,7 +26,7 @@ static struct played play_seed(uint64_t seed) {
     const size_t size = 64 + (size_t)random_below(&seed, BYTES - 64);
     for (size_t i = 0; i < size; ++i)
         bytes[i] = (uint8_t)random_next(&seed);
-    return play_handles(bytes, size);
+    return play_timers(bytes, size);
 }
 
 /* Each life is played from bytes of its own. A failure tells its seed, and TW_SEED plays that life alone. */

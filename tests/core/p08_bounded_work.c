@@ -66,7 +66,7 @@ static void open_crowd(size_t n, uint64_t start) {
     watched_open(n, count_fire, NULL);
 }
 
-/* Arms for random ticks from `first` on, within `span`; from then on, nobody watches the nodes. */
+/* Arms for random ticks from `first` on, within `span`. From then on the nodes are not watched. */
 static void arm_unwatched(uint64_t first, uint64_t span) {
     uint64_t seed = 80;
     watch_pause();

@@ -44,7 +44,7 @@ struct scene {
     unsigned traits;
 };
 
-static bool has(const struct scene *it, unsigned traits) { return (it->traits & traits) != 0; }
+static bool has(const struct scene *chosen, unsigned traits) { return (chosen->traits & traits) != 0; }
 
 static const struct scene *scene;
 static struct tw_runtime *rt;
@@ -368,8 +368,8 @@ static void add_bystanders(void) {
     }
 }
 
-static void begin(const struct scene *it, const char *driver, unsigned workers, void (*what)(void)) {
-    scene = it;
+static void begin(const struct scene *chosen, const char *driver, unsigned workers, void (*what)(void)) {
+    scene = chosen;
     act = what;
     atomic_store(&has_acted, true); /* disabled during set-up */
     atomic_store(&arguments, 0);
@@ -416,12 +416,12 @@ static void free_runtime(void) {
     check(tw_runtime_after(rt, &late, 0) == -ESHUTDOWN);
 }
 
-static void free_in_call(const struct scene *it, const char *driver) {
-    begin(it, driver, 0, free_runtime);
+static void free_in_call(const struct scene *chosen, const char *driver) {
+    begin(chosen, driver, 0, free_runtime);
     start_if_it_can(driver);
-    const int result = it->play();
-    assert_true(has_acted && (!has(it, WALKS) || calls[EACH] == 1));
-    assert_true(has(it, STARTS) ? result == -ESHUTDOWN : result >= 0);
+    const int result = chosen->play();
+    assert_true(has_acted && (!has(chosen, WALKS) || calls[EACH] == 1));
+    assert_true(has(chosen, STARTS) ? result == -ESHUTDOWN : result >= 0);
     assert_int_equal(closed, 1); /* as the call returns, not later */
     assert_int_equal(arguments, 0);
 }
@@ -438,9 +438,9 @@ static void for_each_thread(void (*put_on)(const struct scene *, bool has_worker
     close(ready);
 }
 
-static void free_on_thread(const struct scene *it, bool has_workers) {
-    begin(it, it->driver, has_workers ? 2 : 0, free_runtime);
-    assert_ok(it->play()); /* before the start: no call is in progress when it is freed */
+static void free_on_thread(const struct scene *chosen, bool has_workers) {
+    begin(chosen, chosen->driver, has_workers ? 2 : 0, free_runtime);
+    assert_ok(chosen->play()); /* before the start: no call is in progress when it is freed */
     assert_ok(tw_runtime_start(rt));
     wait_for(closed == 1);
     assert_int_equal(arguments, 0);
@@ -464,11 +464,11 @@ static void fork_here(void) {
 }
 
 /* Runs in the child after it has left the call. */
-static void go_on_in_child(const struct scene *it, int result, bool revives) {
-    const int left = has(it, IS_CUT) ? 1 : 0;
-    check(has(it, STARTS | ENDS_EARLY) ? result == -ECHILD : result >= 0);
-    check(it->acts != EACH || calls[EACH] == 1);
-    if (!has(it, FREES) && revives) {
+static void go_on_in_child(const struct scene *chosen, int result, bool revives) {
+    const int left = has(chosen, IS_CUT) ? 1 : 0;
+    check(has(chosen, STARTS | ENDS_EARLY) ? result == -ECHILD : result >= 0);
+    check(chosen->acts != EACH || calls[EACH] == 1);
+    if (!has(chosen, FREES) && revives) {
         check(tw_runtime_after_fork(rt) == 0);
         check(arguments == left);
         const tw_handle id = start(&in_an_hour);
@@ -478,34 +478,34 @@ static void go_on_in_child(const struct scene *it, int result, bool revives) {
         check(tw_runtime_count(rt) == 0);
         atomic_store(&closed, 0); /* the parent's */
     }
-    if (!has(it, FREES))
+    if (!has(chosen, FREES))
         check(tw_runtime_free(rt) == 0);
     check(closed == 1);
     check(arguments == left);
     leave(0);
 }
 
-static void fork_in_call_and_then(const struct scene *it, const char *driver, bool revives) {
-    begin(it, driver, 0, fork_here);
+static void fork_in_call_and_then(const struct scene *chosen, const char *driver, bool revives) {
+    begin(chosen, driver, 0, fork_here);
     start_if_it_can(driver);
-    if (strcmp(it->name, "a node's callback, dispatch") == 0)
+    if (strcmp(chosen->name, "a node's callback, dispatch") == 0)
         assert_true(tw_runtime_fd(rt) >= 0);
-    const int result = it->play();
+    const int result = chosen->play();
     assert_true(has_acted);
     if (is_child)
-        go_on_in_child(it, result, revives);
+        go_on_in_child(chosen, result, revives);
     assert_child_is_well(child);
     assert_true(result >= 0); /* the parent is unaffected */
-    if (!has(it, FREES))
+    if (!has(chosen, FREES))
         assert_ok(tw_runtime_free(rt));
     assert_int_equal(closed, 1);
     assert_int_equal(arguments, 0);
     free(bystanders);
 }
 
-static void fork_in_call(const struct scene *it, const char *driver) {
+static void fork_in_call(const struct scene *chosen, const char *driver) {
     for (int revives = 0; revives < 2; ++revives)
-        fork_in_call_and_then(it, driver, revives);
+        fork_in_call_and_then(chosen, driver, revives);
 }
 
 TEST(p13_every_function_that_a_call_leads_to_may_fork_and_return_in_the_child) {
@@ -552,8 +552,8 @@ static void fork_and_end(void) {
 }
 
 /* With one worker, so that fires wait behind the function that forks. */
-static void fork_on_thread_and(const struct scene *it, bool has_workers) {
-    begin(it, it->driver, has_workers, fork_and_end);
+static void fork_on_thread_and(const struct scene *chosen, bool has_workers) {
+    begin(chosen, chosen->driver, has_workers, fork_and_end);
     atomic_store(&has_forked, false);
     if (has_workers)
         assert_ok(tw_job_init(&beside, pool, fire_beside, NULL, 0));
@@ -561,12 +561,12 @@ static void fork_on_thread_and(const struct scene *it, bool has_workers) {
         assert_ok(tw_node_init(&beside.node, fire_beside, NULL));
     assert_ok(tw_runtime_every(rt, &beside.node, MS, TW_SKIP));
     assert_ok(tw_runtime_start(rt));
-    assert_ok(it->play());
+    assert_ok(chosen->play());
     wait_for(has_forked);
     assert_child_is_well(child);
     const int before = fires();
     wait_for(fires() > before + 20); /* the parent is unaffected */
-    if (it->play == watch_on_thread)
+    if (chosen->play == watch_on_thread)
         assert_ok(tw_runtime_unwatch(rt, ready));
     assert_ok(tw_runtime_free(rt));
     assert_int_equal(closed, 1);
@@ -574,9 +574,9 @@ static void fork_on_thread_and(const struct scene *it, bool has_workers) {
     free(bystanders);
 }
 
-static void fork_on_thread(const struct scene *it, bool has_workers) {
+static void fork_on_thread(const struct scene *chosen, bool has_workers) {
     for (child_does = LEAVES; child_does <= (THREADS_AFTER_FORK ? FREES_AND_RETURNS : LEAVES); ++child_does)
-        fork_on_thread_and(it, has_workers);
+        fork_on_thread_and(chosen, has_workers);
 }
 
 TEST(p13_every_function_on_a_thread_of_the_librarys_may_fork) { for_each_thread(fork_on_thread); }

@@ -20,14 +20,14 @@ struct grid {
     atomic_uint fires, off;
 };
 
-static int64_t due_of(const struct grid *it, int64_t n) {
-    return up_to_tick(it->first + n * it->period, it->tick);
+static int64_t due_of(const struct grid *grid, int64_t n) {
+    return up_to_tick(grid->first + n * grid->period, grid->tick);
 }
 
-static void judge(struct grid *it, int64_t due, uint64_t overruns) {
-    if (due != due_of(it, it->next++) || due > tw_runtime_now(rt) || overruns != 0)
-        atomic_fetch_add(&it->off, 1);
-    atomic_fetch_add(&it->fires, 1);
+static void judge(struct grid *grid, int64_t due, uint64_t overruns) {
+    if (due != due_of(grid, grid->next++) || due > tw_runtime_now(rt) || overruns != 0)
+        atomic_fetch_add(&grid->off, 1);
+    atomic_fetch_add(&grid->fires, 1);
 }
 
 static void on_node(UNUSED struct tw_node *node, void *arg) {
@@ -36,9 +36,9 @@ static void on_node(UNUSED struct tw_node *node, void *arg) {
 
 static void on_event(const struct tw_event *event, void *arg) { judge(arg, event->due_ns, event->overruns); }
 
-static struct tw_when when_of(const struct grid *it) {
+static struct tw_when when_of(const struct grid *grid) {
     return (struct tw_when){
-        .due_ns = it->first, .absolute = 1, .period_ns = it->period, .missed = it->missed};
+        .due_ns = grid->first, .absolute = 1, .period_ns = grid->period, .missed = grid->missed};
 }
 
 static void run_on(int64_t tick, enum tw_clock clock) {
@@ -63,13 +63,13 @@ static const struct {
     {60 * TW_SECOND, {90 * TW_SECOND, 60 * TW_SECOND + 1000, 3600 * TW_SECOND + 1000}},
 };
 
-static void drive(struct grid *it) {
-    assert_ok(tw_runtime_advance(rt, it->tick)); /* deadlines round up */
+static void drive(struct grid *grid) {
+    assert_ok(tw_runtime_advance(rt, grid->tick)); /* deadlines round up */
     for (unsigned n = 1; n <= RUNS; ++n) {
-        assert_ok(tw_runtime_advance(rt, it->period));
-        wait_for(it->fires == n); /* a worker may take a while */
+        assert_ok(tw_runtime_advance(rt, grid->period));
+        wait_for(grid->fires == n); /* a worker may take a while */
     }
-    assert_int_equal(it->off, 0);
+    assert_int_equal(grid->off, 0);
 }
 
 static void keep_to_grid(int64_t tick, const int64_t periods[3], enum tw_missed missed) {

@@ -54,8 +54,8 @@ static bool play(scene *shown, struct tw_runtime_options options, let_go *way) {
     return has_shown;
 }
 
-/* For each driver with short and long ticks. The ways to go alternate, because no driver sees them. In real
- * time, as wake-ups of a thread are counted: 2.4 s, eight times `until`. */
+/* For each driver with short and long ticks; each pair takes the next way to go, as a driver does not know
+ * which one a timer went. In real time, as wake-ups of a thread are counted: 2.4 s, eight times `until`. */
 static void assert_few_wake_ups(scene *shown) {
     unsigned turn = 0;
     for (unsigned d = 0; d < thread_drivers_here(); ++d)

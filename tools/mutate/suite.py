@@ -49,7 +49,6 @@ class Test:
     @property
     def cost(self):
         """Seconds of one run: by the clock if the test sleeps; else of the processor, whatever other programs do."""
-        """In seconds. That a busy machine runs other programs meanwhile does not count, where it can be told."""
         return max(self.seconds if self.sleeps else self.cpu_seconds, 0.005)
 
 

@@ -144,7 +144,9 @@ class Walk:
             for child in cursor.get_children():
                 self.walk_declaration(child)
         elif cursor.kind == K.FIELD_DECL:
+            self.function = Function(cursor.spelling)  # the place of its value in the report
             self.walk_initialiser(cursor)
+            self.function = Function()
 
     def is_here(self, cursor):
         location = cursor.location
@@ -262,8 +264,8 @@ class Walk:
             return
         if self.macro_ends.get(start, start) >= end:
             return  # a macro, which may declare something elsewhere
-        if cursor.kind == K.CALL_EXPR and is_noreturn(cursor.referenced):
-            return  # what comes after may be nothing at all
+        if cursor.kind == K.CALL_EXPR and (is_noreturn(cursor.referenced) or does_nothing(cursor.referenced)):
+            return  # after the first, there may be nothing at all
         end = self.statement_end(cursor)
         if end is not None:
             self.add("removal", start, end, "removal", "", "")
@@ -575,6 +577,13 @@ def is_noreturn(declaration):
         child.kind.is_attribute() and any("noreturn" in token.spelling for token in child.get_tokens())
         for child in declaration.get_children()
     )
+
+
+def does_nothing(function):
+    """The body is empty, as those of checks are that this build does not have."""
+    definition = function.get_definition() if function is not None else None
+    bodies = [child for child in children_of(definition) if child.kind == K.COMPOUND_STMT] if definition else []
+    return any(not children_of(body) for body in bodies)
 
 
 def calls_in(cursor):

@@ -11,6 +11,7 @@ void stop() { std::abort(); }
 void table::add(int value) {
     NOTED;
     CHECKED(used <= twice(bits));
+    is_looked_at(*this);
     if (!has_room())
         return;
     slots[used] = value;

@@ -23,6 +23,7 @@ struct table {
     int sum() const;
 };
 
+inline void is_looked_at(const table &) {}  // its call may be left out, and is no mutant
 [[noreturn]] void stop();
 int clamp(int value, int most);
 int rounds(int value);

@@ -67,17 +67,25 @@ template <class Place>
     return &now_on != &line ? explain_wheel_error(tw_cancel(&now_on.wheel, node)) : 0;
 }
 
+// Arms a node on this timeline. Returns 1 if it was pending on either, else 0 or a negative errno.
+// REQUIRES: wall_hold
+template <class Place>
+[[gnu::always_inline]] inline int arm_on(tw_runtime &rt, timeline &line, tw_node *node, tick due,
+                                         deferred_wake &wake, Place place) {
+    const int left = leave_other(rt, line, node);
+    if (left < 0)
+        return left;
+    const int armed = place_on(rt, line, node, due, wake, place);
+    return armed < 0 ? armed : armed | left;
+}
+
 // With two timelines a node may be on either, and a call that takes it from one to the other must not be
 // seen half done: so the mutex is held. Out of line, because most runtimes have one timeline.
 [[gnu::noinline]] int arm_beside_wall(tw_runtime &rt, tw_node *node, tick due, deferred_wake &wake) {
     if (node == nullptr)
         return refuse_as_the_wheel(-EINVAL);
     const wall_hold hold(rt);
-    const int left = leave_other(rt, rt.steady, node);
-    if (left < 0)
-        return left;
-    const int armed = place_on(rt, rt.steady, node, due, wake, tw_arm_at);
-    return armed < 0 ? armed : armed | left;
+    return arm_on(rt, rt.steady, node, due, wake, tw_arm_at);
 }
 
 // Arms a node on the steady timeline. With no other timeline, only the wheel reads the node, which may not be
@@ -133,13 +141,9 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
     deferred_wake wake(rt);
     const wall_hold hold(rt);
     const window in = window_of(rt, when);
-    const int left = leave_other(rt, in.line, node);
-    if (left < 0)
-        return left;
-    const int armed = place_on(rt, in.line, node, choose(in), wake, [&](tw *wheel, tw_node *it, tick due) {
+    return arm_on(rt, in.line, node, choose(in), wake, [&](tw *wheel, tw_node *it, tick due) {
         return when.period_ns == 0 ? tw_arm_at(wheel, it, due) : arm_every(wheel, it, due, in, when);
     });
-    return armed < 0 ? armed : armed | left;
 }
 
 // How a node is disarmed: tw_cancel or tw_node_shutdown.

@@ -6,15 +6,19 @@ namespace tickwheel::runtime {
 
 namespace {
 
-unsigned search(const tw_runtime &rt, const char *text) {
+// The number of the first label for which is(text) is true; 0 if there is none.
+template <class Is> unsigned find(const tw_runtime &rt, Is is) {
     const unsigned count = rt.label_count.load(std::memory_order_acquire);
     for (unsigned i = 1; i <= count; ++i)
-        if (label_text(rt, i) == text)
-            return i;
-    for (unsigned i = 1; i <= count; ++i)
-        if (std::strcmp(label_text(rt, i), text) == 0)
+        if (is(label_text(rt, i)))
             return i;
     return 0;
+}
+
+// Most callers pass the pointer that was passed before: then no text is compared.
+unsigned search(const tw_runtime &rt, const char *text) {
+    const unsigned same = find(rt, [text](const char *each) { return each == text; });
+    return same != 0 ? same : find(rt, [text](const char *each) { return std::strcmp(each, text) == 0; });
 }
 
 }  // namespace
@@ -25,8 +29,8 @@ unsigned label_number(tw_runtime &rt, const char *text) {
     if (const unsigned known = search(rt, text); known != 0)
         return known;
     const mutex_hold hold(&rt.components_mutex);
-    if (const unsigned known = search(rt, text); known != 0)
-        return known;
+    if (const unsigned meanwhile = search(rt, text); meanwhile != 0)
+        return meanwhile;
     const unsigned count = rt.label_count.load(std::memory_order_relaxed);
     if (count == other_labels - 1)
         return other_labels;

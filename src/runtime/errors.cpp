@@ -37,7 +37,7 @@ int refuse_as_the_wheel(int error) {
 }  // namespace tickwheel::runtime
 
 TW_API const char *tw_explain(int error) {
-    const char *const why = error < 0 ? tickwheel::runtime::noted_for(error) : nullptr;
+    const char *const why = tickwheel::runtime::noted_for(error);
     return why != nullptr ? why : tw_strerror(error);
 }
 

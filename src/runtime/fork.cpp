@@ -97,7 +97,6 @@ void begin_anew(tw_runtime &rt) {
     rt.meter.abandon_callback();
     rt.turn_number &= ~1U;
     rt.driven = driven::by_none;
-    rt.stopping = false;
     rt.lent = false;
     rt.forked = false;
     rt.closed = rt.is_freed != 0 ? -ESHUTDOWN : 0;

@@ -80,10 +80,11 @@ tw_runtime *allocate(const tw_driver &driver) {
     constexpr std::size_t state_at = (sizeof(tw_runtime) + alignment - 1) / alignment * alignment;
     if (driver.state_size > SIZE_MAX - state_at)
         return nullptr;
-    char *memory = static_cast<char *>(std::calloc(1, state_at + driver.state_size));
+    const std::size_t size = state_at + driver.state_size;
+    char *memory = static_cast<char *>(std::calloc(1, size));
     if (memory == nullptr)
         return nullptr;
-    tw_port_hide(memory, state_at + driver.state_size);
+    tw_port_hide(memory, size);
     auto *rt = new (memory) tw_runtime;
     rt->driver = &driver;
     rt->driver_state = memory + state_at;
@@ -176,8 +177,8 @@ void *thread_main(void *arg) {
 cpu_set_t cpu_set_of(std::uint64_t cpus) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    for (int cpu = 0; cpu < 64; ++cpu)
-        if ((cpus >> cpu & 1) != 0)
+    for (int cpu = 0; cpus != 0; ++cpu, cpus >>= 1)
+        if ((cpus & 1) != 0)
             CPU_SET(cpu, &set);
     return set;
 }

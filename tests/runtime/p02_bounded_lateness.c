@@ -220,6 +220,19 @@ TEST(p2_the_kernel_gives_the_thread_the_slack_that_was_asked_for_or_none) {
     }
 }
 
+TEST(p2_a_turn_fires_1024_timers_if_no_other_budget_was_asked_for) {
+    static struct tw_node nodes[1500];
+    struct tw_runtime *rt = runtime_on("timerfd");
+    atomic_store(&fires, 0);
+    for (unsigned i = 0; i < COUNT_OF(nodes); ++i) {
+        tw_node_init(&nodes[i], count, NULL);
+        tw_runtime_after(rt, &nodes[i], 0);
+    }
+    assert_int_equal(tw_runtime_dispatch(rt), 0);
+    assert_int_equal(fires, 1024);
+    tw_runtime_free(rt);
+}
+
 /* Arms 100 nodes on one tick, of which a turn may fire 2. Returns false if the thread began to
  * run only when all were due, as it may on a busy machine, and so did not sleep for them. */
 static bool slept_for_a_crowded_tick(int64_t ahead_ns, struct tw_stats *stats) {

@@ -102,15 +102,28 @@ TEST_BY_EACH_THREAD(start_on_a_cpu_that_is_not_there_is_refused) {
     assert_nothing_leaked(before);
 }
 
-TEST_BY_EACH_THREAD(start_says_that_a_priority_is_not_permitted) {
-    struct tw_runtime *rt = NULL;
-    const struct tw_runtime_options options = {.driver = WAY->driver, .priority = 1};
-    assert_int_equal(tw_runtime_new(&rt, &options), 0);
-    inject(ONLY(CALL_PTHREAD_CREATE), EPERM, 0, 1);
-    assert_int_equal(tw_runtime_start(rt), -EPERM);
-    inject_nothing();
-    assert_non_null(strstr(tw_explain(-EPERM), "priority"));
-    tw_runtime_free(rt);
+/* The option at fault if there is one, also right after a refusal with the same error and another cause. */
+TEST(start_says_which_option_the_system_refuses) {
+    static const struct {
+        struct tw_runtime_options options;
+        int error;
+        const char *words; /* NULL: those of tw_strerror */
+    } refused[] = {
+        {{.priority = 1}, EPERM, "priority"}, {{.priority = 0}, EPERM, NULL}, {{.cpus = 1}, EINVAL, "cpus"},
+        {{.priority = 0}, EINVAL, NULL},      {{.cpus = 1}, EAGAIN, NULL},    {{.priority = 1}, EAGAIN, NULL},
+    };
+    for (unsigned i = 0; i < COUNT_OF(refused); ++i) {
+        struct tw_runtime *rt = new_runtime(refused[i].options);
+        inject(ONLY(CALL_PTHREAD_CREATE), refused[i].error, 0, 1);
+        assert_int_equal(tw_runtime_start(rt), -refused[i].error);
+        inject_nothing();
+        const char *const said = tw_explain(-refused[i].error);
+        if (refused[i].words != NULL)
+            assert_non_null(strstr(said, refused[i].words));
+        else
+            assert_string_equal(said, tw_strerror(-refused[i].error));
+        tw_runtime_free(rt);
+    }
 }
 
 static struct gate gate;
@@ -139,11 +152,21 @@ TEST(start_and_dispatch_are_refused_while_another_thread_drives) {
 }
 
 static cpu_set_t seen;
+static int policy_seen;
+static struct sched_param priority_seen;
 static struct counter looker;
 
-static void look_at_processors(UNUSED struct tw_node *node, UNUSED void *arg) {
+static void look(UNUSED struct tw_node *node, UNUSED void *arg) {
     sched_getaffinity(0, sizeof seen, &seen);
+    pthread_getschedparam(pthread_self(), &policy_seen, &priority_seen);
     atomic_store(&looker.fires, 1);
+}
+
+static void look_on(struct tw_runtime *rt) {
+    init_counter(&looker);
+    assert_int_equal(tw_node_init(&looker.node, look, NULL), 0);
+    assert_int_equal(tw_runtime_after(rt, &looker.node, 0), 0);
+    wait_for(looker.fires == 1);
 }
 
 TEST_BY_EACH_THREAD(start_puts_the_thread_on_the_processors_that_it_was_asked_for) {
@@ -154,11 +177,21 @@ TEST_BY_EACH_THREAD(start_puts_the_thread_on_the_processors_that_it_was_asked_fo
         --cpu;
     struct tw_runtime *rt =
         started_runtime((struct tw_runtime_options){.driver = WAY->driver, .cpus = UINT64_C(1) << cpu});
-    init_counter(&looker);
-    assert_int_equal(tw_node_init(&looker.node, look_at_processors, NULL), 0);
-    assert_int_equal(tw_runtime_after(rt, &looker.node, 0), 0);
-    wait_for(looker.fires == 1);
+    look_on(rt);
     assert_int_equal(CPU_COUNT(&seen), 1);
     assert_true(CPU_ISSET(cpu, &seen));
+    tw_runtime_free(rt);
+}
+
+TEST(start_gives_the_thread_its_priority_or_is_refused) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.priority = 1});
+    const int result = tw_runtime_start(rt);
+    if (result == 0) {
+        look_on(rt);
+        assert_int_equal(policy_seen, SCHED_FIFO);
+        assert_int_equal(priority_seen.sched_priority, 1);
+    } else {
+        assert_int_equal(result, -EPERM);
+    }
     tw_runtime_free(rt);
 }

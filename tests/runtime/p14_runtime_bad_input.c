@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-static struct tw_runtime *rt, *other;
+static struct tw_runtime *rt, *other; /* the other one has two timelines */
 static struct tw_node idle, pending, periodic, away, shut;
 static struct tw_node raw; /* all zeroes */
 static int64_t now;
@@ -16,7 +16,7 @@ static void never(UNUSED struct tw_node *node, UNUSED void *arg) { fail_msg("a c
 
 static int begin(UNUSED void **state) {
     rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = 1000});
-    other = virtual_runtime();
+    other = new_runtime((struct tw_runtime_options){.driver = "manual", .clock = TW_CLOCK_WALL});
     assert_int_equal(tw_runtime_advance(rt, TW_SECOND), 0);
     now = TW_SECOND;
     memset(&raw, 0, sizeof raw);
@@ -81,10 +81,10 @@ static void assert_refused(unsigned first, unsigned end, struct tw_runtime *by, 
 FIXTURE(begin, end_all);
 
 TEST(p14_null_and_forgotten_arguments) {
-    struct tw_runtime *const runtimes[] = {NULL, rt, rt};
-    struct tw_node *const nodes[] = {&idle, NULL, &raw};
+    struct tw_runtime *const runtimes[] = {NULL, rt, rt, other, other};
+    struct tw_node *const nodes[] = {&idle, NULL, &raw, NULL, &raw};
     struct tw_stats stats;
-    for (unsigned i = 0; i < 3; ++i) {
+    for (unsigned i = 0; i < COUNT_OF(nodes); ++i) {
         assert_refused(0, NODE_CALLS, runtimes[i], nodes[i], -EINVAL);
         assert_int_equal(tw_runtime_remaining(runtimes[i], nodes[i]), TW_NO_DEADLINE);
     }
@@ -149,6 +149,7 @@ TEST(p14_times_and_schedules_out_of_range) {
 
 TEST(p14_nodes_that_are_elsewhere_idle_or_shut_down) {
     assert_refused(0, NODE_CALLS, rt, &away, -EBUSY);
+    assert_refused(0, NODE_CALLS, other, &pending, -EBUSY);
     assert_refused(0, ARMING_CALLS, rt, &shut, -EPERM);
     REFUSED(tw_runtime_move(rt, &idle, 1), -ENOENT);
     REFUSED(tw_runtime_move(rt, &shut, 1), -ENOENT);
@@ -213,9 +214,10 @@ TEST(p14_refusals_name_the_argument) {
     EXPLAINED(tw_runtime_every(rt, &idle, 0, TW_SKIP), "period is 0");
     EXPLAINED(tw_runtime_every(rt, &idle, 1000, (enum tw_missed)9), "missed");
     EXPLAINED(tw_runtime_arm(rt, &idle, NULL), "when is null");
-    EXPLAINED(tw_runtime_arm(rt, &idle, &short_one), "tick");
+    EXPLAINED(tw_runtime_arm(rt, &idle, &short_one), "shorter than the runtime's tick");
     EXPLAINED(tw_runtime_arm(rt, &idle, &fires), "fires");
     EXPLAINED(tw_runtime_move(rt, &idle, 1), "not pending");
+    EXPLAINED(tw_runtime_cancel(NULL, NULL), "runtime is null");
     EXPLAINED(tw_runtime_cancel(rt, &away), "another runtime");
     EXPLAINED(tw_runtime_after(rt, &shut, 1), "shut down");
     EXPLAINED(tw_runtime_advance(rt, -1), "time");
@@ -259,9 +261,12 @@ TEST(p14_refusals_of_timers_and_workers_name_the_argument) {
     EXPLAINED(tw_workers_free(NULL), "no error");
 }
 
-/* An error that is not the last refusal is explained as by tw_strerror. */
+/* Calls that succeed leave it alone. An error that is not the last refusal is explained as by tw_strerror. */
 TEST(p14_explanations_are_of_the_last_refusal_alone) {
     assert_int_equal(tw_runtime_after(rt, &idle, -1), -EINVAL);
+    assert_int_equal(tw_runtime_cancel(rt, &pending), 1);
+    tw_runtime_free(virtual_runtime());
+    EXPLAINED(-EINVAL, "delay is negative");
     assert_string_equal(tw_explain(-ENOENT), tw_strerror(-ENOENT));
     assert_int_equal(tw_runtime_move(rt, &idle, 1), -ENOENT);
     assert_string_equal(tw_explain(-EINVAL), tw_strerror(-EINVAL));

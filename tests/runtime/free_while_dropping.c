@@ -90,6 +90,7 @@ static void free_the_others(void) {
 static void arm_nodes(void) {
     for (unsigned i = 0; i < TIMING_CALLS; ++i)
         assert_int_equal(node_calls[i].call(rt, &node), -ESHUTDOWN);
+    assert_int_equal(tw_runtime_move(rt, NULL, 1), -EINVAL);
     assert_int_equal(tw_runtime_cancel_wait(rt, &node), 0);
     assert_int_equal(tw_runtime_count(rt), 0);
 }
@@ -108,6 +109,8 @@ static void drive(void) {
     assert_int_equal(tw_runtime_advance(rt, TW_SECOND), -EBUSY);
     assert_int_equal(tw_runtime_leap(rt, TW_SECOND), -EBUSY);
     assert_int_equal(tw_runtime_start(rt), -ESHUTDOWN);
+    assert_int_equal(tw_runtime_watch(rt, 0, 1, NULL, NULL), -ESHUTDOWN);
+    assert_int_equal(tw_runtime_unwatch(rt, 0), -EOPNOTSUPP); /* by this driver */
     assert_int_equal(tw_runtime_stop(rt), 0);
     assert_int_equal(tw_runtime_due(rt), TW_NO_DEADLINE);
 }

@@ -92,6 +92,14 @@ TEST_BY_EACH_THREAD(start_right_after_a_stop_inside_needs_no_stop_in_between) {
     stop_inside_and_resume(WAY, 0, false);
 }
 
+/* The same for a loop: the thread that has stopped itself is joined first. */
+TEST_ONE_WAY(a_loop_right_after_a_stop_inside_needs_no_stop_in_between, 2) {
+    act_in(WAY, stop_here, 0);
+    assert_true(tw_runtime_fd(rt) >= 0);
+    assert_true(go_on_until(&ways[3], rt, whole_crowd_has_fired));
+    tw_runtime_free(rt);
+}
+
 static void start_here(UNUSED struct tw_node *node, UNUSED void *arg) {
     int result = tw_runtime_start(rt);
     if (result == -EBUSY) {
@@ -143,6 +151,15 @@ static void stop_and_free_here(UNUSED struct tw_node *node, UNUSED void *arg) {
 
 static struct holdings without_it;
 
+static bool this_thread_can_be_joined(void) {
+    pthread_attr_t attributes;
+    int state;
+    assert_int_equal(pthread_getattr_np(pthread_self(), &attributes), 0);
+    pthread_attr_getdetachstate(&attributes, &state);
+    pthread_attr_destroy(&attributes);
+    return state == PTHREAD_CREATE_JOINABLE;
+}
+
 static void free_inside(const struct way *way, tw_callback *act, int64_t period) {
     without_it = holdings_now();
     act_in(way, act, period);
@@ -150,6 +167,7 @@ static void free_inside(const struct way *way, tw_callback *act, int64_t period)
     assert_int_equal(answer, 0);
     assert_int_equal(actor.fires, 1);
     assert_crowd_fired(0);
+    assert_true(this_thread_can_be_joined()); /* though it may have called the callback */
 }
 
 TEST_EACH_WAY(free_inside_a_oneshot_is_its_end) { free_inside(WAY, free_here, 0); }

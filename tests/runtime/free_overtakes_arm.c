@@ -1,6 +1,8 @@
 /* P7: tw_runtime_free overtakes a call that arms. The call has found the runtime open and
  * reads the clock; meanwhile a callback on another thread frees the runtime, which empties its
- * wheels. The call is refused and leaves nothing pending on the runtime that is about to go. */
+ * wheels. The call is refused and leaves nothing pending on the runtime that is about to go.
+ * P13: a fork at that moment, and one that a call which holds a lock keeps waiting. */
+#include "support/child.h"
 #include "support/faults.h"
 
 #include <tickwheel/handle.h>
@@ -41,6 +43,20 @@ static int start_handle(void) {
     return tw_handle_after(set, &handle, TW_SECOND, never_due, NULL);
 }
 
+/* The child can only free the runtime. */
+static void fork_while_it_is_being_freed(void) {
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        expect(tw_runtime_after_fork(rt) == 0);
+        expect(tw_runtime_after(rt, &node, TW_SECOND) == -ESHUTDOWN);
+        expect(tw_runtime_start(rt) == -ESHUTDOWN);
+        expect(tw_runtime_free(rt) == 0);
+        leave(0);
+    }
+    assert_child_is_well(child);
+}
+
 TEST(p7_a_call_that_arms_leaves_nothing_on_a_runtime_that_is_freed_meanwhile) {
     int (*const calls[])(void) = {arm_after, arm_every, arm_within, start_handle};
     for (unsigned i = 0; i < COUNT_OF(calls); ++i) {
@@ -59,7 +75,53 @@ TEST(p7_a_call_that_arms_leaves_nothing_on_a_runtime_that_is_freed_meanwhile) {
         call_before_next_reading(stall);
         assert_int_equal(calls[i](), -ESHUTDOWN);
         assert_int_equal(node.state, TW_IDLE);
+        fork_while_it_is_being_freed();
         atomic_store(&is_refused, true);
         wait_for(drops == 1); /* the callback has returned, and the runtime is being freed */
+    }
+}
+
+/* --- a fork waits for a call that holds a lock -------------------------------------------------- */
+
+static atomic_bool has_gone_on;
+
+static void pause_with_the_lock(void) {
+    atomic_store(&is_reading, true);
+    pause_ms(20); /* time in which a fork that does not wait returns */
+    atomic_store(&has_gone_on, true);
+}
+
+static int arm_at(void) { return tw_runtime_at(rt, &node, TW_SECOND); }
+static int start_periodic_handle(void) {
+    tw_handle handle;
+    return tw_handle_every(set, &handle, TW_SECOND, TW_SKIP, never_due, NULL);
+}
+
+static void *call_and_pause(void *call) {
+    call_before_next_reading(pause_with_the_lock);
+    return (*(int (**)(void))call)() == 0 ? call : NULL;
+}
+
+TEST(p13_a_fork_waits_until_a_call_has_changed_what_it_changes) {
+    int (*calls[])(void) = {arm_at, start_periodic_handle};
+    for (unsigned i = 0; i < COUNT_OF(calls); ++i) {
+        pthread_t caller;
+        void *result;
+        const bool on_wall = calls[i] == arm_at; /* the one holds wall_mutex, the other the keeper's lock */
+        is_reading = has_gone_on = false;
+        rt = new_runtime((struct tw_runtime_options){.driver = "epoll",
+                                                     .clock = on_wall ? TW_CLOCK_WALL : TW_CLOCK_DEFAULT});
+        assert_ok(tw_handles_new(&set, rt, NULL));
+        tw_node_init(&node, never_fires, NULL);
+        assert_int_equal(pthread_create(&caller, NULL, call_and_pause, &calls[i]), 0);
+        wait_for(is_reading);
+        const pid_t child = fork();
+        if (child == 0)
+            leave(0);
+        assert_true(has_gone_on);
+        assert_child_is_well(child);
+        pthread_join(caller, &result);
+        assert_ptr_equal(result, &calls[i]);
+        tw_runtime_free(rt);
     }
 }

@@ -180,6 +180,47 @@ TEST(p13_a_fork_finds_every_wheel_whole_whatever_other_threads_do) {
     forks_amid_calls((struct tw_runtime_options){.driver = "timerfd", .clock = TW_CLOCK_WALL});
 }
 
+/* --- a fork while another thread waits for a callback ------------------------------------------ */
+
+static int to_callback[2];
+
+static void wait_for_a_byte(struct tw_node *node, void *arg) {
+    char byte;
+    count(node, arg);
+    IGNORE(read(to_callback[0], &byte, 1));
+}
+
+static void *stop(UNUSED void *arg) { return tw_runtime_stop(rt) == 0 ? rt : NULL; }
+
+TEST(p13_a_child_may_start_and_stop_although_a_thread_of_the_parent_waits_in_a_stop) {
+    pthread_t stopper;
+    void *stopped;
+    rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
+    assert_int_equal(pipe(to_callback), 0);
+    atomic_store(&board->fires_in_parent, 0);
+    tw_node_init(&once, wait_for_a_byte, NULL);
+    assert_int_equal(tw_runtime_after(rt, &once, 0), 0);
+    wait_for(board->fires_in_parent == 1);
+    assert_int_equal(pthread_create(&stopper, NULL, stop, NULL), 0);
+    wait_until_others_sleep();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        expect(tw_runtime_after_fork(rt) == 0);
+        expect(!THREADS_AFTER_FORK || tw_runtime_start(rt) == 0);
+        expect(tw_runtime_stop(rt) == 0);
+        expect(tw_runtime_free(rt) == 0);
+        leave(0);
+    }
+    assert_child_is_well(child);
+    assert_int_equal(write(to_callback[1], "", 1), 1);
+    pthread_join(stopper, &stopped);
+    assert_ptr_equal(stopped, rt);
+    tw_runtime_free(rt);
+    close(to_callback[0]);
+    close(to_callback[1]);
+}
+
 /* --- the parent's descriptor. Forks inside callbacks: free_or_fork_anywhere.c ------------------ */
 
 static pid_t forked_child;
@@ -217,9 +258,14 @@ TEST(p13_a_child_leaves_the_descriptor_of_the_parent_alone) {
 TEST(p13_a_child_may_start_a_thread_where_the_parent_has_lent_its_descriptor) {
     rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
     assert_true(tw_runtime_fd(rt) >= 0);
+    tw_node_init(&once, count, NULL);
     const pid_t child = fork();
     if (child == 0) {
+        struct tw_stats stats;
         expect(tw_runtime_after_fork(rt) == 0);
+        expect(tw_runtime_after(rt, &once, 3600 * TW_SECOND) == 0);
+        expect(tw_runtime_stats(rt, &stats) == 0);
+        expect(stats.wakes == 0); /* it is the parent's loop that waits */
         expect(!THREADS_AFTER_FORK || tw_runtime_start(rt) == 0);
         expect(tw_runtime_free(rt) == 0);
         leave(0);

@@ -209,19 +209,24 @@ TEST(p1_a_clock_set_back_meanwhile_makes_nothing_that_stays_fire_early) {
 
 TEST(jobs_that_wait_are_taken_back) {
     enum { JOBS = 50 };
-    static struct tw_job held, jobs[JOBS], often;
+    static struct tw_job held, held_in_second, jobs[JOBS], often;
     struct gate gate = {0};
-    struct tw_workers *pool = NULL;
+    struct tw_workers *pool = NULL, *second = NULL;
     struct tw_handles *set = NULL;
     make((struct tw_runtime_options){.driver = "manual"});
     assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}));
+    assert_ok(tw_workers_new(&second, rt, &(struct tw_workers_options){.threads = 1}));
     assert_ok(tw_handles_new(&set, rt, &(struct tw_handles_options){.workers = pool}));
-    assert_ok(tw_job_init(&held, pool, wait_in_gate, &gate, 0));
+    struct tw_job *const holding[] = {&held, &held_in_second};
+    for (unsigned i = 0; i < COUNT_OF(holding); ++i) {
+        assert_ok(tw_job_init(holding[i], i == 0 ? pool : second, wait_in_gate, &gate, 0));
+        assert_ok(tw_runtime_after(rt, &holding[i]->node, 0));
+    }
     assert_ok(tw_job_init(&often, pool, count_node, NULL, 0));
-    assert_ok(tw_runtime_after(rt, &held.node, 0));
     assert_ok(tw_runtime_advance(rt, 0));
-    wait_for(gate.inside == 1);
-    assert_ok(tw_runtime_after(rt, &held.node, 0)); /* its own run keeps it waiting for a worker */
+    wait_for(gate.inside == 2);
+    for (unsigned i = 0; i < COUNT_OF(holding); ++i) /* its own run keeps it waiting for a worker */
+        assert_ok(tw_runtime_after(rt, &holding[i]->node, 0));
     assert_ok(tw_runtime_every(rt, &often.node, MS, TW_BURST));
     for (unsigned i = 0; i < JOBS; ++i) {
         tw_handle id;
@@ -232,12 +237,13 @@ TEST(jobs_that_wait_are_taken_back) {
     assert_ok(tw_runtime_advance(rt, 3 * MS));
     clear();
     /* each once, including the one that waits for a worker and is pending again */
-    assert_int_equal(times_told, JOBS + 2);
+    assert_int_equal(times_told, JOBS + 3);
     for (unsigned i = 0; i < JOBS; ++i)
         assert_int_equal(tw_runtime_cancel(rt, &jobs[i].node), 0);
     atomic_store(&gate.open, true);
     assert_ok(tw_workers_wait(pool));
-    assert_int_equal(gate.passed, 1);
+    assert_ok(tw_workers_wait(second));
+    assert_int_equal(gate.passed, 2);
     assert_int_equal(fires, JOBS); /* of handles, which clear leaves alone */
     tw_runtime_free(rt);
 }

@@ -38,6 +38,23 @@ TEST(cancelling_prevents_what_waits_and_says_so) {
     }
 }
 
+/* Its fire waits in the one runtime's pool, and it is pending there, too. */
+TEST(a_job_is_cancelled_by_its_own_runtime_alone) {
+    struct tw_runtime *other = new_runtime(by_hand);
+    new_pool(other, (struct tw_workers_options){.threads = 1});
+    begin(1);
+    hold_a_worker(&held, &gate);
+    init_job(&job, pool, count, NULL);
+    fire(&job);
+    assert_ok(tw_runtime_after(rt, &job.node, TW_SECOND));
+    assert_int_equal(tw_runtime_cancel(other, &job.node), -EBUSY);
+    assert_int_equal(stats_of(pool).waiting, 1);
+    assert_int_equal(tw_runtime_cancel(rt, &job.node), 1);
+    end();
+    assert_int_equal(runs, 0);
+    tw_runtime_free(other);
+}
+
 TEST(cancelling_prevents_what_waits_for_a_run_of_the_same_job) {
     begin(2);
     hold_a_worker(&held, &gate);

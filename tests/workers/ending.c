@@ -219,6 +219,35 @@ TEST(a_run_may_free_the_runtime) {
     assert_int_equal(faults, 0);
 }
 
+/* A callback frees it meanwhile. */
+static struct tw_handles *set;
+static tw_handle far;
+static atomic_int answer;
+
+static void stop_far(UNUSED struct tw_node *node, void *arg) {
+    pass(arg);
+    atomic_store(&answer, tw_handle_stop(set, far));
+}
+
+TEST(a_run_that_goes_on_while_the_runtime_is_freed_still_has_its_timers) {
+    struct tw_node frees;
+    struct gate opened = {.open = true};
+    make(with_counted_closes("sleep"), (struct tw_workers_options){.threads = 1});
+    assert_ok(tw_handles_new(&set, rt, NULL));
+    assert_ok(tw_handle_after(set, &far, 3600 * TW_SECOND, no_task, NULL));
+    init_job(&held, pool, stop_far, &gate);
+    tw_node_init(&frees, free_runtime, &opened);
+    assert_ok(tw_runtime_after(rt, &held.node, 0));
+    assert_ok(tw_runtime_start(rt));
+    wait_for(atomic_load(&gate.inside) == 1);
+    assert_ok(tw_runtime_after(rt, &frees, 0));
+    wait_for(atomic_load(&opened.passed) == 1);
+    pause_ms(20); /* time in which the timers would end if that did not wait for the run */
+    atomic_store(&gate.open, true);
+    wait_for(closed == 1);
+    assert_int_equal(answer, 1);
+}
+
 /* The advance in progress then frees it. */
 static atomic_bool in_callback, go_on;
 

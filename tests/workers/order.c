@@ -3,6 +3,8 @@
 
 #include "support/environment.h"
 
+#include <tickwheel/observe.h>
+
 /* numbers of the jobs in the order they ran; runs never overlap */
 static int ran[8192];
 
@@ -225,6 +227,7 @@ static void note_lateness(UNUSED struct tw_node *node, void *arg) {
 /* Lets ten periods pass while the first run continues, then runs everything that waits. */
 static void be_late(struct late_job *late, unsigned flags, enum tw_missed missed) {
     assert_ok(tw_job_init(&late->job, pool, note_lateness, late, flags));
+    assert_ok(tw_runtime_label(rt, &late->job.node, "late")); /* which makes no difference */
     assert_ok(tw_runtime_every(rt, &late->job.node, TW_MILLISECOND, missed));
     for (int i = 0; i < PERIODS; ++i) {
         assert_ok(tw_runtime_advance(rt, TW_MILLISECOND));

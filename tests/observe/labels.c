@@ -109,16 +109,20 @@ TEST(a_job_counts_once_and_its_run_is_timed_on_the_worker) {
 }
 
 TEST(equal_texts_are_one_label_wherever_they_stand) {
-    struct tw_node one, other;
-    char text[] = "same";
-    tw_node_init(&one, no_callback, NULL);
-    tw_node_init(&other, no_callback, NULL);
-    assert_ok(tw_runtime_label(rt, &one, "same"));
-    assert_ok(tw_runtime_label(rt, &other, text));
-    tw_runtime_after(rt, &one, TW_SECOND);
-    tw_runtime_after(rt, &other, TW_SECOND);
-    tw_runtime_advance(rt, TW_SECOND);
-    assert_int_equal(counts_of("same").fires, 2);
+    static const char *const texts[] = {"of the handles", "same"}; /* the first label, and the last */
+    for (unsigned i = 0; i < COUNT_OF(texts); ++i) {
+        struct tw_node one, other;
+        char copy[16];
+        strcpy(copy, texts[i]);
+        tw_node_init(&one, no_callback, NULL);
+        tw_node_init(&other, no_callback, NULL);
+        assert_ok(tw_runtime_label(rt, &one, texts[i]));
+        assert_ok(tw_runtime_label(rt, &other, copy));
+        tw_runtime_after(rt, &one, TW_SECOND);
+        tw_runtime_after(rt, &other, TW_SECOND);
+        tw_runtime_advance(rt, TW_SECOND);
+        assert_int_equal(counts_of(texts[i]).fires, 2);
+    }
 }
 
 TEST(labels_beyond_what_a_runtime_tells_apart_are_counted_together) {

@@ -71,6 +71,28 @@ TEST(is_refused) {
     assert_ok(tw_runtime_free(rt));
 }
 
+/* The runtime whose recording another thread begins when this one next reads a clock. */
+static _Thread_local struct tw_runtime *begun_meanwhile;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *reading);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *reading);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
+    struct tw_runtime *const rt = begun_meanwhile;
+    begun_meanwhile = NULL;
+    if (rt != NULL)
+        assert_ok(tw_trace_start(rt, 8));
+    return __real_clock_gettime(clock, reading);
+}
+
+TEST(is_begun_by_two_threads_at_once) {
+    struct tw_runtime *const rt = ticking_runtime();
+    begun_meanwhile = rt; /* the memory for 16 fires is there by then */
+    assert_int_equal(tw_trace_start(rt, 16), -ENOSPC);
+    assert_ok(tw_runtime_advance(rt, 5 * MS));
+    assert_int_equal(write_trace(rt), 5);
+    assert_ok(tw_runtime_free(rt));
+}
+
 TEST(drops_the_oldest) {
     struct tw_runtime *const rt = ticking_runtime();
     assert_ok(tw_trace_start(rt, 8));

@@ -143,10 +143,11 @@ static long switches_of_lookout(void) {
     return (long)look.voluntary;
 }
 
+/* One that is not, and waits for a processor all the time, is not asleep. */
 static bool lookout_is_parked(void) {
     const long before = switches_of_lookout();
     pause_ms(50); /* two hundred looks, if it were not */
-    return switches_of_lookout() == before;
+    return is_asleep(lookout()) && switches_of_lookout() == before;
 }
 
 /* P9; and what runs afterwards is seen all the same. */

@@ -141,8 +141,8 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
     deferred_wake wake(rt);
     const wall_hold hold(rt);
     const window in = window_of(rt, when);
-    return arm_on(rt, in.line, node, choose(in), wake, [&](tw *wheel, tw_node *it, tick due) {
-        return when.period_ns == 0 ? tw_arm_at(wheel, it, due) : arm_every(wheel, it, due, in, when);
+    return arm_on(rt, in.line, node, choose(in), wake, [&](tw *wheel, tw_node *timer, tick due) {
+        return when.period_ns == 0 ? tw_arm_at(wheel, timer, due) : arm_every(wheel, timer, due, in, when);
     });
 }
 

@@ -62,9 +62,7 @@ struct tick_unit {
         return t > last ? TW_NO_DEADLINE : static_cast<std::int64_t>(t * ns);
     }
     bool divides(std::int64_t period) const { return static_cast<std::uint64_t>(period) % ns == 0; }
-    bool counts(std::int64_t period) const {
-        return static_cast<std::uint64_t>(period) >= ns && static_cast<std::uint64_t>(period) % part == 0;
-    }
+    bool counts(std::int64_t period) const { return static_cast<std::uint64_t>(period) % part == 0; }
 
     // By how many parts a deadline is earlier than the tick that it rounds up to.
     std::uint32_t early(std::int64_t deadline) const {

@@ -24,11 +24,10 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// The deadline of a tick that a wheel answered with; 0 if it wants attention at once. That is so if it is
-// behind, because the budget was used up, or if look-ahead is due: then no deadline may be near at all.
+// The deadline of a tick that a wheel answered with, which is none for `never`; 0 if the wheel wants
+// attention at once, because it is behind (the budget was used up) or look-ahead is due. Then no deadline may
+// be near.
 std::int64_t deadline_to_wait_for(const timeline &line, tick next, tick present) {
-    if (next == never)
-        return TW_NO_DEADLINE;
     return next <= present ? 0 : line.deadline_of(next);
 }
 
@@ -228,7 +227,7 @@ bool fire_due(tw_runtime &rt) {
 // The library's own measure of P2. A deadline that has passed before the sleep begins was held up by
 // callbacks, not by the system, and is counted apart.
 bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until) {
-    tw_deadlines began = {0, 0};
+    tw_deadlines began = {};
     std::int64_t late = INT64_MIN;
     for_each_timeline(rt, [&](const timeline &line) {
         if (line.can_be_set && until.*line.deadline_field == TW_NO_DEADLINE)

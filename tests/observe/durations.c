@@ -24,6 +24,25 @@ TEST(bucket_limits_rise_by_a_half_and_a_third) {
     assert_true(tw_bucket_limit(TW_BUCKETS + 7) == INT64_MAX);
 }
 
+/* The shortest duration of each bucket and the longest: by how much fires are late on virtual time. */
+TEST(a_duration_is_counted_below_the_limit_of_its_bucket) {
+    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "manual", .tick_ns = 1});
+    struct tw_node node;
+    struct tw_observed observed;
+    tw_node_init(&node, no_callback, NULL);
+    for (unsigned i = 0; i < TW_BUCKETS; ++i) {
+        const int64_t shortest = i == 0 ? 1 : tw_bucket_limit(i - 1);
+        const int64_t longest = i == TW_BUCKETS - 1 ? shortest / 2 * 3 : tw_bucket_limit(i) - 1;
+        tw_runtime_after(rt, &node, 1);
+        assert_ok(tw_runtime_leap(rt, 1 + shortest));
+        tw_runtime_after(rt, &node, 1);
+        assert_ok(tw_runtime_leap(rt, 1 + longest));
+        assert_ok(tw_runtime_observe(rt, &observed));
+        assert_int_equal(observed.late[TW_LATE_WAKING].counts[i], 2);
+    }
+    tw_runtime_free(rt);
+}
+
 TEST(a_share_is_the_limit_of_its_bucket_but_never_more_than_the_longest) {
     struct tw_histogram histogram = {.max_ns = 900};
     assert_int_equal(tw_histogram_share(NULL, 0.5), 0);
@@ -105,81 +124,6 @@ TEST(the_callback_of_a_handle_is_timed_where_it_runs) {
         assert_counted(rt, "handle", monotonic() - begin);
         tw_runtime_free(rt);
     }
-}
-
-/* The second of two callbacks at one tick is timed from the end of the first. */
-TEST(two_callbacks_of_one_tick_share_the_time_between_them) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
-    struct tw_node first, second;
-    struct tw_label_counts counts[3];
-    tw_node_init(&first, work_as_node, NULL);
-    tw_node_init(&second, work_as_node, NULL);
-    assert_ok(tw_runtime_label(rt, &first, "first"));
-    assert_ok(tw_runtime_label(rt, &second, "second"));
-    const int64_t due = tw_runtime_now(rt) + TW_MILLISECOND;
-    tw_runtime_at(rt, &first, due);
-    tw_runtime_at(rt, &second, due);
-    const int64_t both = dispatch(rt);
-    assert_int_equal(tw_runtime_labels(rt, counts, 3), 3);
-    assert_true(counts[1].callback_sum_ns >= WORK - WORK / 1000 &&
-                counts[2].callback_sum_ns >= WORK - WORK / 1000);
-    assert_true(counts[1].callback_sum_ns + counts[2].callback_sum_ns <= both + both / 1000);
-    tw_runtime_free(rt);
-}
-
-enum { ALL = 100, SLOW_ONE = 70 };
-static int calls;
-static int64_t last_begun;
-
-static void work_if_it_is_the_slow_one(UNUSED struct tw_node *node, UNUSED void *arg) {
-    last_begun = monotonic();
-    if (++calls == SLOW_ONE)
-        work();
-}
-
-/* Fires many at one tick. False if the system has held them up by half as long as the slow one takes, or
- * more: then what is late because of what cannot be told. */
-static bool fire_undisturbed(struct tw_runtime *rt, struct tw_node *nodes, int64_t *dispatched) {
-    const int64_t due = tw_runtime_now(rt) + 20 * TW_MILLISECOND; /* not while they are being armed */
-    calls = 0;
-    *dispatched = 0;
-    for (int i = 0; i < ALL; ++i) {
-        tw_node_init(&nodes[i], work_if_it_is_the_slow_one, NULL);
-        tw_runtime_at(rt, &nodes[i], due);
-    }
-    do
-        *dispatched += dispatch(rt);
-    while (calls < ALL);
-    return last_begun - due < WORK + WORK / 2;
-}
-
-/* Short callbacks are timed in groups. One that is slow is told apart from the others of its group; all that
- * are behind it are late by it, and of those before it no more than are in its group. */
-TEST(a_slow_callback_among_short_ones_is_counted_as_one) {
-    struct tw_runtime *rt = NULL;
-    struct tw_node nodes[ALL];
-    struct tw_observed observed;
-    struct tw_label_counts counts;
-    uint64_t slow = 0, late_by_it = 0;
-    int64_t dispatched;
-    do {
-        tw_runtime_free(rt);
-        rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
-    } while (!fire_undisturbed(rt, nodes, &dispatched));
-    assert_ok(tw_runtime_observe(rt, &observed));
-    assert_int_equal(tw_runtime_labels(rt, &counts, 1), 1);
-    assert_int_equal(counts.fires, ALL);
-    assert_int_equal(total_of(&observed.callbacks), ALL);
-    assert_true(counts.callback_sum_ns >= WORK - WORK / 1000);
-    assert_true(counts.callback_sum_ns <= dispatched + dispatched / 1000);
-    assert_true(counts.callback_max_ns >= WORK - WORK / 1000 - TW_MICROSECOND);
-    for (unsigned i = 0; i < TW_BUCKETS; ++i) {
-        slow += tw_bucket_limit(i) > WORK ? observed.callbacks.counts[i] : 0;
-        late_by_it += tw_bucket_limit(i) > WORK ? observed.late[TW_LATE_CALLBACKS].counts[i] : 0;
-    }
-    assert_int_equal(slow, 1);
-    assert_in_range(late_by_it, ALL - SLOW_ONE, ALL - SLOW_ONE + 31);
-    tw_runtime_free(rt);
 }
 
 /* So the counts of a simulation are the same in each run. */

@@ -169,6 +169,21 @@ TEST(the_lookout_sleeps_while_the_runtime_does_and_misses_nothing_after_that) {
     assert_null(reported.label);
 }
 
+static void drop_slowly(UNUSED void *arg) { pause_ms(10); } /* forty looks */
+
+/* The lookout has parked by then, unless the machine is busy. Between two callbacks of a turn it must not. */
+TEST(a_slow_callback_behind_a_slow_drop_is_reported) {
+    struct tw_handles *handles;
+    tw_handle id;
+    const struct tw_when when = {.due_ns = tw_runtime_now(rt) + 50 * TW_MILLISECOND, .absolute = 1};
+    assert_ok(tw_handles_new(&handles, rt, NULL));
+    assert_ok(tw_handle_start(handles, &id, &when, &(struct tw_task){.fn = no_task, .drop = drop_slowly}));
+    assert_ok(tw_handle_start(handles, &id, &when, &(struct tw_task){.fn = wait_as_task, .arg = &gate}));
+    wait_for(reports == 1);
+    assert_int_equal(reported.handle, id);
+    gate.open = true;
+}
+
 static unsigned others;
 static void note_other(UNUSED const struct tw_slow_callback *slow, UNUSED void *arg) { ++others; }
 

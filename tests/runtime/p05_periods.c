@@ -129,6 +129,8 @@ TEST(p14_a_period_that_no_grid_can_keep_is_refused) {
     assert_int_equal(every(TW_MILLISECOND, TW_MILLISECOND - 1), -EINVAL);
     assert_int_equal(every(TW_MILLISECOND, 1), -EINVAL);
     assert_int_equal(every(4294967294, 4294967293), -EINVAL);
+    assert_int_equal(every(4294967294, 4294967295), 0); /* the longest tick that is counted in ns */
+    assert_int_equal(every(4294967295, 4294967296), -EINVAL);
     assert_int_equal(every(5 * TW_SECOND, 7 * TW_SECOND), 0);
     assert_int_equal(every(5 * TW_SECOND, 7 * TW_SECOND + 1), -EINVAL);
     assert_int_equal(every(5000000001, 7 * TW_SECOND), -EINVAL);

@@ -117,6 +117,30 @@ TEST(p12_set_back_a_deadline_waits_for_the_new_time_and_a_delay_does_not) {
     assert_int_equal(stats.clock_sets, 1);
 }
 
+/* And 292 years from 0 it stands still. */
+TEST(p12_set_forwards_to_the_end_of_time_it_does_not_go_beyond) {
+    set_wall(INT64_MAX - 1 - 5);
+    advance(10);
+    assert_true(tw_runtime_now(rt) == INT64_MAX - 1);
+    set_wall(NOON);
+    advance(10);
+    assert_int_equal(tw_runtime_now(rt), NOON + 10);
+}
+
+/* The window of a deadline ends where time does, not as much earlier as the clock was set back. */
+TEST(p12_set_back_by_a_century_slack_still_counts) {
+    const struct tw_when when = {.due_ns = INT64_MAX / 2 + 12345, .absolute = 1, .slack_ns = HOUR};
+    struct timer at;
+    init(&at);
+    set_wall(INT64_MAX / 3);
+    advance(0);
+    set_wall(NOON);
+    assert_int_equal(tw_runtime_arm(rt, &at.node, &when), 0);
+    assert_in_range(tw_runtime_remaining(rt, &at.node), when.due_ns - NOON + TW_MILLISECOND,
+                    when.due_ns - NOON + HOUR);
+    assert_int_equal(tw_runtime_cancel(rt, &at.node), 1);
+}
+
 static struct timer other;
 
 static void set_back_and_arm(struct tw_node *node, void *arg) {

@@ -153,6 +153,40 @@ TEST(p2_a_timer_of_the_first_set_of_all_fires_in_its_turn_though_a_callback_has_
     tw_runtime_free(rt);
 }
 
+/* A node or a handle arms another one, with or without a node that waits. */
+static struct tw_node inner_node;
+static bool inner_is_node;
+static void arm_another(void) {
+    static unsigned number = 1;
+    tw_handle id;
+    places[count++] = 0;
+    check(tw_node_init(&inner_node, note_node_place, &number) == 0);
+    check(inner_is_node ? tw_runtime_after(rt, &inner_node, 0) == 0
+                        : tw_handle_after(sets[0], &id, 0, note_place, &number) == 0);
+}
+static void arm_from_node(UNUSED struct tw_node *node, UNUSED void *arg) { arm_another(); }
+static void arm_from_task(UNUSED const struct tw_event *event, UNUSED void *arg) { arm_another(); }
+
+TEST(p3_what_a_callback_arms_at_once_fires_in_the_same_turn) {
+    for (unsigned kinds = 0; kinds < 8; ++kinds) {
+        struct tw_node outer, far;
+        tw_handle id;
+        rt = virtual_runtime();
+        sets[0] = new_set(rt, (struct tw_handles_options){0});
+        assert_ok(tw_node_init(&outer, arm_from_node, NULL));
+        assert_ok(tw_node_init(&far, note_node_place, NULL));
+        inner_is_node = (kinds & 1) != 0;
+        assert_ok((kinds & 2) != 0 ? tw_runtime_after(rt, &outer, 10 * MS)
+                                   : tw_handle_after(sets[0], &id, 10 * MS, arm_from_task, NULL));
+        if ((kinds & 4) != 0)
+            assert_ok(tw_runtime_after(rt, &far, TW_SECOND));
+        count = 0;
+        assert_ok(tw_runtime_leap(rt, 20 * MS));
+        assert_fired_in_order(2);
+        tw_runtime_free(rt);
+    }
+}
+
 /* P8: nodes count, too, when they fire between records. */
 TEST(p8_a_turn_ends_though_nodes_and_records_alternate) {
     enum { BUDGET = 64, GROUPS = 64, NODES = 60 };

@@ -241,7 +241,7 @@ bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until) {
         rt.measured_sleep = {until, began};
         return true;
     }
-    rt.measured_sleep.until = no_deadlines;
+    rt.measured_sleep = {no_deadlines, began};  // the program's loop may take its time
     if (!is_at_once)
         count_late(rt.counters.held_up, late);
     return false;

@@ -341,6 +341,7 @@ TEST(a_timer_that_a_callback_holds_up_is_late_by_that_or_by_the_loop) {
     } rows[] = {{MS, 0, 0, TW_LATE_WAKING},
                 {MS, 7, 0, TW_LATE_WAKING},
                 {MS + 1, 10, 1, TW_LATE_WAKING},
+                {2 * MS, 10, 1, TW_LATE_CALLBACKS},
                 {2 * MS, 5 * MS, 1, TW_LATE_WAKING}};
     for (unsigned r = 0; r < COUNT_OF(rows); ++r) {
         const int64_t held_up = rows[r].takes - MS, late = held_up + rows[r].loop;

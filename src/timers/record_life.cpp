@@ -175,12 +175,23 @@ void fire_on_worker(record_set &set, record &it, std::int64_t due, std::uint64_t
         after_fire(set, it, due, lock);
 }
 
-// None is going on any more if the callback has forked and this is the child.
+// True if `next` or `drop` may be called when a fire of the record is over.
+bool calls_more(const record &fired) {
+    return fired.has_rest &&
+           (fired.rest->next != nullptr ||
+            (fired.rest->drop != nullptr && (fired.is_last || fired.state != record_state::live)));
+}
+
+// None is going on any more if the callback has forked and this is the child. The time that `next` and `drop`
+// take does not count for the next callback.
 void end_fire(record_keeper &keeper, keeper_lock &lock) {
     record *const it = keeper.fired;
     keeper.fired = nullptr;
-    if (it != nullptr)
-        after_fire(*keeper.fired_in, *it, keeper.fired_due, lock);
+    if (it == nullptr)
+        return;
+    if (calls_more(*it)) [[unlikely]]
+        keeper.rt->meter.pause();
+    after_fire(*keeper.fired_in, *it, keeper.fired_due, lock);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "support/runtime_test.h"
 
+#include <tickwheel/handle.h>
 #include <tickwheel/observe.h>
 #include <tickwheel/workers.h>
 
@@ -274,6 +275,25 @@ TEST(runs_on_workers_are_timed_on_virtual_time_too) {
     assert_int_equal(total_of(&observed.callbacks), 2);
     assert_int_equal(observed.callbacks.sum_ns, 5100);
     assert_int_equal(observed.callbacks.max_ns, 5000);
+    tw_runtime_free(rt);
+}
+
+static void take_no_time(UNUSED const struct tw_event *event, UNUSED void *arg) {}
+static void drop_slowly(UNUSED void *arg) { pass(5 * MS); }
+
+TEST(a_slow_drop_counts_for_no_callback) {
+    struct tw_handles *handles;
+    const struct tw_task task = {.fn = take_no_time, .drop = drop_slowly};
+    tw_handle id;
+    start();
+    assert_ok(tw_handles_new(&handles, rt, NULL));
+    for (unsigned i = 0; i < 3; ++i)
+        assert_ok(tw_handle_start(handles, &id, &(struct tw_when){.due_ns = MS}, &task));
+    go_to_sleep();
+    dispatch_at(START + MS);
+    assert_int_equal(total_of(&observed.callbacks), 3);
+    assert_int_equal(observed.callbacks.sum_ns, 0);
+    assert_int_equal(observed.late[TW_LATE_CALLBACKS].sum_ns, 5 * MS + 10 * MS);
     tw_runtime_free(rt);
 }
 

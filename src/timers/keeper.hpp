@@ -37,7 +37,7 @@ struct record_keeper : keeper {
     tw_runtime *rt;
     bool is_observed;        // see tw_port_is_observed
     std::uint32_t lock;      // of the port; guards all members below
-    std::uint64_t order;     // of the record that was armed last
+    std::uint64_t order;     // of the record that was armed last: records are numbered as they are armed (P3)
     std::uint32_t waiting;   // threads in wait_for_progress
     std::uint32_t progress;  // the word they sleep on; counts the progress of any record
     std::size_t cells;       // that have memory, in all stores
@@ -99,13 +99,6 @@ inline timeline &line_of(record_keeper &it, bool on_wall) {
 }
 inline record_wheel &wheel_of(record_keeper &it, bool on_wall) { return on_wall ? *it.wall : it.steady; }
 inline record_wheel &wheel_of(record_keeper &it, const record &of) { return wheel_of(it, of.is_on_wall); }
-
-// The place of a record that is armed now in the order of arming: the reading of the clock, or one more than
-// the last if that is not later. So records can be ordered across wheels that read the same clock (P3).
-inline std::uint64_t next_order(record_keeper &it, std::int64_t reading) {
-    const auto now = static_cast<std::uint64_t>(reading);
-    return it.order = now > it.order ? now : it.order + 1;
-}
 
 // How many chunks the entries of so many records need at most.
 std::size_t chunks_for(const record_keeper &it, std::size_t cells);

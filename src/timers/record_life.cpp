@@ -155,8 +155,7 @@ bool arm_again(record_keeper &keeper, record &it, tick present, tick &overruns) 
         return false;
     it.rest->part = next.part;
     it.rest->fires_left = next.fires_left;
-    arm(keeper, it, next.expiry,
-        next_order(keeper, line_of(keeper, false).unit.reading(keeper.steady.now())));
+    arm(keeper, it, next.expiry);
     return true;
 }
 

@@ -81,19 +81,18 @@ void wait_for_progress(record_keeper &keeper, keeper_lock &lock);
 
 // Arms a record for a tick of its clock.
 // REQUIRES: keeper lock held, the record is not armed
-inline void arm(record_keeper &keeper, record &it, tick due, std::uint64_t order) {
+inline void arm(record_keeper &keeper, record &it, tick due) {
     it.is_armed = true;
-    wheel_of(keeper, it).arm(it.number, it.timing, due, order);
+    wheel_of(keeper, it).arm(it.number, it.timing, due, ++keeper.order);
 }
 
-// Takes it off the wheel. Returns false if it was not there.
+// Takes it off the wheel, if it is there.
 // REQUIRES: keeper lock held
-inline bool disarm(record_keeper &keeper, record &it) {
+inline void disarm(record_keeper &keeper, record &it) {
     if (!it.is_armed)
-        return false;
+        return;
     it.is_armed = false;
     wheel_of(keeper, it).disarm(it.number, it.timing);
-    return true;
 }
 
 // Fires the record that the wheel has just said is due on this line; `frame` and `run` are those of the

@@ -32,7 +32,7 @@ tick tick_after(record_set &set, const record &it, std::int64_t reading, std::in
 void prepared_move::move_on_its_line(record &it, tick due) {
     record_keeper &keeper = *set_.keeper;
     timeline &line = line_of(keeper, it.is_on_wall);
-    wheel_of(keeper, it).move(it.number, it.timing, due, next_order(keeper, reading_));
+    wheel_of(keeper, it).move(it.number, it.timing, due, ++keeper.order);
     if (it.has_rest && it.rest->part != 0)
         it.rest->part = 1;
     wake_.note(line.note_armed(due + line.set_back));

@@ -43,7 +43,7 @@ class prepared_move {
 
     TW_INLINED int move_to(record &it, tick due) {
         record_keeper &keeper = *set_.keeper;
-        keeper.steady.move(it.number, it.timing, due, next_order(keeper, reading_));
+        keeper.steady.move(it.number, it.timing, due, ++keeper.order);
         wake_.note(set_.rt->steady.note_armed(due));
         return 0;
     }

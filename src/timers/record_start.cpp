@@ -154,17 +154,15 @@ int ask_user(record_set &set, record &it, const tw_task &task, bool copies, tw_w
 
 bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0; }
 
-// A delay from a reading of the steady clock, as most timers are started.
+// A delay from now, as most timers are started.
 struct plain_delay {
-    std::int64_t reading, delay;
-    tick due;
+    std::int64_t delay;
+    tick due;  // on the steady timeline
 };
 
 // No lock is needed, and the less is done with it held.
 TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay) {
-    const timeline &line = set.rt->steady;
-    const std::int64_t reading = line.clock.read();
-    return {reading, delay, line.tick_after(reading, delay)};
+    return {delay, steady_tick_after_now(*set.rt, delay)};
 }
 
 int check_open(const record_set &set) {
@@ -175,7 +173,7 @@ int check_open(const record_set &set) {
 
 TW_INLINED inline bool arm_plain(record_set &set, record &it, const plain_delay &when) {
     it.delay = when.delay;
-    arm(*set.keeper, it, when.due, next_order(*set.keeper, when.reading));
+    arm(*set.keeper, it, when.due);
     return set.rt->steady.note_armed(when.due);
 }
 
@@ -203,7 +201,7 @@ bool arm_general(record_set &set, record &it, const tw_when &when) {
     const tick due = in.first == in.last ? in.first : wheel_of(keeper, it).choose(in.first, in.last);
     if (when.period_ns != 0)
         set_period(it, in, when.due_ns != 0 && when.slack_ns == 0, when);
-    arm(keeper, it, due - in.line.set_back, next_order(keeper, set.rt->steady.clock.read()));
+    arm(keeper, it, due - in.line.set_back);
     return in.line.note_armed(due);
 }
 

@@ -162,7 +162,7 @@ bool arm_again(record_keeper &keeper, record &it, tick present, tick &overruns) 
 void fire_on_worker(record_set &set, record &it, std::int64_t due, std::uint64_t overruns,
                     keeper_lock &lock) {
     set.references.fetch_add(1, std::memory_order_relaxed);
-    const bool skips = is_periodic(it) && it.rest->missed != TW_BURST;
+    const bool skips = it.rest->missed != TW_BURST;  // a one-shot timer has TW_BURST
     const enqueued result = enqueue(worker_part_of(it).runnable, skips, due, overruns);
     if (result == enqueued::waits)
         return;

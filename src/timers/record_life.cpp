@@ -108,7 +108,7 @@ void ask_next(record_set &set, record &it, std::int64_t due, keeper_lock &lock) 
     }
     if (it.state != record_state::live || is_drained(set, it))
         return;
-    it.is_last = deadline == TW_NO_DEADLINE || arm_at(set, it, deadline) < 0;
+    it.is_last = deadline == TW_NO_DEADLINE || !arm_at(set, it, deadline);
 }
 
 // Called when a fire is over, whether or not its callback was called. The last fire ends the

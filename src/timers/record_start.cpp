@@ -328,12 +328,12 @@ int start_every(record_set &set, std::int64_t period, const tw_missed &missed, t
     return start(set, &when, &task, key, handle);
 }
 
-int arm_at(record_set &set, record &it, std::int64_t deadline) {
-    if (const int error = set.rt->closed.load(std::memory_order_relaxed); error != 0)
-        return error;
+bool arm_at(record_set &set, record &it, std::int64_t deadline) {
+    if (set.rt->closed.load(std::memory_order_relaxed) != 0)
+        return false;
     if (arm_general(set, it, at(deadline)))
         wake_driver(*set.rt);
-    return 0;
+    return true;
 }
 
 }  // namespace tickwheel::runtime

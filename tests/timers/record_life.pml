@@ -329,7 +329,7 @@ inline ask_next() {
 #ifndef BREAK_ARMS_WHAT_NEXT_HAS_SEEN_ENDED
         :: state != LIVE || is_drained
 #endif
-        :: else ->                      /* src/timers/record_life.cpp: "arm_at(set, it, deadline) < 0;" */
+        :: else ->                      /* src/timers/record_life.cpp: "!arm_at(set, it, deadline);" */
             armed = has_deadline;
             is_last = !has_deadline
         fi;

@@ -260,7 +260,7 @@ record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t e
         if (*is_end)
             return nullptr;
         record &it = (*set.records)[number];
-        if (it.is_armed && it.state == record_state::live && !is_drained(set, it))
+        if (it.is_armed && !is_drained(set, it))
             return &it;
     }
     return nullptr;

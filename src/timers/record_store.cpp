@@ -64,7 +64,7 @@ void record_store::plan(growth &next, std::uint32_t target, const spare_memory &
         to = std::bit_ceil(core::larger(smallest_piece, core::smaller(wanted, cells_of_block)));
     } else {
         const bool has_target = target > allocated_;
-        const std::uint32_t most = ((has_target ? target : limit_) - 1) / cells_of_block + 1 - there;
+        const std::uint32_t most = (limit_ - 1) / cells_of_block + 1 - there;
         std::uint32_t more = has_target ? most : core::smaller(most, there);
         if (!has_target || has_spares)
             more = core::smaller(more, most_blocks_at_once);

@@ -96,9 +96,9 @@ class record_store {
     bool is_full() const { return next_number_ == limit_ && first_free_ == 0; }
     std::uint32_t allocated() const { return allocated_; }
 
-    // How it would grow to so many cells at least, or, if that is no more than there are, to the usual
-    // number; and that growth itself. `add` returns false if another thread has been faster; then the growth
-    // is to be discarded.
+    // How it would grow to `target` cells, which is its limit, or, if it has as many or `target` is 0, to the
+    // usual number; and that growth itself. `add` returns false if another thread has been faster; then the
+    // caller discards the growth.
     void plan(growth &next, std::uint32_t target, const spare_memory &spare) const;
     bool add(growth &next, record_set &owner, spare_memory &spare);
 

@@ -1,0 +1,157 @@
+/* Timers whose callbacks run on workers, on virtual time: the runs of one timer, and fires that wait while
+ * their set is drained or the runtime stops. */
+#include "handles_test.h"
+
+#include "support/gate.h"
+
+static struct tw_runtime *rt;
+static struct tw_workers *pool;
+static struct gate gate;
+
+static void wait_at_gate(UNUSED struct probe *it) { pass(&gate); }
+
+static struct tw_handles *set_on(struct tw_workers_options of_pool, struct tw_handles_options options) {
+    rt = virtual_runtime();
+    shut(&gate);
+    assert_ok(tw_workers_new(&pool, rt, &of_pool));
+    options.workers = pool;
+    return new_set(rt, options);
+}
+
+/* Afterwards the only worker is in the callback, which waits at the gate. */
+static void hold_the_worker(struct tw_handles *set, struct probe *it) {
+    it->inside = wait_at_gate;
+    start_after(set, it, MS);
+    assert_ok(tw_runtime_advance(rt, MS));
+    wait_for(gate.inside == 1);
+}
+
+static struct tw_worker_stats stats_of_pool(void) {
+    struct tw_worker_stats stats;
+    assert_ok(tw_workers_stats(pool, &stats));
+    return stats;
+}
+
+static bool is_at_rest(void) {
+    const struct tw_worker_stats now = stats_of_pool();
+    return now.running + now.waiting == 0;
+}
+
+/* The second worker would take the second fire before it takes `other`. */
+TEST(runs_of_one_timer_meet_only_if_the_set_is_concurrent) {
+    for (int concurrent = 0; concurrent < 2; ++concurrent) {
+        struct probe it = {.inside = wait_at_gate}, other = {.fires = 0};
+        struct tw_handles *set = set_on((struct tw_workers_options){.threads = 2},
+                                        (struct tw_handles_options){.concurrent = concurrent});
+        start(set, &it, (struct tw_when){.due_ns = MS, .period_ns = MS, .fires = 2});
+        assert_ok(tw_runtime_advance(rt, 2 * MS));
+        start_after(set, &other, 0);
+        assert_ok(tw_runtime_advance(rt, 0));
+        if (concurrent)
+            wait_for(gate.inside == 2);
+        else
+            wait_for(other.fires == 1);
+        assert_int_equal(gate.inside, 1 + concurrent);
+        atomic_store(&gate.open, true);
+        assert_ok(tw_workers_wait(pool));
+        assert_int_equal(it.fires, 2);
+        tw_runtime_free(rt);
+    }
+}
+
+/* --- fires that wait -------------------------------------------------------------------------------- */
+
+static void stop_runtime(struct probe *it) { it->answer = tw_runtime_stop(it->rt); }
+
+static unsigned visits;
+
+/* During the first visit, the worker takes all fires that wait. */
+static void let_the_worker_go(UNUSED tw_handle id, void *arg, UNUSED void *drain_arg) {
+    assert_int_equal(((struct probe *)arg)->drops, 0);
+    if (++visits > 1)
+        return;
+    assert_ok(tw_runtime_advance(rt, MS)); /* fires `stopper`, if that was started */
+    atomic_store(&gate.open, true);
+    wait_for(is_at_rest());
+}
+
+/* P6: whether the worker would run the fire or discard it, the drain has prevented it. */
+TEST(a_drain_tells_of_fires_that_a_worker_takes_meanwhile) {
+    for (int discards = 0; discards < 2; ++discards) {
+        struct probe busy = {.fires = 0}, its[3] = {{.fires = 0}};
+        struct tw_handles *of_busy = set_on(
+            (struct tw_workers_options){.threads = 1, .at_stop = discards ? TW_STOP_DISCARD : TW_STOP_DRAIN},
+            (struct tw_handles_options){0});
+        struct tw_handles *set = new_set(rt, (struct tw_handles_options){.workers = pool});
+        struct probe stopper = {.rt = rt, .inside = stop_runtime};
+        hold_the_worker(of_busy, &busy);
+        start_after(set, &its[0], TW_SECOND);
+        start_after(set, &its[1], MS);
+        start_every(set, &its[2], MS);
+        assert_ok(tw_runtime_advance(rt, 2 * MS));
+        assert_int_equal(stats_of_pool().waiting, 3);
+        visits = 0;
+        if (discards)
+            start_after(new_set(rt, (struct tw_handles_options){0}), &stopper, MS);
+        assert_int_equal(tw_handles_drain(set, let_the_worker_go, NULL), 3);
+        assert_int_equal(visits, 3);
+        assert_int_equal(stats_of_pool().discarded, discards ? 3 : 0);
+        for (unsigned i = 0; i < COUNT_OF(its); ++i)
+            assert_true(its[i].fires == 0 && its[i].drops == 1);
+        assert_int_equal(tw_handles_count(set), 0);
+        tw_runtime_free(rt);
+    }
+}
+
+TEST(a_fire_that_a_stop_discards_is_the_end_of_a_oneshot_alone) {
+    struct probe busy = {.fires = 0}, once = {.fires = 0}, often = {.fires = 0};
+    struct tw_handles *set = set_on((struct tw_workers_options){.threads = 1, .at_stop = TW_STOP_DISCARD},
+                                    (struct tw_handles_options){0});
+    struct probe stopper = {.rt = rt, .inside = stop_runtime, .answer = 99};
+    hold_the_worker(set, &busy);
+    start_after(set, &once, MS);
+    start_every(set, &often, MS);
+    start_after(new_set(rt, (struct tw_handles_options){0}), &stopper, 3 * MS);
+    assert_ok(tw_runtime_advance(rt, 3 * MS));
+    assert_int_equal(stopper.answer, 0);
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(stats_of_pool().discarded, 3);
+    assert_true(once.fires == 0 && once.drops == 1);
+    assert_true(often.fires == 0 && often.drops == 0);
+    assert_int_equal(tw_handles_count(set), 1);
+    assert_int_equal(tw_handle_stop(set, often.id), 1);
+    assert_int_equal(often.drops, 1);
+    tw_runtime_free(rt);
+}
+
+/* --- refused fires --------------------------------------------------------------------------------- */
+
+static int64_t free_other_set(UNUSED int64_t due_ns, void *arg) {
+    struct probe *it = arg;
+    it->answer = tw_handles_free(it->other->set);
+    return TW_NO_DEADLINE;
+}
+
+/* The runtime's thread asks the schedule, after it has called the callback of `plain`. */
+TEST(the_schedule_of_a_refused_fire_may_free_another_set_whose_timer_has_just_fired) {
+    struct probe busy = {.fires = 0}, waiting = {.fires = 0}, plain = {.fires = 0};
+    struct probe refused = {.other = &plain, .answer = 99};
+    struct tw_task task = task_of(&refused);
+    const struct tw_when soon = {.due_ns = MS};
+    struct tw_handles *set =
+        set_on((struct tw_workers_options){.threads = 1, .queue = 1, .when_full = TW_FULL_REJECT},
+               (struct tw_handles_options){0});
+    hold_the_worker(set, &busy);
+    start_after(set, &waiting, MS);
+    start_after(new_set(rt, (struct tw_handles_options){0}), &plain, MS);
+    task.next = free_other_set;
+    assert_int_equal(tw_handle_start(set, &refused.id, &soon, &task), 0);
+    assert_ok(tw_runtime_advance(rt, MS));
+    assert_int_equal(stats_of_pool().rejected, 1);
+    assert_int_equal(plain.fires, 1);
+    assert_int_equal(refused.answer, 0);
+    assert_true(refused.fires == 0 && refused.drops == 1);
+    atomic_store(&gate.open, true);
+    tw_runtime_free(rt);
+}

@@ -1,0 +1,106 @@
+/* P8 for timers that the library keeps: however much one call has to do, it releases the lock in between. The
+ * library believes that a checker observes it, and so takes the lock by functions that this test wraps. */
+#include "handles_test.h"
+
+#include <tickwheel/observe.h>
+
+enum {
+    TIMERS = 20000,
+    STEPS = 64,   /* in one hold of the lock */
+    MOVES = 16,   /* of timers down the wheel, in one step */
+    SORTED = 8,   /* late timers that are brought in order in one step */
+    CELLS = 1024, /* that a walk over all timers looks at in one hold */
+};
+
+static unsigned locks;
+
+int __wrap_tw_port_is_observed(void);
+void __real_tw_port_lock_observed(uint32_t *word);
+void __wrap_tw_port_lock_observed(uint32_t *word);
+
+int __wrap_tw_port_is_observed(void) { return 1; }
+void __wrap_tw_port_lock_observed(uint32_t *word) {
+    ++locks;
+    __real_tw_port_lock_observed(word);
+}
+
+static struct tw_runtime *rt;
+static struct tw_handles *set;
+static struct probe its[TIMERS];
+
+static int make(UNUSED void **state) {
+    rt = virtual_runtime();
+    set = new_set(rt, (struct tw_handles_options){0});
+    memset(its, 0, sizeof its);
+    for (unsigned i = 0; i < TIMERS; ++i)
+        assert_int_equal(tw_handle_after(set, &its[i].id, 300 * MS, note_fire, &its[i]), 0);
+    locks = 0;
+    return 0;
+}
+
+static int end(UNUSED void **state) { return tw_runtime_free(rt); }
+
+static void no_visit(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *visit_arg) {}
+static void no_look(UNUSED const struct tw_pending_timer *timer, UNUSED void *arg) {}
+
+static unsigned locks_at_first_fire;
+static void note_locks(UNUSED struct probe *it) {
+    if (locks_at_first_fire == 0)
+        locks_at_first_fire = locks;
+}
+
+FIXTURE(make, end);
+
+/* They come down a level then, and none is due. */
+TEST(p8_an_advance_releases_the_lock_while_it_moves_timers) {
+    assert_ok(tw_runtime_leap(rt, 290 * MS));
+    assert_in_range(locks, TIMERS / (STEPS * MOVES), TIMERS);
+    assert_int_equal(its[0].fires, 0);
+}
+
+TEST(p8_an_advance_releases_the_lock_while_it_sorts_timers) {
+    locks_at_first_fire = 0;
+    assert_ok(tw_runtime_advance(rt, 280 * MS));
+    for (unsigned i = 0; i < TIMERS; ++i) {
+        its[i].inside = note_locks;
+        assert_int_equal(tw_handle_postpone(set, its[i].id, 30 * MS), 0);
+    }
+    locks = 0;
+    assert_ok(tw_runtime_advance(rt, 30 * MS));
+    assert_in_range(locks_at_first_fire, TIMERS / (STEPS * SORTED), TIMERS);
+}
+
+/* Twice for each timer that they visit: for the visit, and in between; and once for each that is gone. */
+TEST(p8_a_walk_and_a_drain_release_the_lock_after_each_timer) {
+    for (unsigned i = 0; i < TIMERS / 2; ++i)
+        assert_int_equal(tw_handle_stop(set, its[i].id), 1);
+    locks = 0;
+    assert_int_equal(tw_handles_each(set, no_visit, NULL), TIMERS / 2);
+    assert_true(locks >= 3 * TIMERS / 2);
+    locks = 0;
+    assert_int_equal(tw_handles_drain(set, NULL, NULL), TIMERS / 2);
+    assert_true(locks >= TIMERS);
+}
+
+TEST(p8_a_walk_over_all_timers_releases_the_lock_between_cells_that_are_free) {
+    for (unsigned i = 0; i < TIMERS - 1; ++i)
+        assert_int_equal(tw_handle_stop(set, its[i].id), 1);
+    locks = 0;
+    assert_int_equal(tw_runtime_each(rt, no_look, NULL), 1);
+    assert_in_range(locks, TIMERS / CELLS, TIMERS);
+}
+
+static unsigned locks_to_make_a_set_of(unsigned blocks) {
+    locks = 0;
+    assert_int_equal(tw_handles_free(new_set(rt, (struct tw_handles_options){.capacity = blocks * CELLS})),
+                     0);
+    return locks;
+}
+
+/* The second time, it takes the memory of the first. Its first block comes at once. */
+TEST(p8_a_set_takes_the_memory_of_another_a_few_blocks_at_a_time) {
+    enum { BLOCKS = 200, AT_A_TIME = 64 };
+    (void)locks_to_make_a_set_of(BLOCKS);
+    const unsigned locks_for_one = locks_to_make_a_set_of(1);
+    assert_in_range(locks_to_make_a_set_of(BLOCKS) - locks_for_one, BLOCKS / AT_A_TIME, BLOCKS);
+}

@@ -1,6 +1,9 @@
-/* tw_handle_postpone and tw_handle_again on virtual time: what order.c does not play. */
+/* tw_handle_move, tw_handle_postpone and tw_handle_again, mostly on virtual time: what order.c does not
+ * play. */
+#define _GNU_SOURCE
 #include "handles_test.h"
 
+#include "support/child.h"
 #include "support/gate.h"
 
 static struct tw_runtime *rt;
@@ -21,9 +24,12 @@ static void go_on(int64_t ns) { assert_ok(tw_runtime_advance(rt, ns)); }
 
 FIXTURE(make, end);
 
+/* With slack, it joins another timer. */
 TEST(again_is_without_slack) {
-    struct probe it = {.rt = rt};
+    struct probe it = {.rt = rt}, other = {.rt = rt};
+    start_after(set, &other, 50 * MS);
     start(set, &it, (struct tw_when){.due_ns = 10 * MS, .slack_ns = 100 * MS});
+    assert_int_equal(tw_handle_remaining(set, it.id), 50 * MS);
     assert_int_equal(tw_handle_again(set, it.id), 0);
     assert_int_equal(tw_handle_remaining(set, it.id), 10 * MS);
     stop_all();
@@ -31,17 +37,57 @@ TEST(again_is_without_slack) {
 
 /* A period that is no multiple of the tick: each deadline rounds up by itself. */
 TEST(again_begins_the_grid_of_a_fine_period_anew) {
+    static const int64_t parts_of_tick[] = {MS / 4, 1};
+    for (unsigned i = 0; i < COUNT_OF(parts_of_tick); ++i) {
+        struct probe it = {.rt = rt};
+        const int64_t began = tw_runtime_now(rt);
+        start_every(set, &it, 10 * MS + parts_of_tick[i]);
+        go_on(25 * MS);
+        assert_int_equal(it.fires, 2); /* at 11 and 21 */
+        assert_int_equal(tw_handle_again(set, it.id), 0);
+        go_on(21 * MS);
+        assert_int_equal(it.due_ns, began + 36 * MS); /* a grid that begins there: 46 is too early */
+        go_on(31 * MS);
+        assert_int_equal(it.fires, 7); /* at 46.25, 56.5, 66.75 and 77; or a little after 46, 56, 66 and 76 */
+        assert_int_equal(it.due_ns, began + 77 * MS);
+        stop_all();
+    }
+}
+
+/* From half a tick on. What fires at once does so at the tick that has passed, and its grid begins there. */
+TEST(the_grid_of_a_fine_period_begins_with_its_first_fire) {
     struct probe it = {.rt = rt};
-    start_every(set, &it, 10 * MS + MS / 4);
-    go_on(25 * MS);
-    assert_int_equal(it.fires, 2); /* at 11 and 21 */
-    assert_int_equal(tw_handle_again(set, it.id), 0);
-    go_on(11 * MS);
-    assert_int_equal(it.due_ns, 36 * MS);
-    go_on(41 * MS);
-    assert_int_equal(it.fires, 7); /* at 46.25, 56.5, 66.75 and 77, from a grid that began at 36 */
-    assert_int_equal(it.due_ns, 77 * MS);
+    go_on(MS / 2);
+    start(set, &it, (struct tw_when){.period_ns = 10 * MS + MS / 4});
+    go_on(0);
+    assert_int_equal(it.fires, 1);
+    go_on(12 * MS);
+    assert_int_equal(it.fires, 2);
+    assert_int_equal(it.due_ns, 11 * MS);
     stop_all();
+}
+
+static struct probe *last_fired;
+static void note_as_last(struct probe *it) { last_fired = it; }
+
+/* P3: it stays in the order, whether or not it has more than a delay. */
+TEST(one_that_is_postponed_to_its_own_tick_is_not_moved) {
+    struct probe its[2][2];
+    for (unsigned i = 0; i < 4; ++i)
+        its[i / 2][i % 2] = (struct probe){.set = set, .inside = note_as_last};
+    for (unsigned i = 0; i < 2; ++i) {
+        start_after(set, &its[0][i], (1 + i) * MS);
+        assert_int_equal(tw_handle_after(set, &its[1][i].id, (3 + i) * MS, note_fire, &its[1][i]), 0);
+    }
+    for (unsigned bare = 0; bare < 2; ++bare) {
+        assert_int_equal(tw_handle_postpone(set, its[bare][0].id, (2 + 2 * bare) * MS), 0);
+        assert_int_equal(tw_handle_postpone(set, its[bare][1].id, (2 + 2 * bare) * MS), 0);
+    }
+    for (unsigned bare = 0; bare < 2; ++bare) {
+        go_on(2 * MS);
+        assert_int_equal(its[bare][0].fires + its[bare][1].fires, 2);
+        assert_ptr_equal(last_fired, &its[bare][0]);
+    }
 }
 
 /* --- on workers ---------------------------------------------------------------------------------- */
@@ -113,6 +159,28 @@ TEST(an_absolute_timer_that_is_postponed_keeps_following_the_wall_clock) {
     stop_all();
 }
 
+static void set_back_and_move_other(struct probe *it) {
+    assert_ok(tw_runtime_set_wall(it->rt, 900 * TW_SECOND));
+    it->answer = tw_handle_move(it->set, it->other->id, 5 * TW_SECOND);
+}
+
+/* P1: the clock is set back while the timers of 1020 s fire. What is moved then is not due by that reading.
+ */
+TEST(what_is_moved_after_the_clock_was_set_back_does_not_fire_by_the_former_reading) {
+    struct probe late = {.rt = rt};
+    struct probe it = {.rt = rt, .inside = set_back_and_move_other, .other = &late, .answer = 99};
+    start(set, &it, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1});
+    start(set, &late, (struct tw_when){.due_ns = 2000 * TW_SECOND, .absolute = 1});
+    assert_ok(tw_runtime_leap(rt, 20 * TW_SECOND));
+    assert_int_equal(it.fires, 1);
+    assert_int_equal(it.answer, 0);
+    assert_int_equal(late.fires, 0);
+    go_on(5 * TW_SECOND);
+    assert_int_equal(late.fires, 1);
+    assert_int_equal(late.due_ns, 905 * TW_SECOND);
+    stop_all();
+}
+
 TEST(a_delay_that_is_started_again_ignores_the_wall_clock) {
     struct probe it = {.rt = rt};
     start_after(set, &it, 10 * TW_SECOND);
@@ -144,4 +212,30 @@ TEST(a_period_on_the_wall_clock_is_started_again_there) {
     go_on(10 * TW_SECOND);
     assert_int_equal(it.due_ns, 920 * TW_SECOND);
     stop_all();
+}
+
+/* --- on a thread that sleeps -------------------------------------------------------------------- */
+
+FIXTURE(NULL, NULL);
+
+/* Each with `drop` and without. */
+TEST(p2_a_timer_that_is_moved_to_an_earlier_time_wakes_the_thread) {
+    rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
+    set = new_set(rt, (struct tw_handles_options){0});
+    struct probe far = {.rt = rt};
+    start_after(set, &far, 3600 * TW_SECOND);
+    for (int way = 0; way < 4; ++way) {
+        struct probe it = {.rt = rt};
+        if (way % 2)
+            start_after(set, &it, MS);
+        else
+            assert_int_equal(tw_handle_after(set, &it.id, MS, note_fire, &it), 0);
+        if (tw_handle_postpone(set, it.id, 3600 * TW_SECOND) == 0) { /* else it has fired already */
+            wait_until_others_sleep();
+            assert_int_equal(way / 2 ? tw_handle_move(set, it.id, 0) : tw_handle_again(set, it.id), 0);
+        }
+        wait_for(it.fires == 1);
+        (void)tw_handle_stop_wait(set, it.id); /* until it is dropped */
+    }
+    tw_runtime_free(rt);
 }

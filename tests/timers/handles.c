@@ -20,6 +20,14 @@ TEST(start_takes_absolute_deadlines_and_limits_of_fires) {
     tw_runtime_free(rt);
 }
 
+/* As tw_runtime_due and tw_runtime_overruns tell it on the thread that runs the callback. */
+static int64_t due_inside;
+static uint64_t overruns_inside;
+static void ask_runtime(struct probe *it) {
+    due_inside = tw_runtime_due(it->rt);
+    overruns_inside = tw_runtime_overruns(it->rt);
+}
+
 /* A timer of 10 ms, due at 10, after a stall of 55 ms. */
 TEST(events_tell_what_was_due_and_how_much_was_missed) {
     const struct {
@@ -34,13 +42,15 @@ TEST(events_tell_what_was_due_and_how_much_was_missed) {
     for (unsigned r = 0; r < COUNT_OF(rules); ++r) {
         struct tw_runtime *rt = virtual_runtime();
         struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
-        struct probe often = {.rt = rt}, once = {.rt = rt};
+        struct probe often = {.rt = rt, .inside = ask_runtime}, once = {.rt = rt};
         assert_int_equal(tw_handle_every(set, &often.id, 10 * MS, rules[r].missed, note_fire, &often), 0);
         start_after(set, &once, 10 * MS);
         assert_ok(tw_runtime_leap(rt, 55 * MS));
         assert_int_equal(often.fires, rules[r].fires);
         assert_int_equal(often.due_ns, rules[r].last_due);
         assert_int_equal(often.overruns, rules[r].missed == TW_BURST ? 0 : 4);
+        assert_int_equal(due_inside, often.due_ns);
+        assert_int_equal(overruns_inside, often.overruns);
         assert_int_equal(once.overruns, 0);
         assert_int_equal(once.due_ns, 10 * MS);
         assert_int_equal(tw_handle_remaining(set, often.id), rules[r].next_due - 55 * MS);
@@ -187,6 +197,32 @@ TEST(the_longest_delay_does_not_overflow) {
 }
 
 /* --- from inside. Callbacks that start, stop, move, ask and free sets: fuzz/play.c ------------- */
+
+static int64_t answers[3];
+static void stop_twice_and_drain(struct probe *timer) {
+    answers[0] = tw_handle_stop(timer->set, timer->id);
+    answers[1] = tw_handle_stop(timer->set, timer->id);
+    answers[2] = tw_handles_drain(timer->set, NULL, NULL);
+}
+
+TEST(a_timer_that_its_last_callback_stops_is_gone_for_calls_from_there) {
+    for (int has_drop = 0; has_drop < 2; ++has_drop) {
+        struct tw_runtime *rt = virtual_runtime();
+        struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+        struct probe timer = {.set = set, .inside = stop_twice_and_drain};
+        if (has_drop)
+            start_after(set, &timer, MS);
+        else
+            assert_int_equal(tw_handle_after(set, &timer.id, MS, note_fire, &timer), 0);
+        assert_ok(tw_runtime_advance(rt, MS));
+        assert_int_equal(answers[0], 0);
+        assert_int_equal(answers[1], -ESTALE);
+        assert_int_equal(answers[2], 0);
+        assert_int_equal(timer.drops, has_drop);
+        assert_int_equal(tw_handles_count(set), 0);
+        tw_runtime_free(rt);
+    }
+}
 
 static void restart_when_dropped(void *arg) {
     struct probe *timer = arg;

@@ -73,16 +73,74 @@ TEST(stop_does_not_wait_and_stop_wait_does) {
 }
 
 TEST(freeing_a_set_waits_for_the_callback_that_runs) {
-    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "epoll"});
-    struct probe probe = {.rt = rt}, idle = {.rt = rt};
-    struct tw_handles *set = start_at_gate(rt, &probe, true);
-    start_after(set, &idle, 3600 * TW_SECOND);
-    const pthread_t thread = opened_later(set, &probe);
-    assert_int_equal(tw_handles_free(set), 0);
-    assert_int_equal(probe.fires, 1);
-    assert_int_equal(probe.drops, 1);
-    assert_int_equal(idle.drops, 1);
+    for (int is_stopped_first = 0; is_stopped_first < 2; ++is_stopped_first) {
+        struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "epoll"});
+        struct probe probe = {.rt = rt}, idle = {.rt = rt};
+        struct tw_handles *set = start_at_gate(rt, &probe, true);
+        start_after(set, &idle, 3600 * TW_SECOND);
+        if (is_stopped_first)
+            assert_int_equal(tw_handle_stop(set, probe.id), 1);
+        const pthread_t thread = opened_later(set, &probe);
+        assert_int_equal(tw_handles_free(set), 0);
+        assert_int_equal(probe.fires, 1);
+        assert_int_equal(probe.drops, 1);
+        assert_int_equal(idle.drops, 1);
+        pthread_join(thread, NULL);
+        tw_runtime_free(rt);
+    }
+}
+
+static struct gate later_gate;
+
+static void wait_at_later_gate(UNUSED struct probe *probe) { pass(&later_gate); }
+
+/* The new timer has the memory of the one that has just fired. */
+static void start_other(struct probe *probe) { start_after(probe->other->set, probe->other, 0); }
+
+/* Its first timer waits at the gate, and a drain for that; `marker` is drained before. */
+static struct {
+    struct tw_handles *set;
+    struct probe marker;
+    int64_t drained;
+} reused;
+
+static void *drain_reused(UNUSED void *arg) {
+    reused.drained = tw_handles_drain(reused.set, NULL, NULL);
+    return NULL;
+}
+
+/* Lets the first timer end, and the second one when the drain has returned. */
+static void *drain_meanwhile(UNUSED void *arg) {
+    pthread_t drainer;
+    wait_for(gate.inside == 1);
+    assert_int_equal(pthread_create(&drainer, NULL, drain_reused, NULL), 0);
+    wait_for(reused.marker.drops == 1);
+    for (unsigned i = 0; i < 5; ++i)
+        doze();
+    atomic_store(&gate.open, true);
+    pthread_join(drainer, NULL);
+    atomic_store(&later_gate.open, true);
+    return NULL;
+}
+
+TEST(a_drain_does_not_wait_for_a_timer_that_was_started_meanwhile_in_the_memory_of_another) {
+    struct tw_runtime *rt = virtual_runtime();
+    struct tw_handles *set = new_set(rt, (struct tw_handles_options){0});
+    struct probe later = {.set = set, .inside = wait_at_later_gate};
+    struct probe first = {.inside = wait_at_gate}, starter = {.inside = start_other, .other = &later};
+    pthread_t thread;
+    shut(&gate);
+    shut(&later_gate);
+    reused.set = set;
+    start_after(set, &reused.marker, TW_SECOND);
+    start_after(set, &first, MS);
+    start_after(new_set(rt, (struct tw_handles_options){0}), &starter, MS);
+    assert_int_equal(pthread_create(&thread, NULL, drain_meanwhile, NULL), 0);
+    assert_ok(tw_runtime_advance(rt, MS));
     pthread_join(thread, NULL);
+    assert_int_equal(reused.drained, 1);
+    assert_int_equal(later.fires, 1);
+    assert_true((uint32_t)later.id == (uint32_t)first.id); /* the number of the cell */
     tw_runtime_free(rt);
 }
 

@@ -111,6 +111,9 @@ static void drop_at_gate(void *arg) {
 
 static void copy_at_gate(UNUSED void *to, UNUSED void *from) { pass(&gate); }
 
+static atomic_uint copies_dropped;
+static void count_copy(UNUSED void *arg) { atomic_fetch_add(&copies_dropped, 1); }
+
 static struct tw_handles *set_at_gate;
 
 static void *copy_in_start(void *arg) {
@@ -119,7 +122,7 @@ static void *copy_in_start(void *arg) {
     const struct tw_when when = {.due_ns = 3600 * TW_SECOND};
     task.arg_size = 1;
     task.copy = copy_at_gate;
-    task.drop = NULL;
+    task.drop = count_copy;
     it->answer = tw_handle_start(set_at_gate, &it->id, &when, &task);
     return NULL;
 }
@@ -139,7 +142,8 @@ static void child_with_threads_at_the_gate(struct tw_runtime *rt, struct probe *
     }
     /* its callback was cut short: its argument may be half changed, and must not be dropped */
     expect(it[0].drops == 0);
-    expect(it[1].drops == 1); /* in the parent, before the fork; not a second time */
+    expect(copies_dropped == 0); /* for the same reason */
+    expect(it[1].drops == 1);    /* in the parent, before the fork; not a second time */
     leave(0);
 }
 
@@ -171,6 +175,7 @@ TEST(p13_what_ran_on_another_thread_is_neither_gone_on_with_nor_dropped_twice) {
     tw_runtime_free(rt);
     assert_int_equal(it[0].drops, 1);
     assert_int_equal(it[1].drops, 1);
+    assert_int_equal(copies_dropped, 1);
 }
 
 /* --- while another thread makes sets --------------------------------------------------------------- */
@@ -249,6 +254,48 @@ TEST(p13_what_a_drain_visits_on_another_thread_is_not_dropped) {
         assert_int_equal(it.drops, 1);
         assert_int_equal(tw_handles_free(set_at_gate), 0);
     }
+    tw_runtime_free(rt);
+}
+
+static void *free_set_at_gate(void *result) {
+    *(int *)result = tw_handles_free(set_at_gate);
+    return NULL;
+}
+
+/* It has no timers there, more drains than there are marks for them end, and it can be freed. */
+static void child_uses_the_set(struct tw_runtime *rt) {
+    tw_handle id;
+    alarm(60);
+    expect(tw_runtime_after_fork(rt) == 0);
+    expect(tw_handles_count(set_at_gate) == 0);
+    expect(tw_handle_after(set_at_gate, &id, TW_SECOND, note_fire, NULL) == 0);
+    for (unsigned i = 0; i < 130; ++i)
+        expect(tw_handles_drain(set_at_gate, NULL, NULL) == (i == 0));
+    expect(tw_handles_free(set_at_gate) == 0);
+    expect(tw_runtime_free(rt) == 0);
+    leave(0);
+}
+
+TEST(p13_a_child_can_use_a_set_that_another_thread_was_freeing) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){.driver = "sleep"});
+    struct probe running = {.rt = rt, .inside = callback_at_gate}, idle = {.rt = rt};
+    pthread_t thread;
+    int freed = 99;
+    shut(&gate);
+    set_at_gate = new_set(rt, (struct tw_handles_options){0});
+    start_after(set_at_gate, &idle, 3600 * TW_SECOND);
+    start_after(set_at_gate, &running, 0);
+    wait_for(gate.inside == 1);
+    assert_int_equal(pthread_create(&thread, NULL, free_set_at_gate, &freed), 0);
+    wait_for(idle.drops == 1);
+    wait_until_others_sleep();
+    const pid_t child = fork();
+    if (child == 0)
+        child_uses_the_set(rt);
+    assert_child_is_well(child);
+    atomic_store(&gate.open, true);
+    pthread_join(thread, NULL);
+    assert_int_equal(freed, 0);
     tw_runtime_free(rt);
 }
 

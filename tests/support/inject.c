@@ -87,8 +87,27 @@ static void keep_longer(int64_t timeout) {
     }
 }
 
+static void (*_Atomic before_allocation)(void);
+static atomic_int spared_allocations;
+
+void call_before_allocation(int spared, void (*fn)(void)) {
+    atomic_store(&spared_allocations, spared);
+    atomic_store(&before_allocation, fn);
+}
+
+static void announce(enum call call) {
+    if (call > CALL_POSIX_MEMALIGN || atomic_load(&before_allocation) == NULL)
+        return;
+    if (atomic_fetch_sub(&spared_allocations, 1) > 0)
+        return;
+    void (*const fn)(void) = atomic_exchange(&before_allocation, NULL);
+    if (fn != NULL)
+        fn();
+}
+
 /* Returns the error that this call must fail with, or 0. */
 static int fault(enum call call) {
+    announce(call);
     atomic_fetch_add(&counts[call], 1);
     if ((atomic_load(&faulty) & ONLY(call)) == 0)
         return 0;

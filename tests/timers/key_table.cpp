@@ -4,7 +4,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "support/random.h"
@@ -19,6 +22,8 @@ using hash_function = std::uint32_t (*)(std::uint64_t key);
 
 int allocations_left = INT32_MAX, allocations, interruptions, random_error;
 std::size_t live, given_back;  // bytes
+bool has_fixed_seed;
+constexpr sip_seed fixed_seed = {64650, 0};  // with which two strings of one byte have the same hash
 
 }  // namespace
 
@@ -48,6 +53,10 @@ int __wrap_madvise(void *memory, size_t size, int advice) {
     return __real_madvise(memory, size, advice);
 }
 ssize_t __wrap_getrandom(void *buffer, size_t size, unsigned flags) {
+    if (has_fixed_seed) {
+        std::memcpy(buffer, &fixed_seed, sizeof fixed_seed);
+        return static_cast<ssize_t>(size);
+    }
     if (interruptions > 0) {
         --interruptions;
         errno = EINTR;
@@ -140,6 +149,29 @@ void go_random(checked_table &table, std::uint64_t seed, std::uint64_t keys, std
             table.check_all();
     }
     table.check_all();
+}
+
+void nothing(const tw_event *, void *) {}
+
+void assert_told_apart(tw_keyed *keyed, const tw_key (&keys)[2]) {
+    for (const tw_key &key : keys)
+        assert_int_equal(tw_keyed_after(keyed, key, TW_SECOND, nothing, const_cast<tw_key *>(&key)), 0);
+    for (const tw_key &key : keys) {
+        tw_keyed_timer timer;
+        assert_int_equal(tw_keyed_get(keyed, key, &timer), 0);
+        assert_ptr_equal(timer.arg, &key);
+    }
+    for (const tw_key &key : keys)
+        assert_int_equal(tw_keyed_remove(keyed, key), 1);
+}
+
+// Numbers, and strings of 1, 8, 12 and 20 bytes. The text is the string's.
+tw_key key_of(std::uint64_t i, char (&text)[20]) {
+    const std::size_t sizes[] = {0, 8, i < 1024 ? 1u : 12u, 20};
+    const std::uint64_t number = i / 4;
+    std::memset(text, 0, sizeof text);
+    std::memcpy(text, &number, sizeof number);
+    return i % 4 == 0 ? tw_key_number(number) : tw_key_bytes(text, sizes[i % 4]);
 }
 
 // Published values of 2-4, and those of CPython for 1-3 with a seed of 0.
@@ -319,6 +351,40 @@ TEST(table_gives_all_memory_back) {
         table.close();
         assert_int_equal(live, before);
     }
+}
+
+// A hash has 32 bits, so among so many keys there are some with the same.
+TEST(keys_with_one_hash_are_told_apart) {
+    has_fixed_seed = true;
+    tw_runtime_options options = {};
+    tw_runtime *rt = nullptr;
+    tw_keyed *keyed = nullptr;
+    key_table table;
+    std::vector<std::pair<std::uint32_t, unsigned>> hashes;
+    unsigned of_one_byte = 0, of_one_size = 0, of_two_sizes = 0, with_number = 0;
+    options.driver = "manual";
+    assert_int_equal(tw_runtime_new(&rt, &options), 0);
+    assert_int_equal(tw_keyed_new(&keyed, rt, nullptr), 0);
+    assert_int_equal(table.open(1), 0);
+    char texts[2][20];
+    for (unsigned i = 0; i < 400'000; ++i)
+        hashes.emplace_back(table.hash(key_of(i, texts[0])), i);
+    std::sort(hashes.begin(), hashes.end());
+    for (std::size_t i = 1; i < hashes.size(); ++i) {
+        if (hashes[i].first != hashes[i - 1].first)
+            continue;
+        const tw_key keys[] = {key_of(hashes[i - 1].second, texts[0]), key_of(hashes[i].second, texts[1])};
+        assert_told_apart(keyed, keys);
+        const bool has_number = keys[0].is_number + keys[1].is_number == 1;
+        with_number += has_number;
+        of_one_byte += keys[0].size == 1 && keys[1].size == 1;
+        of_one_size += keys[0].size > 1 && keys[0].size == keys[1].size;
+        of_two_sizes += !has_number && keys[0].size != keys[1].size;
+    }
+    assert_true(of_one_byte != 0 && of_one_size != 0 && of_two_sizes != 0 && with_number != 0);
+    table.close();
+    tw_runtime_free(rt);
+    has_fixed_seed = false;
 }
 
 }  // namespace

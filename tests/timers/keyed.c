@@ -56,9 +56,12 @@ TEST(p14_a_refused_set_keeps_the_former_timer) {
     } sets[] = {{NULL, &good, -EINVAL},         {&soon, NULL, -EINVAL},       {&soon, &no_function, -EINVAL},
                 {&negative, &good, -EINVAL},    {&half_tick, &good, -EINVAL}, {&unknown, &good, -EINVAL},
                 {&period, &with_next, -EINVAL}, {&soon, &copied, -EINVAL},    {NULL, &no_first, -ENOENT}};
+    const struct tw_key keys[] = {KEY, tw_key_string("just 16 letters!"),
+                                  tw_key_string("more than 16 letters")};
     assert_int_equal(set_in_ms(bench.keyed, KEY, 5, &former), 0);
     for (unsigned i = 0; i < COUNT_OF(sets); ++i)
-        assert_int_equal(tw_keyed_set(bench.keyed, KEY, sets[i].when, sets[i].task), sets[i].error);
+        for (unsigned k = 0; k < COUNT_OF(keys); ++k)
+            assert_int_equal(tw_keyed_set(bench.keyed, keys[k], sets[i].when, sets[i].task), sets[i].error);
     assert_int_equal(tw_keyed_set(NULL, KEY, &soon, &good), -EINVAL);
     assert_int_equal(tw_keyed_after(bench.keyed, KEY, -1, count_fire, &refused), -EINVAL);
     assert_int_equal(tw_keyed_after(bench.keyed, KEY, 1, NULL, &refused), -EINVAL);

@@ -49,14 +49,25 @@ TEST(every_fire_and_cancel_of_a_node_counts_for_its_label) {
 }
 
 TEST(missed_fires_count_for_the_label) {
+    static const char *const labels[] = {"often", "of the handles", "on workers"};
+    struct tw_handles_options options = {.label = "on workers"};
+    struct tw_handles *on_workers;
     struct tw_node node;
+    tw_handle id;
     tw_node_init(&node, no_callback, NULL);
     assert_ok(tw_runtime_label(rt, &node, "often"));
+    assert_ok(tw_workers_new(&options.workers, rt, NULL));
+    assert_ok(tw_handles_new(&on_workers, rt, &options));
     tw_runtime_every(rt, &node, TW_SECOND, TW_SKIP);
     tw_runtime_leap(rt, 5 * TW_SECOND);
-    assert_int_equal(counts_of("often").fires, 1);
-    assert_int_equal(counts_of("often").overruns, 4);
     tw_runtime_cancel(rt, &node);
+    assert_ok(tw_handle_every(handles, &id, TW_SECOND, TW_SKIP, no_task, NULL));
+    assert_ok(tw_handle_every(on_workers, &id, TW_SECOND, TW_SKIP, no_task, NULL));
+    tw_runtime_leap(rt, 5 * TW_SECOND);
+    for (unsigned i = 0; i < COUNT_OF(labels); ++i) {
+        assert_int_equal(counts_of(labels[i]).fires, 1);
+        assert_int_equal(counts_of(labels[i]).overruns, 4);
+    }
 }
 
 TEST(timers_of_a_set_have_the_label_of_their_task_or_of_their_set) {
@@ -88,6 +99,25 @@ TEST(stopped_replaced_and_drained_timers_count_as_cancelled) {
     assert_int_equal(counts_of(NULL).cancels, 1);
     assert_int_equal(tw_keyed_drain(keyed, NULL, NULL), 1);
     assert_int_equal(counts_of(NULL).cancels, 2);
+}
+
+static void stop_itself(const struct tw_event *event, void *arg) {
+    *(int *)arg = tw_handle_stop(handles, event->handle);
+}
+static void no_drop(UNUSED void *arg) {}
+
+TEST(a_stop_that_prevents_no_fire_does_not_count_as_a_cancel) {
+    tw_handle id;
+    int answers[2] = {99, 99};
+    const struct tw_when second = {.due_ns = TW_SECOND};
+    assert_ok(tw_handle_after(handles, &id, TW_SECOND, stop_itself, &answers[0]));
+    assert_ok(tw_handle_start(handles, &id, &second,
+                              &(struct tw_task){.fn = stop_itself, .arg = &answers[1], .drop = no_drop}));
+    tw_runtime_advance(rt, TW_SECOND);
+    assert_int_equal(answers[0], 0);
+    assert_int_equal(answers[1], 0);
+    assert_int_equal(counts_of("of the handles").fires, 2);
+    assert_int_equal(counts_of("of the handles").cancels, 0);
 }
 
 TEST(a_job_counts_once_and_its_run_is_timed_on_the_worker) {

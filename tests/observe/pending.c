@@ -4,6 +4,7 @@
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
 #include <tickwheel/observe.h>
+#include <tickwheel/workers.h>
 
 static struct tw_runtime *rt;
 
@@ -122,8 +123,11 @@ TEST(every_timer_of_every_kind_is_visited_once) {
     struct tw_keyed *keyed;
     unsigned visits = 0;
     assert_ok(tw_keyed_new(&keyed, rt, NULL));
-    for (unsigned set = 0; set < SETS; ++set)
+    for (unsigned set = 0; set < SETS; ++set) {
+        struct tw_workers *workers; /* a component without timers */
+        assert_ok(tw_workers_new(&workers, rt, NULL));
         assert_ok(tw_handles_new(&handles[set], rt, NULL));
+    }
     for (unsigned i = 0; i < EACH; ++i) {
         tw_handle id;
         tw_node_init(&nodes[i], no_callback, NULL);
@@ -139,7 +143,40 @@ TEST(every_timer_of_every_kind_is_visited_once) {
     tw_runtime_clear(rt, NULL, NULL);
 }
 
+TEST(timers_behind_those_that_are_gone_are_visited) {
+    enum { TIMERS = 2500 };
+    struct tw_handles *handles;
+    tw_handle ids[TIMERS];
+    assert_ok(tw_handles_new(&handles, rt, NULL));
+    for (unsigned i = 0; i < TIMERS; ++i)
+        assert_ok(tw_handle_after(handles, &ids[i], TW_SECOND, no_task, NULL));
+    for (unsigned i = 0; i < TIMERS - 1; ++i)
+        assert_int_equal(tw_handle_stop(handles, ids[i]), 1);
+    assert_int_equal(only_one()->handle, ids[TIMERS - 1]);
+}
+
 static struct tw_handles *the_set;
+static int64_t visits_inside;
+
+static void look_inside(UNUSED const struct tw_event *event, UNUSED void *arg) {
+    unsigned visits = 0;
+    visits_inside = tw_runtime_each(rt, count, &visits);
+}
+static void look_in_drain(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *drain_arg) {
+    look_inside(NULL, NULL);
+}
+
+TEST(a_timer_that_fires_for_the_last_time_or_is_drained_is_not_pending) {
+    tw_handle id;
+    assert_ok(tw_handles_new(&the_set, rt, NULL));
+    assert_ok(tw_handle_after(the_set, &id, TW_SECOND, look_inside, NULL));
+    assert_ok(tw_handle_after(the_set, &id, 2 * TW_SECOND, no_task, NULL));
+    assert_ok(tw_runtime_advance(rt, TW_SECOND));
+    assert_int_equal(visits_inside, 1);
+    assert_ok(tw_handle_after(the_set, &id, 2 * TW_SECOND, no_task, NULL));
+    assert_int_equal(tw_handles_drain(the_set, look_in_drain, NULL), 2);
+    assert_int_equal(visits_inside, 0);
+}
 
 static void stop_it(const struct tw_pending_timer *timer, UNUSED void *arg) {
     assert_int_equal(tw_handle_stop(the_set, timer->handle), 1);

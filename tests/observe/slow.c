@@ -7,6 +7,7 @@
 #include "support/threads.h"
 
 #include <tickwheel/handle.h>
+#include <tickwheel/keyed.h>
 #include <tickwheel/observe.h>
 #include <tickwheel/workers.h>
 
@@ -69,16 +70,34 @@ TEST(a_slow_callback_is_reported_while_it_runs_once) {
     tw_runtime_cancel_wait(rt, &node);
 }
 
-TEST(a_slow_timer_by_handle_is_reported_with_its_handle) {
-    struct tw_handles *handles;
-    tw_handle id;
-    assert_ok(tw_handles_new(&handles, rt, &(struct tw_handles_options){.label = "task"}));
-    assert_ok(tw_handle_after(handles, &id, 0, wait_as_task, &gate));
+static void assert_task_is_reported(tw_handle id, int on_worker) {
     wait_for(reports == 1);
     assert_int_equal(reported.handle, id);
     assert_null(reported.node);
     assert_string_equal(reported.label, "task");
+    assert_int_equal(reported.on_worker, on_worker);
     gate.open = true;
+    wait_for(gate.passed == 1);
+    shut(&gate);
+    reports = 0;
+}
+
+TEST(a_slow_timer_by_handle_or_key_is_reported_wherever_it_runs) {
+    struct tw_workers *workers;
+    assert_ok(tw_workers_new(&workers, rt, NULL));
+    for (int on_worker = 0; on_worker < 2; ++on_worker) {
+        struct tw_workers *const used = on_worker ? workers : NULL;
+        struct tw_handles *handles;
+        struct tw_keyed *keyed;
+        tw_handle id;
+        assert_ok(
+            tw_handles_new(&handles, rt, &(struct tw_handles_options){.workers = used, .label = "task"}));
+        assert_ok(tw_keyed_new(&keyed, rt, &(struct tw_keyed_options){.workers = used, .label = "task"}));
+        assert_ok(tw_handle_after(handles, &id, 0, wait_as_task, &gate));
+        assert_task_is_reported(id, on_worker);
+        assert_ok(tw_keyed_after(keyed, tw_key_number(1), 0, wait_as_task, &gate));
+        assert_task_is_reported(TW_NO_HANDLE, on_worker);
+    }
 }
 
 TEST(slow_runs_on_workers_are_reported_each) {

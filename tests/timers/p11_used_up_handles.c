@@ -60,6 +60,8 @@ TEST(p11_handles_of_sets_that_were_freed_are_refused_by_later_sets) {
     struct tw_runtime *others = owner_of_blocks(BLOCKS - LEFT), *rt = virtual_runtime();
     for (unsigned s = 0; s < COUNT_OF(gone); ++s)
         use_and_free(set_of(rt, 1), s);
+    for (unsigned s = 1; s < COUNT_OF(gone); ++s) /* a generation for each reuse, and one for the set */
+        assert_int_equal((gone[s][0] >> 32) - (gone[s - 1][1] >> 32), s % 5 + 2);
     tw_runtime_free(rt);
     tw_runtime_free(others);
     assert_int_equal(fires, 0);

@@ -54,7 +54,7 @@ TEST(again_begins_the_grid_of_a_fine_period_anew) {
     }
 }
 
-/* From half a tick on. What fires at once does so at the tick that has passed, and its grid begins there. */
+/* A timer that fires at once, at half a tick, does so at the tick that has passed. Its grid begins there. */
 TEST(the_grid_of_a_fine_period_begins_with_its_first_fire) {
     struct probe it = {.rt = rt};
     go_on(MS / 2);

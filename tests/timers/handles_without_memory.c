@@ -1,6 +1,5 @@
 /* The memory of sets of handles. Without any, the call that needs memory returns the error, changes nothing
- * and loses nothing. Sets by the hundred thousand, and sets that are made and freed forever, take no more
- * than they need. */
+ * and loses nothing. Sets that are made and freed forever, or at one time, take no more than they need. */
 #include "support/faults.h"
 
 #include "handles_test.h"
@@ -260,34 +259,7 @@ TEST(a_set_on_workers_leaks_nothing_in_a_child_either) {
     assert_nothing_leaked(before);
 }
 
-/* --- many sets ----------------------------------------------------------------------------------- */
-
-enum { SETS = SLOW ? 5000 : 100000 };
-
-TEST(a_hundred_thousand_sets_have_a_timer_each) {
-    static struct tw_handles *sets[SETS];
-    static struct probe its[SETS];
-    uint64_t seed = 1;
-    struct tw_runtime *rt = virtual_runtime();
-    for (unsigned s = 0; s < SETS; ++s) {
-        sets[s] = new_set(rt, (struct tw_handles_options){0});
-        assert_int_equal(
-            tw_handle_after(sets[s], &its[s].id, (int64_t)(1 + s % 100) * MS, note_fire, &its[s]), 0);
-    }
-    assert_int_equal(tw_runtime_count(rt), SETS);
-    for (unsigned tries = 0; tries < SETS; ++tries) {
-        const uint64_t s = random_below(&seed, SETS), other = random_below(&seed, SETS);
-        assert_int_equal(tw_handle_remaining(sets[s], its[s].id), (int64_t)(1 + s % 100) * MS);
-        if (s != other)
-            assert_int_equal(tw_handle_stop(sets[s], its[other].id), -ENOENT);
-    }
-    for (unsigned s = 0; s < SETS; s += 3)
-        assert_int_equal(tw_handles_free(sets[s]), 0);
-    assert_ok(tw_runtime_advance(rt, 100 * MS));
-    for (unsigned s = 0; s < SETS; ++s)
-        assert_int_equal(its[s].fires, s % 3 != 0);
-    tw_runtime_free(rt);
-}
+/* --- one set after another ------------------------------------------------------------------------ */
 
 static void use_and_free(uint32_t capacity, size_t storage, unsigned timers) {
     struct tw_handles *set =

@@ -50,8 +50,8 @@ void discard(tw_workers &pool) {
     pool.discard_before = pool.queue.next_number();
 }
 
-// A worker ends when it finds nothing to take while `leaving` is set, so the queue is worked off first. One
-// that is about to free the runtime is detached, and is the thread that calls this (free_runtime).
+// A worker ends when it finds nothing to take while `leaving` is set, so the queue is worked off first. A
+// worker that frees the runtime calls this itself, and nothing joins it (free_runtime).
 void end_threads(tw_workers &pool) {
     {
         const mutex_hold hold(&pool.mutex);
@@ -59,7 +59,7 @@ void end_threads(tw_workers &pool) {
         pthread_cond_broadcast(&pool.work);
     }
     for (unsigned i = 0; i < pool.started; ++i)
-        if (!pool.runners[i].is_detached)
+        if (pthread_equal(pool.runners[i].thread, pthread_self()) == 0)
             pthread_join(pool.runners[i].thread, nullptr);
     pool.started = 0;
     pool.leaving = false;

@@ -24,8 +24,7 @@ struct runner {
     tw_runnable *current;  // null if it runs nothing
     std::uint64_t ended;   // how many runs have ended
     bool more;             // see above
-    bool is_detached;
-    deferred_free frees;  // left by a callback of this thread, which alone reads it
+    deferred_free frees;   // left by a callback of this thread, which alone reads it
 };
 
 }  // namespace tickwheel::runtime

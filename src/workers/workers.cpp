@@ -70,7 +70,6 @@ taken take(tw_workers &pool, runner &me) {
     it.runner = static_cast<std::uint32_t>(&me - pool.runners) + 1;
     ++pool.running;
     assert(is_ready_as_it_should_be(pool, it));
-    tell_of_change(pool);
     return next;
 }
 
@@ -188,14 +187,13 @@ void run_until_told_to_end(tw_workers &pool, runner &me) {
     pthread_mutex_unlock(&pool.mutex);
 }
 
-// Runs what waits now, and does not wait for more. Returns false as run_first does.
-bool run_what_waits(tw_workers &pool, runner &me) {
+// Runs what waits now, and does not wait for more. Ends at once in the child of a fork.
+void run_what_waits(tw_workers &pool, runner &me) {
     pthread_mutex_lock(&pool.mutex);
     while (pool.queue.first() != nullptr)
         if (!run_first(pool, me))
-            return false;
+            return;
     pthread_mutex_unlock(&pool.mutex);
-    return true;
 }
 
 // A callback on this worker has freed the runtime. From here on this is a thread like any other, which
@@ -204,7 +202,6 @@ bool run_what_waits(tw_workers &pool, runner &me) {
 void free_runtime(runner &me) {
     tw_runtime &rt = *me.pool->rt;
     if (!rt.forked) {
-        me.is_detached = true;
         pthread_detach(pthread_self());
         end_firing(rt);
         run_what_waits(*me.pool, me);
@@ -325,7 +322,7 @@ bool is_job(const tw_runnable &it) { return it.hooks == &job_hooks; }
 // REQUIRES: pool mutex held
 tw_runnable *job_to_withdraw(tw_workers &pool) {
     const auto is_wanted = [&pool](const tw_runnable &it) {
-        return is_job(it) && it.last != nullptr && it.last->next->number < pool.clear_before;
+        return is_job(it) && it.last->next->number < pool.clear_before;
     };
     for (int tries = 0; tries < 2; ++tries) {
         if (tw_runnable *const ready = pool.queue.find(pool.clearing_at, is_wanted))
@@ -345,7 +342,7 @@ std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &it) {
     const std::uint32_t taken_back = pool.queue.drop_all(it);
     if (taken_back == 0)
         return 0;
-    if (!is_concurrent(it) && is_run(pool, it))
+    if (is_run(pool, it))
         pool.runners[it.runner - 1].more = false;
     assert(is_ready_as_it_should_be(pool, it));
     tell_of_change(pool);
@@ -354,10 +351,7 @@ std::uint32_t withdraw_from(tw_workers &pool, tw_runnable &it) {
 
 // From here on job_to_withdraw finds the jobs with fires that wait now.
 // REQUIRES: pool mutex held
-void look_for_jobs(tw_workers &pool) {
-    pool.clear_before = pool.queue.next_number();
-    pool.clearing_at = UINT32_MAX;
-}
+void look_for_jobs(tw_workers &pool) { pool.clear_before = pool.queue.next_number(); }
 
 // The callback of a job's node, on the firing thread. Once it is enqueued the job may be run, and freed.
 void fire_job(tw_node *node, void *) {

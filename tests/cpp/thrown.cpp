@@ -232,6 +232,40 @@ TEST_F(ThrownInPlace, OfAWorkerByAHandlePassesAndItIsDropped) {
     expect_workers_to_go_on();
 }
 
+// Frees the worker and, once that is idle, throws; the next run, on the worker, does not.
+struct in_place_once {
+    std::atomic<bool> &open;
+    tw_workers *pool;
+    bool has_thrown = false;
+
+    static void run(tw_node *, void *self) {
+        auto &it = *static_cast<in_place_once *>(self);
+        it.open = true;
+        EXPECT_TRUE(eventually([&it] {
+            tw_worker_stats stats;
+            return tw_workers_stats(it.pool, &stats) == 0 && stats.running == 1;
+        }));
+        if (!std::exchange(it.has_thrown, true))
+            throw thrown();
+    }
+};
+
+TEST_F(ThrownInPlace, LeavesTheNextFireToAWorkerThatIsIdleByThen) {
+    in_place_once once = {open, pool};
+    tw_job_init(&throwing, pool, in_place_once::run, &once, 0);
+    tw_runtime_after(rt, &throwing.node, 0);
+    tw_runtime_advance(rt, 0);
+    tw_runtime_after(rt, &throwing.node, 0);
+    EXPECT_TRUE(advance_throws(0));
+    EXPECT_EQ(tw_workers_wait(pool), 0);
+    tw_worker_stats stats;
+    EXPECT_EQ(tw_workers_stats(pool, &stats), 0);
+    EXPECT_EQ(stats.runs, 3U);
+    EXPECT_EQ(stats.discarded, 0U);
+    EXPECT_EQ(tw_workers_free(pool), 0);  // although the call that threw has not settled it
+    expect_to_go_on();
+}
+
 // --- other ways ------------------------------------------------------------------------------------
 
 bool is_readable(int fd) {

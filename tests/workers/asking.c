@@ -127,7 +127,9 @@ TEST(bad_input_is_refused) {
     assert_int_equal(tw_workers_wait(NULL), -EINVAL);
     struct tw_worker_stats stats;
     assert_int_equal(tw_workers_stats(NULL, &stats), -EINVAL);
+    assert_string_equal(tw_explain(-EINVAL), "the workers are null");
     assert_int_equal(tw_workers_stats(pool, NULL), -EINVAL);
+    assert_string_equal(tw_explain(-EINVAL), "stats is null");
     assert_int_equal(tw_job_init(NULL, pool, nothing, NULL, 0), -EINVAL);
     assert_int_equal(tw_job_init(&job, NULL, nothing, NULL, 0), -EINVAL);
     assert_int_equal(tw_job_init(&job, pool, NULL, NULL, 0), -EINVAL);

@@ -1,5 +1,6 @@
 /* Cancelling a job prevents its waiting fires and waits for its run; then the job belongs to
  * its owner again. */
+#include "support/child.h"
 #include "workers_test.h"
 
 static struct tw_job held, job;
@@ -95,6 +96,32 @@ static void assert_waits_for_run(int (*way)(struct tw_runtime *, struct tw_node 
 TEST(cancel_wait_and_shutdown_wait_for_the_run) {
     assert_waits_for_run(tw_runtime_cancel_wait);
     assert_waits_for_run(tw_runtime_shutdown);
+}
+
+static struct gate gates[2];
+
+static void wait_in_next_gate(UNUSED struct tw_node *node, UNUSED void *arg) {
+    pass(&gates[atomic_fetch_add(&runs, 1)]);
+}
+
+TEST(cancel_wait_does_not_wait_for_the_next_run) {
+    pthread_t thread;
+    begin(1);
+    shut(&gates[0]);
+    shut(&gates[1]);
+    init_job(&job, pool, wait_in_next_gate, NULL);
+    fire(&job);
+    wait_for(atomic_load(&gates[0].inside) == 1);
+    way_to_wait = tw_runtime_cancel_wait;
+    pthread_create(&thread, NULL, cancel_in_thread, &job.node);
+    wait_until_others_sleep();
+    fire(&job);
+    atomic_store(&gates[0].open, true);
+    wait_for(atomic_load(&gates[1].inside) == 1);
+    pthread_join(thread, NULL);
+    atomic_store(&gates[1].open, true);
+    end();
+    assert_int_equal(runs, 2);
 }
 
 TEST(a_job_that_was_shut_down_fires_no_more) {

@@ -2,6 +2,8 @@
 #include "support/counted_closes.h"
 #include "workers_test.h"
 
+#include <tickwheel/handle.h>
+
 static struct tw_job held, jobs[20];
 
 static void make(struct tw_runtime_options options, struct tw_workers_options of_pool) {
@@ -87,6 +89,26 @@ TEST(freeing_pool_or_runtime_ends_the_queue_by_the_same_rule) {
         }
 }
 
+/* Its worker runs nothing else, so only a discard empties the queue. */
+static void pass_and_wait_for_discard(UNUSED struct tw_node *node, void *arg) {
+    pass(arg);
+    while (stats_of(pool).waiting != 0)
+        doze();
+}
+
+TEST(freeing_a_pool_discards_the_queue_at_once) {
+    make(by_hand, (struct tw_workers_options){.threads = 1, .at_stop = TW_STOP_DISCARD});
+    init_job(&held, pool, pass_and_wait_for_discard, &gate);
+    fire(&held);
+    wait_for(atomic_load(&gate.inside) == 1);
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
+        fire(&jobs[i]);
+    atomic_store(&gate.open, true);
+    assert_int_equal(tw_workers_free(pool), 0);
+    assert_int_equal(runs, 0);
+    assert_ok(tw_runtime_free(rt));
+}
+
 TEST(several_pools_of_one_runtime_end_with_it) {
     struct tw_job of_others[3];
     make(by_hand, (struct tw_workers_options){.threads = 2});
@@ -155,23 +177,67 @@ static void pass_and_stop(UNUSED struct tw_node *node, void *arg) {
     pass(arg);
 }
 
-TEST(a_run_that_stops_the_runtime_discards_the_queue) {
+struct handle_fires {
+    int count, drops;
+    uint64_t overruns;
+};
+
+static void count_handle(const struct tw_event *event, void *arg) {
+    struct handle_fires *const fires = arg;
+    ++fires->count;
+    fires->overruns += event->overruns;
+}
+
+/* Of a fire that is discarded: no callback runs. */
+static void count_drop(void *arg) {
+    ++((struct handle_fires *)arg)->drops;
+    if (tw_runtime_due(rt) != TW_NO_DEADLINE || tw_runtime_overruns(rt) != 0)
+        atomic_fetch_add(&faults, 1);
+}
+
+static void advance_by_each_ms(int periods) {
+    for (int i = 0; i < periods; ++i)
+        assert_ok(tw_runtime_advance(rt, TW_MILLISECOND));
+}
+
+/* Fires after the stop are not discarded with the others, and do not join them. */
+static void stop_from_a_run(enum tw_missed missed, unsigned discards, int fires, uint64_t overruns) {
     make(by_hand, (struct tw_workers_options){.threads = 1, .at_stop = TW_STOP_DISCARD});
     hold_a_worker(&held, &gate);
     struct tw_job stops;
     struct gate second = {0};
+    struct tw_handles *set = NULL;
+    struct handle_fires often = {0}, once = {0};
+    const struct tw_task task = {.fn = count_handle, .arg = &once, .drop = count_drop};
+    tw_handle id;
     init_job(&stops, pool, pass_and_stop, &second);
     fire(&stops);
+    assert_ok(tw_handles_new(&set, rt, &(struct tw_handles_options){.workers = pool}));
+    assert_ok(tw_handle_start(set, &id, &(struct tw_when){0}, &task));
+    assert_ok(tw_handle_every(set, &id, TW_MILLISECOND, missed, count_handle, &often));
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
         fire(&jobs[i]);
+    advance_by_each_ms(3);
     atomic_store(&gate.open, true);
     wait_for(atomic_load(&second.inside) == 1);
-    fire(&jobs[0]); /* after the stop, so not discarded with the others */
+    advance_by_each_ms(2);
+    fire(&jobs[0]);
     atomic_store(&second.open, true);
     assert_ok(tw_workers_wait(pool));
-    assert_int_equal(stats_of(pool).discarded, COUNT_OF(jobs));
+    assert_int_equal(stats_of(pool).discarded, COUNT_OF(jobs) + 1 + discards);
+    assert_int_equal(stats_of(pool).runs, 2 + fires + 1);
     assert_int_equal(runs, 1);
+    assert_int_equal(often.count, fires);
+    assert_int_equal(often.overruns, overruns);
+    assert_int_equal(once.count, 0);
+    assert_int_equal(once.drops, 1);
+    assert_int_equal(faults, 0);
     assert_ok(tw_runtime_free(rt));
+}
+
+TEST(a_run_that_stops_the_runtime_discards_the_queue) {
+    stop_from_a_run(TW_BURST, 3, 2, 0);
+    stop_from_a_run(TW_SKIP, 1, 1, 1);
 }
 
 /* --- freeing the runtime from inside a run ------------------------------------------------ */

@@ -129,6 +129,46 @@ TEST(p13_a_run_in_place_may_fork) {
         fork_in_place(does);
 }
 
+static pid_t child_of_run = -1;
+
+static void fork_and_return(UNUSED struct tw_node *node, UNUSED void *arg) {
+    wait_until_others_sleep();
+    child_of_run = fork();
+}
+
+TEST(p13_a_run_in_place_may_fork_and_the_child_may_use_the_pool) {
+    struct tw_job forks;
+    shut(&gate);
+    atomic_store(&runs, 0);
+    rt = new_runtime(by_hand);
+    pool = new_pool(rt, (struct tw_workers_options){.threads = 1, .queue = 1});
+    hold_a_worker(&held, &gate);
+    init_job(&forks, pool, fork_and_return, NULL);
+    for (unsigned i = 0; i < COUNT_OF(jobs); ++i)
+        init_job(&jobs[i], pool, count, NULL);
+    fire(&forks);
+    assert_ok(tw_runtime_after(rt, &jobs[0].node, 0));
+    const int result = tw_runtime_advance(rt, 0);
+    if (child_of_run == 0) {
+        alarm(60);
+        expect(result == -ECHILD);
+        if (THREADS_AFTER_FORK) {
+            expect(tw_runtime_after_fork(rt) == 0);
+            expect(tw_runtime_after(rt, &jobs[0].node, 0) == 0 && tw_runtime_advance(rt, 0) == 0);
+            expect(tw_workers_wait(pool) == 0 && runs == 1);
+            expect(tw_workers_free(pool) == 0);
+        }
+        expect(tw_runtime_free(rt) == 0);
+        leave(0);
+    }
+    assert_ok(result);
+    assert_child_is_well(child_of_run);
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, 1);
+    assert_ok(tw_runtime_free(rt));
+}
+
 /* --- during calls ---------------------------------------------------------------------------- */
 
 TEST(p13_a_fork_amid_runs_leaves_a_pool_in_one_piece) {

@@ -1,4 +1,5 @@
 /* A full queue: what each rule (inline, reject, block) does with a fire that finds no room. */
+#include "support/child.h"
 #include "workers_test.h"
 
 #include <poll.h>
@@ -76,7 +77,8 @@ TEST(fires_for_which_a_worker_is_idle_do_not_count_as_waiting) {
 
 /* Fires that wait for the run of their own job fill the queue, but no worker. */
 TEST(reject_takes_a_fire_that_an_idle_worker_can_run_though_the_queue_is_full) {
-    begin(by_hand, (struct tw_workers_options){.threads = 2, .queue = 1, .when_full = TW_FULL_REJECT},
+    struct tw_job concurrent;
+    begin(by_hand, (struct tw_workers_options){.threads = 3, .queue = 1, .when_full = TW_FULL_REJECT},
           count_where);
     hold_a_worker(&held, &gate);
     fire(&held);
@@ -86,9 +88,17 @@ TEST(reject_takes_a_fire_that_an_idle_worker_can_run_though_the_queue_is_full) {
     assert_int_equal(stats_of(pool).waiting, 1);
     fire(&held);
     assert_int_equal(stats_of(pool).rejected, 1);
+    assert_ok(tw_job_init(&concurrent, pool, wait_in_gate, &gate, TW_CONCURRENT));
+    for (int inside = 2; inside <= 3; ++inside) {
+        fire(&concurrent);
+        wait_for(atomic_load(&gate.inside) == inside);
+    }
+    assert_int_equal(stats_of(pool).rejected, 1);
+    fire(&jobs[0]); /* no worker is idle now */
+    assert_int_equal(stats_of(pool).rejected, 2);
     atomic_store(&gate.open, true);
     end();
-    assert_int_equal(gate.passed, 2);
+    assert_int_equal(gate.passed, 4);
 }
 
 /* --- inline ------------------------------------------------------------------------- */
@@ -99,7 +109,7 @@ static void is_a_run(struct tw_node *node, void *arg) {
     if (pthread_equal(pthread_self(), main_thread) && atomic_load(&inline_runs) == 0)
         first_inline = (int)((struct tw_job *)node - jobs);
     if (tw_runtime_due(rt) != 5 * TW_MILLISECOND || tw_runtime_advance(rt, 0) != -EBUSY ||
-        tw_workers_wait(pool) != -EBUSY)
+        tw_workers_wait(pool) != -EBUSY || tw_runtime_cancel_wait(rt, node) != 0)
         atomic_fetch_add(&faults, 1);
     count_where(node, arg);
 }
@@ -124,6 +134,26 @@ TEST(inline_runs_what_has_waited_longest_on_the_runtimes_thread) {
     end();
 }
 
+/* The first run, inline, leaves the worker idle and the second fire to it. */
+static void free_the_worker(struct tw_node *node, void *arg) {
+    atomic_store(&gate.open, true);
+    wait_for(stats_of(pool).running == 1);
+    count_where(node, arg);
+}
+
+TEST(a_worker_that_is_idle_by_then_takes_what_an_inline_run_leaves) {
+    begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 1}, free_the_worker);
+    hold_a_worker(&held, &gate);
+    fire(&jobs[0]);
+    fire(&jobs[0]);
+    assert_int_equal(inline_runs, 1);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, 2);
+    assert_int_equal(inline_runs, 1);
+    assert_ok(tw_runtime_clear(rt, NULL, NULL)); /* nothing of the run is left for it to find */
+    end();
+}
+
 static atomic_int advanced;
 
 static void *advance(UNUSED void *arg) {
@@ -131,18 +161,52 @@ static void *advance(UNUSED void *arg) {
     return NULL;
 }
 
-/* All waiting fires belong to the job that is running. */
+static void *cancel_held(UNUSED void *arg) {
+    atomic_store(&advanced, 1 + tw_runtime_cancel_wait(rt, &held.node));
+    return NULL;
+}
+
+TEST(cancel_wait_on_another_thread_waits_for_an_inline_run) {
+    pthread_t driving, cancelling;
+    struct gate of_worker = {0};
+    struct tw_job busy;
+    begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 1}, count);
+    hold_a_worker(&busy, &of_worker);
+    init_job(&held, pool, wait_in_gate, &gate);
+    fire(&held);
+    assert_ok(tw_runtime_after(rt, &jobs[0].node, TW_MILLISECOND));
+    pthread_create(&driving, NULL, advance, NULL);
+    wait_for(atomic_load(&gate.inside) == 1);
+    atomic_store(&advanced, 0);
+    pthread_create(&cancelling, NULL, cancel_held, NULL);
+    wait_until_others_sleep();
+    assert_int_equal(advanced, 0);
+    atomic_store(&gate.open, true);
+    pthread_join(cancelling, NULL);
+    pthread_join(driving, NULL);
+    atomic_store(&of_worker.open, true);
+    end();
+}
+
+/* All waiting fires belong to the job that is running. Another run ends meanwhile, which makes no room. */
 TEST(inline_waits_when_there_is_nothing_that_it_may_run) {
     pthread_t thread;
+    struct gate of_other = {0};
+    struct tw_job other;
     begin(by_hand, (struct tw_workers_options){.threads = 2, .queue = 2}, count);
     atomic_store(&advanced, 0);
     hold_a_worker(&held, &gate);
+    hold_a_worker(&other, &of_other);
     for (unsigned i = 0; i < 2; ++i)
         fire(&held);
     assert_ok(tw_runtime_after(rt, &held.node, TW_MILLISECOND));
     pthread_create(&thread, NULL, advance, NULL);
     wait_for(stats_of(pool).blocked == 1);
+    atomic_store(&of_other.open, true);
+    wait_for(stats_of(pool).running == 1);
+    wait_until_others_sleep();
     assert_int_equal(advanced, 0);
+    assert_int_equal(stats_of(pool).blocked, 1);
     atomic_store(&gate.open, true);
     pthread_join(thread, NULL);
     assert_int_equal(advanced, 1);

@@ -144,6 +144,16 @@ TEST(delays_between_tries_double_up_to_the_longest) {
     }
 }
 
+TEST(by_default_a_job_has_20_tries_and_waits_from_a_second_to_an_hour_between_them) {
+    self->inside = fail_each;
+    put_mail(self, "17", 0);
+    advance(self, 24 * HOUR);
+    assert_int_equal(self->count, 20);
+    assert_int_equal(stats_of(self).failed, 1);
+    assert_in_range(self->fires[1].at_ns - self->fires[0].at_ns, SECOND, SECOND + LATE);
+    assert_in_range(self->fires[19].at_ns - self->fires[18].at_ns, HOUR, HOUR + LATE);
+}
+
 static enum tw_durable_answer again_at_second(struct tw_durable_fire *fire, struct process *process) {
     return process->count == 2 ? tw_durable_again(fire, SECOND) : tw_durable_failed(fire, "no such address");
 }

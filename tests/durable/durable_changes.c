@@ -360,6 +360,14 @@ TEST(statistics_count_what_has_happened) {
     assert_in_range(now.late_sum_ns, 499 * MS, 500 * MS);
     assert_int_equal(now.late_max_ns, now.late_sum_ns);
     assert_int_equal(now.errors + now.unconfirmed + now.unmatched + now.taken_back, 0);
+
+    late.due_ns = tw_runtime_now(self->rt) - 200 * MS;
+    assert_int_equal(put(self, late), 0);
+    advance(self, 0);
+    const struct tw_durable_counts then = stats_of(self);
+    assert_int_equal(then.late_count, 2);
+    assert_int_equal(then.late_max_ns, now.late_max_ns);
+    assert_in_range(then.late_sum_ns - now.late_sum_ns, 199 * MS, 200 * MS);
 }
 
 TEST(a_process_that_handles_nothing_is_no_member) {
@@ -395,11 +403,47 @@ TEST(a_dump_has_what_is_held_and_no_control_characters) {
     assert_null(strchr(text.all, '\x1b'));
 }
 
+static struct text from_inside;
+
+static enum tw_durable_answer dump(UNUSED struct tw_durable_fire *fire, struct process *process) {
+    assert_int_equal(tw_durable_dump(process->jobs, append, &from_inside), 0);
+    return TW_DURABLE_DONE;
+}
+
+TEST(a_dump_tells_what_the_process_has_done_and_holds) {
+    begin_with((struct tw_durable_options){.name = "post\n", .schema = "letters"});
+    self->inside = dump;
+    from_inside.size = 0;
+    struct tw_durable_job late = mail("17", tw_runtime_now(self->rt) - 500 * MS);
+    late.absolute = 1;
+    put_mail(self, "19", 1900 * MS);
+    put_mail(self, "18", 1200 * MS);
+    assert_int_equal(put(self, late), 0);
+    advance(self, 100 * MS);
+    from_inside.all[from_inside.size] = 0;
+    assert_string_equal(from_inside.all,
+                        "durable jobs, store \"memory\", schema \"letters\", member \"post?\"\n"
+                        "connected; lease: 14.0 s left; its clock is known to 0.000 ms\n"
+                        "holds 3, 1 of them started; 0 answers to settle\n"
+                        "claimed 3, started 1 (unconfirmed 0), taken back 0\n"
+                        "done 0, again 0, retried 0, failed 0, skipped 0, unmatched 0\n"
+                        "connected 1 times, errors 0, leases lost 0, jobs of others set free 0\n"
+                        "late by 499.900 ms on average, 499.900 ms at most\n"
+                        "\n"
+                        " ready in ms  stage                      token  kind and key\n"
+                        "      -499.9  running                        3  mail  17\n"
+                        "      1200.1  waiting                        2  mail  18\n"
+                        "      1900.1  waiting                        1  mail  19\n");
+}
+
 TEST(a_connection_without_a_runtime_puts_and_asks) {
     struct text text = {.size = 0};
     const struct tw_durable_job job = mail("17", HOUR);
     assert_int_equal(tw_durable_put(self->keeper, &job, TW_DURABLE_REPLACE), 0);
-    assert_int_equal(tw_durable_count(self->keeper, NULL), 1);
+    const struct tw_durable_job daily = {.kind = "mail", .key = "18", .cron = "30 4 * * *"};
+    assert_int_equal(tw_durable_put(self->keeper, &daily, TW_DURABLE_REPLACE), 0);
+    assert_int_equal(entry_of(self, "18").job.due_ns % (24 * HOUR), 4 * HOUR + 30 * MINUTE);
+    assert_int_equal(tw_durable_count(self->keeper, NULL), 2);
     assert_int_equal(tw_durable_dump(self->keeper, append, &text), 0);
     assert_true(text.size > 0);
     assert_true(tw_durable_now(self->keeper) > 0);

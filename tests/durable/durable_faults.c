@@ -43,6 +43,21 @@ TEST(a_job_whose_put_lost_its_answer_fires_on_time) {
     }
 }
 
+TEST(a_put_that_has_claimed_nothing_does_not_have_the_member_resume) {
+    const struct {
+        struct plan put;
+        int64_t delay;
+        int error;
+    } cases[] = {{broken(1, -EACCES), 0, -EACCES}, {unanswered(1, -EIO), HOUR, -EIO}};
+    for (size_t i = 0; i < COUNT_OF(cases); ++i) {
+        begin_scripted((struct tw_durable_options){0});
+        script.put = cases[i].put;
+        assert_int_equal(put(self, mail("17", cases[i].delay)), cases[i].error);
+        advance(self, SECOND);
+        assert_int_equal(script.resume.calls, 0);
+    }
+}
+
 static void resume_and_claim_nothing(void) {
     script.claim = broken(each_time, REFUSAL);
     advance(self, SECOND);
@@ -122,6 +137,90 @@ TEST(after_a_broken_connection_what_is_held_is_what_the_database_says) {
     assert_string_equal(self->fires[0].key, "19");
     assert_string_equal(self->fires[1].key, "18");
     script.outage = 0;
+}
+
+/* Ready jobs wait, as they are neither started nor refused, until the member resumes or dies. */
+TEST(a_ready_job_that_the_member_has_no_more_is_forgotten) {
+    for (unsigned dies = 0; dies < 2; ++dies) {
+        begin_scripted(watchful);
+        script.start = broken(each_time, -ENOMEM);
+        put_mail(self, "17", SECOND);
+        put_mail(self, "18", SECOND);
+        advance(self, SECOND + LATE);
+        assert_int_equal(stats_of(self).held, 2);
+        assert_int_equal(tw_durable_remove(self->keeper, "mail", "17"), 1);
+        if (dies)
+            declare_all_dead();
+        script.claim = unanswered(1, REFUSAL); /* has the member resume in its next step */
+        advance(self, 500 * MS);
+        assert_int_equal(stats_of(self).taken_back, 1 + dies);
+        script.start.times = 0;
+        advance(self, SECOND);
+        assert_int_equal(self->count, 1);
+        assert_string_equal(self->fires[0].key, "18");
+        assert_int_equal(stats_of(self).held, 0);
+    }
+}
+
+/* A database that has lost its last changes: to the job "18" it gives the token of the one before. */
+static int64_t shown(const char *key, int64_t token) { return strcmp(key, "18") == 0 ? token - 1 : token; }
+static int64_t meant(const char *key, int64_t token) { return token + (token - shown(key, token)); }
+
+struct forgetful_walk {
+    tw_store_visitor *each;
+    void *arg;
+};
+
+static int visit_forgetful(const struct tw_durable_entry *entry, void *arg) {
+    const struct forgetful_walk *walk = arg;
+    struct tw_durable_entry given = *entry;
+    given.token = shown(entry->job.key, entry->token);
+    return walk->each(&given, walk->arg);
+}
+
+static int forgetful_claim(void *of, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
+                           struct tw_store_look *look) {
+    struct forgetful_walk walk = {each, arg};
+    return inner_store()->claim(of, claim, visit_forgetful, &walk, look);
+}
+
+static int forgetful_resume(void *of, struct tw_store_member *member, tw_store_visitor *each, void *arg) {
+    struct forgetful_walk walk = {each, arg};
+    return inner_store()->resume(of, member, visit_forgetful, &walk);
+}
+
+static int forgetful_start(void *of, const struct tw_store_member *member, struct tw_store_start *starts,
+                           size_t count, int64_t *now_ns) {
+    for (size_t i = 0; i < count; ++i)
+        starts[i].token = meant(starts[i].key, starts[i].token);
+    return inner_store()->start(of, member, starts, count, now_ns);
+}
+
+static int forgetful_settle(void *of, const struct tw_store_member *member, struct tw_store_outcome *outcomes,
+                            size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        outcomes[i].token = meant(outcomes[i].key, outcomes[i].token);
+    return inner_store()->settle(of, member, outcomes, count);
+}
+
+TEST(a_token_that_comes_twice_is_an_error_and_both_jobs_fire) {
+    static struct tw_store store;
+    store = *inner_store();
+    store.claim = forgetful_claim;
+    store.resume = forgetful_resume;
+    store.start = forgetful_start;
+    store.settle = forgetful_settle;
+    begin_with((struct tw_durable_options){.store = &store, .horizon_ns = MINUTE, .poll_ns = 20 * MS});
+    put_mail(self, "17", 20 * SECOND);
+    assert_int_equal(put_elsewhere(self, "18", 10 * SECOND), 0);
+    advance(self, 500 * MS);
+    assert_int_equal(stats_of(self).errors, 1);
+    assert_int_equal(stats_of(self).held, 2); /* as the member has given it back, and claimed it again */
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 2);
+    assert_fired(self, 0, 11 * SECOND);
+    assert_fired(self, 1, 21 * SECOND);
+    assert_int_equal(stats_of(self).unmatched, 0);
 }
 
 static void replace_and_claim(void) {
@@ -394,15 +493,77 @@ TEST(with_confirmed_only_nothing_fires_while_the_database_is_away) {
     }
 }
 
-TEST(answers_that_wait_are_settled_by_the_close) {
+TEST(answers_that_wait_are_settled_by_the_close_however_many) {
+    enum { count = 600 };
+    static char keys[count][8];
+    static struct tw_durable_job jobs[count];
     begin_scripted((struct tw_durable_options){0});
     script.settle = broken(each_time, REFUSAL);
-    put_mail(self, "17", 0);
-    advance(self, SECOND);
-    assert_int_equal(stats_of(self).unsettled, 1);
+    for (unsigned i = 0; i < count; ++i) {
+        snprintf(keys[i], sizeof keys[i], "%u", i);
+        jobs[i] = mail(keys[i], 0);
+    }
+    assert_int_equal(tw_durable_put_many(self->jobs, jobs, count, TW_DURABLE_REPLACE), count);
+    advance(self, 10 * SECOND);
+    assert_int_equal(stats_of(self).unsettled, count);
     script.settle.times = 0;
     go_away(self, 0);
     assert_int_equal(tw_durable_count(self->keeper, NULL), 0);
+}
+
+TEST(a_close_while_the_database_is_away_does_not_look_for_it) {
+    begin_scripted(watchful);
+    script.outage = -ENOTCONN;
+    advance(self, 10 * SECOND);
+    const unsigned before = script.open.calls;
+    go_away(self, 0);
+    assert_int_equal(script.open.calls, before);
+}
+
+TEST(a_connection_that_cannot_be_opened_says_why) {
+    struct tw_durable *jobs = NULL;
+    begin_scripted((struct tw_durable_options){0});
+    end(&self); /* whose clock would be that of the connection that is not opened */
+    script.open = broken(1, -EACCES);
+    assert_int_equal(
+        tw_durable_open(&jobs, NULL, database, &(struct tw_durable_options){.store = scripted_store()}),
+        -EACCES);
+    assert_null(jobs);
+    assert_string_equal(tw_durable_explain(-EACCES), "the script");
+}
+
+/* 510 bytes, and a letter of two at the end of what is kept. */
+static const char *explain_at_length(UNUSED void *of) {
+    static char why[600];
+    memset(why, 'x', sizeof why - 1);
+    memcpy(why + 510, "\xc3\xa9", 2);
+    return why;
+}
+
+TEST(a_long_explanation_is_cut_between_letters) {
+    static struct tw_store store;
+    begin_scripted((struct tw_durable_options){0});
+    store = *scripted_store();
+    store.explain = explain_at_length;
+    begin_with((struct tw_durable_options){.store = &store});
+    script.put = broken(1, -EACCES);
+    assert_int_equal(put(self, mail("17", 0)), -EACCES);
+    assert_int_equal(strlen(tw_durable_explain(-EACCES)), 510);
+}
+
+/* Else it would poll, as a database that tells nobody is polled. */
+TEST(a_connection_that_breaks_as_the_process_begins_to_listen_is_made_again) {
+    begin_scripted((struct tw_durable_options){.lease_ns = 3 * SECOND}); /* renewed each second */
+    script.outage = -ENOTCONN;
+    advance(self, 5 * SECOND);
+    assert_int_equal(stats_of(self).connected, 0);
+    script.outage = 0;
+    script.listen = broken(1, -ENOTCONN);
+    advance(self, 5 * SECOND);
+    assert_int_equal(stats_of(self).connected, 1);
+    script.claim = broken(0, 0);
+    advance(self, 5 * SECOND);
+    assert_in_range(script.claim.calls, 0, 2);
 }
 
 TEST(a_start_waits_for_a_hung_database_for_a_second_at_most) {

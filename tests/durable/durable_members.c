@@ -139,6 +139,18 @@ TEST(all_jobs_of_the_dead_are_released_however_many) {
     assert_int_equal(self->count, 1500);
 }
 
+TEST(a_burial_that_fails_is_made_again) {
+    begin_scripted((struct tw_durable_options){.poll_ns = 100 * MS});
+    begin_dead(1);
+    script.bury = broken(each_time, REFUSAL);
+    advance(self, 3 * SECOND);
+    assert_int_equal(stats_of(self).released, 0);
+    script.bury.times = 0;
+    advance(self, 3 * SECOND);
+    assert_int_equal(stats_of(self).released, 1);
+    assert_int_equal(self->count, 1);
+}
+
 /* --- looking for jobs --------------------------------------------------------------------------- */
 
 static const struct tw_store *silent_store(void) {
@@ -190,8 +202,15 @@ TEST(an_answer_that_is_not_settled_takes_up_room) {
     assert_int_equal(self->count, 2);
 }
 
-TEST(a_put_leaves_half_of_the_room_to_other_jobs) {
-    begin_with((struct tw_durable_options){.hold = 9});
+TEST(a_put_claims_what_is_due_within_the_horizon) {
+    begin_with((struct tw_durable_options){.horizon_ns = 10 * SECOND});
+    put_mail(self, "17", 10 * SECOND);
+    put_mail(self, "18", 10 * SECOND + TW_MICROSECOND);
+    assert_int_equal(stats_of(self).held, 1);
+}
+
+static void put_into_room(uint32_t room, unsigned expected) {
+    begin_with((struct tw_durable_options){.hold = room});
     struct tw_durable_job jobs[20];
     char keys[COUNT_OF(jobs)][4];
     for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
@@ -200,11 +219,16 @@ TEST(a_put_leaves_half_of_the_room_to_other_jobs) {
     }
     assert_int_equal(tw_durable_put_many(self->jobs, jobs, COUNT_OF(jobs), TW_DURABLE_REPLACE),
                      COUNT_OF(jobs));
-    assert_int_equal(stats_of(self).held, 5);
+    assert_int_equal(stats_of(self).held, expected);
     advance(self, 0);
-    assert_int_equal(stats_of(self).held, 9);
+    assert_int_equal(stats_of(self).held, room);
     advance(self, MINUTE);
     assert_int_equal(self->count, COUNT_OF(jobs));
+}
+
+TEST(a_put_leaves_half_of_the_room_to_other_jobs) {
+    put_into_room(8, 4);
+    put_into_room(9, 5);
 }
 
 TEST(jobs_of_one_moment_are_claimed_started_and_fired_together) {
@@ -236,12 +260,17 @@ TEST(jobs_that_come_due_one_after_the_other_are_claimed_in_portions) {
     assert_in_range(script.claim.calls, 5, 25); /* every half second, a quarter of the horizon */
 }
 
-/* By its first guess, a job takes 10 ms, and there are four workers. */
-TEST(no_more_jobs_are_claimed_than_can_run_within_the_horizon) {
+/* By its first guess, a job takes 10 ms; each that has taken no time lowers the guess by an eighth. There are
+ * four workers, and two jobs more may wait for each. */
+static void claim_for_horizon(unsigned jobs_before, uint64_t expected) {
     enum { count = 2000 };
     static char keys[count][8];
     static struct tw_durable_job jobs[count];
     begin_with((struct tw_durable_options){.horizon_ns = 2 * SECOND, .poll_ns = 20 * MS});
+    for (unsigned i = 0; i < jobs_before; ++i) {
+        put_mail(self, "17", 0);
+        advance(self, 0);
+    }
     for (unsigned i = 0; i < count; ++i) {
         snprintf(keys[i], sizeof keys[i], "%u", i);
         jobs[i] = mail(keys[i], tw_runtime_now(self->rt) + 2 * SECOND - MS);
@@ -249,7 +278,12 @@ TEST(no_more_jobs_are_claimed_than_can_run_within_the_horizon) {
     }
     assert_int_equal(tw_durable_put_many(self->keeper, jobs, count, TW_DURABLE_REPLACE), count);
     advance(self, SECOND);
-    assert_in_range(stats_of(self).held, 790, 810);
+    assert_int_equal(stats_of(self).held, expected);
     advance(self, 5 * SECOND);
-    assert_int_equal(self->count, count);
+    assert_int_equal(self->count, jobs_before + count);
+}
+
+TEST(no_more_jobs_are_claimed_than_can_run_within_the_horizon) {
+    claim_for_horizon(0, 807);
+    claim_for_horizon(1, 922);
 }

@@ -1,6 +1,8 @@
 /* What is refused changes nothing, and says why. */
 #include "durable_test.h"
 
+#include <tickwheel/durable_store.h>
+
 /* Asserts that a call is refused with this error and an explanation, and leaves no job. */
 #define assert_refused(call, error) \
     do { \
@@ -14,6 +16,8 @@ static const char *too_long(void) {
     memset(name, 'x', sizeof name - 1);
     return name;
 }
+
+static const char *longest(void) { return too_long() + 1; }
 
 /* --- opening ------------------------------------------------------------------------------- */
 
@@ -42,8 +46,8 @@ TEST(options_out_of_range_are_refused) {
     assert_option_refused(.horizon_ns = MINUTE + 1);
     assert_option_refused(.timeout_ns = 10 * MS - 1);
     assert_option_refused(.timeout_ns = MINUTE + 1);
-    assert_option_refused(.hold = UINT32_MAX);
-    assert_option_refused(.threads = UINT32_MAX);
+    assert_option_refused(.hold = (1U << 20) + 1);
+    assert_option_refused(.threads = 257);
     assert_option_refused(.name = "");
     assert_option_refused(.name = "\xff");
 }
@@ -55,7 +59,11 @@ TEST(options_at_the_ends_of_their_ranges_are_taken) {
     assert_option_taken(.poll_ns = 30 * SECOND);
     assert_option_taken(.horizon_ns = 10 * MS);
     assert_option_taken(.horizon_ns = MINUTE);
+    assert_option_taken(.timeout_ns = 10 * MS);
+    assert_option_taken(.timeout_ns = MINUTE);
     assert_option_taken(.hold = 1);
+    assert_option_taken(.hold = 1U << 20);
+    assert_option_taken(.threads = 256);
     assert_option_taken(.schema = "abcdefghijklmnopqrstuvwxyz012345");
 }
 
@@ -76,6 +84,16 @@ TEST(a_connection_needs_a_place_and_an_address) {
                      -EINVAL);
     assert_null(jobs);
     assert_int_equal(tw_durable_close(NULL), 0);
+}
+
+/* Of errors that are not those of the last call. */
+TEST(errors_of_databases_have_explanations_of_their_own) {
+    const int of_databases[] = {-ENOTCONN, -ETIMEDOUT, -EBUSY,  -EACCES, -EROFS,
+                                -ENOSPC,   -EBADMSG,   -EPROTO, -EIO};
+    assert_int_equal(tw_durable_open(NULL, NULL, NULL, NULL), -EINVAL);
+    for (size_t i = 0; i < COUNT_OF(of_databases); ++i)
+        assert_string_not_equal(tw_durable_explain(of_databases[i]), tw_strerror(of_databases[i]));
+    assert_string_equal(tw_durable_explain(-ENOENT), tw_strerror(-ENOENT));
 }
 
 /* --- names --------------------------------------------------------------------------------- */
@@ -105,6 +123,12 @@ TEST(malformed_names_are_refused_everywhere) {
     assert_refused(tw_durable_count(self->jobs, &(struct tw_durable_filter){.after = "17"}), -EINVAL);
     assert_refused(tw_durable_count(self->jobs, &(struct tw_durable_filter){.states = 16}), -EINVAL);
     assert_refused(tw_durable_list(self->jobs, NULL, NULL, NULL), -EINVAL);
+}
+
+TEST(the_longest_names_are_taken) {
+    const struct tw_durable_job job = {.kind = longest(), .key = longest(), .due_ns = HOUR};
+    assert_int_equal(put(self, job), 0);
+    assert_int_equal(tw_durable_remove(self->jobs, longest(), longest()), 1);
 }
 
 /* --- jobs ---------------------------------------------------------------------------------- */
@@ -145,15 +169,17 @@ TEST(handlers_out_of_range_are_refused) {
         {.backoff_ns = -1},
         {.backoff_max_ns = -1},
         {.backoff_ns = HOUR, .backoff_max_ns = MINUTE},
-        {.backoff_max_ns = INT64_MAX},
-        {.attempts = UINT32_MAX},
+        {.backoff_max_ns = TW_STORE_TIME_MAX / 2 + 1},
+        {.attempts = UINT32_C(1) << 31},
     };
+    const struct tw_durable_retries most = {
+        .backoff_ns = TW_STORE_TIME_MAX / 2, .backoff_max_ns = TW_STORE_TIME_MAX / 2, .attempts = INT32_MAX};
     for (size_t i = 0; i < COUNT_OF(wrong); ++i)
         assert_refused(tw_durable_handle(self->jobs, "bill", note, self, &wrong[i]), -EINVAL);
     assert_refused(tw_durable_handle(self->jobs, "bill", NULL, self, NULL), -EINVAL);
     assert_refused(tw_durable_handle(self->jobs, "mail", note, self, NULL), -EEXIST);
     assert_refused(tw_durable_handle(self->keeper, "bill", note, self, NULL), -EPERM);
-    assert_int_equal(tw_durable_handle(self->jobs, "bill", note, self, NULL), 0);
+    assert_int_equal(tw_durable_handle(self->jobs, "bill", note, self, &most), 0);
 }
 
 TEST(a_null_connection_is_refused) {

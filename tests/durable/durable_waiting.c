@@ -1,13 +1,16 @@
 /* Threads that wait: puts behind a slow one, and handlers that take longer than their member lives. Real
  * threads and real time, some tenths of a second for the shortest lease that there is. */
+#define _GNU_SOURCE
 #include "support/child.h"
 #include "support/gate.h"
 #include "support/runtime_test.h"
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/resource.h>
 
 #include <tickwheel/durable_store.h>
+#include <tickwheel/workers.h>
 
 static const char *const address = "memory:waiting";
 
@@ -163,15 +166,21 @@ static struct tw_durable *begin_busy(struct tw_runtime *rt) {
 
 static int64_t an_hour_later(UNUSED void *arg) { return reading_of(CLOCK_BOOTTIME) + 3600 * TW_SECOND; }
 
-TEST(an_answer_of_a_member_that_has_died_meanwhile_counts_for_nothing) {
-    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
-    struct tw_durable *jobs = begin_busy(rt);
+/* Does what another process does when the lease has ended, and releases the job that the member holds. */
+static void declare_dead(void) {
     char why[64];
     void *another = NULL;
     const struct tw_store_place place = {
         .address = address, .schema = "tickwheel", .local_now = an_hour_later};
     assert_int_equal(inner_store()->open(&another, &place, why, sizeof why), 0);
     assert_int_equal(inner_store()->bury(another, 1000), 1);
+    inner_store()->close(another);
+}
+
+TEST(an_answer_of_a_member_that_has_died_meanwhile_counts_for_nothing) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *jobs = begin_busy(rt);
+    declare_dead();
     wait_for(stats_of(jobs).lost_leases == 1);
     assert_int_equal(stats_of(jobs).unmatched, 0);
     atomic_store(&gate.open, true);
@@ -179,7 +188,6 @@ TEST(an_answer_of_a_member_that_has_died_meanwhile_counts_for_nothing) {
     assert_int_equal(atomic_load(&lease_at_end), 0);
     assert_int_equal(stats_of(jobs).unmatched, 1);
     assert_int_equal(tw_durable_close(jobs), 0);
-    inner_store()->close(another);
     tw_runtime_free(rt);
 }
 
@@ -225,6 +233,74 @@ TEST(a_busy_process_leaves_jobs_that_are_ready_to_others) {
     tw_runtime_free(rt);
 }
 
+/* --- the caller's own workers --------------------------------------------------------------------- */
+
+static enum tw_durable_answer note_thread(UNUSED struct tw_durable_fire *fire, void *name) {
+    pthread_getname_np(pthread_self(), name, 16);
+    atomic_fetch_add(&fires, 1);
+    return TW_DURABLE_DONE;
+}
+
+/* The pool runs a job and has no room for more, and rejects what comes. */
+TEST(handlers_wait_for_room_in_the_callers_pool) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_workers *pool = NULL;
+    struct tw_durable *jobs = NULL;
+    struct tw_worker_stats stats = {0};
+    struct tw_job busy;
+    char name[16] = "";
+    const struct tw_durable_job job = {.kind = "slow", .key = "first"};
+    const struct tw_workers_options options = {
+        .threads = 1, .queue = 1, .when_full = TW_FULL_REJECT, .thread_name = "mine"};
+    shut(&gate);
+    atomic_store(&fires, 0);
+    assert_ok(tw_workers_new(&pool, rt, &options));
+    assert_ok(tw_job_init(&busy, pool, wait_in_gate, &gate, 0));
+    assert_ok(tw_runtime_every(rt, &busy.node, TW_MILLISECOND, TW_SKIP));
+    wait_for(tw_workers_stats(pool, &stats) == 0 && stats.running == 1 && stats.waiting == 1);
+    assert_int_equal(
+        tw_durable_open(&jobs, rt, address, &(struct tw_durable_options){.workers = pool, .threads = 1}), 0);
+    assert_int_equal(tw_durable_handle(jobs, "slow", note_thread, name, NULL), 0);
+    assert_int_equal(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE), 0);
+    wait_for(tw_workers_stats(pool, &stats) == 0 && stats.rejected >= 2);
+    assert_int_equal(atomic_load(&fires), 0);
+    tw_runtime_cancel(rt, &busy.node);
+    atomic_store(&gate.open, true);
+    wait_for(atomic_load(&fires) == 1);
+    assert_string_equal(name, "mine");
+    assert_int_equal(tw_durable_close(jobs), 0);
+    tw_runtime_free(rt);
+}
+
+/* --- a process that may open no more files ----------------------------------------------------------- */
+
+static int lowest_descriptor(void) {
+    const int lowest = dup(0);
+    assert_true(lowest >= 0);
+    close(lowest);
+    return lowest;
+}
+
+TEST(a_connection_is_not_opened_halfway_without_descriptors) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *jobs = NULL;
+    struct rlimit usual;
+    const int lowest = lowest_descriptor();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    int result = -EMFILE;
+    for (unsigned spare = 0; result == -EMFILE; ++spare) { /* each of its two threads has one */
+        struct rlimit few = {.rlim_cur = (rlim_t)lowest + spare, .rlim_max = usual.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        result = tw_durable_open(&jobs, rt, address, NULL);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
+        assert_int_equal(result, spare < 2 ? -EMFILE : 0);
+        assert_true((jobs != NULL) == (result == 0));
+    }
+    assert_int_equal(tw_durable_close(jobs), 0);
+    assert_int_equal(lowest_descriptor(), lowest);
+    tw_runtime_free(rt);
+}
+
 /* --- a member that resumes while its gate waits for the database ------------------------------------ */
 
 /* A call of the gate that waits in the database, and then is refused without being carried out. */
@@ -233,7 +309,7 @@ struct stop {
     sem_t go_on;
 };
 static struct stop at_start, at_settle;
-static atomic_bool loses_an_answer;
+static atomic_bool loses_an_answer, refuses_members;
 
 static int stop_at(struct stop *stop) {
     if (!atomic_exchange(&stop->is_planned, false))
@@ -261,6 +337,10 @@ static int losing_put(void *of, struct tw_store_put *puts, size_t count, int kee
     return atomic_exchange(&loses_an_answer, false) ? -EIO : result;
 }
 
+static int refusing_join(void *of, const char *name, int64_t lease_ns, struct tw_store_member *member) {
+    return atomic_load(&refuses_members) ? -EBUSY : inner_store()->join(of, name, lease_ns, member);
+}
+
 static enum tw_durable_answer count_first(struct tw_durable_fire *fire, UNUSED void *arg) {
     atomic_fetch_add(&fires, strcmp(fire->key, "first") == 0);
     return TW_DURABLE_DONE;
@@ -274,6 +354,7 @@ static struct tw_durable *begin_stopping(struct tw_runtime *rt) {
     store.start = stopping_start;
     store.settle = stopping_settle;
     store.put = losing_put;
+    store.join = refusing_join;
     assert_int_equal(tw_durable_open(&jobs, rt, address, &(struct tw_durable_options){.store = &store}), 0);
     assert_int_equal(tw_durable_handle(jobs, "slow", count_first, NULL, NULL), 0);
     wait_for(stats_of(jobs).clock_uncertainty_ns >= 0);
@@ -328,4 +409,21 @@ TEST(a_job_whose_answer_is_on_its_way_while_the_member_resumes_is_not_released) 
     have_resume(jobs);
     go_on_and_end(jobs, &at_settle, rt);
     assert_int_equal(atomic_load(&fires), 1);
+}
+
+/* The clerk is told of the job that was released, and finds out; it cannot join again yet. */
+TEST(an_answer_that_is_on_its_way_as_its_member_is_declared_dead_counts_for_nothing) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *jobs = begin_stopping(rt);
+    put_first(jobs, &at_settle);
+    atomic_store(&refuses_members, true);
+    declare_dead();
+    wait_for(stats_of(jobs).lost_leases == 1);
+    assert_int_equal(stats_of(jobs).unsettled, 1);
+    sem_post(&at_settle.go_on);
+    wait_for(stats_of(jobs).unsettled == 0);
+    assert_int_equal(atomic_load(&fires), 1);
+    atomic_store(&refuses_members, false);
+    go_on_and_end(jobs, &at_settle, rt);
+    assert_int_equal(atomic_load(&fires), 2); /* as nobody knows that it was done */
 }

@@ -21,7 +21,7 @@ struct plan {
 static UNUSED const unsigned each_time = UINT32_MAX;
 
 static struct script {
-    struct plan open, put, remove, join, renew, resume, bury, claim, start, settle;
+    struct plan open, put, remove, join, renew, resume, bury, claim, start, settle, listen;
     int outage;             /* what every call returns, without being carried out; 0: the database is there */
     int64_t clock_ahead_ns; /* how far the database's clock is ahead of the runtime's */
     int64_t shortest_timeout_ns; /* of all connections */
@@ -86,6 +86,8 @@ PASSES_ON(settle,
           (void *of, const struct tw_store_member *member, struct tw_store_outcome *outcomes, size_t count),
           of, member, outcomes, count)
 
+PASSES_ON(listen, (void *of), of)
+
 static int64_t scripted_bury(void *of, size_t limit) {
     const int error = error_before(&script.bury);
     return error != 0 ? error : inner_store()->bury(of, limit);
@@ -120,6 +122,7 @@ static const struct tw_store *scripted_store(void) {
     table.claim = scripted_claim;
     table.start = scripted_start;
     table.settle = scripted_settle;
+    table.listen = scripted_listen;
     return &table;
 }
 

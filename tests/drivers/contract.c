@@ -9,12 +9,14 @@
 static const struct tw_driver *driver;
 static void *memory;
 
-static void open_driver(const struct way *way) {
+static void open_driver_on(enum tw_clock clock, const struct way *way) {
     driver = tw_driver_named(way->driver);
     memory = calloc(1, driver->state_size);
     assert_non_null(memory);
-    assert_int_equal(driver->open(memory, TW_CLOCK_MONOTONIC), 0);
+    assert_int_equal(driver->open(memory, clock), 0);
 }
+
+static void open_driver(const struct way *way) { open_driver_on(TW_CLOCK_MONOTONIC, way); }
 
 static int close_driver(UNUSED void **state) {
     if (memory == NULL)
@@ -48,6 +50,21 @@ TEST_BY_EACH_THREAD(a_wake_that_comes_first_ends_the_next_wait) {
     }
 }
 
+/* Returns true if one or a few waits reach a deadline: the driver does not spin. */
+static bool sleeps(void) {
+    const struct tw_deadlines soon = in(5 * TW_MILLISECOND);
+    for (unsigned times = 0; times < 10 && monotonic() < soon.steady_ns; ++times)
+        assert_true(driver->wait_until(memory, &soon) >= 0);
+    return monotonic() >= soon.steady_ns;
+}
+
+TEST_BY_EACH_THREAD(a_wake_that_comes_first_ends_only_the_next_wait) {
+    open_driver(WAY);
+    driver->wake(memory);
+    assert_true(ends_early());
+    assert_true(sleeps());
+}
+
 static atomic_bool waits, was_ended;
 
 static void *wait_for_ages(UNUSED void *arg) {
@@ -67,6 +84,10 @@ TEST_BY_EACH_THREAD(a_wake_ends_the_wait_that_runs) {
         driver->wake(memory);
         pthread_join(waiter, NULL);
         assert_true(was_ended);
+        /* The wake ends no second wait. On another thread uring begins a new ring, which sees it again. */
+        const struct tw_deadlines soon = in(TW_MILLISECOND);
+        assert_true(driver->wait_until(memory, &soon) >= 0);
+        assert_true(monotonic() >= soon.steady_ns || strcmp(driver->name, "uring") == 0);
     }
 }
 
@@ -105,6 +126,17 @@ TEST_BY_EACH_THREAD(a_wait_that_was_ended_leaves_nothing_to_the_next) {
     assert_true(monotonic() < ages.steady_ns);
     driver->wake(memory);
     assert_true(ends_early());
+}
+
+/* After the wall clock was set back, what has rung may ring once more at the same reading. */
+TEST_THREE_WAYS(a_deadline_of_the_wall_clock_that_has_ended_a_wait_ends_the_next_one_too, 1, 2, 5) {
+    open_driver_on(TW_CLOCK_WALL, WAY);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const struct tw_deadlines until = {monotonic() + AGES,
+                                       now.tv_sec * TW_SECOND + now.tv_nsec + 2 * TW_MILLISECOND};
+    for (unsigned i = 0; i < 3; ++i)
+        assert_true(driver->wait_until(memory, &until) >= 0 && monotonic() < until.steady_ns);
 }
 
 /* --- the descriptor ------------------------------------------------------------------ */

@@ -228,6 +228,15 @@ TEST(replaces_what_a_dead_process_has_left_and_nothing_else) {
     assert_ok(tw_runtime_free(other));
 }
 
+TEST(leaves_a_file_alone_that_has_taken_the_place_of_its_socket) {
+    struct tw_runtime *const rt = looked_at();
+    assert_int_equal(unlink(path), 0);
+    close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    assert_ok(tw_inspect_stop(rt));
+    assert_int_equal(unlink(path), 0);
+    assert_ok(tw_runtime_free(rt));
+}
+
 TEST(is_in_a_folder_of_the_users_own) {
     char own[120], link[120];
     struct stat it;

@@ -101,6 +101,13 @@ TEST(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node)
     }
 }
 
+TEST(a_thread_outside_of_the_callback_that_runs_has_no_deadline) {
+    enter("sleep", 0);
+    assert_int_equal(tw_runtime_due(rt), TW_NO_DEADLINE);
+    atomic_store(&gate.open, true);
+    tw_runtime_free(rt);
+}
+
 TEST(p6_cancel_does_not_wait_and_cancel_wait_only_for_its_own_node) {
     struct tw_node other;
     enter("sleep", 0);

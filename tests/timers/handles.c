@@ -88,6 +88,28 @@ TEST(on_the_wall_clock_absolute_deadlines_follow_it_and_delays_do_not) {
     assert_int_equal(prevented.fires, 0);
 }
 
+/* --- one runtime inside another ---------------------------------------------------------- */
+
+static struct tw_runtime *inner;
+static int64_t inner_due;
+
+static void ask_due(UNUSED struct tw_node *node, UNUSED void *arg) { inner_due = tw_runtime_due(inner); }
+static void advance_inner(UNUSED struct probe *it) { assert_ok(tw_runtime_advance(inner, 7 * MS)); }
+
+TEST(a_runtime_driven_in_a_callback_of_another_tells_its_own_deadline) {
+    struct tw_runtime *const rt = virtual_runtime();
+    struct tw_node node;
+    struct probe probe = {.rt = rt, .inside = advance_inner};
+    inner = virtual_runtime();
+    assert_ok(tw_node_init(&node, ask_due, NULL));
+    assert_ok(tw_runtime_after(inner, &node, 7 * MS));
+    start_after(new_set(rt, (struct tw_handles_options){0}), &probe, 10 * MS);
+    assert_ok(tw_runtime_advance(rt, 10 * MS));
+    assert_int_equal(inner_due, 7 * MS);
+    tw_runtime_free(inner);
+    tw_runtime_free(rt);
+}
+
 /* --- sets ------------------------------------------------------------------------------ */
 
 /* P14: each call is refused and changes nothing. */

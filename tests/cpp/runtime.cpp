@@ -2,6 +2,7 @@
 // of real time.
 #include <poll.h>
 #include <pthread.h>
+#include <sys/prctl.h>
 
 #include <atomic>
 #include <cmath>
@@ -90,15 +91,18 @@ std::string own_thread_name() {
 }
 
 TEST(RuntimeOptions, AreTheLibrarys) {
-    tickwheel::runtime rt({.tick = 10ms, .driver = "epoll", .thread_name = "cpp-test"});
+    tickwheel::runtime rt({.tick = 10ms, .driver = "epoll", .slack = 7us, .thread_name = "cpp-test"});
     gate fired;
     std::string name;
+    int slack = 0;
     rt.spawn(0s, [&] {
         name = own_thread_name();
+        slack = prctl(PR_GET_TIMERSLACK);
         fired.open();
     });
     ASSERT_TRUE(fired.wait());
     EXPECT_EQ(name, "cpp-test");
+    EXPECT_EQ(slack, 7000);
     EXPECT_EQ(error_of([&] { static_cast<void>(rt.every(5ms, [] {})); }), std::errc::invalid_argument);
     // so it is the epoll driver
     EXPECT_NE(tw_runtime_watch(rt.native(), 0, 0, nullptr, nullptr), -EOPNOTSUPP);

@@ -118,15 +118,19 @@ TEST(WorkersOptions, AreTheLibrarys) {
     basic_workers pool(rt, {.threads = 1,
                             .queue = 1,
                             .when_full = tickwheel::when_full::reject,
-                            .at_stop = tickwheel::at_stop::discard});
+                            .at_stop = tickwheel::at_stop::discard,
+                            .thread_name = "cpp-work"});
     gate began, release;
+    char name[16] = "";
     pool.spawn(1s, [&] {
+        pthread_getname_np(pthread_self(), name, sizeof name);
         began.open();
         EXPECT_TRUE(release.wait());
         rt.stop();
     });
     rt.advance(1s);
     ASSERT_TRUE(began.wait());
+    EXPECT_STREQ(name, "cpp-work");
     for (int i = 0; i < 3; ++i)
         pool.spawn(1s, [] {});
     rt.advance(1s);

@@ -108,6 +108,17 @@ TEST_F(Sleep, IsNotBegunWhenTheStopIsThereAlready) {
 
 // --- destruction
 
+TEST_F(Sleep, EndsAtOnceWhenTheStopComesAsItBegins) {
+    std::stop_source stop;
+    auto sleep = rt.sleep_for(1h, stop.get_token());
+    ASSERT_FALSE(sleep.await_ready());
+    stop.request_stop();
+    EXPECT_TRUE(sleep.await_suspend(std::noop_coroutine()));
+    rt.advance(1ms);
+    EXPECT_EQ(tw_runtime_count(rt.native()), 0U);
+    EXPECT_FALSE(sleep.await_resume());
+}
+
 TEST_F(Sleep, IsCancelledWhenItsCoroutineIsDestroyed) {
     std::stop_source stop;
     [[maybe_unused]] auto never_awaited = rt.sleep_for(1s);

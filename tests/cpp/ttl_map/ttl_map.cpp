@@ -197,6 +197,8 @@ TEST(ttl_map_times, less_than_a_nanosecond_is_one) {
         m.set(i, i);
     m.set(100, 100, std::chrono::duration<double, std::nano>(0.1));
     EXPECT_EQ(m.size(), 101U);
+    for (int i = 0; i < 101; ++i)
+        EXPECT_TRUE(m.contains(i));
     rt.advance(1ms);
     EXPECT_EQ(m.size(), 0U);
 }

@@ -44,13 +44,14 @@ void retire(record_set &set, record &it) {
 
 namespace {
 
-// S2. `drop` is taken out of the record before the lock is released. If another thread forks while it runs,
-// the child finds a record with nothing left to drop, and frees its own copy of the key.
+// S2. The argument and the key are taken out of the record before the lock is released. If
+// another thread forks while `drop` runs, the child finds a record with nothing left to drop.
 // RELEASES AND REACQUIRES: keeper lock
 void give_back_rest_of(record_set &set, record &it, keeper_lock &lock) {
     record_rest &rest = *it.rest;
     unsigned char *const key = long_key_of(it);
     void (*const drop)(void *) = rest.drop;
+    rest.key_size = 0;
     rest.drop = nullptr;
     if (drop == nullptr && key == nullptr)
         return;

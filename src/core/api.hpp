@@ -43,7 +43,7 @@ inline int give_label(tw_node *node, unsigned label) {
 // --- nodes on a wheel -----------------------------------------------------------------------
 
 inline bool is_policy(const tw_missed &missed) {
-    return is_small ? missed == TW_SKIP : is_at_most(missed, TW_DELAY);
+    return is_at_most(missed, TW_DELAY) && (!is_small || missed == TW_SKIP);
 }
 
 #if TW_RUNTIME

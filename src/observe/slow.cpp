@@ -6,6 +6,7 @@
 // begins. So a runtime that sleeps is not disturbed (P9).
 #include <tickwheel/observe.h>
 #include <tickwheel/port.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
@@ -98,7 +99,9 @@ void park(lookout &it, std::uint32_t turn) {
     __atomic_store_n(&it.rt->is_lookout_parked, 0, __ATOMIC_RELAXED);
 }
 
+// A report may fork and return in the child: the thread ends there, and leaves the runtime to others.
 void look_out(lookout &it) {
+    const pid_t process = ::getpid();
     std::uint32_t last_turn = 0;
     for (unsigned quiet = 0; __atomic_load_n(&it.leaving, __ATOMIC_ACQUIRE) == 0;) {
         const std::uint32_t turn = __atomic_load_n(&it.rt->turn_number, __ATOMIC_ACQUIRE);
@@ -106,6 +109,8 @@ void look_out(lookout &it) {
         look_at_all(*it.rt, it.limit, seen);
         for (unsigned i = 0; i < seen.count; ++i)
             it.report(&seen.slow[i], it.arg);
+        if (seen.count != 0 && ::getpid() != process)
+            return;
         const bool is_quiet = !seen.anything_runs && turn == last_turn && !is_in_turn(turn);
         quiet = is_quiet ? quiet + 1 : 0;
         last_turn = turn;

@@ -1,6 +1,7 @@
 /* tw_runtime_report_slow: a callback that takes too long is reported while it runs. */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <signal.h>
 
 #include "support/child.h"
 #include "support/gate.h"
@@ -274,6 +275,32 @@ TEST(a_revived_child_has_a_lookout) {
     }
     assert_child_is_well(child);
     assert_int_equal(reports, 1);
+    gate.open = true;
+    tw_runtime_cancel_wait(rt, &node);
+}
+
+static _Atomic pid_t forked;
+static void fork_in_report(UNUSED const struct tw_slow_callback *slow, UNUSED void *arg) {
+    const pid_t child = fork();
+    if (child != 0) {
+        forked = child;
+        return;
+    }
+    sigset_t none; /* is blocked in threads of the library */
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, NULL);
+    alarm(60); /* its only thread returns, and ends */
+}
+
+TEST(p13_a_report_may_fork_and_return_in_the_child) {
+    if (!THREADS_AFTER_FORK)
+        skip();
+    struct tw_node node;
+    tw_node_init(&node, wait_in_gate, &gate);
+    assert_ok(tw_runtime_report_slow(rt, LIMIT, fork_in_report, NULL));
+    tw_runtime_after(rt, &node, 0);
+    wait_for(forked != 0);
+    assert_child_is_well(forked);
     gate.open = true;
     tw_runtime_cancel_wait(rt, &node);
 }

@@ -2,7 +2,7 @@
  *
  *     tw_runtime_label(rt, &session->timeout, "idle timeout");
  *     ...
- *     tw_runtime_dump(rt, print, stderr);
+ *     tw_runtime_dump(rt, 100, print, stderr);
  *
  * A runtime measures every fire: how long its callback ran, how late it began, and why. This is always
  * on. Callbacks of less than a microsecond or so that follow each other at once are timed together, and count

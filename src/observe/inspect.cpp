@@ -352,9 +352,13 @@ TW_API int tw_inspect_start(tw_runtime *rt, const char *path) {
         return error;
     const no_thread_cancel guard;
     const mutex_hold hold(&rt->lifecycle_mutex);
-    if (component *const former = find_component(*rt, server_hooks); former != nullptr)
+    component *const former = find_component(*rt, server_hooks);
+    if (former != nullptr && path != nullptr && is_at(server_in(*former).file, path))
+        return 0;
+    const int error = make(*rt, path);
+    if (error == 0 && former != nullptr)
         destroy(*former);
-    return explain(make(*rt, path));
+    return explain(error);
 }
 
 TW_API int tw_inspect_stop(tw_runtime *rt) {

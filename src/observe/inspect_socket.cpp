@@ -110,10 +110,14 @@ int open_listener(const char *path, socket_file &file) {
     return path != nullptr ? listen_at(path, file) : listen_in_folder(file);
 }
 
-void remove_socket(socket_file &file) {
+bool is_at(const socket_file &file, const char *path) {
     struct stat now;
-    if (file.path[0] != 0 && ::lstat(file.path, &now) == 0 && now.st_dev == file.device &&
-        now.st_ino == file.inode)
+    return std::strcmp(file.path, path) == 0 && ::lstat(path, &now) == 0 && now.st_dev == file.device &&
+           now.st_ino == file.inode;
+}
+
+void remove_socket(socket_file &file) {
+    if (file.path[0] != 0 && is_at(file, file.path))
         ::unlink(file.path);
     file.path[0] = 0;
 }

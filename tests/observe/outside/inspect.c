@@ -228,6 +228,19 @@ TEST(replaces_what_a_dead_process_has_left_and_nothing_else) {
     assert_ok(tw_runtime_free(other));
 }
 
+TEST(stays_where_it_is_if_another_path_is_refused_and_moves_to_one_that_is_not) {
+    struct tw_runtime *const rt = looked_at();
+    char other[sizeof path + 2];
+    assert_int_equal(tw_inspect_start(rt, "/no/such/folder/socket"), -ENOENT);
+    assert_int_equal(process_that_answers(), getpid());
+    assert_true(snprintf(other, sizeof other, "%s.2", path) > 0);
+    assert_ok(tw_inspect_start(rt, other));
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(access(other, F_OK), 0);
+    assert_ok(tw_runtime_free(rt));
+    assert_int_equal(access(other, F_OK), -1);
+}
+
 TEST(leaves_a_file_alone_that_has_taken_the_place_of_its_socket) {
     struct tw_runtime *const rt = looked_at();
     assert_int_equal(unlink(path), 0);

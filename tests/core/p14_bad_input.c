@@ -195,8 +195,8 @@ TEST(p14_a_budget_of_zero_is_refused) {
 }
 
 TEST(p14_an_unknown_policy_for_missed_fires_is_refused) {
-    REFUSED(tw_arm_every(&wheel, &idle, 500, 5, (enum tw_missed)3, 0), EINVAL);
-    REFUSED(tw_arm_every(&wheel, &periodic, 500, 5, (enum tw_missed)3, 0), EINVAL);
+    REFUSED(tw_arm_every(&wheel, &idle, 500, 5, (enum tw_missed)4, 0), EINVAL);
+    REFUSED(tw_arm_every(&wheel, &periodic, 500, 5, (enum tw_missed)4, 0), EINVAL);
 }
 
 TEST_IF(TW_SMALL, p14_a_policy_that_is_left_out_is_refused) {

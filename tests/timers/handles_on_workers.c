@@ -37,13 +37,21 @@ static bool is_at_rest(void) {
     return now.running + now.waiting == 0;
 }
 
+/* note_fire's runs must not meet. */
+static void meet_at_gate(UNUSED const struct tw_event *event, void *arg) {
+    wait_at_gate(arg);
+    atomic_fetch_add(&((struct probe *)arg)->fires, 1);
+}
+
 /* The second worker would take the second fire before it takes `other`. */
 TEST(runs_of_one_timer_meet_only_if_the_set_is_concurrent) {
     for (int concurrent = 0; concurrent < 2; ++concurrent) {
-        struct probe it = {.inside = wait_at_gate}, other = {.fires = 0};
+        struct probe it = {.fires = 0}, other = {.fires = 0};
+        const struct tw_task meets = {.fn = meet_at_gate, .arg = &it};
         struct tw_handles *set = set_on((struct tw_workers_options){.threads = 2},
                                         (struct tw_handles_options){.concurrent = concurrent});
-        start(set, &it, (struct tw_when){.due_ns = MS, .period_ns = MS, .fires = 2});
+        assert_ok(tw_handle_start(set, &it.id, &(struct tw_when){.due_ns = MS, .period_ns = MS, .fires = 2},
+                                  &meets));
         assert_ok(tw_runtime_advance(rt, 2 * MS));
         start_after(set, &other, 0);
         assert_ok(tw_runtime_advance(rt, 0));

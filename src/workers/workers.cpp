@@ -322,7 +322,7 @@ bool is_job(const tw_runnable &it) { return it.hooks == &job_hooks; }
 // REQUIRES: pool mutex held
 tw_runnable *job_to_withdraw(tw_workers &pool) {
     const auto is_wanted = [&pool](const tw_runnable &it) {
-        return is_job(it) && it.last->next->number < pool.clear_before;
+        return is_job(it) && it.last != nullptr && it.last->next->number < pool.clear_before;
     };
     for (int tries = 0; tries < 2; ++tries) {
         if (tw_runnable *const ready = pool.queue.find(pool.clearing_at, is_wanted))

@@ -23,12 +23,14 @@
 extern "C" {
 #endif
 
-/* Lets the runtime be looked at; if it is already, at the new path from now on. `path`: where the socket is
- * to be, an absolute path; null: where tickwheel-top looks, in the folder $XDG_RUNTIME_DIR/tickwheel, or
- * /tmp/tickwheel-UID if that is not set. A socket that a dead process has left there is replaced. It ends
- * with tw_inspect_stop, tw_runtime_free, and in the child of a fork. Returns 0. -EINVAL      also: the path
- * is not absolute, or is longer than 107 bytes -EADDRINUSE  there is something at the path, and it is no
- * socket that a dead process has left -EPERM       the folder belongs to another user, or lets others in
+/* Lets the runtime be looked at. If it is already, moves its socket to the new path; a call that is refused
+ * leaves it where it was. `path`: an absolute path for the socket; null: where tickwheel-top looks, in the
+ * folder $XDG_RUNTIME_DIR/tickwheel, or /tmp/tickwheel-UID if that is not set. Replaces a socket that a dead
+ * process has left there. It ends with tw_inspect_stop, tw_runtime_free, and in the child of a fork.
+ * Returns 0.
+ *   -EINVAL      also: the path is not absolute, or is longer than 107 bytes
+ *   -EADDRINUSE  there is something at the path, and it is no socket that a dead process has left
+ *   -EPERM       the folder belongs to another user, or lets others in
  *   -ENOTDIR     what should be the folder is something else, such as a link
  *   -ENAMETOOLONG  the folder's name leaves no room for that of a socket
  *   -ENOMEM

@@ -99,7 +99,8 @@ void park(lookout &it, std::uint32_t turn) {
     __atomic_store_n(&it.rt->is_lookout_parked, 0, __ATOMIC_RELAXED);
 }
 
-// A report may fork and return in the child: the thread ends there, and leaves the runtime to others.
+// A report may fork and return in the child. There it may have freed the runtime, so the thread ends without
+// another look at it.
 void look_out(lookout &it) {
     const pid_t process = ::getpid();
     std::uint32_t last_turn = 0;
@@ -107,10 +108,11 @@ void look_out(lookout &it) {
         const std::uint32_t turn = __atomic_load_n(&it.rt->turn_number, __ATOMIC_ACQUIRE);
         look seen;
         look_at_all(*it.rt, it.limit, seen);
-        for (unsigned i = 0; i < seen.count; ++i)
+        for (unsigned i = 0; i < seen.count; ++i) {
             it.report(&seen.slow[i], it.arg);
-        if (seen.count != 0 && ::getpid() != process)
-            return;
+            if (::getpid() != process)
+                return;
+        }
         const bool is_quiet = !seen.anything_runs && turn == last_turn && !is_in_turn(turn);
         quiet = is_quiet ? quiet + 1 : 0;
         last_turn = turn;

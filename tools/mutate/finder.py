@@ -265,7 +265,7 @@ class Walk:
         if self.macro_ends.get(start, start) >= end:
             return  # a macro, which may declare something elsewhere
         if cursor.kind == K.CALL_EXPR and (is_noreturn(cursor.referenced) or does_nothing(cursor.referenced)):
-            return  # after the first, there may be nothing at all
+            return  # without a call that does not return, the function may lack its end
         end = self.statement_end(cursor)
         if end is not None:
             self.add("removal", start, end, "removal", "", "")

@@ -1,13 +1,9 @@
-/* tw_runtime_clear: each node and job is reported once, in order, and timers of handles and keys stay. Clears
- * by several threads: cancel_against_fire.c. */
-#include "support/gate.h"
+/* tw_runtime_clear: each node is reported once, in order, and timers of handles and keys stay. Clears by
+ * several threads: cancel_against_fire.c. Of jobs: workers/clearing.c. */
 #include "support/runtime_test.h"
-
-#include <pthread.h>
 
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
-#include <tickwheel/workers.h>
 
 #define MS TW_MILLISECOND
 
@@ -15,7 +11,6 @@ static struct tw_runtime *rt;
 static atomic_uint fires, drops;
 
 static void count_node(UNUSED struct tw_node *node, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
-static void count_fire(UNUSED const struct tw_event *event, UNUSED void *arg) { atomic_fetch_add(&fires, 1); }
 static void count_drop(UNUSED void *arg) { atomic_fetch_add(&drops, 1); }
 
 static void make(struct tw_runtime_options options) {
@@ -204,164 +199,5 @@ TEST(p1_a_clock_set_back_meanwhile_makes_nothing_that_stays_fire_early) {
     assert_int_equal(by_order, 1);
     assert_int_equal(due_by_order[0], 2100 * TW_SECOND);
     assert_int_equal(fires, 0);
-    tw_runtime_free(rt);
-}
-
-/* --- jobs --------------------------------------------------------------------------------------- */
-
-TEST(jobs_that_wait_are_taken_back) {
-    enum { JOBS = 50 };
-    static struct tw_job held, held_in_second, jobs[JOBS], often;
-    struct gate gate = {0};
-    struct tw_workers *pool = NULL, *second = NULL;
-    struct tw_handles *set = NULL;
-    make((struct tw_runtime_options){.driver = "manual"});
-    assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1}));
-    assert_ok(tw_workers_new(&second, rt, &(struct tw_workers_options){.threads = 1}));
-    assert_ok(tw_handles_new(&set, rt, &(struct tw_handles_options){.workers = pool}));
-    struct tw_job *const holding[] = {&held, &held_in_second};
-    for (unsigned i = 0; i < COUNT_OF(holding); ++i) {
-        assert_ok(tw_job_init(holding[i], i == 0 ? pool : second, wait_in_gate, &gate, 0));
-        assert_ok(tw_runtime_after(rt, &holding[i]->node, 0));
-    }
-    assert_ok(tw_job_init(&often, pool, count_node, NULL, 0));
-    assert_ok(tw_runtime_advance(rt, 0));
-    wait_for(gate.inside == 2);
-    for (unsigned i = 0; i < COUNT_OF(holding); ++i) /* its own run keeps it waiting for a worker */
-        assert_ok(tw_runtime_after(rt, &holding[i]->node, 0));
-    assert_ok(tw_runtime_every(rt, &often.node, MS, TW_BURST));
-    for (unsigned i = 0; i < JOBS; ++i) {
-        tw_handle id;
-        assert_ok(tw_job_init(&jobs[i], pool, count_node, NULL, i % 2 == 0 ? TW_CONCURRENT : 0));
-        assert_ok(tw_runtime_after(rt, &jobs[i].node, 0));
-        assert_ok(tw_handle_after(set, &id, 0, count_fire, NULL));
-    }
-    assert_ok(tw_runtime_advance(rt, 3 * MS));
-    clear();
-    /* each once, including the one that waits for a worker and is pending again */
-    assert_int_equal(times_told, JOBS + 3);
-    for (unsigned i = 0; i < JOBS; ++i)
-        assert_int_equal(tw_runtime_cancel(rt, &jobs[i].node), 0);
-    atomic_store(&gate.open, true);
-    assert_ok(tw_workers_wait(pool));
-    assert_ok(tw_workers_wait(second));
-    assert_int_equal(gate.passed, 2);
-    assert_int_equal(fires, JOBS); /* of handles, which clear leaves alone */
-    tw_runtime_free(rt);
-}
-
-static struct tw_job late, clears;
-
-static void *advance_by(void *ns) {
-    assert_ok(tw_runtime_advance(rt, *(int64_t *)ns));
-    return NULL;
-}
-
-static void note_and_fire_late(struct tw_node *node, void *arg) {
-    int64_t nothing = 0;
-    pthread_t thread;
-    note(node, arg);
-    assert_ok(tw_runtime_after(rt, &late.node, 0));
-    pthread_create(&thread, NULL, advance_by, &nothing);
-    pthread_join(thread, NULL);
-}
-
-static struct tw_workers *held_pool(struct tw_job *held, struct gate *gate, uint32_t queue) {
-    struct tw_workers *pool = NULL;
-    assert_ok(tw_workers_new(&pool, rt, &(struct tw_workers_options){.threads = 1, .queue = queue}));
-    assert_ok(tw_job_init(held, pool, wait_in_gate, gate, 0));
-    assert_ok(tw_runtime_after(rt, &held->node, 0));
-    assert_ok(tw_runtime_advance(rt, 0));
-    wait_for(gate->inside == 1);
-    return pool;
-}
-
-static void fire_job(struct tw_job *job) {
-    assert_ok(tw_runtime_after(rt, &job->node, 0));
-    assert_ok(tw_runtime_advance(rt, 0));
-}
-
-TEST(a_job_that_fires_during_the_clear_is_not_taken_back) {
-    struct tw_job held, job;
-    struct gate gate = {0};
-    make((struct tw_runtime_options){.driver = "manual"});
-    struct tw_workers *const pool = held_pool(&held, &gate, 0);
-    assert_ok(tw_job_init(&job, pool, count_node, NULL, 0));
-    assert_ok(tw_job_init(&late, pool, count_node, NULL, 0));
-    fire_job(&job);
-    times_told = 0;
-    assert_ok(tw_runtime_clear(rt, note_and_fire_late, &times_told));
-    assert_int_equal(times_told, 1);
-    assert_ptr_equal(told[0], &job.node);
-    atomic_store(&gate.open, true);
-    assert_ok(tw_workers_wait(pool));
-    assert_int_equal(fires, 1);
-    tw_runtime_free(rt);
-}
-
-/* Inline, with the worker held, and another fire of it waits. */
-TEST(an_inline_run_may_take_back_what_waits_behind_it) {
-    struct tw_job held;
-    struct gate gate = {0};
-    make((struct tw_runtime_options){.driver = "manual"});
-    struct tw_workers *const pool = held_pool(&held, &gate, 1);
-    assert_ok(tw_job_init(&clears, pool, clear_inside, NULL, 0));
-    fire_job(&clears);
-    times_told = 0;
-    fire_job(&clears);
-    assert_int_equal(times_told, 1);
-    assert_ptr_equal(told[0], &clears.node);
-    atomic_store(&gate.open, true);
-    assert_ok(tw_workers_wait(pool));
-    assert_int_equal(times_told, 1);
-    tw_runtime_free(rt);
-}
-
-static struct gate of_inline;
-static struct tw_workers *pool_of_inline;
-
-static void pass_inline(UNUSED const struct tw_event *event, UNUSED void *arg) { pass(&of_inline); }
-
-/* Ends the inline run, so that its timer's next fire may be taken: it goes before all others. */
-static void note_and_end_inline(struct tw_node *node, void *arg) {
-    struct tw_worker_stats stats;
-    note(node, arg);
-    atomic_store(&of_inline.open, true);
-    wait_for(tw_workers_stats(pool_of_inline, &stats) == 0 && stats.running == 1);
-}
-
-TEST(jobs_are_taken_back_though_their_places_in_the_queue_change_meanwhile) {
-    struct tw_job held, first, last;
-    struct gate gate = {0};
-    struct tw_handles *set = NULL;
-    int64_t nothing = 0;
-    pthread_t thread;
-    tw_handle id;
-    const struct tw_task task = {.fn = pass_inline};
-    const struct tw_when twice = {.due_ns = MS, .period_ns = MS, .missed = TW_BURST, .fires = 2};
-    make((struct tw_runtime_options){.driver = "manual"});
-    shut(&of_inline);
-    pool_of_inline = held_pool(&held, &gate, 4);
-    assert_ok(tw_handles_new(&set, rt, &(struct tw_handles_options){.workers = pool_of_inline}));
-    assert_ok(tw_job_init(&first, pool_of_inline, count_node, NULL, 0));
-    assert_ok(tw_job_init(&last, pool_of_inline, count_node, NULL, 0));
-    assert_ok(tw_handle_start(set, &id, &twice, &task));
-    assert_ok(tw_runtime_advance(rt, 2 * MS));
-    fire_job(&first);
-    assert_ok(tw_handle_after(set, &id, 0, count_fire, NULL));
-    assert_ok(tw_runtime_advance(rt, 0));
-    assert_ok(tw_runtime_after(rt, &last.node, 0));
-    pthread_create(&thread, NULL, advance_by, &nothing); /* one fire too many: runs the oldest inline */
-    wait_for(of_inline.inside == 1);
-    times_told = 0;
-    assert_ok(tw_runtime_clear(rt, note_and_end_inline, &times_told));
-    pthread_join(thread, NULL);
-    assert_int_equal(times_told, 2);
-    assert_ptr_equal(told[0], &last.node);
-    assert_ptr_equal(told[1], &first.node);
-    atomic_store(&gate.open, true);
-    assert_ok(tw_workers_wait(pool_of_inline));
-    assert_int_equal(of_inline.passed, 2);
-    assert_int_equal(fires, 1); /* of the handle */
     tw_runtime_free(rt);
 }

@@ -1,0 +1,151 @@
+/* tw_runtime_clear takes back the jobs whose fires wait for a worker. Of nodes: runtime/clear.c. */
+#include "workers_test.h"
+
+#include <tickwheel/handle.h>
+
+enum { JOBS = 50 };
+
+static struct tw_job held, jobs[JOBS];
+static struct tw_node *told[JOBS + 3];
+static unsigned times_told;
+
+static void count_fire(UNUSED const struct tw_event *event, UNUSED void *arg) { atomic_fetch_add(&runs, 1); }
+
+/* The pool has one worker, which runs `held`. */
+static void begin(uint32_t queue) {
+    shut(&gate);
+    atomic_store(&runs, 0);
+    times_told = 0;
+    rt = new_runtime(by_hand);
+    pool = new_pool(rt, (struct tw_workers_options){.threads = 1, .queue = queue});
+    hold_a_worker(&held, &gate);
+}
+
+static void end(int expected_runs) {
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(pool));
+    assert_int_equal(runs, expected_runs);
+    assert_ok(tw_runtime_free(rt));
+}
+
+static struct tw_handles *new_set(void) {
+    struct tw_handles *set = NULL;
+    assert_ok(tw_handles_new(&set, rt, &(struct tw_handles_options){.workers = pool}));
+    return set;
+}
+
+static void note(struct tw_node *node, UNUSED void *arg) {
+    assert_int_equal(tw_runtime_remaining(rt, node), TW_NO_DEADLINE);
+    told[times_told++] = node;
+}
+
+static void *advance(UNUSED void *arg) {
+    assert_ok(tw_runtime_advance(rt, 0));
+    return NULL;
+}
+
+TEST(a_clear_takes_back_the_jobs_of_all_pools_and_leaves_handles_alone) {
+    struct tw_job of_second, often;
+    begin(0);
+    struct tw_workers *const first = pool, *const second =
+                                               new_pool(rt, (struct tw_workers_options){.threads = 1});
+    struct tw_handles *const set = new_set();
+    pool = second;
+    hold_a_worker(&of_second, &gate);
+    pool = first;
+    fire(&held); /* its own run keeps it waiting for a worker */
+    fire(&of_second);
+    init_job(&often, pool, count, NULL);
+    assert_ok(tw_runtime_every(rt, &often.node, TW_MILLISECOND, TW_BURST));
+    for (unsigned i = 0; i < JOBS; ++i) {
+        tw_handle id;
+        assert_ok(tw_job_init(&jobs[i], pool, count, NULL, i % 2 == 0 ? TW_CONCURRENT : 0));
+        assert_ok(tw_runtime_after(rt, &jobs[i].node, 0));
+        assert_ok(tw_handle_after(set, &id, 0, count_fire, NULL));
+    }
+    assert_ok(tw_runtime_advance(rt, 3 * TW_MILLISECOND));
+    assert_ok(tw_runtime_clear(rt, note, NULL));
+    assert_int_equal(times_told, JOBS + 3); /* `often` once, although it waits and is pending */
+    for (unsigned i = 0; i < JOBS; ++i)
+        assert_int_equal(tw_runtime_cancel(rt, &jobs[i].node), 0);
+    atomic_store(&gate.open, true);
+    assert_ok(tw_workers_wait(second));
+    end(JOBS);
+    assert_int_equal(gate.passed, 2);
+}
+
+static void note_and_fire_next(struct tw_node *node, void *arg) {
+    pthread_t thread;
+    note(node, arg);
+    assert_ok(tw_runtime_after(rt, &jobs[1].node, 0));
+    pthread_create(&thread, NULL, advance, NULL);
+    pthread_join(thread, NULL);
+}
+
+TEST(a_job_that_fires_during_the_clear_is_not_taken_back) {
+    begin(0);
+    init_job(&jobs[0], pool, count, NULL);
+    init_job(&jobs[1], pool, count, NULL);
+    fire(&jobs[0]);
+    assert_ok(tw_runtime_clear(rt, note_and_fire_next, NULL));
+    assert_int_equal(times_told, 1);
+    assert_ptr_equal(told[0], &jobs[0].node);
+    end(1);
+}
+
+static void clear(UNUSED struct tw_node *node, UNUSED void *arg) {
+    if (tw_runtime_clear(rt, note, NULL) != 0)
+        atomic_fetch_add(&faults, 1);
+    atomic_fetch_add(&runs, 1);
+}
+
+TEST(an_inline_run_may_clear_the_next_fire_of_its_own_job) {
+    begin(1);
+    init_job(&jobs[0], pool, clear, NULL);
+    fire(&jobs[0]);
+    fire(&jobs[0]);
+    assert_int_equal(times_told, 1);
+    assert_ptr_equal(told[0], &jobs[0].node);
+    end(1);
+    assert_int_equal(faults, 0);
+}
+
+static struct gate of_inline;
+
+static void pass_inline(UNUSED const struct tw_event *event, UNUSED void *arg) { pass(&of_inline); }
+
+/* When the inline run has ended, a worker may take the next fire of its timer, which goes before all others.
+ */
+static void note_and_end_inline_run(struct tw_node *node, void *arg) {
+    note(node, arg);
+    atomic_store(&of_inline.open, true);
+    wait_for(stats_of(pool).running == 1);
+}
+
+TEST(a_clear_finds_jobs_whose_places_in_the_queue_change_meanwhile) {
+    pthread_t thread;
+    tw_handle id;
+    const struct tw_task task = {.fn = pass_inline};
+    const struct tw_when twice = {
+        .due_ns = TW_MILLISECOND, .period_ns = TW_MILLISECOND, .missed = TW_BURST, .fires = 2};
+    begin(4);
+    shut(&of_inline);
+    struct tw_handles *const set = new_set();
+    init_job(&jobs[0], pool, count, NULL);
+    init_job(&jobs[1], pool, count, NULL);
+    assert_ok(tw_handle_start(set, &id, &twice, &task));
+    assert_ok(tw_runtime_advance(rt, 2 * TW_MILLISECOND));
+    fire(&jobs[0]);
+    assert_ok(tw_handle_after(set, &id, 0, count_fire, NULL));
+    assert_ok(tw_runtime_advance(rt, 0));
+    assert_ok(tw_runtime_after(rt, &jobs[1].node, 0));
+    pthread_create(&thread, NULL, advance, NULL); /* one fire too many: runs the oldest inline */
+    wait_for(of_inline.inside == 1);
+    assert_ok(tw_runtime_clear(rt, note_and_end_inline_run, NULL));
+    pthread_join(thread, NULL);
+    assert_int_equal(times_told, 2);
+    assert_ptr_equal(told[0], &jobs[1].node);
+    assert_ptr_equal(told[1], &jobs[0].node);
+    end(1);
+    assert_int_equal(of_inline.passed, 2);
+}

@@ -139,8 +139,8 @@ TEST(after_a_broken_connection_what_is_held_is_what_the_database_says) {
     script.outage = 0;
 }
 
-/* Ready jobs wait, as they are neither started nor refused, until the member resumes or dies. */
-TEST(a_ready_job_that_the_member_has_no_more_is_forgotten) {
+/* The database neither starts nor refuses ready jobs, so they wait until the member resumes or dies. */
+TEST(a_ready_job_that_the_member_no_longer_holds_is_forgotten) {
     for (unsigned dies = 0; dies < 2; ++dies) {
         begin_scripted(watchful);
         script.start = broken(each_time, -ENOMEM);
@@ -162,7 +162,7 @@ TEST(a_ready_job_that_the_member_has_no_more_is_forgotten) {
     }
 }
 
-/* A database that has lost its last changes: to the job "18" it gives the token of the one before. */
+/* A database that has lost its last changes: it gives the job "18" the token of the job before. */
 static int64_t shown(const char *key, int64_t token) { return strcmp(key, "18") == 0 ? token - 1 : token; }
 static int64_t meant(const char *key, int64_t token) { return token + (token - shown(key, token)); }
 
@@ -494,18 +494,12 @@ TEST(with_confirmed_only_nothing_fires_while_the_database_is_away) {
 }
 
 TEST(answers_that_wait_are_settled_by_the_close_however_many) {
-    enum { count = 600 };
-    static char keys[count][8];
-    static struct tw_durable_job jobs[count];
+    enum { COUNT = 600 };
     begin_scripted((struct tw_durable_options){0});
     script.settle = broken(each_time, REFUSAL);
-    for (unsigned i = 0; i < count; ++i) {
-        snprintf(keys[i], sizeof keys[i], "%u", i);
-        jobs[i] = mail(keys[i], 0);
-    }
-    assert_int_equal(tw_durable_put_many(self->jobs, jobs, count, TW_DURABLE_REPLACE), count);
+    put_many(self->jobs, COUNT, mail(NULL, 0));
     advance(self, 10 * SECOND);
-    assert_int_equal(stats_of(self).unsettled, count);
+    assert_int_equal(stats_of(self).unsettled, COUNT);
     script.settle.times = 0;
     go_away(self, 0);
     assert_int_equal(tw_durable_count(self->keeper, NULL), 0);
@@ -523,7 +517,7 @@ TEST(a_close_while_the_database_is_away_does_not_look_for_it) {
 TEST(a_connection_that_cannot_be_opened_says_why) {
     struct tw_durable *jobs = NULL;
     begin_scripted((struct tw_durable_options){0});
-    end(&self); /* whose clock would be that of the connection that is not opened */
+    end(&self); /* the script would give it the clock of the refused connection */
     script.open = broken(1, -EACCES);
     assert_int_equal(
         tw_durable_open(&jobs, NULL, database, &(struct tw_durable_options){.store = scripted_store()}),
@@ -532,7 +526,7 @@ TEST(a_connection_that_cannot_be_opened_says_why) {
     assert_string_equal(tw_durable_explain(-EACCES), "the script");
 }
 
-/* 510 bytes, and a letter of two at the end of what is kept. */
+/* 510 bytes, and then a letter of two bytes, of which the library has room for one. */
 static const char *explain_at_length(UNUSED void *of) {
     static char why[600];
     memset(why, 'x', sizeof why - 1);
@@ -551,7 +545,7 @@ TEST(a_long_explanation_is_cut_between_letters) {
     assert_int_equal(strlen(tw_durable_explain(-EACCES)), 510);
 }
 
-/* Else it would poll, as a database that tells nobody is polled. */
+/* Otherwise the process would poll, as it does with a database without notifications. */
 TEST(a_connection_that_breaks_as_the_process_begins_to_listen_is_made_again) {
     begin_scripted((struct tw_durable_options){.lease_ns = 3 * SECOND}); /* renewed each second */
     script.outage = -ENOTCONN;

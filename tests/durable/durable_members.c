@@ -109,14 +109,8 @@ TEST(a_job_whose_dates_this_machine_cannot_read_waits_a_minute) {
 /* `other` becomes a member whose own time, and so everything it does, stands still after it has put some jobs
  * that it holds. */
 static void begin_dead(unsigned count) {
-    static char keys[2000][8];
-    static struct tw_durable_job jobs[2000];
     other = begin_another((struct tw_durable_options){.lease_ns = SECOND, .horizon_ns = MINUTE});
-    for (unsigned i = 0; i < count; ++i) {
-        snprintf(keys[i], sizeof keys[i], "%u", i);
-        jobs[i] = mail(keys[i], SECOND);
-    }
-    assert_int_equal(tw_durable_put_many(other->jobs, jobs, count, TW_DURABLE_REPLACE), count);
+    put_many(other->jobs, count, mail(NULL, SECOND));
     advance(other, 0);
     assert_int_equal(tw_durable_count(self->keeper, &(struct tw_durable_filter){.states = TW_DURABLE_HELD}),
                      count);
@@ -139,7 +133,7 @@ TEST(all_jobs_of_the_dead_are_released_however_many) {
     assert_int_equal(self->count, 1500);
 }
 
-TEST(a_burial_that_fails_is_made_again) {
+TEST(a_burial_that_fails_is_repeated) {
     begin_scripted((struct tw_durable_options){.poll_ns = 100 * MS});
     begin_dead(1);
     script.bury = broken(each_time, REFUSAL);
@@ -209,26 +203,16 @@ TEST(a_put_claims_what_is_due_within_the_horizon) {
     assert_int_equal(stats_of(self).held, 1);
 }
 
-static void put_into_room(uint32_t room, unsigned expected) {
-    begin_with((struct tw_durable_options){.hold = room});
-    struct tw_durable_job jobs[20];
-    char keys[COUNT_OF(jobs)][4];
-    for (unsigned i = 0; i < COUNT_OF(jobs); ++i) {
-        snprintf(keys[i], sizeof keys[i], "%u", i);
-        jobs[i] = mail(keys[i], SECOND);
-    }
-    assert_int_equal(tw_durable_put_many(self->jobs, jobs, COUNT_OF(jobs), TW_DURABLE_REPLACE),
-                     COUNT_OF(jobs));
-    assert_int_equal(stats_of(self).held, expected);
-    advance(self, 0);
-    assert_int_equal(stats_of(self).held, room);
-    advance(self, MINUTE);
-    assert_int_equal(self->count, COUNT_OF(jobs));
-}
-
 TEST(a_put_leaves_half_of_the_room_to_other_jobs) {
-    put_into_room(8, 4);
-    put_into_room(9, 5);
+    for (uint32_t room = 8; room <= 9; ++room) {
+        begin_with((struct tw_durable_options){.hold = room});
+        put_many(self->jobs, 20, mail(NULL, SECOND));
+        assert_int_equal(stats_of(self).held, (room + 1) / 2);
+        advance(self, 0);
+        assert_int_equal(stats_of(self).held, room);
+        advance(self, MINUTE);
+        assert_int_equal(self->count, 20);
+    }
 }
 
 TEST(jobs_of_one_moment_are_claimed_started_and_fired_together) {
@@ -260,27 +244,22 @@ TEST(jobs_that_come_due_one_after_the_other_are_claimed_in_portions) {
     assert_in_range(script.claim.calls, 5, 25); /* every half second, a quarter of the horizon */
 }
 
-/* By its first guess, a job takes 10 ms; each that has taken no time lowers the guess by an eighth. There are
- * four workers, and two jobs more may wait for each. */
+/* A process first guesses that a job takes 10 ms. Each job that has taken no time lowers the guess by an
+ * eighth. There are four workers, and two more jobs may wait for each. */
 static void claim_for_horizon(unsigned jobs_before, uint64_t expected) {
-    enum { count = 2000 };
-    static char keys[count][8];
-    static struct tw_durable_job jobs[count];
+    enum { COUNT = 2000 };
     begin_with((struct tw_durable_options){.horizon_ns = 2 * SECOND, .poll_ns = 20 * MS});
     for (unsigned i = 0; i < jobs_before; ++i) {
         put_mail(self, "17", 0);
         advance(self, 0);
     }
-    for (unsigned i = 0; i < count; ++i) {
-        snprintf(keys[i], sizeof keys[i], "%u", i);
-        jobs[i] = mail(keys[i], tw_runtime_now(self->rt) + 2 * SECOND - MS);
-        jobs[i].absolute = 1;
-    }
-    assert_int_equal(tw_durable_put_many(self->keeper, jobs, count, TW_DURABLE_REPLACE), count);
+    struct tw_durable_job job = mail(NULL, tw_runtime_now(self->rt) + 2 * SECOND - MS);
+    job.absolute = 1;
+    put_many(self->keeper, COUNT, job);
     advance(self, SECOND);
     assert_int_equal(stats_of(self).held, expected);
     advance(self, 5 * SECOND);
-    assert_int_equal(self->count, jobs_before + count);
+    assert_int_equal(self->count, jobs_before + COUNT);
 }
 
 TEST(no_more_jobs_are_claimed_than_can_run_within_the_horizon) {

@@ -152,6 +152,19 @@ static inline void put_mail(struct process *process, const char *key, int64_t de
     assert_int_equal(put(process, mail(key, delay)), 0);
 }
 
+/* Puts jobs like this one in one call. Their keys are "0", "1" and so on. */
+static inline void put_many(struct tw_durable *by, unsigned count, struct tw_durable_job like) {
+    static char keys[2000][8];
+    static struct tw_durable_job jobs[COUNT_OF(keys)];
+    assert_true(count <= COUNT_OF(keys));
+    for (unsigned i = 0; i < count; ++i) {
+        snprintf(keys[i], sizeof keys[i], "%u", i);
+        jobs[i] = like;
+        jobs[i].key = keys[i];
+    }
+    assert_int_equal(tw_durable_put_many(by, jobs, count, TW_DURABLE_REPLACE), count);
+}
+
 /* Puts a job as another process does: by the keeper, whose own clock is the system's. */
 static inline int put_elsewhere(struct process *process, const char *key, int64_t delay) {
     struct tw_durable_job job = mail(key, tw_runtime_now(process->rt) + delay);

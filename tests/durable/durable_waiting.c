@@ -166,7 +166,7 @@ static struct tw_durable *begin_busy(struct tw_runtime *rt) {
 
 static int64_t an_hour_later(UNUSED void *arg) { return reading_of(CLOCK_BOOTTIME) + 3600 * TW_SECOND; }
 
-/* Does what another process does when the lease has ended, and releases the job that the member holds. */
+/* As another process does after the end of the lease: declares the member dead and releases its job. */
 static void declare_dead(void) {
     char why[64];
     void *another = NULL;
@@ -241,7 +241,7 @@ static enum tw_durable_answer note_thread(UNUSED struct tw_durable_fire *fire, v
     return TW_DURABLE_DONE;
 }
 
-/* The pool runs a job and has no room for more, and rejects what comes. */
+/* The pool runs a job, another one fills its queue, and it rejects all others. */
 TEST(handlers_wait_for_room_in_the_callers_pool) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_workers *pool = NULL;
@@ -411,7 +411,8 @@ TEST(a_job_whose_answer_is_on_its_way_while_the_member_resumes_is_not_released) 
     assert_int_equal(atomic_load(&fires), 1);
 }
 
-/* The clerk is told of the job that was released, and finds out; it cannot join again yet. */
+/* The database notifies the clerk of the released job, so the clerk finds that its member is dead. It cannot
+ * join again yet. */
 TEST(an_answer_that_is_on_its_way_as_its_member_is_declared_dead_counts_for_nothing) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_stopping(rt);
@@ -425,5 +426,5 @@ TEST(an_answer_that_is_on_its_way_as_its_member_is_declared_dead_counts_for_noth
     assert_int_equal(atomic_load(&fires), 1);
     atomic_store(&refuses_members, false);
     go_on_and_end(jobs, &at_settle, rt);
-    assert_int_equal(atomic_load(&fires), 2); /* as nobody knows that it was done */
+    assert_int_equal(atomic_load(&fires), 2); /* the database did not take the first answer */
 }

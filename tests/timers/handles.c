@@ -20,12 +20,12 @@ TEST(start_takes_absolute_deadlines_and_limits_of_fires) {
     tw_runtime_free(rt);
 }
 
-/* As tw_runtime_due and tw_runtime_overruns tell it on the thread that runs the callback. */
+/* What the runtime answers on the thread that runs the callback. */
 static int64_t due_inside;
 static uint64_t overruns_inside;
-static void ask_runtime(struct probe *it) {
-    due_inside = tw_runtime_due(it->rt);
-    overruns_inside = tw_runtime_overruns(it->rt);
+static void ask_runtime(struct probe *timer) {
+    due_inside = tw_runtime_due(timer->rt);
+    overruns_inside = tw_runtime_overruns(timer->rt);
 }
 
 /* A timer of 10 ms, due at 10, after a stall of 55 ms. */
@@ -94,7 +94,7 @@ static struct tw_runtime *inner;
 static int64_t inner_due;
 
 static void ask_due(UNUSED struct tw_node *node, UNUSED void *arg) { inner_due = tw_runtime_due(inner); }
-static void advance_inner(UNUSED struct probe *it) { assert_ok(tw_runtime_advance(inner, 7 * MS)); }
+static void advance_inner(UNUSED struct probe *timer) { assert_ok(tw_runtime_advance(inner, 7 * MS)); }
 
 TEST(a_runtime_driven_in_a_callback_of_another_tells_its_own_deadline) {
     struct tw_runtime *const rt = virtual_runtime();

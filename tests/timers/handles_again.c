@@ -68,10 +68,10 @@ TEST(the_grid_of_a_fine_period_begins_with_its_first_fire) {
 }
 
 static struct probe *last_fired;
-static void note_as_last(struct probe *it) { last_fired = it; }
+static void note_as_last(struct probe *timer) { last_fired = timer; }
 
-/* P3: it stays in the order, whether or not it has more than a delay. */
-TEST(one_that_is_postponed_to_its_own_tick_is_not_moved) {
+/* P3; with `drop` and without. */
+TEST(a_timer_that_is_postponed_to_its_own_tick_keeps_its_place_in_the_order) {
     struct probe its[2][2];
     for (unsigned i = 0; i < 4; ++i)
         its[i / 2][i % 2] = (struct probe){.set = set, .inside = note_as_last};
@@ -159,14 +159,13 @@ TEST(an_absolute_timer_that_is_postponed_keeps_following_the_wall_clock) {
     stop_all();
 }
 
-static void set_back_and_move_other(struct probe *it) {
-    assert_ok(tw_runtime_set_wall(it->rt, 900 * TW_SECOND));
-    it->answer = tw_handle_move(it->set, it->other->id, 5 * TW_SECOND);
+static void set_back_and_move_other(struct probe *timer) {
+    assert_ok(tw_runtime_set_wall(timer->rt, 900 * TW_SECOND));
+    timer->answer = tw_handle_move(timer->set, timer->other->id, 5 * TW_SECOND);
 }
 
-/* P1: the clock is set back while the timers of 1020 s fire. What is moved then is not due by that reading.
- */
-TEST(what_is_moved_after_the_clock_was_set_back_does_not_fire_by_the_former_reading) {
+/* P1: a callback sets the clock back from 1020 s, and then moves another timer to 905 s. */
+TEST(a_timer_moved_after_the_clock_was_set_back_does_not_fire_by_the_former_reading) {
     struct probe late = {.rt = rt};
     struct probe it = {.rt = rt, .inside = set_back_and_move_other, .other = &late, .answer = 99};
     start(set, &it, (struct tw_when){.due_ns = 1010 * TW_SECOND, .absolute = 1});

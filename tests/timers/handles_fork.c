@@ -262,7 +262,7 @@ static void *free_set_at_gate(void *result) {
     return NULL;
 }
 
-/* It has no timers there, more drains than there are marks for them end, and it can be freed. */
+/* The set is empty there. It can be drained more often than it tells drains apart, and be freed. */
 static void child_uses_the_set(struct tw_runtime *rt) {
     tw_handle id;
     alarm(60);

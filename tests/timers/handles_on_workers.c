@@ -1,39 +1,27 @@
 /* Timers whose callbacks run on workers, on virtual time: the runs of one timer, and fires that wait while
  * their set is drained or the runtime stops. */
 #include "handles_test.h"
+#include "workers/workers_test.h"
 
-#include "support/gate.h"
-
-static struct tw_runtime *rt;
-static struct tw_workers *pool;
-static struct gate gate;
-
-static void wait_at_gate(UNUSED struct probe *it) { pass(&gate); }
+static void wait_at_gate(UNUSED struct probe *timer) { pass(&gate); }
 
 static struct tw_handles *set_on(struct tw_workers_options of_pool, struct tw_handles_options options) {
-    rt = virtual_runtime();
     shut(&gate);
-    assert_ok(tw_workers_new(&pool, rt, &of_pool));
-    options.workers = pool;
+    rt = new_runtime(by_hand);
+    options.workers = pool = new_pool(rt, of_pool);
     return new_set(rt, options);
 }
 
 /* Afterwards the only worker is in the callback, which waits at the gate. */
-static void hold_the_worker(struct tw_handles *set, struct probe *it) {
-    it->inside = wait_at_gate;
-    start_after(set, it, MS);
+static void hold_the_worker(struct tw_handles *set, struct probe *timer) {
+    timer->inside = wait_at_gate;
+    start_after(set, timer, MS);
     assert_ok(tw_runtime_advance(rt, MS));
     wait_for(gate.inside == 1);
 }
 
-static struct tw_worker_stats stats_of_pool(void) {
-    struct tw_worker_stats stats;
-    assert_ok(tw_workers_stats(pool, &stats));
-    return stats;
-}
-
 static bool is_at_rest(void) {
-    const struct tw_worker_stats now = stats_of_pool();
+    const struct tw_worker_stats now = stats_of(pool);
     return now.running + now.waiting == 0;
 }
 
@@ -69,7 +57,7 @@ TEST(runs_of_one_timer_meet_only_if_the_set_is_concurrent) {
 
 /* --- fires that wait -------------------------------------------------------------------------------- */
 
-static void stop_runtime(struct probe *it) { it->answer = tw_runtime_stop(it->rt); }
+static void stop_runtime(struct probe *timer) { timer->answer = tw_runtime_stop(timer->rt); }
 
 static unsigned visits;
 
@@ -84,7 +72,7 @@ static void let_the_worker_go(UNUSED tw_handle id, void *arg, UNUSED void *drain
 }
 
 /* P6: whether the worker would run the fire or discard it, the drain has prevented it. */
-TEST(a_drain_tells_of_fires_that_a_worker_takes_meanwhile) {
+TEST(a_drain_visits_timers_whose_fires_a_worker_takes_meanwhile) {
     for (int discards = 0; discards < 2; ++discards) {
         struct probe busy = {.fires = 0}, its[3] = {{.fires = 0}};
         struct tw_handles *of_busy = set_on(
@@ -97,13 +85,13 @@ TEST(a_drain_tells_of_fires_that_a_worker_takes_meanwhile) {
         start_after(set, &its[1], MS);
         start_every(set, &its[2], MS);
         assert_ok(tw_runtime_advance(rt, 2 * MS));
-        assert_int_equal(stats_of_pool().waiting, 3);
+        assert_int_equal(stats_of(pool).waiting, 3);
         visits = 0;
         if (discards)
             start_after(new_set(rt, (struct tw_handles_options){0}), &stopper, MS);
         assert_int_equal(tw_handles_drain(set, let_the_worker_go, NULL), 3);
         assert_int_equal(visits, 3);
-        assert_int_equal(stats_of_pool().discarded, discards ? 3 : 0);
+        assert_int_equal(stats_of(pool).discarded, discards ? 3 : 0);
         for (unsigned i = 0; i < COUNT_OF(its); ++i)
             assert_true(its[i].fires == 0 && its[i].drops == 1);
         assert_int_equal(tw_handles_count(set), 0);
@@ -111,7 +99,7 @@ TEST(a_drain_tells_of_fires_that_a_worker_takes_meanwhile) {
     }
 }
 
-TEST(a_fire_that_a_stop_discards_is_the_end_of_a_oneshot_alone) {
+TEST(a_fire_that_a_stop_discards_ends_a_one_shot_timer_and_no_periodic_one) {
     struct probe busy = {.fires = 0}, once = {.fires = 0}, often = {.fires = 0};
     struct tw_handles *set = set_on((struct tw_workers_options){.threads = 1, .at_stop = TW_STOP_DISCARD},
                                     (struct tw_handles_options){0});
@@ -124,7 +112,7 @@ TEST(a_fire_that_a_stop_discards_is_the_end_of_a_oneshot_alone) {
     assert_int_equal(stopper.answer, 0);
     atomic_store(&gate.open, true);
     assert_ok(tw_workers_wait(pool));
-    assert_int_equal(stats_of_pool().discarded, 3);
+    assert_int_equal(stats_of(pool).discarded, 3);
     assert_true(once.fires == 0 && once.drops == 1);
     assert_true(often.fires == 0 && often.drops == 0);
     assert_int_equal(tw_handles_count(set), 1);
@@ -136,8 +124,8 @@ TEST(a_fire_that_a_stop_discards_is_the_end_of_a_oneshot_alone) {
 /* --- refused fires --------------------------------------------------------------------------------- */
 
 static int64_t free_other_set(UNUSED int64_t due_ns, void *arg) {
-    struct probe *it = arg;
-    it->answer = tw_handles_free(it->other->set);
+    struct probe *timer = arg;
+    timer->answer = tw_handles_free(timer->other->set);
     return TW_NO_DEADLINE;
 }
 
@@ -156,7 +144,7 @@ TEST(the_schedule_of_a_refused_fire_may_free_another_set_whose_timer_has_just_fi
     task.next = free_other_set;
     assert_int_equal(tw_handle_start(set, &refused.id, &soon, &task), 0);
     assert_ok(tw_runtime_advance(rt, MS));
-    assert_int_equal(stats_of_pool().rejected, 1);
+    assert_int_equal(stats_of(pool).rejected, 1);
     assert_int_equal(plain.fires, 1);
     assert_int_equal(refused.answer, 0);
     assert_true(refused.fires == 0 && refused.drops == 1);

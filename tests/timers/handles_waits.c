@@ -97,7 +97,7 @@ static void wait_at_later_gate(UNUSED struct probe *probe) { pass(&later_gate); 
 /* The new timer has the memory of the one that has just fired. */
 static void start_other(struct probe *probe) { start_after(probe->other->set, probe->other, 0); }
 
-/* Its first timer waits at the gate, and a drain for that; `marker` is drained before. */
+/* A drain of the set waits for a callback at the gate. It has dropped `marker` before. */
 static struct {
     struct tw_handles *set;
     struct probe marker;
@@ -109,7 +109,7 @@ static void *drain_reused(UNUSED void *arg) {
     return NULL;
 }
 
-/* Lets the first timer end, and the second one when the drain has returned. */
+/* Lets the first callback end while the drain waits, and the second one when the drain has returned. */
 static void *drain_meanwhile(UNUSED void *arg) {
     pthread_t drainer;
     wait_for(gate.inside == 1);

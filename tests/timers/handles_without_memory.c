@@ -247,6 +247,7 @@ TEST(a_set_on_workers_leaks_nothing_in_a_child_either) {
     wait_until_others_sleep();
     const pid_t child = fork();
     if (child == 0) {
+        alarm(60);
         expect(tw_runtime_free(rt) == 0);
         expect(live_allocations() == before.allocations);
         leave(0);

@@ -153,7 +153,7 @@ TEST(p2_a_timer_of_the_first_set_of_all_fires_in_its_turn_though_a_callback_has_
     tw_runtime_free(rt);
 }
 
-/* A node or a handle arms another one, with or without a node that waits. */
+/* A node or a timer by handle arms another one, with a node pending and without. */
 static struct tw_node inner_node;
 static bool inner_is_node;
 static void arm_another(void) {
@@ -167,7 +167,7 @@ static void arm_another(void) {
 static void arm_from_node(UNUSED struct tw_node *node, UNUSED void *arg) { arm_another(); }
 static void arm_from_task(UNUSED const struct tw_event *event, UNUSED void *arg) { arm_another(); }
 
-TEST(p3_what_a_callback_arms_at_once_fires_in_the_same_turn) {
+TEST(p3_a_timer_that_a_callback_arms_without_a_delay_fires_in_the_same_turn) {
     for (unsigned kinds = 0; kinds < 8; ++kinds) {
         struct tw_node outer, far;
         tw_handle id;

@@ -44,7 +44,7 @@ static void no_visit(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *visit_a
 static void no_look(UNUSED const struct tw_pending_timer *timer, UNUSED void *arg) {}
 
 static unsigned locks_at_first_fire;
-static void note_locks(UNUSED struct probe *it) {
+static void note_locks(UNUSED struct probe *timer) {
     if (locks_at_first_fire == 0)
         locks_at_first_fire = locks;
 }

@@ -1,18 +1,11 @@
 /* How long callbacks run, and the buckets that durations are counted in. */
 #include <poll.h>
 
+#include "histogram.h"
 #include "support/runtime_test.h"
 
 #include <tickwheel/handle.h>
-#include <tickwheel/observe.h>
 #include <tickwheel/workers.h>
-
-static uint64_t total_of(const struct tw_histogram *histogram) {
-    uint64_t total = 0;
-    for (unsigned i = 0; i < TW_BUCKETS; ++i)
-        total += histogram->counts[i];
-    return total;
-}
 
 TEST(bucket_limits_rise_by_a_half_and_a_third) {
     assert_int_equal(tw_bucket_limit(0), 512);
@@ -58,7 +51,6 @@ TEST(a_share_is_the_limit_of_its_bucket_but_never_more_than_the_longest) {
 /* A callback that takes its time, and what a clock outside of the library says of it. */
 #define WORK (3 * TW_MILLISECOND)
 static int64_t took;
-static _Atomic int ran;
 
 static void work(void) {
     const int64_t begin = monotonic();
@@ -67,61 +59,50 @@ static void work(void) {
         now = monotonic();
     } while (now - begin < WORK);
     took = now - begin;
-    ++ran;
 }
 static void work_as_node(UNUSED struct tw_node *node, UNUSED void *arg) { work(); }
 static void work_as_task(UNUSED const struct tw_event *event, UNUSED void *arg) { work(); }
 
-/* Waits for the timers that are due in a millisecond, and returns how long their dispatch took. */
-static int64_t dispatch(struct tw_runtime *rt) {
+/* Waits for a timer that is due in a millisecond. Returns how long its dispatch took, and its run. */
+static int64_t dispatch(struct tw_runtime *rt, struct tw_workers *workers) {
     struct pollfd ready = {.fd = tw_runtime_fd(rt), .events = POLLIN};
     assert_int_equal(poll(&ready, 1, 60000), 1);
     const int64_t begin = monotonic();
     assert_ok(tw_runtime_dispatch(rt));
+    assert_ok(tw_workers_wait(workers));
     return monotonic() - begin;
 }
 
-/* Its length is in the counts: not less than the callback itself saw, and not more than the whole call
- * took. A thousandth is for two clocks that do not run at the same speed. */
-static void assert_counted(struct tw_runtime *rt, const char *label, int64_t at_most) {
-    struct tw_observed observed;
-    struct tw_label_counts counts[3];
-    assert_ok(tw_runtime_observe(rt, &observed));
-    const int rows = tw_runtime_labels(rt, counts, 3);
-    assert_int_equal(rows, 2);
-    assert_string_equal(counts[1].label, label);
-    assert_int_equal(total_of(&observed.callbacks), 1);
-    assert_true(observed.callbacks.max_ns >= took - took / 1000);
-    assert_true(observed.callbacks.max_ns <= at_most + at_most / 1000);
-    assert_int_equal(observed.callbacks.sum_ns, observed.callbacks.max_ns);
-    assert_int_equal(counts[1].callback_max_ns, observed.callbacks.max_ns);
-    assert_int_equal(counts[1].callback_sum_ns, observed.callbacks.max_ns);
-}
-
-TEST(the_callback_of_a_node_is_timed) {
-    struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
-    struct tw_node node;
-    tw_node_init(&node, work_as_node, NULL);
-    assert_ok(tw_runtime_label(rt, &node, "node"));
-    tw_runtime_after(rt, &node, TW_MILLISECOND);
-    assert_counted(rt, "node", dispatch(rt));
-    tw_runtime_free(rt);
-}
-
-TEST(the_callback_of_a_handle_is_timed_where_it_runs) {
-    for (int on_worker = 0; on_worker < 2; ++on_worker) {
+/* On the runtime's thread or on a worker. Counts no less than the callback itself saw, and no more than the
+ * whole call took. A thousandth is for two clocks that do not run at the same speed. */
+TEST(a_callback_is_timed_where_it_runs) {
+    enum { NODE, HANDLE, HANDLE_ON_WORKER };
+    for (int kind = NODE; kind <= HANDLE_ON_WORKER; ++kind) {
         struct tw_runtime *rt = new_runtime((struct tw_runtime_options){.driver = "timerfd"});
         struct tw_workers *workers;
         struct tw_handles *handles;
+        struct tw_node node;
+        struct tw_observed observed;
+        struct tw_label_counts counts[3];
         tw_handle id;
         assert_ok(tw_workers_new(&workers, rt, NULL));
-        const struct tw_handles_options options = {.label = "handle", .workers = on_worker ? workers : NULL};
+        const struct tw_handles_options options = {.label = "slow",
+                                                   .workers = kind == HANDLE_ON_WORKER ? workers : NULL};
         assert_ok(tw_handles_new(&handles, rt, &options));
-        assert_ok(tw_handle_after(handles, &id, TW_MILLISECOND, work_as_task, NULL));
-        const int64_t begin = monotonic();
-        dispatch(rt);
-        assert_ok(tw_workers_wait(workers));
-        assert_counted(rt, "handle", monotonic() - begin);
+        tw_node_init(&node, work_as_node, NULL);
+        assert_ok(tw_runtime_label(rt, &node, "slow"));
+        assert_ok(kind == NODE ? tw_runtime_after(rt, &node, TW_MILLISECOND)
+                               : tw_handle_after(handles, &id, TW_MILLISECOND, work_as_task, NULL));
+        const int64_t at_most = dispatch(rt, workers);
+        assert_ok(tw_runtime_observe(rt, &observed));
+        assert_int_equal(tw_runtime_labels(rt, counts, 3), 2);
+        assert_string_equal(counts[1].label, "slow");
+        assert_int_equal(total_of(&observed.callbacks), 1);
+        assert_true(observed.callbacks.max_ns >= took - took / 1000);
+        assert_true(observed.callbacks.max_ns <= at_most + at_most / 1000);
+        assert_int_equal(observed.callbacks.sum_ns, observed.callbacks.max_ns);
+        assert_int_equal(counts[1].callback_max_ns, observed.callbacks.max_ns);
+        assert_int_equal(counts[1].callback_sum_ns, observed.callbacks.max_ns);
         tw_runtime_free(rt);
     }
 }

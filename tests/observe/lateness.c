@@ -1,17 +1,14 @@
 /* P2: how late fires are, and what made them late, on virtual time. On other clocks: still_clock.c. */
+#include "histogram.h"
 #include "support/runtime_test.h"
 
 #include <tickwheel/handle.h>
-#include <tickwheel/observe.h>
 
 static struct tw_observed observed;
 
 static uint64_t times_late(struct tw_runtime *rt, enum tw_late_cause cause) {
-    uint64_t total = 0;
     assert_ok(tw_runtime_observe(rt, &observed));
-    for (unsigned i = 0; i < TW_BUCKETS; ++i)
-        total += observed.late[cause].counts[i];
-    return total;
+    return total_of(&observed.late[cause]);
 }
 
 static uint64_t fires_in(struct tw_runtime *rt) {

@@ -1,12 +1,13 @@
 /* What a runtime measures, to the nanosecond: the clocks of this program stand still unless it moves them.
- * The library's stopwatch reads them, too, because it finds no counter of the processor's that it can
- * measure. */
+ * The library's stopwatch reads them, too, because it cannot measure the processor's counter. */
 #include <semaphore.h>
 
+#include <unistd.h>
+
+#include "histogram.h"
 #include "support/runtime_test.h"
 
 #include <tickwheel/handle.h>
-#include <tickwheel/observe.h>
 #include <tickwheel/workers.h>
 
 #define US TW_MICROSECOND
@@ -41,8 +42,10 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
     return 0;
 }
 
-/* The first runtime measures the counter. */
+/* The first runtime measures the counter. The alarm stands in for the patience of wait_for, which never ends
+ * on these clocks. */
 static int spoil_the_measurement(UNUSED void **state) {
+    alarm(60);
     each_reading_takes = 10 * TW_SECOND;
     tw_runtime_free(virtual_runtime());
     each_reading_takes = 0;
@@ -109,7 +112,7 @@ static struct timer {
 } timers[MOST];
 static _Atomic unsigned fires;
 
-/* Of the callbacks between two readings of the clock: how many there were. */
+/* How many callbacks ran between two readings of the clock. */
 static unsigned groups[MOST], group_count, readings_seen;
 
 static void take_time(UNUSED struct tw_node *node, void *arg) {
@@ -159,13 +162,6 @@ static void dispatch_at(int64_t reading) {
     dispatch();
 }
 
-static uint64_t total_of(const struct tw_histogram *histogram) {
-    uint64_t total = 0;
-    for (unsigned i = 0; i < TW_BUCKETS; ++i)
-        total += histogram->counts[i];
-    return total;
-}
-
 /* --- durations ------------------------------------------------------------------------------------ */
 
 /* A group takes some two microseconds at most: so callbacks of a microsecond are timed one by one. It grows
@@ -211,8 +207,8 @@ TEST(short_callbacks_that_follow_each_other_are_timed_together) {
     }
 }
 
-/* One that is slow by as much as the narrowest bucket is told apart from the others of its group; all that
- * are behind it are late by it, and of those before it no more than are in its group. */
+/* The library tells a callback from the others of its group if it is slower by the width of the narrowest
+ * bucket. All callbacks after it are late by it; before it, only those of its group. */
 TEST(a_slow_callback_among_short_ones_is_counted_as_one) {
     enum { USUAL = 10 };
     static const struct {
@@ -245,7 +241,7 @@ TEST(a_slow_callback_among_short_ones_is_counted_as_one) {
     }
 }
 
-/* As it may be when a virtual machine moves to another host. */
+/* For example, when a virtual machine moves to another host. */
 TEST(a_counter_that_is_set_back_gives_a_duration_of_0) {
     start();
     arm(&timers[0], MS, -5);
@@ -278,12 +274,11 @@ TEST(runs_on_workers_are_timed_on_virtual_time_too) {
     tw_runtime_free(rt);
 }
 
-static void take_no_time(UNUSED const struct tw_event *event, UNUSED void *arg) {}
 static void drop_slowly(UNUSED void *arg) { pass(5 * MS); }
 
 TEST(a_slow_drop_counts_for_no_callback) {
     struct tw_handles *handles;
-    const struct tw_task task = {.fn = take_no_time, .drop = drop_slowly};
+    const struct tw_task task = {.fn = no_task, .drop = drop_slowly};
     tw_handle id;
     start();
     assert_ok(tw_handles_new(&handles, rt, NULL));
@@ -319,7 +314,7 @@ TEST(a_fire_is_late_by_the_greater_of_two_causes) {
     }
 }
 
-/* As virtual time can be: see lateness.c. */
+/* The same on virtual time: lateness.c. */
 TEST(lateness_of_callbacks_that_are_timed_together_adds_up_to_no_more_than_all_time) {
     start();
     for (unsigned i = 0; i < 3; ++i)
@@ -330,8 +325,8 @@ TEST(lateness_of_callbacks_that_are_timed_together_adds_up_to_no_more_than_all_t
     tw_runtime_free(rt);
 }
 
-/* The system runs other threads between the reading that tells what is due and the first callback. In the
- * next turn it does not. */
+/* The system runs other threads between the first reading of a turn and its first callback, but not in the
+ * next turn. */
 TEST(a_thread_that_was_held_up_before_its_first_callback_woke_late) {
     start();
     arm(&timers[0], MS, 4);
@@ -351,8 +346,7 @@ TEST(a_thread_that_was_held_up_before_its_first_callback_woke_late) {
     tw_runtime_free(rt);
 }
 
-/* The second timer comes due while the callback of the first runs, and the program's loop comes back for it.
- */
+/* The second timer comes due during the callback of the first, and fires when the program's loop returns. */
 TEST(a_timer_that_a_callback_holds_up_is_late_by_that_or_by_the_loop) {
     static const struct {
         int64_t takes, loop;
@@ -466,7 +460,7 @@ TEST(wake_ups_are_counted_with_how_late_they_were) {
 }
 
 /* Ticks of the former time cannot be compared with those of the new one. */
-TEST(what_is_armed_after_the_wall_clock_was_set_back_wakes_a_thread_that_sleeps_for_nothing) {
+TEST(a_timer_armed_after_the_wall_clock_was_set_back_wakes_a_thread_that_has_no_deadline) {
     start_on(TW_CLOCK_WALL);
     go_to_sleep();
     wall -= 3600 * TW_SECOND;
@@ -481,7 +475,7 @@ TEST(what_is_armed_after_the_wall_clock_was_set_back_wakes_a_thread_that_sleeps_
 
 static void arm_the_next(UNUSED struct tw_node *node, void *next) { arm(next, MS, 0); }
 
-TEST(what_a_callback_arms_wakes_nothing) {
+TEST(a_timer_that_a_callback_arms_does_not_wake_the_thread) {
     struct tw_node node;
     start();
     assert_ok(tw_node_init(&node, arm_the_next, &timers[0]));
@@ -493,8 +487,8 @@ TEST(what_a_callback_arms_wakes_nothing) {
     tw_runtime_free(rt);
 }
 
-/* And so the driver, which watches no descriptors, is not called. */
-TEST(a_thread_whose_budget_has_left_something_does_not_sleep) {
+/* So the library does not call the driver, which watches no descriptors. */
+TEST(a_thread_whose_budget_was_used_up_does_not_sleep) {
     start_with((struct tw_runtime_options){.own_driver = &still, .budget = 2});
     for (unsigned i = 0; i < MOST; ++i)
         arm(&timers[i], MS, 0);

@@ -71,7 +71,7 @@ TEST(is_refused) {
     assert_ok(tw_runtime_free(rt));
 }
 
-/* The runtime whose recording another thread begins when this one next reads a clock. */
+/* The runtime whose recording begins when this thread next reads a clock, as if another thread began it. */
 static _Thread_local struct tw_runtime *begun_meanwhile;
 
 int __real_clock_gettime(clockid_t clock, struct timespec *reading);

@@ -4,6 +4,9 @@
 
 #include <poll.h>
 
+#include <tickwheel/handle.h>
+#include <tickwheel/observe.h>
+
 static struct tw_job held, jobs[400];
 static atomic_int inline_runs;
 static pthread_t main_thread;
@@ -151,6 +154,27 @@ TEST(a_worker_that_is_idle_by_then_takes_what_an_inline_run_leaves) {
     assert_int_equal(runs, 2);
     assert_int_equal(inline_runs, 1);
     assert_ok(tw_runtime_clear(rt, NULL, NULL)); /* nothing of the run is left for it to find */
+    end();
+}
+
+/* The firing thread asks no more whether the queue has room: it would end its turn after each timer. */
+TEST(after_an_inline_run_one_turn_fires_all_that_is_due) {
+    struct tw_handles *set = NULL;
+    struct tw_observed observed;
+    begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 1}, count_where);
+    hold_a_worker(&held, &gate);
+    for (unsigned i = 0; i < 2; ++i)
+        fire(&jobs[i]);
+    assert_int_equal(inline_runs, 1);
+    assert_ok(tw_handles_new(&set, rt, NULL));
+    for (unsigned i = 0; i < 3; ++i) {
+        tw_handle id;
+        assert_ok(tw_handle_after(set, &id, TW_MILLISECOND, no_task, NULL));
+    }
+    assert_ok(tw_runtime_advance(rt, TW_MILLISECOND));
+    assert_ok(tw_runtime_observe(rt, &observed));
+    assert_int_equal(observed.late[TW_LATE_BUDGET].counts[0], 0);
+    atomic_store(&gate.open, true);
     end();
 }
 

@@ -143,18 +143,6 @@ TEST(every_timer_of_every_kind_is_visited_once) {
     tw_runtime_clear(rt, NULL, NULL);
 }
 
-TEST(timers_behind_those_that_are_gone_are_visited) {
-    enum { TIMERS = 2500 };
-    struct tw_handles *handles;
-    tw_handle ids[TIMERS];
-    assert_ok(tw_handles_new(&handles, rt, NULL));
-    for (unsigned i = 0; i < TIMERS; ++i)
-        assert_ok(tw_handle_after(handles, &ids[i], TW_SECOND, no_task, NULL));
-    for (unsigned i = 0; i < TIMERS - 1; ++i)
-        assert_int_equal(tw_handle_stop(handles, ids[i]), 1);
-    assert_int_equal(only_one()->handle, ids[TIMERS - 1]);
-}
-
 static struct tw_handles *the_set;
 static int64_t visits_inside;
 

@@ -41,7 +41,9 @@ static int make(UNUSED void **state) {
 static int end(UNUSED void **state) { return tw_runtime_free(rt); }
 
 static void no_visit(UNUSED tw_handle id, UNUSED void *arg, UNUSED void *visit_arg) {}
-static void no_look(UNUSED const struct tw_pending_timer *timer, UNUSED void *arg) {}
+static void note_handle(const struct tw_pending_timer *timer, void *arg) {
+    *(tw_handle *)arg = timer->handle;
+}
 
 static unsigned locks_at_first_fire;
 static void note_locks(UNUSED struct probe *timer) {
@@ -51,7 +53,7 @@ static void note_locks(UNUSED struct probe *timer) {
 
 FIXTURE(make, end);
 
-/* They come down a level then, and none is due. */
+/* The timers come down a level then, and none is due. */
 TEST(p8_an_advance_releases_the_lock_while_it_moves_timers) {
     assert_ok(tw_runtime_leap(rt, 290 * MS));
     assert_in_range(locks, TIMERS / (STEPS * MOVES), TIMERS);
@@ -70,7 +72,7 @@ TEST(p8_an_advance_releases_the_lock_while_it_sorts_timers) {
     assert_in_range(locks_at_first_fire, TIMERS / (STEPS * SORTED), TIMERS);
 }
 
-/* Twice for each timer that they visit: for the visit, and in between; and once for each that is gone. */
+/* Twice for each timer: for its visit, and before the next one; and once for each stopped timer. */
 TEST(p8_a_walk_and_a_drain_release_the_lock_after_each_timer) {
     for (unsigned i = 0; i < TIMERS / 2; ++i)
         assert_int_equal(tw_handle_stop(set, its[i].id), 1);
@@ -83,10 +85,12 @@ TEST(p8_a_walk_and_a_drain_release_the_lock_after_each_timer) {
 }
 
 TEST(p8_a_walk_over_all_timers_releases_the_lock_between_cells_that_are_free) {
+    tw_handle found = TW_NO_HANDLE;
     for (unsigned i = 0; i < TIMERS - 1; ++i)
         assert_int_equal(tw_handle_stop(set, its[i].id), 1);
     locks = 0;
-    assert_int_equal(tw_runtime_each(rt, no_look, NULL), 1);
+    assert_int_equal(tw_runtime_each(rt, note_handle, &found), 1);
+    assert_int_equal(found, its[TIMERS - 1].id);
     assert_in_range(locks, TIMERS / CELLS, TIMERS);
 }
 
@@ -97,7 +101,7 @@ static unsigned locks_to_make_a_set_of(unsigned blocks) {
     return locks;
 }
 
-/* The second time, it takes the memory of the first. Its first block comes at once. */
+/* The second set takes the memory of the first, and its first block with the set itself. */
 TEST(p8_a_set_takes_the_memory_of_another_a_few_blocks_at_a_time) {
     enum { BLOCKS = 200, AT_A_TIME = 64 };
     (void)locks_to_make_a_set_of(BLOCKS);

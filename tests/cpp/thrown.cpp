@@ -232,20 +232,20 @@ TEST_F(ThrownInPlace, OfAWorkerByAHandlePassesAndItIsDropped) {
     expect_workers_to_go_on();
 }
 
-// Frees the worker and, once that is idle, throws; the next run, on the worker, does not.
+// Runs twice. The first run, in place, releases the held worker, and throws once that is idle.
 struct in_place_once {
     std::atomic<bool> &open;
     tw_workers *pool;
     bool has_thrown = false;
 
     static void run(tw_node *, void *self) {
-        auto &it = *static_cast<in_place_once *>(self);
-        it.open = true;
-        EXPECT_TRUE(eventually([&it] {
+        auto &once = *static_cast<in_place_once *>(self);
+        once.open = true;
+        EXPECT_TRUE(eventually([&once] {
             tw_worker_stats stats;
-            return tw_workers_stats(it.pool, &stats) == 0 && stats.running == 1;
+            return tw_workers_stats(once.pool, &stats) == 0 && stats.running == 1;
         }));
-        if (!std::exchange(it.has_thrown, true))
+        if (!std::exchange(once.has_thrown, true))
             throw thrown();
     }
 };

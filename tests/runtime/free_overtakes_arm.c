@@ -97,8 +97,7 @@ static int start_periodic_handle(void) {
     return tw_handle_every(set, &handle, TW_SECOND, TW_SKIP, never_due, NULL);
 }
 
-/* The thread does not end before the fork: ThreadSanitizer takes one that has ended for leaked in the child.
- */
+/* The thread outlives the fork: ThreadSanitizer takes one that has ended for leaked in the child. */
 static void *call_and_pause(void *call) {
     call_before_next_reading(pause_with_the_lock);
     void *const result = (*(int (**)(void))call)() == 0 ? call : NULL;
@@ -106,12 +105,12 @@ static void *call_and_pause(void *call) {
     return result;
 }
 
-TEST(p13_a_fork_waits_until_a_call_has_changed_what_it_changes) {
+TEST(p13_a_fork_waits_for_a_call_that_holds_a_lock) {
     int (*calls[])(void) = {arm_at, start_periodic_handle};
     for (unsigned i = 0; i < COUNT_OF(calls); ++i) {
         pthread_t caller;
         void *result;
-        const bool on_wall = calls[i] == arm_at; /* the one holds wall_mutex, the other the keeper's lock */
+        const bool on_wall = calls[i] == arm_at; /* holds wall_mutex; otherwise the keeper's lock */
         is_reading = has_gone_on = is_forked = false;
         rt = new_runtime((struct tw_runtime_options){.driver = "epoll",
                                                      .clock = on_wall ? TW_CLOCK_WALL : TW_CLOCK_DEFAULT});

@@ -101,7 +101,7 @@ TEST(p6_cancel_wait_and_shutdown_wait_for_the_each_of_a_clear_that_has_the_node)
     }
 }
 
-TEST(a_thread_outside_of_the_callback_that_runs_has_no_deadline) {
+TEST(tw_runtime_due_has_a_deadline_only_on_the_thread_of_the_callback) {
     enter("sleep", 0);
     assert_int_equal(tw_runtime_due(rt), TW_NO_DEADLINE);
     atomic_store(&gate.open, true);

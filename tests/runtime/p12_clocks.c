@@ -117,8 +117,8 @@ TEST(p12_set_back_a_deadline_waits_for_the_new_time_and_a_delay_does_not) {
     assert_int_equal(stats.clock_sets, 1);
 }
 
-/* And 292 years from 0 it stands still. */
-TEST(p12_set_forwards_to_the_end_of_time_it_does_not_go_beyond) {
+/* The end of time is 292 years from 0. */
+TEST(p12_a_clock_that_is_set_to_the_end_of_time_stops_there) {
     set_wall(INT64_MAX - 1 - 5);
     advance(10);
     assert_true(tw_runtime_now(rt) == INT64_MAX - 1);
@@ -127,8 +127,8 @@ TEST(p12_set_forwards_to_the_end_of_time_it_does_not_go_beyond) {
     assert_int_equal(tw_runtime_now(rt), NOON + 10);
 }
 
-/* The window of a deadline ends where time does, not as much earlier as the clock was set back. */
-TEST(p12_set_back_by_a_century_slack_still_counts) {
+/* A window of slack ends at the end of time at the latest, not earlier by what the clock was set back. */
+TEST(p12_slack_still_counts_after_the_clock_was_set_back_by_a_century) {
     const struct tw_when when = {.due_ns = INT64_MAX / 2 + 12345, .absolute = 1, .slack_ns = HOUR};
     struct timer at;
     init(&at);

@@ -49,8 +49,7 @@ int injected_error(void);
 /* Calls fn once: after the next thread was created, and before its creator's call returns. */
 void call_after_next_thread_creation(void (*fn)(void));
 
-/* Calls fn once: before an allocation of this program, after so many others. NULL: does not do so any more.
- */
+/* Calls fn once: before the next allocation of this program that follows `spared` others. NULL: no longer. */
 void call_before_allocation(int spared, void (*fn)(void));
 
 /* Returns how often it was called, failing or not, since the program began. */

@@ -163,16 +163,16 @@ TEST(a_set_that_cannot_grow_by_the_memory_of_another_says_so_and_grows_later) {
 
 static struct tw_runtime *churned;
 static struct tw_handles *grown[2];
-static unsigned to_be_had;
+static unsigned wanted_in_second;
 
 static void start_one_in(struct tw_handles *set) {
     tw_handle id;
     assert_int_equal(tw_handle_after(set, &id, TW_MILLISECOND, count_fire, NULL), 0);
 }
 
-/* Called without a lock, when the first set has decided by how much it grows. */
+/* The library calls this without a lock, after the first set has chosen the size of its growth. */
 static void grow_second(void) {
-    while (tw_handles_count(grown[1]) < to_be_had)
+    while (tw_handles_count(grown[1]) < wanted_in_second)
         start_one_in(grown[1]);
 }
 
@@ -200,7 +200,7 @@ TEST(sets_that_are_made_at_the_same_time_work) {
     assert_true(spared > 3);
 }
 
-/* The second set may be the first: then one of the two growths is not needed. */
+/* Two sets, or twice the same set, which then needs only one of its two growths. */
 TEST(sets_that_grow_at_the_same_time_have_room_for_all_timers) {
     enum { TIMERS = 5000 };
     for (int is_same = 0; is_same < 2; ++is_same) {
@@ -212,7 +212,7 @@ TEST(sets_that_grow_at_the_same_time_have_room_for_all_timers) {
             grown[1] = grown[0];
         fires = 0;
         while (tw_handles_count(grown[0]) < TIMERS) {
-            to_be_had = (unsigned)tw_handles_count(grown[0]) + 1;
+            wanted_in_second = (unsigned)tw_handles_count(grown[0]) + 1;
             call_before_allocation(0, grow_second);
             start_one_in(grown[0]);
         }

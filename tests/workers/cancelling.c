@@ -39,7 +39,7 @@ TEST(cancelling_prevents_what_waits_and_says_so) {
     }
 }
 
-/* Its fire waits in the one runtime's pool, and it is pending there, too. */
+/* The job is pending on its runtime, and a fire of it waits in that runtime's pool. */
 TEST(a_job_is_cancelled_by_its_own_runtime_alone) {
     struct tw_runtime *other = new_runtime(by_hand);
     new_pool(other, (struct tw_workers_options){.threads = 1});
@@ -83,8 +83,7 @@ static void assert_waits_for_run(int (*way)(struct tw_runtime *, struct tw_node 
     atomic_store(&returned, 0);
     way_to_wait = way;
     pthread_create(&thread, NULL, cancel_in_thread, &held.node);
-    for (int i = 0; i < 30; ++i)
-        doze();
+    wait_until_others_sleep();
     assert_int_equal(returned, 0);
     atomic_store(&gate.open, true);
     pthread_join(thread, NULL);

@@ -84,7 +84,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
     return __real_clock_gettime(clock, reading);
 }
 
-TEST(is_begun_by_two_threads_at_once) {
+TEST(is_refused_if_another_thread_begins_one_meanwhile) {
     struct tw_runtime *const rt = ticking_runtime();
     begun_meanwhile = rt; /* the memory for 16 fires is there by then */
     assert_int_equal(tw_trace_start(rt, 16), -ENOSPC);

@@ -21,7 +21,7 @@ struct socket_file {
 // errno.
 int open_listener(const char *path, socket_file &file);
 
-// True if the file is at this path, and still there.
+// True if the socket was made at this path and is still there.
 bool is_at(const socket_file &file, const char *path);
 
 // Removes the file, if it is still that one.

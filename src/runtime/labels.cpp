@@ -6,16 +6,16 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// The number of the first label for which is(text) is true; 0 if there is none.
-template <class Is> unsigned find(const tw_runtime &rt, Is is) {
+// The number of the first label whose text matches; 0 if there is none.
+template <class Matches> unsigned find(const tw_runtime &rt, Matches matches) {
     const unsigned count = rt.label_count.load(std::memory_order_acquire);
     for (unsigned i = 1; i <= count; ++i)
-        if (is(label_text(rt, i)))
+        if (matches(label_text(rt, i)))
             return i;
     return 0;
 }
 
-// Most callers pass the pointer that was passed before: then no text is compared.
+// Most callers pass the same pointer each time, which is found without comparing texts.
 unsigned search(const tw_runtime &rt, const char *text) {
     const unsigned same = find(rt, [text](const char *each) { return each == text; });
     return same != 0 ? same : find(rt, [text](const char *each) { return std::strcmp(each, text) == 0; });

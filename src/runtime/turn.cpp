@@ -24,9 +24,9 @@ namespace tickwheel::runtime {
 
 namespace {
 
-// The deadline of a tick that a wheel answered with, which is none for `never`; 0 if the wheel wants
-// attention at once, because it is behind (the budget was used up) or look-ahead is due. Then no deadline may
-// be near.
+// The deadline to sleep to after a wheel has answered with `next`: none for `never`; 0 if the wheel wants
+// attention at once. Either it is behind, because the budget was used up, or look-ahead is due, and then no
+// timer need be due soon.
 std::int64_t deadline_to_wait_for(const timeline &line, tick next, tick present) {
     return next <= present ? 0 : line.deadline_of(next);
 }
@@ -241,7 +241,7 @@ bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until) {
         rt.measured_sleep = {until, began};
         return true;
     }
-    rt.measured_sleep = {no_deadlines, began};  // the program's loop may take its time
+    rt.measured_sleep = {no_deadlines, began};  // a loop of the program may come back late all the same
     if (!is_at_once)
         count_late(rt.counters.held_up, late);
     return false;

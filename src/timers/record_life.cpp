@@ -181,8 +181,8 @@ bool calls_more(const record &fired) {
             (fired.rest->drop != nullptr && (fired.is_last || fired.state != record_state::live)));
 }
 
-// None is going on any more if the callback has forked and this is the child. The time that `next` and `drop`
-// take does not count for the next callback.
+// Ends the fire that is going on; in a child that the callback has forked, there is none. The meter pauses,
+// so that the time of `next` and `drop` does not count for the next callback.
 void end_fire(record_keeper &keeper, keeper_lock &lock) {
     record *const it = keeper.fired;
     keeper.fired = nullptr;

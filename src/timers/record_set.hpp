@@ -202,8 +202,9 @@ int start_every(record_set &set, std::int64_t period, const tw_missed &missed, t
 // RELEASES AND REACQUIRES: keeper lock
 int end(record_set &set, record &it, keeper_lock &lock);
 
-// Arms a live record for a deadline on the absolute timeline. Returns false if the runtime is closed. For
-// schedules of the user's (`next`). REQUIRES: keeper lock held
+// Arms a live record for a deadline on the absolute timeline, as the user's schedule (`next`) asks. Returns
+// false if the runtime is closed.
+// REQUIRES: keeper lock held
 bool arm_at(record_set &set, record &it, std::int64_t deadline);
 
 // Returns once the record that had this generation of the cell is over; at once from inside

@@ -96,9 +96,9 @@ class record_store {
     bool is_full() const { return next_number_ == limit_ && first_free_ == 0; }
     std::uint32_t allocated() const { return allocated_; }
 
-    // How it would grow to `target` cells, which is its limit, or, if it has as many or `target` is 0, to the
-    // usual number; and that growth itself. `add` returns false if another thread has been faster; then the
-    // caller discards the growth.
+    // `plan` works out a growth, and `add` makes it. The growth is to `target` cells, which must be the limit
+    // of the store; or, if `target` is 0 or reached already, by the usual number. `add` returns false if
+    // another thread has been faster; then the caller discards the growth.
     void plan(growth &next, std::uint32_t target, const spare_memory &spare) const;
     bool add(growth &next, record_set &owner, spare_memory &spare);
 

@@ -106,7 +106,7 @@ TEST(sets_that_were_not_made_give_back_their_cells) {
     tw_runtime_free(rt);
 }
 
-/* Each growth is refused at first. Returns how many were. */
+/* Refuses each growth once. Returns how many growths it has refused. */
 static int grow_to(struct tw_handles *set, unsigned timers) {
     int refusals = 0;
     copies = drops = 0;
@@ -141,7 +141,7 @@ TEST(a_set_that_cannot_grow_says_so_and_grows_later) {
     assert_nothing_leaked(before);
 }
 
-/* With the blocks of a set that was freed, a set needs no more than a larger table of its blocks: for 4. */
+/* The set grows by the blocks of a freed set, and allocates only a larger table of its blocks, once. */
 TEST(a_set_that_cannot_grow_by_the_memory_of_another_says_so_and_grows_later) {
     enum { OF_OTHER = 8000, TIMERS = 3000 };
     const struct holdings before = holdings_now();

@@ -165,7 +165,7 @@ void assert_told_apart(tw_keyed *keyed, const tw_key (&keys)[2]) {
         assert_int_equal(tw_keyed_remove(keyed, key), 1);
 }
 
-// Numbers, and strings of 1, 8, 12 and 20 bytes. The text is the string's.
+// Numbers, and strings of 1, 8, 12 and 20 bytes, which `text` holds.
 tw_key key_of(std::uint64_t i, char (&text)[20]) {
     const std::size_t sizes[] = {0, 8, i < 1024 ? 1u : 12u, 20};
     const std::uint64_t number = i / 4;
@@ -353,7 +353,7 @@ TEST(table_gives_all_memory_back) {
     }
 }
 
-// A hash has 32 bits, so among so many keys there are some with the same.
+// Among so many keys some share one of the 2^32 hashes.
 TEST(keys_with_one_hash_are_told_apart) {
     has_fixed_seed = true;
     tw_runtime_options options = {};

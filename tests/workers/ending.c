@@ -188,7 +188,7 @@ static void count_handle(const struct tw_event *event, void *arg) {
     fires->overruns += event->overruns;
 }
 
-/* Of a fire that is discarded: no callback runs. */
+/* Called for a discarded fire, and so while no callback runs. */
 static void count_drop(void *arg) {
     ++((struct handle_fires *)arg)->drops;
     if (tw_runtime_due(rt) != TW_NO_DEADLINE || tw_runtime_overruns(rt) != 0)
@@ -285,7 +285,7 @@ TEST(a_run_may_free_the_runtime) {
     assert_int_equal(faults, 0);
 }
 
-/* A callback frees it meanwhile. */
+/* Stops a timer while a callback frees the runtime. */
 static struct tw_handles *set;
 static tw_handle far;
 static atomic_int answer;

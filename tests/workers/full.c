@@ -137,14 +137,14 @@ TEST(inline_runs_what_has_waited_longest_on_the_runtimes_thread) {
     end();
 }
 
-/* The first run, inline, leaves the worker idle and the second fire to it. */
+/* The first run is inline, and lasts until the worker is idle. The second fire is left to the worker. */
 static void free_the_worker(struct tw_node *node, void *arg) {
     atomic_store(&gate.open, true);
     wait_for(stats_of(pool).running == 1);
     count_where(node, arg);
 }
 
-TEST(a_worker_that_is_idle_by_then_takes_what_an_inline_run_leaves) {
+TEST(an_idle_worker_takes_the_fire_that_an_inline_run_leaves) {
     begin(by_hand, (struct tw_workers_options){.threads = 1, .queue = 1}, free_the_worker);
     hold_a_worker(&held, &gate);
     fire(&jobs[0]);

@@ -67,7 +67,7 @@ static int open_still(UNUSED void *memory, UNUSED enum tw_clock clock) {
 static void close_still(UNUSED void *memory) { sem_destroy(&wakes_left); }
 static int wait_still(UNUSED void *memory, const struct tw_deadlines *until) {
     ++waits;
-    if (until->steady_ns <= steady || waits <= waits_without_sleep)
+    if (until->steady_ns <= steady || until->wall_ns <= wall || waits <= waits_without_sleep)
         return 0;
     while (sem_wait(&wakes_left) != 0) {
     }
@@ -460,17 +460,22 @@ TEST(wake_ups_are_counted_with_how_late_they_were) {
 }
 
 /* Ticks of the former time cannot be compared with those of the new one. */
-TEST(a_timer_armed_after_the_wall_clock_was_set_back_wakes_a_thread_that_has_no_deadline) {
-    start_on(TW_CLOCK_WALL);
-    go_to_sleep();
-    wall -= 3600 * TW_SECOND;
-    init(&timers[0], 0);
-    assert_int_equal(tw_runtime_at(rt, &timers[0].node, wall + MS), 0);
-    assert_int_equal(woken, 1);
-    dispatch();
-    assert_int_equal(asked.wall_ns, wall + MS);
-    assert_int_equal(stats.clock_sets, 1);
-    tw_runtime_free(rt);
+TEST(an_earlier_deadline_wakes_the_thread_also_when_the_wall_clock_was_set_back) {
+    for (int has_deadline = 0; has_deadline < 2; ++has_deadline) {
+        start_on(TW_CLOCK_WALL);
+        init(&timers[0], 0);
+        init(&timers[1], 0);
+        if (has_deadline)
+            assert_int_equal(tw_runtime_at(rt, &timers[0].node, WALL_START + 100 * TW_SECOND), 0);
+        go_to_sleep();
+        wall -= 3600 * TW_SECOND;
+        assert_int_equal(tw_runtime_at(rt, &timers[1].node, wall + 150 * TW_SECOND), 0);
+        assert_int_equal(woken, 1);
+        dispatch();
+        assert_int_equal(asked.wall_ns, wall + 150 * TW_SECOND);
+        assert_int_equal(stats.clock_sets, 1);
+        tw_runtime_free(rt);
+    }
 }
 
 static void arm_the_next(UNUSED struct tw_node *node, void *next) { arm(next, MS, 0); }
@@ -489,21 +494,26 @@ TEST(a_timer_that_a_callback_arms_does_not_wake_the_thread) {
 
 /* So the library does not call the driver, which watches no descriptors. */
 TEST(a_thread_whose_budget_was_used_up_does_not_sleep) {
-    start_with((struct tw_runtime_options){.own_driver = &still, .budget = 2});
-    for (unsigned i = 0; i < MOST; ++i)
-        arm(&timers[i], MS, 0);
-    pass(MS);
-    waits_without_sleep = 1;
-    assert_ok(tw_runtime_start(rt));
-    wait_for(fires == MOST && waits >= 2);
-    assert_ok(tw_runtime_stop(rt));
-    assert_int_equal(waits, 2);
-    assert_ok(tw_runtime_stats(rt, &stats));
-    assert_int_equal(stats.wakeups, 1); /* to stop */
-    assert_int_equal(stats.timed, 0);
-    assert_int_equal(stats.held_up, 0);
-    assert_int_equal(stats.wait_errors, 0);
-    tw_runtime_free(rt);
+    for (int on_wall = 0; on_wall < 2; ++on_wall) {
+        start_with((struct tw_runtime_options){
+            .own_driver = &still, .budget = 2, .clock = on_wall ? TW_CLOCK_WALL : TW_CLOCK_MONOTONIC});
+        for (unsigned i = 0; i < MOST; ++i) {
+            init(&timers[i], 0);
+            assert_int_equal(tw_runtime_at(rt, &timers[i].node, (on_wall ? WALL_START : START) + MS), 0);
+        }
+        pass(MS);
+        waits_without_sleep = 1;
+        assert_ok(tw_runtime_start(rt));
+        wait_for(fires == MOST && waits >= 2);
+        assert_ok(tw_runtime_stop(rt));
+        assert_int_equal(waits, 2);
+        assert_ok(tw_runtime_stats(rt, &stats));
+        assert_int_equal(stats.wakeups, 1); /* to stop */
+        assert_int_equal(stats.timed, 0);
+        assert_int_equal(stats.held_up, 0);
+        assert_int_equal(stats.wait_errors, 0);
+        tw_runtime_free(rt);
+    }
 }
 
 /* It goes on with its next turn at once. */

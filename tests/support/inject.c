@@ -46,7 +46,7 @@ static atomic_int chosen_error, spared_calls, faults_left, faults, last_error;
 static atomic_ullong counts[CALLS];
 static atomic_llong live;
 static atomic_int batch;
-static atomic_llong epoll_timeout, timerfd_deadline, wall_shift;
+static atomic_llong epoll_timeout, timerfd_deadline;
 
 void inject(unsigned calls, int error, int spared, int times) {
     atomic_store(&faulty, 0);
@@ -240,7 +240,6 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout) {
 static _Thread_local void (*before_reading)(void);
 
 void call_before_next_reading(void (*fn)(void)) { before_reading = fn; }
-void shift_wall_clock(int64_t ns) { atomic_store(&wall_shift, ns); }
 
 int __real_clock_gettime(clockid_t clock, struct timespec *reading);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
@@ -248,10 +247,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *reading) {
     before_reading = NULL;
     if (hook != NULL)
         hook();
-    const int result = __real_clock_gettime(clock, reading);
-    if (clock == CLOCK_REALTIME)
-        reading->tv_sec += (time_t)(atomic_load(&wall_shift) / 1000000000);
-    return result;
+    return __real_clock_gettime(clock, reading);
 }
 
 /* --- memory that is shared with the kernel -------------------------------------------------- */

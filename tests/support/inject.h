@@ -69,9 +69,6 @@ void hide_fetching(int is_hidden);
  */
 int64_t longest_epoll_timeout(void);
 
-/* From now on the wall clock, CLOCK_REALTIME, is `ns` ahead; a fraction of a second is ignored. */
-void shift_wall_clock(int64_t ns);
-
 /* Calls fn once: before this thread next reads a clock. */
 void call_before_next_reading(void (*fn)(void));
 

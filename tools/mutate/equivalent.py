@@ -7,10 +7,11 @@ An entry is some lines, and an empty line ends it:
     because the lines below do nothing for an empty ring
 
 The first line names the file, the function and the kind; the second has the original and its replacement. Spaces do
-not count. An entry stands for all mutants of the function with this kind and text. With * as the kind and without
-the second line it stands for all mutants of the function."""
+not count. They stand for all mutants of the function with this kind and text; a line with * as the kind, without a
+second line, stands for all mutants of the function. Several mutants may share a reason, which follows the last."""
 
 import re
+from itertools import takewhile
 
 from failure import Failure
 
@@ -32,17 +33,25 @@ class Equivalents:
             self.add(lines[begin:number], begin + 1)
 
     def add(self, lines, number):
+        mutants = list(takewhile(lambda line: not line.startswith("because "), lines))
+        if not mutants or len(mutants) == len(lines):
+            raise Failure(f"{self.path}:{number}: not mutants and then 'because ...'")
+        at = 0
+        while at < len(mutants):
+            key = self.key_of(mutants[at : at + 2], number + at)
+            if key in self.entries:
+                raise Failure(f"{self.path}:{number + at}: is there already, in line {self.entries[key]}")
+            self.entries[key] = number + at
+            at += 1 if len(key) == 3 else 2
+
+    def key_of(self, lines, number):
         head = tuple(lines[0].split())
         if len(head) == 3 and head[2] == "*":
-            key, reason = head, lines[1:]
-        else:
-            change = re.split(r" => ?", f" {lines[1]} ", maxsplit=1) if len(lines) > 1 else []
-            key, reason = (*head, *map(compact, change)), lines[2:]
-        if len(key) not in {3, 5} or not reason or not reason[0].startswith("because "):
-            raise Failure(f"{self.path}:{number}: not 'file function kind', 'original => changed', 'because ...'")
-        if key in self.entries:
-            raise Failure(f"{self.path}:{number}: is there already, in line {self.entries[key]}")
-        self.entries[key] = number
+            return head
+        change = re.split(r" => ?", f" {lines[1]} ", maxsplit=1) if len(lines) > 1 else []
+        if len(head) != 3 or len(change) != 2:
+            raise Failure(f"{self.path}:{number}: not 'file function kind' and then 'original => changed'")
+        return (*head, *map(compact, change))
 
     def has(self, mutant):
         place = (mutant.file, mutant.function or "-")

@@ -280,8 +280,6 @@ TEST(a_revived_child_has_a_lookout) {
     tw_runtime_cancel_wait(rt, &node);
 }
 
-static void leave_well(void) { leave(0); }
-
 static _Atomic pid_t forked;
 static pid_t parent;
 
@@ -300,7 +298,7 @@ static void fork_in_report(UNUSED const struct tw_slow_callback *slow, UNUSED vo
     pthread_sigmask(SIG_SETMASK, &none, NULL);
     alarm(60);
     expect(tw_runtime_free(rt) == 0);
-    atexit(leave_well);
+    leave_with_the_thread();
 }
 
 /* The lookout has two slow runs to report, and forks in the first report. */

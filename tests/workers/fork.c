@@ -75,9 +75,6 @@ TEST(p13_the_child_has_an_empty_pool_that_works_once_it_is_revived) {
 static atomic_int status_of_child;
 enum { LEAVES, RETURNS, FREES_AND_RETURNS };
 
-static void leave_well(void) { leave(0); }
-
-/* When it returns, the child's only thread ends, and the process exits. */
 static void fork_in_run(UNUSED struct tw_node *node, void *arg) {
     const int does = *(const int *)arg;
     wait_until_others_sleep();
@@ -89,7 +86,7 @@ static void fork_in_run(UNUSED struct tw_node *node, void *arg) {
             leave(0);
         if (does == FREES_AND_RETURNS)
             expect(tw_runtime_free(rt) == 0);
-        atexit(leave_well);
+        leave_with_the_thread();
         return;
     }
     int status = -1;

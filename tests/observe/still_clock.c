@@ -51,8 +51,6 @@ static int spoil_the_measurement(UNUSED void **state) {
     each_reading_takes = 0;
     return 0;
 }
-GROUP_FIXTURE(spoil_the_measurement, NULL);
-
 /* --- a driver, for the thread of a runtime and for a loop ---------------------------------------- */
 
 static struct tw_deadlines asked; /* by the last call of program */
@@ -124,7 +122,14 @@ static void take_time(UNUSED struct tw_node *node, void *arg) {
     pass(((struct timer *)arg)->takes);
 }
 
+static int end(UNUSED void **state) { return tw_runtime_free(rt); }
+
+GROUP_FIXTURE(spoil_the_measurement, end);
+
+/* Also ends the runtime before. */
 static void start_with(struct tw_runtime_options options) {
+    tw_runtime_free(rt);
+    rt = NULL;
     steady = START;
     wall = WALL_START;
     memset(groups, 0, sizeof groups);
@@ -203,7 +208,6 @@ TEST(short_callbacks_that_follow_each_other_are_timed_together) {
             assert_int_equal(groups[g], rows[r].groups[g]);
         assert_int_equal(total_of(&observed.callbacks), all);
         assert_int_equal(observed.callbacks.sum_ns, sum);
-        tw_runtime_free(rt);
     }
 }
 
@@ -237,7 +241,6 @@ TEST(a_slow_callback_among_short_ones_is_counted_as_one) {
         assert_int_equal(total_of(&observed.callbacks), rows[r].all);
         assert_int_equal(observed.callbacks.max_ns, rows[r].longest);
         assert_in_range(observed.callbacks.sum_ns, all_of_them - 1, all_of_them);
-        tw_runtime_free(rt);
     }
 }
 
@@ -251,7 +254,6 @@ TEST(a_counter_that_is_set_back_gives_a_duration_of_0) {
     assert_int_equal(total_of(&observed.callbacks), 2);
     assert_int_equal(observed.callbacks.sum_ns, 0);
     assert_int_equal(observed.late[TW_LATE_WAKING].sum_ns, 20);
-    tw_runtime_free(rt);
 }
 
 TEST(runs_on_workers_are_timed_on_virtual_time_too) {
@@ -271,7 +273,6 @@ TEST(runs_on_workers_are_timed_on_virtual_time_too) {
     assert_int_equal(total_of(&observed.callbacks), 2);
     assert_int_equal(observed.callbacks.sum_ns, 5100);
     assert_int_equal(observed.callbacks.max_ns, 5000);
-    tw_runtime_free(rt);
 }
 
 static void drop_slowly(UNUSED void *arg) { pass(5 * MS); }
@@ -289,7 +290,6 @@ TEST(a_slow_drop_counts_for_no_callback) {
     assert_int_equal(total_of(&observed.callbacks), 3);
     assert_int_equal(observed.callbacks.sum_ns, 0);
     assert_int_equal(observed.late[TW_LATE_CALLBACKS].sum_ns, 5 * MS + 10 * MS);
-    tw_runtime_free(rt);
 }
 
 /* --- lateness, and its cause ------------------------------------------------------------------------ */
@@ -310,7 +310,6 @@ TEST(a_fire_is_late_by_the_greater_of_two_causes) {
         assert_int_equal(observed.late[rows[r].cause].max_ns, rows[r].overslept + rows[r].takes);
         assert_int_equal(observed.late[TW_LATE_WAKING].sum_ns + observed.late[TW_LATE_CALLBACKS].sum_ns,
                          2 * rows[r].overslept + rows[r].takes);
-        tw_runtime_free(rt);
     }
 }
 
@@ -322,7 +321,6 @@ TEST(lateness_of_callbacks_that_are_timed_together_adds_up_to_no_more_than_all_t
     go_to_sleep();
     dispatch_at(INT64_MAX / 5 * 3);
     assert_true(observed.late[TW_LATE_WAKING].sum_ns == INT64_MAX);
-    tw_runtime_free(rt);
 }
 
 /* The system runs other threads between the first reading of a turn and its first callback, but not in the
@@ -343,7 +341,6 @@ TEST(a_thread_that_was_held_up_before_its_first_callback_woke_late) {
     dispatch_at(START + 3 * MS + 1);
     assert_int_equal(observed.late[TW_LATE_WAKING].sum_ns, 5 + 9 + 1);
     assert_int_equal(observed.late[TW_LATE_CALLBACKS].max_ns, 4);
-    tw_runtime_free(rt);
 }
 
 /* The second timer comes due during the callback of the first, and fires when the program's loop returns. */
@@ -376,7 +373,6 @@ TEST(a_timer_that_a_callback_holds_up_is_late_by_that_or_by_the_loop) {
         assert_int_equal(stats.held_up, rows[r].held_up);
         assert_int_equal(stats.timed, rows[r].held_up == 0 ? 2 : 1);
         assert_int_equal(stats.late_sum_ns, rows[r].held_up == 0 ? rows[r].loop : 0);
-        tw_runtime_free(rt);
     }
 }
 
@@ -416,7 +412,6 @@ TEST(on_the_wall_clock_a_fire_is_late_at_most_by_the_sleep_that_was_too_long) {
         assert_int_equal(stats.held_up, 0);
         assert_int_equal(observed.late[TW_LATE_WAKING].max_ns, rows[r].late);
         assert_int_equal(observed.late[TW_LATE_WAKING].sum_ns, rows[r].sum);
-        tw_runtime_free(rt);
     }
 }
 
@@ -456,7 +451,6 @@ TEST(wake_ups_are_counted_with_how_late_they_were) {
     assert_int_equal(stats.late_max_ns, 9);
     assert_int_equal(stats.wakes, 2);
     assert_int_equal(stats.held_up, 0);
-    tw_runtime_free(rt);
 }
 
 /* Ticks of the former time cannot be compared with those of the new one. */
@@ -474,7 +468,6 @@ TEST(an_earlier_deadline_wakes_the_thread_also_when_the_wall_clock_was_set_back)
         dispatch();
         assert_int_equal(asked.wall_ns, wall + 150 * TW_SECOND);
         assert_int_equal(stats.clock_sets, 1);
-        tw_runtime_free(rt);
     }
 }
 
@@ -489,7 +482,6 @@ TEST(a_timer_that_a_callback_arms_does_not_wake_the_thread) {
     dispatch_at(START + 2 * MS);
     assert_int_equal(woken, 0);
     assert_int_equal(asked.steady_ns, START + 3 * MS);
-    tw_runtime_free(rt);
 }
 
 /* So the library does not call the driver, which watches no descriptors. */
@@ -512,7 +504,6 @@ TEST(a_thread_whose_budget_was_used_up_does_not_sleep) {
         assert_int_equal(stats.timed, 0);
         assert_int_equal(stats.held_up, 0);
         assert_int_equal(stats.wait_errors, 0);
-        tw_runtime_free(rt);
     }
 }
 
@@ -528,5 +519,4 @@ TEST(a_thread_that_a_callback_holds_up_does_not_wake_late) {
     assert_ok(tw_runtime_observe(rt, &observed));
     assert_int_equal(observed.late[TW_LATE_WAKING].sum_ns, 0);
     assert_int_equal(observed.late[TW_LATE_CALLBACKS].sum_ns, MS);
-    tw_runtime_free(rt);
 }

@@ -86,7 +86,7 @@ TEST(a_connection_needs_a_place_and_an_address) {
     assert_int_equal(tw_durable_close(NULL), 0);
 }
 
-/* Of errors that are not those of the last call. */
+/* Also if the last call returned another error. */
 TEST(errors_of_databases_have_explanations_of_their_own) {
     const int of_databases[] = {-ENOTCONN, -ETIMEDOUT, -EBUSY,  -EACCES, -EROFS,
                                 -ENOSPC,   -EBADMSG,   -EPROTO, -EIO};

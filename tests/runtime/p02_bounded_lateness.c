@@ -1,7 +1,7 @@
 /* P2: at most one tick late, plus the time the system takes to wake a thread. The library's
  * share is exact and tested as such: the driver is never asked to sleep beyond the tick of the
- * earliest deadline, and a call that arms an earlier one wakes it. What a runtime counts as late:
- * observe/still_clock.c. */
+ * earliest deadline, and a call that arms an earlier one wakes it. observe/still_clock.c
+ * tests how the library measures lateness. */
 #include "support/faults.h"
 
 #include <sys/prctl.h>

@@ -102,7 +102,8 @@ TEST_BY_EACH_THREAD(start_on_a_cpu_that_is_not_there_is_refused) {
     assert_nothing_leaked(before);
 }
 
-/* The option at fault if there is one, also right after a refusal with the same error and another cause. */
+/* It names the option at fault, if there is one, also right after a refusal with the same error for another
+ * reason. */
 TEST(start_says_which_option_the_system_refuses) {
     static const struct {
         struct tw_runtime_options options;

@@ -1,7 +1,6 @@
 /* What a runtime measures, to the nanosecond: the clocks of this program stand still unless it moves them.
  * The library's stopwatch reads them, too, because it cannot measure the processor's counter. */
 #include <semaphore.h>
-
 #include <unistd.h>
 
 #include "histogram.h"
@@ -51,6 +50,7 @@ static int spoil_the_measurement(UNUSED void **state) {
     each_reading_takes = 0;
     return 0;
 }
+
 /* --- a driver, for the thread of a runtime and for a loop ---------------------------------------- */
 
 static struct tw_deadlines asked; /* by the last call of program */

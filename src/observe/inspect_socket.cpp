@@ -117,7 +117,7 @@ bool is_at(const socket_file &file, const char *path) {
 }
 
 void remove_socket(socket_file &file) {
-    if (file.path[0] != 0 && is_at(file, file.path))
+    if (is_at(file, file.path))
         ::unlink(file.path);
     file.path[0] = 0;
 }

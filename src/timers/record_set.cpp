@@ -363,7 +363,7 @@ record_store *make_store(record_keeper &keeper, std::uint32_t stride) {
 int allocate_all(record_set &set, std::uint32_t capacity) {
     keeper_lock lock(*set.keeper);
     while (set.records->allocated() < capacity)
-        if (const int error = grow(set, lock, capacity); error != 0)
+        if (const int error = grow(set, lock, true); error != 0)
             return error;
     return 0;
 }
@@ -371,10 +371,10 @@ int allocate_all(record_set &set, std::uint32_t capacity) {
 }  // namespace
 
 // RELEASES AND REACQUIRES: keeper lock
-int grow(record_set &set, keeper_guard &lock, std::uint32_t target) {
+int grow(record_set &set, keeper_guard &lock, bool to_limit) {
     record_keeper &keeper = *set.keeper;
     growth next;
-    set.records->plan(next, target, keeper.memory);
+    set.records->plan(next, to_limit, keeper.memory);
     const std::size_t new_cells = next.takes_spares ? 0 : next.cells;
     const std::size_t chunks = chunks_for(keeper, keeper.cells + new_cells);
     next.chunk_count = chunks > keeper.chunk_count ? chunks - keeper.chunk_count : 0;

@@ -129,10 +129,10 @@ int make_set(Set **made, tw_runtime *rt, const set_options &options, const looku
     return 0;
 }
 
-// Allocates more cells for a set, `target` in all if that is more than it has, without the lock. If another
-// thread has been faster, its result is used
-// and this one freed. Returns 0, -ENOMEM or -EMFILE. RELEASES AND REACQUIRES: keeper lock
-int grow(record_set &set, keeper_guard &lock, std::uint32_t target = 0);
+// Allocates more cells for a set, without the lock; see record_store::plan. If another thread has been
+// faster, its result is used and this one freed. Returns 0, -ENOMEM or -EMFILE.
+// RELEASES AND REACQUIRES: keeper lock
+int grow(record_set &set, keeper_guard &lock, bool to_limit = false);
 
 // Ends every record and frees the set, which may be null. -EBUSY from inside one of its
 // callbacks.

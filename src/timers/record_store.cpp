@@ -55,18 +55,17 @@ void growth::discard() {
 // The first block grows by pieces, each as large as all before; then come whole blocks, each time as many as
 // there are, and at most 64. A set with a capacity has all that it lacks in one go, so that it is made as a
 // whole or not at all. Blocks of freed sets are taken a few at a time, under the lock.
-void record_store::plan(growth &next, std::uint32_t target, const spare_memory &spare) const {
+void record_store::plan(growth &next, bool to_limit, const spare_memory &spare) const {
     const bool has_spares = spare.has_blocks(stride_);
     const std::uint32_t there = block_count();
-    const std::uint32_t wanted = core::larger(target, allocated_ + 1);
+    const std::uint32_t wanted = to_limit ? limit_ : allocated_ + 1;
     std::uint32_t to;
     if (allocated_ < cells_of_block && (wanted <= cells_of_block || has_spares)) {
         to = std::bit_ceil(core::larger(smallest_piece, core::smaller(wanted, cells_of_block)));
     } else {
-        const bool has_target = target > allocated_;
         const std::uint32_t most = (limit_ - 1) / cells_of_block + 1 - there;
-        std::uint32_t more = has_target ? most : core::smaller(most, there);
-        if (!has_target || has_spares)
+        std::uint32_t more = to_limit ? most : core::smaller(most, there);
+        if (!to_limit || has_spares)
             more = core::smaller(more, most_blocks_at_once);
         next.takes_spares = has_spares;
         to = cells_of_block * (there + more);

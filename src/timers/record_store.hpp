@@ -96,10 +96,9 @@ class record_store {
     bool is_full() const { return next_number_ == limit_ && first_free_ == 0; }
     std::uint32_t allocated() const { return allocated_; }
 
-    // `plan` works out a growth, and `add` makes it. The growth is to `target` cells, which must be the limit
-    // of the store; or, if `target` is 0 or reached already, by the usual number. `add` returns false if
-    // another thread has been faster; then the caller discards the growth.
-    void plan(growth &next, std::uint32_t target, const spare_memory &spare) const;
+    // `plan` works out a growth, to the limit of the store or by the usual number of cells, and `add` makes
+    // it. `add` returns false if another thread has been faster; then the caller discards the growth.
+    void plan(growth &next, bool to_limit, const spare_memory &spare) const;
     bool add(growth &next, record_set &owner, spare_memory &spare);
 
     // True if a cell of this store has had a record of this set.

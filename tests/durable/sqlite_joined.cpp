@@ -156,6 +156,19 @@ TEST(bad_arguments_change_nothing) {
     assert_int_equal(it.jobs.count(), 0);
 }
 
+TEST(a_file_that_was_deleted_is_noticed_whichever_codes_the_connection_has) {
+    for (const int has_long_codes : {0, 1}) {
+        const folder in;
+        const tw_durable_job job = job_of("17");
+        assert_int_equal(connection(in.in("shop.db")).error(), 0);
+        other_program own(in.in("shop.db"));
+        own.run("pragma journal_mode = delete");  // with a log SQLite does not look
+        sqlite3_extended_result_codes(own.db, has_long_codes);
+        assert_int_equal(unlink(in.in("shop.db").c_str()), 0);
+        assert_int_equal(tw_durable_put_sqlite(own.db, nullptr, &job, TW_DURABLE_REPLACE), -ENOENT);
+    }
+}
+
 TEST(others_may_keep_the_database_locked) {
     shop it;
     other_program rival(it.in.in("shop.db"));

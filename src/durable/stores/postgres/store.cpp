@@ -1,8 +1,8 @@
 // The store in PostgreSQL: durable_store.h put into statements.
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -55,8 +55,7 @@ int open_connection(void **connection, const tw_store_place *place, char *why, s
     if (error == 0)
         error = bring_up_to_date(it->server, it->schema, place->must_exist != 0);
     if (error != 0) {
-        std::strncpy(why, it->server.why().c_str(), room - 1);
-        why[room - 1] = 0;
+        std::snprintf(why, room, "%s", it->server.why().c_str());
         return error;
     }
     it->server.prepare_later(statements_for(it->schema));

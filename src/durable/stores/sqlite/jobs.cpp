@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 namespace tickwheel::durable::sqlite {
 
@@ -63,13 +64,10 @@ int put_one(connection &to, const tw_durable_job &job, bool keep, std::int64_t n
 
 namespace {
 
-// The tokens of a put: as many as it has jobs to hold, or none if the member must not hold any.
-struct tokens {
-    std::int64_t next = 0, left = 0;
-};
-
+// Takes as many tokens as there are jobs to hold, and notes the one before the first; none if the member must
+// not hold any.
 int take_for(connection &to, const tw_store_put *puts, std::size_t count, const tw_store_member *who,
-             std::int64_t now, tokens &taken) {
+             std::int64_t now, std::optional<std::int64_t> &last_used) {
     std::int64_t lease = 0;
     const auto wanted =
         std::count_if(puts, puts + count, [](const tw_store_put &each) { return each.hold != 0; });
@@ -80,24 +78,22 @@ int take_for(connection &to, const tw_store_put *puts, std::size_t count, const 
         return 0;
     if (error != 0)
         return error;
-    taken.left = wanted;
-    return take_tokens(to, static_cast<std::size_t>(wanted), taken.next);
+    return take_tokens(to, static_cast<std::size_t>(wanted), last_used.emplace());
 }
 
 // Puts one, and holds it if that is wanted. Lowers `first` to when it is ready, if it is pending.
 int put_and_hold(connection &to, tw_store_put &it, bool keep, const tw_store_member *who, std::int64_t now,
-                 tokens &taken, std::int64_t &first) {
+                 std::optional<std::int64_t> &last_used, std::int64_t &first) {
     std::int64_t ready = TW_STORE_NEVER;
     it.token = 0;
     it.existed = put_one(to, *it.job, keep, now, ready);
     if (it.existed < 0)
         return it.existed;
-    if (it.hold == 0 || taken.left == 0 || ready == TW_STORE_NEVER) {
+    if (it.hold == 0 || !last_used || ready == TW_STORE_NEVER) {
         first = std::min(first, ready);
         return 0;
     }
-    --taken.left;
-    it.token = ++taken.next;
+    it.token = ++*last_used;
     it.ready_ns = ready;
     it.started = ready <= now ? 1 : 0;
     const int held = hold(to, it.job->kind, it.job->key, who->id, it.token, now);
@@ -110,11 +106,11 @@ int put(connection &to, tw_store_put *puts, std::size_t count, bool keep, const 
     return in_small_transaction(to, durability::full, [=, &to] {
         const std::int64_t now = connection::now();
         std::int64_t first = TW_STORE_NEVER;
-        tokens taken;
-        if (const int error = take_for(to, puts, count, who, now, taken); error != 0)
+        std::optional<std::int64_t> last_used;
+        if (const int error = take_for(to, puts, count, who, now, last_used); error != 0)
             return error;
         for (tw_store_put *each = puts; each != puts + count; ++each)
-            if (const int error = put_and_hold(to, *each, keep, who, now, taken, first); error != 0)
+            if (const int error = put_and_hold(to, *each, keep, who, now, last_used, first); error != 0)
                 return error;
         return to.ring(first, now);
     });

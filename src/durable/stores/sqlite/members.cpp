@@ -121,7 +121,7 @@ std::int64_t bury(connection &to, std::size_t limit) {
         }
         if (result >= 0)
             result = query(to, sql::delete_dead).run();
-        if (result >= 0 && released > 0)
+        if (result >= 0)
             result = to.ring(first, now);
         return result < 0 ? result : released;
     });

@@ -85,8 +85,8 @@ int open_file(const std::string &path, bool must_exist, std::unique_ptr<sqlite3,
     if (code != SQLITE_OK) {
         const int system_errno = handle != nullptr ? sqlite3_system_errno(handle) : 0;
         const int error = error_of_path(path, code, system_errno);
-        const bool is_missing = error == -ENOENT && must_exist;
-        return refuse(error, is_missing ? "there is no such file" : sqlite3_errstr(code), why, room);
+        return refuse(error, error == -ENOENT ? "there is no such file or folder" : sqlite3_errstr(code), why,
+                      room);
     }
     sqlite3_extended_result_codes(handle, 1);
     return 0;
@@ -106,7 +106,7 @@ int open_place(void **out, const tw_store_place &place, char *why, std::size_t r
     int error = sqlite::set_up(made->to, place.timeout_ns);
     // The database is open by now, so what cannot be opened is the log, which needs a folder that can be
     // written.
-    if (error == -ENOENT || error == -EACCES)
+    if (error == -ENOENT)
         error = -EROFS;
     if (error != 0)
         return refuse(error, made->to.explain(), why, room);

@@ -401,6 +401,17 @@ def nothing_waits_for_longer_than_the_timeout(bench):
         asker.end()
 
 
+def a_count_may_take_longer_than_the_timeout(bench):
+    with stalled(bench) as between:
+        asker = bench.opened("timeout_ms=500", address=between.address())
+        between.mode = HOLE
+        # In real time, because the server is: 0.2 s more than the timeout.
+        threading.Timer(0.7, setattr, [between, "mode", PASS]).start()
+        count = asker.ask("count")
+        expect(count["result"] >= 0, f"the count says {count['why']}")
+        asker.end()
+
+
 def a_close_does_not_wait_for_longer_than_the_timeout(bench):
     with stalled(bench) as between:
         handler = bench.handler("timeout_ms=500", address=between.address())
@@ -419,7 +430,7 @@ TESTS = [
     bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_can_only_be_read,
     tables_of_others_are_refused, a_user_who_may_not_create_tables, many_processes_create_the_tables_at_once,
     a_restart_is_survived, nothing_waits_for_longer_than_the_timeout,
-    a_close_does_not_wait_for_longer_than_the_timeout,
+    a_count_may_take_longer_than_the_timeout, a_close_does_not_wait_for_longer_than_the_timeout,
 ]
 
 

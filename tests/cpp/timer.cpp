@@ -97,6 +97,11 @@ TEST_F(Timer, SlackLetsTimersShareATick) {
     EXPECT_EQ(at[0], at[1]);
     EXPECT_GE(at[0], 1300ms);
     EXPECT_LE(at[0], 2100ms);
+    const timer often = rt.every(300ms, firing(), {.fires = 1, .slack = 1s});
+    const timer from = rt.every_from(rt.now() + 500ms, 1s, firing(), {.fires = 1, .slack = 1s});
+    rt.advance(3s);
+    ASSERT_EQ(at.size(), 4U);
+    EXPECT_EQ(at[2], at[3]);
 }
 
 TEST_F(Timer, CountsForItsLabel) {
@@ -339,6 +344,21 @@ TEST(TimerLifetime, MayOutliveItsRuntime) {
     EXPECT_FALSE(t.move(1s));
     EXPECT_EQ(t.remaining(), std::nullopt);
     other.detach();
+}
+
+TEST(TimerLifetime, ACallableThatEndsWithItsRuntimeMovesNoTimer) {
+    timer other;
+    std::vector<bool> moved;
+    const auto moving = [&] {
+        return [end = std::shared_ptr<void>(&moved, [&](void *) { moved.push_back(other.move(1s)); })] {};
+    };
+    {
+        virtual_runtime rt;
+        rt.spawn(1h, moving());
+        other = rt.after(1h, [] { FAIL(); });
+        rt.spawn(1h, moving());
+    }
+    EXPECT_EQ(moved, (std::vector<bool>{false, false}));
 }
 
 TEST(TimerLifetime, ACallableMayOwnTimersOfItsRuntime) {

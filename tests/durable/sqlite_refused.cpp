@@ -1,6 +1,6 @@
-// A statement may fail anywhere: by a full disk, a lock, a trigger of the user's. Whatever it is, the
-// operation fails and changes nothing, or does not need the statement and does all that it should. Triggers
-// of another program refuse one kind of statement at a time here, to each operation of the store.
+// Any statement may fail: the disk is full, another program holds a lock, a user's trigger objects. Then the
+// operation either fails and changes nothing, or does not need that statement and does all that it should.
+// Here triggers of another program refuse one kind of statement at a time, to each operation of the store.
 #include <filesystem>
 
 #include "sqlite_test.hpp"

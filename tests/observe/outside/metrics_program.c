@@ -46,9 +46,12 @@ static void say_histogram(const char *cause, const struct tw_histogram *histogra
 static struct tw_node nodes[70];
 static char many[70][8];
 static const char *const hostile[] = {
-    "quo\"te",          "back\\name", "new\nline",      "\xc3\xa9t\xc3\xa9 \xe2\x82\xac",
-    "broken \xff\xc3",  "",           "(other labels)", "{}=,\t# \x01",
-    "broken \\xff\\xc3"};
+    "quo\"te", "back\\name", "new\nline", "\xc3\xa9t\xc3\xa9 \xe2\x82\xac", "broken \xff\xc3", "",
+    "(other labels)", "{}=,\t# \x01", "broken \\xff\\xc3",
+    /* The first and the last characters of each length, and what is just beyond them. */
+    "\xc2\x80\xc1\xbf\xdf\xbf\xe0\xa0\x80\xe0\x9f\xbf\xed\x9f\xbf\xed\xa0\x80\xef\xbf\xbf",
+    "\xf0\x90\x80\x80\xf0\x8f\xbf\xbf\xf3\xbf\xbf\xbf\xf4\x8f\xbf\xbf\xf4\x90\x80\x80\xf5\x80\x80\x80"};
+enum { HOSTILE = sizeof hostile / sizeof *hostile };
 
 int main(void) {
     static const char *const locales[] = {"de_DE.UTF-8", "fr_FR.UTF-8"};
@@ -59,10 +62,10 @@ int main(void) {
     for (unsigned i = 0; i < 70; ++i) {
         snprintf(many[i], sizeof many[i], "many %u", i);
         tw_node_init(&nodes[i], nothing, NULL);
-        need(tw_runtime_label(rt, &nodes[i], i < 9 ? hostile[i] : i == 9 ? NULL : many[i]) == 0);
-        need(tw_runtime_every(rt, &nodes[i], (i % 7 + 1) * MS, TW_BURST) == 0);
+        need(tw_runtime_label(rt, &nodes[i], i < HOSTILE ? hostile[i] : i == HOSTILE ? NULL : many[i]) == 0);
+        need(tw_runtime_every(rt, &nodes[i], (i % 7 + 1) * MS, i % 2 == 0 ? TW_SKIP : TW_BURST) == 0);
     }
-    need(tw_runtime_advance(rt, 50 * MS) == 0);
+    need(tw_runtime_advance(rt, 50 * MS) == 0 && tw_runtime_leap(rt, 50 * MS) == 0);
     for (unsigned i = 0; i < 70; i += 3)
         need(tw_runtime_cancel(rt, &nodes[i]) == 1);
     need(tw_runtime_metrics(rt, "a \"name\" \\ \n \xff", print, NULL) == 0);

@@ -93,6 +93,18 @@ TEST(is_refused_if_another_thread_begins_one_meanwhile) {
     assert_ok(tw_runtime_free(rt));
 }
 
+TEST(tells_of_overruns) {
+    struct tw_runtime *const rt = ticking_runtime();
+    struct tw_node skips;
+    tw_node_init(&skips, count, &ticking.fires);
+    assert_ok(tw_runtime_every(rt, &skips, MS, TW_SKIP));
+    assert_ok(tw_trace_start(rt, 8));
+    assert_ok(tw_runtime_leap(rt, 5 * MS));
+    assert_int_equal(write_trace(rt), 6);
+    assert_int_equal(number_of("\"overruns\":"), 4); /* the others have none, and do not say so */
+    assert_ok(tw_runtime_free(rt));
+}
+
 TEST(drops_the_oldest) {
     struct tw_runtime *const rt = ticking_runtime();
     assert_ok(tw_trace_start(rt, 8));

@@ -41,7 +41,7 @@ static inline struct run read_run(int argc, char **argv, uint64_t operations) {
         }
     }
     if (run.operations == 0)
-        run.operations = is_long ? 10 * operations : number_in("TW_MODEL_OPS", operations / RUN_SHORTER);
+        run.operations = number_in("TW_MODEL_OPS", is_long ? 10 * operations : operations / RUN_SHORTER);
     printf("%s: %" PRIu64 " operations from seed %" PRIu64 "\n", argv[0], run.operations, run.seed);
     fflush(stdout);
     return run;

@@ -274,9 +274,10 @@ int open_read_only(const folder &in) {
         mount(in.path().c_str(), in.path().c_str(), nullptr, MS_BIND, nullptr) != 0 ||
         mount(nullptr, in.path().c_str(), nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr) != 0)
         return cannot_mount;
-    return connection(in.in("jobs.db")).error() == -EROFS && connection(in.in("new.db")).error() == -EROFS
-               ? 0
-               : 1;
+    for (const bool must_exist : {false, true})
+        if (connection(in.in("jobs.db"), 20 * second, must_exist).error() != -EROFS)
+            return 1;
+    return connection(in.in("new.db")).error() == -EROFS ? 0 : 2;
 }
 
 TEST(a_disk_that_can_only_be_read_is_refused) {
@@ -368,6 +369,15 @@ TEST(missing_tables_and_columns_are_noticed) {
         const int claimed = sqlite_store.claim(to.raw(), &request, ignore, nullptr, &look);
         assert_true(put == -EPROTO || joined == -EPROTO || claimed == -EPROTO);
     }
+}
+
+TEST(news_that_are_missing_are_noticed) {
+    const folder in;
+    connection to(make_database(in));
+    assert_int_equal(
+        other_program(in.in("jobs.db")).run("delete from tickwheel_meta where name like 'news%'"), SQLITE_OK);
+    assert_int_equal(to.put("18"), -EPROTO);
+    assert_int_equal(sqlite_store.listen(to.raw()), -EPROTO);
 }
 
 TEST(a_version_that_is_missing_is_noticed) {

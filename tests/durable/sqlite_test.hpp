@@ -25,8 +25,8 @@ namespace tickwheel::durable::tests {
 
 inline constexpr std::int64_t ms = 1'000'000, second = 1'000'000'000, minute = 60 * second;
 
-// A folder that is empty at first and deleted with all that is in it. If the system has files in memory the
-// folder is among them: commits need not wait for a disk, because no test here cuts the power.
+// An empty folder, deleted with its contents. It is in /dev/shm if possible: commits there do not wait for a
+// disk, and no test here needs data to survive a power cut.
 class folder {
   public:
     folder() : path_(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") {
@@ -66,13 +66,15 @@ class folder {
 // they report by their results.
 class connection {
   public:
-    explicit connection(const std::string &path, std::int64_t timeout_ns = 20 * second) {
+    explicit connection(const std::string &path, std::int64_t timeout_ns = 20 * second,
+                        bool must_exist = false) {
         char why[256] = "";
         const std::string address = "sqlite:" + path;
         tw_store_place place{};
         place.address = address.c_str();
         place.schema = "tickwheel";
         place.timeout_ns = timeout_ns;
+        place.must_exist = must_exist ? 1 : 0;
         error_ = sqlite_store.open(&raw_, &place, why, sizeof why);
         why_ = why;
     }

@@ -92,6 +92,9 @@ int open_file(const std::string &path, bool must_exist, std::unique_ptr<sqlite3,
     return 0;
 }
 
+// The database is open, so what is missing is its log, which SQLite cannot create: the disk can only be read.
+int error_of_log(int error) { return error == -ENOENT ? -EROFS : error; }
+
 int open_place(void **out, const tw_store_place &place, char *why, std::size_t room) {
     std::unique_ptr<sqlite3, closes> handle;
     const bool must_exist = place.must_exist != 0;
@@ -100,15 +103,10 @@ int open_place(void **out, const tw_store_place &place, char *why, std::size_t r
     const std::int64_t ms = place.timeout_ns / 1'000'000;
     sqlite3_busy_timeout(handle.get(), static_cast<int>(std::clamp<std::int64_t>(ms, 1, INT_MAX)));
     auto made = std::make_unique<store_connection>(std::move(handle), place.schema);
-    if (const int has = must_exist ? sqlite::has_tables(made->to) : 1; has != 1)
+    if (const int has = must_exist ? error_of_log(sqlite::has_tables(made->to)) : 1; has != 1)
         return has == 0 ? refuse(-ENOENT, "there are no tables of this schema in the file", why, room)
                         : refuse(has, made->to.explain(), why, room);
-    int error = sqlite::set_up(made->to, place.timeout_ns);
-    // The database is open by now, so what cannot be opened is the log, which needs a folder that can be
-    // written.
-    if (error == -ENOENT)
-        error = -EROFS;
-    if (error != 0)
+    if (const int error = error_of_log(sqlite::set_up(made->to, place.timeout_ns)); error != 0)
         return refuse(error, made->to.explain(), why, room);
     made->to.set_open();
     *out = made.release();

@@ -26,6 +26,7 @@
  *   -EBUSY         others keep the database locked, for longer than the busy timeout of `db`
  *   -EACCES, -EROFS, -ENOSPC, -EBADMSG, -EIO, -ENOMEM
  *                  as in durable.h
+ *   -ENOTCONN      the file was moved or deleted; with a write-ahead log SQLite does not notice
  *   -EPROTO        there are no tables of this schema, or they are those of another release
  *   -EINVAL        `db` is null, or the schema malformed
  *   Threads      Any, if no other uses `db` at the same time.

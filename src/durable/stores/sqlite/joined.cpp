@@ -17,6 +17,7 @@ using sqlite::connection;
 
 // Does something in a part of the caller's transaction that is taken back as a whole if it fails.
 template <typename F> int in_part(connection &of, F body) {
+    of.set_open();
     const int error = of.begin_part();
     const auto result = error != 0 ? error : static_cast<int>(of.end_part(sqlite::result_of(of, body)));
     return result < 0 ? refuse(result, of.explain()) : result;

@@ -64,8 +64,8 @@ int put_one(connection &to, const tw_durable_job &job, bool keep, std::int64_t n
 
 namespace {
 
-// Takes as many tokens as there are jobs to hold, and notes the one before the first; none if the member must
-// not hold any.
+// Reserves a token for each job to hold, and stores the token before the first in `last_used`. Leaves it
+// empty if the member must not hold jobs.
 int take_for(connection &to, const tw_store_put *puts, std::size_t count, const tw_store_member *who,
              std::int64_t now, std::optional<std::int64_t> &last_used) {
     std::int64_t lease = 0;
@@ -81,7 +81,8 @@ int take_for(connection &to, const tw_store_put *puts, std::size_t count, const 
     return take_tokens(to, static_cast<std::size_t>(wanted), last_used.emplace());
 }
 
-// Puts one, and holds it if that is wanted. Lowers `first` to when it is ready, if it is pending.
+// Puts one job, and holds the job if that is wanted and `last_used` has a value. If the job stays pending,
+// lowers `first` to its ready time.
 int put_and_hold(connection &to, tw_store_put &it, bool keep, const tw_store_member *who, std::int64_t now,
                  std::optional<std::int64_t> &last_used, std::int64_t &first) {
     std::int64_t ready = TW_STORE_NEVER;
@@ -116,15 +117,23 @@ int put(connection &to, tw_store_put *puts, std::size_t count, bool keep, const 
     });
 }
 
+namespace {
+
+// Returns 1 if the job has not started, 0 if it has, or -ENOENT.
+int has_to_start(connection &of, const char *kind, const char *key) {
+    query find(of, sql::is_started);
+    const int found = find.with(kind).with(key).row();
+    if (found != 1)
+        return found < 0 ? found : -ENOENT;
+    return find.number(0) == 0 ? 1 : 0;
+}
+
+}  // namespace
+
 int remove_one(connection &to, const char *kind, const char *key) {
-    int prevented = 0;
-    {
-        query find(to, sql::is_started);
-        const int found = find.with(kind).with(key).row();
-        if (found != 1)
-            return found < 0 ? found : -ENOENT;
-        prevented = find.number(0) == 0 ? 1 : 0;
-    }
+    const int prevented = has_to_start(to, kind, key);
+    if (prevented < 0)
+        return prevented;
     const int removed = query(to, sql::delete_job).with(kind).with(key).run();
     return removed < 0 ? removed : prevented;
 }

@@ -106,24 +106,24 @@ int leave(connection &to, const tw_store_member &who) {
 }
 
 std::int64_t bury(connection &to, std::size_t limit) {
-    return in_transaction(to, durability::normal, [&] {
+    const auto most = static_cast<std::int64_t>(std::min<std::size_t>(limit, INT64_MAX));
+    return in_transaction(to, durability::normal, [&to, most] {
         const std::int64_t now = connection::now();
+        if (const int declared = query(to, sql::declare_dead).with_time(now).run(); declared < 0)
+            return declared;
         std::int64_t first = TW_STORE_NEVER;
-        int result = query(to, sql::declare_dead).with_time(now).run();
-        if (result >= 0) {
+        {
             query earliest(to, sql::first_of_dead);
-            result = read_first(earliest, first);
+            if (const int error = read_first(earliest, first); error != 0)
+                return error;
         }
-        int released = 0;
-        if (result >= 0) {
-            const auto most = static_cast<std::int64_t>(std::min<std::size_t>(limit, INT64_MAX));
-            result = released = query(to, sql::release_of_dead).with(most).run();
-        }
-        if (result >= 0)
-            result = query(to, sql::delete_dead).run();
-        if (result >= 0)
-            result = to.ring(first, now);
-        return result < 0 ? result : released;
+        const int released = query(to, sql::release_of_dead).with(most).run();
+        if (released < 0)
+            return released;
+        if (const int deleted = query(to, sql::delete_dead).run(); deleted < 0)
+            return deleted;
+        const int error = to.ring(first, now);
+        return error != 0 ? error : released;
     });
 }
 

@@ -43,9 +43,9 @@ struct look {
     bool anything_runs = false;  // or will without another turn
 };
 
-// `begun` is read again at the end: if another callback has begun, what was read may be of both. To pass a
-// fire on to a worker may take long, too, if others hold the pool's mutex; but then it is not its callback
-// that is slow.
+// Reads `begun` again at the end: if another callback has begun, the fields may be a mix of both. Passing a
+// fire on to a worker can also take long, if other threads hold the pool's mutex, but then no callback is
+// slow.
 void look_at(const tw_runtime &rt, running_callback &it, bool on_worker, std::int64_t limit, look &seen) {
     const stopwatch::reading begun = it.begun.load(std::memory_order_acquire);
     if (begun == 0)

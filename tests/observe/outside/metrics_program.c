@@ -48,7 +48,7 @@ static char many[70][8];
 static const char *const hostile[] = {
     "quo\"te", "back\\name", "new\nline", "\xc3\xa9t\xc3\xa9 \xe2\x82\xac", "broken \xff\xc3", "",
     "(other labels)", "{}=,\t# \x01", "broken \\xff\\xc3",
-    /* The first and the last characters of each length, and what is just beyond them. */
+    /* The first and last character of each length in UTF-8, and the invalid bytes just beyond. */
     "\xc2\x80\xc1\xbf\xdf\xbf\xe0\xa0\x80\xe0\x9f\xbf\xed\x9f\xbf\xed\xa0\x80\xef\xbf\xbf",
     "\xf0\x90\x80\x80\xf0\x8f\xbf\xbf\xf3\xbf\xbf\xbf\xf4\x8f\xbf\xbf\xf4\x90\x80\x80\xf5\x80\x80\x80"};
 enum { HOSTILE = sizeof hostile / sizeof *hostile };
@@ -63,7 +63,9 @@ int main(void) {
         snprintf(many[i], sizeof many[i], "many %u", i);
         tw_node_init(&nodes[i], nothing, NULL);
         need(tw_runtime_label(rt, &nodes[i], i < HOSTILE ? hostile[i] : i == HOSTILE ? NULL : many[i]) == 0);
-        need(tw_runtime_every(rt, &nodes[i], (i % 7 + 1) * MS, i % 2 == 0 ? TW_SKIP : TW_BURST) == 0);
+        /* Those that share a row have overruns, too. */
+        const enum tw_missed missed = i < HOSTILE || i % 2 == 0 ? TW_SKIP : TW_BURST;
+        need(tw_runtime_every(rt, &nodes[i], (i % 7 + 1) * MS, missed) == 0);
     }
     need(tw_runtime_advance(rt, 50 * MS) == 0 && tw_runtime_leap(rt, 50 * MS) == 0);
     for (unsigned i = 0; i < 70; i += 3)

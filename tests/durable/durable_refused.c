@@ -99,8 +99,22 @@ TEST(errors_of_databases_have_explanations_of_their_own) {
 /* --- names --------------------------------------------------------------------------------- */
 
 TEST(malformed_names_are_refused_everywhere) {
-    const char *const names[] = {NULL,   "",         too_long(),     "\xff",
-                                 "\xc3", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"};
+    /* Too long a form, surrogates, beyond the last character, cut off, no beginning. */
+    const char *const names[] = {NULL,
+                                 "",
+                                 too_long(),
+                                 "\xff",
+                                 "\xc0\x80",
+                                 "\xc1\xbf",
+                                 "\xe0\x9f\xbf",
+                                 "\xf0\x8f\xbf\xbf",
+                                 "\xed\xa0\x80",
+                                 "\xf4\x90\x80\x80",
+                                 "\xf5\x80\x80\x80",
+                                 "\xc3",
+                                 "\xe2\x82",
+                                 "\xf0\x9f\x95",
+                                 "\x80"};
     for (size_t i = 0; i < COUNT_OF(names); ++i) {
         const char *const bad = names[i];
         assert_refused(put(self, (struct tw_durable_job){.kind = bad, .key = "17"}), -EINVAL);
@@ -125,10 +139,14 @@ TEST(malformed_names_are_refused_everywhere) {
     assert_refused(tw_durable_list(self->jobs, NULL, NULL, NULL), -EINVAL);
 }
 
-TEST(the_longest_names_are_taken) {
-    const struct tw_durable_job job = {.kind = longest(), .key = longest(), .due_ns = HOUR};
-    assert_int_equal(put(self, job), 0);
-    assert_int_equal(tw_durable_remove(self->jobs, longest(), longest()), 1);
+TEST(the_longest_names_and_the_first_and_last_characters_of_each_length_are_taken) {
+    const char *const names[] = {longest(), "\x01\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80",
+                                 "\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"};
+    for (size_t i = 0; i < COUNT_OF(names); ++i) {
+        const struct tw_durable_job job = {.kind = names[i], .key = names[i], .due_ns = HOUR};
+        assert_int_equal(put(self, job), 0);
+        assert_int_equal(tw_durable_remove(self->jobs, names[i], names[i]), 1);
+    }
 }
 
 /* --- jobs ---------------------------------------------------------------------------------- */

@@ -135,7 +135,7 @@ const operation operations[] = {
 };
 
 // Runs the operation on a fresh copy while triggers refuse one kind of statement (null: none). Returns its
-// result, and what was there before and after.
+// result, and stores a snapshot from before and one from after.
 std::int64_t run_refused(const operation &what, const char *refused, snapshot &before, snapshot &after) {
     static const folder prepared;
     static const content found(prepared.in("jobs.db"));

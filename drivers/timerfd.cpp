@@ -16,7 +16,7 @@ using tickwheel::ports::kept_errno;
 struct state {
     timer_descriptor steady, wall;
     int both_plus_1;      // an epoll descriptor with both timers in its set, if there are two; 0: closed
-    std::uint32_t woken;  // 1 if wake was called since the last wait
+    std::uint32_t woken;  // 1 if wake was called and not settled yet
 };
 
 state &state_in(void *memory) { return *static_cast<state *>(memory); }
@@ -62,19 +62,21 @@ int descriptor(void *memory) {
     return s.both_plus_1 != 0 ? s.both_plus_1 - 1 : s.steady.fd();
 }
 
+void settle(state &s) { __atomic_exchange_n(&s.woken, 0, __ATOMIC_SEQ_CST); }
+
 // Sets the timer, unless the driver was woken. A wake sets the flag and then the timer to the past; this
 // sets the timer and then reads the flag. So whichever of the two threads is the last to set the timer
 // sets it to the past (tests/drivers/timerfd_wake.pml).
 int program(void *memory, const tw_deadlines *until) {
     state &s = state_in(memory);
     if (until == nullptr) {
-        __atomic_exchange_n(&s.woken, 0, __ATOMIC_SEQ_CST);
+        settle(s);
         return 0;
     }
     int error = s.steady.set(until->steady_ns);
     if (error == 0 && s.wall.is_open())
         error = s.wall.set(until->wall_ns);
-    if (__atomic_exchange_n(&s.woken, 0, __ATOMIC_SEQ_CST) != 0)
+    if (__atomic_load_n(&s.woken, __ATOMIC_SEQ_CST) != 0)
         error = s.steady.set(0);
     return error;
 }
@@ -93,7 +95,7 @@ int wait_until(void *memory, const tw_deadlines *until) {
     pollfd readable = {descriptor(memory), POLLIN, 0};
     if (::poll(&readable, 1, -1) < 0 && errno != EINTR)
         return -errno;
-    __atomic_exchange_n(&s.woken, 0, __ATOMIC_SEQ_CST);
+    settle(s);
     return 1;
 }
 

@@ -118,7 +118,8 @@ struct tw_runtime_options {
  * it. On virtual time only `wakes` and `clock_sets` are counted. */
 struct tw_stats {
     uint64_t wakeups; /* times that the thread woke up after it may have slept, or dispatched */
-    uint64_t wakes;   /* times that a call woke the thread, for an earlier deadline or to stop */
+    uint64_t wakes;   /* times that a call woke the thread, for an earlier deadline or to stop; calls
+                         that found it woken already do not count */
 
     /* Wake-ups at a deadline that was still in the future when the thread went to sleep, and how
      * late the thread was running again: the system's latency, and with tw_runtime_dispatch that
@@ -353,7 +354,10 @@ int tw_runtime_unwatch(struct tw_runtime *rt, int fd);
 
 /* Returns a descriptor that is readable when tw_runtime_dispatch has something to do. Add it to a
  * loop of your own instead of calling tw_runtime_start, which returns -EBUSY from now on. The
- * runtime owns the descriptor: do not read or close it.
+ * runtime owns the descriptor: do not read or close it. From now on the first call that arms a timer
+ * due earlier than all others makes the descriptor readable, by one system call; further ones cost
+ * none until you dispatch. The runtime cannot know whether your loop is about to sleep, so this one
+ * call is made on the loop's own thread, too, but not in callbacks.
  *   -EOPNOTSUPP  this driver has none
  *   -EBUSY       the runtime's thread runs, another thread dispatches, or called from a callback
  *   others       the descriptor could not be programmed; call again later */

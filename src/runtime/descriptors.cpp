@@ -69,9 +69,9 @@ TW_API int tw_runtime_dispatch(tw_runtime *rt) {
     if (const int error = check_lending(rt); error != 0)
         return error;
     return drive(*rt, [rt] {
+        rt->driver->program(rt->driver_state, nullptr);
         mark_awake(*rt);
         measure_after_sleep(*rt);
-        rt->driver->program(rt->driver_state, nullptr);
         fire_due(*rt);
         const int error = check_usable(rt);  // a callback has forked: the timer is the parent's
         return error != 0 ? error : program(*rt);

@@ -314,6 +314,7 @@ void end_firing(tw_runtime &rt) {
 int open_driver(tw_runtime &rt) {
     std::memset(rt.driver_state, 0, rt.driver->state_size);
     const int error = rt.driver->open(rt.driver_state, rt.clock);
+    settle_wakes(rt);
     rt.driver_is_open = error >= 0;
     return rt.driver_is_open ? 0 : error;
 }

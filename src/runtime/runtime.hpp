@@ -113,6 +113,7 @@ struct tw_runtime {
     bool to_be_freed = false;                // the firing thread's own
     bool lent = false;                       // its descriptor is in a loop of the user's
     bool driver_is_open = false;
+    std::atomic<std::uint32_t> sleep_number{0};  // see wake_driver
 
     pthread_mutex_t lifecycle_mutex;  // makes starting and stopping one at a time
     pthread_t thread;                 // valid while driven by it

@@ -5,7 +5,7 @@
 //     measure_before_sleep   count what is late already; with something to do at once there is no sleep
 //     wait_until             the driver sleeps
 //     measure_after_sleep    count how late the wake-up was
-//     mark_awake             from here on no call wakes the driver
+//     mark_awake             from here on no call that arms wakes the driver
 //
 // The runtime's thread takes turns in `run_turns`. tw_runtime_dispatch starts at the end of a sleep and ends
 // with the beginning of the next, which passes in the user's loop; virtual time has no sleep. The firing
@@ -95,12 +95,34 @@ void sleep_in_driver(tw_runtime &rt, const tw_deadlines &until) {
         rt.driver->wait_until(rt.driver_state, &at_once);
 }
 
+constexpr std::uint32_t woken = 1;  // in a sleep_number
+
 }  // namespace
 
+// One wake is enough for each sleep: after a wake, further calls make no system call.
+//
+// `sleep_number` is even at first. It becomes odd when the driver's `wake` has returned, if the number is
+// still what it was before that call. Then the running sleep, or the next one, ends at once. When a sleep is
+// over and the driver has forgotten all wakes so far, the firing thread moves on to the next even number.
+//
+// A call that finds the number odd returns without a wake, but the firing thread must see what that call has
+// armed, or that it must stop. So that call exchanges the number, for the same one. Its exchange comes before
+// the firing thread's exchange, which comes before that thread looks. A thread that is still in `wake` spares
+// no other thread the call, because it may have been preempted before its system call.
 void wake_driver(tw_runtime &rt) {
+    std::uint32_t sleep = rt.sleep_number.fetch_or(0, std::memory_order_acq_rel);
+    if ((sleep & woken) != 0)
+        return;
     const no_thread_cancel guard;
     rt.counters.wakes.fetch_add(1, std::memory_order_relaxed);
     rt.driver->wake(rt.driver_state);
+    rt.sleep_number.compare_exchange_strong(sleep, sleep | woken, std::memory_order_acq_rel,
+                                            std::memory_order_relaxed);
+}
+
+void settle_wakes(tw_runtime &rt) {
+    const std::uint32_t sleep = rt.sleep_number.load(std::memory_order_relaxed);
+    rt.sleep_number.exchange((sleep | woken) + 1, std::memory_order_acq_rel);
 }
 
 namespace {
@@ -281,6 +303,7 @@ tw_deadlines publish_next_tick(tw_runtime &rt) {
 
 void mark_awake(tw_runtime &rt) {
     for_each_timeline(rt, [](timeline &line) { line.asleep_until.store(awake, std::memory_order_relaxed); });
+    settle_wakes(rt);
 }
 
 namespace {

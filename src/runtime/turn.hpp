@@ -22,8 +22,12 @@ bool fire_due(tw_runtime &rt);
 // at once.
 tw_deadlines publish_next_tick(tw_runtime &rt);
 
-// Marks each timeline as awake: until the next publish_next_tick no call wakes the driver.
+// Marks each timeline as awake: until the next publish_next_tick no call that arms wakes the driver. Call
+// this when the driver has forgotten the wakes so far.
 void mark_awake(tw_runtime &rt);
+
+// Ends the sleep that wakes were for; the next one needs a wake of its own. See wake_driver.
+void settle_wakes(tw_runtime &rt);
 
 // Called around each sleep, to count how late it began and ended. measure_before_sleep returns false if
 // there is nothing to sleep for: something is to be done at once, or should have been done already.

@@ -13,6 +13,8 @@
  *   - Time has a few ticks; a clock that stands still is allowed. */
 
 #define ARMERS 2
+#define STOPPER 2
+#define WAKERS 3
 #define LAST_TICK 2
 #define NEVER 7
 #define AT_ONCE 0
@@ -22,6 +24,10 @@ byte due[ARMERS]; /* the wheel: each armer has one node */
 
 byte asleep_until = AT_ONCE; /* src/runtime/timeline.hpp: "tick awake = 0" */
 bool woken;                             /* drivers/timerfd.cpp: "std::uint32_t woken" */
+
+/* src/runtime/runtime.hpp: "std::uint32_t> sleep_number{0}". Here: whether the number is odd, and for each
+ * thread that wakes, whether the number is still the one that the thread has read. */
+bool is_odd, is_same[WAKERS];
 byte timer = NEVER; /* the deadline that the timerfd is set to */
 bool stopping;
 
@@ -67,15 +73,26 @@ inline publish_next_tick() {
     asleep_until = next                 /* src/runtime/turn.cpp: "line.asleep_until.store(next" */
 }
 
+inline settle_wakes() {
+    d_step {                            /* src/runtime/turn.cpp: "exchange((sleep | woken) + 1" */
+        is_odd = false;
+        is_same[0] = false; is_same[1] = false; is_same[STOPPER] = false
+    }
+}
+
 inline mark_awake() {
-    asleep_until = AT_ONCE              /* src/runtime/turn.cpp: "line.asleep_until.store(awake" */
+    asleep_until = AT_ONCE;             /* src/runtime/turn.cpp: "line.asleep_until.store(awake" */
+#ifndef BREAK_SETTLES_BEFORE_THE_DRIVER
+    settle_wakes()
+#endif
+}
+
+inline settle() {
+    woken = false                       /* drivers/timerfd.cpp: "__atomic_exchange_n(&s.woken, 0" */
 }
 
 inline look_at_flag() {
-    d_step {                            /* drivers/timerfd.cpp: "if (__atomic_exchange_n(&s.woken, 0" */
-        was_woken = woken;
-        woken = false
-    }
+    was_woken = woken                   /* drivers/timerfd.cpp: "if (__atomic_load_n(&s.woken" */
 }
 
 inline program() {
@@ -83,7 +100,7 @@ inline program() {
     look_at_flag();
 #endif
 #ifdef BREAK_FORGETS_EARLY_WAKES
-    woken = false;
+    settle();
 #endif
     timer = next;                       /* drivers/timerfd.cpp: "int error = s.steady.set(until->" */
 #ifndef BREAK_LOOKS_BEFORE_IT_SETS
@@ -126,7 +143,7 @@ proctype thread() {
             program();                  /* drivers/timerfd.cpp: "= program(memory, until)" */
             begin_poll();               /* drivers/timerfd.cpp: "::poll(&readable, 1, -1)" */
             end_poll();
-            woken = false               /* drivers/timerfd.cpp: "    __atomic_exchange_n(&s.woken, 0" */
+            settle()                    /* drivers/timerfd.cpp: "    settle(s);" */
         fi;
         mark_awake();
         next = 0;
@@ -146,16 +163,24 @@ proctype loop() {
     :: begin_poll();
 end:
         end_poll();
-        mark_awake();                   /* src/runtime/descriptors.cpp: "mark_awake(*rt);" */
-#ifndef BREAK_ATTENDS_WHEN_IT_HAS_ASKED
-        woken = false;                  /* src/runtime/descriptors.cpp: "rt->driver_state, nullptr" */
+#ifdef BREAK_SETTLES_BEFORE_THE_DRIVER
+        settle_wakes();
 #endif
+#ifndef BREAK_ATTENDS_WHEN_IT_HAS_ASKED
+        settle();                       /* src/runtime/descriptors.cpp: "rt->driver_state, nullptr" */
+#endif
+        mark_awake();                   /* src/runtime/descriptors.cpp: "mark_awake(*rt);" */
         fire_due();                     /* src/runtime/descriptors.cpp: "fire_due(*rt);" */
         publish_next_tick();            /* src/runtime/turn.cpp: "until = publish_next_tick(rt);" */
 #ifdef BREAK_ATTENDS_WHEN_IT_HAS_ASKED
-        woken = false;
+        settle();
 #endif
         program();                      /* src/runtime/turn.cpp: "program(rt.driver_state, &until)" */
+        if
+        :: publish_next_tick();         /* src/runtime/descriptors.cpp: "error = program(*rt)" */
+            program()                   /* asked for the descriptor once more */
+        :: skip
+        fi;
         next = 0;
         read_at = 0
     od
@@ -163,7 +188,7 @@ end:
 
 /* --- the others ---------------------------------------------------------------------------------- */
 
-inline wake() {
+inline call_driver() {
 #ifdef BREAK_SETS_BEFORE_IT_SAYS_SO
     timer = AT_ONCE;
     woken = true
@@ -177,6 +202,30 @@ inline wake() {
 #endif
 }
 
+inline say_so(me) {
+    d_step {                            /* src/runtime/turn.cpp: "sleep_number.compare_exchange" */
+#ifndef BREAK_SAYS_SO_FOR_A_LATER_SLEEP
+        is_odd = is_odd || is_same[me];
+#else
+        is_odd = true;
+#endif
+        is_same[me] = false
+    }
+}
+
+inline wake(me) {
+    if
+    :: is_odd                           /* src/runtime/turn.cpp: "if ((sleep & woken) != 0)" */
+    :: atomic { !is_odd ->              /* src/runtime/turn.cpp: "sleep_number.fetch_or(0" */
+            is_same[me] = true };
+#ifdef BREAK_SAYS_SO_BEFORE_IT_WAKES
+        say_so(me);
+#endif
+        call_driver();                  /* src/runtime/turn.cpp: "rt.driver->wake(rt.driver_state);" */
+        say_so(me)
+    fi
+}
+
 proctype armer(byte me) {
     byte tick;
     if
@@ -188,7 +237,7 @@ proctype armer(byte me) {
         due[me] = tick
     }
     if
-    :: tick < asleep_until -> wake()    /* src/runtime/timeline.hpp: "due < asleep_until" */
+    :: tick < asleep_until -> wake(me)  /* src/runtime/timeline.hpp: "due < asleep_until" */
     :: else
     fi;
     atomic {
@@ -199,7 +248,7 @@ proctype armer(byte me) {
 
 proctype stopper() {
     stopping = true;                    /* src/runtime/lifetime.cpp: "rt.stopping.store(true" */
-    wake();                             /* src/runtime/lifetime.cpp: "wake_driver(rt);" */
+    wake(STOPPER);                      /* src/runtime/lifetime.cpp: "wake_driver(rt);" */
     atomic {
         stop_told = true;
         assert(all_well)

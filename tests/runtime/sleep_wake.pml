@@ -10,11 +10,13 @@
  *     timeline.
  *   - `asleep_until` is relaxed. So the thread's stores to it wait in a queue, in order. Others see them
  *     at the latest when the thread releases the lock of the wheel or of the keeper, or exchanges the
- *     driver's word. An armer may load it as early as while it holds the lock. All else is
+ *     driver's word or sleep_number. An armer may load it as early as while it holds the lock. All else is
  *     sequentially consistent.
  *   - Time has a few ticks; a clock that stands still is allowed. */
 
 #define ARMERS 2
+#define STOPPER 2
+#define WAKERS 3
 #define NODE 0
 #define RECORD 1
 #define LAST_TICK 2
@@ -27,9 +29,13 @@ bool has_keeper, locked; /* the keeper is there; and its lock */
 
 byte asleep_until = AWAKE;
 byte woken; /* drivers/sleep.cpp: "std::uint32_t woken" */
+
+/* src/runtime/runtime.hpp: "std::uint32_t> sleep_number{0}". Here: whether the number is odd, and for each
+ * thread that wakes, whether the number is still the one that the thread has read. */
+bool is_odd, is_same[WAKERS];
 bool stopping;
 
-mtype = { ASLEEP_UNTIL, WOKEN };
+mtype = { ASLEEP_UNTIL, WOKEN, IS_ODD };
 chan stores = [4] of { mtype, byte }; /* made by the thread, not visible to others yet */
 
 bool in_kernel; /* the thread sleeps, */
@@ -42,10 +48,16 @@ bool stop_told;    /* stop has woken the thread, and waits for it */
 #define missed(i) (told[i] && due[i] < until)
 #define all_well (!in_kernel || !(stop_told || missed(0) || missed(1)))
 
+inline next_number() {
+    is_odd = false;
+    is_same[0] = false; is_same[1] = false; is_same[STOPPER] = false
+}
+
 inline show_one_store() {
     if
     :: stores ? ASLEEP_UNTIL, value -> asleep_until = value
     :: stores ? WOKEN, value -> woken = value
+    :: stores ? IS_ODD, value -> next_number()
     fi;
     value = 0
 }
@@ -161,6 +173,17 @@ inline wait_until() {
 #endif
 }
 
+inline settle_wakes() {
+#ifdef BREAK_STORES_INSTEAD_OF_EXCHANGING
+    stores ! IS_ODD, false
+#else
+    d_step {                            /* src/runtime/turn.cpp: "exchange((sleep | woken) + 1" */
+        show_all_stores();
+        next_number()
+    }
+#endif
+}
+
 proctype thread() {
     byte read_at, next, value;
     bool asks_keeper;
@@ -180,9 +203,9 @@ proctype thread() {
         fi;
         next = 0;
         read_at = 0;
-        stores ! ASLEEP_UNTIL, AWAKE    /* src/runtime/turn.cpp: "line.asleep_until.store(awake" */
+        stores ! ASLEEP_UNTIL, AWAKE;   /* src/runtime/turn.cpp: "line.asleep_until.store(awake" */
+        settle_wakes()
     od;
-    stores ! ASLEEP_UNTIL, AWAKE;
     ended = true
 }
 
@@ -192,22 +215,33 @@ inline kernel_wakes() {
     in_kernel = false                   /* drivers/sleep.cpp: "tw_port_wake_all(&woken);" */
 }
 
-inline wake() {
-#ifdef BREAK_TELLS_THE_KERNEL_ONCE
-    atomic {
-        if
-        :: woken == 1 -> was_woken = true
-        :: else -> woken = 1; was_woken = false
-        fi
-    }
-    if
-    :: !was_woken -> kernel_wakes()
-    :: else
-    fi
-#else
+inline call_driver() {
     woken = 1;                          /* drivers/sleep.cpp: "__atomic_store_n(&woken, 1" */
     kernel_wakes()
+}
+
+inline say_so(me) {
+    d_step {                            /* src/runtime/turn.cpp: "sleep_number.compare_exchange" */
+#ifndef BREAK_SAYS_SO_FOR_A_LATER_SLEEP
+        is_odd = is_odd || is_same[me];
+#else
+        is_odd = true;
 #endif
+        is_same[me] = false
+    }
+}
+
+inline wake(me) {
+    if
+    :: is_odd                           /* src/runtime/turn.cpp: "if ((sleep & woken) != 0)" */
+    :: atomic { !is_odd ->              /* src/runtime/turn.cpp: "sleep_number.fetch_or(0" */
+            is_same[me] = true };
+#ifdef BREAK_SAYS_SO_BEFORE_IT_WAKES
+        say_so(me);
+#endif
+        call_driver();                  /* src/runtime/turn.cpp: "rt.driver->wake(rt.driver_state);" */
+        say_so(me)
+    fi
 }
 
 /* src/runtime/nodes.cpp: "place_on(rt, rt.steady, node, due, wake, tw_arm_at)" */
@@ -227,7 +261,7 @@ inline open_keeper() {
     :: !has_keeper ->
         has_keeper = true;              /* src/timers/keeper.cpp: "rt.keeper.compare_exchange" */
 #ifndef BREAK_WAKES_NOBODY_FOR_A_KEEPER
-        wake()                          /* src/timers/keeper.cpp: "            wake_driver(rt);" */
+        wake(RECORD)                    /* src/timers/keeper.cpp: "            wake_driver(rt);" */
 #endif
     :: else
     fi
@@ -258,7 +292,6 @@ inline arm_node_and_load() {
 
 proctype armer(byte me) {
     byte tick, seen, value;
-    bool was_woken;
     if
     :: tick = 1
     :: tick = 2
@@ -268,7 +301,7 @@ proctype armer(byte me) {
     :: me == RECORD -> start_record()
     fi;
     if
-    :: tick < seen -> wake()            /* src/runtime/timeline.hpp: "due < asleep_until" */
+    :: tick < seen -> wake(me)          /* src/runtime/timeline.hpp: "due < asleep_until" */
     :: else
     fi;
     atomic {
@@ -278,13 +311,12 @@ proctype armer(byte me) {
 }
 
 proctype stopper() {
-    bool was_woken;
 #ifdef BREAK_WAKES_BEFORE_IT_SAYS_STOP
-    wake();
+    wake(STOPPER);
     stopping = true;
 #else
     stopping = true;                    /* src/runtime/lifetime.cpp: "rt.stopping.store(true" */
-    wake();                             /* src/runtime/lifetime.cpp: "wake_driver(rt);" */
+    wake(STOPPER);                      /* src/runtime/lifetime.cpp: "wake_driver(rt);" */
 #endif
     atomic {
         stop_told = true;

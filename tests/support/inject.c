@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <unistd.h>
 
 static const int usual_errors[CALLS] = {
     [CALL_MALLOC] = ENOMEM,
@@ -43,7 +44,8 @@ static const int usual_errors[CALLS] = {
 
 static atomic_uint faulty;
 static atomic_int chosen_error, spared_calls, faults_left, faults, last_error;
-static atomic_ullong counts[CALLS];
+static atomic_ullong counts[COUNTED_CALLS];
+static _Thread_local uint64_t own_counts[COUNTED_CALLS];
 static atomic_llong live;
 static atomic_int batch;
 static atomic_llong epoll_timeout, timerfd_deadline;
@@ -66,6 +68,7 @@ void call_after_next_thread_creation(void (*fn)(void)) { atomic_store(&after_cre
 int injected(void) { return atomic_load(&faults); }
 int injected_error(void) { return atomic_load(&last_error); }
 uint64_t calls_of(enum call call) { return atomic_load(&counts[call]); }
+uint64_t own_calls_of(enum call call) { return own_counts[call]; }
 int64_t live_allocations(void) { return atomic_load(&live); }
 int largest_batch(void) { return atomic_exchange(&batch, 0); }
 int64_t longest_epoll_timeout(void) { return atomic_exchange(&epoll_timeout, -1); }
@@ -105,10 +108,15 @@ static void announce(enum call call) {
         fn();
 }
 
+static void count(enum call call) {
+    atomic_fetch_add(&counts[call], 1);
+    ++own_counts[call];
+}
+
 /* Returns the error that this call must fail with, or 0. */
 static int fault(enum call call) {
     announce(call);
-    atomic_fetch_add(&counts[call], 1);
+    count(call);
     if ((atomic_load(&faulty) & ONLY(call)) == 0)
         return 0;
     if (atomic_fetch_sub(&spared_calls, 1) > 0 || atomic_fetch_sub(&faults_left, 1) <= 0)
@@ -231,6 +239,12 @@ int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *to, struc
     return -1;
 }
 
+ssize_t __real_write(int fd, const void *from, size_t size);
+ssize_t __wrap_write(int fd, const void *from, size_t size) {
+    count(CALL_WRITE);
+    return __real_write(fd, from, size);
+}
+
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout) {
     return fails(CALL_POLL) ? -1 : __real_poll(fds, count, timeout);
 }
@@ -341,6 +355,10 @@ static int is_futex_wait(long number, long operation) {
     return number == FUTEX_CALL && (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET);
 }
 
+static int is_futex_wake(long number, long operation) {
+    return number == FUTEX_CALL && (operation & FUTEX_CMD_MASK) == FUTEX_WAKE;
+}
+
 static int is_register(long number, long operation, long wanted) {
     return number == SYS_io_uring_register && operation == wanted;
 }
@@ -375,6 +393,8 @@ long __wrap_syscall(long number, ...) {
     for (int i = 0; i < passed; ++i)
         argument[i] = va_arg(arguments, long);
     va_end(arguments);
+    if (is_futex_wake(number, argument[1]))
+        count(CALL_FUTEX_WAKE);
     if (is_futex_wait(number, argument[1]) && fails(CALL_FUTEX_WAIT))
         return -1;
     if (number == SYS_membarrier && fails(CALL_MEMBARRIER))

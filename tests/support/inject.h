@@ -29,7 +29,11 @@ enum call {
     CALL_URING_ENTER,
     CALL_URING_BEGIN,
     CALL_MMAP,
-    CALLS
+    CALLS,
+    /* Counted, and never refused: a thread would sleep for ever. */
+    CALL_FUTEX_WAKE = CALLS,
+    CALL_WRITE,
+    COUNTED_CALLS
 };
 
 #define ONLY(call) (1u << (call))
@@ -54,6 +58,9 @@ void call_before_allocation(int spared, void (*fn)(void));
 
 /* Returns how often it was called, failing or not, since the program began. */
 uint64_t calls_of(enum call call);
+
+/* The same for the calls of this thread. */
+uint64_t own_calls_of(enum call call);
 
 /* Allocations not freed, and mappings not unmapped yet. */
 int64_t live_allocations(void);

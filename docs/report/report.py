@@ -51,23 +51,23 @@ def promise_in_figures(drivers):
 
 
 def speed_in_figures(results):
-    """The figure of the first workload that a library ran, beside the fastest of these; whoever wins."""
+    """The figures of the first workload that libraries ran, of all those in its chart; whoever wins."""
     groups = groups_of(results)
     for key in headline_keys(groups):
-        rows = {row["impl"]: row for row in groups[key]}
-        peers = [row for name, row in rows.items() if name in LIBRARIES]
-        if key[0] == "rearm-cold" and "tickwheel" in rows and peers:
-            best = min(peers, key=lambda row: row["value"])
-            return (f' Moving one of {grouped(key[2])} timers takes {figure_of(rows["tickwheel"]["value"])} ns; '
-                    f'the fastest of {len(peers)} other libraries, {best["impl"]}, takes {figure_of(best["value"])} ns.')
+        own = [row for row in groups[key] if row["impl"] == "tickwheel"]
+        peers = sorted((row for row in groups[key] if row["impl"] in LIBRARIES), key=lambda row: row["value"])
+        if key[0] == "rearm-cold" and own and peers:
+            others = names_of([f'{row["impl"]} {figure_of(row["value"])}' for row in peers])
+            return f' Moving one of {grouped(key[2])} timers takes {figure_of(own[0]["value"])} ns; {others}.'
     return ""
 
 
-def facts(machine, date):
-    peers = [f"{name} {machine['versions'][name]}" for name in LIBRARIES if name in machine["versions"]]
+def facts(bench, date):
+    machine, ran = bench["machine"], {row["impl"] for row in bench["results"]}
+    peers = [f"{name} {machine['versions'][name]}" for name in LIBRARIES if name in ran]
     memory = f"{round(machine['memory_mb'] / 1024)} GB"
     parts = [machine["cpu"], f"{machine['cores']} cores, {memory}", machine["system"], f"compiler {machine['compiler']}"]
-    return escape(" · ".join(parts)) + (f"<br>Beside {escape(', '.join(peers))}" if peers else "") + f" · {date}"
+    return escape(" · ".join(parts)) + (f"<br>Compared with {escape(', '.join(peers))}" if peers else "") + f" · {date}"
 
 
 def bench_note(bench):
@@ -90,7 +90,7 @@ def page(bench, measured, recording, is_sample):
         style=(HERE / "page.css").read_text(), script=(HERE / "wheel.js").read_text(),
         recording=json.dumps(recording, separators=(",", ":")).replace("</", "<\\/"),
         version=escape(edition(bench["machine"])), verdict=escape(verdict), date=date,
-        facts=facts(bench["machine"], date), bench_note=bench_note(bench), late_note=late_note(bench["machine"]),
+        facts=facts(bench, date), bench_note=bench_note(bench), late_note=late_note(bench["machine"]),
         timers=measured["timers"], seconds=f"{round(max(ran, default=0) / 1e9)} seconds",
         bench=bench_section(bench), drivers=drivers_section(measured), legend=legend())
 

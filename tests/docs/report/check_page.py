@@ -11,7 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent.parent / "docs/report"))
 
-from charts import CAUSES, figure_of  # noqa: E402: the path above
+from charts import CAUSES, LIBRARIES, figure_of  # noqa: E402: the path above
 from check_inputs import Broken, expect, states_of  # noqa: E402
 from chromium import Chromium, ScriptError  # noqa: E402
 
@@ -88,6 +88,19 @@ def check_bench(browser, bench):
             expect(row["text"] == figure_of(row["value"]), f"{chart['workload']}: the text of {row['impl']}")
             wanted = longest["percent"] * row["value"] / (longest["value"] or 1)
             expect(abs(row["percent"] - wanted) < .1, f"{chart['workload']}: the bar of {row['impl']} has the wrong length")
+
+def check_headline(browser, bench):
+    """It has each library that the chart of its figure has, whoever wins; and those that ran stand below it."""
+    rows = [row for row in bench["results"] if row["workload"] == "rearm-cold"]
+    most = max(row["n"] for row in rows if row["impl"] in LIBRARIES)
+    headline = browser.value("document.querySelector('h1').textContent")
+    for row in rows:
+        if row["n"] == most and row["impl"] in LIBRARIES:
+            expect(f'{row["impl"]} {figure_of(row["value"])}' in headline, f"the headline lacks {row['impl']}")
+    facts = browser.value("document.querySelector('.facts').textContent")
+    for name in LIBRARIES:
+        ran = any(row["impl"] == name for row in bench["results"])
+        expect((f"{name} " in facts) == ran, f"{name} stands below the headline, or does not, unlike in the charts")
 
 
 def check_drivers(browser, measured):
@@ -188,6 +201,7 @@ def check(browser, page, bench, measured, recording, every):
     expect(browser.value("['header', 'nav', 'main', 'footer', 'h1'].every(each => document.querySelectorAll(each).length === 1)"),
            "a landmark is missing")
     check_bench(browser, bench)
+    check_headline(browser, bench)
     check_drivers(browser, measured)
     open_page(browser, page, WIDE, "light")
     check_still(browser)

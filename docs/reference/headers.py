@@ -207,8 +207,9 @@ class Reader:
             self.at = found.end()
             return
         body, mark, _ = macro[3].partition("/*")
+        body = re.sub(r"@\w+@", "", body)  # what the build fills in
         self.at = found.end() - (len(mark) + len(_) if mark else 0)
-        is_guard = not body.strip() and not mark and not self.pending
+        is_guard = not macro[3].strip() and not self.pending
         if not is_guard:
             self.add("macro", macro[1], "#define " + macro[1] + (macro[2] or "") + body.rstrip(), start)
 
@@ -347,11 +348,11 @@ def read_header(root, path):
 
 
 def read_headers(root):
-    """All headers that programs include and that declare something, by their paths: those in C first.
-    (port.h is for ports, and docs/PORTING.md explains it.)"""
+    """All headers that programs include and that declare something: runtime.h, where most readers begin, then by their
+    paths, those in C first. (port.h is for ports, and docs/PORTING.md explains it.)"""
     root = Path(root)
     paths = sorted(str(path.relative_to(root)) for path in root.rglob("*") if re.search(r"\.(h|h\.in|hpp)$", path.name))
-    paths.sort(key=lambda path: (path.endswith("pp"), path.count("/")))
+    paths.sort(key=lambda path: (path != "tickwheel/runtime.h", path.endswith("pp"), path.count("/")))
     headers = [read_header(root, path) for path in paths if path != "tickwheel/port.h"]
     explained = {item.name for header in headers for item in header.items if item.comment.blocks or item.members}
     for header in headers:  # without the types that it only announces

@@ -14,5 +14,10 @@ for section in NAME SYNOPSIS DESCRIPTION "RETURN VALUE" ERRORS "SEE ALSO"; do
     }
 done
 python3 "$here/check_page.py" "$output/html/index.html" || failed=1
+if command -v chromium >/dev/null; then
+    python3 -B "$here/check_phone.py" "$output/html/index.html" || failed=1
+else
+    echo "LEFT OUT: chromium is not installed, and the page is not looked at on a phone"
+fi
 node "$here/check_search.js" "$output/html/index.html" || failed=1
 exit $failed

@@ -1,5 +1,6 @@
-"""check_page.py index.html: elements nest, each id stands once, each link leads to one, and nothing is loaded
-from elsewhere."""
+"""check_page.py index.html: elements nest, each id stands once, each link leads to one, nothing is loaded
+from elsewhere, the build fills nothing in, and the page begins with runtime.h."""
+import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -39,8 +40,13 @@ class Page(HTMLParser):
             self.findings.append(f"there are only {len(self.ids)} ids: is this the reference?")
 
 
+text = Path(sys.argv[1]).read_text()
 page = Page()
-page.feed(Path(sys.argv[1]).read_text())
+page.feed(text)
 page.close()
+page.findings += [f"{name} is what the build fills in" for name in re.findall(r"@[A-Z_]\w*@", text)]
+if not re.search(r"Start with <a href=\"#tickwheel/runtime\.h\">.*?<article id=\"tickwheel/runtime\.h\">", text, re.S) or \
+        text.index("<article") != text.index('<article id="tickwheel/runtime.h">'):
+    page.findings.append("the page does not begin with runtime.h, and a sentence that says so")
 print("\n".join(page.findings) if page.findings else f"the page is right: {len(page.ids)} places, {len(page.links)} links")
 sys.exit(bool(page.findings))

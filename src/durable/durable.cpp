@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "check_job.hpp"
+#include "durable/stores/stores.hpp"
 #include "explain.hpp"
 #include "fire.hpp"
 #include "guard.hpp"
@@ -80,8 +81,7 @@ int fill_in(tw_durable &it, tw_runtime *rt, const char *address, const tw_durabl
         return refuse(-EINVAL, "`single_thread` needs a runtime");
     const tw_store *const store = store_for(address, options);
     if (store == nullptr)
-        return refuse(-EOPNOTSUPP, "an address is sqlite:PATH, postgresql://USER@HOST/DATABASE or "
-                                   "memory:NAME, as far as this build has them");
+        return refuse(-EOPNOTSUPP, addresses_of_this_build());
     it.clock.virtual_time = it.settings.single_thread ? rt : nullptr;
     it.database = {store,
                    address,

@@ -1,25 +1,24 @@
-// The database, by the functions of durable.h. Those of its errors that nobody expects are thrown.
+// The database, by the functions of durable.h. Unexpected errors are thrown: bad_usage if the words of the
+// command line are wrong, database_error if the database has failed.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
 
 #include <tickwheel/durable.h>
 
+#include "bad_usage.hpp"
 #include "options.hpp"
+#include "plain.hpp"
 
 namespace tickwheel::jobs {
 
 class database_error : public std::runtime_error {
   public:
     explicit database_error(std::int64_t error)
-        : std::runtime_error(tw_durable_explain(static_cast<int>(error))), error_(static_cast<int>(error)) {}
-
-    int error() const { return error_; }
-
-  private:
-    int error_;
+        : std::runtime_error(tw_durable_explain(static_cast<int>(error))) {}
 };
 
 inline std::int64_t check(std::int64_t result) {
@@ -35,7 +34,10 @@ class connection {
         tw_durable_options c = {};
         c.must_exist = o.what != verb::put ? 1 : 0;  // a misspelt name is not a database without jobs
         c.schema = o.schema ? o.schema->c_str() : nullptr;
-        check(tw_durable_open(&durable_, nullptr, o.database->c_str(), &c));
+        const int error = tw_durable_open(&durable_, nullptr, o.database->c_str(), &c);
+        if (error == -EINVAL || error == -EOPNOTSUPP)  // of the address
+            throw bad_usage(plain(tw_durable_explain(error)));
+        check(error);
     }
     ~connection() { tw_durable_close(durable_); }
     connection(const connection &) = delete;

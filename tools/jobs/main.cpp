@@ -10,7 +10,6 @@
 #include <tickwheel/version.h>
 
 #include "bad_usage.hpp"
-#include "connection.hpp"
 #include "options.hpp"
 #include "plain.hpp"
 #include "verbs.hpp"
@@ -46,9 +45,6 @@ int say(int end, const std::string &why) {
     return end;
 }
 
-// What the library takes for a mistake of its caller is one of the user's here.
-bool is_of_usage(int error) { return error == -EINVAL || error == -EOPNOTSUPP; }
-
 int guarded(const std::vector<std::string> &words) {
     try {
         const int end = run(read_options(words));
@@ -58,8 +54,6 @@ int guarded(const std::vector<std::string> &words) {
         return end;
     } catch (const bad_usage &wrong) {
         return say(usage_is_bad, wrong.what());
-    } catch (const database_error &failed) {
-        return say(is_of_usage(failed.error()) ? usage_is_bad : database_failed, plain(failed.what()));
     } catch (const std::exception &failed) {
         return say(database_failed, plain(failed.what()));
     }

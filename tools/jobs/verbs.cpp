@@ -99,12 +99,36 @@ tw_durable_job job_of(const options &o, const std::string &payload) {
 
 }  // namespace
 
+// The library refuses malformed names, times and schedules before it asks a database, so an empty database in
+// memory shows whether the words are right. What the user's database refuses afterwards is an error of that
+// database.
+void check_words(const options &o, const tw_durable_job *job) {
+    tw_durable_options c = {};
+    c.schema = text_of(o.schema);
+    tw_durable *empty = nullptr;
+    std::int64_t result = tw_durable_open(&empty, nullptr, "memory:tickwheel-jobs", &c);
+    if (result == 0 && job != nullptr) {
+        result = tw_durable_put(empty, job, TW_DURABLE_KEEP);
+    } else if (result == 0 && o.key) {
+        result = tw_durable_remove(empty, o.kind->c_str(), o.key->c_str());
+    } else if (result == 0) {
+        const tw_durable_filter filter = filter_of(o);
+        result = tw_durable_count(empty, &filter);
+    }
+    const std::string why = tw_durable_explain(static_cast<int>(result));
+    tw_durable_close(empty);
+    if (result == -EINVAL)
+        throw bad_usage(plain(why));
+}
+
 int list(const options &o) {
+    check_words(o, nullptr);
     const connection to(o);
     return o.json ? list_as_json(to, o) : list_as_table(to, o);
 }
 
 int count(const options &o) {
+    check_words(o, nullptr);
     const connection to(o);
     const tw_durable_filter filter = filter_of(o);
     std::printf("%" PRId64 "\n", check(tw_durable_count(to.get(), &filter)));
@@ -112,6 +136,7 @@ int count(const options &o) {
 }
 
 int get(const options &o) {
+    check_words(o, nullptr);
     const connection to(o);
     const std::int64_t now = to.now();
     const bool is_there = to.find(*o.kind, *o.key, [&](const tw_durable_entry &entry) {
@@ -124,8 +149,9 @@ int put(const options &o) {
     const std::string payload = o.payload_file ? read_payload(*o.payload_file) : o.payload.value_or("");
     if (payload.size() > TW_DURABLE_PAYLOAD_MAX)
         throw bad_usage("the payload has more than 65536 bytes");
-    const connection to(o);
     const tw_durable_job job = job_of(o, payload);
+    check_words(o, &job);
+    const connection to(o);
     const bool existed =
         check(tw_durable_put(to.get(), &job, o.keep ? TW_DURABLE_KEEP : TW_DURABLE_REPLACE)) != 0;
     std::puts(!existed ? "put" : o.keep ? "kept the one that is there" : "replaced");
@@ -133,6 +159,7 @@ int put(const options &o) {
 }
 
 int remove(const options &o) {
+    check_words(o, nullptr);
     const connection to(o);
     const int result = tw_durable_remove(to.get(), o.kind->c_str(), o.key->c_str());
     if (result == -ENOENT)
@@ -142,6 +169,7 @@ int remove(const options &o) {
 }
 
 int requeue(const options &o) {
+    check_words(o, nullptr);
     const connection to(o);
     const std::int64_t result = tw_durable_requeue(to.get(), text_of(o.kind), text_of(o.key));
     if (result == -ENOENT)

@@ -117,6 +117,7 @@ void print(const lines &all) {
 }
 
 int print_once(const options &o) {
+    check_words(o, nullptr);
     const connection to(o);
     print(look(to, o).shown(most_rows));
     return all_is_well;

@@ -15,6 +15,17 @@ bool begins_with(const char *address, const char *scheme) {
 
 }  // namespace
 
+const char *addresses_of_this_build() {
+    return "no such kind of database; this build has memory:NAME"
+#ifdef TW_WITH_SQLITE
+           ", sqlite:PATH"
+#endif
+#ifdef TW_WITH_POSTGRES
+           ", postgresql://USER@HOST/DATABASE"
+#endif
+        ;
+}
+
 }  // namespace tickwheel::durable
 
 using namespace tickwheel::durable;

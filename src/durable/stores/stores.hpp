@@ -9,4 +9,7 @@ extern const tw_store memory_store;
 extern const tw_store sqlite_store;    // only in a build with SQLite
 extern const tw_store postgres_store;  // only in a build with libpq
 
+// Why an address of no store is refused: the addresses that this build knows.
+const char *addresses_of_this_build();
+
 }  // namespace tickwheel::durable

@@ -166,7 +166,7 @@ def refuses_bad_usage(tool):
                           "go with --every": ("put", "k", "x", "--grace", "1s"), "--missed all": ("put", "k", "x", "--missed", "all"),
                           "--payload-file, not both": ("put", "k", "x", "--payload", "", "--payload-file", "-"),
                           "--seconds 0": ("watch", "--seconds", "0"), "--seconds nan": ("watch", "--seconds", "nan"),
-                          "schema": ("list", "--schema", "No!"), "address": ("list", "--database", "nonsense:x")}.items():
+                          "schema": ("list", "--schema", "No!"), "kind of database": ("list", "--database", "nonsense:x")}.items():
         tool.fails(2, reason, *words)
     nowhere = {k: v for k, v in tool.environment.items() if k != "TICKWHEEL_DATABASE"}
     tool.fails(2, "TICKWHEEL_DATABASE", "list", environment=nowhere)
@@ -175,9 +175,12 @@ def refuses_bad_usage(tool):
 
 
 def tells_errors_of_the_database(tool):
-    tool.fails(1, "there is no such file", "list", "--database", "sqlite:/does/not/exist")
-    tool.fails(1, "", "put", "k", "x", "--database", "sqlite:/does/not/exist")
-    tool.fails(1, "", "list", "--database", f"sqlite:{os.path.abspath(__file__)}")
+    here = os.path.abspath(__file__)
+    for path, verb in (("/does/not/exist", ("list",)), ("/does/not/exist", ("put", "k", "x")), (here, ("list",))):
+        said = tool.fails(1, f": {path}", *verb, "--database", f"sqlite:{path}")
+        assert "--help" not in said and ("no such file" in said) == (path != here), said
+    for kind in ("sqlite:PATH", "memory:NAME"):
+        assert kind in tool.fails(2, "this build has", "list", "--database", "nonsense:x")
     said = tool.run("list", "--database", "postgresql://user:secret@/x?host=/does/not/exist").stderr
     assert b"secret" not in said
     with open("/dev/full", "wb") as full:

@@ -115,7 +115,12 @@ int open_place(void **out, const tw_store_place &place, char *why, std::size_t r
 
 int open(void **out, const tw_store_place *place, char *why, std::size_t room) {
     try {
-        return open_place(out, *place, why, room);
+        const int error = open_place(out, *place, why, room);
+        if (error != 0) {
+            const std::size_t said = std::strlen(why);
+            std::snprintf(why + said, room - said, ": %s", path_of(place->address).c_str());
+        }
+        return error;
     } catch (const std::bad_alloc &) {
         return refuse(-ENOMEM, "no memory", why, room);
     }

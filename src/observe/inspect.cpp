@@ -112,8 +112,12 @@ bool answer_next(inspect_server &server, client &it) {
     const inspect::request asked = inspect::read_request({it.request, it.asked});
     if (asked.what == inspect::request::incomplete)
         return true;
-    if (asked.what == inspect::request::wrong)
+    if (asked.what == inspect::request::wrong) {  // one that does not take the answer at once gets none
+        answer_request(*server.rt, asked, it.reply);
+        it.sent = 0;
+        send_more(it, now());
         return false;
+    }
     it.asked -= asked.size;
     std::memmove(it.request, it.request + asked.size, it.asked);
     const std::int64_t begun = now();

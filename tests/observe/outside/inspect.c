@@ -307,7 +307,7 @@ TEST(another_user_gets_nothing) {
 
 /* --- clients that are not as they should be -------------------------------------------- */
 
-TEST(hangs_up_on_what_it_does_not_know) {
+TEST(answers_what_it_does_not_know_with_an_error_and_hangs_up) {
     static const char *const wrong[] = {
         "\n",           "stat\n",
         "stats \n",     "STATS\n",
@@ -320,6 +320,7 @@ TEST(hangs_up_on_what_it_does_not_know) {
         const int fd = connected();
         read_until(fd, "\n");
         assert_true(write(fd, wrong[i], strlen(wrong[i])) > 0);
+        assert_string_equal(read_until(fd, "\n"), "error\n");
         assert_true(is_hung_up(fd));
     }
     assert_int_equal(process_that_answers(), getpid());

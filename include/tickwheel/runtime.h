@@ -331,7 +331,8 @@ TW_MUST_CHECK int tw_runtime_check(struct tw_runtime *rt, tw_report *report, voi
 
 /* Watches a descriptor: fn(fd, events, arg) is called on the runtime's thread when it is ready.
  * `events` has the values and the rules of epoll_ctl (EPOLLIN, EPOLLOUT, EPOLLET ...). A closed
- * descriptor is no longer watched, but unwatch it before you close it. Returns 0.
+ * descriptor is no longer watched, but unwatch it before you close it. After a stop and a start fn may be
+ * called once for what was ready before the stop, so read without blocking. Returns 0.
  *   -EOPNOTSUPP  this driver watches no descriptors
  *   -EEXIST      it is watched already
  *   -EBADF, -EPERM, -ENOSPC, -ENOMEM, -EINVAL  as epoll_ctl */

@@ -27,9 +27,9 @@ extern "C" {
 
 #define TW_TRACE_MOST ((size_t)1 << 24) /* fires that a recording can keep */
 
-/* Begins a recording that keeps the last `fires` fires, or somewhat more; what was recorded before is
- * forgotten. The first call allocates all memory, which tw_runtime_free gives back; later calls use the
- * same. Returns 0. In the child of a fork nothing is recorded, until it calls this again.
+/* Begins a recording that keeps the last `fires` fires, rounded up to a power of two: 1,000 keeps 1,024. What
+ * was recorded before is forgotten. The first call allocates all memory, which tw_runtime_free gives back;
+ * later calls use the same. Returns 0. In the child of a fork nothing is recorded, until it calls this again.
  *   -EINVAL  also: `fires` is 0 or more than TW_TRACE_MOST
  *   -ENOSPC  `fires` is more than the memory of the first call has room for
  *   -ENOMEM */

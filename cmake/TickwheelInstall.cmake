@@ -55,6 +55,12 @@ if(TARGET tickwheel_durable)
     install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-durable.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
+# The adapters to event loops, which programs copy.
+if(TW_RUNTIME AND NOT CMAKE_CROSSCOMPILING)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/loops DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tickwheel/examples
+        FILES_MATCHING PATTERN "tickwheel_*.h*" PATTERN README.md PATTERN expected EXCLUDE)
+endif()
+
 # The man pages, if ./dev reference has written them.
 set(man_pages ${PROJECT_SOURCE_DIR}/build/reference/man/man3)
 if(TW_RUNTIME)

@@ -65,6 +65,9 @@ check_headers() {
 check_tools() {
     quietly env LD_LIBRARY_PATH="$library" "$prefix/bin/tickwheel-top" --version
     test -f "$prefix/share/tickwheel/tickwheel-gdb.py"
+    loops=$prefix/share/doc/tickwheel/examples/loops
+    [ -z "$is_installed" ] || loops=$prefix/share/doc/tickwheel-doc/examples/loops
+    test -f "$loops/tickwheel_uv.h" && test -f "$loops/tickwheel_asio.hpp"
     if [ "$kind" = shared ]; then # where gdb looks for it: the library's name and path
         real=$(readlink -f "$library/libtickwheel.so")
         [ -z "$is_installed" ] || real=/usr${real#"$(readlink -f "$prefix")"} # it will be there

@@ -15,7 +15,7 @@ need_for() {
     clang) need "${tests[@]}" clang ;;
     asan) need "${tests[@]}" clang libclang-rt-dev ;;
     fuzz) need "${compiler[@]}" clang libclang-rt-dev ;;
-    package) need "${compiler[@]}" pkg-config python3 debhelper lintian ;;
+    package) need "${compiler[@]}" "${databases[@]}" python3 debhelper lintian ;;
     mutate) need "${tests[@]}" python3-clang ;;
     durable-bench) need "${compiler[@]}" "${databases[@]}" postgresql nodejs npm ;;
     lint)

@@ -39,8 +39,38 @@ consumers() {
 }
 
 statically() {
+    local program
     "${CC:-cc}" -I"$root/usr/include" "$here/consumer.c" "$libraries/libtickwheel.a" -pthread -o "$packages/static"
     "$packages/static"
+    program=$packages/static_durable
+    # shellcheck disable=SC2046  # a list of flags
+    "${CC:-cc}" -I"$root/usr/include" "$here/durable.c" "$libraries/libtickwheel_durable.a" "$libraries/libtickwheel.a" \
+        $(pkg-config --libs sqlite3 libpq) -lstdc++ -pthread -o "$program"
+    "$program" memory:jobs
+}
+
+# Durable timers are in packages of their own, and programs without them need none of these.
+apart() {
+    local plain=$packages/plain found
+    rm -rf "$plain"
+    dpkg-deb -x "$packages"/libtickwheel0_*.deb "$plain"
+    dpkg-deb -x "$packages"/libtickwheel-dev_*.deb "$plain"
+    found=$(find "$plain" -name '*durable*' -o -name '*tw_store*')
+    [ -z "$found" ] || fail "not in libtickwheel-durable-dev: $found"
+    rm -rf "$packages/consumer_of_plain"
+    {
+        cmake -G Ninja -S "$here/find_package_cpp" -B "$packages/consumer_of_plain" -DCMAKE_PREFIX_PATH="$plain/usr" &&
+            cmake --build "$packages/consumer_of_plain" &&
+            LD_LIBRARY_PATH=$(dirname "$plain"/usr/lib/*/libtickwheel.so) "$packages/consumer_of_plain/consumer"
+    } >"$packages/consumer_of_plain.log" 2>&1 || fail "see $packages/consumer_of_plain.log"
+}
+
+# A program with durable timers needs the package with the version that first had its functions.
+symbols_of_durable() {
+    dpkg-deb --ctrl-tarfile "$packages"/libtickwheel-durable0_*.deb | tar -xO ./symbols |
+        grep -qx ' tw_durable_put@TICKWHEEL_DURABLE_0.1 0.1.0' || fail "libtickwheel-durable0 has no file of symbols"
+    pkg-config --with-path="$libraries/pkgconfig" --exists tickwheel-durable || fail "no tickwheel-durable.pc"
+    test -e "$root/usr/share/man/man3/tw_durable_open.3.gz" || fail "no pages of durable timers"
 }
 
 programs() {
@@ -48,6 +78,10 @@ programs() {
     output=$(LD_LIBRARY_PATH=$libraries "$root/usr/bin/tickwheel-watch")
     [ "$output" = "$(cat "$source/examples/expected/wheel_picture.txt")" ] || fail "tickwheel-watch printed $output"
     LD_LIBRARY_PATH=$libraries "$root/usr/bin/tickwheel-demo" --seconds-per-driver 0.1 >/dev/null
+    rm -f "$packages"/jobs.db*
+    LD_LIBRARY_PATH=$libraries "$root/usr/bin/tickwheel-jobs" put mail 17 --database "sqlite:$packages/jobs.db" >/dev/null
+    output=$(LD_LIBRARY_PATH=$libraries "$root/usr/bin/tickwheel-jobs" count --database "sqlite:$packages/jobs.db")
+    [ "$output" = 1 ] || fail "tickwheel-jobs counted $output"
 }
 
 # An older CMake finds what this one has installed. It also builds the library by itself, as it installs
@@ -78,6 +112,8 @@ step() {
 step "lintian" lint
 step "unpacking" unpack
 libraries=$(dirname "$root"/usr/lib/*/libtickwheel.so)
+step "durable timers in packages of their own" apart
+step "their symbols and pages" symbols_of_durable
 step "consumers, by CMake and pkg-config" consumers
 step "a consumer of the static library" statically
 step "programs" programs

@@ -477,6 +477,15 @@ TW_MUST_CHECK struct tw_node *tw_running(struct tw *w);
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
 int tw_advance(struct tw *w, tw_tick now, uint32_t budget) TW_LINKED_AS("tw_advance" TW_LAYOUT_NAME);
 
+#if TW_RUNTIME
+/* As tw_advance(w, until, budget), for a caller who has come to tick `now` and stops on the way because
+ * something else is due. Periodic nodes count the fires that they have missed up to `now`: with TW_SKIP and
+ * TW_DELAY they are next due after that. Returns 0 or 1, as tw_advance.
+ *   -EINVAL  also: until is before tw_now(w) or after now, now is TW_NEVER, or budget is 0
+ *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
+int tw_advance_until(struct tw *w, tw_tick now, tw_tick until, uint32_t budget);
+#endif
+
 /* Advances the wheel by one tick, for a tick interrupt: tw_advance(w, tw_now(w) + 1,
  * TW_UNBOUNDED). Calls everything that is due; to limit that, use tw_advance. Returns 0, or 1 if a
  * tw_interrupt has left work; then call tw_advance with the tick of tw_now(w).

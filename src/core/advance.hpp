@@ -125,7 +125,7 @@ template <class Wheel> TW_INLINE_IF_SMALL inline void take_share(Wheel &wheel, s
 // Tells a wheel of a tick for which it is not quiet. Only one thread advances at a time. While it does, other
 // threads arm and cancel in the gaps between two holds of the lock.
 // REQUIRES: wheel lock held. RELEASES: wheel lock
-template <class Wheel> TW_ONE_COPY int advance(tw *w, std::uint32_t budget, tick now) {
+template <class Wheel> TW_ONE_COPY int advance_with_work(tw *w, std::uint32_t budget, tick now) {
     Wheel &wheel = wheel_in<Wheel>(w);
     if (wheel.advancing)
         return leave(w, -ebusy);

@@ -282,13 +282,21 @@ template <class Wheel> struct api {
             return -einval;
         if (const int error = enter(w); error != 0)
             return error;
-        TW_CHECKS(some(w));
-        Wheel &wheel = wheel_of(w);
-        // In a tree the usual path finds just as quickly that nothing is due.
-        if (nodes_move && before(wheel.now, now) && wheel.pass_quietly(now))
-            return leave(w, 0);
-        return core::advance<Wheel>(w, budget, now);
+        return advance_entered(w, now, budget);
     }
+
+#if TW_RUNTIME
+    static int advance_until(tw *w, tick now, tick until, std::uint32_t budget) {
+        if (!is_tick(now) || until > now || budget == 0)
+            return -einval;
+        if (const int error = enter(w); error != 0)
+            return error;
+        Wheel &wheel = wheel_of(w);
+        if (!wheel.advancing && wheel.can_go_to(until))
+            wheel.told = now;
+        return advance_entered(w, until, budget);
+    }
+#endif
 
     static int update(tw *w) {
         if (const int error = enter(w); error != 0)
@@ -299,7 +307,7 @@ template <class Wheel> struct api {
             return leave(w, 0);
         const bool is_refused =
             !is_tick(next) && !wheel_of(w).advancing;  // -EBUSY takes precedence over -ERANGE
-        return is_refused ? leave(w, -erange) : core::advance<Wheel>(w, TW_UNBOUNDED, next);
+        return is_refused ? leave(w, -erange) : core::advance_with_work<Wheel>(w, TW_UNBOUNDED, next);
     }
 
     static int idle(tw *w, std::uint32_t budget) {
@@ -353,6 +361,16 @@ template <class Wheel> struct api {
     }
 
   private:
+    // REQUIRES: wheel lock held. RELEASES: wheel lock
+    TW_INLINE_ALWAYS static int advance_entered(tw *w, tick now, std::uint32_t budget) {
+        TW_CHECKS(some(w));
+        Wheel &wheel = wheel_of(w);
+        // In a tree the usual path finds just as quickly that nothing is due.
+        if (nodes_move && !before(now, wheel.now) && wheel.pass_quietly(now))
+            return leave(w, 0);
+        return core::advance_with_work<Wheel>(w, budget, now);
+    }
+
     // Replaces a tick by the one to arm for in a window that begins there.
     TW_ONE_COPY static int choose_from(tw *w, tick *first, tick slack) {
         const int error = enter(w);

@@ -123,6 +123,11 @@ TW_API tw_tick tw_overruns(tw *w) { return library::overruns(w); }
 #endif
 
 TW_API int tw_advance(tw *w, tw_tick now, uint32_t budget) { return library::advance(w, now, budget); }
+#if TW_RUNTIME
+TW_API int tw_advance_until(tw *w, tw_tick now, tw_tick until, uint32_t budget) {
+    return library::advance_until(w, now, until, budget);
+}
+#endif
 TW_API int tw_update(tw *w) { return library::update(w); }
 TW_API int tw_idle(tw *w, uint32_t budget) { return library::idle(w, budget); }
 #if !TW_SMALL

@@ -174,11 +174,11 @@ template <class Engine> class wheel : public Engine {
 
   private:
     static bool rearm_in_ticks(wheel_state &w, tw_node &node) {
-        return set_to_next(node, w.now, &w.overruns);
+        return set_to_next(node, w.present(), &w.overruns);
     }
 #if TW_RUNTIME
     static bool rearm_in_parts(wheel_state &w, tw_node &node) {
-        return set_to_next_on_grid(node, w.parts, w.now, &w.overruns);
+        return set_to_next_on_grid(node, w.parts, w.present(), &w.overruns);
     }
 #endif
 

@@ -184,8 +184,8 @@ fired go_on_if_settled(tw_runtime &rt, fired how_far) {
     return settle_components(rt) && !must_leave(rt) ? how_far : fired::stopped;
 }
 
-fired fire_nodes(tw_runtime &rt, timeline &line, tick to, std::uint32_t budget) {
-    const int left = tw_advance(&line.wheel, to, budget);
+fired fire_nodes(tw_runtime &rt, timeline &line, tick present, tick to, std::uint32_t budget) {
+    const int left = tw_advance_until(&line.wheel, present, to, budget);
     return go_on_if_settled(rt, left == 0 ? fired::all : fired::some);
 }
 
@@ -210,7 +210,7 @@ fired fire_both(tw_runtime &rt, keeper &it, timeline &line, tick present) {
         const tick to = next < present ? next : present;
         if (has_nodes && (to != nodes_are_at || line.has_more_due.load(std::memory_order_relaxed))) {
             line.has_more_due.store(false, std::memory_order_relaxed);
-            if (const fired how_far = fire_nodes(rt, line, to, budget); how_far != fired::all)
+            if (const fired how_far = fire_nodes(rt, line, present, to, budget); how_far != fired::all)
                 return how_far;
             nodes_are_at = to;
             budget -= smaller(budget - 1, rt.budget / passes_of_nodes);  // so that records go on, too
@@ -237,7 +237,7 @@ bool fire_due(tw_runtime &rt) {
         rt.meter.begin(line, reading);
         keeper *const it = keeper_of(rt);
         const fired here =
-            it != nullptr ? fire_both(rt, *it, line, present) : fire_nodes(rt, line, present, rt.budget);
+            it != nullptr ? fire_both(rt, *it, line, present) : fire_nodes(rt, line, present, present, rt.budget);
         rt.meter.end(line, here == fired::some);
         how_far = here == fired::all ? how_far : here;
         has_new_keeper = has_new_keeper || keeper_of(rt) != it;

@@ -113,6 +113,57 @@ TEST(p5_handles_keys_and_jobs_keep_to_it) {
             keep_to_grid(odd[i].tick, odd[i].periods, (enum tw_missed)missed);
 }
 
+/* --- fires that were missed ------------------------------------------------------------------ */
+
+enum { LEAP = 1000, LATE_PERIOD = 10 }; /* ms */
+
+/* What a late node has done: how often it fired, and the last time with how many overruns. */
+struct outcome {
+    unsigned fires;
+    uint64_t overruns;
+    int64_t remaining;
+};
+
+static struct outcome outcome;
+static void note_outcome(UNUSED struct tw_node *node, UNUSED void *arg) {
+    if (outcome.fires++ == 0)
+        outcome.overruns = tw_runtime_overruns(rt);
+}
+
+/* Time leaps past many due times of a node while so many handles are due, too. */
+static struct outcome leap_beside(unsigned handles, enum tw_missed missed) {
+    struct tw_handles *set = NULL;
+    struct tw_node node;
+    rt = virtual_runtime();
+    outcome = (struct outcome){0};
+    tw_node_init(&node, note_outcome, NULL);
+    assert_int_equal(tw_runtime_every(rt, &node, LATE_PERIOD * TW_MILLISECOND, missed), 0);
+    if (handles != 0)
+        assert_ok(tw_handles_new(&set, rt, NULL));
+    for (unsigned i = 0; i < handles; ++i) {
+        tw_handle id;
+        assert_ok(tw_handle_after(set, &id, (i + 1) * LEAP / (handles + 1) * TW_MILLISECOND, no_task, NULL));
+    }
+    assert_ok(tw_runtime_leap(rt, LEAP * TW_MILLISECOND));
+    outcome.remaining = tw_runtime_remaining(rt, &node);
+    tw_runtime_free(rt);
+    return outcome;
+}
+
+TEST(p5_handles_that_are_due_too_change_nothing_for_a_late_node) {
+    for (int missed = TW_BURST; missed <= TW_DELAY; ++missed) {
+        const struct outcome alone = leap_beside(0, (enum tw_missed)missed);
+        assert_int_equal(alone.fires, missed == TW_BURST ? LEAP / LATE_PERIOD : 1);
+        assert_int_equal(alone.overruns, LEAP / LATE_PERIOD - 1);
+        for (unsigned handles = 1; handles <= 1000; handles *= 10) {
+            const struct outcome beside = leap_beside(handles, (enum tw_missed)missed);
+            assert_int_equal(beside.fires, alone.fires);
+            assert_int_equal(beside.overruns, alone.overruns);
+            assert_int_equal(beside.remaining, alone.remaining);
+        }
+    }
+}
+
 /* --- refused -------------------------------------------------------------------------------------- */
 
 static int every(int64_t tick, int64_t period) {

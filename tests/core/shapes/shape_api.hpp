@@ -12,6 +12,7 @@
 #define FUNCTIONS_FOR_RUNTIMES(F) \
     F(int, arm_grid, (tw *w, tw_node *node, const tw_grid *grid), (w, node, grid)) \
     F(int, postpone_all, (tw *w, tw_tick by), (w, by)) \
+    F(int, advance_until, (tw *w, tw_tick now, tw_tick until, uint32_t budget), (w, now, until, budget)) \
     F(uint64_t, cancelled, (tw *w, unsigned label), (w, label)) \
     F(int, set_caller, (tw *w, tw_caller *caller, void *arg), (w, caller, arg)) \
     F(int64_t, each, (tw *w, tw_visitor *visit, void *arg), (w, visit, arg))

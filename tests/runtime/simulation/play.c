@@ -15,7 +15,7 @@
 #include "support/random.h"
 
 /* A life has a few timers across all of time, or many within some rounds of the wheel. */
-enum { LIFE = 1200, FEW = 20, CALM = 200, MOST_FIRES_EACH = 40 };
+enum { LIFE = 1200, FEW = 20, CALM = 200, MOST_FIRES_EACH = 40, MOST_HANDLES = 50 };
 
 static struct {
     int64_t unit;
@@ -206,10 +206,23 @@ static int64_t within_time(const struct world *w, int64_t by) {
     return by < scope.longest ? by : scope.longest;
 }
 
+/* Handles that are due in the stretch of time that comes next, mostly. */
+static void start_handles(struct world *w, int64_t by) {
+    for (int64_t left = draw_any(w, MOST_HANDLES, 6); left > 0; --left) {
+        struct tw_when when = {.absolute = one_in(w, 2)};
+        when.due_ns = draw(w, by < INT64_MAX / 2 ? by + 2 : by);
+        if (when.absolute)
+            when.due_ns = later_by(shown(w), when.due_ns);
+        world_start_handle(w, &when);
+    }
+}
+
 static void run(struct world *w) {
     const enum running how = one_in(w, 3) ? LEAPING : ADVANCING;
     const int64_t by = within_time(w, draw_way(w));
     make_room(w, how, by);
+    if (w->handles != NULL && one_in(w, 2))
+        start_handles(w, by);
     world_run(w, how, by);
 }
 
@@ -274,6 +287,7 @@ static struct life draw_life(struct world *w) {
     struct life life = {.unit = units[draw(w, 10)]};
     life.budget = budgets[draw(w, 8)];
     life.has_wall = one_in(w, 2);
+    life.has_handles = one_in(w, 2);
     const bool is_wide = one_in(w, 2);
     life.timers = is_wide ? (unsigned)draw(w, FEW) + 1 : (unsigned)draw(w, MOST_TIMERS) + 1;
     scope.unit = life.unit;

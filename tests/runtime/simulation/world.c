@@ -59,21 +59,31 @@ static struct tw_runtime *new_runtime(struct world *w, const struct life *life) 
     return rt;
 }
 
+static struct tw_handles *new_handles(struct world *w) {
+    struct tw_handles *handles = NULL;
+    require(w, tw_handles_new(&handles, w->rt, NULL) == 0, "tw_handles_new failed");
+    return handles;
+}
+
 void world_begin(struct world *w, const struct life *life) {
     memset(&w->ref, 0, sizeof w->ref);
     w->ref.unit = life->unit;
     w->ref.has_wall = life->has_wall;
+    w->ref.has_handles = life->has_handles;
     w->ref.gets_done = life->budget >= 1u << 20;
     w->ref.count = life->timers;
     w->rt = new_runtime(w, life);
+    w->handles = life->has_handles ? new_handles(w) : NULL;
+    w->handles_pending = 0;
     for (unsigned i = 0; i < life->timers; ++i)
         give_node(w, i);
     w->is_freed = w->ends_inside = false;
     w->sets_seen = w->set_back_so_far = 0;
     w->wall_seen = 0;
     ++w->totals.lives;
-    tell(w, "a new life: tick %" PRId64 " ns, budget %u, %u timers, %s", life->unit, life->budget,
-         life->timers, life->has_wall ? "wall clock" : "virtual clock");
+    tell(w, "a new life: tick %" PRId64 " ns, budget %u, %u timers, %s, %s", life->unit, life->budget,
+         life->timers, life->has_wall ? "wall clock" : "virtual clock",
+         life->has_handles ? "handles beside nodes" : "nodes alone");
 }
 
 void world_end(struct world *w) {
@@ -100,7 +110,7 @@ static void check_timer(struct world *w, unsigned timer) {
 static void check_around(struct world *w, unsigned timer) {
     check_timer(w, timer);
     const size_t count = tw_runtime_count(w->rt);
-    const unsigned expected = reference_pending(&w->ref);
+    const unsigned expected = reference_pending(&w->ref) + w->handles_pending;
     require(w, count == expected, "count %zu instead of %u", count, expected);
 }
 
@@ -213,6 +223,25 @@ static void on_fire(struct tw_node *node, void *arg) {
     if (!w->is_freed)
         check_due(w, due);
     w->inside = false;
+}
+
+/* A handle takes part in no other check: nodes must behave as if it were not there. */
+static void on_handle(const struct tw_event *event, void *arg) {
+    struct world *w = arg;
+    tell(w, "a handle fires, due %" PRId64, event->due_ns);
+    require(w, w->running != AT_REST && !w->stopped && w->handles_pending != 0, "a handle fired");
+    --w->handles_pending;
+}
+
+void world_start_handle(struct world *w, const struct tw_when *when) {
+    ++w->totals.operations;
+    tell(w, "start a handle %s %" PRId64, when->absolute ? "at" : "after", when->due_ns);
+    const struct tw_task task = {.fn = on_handle, .arg = w};
+    tw_handle handle;
+    const int result = tw_handle_start(w->handles, &handle, when, &task);
+    follow_wall(w, when->absolute);
+    require(w, result == 0, "starting a handle: %d", result);
+    ++w->handles_pending;
 }
 
 /* P4: none is lost. */

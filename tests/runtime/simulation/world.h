@@ -5,6 +5,8 @@
 #ifndef TICKWHEEL_TESTS_WORLD_H
 #define TICKWHEEL_TESTS_WORLD_H
 
+#include <tickwheel/handle.h>
+
 #include "reference.h"
 
 enum running { AT_REST, ADVANCING, LEAPING };
@@ -26,6 +28,8 @@ struct world {
     bool talks; /* prints each operation */
 
     struct tw_runtime *rt;
+    struct tw_handles *handles; /* null: this life has nodes alone */
+    unsigned handles_pending;
     struct body bodies[MOST_TIMERS];
     struct reference ref;
 
@@ -53,7 +57,7 @@ void tell(const struct world *w, const char *format, ...) __attribute__((format(
 struct life {
     int64_t unit;
     uint32_t budget;
-    bool has_wall;
+    bool has_wall, has_handles;
     unsigned timers;
 };
 
@@ -69,6 +73,7 @@ void world_cancel_wait(struct world *w, unsigned timer);
 void world_shutdown(struct world *w, unsigned timer);
 void world_renew(struct world *w, unsigned timer); /* calls tw_node_init once the node is not pending */
 void world_free(struct world *w, unsigned timer);  /* frees its storage and allocates a new node */
+void world_start_handle(struct world *w, const struct tw_when *when); /* a one-shot timer beside the nodes */
 void world_run(struct world *w, enum running how, int64_t by);
 void world_set_wall(struct world *w, int64_t to); /* in a callback: call world_stop next */
 void world_stop(struct world *w);

@@ -212,12 +212,11 @@ template <class Shape> class slot_engine : public placement<Shape> {
 
     // How many nodes may be lowered ahead of time once an advance has caught up. Sets the lead, which is how
     // many ticks before a block opens look-ahead begins: it grows with the number of ticks that have
-    // passed, so that a caller who comes every tenth tick begins ten times as early. A caller who comes
-    // again at the same tick has time to spare: one share, and the lead is a whole round.
+    // passed, so that a caller who comes every tenth tick begins ten times as early.
     std::uint32_t begin_share() {
         if (!Shape::ahead)
             return 1;  // to find that there is nothing to do
-        lead = ticks_passed == 0 ? Shape::round : lead_of_a_tick() * ticks_passed;
+        lead = lead_of_a_tick() * larger<std::uint32_t>(ticks_passed, 1);
         return ahead_per_tick *
                static_cast<std::uint32_t>(shares_of<digits>(ticks_passed, Shape::low(now) - asked_for));
     }

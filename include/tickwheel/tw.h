@@ -28,16 +28,18 @@
  *              not pending may be freed at any time, also inside its own callback, unless its
  *              callback is running on another thread: cancelling does not wait for it, tw_wait
  *              does. A wheel may be freed once every call on it has returned.
- *              The wheel detects a pending node that was copied, freed, overwritten or
- *              initialised again when it next touches that node or a neighbour. It then stops
- *              the program; on Linux with a message that names the node's address (on small
- *              parts: only in builds without NDEBUG).
+ *              The wheel detects a pending node that was freed, overwritten or initialised again
+ *              when it next comes to that node: to fire or lower it, or to arm another one behind
+ *              it. It detects a copy when it is used. It then stops the program; on Linux with a
+ *              message that names the node's address (on small parts: only in builds without
+ *              NDEBUG).
  *   Threads    Every function may be called from any thread, callbacks included. A wheel
  *              initialised with TW_UNLOCKED must be used by one thread at a time. Only one
  *              tw_advance or tw_update runs at a time; a second one returns -EBUSY. Use a node
  *              with one wheel at a time. -EBUSY for a node that is pending on another wheel
- *              reports mistakes; it does not make a race between two wheels safe. It is not
- *              available with 32-bit ticks, whose nodes do not store their wheel.
+ *              reports mistakes, as it does for a copy of a pending node whose original has fired
+ *              since; it does not make a race between two wheels safe. It is not available with
+ *              32-bit ticks, whose nodes do not store their wheel.
  *   Callbacks  Run on the thread that advances the wheel, with no lock held. They may call
  *              anything here on any node or wheel, except advance their own wheel. If an
  *              exception or a longjmp leaves a callback, call tw_abandon afterwards.
@@ -126,7 +128,8 @@ struct tw_node {
     struct tw_node *child[2]; /* below it in the tree; the node itself: it stands in another one's ring */
 #endif
 #if TW_TICK_BITS != 32
-    struct tw *wheel; /* the wheel that it is, or was last, armed on */
+    uintptr_t wheel; /* the address of the wheel that it is, or was last, armed on, exclusive-or its own: so a
+                        copy does not name the wheel */
 #endif
     uint16_t fires_left;      /* 0: no limit */
     uint8_t missed_and_label; /* enum tw_missed in the lowest bits, above them the label */

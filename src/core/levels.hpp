@@ -33,14 +33,28 @@ template <class Shape> struct levels {
     // Takes a node out of its ring. If it was the last of its slot the slot's bit is cleared (L1).
     // The slot is not stored in the node; it follows from the head of the ring, which is the
     // neighbour on both sides of a last node. A ring outside the slots has no bit.
+    //
+    // The neighbours of a random node are not in the cache. So nothing is read from them here, as the
+    // processor would wait for that, but not for what it writes. Broken links are found when a walk comes
+    // there.
     void take(tw_node &node) {
         tw_link *const ring = node.link.next;
-        unlink(node.link);
-        if (ring->next != ring)
+        if (ring != node.link.prev) {
+            asserts ? unlink(node.link) : unlink_unchecked(node.link);
             return;
+        }
+        unlink(node.link);
         const auto offset = reinterpret_cast<std::uintptr_t>(ring) - reinterpret_cast<std::uintptr_t>(rings);
         if (offset < sizeof rings)
             busy.clear(static_cast<unsigned>(offset / sizeof(tw_link)));
+    }
+
+    // Takes out a node that a walk has come to. To compare its links has the next node come from memory,
+    // where the walk goes next.
+    void take_in_walk(tw_node &node) {
+        stop_if_not_pending(node);
+        stop_if_broken(node.link);
+        take(node);
     }
 
     // See next_busy.hpp.

@@ -46,6 +46,12 @@ inline void make_empty(tw_link &ring) { ring.next = ring.prev = &ring; }
     stop_at(behind_agrees ? *link.prev : *link.next);
 }
 
+// A node on a ring is pending, unless somebody has initialised it again or used its memory.
+inline void stop_if_not_pending(const tw_node &node) {
+    if (unlikely(links_are_checked && node.state != TW_PENDING))  // as TW_ASSERT
+        stop_at(node.link);
+}
+
 inline bool agrees_with_both(const tw_link &link) {
     return link.prev->next == &link && link.next->prev == &link;  // as TW_ASSERT
 }
@@ -79,10 +85,14 @@ inline void append(tw_link &ring, tw_link &link) {
     insert_after(*ring.prev, link);
 }
 
-inline void unlink(tw_link &link) {
-    stop_if_broken(link);
+inline void unlink_unchecked(tw_link &link) {
     link.prev->next = link.next;
     link.next->prev = link.prev;
+}
+
+inline void unlink(tw_link &link) {
+    stop_if_broken(link);
+    unlink_unchecked(link);
 }
 
 inline bool is_empty(const tw_link &ring) { return ring.next == &ring; }

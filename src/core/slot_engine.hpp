@@ -60,6 +60,7 @@ template <class Shape> class slot_engine : public placement<Shape> {
     }
 
     void take(tw_node &node) { slots.take(node); }
+    void take_in_walk(tw_node &node) { slots.take_in_walk(node); }
 
     // --- clearing: all nodes are taken off their slots at once, and leave one by one --------
 
@@ -97,7 +98,7 @@ template <class Shape> class slot_engine : public placement<Shape> {
         note_emptied();
         while (!is_empty(leaving)) {
             tw_node &node = node_of(behind(leaving));
-            take(node);
+            take_in_walk(node);
             place(node);
         }
     }
@@ -142,7 +143,7 @@ template <class Shape> class slot_engine : public placement<Shape> {
             if (drop_marker(node))
                 return true;
             TW_CHECKS(kept(&node));
-            slots.take(node);
+            take_in_walk(node);
             node.expiry = later(node.expiry, shift_by);
             place(node);
             TW_CHECKS(pending(&node));
@@ -346,7 +347,7 @@ template <class Shape> class slot_engine : public placement<Shape> {
     }
 
     void take_marker(tw_node &node) {
-        take(node);
+        take_in_walk(node);
         node.state = TW_IDLE;
         --count;
 #if TW_RUNTIME
@@ -376,7 +377,7 @@ template <class Shape> class slot_engine : public placement<Shape> {
     void leave_cursor(tw_node &node) {
         if (drop_marker(node))
             return;
-        take(node);
+        take_in_walk(node);
         place(node);
     }
 
@@ -406,7 +407,7 @@ template <class Shape> class slot_engine : public placement<Shape> {
         TW_CHECKS(kept(&node));
         const tick t = cursor + distance_to(node.expiry);
         const unsigned differs_on = Shape::level_of(t ^ opening);
-        take(node);
+        take_in_walk(node);
         if (differs_on < level)
             slots.put(node, Shape::slot(level - 1, Shape::low(t)));
         else if (differs_on == Shape::far && Shape::far_slot(t ^ opening) < slot)

@@ -106,6 +106,8 @@ class tree_engine : public wheel_state {
         }
     }
 
+    void take_in_walk(tw_node &node) { take(node); }
+
     // --- advancing -----------------------------------------------------------------------------
 
     // True if the wheel can be told of this tick. Time never runs backwards, and of ticks that

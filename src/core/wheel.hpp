@@ -8,6 +8,7 @@
 //
 //     init, go_to             begins, empty, at a tick
 //     place, take             a node, by its tick; place puts it behind all others of that tick (P3)
+//     take_in_walk            takes the node that comes next on a walk
 //     can_go_to, begin_advance    tells of a later tick
 //     look, due_node          says what is left to do until that tick, and which node is due
 //     move_some               does it, if it is no fire: where nodes_move, see bounds.hpp
@@ -108,7 +109,8 @@ template <class Engine> class wheel : public Engine {
         if (!is_pending(node))
             return 0;
         TW_CHECKS(kept(&node));
-        remove(node);
+        take(node);
+        end_pending(node);
         TW_CHECKS(idle(&node));
         return 1;
     }
@@ -131,8 +133,11 @@ template <class Engine> class wheel : public Engine {
     // Disarms the next node that leaves. Null if there is none left.
     TW_INLINE_IF_SMALL tw_node *take_leaving() {
         tw_node *const node = this->next_leaving();
-        if (node != nullptr)
-            disarm(*node);
+        if (node != nullptr) {
+            TW_CHECKS(kept(node));
+            take_next(*node);
+            TW_CHECKS(idle(node));
+        }
         return node;
     }
 
@@ -160,7 +165,7 @@ template <class Engine> class wheel : public Engine {
         tw_node &node = this->due_node();
         TW_CHECKS(kept(&node));
         TW_ASSERT_OF(node, is_pending(node));
-        remove(node);
+        take_next(node);
         running = &node;
         due = node.expiry;
         if (!is_small)
@@ -182,9 +187,14 @@ template <class Engine> class wheel : public Engine {
     }
 #endif
 
-    TW_INLINE_IF_FAST void remove(tw_node &node) {
+    // Takes off the node that a walk comes to next.
+    TW_INLINE_IF_FAST void take_next(tw_node &node) {
+        this->take_in_walk(node);
+        end_pending(node);
+    }
+
+    TW_INLINE_IF_FAST void end_pending(tw_node &node) {
         TW_ASSERT_OF(node, count != 0);
-        take(node);
         node.state = TW_IDLE;
         --count;
     }

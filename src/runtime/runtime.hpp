@@ -281,7 +281,11 @@ template <class Do> void for_each_timeline(tw_runtime &rt, Do what) {
 // lock keeps another thread from arming it.
 // REQUIRES: wall_hold
 inline timeline &timeline_of(tw_runtime &rt, const tw_node *node) {
-    return has_wall(rt) && node->wheel == &rt.absolute->wheel ? *rt.absolute : rt.steady;
+    const auto names = [&](const timeline &line) {
+        return (node->wheel ^ reinterpret_cast<std::uintptr_t>(node)) ==
+               reinterpret_cast<std::uintptr_t>(&line.wheel);
+    };
+    return has_wall(rt) && names(*rt.absolute) ? *rt.absolute : rt.steady;
 }
 
 }  // namespace tickwheel::runtime

@@ -296,12 +296,12 @@ static void wait_for_a_held_lock(unsigned calls) {
     assert_int_equal(tw_runtime_after(contended, &node.node, 1), 0);
     atomic_store(&came_through, false);
     inject(calls, USUAL_ERROR, 0, FOR_EVER);
-    tw_fork(node.node.wheel, TW_FORK_PREPARE);
+    tw_fork(wheel_of(&node.node), TW_FORK_PREPARE);
     parks_to_see = calls_of(CALL_FUTEX_WAIT) + 10;
     assert_int_equal(pthread_create(&waiter, NULL, count_nodes, NULL), 0);
     wait_for(calls_of(CALL_FUTEX_WAIT) >= parks_to_see);
     assert_false(came_through);
-    tw_fork(node.node.wheel, TW_FORK_PARENT);
+    tw_fork(wheel_of(&node.node), TW_FORK_PARENT);
     pthread_join(waiter, NULL);
     inject_nothing();
     assert_true(came_through);

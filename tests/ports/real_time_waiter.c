@@ -116,7 +116,7 @@ TEST(a_real_time_thread_gets_the_lock_from_a_preempted_holder) {
     rt = runtime_on("manual");
     init_counter(&node);
     assert_int_equal(tw_runtime_after(rt, &node.node, TW_SECOND), 0);
-    wheel = node.node.wheel;
+    wheel = wheel_of(&node.node);
     atomic_store(&rounds, ROUNDS);
     const pthread_t waiter = begin_on_the_cpu(arm_again_and_again, 10);
     const pthread_t holder = begin_on_the_cpu(hold_again_and_again, 0);

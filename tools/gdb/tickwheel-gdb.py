@@ -113,11 +113,11 @@ class Node:
         self.it = value
 
     def wheel(self):
-        pointer = self.it["wheel"] if has(self.it, "wheel") else None
-        if pointer is None or int(pointer) == 0:
+        if not has(self.it, "wheel") or int(self.it["wheel"]) == 0:
             return None
+        address = int(self.it["wheel"]) ^ int(self.it.address)
         try:
-            return inside(pointer.dereference())
+            return inside(gdb.Value(address).cast(type_of("tw").pointer()).dereference())
         except gdb.MemoryError:
             return None
 

@@ -345,7 +345,7 @@ void tw_port_check_kept(const tw_node *node) {
 
 void tw_port_check_pending(const tw_node *node) {
     watched_node *it = find(node);
-    if (it != nullptr && it->wheel->wheel != node->wheel) {
+    if (it != nullptr && it->wheel->wheel != wheel_of(*node, node)) {
         forget(it->wheel->wheel);
         it = nullptr;
     }

@@ -27,7 +27,7 @@ constinit std::atomic<tw_port_label_text *> text_of_label{nullptr};  // null unt
 const char *label_of(const watched_node &it) {
     const unsigned label = it.seen.missed_and_label >> TW_MISSED_BITS;
     const auto text_of = text_of_label.load(std::memory_order_acquire);
-    return label != 0 && text_of != nullptr ? text_of(it.seen.wheel, label) : nullptr;
+    return label != 0 && text_of != nullptr ? text_of(wheel_of(it.seen, it.node), label) : nullptr;
 }
 
 }  // namespace

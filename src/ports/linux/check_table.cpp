@@ -212,7 +212,7 @@ watched_wheel *have_wheel(const tw *wheel) {
 }
 
 watched_node *add(const tw_node *node) {
-    watched_wheel *const wheel = have_wheel(node->wheel);
+    watched_wheel *const wheel = have_wheel(wheel_of(*node, node));
     watched_node *const it = wheel != nullptr ? put(node) : nullptr;
     if (it == nullptr)
         return nullptr;

@@ -12,6 +12,7 @@
 #include <tickwheel/tw.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tickwheel::ports {
 
@@ -39,6 +40,11 @@ struct watched_wheel {
     const void *made_again_by;
     tw_node made_again_from;
 };
+
+// The wheel that a node, or what is remembered of the node at this address, was armed on last.
+inline const tw *wheel_of(const tw_node &seen, const tw_node *node) {
+    return reinterpret_cast<const tw *>(seen.wheel ^ reinterpret_cast<std::uintptr_t>(node));
+}
 
 // All-zero memory for good; null if there is none.
 void *memory_for_good(std::size_t size);

@@ -154,8 +154,9 @@ struct tw_durable_options {
     int must_exist; /* not 0: neither the database nor its tables are created; it is an error if there are
                        none */
 
-    int confirmed_only; /* not 0: while the database cannot be reached nothing fires. 0: what is held goes
-                           on, as far as the lease allows */
+    int confirmed_only; /* not 0: while the database cannot be reached nothing fires. 0: held jobs
+                           fire as far as the lease allows. Either way jobs wait while the database can be
+                           reached and refuses to start them */
 
     /* Not 0: no threads. The database is called, and handlers run, on the thread that drives the runtime. For
      * tests on virtual time with "memory:"; other databases would delay every timer. */
@@ -275,8 +276,9 @@ int64_t tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_
                             enum tw_durable_existing existing);
 
 /* Removes a job. Returns 1 if this prevented a fire: its handler was not started, and is not. (A process that
- * has lost its connection may start what it held when that happened, unless it is `confirmed_only`.) Returns
- * 0 if its handler was started: it may be running, and the job does not fire again.
+ * loses its connection fires what it holds without asking, unless it is `confirmed_only`: also jobs that were
+ * removed shortly before, or are removed meanwhile.) Returns 0 if its handler was started: it may be running,
+ * and the job does not fire again.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */
 int tw_durable_remove(struct tw_durable *durable, const char *kind, const char *key);

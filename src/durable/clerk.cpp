@@ -12,7 +12,6 @@ namespace tickwheel::durable {
 namespace {
 
 constexpr std::size_t claim_batch = 1000, burial_batch = 1000;
-constexpr std::int64_t first_pause_ns = 50 * TW_MILLISECOND, longest_pause_ns = 2 * TW_SECOND;
 
 // How long after a look that left ready jobs to others the next one comes.
 constexpr std::int64_t breath_ns = 10 * TW_MILLISECOND;
@@ -150,7 +149,7 @@ std::int64_t clerk::step(std::int64_t now) {
     }
     if (error != 0)
         return clock_.now() + pause_after(error);
-    pause_ns_ = 0;
+    pause_.reset();
     const std::lock_guard hold(mutex_);
     return std::min(renew_at_, look_at_);
 }
@@ -181,6 +180,7 @@ bool clerk::is_time_to_look() const {
 
 std::int64_t clerk::pause_after(int error) {
     ++counts_.errors;
+    is_away_ = is_loss(error);
     if (!line_.is_open()) {
         is_connected_ = false;
         bell_of_database_ = -1;
@@ -189,9 +189,9 @@ std::int64_t clerk::pause_after(int error) {
             tell(TW_DURABLE_DISCONNECTED, noted(error));
         was_connected_ = false;
     }
-    pause_ns_ = std::clamp(pause_ns_ * 2, first_pause_ns, longest_pause_ns);
-    try_at_ = clock_.now() + pause_ns_;
-    return pause_ns_;
+    const std::int64_t pause = pause_.next();
+    try_at_ = clock_.now() + pause;
+    return pause;
 }
 
 void clerk::tell(tw_durable_event event, const std::string &why) const {
@@ -211,6 +211,7 @@ void clerk::learn(const database_clock::reading &reading) {
 int clerk::connect() {
     if (const int error = line_.open(); error != 0)
         return error;
+    is_away_ = false;
     if (lease_.member().id == 0) {
         if (const int error = join(); error != 0)
             return error;

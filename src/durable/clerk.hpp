@@ -48,6 +48,10 @@ class clerk final : public agent {
     void leave();
 
     bool is_connected() const { return is_connected_; }
+
+    // The last try could not reach the database.
+    bool is_away() const { return is_away_; }
+
     void abandon() { line_.abandon(); }
 
   private:
@@ -91,11 +95,12 @@ class clerk final : public agent {
     std::atomic<unsigned> doubts_{0};
     unsigned settled_doubts_ = 0;
 
-    std::atomic<bool> is_connected_{false};
+    std::atomic<bool> is_connected_{false}, is_away_{false};
     bool was_connected_ = false, has_told_lease_ = false, has_dead_ = false;
     int bell_of_database_ = -1;
     std::int64_t poll_ns_ = 0;
-    std::int64_t renew_at_ = 0, try_at_ = 0, pause_ns_ = 0;
+    std::int64_t renew_at_ = 0, try_at_ = 0;
+    growing_pause pause_;
 };
 
 }  // namespace tickwheel::durable

@@ -8,7 +8,6 @@ namespace tickwheel::durable {
 namespace {
 
 constexpr std::size_t batch = 512;
-constexpr std::int64_t pause_ns = 50 * TW_MILLISECOND;
 
 }  // namespace
 
@@ -24,6 +23,7 @@ gate::gate(const database &to, const settings &all, const local_clock &clock, da
 
 // Starts go first, as somebody waits for them.
 std::int64_t gate::step(std::int64_t) {
+    was_refused_ = false;
     bool may_start = true, may_settle = true, has_moved = true;
     while (has_moved) {
         const progress starts = may_start ? start_some() : progress::none;
@@ -32,7 +32,9 @@ std::int64_t gate::step(std::int64_t) {
         may_settle = may_settle && answers != progress::stuck;
         has_moved = starts == progress::some || answers == progress::some;
     }
-    return may_start && may_settle ? never : clock_.now() + pause_ns;
+    if (!was_refused_)
+        pause_.reset();
+    return may_start && may_settle ? never : clock_.now() + pause_.next();
 }
 
 // --- starts -------------------------------------------------------------------------------
@@ -49,16 +51,23 @@ gate::progress gate::start_some() {
     const int error = ask(now);
     if (error == 0)
         apply(now);
-    else if (error == -ESTALE || error == -ENOMEM || !go_on_alone())
+    else if (!is_loss(error) || !go_on_alone())
         refused_ = taken_;
     jobs_.try_again(refused_);
     return refused_.empty() ? progress::some : progress::stuck;
 }
 
+// One connection may break although the database is there, so the question is repeated on another. A hung
+// database has had its time.
+int gate::ask(std::int64_t &now) {
+    const int error = ask_once(now);
+    return error == -ENOTCONN ? ask_once(now) : error;
+}
+
 // The clerk finds out when the database is there again. Until then jobs do not wait here for tries of their
 // own.
-int gate::ask(std::int64_t &now) {
-    if (!is_reachable())
+int gate::ask_once(std::int64_t &now) {
+    if (is_away())
         return -ENOTCONN;
     const tw_store_member member = lease_.member();
     database_clock::reading reading = {clock_.now(), 0, 0};
@@ -67,11 +76,16 @@ int gate::ask(std::int64_t &now) {
     });
     reading.answered = clock_.now();
     now = reading.now;
+    if (error == 0 && database_.add(reading))
+        jobs_.arm_again();
+    return noted(static_cast<int>(error));
+}
+
+int gate::noted(int error) {
     if (error != 0)
         ++counts_.errors;
-    else if (database_.add(reading))
-        jobs_.arm_again();
-    return static_cast<int>(error);
+    was_refused_ = was_refused_ || (error != 0 && !is_loss(error));
+    return error;
 }
 
 // Those that are ready and were not started, because the lease has ended, are refused. The clerk renews it,
@@ -119,15 +133,14 @@ gate::progress gate::settle_some() {
     for (const answer &it : answers)
         outcomes_.push_back(it.outcome());
     const tw_store_member member = lease_.member();
-    if (!is_reachable()) {
+    if (is_away()) {
         jobs_.give_back_answers();
         return progress::stuck;
     }
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.settle(connection, &member, outcomes_.data(), outcomes_.size());
     });
-    if (error != 0) {
-        ++counts_.errors;
+    if (noted(static_cast<int>(error)) != 0) {
         jobs_.give_back_answers();
         return progress::stuck;
     }

@@ -1,9 +1,9 @@
 // The gate that jobs pass to run and when they have run: starts what is ready, and settles what was answered.
 //
 // The database is asked for each job whether it may be started: that it was not removed or replaced, that its
-// time has come by the database's own clock, and that the lease lasts. While it cannot be reached the lease
-// alone decides, unless the user wants it otherwise. As many jobs are asked for, and settled, together as
-// have come meanwhile.
+// time has come by the database's own clock, and that the lease lasts. While the database cannot be reached
+// the lease alone decides, unless the user wants it otherwise; if the database refuses to answer, jobs wait.
+// As many jobs are asked for, and settled, together as have come meanwhile.
 //
 // It has a line of its own, so that a start does not wait for a claim. Neither starts nor answers wait for
 // the disk.
@@ -36,8 +36,10 @@ class gate final : public agent {
     enum class progress { none, some, stuck };
     progress start_some();
     progress settle_some();
-    bool is_reachable() const { return line_.is_open() || clerk_.is_connected(); }
+    bool is_away() const { return !line_.is_open() && clerk_.is_away(); }
     int ask(std::int64_t &now);
+    int ask_once(std::int64_t &now);
+    int noted(int error);
     void apply(std::int64_t now);
     bool go_on_alone();
     std::int64_t first_ready(const std::vector<answer> &answers) const;
@@ -51,6 +53,9 @@ class gate final : public agent {
     holding &jobs_;
     counters &counts_;
     std::function<void()> call_clerk_;
+
+    bool was_refused_ = false;  // something in this step
+    growing_pause pause_;
 
     // Of one step, with room for it from the beginning: without memory nothing that was taken gets lost.
     std::vector<held_job *> taken_, refused_;

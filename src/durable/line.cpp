@@ -1,7 +1,5 @@
 #include "line.hpp"
 
-#include <cerrno>
-
 #include "explain.hpp"
 
 namespace tickwheel::durable {
@@ -37,7 +35,7 @@ int line::failed(int error) {
     if (error == -ESTALE || error == -ENOENT)
         return error;
     refuse(error, std::string(to_.store->explain(connection_)));
-    if (error == -ENOTCONN || error == -ETIMEDOUT || error == -EROFS)
+    if (is_loss(error) || error == -EROFS)
         close();
     return error;
 }

@@ -2,6 +2,7 @@
 // time.
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <string>
 
@@ -20,6 +21,9 @@ struct database {
     std::int64_t (*local_now)(void *);
     void *local_now_arg;
 };
+
+// True if the database cannot be reached. Otherwise the database refuses what it was asked.
+inline bool is_loss(int error) { return error == -ENOTCONN || error == -ETIMEDOUT; }
 
 class line {
   public:

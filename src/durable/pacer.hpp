@@ -2,6 +2,7 @@
 // runtime, by a timer.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -26,6 +27,18 @@ class agent {
 
   protected:
     ~agent() = default;
+};
+
+// Pauses between tries that fail: each is twice as long as the one before, up to the longest.
+class growing_pause {
+  public:
+    static constexpr std::int64_t shortest_ns = 50 * TW_MILLISECOND, longest_ns = 2 * TW_SECOND;
+
+    std::int64_t next() { return last_ns_ = std::clamp(last_ns_ * 2, shortest_ns, longest_ns); }
+    void reset() { last_ns_ = 0; }
+
+  private:
+    std::int64_t last_ns_ = 0;
 };
 
 class pacer {

@@ -77,7 +77,7 @@ TEST(what_a_put_has_claimed_in_a_former_epoch_is_not_taken) {
     put_mail(self, "17", 2 * SECOND);
     assert_string_equal(entry_of(self, "17").holder == NULL ? "nobody" : "a process", "a process");
     assert_int_equal(stats_of(self).held, 0);
-    script.outage = REFUSAL;
+    script.outage = -ENOTCONN;
     advance(self, 5 * SECOND);
     assert_int_equal(self->count, 0);
     assert_int_equal(other->count, 2);
@@ -131,7 +131,7 @@ TEST(after_a_broken_connection_what_is_held_is_what_the_database_says) {
     assert_int_equal(stats_of(self).taken_back, 1);
     assert_true(stats_of(self).lease_ns > 2 * SECOND); /* it has renewed its lease at once, too */
     advance(self, 5 * SECOND);
-    script.outage = REFUSAL; /* so nobody says that the job was removed */
+    script.outage = -ENOTCONN; /* so nobody says that the job was removed */
     advance(self, 2 * SECOND + LATE);
     assert_int_equal(self->count, 2);
     assert_string_equal(self->fires[0].key, "19");
@@ -264,7 +264,7 @@ TEST(a_ready_job_waits_if_the_clock_was_set_back_meanwhile) {
     advance(self, SECOND + LATE);
     script.clock_ahead_ns = -MINUTE;
     advance(self, 30 * MS); /* until the next poll, which reads the clock */
-    script.start = broken(each_time, REFUSAL);
+    script.start = broken(each_time, -ENOTCONN);
     advance(self, 30 * SECOND);
     assert_int_equal(self->count, 0);
     advance(self, 30 * SECOND);
@@ -435,62 +435,110 @@ TEST(a_process_tries_to_connect_in_growing_pauses_of_up_to_2_seconds) {
     }
 }
 
-TEST(a_question_that_fails_is_an_error_and_its_job_fires_unless_the_member_may_be_dead) {
+/* Whether a job may fire without the answer to its start. The database may be there all the time. */
+TEST(a_job_whose_start_fails_fires_alone_only_if_the_connection_is_lost) {
     const struct {
         int error;
         bool fires;
-    } cases[] = {{REFUSAL, true}, {-EIO, true}, {-ENOTCONN, true}, {-ESTALE, false}, {-ENOMEM, false}};
+    } cases[] = {{-ENOTCONN, true}, {-ETIMEDOUT, true}, {-EBUSY, false},  {-EACCES, false}, {-EROFS, false},
+                 {-EIO, false},     {-ENOSPC, false},   {-EPROTO, false}, {-ESTALE, false}, {-ENOMEM, false}};
     for (size_t i = 0; i < COUNT_OF(cases); ++i) {
         begin_scripted((struct tw_durable_options){0});
         put_mail(self, "17", SECOND);
         const struct tw_durable_counts before = stats_of(self);
-        script.start = broken(1, cases[i].error);
+        script.start = broken(2, cases[i].error);
         advance(self, SECOND + 20 * MS);
         assert_int_equal(self->count, cases[i].fires);
         assert_int_equal(stats_of(self).unconfirmed - before.unconfirmed, cases[i].fires);
-        assert_int_equal(stats_of(self).errors - before.errors, 1);
         advance(self, SECOND);
         assert_int_equal(self->count, 1);
+        assert_int_equal(stats_of(self).errors - before.errors, cases[i].error == -ETIMEDOUT ? 1 : 2);
+    }
+}
+
+/* One connection may break although the database is there: its server has closed this one alone. */
+TEST(a_start_whose_connection_breaks_is_asked_for_on_a_new_one) {
+    begin_scripted((struct tw_durable_options){0});
+    put_mail(self, "17", SECOND);
+    put_mail(self, "18", SECOND);
+    assert_int_equal(tw_durable_remove(self->keeper, "mail", "17"), 1);
+    script.start = broken(1, -ENOTCONN);
+    advance(self, SECOND + LATE);
+    assert_int_equal(self->count, 1);
+    assert_string_equal(self->fires[0].key, "18");
+    assert_int_equal(stats_of(self).unconfirmed, 0);
+}
+
+/* The locks of others, and rights that were taken away. */
+TEST(a_job_that_was_removed_does_not_fire_while_the_database_refuses_starts) {
+    const int errors[] = {-EBUSY, -EACCES, -EIO};
+    for (size_t i = 0; i < COUNT_OF(errors); ++i) {
+        begin_scripted((struct tw_durable_options){0});
+        put_mail(self, "17", SECOND);
+        put_mail(self, "18", SECOND);
+        assert_int_equal(tw_durable_remove(self->keeper, "mail", "17"), 1);
+        script.start = broken(each_time, errors[i]);
+        advance(self, MINUTE);
+        assert_int_equal(self->count, 0);
+        assert_in_range(script.start.calls, 20, 60); /* with growing pauses */
+        script.start.times = 0;
+        advance(self, 2 * SECOND + LATE);
+        assert_int_equal(self->count, 1);
+        assert_string_equal(self->fires[0].key, "18");
+        assert_int_equal(stats_of(self).unconfirmed, 0);
+    }
+}
+
+/* The connection was lost, so the process opens another, and the database then refuses it something. */
+TEST(a_job_that_was_removed_does_not_fire_while_the_database_refuses_to_take_the_process_back) {
+    const struct {
+        struct plan open, resume;
+    } cases[] = {{.open = broken(each_time, -EACCES)}, {.resume = broken(each_time, REFUSAL)}};
+    for (size_t i = 0; i < COUNT_OF(cases); ++i) {
+        begin_scripted((struct tw_durable_options){.poll_ns = 20 * MS, .horizon_ns = MINUTE});
+        put_mail(self, "17", 8 * SECOND);
+        assert_int_equal(tw_durable_remove(self->keeper, "mail", "17"), 1);
+        script.outage = -ENOTCONN;
+        advance(self, SECOND);
+        script.outage = 0;
+        script.open = cases[i].open;
+        script.resume = cases[i].resume;
+        advance(self, 9 * SECOND);
+        assert_int_equal(self->count, 0);
     }
 }
 
 TEST(held_jobs_fire_unconfirmed_while_the_database_is_away_and_the_lease_lasts) {
-    const int outages[] = {-ENOTCONN, REFUSAL};
-    for (size_t i = 0; i < COUNT_OF(outages); ++i) {
-        begin_scripted((struct tw_durable_options){.lease_ns = 6 * SECOND, .horizon_ns = MINUTE});
-        put_mail(self, "in time", 3 * SECOND);
-        put_mail(self, "too late", 10 * SECOND);
-        script.outage = outages[i];
-        advance(self, 40 * SECOND);
-        assert_int_equal(self->count, 1);
-        assert_fired(self, 0, 4 * SECOND);
-        assert_int_equal(stats_of(self).unconfirmed, 1);
-        assert_int_equal(stats_of(self).unsettled, 1);
-        assert_int_equal(entry_of(self, "in time").state, TW_DURABLE_HELD);
-        script.outage = 0;
-        advance(self, 3 * SECOND);
-        assert_int_equal(self->count, 2);
-        assert_string_equal(self->fires[1].key, "too late");
-        assert_int_equal(stats_of(self).unconfirmed, 1);
-        assert_int_equal(stats_of(self).unsettled, 0);
-        assert_int_equal(stats_of(self).unmatched, 0);
-        assert_int_equal(tw_durable_count(self->jobs, NULL), 0);
-    }
+    begin_scripted((struct tw_durable_options){.lease_ns = 6 * SECOND, .horizon_ns = MINUTE});
+    put_mail(self, "in time", 3 * SECOND);
+    put_mail(self, "too late", 10 * SECOND);
+    script.outage = -ENOTCONN;
+    advance(self, 40 * SECOND);
+    assert_int_equal(self->count, 1);
+    assert_fired(self, 0, 4 * SECOND);
+    assert_int_equal(stats_of(self).unconfirmed, 1);
+    assert_int_equal(stats_of(self).unsettled, 1);
+    script.outage = 0;
+    assert_int_equal(entry_of(self, "in time").state, TW_DURABLE_HELD);
+    advance(self, 3 * SECOND);
+    assert_int_equal(self->count, 2);
+    assert_string_equal(self->fires[1].key, "too late");
+    assert_int_equal(stats_of(self).unconfirmed, 1);
+    assert_int_equal(stats_of(self).unsettled, 0);
+    assert_int_equal(stats_of(self).unmatched, 0);
+    assert_int_equal(tw_durable_count(self->jobs, NULL), 0);
 }
 
 TEST(with_confirmed_only_nothing_fires_while_the_database_is_away) {
-    const int outages[] = {-ENOTCONN, REFUSAL};
-    for (size_t i = 0; i < COUNT_OF(outages); ++i) {
-        begin_scripted((struct tw_durable_options){.confirmed_only = 1});
-        put_mail(self, "17", SECOND);
-        script.outage = outages[i];
-        advance(self, 5 * SECOND);
-        assert_int_equal(self->count, 0);
-        script.outage = 0;
-        advance(self, 3 * SECOND);
-        assert_int_equal(self->count, 1);
-        assert_int_equal(stats_of(self).unconfirmed, 0);
-    }
+    begin_scripted((struct tw_durable_options){.confirmed_only = 1});
+    put_mail(self, "17", SECOND);
+    script.outage = -ENOTCONN;
+    advance(self, 5 * SECOND);
+    assert_int_equal(self->count, 0);
+    script.outage = 0;
+    advance(self, 3 * SECOND);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(stats_of(self).unconfirmed, 0);
 }
 
 TEST(answers_that_wait_are_settled_by_the_close_however_many) {

@@ -303,7 +303,7 @@ TEST(a_connection_is_not_opened_halfway_without_descriptors) {
 
 /* --- a member that resumes while its gate waits for the database ------------------------------------ */
 
-/* A call of the gate that waits in the database, and then is refused without being carried out. */
+/* A call of the gate that waits in the database, and then times out without being carried out. */
 struct stop {
     atomic_bool is_planned, is_inside;
     sem_t go_on;
@@ -316,7 +316,7 @@ static int stop_at(struct stop *stop) {
         return 0;
     atomic_store(&stop->is_inside, true);
     sem_wait(&stop->go_on);
-    return -EBUSY;
+    return -ETIMEDOUT;
 }
 
 static int stopping_start(void *of, const struct tw_store_member *member, struct tw_store_start *starts,
@@ -388,8 +388,7 @@ static void go_on_and_end(struct tw_durable *jobs, struct stop *stop, struct tw_
     tw_runtime_free(rt);
 }
 
-/* The database refuses the question, and the member goes on alone; but it knows already that the job is gone.
- */
+/* The database does not answer, and the member goes on alone; but it knows already that the job is gone. */
 TEST(a_job_that_is_forgotten_while_its_start_is_asked_for_does_not_fire) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_stopping(rt);

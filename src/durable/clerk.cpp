@@ -143,7 +143,7 @@ std::int64_t clerk::step(std::int64_t now) {
         return try_at_;
     int error;
     try {
-        error = work(now);
+        error = work();
     } catch (const std::bad_alloc &) {
         error = refuse(-ENOMEM, "no memory");
     }
@@ -154,23 +154,25 @@ std::int64_t clerk::step(std::int64_t now) {
     return std::min(renew_at_, look_at_);
 }
 
-int clerk::work(std::int64_t now) {
+int clerk::work() {
     if (const int error = connect(); error != 0)
         return error;
-    if (now >= renew_at_)
-        if (const int error = renew(); error != 0)
+    // The last of them: notifications that came during a call are with the connection already, and its
+    // descriptor does not become readable for them.
+    for (const auto part : {&clerk::begin_to_listen, &clerk::resume, &clerk::listen_to_others, &clerk::look,
+                            &clerk::bury, &clerk::listen_to_others}) {
+        if (const int error = renew_if_due(); error != 0)
             return error;
-    if (const int error = listen_to_others(); error != 0)
-        return error;
-    if (is_time_to_look())
-        if (const int error = look(); error != 0)
+        if (const int error = (this->*part)(); error != 0)
             return error;
-    if (has_dead_)
-        if (const int error = bury(); error != 0)
-            return error;
-    // What was told during a call is with the connection already, and its descriptor does not become readable
-    // for it.
-    return listen_to_others();
+    }
+    return 0;
+}
+
+// In the next step, or in this one.
+void clerk::look_soon() {
+    const std::lock_guard hold(mutex_);
+    look_at_ = 0;
 }
 
 bool clerk::is_time_to_look() const {
@@ -184,12 +186,13 @@ std::int64_t clerk::pause_after(int error) {
     if (!line_.is_open()) {
         is_connected_ = false;
         bell_of_database_ = -1;
+        renew_at_ = 0;  // the next connection may lead to another server
         ++doubts_;
         if (was_connected_)
             tell(TW_DURABLE_DISCONNECTED, noted(error));
         was_connected_ = false;
     }
-    const std::int64_t pause = pause_.next();
+    const std::int64_t pause = std::min(pause_.next(), settings_.lease_ns / 6);
     try_at_ = clock_.now() + pause;
     return pause;
 }
@@ -212,14 +215,10 @@ int clerk::connect() {
     if (const int error = line_.open(); error != 0)
         return error;
     is_away_ = false;
-    if (lease_.member().id == 0) {
-        if (const int error = join(); error != 0)
-            return error;
-    } else if (const unsigned now = doubts_; now != settled_doubts_) {
-        if (const int error = resume(); error != 0)
-            return error;
-        settled_doubts_ = now;
-    }
+    return lease_.member().id == 0 ? join() : 0;
+}
+
+int clerk::begin_to_listen() {
     if (was_connected_)
         return 0;
     const auto bell = line_.ask([](const tw_store &store, void *connection) {
@@ -234,11 +233,7 @@ int clerk::connect() {
     was_connected_ = true;
     is_connected_ = true;
     ++counts_.connects;
-    renew_at_ = 0;
-    {
-        const std::lock_guard hold(mutex_);
-        look_at_ = 0;
-    }
+    look_soon();
     tell(TW_DURABLE_CONNECTED, "");
     return 0;
 }
@@ -246,16 +241,25 @@ int clerk::connect() {
 int clerk::join() {
     tw_store_member member = {};
     const std::int64_t asked = clock_.now();
+    const unsigned doubts = doubts_;
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.join(connection, settings_.name.c_str(), settings_.lease_ns, &member);
     });
     if (error != 0)
         return static_cast<int>(error);
     lease_.begin(member, asked);
+    settled_doubts_ = doubts;  // of a new member the database holds nothing
     has_told_lease_ = false;
     renew_at_ = 0;
     return 0;
 }
+
+int clerk::rejoin() {
+    lose_membership();
+    return join();
+}
+
+int clerk::renew_if_due() { return clock_.now() >= renew_at_ ? renew() : 0; }
 
 int clerk::renew() {
     const tw_store_member member = lease_.member();
@@ -263,10 +267,8 @@ int clerk::renew() {
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.renew(connection, &member, settings_.lease_ns, &reading.now);
     });
-    if (error == -ESTALE) {
-        lose_membership("the lease has ended, and others took over");
-        return join();
-    }
+    if (error == -ESTALE)
+        return has_doubts() ? resume() : rejoin();  // the epoch may be another, if an answer was lost
     if (error != 0)
         return static_cast<int>(error);
     reading.answered = clock_.now();
@@ -278,12 +280,12 @@ int clerk::renew() {
     return 0;
 }
 
-void clerk::lose_membership(const char *why) {
+void clerk::lose_membership() {
     lease_.end();
     jobs_.forget_all();
     if (!has_told_lease_) {
         ++counts_.lost_leases;
-        tell(TW_DURABLE_LEASE_LOST, why);
+        tell(TW_DURABLE_LEASE_LOST, "the lease has ended, and others took over");
     }
     has_told_lease_ = true;
 }
@@ -298,6 +300,9 @@ void clerk::watch_lease(std::int64_t now) {
 }
 
 int clerk::resume() {
+    if (!has_doubts())
+        return 0;
+    const unsigned doubts = doubts_;
     tw_store_member member = lease_.member();
     struct finding {
         std::string kind, key;
@@ -316,10 +321,8 @@ int clerk::resume() {
             },
             &found);
     });
-    if (error == -ESTALE) {
-        lose_membership("the lease has ended, and others took over");
-        return join();
-    }
+    if (error == -ESTALE)
+        return rejoin();
     if (error != 0)
         return static_cast<int>(error);
     lease_.set_epoch(member.epoch);
@@ -333,15 +336,16 @@ int clerk::resume() {
                 {it.kind.c_str(), it.key.c_str(), it.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
     }
     jobs_.forget_others(tokens, member.epoch);
-    if (unknown.empty())
-        return 0;
-    {
-        const std::lock_guard hold(mutex_);
-        look_at_ = 0;  // what is released is not told to the one who does it
+    if (!unknown.empty()) {
+        look_soon();  // a connection gets no notification of its own release
+        const auto released = line_.ask([&](const tw_store &store, void *connection) {
+            return store.settle(connection, &member, unknown.data(), unknown.size());
+        });
+        if (released != 0)
+            return static_cast<int>(released);
     }
-    return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
-        return store.settle(connection, &member, unknown.data(), unknown.size());
-    }));
+    settled_doubts_ = doubts;
+    return 0;
 }
 
 // --- claims -------------------------------------------------------------------------------
@@ -365,6 +369,8 @@ int clerk::listen_to_others() {
 // Makes one claim. If that was full the next step looks again at once, after the lease and what others have
 // told.
 int clerk::look() {
+    if (!is_time_to_look())
+        return 0;
     {
         const std::lock_guard hold(mutex_);
         look_at_ = clock_.now() + poll_ns_;
@@ -379,8 +385,10 @@ int clerk::look() {
         renew_at_ = 0;  // which finds out whether it is dead
         return 0;
     }
-    if (error != 0)
+    if (error != 0) {
+        look_soon();
         return error;
+    }
     has_dead_ = has_dead_ || seen.has_dead != 0;
     const std::lock_guard hold(mutex_);
     if (count == room.size())
@@ -457,15 +465,16 @@ int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
 }
 
 int clerk::bury() {
+    if (!has_dead_)
+        return 0;
     const auto released = line_.ask(
         [](const tw_store &store, void *connection) { return store.bury(connection, burial_batch); });
     if (released < 0)
         return static_cast<int>(released);
     counts_.released += static_cast<std::uint64_t>(released);
     has_dead_ = released == burial_batch;
-    const std::lock_guard hold(mutex_);
     if (released > 0)
-        look_at_ = 0;
+        look_soon();
     return 0;
 }
 

@@ -5,6 +5,10 @@
 // a put that claims, was lost, or there was no memory for it. `doubts_` says so. The next step then
 // raises the epoch of the member, after which nothing of the former epoch can claim any more, and compares
 // what the database says with what `holding` has.
+//
+// The lease has a third of its time to be renewed in. Each other call, of the third that the clerk's timeout
+// allows at most, is preceded by the renewal if that is due; so a database that refuses or delays the others
+// does not end the lease.
 #pragma once
 
 #include <list>
@@ -55,19 +59,24 @@ class clerk final : public agent {
     void abandon() { line_.abandon(); }
 
   private:
-    int work(std::int64_t now);
+    int work();
     bool is_time_to_look() const;
+    void look_soon();
     int connect();
     int join();
-    int resume();
+    int renew_if_due();
     int renew();
+    bool has_doubts() const { return doubts_ != settled_doubts_; }
+    int resume();
+    int rejoin();
+    int begin_to_listen();
     int listen_to_others();
     int look();
     int claim(std::size_t limit, tw_store_look &seen, std::size_t &count);
     std::vector<const char *> handled_kinds() const;
     int bury();
     std::size_t note_room(std::size_t room);
-    void lose_membership(const char *why);
+    void lose_membership();
     void plan_next_look(const tw_store_look &seen);
     std::int64_t pause_after(int error);
     void watch_lease(std::int64_t now);

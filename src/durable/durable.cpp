@@ -14,13 +14,21 @@
 
 namespace tickwheel::durable {
 
+namespace {
+
+database with_timeout(database it, std::int64_t longest_ns) {
+    it.timeout_ns = std::min(it.timeout_ns, longest_ns);
+    return it;
+}
+
+}  // namespace
+
 member::member(const database &to, const settings &settings, const local_clock &local,
                database_clock &database, counters &count)
     : all(settings), clock(local), its_clock(database), counts(count), lease(settings.lease_ns),
-      jobs(settings, local, database, lease, count), clerk(to, settings, local, database, lease, jobs, count),
-      hasty(to), gate(hasty, settings, local, database, lease, clerk, jobs, count) {
-    hasty.timeout_ns = std::min(hasty.timeout_ns, TW_SECOND);
-}
+      jobs(settings, local, database, lease, count), for_clerk(with_timeout(to, settings.lease_ns / 3)),
+      clerk(for_clerk, settings, local, database, lease, jobs, count), for_gate(with_timeout(to, TW_SECOND)),
+      gate(for_gate, settings, local, database, lease, clerk, jobs, count) {}
 
 int member::start(tw_runtime *rt) {
     if (all.single_thread)

@@ -20,8 +20,9 @@ struct member {
     counters &counts;
     tickwheel::durable::lease lease;
     holding jobs;
+    database for_clerk;  // with a timeout that leaves time to renew the lease
     tickwheel::durable::clerk clerk;
-    database hasty;  // as the clerk's, with less patience: what is ready does not wait for a hung server
+    database for_gate;  // with a shorter one: ready jobs do not wait for a hung server
     tickwheel::durable::gate gate;
     tw_handles *rounds = nullptr;  // if all is done on one thread
     std::unique_ptr<pacer> clerk_pacer, gate_pacer;

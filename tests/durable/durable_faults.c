@@ -613,7 +613,7 @@ TEST(a_start_waits_for_a_hung_database_for_a_second_at_most) {
         int64_t given, shortest;
     } cases[] = {{0, SECOND}, {30 * SECOND, SECOND}, {200 * MS, 200 * MS}};
     for (size_t i = 0; i < COUNT_OF(cases); ++i) {
-        begin_scripted((struct tw_durable_options){.timeout_ns = cases[i].given});
+        begin_scripted((struct tw_durable_options){.timeout_ns = cases[i].given, .lease_ns = 100 * SECOND});
         assert_int_equal(script.shortest_timeout_ns, cases[i].given != 0 ? cases[i].given : 5 * SECOND);
         put_mail(self, "17", SECOND);
         advance(self, 2 * SECOND);

@@ -104,6 +104,43 @@ TEST(a_job_whose_dates_this_machine_cannot_read_waits_a_minute) {
     assert_in_range(entry.ready_ns, job.due_ns + MINUTE, job.due_ns + MINUTE + 15 * SECOND);
 }
 
+/* --- a member that renews its lease ------------------------------------------------------------- */
+
+/* As under a lock on the jobs alone, or without a right on them. */
+TEST(a_lease_lasts_whatever_else_the_database_refuses) {
+    const int64_t leases[] = {SECOND, 3 * SECOND, 15 * SECOND};
+    const struct {
+        struct plan claim, resume, bury;
+    } cases[] = {
+        {.claim = broken(each_time, REFUSAL)},
+        {.claim = broken(each_time, REFUSAL), .resume = broken(each_time, REFUSAL)},
+        {.claim = broken(each_time, REFUSAL), .resume = unanswered(1, REFUSAL)},
+        {.claim = broken(each_time, REFUSAL), .resume = broken(each_time, -EACCES)},
+        {.bury = broken(each_time, REFUSAL)},
+    };
+    for (size_t i = 0; i < COUNT_OF(leases) * COUNT_OF(cases); ++i) {
+        const int64_t lease = leases[i / COUNT_OF(cases)];
+        begin_scripted((struct tw_durable_options){.lease_ns = lease, .poll_ns = 20 * MS});
+        put_mail(self, "17", MINUTE);
+        script.claim = cases[i % COUNT_OF(cases)].claim;
+        script.resume = cases[i % COUNT_OF(cases)].resume;
+        script.bury = cases[i % COUNT_OF(cases)].bury;
+        for (int64_t passed = 0; passed < 40 * SECOND; passed += 100 * MS) {
+            advance(self, 100 * MS);
+            assert_true(stats_of(self).lease_ns > lease / 3);
+        }
+        assert_int_equal(stats_of(self).lost_leases, 0);
+        script.claim.times = script.resume.times = script.bury.times = 0;
+        advance(self, 21 * SECOND);
+        assert_int_equal(self->count, 1); /* on time */
+    }
+}
+
+TEST(no_call_of_the_clerk_takes_longer_than_a_third_of_the_lease) {
+    begin_scripted((struct tw_durable_options){.lease_ns = 1500 * MS, .timeout_ns = SECOND});
+    assert_int_equal(script.shortest_timeout_ns, 500 * MS);
+}
+
 /* --- members that have died -------------------------------------------------------------------- */
 
 /* `other` becomes a member whose own time, and so everything it does, stands still after it has put some jobs

@@ -126,11 +126,15 @@ struct tw_durable_filter {
 
 /* --- opening ---------------------------------------------------------------------------- */
 
-/* What a connection with a database is going through. */
+/* What a connection with a database is going through. Each change is told once, and not each try. */
 enum tw_durable_event {
-    TW_DURABLE_CONNECTED,    /* it is there, for the first time or again */
-    TW_DURABLE_DISCONNECTED, /* it is not. Held jobs fire while the lease lasts; the library tries again */
-    TW_DURABLE_LEASE_LOST    /* the lease has ended: others may fire what this process held */
+    TW_DURABLE_CONNECTED,    /* the database does what it is asked, for the first time or again */
+    TW_DURABLE_DISCONNECTED, /* it cannot be reached. Held jobs fire while the lease lasts; the library tries
+                                again */
+    TW_DURABLE_LEASE_LOST,   /* the lease has ended: others may fire what this process held */
+    TW_DURABLE_REFUSED /* it can be reached, and refuses claims, starts, answers or the lease: it is locked,
+                          or a right or a table is missing. Jobs wait; the library tries again. Told once
+                          for each error in turn */
 };
 
 /* Options of tw_durable_open, which copies them. All zeroes, or a null pointer instead of this struct, gives
@@ -336,6 +340,9 @@ struct tw_durable_counts {
     size_t held, running, unsettled; /* now: jobs that it holds, those whose handlers run or wait for a
                                         worker, and answers that the database does not have yet */
     int connected;                   /* now: not 0 if it is; always 0 without a handler */
+    int error;                       /* now: why jobs may wait: an error of this header, with which the
+                                        database refuses something or cannot be reached; 0: none */
+    char why[256];                   /* the last such error in words, also when it is over; "": none yet */
     int64_t lease_ns;                /* now: for how long its lease lasts; 0: it has none */
     int64_t clock_uncertainty_ns;    /* how far off tw_durable_now may be; -1: not known yet */
 };

@@ -44,7 +44,8 @@ namespace tickwheel {
 enum class durable_event {
     connected = TW_DURABLE_CONNECTED,
     disconnected = TW_DURABLE_DISCONNECTED,
-    lease_lost = TW_DURABLE_LEASE_LOST
+    lease_lost = TW_DURABLE_LEASE_LOST,
+    refused = TW_DURABLE_REFUSED
 };
 
 struct durable_retries {

@@ -24,9 +24,9 @@ constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * 
 }  // namespace
 
 clerk::clerk(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-             lease &held_by, holding &jobs, counters &counts)
+             lease &held_by, holding &jobs, troubles &found, counters &counts)
     : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), jobs_(jobs),
-      counts_(counts) {}
+      troubles_(found), counts_(counts) {}
 
 // --- what others ask of it ----------------------------------------------------------------
 
@@ -139,16 +139,21 @@ std::int64_t clerk::step(std::int64_t now) {
             return never;
     }
     watch_lease(now);
-    if (now < try_at_)
+    if (now < try_at_) {
+        tell_of_connection();  // what the gate has found
         return try_at_;
+    }
     int error;
     try {
         error = work();
     } catch (const std::bad_alloc &) {
         error = refuse(-ENOMEM, "no memory");
     }
+    const std::int64_t pause = error != 0 ? pause_after(error) : 0;
+    troubles_.note(agent_name::clerk, error);
+    tell_of_connection();
     if (error != 0)
-        return clock_.now() + pause_after(error);
+        return clock_.now() + pause;
     pause_.reset();
     const std::lock_guard hold(mutex_);
     return std::min(renew_at_, look_at_);
@@ -169,7 +174,7 @@ int clerk::work() {
     return 0;
 }
 
-// In the next step, or in this one.
+// In this step, or in the next.
 void clerk::look_soon() {
     const std::lock_guard hold(mutex_);
     look_at_ = 0;
@@ -188,20 +193,33 @@ std::int64_t clerk::pause_after(int error) {
         bell_of_database_ = -1;
         renew_at_ = 0;  // the next connection may lead to another server
         ++doubts_;
-        if (was_connected_)
-            tell(TW_DURABLE_DISCONNECTED, noted(error));
-        was_connected_ = false;
     }
     const std::int64_t pause = std::min(pause_.next(), settings_.lease_ns / 6);
     try_at_ = clock_.now() + pause;
     return pause;
 }
 
-void clerk::tell(tw_durable_event event, const std::string &why) const {
+// Tells of each change once, however often the database is tried meanwhile.
+void clerk::tell_of_connection() {
+    const trouble now = troubles_.now();
+    if (now.error == 0 && !is_connected_)
+        return;
+    const tw_durable_event event = now.error == 0       ? TW_DURABLE_CONNECTED
+                                   : is_loss(now.error) ? TW_DURABLE_DISCONNECTED
+                                                        : TW_DURABLE_REFUSED;
+    const int error = event == TW_DURABLE_REFUSED ? now.error : 0;
+    if (told_ == event && told_error_ == error)
+        return;
+    told_ = event;
+    told_error_ = error;
+    tell(event, now.error != 0 ? now.why : "");
+}
+
+void clerk::tell(tw_durable_event event, const char *why) const {
     if (settings_.on_event == nullptr)
         return;
     const in_user_code inside;
-    settings_.on_event(event, why.c_str(), settings_.on_event_arg);
+    settings_.on_event(event, why, settings_.on_event_arg);
 }
 
 void clerk::learn(const database_clock::reading &reading) {
@@ -219,7 +237,7 @@ int clerk::connect() {
 }
 
 int clerk::begin_to_listen() {
-    if (was_connected_)
+    if (is_connected_)
         return 0;
     const auto bell = line_.ask([](const tw_store &store, void *connection) {
         return store.listen != nullptr ? store.listen(connection) : -EOPNOTSUPP;
@@ -230,11 +248,9 @@ int clerk::begin_to_listen() {
     poll_ns_ = settings_.poll_ns;
     if (poll_ns_ == 0)
         poll_ns_ = bell >= 0 ? poll_if_told_ns : poll_if_not_ns;
-    was_connected_ = true;
     is_connected_ = true;
     ++counts_.connects;
     look_soon();
-    tell(TW_DURABLE_CONNECTED, "");
     return 0;
 }
 
@@ -381,14 +397,14 @@ int clerk::look() {
     tw_store_look seen = {};
     std::size_t count = 0;
     const int error = claim(room.size(), seen, count);
+    if (error != 0)
+        look_soon();
     if (error == -ESTALE) {
         renew_at_ = 0;  // which finds out whether it is dead
         return 0;
     }
-    if (error != 0) {
-        look_soon();
+    if (error != 0)
         return error;
-    }
     has_dead_ = has_dead_ || seen.has_dead != 0;
     const std::lock_guard hold(mutex_);
     if (count == room.size())

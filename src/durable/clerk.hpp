@@ -13,17 +13,19 @@
 
 #include <list>
 #include <mutex>
+#include <optional>
 
 #include "holding.hpp"
 #include "line.hpp"
 #include "pacer.hpp"
+#include "troubles.hpp"
 
 namespace tickwheel::durable {
 
 class clerk final : public agent {
   public:
     clerk(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-          lease &held_by, holding &jobs, counters &counts);
+          lease &held_by, holding &jobs, troubles &found, counters &counts);
 
     std::int64_t step(std::int64_t now) override;
     int descriptor() override { return bell_of_database_; }
@@ -80,7 +82,8 @@ class clerk final : public agent {
     void plan_next_look(const tw_store_look &seen);
     std::int64_t pause_after(int error);
     void watch_lease(std::int64_t now);
-    void tell(tw_durable_event event, const std::string &why) const;
+    void tell_of_connection();
+    void tell(tw_durable_event event, const char *why) const;
     void learn(const database_clock::reading &reading);
     const handling *handling_of(const char *kind) const;
     std::int64_t ready_at(const tw_durable_job &job) const;
@@ -92,6 +95,7 @@ class clerk final : public agent {
     database_clock &database_;
     lease &lease_;
     holding &jobs_;
+    troubles &troubles_;
     counters &counts_;
 
     mutable std::mutex mutex_;  // guards these three
@@ -105,7 +109,9 @@ class clerk final : public agent {
     unsigned settled_doubts_ = 0;
 
     std::atomic<bool> is_connected_{false}, is_away_{false};
-    bool was_connected_ = false, has_told_lease_ = false, has_dead_ = false;
+    std::optional<tw_durable_event> told_;  // of the connection, and the error
+    int told_error_ = 0;
+    bool has_told_lease_ = false, has_dead_ = false;
     int bell_of_database_ = -1;
     std::int64_t poll_ns_ = 0;
     std::int64_t renew_at_ = 0, try_at_ = 0;

@@ -20,6 +20,7 @@ struct member {
     counters &counts;
     tickwheel::durable::lease lease;
     holding jobs;
+    tickwheel::durable::troubles troubles;
     database for_clerk;  // with a timeout that leaves time to renew the lease
     tickwheel::durable::clerk clerk;
     database for_gate;  // with a shorter one: ready jobs do not wait for a hung server

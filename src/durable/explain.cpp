@@ -44,13 +44,17 @@ const char *meaning_of(int error) {
 
 }  // namespace
 
-int refuse(int error, const char *why) noexcept {
-    std::size_t size = std::min(std::strlen(why), sizeof last.why - 1);
-    while (size > 0 && (why[size] & 0xc0) == 0x80)
+void copy_text(char *to, std::size_t room, const char *text) noexcept {
+    std::size_t size = std::min(std::strlen(text), room - 1);
+    while (size > 0 && (text[size] & 0xc0) == 0x80)
         --size;  // not within a character
+    std::memmove(to, text, size);
+    to[size] = 0;
+}
+
+int refuse(int error, const char *why) noexcept {
     last.error = error;
-    std::memcpy(last.why, why, size);
-    last.why[size] = 0;
+    copy_text(last.why, sizeof last.why, why);
     return error;
 }
 

@@ -2,9 +2,13 @@
 // tw_durable_explain.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace tickwheel::durable {
+
+// Copies a text, as far as whole characters of it and a zero byte fit.
+void copy_text(char *to, std::size_t room, const char *text) noexcept;
 
 // Notes the reason, as far as it fits, and returns the error.
 int refuse(int error, const char *why) noexcept;

@@ -12,9 +12,9 @@ constexpr std::size_t batch = 512;
 }  // namespace
 
 gate::gate(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-           const lease &held_by, clerk &books, holding &jobs, counters &counts)
+           const lease &held_by, clerk &books, holding &jobs, troubles &found, counters &counts)
     : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), clerk_(books),
-      jobs_(jobs), counts_(counts) {
+      jobs_(jobs), troubles_(found), counts_(counts) {
     taken_.reserve(batch);
     refused_.reserve(batch);
     questions_.reserve(batch);
@@ -23,7 +23,7 @@ gate::gate(const database &to, const settings &all, const local_clock &clock, da
 
 // Starts go first, as somebody waits for them.
 std::int64_t gate::step(std::int64_t) {
-    was_refused_ = false;
+    error_ = 0;
     bool may_start = true, may_settle = true, has_moved = true;
     while (has_moved) {
         const progress starts = may_start ? start_some() : progress::none;
@@ -32,7 +32,9 @@ std::int64_t gate::step(std::int64_t) {
         may_settle = may_settle && answers != progress::stuck;
         has_moved = starts == progress::some || answers == progress::some;
     }
-    if (!was_refused_)
+    if (troubles_.note(agent_name::gate, error_))
+        call_clerk_();
+    if (error_ == 0 || is_loss(error_))
         pause_.reset();
     return may_start && may_settle ? never : clock_.now() + pause_.next();
 }
@@ -81,10 +83,13 @@ int gate::ask_once(std::int64_t &now) {
     return noted(static_cast<int>(error));
 }
 
+// -ESTALE is no trouble: the clerk is just raising the epoch, or is about to find that others have taken
+// over.
 int gate::noted(int error) {
     if (error != 0)
         ++counts_.errors;
-    was_refused_ = was_refused_ || (error != 0 && !is_loss(error));
+    if (error != 0 && error != -ESTALE)
+        error_ = error;
     return error;
 }
 
@@ -124,7 +129,6 @@ bool gate::go_on_alone() {
 
 // --- answers ------------------------------------------------------------------------------
 
-// -ESTALE: the clerk is just raising the epoch, or is about to find that others have taken over.
 gate::progress gate::settle_some() {
     const std::vector<answer> &answers = jobs_.take_answers();
     if (answers.empty())

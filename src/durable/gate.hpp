@@ -19,10 +19,10 @@ namespace tickwheel::durable {
 class gate final : public agent {
   public:
     gate(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-         const lease &held_by, clerk &books, holding &jobs, counters &counts);
+         const lease &held_by, clerk &books, holding &jobs, troubles &found, counters &counts);
 
-    // What it calls when the clerk has something to do: there is room again, or a job that was settled is
-    // ready soon.
+    // What it calls when the clerk has something to do: there is room again, a job that was settled is ready
+    // soon, or the user must be told of a trouble.
     void call_for_clerk(std::function<void()> call) { call_clerk_ = std::move(call); }
 
     std::int64_t step(std::int64_t now) override;
@@ -51,10 +51,11 @@ class gate final : public agent {
     const lease &lease_;
     clerk &clerk_;
     holding &jobs_;
+    troubles &troubles_;
     counters &counts_;
     std::function<void()> call_clerk_;
 
-    bool was_refused_ = false;  // something in this step
+    int error_ = 0;  // of this step
     growing_pause pause_;
 
     // Of one step, with room for it from the beginning: without memory nothing that was taken gets lost.

@@ -4,6 +4,7 @@
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "durable.hpp"
@@ -43,6 +44,10 @@ tw_durable_counts look_at(const tw_durable &durable) {
     now.running = held.running;
     now.unsettled = held.unsettled;
     now.connected = it.clerk.is_connected() ? 1 : 0;
+    const trouble found = it.troubles.now();
+    now.error = found.error;
+    static_assert(sizeof now.why == sizeof found.why);
+    std::memcpy(now.why, found.why, sizeof now.why);
     now.lease_ns = it.lease.remaining(it.lease.member().id, durable.clock.now());
     return now;
 }
@@ -62,12 +67,12 @@ class page {
         put({text, static_cast<std::size_t>(std::clamp<int>(size, 0, sizeof text - 1))});
     }
 
-    // A name of the user's: what would move the cursor of a terminal is shown as a question mark.
-    void print_name(std::string name) {
-        for (char &c : name)
+    // A text of others: what would move the cursor of a terminal is shown as a question mark.
+    void print_text(std::string text) {
+        for (char &c : text)
             if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
                 c = '?';
-        put(name);
+        put(text);
     }
 
   private:
@@ -82,14 +87,22 @@ double in_ms(std::int64_t ns) { return static_cast<double>(ns) / 1e6; }
 void print_state(const tw_durable &durable, const tw_durable_counts &now, page &out) {
     out.print("durable jobs, store \"%s\", schema \"%s\", member \"", durable.database.store->scheme,
               durable.database.schema.c_str());
-    out.print_name(durable.settings.name);
+    out.print_text(durable.settings.name);
     out.print("\"\n");
-    out.print("%s; lease: %.1f s left; its clock is ", now.connected != 0 ? "connected" : "not connected",
+    out.print("%s; lease: %.1f s left; its clock is ",
+              now.connected == 0 ? "not connected"
+              : now.error != 0   ? "connected, but the database refuses"
+                                 : "connected",
               in_ms(now.lease_ns) / 1000);
     if (now.clock_uncertainty_ns >= 0)
         out.print("known to %.3f ms\n", in_ms(now.clock_uncertainty_ns));
     else
         out.print("not known\n");
+    if (now.why[0] != 0) {
+        out.print("the last error was: ");
+        out.print_text(now.why);
+        out.print("\n");
+    }
     out.print("holds %zu, %zu of them started; %zu answers to settle\n", now.held, now.running,
               now.unsettled);
 }
@@ -130,7 +143,7 @@ void print_jobs(const tw_durable &durable, page &out) {
     out.print("\n%12s  %-10s  %20s  %s\n", "ready in ms", "stage", "token", "kind and key");
     for (const holding::sketch &it : all) {
         out.print("%12.1f  %-10s  %20" PRId64 "  ", in_ms(it.ready_ns - now), name_of(it.at), it.token);
-        out.print_name(it.kind + "  " + it.key);
+        out.print_text(it.kind + "  " + it.key);
         out.print("\n");
     }
 }

@@ -342,11 +342,13 @@ TEST(a_put_holds_nothing_until_the_clock_is_known) {
 static struct {
     unsigned count;
     enum tw_durable_event events[16];
+    char why[256];
 } told;
 
 static void note_event(enum tw_durable_event event, const char *why, UNUSED void *arg) {
     assert_int_equal(strlen(why) > 0, event != TW_DURABLE_CONNECTED);
     told.events[told.count++ % COUNT_OF(told.events)] = event;
+    snprintf(told.why, sizeof told.why, "%s", why);
 }
 
 static void assert_told(unsigned count, enum tw_durable_event last) {
@@ -388,6 +390,82 @@ TEST(events_tell_of_a_connection_that_breaks_and_of_a_lease_that_ends_once_each)
     }
 }
 
+static void append_to(const char *text, size_t size, void *arg) { strncat(arg, text, size); }
+
+static bool dump_has(struct process *process, const char *words) {
+    static char text[10000];
+    text[0] = 0;
+    assert_int_equal(tw_durable_dump(process->jobs, append_to, text), 0);
+    return strstr(text, words) != NULL;
+}
+
+/* A database that is there, and refuses this: others have locked it, or taken a right away. */
+TEST(an_event_the_statistics_and_a_dump_tell_what_the_database_refuses_and_when_it_no_longer_does) {
+    struct plan *const calls[] = {&script.claim, &script.renew, &script.resume,
+                                  &script.bury,  &script.start, &script.settle};
+    for (size_t i = 0; i < COUNT_OF(calls); ++i) {
+        begin_told(watchful);
+        assert_int_equal(stats_of(self).error, 0);
+        assert_string_equal(stats_of(self).why, "");
+        script.resume = broken(0, 0);
+        if (calls[i] == &script.resume)
+            script.claim = unanswered(1, REFUSAL); /* has the member resume, and is told as well */
+        *calls[i] = broken(each_time, REFUSAL);
+        put_mail(self, "17", SECOND);
+        advance(self, 2 * SECOND);
+        assert_told(2, TW_DURABLE_REFUSED);
+        assert_int_equal(stats_of(self).connected, 1);
+        assert_int_equal(stats_of(self).error, REFUSAL);
+        assert_string_equal(stats_of(self).why, told.why);
+        assert_true(dump_has(self, "connected, but the database refuses"));
+        assert_true(dump_has(self, told.why));
+        *calls[i] = broken(each_time, -EACCES);
+        advance(self, 3 * SECOND);
+        if (calls[i] != &script.renew) { /* whose end is the end of the lease, which is told, too */
+            assert_told(3, TW_DURABLE_REFUSED);
+            assert_int_equal(stats_of(self).error, -EACCES);
+        }
+        const unsigned before = told.count;
+        calls[i]->times = 0;
+        advance(self, 3 * SECOND);
+        assert_told(before + 1, TW_DURABLE_CONNECTED);
+        assert_int_equal(stats_of(self).error, 0);
+        assert_true(strlen(stats_of(self).why) > 0);
+        assert_true(dump_has(self, "the last error was"));
+        assert_int_equal(self->count, 1);
+    }
+}
+
+TEST(a_process_that_the_database_never_lets_join_is_told_why) {
+    begin_scripted((struct tw_durable_options){0});
+    go_away(self, 0);
+    script.join = broken(each_time, -EACCES);
+    told.count = 0;
+    connect_with(self, (struct tw_durable_options){.store = scripted_store(), .on_event = note_event});
+    handle(self, "mail");
+    advance(self, MINUTE);
+    assert_told(1, TW_DURABLE_REFUSED);
+    assert_int_equal(stats_of(self).connected, 0);
+    assert_int_equal(stats_of(self).error, -EACCES);
+    script.join.times = 0;
+    advance(self, 3 * SECOND);
+    assert_told(2, TW_DURABLE_CONNECTED);
+}
+
+/* The clerk's connection works, and that of the gate does not. */
+TEST(a_process_that_goes_on_alone_tells_that_the_connection_is_lost) {
+    begin_told((struct tw_durable_options){.poll_ns = 30 * SECOND});
+    put_mail(self, "17", SECOND);
+    script.start = broken(each_time, -ENOTCONN);
+    script.settle = broken(each_time, -ENOTCONN);
+    advance(self, 2 * SECOND);
+    assert_int_equal(stats_of(self).unconfirmed, 1);
+    assert_told(2, TW_DURABLE_DISCONNECTED);
+    script.settle.times = 0;
+    advance(self, SECOND);
+    assert_told(3, TW_DURABLE_CONNECTED);
+}
+
 /* A new connection renews the lease at once, as it may lead to another server. */
 TEST(errors_after_which_a_connection_is_of_no_use_close_it) {
     const struct {
@@ -402,7 +480,9 @@ TEST(errors_after_which_a_connection_is_of_no_use_close_it) {
         script.claim = broken(1, cases[i].error);
         advance(self, 500 * MS);
         assert_int_equal(stats_of(self).lease_ns > 14 * SECOND, cases[i].closes);
-        assert_int_equal(told.count, cases[i].closes ? 3 : 1);
+        assert_told(3, TW_DURABLE_CONNECTED);
+        const bool is_loss = cases[i].error == -ENOTCONN || cases[i].error == -ETIMEDOUT;
+        assert_int_equal(told.events[1], is_loss ? TW_DURABLE_DISCONNECTED : TW_DURABLE_REFUSED);
         assert_int_equal(stats_of(self).connected, 1);
         assert_int_equal(stats_of(self).errors, errors + 1);
     }

@@ -193,12 +193,14 @@ struct tw_durable_options {
 TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
                                   const struct tw_durable_options *options);
 
-/* Waits for the handlers that are running, tells the database their answers, gives back what is held, so that
- * others fire it, and closes the connection; `durable` may be null. If the database cannot be reached, it
- * waits for the timeout of the options at most, and what was held is free when the lease ends. No other
- * thread may be in a call on it. In the child of a fork it frees what it can, and does not touch the
- * connection. Returns 0.
- *   -EBUSY  called from a handler, a visitor or `on_event` */
+/* Waits for the handlers that are running, tells the database their answers, gives back the held jobs, so
+ * that others fire them, and closes the connection; `durable` may be null. If the database does not take the
+ * answers, it tries for the timeout of the options. If the database cannot be reached, the held jobs are free
+ * when the lease ends. No other thread may be in a call on it. In the child of a fork it frees what it can,
+ * and does not touch the connection. Returns 0.
+ *   -EBUSY      called from a handler, a visitor or `on_event`; the connection is open as before
+ *   -ETIMEDOUT  the connection is closed, and answers have not reached the database: their jobs fire again.
+ *               With `single_thread` it tries once */
 int tw_durable_close(struct tw_durable *durable);
 
 /* Returns what `error` means in words. If it is the result of this thread's last failed call here, that is

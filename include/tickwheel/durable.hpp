@@ -106,8 +106,9 @@ struct durable_home {
 }  // namespace detail
 
 // A connection with a database. It is opened by the constructor, which throws std::system_error as
-// tw_durable_open says. The destructor closes it: it waits for the handlers that are running, so do not hold
-// a lock that one of them takes. Destroy it before its runtime and its workers, and not in a handler.
+// tw_durable_open says. The destructor closes it as tw_durable_close does, whose -ETIMEDOUT it cannot tell:
+// it waits for the handlers that are running, so do not hold a lock that one of them takes. Destroy it before
+// its runtime and its workers, and not in a handler.
 class durable {
   public:
     // Puts, lists and so on, and handles jobs on the runtime.
@@ -122,7 +123,7 @@ class durable {
     durable(const durable &) = delete;
     durable &operator=(const durable &) = delete;
     ~durable() {
-        if (tw_durable_close(native()) != 0)
+        if (tw_durable_close(native()) == -EBUSY)
             static_cast<void>(home_.release());  // inside a handler, so this is std::exit: it goes on
     }
 

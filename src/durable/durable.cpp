@@ -25,8 +25,9 @@ database with_timeout(database it, std::int64_t longest_ns) {
 
 member::member(const database &to, const settings &settings, const local_clock &local,
                database_clock &database, counters &count)
-    : all(settings), clock(local), its_clock(database), counts(count), lease(settings.lease_ns),
-      jobs(settings, local, database, lease, count), for_clerk(with_timeout(to, settings.lease_ns / 3)),
+    : all(settings), clock(local), its_clock(database), counts(count), timeout_ns(to.timeout_ns),
+      lease(settings.lease_ns), jobs(settings, local, database, lease, count),
+      for_clerk(with_timeout(to, settings.lease_ns / 3)),
       clerk(for_clerk, settings, local, database, lease, jobs, troubles, count),
       for_gate(with_timeout(to, TW_SECOND)),
       gate(for_gate, settings, local, database, lease, clerk, jobs, troubles, count) {}
@@ -53,14 +54,15 @@ member::~member() {
 }
 
 // First nothing is started any more, then the handlers end, and then there are no more answers.
-void member::end() {
+std::size_t member::end() {
     if (gate_pacer != nullptr)
         gate_pacer->stop();
     jobs.end();
+    const std::size_t unsettled = gate.settle_rest(timeout_ns);
     if (clerk_pacer != nullptr)
         clerk_pacer->stop();
-    gate.settle_rest();
     clerk.leave();
+    return unsettled;
 }
 
 int check_usable(const tw_durable *durable) {
@@ -173,10 +175,13 @@ TW_API int tw_durable_close(tw_durable *durable) {
     }
     if (is_in_user_code() || durable->front.is_in_use_by_this_thread())
         return refuse(-EBUSY, "called from a handler, an event or a visitor");
-    if (durable->member != nullptr)
-        durable->member->end();
-    delete durable;
-    return 0;
+    const std::unique_ptr<tw_durable> last(durable);
+    if (durable->member == nullptr || durable->member->end() == 0)
+        return 0;
+    const trouble found = durable->member->troubles.now();
+    return guarded([&] {
+        return refuse(-ETIMEDOUT, std::string("answers have not reached the database: ") + found.why);
+    });
 }
 
 TW_API int tw_durable_handle(tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,

@@ -18,6 +18,7 @@ struct member {
     const local_clock clock;
     database_clock &its_clock;
     counters &counts;
+    const std::int64_t timeout_ns;
     tickwheel::durable::lease lease;
     holding jobs;
     tickwheel::durable::troubles troubles;
@@ -35,7 +36,7 @@ struct member {
     ~member();
 
     int start(tw_runtime *rt);
-    void end();
+    std::size_t end();  // returns how many answers have not reached the database
 };
 
 }  // namespace tickwheel::durable

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 namespace tickwheel::durable {
 
@@ -167,8 +169,19 @@ std::int64_t gate::first_ready(const std::vector<answer> &answers) const {
     return first;
 }
 
-void gate::settle_rest() {
-    while (settle_some() == progress::some) {
+// The clerk goes on meanwhile: it connects again, and keeps the lease. On virtual time there is no meanwhile.
+std::size_t gate::settle_rest(std::int64_t timeout_ns) {
+    is_closing_ = true;
+    const std::int64_t until = clock_.now() + timeout_ns;
+    for (;;) {
+        const progress made = settle_some();
+        if (made == progress::none)
+            return 0;
+        if (made == progress::some)
+            continue;
+        if (settings_.single_thread || clock_.now() >= until)
+            return jobs_.count().unsettled;
+        std::this_thread::sleep_for(std::chrono::nanoseconds(growing_pause::shortest_ns));
     }
 }
 

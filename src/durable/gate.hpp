@@ -27,8 +27,9 @@ class gate final : public agent {
 
     std::int64_t step(std::int64_t now) override;
 
-    // The last answers, when there will be no more.
-    void settle_rest();
+    // Settles the last answers, when there will be no more and `step` is not called any more. Tries for this
+    // long; returns how many have not reached the database.
+    std::size_t settle_rest(std::int64_t timeout_ns);
 
     void abandon() { line_.abandon(); }
 
@@ -36,7 +37,7 @@ class gate final : public agent {
     enum class progress { none, some, stuck };
     progress start_some();
     progress settle_some();
-    bool is_away() const { return !line_.is_open() && clerk_.is_away(); }
+    bool is_away() const { return !line_.is_open() && clerk_.is_away() && !is_closing_; }
     int ask(std::int64_t &now);
     int ask_once(std::int64_t &now);
     int noted(int error);
@@ -55,7 +56,8 @@ class gate final : public agent {
     counters &counts_;
     std::function<void()> call_clerk_;
 
-    int error_ = 0;  // of this step
+    int error_ = 0;            // of this step
+    bool is_closing_ = false;  // so it looks for a database that is away by itself
     growing_pause pause_;
 
     // Of one step, with room for it from the beginning: without memory nothing that was taken gets lost.

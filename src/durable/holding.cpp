@@ -285,7 +285,7 @@ bool holding::has(const std::string &kind, const std::string &key, std::int64_t 
 // REQUIRES: mutex held
 std::size_t holding::room() const {
     const std::size_t taken = jobs_.size() + answers_.size() + taken_answers_.size() + reserved_;
-    if (taken >= settings_.hold)
+    if (has_ended_ || taken >= settings_.hold)
         return 0;
     const std::size_t in_time = runs_within(longest_queue_ns), in_horizon = runs_within(settings_.horizon_ns);
     if (started_ >= in_time || taken >= in_horizon)

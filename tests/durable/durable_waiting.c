@@ -233,6 +233,62 @@ TEST(a_busy_process_leaves_jobs_that_are_ready_to_others) {
     tw_runtime_free(rt);
 }
 
+/* --- a close while the database takes no answers ---------------------------------------------------- */
+
+static atomic_uint refused_answers, answers_to_refuse;
+
+static int refusing_settle(void *of, const struct tw_store_member *member, struct tw_store_outcome *outcomes,
+                           size_t count) {
+    if (atomic_load(&answers_to_refuse) <= atomic_load(&refused_answers))
+        return inner_store()->settle(of, member, outcomes, count);
+    atomic_fetch_add(&refused_answers, 1);
+    return -EBUSY;
+}
+
+/* A process with a job whose answer the database has refused at least once. It refuses so many in all. */
+static struct tw_durable *begin_refused(struct tw_runtime *rt, unsigned refusals, int64_t timeout_ns) {
+    static struct tw_store store;
+    struct tw_durable *jobs = NULL;
+    const struct tw_durable_job job = {.kind = "mail", .key = "17"};
+    shut(&gate);
+    atomic_store(&gate.open, true);
+    atomic_store(&refused_answers, 0);
+    atomic_store(&answers_to_refuse, refusals);
+    store = *inner_store();
+    store.settle = refusing_settle;
+    assert_int_equal(tw_durable_open(&jobs, rt, address,
+                                     &(struct tw_durable_options){.store = &store, .timeout_ns = timeout_ns}),
+                     0);
+    assert_int_equal(tw_durable_handle(jobs, "mail", wait_in, NULL, NULL), 0);
+    assert_int_equal(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE), 0);
+    wait_for(atomic_load(&refused_answers) > 0);
+    return jobs;
+}
+
+TEST(a_close_waits_until_the_database_takes_the_answers) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *keeper = NULL;
+    assert_int_equal(tw_durable_open(&keeper, NULL, address, NULL), 0);
+    struct tw_durable *jobs = begin_refused(rt, 6, 0);
+    assert_int_equal(tw_durable_close(jobs), 0);
+    assert_int_equal(atomic_load(&refused_answers), 6);
+    assert_int_equal(tw_durable_count(keeper, NULL), 0);
+    assert_int_equal(tw_durable_close(keeper), 0);
+    tw_runtime_free(rt);
+}
+
+TEST(a_close_says_that_answers_have_not_reached_the_database) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *keeper = NULL;
+    assert_int_equal(tw_durable_open(&keeper, NULL, address, NULL), 0);
+    struct tw_durable *jobs = begin_refused(rt, UINT32_MAX, 200 * TW_MILLISECOND);
+    assert_int_equal(tw_durable_close(jobs), -ETIMEDOUT);
+    assert_non_null(strstr(tw_durable_explain(-ETIMEDOUT), "have not reached"));
+    assert_int_equal(tw_durable_count(keeper, NULL), 1); /* it fires again */
+    assert_int_equal(tw_durable_close(keeper), 0);
+    tw_runtime_free(rt);
+}
+
 /* --- the caller's own workers --------------------------------------------------------------------- */
 
 static enum tw_durable_answer note_thread(UNUSED struct tw_durable_fire *fire, void *name) {

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -305,5 +306,5 @@ int main(int argc, char **argv) {
     const int closed = tw_durable_close(it.jobs);
     tw_runtime_free(it.rt);
     it.events.write("close", {}, R"("result":%d)", closed);
-    return closed == 0 ? 0 : 1;
+    return closed == 0 || closed == -ETIMEDOUT ? 0 : 1;  // the server may be away
 }

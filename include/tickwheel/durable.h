@@ -89,15 +89,16 @@ struct tw_durable_job {
 
 /* What a put does with a job of the same name. */
 enum tw_durable_existing {
-    TW_DURABLE_REPLACE, /* the new job takes its place. A handler that is running for the former job goes on,
-                           and its answer counts for nothing */
+    TW_DURABLE_REPLACE, /* the new job takes its place. If the former one was started, its handler goes on, or
+                           still begins if it waits for a worker of another process; its answer counts for
+                           nothing. The handlers of both can run at the same time */
     TW_DURABLE_KEEP     /* it stays, and the put changes nothing */
 };
 
 enum tw_durable_state {
     TW_DURABLE_PENDING = 1, /* waits until it is due, or for its next try */
     TW_DURABLE_HELD = 2,    /* a member holds it, because it is due soon */
-    TW_DURABLE_STARTED = 4, /* its handler was started */
+    TW_DURABLE_STARTED = 4, /* its handler runs, or will as soon as a worker of its member is free */
     TW_DURABLE_FAILED = 8   /* its last try has failed; it stays until it is requeued, replaced or removed */
 };
 
@@ -243,8 +244,9 @@ enum tw_durable_answer tw_durable_again(struct tw_durable_fire *fire, int64_t de
  * no text. */
 enum tw_durable_answer tw_durable_failed(struct tw_durable_fire *fire, const char *why);
 
-/* Returns for how many more nanoseconds no other process can hold the job of this `fire`; 0: another may. It
- * grows while the handler runs, as the library renews the lease. */
+/* Returns for how many more nanoseconds no other process can take over the job of this `fire`; 0: another
+ * may. It grows while the handler runs, as the library renews the lease. It does not tell whether the job was
+ * replaced or removed since: a job that was put in its place can run elsewhere meanwhile. */
 TW_MUST_CHECK int64_t tw_durable_lease(const struct tw_durable_fire *fire);
 
 /* Options of tw_durable_handle. All zeroes, or a null pointer instead, gives the defaults. */
@@ -283,8 +285,8 @@ int64_t tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_
 
 /* Removes a job. Returns 1 if this prevented a fire: its handler was not started, and is not. (A process that
  * loses its connection fires what it holds without asking, unless it is `confirmed_only`: also jobs that were
- * removed shortly before, or are removed meanwhile.) Returns 0 if its handler was started: it may be running,
- * and the job does not fire again.
+ * removed shortly before, or are removed meanwhile.) Returns 0 if the job was started: its
+ * handler may be running, or begin if it waits for a worker of another process. It does not fire again.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */
 int tw_durable_remove(struct tw_durable *durable, const char *kind, const char *key);

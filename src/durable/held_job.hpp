@@ -23,7 +23,8 @@ enum class stage {
     waiting,     // on the wheel, until it is ready
     ready,       // among those that are to be started
     confirming,  // the database is being asked whether it may be started
-    running      // its handler was called, or will be soon
+    queued,      // the database has started it, and it waits for a worker
+    running      // its handler was called
 };
 
 class holding;

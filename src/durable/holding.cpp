@@ -175,8 +175,8 @@ held_job *holding::add(std::unique_ptr<held_job> &&claimed) {
     return &it;
 }
 
-// A job that is put anew again and again before it is due, as for debouncing, would fill the wheel with its
-// former selves until their times. Those that are not on the wheel are found out when they are to be started.
+// A job that is put again and again before it is due, as for debouncing, would fill the wheel with its former
+// selves until their times.
 // REQUIRES: mutex held
 void holding::note_newest(held_job &it) {
     const auto found = newest_.find(&it);
@@ -190,15 +190,7 @@ void holding::note_newest(held_job &it) {
     auto place = newest_.extract(found);
     place.value() = &it;
     newest_.insert(std::move(place));
-    drop_if_waiting(former);
-}
-
-// REQUIRES: mutex held
-void holding::drop_if_waiting(held_job &it) {
-    if (it.at != stage::waiting || it.is_forgotten || !take_off(it))
-        return;
-    ++counts_.taken_back;
-    extract(it);
+    forget_unless_running(former);
 }
 
 std::int64_t holding::token_of(const char *kind, const char *key) const {
@@ -210,7 +202,7 @@ std::int64_t holding::token_of(const char *kind, const char *key) const {
 void holding::drop(std::int64_t token) {
     const std::lock_guard hold(mutex_);
     if (const auto found = jobs_.find(token); found != jobs_.end())
-        drop_if_waiting(*found->second);
+        forget_unless_running(*found->second);
 }
 
 void holding::arm_again() {
@@ -240,19 +232,25 @@ std::unique_ptr<held_job> holding::extract(held_job &it) {
     return found;
 }
 
+// REQUIRES: mutex held
+void holding::forget_unless_running(held_job &it) {
+    if (it.at == stage::running || it.is_forgotten)
+        return;
+    ++counts_.taken_back;
+    it.is_forgotten = true;
+    if (it.at == stage::ready)
+        ready_.erase(std::find(ready_.begin(), ready_.end(), &it));
+    if (it.at == stage::ready || (it.at == stage::waiting && take_off(it)))
+        extract(it);
+}
+
 void holding::forget_others(const std::unordered_set<std::int64_t> &tokens, std::int64_t epoch) {
     const std::lock_guard hold(mutex_);
     for (auto next = jobs_.begin(); next != jobs_.end();) {
         held_job &it = *next->second;
         ++next;
-        if (it.at == stage::running || it.is_forgotten || it.whom.epoch == epoch || tokens.contains(it.token))
-            continue;
-        ++counts_.taken_back;
-        it.is_forgotten = true;
-        if (it.at == stage::ready)
-            ready_.erase(std::find(ready_.begin(), ready_.end(), &it));
-        if (it.at == stage::ready || (it.at == stage::waiting && take_off(it)))
-            extract(it);
+        if (it.whom.epoch != epoch && !tokens.contains(it.token))
+            forget_unless_running(it);
     }
 }
 
@@ -373,7 +371,7 @@ void holding::run(held_job &it) {
 
 // REQUIRES: mutex held
 void holding::line_up(held_job &it) {
-    it.at = stage::running;
+    it.at = stage::queued;
     it.next = nullptr;
     (queue_ == nullptr ? queue_ : end_of_queue_->next) = &it;
     end_of_queue_ = &it;
@@ -435,11 +433,17 @@ void holding::end_turn(runner &mine) {
 
 held_job *holding::next_to_run() {
     const std::lock_guard hold(mutex_);
-    if (queue_ == nullptr || has_ended_)
-        return nullptr;
-    held_job *const it = queue_;
-    queue_ = it->next;
-    return it;
+    while (queue_ != nullptr && !has_ended_) {
+        held_job *const first = queue_;
+        queue_ = first->next;
+        if (!first->is_forgotten) {
+            first->at = stage::running;
+            return first;
+        }
+        --started_;
+        extract(*first);
+    }
+    return nullptr;
 }
 
 void holding::call_handler(held_job &it) {

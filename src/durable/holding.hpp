@@ -1,7 +1,7 @@
 // What this process holds: jobs on the wheel until they are ready, those that are to be started, those that
 // run, and the answers that the database does not have yet.
 //
-//     claim -> waiting -> ready -> confirming -> running -> answer -> settled
+//     claim -> waiting -> ready -> confirming -> queued -> running -> answer -> settled
 //        |        ^---------------------'           ^
 //        '-- if it was ready by then ---------------'
 //
@@ -10,9 +10,11 @@
 // mutex alone. No lock is held while handlers run.
 //
 // H1  A job in `jobs_` is in one place: on the wheel if it is waiting, in `ready_` if it is ready, with the
-//     gate if it is confirming, in `queue_` or with a runner if it is running.
-// H2  A job that is forgotten is freed by who has it according to H1: the one who forgets it if it was taken
-//     off the wheel or `ready_`, and otherwise the next to lay hands on it.
+//     gate if it is confirming, in `queue_` if it is queued, with a runner if it is running.
+// H2  A forgotten job is freed by its owner according to H1: by the caller that forgets it, if that could
+// take
+//     it off the wheel or `ready_`, otherwise by the next function that takes it. A running job is never
+//     forgotten.
 // H3  `newest_` has at most one job of each name. That job is in `jobs_`, and no job of the same name there
 //     has a higher token.
 // H4  If `queue_` is not empty and the holding has not ended, a runner is awake.
@@ -89,16 +91,17 @@ class holding {
     // True if it is held, or its answer is not settled.
     bool has(const std::string &kind, const std::string &key, std::int64_t token) const;
 
-    // Forgets what was claimed in former epochs and was not started, except these.
+    // Forgets what was claimed in former epochs, except these and running jobs.
     void forget_others(const std::unordered_set<std::int64_t> &tokens, std::int64_t epoch);
-    // Forgets all that was not started, and the answers.
+    // Forgets all but running jobs, and the answers.
     void forget_all();
 
     // Puts all that waits on the wheel anew: the database's clock was set.
     void arm_again();
 
-    // A job that was removed is not to take up room until its time. The token of what is held under this name
-    // before the removal, 0 if there is nothing; and to drop that afterwards, and not what was put meanwhile.
+    // A job that was removed or replaced must not take up room until its time, nor fire if it waits for a
+    // worker. token_of, before the change, is the token of what is held under this name, 0 if there is
+    // nothing; drop, afterwards, forgets that unless it runs, and not what was put meanwhile.
     std::int64_t token_of(const char *kind, const char *key) const;
     void drop(std::int64_t token);
 
@@ -165,7 +168,7 @@ class holding {
     void on_time(held_job &it);
     held_job *add(std::unique_ptr<held_job> &&claimed);
     void note_newest(held_job &it);
-    void drop_if_waiting(held_job &it);
+    void forget_unless_running(held_job &it);
     void line_up(held_job &it);
     void wake_runners(std::int64_t delay = 0);
     void wake(runner &it, std::int64_t delay);
@@ -196,7 +199,7 @@ class holding {
     std::vector<answer> answers_, taken_answers_;
     std::deque<runner> runners_;
     held_job *queue_ = nullptr, *end_of_queue_ = nullptr;  // linked by `next`
-    std::size_t started_ = 0;                              // jobs that are running
+    std::size_t started_ = 0;                              // jobs that are queued or running
     std::size_t reserved_ = 0;                             // for jobs that are being claimed
     std::int64_t usual_run_ns_ = 10 * TW_MILLISECOND;      // how long handlers take: a guess at first
     bool has_ended_ = false;

@@ -71,7 +71,15 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
         return durable.front.put(puts, keep, whom);
     clerk &own = durable.member->clerk;
     const holding::reservation room = own.choose_to_hold(puts);
+    std::vector<std::int64_t> former;  // what these jobs replace, as far as it is held here
+    holding &held = durable.member->jobs;
+    for (const tw_store_put &put : puts)
+        if (const std::int64_t token = keep ? 0 : held.token_of(put.job->kind, put.job->key); token != 0)
+            former.push_back(token);
     const int error = guarded([&] { return durable.front.put(puts, keep, whom); });
+    for (const std::int64_t token : former)
+        if (error == 0)
+            held.drop(token);
     if (own.note_puts(puts, whom, error))
         durable.member->clerk_pacer->ring();
     return error;

@@ -129,6 +129,8 @@ const char *name_of(stage at) {
         return "ready";
     case stage::confirming:
         return "confirming";
+    case stage::queued:
+        return "queued";
     default:
         return "running";
     }

@@ -300,6 +300,49 @@ TEST(a_handler_cannot_close_its_connection) {
     assert_false(exists(self, "17"));
 }
 
+/* --- jobs that wait for a worker --------------------------------------------------------------- */
+
+/* The put has claimed and started the job, and on virtual time no worker has called its handler yet. */
+static void put_started(const char *key) {
+    put_mail(self, key, 0);
+    assert_int_equal(entry_of(self, key).state, TW_DURABLE_STARTED);
+    assert_int_equal(stats_of(self).running, 1);
+}
+
+TEST(a_started_job_that_is_replaced_before_its_handler_begins_fires_as_the_new_one) {
+    const int64_t delays[] = {0, SECOND, HOUR};
+    for (size_t i = 0; i < COUNT_OF(delays); ++i) {
+        begin();
+        put_started("17");
+        assert_int_equal(put(self, mail("17", delays[i])), 1);
+        const int64_t token = entry_of(self, "17").token;
+        advance(self, 2 * SECOND);
+        const unsigned expected = delays[i] < HOUR;
+        assert_int_equal(self->count, expected);
+        assert_true(expected == 0 || self->fires[0].token == token || delays[i] > 0);
+        assert_int_equal(stats_of(self).taken_back, 1);
+        assert_int_equal(stats_of(self).running, 0);
+        assert_int_equal(stats_of(self).unmatched, 0);
+    }
+}
+
+TEST(a_started_job_that_is_removed_before_its_handler_begins_does_not_fire) {
+    put_started("17");
+    assert_int_equal(tw_durable_remove(self->jobs, "mail", "17"), 0);
+    advance(self, SECOND);
+    assert_int_equal(self->count, 0);
+    assert_int_equal(stats_of(self).taken_back, 1);
+    assert_int_equal(stats_of(self).running, 0);
+}
+
+TEST(a_started_job_that_is_kept_fires) {
+    const struct tw_durable_job again = mail("17", HOUR);
+    put_started("17");
+    assert_int_equal(tw_durable_put(self->jobs, &again, TW_DURABLE_KEEP), 1);
+    advance(self, SECOND);
+    assert_int_equal(self->count, 1);
+}
+
 static unsigned events;
 static enum tw_durable_event last_event;
 

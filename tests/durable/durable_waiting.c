@@ -456,6 +456,29 @@ TEST(a_job_that_is_forgotten_while_its_start_is_asked_for_does_not_fire) {
     assert_int_equal(atomic_load(&fires), 0);
 }
 
+/* Its only worker is busy. */
+TEST(a_started_job_that_the_member_no_longer_holds_when_it_resumes_does_not_fire) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *jobs = begin_busy(rt), *keeper = NULL;
+    const struct tw_durable_job waits = {.kind = "slow", .key = "waits"};
+    counting_store.put = losing_put;
+    assert_int_equal(tw_durable_open(&keeper, NULL, address, NULL), 0);
+    assert_int_equal(tw_durable_put(jobs, &waits, TW_DURABLE_REPLACE), 0);
+    wait_for(stats_of(jobs).running == 2);
+    assert_int_equal(tw_durable_remove(keeper, "slow", "waits"), 0);
+    atomic_store(&loses_an_answer, true);
+    const struct tw_durable_job lost = {.kind = "slow", .key = "lost", .due_ns = 20 * TW_MILLISECOND};
+    assert_int_equal(tw_durable_put(jobs, &lost, TW_DURABLE_REPLACE), -EIO);
+    wait_for(stats_of(jobs).taken_back == 1);
+    atomic_store(&gate.open, true);
+    wait_for(tw_durable_count(jobs, NULL) == 0);
+    assert_int_equal(atomic_load(&fires), 2);
+    assert_int_equal(stats_of(jobs).unmatched, 0);
+    assert_int_equal(tw_durable_close(jobs), 0);
+    assert_int_equal(tw_durable_close(keeper), 0);
+    tw_runtime_free(rt);
+}
+
 /* The database still holds the job for the member, which must not take it for one that it does not know. */
 TEST(a_job_whose_answer_is_on_its_way_while_the_member_resumes_is_not_released) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});

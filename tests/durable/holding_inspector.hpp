@@ -30,7 +30,8 @@ class holding_inspector {
                            [which](const auto &each) { return each.second.get() == which; });
     }
 
-    // Between two steps, no job is with the gate, and no forgotten one is anywhere but on the wheel.
+    // Between two steps, no job is with the gate, and no forgotten one is anywhere but on the wheel or
+    // queued.
     static bool broken_places(const holding &of) {
         const auto is_out_of_place = [&](const held_job *each) {
             return !is_held(of, each) || each->at != stage::ready || each->is_forgotten;
@@ -40,10 +41,10 @@ class holding_inspector {
             return true;
         std::size_t queued = 0;
         for (const held_job *each = of.queue_; each != nullptr; each = each->next, ++queued)
-            if (!is_held(of, each) || each->at != stage::running || each->is_forgotten)
+            if (!is_held(of, each) || each->at != stage::queued)
                 return true;
-        return count(of, stage::confirming) != 0 || count(of, stage::running) != of.started_ ||
-               queued > of.started_;
+        return count(of, stage::confirming) != 0 || count(of, stage::queued) != queued ||
+               queued + count(of, stage::running) != of.started_;
     }
 
     static bool broken_names(const holding &of) {

@@ -24,7 +24,8 @@
  *   -ENOTCONN    the database cannot be reached now, or the connection broke. A call that changes something
  *                may have done so all the same; to repeat it does no harm
  *   -ETIMEDOUT   the database did not answer within the time of the options; otherwise as -ENOTCONN
- *   -EBUSY       others keep the database locked (SQLite)
+ *   -EBUSY       others keep the database, a table or a row locked, or a deadlock or a timeout of the server
+ *                ended the call; it has changed nothing
  *   -EACCES      the database refuses the user, or the file its permission
  *   -EROFS       the database can only be read
  *   -ENOSPC      it has no room left
@@ -151,7 +152,8 @@ struct tw_durable_options {
     int64_t horizon_ns; /* jobs due within this time are claimed; 10 ms to 1 min. 0: 2 s */
     uint32_t hold;      /* most jobs that this process holds at a time, at most 2^20. 0: 4096. More for more
                            than 2,000 jobs a second */
-    int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min. 0: 5 s */
+    int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min, and with a runtime not
+                           longer than the lease. 0: 5 s, or the lease if that is shorter */
     struct tw_workers *workers; /* run the handlers; NULL: a pool of its own */
     unsigned threads; /* how many handlers run at a time, at most 256; 0: 4. A pool of its own has so many
                          threads. With `workers`: as many of them as handlers may take */
@@ -278,7 +280,8 @@ int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
                    enum tw_durable_existing existing);
 
 /* Puts `count` jobs in one transaction: all or none; `existing` as in tw_durable_put. Of several of one name
- * the last stays, or the first with TW_DURABLE_KEEP. Returns how many were new.
+ * the last stays, or the first with TW_DURABLE_KEEP. PostgreSQL has the timeout of the options for all of
+ * them: put more than some 10,000 by several calls. Returns how many were new.
  *   -EINVAL  also: as tw_durable_put, for any of them */
 int64_t tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs, size_t count,
                             enum tw_durable_existing existing);

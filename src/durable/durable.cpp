@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -85,9 +86,12 @@ int fill_in(tw_durable &it, tw_runtime *rt, const char *address, const tw_durabl
         return error;
     if (const int error = complete(options, it.settings); error != 0)
         return error;
-    const std::int64_t timeout = options.timeout_ns != 0 ? options.timeout_ns : 5 * TW_SECOND;
+    const std::int64_t timeout =
+        options.timeout_ns != 0 ? options.timeout_ns : std::min(5 * TW_SECOND, it.settings.lease_ns);
     if (timeout < 10 * TW_MILLISECOND || timeout > 60 * TW_SECOND)
         return refuse(-EINVAL, "the timeout is shorter than 10 ms, or longer than 1 min");
+    if (rt != nullptr && timeout > it.settings.lease_ns)
+        return refuse(-EINVAL, "the lease is shorter than the timeout");
     if (it.settings.single_thread && rt == nullptr)
         return refuse(-EINVAL, "`single_thread` needs a runtime");
     const tw_store *const store = store_for(address, options);

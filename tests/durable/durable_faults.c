@@ -688,6 +688,13 @@ TEST(a_connection_that_breaks_as_the_process_begins_to_listen_is_made_again) {
     assert_in_range(script.claim.calls, 0, 2);
 }
 
+TEST(the_default_timeout_is_not_longer_than_the_lease) {
+    begin_scripted((struct tw_durable_options){.lease_ns = 2 * SECOND});
+    assert_int_equal(script.longest_timeout_ns, 2 * SECOND);
+    begin_scripted((struct tw_durable_options){0});
+    assert_int_equal(script.longest_timeout_ns, 5 * SECOND);
+}
+
 TEST(a_start_waits_for_a_hung_database_for_a_second_at_most) {
     const struct {
         int64_t given, shortest;

@@ -45,7 +45,9 @@ TEST(options_out_of_range_are_refused) {
     assert_option_refused(.horizon_ns = 10 * MS - 1);
     assert_option_refused(.horizon_ns = MINUTE + 1);
     assert_option_refused(.timeout_ns = 10 * MS - 1);
-    assert_option_refused(.timeout_ns = MINUTE + 1);
+    assert_option_refused(.timeout_ns = MINUTE + 1, .lease_ns = HOUR);
+    assert_option_refused(.timeout_ns = 15 * SECOND + 1);
+    assert_option_refused(.timeout_ns = SECOND + 1, .lease_ns = SECOND);
     assert_option_refused(.hold = (1U << 20) + 1);
     assert_option_refused(.threads = 257);
     assert_option_refused(.name = "");
@@ -60,7 +62,8 @@ TEST(options_at_the_ends_of_their_ranges_are_taken) {
     assert_option_taken(.horizon_ns = 10 * MS);
     assert_option_taken(.horizon_ns = MINUTE);
     assert_option_taken(.timeout_ns = 10 * MS);
-    assert_option_taken(.timeout_ns = MINUTE);
+    assert_option_taken(.timeout_ns = MINUTE, .lease_ns = MINUTE);
+    assert_option_taken(.timeout_ns = 15 * SECOND);
     assert_option_taken(.hold = 1);
     assert_option_taken(.hold = 1U << 20);
     assert_option_taken(.threads = 256);

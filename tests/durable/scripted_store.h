@@ -24,7 +24,7 @@ static struct script {
     struct plan open, put, remove, join, renew, resume, bury, claim, start, settle, listen;
     int outage;             /* what every call returns, without being carried out; 0: the database is there */
     int64_t clock_ahead_ns; /* how far the database's clock is ahead of the runtime's */
-    int64_t shortest_timeout_ns; /* of all connections */
+    int64_t shortest_timeout_ns, longest_timeout_ns; /* of all connections */
 
     int64_t (*local_now)(void *arg);
     void *local_now_arg;
@@ -103,6 +103,8 @@ static int scripted_open(void **out, const struct tw_store_place *place, char *w
     snprintf(why, room, "the script");
     if (script.shortest_timeout_ns == 0 || place->timeout_ns < script.shortest_timeout_ns)
         script.shortest_timeout_ns = place->timeout_ns;
+    if (place->timeout_ns > script.longest_timeout_ns)
+        script.longest_timeout_ns = place->timeout_ns;
     script.local_now = place->local_now;
     script.local_now_arg = place->local_now_arg;
     there.local_now = scripted_clock;

@@ -192,8 +192,8 @@ struct tw_store {
     int (*renew)(void *connection, const struct tw_store_member *member, int64_t lease_ns, int64_t *now_ns);
 
     /* After the connection has broken: raises its epoch, whatever it was, also in *member, then calls
-     * each(entry, arg) on what it holds, of which only name, state, token and ready_ns are given. -ESTALE: it
-     * is dead. */
+     * each(entry, arg) on what it holds, of which only name, state, token and ready_ns are given. If the
+     * epoch has risen and the rest fails, *member has the new epoch. -ESTALE: it is dead. */
     int (*resume)(void *connection, struct tw_store_member *member, tw_store_visitor *each, void *arg);
 
     /* Releases what the member holds, and deletes it, whatever its epoch. Those who listen are told. -ESTALE:

@@ -339,9 +339,9 @@ int clerk::resume() {
     });
     if (error == -ESTALE)
         return rejoin();
+    lease_.set_epoch(member.epoch);  // which may have risen although the rest has failed: renewals need it
     if (error != 0)
         return static_cast<int>(error);
-    lease_.set_epoch(member.epoch);
 
     std::unordered_set<std::int64_t> tokens;
     std::vector<tw_store_outcome> unknown;

@@ -115,6 +115,7 @@ TEST(a_lease_lasts_whatever_else_the_database_refuses) {
         {.claim = broken(each_time, REFUSAL)},
         {.claim = broken(each_time, REFUSAL), .resume = broken(each_time, REFUSAL)},
         {.claim = broken(each_time, REFUSAL), .resume = unanswered(1, REFUSAL)},
+        {.claim = broken(each_time, REFUSAL), .resume = unanswered(each_time, REFUSAL)},
         {.claim = broken(each_time, REFUSAL), .resume = broken(each_time, -EACCES)},
         {.bury = broken(each_time, REFUSAL)},
     };

@@ -22,7 +22,7 @@ import running
 from proxy import HOLE, PASS, Proxy
 from running import expect, wait_until
 
-CONNECTED, DISCONNECTED, LEASE_LOST = range(3)
+CONNECTED, DISCONNECTED, LEASE_LOST, REFUSED = range(4)
 SECRET = "geheim-4711"
 
 # A busy machine may take as long for anything. Less than the poll of 10 s, which would do the same.
@@ -310,6 +310,42 @@ def passwords_are_nowhere(bench):
     expect(SECRET not in seen + handler.errors, "the password can be seen")
 
 
+# --- a database that is there, and refuses ------------------------------------------------------
+
+def without_a_right_nothing_fires_and_an_event_says_why(bench):
+    schema = bench.schema()
+    table = f"{schema[7:]}.job"
+    bench.opened(schema).end()
+    bench.sql(f"drop role if exists limited; create role limited login; grant usage on schema {schema[7:]} to limited;"
+              f"grant select, insert, update, delete on all tables in schema {schema[7:]} to limited;"
+              f"grant usage on all sequences in schema {schema[7:]} to limited")
+    owner = bench.opened(schema)
+    handler = bench.handler(schema, address=f"postgresql://limited@/postgres?host={bench.server.folder}")
+    for key in "removed", "kept":
+        handler.do("put", "k", key, 1000)
+    bench.sql(f"revoke update on {table} from limited")
+    owner.do("remove", "k", "removed", result=1)
+    wait_until(lambda: len(handler.events) >= 2, "an event")
+    expect(handler.events[1]["event"] == REFUSED, f"the events are {handler.events}")
+    expect("permission denied" in handler.events[1]["why"], f"it says {handler.events[1]['why']}")
+    expect("permission denied" in handler.ask("dump")["text"], "the dump does not say why")
+    bench.sql(f"grant update on {table} to limited")
+    handler.fire("kept", PROMPT_S + 3)
+    expect([each["fire"] for each in handler.fires] == ["kept"], f"it has fired {handler.fires}")
+    wait_until(lambda: handler.events[-1]["event"] == CONNECTED, "it works again")
+
+
+def a_lock_on_the_jobs_does_not_end_the_lease(bench):
+    schema = bench.schema()
+    handler = bench.handler(schema, "lease_ms=2000", "poll_ms=50")
+    bench.sql(f"begin; lock table {schema[7:]}.job; select pg_sleep(6); commit")
+    wait_until(lambda: handler.events[-1]["event"] == CONNECTED, "it works again")
+    events = [each["event"] for each in handler.events]
+    expect(events == [CONNECTED, REFUSED, CONNECTED], f"the events are {handler.events}")
+    handler.do("put", "k", "x", 0)
+    handler.fire("x", PROMPT_S)
+
+
 # --- tables -------------------------------------------------------------------------------------
 
 def a_server_that_can_only_be_read(bench):
@@ -428,6 +464,7 @@ TESTS = [
     a_put_joins_the_callers_transaction, a_remove_joins_the_callers_transaction, a_put_by_sql_replaces_or_keeps,
     bad_arguments_of_sql_are_refused,
     bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_can_only_be_read,
+    without_a_right_nothing_fires_and_an_event_says_why, a_lock_on_the_jobs_does_not_end_the_lease,
     tables_of_others_are_refused, a_user_who_may_not_create_tables, many_processes_create_the_tables_at_once,
     a_restart_is_survived, nothing_waits_for_longer_than_the_timeout,
     a_count_may_take_longer_than_the_timeout, a_close_does_not_wait_for_longer_than_the_timeout,

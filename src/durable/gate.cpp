@@ -38,7 +38,8 @@ std::int64_t gate::step(std::int64_t) {
         call_clerk_();
     if (error_ == 0 || is_loss(error_))
         pause_.reset();
-    return may_start && may_settle ? never : clock_.now() + pause_.next();
+    const bool is_at_rest = may_start && may_settle && error_ == 0;  // else this trouble may be over then
+    return is_at_rest ? never : clock_.now() + pause_.next();
 }
 
 // --- starts -------------------------------------------------------------------------------
@@ -52,7 +53,7 @@ gate::progress gate::start_some() {
         questions_.push_back({it->kind.c_str(), it->key.c_str(), it->token, 0, 0});
     refused_.clear();
     std::int64_t now = 0;
-    const int error = ask(now);
+    const int error = ask_to_start(now);
     if (error == 0)
         apply(now);
     else if (!is_loss(error) || !go_on_alone())
@@ -61,37 +62,35 @@ gate::progress gate::start_some() {
     return refused_.empty() ? progress::some : progress::stuck;
 }
 
-// One connection may break although the database is there, so the question is repeated on another. A hung
-// database has had its time.
-int gate::ask(std::int64_t &now) {
-    const int error = ask_once(now);
-    return error == -ENOTCONN ? ask_once(now) : error;
-}
-
-// The clerk finds out when the database is there again. Until then jobs do not wait here for tries of their
-// own.
-int gate::ask_once(std::int64_t &now) {
+// One connection may break although the database is there, so the question is repeated on another; a hung
+// database has had its time. The clerk finds out when a database that is away is there again: until then the
+// gate makes no tries of its own. -ESTALE is no trouble: the clerk is just raising the epoch, or is about to
+// find that others have taken over.
+template <class Ask> int gate::ask(const Ask &question) {
     if (is_away())
         return -ENOTCONN;
+    std::int64_t error = line_.ask(question);
+    counts_.errors += error != 0 ? 1 : 0;
+    if (error == -ENOTCONN && !is_away()) {
+        error = line_.ask(question);
+        counts_.errors += error != 0 ? 1 : 0;
+    }
+    if (error != 0 && error != -ESTALE)
+        error_ = static_cast<int>(error);
+    return static_cast<int>(error);
+}
+
+int gate::ask_to_start(std::int64_t &now) {
     const tw_store_member member = lease_.member();
-    database_clock::reading reading = {clock_.now(), 0, 0};
-    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+    database_clock::reading reading = {0, 0, 0};
+    const int error = ask([&](const tw_store &store, void *connection) {
+        reading.asked = clock_.now();
         return store.start(connection, &member, questions_.data(), questions_.size(), &reading.now);
     });
     reading.answered = clock_.now();
     now = reading.now;
     if (error == 0 && database_.add(reading))
         jobs_.arm_again();
-    return noted(static_cast<int>(error));
-}
-
-// -ESTALE is no trouble: the clerk is just raising the epoch, or is about to find that others have taken
-// over.
-int gate::noted(int error) {
-    if (error != 0)
-        ++counts_.errors;
-    if (error != 0 && error != -ESTALE)
-        error_ = error;
     return error;
 }
 
@@ -139,14 +138,10 @@ gate::progress gate::settle_some() {
     for (const answer &it : answers)
         outcomes_.push_back(it.outcome());
     const tw_store_member member = lease_.member();
-    if (is_away()) {
-        jobs_.give_back_answers();
-        return progress::stuck;
-    }
-    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+    const int error = ask([&](const tw_store &store, void *connection) {
         return store.settle(connection, &member, outcomes_.data(), outcomes_.size());
     });
-    if (noted(static_cast<int>(error)) != 0) {
+    if (error != 0) {
         jobs_.give_back_answers();
         return progress::stuck;
     }

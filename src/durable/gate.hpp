@@ -38,9 +38,8 @@ class gate final : public agent {
     progress start_some();
     progress settle_some();
     bool is_away() const { return !line_.is_open() && clerk_.is_away() && !is_closing_; }
-    int ask(std::int64_t &now);
-    int ask_once(std::int64_t &now);
-    int noted(int error);
+    template <class Ask> int ask(const Ask &question);
+    int ask_to_start(std::int64_t &now);
     void apply(std::int64_t now);
     bool go_on_alone();
     std::int64_t first_ready(const std::vector<answer> &answers) const;

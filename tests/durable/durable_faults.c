@@ -466,6 +466,18 @@ TEST(a_process_that_goes_on_alone_tells_that_the_connection_is_lost) {
     assert_told(3, TW_DURABLE_CONNECTED);
 }
 
+/* As after a restart of the server, when the gate comes to its former connection later than the clerk. */
+TEST(one_broken_connection_of_the_gate_is_no_event) {
+    begin_told((struct tw_durable_options){0});
+    script.start = script.settle = broken(1, -ENOTCONN);
+    put_mail(self, "17", SECOND);
+    advance(self, 2 * SECOND);
+    assert_int_equal(self->count, 1);
+    assert_int_equal(stats_of(self).unsettled, 0);
+    assert_int_equal(stats_of(self).error, 0);
+    assert_told(1, TW_DURABLE_CONNECTED);
+}
+
 /* A new connection renews the lease at once, as it may lead to another server. */
 TEST(errors_after_which_a_connection_is_of_no_use_close_it) {
     const struct {

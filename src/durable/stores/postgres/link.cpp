@@ -149,13 +149,16 @@ int link::open(const char *address) {
     if (const int error = connect_in_time(); error != 0)
         return error;
     PQsetnonblocking(connection_, 1);
+    // Only the system's operators, functions and types are found without a schema: otherwise another user
+    // could put one into a schema of the search path, and this connection would run it.
+    //
     // Statements here take few rows by an index. Without statistics the planner may think that a table is
     // small, and read all of it; and a plan that it has made for a small table would stay when that has
     // grown.
     // A lock is to be given up before the answer is, so that it is known that nothing has happened.
     const std::string lock_ms = std::to_string(timeout_ns_ / 1'000'000 * 4 / 5);
     return run(
-        "set lock_timeout = " + lock_ms +
+        "set search_path = pg_catalog, pg_temp; set lock_timeout = " + lock_ms +
         ";"
         "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off;"
         "set plan_cache_mode = force_generic_plan; set default_transaction_isolation = 'read committed';"

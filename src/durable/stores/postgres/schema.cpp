@@ -6,10 +6,9 @@ namespace tickwheel::durable::postgres {
 
 namespace {
 
-// Version 1. Claims look for `ready` in job_pending, which holds neither what is held nor what has failed;
-// the two other indexes are small. Each claim, start and end of a job leaves a dead row, so vacuum has to
-// come by the number of dead rows and not by their share in a table that may hold millions which nobody
-// touches.
+// Claims look for `ready` in job_pending, which holds neither what is held nor what has failed; the two other
+// indexes are small. Each claim, start and end of a job leaves a dead row, so vacuum has to come by the
+// number of dead rows and not by their share in a table that may hold millions which nobody touches.
 constexpr const char *tables = R"(
 -- `if not exists` asks for the right to create one even if it exists.
 do $body$ begin
@@ -56,9 +55,12 @@ create unique index job_held on $S.job (token) where holder is not null;
 create index job_failed on $S.job (kind, key) where failed;
 )";
 
-// What programs call in transactions of their own.
+// Programs call these in transactions of their own. Each function has its own search path: otherwise it would
+// run operators and functions that another user has put into a schema of the caller's search path. An upgrade
+// replaces them all.
 constexpr const char *functions = R"(
-create function $S.check_name(name text) returns text language plpgsql immutable as $body$
+create or replace function $S.check_name(name text) returns text language plpgsql immutable
+set search_path = pg_catalog, pg_temp as $body$
 begin
     if name is null or octet_length(name) not between 1 and 512 then
         raise exception 'a kind or key of a job has 1 to 512 bytes' using errcode = 'invalid_parameter_value';
@@ -66,13 +68,15 @@ begin
     return name;
 end $body$;
 
-create function $S.tell(kind text, ready timestamptz) returns void language sql volatile as $body$
+create or replace function $S.tell(kind text, ready timestamptz) returns void language sql volatile
+set search_path = pg_catalog, pg_temp as $body$
     select pg_notify('$N', (extract(epoch from ready) * 1000000)::bigint || ' ' || kind)
     where ready < clock_timestamp() + interval '1 minute'
 $body$;
 
-create function $S.put(kind text, key text, due timestamptz, payload bytea default '', replace boolean default true)
-returns boolean language plpgsql volatile as $body$
+create or replace function $S.put(kind text, key text, due timestamptz, payload bytea default '', replace boolean default true)
+returns boolean language plpgsql volatile
+set search_path = pg_catalog, pg_temp as $body$
 declare
     existed boolean;
 begin
@@ -97,15 +101,15 @@ begin
     return existed;
 end $body$;
 
-create function $S.remove(kind text, key text) returns boolean language sql volatile as $body$
+create or replace function $S.remove(kind text, key text) returns boolean language sql volatile
+set search_path = pg_catalog, pg_temp as $body$
     with gone as (delete from $S.job j where j.kind = $1 and j.key = $2 returning 1)
     select exists (select from gone)
 $body$;
 )";
 
-constexpr const char *finish = "insert into $S.meta values (1);";
-
-constexpr int newest = 1;
+// Version 2 changed the functions alone.
+constexpr int newest = 2;
 
 // Of all that create tables in this database, one after the other.
 constexpr const char *lock = "select pg_advisory_xact_lock(hashtext('tickwheel.schema'));";
@@ -129,8 +133,10 @@ int read_version(link &server, const std::string &schema, int &version) {
     return 0;
 }
 
-int create(link &server, const std::string &schema) {
-    const std::string all = std::string("begin;") + lock + tables + functions + finish + "commit;";
+// From any version that is older than the newest.
+int change(link &server, const std::string &schema, int version) {
+    std::string all = std::string("begin;") + lock + (version == 0 ? tables : "") + functions;
+    all += "delete from $S.meta; insert into $S.meta values (" + std::to_string(newest) + "); commit;";
     return server.run(in_schema(all.c_str(), schema));
 }
 
@@ -161,7 +167,7 @@ int bring_up_to_date(link &server, const std::string &schema, bool must_exist) {
         server.explain_by("the database has no tables of this schema");
         return -ENOENT;
     }
-    const int error = create(server, schema);
+    const int error = change(server, schema, version);
     if (error == 0)
         return 0;
     // Another process may have been quicker.

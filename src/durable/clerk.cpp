@@ -6,6 +6,7 @@
 
 #include "explain.hpp"
 #include "fire.hpp"
+#include "utf8.hpp"
 
 namespace tickwheel::durable {
 
@@ -442,14 +443,25 @@ std::vector<const char *> clerk::handled_kinds() const {
     return kinds;
 }
 
+namespace {
+
+// A row that another program has inserted may have texts that no handler must see. A database that checks
+// them has none.
+bool is_readable(const tw_durable_job &job) {
+    return is_utf8(job.key) && (job.cron == nullptr || is_utf8(job.cron)) &&
+           (job.zone == nullptr || is_utf8(job.zone));
+}
+
+}  // namespace
+
 int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
     const std::vector<const char *> kinds = handled_kinds();
     tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, limit};
     struct context {
         clerk &self;
         const tw_store_member &whom;
-        std::vector<std::unique_ptr<held_job>> claimed;  // which counts when the claim is carried out
-    } taking = {*this, wanted.member, {}};
+        std::vector<std::unique_ptr<held_job>> claimed, unreadable;  // if the claim returns 0
+    } taking = {*this, wanted.member, {}, {}};
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.claim(
@@ -457,8 +469,9 @@ int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
             [](const tw_durable_entry *entry, void *arg) {
                 return guarded([&] {
                     auto &it = *static_cast<context *>(arg);
-                    it.claimed.push_back(std::make_unique<held_job>(
-                        *entry, *it.self.handling_of(entry->job.kind), it.whom, it.self.jobs_));
+                    auto &jobs = is_readable(entry->job) ? it.claimed : it.unreadable;
+                    jobs.push_back(std::make_unique<held_job>(*entry, *it.self.handling_of(entry->job.kind),
+                                                              it.whom, it.self.jobs_));
                     return 0;
                 });
             },
@@ -472,12 +485,31 @@ int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
     reading.answered = clock_.now();
     reading.now = seen.now_ns;
     learn(reading);
-    count = taking.claimed.size();
+    count = taking.claimed.size() + taking.unreadable.size();
     const int left_out = jobs_.accept(std::move(taking.claimed), wanted.member);
+    if (const int failed = fail(taking.unreadable, wanted.member); failed != 0) {
+        ++doubts_;  // to resume gives them back
+        return failed;
+    }
     if (left_out == 0 || left_out == -ESTALE)
         return 0;
     ++doubts_;  // to resume gives back the rest
     return refuse(left_out, left_out == -ENOMEM ? "no memory" : "the database has given a token twice");
+}
+
+// They stay in the database as failed jobs, with the reason.
+int clerk::fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_store_member &whom) {
+    if (jobs.empty())
+        return 0;
+    std::vector<tw_store_outcome> outcomes;
+    for (const auto &it : jobs)
+        outcomes.push_back({it->kind.c_str(), it->key.c_str(), it->token, TW_STORE_FAIL, it->job.due_ns,
+                            it->ready_ns, 0, it->attempts, "its key, cron expression or zone is not UTF-8",
+                            0});
+    counts_.failed += jobs.size();
+    return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
+        return store.settle(connection, &whom, outcomes.data(), outcomes.size());
+    }));
 }
 
 int clerk::bury() {

@@ -76,6 +76,7 @@ class clerk final : public agent {
     int look();
     int claim(std::size_t limit, tw_store_look &seen, std::size_t &count);
     std::vector<const char *> handled_kinds() const;
+    int fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_store_member &whom);
     int bury();
     std::size_t note_room(std::size_t room);
     void lose_membership();

@@ -1,6 +1,7 @@
 // Putting, removing and asking: the functions of durable.h that are about jobs. They use the front alone.
 #include <cerrno>
 #include <cstring>
+#include <forward_list>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "explain.hpp"
 #include "guard.hpp"
 #include "schedule.hpp"
+#include "utf8.hpp"
 
 namespace tickwheel::durable {
 
@@ -108,6 +110,20 @@ int check_named(const tw_durable *durable, const char *kind, const char *key) {
     return check_name(key, "key");
 }
 
+// An entry whose texts are UTF-8, also if another program has inserted the row.
+struct readable_entry {
+    explicit readable_entry(const tw_durable_entry &from) : entry(from) {
+        const char **const texts[] = {&entry.job.kind, &entry.job.key, &entry.job.cron,
+                                      &entry.job.zone, &entry.holder,  &entry.error};
+        for (const char **const text : texts)
+            if (*text != nullptr && !is_utf8(*text))
+                *text = made.emplace_front(made_utf8(*text)).c_str();
+    }
+
+    tw_durable_entry entry;
+    std::forward_list<std::string> made;
+};
+
 // A walk of the user's, which can end with any value; that is not taken for an error of the store's.
 struct walk {
     tw_durable_visitor *each;
@@ -117,9 +133,12 @@ struct walk {
 
     static int visit(const tw_durable_entry *entry, void *arg) {
         walk &it = *static_cast<walk *>(arg);
-        it.has_visited = true;
-        it.end = it.each != nullptr ? it.each(entry, it.arg) : 0;
-        return it.end != 0 ? 1 : 0;
+        return guarded([&] {
+            readable_entry shown(*entry);
+            it.has_visited = true;
+            it.end = it.each != nullptr ? it.each(&shown.entry, it.arg) : 0;
+            return it.end != 0 ? 1 : 0;
+        });
     }
 };
 

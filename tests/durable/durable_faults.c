@@ -3,6 +3,42 @@
  * random. */
 #include "scripted_store.h"
 
+/* --- rows of other programs -------------------------------------------------------------------- */
+
+static int note_error(const struct tw_durable_entry *entry, void *arg) {
+    char *const text = arg;
+    const size_t size = strlen(text);
+    snprintf(text + size, 256 - size, "%s: %s\n", entry->job.key, entry->error);
+    return 0;
+}
+
+/* The database in memory takes any name, if another program puts the job. */
+TEST(a_job_whose_texts_are_not_utf8_fails_and_stops_no_other) {
+    const struct tw_durable_job jobs[] = {
+        {.kind = "mail", .key = "\xff", .payload = ""},
+        {.kind = "mail", .key = "17", .payload = ""},
+        {.kind = "mail", .key = "cron", .payload = "", .cron = "\xff"},
+        {.kind = "mail", .key = "zone", .payload = "", .cron = "@daily", .zone = "\xff"},
+    };
+    void *const another = open_another();
+    for (size_t i = 0; i < COUNT_OF(jobs); ++i) {
+        struct tw_store_put put = {.job = &jobs[i]};
+        assert_int_equal(inner_store()->put(another, &put, 1, 0, NULL), 0);
+    }
+    inner_store()->close(another);
+    advance(self, 2 * HOUR);
+    char text[256] = "";
+    assert_int_equal(self->count, 1);
+    assert_string_equal(self->fires[0].key, "17");
+    assert_int_equal(stats_of(self).failed, 3);
+    assert_int_equal(tw_durable_list(self->jobs, &(struct tw_durable_filter){.states = TW_DURABLE_FAILED},
+                                     note_error, text),
+                     0);
+    assert_string_equal(text, "cron: its key, cron expression or zone is not UTF-8\n"
+                              "zone: its key, cron expression or zone is not UTF-8\n"
+                              "?: its key, cron expression or zone is not UTF-8\n");
+}
+
 /* --- a member that resumes -------------------------------------------------------------------- */
 
 /* The database holds a job for a member that does not know of it, because the answer was lost. */

@@ -371,6 +371,37 @@ TEST(missing_tables_and_columns_are_noticed) {
     }
 }
 
+// Its key is a value that does not find the row again when it is bound as a text.
+TEST(a_row_whose_key_is_no_text_fails_and_stops_no_other) {
+    const folder in;
+    connection to(make_database(in));
+    other_program by(in.in("jobs.db"));
+    for (const char *const key : {"x'ff'", "cast(x'31370041' as text)", "x'3137'"})
+        assert_int_equal(
+            by.run("insert into tickwheel_job (kind, key, due, ready, payload, period, missed, grace)"
+                   "values ('mail', " +
+                   std::string(key) + ", 0, 0, '', 0, 0, 0)"),
+            SQLITE_OK);
+    tw_store_member who{};
+    assert_int_equal(sqlite_store.join(to.raw(), "name", minute, &who), 0);
+    const char *const kinds[] = {"mail"};
+    const tw_store_claim request{
+        .member = who, .kinds = kinds, .kinds_count = 1, .horizon_ns = 0, .limit = 9};
+    std::string claimed;
+    tw_store_look look{};
+    const auto add = [](const tw_durable_entry *entry, void *arg) {
+        *static_cast<std::string *>(arg) += entry->job.key + std::string(" ");
+        return 0;
+    };
+    assert_int_equal(sqlite_store.claim(to.raw(), &request, add, &claimed, &look), 0);
+    assert_string_equal(claimed.c_str(), "17 ");
+    assert_int_equal(look.next_ns, TW_STORE_NEVER);
+    assert_string_equal(
+        by.ask("select count(*) from tickwheel_job where failed and error = 'the key is not a text'").c_str(),
+        "3");
+    assert_int_equal(to.count(), 4);
+}
+
 TEST(news_that_are_missing_are_noticed) {
     const folder in;
     connection to(make_database(in));

@@ -8,6 +8,7 @@
 //                                    reason that would clear a terminal
 //   put KIND KEY MILLISECONDS
 //   remove KIND KEY
+//   list                             each job in a line: kind, key, state and error
 //   count | now | counts | dump | close
 #include <sys/prctl.h>
 
@@ -135,6 +136,24 @@ void tell_counts(program &it) {
                " skipped " + std::to_string(counts.skipped) + " errors " + std::to_string(counts.errors));
 }
 
+int list(program &it, std::string &text) {
+    return tw_durable_list(
+        it.jobs, nullptr,
+        [](const tw_durable_entry *entry, void *all) {
+            const std::string error = entry->error != nullptr ? entry->error : "";
+            *static_cast<std::string *>(all) += std::string(entry->job.kind) + ' ' + entry->job.key + ' ' +
+                                                std::to_string(entry->state) + ' ' + error + '\n';
+            return 0;
+        },
+        &text);
+}
+
+void tell_list(program &it) {
+    std::string text;
+    const int result = list(it, text);
+    answer(it, result, text);
+}
+
 void dump(program &it) {
     std::string text;
     const int result = tw_durable_dump(
@@ -165,6 +184,8 @@ void carry_out(program &it, const std::string &verb, std::istream &words) {
         answer(it, remove(it, words));
     else if (verb == "count")
         answer(it, tw_durable_count(it.jobs, nullptr));
+    else if (verb == "list")
+        tell_list(it);
     else if (verb == "now")
         answer(it, tw_durable_now(it.jobs));
     else if (verb == "counts")

@@ -204,6 +204,47 @@ def bad_arguments_of_sql_are_refused(bench):
     expect(bench.sql("select count(*) from tickwheel.job where 'bad' in (kind, key)") == "0", "a refused job is there")
 
 
+# --- texts that are not UTF-8 -------------------------------------------------------------------
+
+@contextmanager
+def without_encoding(bench):
+    """The address of a database that takes any bytes for a text."""
+    bench.sql("create database bytes encoding 'SQL_ASCII' template template0")
+    try:
+        yield bench.server.address().replace("/postgres?", "/bytes?")
+    finally:
+        bench.sql("drop database bytes with (force)")
+
+
+def names_that_are_not_utf8_are_refused_by_sql(bench):
+    with without_encoding(bench) as address:
+        bench.opened(address=address)
+        for names in ("'bad', E'\\xff'", "E'\\xff', 'bad'", "'bad', E'\\xed\\xa0\\x80'",
+                      "'bad', repeat(E'\\xc3\\xbc', 257)"):
+            expect(bench.server.psql(f"select tickwheel.put({names}, now())", "bytes") is None, f"taken: {names}")
+        longest = "select tickwheel.put('k', repeat(E'\\xc3\\xbc', 256), now())"
+        expect(bench.server.psql(longest, "bytes") == "f", "the longest name is refused")
+
+
+def a_row_that_is_not_utf8_stops_no_other(bench):
+    """Not one of its kind, not one of another kind, and no list."""
+    with without_encoding(bench) as address:
+        handler = bench.handler("poll_ms=100", address=address)
+        handler.do("handle", "bad")
+        for key, zone in ("E'\\xff'", "null"), ("'zone'", "E'\\xfe'"):
+            done = bench.server.psql(f"""
+                insert into tickwheel.job (kind, key, payload, due, ready, missed, grace, zone)
+                values ('bad', {key}, '', now(), now(), 0, 0, {zone})""", "bytes")
+            expect(done is not None, "it was not inserted")
+        wait_until(lambda: handler.ask("list")["text"].count(" 8 its key, cron expression or zone is not UTF-8") == 2,
+                   "they have failed", 10)
+        expect("bad ? 8" in handler.ask("list")["text"], "the list does not show it")
+        for kind, key in ("k", "other"), ("bad", "grün"):
+            handler.do("put", kind, key, 0)
+            handler.fire(key.encode().decode("latin-1"), PROMPT_S)  # ASK writes byte by byte
+        expect(len(handler.fires) == 2, "a handler was called with what is not UTF-8")
+
+
 # --- many jobs ----------------------------------------------------------------------------------
 
 def plans_in(text):
@@ -463,6 +504,7 @@ TESTS = [
     a_job_that_was_removed_leaves_the_clock_alone, the_clock_is_told_without_a_handler,
     a_put_joins_the_callers_transaction, a_remove_joins_the_callers_transaction, a_put_by_sql_replaces_or_keeps,
     bad_arguments_of_sql_are_refused,
+    names_that_are_not_utf8_are_refused_by_sql, a_row_that_is_not_utf8_stops_no_other,
     bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_can_only_be_read,
     without_a_right_nothing_fires_and_an_event_says_why, a_lock_on_the_jobs_does_not_end_the_lease,
     tables_of_others_are_refused, a_user_who_may_not_create_tables, many_processes_create_the_tables_at_once,

@@ -156,8 +156,14 @@ int link::open(const char *address) {
     // small, and read all of it; and a plan that it has made for a small table would stay when that has
     // grown.
     // A lock is to be given up before the answer is, so that it is known that nothing has happened.
+    //
+    // A database without an encoding has texts as they are. A row that somebody inserted with a text that is
+    // not UTF-8 would make each statement that reads it fail, so here the server does not check them.
+    const char *const encoding = PQparameterStatus(connection_, "server_encoding");
+    const bool has_encoding = encoding == nullptr || std::strcmp(encoding, "SQL_ASCII") != 0;
     const std::string lock_ms = std::to_string(timeout_ns_ / 1'000'000 * 4 / 5);
     return run(
+        std::string(has_encoding ? "" : "set client_encoding = sql_ascii;") +
         "set search_path = pg_catalog, pg_temp; set lock_timeout = " + lock_ms +
         ";"
         "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off;"

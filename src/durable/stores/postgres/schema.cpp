@@ -59,11 +59,11 @@ create index job_failed on $S.job (kind, key) where failed;
 // run operators and functions that another user has put into a schema of the caller's search path. An upgrade
 // replaces them all.
 constexpr const char *functions = R"(
-create or replace function $S.check_name(name text) returns text language plpgsql immutable
+create or replace function $S.check_name(name text) returns text language plpgsql stable
 set search_path = pg_catalog, pg_temp as $body$
 begin
-    if name is null or octet_length(name) not between 1 and 512 then
-        raise exception 'a kind or key of a job has 1 to 512 bytes' using errcode = 'invalid_parameter_value';
+    if name is null or octet_length(convert_to(name, 'UTF8')) not between 1 and 512 then
+        raise exception 'a kind or key of a job has 1 to 512 bytes in UTF-8' using errcode = 'invalid_parameter_value';
     end if;
     return name;
 end $body$;

@@ -298,6 +298,14 @@ const char *query::text(int column) {
     return text != nullptr ? text : "";
 }
 
+bool query::is_text(int column) const {
+    if (sqlite3_column_type(statement_, column) != SQLITE_TEXT)
+        return false;
+    const auto *const text = reinterpret_cast<const char *>(sqlite3_column_text(statement_, column));
+    return text == nullptr ||
+           std::strlen(text) == static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));
+}
+
 const void *query::bytes(int column, std::size_t &size) {
     const void *const bytes = sqlite3_column_blob(statement_, column);
     size = static_cast<std::size_t>(sqlite3_column_bytes(statement_, column));

@@ -122,6 +122,10 @@ class query {
     const char *text(int column);
     const void *bytes(int column, std::size_t &size);
 
+    // False for another type than a text, and for a text with a zero byte: to bind what `text` returns does
+    // not find the row again.
+    [[nodiscard]] bool is_text(int column) const;
+
     // True if SQLite had no memory for some text or bytes that was asked for.
     [[nodiscard]] bool is_cut() const { return is_cut_; }
 

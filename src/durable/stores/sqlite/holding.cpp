@@ -18,24 +18,34 @@ struct chosen {
     std::string key;
 };
 
+// What a claim takes, and the numbers of rows that another program inserted with keys that are not texts. The
+// claim could not name those, and would meet them each time.
+struct choice {
+    std::vector<chosen> jobs;
+    std::vector<std::int64_t> unnamed;
+};
+
 // Appends the first pending jobs of a kind.
-int choose_of_kind(connection &of, const char *kind, std::int64_t until, std::size_t limit,
-                   std::vector<chosen> &into) {
+int choose_of_kind(connection &of, const char *kind, std::int64_t until, std::size_t limit, choice &into) {
     query choosing(of, sql::choose);
     const auto most = static_cast<std::int64_t>(std::min<std::size_t>(limit, INT64_MAX));
     int result = choosing.with(kind).with_time(until).with(most).row();
     while (result == 1) {
+        const bool is_named = choosing.is_text(1);  // before `text`, which changes the type
         const char *const key = choosing.text(1);
         if (choosing.is_cut())
             return of.fail(-ENOMEM, "no memory");
-        into.push_back({choosing.time(0), kind, key});
+        if (is_named)
+            into.jobs.push_back({choosing.time(0), kind, key});
+        else
+            into.unnamed.push_back(choosing.number(2));
         result = choosing.row();
     }
     return result;
 }
 
 // Chooses in the order of ready times over all kinds.
-int choose(connection &of, const tw_store_claim &claim, std::int64_t now, std::vector<chosen> &into) {
+int choose(connection &of, const tw_store_claim &claim, std::int64_t now, choice &into) {
     const std::int64_t until = time_after(now, claim.horizon_ns);
     for (std::size_t i = 0; i < claim.kinds_count; ++i) {
         if (is_named_before(claim, i))
@@ -43,10 +53,18 @@ int choose(connection &of, const tw_store_claim &claim, std::int64_t now, std::v
         if (const int error = choose_of_kind(of, claim.kinds[i], until, claim.limit, into); error != 0)
             return error;
     }
-    std::stable_sort(into.begin(), into.end(),
+    std::vector<chosen> &jobs = into.jobs;
+    std::stable_sort(jobs.begin(), jobs.end(),
                      [](const chosen &one, const chosen &other) { return one.ready < other.ready; });
-    if (into.size() > claim.limit)
-        into.erase(into.begin() + static_cast<std::ptrdiff_t>(claim.limit), into.end());
+    if (jobs.size() > claim.limit)
+        jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(claim.limit), jobs.end());
+    return 0;
+}
+
+int fail_unnamed(connection &to, const std::vector<std::int64_t> &rows) {
+    for (const std::int64_t row : rows)
+        if (const int error = query(to, sql::fail_unnamed).with(row).run(); error < 0)
+            return error;
     return 0;
 }
 
@@ -91,12 +109,14 @@ int claim_in_transaction(connection &to, const tw_store_claim &request, tw_store
         return error;
     if (lease <= now)
         return to.fail(-ESTALE, "the lease has ended");
-    std::vector<chosen> jobs;
-    if (const int error = choose(to, request, now, jobs); error != 0)
+    choice found;
+    if (const int error = choose(to, request, now, found); error != 0)
         return error;
-    if (const int error = take_tokens(to, jobs.size(), token); error != 0)
+    if (const int error = fail_unnamed(to, found.unnamed); error != 0)
         return error;
-    for (const chosen &it : jobs) {
+    if (const int error = take_tokens(to, found.jobs.size(), token); error != 0)
+        return error;
+    for (const chosen &it : found.jobs) {
         if (const int error = hold(to, it.kind, it.key.c_str(), request.member.id, ++token, now); error < 0)
             return error;
         ended.of_visitor = visit(to, it, each, arg);

@@ -67,7 +67,9 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     "delete from @member where dead = 1 and not exists (select 1 from @job where holder = @member.id)",
     "select exists (select 1 from @member where dead = 1 or lease <= ?1)",
 
-    "select ready, key from @job where kind = ?1 and " IS_PENDING " and ready <= ?2 order by ready limit ?3",
+    "select ready, key, rowid from @job where kind = ?1 and " IS_PENDING
+    " and ready <= ?2 order by ready limit ?3",
+    "update @job set failed = 1, error = 'the key is not a text' where rowid = ?1",
     "select ready from @job where kind = ?1 and " IS_PENDING " order by ready limit 1",
     "update @job set holder = ?3, token = ?4, started = ready <= ?5 where " IS_NAMED,
     "update @job set started = 1 where " IS_HELD " and ready <= ?5",

@@ -37,6 +37,7 @@ enum class sql : unsigned {
     has_dead,
 
     choose,
+    fail_unnamed,
     first_pending,
     hold,
     start,

@@ -180,7 +180,16 @@ def a_remove_joins_the_callers_transaction(bench):
     expect(bench.sql("begin; select tickwheel.remove('other', 'a'); rollback;") == "t", "remove did not find it")
     expect(bench.sql("select count(*) from tickwheel.job where kind = 'other'") == "1", "it is gone after a rollback")
     expect(bench.sql("begin; select tickwheel.remove('other', 'a'); commit;") == "t", "remove did not find it")
-    expect(bench.sql("select tickwheel.remove('other', 'a')") == "f", "remove found it twice")
+    expect(bench.sql("select tickwheel.remove('other', 'a')") == "", "remove found it twice")
+
+
+def a_remove_by_sql_tells_whether_it_prevented_a_fire(bench):
+    handler = bench.handler(kind="slow")
+    for key, due in ("running", "now()"), ("waiting", "now() + '1 day'"):
+        bench.sql(f"select tickwheel.put('slow', '{key}', {due})")
+    handler.fire("running")
+    expect(bench.sql("select tickwheel.remove('slow', 'running')") == "f", "it has prevented a fire that took place")
+    expect(bench.sql("select tickwheel.remove('slow', 'waiting')") == "t", "it has prevented a fire")
 
 
 def a_put_by_sql_replaces_or_keeps(bench):
@@ -503,7 +512,7 @@ TESTS = [
     jobs_of_others_start_at_once, jobs_that_nobody_tells_of_are_found_by_the_poll,
     a_job_that_was_removed_leaves_the_clock_alone, the_clock_is_told_without_a_handler,
     a_put_joins_the_callers_transaction, a_remove_joins_the_callers_transaction, a_put_by_sql_replaces_or_keeps,
-    bad_arguments_of_sql_are_refused,
+    a_remove_by_sql_tells_whether_it_prevented_a_fire, bad_arguments_of_sql_are_refused,
     names_that_are_not_utf8_are_refused_by_sql, a_row_that_is_not_utf8_stops_no_other,
     bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_can_only_be_read,
     without_a_right_nothing_fires_and_an_event_says_why, a_lock_on_the_jobs_does_not_end_the_lease,

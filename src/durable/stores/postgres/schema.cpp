@@ -103,8 +103,7 @@ end $body$;
 
 create or replace function $S.remove(kind text, key text) returns boolean language sql volatile
 set search_path = pg_catalog, pg_temp as $body$
-    with gone as (delete from $S.job j where j.kind = $1 and j.key = $2 returning 1)
-    select exists (select from gone)
+    delete from $S.job j where j.kind = $1 and j.key = $2 returning not j.started
 $body$;
 )";
 

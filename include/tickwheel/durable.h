@@ -234,9 +234,9 @@ enum tw_durable_answer {
     TW_DURABLE_RETRY  /* it has failed, and is tried again as the handler's options say */
 };
 
-/* Called on a worker when a job is due. It may be called again for the same due time: after a crash, after an
- * answer that did not reach the database, and when its lease was lost. It must return; an exception must not
- * leave it. */
+/* Called on a worker when a job is due. It may be called again for the same due time: after a crash of the
+ * process or of the database, after an answer that did not reach the database, and when its lease was lost.
+ * It must return; an exception must not leave it. */
 typedef enum tw_durable_answer tw_durable_handler(struct tw_durable_fire *fire, void *arg);
 
 /* Returns the answer that the job of this `fire` is to fire again `delay_ns` from now. */

@@ -17,8 +17,10 @@
  * still carries out for the former connection then claims nothing.
  *
  * Each function is one transaction: it happens as a whole or not at all. What `put`, `remove`, `requeue` and
- * `claim` have done when they return survives a power cut; the rest may be lost by one, which repeats fires
- * at worst. `now` is always the database's clock, as it reads while the function runs.
+ * `claim` have done when they return survives a power cut. What `start` has done survives a crash of the
+ * database that the process survives; otherwise `remove` would call a job prevented that runs. The rest may
+ * be lost by either, which repeats fires at worst. `now` is always the database's clock, as it reads while
+ * the function runs.
  *
  * Conventions
  *   Threads  A connection is used by one thread at a time, but not always by the same one.
@@ -191,10 +193,13 @@ struct tw_store {
     /* Has the lease end lease_ns from now. -ESTALE: it is dead, or its epoch is another. */
     int (*renew)(void *connection, const struct tw_store_member *member, int64_t lease_ns, int64_t *now_ns);
 
-    /* After the connection has broken: raises its epoch, whatever it was, also in *member, then calls
-     * each(entry, arg) on what it holds, of which only name, state, token and ready_ns are given. If the
-     * epoch has risen and the rest fails, *member has the new epoch. -ESTALE: it is dead. */
-    int (*resume)(void *connection, struct tw_store_member *member, tw_store_visitor *each, void *arg);
+    /* After the connection has broken: raises its epoch, whatever it was, also in *member. Marks as started
+     * those jobs that it holds with one of the `count` tokens `running`: their handlers run, and the database
+     * has lost their start, or could not be asked. Then calls each(entry, arg) on what it holds, of which
+     * only name, state, token and ready_ns are given. If the epoch has risen and the rest fails, *member has
+     * the new epoch. -ESTALE: it is dead. */
+    int (*resume)(void *connection, struct tw_store_member *member, const int64_t *running, size_t count,
+                  tw_store_visitor *each, void *arg);
 
     /* Releases what the member holds, and deletes it, whatever its epoch. Those who listen are told. -ESTALE:
      * it is dead. */

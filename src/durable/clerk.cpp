@@ -326,9 +326,10 @@ int clerk::resume() {
         std::int64_t token;
     };
     std::vector<finding> found;
+    const std::vector<std::int64_t> running = jobs_.running();
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.resume(
-            connection, &member,
+            connection, &member, running.data(), running.size(),
             [](const tw_durable_entry *entry, void *arg) {
                 return guarded([&] {
                     static_cast<std::vector<finding> *>(arg)->push_back(

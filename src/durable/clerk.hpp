@@ -2,9 +2,10 @@
 // dead members have left.
 //
 // The database may hold jobs for this member that this process does not know of: the answer to a claim, or to
-// a put that claims, was lost, or there was no memory for it. `doubts_` says so. The next step then
-// raises the epoch of the member, after which nothing of the former epoch can claim any more, and compares
-// what the database says with what `holding` has.
+// a put that claims, was lost, or there was no memory for it. Or the database does not know that a job was
+// started: the gate went on alone, or a crash of the server took the start back. `doubts_` says so. The next
+// step then raises the epoch of the member, after which nothing of the former epoch can claim any more, and
+// compares what the database says with what `holding` has.
 //
 // The lease has a third of its time to be renewed in. Each other call, of the third that the clerk's timeout
 // allows at most, is preceded by the renewal if that is due; so a database that refuses or delays the others
@@ -49,6 +50,10 @@ class clerk final : public agent {
     // Answers were settled, and the first of these jobs is ready at this local time. Returns true if the
     // clerk should be called.
     bool note_settled(std::int64_t ready_at);
+
+    // Handlers run whose start the database does not know of. To resume tells the database. The clerk should
+    // be called.
+    void note_unconfirmed() { ++doubts_; }
 
     // The last step.
     void leave();
@@ -104,8 +109,8 @@ class clerk final : public agent {
     std::int64_t look_at_ = 0;
     bool wants_room_ = false;
 
-    // Each time that the database may hold something for this process that it does not know of. Those of
-    // which it has made sure.
+    // Each time that the database and this process may not agree on what it holds. Those of which it has made
+    // sure.
     std::atomic<unsigned> doubts_{0};
     unsigned settled_doubts_ = 0;
 

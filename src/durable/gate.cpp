@@ -125,6 +125,8 @@ bool gate::go_on_alone() {
         ++counts_.unconfirmed;
         jobs_.run(*it);
     }
+    clerk_.note_unconfirmed();
+    call_clerk_();
     return true;
 }
 

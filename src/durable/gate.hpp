@@ -5,8 +5,8 @@
 // the lease alone decides, unless the user wants it otherwise; if the database refuses to answer, jobs wait.
 // As many jobs are asked for, and settled, together as have come meanwhile.
 //
-// It has a line of its own, so that a start does not wait for a claim. Neither starts nor answers wait for
-// the disk.
+// The gate has its own line, so that a start does not wait for a claim. In PostgreSQL starts wait for the
+// disk, because a handler can outlive a crash of the server; answers never do (docs/DURABLE.md, "Disk").
 #pragma once
 
 #include "clerk.hpp"

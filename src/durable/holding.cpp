@@ -267,6 +267,15 @@ void holding::forget(held_job &it) {
     extract(it);
 }
 
+std::vector<std::int64_t> holding::running() const {
+    const std::lock_guard hold(mutex_);
+    std::vector<std::int64_t> tokens;
+    for (const auto &[token, it] : jobs_)
+        if (it->at == stage::running)
+            tokens.push_back(token);
+    return tokens;
+}
+
 bool holding::has(const std::string &kind, const std::string &key, std::int64_t token) const {
     const std::lock_guard hold(mutex_);
     if (const auto found = jobs_.find(token); found != jobs_.end()) {

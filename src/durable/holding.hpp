@@ -88,6 +88,9 @@ class holding {
     // for the jobs of others.
     [[nodiscard]] reservation reserve(std::size_t most, bool leaves_half = false);
 
+    // The tokens of the jobs whose handlers run, or will soon.
+    std::vector<std::int64_t> running() const;
+
     // True if it is held, or its answer is not settled.
     bool has(const std::string &kind, const std::string &key, std::int64_t token) const;
 

@@ -220,9 +220,10 @@ static int forgetful_claim(void *of, const struct tw_store_claim *claim, tw_stor
     return inner_store()->claim(of, claim, visit_forgetful, &walk, look);
 }
 
-static int forgetful_resume(void *of, struct tw_store_member *member, tw_store_visitor *each, void *arg) {
+static int forgetful_resume(void *of, struct tw_store_member *member, UNUSED const int64_t *running,
+                            UNUSED size_t count, tw_store_visitor *each, void *arg) {
     struct forgetful_walk walk = {each, arg};
-    return inner_store()->resume(of, member, visit_forgetful, &walk);
+    return inner_store()->resume(of, member, NULL, 0, visit_forgetful, &walk);
 }
 
 static int forgetful_start(void *of, const struct tw_store_member *member, struct tw_store_start *starts,

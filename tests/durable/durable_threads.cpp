@@ -52,8 +52,10 @@ int put(void *connection, tw_store_put *puts, std::size_t count, int keep, const
 
 // Tells of many jobs that there are not, too: so it takes the member long to compare, and puts come in
 // between.
-int resume(void *connection, tw_store_member *member, tw_store_visitor *each, void *arg) {
-    if (const int error = faulty<&tw_store::resume>::call(connection, member, each, arg); error != 0)
+int resume(void *connection, tw_store_member *member, const std::int64_t *running, std::size_t count,
+           tw_store_visitor *each, void *arg) {
+    const int error = faulty<&tw_store::resume>::call(connection, member, running, count, each, arg);
+    if (error != 0)
         return error;
     tw_durable_entry entry = {};
     entry.job.kind = entry.job.key = "there is none";

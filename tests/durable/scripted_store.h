@@ -72,8 +72,10 @@ PASSES_ON(join, (void *of, const char *name, int64_t lease_ns, struct tw_store_m
           lease_ns, member)
 PASSES_ON(renew, (void *of, const struct tw_store_member *member, int64_t lease_ns, int64_t *now_ns), of,
           member, lease_ns, now_ns)
-PASSES_ON(resume, (void *of, struct tw_store_member *member, tw_store_visitor *each, void *arg), of, member,
-          each, arg)
+PASSES_ON(resume,
+          (void *of, struct tw_store_member *member, const int64_t *running, size_t count,
+           tw_store_visitor *each, void *arg),
+          of, member, running, count, each, arg)
 PASSES_ON(claim,
           (void *of, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
            struct tw_store_look *look),

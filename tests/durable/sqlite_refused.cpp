@@ -129,7 +129,9 @@ const operation operations[] = {
          return sqlite_store.renew(to, &of.who, 9 * hour, &now);
      }},
     {"resume",
-     [](void *to, content &of) -> std::int64_t { return sqlite_store.resume(to, &of.who, ignore, nullptr); }},
+     [](void *to, content &of) -> std::int64_t {
+         return sqlite_store.resume(to, &of.who, &of.token, 1, ignore, nullptr);
+     }},
     {"leave", [](void *to, content &of) -> std::int64_t { return sqlite_store.leave(to, &of.who); }},
     {"bury", [](void *to, content &) { return sqlite_store.bury(to, 9); }},
 };

@@ -257,9 +257,11 @@ int connection::renew(const tw_store_member &member, std::int64_t lease) {
     return error;
 }
 
-int connection::resume(tw_store_member &member, std::vector<seen> *held) {
+int connection::resume(tw_store_member &member, std::vector<seen> *held,
+                       const std::vector<std::int64_t> &running) {
     std::vector<seen> unseen;
-    return store().resume(raw_, &member, collect, held != nullptr ? held : &unseen);
+    return store().resume(raw_, &member, running.data(), running.size(), collect,
+                          held != nullptr ? held : &unseen);
 }
 
 int connection::leave(const tw_store_member &member) { return store().leave(raw_, &member); }

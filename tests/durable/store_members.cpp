@@ -177,6 +177,26 @@ TEST(resuming_tells_what_is_held) {
     }
 }
 
+TEST(resuming_marks_what_runs_as_started) {
+    to.put("mail", "runs", 10 * minute);
+    to.put("mail", "waits", 10 * minute);
+    const std::vector<seen> claimed = to.claim(who, {"mail"}, 20 * minute);
+    const std::int64_t token = claimed.at(0).token, of_another = claimed.at(1).token + 1000;
+    const tw_store_member other = to.join();
+    std::vector<seen> held;
+    assert_int_equal(to.renew(who, 1), 0);  // whether the lease lasts does not matter
+    assert_int_equal(to.resume(who, &held, {token, of_another}), 0);
+    assert_int_equal(held.size(), 2);
+    for (const seen &it : held)
+        assert_int_equal(it.state, it.token == token ? TW_DURABLE_STARTED : TW_DURABLE_HELD);
+    assert_int_equal(to.state_of("mail", claimed.at(0).key), TW_DURABLE_STARTED);
+    assert_int_equal(to.state_of("mail", claimed.at(1).key), TW_DURABLE_HELD);
+    tw_store_member stranger = other;
+    assert_int_equal(to.resume(stranger, nullptr, {claimed.at(1).token}), 0);
+    assert_int_equal(to.state_of("mail", claimed.at(1).key), TW_DURABLE_HELD);
+    assert_int_equal(to.remove("mail", claimed.at(0).key), 0);
+}
+
 TEST(a_claim_of_the_former_epoch_claims_nothing) {
     const tw_store_member former = who;
     to.put("mail", "17");

@@ -71,7 +71,8 @@ class connection {
     // --- members
     tw_store_member join(const char *name = "a member", std::int64_t lease = 10 * minute);
     int renew(const tw_store_member &member, std::int64_t lease = 10 * minute);
-    int resume(tw_store_member &member, std::vector<seen> *held = nullptr);
+    int resume(tw_store_member &member, std::vector<seen> *held = nullptr,
+               const std::vector<std::int64_t> &running = {});
     int leave(const tw_store_member &member);
     std::int64_t bury(std::size_t limit = 1000);
 

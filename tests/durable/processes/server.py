@@ -10,6 +10,7 @@ import itertools
 import json
 import queue
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -462,6 +463,83 @@ def a_restart_is_survived(bench):
     expect(handler.events[1]["why"], "nobody knows why it was disconnected")
 
 
+def crash(bench):
+    """kill -9 of all processes of the server, and its recovery."""
+    bench.server.kill()
+    bench.server.start()
+
+
+@contextmanager
+def slow_to_write(bench):
+    """A server that writes a commit to the disk when the client waits for that, and otherwise later than its crash."""
+    bench.server.stop()
+    bench.server.start("wal_writer_delay=10000", "autovacuum=off")
+    try:
+        yield
+    finally:
+        bench.server.stop()
+        bench.server.start()
+
+
+def quiet_handler(bench, kind, *settings):
+    """One whose other statements do not write a commit to the disk by chance: no claim and no renewal for long."""
+    return bench.handler("poll_ms=30000", "lease_ms=90000", *settings, kind=kind)
+
+
+def expect_running(bench, key):
+    expect(bench.opened().ask("remove", "slow", key)["result"] == 0, f"remove has prevented {key}, whose handler runs")
+
+
+def a_start_survives_a_crash_of_the_server(bench):
+    with slow_to_write(bench):
+        handler = quiet_handler(bench, "slow")
+        handler.do("put", "slow", "running", 300)
+        handler.fire("running")
+        handler.running.send_signal(signal.SIGSTOP)  # so it cannot mark the job again
+        crash(bench)
+        expect_running(bench, "running")
+        handler.running.send_signal(signal.SIGCONT)
+
+
+def what_starts_during_an_outage_is_running_afterwards(bench):
+    handler = quiet_handler(bench, "slow")
+    handler.do("put", "slow", "alone", 1500)
+    bench.server.kill()
+    handler.fire("alone")
+    bench.server.start()
+    wait_until(lambda: len(handler.events) >= 3, "it connects again")
+    wait_until(lambda: "slow alone 4 " in handler.ask("list")["text"], "it is marked as started", 10)
+    expect_running(bench, "alone")
+
+
+def what_starts_while_its_connection_breaks_is_running(bench):
+    """That of the gate alone, which it used last to settle a job."""
+    handler = quiet_handler(bench, "slow")
+    handler.do("handle", "k")
+    handler.do("put", "k", "settled", 0)
+    handler.fire("settled")
+    gate = "from pg_stat_activity where pid <> pg_backend_pid() and query like '%moved as (%'"
+    wait_until(lambda: bench.sql(f"select count(*) {gate}") == "1", "it is settled")
+    handler.do("put", "slow", "cut-off", 1500)
+    bench.sql(f"select pg_terminate_backend(pid) {gate}")
+    handler.fire("cut-off")
+    wait_until(lambda: "slow cut-off 4 " in handler.ask("list")["text"], "it is marked as started", 10)
+    expect_running(bench, "cut-off")
+
+
+def an_answer_that_a_crash_of_the_server_has_lost_is_given_again(bench):
+    """Once more for the same due time: settled jobs are not on disk at once, as docs/DURABLE.md says."""
+    with slow_to_write(bench):
+        handler = quiet_handler(bench, "k")
+        handler.do("put", "k", "ended", 300)
+        handler.fire("ended")
+        wait_until(lambda: bench.sql("select count(*) from tickwheel.job where key = 'ended'") == "0", "it is settled")
+        crash(bench)
+        wait_until(lambda: len(handler.fires) == 2, "it fires again", 30)
+        wait_until(lambda: bench.sql("select count(*) from tickwheel.job where key = 'ended'") == "0", "it is settled")
+        expect(handler.fires[0]["due"] == handler.fires[1]["due"], "it fires for another due time")
+
+
 @contextmanager
 def stalled(bench):
     between = Proxy(bench.server.socket())
@@ -517,7 +595,10 @@ TESTS = [
     bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_can_only_be_read,
     without_a_right_nothing_fires_and_an_event_says_why, a_lock_on_the_jobs_does_not_end_the_lease,
     tables_of_others_are_refused, a_user_who_may_not_create_tables, many_processes_create_the_tables_at_once,
-    a_restart_is_survived, nothing_waits_for_longer_than_the_timeout,
+    a_restart_is_survived, a_start_survives_a_crash_of_the_server,
+    what_starts_during_an_outage_is_running_afterwards,
+    what_starts_while_its_connection_breaks_is_running,
+    an_answer_that_a_crash_of_the_server_has_lost_is_given_again, nothing_waits_for_longer_than_the_timeout,
     a_count_may_take_longer_than_the_timeout, a_close_does_not_wait_for_longer_than_the_timeout,
 ]
 

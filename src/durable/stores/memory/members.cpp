@@ -34,7 +34,8 @@ int renew(void *of, const tw_store_member *who, std::int64_t lease_ns, std::int6
     });
 }
 
-int resume(void *of, tw_store_member *who, tw_store_visitor *each, void *arg) {
+int resume(void *of, tw_store_member *who, const std::int64_t *running, std::size_t count,
+           tw_store_visitor *each, void *arg) {
     return locked(of, [=](connection &self) {
         member *const it = self.base->find(*who);
         if (it == nullptr)
@@ -42,6 +43,7 @@ int resume(void *of, tw_store_member *who, tw_store_visitor *each, void *arg) {
         who->epoch = ++it->epoch;
         int result = 0;
         for (auto at = it->held.begin(); result == 0 && at != it->held.end(); ++at) {
+            (*at)->started |= std::find(running, running + count, (*at)->token) != running + count;
             const tw_durable_entry entry = (*at)->entry();
             result = each(&entry, arg);
         }

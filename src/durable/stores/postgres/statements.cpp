@@ -116,7 +116,11 @@ where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp(
 with me as materialized (select id from $S.member where id = $1::int8 and not dead for update)
 update $S.member set epoch = epoch + 1 from me where member.id = me.id returning epoch)";
 
-    all[list_held] = "select kind, key, ready, token, started from $S.job where holder = $1::int8";
+    // $1 member, $2 tokens of the jobs that run
+    all[list_held] = R"(
+with marked as (
+    update $S.job set started = true where token = any ($2::int8[]) and holder = $1::int8 and not started)
+select kind, key, ready, token, started or token = any ($2::int8[]) from $S.job where holder = $1::int8)";
 
     // $1, $2 member, $3 kinds, $4 horizon, $5 limit. A row that is locked stays where it is, so its place is
     // enough to find it; and one scan for the places of all takes half as long as a join.
@@ -163,7 +167,8 @@ union all select 0, exists (select from me), null, clock_timestamp())";
 
     // $1, $2 member, $3 tokens of those that end, $4.. one array for each field of the other outcomes. `what`
     // is that of tw_store_outcome_kind. Returns the tokens that it has found and, with the number 0, whether
-    // the member may settle.
+    // the member may settle. Alone of all changes it does not wait for the disk: if a crash of the server
+    // takes it back, the job fires again, as if the process had ended just before its answer.
     all[settle_jobs] = R"(
 with me as materialized (select id from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
 given as materialized (
@@ -185,7 +190,8 @@ moved as (
     returning given.token, what, job.kind, job.ready),
 told as materialized (select $S.tell(kind, min(ready)) from moved where what = 3 group by kind)
 select token, true from ended union all select token, true from moved
-union all select 0, exists (select from me) from (select count(*) from told) as all_told)";
+union all select 0, exists (select from me)
+from (select count(*) from told) as all_told, set_config('synchronous_commit', 'off', true) as until_the_commit)";
 
     // Of those who are just claiming something, the next time. Returns whether any is dead.
     all[declare_ended] = R"(

@@ -26,7 +26,6 @@ struct postgres_connection {
     link server;
     std::string schema;
     bool listens = false;
-    bool waits_for_disk = true;
     std::vector<std::string>
         kinds;  // of the last claim: what others put of further kinds is not for this member
 
@@ -78,17 +77,6 @@ int read_now(void *connection, int64_t *now_ns) {
     const int error = of(connection).server.call(read_clock, none, found);
     if (error == 0)
         *now_ns = found.time(0, 0);
-    return error;
-}
-
-// Whether the next transactions are on disk when they have been answered. Starts and answers need not be: if
-// a power cut takes them, the job fires again at worst.
-int wait_for_disk(postgres_connection &it, bool wait) {
-    if (it.waits_for_disk == wait)
-        return 0;
-    const int error = it.server.run(wait ? "set synchronous_commit = on" : "set synchronous_commit = off");
-    if (error == 0)
-        it.waits_for_disk = wait;
     return error;
 }
 
@@ -193,8 +181,6 @@ void read_results(const rows &named, tw_store_put *puts, const std::vector<std::
 int put(void *connection, tw_store_put *puts, size_t count, int keep, const tw_store_member *member) {
     if (count == 0)
         return 0;
-    if (const int error = wait_for_disk(of(connection), true); error != 0)
-        return error;
     const std::vector<bool> is_sent = choose_distinct(puts, count, keep != 0);
     std::vector<std::size_t> sent;
     for (std::size_t i = 0; i < count; ++i) {
@@ -219,8 +205,6 @@ int put(void *connection, tw_store_put *puts, size_t count, int keep, const tw_s
 }
 
 int remove(void *connection, const char *kind, const char *key) {
-    if (const int error = wait_for_disk(of(connection), true); error != 0)
-        return error;
     parameters with;
     with.add_text(kind).add_text(key);
     rows done;
@@ -232,8 +216,6 @@ int remove(void *connection, const char *kind, const char *key) {
 }
 
 int64_t requeue(void *connection, const char *kind, const char *key) {
-    if (const int error = wait_for_disk(of(connection), true); error != 0)
-        return error;
     parameters with;
     with.add_text(kind).add_text(key);
     rows done;
@@ -335,11 +317,16 @@ int renew(void *connection, const tw_store_member *member, int64_t lease_ns, int
     return 0;
 }
 
-int resume(void *connection, tw_store_member *member, tw_store_visitor *each, void *arg) {
-    parameters with;
-    with.add_int8(member->id);
+int resume(void *connection, tw_store_member *member, const int64_t *running, size_t count,
+           tw_store_visitor *each, void *arg) {
+    column tokens(type::int8, count);
+    for (size_t i = 0; i < count; ++i)
+        tokens.add_int8(running[i]);
+    parameters who, with;
+    who.add_int8(member->id);
+    with.add_int8(member->id).add(tokens);
     rows raised, held;
-    if (const int error = of(connection).server.call(raise_epoch, with, raised); error != 0)
+    if (const int error = of(connection).server.call(raise_epoch, who, raised); error != 0)
         return error;
     if (raised.count() == 0)
         return -ESTALE;
@@ -438,8 +425,6 @@ int show(const rows &claimed, tw_store_visitor *each, void *arg) {
 int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each, void *arg,
           tw_store_look *look) {
     postgres_connection &it = of(connection);
-    if (const int error = wait_for_disk(it, true); error != 0)
-        return error;
     it.kinds.assign(claim->kinds, claim->kinds + claim->kinds_count);
     const column kinds = kinds_of(*claim);
     parameters with, of_next;
@@ -467,8 +452,6 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each,
 
 int start(void *connection, const tw_store_member *member, tw_store_start *starts, size_t count,
           int64_t *now_ns) {
-    if (const int error = wait_for_disk(of(connection), false); error != 0)
-        return error;
     column token(type::int8, count);
     for (std::size_t i = 0; i < count; ++i)
         token.add_int8(starts[i].token);
@@ -525,8 +508,6 @@ struct outcome_columns {
 };
 
 int settle(void *connection, const tw_store_member *member, tw_store_outcome *outcomes, size_t count) {
-    if (const int error = wait_for_disk(of(connection), false); error != 0)
-        return error;
     std::unordered_map<std::int64_t, std::size_t> places;
     for (std::size_t i = 0; i < count; ++i)
         places.emplace(outcomes[i].token, i);

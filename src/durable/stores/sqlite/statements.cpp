@@ -57,6 +57,7 @@ constexpr std::array<const char *, static_cast<std::size_t>(sql::count)> texts =
     "update @member set lease = ?3 where id = ?1 and epoch = ?2 and dead = 0",
     "update @member set epoch = epoch + 1 where id = ?1 and dead = 0",
     "delete from @member where id = ?1 and dead = 0",
+    "update @job set started = 1 where holder = ?1 and token = ?2",
     "select " JOB_COLUMNS " from " JOBS " where holder = ?1",
     "select min(ready) from @job where holder = ?1",
     "update @job set holder = null, started = 0 where holder = ?1",

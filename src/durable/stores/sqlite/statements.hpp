@@ -27,6 +27,7 @@ enum class sql : unsigned {
     renew,
     resume,
     delete_member,
+    mark_running,
     held_jobs,
     first_held,
     release_held,

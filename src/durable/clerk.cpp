@@ -503,9 +503,9 @@ int clerk::fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_sto
     if (jobs.empty())
         return 0;
     std::vector<tw_store_outcome> outcomes;
-    for (const auto &it : jobs)
-        outcomes.push_back({it->kind.c_str(), it->key.c_str(), it->token, TW_STORE_FAIL, it->job.due_ns,
-                            it->ready_ns, 0, it->attempts, "its key, cron expression or zone is not UTF-8",
+    for (const auto &job : jobs)
+        outcomes.push_back({job->kind.c_str(), job->key.c_str(), job->token, TW_STORE_FAIL, job->job.due_ns,
+                            job->ready_ns, 0, job->attempts, "its key, cron expression or zone is not UTF-8",
                             0});
     counts_.failed += jobs.size();
     return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {

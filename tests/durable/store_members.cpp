@@ -187,8 +187,8 @@ TEST(resuming_marks_what_runs_as_started) {
     assert_int_equal(to.renew(who, 1), 0);  // whether the lease lasts does not matter
     assert_int_equal(to.resume(who, &held, {token, of_another}), 0);
     assert_int_equal(held.size(), 2);
-    for (const seen &it : held)
-        assert_int_equal(it.state, it.token == token ? TW_DURABLE_STARTED : TW_DURABLE_HELD);
+    for (const seen &each : held)
+        assert_int_equal(each.state, each.token == token ? TW_DURABLE_STARTED : TW_DURABLE_HELD);
     assert_int_equal(to.state_of("mail", claimed.at(0).key), TW_DURABLE_STARTED);
     assert_int_equal(to.state_of("mail", claimed.at(1).key), TW_DURABLE_HELD);
     tw_store_member stranger = other;

@@ -157,8 +157,8 @@ int link::open(const char *address) {
     // grown.
     // A lock is to be given up before the answer is, so that it is known that nothing has happened.
     //
-    // A database without an encoding has texts as they are. A row that somebody inserted with a text that is
-    // not UTF-8 would make each statement that reads it fail, so here the server does not check them.
+    // A database without an encoding has texts as they are. A row that another program inserted with a text
+    // that is not UTF-8 would make each statement that reads it fail, so here the server does not check them.
     const char *const encoding = PQparameterStatus(connection_, "server_encoding");
     const bool has_encoding = encoding == nullptr || std::strcmp(encoding, "SQL_ASCII") != 0;
     const std::string lock_ms = std::to_string(timeout_ns_ / 1'000'000 * 4 / 5);

@@ -21,7 +21,7 @@ class record_checker<record_wheel<Shape, Records>> : private broken_invariants {
         for (unsigned level = 0; level <= Shape::top; ++level)
             for (unsigned index = 0; index < Shape::width(level); ++index)
                 check_slot(level, index);
-        check_sort();
+        check_queue();
         expect(w_.sweep_at_ != nullptr ? sweeps_found_ == 1 : w_.sweep_before_ == nullptr,
                "a sweep stands in its log, behind the chunk before");
         check_counts();
@@ -63,7 +63,7 @@ class record_checker<record_wheel<Shape, Records>> : private broken_invariants {
         walk_slot(w_.levels_.slots[slot], level, index, false);
         if (level == 0)
             walk_slot(w_.levels_.late[slot], level, index, true);
-        const bool has_entries = found_ != found_before || (slot == w_.cursor_slot() && !w_.sort_.is_empty());
+        const bool has_entries = found_ != found_before || (slot == w_.cursor_slot() && !w_.late_.is_empty());
         const bool is_busy = w_.levels_.busy.test(slot);
         expect(is_busy || !has_entries, "a slot has its bit set if it holds entries");
         expect(!is_busy || has_entries || slot == w_.cursor_slot(),
@@ -103,21 +103,35 @@ class record_checker<record_wheel<Shape, Records>> : private broken_invariants {
         return distance < block || distance - block < Shape::span(level + 1);
     }
 
-    void check_sort() {
-        for (unsigned i = 0; i < log_sort::logs; ++i) {
-            std::uint64_t last = 0;
-            walk(w_.sort_.logs_[i], [&](const entry &e) {
-                expect(e.due >= last, "a log of the sort is in the order of arming");
-                last = e.due;
-            });
+    void check_queue() {
+        const order_queue &queue = w_.late_;
+        for (unsigned level = 0; level < order_queue::levels; ++level) {
+            for (unsigned digit = 0; digit < order_queue::width; ++digit)
+                check_log_of_queue(level, digit);
+            expect((queue.busy_levels_ >> level & 1) == (queue.busy_[level] != 0),
+                   "the queue knows which of its levels hold entries");
         }
-        std::uint32_t runs = 0;
-        for (unsigned run = 0; run < log_sort::most_runs; ++run)
-            runs |= std::uint32_t{!w_.sort_.in(run).is_empty()} << run;
-        expect(runs == w_.sort_.runs_, "the sort knows which of its runs hold entries");
-        expect(w_.sort_.is_merging() || (w_.sort_.left().is_empty() && w_.sort_.right().is_empty() &&
-                                         w_.sort_.merged().is_empty()),
-               "nothing is left of a merge that is over");
+        walk(queue.logs_[order_queue::added], [&](const entry &e) {
+            expect(e.due >= queue.least_[order_queue::added], "a log of the queue knows its least order");
+        });
+        expect(queue.open_ == order_queue::none || !queue.logs_[queue.open_].is_empty(),
+               "an open log of the queue holds entries");
+    }
+
+    void check_log_of_queue(unsigned level, unsigned digit) {
+        const order_queue &queue = w_.late_;
+        const unsigned at = level * order_queue::width + digit;
+        const bool is_open = at == queue.open_ && queue.open_ != order_queue::none;
+        const unsigned below = level * order_queue::bits;
+        walk(queue.logs_[at], [&](const entry &e) {
+            expect(e.due >= queue.base_, "no order in the queue is before its base");
+            expect(level == 0 || e.due >= queue.least_[at], "a log of the queue knows its least order");
+            expect((e.due >> below) % order_queue::width == digit &&
+                       (is_open || (e.due ^ queue.base_) >> below < order_queue::width),
+                   "an entry of the queue stands where its order differs from the base");
+        });
+        expect((queue.busy_[level] >> digit & 1) == !queue.logs_[at].is_empty(),
+               "the queue knows which of its logs hold entries");
     }
 
     // Calls `each` for each entry of a log.

@@ -19,7 +19,7 @@
 #include "bounds.hpp"
 #include "inlining.hpp"
 #include "log_levels.hpp"
-#include "log_sort.hpp"
+#include "order_queue.hpp"
 
 namespace tickwheel::core {
 
@@ -45,8 +45,8 @@ struct timing {
 //   R4  Entries of one tick go through the same slots, and only ever join a log at its end; those that come
 //       down join it before any are placed in it. So those whose records stay where they were armed are in
 //       the order of arming (P3). Those that had to move on are marked as late; on level 0 they have logs of
-//       their own, which are sorted when the slot opens. What is being sorted belongs to the slot at the
-//       cursor.
+//       their own, and a queue puts them in order when the slot opens. What is in it belongs to the slot at
+//       the cursor.
 //   R5  open_level == 0: origin == cursor, and of all slots that have opened only the cursor's on level 0
 //       may hold entries. open_level > 0: the cursor's slots are being emptied into the level below, from
 //       level open_level down. Entries placed meanwhile join the first of them.
@@ -81,7 +81,7 @@ template <class Shape, class Records> class record_wheel {
         records_ = records;
         which_ = is_second ? stamp_wheel : 0;
         pool_ = &pool;
-        sort_.init(pool);
+        late_.init(pool);
         cursor_ = origin_ = now_ = quiet_until_ = fetched_ = start;
     }
 
@@ -98,7 +98,7 @@ template <class Shape, class Records> class record_wheel {
     }
 
     // Takes an armed record to another tick. To a later one than its entry's, but no more than 32 bits of
-    // ticks later, only the record is touched. Not if the entry is at the cursor, as it may be in the sort
+    // ticks later, only the record is touched. Not if the entry is at the cursor, as it may be in the queue
     // already, in the former order of its record.
     TW_INLINED void move(std::uint32_t cell, timing &it, tick due, std::uint64_t order) {
         const tick of_entry = it.due - it.lag;
@@ -170,7 +170,7 @@ template <class Shape, class Records> class record_wheel {
         if (is_slot_busy()) {
             const step_result result = look_at_first();
             if (result == step_result::moved)
-                pay_for_moves(log_sort::batch);
+                pay_for_moves(order_queue::batch);
             return result;
         }
         if (cursor_ == now_)
@@ -199,10 +199,8 @@ template <class Shape, class Records> class record_wheel {
     void skip_if_empty() {
         if (entries_ != 0)
             return;
-        if (is_slot_busy()) {
-            sort_.forget_empty();
+        if (is_slot_busy())
             levels_.busy.clear(cursor_slot());
-        }
         cursor_ = origin_ = now_;
         open_level_ = 0;
     }
@@ -272,7 +270,7 @@ template <class Shape, class Records> class record_wheel {
     template <class> friend struct record_test_access;
 
     static constexpr unsigned width_0 = Shape::width(0);
-    static constexpr unsigned all_logs = Shape::slots + width_0 + log_sort::logs;
+    static constexpr unsigned all_logs = Shape::slots + width_0 + order_queue::logs;
     static constexpr unsigned lowered_at_once = 16;
     static constexpr unsigned entries_worth_a_look = 32;
     static constexpr unsigned slots_fetched_ahead = 4;
@@ -343,11 +341,11 @@ template <class Shape, class Records> class record_wheel {
         }
     }
 
-    // What is being sorted belongs to the slot at the cursor.
+    // What is in the queue belongs to the slot at the cursor.
     void clear_if_empty(unsigned slot) {
         if (!levels_.slots[slot].is_empty() || (slot < width_0 && !levels_.late[slot].is_empty()))
             return;
-        if (slot != cursor_slot() || sort_.is_empty())
+        if (slot != cursor_slot() || late_.is_empty())
             levels_.busy.clear(slot);
     }
 
@@ -370,8 +368,8 @@ template <class Shape, class Records> class record_wheel {
     // A log of the cursor's slot has become empty.
     void end_log(const log &emptied) {
         if (&emptied != &levels_.slots[cursor_slot()])
-            sort_.forget_empty();
-        if (sort_.is_empty())
+            late_.forget_if_empty(emptied);
+        if (late_.is_empty())
             clear_if_empty(cursor_slot());
     }
 
@@ -383,31 +381,31 @@ template <class Shape, class Records> class record_wheel {
     step_result look_at_first() {
         const unsigned slot = cursor_slot();
         log &plain = levels_.slots[slot];
-        if (levels_.late[slot].is_empty() && sort_.is_empty()) [[likely]] {
+        if (levels_.late[slot].is_empty() && late_.is_empty()) [[likely]] {
             if (plain.is_empty()) {
                 levels_.busy.clear(slot);
                 return step_result::moved;
             }
             return look_at(plain);
         }
-        if (sort_some(levels_.late[slot]))
+        if (bring_in_order(levels_.late[slot]))
             return step_result::moved;
-        log &late = sort_.result();
+        log &late = late_.first();
         if (plain.is_empty())
             return look_at_late(late);
-        return goes_before(plain.front(), late.front()) ? look_at(plain) : look_at_late(late);
+        return goes_before(plain.front(), late_.first_order()) ? look_at(plain) : look_at_late(late);
     }
 
     // An entry that does not stay in its slot must not keep those behind it waiting.
-    bool goes_before(const entry &e, const entry &late) {
+    bool goes_before(const entry &e, std::uint64_t late) {
         const timing &it = records_.timing_of(e.cell);
-        return !e.has_stamp(it.stamp) || due_of(it) > cursor_ || it.order < late.due;
+        return !e.has_stamp(it.stamp) || due_of(it) > cursor_ || it.order < late;
     }
 
     step_result look_at_late(log &late) {
         const step_result result = look_at(late);
         if (result == step_result::moved)
-            sort_.forget_empty();
+            late_.forget_if_empty(late);
         return result;
     }
 
@@ -431,51 +429,42 @@ template <class Shape, class Records> class record_wheel {
         return step_result::moved;
     }
 
-    // One step towards having the late entries in order. Returns false if they are.
-    bool sort_some(log &late) {
-        if (sort_.is_merging())
-            merge_some();
-        else if (!late.is_empty())
-            sort_batch(late);
-        else if (!sort_.is_done())
-            sort_.begin_last_merges();
+    // One step towards knowing the earliest of the late entries. Returns false if it is known.
+    bool bring_in_order(log &late) {
+        if (!late.is_empty())
+            add_some(late);
+        else if (!late_.is_first_known())
+            move_some();
         else
             return false;
         return true;
     }
 
-    // Goes on with a merge by a batch of entries. While a sweep is under way it leaves out those that are
-    // stale, as it may take entries that are still to be swept to a log that has been.
-    void merge_some() {
-        for (unsigned i = 0; i != log_sort::batch; ++i) {
-            log *const from = sort_.next_to_merge();
-            if (from == nullptr)
-                return sort_.end_merge();
-            const entry e = from->front();
-            if (sweep_next_ != 0 && !is_current(e)) {
-                drop_front(*from);
+    // Reads the order of the next late entries from their records, and leaves out those that are stale or
+    // not due here.
+    void add_some(log &late) {
+        for (unsigned looks = 0; looks < order_queue::batch && !late.is_empty(); ++looks) {
+            entry e = late.front();
+            if (look_at(late) != step_result::due)
                 continue;
-            }
-            pop(*from);
-            sort_.append_merged(e);
+            e.due = records_.timing_of(e.cell).order;
+            pop(late);
+            late_.add(e);
         }
     }
 
-    // Reads the order of the next late entries from their records, and leaves out those that are stale or
-    // not due here.
-    void sort_batch(log &late) {
-        entry batch[log_sort::batch];
-        unsigned count = 0;
-        for (unsigned looks = 0; looks < log_sort::batch && !late.is_empty(); ++looks) {
-            batch[count] = late.front();
-            if (look_at(late) != step_result::due)
-                continue;
-            batch[count].due = records_.timing_of(batch[count].cell).order;
-            pop(late);
-            ++count;
+    // The record of what may be the first soon is fetched.
+    void move_some() {
+        if (late_.is_empty())
+            return;
+        log &from = late_.to_move();
+        for (unsigned moves = 0; moves < order_queue::batch && !from.is_empty(); ++moves) {
+            const entry e = from.front();
+            pop(from);
+            if (late_.put(e))
+                records_.prefetch(e.cell);
         }
-        if (count != 0)
-            sort_.take(batch, count);
+        late_.forget_if_empty(from);
     }
 
     // Fetches the records of the next chunk of a log that is being read; and, when the cursor has come to a
@@ -646,9 +635,9 @@ template <class Shape, class Records> class record_wheel {
         if (i < Shape::slots)
             return levels_.slots[swept_slot(i)];
         i -= Shape::slots;
-        return i < width_0 ? levels_.late[i] : sort_.at(i - width_0);
+        return i < width_0 ? levels_.late[i] : late_.at(i - width_0);
     }
-    // The slot of such a log. REQUIRES: it is none of the sort
+    // The slot of such a log. REQUIRES: it is none of the queue
     static constexpr unsigned swept_slot(unsigned i) {
         if (i < top_slots)
             return Shape::first_slot(Shape::top) + i;
@@ -719,9 +708,11 @@ template <class Shape, class Records> class record_wheel {
         pool_->give_back(&chunk);
         if (!swept_->is_empty())
             return;
-        sort_.forget_empty();
         const unsigned swept = sweep_next_ - 1;
-        clear_if_empty(swept < Shape::slots + width_0 ? swept_slot(swept) : cursor_slot());
+        const bool is_in_slot = swept < Shape::slots + width_0;
+        if (!is_in_slot)
+            late_.forget_if_empty(*swept_);
+        clear_if_empty(is_in_slot ? swept_slot(swept) : cursor_slot());
     }
 
     Records records_;
@@ -746,7 +737,7 @@ template <class Shape, class Records> class record_wheel {
     log_chunk *sweep_at_, *sweep_before_;  // the next chunk to sweep, and the one before it, if not null
 
     log_levels<Shape> levels_;
-    log_sort sort_;
+    order_queue late_;  // of the slot at the cursor
 };
 
 }  // namespace tickwheel::core

@@ -31,15 +31,15 @@ int fresh(void **) {
     return it->broken();
 }
 
-// Late entries, of which some have been sorted and some are being merged.
-int fresh_sort(void **state) {
+// Late entries, of which the earliest is known.
+int fresh_queue(void **state) {
     fresh(state);
     for (std::uint32_t i = 0; i < 60; ++i)
         it->arm(first_of_crowd + i, start + 1);
     for (std::uint32_t i = 60; i != 0; --i)
         it->arm(first_of_crowd + i - 1, start + 3);
     (*it)->begin_advance(start + 3);
-    while (!it->inside().sort().is_merging() || it->inside().runs() == 0)
+    while (!it->inside().queue().is_first_known())
         it->step();
     return it->broken();
 }
@@ -204,42 +204,47 @@ TEST(record_check_comes_back_from_a_log_that_leads_in_a_circle) {
     assert_true(it->broken() > 0);
 }
 
-FIXTURE(fresh_sort, nullptr);
+FIXTURE(fresh_queue, nullptr);
 
-TEST(record_check_finds_a_log_of_the_sort_that_is_not_in_order) {
-    fixture::access inside = it->inside();
-    for (unsigned i = 0; i < log_sort::logs; ++i)
-        if (log &in = inside.sort().at(i); !in.is_empty() && in.head->count() > 1)
-            (&first_of(in))[1].due = first_of(in).due;
-    assert_int_equal(it->broken(), 0);  // as of one record whose stamp came round
-    for (unsigned i = 0; i < log_sort::logs; ++i)
-        if (log &in = inside.sort().at(i); !in.is_empty())
-            first_of(in).due = 1000000;
-    assert_names("a log of the sort is in the order of arming");
+// The logs of the queue that hold entries, the earliest first.
+std::vector<log *> logs_of_queue() {
+    std::vector<log *> found;
+    for (unsigned i = order_queue::logs; i-- != 0;)
+        if (log &in = it->inside().queue().at(i); !in.is_empty())
+            found.push_back(&in);
+    return found;
 }
 
-TEST(record_check_finds_a_run_that_the_sort_does_not_know) {
-    it->inside().runs() ^= 1u << 20;
-    assert_names("the sort knows which of its runs hold entries");
+unsigned number_of(const log &in) {
+    return order_queue::added - static_cast<unsigned>(&in - &it->inside().queue().at(order_queue::added));
 }
 
-TEST(record_check_finds_what_is_left_of_a_merge) {
-    while (it->inside().sort().is_merging())
-        it->step();
-    log left_over = {};
-    for (unsigned i = 0; i < log_sort::logs; ++i)
-        if (!it->inside().sort().at(i).is_empty())
-            left_over = it->inside().sort().at(i);
-    for (log *of_merge : {&it->inside().left(), &it->inside().right(), &it->inside().merged()}) {
-        *of_merge = left_over;
-        assert_names("nothing is left of a merge that is over");
-        *of_merge = {};
-    }
+TEST(record_check_finds_an_order_that_the_queue_does_not_expect_where_it_stands) {
+    log &later = *logs_of_queue().back();
+    const tick order = first_of(later).due;
+    it->inside().base() += 1000000;
+    assert_names("no order in the queue is before its base");
+    it->inside().base() -= 1000000;
+    first_of(later).due = order + 1000000;
+    assert_names("an entry of the queue stands where its order differs from the base");
+    first_of(later).due = order;
+    assert_int_equal(it->broken(), 0);
+    it->inside().least(order_queue::added - number_of(later)) = order + 1000000;
+    assert_names("a log of the queue knows its least order");
 }
 
-TEST(record_check_finds_a_sort_without_the_bit_of_its_slot) {
-    while (!it->inside().levels().late[slot_of(0, start + 3)].is_empty())
-        it->step();
+TEST(record_check_finds_entries_that_the_queue_does_not_know) {
+    it->inside().busy(0) ^= 1u << 15;
+    assert_names("the queue knows which of its logs hold entries");
+    it->inside().busy(0) ^= 1u << 15;
+    it->inside().busy_levels() ^= 1u << 9;
+    assert_names("the queue knows which of its levels hold entries");
+    it->inside().busy_levels() ^= 1u << 9;
+    it->inside().open() = 9 * order_queue::width;
+    assert_names("an open log of the queue holds entries");
+}
+
+TEST(record_check_finds_a_queue_without_the_bit_of_its_slot) {
     it->inside().levels().busy.clear(slot_of(0, start + 3));
     assert_names("a slot has its bit set if it holds entries");
 }

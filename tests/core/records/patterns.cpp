@@ -356,12 +356,12 @@ TEST(records_moved_to_one_tick_fire_in_the_order_of_moving) {
         }
 }
 
-// The slot at the cursor is still busy when its plain log is empty, and its late ones are in the sort.
+// The slot at the cursor is still busy when its plain log is empty, and its late ones are in the queue.
 TEST(records_that_are_being_sorted_are_not_forgotten_when_one_that_came_meanwhile_is_stopped) {
     fixture it(41);
     move_to_one_tick(it, 40, 200);
     it->begin_advance(200);
-    while (it.inside().sort().is_empty())
+    while (it.inside().queue().is_empty())
         it.step();
     while (!it.inside().levels().late[shape::slot(0, 200)].is_empty())
         it.step();
@@ -385,9 +385,9 @@ TEST(records_that_have_stopped_do_not_keep_those_behind_them_waiting) {
     assert_true((it.fired == std::vector<std::uint32_t>{0, 1, 2}));
 }
 
-// Eight at a time, also while they are merged.
-TEST(records_are_sorted_in_bounded_steps) {
-    constexpr std::uint32_t batches = 64, levels = 6;
+// Eight at a time. The first fires when each has moved twice, and the others move on between two fires.
+TEST(records_that_are_late_are_brought_in_order_in_bounded_steps_and_soon_fire) {
+    constexpr std::uint32_t batches = 64;
     fixture it(8 * batches, 900);
     move_to_one_tick(it, 8 * batches, 1001);
     it.advance(1000);
@@ -395,17 +395,26 @@ TEST(records_are_sorted_in_bounded_steps) {
     unsigned steps = 0;
     while (it.step() != fixture::result::due)
         ++steps;
-    assert_true(steps >= batches * (1 + levels));
-    assert_true(steps <= batches * (2 + levels));
+    assert_in_range(steps, 2 * batches, 2 * batches + 2);
+    unsigned between_fires = 0;
+    for (steps = 0;; ++steps) {
+        const fixture::result said = it.step();
+        if (said == fixture::result::done)
+            break;
+        if (said == fixture::result::due)
+            steps = 0;
+        between_fires = larger(between_fires, steps);
+    }
+    assert_in_range(between_fires, 2, 2 + order_queue::width * order_queue::width / 8);
 }
 
 // Nothing that was stale when the sweep began is left when it ends, and nothing else is swept away.
-TEST(records_that_have_stopped_are_swept_out_of_a_sort) {
+TEST(records_that_have_stopped_are_swept_out_of_the_queue) {
     for (unsigned steps = 0; steps < 4000; steps += 170) {
         fixture it(3000, 900);
         move_to_one_tick(it, 3000, 1000);
         it->begin_advance(1000);
-        for (unsigned i = 0; it.inside().sort().is_empty() || (i < steps && it.fired.empty()); ++i)
+        for (unsigned i = 0; it.inside().queue().is_empty() || (i < steps && it.fired.empty()); ++i)
             it.step();
         const std::vector<std::uint32_t> order = shuffled(3000);
         for (std::uint32_t i = 0; !it.inside().is_sweeping(); ++i)
@@ -419,12 +428,12 @@ TEST(records_that_have_stopped_are_swept_out_of_a_sort) {
     }
 }
 
-// With steps of the sort between, as many as `steps`: sweeps and merges meet in all ways.
+// With steps of the queue between, as many as `steps`: sweeps and moves meet in all ways.
 void stop_all_while_they_are_sorted(std::uint32_t count, unsigned steps, unsigned until_sort) {
     fixture it(count, 900);
     move_to_one_tick(it, count, 1000);
     it->begin_advance(1000);
-    while (it.inside().sort().is_empty() || (until_sort-- != 0 && it.fired.empty()))
+    while (it.inside().queue().is_empty() || (until_sort-- != 0 && it.fired.empty()))
         it.step();
     for (std::uint32_t cell : shuffled(count)) {
         it.looks = 0;
@@ -687,7 +696,7 @@ TEST(records_get_chunks_from_every_block_of_memory) {
 // Two entries for each record, and some for each wheel. All chunks are full but two of each log, and the one
 // where a sweep is.
 TEST(records_need_memory_for_two_entries_each) {
-    constexpr std::size_t logs = shape::slots + shape::width(0) + log_sort::logs, many = 15000000;
+    constexpr std::size_t logs = shape::slots + shape::width(0) + order_queue::logs, many = 15000000;
     assert_int_equal(fixture::wheel::chunks_for(1, 2), 2 + 2 * fixture::wheel::spare);
     assert_int_equal(fixture::wheel::chunks_for(many, 2),
                      (2 * many + 2 * fixture::wheel::spare) / log_chunk::size + 2 * (2 * logs + 1));

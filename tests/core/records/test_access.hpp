@@ -17,11 +17,12 @@ template <class Wheel> struct record_test_access {
     std::size_t &entries() const { return wheel.entries_; }
     std::size_t &armed() const { return wheel.armed_; }
     auto &levels() const { return wheel.levels_; }
-    log_sort &sort() const { return wheel.sort_; }
-    std::uint32_t &runs() const { return wheel.sort_.runs_; }
-    log &left() const { return wheel.sort_.left(); }
-    log &right() const { return wheel.sort_.right(); }
-    log &merged() const { return wheel.sort_.merged(); }
+    order_queue &queue() const { return wheel.late_; }
+    std::uint64_t &base() const { return wheel.late_.base_; }
+    std::uint64_t &least(unsigned log) const { return wheel.late_.least_[log]; }
+    std::uint16_t &busy(unsigned level) const { return wheel.late_.busy_[level]; }
+    std::uint32_t &busy_levels() const { return wheel.late_.busy_levels_; }
+    unsigned &open() const { return wheel.late_.open_; }
     log_chunk *&sweep_at() const { return wheel.sweep_at_; }
     log_chunk *&sweep_before() const { return wheel.sweep_before_; }
     bool is_sweeping() const { return wheel.sweep_next_ != 0; }

@@ -1,0 +1,125 @@
+// The late entries of one slot, to be taken in the order of arming (P3), each step bounded (P8).
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include "log.hpp"
+
+namespace tickwheel::core {
+
+// A radix heap. In here the `due` of an entry is its record's place in the order of arming, which is what is
+// compared; the tick of the entry is that of the slot.
+//
+// Entries are added first, all to one log. When all are there, their orders are counted from the least
+// (`origin_`), so that numbers from 0 on spread over the digits evenly. Read an order as a number with digits
+// of `bits` bits: an entry stands on the level of the highest digit in which its order differs from `base_`,
+// in the log that this digit of its order names. So all entries of a level are earlier than those of the
+// levels above, and a log of level 0 holds one order. When level 0 is empty, the earliest log above opens:
+// its least order becomes the base, and its entries go to lower levels. So the first entry is known when all
+// have moved once or twice. Each moves once for each digit at most, and only when its turn comes.
+//
+// Invariants
+//   Q1  An entry of level l and digit d has an order that differs from the base in digit l, where it is d,
+//   and in
+//       no higher one; those of level 0 may also equal the base. Not the entries that were added and have not
+//       moved yet, and those of the log that is open.
+//   Q2  No order is before the base.
+//   Q3  A level has the bit of a digit set if and only if that log holds entries, and `busy_levels_` that of
+//   a
+//       level if and only if the level has one.
+//   Q4  No order in a log above level 0 is before its `least_`.
+class order_queue {
+  public:
+    static constexpr unsigned batch = 8;
+    static constexpr unsigned bits = 4, width = 1u << bits, levels = 64 / bits;
+    static constexpr unsigned added = levels * width;  // the log of what was added and has not moved yet
+    static constexpr unsigned logs = added + 1;
+
+    // To be called on memory that is all zero.
+    void init(chunk_pool &pool) { pool_ = &pool; }
+
+    bool is_empty() const { return busy_levels_ == 0 && logs_[added].is_empty(); }
+
+    // REQUIRES: no entry has moved yet since the queue was empty
+    void add(const entry &e) {
+        TW_ASSERT(busy_levels_ == 0);
+        append(added, e);
+    }
+
+    // True if the earliest entry is known: first().
+    bool is_first_known() const { return open_ == none && (busy_levels_ & 1) != 0; }
+    log &first() { return logs_[first_of_level(0)]; }
+    std::uint64_t first_order() { return origin_ + first().front().due; }
+
+    // The log whose first entry is to be taken off, by the owner, as a sweep may stand in that log, and to be
+    // put back. Opens the earliest log if none is open. REQUIRES: is_first_known() is false, and the queue is
+    // not empty
+    log &to_move() {
+        if (open_ == none && !logs_[added].is_empty()) {
+            open_ = added;
+            origin_ = least_[added];
+            base_ = 0;
+        } else if (open_ == none) {
+            open_ = first_of_level(static_cast<unsigned>(std::countr_zero(busy_levels_)));
+            base_ = least_[open_];
+        }
+        return logs_[open_];
+    }
+
+    // Puts an entry of that log where it belongs. Returns true if it may be the first soon.
+    bool put(entry e) {
+        if (open_ == added)
+            e.due -= origin_;
+        const unsigned level = (static_cast<unsigned>(std::bit_width((e.due ^ base_) | 1)) - 1) / bits;
+        const unsigned digit = static_cast<unsigned>(e.due >> bits * level) % width;
+        append(level * width + digit, e);
+        busy_[level] = static_cast<std::uint16_t>(busy_[level] | 1u << digit);
+        busy_levels_ |= 1u << level;
+        return level == 0;
+    }
+
+    // To be called when a log may have become empty, by a move, a fire or a sweep.
+    void forget_if_empty(const log &emptied) {
+        if (!emptied.is_empty())
+            return;
+        const auto at = static_cast<unsigned>(&emptied - logs_);
+        if (at == open_)
+            open_ = none;
+        if (at == added)
+            return;
+        const unsigned level = at / width;
+        busy_[level] = static_cast<std::uint16_t>(busy_[level] & ~(1u << at % width));
+        if (busy_[level] == 0)
+            busy_levels_ &= ~(1u << level);
+    }
+
+    // All logs, for those who walk or sweep them. An entry only ever moves on to a log of a higher number.
+    log &at(unsigned i) { return logs_[added - i]; }
+
+  private:
+    template <class> friend class record_checker;
+    template <class> friend struct record_test_access;
+
+    static constexpr unsigned none = 0;  // level 0 never opens
+
+    unsigned first_of_level(unsigned level) const {
+        return level * width + static_cast<unsigned>(std::countr_zero(busy_[level]));
+    }
+
+    void append(unsigned to, const entry &e) {
+        if (logs_[to].is_empty() || e.due < least_[to])
+            least_[to] = e.due;
+        logs_[to].append(*pool_, e);
+    }
+
+    chunk_pool *pool_;
+    std::uint64_t origin_, base_;
+    log logs_[logs];
+    std::uint64_t least_[logs];
+    std::uint16_t busy_[levels];
+    std::uint32_t busy_levels_;
+    unsigned open_;
+};
+
+}  // namespace tickwheel::core

@@ -11,8 +11,6 @@ namespace tickwheel::runtime {
 
 namespace {
 
-constexpr std::size_t huge_page = std::size_t{2} << 20;
-
 slab *allocate(std::size_t bytes, std::size_t alignment) {
     void *memory = nullptr;
     bytes = (bytes + alignof(slab) - 1) / alignof(slab) * alignof(slab);

@@ -12,6 +12,8 @@ struct alignas(64) slab {
     char *begin;
 };
 
+inline constexpr std::size_t huge_page = std::size_t{2} << 20;
+
 // Allocates one. Any thread, no lock. Null without memory.
 slab *allocate_slab(std::size_t bytes);
 

@@ -24,6 +24,15 @@ void __wrap_tw_port_lock_observed(uint32_t *word) {
     __real_tw_port_lock_observed(word);
 }
 
+static size_t most_memory; /* that was asked for at once: what is cleared before a start returns */
+
+int __real_posix_memalign(void **out, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **out, size_t alignment, size_t size);
+int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
+    most_memory = size > most_memory ? size : most_memory;
+    return __real_posix_memalign(out, alignment, size);
+}
+
 static struct tw_runtime *rt;
 static struct tw_handles *set;
 static struct probe its[TIMERS];
@@ -107,4 +116,26 @@ TEST(p8_a_set_takes_the_memory_of_another_a_few_blocks_at_a_time) {
     (void)locks_to_make_a_set_of(BLOCKS);
     const unsigned locks_for_one = locks_to_make_a_set_of(1);
     assert_in_range(locks_to_make_a_set_of(BLOCKS) - locks_for_one, BLOCKS / AT_A_TIME, BLOCKS);
+}
+
+static void grow(size_t storage, unsigned timers) {
+    struct tw_handles *growing = new_set(rt, (struct tw_handles_options){.storage = storage});
+    for (unsigned i = 0; i < timers; ++i) {
+        tw_handle id;
+        assert_ok(tw_handle_after(growing, &id, TW_SECOND, no_task, NULL));
+    }
+    assert_ok(tw_handles_free(growing));
+}
+
+TEST(p2_a_start_clears_a_bounded_part_of_the_memory_of_a_set_that_grows) {
+    enum { HUGE_PAGE = 2 << 20, RECORD = 256 /* bytes, at most, without storage */, REST = 4096 };
+    static const struct {
+        size_t storage;
+        unsigned timers;
+    } sets[] = {{0, 70 * CELLS}, {256, 20 * CELLS}, {4096, 5 * CELLS}};
+    for (unsigned i = 0; i < COUNT_OF(sets); ++i) {
+        most_memory = 0;
+        grow(sets[i].storage, sets[i].timers);
+        assert_in_range(most_memory, 1, HUGE_PAGE + CELLS * (sets[i].storage + RECORD) + REST);
+    }
 }

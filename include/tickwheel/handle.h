@@ -9,7 +9,8 @@
  *
  * For programs that do not want to keep a struct tw_node in a struct of their own. A handle is a
  * number. It can be copied, stored, sent to another thread, and used without harm after its timer
- * is gone (P11). Handles of the same memory do not repeat within 2^32 reuses.
+ * is gone (P11). A handle repeats only after 2^32 timers have used its memory; docs/PROMISES.md says how
+ * sets that were freed count.
  *
  * Timers of one tick fire in the order in which they were started, moved, postponed or started again,
  * across all sets of a runtime, and after the nodes of that tick.

@@ -236,8 +236,8 @@ bool fire_due(tw_runtime &rt) {
         const tick present = present_to_tell(rt, line, reading);
         rt.meter.begin(line, reading);
         keeper *const it = keeper_of(rt);
-        const fired here =
-            it != nullptr ? fire_both(rt, *it, line, present) : fire_nodes(rt, line, present, present, rt.budget);
+        const fired here = it != nullptr ? fire_both(rt, *it, line, present)
+                                         : fire_nodes(rt, line, present, present, rt.budget);
         rt.meter.end(line, here == fired::some);
         how_far = here == fired::all ? how_far : here;
         has_new_keeper = has_new_keeper || keeper_of(rt) != it;

@@ -53,9 +53,9 @@ void growth::discard() {
 }
 
 // The first block grows by pieces, each as large as all before; then come whole blocks, each time as many as
-// there are, and no more than fill a huge page: a start in a callback holds up all timers while it clears them
-// (P2). A set with a capacity has all that it lacks in one go, so that it is made as a whole or not at all. Blocks
-// of freed sets are taken a few at a time, under the lock.
+// there are, and no more than fill a huge page: a start in a callback holds up all timers while it clears
+// them (P2). A set with a capacity has all that it lacks in one go, so that it is made as a whole or not at
+// all. Blocks of freed sets are taken a few at a time, under the lock.
 void record_store::plan(growth &next, bool to_limit, const spare_memory &spare) const {
     const bool has_spares = spare.has_blocks(stride_);
     const std::uint32_t there = block_count();

@@ -28,18 +28,17 @@
  *              not pending may be freed at any time, also inside its own callback, unless its
  *              callback is running on another thread: cancelling does not wait for it, tw_wait
  *              does. A wheel may be freed once every call on it has returned.
- *              The wheel detects a pending node that was freed, overwritten or initialised again
- *              when it next comes to that node: to fire or lower it, or to arm another one behind
- *              it. It detects a copy when it is used. It then stops the program; on Linux with a
- *              message that names the node's address (on small parts: only in builds without
- *              NDEBUG).
+ *              A pending node that was freed, overwritten or initialised again is found when the
+ *              wheel next comes to the node: to fire it, to lower it, or to arm another one behind
+ *              it. The wheel then stops the program; on Linux with a message that names the node's
+ *              address (on small parts: only in builds without NDEBUG). A call with the copy of a
+ *              pending node returns -EBUSY.
  *   Threads    Every function may be called from any thread, callbacks included. A wheel
  *              initialised with TW_UNLOCKED must be used by one thread at a time. Only one
  *              tw_advance or tw_update runs at a time; a second one returns -EBUSY. Use a node
  *              with one wheel at a time. -EBUSY for a node that is pending on another wheel
- *              reports mistakes, as it does for a copy of a pending node whose original has fired
- *              since; it does not make a race between two wheels safe. It is not available with
- *              32-bit ticks, whose nodes do not store their wheel.
+ *              reports mistakes; it does not make a race between two wheels safe. It is not
+ *              available with 32-bit ticks, whose nodes do not store their wheel.
  *   Callbacks  Run on the thread that advances the wheel, with no lock held. They may call
  *              anything here on any node or wheel, except advance their own wheel. If an
  *              exception or a longjmp leaves a callback, call tw_abandon afterwards.
@@ -128,8 +127,8 @@ struct tw_node {
     struct tw_node *child[2]; /* below it in the tree; the node itself: it stands in another one's ring */
 #endif
 #if TW_TICK_BITS != 32
-    uintptr_t wheel; /* the address of the wheel that it is, or was last, armed on, exclusive-or its own: so a
-                        copy does not name the wheel */
+    uintptr_t wheel; /* the sum of two addresses, its own and that of the wheel that it is, or was last, armed
+                        on: so a copy does not name the wheel */
 #endif
     uint16_t fires_left;      /* 0: no limit */
     uint8_t missed_and_label; /* enum tw_missed in the lowest bits, above them the label */
@@ -481,11 +480,11 @@ TW_MUST_CHECK struct tw_node *tw_running(struct tw *w);
 int tw_advance(struct tw *w, tw_tick now, uint32_t budget) TW_LINKED_AS("tw_advance" TW_LAYOUT_NAME);
 
 #if TW_RUNTIME
-/* As tw_advance(w, until, budget), for a caller who has come to tick `now` and stops on the way because
- * something else is due. Periodic nodes count the fires that they have missed up to `now`: with TW_SKIP and
- * TW_DELAY they are next due after that. Returns 0 or 1, as tw_advance.
- *   -EINVAL  also: until is before tw_now(w) or after now, now is TW_NEVER, or budget is 0
- *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
+/* As tw_advance(w, until, budget), for a caller that has reached tick `now` but must stop earlier, at
+ * `until`, for something else that is due there. Periodic nodes count the fires that they have missed up to
+ * `now`: with TW_SKIP and TW_DELAY they are next due after that. Returns 0 or 1, as tw_advance. -EINVAL also:
+ * until is before tw_now(w) or after now, now is TW_NEVER, or budget is 0 -EBUSY   the wheel is already being
+ * advanced, by another thread or by the caller */
 int tw_advance_until(struct tw *w, tw_tick now, tw_tick until, uint32_t budget);
 #endif
 

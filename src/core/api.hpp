@@ -293,7 +293,7 @@ template <class Wheel> struct api {
             return error;
         Wheel &wheel = wheel_of(w);
         if (!wheel.advancing && wheel.can_go_to(until))
-            wheel.told = now;
+            wheel.missed_until = now;
         return advance_entered(w, until, budget);
     }
 #endif

@@ -8,7 +8,6 @@
 
 #include "errors.hpp"
 #include "inlining.hpp"
-#include "ring.hpp"
 #include "wheel_in.hpp"
 
 namespace tickwheel::core {
@@ -73,28 +72,15 @@ TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) {
 inline void set_wheel([[maybe_unused]] tw_node &node, [[maybe_unused]] tw *w) {
 #if TW_TICK_BITS != 32
     if (has_owner_check)
-        node.wheel = reinterpret_cast<std::uintptr_t>(w) ^ reinterpret_cast<std::uintptr_t>(&node);
+        node.wheel = reinterpret_cast<std::uintptr_t>(w) + reinterpret_cast<std::uintptr_t>(&node);
 #endif
 }
 inline bool names([[maybe_unused]] const tw_node &node, [[maybe_unused]] const tw *w) {
 #if TW_TICK_BITS != 32
     return !has_owner_check ||
-           (node.wheel ^ reinterpret_cast<std::uintptr_t>(&node)) == reinterpret_cast<std::uintptr_t>(w);
+           node.wheel - reinterpret_cast<std::uintptr_t>(&node) == reinterpret_cast<std::uintptr_t>(w);
 #else
     return true;
-#endif
-}
-
-// Called for a node that looks pending and does not name the wheel: it is pending on another one, or is a
-// copy of a node that is pending on this one. That node is where a neighbour's link leads, and its address is
-// what the copy names the wheel with.
-[[gnu::cold, gnu::noinline]] inline void stop_if_copy([[maybe_unused]] const tw_node &node,
-                                                      [[maybe_unused]] const tw *w) {
-#if TW_TICK_BITS != 32
-    const tw_link *const original =
-        reinterpret_cast<const tw_link *>(node.wheel ^ reinterpret_cast<std::uintptr_t>(w));
-    if (links_are_checked && node.link.prev->next == original)
-        stop("it is a copy of a node that is pending", &node);
 #endif
 }
 
@@ -146,7 +132,6 @@ inline int enter_usable(tw *w, const tw_node *node) {
         TW_ASSERT_OF(*node, node->state <= TW_SHUT);
         return error;
     }
-    stop_if_copy(*node, w);
     return leave(w, -ebusy);
 }
 TW_ONE_COPY inline int enter(tw *w, const tw_node *node) {

@@ -13,7 +13,7 @@ inline constexpr bool asserts = false;
 inline constexpr bool asserts = true;
 #endif
 
-// True if a node's links are compared with its neighbours' before they are written. Small processors,
+// True if walks compare a node's links with its neighbours' before they follow them. Small processors,
 // whose port cannot print, pay for that in builds with assertions only.
 #ifdef TW_PORT_TELLS
 inline constexpr bool links_are_checked = true;

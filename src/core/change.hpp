@@ -83,10 +83,8 @@ TW_INLINE_ALWAYS inline int call(tw *w, tw_node *node, tick due, tick slack = 0)
             TW_CHECKS(used(w, node));
             constexpr bool arms = What >= change::arm_at && What <= change::arm_within;
             const bool is_idle = arms && node->state == TW_IDLE;
-            if (unlikely(!is_idle && is_pending(*node) && !names(*node, w))) {
-                stop_if_copy(*node, w);
+            if (unlikely(!is_idle && is_pending(*node) && !names(*node, w)))
                 return -ebusy;
-            }
             TW_ASSERT_OF(*node, node->state <= TW_SHUT);
             return make<Wheel>(What, w, node, due, slack);
         }

@@ -39,22 +39,15 @@ template <class Shape> struct levels {
     // there.
     void take(tw_node &node) {
         tw_link *const ring = node.link.next;
-        if (ring != node.link.prev) {
-            asserts ? unlink(node.link) : unlink_unchecked(node.link);
+        const bool is_last = ring == node.link.prev;
+        if (asserts || is_last)
+            stop_if_broken(node.link);
+        unlink_unchecked(node.link);
+        if (!is_last)
             return;
-        }
-        unlink(node.link);
         const auto offset = reinterpret_cast<std::uintptr_t>(ring) - reinterpret_cast<std::uintptr_t>(rings);
         if (offset < sizeof rings)
             busy.clear(static_cast<unsigned>(offset / sizeof(tw_link)));
-    }
-
-    // Takes out a node that a walk has come to. To compare its links has the next node come from memory,
-    // where the walk goes next.
-    void take_in_walk(tw_node &node) {
-        stop_if_not_pending(node);
-        stop_if_broken(node.link);
-        take(node);
     }
 
     // See next_busy.hpp.

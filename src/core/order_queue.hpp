@@ -20,14 +20,12 @@ namespace tickwheel::core {
 // have moved once or twice. Each moves once for each digit at most, and only when its turn comes.
 //
 // Invariants
-//   Q1  An entry of level l and digit d has an order that differs from the base in digit l, where it is d,
-//   and in
-//       no higher one; those of level 0 may also equal the base. Not the entries that were added and have not
-//       moved yet, and those of the log that is open.
+//   Q1  An entry of level l and digit d has an order that differs from the base in digit l, where it
+//       is d, and in no higher one. On level 0 it may also equal the base. Not so for added entries
+//       that have not moved yet, and for those of the open log.
 //   Q2  No order is before the base.
-//   Q3  A level has the bit of a digit set if and only if that log holds entries, and `busy_levels_` that of
-//   a
-//       level if and only if the level has one.
+//   Q3  A log's bit in `busy_` is set if and only if the log holds entries, and a level's bit in
+//       `busy_levels_` if and only if one of its logs does.
 //   Q4  No order in a log above level 0 is before its `least_`.
 class order_queue {
   public:

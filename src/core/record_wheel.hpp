@@ -455,8 +455,6 @@ template <class Shape, class Records> class record_wheel {
 
     // The record of what may be the first soon is fetched.
     void move_some() {
-        if (late_.is_empty())
-            return;
         log &from = late_.to_move();
         for (unsigned moves = 0; moves < order_queue::batch && !from.is_empty(); ++moves) {
             const entry e = from.front();

@@ -3,9 +3,10 @@
 //
 // Nodes belong to the user, who may by mistake free, copy or initialise one that is in a ring. A
 // ring with such a node leads nowhere, and the program would crash far from its error. So where
-// links_are_checked, no link is followed or written before it agrees with its neighbour; if it does
-// not, the program is stopped with the name of the broken node. Coverage does not count branches
-// of lines that name TW_ASSERT.
+// links_are_checked, a walk follows no link before it agrees with its neighbour, and who appends
+// compares the links that are joined; if they disagree, the program stops and names the broken node.
+// A node that is taken out singly is not compared: see levels::take. Coverage does not count
+// branches of lines that name TW_ASSERT.
 #pragma once
 
 #include <tickwheel/tw.h>

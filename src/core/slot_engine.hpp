@@ -60,7 +60,13 @@ template <class Shape> class slot_engine : public placement<Shape> {
     }
 
     void take(tw_node &node) { slots.take(node); }
-    void take_in_walk(tw_node &node) { slots.take_in_walk(node); }
+
+    // To be called before a walk takes off the node that it has come to. To compare the links has the next
+    // node come from memory, where the walk goes next.
+    static void check_in_walk(const tw_node &node) {
+        stop_if_not_pending(node);
+        stop_if_broken(node.link);
+    }
 
     // --- clearing: all nodes are taken off their slots at once, and leave one by one --------
 
@@ -213,11 +219,13 @@ template <class Shape> class slot_engine : public placement<Shape> {
 
     // How many nodes may be lowered ahead of time once an advance has caught up. Sets the lead, which is how
     // many ticks before a block opens look-ahead begins: it grows with the number of ticks that have
-    // passed, so that a caller who comes every tenth tick begins ten times as early.
+    // passed, so that a caller who comes every tenth tick begins ten times as early. A caller who comes
+    // again at the same tick, and not for nothing, has time to spare: one share, and the lead is a whole
+    // round.
     std::uint32_t begin_share() {
         if (!Shape::ahead)
             return 1;  // to find that there is nothing to do
-        lead = lead_of_a_tick() * larger<std::uint32_t>(ticks_passed, 1);
+        lead = ticks_passed == 0 ? Shape::round : lead_of_a_tick() * ticks_passed;
         return ahead_per_tick *
                static_cast<std::uint32_t>(shares_of<digits>(ticks_passed, Shape::low(now) - asked_for));
     }
@@ -295,6 +303,11 @@ template <class Shape> class slot_engine : public placement<Shape> {
     friend class slot_checker<Shape>;
     friend class walk<Shape>;
     friend struct test_access;
+
+    void take_in_walk(tw_node &node) {
+        check_in_walk(node);
+        take(node);
+    }
 
     // Nodes that next() looks at to tell a tick exactly; see search.
     static constexpr unsigned nodes_worth_a_look = 32;

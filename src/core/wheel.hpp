@@ -8,7 +8,7 @@
 //
 //     init, go_to             begins, empty, at a tick
 //     place, take             a node, by its tick; place puts it behind all others of that tick (P3)
-//     take_in_walk            takes the node that comes next on a walk
+//     check_in_walk           stops the program if the node that comes next on a walk is broken
 //     can_go_to, begin_advance    tells of a later tick
 //     look, due_node          says what is left to do until that tick, and which node is due
 //     move_some               does it, if it is no fire: where nodes_move, see bounds.hpp
@@ -109,8 +109,7 @@ template <class Engine> class wheel : public Engine {
         if (!is_pending(node))
             return 0;
         TW_CHECKS(kept(&node));
-        take(node);
-        end_pending(node);
+        remove(node);
         TW_CHECKS(idle(&node));
         return 1;
     }
@@ -134,9 +133,8 @@ template <class Engine> class wheel : public Engine {
     TW_INLINE_IF_SMALL tw_node *take_leaving() {
         tw_node *const node = this->next_leaving();
         if (node != nullptr) {
-            TW_CHECKS(kept(node));
-            take_next(*node);
-            TW_CHECKS(idle(node));
+            this->check_in_walk(*node);
+            disarm(*node);
         }
         return node;
     }
@@ -165,7 +163,8 @@ template <class Engine> class wheel : public Engine {
         tw_node &node = this->due_node();
         TW_CHECKS(kept(&node));
         TW_ASSERT_OF(node, is_pending(node));
-        take_next(node);
+        this->check_in_walk(node);
+        remove(node);
         running = &node;
         due = node.expiry;
         if (!is_small)
@@ -187,14 +186,9 @@ template <class Engine> class wheel : public Engine {
     }
 #endif
 
-    // Takes off the node that a walk comes to next.
-    TW_INLINE_IF_FAST void take_next(tw_node &node) {
-        this->take_in_walk(node);
-        end_pending(node);
-    }
-
-    TW_INLINE_IF_FAST void end_pending(tw_node &node) {
+    TW_INLINE_IF_FAST void remove(tw_node &node) {
         TW_ASSERT_OF(node, count != 0);
+        take(node);
         node.state = TW_IDLE;
         --count;
     }

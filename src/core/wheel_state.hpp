@@ -51,13 +51,14 @@ struct wheel_state : wheel_sharing {
     tick overruns;      // the due ticks that it missed
 #if TW_RUNTIME
     std::uint32_t parts;  // of a tick, that grids are counted in; 0 until one is armed
-    tick told;  // the caller's present as tw_advance_until knows it; does not matter if before `now`
+    tick missed_until;    // see present()
 #endif
 
-    // Periodic nodes count the fires that they have missed up to this tick (P5).
+    // Periodic nodes count the fires that they have missed up to this tick (P5). It is after `now` if
+    // tw_advance_until stops on its way.
     tick present() const {
 #if TW_RUNTIME
-        return larger(now, told);
+        return larger(now, missed_until);
 #else
         return now;
 #endif

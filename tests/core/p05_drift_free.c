@@ -235,6 +235,18 @@ TEST(p14_a_stop_in_the_past_or_after_the_present_changes_nothing) {
     assert_fired(1, 0, 40);
 }
 
+static void advance_inside(struct tw_node *node, void *arg) {
+    note(node, arg);
+    assert_int_equal(tw_advance_until(&wheel, 95, 40, TW_UNBOUNDED), -EBUSY);
+}
+
+TEST(p14_a_callback_that_advances_its_wheel_changes_nothing) {
+    tw_node_init(&periodic, advance_inside, NULL);
+    every(10, 10, TW_SKIP, 0);
+    advance(15);
+    assert_fired(1, 0, 20);
+}
+
 static uint64_t due_before, due_after;
 
 static void put_all_off_by_five(struct tw_node *node, void *arg) {

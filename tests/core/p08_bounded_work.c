@@ -438,8 +438,6 @@ TEST(p8_a_sleeper_does_not_meet_a_full_slot_at_its_boundary) {
     assert_in_range(worst, 0, PER_TICK + crowd / 100);
 }
 
-/* n nodes of later rounds share a slot with nodes due now. A round passes each of them a fixed
- * number of times, however many ticks and calls it consists of. */
 TEST(p8_an_advance_to_the_tick_where_the_wheel_is_touches_nothing) {
     open_crowd(CROWD, 0);
     arm_crowd(BLOCK, TOP_SLOT);
@@ -450,6 +448,8 @@ TEST(p8_an_advance_to_the_tick_where_the_wheel_is_touches_nothing) {
     assert_int_equal(touched_held, 0);
 }
 
+/* n nodes of later rounds share a slot with nodes due now. A round passes each of them a fixed
+ * number of times, however many ticks and calls it consists of. */
 TEST(p8_nodes_of_later_rounds_are_not_walked_again_and_again) {
     open_crowd(1500, 0);
     arm_crowd(3 * TOP_SLOT + 20 * ROUND, TOP_SLOT);

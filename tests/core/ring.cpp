@@ -95,6 +95,14 @@ TEST(ring_names_a_node_that_its_neighbours_contradict) {
     assert_stops_for(copy, unlink(copy.link));
 }
 
+TEST(ring_names_a_node_that_is_not_pending) {
+    fixture f;
+    f.n[0].state = TW_PENDING;
+    stop_if_not_pending(f.n[0]);
+    f.n[0].state = TW_IDLE;
+    assert_stops_for(f.n[0], stop_if_not_pending(f.n[0]));
+}
+
 TEST(ring_names_a_broken_node_at_its_end) {
     fixture f;
     append(f.a, f.n[3].link);

@@ -1,6 +1,10 @@
 /* Nodes that are initialised again, copied, freed or overwritten while pending. The wheel
  * cannot continue: it ends the process within seconds, with a message that contains the node's
- * address. A child commits each misuse. tw_check and tw_runtime_check report the damage and return. */
+ * address. A child commits each misuse. A call with a copy is refused. tw_check and tw_runtime_check report
+ * the damage and return. */
+#include <stdlib.h>
+#include <sys/mman.h>
+
 #include "support/last_words.h"
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
@@ -23,8 +27,8 @@ static void assert_stopped_for(const struct tw_node *broken, void (*misuse)(void
 
 enum { SOON = 5, FAR_AWAY = 3 << 16 }; /* on the lowest level, and on the highest */
 
-/* What is done to the node: it is filled with this byte, initialised again, or copied. */
-enum { INIT = -1, COPY = -2 };
+/* What is done to the node: it is filled with this byte, or initialised again. */
+enum { INIT = -1 };
 
 /* What is done then, before all ticks pass. */
 static void nothing(void) {}
@@ -37,9 +41,6 @@ static void cancel_the_one_before(void) { tw_cancel(&wheel, &first); }
 static void cancel_the_one_behind(void) { tw_cancel(&wheel, &last); }
 static void clear(void) { tw_clear(&wheel, NULL, NULL); }
 static void check(void) { expect(tw_check(&wheel, NULL, NULL) != 0); }
-static void cancel_the_copy(void) { tw_cancel(&wheel, &copy); }
-static void arm_the_copy(void) { tw_arm_after(&wheel, &copy, 1); }
-static void move_the_copy(void) { tw_move(&wheel, &copy, SOON); }
 
 static const struct scene {
     const char *name;
@@ -64,9 +65,6 @@ static const struct scene {
     {"bytes, then cancel a neighbour", 0xCC, SOON, true, cancel_the_one_behind},
     {"bytes, then cancel", 0xCC, SOON, false, cancel},
     {"bytes, then check", 0xCC, SOON, true, check},
-    {"copy, then cancel", COPY, SOON, false, cancel_the_copy},
-    {"copy, then arm", COPY, SOON, true, arm_the_copy},
-    {"copy, then move", COPY, FAR_AWAY, true, move_the_copy},
 };
 
 static const struct scene *scene;
@@ -85,9 +83,7 @@ static void play(void) {
     pend(&node, scene->tick);
     if (scene->is_among_others)
         pend(&last, scene->tick);
-    if (scene->damage == COPY)
-        copy = node;
-    else if (scene->damage == INIT)
+    if (scene->damage == INIT)
         tw_node_init(&node, no_callback, NULL);
     else
         memset(&node, scene->damage, sizeof node);
@@ -97,18 +93,51 @@ static void play(void) {
 
 TEST(misuse_of_a_pending_node_is_named) {
     for (scene = scenes; scene < scenes + COUNT_OF(scenes); ++scene)
-        assert_stopped_for(scene->damage == COPY ? &copy : &node, play, scene->name);
+        assert_stopped_for(&node, play, scene->name);
 }
 
-TEST(misuse_of_a_copy_whose_original_has_fired_is_refused) {
+static void assert_copies_are_refused(struct tw *w, struct tw_node *each) {
+    assert_int_equal(tw_cancel(w, each), -EBUSY);
+    assert_int_equal(tw_move(w, each, FAR_AWAY), -EBUSY);
+    assert_int_equal(tw_arm_after(w, each, 1), -EBUSY);
+    assert_int_equal(tw_pending(w, each), 0);
+}
+
+/* Also if the original's neighbour is gone since. */
+TEST(misuse_of_a_copy_is_refused_and_changes_nothing) {
+    struct tw_node *const before =
+        mmap(NULL, sizeof *before, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(before != MAP_FAILED);
     expect(tw_init(&wheel, 0, 0) == 0);
+    pend(before, SOON);
     pend(&node, SOON);
     copy = node;
+    assert_copies_are_refused(&wheel, &copy);
+    assert_int_equal(tw_count(&wheel), 2);
     tw_advance(&wheel, SOON, TW_UNBOUNDED);
-    assert_int_equal(tw_cancel(&wheel, &copy), -EBUSY);
-    assert_int_equal(tw_arm_after(&wheel, &copy, 1), -EBUSY);
-    assert_int_equal(tw_pending(&wheel, &copy), 0);
+    assert_int_equal(tw_count(&wheel), 0);
+    munmap(before, sizeof *before);
+    assert_copies_are_refused(&wheel, &copy);
     assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
+}
+
+/* A copy at the same place beside another wheel does not name that wheel either. */
+TEST(misuse_of_a_copy_beside_another_wheel_is_refused) {
+    enum { APART = 1 << 16 };
+    struct shard {
+        struct tw wheel;
+        struct tw_node node;
+    };
+    char *const memory = aligned_alloc(APART, 2 * APART);
+    struct shard *const one = (struct shard *)memory, *const other = (struct shard *)(memory + APART);
+    assert_non_null(memory);
+    expect(tw_init(&one->wheel, 0, 0) == 0 && tw_init(&other->wheel, 0, 0) == 0);
+    expect(tw_node_init(&one->node, no_callback, NULL) == 0);
+    expect(tw_arm_at(&one->wheel, &one->node, SOON) == 0);
+    other->node = one->node;
+    assert_copies_are_refused(&other->wheel, &other->node);
+    assert_int_equal(tw_count(&one->wheel), 1);
+    free(memory);
 }
 
 /* --- memory that has another owner ----------------------------------------------------------- */

@@ -115,7 +115,7 @@ class Node:
     def wheel(self):
         if not has(self.it, "wheel") or int(self.it["wheel"]) == 0:
             return None
-        address = int(self.it["wheel"]) ^ int(self.it.address)
+        address = int(self.it["wheel"]) - int(self.it.address)
         try:
             return inside(gdb.Value(address).cast(type_of("tw").pointer()).dereference())
         except gdb.MemoryError:

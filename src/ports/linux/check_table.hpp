@@ -43,7 +43,8 @@ struct watched_wheel {
 
 // The wheel that a node, or what is remembered of the node at this address, was armed on last.
 inline const tw *wheel_of(const tw_node &seen, const tw_node *node) {
-    return reinterpret_cast<const tw *>(seen.wheel ^ reinterpret_cast<std::uintptr_t>(node));
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the node has no pointer
+    return reinterpret_cast<const tw *>(seen.wheel - reinterpret_cast<std::uintptr_t>(node));
 }
 
 // All-zero memory for good; null if there is none.

@@ -128,15 +128,15 @@ struct tw_durable_filter {
 
 /* --- opening ---------------------------------------------------------------------------- */
 
-/* What a connection with a database is going through. Each change is told once, and not each try. */
+/* Events of a connection. `on_event` reports each change once, however often the library retries. */
 enum tw_durable_event {
     TW_DURABLE_CONNECTED,    /* the database does what it is asked, for the first time or again */
     TW_DURABLE_DISCONNECTED, /* it cannot be reached. Held jobs fire while the lease lasts; the library tries
                                 again */
     TW_DURABLE_LEASE_LOST,   /* the lease has ended: others may fire what this process held */
-    TW_DURABLE_REFUSED /* it can be reached, and refuses claims, starts, answers or the lease: it is locked,
-                          or a right or a table is missing. Jobs wait; the library tries again. Told once
-                          for each error in turn */
+    TW_DURABLE_REFUSED /* the database can be reached but refuses claims, starts, answers or the renewal of
+                          the lease: a lock, a missing right or table. Jobs wait and the library retries.
+                          Reported once for each different error in a row */
 };
 
 /* Options of tw_durable_open, which copies them. All zeroes, or a null pointer instead of this struct, gives
@@ -248,7 +248,7 @@ enum tw_durable_answer tw_durable_failed(struct tw_durable_fire *fire, const cha
 
 /* Returns for how many more nanoseconds no other process can take over the job of this `fire`; 0: another
  * may. It grows while the handler runs, as the library renews the lease. It does not tell whether the job was
- * replaced or removed since: a job that was put in its place can run elsewhere meanwhile. */
+ * replaced or removed since: a job that replaced this one may be running in another process. */
 TW_MUST_CHECK int64_t tw_durable_lease(const struct tw_durable_fire *fire);
 
 /* Options of tw_durable_handle. All zeroes, or a null pointer instead, gives the defaults. */
@@ -280,8 +280,8 @@ int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
                    enum tw_durable_existing existing);
 
 /* Puts `count` jobs in one transaction: all or none; `existing` as in tw_durable_put. Of several of one name
- * the last stays, or the first with TW_DURABLE_KEEP. PostgreSQL has the timeout of the options for all of
- * them: put more than some 10,000 by several calls. Returns how many were new.
+ * the last stays, or the first with TW_DURABLE_KEEP. On PostgreSQL the whole call must finish within the
+ * timeout of the options, so split more than about 10,000 jobs over several calls. Returns how many were new.
  *   -EINVAL  also: as tw_durable_put, for any of them */
 int64_t tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs, size_t count,
                             enum tw_durable_existing existing);

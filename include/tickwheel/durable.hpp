@@ -106,8 +106,8 @@ struct durable_home {
 }  // namespace detail
 
 // A connection with a database. It is opened by the constructor, which throws std::system_error as
-// tw_durable_open says. The destructor closes it as tw_durable_close does, whose -ETIMEDOUT it cannot tell:
-// it waits for the handlers that are running, so do not hold a lock that one of them takes. Destroy it before
+// tw_durable_open says. The destructor closes it as tw_durable_close does, but cannot report -ETIMEDOUT. It
+// waits for the handlers that are running, so do not hold a lock that one of them takes. Destroy it before
 // its runtime and its workers, and not in a handler.
 class durable {
   public:

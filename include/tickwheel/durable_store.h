@@ -194,11 +194,11 @@ struct tw_store {
     int (*renew)(void *connection, const struct tw_store_member *member, int64_t lease_ns, int64_t *now_ns);
 
     /* After the connection has broken: raises its epoch, whatever it was, also in *member. Marks as started
-     * those jobs that it holds with one of the `count` tokens `running`: their handlers run, and the database
-     * has lost their start, or could not be asked. Then calls each(entry, arg) on what it holds, of which
-     * only name, state, token and ready_ns are given. If the epoch has risen and the rest fails, *member has
-     * the new epoch. -ESTALE: it is dead. */
-    int (*resume)(void *connection, struct tw_store_member *member, const int64_t *running, size_t count,
+     * those jobs that it holds with one of the `count` tokens `started`: their handlers run or are about to,
+     * and the database has lost their start, or could not be asked. Then calls each(entry, arg) on what it
+     * holds, of which only name, state, token and ready_ns are given. If the epoch has risen and the rest
+     * fails, *member has the new epoch. -ESTALE: it is dead. */
+    int (*resume)(void *connection, struct tw_store_member *member, const int64_t *started, size_t count,
                   tw_store_visitor *each, void *arg);
 
     /* Releases what the member holds, and deletes it, whatever its epoch. Those who listen are told. -ESTALE:

@@ -326,10 +326,10 @@ int clerk::resume() {
         std::int64_t token;
     };
     std::vector<finding> found;
-    const std::vector<std::int64_t> running = jobs_.running();
+    const std::vector<std::int64_t> started = jobs_.started();
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.resume(
-            connection, &member, running.data(), running.size(),
+            connection, &member, started.data(), started.size(),
             [](const tw_durable_entry *entry, void *arg) {
                 return guarded([&] {
                     static_cast<std::vector<finding> *>(arg)->push_back(
@@ -503,6 +503,7 @@ int clerk::fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_sto
     if (jobs.empty())
         return 0;
     std::vector<tw_store_outcome> outcomes;
+    outcomes.reserve(jobs.size());
     for (const auto &job : jobs)
         outcomes.push_back({job->kind.c_str(), job->key.c_str(), job->token, TW_STORE_FAIL, job->job.due_ns,
                             job->ready_ns, 0, job->attempts, "its key, cron expression or zone is not UTF-8",

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "check_job.hpp"
@@ -183,9 +184,9 @@ TW_API int tw_durable_close(tw_durable *durable) {
     if (durable->member == nullptr || durable->member->end() == 0)
         return 0;
     const trouble found = durable->member->troubles.now();
-    return guarded([&] {
-        return refuse(-ETIMEDOUT, std::string("answers have not reached the database: ") + found.why);
-    });
+    char why[sizeof found.why + 64];
+    std::snprintf(why, sizeof why, "answers have not reached the database: %s", found.why);
+    return refuse(-ETIMEDOUT, why);
 }
 
 TW_API int tw_durable_handle(tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,

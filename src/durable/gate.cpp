@@ -171,7 +171,9 @@ std::size_t gate::settle_rest(std::int64_t timeout_ns) {
     is_closing_ = true;
     const std::int64_t until = clock_.now() + timeout_ns;
     for (;;) {
+        error_ = 0;
         const progress made = settle_some();
+        troubles_.note(agent_name::gate, error_);
         if (made == progress::none)
             return 0;
         if (made == progress::some)

@@ -267,11 +267,11 @@ void holding::forget(held_job &it) {
     extract(it);
 }
 
-std::vector<std::int64_t> holding::running() const {
+std::vector<std::int64_t> holding::started() const {
     const std::lock_guard hold(mutex_);
     std::vector<std::int64_t> tokens;
     for (const auto &[token, it] : jobs_)
-        if (it->at == stage::running)
+        if (it->at == stage::running || (it->at == stage::queued && !it->is_forgotten))
             tokens.push_back(token);
     return tokens;
 }

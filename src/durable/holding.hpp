@@ -11,10 +11,9 @@
 //
 // H1  A job in `jobs_` is in one place: on the wheel if it is waiting, in `ready_` if it is ready, with the
 //     gate if it is confirming, in `queue_` if it is queued, with a runner if it is running.
-// H2  A forgotten job is freed by its owner according to H1: by the caller that forgets it, if that could
-// take
-//     it off the wheel or `ready_`, otherwise by the next function that takes it. A running job is never
-//     forgotten.
+// H2  A forgotten job is freed by its current owner (H1): by the function that forgets it, if that
+//     could take it off the wheel or `ready_`, otherwise by the next function that dequeues it. A
+//     running job is never forgotten.
 // H3  `newest_` has at most one job of each name. That job is in `jobs_`, and no job of the same name there
 //     has a higher token.
 // H4  If `queue_` is not empty and the holding has not ended, a runner is awake.
@@ -88,8 +87,8 @@ class holding {
     // for the jobs of others.
     [[nodiscard]] reservation reserve(std::size_t most, bool leaves_half = false);
 
-    // The tokens of the jobs whose handlers run, or will soon.
-    std::vector<std::int64_t> running() const;
+    // The tokens of started jobs: those whose handlers run, and those that wait for a worker.
+    std::vector<std::int64_t> started() const;
 
     // True if it is held, or its answer is not settled.
     bool has(const std::string &kind, const std::string &key, std::int64_t token) const;

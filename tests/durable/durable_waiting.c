@@ -479,6 +479,44 @@ TEST(a_started_job_that_the_member_no_longer_holds_when_it_resumes_does_not_fire
     tw_runtime_free(rt);
 }
 
+static atomic_bool refuses_starts;
+static atomic_uint resumes;
+
+static int refusing_start(void *of, const struct tw_store_member *member, struct tw_store_start *starts,
+                          size_t count, int64_t *now_ns) {
+    return atomic_load(&refuses_starts) ? -ETIMEDOUT
+                                        : inner_store()->start(of, member, starts, count, now_ns);
+}
+
+static int counted_resume(void *of, struct tw_store_member *member, const int64_t *started, size_t count,
+                          tw_store_visitor *each, void *arg) {
+    const int error = inner_store()->resume(of, member, started, count, each, arg);
+    atomic_fetch_add(&resumes, 1);
+    return error;
+}
+
+/* Its only worker is busy. */
+TEST(a_job_that_starts_without_the_database_and_waits_for_a_worker_counts_as_started_after_a_resume) {
+    struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
+    struct tw_durable *jobs = begin_busy(rt), *keeper = NULL;
+    const struct tw_durable_job waits = {.kind = "slow", .key = "waits", .due_ns = 20 * TW_MILLISECOND};
+    counting_store.start = refusing_start;
+    counting_store.resume = counted_resume;
+    atomic_store(&resumes, 0);
+    atomic_store(&refuses_starts, true);
+    assert_int_equal(tw_durable_open(&keeper, NULL, address, NULL), 0);
+    assert_int_equal(tw_durable_put(jobs, &waits, TW_DURABLE_REPLACE), 0);
+    wait_for(stats_of(jobs).unconfirmed == 1);
+    atomic_store(&refuses_starts, false);
+    wait_for(atomic_load(&resumes) != 0);
+    assert_int_equal(tw_durable_remove(keeper, "slow", "waits"), 0); /* too late to prevent the fire */
+    atomic_store(&gate.open, true);
+    wait_for(atomic_load(&fires) == 2 && tw_durable_count(jobs, NULL) == 0);
+    assert_int_equal(tw_durable_close(jobs), 0);
+    assert_int_equal(tw_durable_close(keeper), 0);
+    tw_runtime_free(rt);
+}
+
 /* The database still holds the job for the member, which must not take it for one that it does not know. */
 TEST(a_job_whose_answer_is_on_its_way_while_the_member_resumes_is_not_released) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});

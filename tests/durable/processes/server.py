@@ -373,7 +373,7 @@ def without_a_right_nothing_fires_and_an_event_says_why(bench):
     owner = bench.opened(schema)
     handler = bench.handler(schema, address=f"postgresql://limited@/postgres?host={bench.server.folder}")
     for key in "removed", "kept":
-        handler.do("put", "k", key, 1000)
+        handler.do("put", "k", key, 1000 * PROMPT_S)
     bench.sql(f"revoke update on {table} from limited")
     owner.do("remove", "k", "removed", result=1)
     wait_until(lambda: len(handler.events) >= 2, "an event")
@@ -381,7 +381,7 @@ def without_a_right_nothing_fires_and_an_event_says_why(bench):
     expect("permission denied" in handler.events[1]["why"], f"it says {handler.events[1]['why']}")
     expect("permission denied" in handler.ask("dump")["text"], "the dump does not say why")
     bench.sql(f"grant update on {table} to limited")
-    handler.fire("kept", PROMPT_S + 3)
+    handler.fire("kept", 2 * PROMPT_S + 3)
     expect([each["fire"] for each in handler.fires] == ["kept"], f"it has fired {handler.fires}")
     wait_until(lambda: handler.events[-1]["event"] == CONNECTED, "it works again")
 
@@ -395,6 +395,26 @@ def a_lock_on_the_jobs_does_not_end_the_lease(bench):
     expect(events == [CONNECTED, REFUSED, CONNECTED], f"the events are {handler.events}")
     handler.do("put", "k", "x", 0)
     handler.fire("x", PROMPT_S)
+
+
+def jobs_that_two_others_remove_one_after_the_other_do_not_fire(bench):
+    """The start of both waits for the first lock and then for the second: for neither as long as it may."""
+    schema = bench.schema()
+    handler = bench.handler(schema)
+    for key in "first", "second":
+        handler.do("put", "k", key, 1000 * PROMPT_S)
+
+    def remove(key, end_s):
+        bench.sql(f"begin; with gone as (delete from {schema[7:]}.job where key = '{key}' returning ready)"
+                  f"select pg_sleep(extract(epoch from ready - clock_timestamp()) + {end_s}) from gone; commit")
+    removals = [threading.Thread(target=remove, args=each) for each in (("first", 0.6), ("second", 1.5))]
+    for each in removals:
+        each.start()
+    for each in removals:
+        each.join()
+    handler.do("put", "k", "later", 0)
+    handler.fire("later", PROMPT_S)
+    expect(len(handler.fires) == 1, f"removed jobs have fired: {handler.fires}")
 
 
 # --- tables -------------------------------------------------------------------------------------
@@ -594,6 +614,7 @@ TESTS = [
     names_that_are_not_utf8_are_refused_by_sql, a_row_that_is_not_utf8_stops_no_other,
     bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_can_only_be_read,
     without_a_right_nothing_fires_and_an_event_says_why, a_lock_on_the_jobs_does_not_end_the_lease,
+    jobs_that_two_others_remove_one_after_the_other_do_not_fire,
     tables_of_others_are_refused, a_user_who_may_not_create_tables, many_processes_create_the_tables_at_once,
     a_restart_is_survived, a_start_survives_a_crash_of_the_server,
     what_starts_during_an_outage_is_running_afterwards,

@@ -155,20 +155,28 @@ int link::open(const char *address) {
     // Statements here take few rows by an index. Without statistics the planner may think that a table is
     // small, and read all of it; and a plan that it has made for a small table would stay when that has
     // grown.
-    // A lock is to be given up before the answer is, so that it is known that nothing has happened.
+    // The server gives up a lock, or a statement with several, before the answer is given up here. So it is
+    // known that nothing has happened.
     //
     // A database without an encoding has texts as they are. A row that another program inserted with a text
     // that is not UTF-8 would make each statement that reads it fail, so here the server does not check them.
     const char *const encoding = PQparameterStatus(connection_, "server_encoding");
     const bool has_encoding = encoding == nullptr || std::strcmp(encoding, "SQL_ASCII") != 0;
-    const std::string lock_ms = std::to_string(timeout_ns_ / 1'000'000 * 4 / 5);
     return run(
         std::string(has_encoding ? "" : "set client_encoding = sql_ascii;") +
-        "set search_path = pg_catalog, pg_temp; set lock_timeout = " + lock_ms +
+        "set search_path = pg_catalog, pg_temp; set lock_timeout = " + server_limit() +
+        "; set statement_timeout = " + server_limit() +
         ";"
         "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off;"
         "set plan_cache_mode = force_generic_plan; set default_transaction_isolation = 'read committed';"
         "set idle_in_transaction_session_timeout = 0; set synchronous_commit = on");
+}
+
+std::string link::server_limit() const { return std::to_string(timeout_ns_ / 1'000'000 * 4 / 5); }
+
+int link::be_patient(bool patient) {
+    patience_ = patient ? 100 : 1;
+    return run("set statement_timeout = " + (patient ? "0" : server_limit()));
 }
 
 void link::abandon() {

@@ -49,13 +49,14 @@ class link {
     void explain_by(std::string why) { why_ = std::move(why); }
 
     // The answers to a long question may take many times as long.
-    void be_patient(bool patient) { patience_ = patient ? 100 : 1; }
+    int be_patient(bool patient);
 
     // In the child of a fork: closes the descriptor, and sends nothing.
     void abandon();
 
   private:
     int connect_in_time();
+    std::string server_limit() const;  // ms
     int prepare(std::size_t statement);
     int send(std::size_t statement, parameters &with);
     std::string name_of(std::size_t statement) const;

@@ -266,30 +266,40 @@ std::size_t form_for(unsigned states) {
     return states != 0 && (states & ~unsigned{TW_DURABLE_HELD | TW_DURABLE_STARTED}) == 0 ? 1 : 0;
 }
 
+// A question about all jobs.
+template <class Ask> int patiently(link &server, const Ask &ask) {
+    if (const int error = server.be_patient(true); error != 0)
+        return error;
+    const int answer = ask();
+    const int error = server.be_patient(false);
+    return answer != 0 ? answer : error;
+}
+
 int list(void *connection, const tw_durable_filter *filter, const char *key, tw_store_visitor *each,
          void *arg) {
     parameters with;
-    return of(connection)
-        .server.call_for_each(list_jobs + form_for(filter->states), add_filter(with, *filter, key),
-                              [&](const rows &found, int row) {
-                                  tw_durable_entry entry = {};
-                                  read_job(found, row, entry);
-                                  entry.state = state_of(found.truth(row, 12), found.truth(row, 13),
-                                                         found.truth(row, 14));
-                                  entry.holder = found.text(row, 15);
-                                  entry.error = found.text(row, 16);
-                                  return each(&entry, arg);
-                              });
+    link &server = of(connection).server;
+    return patiently(server, [&] {
+        return server.call_for_each(list_jobs + form_for(filter->states), add_filter(with, *filter, key),
+                                    [&](const rows &found, int row) {
+                                        tw_durable_entry entry = {};
+                                        read_job(found, row, entry);
+                                        entry.state = state_of(found.truth(row, 12), found.truth(row, 13),
+                                                               found.truth(row, 14));
+                                        entry.holder = found.text(row, 15);
+                                        entry.error = found.text(row, 16);
+                                        return each(&entry, arg);
+                                    });
+    });
 }
 
 int64_t count(void *connection, const tw_durable_filter *filter) {
     parameters with;
     rows found;
     link &server = of(connection).server;
-    server.be_patient(true);
-    const int error =
-        server.call(count_jobs + form_for(filter->states), add_filter(with, *filter, nullptr), found);
-    server.be_patient(false);
+    const int error = patiently(server, [&] {
+        return server.call(count_jobs + form_for(filter->states), add_filter(with, *filter, nullptr), found);
+    });
     return error != 0 ? error : found.int8(0, 0);
 }
 

@@ -74,7 +74,8 @@ struct tw_driver {
     int (*wait_until)(void *state, const struct tw_deadlines *until);
 
     /* Ends the running wait, or the next one if none is running. Called by any thread, inside
-     * functions that arm, so it must not block and must preserve errno. */
+     * functions that arm, so it must not block and must preserve errno. The runtime calls it once for
+     * each sleep: not again until wait_until has returned, or `program` was called with a null `until`. */
     void (*wake)(void *state);
 
     /* Adds, changes or removes a watched descriptor. `wait_until` calls fn(fd, events, arg) when it
@@ -85,8 +86,9 @@ struct tw_driver {
                  void *arg);
 
     /* For event loops of the program. `descriptor` returns a descriptor that becomes readable at the
-     * deadlines given to `program`, and on `wake`. `program` with a null `until` says that the
-     * runtime is being dispatched, which settles all wakes so far; it is programmed again after
+     * deadlines given to `program`, and on `wake`. A wake keeps the descriptor readable, whatever
+     * deadlines are programmed after it, until `program` is called with a null `until`: that says that
+     * the runtime is being dispatched, which settles all wakes so far; it is programmed again after
      * that. Both return a negative errno on error; `program` returns 0 on success. Both NULL: there is no
      * descriptor. */
     int (*descriptor)(void *state);

@@ -120,7 +120,7 @@ class record_store {
     std::uint32_t cell_of(std::uint32_t number) const {
         return blocks_[number / cells_of_block] * cells_of_block + number % cells_of_block;
     }
-    std::uint32_t blocks_in_huge_page() const {
+    std::uint32_t blocks_to_cover_huge_page() const {
         return static_cast<std::uint32_t>((huge_page - 1) / (std::size_t{cells_of_block} * stride_) + 1);
     }
     std::uint32_t block_count() const { return (allocated_ + cells_of_block - 1) / cells_of_block; }

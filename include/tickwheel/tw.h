@@ -481,10 +481,10 @@ int tw_advance(struct tw *w, tw_tick now, uint32_t budget) TW_LINKED_AS("tw_adva
 
 #if TW_RUNTIME
 /* As tw_advance(w, until, budget), for a caller that has reached tick `now` but must stop earlier, at
- * `until`, for something else that is due there. Periodic nodes count the fires that they have missed up to
- * `now`: with TW_SKIP and TW_DELAY they are next due after that. Returns 0 or 1, as tw_advance. -EINVAL also:
- * until is before tw_now(w) or after now, now is TW_NEVER, or budget is 0 -EBUSY   the wheel is already being
- * advanced, by another thread or by the caller */
+ * `until`, for something else that is due there. Periodic nodes count the fires that they have missed
+ * up to `now`: with TW_SKIP and TW_DELAY they are next due after that. Returns 0 or 1, as tw_advance.
+ *   -EINVAL  also: until is before tw_now(w) or after now, now is TW_NEVER, or budget is 0
+ *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
 int tw_advance_until(struct tw *w, tw_tick now, tw_tick until, uint32_t budget);
 #endif
 

@@ -5,18 +5,19 @@
 
 #include <poll.h>
 
-enum { MANY = 1000 };
+/* Calls that arm; and nodes, few enough that a driver sleeps until the earliest, and not until look-ahead. */
+enum { MANY = 1000, NODES = 20 };
 #define HOUR (3600 * TW_SECOND)
 
 static struct tw_runtime *rt;
-static struct tw_node nodes[MANY];
+static struct tw_node nodes[NODES];
 static struct gate ended; /* of waits, see below */
 
 static int64_t delay; /* of the node that was armed last */
 
 static int init_nodes(UNUSED void **state) {
     delay = HOUR;
-    for (unsigned i = 0; i < MANY; ++i)
+    for (unsigned i = 0; i < NODES; ++i)
         IGNORE(tw_node_init(&nodes[i], no_callback, NULL));
     return 0;
 }
@@ -37,11 +38,11 @@ static unsigned own_calls(void) {
                       own_calls_of(CALL_FUTEX_WAKE));
 }
 
-/* Arms many nodes, each due earlier than all before it. Returns how many such calls that has made. */
+/* Arms nodes many times, each due earlier than all before it. Returns how many such calls that has made. */
 static unsigned calls_to_arm_many(void) {
     const unsigned before = own_calls();
     for (unsigned i = 0; i < MANY; ++i)
-        assert_ok(tw_runtime_after(rt, &nodes[i], delay -= 100 * TW_MILLISECOND));
+        assert_in_range(tw_runtime_after(rt, &nodes[i % NODES], delay -= 100 * TW_MILLISECOND), 0, 1);
     return own_calls() - before;
 }
 

@@ -80,7 +80,7 @@ static int program_still(UNUSED void *memory, const struct tw_deadlines *until) 
     if (until != NULL)
         asked = *until;
     else if (held_up_before_callbacks != 0)
-        held_up_at = readings + 3;
+        held_up_at = readings + 4;
     return 0;
 }
 

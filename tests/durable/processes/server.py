@@ -398,16 +398,20 @@ def a_lock_on_the_jobs_does_not_end_the_lease(bench):
 
 
 def jobs_that_two_others_remove_one_after_the_other_do_not_fire(bench):
-    """The start of both waits for the first lock and then for the second: for neither as long as it may."""
+    """One start asks for the last two, which become due while another waits. It waits for the lock of one and then
+    of the other: for neither as long as it may."""
     schema = bench.schema()
     handler = bench.handler(schema)
-    for key in "first", "second":
+    ends_s = {"before": 0.6, "first": 1.2, "second": 2.4}  # of the transactions that remove them, after they are due
+    for key in ends_s:
         handler.do("put", "k", key, 1000 * PROMPT_S)
+    held = f"select count(*) from {schema[7:]}.job where holder is not null"
+    wait_until(lambda: bench.sql(held) == "3", "it claims them")
 
     def remove(key, end_s):
         bench.sql(f"begin; with gone as (delete from {schema[7:]}.job where key = '{key}' returning ready)"
                   f"select pg_sleep(extract(epoch from ready - clock_timestamp()) + {end_s}) from gone; commit")
-    removals = [threading.Thread(target=remove, args=each) for each in (("first", 0.6), ("second", 1.5))]
+    removals = [threading.Thread(target=remove, args=each) for each in ends_s.items()]
     for each in removals:
         each.start()
     for each in removals:

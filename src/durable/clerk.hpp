@@ -7,9 +7,9 @@
 // step then raises the epoch of the member, after which nothing of the former epoch can claim any more, and
 // compares what the database says with what `holding` has.
 //
-// The lease has a third of its time to be renewed in. Each other call, of the third that the clerk's timeout
-// allows at most, is preceded by the renewal if that is due; so a database that refuses or delays the others
-// does not end the lease.
+// Once a third of the lease has passed, its renewal comes before each other call, and a statement takes
+// another third at most. So a database that refuses or delays a statement does not end the lease; a call of
+// the store with several slow statements can.
 #pragma once
 
 #include <list>

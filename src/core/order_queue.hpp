@@ -50,8 +50,8 @@ class order_queue {
     log &first() { return logs_[first_of_level(0)]; }
     std::uint64_t first_order() { return origin_ + first().front().due; }
 
-    // The log whose first entry is to be taken off, by the owner, as a sweep may stand in that log, and to be
-    // put back. Opens the earliest log if none is open. REQUIRES: is_first_known() is false, and the queue is
+    // The log whose first entry the owner takes off, as a sweep may stand in that log, and then gives to
+    // `put`. Opens the earliest log if none is open. REQUIRES: is_first_known() is false, and the queue is
     // not empty
     log &to_move() {
         if (open_ == none && !logs_[added].is_empty()) {

@@ -45,8 +45,8 @@ struct timing {
 //   R4  Entries of one tick go through the same slots, and only ever join a log at its end; those that come
 //       down join it before any are placed in it. So those whose records stay where they were armed are in
 //       the order of arming (P3). Those that had to move on are marked as late; on level 0 they have logs of
-//       their own, and a queue puts them in order when the slot opens. What is in it belongs to the slot at
-//       the cursor.
+//       their own, and a queue puts them in order when the slot opens. Entries in the queue belong to the
+//       slot at the cursor.
 //   R5  open_level == 0: origin == cursor, and of all slots that have opened only the cursor's on level 0
 //       may hold entries. open_level > 0: the cursor's slots are being emptied into the level below, from
 //       level open_level down. Entries placed meanwhile join the first of them.

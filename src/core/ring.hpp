@@ -47,7 +47,7 @@ inline void make_empty(tw_link &ring) { ring.next = ring.prev = &ring; }
     stop_at(behind_agrees ? *link.prev : *link.next);
 }
 
-// A node on a ring is pending, unless somebody has initialised it again or used its memory.
+// A node on a ring is pending, unless the program has initialised it again or reused its memory.
 inline void stop_if_not_pending(const tw_node &node) {
     if (unlikely(links_are_checked && node.state != TW_PENDING))  // as TW_ASSERT
         stop_at(node.link);

@@ -1,16 +1,12 @@
-/* Nodes that are initialised again, copied, freed or overwritten while pending. The wheel
+/* Nodes that are initialised again, freed or overwritten while pending. The wheel
  * cannot continue: it ends the process within seconds, with a message that contains the node's
- * address. A child commits each misuse. A call with a copy is refused. tw_check and tw_runtime_check report
- * the damage and return. */
-#include <stdlib.h>
-#include <sys/mman.h>
-
+ * address. A child commits each misuse. tw_check and tw_runtime_check report the damage and return. */
 #include "support/last_words.h"
 #include "support/runtime_test.h"
 #include "support/sanitized.h"
 
 static struct tw wheel;
-static struct tw_node first, node, last, copy; /* `node` is the one misused */
+static struct tw_node first, node, last; /* `node` is the one misused */
 static struct tw_runtime *rt;
 
 /* Asserts that the check stopped the process and named this node. */
@@ -94,50 +90,6 @@ static void play(void) {
 TEST(misuse_of_a_pending_node_is_named) {
     for (scene = scenes; scene < scenes + COUNT_OF(scenes); ++scene)
         assert_stopped_for(&node, play, scene->name);
-}
-
-static void assert_copies_are_refused(struct tw *w, struct tw_node *each) {
-    assert_int_equal(tw_cancel(w, each), -EBUSY);
-    assert_int_equal(tw_move(w, each, FAR_AWAY), -EBUSY);
-    assert_int_equal(tw_arm_after(w, each, 1), -EBUSY);
-    assert_int_equal(tw_pending(w, each), 0);
-}
-
-/* Also if the original's neighbour is gone since. */
-TEST(misuse_of_a_copy_is_refused_and_changes_nothing) {
-    struct tw_node *const before =
-        mmap(NULL, sizeof *before, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(before != MAP_FAILED);
-    expect(tw_init(&wheel, 0, 0) == 0);
-    pend(before, SOON);
-    pend(&node, SOON);
-    copy = node;
-    assert_copies_are_refused(&wheel, &copy);
-    assert_int_equal(tw_count(&wheel), 2);
-    tw_advance(&wheel, SOON, TW_UNBOUNDED);
-    assert_int_equal(tw_count(&wheel), 0);
-    munmap(before, sizeof *before);
-    assert_copies_are_refused(&wheel, &copy);
-    assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
-}
-
-/* A copy at the same place beside another wheel does not name that wheel either. */
-TEST(misuse_of_a_copy_beside_another_wheel_is_refused) {
-    enum { APART = 1 << 16 };
-    struct shard {
-        struct tw wheel;
-        struct tw_node node;
-    };
-    char *const memory = aligned_alloc(APART, 2 * APART);
-    struct shard *const one = (struct shard *)memory, *const other = (struct shard *)(memory + APART);
-    assert_non_null(memory);
-    expect(tw_init(&one->wheel, 0, 0) == 0 && tw_init(&other->wheel, 0, 0) == 0);
-    expect(tw_node_init(&one->node, no_callback, NULL) == 0);
-    expect(tw_arm_at(&one->wheel, &one->node, SOON) == 0);
-    other->node = one->node;
-    assert_copies_are_refused(&other->wheel, &other->node);
-    assert_int_equal(tw_count(&one->wheel), 1);
-    free(memory);
 }
 
 /* --- memory that has another owner ----------------------------------------------------------- */

@@ -16,8 +16,9 @@ enum { TICKS_PER_SECOND = 10000 };
 #ifdef __riscv
 #define MOST_WAITS(ticks) 1u /* mtime's deadlines have no limit */
 #else
-/* One wait to the end of the tick, then one for each stretch that 24 bits can count. */
-#define MOST_WAITS(ticks) (2u + (ticks) / ((1u << 24) / CLOCK_PER_TICK))
+/* One wait to the end of the tick, then one for each stretch that 24 bits can count; and one that ends at
+ * once if a tick ends between two steps before the sleep, as in 2 to 4 of 100 phases of the counter. */
+#define MOST_WAITS(ticks) (3u + (ticks) / ((1u << 24) / CLOCK_PER_TICK))
 #endif
 
 /* Starts both, the stopwatch some instructions before the clock. */

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "log.hpp"
+#include "log_levels.hpp"
 
 namespace tickwheel::core {
 
@@ -69,7 +69,7 @@ class order_queue {
     bool put(entry e) {
         if (open_ == added)
             e.due -= origin_;
-        const unsigned level = (static_cast<unsigned>(std::bit_width((e.due ^ base_) | 1)) - 1) / bits;
+        const unsigned level = log_shape<bits>::level_of(e.due ^ base_);
         const unsigned digit = static_cast<unsigned>(e.due >> bits * level) % width;
         append(level * width + digit, e);
         busy_[level] = static_cast<std::uint16_t>(busy_[level] | 1u << digit);

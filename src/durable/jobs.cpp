@@ -79,8 +79,8 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
         if (const std::int64_t token = keep ? 0 : held.token_of(put.job->kind, put.job->key); token != 0)
             former.push_back(token);
     const int error = guarded([&] { return durable.front.put(puts, keep, whom); });
-    for (const std::int64_t token : former)
-        if (error == 0)
+    if (error == 0)
+        for (const std::int64_t token : former)
             held.drop(token);
     if (own.note_puts(puts, whom, error))
         durable.member->clerk_pacer->ring();

@@ -40,7 +40,7 @@ template <typename F> auto locked(void *of, F body) -> decltype(body(std::declva
 // As tw_store has them.
 int join(void *of, const char *name, std::int64_t lease_ns, tw_store_member *out);
 int renew(void *of, const tw_store_member *who, std::int64_t lease_ns, std::int64_t *now_ns);
-int resume(void *of, tw_store_member *who, const std::int64_t *running, std::size_t count,
+int resume(void *of, tw_store_member *who, const std::int64_t *started, std::size_t count,
            tw_store_visitor *each, void *arg);
 int leave(void *of, const tw_store_member *who);
 std::int64_t bury(void *of, std::size_t limit);

@@ -34,7 +34,7 @@ int renew(void *of, const tw_store_member *who, std::int64_t lease_ns, std::int6
     });
 }
 
-int resume(void *of, tw_store_member *who, const std::int64_t *running, std::size_t count,
+int resume(void *of, tw_store_member *who, const std::int64_t *started, std::size_t count,
            tw_store_visitor *each, void *arg) {
     return locked(of, [=](connection &self) {
         member *const it = self.base->find(*who);
@@ -43,7 +43,7 @@ int resume(void *of, tw_store_member *who, const std::int64_t *running, std::siz
         who->epoch = ++it->epoch;
         int result = 0;
         for (auto at = it->held.begin(); result == 0 && at != it->held.end(); ++at) {
-            (*at)->started |= std::find(running, running + count, (*at)->token) != running + count;
+            (*at)->started |= std::find(started, started + count, (*at)->token) != started + count;
             const tw_durable_entry entry = (*at)->entry();
             result = each(&entry, arg);
         }

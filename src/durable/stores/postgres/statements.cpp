@@ -116,7 +116,7 @@ where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp(
 with me as materialized (select id from $S.member where id = $1::int8 and not dead for update)
 update $S.member set epoch = epoch + 1 from me where member.id = me.id returning epoch)";
 
-    // $1 member, $2 tokens of the jobs that run
+    // $1 member, $2 tokens of started jobs
     all[list_held] = R"(
 with marked as (
     update $S.job set started = true where token = any ($2::int8[]) and holder = $1::int8 and not started)

@@ -271,8 +271,12 @@ template <class Ask> int patiently(link &server, const Ask &ask) {
     if (const int error = server.be_patient(true); error != 0)
         return error;
     const int answer = ask();
+    const std::string why = server.why();
     const int error = server.be_patient(false);
-    return answer != 0 ? answer : error;
+    if (answer == 0)
+        return error;
+    server.explain_by(why);  // if the connection is gone, `error` only repeats that
+    return answer;
 }
 
 int list(void *connection, const tw_durable_filter *filter, const char *key, tw_store_visitor *each,
@@ -327,11 +331,11 @@ int renew(void *connection, const tw_store_member *member, int64_t lease_ns, int
     return 0;
 }
 
-int resume(void *connection, tw_store_member *member, const int64_t *running, size_t count,
+int resume(void *connection, tw_store_member *member, const int64_t *started, size_t count,
            tw_store_visitor *each, void *arg) {
     column tokens(type::int8, count);
     for (size_t i = 0; i < count; ++i)
-        tokens.add_int8(running[i]);
+        tokens.add_int8(started[i]);
     parameters who, with;
     who.add_int8(member->id);
     with.add_int8(member->id).add(tokens);

@@ -32,7 +32,7 @@ int lease_of(connection &of, const tw_store_member &who, std::int64_t &lease);
 
 int join(connection &to, const char *name, std::int64_t lease_ns, tw_store_member &who);
 int renew(connection &to, const tw_store_member &who, std::int64_t lease_ns, std::int64_t &now);
-int resume(connection &to, tw_store_member &who, const std::int64_t *running, std::size_t count,
+int resume(connection &to, tw_store_member &who, const std::int64_t *started, std::size_t count,
            tw_store_visitor *each, void *arg);
 int leave(connection &to, const tw_store_member &who);
 std::int64_t bury(connection &to, std::size_t limit);

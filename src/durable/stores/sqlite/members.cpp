@@ -77,16 +77,16 @@ int renew(connection &to, const tw_store_member &who, std::int64_t lease_ns, std
 
 namespace {
 
-int mark_running(connection &to, const tw_store_member &who, const std::int64_t *running, std::size_t count) {
+int mark_started(connection &to, const tw_store_member &who, const std::int64_t *started, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
-        if (const int error = query(to, sql::mark_running).with(who.id).with(running[i]).run(); error < 0)
+        if (const int error = query(to, sql::mark_started).with(who.id).with(started[i]).run(); error < 0)
             return error;
     return 0;
 }
 
 }  // namespace
 
-int resume(connection &to, tw_store_member &who, const std::int64_t *running, std::size_t count,
+int resume(connection &to, tw_store_member &who, const std::int64_t *started, std::size_t count,
            tw_store_visitor *each, void *arg) {
     tw_store_member resumed = who;
     int ended = 0;
@@ -96,7 +96,7 @@ int resume(connection &to, tw_store_member &who, const std::int64_t *running, st
             return raised;
         if (const int missing = read_epoch(to, resumed); missing != 0)
             return missing;
-        if (const int marked = mark_running(to, who, running, count); marked != 0)
+        if (const int marked = mark_started(to, who, started, count); marked != 0)
             return marked;
         ended = visit_held(to, resumed, each, arg);
         return ended != 0 ? -ECANCELED : 0;

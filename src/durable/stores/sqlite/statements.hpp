@@ -27,7 +27,7 @@ enum class sql : unsigned {
     renew,
     resume,
     delete_member,
-    mark_running,
+    mark_started,
     held_jobs,
     first_held,
     release_held,

@@ -175,9 +175,9 @@ int join(void *raw, const char *name, std::int64_t lease_ns, tw_store_member *wh
 int renew(void *raw, const tw_store_member *who, std::int64_t lease_ns, std::int64_t *now_ns) {
     return on(raw, [=](connection &to) { return sqlite::renew(to, *who, lease_ns, *now_ns); });
 }
-int resume(void *raw, tw_store_member *who, const std::int64_t *running, std::size_t count,
+int resume(void *raw, tw_store_member *who, const std::int64_t *started, std::size_t count,
            tw_store_visitor *each, void *arg) {
-    return on(raw, [=](connection &to) { return sqlite::resume(to, *who, running, count, each, arg); });
+    return on(raw, [=](connection &to) { return sqlite::resume(to, *who, started, count, each, arg); });
 }
 int leave(void *raw, const tw_store_member *who) {
     return on(raw, [=](connection &to) { return sqlite::leave(to, *who); });

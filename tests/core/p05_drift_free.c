@@ -209,7 +209,7 @@ TEST(p5_postponing_moves_all_further_fires_along) {
 }
 
 #if TW_RUNTIME
-/* The caller has come to tick 45, and stops at 15 because something beside the wheel is due there. */
+/* The caller has come to tick 45, and stops at 15 because something else is due there. */
 TEST(p5_fires_are_missed_up_to_the_present_also_if_the_wheel_stops_before) {
     static const struct {
         enum tw_missed missed;

@@ -40,7 +40,7 @@ TEST(p14_the_copy_of_a_pending_node_is_refused_and_changes_nothing) {
     assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
 }
 
-/* A copy at the same place beside another wheel does not name that wheel either. */
+/* A copy that lies to another wheel as its original to its own does not name that wheel either. */
 TEST(p14_a_copy_beside_another_wheel_is_refused_there_too) {
     enum { APART = 1 << 16 };
     struct shard {

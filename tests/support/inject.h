@@ -30,7 +30,7 @@ enum call {
     CALL_URING_BEGIN,
     CALL_MMAP,
     CALLS,
-    /* Counted, and never refused: a thread would sleep for ever. */
+    /* Counted, and never refused: a thread would sleep forever. */
     CALL_FUTEX_WAKE = CALLS,
     CALL_WRITE,
     COUNTED_CALLS

@@ -73,7 +73,8 @@ void world_cancel_wait(struct world *w, unsigned timer);
 void world_shutdown(struct world *w, unsigned timer);
 void world_renew(struct world *w, unsigned timer); /* calls tw_node_init once the node is not pending */
 void world_free(struct world *w, unsigned timer);  /* frees its storage and allocates a new node */
-void world_start_handle(struct world *w, const struct tw_when *when); /* a one-shot timer beside the nodes */
+void world_start_handle(struct world *w,
+                        const struct tw_when *when); /* a one-shot timer alongside the nodes */
 void world_run(struct world *w, enum running how, int64_t by);
 void world_set_wall(struct world *w, int64_t to); /* in a callback: call world_stop next */
 void world_stop(struct world *w);

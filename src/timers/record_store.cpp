@@ -53,10 +53,10 @@ void growth::discard() {
 }
 
 // The first block grows by pieces, each as large as all before; then come whole blocks, each time as many as
-// there are, but no more than it takes to cover a huge page, and at least one (4 MB with the largest
-// storage): a start in a callback holds up all timers while it clears them (P2). A set with a capacity has
-// all that it lacks in one go, so that it is made as a whole or not at all. Blocks of freed sets are taken a
-// few at a time, under the lock.
+// there are, but no more than a huge page has room for, and at least one (4 MB with the largest storage): a
+// start in a callback holds up all timers while it clears them (P2). A set with a capacity has all that it
+// lacks in one go, so that it is made as a whole or not at all. Blocks of freed sets are taken a few at a
+// time, under the lock.
 void record_store::plan(growth &next, bool to_limit, const spare_memory &spare) const {
     const bool has_spares = spare.has_blocks(stride_);
     const std::uint32_t there = block_count();
@@ -68,7 +68,7 @@ void record_store::plan(growth &next, bool to_limit, const spare_memory &spare) 
         const std::uint32_t most = (limit_ - 1) / cells_of_block + 1 - there;
         std::uint32_t more = to_limit ? most : core::smaller(most, there);
         if (!to_limit)
-            more = core::smaller(more, blocks_to_cover_huge_page());
+            more = core::smaller(more, blocks_of_huge_page());
         if (has_spares)
             more = core::smaller(more, most_blocks_at_once);
         next.takes_spares = has_spares;

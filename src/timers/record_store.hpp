@@ -120,8 +120,9 @@ class record_store {
     std::uint32_t cell_of(std::uint32_t number) const {
         return blocks_[number / cells_of_block] * cells_of_block + number % cells_of_block;
     }
-    std::uint32_t blocks_to_cover_huge_page() const {
-        return static_cast<std::uint32_t>((huge_page - 1) / (std::size_t{cells_of_block} * stride_) + 1);
+    std::uint32_t blocks_of_huge_page() const {
+        const std::size_t size_of_block = std::size_t{cells_of_block} * stride_;
+        return core::larger(1u, static_cast<std::uint32_t>((huge_page - sizeof(slab)) / size_of_block));
     }
     std::uint32_t block_count() const { return (allocated_ + cells_of_block - 1) / cells_of_block; }
     void add_block(std::uint32_t number, record_set &owner);

@@ -3,41 +3,74 @@
 
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+
+// Of the leak sanitizer, if the program has it: cells hold the user's pointers.
+extern "C" {
+[[gnu::weak]] void __lsan_register_root_region(const void *begin, std::size_t size);
+[[gnu::weak]] void __lsan_unregister_root_region(const void *begin, std::size_t size);
+}
 
 namespace tickwheel::runtime {
 
 namespace {
 
-slab *allocate(std::size_t bytes, std::size_t alignment) {
-    void *memory = nullptr;
-    bytes = (bytes + alignof(slab) - 1) / alignof(slab) * alignof(slab);
-    if (posix_memalign(&memory, alignment, bytes + sizeof(slab)) != 0)
+constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+// Maps so many bytes, a multiple of huge pages, at the beginning of one. Null without memory.
+char *map_huge_pages(std::size_t bytes) {
+    void *const found = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (found == MAP_FAILED)
         return nullptr;
+    char *const all = static_cast<char *>(found);
+    const std::size_t before = -reinterpret_cast<std::uintptr_t>(all) % huge_page;
+    if (before != 0)
+        munmap(all, before);
+    munmap(all + before + bytes, huge_page - before);
+    madvise(all + before, bytes, MADV_HUGEPAGE);  // only advice: an error does no harm
+    if (__lsan_register_root_region != nullptr)
+        __lsan_register_root_region(all + before, bytes);
+    return all + before;
+}
+
+// The slab is the last of these bytes.
+slab *make_slab(void *memory, std::size_t bytes, std::size_t mapped) {
     char *const begin = static_cast<char *>(memory);
-    return new (begin + bytes) slab{nullptr, begin};
+    return memory != nullptr ? new (begin + bytes - sizeof(slab)) slab{nullptr, begin, mapped} : nullptr;
 }
 
 }  // namespace
 
-slab *allocate_slab(std::size_t bytes) { return allocate(bytes, alignof(slab)); }
+slab *allocate_slab(std::size_t bytes) {
+    const std::size_t whole = round_up(bytes, alignof(slab)) + sizeof(slab);
+    void *memory;
+    return posix_memalign(&memory, alignof(slab), whole) == 0 ? make_slab(memory, whole, 0) : nullptr;
+}
 
+// They do not come from the heap, which would leave a gap before each huge page, and where the system may fill
+// that with another as soon as the heap writes there.
 slab *allocate_cells(std::size_t bytes) {
-    const bool is_huge = bytes >= huge_page;
-    slab *const made = allocate(bytes, is_huge ? huge_page : alignof(slab));
-    if (made == nullptr)
-        return nullptr;
-    if (is_huge)
-        madvise(made->begin, bytes, MADV_HUGEPAGE);  // only advice: an error does no harm
-    std::memset(made->begin, 0, bytes);
+    const std::size_t whole = round_up(bytes + sizeof(slab), huge_page);
+    const bool is_huge = whole - bytes <= bytes / 8;
+    slab *const made = is_huge ? make_slab(map_huge_pages(whole), whole, whole) : allocate_slab(bytes);
+    if (made != nullptr)
+        std::memset(made->begin, 0, bytes);
     return made;
 }
 
 void free_slab(slab *it) {
-    if (it != nullptr)
+    if (it == nullptr)
+        return;
+    if (it->mapped == 0) {
         std::free(it->begin);
+        return;
+    }
+    if (__lsan_unregister_root_region != nullptr)
+        __lsan_unregister_root_region(it->begin, it->mapped);
+    munmap(it->begin, it->mapped);
 }
 
 void free_slabs(slab *first) {

@@ -1,4 +1,4 @@
-// Memory from the heap for cells, rests and chunks, which is freed as a whole.
+// Memory for cells, rests and chunks, which is freed as a whole.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@ namespace tickwheel::runtime {
 struct alignas(64) slab {
     slab *next;
     char *begin;
+    std::size_t mapped;  // in bytes; 0: it is of the heap
 };
 
 inline constexpr std::size_t huge_page = std::size_t{2} << 20;
@@ -17,10 +18,11 @@ inline constexpr std::size_t huge_page = std::size_t{2} << 20;
 // Allocates one. Any thread, no lock. Null without memory.
 slab *allocate_slab(std::size_t bytes);
 
-// The same for cells: all zero. Many of them are in huge pages, if the system has them: records are found in
-// random order, and each would otherwise miss in the TLB as well. Memory takes long to clear when it is first
-// used, which must not happen under the lock (P8): so it is done here.
+// The same for cells: all zero. As many as nearly fill huge pages are in such, if the system has them: records
+// are found in random order, and each would otherwise miss in the TLB as well. Memory takes long to clear when
+// it is first used, which must not happen under the lock (P8): so it is done here.
 slab *allocate_cells(std::size_t bytes);
+
 void free_slab(slab *it);  // may be null
 void free_slabs(slab *first);
 

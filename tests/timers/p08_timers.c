@@ -24,13 +24,35 @@ void __wrap_tw_port_lock_observed(uint32_t *word) {
     __real_tw_port_lock_observed(word);
 }
 
+enum { HUGE_PAGE = 2 << 20, CACHE_LINE = 64 };
+
 static size_t most_memory; /* that was asked for at once: what is cleared before a start returns */
+static size_t all_memory;  /* with what its alignment takes */
+
+static void note_memory(size_t size, size_t gap) {
+    most_memory = size > most_memory ? size : most_memory;
+    all_memory += size + gap;
+}
 
 int __real_posix_memalign(void **out, size_t alignment, size_t size);
 int __wrap_posix_memalign(void **out, size_t alignment, size_t size);
 int __wrap_posix_memalign(void **out, size_t alignment, size_t size) {
-    most_memory = size > most_memory ? size : most_memory;
+    note_memory(size, alignment > CACHE_LINE ? alignment : 0);
     return __real_posix_memalign(out, alignment, size);
+}
+
+void *__real_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset);
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset);
+void *__wrap_mmap64(void *at, size_t size, int protection, int flags, int fd, int64_t offset) {
+    note_memory(size - HUGE_PAGE, HUGE_PAGE);
+    return __real_mmap64(at, size, protection, flags, fd, offset);
+}
+
+int __real_munmap(void *at, size_t size);
+int __wrap_munmap(void *at, size_t size);
+int __wrap_munmap(void *at, size_t size) {
+    all_memory -= size;
+    return __real_munmap(at, size);
 }
 
 static struct tw_runtime *rt;
@@ -120,6 +142,7 @@ TEST(p8_a_set_takes_the_memory_of_another_a_few_blocks_at_a_time) {
 
 static void grow(size_t storage, unsigned timers) {
     struct tw_handles *growing = new_set(rt, (struct tw_handles_options){.storage = storage});
+    most_memory = all_memory = 0;
     for (unsigned i = 0; i < timers; ++i) {
         tw_handle id;
         assert_ok(tw_handle_after(growing, &id, TW_SECOND, no_task, NULL));
@@ -128,14 +151,19 @@ static void grow(size_t storage, unsigned timers) {
 }
 
 TEST(p2_a_start_clears_a_bounded_part_of_the_memory_of_a_set_that_grows) {
-    enum { HUGE_PAGE = 2 << 20, RECORD = 256 /* bytes, at most, without storage */, REST = 4096 };
+    enum { RECORD = 256 /* bytes, at most, without storage */, REST = 4096 };
     static const struct {
         size_t storage;
         unsigned timers;
     } sets[] = {{0, 70 * CELLS}, {256, 20 * CELLS}, {4096, 5 * CELLS}};
     for (unsigned i = 0; i < COUNT_OF(sets); ++i) {
-        most_memory = 0;
         grow(sets[i].storage, sets[i].timers);
         assert_in_range(most_memory, 1, HUGE_PAGE + CELLS * (sets[i].storage + RECORD) + REST);
     }
+}
+
+TEST(huge_pages_leave_no_gaps) {
+    enum { RECORDS = 70 * CELLS, BYTES = 64 + 48 /* a record, and the entries that it may need */ };
+    grow(0, RECORDS);
+    assert_in_range(all_memory, RECORDS * 64, RECORDS * BYTES + HUGE_PAGE);
 }

@@ -53,7 +53,7 @@ extern "C" {
 struct tw_store_place {
     const char *address; /* as it was given to tw_durable_open */
     const char *schema;  /* valid, as durable.h says */
-    int64_t timeout_ns;  /* longest wait for an answer */
+    int64_t timeout_ns;  /* longest wait for an answer; resume, claim and bury wait for three at most */
     int must_exist;      /* not 0: nothing is created; -ENOENT if it is not there */
 
     /* The local steady clock, virtual on virtual time; for stores that have no clock of their own. */
@@ -196,8 +196,9 @@ struct tw_store {
     /* After the connection has broken: raises its epoch, whatever it was, also in *member. Marks as started
      * those jobs that it holds with one of the `count` tokens `started`: their handlers run or are about to,
      * and the database has lost their start, or could not be asked. Then calls each(entry, arg) on what it
-     * holds, of which only name, state, token and ready_ns are given. If the epoch has risen and the rest
-     * fails, *member has the new epoch. -ESTALE: it is dead. */
+     * holds, of which only name, state, token and ready_ns are given. A job that cannot be marked at once,
+     * because somebody's transaction has locked it, may stay held: the caller resumes again. If the epoch has
+     * risen and the rest fails, *member has the new epoch. -ESTALE: it is dead. */
     int (*resume)(void *connection, struct tw_store_member *member, const int64_t *started, size_t count,
                   tw_store_visitor *each, void *arg);
 

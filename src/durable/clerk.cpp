@@ -20,6 +20,9 @@ constexpr std::int64_t breath_ns = 10 * TW_MILLISECOND;
 // How long to wait for room, which is not announced where jobs are forgotten.
 constexpr std::int64_t breath_if_full_ns = 100 * TW_MILLISECOND;
 
+// How long to wait for a row that somebody's transaction has locked.
+constexpr std::int64_t breath_if_locked_ns = TW_SECOND;
+
 constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
 
 }  // namespace
@@ -157,7 +160,7 @@ std::int64_t clerk::step(std::int64_t now) {
         return clock_.now() + pause;
     pause_.reset();
     const std::lock_guard hold(mutex_);
-    return std::min(renew_at_, look_at_);
+    return std::min({renew_at_, look_at_, mark_at_});
 }
 
 int clerk::work() {
@@ -266,6 +269,7 @@ int clerk::join() {
         return static_cast<int>(error);
     lease_.begin(member, asked);
     settled_doubts_ = doubts;  // of a new member the database holds nothing
+    mark_at_ = never;
     has_told_lease_ = false;
     renew_at_ = 0;
     return 0;
@@ -317,14 +321,10 @@ void clerk::watch_lease(std::int64_t now) {
 }
 
 int clerk::resume() {
-    if (!has_doubts())
+    if (!has_doubts() && clock_.now() < mark_at_)
         return 0;
     const unsigned doubts = doubts_;
     tw_store_member member = lease_.member();
-    struct finding {
-        std::string kind, key;
-        std::int64_t token;
-    };
     std::vector<finding> found;
     const std::vector<std::int64_t> started = jobs_.started();
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
@@ -333,7 +333,7 @@ int clerk::resume() {
             [](const tw_durable_entry *entry, void *arg) {
                 return guarded([&] {
                     static_cast<std::vector<finding> *>(arg)->push_back(
-                        {entry->job.kind, entry->job.key, entry->token});
+                        {entry->job.kind, entry->job.key, entry->token, entry->state});
                     return 0;
                 });
             },
@@ -345,25 +345,34 @@ int clerk::resume() {
     if (error != 0)
         return static_cast<int>(error);
 
+    const std::unordered_set<std::int64_t> to_mark(started.begin(), started.end());
     std::unordered_set<std::int64_t> tokens;
-    std::vector<tw_store_outcome> unknown;
+    std::vector<finding> unknown;
+    bool is_unmarked = false;
     for (const finding &it : found) {
         tokens.insert(it.token);
+        is_unmarked = is_unmarked || (it.state == TW_DURABLE_HELD && to_mark.count(it.token) != 0);
         if (!jobs_.has(it.kind, it.key, it.token))
-            unknown.push_back(
-                {it.kind.c_str(), it.key.c_str(), it.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
+            unknown.push_back(it);
     }
     jobs_.forget_others(tokens, member.epoch);
-    if (!unknown.empty()) {
-        look_soon();  // a connection gets no notification of its own release
-        const auto released = line_.ask([&](const tw_store &store, void *connection) {
-            return store.settle(connection, &member, unknown.data(), unknown.size());
-        });
-        if (released != 0)
-            return static_cast<int>(released);
-    }
+    if (const int failed = release(unknown, member); failed != 0)
+        return failed;
     settled_doubts_ = doubts;
+    mark_at_ = is_unmarked ? clock_.now() + breath_if_locked_ns : never;
     return 0;
+}
+
+int clerk::release(const std::vector<finding> &unknown, const tw_store_member &whom) {
+    if (unknown.empty())
+        return 0;
+    look_soon();  // a connection gets no notification of its own release
+    std::vector<tw_store_outcome> outcomes;
+    for (const finding &it : unknown)
+        outcomes.push_back({it.kind.c_str(), it.key.c_str(), it.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
+    return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
+        return store.settle(connection, &whom, outcomes.data(), outcomes.size());
+    }));
 }
 
 // --- claims -------------------------------------------------------------------------------

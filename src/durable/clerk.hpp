@@ -7,9 +7,9 @@
 // step then raises the epoch of the member, after which nothing of the former epoch can claim any more, and
 // compares what the database says with what `holding` has.
 //
-// Once a third of the lease has passed, its renewal comes before each other call, and a statement takes
-// another third at most. So a database that refuses or delays a statement does not end the lease; a call of
-// the store with several slow statements can.
+// Once a third of the lease has passed, its renewal comes before each other call of the store. A call makes
+// three statements at most, and each waits for a sixth of the lease at most. So a database that refuses or
+// delays all but renewals does not end the lease.
 #pragma once
 
 #include <list>
@@ -66,6 +66,12 @@ class clerk final : public agent {
     void abandon() { line_.abandon(); }
 
   private:
+    struct finding {  // what the database holds for this member
+        std::string kind, key;
+        std::int64_t token;
+        tw_durable_state state;
+    };
+
     int work();
     bool is_time_to_look() const;
     void look_soon();
@@ -75,6 +81,7 @@ class clerk final : public agent {
     int renew();
     bool has_doubts() const { return doubts_ != settled_doubts_; }
     int resume();
+    int release(const std::vector<finding> &unknown, const tw_store_member &whom);
     int rejoin();
     int begin_to_listen();
     int listen_to_others();
@@ -121,6 +128,7 @@ class clerk final : public agent {
     int bell_of_database_ = -1;
     std::int64_t poll_ns_ = 0;
     std::int64_t renew_at_ = 0, try_at_ = 0;
+    std::int64_t mark_at_ = never;  // resumes again then, for a start that it could not mark
     growing_pause pause_;
 };
 

@@ -536,6 +536,31 @@ def what_starts_during_an_outage_is_running_afterwards(bench):
     expect_running(bench, "alone")
 
 
+@contextmanager
+def locked_through_crashes(bench, row):
+    """A transaction that has locked a row, and that a crash of the server does not end."""
+    bench.sql(f"begin; select from tickwheel.job where {row} for update; prepare transaction 'lock'")
+    try:
+        yield
+    finally:
+        bench.sql("rollback prepared 'lock'")
+
+
+def a_lock_on_a_job_that_started_in_an_outage_stops_no_other(bench):
+    handler = quiet_handler(bench, "slow")
+    handler.do("handle", "k")
+    handler.do("put", "slow", "locked", 1500)
+    with locked_through_crashes(bench, "key = 'locked'"):
+        bench.server.kill()
+        handler.fire("locked")
+        bench.server.start()
+        wait_until(lambda: len(handler.events) >= 3, "it connects again")
+        bench.sql("select tickwheel.put('k', 'other', now())")
+        handler.fire("other", PROMPT_S)
+    wait_until(lambda: "slow locked 4 " in handler.ask("list")["text"], "it is marked as started", PROMPT_S)
+    expect_running(bench, "locked")
+
+
 def what_starts_while_its_connection_breaks_is_running(bench):
     """That of the gate alone, which it used last to settle a job."""
     handler = quiet_handler(bench, "slow")
@@ -622,6 +647,7 @@ TESTS = [
     tables_of_others_are_refused, a_user_who_may_not_create_tables, many_processes_create_the_tables_at_once,
     a_restart_is_survived, a_start_survives_a_crash_of_the_server,
     what_starts_during_an_outage_is_running_afterwards,
+    a_lock_on_a_job_that_started_in_an_outage_stops_no_other,
     what_starts_while_its_connection_breaks_is_running,
     an_answer_that_a_crash_of_the_server_has_lost_is_given_again, nothing_waits_for_longer_than_the_timeout,
     a_count_may_take_longer_than_the_timeout, a_close_does_not_wait_for_longer_than_the_timeout,
@@ -630,7 +656,7 @@ TESTS = [
 
 def test(options):
     failures = 0
-    with running.server("fsync=off") as server:
+    with running.server("fsync=off", "max_prepared_transactions=1") as server:
         for each in map(globals().get, options.tests) if options.tests else TESTS:
             began = time.monotonic()
             try:

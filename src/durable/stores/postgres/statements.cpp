@@ -116,11 +116,15 @@ where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp(
 with me as materialized (select id from $S.member where id = $1::int8 and not dead for update)
 update $S.member set epoch = epoch + 1 from me where member.id = me.id returning epoch)";
 
-    // $1 member, $2 tokens of started jobs
+    // $1 member, $2 tokens of started jobs. A row that somebody's transaction has locked is left as it was.
     all[list_held] = R"(
 with marked as (
-    update $S.job set started = true where token = any ($2::int8[]) and holder = $1::int8 and not started)
-select kind, key, ready, token, started or token = any ($2::int8[]) from $S.job where holder = $1::int8)";
+    update $S.job set started = true
+    where ctid = any (array (
+        select ctid from $S.job where token = any ($2::int8[]) and holder = $1::int8 and not started
+        for update skip locked))
+    returning token)
+select kind, key, ready, token, started or token in (select token from marked) from $S.job where holder = $1::int8)";
 
     // $1, $2 member, $3 kinds, $4 horizon, $5 limit. A row that is locked stays where it is, so its place is
     // enough to find it; and one scan for the places of all takes half as long as a join.

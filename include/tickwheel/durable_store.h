@@ -53,7 +53,7 @@ extern "C" {
 struct tw_store_place {
     const char *address; /* as it was given to tw_durable_open */
     const char *schema;  /* valid, as durable.h says */
-    int64_t timeout_ns;  /* longest wait for an answer; resume, claim and bury wait for three at most */
+    int64_t timeout_ns;  /* longest wait for an answer; `list` and `count` may take longer */
     int must_exist;      /* not 0: nothing is created; -ENOENT if it is not there */
 
     /* The local steady clock, virtual on virtual time; for stores that have no clock of their own. */
@@ -108,9 +108,9 @@ struct tw_store_start {
     int64_t token;
 
     /* Results. `started`: the member holds the job with this token, its lease lasts, and the job is ready; it
-     * is started now, or was before. Otherwise `ready_ns` is when the job is ready, which has passed if it
-     * was the lease that did not last; or TW_STORE_NEVER if this member does not hold it with this token any
-     * more. */
+     * is started now, or was before. Otherwise `ready_ns` is when the job is ready, which has passed if the
+     * lease did not last, or somebody's transaction has locked the job; or TW_STORE_NEVER if this member does
+     * not hold it with this token any more. */
     int started;
     int64_t ready_ns;
 };
@@ -132,7 +132,8 @@ struct tw_store_outcome {
     int ready_is_delay;
     uint32_t attempts;
     const char *error; /* NULL: none */
-    int matched;       /* result: 0 if it does not hold it any more, and nothing was changed */
+    int matched;       /* result: 1; 0: it does not hold the job any more, and nothing was changed; -EBUSY:
+                          somebody's transaction has locked the job, so it is to be settled again */
 };
 
 /* Receives an entry; as tw_durable_visitor. */
@@ -202,8 +203,8 @@ struct tw_store {
     int (*resume)(void *connection, struct tw_store_member *member, const int64_t *started, size_t count,
                   tw_store_visitor *each, void *arg);
 
-    /* Releases what the member holds, and deletes it, whatever its epoch. Those who listen are told. -ESTALE:
-     * it is dead. */
+    /* Releases what the member holds, and deletes it, whatever its epoch. Those who listen are told. A job
+     * that somebody's transaction has locked is left to `bury`. -ESTALE: it is dead. */
     int (*leave)(void *connection, const struct tw_store_member *member);
 
     /* Declares the members dead whose lease has ended, and releases what they hold, at most `limit` jobs; a

@@ -30,7 +30,7 @@ constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * 
 clerk::clerk(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
              lease &held_by, holding &jobs, troubles &found, counters &counts)
     : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), jobs_(jobs),
-      troubles_(found), counts_(counts) {}
+      troubles_(found), counts_(counts), claim_limit_(claim_batch) {}
 
 // --- what others ask of it ----------------------------------------------------------------
 
@@ -160,7 +160,7 @@ std::int64_t clerk::step(std::int64_t now) {
         return clock_.now() + pause;
     pause_.reset();
     const std::lock_guard hold(mutex_);
-    return std::min({renew_at_, look_at_, mark_at_});
+    return std::min({renew_at_, look_at_, resume_at_});
 }
 
 int clerk::work() {
@@ -269,7 +269,7 @@ int clerk::join() {
         return static_cast<int>(error);
     lease_.begin(member, asked);
     settled_doubts_ = doubts;  // of a new member the database holds nothing
-    mark_at_ = never;
+    resume_at_ = never;
     has_told_lease_ = false;
     renew_at_ = 0;
     return 0;
@@ -321,7 +321,7 @@ void clerk::watch_lease(std::int64_t now) {
 }
 
 int clerk::resume() {
-    if (!has_doubts() && clock_.now() < mark_at_)
+    if (!has_doubts() && clock_.now() < resume_at_)
         return 0;
     const unsigned doubts = doubts_;
     tw_store_member member = lease_.member();
@@ -356,23 +356,30 @@ int clerk::resume() {
             unknown.push_back(it);
     }
     jobs_.forget_others(tokens, member.epoch);
-    if (const int failed = release(unknown, member); failed != 0)
-        return failed;
+    const int released = release(unknown, member);
+    if (released != 0 && released != -EBUSY)
+        return released;
     settled_doubts_ = doubts;
-    mark_at_ = is_unmarked ? clock_.now() + breath_if_locked_ns : never;
+    resume_at_ = is_unmarked || released != 0 ? clock_.now() + breath_if_locked_ns : never;
     return 0;
 }
 
+// -EBUSY: somebody's transaction has locked some.
 int clerk::release(const std::vector<finding> &unknown, const tw_store_member &whom) {
     if (unknown.empty())
         return 0;
     look_soon();  // a connection gets no notification of its own release
     std::vector<tw_store_outcome> outcomes;
     for (const finding &it : unknown)
-        outcomes.push_back({it.kind.c_str(), it.key.c_str(), it.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
-    return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
+        outcomes.push_back(
+            {it.kind.c_str(), it.key.c_str(), it.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
+    const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.settle(connection, &whom, outcomes.data(), outcomes.size());
-    }));
+    });
+    if (error != 0)
+        return static_cast<int>(error);
+    const auto is_locked = [](const tw_store_outcome &it) { return it.matched == -EBUSY; };
+    return std::any_of(outcomes.begin(), outcomes.end(), is_locked) ? -EBUSY : 0;
 }
 
 // --- claims -------------------------------------------------------------------------------
@@ -402,7 +409,7 @@ int clerk::look() {
         const std::lock_guard hold(mutex_);
         look_at_ = clock_.now() + poll_ns_;
     }
-    const holding::reservation room = jobs_.reserve(claim_batch);
+    const holding::reservation room = jobs_.reserve(claim_limit_);
     if (note_room(room.size()) == 0)
         return 0;
     tw_store_look seen = {};
@@ -414,6 +421,8 @@ int clerk::look() {
         renew_at_ = 0;  // which finds out whether it is dead
         return 0;
     }
+    claim_limit_ =
+        error != 0 ? std::max<std::size_t>(1, claim_limit_ / 4) : std::min(claim_batch, claim_limit_ * 2);
     if (error != 0)
         return error;
     has_dead_ = has_dead_ || seen.has_dead != 0;

@@ -7,9 +7,9 @@
 // step then raises the epoch of the member, after which nothing of the former epoch can claim any more, and
 // compares what the database says with what `holding` has.
 //
-// Once a third of the lease has passed, its renewal comes before each other call of the store. A call makes
-// three statements at most, and each waits for a sixth of the lease at most. So a database that refuses or
-// delays all but renewals does not end the lease.
+// Once a third of the lease has passed, its renewal comes before the next part of a step, and a statement
+// waits for another third at most. So a database that refuses a statement does not end the lease; one that is
+// slow to carry out several in a row can.
 #pragma once
 
 #include <list>
@@ -125,10 +125,11 @@ class clerk final : public agent {
     std::optional<tw_durable_event> told_;  // of the connection, and the error
     int told_error_ = 0;
     bool has_told_lease_ = false, has_dead_ = false;
+    std::size_t claim_limit_;  // less after a claim that failed: it may have been too much for the time
     int bell_of_database_ = -1;
     std::int64_t poll_ns_ = 0;
     std::int64_t renew_at_ = 0, try_at_ = 0;
-    std::int64_t mark_at_ = never;  // resumes again then, for a start that it could not mark
+    std::int64_t resume_at_ = never;  // again, as somebody's transaction had locked a job
     growing_pause pause_;
 };
 

@@ -29,7 +29,7 @@ member::member(const database &to, const settings &settings, const local_clock &
                database_clock &database, counters &count)
     : all(settings), clock(local), its_clock(database), counts(count), timeout_ns(to.timeout_ns),
       lease(settings.lease_ns), jobs(settings, local, database, lease, count),
-      for_clerk(with_timeout(to, settings.lease_ns / 6)),
+      for_clerk(with_timeout(to, settings.lease_ns / 3)),
       clerk(for_clerk, settings, local, database, lease, jobs, troubles, count),
       for_gate(with_timeout(to, TW_SECOND)),
       gate(for_gate, settings, local, database, lease, clerk, jobs, troubles, count) {}

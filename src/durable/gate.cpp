@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t batch = 512;
 
+// What a job may wait for a question that finds no database, as it waits each time.
+constexpr std::int64_t long_wait_ns = 50 * TW_MILLISECOND;
+
 }  // namespace
 
 gate::gate(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
@@ -23,8 +26,10 @@ gate::gate(const database &to, const settings &all, const local_clock &clock, da
     outcomes_.reserve(holding::most_answers);
 }
 
-// Starts go first, as somebody waits for them.
+// Starts go first, as somebody waits for them. If there was nothing to ask, but the last question found no
+// database, the gate looks whether there is one by now.
 std::int64_t gate::step(std::int64_t) {
+    has_asked_ = false;
     error_ = 0;
     bool may_start = true, may_settle = true, has_moved = true;
     while (has_moved) {
@@ -34,11 +39,16 @@ std::int64_t gate::step(std::int64_t) {
         may_settle = may_settle && answers != progress::stuck;
         has_moved = starts == progress::some || answers == progress::some;
     }
-    if (troubles_.note(agent_name::gate, error_))
-        call_clerk_();
-    if (error_ == 0 || is_loss(error_))
+    if (!has_asked_ && is_lost_)
+        ask([](const tw_store &, void *) { return 0; }, false);
+    if (has_asked_) {
+        is_lost_ = is_loss(error_);
+        if (troubles_.note(agent_name::gate, error_))
+            call_clerk_();
+    }
+    if (error_ == 0 && !is_lost_)
         pause_.reset();
-    const bool is_at_rest = may_start && may_settle && error_ == 0;  // else this trouble may be over then
+    const bool is_at_rest = may_start && may_settle && error_ == 0 && !is_lost_;
     return is_at_rest ? never : clock_.now() + pause_.next();
 }
 
@@ -62,31 +72,43 @@ gate::progress gate::start_some() {
     return refused_.empty() ? progress::some : progress::stuck;
 }
 
-// One connection may break although the database is there, so the question is repeated on another; a hung
-// database has had its time. The clerk finds out when a database that is away is there again: until then the
-// gate makes no tries of its own. -ESTALE is no trouble: the clerk is just raising the epoch, or is about to
-// find that others have taken over.
-template <class Ask> int gate::ask(const Ask &question) {
-    if (is_away())
+// A connection may break, or fall silent, although the database is there: so the question is repeated on
+// another. While the clerk finds no database either, the gate asks for a start alone, so that no job fires
+// that can be asked for, and only if the question fails at once. -ESTALE is no trouble: the clerk is just
+// raising the epoch, or is about to find that others have taken over.
+template <class Ask> int gate::ask(const Ask &question, bool is_urgent) {
+    if (is_away(is_urgent))
         return -ENOTCONN;
-    std::int64_t error = line_.ask(question);
-    counts_.errors += error != 0 ? 1 : 0;
-    if (error == -ENOTCONN && !is_away()) {
-        error = line_.ask(question);
-        counts_.errors += error != 0 ? 1 : 0;
-    }
+    bool was_connected = false;
+    int error = ask_once(question, was_connected);
+    if (is_loss(error) && was_connected)
+        error = ask_once(question, was_connected);
     if (error != 0 && error != -ESTALE)
-        error_ = static_cast<int>(error);
-    return static_cast<int>(error);
+        error_ = error;
+    return error;
+}
+
+template <class Ask> int gate::ask_once(const Ask &question, bool &was_connected) {
+    has_asked_ = true;
+    const std::int64_t begun = clock_.now();
+    const auto error = static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
+        was_connected = true;
+        return question(store, connection);
+    }));
+    counts_.errors += error != 0 ? 1 : 0;
+    has_waited_ = error == -ETIMEDOUT || (is_loss(error) && clock_.now() - begun >= long_wait_ns);
+    return error;
 }
 
 int gate::ask_to_start(std::int64_t &now) {
     const tw_store_member member = lease_.member();
     database_clock::reading reading = {0, 0, 0};
-    const int error = ask([&](const tw_store &store, void *connection) {
-        reading.asked = clock_.now();
-        return store.start(connection, &member, questions_.data(), questions_.size(), &reading.now);
-    });
+    const int error = ask(
+        [&](const tw_store &store, void *connection) {
+            reading.asked = clock_.now();
+            return store.start(connection, &member, questions_.data(), questions_.size(), &reading.now);
+        },
+        !settings_.confirmed_only);
     reading.answered = clock_.now();
     now = reading.now;
     if (error == 0 && database_.add(reading))
@@ -140,20 +162,26 @@ gate::progress gate::settle_some() {
     for (const answer &it : answers)
         outcomes_.push_back(it.outcome());
     const tw_store_member member = lease_.member();
-    const int error = ask([&](const tw_store &store, void *connection) {
-        return store.settle(connection, &member, outcomes_.data(), outcomes_.size());
-    });
+    const int error = ask(
+        [&](const tw_store &store, void *connection) {
+            return store.settle(connection, &member, outcomes_.data(), outcomes_.size());
+        },
+        false);
     if (error != 0) {
         jobs_.give_back_answers();
         return progress::stuck;
     }
-    for (const tw_store_outcome &it : outcomes_)
+    std::size_t locked = 0;
+    for (const tw_store_outcome &it : outcomes_) {
         counts_.unmatched += it.matched == 0 ? 1 : 0;
+        locked += it.matched == -EBUSY ? 1 : 0;
+    }
     const std::int64_t soonest = first_ready(answers);
-    jobs_.drop_answers();
+    const bool are_all_locked = locked == outcomes_.size();
+    jobs_.give_back_locked(outcomes_);
     if (clerk_.note_settled(soonest))
         call_clerk_();
-    return progress::some;
+    return are_all_locked ? progress::stuck : progress::some;
 }
 
 // By the local clock.
@@ -169,17 +197,19 @@ std::int64_t gate::first_ready(const std::vector<answer> &answers) const {
 // The clerk goes on meanwhile: it connects again, and keeps the lease. On virtual time there is no meanwhile.
 std::size_t gate::settle_rest(std::int64_t timeout_ns) {
     is_closing_ = true;
+    const std::uint64_t lost = jobs_.lost_answers();  // before
+    const auto left = [&] { return jobs_.count().unsettled + jobs_.lost_answers() - lost; };
     const std::int64_t until = clock_.now() + timeout_ns;
     for (;;) {
         error_ = 0;
         const progress made = settle_some();
         troubles_.note(agent_name::gate, error_);
         if (made == progress::none)
-            return 0;
+            return left();
         if (made == progress::some)
             continue;
         if (settings_.single_thread || clock_.now() >= until)
-            return jobs_.count().unsettled;
+            return left();
         std::this_thread::sleep_for(std::chrono::nanoseconds(growing_pause::shortest_ns));
     }
 }

@@ -37,8 +37,11 @@ class gate final : public agent {
     enum class progress { none, some, stuck };
     progress start_some();
     progress settle_some();
-    bool is_away() const { return !line_.is_open() && clerk_.is_away() && !is_closing_; }
-    template <class Ask> int ask(const Ask &question);
+    bool is_away(bool is_urgent) const {
+        return !line_.is_open() && clerk_.is_away() && !is_closing_ && (has_waited_ || !is_urgent);
+    }
+    template <class Ask> int ask(const Ask &question, bool is_urgent);
+    template <class Ask> int ask_once(const Ask &question, bool &was_connected);
     int ask_to_start(std::int64_t &now);
     void apply(std::int64_t now);
     bool go_on_alone();
@@ -55,7 +58,10 @@ class gate final : public agent {
     counters &counts_;
     std::function<void()> call_clerk_;
 
+    bool has_asked_ = false;   // in this step
     int error_ = 0;            // of this step
+    bool is_lost_ = false;     // the last step that asked found no database
+    bool has_waited_ = false;  // the last question found none, and that took long
     bool is_closing_ = false;  // so it looks for a database that is away by itself
     growing_pause pause_;
 

@@ -257,7 +257,7 @@ void holding::forget_others(const std::unordered_set<std::int64_t> &tokens, std:
 void holding::forget_all() {
     forget_others({}, no_epoch);
     const std::lock_guard hold(mutex_);
-    counts_.unmatched += answers_.size();
+    note_lost_answers(answers_.size());
     answers_.clear();
 }
 
@@ -471,7 +471,7 @@ void holding::conclude(held_job &it, answer &&what) {
     if (lease_.member().id == what.it->whom.id)
         answers_.push_back(std::move(what));
     else
-        ++counts_.unmatched;
+        note_lost_answers(1);
 }
 
 void holding::measure(std::int64_t took) {
@@ -489,17 +489,38 @@ const std::vector<answer> &holding::take_answers() {
     return taken_answers_;
 }
 
-void holding::drop_answers() {
+void holding::give_back_answers() {
     const std::lock_guard hold(mutex_);
+    if (lease_.member().id != 0)
+        answers_.insert(answers_.end(), std::make_move_iterator(taken_answers_.begin()),
+                        std::make_move_iterator(taken_answers_.end()));
+    else
+        note_lost_answers(taken_answers_.size());
     taken_answers_.clear();
 }
 
-void holding::give_back_answers() {
+void holding::give_back_locked(const std::vector<tw_store_outcome> &outcomes) {
+    {
+        const std::lock_guard hold(mutex_);
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < outcomes.size(); ++i)
+            if (outcomes[i].matched == -EBUSY)
+                std::swap(taken_answers_[kept++], taken_answers_[i]);
+        taken_answers_.erase(taken_answers_.begin() + static_cast<std::ptrdiff_t>(kept),
+                             taken_answers_.end());
+    }
+    give_back_answers();
+}
+
+std::uint64_t holding::lost_answers() const {
     const std::lock_guard hold(mutex_);
-    if (lease_.member().id != 0)  // else they were forgotten meanwhile
-        answers_.insert(answers_.end(), std::make_move_iterator(taken_answers_.begin()),
-                        std::make_move_iterator(taken_answers_.end()));
-    taken_answers_.clear();
+    return lost_answers_;
+}
+
+// REQUIRES: mutex held
+void holding::note_lost_answers(std::size_t count) {
+    counts_.unmatched += count;
+    lost_answers_ += count;
 }
 
 }  // namespace tickwheel::durable

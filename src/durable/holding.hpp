@@ -124,12 +124,15 @@ class holding {
 
     // --- for the gate ---
 
-    // The answers to settle next, until drop_answers says that they are settled, or give_back_answers that
-    // they are not.
+    // The answers to settle next, until one of the following says that none is settled, or all but those that
+    // somebody's transaction has locked: these come last from then on.
     const std::vector<answer> &take_answers();
     static constexpr std::size_t most_answers = 512;
-    void drop_answers();
     void give_back_answers();
+    void give_back_locked(const std::vector<tw_store_outcome> &outcomes);
+
+    // How many answers were dropped because the member has lost what it held.
+    std::uint64_t lost_answers() const;
 
     void take_ready(std::size_t limit, std::vector<held_job *> &taken);
     void run(held_job &it);
@@ -179,6 +182,7 @@ class holding {
     held_job *next_to_run();
     void call_handler(held_job &it);
     void conclude(held_job &it, answer &&what);
+    void note_lost_answers(std::size_t count);
     void measure(std::int64_t took);
     std::unique_ptr<held_job> extract(held_job &it);
     std::size_t room() const;
@@ -199,6 +203,7 @@ class holding {
     std::unordered_set<held_job *, by_name, by_name> newest_;           // of each name
     std::vector<held_job *> ready_;                                     // in the order of becoming so
     std::vector<answer> answers_, taken_answers_;
+    std::uint64_t lost_answers_ = 0;
     std::deque<runner> runners_;
     held_job *queue_ = nullptr, *end_of_queue_ = nullptr;  // linked by `next`
     std::size_t started_ = 0;                              // jobs that are queued or running

@@ -18,11 +18,14 @@ namespace tickwheel::runtime {
 
 namespace {
 
-constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
+constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
 
 // Maps so many bytes, a multiple of huge pages, at the beginning of one. Null without memory.
 char *map_huge_pages(std::size_t bytes) {
-    void *const found = mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *const found =
+        mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (found == MAP_FAILED)
         return nullptr;
     char *const all = static_cast<char *>(found);
@@ -50,8 +53,8 @@ slab *allocate_slab(std::size_t bytes) {
     return posix_memalign(&memory, alignof(slab), whole) == 0 ? make_slab(memory, whole, 0) : nullptr;
 }
 
-// They do not come from the heap, which would leave a gap before each huge page, and where the system may fill
-// that with another as soon as the heap writes there.
+// They do not come from the heap, which would leave a gap before each huge page, and where the system may
+// fill that with another as soon as the heap writes there.
 slab *allocate_cells(std::size_t bytes) {
     const std::size_t whole = round_up(bytes + sizeof(slab), huge_page);
     const bool is_huge = whole - bytes <= bytes / 8;

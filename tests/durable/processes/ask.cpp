@@ -4,8 +4,8 @@
 //   open ADDRESS [SETTING=VALUE...]  schema=TEXT name=TEXT runtime=1, and timeout_ms, poll_ms, lease_ms,
 //                                    horizon_ms=N
 //   handle KIND                      each fire is a line of its own, and so is each event. The handlers of
-//                                    "slow" run until the input ends; "bad" fails at its first try, for a
-//                                    reason that would clear a terminal
+//                                    "slow" run until the input ends, those of "nap" a second; "bad" fails
+//                                    at its first try, for a reason that would clear a terminal
 //   put KIND KEY MILLISECONDS
 //   remove KIND KEY
 //   list                             each job in a line: kind, key, state and error
@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -21,6 +22,7 @@
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <thread>
 
 #include <tickwheel/durable.h>
 
@@ -62,6 +64,8 @@ tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
                                           ",\"due\":" + std::to_string(fire->due_ns));
     if (fire->kind == std::string("slow"))
         static_cast<program *>(arg)->has_ended.wait(false);
+    if (fire->kind == std::string("nap"))
+        std::this_thread::sleep_for(std::chrono::seconds(1));
     return fire->kind == std::string("bad") ? tw_durable_failed(fire, "no \033[2Jpaper") : TW_DURABLE_DONE;
 }
 
@@ -133,7 +137,8 @@ void tell_counts(program &it) {
     const int result = tw_durable_stats(it.jobs, &counts);
     answer(it, result,
            "held " + std::to_string(counts.held) + " taken_back " + std::to_string(counts.taken_back) +
-               " skipped " + std::to_string(counts.skipped) + " errors " + std::to_string(counts.errors));
+               " skipped " + std::to_string(counts.skipped) + " errors " + std::to_string(counts.errors) +
+               " unsettled " + std::to_string(counts.unsettled));
 }
 
 int list(program &it, std::string &text) {

@@ -8,6 +8,7 @@ import argparse
 import errno
 import itertools
 import json
+import os
 import queue
 import re
 import signal
@@ -421,6 +422,132 @@ def jobs_that_two_others_remove_one_after_the_other_do_not_fire(bench):
     expect(len(handler.fires) == 1, f"removed jobs have fired: {handler.fires}")
 
 
+@contextmanager
+def locked(bench, job, schema="tickwheel"):
+    """A transaction that has locked a job. Neither the end of its connection nor a crash of the server ends it."""
+    bench.sql(f"begin; select from {schema}.job where key = '{job}' for update; prepare transaction 'lock'")
+    try:
+        yield
+    finally:
+        bench.sql("rollback prepared 'lock'")
+
+
+def is_settled(bench, key, schema="tickwheel"):
+    return bench.sql(f"select count(*) from {schema}.job where key = '{key}'") == "0"
+
+
+def a_lock_on_a_job_that_is_due_delays_no_other(bench):
+    schema = bench.schema()
+    handler = bench.handler(schema)
+    handler.do("put", "k", "locked", 1000)
+    with locked(bench, "locked", schema[7:]):
+        for i in range(5):
+            handler.do("put", "k", f"other-{i}", 1000 + 300 * i)
+        for i in range(5):
+            late = handler.fire(f"other-{i}")
+            expect(late["real"] - late["due"] < 1000 * MS, f"other {i} is {(late['real'] - late['due']) / MS} ms late")
+        expect(len(handler.fires) == 5, "the job fires although its start is not confirmed")
+    handler.fire("locked", PROMPT_S)
+
+
+def a_lock_on_a_job_that_has_run_delays_no_other_answer(bench):
+    schema = bench.schema()
+    handler = bench.handler(schema, kind="nap")
+    handler.do("handle", "k")
+    handler.do("put", "nap", "locked", 0)
+    handler.fire("locked")
+    with locked(bench, "locked", schema[7:]):
+        wait_until(lambda: "unsettled 1" in handler.ask("counts")["text"], "it waits")
+        handler.do("put", "k", "other", 0)
+        handler.fire("other")
+        wait_until(lambda: is_settled(bench, "other", schema[7:]), "the other is settled", PROMPT_S)
+        expect(not is_settled(bench, "locked", schema[7:]), "what is locked cannot be settled")
+    wait_until(lambda: is_settled(bench, "locked", schema[7:]), "it is settled", PROMPT_S)
+    expect(len(handler.fires) == 2, "a job has fired again")
+
+
+def a_lock_on_a_job_that_nobody_knows_of_stops_no_other(bench):
+    """One that the database holds for a process that has not got the answer to its claim."""
+    schema = bench.schema()
+    handler = bench.handler(schema)
+    name = schema[7:]
+    bench.sql(f"select {name}.put('k', 'locked', now() + '1 h');"
+              f"update {name}.job set holder = (select id from {name}.member), token = nextval('{name}.token')")
+    with locked(bench, "locked", name):
+        bench.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'tickwheel'")
+        wait_until(lambda: len(handler.events) >= 3, "it connects again")
+        bench.sql(f"select {name}.put('k', 'other', now())")
+        handler.fire("other", PROMPT_S)
+    free = f"select count(*) from {name}.job where key = 'locked' and holder is null"
+    wait_until(lambda: bench.sql(free) == "1", "it is released", PROMPT_S)
+
+
+def a_close_releases_all_but_what_is_locked(bench):
+    schema = bench.schema()
+    leaver, heir = bench.handler(schema), bench.opened("runtime=1", schema)
+    for key in ("locked", "free"):
+        leaver.do("put", "k", key, 1500)
+    with locked(bench, "locked", schema[7:]):
+        leaver.do("close")
+        heir.do("handle", "k")
+        heir.fire("free", PROMPT_S)
+    heir.fire("locked", 30)
+
+
+def large_jobs_fire_however_short_the_lease(bench):
+    """A claim of a thousand of them takes longer than a statement may. A claim that has failed is repeated smaller."""
+    count, schema = 1000, bench.schema()
+    bench.opened(schema).end()
+    bench.sql(f"select count({schema[7:]}.put('k', n::text, now(), convert_to(repeat('x', 65536), 'UTF8')))"
+              f"from generate_series(1, {count}) n")
+    handler = bench.handler("lease_ms=1000", "timeout_ms=150", schema)
+    wait_until(lambda: len(handler.fires) >= count, "all fire", 60)
+
+
+# --- connections --------------------------------------------------------------------------------
+
+def backend_of_gate(bench):
+    """The process of the server for the connection that the gate used last to settle a job."""
+    text = "select pid from pg_stat_activity where pid <> pg_backend_pid() and query like '%moved as (%'"
+    return int(wait_until(lambda: bench.sql(text), "a job is settled"))
+
+
+def removed_jobs_do_not_fire_although_all_connections_break(bench):
+    schema = bench.schema()
+    handler, remover = bench.handler(schema), bench.opened(schema)
+    for i in range(5):
+        handler.do("put", "k", f"before-{i}", 0)
+        handler.fire(f"before-{i}")
+        for key in (f"removed-{i}", f"stays-{i}"):
+            handler.do("put", "k", key, 500)
+        remover.do("remove", "k", f"removed-{i}", result=1)
+        bench.sql(f"select pg_sleep(extract(epoch from ready - clock_timestamp()) - 0.01) from {schema[7:]}.job "
+                  f"where key = 'stays-{i}'; select pg_terminate_backend(pid) from pg_stat_activity "
+                  "where application_name = 'tickwheel'")
+        handler.fire(f"stays-{i}")
+        for each in (handler, remover):
+            wait_until(lambda: each.ask("count")["result"] >= 0, "it connects again")
+    expect(len(handler.fires) == 10, f"removed jobs have fired: {handler.fires}")
+
+
+def a_removed_job_does_not_fire_although_one_connection_falls_silent(bench):
+    schema = bench.schema()
+    handler, remover = bench.handler(schema), bench.opened(schema)
+    handler.do("put", "k", "before", 0)
+    handler.fire("before")
+    gate = backend_of_gate(bench)
+    for key in ("removed", "stays"):
+        handler.do("put", "k", key, 500)
+    remover.do("remove", "k", "removed", result=1)
+    os.kill(gate, signal.SIGSTOP)
+    try:
+        handler.fire("stays", PROMPT_S)
+        wait_until(lambda: is_settled(bench, "stays", schema[7:]), "it is settled", PROMPT_S)
+    finally:
+        os.kill(gate, signal.SIGCONT)
+    expect(len(handler.fires) == 2, f"the removed job has fired: {handler.fires}")
+
+
 # --- tables -------------------------------------------------------------------------------------
 
 def a_server_that_can_only_be_read(bench):
@@ -536,21 +663,11 @@ def what_starts_during_an_outage_is_running_afterwards(bench):
     expect_running(bench, "alone")
 
 
-@contextmanager
-def locked_through_crashes(bench, row):
-    """A transaction that has locked a row, and that a crash of the server does not end."""
-    bench.sql(f"begin; select from tickwheel.job where {row} for update; prepare transaction 'lock'")
-    try:
-        yield
-    finally:
-        bench.sql("rollback prepared 'lock'")
-
-
 def a_lock_on_a_job_that_started_in_an_outage_stops_no_other(bench):
     handler = quiet_handler(bench, "slow")
     handler.do("handle", "k")
     handler.do("put", "slow", "locked", 1500)
-    with locked_through_crashes(bench, "key = 'locked'"):
+    with locked(bench, "locked"):
         bench.server.kill()
         handler.fire("locked")
         bench.server.start()
@@ -567,10 +684,9 @@ def what_starts_while_its_connection_breaks_is_running(bench):
     handler.do("handle", "k")
     handler.do("put", "k", "settled", 0)
     handler.fire("settled")
-    gate = "from pg_stat_activity where pid <> pg_backend_pid() and query like '%moved as (%'"
-    wait_until(lambda: bench.sql(f"select count(*) {gate}") == "1", "it is settled")
+    gate = backend_of_gate(bench)
     handler.do("put", "slow", "cut-off", 1500)
-    bench.sql(f"select pg_terminate_backend(pid) {gate}")
+    bench.sql(f"select pg_terminate_backend({gate})")
     handler.fire("cut-off")
     wait_until(lambda: "slow cut-off 4 " in handler.ask("list")["text"], "it is marked as started", 10)
     expect_running(bench, "cut-off")
@@ -644,6 +760,10 @@ TESTS = [
     bad_addresses_have_documented_errors_without_the_password, passwords_are_nowhere, a_server_that_can_only_be_read,
     without_a_right_nothing_fires_and_an_event_says_why, a_lock_on_the_jobs_does_not_end_the_lease,
     jobs_that_two_others_remove_one_after_the_other_do_not_fire,
+    a_lock_on_a_job_that_is_due_delays_no_other, a_lock_on_a_job_that_has_run_delays_no_other_answer,
+    a_lock_on_a_job_that_nobody_knows_of_stops_no_other, a_close_releases_all_but_what_is_locked,
+    large_jobs_fire_however_short_the_lease, removed_jobs_do_not_fire_although_all_connections_break,
+    a_removed_job_does_not_fire_although_one_connection_falls_silent,
     tables_of_others_are_refused, a_user_who_may_not_create_tables, many_processes_create_the_tables_at_once,
     a_restart_is_survived, a_start_survives_a_crash_of_the_server,
     what_starts_during_an_outage_is_running_afterwards,

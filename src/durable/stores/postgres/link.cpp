@@ -156,7 +156,7 @@ int link::open(const char *address) {
     // small, and read all of it; and a plan that it has made for a small table would stay when that has
     // grown.
     // The server gives up a lock, or a statement with several, before the answer is given up here. So it is
-    // known that nothing has happened.
+    // known that nothing has happened; and of one lock the error says that.
     //
     // A database without an encoding has texts as they are. A row that another program inserted with a text
     // that is not UTF-8 would make each statement that reads it fail, so here the server does not check them.
@@ -164,19 +164,21 @@ int link::open(const char *address) {
     const bool has_encoding = encoding == nullptr || std::strcmp(encoding, "SQL_ASCII") != 0;
     return run(
         std::string(has_encoding ? "" : "set client_encoding = sql_ascii;") +
-        "set search_path = pg_catalog, pg_temp; set lock_timeout = " + server_limit() +
-        "; set statement_timeout = " + server_limit() +
+        "set search_path = pg_catalog, pg_temp; set lock_timeout = " + server_limit(70) +
+        "; set statement_timeout = " + server_limit(80) +
         ";"
         "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off;"
         "set plan_cache_mode = force_generic_plan; set default_transaction_isolation = 'read committed';"
         "set idle_in_transaction_session_timeout = 0; set synchronous_commit = on");
 }
 
-std::string link::server_limit() const { return std::to_string(timeout_ns_ / 1'000'000 * 4 / 5); }
+std::string link::server_limit(int percent) const {
+    return std::to_string(timeout_ns_ / 1'000'000 * percent / 100);
+}
 
 int link::be_patient(bool patient) {
     patience_ = patient ? 100 : 1;
-    return run("set statement_timeout = " + (patient ? "0" : server_limit()));
+    return run("set statement_timeout = " + (patient ? "0" : server_limit(80)));
 }
 
 void link::abandon() {

@@ -56,7 +56,7 @@ class link {
 
   private:
     int connect_in_time();
-    std::string server_limit() const;  // ms
+    std::string server_limit(int percent_of_timeout) const;  // ms
     int prepare(std::size_t statement);
     int send(std::size_t statement, parameters &with);
     std::string name_of(std::size_t statement) const;

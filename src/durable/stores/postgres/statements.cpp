@@ -68,6 +68,69 @@ std::string count(const char *only) {
     return "select count(*) from (select" + selected(only) + " limit $5::int8) as chosen";
 }
 
+// Jobs are started, and settled, many at a time, and the others are not to wait for long for one that
+// somebody's transaction has locked. So a lock ends the statement soon, and it is repeated with `locked`
+// being "skip locked": then such a job is passed by. Not so at once, because a claim that has come too late
+// for a job locks it as well, for a moment.
+
+// $1, $2 member, $3 tokens. Those that were started already stay so. Returns those that are started; all that
+// are held, as they were before; and, with the number 0, whether the member may ask.
+std::string start(const char *locked) {
+    return std::string(R"(
+with me as materialized (
+    select lease_end, set_config('lock_timeout', '50', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
+given as materialized (select * from unnest($3::int8[]) with ordinality as given (token, n)),
+free as materialized (
+    select job.ctid as place, given.n from given join $S.job on job.token = given.token and holder = $1::int8
+    where (started or ready <= clock_timestamp()) and exists (select from me where lease_end > clock_timestamp())
+    for update of job )") +
+           locked + R"(),
+done as (update $S.job set started = true from free where job.ctid = free.place returning free.n)
+select n, true, null, clock_timestamp() from done
+union all select given.n, false, job.ready, clock_timestamp()
+from given join $S.job on job.token = given.token and holder = $1::int8
+union all select 0, exists (select from me), null, clock_timestamp())";
+}
+
+// $1, $2 member, $3 tokens of those that end, $4.. one array for each field of the other outcomes. `what` is
+// that of tw_store_outcome_kind. Returns the tokens that it has found and, with the number 0, whether the
+// member may settle. Alone of all changes it does not wait for the disk: if a crash of the server takes it
+// back, the job fires again, as if the process had ended just before its answer.
+std::string settle(const char *locked) {
+    return std::string(R"(
+with me as materialized (
+    select id, set_config('lock_timeout', '50', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
+given as materialized (
+    select * from unnest($4::int8[], $5::int4[], $6::timestamptz[], $7::timestamptz[], $8::int8[], $9::int4[],
+        $10::text[]) as given (token, what, due, ready, delay, attempts, error)
+    where exists (select from me)),
+ended as (
+    delete from $S.job
+    where ctid = any (array (
+        select ctid from $S.job where token = any ($3::int8[]) and holder = $1::int8 and exists (select from me)
+        for update )") +
+           locked + R"())
+    returning token),
+free as materialized (
+    select job.ctid as place, given.* from given join $S.job on job.token = given.token and holder = $1::int8
+    for update of job )" +
+           locked + R"(),
+moved as (
+    update $S.job set holder = null, started = false, failed = what = 2,
+        due = case when what = 3 then job.due else free.due end,
+        ready = case when what = 3 then job.ready
+            else least(coalesce(free.ready, clock_timestamp() + delay * interval '1 microsecond'),
+                '2200-12-31 23:59:59.999999+00') end,
+        attempts = case when what = 3 then job.attempts else free.attempts end,
+        error = case when what = 3 then job.error else free.error end
+    from free where job.ctid = free.place
+    returning free.token, what, job.kind, job.ready),
+told as materialized (select $S.tell(kind, min(ready)) from moved where what = 3 group by kind)
+select token, true from ended union all select token, true from moved
+union all select 0, exists (select from me)
+from (select count(*) from told) as all_told, set_config('synchronous_commit', 'off', true) as until_the_commit)";
+}
+
 }  // namespace
 
 std::vector<std::string> statements_for(const std::string &schema) {
@@ -153,49 +216,13 @@ from unnest($3::text[]) as handled (kind), lateral (
     select ready from $S.job where job.kind = handled.kind and holder is null and not failed
     order by ready limit 1) as first)";
 
-    // $1, $2 member, $3 tokens. Those that were started already stay so. Returns those that are started; all
-    // that are held, as they were before; and, with the number 0, whether the member may ask.
-    all[start_jobs] = R"(
-with me as materialized (
-    select lease_end from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
-given as materialized (select * from unnest($3::int8[]) with ordinality as given (token, n)),
-done as (
-    update $S.job set started = true from given
-    where job.token = given.token and holder = $1::int8 and (started or ready <= clock_timestamp())
-        and exists (select from me where lease_end > clock_timestamp())
-    returning given.n)
-select n, true, null, clock_timestamp() from done
-union all select given.n, false, job.ready, clock_timestamp()
-from given join $S.job on job.token = given.token and holder = $1::int8
-union all select 0, exists (select from me), null, clock_timestamp())";
+    all[start_jobs] = start("");
+    all[start_unlocked_jobs] = start("skip locked");
+    all[settle_jobs] = settle("");
+    all[settle_unlocked_jobs] = settle("skip locked");
 
-    // $1, $2 member, $3 tokens of those that end, $4.. one array for each field of the other outcomes. `what`
-    // is that of tw_store_outcome_kind. Returns the tokens that it has found and, with the number 0, whether
-    // the member may settle. Alone of all changes it does not wait for the disk: if a crash of the server
-    // takes it back, the job fires again, as if the process had ended just before its answer.
-    all[settle_jobs] = R"(
-with me as materialized (select id from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
-given as materialized (
-    select * from unnest($4::int8[], $5::int4[], $6::timestamptz[], $7::timestamptz[], $8::int8[], $9::int4[],
-        $10::text[]) as given (token, what, due, ready, delay, attempts, error)
-    where exists (select from me)),
-ended as (
-    delete from $S.job where token = any ($3::int8[]) and holder = $1::int8 and exists (select from me)
-    returning token),
-moved as (
-    update $S.job set holder = null, started = false, failed = what = 2,
-        due = case when what = 3 then job.due else given.due end,
-        ready = case when what = 3 then job.ready
-            else least(coalesce(given.ready, clock_timestamp() + delay * interval '1 microsecond'),
-                '2200-12-31 23:59:59.999999+00') end,
-        attempts = case when what = 3 then job.attempts else given.attempts end,
-        error = case when what = 3 then job.error else given.error end
-    from given where job.token = given.token and holder = $1::int8
-    returning given.token, what, job.kind, job.ready),
-told as materialized (select $S.tell(kind, min(ready)) from moved where what = 3 group by kind)
-select token, true from ended union all select token, true from moved
-union all select 0, exists (select from me)
-from (select count(*) from told) as all_told, set_config('synchronous_commit', 'off', true) as until_the_commit)";
+    // $1 member, $2 tokens
+    all[still_held] = "select token from $S.job where token = any ($2::int8[]) and holder = $1::int8";
 
     // Of those who are just claiming something, the next time. Returns whether any is dead.
     all[declare_ended] = R"(
@@ -223,11 +250,13 @@ with me as materialized (select id from $S.member where id = $1::int8 and not de
 update $S.member set dead = true from me where member.id = me.id returning true)";
     all[release_of_one] = R"(
 with done as (
-    update $S.job set holder = null, started = false where holder = $1::int8
+    update $S.job set holder = null, started = false
+    where ctid = any (array (select ctid from $S.job where holder = $1::int8 for update skip locked))
     returning kind, ready),
 told as materialized (select $S.tell(kind, min(ready)) from done group by kind)
 select count(*) from told)";
-    all[delete_member] = "delete from $S.member where id = $1::int8";
+    all[delete_member] = "delete from $S.member where id = $1::int8 and not exists (select from $S.job where "
+                         "holder = $1::int8)";
 
     for (std::string &each : all)
         each = in_schema(each.c_str(), schema);

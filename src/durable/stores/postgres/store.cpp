@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "durable/guard.hpp"
@@ -472,7 +473,11 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
     parameters with;
     with.add_int8(member->id).add_int8(member->epoch).add(token);
     rows done;
-    if (const int error = of(connection).server.call(start_jobs, with, done); error != 0)
+    link &server = of(connection).server;
+    int error = server.call(start_jobs, with, done);
+    if (error == -EBUSY)
+        error = server.call(start_unlocked_jobs, with, done);
+    if (error != 0)
         return error;
     for (std::size_t i = 0; i < count; ++i) {
         starts[i].started = 0;
@@ -521,6 +526,28 @@ struct outcome_columns {
     }
 };
 
+// What was passed by and is held, somebody's transaction has locked.
+int note_locked(link &server, const tw_store_member &member, tw_store_outcome *outcomes, size_t count) {
+    const auto is_missing = [](const tw_store_outcome &it) { return it.matched == 0; };
+    const auto missing = static_cast<std::size_t>(std::count_if(outcomes, outcomes + count, is_missing));
+    column tokens(type::int8, missing);
+    for (std::size_t i = 0; i < count; ++i)
+        if (is_missing(outcomes[i]))
+            tokens.add_int8(outcomes[i].token);
+    parameters with;
+    with.add_int8(member.id).add(tokens);
+    rows held;
+    if (const int error = server.call(still_held, with, held); error != 0)
+        return error;
+    std::unordered_set<std::int64_t> locked;
+    for (int row = 0; row < held.count(); ++row)
+        locked.insert(held.int8(row, 0));
+    for (std::size_t i = 0; i < count; ++i)
+        if (is_missing(outcomes[i]) && locked.count(outcomes[i].token) != 0)
+            outcomes[i].matched = -EBUSY;
+    return 0;
+}
+
 int settle(void *connection, const tw_store_member *member, tw_store_outcome *outcomes, size_t count) {
     std::unordered_map<std::int64_t, std::size_t> places;
     for (std::size_t i = 0; i < count; ++i)
@@ -540,14 +567,19 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     with.add_int8(member->id).add_int8(member->epoch).add(ended);
     others.hand_to(with);
     rows done;
-    if (const int failure = of(connection).server.call(settle_jobs, with, done); failure != 0)
-        return failure;
+    link &server = of(connection).server;
+    int error = server.call(settle_jobs, with, done);
+    const bool passes_locked = error == -EBUSY;
+    if (passes_locked)
+        error = server.call(settle_unlocked_jobs, with, done);
+    if (error != 0)
+        return error;
     for (int row = 0; row < done.count(); ++row)
         if (const auto found = places.find(done.int8(row, 0)); found != places.end())
             outcomes[found->second].matched = 1;
         else if (!done.truth(row, 1))
             return -ESTALE;
-    return 0;
+    return passes_locked ? note_locked(server, *member, outcomes, count) : 0;
 }
 
 // --- being told -------------------------------------------------------------------------

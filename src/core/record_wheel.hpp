@@ -181,6 +181,9 @@ template <class Shape, class Records> class record_wheel {
 
     tick due_tick() const { return cursor_; }
 
+    // Entries stand at this tick, though none of their records may be due.
+    bool has_entries_here() const { return open_level_ == 0 && is_slot_busy(); }
+
     // Takes the record that is due off the wheel, and returns its number.
     // REQUIRES: step() has just said `due`
     std::uint32_t take_due() {

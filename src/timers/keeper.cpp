@@ -77,6 +77,12 @@ bool advance(keeper &base, timeline &line, tick present, tick limit, tick *next,
     inside_record frame;
     current_run run(*it.rt);
     for (; *budget != 0; --*budget) {
+        // Before the timers of this tick are put in order: nodes fire first, and owe nothing to that work.
+        const bool is_first_node = limit == never && line.has_nodes.load(std::memory_order_relaxed);
+        if (wheel.has_entries_here() && (wheel.due_tick() >= limit || is_first_node)) {
+            *next = wheel.due_tick();
+            return true;
+        }
         const auto result = wheel.step();
         if (result != record_wheel::step_result::due)
             it.rt->meter.pause();
@@ -88,11 +94,6 @@ bool advance(keeper &base, timeline &line, tick present, tick limit, tick *next,
         if (result == record_wheel::step_result::moved) {
             hold.spend(1);
             continue;
-        }
-        const bool is_first_node = limit == never && line.has_nodes.load(std::memory_order_relaxed);
-        if (wheel.due_tick() >= limit || is_first_node) {
-            *next = wheel.due_tick();
-            return true;
         }
         fire_next(it, wheel, frame, run, lock);
         if (must_stop(*it.rt))

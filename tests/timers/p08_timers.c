@@ -103,6 +103,24 @@ TEST(p8_an_advance_releases_the_lock_while_it_sorts_timers) {
     assert_in_range(locks_at_first_fire, TIMERS / (STEPS * SORTED), TIMERS);
 }
 
+static void note_locks_of_node(UNUSED struct tw_node *node, void *at) { *(unsigned *)at = locks; }
+
+/* Nodes fire first on their tick (P3). */
+TEST(p2_a_node_does_not_wait_until_the_timers_of_its_tick_are_sorted) {
+    struct tw_node node;
+    unsigned at = 0;
+    assert_ok(tw_runtime_advance(rt, 280 * MS));
+    for (unsigned i = 0; i < TIMERS; ++i)
+        assert_int_equal(tw_handle_postpone(set, its[i].id, 30 * MS), 0);
+    assert_ok(tw_runtime_advance(rt, 25 * MS));
+    assert_ok(tw_node_init(&node, note_locks_of_node, &at));
+    assert_ok(tw_runtime_after(rt, &node, 5 * MS));
+    locks = 0;
+    assert_ok(tw_runtime_advance(rt, 5 * MS));
+    assert_int_equal(its[0].fires, 1);
+    assert_in_range(at, 1, TIMERS / (STEPS * SORTED) / 2);
+}
+
 /* Twice for each timer: for its visit, and before the next one; and once for each stopped timer. */
 TEST(p8_a_walk_and_a_drain_release_the_lock_after_each_timer) {
     for (unsigned i = 0; i < TIMERS / 2; ++i)

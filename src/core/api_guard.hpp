@@ -68,19 +68,10 @@ TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) {
     return !has_validation || (node != nullptr && node->fn != nullptr);
 }
 
-// Small nodes have no room to name their wheel: a program with such nodes has one wheel.
 inline void set_wheel([[maybe_unused]] tw_node &node, [[maybe_unused]] tw *w) {
 #if TW_TICK_BITS != 32
     if (has_owner_check)
-        node.wheel = reinterpret_cast<std::uintptr_t>(w) + reinterpret_cast<std::uintptr_t>(&node);
-#endif
-}
-inline bool names([[maybe_unused]] const tw_node &node, [[maybe_unused]] const tw *w) {
-#if TW_TICK_BITS != 32
-    return !has_owner_check ||
-           node.wheel - reinterpret_cast<std::uintptr_t>(&node) == reinterpret_cast<std::uintptr_t>(w);
-#else
-    return true;
+        node.wheel = reinterpret_cast<std::uintptr_t>(w) + mark_of(node);
 #endif
 }
 

@@ -8,7 +8,7 @@
 //
 //     init, go_to             begins, empty, at a tick
 //     place, take             a node, by its tick; place puts it behind all others of that tick (P3)
-//     check_in_walk           stops the program if the node that comes next on a walk is broken
+//     check_in_walk           stops the program if the links of the node that comes next on a walk are broken
 //     can_go_to, begin_advance    tells of a later tick
 //     look, due_node          says what is left to do until that tick, and which node is due
 //     move_some               does it, if it is no fire: where nodes_move, see bounds.hpp
@@ -133,7 +133,7 @@ template <class Engine> class wheel : public Engine {
     TW_INLINE_IF_SMALL tw_node *take_leaving() {
         tw_node *const node = this->next_leaving();
         if (node != nullptr) {
-            this->check_in_walk(*node);
+            check_at_end(*node);
             disarm(*node);
         }
         return node;
@@ -163,7 +163,7 @@ template <class Engine> class wheel : public Engine {
         tw_node &node = this->due_node();
         TW_CHECKS(kept(&node));
         TW_ASSERT_OF(node, is_pending(node));
-        this->check_in_walk(node);
+        check_at_end(node);
         remove(node);
         running = &node;
         due = node.expiry;
@@ -185,6 +185,14 @@ template <class Engine> class wheel : public Engine {
         return set_to_next_on_grid(node, w.parts, w.present(), &w.overruns);
     }
 #endif
+
+    // Before a node leaves to which a walk has come. One that was overwritten may have links that agree
+    // again, as its neighbours have left since.
+    void check_at_end(const tw_node &node) {
+        this->check_in_walk(node);
+        if (unlikely(links_are_checked && !names(node, this->self - this->self % 2)))  // as TW_ASSERT
+            stop("it is not of this wheel: it was overwritten or freed while it was pending", &node);
+    }
 
     TW_INLINE_IF_FAST void remove(tw_node &node) {
         TW_ASSERT_OF(node, count != 0);

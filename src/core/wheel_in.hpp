@@ -8,11 +8,6 @@
 namespace tickwheel::core {
 namespace {
 
-// `self` is the wheel's address; where there is room, one more if calls take the lock. One comparison then
-// finds that a wheel is valid and has no lock.
-inline constexpr std::uintptr_t tag_if_locked = has_room ? 1 : 0;
-inline std::uintptr_t self_of(const tw *w) { return reinterpret_cast<std::uintptr_t>(w); }
-
 template <class Wheel> Wheel &wheel_in(tw *w) {
     static_assert(sizeof(Wheel) <= sizeof(tw), "TW_STORAGE in tw.h does not fit the wheel");
     static_assert(alignof(Wheel) <= alignof(tw));

@@ -282,7 +282,9 @@ template <class Do> void for_each_timeline(tw_runtime &rt, Do what) {
 // REQUIRES: wall_hold
 inline timeline &timeline_of(tw_runtime &rt, const tw_node *node) {
     const auto names = [&](const timeline &line) {
-        return node->wheel - reinterpret_cast<std::uintptr_t>(node) ==
+        constexpr unsigned half = 4 * sizeof(std::uintptr_t);
+        const auto address = reinterpret_cast<std::uintptr_t>(node);
+        return node->wheel - (address << half | address >> half) ==
                reinterpret_cast<std::uintptr_t>(&line.wheel);
     };
     return has_wall(rt) && names(*rt.absolute) ? *rt.absolute : rt.steady;

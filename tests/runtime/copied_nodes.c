@@ -40,7 +40,7 @@ TEST(p14_the_copy_of_a_pending_node_is_refused_and_changes_nothing) {
     assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
 }
 
-/* A copy that lies to another wheel as its original to its own does not name that wheel either. */
+/* Wherever the copy lies to that wheel: as the original to its own, or the other way round. */
 TEST(p14_a_copy_beside_another_wheel_is_refused_there_too) {
     enum { APART = 1 << 16 };
     struct shard {
@@ -50,11 +50,15 @@ TEST(p14_a_copy_beside_another_wheel_is_refused_there_too) {
     char *const memory = aligned_alloc(APART, 2 * APART);
     struct shard *const one = (struct shard *)memory, *const other = (struct shard *)(memory + APART);
     assert_non_null(memory);
-    assert_int_equal(tw_init(&one->wheel, 0, 0), 0);
-    assert_int_equal(tw_init(&other->wheel, 0, 0), 0);
-    pend(&one->wheel, &one->node);
-    other->node = one->node;
-    assert_copies_are_refused(&other->wheel, &other->node);
-    assert_int_equal(tw_count(&one->wheel), 1);
+    for (int crosswise = 0; crosswise < 2; ++crosswise) {
+        struct tw_node *const original = crosswise ? &other->node : &one->node;
+        struct tw_node *const its_copy = crosswise ? &one->node : &other->node;
+        assert_int_equal(tw_init(&one->wheel, 0, 0), 0);
+        assert_int_equal(tw_init(&other->wheel, 0, 0), 0);
+        pend(&one->wheel, original);
+        *its_copy = *original;
+        assert_copies_are_refused(&other->wheel, its_copy);
+        assert_int_equal(tw_count(&one->wheel), 1);
+    }
     free(memory);
 }

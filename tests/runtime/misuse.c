@@ -23,8 +23,9 @@ static void assert_stopped_for(const struct tw_node *broken, void (*misuse)(void
 
 enum { SOON = 5, FAR_AWAY = 3 << 16 }; /* on the lowest level, and on the highest */
 
-/* What is done to the node: it is filled with this byte, or initialised again. */
-enum { INIT = -1 };
+/* What is done to the node: it is filled with this byte, initialised again, or overwritten with another one.
+ */
+enum { INIT = -1, ANOTHER = -2 };
 
 /* What is done then, before all ticks pass. */
 static void nothing(void) {}
@@ -35,6 +36,10 @@ static void arm_for_an_earlier_tick(void) { tw_arm_at(&wheel, &node, SOON - 1); 
 static void cancel(void) { tw_cancel(&wheel, &node); }
 static void cancel_the_one_before(void) { tw_cancel(&wheel, &first); }
 static void cancel_the_one_behind(void) { tw_cancel(&wheel, &last); }
+static void cancel_both_neighbours(void) {
+    cancel_the_one_before();
+    cancel_the_one_behind();
+}
 static void clear(void) { tw_clear(&wheel, NULL, NULL); }
 static void check(void) { expect(tw_check(&wheel, NULL, NULL) != 0); }
 
@@ -55,6 +60,9 @@ static const struct scene {
     {"init, then cancel the one behind", INIT, SOON, true, cancel_the_one_behind},
     {"init, then clear", INIT, SOON, true, clear},
     {"init, then clear it alone", INIT, SOON, false, clear},
+    {"another, then cancel both neighbours", ANOTHER, SOON, true, cancel_both_neighbours},
+    {"another, then cancel both neighbours and advance a level", ANOTHER, FAR_AWAY, true,
+     cancel_both_neighbours},
     {"zeroes, then advance", 0, SOON, true, nothing},
     {"bytes, then advance", 0xCC, SOON, false, nothing},
     {"bytes, then cascade", 0xCC, FAR_AWAY, true, nothing},
@@ -70,6 +78,12 @@ static void pend(struct tw_node *each, uint64_t tick) {
     expect(tw_arm_at(&wheel, each, tick) == 0);
 }
 
+static void overwrite_with_another(void) {
+    static struct tw_node another;
+    pend(&another, 2 * (uint64_t)FAR_AWAY);
+    node = another;
+}
+
 static void let_all_ticks_pass(void) { tw_advance(&wheel, 4 * (tw_tick)FAR_AWAY, TW_UNBOUNDED); }
 
 static void play(void) {
@@ -81,6 +95,8 @@ static void play(void) {
         pend(&last, scene->tick);
     if (scene->damage == INIT)
         tw_node_init(&node, no_callback, NULL);
+    else if (scene->damage == ANOTHER)
+        overwrite_with_another();
     else
         memset(&node, scene->damage, sizeof node);
     scene->then();

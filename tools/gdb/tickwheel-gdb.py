@@ -115,7 +115,9 @@ class Node:
     def wheel(self):
         if not has(self.it, "wheel") or int(self.it["wheel"]) == 0:
             return None
-        address = int(self.it["wheel"]) - int(self.it.address)
+        bits = 8 * gdb.lookup_type("long").sizeof  # a sum with the node's address, its halves swapped
+        own = int(self.it.address)
+        address = (int(self.it["wheel"]) - (own << bits // 2 | own >> bits // 2)) % (1 << bits)
         try:
             return inside(gdb.Value(address).cast(type_of("tw").pointer()).dereference())
         except gdb.MemoryError:

@@ -43,8 +43,10 @@ struct watched_wheel {
 
 // The wheel that a node, or what is remembered of the node at this address, was armed on last.
 inline const tw *wheel_of(const tw_node &seen, const tw_node *node) {
+    constexpr unsigned half = 4 * sizeof(std::uintptr_t);
+    const auto address = reinterpret_cast<std::uintptr_t>(node);
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the node has no pointer
-    return reinterpret_cast<const tw *>(seen.wheel - reinterpret_cast<std::uintptr_t>(node));
+    return reinterpret_cast<const tw *>(seen.wheel - (address << half | address >> half));
 }
 
 // All-zero memory for good; null if there is none.

@@ -245,6 +245,8 @@ TEST(p14_a_callback_that_advances_its_wheel_changes_nothing) {
     every(10, 10, TW_SKIP, 0);
     advance(15);
     assert_fired(1, 0, 20);
+    advance(20);
+    assert_fired(2, 0, 30); /* it counts up to 20, not to 95 */
 }
 
 static uint64_t due_before, due_after;

@@ -287,8 +287,9 @@ int64_t tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_
                             enum tw_durable_existing existing);
 
 /* Removes a job. Returns 1 if this prevented a fire: its handler was not started, and is not. (A process that
- * loses its connection fires what it holds without asking, unless it is `confirmed_only`: also jobs that were
- * removed shortly before, or are removed meanwhile.) Returns 0 if the job was started: its
+ * cannot reach the database fires what it holds without asking, unless it is `confirmed_only`: also jobs that
+ * were removed shortly before, or are removed meanwhile, or later by a transaction that has kept the process
+ * from marking the job as started.) Returns 0 if the job was started: its
  * handler may be running, or begin if it waits for a worker of another process. It does not fire again.
  *   -EINVAL  also: a malformed name
  *   -ENOENT  there is no such job */

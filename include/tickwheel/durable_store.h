@@ -109,7 +109,7 @@ struct tw_store_start {
 
     /* Results. `started`: the member holds the job with this token, its lease lasts, and the job is ready; it
      * is started now, or was before. Otherwise `ready_ns` is when the job is ready, which has passed if the
-     * lease did not last, or somebody's transaction has locked the job; or TW_STORE_NEVER if this member does
+     * lease did not last, or another transaction has locked the job; or TW_STORE_NEVER if this member does
      * not hold it with this token any more. */
     int started;
     int64_t ready_ns;
@@ -133,7 +133,7 @@ struct tw_store_outcome {
     uint32_t attempts;
     const char *error; /* NULL: none */
     int matched;       /* result: 1; 0: it does not hold the job any more, and nothing was changed; -EBUSY:
-                          somebody's transaction has locked the job, so it is to be settled again */
+                          another transaction has locked the job, so it is to be settled again */
 };
 
 /* Receives an entry; as tw_durable_visitor. */
@@ -198,13 +198,13 @@ struct tw_store {
      * those jobs that it holds with one of the `count` tokens `started`: their handlers run or are about to,
      * and the database has lost their start, or could not be asked. Then calls each(entry, arg) on what it
      * holds, of which only name, state, token and ready_ns are given. A job that cannot be marked at once,
-     * because somebody's transaction has locked it, may stay held: the caller resumes again. If the epoch has
+     * because another transaction has locked it, may stay held: the caller resumes again. If the epoch has
      * risen and the rest fails, *member has the new epoch. -ESTALE: it is dead. */
     int (*resume)(void *connection, struct tw_store_member *member, const int64_t *started, size_t count,
                   tw_store_visitor *each, void *arg);
 
     /* Releases what the member holds, and deletes it, whatever its epoch. Those who listen are told. A job
-     * that somebody's transaction has locked is left to `bury`. -ESTALE: it is dead. */
+     * that another transaction has locked is left to `bury`. -ESTALE: it is dead. */
     int (*leave)(void *connection, const struct tw_store_member *member);
 
     /* Declares the members dead whose lease has ended, and releases what they hold, at most `limit` jobs; a

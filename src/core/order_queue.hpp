@@ -17,7 +17,8 @@ namespace tickwheel::core {
 // in the log that this digit of its order names. So all entries of a level are earlier than those of the
 // levels above, and a log of level 0 holds one order. When level 0 is empty, the earliest log above opens:
 // its least order becomes the base, and its entries go to lower levels. So the first entry is known when all
-// have moved once or twice. Each moves once for each digit at most, and only when its turn comes.
+// have moved once or twice, unless a sweep has taken the least. Each moves once for each digit at most, and
+// only when its turn comes.
 //
 // Invariants
 //   Q1  An entry of level l and digit d has an order that differs from the base in digit l, where it

@@ -20,7 +20,7 @@ constexpr std::int64_t breath_ns = 10 * TW_MILLISECOND;
 // How long to wait for room, which is not announced where jobs are forgotten.
 constexpr std::int64_t breath_if_full_ns = 100 * TW_MILLISECOND;
 
-// How long to wait for a row that somebody's transaction has locked.
+// How long to wait for a row that another transaction has locked.
 constexpr std::int64_t breath_if_locked_ns = TW_SECOND;
 
 constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
@@ -364,21 +364,21 @@ int clerk::resume() {
     return 0;
 }
 
-// -EBUSY: somebody's transaction has locked some.
+// -EBUSY: another transaction has locked some.
 int clerk::release(const std::vector<finding> &unknown, const tw_store_member &whom) {
     if (unknown.empty())
         return 0;
     look_soon();  // a connection gets no notification of its own release
     std::vector<tw_store_outcome> outcomes;
-    for (const finding &it : unknown)
+    for (const finding &job : unknown)
         outcomes.push_back(
-            {it.kind.c_str(), it.key.c_str(), it.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
+            {job.kind.c_str(), job.key.c_str(), job.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.settle(connection, &whom, outcomes.data(), outcomes.size());
     });
     if (error != 0)
         return static_cast<int>(error);
-    const auto is_locked = [](const tw_store_outcome &it) { return it.matched == -EBUSY; };
+    const auto is_locked = [](const tw_store_outcome &job) { return job.matched == -EBUSY; };
     return std::any_of(outcomes.begin(), outcomes.end(), is_locked) ? -EBUSY : 0;
 }
 

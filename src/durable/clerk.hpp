@@ -129,7 +129,7 @@ class clerk final : public agent {
     int bell_of_database_ = -1;
     std::int64_t poll_ns_ = 0;
     std::int64_t renew_at_ = 0, try_at_ = 0;
-    std::int64_t resume_at_ = never;  // again, as somebody's transaction had locked a job
+    std::int64_t resume_at_ = never;  // again, because another transaction had locked a job
     growing_pause pause_;
 };
 

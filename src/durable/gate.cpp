@@ -172,9 +172,9 @@ gate::progress gate::settle_some() {
         return progress::stuck;
     }
     std::size_t locked = 0;
-    for (const tw_store_outcome &it : outcomes_) {
-        counts_.unmatched += it.matched == 0 ? 1 : 0;
-        locked += it.matched == -EBUSY ? 1 : 0;
+    for (const tw_store_outcome &outcome : outcomes_) {
+        counts_.unmatched += outcome.matched == 0 ? 1 : 0;
+        locked += outcome.matched == -EBUSY ? 1 : 0;
     }
     const std::int64_t soonest = first_ready(answers);
     const bool are_all_locked = locked == outcomes_.size();

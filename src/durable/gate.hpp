@@ -1,9 +1,10 @@
 // The gate that jobs pass to run and when they have run: starts what is ready, and settles what was answered.
 //
 // The database is asked for each job whether it may be started: that it was not removed or replaced, that its
-// time has come by the database's own clock, and that the lease lasts. While the database cannot be reached
-// the lease alone decides, unless the user wants it otherwise; if the database refuses to answer, jobs wait.
-// As many jobs are asked for, and settled, together as have come meanwhile.
+// time has come by the database's own clock, and that the lease lasts. While the database cannot be reached,
+// on a new connection either, the lease alone decides, unless the user wants it otherwise; if the database
+// refuses to answer, jobs wait. As many jobs are asked for, and settled, together as have come meanwhile;
+// those that another transaction has locked are asked for again, and hold up no other.
 //
 // The gate has its own line, so that a start does not wait for a claim. In PostgreSQL starts wait for the
 // disk, because a handler can outlive a crash of the server; answers never do (docs/DURABLE.md, "Disk").

@@ -125,7 +125,7 @@ class holding {
     // --- for the gate ---
 
     // The answers to settle next, until one of the following says that none is settled, or all but those that
-    // somebody's transaction has locked: these come last from then on.
+    // another transaction has locked: these come last from then on.
     const std::vector<answer> &take_answers();
     static constexpr std::size_t most_answers = 512;
     void give_back_answers();

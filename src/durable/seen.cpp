@@ -10,6 +10,7 @@
 #include "durable.hpp"
 #include "explain.hpp"
 #include "guard.hpp"
+#include "line.hpp"
 
 namespace tickwheel::durable {
 
@@ -90,9 +91,10 @@ void print_state(const tw_durable &durable, const tw_durable_counts &now, page &
     out.print_text(durable.settings.name);
     out.print("\"\n");
     out.print("%s; lease: %.1f s left; its clock is ",
-              now.connected == 0 ? "not connected"
-              : now.error != 0   ? "connected, but the database refuses"
-                                 : "connected",
+              now.connected == 0   ? "not connected"
+              : is_loss(now.error) ? "connected, but not for starts and answers"
+              : now.error != 0     ? "connected, but the database refuses"
+                                   : "connected",
               in_ms(now.lease_ns) / 1000);
     if (now.clock_uncertainty_ns >= 0)
         out.print("known to %.3f ms\n", in_ms(now.clock_uncertainty_ns));

@@ -744,7 +744,7 @@ TEST(the_default_timeout_is_not_longer_than_the_lease) {
     assert_int_equal(script.longest_timeout_ns, 5 * SECOND);
 }
 
-TEST(a_start_waits_for_a_hung_database_for_a_second_at_most) {
+TEST(an_answer_to_a_start_is_waited_for_no_longer_than_a_second) {
     const struct {
         int64_t given, shortest;
     } cases[] = {{0, SECOND}, {30 * SECOND, SECOND}, {200 * MS, 200 * MS}};

@@ -18,7 +18,7 @@ namespace {
 // A claim, or a put that holds, locks the row of its member (`for key share`). Those who raise its epoch or
 // declare it dead wait for that lock (`for update`), and a claim waits for them. So they see all that it
 // took, or it finds the member changed and takes nothing. Renewals wait for neither: a put may have to wait
-// for a row that somebody's transaction has locked, and its member is to live meanwhile.
+// for a row that another transaction has locked, and its member is to live meanwhile.
 
 // $1.. one array for each field of a job; $11 whether it is to be held, and $12, $13 by whom.
 constexpr const char *put_values = R"(
@@ -68,13 +68,13 @@ std::string count(const char *only) {
     return "select count(*) from (select" + selected(only) + " limit $5::int8) as chosen";
 }
 
-// Jobs are started, and settled, many at a time, and the others are not to wait for long for one that
-// somebody's transaction has locked. So a lock ends the statement soon, and it is repeated with `locked`
-// being "skip locked": then such a job is passed by. Not so at once, because a claim that has come too late
-// for a job locks it as well, for a moment.
+// Many jobs are started or settled at a time, and one that another transaction has locked must not hold up
+// the others. So these statements wait for a lock for 50 ms only, and the store then repeats them with "skip
+// locked" for `locked`, which passes such jobs by. The first try waits because a claim that comes too late
+// for a job locks the job as well, for a moment.
 
-// $1, $2 member, $3 tokens. Those that were started already stay so. Returns those that are started; all that
-// are held, as they were before; and, with the number 0, whether the member may ask.
+// Starts: $1, $2 member, $3 tokens. Jobs that were started before stay so. Returns those that are started;
+// all that are held, as they were before; and, with the number 0, whether the member may ask.
 std::string start(const char *locked) {
     return std::string(R"(
 with me as materialized (
@@ -92,10 +92,10 @@ from given join $S.job on job.token = given.token and holder = $1::int8
 union all select 0, exists (select from me), null, clock_timestamp())";
 }
 
-// $1, $2 member, $3 tokens of those that end, $4.. one array for each field of the other outcomes. `what` is
-// that of tw_store_outcome_kind. Returns the tokens that it has found and, with the number 0, whether the
-// member may settle. Alone of all changes it does not wait for the disk: if a crash of the server takes it
-// back, the job fires again, as if the process had ended just before its answer.
+// Settles: $1, $2 member, $3 tokens of those that end, $4.. one array for each field of the other outcomes.
+// `what` is that of tw_store_outcome_kind. Returns the tokens that it has found and, with the number 0,
+// whether the member may settle. Alone of all changes it does not wait for the disk: if a crash of the server
+// takes it back, the job fires again, as if the process had ended just before its answer.
 std::string settle(const char *locked) {
     return std::string(R"(
 with me as materialized (
@@ -179,7 +179,7 @@ where id = $1::int8 and epoch = $2::int8 and not dead returning clock_timestamp(
 with me as materialized (select id from $S.member where id = $1::int8 and not dead for update)
 update $S.member set epoch = epoch + 1 from me where member.id = me.id returning epoch)";
 
-    // $1 member, $2 tokens of started jobs. A row that somebody's transaction has locked is left as it was.
+    // $1 member, $2 tokens of started jobs. A row that another transaction has locked is left as it was.
     all[list_held] = R"(
 with marked as (
     update $S.job set started = true

@@ -526,9 +526,9 @@ struct outcome_columns {
     }
 };
 
-// What was passed by and is held, somebody's transaction has locked.
+// Another transaction has locked what is held although it was passed by.
 int note_locked(link &server, const tw_store_member &member, tw_store_outcome *outcomes, size_t count) {
-    const auto is_missing = [](const tw_store_outcome &it) { return it.matched == 0; };
+    const auto is_missing = [](const tw_store_outcome &job) { return job.matched == 0; };
     const auto missing = static_cast<std::size_t>(std::count_if(outcomes, outcomes + count, is_missing));
     column tokens(type::int8, missing);
     for (std::size_t i = 0; i < count; ++i)

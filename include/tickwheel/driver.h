@@ -74,9 +74,9 @@ struct tw_driver {
     int (*wait_until)(void *state, const struct tw_deadlines *until);
 
     /* Ends the running wait, or the next one if none is running. Called by any thread, inside
-     * functions that arm, so it must not block and must preserve errno. Any number of calls count as one.
-     * The runtime makes one for a sleep, and more only if threads call it at the same time, or while the
-     * firing thread begins or ends a sleep. */
+     * functions that arm, so it must not block and must preserve errno. Several calls during one wait count
+     * as one. The runtime calls `wake` once for a sleep, and more often only if several threads arm at the
+     * same moment, or one arms while the firing thread enters or leaves its sleep. */
     void (*wake)(void *state);
 
     /* Adds, changes or removes a watched descriptor. `wait_until` calls fn(fd, events, arg) when it

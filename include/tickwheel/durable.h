@@ -286,13 +286,12 @@ int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
 int64_t tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs, size_t count,
                             enum tw_durable_existing existing);
 
-/* Removes a job. Returns 1 if this prevented a fire: its handler was not started, and is not. (A process that
- * cannot reach the database fires what it holds without asking, unless it is `confirmed_only`: also jobs that
- * were removed shortly before, or are removed meanwhile, or later by a transaction that has kept the process
- * from marking the job as started.) Returns 0 if the job was started: its
- * handler may be running, or begin if it waits for a worker of another process. It does not fire again.
- *   -EINVAL  also: a malformed name
- *   -ENOENT  there is no such job */
+/* Removes a job. Returns 1 if this prevented a fire: its handler was not started, and is not. Exception: a
+ * process that cannot reach the database fires the jobs it holds without asking, unless it is
+ * `confirmed_only`. It may then fire a job that was removed shortly before the outage or during it; or have
+ * fired one that is removed afterwards, by a transaction that locked the job before the process could mark it
+ * as started. Returns 0 if the job was started: its handler is running, or waits for a worker of another
+ * process. The job does not fire again. -EINVAL  also: a malformed name -ENOENT  there is no such job */
 int tw_durable_remove(struct tw_durable *durable, const char *kind, const char *key);
 
 /* Has a failed job fire again, at once and with all its tries. With `key` null, all failed jobs of the kind;

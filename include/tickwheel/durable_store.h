@@ -108,9 +108,9 @@ struct tw_store_start {
     int64_t token;
 
     /* Results. `started`: the member holds the job with this token, its lease lasts, and the job is ready; it
-     * is started now, or was before. Otherwise `ready_ns` is when the job is ready, which has passed if the
-     * lease did not last, or another transaction has locked the job; or TW_STORE_NEVER if this member does
-     * not hold it with this token any more. */
+     * is started now, or was before. Otherwise `ready_ns` is when the job is ready. If that time has passed,
+     * the lease has ended or another transaction has locked the job. TW_STORE_NEVER: the member no longer
+     * holds the job with this token. */
     int started;
     int64_t ready_ns;
 };
@@ -132,8 +132,8 @@ struct tw_store_outcome {
     int ready_is_delay;
     uint32_t attempts;
     const char *error; /* NULL: none */
-    int matched;       /* result: 1; 0: it does not hold the job any more, and nothing was changed; -EBUSY:
-                          another transaction has locked the job, so it is to be settled again */
+    int matched; /* result: 1 if settled; 0 if the member no longer holds the job, and nothing has changed;
+                    -EBUSY if another transaction has locked the job: the caller must settle it again */
 };
 
 /* Receives an entry; as tw_durable_visitor. */
@@ -197,14 +197,15 @@ struct tw_store {
     /* After the connection has broken: raises its epoch, whatever it was, also in *member. Marks as started
      * those jobs that it holds with one of the `count` tokens `started`: their handlers run or are about to,
      * and the database has lost their start, or could not be asked. Then calls each(entry, arg) on what it
-     * holds, of which only name, state, token and ready_ns are given. A job that cannot be marked at once,
-     * because another transaction has locked it, may stay held: the caller resumes again. If the epoch has
-     * risen and the rest fails, *member has the new epoch. -ESTALE: it is dead. */
+     * holds, of which only name, state, token and ready_ns are given. If another transaction has locked a
+     * job, the store may leave it unmarked and report it as held: the caller must then resume again. If the
+     * epoch has risen and the rest fails, *member has the new epoch. -ESTALE: it is dead. */
     int (*resume)(void *connection, struct tw_store_member *member, const int64_t *started, size_t count,
                   tw_store_visitor *each, void *arg);
 
-    /* Releases what the member holds, and deletes it, whatever its epoch. Those who listen are told. A job
-     * that another transaction has locked is left to `bury`. -ESTALE: it is dead. */
+    /* Releases what the member holds, and deletes it, whatever its epoch. Tells those who listen. If another
+     * transaction has locked a job, the member stays as a dead one, and `bury` releases the job later.
+     * -ESTALE: it is dead. */
     int (*leave)(void *connection, const struct tw_store_member *member);
 
     /* Declares the members dead whose lease has ended, and releases what they hold, at most `limit` jobs; a

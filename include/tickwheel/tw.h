@@ -31,9 +31,9 @@
  *              A pending node that was freed, overwritten or initialised again is found when the
  *              wheel next comes to the node: to fire it, to lower it, or to arm another one behind
  *              it. The wheel then stops the program; on Linux with a message that names the node's
- *              address (on small parts: only in builds without NDEBUG). Until then its neighbours
- *              may be cancelled, which writes into its links. A call with the copy of a pending
- *              node returns -EBUSY.
+ *              address (on small parts: only in builds without NDEBUG). Until then, cancelling one
+ *              of its neighbours still writes into the node's memory. A call with the copy of a
+ *              pending node returns -EBUSY.
  *   Threads    Every function may be called from any thread, callbacks included. A wheel
  *              initialised with TW_UNLOCKED must be used by one thread at a time. Only one
  *              tw_advance or tw_update runs at a time; a second one returns -EBUSY. Use a node
@@ -128,7 +128,8 @@ struct tw_node {
     struct tw_node *child[2]; /* below it in the tree; the node itself: it stands in another one's ring */
 #endif
 #if TW_TICK_BITS != 32
-    uintptr_t wheel; /* the wheel that it is, or was last, armed on, in a form that a copy does not share */
+    uintptr_t wheel; /* the wheel that the node is, or was last, armed on, encoded with the node's address: in
+                        a copy it names no wheel */
 #endif
     uint16_t fires_left;      /* 0: no limit */
     uint8_t missed_and_label; /* enum tw_missed in the lowest bits, above them the label */
@@ -482,8 +483,8 @@ int tw_advance(struct tw *w, tw_tick now, uint32_t budget) TW_LINKED_AS("tw_adva
 #if TW_RUNTIME
 /* As tw_advance(w, until, budget), for a caller that has reached tick `now` but must stop earlier, at
  * `until`, for something else that is due there. Periodic nodes count the fires that they have missed
- * up to `now`: with TW_SKIP and TW_DELAY they are next due after that, also if tw_advance takes the wheel
- * further, until it is there or this function is called again. Returns 0 or 1, as tw_advance.
+ * up to `now`: with TW_SKIP and TW_DELAY their next tick is after `now`. Later calls of tw_advance count the
+ * same way, until the wheel reaches `now` or tw_advance_until is called again. Returns 0 or 1, as tw_advance.
  *   -EINVAL  also: until is before tw_now(w) or after now, now is TW_NEVER, or budget is 0
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
 int tw_advance_until(struct tw *w, tw_tick now, tw_tick until, uint32_t budget);

@@ -16,9 +16,9 @@ namespace tickwheel::core {
 // of `bits` bits: an entry stands on the level of the highest digit in which its order differs from `base_`,
 // in the log that this digit of its order names. So all entries of a level are earlier than those of the
 // levels above, and a log of level 0 holds one order. When level 0 is empty, the earliest log above opens:
-// its least order becomes the base, and its entries go to lower levels. So the first entry is known when all
-// have moved once or twice, unless a sweep has taken the least. Each moves once for each digit at most, and
-// only when its turn comes.
+// its least order becomes the base, and its entries go to lower levels. So the first entry is known once all
+// have moved once or twice, unless a sweep has removed it meanwhile. Each moves once for each digit at most,
+// and only when its turn comes.
 //
 // Invariants
 //   Q1  An entry of level l and digit d has an order that differs from the base in digit l, where it

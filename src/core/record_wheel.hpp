@@ -181,8 +181,10 @@ template <class Shape, class Records> class record_wheel {
 
     tick due_tick() const { return cursor_; }
 
-    // Entries stand at this tick, though none of their records may be due.
-    bool has_entries_here() const { return open_level_ == 0 && is_slot_busy(); }
+    // Late entries stand at this tick, though none of their records may be due.
+    bool has_late_entries_here() const {
+        return open_level_ == 0 && (!late_.is_empty() || !levels_.late[cursor_slot()].is_empty());
+    }
 
     // Takes the record that is due off the wheel, and returns its number.
     // REQUIRES: step() has just said `due`

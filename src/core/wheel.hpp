@@ -186,11 +186,11 @@ template <class Engine> class wheel : public Engine {
     }
 #endif
 
-    // Before a node leaves to which a walk has come. One that was overwritten may have links that agree
-    // again, as its neighbours have left since.
+    // Checks a node that leaves because a walk has reached it. Links alone do not prove that the node is
+    // sound: when both neighbours of an overwritten node leave, they write matching links into it.
     void check_at_end(const tw_node &node) {
         this->check_in_walk(node);
-        if (unlikely(links_are_checked && !names(node, this->self - this->self % 2)))  // as TW_ASSERT
+        if (unlikely(links_are_checked && !names(node, address_in(this->self))))  // as TW_ASSERT
             stop("it is not of this wheel: it was overwritten or freed while it was pending", &node);
     }
 

@@ -14,9 +14,17 @@ namespace {
 
 inline bool is_pending(const tw_node &node) { return node.state == TW_PENDING; }
 
-// A node names the wheel that it is armed on by the sum of the wheel's address and of its own, in which the
-// halves are swapped. So a copy names none, even if it lies to another wheel as the original to its own.
-// Small nodes have no room for that: a program with such nodes has one wheel.
+// `self` is the wheel's address; where there is room, one more if calls take the lock. One comparison then
+// finds that a wheel is valid and has no lock.
+inline constexpr std::uintptr_t tag_if_locked = has_room ? 1 : 0;
+inline std::uintptr_t self_of(const tw *w) { return reinterpret_cast<std::uintptr_t>(w); }
+inline std::uintptr_t address_in(std::uintptr_t self) { return self & ~tag_if_locked; }
+
+// `node.wheel` is the wheel's address plus the node's own address with its halves swapped. A copy lies
+// elsewhere, so its sum names no wheel. A plain sum would name another wheel that lies at the matching
+// distance from the copy. Small nodes have no room for this: a program with such nodes has one wheel. Who
+// cannot include this file has the formula again: runtime.hpp, check_table.hpp, the tests and the printers
+// for gdb.
 inline std::uintptr_t mark_of(const tw_node &node) {
     constexpr unsigned half = 4 * sizeof(std::uintptr_t);
     const auto address = reinterpret_cast<std::uintptr_t>(&node);
@@ -32,11 +40,6 @@ inline bool names([[maybe_unused]] const tw_node &node, [[maybe_unused]] std::ui
 inline bool names(const tw_node &node, const tw *w) {
     return names(node, reinterpret_cast<std::uintptr_t>(w));
 }
-
-// `self` is the wheel's address; where there is room, one more if calls take the lock. One comparison then
-// finds that a wheel is valid and has no lock.
-inline constexpr std::uintptr_t tag_if_locked = has_room ? 1 : 0;
-inline std::uintptr_t self_of(const tw *w) { return reinterpret_cast<std::uintptr_t>(w); }
 
 // An observed wheel is locked, and a tool that looks for races hears of it; see tw_port_is_observed.
 enum class locking : std::uint8_t { unlocked, locked, observed };

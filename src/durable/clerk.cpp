@@ -20,7 +20,7 @@ constexpr std::int64_t breath_ns = 10 * TW_MILLISECOND;
 // How long to wait for room, which is not announced where jobs are forgotten.
 constexpr std::int64_t breath_if_full_ns = 100 * TW_MILLISECOND;
 
-// How long to wait for a row that another transaction has locked.
+// How soon to resume again after another transaction had a row locked.
 constexpr std::int64_t breath_if_locked_ns = TW_SECOND;
 
 constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
@@ -320,14 +320,9 @@ void clerk::watch_lease(std::int64_t now) {
     tell(TW_DURABLE_LEASE_LOST, "it was not renewed in time");
 }
 
-int clerk::resume() {
-    if (!has_doubts() && clock_.now() < resume_at_)
-        return 0;
-    const unsigned doubts = doubts_;
-    tw_store_member member = lease_.member();
-    std::vector<finding> found;
-    const std::vector<std::int64_t> started = jobs_.started();
-    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+std::int64_t clerk::ask_what_is_held(const std::vector<std::int64_t> &started, tw_store_member &member,
+                                     std::vector<finding> &found) {
+    return line_.ask([&](const tw_store &store, void *connection) {
         return store.resume(
             connection, &member, started.data(), started.size(),
             [](const tw_durable_entry *entry, void *arg) {
@@ -339,6 +334,16 @@ int clerk::resume() {
             },
             &found);
     });
+}
+
+int clerk::resume() {
+    if (!has_doubts() && clock_.now() < resume_at_)
+        return 0;
+    const unsigned doubts = doubts_;
+    tw_store_member member = lease_.member();
+    const std::vector<std::int64_t> started = jobs_.started();
+    std::vector<finding> found;
+    const auto error = ask_what_is_held(started, member, found);
     if (error == -ESTALE)
         return rejoin();
     lease_.set_epoch(member.epoch);  // which may have risen although the rest has failed: renewals need it
@@ -347,39 +352,34 @@ int clerk::resume() {
 
     const std::unordered_set<std::int64_t> to_mark(started.begin(), started.end());
     std::unordered_set<std::int64_t> tokens;
-    std::vector<finding> unknown;
+    std::vector<tw_store_outcome> unknown;
     bool is_unmarked = false;
-    for (const finding &it : found) {
-        tokens.insert(it.token);
-        is_unmarked = is_unmarked || (it.state == TW_DURABLE_HELD && to_mark.count(it.token) != 0);
-        if (!jobs_.has(it.kind, it.key, it.token))
-            unknown.push_back(it);
+    for (const finding &job : found) {
+        tokens.insert(job.token);
+        is_unmarked = is_unmarked || (job.state == TW_DURABLE_HELD && to_mark.count(job.token) != 0);
+        if (!jobs_.has(job.kind, job.key, job.token))
+            unknown.push_back(
+                {job.kind.c_str(), job.key.c_str(), job.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
     }
     jobs_.forget_others(tokens, member.epoch);
-    const int released = release(unknown, member);
-    if (released != 0 && released != -EBUSY)
-        return released;
+    std::size_t locked = 0;
+    if (!unknown.empty()) {
+        look_soon();  // a connection gets no notification of its own release
+        if (const int failed = settle(unknown, member, locked); failed != 0)
+            return failed;
+    }
     settled_doubts_ = doubts;
-    resume_at_ = is_unmarked || released != 0 ? clock_.now() + breath_if_locked_ns : never;
+    resume_at_ = is_unmarked || locked != 0 ? clock_.now() + breath_if_locked_ns : never;
     return 0;
 }
 
-// -EBUSY: another transaction has locked some.
-int clerk::release(const std::vector<finding> &unknown, const tw_store_member &whom) {
-    if (unknown.empty())
-        return 0;
-    look_soon();  // a connection gets no notification of its own release
-    std::vector<tw_store_outcome> outcomes;
-    for (const finding &job : unknown)
-        outcomes.push_back(
-            {job.kind.c_str(), job.key.c_str(), job.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
+int clerk::settle(std::vector<tw_store_outcome> &outcomes, const tw_store_member &whom, std::size_t &locked) {
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.settle(connection, &whom, outcomes.data(), outcomes.size());
     });
-    if (error != 0)
-        return static_cast<int>(error);
-    const auto is_locked = [](const tw_store_outcome &job) { return job.matched == -EBUSY; };
-    return std::any_of(outcomes.begin(), outcomes.end(), is_locked) ? -EBUSY : 0;
+    for (const tw_store_outcome &job : outcomes)
+        locked += error == 0 && job.matched == -EBUSY ? 1 : 0;
+    return static_cast<int>(error);
 }
 
 // --- claims -------------------------------------------------------------------------------
@@ -421,10 +421,11 @@ int clerk::look() {
         renew_at_ = 0;  // which finds out whether it is dead
         return 0;
     }
-    claim_limit_ =
-        error != 0 ? std::max<std::size_t>(1, claim_limit_ / 4) : std::min(claim_batch, claim_limit_ * 2);
+    if (error == -EBUSY || error == -ETIMEDOUT)  // it may have been too much for the time
+        claim_limit_ = std::max<std::size_t>(1, claim_limit_ / 4);
     if (error != 0)
         return error;
+    claim_limit_ = std::min(claim_batch, claim_limit_ * 2);
     has_dead_ = has_dead_ || seen.has_dead != 0;
     const std::lock_guard hold(mutex_);
     if (count == room.size())
@@ -506,10 +507,12 @@ int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
     learn(reading);
     count = taking.claimed.size() + taking.unreadable.size();
     const int left_out = jobs_.accept(std::move(taking.claimed), wanted.member);
-    if (const int failed = fail(taking.unreadable, wanted.member); failed != 0) {
+    std::size_t locked = 0;
+    const int failed = fail(taking.unreadable, wanted.member, locked);
+    if (failed != 0 || locked != 0)
         ++doubts_;  // to resume gives them back
+    if (failed != 0)
         return failed;
-    }
     if (left_out == 0 || left_out == -ESTALE)
         return 0;
     ++doubts_;  // to resume gives back the rest
@@ -517,7 +520,8 @@ int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
 }
 
 // They stay in the database as failed jobs, with the reason.
-int clerk::fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_store_member &whom) {
+int clerk::fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_store_member &whom,
+                std::size_t &locked) {
     if (jobs.empty())
         return 0;
     std::vector<tw_store_outcome> outcomes;
@@ -526,10 +530,10 @@ int clerk::fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_sto
         outcomes.push_back({job->kind.c_str(), job->key.c_str(), job->token, TW_STORE_FAIL, job->job.due_ns,
                             job->ready_ns, 0, job->attempts, "its key, cron expression or zone is not UTF-8",
                             0});
-    counts_.failed += jobs.size();
-    return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
-        return store.settle(connection, &whom, outcomes.data(), outcomes.size());
-    }));
+    const int error = settle(outcomes, whom, locked);
+    for (const tw_store_outcome &job : outcomes)
+        counts_.failed += error == 0 && job.matched == 1 ? 1 : 0;
+    return error;
 }
 
 int clerk::bury() {

@@ -5,11 +5,12 @@
 // a put that claims, was lost, or there was no memory for it. Or the database does not know that a job was
 // started: the gate went on alone, or a crash of the server took the start back. `doubts_` says so. The next
 // step then raises the epoch of the member, after which nothing of the former epoch can claim any more, and
-// compares what the database says with what `holding` has.
+// compares what the database says with what `holding` has. It does so once a second while another transaction
+// keeps a job locked that is to be marked or released (`resume_at_`).
 //
-// Once a third of the lease has passed, its renewal comes before the next part of a step, and a statement
-// waits for another third at most. So a database that refuses a statement does not end the lease; one that is
-// slow to carry out several in a row can.
+// Once a third of the lease has passed, the clerk renews it before the next part of a step. A statement times
+// out after another third. So one refused or hanging statement does not cost the lease; several slow
+// statements in one part can.
 #pragma once
 
 #include <list>
@@ -81,14 +82,17 @@ class clerk final : public agent {
     int renew();
     bool has_doubts() const { return doubts_ != settled_doubts_; }
     int resume();
-    int release(const std::vector<finding> &unknown, const tw_store_member &whom);
+    std::int64_t ask_what_is_held(const std::vector<std::int64_t> &started, tw_store_member &member,
+                                  std::vector<finding> &found);
+    int settle(std::vector<tw_store_outcome> &outcomes, const tw_store_member &whom, std::size_t &locked);
     int rejoin();
     int begin_to_listen();
     int listen_to_others();
     int look();
     int claim(std::size_t limit, tw_store_look &seen, std::size_t &count);
     std::vector<const char *> handled_kinds() const;
-    int fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_store_member &whom);
+    int fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_store_member &whom,
+             std::size_t &locked);
     int bury();
     std::size_t note_room(std::size_t room);
     void lose_membership();
@@ -125,11 +129,11 @@ class clerk final : public agent {
     std::optional<tw_durable_event> told_;  // of the connection, and the error
     int told_error_ = 0;
     bool has_told_lease_ = false, has_dead_ = false;
-    std::size_t claim_limit_;  // less after a claim that failed: it may have been too much for the time
+    std::size_t claim_limit_;  // the most jobs of the next claim: fewer after one that took too long
     int bell_of_database_ = -1;
     std::int64_t poll_ns_ = 0;
     std::int64_t renew_at_ = 0, try_at_ = 0;
-    std::int64_t resume_at_ = never;  // again, because another transaction had locked a job
+    std::int64_t resume_at_ = never;  // when to resume again because a job was locked
     growing_pause pause_;
 };
 

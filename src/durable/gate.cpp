@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t batch = 512;
 
-// What a job may wait for a question that finds no database, as it waits each time.
+// If a question that finds no database takes this long, the gate stops asking until the clerk has reached the
+// database: every job that is due would wait for that long.
 constexpr std::int64_t long_wait_ns = 50 * TW_MILLISECOND;
 
 }  // namespace
@@ -26,8 +27,8 @@ gate::gate(const database &to, const settings &all, const local_clock &clock, da
     outcomes_.reserve(holding::most_answers);
 }
 
-// Starts go first, as somebody waits for them. If there was nothing to ask, but the last question found no
-// database, the gate looks whether there is one by now.
+// Starts go first: those jobs are due. If this step asked nothing and the last question found no database,
+// the gate tries to connect, so that it notices when the database is back.
 std::int64_t gate::step(std::int64_t) {
     has_asked_ = false;
     error_ = 0;
@@ -40,15 +41,15 @@ std::int64_t gate::step(std::int64_t) {
         has_moved = starts == progress::some || answers == progress::some;
     }
     if (!has_asked_ && is_lost_)
-        ask([](const tw_store &, void *) { return 0; }, false);
+        ask([](const tw_store &, void *) { return 0; }, if_away::give_up);
     if (has_asked_) {
         is_lost_ = is_loss(error_);
         if (troubles_.note(agent_name::gate, error_))
             call_clerk_();
     }
-    if (error_ == 0 && !is_lost_)
-        pause_.reset();
     const bool is_at_rest = may_start && may_settle && error_ == 0 && !is_lost_;
+    if (is_at_rest || !has_asked_)  // not asked: the clerk is looking for the database
+        pause_.reset();
     return is_at_rest ? never : clock_.now() + pause_.next();
 }
 
@@ -69,15 +70,15 @@ gate::progress gate::start_some() {
     else if (!is_loss(error) || !go_on_alone())
         refused_ = taken_;
     jobs_.try_again(refused_);
-    return refused_.empty() ? progress::some : progress::stuck;
+    return refused_.size() < taken_.size() ? progress::some : progress::stuck;
 }
 
-// A connection may break, or fall silent, although the database is there: so the question is repeated on
-// another. While the clerk finds no database either, the gate asks for a start alone, so that no job fires
-// that can be asked for, and only if the question fails at once. -ESTALE is no trouble: the clerk is just
-// raising the epoch, or is about to find that others have taken over.
-template <class Ask> int gate::ask(const Ask &question, bool is_urgent) {
-    if (is_away(is_urgent))
+// One connection may break or go silent while the database is up, so the gate repeats the question on a new
+// one. While the clerk cannot reach the database either, the gate asks about starts only, so that no removed
+// job fires if the database answers after all; and only as long as such attempts fail quickly. -ESTALE is no
+// trouble: the clerk is just raising the epoch, or is about to find that others have taken over.
+template <class Ask> int gate::ask(const Ask &question, if_away then) {
+    if (is_away(then))
         return -ENOTCONN;
     bool was_connected = false;
     int error = ask_once(question, was_connected);
@@ -88,6 +89,7 @@ template <class Ask> int gate::ask(const Ask &question, bool is_urgent) {
     return error;
 }
 
+// The clock does not move on virtual time, so a timeout counts as a long wait there, too.
 template <class Ask> int gate::ask_once(const Ask &question, bool &was_connected) {
     has_asked_ = true;
     const std::int64_t begun = clock_.now();
@@ -108,7 +110,7 @@ int gate::ask_to_start(std::int64_t &now) {
             reading.asked = clock_.now();
             return store.start(connection, &member, questions_.data(), questions_.size(), &reading.now);
         },
-        !settings_.confirmed_only);
+        settings_.confirmed_only ? if_away::give_up : if_away::ask_while_quick);
     reading.answered = clock_.now();
     now = reading.now;
     if (error == 0 && database_.add(reading))
@@ -116,8 +118,8 @@ int gate::ask_to_start(std::int64_t &now) {
     return error;
 }
 
-// Those that are ready and were not started, because the lease has ended, are refused. The clerk renews it,
-// or finds that others have taken over.
+// A job that is ready but was not started is refused: the lease has ended (the clerk renews it, or finds that
+// others took over), or another transaction has locked the job.
 void gate::apply(std::int64_t now) {
     for (std::size_t i = 0; i < taken_.size(); ++i) {
         const tw_store_start &answer = questions_[i];
@@ -166,9 +168,9 @@ gate::progress gate::settle_some() {
         [&](const tw_store &store, void *connection) {
             return store.settle(connection, &member, outcomes_.data(), outcomes_.size());
         },
-        false);
+        if_away::give_up);
     if (error != 0) {
-        jobs_.give_back_answers();
+        jobs_.return_answers();
         return progress::stuck;
     }
     std::size_t locked = 0;
@@ -176,21 +178,21 @@ gate::progress gate::settle_some() {
         counts_.unmatched += outcome.matched == 0 ? 1 : 0;
         locked += outcome.matched == -EBUSY ? 1 : 0;
     }
-    const std::int64_t soonest = first_ready(answers);
-    const bool are_all_locked = locked == outcomes_.size();
-    jobs_.give_back_locked(outcomes_);
-    if (clerk_.note_settled(soonest))
+    jobs_.finish_answers(outcomes_);
+    if (locked == outcomes_.size())
+        return progress::stuck;
+    if (clerk_.note_settled(first_ready()))
         call_clerk_();
-    return are_all_locked ? progress::stuck : progress::some;
+    return progress::some;
 }
 
-// By the local clock.
-std::int64_t gate::first_ready(const std::vector<answer> &answers) const {
+// When the first of the jobs that were just settled is ready again, by the local clock.
+std::int64_t gate::first_ready() const {
     std::int64_t first = never;
-    for (const answer &it : answers)
-        if (it.what == TW_STORE_MOVE)
-            first =
-                std::min(first, it.ready_is_delay ? clock_.now() + it.ready_ns : database_.when(it.ready_ns));
+    for (const tw_store_outcome &job : outcomes_)
+        if (job.what == TW_STORE_MOVE && job.matched == 1)
+            first = std::min(first, job.ready_is_delay != 0 ? clock_.now() + job.ready_ns
+                                                            : database_.when(job.ready_ns));
     return first;
 }
 

@@ -1,10 +1,10 @@
 // The gate that jobs pass to run and when they have run: starts what is ready, and settles what was answered.
 //
 // The database is asked for each job whether it may be started: that it was not removed or replaced, that its
-// time has come by the database's own clock, and that the lease lasts. While the database cannot be reached,
-// on a new connection either, the lease alone decides, unless the user wants it otherwise; if the database
-// refuses to answer, jobs wait. As many jobs are asked for, and settled, together as have come meanwhile;
-// those that another transaction has locked are asked for again, and hold up no other.
+// time has come by the database's own clock, and that the lease lasts. If a new connection cannot reach the
+// database either, the lease alone decides, unless `confirmed_only` is set. If the database answers with an
+// error, jobs wait. The gate asks about, and settles, all jobs that have arrived meanwhile in one call. It
+// asks again later about jobs that another transaction has locked.
 //
 // The gate has its own line, so that a start does not wait for a claim. In PostgreSQL starts wait for the
 // disk, because a handler can outlive a crash of the server; answers never do (docs/DURABLE.md, "Disk").
@@ -38,15 +38,18 @@ class gate final : public agent {
     enum class progress { none, some, stuck };
     progress start_some();
     progress settle_some();
-    bool is_away(bool is_urgent) const {
-        return !line_.is_open() && clerk_.is_away() && !is_closing_ && (has_waited_ || !is_urgent);
+    // What a question does while the clerk cannot reach the database, and the gate has no connection.
+    enum class if_away { give_up, ask_while_quick };
+    bool is_away(if_away then) const {
+        const bool may_ask = then == if_away::ask_while_quick && !has_waited_;
+        return !line_.is_open() && clerk_.is_away() && !is_closing_ && !may_ask;
     }
-    template <class Ask> int ask(const Ask &question, bool is_urgent);
+    template <class Ask> int ask(const Ask &question, if_away then);
     template <class Ask> int ask_once(const Ask &question, bool &was_connected);
     int ask_to_start(std::int64_t &now);
     void apply(std::int64_t now);
     bool go_on_alone();
-    std::int64_t first_ready(const std::vector<answer> &answers) const;
+    std::int64_t first_ready() const;
 
     line line_;
     const settings &settings_;
@@ -60,9 +63,9 @@ class gate final : public agent {
     std::function<void()> call_clerk_;
 
     bool has_asked_ = false;   // in this step
-    int error_ = 0;            // of this step
+    int error_ = 0;            // the last of this step, also if a later question was answered
     bool is_lost_ = false;     // the last step that asked found no database
-    bool has_waited_ = false;  // the last question found none, and that took long
+    bool has_waited_ = false;  // the last question found no database, and took at least long_wait_ns
     bool is_closing_ = false;  // so it looks for a database that is away by itself
     growing_pause pause_;
 

@@ -489,27 +489,29 @@ const std::vector<answer> &holding::take_answers() {
     return taken_answers_;
 }
 
-void holding::give_back_answers() {
+void holding::return_answers() {
     const std::lock_guard hold(mutex_);
+    put_back_answers();
+}
+
+void holding::finish_answers(const std::vector<tw_store_outcome> &outcomes) {
+    const std::lock_guard hold(mutex_);
+    std::size_t locked = 0;
+    for (std::size_t i = 0; i < outcomes.size(); ++i)
+        if (outcomes[i].matched == -EBUSY)
+            std::swap(taken_answers_[locked++], taken_answers_[i]);
+    taken_answers_.erase(taken_answers_.begin() + static_cast<std::ptrdiff_t>(locked), taken_answers_.end());
+    put_back_answers();
+}
+
+// REQUIRES: mutex held
+void holding::put_back_answers() {
     if (lease_.member().id != 0)
         answers_.insert(answers_.end(), std::make_move_iterator(taken_answers_.begin()),
                         std::make_move_iterator(taken_answers_.end()));
     else
         note_lost_answers(taken_answers_.size());
     taken_answers_.clear();
-}
-
-void holding::give_back_locked(const std::vector<tw_store_outcome> &outcomes) {
-    {
-        const std::lock_guard hold(mutex_);
-        std::size_t kept = 0;
-        for (std::size_t i = 0; i < outcomes.size(); ++i)
-            if (outcomes[i].matched == -EBUSY)
-                std::swap(taken_answers_[kept++], taken_answers_[i]);
-        taken_answers_.erase(taken_answers_.begin() + static_cast<std::ptrdiff_t>(kept),
-                             taken_answers_.end());
-    }
-    give_back_answers();
 }
 
 std::uint64_t holding::lost_answers() const {

@@ -124,12 +124,13 @@ class holding {
 
     // --- for the gate ---
 
-    // The answers to settle next, until one of the following says that none is settled, or all but those that
-    // another transaction has locked: these come last from then on.
+    // Takes the answers to settle next. The gate then calls one of these: `return_answers` if none was
+    // settled, or `finish_answers`, with one outcome for each answer in the same order. That drops all
+    // answers but those that another transaction has locked, and queues these last.
     const std::vector<answer> &take_answers();
     static constexpr std::size_t most_answers = 512;
-    void give_back_answers();
-    void give_back_locked(const std::vector<tw_store_outcome> &outcomes);
+    void return_answers();
+    void finish_answers(const std::vector<tw_store_outcome> &outcomes);
 
     // How many answers were dropped because the member has lost what it held.
     std::uint64_t lost_answers() const;
@@ -182,6 +183,7 @@ class holding {
     held_job *next_to_run();
     void call_handler(held_job &it);
     void conclude(held_job &it, answer &&what);
+    void put_back_answers();
     void note_lost_answers(std::size_t count);
     void measure(std::int64_t took);
     std::unique_ptr<held_job> extract(held_job &it);

@@ -92,7 +92,7 @@ void print_state(const tw_durable &durable, const tw_durable_counts &now, page &
     out.print("\"\n");
     out.print("%s; lease: %.1f s left; its clock is ",
               now.connected == 0   ? "not connected"
-              : is_loss(now.error) ? "connected, but not for starts and answers"
+              : is_loss(now.error) ? "connected, but the connection for starts and answers is lost"
               : now.error != 0     ? "connected, but the database refuses"
                                    : "connected",
               in_ms(now.lease_ns) / 1000);

@@ -77,9 +77,13 @@ bool advance(keeper &base, timeline &line, tick present, tick limit, tick *next,
     inside_record frame;
     current_run run(*it.rt);
     for (; *budget != 0; --*budget) {
-        // Before the timers of this tick are put in order: nodes fire first, and owe nothing to that work.
-        const bool is_first_node = limit == never && line.has_nodes.load(std::memory_order_relaxed);
-        if (wheel.has_entries_here() && (wheel.due_tick() >= limit || is_first_node)) {
+        // Also before this tick's late timers are put in order: nodes fire first, and must not wait for that
+        // (P2).
+        const auto nodes_may_be_due = [&] {
+            return wheel.due_tick() >= limit ||
+                   (limit == never && line.has_nodes.load(std::memory_order_relaxed));
+        };
+        if (wheel.has_late_entries_here() && nodes_may_be_due()) {
             *next = wheel.due_tick();
             return true;
         }
@@ -94,6 +98,10 @@ bool advance(keeper &base, timeline &line, tick present, tick limit, tick *next,
         if (result == record_wheel::step_result::moved) {
             hold.spend(1);
             continue;
+        }
+        if (nodes_may_be_due()) {
+            *next = wheel.due_tick();
+            return true;
         }
         fire_next(it, wheel, frame, run, lock);
         if (must_stop(*it.rt))

@@ -8,7 +8,8 @@
 #include <cstring>
 #include <new>
 
-// Of the leak sanitizer, if the program has it: cells hold the user's pointers.
+// LeakSanitizer does not scan mapped memory, and cells hold the user's pointers. So it is told of the
+// mapping, if the program has it.
 extern "C" {
 [[gnu::weak]] void __lsan_register_root_region(const void *begin, std::size_t size);
 [[gnu::weak]] void __lsan_unregister_root_region(const void *begin, std::size_t size);
@@ -22,7 +23,7 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
-// Maps so many bytes, a multiple of huge pages, at the beginning of one. Null without memory.
+// Maps `bytes`, a multiple of huge_page, aligned to huge_page. Null without memory.
 char *map_huge_pages(std::size_t bytes) {
     void *const found =
         mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -39,7 +40,7 @@ char *map_huge_pages(std::size_t bytes) {
     return all + before;
 }
 
-// The slab is the last of these bytes.
+// Puts the slab at the end of `memory`, which has `bytes` bytes and may be null.
 slab *make_slab(void *memory, std::size_t bytes, std::size_t mapped) {
     char *const begin = static_cast<char *>(memory);
     return memory != nullptr ? new (begin + bytes - sizeof(slab)) slab{nullptr, begin, mapped} : nullptr;
@@ -53,11 +54,11 @@ slab *allocate_slab(std::size_t bytes) {
     return posix_memalign(&memory, alignof(slab), whole) == 0 ? make_slab(memory, whole, 0) : nullptr;
 }
 
-// They do not come from the heap, which would leave a gap before each huge page, and where the system may
-// fill that with another as soon as the heap writes there.
+// Cells in huge pages are mapped. An aligned block of the heap leaves a gap of up to 2 MB before it, and the
+// kernel may back that gap with another huge page as soon as the heap writes there.
 slab *allocate_cells(std::size_t bytes) {
     const std::size_t whole = round_up(bytes + sizeof(slab), huge_page);
-    const bool is_huge = whole - bytes <= bytes / 8;
+    const bool is_huge = whole - bytes <= bytes / 8;  // rounding up wastes an eighth at most
     slab *const made = is_huge ? make_slab(map_huge_pages(whole), whole, whole) : allocate_slab(bytes);
     if (made != nullptr)
         std::memset(made->begin, 0, bytes);

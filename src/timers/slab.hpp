@@ -10,7 +10,7 @@ namespace tickwheel::runtime {
 struct alignas(64) slab {
     slab *next;
     char *begin;
-    std::size_t mapped;  // in bytes; 0: it is of the heap
+    std::size_t mapped;  // bytes; 0: `begin` comes from the heap
 };
 
 inline constexpr std::size_t huge_page = std::size_t{2} << 20;
@@ -18,9 +18,9 @@ inline constexpr std::size_t huge_page = std::size_t{2} << 20;
 // Allocates one. Any thread, no lock. Null without memory.
 slab *allocate_slab(std::size_t bytes);
 
-// The same for cells: all zero. As many as nearly fill huge pages are in such, if the system has them: records
-// are found in random order, and each would otherwise miss in the TLB as well. Memory takes long to clear when
-// it is first used, which must not happen under the lock (P8): so it is done here.
+// The same for cells: all zero. Cells that nearly fill whole huge pages are mapped in huge pages if the
+// system has them: records are accessed in random order, and with small pages each access would miss the TLB
+// too. Clearing fresh memory is slow and must not happen under the lock (P8), so this function does it.
 slab *allocate_cells(std::size_t bytes);
 
 void free_slab(slab *it);  // may be null

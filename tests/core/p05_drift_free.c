@@ -246,7 +246,7 @@ TEST(p14_a_callback_that_advances_its_wheel_changes_nothing) {
     advance(15);
     assert_fired(1, 0, 20);
     advance(20);
-    assert_fired(2, 0, 30); /* it counts up to 20, not to 95 */
+    assert_fired(2, 0, 30); /* the refused call left no trace: fires are missed up to 20 */
 }
 
 static uint64_t due_before, due_after;

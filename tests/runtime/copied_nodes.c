@@ -40,7 +40,7 @@ TEST(p14_the_copy_of_a_pending_node_is_refused_and_changes_nothing) {
     assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
 }
 
-/* Wherever the copy lies to that wheel: as the original to its own, or the other way round. */
+/* In both layouts: the copy lies to the other wheel as the original to its own, and the mirror image. */
 TEST(p14_a_copy_beside_another_wheel_is_refused_there_too) {
     enum { APART = 1 << 16 };
     struct shard {

@@ -23,7 +23,8 @@ static void assert_stopped_for(const struct tw_node *broken, void (*misuse)(void
 
 enum { SOON = 5, FAR_AWAY = 3 << 16 }; /* on the lowest level, and on the highest */
 
-/* What is done to the node: it is filled with this byte, initialised again, or overwritten with another one.
+/* How the test damages the node: fills it with this byte, initialises it again, or copies another pending
+ * node over it.
  */
 enum { INIT = -1, ANOTHER = -2 };
 

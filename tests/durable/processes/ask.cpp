@@ -4,17 +4,16 @@
 //   open ADDRESS [SETTING=VALUE...]  schema=TEXT name=TEXT runtime=1, and timeout_ms, poll_ms, lease_ms,
 //                                    horizon_ms=N
 //   handle KIND                      each fire is a line of its own, and so is each event. The handlers of
-//                                    "slow" run until the input ends, those of "nap" a second; "bad" fails
-//                                    at its first try, for a reason that would clear a terminal
+//                                    "slow" run until the input ends, those of "held" until "go"; "bad"
+//                                    fails at its first try, for a reason that would clear a terminal
 //   put KIND KEY MILLISECONDS
 //   remove KIND KEY
 //   list                             each job in a line: kind, key, state and error
-//   count | now | counts | dump | close
+//   count | now | counts | dump | go | close
 #include <sys/prctl.h>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
@@ -22,7 +21,6 @@
 #include <mutex>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include <tickwheel/durable.h>
 
@@ -37,6 +35,7 @@ struct program {
     tw_runtime *rt = nullptr;
     tw_durable *jobs = nullptr;
     std::atomic<bool> has_ended = false;  // the input
+    std::atomic<bool> may_go = false;
 };
 
 std::string quoted(const std::string &text) {
@@ -64,8 +63,8 @@ tw_durable_answer on_fire(tw_durable_fire *fire, void *arg) {
                                           ",\"due\":" + std::to_string(fire->due_ns));
     if (fire->kind == std::string("slow"))
         static_cast<program *>(arg)->has_ended.wait(false);
-    if (fire->kind == std::string("nap"))
-        std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (fire->kind == std::string("held"))
+        static_cast<program *>(arg)->may_go.wait(false);
     return fire->kind == std::string("bad") ? tw_durable_failed(fire, "no \033[2Jpaper") : TW_DURABLE_DONE;
 }
 
@@ -178,6 +177,12 @@ int close(program &it) {
     return result;
 }
 
+void let_go(program &it) {
+    it.may_go = true;
+    it.may_go.notify_all();
+    answer(it, 0);
+}
+
 void carry_out(program &it, const std::string &verb, std::istream &words) {
     if (verb == "open")
         answer(it, open(it, words));
@@ -197,6 +202,8 @@ void carry_out(program &it, const std::string &verb, std::istream &words) {
         tell_counts(it);
     else if (verb == "dump")
         dump(it);
+    else if (verb == "go")
+        let_go(it);
     else if (verb == "close")
         answer(it, close(it));
     else

@@ -22,17 +22,18 @@ struct meaning {
     const char *code;
     int error;
 };
+constexpr const char *lock_not_available = "55P03";
 constexpr meaning meanings[] = {
-    {"53100", -ENOSPC},   // disk full
-    {"53200", -ENOMEM},   //
-    {"53", -ENOTCONN},    // too many connections
-    {"25006", -EROFS},    // a standby, or a read-only transaction
-    {"42501", -EACCES},   // insufficient privilege
-    {"28", -EACCES},      // authorization
-    {"3D000", -ENOENT},   // no such database
-    {"3F000", -EPROTO},   // no such schema
-    {"42", -EPROTO},      // a table, column or function is not there, is another, or is there already
-    {"55P03", -EBUSY},    // lock not available
+    {"53100", -ENOSPC},  // disk full
+    {"53200", -ENOMEM},  //
+    {"53", -ENOTCONN},   // too many connections
+    {"25006", -EROFS},   // a standby, or a read-only transaction
+    {"42501", -EACCES},  // insufficient privilege
+    {"28", -EACCES},     // authorization
+    {"3D000", -ENOENT},  // no such database
+    {"3F000", -EPROTO},  // no such schema
+    {"42", -EPROTO},     // a table, column or function is not there, is another, or is there already
+    {lock_not_available, -EBUSY},
     {"57014", -EBUSY},    // cancelled, by a timeout of the server's
     {"57", -ENOTCONN},    // shut down, crashed, starting
     {"40", -EBUSY},       // deadlock, serialization
@@ -155,8 +156,9 @@ int link::open(const char *address) {
     // Statements here take few rows by an index. Without statistics the planner may think that a table is
     // small, and read all of it; and a plan that it has made for a small table would stay when that has
     // grown.
-    // The server gives up a lock, or a statement with several, before the answer is given up here. So it is
-    // known that nothing has happened; and of one lock the error says that.
+    // The server stops waiting for one lock at 70 % of the timeout, and cancels a statement at 80 %. Both
+    // come before the link stops waiting, so the caller knows that nothing has changed. The limit for a lock
+    // is the lower one so that the text of the error names the lock.
     //
     // A database without an encoding has texts as they are. A row that another program inserted with a text
     // that is not UTF-8 would make each statement that reads it fail, so here the server does not check them.
@@ -192,8 +194,10 @@ void link::abandon() {
 int link::failed(const PGresult *result) {
     if (PQstatus(connection_) != CONNECTION_OK)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
+    const char *const code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
     why_ = without_newline(PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
-    return meaning_of(PQresultErrorField(result, PG_DIAG_SQLSTATE));
+    met_lock_ = code != nullptr && std::strcmp(code, lock_not_available) == 0;
+    return meaning_of(code);
 }
 
 int link::send_all() {
@@ -273,6 +277,7 @@ int link::prepare(std::size_t statement) {
 }
 
 int link::send(std::size_t statement, parameters &with) {
+    met_lock_ = false;
     wait_until_ = steady_now() + timeout_ns_ * patience_;
     if (const int error = prepare(statement); error != 0)
         return error;

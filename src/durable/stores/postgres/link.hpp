@@ -45,6 +45,9 @@ class link {
     int descriptor() const { return PQsocket(connection_); }
     const std::string &why() const { return why_; }
 
+    // The last call failed because of a lock that another transaction holds.
+    bool met_lock() const { return met_lock_; }
+
     // Has why() say this, of an error that another has followed or that is the caller's own.
     void explain_by(std::string why) { why_ = std::move(why); }
 
@@ -76,6 +79,7 @@ class link {
     std::vector<bool> is_prepared_;
     unsigned generation_ = 0;  // of statements: the server keeps the names of the former
     std::string why_;
+    bool met_lock_ = false;
 };
 
 }  // namespace tickwheel::durable::postgres

@@ -107,8 +107,8 @@ set search_path = pg_catalog, pg_temp as $body$
 $body$;
 )";
 
-// Version 2 changed the functions alone. Of these this store calls `tell`, which has no loophole here: the
-// search path is that of the connection.
+// Version 2 changed the functions alone. The store calls only `tell` of them. Its older version is safe here,
+// because link::open has set the search path of the connection.
 constexpr int newest = 2;
 constexpr int oldest_with_these_tables = 1;
 

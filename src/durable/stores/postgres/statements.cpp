@@ -68,13 +68,17 @@ std::string count(const char *only) {
     return "select count(*) from (select" + selected(only) + " limit $5::int8) as chosen";
 }
 
-// Many jobs are started or settled at a time, and one that another transaction has locked must not hold up
-// the others. So these statements wait for a lock for 50 ms only, and the store then repeats them with "skip
-// locked" for `locked`, which passes such jobs by. The first try waits because a claim that comes too late
-// for a job locks the job as well, for a moment.
+// One locked job must not delay the rest of a batch. The first attempt waits at most 50 ms for a lock,
+// because a claim that comes too late for a job holds the row only for a moment. If that fails, the store
+// runs the statement again with `locked` = "skip locked". set_config stands in `me` because every part that
+// locks reads `me` first, so the limit is set before the first lock; `true` ends it with the transaction.
+//
+// A row that was updated while a statement waited has another ctid, which the snapshot of the statement
+// cannot see. So a job that a statement did not return may be locked, or may just have been: the caller asks
+// again.
 
-// Starts: $1, $2 member, $3 tokens. Jobs that were started before stay so. Returns those that are started;
-// all that are held, as they were before; and, with the number 0, whether the member may ask.
+// $1, $2 member, $3 tokens. Returns (n, true) for every job that is now started; (n, false, ready) for every
+// job that the member held when the statement began; and row 0: whether the member may ask.
 std::string start(const char *locked) {
     return std::string(R"(
 with me as materialized (
@@ -92,8 +96,8 @@ from given join $S.job on job.token = given.token and holder = $1::int8
 union all select 0, exists (select from me), null, clock_timestamp())";
 }
 
-// Settles: $1, $2 member, $3 tokens of those that end, $4.. one array for each field of the other outcomes.
-// `what` is that of tw_store_outcome_kind. Returns the tokens that it has found and, with the number 0,
+// $1, $2 member, $3 tokens of jobs that end, $4.. one array for each field of the other outcomes. `what` is
+// that of tw_store_outcome_kind. Returns the tokens of the jobs that it has settled and, with the number 0,
 // whether the member may settle. Alone of all changes it does not wait for the disk: if a crash of the server
 // takes it back, the job fires again, as if the process had ended just before its answer.
 std::string settle(const char *locked) {

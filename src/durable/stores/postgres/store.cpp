@@ -26,6 +26,8 @@ using namespace postgres;
 struct postgres_connection {
     link server;
     std::string schema;
+    // The last of these statements passed by jobs that were locked, so the next does so at once.
+    bool starts_meet_locks = false, answers_meet_locks = false;
     bool listens = false;
     std::vector<std::string>
         kinds;  // of the last claim: what others put of further kinds is not for this member
@@ -465,6 +467,17 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each,
     return 0;
 }
 
+// Calls a statement that waits for a lock, or the next statement, which passes locked jobs by.
+int call_past_locks(link &server, std::size_t waiting, bool &meets_locks, parameters &with, rows &out) {
+    if (!meets_locks) {
+        const int error = server.call(waiting, with, out);
+        if (!server.met_lock())
+            return error;
+        meets_locks = true;
+    }
+    return server.call(waiting + 1, with, out);
+}
+
 int start(void *connection, const tw_store_member *member, tw_store_start *starts, size_t count,
           int64_t *now_ns) {
     column token(type::int8, count);
@@ -473,11 +486,9 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
     parameters with;
     with.add_int8(member->id).add_int8(member->epoch).add(token);
     rows done;
-    link &server = of(connection).server;
-    int error = server.call(start_jobs, with, done);
-    if (error == -EBUSY)
-        error = server.call(start_unlocked_jobs, with, done);
-    if (error != 0)
+    postgres_connection &it = of(connection);
+    if (const int error = call_past_locks(it.server, start_jobs, it.starts_meet_locks, with, done);
+        error != 0)
         return error;
     for (std::size_t i = 0; i < count; ++i) {
         starts[i].started = 0;
@@ -490,14 +501,19 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
             return -ESTALE;
         if (number == 0)
             continue;
-        tw_store_start &it = starts[number - 1];
+        tw_store_start &job = starts[number - 1];
         if (done.truth(row, 1))
-            it.started = 1;
+            job.started = 1;
         else
-            it.ready_ns = done.time(row, 2);
+            job.ready_ns = done.time(row, 2);
     }
+    it.starts_meet_locks = std::any_of(starts, starts + count, [now_ns](const tw_store_start &job) {
+        return job.started == 0 && job.ready_ns <= *now_ns;
+    });
     return 0;
 }
+
+bool is_locked(const tw_store_outcome &job) { return job.matched == -EBUSY; }
 
 // What becomes of jobs that do not just end: one column for each field of an outcome.
 struct outcome_columns {
@@ -526,10 +542,12 @@ struct outcome_columns {
     }
 };
 
-// Another transaction has locked what is held although it was passed by.
+// Sets -EBUSY for jobs that the statement has passed by although the member still holds them.
 int note_locked(link &server, const tw_store_member &member, tw_store_outcome *outcomes, size_t count) {
     const auto is_missing = [](const tw_store_outcome &job) { return job.matched == 0; };
     const auto missing = static_cast<std::size_t>(std::count_if(outcomes, outcomes + count, is_missing));
+    if (missing == 0)
+        return 0;
     column tokens(type::int8, missing);
     for (std::size_t i = 0; i < count; ++i)
         if (is_missing(outcomes[i]))
@@ -567,19 +585,19 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     with.add_int8(member->id).add_int8(member->epoch).add(ended);
     others.hand_to(with);
     rows done;
-    link &server = of(connection).server;
-    int error = server.call(settle_jobs, with, done);
-    const bool passes_locked = error == -EBUSY;
-    if (passes_locked)
-        error = server.call(settle_unlocked_jobs, with, done);
-    if (error != 0)
+    postgres_connection &it = of(connection);
+    if (const int error = call_past_locks(it.server, settle_jobs, it.answers_meet_locks, with, done);
+        error != 0)
         return error;
     for (int row = 0; row < done.count(); ++row)
         if (const auto found = places.find(done.int8(row, 0)); found != places.end())
             outcomes[found->second].matched = 1;
         else if (!done.truth(row, 1))
             return -ESTALE;
-    return passes_locked ? note_locked(server, *member, outcomes, count) : 0;
+    if (const int error = note_locked(it.server, *member, outcomes, count); error != 0)
+        return error;
+    it.answers_meet_locks = std::any_of(outcomes, outcomes + count, is_locked);
+    return 0;
 }
 
 // --- being told -------------------------------------------------------------------------

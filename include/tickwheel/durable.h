@@ -291,7 +291,9 @@ int64_t tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_
  * `confirmed_only`. It may then fire a job that was removed shortly before the outage or during it; or have
  * fired one that is removed afterwards, by a transaction that locked the job before the process could mark it
  * as started. Returns 0 if the job was started: its handler is running, or waits for a worker of another
- * process. The job does not fire again. -EINVAL  also: a malformed name -ENOENT  there is no such job */
+ * process. The job does not fire again.
+ *   -EINVAL  also: a malformed name
+ *   -ENOENT  there is no such job */
 int tw_durable_remove(struct tw_durable *durable, const char *kind, const char *key);
 
 /* Has a failed job fire again, at once and with all its tries. With `key` null, all failed jobs of the kind;

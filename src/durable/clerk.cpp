@@ -356,7 +356,7 @@ int clerk::resume() {
     bool is_unmarked = false;
     for (const finding &job : found) {
         tokens.insert(job.token);
-        is_unmarked = is_unmarked || (job.state == TW_DURABLE_HELD && to_mark.count(job.token) != 0);
+        is_unmarked = is_unmarked || (job.state == TW_DURABLE_HELD && to_mark.contains(job.token));
         if (!jobs_.has(job.kind, job.key, job.token))
             unknown.push_back(
                 {job.kind.c_str(), job.key.c_str(), job.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});

@@ -561,7 +561,7 @@ int note_locked(link &server, const tw_store_member &member, tw_store_outcome *o
     for (int row = 0; row < held.count(); ++row)
         locked.insert(held.int8(row, 0));
     for (std::size_t i = 0; i < count; ++i)
-        if (is_missing(outcomes[i]) && locked.count(outcomes[i].token) != 0)
+        if (is_missing(outcomes[i]) && locked.contains(outcomes[i].token))
             outcomes[i].matched = -EBUSY;
     return 0;
 }

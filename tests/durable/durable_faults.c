@@ -618,6 +618,42 @@ TEST(a_job_that_was_removed_does_not_fire_while_the_database_refuses_starts) {
     }
 }
 
+TEST(a_job_that_is_locked_as_it_becomes_due_fires_when_the_lock_is_gone_and_delays_no_other) {
+    begin_scripted((struct tw_durable_options){0});
+    put_mail(self, "locked", SECOND);
+    put_mail(self, "other", SECOND);
+    script.locked = "locked";
+    advance(self, SECOND + LATE);
+    assert_int_equal(self->count, 1);
+    assert_string_equal(self->fires[0].key, "other");
+    advance(self, MINUTE);
+    assert_int_equal(self->count, 1);
+    assert_in_range(script.start.calls, 20, 60); /* with growing pauses */
+    script.locked = NULL;
+    advance(self, 2 * SECOND + LATE);
+    assert_int_equal(self->count, 2);
+    assert_int_equal(stats_of(self).unconfirmed, 0);
+}
+
+TEST(an_answer_to_a_locked_job_is_settled_when_the_lock_is_gone_and_delays_no_other) {
+    begin_scripted((struct tw_durable_options){0});
+    script.locked = "locked";
+    put_mail(self, "locked", 0); /* which holds and starts the job */
+    put_mail(self, "other", 0);
+    advance(self, SECOND);
+    assert_int_equal(self->count, 2);
+    assert_int_equal(tw_durable_count(self->jobs, NULL), 1);
+    assert_int_equal(stats_of(self).unsettled, 1);
+    assert_int_equal(stats_of(self).unmatched, 0);
+    advance(self, MINUTE);
+    assert_in_range(script.settle.calls, 20, 60); /* with growing pauses */
+    script.locked = NULL;
+    advance(self, 2 * SECOND + LATE);
+    assert_int_equal(tw_durable_count(self->jobs, NULL), 0);
+    assert_int_equal(stats_of(self).unsettled, 0);
+    assert_int_equal(self->count, 2);
+}
+
 /* The connection was lost, so the process opens another, and the database then refuses it something. */
 TEST(a_job_that_was_removed_does_not_fire_while_the_database_refuses_to_take_the_process_back) {
     const struct {

@@ -22,6 +22,7 @@ static UNUSED const unsigned each_time = UINT32_MAX;
 
 static struct script {
     struct plan open, put, remove, join, renew, resume, bury, claim, start, settle, listen;
+    const char *locked;     /* the key of a job that another transaction has locked; NULL: none */
     int outage;             /* what every call returns, without being carried out; 0: the database is there */
     int64_t clock_ahead_ns; /* how far the database's clock is ahead of the runtime's */
     int64_t shortest_timeout_ns, longest_timeout_ns; /* of all connections */
@@ -80,15 +81,45 @@ PASSES_ON(claim,
           (void *of, const struct tw_store_claim *claim, tw_store_visitor *each, void *arg,
            struct tw_store_look *look),
           of, claim, each, arg, look)
-PASSES_ON(start,
-          (void *of, const struct tw_store_member *member, struct tw_store_start *starts, size_t count,
-           int64_t *now_ns),
-          of, member, starts, count, now_ns)
-PASSES_ON(settle,
-          (void *of, const struct tw_store_member *member, struct tw_store_outcome *outcomes, size_t count),
-          of, member, outcomes, count)
-
 PASSES_ON(listen, (void *of), of)
+
+static bool is_locked(const char *key) { return script.locked != NULL && strcmp(script.locked, key) == 0; }
+
+/* These pass the locked job by. */
+static int start_unlocked(void *of, const struct tw_store_member *member, struct tw_store_start *starts,
+                          size_t count, int64_t *now_ns) {
+    int error = inner_store()->now(of, now_ns);
+    for (size_t i = 0; i < count && error == 0; ++i) {
+        starts[i].started = 0;
+        starts[i].ready_ns = *now_ns;
+        if (!is_locked(starts[i].key))
+            error = inner_store()->start(of, member, &starts[i], 1, now_ns);
+    }
+    return error;
+}
+
+static int settle_unlocked(void *of, const struct tw_store_member *member, struct tw_store_outcome *outcomes,
+                           size_t count) {
+    int error = 0;
+    for (size_t i = 0; i < count && error == 0; ++i) {
+        outcomes[i].matched = -EBUSY;
+        if (!is_locked(outcomes[i].key))
+            error = inner_store()->settle(of, member, &outcomes[i], 1);
+    }
+    return error;
+}
+
+static int scripted_start(void *of, const struct tw_store_member *member, struct tw_store_start *starts,
+                          size_t count, int64_t *now_ns) {
+    const int error = error_before(&script.start);
+    return error_after(&script.start, error != 0 ? error : start_unlocked(of, member, starts, count, now_ns));
+}
+
+static int scripted_settle(void *of, const struct tw_store_member *member, struct tw_store_outcome *outcomes,
+                           size_t count) {
+    const int error = error_before(&script.settle);
+    return error_after(&script.settle, error != 0 ? error : settle_unlocked(of, member, outcomes, count));
+}
 
 static int64_t scripted_bury(void *of, size_t limit) {
     const int error = error_before(&script.bury);

@@ -425,7 +425,8 @@ int clerk::look() {
         claim_limit_ = std::max<std::size_t>(1, claim_limit_ / 4);
     if (error != 0)
         return error;
-    claim_limit_ = std::min(claim_batch, claim_limit_ * 2);
+    if (count == claim_limit_)  // slowly, as a claim that fails costs a timeout
+        claim_limit_ = std::min(claim_batch, claim_limit_ + claim_limit_ / 16 + 1);
     has_dead_ = has_dead_ || seen.has_dead != 0;
     const std::lock_guard hold(mutex_);
     if (count == room.size())

@@ -57,6 +57,7 @@ member::~member() {
 
 // First nothing is started any more, then the handlers end, and then there are no more answers.
 std::size_t member::end() {
+    const std::uint64_t lost = jobs.lost_answers();  // before
     if (gate_pacer != nullptr)
         gate_pacer->stop();
     jobs.end();
@@ -64,7 +65,7 @@ std::size_t member::end() {
     if (clerk_pacer != nullptr)
         clerk_pacer->stop();
     clerk.leave();
-    return unsettled;
+    return unsettled + static_cast<std::size_t>(jobs.lost_answers() - lost);
 }
 
 int check_usable(const tw_durable *durable) {

@@ -5,15 +5,23 @@
 #include <chrono>
 #include <thread>
 
+#include "explain.hpp"
+
 namespace tickwheel::durable {
 
 namespace {
 
 constexpr std::size_t batch = 512;
 
+// Of starts and answers in one step.
+constexpr unsigned most_rounds = 16;
+
+// How soon to ask again for what another transaction has locked, and when to tell of that.
+constexpr std::int64_t breath_if_locked_ns = 200 * TW_MILLISECOND, long_lock_ns = TW_SECOND;
+
 // If a question that finds no database takes this long, the gate stops asking until the clerk has reached the
 // database: every job that is due would wait for that long.
-constexpr std::int64_t long_wait_ns = 50 * TW_MILLISECOND;
+constexpr std::int64_t long_wait_ns = 250 * TW_MILLISECOND;
 
 }  // namespace
 
@@ -29,11 +37,13 @@ gate::gate(const database &to, const settings &all, const local_clock &clock, da
 
 // Starts go first: those jobs are due. If this step asked nothing and the last question found no database,
 // the gate tries to connect, so that it notices when the database is back.
-std::int64_t gate::step(std::int64_t) {
+std::int64_t gate::step(std::int64_t now) {
     has_asked_ = false;
     error_ = 0;
+    if (now >= bring_back_at_)
+        jobs_.bring_back();
     bool may_start = true, may_settle = true, has_moved = true;
-    while (has_moved) {
+    for (unsigned round = 0; has_moved && round < most_rounds; ++round) {
         const progress starts = may_start ? start_some() : progress::none;
         const progress answers = may_settle ? settle_some() : progress::none;
         may_start = may_start && starts != progress::stuck;
@@ -42,15 +52,32 @@ std::int64_t gate::step(std::int64_t) {
     }
     if (!has_asked_ && is_lost_)
         ask([](const tw_store &, void *) { return 0; }, if_away::give_up);
-    if (has_asked_) {
+    if (has_asked_)
         is_lost_ = is_loss(error_);
-        if (troubles_.note(agent_name::gate, error_))
-            call_clerk_();
-    }
     const bool is_at_rest = may_start && may_settle && error_ == 0 && !is_lost_;
+    watch_what_is_aside();
+    if ((has_asked_ || !is_lost_) && troubles_.note(agent_name::gate, error_))
+        call_clerk_();
     if (is_at_rest || !has_asked_)  // not asked: the clerk is looking for the database
         pause_.reset();
-    return is_at_rest ? never : clock_.now() + pause_.next();
+    const std::int64_t again = has_moved ? now : is_at_rest ? never : clock_.now() + pause_.next();
+    return std::min(again, bring_back_at_);
+}
+
+// What waits for another transaction is asked for again soon, and told of if that lasts.
+void gate::watch_what_is_aside() {
+    const std::int64_t now = clock_.now();
+    if (!jobs_.has_aside()) {
+        bring_back_at_ = aside_since_ = never;
+        return;
+    }
+    if (aside_since_ == never)
+        aside_since_ = now;
+    if (now >= bring_back_at_ || bring_back_at_ == never)
+        bring_back_at_ = now + breath_if_locked_ns;
+    const bool lease_lasts = lease_.remaining(lease_.member().id, now) > 0;
+    if (error_ == 0 && lease_lasts && now - aside_since_ >= long_lock_ns)
+        error_ = refuse(-EBUSY, "another transaction has locked jobs that are due, or have been answered");
 }
 
 // --- starts -------------------------------------------------------------------------------
@@ -62,15 +89,15 @@ gate::progress gate::start_some() {
     questions_.clear();
     for (const held_job *const it : taken_)
         questions_.push_back({it->kind.c_str(), it->key.c_str(), it->token, 0, 0});
-    refused_.clear();
     std::int64_t now = 0;
     const int error = ask_to_start(now);
     if (error == 0)
         apply(now);
-    else if (!is_loss(error) || !go_on_alone())
-        refused_ = taken_;
-    jobs_.try_again(refused_);
-    return refused_.size() < taken_.size() ? progress::some : progress::stuck;
+    else if (!is_loss(error) || !go_on_alone()) {
+        jobs_.try_again(taken_);
+        return progress::stuck;
+    }
+    return progress::some;
 }
 
 // One connection may break or go silent while the database is up, so the gate repeats the question on a new
@@ -121,6 +148,7 @@ int gate::ask_to_start(std::int64_t &now) {
 // A job that is ready but was not started is refused: the lease has ended (the clerk renews it, or finds that
 // others took over), or another transaction has locked the job.
 void gate::apply(std::int64_t now) {
+    refused_.clear();
     for (std::size_t i = 0; i < taken_.size(); ++i) {
         const tw_store_start &answer = questions_[i];
         if (answer.started != 0)
@@ -132,6 +160,7 @@ void gate::apply(std::int64_t now) {
         else
             refused_.push_back(taken_[i]);
     }
+    jobs_.put_aside(refused_);
 }
 
 // Returns false if they have to wait for the database. They became ready by what was known of its clock then,
@@ -173,15 +202,13 @@ gate::progress gate::settle_some() {
         jobs_.return_answers();
         return progress::stuck;
     }
-    std::size_t locked = 0;
+    bool has_settled = false;
     for (const tw_store_outcome &outcome : outcomes_) {
         counts_.unmatched += outcome.matched == 0 ? 1 : 0;
-        locked += outcome.matched == -EBUSY ? 1 : 0;
+        has_settled = has_settled || outcome.matched >= 0;
     }
     jobs_.finish_answers(outcomes_);
-    if (locked == outcomes_.size())
-        return progress::stuck;
-    if (clerk_.note_settled(first_ready()))
+    if (has_settled && clerk_.note_settled(first_ready()))
         call_clerk_();
     return progress::some;
 }
@@ -199,19 +226,23 @@ std::int64_t gate::first_ready() const {
 // The clerk goes on meanwhile: it connects again, and keeps the lease. On virtual time there is no meanwhile.
 std::size_t gate::settle_rest(std::int64_t timeout_ns) {
     is_closing_ = true;
-    const std::uint64_t lost = jobs_.lost_answers();  // before
-    const auto left = [&] { return jobs_.count().unsettled + jobs_.lost_answers() - lost; };
     const std::int64_t until = clock_.now() + timeout_ns;
     for (;;) {
         error_ = 0;
-        const progress made = settle_some();
+        jobs_.bring_back();
+        progress made;
+        do
+            made = settle_some();
+        while (made == progress::some);
         troubles_.note(agent_name::gate, error_);
-        if (made == progress::none)
-            return left();
-        if (made == progress::some)
-            continue;
-        if (settings_.single_thread || clock_.now() >= until)
-            return left();
+        const std::size_t left = jobs_.count().unsettled;
+        if (left == 0 || settings_.single_thread)
+            return left;
+        if (clock_.now() >= until) {
+            if (error_ == 0)
+                troubles_.note(agent_name::gate, refuse(-EBUSY, "another transaction has locked jobs"));
+            return left;
+        }
         std::this_thread::sleep_for(std::chrono::nanoseconds(growing_pause::shortest_ns));
     }
 }

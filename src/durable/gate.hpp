@@ -48,6 +48,7 @@ class gate final : public agent {
     template <class Ask> int ask_once(const Ask &question, bool &was_connected);
     int ask_to_start(std::int64_t &now);
     void apply(std::int64_t now);
+    void watch_what_is_aside();
     bool go_on_alone();
     std::int64_t first_ready() const;
 
@@ -66,6 +67,7 @@ class gate final : public agent {
     int error_ = 0;            // the last of this step, also if a later question was answered
     bool is_lost_ = false;     // the last step that asked found no database
     bool has_waited_ = false;  // the last question found no database, and took at least long_wait_ns
+    std::int64_t bring_back_at_ = never, aside_since_ = never;  // of what another transaction has locked
     bool is_closing_ = false;  // so it looks for a database that is away by itself
     growing_pause pause_;
 

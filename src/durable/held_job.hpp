@@ -23,6 +23,7 @@ enum class stage {
     waiting,     // on the wheel, until it is ready
     ready,       // among those that are to be started
     confirming,  // the database is being asked whether it may be started
+    aside,       // another transaction has locked it, or the lease has ended: it is soon ready again
     queued,      // the database has started it, and it waits for a worker
     running      // its handler was called
 };

@@ -134,6 +134,7 @@ int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_s
     int error = 0;
     try {
         ready_.reserve(jobs_.size() + claimed.size());
+        aside_.reserve(jobs_.size() + claimed.size());
         answers_.reserve(jobs_.size() + claimed.size() + answers_.size() + taken_answers_.size());
         for (std::unique_ptr<held_job> &each : claimed) {
             held_job *const it = add(std::move(each));
@@ -238,9 +239,10 @@ void holding::forget_unless_running(held_job &it) {
         return;
     ++counts_.taken_back;
     it.is_forgotten = true;
-    if (it.at == stage::ready)
-        ready_.erase(std::find(ready_.begin(), ready_.end(), &it));
-    if (it.at == stage::ready || (it.at == stage::waiting && take_off(it)))
+    const bool is_in_list = it.at == stage::ready || it.at == stage::aside;
+    if (is_in_list)
+        std::erase(it.at == stage::ready ? ready_ : aside_, &it);
+    if (is_in_list || (it.at == stage::waiting && take_off(it)))
         extract(it);
 }
 
@@ -259,6 +261,7 @@ void holding::forget_all() {
     const std::lock_guard hold(mutex_);
     note_lost_answers(answers_.size());
     answers_.clear();
+    locked_answers_ = 0;
 }
 
 void holding::forget(held_job &it) {
@@ -295,9 +298,10 @@ std::size_t holding::room() const {
     if (has_ended_ || taken >= settings_.hold)
         return 0;
     const std::size_t in_time = runs_within(longest_queue_ns), in_horizon = runs_within(settings_.horizon_ns);
-    if (started_ >= in_time || taken >= in_horizon)
+    const std::size_t soon = taken - locked_answers_ - aside_.size();
+    if (started_ >= in_time || soon >= in_horizon)
         return 0;
-    return std::min({settings_.hold - taken, in_time - started_, in_horizon - taken});
+    return std::min({settings_.hold - taken, in_time - started_, in_horizon - soon});
 }
 
 // How many handlers will have run after this time, at the least.
@@ -348,13 +352,18 @@ void holding::take_ready(std::size_t limit, std::vector<held_job *> &taken) {
 
 void holding::try_again(const std::vector<held_job *> &them) {
     const std::lock_guard hold(mutex_);
+    move_to(ready_, stage::ready, them);
+}
+
+// REQUIRES: mutex held
+void holding::move_to(std::vector<held_job *> &list, stage at, const std::vector<held_job *> &them) {
     for (held_job *const it : them) {
         if (it->is_forgotten) {
             extract(*it);
             continue;
         }
-        it->at = stage::ready;
-        ready_.push_back(it);
+        it->at = at;
+        list.push_back(it);
     }
 }
 
@@ -468,10 +477,12 @@ void holding::conclude(held_job &it, answer &&what) {
     const std::lock_guard hold(mutex_);
     what.it = extract(it);
     --started_;
-    if (lease_.member().id == what.it->whom.id)
+    if (lease_.member().id == what.it->whom.id) {
         answers_.push_back(std::move(what));
-    else
+        std::swap(answers_.back(), *(answers_.end() - 1 - static_cast<std::ptrdiff_t>(locked_answers_)));
+    } else {
         note_lost_answers(1);
+    }
 }
 
 void holding::measure(std::int64_t took) {
@@ -483,7 +494,8 @@ void holding::measure(std::int64_t took) {
 
 const std::vector<answer> &holding::take_answers() {
     const std::lock_guard hold(mutex_);
-    const auto end = answers_.begin() + static_cast<std::ptrdiff_t>(std::min(most_answers, answers_.size()));
+    const std::size_t count = std::min(most_answers, answers_.size() - locked_answers_);
+    const auto end = answers_.begin() + static_cast<std::ptrdiff_t>(count);
     taken_answers_.assign(std::make_move_iterator(answers_.begin()), std::make_move_iterator(end));
     answers_.erase(answers_.begin(), end);
     return taken_answers_;
@@ -491,7 +503,7 @@ const std::vector<answer> &holding::take_answers() {
 
 void holding::return_answers() {
     const std::lock_guard hold(mutex_);
-    put_back_answers();
+    put_back_answers(answers_.end() - static_cast<std::ptrdiff_t>(locked_answers_));
 }
 
 void holding::finish_answers(const std::vector<tw_store_outcome> &outcomes) {
@@ -501,17 +513,38 @@ void holding::finish_answers(const std::vector<tw_store_outcome> &outcomes) {
         if (outcomes[i].matched == -EBUSY)
             std::swap(taken_answers_[locked++], taken_answers_[i]);
     taken_answers_.erase(taken_answers_.begin() + static_cast<std::ptrdiff_t>(locked), taken_answers_.end());
-    put_back_answers();
+    if (put_back_answers(answers_.end()))
+        locked_answers_ += locked;
 }
 
+// Returns false if the member has lost what it held meanwhile.
 // REQUIRES: mutex held
-void holding::put_back_answers() {
-    if (lease_.member().id != 0)
-        answers_.insert(answers_.end(), std::make_move_iterator(taken_answers_.begin()),
+bool holding::put_back_answers(std::vector<answer>::iterator where) {
+    const bool is_member = lease_.member().id != 0;
+    if (is_member)
+        answers_.insert(where, std::make_move_iterator(taken_answers_.begin()),
                         std::make_move_iterator(taken_answers_.end()));
     else
         note_lost_answers(taken_answers_.size());
     taken_answers_.clear();
+    return is_member;
+}
+
+void holding::put_aside(const std::vector<held_job *> &them) {
+    const std::lock_guard hold(mutex_);
+    move_to(aside_, stage::aside, them);
+}
+
+void holding::bring_back() {
+    const std::lock_guard hold(mutex_);
+    locked_answers_ = 0;
+    move_to(ready_, stage::ready, aside_);
+    aside_.clear();
+}
+
+bool holding::has_aside() const {
+    const std::lock_guard hold(mutex_);
+    return locked_answers_ != 0 || !aside_.empty();
 }
 
 std::uint64_t holding::lost_answers() const {

@@ -10,15 +10,18 @@
 // mutex alone. No lock is held while handlers run.
 //
 // H1  A job in `jobs_` is in one place: on the wheel if it is waiting, in `ready_` if it is ready, with the
-//     gate if it is confirming, in `queue_` if it is queued, with a runner if it is running.
+//     gate if it is confirming, in `aside_` if it is aside, in `queue_` if it is queued, with a runner if it
+//     is running.
 // H2  A forgotten job is freed by its current owner (H1): by the function that forgets it, if that
-//     could take it off the wheel or `ready_`, otherwise by the next function that dequeues it. A
+//     could take it off the wheel, `ready_` or `aside_`, otherwise by the next function that dequeues it. A
 //     running job is never forgotten.
 // H3  `newest_` has at most one job of each name. That job is in `jobs_`, and no job of the same name there
 //     has a higher token.
 // H4  If `queue_` is not empty and the holding has not ended, a runner is awake.
-// H5  `ready_` has room for all of `jobs_`, and `answers_` for those, its own and the taken ones: nothing
-//     that happens to a held job allocates.
+// H5  `ready_` and `aside_` have room for all of `jobs_`, and `answers_` for those, its own and the taken
+// ones:
+//     nothing that happens to a held job allocates.
+// H6  The last `locked_answers_` of `answers_` are those that another transaction kept from being settled.
 #pragma once
 
 #include <atomic>
@@ -126,11 +129,18 @@ class holding {
 
     // Takes the answers to settle next. The gate then calls one of these: `return_answers` if none was
     // settled, or `finish_answers`, with one outcome for each answer in the same order. That drops all
-    // answers but those that another transaction has locked, and queues these last.
+    // answers but those that another transaction has locked, and puts these aside.
     const std::vector<answer> &take_answers();
     static constexpr std::size_t most_answers = 512;
     void return_answers();
     void finish_answers(const std::vector<tw_store_outcome> &outcomes);
+
+    // Puts aside what is confirming and may not start yet: the next step is not to meet these jobs again.
+    void put_aside(const std::vector<held_job *> &them);
+
+    // Has what was put aside asked for, and settled, again.
+    void bring_back();
+    bool has_aside() const;
 
     // How many answers were dropped because the member has lost what it held.
     std::uint64_t lost_answers() const;
@@ -174,6 +184,7 @@ class holding {
     void on_time(held_job &it);
     held_job *add(std::unique_ptr<held_job> &&claimed);
     void note_newest(held_job &it);
+    void move_to(std::vector<held_job *> &list, stage at, const std::vector<held_job *> &them);
     void forget_unless_running(held_job &it);
     void line_up(held_job &it);
     void wake_runners(std::int64_t delay = 0);
@@ -183,7 +194,7 @@ class holding {
     held_job *next_to_run();
     void call_handler(held_job &it);
     void conclude(held_job &it, answer &&what);
-    void put_back_answers();
+    bool put_back_answers(std::vector<answer>::iterator where);
     void note_lost_answers(std::size_t count);
     void measure(std::int64_t took);
     std::unique_ptr<held_job> extract(held_job &it);
@@ -203,8 +214,10 @@ class holding {
     mutable std::mutex mutex_;
     std::unordered_map<std::int64_t, std::unique_ptr<held_job>> jobs_;  // by token
     std::unordered_set<held_job *, by_name, by_name> newest_;           // of each name
-    std::vector<held_job *> ready_;                                     // in the order of becoming so
+    std::vector<held_job *> aside_;
+    std::vector<held_job *> ready_;  // in the order of becoming so
     std::vector<answer> answers_, taken_answers_;
+    std::size_t locked_answers_ = 0;  // see H6
     std::uint64_t lost_answers_ = 0;
     std::deque<runner> runners_;
     held_job *queue_ = nullptr, *end_of_queue_ = nullptr;  // linked by `next`

@@ -131,6 +131,8 @@ const char *name_of(stage at) {
         return "ready";
     case stage::confirming:
         return "confirming";
+    case stage::aside:
+        return "aside";
     case stage::queued:
         return "queued";
     default:

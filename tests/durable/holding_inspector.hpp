@@ -12,11 +12,12 @@ class holding_inspector {
     // Returns the invariant that does not hold, or null.
     static const char *broken_invariant(const holding &of) {
         const std::lock_guard hold(of.mutex_);
-        return broken_places(of)    ? "H1"
-               : broken_names(of)   ? "H3"
-               : broken_runners(of) ? "H4"
-               : broken_room(of)    ? "H5"
-                                    : nullptr;
+        return broken_places(of)                         ? "H1"
+               : broken_names(of)                        ? "H3"
+               : broken_runners(of)                      ? "H4"
+               : broken_room(of)                         ? "H5"
+               : of.locked_answers_ > of.answers_.size() ? "H6"
+                                                         : nullptr;
     }
 
   private:
@@ -30,14 +31,17 @@ class holding_inspector {
                            [which](const auto &each) { return each.second.get() == which; });
     }
 
+    static bool broken_list(const holding &of, const std::vector<held_job *> &list, stage at) {
+        const auto is_out_of_place = [&](const held_job *each) {
+            return !is_held(of, each) || each->at != at || each->is_forgotten;
+        };
+        return std::any_of(list.begin(), list.end(), is_out_of_place) || count(of, at) != list.size();
+    }
+
     // Between two steps, no job is with the gate, and no forgotten one is anywhere but on the wheel or
     // queued.
     static bool broken_places(const holding &of) {
-        const auto is_out_of_place = [&](const held_job *each) {
-            return !is_held(of, each) || each->at != stage::ready || each->is_forgotten;
-        };
-        if (std::any_of(of.ready_.begin(), of.ready_.end(), is_out_of_place) ||
-            count(of, stage::ready) != of.ready_.size())
+        if (broken_list(of, of.ready_, stage::ready) || broken_list(of, of.aside_, stage::aside))
             return true;
         std::size_t queued = 0;
         for (const held_job *each = of.queue_; each != nullptr; each = each->next, ++queued)
@@ -64,7 +68,7 @@ class holding_inspector {
     }
 
     static bool broken_room(const holding &of) {
-        return of.ready_.capacity() < of.jobs_.size() ||
+        return of.ready_.capacity() < of.jobs_.size() || of.aside_.capacity() < of.jobs_.size() ||
                of.answers_.capacity() < of.jobs_.size() + of.answers_.size() + of.taken_answers_.size();
     }
 };

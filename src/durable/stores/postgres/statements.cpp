@@ -68,7 +68,7 @@ std::string count(const char *only) {
     return "select count(*) from (select" + selected(only) + " limit $5::int8) as chosen";
 }
 
-// One locked job must not delay the rest of a batch. The first attempt waits at most 50 ms for a lock,
+// One locked job must not delay the rest of a batch. The first attempt waits at most $L ms for a lock,
 // because a claim that comes too late for a job holds the row only for a moment. If that fails, the store
 // runs the statement again with `locked` = "skip locked". set_config stands in `me` because every part that
 // locks reads `me` first, so the limit is set before the first lock; `true` ends it with the transaction.
@@ -82,7 +82,7 @@ std::string count(const char *only) {
 std::string start(const char *locked) {
     return std::string(R"(
 with me as materialized (
-    select lease_end, set_config('lock_timeout', '50', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
+    select lease_end, set_config('lock_timeout', '$L', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
 given as materialized (select * from unnest($3::int8[]) with ordinality as given (token, n)),
 free as materialized (
     select job.ctid as place, given.n from given join $S.job on job.token = given.token and holder = $1::int8
@@ -103,7 +103,7 @@ union all select 0, exists (select from me), null, clock_timestamp())";
 std::string settle(const char *locked) {
     return std::string(R"(
 with me as materialized (
-    select id, set_config('lock_timeout', '50', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
+    select id, set_config('lock_timeout', '$L', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
 given as materialized (
     select * from unnest($4::int8[], $5::int4[], $6::timestamptz[], $7::timestamptz[], $8::int8[], $9::int4[],
         $10::text[]) as given (token, what, due, ready, delay, attempts, error)
@@ -137,7 +137,7 @@ from (select count(*) from told) as all_told, set_config('synchronous_commit', '
 
 }  // namespace
 
-std::vector<std::string> statements_for(const std::string &schema) {
+std::vector<std::string> statements_for(const std::string &schema, std::int64_t lock_limit_ms) {
     std::vector<std::string> all(statements_count);
     all[read_clock] = "select clock_timestamp()";
 
@@ -262,8 +262,11 @@ select count(*) from told)";
     all[delete_member] = "delete from $S.member where id = $1::int8 and not exists (select from $S.job where "
                          "holder = $1::int8)";
 
-    for (std::string &each : all)
+    for (std::string &each : all) {
         each = in_schema(each.c_str(), schema);
+        if (const auto at = each.find("$L"); at != std::string::npos)
+            each.replace(at, 2, std::to_string(lock_limit_ms));
+    }
     return all;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,7 @@ enum statement : std::size_t {
     statements_count
 };
 
-// In the order of the numbers.
-std::vector<std::string> statements_for(const std::string &schema);
+// In the order of the numbers. Starts and answers wait for a lock no longer than `lock_limit_ms`.
+std::vector<std::string> statements_for(const std::string &schema, std::int64_t lock_limit_ms);
 
 }  // namespace tickwheel::durable::postgres

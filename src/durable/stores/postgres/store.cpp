@@ -26,8 +26,8 @@ using namespace postgres;
 struct postgres_connection {
     link server;
     std::string schema;
-    // The last of these statements passed by jobs that were locked, so the next does so at once.
-    bool starts_meet_locks = false, answers_meet_locks = false;
+    // For how many more statements of this kind locked jobs are passed by at once.
+    unsigned starts_pass_locks = 0, answers_pass_locks = 0;
     bool listens = false;
     std::vector<std::string>
         kinds;  // of the last claim: what others put of further kinds is not for this member
@@ -51,6 +51,11 @@ std::int64_t microseconds(std::int64_t ns) { return ns / 1000 + (ns % 1000 > 0 ?
 
 // --- the connection ---------------------------------------------------------------------
 
+// How long a start or an answer waits for a lock: well within the timeout.
+std::int64_t lock_limit_ms(std::int64_t timeout_ns) {
+    return std::clamp<std::int64_t>(timeout_ns / 1'000'000 / 4, 1, 50);
+}
+
 int open_connection(void **connection, const tw_store_place *place, char *why, size_t room) {
     auto it = std::make_unique<postgres_connection>(*place);
     int error = it->server.open(place->address);
@@ -60,7 +65,7 @@ int open_connection(void **connection, const tw_store_place *place, char *why, s
         std::snprintf(why, room, "%s", it->server.why().c_str());
         return error;
     }
-    it->server.prepare_later(statements_for(it->schema));
+    it->server.prepare_later(statements_for(it->schema, lock_limit_ms(place->timeout_ns)));
     *connection = it.release();
     return 0;
 }
@@ -467,14 +472,19 @@ int claim(void *connection, const tw_store_claim *claim, tw_store_visitor *each,
     return 0;
 }
 
-// Calls a statement that waits for a lock, or the next statement, which passes locked jobs by.
-int call_past_locks(link &server, std::size_t waiting, bool &meets_locks, parameters &with, rows &out) {
-    if (!meets_locks) {
+constexpr unsigned passes_after_a_lock = 32;
+
+// Calls a statement that waits for a lock, or the next statement, which passes locked jobs by: if the first
+// has met a lock, or one of the last few has passed a job by. Otherwise the first would wait again for the
+// same job.
+int call_past_locks(link &server, std::size_t waiting, unsigned &passes, parameters &with, rows &out) {
+    if (passes == 0) {
         const int error = server.call(waiting, with, out);
         if (!server.met_lock())
             return error;
-        meets_locks = true;
+        passes = passes_after_a_lock;
     }
+    --passes;
     return server.call(waiting + 1, with, out);
 }
 
@@ -487,7 +497,7 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
     with.add_int8(member->id).add_int8(member->epoch).add(token);
     rows done;
     postgres_connection &it = of(connection);
-    if (const int error = call_past_locks(it.server, start_jobs, it.starts_meet_locks, with, done);
+    if (const int error = call_past_locks(it.server, start_jobs, it.starts_pass_locks, with, done);
         error != 0)
         return error;
     for (std::size_t i = 0; i < count; ++i) {
@@ -507,9 +517,9 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
         else
             job.ready_ns = done.time(row, 2);
     }
-    it.starts_meet_locks = std::any_of(starts, starts + count, [now_ns](const tw_store_start &job) {
-        return job.started == 0 && job.ready_ns <= *now_ns;
-    });
+    if (std::any_of(starts, starts + count,
+                    [now_ns](const auto &job) { return job.started == 0 && job.ready_ns <= *now_ns; }))
+        it.starts_pass_locks = passes_after_a_lock;
     return 0;
 }
 
@@ -586,7 +596,7 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     others.hand_to(with);
     rows done;
     postgres_connection &it = of(connection);
-    if (const int error = call_past_locks(it.server, settle_jobs, it.answers_meet_locks, with, done);
+    if (const int error = call_past_locks(it.server, settle_jobs, it.answers_pass_locks, with, done);
         error != 0)
         return error;
     for (int row = 0; row < done.count(); ++row)
@@ -596,7 +606,8 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
             return -ESTALE;
     if (const int error = note_locked(it.server, *member, outcomes, count); error != 0)
         return error;
-    it.answers_meet_locks = std::any_of(outcomes, outcomes + count, is_locked);
+    if (std::any_of(outcomes, outcomes + count, is_locked))
+        it.answers_pass_locks = passes_after_a_lock;
     return 0;
 }
 

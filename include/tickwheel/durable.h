@@ -136,7 +136,8 @@ enum tw_durable_event {
     TW_DURABLE_LEASE_LOST,   /* the lease has ended: others may fire what this process held */
     TW_DURABLE_REFUSED /* the database can be reached but refuses claims, starts, answers or the renewal of
                           the lease: a lock, a missing right or table. Jobs wait and the library retries.
-                          Reported once for each different error in a row */
+                          Reported once for each different error in a row, after the question to the database
+                          that is under way: so up to the timeout late. The statistics know at once */
 };
 
 /* Options of tw_durable_open, which copies them. All zeroes, or a null pointer instead of this struct, gives
@@ -198,9 +199,10 @@ TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime
 
 /* Waits for the handlers that are running, tells the database their answers, gives back the held jobs, so
  * that others fire them, and closes the connection; `durable` may be null. If the database does not take the
- * answers, it tries for the timeout of the options. If the database cannot be reached, the held jobs are free
- * when the lease ends. No other thread may be in a call on it. In the child of a fork it frees what it can,
- * and does not touch the connection. Returns 0.
+ * answers, it tries for the timeout of the options, and then once more; questions that are under way when it
+ * is called, or when that time ends, take their own timeout as well. If the database cannot be reached, the
+ * held jobs are free when the lease ends. No other thread may be in a call on it. In the child of a fork it
+ * frees what it can, and does not touch the connection. Returns 0.
  *   -EBUSY      called from a handler, a visitor or `on_event`; the connection is open as before
  *   -ETIMEDOUT  the connection is closed, and answers have not reached the database: their jobs fire again.
  *               With `single_thread` it tries once */

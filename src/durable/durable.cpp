@@ -61,9 +61,11 @@ std::size_t member::end() {
     if (gate_pacer != nullptr)
         gate_pacer->stop();
     jobs.end();
-    const std::size_t unsettled = gate.settle_rest(timeout_ns);
+    std::size_t unsettled = gate.settle_rest(timeout_ns);
     if (clerk_pacer != nullptr)
         clerk_pacer->stop();
+    if (unsettled != 0)
+        unsettled = gate.settle_rest(0);  // the clerk may have waited until the database was free again
     clerk.leave();
     return unsettled + static_cast<std::size_t>(jobs.lost_answers() - lost);
 }

@@ -24,7 +24,7 @@ int refuse_as_the_wheel(int error) {
     case -EINVAL:
         return refuse(error, "the node is null, or tw_node_init was forgotten");
     case -EBUSY:
-        return refuse(error, "the node is pending on another runtime or wheel");
+        return refuse(error, "the node is pending on another runtime or wheel, or is a copy of a node");
     case -EPERM:
         return refuse(error, "the node was shut down, and tw_node_init not called since");
     case -ENOENT:

@@ -3,6 +3,8 @@
 
 #include <csetjmp>
 
+#include "core/engine.hpp"
+
 #include "support/test.h"
 
 namespace {
@@ -127,6 +129,18 @@ void empty_behind_a_walk(unsigned members) {
         f.n[i].link = {};
     }
     assert_holds(f.a);
+}
+
+// Its links may agree, when both neighbours have left since.
+TEST(wheel_stops_for_a_node_that_is_due_and_does_not_name_the_wheel) {
+    library_wheel wheel;
+    wheel.init();
+    tw_node node = {};
+    wheel.arm_once(node, 1);
+    wheel.begin_advance(1);
+    while (wheel.look() == next_step::move)
+        wheel.move_some(1);
+    assert_stops_for(node, wheel.take_due());
 }
 
 TEST(ring_back_walk_never_touches_what_has_left) {

@@ -392,10 +392,12 @@ TEST(records_that_are_late_are_brought_in_order_in_bounded_steps_and_soon_fire) 
     move_to_one_tick(it, 8 * batches, 1001);
     it.advance(1000);
     it->begin_advance(1001);
-    unsigned steps = 0;
-    while (it.step() != fixture::result::due)
-        ++steps;
+    assert_false(it->has_late_entries_here());
+    unsigned steps = 0, steps_until_late = 0;
+    for (; it.step() != fixture::result::due; ++steps)
+        steps_until_late += it->has_late_entries_here() ? 0 : 1;
     assert_in_range(steps, 2 * batches, 2 * batches + 2);
+    assert_in_range(steps_until_late, 0, 1);  // until the slot opens
     unsigned between_fires = 0;
     for (steps = 0;; ++steps) {
         const fixture::result said = it.step();

@@ -16,7 +16,7 @@ constexpr std::size_t batch = 512;
 // Of starts and answers in one step.
 constexpr unsigned most_rounds = 16;
 
-// How soon to ask again for what another transaction has locked, and when to tell of that.
+// How soon the gate asks again about jobs that another transaction has locked, and when it reports them.
 constexpr std::int64_t breath_if_locked_ns = 200 * TW_MILLISECOND, long_lock_ns = TW_SECOND;
 
 // If a question that finds no database takes this long, the gate stops asking until the clerk has reached the
@@ -64,7 +64,7 @@ std::int64_t gate::step(std::int64_t now) {
     return std::min(again, bring_back_at_);
 }
 
-// What waits for another transaction is asked for again soon, and told of if that lasts.
+// The gate soon asks again about jobs that wait for another transaction, and reports them if that lasts.
 void gate::watch_what_is_aside() {
     const std::int64_t now = clock_.now();
     if (!jobs_.has_aside()) {

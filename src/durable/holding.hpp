@@ -138,7 +138,7 @@ class holding {
     // Puts aside what is confirming and may not start yet: the next step is not to meet these jobs again.
     void put_aside(const std::vector<held_job *> &them);
 
-    // Has what was put aside asked for, and settled, again.
+    // Makes the jobs and answers that were put aside ready to be asked about, and settled, again.
     void bring_back();
     bool has_aside() const;
 

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <new>
 
-// LeakSanitizer does not scan mapped memory, and cells hold the user's pointers. So it is told of the
-// mapping, if the program has it.
+// LeakSanitizer does not scan mapped memory, and cells hold the user's pointers. So each mapping is
+// registered with the sanitizer, if the program has it.
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 [[gnu::weak]] void __lsan_register_root_region(const void *begin, std::size_t size);

@@ -5,8 +5,8 @@
 // a put that claims, was lost, or there was no memory for it. Or the database does not know that a job was
 // started: the gate went on alone, or a crash of the server took the start back. `doubts_` says so. The next
 // step then raises the epoch of the member, after which nothing of the former epoch can claim any more, and
-// compares what the database says with what `holding` has. It does so once a second while another transaction
-// keeps a job locked that the clerk must mark or release (`resume_at_`).
+// compares what the database says with what `holding` has. The clerk does so once a second while another
+// transaction keeps a job locked that the clerk must mark or release (`resume_at_`).
 //
 // Once a third of the lease has passed, the clerk renews it before the next part of a step. A statement times
 // out after another third. So one refused or hanging statement does not cost the lease; several slow

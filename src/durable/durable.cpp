@@ -64,7 +64,7 @@ std::size_t member::end() {
     std::size_t unsettled = gate.settle_rest(timeout_ns);
     if (clerk_pacer != nullptr)
         clerk_pacer->stop();
-    if (unsettled != 0)
+    if (unsettled != 0 && !all.single_thread)
         unsettled = gate.settle_rest(0);  // the clerk may have waited until the database was free again
     clerk.leave();
     return unsettled + static_cast<std::size_t>(jobs.lost_answers() - lost);

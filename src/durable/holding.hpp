@@ -19,8 +19,7 @@
 //     has a higher token.
 // H4  If `queue_` is not empty and the holding has not ended, a runner is awake.
 // H5  `ready_` and `aside_` have room for all of `jobs_`, and `answers_` for those, its own and the taken
-// ones:
-//     nothing that happens to a held job allocates.
+//     ones: nothing that happens to a held job allocates.
 // H6  The last `locked_answers_` of `answers_` are those that another transaction kept from being settled.
 #pragma once
 

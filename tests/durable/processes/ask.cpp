@@ -177,10 +177,10 @@ int close(program &it) {
     return result;
 }
 
-void let_go(program &it) {
-    it.may_go = true;
-    it.may_go.notify_all();
-    answer(it, 0);
+void let_go(program &asked) {
+    asked.may_go = true;
+    asked.may_go.notify_all();
+    answer(asked, 0);
 }
 
 void carry_out(program &it, const std::string &verb, std::istream &words) {

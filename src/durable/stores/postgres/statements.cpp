@@ -18,7 +18,7 @@ namespace {
 // A claim, or a put that holds, locks the row of its member (`for key share`). Those who raise its epoch or
 // declare it dead wait for that lock (`for update`), and a claim waits for them. So they see all that it
 // took, or it finds the member changed and takes nothing. Renewals wait for neither: a put may have to wait
-// for a row that another transaction has locked, and its member is to live meanwhile.
+// for a row that another transaction has locked, and its member must stay alive meanwhile.
 
 // $1.. one array for each field of a job; $11 whether it is to be held, and $12, $13 by whom.
 constexpr const char *put_values = R"(

@@ -496,8 +496,8 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
     parameters with;
     with.add_int8(member->id).add_int8(member->epoch).add(token);
     rows done;
-    postgres_connection &it = of(connection);
-    if (const int error = call_past_locks(it.server, start_jobs, it.starts_pass_locks, with, done);
+    postgres_connection &here = of(connection);
+    if (const int error = call_past_locks(here.server, start_jobs, here.starts_pass_locks, with, done);
         error != 0)
         return error;
     for (std::size_t i = 0; i < count; ++i) {
@@ -519,7 +519,7 @@ int start(void *connection, const tw_store_member *member, tw_store_start *start
     }
     if (std::any_of(starts, starts + count,
                     [now_ns](const auto &job) { return job.started == 0 && job.ready_ns <= *now_ns; }))
-        it.starts_pass_locks = passes_after_a_lock;
+        here.starts_pass_locks = passes_after_a_lock;
     return 0;
 }
 
@@ -595,8 +595,8 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
     with.add_int8(member->id).add_int8(member->epoch).add(ended);
     others.hand_to(with);
     rows done;
-    postgres_connection &it = of(connection);
-    if (const int error = call_past_locks(it.server, settle_jobs, it.answers_pass_locks, with, done);
+    postgres_connection &here = of(connection);
+    if (const int error = call_past_locks(here.server, settle_jobs, here.answers_pass_locks, with, done);
         error != 0)
         return error;
     for (int row = 0; row < done.count(); ++row)
@@ -604,10 +604,10 @@ int settle(void *connection, const tw_store_member *member, tw_store_outcome *ou
             outcomes[found->second].matched = 1;
         else if (!done.truth(row, 1))
             return -ESTALE;
-    if (const int error = note_locked(it.server, *member, outcomes, count); error != 0)
+    if (const int error = note_locked(here.server, *member, outcomes, count); error != 0)
         return error;
     if (std::any_of(outcomes, outcomes + count, is_locked))
-        it.answers_pass_locks = passes_after_a_lock;
+        here.answers_pass_locks = passes_after_a_lock;
     return 0;
 }
 

@@ -133,7 +133,7 @@ void empty_behind_a_walk(unsigned members) {
 
 // Its links may agree, when both neighbours have left since.
 TEST(wheel_stops_for_a_node_that_is_due_and_does_not_name_the_wheel) {
-    library_wheel wheel;
+    library_wheel wheel = {};  // init() expects memory that is all zero
     wheel.init();
     tw_node node = {};
     wheel.arm_once(node, 1);

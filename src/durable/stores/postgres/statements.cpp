@@ -68,7 +68,7 @@ std::string count(const char *only) {
     return "select count(*) from (select" + selected(only) + " limit $5::int8) as chosen";
 }
 
-// One locked job must not delay the rest of a batch. The first attempt waits at most $L ms for a lock,
+// One locked job must not delay the rest of a batch. The first attempt waits at most `limit_ms` for a lock,
 // because a claim that comes too late for a job holds the row only for a moment. If that fails, the store
 // runs the statement again with `locked` = "skip locked". set_config stands in `me` because every part that
 // locks reads `me` first, so the limit is set before the first lock; `true` ends it with the transaction.
@@ -77,17 +77,21 @@ std::string count(const char *only) {
 // cannot see. So a job that a statement did not return may be locked, or may just have been: the caller asks
 // again.
 
+std::string with_me(const char *column, std::int64_t limit_ms) {
+    return std::string("with me as materialized (select ") + column + ", set_config('lock_timeout', '" +
+           std::to_string(limit_ms) +
+           "', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),";
+}
+
 // $1, $2 member, $3 tokens. Returns (n, true) for every job that is now started; (n, false, ready) for every
 // job that the member held when the statement began; and row 0: whether the member may ask.
-std::string start(const char *locked) {
-    return std::string(R"(
-with me as materialized (
-    select lease_end, set_config('lock_timeout', '$L', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
+std::string start(const char *locked, std::int64_t limit_ms) {
+    return with_me("lease_end", limit_ms) + R"(
 given as materialized (select * from unnest($3::int8[]) with ordinality as given (token, n)),
 free as materialized (
     select job.ctid as place, given.n from given join $S.job on job.token = given.token and holder = $1::int8
     where (started or ready <= clock_timestamp()) and exists (select from me where lease_end > clock_timestamp())
-    for update of job )") +
+    for update of job )" +
            locked + R"(),
 done as (update $S.job set started = true from free where job.ctid = free.place returning free.n)
 select n, true, null, clock_timestamp() from done
@@ -100,10 +104,8 @@ union all select 0, exists (select from me), null, clock_timestamp())";
 // that of tw_store_outcome_kind. Returns the tokens of the jobs that it has settled and, with the number 0,
 // whether the member may settle. Alone of all changes it does not wait for the disk: if a crash of the server
 // takes it back, the job fires again, as if the process had ended just before its answer.
-std::string settle(const char *locked) {
-    return std::string(R"(
-with me as materialized (
-    select id, set_config('lock_timeout', '$L', true) from $S.member where id = $1::int8 and epoch = $2::int8 and not dead),
+std::string settle(const char *locked, std::int64_t limit_ms) {
+    return with_me("id", limit_ms) + R"(
 given as materialized (
     select * from unnest($4::int8[], $5::int4[], $6::timestamptz[], $7::timestamptz[], $8::int8[], $9::int4[],
         $10::text[]) as given (token, what, due, ready, delay, attempts, error)
@@ -112,7 +114,7 @@ ended as (
     delete from $S.job
     where ctid = any (array (
         select ctid from $S.job where token = any ($3::int8[]) and holder = $1::int8 and exists (select from me)
-        for update )") +
+        for update )" +
            locked + R"())
     returning token),
 free as materialized (
@@ -220,10 +222,10 @@ from unnest($3::text[]) as handled (kind), lateral (
     select ready from $S.job where job.kind = handled.kind and holder is null and not failed
     order by ready limit 1) as first)";
 
-    all[start_jobs] = start("");
-    all[start_unlocked_jobs] = start("skip locked");
-    all[settle_jobs] = settle("");
-    all[settle_unlocked_jobs] = settle("skip locked");
+    all[start_jobs] = start("", lock_limit_ms);
+    all[start_unlocked_jobs] = start("skip locked", lock_limit_ms);
+    all[settle_jobs] = settle("", lock_limit_ms);
+    all[settle_unlocked_jobs] = settle("skip locked", lock_limit_ms);
 
     // $1 member, $2 tokens
     all[still_held] = "select token from $S.job where token = any ($2::int8[]) and holder = $1::int8";
@@ -262,11 +264,8 @@ select count(*) from told)";
     all[delete_member] = "delete from $S.member where id = $1::int8 and not exists (select from $S.job where "
                          "holder = $1::int8)";
 
-    for (std::string &each : all) {
+    for (std::string &each : all)
         each = in_schema(each.c_str(), schema);
-        if (const auto at = each.find("$L"); at != std::string::npos)
-            each.replace(at, 2, std::to_string(lock_limit_ms));
-    }
     return all;
 }
 

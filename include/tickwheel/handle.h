@@ -13,7 +13,7 @@
  * sets that were freed count.
  *
  * Timers of one tick fire in the order in which they were started, moved, postponed or started again,
- * across all sets of a runtime, and after the nodes of that tick.
+ * across all sets of a runtime, and in one order with the nodes of that tick (P3).
  *
  * Stopping a timer cancels it as tw_runtime_cancel cancels a node, and also ends it: its memory is
  * reused for another timer. (tw_runtime_stop is different: it stops the runtime's thread and ends

@@ -178,8 +178,8 @@ constexpr struct tw_node tw_node_of(tw_callback *fn, void *arg) {
      (sizeof(tw_tick) < sizeof(size_t) ? 8 : 0)) /* padding */
 #else
 #define TW_STORAGE \
-    ((6 + 2 * TW_RUNTIME) * sizeof(tw_tick) + \
-     (17 + (sizeof(size_t) == 4 ? 6 : 3) * TW_RUNTIME) * sizeof(size_t) + \
+    ((6 + TW_RUNTIME) * sizeof(tw_tick) + \
+     (17 + (sizeof(size_t) == 4 ? 8 : 6) * TW_RUNTIME) * sizeof(size_t) + \
      TW_RUNTIME * sizeof(uint64_t) * TW_LABELS + TW_BITMAP_WORDS * sizeof(size_t) + \
      (TW_SLOTS + 1) * sizeof(struct tw_link))
 #endif
@@ -479,16 +479,6 @@ TW_MUST_CHECK struct tw_node *tw_running(struct tw *w);
  *            it with tw_now(w) first)
  *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
 int tw_advance(struct tw *w, tw_tick now, uint32_t budget) TW_LINKED_AS("tw_advance" TW_LAYOUT_NAME);
-
-#if TW_RUNTIME
-/* As tw_advance(w, until, budget), for a caller that has reached tick `now` but must stop earlier, at
- * `until`, for something else that is due there. Periodic nodes count the fires that they have missed
- * up to `now`: with TW_SKIP and TW_DELAY their next tick is after `now`. Later calls of tw_advance count the
- * same way, until the wheel reaches `now` or tw_advance_until is called again. Returns 0 or 1, as tw_advance.
- *   -EINVAL  also: until is before tw_now(w) or after now, now is TW_NEVER, or budget is 0
- *   -EBUSY   the wheel is already being advanced, by another thread or by the caller */
-int tw_advance_until(struct tw *w, tw_tick now, tw_tick until, uint32_t budget);
-#endif
 
 /* Advances the wheel by one tick, for a tick interrupt: tw_advance(w, tw_now(w) + 1,
  * TW_UNBOUNDED). Calls everything that is due; to limit that, use tw_advance. Returns 0, or 1 if a

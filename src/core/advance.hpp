@@ -33,6 +33,9 @@ class work_budget {
         }
     }
 
+    // A fire: others have had the lock meanwhile.
+    void fire() { count(1); }
+
     void count(std::uint32_t steps) {
         if (!is_small || nodes_move)  // else no code reads `left`: there are neither budgets nor look-ahead
             left -= steps;
@@ -66,6 +69,15 @@ inline void tell_of_pause([[maybe_unused]] wheel_state &wheel) {
 #endif
 }
 
+#if TW_RUNTIME
+// Passes a record that is due to its owner. RELEASES AND REACQUIRES: wheel lock
+template <class Wheel> void fire_record(Wheel &wheel) {
+    auto &record = wheel.take_due_record();
+    wheel.logs().caller(&record, wheel.logs().caller_arg);
+    wheel.fires_record = false;
+}
+#endif
+
 // True if tw_interrupt or a fork has interrupted since this was asked last.
 inline bool take_interruption(wheel_state &wheel) {
     if (!__atomic_load_n(&wheel.interrupted, has_threads ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED))
@@ -82,7 +94,7 @@ template <class Wheel> TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, wor
     bool has_fired = false;
     next_step next = next_step::none;
     while ((next = wheel.look()) != next_step::none) {
-        if (has_fired && next != next_step::fire)
+        if (has_fired && next == next_step::move)
             tell_of_pause(wheel);
         has_fired = false;
         if (!is_small && budget.left == 0)
@@ -91,12 +103,18 @@ template <class Wheel> TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, wor
             budget.spend(wheel.move_some(budget.at_once()));
         } else if (can_be_interrupted && take_interruption(wheel)) {
             return false;
+#if TW_RUNTIME
+        } else if (next == next_step::fire_record) {
+            fire_record(wheel);
+            has_fired = true;
+            budget.fire();
+#endif
         } else {
             tw_node &node = wheel.take_due();
             fire(wheel, node, node.fn, node.arg);
             end_callback(wheel);
             has_fired = true;
-            budget.count(1);
+            budget.fire();
         }
     }
     if (has_fired)

@@ -78,6 +78,9 @@ template <class Wheel> struct api {
         be_observed(*fresh);
         fresh->init();
         fresh->go_to(now);
+#if TW_RUNTIME
+        fresh->guard = &fresh->lock;
+#endif
         tw_port_lock_init(&fresh->lock);
         return 0;
     }
@@ -238,7 +241,7 @@ template <class Wheel> struct api {
     static std::size_t count(tw *w) {
         if (enter_to_read(w, locks_for_a_word) != 0)
             return 0;
-        const std::size_t count = wheel_of(w).nodes();
+        const std::size_t count = wheel_of(w).timers();
         end_read(w, locks_for_a_word);
         return count;
     }
@@ -285,19 +288,6 @@ template <class Wheel> struct api {
         return advance_entered(w, now, budget);
     }
 
-#if TW_RUNTIME
-    static int advance_until(tw *w, tick now, tick until, std::uint32_t budget) {
-        if (!is_tick(now) || until > now || budget == 0)
-            return -einval;
-        if (const int error = enter(w); error != 0)
-            return error;
-        Wheel &wheel = wheel_of(w);
-        if (!wheel.advancing && wheel.can_go_to(until))
-            wheel.missed_until = now;
-        return advance_entered(w, until, budget);
-    }
-#endif
-
     static int update(tw *w) {
         if (const int error = enter(w); error != 0)
             return error;
@@ -335,6 +325,12 @@ template <class Wheel> struct api {
             return leave(w, 0);
         const int was_advancing = wheel.advancing ? 1 : 0;
         wheel.advancing = false;
+#if TW_RUNTIME
+        if (wheel.fires_record) {
+            wheel.fires_record = false;
+            wheel_of(w).logs().caller(nullptr, wheel_of(w).logs().caller_arg);
+        }
+#endif
         end_callback(wheel);
         return leave(w, was_advancing);
     }
@@ -344,12 +340,14 @@ template <class Wheel> struct api {
             return -einval;
         if constexpr (has_threads) {
             Wheel &wheel = wheel_of(w);
-            if (moment == TW_FORK_PREPARE)
-                lock(wheel);
-            else if (moment == TW_FORK_PARENT)
-                unlock(wheel);
-            else
+            if (moment == TW_FORK_CHILD)
                 become_child(wheel);
+            else if (guard_of(wheel) != &wheel.lock)
+                return 0;  // the wheel with the lock
+            else if (moment == TW_FORK_PREPARE)
+                lock(wheel);
+            else
+                unlock(wheel);
         }
         return 0;
     }

@@ -19,24 +19,33 @@ inline constexpr bool can_be_observed = true;
 inline constexpr bool can_be_observed = false;
 #endif
 
+// The word of the lock.
+inline std::uint32_t *guard_of(wheel_state &wheel) {
+#if TW_RUNTIME
+    return wheel.guard;
+#else
+    return &wheel.lock;
+#endif
+}
+
 // The unlocked wheel is asked for first: it then pays for one comparison, where a second one would
 // compete with the cache misses of the call that follows.
 TW_INLINE_IF_SMALL inline void lock(wheel_state &wheel) {
     if (!is_small && wheel.how == locking::unlocked)
         return;
     if (unlikely(can_be_observed && wheel.how == locking::observed))
-        tw_port_lock_observed(&wheel.lock);
+        tw_port_lock_observed(guard_of(wheel));
     else
-        tw_port_lock(&wheel.lock);
+        tw_port_lock(guard_of(wheel));
 }
 
 TW_INLINE_IF_SMALL inline void unlock(wheel_state &wheel) {
     if (!is_small && wheel.how == locking::unlocked)
         return;
     if (unlikely(can_be_observed && wheel.how == locking::observed))
-        tw_port_unlock_observed(&wheel.lock);
+        tw_port_unlock_observed(guard_of(wheel));
     else
-        tw_port_unlock(&wheel.lock);
+        tw_port_unlock(guard_of(wheel));
 }
 
 // Lets others have the lock for a moment, and calls a callback meanwhile if there is one (P7).
@@ -134,7 +143,7 @@ TW_ONE_COPY inline tick read(tw *w, tick wheel_state::*what, tick none) {
     if (enter_to_read(w, locks_for_a_tick) != 0)
         return none;
     const wheel_state &wheel = state_in(w);
-    const tick value = what == &wheel_state::now || wheel.running != nullptr ? wheel.*what : none;
+    const tick value = what == &wheel_state::now || wheel.is_in_callback() ? wheel.*what : none;
     end_read(w, locks_for_a_tick);
     return value;
 }

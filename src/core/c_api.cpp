@@ -2,6 +2,7 @@
 #include <tickwheel/tw.h>
 
 #include "api.hpp"
+#include "record_api.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
 
@@ -123,11 +124,6 @@ TW_API tw_tick tw_overruns(tw *w) { return library::overruns(w); }
 #endif
 
 TW_API int tw_advance(tw *w, tw_tick now, uint32_t budget) { return library::advance(w, now, budget); }
-#if TW_RUNTIME
-TW_API int tw_advance_until(tw *w, tw_tick now, tw_tick until, uint32_t budget) {
-    return library::advance_until(w, now, until, budget);
-}
-#endif
 TW_API int tw_update(tw *w) { return library::update(w); }
 TW_API int tw_idle(tw *w, uint32_t budget) { return library::idle(w, budget); }
 #if !TW_SMALL
@@ -141,6 +137,38 @@ TW_API size_t tw_node_size(void) { return sizeof(tw_node); }
 TW_API size_t tw_wheel_size(void) { return sizeof(tw); }
 
 TW_API int tw_version(void) { return TW_VERSION; }
+
+#if TW_RUNTIME
+// --- records.hpp ---
+
+namespace tickwheel::core {
+
+using library_records = record_api<library_wheel>;
+
+std::size_t size_of_records() { return library_records::size(); }
+std::size_t chunks_for(std::size_t records, unsigned wheels) {
+    return library_records::chunks_for(records, wheels);
+}
+void begin_records(tw *w, void *zeroed, record_memory &memory, tick offset, bool is_second,
+                   record_caller *caller, void *arg) {
+    library_records::begin(w, zeroed, memory, offset, is_second, caller, arg);
+}
+void share_lock(tw *w, tw *with) { library_records::share_lock(w, with); }
+wheel_lock lock_of(tw *w) { return library_records::lock_of(w); }
+void arm_record(tw *w, timing &record, tick due) { library_records::arm(w, record, due); }
+void move_record(tw *w, timing &record, tick due) { library_records::move(w, record, due); }
+void disarm_record(tw *w, timing &record) { library_records::disarm(w, record); }
+tick choose_tick(tw *w, tick first, tick last) { return library_records::choose_tick(w, first, last); }
+tick now_of(tw *w) { return library_records::now(w); }
+std::size_t count_records(tw *w) { return library_records::count(w); }
+void count_cancelled(tw *w, unsigned label, std::uint64_t fires) {
+    library_records::count_cancelled(w, label, fires);
+}
+bool is_in_callback(tw *w) { return library_records::is_in_callback(w); }
+void forget_interruption(tw *w) { library_records::forget_interruption(w); }
+
+}  // namespace tickwheel::core
+#endif
 
 // The plain names of functions that have longer link names, see tw.h. The first two are noexcept, as
 // compilers deduce of the originals; callbacks may throw through the others.

@@ -13,7 +13,7 @@ template <class Wheel> int disarm(Wheel &wheel, tw_node &node) {
     const int prevented = wheel.disarm(node);
 #if TW_RUNTIME
     if (wheel.how != locking::unlocked && prevented != 0)
-        wheel.count_cancelled(label_of(node));
+        wheel.count_cancelled(label_of(node), 1);
 #endif
     return prevented;
 }

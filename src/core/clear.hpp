@@ -54,13 +54,16 @@ template <class Wheel> TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_cal
 // REQUIRES: wheel lock held. RELEASES: wheel lock
 template <class Wheel> void become_child(Wheel &wheel) {
 #if TW_RUNTIME
-    wheel.drop_markers();
+    wheel.drop_places();
 #endif
     wheel.abandon_clears(tw_port_self());
     wheel.waiters = 0;
     if (wheel.advancing && wheel.advancer != tw_port_self()) {
         wheel.advancing = false;
         wheel.running = nullptr;
+#if TW_RUNTIME
+        wheel.fires_record = false;
+#endif
     }
     wheel.interrupted = wheel.advancing;
     tw_port_lock_init(&wheel.lock);

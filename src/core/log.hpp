@@ -1,6 +1,6 @@
-// Logs: what the slots of a wheel of records hold. A log is a queue of entries in small chunks of memory,
-// first in, first out. Entries are read and moved in sequence, and nothing that they stand for is
-// touched meanwhile: that makes a wheel of logs fast where one of linked nodes waits for the memory.
+// Logs: what the slots of a wheel hold of records, the timers that the library keeps itself. A log is a queue
+// of entries in small chunks of memory, first in, first out. Entries are read and moved in sequence, and the
+// records that they stand for are not touched meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,42 @@
 
 namespace tickwheel::core {
 
-// Says that a record is due at a tick, or not before it. It holds as long as the record has the same
-// stamp; after that it is stale, and means nothing.
-struct entry {
-    tick due;
-    std::uint32_t cell;  // the record's number
-    std::uint32_t mark;  // the stamp of the record; one more if the entry is late
+// The wheel's part of a record, zero at first. Written by the wheel alone, with its lock held.
+struct timing {
+    tick due;             // less the wheel's offset; see record_logs
+    std::uint64_t order;  // the record's place in the order of arming
+    std::uint32_t stamp;
+    std::uint32_t lag;  // by how many ticks its entry stands before `due`
+};
 
+// A stamp says whether its record is armed, on which of two wheels it was armed last, and how often it was.
+// An entry has a copy, its mark, in which one more bit says whether the entry is late.
+namespace stamps {
+inline constexpr std::uint32_t late = 1, armed = 2, second_wheel = 4, one_arming = 8;
+
+inline std::uint32_t next(std::uint32_t stamp, std::uint32_t wheel) {
+    return (stamp & -one_arming) + one_arming + (armed | wheel);
+}
+}  // namespace stamps
+
+inline bool is_armed(const timing &of) { return (of.stamp & stamps::armed) != 0; }
+
+struct seam;
+
+// Says that a record is due at a tick, or not before that tick. It holds as long as the record has the same
+// stamp; after that it is stale, and means nothing. Or it is a seam (seam.hpp).
+struct entry {
+    union {
+        timing *record;
+        struct seam *seam;
+    };
+    std::uint32_t low;   // the lowest bits of the tick; in an order_queue, of the record's order
+    std::uint32_t mark;  // see stamps; 0: a seam
+
+    bool is_seam() const { return mark == 0; }
     // It was placed after entries of records that were armed later.
-    bool is_late() const { return (mark & 1) != 0; }
-    bool has_stamp(std::uint32_t stamp) const { return (mark ^ stamp) <= 1; }
+    bool is_late() const { return (mark & stamps::late) != 0; }
+    bool is_current() const { return (mark ^ record->stamp) <= stamps::late; }
 };
 
 // Holds the entries first .. end - 1, at least one while it is in a log.
@@ -32,10 +58,11 @@ struct log_chunk {
     entry entries[size];
 
     unsigned count() const { return unsigned{end} - first; }
+    std::uint16_t index_of(const entry *e) const { return static_cast<std::uint16_t>(e - entries); }
 };
 
 // A chunk is four cache lines.
-static_assert(sizeof(entry) == 16 && (sizeof(void *) != 8 || sizeof(log_chunk) == 256));
+static_assert(sizeof(void *) != 8 || (sizeof(entry) == 16 && sizeof(log_chunk) == 256));
 
 // Chunks that no log uses. Memory is added from outside and never given back. All zero is an empty pool.
 class chunk_pool {
@@ -44,11 +71,12 @@ class chunk_pool {
     void add(void *memory, std::size_t chunks) {
         auto *const block = static_cast<log_chunk *>(memory);
         block->next = blocks_;
-        block->entries[0].due = chunks;
+        block->entries[0].record = nullptr;
+        __builtin_memcpy(&block->entries[1], &chunks, sizeof chunks);
         blocks_ = block;
     }
 
-    // REQUIRES: there is one; the owner adds enough beforehand (record_wheel::chunks_for)
+    // REQUIRES: there is one; the owner adds enough beforehand (chunks_for)
     log_chunk *take() {
         log_chunk *taken = free_;
         if (taken != nullptr)
@@ -70,8 +98,10 @@ class chunk_pool {
     log_chunk *take_fresh() {
         if (fresh_ == end_of_fresh_) {
             TW_ASSERT(blocks_ != nullptr);
+            std::size_t chunks;
+            __builtin_memcpy(&chunks, &blocks_->entries[1], sizeof chunks);
             fresh_ = blocks_;
-            end_of_fresh_ = fresh_ + fresh_->entries[0].due;
+            end_of_fresh_ = fresh_ + chunks;
             blocks_ = fresh_->next;
         }
         return fresh_++;
@@ -79,7 +109,7 @@ class chunk_pool {
 
     log_chunk *free_;
     log_chunk *fresh_, *end_of_fresh_;
-    log_chunk *blocks_;  // added and not begun; the first chunk of each says how many it has
+    log_chunk *blocks_;  // added and not begun; the second entry of each says how many chunks it has
 };
 
 // All zero is an empty log.
@@ -87,7 +117,8 @@ struct log {
     log_chunk *head, *tail;
 
     bool is_empty() const { return head == nullptr; }
-    const entry &front() const { return head->entries[head->first]; }
+    entry &front() const { return head->entries[head->first]; }
+    entry &back() const { return tail->entries[tail->end - 1]; }
 
     void append(chunk_pool &pool, const entry &e) {
         log_chunk *to = tail;
@@ -125,7 +156,15 @@ struct log {
         head = tail = nullptr;
         return true;
     }
-    const entry &back() const { return tail->entries[tail->end - 1]; }
+
+    // Moves all chunks of another log behind those of this one.
+    void append_all(log &from) {
+        if (from.is_empty())
+            return;
+        (is_empty() ? head : tail->next) = from.head;
+        tail = from.tail;
+        from = {};
+    }
 };
 
 }  // namespace tickwheel::core

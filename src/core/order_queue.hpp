@@ -1,15 +1,14 @@
 // The late entries of one slot, to be taken in the order of arming (P3), each step bounded (P8).
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
-#include "log_levels.hpp"
+#include "log.hpp"
 
 namespace tickwheel::core {
+namespace {
 
-// A radix heap. In here the `due` of an entry is its record's place in the order of arming, which is what is
-// compared; the tick of the entry is that of the slot.
+// A radix heap. What is compared is the record's place in the order of arming.
 //
 // Entries are added first, all to one log. When all are there, their orders are counted from the least
 // (`origin_`), so that numbers from 0 on spread over the digits evenly. Read an order as a number with digits
@@ -20,10 +19,14 @@ namespace tickwheel::core {
 // have moved once or twice, unless a sweep has removed it meanwhile. Each moves once for each digit at most,
 // and only when its turn comes.
 //
+// An entry has room for the lowest 32 bits of its order, which tell the distance from the least one as long as
+// no two orders are 2^32 apart. If some are, all orders are read from the records.
+//
 // Invariants
 //   Q1  An entry of level l and digit d has an order that differs from the base in digit l, where it
 //       is d, and in no higher one. On level 0 it may also equal the base. Not so for added entries
-//       that have not moved yet, and for those of the open log.
+//       that have not moved yet, and for those of the open log; nor for stale ones, if their orders are read
+//       from the records.
 //   Q2  No order is before the base.
 //   Q3  A log's bit in `busy_` is set if and only if the log holds entries, and a level's bit in
 //       `busy_levels_` if and only if one of its logs does.
@@ -35,21 +38,23 @@ class order_queue {
     static constexpr unsigned added = levels * width;  // the log of what was added and has not moved yet
     static constexpr unsigned logs = added + 1;
 
-    // To be called on memory that is all zero.
-    void init(chunk_pool &pool) { pool_ = &pool; }
-
     bool is_empty() const { return busy_levels_ == 0 && logs_[added].is_empty(); }
 
     // REQUIRES: no entry has moved yet since the queue was empty
-    void add(const entry &e) {
+    void add(chunk_pool &pool, entry e) {
         TW_ASSERT(busy_levels_ == 0);
-        append(added, e);
+        const std::uint64_t order = e.record->order;
+        if (logs_[added].is_empty())
+            least_[added] = most_ = order;
+        least_[added] = smaller(least_[added], order);
+        most_ = larger(most_, order);
+        e.low = static_cast<std::uint32_t>(order);
+        logs_[added].append(pool, e);
     }
 
     // True if the earliest entry is known: first().
     bool is_first_known() const { return open_ == none && (busy_levels_ & 1) != 0; }
     log &first() { return logs_[first_of_level(0)]; }
-    std::uint64_t first_order() { return origin_ + first().front().due; }
 
     // The log whose first entry the owner takes off, as a sweep may stand in that log, and then gives to
     // `put`. Opens the earliest log if none is open. REQUIRES: is_first_known() is false, and the queue is
@@ -58,27 +63,31 @@ class order_queue {
         if (open_ == none && !logs_[added].is_empty()) {
             open_ = added;
             origin_ = least_[added];
+            are_far_apart_ = most_ - origin_ > UINT32_MAX;
             base_ = 0;
         } else if (open_ == none) {
-            open_ = first_of_level(static_cast<unsigned>(std::countr_zero(busy_levels_)));
+            open_ = first_of_level(lowest_bit(busy_levels_));
             base_ = least_[open_];
         }
         return logs_[open_];
     }
 
     // Puts an entry of that log where it belongs. Returns true if it may be the first soon.
-    bool put(entry e) {
-        if (open_ == added)
-            e.due -= origin_;
-        const unsigned level = log_shape<bits>::level_of(e.due ^ base_);
-        const unsigned digit = static_cast<unsigned>(e.due >> bits * level) % width;
-        append(level * width + digit, e);
+    bool put(chunk_pool &pool, const entry &e) {
+        const std::uint64_t order = distance_of(e);
+        const std::uint64_t crossed = order ^ base_;
+        const unsigned level = crossed == 0 ? 0 : (63 - static_cast<unsigned>(__builtin_clzll(crossed))) / bits;
+        const unsigned digit = static_cast<unsigned>(order >> bits * level) % width;
+        const unsigned to = level * width + digit;
+        if (logs_[to].is_empty() || order < least_[to])
+            least_[to] = order;
+        logs_[to].append(pool, e);
         busy_[level] = static_cast<std::uint16_t>(busy_[level] | 1u << digit);
         busy_levels_ |= 1u << level;
         return level == 0;
     }
 
-    // To be called when a log may have become empty, by a move, a fire or a sweep.
+    // To be called when a log has become empty, by a move, a fire or a sweep.
     void forget_if_empty(const log &emptied) {
         if (!emptied.is_empty())
             return;
@@ -93,32 +102,45 @@ class order_queue {
             busy_levels_ &= ~(1u << level);
     }
 
+    bool owns(const log &of) const { return &of >= logs_ && &of < logs_ + logs; }
+
     // All logs, for those who walk or sweep them. An entry only ever moves on to a log of a higher number.
     log &at(unsigned i) { return logs_[added - i]; }
+    const log &at(unsigned i) const { return logs_[added - i]; }
+
+    // Appends all entries to another log, in any order.
+    void empty_into(log &to) {
+        for (log &each : logs_) {
+            if (each.is_empty())
+                continue;
+            to.append_all(each);
+            forget_if_empty(each);
+        }
+    }
 
   private:
-    template <class> friend class record_checker;
-    template <class> friend struct record_test_access;
+    template <class> friend class log_checker;
+    friend struct test_access;
 
     static constexpr unsigned none = 0;  // level 0 never opens
 
-    unsigned first_of_level(unsigned level) const {
-        return level * width + static_cast<unsigned>(std::countr_zero(busy_[level]));
+    static unsigned lowest_bit(unsigned word) { return static_cast<unsigned>(__builtin_ctz(word)); }
+    unsigned first_of_level(unsigned level) const { return level * width + lowest_bit(busy_[level]); }
+
+    std::uint64_t distance_of(const entry &e) const {
+        return are_far_apart_ ? e.record->order - origin_
+                              : static_cast<std::uint32_t>(e.low - static_cast<std::uint32_t>(origin_));
     }
 
-    void append(unsigned to, const entry &e) {
-        if (logs_[to].is_empty() || e.due < least_[to])
-            least_[to] = e.due;
-        logs_[to].append(*pool_, e);
-    }
-
-    chunk_pool *pool_;
     std::uint64_t origin_, base_;
+    std::uint64_t most_;  // the latest order that was added
     log logs_[logs];
     std::uint64_t least_[logs];
     std::uint16_t busy_[levels];
     std::uint32_t busy_levels_;
     unsigned open_;
+    bool are_far_apart_;
 };
 
+}  // namespace
 }  // namespace tickwheel::core

@@ -1,8 +1,8 @@
-// Where the nodes of a wheel stand: in the slots of its levels, by their ticks.
+// Where nodes and records stand: in the slots of the wheel's levels, by their ticks.
 #pragma once
 
 #include "clearing.hpp"
-#include "levels.hpp"
+#include "slots.hpp"
 #include "wheel_state.hpp"
 
 namespace tickwheel::core {
@@ -13,29 +13,30 @@ namespace {
 // `now` is the tick of the latest advance; the cursor follows it from one busy slot to the next. Slots
 // are not counted from the cursor but from `origin`: the slot of a tick is given by the highest
 // digit in which the two differ. Most of the time origin and cursor are equal. They part while
-// slots that the cursor has opened are being emptied, one node at a time: if the origin moved
-// first, the nodes still waiting in those slots would stand where, counted from the new origin,
-// nodes of a much later time belong. The origin therefore follows when they are empty.
+// slots that the cursor has opened are being emptied, one timer at a time: if the origin moved
+// first, the timers still waiting in those slots would stand where, counted from the new origin,
+// timers of a much later time belong. The origin therefore follows when they are empty.
 //
-// Invariants. slot_checker.hpp walks what a snapshot can show; the model test holds W3.
+// Invariants. slot_checker.hpp walks what a snapshot can show; the model test holds W3. A timer is a node,
+// or the entry of a record (record_logs.hpp).
 //
 //   W1  origin <= cursor <= now
-//   W2  A node stands in the slot of the highest digit in which its expiry differs from the
+//   W2  A timer stands in the slot of the highest digit in which its tick differs from the
 //       origin. It may stand in that of a lower digit, if look-ahead or the opening of its slot
 //       moved it down; and, postponed, in a slot that opens earlier. So no slot opens after a
-//       node in it is due (P4).
-//   W3  Nodes of one tick that were not postponed go through the same slots, and only ever join
+//       timer in it is due (P4).
+//   W3  Timers of one tick that were not postponed go through the same slots, and only ever join
 //       a slot at its end. So they stay in the order they were armed in (P3).
 //   W4  open_level == 0: origin == cursor, and of all slots that have opened only the cursor's on
-//       level 0 may hold nodes: those are due.
+//       level 0 may hold timers: those are due.
 //       open_level > 0: the cursor's slots are being emptied into the level below, from level
-//       open_level down. Nodes armed meanwhile join the first of them.
-//   W5  Far look-ahead, which works on a round before it begins, moves nodes to two places only:
+//       open_level down. Timers armed meanwhile join the first of them.
+//   W5  Far look-ahead, which works on a round before it begins, moves timers to two places only:
 //       the slots that the top level has for the next round, and far slots below the one that
 //       opens with it. These far slots were empty: they belong to the lowest bits of the round's
 //       number, which are all ones just before the carry.
-//   W6  `count` is the number of pending nodes: in slots, in `leaving` and in `shifting`. `markers` of
-//       them mark the places of walks.
+//   W6  `count` is the number of pending nodes: in slots, in `leaving` and in `shifting`. `places` of
+//       them are places of walks.
 //   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the
 //       future.
 template <class Shape> struct placement : wheel_state {
@@ -54,22 +55,43 @@ template <class Shape> struct placement : wheel_state {
     tw_link shifting;  // nodes to be placed `shift_by` ticks later
     tick shift_by;
     std::uint32_t times_emptied;  // how often all slots were emptied at once; see walk.hpp
-    std::uint32_t marked;         // places of walks, among the nodes of `count`
+    std::uint32_t places;         // of walks, among the nodes of `count`
 #endif
-    levels<Shape> slots;  // last, as it is large: small parts reach what is near with shorter instructions
+    slots_of<Shape> slots;  // last, as it is large: small parts reach what is near with shorter instructions
 
-    std::uint32_t markers() const {
+    std::size_t nodes() const {
 #if TW_RUNTIME
-        return marked;
+        return count - places;
 #else
-        return 0;
+        return count;
 #endif
     }
+
+    // Whatever may have to move.
+    std::size_t population() const { return count + slots.records.entries(); }
 
     // How far t is ahead of the cursor; 0 if it is not in the future.
     TW_ONE_COPY tick distance_to(tick t) const { return distance(cursor, t); }
 
+    // What is to be done about the first node at the cursor.
+    next_step look_at_node(const tw_node &first) const {
+        return is_place(first) || distance_to(first.expiry) != 0 ? next_step::move : next_step::fire;
+    }
+
     digits here() const { return Shape::low(cursor); }
+    unsigned cursor_slot() const { return Shape::slot(0, here()); }
+
+    // Returns the slot for a timer that is placed at this tick, which is not before the cursor. The quiet ends
+    // with the timer: at its tick if that is on level 0, and now if look-ahead may have to begin for it.
+    TW_INLINE_IF_FAST unsigned slot_to_join(tick t) {
+        const unsigned slot = Shape::slot_from(origin, t);
+        if (slot >= Shape::width(0))
+            end_quiet();
+        else if (t < quiet_until)
+            quiet_until = t;
+        return slot;
+    }
+    void end_quiet() { quiet_until = 0; }  // which is never in the future
 
     // The slot of a level that opens when the cursor reaches t.
     unsigned slot_opened_by(unsigned level, tick t) const {
@@ -101,7 +123,7 @@ template <class Shape> struct placement : wheel_state {
         if (level != Shape::far || near_lead == 0)
             return near_lead;
         const auto half = static_cast<digits>(Shape::round / 2);
-        return larger(near_lead, count < half / 16 ? static_cast<digits>(count) * 16 : half);
+        return larger(near_lead, population() < half / 16 ? static_cast<digits>(population()) * 16 : half);
     }
 };
 

@@ -12,6 +12,7 @@
 #include <tickwheel/tw.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "assert.hpp"
 #include "inlining.hpp"
@@ -23,10 +24,12 @@ static_assert(offsetof(tw_node, link) == 0);
 inline tw_node &node_of(tw_link &link) { return reinterpret_cast<tw_node &>(link); }
 inline const tw_node &node_of(const tw_link &link) { return reinterpret_cast<const tw_node &>(link); }
 
-// A marker is a place in a ring that a walk over all nodes goes on behind (walk.hpp): a node whose callback
-// is this function, which is never called.
-inline void marker_callback([[maybe_unused]] tw_node *node, [[maybe_unused]] void *arg) {}  // GCOVR_EXCL_LINE
-inline bool is_marker(const tw_node &node) { return TW_RUNTIME != 0 && node.fn == marker_callback; }
+// States of what stands in a ring and is no node of the user's: the place of a walk (walk.hpp), which is a node
+// that never fires; and a seam (seam.hpp), which is only the beginning of one.
+inline constexpr std::uint8_t place_state = TW_SHUT + 1, seam_state = TW_SHUT + 2;
+
+inline bool is_place(const tw_node &node) { return TW_RUNTIME != 0 && node.state == place_state; }
+inline bool is_seam(const tw_node &node) { return TW_RUNTIME != 0 && node.state == seam_state; }
 
 inline void make_empty(tw_link &ring) { ring.next = ring.prev = &ring; }
 

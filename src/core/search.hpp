@@ -21,8 +21,8 @@ template <class Shape> class search {
     search(const placement<Shape> &at, std::uint32_t looks, digits near_lead, tick limit = never)
         : best_(limit), at_(at), looks_(looks), near_lead_(near_lead) {}
 
-    // From now on the search is for a tick to go to, and no slot with nodes in it may be passed over: of one
-    // whose nodes were all postponed, the opening counts.
+    // From now on the search is for a tick to go to, and no slot with timers in it may be passed over: of one
+    // whose nodes were all postponed, or with entries of records, the opening counts.
     void for_opening() { for_opening_ = true; }
 
     // Whether the answer is the exact tick of a node.
@@ -50,8 +50,12 @@ template <class Shape> class search {
         return best_;
     }
 
-    // Looks at the nodes of one slot, which opens `opening` ticks after the cursor.
+    // Looks at the timers of one slot, which opens `opening` ticks after the cursor.
     [[gnu::noinline]] void look_into(unsigned slot, tick opening) {
+#if TW_RUNTIME
+        if (at_.slots.records.exist())
+            look_into_logs(slot, opening);
+#endif
         const tw_link &ring = at_.slots.rings[slot];
         for (const tw_link *last = &ring; last->next != &ring && best_ > opening;) {
             if (looks_ == 0) {
@@ -60,7 +64,7 @@ template <class Shape> class search {
                 return;
             }
             last = &behind(*last);
-            if (is_marker(node_of(*last)))
+            if (is_place(node_of(*last)) || is_seam(node_of(*last)))
                 continue;
             --looks_;
             const tick due_in = at_.distance_to(node_of(*last).expiry);
@@ -72,6 +76,37 @@ template <class Shape> class search {
     }
 
   private:
+#if TW_RUNTIME
+    void look_into_logs(unsigned slot, tick opening) {
+        const record_logs<Shape> &logs = *at_.slots.records;
+        look_into_log(logs, logs.slots[slot], slot, opening);
+        if (slot >= Shape::width(0))
+            return;
+        look_into_log(logs, logs.late[slot], slot, opening);
+        if (opening == 0 && slot == logs.queue_slot)
+            for (unsigned i = 0; i < order_queue::logs; ++i)
+                look_into_log(logs, logs.queue.at(i), slot, opening);
+    }
+
+    // A slot with entries must be opened, even if all of them are stale.
+    void look_into_log(const record_logs<Shape> &logs, const log &in, unsigned slot, tick opening) {
+        for (const log_chunk *chunk = in.head; chunk != nullptr && best_ > opening; chunk = chunk->next)
+            for (unsigned i = chunk->first; i != chunk->end && best_ > opening; ++i) {
+                const entry &e = chunk->entries[i];
+                if (e.is_seam())
+                    continue;
+                if (looks_ == 0 || for_opening_) {
+                    is_exact_ = false;
+                    consider(attention(slot, opening));
+                    return;
+                }
+                --looks_;
+                if (e.is_current())
+                    consider(at_.distance_to(logs.due_of(*e.record)));
+            }
+    }
+#endif
+
     // Far slots do not open in the order of their numbers, and the one that opens with the next
     // round may be empty; all busy ones are looked at, of which there are at most a few dozen.
     void run_far() {

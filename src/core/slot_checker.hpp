@@ -4,6 +4,7 @@
 
 #include "api_guard.hpp"
 #include "broken.hpp"
+#include "log_checker.hpp"
 #include "slot_engine.hpp"
 
 namespace tickwheel::core {
@@ -27,7 +28,9 @@ template <class Shape> class slot_checker : private broken_invariants {
             check_slot(slot, opening_of_far(slot));
         expect(found_ == w_.count, "count is the number of pending nodes", nullptr);
 #if TW_RUNTIME
-        expect(found_markers_ == w_.marked, "the markers of walks are counted", nullptr);
+        expect(found_places_ == w_.places, "the places of walks are counted", nullptr);
+        if (logs_.exist())
+            logs_.check_whole();
 #endif
         return broken_invariants::count();
     }
@@ -70,19 +73,23 @@ template <class Shape> class slot_checker : private broken_invariants {
             return;
         const tick next_block = Shape::ahead ? Shape::span(level + 1) : 0;
         const tick end = Shape::until_next(level + 1, w_.here()) + next_block;
-        expect(opening < end, "nodes stand in the running or the next block", nullptr);
+        expect(opening < end, "timers stand in the running or the next block", nullptr);
     }
 
-    // Returns true if the slot holds nodes.
+    // Returns true if the slot holds timers.
     bool check_slot(unsigned slot, tick opening) {
         const slot_opening where = {slot, opening};
         const std::size_t found_before = found_;
         check_ring(w_.slots.rings[slot], &where);
-        const bool holds_nodes = found_ != found_before;
-        expect(w_.slots.busy.test(slot) == holds_nodes, "a slot has its bit set if it holds nodes", nullptr);
-        expect(!holds_nodes || !is_quiet() || opening >= w_.quiet_until - w_.cursor,
+        bool is_busy = found_ != found_before;
+#if TW_RUNTIME
+        if (logs_.exist())
+            is_busy = logs_.check_slot(slot, opening) || is_busy;
+#endif
+        expect(w_.slots.busy.test(slot) == is_busy, "a slot has its bit set if it holds timers", nullptr);
+        expect(!is_busy || !is_quiet() || opening >= w_.quiet_until - w_.cursor,
                "no slot opens while the wheel is quiet", nullptr);
-        return holds_nodes;
+        return is_busy;
     }
 
     // One ring: its links, and each of its nodes. `where` is null for a ring that is no slot.
@@ -94,6 +101,8 @@ template <class Shape> class slot_checker : private broken_invariants {
                 return;
             }
             last = link;
+            if (is_seam(node_of(*link)))
+                continue;
             ++found_;
             check_node(node_of(*link), where);
         }
@@ -106,9 +115,12 @@ template <class Shape> class slot_checker : private broken_invariants {
     }
 
     void check_node(const tw_node &node, const slot_opening *where) {
-        found_markers_ += is_marker(node);
+        if (is_place(node)) {
+            ++found_places_;
+            return;
+        }
         expect(node.state == TW_PENDING, "a node in a ring is pending", &node);
-        expect(is_marker(node) || names(node, owner_), "a pending node names its wheel", &node);
+        expect(names(node, owner_), "a pending node names its wheel", &node);
         expect(node.fn != nullptr, "a pending node has a callback", &node);
         expect(is_tick(node.expiry), "a pending node has a tick", &node);
         if (where == nullptr)
@@ -120,7 +132,10 @@ template <class Shape> class slot_checker : private broken_invariants {
     const slot_engine<Shape> &w_;
     const tw *owner_;
     std::size_t found_ = 0;
-    std::uint32_t found_markers_ = 0;
+    std::uint32_t found_places_ = 0;
+#if TW_RUNTIME
+    log_checker<Shape> logs_{w_, *this};
+#endif
 };
 
 template <class Shape> int check(const slot_engine<Shape> &w, const tw *owner, tw_report *report, void *arg) {

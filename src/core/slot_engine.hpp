@@ -6,7 +6,7 @@
 
 #include "bounds.hpp"
 #include "errors.hpp"
-#include "placement.hpp"
+#include "lowering.hpp"
 #include "search.hpp"
 
 namespace tickwheel::core {
@@ -17,63 +17,39 @@ struct test_access;  // defined by unit tests, which break invariants to see the
 template <class Shape> class slot_checker;
 template <class Shape> class walk;
 
-template <class Shape> class slot_engine : public placement<Shape> {
-    using base = placement<Shape>;
+template <class Shape> class slot_engine : public lowering<Shape> {
+    using base = lowering<Shape>;
     using digits = typename Shape::digits;
-    using base::asked_for, base::cursor, base::distance_to, base::here, base::lead, base::lead_into,
-        base::leaving, base::next_far, base::open_level, base::origin, base::quiet_until,
-        base::slot_opened_by, base::slots, base::ticks_passed, base::under_way;
-#if TW_RUNTIME
-    using base::marked, base::shift_by, base::shifting, base::times_emptied;
-#endif
+    using base::asked_for, base::cursor, base::cursor_slot, base::distance_to, base::drop_place, base::drop_seam,
+        base::here,
+        base::is_shifting, base::lead, base::lead_into, base::leaving, base::lower, base::next_far,
+        base::note_emptied, base::open_level, base::origin, base::population, base::quiet_until,
+        base::slot_opened_by, base::slots, base::take_in_walk, base::ticks_passed, base::under_way;
 
   public:
     using shape = Shape;
-    using base::count, base::markers, base::now, base::running;
-
-    std::size_t nodes() const { return count - markers(); }
+    using base::count, base::nodes, base::now, base::place, base::shift_one, base::take;
 
     // To be called on memory that is all zero.
     void init() {
         make_empty(leaving);
         slots.init();
 #if TW_RUNTIME
-        make_empty(shifting);
+        make_empty(this->shifting);
 #endif
     }
 
     // Takes everything to this tick, with nothing to do on the way.
     void go_to(tick t) { now = cursor = origin = t; }
 
-    // --- placing -----------------------------------------------------------------------------
-
-    // Puts a node into the slot of its expiry, last among those of its tick. The quiet ends with
-    // it: at its tick if that is on level 0, and now if look-ahead may have to begin for it.
-    void place(tw_node &node) {
-        const tick t = cursor + distance_to(node.expiry);
-        const unsigned slot = Shape::slot_from(origin, t);
-        if (slot >= Shape::width(0))
-            end_quiet();
-        else if (t < quiet_until)
-            quiet_until = t;
-        slots.put(node, slot);
-    }
-
-    void take(tw_node &node) { slots.take(node); }
-
-    // To be called before a walk takes off the node that it has come to. To compare the links has the next
-    // node come from memory, where the walk goes next.
-    static void check_in_walk(const tw_node &node) {
-        stop_if_not_pending(node);
-        stop_if_broken(node.link);
-    }
+    std::size_t timers() const { return nodes() + slots.records.armed(); }
 
     // --- clearing: all nodes are taken off their slots at once, and leave one by one --------
 
     void begin_clear(clearing &own) {
         if (has_threads)
             under_way.add(own);
-        slots.empty_into(leaving);
+        slots.empty_rings_into(leaving);
         note_emptied();
     }
 
@@ -81,7 +57,7 @@ template <class Shape> class slot_engine : public placement<Shape> {
     tw_node *next_leaving() {
         while (!is_empty(leaving)) {
             tw_node &node = node_of(behind(leaving));
-            if (!drop_marker(node))
+            if (!drop_place(node) && !drop_seam(node))
                 return &node;
         }
         return nullptr;
@@ -100,64 +76,38 @@ template <class Shape> class slot_engine : public placement<Shape> {
         under_way.keep(thread);
         if (under_way.first() != nullptr || is_empty(leaving))
             return;
-        slots.empty_into(leaving);
-        note_emptied();
-        while (!is_empty(leaving)) {
-            tw_node &node = node_of(behind(leaving));
-            take_in_walk(node);
-            place(node);
+#if TW_RUNTIME
+        finish_shift();  // of another thread
+        this->begin_shift(0);
+        finish_shift();
+#else
+        slots.empty_rings_into(leaving);
+        while (tw_node *const node = next_leaving()) {
+            take_in_walk(*node);
+            place(*node);
         }
+#endif
     }
 
 #if TW_RUNTIME
+    void finish_shift() {
+        while (shift_one()) {
+        }
+    }
+
     // --- walking: see walk.hpp --------------------------------------------------------
 
-    // Takes the markers of all walks out.
-    void drop_markers() {
-        if (marked == 0)
+    // Takes the places of all walks out.
+    void drop_places() {
+        if (this->places == 0)
             return;
-        note_emptied();
+        ++this->times_emptied;
         for (unsigned slot = 0; slot < Shape::slots; ++slot)
-            drop_markers_in(slots.rings[slot]);
-        drop_markers_in(leaving);
-        drop_markers_in(shifting);
+            drop_places_in(slots.rings[slot]);
+        drop_places_in(leaving);
+        drop_places_in(this->shifting);
     }
 #endif
-
-    // --- shifting: time was set back, and everything becomes due later ----------------------
-
-#if TW_RUNTIME
-    // Makes everything that is pending due `by` ticks later, one node with each shift_one. The nodes are
-    // pending all the while. Those that a clear has not handed out yet were armed before all others, and
-    // so come first.
-    // REQUIRES: no shift is under way
-    void begin_shift(tick by) {
-        TW_ASSERT(!is_shifting());
-        append_all(shifting, leaving);
-        slots.empty_into(shifting);
-        note_emptied();
-        shift_by = by;
-        end_quiet();
-    }
-#endif
-
-    // Shifts one node. False if there was none left.
-    bool shift_one() {
-#if TW_RUNTIME
-        if (!is_empty(shifting)) {
-            tw_node &node = node_of(behind(shifting));
-            if (drop_marker(node))
-                return true;
-            TW_CHECKS(kept(&node));
-            take_in_walk(node);
-            node.expiry = later(node.expiry, shift_by);
-            place(node);
-            TW_CHECKS(pending(&node));
-            return true;
-        }
-#endif
-        return false;
-    }
 
     // --- advancing -------------------------------------------------------------------
 
@@ -185,18 +135,20 @@ template <class Shape> class slot_engine : public placement<Shape> {
     // on the way; but not while a callback runs, because what that arms at its own tick is due before what it
     // arms later than that.
     TW_ONE_COPY next_step look() {
-        if (count == 0 && running == nullptr) {
+        if (count == 0 && !slots.records.are_busy() && !this->is_in_callback()) {
             cursor = origin = now;
             open_level = 0;
             return next_step::none;
         }
         if (is_shifting() || open_level != 0)
             return next_step::move;
-        if (!is_empty(cursor_slot())) {
-            const tw_node &first = due_node();
-            return is_marker(first) || distance_to(first.expiry) != 0 ? next_step::move : next_step::fire;
-        }
-        return cursor == now ? next_step::none : next_step::move;
+        if (!slots.is_busy(cursor_slot()))
+            return cursor == now ? next_step::none : next_step::move;
+#if TW_RUNTIME
+        if (slots.records.exist())
+            return this->look_at_cursor();
+#endif
+        return this->look_at_node(due_node());
     }
 
     // Goes on by one slot or some moves, at most `most` steps. Returns their number. REQUIRES: look() said so
@@ -205,15 +157,15 @@ template <class Shape> class slot_engine : public placement<Shape> {
             return 1;
         if (open_level != 0)
             return lower(most);
-        if (is_empty(cursor_slot()))
+        if (!slots.is_busy(cursor_slot()))
             open_next(next_stop());
-        else
+        else if (!this->clean_cursor())
             leave_cursor(due_node());
         return 1;
     }
 
     // The node that is due. REQUIRES: look() said so
-    tw_node &due_node() { return node_of(behind(cursor_slot())); }
+    tw_node &due_node() { return node_of(behind(slots.rings[cursor_slot()])); }
 
     // --- look-ahead ----------------------------------------------------------------------------
 
@@ -250,7 +202,7 @@ template <class Shape> class slot_engine : public placement<Shape> {
             quiet = busy;
         for (unsigned level = Shape::ahead ? Shape::far : 0; level != 0; --level) {
             const digits until = Shape::until_next(level, at);
-            if (!is_empty(slots.rings[slot_opened_by(level, cursor + until)]))
+            if (slots.is_busy(slot_opened_by(level, cursor + until)))
                 quiet = smaller(quiet, until - smaller(until, lead_into(level, lead)));
         }
         quiet_until = cursor + quiet;
@@ -264,7 +216,7 @@ template <class Shape> class slot_engine : public placement<Shape> {
         tick distance = 0;
         if (look() == next_step::none)
             distance = next_attention();
-        if (nodes() == 0 || distance == never)
+        if (timers() == 0 || distance == never)
             return never;
         const tick t = now + distance;
         asked_for = Shape::low(t);
@@ -273,7 +225,7 @@ template <class Shape> class slot_engine : public placement<Shape> {
 
     // Finds the tick of the earliest fire; see tw_first_due.
     int first_due(std::uint32_t looks, tick *at) const {
-        if (nodes() == 0)
+        if (timers() == 0)
             return -enoent;
         *at = now;
         if (is_shifting() || open_level != 0 || cursor != now)
@@ -304,129 +256,29 @@ template <class Shape> class slot_engine : public placement<Shape> {
     friend class walk<Shape>;
     friend struct test_access;
 
-    void take_in_walk(tw_node &node) {
-        check_in_walk(node);
-        take(node);
-    }
-
     // Nodes that next() looks at to tell a tick exactly; see search.
     static constexpr unsigned nodes_worth_a_look = 32;
 
-    // Lowers nodes of one slot by one level, at most `most`: from the slots that have opened; or, when these
-    // are empty, from those that open within their lead. Returns the number of steps.
-    //
-    // The levels are taken from the top down, so that a node from a high level goes through the
-    // slots below ahead of nodes armed later (W3). When the last opened slot is empty the origin
-    // follows the cursor.
-    [[gnu::noinline]] std::uint32_t lower(std::uint32_t most) {
-        for (unsigned level = open_level != 0 ? open_level : Shape::far; level != 0; --level) {
-            const digits until = open_level != 0 ? 0 : Shape::until_next(level, here());
-            if (until > lead_into(level, lead))
-                continue;
-            if (const std::uint32_t moved = lower_from(level, until, most); moved != 0)
-                return moved;
-        }
-        if (open_level == 0)
-            return 0;
-        origin = cursor;
-        open_level = 0;
-        return 1;
-    }
-
     // As late as possible, because most timers are cancelled before they would have to move; but early enough
     // that all nodes there are can come down at a quarter of each tick's share.
-    digits lead_of_a_tick() const { return static_cast<digits>(count / (ahead_per_tick / 4)) + 1; }
-
-    void end_quiet() { quiet_until = 0; }  // which is never in the future
-
-    // The nodes that are due, and postponed ones that would have been.
-    const tw_link &cursor_slot() const { return slots.rings[Shape::slot(0, here())]; }
-
-    bool is_shifting() const {
-#if TW_RUNTIME
-        return !is_empty(shifting);
-#else
-        return false;
-#endif
-    }
-
-    // A marker goes no further than the front of its ring: the walk finds it gone, and goes on there.
-    bool drop_marker(tw_node &node) {
-        if (unlikely(is_marker(node))) {
-            take_marker(node);
-            return true;
-        }
-        return false;
-    }
-
-    void take_marker(tw_node &node) {
-        take_in_walk(node);
-        node.state = TW_IDLE;
-        --count;
-#if TW_RUNTIME
-        --marked;
-#endif
-        TW_CHECKS(idle(&node));
-    }
+    digits lead_of_a_tick() const { return static_cast<digits>(population() / (ahead_per_tick / 4)) + 1; }
 
 #if TW_RUNTIME
-    void drop_markers_in(const tw_link &ring) {
+    void drop_places_in(const tw_link &ring) {
         for (tw_link *link = &behind(ring); link != &ring;) {
             tw_node &node = node_of(*link);
             link = &behind(*link);
-            drop_marker(node);
+            drop_place(node);
         }
     }
 #endif
-
-    // All slots were emptied at once, and markers with them.
-    void note_emptied() {
-#if TW_RUNTIME
-        ++times_emptied;
-#endif
-    }
 
     // A node of the cursor's slot that is not due: it was postponed, and is placed anew.
     void leave_cursor(tw_node &node) {
-        if (drop_marker(node))
+        if (drop_place(node))
             return;
         take_in_walk(node);
         place(node);
-    }
-
-    // Takes the first nodes, at most `most`, of the slot that opens `until` ticks after the cursor to the
-    // slots that they belong to once that has opened. Returns their number: 0 if the slot is empty.
-    [[gnu::noinline]] std::uint32_t lower_from(unsigned level, digits until, std::uint32_t most) {
-        const tick opening = cursor + until;
-        const unsigned slot = slot_opened_by(level, opening);
-        const tw_link &ring = slots.rings[slot];
-        back_walk ahead(ring);
-        std::uint32_t moved = 0;
-        while (!is_empty(ring)) {
-            tw_node &node = node_of(behind(ring));
-            ahead.touch_next(node.link);
-            if (!drop_marker(node))
-                lower_node(node, level, slot, opening);
-            if (++moved == most || !has_room)
-                break;
-        }
-        return moved;
-    }
-
-    // Takes one of these nodes there. Three cases. A node goes one level down if it belongs to the slot's
-    // stretch. From a far slot, one of a later round goes to a lower far slot, that of the highest bit in
-    // which the two rounds differ (W5). Any other node was postponed, and is placed as if armed now.
-    void lower_node(tw_node &node, unsigned level, unsigned slot, tick opening) {
-        TW_CHECKS(kept(&node));
-        const tick t = cursor + distance_to(node.expiry);
-        const unsigned differs_on = Shape::level_of(t ^ opening);
-        take_in_walk(node);
-        if (differs_on < level)
-            slots.put(node, Shape::slot(level - 1, Shape::low(t)));
-        else if (differs_on == Shape::far && Shape::far_slot(t ^ opening) < slot)
-            slots.put(node, Shape::far_slot(t ^ opening));
-        else
-            place(node);
     }
 
     // The distance to the next tick that asks for attention; never if there is none.
@@ -454,7 +306,7 @@ template <class Shape> class slot_engine : public placement<Shape> {
         if (Shape::ahead) {
             const digits border = Shape::until_next(Shape::far, here());
             const bool is_round_between = distance >= tick{border} + Shape::round;
-            if (is_round_between && is_empty(slots.rings[next_far()]))
+            if (is_round_between && !slots.is_busy(next_far()))
                 origin = cursor + border;
             else if (is_round_between)
                 distance = border;

@@ -34,7 +34,7 @@ class tree_checker;
 //       told by child[0], which is the node itself.
 class tree_engine : public wheel_state {
   public:
-    std::size_t nodes() const { return count; }
+    std::size_t timers() const { return count; }
 
     void init() {}
 

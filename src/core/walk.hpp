@@ -6,12 +6,12 @@
 // walk has left behind is met twice. A periodic node that fires, and a postponed one that is placed anew, may
 // go the other way, and be passed over.
 //
-// Within a slot the walk leaves two markers, nodes of its own that stand in the ring like any other: one
+// Within a slot the walk leaves two places, nodes of its own that stand in the ring like any other: one
 // behind the last node that it has copied, and one behind the last that was there when it first paused. What
 // joins the slot later comes behind that and is not visited, or a visitor that arms what it is shown would
-// never end. The wheel drops a marker that comes to the front of its ring. What stood before it has left the
-// slot by then: so a walk that finds its first marker gone goes on at the front, and one that finds the
-// second gone leaves the slot. If all slots were emptied at once, by a clear or a shift, markers may be in a
+// never end. The wheel drops a place that comes to the front of its ring. What stood before it has left the
+// slot by then: so a walk that finds its first place gone goes on at the front, and one that finds the
+// second gone leaves the slot. If all slots were emptied at once, by a clear or a shift, places may be in a
 // ring that is no slot; then the walk takes them out, and begins the slot again.
 #pragma once
 
@@ -40,14 +40,14 @@ template <class Shape> class walk {
         unsigned count = 0;
         for (const tw_link *last = go_on(); left_ != 0; last = nullptr) {
             const tw_link &ring = wheel_.slots.rings[left_ - 1];
-            const bool has_left = last == nullptr && has_end_ && !is_pending(end_);
+            const bool has_left = last == nullptr && has_end_ && !is_place(end_);
             const tw_link *link = has_left ? &ring : &behind(last != nullptr ? *last : ring);
             for (; link != &ring && link != &end_.link; link = &behind(*link)) {
                 if (count == nodes_at_once) {
                     pause_before(*link, ring);
                     return count;
                 }
-                if (is_marker(node_of(*link)))
+                if (is_place(node_of(*link)) || is_seam(node_of(*link)))
                     continue;
                 met_[count].node = &node_of(*link);
                 met_[count].was = node_of(*link);
@@ -68,40 +68,37 @@ template <class Shape> class walk {
         const bool begins = times_emptied_ != wheel_.times_emptied;
         if (begins)
             take_end();
-        if (!is_pending(place_))
+        if (!is_place(place_))
             return nullptr;
         const tw_link *const before = place_.link.prev;
-        wheel_.take_marker(place_);
+        wheel_.take_place(place_);
         return begins ? nullptr : before;
     }
 
     void pause_before(const tw_link &next, const tw_link &ring) {
-        put(place_, *next.prev, node_of(next).expiry);
+        put(place_, *next.prev);
         if (!has_end_)
-            put(end_, *ring.prev, node_of(*ring.prev).expiry);
+            put(end_, *ring.prev);
         has_end_ = true;
         times_emptied_ = wheel_.times_emptied;
     }
 
-    void put(tw_node &marker, tw_link &behind_this, tick expiry) {
-        marker.fn = marker_callback;
-        marker.expiry = expiry;
-        marker.state = TW_PENDING;
-        insert_after(behind_this, marker.link);
+    void put(tw_node &place, tw_link &behind_this) {
+        place.state = place_state;
+        insert_after(behind_this, place.link);
         ++wheel_.count;
-        ++wheel_.marked;
-        TW_CHECKS(pending(&marker));
+        ++wheel_.places;
     }
 
     void take_end() {
-        if (is_pending(end_))
-            wheel_.take_marker(end_);
+        if (is_place(end_))
+            wheel_.take_place(end_);
         has_end_ = false;
     }
 
     slot_engine<Shape> &wheel_;
     unsigned left_;                // slots to go: the walk stands in the last of them
-    std::uint32_t times_emptied_;  // the wheel's, when the markers were put
+    std::uint32_t times_emptied_;  // the wheel's, when the places were put
     bool has_end_;                 // `end_` was put into this slot
     tw_node place_ = {};           // before what is copied next
     tw_node end_ = {};             // behind what was in the slot

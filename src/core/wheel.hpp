@@ -18,9 +18,10 @@
 //     cheapest                of some ticks, the one to arm for that costs least
 //     begin_clear, next_leaving, end_clear    takes all nodes off at once
 //     first_clearing, abandon_clears          who does so; forgets all but this thread (P13)
-//     nodes                   counts what is pending
+//     timers                  counts what is pending
 //
-// For the runtime, slots also shift all nodes and drop the markers of walks; see slot_engine.hpp.
+// For the runtime, slots also hold records, shift everything and drop the places of walks; see lowering.hpp and
+// record_engine.hpp.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +40,7 @@ template <class Engine> class wheel : public Engine {
     using Engine::count, Engine::due, Engine::now, Engine::overruns, Engine::place, Engine::rearm,
         Engine::running, Engine::take;
 #if TW_RUNTIME
-    using Engine::parts;
+    using Engine::fires_record, Engine::parts;
 #endif
 
     // --- arming ----------------------------------------------------------------------
@@ -142,14 +143,14 @@ template <class Engine> class wheel : public Engine {
 #if TW_RUNTIME
     // --- counting -------------------------------------------------------------------
 
-    void count_cancelled(unsigned label) { ++cancelled_[label]; }
+    void count_cancelled(unsigned label, std::uint64_t fires) { cancelled_[label] += fires; }
     std::uint64_t cancelled(unsigned label) const { return cancelled_[label]; }
 
     // Makes everything that is pending due `by` ticks later, and what the running callback was due at;
     // see slot_engine::begin_shift.
     void begin_shift(tick by) {
         Engine::begin_shift(by);
-        if (running != nullptr)
+        if (this->is_in_callback())
             due = later(due, by);
     }
 #endif
@@ -176,13 +177,24 @@ template <class Engine> class wheel : public Engine {
         return node;
     }
 
+#if TW_RUNTIME
+    // The same for a record. REQUIRES: look() has just said that one is to fire
+    auto &take_due_record() {
+        auto &record = Engine::take_due_record();
+        fires_record = true;
+        due = this->logs().due_of(record);
+        overruns = 0;
+        return record;
+    }
+#endif
+
   private:
     static bool rearm_in_ticks(wheel_state &w, tw_node &node) {
-        return set_to_next(node, w.present(), &w.overruns);
+        return set_to_next(node, w.now, &w.overruns);
     }
 #if TW_RUNTIME
     static bool rearm_in_parts(wheel_state &w, tw_node &node) {
-        return set_to_next_on_grid(node, w.parts, w.present(), &w.overruns);
+        return set_to_next_on_grid(node, w.parts, w.now, &w.overruns);
     }
 #endif
 

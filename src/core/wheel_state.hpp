@@ -55,6 +55,9 @@ struct wheel_sharing {
     tw_caller *caller;  // makes the fires; null: the wheel itself does
     void *caller_arg;
 #endif
+#if TW_RUNTIME
+    std::uint32_t *guard;  // the lock: the wheel's own, or another wheel's; see share_lock
+#endif
     std::uint32_t lock;         // the port's
     std::uint32_t returned;     // callbacks that have returned; tw_wait sleeps on it
     std::uint32_t handed_back;  // nodes that an `each` has returned from; tw_wait sleeps on it
@@ -63,8 +66,8 @@ struct wheel_sharing {
 
 struct wheel_state;
 
-// What an engine has to do next on the way to its `now`: nothing, fire a node, or move some.
-enum class next_step { none, fire, move };
+// What an engine has to do next on the way to its `now`: nothing, fire a node or a record, or move some.
+enum class next_step { none, fire, fire_record, move };
 
 // Sets a periodic node that fires to its next tick; false if this fire is its last.
 using rearm_rule = bool(wheel_state &, tw_node &);
@@ -78,17 +81,15 @@ struct wheel_state : wheel_sharing {
     tick due;           // the tick that the running node was due at
     tick overruns;      // the due ticks that it missed
 #if TW_RUNTIME
+    bool fires_record;    // a record's callback runs
     std::uint32_t parts;  // of a tick, that grids are counted in; 0 until one is armed
-    tick missed_until;    // see present()
 #endif
 
-    // Periodic nodes count the fires that they have missed up to this tick (P5). It is after `now` if
-    // tw_advance_until stops on its way.
-    tick present() const {
+    bool is_in_callback() const {
 #if TW_RUNTIME
-        return larger(now, missed_until);
+        return running != nullptr || fires_record;
 #else
-        return now;
+        return running != nullptr;
 #endif
     }
 };

@@ -1,7 +1,7 @@
 // The list of a runtime's components, and the calls to their hooks. `components_mutex` guards the list.
 #include "components.hpp"
 
-#include "keeper.hpp"
+#include "core/records.hpp"
 #include "linked_list.hpp"
 #include "wall.hpp"
 
@@ -71,12 +71,17 @@ component *lock_unsettled(tw_runtime &rt) {
     return it;
 }
 
-void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &),
-                   void (*keeper_hooks::*unlock_keeper)(keeper &)) {
-    wall_hold::unlock(rt);
+// tw_fork takes the lock of a wheel, releases it in the parent, and in the child makes it new and forgets the
+// callbacks and waits of threads that are not there. A wheel that shares the lock of another leaves the lock
+// to that one.
+void fork_wheels(tw_runtime &rt, tw_fork_moment moment) {
+    for_each_timeline(rt, [moment](timeline &line) { tw_fork(&line.wheel, moment); });
+}
+
+void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &), tw_fork_moment moment) {
     call_each(rt, unlock);
-    if (keeper *const it = keeper_of(rt); it != nullptr)
-        (it->hooks->*unlock_keeper)(*it);
+    fork_wheels(rt, moment);
+    wall_hold::unlock(rt);
     pthread_mutex_unlock(&rt.components_mutex);
 }
 
@@ -84,21 +89,6 @@ void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &)
 component *newest(tw_runtime &rt) {
     const mutex_hold hold(&rt.components_mutex);
     return rt.components;
-}
-
-}  // namespace
-
-namespace {
-
-// REQUIRES: components mutex held
-void add(component &it, tw_runtime &rt, const component_hooks &hooks) {
-    it.rt = &rt;
-    it.hooks = &hooks;
-    it.last_walk = 0;
-    it.number = ++rt.components_made;
-    link_first(rt.components, it);
-    if (hooks.job_relay != nullptr)
-        rt.job_relay.store(hooks.job_relay, std::memory_order_relaxed);
 }
 
 // REQUIRES: components mutex held
@@ -112,16 +102,26 @@ component *find(tw_runtime &rt, const component_hooks &hooks) {
 }  // namespace
 
 // A component that is added before a fork is whole in the child: this is the last step of making it.
-void add_component(component &it, tw_runtime &rt, const component_hooks &hooks) {
+void add_component_locked(component &added, tw_runtime &rt, const component_hooks &hooks) {
+    added.rt = &rt;
+    added.hooks = &hooks;
+    added.last_walk = 0;
+    added.number = ++rt.components_made;
+    link_first(rt.components, added);
+    if (hooks.job_relay != nullptr)
+        rt.job_relay.store(hooks.job_relay, std::memory_order_relaxed);
+}
+
+void add_component(component &added, tw_runtime &rt, const component_hooks &hooks) {
     const mutex_hold hold(&rt.components_mutex);
-    add(it, rt, hooks);
+    add_component_locked(added, rt, hooks);
 }
 
 bool add_only_component(component &it, tw_runtime &rt, const component_hooks &hooks) {
     const mutex_hold hold(&rt.components_mutex);
     if (find(rt, hooks) != nullptr)
         return false;
-    add(it, rt, hooks);
+    add_component_locked(it, rt, hooks);
     return true;
 }
 
@@ -147,7 +147,7 @@ void end_components(tw_runtime &rt) { for_each_component_once(rt, &component_hoo
 void ask_to_settle(component &it) {
     it.rt->unsettled = &it;
     for_each_timeline(*it.rt, [](timeline &line) {
-        if (tw_running(&line.wheel) != nullptr)
+        if (core::is_in_callback(&line.wheel))
             tw_interrupt(&line.wheel);
     });
 }
@@ -189,16 +189,15 @@ tw_node *clear_one_in_components(tw_runtime &rt) {
 
 void lock_all(tw_runtime &rt) {
     pthread_mutex_lock(&rt.components_mutex);
-    if (keeper *const it = keeper_of(rt); it != nullptr)
-        it->hooks->lock(*it);
-    call_each(rt, &component_hooks::lock);
     wall_hold::lock(rt);
+    fork_wheels(rt, TW_FORK_PREPARE);
+    call_each(rt, &component_hooks::lock);
 }
 
-void unlock_all(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::unlock, &keeper_hooks::unlock); }
+void unlock_all(tw_runtime &rt) { unlock_all_by(rt, &component_hooks::unlock, TW_FORK_PARENT); }
 
 void unlock_all_in_child(tw_runtime &rt) {
-    unlock_all_by(rt, &component_hooks::begin_in_child, &keeper_hooks::begin_in_child);
+    unlock_all_by(rt, &component_hooks::begin_in_child, TW_FORK_CHILD);
 }
 
 // In a child, whose only thread this is. A component that cannot be revived keeps the runtime marked, and
@@ -213,8 +212,6 @@ int revive_components(tw_runtime &rt) {
 void destroy_components(tw_runtime &rt) {
     while (component *each = newest(rt))
         each->hooks->destroy(*each);
-    if (keeper *const it = keeper_of(rt); it != nullptr)
-        it->hooks->destroy(*it);
 }
 
 }  // namespace tickwheel::runtime

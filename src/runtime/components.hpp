@@ -81,6 +81,8 @@ struct component {
 };
 
 void add_component(component &it, tw_runtime &rt, const component_hooks &hooks);
+void add_component_locked(component &it, tw_runtime &rt,
+                          const component_hooks &hooks);  // REQUIRES: components mutex held
 void remove_component(component &it);
 
 // Of kinds that a runtime has at most one of. The first returns false, having done nothing, if there is one
@@ -117,11 +119,10 @@ tw_node *clear_one_in_components(tw_runtime &rt);  // null when all are cleared
 void stop_components(tw_runtime &rt);
 void end_components(tw_runtime &rt);
 int revive_components(tw_runtime &rt);
-void destroy_components(tw_runtime &rt);  // and the keeper
+void destroy_components(tw_runtime &rt);
 
-// For a fork: every lock of a runtime's that comes before those of its wheels of nodes, so that no other
-// thread is in the middle of anything. Not `lifecycle_mutex`, which a thread may hold while it waits for a
-// callback.
+// For a fork: take and release every lock of a runtime, so that no other thread is in the middle of anything.
+// Not `lifecycle_mutex`, which a thread may hold while it waits for a callback.
 void lock_all(tw_runtime &rt);
 void unlock_all(tw_runtime &rt);
 void unlock_all_in_child(tw_runtime &rt);

@@ -1,5 +1,5 @@
-// The run of a fire outside of the wheel's own callback: a frame of the thread that runs it. Each thread
-// knows its own frames only.
+// The run of a fire that is not a node's callback: a frame of the thread that runs it. Each thread knows its
+// own frames only.
 #pragma once
 
 #include "on_stack.hpp"
@@ -7,19 +7,13 @@
 
 namespace tickwheel::runtime {
 
-// The fire that this thread runs, as a worker or inline. tw_runtime_due and tw_runtime_overruns answer from
-// this frame, because the wheel has gone on since. Frames may nest: a callback may drive another runtime.
+// The fire that this thread runs: a record's, or as a worker or inline. tw_runtime_due and
+// tw_runtime_overruns answer from this frame: on a worker the wheel has gone on since. Frames may nest: a
+// callback may drive another runtime.
 class current_run : on_stack<current_run> {
   public:
     current_run(const tw_runtime &rt, std::int64_t due, std::uint64_t overruns)
         : rt_(&rt), due_(due), overruns_(overruns) {}
-
-    // On the firing thread, one frame is for one fire after the other.
-    explicit current_run(const tw_runtime &rt) : current_run(rt, TW_NO_DEADLINE, 0) {}
-    void begin(std::int64_t due, std::uint64_t overruns) {
-        due_ = due;
-        overruns_ = overruns;
-    }
 
     // The run of this runtime's that the thread is in; null if none.
     static const current_run *of(const tw_runtime &rt) {
@@ -31,8 +25,8 @@ class current_run : on_stack<current_run> {
   private:
     friend on_stack;
     const tw_runtime *rt_;
-    std::int64_t due_;
-    std::uint64_t overruns_;
+    const std::int64_t due_;
+    const std::uint64_t overruns_;
 };
 
 }  // namespace tickwheel::runtime

@@ -27,28 +27,16 @@ template <class Do> void for_each_runtime(Do what) {
         what(*rt);
 }
 
-// The wheel's own part: tw_fork takes its lock, releases it in the parent, and in the child makes it anew
-// and forgets callbacks and waits of threads that are not there.
-void at_moment(tw_runtime &rt, tw_fork_moment moment) {
-    for_each_timeline(rt, [moment](timeline &line) { tw_fork(&line.wheel, moment); });
-}
-
 // Takes the locks in the order that all code keeps to (runtime.hpp). Not `lifecycle_mutex`: a thread that
 // holds it may be waiting for the very callback that forks, and the fork would wait for ever. The child makes
 // it anew; what it guards, the firing thread, is not there.
 void prepare() {
     pthread_mutex_lock(&process_mutex);
-    for_each_runtime([](tw_runtime &rt) {
-        lock_all(rt);
-        at_moment(rt, TW_FORK_PREPARE);
-    });
+    for_each_runtime(lock_all);
 }
 
 void in_parent() {
-    for_each_runtime([](tw_runtime &rt) {
-        at_moment(rt, TW_FORK_PARENT);
-        unlock_all(rt);
-    });
+    for_each_runtime(unlock_all);
     pthread_mutex_unlock(&process_mutex);
 }
 
@@ -59,7 +47,6 @@ void in_child() {
     for_each_runtime([](tw_runtime &rt) {
         rt.forked = true;
         rt.closed = -ECHILD;
-        at_moment(rt, TW_FORK_CHILD);
         unlock_all_in_child(rt);
         pthread_mutex_init(&rt.lifecycle_mutex, nullptr);
     });

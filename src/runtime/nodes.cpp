@@ -53,8 +53,6 @@ template <class Place>
     if (placed < 0)
         return refuse_as_the_wheel(placed);
     const int result = disarm_if_closed(rt, line, node, placed);
-    if (!line.has_nodes.load(std::memory_order_relaxed)) [[unlikely]]
-        line.has_nodes.store(true, std::memory_order_relaxed);
     wake.note(result >= 0 && line.note_armed(due));
     return result;
 }
@@ -101,11 +99,8 @@ template <class Place>
                                           deferred_wake &wake) {
     const wall_hold hold(rt);
     timeline &line = timeline_of(rt, node);
-    if (&line != &rt.steady) [[unlikely]] {
-        const std::int64_t reading = line.clock.read();
-        line.follow(reading);
-        due = line.tick_after(reading, delay);
-    }
+    if (&line != &rt.steady) [[unlikely]]
+        due = line.tick_after(follow_wall(rt), delay);
     return place_on(rt, line, node, due, wake, tw_move);
 }
 
@@ -140,6 +135,8 @@ tick choose(const window &in) {
 int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
     deferred_wake wake(rt);
     const wall_hold hold(rt);
+    if (when.absolute != 0 && has_wall(rt))
+        follow_wall(rt);
     const window in = window_of(rt, when);
     return arm_on(rt, in.line, node, choose(in), wake, [&](tw *wheel, tw_node *timer, tick due) {
         return when.period_ns == 0 ? tw_arm_at(wheel, timer, due) : arm_every(wheel, timer, due, in, when);
@@ -181,13 +178,10 @@ int disarm_and_wait(tw_runtime *rt, tw_node *node, disarming *how) {
 
 int tickwheel::runtime::cancel(tw_runtime &rt, tw_node *node) { return disarm(rt, node, tw_cancel); }
 
-// An absolute deadline needs no reading of the clock, but one that can be set has to be followed first. A
-// delay counts from a reading that is taken here.
+// An absolute deadline needs no reading of the clock. A delay counts from a reading that is taken here.
 window tickwheel::runtime::window_of(tw_runtime &rt, const tw_when &when) {
     if (when.absolute != 0) {
         timeline &line = *rt.absolute;
-        if (line.can_be_set)
-            line.follow(line.clock.read());
         const tick first = line.tick_of(when.due_ns);
         return {line, first, end_of_window(line, first, when.due_ns, when.slack_ns), when.due_ns};
     }

@@ -1,6 +1,5 @@
 // Questions to a runtime, which change nothing. Any thread.
 #include "current_run.hpp"
-#include "keeper.hpp"
 #include "wall.hpp"
 
 using namespace tickwheel::runtime;
@@ -46,13 +45,14 @@ TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
     return overruns;
 }
 
+// While the runtime is being freed nothing is pending: its nodes are taken off, and its records wait to be
+// dropped.
 TW_API size_t tw_runtime_count(tw_runtime *rt) {
     check::is_runtime(rt, __builtin_return_address(0));
-    if (!usable(rt))
+    if (!usable(rt) || rt->is_freed != 0)
         return 0;
-    const keeper_hold records(*rt);
     const wall_hold hold(*rt);
-    std::size_t count = records.held() != nullptr ? records.held()->hooks->count(*records.held()) : 0;
+    std::size_t count = 0;
     for_each_timeline(*rt, [&](timeline &line) { count += tw_count(&line.wheel); });
     return count;
 }
@@ -61,9 +61,8 @@ TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
     if (const int error = check_usable(rt); error != 0)
         return error;
     const no_thread_cancel guard;  // so is the report
-    const keeper_hold records(*rt);
     const wall_hold hold(*rt);
-    int broken = records.held() != nullptr ? records.held()->hooks->check(*records.held(), report, arg) : 0;
+    int broken = 0;
     for_each_timeline(*rt, [&](timeline &line) { broken += tw_check(&line.wheel, report, arg); });
     return broken;
 }

@@ -28,7 +28,7 @@ struct recorded_fire {
     const running_callback &what;  // label, node, handle and function
 };
 
-// Called by the thread that has run the callback, with no lock held or with the keeper's.
+// Called by the thread that has run the callback, with no lock held or with that of the wheels.
 struct fire_recorder {
     void (*record)(fire_recorder &, const recorded_fire &);
 };

@@ -8,10 +8,9 @@
 // Locks are taken in this order:
 //   1. the list of all runtimes (fork.cpp)
 //   2. `components_mutex`
-//   3. the keeper's lock
-//   4. the locks of components, newest first
-//   5. `wall_mutex`
-//   6. the locks of the wheels
+//   3. `wall_mutex`
+//   4. the lock of the wheels, which all timelines of a runtime share, and which guards records, too
+//   5. the locks of components, newest first
 // `lifecycle_mutex` comes before 2 and stands apart: a thread may hold it while it waits for a callback to
 // return, so it is never taken inside callbacks, and a fork does not take it.
 #pragma once
@@ -38,9 +37,9 @@
 
 namespace tickwheel::runtime {
 
-struct component;   // components.hpp
-struct fire_relay;  // components.hpp
-struct keeper;      // keeper.hpp
+struct component;     // components.hpp
+struct fire_relay;    // components.hpp
+struct record_space;  // src/timers
 
 // Which thread fires. A caller becomes the last caller if a worker's run frees the runtime meanwhile:
 // it then frees the runtime when it is done (see drive_permit::give_back).
@@ -82,8 +81,8 @@ struct tw_runtime {
 
     // Delays live on the steady timeline. So do absolute deadlines, except with TW_CLOCK_WALL: then
     // they have a timeline of their own, which follows the wall clock. `wall_mutex` guards its
-    // conversions and the choice of timeline for a node; every call on nodes of such a runtime takes
-    // it (wall_hold), and no thread holds it while callbacks run.
+    // conversions and the choice of timeline for a node. On such a runtime every call on a node takes it
+    // (wall_hold), and every call on a record. No thread holds it while callbacks run.
     tickwheel::runtime::timeline steady;
     tickwheel::runtime::timeline *absolute = &steady;
     pthread_mutex_t wall_mutex;
@@ -140,8 +139,8 @@ struct tw_runtime {
     std::uint32_t turn_number = 0;        // atomic; odd during a turn. The lookout sleeps on it
     std::uint32_t is_lookout_parked = 0;  // atomic
 
-    // What fires besides nodes; null until it is needed. Set once, with components_mutex. See keeper.hpp.
-    std::atomic<tickwheel::runtime::keeper *> keeper{nullptr};
+    // What all sets of timers share; null until the first is made. Set once, with `components_mutex`.
+    std::atomic<tickwheel::runtime::record_space *> records{nullptr};
 
     tw_runtime *next = nullptr, *previous = nullptr;  // in the list that fork.cpp keeps
 };

@@ -25,34 +25,22 @@ inline constexpr tick awake = 0;  // no tick is earlier, so the driver is woken 
 // the firing thread sleeps makes a system call.
 //
 // Before it sleeps, the firing thread sets `asleep_until` to `never`, then asks the wheel what is
-// next, under the wheel's lock, and sets `asleep_until` to the answer. A call that arms a node before
-// that question is part of the answer. A call that arms one after it has had the wheel's lock later
-// than the question; so it reads `never` or the answer, and wakes the driver if its node is due
+// next, under the wheel's lock, and sets `asleep_until` to the answer. A call that arms a node or a record
+// before that question is part of the answer. A call that arms one after it has had the wheel's lock later
+// than the question; so it reads `never` or the answer, and wakes the driver if its timer is due
 // earlier. A driver remembers a wake that comes before its wait. The wheel's lock orders all of this,
 // so relaxed accesses are enough (tests/runtime/sleep_wake.pml).
-//
-// The keeper of records is asked too, under its own lock, which plays the same part for calls that arm
-// records. A thread that makes the keeper has taken no lock after the question, if that was asked without it:
-// so it may read `asleep_until` as it was before `never`. Therefore it wakes the driver once itself.
 struct timeline {
     tw wheel;
     std::atomic<tick> asleep_until{awake};  // written by the firing thread, but see wake_for_anything
-
-    // With a keeper beside the wheel: the tick up to which the firing thread fires, or has fired; and
-    // whether something was armed for that tick or before since it has looked. Spares it looking once more
-    // (fire_both).
-    std::atomic<tick> firing_to{0};
-    std::atomic<bool> has_more_due{false};
-    std::atomic<bool> has_nodes{false};  // one was armed once; until then the wheel need not be advanced
 
     clock_source clock;
     tick_unit unit;
     bool can_be_set;                             // fixed: this is the wall timeline
     std::int64_t tw_deadlines::*deadline_field;  // fixed: where drivers find its deadline
 
-    // Ticks of the wheel are this much ahead of the clock's. Written with the wall_hold; the keeper reads it
-    // without. It only grows, so one that is out of date makes a record due too early, by a reading of the
-    // clock that was valid a moment ago (P1).
+    // Ticks of the wheel are this much ahead of the clock's. Only grows, and is written with the wall_hold.
+    // The firing thread reads it without, when it counts the fires that a record has missed.
     std::atomic<tick> set_back{0};
     tick told = 0;  // if it can be set: the latest tick that the wheel was told, or is about to be
     std::atomic<std::uint64_t> times_set_back{0};  // any thread may read it
@@ -79,8 +67,8 @@ struct timeline {
         return delay == 0 ? tick_at(reading) : tick_of(deadline_after(reading, delay));
     }
 
-    // Shifts all nodes if the clock was set back since the wheel was last told the time. With a clock
-    // that can be set, a reading is passed to this before it is converted.
+    // Shifts all timers if the clock was set back since the wheel was last told the time. With a clock
+    // that can be set, a reading is passed to this before it is converted. Takes the wheel's lock.
     void follow(std::int64_t reading) {
         if (can_be_set && tick_at(reading) < told)
             shift(told - tick_at(reading));
@@ -93,11 +81,7 @@ struct timeline {
     }
 
     // To be called when something was armed for this tick. Returns true if the driver has to be woken for it.
-    bool note_armed(tick due) {
-        if (due <= firing_to.load(std::memory_order_relaxed)) [[unlikely]]
-            has_more_due.store(true, std::memory_order_relaxed);
-        return due < asleep_until.load(std::memory_order_relaxed);
-    }
+    bool note_armed(tick due) const { return due < asleep_until.load(std::memory_order_relaxed); }
 
   private:
     void shift(tick back);

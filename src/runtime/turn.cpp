@@ -15,7 +15,7 @@
 #include <tickwheel/port.h>
 
 #include "components.hpp"
-#include "keeper.hpp"
+#include "core/records.hpp"
 #include "lifetime.hpp"
 #include "nodes.hpp"
 #include "wall.hpp"
@@ -31,28 +31,15 @@ std::int64_t deadline_to_wait_for(const timeline &line, tick next, tick present)
     return next <= present ? 0 : line.deadline_of(next);
 }
 
-// What the keeper says, if there is one, may be earlier than what the wheel says.
-void ask_keeper(keeper *it, timeline &line, tick &next, std::int64_t &deadline) {
-    if (it == nullptr)
-        return;
-    const tick own = it->hooks->next(*it, line);
-    next = own < next ? own : next;
-    const std::int64_t own_deadline = deadline_to_wait_for(line, own, it->hooks->now(*it, line));
-    deadline = own_deadline < deadline ? own_deadline : deadline;
-}
-
 // Asks each wheel for what is next, and calls found(line, tick) with the answer. Under the hold, so that
 // the clock is not set back between the answer and its conversion to a deadline.
 template <class Found> tw_deadlines ask(tw_runtime &rt, Found found) {
-    const keeper_hold records(rt);
     const wall_hold hold(rt);
     tw_deadlines until = no_deadlines;
     for_each_timeline(rt, [&](timeline &line) {
-        tick next = tw_next(&line.wheel);
-        std::int64_t deadline = deadline_to_wait_for(line, next, tw_now(&line.wheel));
-        ask_keeper(records.held(), line, next, deadline);
+        const tick next = tw_next(&line.wheel);
         found(line, next);
-        until.*line.deadline_field = deadline;
+        until.*line.deadline_field = deadline_to_wait_for(line, next, tw_now(&line.wheel));
     });
     return until;
 }
@@ -66,7 +53,7 @@ void count_late(lateness &of, std::int64_t late) {
         of.max.store(late, std::memory_order_relaxed);
 }
 
-template <class T> T smaller(T a, T b) { return a < b ? a : b; }
+std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
 // A driver that cannot wait must neither stop the timers nor burn the processor.
@@ -180,43 +167,17 @@ void end_turn(tw_runtime &rt) {
 // How far firing has come.
 enum class fired { all, some, stopped };  // stopped: nothing more may fire in this turn
 
-fired go_on_if_settled(tw_runtime &rt, fired how_far) {
-    return settle_components(rt) && !must_leave(rt) ? how_far : fired::stopped;
-}
-
-fired fire_nodes(tw_runtime &rt, timeline &line, tick present, tick to, std::uint32_t budget) {
-    const int left = tw_advance_until(&line.wheel, present, to, budget);
-    return go_on_if_settled(rt, left == 0 ? fired::all : fired::some);
-}
-
-// How often nodes may fire in between in one turn. What tw_advance has spent of its budget is not known, so
-// each time counts as a good part of the turn's.
-constexpr std::uint32_t passes_of_nodes = 16;
-
-// Fires nodes and the keeper's timers, tick by tick in turn (P3), until neither has left the other anything
-// that is due.
-fired fire_both(tw_runtime &rt, keeper &it, timeline &line, tick present) {
-    std::uint32_t budget = rt.budget;
-    tick next = never, nodes_are_at = never;
-    line.firing_to.store(present, std::memory_order_relaxed);
-    do {
-        line.has_more_due.store(false, std::memory_order_relaxed);
-        const bool has_nodes = line.has_nodes.load(std::memory_order_relaxed);
-        const tick limit = !has_nodes ? never : nodes_are_at != never ? nodes_are_at + 1 : 0;
-        const bool all = it.hooks->advance(it, line, present, limit, &next, &budget);
-        rt.meter.pause();
-        if (!all)
-            return go_on_if_settled(rt, fired::some);
-        const tick to = next < present ? next : present;
-        if (has_nodes && (to != nodes_are_at || line.has_more_due.load(std::memory_order_relaxed))) {
-            line.has_more_due.store(false, std::memory_order_relaxed);
-            if (const fired how_far = fire_nodes(rt, line, present, to, budget); how_far != fired::all)
-                return how_far;
-            nodes_are_at = to;
-            budget -= smaller(budget - 1, rt.budget / passes_of_nodes);  // so that records go on, too
-        }
-    } while (next != never || line.has_more_due.load(std::memory_order_relaxed));
-    return fired::all;
+// An interruption may be left from an earlier turn: a component asked to be settled (ask_to_settle) in the
+// last callback, and is settled now. This turn must not stop for it. If the interruption was a new one, by a
+// stop, then `must_leave` says so.
+fired fire_on(tw_runtime &rt, timeline &line, tick present) {
+    core::forget_interruption(&line.wheel);
+    if (must_leave(rt))
+        return fired::stopped;
+    const int left = tw_advance(&line.wheel, present, rt.budget);
+    if (!settle_components(rt) || must_leave(rt))
+        return fired::stopped;
+    return left == 0 ? fired::all : fired::some;
 }
 
 }  // namespace
@@ -228,22 +189,18 @@ fired fire_both(tw_runtime &rt, keeper &it, timeline &line, tick present) {
 bool fire_due(tw_runtime &rt) {
     begin_turn(rt);
     fired how_far = settle_components(rt) ? fired::all : fired::stopped;
-    bool has_new_keeper = false;  // made by a callback, and not asked yet
     for_each_timeline(rt, [&](timeline &line) {
         if (how_far == fired::stopped)
             return;
         std::int64_t reading;
         const tick present = present_to_tell(rt, line, reading);
         rt.meter.begin(line, reading);
-        keeper *const it = keeper_of(rt);
-        const fired here = it != nullptr ? fire_both(rt, *it, line, present)
-                                         : fire_nodes(rt, line, present, present, rt.budget);
+        const fired here = fire_on(rt, line, present);
         rt.meter.end(line, here == fired::some);
         how_far = here == fired::all ? how_far : here;
-        has_new_keeper = has_new_keeper || keeper_of(rt) != it;
     });
     end_turn(rt);
-    return how_far == fired::all && !has_wall(rt) && !has_new_keeper;
+    return how_far == fired::all && !has_wall(rt);
 }
 
 // The library's own measure of P2. A deadline that has passed before the sleep begins was held up by
@@ -342,8 +299,6 @@ void abandon_turn(tw_runtime &rt) {
     rt.meter.abandon_callback();
     end_turn(rt);
     for_each_timeline(rt, [](timeline &line) { tw_abandon(&line.wheel); });
-    if (keeper *const it = keeper_of(rt); it != nullptr)
-        it->hooks->abandon(*it);
     if (rt.driver->program != nullptr && usable(&rt))
         program(rt);
 }

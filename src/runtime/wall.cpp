@@ -6,12 +6,14 @@
 #include <cstdlib>
 #include <new>
 
+#include "core/records.hpp"
+
 namespace tickwheel::runtime {
 
 namespace {
 
 // The firing thread sleeps for a tick of the former count, which cannot be compared with the ticks
-// of nodes that are armed from now on. So any of them wakes it.
+// of timers that are armed from now on. So any of them wakes it.
 void wake_for_anything(timeline &line) {
     tick sleeps_until = line.asleep_until.load(std::memory_order_relaxed);
     while (sleeps_until != awake && !line.asleep_until.compare_exchange_weak(sleeps_until, never)) {
@@ -31,6 +33,7 @@ int make_wall(tw_runtime &rt, const tick_unit &unit) {
     else
         rt.absolute->clock.be_system(CLOCK_REALTIME);
     rt.absolute->open(unit, true);
+    core::share_lock(&rt.absolute->wheel, &rt.steady.wheel);
     return 0;
 }
 
@@ -41,8 +44,8 @@ void free_wall(tw_runtime &rt) {
 }
 
 // The clock was set back by so many ticks. From here on deadlines are converted with the greater
-// `set_back`, and the nodes that are there move as far, so both are due at the readings they were
-// armed for. tw_postpone_all keeps every node pending at every moment, and what the running callback
+// `set_back`, and the timers that are there move as far, so both are due at the readings they were
+// armed for. tw_postpone_all keeps every timer pending at every moment, and what the running callback
 // was due at moves with them: a call that asks for either finds nothing missing.
 // REQUIRES: wall_hold
 void timeline::shift(tick back) {

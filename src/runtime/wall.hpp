@@ -4,18 +4,18 @@
 // the clock is set back, so that the wheel's time never runs backwards. Delays live on the steady
 // timeline and do not notice.
 //
-// Set forwards: what has come due meanwhile fires. Set back: every node of the wall timeline is
-// shifted as many ticks, so that it is still due at the same reading; records follow by their offset. The
-// first thread that reads the clock after it was set back does that: the firing thread before it fires, or a
-// call before it arms. So no node is taken as due by a reading that was withdrawn (P1). The sum of all that
-// has ways to go: 2^64 ticks, 584 years of ticks of 1 ns.
+// Set forwards: what has come due meanwhile fires. Set back: every timer of the wall timeline is
+// shifted as many ticks, so that it is still due at the same reading. The first thread that reads the clock
+// after it was set back does that: the firing thread before it fires, or a call before it arms. So no timer
+// is taken as due by a reading that was withdrawn (P1). `set_back` accumulates. With ticks of 1 ns it cannot
+// overflow within 584 years.
 #pragma once
 
 #include "runtime.hpp"
 
 namespace tickwheel::runtime {
 
-// The mutex of the wall timeline, held by calls on nodes. With one timeline there is none to hold.
+// The mutex of the wall timeline, held by calls on nodes and records. With one timeline there is none.
 class wall_hold {
   public:
     explicit wall_hold(tw_runtime &rt) : mutex_(mutex_of(rt)) { lock(mutex_); }
@@ -45,8 +45,16 @@ class wall_hold {
 int make_wall(tw_runtime &rt, const tick_unit &unit);
 void free_wall(tw_runtime &rt);
 
+// Reads the wall clock, and shifts the wall timeline if it was set back.
+// REQUIRES: wall_hold, a wall timeline, no lock of a wheel held
+inline std::int64_t follow_wall(tw_runtime &rt) {
+    const std::int64_t reading = rt.absolute->clock.read();
+    rt.absolute->follow(reading);
+    return reading;
+}
+
 // Called by the firing thread without the hold: the clock's reading, and the present tick, for the wheel to
-// be told next. If the wall clock is set back before that has happened, nodes are shifted beyond this tick:
+// be told next. If the wall clock is set back before that has happened, timers are shifted beyond this tick:
 // so what is armed by the new reading does not fire by the former one (P1).
 inline tick present_to_tell(tw_runtime &rt, timeline &line, std::int64_t &reading) {
     if (!line.can_be_set)

@@ -4,7 +4,7 @@
 // Cells are numbered in blocks of 1,024. A directory leads from a block to its memory and its owner. A
 // block that is given back, and used by another set later, continues its generations.
 //
-// Any thread. The description of a block is written by the set that owns the block, with its keeper's lock;
+// Any thread. The description of a block is written by the set that owns the block, with the record lock;
 // other sets read its `owner` alone, to find that a handle is not theirs.
 #pragma once
 

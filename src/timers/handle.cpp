@@ -52,13 +52,13 @@ __attribute__((cold)) int what_else_it_is(const block &in, const record &it, std
 }
 
 // Finds a live record (P11). With -ESTALE, `found` is the record that now has the cell.
-// REQUIRES: keeper lock held
+// REQUIRES: record lock held
 TW_INLINED inline int find(tw_handles &set, const block *in, tw_handle handle, record *&found) {
     if (in == nullptr || !set.records->was_used(*in, cell_in(handle)))
         return refuse(-ENOENT, no_such_handle);
     found = &record_in(*in, cell_in(handle));
-    const bool is_live = found->generation == generation_in(handle) && found->state == record_state::live;
-    return is_live ? 0 : what_else_it_is(*in, *found, generation_in(handle));
+    const bool is_it = found->generation == generation_in(handle) && is_live(*found);
+    return is_it ? 0 : what_else_it_is(*in, *found, generation_in(handle));
 }
 
 TW_INLINED inline int find(tw_handles &set, tw_handle handle, record *&found) {
@@ -97,7 +97,7 @@ TW_API int tw_handle_every(tw_handles *handles, tw_handle *handle, int64_t perio
 }
 
 static int stop_with_rest(tw_handles &handles, tw_handle handle) {
-    keeper_lock lock(*handles.keeper);
+    record_lock lock(*handles.space);
     record *found = nullptr;
     const int error = find(handles, handle, found);
     return error != 0 ? error : end(handles, *found, lock);
@@ -106,10 +106,12 @@ static int stop_with_rest(tw_handles &handles, tw_handle handle) {
 TW_API int tw_handle_stop(tw_handles *handles, tw_handle handle) {
     if (const int error = check_usable(handles); error != 0)
         return error;
+    const block *const in = block_in(*handles, handle);
+    prefetch(*handles, in, handle);
     {
-        const keeper_guard lock(*handles->keeper);
+        const record_guard lock(*handles->space);
         record *found = nullptr;
-        const int error = find(*handles, handle, found);
+        const int error = find(*handles, in, handle, found);
         if (error != 0 || !found->has_rest)
             return error != 0 ? error : end_bare(*handles, *found);
     }
@@ -119,7 +121,7 @@ TW_API int tw_handle_stop(tw_handles *handles, tw_handle handle) {
 TW_API int tw_handle_stop_wait(tw_handles *handles, tw_handle handle) {
     if (const int error = check_usable(handles); error != 0)
         return error;
-    keeper_lock lock(*handles->keeper);
+    record_lock lock(*handles->space);
     record *found = nullptr;
     int result = find(*handles, handle, found);
     if (result == -ENOENT)
@@ -141,7 +143,7 @@ template <auto How> int move(tw_handles *set, tw_handle handle, std::int64_t del
     const block *const in = block_in(*set, handle);
     prefetch(*set, in, handle);
     prepared_move to(*set, delay);
-    const keeper_guard lock(*set->keeper);
+    const record_guard lock(*set->space);
     record *found = nullptr;
     const int error = find(*set, in, handle, found);
     return error != 0 ? error : (to.*How)(*found);
@@ -164,7 +166,7 @@ TW_API int tw_handle_again(tw_handles *handles, tw_handle handle) {
 TW_API int64_t tw_handle_remaining(tw_handles *handles, tw_handle handle) {
     if (check_usable(handles) != 0)
         return TW_NO_DEADLINE;
-    const keeper_lock lock(*handles->keeper);
+    const record_guard lock(*handles->space);
     record *found = nullptr;
     return find(*handles, handle, found) == 0 ? remaining(*handles, *found) : TW_NO_DEADLINE;
 }

@@ -32,7 +32,7 @@ bool has_key(record &it, const tw_key &key) {
 }
 
 // Returns null if there is none.
-// REQUIRES: keeper lock held
+// REQUIRES: record lock held
 record *find(tw_keyed &set, std::uint32_t hash, const tw_key &key) {
     const std::uint32_t cell =
         set.keys.find(hash, [&](std::uint32_t candidate) { return has_key(record_at(candidate), key); });
@@ -137,11 +137,11 @@ int look_up(const tw_keyed *set, const tw_key &key, std::uint32_t &hash) {
     return 0;
 }
 
-// Calls what(record, lock) with the keeper lock held, on the record under a key. With a keeper_guard, `what`
+// Calls what(record, lock) with the record lock held, on the record under a key. With a record_guard, `what`
 // must not call functions of the user's.
 template <class Lock, class What>
 TW_INLINED inline int with(tw_keyed &set, const tw_key &key, std::uint32_t hash, What what) {
-    Lock lock(*set.keeper);
+    Lock lock(*set.space);
     record *const found = find(set, hash, key);
     return found == nullptr ? refuse(-ENOENT, "no timer is under this key") : what(*found, lock);
 }
@@ -187,7 +187,7 @@ template <auto How> int move(tw_keyed *set, const tw_key &key, std::int64_t dela
     if (error != 0)
         return error;
     prepared_move to(*set, delay);
-    return with<keeper_guard>(*set, key, hash, [&](record &it, keeper_guard &) { return (to.*How)(it); });
+    return with<record_guard>(*set, key, hash, [&](record &it, record_guard &) { return (to.*How)(it); });
 }
 
 }  // namespace
@@ -203,12 +203,12 @@ TW_API int tw_keyed_postpone(tw_keyed *keyed, tw_key key, int64_t delay_ns) {
 TW_API int tw_keyed_again(tw_keyed *keyed, tw_key key) { return move<&prepared_move::again>(keyed, key, 0); }
 
 TW_API int tw_keyed_remove(tw_keyed *keyed, tw_key key) {
-    return with<keeper_lock>(keyed, key,
-                             [keyed](record &it, keeper_lock &lock) { return end(*keyed, it, lock); });
+    return with<record_lock>(keyed, key,
+                             [keyed](record &it, record_lock &lock) { return end(*keyed, it, lock); });
 }
 
 TW_API int tw_keyed_remove_wait(tw_keyed *keyed, tw_key key) {
-    return with<keeper_lock>(keyed, key, [keyed](record &it, keeper_lock &lock) {
+    return with<record_lock>(keyed, key, [keyed](record &it, record_lock &lock) {
         const std::uint32_t generation = it.generation;
         const int prevented = end(*keyed, it, lock);
         wait_until_over(*keyed, it, generation, lock);
@@ -217,7 +217,7 @@ TW_API int tw_keyed_remove_wait(tw_keyed *keyed, tw_key key) {
 }
 
 TW_API int tw_keyed_get(tw_keyed *keyed, tw_key key, tw_keyed_timer *timer) {
-    return with<keeper_guard>(keyed, key, [=](record &it, keeper_guard &) {
+    return with<record_guard>(keyed, key, [=](record &it, record_guard &) {
         if (timer != nullptr)
             *timer = {remaining(*keyed, it), it.rest->arg};
         return 0;

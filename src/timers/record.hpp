@@ -11,22 +11,45 @@
 #include <tickwheel/keyed.h>
 #include <tickwheel/task.h>
 
-#include "core/record_wheel.hpp"
+#include "core/log.hpp"
 #include "workers/workers.hpp"
 
 namespace tickwheel::runtime {
 
 struct record_set;
 
-// The life of a record, in this order. One function makes each transition:
+// The life of a record. One function makes each transition, with the record lock:
 //
 //     free > starting   take_record     a cell is taken, and filled in by one thread that alone knows it
 //     starting > live   go_live         it is armed, and its handle or key finds it
+//     live > last       fire_record     its last fire begins; ask_next, if its schedule has no further time
+//     last > live       take_back_last  that fire was withdrawn, discarded or drained before it ran
 //     live > ended      retire          it fires no more, and nothing finds it; end_bare, if nothing but a
-//                                       handle finds it
-//     ended > free      free_record     nothing uses it any more: no run, no call
+//     last > ended                      handle finds it
+//     ended > free      free_record     nothing uses it any more, and its generation goes up
 //     starting > ended  abandon         its start has failed; end_all, if it was going on during a fork
-enum class record_state : std::uint8_t { free, starting, live, ended };
+//
+// Whenever the lock is free:
+//
+//     state      armed       found by handle or key    uses
+//     free       no          no                        0
+//     starting   no          no                        0
+//     live       yes or no   yes                       any
+//     last       no          yes                       not 0
+//     ended      no          no                        any
+//
+// `uses` counts the fires that wait for a worker or run, and the calls that keep the record while they have
+// released the lock. The function that takes away the last use of a record in `last` or `ended` finishes it,
+// which frees the cell; so does the call that ends a record without uses. The other variables answer other
+// questions:
+//
+//     timing          whether it is armed (core::is_armed), and on which wheel
+//     begun           how many of `uses` have begun on a worker, and cannot be withdrawn any more; without
+//                     workers, that is all of them
+//     epoch           whether a drain is about to end it: then it fires no more, though it is live
+//     generation      whether a handle is that of the record which now has the cell
+//     set.references  when the set's memory is freed, which a fire on a worker outlives
+enum class record_state : std::uint8_t { free, starting, live, last, ended };
 
 // A record's copy of its key. `has_number_key` and `key_size` tell which member is valid.
 union stored_key {
@@ -55,7 +78,7 @@ struct alignas(64) record_rest {
 };
 
 struct alignas(64) record {
-    core::timing timing;  // ticks of the clock: less by the `set_back` of its timeline than the wheel's
+    core::timing timing;  // by which the wheels know the record; in ticks of the clock
     std::int64_t delay;   // what it was last started or moved with; negative: none
     union {
         tw_task_callback *fn;
@@ -67,10 +90,8 @@ struct alignas(64) record {
     };
     std::uint32_t number;      // of the cell
     std::uint32_t generation;  // of the cell; goes up when the record is over
-    std::uint32_t uses;        // fires that wait or run, and calls that keep the record: see record_life.hpp
+    std::uint32_t uses;        // see record_state
     record_state state;
-    bool is_armed : 1;  // on a wheel
-    bool is_last : 1;   // its last fire has begun
     bool has_rest : 1;
     bool is_on_wall : 1;  // its deadlines are on the wall timeline
     std::uint8_t epoch;   // of 7 bits; see the drains of record_set.cpp
@@ -84,6 +105,9 @@ struct worker_part {
 };
 
 static_assert(sizeof(record) == 64 && sizeof(record_rest) == 64 && TW_KEY_MAX <= UINT16_MAX);
+
+inline record &record_of(core::timing &timing) { return reinterpret_cast<record &>(timing); }
+static_assert(offsetof(record, timing) == 0);
 
 inline record_rest &rest_behind(record &it) { return *reinterpret_cast<record_rest *>(&it + 1); }
 inline worker_part &worker_part_of(record &it) {
@@ -99,6 +123,10 @@ constexpr std::size_t storage_offset(bool has_rests, bool has_workers) {
     return sizeof(record) + (has_rests ? sizeof(record_rest) : 0) + (has_workers ? sizeof(worker_part) : 0);
 }
 
+// A handle or key finds it.
+inline bool is_live(const record &it) {
+    return it.state == record_state::live || it.state == record_state::last;
+}
 inline void *arg_of(const record &it) { return it.has_rest ? it.rest->arg : it.arg; }
 inline bool has_next(const record &it) { return it.has_rest && it.rest->next != nullptr; }
 inline bool is_periodic(const record &it) { return it.has_rest && it.rest->period != 0; }

@@ -8,24 +8,23 @@
 
 #include "core/periodic.hpp"
 #include "runtime/exceptions.h"
-#include "runtime/wall.hpp"
 
 namespace tickwheel::runtime {
 
 // --- waiting ---------------------------------------------------------------------------
 
-void wake_waiting(record_keeper &keeper) {
-    __atomic_store_n(&keeper.progress, keeper.progress + 1, __ATOMIC_RELAXED);
-    tw_port_wake_all(&keeper.progress);
+void wake_waiting(record_space &space) {
+    __atomic_store_n(&space.progress, space.progress + 1, __ATOMIC_RELAXED);
+    tw_port_wake_all(&space.progress);
 }
 
-void wait_for_progress(record_keeper &keeper, keeper_lock &lock) {
-    const std::uint32_t seen = keeper.progress;
-    ++keeper.waiting;
+void wait_for_progress(record_space &space, record_lock &lock) {
+    const std::uint32_t seen = space.progress;
+    ++space.waiting;
     lock.unlock();
-    tw_port_wait(&keeper.progress, seen, INT64_MAX);
+    tw_port_wait(&space.progress, seen, INT64_MAX);
     lock.lock();
-    --keeper.waiting;
+    --space.waiting;
 }
 
 // --- ending ----------------------------------------------------------------------------
@@ -36,7 +35,7 @@ void release_references(record_set &set, std::uint32_t times) {
 }
 
 void retire(record_set &set, record &it) {
-    assert(it.state == record_state::live && !it.is_armed);
+    assert(is_live(it) && !core::is_armed(it.timing));
     it.state = record_state::ended;
     if (set.lookup->unpublish != nullptr)
         set.lookup->unpublish(set, it);
@@ -46,8 +45,8 @@ namespace {
 
 // S2. The argument and the key are taken out of the record before the lock is released. If
 // another thread forks while `drop` runs, the child finds a record with nothing left to drop.
-// RELEASES AND REACQUIRES: keeper lock
-void give_back_rest_of(record_set &set, record &it, keeper_lock &lock) {
+// RELEASES AND REACQUIRES: record lock
+void give_back_rest_of(record_set &set, record &it, record_lock &lock) {
     record_rest &rest = *it.rest;
     unsigned char *const key = long_key_of(it);
     void (*const drop)(void *) = rest.drop;
@@ -63,21 +62,27 @@ void give_back_rest_of(record_set &set, record &it, keeper_lock &lock) {
 
 }  // namespace
 
-void finish(record_set &set, record &it, keeper_lock &lock) {
+void finish(record_set &set, record &it, record_lock &lock) {
     if (it.has_rest) {
         give_back_rest_of(set, it, lock);
         if (!set.has_rests)
-            set.keeper->memory.give_back_rest(*it.rest);
+            set.space->memory.give_back_rest(*it.rest);
     }
     free_record(set, it);
 }
 
-void finish_if_over(record_set &set, record &it, keeper_lock &lock) {
-    if (it.uses != 0 || (it.state == record_state::live && !it.is_last))
+void finish_if_over(record_set &set, record &it, record_lock &lock) {
+    if (it.uses != 0 || it.state == record_state::live)
         return;
-    if (it.state == record_state::live)
+    if (it.state == record_state::last)
         retire(set, it);
     finish(set, it, lock);
+}
+
+// Its last fire is not called after all.
+static void take_back_last(record &it) {
+    if (it.state == record_state::last)
+        it.state = record_state::live;
 }
 
 void withdraw_fires(record_set &set, record &it) {
@@ -86,13 +91,14 @@ void withdraw_fires(record_set &set, record &it) {
     const std::uint32_t taken = withdraw(worker_part_of(it).runnable);
     assert(taken <= it.uses - worker_part_of(it).begun);
     it.uses -= taken;
-    it.is_last = it.is_last && taken == 0;
+    if (taken != 0)
+        take_back_last(it);
     set.references.fetch_sub(taken, std::memory_order_relaxed);  // never the last: the caller has one
 }
 
 bool has_still_to_fire(const record_set &set, record &it) {
     const bool has_run_to_begin = set.workers != nullptr && it.uses > worker_part_of(it).begun;
-    return !it.is_last || has_run_to_begin;
+    return it.state == record_state::live || has_run_to_begin;
 }
 
 // --- firing ----------------------------------------------------------------------------
@@ -100,8 +106,8 @@ bool has_still_to_fire(const record_set &set, record &it) {
 namespace {
 
 // Asks the user's schedule for the next deadline, and arms the record for it.
-// RELEASES AND REACQUIRES: keeper lock
-void ask_next(record_set &set, record &it, std::int64_t due, keeper_lock &lock) {
+// RELEASES AND REACQUIRES: record lock
+void ask_next(record_set &set, record &it, std::int64_t due, record_lock &lock) {
     std::int64_t deadline;
     {
         const user_call unlocked(set, it, lock);
@@ -109,7 +115,8 @@ void ask_next(record_set &set, record &it, std::int64_t due, keeper_lock &lock) 
     }
     if (it.state != record_state::live || is_drained(set, it))
         return;
-    it.is_last = deadline == TW_NO_DEADLINE || !arm_at(set, it, deadline);
+    if (deadline == TW_NO_DEADLINE || !arm_at(set, it, deadline))
+        it.state = record_state::last;
 }
 
 // Called when a fire is over, whether or not its callback was called. The last fire ends the
@@ -117,8 +124,8 @@ void ask_next(record_set &set, record &it, std::int64_t due, keeper_lock &lock) 
 //
 // If the callback has forked and this is the child, the callback counts as not returned: the
 // child's runtime is inert, and revival ends the record (P13).
-// RELEASES AND REACQUIRES: keeper lock
-void after_fire(record_set &set, record &it, std::int64_t due, keeper_lock &lock) {
+// RELEASES AND REACQUIRES: record lock
+void after_fire(record_set &set, record &it, std::int64_t due, record_lock &lock) {
     const std::atomic<bool> &forked = set.rt->forked;
     if (forked.load(std::memory_order_relaxed))
         return;
@@ -129,7 +136,7 @@ void after_fire(record_set &set, record &it, std::int64_t due, keeper_lock &lock
     }
     assert(it.uses > 0);
     --it.uses;
-    announce_progress(*set.keeper);
+    announce_progress(*set.space);
     finish_if_over(set, it, lock);
 }
 
@@ -144,24 +151,26 @@ tw_key key_in_event(const record_set &set, const record &it) {
 
 // Arms a periodic record that fires for its next tick, before its callback runs. Returns false if this fire
 // is its last.
-bool arm_again(record_keeper &keeper, record &it, tick present, tick &overruns) {
+bool arm_again(record_space &space, record &it, tick &overruns) {
+    timeline &line = line_of(space, it);
+    const tick present = core::larger(core::now_of(&line.wheel) - line.set_back, it.timing.due);
     struct {
         tick expiry, period;
         std::uint32_t part;
         std::uint16_t fires_left;
         std::uint8_t missed_and_label;
     } next = {it.timing.due, it.rest->period, it.rest->part, it.rest->fires_left, it.rest->missed};
-    if (!core::set_to_next_on_grid(next, line_of(keeper, it.is_on_wall).unit.parts(), present, &overruns))
+    if (!core::set_to_next_on_grid(next, line.unit.parts(), present, &overruns))
         return false;
     it.rest->part = next.part;
     it.rest->fires_left = next.fires_left;
-    arm(keeper, it, next.expiry);
+    arm(space, it, next.expiry);
     return true;
 }
 
 // The fire has a reference to the set until a worker has run or discarded it.
 void fire_on_worker(record_set &set, record &it, std::int64_t due, std::uint64_t overruns,
-                    keeper_lock &lock) {
+                    record_lock &lock) {
     set.references.fetch_add(1, std::memory_order_relaxed);
     const bool skips = it.rest->missed != TW_BURST;  // a one-shot timer has TW_BURST
     const enqueued result = enqueue(worker_part_of(it).runnable, skips, due, overruns);
@@ -176,78 +185,91 @@ void fire_on_worker(record_set &set, record &it, std::int64_t due, std::uint64_t
 
 // True if `next` or `drop` may be called when a fire of the record is over.
 bool calls_more(const record &fired) {
-    return fired.has_rest &&
-           (fired.rest->next != nullptr ||
-            (fired.rest->drop != nullptr && (fired.is_last || fired.state != record_state::live)));
+    return fired.has_rest && (fired.rest->next != nullptr ||
+                              (fired.rest->drop != nullptr && fired.state != record_state::live));
 }
 
 // Ends the fire that is going on; in a child that the callback has forked, there is none. The meter pauses,
 // so that the time of `next` and `drop` does not count for the next callback.
-void end_fire(record_keeper &keeper, keeper_lock &lock) {
-    record *const it = keeper.fired;
-    keeper.fired = nullptr;
-    if (it == nullptr)
+// RELEASES AND REACQUIRES: wheels' lock
+void end_fire(record_space &space) {
+    record *const fired = space.fired;
+    space.fired = nullptr;
+    if (fired == nullptr)
         return;
-    if (calls_more(*it)) [[unlikely]]
-        keeper.rt->meter.pause();
-    after_fire(*keeper.fired_in, *it, keeper.fired_due, lock);
+    if (calls_more(*fired)) [[unlikely]]
+        space.rt->meter.pause();
+    fire_lock lock(space);
+    after_fire(*space.fired_in, *fired, space.fired_due, lock);
 }
 
-}  // namespace
+// RELEASES AND REACQUIRES: wheels' lock
+void let_others_in(record_space &space) {
+    unlock_wheels(space);
+    lock_wheels(space);
+}
 
-// A drained record needs nothing from here: the drain ends it, and counts this fire as prevented. P7: no lock
-// is held while the callback runs.
-void fire_next(record_keeper &keeper, record_wheel &wheel, inside_record &frame, current_run &run,
-               keeper_lock &lock) {
-    record &it = record_at(wheel.take_due());
-    record_set &set = set_of(it);
-    const timeline &line = line_of(keeper, it.is_on_wall);
-    const std::int64_t due = line.unit.reading(it.timing.due);
-    tick overruns = 0;
-    assert(it.state == record_state::live && it.is_armed);
-    it.is_armed = false;
-    if (is_drained(set, it))
-        return;
-    ++it.uses;
-    it.is_last = !has_next(it);
-    if (is_periodic(it))
-        it.is_last =
-            !arm_again(keeper, it, core::larger(wheel.now() - line.set_back, it.timing.due), overruns);
-    fire_meter &meter = keeper.rt->meter;
-    const auto begin = [&](bool elsewhere) {
-        if (meter.begin_callback(due, it.label, elsewhere)) [[unlikely]]
-            meter.show_callback(it.label, nullptr, set.has_handles ? handle_of(it) : TW_NO_HANDLE,
-                                reinterpret_cast<const void *>(it.fn));
-    };
-    if (set.workers != nullptr) {
-        begin(true);
-        fire_on_worker(set, it, due, overruns, lock);
-        meter.end_callback(overruns);
-        return;
-    }
-    begin(false);
-    keeper.fired = &it;
-    keeper.fired_in = &set;
-    keeper.fired_due = due;
-    frame.enter(set, it);
-    run.begin(due, overruns);
+// P7: no lock is held while the callback runs.
+// RELEASES AND REACQUIRES: wheels' lock
+void call_here(record_space &space, record_set &set, record &it, std::int64_t due, std::uint64_t overruns) {
+    space.fired = &it;
+    space.fired_in = &set;
+    space.fired_due = due;
+    const inside_record frame(set, it);
+    const current_run run(*space.rt, due, overruns);
     const tw_key key = key_in_event(set, it);
     const tw_event event = event_of(set, it, key, due, overruns);
     tw_task_callback *const fn = it.fn;
     void *const arg = arg_of(it);
-    lock.unlock();
+    unlock_wheels(space);
     fn(&event, arg);
-    meter.end_callback(overruns);
-    lock.lock();
-    end_fire(keeper, lock);
-    frame.leave_record();
+    space.rt->meter.end_callback(overruns);
+    lock_wheels(space);
+    end_fire(space);
 }
 
-void abandon_fire(record_keeper &keeper, keeper_lock &lock) { end_fire(keeper, lock); }
+}  // namespace
+
+// A drained record needs nothing from here: the drain ends it, and counts this fire as prevented. P8: other
+// threads get the lock between two fires, also if no callback runs here.
+void fire_record(core::timing *fired, void *arg) {
+    record_space &space = *static_cast<record_space *>(arg);
+    if (fired == nullptr) {
+        end_fire(space);
+        return;
+    }
+    record &it = record_of(*fired);
+    record_set &set = set_of(it);
+    assert(it.state == record_state::live && !core::is_armed(it.timing));
+    if (is_drained(set, it)) {
+        let_others_in(space);
+        return;
+    }
+    const std::int64_t due = line_of(space, it).unit.reading(it.timing.due);
+    tick overruns = 0;
+    ++it.uses;
+    if (is_periodic(it) ? !arm_again(space, it, overruns) : !has_next(it))
+        it.state = record_state::last;
+    const bool on_worker = set.workers != nullptr;
+    fire_meter &meter = space.rt->meter;
+    if (meter.begin_callback(due, it.label, on_worker)) [[unlikely]]
+        meter.show_callback(it.label, nullptr, set.has_handles ? handle_of(it) : TW_NO_HANDLE,
+                            reinterpret_cast<const void *>(it.fn));
+    if (!on_worker) {
+        call_here(space, set, it, due, overruns);
+        return;
+    }
+    {
+        fire_lock lock(space);
+        fire_on_worker(set, it, due, overruns, lock);
+    }
+    meter.end_callback(overruns);
+    let_others_in(space);
+}
 
 namespace {
 
-void end_run(record_set &set, record &it, std::int64_t due, keeper_lock &lock) {
+void end_run(record_set &set, record &it, std::int64_t due, record_lock &lock) {
     --worker_part_of(it).begun;
     after_fire(set, it, due, lock);
 }
@@ -258,8 +280,8 @@ void release_after_run(record_set &set) {
 }
 
 // Calls the callback on a worker. If an exception passes, left() is called on its way out, with the lock
-// held. RELEASES AND REACQUIRES: keeper lock
-template <class Left> void call(record_set &set, record &it, std::int64_t due, keeper_lock &lock, Left left) {
+// held. RELEASES AND REACQUIRES: record lock
+template <class Left> void call(record_set &set, record &it, std::int64_t due, record_lock &lock, Left left) {
     const tw_key key = key_in_event(set, it);
     const tw_event event = event_of(set, it, key, due, tw_runtime_overruns(set.rt));
     void *const arg = arg_of(it);
@@ -282,11 +304,11 @@ void run(tw_runnable &runnable) {
     record_set &set = set_of(it);
     const std::int64_t due = tw_runtime_due(set.rt);
     {
-        keeper_lock lock(*set.keeper);
+        record_lock lock(*set.space);
         ++worker_part_of(it).begun;
         if (is_drained(set, it))
-            it.is_last = false;
-        if (it.state == record_state::live && !is_drained(set, it))
+            take_back_last(it);
+        if (is_live(it) && !is_drained(set, it))
             call(set, it, due, lock, [&] {
                 end_run(set, it, due, lock);
                 lock.unlock();
@@ -301,10 +323,10 @@ void discarded(tw_runnable &runnable, std::uint32_t fires) {
     record &it = record_of(runnable);
     record_set &set = set_of(it);
     {
-        keeper_lock lock(*set.keeper);
+        record_lock lock(*set.space);
         it.uses -= fires - 1;
         if (is_drained(set, it))
-            it.is_last = false;
+            take_back_last(it);
         after_fire(set, it, tw_runtime_now(set.rt), lock);
     }
     release_references(set, fires);
@@ -323,20 +345,20 @@ const tw_runnable_hooks record_hooks = {run, discarded, describe};
 
 // --- calls on one that is live ---------------------------------------------------------
 
-int end(record_set &set, record &it, keeper_lock &lock) {
-    disarm(*set.keeper, it);
+int end(record_set &set, record &it, record_lock &lock) {
+    disarm(*set.space, it);
     withdraw_fires(set, it);
     const bool prevented = has_still_to_fire(set, it);
-    set.keeper->cancelled[it.label] += prevented ? 1 : 0;
+    count_cancelled(*set.space, it, prevented);
     retire(set, it);
     if (it.uses == 0)
         finish(set, it, lock);
     return prevented ? 1 : 0;
 }
 
-void wait_until_over(record_set &set, record &it, std::uint32_t generation, keeper_lock &lock) {
+void wait_until_over(record_set &set, record &it, std::uint32_t generation, record_lock &lock) {
     while (it.generation == generation && !inside_record::of(it))
-        wait_for_progress(*set.keeper, lock);
+        wait_for_progress(*set.space, lock);
 }
 
 tw_key key_of(const record &it) {

@@ -1,15 +1,12 @@
 // How records fire and end, for the other files of this folder. See record.hpp for their states.
 //
-//   fire_next   fires the record that the wheel has said is due
-//   end         ends a live record: takes it off the wheel, withdraws the fires that wait, retires it, and
-//               finishes it if it has no uses left
-//   retire      marks it as ended: its handle or key finds it no more, and no callback begins
-//   after_fire  when a fire is over: retires the record after its last one, and finishes a retired
-//               record that has no uses left
-//   finish      drops the argument and frees the cell
-//
-// `uses` counts the fires of a record that wait or run, and the calls that keep it while they have
-// released the lock. Memory of the set itself has a count of its own, `references`.
+//   fire_record   fires a record that is due
+//   end           ends a live record: takes it off the wheel, withdraws the fires that wait, retires it, and
+//                 finishes it if it has no uses left
+//   retire        marks it as ended: its handle or key finds it no more, and no callback begins
+//   after_fire    when a fire is over: retires the record after its last one, and finishes a retired
+//                 record that has no uses left
+//   finish        drops the argument and frees the cell
 #pragma once
 
 #include <cassert>
@@ -21,21 +18,11 @@
 namespace tickwheel::runtime {
 
 // While it lives, this thread is in a function of a record's user: a callback, `next`, `copy`,
-// `drop` or a drain's visitor. On the firing thread it is in one after the other.
+// `drop` or a drain's visitor.
 class inside_record : on_stack<inside_record> {
   public:
-    inside_record() = default;
     inside_record(const record_set &set, const record &it) : record_(&it), set_(&set) {}
     using stack_frame::leave;
-
-    void enter(const record_set &set, const record &it) {
-        record_ = &it;
-        set_ = &set;
-    }
-    void leave_record() {
-        record_ = nullptr;
-        set_ = nullptr;
-    }
 
     static bool of(const record &it) {
         return find([&it](const inside_record &each) { return each.record_ == &it; }) != nullptr;
@@ -46,14 +33,14 @@ class inside_record : on_stack<inside_record> {
 
   private:
     friend on_stack;
-    const record *record_ = nullptr;
-    const record_set *set_ = nullptr;
+    const record *record_;
+    const record_set *set_;
 };
 
-// While it lives, the keeper's lock is released and this thread calls a function of the user's.
+// While it lives, the record lock is released and this thread calls a function of the user's.
 class user_call {
   public:
-    user_call(record_set &set, record &it, keeper_lock &lock)
+    user_call(record_set &set, record &it, record_lock &lock)
         : lock_(lock), inside_(*set.rt, lock), inside_record_(set, it) {
         lock_.unlock();
     }
@@ -62,88 +49,88 @@ class user_call {
     user_call &operator=(const user_call &) = delete;
 
   private:
-    keeper_lock &lock_;
+    record_lock &lock_;
     const no_thread_cancel guard_;
     inside_user_code inside_;
     inside_record inside_record_;
 };
 
 // Wakes the threads that wait until a run ends or a record is over.
-// REQUIRES: keeper lock held
-void wake_waiting(record_keeper &keeper);
-inline void announce_progress(record_keeper &keeper) {
-    if (keeper.waiting != 0) [[unlikely]]
-        wake_waiting(keeper);
+// REQUIRES: record lock held
+void wake_waiting(record_space &space);
+inline void announce_progress(record_space &space) {
+    if (space.waiting != 0) [[unlikely]]
+        wake_waiting(space);
 }
 
-// RELEASES AND REACQUIRES: keeper lock
-void wait_for_progress(record_keeper &keeper, keeper_lock &lock);
+// RELEASES AND REACQUIRES: record lock
+void wait_for_progress(record_space &space, record_lock &lock);
 
 // Arms a record for a tick of its clock.
-// REQUIRES: keeper lock held, the record is not armed
-inline void arm(record_keeper &keeper, record &it, tick due) {
-    it.is_armed = true;
-    wheel_of(keeper, it).arm(it.number, it.timing, due, ++keeper.order);
+// REQUIRES: record lock held, the record is not armed
+inline void arm(record_space &space, record &it, tick due) {
+    core::arm_record(wheel_of(space, it), it.timing, due);
 }
 
 // Takes it off the wheel, if it is there.
-// REQUIRES: keeper lock held
-inline void disarm(record_keeper &keeper, record &it) {
-    if (!it.is_armed)
-        return;
-    it.is_armed = false;
-    wheel_of(keeper, it).disarm(it.number, it.timing);
+// REQUIRES: record lock held
+inline void disarm(record_space &space, record &it) {
+    if (core::is_armed(it.timing))
+        core::disarm_record(wheel_of(space, it), it.timing);
 }
 
-// Fires the record that the wheel has just said is due on this line; `frame` and `run` are those of the
-// firing thread. RELEASES AND REACQUIRES: keeper lock
-void fire_next(record_keeper &keeper, record_wheel &wheel, inside_record &frame, current_run &run,
-               keeper_lock &lock);
+// Counts a fire if a call has prevented it.
+// REQUIRES: record lock held
+inline void count_cancelled(record_space &space, const record &it, bool prevented) {
+    if (prevented)
+        core::count_cancelled(&space.rt->steady.wheel, it.label, 1);
+}
 
-// Ends the fire that an exception has left.
-// RELEASES AND REACQUIRES: keeper lock
-void abandon_fire(record_keeper &keeper, keeper_lock &lock);
+// Fires a record that the wheel has just taken off; or, if `due` is null, ends the fire that an exception has
+// left. The core::record_caller of the wheels.
+// RELEASES AND REACQUIRES: wheels' lock
+void fire_record(core::timing *due, void *space);
 
 // Ends a live record: its handle or key finds it no more, and no further callback begins.
-// REQUIRES: keeper lock held
+// REQUIRES: record lock held
 void retire(record_set &set, record &it);
 
 // Frees the cell of an ended record that has nothing left to give back.
-// REQUIRES: keeper lock held
+// REQUIRES: record lock held
 inline void free_record(record_set &set, record &it) {
-    assert(set.count > 0 && !it.is_armed);
+    assert(set.count > 0 && !core::is_armed(it.timing));
     set.records->give_back(it);
     if (--set.count == 0)
         set.records->reset();
-    announce_progress(*set.keeper);
+    announce_progress(*set.space);
 }
 
 // `end` for a record without a rest: that calls nothing of the user's.
-// REQUIRES: keeper lock held
+// REQUIRES: record lock held
 inline int end_bare(record_set &set, record &it) {
-    disarm(*set.keeper, it);
+    const bool prevented = it.state == record_state::live;
+    disarm(*set.space, it);
     it.state = record_state::ended;
-    const int prevented = it.is_last ? 0 : 1;
-    set.keeper->cancelled[it.label] += static_cast<unsigned>(prevented);
+    count_cancelled(*set.space, it, prevented);
     if (it.uses == 0)
         free_record(set, it);
-    return prevented;
+    return prevented ? 1 : 0;
 }
 
 // Drops the argument of an ended record without uses, and frees its cell.
-// RELEASES AND REACQUIRES: keeper lock
-void finish(record_set &set, record &it, keeper_lock &lock);
+// RELEASES AND REACQUIRES: record lock
+void finish(record_set &set, record &it, record_lock &lock);
 
 // Called when a use has ended: finishes the record if that was the last one, and nothing else is to come.
-// RELEASES AND REACQUIRES: keeper lock
-void finish_if_over(record_set &set, record &it, keeper_lock &lock);
+// RELEASES AND REACQUIRES: record lock
+void finish_if_over(record_set &set, record &it, record_lock &lock);
 
 // Takes the fires that wait for a worker off its queue.
-// REQUIRES: keeper lock held
+// REQUIRES: record lock held
 void withdraw_fires(record_set &set, record &it);
 
 // True if ending a live record prevents a fire. To be called after disarm() and withdraw_fires().
-// REQUIRES: keeper lock held
+// REQUIRES: record lock held
 bool has_still_to_fire(const record_set &set, record &it);
 
 // Gives up so many references to a set. The last one frees its memory.

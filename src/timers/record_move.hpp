@@ -19,7 +19,7 @@ class prepared_move {
           due_(set.rt->steady.tick_after(reading_, delay)), wake_(*set.rt) {}
 
     // How a record is moved: to the delay from now; unless that is earlier than it is due; or to its own
-    // delay from now. They return 0 or a negative errno. REQUIRES: keeper lock held
+    // delay from now. They return 0 or a negative errno. REQUIRES: record lock held
     TW_INLINED int move(record &it) {
         if (!is_usual(it)) [[unlikely]]
             return move_any(it, delay_);
@@ -39,12 +39,14 @@ class prepared_move {
 
   private:
     // An armed record on the steady timeline without a period.
-    static bool is_usual(const record &it) { return it.is_armed && !it.is_on_wall && !it.has_rest; }
+    static bool is_usual(const record &it) {
+        return core::is_armed(it.timing) && !it.is_on_wall && !it.has_rest;
+    }
 
     TW_INLINED int move_to(record &it, tick due) {
-        record_keeper &keeper = *set_.keeper;
-        keeper.steady.move(it.number, it.timing, due, ++keeper.order);
-        wake_.note(set_.rt->steady.note_armed(due));
+        timeline &line = set_.rt->steady;
+        core::move_record(&line.wheel, it.timing, due);
+        wake_.note(line.note_armed(due));
         return 0;
     }
 
@@ -60,7 +62,7 @@ class prepared_move {
     deferred_wake wake_;
 };
 
-// REQUIRES: keeper lock held
+// REQUIRES: record lock held
 std::int64_t remaining(const record_set &set, const record &it);
 
 }  // namespace tickwheel::runtime

@@ -24,11 +24,11 @@ bool is_older(const record &it, std::uint8_t epoch) { return ((it.epoch - epoch)
 // Still set if the drain 64 epochs before the next one goes on.
 std::uint64_t bit_of_next_drain(const record_set &set) { return std::uint64_t{1} << ((set.epoch + 1) & 63); }
 
-bool is_in_use(const record &it) { return it.state == record_state::live || it.state == record_state::ended; }
+bool is_in_use(const record &it) { return is_live(it) || it.state == record_state::ended; }
 
 // Calls the visitor's function. The record has a use meanwhile, which keeps it.
-// RELEASES AND REACQUIRES: keeper lock
-void visit(record_set &set, record &it, const record_visitor &visitor, keeper_lock &lock) {
+// RELEASES AND REACQUIRES: record lock
+void visit(record_set &set, record &it, const record_visitor &visitor, record_lock &lock) {
     if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
         return;
     const tw_key key = set.has_handles ? tw_key{} : key_of(it);
@@ -52,28 +52,27 @@ void let_go(record_set &set, record &it) {
     --it.uses;
     if (set.workers != nullptr)
         --worker_part_of(it).begun;
-    announce_progress(*set.keeper);
+    announce_progress(*set.space);
 }
 
 // Ends a record, and returns true if it still had to fire. Waits for the runs that have begun,
 // because they began before the drain. The lock is released meanwhile, so another call may end
 // the record, which is then waited for as well.
-// RELEASES AND REACQUIRES: keeper lock
-bool drain_record(record_set &set, record &it, const record_visitor &visitor, keeper_lock &lock) {
+// RELEASES AND REACQUIRES: record lock
+bool drain_record(record_set &set, record &it, const record_visitor &visitor, record_lock &lock) {
     const std::uint32_t generation = it.generation;
-    if (it.state == record_state::live) {
-        disarm(*set.keeper, it);
+    if (is_live(it)) {
+        disarm(*set.space, it);
         withdraw_fires(set, it);
     }
-    while (it.generation == generation && it.state == record_state::live && it.uses != 0 &&
-           !inside_record::of(it))
-        wait_for_progress(*set.keeper, lock);
-    if (it.generation != generation || it.state != record_state::live) {
+    while (it.generation == generation && is_live(it) && it.uses != 0 && !inside_record::of(it))
+        wait_for_progress(*set.space, lock);
+    if (it.generation != generation || !is_live(it)) {
         wait_until_over(set, it, generation, lock);
         return false;
     }
     const bool had_to_fire = has_still_to_fire(set, it);
-    set.keeper->cancelled[it.label] += had_to_fire ? 1 : 0;
+    count_cancelled(*set.space, it, had_to_fire);
     retire(set, it);
     hold(set, it);
     if (had_to_fire)
@@ -87,11 +86,11 @@ bool drain_record(record_set &set, record &it, const record_visitor &visitor, ke
 }
 
 std::int64_t drain(record_set &set, const record_visitor &visitor) {
-    keeper_lock lock(*set.keeper);
+    record_lock lock(*set.space);
     while ((set.drains & bit_of_next_drain(set)) != 0) {
         if (inside_record::of(set))
             return refuse(-EBUSY, "another drain waits for the callback that this is called from");
-        wait_for_progress(*set.keeper, lock);
+        wait_for_progress(*set.space, lock);
     }
     const std::uint64_t own_bit = bit_of_next_drain(set);
     const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
@@ -108,21 +107,21 @@ std::int64_t drain(record_set &set, const record_visitor &visitor) {
     }
     assert((set.drains & own_bit) != 0);
     set.drains &= ~own_bit;
-    announce_progress(*set.keeper);
+    announce_progress(*set.space);
     return drained;
 }
 
 // Visits the records that are live when the walk comes to them. It ends early if the visitor has forked and
 // this is the child, or has freed the runtime.
 std::int64_t walk(record_set &set, const record_visitor &visitor) {
-    keeper_lock lock(*set.keeper);
+    record_lock lock(*set.space);
     std::int64_t visited = 0;
     const std::uint32_t end = set.records->end_number();  // later ones would keep the walk going
     for (std::uint32_t number = 0; number < core::smaller(end, set.records->end_number()); ++number) {
         if (set.rt->is_freed != 0)
             break;
         record &it = (*set.records)[number];
-        if (it.state == record_state::live && !is_drained(set, it)) {
+        if (is_live(it) && !is_drained(set, it)) {
             hold(set, it);
             visit(set, it, visitor, lock);
             let_go(set, it);
@@ -155,7 +154,7 @@ std::int64_t walk(record_set *set, const record_visitor &visitor) {
 std::size_t count_of(record_set *set) {
     if (check_usable(set) != 0)
         return 0;
-    const keeper_lock lock(*set->keeper);
+    const record_guard lock(*set->space);
     return set->count;
 }
 
@@ -163,11 +162,11 @@ std::size_t count_of(record_set *set) {
 
 namespace {
 
-// The keeper keeps the store: the wheels may still have entries that name its cells.
+// The space keeps the store: the wheels may still have entries that name its cells.
 void give_back_store(record_set &set) {
     const std::uint32_t blocks = set.records->end();
-    const keeper_lock lock(*set.keeper);
-    set.keeper->memory.give(*set.records, blocks);
+    const record_guard lock(*set.space);
+    set.space->memory.give(*set.records, blocks);
 }
 
 void destroy(record_set &set) {
@@ -191,7 +190,7 @@ bool was_interrupted(const record_set &set, record &it) {
 // Ends all records that are left, when no thread fires; also in the child of a fork.
 void end_all(component &base) {
     record_set &set = static_cast<record_set &>(base);
-    keeper_lock lock(*set.keeper);
+    record_lock lock(*set.space);
     for (std::uint32_t number = 0; number < set.records->end_number(); ++number) {
         record &it = (*set.records)[number];
         assert(!inside_record::of(it));
@@ -199,8 +198,8 @@ void end_all(component &base) {
             continue;
         if (was_interrupted(set, it) && it.has_rest)
             it.rest->drop = nullptr;
-        disarm(*set.keeper, it);
-        if (it.state == record_state::live)
+        disarm(*set.space, it);
+        if (is_live(it))
             retire(set, it);
         else
             it.state = record_state::ended;
@@ -209,7 +208,6 @@ void end_all(component &base) {
     }
 }
 
-// The keeper's lock is made anew by the keeper.
 void begin_in_child(component &base) {
     record_set &set = static_cast<record_set &>(base);
     set.drains = 0;
@@ -217,12 +215,10 @@ void begin_in_child(component &base) {
     set.references.store(1, std::memory_order_relaxed);
 }
 
-void nothing(component &) {}
-
 constexpr component_hooks set_hooks = {
     .job_relay = nullptr,
-    .lock = nothing,  // the keeper has the lock
-    .unlock = nothing,
+    .lock = nullptr,  // the lock is that of the wheels
+    .unlock = nullptr,
     .begin_in_child = begin_in_child,
     .interrupt = nullptr,
     .settle = nullptr,
@@ -253,14 +249,14 @@ record_set *set_from(const tw_runtime &rt, std::uint64_t number) {
 
 // Looks at some cells for an armed record. Null if there is none among them; then *is_end says whether they
 // were the last.
-// REQUIRES: keeper lock held
+// REQUIRES: record lock held
 record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t end, bool *is_end) {
     for (unsigned looks = 0; looks < cells_of_block; ++looks, ++number) {
         *is_end = number >= end;
         if (*is_end)
             return nullptr;
         record &it = (*set.records)[number];
-        if (it.is_armed && !is_drained(set, it))
+        if (core::is_armed(it.timing) && !is_drained(set, it))
             return &it;
     }
     return nullptr;
@@ -272,7 +268,7 @@ met_record meet(record_set &set, const record &it) {
         met.handle = handle_of(it);
     else
         met.key = key_of(it);
-    const timeline &line = line_of(*set.keeper, it.is_on_wall);
+    const timeline &line = line_of(*set.space, it);
     met.label = it.label;
     met.is_on_wall = it.is_on_wall;
     met.due = line.unit.reading(it.timing.due);
@@ -296,7 +292,7 @@ bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_recor
             pthread_mutex_unlock(&rt.components_mutex);
             return false;
         }
-        keeper_lock lock(*set->keeper);
+        record_lock lock(*set->space);
         if (set->number != at.set || at.end == 0)
             at = {set->number, 0, set->records->end_number(), at.last_set};
         bool is_end = false;
@@ -344,13 +340,13 @@ std::uint32_t stride_of(const set_options &options, bool has_rests) {
     return static_cast<std::uint32_t>((size + cell_alignment - 1) / cell_alignment * cell_alignment);
 }
 
-record_store *take_spare(record_keeper &keeper, std::uint32_t stride) {
-    const keeper_lock lock(keeper);
-    return keeper.memory.take_store(stride);
+record_store *take_spare(record_space &space, std::uint32_t stride) {
+    const record_guard lock(space);
+    return space.memory.take_store(stride);
 }
 
-record_store *make_store(record_keeper &keeper, std::uint32_t stride) {
-    if (record_store *const spare = take_spare(keeper, stride); spare != nullptr)
+record_store *make_store(record_space &space, std::uint32_t stride) {
+    if (record_store *const spare = take_spare(space, stride); spare != nullptr)
         return spare;
     void *const memory = std::calloc(1, sizeof(record_store));
     if (memory == nullptr)
@@ -361,40 +357,40 @@ record_store *make_store(record_keeper &keeper, std::uint32_t stride) {
 }
 
 int allocate_all(record_set &set, std::uint32_t capacity) {
-    keeper_lock lock(*set.keeper);
+    const record_guard lock(*set.space);
     while (set.records->allocated() < capacity)
-        if (const int error = grow(set, lock, true); error != 0)
+        if (const int error = grow(set, true); error != 0)
             return error;
     return 0;
 }
 
 }  // namespace
 
-// RELEASES AND REACQUIRES: keeper lock
-int grow(record_set &set, keeper_guard &lock, bool to_limit) {
-    record_keeper &keeper = *set.keeper;
+// RELEASES AND REACQUIRES: record lock
+int grow(record_set &set, bool to_limit) {
+    record_space &space = *set.space;
     growth next;
-    set.records->plan(next, to_limit, keeper.memory);
+    set.records->plan(next, to_limit, space.memory);
     const std::size_t new_cells = next.takes_spares ? 0 : next.cells;
-    const std::size_t chunks = chunks_for(keeper, keeper.cells + new_cells);
-    next.chunk_count = chunks > keeper.chunk_count ? chunks - keeper.chunk_count : 0;
-    lock.unlock();
+    const std::size_t chunks = chunks_for(space, space.cells + new_cells);
+    next.chunk_count = chunks > space.chunk_count ? chunks - space.chunk_count : 0;
+    unlock(space);
     const int error = next.allocate(set.records->stride());
-    lock.lock();
+    lock(space);
     if (error != 0)
         return error;
     // Another set may have grown meanwhile, and its records need the chunks that were counted on.
-    const std::size_t needed = chunks_for(keeper, keeper.cells + new_cells);
-    if (keeper.chunk_count + next.chunk_count < needed || !set.records->add(next, set, keeper.memory)) {
-        lock.unlock();
+    const std::size_t needed = chunks_for(space, space.cells + new_cells);
+    if (space.chunk_count + next.chunk_count < needed || !set.records->add(next, set, space.memory)) {
+        unlock(space);
         next.discard();
-        lock.lock();
+        lock(space);
         return 0;
     }
-    keeper.cells += new_cells;
+    space.cells += new_cells;
     if (next.chunks != nullptr)
-        add_chunks(keeper, next);
-    assert(keeper.chunk_count >= chunks_for(keeper, keeper.cells));
+        add_chunks(space, next);
+    assert(space.chunk_count >= chunks_for(space, space.cells));
     return 0;
 }
 
@@ -409,9 +405,9 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
     set.has_rests = !set.has_handles || options.workers != nullptr || options.capacity != 0;
     tw_port_hide(&set, sizeof set);
     set.references.store(1, std::memory_order_relaxed);
-    if (const int error = open_keeper(rt, set.keeper); error != 0)
+    if (const int error = open_records(rt, set.space); error != 0)
         return error;
-    set.records = make_store(*set.keeper, stride_of(options, set.has_rests));
+    set.records = make_store(*set.space, stride_of(options, set.has_rests));
     if (set.records == nullptr)
         return -ENOMEM;
     const bool has_spare = options.capacity != 0 && options.capacity <= most_records - lookup.spare_records;
@@ -441,7 +437,7 @@ int free_set(record_set *set) {
     end_of_call end;
     const inside_user_code frame(*set->rt, end);
     {
-        keeper_lock lock(*set->keeper);
+        const record_guard lock(*set->space);
         set->closing = true;
     }
     if (const std::int64_t drained = drain(*set, {}); drained < 0)

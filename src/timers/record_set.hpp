@@ -7,7 +7,7 @@
 //     record_set.cpp          making, walking, draining and freeing the set
 //     record_store, cells     the memory of one set, and how it is numbered
 //     spare_memory, slab      the memory that sets leave to others, and where all of it comes from
-//     keeper                  the wheels that all sets of a runtime share, and their lock
+//     record_space            what all sets of a runtime share: the lock, and the place on its wheels
 //
 // Invariants
 //   S1  A cell is reused only when nothing can reach its former record any more: it is on no wheel, and no
@@ -22,8 +22,7 @@
 #include <tickwheel/handle.h>
 #include <tickwheel/keyed.h>
 
-#include "keeper.hpp"
-#include "runtime/components.hpp"
+#include "record_space.hpp"
 
 namespace tickwheel::runtime {
 
@@ -40,7 +39,7 @@ struct lookup_hooks {
     // Frees the lookup, when the set has no records any more; also after `open` has failed.
     void (*close)(record_set &);
 
-    // REQUIRES: keeper lock held, of all that follow
+    // REQUIRES: record lock held, of all that follow
     // Makes room for a record that has its key. Returns 0, -ENOMEM or -ENOSPC.
     int (*reserve)(record_set &, record &);
     // Makes the record known, after `reserve`. Returns the record that it replaces, or null.
@@ -66,7 +65,7 @@ inline constexpr std::size_t storage_alignment = 16;
 
 struct record_set : component {
     // Constant once the set is made.
-    record_keeper *keeper;
+    record_space *space;
     record_store *records;
     const lookup_hooks *lookup;
     tw_workers *workers;
@@ -76,7 +75,7 @@ struct record_set : component {
     std::size_t storage;
     std::uint8_t label;  // of records that bring none of their own
 
-    // Guarded by the keeper's lock.
+    // Guarded by the record lock.
     bool closing;          // no record can be started any more
     std::uint8_t epoch;    // of 7 bits; records of former epochs are being drained, and do not fire
     std::uint64_t drains;  // bit n: a drain with an epoch of n modulo 64 is going on
@@ -131,8 +130,8 @@ int make_set(Set **made, tw_runtime *rt, const set_options &options, const looku
 
 // Allocates more cells for a set, without the lock; see record_store::plan. If another thread has been
 // faster, its result is used and this one freed. Returns 0, -ENOMEM or -EMFILE.
-// RELEASES AND REACQUIRES: keeper lock
-int grow(record_set &set, keeper_guard &lock, bool to_limit = false);
+// RELEASES AND REACQUIRES: record lock
+int grow(record_set &set, bool to_limit = false);
 
 // Ends every record and frees the set, which may be null. -EBUSY from inside one of its
 // callbacks.
@@ -199,18 +198,18 @@ int start_every(record_set &set, std::int64_t period, const tw_missed &missed, t
 // --- calls on a live record --------------------------------------------------------------
 
 // Returns 1 if this prevented a fire, else 0.
-// RELEASES AND REACQUIRES: keeper lock
-int end(record_set &set, record &it, keeper_lock &lock);
+// RELEASES AND REACQUIRES: record lock
+int end(record_set &set, record &it, record_lock &lock);
 
 // Arms a live record for a deadline on the absolute timeline, as the user's schedule (`next`) asks. Returns
 // false if the runtime is closed.
-// REQUIRES: keeper lock held
+// REQUIRES: record lock held
 bool arm_at(record_set &set, record &it, std::int64_t deadline);
 
 // Returns once the record that had this generation of the cell is over; at once from inside
 // one of its callbacks.
-// RELEASES AND REACQUIRES: keeper lock
-void wait_until_over(record_set &set, record &it, std::uint32_t generation, keeper_lock &lock);
+// RELEASES AND REACQUIRES: record lock
+void wait_until_over(record_set &set, record &it, std::uint32_t generation, record_lock &lock);
 
 // Points into the record: valid until that is over.
 // REQUIRES: the set has keys

@@ -9,7 +9,6 @@
 
 #include "record_life.hpp"
 #include "runtime/labels.hpp"
-#include "runtime/wall.hpp"
 
 namespace tickwheel::runtime {
 
@@ -31,12 +30,12 @@ const char *what_is_wrong_with(const record_set &set, const tw_when *when, const
 }
 
 // Takes a cell, growing the store if need be.
-// RELEASES AND REACQUIRES: keeper lock
-TW_INLINED inline int take_record(record_set &set, keeper_guard &lock, record *&taken) {
+// RELEASES AND REACQUIRES: record lock
+TW_INLINED inline int take_record(record_set &set, record *&taken) {
     while ((taken = set.records->take()) == nullptr) {
         if (set.records->is_full())
             return refuse(-ENOSPC, "the set has as many timers as its capacity, or as it can hold");
-        if (const int error = grow(set, lock); error != 0)
+        if (const int error = grow(set); error != 0)
             return error;
     }
     ++set.count;
@@ -44,16 +43,16 @@ TW_INLINED inline int take_record(record_set &set, keeper_guard &lock, record *&
 }
 
 // Takes a rest for a record of a set that has none in its cells. P8: as grow.
-// RELEASES AND REACQUIRES: keeper lock
-int take_rest(record_set &set, record &it, keeper_lock &lock) {
+// RELEASES AND REACQUIRES: record lock
+int take_rest(record_set &set, record &it, record_lock &lock) {
     record_rest *taken;
-    while ((taken = set.keeper->memory.take_rest()) == nullptr) {
+    while ((taken = set.space->memory.take_rest()) == nullptr) {
         lock.unlock();
         slab *const memory = allocate_slab(spare_memory::rests_of_slab * sizeof(record_rest));
         lock.lock();
         if (memory == nullptr)
             return -ENOMEM;
-        set.keeper->memory.add_rests(memory);
+        set.space->memory.add_rests(memory);
     }
     it.rest = taken;
     it.has_rest = true;
@@ -79,9 +78,9 @@ bool needs_rest(const tw_when *when, const tw_task &task) {
 }
 
 // Fills in what a plain record does not have.
-// RELEASES AND REACQUIRES: keeper lock
+// RELEASES AND REACQUIRES: record lock
 int fill_rest(record_set &set, record &it, const tw_when *when, const tw_task &task, key_copy *key,
-              keeper_lock &lock) {
+              record_lock &lock) {
     void *const arg = it.arg;
     it.has_rest = set.has_rests;
     if (set.has_rests)
@@ -112,7 +111,7 @@ void fill(record &it, tw_task_callback *fn, void *arg, std::uint8_t label) {
     it.label = label;
     it.uses = 0;
     it.delay = -1;
-    it.is_last = it.has_rest = it.is_on_wall = false;
+    it.has_rest = it.is_on_wall = false;
 }
 
 // Its own, or else that of its set.
@@ -123,8 +122,8 @@ std::uint8_t label_in(const record_set &set, const tw_task &task) {
 // Undoes the start of a record and returns `error`. The argument is dropped only if the user's
 // `copy` has made it. `drop` may cause a refusal of its own, so the reason of this one is noted
 // again afterwards.
-// RELEASES AND REACQUIRES: keeper lock
-int abandon(record_set &set, record &it, bool copied, int error, keeper_lock &lock) {
+// RELEASES AND REACQUIRES: record lock
+int abandon(record_set &set, record &it, bool copied, int error, record_lock &lock) {
     const char *const why = noted_for(error);
     it.state = record_state::ended;
     if (!copied && it.has_rest)
@@ -142,9 +141,9 @@ bool ask_first(record_set &set, record &it, tw_when &when) {
 
 // Calls the user's functions that a start needs: `copy`, and `next` if `first` is not null.
 // Returns 0 or -ENOENT.
-// RELEASES AND REACQUIRES: keeper lock
+// RELEASES AND REACQUIRES: record lock
 int ask_user(record_set &set, record &it, const tw_task &task, bool copies, tw_when *first,
-             keeper_lock &lock) {
+             record_lock &lock) {
     const user_call unlocked(set, it, lock);
     if (copies)
         task.copy(arg_of(it), task.arg);
@@ -173,7 +172,7 @@ int check_open(const record_set &set) {
 
 TW_INLINED inline bool arm_plain(record_set &set, record &it, const plain_delay &when) {
     it.delay = when.delay;
-    arm(*set.keeper, it, when.due);
+    arm(*set.space, it, when.due);
     return set.rt->steady.note_armed(when.due);
 }
 
@@ -192,16 +191,16 @@ void set_period(record &it, const window &in, bool is_exact, const tw_when &when
 }
 
 // The general case: any of deadline, delay, slack and period. Returns true if the driver has to be woken.
+// REQUIRES: record lock held
 bool arm_general(record_set &set, record &it, const tw_when &when) {
-    record_keeper &keeper = *set.keeper;
-    const wall_hold hold(*set.rt);
+    record_space &space = *set.space;
     const window in = window_of(*set.rt, when);
     it.is_on_wall = in.line.can_be_set;
     it.delay = when.period_ns != 0 ? when.period_ns : when.absolute == 0 ? when.due_ns : -1;
-    const tick due = in.first == in.last ? in.first : wheel_of(keeper, it).choose(in.first, in.last);
+    const tick due = in.first == in.last ? in.first : core::choose_tick(&in.line.wheel, in.first, in.last);
     if (when.period_ns != 0)
         set_period(it, in, when.due_ns != 0 && when.slack_ns == 0, when);
-    arm(keeper, it, due - in.line.set_back);
+    arm(space, it, due - in.line.set_back);
     return in.line.note_armed(due);
 }
 
@@ -212,9 +211,9 @@ void make_live(const record_set &set, record &it) {
 
 // Arms and publishes a record that is filled in. Returns 0, 1 if it replaces another record,
 // which is then ended, or a negative errno.
-// RELEASES AND REACQUIRES: keeper lock
+// RELEASES AND REACQUIRES: record lock
 TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *when, const plain_delay *plain,
-                              deferred_wake &wake, keeper_lock &lock) {
+                              deferred_wake &wake, record_lock &lock) {
     const lookup_hooks &lookup = *set.lookup;
     int error = check_open(set);
     if (error == 0 && lookup.reserve != nullptr)
@@ -237,9 +236,9 @@ TW_INLINED inline int start_checked(record_set &set, const tw_when *when, const 
                                     const tw_task &task, key_copy *key, tw_handle *handle) {
     const std::uint8_t label = label_in(set, task);
     deferred_wake wake(*set.rt);
-    keeper_lock lock(*set.keeper);
+    record_lock lock(*set.space);
     record *taken;
-    if (const int error = take_record(set, lock, taken); error != 0)
+    if (const int error = take_record(set, taken); error != 0)
         return error;
     record &fresh = *taken;
     fill(fresh, task.fn, task.arg_size != 0 ? storage_of(set, fresh) : task.arg, label);
@@ -295,11 +294,11 @@ static int start_bare(record_set &set, std::int64_t delay, tw_task_callback *fn,
                       tw_handle *handle) {
     const plain_delay when = from_now(set, delay);
     deferred_wake wake(*set.rt);
-    keeper_guard lock(*set.keeper);
+    const record_guard lock(*set.space);
     record *taken;
     if (const int error = check_open(set); error != 0)
         return error;
-    if (const int error = take_record(set, lock, taken); error != 0)
+    if (const int error = take_record(set, taken); error != 0)
         return error;
     record &fresh = *taken;
     fill(fresh, fn, arg, set.label);

@@ -184,7 +184,6 @@ record *record_store::take_fresh() {
         it.generation = block_of(cell).generation;
         it.state = record_state::free;
         it.uses = 0;
-        it.is_armed = false;
     }
     it.next_free = 0;
     return &it;

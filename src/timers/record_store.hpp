@@ -1,10 +1,10 @@
 // The memory of one set's records: cells that never move, numbered from 0 in the order in which they were
 // first taken. A cell holds one record after another, and counts them in `generation`.
 //
-// Memory outlives its set: entries on the wheel may still name its cells. It stays with the keeper, for sets
-// that are made later (spare_memory).
+// Memory outlives its set: entries on the wheel may still name its cells. It stays with the record space, for
+// sets that are made later (spare_memory).
 //
-// REQUIRES: keeper lock held, for all but what says otherwise.
+// REQUIRES: record lock held, for all but what says otherwise.
 #pragma once
 
 #include <bit>
@@ -74,7 +74,7 @@ class record_store {
         return taken;
     }
     void give_back(record &it) {
-        assert(it.state == record_state::ended && it.uses == 0 && !it.is_armed);
+        assert(it.state == record_state::ended && it.uses == 0 && !core::is_armed(it.timing));
         const std::uint32_t reused = ++it.generation - block_of(it.number).generation;
         if (reused > most_reused_)
             most_reused_ = reused;

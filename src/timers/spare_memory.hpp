@@ -1,6 +1,6 @@
-// What sets leave to later ones, and what is freed with the keeper.
+// What sets leave to later ones, and what is freed with the space.
 //
-// REQUIRES: keeper lock held, for all but what says otherwise.
+// REQUIRES: record lock held, for all but what says otherwise.
 #pragma once
 
 #include <cstddef>

@@ -41,7 +41,7 @@ void make_conditions(tw_workers &pool) {
 }
 
 // The fires of jobs go at once, so that the jobs are their owners' again. Those of records stay in the
-// queue below discard_before: a worker takes them and calls `discarded`, which needs the keeper's lock,
+// queue below discard_before: a worker takes them and calls `discarded`, which needs the record lock,
 // and that comes before the pool's.
 void discard(tw_workers &pool) {
     if (pool.at_stop != TW_STOP_DISCARD)

@@ -42,8 +42,8 @@ TEST(check_finds_a_wheel_whose_own_state_is_wrong) {
             {"no slot is counted from after the cursor", [] { inside().at().origin = 2; }},
             {"the cursor is not ahead of now", [] { inside().at().cursor = inside().at().origin = 2; }},
             {"now is a tick", [] { inside().at().now = never; }},
-            {"a slot has its bit set if it holds nodes", [] { inside().slots().busy.clear(slot_of(0, 5)); }},
-            {"a slot has its bit set if it holds nodes", [] { inside().slots().busy.set(slot_of(0, 77)); }},
+            {"a slot has its bit set if it holds timers", [] { inside().slots().busy.clear(slot_of(0, 5)); }},
+            {"a slot has its bit set if it holds timers", [] { inside().slots().busy.set(slot_of(0, 77)); }},
             {"slots are counted from the cursor", [] { inside().at().origin = 0; }},
             {"a quiet wheel has caught up",
              [] {
@@ -57,7 +57,7 @@ TEST(check_finds_a_wheel_whose_own_state_is_wrong) {
              }},
             {"no slot opens while the wheel is quiet", [] { inside().quiet_until() = 6; }},
 #if TW_RUNTIME
-            {"the markers of walks are counted", [] { ++inside().at().marked; }},
+            {"the places of walks are counted", [] { ++inside().at().places; }},
 #endif
     });
 }
@@ -66,9 +66,9 @@ TEST(check_finds_nodes_that_stand_where_they_should_not) {
     assert_names_each(
         fresh,
         {
-            {"nodes stand in the running or the next block",
+            {"timers stand in the running or the next block",
              [] { put(middle, slot_of(1, inside().at().cursor)); }},
-            {"nodes stand in the running or the next block",
+            {"timers stand in the running or the next block",
              [] { put(middle, slot_of(0, inside().at().cursor + shape::width(0) - 1)); }},
             {"no slot opens after a node in it is due", [] { middle.expiry -= shape::span(1); }, &middle},
             {"no slot opens after a node in it is due", [] { near.expiry -= 1; }, &near},

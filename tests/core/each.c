@@ -57,7 +57,7 @@ TEST(each_visits_every_pending_node_once) {
     assert_whole();
 }
 
-/* More than one hold copies: a marker stands in the slot in between, and is not seen by anybody. */
+/* More than one hold copies: a place stands in the slot in between, and is not seen by anybody. */
 TEST(each_visits_many_nodes_of_one_slot_once) {
     assert_int_equal(tw_postpone_all(&wheel, 0), 0); /* a shift that is over does not count */
     for (unsigned i = 0; i < NODES; ++i)
@@ -139,7 +139,7 @@ TEST(each_misses_no_node_that_stays_whatever_else_happens) {
 static unsigned cleared;
 
 static void note_cleared(struct tw_node *node, UNUSED void *arg) {
-    index_of(node); /* it is one of ours, and no marker */
+    index_of(node); /* it is one of ours, and no place of a walk */
     ++cleared;
 }
 
@@ -229,7 +229,7 @@ TEST(each_does_not_visit_what_is_armed_for_its_slot_when_that_has_been_emptied) 
     assert_whole();
 }
 
-/* The walk's marker must not be taken for a timer by what counts timers or looks for the next one. */
+/* The walk's place must not be taken for a timer by what counts timers or looks for the next one. */
 static void cancel_all_and_ask(UNUSED const struct tw_node *node, UNUSED const struct tw_node *was,
                                UNUSED void *arg) {
     tw_tick tick = 0;

@@ -209,46 +209,6 @@ TEST(p5_postponing_moves_all_further_fires_along) {
 }
 
 #if TW_RUNTIME
-/* The caller has come to tick 45, and stops at 15 because something else is due there. */
-TEST(p5_fires_are_missed_up_to_the_present_also_if_the_wheel_stops_before) {
-    static const struct {
-        enum tw_missed missed;
-        uint64_t left_out, next;
-    } series[] = {{TW_SKIP, 3, 50}, {TW_DELAY, 3, 55}, {TW_BURST, 3, 20}};
-    for (size_t i = 0; i < COUNT_OF(series); ++i) {
-        fresh_node(NULL);
-        every(10, 10, series[i].missed, 0);
-        assert_int_equal(tw_advance_until(&wheel, 45, 15, TW_UNBOUNDED), 0);
-        assert_fired(1, series[i].left_out, series[i].next);
-        assert_int_equal(tw_now(&wheel), 15);
-    }
-}
-
-TEST(p14_a_stop_in_the_past_or_after_the_present_changes_nothing) {
-    every(30, 10, TW_SKIP, 0);
-    advance(20);
-    assert_int_equal(tw_advance_until(&wheel, 95, 19, TW_UNBOUNDED), -EINVAL);
-    assert_int_equal(tw_advance_until(&wheel, 95, 96, TW_UNBOUNDED), -EINVAL);
-    assert_int_equal(tw_advance_until(&wheel, TW_NEVER, 40, TW_UNBOUNDED), -EINVAL);
-    assert_int_equal(tw_advance_until(&wheel, 95, 40, 0), -EINVAL);
-    advance(30);
-    assert_fired(1, 0, 40);
-}
-
-static void advance_inside(struct tw_node *node, void *arg) {
-    note(node, arg);
-    assert_int_equal(tw_advance_until(&wheel, 95, 40, TW_UNBOUNDED), -EBUSY);
-}
-
-TEST(p14_a_callback_that_advances_its_wheel_changes_nothing) {
-    tw_node_init(&periodic, advance_inside, NULL);
-    every(10, 10, TW_SKIP, 0);
-    advance(15);
-    assert_fired(1, 0, 20);
-    advance(20);
-    assert_fired(2, 0, 30); /* the refused call left no trace: fires are missed up to 20 */
-}
-
 static uint64_t due_before, due_after;
 
 static void put_all_off_by_five(struct tw_node *node, void *arg) {

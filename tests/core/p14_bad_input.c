@@ -92,7 +92,6 @@ static void refuse_wheel(struct tw *w) {
         REFUSED(tw_clear(w, never_called, NULL), EINVAL);
 #if TW_RUNTIME
     REFUSED(tw_postpone_all(w, 1), EINVAL);
-    REFUSED(tw_advance_until(w, 500, 400, TW_UNBOUNDED), EINVAL);
     REFUSED(tw_arm_grid(w, &idle, &(struct tw_grid){.parts = 1, .period = 1}), EINVAL);
 #endif
     ANSWERS(tw_pending(w, &pending), 0);

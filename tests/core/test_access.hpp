@@ -19,7 +19,7 @@ struct test_access {
     placement<library_shape> &at() const { return wheel; }
     tick &quiet_until() const { return wheel.quiet_until; }
     unsigned &open_level() const { return wheel.open_level; }
-    levels<library_shape> &slots() const { return wheel.slots; }
+    slots_of<library_shape> &slots() const { return wheel.slots; }
 #endif
 };
 

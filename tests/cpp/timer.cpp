@@ -529,7 +529,7 @@ TEST_F(Exceptions, OfATimerOfAnyKindAreHeardAndItGoesOn) {
     pinned_timer pinned(rt, [] { throw std::runtime_error("pinned"); });
     pinned.every(1s);
     rt.advance(2s);
-    EXPECT_EQ(heard, (words{"pinned", "tick", "large", "pinned", "tick", "large"}));
+    EXPECT_EQ(heard, (words{"tick", "large", "pinned", "tick", "large", "pinned"}));
     EXPECT_TRUE(often.pending() && scheduled.pending() && pinned.pending());
 }
 

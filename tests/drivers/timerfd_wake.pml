@@ -52,7 +52,7 @@ proctype clock() {
 
 inline fire_due() {
     read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line, reading)" */
-    d_step {                            /* src/runtime/turn.cpp: "tw_advance_until(&line.wheel" */
+    d_step {                            /* src/runtime/turn.cpp: "tw_advance(&line.wheel" */
         if
         :: due[0] <= read_at -> due[0] = NEVER
         :: else

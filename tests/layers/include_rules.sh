@@ -4,9 +4,9 @@
 #   src/core      its own files, tw.h and port.h, and headers of a freestanding C++
 #   src/ports     their own folder, port.h, what is public of their board or kernel, the kernel's and the
 #                 system's headers; the checks of nodes (check*) also tw.h
-#   src/runtime   its own files, public headers of the C interface, and the system's headers
-#   src/workers   the same, and src/runtime
-#   src/timers    the same, and src/runtime, src/workers; of src/core what $core_for_timers names
+#   src/runtime   its own files, public headers of the C interface, and the system's headers; of src/core records.hpp
+#   src/workers   its own files, src/runtime, public headers of the C interface, and the system's headers
+#   src/timers    the same, and src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
 #   src/durable   its own files, public headers of the C interface, and standard and system's headers; the stores also the
 #                 database's
@@ -57,14 +57,14 @@ room() {
 # All headers without a slash are the system's.
 system='[a-z0-9_]+(\.h)?|sys/[a-z]+\.h|linux/[a-z_]+\.h'
 
-# What timers may use of the core: the wheel of records, and how periods are counted.
-core_for_timers='record_wheel\.hpp|record_checker\.hpp|bounds\.hpp|periodic\.hpp'
+# What timers may use of the core: the door for records, and how periods are counted.
+core_for_timers='records\.hpp|log\.hpp|periodic\.hpp'
 
 breaks=$(
     room src/core '*' '' "$core_headers"
     room src/ports '*' '' "tickwheel/port\.h|$board_headers|$kernel_headers|zephyr/kernel\.h|$system" |
         grep -vE '/check[a-z_]*\.[ch]pp:[0-9]+:<tickwheel/tw\.h>$'
-    room src/runtime '*' '' "$interface|$system"
+    room src/runtime '*' 'core' "$interface|$system"
     room src/workers '*' 'runtime' "$interface|$system"
     room src/timers '*' 'core runtime workers' "$interface|$system"
     room src/observe '*' 'runtime workers timers' "$interface|$system"
@@ -72,6 +72,7 @@ breaks=$(
     includes_in src/durable '*' | grep '<libpq' | grep -v '/stores/postgres/'
     includes_in src/durable '*' | grep '<sqlite3' | grep -v '/stores/sqlite/'
     room tools '*.[ch]pp' 'observe' "tickwheel/(durable|observe|version)\.h|$system"
+    includes_in src/runtime '*' | grep '"core/' | grep -v '"core/records\.hpp"$'
     includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
     room drivers '*.[ch]pp' 'ports/linux' "tickwheel/(port|driver)\.h|$system"
     room drivers/clocks '*.[ch]' '' "$board_headers|std(int|bool)\.h"

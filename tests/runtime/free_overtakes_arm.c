@@ -110,7 +110,7 @@ TEST(p13_a_fork_waits_for_a_call_that_holds_a_lock) {
     for (unsigned i = 0; i < COUNT_OF(calls); ++i) {
         pthread_t caller;
         void *result;
-        const bool on_wall = calls[i] == arm_at; /* holds wall_mutex; otherwise the keeper's lock */
+        const bool on_wall = calls[i] == arm_at; /* holds wall_mutex; otherwise the record lock */
         is_reading = has_gone_on = is_forked = false;
         rt = new_runtime((struct tw_runtime_options){.driver = "epoll",
                                                      .clock = on_wall ? TW_CLOCK_WALL : TW_CLOCK_DEFAULT});

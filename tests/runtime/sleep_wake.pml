@@ -1,17 +1,16 @@
 /* The runtime's thread goes to sleep on the sleep driver while others arm a node and a record, and stop it.
- * The keeper of records may not be there yet: then the thread that arms the record makes it.
  *
  * Claims, at every moment
  *   - While the thread sleeps, no timer whose arming call has returned is due before it wakes up.
  *   - It does not sleep after a stop has woken it, and it ends.
  *
  * Simplifications
- *   - A call on the wheel is one step, because it holds the lock (lock.pml); so is arming a record. One
- *     timeline.
+ *   - A call on the wheel is one step, because it holds the lock (lock.pml); so is arming a record, which
+ *     loads `asleep_until` in the same hold. One timeline.
  *   - `asleep_until` is relaxed. So the thread's stores to it wait in a queue, in order. Others see them
- *     at the latest when the thread releases the lock of the wheel or of the keeper, or exchanges the
- *     driver's word or sleep_number. An armer may load it as early as while it holds the lock. All else is
- *     sequentially consistent.
+ *     at the latest when the thread releases the lock of the wheel, or exchanges the driver's word or
+ *     sleep_number. An armer may load it as early as while it holds the lock. All else is sequentially
+ *     consistent.
  *   - Time has a few ticks; a clock that stands still is allowed. */
 
 #define ARMERS 2
@@ -24,8 +23,7 @@
 #define AWAKE 0 /* src/runtime/timeline.hpp: "tick awake = 0" */
 
 byte now;         /* the clock */
-byte due[ARMERS]; /* on the wheel, and on that of the keeper: each armer has one timer */
-bool has_keeper, locked; /* the keeper is there; and its lock */
+byte due[ARMERS]; /* on the wheel: each armer has one timer */
 
 byte asleep_until = AWAKE;
 byte woken; /* drivers/sleep.cpp: "std::uint32_t woken" */
@@ -78,47 +76,24 @@ proctype clock() {
 
 /* --- the thread ---------------------------------------------------------------------------------- */
 
+#define fire_if_due(i) \
+    if \
+    :: due[i] <= read_at -> due[i] = NEVER \
+    :: else \
+    fi
+
 inline fire_due() {
     read_at = now;                      /* src/runtime/turn.cpp: "present_to_tell(rt, line, reading)" */
-    d_step {                            /* src/runtime/turn.cpp: "tw_advance_until(&line.wheel" */
-        if
-        :: due[NODE] <= read_at -> due[NODE] = NEVER
-        :: else
-        fi
-    }
-    atomic {                            /* src/runtime/turn.cpp: "it.hooks->advance(it, line, present" */
-        !locked;
-        if
-        :: has_keeper && due[RECORD] <= read_at -> due[RECORD] = NEVER
-        :: else
-        fi
+    d_step {                            /* src/runtime/turn.cpp: "tw_advance(&line.wheel, present" */
+        fire_if_due(NODE);
+        fire_if_due(RECORD)
     }
 }
 
 inline ask() {
-    atomic {                            /* src/runtime/turn.cpp: "const keeper_hold records(rt);" */
-        asks_keeper = has_keeper;
-        if
-        :: asks_keeper -> !locked; locked = true
-        :: else
-        fi
-    }
     d_step {                            /* src/runtime/turn.cpp: "tw_next(&line.wheel)" */
-        next = due[NODE];
+        next = (due[RECORD] < due[NODE] -> due[RECORD] : due[NODE]);
         show_all_stores()               /* src/ports/linux/port.h: "word), 0, __ATOMIC_RELEASE" */
-    }
-    d_step {                            /* src/runtime/turn.cpp: "next = own < next ? own : next;" */
-        next = (asks_keeper && due[RECORD] < next -> due[RECORD] : next)
-    }
-}
-
-inline end_ask() {
-    d_step {                            /* src/runtime/keeper.hpp: "keeper_->hooks->unlock(*keeper_);" */
-        if
-        :: asks_keeper -> show_all_stores(); locked = false
-        :: else
-        fi;
-        asks_keeper = false
     }
 }
 
@@ -129,8 +104,7 @@ inline publish_next_tick() {
     stores ! ASLEEP_UNTIL, NEVER;       /* src/runtime/turn.cpp: "line.asleep_until.store(never" */
     ask();
 #endif
-    stores ! ASLEEP_UNTIL, next;        /* src/runtime/turn.cpp: "line.asleep_until.store(next" */
-    end_ask()
+    stores ! ASLEEP_UNTIL, next         /* src/runtime/turn.cpp: "line.asleep_until.store(next" */
 }
 
 /* FUTEX_WAIT compares the word and falls asleep in one step. */
@@ -186,7 +160,6 @@ inline settle_wakes() {
 
 proctype thread() {
     byte read_at, next, value;
-    bool asks_keeper;
     do                                  /* src/runtime/turn.cpp: "if (must_leave(rt))" */
     :: stopping -> break
     :: else ->
@@ -255,26 +228,13 @@ inline load_asleep_until() {
     od
 }
 
-/* The firing thread may have asked without the keeper. */
-inline open_keeper() {
-    if
-    :: !has_keeper ->
-        has_keeper = true;              /* src/timers/keeper.cpp: "rt.keeper.compare_exchange" */
-#ifndef BREAK_WAKES_NOBODY_FOR_A_KEEPER
-        wake(RECORD)                    /* src/timers/keeper.cpp: "            wake_driver(rt);" */
-#endif
-    :: else
-    fi
-}
-
 /* src/timers/record_start.cpp: "wake.note(plain != nullptr ? arm_plain" */
-inline start_record() {
-    open_keeper();
+inline arm_record_and_load() {
 #ifdef BREAK_LOOKS_BEFORE_IT_ARMS
     atomic { load_asleep_until() };
-    atomic { !locked -> arm }
+    arm
 #else
-    atomic { !locked -> arm; load_asleep_until() }
+    atomic { arm; load_asleep_until() }
 #endif
 }
 
@@ -298,7 +258,7 @@ proctype armer(byte me) {
     fi;
     if
     :: me == NODE -> arm_node_and_load()
-    :: me == RECORD -> start_record()
+    :: me == RECORD -> arm_record_and_load()
     fi;
     if
     :: tick < seen -> wake(me)          /* src/runtime/timeline.hpp: "due < asleep_until" */
@@ -328,15 +288,8 @@ proctype stopper() {
 init {
     atomic {
         due[NODE] = NEVER;       /* is armed */
-        due[RECORD] = LAST_TICK; /* is moved, */
+        due[RECORD] = LAST_TICK; /* is moved */
         told[RECORD] = true;
-        has_keeper = true;
-        if
-        :: skip
-        :: due[RECORD] = NEVER;  /*   or is the keeper's first */
-            told[RECORD] = false;
-            has_keeper = false
-        fi;
         run clock();
         run thread();
         run stopper();

@@ -34,7 +34,7 @@ static bool one_call_fails(int first, uint32_t capacity) {
 TEST(a_new_table_fails_with_each_of_its_allocations) {
     const struct {
         uint32_t capacity;
-        int fewest; /* the table, the keeper, the store; their cells and entries */
+        int fewest; /* the table, the record space, the store; their cells and entries */
     } kinds[] = {{0, 3}, {1, 7}, {1000, 7}};
     for (unsigned i = 0; i < COUNT_OF(kinds); ++i) {
         int failures = 0;

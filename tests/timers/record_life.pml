@@ -25,8 +25,8 @@
 
 #define NONE 2
 
-/* src/timers/record.hpp: "enum class record_state : std::uint8_t { free, starting, live, ended };" */
-mtype = { FREE, STARTING, LIVE, ENDED };
+/* src/timers/record.hpp: "enum class record_state : std::uint8_t { free, starting, live, last, ended };" */
+mtype = { FREE, STARTING, LIVE, LAST, ENDED };
 mtype = { ONCE, SKIPPED, BURST, BY_NEXT };
 mtype = { STOP_WAIT, DRAIN, EACH };
 
@@ -34,14 +34,15 @@ mtype = { STOP_WAIT, DRAIN, EACH };
 bool has_workers;
 mtype schedule = ONCE;
 
-/* The set and its cell, guarded by the keeper's lock. */
+/* The set and its cell, guarded by the record lock. */
 bool locked;
 mtype state = FREE;
 byte generation, uses, begun, epoch, epoch_of_set;
-bool armed, is_last, has_drop;
+bool armed, has_drop;
 byte deadlines; /* that follow the one it is armed for */
 byte waiting, progress;
 #define is_drained (epoch != epoch_of_set)
+#define is_live (state == LIVE || state == LAST)
 
 /* The workers: the fires that wait, each with its overruns. */
 chan queue = [2] of { byte };
@@ -77,7 +78,7 @@ inline leave() {
 /* --- waiting -------------------------------------------------------------------------------------- */
 
 inline announce_progress() {
-    if                                  /* src/timers/record_life.hpp: "if (keeper.waiting != 0)" */
+    if                                  /* src/timers/record_life.hpp: "if (space.waiting != 0)" */
     :: waiting != 0 -> progress++
     :: else
     fi
@@ -88,18 +89,18 @@ inline announce_progress() {
 inline wait_for_progress() {
     d_step {
 #ifndef BREAK_LOOKS_AFTER_IT_HAS_RELEASED_THE_LOCK
-        seen = progress;                /* src/timers/record_life.cpp: "seen = keeper.progress;" */
+        seen = progress;                /* src/timers/record_life.cpp: "seen = space.progress;" */
 #endif
-        waiting++;                      /* src/timers/record_life.cpp: "++keeper.waiting;" */
+        waiting++;                      /* src/timers/record_life.cpp: "++space.waiting;" */
         unlock()
     }
 #ifdef BREAK_LOOKS_AFTER_IT_HAS_RELEASED_THE_LOCK
     seen = progress;
 #endif
-    progress != seen;                   /* src/timers/record_life.cpp: "tw_port_wait(&keeper.progress" */
+    progress != seen;                   /* src/timers/record_life.cpp: "tw_port_wait(&space.progress" */
     lock();
     d_step {
-        waiting--;                      /* src/timers/record_life.cpp: "--keeper.waiting;" */
+        waiting--;                      /* src/timers/record_life.cpp: "--space.waiting;" */
         seen = 0;
         if
         :: waiting == 0 -> progress = 0
@@ -111,7 +112,7 @@ inline wait_for_progress() {
 inline wait_until_over(inside) {
     do                                  /* src/timers/record_life.cpp: "while (it.generation == generation" */
 #ifdef BREAK_WAITS_UNTIL_IT_IS_ENDED
-    :: generation == mine && state == LIVE && !inside -> wait_for_progress()
+    :: generation == mine && is_live && !inside -> wait_for_progress()
 #else
     :: generation == mine && !inside -> wait_for_progress()
 #endif
@@ -122,7 +123,7 @@ inline wait_until_over(inside) {
 /* --- ending --------------------------------------------------------------------------------------- */
 
 inline retire() {
-    assert(state == LIVE && !armed);
+    assert(is_live && !armed);
     state = ENDED                       /* src/timers/record_life.cpp: "it.state = record_state::ended;" */
 }
 
@@ -134,12 +135,11 @@ inline free_record() {
         drops = 0;
         to_come = 0;
         deadlines = 0;
-        is_last = false;
         fires_no_more = false;
         generation++;                   /* src/timers/record_store.hpp: "reused = ++it.generation" */
         state = FREE;                   /* src/timers/record_store.hpp: "it.state = record_state::free;" */
 #ifndef BREAK_ANNOUNCES_NO_END
-        announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.keeper);" */
+        announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.space);" */
 #endif
     }
 }
@@ -163,6 +163,13 @@ inline finish() {
     free_record()
 }
 
+inline take_back_last() {
+    if                                  /* src/timers/record_life.cpp: "if (it.state == record_state::last)" */
+    :: state == LAST -> state = LIVE
+    :: else
+    fi
+}
+
 inline withdraw_fires() {
     taken = len(queue);                 /* src/timers/record_life.cpp: "withdraw(worker_part_of(it)" */
     do
@@ -171,7 +178,10 @@ inline withdraw_fires() {
     od;
     uses = uses - taken;                /* src/timers/record_life.cpp: "it.uses -= taken;" */
 #ifndef BREAK_KEEPS_THE_LAST_THAT_IT_TAKES_BACK
-    is_last = is_last && taken == 0;    /* src/timers/record_life.cpp: "it.is_last && taken == 0;" */
+    if                                  /* src/timers/record_life.cpp: "if (taken != 0)" */
+    :: taken != 0 -> take_back_last()
+    :: else
+    fi;
 #endif
     taken = 0
 }
@@ -181,10 +191,10 @@ inline withdraw_fires() {
 inline judge_and_retire() {
     assert(mine == generation && answer == NONE);
 #ifdef BREAK_OVERLOOKS_FIRES_ON_THEIR_WAY
-    prevented = !is_last;
+    prevented = state == LIVE;
 #else                                   /* src/timers/record_life.cpp: "it.uses > worker_part_of(it)" */
-    prevented = !is_last || (has_workers && uses > begun);
-#endif                                  /* src/timers/record_life.cpp: "!it.is_last || has_run_to" */
+    prevented = state == LIVE || (has_workers && uses > begun);
+#endif                                  /* src/timers/record_life.cpp: "live || has_run_to_begin" */
     assert(prevented || to_come == 0);
     assert(!prevented || to_come != 0 || schedule == BY_NEXT);
     answer = prevented;
@@ -196,7 +206,7 @@ inline finish_if_over() {
     :: is_over ->
         is_over = false;
         if
-        :: state == LIVE -> retire()    /* src/timers/record_life.cpp: "        retire(set, it);" */
+        :: state == LAST -> retire()    /* src/timers/record_life.cpp: "        retire(set, it);" */
         :: else
         fi;
         finish()
@@ -206,7 +216,7 @@ inline finish_if_over() {
 
 inline end_record() {
     d_step {
-        armed = false;                  /* src/timers/record_life.cpp: "    disarm(*set.keeper, it);" */
+        armed = false;                  /* src/timers/record_life.cpp: "    disarm(*set.space, it);" */
         withdraw_fires();               /* src/timers/record_life.cpp: "    withdraw_fires(set, it);" */
         judge_and_retire();             /* src/timers/record_life.cpp: "prevented = has_still_to_fire(" */
         prevented = false
@@ -225,9 +235,9 @@ inline end_record() {
 inline stop() {
     if                                  /* src/timers/handle.cpp: "generation == generation_in(handle) &&" */
 #ifdef BREAK_COMPARES_NO_GENERATION
-    :: state == LIVE -> end_record()
+    :: is_live -> end_record()
 #else
-    :: generation == mine && state == LIVE -> end_record()
+    :: generation == mine && is_live -> end_record()
 #endif
     :: else
     fi
@@ -264,20 +274,20 @@ inline drain_record(inside) {
     mine = generation;                  /* src/timers/record_set.cpp: "generation = it.generation;" */
     d_step {
         if
-        :: state == LIVE ->
-            armed = false;              /* src/timers/record_set.cpp: "disarm(*set.keeper, it);" */
+        :: is_live ->
+            armed = false;              /* src/timers/record_set.cpp: "disarm(*set.space, it);" */
             withdraw_fires()            /* src/timers/record_set.cpp: "withdraw_fires(set, it);" */
         :: else
         fi
     }
-    do                                  /* src/timers/record_set.cpp: "live && it.uses != 0" */
+    do                                  /* src/timers/record_set.cpp: "is_live(it) && it.uses != 0" */
 #ifndef BREAK_DRAINS_WHAT_RUNS
-    :: generation == mine && state == LIVE && uses != 0 && !inside -> wait_for_progress()
+    :: generation == mine && is_live && uses != 0 && !inside -> wait_for_progress()
 #endif
     :: else -> break
     od;
     if                                  /* src/timers/record_set.cpp: "it.generation != generation ||" */
-    :: generation == mine && state == LIVE ->
+    :: generation == mine && is_live ->
         d_step {
             judge_and_retire();         /* src/timers/record_set.cpp: "had_to_fire = has_still_to_fire(" */
             hold()                      /* src/timers/record_set.cpp: "    hold(set, it);" */
@@ -302,12 +312,12 @@ inline drain(inside) {
     d_step {
         epoch_of_set++;                 /* src/timers/record_set.cpp: "set.epoch = (set.epoch + 1) & 0x7f;" */
         own_epoch = epoch_of_set;
-        fires_no_more = fires_no_more || state == LIVE;
+        fires_no_more = fires_no_more || is_live;
         unlock()                        /* src/timers/record_set.cpp: "lock.unlock();       // P8" */
     }
     lock();
     if                                  /* src/timers/record_set.cpp: "is_in_use(it) && is_older(" */
-    :: (state == LIVE || state == ENDED) && epoch < own_epoch -> drain_record(inside)
+    :: (is_live || state == ENDED) && epoch < own_epoch -> drain_record(inside)
     :: else
     fi;
     own_epoch = 0;
@@ -329,9 +339,9 @@ inline ask_next() {
 #ifndef BREAK_ARMS_WHAT_NEXT_HAS_SEEN_ENDED
         :: state != LIVE || is_drained
 #endif
-        :: else ->                      /* src/timers/record_life.cpp: "!arm_at(set, it, deadline);" */
+        :: else ->                      /* src/timers/record_life.cpp: "!arm_at(set, it, deadline))" */
             armed = has_deadline;
-            is_last = !has_deadline
+            state = (has_deadline -> LIVE : LAST)
         fi;
         has_deadline = false
     }
@@ -345,17 +355,17 @@ inline after_fire() {
     d_step {
         uses--;                         /* src/timers/record_life.cpp: "    --it.uses;" */
 #ifndef BREAK_ANNOUNCES_NO_RUN
-        announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.keeper);" */
+        announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.space);" */
 #endif
     }
 #ifdef BREAK_DECIDES_WITHOUT_THE_LOCK
     unlock();
-    is_over = uses == 0 && (state != LIVE || is_last);
+    is_over = uses == 0 && state != LIVE;
     lock();
 #elif defined BREAK_ENDS_WITH_ANY_RUN
-    is_over = state != LIVE || is_last;
-#else                                   /* src/timers/record_life.cpp: "if (it.uses != 0 || (it.state ==" */
-    is_over = uses == 0 && (state != LIVE || is_last);
+    is_over = state != LIVE;
+#else                                   /* src/timers/record_life.cpp: "if (it.uses != 0 || it.state ==" */
+    is_over = uses == 0 && state != LIVE;
 #endif
     finish_if_over()
 }
@@ -404,18 +414,18 @@ inline fire_on_worker() {
 inline fire_here() {
     d_step { begin() };
     call();                             /* src/timers/record_life.cpp: "    fn(&event, arg);" */
-    after_fire()                        /* src/timers/record_life.cpp: "    end_fire(keeper, lock);" */
+    after_fire()                        /* src/timers/record_life.cpp: "    end_fire(space);" */
 }
 
 inline count_fire() {
     d_step {
         uses++;                         /* src/timers/record_life.cpp: "    ++it.uses;" */
-        is_last = schedule != BY_NEXT;  /* src/timers/record_life.cpp: "it.is_last = !has_next(it);" */
-        if                              /* src/timers/record_life.cpp: "!arm_again(keeper, it," */
+        if                              /* src/timers/record_life.cpp: "!arm_again(space, it," */
         :: schedule != BY_NEXT && deadlines != 0 ->
             deadlines--;
-            armed = true;
-            is_last = false
+            armed = true
+        :: schedule != BY_NEXT && deadlines == 0 ->
+            state = LAST                /* src/timers/record_life.cpp: "it.state = record_state::last;" */
         :: else
         fi
     }
@@ -426,12 +436,12 @@ proctype firing_thread() {
     bool is_over, prevented, drops_it, is_rejected, has_deadline;
 end:
     do
-    :: atomic {                         /* src/timers/record_life.cpp: "record_at(wheel.take_due());" */
+    :: atomic {                         /* src/timers/record_life.cpp: "record &it = record_of(*fired);" */
             armed && !locked ->
             locked = true;
             assert(state == LIVE);
             mine = generation;
-            armed = false               /* src/timers/record_life.cpp: "    it.is_armed = false;" */
+            armed = false               /* src/core/record_engine.hpp: "record.stamp &= ~stamps::armed;" */
         }
 #ifdef BREAK_RELEASES_THE_LOCK_BEFORE_IT_FIRES
         unlock();
@@ -462,14 +472,17 @@ inline run_fire() {
         begun++;                        /* src/timers/record_life.cpp: "++worker_part_of(it).begun;" */
 #endif
 #ifndef BREAK_TAKES_WHAT_IS_DRAINED_FOR_RUN
-        is_last = is_last && !is_drained /* src/timers/record_life.cpp: "            it.is_last = false;" */
+        if
+        :: is_drained -> take_back_last()
+        :: else
+        fi                              /* src/timers/record_life.cpp: "            take_back_last(it);" */
 #endif
     }
     if                                  /* src/timers/record_life.cpp: "live && !is_drained(set, it))" */
 #ifdef BREAK_RUNS_WHAT_HAS_ENDED
     :: d_step { true -> begin() }; call()
 #else
-    :: d_step { state == LIVE && !is_drained -> begin() }; call()
+    :: d_step { is_live && !is_drained -> begin() }; call()
 #endif
     :: else
     fi;
@@ -484,7 +497,7 @@ inline discard_fires() {
         assert(mine == generation);
         uses = uses - (discards - 1);   /* src/timers/record_life.cpp: "it.uses -= fires - 1;" */
         if
-        :: is_drained -> is_last = false /* src/timers/record_life.cpp: "            it.is_last = false;" */
+        :: is_drained -> take_back_last() /* src/timers/record_life.cpp: "            take_back_last(it);" */
         :: else -> to_come = to_come - discards - overruns
         fi
     }
@@ -541,21 +554,21 @@ inline end_visit() {
         let_go();
 #endif
 #ifndef BREAK_ANNOUNCES_NO_END_OF_A_VISIT
-        announce_progress();            /* src/timers/record_set.cpp: "announce_progress(*set.keeper);" */
+        announce_progress();            /* src/timers/record_set.cpp: "announce_progress(*set.space);" */
 #endif
 #ifdef BREAK_LEAVES_THE_LAST_FIRE_TO_OTHERS
         is_over = uses == 0 && state == ENDED
-#else                                   /* src/timers/record_life.cpp: "live && !it.is_last))" */
-        is_over = uses == 0 && (state == ENDED || (state == LIVE && is_last))
-#endif                                  /* src/timers/record_life.cpp: "if (it.uses != 0 ||" */
+#else                                   /* src/timers/record_life.cpp: "if (it.uses != 0 || it.state ==" */
+        is_over = uses == 0 && state != LIVE
+#endif
     }
     finish_if_over()
 }
 
 inline each() {
     lock();
-    if                                  /* src/timers/record_set.cpp: "live && !is_drained(set, it)) {" */
-    :: state == LIVE && !is_drained ->
+    if                                  /* src/timers/record_set.cpp: "is_live(it) && !is_drained(set, it)) {" */
+    :: is_live && !is_drained ->
         d_step {
             mine = generation;
 #ifndef BREAK_WALKS_WITHOUT_A_HOLD
@@ -593,7 +606,6 @@ inline take_record() {
     assert(state == FREE && empty(queue));
     state = STARTING;                   /* src/timers/record_store.hpp: "state = record_state::starting;" */
     uses = 0;                           /* src/timers/record_start.cpp: "it.uses = 0;" */
-    is_last = false;                    /* src/timers/record_start.cpp: "it.is_last = it.has_rest =" */
     begun = 0;                          /* src/timers/record_start.cpp: "worker_part_of(it).begun = 0;" */
     has_drop = true;                    /* src/timers/record_start.cpp: "rest.drop = task.drop;" */
     deadlines = (schedule != ONCE && generation == 0);
@@ -601,7 +613,7 @@ inline take_record() {
 }
 
 inline go_live() {
-    armed = true;                       /* src/timers/record_start.cpp: "arm(*set.keeper, it, when.due" */
+    armed = true;                       /* src/timers/record_start.cpp: "arm(*set.space, it, when.due" */
     state = LIVE;                       /* src/timers/record_start.cpp: "it.state = record_state::live;" */
     epoch = epoch_of_set                /* src/timers/record_start.cpp: "it.epoch = set.epoch;" */
 }

@@ -208,8 +208,17 @@ def nodes_of_slots(contents):
                 return
             walked += 1
             it = at.cast(node)
-            if "marker_callback" not in symbol(it["fn"]):  # where a walk over all nodes has come to
+            if STATES.get(int(it["state"])) == "pending":  # else the place of a walk, or a seam
                 yield it
+
+
+def records_of(contents):
+    """How many timers of the library's own are on a wheel."""
+    try:
+        logs = contents["slots"]["records"]["logs"]
+    except gdb.error:
+        return 0
+    return int(logs["armed"]) if int(logs) else 0
 
 
 class Wheel:
@@ -220,9 +229,9 @@ class Wheel:
         self.contents = inside(value)
 
     def pending(self):
-        """Without the markers of walks, which a library without the runtime does not have."""
+        """Nodes, without the places of walks, which a library without the runtime does not have."""
         try:
-            return int(self.contents["count"]) - int(self.contents["marked"])
+            return int(self.contents["count"]) - int(self.contents["places"])
         except gdb.error:
             return int(self.contents["count"])
 
@@ -265,15 +274,13 @@ class Runtime:
         return sum(int(plain(of["labels"][label]["fires"])) for of in (self.it["meter"]["counts"], self.it["on_workers"]))
 
     def children(self):
-        yield "[steady]", self.it["steady"]["wheel"]
+        wheels = {"[steady]": self.it["steady"]["wheel"]}
         if int(self.it["absolute"]) != int(self.it["steady"].address):
-            yield "[wall]", self.it["absolute"].dereference()["wheel"]
-        keeper, kind = plain(self.it["keeper"]), type_of("tickwheel::runtime::record_keeper")
-        if int(keeper) and kind is not None:
-            records = gdb.Value(int(keeper)).cast(kind.pointer())
-            wall = member(records, "wall")
-            armed = int(member(records, "steady", "armed_")) + (int(member(wall, "armed_")) if int(wall) else 0)
-            yield "[timers of the library's own]", f"{armed} pending"
+            wheels["[wall]"] = self.it["absolute"].dereference()["wheel"]
+        yield from wheels.items()
+        contents = [inside(wheel) for wheel in wheels.values()]
+        if int(plain(self.it["records"])) and None not in contents:
+            yield "[timers of the library's own]", f"{sum(map(records_of, contents))} pending"
         for number in range(int(plain(self.it["label_count"])) + 1):
             name = f'"{label_text(self.it, number)}"' if number else "no label"
             yield f"[{name}]", f"{self.fires(number)} fires"

@@ -1,7 +1,7 @@
 /* Tries every sequence of operations up to a depth, on wheels of 2-slot levels, where
  * everything a wheel does happens within a few ticks: blocks, the block after, rounds. Wheel,
- * nodes and oracle are one object that is copied before each step and restored after it, as far
- * as it is in use. It stays at its address, so that links stay valid.
+ * timers, oracle and the memory of records are copied before each step and restored after it, as far
+ * as they are in use. They stay at their addresses, so that links stay valid.
  *
  * A step that changes nothing (a refused postpone, an idle call on an idle wheel) ends its
  * branch, because the steps after it are also tried without it. */
@@ -12,7 +12,7 @@
 
 enum { DEPTH_MAX = 12, TIMERS = 3 };
 
-/* Ticks and delays below count from the wheel's now. */
+/* Ticks below count from the wheel's now. */
 static const struct op steps[] = {
     {.kind = OP_ARM_AT, .timer = 0, .tick = 0},
     {.kind = OP_ARM_AT, .timer = 0, .tick = 1},
@@ -40,6 +40,9 @@ static const struct op steps[] = {
     {.kind = OP_ADVANCE, .tick = 4, .count = 1},
     {.kind = OP_IDLE, .count = 1},
     {.kind = OP_CLEAR},
+#if TW_RUNTIME
+    {.kind = OP_SHIFT, .tick = 3},
+#endif
 };
 
 enum { STEPS = sizeof steps / sizeof *steps };
@@ -48,12 +51,25 @@ static struct model m;
 static struct model saved[DEPTH_MAX];
 static uint64_t sequences;
 
+static void copy_records(struct model *to, const struct model *from) {
+    if (m.record_bytes[0] != 0)
+        memcpy(to->record_memory[0], from->record_memory[0], m.record_bytes[0]);
+}
+
+static void reserve_for_records(void) {
+    for (unsigned i = 0; i < DEPTH_MAX; ++i) {
+        free(saved[i].record_memory[0]);
+        saved[i].record_memory[0] = malloc(m.record_bytes[0] + 1);
+    }
+}
+
 static void copy(struct model *to, const struct model *from) {
     const size_t begin = offsetof(struct model, operations);
     const size_t end = offsetof(struct model, oracle.timers) + TIMERS * sizeof *from->oracle.timers;
     memcpy((char *)to + begin, (const char *)from + begin, end - begin);
     memcpy(to->bodies, from->bodies, TIMERS * sizeof *from->bodies);
     memcpy(to->wheels, from->wheels, shape->wheel_size);
+    copy_records(to, from);
 }
 
 /* Timer 1 arms timer 2 on its own tick, if that is free; timer 2 cancels timer 0. */
@@ -67,13 +83,16 @@ static void on_fire(struct model *model, unsigned wheel, unsigned timer) {
 
 static struct op from_now(const struct op *step) {
     struct op op = *step;
-    op.tick += step->kind == OP_POSTPONE ? m.oracle.timers[step->timer].expiry : m.oracle.wheels[0].now;
+    if (step->kind != OP_SHIFT)
+        op.tick += step->kind == OP_POSTPONE ? m.oracle.timers[step->timer].expiry : m.oracle.wheels[0].now;
     return op;
 }
 
 static bool changed(const struct model *before) {
     return memcmp(m.wheels, before->wheels, shape->wheel_size) != 0 ||
-           memcmp(m.bodies, before->bodies, TIMERS * sizeof *m.bodies) != 0;
+           memcmp(m.bodies, before->bodies, TIMERS * sizeof *m.bodies) != 0 ||
+           (m.record_bytes[0] != 0 &&
+            memcmp(m.record_memory[0], before->record_memory[0], m.record_bytes[0]) != 0);
 }
 
 static void explore(unsigned depth) {
@@ -89,9 +108,11 @@ static void explore(unsigned depth) {
     }
 }
 
-static void explore_from(uint64_t start, unsigned depth) {
+static void explore_from(uint64_t start, unsigned records, unsigned depth) {
     m.on_fire = on_fire;
+    m.records = records;
     model_open(&m, 1, TIMERS, start);
+    reserve_for_records();
     explore(depth);
     model_close(&m);
 }
@@ -100,19 +121,24 @@ int exhaustive_main(int argc, char **argv) {
     /* Starts near boundaries of blocks and rounds, away from them, and where 32-bit ticks
      * wrap. */
     static const uint64_t begin = TW_TICK_BITS == 32 ? UINT32_MAX - UINT64_C(7) : 0;
+    /* As bits, which of the three timers are records. */
+    static const unsigned records[] = {0, 2, 5};
     const unsigned depth = read_depth(argc, argv, 5, DEPTH_MAX - 1);
     for (unsigned i = 0; use_shape(i); ++i) {
         if (shape->bits > 2) /* on larger wheels there is no rare case within a few steps */
             continue;
-        sequences = 0;
         /* One step more takes 25 times as long: the deepest look is at the wheel that is most like the
-         * library's. */
+         * library's, without records, whose memory makes a step slower. */
         const bool is_main = shape->bits == 1 && shape->ahead;
-        const unsigned steps_deep = depth > 1 && !is_main && !TW_TREE ? depth - 1 : depth;
-        explore_from(begin, steps_deep);
-        explore_from(begin + 6, steps_deep);
-        printf("%s: %" PRIu64 " sequences of up to %u out of %d operations\n", shape->name, sequences,
-               steps_deep, STEPS);
+        for (unsigned j = 0; j < sizeof records / sizeof *records && (j == 0 || TW_RUNTIME); ++j) {
+            const bool is_deepest = is_main && j == 0;
+            const unsigned steps_deep = depth > 1 && !is_deepest && !TW_TREE ? depth - 1 : depth;
+            sequences = 0;
+            explore_from(begin, records[j], steps_deep);
+            explore_from(begin + 6, records[j], steps_deep);
+            printf("%s, records %u: %" PRIu64 " sequences of up to %u out of %d operations\n", shape->name,
+                   records[j], sequences, steps_deep, STEPS);
+        }
     }
     return EXIT_SUCCESS;
 }

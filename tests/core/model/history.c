@@ -9,14 +9,16 @@ static const char *const names[OP_KINDS] = {
     [OP_ARM_AFTER] = "arm_after", [OP_ARM_AT] = "arm_at",     [OP_ARM_WITHIN] = "arm_within",
     [OP_ARM_EVERY] = "arm_every", [OP_MOVE] = "move",         [OP_POSTPONE] = "postpone",
     [OP_CANCEL] = "cancel",       [OP_SHUTDOWN] = "shutdown", [OP_RENEW] = "renew",
-    [OP_FREE] = "free",           [OP_ADVANCE] = "advance",   [OP_DRAIN] = "drain",
-    [OP_UPDATE] = "update",       [OP_IDLE] = "idle",         [OP_NEXT] = "next",
-    [OP_CLEAR] = "clear",         [OP_MISUSE] = "misuse",
+    [OP_FREE] = "free",           [OP_SHIFT] = "shift",       [OP_ADVANCE] = "advance",
+    [OP_DRAIN] = "drain",         [OP_UPDATE] = "update",     [OP_IDLE] = "idle",
+    [OP_NEXT] = "next",           [OP_CLEAR] = "clear",       [OP_EACH] = "each",
+    [OP_MISUSE] = "misuse",
 };
 
 struct event *model_record(struct model *m, const struct op *op) {
     struct event *e = &m->history[m->events++ % HISTORY];
     *e = (struct event){.op = *op, .depth = m->depth, .now = m->oracle.wheels[op->wheel].now};
+    e->is_record = op->kind < OP_SHIFT && model_is_record(m, op->timer);
     return e;
 }
 
@@ -41,14 +43,20 @@ static void print_schedule(const struct op *op) {
     report(", period %" PRIu64 ", %s, fires %" PRIu32, op->span, policy, op->count);
 }
 
-static void print_arguments(const struct op *op, uint64_t now) {
+static const char *kind_of(const struct event *e) { return e->is_record ? "record" : "timer"; }
+
+static void print_arguments(const struct event *e) {
+    const struct op *op = &e->op;
+    const uint64_t now = e->now;
     report("wheel %u", op->wheel);
-    if (op->kind <= OP_FREE)
-        report(", timer %u", op->timer);
+    if (op->kind < OP_SHIFT)
+        report(", %s %u", kind_of(e), op->timer);
     if (op->kind == OP_ARM_AFTER)
         report(", delay %" PRIu64, op->tick);
     else if (op->kind <= OP_POSTPONE || op->kind == OP_ADVANCE || op->kind == OP_DRAIN)
         print_tick("tick", op->tick, now);
+    else if (op->kind == OP_SHIFT)
+        report(", by %" PRIu64, op->tick);
     if (op->kind == OP_ARM_WITHIN)
         report(", slack %" PRIu64, op->span);
     if (op->kind == OP_ARM_EVERY)
@@ -60,13 +68,13 @@ static void print_arguments(const struct op *op, uint64_t now) {
 static void print_event(const struct event *e) {
     report("  %*s", (int)(4 * e->depth), "");
     if (e->is_fire) {
-        report("fires: timer %u on wheel %u", e->op.timer, e->op.wheel);
+        report("fires: %s %u on wheel %u", kind_of(e), e->op.timer, e->op.wheel);
         print_tick("due", e->op.tick, e->now);
         report("\n");
         return;
     }
     report("%s(", names[e->op.kind]);
-    print_arguments(&e->op, e->now);
+    print_arguments(e);
     if (e->is_done)
         report(") = %d\n", e->result);
     else

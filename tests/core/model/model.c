@@ -23,7 +23,6 @@ enum { POISON = 0xDD };
 
 static void give_node(struct model *m, unsigned timer) {
     struct body *b = &m->bodies[timer];
-    b->model = m;
     b->buried = false;
     b->node = m->allocate != NULL ? m->allocate(sizeof *b->node) : &b->in_place;
     require(m, b->node != NULL, "out of memory");
@@ -53,9 +52,9 @@ void model_bury(struct model *m, unsigned timer) {
         m->release(b->node);
 }
 
-static int find(struct model *m, const struct tw_node *node) {
+int model_find(struct model *m, const struct tw_node *node) {
     for (unsigned i = 0; i < m->oracle.count; ++i)
-        if (!m->bodies[i].buried && m->bodies[i].node == node)
+        if (!model_is_record(m, i) && !m->bodies[i].buried && m->bodies[i].node == node)
             return (int)i;
     return -1;
 }
@@ -64,7 +63,7 @@ static int find(struct model *m, const struct tw_node *node) {
 
 static void on_broken_invariant(const char *invariant, const struct tw_node *node, void *arg) {
     struct model *m = arg;
-    model_fail(m, "tw_check: broken: %s (timer %d)", invariant, node == NULL ? -1 : find(m, node));
+    model_fail(m, "tw_check: broken: %s (timer %d)", invariant, node == NULL ? -1 : model_find(m, node));
 }
 
 static void check_timer(struct model *m, unsigned wheel, unsigned timer) {
@@ -118,6 +117,18 @@ static void check_first_due(struct model *m, unsigned wheel, uint32_t looks) {
             first);
 }
 
+static void check_running(struct model *m, unsigned wheel) {
+    struct tw *w = &m->wheels[wheel];
+    const struct oracle_wheel *o = &m->oracle.wheels[wheel];
+    const bool is_node = o->running >= 0 && !model_is_record(m, (unsigned)o->running);
+    const uint64_t overruns = is_node ? o->overruns : 0;
+    if (!TW_SMALL)
+        require(m, tw_overruns(w) == overruns, "tw_overruns is %" PRIu64 ", not %" PRIu64, tw_overruns(w),
+                overruns);
+    require(m, (tw_running(w) != NULL) == is_node, "tw_running is wrong");
+    require(m, tw_due(w) == o->due, "tw_due is %#" PRIx64 ", not %#" PRIx64, tw_due(w), o->due);
+}
+
 static void check_wheel(struct model *m, unsigned wheel) {
     struct tw *w = &m->wheels[wheel];
     const struct oracle_wheel *o = &m->oracle.wheels[wheel];
@@ -125,10 +136,8 @@ static void check_wheel(struct model *m, unsigned wheel) {
     require(m, tw_check(w, on_broken_invariant, m) == 0, "tw_check counts what it does not report");
     require(m, tw_now(w) == o->now, "tw_now is %#" PRIx64 ", not %#" PRIx64, tw_now(w), o->now);
     require(m, tw_count(w) == count, "tw_count is %zu, not %zu", tw_count(w), count);
-    if (!TW_SMALL)
-        require(m, tw_overruns(w) == o->overruns, "tw_overruns is %" PRIu64 ", not %" PRIu64, tw_overruns(w),
-                o->overruns);
-    require(m, (tw_running(w) != NULL) == (o->running >= 0), "tw_running is wrong");
+    check_running(m, wheel);
+    model_check_records(m, wheel);
     if (o->clearing != 0)
         return;
     check_next(m, wheel);
@@ -145,39 +154,49 @@ void model_check(struct model *m) {
     for (unsigned wheel = 0; wheel < m->wheel_count; ++wheel) {
         check_wheel(m, wheel);
         for (unsigned timer = 0; timer < m->oracle.count; ++timer)
-            if (may_be_asked_for(m, wheel, timer))
+            if (!model_is_record(m, timer) && may_be_asked_for(m, wheel, timer))
                 check_timer(m, wheel, timer);
     }
+    for (unsigned timer = 0; timer < m->oracle.count; ++timer)
+        if (model_is_record(m, timer))
+            model_check_record(m, timer);
 }
 
 /* ---- Callbacks. */
+
+void model_fire_begins(struct model *m, unsigned timer) {
+    struct oracle_timer *t = &m->oracle.timers[timer];
+    const unsigned wheel = t->wheel;
+    ++m->depth;
+    ++m->fires;
+    const struct op fire = {.wheel = wheel, .timer = timer, .tick = t->expiry};
+    model_record(m, &fire)->is_fire = true;
+    const char *violation = oracle_fires(&m->oracle, wheel, t);
+    require(m, violation == NULL, "timer %u %s", timer, violation);
+}
+
+void model_fire_ends(struct model *m, unsigned wheel) {
+    oracle_callback_ends(&m->oracle, wheel);
+    --m->depth;
+}
 
 void model_on_fire(struct tw_node *node, void *arg) {
     struct body *b = arg;
     struct model *m = b->model;
     unsigned timer = (unsigned)(b - m->bodies);
-    struct oracle_timer *t = &m->oracle.timers[timer];
-    unsigned wheel = t->wheel;
+    unsigned wheel = m->oracle.timers[timer].wheel;
     require(m, node == b->node && !b->buried, "timer %u: its callback got another node", timer);
-
-    ++m->depth;
-    ++m->fires;
-    require(m, tw_due(&m->wheels[wheel]) == t->expiry, "tw_due is not the tick it was due at");
-    const struct op fire = {.wheel = wheel, .timer = timer, .tick = t->expiry};
-    model_record(m, &fire)->is_fire = true;
-    const char *violation = oracle_fires(&m->oracle, wheel, t);
-    require(m, violation == NULL, "timer %u %s", timer, violation);
+    model_fire_begins(m, timer);
     require(m, tw_running(&m->wheels[wheel]) == node, "tw_running is not the node whose callback runs");
     model_check(m);
     if (m->on_fire != NULL)
         m->on_fire(m, wheel, timer);
-    oracle_callback_ends(&m->oracle, wheel);
-    --m->depth;
+    model_fire_ends(m, wheel);
 }
 
 void model_on_clear(struct tw_node *node, void *arg) {
     struct model *m = arg;
-    int timer = find(m, node);
+    int timer = model_find(m, node);
     require(m, timer >= 0, "tw_clear passed an unknown node");
     struct oracle_timer *t = &m->oracle.timers[timer];
     require(m, t->to_clear, "tw_clear passed timer %d, which was not there to be removed", timer);
@@ -191,14 +210,23 @@ void model_on_clear(struct tw_node *node, void *arg) {
 
 /* ---- The model. */
 
+static op_function *function_for(const struct model *m, const struct op *op) {
+#if TW_RUNTIME
+    if (op->kind < OP_SHIFT && model_is_record(m, op->timer))
+        return record_functions[op->kind];
+#endif
+    (void)m;
+    return op_functions[op->kind];
+}
+
 int model_apply(struct model *m, const struct op *asked) {
-    const struct op fitted = model_fit(asked), *op = &fitted;
+    const struct op fitted = model_fit(m, asked), *op = &fitted;
     ++m->operations;
     m->nested += m->depth > 0;
     revive(m, op->timer);
     struct event *event = model_record(m, op);
     uint64_t serial = m->events;
-    int result = op_functions[op->kind](m, op);
+    int result = function_for(m, op)(m, op);
     if (m->events - serial < HISTORY) { /* otherwise events of callbacks have displaced it */
         event->result = result;
         event->is_done = true;
@@ -212,10 +240,16 @@ void model_open(struct model *m, unsigned wheels, unsigned timers, uint64_t now)
     m->wheel_count = wheels;
     m->timer_count = timers;
     m->events = 0;
-    for (unsigned i = 0; i < m->wheel_count; ++i)
-        require(m, tw_init(&m->wheels[i], now, i == 0 || TW_SMALL ? 0 : TW_UNLOCKED) == 0, "tw_init failed");
-    for (unsigned i = 0; i < m->timer_count; ++i)
-        give_node(m, i);
+    for (unsigned i = 0; i < m->wheel_count; ++i) {
+        const bool has_lock = i == 0 || m->shares || TW_SMALL;
+        require(m, tw_init(&m->wheels[i], now, has_lock ? 0 : TW_UNLOCKED) == 0, "tw_init failed");
+    }
+    for (unsigned i = 0; i < m->timer_count; ++i) {
+        m->bodies[i] = (struct body){.model = m};
+        if (!model_is_record(m, i))
+            give_node(m, i);
+    }
+    model_open_records(m);
     model_check(m);
 }
 
@@ -226,6 +260,7 @@ static void cancel_all(struct model *m, unsigned wheel) {
 }
 
 void model_close(struct model *m) {
+    model_disarm_records(m);
     for (unsigned i = 0; i < m->wheel_count; ++i) {
         if (!TW_SMALL)
             tw_clear(&m->wheels[i], NULL, NULL);
@@ -234,8 +269,9 @@ void model_close(struct model *m) {
         require(m, tw_count(&m->wheels[i]) == 0, "something is left on a wheel that was cleared");
     }
     for (unsigned i = 0; i < m->timer_count; ++i) {
-        bool is_free = m->bodies[i].buried && WATCHED;
+        bool is_free = model_is_record(m, i) || (m->bodies[i].buried && WATCHED);
         if (m->allocate != NULL && !is_free)
             m->release(m->bodies[i].node);
     }
+    model_free_records(m);
 }

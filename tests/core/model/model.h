@@ -1,4 +1,4 @@
-/* model.h - makes operations on real wheels and on the oracle at once. Each operation compares
+/* model.h - makes operations on real wheels, with nodes and records, and on the oracle at once. Each operation compares
  * the wheel's answer with the expected one, then everything that can be asked of wheels and
  * timers, and runs tw_check. The first difference ends the program with the last operations in
  * readable form.
@@ -9,6 +9,7 @@
 #define TICKWHEEL_TESTS_MODEL_H
 
 #include "oracle.h"
+#include "shapes/records.h"
 #include "wide.h"
 
 enum op_kind {
@@ -22,12 +23,14 @@ enum op_kind {
     OP_SHUTDOWN,
     OP_RENEW, /* cancels, then tw_node_init */
     OP_FREE,  /* cancels, then frees the storage; a later arming allocates new storage */
+    OP_SHIFT, /* tw_postpone_all; `tick` is by how much. From here on, operations on a wheel */
     OP_ADVANCE,
     OP_DRAIN, /* advances until no work is left */
     OP_UPDATE,
     OP_IDLE,
     OP_NEXT, /* does all look-ahead; then tw_next is exact */
     OP_CLEAR,
+    OP_EACH,
     OP_MISUSE, /* null and forgotten arguments to every function */
     OP_KINDS
 };
@@ -45,7 +48,7 @@ struct op {
 struct event {
     struct op op;
     unsigned depth; /* of callbacks */
-    bool is_fire, is_done;
+    bool is_fire, is_record, is_done;
     int result;
     uint64_t now;
 };
@@ -54,37 +57,61 @@ enum { HISTORY = 24 };
 
 struct model;
 
-/* A timer's storage. */
+/* A timer's storage. One that is a record has no node. */
 struct body {
     struct model *model;
     struct tw_node *node;
     struct tw_node in_place;
     bool buried; /* freed; without a sanitizer it is kept, to detect writes to it */
+#if TW_RUNTIME
+    struct test_record record;
+#endif
 };
+
+/* The bits of model.records when all timers are records. */
+enum { MODEL_ALL_RECORDS = 7 };
 
 struct model {
     void *(*allocate)(size_t size); /* NULL: nodes are in_place */
     void (*release)(void *memory);
     void (*on_fire)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_clear)(struct model *m, unsigned wheel, unsigned timer);
+    void (*on_visit)(struct model *m, unsigned wheel); /* of tw_each */
     void (*on_failure)(struct model *m); /* may print how to reproduce it */
     void *user;
+    unsigned records;       /* timer i is a record if bit i % 3 is set here, and the build has records */
+    bool shares;            /* the wheels have one lock and one memory of records */
+    uint64_t record_offset; /* at first; at most what model_open is given as `now` */
+    void *record_memory[MODEL_WHEELS]; /* zeroed by model_open, and freed by model_close */
+    size_t record_bytes[MODEL_WHEELS];
     unsigned wheel_count, timer_count; /* as given to model_open */
     struct event history[HISTORY];
     uint64_t operations, nested, fires; /* from here on: what exhaustive.c saves and restores */
     unsigned depth;
     uint64_t events;
+#if TW_RUNTIME
+    struct test_records on[MODEL_WHEELS];
+#endif
     struct oracle oracle;
     struct body bodies[MODEL_TIMERS];
     struct tw wheels[MODEL_WHEELS];
 };
 
 /* Makes so many wheels and timers. `m` is zeroed or closed; its hooks are set. Wheel 0 uses its lock, the
- * others are TW_UNLOCKED. */
+ * others are TW_UNLOCKED unless they share it. */
 void model_open(struct model *m, unsigned wheels, unsigned timers, uint64_t now);
 void model_close(struct model *m);
 
 int model_apply(struct model *m, const struct op *op);
+
+/* With TW_RUNTIME off there are no records. */
+static inline bool model_is_record(const struct model *m, unsigned timer) {
+    return TW_RUNTIME && (m->records >> timer % 3 & 1) != 0;
+}
+
+/* Returns the wheel for an operation on a timer: the one that is asked for, if the timer is a node. A record
+ * stays on the same wheel of two that do not share their memory, and while it is pending. */
+unsigned model_wheel_for(const struct model *m, unsigned timer, unsigned asked);
 
 /* For the next two see history.c. */
 struct event *model_record(struct model *m, const struct op *op);

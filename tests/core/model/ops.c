@@ -1,4 +1,5 @@
-/* The operations of the model: each makes a call, compares the result and informs the oracle. */
+/* The operations of the model on nodes and wheels: each makes a call, compares the result and informs the
+ * oracle. */
 #include "ops.h"
 
 #include <errno.h>
@@ -42,10 +43,21 @@ static bool is_undefined(const struct faults *f) {
     return false;
 }
 
-/* ---- What the library is built without. */
+/* ---- What can be done: with what the library is built without, and with records. */
 
-struct op model_fit(const struct op *op) {
+unsigned model_wheel_for(const struct model *m, unsigned timer, unsigned asked) {
+    const struct oracle_timer *t = &m->oracle.timers[timer];
+    if (!model_is_record(m, timer))
+        return asked;
+    if (t->pending)
+        return t->wheel;
+    return m->shares ? asked : m->wheel_count == 2 && timer / 3 % 4 == 3;
+}
+
+struct op model_fit(const struct model *m, const struct op *op) {
     struct op fitted = *op;
+    if (op->kind < OP_SHIFT)
+        fitted.wheel = model_wheel_for(m, op->timer, op->wheel);
     if (TW_SMALL)
         fitted.missed = TW_SKIP;
     if (TW_SMALL && op->kind >= OP_ADVANCE)
@@ -286,12 +298,31 @@ static int idle(struct model *m, const struct op *op) {
     return result;
 }
 
-static int next(struct model *m, const struct op *op) {
-    struct call c = call_of(m, op);
+static void look_ahead(struct model *m, const struct op *op) {
     int more = 1;
     for (int i = 0; i < ENDLESS && more == 1; ++i)
         more = idle(m, op);
     require(m, more == 0, "look-ahead does not come to an end");
+}
+
+/* Entries of records that were disarmed or moved may ask for attention, but not when all is done. */
+static void check_next_of_records(struct model *m, const struct op *op) {
+    if (m->depth > 0)
+        return;
+    const struct call c = call_of(m, op);
+    const struct op catch_up = {.wheel = op->wheel, .tick = c.w->now, .count = TW_UNBOUNDED};
+    advance(m, &catch_up);
+    look_ahead(m, op);
+    require(m, tw_next(c.wheel) > c.w->now, "tw_next asks for attention at once, for nothing");
+}
+
+static int next(struct model *m, const struct op *op) {
+    struct call c = call_of(m, op);
+    look_ahead(m, op);
+    if (m->records != 0) {
+        check_next_of_records(m, op);
+        return 0;
+    }
     bool told = !c.w->advancing && !c.w->lagging && c.w->clearing == 0;
     if (!told || oracle_pending(&m->oracle, op->wheel) > FEW || oracle_has_postponed(&m->oracle, op->wheel))
         return 0;
@@ -301,11 +332,12 @@ static int next(struct model *m, const struct op *op) {
     return 0;
 }
 
+/* Records stay. */
 static int clear(struct model *m, const struct op *op) {
     struct call c = call_of(m, op);
     for (unsigned i = 0; i < m->oracle.count; ++i) {
         struct oracle_timer *t = &m->oracle.timers[i];
-        t->to_clear |= t->pending && t->wheel == op->wheel;
+        t->to_clear |= !model_is_record(m, i) && t->pending && t->wheel == op->wheel;
     }
     ++c.w->clearing;
     int result = tw_clear(c.wheel, model_on_clear, m);
@@ -316,6 +348,69 @@ static int clear(struct model *m, const struct op *op) {
     require(m, result == 0, "tw_clear returned %d", result);
     return result;
 }
+
+#if TW_RUNTIME
+/* What a clear has not handed out yet would stay pending, so there is no shift then; and none that takes
+ * anything beyond the last tick, where the order of what meets there is unspecified. */
+static int shift(struct model *m, const struct op *op) {
+    struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
+    uint64_t last = w->running >= 0 ? w->due : 0;
+    if (last < m->on[op->wheel].offset)
+        last = m->on[op->wheel].offset;
+    for (unsigned i = 0; i < m->oracle.count; ++i) {
+        const struct oracle_timer *t = &m->oracle.timers[i];
+        if (t->pending && t->wheel == op->wheel && t->expiry > last)
+            last = t->expiry;
+    }
+    if (w->clearing != 0 || op->tick > TW_NEVER - 1 - last)
+        return 0;
+    const int result = test_records_shift(&m->on[op->wheel], op->tick);
+    require(m, result == 0, "tw_postpone_all returned %d", result);
+    oracle_shift(&m->oracle, op->wheel, op->tick);
+    return result;
+}
+
+struct visits {
+    struct model *m;
+    unsigned wheel;
+    uint64_t operations; /* of the model, when tw_each was called */
+    int64_t count;
+    unsigned char of[MODEL_TIMERS];
+};
+
+/* Until something else is done meanwhile, it is known what is visited: all nodes but those of a clear. */
+static void on_visit(const struct tw_node *node, const struct tw_node *was, void *arg) {
+    struct visits *v = arg;
+    struct model *m = v->m;
+    ++v->count;
+    if (m->operations == v->operations) {
+        const int timer = model_find(m, node);
+        require(m, timer >= 0, "tw_each visits an unknown node");
+        const struct oracle_timer *t = &m->oracle.timers[timer];
+        require(m, t->pending && t->wheel == v->wheel && ++v->of[timer] == 1, "tw_each visits timer %d", timer);
+        require(m, was->expiry == t->expiry, "tw_each shows timer %d at another tick", timer);
+    }
+    ++m->depth;
+    if (m->on_visit != NULL)
+        m->on_visit(m, v->wheel);
+    --m->depth;
+}
+
+static int each(struct model *m, const struct op *op) {
+    struct visits v = {.m = m, .wheel = op->wheel, .operations = m->operations};
+    const int64_t visited = tw_each(&m->wheels[op->wheel], on_visit, &v);
+    require(m, visited == v.count, "tw_each has counted other visits than it made");
+    for (unsigned i = 0; m->operations == v.operations && i < m->oracle.count; ++i) {
+        const struct oracle_timer *t = &m->oracle.timers[i];
+        const bool is_there = !model_is_record(m, i) && t->pending && !t->to_clear && t->wheel == op->wheel;
+        require(m, v.of[i] == is_there, "tw_each does not visit timer %u", i);
+    }
+    return 0;
+}
+#else
+#define shift left_out
+#define each left_out
+#endif
 
 static void misuse_node(struct model *m, struct tw *w, struct tw_node *n) {
     require(m, tw_arm_after(w, n, 1) == -EINVAL, "misuse: tw_arm_after");
@@ -371,11 +466,13 @@ op_function *const op_functions[OP_KINDS] = {
     [OP_SHUTDOWN] = shutdown,
     [OP_RENEW] = renew,
     [OP_FREE] = free_node,
+    [OP_SHIFT] = shift,
     [OP_ADVANCE] = advance,
     [OP_DRAIN] = drain,
     [OP_UPDATE] = update,
     [OP_IDLE] = idle,
     [OP_NEXT] = next,
     [OP_CLEAR] = !TW_SMALL ? clear : left_out,
+    [OP_EACH] = each,
     [OP_MISUSE] = TW_VALIDATION ? misuse : left_out,
 };

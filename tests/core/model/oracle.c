@@ -15,7 +15,7 @@ static void cursor_moves(struct oracle *o, unsigned wheel, uint64_t lo, uint64_t
 void oracle_open(struct oracle *o, unsigned wheels, unsigned timers, uint64_t now) {
     *o = (struct oracle){.count = timers};
     for (unsigned i = 0; i < wheels; ++i) {
-        o->wheels[i] = (struct oracle_wheel){.now = now, .running = -1};
+        o->wheels[i] = (struct oracle_wheel){.now = now, .running = -1, .due = UINT64_MAX};
         cursor_moves(o, i, now, now);
     }
 }
@@ -62,6 +62,8 @@ void oracle_shift(struct oracle *o, unsigned wheel, uint64_t ticks) {
         t->lo = later(t->lo, t->expiry);
         t->hi = later(t->hi, t->expiry);
     }
+    if (o->wheels[wheel].running >= 0)
+        o->wheels[wheel].due += ticks;
 }
 
 void oracle_learns_cursor(struct oracle *o, unsigned wheel, uint64_t cursor) {
@@ -123,6 +125,7 @@ const char *oracle_fires(struct oracle *o, unsigned wheel, struct oracle_timer *
 
     cursor_moves(o, wheel, later(w->lo, t->lo), t->hi);
     w->running = (int)(t - o->timers);
+    w->due = t->expiry;
     ++w->fired;
     oracle_remove(t);
     w->overruns = 0;
@@ -133,6 +136,7 @@ const char *oracle_fires(struct oracle *o, unsigned wheel, struct oracle_timer *
 
 void oracle_callback_ends(struct oracle *o, unsigned wheel) {
     o->wheels[wheel].running = -1;
+    o->wheels[wheel].due = UINT64_MAX;
     o->wheels[wheel].overruns = 0;
 }
 

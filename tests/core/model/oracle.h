@@ -1,5 +1,5 @@
 /* oracle.h - what a wheel must do, in the simplest form: an array of timers and linear scans,
- * no slots, levels or blocks.
+ * no slots, levels or blocks. A timer is a node or a record: the oracle makes no difference.
  *
  * Order   A pending timer fires at its effective tick, max(tick, cursor when it was
  *         armed), and within a tick in the order of arming. The cursor is the tick that
@@ -51,6 +51,7 @@ struct oracle_wheel {
     unsigned clearing; /* depth of tw_clear calls */
     uint32_t fired;    /* in the running advance */
     int running;       /* the timer whose callback runs; -1: none */
+    uint64_t due;      /* the tick that this timer was due at; otherwise UINT64_MAX */
     uint64_t overruns;
 };
 
@@ -69,7 +70,8 @@ void oracle_arm(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64
 void oracle_move(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick);
 void oracle_postpone(struct oracle_timer *t, uint64_t tick);
 void oracle_remove(struct oracle_timer *t);
-/* Makes everything on a wheel due so many ticks later. */
+/* Makes everything on a wheel due so many ticks later, and the running callback to have been. No tick is to be
+ * beyond the last one then. */
 void oracle_shift(struct oracle *o, unsigned wheel, uint64_t ticks);
 
 /* The cursor is known: a test that sees inside the wheel has asked it. */

@@ -196,6 +196,16 @@ static void draw_advance(struct model *m, struct op *op) {
 
 /* ---- Operations. */
 
+#if TW_RUNTIME
+/* Usually records can still be armed for the present afterwards: none can be for a tick before the offset. */
+static uint64_t draw_shift(struct model *m, unsigned wheel) {
+    const uint64_t now = m->oracle.wheels[wheel].now, offset = m->on[wheel].offset;
+    const uint64_t by = draw_distance(m);
+    const uint64_t most = (offset < now ? now - offset : 0) + (one_in(m, 8) ? draw(m, 4) : 0);
+    return m->records == 0 || by <= most ? by : most;
+}
+#endif
+
 static void draw_schedule(struct model *m, struct op *op) {
     op->span = one_in(m, 64) ? 0 : 1 + draw_distance(m);
     op->missed = (enum tw_missed)draw(m, one_in(m, 64) ? 4 : 3);
@@ -243,6 +253,11 @@ static void draw_arguments(struct model *m, struct op *op) {
     case OP_POSTPONE:
         op->tick = in_reach(now, draw_later_tick(m, op));
         break;
+#if TW_RUNTIME
+    case OP_SHIFT:
+        op->tick = draw_shift(m, op->wheel);
+        break;
+#endif
     case OP_ADVANCE:
         draw_advance(m, op);
         break;
@@ -270,7 +285,12 @@ static enum op_kind draw_kind(struct model *m) {
         OP_ADVANCE,   OP_ADVANCE,    OP_ADVANCE,    OP_ADVANCE,   OP_ADVANCE,   OP_UPDATE,
         OP_UPDATE,    OP_IDLE,       OP_NEXT,       OP_DRAIN,     OP_MOVE,      OP_MOVE,
     };
+#if TW_RUNTIME
+    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR,
+                                        OP_MISUSE,   OP_SHIFT, OP_SHIFT, OP_EACH};
+#else
     static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR, OP_MISUSE};
+#endif
     if (one_in(m, 24))
         return rare[draw(m, sizeof rare / sizeof *rare)];
     return weighted[draw(m, sizeof weighted / sizeof *weighted)];
@@ -282,7 +302,7 @@ static unsigned draw_wheel(struct model *m, unsigned timer) {
     const struct oracle_timer *t = &m->oracle.timers[timer];
     if (!WIDE_NODES_NAME_WHEELS && t->pending)
         return t->wheel;
-    return t->pending && !one_in(m, 24) ? t->wheel : one_in(m, 4);
+    return model_wheel_for(m, timer, t->pending && !one_in(m, 24) ? t->wheel : one_in(m, 4));
 }
 
 static struct op draw_op(struct model *m) {
@@ -327,7 +347,8 @@ static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) 
     unsigned neighbour = one_in(m, 2) ? draw_neighbour(m, wheel) : timer;
     struct op op = {.wheel = wheel, .timer = neighbour == 0 ? timer : neighbour};
     if (!WIDE_NODES_NAME_WHEELS && m->oracle.timers[op.timer].pending)
-        op.wheel = wheel = m->oracle.timers[op.timer].wheel;
+        op.wheel = m->oracle.timers[op.timer].wheel;
+    op.wheel = wheel = model_wheel_for(m, op.timer, op.wheel);
     op.kind = kinds[draw(m, one_in(m, 8) ? 10 : 8)];
     draw_arguments(m, &op);
     if (op.kind == OP_ARM_AT && one_in(m, 2)) {
@@ -364,6 +385,11 @@ static void on_fire(struct model *m, unsigned wheel, unsigned timer) {
 static void on_clear(struct model *m, unsigned wheel, unsigned timer) {
     if (timer != FAR && one_in(m, 4))
         act_in_callback(m, wheel, timer);
+}
+
+static void on_visit(struct model *m, unsigned wheel) {
+    if (one_in(m, 16))
+        act_in_callback(m, wheel, 1 + (unsigned)draw(m, in_play(m)));
 }
 
 /* ---- A life. */
@@ -422,13 +448,25 @@ static void keep_far_timer(struct model *m) {
     model_apply(m, &(struct op){.kind = OP_ARM_AT, .timer = FAR, .tick = tick});
 }
 
+/* Which timers are records, and where their ticks begin. */
+static void draw_records(struct model *m, uint64_t now) {
+    const uint64_t before = draw_distance(m);
+    m->records = (unsigned)draw(m, MODEL_ALL_RECORDS + 1);
+    m->shares = one_in(m, 3);
+    m->record_offset = before < now ? now - before : one_in(m, 2) ? now : 0;
+}
+
 void play(struct model *m, struct source *s, unsigned origin, uint64_t operations) {
     struct player p = {.source = s};
     m->user = &p;
     m->on_fire = on_fire;
     m->on_clear = on_clear;
+    m->on_visit = on_visit;
     uint64_t end = m->operations + operations;
-    model_open(m, MODEL_WHEELS, MODEL_TIMERS, draw_origin(m, origin % PLAY_ORIGINS));
+    uint64_t now = draw_origin(m, origin % PLAY_ORIGINS);
+    if (TW_RUNTIME)
+        draw_records(m, now);
+    model_open(m, MODEL_WHEELS, MODEL_TIMERS, now);
     for (unsigned i = 0; m->operations < end && !s->is_empty(s); ++i) {
         if (i % PHASE == 0)
             new_phase(m);

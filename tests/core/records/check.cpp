@@ -1,5 +1,5 @@
-// The checker names each invariant of a wheel of records that is broken. The tests break them by hand, one at
-// a time, in a wheel that is otherwise as busy as one gets.
+// tw_check names each invariant of the logs that is broken. The tests break them by hand, one at a time, in a
+// wheel that is otherwise as busy as one gets.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,49 +10,60 @@ namespace {
 
 using namespace tickwheel::core;
 
-using shape = log_shape<3>;
+using shape = geometry<3, 3, true>;
 using fixture = record_fixture<shape>;
 
-constexpr std::uint32_t near = 0, twin = 1, middle = 2, far = 3, first_of_crowd = 10, records = 200;
-constexpr tick start = 100;
+// Records by where they stand, all but `crowd`; and nodes.
+constexpr std::uint32_t near = 0, twin = 1, middle = 2, far = 3, seamed = 4, between = 5, crowd = 10,
+                        records = 200;
+constexpr tick start = 100, near_tick = start + 2, middle_tick = start + 20, far_tick = start + 3000,
+               seam_tick = start + 3;
 
-std::unique_ptr<fixture> it;
+std::unique_ptr<fixture> wheel;
 
-unsigned slot_of(unsigned level, tick t) { return shape::slot(level, t); }
-log &plain(unsigned level, tick t) { return it->inside().levels().slots[slot_of(level, t)]; }
-entry &first_of(log &in) { return in.head->entries[in.head->first]; }
+unsigned slot_of(tick t) { return shape::slot_from(start, t); }
+log &plain(tick t) { return wheel->logs().slots[slot_of(t)]; }
+log &late(tick t) { return wheel->logs().late[slot_of(t)]; }
+auto &busy() { return wheel->inside().slots.busy; }
+tw_link &ring(tick t) { return wheel->inside().slots.rings[slot_of(t)]; }
 
 int fresh(void **) {
-    it = std::make_unique<fixture>(records, start);
-    it->arm(near, start + 2);
-    it->arm(twin, start + 2);
-    it->arm(middle, start + 20);
-    it->arm(far, start + 3000);
-    return it->broken();
+    wheel = std::make_unique<fixture>(records, start, 8);
+    wheel->arm(near, near_tick);
+    wheel->arm(twin, near_tick);
+    wheel->arm(middle, middle_tick);
+    wheel->arm(far, far_tick);
+    wheel->arm_node(0, seam_tick);
+    wheel->arm(seamed, seam_tick);
+    wheel->arm_node(1, seam_tick);
+    wheel->arm(between, seam_tick);
+    wheel->arm_node(2, seam_tick);
+    wheel->arm_node(3, middle_tick);
+    return wheel->broken();
 }
 
 // Late entries, of which the earliest is known.
 int fresh_queue(void **state) {
     fresh(state);
     for (std::uint32_t i = 0; i < 60; ++i)
-        it->arm(first_of_crowd + i, start + 1);
+        wheel->arm(crowd + i, start + 1);
     for (std::uint32_t i = 60; i != 0; --i)
-        it->arm(first_of_crowd + i - 1, start + 3);
-    (*it)->begin_advance(start + 3);
-    while (!it->inside().queue().is_first_known())
-        it->step();
-    return it->broken();
+        wheel->arm(crowd + i - 1, start + 4);
+    wheel->begin_advance(start + 4);
+    while (!wheel->queue().is_first_known())
+        wheel->step();
+    return wheel->broken();
 }
 
 // A sweep that stands in a log with more to sweep.
 int fresh_sweep(void **state) {
     fresh(state);
-    for (std::uint32_t i = first_of_crowd; i < records; ++i)
-        it->arm(i, start + 3000);
-    for (std::uint32_t i = first_of_crowd;
-         !it->inside().is_sweeping() || it->inside().sweep_before() == nullptr; ++i)
-        it->disarm(i);
-    return it->broken();
+    for (std::uint32_t i = crowd; i < records; ++i)
+        wheel->arm(i, far_tick);
+    for (std::uint32_t i = crowd;
+         !wheel->sweeping().is_under_way() || test_access::before(wheel->sweeping()) == nullptr; ++i)
+        wheel->disarm(i);
+    return wheel->broken();
 }
 
 void collect(const char *invariant, const tw_node *, void *arg) {
@@ -61,9 +72,9 @@ void collect(const char *invariant, const tw_node *, void *arg) {
 
 bool names(const std::string &invariant) {
     std::vector<std::string> all;
-    const int broken = record_checker<fixture::wheel>(**it, collect, &all).run();
+    const int broken = fixture::wheel_api::check(wheel->w(), collect, &all);
     assert_int_equal(broken, all.size());
-    assert_int_equal(record_checker<fixture::wheel>(**it, nullptr, nullptr).run(), broken);
+    assert_int_equal(fixture::wheel_api::check(wheel->w(), nullptr, nullptr), broken);
     return std::find(all.begin(), all.end(), invariant) != all.end();
 }
 
@@ -82,126 +93,168 @@ struct breakage {
 // Breaks a fresh wheel in each of these ways.
 template <std::size_t N> void assert_names_each(const breakage (&all)[N]) {
     for (const breakage &one : all) {
-        fresh(nullptr);
+        assert_int_equal(fresh(nullptr), 0);
         one.act();
         assert_names(one.invariant);
     }
 }
 
+// Moves a log to another slot.
+void move_log(tick from, unsigned to) {
+    wheel->logs().slots[to] = plain(from);
+    plain(from) = {};
+    busy().set(to);
+    wheel->inside().slots.clear_if_empty(slot_of(from));
+}
+
 FIXTURE(fresh, nullptr);
 
-TEST(record_check_finds_nothing_in_a_whole_wheel) { assert_int_equal(it->broken(), 0); }
+TEST(record_check_finds_nothing_in_a_whole_wheel) { assert_int_equal(wheel->broken(), 0); }
 
-TEST(record_check_finds_a_wheel_whose_own_state_is_wrong) {
-    const char *const origins = "slots are counted from the cursor, or from before the level that has opened";
+TEST(record_check_finds_counts_and_bits_that_are_wrong) {
+    const char *const bits = "a slot has its bit set if it holds timers";
+    const char *const entries = "entries is the number of entries";
     assert_names_each({
-        {"no slot is counted from after the cursor", [] { it->inside().origin() = start + 1; }},
-        {"the cursor is not ahead of now", [] { it->inside().now() = start - 1; }},
-        {"now is a tick", [] { it->inside().now() = never; }},
-        {origins, [] { it->inside().origin() = start - 1; }},
-        {origins, [] { it->inside().open_level() = 2; }},
+        {entries, [] { ++wheel->logs().entries; }},
+        {entries, [] { --wheel->logs().entries; }},
+        {"the seams are counted", [] { ++wheel->logs().seams; }},
+        {"the seams are counted", [] { --wheel->logs().seams; }},
+        {"each armed record has one entry that is not stale", [] { --wheel->logs().armed; }},
+        {"each armed record has one entry that is not stale",
+         [] { wheel->timings[far].stamp += stamps::one_arming; }},
+        {"the places of walks are counted", [] { ++wheel->inside().places; }},
+        {bits, [] { busy().clear(slot_of(near_tick)); }},
+        {bits, [] { busy().clear(slot_of(far_tick)); }},
+        {bits, [] { busy().set(slot_of(start + 1)); }},
+        {bits, [] { busy().set(slot_of(start)); }},
         {"a quiet wheel has caught up",
          [] {
-             it->inside().now() = start + 1;
-             it->inside().quiet_until() = start + 2;
+             wheel->inside().now = start + 1;
+             wheel->inside().quiet_until = start + 2;
          }},
-        {"no slot opens while the wheel is quiet", [] { it->inside().quiet_until() = start + 3; }},
-        {"entries is the number of entries", [] { ++it->inside().entries(); }},
-        {"entries is the number of entries", [] { --it->inside().entries(); }},
-        {"each armed record has one entry that is not stale", [] { --it->inside().armed(); }},
-        {"a slot has its bit set if it holds entries",
-         [] { it->inside().levels().busy.clear(slot_of(0, start + 2)); }},
-        {"a slot without entries has its bit cleared",
-         [] { it->inside().levels().busy.set(slot_of(0, start + 5)); }},
+        {"no slot opens while the wheel is quiet", [] { wheel->inside().quiet_until = near_tick + 1; }},
     });
 }
 
 TEST(record_check_finds_too_many_stale_entries) {
-    for (std::uint32_t i = first_of_crowd; i < records; ++i)
-        it->arm(i, start + 3000);
-    for (std::uint32_t i = first_of_crowd; i < records; ++i)
-        it->timings[i].stamp += 8;
+    for (std::uint32_t i = crowd; i < records; ++i)
+        wheel->arm(i, far_tick);
+    for (std::uint32_t i = crowd; i < records; ++i)
+        wheel->timings[i].stamp += stamps::one_arming;
     const char *const invariant = "no more entries are stale than records are armed, and some";
-    it->inside().armed() = (it->inside().entries() - fixture::wheel::spare) / 2;
+    wheel->logs().armed = (wheel->logs().entries - fixture::all_logs::spare + 1) / 2;
     assert_false(names(invariant));
-    --it->inside().armed();
+    --wheel->logs().armed;
     assert_names(invariant);
-}
-
-TEST(record_check_allows_quiet_until_a_slot_of_a_higher_level_opens) {
-    it->disarm(twin);
-    it->disarm(near);
-    it->inside().quiet_until() = start + 20;
-    assert_int_equal(it->broken(), 0);
-    ++it->inside().quiet_until();
-    assert_names("no slot opens while the wheel is quiet");
-}
-
-TEST(record_check_allows_the_bit_of_the_slot_at_the_cursor) {
-    it->inside().levels().busy.set(slot_of(0, start));
-    assert_int_equal(it->broken(), 0);
 }
 
 TEST(record_check_finds_entries_that_stand_where_they_should_not) {
     const char *const another = "an entry stands in a slot of its tick";
-    const char *const late = "no entry stands later than its record is due";
+    const char *const late_logs = "late entries, and no others, stand in the late logs";
+    const char *const due = "no slot opens after a record in it is due";
+    const char *const order = "entries that are not late stand in the order of arming";
     assert_names_each({
-        {another, [] { ++first_of(plain(0, start + 2)).due; }},
-        {another, [] { first_of(plain(0, start + 2)).due -= shape::width(0); }},
+        {another, [] { ++plain(near_tick).front().low; }},
+        {another, [] { plain(middle_tick).front().low += 8; }},
         {"no slot opens after the tick of an entry in it",
-         [] {
-             plain(1, start) = plain(0, start + 2);
-             plain(0, start + 2) = {};
-             it->inside().levels().busy.set(slot_of(1, start));
-             it->inside().levels().busy.clear(slot_of(0, start + 2));
-         }},
-        {"entries stand in the running or the next block",
-         [] { first_of(plain(0, start + 2)).due = start + 12; }},  // the first tick of the block after these
-        {"late entries, and no others, stand in the late logs",
-         [] { first_of(plain(0, start + 2)).mark |= 1; }},
+         [] { move_log(near_tick, shape::slot(1, shape::low(start))); }},
+        {"timers stand in the running or the next block",
+         [] { move_log(near_tick, shape::slot(1, shape::low(start))); }},
+        {late_logs, [] { plain(near_tick).front().mark |= stamps::late; }},
+        {late_logs, [] { std::swap(plain(near_tick), late(near_tick)); }},
         {"the stamp of a record with an entry says that it is armed on this wheel",
          [] {
-             first_of(plain(0, start + 2)).mark ^= fixture::access::other_wheel;
-             it->timings[near].stamp ^= fixture::access::other_wheel;
+             plain(near_tick).front().mark ^= stamps::second_wheel;
+             wheel->timings[near].stamp ^= stamps::second_wheel;
          }},
-        {late, [] { --it->timings[near].due; }},
-        {late, [] { it->timings[far].lag = 1; }},
-        {late, [] { it->timings[far].lag = UINT32_MAX; }},
-        {"entries that are not late stand in the order of arming",
-         [] { std::swap(it->timings[near].order, it->timings[twin].order); }},
-        {"entries that are not late stand in the order of arming",
-         [] { it->timings[near].order = it->timings[twin].order; }},
+        {"the stamp of a record with an entry says that it is armed on this wheel",
+         [] {
+             plain(near_tick).front().mark ^= stamps::armed;
+             wheel->timings[near].stamp ^= stamps::armed;
+         }},
+        {due, [] { --wheel->timings[near].due; }},
+        {due, [] { wheel->timings[near].lag = 1; }},
+        {due, [] { wheel->timings[far].lag = UINT32_MAX; }},
+        {due, [] { wheel->timings[far].due = start + 4; }},
+        {order, [] { std::swap(wheel->timings[near].order, wheel->timings[twin].order); }},
+        {order, [] { wheel->timings[near].order = wheel->timings[twin].order; }},
+        {order, [] { std::swap(wheel->timings[seamed].order, wheel->timings[between].order); }},
     });
 }
 
 TEST(record_check_allows_records_that_were_moved_later_and_what_is_overdue) {
-    it->arm(near, start + 4000);
-    it->arm(first_of_crowd, start - 50);
-    it->offset = 1000;
-    assert_int_equal(it->broken(), 0);
+    wheel->arm(near, start + 4000);
+    assert_int_equal(wheel->timings[near].lag, 4000 - 2);
+    wheel->arm(crowd, start - 50);
+    wheel->arm_node(4, start - 40);
+    wheel->arm(crowd + 1, start - 60);
+    assert_int_equal(wheel->broken(), 0);
+}
+
+TEST(record_check_finds_seams_that_are_wrong) {
+    const char *const follows = "a seam is followed by an entry, and late ones have none";
+    const char *const beside = "a log has an entry beside its seams";
+    const char *const in_ring = "a seam of a log stands in the ring of its slot";
+    assert_names_each({
+        {follows,
+         [] { wheel->logs().slots[slot_of(seam_tick)].head->entries[1] = plain(seam_tick).front(); }},
+        {follows,
+         [] {
+             entry e = {};
+             e.seam = plain(seam_tick).front().seam;
+             late(seam_tick).append(wheel->logs().memory->chunks, e);
+         }},
+        {beside, [] { plain(seam_tick).head->end = 1; }},
+        {in_ring,
+         [] {
+             seam &of = *plain(seam_tick).front().seam;
+             unlink(of.link);
+             make_empty(of.link);
+         }},
+        {in_ring,
+         [] {
+             seam &of = *plain(seam_tick).front().seam;
+             unlink(of.link);
+             append(ring(near_tick), of.link);
+         }},
+        {in_ring,
+         [] {  // the order of the ring is not that of the log
+             seam &of = *plain(seam_tick).front().seam;
+             unlink(of.link);
+             append(ring(seam_tick), of.link);
+         }},
+    });
+}
+
+TEST(record_check_allows_seams_that_a_clear_has_taken_out_of_their_rings) {
+    assert_int_equal(fixture::wheel_api::clear(wheel->w(), nullptr, nullptr), 0);
+    assert_int_equal(wheel->seams(), 2);
+    assert_int_equal(wheel->broken(), 0);
+}
+
+TEST(record_check_allows_what_is_shifted_step_by_step) {
+    (*wheel)->begin_shift(50);
+    do
+        assert_int_equal(wheel->broken(), 0);
+    while ((*wheel)->shift_one());
+    assert_int_equal(wheel->broken(), 0);
 }
 
 TEST(record_check_finds_chunks_and_logs_that_are_wrong) {
     assert_names_each({
         {"a chunk holds entries",
          [] {
-             log_chunk &chunk = *plain(0, start + 2).head;
+             log_chunk &chunk = *plain(near_tick).head;
              chunk.first = chunk.end;
          }},
         {"a chunk holds entries",
          [] {
-             log_chunk &chunk = *plain(0, start + 2).head;
+             log_chunk &chunk = *plain(near_tick).head;
              std::swap(chunk.first, chunk.end);
          }},
-        {"a chunk holds entries", [] { plain(0, start + 2).head->end = log_chunk::size + 1; }},
-        {"a log ends with its tail", [] { plain(0, start + 2).tail = nullptr; }},
+        {"a log ends with its tail", [] { plain(near_tick).tail = nullptr; }},
+        {"a log ends with its tail", [] { plain(start + 1).tail = plain(near_tick).tail; }},
     });
-}
-
-TEST(record_check_comes_back_from_a_log_that_leads_in_a_circle) {
-    log &in = plain(0, start + 2);
-    in.tail->next = in.head;
-    assert_true(it->broken() > 0);
 }
 
 FIXTURE(fresh_queue, nullptr);
@@ -210,43 +263,56 @@ FIXTURE(fresh_queue, nullptr);
 std::vector<log *> logs_of_queue() {
     std::vector<log *> found;
     for (unsigned i = order_queue::logs; i-- != 0;)
-        if (log &in = it->inside().queue().at(i); !in.is_empty())
+        if (log &in = wheel->queue().at(i); !in.is_empty())
             found.push_back(&in);
     return found;
 }
 
 unsigned number_of(const log &in) {
-    return order_queue::added - static_cast<unsigned>(&in - &it->inside().queue().at(order_queue::added));
+    return order_queue::added - static_cast<unsigned>(&in - &wheel->queue().at(order_queue::added));
 }
 
 TEST(record_check_finds_an_order_that_the_queue_does_not_expect_where_it_stands) {
     log &later = *logs_of_queue().back();
-    const tick order = first_of(later).due;
-    it->inside().base() += 1000000;
+    const std::uint32_t order = later.front().low;
+    test_access::base(wheel->queue()) += 1000000;
     assert_names("no order in the queue is before its base");
-    it->inside().base() -= 1000000;
-    first_of(later).due = order + 1000000;
+    test_access::base(wheel->queue()) -= 1000000;
+    later.front().low = order + 1000000;
     assert_names("an entry of the queue stands where its order differs from the base");
-    first_of(later).due = order;
-    assert_int_equal(it->broken(), 0);
-    it->inside().least(order_queue::added - number_of(later)) = order + 1000000;
+    later.front().low = order;
+    assert_int_equal(wheel->broken(), 0);
+    test_access::least(wheel->queue(), order_queue::added - number_of(later)) += 1000000;
     assert_names("a log of the queue knows its least order");
 }
 
+TEST(record_check_asks_records_for_orders_that_are_far_apart) {
+    log &later = *logs_of_queue().back();
+    later.front().low += 1000000;
+    test_access::are_far_apart(wheel->queue()) = true;
+    assert_int_equal(wheel->broken(), 0);
+    timing &record = *later.front().record;
+    record.order += std::uint64_t{1} << 40;
+    assert_names("an entry of the queue stands where its order differs from the base");
+    wheel->disarm(static_cast<std::uint32_t>(
+        &record - wheel->timings.data()));  // of a stale one the order may be another
+    assert_int_equal(wheel->broken(), 0);
+}
+
 TEST(record_check_finds_entries_that_the_queue_does_not_know) {
-    it->inside().busy(0) ^= 1u << 15;
+    test_access::busy(wheel->queue(), 0) ^= 1u << 15;
     assert_names("the queue knows which of its logs hold entries");
-    it->inside().busy(0) ^= 1u << 15;
-    it->inside().busy_levels() ^= 1u << 9;
+    test_access::busy(wheel->queue(), 0) ^= 1u << 15;
+    test_access::busy_levels(wheel->queue()) ^= 1u << 9;
     assert_names("the queue knows which of its levels hold entries");
-    it->inside().busy_levels() ^= 1u << 9;
-    it->inside().open() = 9 * order_queue::width;
+    test_access::busy_levels(wheel->queue()) ^= 1u << 9;
+    test_access::open(wheel->queue()) = 9 * order_queue::width;
     assert_names("an open log of the queue holds entries");
 }
 
 TEST(record_check_finds_a_queue_without_the_bit_of_its_slot) {
-    it->inside().levels().busy.clear(slot_of(0, start + 3));
-    assert_names("a slot has its bit set if it holds entries");
+    busy().clear(wheel->inside().cursor_slot());
+    assert_names("a slot has its bit set if it holds timers");
 }
 
 FIXTURE(fresh_sweep, nullptr);
@@ -254,27 +320,40 @@ FIXTURE(fresh_sweep, nullptr);
 TEST(record_check_finds_a_sweep_that_does_not_stand_in_its_log) {
     const char *const stands = "a sweep stands in its log, behind the chunk before";
     log_chunk elsewhere = {};
-    it->inside().sweep_at() = &elsewhere;
+    test_access::at(wheel->sweeping()) = &elsewhere;
     assert_names(stands);
     fresh_sweep(nullptr);
-    it->inside().swept() = &plain(0, start + 2);
+    test_access::swept(wheel->sweeping()) = &plain(near_tick);
     assert_names(stands);
     fresh_sweep(nullptr);
-    it->inside().sweep_before() = nullptr;
+    test_access::before(wheel->sweeping()) = nullptr;
     assert_names(stands);
-    it->inside().sweep_at() = nullptr;
-    assert_int_equal(it->broken(), 0);
-    it->inside().sweep_before() = &elsewhere;
+    test_access::at(wheel->sweeping()) = nullptr;
+    assert_int_equal(wheel->broken(), 0);
+    test_access::before(wheel->sweeping()) = &elsewhere;
     assert_names(stands);
 }
 
 TEST(record_check_finds_a_chunk_with_room_between_others) {
-    log &in = plain(shape::level_of((start + 3000) ^ start), start + 3000);
+    log &in = plain(far_tick);
     --in.tail->end;
     for (log_chunk *chunk = in.head; chunk != in.tail; chunk = chunk->next)
-        if (chunk != in.head && chunk != it->inside().sweep_before())
+        if (chunk != in.head && chunk != test_access::before(wheel->sweeping()))
             --chunk->end;
     assert_names("chunks between the first and the last are full");
+}
+
+FIXTURE(fresh, nullptr);
+
+TEST(record_check_reads_no_chunk_beyond_its_end) {
+    plain(near_tick).head->end = log_chunk::size + 1;
+    assert_names("a chunk holds entries");
+}
+
+TEST(record_check_comes_back_from_a_log_that_leads_in_a_circle) {
+    log &in = plain(near_tick);
+    in.tail->next = in.head;
+    assert_true(wheel->broken() > 0);
 }
 
 }  // namespace

@@ -1,104 +1,173 @@
-// A wheel of records with memory for so many of them, and no more.
+// A wheel with memory for so many records, and no more, and with a few nodes.
 #pragma once
 
 #include <cstdlib>
-#include <new>
 #include <vector>
 
-#include "core/record_checker.hpp"
+#include "core/api.hpp"
+#include "core/record_api.hpp"
 #include "support/test.h"
-#include "test_access.hpp"
 
 namespace tickwheel::core {
+namespace {
+
+// Access to the state of the pieces, for tests that break it.
+struct test_access {
+    static log_chunk *&at(sweep &of) { return of.at_; }
+    static log_chunk *&before(sweep &of) { return of.before_; }
+    static log *&swept(sweep &of) { return of.swept_; }
+    static std::uint64_t &base(order_queue &of) { return of.base_; }
+    static std::uint64_t &least(order_queue &of, unsigned log) { return of.least_[log]; }
+    static std::uint16_t &busy(order_queue &of, unsigned level) { return of.busy_[level]; }
+    static std::uint32_t &busy_levels(order_queue &of) { return of.busy_levels_; }
+    static unsigned &open(order_queue &of) { return of.open_; }
+    static bool &are_far_apart(order_queue &of) { return of.are_far_apart_; }
+};
+
+// How fixtures name node i in what has fired, where a record has the number of its cell.
+constexpr std::uint32_t first_node = 1u << 20;
+constexpr std::uint32_t node_at(std::uint32_t i) { return first_node + i; }
 
 template <class Shape> class record_fixture {
   public:
-    struct records {
-        record_fixture *owner;
-        timing &timing_of(std::uint32_t cell) {
-            ++owner->looks;
-            return owner->timings[cell];
-        }
-        void prefetch(std::uint32_t) {}
-        tick offset() { return owner->offset; }
-    };
-    using wheel = record_wheel<Shape, records>;
-    using access = record_test_access<wheel>;
-    using result = typename wheel::step_result;
+    using wheel = core::wheel<slot_engine<Shape>>;
+    using all_logs = record_logs<Shape>;
+    using wheel_api = api<wheel>;
+    using door = record_api<wheel>;
 
     std::vector<timing> timings;
-    std::vector<bool> is_armed;
+    std::vector<tw_node> nodes;
     std::vector<std::uint32_t> fired;  // in this order
-    tick offset = 0;
-    std::size_t looks = 0;  // at records
 
-    explicit record_fixture(std::size_t count, tick start = 0, bool is_second = false)
-        : timings(count), is_armed(count), chunks_(wheel::chunks_for(count)),
-          memory_(std::calloc(1, sizeof(wheel) + alignof(wheel))) {
-        pool_.add(chunks_.data(), chunks_.size());
-        wheel_ = static_cast<wheel *>(memory_);
-        wheel_->init({this}, pool_, start, is_second);
+    explicit record_fixture(std::size_t records, tick start = 0, std::size_t with_nodes = 0,
+                            bool is_second = false)
+        : timings(records), nodes(with_nodes), chunks_(all_logs::chunks_for(records, 1)),
+          logs_(std::calloc(1, door::size())) {
+        for (tw_node &node : nodes)
+            assert_int_equal(init(&node, ignore, nullptr), 0);
+        memory_.chunks.add(chunks_.data(), chunks_.size());
+        assert_int_equal(wheel_api::init(&w_, start, TW_UNLOCKED), 0);
+        door::begin(&w_, logs_, memory_, 0, is_second, take_fire, this);
     }
-    ~record_fixture() { std::free(memory_); }
+    ~record_fixture() { std::free(logs_); }
     record_fixture(const record_fixture &) = delete;
     record_fixture &operator=(const record_fixture &) = delete;
 
-    wheel &operator*() { return *wheel_; }
-    wheel *operator->() { return wheel_; }
-    access inside() { return {*wheel_}; }
-    tick now() { return wheel_->now(); }
+    tw *w() { return &w_; }
+    wheel &operator*() { return wheel_in<wheel>(&w_); }
+    wheel *operator->() { return &**this; }
+    placement<Shape> &inside() { return **this; }
+    all_logs &logs() { return (*this)->logs(); }
+    sweep &sweeping() { return logs().going_round; }
+    order_queue &queue() { return logs().queue; }
+    tick now() { return inside().now; }
 
-    // Arms a record, or moves it.
+    std::size_t entries() { return logs().entries; }
+    std::size_t armed() { return logs().armed; }
+    std::size_t seams() { return logs().seams; }
+    bool is_armed(std::uint32_t cell) { return core::is_armed(timings[cell]); }
+
+    // Late entries stand at the cursor, though none of their records may be due.
+    bool has_late_entries_here() {
+        return inside().open_level == 0 && logs().has_late(inside().cursor_slot());
+    }
+
+    // --- records and nodes: armed, or moved ------------------------------------------------
+
     void arm(std::uint32_t cell, tick due) {
-        const tick less = due - offset;
-        if (is_armed[cell])
-            wheel_->move(cell, timings[cell], less, ++order_);
+        const tick less = due - logs().offset;
+        if (is_armed(cell))
+            door::move(&w_, timings[cell], less);
         else
-            wheel_->arm(cell, timings[cell], less, ++order_);
-        is_armed[cell] = true;
+            door::arm(&w_, timings[cell], less);
     }
-    void disarm(std::uint32_t cell) {
-        is_armed[cell] = false;
-        wheel_->disarm(cell, timings[cell]);
+    void disarm(std::uint32_t cell) { door::disarm(&w_, timings[cell]); }
+
+    void arm_node(std::uint32_t i, tick due) {
+        assert_in_range(wheel_api::arm_at(&w_, &nodes[i], due), 0, 1);
     }
+    void cancel_node(std::uint32_t i) { assert_int_equal(wheel_api::cancel(&w_, &nodes[i]), 1); }
+    bool is_node_pending(std::uint32_t i) { return is_pending(nodes[i]); }
+
+    void shift(tick by) { assert_int_equal(wheel_api::postpone_all(&w_, by), 0); }
+
+    // --- going on ----------------------------------------------------------------------------
+
+    void begin_advance(tick to) { (*this)->begin_advance(to); }
 
     // One step; what is due fires.
-    result step() {
-        const result said = wheel_->step();
-        if (said != result::due)
-            return said;
-        const std::uint32_t cell = wheel_->take_due();
-        assert_true(is_armed[cell]);                                    // once, if at all
-        assert_true(timings[cell].due + offset <= wheel_->due_tick());  // not early
-        is_armed[cell] = false;
-        fired.push_back(cell);
-        assert_true(is_within_bound());
+    next_step step() {
+        const next_step said = (*this)->look();
+        if (said == next_step::fire_record) {
+            take_fire(&(*this)->take_due_record(), this);
+            inside().fires_record = false;
+        } else if (said == next_step::fire) {
+            tw_node &node = (*this)->take_due();
+            assert_true(node.expiry <= inside().cursor);  // not early
+            inside().running = nullptr;
+            fired.push_back(node_at(static_cast<std::uint32_t>(&node - nodes.data())));
+        } else if (said == next_step::move) {
+            assert_int_equal((*this)->move_some(1), 1);
+        }
         return said;
     }
     void advance(tick to) {
-        wheel_->begin_advance(to);
-        while (step() != result::done) {
+        begin_advance(to);
+        while (step() != next_step::none) {
         }
-        wheel_->skip_if_empty();
     }
+
+    // Look-ahead in so many steps at most, as far as this lead. Returns the number of steps.
+    std::uint32_t look_ahead(tick lead, std::uint32_t most) {
+        inside().lead = Shape::low(lead);
+        return (*this)->look_ahead(most);
+    }
+
+    // --- looking -------------------------------------------------------------------------------
 
     // Returns how many invariants are broken, and names them.
-    int broken() {
-        const std::size_t looks_before = looks;
-        const int broken = record_checker<wheel>(*wheel_, tell, nullptr).run();
-        looks = looks_before;
-        return broken;
+    int broken() { return wheel_api::check(&w_, tell, nullptr); }
+
+    bool is_within_bound() {
+        const std::size_t open_slots = Shape::top + 2,
+                          most = smaller<std::size_t>(entries() + 2 * open_slots, all_logs::all_logs);
+        return entries() <= 2 * armed() + all_logs::spare && seams() <= entries() + most;
     }
-    bool is_within_bound() { return wheel_->entries() <= 2 * wheel_->armed() + wheel::spare; }
+
+    // How many entries the sweep that is under way has yet to look at.
+    std::size_t ahead_of_sweep() {
+        const sweep &at = sweeping();
+        std::size_t ahead = at.is_in_log() ? entries_from(at.at()) : 0;
+        for (unsigned i = at.next(); i != all_logs::all_logs; ++i)
+            ahead += entries_from(logs().log_at(i).head);
+        return ahead;
+    }
 
   private:
+    static void ignore(tw_node *, void *) {}
     static void tell(const char *broken, const tw_node *, void *) { print_message("broken: %s\n", broken); }
 
-    chunk_pool pool_{};
+    static std::size_t entries_from(const log_chunk *chunk) {
+        std::size_t count = 0;
+        for (; chunk != nullptr; chunk = chunk->next)
+            count += chunk->count();
+        return count;
+    }
+
+    // The record_caller. The record has been taken off already.
+    static void take_fire(timing *due, void *arg) {
+        auto &self = *static_cast<record_fixture *>(arg);
+        assert_false(core::is_armed(*due));
+        assert_true(self.logs().due_of(*due) <= self.inside().cursor);  // not early
+        assert_true(self.is_within_bound());
+        self.fired.push_back(static_cast<std::uint32_t>(due - self.timings.data()));
+    }
+
+    tw w_ = {};
+    record_memory memory_{};
     std::vector<log_chunk> chunks_;
-    void *memory_;
-    wheel *wheel_;
-    std::uint64_t order_ = 0;
+    void *logs_;
 };
 
+}  // namespace
 }  // namespace tickwheel::core

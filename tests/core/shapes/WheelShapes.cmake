@@ -6,8 +6,8 @@ set(engine_of_tree32 ENGINE tree32)
 set(engine_of_tree_small ENGINE tree SMALL ON)
 set(engine_of_tree32_smallest ENGINE tree32 SMALL ON VALIDATION OFF)
 
-# shapes_library(name port shapes...): the functions of tw.h for wheels of these shapes. A shape is BITSxLEVELS, a
-# digit each, and with _plain behind it without look-ahead.
+# shapes_library(name port shapes...): the functions of tw.h and records.h for wheels of these shapes. A shape is
+# BITSxLEVELS, a digit each, and with _plain behind it without look-ahead.
 function(shapes_library name port)
     set(sources)
     foreach(shape IN LISTS ARGN)
@@ -33,7 +33,8 @@ extern const shape_api ${declared};
 const shape_api *const all_shapes[] = {${addresses}, nullptr};
 ")
     tickwheel_add_library(${name} PORT ${port}
-        CORE ${shapes_dir}/shapes.cpp ${CMAKE_CURRENT_BINARY_DIR}/shapes/${name}.cpp ${sources})
+        CORE ${shapes_dir}/shapes.cpp ${shapes_dir}/records.cpp
+        ${CMAKE_CURRENT_BINARY_DIR}/shapes/${name}.cpp ${sources})
     target_include_directories(${name} PUBLIC ${shapes_dir}/.. PRIVATE ${shapes_dir})
 endfunction()
 

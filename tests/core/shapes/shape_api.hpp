@@ -1,7 +1,10 @@
-// A shape, and the functions of tw.h for wheels of that shape.
+// A shape, and the functions of tw.h and records.hpp for wheels of that shape.
 #pragma once
 
 #include "core/api.hpp"
+#if TW_RUNTIME
+#include "core/record_api.hpp"
+#endif
 
 #include "shapes.h"
 
@@ -12,7 +15,6 @@
 #define FUNCTIONS_FOR_RUNTIMES(F) \
     F(int, arm_grid, (tw *w, tw_node *node, const tw_grid *grid), (w, node, grid)) \
     F(int, postpone_all, (tw *w, tw_tick by), (w, by)) \
-    F(int, advance_until, (tw *w, tw_tick now, tw_tick until, uint32_t budget), (w, now, until, budget)) \
     F(uint64_t, cancelled, (tw *w, unsigned label), (w, label)) \
     F(int, set_caller, (tw *w, tw_caller *caller, void *arg), (w, caller, arg)) \
     F(int64_t, each, (tw *w, tw_visitor *visit, void *arg), (w, visit, arg))
@@ -49,12 +51,56 @@
     F(int, abandon, (tw *w), (w)) \
     F(int, check, (tw *w, tw_report *report, void *arg), (w, report, arg))
 
+// F(result, name in records.hpp, name in record_api, parameters, arguments) for each function of records.hpp.
+#define FUNCTIONS_OF_RECORDS(F) \
+    F(std::size_t, size_of_records, size, (), ()) \
+    F(std::size_t, chunks_for, chunks_for, (std::size_t records, unsigned wheels), (records, wheels)) \
+    F(void, begin_records, begin, \
+      (tw *w, void *zeroed, record_memory &memory, tick offset, bool is_second, record_caller *caller, \
+       void *arg), \
+      (w, zeroed, memory, offset, is_second, caller, arg)) \
+    F(void, share_lock, share_lock, (tw *w, tw *with), (w, with)) \
+    F(wheel_lock, lock_of, lock_of, (tw *w), (w)) \
+    F(void, arm_record, arm, (tw *w, timing &record, tick due), (w, record, due)) \
+    F(void, move_record, move, (tw *w, timing &record, tick due), (w, record, due)) \
+    F(void, disarm_record, disarm, (tw *w, timing &record), (w, record)) \
+    F(tick, choose_tick, choose_tick, (tw *w, tick first, tick last), (w, first, last)) \
+    F(tick, now_of, now, (tw *w), (w)) \
+    F(std::size_t, count_records, count, (tw *w), (w)) \
+    F(void, count_cancelled, count_cancelled, (tw *w, unsigned label, std::uint64_t fires), \
+      (w, label, fires)) \
+    F(bool, is_in_callback, is_in_callback, (tw *w), (w)) \
+    F(void, forget_interruption, forget_interruption, (tw *w), (w))
+
+#if TW_RUNTIME
+namespace tickwheel::core {
+
+struct record_functions {
+#define POINTER(result, door, name, parameters, arguments) result (*name) parameters;
+    FUNCTIONS_OF_RECORDS(POINTER)
+#undef POINTER
+};
+
+template <class Wheel> constexpr record_functions record_functions_of() {
+    record_functions made = {};
+#define SET_POINTER(result, door, name, parameters, arguments) made.name = record_api<Wheel>::name;
+    FUNCTIONS_OF_RECORDS(SET_POINTER)
+#undef SET_POINTER
+    return made;
+}
+
+}  // namespace tickwheel::core
+#endif
+
 struct shape_api : public shape {
 #define POINTER(result, name, parameters, arguments) result (*name) parameters;
     FUNCTIONS_OF_WHEELS(POINTER)
 #undef POINTER
     int (*arm_every)(tw *, tw_node *, tw_tick, tw_tick, const tw_missed &, uint32_t);
     int (*fork)(tw *, const tw_fork_moment &);
+#if TW_RUNTIME
+    tickwheel::core::record_functions records;
+#endif
 };
 // clang-format on
 
@@ -72,5 +118,8 @@ template <unsigned Bits, unsigned Levels, bool LookAhead> constexpr shape_api ap
 #undef SET_POINTER
     made.arm_every = functions::arm_every;
     made.fork = functions::fork;
+#if TW_RUNTIME
+    made.records = tickwheel::core::record_functions_of<wheel_of_shape>();
+#endif
     return made;
 }

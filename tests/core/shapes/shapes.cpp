@@ -1,4 +1,4 @@
-// The functions of tw.h for wheels of many shapes; see shapes.h.
+// The functions of tw.h and records.hpp for wheels of many shapes; see shapes.h.
 #include "shape_api.hpp"
 
 namespace {
@@ -35,3 +35,13 @@ int tw_node_init(tw_node *node, tw_callback *fn, void *arg) { return tickwheel::
 int tw_node_label(tw_node *node, unsigned label) { return tickwheel::core::give_label(node, label); }
 #endif
 }
+
+#if TW_RUNTIME
+namespace tickwheel::core {
+
+#define CALL_FOR_RECORDS(result, door, name, parameters, arguments) \
+    result door parameters { return used->records.name arguments; }
+FUNCTIONS_OF_RECORDS(CALL_FOR_RECORDS)
+
+}  // namespace tickwheel::core
+#endif

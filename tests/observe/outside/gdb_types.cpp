@@ -9,10 +9,10 @@ struct tw_handles : tickwheel::runtime::record_set {};
 extern "C" {
 extern const tw_runtime *tw_type_of_runtime;
 extern const tw_handles *tw_type_of_handles;
-extern const tickwheel::runtime::record_keeper *tw_type_of_keeper;
 const tw_runtime *tw_type_of_runtime;
 const tw_handles *tw_type_of_handles;
-const tickwheel::runtime::record_keeper *tw_type_of_keeper;
 }
 
 __attribute__((used)) static const tickwheel::core::library_wheel *tw_type_of_wheel;
+__attribute__((used)) static const tickwheel::core::record_logs<tickwheel::core::library_shape> *tw_type_of_logs;
+static_assert(sizeof *tw_type_of_logs != 0, "the type is complete");

@@ -88,11 +88,9 @@ static struct timer *holder_of(uint64_t key) {
     return NULL;
 }
 
-/* P3: nodes of a tick come first, and then what was armed or moved there first. */
+/* P3: on one tick, what was armed or moved there first. */
 static bool is_before(const struct timer *a, const struct timer *b) {
-    if (a->due != b->due)
-        return a->due < b->due;
-    return (a->home == NODES) != (b->home == NODES) ? a->home == NODES : a->place < b->place;
+    return a->due != b->due ? a->due < b->due : a->place < b->place;
 }
 
 static struct timer *next_due(void) {
@@ -222,18 +220,16 @@ static int64_t draw_far(void) {
 }
 
 /* Near, far, or to a tick that is busy already. */
-static int64_t draw_delay(const struct timer *t) {
+static int64_t draw_delay(void) {
     const unsigned what = draw(8);
     const struct timer *other = &game.timers[game.count == 0 ? 0 : draw(256) % game.count];
-    int64_t delay = what < 4 ? draw(40) : what < 6 ? draw_far() : 0;
     if (what >= 6 && other->is_armed && other->due >= now())
-        delay = other->due - now();
-    /* a node that is armed for a tick while records of that tick fire comes after them */
-    return game.depth != 0 && t->home == NODES && delay == 0 ? 1 : delay;
+        return other->due - now();
+    return what < 4 ? draw(40) : what < 6 ? draw_far() : 0;
 }
 
 static struct tw_when draw_times(struct timer *t) {
-    struct tw_when when = {.due_ns = draw_delay(t)};
+    struct tw_when when = {.due_ns = draw_delay()};
     t->kind = (enum kind)draw(t->home == NODES ? 2 : 3);
     t->delay = when.due_ns;
     if (t->kind != ONCE) {
@@ -338,7 +334,7 @@ static int move_in_home(struct timer *t, unsigned set, enum how how, int64_t del
 static void move(struct timer *t, unsigned set, enum how how) {
     if (t->home == NODES && (how != MOVE || t->is_inside || !t->is_armed))
         return;
-    int64_t delay = draw_delay(t);
+    int64_t delay = draw_delay();
     int expected = t->home == TABLE && !t->lives ? -ENOENT : t->home == NODES ? 0 : refusal(t, set);
     if (expected == 0 && !t->is_armed)
         expected = -EBUSY;

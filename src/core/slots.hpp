@@ -1,4 +1,4 @@
-// The slots of all levels: a ring each, and a bit each.
+// The slots of all levels: for each of them a ring of nodes, a log of records and a bit.
 #pragma once
 
 #include <cstdint>
@@ -6,14 +6,16 @@
 #include "bitmap.hpp"
 #include "geometry.hpp"
 #include "next_busy.hpp"
+#include "record_logs.hpp"
 #include "ring.hpp"
 
 namespace tickwheel::core {
 namespace {
 
 // Invariants
-//   L1  a slot has its bit set if and only if it holds nodes
-template <class Shape> struct levels {
+//   L1  a slot has its bit set if and only if it holds nodes or entries of records
+template <class Shape> struct slots_of {
+    optional_logs<Shape> records;
     bitmap<Shape::slots> busy;
     tw_link rings[Shape::slots];
 
@@ -47,7 +49,16 @@ template <class Shape> struct levels {
             return;
         const auto offset = reinterpret_cast<std::uintptr_t>(ring) - reinterpret_cast<std::uintptr_t>(rings);
         if (offset < sizeof rings)
-            busy.clear(static_cast<unsigned>(offset / sizeof(tw_link)));
+            clear_if_empty(static_cast<unsigned>(offset / sizeof(tw_link)));
+    }
+
+    // By L1 the bit tells; but where there are rings alone, asking them takes less code.
+    bool is_busy(unsigned slot) const { return TW_RUNTIME != 0 ? busy.test(slot) : !is_empty(rings[slot]); }
+
+    // To be called when the ring or a log of a slot has become empty (L1).
+    void clear_if_empty(unsigned slot) {
+        if (is_empty(rings[slot]) && !records.hold(slot))
+            busy.clear(slot);
     }
 
     // See next_busy.hpp.
@@ -56,10 +67,13 @@ template <class Shape> struct levels {
     }
 
     // Appends all nodes of all slots to another ring, the nodes of one tick in their order.
-    void empty_into(tw_link &ring) {
+    void empty_rings_into(tw_link &ring) {
         for (tw_link &slot : rings)
             append_all(ring, slot);
-        busy = {};
+        if (!records.exist())
+            busy = {};
+        for (unsigned slot = 0; records.exist() && slot != Shape::slots; ++slot)
+            clear_if_empty(slot);
     }
 };
 

@@ -1,0 +1,70 @@
+// Fetching records into the cache before their entries' turn comes. It changes nothing.
+#pragma once
+
+#include "log.hpp"
+#include "tick.hpp"
+
+namespace tickwheel::core {
+namespace {
+
+inline void fetch(const log_chunk &chunk) {
+    for (unsigned i = chunk.first; i != chunk.end; ++i)
+        __builtin_prefetch(chunk.entries[i].record, 1);
+}
+
+// To be called before an entry of a log is taken off: fetches the records of the next chunk.
+inline void fetch_behind(const log &from) {
+    const log_chunk &chunk = *from.head;
+    if (chunk.next != nullptr && chunk.first == 0) {
+        fetch(*chunk.next);
+        __builtin_prefetch(chunk.next->next);
+    }
+}
+
+// To be called before an entry is moved from a log, which touches no record: fetches the next chunk line by line.
+inline void fetch_lines_behind(const log &from) {
+    const unsigned at = from.head->first;
+    if (at % 4 == 0 && from.head->next != nullptr)
+        __builtin_prefetch(reinterpret_cast<const char *>(from.head->next) + at * sizeof(entry));
+}
+
+// The records of the slots of level 0 that come next. The first chunk of each busy slot is fetched for once,
+// when the cursor is `slots_ahead` busy slots before that slot; and the chunk itself some slots earlier, so that
+// it can be read then.
+template <class Shape> class fetching {
+  public:
+    bool is_at(tick cursor) const { return cursor == at_; }
+
+    // To be called when the cursor has come to a slot.
+    template <class Slots> void go_to(tick cursor, const Slots &slots) {
+        at_ = cursor;
+        if (fetched_ <= cursor) {
+            fetched_ = cursor;
+            count_ = 0;
+        } else if (count_ != 0) {
+            --count_;
+        }
+        for (; count_ < slots_ahead; ++count_) {
+            const tick limit = cursor + Shape::width(0) / 2 - fetched_;
+            const unsigned on =
+                slots.next_busy(0, Shape::low(fetched_), 0, static_cast<unsigned>(limit));
+            if (on == 0)
+                return;
+            fetched_ += on;
+            const log &next = slots.records->slots[Shape::index(0, Shape::low(fetched_))];
+            if (!next.is_empty())
+                fetch(*next.head);
+            __builtin_prefetch(slots.records->slots[Shape::index(0, Shape::low(fetched_ + slots_ahead))].head);
+        }
+    }
+
+  private:
+    static constexpr unsigned slots_ahead = 4;
+
+    tick fetched_;    // up to here
+    tick at_;         // when the cursor came here
+    unsigned count_;  // of busy slots that were fetched for, behind the cursor
+};
+
+}  // namespace
+}  // namespace tickwheel::core

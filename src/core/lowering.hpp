@@ -1,0 +1,293 @@
+// How timers come down the levels as time advances, and how all of them are shifted.
+#pragma once
+
+#include "record_engine.hpp"
+
+namespace tickwheel::core {
+namespace {
+
+template <class Shape> class lowering : public record_engine<Shape> {
+    using base = record_engine<Shape>;
+    using digits = typename Shape::digits;
+
+  protected:
+    using base::count, base::cursor, base::distance_to, base::end_quiet, base::here, base::lead,
+        base::lead_into, base::leaving, base::open_level, base::origin, base::slot_opened_by, base::slot_to_join,
+        base::slots;
+#if TW_RUNTIME
+    using base::places, base::shift_by, base::shifting, base::times_emptied;
+#endif
+
+  public:
+#if TW_RUNTIME
+    using base::logs;
+#endif
+
+    // Puts a node into the slot of its expiry, last among those of its tick.
+    void place(tw_node &node) { slots.put(node, slot_to_join(cursor + distance_to(node.expiry))); }
+
+    void take(tw_node &node) { slots.take(node); }
+
+    // To be called before a walk takes off the node that it has come to. To compare the links has the next
+    // node come from memory, where the walk goes next.
+    static void check_in_walk(const tw_node &node) {
+        stop_if_not_pending(node);
+        stop_if_broken(node.link);
+    }
+
+    // --- shifting: time was set back, and everything becomes due later ----------------------
+
+#if TW_RUNTIME
+    // Makes everything that is pending due `by` ticks later, one timer with each shift_one. The timers are
+    // pending all the while. Nodes that a clear has not handed out yet were armed before all others, and
+    // so come first.
+    // REQUIRES: no shift is under way
+    void begin_shift(tick by) {
+        TW_ASSERT(!is_shifting());
+        append_all(shifting, leaving);
+        for (unsigned slot = 0; slot < Shape::slots; ++slot) {
+            if (slots.records.exist())
+                begin_shift_of_log(logs().slots[slot]);
+            append_all(shifting, slots.rings[slot]);
+        }
+        if (slots.records.exist()) {
+            for (log &late : logs().late)
+                logs().shifting.append_all(late);
+            logs().queue.empty_into(logs().shifting);
+            logs().going_round.end();  // a shift looks at all entries
+            logs().offset += by;
+        }
+        slots.busy = {};
+        note_emptied();
+        shift_by = by;
+        end_quiet();
+    }
+#endif
+
+    // Shifts one timer. False if there was none left.
+    bool shift_one() {
+#if TW_RUNTIME
+        if (slots.records.exist() && !logs().shifting.is_empty())
+            return shift_front_of_log();
+        if (!is_empty(shifting)) {
+            shift_node();
+            return true;
+        }
+#endif
+        return false;
+    }
+
+  protected:
+    bool is_shifting() const {
+#if TW_RUNTIME
+        return !is_empty(shifting) || (slots.records.exist() && !logs().shifting.is_empty());
+#else
+        return false;
+#endif
+    }
+
+    void take_in_walk(tw_node &node) {
+        check_in_walk(node);
+        take(node);
+    }
+
+    // Lowers timers of one slot by one level, at most `most`: from the slots that have opened; or, when these
+    // are empty, from those that open within their lead. Returns the number of steps.
+    //
+    // The levels are taken from the top down, so that a timer from a high level goes through the
+    // slots below ahead of timers armed later (W3). When the last opened slot is empty the origin
+    // follows the cursor.
+    [[gnu::noinline]] std::uint32_t lower(std::uint32_t most) {
+        for (unsigned level = open_level != 0 ? open_level : Shape::far; level != 0; --level) {
+            const digits until = open_level != 0 ? 0 : Shape::until_next(level, here());
+            if (until > lead_into(level, lead))
+                continue;
+            if (const std::uint32_t moved = lower_from(level, cursor + until, most); moved != 0)
+                return moved;
+        }
+        if (open_level == 0)
+            return 0;
+        origin = cursor;
+        open_level = 0;
+        return 1;
+    }
+
+    // --- what stands in a ring and is no node --------------------------------------------------
+
+    // A place goes no further than the front of its ring: the walk finds it gone, and goes on there.
+    bool drop_place(tw_node &node) {
+        if (unlikely(is_place(node))) {
+            take_place(node);
+            return true;
+        }
+        return false;
+    }
+
+    void take_place(tw_node &node) {
+        stop_if_broken(node.link);
+        take(node);
+        node.state = TW_IDLE;
+        --count;
+#if TW_RUNTIME
+        --places;
+#endif
+    }
+
+    // All rings were emptied at once, and places and seams with them.
+    void note_emptied() {
+#if TW_RUNTIME
+        ++times_emptied;
+        if (slots.records.exist())
+            ++logs().cleared;
+#endif
+    }
+
+    // A seam that is not in its slot any more: its log finds it gone.
+    bool drop_seam(tw_node &node) {
+        if (!unlikely(is_seam(node)))
+            return false;
+        unlink(node.link);
+        make_empty(node.link);
+        return true;
+    }
+
+  private:
+    // Takes the first timers, at most `most`, of the slot that opens at this tick to the slots that they belong
+    // to once that has opened. Returns the number of steps: 0 if the slot is empty.
+    [[gnu::noinline]] std::uint32_t lower_from(unsigned level, tick opening, std::uint32_t most) {
+        const unsigned slot = slot_opened_by(level, opening);
+        const tw_link &ring = slots.rings[slot];
+        std::uint32_t moved = 0;
+#if TW_RUNTIME
+        if (slots.records.exist() && !logs().slots[slot].is_empty()) {
+            moved = lower_log(level, slot, opening, most);
+            if (!logs().slots[slot].is_empty())
+                return moved;
+        }
+#endif
+        back_walk ahead(ring);
+        while (!is_empty(ring) && moved != most) {
+            tw_node &node = node_of(behind(ring));
+            ahead.touch_next(node.link);
+            if (!drop_place(node))
+                lower_node(node, level, slot, opening);
+            ++moved;
+            if (!has_room)
+                break;
+        }
+        return moved;
+    }
+
+    // Takes one of these nodes there. Three cases. A node goes one level down if it belongs to the slot's
+    // stretch. From a far slot, one of a later round goes to a lower far slot, that of the highest bit in
+    // which the two rounds differ (W5). Any other node was postponed, and is placed as if armed now.
+    void lower_node(tw_node &node, unsigned level, unsigned slot, tick opening) {
+        TW_CHECKS(kept(&node));
+        const tick t = cursor + distance_to(node.expiry);
+        take_in_walk(node);
+        if (const unsigned below = slot_below(t, level, slot, opening); below != Shape::slots)
+            slots.put(node, below);
+        else
+            place(node);
+    }
+
+    // The slot that a timer is lowered to; Shape::slots if the timer does not belong to the stretch.
+    TW_INLINE_IF_SMALL static unsigned slot_below(tick t, unsigned level, unsigned slot, tick opening) {
+        const unsigned differs_on = Shape::level_of(t ^ opening);
+        if (differs_on < level)
+            return Shape::slot(level - 1, Shape::low(t));
+        if (differs_on == Shape::far && Shape::far_slot(t ^ opening) < slot)
+            return Shape::far_slot(t ^ opening);
+        return Shape::slots;
+    }
+
+#if TW_RUNTIME
+    // --- logs: along each of them, and at its seams along the ring -----------------------------
+
+    std::uint32_t lower_log(unsigned level, unsigned slot, tick opening, std::uint32_t most) {
+        log &from = logs().slots[slot];
+        std::uint32_t moved = 0;
+        for (; moved != most && !from.is_empty(); ++moved) {
+            const entry e = from.front();
+            if (this->has_nodes_before(e, slot)) {
+                tw_node &node = node_of(behind(slots.rings[slot]));
+                if (!drop_place(node))
+                    lower_node(node, level, slot, opening);
+                continue;
+            }
+            fetch_lines_behind(from);
+            logs().pop(from);
+            if (e.is_seam())
+                logs().drop(*e.seam);
+            else if (level != Shape::far)
+                this->put_entry(e, Shape::slot(level - 1, static_cast<digits>(e.low)));
+            else
+                lower_from_far(e, slot, opening);
+        }
+        slots.clear_if_empty(slot);
+        this->pay_for_moves(moved);
+        return moved;
+    }
+
+    // The whole tick of an entry in a far slot is known from its record; if that is stale, the entry is
+    // dropped.
+    void lower_from_far(entry e, unsigned slot, tick opening) {
+        if (!e.is_current()) {
+            --logs().entries;
+            return;
+        }
+        const tick t = tick_of(*e.record);
+        e.low = static_cast<std::uint32_t>(t);
+        const unsigned below = slot_below(t, Shape::far, slot, opening);
+        this->put_entry(e, below != Shape::slots ? below : slot_to_join(t));
+    }
+
+    // Where the entry of an armed record belongs.
+    tick tick_of(const timing &record) const { return larger(logs().due_of(record) - record.lag, cursor); }
+
+    // --- shifting ------------------------------------------------------------------------------
+
+    // Slots with higher numbers may hold later timers of the same ticks; so a seam keeps the nodes of the
+    // slots before this one ahead of its records.
+    void begin_shift_of_log(log &from) {
+        if (from.is_empty())
+            return;
+        if (!from.front().is_seam() && !is_empty(shifting))
+            this->join(shifting, logs().shifting);
+        logs().shifting.append_all(from);
+    }
+
+    bool shift_front_of_log() {
+        log &from = logs().shifting;
+        const entry e = from.front();
+        const bool is_linked = e.is_seam() && !is_empty(e.seam->link);
+        if (is_linked && shifting.next != &e.seam->link) {
+            shift_node();
+            return true;
+        }
+        logs().pop(from);
+        if (e.is_seam())
+            logs().drop(*e.seam);
+        else if (e.is_current())
+            this->place_entry(e, tick_of(*e.record));
+        else
+            --logs().entries;
+        this->pay_for_moves(1);
+        return true;
+    }
+
+    void shift_node() {
+        tw_node &node = node_of(behind(shifting));
+        if (drop_place(node) || drop_seam(node))
+            return;
+        TW_CHECKS(kept(&node));
+        take_in_walk(node);
+        node.expiry = later(node.expiry, shift_by);
+        place(node);
+        TW_CHECKS(pending(&node));
+    }
+#endif
+};
+
+}  // namespace
+}  // namespace tickwheel::core

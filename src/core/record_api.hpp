@@ -1,0 +1,69 @@
+// The functions of records.hpp, for any shape of wheel. c_api.cpp has those of the library's wheel; tests
+// instantiate them for other shapes.
+#pragma once
+
+#include "api_guard.hpp"
+#include "engine.hpp"
+
+#if TW_RUNTIME
+
+namespace tickwheel::core {
+namespace {
+
+template <class Wheel> struct record_api {
+    using logs = record_logs<typename Wheel::shape>;
+
+    static Wheel &wheel_of(tw *w) { return wheel_in<Wheel>(w); }
+
+    static std::size_t size() { return sizeof(logs); }
+    static std::size_t chunks_for(std::size_t records, unsigned wheels) {
+        return logs::chunks_for(records, wheels);
+    }
+
+    static void begin(tw *w, void *zeroed, record_memory &memory, tick offset, bool is_second,
+                      record_caller *caller, void *arg) {
+        auto *const made = new (zeroed) logs;
+        made->memory = &memory;
+        made->caller = caller;
+        made->caller_arg = arg;
+        made->offset = offset;
+        made->which = is_second ? stamps::second_wheel : 0;
+        enter(w);
+        wheel_of(w).begin_records(*made);
+        leave(w, 0);
+    }
+
+    static void share_lock(tw *w, tw *with) { state_in(w).guard = guard_of(state_in(with)); }
+
+    static wheel_lock lock_of(tw *w) {
+        const wheel_state &wheel = state_in(w);
+        return {wheel.how == locking::unlocked ? nullptr : wheel.guard, wheel.how == locking::observed};
+    }
+
+    static void arm(tw *w, timing &record, tick due) { wheel_of(w).arm_record(record, due); }
+    static void move(tw *w, timing &record, tick due) { wheel_of(w).move_record(record, due); }
+    static void disarm(tw *w, timing &record) { wheel_of(w).disarm_record(record); }
+
+    static tick choose_tick(tw *w, tick first, tick last) {
+        const tick present = now(w);
+        return last <= present || first == last ? last
+                                                : wheel_of(w).cheapest(larger(first, present + 1), last);
+    }
+    static tick now(tw *w) { return wheel_of(w).now; }
+    static std::size_t count(tw *w) { return wheel_of(w).records(); }
+    static void count_cancelled(tw *w, unsigned label, std::uint64_t fires) {
+        wheel_of(w).count_cancelled(label, fires);
+    }
+
+    static bool is_in_callback(tw *w) { return state_in(w).is_in_callback(); }
+    // An exchange, so that what a caller reads afterwards is not older than the interruption.
+    static void forget_interruption(tw *w) {
+        if (__atomic_load_n(&state_in(w).interrupted, __ATOMIC_RELAXED))
+            static_cast<void>(__atomic_exchange_n(&state_in(w).interrupted, false, __ATOMIC_ACQUIRE));
+    }
+};
+
+}  // namespace
+}  // namespace tickwheel::core
+
+#endif

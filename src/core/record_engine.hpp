@@ -1,0 +1,371 @@
+// The records of a wheel: how their entries are placed, dropped, put in order and found to be due. See
+// record_logs.hpp for the invariants, and seam.hpp for how records and nodes keep one order.
+#pragma once
+
+#include "bounds.hpp"
+#include "placement.hpp"
+
+namespace tickwheel::core {
+namespace {
+
+#if TW_RUNTIME
+
+// No member may be called before begin_records, unless it says so.
+template <class Shape> class record_engine : public placement<Shape> {
+    using base = placement<Shape>;
+    using digits = typename Shape::digits;
+
+  protected:
+    using base::cursor, base::distance_to, base::here, base::next_round, base::cursor_slot, base::shifting,
+        base::slot_to_join, base::slots, base::origin;
+
+  public:
+    // To be called once, before anything is armed by the functions below.
+    void begin_records(record_logs<Shape> &zeroed) { slots.records.logs = &zeroed; }
+    std::size_t records() const { return slots.records.armed(); }
+
+    // --- arming: see records.hpp ---------------------------------------------------------------
+
+    TW_INLINED void arm_record(timing &record, tick to) {
+        ++logs().armed;
+        place_anew(record, to);
+    }
+
+    // To a tick later than its entry's, but no more than 32 bits of ticks later, only the record is touched.
+    // Not if its entry is at the cursor, as it may be in the queue already, in the former order of its record;
+    // nor if a node may stand at that tick (R3).
+    TW_INLINED void move_record(timing &record, tick to) {
+        const tick of_entry = record.due - record.lag;
+        if (to > of_entry && to - of_entry <= UINT32_MAX && of_entry + logs().offset > cursor &&
+            !may_hold_nodes_at(logs().offset + to)) {
+            record.lag = static_cast<std::uint32_t>(to - of_entry);
+            record.due = to;
+            record.order = ++logs().order;
+            return;
+        }
+        drop_entry(record);
+        place_anew(record, to);
+        sweep_if_crowded();
+    }
+
+    TW_INLINED void disarm_record(timing &record) {
+        --logs().armed;
+        drop_entry(record);
+        sweep_if_crowded();
+    }
+
+    // Takes the record that is due off the wheel. REQUIRES: look_at_cursor() has just said so
+    timing &take_due_record() {
+        record_logs<Shape> &all = logs();
+        log &from = *all.first;
+        timing &record = *from.front().record;
+        TW_ASSERT(all.armed != 0 && is_armed(record));
+        fetch_ahead(from);
+        --all.armed;
+        record.stamp &= ~stamps::armed;
+        drop_front(from);
+        sweep_if_crowded();
+        return record;
+    }
+
+    record_logs<Shape> &logs() const { return *slots.records; }
+
+  protected:
+    // --- placing -------------------------------------------------------------------------------
+
+    TW_INLINED void place_anew(timing &record, tick to) {
+        record_logs<Shape> &all = logs();
+        record.due = to;
+        record.order = ++all.order;
+        record.lag = 0;
+        record.stamp = stamps::next(record.stamp, all.which);
+        ++all.entries;
+        place_entry({{&record}, 0, record.stamp}, larger(all.due_of(record), cursor));
+    }
+
+    // REQUIRES: t is not before the cursor
+    TW_INLINED void place_entry(entry e, tick t) {
+        e.low = static_cast<std::uint32_t>(t);
+        put_entry(e, slot_to_join(t));
+    }
+
+    TW_INLINED void put_entry(const entry &e, unsigned slot) {
+        record_logs<Shape> &all = logs();
+        slots.busy.set(slot);
+        if (unlikely(e.is_late() && slot < Shape::width(0))) {
+            all.late[slot].append(all.memory->chunks, e);
+            return;
+        }
+        if (unlikely(!is_empty(slots.rings[slot])))
+            join(slots.rings[slot], all.slots[slot]);
+        all.slots[slot].append(all.memory->chunks, e);
+    }
+
+    // A record is about to join a slot that has nodes: puts a seam at the end of both if the ring does not end
+    // with one. A seam with nothing behind it in the log moves there.
+    [[gnu::noinline]] void join(tw_link &ring, log &in) {
+        record_logs<Shape> &all = logs();
+        stop_if_last_broken(ring);
+        if (node_of(*ring.prev).state == seam_state)
+            return;
+        const bool has_one = !in.is_empty() && in.back().is_seam();
+        seam &last = has_one ? *in.back().seam : all.memory->take_seam();
+        if (has_one)
+            unlink_unchecked(last.link);
+        last.state = seam_state;
+        last.cleared = all.cleared;
+        append(ring, last.link);
+        if (has_one)
+            return;
+        ++all.seams;
+        entry e = {};
+        e.seam = &last;
+        in.append(all.memory->chunks, e);
+    }
+
+    // False if no node stands at a tick. Nodes of one tick may be in several slots, if some were lowered:
+    // counted from the origin, or from the next round, and below.
+    bool may_hold_nodes_at(tick t) const {
+        if (this->count == 0)
+            return false;
+        if (!is_empty(shifting) || t <= cursor)
+            return true;
+        const auto has_nodes = [&](unsigned slot) { return !is_empty(slots.rings[slot]); };
+        const unsigned slot = Shape::slot_from(origin, t);
+        if (has_nodes(slot))
+            return true;
+        if (slot >= Shape::near_slots && (has_nodes(Shape::slot_from(cursor, t)) ||
+                                          (t >= next_round() && has_nodes(Shape::slot_from(next_round(), t)))))
+            return true;
+        for (unsigned level = Shape::level_with(slot); level-- != 0;)
+            if (has_nodes(Shape::slot(level, Shape::low(t))))
+                return true;
+        return false;
+    }
+
+    // --- dropping ------------------------------------------------------------------------------
+
+    // Makes the entry of a record stale; or takes it back if it is the last of its log, so that starting and
+    // stopping in turn leaves nothing behind. The last may also be an older one of the record, stale already.
+    TW_INLINED void drop_entry(timing &record) {
+        record_logs<Shape> &all = logs();
+        const unsigned slot = Shape::slot_from(origin, larger(all.due_of(record) - record.lag, cursor));
+        log &of_entry = all.slots[slot];
+        if (!of_entry.is_empty() && of_entry.back().record == &record) {
+            all.take_back(of_entry);
+            if (of_entry.is_empty())
+                slots.clear_if_empty(slot);
+        }
+        record.stamp &= ~stamps::armed;
+    }
+
+    // Takes off the first entry of one of the cursor's logs, for good; or so that it goes on elsewhere.
+    void drop_front(log &from) {
+        --logs().entries;
+        pop(from);
+    }
+    void pop(log &from) {
+        logs().pop(from);
+        if (!from.is_empty())
+            return;
+        if (logs().queue.owns(from))
+            logs().queue.forget_if_empty(from);
+        slots.clear_if_empty(cursor_slot());
+    }
+
+    // --- the slot at the cursor ----------------------------------------------------------------
+
+    // What is first in the cursor's slot, which has its bit set: a node or a record to fire, or something to
+    // move (clean_cursor).
+    next_step look_at_cursor() {
+        record_logs<Shape> &all = logs();
+        const unsigned slot = cursor_slot();
+        log &plain = all.slots[slot];
+        if (unlikely(all.has_late(slot)))
+            return look_at_late(slot);
+        if (plain.is_empty() || has_nodes_before(plain.front(), slot))
+            return this->look_at_node(node_of(behind(slots.rings[slot])));
+        return look_at_entry(plain);
+    }
+
+    // True if an entry is a seam with nodes before it.
+    bool has_nodes_before(const entry &e, unsigned slot) const {
+        return e.is_seam() && e.seam->cleared == logs().cleared && slots.rings[slot].next != &e.seam->link;
+    }
+
+    next_step look_at_entry(log &from) {
+        const entry &e = from.front();
+        if (e.is_seam() || !e.is_current() || logs().due_of(*e.record) > cursor)
+            return next_step::move;
+        logs().first = &from;
+        return next_step::fire_record;
+    }
+
+    // Late entries are put in order first, and then taken in turn with the others. They come before all nodes
+    // (R3).
+    next_step look_at_late(unsigned slot) {
+        record_logs<Shape> &all = logs();
+        log &plain = all.slots[slot];
+        const bool has_plain = !plain.is_empty() && !has_nodes_before(plain.front(), slot);
+        if (!all.late[slot].is_empty() || !all.queue.is_first_known() ||
+            look_at_entry(all.queue.first()) == next_step::move)
+            return next_step::move;
+        if (!has_plain)
+            return next_step::fire_record;
+        log *const late = all.first;
+        if (look_at_entry(plain) == next_step::move)
+            return next_step::move;
+        if (late->front().record->order < plain.front().record->order)
+            all.first = late;
+        return next_step::fire_record;
+    }
+
+    // Does what look_at_cursor() wants moved, if that is no node. Returns false if it is one.
+    bool clean_cursor() {
+        if (!slots.records.exist())
+            return false;
+        record_logs<Shape> &all = logs();
+        const unsigned slot = cursor_slot();
+        log &plain = all.slots[slot];
+        const bool plain_is_first = !plain.is_empty() && !has_nodes_before(plain.front(), slot);
+        if (plain_is_first && look_at_entry(plain) == next_step::move)
+            clean_front(plain);
+        else if (all.has_late(slot))
+            bring_in_order(slot);
+        else
+            return false;
+        pay_for_moves(order_queue::batch);
+        return true;
+    }
+
+    // A stale entry is dropped, and so is a seam. An entry whose record was moved on goes where that is due,
+    // as a late one.
+    void clean_front(log &from) {
+        record_logs<Shape> &all = logs();
+        entry e = from.front();
+        if (e.is_seam()) {
+            pop(from);
+            all.drop(*e.seam);
+            slots.clear_if_empty(cursor_slot());
+        } else if (e.is_current()) {
+            fetch_ahead(from);
+            pop(from);
+            e.record->lag = 0;
+            e.mark |= stamps::late;
+            place_entry(e, all.due_of(*e.record));
+        } else {
+            fetch_ahead(from);
+            drop_front(from);
+        }
+    }
+
+    // One step towards knowing the earliest of the late entries.
+    void bring_in_order(unsigned slot) {
+        record_logs<Shape> &all = logs();
+        if (!all.late[slot].is_empty())
+            add_some(all.late[slot], slot);
+        else if (all.queue.is_first_known())
+            clean_front(all.queue.first());
+        else
+            move_some_in_queue();
+    }
+
+    // Reads the order of the next late entries from their records, and leaves out those that are stale or
+    // not due here.
+    void add_some(log &late, unsigned slot) {
+        record_logs<Shape> &all = logs();
+        for (unsigned looks = 0; looks < order_queue::batch && !late.is_empty(); ++looks) {
+            if (look_at_entry(late) == next_step::move) {
+                clean_front(late);
+                continue;
+            }
+            fetch_ahead(late);
+            all.queue_slot = slot;
+            all.queue.add(all.memory->chunks, late.front());
+            pop(late);
+        }
+    }
+
+    // The record of what may be the first soon is fetched.
+    void move_some_in_queue() {
+        record_logs<Shape> &all = logs();
+        log &from = all.queue.to_move();
+        for (unsigned moves = 0; moves < order_queue::batch && !from.is_empty(); ++moves) {
+            const entry e = from.front();
+            all.pop(from);
+            if (all.queue.put(all.memory->chunks, e))
+                __builtin_prefetch(e.record, 1);
+        }
+        all.queue.forget_if_empty(from);
+    }
+
+    TW_INLINED void fetch_ahead(const log &from) {
+        fetch_behind(from);
+        if (!logs().ahead.is_at(cursor))
+            logs().ahead.go_to(cursor, slots);
+    }
+
+    // --- sweeping: see sweep.hpp -----------------------------------------------------------------
+
+    TW_INLINED void sweep_if_crowded() {
+        const record_logs<Shape> &all = logs();
+        const bool is_crowded = 4 * (all.entries - all.armed) > 3 * all.armed + 2 * all.spare;
+        if (unlikely(is_crowded || all.going_round.is_under_way()))
+            sweep_some(sweep::share);
+    }
+
+    TW_INLINED void pay_for_moves(unsigned moved) {
+        if (unlikely(logs().going_round.is_under_way()))
+            sweep_some(moved);
+    }
+
+    // Looks at so many entries, and at the rest of the last chunk. Not to be called while entries are in no
+    // log.
+    [[gnu::noinline]] void sweep_some(unsigned entries) {
+        record_logs<Shape> &all = logs();
+        sweep &at = all.going_round;
+        for (unsigned looks = 0; looks < entries;) {
+            if (!at.is_in_log() && !begin_next_log(at))
+                return;
+            log &in = all.log_at(at.swept());
+            looks += at.go_on(all);
+            if (in.is_empty())
+                note_swept_empty(at.swept(), in);
+        }
+        if (at.is_in_log())
+            fetch(*at.at());
+    }
+
+    void note_swept_empty(unsigned number, const log &in) {
+        if (logs().queue.owns(in))
+            logs().queue.forget_if_empty(in);
+        if (number != 0)
+            slots.clear_if_empty(logs().slot_at(number));
+    }
+
+    // Finds the next log with entries. Returns false if the sweep is over.
+    bool begin_next_log(sweep &at) {
+        record_logs<Shape> &all = logs();
+        for (unsigned i = at.next(); i != all.all_logs; ++i) {
+            i = all.skip_to_busy(i, slots.busy);
+            if (log &next = all.log_at(i); !next.is_empty()) {
+                at.begin(i, next);
+                return true;
+            }
+        }
+        at.end();
+        return false;
+    }
+};
+
+#else
+
+template <class Shape> class record_engine : public placement<Shape> {
+  protected:
+    static constexpr bool clean_cursor() { return false; }
+};
+
+#endif
+
+}  // namespace
+}  // namespace tickwheel::core

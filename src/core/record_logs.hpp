@@ -1,0 +1,188 @@
+// What the slots of one wheel hold of records: logs of entries, and how they are kept in order and short.
+#pragma once
+
+#include "bitmap.hpp"
+#include "features.hpp"
+#include "next_busy.hpp"
+
+#if TW_RUNTIME
+#include "fetching.hpp"
+#include "order_queue.hpp"
+#include "records.hpp"
+#include "sweep.hpp"
+#endif
+
+namespace tickwheel::core {
+namespace {
+
+#if TW_RUNTIME
+
+// Invariants. log_checker.hpp walks what a snapshot can show; the model test holds the rest.
+//
+//   R1  Of each armed record there is one entry that is not stale, `lag` ticks before the record is due or
+//       earlier, or at the cursor if that is overdue. So none is lost (P4): when that entry's slot opens, the
+//       record is due, or the entry moves on to where it is. A record that is not armed has none. (An entry
+//       that stays stale for 2^29 armings of its record counts again. It may take the record's place among
+//       those of its tick, and fires nothing that is not due.)
+//   R2  Entries of one tick go through the same slots, and only ever join a log at its end. So those whose
+//       records stay where they were armed are in the order of arming (P3).
+//   R3  Entries whose records were moved to a later tick move on when their slot opens, and are marked as
+//       late. On level 0 they have logs of their own, and a queue puts them in order when the slot opens;
+//       what is in the queue belongs to the slot `queue_slot`. A record is moved so only if no node can stand
+//       at its new tick. So late entries fire before all nodes of their tick.
+//   R4  A seam stands in the log and in the ring of its slot; since a clear or a shift, in the log alone. What
+//       is before the seam in both was armed before what is behind. Two seams follow each other only where a
+//       sweep stands, and a log that is no open slot's has an entry beside its seams.
+//   R5  `entries` is the number of entries without seams, `armed` that of records with one that is not stale.
+//       At most armed + spare of them are stale; see sweep.hpp.
+template <class Shape> struct record_logs {
+    static constexpr unsigned width_0 = Shape::width(0);
+    static constexpr unsigned all_logs = 1 + Shape::slots + width_0 + order_queue::logs;
+
+    // Entries beyond two for each armed record.
+    static constexpr std::size_t spare = 32;
+
+    // See records.hpp. By R5 there are no more entries than this; by R4 no more seams than entries and one for
+    // each log, nor than twice the entries and one for each slot that is open. A chunk holds one or more; and
+    // all are full except the first and the last of a log, and the one where a sweep is.
+    static constexpr std::size_t chunks_for(std::size_t records, unsigned wheels) {
+        const std::size_t entries = 2 * records + wheels * spare;
+        const std::size_t seams = entries + smaller(entries + 2 * (Shape::top + 2), wheels * std::size_t{all_logs});
+        const std::size_t held = entries + seams;
+        const std::size_t of_logs = smaller(held, held / log_chunk::size + wheels * (std::size_t{2} * all_logs + 1));
+        return of_logs + seams / record_memory::seams_of_chunk + 1;
+    }
+
+    record_memory *memory;
+    record_caller *caller;
+    void *caller_arg;
+
+    std::size_t entries, armed, seams;
+    std::uint64_t order;    // of the record that was armed last
+    std::uint32_t cleared;  // how often the rings were emptied at once, and seams with them
+    tick offset;            // by how many ticks the wheel is ahead of timing::due
+    std::uint32_t which;    // a bit of the stamps: stamps::second_wheel or 0
+    log *first;             // where the record stands that was said to be due
+
+    sweep going_round;
+    fetching<Shape> ahead;
+    log shifting;  // entries to be placed anew
+    unsigned queue_slot;
+    log slots[Shape::slots];
+    log late[width_0];
+    order_queue queue;
+
+    tick due_of(const timing &record) const { return record.due + offset; }
+
+    bool has_late(unsigned slot) const {
+        return slot < width_0 && (!late[slot].is_empty() || (slot == queue_slot && !queue.is_empty()));
+    }
+    bool hold(unsigned slot) const { return !slots[slot].is_empty() || has_late(slot); }
+
+    // True if there is something in the logs, even if all of it is stale.
+    bool are_busy() const { return entries + seams != 0; }
+
+    // --- taking off ---
+
+    // Takes off the first entry of a log.
+    void pop(log &from) {
+        const log_chunk *const emptied = from.pop(memory->chunks);
+        if (emptied != nullptr)
+            going_round.note_emptied(*emptied, from);
+    }
+
+    // Takes a seam, which has left its log, out of its ring.
+    void drop(seam &of) {
+        unlink_unchecked(of.link);
+        memory->give_back(of);
+        --seams;
+    }
+    void drop_seam_in_front(log &from) {
+        seam &of = *from.front().seam;
+        pop(from);
+        drop(of);
+    }
+
+    // Takes off the last entry, and the seam that it leaves at the end; unless that would empty a chunk but
+    // not the log.
+    void take_back(log &from) {
+        const log_chunk *last = from.tail;
+        if (!from.take_back(memory->chunks))
+            return;
+        --entries;
+        while (!from.is_empty() && from.back().is_seam()) {
+            seam &of = *from.back().seam;
+            if (!from.take_back(memory->chunks))
+                return;
+            drop(of);
+        }
+        if (from.is_empty())
+            going_round.note_taken_back(*last);
+    }
+
+    // --- sweeping: see sweep.hpp ---
+
+    // The logs in the order in which they are swept: from the top down, as entries come down while the sweep
+    // goes on. Level 0 has two to a slot.
+    log &log_at(unsigned i) {
+        if (i == 0)
+            return shifting;
+        if (i <= Shape::slots)
+            return slots[slot_at(i)];
+        i -= 1 + Shape::slots;
+        return i < width_0 ? late[i] : queue.at(i - width_0);
+    }
+
+    // The slot of such a log. REQUIRES: i != 0
+    unsigned slot_at(unsigned i) const {
+        constexpr unsigned far_slots = Shape::slots - Shape::near_slots, top_slots = Shape::width(Shape::top);
+        i -= 1;
+        if (i < far_slots)
+            return Shape::slots - 1 - i;
+        i -= far_slots;
+        if (i < top_slots)
+            return Shape::first_slot(Shape::top) + i;
+        i -= top_slots;
+        if (i < Shape::top * width_0)
+            return Shape::first_slot(Shape::top - 1 - i / width_0) + i % width_0;
+        i -= Shape::top * width_0;
+        return i < width_0 ? i : queue_slot;
+    }
+
+    // Passes slots without entries, at most to the end of their level.
+    unsigned skip_to_busy(unsigned i, const bitmap<Shape::slots> &busy) const {
+        if (i == 0 || i >= all_logs - order_queue::logs)
+            return i;
+        const unsigned slot = slot_at(i);
+        const unsigned level = Shape::level_with(slot);
+        return level == Shape::far ? i
+                                   : i + busy.find(slot, Shape::first_slot(level) + Shape::width(level)) - slot;
+    }
+};
+
+template <class Shape> struct optional_logs {
+    record_logs<Shape> *logs;  // null: there are nodes alone
+
+    record_logs<Shape> &operator*() const { return *logs; }
+    record_logs<Shape> *operator->() const { return logs; }
+    bool exist() const { return logs != nullptr; }
+    bool hold(unsigned slot) const { return logs != nullptr && logs->hold(slot); }
+    bool are_busy() const { return logs != nullptr && logs->are_busy(); }
+    std::size_t entries() const { return logs != nullptr ? logs->entries : 0; }
+    std::size_t armed() const { return logs != nullptr ? logs->armed : 0; }
+};
+
+#else
+
+template <class Shape> struct optional_logs {
+    static constexpr bool exist() { return false; }
+    static constexpr bool hold(unsigned) { return false; }
+    static constexpr bool are_busy() { return false; }
+    static constexpr std::size_t entries() { return 0; }
+    static constexpr std::size_t armed() { return 0; }
+};
+
+#endif
+
+}  // namespace
+}  // namespace tickwheel::core

@@ -1,0 +1,150 @@
+// Sweeping stale entries out of logs.
+//
+// Stale entries go when their slot opens. Until then they are memory, so they are swept away when there
+// are too many: log by log, each compacted in place.
+//
+// The bound (R5). A sweep begins when 4 stale > 3 armed + 2 spare. From then on each record that fires, is
+// disarmed or is moved to an earlier tick pays for `share` = 14 entries; nothing else makes entries stale, or
+// fewer armed. So a sweep of E = stale + armed entries, about 7/4 of those armed, is over after E / 14 = armed
+// / 8 such calls. If all of them disarm, 7/8 of the records are then left, and no more than 3/4 + 1/8 as many
+// stale entries. An entry that moves to a log that is still to be swept is looked at once more: the step that
+// moves it pays for that.
+#pragma once
+
+#include "record_memory.hpp"
+
+namespace tickwheel::core {
+namespace {
+
+// Where a sweep has come to. All zero: none is under way.
+//
+// Invariants
+//   G1  A sweep stands before the chunk `at_` of the log `swept_`; `before_` is the chunk before that, null if
+//       there is none. Both are null between two logs. No chunks but these, the first and the last of a log
+//       have room.
+//   G2  While a sweep is under way, an entry that it has yet to look at goes to a log that it has done with
+//       only if its record was looked at meanwhile.
+class sweep {
+  public:
+    static constexpr unsigned share = 14;  // entries with each one that becomes stale
+
+    bool is_under_way() const { return next_ != 0; }
+    bool is_in_log() const { return at_ != nullptr; }
+    unsigned next() const { return next_; }  // the number of the log that comes next
+    unsigned swept() const { return next_ - 1; }
+    const log_chunk *at() const { return at_; }
+
+    // Goes on in the log of this number, which is not empty.
+    void begin(unsigned number, log &in) {
+        next_ = number + 1;
+        swept_ = &in;
+        at_ = in.head;
+        before_ = nullptr;
+    }
+    void end() {
+        next_ = 0;
+        at_ = before_ = nullptr;
+    }
+
+    // Drops the stale entries of one chunk, and fills up the chunk before with those that are left. Of two
+    // seams with nothing between them only the later one matters, and none at the end of a log. Returns how
+    // many entries were looked at. `logs` has the memory and the counts.
+    template <class Logs> unsigned go_on(Logs &logs) {
+        log_chunk &chunk = *at_;
+        const entry *from = &chunk.entries[chunk.first];
+        const entry *const end = &chunk.entries[chunk.end];
+        const auto looks = static_cast<unsigned>(end - from);
+        unsigned seams = 0, stale = 0;
+        chunk.end = chunk.first;
+        log_chunk *to = before_ != nullptr ? before_ : &chunk;
+        entry *kept = &to->entries[to->end];
+        for (; from != end; ++from) {
+            const entry e = *from;
+            if (unlikely(e.is_seam())) {
+                ++seams;
+                to->end = to->index_of(kept);
+                if (entry *const last = last_kept(chunk); last != nullptr && last->is_seam()) {
+                    logs.drop(*last->seam);
+                    *last = e;
+                    continue;
+                }
+            } else if (!e.is_current()) {
+                ++stale;
+                continue;
+            }
+            if (kept == &to->entries[log_chunk::size]) {
+                to->end = log_chunk::size;
+                to = &chunk;
+                kept = &chunk.entries[chunk.first];
+            }
+            *kept++ = e;
+        }
+        to->end = to->index_of(kept);
+        logs.entries -= stale;
+        at_ = chunk.next;
+        if (at_ == nullptr)
+            drop_seam_at_end(logs, chunk);
+        if (chunk.count() == 0)
+            remove(logs, chunk);
+        else
+            before_ = &chunk;
+        if (at_ == nullptr)
+            before_ = nullptr;
+        return looks - seams;
+    }
+
+    // The owner has taken off the first entry of a log, and its chunk with it. A sweep that stands there
+    // begins the log anew.
+    void note_emptied(const log_chunk &emptied, const log &from) {
+        if (&emptied != at_ && &emptied != before_)
+            return;
+        before_ = nullptr;
+        at_ = from.head;
+    }
+    // The owner has taken back the only entry of a log.
+    void note_taken_back(const log_chunk &emptied) {
+        if (&emptied == at_ || &emptied == before_)
+            at_ = before_ = nullptr;
+    }
+
+  private:
+    template <class> friend class log_checker;
+    friend struct test_access;
+
+    // The entry that was kept last; null if there is none.
+    entry *last_kept(log_chunk &chunk) {
+        log_chunk *const in = chunk.count() != 0 ? &chunk : before_;
+        return in != nullptr ? &in->entries[in->end - 1] : nullptr;
+    }
+
+    // It stays if it is all that its chunk has, and the log has more chunks: R4 holds then, too.
+    template <class Logs> void drop_seam_at_end(Logs &logs, log_chunk &chunk) {
+        const entry *const last = last_kept(chunk);
+        if (last == nullptr || !last->is_seam())
+            return;
+        log_chunk &in = chunk.count() != 0 ? chunk : *before_;
+        if (&in == before_ && in.count() == 1 && &in != swept_->head)
+            return;
+        logs.drop(*last->seam);
+        --in.end;
+        if (&in != before_ || in.count() != 0)
+            return;
+        before_ = nullptr;  // `chunk` is the only other one, and empty
+        swept_->head = &chunk;
+        logs.memory->chunks.give_back(&in);
+    }
+
+    template <class Logs> void remove(Logs &logs, log_chunk &chunk) {
+        (before_ != nullptr ? before_->next : swept_->head) = chunk.next;
+        if (swept_->tail == &chunk)
+            swept_->tail = before_;
+        logs.memory->chunks.give_back(&chunk);
+    }
+
+    unsigned next_;  // one more than the number of the log that is swept; 0: no sweep is under way
+    log *swept_;
+    log_chunk *at_, *before_;
+};
+
+}  // namespace
+}  // namespace tickwheel::core

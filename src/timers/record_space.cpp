@@ -1,0 +1,136 @@
+// See record_space.hpp.
+#include "record_space.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+
+#include "record_life.hpp"
+#include "runtime/wall.hpp"
+
+namespace tickwheel::runtime {
+
+// --- the lock ---------------------------------------------------------------------------
+
+void lock_slowly(record_space &space) {
+    tw_runtime &rt = *space.rt;
+    wall_hold::lock(rt);
+    const std::int64_t reading = has_wall(rt) ? follow_wall(rt) : 0;
+    lock_wheels(space);
+    space.has_wall_mutex = has_wall(rt);
+    space.wall_reading = reading;
+}
+
+void unlock_slowly(record_space &space) {
+    const bool has_wall_mutex = space.has_wall_mutex;
+    space.has_wall_mutex = false;
+    unlock_wheels(space);
+    if (has_wall_mutex)
+        pthread_mutex_unlock(&space.rt->wall_mutex);
+}
+
+void record_lock::release_wall() {
+    space_.has_wall_mutex = false;
+    pthread_mutex_unlock(&space_.rt->wall_mutex);
+}
+
+// --- as a component of its runtime ---------------------------------------------------------
+
+namespace {
+
+record_space &space_in(component &base) { return static_cast<record_space &>(base); }
+
+// What other threads do is not there any more; nor is the fire of a callback that has not forked. One that
+// has forked finds the mark when it returns.
+void begin_in_child(component &base) {
+    space_in(base).waiting = 0;
+    space_in(base).fired = nullptr;
+}
+
+void destroy(component &base) {
+    remove_component(base);
+    space_in(base).memory.free_all();
+    std::free(&base);
+}
+
+constexpr component_hooks space_hooks = {
+    .job_relay = nullptr,
+    .lock = nullptr,  // the lock is that of the wheels
+    .unlock = nullptr,
+    .begin_in_child = begin_in_child,
+    .interrupt = nullptr,
+    .settle = nullptr,
+    .begin_clear = nullptr,
+    .clear_one = nullptr,
+    .stop = nullptr,
+    .end = nullptr,
+    .revive = nullptr,
+    .destroy = destroy,
+    .callbacks = nullptr,
+};
+
+// --- making -------------------------------------------------------------------------------
+
+constexpr std::size_t size_of_space =
+    (sizeof(record_space) + cell_alignment - 1) / cell_alignment * cell_alignment;
+
+// Zeroed memory for a space and, behind it, for what each wheel needs. Most of it stays untouched until
+// records stand there.
+void *allocate(const tw_runtime &rt) {
+    const std::size_t size = size_of_space + (has_wall(rt) ? 2 : 1) * core::size_of_records();
+    void *const memory = std::calloc(1, size);
+    if (memory != nullptr)
+        tw_port_hide(memory, size);
+    return memory;
+}
+
+// With the wall's mutex: the clock is not set back while the offset is read.
+// REQUIRES: components mutex held
+record_space *make(tw_runtime &rt, void *memory) {
+    auto *const space = new (memory) record_space{};  // cppcheck-suppress legacyUninitvar
+    char *logs = static_cast<char *>(memory) + size_of_space;
+    const wall_hold hold(rt);
+    for_each_timeline(rt, [&](timeline &line) {
+        core::begin_records(&line.wheel, logs, space->entries, line.set_back, line.can_be_set, fire_record,
+                            space);
+        logs += core::size_of_records();
+    });
+    space->wheels = core::lock_of(&rt.steady.wheel);
+    space->is_plain = !has_wall(rt) && !space->wheels.is_observed;
+    add_component_locked(*space, rt, space_hooks);
+    rt.records.store(space, std::memory_order_release);
+    return space;
+}
+
+}  // namespace
+
+// Two sets may be the first at the same time: the second thread finds the space of the first.
+int open_records(tw_runtime &rt, record_space *&found) {
+    found = rt.records.load(std::memory_order_acquire);
+    if (found != nullptr)
+        return 0;
+    void *const memory = allocate(rt);
+    if (memory == nullptr)
+        return -ENOMEM;
+    const mutex_hold hold(&rt.components_mutex);
+    found = rt.records.load(std::memory_order_relaxed);
+    if (found == nullptr)
+        found = make(rt, memory);
+    else
+        std::free(memory);
+    return 0;
+}
+
+// --- memory for entries -----------------------------------------------------------------------
+
+std::size_t chunks_for(const record_space &space, std::size_t cells) {
+    return core::chunks_for(cells, has_wall(*space.rt) ? 2 : 1);
+}
+
+void add_chunks(record_space &space, growth &with) {
+    space.entries.chunks.add(with.chunks->begin, with.chunk_count);
+    space.chunk_count += with.chunk_count;
+    space.memory.add(with.chunks);
+}
+
+}  // namespace tickwheel::runtime

@@ -1,0 +1,141 @@
+// The record space: what the sets of a runtime share. Records stand on the wheels of the runtime, beside the
+// nodes (core/records.hpp), and fire on the thread that drives it: record_life.cpp says what a fire does.
+//
+// The record lock guards all records of the runtime's sets, their stores and tables. It is the lock that all
+// wheels of the runtime share, so no function of tw.h that takes it may be called with it held. With a wall
+// timeline, those who take it have `wall_mutex` as well, have followed the wall clock, and so can convert its
+// readings; a fire begins with the wheels' lock alone. It is released while a function of the user's runs;
+// the one exception is a driver's `wake`. runtime.hpp has the order of locks.
+#pragma once
+
+#include <tickwheel/port.h>
+
+#include "core/records.hpp"
+#include "record_store.hpp"
+#include "runtime/components.hpp"
+#include "runtime/nodes.hpp"
+
+namespace tickwheel::runtime {
+
+// A component. It is made before the first set, and so destroyed after the last one. Guarded by the record
+// lock, except what is fixed.
+//
+// Invariants
+//   E1  There are chunks for the entries of all cells: chunk_count >= chunks_for(cells). So arming never
+//       lacks one (P10).
+//   E2  `fired` is null, or a record of `fired_in` that has a use.
+struct record_space : component {
+    core::wheel_lock wheels;  // fixed
+    bool is_plain;            // fixed: no wall timeline, and no tool observes the lock
+
+    bool has_wall_mutex;        // the holder of the lock has `wall_mutex`
+    std::int64_t wall_reading;  // that the holder has followed; valid if has_wall_mutex
+
+    std::uint32_t waiting;   // threads in wait_for_progress
+    std::uint32_t progress;  // the word they sleep on; counts the progress of any record
+    std::size_t cells;       // that have memory, in all stores
+    std::size_t chunk_count;
+    core::record_memory entries;
+    spare_memory memory;
+
+    // The fire that is going on, on the firing thread; null if none.
+    record *fired;
+    record_set *fired_in;
+    std::int64_t fired_due;
+};
+
+// Take and release the wheels' lock alone, on the firing thread.
+inline void lock_wheels(record_space &space) {
+    if (space.wheels.is_observed) [[unlikely]]
+        tw_port_lock_observed(space.wheels.word);
+    else
+        tw_port_lock(space.wheels.word);
+}
+inline void unlock_wheels(record_space &space) {
+    if (space.wheels.is_observed) [[unlikely]]
+        tw_port_unlock_observed(space.wheels.word);
+    else
+        tw_port_unlock(space.wheels.word);
+}
+
+// Take and release the record lock.
+void lock_slowly(record_space &space);
+void unlock_slowly(record_space &space);
+inline void lock(record_space &space) {
+    if (space.is_plain) [[likely]]
+        tw_port_lock(space.wheels.word);
+    else
+        lock_slowly(space);
+}
+inline void unlock(record_space &space) {
+    if (space.is_plain) [[likely]]
+        tw_port_unlock(space.wheels.word);
+    else
+        unlock_slowly(space);
+}
+
+// Holds the record lock during a call in which no function of the user's runs.
+class record_guard {
+  public:
+    explicit record_guard(record_space &space) : space_(space) { lock(); }
+    ~record_guard() { unlock(); }
+    record_guard(const record_guard &) = delete;
+    record_guard &operator=(const record_guard &) = delete;
+
+    void lock() { runtime::lock(space_); }
+    void unlock() { runtime::unlock(space_); }
+
+  private:
+    record_space &space_;
+};
+
+// Holds it during a call or a run in which functions of the user's may run, with the lock released. If one of
+// them frees the runtime, that happens when this goes, after the lock has been released.
+class record_lock : public end_of_call {
+  public:
+    explicit record_lock(record_space &space) : space_(space), is_lent_(false) { lock(); }
+    ~record_lock() {
+        if (!is_lent_)
+            unlock();
+        else if (space_.has_wall_mutex) [[unlikely]]
+            release_wall();
+    }
+    record_lock(const record_lock &) = delete;
+    record_lock &operator=(const record_lock &) = delete;
+
+    void lock() { runtime::lock(space_); }
+    void unlock() { runtime::unlock(space_); }
+
+  protected:
+    enum class how { lent };
+    record_lock(record_space &space, how) : space_(space), is_lent_(true) {}
+
+  private:
+    void release_wall();
+
+    record_space &space_;
+    const bool is_lent_;
+};
+
+// The same for a fire. The wheel lends its lock, and has it back at the end.
+class fire_lock : public record_lock {
+  public:
+    explicit fire_lock(record_space &space) : record_lock(space, how::lent) {}
+};
+
+// The space of a runtime, made if there is none yet. Returns 0 or -ENOMEM.
+int open_records(tw_runtime &rt, record_space *&found);
+
+inline timeline &line_of(record_space &space, const record &of) {
+    return of.is_on_wall ? *space.rt->absolute : space.rt->steady;
+}
+inline tw *wheel_of(record_space &space, const record &of) { return &line_of(space, of).wheel; }
+
+// How many chunks the entries of so many records need at most.
+std::size_t chunks_for(const record_space &space, std::size_t cells);
+
+// Adds the chunks of a growth.
+// REQUIRES: record lock held
+void add_chunks(record_space &space, growth &with);
+
+}  // namespace tickwheel::runtime

@@ -1,0 +1,163 @@
+// Records on the wheels of a test; see records.h. They fire and fire again as those of src/timers do
+// (record_life.cpp).
+#include "records.h"
+
+#if TW_RUNTIME
+#include <tickwheel/port.h>
+
+#include "core/periodic.hpp"
+#include "core/records.hpp"
+
+namespace {
+
+using namespace tickwheel::core;
+
+// Chunks are this much aligned in src/timers, too.
+constexpr std::size_t cache_line = 64;
+
+static_assert(sizeof(timing) <= sizeof test_record::timing && alignof(timing) <= alignof(test_record));
+
+timing &timing_of(test_record *record) { return *reinterpret_cast<timing *>(record->timing); }
+const timing &timing_of(const test_record *record) {
+    return *reinterpret_cast<const timing *>(record->timing);
+}
+
+// --- the lock of a wheel, which TW_UNLOCKED leaves out -----------------------------------
+
+void lock(const wheel_lock &of) {
+    if (of.word == nullptr)
+        return;
+    if (of.is_observed)
+        tw_port_lock_observed(of.word);
+    else
+        tw_port_lock(of.word);
+}
+
+void unlock(const wheel_lock &of) {
+    if (of.word == nullptr)
+        return;
+    if (of.is_observed)
+        tw_port_unlock_observed(of.word);
+    else
+        tw_port_unlock(of.word);
+}
+
+class holding {
+  public:
+    explicit holding(const test_records *on) : lock_(lock_of(on->w)) { lock(lock_); }
+    ~holding() { unlock(lock_); }
+    holding(const holding &) = delete;
+    holding &operator=(const holding &) = delete;
+
+  private:
+    const wheel_lock lock_;
+};
+
+// --- firing -------------------------------------------------------------------------------
+
+// Arms a periodic record that fires for its next tick, unless this fire is its last.
+void arm_again(const test_records &on, test_record &record) {
+    struct {
+        tick expiry, period;
+        std::uint32_t fires_left;
+        std::uint8_t missed_and_label;
+    } next = {timing_of(&record).due, record.period, record.fires_left,
+              missed_and_label(record.missed, 0)};
+    if (!set_to_next(next, now_of(on.w) - on.offset, &record.overruns) || next.expiry > last_tick - on.offset)
+        return;
+    record.fires_left = next.fires_left;
+    arm_record(on.w, timing_of(&record), next.expiry);
+}
+
+// The record_caller. RELEASES AND REACQUIRES: wheel lock
+void fire(timing *due, void *arg) {
+    auto &on = *static_cast<test_records *>(arg);
+    if (due == nullptr) {
+        ++on.abandoned;
+        return;
+    }
+    auto &record = *reinterpret_cast<test_record *>(due);
+    record.overruns = 0;
+    if (record.period != 0)
+        arm_again(on, record);
+    const wheel_lock released = lock_of(on.w);
+    unlock(released);
+    record.fn(&record);
+    lock(released);
+}
+
+// --- memory -------------------------------------------------------------------------------
+
+constexpr std::size_t whole_lines(std::size_t bytes) {
+    return (bytes + cache_line - 1) / cache_line * cache_line;
+}
+
+// Takes so many bytes, in cache lines of their own.
+void *take(unsigned char *&from, std::size_t bytes) {
+    unsigned char *const taken = from;
+    from += whole_lines(bytes);
+    return taken;
+}
+
+}  // namespace
+
+std::size_t test_records_size(unsigned wheels, std::size_t records) {
+    return cache_line + whole_lines(sizeof(record_memory)) + wheels * whole_lines(size_of_records()) +
+           chunks_for(records, wheels) * sizeof(log_chunk);
+}
+
+void test_records_begin(test_records on[], unsigned wheels, std::size_t records, void *memory,
+                        tw_tick offset) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory);
+    auto *from = static_cast<unsigned char *>(memory) + (whole_lines(address) - address);
+    auto &shared = *static_cast<record_memory *>(take(from, sizeof(record_memory)));
+    if (wheels == 2)
+        share_lock(on[1].w, on[0].w);
+    for (unsigned i = 0; i < wheels; ++i) {
+        on[i].offset = offset;
+        on[i].abandoned = 0;
+        begin_records(on[i].w, take(from, size_of_records()), shared, offset, i == 1, fire, &on[i]);
+    }
+    shared.chunks.add(from, chunks_for(records, wheels));
+}
+
+int test_records_shift(test_records *on, tw_tick by) {
+    const int error = tw_postpone_all(on->w, by);
+    if (error == 0)
+        on->offset += by;
+    return error;
+}
+
+void test_record_arm(test_records *on, test_record *record, tw_tick at) {
+    const holding held(on);
+    arm_record(on->w, timing_of(record), at - on->offset);
+}
+
+void test_record_move(test_records *on, test_record *record, tw_tick at) {
+    const holding held(on);
+    move_record(on->w, timing_of(record), at - on->offset);
+}
+
+void test_record_disarm(test_records *on, test_record *record) {
+    const holding held(on);
+    disarm_record(on->w, timing_of(record));
+}
+
+tw_tick test_record_choose(test_records *on, tw_tick at, tw_tick slack) {
+    const holding held(on);
+    return choose_tick(on->w, at, at + slack);
+}
+
+bool test_record_is_armed(const test_record *record) { return is_armed(timing_of(record)); }
+
+tw_tick test_record_due(const test_records *on, const test_record *record) {
+    return timing_of(record).due + on->offset;
+}
+
+std::size_t test_records_count(test_records *on) {
+    const holding held(on);
+    return count_records(on->w);
+}
+
+bool test_records_is_in_callback(const test_records *on) { return is_in_callback(on->w); }
+#endif

@@ -21,7 +21,8 @@ inline void fetch_behind(const log &from) {
     }
 }
 
-// To be called before an entry is moved from a log, which touches no record: fetches the next chunk line by line.
+// To be called before an entry is moved from a log, which touches no record: fetches the next chunk line by
+// line.
 inline void fetch_lines_behind(const log &from) {
     const unsigned at = from.head->first;
     if (at % 4 == 0 && from.head->next != nullptr)
@@ -29,8 +30,8 @@ inline void fetch_lines_behind(const log &from) {
 }
 
 // The records of the slots of level 0 that come next. The first chunk of each busy slot is fetched for once,
-// when the cursor is `slots_ahead` busy slots before that slot; and the chunk itself some slots earlier, so that
-// it can be read then.
+// when the cursor is `slots_ahead` busy slots before that slot; and the chunk itself some slots earlier, so
+// that it can be read then.
 template <class Shape> class fetching {
   public:
     bool is_at(tick cursor) const { return cursor == at_; }
@@ -46,15 +47,15 @@ template <class Shape> class fetching {
         }
         for (; count_ < slots_ahead; ++count_) {
             const tick limit = cursor + Shape::width(0) / 2 - fetched_;
-            const unsigned on =
-                slots.next_busy(0, Shape::low(fetched_), 0, static_cast<unsigned>(limit));
+            const unsigned on = slots.next_busy(0, Shape::low(fetched_), 0, static_cast<unsigned>(limit));
             if (on == 0)
                 return;
             fetched_ += on;
             const log &next = slots.records->slots[Shape::index(0, Shape::low(fetched_))];
             if (!next.is_empty())
                 fetch(*next.head);
-            __builtin_prefetch(slots.records->slots[Shape::index(0, Shape::low(fetched_ + slots_ahead))].head);
+            __builtin_prefetch(
+                slots.records->slots[Shape::index(0, Shape::low(fetched_ + slots_ahead))].head);
         }
     }
 

@@ -90,7 +90,8 @@ template <class Shape> class log_checker {
 
     // Seams of a log stand in the ring in the same order, unless they were taken out of the slot.
     void check_seam(const seam *of) {
-        expect(!where_.is_late && !is_behind_seam_, "a seam is followed by an entry, and late ones have none");
+        expect(!where_.is_late && !is_behind_seam_,
+               "a seam is followed by an entry, and late ones have none");
         is_behind_seam_ = true;
         if (of != nullptr && of->cleared != logs().cleared)
             return;

@@ -12,8 +12,8 @@ template <class Shape> class lowering : public record_engine<Shape> {
 
   protected:
     using base::count, base::cursor, base::distance_to, base::end_quiet, base::here, base::lead,
-        base::lead_into, base::leaving, base::open_level, base::origin, base::slot_opened_by, base::slot_to_join,
-        base::slots;
+        base::lead_into, base::leaving, base::open_level, base::origin, base::slot_opened_by,
+        base::slot_to_join, base::slots;
 #if TW_RUNTIME
     using base::places, base::shift_by, base::shifting, base::times_emptied;
 #endif
@@ -152,8 +152,8 @@ template <class Shape> class lowering : public record_engine<Shape> {
     }
 
   private:
-    // Takes the first timers, at most `most`, of the slot that opens at this tick to the slots that they belong
-    // to once that has opened. Returns the number of steps: 0 if the slot is empty.
+    // Takes the first timers, at most `most`, of the slot that opens at this tick to the slots that they
+    // belong to once that has opened. Returns the number of steps: 0 if the slot is empty.
     [[gnu::noinline]] std::uint32_t lower_from(unsigned level, tick opening, std::uint32_t most) {
         const unsigned slot = slot_opened_by(level, opening);
         const tw_link &ring = slots.rings[slot];

@@ -19,8 +19,8 @@ namespace {
 // have moved once or twice, unless a sweep has removed it meanwhile. Each moves once for each digit at most,
 // and only when its turn comes.
 //
-// An entry has room for the lowest 32 bits of its order, which tell the distance from the least one as long as
-// no two orders are 2^32 apart. If some are, all orders are read from the records.
+// An entry has room for the lowest 32 bits of its order, which tell the distance from the least one as long
+// as no two orders are 2^32 apart. If some are, all orders are read from the records.
 //
 // Invariants
 //   Q1  An entry of level l and digit d has an order that differs from the base in digit l, where it
@@ -76,7 +76,8 @@ class order_queue {
     bool put(chunk_pool &pool, const entry &e) {
         const std::uint64_t order = distance_of(e);
         const std::uint64_t crossed = order ^ base_;
-        const unsigned level = crossed == 0 ? 0 : (63 - static_cast<unsigned>(__builtin_clzll(crossed))) / bits;
+        const unsigned level =
+            crossed == 0 ? 0 : (63 - static_cast<unsigned>(__builtin_clzll(crossed))) / bits;
         const unsigned digit = static_cast<unsigned>(order >> bits * level) % width;
         const unsigned to = level * width + digit;
         if (logs_[to].is_empty() || order < least_[to])

@@ -81,8 +81,8 @@ template <class Shape> struct placement : wheel_state {
     digits here() const { return Shape::low(cursor); }
     unsigned cursor_slot() const { return Shape::slot(0, here()); }
 
-    // Returns the slot for a timer that is placed at this tick, which is not before the cursor. The quiet ends
-    // with the timer: at its tick if that is on level 0, and now if look-ahead may have to begin for it.
+    // Returns the slot for a timer that is placed at this tick, which is not before the cursor. The quiet
+    // ends with the timer: at its tick if that is on level 0, and now if look-ahead may have to begin for it.
     TW_INLINE_IF_FAST unsigned slot_to_join(tick t) {
         const unsigned slot = Shape::slot_from(origin, t);
         if (slot >= Shape::width(0))

@@ -2,25 +2,24 @@
 // record_logs.hpp for the invariants, and seam.hpp for how records and nodes keep one order.
 #pragma once
 
-#include "bounds.hpp"
-#include "placement.hpp"
+#include "sweeping.hpp"
 
 namespace tickwheel::core {
 namespace {
 
 #if TW_RUNTIME
 
-// No member may be called before begin_records, unless it says so.
-template <class Shape> class record_engine : public placement<Shape> {
-    using base = placement<Shape>;
-    using digits = typename Shape::digits;
+template <class Shape> class record_engine : public sweeping<Shape> {
+    using base = sweeping<Shape>;
 
   protected:
-    using base::cursor, base::distance_to, base::here, base::next_round, base::cursor_slot, base::shifting,
-        base::slot_to_join, base::slots, base::origin;
+    using base::cursor, base::cursor_slot, base::next_round, base::origin, base::pay_for_moves,
+        base::shifting, base::slot_to_join, base::slots, base::sweep_if_crowded;
 
   public:
-    // To be called once, before anything is armed by the functions below.
+    using base::logs;
+
+    // To be called once, before all that follows.
     void begin_records(record_logs<Shape> &zeroed) { slots.records.logs = &zeroed; }
     std::size_t records() const { return slots.records.armed(); }
 
@@ -32,8 +31,8 @@ template <class Shape> class record_engine : public placement<Shape> {
     }
 
     // To a tick later than its entry's, but no more than 32 bits of ticks later, only the record is touched.
-    // Not if its entry is at the cursor, as it may be in the queue already, in the former order of its record;
-    // nor if a node may stand at that tick (R3).
+    // Not if its entry is at the cursor, as it may be in the queue already, in the former order of its
+    // record; nor if a node may stand at that tick (R3).
     TW_INLINED void move_record(timing &record, tick to) {
         const tick of_entry = record.due - record.lag;
         if (to > of_entry && to - of_entry <= UINT32_MAX && of_entry + logs().offset > cursor &&
@@ -68,8 +67,6 @@ template <class Shape> class record_engine : public placement<Shape> {
         return record;
     }
 
-    record_logs<Shape> &logs() const { return *slots.records; }
-
   protected:
     // --- placing -------------------------------------------------------------------------------
 
@@ -101,8 +98,8 @@ template <class Shape> class record_engine : public placement<Shape> {
         all.slots[slot].append(all.memory->chunks, e);
     }
 
-    // A record is about to join a slot that has nodes: puts a seam at the end of both if the ring does not end
-    // with one. A seam with nothing behind it in the log moves there.
+    // A record is about to join a slot that has nodes: puts a seam at the end of both if the ring does not
+    // end with one. A seam with nothing behind it in the log moves there.
     [[gnu::noinline]] void join(tw_link &ring, log &in) {
         record_logs<Shape> &all = logs();
         stop_if_last_broken(ring);
@@ -134,8 +131,9 @@ template <class Shape> class record_engine : public placement<Shape> {
         const unsigned slot = Shape::slot_from(origin, t);
         if (has_nodes(slot))
             return true;
-        if (slot >= Shape::near_slots && (has_nodes(Shape::slot_from(cursor, t)) ||
-                                          (t >= next_round() && has_nodes(Shape::slot_from(next_round(), t)))))
+        if (slot >= Shape::near_slots &&
+            (has_nodes(Shape::slot_from(cursor, t)) ||
+             (t >= next_round() && has_nodes(Shape::slot_from(next_round(), t)))))
             return true;
         for (unsigned level = Shape::level_with(slot); level-- != 0;)
             if (has_nodes(Shape::slot(level, Shape::low(t))))
@@ -303,58 +301,6 @@ template <class Shape> class record_engine : public placement<Shape> {
         fetch_behind(from);
         if (!logs().ahead.is_at(cursor))
             logs().ahead.go_to(cursor, slots);
-    }
-
-    // --- sweeping: see sweep.hpp -----------------------------------------------------------------
-
-    TW_INLINED void sweep_if_crowded() {
-        const record_logs<Shape> &all = logs();
-        const bool is_crowded = 4 * (all.entries - all.armed) > 3 * all.armed + 2 * all.spare;
-        if (unlikely(is_crowded || all.going_round.is_under_way()))
-            sweep_some(sweep::share);
-    }
-
-    TW_INLINED void pay_for_moves(unsigned moved) {
-        if (unlikely(logs().going_round.is_under_way()))
-            sweep_some(moved);
-    }
-
-    // Looks at so many entries, and at the rest of the last chunk. Not to be called while entries are in no
-    // log.
-    [[gnu::noinline]] void sweep_some(unsigned entries) {
-        record_logs<Shape> &all = logs();
-        sweep &at = all.going_round;
-        for (unsigned looks = 0; looks < entries;) {
-            if (!at.is_in_log() && !begin_next_log(at))
-                return;
-            log &in = all.log_at(at.swept());
-            looks += at.go_on(all);
-            if (in.is_empty())
-                note_swept_empty(at.swept(), in);
-        }
-        if (at.is_in_log())
-            fetch(*at.at());
-    }
-
-    void note_swept_empty(unsigned number, const log &in) {
-        if (logs().queue.owns(in))
-            logs().queue.forget_if_empty(in);
-        if (number != 0)
-            slots.clear_if_empty(logs().slot_at(number));
-    }
-
-    // Finds the next log with entries. Returns false if the sweep is over.
-    bool begin_next_log(sweep &at) {
-        record_logs<Shape> &all = logs();
-        for (unsigned i = at.next(); i != all.all_logs; ++i) {
-            i = all.skip_to_busy(i, slots.busy);
-            if (log &next = all.log_at(i); !next.is_empty()) {
-                at.begin(i, next);
-                return true;
-            }
-        }
-        at.end();
-        return false;
     }
 };
 

@@ -30,7 +30,8 @@ namespace {
 //       late. On level 0 they have logs of their own, and a queue puts them in order when the slot opens;
 //       what is in the queue belongs to the slot `queue_slot`. A record is moved so only if no node can stand
 //       at its new tick. So late entries fire before all nodes of their tick.
-//   R4  A seam stands in the log and in the ring of its slot; since a clear or a shift, in the log alone. What
+//   R4  A seam stands in the log and in the ring of its slot; since a clear or a shift, in the log alone.
+//   What
 //       is before the seam in both was armed before what is behind. Two seams follow each other only where a
 //       sweep stands, and a log that is no open slot's has an entry beside its seams.
 //   R5  `entries` is the number of entries without seams, `armed` that of records with one that is not stale.
@@ -42,14 +43,16 @@ template <class Shape> struct record_logs {
     // Entries beyond two for each armed record.
     static constexpr std::size_t spare = 32;
 
-    // See records.hpp. By R5 there are no more entries than this; by R4 no more seams than entries and one for
-    // each log, nor than twice the entries and one for each slot that is open. A chunk holds one or more; and
-    // all are full except the first and the last of a log, and the one where a sweep is.
+    // See records.hpp. By R5 there are no more entries than this; by R4 no more seams than entries and one
+    // for each log, nor than twice the entries and one for each slot that is open. A chunk holds one or more;
+    // and all are full except the first and the last of a log, and the one where a sweep is.
     static constexpr std::size_t chunks_for(std::size_t records, unsigned wheels) {
         const std::size_t entries = 2 * records + wheels * spare;
-        const std::size_t seams = entries + smaller(entries + 2 * (Shape::top + 2), wheels * std::size_t{all_logs});
+        const std::size_t seams =
+            entries + smaller(entries + 2 * (Shape::top + 2), wheels * std::size_t{all_logs});
         const std::size_t held = entries + seams;
-        const std::size_t of_logs = smaller(held, held / log_chunk::size + wheels * (std::size_t{2} * all_logs + 1));
+        const std::size_t of_logs =
+            smaller(held, held / log_chunk::size + wheels * (std::size_t{2} * all_logs + 1));
         return of_logs + seams / record_memory::seams_of_chunk + 1;
     }
 
@@ -155,8 +158,9 @@ template <class Shape> struct record_logs {
             return i;
         const unsigned slot = slot_at(i);
         const unsigned level = Shape::level_with(slot);
-        return level == Shape::far ? i
-                                   : i + busy.find(slot, Shape::first_slot(level) + Shape::width(level)) - slot;
+        return level == Shape::far
+                   ? i
+                   : i + busy.find(slot, Shape::first_slot(level) + Shape::width(level)) - slot;
     }
 };
 

@@ -14,8 +14,8 @@
 namespace tickwheel::core {
 
 // Called for each record that is due, on the thread that advances the wheel, when the record has been taken
-// off it. Null: the record that was due last has been left by an exception (tw_abandon). The lock is held, and
-// may be released and taken again.
+// off it. Null: the record that was due last has been left by an exception (tw_abandon). The lock is held,
+// and may be released and taken again.
 using record_caller = void(timing *due, void *arg);
 
 // --- making: no lock held ------------------------------------------------------------------

@@ -24,8 +24,8 @@ static_assert(offsetof(tw_node, link) == 0);
 inline tw_node &node_of(tw_link &link) { return reinterpret_cast<tw_node &>(link); }
 inline const tw_node &node_of(const tw_link &link) { return reinterpret_cast<const tw_node &>(link); }
 
-// States of what stands in a ring and is no node of the user's: the place of a walk (walk.hpp), which is a node
-// that never fires; and a seam (seam.hpp), which is only the beginning of one.
+// States of what stands in a ring and is no node of the user's: the place of a walk (walk.hpp), which is a
+// node that never fires; and a seam (seam.hpp), which is only the beginning of one.
 inline constexpr std::uint8_t place_state = TW_SHUT + 1, seam_state = TW_SHUT + 2;
 
 inline bool is_place(const tw_node &node) { return TW_RUNTIME != 0 && node.state == place_state; }

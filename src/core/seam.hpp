@@ -1,7 +1,8 @@
 // Seams: how nodes and records of one slot keep one order (P3).
 //
 // A slot has a ring of nodes and a log of records. Each by itself is in the order of arming. Where a record
-// joins a slot that ends with a node, a seam goes to the end of both, the ring and the log, before the record:
+// joins a slot that ends with a node, a seam goes to the end of both, the ring and the log, before the
+// record:
 //
 //     ring   n1 n2 | n3             order of arming: r1 n1 n2 r2 r3 n3
 //     log    r1    | r2 r3
@@ -18,9 +19,10 @@ namespace tickwheel::core {
 
 struct seam {
     tw_link link;
-    std::uint32_t cleared;  // record_logs::cleared when it was put; if that is more now, the seam has left its slot
+    std::uint32_t
+        cleared;  // record_logs::cleared when it was put; if that is more now, the seam has left its slot
     std::uint8_t unused[offsetof(tw_node, state) - sizeof(tw_link) - sizeof(std::uint32_t)];
-    std::uint8_t state;     // seam_state
+    std::uint8_t state;  // seam_state
 
     seam *next_free() const { return reinterpret_cast<seam *>(link.next); }
     void set_next_free(seam *next) { link.next = reinterpret_cast<tw_link *>(next); }

@@ -20,11 +20,11 @@ template <class Shape> class walk;
 template <class Shape> class slot_engine : public lowering<Shape> {
     using base = lowering<Shape>;
     using digits = typename Shape::digits;
-    using base::asked_for, base::cursor, base::cursor_slot, base::distance_to, base::drop_place, base::drop_seam,
-        base::here,
-        base::is_shifting, base::lead, base::lead_into, base::leaving, base::lower, base::next_far,
-        base::note_emptied, base::open_level, base::origin, base::population, base::quiet_until,
-        base::slot_opened_by, base::slots, base::take_in_walk, base::ticks_passed, base::under_way;
+    using base::asked_for, base::cursor, base::cursor_slot, base::distance_to, base::drop_place,
+        base::drop_seam, base::here, base::is_shifting, base::lead, base::lead_into, base::leaving,
+        base::lower, base::next_far, base::note_emptied, base::open_level, base::origin, base::population,
+        base::quiet_until, base::slot_opened_by, base::slots, base::take_in_walk, base::ticks_passed,
+        base::under_way;
 
   public:
     using shape = Shape;

@@ -5,10 +5,10 @@
 //
 // The bound (R5). A sweep begins when 4 stale > 3 armed + 2 spare. From then on each record that fires, is
 // disarmed or is moved to an earlier tick pays for `share` = 14 entries; nothing else makes entries stale, or
-// fewer armed. So a sweep of E = stale + armed entries, about 7/4 of those armed, is over after E / 14 = armed
-// / 8 such calls. If all of them disarm, 7/8 of the records are then left, and no more than 3/4 + 1/8 as many
-// stale entries. An entry that moves to a log that is still to be swept is looked at once more: the step that
-// moves it pays for that.
+// fewer armed. So a sweep of E = stale + armed entries, about 7/4 of those armed, is over after E / 14 =
+// armed / 8 such calls. If all of them disarm, 7/8 of the records are then left, and no more than 3/4 + 1/8
+// as many stale entries. An entry that moves to a log that is still to be swept is looked at once more: the
+// step that moves it pays for that.
 #pragma once
 
 #include "record_memory.hpp"
@@ -19,7 +19,8 @@ namespace {
 // Where a sweep has come to. All zero: none is under way.
 //
 // Invariants
-//   G1  A sweep stands before the chunk `at_` of the log `swept_`; `before_` is the chunk before that, null if
+//   G1  A sweep stands before the chunk `at_` of the log `swept_`; `before_` is the chunk before that, null
+//   if
 //       there is none. Both are null between two logs. No chunks but these, the first and the last of a log
 //       have room.
 //   G2  While a sweep is under way, an entry that it has yet to look at goes to a log that it has done with

@@ -20,8 +20,8 @@
 //     first_clearing, abandon_clears          who does so; forgets all but this thread (P13)
 //     timers                  counts what is pending
 //
-// For the runtime, slots also hold records, shift everything and drop the places of walks; see lowering.hpp and
-// record_engine.hpp.
+// For the runtime, slots also hold records, shift everything and drop the places of walks; see lowering.hpp
+// and record_engine.hpp.
 #pragma once
 
 #include <cstddef>

@@ -113,7 +113,7 @@ TW_API int tw_handle_stop(tw_handles *handles, tw_handle handle) {
         record *found = nullptr;
         const int error = find(*handles, in, handle, found);
         if (error != 0 || !found->has_rest)
-            return error != 0 ? error : end_bare(*handles, *found);
+            return error != 0 ? error : end_bare(*handles, *found, *in);
     }
     return stop_with_rest(*handles, handle);
 }

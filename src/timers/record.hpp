@@ -82,7 +82,7 @@ struct alignas(64) record {
     std::int64_t delay;   // what it was last started or moved with; negative: none
     union {
         tw_task_callback *fn;
-        std::uint32_t next_free;  // while free: the cell's number; 0: none
+        record *next_free;  // while free
     };
     union {
         void *arg;          // the task's

@@ -68,7 +68,7 @@ void finish(record_set &set, record &it, record_lock &lock) {
         if (!set.has_rests)
             set.space->memory.give_back_rest(*it.rest);
     }
-    free_record(set, it);
+    free_record(set, it, block_of(it.number));
 }
 
 void finish_if_over(record_set &set, record &it, record_lock &lock) {

@@ -95,11 +95,11 @@ void fire_record(core::timing *due, void *space);
 // REQUIRES: record lock held
 void retire(record_set &set, record &it);
 
-// Frees the cell of an ended record that has nothing left to give back.
+// Frees the cell of an ended record that has nothing left to give back; `in` is the block of the cell.
 // REQUIRES: record lock held
-inline void free_record(record_set &set, record &it) {
+inline void free_record(record_set &set, record &it, const block &in) {
     assert(set.count > 0 && !core::is_armed(it.timing));
-    set.records->give_back(it);
+    set.records->give_back(it, in);
     if (--set.count == 0)
         set.records->reset();
     announce_progress(*set.space);
@@ -107,13 +107,13 @@ inline void free_record(record_set &set, record &it) {
 
 // `end` for a record without a rest: that calls nothing of the user's.
 // REQUIRES: record lock held
-inline int end_bare(record_set &set, record &it) {
+inline int end_bare(record_set &set, record &it, const block &in) {
     const bool prevented = it.state == record_state::live;
     disarm(*set.space, it);
     it.state = record_state::ended;
     count_cancelled(*set.space, it, prevented);
     if (it.uses == 0)
-        free_record(set, it);
+        free_record(set, it, in);
     return prevented ? 1 : 0;
 }
 

@@ -156,7 +156,8 @@ std::uint32_t record_store::end() {
     }
     chain_end = block_count() > 1 ? blocks_[1] : 0;
     allocated_ = core::smaller(allocated_, cells_of_block);
-    first_free_ = next_number_ = used_ = most_reused_ = 0;
+    first_free_ = nullptr;
+    next_number_ = used_ = most_reused_ = 0;
     return chain;
 }
 
@@ -185,7 +186,7 @@ record *record_store::take_fresh() {
         it.state = record_state::free;
         it.uses = 0;
     }
-    it.next_free = 0;
+    it.next_free = nullptr;
     return &it;
 }
 

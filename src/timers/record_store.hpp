@@ -65,7 +65,7 @@ class record_store {
 
     // Returns a cell in state `starting`; null if the store has to grow first or is full.
     TW_INLINED record *take() {
-        record *const taken = first_free_ != 0 ? &record_at(first_free_) : take_fresh();
+        record *const taken = first_free_ != nullptr ? first_free_ : take_fresh();
         if (taken == nullptr)
             return nullptr;
         assert(taken->state == record_state::free);
@@ -73,14 +73,15 @@ class record_store {
         taken->state = record_state::starting;
         return taken;
     }
-    void give_back(record &it) {
-        assert(it.state == record_state::ended && it.uses == 0 && !core::is_armed(it.timing));
-        const std::uint32_t reused = ++it.generation - block_of(it.number).generation;
+    // `in` is the block of its cell.
+    void give_back(record &freed, const block &in) {
+        assert(freed.state == record_state::ended && freed.uses == 0 && !core::is_armed(freed.timing));
+        const std::uint32_t reused = ++freed.generation - in.generation;
         if (reused > most_reused_)
             most_reused_ = reused;
-        it.state = record_state::free;
-        it.next_free = first_free_;
-        first_free_ = it.number;
+        freed.state = record_state::free;
+        freed.next_free = first_free_;
+        first_free_ = &freed;
     }
 
     // To be called when no cell is in use. Hands out cells from number 0 again, so that a walk
@@ -90,10 +91,10 @@ class record_store {
         if (next_number_ <= short_walk)
             return;
         next_number_ = 0;
-        first_free_ = 0;
+        first_free_ = nullptr;
     }
 
-    bool is_full() const { return next_number_ == limit_ && first_free_ == 0; }
+    bool is_full() const { return next_number_ == limit_ && first_free_ == nullptr; }
     std::uint32_t allocated() const { return allocated_; }
 
     // `plan` works out a growth, to the limit of the store or by the usual number of cells, and `add` makes
@@ -129,7 +130,7 @@ class record_store {
     std::size_t add_piece(char *cells);
     record *take_fresh();
 
-    std::uint32_t first_free_;   // a cell; 0: none
+    record *first_free_;         // null: none
     std::uint32_t next_number_;  // the cell to take when the free list is empty
     std::uint32_t used_;         // cells below have had a generation in this set
     std::uint32_t allocated_;    // cells that have memory: a power of two, or whole blocks

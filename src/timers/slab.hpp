@@ -5,8 +5,8 @@
 
 namespace tickwheel::runtime {
 
-// Describes memory that the record space frees at its end. It stands behind what was allocated with it, so that
-// this keeps the alignment of the allocation.
+// Describes memory that the record space frees at its end. It stands behind what was allocated with it, so
+// that this keeps the alignment of the allocation.
 struct alignas(64) slab {
     slab *next;
     char *begin;

@@ -136,8 +136,8 @@ inline free_record() {
         to_come = 0;
         deadlines = 0;
         fires_no_more = false;
-        generation++;                   /* src/timers/record_store.hpp: "reused = ++it.generation" */
-        state = FREE;                   /* src/timers/record_store.hpp: "it.state = record_state::free;" */
+        generation++;                   /* src/timers/record_store.hpp: "reused = ++freed.generation" */
+        state = FREE;                   /* src/timers/record_store.hpp: "freed.state = record_state::free;" */
 #ifndef BREAK_ANNOUNCES_NO_END
         announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.space);" */
 #endif

@@ -12,7 +12,7 @@ static const char *const names[OP_KINDS] = {
     [OP_FREE] = "free",           [OP_SHIFT] = "shift",       [OP_ADVANCE] = "advance",
     [OP_DRAIN] = "drain",         [OP_UPDATE] = "update",     [OP_IDLE] = "idle",
     [OP_NEXT] = "next",           [OP_CLEAR] = "clear",       [OP_EACH] = "each",
-    [OP_MISUSE] = "misuse",
+    [OP_INTERRUPT] = "interrupt", [OP_MISUSE] = "misuse",
 };
 
 struct event *model_record(struct model *m, const struct op *op) {
@@ -61,6 +61,8 @@ static void print_arguments(const struct event *e) {
         report(", slack %" PRIu64, op->span);
     if (op->kind == OP_ARM_EVERY)
         print_schedule(op);
+    if (op->kind == OP_INTERRUPT && op->count == 1)
+        report(", forgotten");
     if (op->kind == OP_ADVANCE || op->kind == OP_DRAIN || op->kind == OP_IDLE || op->kind == OP_NEXT)
         print_budget(op->count);
 }

@@ -31,6 +31,7 @@ enum op_kind {
     OP_NEXT, /* does all look-ahead; then tw_next is exact */
     OP_CLEAR,
     OP_EACH,
+    OP_INTERRUPT, /* tw_interrupt; or with a count of 1, where there are records, forgets it */
     OP_MISUSE, /* null and forgotten arguments to every function */
     OP_KINDS
 };

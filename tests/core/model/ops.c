@@ -235,7 +235,8 @@ static void check_advanced(struct model *m, const struct op *op, uint32_t budget
     const struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
     require(m, result <= 1, "advancing returned %d", result);
     require(m, w->fired <= budget, "%" PRIu32 " callbacks on a budget of %" PRIu32, w->fired, budget);
-    require(m, budget != TW_UNBOUNDED || result == 0, "without a bound, something was left undone");
+    require(m, budget != TW_UNBOUNDED || w->interruption != ORACLE_GOES_ON || result == 0,
+            "without a bound, something was left undone");
     for (unsigned i = 0; result == 0 && i < m->oracle.count; ++i) {
         const struct oracle_timer *t = &m->oracle.timers[i];
         bool was_due = t->pending && t->wheel == op->wheel && t->expiry <= w->now;
@@ -255,7 +256,7 @@ static int advance(struct model *m, const struct op *op) {
     int result = tw_advance(c.wheel, op->tick, op->count);
     if (went_through(m, &f, result)) {
         check_advanced(m, op, op->count, result);
-        oracle_advance_ends(&m->oracle, op->wheel, result == 1);
+        oracle_advance_ends(&m->oracle, op->wheel, result == 1, op->count != TW_UNBOUNDED);
     }
     return result;
 }
@@ -282,7 +283,7 @@ static int update(struct model *m, const struct op *op) {
     int result = tw_update(c.wheel);
     if (went_through(m, &f, result)) {
         check_advanced(m, op, TW_UNBOUNDED, result);
-        oracle_advance_ends(&m->oracle, op->wheel, false);
+        oracle_advance_ends(&m->oracle, op->wheel, result == 1, false);
     }
     return result;
 }
@@ -311,7 +312,7 @@ static void check_next_of_records(struct model *m, const struct op *op) {
         return;
     const struct call c = call_of(m, op);
     const struct op catch_up = {.wheel = op->wheel, .tick = c.w->now, .count = TW_UNBOUNDED};
-    advance(m, &catch_up);
+    drain(m, &catch_up);
     look_ahead(m, op);
     require(m, tw_next(c.wheel) > c.w->now, "tw_next asks for attention at once, for nothing");
 }
@@ -412,6 +413,21 @@ static int each(struct model *m, const struct op *op) {
 #define each left_out
 #endif
 
+static int interrupt(struct model *m, const struct op *op) {
+    struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
+#if TW_RUNTIME
+    if (op->count == 1) {
+        test_records_forget_interruption(&m->on[op->wheel]);
+        w->interruption = ORACLE_GOES_ON;
+        return 0;
+    }
+#endif
+    const int result = tw_interrupt(&m->wheels[op->wheel]);
+    require(m, result == 0, "tw_interrupt returned %d", result);
+    w->interruption = ORACLE_INTERRUPTED;
+    return result;
+}
+
 static void misuse_node(struct model *m, struct tw *w, struct tw_node *n) {
     require(m, tw_arm_after(w, n, 1) == -EINVAL, "misuse: tw_arm_after");
     require(m, tw_arm_at(w, n, 1) == -EINVAL, "misuse: tw_arm_at");
@@ -474,5 +490,6 @@ op_function *const op_functions[OP_KINDS] = {
     [OP_NEXT] = next,
     [OP_CLEAR] = !TW_SMALL ? clear : left_out,
     [OP_EACH] = each,
+    [OP_INTERRUPT] = !TW_SMALL ? interrupt : left_out,
     [OP_MISUSE] = TW_VALIDATION ? misuse : left_out,
 };

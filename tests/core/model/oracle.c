@@ -122,6 +122,9 @@ const char *oracle_fires(struct oracle *o, unsigned wheel, struct oracle_timer *
         return "fires early";
     if (is_overtaken(o, wheel, t))
         return "fires out of order";
+    if (w->interruption == ORACLE_INTERRUPTED)
+        return "fires though the wheel was interrupted";
+    w->interruption = ORACLE_GOES_ON;
 
     cursor_moves(o, wheel, later(w->lo, t->lo), t->hi);
     w->running = (int)(t - o->timers);
@@ -147,8 +150,10 @@ void oracle_advance_begins(struct oracle *o, unsigned wheel, uint64_t now) {
     w->fired = 0;
 }
 
-void oracle_advance_ends(struct oracle *o, unsigned wheel, bool more) {
+void oracle_advance_ends(struct oracle *o, unsigned wheel, bool more, bool is_spent) {
     struct oracle_wheel *w = &o->wheels[wheel];
+    if (more && w->interruption != ORACLE_GOES_ON)
+        w->interruption = is_spent ? ORACLE_PERHAPS : ORACLE_GOES_ON;
     w->advancing = false;
     w->lagging = more;
     if (more)

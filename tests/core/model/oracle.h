@@ -49,6 +49,11 @@ struct oracle_wheel {
     bool advancing;
     bool lagging;      /* the last advance left work pending */
     unsigned clearing; /* depth of tw_clear calls */
+    enum oracle_interruption {
+        ORACLE_GOES_ON,
+        ORACLE_INTERRUPTED, /* nothing fires until an advance has returned 1 */
+        ORACLE_PERHAPS      /* or has done so already: it had also used up its budget */
+    } interruption;
     uint32_t fired;    /* in the running advance */
     int running;       /* the timer whose callback runs; -1: none */
     uint64_t due;      /* the tick that this timer was due at; otherwise UINT64_MAX */
@@ -78,7 +83,8 @@ void oracle_shift(struct oracle *o, unsigned wheel, uint64_t ticks);
 void oracle_learns_cursor(struct oracle *o, unsigned wheel, uint64_t cursor);
 
 void oracle_advance_begins(struct oracle *o, unsigned wheel, uint64_t now);
-void oracle_advance_ends(struct oracle *o, unsigned wheel, bool more);
+/* `is_spent`: the advance may have used up its budget. */
+void oracle_advance_ends(struct oracle *o, unsigned wheel, bool more, bool is_spent);
 
 /* Records that `t` fires on `wheel`, and arms it again if it is periodic. Returns null if it
  * may fire, else why not. */

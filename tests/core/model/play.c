@@ -270,6 +270,9 @@ static void draw_arguments(struct model *m, struct op *op) {
     case OP_NEXT:
         op->count = draw_budget(m);
         break;
+    case OP_INTERRUPT:
+        op->count = one_in(m, 4);
+        break;
     default:
         break;
     }
@@ -286,10 +289,11 @@ static enum op_kind draw_kind(struct model *m) {
         OP_UPDATE,    OP_IDLE,       OP_NEXT,       OP_DRAIN,     OP_MOVE,      OP_MOVE,
     };
 #if TW_RUNTIME
-    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR,
-                                        OP_MISUSE,   OP_SHIFT, OP_SHIFT, OP_EACH};
+    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR,    OP_MISUSE,
+                                        OP_SHIFT,    OP_SHIFT, OP_EACH,  OP_INTERRUPT};
 #else
-    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR, OP_MISUSE};
+    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW,  OP_RENEW,
+                                        OP_CLEAR,    OP_MISUSE, OP_INTERRUPT};
 #endif
     if (one_in(m, 24))
         return rare[draw(m, sizeof rare / sizeof *rare)];
@@ -342,14 +346,16 @@ static unsigned draw_neighbour(struct model *m, unsigned wheel) {
 
 /* Draws the delicate operations: on the timer itself and its neighbours, at ticks nearby. */
 static struct op draw_close_op(struct model *m, unsigned wheel, unsigned timer) {
-    static const enum op_kind kinds[] = {OP_CANCEL,    OP_ARM_AT,    OP_ARM_AT, OP_POSTPONE, OP_FREE,
-                                         OP_ARM_AFTER, OP_ARM_EVERY, OP_MOVE,   OP_RENEW,    OP_SHUTDOWN};
+    static const enum op_kind kinds[] = {OP_CANCEL,    OP_ARM_AT,    OP_ARM_AT,    OP_POSTPONE, OP_FREE,
+                                         OP_ARM_AFTER, OP_ARM_EVERY, OP_MOVE,      OP_RENEW,    OP_SHUTDOWN,
+                                         OP_SHIFT,     OP_EACH,      OP_INTERRUPT, OP_CLEAR};
+    enum { OFTEN = 8, ALL = sizeof kinds / sizeof *kinds };
     unsigned neighbour = one_in(m, 2) ? draw_neighbour(m, wheel) : timer;
     struct op op = {.wheel = wheel, .timer = neighbour == 0 ? timer : neighbour};
     if (!WIDE_NODES_NAME_WHEELS && m->oracle.timers[op.timer].pending)
         op.wheel = m->oracle.timers[op.timer].wheel;
     op.wheel = wheel = model_wheel_for(m, op.timer, op.wheel);
-    op.kind = kinds[draw(m, one_in(m, 8) ? 10 : 8)];
+    op.kind = kinds[draw(m, one_in(m, 8) ? ALL : OFTEN)];
     draw_arguments(m, &op);
     if (op.kind == OP_ARM_AT && one_in(m, 2)) {
         uint64_t cursor = m->oracle.wheels[wheel].lo;
@@ -419,9 +425,25 @@ static void arm_a_crowd(struct model *m) {
     }
 }
 
+/* Takes most pending timers to one tick or some ticks next to each other, in an order of its own. */
+static void move_a_crowd(struct model *m) {
+    const unsigned timers = in_play(m), stride = one_in(m, 2) ? 1 : 7;
+    const uint64_t length = one_in(m, 2) ? 1 : 1 + draw(m, (uint64_t)2 << shape->bits);
+    const uint64_t distance = draw_distance(m);
+    for (unsigned i = 0; i < timers; ++i) {
+        const unsigned timer = 1 + i * stride % timers;
+        const struct oracle_timer *t = &m->oracle.timers[timer];
+        const uint64_t now = m->oracle.wheels[t->wheel].now;
+        struct op op = {.kind = one_in(m, 8) ? OP_CANCEL : OP_MOVE, .wheel = t->wheel, .timer = timer};
+        op.tick = in_reach(now, saturating_sum(saturating_sum(now, distance), draw(m, length)));
+        if (t->pending && t->period == 0)
+            model_apply(m, &op);
+    }
+}
+
 /* Many timers on a wheel that lags over a long jump would take too long. */
 static void catch_up(struct model *m, unsigned wheel) {
-    struct op op = {.kind = OP_ADVANCE, .wheel = wheel, .count = TW_UNBOUNDED};
+    struct op op = {.kind = OP_DRAIN, .wheel = wheel, .count = TW_UNBOUNDED};
     op.tick = m->oracle.wheels[wheel].now;
     model_apply(m, &op);
 }
@@ -439,6 +461,8 @@ static void new_phase(struct model *m) {
     catch_up(m, 1);
     if (one_in(m, 3))
         arm_a_crowd(m);
+    for (uint64_t crowds = draw(m, 6) / 2; crowds > 0; --crowds)
+        move_a_crowd(m);
 }
 
 static void keep_far_timer(struct model *m) {

@@ -160,4 +160,5 @@ std::size_t test_records_count(test_records *on) {
 }
 
 bool test_records_is_in_callback(const test_records *on) { return is_in_callback(on->w); }
+void test_records_forget_interruption(const test_records *on) { forget_interruption(on->w); }
 #endif

@@ -32,8 +32,8 @@ namespace {
 //       at its new tick. So late entries fire before all nodes of their tick.
 //   R4  A seam stands in the log and in the ring of its slot; since a clear or a shift, in the log alone.
 //   What
-//       is before the seam in both was armed before what is behind. Two seams follow each other only where a
-//       sweep stands, and a log that is no open slot's has an entry beside its seams.
+//       is before the seam in both was armed before what is behind. Two seams never follow each other, and a
+//       log that is no open slot's has an entry beside its seams; but for the log where a sweep stands.
 //   R5  `entries` is the number of entries without seams, `armed` that of records with one that is not stale.
 //       At most armed + spare of them are stale; see sweep.hpp.
 template <class Shape> struct record_logs {
@@ -45,14 +45,15 @@ template <class Shape> struct record_logs {
 
     // See records.hpp. By R5 there are no more entries than this; by R4 no more seams than entries and one
     // for each log, nor than twice the entries and one for each slot that is open. A chunk holds one or more;
-    // and all are full except the first and the last of a log, and the one where a sweep is.
+    // and all are full except the first and the last of a log, and the one where a sweep is; and while
+    // everything is shifted, the first and the last of each log that there was.
     static constexpr std::size_t chunks_for(std::size_t records, unsigned wheels) {
         const std::size_t entries = 2 * records + wheels * spare;
         const std::size_t seams =
             entries + smaller(entries + 2 * (Shape::top + 2), wheels * std::size_t{all_logs});
         const std::size_t held = entries + seams;
         const std::size_t of_logs =
-            smaller(held, held / log_chunk::size + wheels * (std::size_t{2} * all_logs + 1));
+            smaller(held, held / log_chunk::size + wheels * (std::size_t{4} * all_logs + 1));
         return of_logs + seams / record_memory::seams_of_chunk + 1;
     }
 

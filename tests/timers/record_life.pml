@@ -128,7 +128,7 @@ inline retire() {
 }
 
 inline free_record() {
-    d_step {                            /* src/timers/record_life.hpp: "set.records->give_back(it);" */
+    d_step {                            /* src/timers/record_life.hpp: "set.records->give_back(it, in);" */
         assert(state == ENDED && uses == 0 && !armed && empty(queue));
         assert(in_use == 0 && begun == 0 && drops == 1 && (answer != NONE || to_come == 0));
         answer = NONE;

@@ -1,7 +1,7 @@
-/* model.h - makes operations on real wheels, with nodes and records, and on the oracle at once. Each operation compares
- * the wheel's answer with the expected one, then everything that can be asked of wheels and
- * timers, and runs tw_check. The first difference ends the program with the last operations in
- * readable form.
+/* model.h - makes operations on real wheels, with nodes and records, and on the oracle at once. Each
+ * operation compares the wheel's answer with the expected one, then everything that can be asked of wheels
+ * and timers, and runs tw_check. The first difference ends the program with the last operations in readable
+ * form.
  *
  * Random, exhaustive and fuzzing tests differ only in how they choose the operations.
  * `on_fire` and `on_clear` let them choose some inside callbacks as well. */
@@ -32,7 +32,7 @@ enum op_kind {
     OP_CLEAR,
     OP_EACH,
     OP_INTERRUPT, /* tw_interrupt; or with a count of 1, where there are records, forgets it */
-    OP_MISUSE, /* null and forgotten arguments to every function */
+    OP_MISUSE,    /* null and forgotten arguments to every function */
     OP_KINDS
 };
 
@@ -78,7 +78,7 @@ struct model {
     void (*on_fire)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_clear)(struct model *m, unsigned wheel, unsigned timer);
     void (*on_visit)(struct model *m, unsigned wheel); /* of tw_each */
-    void (*on_failure)(struct model *m); /* may print how to reproduce it */
+    void (*on_failure)(struct model *m);               /* may print how to reproduce it */
     void *user;
     unsigned records;       /* timer i is a record if bit i % 3 is set here, and the build has records */
     bool shares;            /* the wheels have one lock and one memory of records */

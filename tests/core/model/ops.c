@@ -388,7 +388,8 @@ static void on_visit(const struct tw_node *node, const struct tw_node *was, void
         const int timer = model_find(m, node);
         require(m, timer >= 0, "tw_each visits an unknown node");
         const struct oracle_timer *t = &m->oracle.timers[timer];
-        require(m, t->pending && t->wheel == v->wheel && ++v->of[timer] == 1, "tw_each visits timer %d", timer);
+        require(m, t->pending && t->wheel == v->wheel && ++v->of[timer] == 1, "tw_each visits timer %d",
+                timer);
         require(m, was->expiry == t->expiry, "tw_each shows timer %d at another tick", timer);
     }
     ++m->depth;

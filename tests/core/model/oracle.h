@@ -54,9 +54,9 @@ struct oracle_wheel {
         ORACLE_INTERRUPTED, /* nothing fires until an advance has returned 1 */
         ORACLE_PERHAPS      /* or has done so already: it had also used up its budget */
     } interruption;
-    uint32_t fired;    /* in the running advance */
-    int running;       /* the timer whose callback runs; -1: none */
-    uint64_t due;      /* the tick that this timer was due at; otherwise UINT64_MAX */
+    uint32_t fired; /* in the running advance */
+    int running;    /* the timer whose callback runs; -1: none */
+    uint64_t due;   /* the tick that this timer was due at; otherwise UINT64_MAX */
     uint64_t overruns;
 };
 
@@ -75,8 +75,8 @@ void oracle_arm(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64
 void oracle_move(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick);
 void oracle_postpone(struct oracle_timer *t, uint64_t tick);
 void oracle_remove(struct oracle_timer *t);
-/* Makes everything on a wheel due so many ticks later, and the running callback to have been. No tick is to be
- * beyond the last one then. */
+/* Makes everything on a wheel due so many ticks later, and the running callback to have been. No tick is to
+ * be beyond the last one then. */
 void oracle_shift(struct oracle *o, unsigned wheel, uint64_t ticks);
 
 /* The cursor is known: a test that sees inside the wheel has asked it. */

@@ -292,8 +292,7 @@ static enum op_kind draw_kind(struct model *m) {
     static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR,    OP_MISUSE,
                                         OP_SHIFT,    OP_SHIFT, OP_EACH,  OP_INTERRUPT};
 #else
-    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW,  OP_RENEW,
-                                        OP_CLEAR,    OP_MISUSE, OP_INTERRUPT};
+    static const enum op_kind rare[] = {OP_SHUTDOWN, OP_RENEW, OP_RENEW, OP_CLEAR, OP_MISUSE, OP_INTERRUPT};
 #endif
     if (one_in(m, 24))
         return rare[draw(m, sizeof rare / sizeof *rare)];

@@ -1,5 +1,5 @@
-/* The records of the model: timers that are kept by the wheels' own logs. The oracle knows nothing of that. See
- * model.h and ../shapes/records.h. */
+/* The records of the model: timers that are kept by the wheels' own logs. The oracle knows nothing of that.
+ * See model.h and ../shapes/records.h. */
 #include "ops.h"
 
 #if TW_RUNTIME
@@ -184,15 +184,9 @@ static int disarm(struct model *m, const struct op *op) {
 }
 
 op_function *const record_functions[OP_SHIFT] = {
-    [OP_ARM_AFTER] = arm_after,
-    [OP_ARM_AT] = arm_at,
-    [OP_ARM_WITHIN] = arm_within,
-    [OP_ARM_EVERY] = arm_every,
-    [OP_MOVE] = move,
-    [OP_POSTPONE] = postpone,
-    [OP_CANCEL] = disarm,
-    [OP_SHUTDOWN] = disarm,
-    [OP_RENEW] = disarm,
+    [OP_ARM_AFTER] = arm_after, [OP_ARM_AT] = arm_at,   [OP_ARM_WITHIN] = arm_within,
+    [OP_ARM_EVERY] = arm_every, [OP_MOVE] = move,       [OP_POSTPONE] = postpone,
+    [OP_CANCEL] = disarm,       [OP_SHUTDOWN] = disarm, [OP_RENEW] = disarm,
     [OP_FREE] = disarm,
 };
 #else

@@ -61,8 +61,7 @@ void arm_again(const test_records &on, test_record &record) {
         tick expiry, period;
         std::uint32_t fires_left;
         std::uint8_t missed_and_label;
-    } next = {timing_of(&record).due, record.period, record.fires_left,
-              missed_and_label(record.missed, 0)};
+    } next = {timing_of(&record).due, record.period, record.fires_left, missed_and_label(record.missed, 0)};
     if (!set_to_next(next, now_of(on.w) - on.offset, &record.overruns) || next.expiry > last_tick - on.offset)
         return;
     record.fires_left = next.fires_left;

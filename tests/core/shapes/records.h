@@ -1,5 +1,5 @@
-/* records.h - records on the wheels of a test, for C: what src/timers makes of core/records.hpp. Each function
- * but the first two takes the lock of the wheel. Ticks are those of the wheel. */
+/* records.h - records on the wheels of a test, for C: what src/timers makes of core/records.hpp. Each
+ * function but the first two takes the lock of the wheel. Ticks are those of the wheel. */
 #ifndef TICKWHEEL_TESTS_CORE_RECORDS_H
 #define TICKWHEEL_TESTS_CORE_RECORDS_H
 

@@ -31,8 +31,9 @@ constexpr const char *usage =
     "  contend foreign\n"
     "              tickwheel tickwheel-1us (its tick) libev libev-sparing (of wake-ups)\n"
     "              multimap, clock-read and lock (what parts of foreign cost)\n"
-    "  handle life block memory-handle\n"
+    "  handle life churn block memory-handle\n"
     "              tickwheel tickwheel-nodes (intrusive; has no memory-handle)\n"
+    "              logs (a yardstick for life and churn: the structure alone)\n"
     "  keyed       tickwheel libev-map (unordered_map)\n"
     "  spawn       tickwheel asio\n"
     "  ttl         tickwheel mutex-scan mutex-multimap\n"
@@ -70,6 +71,7 @@ const std::vector<Name> implementation_names = {
     {Kind::threads, "lock"},
     {Kind::handle, "tickwheel"},
     {Kind::handle, "tickwheel-nodes"},
+    {Kind::handle, "logs"},
     {Kind::keyed, "tickwheel"},
     {Kind::keyed, "libev-map"},
     {Kind::spawn, "tickwheel"},
@@ -194,7 +196,8 @@ std::vector<Unit> plan(const Options &options) {
         add({Workload::handle_start, Workload::handle_move}, n, runs);
     if (!options.quick)
         add({Workload::handle_move}, 10'000'000, std::min(runs, 3u));  // ten seconds a run
-    add({Workload::life}, 1'000'000, runs);
+    for (Workload workload : {Workload::life, Workload::churn})
+        add({workload}, 1'000'000, runs);
     add({Workload::block_longest, Workload::block_p999, Workload::block_total}, 1'000'000, runs);
     add({Workload::handle_memory}, 1'000'000, 1);
     for (Workload workload : {Workload::keyed, Workload::spawn})
@@ -212,6 +215,8 @@ std::string why_not(const Implementation &implementation, const Unit &unit) {
         return "it is no timer";
     if (workload == Workload::handle_memory && name == "tickwheel-nodes")
         return "its nodes are the user's memory";
+    if (name == "logs" && workload != Workload::life && workload != Workload::churn)
+        return "it is a yardstick for life and churn";
     if (const char *reason = implementation.module->why_not ? implementation.module->why_not() : nullptr)
         return reason;
     if (implementation.kind != Kind::calls)

@@ -35,6 +35,7 @@ enum class Workload {
     handle_start,
     handle_move,
     life,
+    churn,
     block_longest,
     block_p999,
     block_total,

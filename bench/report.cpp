@@ -45,6 +45,7 @@ const std::vector<WorkloadInfo> workload_infos = {
     {Workload::handle_move, Kind::handle, "handle", "ns/move", "move a random one of n"},
     {Workload::life, Kind::handle, "life", "ns/timer",
      "start n timers over 2^20 ticks of virtual time, go there tick by tick, call them"},
+    {Workload::churn, Kind::handle, "churn", "ns/stop+start", "stop a random one of n and start another"},
     {Workload::block_longest, Kind::handle, "block", "us, longest",
      "a tick in processor time, n timers in one block of 2^16"},
     {Workload::block_p999, Kind::handle, "block", "us, p99.9", "the same"},

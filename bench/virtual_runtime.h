@@ -20,7 +20,7 @@ class VirtualRuntime {
     VirtualRuntime(const VirtualRuntime &) = delete;
     VirtualRuntime &operator=(const VirtualRuntime &) = delete;
 
-    void leap(std::int64_t ns) { require(tw_runtime_leap(runtime_, ns) == 0, "tw_runtime_leap"); }
+    void leap(std::int64_t ns) const { require(tw_runtime_leap(runtime_, ns) == 0, "tw_runtime_leap"); }
     operator tw_runtime *() const { return runtime_; }
 
   private:

@@ -8,6 +8,7 @@
 //   move(timer, delay_ns)     of a pending one
 //   stop(timer)               of a pending one
 //   fired()                   how often callbacks have run, on virtual time
+//   tick()                    if it is on no runtime: a millisecond passes
 #ifndef TICKWHEEL_BENCH_HANDLE_H
 #define TICKWHEEL_BENCH_HANDLE_H
 
@@ -78,6 +79,28 @@ template <class Timers> std::vector<Sample> handle_group(const Task &task) {
     return samples;
 }
 
+template <class Timers> void pass_a_millisecond(const VirtualRuntime &runtime, Timers &timers) {
+    if constexpr (requires { timers.tick(); })
+        timers.tick();
+    else
+        runtime.leap(millisecond);
+}
+
+// Stops a random one of n timers and starts another.
+template <class Timers> double churn(const Task &task) {
+    const Delays delays = delays_of(task.inputs.ticks, millisecond, horizon * millisecond);
+    VirtualRuntime runtime;
+    Timers timers(runtime);
+    auto *all = idle_timers(timers, task.n);
+    for (std::size_t i = 0; i < task.n; ++i)
+        timers.start(all[i], delays[i & stream_mask]);
+    return cost_of_each(stream_length, [&](std::size_t k) {
+        auto &timer = all[task.inputs.victims[k]];
+        timers.stop(timer);
+        timers.start(timer, delays[k]);
+    });
+}
+
 // All that a timer costs in its life: start it, advance tick by tick, call it.
 template <class Timers> double life(const Task &task) {
     const Delays delays = delays_of(task.inputs.deadlines, millisecond, horizon * millisecond);
@@ -88,7 +111,7 @@ template <class Timers> double life(const Task &task) {
     for (std::size_t i = 0; i < task.n; ++i)
         timers.start(all[i], delays[i]);
     for (std::uint32_t tick = 1; tick <= horizon; ++tick)
-        runtime.leap(millisecond);
+        pass_a_millisecond(runtime, timers);
     const double cost = cpu_ns() - start;
     require(timers.fired() == task.n && tw_runtime_count(runtime) == 0, "not every timer fired once");
     return per(cost, task.n);
@@ -185,6 +208,8 @@ template <class Timers> std::vector<Sample> run_handle(const Task &task) {
     switch (task.workloads.front()) {
     case Workload::life:
         return {{Workload::life, life<Timers>(task)}};
+    case Workload::churn:
+        return {{Workload::churn, churn<Timers>(task)}};
     case Workload::block_longest:
         return block_group<Timers>(task);
     case Workload::handle_memory:

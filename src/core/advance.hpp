@@ -1,4 +1,4 @@
-// Bringing a wheel to the present: calls callbacks with the lock released, moves nodes with it held
+// Bringing a wheel to the present: calls callbacks with the lock released, moves timers with it held
 // for a bounded number of steps, and spends what is left of a budget on look-ahead.
 #pragma once
 
@@ -70,7 +70,7 @@ inline void tell_of_pause([[maybe_unused]] wheel_state &wheel) {
 }
 
 #if TW_RUNTIME
-// Passes a record that is due to its owner. RELEASES AND REACQUIRES: wheel lock
+// Hands a due record to the records' owner. RELEASES AND REACQUIRES: wheel lock
 template <class Wheel> void fire_record(Wheel &wheel) {
     auto &record = wheel.take_due_record();
     wheel.logs().caller(&record, wheel.logs().caller_arg);
@@ -122,7 +122,7 @@ template <class Wheel> TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, wor
     return true;
 }
 
-// Lowers nodes ahead of time, in at most `steps` steps. Returns false if these ran out before it was known
+// Lowers timers ahead of time, in at most `steps` steps. Returns false if these ran out before it was known
 // that no more are left. RELEASES AND REACQUIRES: wheel lock
 template <class Wheel> bool look_ahead(Wheel &wheel, std::uint32_t steps) {
     for (work_budget budget(wheel, steps); budget.left != 0;) {

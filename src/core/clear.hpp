@@ -1,5 +1,5 @@
-// Clearing a wheel: tw_clear takes every node off and hands it to the caller's function. And what
-// becomes of a clear, and of an advance, in the child of a fork.
+// Clearing a wheel: tw_clear takes every node off and hands it to the caller's function; records stay. And
+// what becomes of a clear, and of an advance, in the child of a fork.
 #pragma once
 
 #include "advance.hpp"

@@ -1,6 +1,6 @@
 // Logs: what the slots of a wheel hold of records, the timers that the library keeps itself. A log is a queue
 // of entries in small chunks of memory, first in, first out. Entries are read and moved in sequence, and the
-// records that they stand for are not touched meanwhile.
+// records that they stand for are not touched.
 #pragma once
 
 #include <cstddef>
@@ -33,8 +33,8 @@ inline bool is_armed(const timing &of) { return (of.stamp & stamps::armed) != 0;
 
 struct seam;
 
-// Says that a record is due at a tick, or not before that tick. It holds as long as the record has the same
-// stamp; after that it is stale, and means nothing. Or it is a seam (seam.hpp).
+// Says that a record is due at a tick, or not before that tick. It is current as long as the record has the
+// same stamp; after that it is stale, and means nothing. Or it is a seam (seam.hpp).
 struct entry {
     union {
         timing *record;

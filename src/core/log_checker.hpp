@@ -167,7 +167,7 @@ template <class Shape> class log_checker {
                "chunks between the first and the last are full");
         if (!has_entries)
             return false;
-        return found_ <= logs().entries;  // a log that leads in a circle would be walked for ever
+        return found_ <= logs().entries;  // a log that leads in a circle would be walked forever
     }
 
     const placement<Shape> &w_;

@@ -1,4 +1,4 @@
-// How timers come down the levels as time advances, and how all of them are shifted.
+// How timers come down the levels as time advances, and how a shift makes all of them due later.
 #pragma once
 
 #include "record_engine.hpp"
@@ -28,8 +28,8 @@ template <class Shape> class lowering : public record_engine<Shape> {
 
     void take(tw_node &node) { slots.take(node); }
 
-    // To be called before a walk takes off the node that it has come to. To compare the links has the next
-    // node come from memory, where the walk goes next.
+    // A walk calls this before it takes off the node that it has come to. Comparing the links fetches the
+    // next node from memory, where the walk goes next.
     static void check_in_walk(const tw_node &node) {
         stop_if_not_pending(node);
         stop_if_broken(node.link);
@@ -39,8 +39,8 @@ template <class Shape> class lowering : public record_engine<Shape> {
 
 #if TW_RUNTIME
     // Makes everything that is pending due `by` ticks later, one timer with each shift_one. The timers are
-    // pending all the while. Nodes that a clear has not handed out yet were armed before all others, and
-    // so come first.
+    // pending all the while. Nodes that a clear has not handed out yet were armed before all other
+    // nodes, and come first; also before records of their tick that were armed earlier.
     // REQUIRES: no shift is under way
     void begin_shift(tick by) {
         TW_ASSERT(!is_shifting());
@@ -142,7 +142,7 @@ template <class Shape> class lowering : public record_engine<Shape> {
 #endif
     }
 
-    // A seam that is not in its slot any more: its log finds it gone.
+    // Unlinks a seam that is no longer in its slot. An empty link tells its log that it is gone.
     bool drop_seam(tw_node &node) {
         if (!unlikely(is_seam(node)))
             return false;
@@ -191,7 +191,7 @@ template <class Shape> class lowering : public record_engine<Shape> {
             place(node);
     }
 
-    // The slot that a timer is lowered to; Shape::slots if the timer does not belong to the stretch.
+    // The slot that a timer is lowered to; Shape::slots if its tick is not in the slot's stretch.
     TW_INLINE_IF_SMALL static unsigned slot_below(tick t, unsigned level, unsigned slot, tick opening) {
         const unsigned differs_on = Shape::level_of(t ^ opening);
         if (differs_on < level)

@@ -8,9 +8,9 @@
 namespace tickwheel::core {
 namespace {
 
-// A radix heap. What is compared is the record's place in the order of arming.
+// A radix heap that compares the records' places in the order of arming.
 //
-// Entries are added first, all to one log. When all are there, their orders are counted from the least
+// Entries are added first, all to one log. When all are there, the queue counts their orders from the least
 // (`origin_`), so that numbers from 0 on spread over the digits evenly. Read an order as a number with digits
 // of `bits` bits: an entry stands on the level of the highest digit in which its order differs from `base_`,
 // in the log that this digit of its order names. So all entries of a level are earlier than those of the

@@ -67,13 +67,13 @@ template <class Shape> struct placement : wheel_state {
 #endif
     }
 
-    // Whatever may have to move.
+    // All that may have to move: nodes and entries.
     std::size_t population() const { return count + slots.records.entries(); }
 
     // How far t is ahead of the cursor; 0 if it is not in the future.
     TW_ONE_COPY tick distance_to(tick t) const { return distance(cursor, t); }
 
-    // What is to be done about the first node at the cursor.
+    // Says what the wheel does with the first node at the cursor.
     next_step look_at_node(const tw_node &first) const {
         return is_place(first) || distance_to(first.expiry) != 0 ? next_step::move : next_step::fire;
     }
@@ -117,8 +117,8 @@ template <class Shape> struct placement : wheel_state {
     // The lead into a level: how many ticks before one of its slots opens look-ahead may begin to empty
     // it. For every level but the far one that is `near_lead`, and without look-ahead 0.
     //
-    // A far slot may hold every node there is, and ticks may pass faster than nodes can be moved. It
-    // therefore gets at least 16 ticks for each pending node, up to half a round.
+    // A far slot may hold every timer there is, and ticks may pass faster than timers can be moved. It
+    // therefore gets at least 16 ticks for each node and each entry, up to half a round.
     TW_ONE_COPY digits lead_into(unsigned level, digits near_lead) const {
         if (level != Shape::far || near_lead == 0)
             return near_lead;

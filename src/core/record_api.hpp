@@ -56,7 +56,7 @@ template <class Wheel> struct record_api {
     }
 
     static bool is_in_callback(tw *w) { return state_in(w).is_in_callback(); }
-    // An exchange, so that what a caller reads afterwards is not older than the interruption.
+    // An exchange, so that the caller then reads nothing older than the interruption.
     static void forget_interruption(tw *w) {
         if (__atomic_load_n(&state_in(w).interrupted, __ATOMIC_RELAXED))
             static_cast<void>(__atomic_exchange_n(&state_in(w).interrupted, false, __ATOMIC_ACQUIRE));

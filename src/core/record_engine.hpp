@@ -30,9 +30,9 @@ template <class Shape> class record_engine : public sweeping<Shape> {
         place_anew(record, to);
     }
 
-    // To a tick later than its entry's, but no more than 32 bits of ticks later, only the record is touched.
-    // Not if its entry is at the cursor, as it may be in the queue already, in the former order of its
-    // record; nor if a node may stand at that tick (R3).
+    // A move to a tick later than the entry's, by no more than 32 bits of ticks, touches the record alone;
+    // but not if the entry is at the cursor, where the queue may have it already, by the record's former
+    // order; nor if a node may stand at the new tick (R3).
     TW_INLINED void move_record(timing &record, tick to) {
         const tick of_entry = record.due - record.lag;
         if (to > of_entry && to - of_entry <= UINT32_MAX && of_entry + logs().offset > cursor &&
@@ -157,7 +157,7 @@ template <class Shape> class record_engine : public sweeping<Shape> {
         record.stamp &= ~stamps::armed;
     }
 
-    // Takes off the first entry of one of the cursor's logs, for good; or so that it goes on elsewhere.
+    // Take off the first entry of one of the cursor's logs: for good; or to place it elsewhere.
     void drop_front(log &from) {
         --logs().entries;
         pop(from);
@@ -173,8 +173,8 @@ template <class Shape> class record_engine : public sweeping<Shape> {
 
     // --- the slot at the cursor ----------------------------------------------------------------
 
-    // What is first in the cursor's slot, which has its bit set: a node or a record to fire, or something to
-    // move (clean_cursor).
+    // Looks at the front of the cursor's slot, which has its bit set: a node or a record fires, or something
+    // moves (clean_cursor).
     next_step look_at_cursor() {
         record_logs<Shape> &all = logs();
         const unsigned slot = cursor_slot();
@@ -186,7 +186,7 @@ template <class Shape> class record_engine : public sweeping<Shape> {
         return look_at_entry(plain);
     }
 
-    // True if an entry is a seam with nodes before it.
+    // True if an entry is a seam that has nodes before it in the ring.
     bool has_nodes_before(const entry &e, unsigned slot) const {
         return e.is_seam() && e.seam->cleared == logs().cleared && slots.rings[slot].next != &e.seam->link;
     }
@@ -218,7 +218,7 @@ template <class Shape> class record_engine : public sweeping<Shape> {
         return next_step::fire_record;
     }
 
-    // Does what look_at_cursor() wants moved, if that is no node. Returns false if it is one.
+    // Moves what look_at_cursor() has found, unless that is a node: then it returns false.
     bool clean_cursor() {
         if (!slots.records.exist())
             return false;
@@ -284,7 +284,7 @@ template <class Shape> class record_engine : public sweeping<Shape> {
         }
     }
 
-    // The record of what may be the first soon is fetched.
+    // Fetches the records of entries that may soon come first.
     void move_some_in_queue() {
         record_logs<Shape> &all = logs();
         log &from = all.queue.to_move();

@@ -3,7 +3,6 @@
 
 #include "bitmap.hpp"
 #include "features.hpp"
-#include "next_busy.hpp"
 
 #if TW_RUNTIME
 #include "fetching.hpp"
@@ -30,10 +29,10 @@ namespace {
 //       late. On level 0 they have logs of their own, and a queue puts them in order when the slot opens;
 //       what is in the queue belongs to the slot `queue_slot`. A record is moved so only if no node can stand
 //       at its new tick. So late entries fire before all nodes of their tick.
-//   R4  A seam stands in the log and in the ring of its slot; since a clear or a shift, in the log alone.
-//   What
-//       is before the seam in both was armed before what is behind. Two seams never follow each other, and a
-//       log that is no open slot's has an entry beside its seams; but for the log where a sweep stands.
+//   R4  A seam stands in the log and in the ring of its slot; after a clear or a shift, in the log alone.
+//       Timers before the seam, in ring and log, were armed before the timers behind it. Two seams never
+//       follow each other, and the log of a slot that is not open has at least one entry besides its seams.
+//       The log where a sweep stands may break both rules.
 //   R5  `entries` is the number of entries without seams, `armed` that of records with one that is not stale.
 //       At most armed + spare of them are stale; see sweep.hpp.
 template <class Shape> struct record_logs {
@@ -43,10 +42,10 @@ template <class Shape> struct record_logs {
     // Entries beyond two for each armed record.
     static constexpr std::size_t spare = 32;
 
-    // See records.hpp. By R5 there are no more entries than this; by R4 no more seams than entries and one
-    // for each log, nor than twice the entries and one for each slot that is open. A chunk holds one or more;
-    // and all are full except the first and the last of a log, and the one where a sweep is; and while
-    // everything is shifted, the first and the last of each log that there was.
+    // See records.hpp. R5 bounds the entries. R4 bounds the seams: by one for each entry and one for each
+    // log, and by twice the entries and one for each open slot. A chunk holds at least one. All chunks are
+    // full except the first and the last of a log and the one where a sweep stands; during a shift, except
+    // the first and the last of each log that there was.
     static constexpr std::size_t chunks_for(std::size_t records, unsigned wheels) {
         const std::size_t entries = 2 * records + wheels * spare;
         const std::size_t seams =
@@ -70,7 +69,7 @@ template <class Shape> struct record_logs {
 
     sweep going_round;
     fetching<Shape> ahead;
-    log shifting;  // entries to be placed anew
+    log shifting;  // entries that a shift has yet to place
     unsigned queue_slot;
     log slots[Shape::slots];
     log late[width_0];
@@ -83,7 +82,7 @@ template <class Shape> struct record_logs {
     }
     bool hold(unsigned slot) const { return !slots[slot].is_empty() || has_late(slot); }
 
-    // True if there is something in the logs, even if all of it is stale.
+    // True if the logs hold anything, even if all entries are stale.
     bool are_busy() const { return entries + seams != 0; }
 
     // --- taking off ---
@@ -100,11 +99,6 @@ template <class Shape> struct record_logs {
         unlink_unchecked(of.link);
         memory->give_back(of);
         --seams;
-    }
-    void drop_seam_in_front(log &from) {
-        seam &of = *from.front().seam;
-        pop(from);
-        drop(of);
     }
 
     // Takes off the last entry, and the seam that it leaves at the end; unless that would empty a chunk but

@@ -1,7 +1,8 @@
-// What src/timers uses of a wheel: the door for records, timers that the library keeps itself. They stand on
-// the wheels of a runtime beside the nodes, behind the same lock, and fire in one order with them (P3).
+// The door for records, timers that the library keeps itself: all that src/timers uses of a wheel. Records
+// and nodes share the wheels of a runtime and the lock, and fire in one order (P3). src/runtime uses three
+// functions: share_lock, is_in_callback and forget_interruption.
 //
-// All functions but those that say otherwise: REQUIRES: lock of the wheel held, begin_records was called
+// REQUIRES, unless a function says otherwise: lock of the wheel held, begin_records was called
 #pragma once
 
 #include <tickwheel/tw.h>
@@ -13,9 +14,9 @@
 
 namespace tickwheel::core {
 
-// Called for each record that is due, on the thread that advances the wheel, when the record has been taken
-// off it. Null: the record that was due last has been left by an exception (tw_abandon). The lock is held,
-// and may be released and taken again.
+// The thread that advances a wheel calls this for each due record, which it has just taken off the wheel; or
+// with null when an exception has left the fire of the last one (tw_abandon). The lock is held, and the
+// function may release it and take it again.
 using record_caller = void(timing *due, void *arg);
 
 // --- making: no lock held ------------------------------------------------------------------
@@ -23,20 +24,20 @@ using record_caller = void(timing *due, void *arg);
 // The bytes that begin_records needs for one wheel.
 std::size_t size_of_records();
 
-// How many chunks are enough for so many records, spread over one or two wheels, come what may (P10).
+// How many chunks are always enough for so many records, spread over one or two wheels (P10).
 std::size_t chunks_for(std::size_t records, unsigned wheels);
 
-// Gives a wheel what records need: zeroed memory of size_of_records() bytes, and a source of chunks that
-// wheels with one lock may share. From now on its due records are passed to caller(due, arg). `offset` is how
-// many ticks the wheel is ahead of timing::due; tw_postpone_all adds to it. Of two wheels that a record may
-// be armed on, one after the other, one is the second one.
+// Gives a wheel what records need: zeroed memory of size_of_records() bytes, and a source of chunks, which
+// wheels with one lock may share. From now on the wheel calls caller(due, arg) for its due records. `offset`
+// is how many ticks the wheel is ahead of timing::due; tw_postpone_all adds to it. `is_second`: pass true for
+// exactly one of two wheels that share records.
 void begin_records(tw *w, void *zeroed, record_memory &memory, tick offset, bool is_second,
                    record_caller *caller, void *arg);
 
-// Has a wheel use the lock of another one. To be called right after tw_init.
+// Makes a wheel use the lock of another one. Call it right after tw_init.
 void share_lock(tw *w, tw *with);
 
-// The lock of a wheel, which its records' owner takes and releases by itself.
+// The lock of a wheel. The owner of its records takes and releases it directly.
 struct wheel_lock {
     std::uint32_t *word;  // of the port
     bool is_observed;     // see tw_port_is_observed
@@ -45,8 +46,8 @@ wheel_lock lock_of(tw *w);
 
 // --- records ---------------------------------------------------------------------------------
 
-// Arms a record that is not armed; takes an armed one to another tick, or off the wheel. `due` is less the
-// offset. What is armed or moved fires last among all that is due at its tick (P3).
+// Arm a record that is not armed; take an armed one to another tick, or off the wheel. `due` is the tick of
+// the wheel less the offset. A record that was armed or moved fires after all other timers of its tick (P3).
 void arm_record(tw *w, timing &record, tick due);
 void move_record(tw *w, timing &record, tick due);
 void disarm_record(tw *w, timing &record);

@@ -5,7 +5,7 @@
 // ring with such a node leads nowhere, and the program would crash far from its error. So where
 // links_are_checked, a walk follows no link before it agrees with its neighbour, and who appends
 // compares the links that are joined; if they disagree, the program stops and names the broken node.
-// A node that is taken out singly is not compared: see levels::take. Coverage does not count
+// A node that is taken out singly is not compared: see slots_of::take. Coverage does not count
 // branches of lines that name TW_ASSERT.
 #pragma once
 
@@ -24,8 +24,8 @@ static_assert(offsetof(tw_node, link) == 0);
 inline tw_node &node_of(tw_link &link) { return reinterpret_cast<tw_node &>(link); }
 inline const tw_node &node_of(const tw_link &link) { return reinterpret_cast<const tw_node &>(link); }
 
-// States of what stands in a ring and is no node of the user's: the place of a walk (walk.hpp), which is a
-// node that never fires; and a seam (seam.hpp), which is only the beginning of one.
+// Two things other than nodes of the user stand in rings, and their states tell them apart: the place of a
+// walk (walk.hpp), a node that never fires; and a seam (seam.hpp), which has only the first fields of a node.
 inline constexpr std::uint8_t place_state = TW_SHUT + 1, seam_state = TW_SHUT + 2;
 
 inline bool is_place(const tw_node &node) { return TW_RUNTIME != 0 && node.state == place_state; }

@@ -7,8 +7,8 @@
 //     ring   n1 n2 | n3             order of arming: r1 n1 n2 r2 r3 n3
 //     log    r1    | r2 r3
 //
-// So whoever empties the slot goes along the log, and at each seam along the ring up to the same seam; at the
-// end of the log, to the end of the ring. A slot with one kind alone has no seam.
+// To empty the slot, the wheel goes along the log. At each seam it first goes along the ring up to the same
+// seam; at the end of the log, to the end of the ring. A slot with one kind alone needs no seam.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// The search for the earliest tick that matters: the next that a slot opens at, that look-ahead has to begin
-// at, or that a node is due at. Reads only.
+// The search for the earliest tick that matters: at which a slot opens, look-ahead has to begin, or a timer
+// is due. Reads only.
 #pragma once
 
 #include "placement.hpp"
@@ -9,9 +9,9 @@ namespace {
 
 // One search, from the cursor outwards. Distances are counted from the cursor.
 //
-// A slot says only that what is in it is due after the slot opens; its nodes have to be looked at to tell
-// when. That is worth it for a few nodes and too much for many (P8), so the search has a number of looks to
-// spend. When they are spent it answers with the opening of the slot, or with the tick at which look-ahead
+// A slot says only that its timers are not due before it opens; to tell when they are, the search has to look
+// at them. That is worth it for a few timers and too much for many (P8), so the search has a number of looks
+// to spend. When they are spent it answers with the opening of the slot, or with the tick at which look-ahead
 // into it has to begin: which is never too late, only sometimes too early.
 template <class Shape> class search {
     using digits = typename Shape::digits;
@@ -25,7 +25,7 @@ template <class Shape> class search {
     // whose nodes were all postponed, or with entries of records, the opening counts.
     void for_opening() { for_opening_ = true; }
 
-    // Whether the answer is the exact tick of a node.
+    // Whether the answer is the exact tick of a timer.
     bool is_exact() const { return is_exact_; }
 
     // Walks the levels upwards, behind the cursor's slot, and returns the earliest tick, at most `limit`.

@@ -1,6 +1,6 @@
-// The engine of levels and slots: where nodes stand, how they come down as time advances, what is next.
+// The engine of levels and slots: where timers stand, how they come down as time advances, what is next.
 //
-// Every member moves at most one node, or as many as it is told, so that callers can release their lock
+// Every member moves at most one timer, or as many as it is told, so that callers can release their lock
 // between two steps (P8).
 #pragma once
 
@@ -77,9 +77,9 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         if (under_way.first() != nullptr || is_empty(leaving))
             return;
 #if TW_RUNTIME
-        finish_shift();  // of another thread
+        shift_all();  // what another thread has begun
         this->begin_shift(0);
-        finish_shift();
+        shift_all();
 #else
         slots.empty_rings_into(leaving);
         while (tw_node *const node = next_leaving()) {
@@ -90,11 +90,6 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     }
 
 #if TW_RUNTIME
-    void finish_shift() {
-        while (shift_one()) {
-        }
-    }
-
     // --- walking: see walk.hpp --------------------------------------------------------
 
     // Takes the places of all walks out.
@@ -169,7 +164,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     // --- look-ahead ----------------------------------------------------------------------------
 
-    // How many nodes may be lowered ahead of time once an advance has caught up. Sets the lead, which is how
+    // How many timers may be lowered ahead of time once an advance has caught up. Sets the lead, which is how
     // many ticks before a block opens look-ahead begins: it grows with the number of ticks that have
     // passed, so that a caller who comes every tenth tick begins ten times as early. A caller who comes
     // again at the same tick, and not for nothing, has time to spare: one share, and the lead is a whole
@@ -185,7 +180,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     // For a caller who has nothing else to do: as much as there is.
     void begin_idle() { lead = Shape::round; }
 
-    // Lowers nodes of slots that open soon by one level, at most `most` of one slot: of near ones within
+    // Lowers timers of slots that open soon by one level, at most `most` of one slot: of near ones within
     // the lead, and for far ones see lead_into. Returns the number of steps; 0 if there was nothing to do.
     std::uint32_t look_ahead(std::uint32_t most) { return Shape::ahead && open_level == 0 ? lower(most) : 0; }
 
@@ -236,8 +231,8 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         return fires.is_exact() ? 1 : 0;
     }
 
-    // The tick in [first, last] to arm a node for that may fire at any of them: one in the running block at
-    // which nodes fire anyway, unless slots are being emptied; else the one that comes down through the
+    // The tick in [first, last] to arm a timer for that may fire at any of them: one in the running block at
+    // which timers fire anyway, unless slots are being emptied; else the one that comes down through the
     // fewest levels. REQUIRES: first is in the future
     tick cheapest(tick first, tick last) const {
         if (open_level == 0 && Shape::is_below(1, first ^ cursor)) {
@@ -256,14 +251,19 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     friend class walk<Shape>;
     friend struct test_access;
 
-    // Nodes that next() looks at to tell a tick exactly; see search.
+    // Timers that next() looks at to tell a tick exactly; see search.
     static constexpr unsigned nodes_worth_a_look = 32;
 
     // As late as possible, because most timers are cancelled before they would have to move; but early enough
-    // that all nodes there are can come down at a quarter of each tick's share.
+    // that all timers there are can come down at a quarter of each tick's share.
     digits lead_of_a_tick() const { return static_cast<digits>(population() / (ahead_per_tick / 4)) + 1; }
 
 #if TW_RUNTIME
+    void shift_all() {
+        while (shift_one()) {
+        }
+    }
+
     void drop_places_in(const tw_link &ring) {
         for (tw_link *link = &behind(ring); link != &ring;) {
             tw_node &node = node_of(*link);
@@ -287,8 +287,8 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         return attention.run();
     }
 
-    // The distance to the next tick to go to, at most that to `now`. Where there is room, a few nodes are
-    // looked at, to go straight to the tick that they are due at.
+    // The distance to the next tick to go to, at most that to `now`. Where there is room, the search looks at
+    // a few nodes, to go straight to the tick that they are due at.
     TW_ONE_COPY tick next_stop() const {
         search<Shape> stop(*this, has_room ? nodes_worth_a_look : 0, 0, now - cursor);
         stop.for_opening();
@@ -297,7 +297,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     // Moves the cursor by this distance to the next busy slot or to `now`, and opens the slots there.
     //
-    // With look-ahead it must not jump over a round whose far nodes are still to be sorted. Those
+    // With look-ahead it must not jump over a round whose far timers are not sorted yet. Those
     // that look-ahead has sorted stand where the number of the coming round has them, the others
     // where that of the present round has them; only at the border between the two rounds do both
     // agree. So if there is anything to sort the cursor stops at the border, and if not the origin

@@ -1,7 +1,7 @@
 // Sweeping stale entries out of logs.
 //
-// Stale entries go when their slot opens. Until then they are memory, so they are swept away when there
-// are too many: log by log, each compacted in place.
+// The wheel drops a stale entry when its slot opens. Until then the entry takes memory. So when there are too
+// many, a sweep drops them: log by log, each compacted in place.
 //
 // The bound (R5). A sweep begins when 4 stale > 3 armed + 2 spare. From then on each record that fires, is
 // disarmed or is moved to an earlier tick pays for `share` = 14 entries; nothing else makes entries stale, or
@@ -19,10 +19,9 @@ namespace {
 // Where a sweep has come to. All zero: none is under way.
 //
 // Invariants
-//   G1  A sweep stands before the chunk `at_` of the log `swept_`; `before_` is the chunk before that, null
-//   if
-//       there is none. Both are null between two logs. No chunks but these, the first and the last of a log
-//       have room.
+//   G1  A sweep stands before the chunk `at_` of the log `swept_`; `before_` is the chunk before that, or
+//       null. Both are null between two logs. Only these two and the first and last chunk of a log have
+//       room.
 //   G2  While a sweep is under way, an entry that it has yet to look at goes to a log that it has done with
 //       only if its record was looked at meanwhile.
 class sweep {
@@ -95,7 +94,7 @@ class sweep {
     }
 
     // The owner has taken off the first entry of a log, and its chunk with it. A sweep that stands there
-    // begins the log anew.
+    // starts the log again.
     void note_emptied(const log_chunk &emptied, const log &from) {
         if (&emptied != at_ && &emptied != before_)
             return;

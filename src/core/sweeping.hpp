@@ -27,8 +27,7 @@ template <class Shape> class sweeping : public placement<Shape> {
             sweep_some(moved);
     }
 
-    // Looks at so many entries, and at the rest of the last chunk. Not to be called while entries are in no
-    // log.
+    // Looks at so many entries, and at the rest of the last chunk. REQUIRES: every entry is in a log
     [[gnu::noinline]] void sweep_some(unsigned entries) {
         record_logs<Shape> &all = logs();
         sweep &at = all.going_round;

@@ -1,5 +1,5 @@
-// A walk over all pending nodes that does not stop the wheel: it copies a few nodes under each hold of the
-// lock. In between, others arm, cancel and fire.
+// A walk over all pending nodes, not over records, that does not stop the wheel: it copies a few nodes under
+// each hold of the lock. In between, others arm, cancel and fire.
 //
 // It goes through the slots from the highest number to the lowest: from far slots to level 0, the way that
 // nodes come down. So no node that the wheel lowers is passed over; one that comes down from a slot which the
@@ -9,8 +9,8 @@
 // Within a slot the walk leaves two places, nodes of its own that stand in the ring like any other: one
 // behind the last node that it has copied, and one behind the last that was there when it first paused. What
 // joins the slot later comes behind that and is not visited, or a visitor that arms what it is shown would
-// never end. The wheel drops a place that comes to the front of its ring. What stood before it has left the
-// slot by then: so a walk that finds its first place gone goes on at the front, and one that finds the
+// never end. The wheel drops a place that comes to the front of its ring. By then all nodes before it have
+// left the slot: so a walk that finds its first place gone goes on at the front, and one that finds the
 // second gone leaves the slot. If all slots were emptied at once, by a clear or a shift, places may be in a
 // ring that is no slot; then the walk takes them out, and begins the slot again.
 #pragma once

@@ -10,15 +10,15 @@
 //     place, take             a node, by its tick; place puts it behind all others of that tick (P3)
 //     check_in_walk           stops the program if the links of the node that comes next on a walk are broken
 //     can_go_to, begin_advance    tells of a later tick
-//     look, due_node          says what is left to do until that tick, and which node is due
+//     look, due_node          says what remains to do until that tick, and which node is due
 //     move_some               does it, if it is no fire: where nodes_move, see bounds.hpp
 //     pass_quietly            all of these at once, if there is nothing to do
-//     begin_share, look_ahead, end_share, begin_idle    moves nodes ahead of time: where nodes_move
+//     begin_share, look_ahead, end_share, begin_idle    moves timers ahead of time: where nodes_move
 //     next, first_due         when there will be something to do; a tree has first_due alone
 //     cheapest                of some ticks, the one to arm for that costs least
 //     begin_clear, next_leaving, end_clear    takes all nodes off at once
 //     first_clearing, abandon_clears          who does so; forgets all but this thread (P13)
-//     timers                  counts what is pending
+//     timers                  the number of pending timers
 //
 // For the runtime, slots also hold records, shift everything and drop the places of walks; see lowering.hpp
 // and record_engine.hpp.
@@ -159,7 +159,7 @@ template <class Engine> class wheel : public Engine {
 
     // Takes the node that is due off its place, as the running one. A periodic node is armed again
     // before its callback runs, so that the callback may cancel, move or free it (P7).
-    // REQUIRES: look() has just said that it is to fire
+    // REQUIRES: look() has just said that a node fires
     tw_node &take_due() {
         tw_node &node = this->due_node();
         TW_CHECKS(kept(&node));
@@ -178,7 +178,7 @@ template <class Engine> class wheel : public Engine {
     }
 
 #if TW_RUNTIME
-    // The same for a record. REQUIRES: look() has just said that one is to fire
+    // The same for a record. REQUIRES: look() has just said that a record fires
     auto &take_due_record() {
         auto &record = Engine::take_due_record();
         fires_record = true;

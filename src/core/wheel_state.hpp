@@ -66,7 +66,7 @@ struct wheel_sharing {
 
 struct wheel_state;
 
-// What an engine has to do next on the way to its `now`: nothing, fire a node or a record, or move some.
+// What an engine does next on the way to its `now`: nothing, fire a node or a record, or move some timers.
 enum class next_step { none, fire, fire_record, move };
 
 // Sets a periodic node that fires to its next tick; false if this fire is its last.
@@ -78,8 +78,8 @@ struct wheel_state : wheel_sharing {
     std::size_t count;  // of pending nodes
     rearm_rule *rearm;  // null until the first periodic node is armed
     tick now;           // the tick that the wheel was told last
-    tick due;           // the tick that the running node was due at
-    tick overruns;      // the due ticks that it missed
+    tick due;           // the tick that the running node or record was due at
+    tick overruns;      // the due ticks that the running node missed
 #if TW_RUNTIME
     bool fires_record;    // a record's callback runs
     std::uint32_t parts;  // of a tick, that grids are counted in; 0 until one is armed

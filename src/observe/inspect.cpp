@@ -270,19 +270,11 @@ void destroy(component &base) {
 
 // `end`: what an answer walks through is still there, and will not be for long.
 constexpr component_hooks server_hooks = {
-    .job_relay = nullptr,
     .lock = [](component &it) { pthread_mutex_lock(&server_in(it).mutex); },
     .unlock = [](component &it) { pthread_mutex_unlock(&server_in(it).mutex); },
     .begin_in_child = begin_in_child,
-    .interrupt = nullptr,
-    .settle = nullptr,
-    .begin_clear = nullptr,
-    .clear_one = nullptr,
-    .stop = nullptr,
     .end = end_thread,
-    .revive = nullptr,
     .destroy = destroy,
-    .callbacks = nullptr,
 };
 
 inspect_server *allocate(tw_runtime &rt) {

@@ -161,19 +161,9 @@ void destroy(component &base) {
 }
 
 constexpr component_hooks lookout_hooks = {
-    .job_relay = nullptr,
-    .lock = nullptr,
-    .unlock = nullptr,
     .begin_in_child = [](component &it) { lookout_in(it).has_thread = false; },
-    .interrupt = nullptr,
-    .settle = nullptr,
-    .begin_clear = nullptr,
-    .clear_one = nullptr,
-    .stop = nullptr,
-    .end = nullptr,
     .revive = [](component &it) { return lookout_in(it).has_thread ? 0 : start_thread(lookout_in(it)); },
     .destroy = destroy,
-    .callbacks = nullptr,
 };
 
 int make(tw_runtime &rt, std::int64_t limit, tw_slow_report *report, void *arg) {

@@ -120,19 +120,8 @@ void destroy(component &base) {
 }
 
 constexpr component_hooks trace_hooks = {
-    .job_relay = nullptr,
-    .lock = nullptr,
-    .unlock = nullptr,
     .begin_in_child = begin_in_child,
-    .interrupt = nullptr,
-    .settle = nullptr,
-    .begin_clear = nullptr,
-    .clear_one = nullptr,
-    .stop = nullptr,
-    .end = nullptr,
-    .revive = nullptr,
     .destroy = destroy,
-    .callbacks = nullptr,
 };
 
 trace *make(tw_runtime &rt, std::size_t fires) {

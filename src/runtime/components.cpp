@@ -71,9 +71,9 @@ component *lock_unsettled(tw_runtime &rt) {
     return it;
 }
 
-// tw_fork takes the lock of a wheel, releases it in the parent, and in the child makes it new and forgets the
-// callbacks and waits of threads that are not there. A wheel that shares the lock of another leaves the lock
-// to that one.
+// tw_fork takes the lock of a wheel, and releases it in the parent. In the child it makes a new lock, and
+// forgets the callbacks and waits of threads that the child lacks. A wheel that shares the lock of another
+// one leaves the lock to that one.
 void fork_wheels(tw_runtime &rt, tw_fork_moment moment) {
     for_each_timeline(rt, [moment](timeline &line) { tw_fork(&line.wheel, moment); });
 }

@@ -28,48 +28,48 @@ struct running_callbacks {
 struct component_hooks {
     // How the runtime recognises nodes that are jobs; null if the component has none. The runtime keeps one
     // value, so all components that set it set it to the same one.
-    const fire_relay *job_relay;
+    const fire_relay *job_relay = nullptr;
 
     // Take and release the component's lock. A thread that holds it keeps the component from being freed.
-    void (*lock)(component &);
-    void (*unlock)(component &);
+    void (*lock)(component &) = nullptr;
+    void (*unlock)(component &) = nullptr;
 
     // In the child of a fork, instead of `unlock`: only the forking thread is there.
-    void (*begin_in_child)(component &);
+    void (*begin_in_child)(component &) = nullptr;
 
     // The firing thread is to leave, also out of `settle`. Any thread, in callbacks as well.
     // REQUIRES: components mutex held
-    void (*interrupt)(component &);
+    void (*interrupt)(component &) = nullptr;
 
     // Called by the firing thread, outside of callbacks, after ask_to_settle. Returns false if the
     // firing thread has to leave first; then it is called again before anything is fired.
     // REQUIRES: component's lock held. RELEASES: it
-    bool (*settle)(component &);
+    bool (*settle)(component &) = nullptr;
 
     // For tw_runtime_clear: fires that wait in the component, one after the other. The first marks
     // those that wait now; the second takes back those of one node and returns that, or null.
     // REQUIRES: components mutex held
-    void (*begin_clear)(component &);
-    tw_node *(*clear_one)(component &);
+    void (*begin_clear)(component &) = nullptr;
+    tw_node *(*clear_one)(component &) = nullptr;
 
     // tw_runtime_stop, from outside callbacks: nothing is fired any more.
-    void (*stop)(component &);
+    void (*stop)(component &) = nullptr;
 
     // Nothing is fired any more, and the wheels are empty: gives back all that is the user's, by
     // functions of the user's, which may call anything. All components are still there.
-    void (*end)(component &);
+    void (*end)(component &) = nullptr;
 
     // tw_runtime_after_fork, in a child, when all components have ended. 0 or a negative errno;
     // then it is called once more.
-    int (*revive)(component &);
+    int (*revive)(component &) = nullptr;
 
     // The runtime is being freed, and nothing of the user's runs any more. Also in the child
     // of a fork. Components that were made later are gone. Takes itself off by remove_component.
-    void (*destroy)(component &);
+    void (*destroy)(component &) = nullptr;
 
     // What the threads of the component run at this moment.
     // REQUIRES: components mutex held
-    running_callbacks (*callbacks)(component &);
+    running_callbacks (*callbacks)(component &) = nullptr;
 };
 
 struct component {
@@ -80,10 +80,11 @@ struct component {
     std::uint64_t number;        // of a later one, it is higher
 };
 
-void add_component(component &it, tw_runtime &rt, const component_hooks &hooks);
-void add_component_locked(component &it, tw_runtime &rt,
-                          const component_hooks &hooks);  // REQUIRES: components mutex held
+void add_component(component &added, tw_runtime &rt, const component_hooks &hooks);
 void remove_component(component &it);
+
+// REQUIRES: components mutex held
+void add_component_locked(component &added, tw_runtime &rt, const component_hooks &hooks);
 
 // Of kinds that a runtime has at most one of. The first returns false, having done nothing, if there is one
 // with these hooks already; the second returns null if there is none.
@@ -121,7 +122,7 @@ void end_components(tw_runtime &rt);
 int revive_components(tw_runtime &rt);
 void destroy_components(tw_runtime &rt);
 
-// For a fork: take and release every lock of a runtime, so that no other thread is in the middle of anything.
+// For a fork: take and release every lock of a runtime, so that no other thread is in the middle of a change.
 // Not `lifecycle_mutex`, which a thread may hold while it waits for a callback.
 void lock_all(tw_runtime &rt);
 void unlock_all(tw_runtime &rt);

@@ -7,15 +7,15 @@
 
 namespace tickwheel::runtime {
 
-// The fire that this thread runs: a record's, or as a worker or inline. tw_runtime_due and
-// tw_runtime_overruns answer from this frame: on a worker the wheel has gone on since. Frames may nest: a
-// callback may drive another runtime.
+// The fire that this thread runs: a record's on the firing thread, or any on a worker or inline.
+// tw_runtime_due and tw_runtime_overruns answer from this frame, because on a worker the wheel has gone on
+// since. Frames may nest: a callback may drive another runtime.
 class current_run : on_stack<current_run> {
   public:
     current_run(const tw_runtime &rt, std::int64_t due, std::uint64_t overruns)
         : rt_(&rt), due_(due), overruns_(overruns) {}
 
-    // The run of this runtime's that the thread is in; null if none.
+    // The run of this runtime that the thread is in; null if none.
     static const current_run *of(const tw_runtime &rt) {
         return find([&rt](const current_run &each) { return each.rt_ == &rt; });
     }

@@ -45,8 +45,8 @@ TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
     return overruns;
 }
 
-// While the runtime is being freed nothing is pending: its nodes are taken off, and its records wait to be
-// dropped.
+// Nothing is pending while the runtime is being freed: its nodes are off the wheels, and its records only
+// wait for their `drop`.
 TW_API size_t tw_runtime_count(tw_runtime *rt) {
     check::is_runtime(rt, __builtin_return_address(0));
     if (!usable(rt) || rt->is_freed != 0)

@@ -168,8 +168,8 @@ void end_turn(tw_runtime &rt) {
 enum class fired { all, some, stopped };  // stopped: nothing more may fire in this turn
 
 // An interruption may be left from an earlier turn: a component asked to be settled (ask_to_settle) in the
-// last callback, and is settled now. This turn must not stop for it. If the interruption was a new one, by a
-// stop, then `must_leave` says so.
+// last callback, and is settled now. This turn must not stop for it. If a stop has interrupted the wheel,
+// `must_leave` says so.
 fired fire_on(tw_runtime &rt, timeline &line, tick present) {
     core::forget_interruption(&line.wheel);
     if (must_leave(rt))

@@ -43,10 +43,10 @@ void free_wall(tw_runtime &rt) {
     rt.absolute = &rt.steady;
 }
 
-// The clock was set back by so many ticks. From here on deadlines are converted with the greater
-// `set_back`, and the timers that are there move as far, so both are due at the readings they were
-// armed for. tw_postpone_all keeps every timer pending at every moment, and what the running callback
-// was due at moves with them: a call that asks for either finds nothing missing.
+// The clock was set back by so many ticks. From here on deadlines are converted with the greater `set_back`,
+// and pending timers move as far, so all are due at the readings they were armed for. tw_postpone_all keeps
+// every timer pending throughout, and shifts the deadline of the running callback with them: a concurrent
+// call finds neither missing.
 // REQUIRES: wall_hold
 void timeline::shift(tick back) {
     set_back.store(set_back.load(std::memory_order_relaxed) + back, std::memory_order_relaxed);

@@ -4,10 +4,10 @@
 // the clock is set back, so that the wheel's time never runs backwards. Delays live on the steady
 // timeline and do not notice.
 //
-// Set forwards: what has come due meanwhile fires. Set back: every timer of the wall timeline is
-// shifted as many ticks, so that it is still due at the same reading. The first thread that reads the clock
-// after it was set back does that: the firing thread before it fires, or a call before it arms. So no timer
-// is taken as due by a reading that was withdrawn (P1). `set_back` accumulates. With ticks of 1 ns it cannot
+// When the clock is set forwards, the timers whose deadlines it passes fire. When it is set back, every timer
+// of the wall timeline shifts by as many ticks, so that it is still due at the same reading. The first thread
+// that then reads the clock makes the shift: the firing thread before it fires, or a call before it arms. So
+// a reading that was withdrawn makes no timer due (P1). `set_back` accumulates. With ticks of 1 ns it cannot
 // overflow within 584 years.
 #pragma once
 

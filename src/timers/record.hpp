@@ -18,7 +18,7 @@ namespace tickwheel::runtime {
 
 struct record_set;
 
-// The life of a record. One function makes each transition, with the record lock:
+// The life of a record. One function makes each transition, with the record lock held:
 //
 //     free > starting   take_record     a cell is taken, and filled in by one thread that alone knows it
 //     starting > live   go_live         it is armed, and its handle or key finds it
@@ -46,9 +46,9 @@ struct record_set;
 //     timing          whether it is armed (core::is_armed), and on which wheel
 //     begun           how many of `uses` have begun on a worker, and cannot be withdrawn any more; without
 //                     workers, that is all of them
-//     epoch           whether a drain is about to end it: then it fires no more, though it is live
-//     generation      whether a handle is that of the record which now has the cell
-//     set.references  when the set's memory is freed, which a fire on a worker outlives
+//     epoch           whether a drain is about to end it: then it no longer fires, though it is live
+//     generation      whether a handle is that of the record that has the cell now
+//     set.references  when the set's memory is freed: a fire on a worker may outlive the set
 enum class record_state : std::uint8_t { free, starting, live, last, ended };
 
 // A record's copy of its key. `has_number_key` and `key_size` tell which member is valid.

@@ -230,8 +230,8 @@ void call_here(record_space &space, record_set &set, record &it, std::int64_t du
 
 }  // namespace
 
-// A drained record needs nothing from here: the drain ends it, and counts this fire as prevented. P8: other
-// threads get the lock between two fires, also if no callback runs here.
+// A drained record does not fire: the drain ends it, and counts this fire as prevented. P8: other threads get
+// the lock between two fires, even if no callback runs here.
 void fire_record(core::timing *fired, void *arg) {
     record_space &space = *static_cast<record_space *>(arg);
     if (fired == nullptr) {

@@ -37,7 +37,7 @@ class inside_record : on_stack<inside_record> {
     const record_set *set_;
 };
 
-// While it lives, the record lock is released and this thread calls a function of the user's.
+// While it lives, the record lock is released and this thread calls one of the user's functions.
 class user_call {
   public:
     user_call(record_set &set, record &it, record_lock &lock)
@@ -86,8 +86,8 @@ inline void count_cancelled(record_space &space, const record &it, bool prevente
         core::count_cancelled(&space.rt->steady.wheel, it.label, 1);
 }
 
-// Fires a record that the wheel has just taken off; or, if `due` is null, ends the fire that an exception has
-// left. The core::record_caller of the wheels.
+// The core::record_caller of the wheels. Fires a record that the wheel has just taken off; or, if `due` is
+// null, ends the fire that an exception has left.
 // RELEASES AND REACQUIRES: wheels' lock
 void fire_record(core::timing *due, void *space);
 
@@ -105,7 +105,7 @@ inline void free_record(record_set &set, record &it, const block &in) {
     announce_progress(*set.space);
 }
 
-// `end` for a record without a rest: that calls nothing of the user's.
+// `end` for a record without a rest: it calls none of the user's functions.
 // REQUIRES: record lock held
 inline int end_bare(record_set &set, record &it, const block &in) {
     const bool prevented = it.state == record_state::live;

@@ -215,20 +215,11 @@ void begin_in_child(component &base) {
     set.references.store(1, std::memory_order_relaxed);
 }
 
+// The lock is that of the wheels, and callbacks are the firing thread's or workers'.
 constexpr component_hooks set_hooks = {
-    .job_relay = nullptr,
-    .lock = nullptr,  // the lock is that of the wheels
-    .unlock = nullptr,
     .begin_in_child = begin_in_child,
-    .interrupt = nullptr,
-    .settle = nullptr,
-    .begin_clear = nullptr,
-    .clear_one = nullptr,
-    .stop = nullptr,
     .end = end_all,
-    .revive = nullptr,
     .destroy = destroy,
-    .callbacks = nullptr,  // the firing thread's, or workers'
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 //     record_set.cpp          making, walking, draining and freeing the set
 //     record_store, cells     the memory of one set, and how it is numbered
 //     spare_memory, slab      the memory that sets leave to others, and where all of it comes from
-//     record_space            what all sets of a runtime share: the lock, and the place on its wheels
+//     record_space            what all sets of a runtime share: the lock, memory for entries, the fire
 //
 // Invariants
 //   S1  A cell is reused only when nothing can reach its former record any more: it is on no wheel, and no

@@ -40,8 +40,8 @@ namespace {
 
 record_space &space_in(component &base) { return static_cast<record_space &>(base); }
 
-// What other threads do is not there any more; nor is the fire of a callback that has not forked. One that
-// has forked finds the mark when it returns.
+// The child has no other threads, so none waits, and the fire that another thread was in is over. A callback
+// that has forked finds the runtime marked when it returns.
 void begin_in_child(component &base) {
     space_in(base).waiting = 0;
     space_in(base).fired = nullptr;
@@ -53,20 +53,10 @@ void destroy(component &base) {
     std::free(&base);
 }
 
+// The lock is that of the wheels.
 constexpr component_hooks space_hooks = {
-    .job_relay = nullptr,
-    .lock = nullptr,  // the lock is that of the wheels
-    .unlock = nullptr,
     .begin_in_child = begin_in_child,
-    .interrupt = nullptr,
-    .settle = nullptr,
-    .begin_clear = nullptr,
-    .clear_one = nullptr,
-    .stop = nullptr,
-    .end = nullptr,
-    .revive = nullptr,
     .destroy = destroy,
-    .callbacks = nullptr,
 };
 
 // --- making -------------------------------------------------------------------------------
@@ -74,7 +64,7 @@ constexpr component_hooks space_hooks = {
 constexpr std::size_t size_of_space =
     (sizeof(record_space) + cell_alignment - 1) / cell_alignment * cell_alignment;
 
-// Zeroed memory for a space and, behind it, for what each wheel needs. Most of it stays untouched until
+// Zeroed memory for a space and, behind it, for the logs of each wheel. Most of it stays untouched until
 // records stand there.
 void *allocate(const tw_runtime &rt) {
     const std::size_t size = size_of_space + (has_wall(rt) ? 2 : 1) * core::size_of_records();
@@ -84,7 +74,7 @@ void *allocate(const tw_runtime &rt) {
     return memory;
 }
 
-// With the wall's mutex: the clock is not set back while the offset is read.
+// With the wall's mutex, so that no other thread sets the wheel back while this one reads the offset.
 // REQUIRES: components mutex held
 record_space *make(tw_runtime &rt, void *memory) {
     auto *const space = new (memory) record_space{};  // cppcheck-suppress legacyUninitvar

@@ -1,11 +1,11 @@
-// The record space: what the sets of a runtime share. Records stand on the wheels of the runtime, beside the
-// nodes (core/records.hpp), and fire on the thread that drives it: record_life.cpp says what a fire does.
+// The record space: what the sets of a runtime share. Records stand on the runtime's wheels, as nodes do
+// (core/records.hpp), and fire on the thread that drives it: record_life.cpp says what a fire does.
 //
 // The record lock guards all records of the runtime's sets, their stores and tables. It is the lock that all
-// wheels of the runtime share, so no function of tw.h that takes it may be called with it held. With a wall
-// timeline, those who take it have `wall_mutex` as well, have followed the wall clock, and so can convert its
-// readings; a fire begins with the wheels' lock alone. It is released while a function of the user's runs;
-// the one exception is a driver's `wake`. runtime.hpp has the order of locks.
+// wheels of the runtime share, so never call a function of tw.h that takes a wheel's lock with it held. With
+// a wall timeline, a thread that takes the record lock takes `wall_mutex` first and follows the wall clock,
+// so that it can convert readings; a fire begins with the wheels' lock alone. The lock is released while a
+// user's function runs; the one exception is a driver's `wake`. runtime.hpp has the order of locks.
 #pragma once
 
 #include <tickwheel/port.h>
@@ -74,7 +74,7 @@ inline void unlock(record_space &space) {
         unlock_slowly(space);
 }
 
-// Holds the record lock during a call in which no function of the user's runs.
+// Holds the record lock during a call that runs none of the user's functions.
 class record_guard {
   public:
     explicit record_guard(record_space &space) : space_(space) { lock(); }
@@ -89,8 +89,8 @@ class record_guard {
     record_space &space_;
 };
 
-// Holds it during a call or a run in which functions of the user's may run, with the lock released. If one of
-// them frees the runtime, that happens when this goes, after the lock has been released.
+// Holds it during a call or a run that may run the user's functions, with the lock released. If one of them
+// frees the runtime, the destructor of this does so, after it has released the lock.
 class record_lock : public end_of_call {
   public:
     explicit record_lock(record_space &space) : space_(space), is_lent_(false) { lock(); }
@@ -117,7 +117,7 @@ class record_lock : public end_of_call {
     const bool is_lent_;
 };
 
-// The same for a fire. The wheel lends its lock, and has it back at the end.
+// The same for a fire. The wheel lends its lock and gets it back at the end, held.
 class fire_lock : public record_lock {
   public:
     explicit fire_lock(record_space &space) : record_lock(space, how::lent) {}

@@ -1,4 +1,4 @@
-// What sets leave to later ones, and what is freed with the space.
+// Memory that freed sets leave to later ones, and the list of all memory that the space frees at its end.
 //
 // REQUIRES: record lock held, for all but what says otherwise.
 #pragma once

@@ -164,7 +164,6 @@ constexpr component_hooks pool_hooks = {
     .begin_clear = [](component &it) { begin_clear(pool_of(it)); },
     .clear_one = [](component &it) { return clear_one(pool_of(it)); },
     .stop = stop,
-    .end = nullptr,
     .revive = revive,
     .destroy = destroy,
     .callbacks = [](component &it) -> running_callbacks {

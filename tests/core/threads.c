@@ -266,7 +266,7 @@ static void visit_and_fork(UNUSED const struct tw_node *node, UNUSED const struc
     assert_int_equal(tw_check(&wheel, NULL, NULL), 0);
 }
 
-/* In the child, other threads' walks are over, and the stacks that their places stood on are used anew. */
+/* In the child, other threads' walks are over, and their stacks, where their places stood, are reused. */
 TEST(p13_each_leaves_nothing_in_the_child_of_a_fork) {
     stack_of_test = (uintptr_t)__builtin_frame_address(0);
     for (size_t i = 0; i < COUNT_OF(visited); ++i) {

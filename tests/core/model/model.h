@@ -110,8 +110,8 @@ static inline bool model_is_record(const struct model *m, unsigned timer) {
     return TW_RUNTIME && (m->records >> timer % 3 & 1) != 0;
 }
 
-/* Returns the wheel for an operation on a timer: the one that is asked for, if the timer is a node. A record
- * stays on the same wheel of two that do not share their memory, and while it is pending. */
+/* Returns the wheel for an operation on a timer: for a node, `asked`. A record stays on its wheel while it is
+ * pending, and always if the wheels do not share their memory. */
 unsigned model_wheel_for(const struct model *m, unsigned timer, unsigned asked);
 
 /* For the next two see history.c. */

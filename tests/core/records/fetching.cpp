@@ -1,4 +1,4 @@
-// src/core/fetching.hpp: how far ahead records are fetched. What is fetched cannot be seen here.
+// src/core/fetching.hpp: how far ahead of the cursor it looks for records. A test cannot see the prefetches.
 #include "core/fetching.hpp"
 
 #include <vector>
@@ -13,7 +13,7 @@ using namespace tickwheel::core;
 using shape = geometry<8, 3, true>;
 constexpr unsigned most = 4;  // slots ahead
 
-// Slots of level 0 that are busy each `every` ticks.
+// Every `every`-th slot of level 0 is busy.
 struct fixture {
     struct {
         log slots[shape::slots];

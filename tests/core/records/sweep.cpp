@@ -235,7 +235,7 @@ TEST(sweep_does_not_care_for_chunks_of_other_logs) {
     assert_ptr_equal(test.at.at(), stands_at);
 }
 
-// What is left of a picture.
+// The picture after a sweep: without stale entries, and with one seam for several in a row.
 std::string swept(const std::string &picture) {
     std::string left;
     for (const char what : picture) {

@@ -26,6 +26,18 @@ template <unsigned Size> class bitmap {
         return found < to ? found : to;
     }
 
+    // The last bit that is set in [0, from]; Size if there is none.
+    unsigned find_last(unsigned from) const {
+        unsigned at = from / word_bits;
+        word rest = words_[at] & (~word{0} >> (word_bits - 1 - from % word_bits));
+        while (rest == 0) {
+            if (at == 0)
+                return Size;
+            rest = words_[--at];
+        }
+        return at * word_bits + highest(rest);
+    }
+
   private:
     using word = std::size_t;
     static constexpr unsigned word_bits = 8 * sizeof(word);
@@ -33,6 +45,11 @@ template <unsigned Size> class bitmap {
         return static_cast<unsigned>(sizeof bits == sizeof(unsigned)
                                          ? __builtin_ctz(static_cast<unsigned>(bits))
                                          : __builtin_ctzll(bits));
+    }
+    static unsigned highest(word bits) {
+        return static_cast<unsigned>(sizeof bits == sizeof(unsigned)
+                                         ? 31 - __builtin_clz(static_cast<unsigned>(bits))
+                                         : 63 - __builtin_clzll(bits));
     }
     static constexpr word one(unsigned bit) { return word{1} << (bit % word_bits); }
 

@@ -120,8 +120,8 @@ template <class Shape> struct record_logs {
 
     // --- sweeping: see sweep.hpp ---
 
-    // The logs in the order in which they are swept: from the top down, as entries come down while the sweep
-    // goes on. Level 0 has two to a slot.
+    // The logs in the order in which they are swept: slots with high numbers first, as entries come down while
+    // the sweep goes on. Level 0 has two logs to a slot.
     log &log_at(unsigned i) {
         if (i == 0)
             return shifting;
@@ -133,29 +133,18 @@ template <class Shape> struct record_logs {
 
     // The slot of such a log. REQUIRES: i != 0
     unsigned slot_at(unsigned i) const {
-        constexpr unsigned far_slots = Shape::slots - Shape::near_slots, top_slots = Shape::width(Shape::top);
-        i -= 1;
-        if (i < far_slots)
-            return Shape::slots - 1 - i;
-        i -= far_slots;
-        if (i < top_slots)
-            return Shape::first_slot(Shape::top) + i;
-        i -= top_slots;
-        if (i < Shape::top * width_0)
-            return Shape::first_slot(Shape::top - 1 - i / width_0) + i % width_0;
-        i -= Shape::top * width_0;
+        if (i <= Shape::slots)
+            return Shape::slots - i;
+        i -= 1 + Shape::slots;
         return i < width_0 ? i : queue_slot;
     }
 
-    // Passes slots without entries, at most to the end of their level.
-    unsigned skip_to_busy(unsigned i, const bitmap<Shape::slots> &busy) const {
-        if (i == 0 || i >= all_logs - order_queue::logs)
+    // Passes slots without entries.
+    static unsigned skip_to_busy(unsigned i, const bitmap<Shape::slots> &busy) {
+        if (i == 0 || i > Shape::slots)
             return i;
-        const unsigned slot = slot_at(i);
-        const unsigned level = Shape::level_with(slot);
-        return level == Shape::far
-                   ? i
-                   : i + busy.find(slot, Shape::first_slot(level) + Shape::width(level)) - slot;
+        const unsigned slot = busy.find_last(Shape::slots - i);
+        return slot == Shape::slots ? 1 + Shape::slots : Shape::slots - slot;
     }
 };
 

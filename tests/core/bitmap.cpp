@@ -1,6 +1,8 @@
 // src/core/bitmap.hpp: bits across words, and the search for the next one that is set.
 #include "core/bitmap.hpp"
 
+#include <initializer_list>
+
 #include "support/test.h"
 
 namespace {
@@ -18,6 +20,22 @@ TEST(bitmap_find_gives_the_bit_if_it_is_in_the_range_and_else_the_end) {
                 if (map.find(from, to) != (bit >= from && bit < to ? bit : to))
                     fail_msg("bit %u in [%u, %u)", bit, from, to);
     }
+}
+
+// The same for each end, with another bit below.
+TEST(bitmap_find_last_gives_the_bit_that_is_nearest_below_the_end) {
+    for (unsigned bit = 1; bit < size; ++bit)
+        for (const bool has_lower : {false, true}) {
+            bits map = {};
+            map.set(bit);
+            if (has_lower)
+                map.set(bit / 2);
+            for (unsigned from = 0; from < size; ++from) {
+                const unsigned below = has_lower && bit / 2 <= from ? bit / 2 : size;
+                if (map.find_last(from) != (bit <= from ? bit : below))
+                    fail_msg("bit %u in [0, %u]", bit, from);
+            }
+        }
 }
 
 }  // namespace

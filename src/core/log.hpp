@@ -98,7 +98,7 @@ class chunk_pool {
     log_chunk *take_fresh() {
         if (fresh_ == end_of_fresh_) {
             TW_ASSERT(blocks_ != nullptr);
-            std::size_t chunks;
+            std::size_t chunks = 0;
             __builtin_memcpy(&chunks, &blocks_->entries[1], sizeof chunks);
             fresh_ = blocks_;
             end_of_fresh_ = fresh_ + chunks;

@@ -120,8 +120,8 @@ template <class Shape> struct record_logs {
 
     // --- sweeping: see sweep.hpp ---
 
-    // The logs in the order in which they are swept: slots with high numbers first, as entries come down while
-    // the sweep goes on. Level 0 has two logs to a slot.
+    // The logs in the order in which they are swept: slots with high numbers first, as entries come down
+    // while the sweep goes on. Level 0 has two logs to a slot.
     log &log_at(unsigned i) {
         if (i == 0)
             return shifting;

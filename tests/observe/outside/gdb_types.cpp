@@ -14,5 +14,6 @@ const tw_handles *tw_type_of_handles;
 }
 
 __attribute__((used)) static const tickwheel::core::library_wheel *tw_type_of_wheel;
-__attribute__((used)) static const tickwheel::core::record_logs<tickwheel::core::library_shape> *tw_type_of_logs;
+__attribute__((
+    used)) static const tickwheel::core::record_logs<tickwheel::core::library_shape> *tw_type_of_logs;
 static_assert(sizeof *tw_type_of_logs != 0, "the type is complete");

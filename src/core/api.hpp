@@ -211,10 +211,10 @@ template <class Wheel> struct api {
         Wheel &wheel = wheel_of(w);
         walk<typename Wheel::shape> way(wheel);
         std::int64_t visits = 0;
-        for (unsigned count = nodes_at_once; count == nodes_at_once;) {
+        while (!way.is_over()) {
             lock(wheel);
             finish_shift(wheel);
-            count = way.copy();
+            const unsigned count = way.copy();
             unlock(wheel);
             for (unsigned i = 0; i < count; ++i)
                 visit(way.met(i).node, &way.met(i).was, arg);

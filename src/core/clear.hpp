@@ -31,8 +31,14 @@ template <class Wheel> TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_cal
 #endif
     clearing own = {nullptr, tw_port_self(), nullptr, nullptr};
     wheel.begin_clear(own);
-    tw_node *node = nullptr;
-    while ((node = wheel.take_leaving()) != nullptr) {
+    for (;;) {
+#if TW_RUNTIME
+        for (work_budget drops(wheel, TW_UNBOUNDED); wheel.drop_leaving();)
+            drops.spend();
+#endif
+        tw_node *const node = wheel.take_leaving();
+        if (node == nullptr)
+            break;
         if (has_threads)
             own.handed_out = node;
         call_unlocked(wheel, node, each, arg);

@@ -51,11 +51,11 @@ template <class Shape> class fetching {
             if (on == 0)
                 return;
             fetched_ += on;
-            const log &next = slots.records->slots[Shape::index(0, Shape::low(fetched_))];
+            const log &next = slots.records->plain[Shape::index(0, Shape::low(fetched_))];
             if (!next.is_empty())
                 fetch(*next.head);
             __builtin_prefetch(
-                slots.records->slots[Shape::index(0, Shape::low(fetched_ + slots_ahead))].head);
+                slots.records->plain[Shape::index(0, Shape::low(fetched_ + slots_ahead))].head);
         }
     }
 

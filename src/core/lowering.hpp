@@ -41,13 +41,14 @@ template <class Shape> class lowering : public record_engine<Shape> {
     // Makes everything that is pending due `by` ticks later, one timer with each shift_one. The timers are
     // pending all the while. Nodes that a clear has not handed out yet were armed before all other
     // nodes, and come first; also before records of their tick that were armed earlier.
-    // REQUIRES: no shift is under way
+    // REQUIRES: no shift is under way; beside records, no node is postponed: such a node would come to its
+    // tick ahead of records, and late ones would overtake them (R3)
     void begin_shift(tick by) {
         TW_ASSERT(!is_shifting());
         append_all(shifting, leaving);
         for (unsigned slot = 0; slot < Shape::slots; ++slot) {
             if (slots.records.exist())
-                begin_shift_of_log(logs().slots[slot]);
+                begin_shift_of_log(logs().plain[slot]);
             append_all(shifting, slots.rings[slot]);
         }
         if (slots.records.exist()) {
@@ -159,9 +160,9 @@ template <class Shape> class lowering : public record_engine<Shape> {
         const tw_link &ring = slots.rings[slot];
         std::uint32_t moved = 0;
 #if TW_RUNTIME
-        if (slots.records.exist() && !logs().slots[slot].is_empty()) {
+        if (slots.records.exist() && !logs().plain[slot].is_empty()) {
             moved = lower_log(level, slot, opening, most);
-            if (!logs().slots[slot].is_empty())
+            if (!logs().plain[slot].is_empty())
                 return moved;
         }
 #endif
@@ -205,7 +206,7 @@ template <class Shape> class lowering : public record_engine<Shape> {
     // --- logs: along each of them, and at its seams along the ring -----------------------------
 
     std::uint32_t lower_log(unsigned level, unsigned slot, tick opening, std::uint32_t most) {
-        log &from = logs().slots[slot];
+        log &from = logs().plain[slot];
         std::uint32_t moved = 0;
         for (; moved != most && !from.is_empty(); ++moved) {
             const entry e = from.front();

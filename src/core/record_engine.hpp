@@ -94,8 +94,8 @@ template <class Shape> class record_engine : public sweeping<Shape> {
             return;
         }
         if (unlikely(!is_empty(slots.rings[slot])))
-            join(slots.rings[slot], all.slots[slot]);
-        all.slots[slot].append(all.memory->chunks, e);
+            join(slots.rings[slot], all.plain[slot]);
+        all.plain[slot].append(all.memory->chunks, e);
     }
 
     // A record is about to join a slot that has nodes: puts a seam at the end of both if the ring does not
@@ -148,7 +148,7 @@ template <class Shape> class record_engine : public sweeping<Shape> {
     TW_INLINED void drop_entry(timing &record) {
         record_logs<Shape> &all = logs();
         const unsigned slot = Shape::slot_from(origin, larger(all.due_of(record) - record.lag, cursor));
-        log &of_entry = all.slots[slot];
+        log &of_entry = all.plain[slot];
         if (!of_entry.is_empty() && of_entry.back().record == &record) {
             all.take_back(of_entry);
             if (of_entry.is_empty())
@@ -178,7 +178,7 @@ template <class Shape> class record_engine : public sweeping<Shape> {
     next_step look_at_cursor() {
         record_logs<Shape> &all = logs();
         const unsigned slot = cursor_slot();
-        log &plain = all.slots[slot];
+        log &plain = all.plain[slot];
         if (unlikely(all.has_late(slot)))
             return look_at_late(slot);
         if (plain.is_empty() || has_nodes_before(plain.front(), slot))
@@ -203,7 +203,7 @@ template <class Shape> class record_engine : public sweeping<Shape> {
     // (R3).
     next_step look_at_late(unsigned slot) {
         record_logs<Shape> &all = logs();
-        log &plain = all.slots[slot];
+        log &plain = all.plain[slot];
         const bool has_plain = !plain.is_empty() && !has_nodes_before(plain.front(), slot);
         if (!all.late[slot].is_empty() || !all.queue.is_first_known() ||
             look_at_entry(all.queue.first()) == next_step::move)
@@ -224,7 +224,7 @@ template <class Shape> class record_engine : public sweeping<Shape> {
             return false;
         record_logs<Shape> &all = logs();
         const unsigned slot = cursor_slot();
-        log &plain = all.slots[slot];
+        log &plain = all.plain[slot];
         const bool plain_is_first = !plain.is_empty() && !has_nodes_before(plain.front(), slot);
         if (plain_is_first && look_at_entry(plain) == next_step::move)
             clean_front(plain);

@@ -71,7 +71,7 @@ template <class Shape> struct record_logs {
     fetching<Shape> ahead;
     log shifting;  // entries that a shift has yet to place
     unsigned queue_slot;
-    log slots[Shape::slots];
+    log plain[Shape::slots];
     log late[width_0];
     order_queue queue;
 
@@ -80,7 +80,7 @@ template <class Shape> struct record_logs {
     bool has_late(unsigned slot) const {
         return slot < width_0 && (!late[slot].is_empty() || (slot == queue_slot && !queue.is_empty()));
     }
-    bool hold(unsigned slot) const { return !slots[slot].is_empty() || has_late(slot); }
+    bool hold(unsigned slot) const { return !plain[slot].is_empty() || has_late(slot); }
 
     // True if the logs hold anything, even if all entries are stale.
     bool are_busy() const { return entries + seams != 0; }
@@ -126,7 +126,7 @@ template <class Shape> struct record_logs {
         if (i == 0)
             return shifting;
         if (i <= Shape::slots)
-            return slots[slot_at(i)];
+            return plain[slot_at(i)];
         i -= 1 + Shape::slots;
         return i < width_0 ? late[i] : queue.at(i - width_0);
     }

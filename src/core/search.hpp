@@ -79,7 +79,7 @@ template <class Shape> class search {
 #if TW_RUNTIME
     void look_into_logs(unsigned slot, tick opening) {
         const record_logs<Shape> &logs = *at_.slots.records;
-        look_into_log(logs, logs.slots[slot], slot, opening);
+        look_into_log(logs, logs.plain[slot], slot, opening);
         if (slot >= Shape::width(0))
             return;
         look_into_log(logs, logs.late[slot], slot, opening);

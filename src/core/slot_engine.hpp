@@ -53,15 +53,18 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         note_emptied();
     }
 
-    // The next node that leaves. Null if there is none left.
-    tw_node *next_leaving() {
-        while (!is_empty(leaving)) {
-            tw_node &node = node_of(behind(leaving));
-            if (!drop_place(node) && !drop_seam(node))
-                return &node;
-        }
-        return nullptr;
+    // The next node that leaves. Null if there is none left. REQUIRES: drop_leaving() has just returned false
+    tw_node *next_leaving() { return is_empty(leaving) ? nullptr : &node_of(behind(leaving)); }
+
+#if TW_RUNTIME
+    // Drops what would leave next, if that is no node. Returns false if it is one, or nothing is left.
+    bool drop_leaving() {
+        if (is_empty(leaving))
+            return false;
+        tw_node &front = node_of(behind(leaving));
+        return drop_place(front) || drop_seam(front);
     }
+#endif
 
     void end_clear(const clearing &own) {
         if (has_threads)

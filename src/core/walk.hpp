@@ -20,8 +20,8 @@
 namespace tickwheel::core {
 namespace {
 
-// How many nodes are copied under one hold of the lock.
-inline constexpr unsigned nodes_at_once = 32;
+// How many nodes are copied under one hold of the lock, and how many links are passed at most.
+inline constexpr unsigned nodes_at_once = 32, links_at_once = 64;
 
 // A node that a walk has met: where it is, and what it was like.
 struct met_node {
@@ -37,13 +37,13 @@ template <class Shape> class walk {
     // Copies the next nodes, and returns their number: less than nodes_at_once at the end.
     // REQUIRES: wheel lock held; no shift is under way
     unsigned copy() {
-        unsigned count = 0;
+        unsigned count = 0, links = 0;
         for (const tw_link *last = go_on(); left_ != 0; last = nullptr) {
             const tw_link &ring = wheel_.slots.rings[left_ - 1];
             const bool has_left = last == nullptr && has_end_ && !is_place(end_);
             const tw_link *link = has_left ? &ring : &behind(last != nullptr ? *last : ring);
             for (; link != &ring && link != &end_.link; link = &behind(*link)) {
-                if (count == nodes_at_once) {
+                if (count == nodes_at_once || links++ == links_at_once) {
                     pause_before(*link, ring);
                     return count;
                 }
@@ -60,6 +60,7 @@ template <class Shape> class walk {
     }
 
     const met_node &met(unsigned i) const { return met_[i]; }
+    bool is_over() const { return left_ == 0; }
 
   private:
     // Returns the link that the walk has come to in its slot; null: it begins the slot, or goes on at its

@@ -25,6 +25,9 @@ class stack_frame {
     // (exceptions.h). Ends the frames inside this one, too.
     void leave() const { innermost_ = outer_; }
 
+    // Ends the frames inside this one alone.
+    void end_inner() const { innermost_ = this; }
+
   protected:
     explicit stack_frame(const void *kind) : kind_(kind), outer_(innermost_) { innermost_ = this; }
     ~stack_frame() { leave(); }

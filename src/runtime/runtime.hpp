@@ -196,7 +196,7 @@ class inside_user_code : on_stack<inside_user_code> {
         : rt_(&rt), place_(place::elsewhere), deferred_(&deferred) {}
     inside_user_code(const tw_runtime &rt, end_of_call &end)
         : rt_(&rt), place_(place::call), deferred_(&end.deferred()) {}
-    using stack_frame::leave;
+    using stack_frame::end_inner, stack_frame::leave;
 
     // True if this thread is in callbacks of the runtime.
     static bool of(const tw_runtime &rt) {

@@ -299,7 +299,7 @@ void abandon_turn(tw_runtime &rt) {
     rt.meter.abandon_callback();
     end_turn(rt);
     for_each_timeline(rt, [](timeline &line) { tw_abandon(&line.wheel); });
-    if (rt.driver->program != nullptr && usable(&rt))
+    if (rt.driver->program != nullptr && usable(&rt) && rt.is_freed == 0)
         program(rt);
 }
 

@@ -83,13 +83,15 @@ template <class Fire> int drive(tw_runtime &rt, Fire fire) {
         return permit.error();
     const inside_user_code frame(rt);
     int result = 0;
-    passing_exceptions([&] { result = fire(); },
-                       [&] {
-                           frame.leave();
-                           abandon_turn(rt);
-                           permit.give_back();
-                           guard.end();
-                       });
+    passing_exceptions(
+        [&] { result = fire(); },
+        [&] {
+            frame.end_inner();  // a `drop` may free the runtime, which then waits for this frame
+            abandon_turn(rt);
+            frame.leave();
+            permit.give_back();
+            guard.end();
+        });
     return result;
 }
 

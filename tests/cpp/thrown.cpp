@@ -155,6 +155,31 @@ TEST_F(Thrown, ByAHandlesOnlyFireEndsItAndItsArgumentIsDropped) {
     expect_to_go_on();
 }
 
+// The runtime is freed from what is called as the fire of the callback that has thrown is ended.
+TEST_F(Thrown, ByAHandleWhoseDropOrNextFreesTheRuntimePasses) {
+    for (const bool from_next : {false, true}) {
+        tw_runtime *const freed = make("manual");
+        tw_handles *timers = nullptr;
+        ASSERT_EQ(tw_handles_new(&timers, freed, nullptr), 0);
+        tw_handle id = TW_NO_HANDLE;
+        tw_task task = {};
+        task.fn = throw_in_fire;
+        task.arg = freed;
+        if (from_next)
+            task.next = [](std::int64_t due, void *it) -> std::int64_t {
+                if (due != 0)
+                    tw_runtime_free(static_cast<tw_runtime *>(it));
+                return TW_SECOND;
+            };
+        else
+            task.drop = [](void *it) { tw_runtime_free(static_cast<tw_runtime *>(it)); };
+        tw_when when = {};
+        when.due_ns = TW_SECOND;
+        ASSERT_EQ(tw_handle_start(timers, &id, from_next ? nullptr : &when, &task), 0);
+        EXPECT_TRUE(throws([=] { tw_runtime_advance(freed, TW_SECOND); }));
+    }
+}
+
 TEST_F(Thrown, LeavesTheThreadsCancellationAsItWas) {
     tw_runtime_after(rt, &thrower, TW_SECOND);
     EXPECT_TRUE(advance_throws());

@@ -352,18 +352,21 @@ static int clear(struct model *m, const struct op *op) {
 
 #if TW_RUNTIME
 /* What a clear has not handed out yet would stay pending, so there is no shift then; and none that takes
- * anything beyond the last tick, where the order of what meets there is unspecified. */
+ * anything beyond the last tick, where the order of what meets there is unspecified. Nor while a node is
+ * postponed: see begin_shift in lowering.hpp. */
 static int shift(struct model *m, const struct op *op) {
     struct oracle_wheel *w = &m->oracle.wheels[op->wheel];
     uint64_t last = w->running >= 0 ? w->due : 0;
+    bool is_postponed = false;
     if (last < m->on[op->wheel].offset)
         last = m->on[op->wheel].offset;
     for (unsigned i = 0; i < m->oracle.count; ++i) {
         const struct oracle_timer *t = &m->oracle.timers[i];
         if (t->pending && t->wheel == op->wheel && t->expiry > last)
             last = t->expiry;
+        is_postponed |= t->pending && t->wheel == op->wheel && !t->ordered;
     }
-    if (w->clearing != 0 || op->tick > TW_NEVER - 1 - last)
+    if (w->clearing != 0 || is_postponed || op->tick > TW_NEVER - 1 - last)
         return 0;
     const int result = test_records_shift(&m->on[op->wheel], op->tick);
     require(m, result == 0, "tw_postpone_all returned %d", result);

@@ -22,7 +22,7 @@ constexpr tick start = 100, near_tick = start + 2, middle_tick = start + 20, far
 std::unique_ptr<fixture> wheel;
 
 unsigned slot_of(tick t) { return shape::slot_from(start, t); }
-log &plain(tick t) { return wheel->logs().slots[slot_of(t)]; }
+log &plain(tick t) { return wheel->logs().plain[slot_of(t)]; }
 log &late(tick t) { return wheel->logs().late[slot_of(t)]; }
 auto &busy() { return wheel->inside().slots.busy; }
 tw_link &ring(tick t) { return wheel->inside().slots.rings[slot_of(t)]; }
@@ -101,7 +101,7 @@ template <std::size_t N> void assert_names_each(const breakage (&all)[N]) {
 
 // Moves a log to another slot.
 void move_log(tick from, unsigned to) {
-    wheel->logs().slots[to] = plain(from);
+    wheel->logs().plain[to] = plain(from);
     plain(from) = {};
     busy().set(to);
     wheel->inside().slots.clear_if_empty(slot_of(from));
@@ -197,7 +197,7 @@ TEST(record_check_finds_seams_that_are_wrong) {
     const char *const in_ring = "a seam of a log stands in the ring of its slot";
     assert_names_each({
         {follows,
-         [] { wheel->logs().slots[slot_of(seam_tick)].head->entries[1] = plain(seam_tick).front(); }},
+         [] { wheel->logs().plain[slot_of(seam_tick)].head->entries[1] = plain(seam_tick).front(); }},
         {follows,
          [] {
              entry e = {};

@@ -16,7 +16,7 @@ constexpr unsigned most = 4;  // slots ahead
 // Every `every`-th slot of level 0 is busy.
 struct fixture {
     struct {
-        log slots[shape::slots];
+        log plain[shape::slots];
     } memory = {};
     decltype(memory) *records = &memory;
     tick every = 1;

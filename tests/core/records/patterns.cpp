@@ -28,8 +28,16 @@ std::vector<std::uint32_t> shuffled(std::uint32_t count) {
 
 // Makes a call that moves so many entries at most. A sweep may get no further in it than the call has to pay
 // for, and to the end of a chunk.
+//
+// That takes a look at all logs, so builds without optimisation do it for a part of the calls.
 template <class Fixture, class Call>
 void bounded(Fixture &wheel, Call call, std::size_t moves = order_queue::batch) {
+    static unsigned calls;
+    if (asserts && ++calls % 61 != 0) {
+        call();
+        assert_true(wheel.is_within_bound());
+        return;
+    }
     const std::size_t most = sweep::share + log_chunk::size + 2 * moves, entries = wheel.entries();
     const bool was_under_way = wheel.sweeping().is_under_way();
     const bool may_begin =
@@ -177,7 +185,7 @@ TEST(records_hold_their_bounds_while_entries_come_down_in_step_with_a_sweep) {
     constexpr tick boundary = deep::span(deep::top);
     record_fixture<deep> wheel(live + stale + deep::top * holding, boundary - deep::span(1) + 1);
     const auto log_of = [&](unsigned level, tick t) -> log & {
-        return wheel.logs().slots[deep::slot(level, deep::low(t))];
+        return wheel.logs().plain[deep::slot(level, deep::low(t))];
     };
     const auto come_down_from = [&](unsigned level) {
         while (!log_of(level, boundary).is_empty())
@@ -251,7 +259,7 @@ TEST(records_hold_their_bounds_while_entries_move_on_ahead_of_a_sweep) {
     std::uint32_t stopped = stale + moved;
     for (tick at = 1; at != 5; ++at) {
         const unsigned slot = shape::slot(0, shape::low(at));
-        const log &met = at == 1 ? wheel.logs().slots[slot] : wheel.logs().late[slot];
+        const log &met = at == 1 ? wheel.logs().plain[slot] : wheel.logs().late[slot];
         while (wheel.sweeping().is_under_way() && wheel.sweeping().at() != met.tail)
             disarm_bounded(wheel, stopped++);
         wheel.begin_advance(at);

@@ -702,6 +702,46 @@ TEST(seams_are_no_timers) {
     assert_int_equal(wheel->timers(), 1);
 }
 
+// --- many seams in a row: their nodes were cancelled, and their records are there (P8) ---
+
+constexpr std::uint32_t many = 10 * links_at_once;
+
+void arm_many_seams(fixture &wheel) {
+    for (std::uint32_t i = 0; i < many; ++i) {
+        wheel.arm_node(i, 5);
+        wheel.arm(i, 5);
+    }
+    for (std::uint32_t i = 1; i < many; ++i)
+        wheel.cancel_node(i);
+}
+
+TEST(walks_pass_a_bounded_number_of_seams_at_a_time) {
+    fixture wheel(many, 0, many);
+    arm_many_seams(wheel);
+    walk<shape> way(*wheel);
+    unsigned copies = 0, nodes = 0;
+    for (; !way.is_over(); ++copies)
+        nodes += way.copy();
+    assert_int_equal(nodes, 1);
+    assert_in_range(copies, many / links_at_once, many / links_at_once + 1);
+    assert_int_equal(wheel.broken(), 0);
+}
+
+TEST(clears_drop_one_seam_at_a_time) {
+    fixture wheel(many, 0, many);
+    arm_many_seams(wheel);
+    clearing own = {nullptr, 1, nullptr, nullptr};
+    wheel->begin_clear(own);
+    assert_false(wheel->drop_leaving());
+    assert_ptr_equal(wheel->take_leaving(), &wheel.nodes[0]);
+    for (std::uint32_t i = 0; i < many; ++i)
+        assert_true(wheel->drop_leaving());
+    assert_false(wheel->drop_leaving());
+    assert_null(wheel->take_leaving());
+    wheel->end_clear(own);
+    assert_int_equal(wheel.broken(), 0);
+}
+
 // --- what a fork interrupts ---
 
 // The child of a fork takes out the places of walks, and nothing else changes.

@@ -20,7 +20,8 @@ constexpr tick start = shape::round - shape::span(1) + 1;  // close to the end o
 // A sequence of kinds: bit i says whether the i-th is a record. Both kinds count from 0.
 class sequence {
   public:
-    static constexpr unsigned length = 6, count = 1u << length;
+    static constexpr unsigned length = asserts ? 5 : 6,
+                              count = 1u << length;  // builds with assertions are slow
 
     explicit sequence(unsigned kinds) : kinds_(kinds) {}
 
@@ -314,6 +315,8 @@ template <class Stays> void assert_order_after_sweep(tick distance, std::uint32_
 TEST(sweeps_keep_the_order_of_nodes_and_records) {
     for (const tick distance : distances)
         for (const std::uint32_t count : {1u, 2u, 7u, 8u, 15u, 16u, 100u}) {
+            if (asserts && count > 2 && count < 15)
+                continue;
             assert_order_after_sweep(distance, count, [](std::uint32_t) { return true; });
             assert_order_after_sweep(distance, count, [](std::uint32_t) { return false; });
             assert_order_after_sweep(distance, count, [](std::uint32_t i) { return i == 0; });

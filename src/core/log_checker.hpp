@@ -22,9 +22,8 @@ template <class Shape> class log_checker {
         const std::size_t entries_before = found_;
         in_ring_ = w_.slots.rings[slot].next;
         walk(logs().plain[slot], [this](const entry &e) { check_entry(e); });
-        const sweep &at = logs().going_round;
-        const bool is_swept = at.at_ != nullptr && at.swept_ == &logs().plain[slot];
-        expect(found_ != entries_before || opening == 0 || is_swept || logs().plain[slot].is_empty(),
+        expect(found_ != entries_before || opening == 0 || logs().going_round.is_under_way() ||
+                   logs().plain[slot].is_empty(),
                "a log has an entry beside its seams");
         last_order_ = 0;
         is_behind_seam_ = false;

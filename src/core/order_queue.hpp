@@ -103,7 +103,9 @@ class order_queue {
             busy_levels_ &= ~(1u << level);
     }
 
-    bool owns(const log &of) const { return &of >= logs_ && &of < logs_ + logs; }
+    bool owns(const log &of) const {
+        return reinterpret_cast<std::uintptr_t>(&of) - reinterpret_cast<std::uintptr_t>(logs_) < sizeof logs_;
+    }
 
     // All logs, for those who walk or sweep them. An entry only ever moves on to a log of a higher number.
     log &at(unsigned i) { return logs_[added - i]; }

@@ -120,12 +120,12 @@ template <class Shape> class record_engine : public sweeping<Shape> {
         in.append(all.memory->chunks, e);
     }
 
-    // False if no node stands at a tick. Nodes of one tick may be in several slots, if some were lowered:
-    // counted from the origin, or from the next round, and below.
+    // False if no node stands at a tick after the cursor. Nodes of one tick may be in several slots, if some
+    // were lowered: counted from the origin, or from the next round, and below.
     bool may_hold_nodes_at(tick t) const {
         if (this->count == 0)
             return false;
-        if (!is_empty(shifting) || t <= cursor)
+        if (!is_empty(shifting))
             return true;
         const auto has_nodes = [&](unsigned slot) { return !is_empty(slots.rings[slot]); };
         const unsigned slot = Shape::slot_from(origin, t);

@@ -103,8 +103,8 @@ class sweep {
     }
     // The owner has taken back the only entry of a log.
     void note_taken_back(const log_chunk &emptied) {
-        if (&emptied == at_ || &emptied == before_)
-            at_ = before_ = nullptr;
+        if (&emptied == at_)
+            at_ = nullptr;
     }
 
   private:

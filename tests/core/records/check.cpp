@@ -205,6 +205,8 @@ TEST(record_check_finds_seams_that_are_wrong) {
              late(seam_tick).append(wheel->logs().memory->chunks, e);
          }},
         {beside, [] { plain(seam_tick).head->end = 1; }},
+        {in_ring, [] { plain(seam_tick).front().seam = nullptr; }},
+        {in_ring, [] { ring(seam_tick).next->next = nullptr; }},
         {in_ring,
          [] {
              seam &of = *plain(seam_tick).front().seam;
@@ -297,6 +299,18 @@ TEST(record_check_asks_records_for_orders_that_are_far_apart) {
     wheel->disarm(static_cast<std::uint32_t>(
         &record - wheel->timings.data()));  // of a stale one the order may be another
     assert_int_equal(wheel->broken(), 0);
+}
+
+// At each step, with logs of all levels that open.
+TEST(record_check_finds_nothing_while_late_entries_are_sorted) {
+    wheel = std::make_unique<fixture>(records, start);
+    for (std::uint32_t i = 0; i < records; ++i)
+        wheel->arm(i, start + 1);
+    for (std::uint32_t i = 0; i < records; ++i)
+        wheel->arm(i * 7 % records, start + 4);
+    wheel->begin_advance(start + 4);
+    while (wheel->step() != next_step::none)
+        assert_int_equal(wheel->broken(), 0);
 }
 
 TEST(record_check_finds_entries_that_the_queue_does_not_know) {

@@ -705,6 +705,58 @@ TEST(seams_are_no_timers) {
     assert_int_equal(wheel->timers(), 1);
 }
 
+// --- what happens while all is shifted, or walked ---
+
+// A node that is shifted may come to any tick, so a record that moves takes its entry along; and may fire
+// before nodes that are yet to be shifted.
+TEST(records_that_are_moved_in_the_middle_of_a_shift_do_not_stay_behind) {
+    fixture wheel(2, 0, 1);
+    wheel.arm(0, 5);
+    wheel.arm(1, 5);
+    wheel.arm_node(0, 10);
+    wheel->begin_shift(10);
+    wheel.arm(0, 20);
+    assert_int_equal(wheel.entries(), 3);
+    while (wheel->shift_one())
+        assert_int_equal(wheel.broken(), 0);
+    assert_fires(wheel, 20, {1, 0, node_at(0)});
+}
+
+// A sweep empties the log of what is yet to be shifted.
+TEST(records_that_are_stopped_in_the_middle_of_a_shift_are_swept_away) {
+    constexpr std::uint32_t count = 400;
+    fixture wheel(count, 0, 1);
+    for (std::uint32_t i = 0; i < count; ++i)
+        wheel.arm(i, 5);
+    wheel->begin_shift(10);
+    for (std::uint32_t i = 0; i < count; ++i) {
+        wheel.disarm(i);
+        assert_int_equal(wheel.broken(), 0);
+    }
+    while (wheel->shift_one()) {
+    }
+    wheel.arm(0, 20);
+    assert_fires(wheel, 20, {0});
+}
+
+// The place of a walk stands between nodes that come down, and a seam behind them.
+TEST(places_of_walks_are_dropped_on_the_way_to_a_seam) {
+    constexpr std::uint32_t count = nodes_at_once + 2;
+    constexpr tick due = shape::span(1) + 2;
+    fixture wheel(1, 0, count);
+    fires expected;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        wheel.arm_node(i, due);
+        expected.push_back(node_at(i));
+    }
+    wheel.arm(0, due);
+    expected.push_back(0);
+    walk<shape> way(*wheel);
+    assert_int_equal(way.copy(), nodes_at_once);
+    assert_fires(wheel, due, expected);
+    assert_int_equal(way.copy(), 0);
+}
+
 // --- many seams in a row: their nodes were cancelled, and their records are there (P8) ---
 
 constexpr std::uint32_t many = 10 * links_at_once;

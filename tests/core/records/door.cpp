@@ -1,0 +1,177 @@
+// The functions of core/records.hpp on the library's own wheels. ../model has them on other shapes, and
+// src/timers uses them.
+#include <csetjmp>
+#include <cstdlib>
+#include <memory>
+
+#include <tickwheel/port.h>
+
+#include "core/records.hpp"
+#include "support/test.h"
+
+namespace {
+
+using namespace tickwheel::core;
+
+struct counted {
+    tw *wheel = nullptr;
+    timing *last = nullptr;
+    unsigned fires = 0, abandoned = 0;
+    bool was_in_callback = false;
+    std::jmp_buf *leaves = nullptr;  // by a longjmp, from where no lock is held
+
+    static void fire(timing *due, void *self) {
+        counted &of = *static_cast<counted *>(self);
+        of.was_in_callback = is_in_callback(of.wheel);
+        of.last = due;
+        due != nullptr ? ++of.fires : ++of.abandoned;
+        if (due != nullptr && of.leaves != nullptr) {
+            tw_port_unlock(lock_of(of.wheel).word);
+            std::longjmp(*of.leaves, 1);
+        }
+    }
+};
+
+// Two wheels with one lock and memory for records on both.
+class wheels {
+  public:
+    static constexpr std::size_t records = 8;
+
+    counted fired[2];
+
+    wheels() : chunks_(chunks_for(records, 2)), memory_{} {
+        chunk_memory_ = std::calloc(chunks_, sizeof(log_chunk));
+        memory_.chunks.add(chunk_memory_, chunks_);
+        for (unsigned i = 0; i < 2; ++i) {
+            wheels_[i] = std::make_unique<tw>();
+            logs_[i] = std::calloc(1, size_of_records());
+            assert_int_equal(tw_init(of(i), 100, 0), 0);
+            if (i == 1)
+                share_lock(of(1), of(0));
+            fired[i].wheel = of(i);
+            begin_records(of(i), logs_[i], memory_, 0, i == 1, counted::fire, &fired[i]);
+        }
+    }
+    ~wheels() {
+        std::free(chunk_memory_);
+        std::free(logs_[0]);
+        std::free(logs_[1]);
+    }
+    wheels(const wheels &) = delete;
+    wheels &operator=(const wheels &) = delete;
+
+    tw *of(unsigned i) { return wheels_[i].get(); }
+
+    template <class Call> void locked(unsigned i, Call call) {
+        const wheel_lock lock = lock_of(of(i));
+        assert_false(lock.is_observed);
+        tw_port_lock(lock.word);
+        call(of(i));
+        tw_port_unlock(lock.word);
+    }
+
+  private:
+    std::size_t chunks_;
+    void *chunk_memory_;
+    record_memory memory_;
+    std::unique_ptr<tw> wheels_[2];
+    void *logs_[2];
+};
+
+TEST(records_of_the_library_are_armed_moved_and_disarmed) {
+    wheels test;
+    timing a = {}, b = {}, c = {};
+    for (const unsigned i : {0u, 1u}) {
+        test.locked(i, [&](tw *w) {
+            assert_int_equal(now_of(w), 100);
+            assert_int_equal(count_records(w), 0);
+            arm_record(w, a, 103);
+            arm_record(w, b, 103);
+            arm_record(w, c, 103);
+            move_record(w, b, 104);
+            disarm_record(w, c);
+            assert_int_equal(choose_tick(w, 101, 108), 103);
+            assert_int_equal(choose_tick(w, 90, 99), 99);
+            assert_int_equal(choose_tick(w, 101, 101), 101);
+            assert_true(is_armed(a) && is_armed(b) && !is_armed(c));
+        });
+        assert_int_equal(tw_count(test.of(i)), 2);
+        assert_int_equal(tw_advance(test.of(i), 103, TW_UNBOUNDED), 0);
+        assert_ptr_equal(test.fired[i].last, &a);
+        assert_true(test.fired[i].was_in_callback);
+        assert_false(is_in_callback(test.of(i)));
+        assert_int_equal(tw_advance(test.of(i), 104, TW_UNBOUNDED), 0);
+        assert_ptr_equal(test.fired[i].last, &b);
+        assert_int_equal(tw_check(test.of(i), nullptr, nullptr), 0);
+    }
+}
+
+TEST(records_of_the_library_fire_in_one_order_with_its_nodes) {
+    wheels test;
+    tw_node node;
+    timing before = {}, after = {};
+    static counted *fired;
+    fired = &test.fired[0];
+    assert_int_equal(tw_node_init(
+                         &node, [](tw_node *, void *) { assert_int_equal(fired->fires, 1); }, nullptr),
+                     0);
+    test.locked(0, [&](tw *w) { arm_record(w, before, 5000); });
+    assert_int_equal(tw_arm_at(test.of(0), &node, 5000), 0);
+    test.locked(0, [&](tw *w) { arm_record(w, after, 5000); });
+    assert_int_equal(tw_advance(test.of(0), 5000, TW_UNBOUNDED), 0);
+    assert_int_equal(test.fired[0].fires, 2);
+    assert_ptr_equal(test.fired[0].last, &after);
+}
+
+TEST(records_of_the_library_are_told_of_an_interruption_that_was_forgotten) {
+    wheels test;
+    timing record = {};
+    test.locked(0, [&](tw *w) { arm_record(w, record, 101); });
+    tw_interrupt(test.of(0));
+    forget_interruption(test.of(0));
+    forget_interruption(test.of(0));
+    assert_int_equal(tw_advance(test.of(0), 101, TW_UNBOUNDED), 0);
+    test.locked(0, [&](tw *w) { arm_record(w, record, 101); });
+    tw_interrupt(test.of(0));
+    assert_int_equal(tw_advance(test.of(0), 101, TW_UNBOUNDED), 1);
+    assert_int_equal(test.fired[0].fires, 1);
+}
+
+TEST(records_of_the_library_count_what_calls_have_prevented) {
+    wheels test;
+    test.locked(0, [](tw *w) { count_cancelled(w, 3, 2); });
+    assert_int_equal(tw_cancelled(test.of(0), 3), 2);
+    assert_int_equal(tw_cancelled(test.of(0), 2), 0);
+}
+
+// An exception or a longjmp has left the callback.
+TEST(records_of_the_library_are_told_of_a_fire_that_was_abandoned) {
+    wheels test;
+    timing record = {};
+    static std::jmp_buf left;
+    test.fired[0].leaves = &left;
+    test.locked(0, [&](tw *w) { arm_record(w, record, 101); });
+    if (setjmp(left) == 0)
+        (void)tw_advance(test.of(0), 101, TW_UNBOUNDED);
+    assert_true(is_in_callback(test.of(0)));
+    assert_int_equal(tw_abandon(test.of(0)), 1);
+    assert_int_equal(test.fired[0].abandoned, 1);
+    assert_false(is_in_callback(test.of(0)));
+    assert_int_equal(tw_abandon(test.of(0)), 0);
+    assert_int_equal(test.fired[0].abandoned, 1);
+}
+
+TEST(wheels_with_one_lock_are_forked_under_it) {
+    wheels test;
+    const wheel_lock lock = lock_of(test.of(0));
+    assert_ptr_equal(lock.word, lock_of(test.of(1)).word);
+    for (const tw_fork_moment after : {TW_FORK_PARENT, TW_FORK_CHILD}) {
+        for (const unsigned i : {0u, 1u})
+            assert_int_equal(tw_fork(test.of(i), TW_FORK_PREPARE), 0);
+        for (const unsigned i : {0u, 1u})
+            assert_int_equal(tw_fork(test.of(i), after), 0);
+        test.locked(1, [](tw *w) { assert_int_equal(now_of(w), 100); });
+    }
+}
+
+}  // namespace

@@ -10,7 +10,7 @@ namespace {
 
 using namespace tickwheel::core;
 
-using shape = geometry<RECORD_BITS, 3, true>;
+using shape = geometry<RECORD_BITS, RECORD_LEVELS, true>;
 using fixture = record_fixture<shape>;
 
 std::uint64_t seed = 1;
@@ -178,34 +178,33 @@ TEST(records_far_away_are_as_many_steps_away_as_near_ones) {
 // A sweep meets entries again that come down while it goes on. So that they come down just behind it, each
 // time to be looked at once more, it is held up on each level by others that stand there.
 TEST(records_hold_their_bounds_while_entries_come_down_in_step_with_a_sweep) {
-    if (RECORD_BITS != 8)
+    if (shape::top < 5)
         return skip();
-    using deep = geometry<4, 6, true>;
     constexpr std::uint32_t live = 20000, stale = 16000, holding = 30, most = 16;
-    constexpr tick boundary = deep::span(deep::top);
-    record_fixture<deep> wheel(live + stale + deep::top * holding, boundary - deep::span(1) + 1);
+    constexpr tick boundary = shape::span(shape::top);
+    fixture wheel(live + stale + shape::top * holding, boundary - shape::span(1) + 1);
     const auto log_of = [&](unsigned level, tick t) -> log & {
-        return wheel.logs().plain[deep::slot(level, deep::low(t))];
+        return wheel.logs().plain[shape::slot(level, shape::low(t))];
     };
     const auto come_down_from = [&](unsigned level) {
         while (!log_of(level, boundary).is_empty())
             bounded(
-                wheel, [&] { wheel.look_ahead(deep::span(1), most); }, most);
+                wheel, [&] { wheel.look_ahead(shape::span(1), most); }, most);
     };
-    for (unsigned level = 2; level <= deep::top; ++level)
+    for (unsigned level = 2; level <= shape::top; ++level)
         for (std::uint32_t i = 0; i < holding; ++i)
-            wheel.arm(live + stale + (level - 1) * holding + i, boundary + deep::span(level));
+            wheel.arm(live + stale + (level - 1) * holding + i, boundary + shape::span(level));
     for (std::uint32_t i = 0; i < stale; ++i)
         wheel.arm(live + i, boundary + 200);
-    for (unsigned level = deep::top; level != 1; --level)
+    for (unsigned level = shape::top; level != 1; --level)
         come_down_from(level);
     for (std::uint32_t i = 0; i < live; ++i)
         wheel.arm(i, boundary + 1);
     for (std::uint32_t i = 0; !wheel.sweeping().is_under_way(); ++i)
         disarm_bounded(wheel, live + i);
     std::uint32_t stopped = 0;
-    for (unsigned level = deep::top; level != 1; --level) {
-        const log &held_up = log_of(level, boundary + deep::span(level));
+    for (unsigned level = shape::top; level != 1; --level) {
+        const log &held_up = log_of(level, boundary + shape::span(level));
         while (wheel.sweeping().is_under_way() &&
                &wheel.logs().log_at(wheel.sweeping().swept()) != &held_up && stopped < live / 2)
             disarm_bounded(wheel, stopped++);

@@ -103,7 +103,7 @@ template <class Shape> class lowering : public record_engine<Shape> {
             const digits until = open_level != 0 ? 0 : Shape::until_next(level, here());
             if (until > lead_into(level, lead))
                 continue;
-            if (const std::uint32_t moved = lower_from(level, cursor + until, most); moved != 0)
+            if (const std::uint32_t moved = lower_from(level, until, most); moved != 0)
                 return moved;
         }
         if (open_level == 0)
@@ -155,7 +155,8 @@ template <class Shape> class lowering : public record_engine<Shape> {
   private:
     // Takes the first timers, at most `most`, of the slot that opens at this tick to the slots that they
     // belong to once that has opened. Returns the number of steps: 0 if the slot is empty.
-    [[gnu::noinline]] std::uint32_t lower_from(unsigned level, tick opening, std::uint32_t most) {
+    [[gnu::noinline]] std::uint32_t lower_from(unsigned level, digits until, std::uint32_t most) {
+        const tick opening = cursor + until;
         const unsigned slot = slot_opened_by(level, opening);
         const tw_link &ring = slots.rings[slot];
         std::uint32_t moved = 0;

@@ -81,9 +81,12 @@ template <class Shape> struct placement : wheel_state {
     digits here() const { return Shape::low(cursor); }
     unsigned cursor_slot() const { return Shape::slot(0, here()); }
 
+    // The nodes that are due, and postponed ones that would have been.
+    TW_ONE_COPY const tw_link &cursor_ring() const { return slots.rings[cursor_slot()]; }
+
     // Returns the slot for a timer that is placed at this tick, which is not before the cursor. The quiet
     // ends with the timer: at its tick if that is on level 0, and now if look-ahead may have to begin for it.
-    TW_INLINE_IF_FAST unsigned slot_to_join(tick t) {
+    TW_INLINE_ALWAYS unsigned slot_to_join(tick t) {
         const unsigned slot = Shape::slot_from(origin, t);
         if (slot >= Shape::width(0))
             end_quiet();

@@ -20,11 +20,11 @@ template <class Shape> class walk;
 template <class Shape> class slot_engine : public lowering<Shape> {
     using base = lowering<Shape>;
     using digits = typename Shape::digits;
-    using base::asked_for, base::cursor, base::cursor_slot, base::distance_to, base::drop_place,
-        base::drop_seam, base::here, base::is_shifting, base::lead, base::lead_into, base::leaving,
-        base::lower, base::next_far, base::note_emptied, base::open_level, base::origin, base::population,
-        base::quiet_until, base::slot_opened_by, base::slots, base::take_in_walk, base::ticks_passed,
-        base::under_way;
+    using base::asked_for, base::cursor, base::cursor_ring, base::cursor_slot, base::distance_to,
+        base::drop_place, base::drop_seam, base::here, base::is_shifting, base::lead, base::lead_into,
+        base::leaving, base::lower, base::next_far, base::note_emptied, base::open_level, base::origin,
+        base::population, base::quiet_until, base::slot_opened_by, base::slots, base::take_in_walk,
+        base::ticks_passed, base::under_way;
 
   public:
     using shape = Shape;
@@ -140,7 +140,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         }
         if (is_shifting() || open_level != 0)
             return next_step::move;
-        if (!slots.is_busy(cursor_slot()))
+        if (!is_cursor_busy())
             return cursor == now ? next_step::none : next_step::move;
 #if TW_RUNTIME
         if (slots.records.exist())
@@ -155,7 +155,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
             return 1;
         if (open_level != 0)
             return lower(most);
-        if (!slots.is_busy(cursor_slot()))
+        if (!is_cursor_busy())
             open_next(next_stop());
         else if (!this->clean_cursor())
             leave_cursor(due_node());
@@ -163,7 +163,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     }
 
     // The node that is due. REQUIRES: look() said so
-    tw_node &due_node() { return node_of(behind(slots.rings[cursor_slot()])); }
+    tw_node &due_node() { return node_of(behind(cursor_ring())); }
 
     // --- look-ahead ----------------------------------------------------------------------------
 
@@ -256,6 +256,8 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     // Timers that next() looks at to tell a tick exactly; see search.
     static constexpr unsigned nodes_worth_a_look = 32;
+
+    bool is_cursor_busy() const { return slots.is_busy(cursor_slot(), cursor_ring()); }
 
     // As late as possible, because most timers are cancelled before they would have to move; but early enough
     // that all timers there are can come down at a quarter of each tick's share.

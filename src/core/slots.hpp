@@ -48,12 +48,16 @@ template <class Shape> struct slots_of {
         if (!is_last)
             return;
         const auto offset = reinterpret_cast<std::uintptr_t>(ring) - reinterpret_cast<std::uintptr_t>(rings);
-        if (offset < sizeof rings)
-            clear_if_empty(static_cast<unsigned>(offset / sizeof(tw_link)));
+        const auto slot = static_cast<unsigned>(offset / sizeof(tw_link));
+        if (offset < sizeof rings && !records.hold(slot))
+            busy.clear(slot);
     }
 
     // By L1 the bit tells; but where there are rings alone, asking them takes less code.
-    bool is_busy(unsigned slot) const { return TW_RUNTIME != 0 ? busy.test(slot) : !is_empty(rings[slot]); }
+    bool is_busy(unsigned slot) const { return is_busy(slot, rings[slot]); }
+    bool is_busy(unsigned slot, const tw_link &its_ring) const {
+        return TW_RUNTIME != 0 ? busy.test(slot) : !is_empty(its_ring);
+    }
 
     // To be called when the ring or a log of a slot has become empty (L1).
     void clear_if_empty(unsigned slot) {

@@ -179,7 +179,7 @@ constexpr struct tw_node tw_node_of(tw_callback *fn, void *arg) {
 #else
 #define TW_STORAGE \
     ((6 + TW_RUNTIME) * sizeof(tw_tick) + \
-     (17 + (sizeof(size_t) == 4 ? 8 : 6) * TW_RUNTIME) * sizeof(size_t) + \
+     (17 + (sizeof(size_t) == 4 ? 10 : 6) * TW_RUNTIME) * sizeof(size_t) + \
      TW_RUNTIME * sizeof(uint64_t) * TW_LABELS + TW_BITMAP_WORDS * sizeof(size_t) + \
      (TW_SLOTS + 1) * sizeof(struct tw_link))
 #endif

@@ -153,8 +153,8 @@ template <class Shape> class lowering : public record_engine<Shape> {
     }
 
   private:
-    // Takes the first timers, at most `most`, of the slot that opens at this tick to the slots that they
-    // belong to once that has opened. Returns the number of steps: 0 if the slot is empty.
+    // Takes the first timers, at most `most`, of the slot that opens `until` ticks after the cursor to the
+    // slots that they belong to once that has opened. Returns the number of steps: 0 if the slot is empty.
     [[gnu::noinline]] std::uint32_t lower_from(unsigned level, digits until, std::uint32_t most) {
         const tick opening = cursor + until;
         const unsigned slot = slot_opened_by(level, opening);
@@ -186,21 +186,14 @@ template <class Shape> class lowering : public record_engine<Shape> {
     void lower_node(tw_node &node, unsigned level, unsigned slot, tick opening) {
         TW_CHECKS(kept(&node));
         const tick t = cursor + distance_to(node.expiry);
+        const unsigned differs_on = Shape::level_of(t ^ opening);
         take_in_walk(node);
-        if (const unsigned below = slot_below(t, level, slot, opening); below != Shape::slots)
-            slots.put(node, below);
+        if (differs_on < level)
+            slots.put(node, Shape::slot(level - 1, Shape::low(t)));
+        else if (differs_on == Shape::far && Shape::far_slot(t ^ opening) < slot)
+            slots.put(node, Shape::far_slot(t ^ opening));
         else
             place(node);
-    }
-
-    // The slot that a timer is lowered to; Shape::slots if its tick is not in the slot's stretch.
-    TW_INLINE_IF_SMALL static unsigned slot_below(tick t, unsigned level, unsigned slot, tick opening) {
-        const unsigned differs_on = Shape::level_of(t ^ opening);
-        if (differs_on < level)
-            return Shape::slot(level - 1, Shape::low(t));
-        if (differs_on == Shape::far && Shape::far_slot(t ^ opening) < slot)
-            return Shape::far_slot(t ^ opening);
-        return Shape::slots;
     }
 
 #if TW_RUNTIME
@@ -240,8 +233,12 @@ template <class Shape> class lowering : public record_engine<Shape> {
         }
         const tick t = tick_of(*e.record);
         e.low = static_cast<std::uint32_t>(t);
-        const unsigned below = slot_below(t, Shape::far, slot, opening);
-        this->put_entry(e, below != Shape::slots ? below : slot_to_join(t));
+        if (Shape::level_of(t ^ opening) != Shape::far)
+            this->put_entry(e, Shape::slot(Shape::top, Shape::low(t)));
+        else if (Shape::far_slot(t ^ opening) < slot)
+            this->put_entry(e, Shape::far_slot(t ^ opening));
+        else
+            this->put_entry(e, slot_to_join(t));
     }
 
     // Where the entry of an armed record belongs.

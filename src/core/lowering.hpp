@@ -24,7 +24,10 @@ template <class Shape> class lowering : public record_engine<Shape> {
 #endif
 
     // Puts a node into the slot of its expiry, last among those of its tick.
-    void place(tw_node &node) { slots.put(node, slot_to_join(cursor + distance_to(node.expiry))); }
+    void place(tw_node &node) {
+        const unsigned slot = slot_to_join(cursor + distance_to(node.expiry));
+        slots.put(node, slot);
+    }
 
     void take(tw_node &node) { slots.take(node); }
 
@@ -163,18 +166,17 @@ template <class Shape> class lowering : public record_engine<Shape> {
 #if TW_RUNTIME
         if (slots.records.exist() && !logs().plain[slot].is_empty()) {
             moved = lower_log(level, slot, opening, most);
-            if (!logs().plain[slot].is_empty())
+            if (moved == most || !logs().plain[slot].is_empty())
                 return moved;
         }
 #endif
         back_walk ahead(ring);
-        while (!is_empty(ring) && moved != most) {
+        while (!is_empty(ring)) {
             tw_node &node = node_of(behind(ring));
             ahead.touch_next(node.link);
             if (!drop_place(node))
                 lower_node(node, level, slot, opening);
-            ++moved;
-            if (!has_room)
+            if (++moved == most || !has_room)
                 break;
         }
         return moved;

@@ -94,12 +94,14 @@ template <class Shape> class log_checker {
         expect(!where_.is_late && !is_behind_seam_,
                "a seam is followed by an entry, and late ones have none");
         is_behind_seam_ = true;
-        if (of != nullptr && of->cleared != logs().cleared)
+        const char *const stands = "a seam of a log stands in the ring of its slot";
+        expect(of != nullptr, stands);
+        if (of == nullptr || of->cleared != logs().cleared)
             return;
         const tw_link *const ring = &w_.slots.rings[where_.slot];
         while (in_ring_ != nullptr && in_ring_ != ring && in_ring_ != &of->link)
             in_ring_ = in_ring_->next;
-        expect(of != nullptr && in_ring_ == &of->link, "a seam of a log stands in the ring of its slot");
+        expect(in_ring_ == &of->link, stands);
     }
 
     void check_queue() {

@@ -162,14 +162,11 @@ template <class Shape> class lowering : public record_engine<Shape> {
         const tick opening = cursor + until;
         const unsigned slot = slot_opened_by(level, opening);
         const tw_link &ring = slots.rings[slot];
-        std::uint32_t moved = 0;
 #if TW_RUNTIME
-        if (slots.records.exist() && !logs().plain[slot].is_empty()) {
-            moved = lower_log(level, slot, opening, most);
-            if (moved == most || !logs().plain[slot].is_empty())
-                return moved;
-        }
+        if (slots.records.exist() && !logs().plain[slot].is_empty())
+            return lower_log(level, slot, opening, most);
 #endif
+        std::uint32_t moved = 0;
         back_walk ahead(ring);
         while (!is_empty(ring)) {
             tw_node &node = node_of(behind(ring));

@@ -33,9 +33,6 @@ class work_budget {
         }
     }
 
-    // A fire: others have had the lock meanwhile.
-    void fire() { count(1); }
-
     void count(std::uint32_t steps) {
         if (!is_small || nodes_move)  // else no code reads `left`: there are neither budgets nor look-ahead
             left -= steps;
@@ -107,14 +104,14 @@ template <class Wheel> TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, wor
         } else if (next == next_step::fire_record) {
             fire_record(wheel);
             has_fired = true;
-            budget.fire();
+            budget.count(1);
 #endif
         } else {
             tw_node &node = wheel.take_due();
             fire(wheel, node, node.fn, node.arg);
             end_callback(wheel);
             has_fired = true;
-            budget.fire();
+            budget.count(1);
         }
     }
     if (has_fired)

@@ -86,7 +86,7 @@ inline void count_cancelled(record_space &space, const record &it, bool prevente
         core::count_cancelled(&space.rt->steady.wheel, it.label, 1);
 }
 
-// The core::record_caller of the wheels. Fires a record that the wheel has just taken off; or, if `due` is
+// The core::record_caller of the wheels. Fires a record that the wheel has just taken off; or, if `fired` is
 // null, ends the fire that an exception has left.
 // RELEASES AND REACQUIRES: wheels' lock
 void fire_record(core::timing *fired, void *arg);

@@ -70,6 +70,18 @@ void assert_fires(fixture &wheel, tick last, const fires &expected) {
     assert_int_equal(wheel.broken(), 0);
 }
 
+// So many steps of look-ahead, or of an advance to this tick.
+void go_some_steps(fixture &wheel, bool by_look_ahead, tick to, unsigned steps) {
+    if (!by_look_ahead)
+        wheel.begin_advance(to);
+    for (unsigned i = 0; i < steps; ++i) {
+        if (by_look_ahead)
+            wheel.look_ahead(shape::round, 1);
+        else
+            wheel.step();
+    }
+}
+
 // --- as they are armed ---
 
 TEST(nodes_and_records_of_one_tick_fire_in_the_order_of_arming) {
@@ -589,16 +601,7 @@ TEST(records_that_are_moved_later_keep_in_order_with_nodes) {
                         if (due <= earlier)
                             continue;
                         fixture wheel(3, from, 3);
-                        const auto go_on = [&] {
-                            if (!by_look_ahead)
-                                wheel.begin_advance(earlier - 1);
-                            for (unsigned i = 0; i < steps; ++i) {
-                                if (by_look_ahead)
-                                    wheel.look_ahead(shape::round, 1);
-                                else
-                                    wheel.step();
-                            }
-                        };
+                        const auto go_on = [&] { go_some_steps(wheel, by_look_ahead, earlier - 1, steps); };
                         wheel.arm(0, earlier);
                         wheel.arm(1, earlier);
                         wheel.arm_node(2, earlier);
@@ -624,14 +627,7 @@ TEST(records_that_are_moved_rounds_later_keep_in_order_with_nodes) {
                     wheel.arm(0, border + 3);
                     wheel.arm_node(0, due);
                     wheel.arm_node(1, due + 1);
-                    if (!by_look_ahead)
-                        wheel.begin_advance(border);
-                    for (unsigned i = 0; i < steps; ++i) {
-                        if (by_look_ahead)
-                            wheel.look_ahead(shape::round, 1);
-                        else
-                            wheel.step();
-                    }
+                    go_some_steps(wheel, by_look_ahead, border, steps);
                     wheel.arm(0, due);
                     assert_int_equal(wheel.timings[0].lag, 0);
                     wheel.cancel_node(1);

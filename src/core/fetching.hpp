@@ -12,6 +12,11 @@ inline void fetch(const log_chunk &chunk) {
         __builtin_prefetch(chunk.entries[i].record, 1);
 }
 
+inline void fetch_lines(const log_chunk *chunk) {
+    for (std::size_t line = 0; chunk != nullptr && line != sizeof(log_chunk); line += sizeof(log_chunk) / 4)
+        __builtin_prefetch(reinterpret_cast<const char *>(chunk) + line);
+}
+
 // To be called before an entry of a log is taken off: fetches the records of the next chunk.
 inline void fetch_behind(const log &from) {
     const log_chunk &chunk = *from.head;

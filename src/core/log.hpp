@@ -58,7 +58,15 @@ struct log_chunk {
     entry entries[size];
 
     unsigned count() const { return unsigned{end} - first; }
-    std::uint16_t index_of(const entry *e) const { return static_cast<std::uint16_t>(e - entries); }
+
+    // Appends as many of these as there is room for. Returns their number.
+    unsigned fill(const entry *from, unsigned n) {
+        const unsigned taken = smaller(n, size - end);
+        for (unsigned i = 0; i != taken; ++i)
+            entries[end + i] = from[i];
+        end = static_cast<std::uint16_t>(end + taken);
+        return taken;
+    }
 };
 
 // A chunk is four cache lines.

@@ -49,48 +49,31 @@ class sweep {
     // Drops the stale entries of one chunk, and fills up the chunk before with those that are left. Of two
     // seams with nothing between them only the later one matters, and none at the end of a log. Returns how
     // many entries were looked at. `logs` has the memory and the counts.
+    //
+    // The processor cannot guess which entries are stale. So each is copied, and if it was stale the next one
+    // overwrites it: that takes no jump.
     template <class Logs> unsigned go_on(Logs &logs) {
         log_chunk &chunk = *at_;
-        const entry *from = &chunk.entries[chunk.first];
-        const entry *const end = &chunk.entries[chunk.end];
-        const auto looks = static_cast<unsigned>(end - from);
-        unsigned seams = 0, stale = 0;
-        chunk.end = chunk.first;
-        log_chunk *to = before_ != nullptr ? before_ : &chunk;
-        entry *kept = &to->entries[to->end];
-        for (; from != end; ++from) {
-            const entry e = *from;
+        entry kept[log_chunk::size];
+        unsigned count = 0, seams = 0, stale = 0;
+        for (unsigned i = chunk.first; i != chunk.end; ++i) {
+            const entry &e = kept[count] = chunk.entries[i];
             if (unlikely(e.is_seam())) {
                 ++seams;
-                to->end = to->index_of(kept);
-                if (entry *const last = last_kept(chunk); last != nullptr && last->is_seam()) {
-                    logs.drop(*last->seam);
-                    *last = e;
-                    continue;
-                }
-            } else if (!e.is_current()) {
-                ++stale;
+                count += put_seam(logs, e, count != 0 ? &kept[count - 1] : last_of(before_)) ? 1 : 0;
                 continue;
             }
-            if (kept == &to->entries[log_chunk::size]) {
-                to->end = log_chunk::size;
-                to = &chunk;
-                kept = &chunk.entries[chunk.first];
-            }
-            *kept++ = e;
+            const unsigned is_stale = e.is_current() ? 0 : 1;
+            stale += is_stale;
+            count += 1 - is_stale;
         }
-        to->end = to->index_of(kept);
+        const unsigned looks = chunk.count() - seams;
+        const unsigned to_before = before_ != nullptr ? before_->fill(kept, count) : 0;
+        chunk.end = chunk.first;
+        chunk.fill(kept + to_before, count - to_before);
         logs.entries -= stale;
-        at_ = chunk.next;
-        if (at_ == nullptr)
-            drop_seam_at_end(logs, chunk);
-        if (chunk.count() == 0)
-            remove(logs, chunk);
-        else
-            before_ = &chunk;
-        if (at_ == nullptr)
-            before_ = nullptr;
-        return looks - seams;
+        leave(logs, chunk);
+        return looks;
     }
 
     // The owner has taken off the first entry of a log, and its chunk with it. A sweep that stands there
@@ -111,15 +94,33 @@ class sweep {
     template <class> friend class log_checker;
     friend struct test_access;
 
-    // The entry that was kept last; null if there is none.
-    entry *last_kept(log_chunk &chunk) {
-        log_chunk *const in = chunk.count() != 0 ? &chunk : before_;
-        return in != nullptr ? &in->entries[in->end - 1] : nullptr;
+    static entry *last_of(log_chunk *in) { return in != nullptr ? &in->entries[in->end - 1] : nullptr; }
+
+    // Puts a seam behind the entry that was kept last. Returns false if it has taken the place of that one.
+    template <class Logs> static bool put_seam(Logs &logs, const entry &e, entry *last) {
+        if (last == nullptr || !last->is_seam())
+            return true;
+        logs.drop(*last->seam);
+        *last = e;
+        return false;
+    }
+
+    // Goes on to the chunk behind this one.
+    template <class Logs> void leave(Logs &logs, log_chunk &chunk) {
+        at_ = chunk.next;
+        if (at_ == nullptr)
+            drop_seam_at_end(logs, chunk);
+        if (chunk.count() == 0)
+            remove(logs, chunk);
+        else
+            before_ = &chunk;
+        if (at_ == nullptr)
+            before_ = nullptr;
     }
 
     // It stays if it is all that its chunk has, and the log has more chunks: R4 holds then, too.
     template <class Logs> void drop_seam_at_end(Logs &logs, log_chunk &chunk) {
-        const entry *const last = last_kept(chunk);
+        const entry *const last = last_of(chunk.count() != 0 ? &chunk : before_);
         if (last == nullptr || !last->is_seam())
             return;
         log_chunk &in = chunk.count() != 0 ? chunk : *before_;

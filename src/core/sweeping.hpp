@@ -39,8 +39,10 @@ template <class Shape> class sweeping : public placement<Shape> {
             if (in.is_empty())
                 note_swept_empty(at.swept(), in);
         }
-        if (at.is_in_log())
+        if (at.is_in_log()) {
             fetch(*at.at());
+            fetch_lines(at.at()->next);
+        }
     }
 
     void note_swept_empty(unsigned number, const log &in) {

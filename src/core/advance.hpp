@@ -5,6 +5,9 @@
 #include "api_guard.hpp"
 #include "bounds.hpp"
 #include "callback_wait.hpp"
+#if TW_RUNTIME
+#include "records.hpp"
+#endif
 
 namespace tickwheel::core {
 namespace {
@@ -67,10 +70,10 @@ inline void tell_of_pause([[maybe_unused]] wheel_state &wheel) {
 }
 
 #if TW_RUNTIME
-// Hands a due record to the records' owner. RELEASES AND REACQUIRES: wheel lock
-template <class Wheel> void fire_record(Wheel &wheel) {
-    auto &record = wheel.take_due_record();
-    wheel.logs().caller(&record, wheel.logs().caller_arg);
+// Hands a due record, or null, to the records' owner. RELEASES AND REACQUIRES: wheel lock
+template <class Wheel> void call_owner(Wheel &wheel, timing *due) {
+    const auto &logs = wheel.logs();
+    logs.caller(due, wheel.now - logs.offset, logs.caller_arg);
     wheel.fires_record = false;
 }
 #endif
@@ -102,7 +105,7 @@ template <class Wheel> TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, wor
             return false;
 #if TW_RUNTIME
         } else if (next == next_step::fire_record) {
-            fire_record(wheel);
+            call_owner(wheel, &wheel.take_due_record());
             has_fired = true;
             budget.count(1);
 #endif

@@ -326,10 +326,8 @@ template <class Wheel> struct api {
         const int was_advancing = wheel.advancing ? 1 : 0;
         wheel.advancing = false;
 #if TW_RUNTIME
-        if (wheel.fires_record) {
-            wheel.fires_record = false;
-            wheel_of(w).logs().caller(nullptr, wheel_of(w).logs().caller_arg);
-        }
+        if (wheel.fires_record)
+            call_owner(wheel_of(w), nullptr);
 #endif
         end_callback(wheel);
         return leave(w, was_advancing);

@@ -159,8 +159,6 @@ void arm_record(tw *w, timing &record, tick due) { library_records::arm(w, recor
 void move_record(tw *w, timing &record, tick due) { library_records::move(w, record, due); }
 void disarm_record(tw *w, timing &record) { library_records::disarm(w, record); }
 tick choose_tick(tw *w, tick first, tick last) { return library_records::choose_tick(w, first, last); }
-tick now_of(tw *w) { return library_records::now(w); }
-std::size_t count_records(tw *w) { return library_records::count(w); }
 void count_cancelled(tw *w, unsigned label, std::uint64_t fires) {
     library_records::count_cancelled(w, label, fires);
 }

@@ -45,12 +45,9 @@ template <class Wheel> struct record_api {
     static void disarm(tw *w, timing &record) { wheel_of(w).disarm_record(record); }
 
     static tick choose_tick(tw *w, tick first, tick last) {
-        const tick present = now(w);
-        return last <= present || first == last ? last
-                                                : wheel_of(w).cheapest(larger(first, present + 1), last);
+        wheel_of(w).choose(&first, last - first);
+        return first;
     }
-    static tick now(tw *w) { return wheel_of(w).now; }
-    static std::size_t count(tw *w) { return wheel_of(w).records(); }
     static void count_cancelled(tw *w, unsigned label, std::uint64_t fires) {
         wheel_of(w).count_cancelled(label, fires);
     }

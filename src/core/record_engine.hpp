@@ -21,7 +21,6 @@ template <class Shape> class record_engine : public sweeping<Shape> {
 
     // To be called once, before all that follows.
     void begin_records(record_logs<Shape> &zeroed) { slots.records.logs = &zeroed; }
-    std::size_t records() const { return slots.records.armed(); }
 
     // --- arming: see records.hpp ---------------------------------------------------------------
 

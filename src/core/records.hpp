@@ -15,9 +15,10 @@
 namespace tickwheel::core {
 
 // The thread that advances a wheel calls this for each due record, which it has just taken off the wheel; or
-// with null when an exception has left the fire of the last one (tw_abandon). The lock is held, and the
-// function may release it and take it again.
-using record_caller = void(timing *due, void *arg);
+// with null when an exception has left the fire of the last one (tw_abandon). `present` is the tick of the
+// wheel less the offset, as timing::due is. The lock is held, and the function may release it and take it
+// again.
+using record_caller = void(timing *due, tick present, void *arg);
 
 // --- making: no lock held ------------------------------------------------------------------
 
@@ -28,9 +29,9 @@ std::size_t size_of_records();
 std::size_t chunks_for(std::size_t records, unsigned wheels);
 
 // Gives a wheel what records need: zeroed memory of size_of_records() bytes, and a source of chunks, which
-// wheels with one lock may share. From now on the wheel calls caller(due, arg) for its due records. `offset`
-// is how many ticks the wheel is ahead of timing::due; tw_postpone_all adds to it. `is_second`: pass true for
-// exactly one of two wheels that share records.
+// wheels with one lock may share. From now on the wheel calls caller(due, present, arg) for its due records.
+// `offset` is how many ticks the wheel is ahead of timing::due; tw_postpone_all adds to it. `is_second`: pass
+// true for exactly one of two wheels that share records.
 void begin_records(tw *w, void *zeroed, record_memory &memory, tick offset, bool is_second,
                    record_caller *caller, void *arg);
 
@@ -54,12 +55,6 @@ void disarm_record(tw *w, timing &record);
 
 // As tw_choose, for a window that ends at `last`.
 tick choose_tick(tw *w, tick first, tick last);
-
-// As tw_now.
-tick now_of(tw *w);
-
-// How many records are armed on a wheel; 0 without begin_records.
-std::size_t count_records(tw *w);
 
 // Counts fires of this label that a call has prevented, for tw_cancelled.
 void count_cancelled(tw *w, unsigned label, std::uint64_t fires);

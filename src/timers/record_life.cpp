@@ -151,16 +151,14 @@ tw_key key_in_event(const record_set &set, const record &it) {
 
 // Arms a periodic record that fires for its next tick, before its callback runs. Returns false if this fire
 // is its last.
-bool arm_again(record_space &space, record &it, tick &overruns) {
-    timeline &line = line_of(space, it);
-    const tick present = core::larger(core::now_of(&line.wheel) - line.set_back, it.timing.due);
+bool arm_again(record_space &space, record &it, tick present, tick &overruns) {
     struct {
         tick expiry, period;
         std::uint32_t part;
         std::uint16_t fires_left;
         std::uint8_t missed_and_label;
     } next = {it.timing.due, it.rest->period, it.rest->part, it.rest->fires_left, it.rest->missed};
-    if (!core::set_to_next_on_grid(next, line.unit.parts(), present, &overruns))
+    if (!core::set_to_next_on_grid(next, line_of(space, it).unit.parts(), present, &overruns))
         return false;
     it.rest->part = next.part;
     it.rest->fires_left = next.fires_left;
@@ -232,7 +230,7 @@ void call_here(record_space &space, record_set &set, record &it, std::int64_t du
 
 // A drained record does not fire: the drain ends it, and counts this fire as prevented. P8: other threads get
 // the lock between two fires, even if no callback runs here.
-void fire_record(core::timing *fired, void *arg) {
+void fire_record(core::timing *fired, tick present, void *arg) {
     record_space &space = *static_cast<record_space *>(arg);
     if (fired == nullptr) {
         end_fire(space);
@@ -248,7 +246,7 @@ void fire_record(core::timing *fired, void *arg) {
     const std::int64_t due = line_of(space, it).unit.reading(it.timing.due);
     tick overruns = 0;
     ++it.uses;
-    if (is_periodic(it) ? !arm_again(space, it, overruns) : !has_next(it))
+    if (is_periodic(it) ? !arm_again(space, it, present, overruns) : !has_next(it))
         it.state = record_state::last;
     const bool on_worker = set.workers != nullptr;
     fire_meter &meter = space.rt->meter;

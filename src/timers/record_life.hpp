@@ -89,7 +89,7 @@ inline void count_cancelled(record_space &space, const record &it, bool prevente
 // The core::record_caller of the wheels. Fires a record that the wheel has just taken off; or, if `fired` is
 // null, ends the fire that an exception has left.
 // RELEASES AND REACQUIRES: wheels' lock
-void fire_record(core::timing *fired, void *arg);
+void fire_record(core::timing *fired, tick present, void *arg);
 
 // Ends a live record: its handle or key finds it no more, and no further callback begins.
 // REQUIRES: record lock held

@@ -100,7 +100,7 @@ template <class Shape> class record_fixture {
     next_step step() {
         const next_step said = (*this)->look();
         if (said == next_step::fire_record) {
-            take_fire(&(*this)->take_due_record(), this);
+            take_fire(&(*this)->take_due_record(), (*this)->now, this);
             inside().fires_record = false;
         } else if (said == next_step::fire) {
             tw_node &node = (*this)->take_due();
@@ -156,7 +156,7 @@ template <class Shape> class record_fixture {
     }
 
     // The record_caller. The record has been taken off already.
-    static void take_fire(timing *due, void *arg) {
+    static void take_fire(timing *due, tick, void *arg) {
         auto &self = *static_cast<record_fixture *>(arg);
         assert_false(core::is_armed(*due));
         assert_true(self.logs().due_of(*due) <= self.inside().cursor);  // not early

@@ -56,20 +56,20 @@ class holding {
 // --- firing -------------------------------------------------------------------------------
 
 // Arms a periodic record that fires for its next tick, unless this fire is its last.
-void arm_again(const test_records &on, test_record &record) {
+void arm_again(const test_records &on, test_record &record, tick present) {
     struct {
         tick expiry, period;
         std::uint32_t fires_left;
         std::uint8_t missed_and_label;
     } next = {timing_of(&record).due, record.period, record.fires_left, missed_and_label(record.missed, 0)};
-    if (!set_to_next(next, now_of(on.w) - on.offset, &record.overruns) || next.expiry > last_tick - on.offset)
+    if (!set_to_next(next, present, &record.overruns) || next.expiry > last_tick - on.offset)
         return;
     record.fires_left = next.fires_left;
     arm_record(on.w, timing_of(&record), next.expiry);
 }
 
 // The record_caller. RELEASES AND REACQUIRES: wheel lock
-void fire(timing *due, void *arg) {
+void fire(timing *due, tick present, void *arg) {
     auto &on = *static_cast<test_records *>(arg);
     if (due == nullptr) {
         ++on.abandoned;
@@ -78,7 +78,7 @@ void fire(timing *due, void *arg) {
     auto &record = *reinterpret_cast<test_record *>(due);
     record.overruns = 0;
     if (record.period != 0)
-        arm_again(on, record);
+        arm_again(on, record, present);
     const wheel_lock released = lock_of(on.w);
     unlock(released);
     record.fn(&record);
@@ -151,11 +151,6 @@ bool test_record_is_armed(const test_record *record) { return is_armed(timing_of
 
 tw_tick test_record_due(const test_records *on, const test_record *record) {
     return timing_of(record).due + on->offset;
-}
-
-std::size_t test_records_count(test_records *on) {
-    const holding held(on);
-    return count_records(on->w);
 }
 
 bool test_records_is_in_callback(const test_records *on) { return is_in_callback(on->w); }

@@ -52,8 +52,6 @@ bool test_record_is_armed(const struct test_record *record);
 /* Returns the tick that an armed record is due at. */
 tw_tick test_record_due(const struct test_records *on, const struct test_record *record);
 
-size_t test_records_count(struct test_records *on);
-
 /* As core::is_in_callback and core::forget_interruption. */
 bool test_records_is_in_callback(const struct test_records *on);
 void test_records_forget_interruption(const struct test_records *on);

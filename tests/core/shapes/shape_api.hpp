@@ -65,8 +65,6 @@
     F(void, move_record, move, (tw *w, timing &record, tick due), (w, record, due)) \
     F(void, disarm_record, disarm, (tw *w, timing &record), (w, record)) \
     F(tick, choose_tick, choose_tick, (tw *w, tick first, tick last), (w, first, last)) \
-    F(tick, now_of, now, (tw *w), (w)) \
-    F(std::size_t, count_records, count, (tw *w), (w)) \
     F(void, count_cancelled, count_cancelled, (tw *w, unsigned label, std::uint64_t fires), \
       (w, label, fires)) \
     F(bool, is_in_callback, is_in_callback, (tw *w), (w)) \

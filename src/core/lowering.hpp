@@ -219,7 +219,7 @@ template <class Shape> class lowering : public record_engine<Shape> {
                 lower_from_far(e, slot, opening);
         }
         slots.clear_if_empty(slot);
-        this->pay_for_moves(moved);
+        slots.pay_for_moves(moved);
         return moved;
     }
 
@@ -270,7 +270,7 @@ template <class Shape> class lowering : public record_engine<Shape> {
             this->place_entry(e, tick_of(*e.record));
         else
             --logs().entries;
-        this->pay_for_moves(1);
+        slots.pay_for_moves(1);
         return true;
     }
 

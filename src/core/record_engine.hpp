@@ -2,22 +2,22 @@
 // record_logs.hpp for the invariants, and seam.hpp for how records and nodes keep one order.
 #pragma once
 
-#include "sweeping.hpp"
+#include "placement.hpp"
 
 namespace tickwheel::core {
 namespace {
 
 #if TW_RUNTIME
 
-template <class Shape> class record_engine : public sweeping<Shape> {
-    using base = sweeping<Shape>;
+template <class Shape> class record_engine : public placement<Shape> {
+    using base = placement<Shape>;
 
   protected:
-    using base::cursor, base::cursor_slot, base::next_round, base::origin, base::pay_for_moves,
-        base::shifting, base::slot_to_join, base::slots, base::sweep_if_crowded;
+    using base::cursor, base::cursor_slot, base::next_round, base::origin, base::shifting, base::slot_to_join,
+        base::slots;
 
   public:
-    using base::logs;
+    record_logs<Shape> &logs() const { return *slots.records; }
 
     // To be called once, before all that follows.
     void begin_records(record_logs<Shape> &zeroed) { slots.records.logs = &zeroed; }
@@ -43,13 +43,13 @@ template <class Shape> class record_engine : public sweeping<Shape> {
         }
         drop_entry(record);
         place_anew(record, to);
-        sweep_if_crowded();
+        slots.sweep_if_crowded();
     }
 
     TW_INLINED void disarm_record(timing &record) {
         --logs().armed;
         drop_entry(record);
-        sweep_if_crowded();
+        slots.sweep_if_crowded();
     }
 
     // Takes the record that is due off the wheel. REQUIRES: look_at_cursor() has just said so
@@ -62,7 +62,7 @@ template <class Shape> class record_engine : public sweeping<Shape> {
         --all.armed;
         record.stamp &= ~stamps::armed;
         drop_front(from);
-        sweep_if_crowded();
+        slots.sweep_if_crowded();
         return record;
     }
 
@@ -231,7 +231,7 @@ template <class Shape> class record_engine : public sweeping<Shape> {
             bring_in_order(slot);
         else
             return false;
-        pay_for_moves(order_queue::batch);
+        slots.pay_for_moves(order_queue::batch);
         return true;
     }
 

@@ -5,7 +5,6 @@
 
 #include "bitmap.hpp"
 #include "geometry.hpp"
-#include "next_busy.hpp"
 #include "record_logs.hpp"
 #include "ring.hpp"
 
@@ -65,9 +64,23 @@ template <class Shape> struct slots_of {
             busy.clear(slot);
     }
 
-    // See next_busy.hpp.
+    // The distance in slots from the slot of t to the next busy one of its level, with after < distance <=
+    // last; 0 if there is none. The search wraps around the end of the level, so it is made in two stretches
+    // at most. REQUIRES: last < width(level)
     unsigned next_busy(unsigned level, typename Shape::digits t, unsigned after, unsigned last) const {
-        return core::next_busy<Shape>(busy, level, t, after, last);
+        TW_ASSERT(last < Shape::width(level));
+        const unsigned width = Shape::width(level);
+        const unsigned here = Shape::index(level, t);
+        for (unsigned distance = after + 1; distance <= last;) {
+            const unsigned index = (here + distance) & (width - 1);
+            const unsigned begin = Shape::first_slot(level) + index;
+            const unsigned end = begin + smaller(width - index, last - distance + 1);
+            const unsigned found = busy.find(begin, end);
+            distance += found - begin;
+            if (found != end)
+                return distance;
+        }
+        return 0;
     }
 
     // Appends all nodes of all slots to another ring, the nodes of one tick in their order.
@@ -79,6 +92,62 @@ template <class Shape> struct slots_of {
         for (unsigned slot = 0; records.exist() && slot != Shape::slots; ++slot)
             clear_if_empty(slot);
     }
+
+#if TW_RUNTIME
+    // --- sweeping the logs: see sweep.hpp ------------------------------------------------------
+
+    TW_INLINED void sweep_if_crowded() {
+        const record_logs<Shape> &all = *records;
+        const bool is_crowded = 4 * (all.entries - all.armed) > 3 * all.armed + 2 * all.spare;
+        if (unlikely(is_crowded || all.going_round.is_under_way()))
+            sweep_some(sweep::share);
+    }
+
+    TW_INLINED void pay_for_moves(unsigned moved) {
+        if (unlikely(records->going_round.is_under_way()))
+            sweep_some(moved);
+    }
+
+  private:
+    // Looks at so many entries, and at the rest of the last chunk. REQUIRES: every entry is in a log
+    [[gnu::noinline]] void sweep_some(unsigned entries) {
+        record_logs<Shape> &all = *records;
+        sweep &at = all.going_round;
+        for (unsigned looks = 0; looks < entries;) {
+            if (!at.is_in_log() && !begin_next_log(at))
+                return;
+            log &in = all.log_at(at.swept());
+            looks += at.go_on(all);
+            if (in.is_empty())
+                note_swept_empty(at.swept(), in);
+        }
+        if (at.is_in_log()) {
+            fetch(*at.at());
+            fetch_lines(at.at()->next);
+        }
+    }
+
+    void note_swept_empty(unsigned number, const log &in) {
+        if (records->queue.owns(in))
+            records->queue.forget_if_empty(in);
+        if (number != 0)
+            clear_if_empty(records->slot_at(number));
+    }
+
+    // Finds the next log with entries. Returns false if the sweep is over.
+    bool begin_next_log(sweep &at) {
+        record_logs<Shape> &all = *records;
+        for (unsigned i = at.next(); i != all.all_logs; ++i) {
+            i = all.skip_to_busy(i, busy);
+            if (log &next = all.log_at(i); !next.is_empty()) {
+                at.begin(i, next);
+                return true;
+            }
+        }
+        at.end();
+        return false;
+    }
+#endif
 };
 
 }  // namespace

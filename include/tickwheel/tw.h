@@ -341,8 +341,8 @@ int tw_move(struct tw *w, struct tw_node *node, tw_tick tick);
  * is running. Ticks are capped at TW_NEVER - 1. The nodes stay pending throughout, and nodes of
  * one tick keep their order; a node that another thread arms for the same tick before this
  * returns may fire before them. Nodes that a concurrent tw_clear has not yet handed out are
- * shifted too, and stay pending. Holds the lock once for as many steps as the wheel has slots,
- * then in short stretches as tw_advance does. Returns 0.
+ * shifted too, stay pending, and fire behind the others of their ticks. Holds the lock once for as
+ * many steps as the wheel has slots, then in short stretches as tw_advance does. Returns 0.
  *   -EINVAL  see Conventions */
 int tw_postpone_all(struct tw *w, tw_tick by);
 #endif

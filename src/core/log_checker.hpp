@@ -25,11 +25,10 @@ template <class Shape> class log_checker {
         expect(found_ != entries_before || opening == 0 || logs().going_round.is_under_way() ||
                    logs().plain[slot].is_empty(),
                "a log has an entry beside its seams");
-        last_order_ = 0;
         is_behind_seam_ = false;
+        last_order_ = 0;
         if (slot < Shape::width(0)) {
             where_.is_late = true;
-            last_order_ = 0;
             walk(logs().late[slot], [this](const entry &e) { check_entry(e); });
         }
         const bool has_queue = slot == logs().queue_slot && !logs().queue.is_empty();

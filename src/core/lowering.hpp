@@ -42,18 +42,17 @@ template <class Shape> class lowering : public record_engine<Shape> {
 
 #if TW_RUNTIME
     // Makes everything that is pending due `by` ticks later, one timer with each shift_one. The timers are
-    // pending all the while. Nodes that a clear has not handed out yet were armed before all other
-    // nodes, and come first; also before records of their tick that were armed earlier.
+    // pending all the while. Nodes that a clear has not handed out yet come behind all others of their ticks.
     // REQUIRES: no shift is under way; beside records, no node is postponed: such a node would come to its
     // tick ahead of records, and late ones would overtake them (R3)
     void begin_shift(tick by) {
         TW_ASSERT(!is_shifting());
-        append_all(shifting, leaving);
         for (unsigned slot = 0; slot < Shape::slots; ++slot) {
             if (slots.records.exist())
                 begin_shift_of_log(logs().plain[slot]);
             append_all(shifting, slots.rings[slot]);
         }
+        append_all(shifting, leaving);
         if (slots.records.exist()) {
             for (log &late : logs().late)
                 logs().shifting.append_all(late);
@@ -246,8 +245,10 @@ template <class Shape> class lowering : public record_engine<Shape> {
     // --- shifting ------------------------------------------------------------------------------
 
     // Slots with higher numbers may hold later timers of the same ticks; so a seam keeps the nodes of the
-    // slots before this one ahead of its records.
+    // slots before this one ahead of its records. A seam that has left its slot would not.
     void begin_shift_of_log(log &from) {
+        while (!from.is_empty() && from.front().is_seam() && from.front().seam->cleared != logs().cleared)
+            logs().drop_front_seam(from);
         if (from.is_empty())
             return;
         if (!from.front().is_seam() && !is_empty(shifting))
@@ -258,9 +259,8 @@ template <class Shape> class lowering : public record_engine<Shape> {
     bool shift_front_of_log() {
         log &from = logs().shifting;
         const entry e = from.front();
-        const bool is_linked = e.is_seam() && !is_empty(e.seam->link);
-        if (is_linked && shifting.next != &e.seam->link) {
-            shift_node();
+        if (e.is_seam() && e.seam->cleared + 1 == logs().cleared && !is_empty(e.seam->link)) {
+            shift_node();  // at last the seam itself
             return true;
         }
         logs().pop(from);

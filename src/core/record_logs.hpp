@@ -101,6 +101,13 @@ template <class Shape> struct record_logs {
         --seams;
     }
 
+    // REQUIRES: the first entry is a seam
+    void drop_front_seam(log &from) {
+        seam &of = *from.front().seam;
+        pop(from);
+        drop(of);
+    }
+
     // Takes off the last entry, and the seam that it leaves at the end; unless that would empty a chunk but
     // not the log.
     void take_back(log &from) {

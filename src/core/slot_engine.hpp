@@ -74,22 +74,18 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     const clearing *first_clearing() const { return under_way.first(); }
 
     // Forgets the clears of all threads but this one, which is the only one in the child of a fork. If none
-    // is left, the nodes that have not left go back to their slots, ahead of what was armed since (P3).
+    // is left, the nodes that have not left go back to their slots, behind all others of their ticks (P3).
     void abandon_clears(std::uintptr_t thread) {
         under_way.keep(thread);
-        if (under_way.first() != nullptr || is_empty(leaving))
+        if (under_way.first() != nullptr)
             return;
-#if TW_RUNTIME
-        shift_all();  // what another thread has begun
-        this->begin_shift(0);
-        shift_all();
-#else
-        slots.empty_rings_into(leaving);
-        while (tw_node *const node = next_leaving()) {
-            take_in_walk(*node);
-            place(*node);
+        while (!is_empty(leaving)) {
+            tw_node &node = *next_leaving();
+            if (drop_place(node) || drop_seam(node))
+                continue;
+            take_in_walk(node);
+            place(node);
         }
-#endif
     }
 
 #if TW_RUNTIME
@@ -264,11 +260,6 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     digits lead_of_a_tick() const { return static_cast<digits>(population() / (ahead_per_tick / 4)) + 1; }
 
 #if TW_RUNTIME
-    void shift_all() {
-        while (shift_one()) {
-        }
-    }
-
     void drop_places_in(const tw_link &ring) {
         for (tw_link *link = &behind(ring); link != &ring;) {
             tw_node &node = node_of(*link);

@@ -420,7 +420,7 @@ TEST(clears_may_have_records_stopped_meanwhile) {
     assert_fires(wheel, start + 1, {node_at(0), 0});
 }
 
-// Nodes that a clear has not handed out yet are pending again, ahead of all others.
+// Nodes that a clear has not handed out yet are pending again, behind all others.
 TEST(clears_may_be_ended_by_a_shift_of_all) {
     fixture wheel(4, 0, 4);
     wheel.arm(0, 9);
@@ -436,7 +436,7 @@ TEST(clears_may_be_ended_by_a_shift_of_all) {
                         }};
     clear.run();
     assert_int_equal(clear.count, 1);
-    assert_fires(wheel, 109, {node_at(3), node_at(1), 0, 1, node_at(2), 2});
+    assert_fires(wheel, 109, {node_at(3), 0, 1, node_at(2), 2, node_at(1)});
 }
 
 // All nodes have left, and the seams not yet, when everything is shifted; and a slot before theirs has a
@@ -816,18 +816,78 @@ TEST(nodes_and_records_keep_their_order_when_the_places_of_walks_are_dropped) {
     assert_fires(wheel, 5, expected);
 }
 
-// The nodes of a clear are pending again; what was armed meanwhile keeps its order.
+void begin_clear_of_another_thread(fixture &wheel) {
+    static clearing own;
+    own = {nullptr, 1, nullptr, nullptr};
+    wheel->begin_clear(own);
+}
+void abandon_it(fixture &wheel) {
+    wheel->abandon_clears(2);
+    assert_int_equal(wheel.broken(), 0);
+}
+
+// The nodes of a clear are pending again, behind all others.
 TEST(nodes_and_records_keep_their_order_when_a_clear_is_abandoned) {
     fixture wheel(2, 0, 3);
     wheel.arm_node(0, 5);
-    clearing of_another_thread = {nullptr, 1, nullptr, nullptr};
-    wheel->begin_clear(of_another_thread);
+    begin_clear_of_another_thread(wheel);
     wheel.arm(0, 5);
     wheel.arm_node(1, 5);
     wheel.arm(1, 5);
     wheel.arm_node(2, 5);
-    wheel->abandon_clears(2);
-    assert_fires(wheel, 5, {node_at(0), 0, node_at(1), 1, node_at(2)});
+    abandon_it(wheel);
+    assert_fires(wheel, 5, {0, node_at(1), 1, node_at(2), node_at(0)});
+}
+
+// Also where seams left their slots with the nodes.
+TEST(nodes_of_an_abandoned_clear_fire_last_though_seams_stood_among_them) {
+    fixture wheel(3, 0, 2);
+    wheel.arm_node(0, 2);
+    wheel.arm_node(1, 3);
+    wheel.arm(1, 3);
+    begin_clear_of_another_thread(wheel);
+    wheel.arm(0, 2);
+    wheel.arm(2, 3);
+    abandon_it(wheel);
+    assert_fires(wheel, 3, {0, node_at(0), 1, 2, node_at(1)});
+}
+
+TEST(nodes_of_an_abandoned_clear_fire_behind_records_that_were_moved_to_their_tick) {
+    for (const bool is_moved_before : {false, true}) {
+        fixture wheel(2, 0, 1);
+        wheel.arm(1, 1);
+        wheel.arm(0, 3);
+        if (is_moved_before)
+            wheel.arm(1, 3);
+        wheel.arm_node(0, 3);
+        begin_clear_of_another_thread(wheel);
+        if (!is_moved_before)
+            wheel.arm(1, 3);
+        abandon_it(wheel);
+        assert_fires(wheel, 3, {0, 1, node_at(0)});
+    }
+}
+
+// A slot's log begins with a seam whose nodes a clear has taken, and a slot before that one has a node.
+TEST(shifts_are_not_misled_by_seams_that_left_with_a_clear) {
+    for (const bool are_all_handed_out : {false, true}) {
+        fixture wheel(2, 0, 3);
+        wheel.arm_node(0, 40);  // so that its slot opens before that of the record
+        wheel.arm_node(1, 2);
+        wheel.arm(0, 2);
+        begin_clear_of_another_thread(wheel);
+        if (are_all_handed_out)
+            while (wheel->drop_leaving() || wheel->take_leaving() != nullptr) {
+            }
+        wheel.arm_node(2, 1);
+        wheel.arm(1, 1);
+        wheel.shift(100);
+        assert_int_equal(wheel.broken(), 0);
+        fires expected = {node_at(2), 1, 0};
+        if (!are_all_handed_out)
+            expected.insert(expected.end(), {node_at(1), node_at(0)});
+        assert_fires(wheel, 140, expected);
+    }
 }
 
 }  // namespace

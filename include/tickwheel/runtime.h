@@ -287,7 +287,8 @@ int tw_runtime_shutdown(struct tw_runtime *rt, struct tw_node *node);
  * callbacks that are running, and a fire that is just then being handed to a worker may still run.
  * May be called from callbacks. Returns 0.
  *
- * Timers of handle.h and keyed.h stay (see tw_handles_drain and tw_keyed_drain). If the wall clock is set back meanwhile, nodes that are armed on it meanwhile are cancelled too.
+ * Timers of handle.h and keyed.h stay (see tw_handles_drain and tw_keyed_drain). If the wall clock
+ * is set back meanwhile, nodes that are armed on it meanwhile are cancelled too.
  *
  * This cancels all nodes, including those inside coroutines and C++ maps, which do not notice: such a
  * coroutine never wakes up, and the map's destructor waits for ever. On a runtime with those use

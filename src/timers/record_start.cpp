@@ -29,10 +29,21 @@ const char *what_is_wrong_with(const record_set &set, const tw_when *when, const
     return what_is_wrong(*set.rt, *when);
 }
 
-// Takes a cell, growing the store if need be.
+int check_open(const record_set &set) {
+    if (set.closing)
+        return refuse(-EPERM, "the set is being freed");
+    return set.rt->closed.load(std::memory_order_relaxed);
+}
+
+// Takes a cell of a set that is open, growing the store if need be. The set may be closed while it grows.
 // RELEASES AND REACQUIRES: record lock
 TW_INLINED inline int take_record(record_set &set, record *&taken) {
-    while ((taken = set.records->take()) == nullptr) {
+    for (;;) {
+        if (const int error = check_open(set); error != 0)
+            return error;
+        taken = set.records->take();
+        if (taken != nullptr)
+            break;
         if (set.records->is_full())
             return refuse(-ENOSPC, "the set has as many timers as its capacity, or as it can hold");
         if (const int error = grow(set); error != 0)
@@ -164,12 +175,6 @@ TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay
     return {delay, steady_tick_after_now(*set.rt, delay)};
 }
 
-int check_open(const record_set &set) {
-    if (set.closing)
-        return refuse(-EPERM, "the set is being freed");
-    return set.rt->closed.load(std::memory_order_relaxed);
-}
-
 TW_INLINED inline bool arm_plain(record_set &set, record &it, const plain_delay &when) {
     it.delay = when.delay;
     arm(*set.space, it, when.due);
@@ -296,8 +301,6 @@ static int start_bare(record_set &set, std::int64_t delay, tw_task_callback *fn,
     deferred_wake wake(*set.rt);
     const record_guard lock(*set.space);
     record *taken;
-    if (const int error = check_open(set); error != 0)
-        return error;
     if (const int error = take_record(set, taken); error != 0)
         return error;
     record &fresh = *taken;

@@ -227,6 +227,49 @@ TEST(sets_that_grow_at_the_same_time_have_room_for_all_timers) {
     }
 }
 
+static struct tw_handles *freed_set;
+static tw_handle first_of_freed;
+static pthread_t freeing;
+
+static int freed = 1;
+
+static void *free_set(UNUSED void *arg) {
+    freed = tw_handles_free(freed_set);
+    return NULL;
+}
+
+/* Called as the set is about to grow. Goes on when the set is being freed: then the first timer has ended. */
+static void have_set_freed(void) {
+    pthread_create(&freeing, NULL, free_set, NULL);
+    wait_for(tw_handle_remaining(freed_set, first_of_freed) == TW_NO_DEADLINE);
+}
+
+static void start_until_set_is_freed(UNUSED const struct tw_event *event, void *result) {
+    tw_handle id;
+    call_before_allocation(0, have_set_freed);
+    while ((*(int *)result = tw_handle_after(freed_set, &id, TW_SECOND, count_fire, NULL)) == 0) {
+    }
+}
+
+/* Else the set would go, and the timer stay. */
+TEST(a_set_that_is_freed_while_it_grows_starts_no_timer) {
+    struct tw_runtime *rt = runtime_on("manual");
+    int result = 0;
+    tw_handle id;
+    fires = 0;
+    assert_int_equal(tw_handles_new(&freed_set, rt, NULL), 0);
+    assert_int_equal(tw_handle_after(freed_set, &first_of_freed, TW_SECOND, count_fire, NULL), 0);
+    assert_int_equal(tw_handle_after(freed_set, &id, 0, start_until_set_is_freed, &result), 0);
+    assert_int_equal(tw_runtime_advance(rt, 0), 0);
+    assert_int_equal(result, -EPERM);
+    pthread_join(freeing, NULL);
+    assert_int_equal(freed, 0);
+    assert_int_equal(tw_runtime_count(rt), 0);
+    assert_int_equal(tw_runtime_advance(rt, 2 * TW_SECOND), 0);
+    assert_int_equal(fires, 0);
+    tw_runtime_free(rt);
+}
+
 /* --- on workers ------------------------------------------------------------------------------- */
 
 static struct gate gate;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include "assert.hpp"
 #include "tick.hpp"
@@ -77,11 +78,7 @@ class chunk_pool {
   public:
     // REQUIRES: memory for this many chunks, at least one
     void add(void *memory, std::size_t chunks) {
-        auto *const block = static_cast<log_chunk *>(memory);
-        block->next = blocks_;
-        block->entries[0].record = nullptr;
-        __builtin_memcpy(&block->entries[1], &chunks, sizeof chunks);
-        blocks_ = block;
+        blocks_ = new (memory) fresh_block{blocks_, chunks};
     }
 
     // REQUIRES: there is one; the owner adds enough beforehand (chunks_for)
@@ -101,23 +98,28 @@ class chunk_pool {
     }
 
   private:
+    // Stands at the beginning of memory that was added and not begun.
+    struct fresh_block {
+        fresh_block *next;
+        std::size_t chunks;
+    };
+
     // Chunks that were never used are handed out in sequence: linking a block of them when it is added
     // would touch all of it at once (P8).
     log_chunk *take_fresh() {
         if (fresh_ == end_of_fresh_) {
             TW_ASSERT(blocks_ != nullptr);
-            std::size_t chunks = 0;
-            __builtin_memcpy(&chunks, &blocks_->entries[1], sizeof chunks);
-            fresh_ = blocks_;
-            end_of_fresh_ = fresh_ + chunks;
-            blocks_ = fresh_->next;
+            const fresh_block begun = *blocks_;
+            fresh_ = reinterpret_cast<log_chunk *>(blocks_);
+            end_of_fresh_ = fresh_ + begun.chunks;
+            blocks_ = begun.next;
         }
         return fresh_++;
     }
 
     log_chunk *free_;
     log_chunk *fresh_, *end_of_fresh_;
-    log_chunk *blocks_;  // added and not begun; the second entry of each says how many chunks it has
+    fresh_block *blocks_;
 };
 
 // All zero is an empty log.

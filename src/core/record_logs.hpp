@@ -36,6 +36,8 @@ namespace {
 //   R5  `entries` is the number of entries without seams, `armed` that of records with one that is not stale.
 //       At most armed + spare of them are stale; see sweep.hpp.
 template <class Shape> struct record_logs {
+    static_assert(sizeof(typename Shape::digits) == sizeof(entry::low), "an entry has all digits of its tick");
+
     static constexpr unsigned width_0 = Shape::width(0);
     static constexpr unsigned all_logs = 1 + Shape::slots + width_0 + order_queue::logs;
 
@@ -146,12 +148,16 @@ template <class Shape> struct record_logs {
         return i < width_0 ? i : queue_slot;
     }
 
-    // Passes slots without entries.
-    static unsigned skip_to_busy(unsigned i, const bitmap<Shape::slots> &busy) {
-        if (i == 0 || i > Shape::slots)
-            return i;
-        const unsigned slot = busy.find_last(Shape::slots - i);
-        return slot == Shape::slots ? 1 + Shape::slots : Shape::slots - slot;
+    // Passes logs that are empty, by the bits of their slots (L1).
+    unsigned skip_to_busy(unsigned i, const bitmap<Shape::slots> &busy) const {
+        constexpr unsigned first_late = 1 + Shape::slots, first_of_queue = first_late + width_0;
+        if (i != 0 && i < first_late) {
+            const unsigned slot = busy.find_last(Shape::slots - i);
+            i = slot == Shape::slots ? first_late : Shape::slots - slot;
+        }
+        if (i >= first_late && i < first_of_queue)
+            i = first_late + busy.find(i - first_late, width_0);
+        return i < first_of_queue || !queue.is_empty() ? i : all_logs;
     }
 };
 

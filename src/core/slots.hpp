@@ -85,12 +85,11 @@ template <class Shape> struct slots_of {
 
     // Appends all nodes of all slots to another ring, the nodes of one tick in their order.
     void empty_rings_into(tw_link &ring) {
-        for (tw_link &slot : rings)
-            append_all(ring, slot);
-        if (!records.exist())
-            busy = {};
-        for (unsigned slot = 0; records.exist() && slot != Shape::slots; ++slot)
-            clear_if_empty(slot);
+        for (unsigned slot = 0; slot != Shape::slots; ++slot) {
+            append_all(ring, rings[slot]);
+            if (!records.hold(slot))
+                busy.clear(slot);
+        }
     }
 
 #if TW_RUNTIME
@@ -137,8 +136,7 @@ template <class Shape> struct slots_of {
     // Finds the next log with entries. Returns false if the sweep is over.
     bool begin_next_log(sweep &at) {
         record_logs<Shape> &all = *records;
-        for (unsigned i = at.next(); i != all.all_logs; ++i) {
-            i = all.skip_to_busy(i, busy);
+        for (unsigned i = at.next(); (i = all.skip_to_busy(i, busy)) != all.all_logs; ++i) {
             if (log &next = all.log_at(i); !next.is_empty()) {
                 at.begin(i, next);
                 return true;

@@ -40,7 +40,7 @@ class prepared_move {
   private:
     // An armed record on the steady timeline without a period.
     static bool is_usual(const record &it) {
-        return core::is_armed(it.timing) && !it.is_on_wall && !it.has_rest;
+        return core::is_armed(it.timing) && !it.is_on_wall && !is_periodic(it);
     }
 
     TW_INLINED int move_to(record &it, tick due) {

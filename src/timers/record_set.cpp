@@ -96,7 +96,8 @@ std::int64_t drain(record_set &set, const record_visitor &visitor) {
     const std::uint8_t epoch = set.epoch = (set.epoch + 1) & 0x7f;
     set.drains |= own_bit;
     std::int64_t drained = 0;
-    for (std::uint32_t number = 0; number < set.records->end_number(); ++number) {
+    const std::uint32_t end = set.records->end_number();  // later ones are of the new epoch
+    for (std::uint32_t number = 0; number < core::smaller(end, set.records->end_number()); ++number) {
         record &it = (*set.records)[number];
         if (is_in_use(it) && is_older(it, epoch) && drain_record(set, it, visitor, lock))
             ++drained;

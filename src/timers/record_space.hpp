@@ -77,13 +77,10 @@ inline void unlock(record_space &space) {
 // Holds the record lock during a call that runs none of the user's functions.
 class record_guard {
   public:
-    explicit record_guard(record_space &space) : space_(space) { lock(); }
-    ~record_guard() { unlock(); }
+    explicit record_guard(record_space &space) : space_(space) { lock(space); }
+    ~record_guard() { unlock(space_); }
     record_guard(const record_guard &) = delete;
     record_guard &operator=(const record_guard &) = delete;
-
-    void lock() { runtime::lock(space_); }
-    void unlock() { runtime::unlock(space_); }
 
   private:
     record_space &space_;

@@ -217,22 +217,24 @@ template <class Shape> class record_engine : public placement<Shape> {
         return next_step::fire_record;
     }
 
-    // Moves what look_at_cursor() has found, unless that is a node: then it returns false.
-    bool clean_cursor() {
+    // Moves what look_at_cursor() has found, at most `most` entries, unless that is a node. Returns the number
+    // of steps.
+    std::uint32_t clean_cursor(std::uint32_t most) {
         if (!slots.records.exist())
-            return false;
+            return 0;
         record_logs<Shape> &all = logs();
         const unsigned slot = cursor_slot();
         log &plain = all.plain[slot];
         const bool plain_is_first = !plain.is_empty() && !has_nodes_before(plain.front(), slot);
-        if (plain_is_first && look_at_entry(plain) == next_step::move)
+        std::uint32_t moved = 0;
+        if (plain_is_first && look_at_entry(plain) == next_step::move) {
             clean_front(plain);
-        else if (all.has_late(slot))
-            bring_in_order(slot);
-        else
-            return false;
-        slots.pay_for_moves(order_queue::batch);
-        return true;
+            moved = 1;
+        } else if (all.has_late(slot)) {
+            moved = bring_in_order(slot, smaller(most, order_queue::batch));
+        }
+        slots.pay_for_moves(moved);
+        return moved;
     }
 
     // A stale entry is dropped, and so is a seam. An entry whose record was moved on goes where that is due,
@@ -256,22 +258,23 @@ template <class Shape> class record_engine : public placement<Shape> {
         }
     }
 
-    // One step towards knowing the earliest of the late entries.
-    void bring_in_order(unsigned slot) {
+    // Some steps towards knowing the earliest of the late entries. Returns their number.
+    std::uint32_t bring_in_order(unsigned slot, std::uint32_t most) {
         record_logs<Shape> &all = logs();
         if (!all.late[slot].is_empty())
-            add_some(all.late[slot], slot);
-        else if (all.queue.is_first_known())
-            clean_front(all.queue.first());
-        else
-            move_some_in_queue();
+            return add_some(all.late[slot], slot, most);
+        if (!all.queue.is_first_known())
+            return move_some_in_queue(most);
+        clean_front(all.queue.first());
+        return 1;
     }
 
     // Reads the order of the next late entries from their records, and leaves out those that are stale or
     // not due here.
-    void add_some(log &late, unsigned slot) {
+    std::uint32_t add_some(log &late, unsigned slot, std::uint32_t most) {
         record_logs<Shape> &all = logs();
-        for (unsigned looks = 0; looks < order_queue::batch && !late.is_empty(); ++looks) {
+        std::uint32_t looks = 0;
+        for (; looks != most && !late.is_empty(); ++looks) {
             if (look_at_entry(late) == next_step::move) {
                 clean_front(late);
                 continue;
@@ -281,19 +284,22 @@ template <class Shape> class record_engine : public placement<Shape> {
             all.queue.add(all.memory->chunks, late.front());
             pop(late);
         }
+        return looks;
     }
 
     // Fetches the records of entries that may soon come first.
-    void move_some_in_queue() {
+    std::uint32_t move_some_in_queue(std::uint32_t most) {
         record_logs<Shape> &all = logs();
         log &from = all.queue.to_move();
-        for (unsigned moves = 0; moves < order_queue::batch && !from.is_empty(); ++moves) {
+        std::uint32_t moves = 0;
+        for (; moves != most && !from.is_empty(); ++moves) {
             const entry e = from.front();
             all.pop(from);
             if (all.queue.put(all.memory->chunks, e))
                 __builtin_prefetch(e.record, 1);
         }
         all.queue.forget_if_empty(from);
+        return moves;
     }
 
     TW_INLINED void fetch_ahead(const log &from) {
@@ -307,7 +313,7 @@ template <class Shape> class record_engine : public placement<Shape> {
 
 template <class Shape> class record_engine : public placement<Shape> {
   protected:
-    static constexpr bool clean_cursor() { return false; }
+    static constexpr std::uint32_t clean_cursor(std::uint32_t) { return 0; }
 };
 
 #endif

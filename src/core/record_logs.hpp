@@ -31,8 +31,8 @@ namespace {
 //       at its new tick. So late entries fire before all nodes of their tick.
 //   R4  A seam stands in the log and in the ring of its slot; after a clear or a shift, in the log alone.
 //       Timers before the seam, in ring and log, were armed before the timers behind it. Two seams never
-//       follow each other, and the log of a slot that is not open has at least one entry besides its seams.
-//       The log where a sweep stands may break both rules.
+//       follow each other. On each level, one slot at most has a log of seams alone: the slot that is open, or
+//       that look-ahead empties. The log where a sweep stands may break both rules.
 //   R5  `entries` is the number of entries without seams, `armed` that of records with one that is not stale.
 //       At most armed + spare of them are stale; see sweep.hpp.
 template <class Shape> struct record_logs {
@@ -44,8 +44,8 @@ template <class Shape> struct record_logs {
     // Entries beyond two for each armed record.
     static constexpr std::size_t spare = 32;
 
-    // See records.hpp. R5 bounds the entries. R4 bounds the seams: by one for each entry and one for each
-    // log, and by twice the entries and one for each open slot. A chunk holds at least one. All chunks are
+    // See records.hpp. R5 bounds the entries. R4 bounds the seams twice: by the entries and the logs; and by
+    // twice the entries and two for each level. A chunk holds at least one of them. All chunks are
     // full except the first and the last of a log and the one where a sweep stands; during a shift, except
     // the first and the last of each log that there was.
     static constexpr std::size_t chunks_for(std::size_t records, unsigned wheels) {

@@ -153,7 +153,9 @@ template <class Shape> class slot_engine : public lowering<Shape> {
             return lower(most);
         if (!is_cursor_busy())
             open_next(next_stop());
-        else if (!this->clean_cursor())
+        else if (const std::uint32_t moved = this->clean_cursor(most); moved != 0)
+            return moved;
+        else
             leave_cursor(due_node());
         return 1;
     }

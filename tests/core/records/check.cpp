@@ -193,7 +193,7 @@ TEST(record_check_allows_records_that_were_moved_later_and_what_is_overdue) {
 
 TEST(record_check_finds_seams_that_are_wrong) {
     const char *const follows = "a seam is followed by an entry, and late ones have none";
-    const char *const beside = "a log has an entry beside its seams";
+    const char *const alone = "few logs have seams alone";
     const char *const in_ring = "a seam of a log stands in the ring of its slot";
     assert_names_each({
         {follows,
@@ -204,7 +204,17 @@ TEST(record_check_finds_seams_that_are_wrong) {
              e.seam = plain(seam_tick).front().seam;
              late(seam_tick).append(wheel->logs().memory->chunks, e);
          }},
-        {beside, [] { plain(seam_tick).head->end = 1; }},
+        {alone,
+         [] {
+             for (unsigned slot = 0; slot != shape::top + 3; ++slot) {
+                 entry e = {};
+                 e.seam = &wheel->logs().memory->take_seam();
+                 append(wheel->inside().slots.rings[shape::near_slots - 1 - slot], e.seam->link);
+                 e.seam->state = seam_state;
+                 e.seam->cleared = wheel->logs().cleared;
+                 wheel->logs().plain[shape::near_slots - 1 - slot].append(wheel->logs().memory->chunks, e);
+             }
+         }},
         {in_ring, [] { plain(seam_tick).front().seam = nullptr; }},
         {in_ring, [] { ring(seam_tick).next->next = nullptr; }},
         {in_ring,

@@ -456,6 +456,26 @@ TEST(clears_may_have_all_shifted_while_they_hand_out_the_last_node) {
     assert_fires(wheel, 102, {node_at(1), 0, 1});
 }
 
+// The record behind the seam has stopped, and its entry was taken back; the entries before the seam have come
+// down already.
+TEST(seams_may_be_alone_in_the_log_that_look_ahead_empties) {
+    constexpr tick there = shape::span(1) + 1;
+    fixture wheel(log_chunk::size + 1, 0, 1);
+    fires expected;
+    for (std::uint32_t i = 0; i < log_chunk::size; ++i) {
+        wheel.arm(i, there);
+        expected.push_back(i);
+    }
+    wheel.arm_node(0, there);
+    expected.push_back(node_at(0));
+    wheel.arm(log_chunk::size, there);
+    wheel.disarm(log_chunk::size);
+    wheel.advance(1);
+    assert_int_equal(wheel.look_ahead(shape::round, log_chunk::size), log_chunk::size);
+    assert_int_equal(wheel.seams(), 1);
+    assert_fires(wheel, there, expected);
+}
+
 // --- shifts ---
 
 TEST(shifts_keep_the_order_of_nodes_and_records) {

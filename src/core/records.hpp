@@ -5,7 +5,7 @@
 // REQUIRES, unless a function says otherwise: lock of the wheel held, begin_records was called
 #pragma once
 
-#include <tickwheel/tw.h>
+#include <tickwheel/port.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +44,19 @@ struct wheel_lock {
     bool is_observed;     // see tw_port_is_observed
 };
 wheel_lock lock_of(tw *w);
+
+inline void lock(const wheel_lock &of) {
+    if (unlikely(of.is_observed))
+        tw_port_lock_observed(of.word);
+    else
+        tw_port_lock(of.word);
+}
+inline void unlock(const wheel_lock &of) {
+    if (unlikely(of.is_observed))
+        tw_port_unlock_observed(of.word);
+    else
+        tw_port_unlock(of.word);
+}
 
 // --- records ---------------------------------------------------------------------------------
 

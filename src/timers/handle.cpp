@@ -12,15 +12,6 @@ namespace {
 
 using namespace tickwheel::runtime;
 
-constexpr lookup_hooks by_handle = {
-    .spare_records = 0,
-    .open = [](record_set &, const set_options &) { return 0; },
-    .close = [](record_set &) {},
-    .reserve = nullptr,
-    .publish = nullptr,
-    .unpublish = nullptr,
-};
-
 // --- finding ---------------------------------------------------------------------------
 
 std::uint32_t cell_in(tw_handle handle) { return static_cast<std::uint32_t>(handle); }
@@ -74,7 +65,7 @@ int check_start(const tw_handles *handles, const tw_handle *handle) {
 }  // namespace
 
 TW_API int tw_handles_new(tw_handles **handles, tw_runtime *rt, const tw_handles_options *options) {
-    return make_set(handles, rt, options_of(options), by_handle);
+    return make_set(handles, rt, options_of(options), nullptr);
 }
 
 TW_API int tw_handles_free(tw_handles *handles) { return free_set(handles); }

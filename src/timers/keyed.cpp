@@ -107,7 +107,6 @@ int open_keys(record_set &set, const set_options &options) {
 void close_keys(record_set &set) { static_cast<tw_keyed &>(set).keys.close(); }
 
 constexpr lookup_hooks by_key = {
-    .spare_records = 1,
     .open = open_keys,
     .close = close_keys,
     .reserve = reserve,
@@ -155,7 +154,7 @@ template <class Lock, class What> int with(tw_keyed *set, const tw_key &key, Wha
 }  // namespace
 
 TW_API int tw_keyed_new(tw_keyed **keyed, tw_runtime *rt, const tw_keyed_options *options) {
-    return make_set(keyed, rt, options_of(options), by_key);
+    return make_set(keyed, rt, options_of(options), &by_key);
 }
 
 TW_API int tw_keyed_free(tw_keyed *keyed) { return free_set(keyed); }

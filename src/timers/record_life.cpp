@@ -37,7 +37,7 @@ void release_references(record_set &set, std::uint32_t times) {
 void retire(record_set &set, record &it) {
     assert(is_live(it) && !core::is_armed(it.timing));
     it.state = record_state::ended;
-    if (set.lookup->unpublish != nullptr)
+    if (has_keys(set))
         set.lookup->unpublish(set, it);
 }
 
@@ -142,11 +142,7 @@ void after_fire(record_set &set, record &it, std::int64_t due, record_lock &lock
 
 tw_event event_of(const record_set &set, const record &it, const tw_key &key, std::int64_t due,
                   std::uint64_t overruns) {
-    return {set.has_handles ? handle_of(it) : 0, set.has_handles ? nullptr : &key, due, overruns};
-}
-
-tw_key key_in_event(const record_set &set, const record &it) {
-    return set.has_handles ? tw_key{} : key_of(it);
+    return {handle_in(set, it), has_keys(set) ? &key : nullptr, due, overruns};
 }
 
 // Arms a periodic record that fires for its next tick, before its callback runs. Returns false if this fire
@@ -203,8 +199,8 @@ void end_fire(record_space &space) {
 
 // RELEASES AND REACQUIRES: wheels' lock
 void let_others_in(record_space &space) {
-    unlock_wheels(space);
-    lock_wheels(space);
+    core::unlock(space.wheels);
+    core::lock(space.wheels);
 }
 
 // P7: no lock is held while the callback runs.
@@ -215,14 +211,14 @@ void call_here(record_space &space, record_set &set, record &it, std::int64_t du
     space.fired_due = due;
     const inside_record frame(set, it);
     const current_run run(*space.rt, due, overruns);
-    const tw_key key = key_in_event(set, it);
+    const tw_key key = key_in(set, it);
     const tw_event event = event_of(set, it, key, due, overruns);
     tw_task_callback *const fn = it.fn;
     void *const arg = arg_of(it);
-    unlock_wheels(space);
+    core::unlock(space.wheels);
     fn(&event, arg);
     space.rt->meter.end_callback(overruns);
-    lock_wheels(space);
+    core::lock(space.wheels);
     end_fire(space);
 }
 
@@ -251,7 +247,7 @@ void fire_record(core::timing *fired, tick present, void *arg) {
     const bool on_worker = set.workers != nullptr;
     fire_meter &meter = space.rt->meter;
     if (meter.begin_callback(due, it.label, on_worker)) [[unlikely]]
-        meter.show_callback(it.label, nullptr, set.has_handles ? handle_of(it) : TW_NO_HANDLE,
+        meter.show_callback(it.label, nullptr, handle_in(set, it),
                             reinterpret_cast<const void *>(it.fn));
     if (!on_worker) {
         call_here(space, set, it, due, overruns);
@@ -280,7 +276,7 @@ void release_after_run(record_set &set) {
 // Calls the callback on a worker. If an exception passes, left() is called on its way out, with the lock
 // held. RELEASES AND REACQUIRES: record lock
 template <class Left> void call(record_set &set, record &it, std::int64_t due, record_lock &lock, Left left) {
-    const tw_key key = key_in_event(set, it);
+    const tw_key key = key_in(set, it);
     const tw_event event = event_of(set, it, key, due, tw_runtime_overruns(set.rt));
     void *const arg = arg_of(it);
     const inside_record frame(set, it);
@@ -333,7 +329,7 @@ void discarded(tw_runnable &runnable, std::uint32_t fires) {
 // The record is in use, so what is read here does not change.
 void describe(const tw_runnable &runnable, running_callback &callback) {
     const record &it = record_of(const_cast<tw_runnable &>(runnable));
-    callback.describe(it.label, nullptr, set_of(it).has_handles ? handle_of(it) : TW_NO_HANDLE,
+    callback.describe(it.label, nullptr, handle_in(set_of(it), it),
                       reinterpret_cast<const void *>(it.fn));
 }
 

@@ -31,7 +31,7 @@ bool is_in_use(const record &it) { return is_live(it) || it.state == record_stat
 void visit(record_set &set, record &it, const record_visitor &visitor, record_lock &lock) {
     if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
         return;
-    const tw_key key = set.has_handles ? tw_key{} : key_of(it);
+    const tw_key key = key_in(set, it);
     const tw_handle handle = handle_of(it);
     void *const arg = arg_of(it);
     const user_call unlocked(set, it, lock);
@@ -171,7 +171,8 @@ void give_back_store(record_set &set) {
 }
 
 void destroy(record_set &set) {
-    set.lookup->close(set);
+    if (has_keys(set))
+        set.lookup->close(set);
     remove_component(set);
     if (set.workers != nullptr)
         remove_reference(*set.workers);
@@ -256,10 +257,8 @@ record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t e
 
 met_record meet(record_set &set, const record &it) {
     met_record met = {};
-    if (set.has_handles)
-        met.handle = handle_of(it);
-    else
-        met.key = key_of(it);
+    met.handle = handle_in(set, it);
+    met.key = key_in(set, it);
     const timeline &line = line_of(*set.space, it);
     met.label = it.label;
     met.is_on_wall = it.is_on_wall;
@@ -386,15 +385,14 @@ int grow(record_set &set, bool to_limit) {
     return 0;
 }
 
-int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks &lookup) {
-    set.lookup = &lookup;
+int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks *lookup) {
+    set.lookup = lookup;
     set.workers = options.workers;
     set.concurrent = options.concurrent;
     set.storage = options.storage;
     set.label = static_cast<std::uint8_t>(label_number(rt, options.label));
-    set.has_handles = lookup.publish == nullptr;
     // With a capacity nothing is allocated later, and any timer may need a rest.
-    set.has_rests = !set.has_handles || options.workers != nullptr || options.capacity != 0;
+    set.has_rests = has_keys(set) || options.workers != nullptr || options.capacity != 0;
     tw_port_hide(&set, sizeof set);
     set.references.store(1, std::memory_order_relaxed);
     if (const int error = open_records(rt, set.space); error != 0)
@@ -402,14 +400,16 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
     set.records = make_store(*set.space, stride_of(options, set.has_rests));
     if (set.records == nullptr)
         return -ENOMEM;
-    const bool has_spare = options.capacity != 0 && options.capacity <= most_records - lookup.spare_records;
-    const std::uint32_t capacity = has_spare ? options.capacity + lookup.spare_records : options.capacity;
+    // With keys, one record more: so that a full set can replace one.
+    const bool has_spare = has_keys(set) && options.capacity != 0 && options.capacity < most_records;
+    const std::uint32_t capacity = options.capacity + (has_spare ? 1 : 0);
     set.records->begin(set, capacity);
-    int error = lookup.open(set, options);
+    int error = has_keys(set) ? lookup->open(set, options) : 0;
     if (error == 0)
         error = allocate_all(set, capacity);
     if (error != 0) {
-        lookup.close(set);
+        if (has_keys(set))
+            lookup->close(set);
         give_back_store(set);
         return error;
     }

@@ -28,11 +28,8 @@ namespace tickwheel::runtime {
 
 struct set_options;
 
-// How the records of a set are found, if not by handle alone. In a set of handles all hooks are null.
+// How the records of a set with keys are found.
 struct lookup_hooks {
-    // How many records more than its capacity the set needs, so that a full set can replace one.
-    std::uint32_t spare_records;
-
     // Makes the lookup, when nothing else knows the set yet. Returns 0 or a negative errno.
     int (*open)(record_set &, const set_options &);
 
@@ -67,11 +64,10 @@ struct record_set : component {
     // Constant once the set is made.
     record_space *space;
     record_store *records;
-    const lookup_hooks *lookup;
+    const lookup_hooks *lookup;  // null: by handle
     tw_workers *workers;
     bool concurrent;
-    bool has_handles;  // and no keys
-    bool has_rests;    // in its cells, behind each record
+    bool has_rests;  // in its cells, behind each record
     std::size_t storage;
     std::uint8_t label;  // of records that bring none of their own
 
@@ -83,6 +79,8 @@ struct record_set : component {
 
     std::atomic<std::uint32_t> references;  // of the owner and of fires on workers; the last frees the set
 };
+
+inline bool has_keys(const record_set &set) { return set.lookup != nullptr; }
 
 // --- making and freeing ------------------------------------------------------------------
 
@@ -106,12 +104,12 @@ int check_usable(const tw_runtime *rt, const set_options &options);
 
 // Makes zeroed memory a set and a component of the runtime. Returns 0 or a negative errno; on
 // error the caller frees the memory.
-int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks &lookup);
+int open(record_set &set, tw_runtime &rt, const set_options &options, const lookup_hooks *lookup);
 
 // Makes a `Set`, which is tw_handles or tw_keyed, and stores it in *made. It is freed with
 // its last reference (see release_references).
 template <class Set>
-int make_set(Set **made, tw_runtime *rt, const set_options &options, const lookup_hooks &lookup) {
+int make_set(Set **made, tw_runtime *rt, const set_options &options, const lookup_hooks *lookup) {
     if (const int error = check_usable(rt, options); error != 0)
         return error;
     if (made == nullptr)
@@ -223,5 +221,13 @@ inline unsigned char *long_key_of(const record &it) {
 
 // A handle is 32 bits of generation and 32 bits of cell.
 inline tw_handle handle_of(const record &it) { return tw_handle{it.generation} << 32 | it.number; }
+
+// By which the user knows a record: its handle or its key.
+inline tw_handle handle_in(const record_set &set, const record &it) {
+    return has_keys(set) ? TW_NO_HANDLE : handle_of(it);
+}
+inline tw_key key_in(const record_set &set, const record &it) {
+    return has_keys(set) ? key_of(it) : tw_key{};
+}
 
 }  // namespace tickwheel::runtime

@@ -16,7 +16,7 @@ void lock_slowly(record_space &space) {
     tw_runtime &rt = *space.rt;
     wall_hold::lock(rt);
     const std::int64_t reading = has_wall(rt) ? follow_wall(rt) : 0;
-    lock_wheels(space);
+    core::lock(space.wheels);
     space.has_wall_mutex = has_wall(rt);
     space.wall_reading = reading;
 }
@@ -24,7 +24,7 @@ void lock_slowly(record_space &space) {
 void unlock_slowly(record_space &space) {
     const bool has_wall_mutex = space.has_wall_mutex;
     space.has_wall_mutex = false;
-    unlock_wheels(space);
+    core::unlock(space.wheels);
     if (has_wall_mutex)
         pthread_mutex_unlock(&space.rt->wall_mutex);
 }

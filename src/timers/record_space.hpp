@@ -44,20 +44,6 @@ struct record_space : component {
     std::int64_t fired_due;
 };
 
-// Take and release the wheels' lock alone, on the firing thread.
-inline void lock_wheels(record_space &space) {
-    if (space.wheels.is_observed) [[unlikely]]
-        tw_port_lock_observed(space.wheels.word);
-    else
-        tw_port_lock(space.wheels.word);
-}
-inline void unlock_wheels(record_space &space) {
-    if (space.wheels.is_observed) [[unlikely]]
-        tw_port_unlock_observed(space.wheels.word);
-    else
-        tw_port_unlock(space.wheels.word);
-}
-
 // Take and release the record lock.
 void lock_slowly(record_space &space);
 void unlock_slowly(record_space &space);

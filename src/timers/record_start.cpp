@@ -219,15 +219,14 @@ void make_live(const record_set &set, record &it) {
 // RELEASES AND REACQUIRES: record lock
 TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *when, const plain_delay *plain,
                               deferred_wake &wake, record_lock &lock) {
-    const lookup_hooks &lookup = *set.lookup;
     int error = check_open(set);
-    if (error == 0 && lookup.reserve != nullptr)
-        error = lookup.reserve(set, fresh);
+    if (error == 0 && has_keys(set))
+        error = set.lookup->reserve(set, fresh);
     if (error != 0)
         return error;
     make_live(set, fresh);
     wake.note(plain != nullptr ? arm_plain(set, fresh, *plain) : arm_general(set, fresh, *when));
-    record *const replaced = lookup.publish != nullptr ? lookup.publish(set, fresh) : nullptr;
+    record *const replaced = has_keys(set) ? set.lookup->publish(set, fresh) : nullptr;
     if (replaced == nullptr)
         return 0;
     wake.now();  // before `end`, which may call `drop`, and that may take long

@@ -22,30 +22,21 @@ const timing &timing_of(const test_record *record) {
     return *reinterpret_cast<const timing *>(record->timing);
 }
 
-// --- the lock of a wheel, which TW_UNLOCKED leaves out -----------------------------------
+// --- the lock of a wheel, if it has one --------------------------------------------------
 
-void lock(const wheel_lock &of) {
-    if (of.word == nullptr)
-        return;
-    if (of.is_observed)
-        tw_port_lock_observed(of.word);
-    else
-        tw_port_lock(of.word);
+void take(const wheel_lock &of) {
+    if (of.word != nullptr)
+        lock(of);
 }
-
-void unlock(const wheel_lock &of) {
-    if (of.word == nullptr)
-        return;
-    if (of.is_observed)
-        tw_port_unlock_observed(of.word);
-    else
-        tw_port_unlock(of.word);
+void give_back(const wheel_lock &of) {
+    if (of.word != nullptr)
+        unlock(of);
 }
 
 class holding {
   public:
-    explicit holding(const test_records *on) : lock_(lock_of(on->w)) { lock(lock_); }
-    ~holding() { unlock(lock_); }
+    explicit holding(const test_records *on) : lock_(lock_of(on->w)) { take(lock_); }
+    ~holding() { give_back(lock_); }
     holding(const holding &) = delete;
     holding &operator=(const holding &) = delete;
 
@@ -80,9 +71,9 @@ void fire(timing *due, tick present, void *arg) {
     if (record.period != 0)
         arm_again(on, record, present);
     const wheel_lock released = lock_of(on.w);
-    unlock(released);
+    give_back(released);
     record.fn(&record);
-    lock(released);
+    take(released);
 }
 
 // --- memory -------------------------------------------------------------------------------

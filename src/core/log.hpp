@@ -77,9 +77,7 @@ static_assert(sizeof(void *) != 8 || (sizeof(entry) == 16 && sizeof(log_chunk) =
 class chunk_pool {
   public:
     // REQUIRES: memory for this many chunks, at least one
-    void add(void *memory, std::size_t chunks) {
-        blocks_ = new (memory) fresh_block{blocks_, chunks};
-    }
+    void add(void *memory, std::size_t chunks) { blocks_ = new (memory) fresh_block{blocks_, chunks}; }
 
     // REQUIRES: there is one; the owner adds enough beforehand (chunks_for)
     log_chunk *take() {

@@ -38,7 +38,7 @@ template <class Shape> class log_checker {
         walk(logs().shifting, [](const entry &) {});
         check_queue();
         const record_logs<Shape> &all = logs();
-        const sweep &at = all.going_round;
+        const sweep &at = all.sweeping;
         expect(at.at_ != nullptr ? sweeps_found_ == 1 : at.before_ == nullptr,
                "a sweep stands in its log, behind the chunk before");
         expect(found_ == all.entries, "entries is the number of entries");
@@ -76,7 +76,7 @@ template <class Shape> class log_checker {
     }
 
     void check_record(const timing &record, const entry &e) {
-        expect((record.stamp & (stamps::one_arming - 1)) == (stamps::armed | logs().which),
+        expect((record.stamp & (stamps::one_arming - 1)) == (stamps::armed | logs().wheel_bit),
                "the stamp of a record with an entry says that it is armed on this wheel");
         const tick due_in = w_.distance_to(logs().due_of(record));
         expect(due_in >= where_.opening + record.lag, "no slot opens after a record in it is due");
@@ -154,11 +154,11 @@ template <class Shape> class log_checker {
 
     // Returns false if the walk cannot go on.
     bool check_chunk(const log &in, const log_chunk &chunk, const log_chunk *last) {
-        const sweep &at = logs().going_round;
+        const sweep &at = logs().sweeping;
         const bool has_entries = chunk.first < chunk.end && chunk.end <= log_chunk::size;
         expect(has_entries, "a chunk holds entries");
         if (&chunk == at.at_) {
-            sweeps_found_ += &in == at.swept_ && last == at.before_;
+            sweeps_found_ += &in == at.in_ && last == at.before_;
             is_behind_seam_ = false;  // what stood between two seams may have just been dropped
         }
         const bool is_within = last != nullptr && chunk.next != nullptr && &chunk != at.before_;

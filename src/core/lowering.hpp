@@ -1,13 +1,13 @@
 // How timers come down the levels as time advances, and how a shift makes all of them due later.
 #pragma once
 
-#include "record_engine.hpp"
+#include "record_placement.hpp"
 
 namespace tickwheel::core {
 namespace {
 
-template <class Shape> class lowering : public record_engine<Shape> {
-    using base = record_engine<Shape>;
+template <class Shape> class lowering : public record_placement<Shape> {
+    using base = record_placement<Shape>;
     using digits = typename Shape::digits;
 
   protected:
@@ -57,7 +57,7 @@ template <class Shape> class lowering : public record_engine<Shape> {
             for (log &late : logs().late)
                 logs().shifting.append_all(late);
             logs().queue.empty_into(logs().shifting);
-            logs().going_round.end();  // a shift looks at all entries
+            logs().sweeping.end();  // a shift looks at all entries
             logs().offset += by;
         }
         slots.busy = {};
@@ -146,7 +146,7 @@ template <class Shape> class lowering : public record_engine<Shape> {
     }
 
     // Unlinks a seam that is no longer in its slot. An empty link tells its log that it is gone.
-    bool drop_seam(tw_node &node) {
+    bool unlink_seam(tw_node &node) {
         if (!unlikely(is_seam(node)))
             return false;
         unlink(node.link);
@@ -276,7 +276,7 @@ template <class Shape> class lowering : public record_engine<Shape> {
 
     void shift_node() {
         tw_node &node = node_of(behind(shifting));
-        if (drop_place(node) || drop_seam(node))
+        if (drop_place(node) || unlink_seam(node))
             return;
         TW_CHECKS(kept(&node));
         take_in_walk(node);

@@ -27,7 +27,7 @@ template <class Wheel> struct record_api {
         made->caller = caller;
         made->caller_arg = arg;
         made->offset = offset;
-        made->which = is_second ? stamps::second_wheel : 0;
+        made->wheel_bit = is_second ? stamps::second_wheel : 0;
         enter(w);
         wheel_of(w).begin_records(*made);
         leave(w, 0);

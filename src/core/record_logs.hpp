@@ -31,12 +31,13 @@ namespace {
 //       at its new tick. So late entries fire before all nodes of their tick.
 //   R4  A seam stands in the log and in the ring of its slot; after a clear or a shift, in the log alone.
 //       Timers before the seam, in ring and log, were armed before the timers behind it. Two seams never
-//       follow each other. On each level, one slot at most has a log of seams alone: the slot that is open, or
-//       that look-ahead empties. The log where a sweep stands may break both rules.
+//       follow each other. On each level, one slot at most has a log of seams alone: the slot that is open,
+//       or that look-ahead empties. The log where a sweep stands may break both rules.
 //   R5  `entries` is the number of entries without seams, `armed` that of records with one that is not stale.
 //       At most armed + spare of them are stale; see sweep.hpp.
 template <class Shape> struct record_logs {
-    static_assert(sizeof(typename Shape::digits) == sizeof(entry::low), "an entry has all digits of its tick");
+    static_assert(sizeof(typename Shape::digits) == sizeof(entry::low),
+                  "an entry has all digits of its tick");
 
     static constexpr unsigned width_0 = Shape::width(0);
     static constexpr unsigned all_logs = 1 + Shape::slots + width_0 + order_queue::logs;
@@ -63,14 +64,14 @@ template <class Shape> struct record_logs {
     void *caller_arg;
 
     std::size_t entries, armed, seams;
-    std::uint64_t order;    // of the record that was armed last
-    std::uint32_t cleared;  // how often the rings were emptied at once, and seams with them
-    tick offset;            // by how many ticks the wheel is ahead of timing::due
-    std::uint32_t which;    // a bit of the stamps: stamps::second_wheel or 0
-    log *first;             // where the record stands that was said to be due
+    std::uint64_t order;      // of the record that was armed last
+    std::uint32_t cleared;    // how often the rings were emptied at once, and seams with them
+    tick offset;              // by how many ticks the wheel is ahead of timing::due
+    std::uint32_t wheel_bit;  // a bit of the stamps: stamps::second_wheel or 0
+    log *due_log;             // where the record stands that was said to be due
 
-    sweep going_round;
-    fetching<Shape> ahead;
+    sweep sweeping;
+    fetching<Shape> fetches;
     log shifting;  // entries that a shift has yet to place
     unsigned queue_slot;
     log plain[Shape::slots];
@@ -93,7 +94,7 @@ template <class Shape> struct record_logs {
     void pop(log &from) {
         const log_chunk *const emptied = from.pop(memory->chunks);
         if (emptied != nullptr)
-            going_round.note_emptied(*emptied, from);
+            sweeping.note_emptied(*emptied, from);
     }
 
     // Takes a seam, which has left its log, out of its ring.
@@ -124,7 +125,7 @@ template <class Shape> struct record_logs {
             drop(of);
         }
         if (from.is_empty())
-            going_round.note_taken_back(*last);
+            sweeping.note_taken_back(*last);
     }
 
     // --- sweeping: see sweep.hpp ---

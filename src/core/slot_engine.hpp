@@ -21,7 +21,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
     using base = lowering<Shape>;
     using digits = typename Shape::digits;
     using base::asked_for, base::cursor, base::cursor_ring, base::cursor_slot, base::distance_to,
-        base::drop_place, base::drop_seam, base::here, base::is_shifting, base::lead, base::lead_into,
+        base::drop_place, base::unlink_seam, base::here, base::is_shifting, base::lead, base::lead_into,
         base::leaving, base::lower, base::next_far, base::note_emptied, base::open_level, base::origin,
         base::population, base::quiet_until, base::slot_opened_by, base::slots, base::take_in_walk,
         base::ticks_passed, base::under_way;
@@ -62,7 +62,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
         if (is_empty(leaving))
             return false;
         tw_node &front = node_of(behind(leaving));
-        return drop_place(front) || drop_seam(front);
+        return drop_place(front) || unlink_seam(front);
     }
 #endif
 
@@ -81,7 +81,7 @@ template <class Shape> class slot_engine : public lowering<Shape> {
             return;
         while (!is_empty(leaving)) {
             tw_node &node = *next_leaving();
-            if (drop_place(node) || drop_seam(node))
+            if (drop_place(node) || unlink_seam(node))
                 continue;
             take_in_walk(node);
             place(node);

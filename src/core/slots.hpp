@@ -98,12 +98,12 @@ template <class Shape> struct slots_of {
     TW_INLINED void sweep_if_crowded() {
         const record_logs<Shape> &all = *records;
         const bool is_crowded = 4 * (all.entries - all.armed) > 3 * all.armed + 2 * all.spare;
-        if (unlikely(is_crowded || all.going_round.is_under_way()))
+        if (unlikely(is_crowded || all.sweeping.is_under_way()))
             sweep_some(sweep::share);
     }
 
     TW_INLINED void pay_for_moves(unsigned moved) {
-        if (unlikely(records->going_round.is_under_way()))
+        if (unlikely(records->sweeping.is_under_way()))
             sweep_some(moved);
     }
 
@@ -111,14 +111,14 @@ template <class Shape> struct slots_of {
     // Looks at so many entries, and at the rest of the last chunk. REQUIRES: every entry is in a log
     [[gnu::noinline]] void sweep_some(unsigned entries) {
         record_logs<Shape> &all = *records;
-        sweep &at = all.going_round;
+        sweep &at = all.sweeping;
         for (unsigned looks = 0; looks < entries;) {
             if (!at.is_in_log() && !begin_next_log(at))
                 return;
-            log &in = all.log_at(at.swept());
+            log &in = all.log_at(at.number());
             looks += at.go_on(all);
             if (in.is_empty())
-                note_swept_empty(at.swept(), in);
+                note_swept_empty(at.number(), in);
         }
         if (at.is_in_log()) {
             fetch(*at.at());

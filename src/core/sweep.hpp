@@ -19,7 +19,7 @@ namespace {
 // Where a sweep has come to. All zero: none is under way.
 //
 // Invariants
-//   G1  A sweep stands before the chunk `at_` of the log `swept_`; `before_` is the chunk before that, or
+//   G1  A sweep stands before the chunk `at_` of the log `in_`; `before_` is the chunk before that, or
 //       null. Both are null between two logs. Only these two and the first and last chunk of a log have
 //       room.
 //   G2  While a sweep is under way, an entry that it has yet to look at goes to a log that it has done with
@@ -31,13 +31,13 @@ class sweep {
     bool is_under_way() const { return next_ != 0; }
     bool is_in_log() const { return at_ != nullptr; }
     unsigned next() const { return next_; }  // the number of the log that comes next
-    unsigned swept() const { return next_ - 1; }
+    unsigned number() const { return next_ - 1; }
     const log_chunk *at() const { return at_; }
 
     // Goes on in the log of this number, which is not empty.
     void begin(unsigned number, log &in) {
         next_ = number + 1;
-        swept_ = &in;
+        in_ = &in;
         at_ = in.head;
         before_ = nullptr;
     }
@@ -123,27 +123,27 @@ class sweep {
         const entry *const last = last_of(chunk.count() != 0 ? &chunk : before_);
         if (last == nullptr || !last->is_seam())
             return;
-        log_chunk &in = chunk.count() != 0 ? chunk : *before_;
-        if (&in == before_ && in.count() == 1 && &in != swept_->head)
+        log_chunk &last_chunk = chunk.count() != 0 ? chunk : *before_;
+        if (&last_chunk == before_ && last_chunk.count() == 1 && &last_chunk != in_->head)
             return;
         logs.drop(*last->seam);
-        --in.end;
-        if (&in != before_ || in.count() != 0)
+        --last_chunk.end;
+        if (&last_chunk != before_ || last_chunk.count() != 0)
             return;
         before_ = nullptr;  // `chunk` is the only other one, and empty
-        swept_->head = &chunk;
-        logs.memory->chunks.give_back(&in);
+        in_->head = &chunk;
+        logs.memory->chunks.give_back(&last_chunk);
     }
 
     template <class Logs> void remove(Logs &logs, log_chunk &chunk) {
-        (before_ != nullptr ? before_->next : swept_->head) = chunk.next;
-        if (swept_->tail == &chunk)
-            swept_->tail = before_;
+        (before_ != nullptr ? before_->next : in_->head) = chunk.next;
+        if (in_->tail == &chunk)
+            in_->tail = before_;
         logs.memory->chunks.give_back(&chunk);
     }
 
     unsigned next_;  // one more than the number of the log that is swept; 0: no sweep is under way
-    log *swept_;
+    log *in_;
     log_chunk *at_, *before_;
 };
 

@@ -21,7 +21,7 @@
 //     timers                  the number of pending timers
 //
 // For the runtime, slots also hold records, shift everything and drop the places of walks; see lowering.hpp
-// and record_engine.hpp.
+// and record_placement.hpp.
 #pragma once
 
 #include <cstddef>

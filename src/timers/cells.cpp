@@ -51,10 +51,10 @@ int take_block(std::uint32_t &number) {
 
 void give_back_block(std::uint32_t number) {
     const mutex_hold hold(&process_mutex);
-    block &it = block_at(number);
-    it.owner.store(nullptr, std::memory_order_relaxed);
-    it.cells.store(nullptr, std::memory_order_relaxed);
-    it.stride = 0;
+    block &back = block_at(number);
+    back.owner.store(nullptr, std::memory_order_relaxed);
+    back.cells.store(nullptr, std::memory_order_relaxed);
+    back.stride = 0;
     if (first_free == 0)
         first_free = number;
     else

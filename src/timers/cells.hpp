@@ -81,8 +81,8 @@ inline record &record_in(const block &in, std::uint32_t cell) {
 inline record &record_at(std::uint32_t cell) { return record_in(block_of(cell), cell); }
 
 // The set of a record that is in use.
-inline record_set &set_of(const record &it) {
-    return *block_of(it.number).owner.load(std::memory_order_relaxed);
+inline record_set &set_of(const record &timer) {
+    return *block_of(timer.number).owner.load(std::memory_order_relaxed);
 }
 
 }  // namespace tickwheel::runtime

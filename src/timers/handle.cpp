@@ -19,8 +19,8 @@ std::uint32_t generation_in(tw_handle handle) { return static_cast<std::uint32_t
 
 // The block of a handle's cell; null if it is not one of this set.
 TW_INLINED inline const block *block_in(const tw_handles &set, tw_handle handle) {
-    const block *const it = find_block_of(cell_in(handle));
-    return it != nullptr && it->owner.load(std::memory_order_relaxed) == &set ? it : nullptr;
+    const block *const found = find_block_of(cell_in(handle));
+    return found != nullptr && found->owner.load(std::memory_order_relaxed) == &set ? found : nullptr;
 }
 
 // Fetches the record of a handle that is asked for soon. No lock is needed.
@@ -35,10 +35,10 @@ constexpr const char *no_such_handle = "no timer of this set ever had this handl
 // Returns the error for a handle whose record is not live: -ESTALE if the cell has had this
 // generation, else -ENOENT. A cell with generation g has had all generations before g; and g
 // itself, if its record has ended.
-__attribute__((cold)) int what_else_it_is(const block &in, const record &it, std::uint32_t generation) {
-    const std::uint32_t had = it.generation - in.generation;
+__attribute__((cold)) int what_else_it_is(const block &in, const record &timer, std::uint32_t generation) {
+    const std::uint32_t had = timer.generation - in.generation;
     const std::uint32_t asked = generation - in.generation;
-    const bool was_made = asked < had || (asked == had && it.state == record_state::ended);
+    const bool was_made = asked < had || (asked == had && timer.state == record_state::ended);
     return was_made ? -ESTALE : refuse(-ENOENT, no_such_handle);
 }
 

@@ -20,9 +20,9 @@ namespace {
 using namespace tickwheel::runtime;
 
 // Of a record in a set of keys, where the rest is in the next cache line: both are fetched at once.
-bool has_key(record &it, const tw_key &key) {
-    __builtin_prefetch(&it, 1);
-    const record_rest &rest = rest_behind(it);
+bool has_key(record &timer, const tw_key &key) {
+    __builtin_prefetch(&timer, 1);
+    const record_rest &rest = rest_behind(timer);
     if (rest.has_number_key != (key.is_number != 0))
         return false;
     if (rest.has_number_key)
@@ -77,25 +77,25 @@ int make_copy(const tw_keyed &set, const tw_key &of, key_copy &copy) {
 }
 
 // A record that replaces another one takes over its room in the table.
-int reserve(record_set &set, record &it) {
+int reserve(record_set &set, record &timer) {
     auto &keyed = static_cast<tw_keyed &>(set);
-    keyed.replaced = find(keyed, it.rest->key_hash, key_of(it));
+    keyed.replaced = find(keyed, timer.rest->key_hash, key_of(timer));
     if (keyed.replaced != nullptr)
         return 0;
     const bool is_full = keyed.capacity != 0 && keyed.keys.count() == keyed.capacity;
     return is_full ? refuse(-ENOSPC, "the set has as many timers as its capacity") : keyed.keys.reserve_one();
 }
 
-record *publish(record_set &set, record &it) {
+record *publish(record_set &set, record &timer) {
     auto &keyed = static_cast<tw_keyed &>(set);
     if (keyed.replaced != nullptr)
-        keyed.keys.erase(it.rest->key_hash, keyed.replaced->number);
-    keyed.keys.insert(it.rest->key_hash, it.number);
+        keyed.keys.erase(timer.rest->key_hash, keyed.replaced->number);
+    keyed.keys.insert(timer.rest->key_hash, timer.number);
     return keyed.replaced;
 }
 
-void unpublish(record_set &set, record &it) {
-    static_cast<tw_keyed &>(set).keys.erase(it.rest->key_hash, it.number);
+void unpublish(record_set &set, record &timer) {
+    static_cast<tw_keyed &>(set).keys.erase(timer.rest->key_hash, timer.number);
 }
 
 int open_keys(record_set &set, const set_options &options) {
@@ -186,7 +186,8 @@ template <auto How> int move(tw_keyed *set, const tw_key &key, std::int64_t dela
     if (error != 0)
         return error;
     prepared_move to(*set, delay);
-    return with<record_guard>(*set, key, hash, [&](record &it, record_guard &) { return (to.*How)(it); });
+    return with<record_guard>(*set, key, hash,
+                              [&](record &timer, record_guard &) { return (to.*How)(timer); });
 }
 
 }  // namespace
@@ -203,22 +204,22 @@ TW_API int tw_keyed_again(tw_keyed *keyed, tw_key key) { return move<&prepared_m
 
 TW_API int tw_keyed_remove(tw_keyed *keyed, tw_key key) {
     return with<record_lock>(keyed, key,
-                             [keyed](record &it, record_lock &lock) { return end(*keyed, it, lock); });
+                             [keyed](record &timer, record_lock &lock) { return end(*keyed, timer, lock); });
 }
 
 TW_API int tw_keyed_remove_wait(tw_keyed *keyed, tw_key key) {
-    return with<record_lock>(keyed, key, [keyed](record &it, record_lock &lock) {
-        const std::uint32_t generation = it.generation;
-        const int prevented = end(*keyed, it, lock);
-        wait_until_over(*keyed, it, generation, lock);
+    return with<record_lock>(keyed, key, [keyed](record &timer, record_lock &lock) {
+        const std::uint32_t generation = timer.generation;
+        const int prevented = end(*keyed, timer, lock);
+        wait_until_over(*keyed, timer, generation, lock);
         return prevented;
     });
 }
 
 TW_API int tw_keyed_get(tw_keyed *keyed, tw_key key, tw_keyed_timer *timer) {
-    return with<record_guard>(keyed, key, [=](record &it, record_guard &) {
+    return with<record_guard>(keyed, key, [=](record &found, record_guard &) {
         if (timer != nullptr)
-            *timer = {remaining(*keyed, it), it.rest->arg};
+            *timer = {remaining(*keyed, found), found.rest->arg};
         return 0;
     });
 }

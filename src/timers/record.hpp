@@ -109,9 +109,9 @@ static_assert(sizeof(record) == 64 && sizeof(record_rest) == 64 && TW_KEY_MAX <=
 inline record &record_of(core::timing &timing) { return reinterpret_cast<record &>(timing); }
 static_assert(offsetof(record, timing) == 0);
 
-inline record_rest &rest_behind(record &it) { return *reinterpret_cast<record_rest *>(&it + 1); }
-inline worker_part &worker_part_of(record &it) {
-    return *reinterpret_cast<worker_part *>(&rest_behind(it) + 1);
+inline record_rest &rest_behind(record &timer) { return *reinterpret_cast<record_rest *>(&timer + 1); }
+inline worker_part &worker_part_of(record &timer) {
+    return *reinterpret_cast<worker_part *>(&rest_behind(timer) + 1);
 }
 inline record &record_of(tw_runnable &runnable) {
     return *(reinterpret_cast<record *>(reinterpret_cast<record_rest *>(&runnable) - 1) - 1);
@@ -124,11 +124,11 @@ constexpr std::size_t storage_offset(bool has_rests, bool has_workers) {
 }
 
 // A handle or key finds it.
-inline bool is_live(const record &it) {
-    return it.state == record_state::live || it.state == record_state::last;
+inline bool is_live(const record &timer) {
+    return timer.state == record_state::live || timer.state == record_state::last;
 }
-inline void *arg_of(const record &it) { return it.has_rest ? it.rest->arg : it.arg; }
-inline bool has_next(const record &it) { return it.has_rest && it.rest->next != nullptr; }
-inline bool is_periodic(const record &it) { return it.has_rest && it.rest->period != 0; }
+inline void *arg_of(const record &timer) { return timer.has_rest ? timer.rest->arg : timer.arg; }
+inline bool has_next(const record &timer) { return timer.has_rest && timer.rest->next != nullptr; }
+inline bool is_periodic(const record &timer) { return timer.has_rest && timer.rest->period != 0; }
 
 }  // namespace tickwheel::runtime

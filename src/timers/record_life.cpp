@@ -34,11 +34,11 @@ void release_references(record_set &set, std::uint32_t times) {
         std::free(&set);
 }
 
-void retire(record_set &set, record &it) {
-    assert(is_live(it) && !core::is_armed(it.timing));
-    it.state = record_state::ended;
+void retire(record_set &set, record &timer) {
+    assert(is_live(timer) && !core::is_armed(timer.timing));
+    timer.state = record_state::ended;
     if (has_keys(set))
-        set.lookup->unpublish(set, it);
+        set.lookup->unpublish(set, timer);
 }
 
 namespace {
@@ -46,15 +46,15 @@ namespace {
 // S2. The argument and the key are taken out of the record before the lock is released. If
 // another thread forks while `drop` runs, the child finds a record with nothing left to drop.
 // RELEASES AND REACQUIRES: record lock
-void give_back_rest_of(record_set &set, record &it, record_lock &lock) {
-    record_rest &rest = *it.rest;
-    unsigned char *const key = long_key_of(it);
+void give_back_rest_of(record_set &set, record &timer, record_lock &lock) {
+    record_rest &rest = *timer.rest;
+    unsigned char *const key = long_key_of(timer);
     void (*const drop)(void *) = rest.drop;
     rest.key_size = 0;
     rest.drop = nullptr;
     if (drop == nullptr && key == nullptr)
         return;
-    const user_call unlocked(set, it, lock);
+    const user_call unlocked(set, timer, lock);
     if (drop != nullptr)
         drop(rest.arg);
     std::free(key);
@@ -62,43 +62,43 @@ void give_back_rest_of(record_set &set, record &it, record_lock &lock) {
 
 }  // namespace
 
-void finish(record_set &set, record &it, record_lock &lock) {
-    if (it.has_rest) {
-        give_back_rest_of(set, it, lock);
+void finish(record_set &set, record &timer, record_lock &lock) {
+    if (timer.has_rest) {
+        give_back_rest_of(set, timer, lock);
         if (!set.has_rests)
-            set.space->memory.give_back_rest(*it.rest);
+            set.space->memory.give_back_rest(*timer.rest);
     }
-    free_record(set, it, block_of(it.number));
+    free_record(set, timer, block_of(timer.number));
 }
 
-void finish_if_over(record_set &set, record &it, record_lock &lock) {
-    if (it.uses != 0 || it.state == record_state::live)
+void finish_if_over(record_set &set, record &timer, record_lock &lock) {
+    if (timer.uses != 0 || timer.state == record_state::live)
         return;
-    if (it.state == record_state::last)
-        retire(set, it);
-    finish(set, it, lock);
+    if (timer.state == record_state::last)
+        retire(set, timer);
+    finish(set, timer, lock);
 }
 
 // Its last fire is not called after all.
-static void take_back_last(record &it) {
-    if (it.state == record_state::last)
-        it.state = record_state::live;
+static void take_back_last(record &timer) {
+    if (timer.state == record_state::last)
+        timer.state = record_state::live;
 }
 
-void withdraw_fires(record_set &set, record &it) {
+void withdraw_fires(record_set &set, record &timer) {
     if (set.workers == nullptr)
         return;
-    const std::uint32_t taken = withdraw(worker_part_of(it).runnable);
-    assert(taken <= it.uses - worker_part_of(it).begun);
-    it.uses -= taken;
+    const std::uint32_t taken = withdraw(worker_part_of(timer).runnable);
+    assert(taken <= timer.uses - worker_part_of(timer).begun);
+    timer.uses -= taken;
     if (taken != 0)
-        take_back_last(it);
+        take_back_last(timer);
     set.references.fetch_sub(taken, std::memory_order_relaxed);  // never the last: the caller has one
 }
 
-bool has_still_to_fire(const record_set &set, record &it) {
-    const bool has_run_to_begin = set.workers != nullptr && it.uses > worker_part_of(it).begun;
-    return it.state == record_state::live || has_run_to_begin;
+bool has_still_to_fire(const record_set &set, record &timer) {
+    const bool has_run_to_begin = set.workers != nullptr && timer.uses > worker_part_of(timer).begun;
+    return timer.state == record_state::live || has_run_to_begin;
 }
 
 // --- firing ----------------------------------------------------------------------------
@@ -107,16 +107,16 @@ namespace {
 
 // Asks the user's schedule for the next deadline, and arms the record for it.
 // RELEASES AND REACQUIRES: record lock
-void ask_next(record_set &set, record &it, std::int64_t due, record_lock &lock) {
+void ask_next(record_set &set, record &timer, std::int64_t due, record_lock &lock) {
     std::int64_t deadline;
     {
-        const user_call unlocked(set, it, lock);
-        deadline = it.rest->next(due, it.rest->arg);
+        const user_call unlocked(set, timer, lock);
+        deadline = timer.rest->next(due, timer.rest->arg);
     }
-    if (it.state != record_state::live || is_drained(set, it))
+    if (timer.state != record_state::live || is_drained(set, timer))
         return;
-    if (deadline == TW_NO_DEADLINE || !arm_at(set, it, deadline))
-        it.state = record_state::last;
+    if (deadline == TW_NO_DEADLINE || !arm_at(set, timer, deadline))
+        timer.state = record_state::last;
 }
 
 // Called when a fire is over, whether or not its callback was called. The last fire ends the
@@ -125,56 +125,57 @@ void ask_next(record_set &set, record &it, std::int64_t due, record_lock &lock) 
 // If the callback has forked and this is the child, the callback counts as not returned: the
 // child's runtime is inert, and revival ends the record (P13).
 // RELEASES AND REACQUIRES: record lock
-void after_fire(record_set &set, record &it, std::int64_t due, record_lock &lock) {
+void after_fire(record_set &set, record &timer, std::int64_t due, record_lock &lock) {
     const std::atomic<bool> &forked = set.rt->forked;
     if (forked.load(std::memory_order_relaxed))
         return;
-    if (has_next(it) && it.state == record_state::live && !is_drained(set, it)) {
-        ask_next(set, it, due, lock);
+    if (has_next(timer) && timer.state == record_state::live && !is_drained(set, timer)) {
+        ask_next(set, timer, due, lock);
         if (forked)
             return;
     }
-    assert(it.uses > 0);
-    --it.uses;
+    assert(timer.uses > 0);
+    --timer.uses;
     announce_progress(*set.space);
-    finish_if_over(set, it, lock);
+    finish_if_over(set, timer, lock);
 }
 
-tw_event event_of(const record_set &set, const record &it, const tw_key &key, std::int64_t due,
+tw_event event_of(const record_set &set, const record &timer, const tw_key &key, std::int64_t due,
                   std::uint64_t overruns) {
-    return {handle_in(set, it), has_keys(set) ? &key : nullptr, due, overruns};
+    return {handle_in(set, timer), has_keys(set) ? &key : nullptr, due, overruns};
 }
 
 // Arms a periodic record that fires for its next tick, before its callback runs. Returns false if this fire
 // is its last.
-bool arm_again(record_space &space, record &it, tick present, tick &overruns) {
+bool arm_again(record_space &space, record &timer, tick present, tick &overruns) {
     struct {
         tick expiry, period;
         std::uint32_t part;
         std::uint16_t fires_left;
         std::uint8_t missed_and_label;
-    } next = {it.timing.due, it.rest->period, it.rest->part, it.rest->fires_left, it.rest->missed};
-    if (!core::set_to_next_on_grid(next, line_of(space, it).unit.parts(), present, &overruns))
+    } next = {timer.timing.due, timer.rest->period, timer.rest->part, timer.rest->fires_left,
+              timer.rest->missed};
+    if (!core::set_to_next_on_grid(next, line_of(space, timer).unit.parts(), present, &overruns))
         return false;
-    it.rest->part = next.part;
-    it.rest->fires_left = next.fires_left;
-    arm(space, it, next.expiry);
+    timer.rest->part = next.part;
+    timer.rest->fires_left = next.fires_left;
+    arm(space, timer, next.expiry);
     return true;
 }
 
 // The fire has a reference to the set until a worker has run or discarded it.
-void fire_on_worker(record_set &set, record &it, std::int64_t due, std::uint64_t overruns,
+void fire_on_worker(record_set &set, record &timer, std::int64_t due, std::uint64_t overruns,
                     record_lock &lock) {
     set.references.fetch_add(1, std::memory_order_relaxed);
-    const bool skips = it.rest->missed != TW_BURST;  // a one-shot timer has TW_BURST
-    const enqueued result = enqueue(worker_part_of(it).runnable, skips, due, overruns);
+    const bool skips = timer.rest->missed != TW_BURST;  // a one-shot timer has TW_BURST
+    const enqueued result = enqueue(worker_part_of(timer).runnable, skips, due, overruns);
     if (result == enqueued::waits)
         return;
     set.references.fetch_sub(1, std::memory_order_relaxed);
     if (result == enqueued::joins)
-        --it.uses;
+        --timer.uses;
     else
-        after_fire(set, it, due, lock);
+        after_fire(set, timer, due, lock);
 }
 
 // True if `next` or `drop` may be called when a fire of the record is over.
@@ -205,16 +206,17 @@ void let_others_in(record_space &space) {
 
 // P7: no lock is held while the callback runs.
 // RELEASES AND REACQUIRES: wheels' lock
-void call_here(record_space &space, record_set &set, record &it, std::int64_t due, std::uint64_t overruns) {
-    space.fired = &it;
+void call_here(record_space &space, record_set &set, record &timer, std::int64_t due,
+               std::uint64_t overruns) {
+    space.fired = &timer;
     space.fired_in = &set;
     space.fired_due = due;
-    const inside_record frame(set, it);
+    const inside_record frame(set, timer);
     const current_run run(*space.rt, due, overruns);
-    const tw_key key = key_in(set, it);
-    const tw_event event = event_of(set, it, key, due, overruns);
-    tw_task_callback *const fn = it.fn;
-    void *const arg = arg_of(it);
+    const tw_key key = key_in(set, timer);
+    const tw_event event = event_of(set, timer, key, due, overruns);
+    tw_task_callback *const fn = timer.fn;
+    void *const arg = arg_of(timer);
     core::unlock(space.wheels);
     fn(&event, arg);
     space.rt->meter.end_callback(overruns);
@@ -232,30 +234,30 @@ void fire_record(core::timing *fired, tick present, void *arg) {
         end_fire(space);
         return;
     }
-    record &it = record_of(*fired);
-    record_set &set = set_of(it);
-    assert(it.state == record_state::live && !core::is_armed(it.timing));
-    if (is_drained(set, it)) {
+    record &timer = record_of(*fired);
+    record_set &set = set_of(timer);
+    assert(timer.state == record_state::live && !core::is_armed(timer.timing));
+    if (is_drained(set, timer)) {
         let_others_in(space);
         return;
     }
-    const std::int64_t due = line_of(space, it).unit.reading(it.timing.due);
+    const std::int64_t due = line_of(space, timer).unit.reading(timer.timing.due);
     tick overruns = 0;
-    ++it.uses;
-    if (is_periodic(it) ? !arm_again(space, it, present, overruns) : !has_next(it))
-        it.state = record_state::last;
+    ++timer.uses;
+    if (is_periodic(timer) ? !arm_again(space, timer, present, overruns) : !has_next(timer))
+        timer.state = record_state::last;
     const bool on_worker = set.workers != nullptr;
     fire_meter &meter = space.rt->meter;
-    if (meter.begin_callback(due, it.label, on_worker)) [[unlikely]]
-        meter.show_callback(it.label, nullptr, handle_in(set, it),
-                            reinterpret_cast<const void *>(it.fn));
+    if (meter.begin_callback(due, timer.label, on_worker)) [[unlikely]]
+        meter.show_callback(timer.label, nullptr, handle_in(set, timer),
+                            reinterpret_cast<const void *>(timer.fn));
     if (!on_worker) {
-        call_here(space, set, it, due, overruns);
+        call_here(space, set, timer, due, overruns);
         return;
     }
     {
         fire_lock lock(space);
-        fire_on_worker(set, it, due, overruns, lock);
+        fire_on_worker(set, timer, due, overruns, lock);
     }
     meter.end_callback(overruns);
     let_others_in(space);
@@ -263,9 +265,9 @@ void fire_record(core::timing *fired, tick present, void *arg) {
 
 namespace {
 
-void end_run(record_set &set, record &it, std::int64_t due, record_lock &lock) {
-    --worker_part_of(it).begun;
-    after_fire(set, it, due, lock);
+void end_run(record_set &set, record &timer, std::int64_t due, record_lock &lock) {
+    --worker_part_of(timer).begun;
+    after_fire(set, timer, due, lock);
 }
 
 void release_after_run(record_set &set) {
@@ -275,13 +277,14 @@ void release_after_run(record_set &set) {
 
 // Calls the callback on a worker. If an exception passes, left() is called on its way out, with the lock
 // held. RELEASES AND REACQUIRES: record lock
-template <class Left> void call(record_set &set, record &it, std::int64_t due, record_lock &lock, Left left) {
-    const tw_key key = key_in(set, it);
-    const tw_event event = event_of(set, it, key, due, tw_runtime_overruns(set.rt));
-    void *const arg = arg_of(it);
-    const inside_record frame(set, it);
+template <class Left>
+void call(record_set &set, record &timer, std::int64_t due, record_lock &lock, Left left) {
+    const tw_key key = key_in(set, timer);
+    const tw_event event = event_of(set, timer, key, due, tw_runtime_overruns(set.rt));
+    void *const arg = arg_of(timer);
+    const inside_record frame(set, timer);
     lock.unlock();
-    passing_exceptions([&] { it.fn(&event, arg); },
+    passing_exceptions([&] { timer.fn(&event, arg); },
                        [&] {
                            frame.leave();
                            lock.lock();
@@ -294,43 +297,43 @@ template <class Left> void call(record_set &set, record &it, std::int64_t due, r
 // that call has reported the fire as prevented (P6), so the callback is not called. tw_runtime_due
 // and tw_runtime_overruns answer from the frame that call() in workers.cpp has set (current_run).
 void run(tw_runnable &runnable) {
-    record &it = record_of(runnable);
-    record_set &set = set_of(it);
+    record &timer = record_of(runnable);
+    record_set &set = set_of(timer);
     const std::int64_t due = tw_runtime_due(set.rt);
     {
         record_lock lock(*set.space);
-        ++worker_part_of(it).begun;
-        if (is_drained(set, it))
-            take_back_last(it);
-        if (is_live(it) && !is_drained(set, it))
-            call(set, it, due, lock, [&] {
-                end_run(set, it, due, lock);
+        ++worker_part_of(timer).begun;
+        if (is_drained(set, timer))
+            take_back_last(timer);
+        if (is_live(timer) && !is_drained(set, timer))
+            call(set, timer, due, lock, [&] {
+                end_run(set, timer, due, lock);
                 lock.unlock();
                 release_after_run(set);
             });
-        end_run(set, it, due, lock);
+        end_run(set, timer, due, lock);
     }
     release_after_run(set);
 }
 
 void discarded(tw_runnable &runnable, std::uint32_t fires) {
-    record &it = record_of(runnable);
-    record_set &set = set_of(it);
+    record &timer = record_of(runnable);
+    record_set &set = set_of(timer);
     {
         record_lock lock(*set.space);
-        it.uses -= fires - 1;
-        if (is_drained(set, it))
-            take_back_last(it);
-        after_fire(set, it, tw_runtime_now(set.rt), lock);
+        timer.uses -= fires - 1;
+        if (is_drained(set, timer))
+            take_back_last(timer);
+        after_fire(set, timer, tw_runtime_now(set.rt), lock);
     }
     release_references(set, fires);
 }
 
 // The record is in use, so what is read here does not change.
 void describe(const tw_runnable &runnable, running_callback &callback) {
-    const record &it = record_of(const_cast<tw_runnable &>(runnable));
-    callback.describe(it.label, nullptr, handle_in(set_of(it), it),
-                      reinterpret_cast<const void *>(it.fn));
+    const record &timer = record_of(const_cast<tw_runnable &>(runnable));
+    callback.describe(timer.label, nullptr, handle_in(set_of(timer), timer),
+                      reinterpret_cast<const void *>(timer.fn));
 }
 
 }  // namespace
@@ -339,27 +342,27 @@ const tw_runnable_hooks record_hooks = {run, discarded, describe};
 
 // --- calls on one that is live ---------------------------------------------------------
 
-int end(record_set &set, record &it, record_lock &lock) {
-    disarm(*set.space, it);
-    withdraw_fires(set, it);
-    const bool prevented = has_still_to_fire(set, it);
-    count_cancelled(*set.space, it, prevented);
-    retire(set, it);
-    if (it.uses == 0)
-        finish(set, it, lock);
+int end(record_set &set, record &timer, record_lock &lock) {
+    disarm(*set.space, timer);
+    withdraw_fires(set, timer);
+    const bool prevented = has_still_to_fire(set, timer);
+    count_cancelled(*set.space, timer, prevented);
+    retire(set, timer);
+    if (timer.uses == 0)
+        finish(set, timer, lock);
     return prevented ? 1 : 0;
 }
 
-void wait_until_over(record_set &set, record &it, std::uint32_t generation, record_lock &lock) {
-    while (it.generation == generation && !inside_record::of(it))
+void wait_until_over(record_set &set, record &timer, std::uint32_t generation, record_lock &lock) {
+    while (timer.generation == generation && !inside_record::of(timer))
         wait_for_progress(*set.space, lock);
 }
 
-tw_key key_of(const record &it) {
-    if (it.rest->has_number_key)
-        return tw_key_number(it.rest->key.number);
-    const unsigned char *const longer = long_key_of(it);
-    return tw_key_bytes(longer != nullptr ? longer : it.rest->key.bytes, it.rest->key_size);
+tw_key key_of(const record &timer) {
+    if (timer.rest->has_number_key)
+        return tw_key_number(timer.rest->key.number);
+    const unsigned char *const longer = long_key_of(timer);
+    return tw_key_bytes(longer != nullptr ? longer : timer.rest->key.bytes, timer.rest->key_size);
 }
 
 }  // namespace tickwheel::runtime

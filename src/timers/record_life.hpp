@@ -21,11 +21,11 @@ namespace tickwheel::runtime {
 // `drop` or a drain's visitor.
 class inside_record : on_stack<inside_record> {
   public:
-    inside_record(const record_set &set, const record &it) : record_(&it), set_(&set) {}
+    inside_record(const record_set &set, const record &timer) : record_(&timer), set_(&set) {}
     using stack_frame::leave;
 
-    static bool of(const record &it) {
-        return find([&it](const inside_record &each) { return each.record_ == &it; }) != nullptr;
+    static bool of(const record &timer) {
+        return find([&timer](const inside_record &each) { return each.record_ == &timer; }) != nullptr;
     }
     static bool of(const record_set &set) {
         return find([&set](const inside_record &each) { return each.set_ == &set; }) != nullptr;
@@ -40,8 +40,8 @@ class inside_record : on_stack<inside_record> {
 // While it lives, the record lock is released and this thread calls one of the user's functions.
 class user_call {
   public:
-    user_call(record_set &set, record &it, record_lock &lock)
-        : lock_(lock), inside_(*set.rt, lock), inside_record_(set, it) {
+    user_call(record_set &set, record &timer, record_lock &lock)
+        : lock_(lock), inside_(*set.rt, lock), inside_record_(set, timer) {
         lock_.unlock();
     }
     ~user_call() { lock_.lock(); }
@@ -68,22 +68,22 @@ void wait_for_progress(record_space &space, record_lock &lock);
 
 // Arms a record for a tick of its clock.
 // REQUIRES: record lock held, the record is not armed
-inline void arm(record_space &space, record &it, tick due) {
-    core::arm_record(wheel_of(space, it), it.timing, due);
+inline void arm(record_space &space, record &timer, tick due) {
+    core::arm_record(wheel_of(space, timer), timer.timing, due);
 }
 
 // Takes it off the wheel, if it is there.
 // REQUIRES: record lock held
-inline void disarm(record_space &space, record &it) {
-    if (core::is_armed(it.timing))
-        core::disarm_record(wheel_of(space, it), it.timing);
+inline void disarm(record_space &space, record &timer) {
+    if (core::is_armed(timer.timing))
+        core::disarm_record(wheel_of(space, timer), timer.timing);
 }
 
 // Counts a fire if a call has prevented it.
 // REQUIRES: record lock held
-inline void count_cancelled(record_space &space, const record &it, bool prevented) {
+inline void count_cancelled(record_space &space, const record &timer, bool prevented) {
     if (prevented)
-        core::count_cancelled(&space.rt->steady.wheel, it.label, 1);
+        core::count_cancelled(&space.rt->steady.wheel, timer.label, 1);
 }
 
 // The core::record_caller of the wheels. Fires a record that the wheel has just taken off; or, if `fired` is
@@ -93,13 +93,13 @@ void fire_record(core::timing *fired, tick present, void *arg);
 
 // Ends a live record: its handle or key finds it no more, and no further callback begins.
 // REQUIRES: record lock held
-void retire(record_set &set, record &it);
+void retire(record_set &set, record &timer);
 
 // Frees the cell of an ended record that has nothing left to give back; `in` is the block of the cell.
 // REQUIRES: record lock held
-inline void free_record(record_set &set, record &it, const block &in) {
-    assert(set.count > 0 && !core::is_armed(it.timing));
-    set.records->give_back(it, in);
+inline void free_record(record_set &set, record &timer, const block &in) {
+    assert(set.count > 0 && !core::is_armed(timer.timing));
+    set.records->give_back(timer, in);
     if (--set.count == 0)
         set.records->reset();
     announce_progress(*set.space);
@@ -107,36 +107,36 @@ inline void free_record(record_set &set, record &it, const block &in) {
 
 // `end` for a record without a rest: it calls none of the user's functions.
 // REQUIRES: record lock held
-inline int end_bare(record_set &set, record &it, const block &in) {
-    const bool prevented = it.state == record_state::live;
-    disarm(*set.space, it);
-    it.state = record_state::ended;
-    count_cancelled(*set.space, it, prevented);
-    if (it.uses == 0)
-        free_record(set, it, in);
+inline int end_bare(record_set &set, record &timer, const block &in) {
+    const bool prevented = timer.state == record_state::live;
+    disarm(*set.space, timer);
+    timer.state = record_state::ended;
+    count_cancelled(*set.space, timer, prevented);
+    if (timer.uses == 0)
+        free_record(set, timer, in);
     return prevented ? 1 : 0;
 }
 
 // Drops the argument of an ended record without uses, and frees its cell.
 // RELEASES AND REACQUIRES: record lock
-void finish(record_set &set, record &it, record_lock &lock);
+void finish(record_set &set, record &timer, record_lock &lock);
 
 // Called when a use has ended: finishes the record if that was the last one, and nothing else is to come.
 // RELEASES AND REACQUIRES: record lock
-void finish_if_over(record_set &set, record &it, record_lock &lock);
+void finish_if_over(record_set &set, record &timer, record_lock &lock);
 
 // Takes the fires that wait for a worker off its queue.
 // REQUIRES: record lock held
-void withdraw_fires(record_set &set, record &it);
+void withdraw_fires(record_set &set, record &timer);
 
 // True if ending a live record prevents a fire. To be called after disarm() and withdraw_fires().
 // REQUIRES: record lock held
-bool has_still_to_fire(const record_set &set, record &it);
+bool has_still_to_fire(const record_set &set, record &timer);
 
 // Gives up so many references to a set. The last one frees its memory.
 void release_references(record_set &set, std::uint32_t times);
 
-inline bool is_drained(const record_set &set, const record &it) { return it.epoch != set.epoch; }
+inline bool is_drained(const record_set &set, const record &timer) { return timer.epoch != set.epoch; }
 
 // How workers run a record.
 extern const tw_runnable_hooks record_hooks;

@@ -20,40 +20,40 @@ class prepared_move {
 
     // How a record is moved: to the delay from now; unless that is earlier than it is due; or to its own
     // delay from now. They return 0 or a negative errno. REQUIRES: record lock held
-    TW_INLINED int move(record &it) {
-        if (!is_usual(it)) [[unlikely]]
-            return move_any(it, delay_);
-        it.delay = delay_;
-        return move_to(it, due_);
+    TW_INLINED int move(record &timer) {
+        if (!is_usual(timer)) [[unlikely]]
+            return move_any(timer, delay_);
+        timer.delay = delay_;
+        return move_to(timer, due_);
     }
-    TW_INLINED int postpone(record &it) {
-        if (!is_usual(it)) [[unlikely]]
-            return postpone_any(it);
-        return due_ <= it.timing.due ? 0 : move_to(it, due_);
+    TW_INLINED int postpone(record &timer) {
+        if (!is_usual(timer)) [[unlikely]]
+            return postpone_any(timer);
+        return due_ <= timer.timing.due ? 0 : move_to(timer, due_);
     }
-    TW_INLINED int again(record &it) {
-        if (!is_usual(it) || it.delay < 0) [[unlikely]]
-            return again_any(it);
-        return move_to(it, set_.rt->steady.tick_after(reading_, it.delay));
+    TW_INLINED int again(record &timer) {
+        if (!is_usual(timer) || timer.delay < 0) [[unlikely]]
+            return again_any(timer);
+        return move_to(timer, set_.rt->steady.tick_after(reading_, timer.delay));
     }
 
   private:
     // An armed record on the steady timeline without a period.
-    static bool is_usual(const record &it) {
-        return core::is_armed(it.timing) && !it.is_on_wall && !is_periodic(it);
+    static bool is_usual(const record &timer) {
+        return core::is_armed(timer.timing) && !timer.is_on_wall && !is_periodic(timer);
     }
 
-    TW_INLINED int move_to(record &it, tick due) {
+    TW_INLINED int move_to(record &timer, tick due) {
         timeline &line = set_.rt->steady;
-        core::move_record(&line.wheel, it.timing, due);
+        core::move_record(&line.wheel, timer.timing, due);
         wake_.note(line.note_armed(due));
         return 0;
     }
 
-    int move_any(record &it, std::int64_t delay);
-    int postpone_any(record &it);
-    int again_any(record &it);
-    void move_on_its_line(record &it, tick due);
+    int move_any(record &timer, std::int64_t delay);
+    int postpone_any(record &timer);
+    int again_any(record &timer);
+    void move_on_its_line(record &timer, tick due);
 
     record_set &set_;
     const std::int64_t reading_;  // of the steady clock
@@ -63,6 +63,6 @@ class prepared_move {
 };
 
 // REQUIRES: record lock held
-std::int64_t remaining(const record_set &set, const record &it);
+std::int64_t remaining(const record_set &set, const record &timer);
 
 }  // namespace tickwheel::runtime

@@ -19,22 +19,22 @@ namespace tickwheel::runtime {
 
 namespace {
 
-bool is_older(const record &it, std::uint8_t epoch) { return ((it.epoch - epoch) & 0x7f) >= 0x40; }
+bool is_older(const record &timer, std::uint8_t epoch) { return ((timer.epoch - epoch) & 0x7f) >= 0x40; }
 
 // Still set if the drain 64 epochs before the next one goes on.
 std::uint64_t bit_of_next_drain(const record_set &set) { return std::uint64_t{1} << ((set.epoch + 1) & 63); }
 
-bool is_in_use(const record &it) { return is_live(it) || it.state == record_state::ended; }
+bool is_in_use(const record &timer) { return is_live(timer) || timer.state == record_state::ended; }
 
 // Calls the visitor's function. The record has a use meanwhile, which keeps it.
 // RELEASES AND REACQUIRES: record lock
-void visit(record_set &set, record &it, const record_visitor &visitor, record_lock &lock) {
+void visit(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock) {
     if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
         return;
-    const tw_key key = key_in(set, it);
-    const tw_handle handle = handle_of(it);
-    void *const arg = arg_of(it);
-    const user_call unlocked(set, it, lock);
+    const tw_key key = key_in(set, timer);
+    const tw_handle handle = handle_of(timer);
+    void *const arg = arg_of(timer);
+    const user_call unlocked(set, timer, lock);
     if (visitor.by_key != nullptr)
         visitor.by_key(&key, arg, visitor.arg);
     else
@@ -43,15 +43,15 @@ void visit(record_set &set, record &it, const record_visitor &visitor, record_lo
 
 // Keeps a record while it is visited, as a run that has begun would. If the record is ended meanwhile, and
 // nothing else uses it, that call leaves the rest to the visit. A fork finds its argument in use.
-void hold(record_set &set, record &it) {
-    ++it.uses;
+void hold(record_set &set, record &timer) {
+    ++timer.uses;
     if (set.workers != nullptr)
-        ++worker_part_of(it).begun;
+        ++worker_part_of(timer).begun;
 }
-void let_go(record_set &set, record &it) {
-    --it.uses;
+void let_go(record_set &set, record &timer) {
+    --timer.uses;
     if (set.workers != nullptr)
-        --worker_part_of(it).begun;
+        --worker_part_of(timer).begun;
     announce_progress(*set.space);
 }
 
@@ -59,29 +59,29 @@ void let_go(record_set &set, record &it) {
 // because they began before the drain. The lock is released meanwhile, so another call may end
 // the record, which is then waited for as well.
 // RELEASES AND REACQUIRES: record lock
-bool drain_record(record_set &set, record &it, const record_visitor &visitor, record_lock &lock) {
-    const std::uint32_t generation = it.generation;
-    if (is_live(it)) {
-        disarm(*set.space, it);
-        withdraw_fires(set, it);
+bool drain_record(record_set &set, record &timer, const record_visitor &visitor, record_lock &lock) {
+    const std::uint32_t generation = timer.generation;
+    if (is_live(timer)) {
+        disarm(*set.space, timer);
+        withdraw_fires(set, timer);
     }
-    while (it.generation == generation && is_live(it) && it.uses != 0 && !inside_record::of(it))
+    while (timer.generation == generation && is_live(timer) && timer.uses != 0 && !inside_record::of(timer))
         wait_for_progress(*set.space, lock);
-    if (it.generation != generation || !is_live(it)) {
-        wait_until_over(set, it, generation, lock);
+    if (timer.generation != generation || !is_live(timer)) {
+        wait_until_over(set, timer, generation, lock);
         return false;
     }
-    const bool had_to_fire = has_still_to_fire(set, it);
-    count_cancelled(*set.space, it, had_to_fire);
-    retire(set, it);
-    hold(set, it);
+    const bool had_to_fire = has_still_to_fire(set, timer);
+    count_cancelled(*set.space, timer, had_to_fire);
+    retire(set, timer);
+    hold(set, timer);
     if (had_to_fire)
-        visit(set, it, visitor, lock);
-    let_go(set, it);
+        visit(set, timer, visitor, lock);
+    let_go(set, timer);
     if (set.rt->forked)
         return had_to_fire;  // `visit` has forked: the child calls no further functions
-    if (it.uses == 0)
-        finish(set, it, lock);
+    if (timer.uses == 0)
+        finish(set, timer, lock);
     return had_to_fire;
 }
 
@@ -98,8 +98,8 @@ std::int64_t drain(record_set &set, const record_visitor &visitor) {
     std::int64_t drained = 0;
     const std::uint32_t end = set.records->end_number();  // later ones are of the new epoch
     for (std::uint32_t number = 0; number < core::smaller(end, set.records->end_number()); ++number) {
-        record &it = (*set.records)[number];
-        if (is_in_use(it) && is_older(it, epoch) && drain_record(set, it, visitor, lock))
+        record &timer = (*set.records)[number];
+        if (is_in_use(timer) && is_older(timer, epoch) && drain_record(set, timer, visitor, lock))
             ++drained;
         if (set.rt->forked)
             return -ECHILD;  // a function of the user's has forked; the child has reset `drains`
@@ -121,15 +121,15 @@ std::int64_t walk(record_set &set, const record_visitor &visitor) {
     for (std::uint32_t number = 0; number < core::smaller(end, set.records->end_number()); ++number) {
         if (set.rt->is_freed != 0)
             break;
-        record &it = (*set.records)[number];
-        if (is_live(it) && !is_drained(set, it)) {
-            hold(set, it);
-            visit(set, it, visitor, lock);
-            let_go(set, it);
+        record &timer = (*set.records)[number];
+        if (is_live(timer) && !is_drained(set, timer)) {
+            hold(set, timer);
+            visit(set, timer, visitor, lock);
+            let_go(set, timer);
             ++visited;
             if (set.rt->forked)
                 return -ECHILD;
-            finish_if_over(set, it, lock);
+            finish_if_over(set, timer, lock);
         }
         lock.unlock();  // P8
         lock.lock();
@@ -165,7 +165,7 @@ namespace {
 
 // The space keeps the store: the wheels may still have entries that name its cells.
 void give_back_store(record_set &set) {
-    const std::uint32_t blocks = set.records->end();
+    const std::uint32_t blocks = set.records->detach();
     const record_guard lock(*set.space);
     set.space->memory.give(*set.records, blocks);
 }
@@ -184,9 +184,9 @@ void destroy(component &base) { destroy(static_cast<record_set &>(base)); }
 
 // True if the fork may have interrupted a function of the user's that works on the argument:
 // the child cannot know its state, so it must not drop it.
-bool was_interrupted(const record_set &set, record &it) {
-    const std::uint32_t begun = set.workers != nullptr ? worker_part_of(it).begun : it.uses;
-    return it.state == record_state::starting || begun != 0;
+bool was_interrupted(const record_set &set, record &timer) {
+    const std::uint32_t begun = set.workers != nullptr ? worker_part_of(timer).begun : timer.uses;
+    return timer.state == record_state::starting || begun != 0;
 }
 
 // Ends all records that are left, when no thread fires; also in the child of a fork.
@@ -194,19 +194,19 @@ void end_all(component &base) {
     record_set &set = static_cast<record_set &>(base);
     record_lock lock(*set.space);
     for (std::uint32_t number = 0; number < set.records->end_number(); ++number) {
-        record &it = (*set.records)[number];
-        assert(!inside_record::of(it));
-        if (it.state == record_state::free)
+        record &timer = (*set.records)[number];
+        assert(!inside_record::of(timer));
+        if (timer.state == record_state::free)
             continue;
-        if (was_interrupted(set, it) && it.has_rest)
-            it.rest->drop = nullptr;
-        disarm(*set.space, it);
-        if (is_live(it))
-            retire(set, it);
+        if (was_interrupted(set, timer) && timer.has_rest)
+            timer.rest->drop = nullptr;
+        disarm(*set.space, timer);
+        if (is_live(timer))
+            retire(set, timer);
         else
-            it.state = record_state::ended;
-        it.uses = 0;
-        finish(set, it, lock);
+            timer.state = record_state::ended;
+        timer.uses = 0;
+        finish(set, timer, lock);
     }
 }
 
@@ -234,9 +234,9 @@ namespace {
 // REQUIRES: components mutex held
 record_set *set_from(const tw_runtime &rt, std::uint64_t number) {
     record_set *found = nullptr;  // the list begins with the highest number
-    for (component *it = rt.components; it != nullptr && it->number >= number; it = it->next)
-        if (it->hooks == &set_hooks)
-            found = static_cast<record_set *>(it);
+    for (component *each = rt.components; each != nullptr && each->number >= number; each = each->next)
+        if (each->hooks == &set_hooks)
+            found = static_cast<record_set *>(each);
     return found;
 }
 
@@ -248,24 +248,24 @@ record *armed_from(const record_set &set, std::uint32_t &number, std::uint32_t e
         *is_end = number >= end;
         if (*is_end)
             return nullptr;
-        record &it = (*set.records)[number];
-        if (core::is_armed(it.timing) && !is_drained(set, it))
-            return &it;
+        record &timer = (*set.records)[number];
+        if (core::is_armed(timer.timing) && !is_drained(set, timer))
+            return &timer;
     }
     return nullptr;
 }
 
-met_record meet(record_set &set, const record &it) {
+met_record meet(record_set &set, const record &timer) {
     met_record met = {};
-    met.handle = handle_in(set, it);
-    met.key = key_in(set, it);
-    const timeline &line = line_of(*set.space, it);
-    met.label = it.label;
-    met.is_on_wall = it.is_on_wall;
-    met.due = line.unit.reading(it.timing.due);
-    if (is_periodic(it))
-        met.period =
-            static_cast<std::int64_t>(it.rest->period * (it.rest->part != 0 ? line.unit.part : line.unit.ns));
+    met.handle = handle_in(set, timer);
+    met.key = key_in(set, timer);
+    const timeline &line = line_of(*set.space, timer);
+    met.label = timer.label;
+    met.is_on_wall = timer.is_on_wall;
+    met.due = line.unit.reading(timer.timing.due);
+    if (is_periodic(timer))
+        met.period = static_cast<std::int64_t>(timer.rest->period *
+                                               (timer.rest->part != 0 ? line.unit.part : line.unit.ns));
     return met;
 }
 
@@ -287,20 +287,20 @@ bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_recor
         if (set->number != at.set || at.end == 0)
             at = {set->number, 0, set->records->end_number(), at.last_set};
         bool is_end = false;
-        record *const it = armed_from(*set, at.record, at.end, &is_end);
-        if (it != nullptr)
-            hold(*set, *it);
+        record *const timer = armed_from(*set, at.record, at.end, &is_end);
+        if (timer != nullptr)
+            hold(*set, *timer);
         pthread_mutex_unlock(&rt.components_mutex);
-        if (it != nullptr) {
+        if (timer != nullptr) {
             ++at.record;
             {
-                const met_record met = meet(*set, *it);
-                const user_call unlocked(*set, *it, lock);
+                const met_record met = meet(*set, *timer);
+                const user_call unlocked(*set, *timer, lock);
                 visit(met, arg);
             }
-            let_go(*set, *it);
+            let_go(*set, *timer);
             if (!rt.forked)
-                finish_if_over(*set, *it, lock);
+                finish_if_over(*set, *timer, lock);
             return true;
         }
         if (is_end)
@@ -403,7 +403,7 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
     // With keys, one record more: so that a full set can replace one.
     const bool has_spare = has_keys(set) && options.capacity != 0 && options.capacity < most_records;
     const std::uint32_t capacity = options.capacity + (has_spare ? 1 : 0);
-    set.records->begin(set, capacity);
+    set.records->attach(set, capacity);
     int error = has_keys(set) ? lookup->open(set, options) : 0;
     if (error == 0)
         error = allocate_all(set, capacity);

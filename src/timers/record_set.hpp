@@ -197,37 +197,37 @@ int start_every(record_set &set, std::int64_t period, const tw_missed &missed, t
 
 // Returns 1 if this prevented a fire, else 0.
 // RELEASES AND REACQUIRES: record lock
-int end(record_set &set, record &it, record_lock &lock);
+int end(record_set &set, record &timer, record_lock &lock);
 
 // Arms a live record for a deadline on the absolute timeline, as the user's schedule (`next`) asks. Returns
 // false if the runtime is closed.
 // REQUIRES: record lock held
-bool arm_at(record_set &set, record &it, std::int64_t deadline);
+bool arm_at(record_set &set, record &timer, std::int64_t deadline);
 
 // Returns once the record that had this generation of the cell is over; at once from inside
 // one of its callbacks.
 // RELEASES AND REACQUIRES: record lock
-void wait_until_over(record_set &set, record &it, std::uint32_t generation, record_lock &lock);
+void wait_until_over(record_set &set, record &timer, std::uint32_t generation, record_lock &lock);
 
 // Points into the record: valid until that is over.
 // REQUIRES: the set has keys
-tw_key key_of(const record &it);
+tw_key key_of(const record &timer);
 
 // The key's part on the heap; null if all of it fits into the record.
 // REQUIRES: it has a rest
-inline unsigned char *long_key_of(const record &it) {
-    return it.rest->key_size > sizeof it.rest->key.bytes ? it.rest->key.longer : nullptr;
+inline unsigned char *long_key_of(const record &timer) {
+    return timer.rest->key_size > sizeof timer.rest->key.bytes ? timer.rest->key.longer : nullptr;
 }
 
 // A handle is 32 bits of generation and 32 bits of cell.
-inline tw_handle handle_of(const record &it) { return tw_handle{it.generation} << 32 | it.number; }
+inline tw_handle handle_of(const record &timer) { return tw_handle{timer.generation} << 32 | timer.number; }
 
 // By which the user knows a record: its handle or its key.
-inline tw_handle handle_in(const record_set &set, const record &it) {
-    return has_keys(set) ? TW_NO_HANDLE : handle_of(it);
+inline tw_handle handle_in(const record_set &set, const record &timer) {
+    return has_keys(set) ? TW_NO_HANDLE : handle_of(timer);
 }
-inline tw_key key_in(const record_set &set, const record &it) {
-    return has_keys(set) ? key_of(it) : tw_key{};
+inline tw_key key_in(const record_set &set, const record &timer) {
+    return has_keys(set) ? key_of(timer) : tw_key{};
 }
 
 }  // namespace tickwheel::runtime

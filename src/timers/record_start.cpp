@@ -55,7 +55,7 @@ TW_INLINED inline int take_record(record_set &set, record *&taken) {
 
 // Takes a rest for a record of a set that has none in its cells. P8: as grow.
 // RELEASES AND REACQUIRES: record lock
-int take_rest(record_set &set, record &it, record_lock &lock) {
+int take_rest(record_set &set, record &timer, record_lock &lock) {
     record_rest *taken;
     while ((taken = set.space->memory.take_rest()) == nullptr) {
         lock.unlock();
@@ -65,13 +65,13 @@ int take_rest(record_set &set, record &it, record_lock &lock) {
             return -ENOMEM;
         set.space->memory.add_rests(memory);
     }
-    it.rest = taken;
-    it.has_rest = true;
+    timer.rest = taken;
+    timer.has_rest = true;
     return 0;
 }
 
-void *storage_of(const record_set &set, record &it) {
-    return reinterpret_cast<char *>(&it) + storage_offset(set.has_rests, set.workers != nullptr);
+void *storage_of(const record_set &set, record &timer) {
+    return reinterpret_cast<char *>(&timer) + storage_offset(set.has_rests, set.workers != nullptr);
 }
 
 void take_key(record_rest &rest, key_copy *key) {
@@ -90,17 +90,17 @@ bool needs_rest(const tw_when *when, const tw_task &task) {
 
 // Fills in what a plain record does not have.
 // RELEASES AND REACQUIRES: record lock
-int fill_rest(record_set &set, record &it, const tw_when *when, const tw_task &task, key_copy *key,
+int fill_rest(record_set &set, record &timer, const tw_when *when, const tw_task &task, key_copy *key,
               record_lock &lock) {
-    void *const arg = it.arg;
-    it.has_rest = set.has_rests;
+    void *const arg = timer.arg;
+    timer.has_rest = set.has_rests;
     if (set.has_rests)
-        it.rest = &rest_behind(it);
+        timer.rest = &rest_behind(timer);
     else if (!needs_rest(when, task))
         return 0;
-    else if (const int error = take_rest(set, it, lock); error != 0)
+    else if (const int error = take_rest(set, timer, lock); error != 0)
         return error;
-    record_rest &rest = *it.rest;
+    record_rest &rest = *timer.rest;
     rest.arg = arg;
     rest.next = task.next;
     rest.drop = task.drop;
@@ -110,19 +110,19 @@ int fill_rest(record_set &set, record &it, const tw_when *when, const tw_task &t
     rest.missed = TW_BURST;
     take_key(rest, key);
     if (set.workers != nullptr) {
-        worker_part_of(it).begun = 0;
-        make_runnable(worker_part_of(it).runnable, *set.workers, record_hooks, set.concurrent);
+        worker_part_of(timer).begun = 0;
+        make_runnable(worker_part_of(timer).runnable, *set.workers, record_hooks, set.concurrent);
     }
     return 0;
 }
 
-void fill(record &it, tw_task_callback *fn, void *arg, std::uint8_t label) {
-    it.fn = fn;
-    it.arg = arg;
-    it.label = label;
-    it.uses = 0;
-    it.delay = -1;
-    it.has_rest = it.is_on_wall = false;
+void fill(record &timer, tw_task_callback *fn, void *arg, std::uint8_t label) {
+    timer.fn = fn;
+    timer.arg = arg;
+    timer.label = label;
+    timer.uses = 0;
+    timer.delay = -1;
+    timer.has_rest = timer.is_on_wall = false;
 }
 
 // Its own, or else that of its set.
@@ -134,18 +134,18 @@ std::uint8_t label_in(const record_set &set, const tw_task &task) {
 // `copy` has made it. `drop` may cause a refusal of its own, so the reason of this one is noted
 // again afterwards.
 // RELEASES AND REACQUIRES: record lock
-int abandon(record_set &set, record &it, bool copied, int error, record_lock &lock) {
+int abandon(record_set &set, record &timer, bool copied, int error, record_lock &lock) {
     const char *const why = noted_for(error);
-    it.state = record_state::ended;
-    if (!copied && it.has_rest)
-        it.rest->drop = nullptr;
-    finish(set, it, lock);
+    timer.state = record_state::ended;
+    if (!copied && timer.has_rest)
+        timer.rest->drop = nullptr;
+    finish(set, timer, lock);
     return refuse(error, why);
 }
 
 // Asks the record's own schedule for the first deadline. Returns false if there is none.
-bool ask_first(record_set &set, record &it, tw_when &when) {
-    const std::int64_t deadline = it.rest->next(tw_runtime_now(set.rt), it.rest->arg);
+bool ask_first(record_set &set, record &timer, tw_when &when) {
+    const std::int64_t deadline = timer.rest->next(tw_runtime_now(set.rt), timer.rest->arg);
     when = at(deadline);
     return deadline != TW_NO_DEADLINE;
 }
@@ -153,12 +153,12 @@ bool ask_first(record_set &set, record &it, tw_when &when) {
 // Calls the user's functions that a start needs: `copy`, and `next` if `first` is not null.
 // Returns 0 or -ENOENT.
 // RELEASES AND REACQUIRES: record lock
-int ask_user(record_set &set, record &it, const tw_task &task, bool copies, tw_when *first,
+int ask_user(record_set &set, record &timer, const tw_task &task, bool copies, tw_when *first,
              record_lock &lock) {
-    const user_call unlocked(set, it, lock);
+    const user_call unlocked(set, timer, lock);
     if (copies)
-        task.copy(arg_of(it), task.arg);
-    const bool never_fires = first != nullptr && !ask_first(set, it, *first);
+        task.copy(arg_of(timer), task.arg);
+    const bool never_fires = first != nullptr && !ask_first(set, timer, *first);
     return never_fires ? refuse(-ENOENT, "its schedule (next) has no first time") : 0;
 }
 
@@ -175,16 +175,16 @@ TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay
     return {delay, steady_tick_after_now(*set.rt, delay)};
 }
 
-TW_INLINED inline bool arm_plain(record_set &set, record &it, const plain_delay &when) {
-    it.delay = when.delay;
-    arm(*set.space, it, when.due);
+TW_INLINED inline bool arm_plain(record_set &set, record &timer, const plain_delay &when) {
+    timer.delay = when.delay;
+    arm(*set.space, timer, when.due);
     return set.rt->steady.note_armed(when.due);
 }
 
 // Sets the grid of a periodic record, which begins at the deadline itself (P5).
-void set_period(record &it, const window &in, bool is_exact, const tw_when &when) {
+void set_period(record &timer, const window &in, bool is_exact, const tw_when &when) {
     const tick_unit &unit = in.line.unit;
-    record_rest &rest = *it.rest;
+    record_rest &rest = *timer.rest;
     rest.fires_left = static_cast<std::uint16_t>(when.fires);
     rest.missed = static_cast<std::uint8_t>(when.missed);
     if (unit.divides(when.period_ns)) {
@@ -197,21 +197,21 @@ void set_period(record &it, const window &in, bool is_exact, const tw_when &when
 
 // The general case: any of deadline, delay, slack and period. Returns true if the driver has to be woken.
 // REQUIRES: record lock held
-bool arm_general(record_set &set, record &it, const tw_when &when) {
+bool arm_general(record_set &set, record &timer, const tw_when &when) {
     record_space &space = *set.space;
     const window in = window_of(*set.rt, when);
-    it.is_on_wall = in.line.can_be_set;
-    it.delay = when.period_ns != 0 ? when.period_ns : when.absolute == 0 ? when.due_ns : -1;
+    timer.is_on_wall = in.line.can_be_set;
+    timer.delay = when.period_ns != 0 ? when.period_ns : when.absolute == 0 ? when.due_ns : -1;
     const tick due = in.first == in.last ? in.first : core::choose_tick(&in.line.wheel, in.first, in.last);
     if (when.period_ns != 0)
-        set_period(it, in, when.due_ns != 0 && when.slack_ns == 0, when);
-    arm(space, it, due - in.line.set_back);
+        set_period(timer, in, when.due_ns != 0 && when.slack_ns == 0, when);
+    arm(space, timer, due - in.line.set_back);
     return in.line.note_armed(due);
 }
 
-void make_live(const record_set &set, record &it) {
-    it.state = record_state::live;
-    it.epoch = set.epoch;
+void make_live(const record_set &set, record &timer) {
+    timer.state = record_state::live;
+    timer.epoch = set.epoch;
 }
 
 // Arms and publishes a record that is filled in. Returns 0, 1 if it replaces another record,
@@ -329,10 +329,10 @@ int start_every(record_set &set, std::int64_t period, const tw_missed &missed, t
     return start(set, &when, &task, key, handle);
 }
 
-bool arm_at(record_set &set, record &it, std::int64_t deadline) {
+bool arm_at(record_set &set, record &timer, std::int64_t deadline) {
     if (set.rt->closed.load(std::memory_order_relaxed) != 0)
         return false;
-    if (arm_general(set, it, at(deadline)))
+    if (arm_general(set, timer, at(deadline)))
         wake_driver(*set.rt);
     return true;
 }

@@ -81,11 +81,11 @@ void record_store::plan(growth &next, bool to_limit, const spare_memory &spare) 
 }
 
 void record_store::add_block(std::uint32_t number, record_set &owner) {
-    block &it = block_at(number);
-    it.stride = stride_;
-    it.first = allocated_;
+    block &added = block_at(number);
+    added.stride = stride_;
+    added.first = allocated_;
     blocks_[block_count()] = number;
-    it.owner.store(&owner, std::memory_order_relaxed);
+    added.owner.store(&owner, std::memory_order_relaxed);
 }
 
 // Returns how many cells a piece of the first block has.
@@ -136,14 +136,14 @@ bool record_store::add(growth &next, record_set &owner, spare_memory &spare) {
 
 // --- one set after another -----------------------------------------------------------------
 
-void record_store::begin(record_set &owner, std::uint32_t capacity) {
+void record_store::attach(record_set &owner, std::uint32_t capacity) {
     limit_ = capacity != 0 ? capacity : most_records;
     if (allocated_ != 0)
         block_at(blocks_[0]).owner.store(&owner, std::memory_order_relaxed);
 }
 
 // The cells of the next set begin with generations that no handle of this one has.
-std::uint32_t record_store::end() {
+std::uint32_t record_store::detach() {
     std::uint32_t chain = 0;
     for (std::uint32_t i = 0; i < block_count(); ++i) {
         block &each = block_at(blocks_[i]);
@@ -178,16 +178,16 @@ record *record_store::take_fresh() {
     const std::uint32_t number = next_number_++;
     assert(next_number_ <= used_ + 1 && used_ <= allocated_);
     const std::uint32_t cell = cell_of(number);
-    record &it = record_at(cell);
+    record &timer = record_at(cell);
     if (number >= used_) {
         used_ = next_number_;
-        it.number = cell;
-        it.generation = block_of(cell).generation;
-        it.state = record_state::free;
-        it.uses = 0;
+        timer.number = cell;
+        timer.generation = block_of(cell).generation;
+        timer.state = record_state::free;
+        timer.uses = 0;
     }
-    it.next_free = nullptr;
-    return &it;
+    timer.next_free = nullptr;
+    return &timer;
 }
 
 }  // namespace tickwheel::runtime

@@ -54,11 +54,11 @@ class record_store {
 
     // Makes it the store of a set, of at most so many records; 0: any number. No lock is needed for one that
     // only the caller knows.
-    void begin(record_set &owner, std::uint32_t capacity);
+    void attach(record_set &owner, std::uint32_t capacity);
 
     // Ends that: no handle finds its cells any more. Links all blocks but the first, and returns one end of
     // the chain; 0 if there is none. No lock is needed, as the set has no records.
-    std::uint32_t end();
+    std::uint32_t detach();
 
     // Gives back the number of the first block, and frees the table. No lock.
     void free_all();

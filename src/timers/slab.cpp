@@ -67,16 +67,16 @@ slab *allocate_cells(std::size_t bytes) {
     return made;
 }
 
-void free_slab(slab *it) {
-    if (it == nullptr)
+void free_slab(slab *of) {
+    if (of == nullptr)
         return;
-    if (it->mapped == 0) {
-        std::free(it->begin);
+    if (of->mapped == 0) {
+        std::free(of->begin);
         return;
     }
     if (__lsan_unregister_root_region != nullptr)
-        __lsan_unregister_root_region(it->begin, it->mapped);
-    munmap(it->begin, it->mapped);
+        __lsan_unregister_root_region(of->begin, of->mapped);
+    munmap(of->begin, of->mapped);
 }
 
 void free_slabs(slab *first) {

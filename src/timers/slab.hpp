@@ -23,7 +23,7 @@ slab *allocate_slab(std::size_t bytes);
 // too. Clearing fresh memory is slow and must not happen under the lock (P8), so this function does it.
 slab *allocate_cells(std::size_t bytes);
 
-void free_slab(slab *it);  // may be null
+void free_slab(slab *of);  // may be null
 void free_slabs(slab *first);
 
 }  // namespace tickwheel::runtime

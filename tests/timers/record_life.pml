@@ -110,7 +110,7 @@ inline wait_for_progress() {
 }
 
 inline wait_until_over(inside) {
-    do                                  /* src/timers/record_life.cpp: "while (it.generation == generation" */
+    do                                  /* src/timers/record_life.cpp: "while (timer.generation == generation" */
 #ifdef BREAK_WAITS_UNTIL_IT_IS_ENDED
     :: generation == mine && is_live && !inside -> wait_for_progress()
 #else
@@ -124,11 +124,11 @@ inline wait_until_over(inside) {
 
 inline retire() {
     assert(is_live && !armed);
-    state = ENDED                       /* src/timers/record_life.cpp: "it.state = record_state::ended;" */
+    state = ENDED                       /* src/timers/record_life.cpp: "timer.state = record_state::ended;" */
 }
 
 inline free_record() {
-    d_step {                            /* src/timers/record_life.hpp: "set.records->give_back(it, in);" */
+    d_step {                            /* src/timers/record_life.hpp: "set.records->give_back(timer, in);" */
         assert(state == ENDED && uses == 0 && !armed && empty(queue));
         assert(in_use == 0 && begun == 0 && drops == 1 && (answer != NONE || to_come == 0));
         answer = NONE;
@@ -164,19 +164,19 @@ inline finish() {
 }
 
 inline take_back_last() {
-    if                                  /* src/timers/record_life.cpp: "if (it.state == record_state::last)" */
+    if                                  /* src/timers/record_life.cpp: "if (timer.state == record_state::last)" */
     :: state == LAST -> state = LIVE
     :: else
     fi
 }
 
 inline withdraw_fires() {
-    taken = len(queue);                 /* src/timers/record_life.cpp: "withdraw(worker_part_of(it)" */
+    taken = len(queue);                 /* src/timers/record_life.cpp: "withdraw(worker_part_of(timer)" */
     do
     :: nempty(queue) -> queue ? _
     :: empty(queue) -> break
     od;
-    uses = uses - taken;                /* src/timers/record_life.cpp: "it.uses -= taken;" */
+    uses = uses - taken;                /* src/timers/record_life.cpp: "timer.uses -= taken;" */
 #ifndef BREAK_KEEPS_THE_LAST_THAT_IT_TAKES_BACK
     if                                  /* src/timers/record_life.cpp: "if (taken != 0)" */
     :: taken != 0 -> take_back_last()
@@ -192,7 +192,7 @@ inline judge_and_retire() {
     assert(mine == generation && answer == NONE);
 #ifdef BREAK_OVERLOOKS_FIRES_ON_THEIR_WAY
     prevented = state == LIVE;
-#else                                   /* src/timers/record_life.cpp: "it.uses > worker_part_of(it)" */
+#else                                   /* src/timers/record_life.cpp: "timer.uses > worker_part_of(timer)" */
     prevented = state == LIVE || (has_workers && uses > begun);
 #endif                                  /* src/timers/record_life.cpp: "live || has_run_to_begin" */
     assert(prevented || to_come == 0);
@@ -206,7 +206,7 @@ inline finish_if_over() {
     :: is_over ->
         is_over = false;
         if
-        :: state == LAST -> retire()    /* src/timers/record_life.cpp: "        retire(set, it);" */
+        :: state == LAST -> retire()    /* src/timers/record_life.cpp: "        retire(set, timer);" */
         :: else
         fi;
         finish()
@@ -216,8 +216,8 @@ inline finish_if_over() {
 
 inline end_record() {
     d_step {
-        armed = false;                  /* src/timers/record_life.cpp: "    disarm(*set.space, it);" */
-        withdraw_fires();               /* src/timers/record_life.cpp: "    withdraw_fires(set, it);" */
+        armed = false;                  /* src/timers/record_life.cpp: "    disarm(*set.space, timer);" */
+        withdraw_fires();               /* src/timers/record_life.cpp: "    withdraw_fires(set, timer);" */
         judge_and_retire();             /* src/timers/record_life.cpp: "prevented = has_still_to_fire(" */
         prevented = false
     }
@@ -225,7 +225,7 @@ inline end_record() {
 #ifdef BREAK_FINISHES_WHAT_IS_IN_USE
     :: true -> finish()
 #else
-    :: uses == 0 -> finish()            /* src/timers/record_life.cpp: "    if (it.uses == 0)" */
+    :: uses == 0 -> finish()            /* src/timers/record_life.cpp: "    if (timer.uses == 0)" */
 #endif
     :: else
     fi
@@ -257,51 +257,51 @@ inline visit() {
 /* In a drain it serves forks alone: nothing else uses the record that a drain retires, except what the
  * drain is called from. */
 inline hold() {
-    uses++;                             /* src/timers/record_set.cpp: "    ++it.uses;" */
+    uses++;                             /* src/timers/record_set.cpp: "    ++timer.uses;" */
 #ifndef BREAK_TAKES_A_VISIT_FOR_A_FIRE_TO_COME
-    begun = begun + has_workers         /* src/timers/record_set.cpp: "++worker_part_of(it).begun;" */
+    begun = begun + has_workers         /* src/timers/record_set.cpp: "++worker_part_of(timer).begun;" */
 #endif
 }
 
 inline let_go() {
-    uses--;                             /* src/timers/record_set.cpp: "    --it.uses;" */
+    uses--;                             /* src/timers/record_set.cpp: "    --timer.uses;" */
 #ifndef BREAK_TAKES_A_VISIT_FOR_A_FIRE_TO_COME
-    begun = begun - has_workers         /* src/timers/record_set.cpp: "--worker_part_of(it).begun;" */
+    begun = begun - has_workers         /* src/timers/record_set.cpp: "--worker_part_of(timer).begun;" */
 #endif
 }
 
 inline drain_record(inside) {
-    mine = generation;                  /* src/timers/record_set.cpp: "generation = it.generation;" */
+    mine = generation;                  /* src/timers/record_set.cpp: "generation = timer.generation;" */
     d_step {
         if
         :: is_live ->
-            armed = false;              /* src/timers/record_set.cpp: "disarm(*set.space, it);" */
-            withdraw_fires()            /* src/timers/record_set.cpp: "withdraw_fires(set, it);" */
+            armed = false;              /* src/timers/record_set.cpp: "disarm(*set.space, timer);" */
+            withdraw_fires()            /* src/timers/record_set.cpp: "withdraw_fires(set, timer);" */
         :: else
         fi
     }
-    do                                  /* src/timers/record_set.cpp: "is_live(it) && it.uses != 0" */
+    do                                  /* src/timers/record_set.cpp: "is_live(timer) && timer.uses != 0" */
 #ifndef BREAK_DRAINS_WHAT_RUNS
     :: generation == mine && is_live && uses != 0 && !inside -> wait_for_progress()
 #endif
     :: else -> break
     od;
-    if                                  /* src/timers/record_set.cpp: "it.generation != generation ||" */
+    if                                  /* src/timers/record_set.cpp: "timer.generation != generation ||" */
     :: generation == mine && is_live ->
         d_step {
             judge_and_retire();         /* src/timers/record_set.cpp: "had_to_fire = has_still_to_fire(" */
-            hold()                      /* src/timers/record_set.cpp: "    hold(set, it);" */
+            hold()                      /* src/timers/record_set.cpp: "    hold(set, timer);" */
         }
         if
         :: prevented -> prevented = false; visit()
         :: else
         fi;
-        d_step { let_go() }             /* src/timers/record_set.cpp: "    let_go(set, it);" */
+        d_step { let_go() }             /* src/timers/record_set.cpp: "    let_go(set, timer);" */
         if
-        :: uses == 0 -> finish()        /* src/timers/record_set.cpp: "    if (it.uses == 0)" */
+        :: uses == 0 -> finish()        /* src/timers/record_set.cpp: "    if (timer.uses == 0)" */
         :: else
         fi
-    :: else -> wait_until_over(inside)  /* src/timers/record_set.cpp: "wait_until_over(set, it" */
+    :: else -> wait_until_over(inside)  /* src/timers/record_set.cpp: "wait_until_over(set, timer" */
     fi;
     assert(generation != mine || inside)
 }
@@ -316,7 +316,7 @@ inline drain(inside) {
         unlock()                        /* src/timers/record_set.cpp: "lock.unlock();       // P8" */
     }
     lock();
-    if                                  /* src/timers/record_set.cpp: "is_in_use(it) && is_older(" */
+    if                                  /* src/timers/record_set.cpp: "is_in_use(timer) && is_older(" */
     :: (is_live || state == ENDED) && epoch < own_epoch -> drain_record(inside)
     :: else
     fi;
@@ -327,7 +327,7 @@ inline drain(inside) {
 /* --- firing --------------------------------------------------------------------------------------- */
 
 inline ask_next() {
-    d_step {                            /* src/timers/record_life.cpp: "it.rest->next(due, it.rest->arg);" */
+    d_step {                            /* src/timers/record_life.cpp: "timer.rest->next(due, timer.rest->arg);" */
         assert(drops == 0);
         has_deadline = deadlines != 0;
         deadlines = 0;
@@ -339,7 +339,7 @@ inline ask_next() {
 #ifndef BREAK_ARMS_WHAT_NEXT_HAS_SEEN_ENDED
         :: state != LIVE || is_drained
 #endif
-        :: else ->                      /* src/timers/record_life.cpp: "!arm_at(set, it, deadline))" */
+        :: else ->                      /* src/timers/record_life.cpp: "!arm_at(set, timer, deadline))" */
             armed = has_deadline;
             state = (has_deadline -> LIVE : LAST)
         fi;
@@ -348,12 +348,12 @@ inline ask_next() {
 }
 
 inline after_fire() {
-    if                                  /* src/timers/record_life.cpp: "if (has_next(it) && it.state ==" */
+    if                                  /* src/timers/record_life.cpp: "if (has_next(timer) && timer.state ==" */
     :: schedule == BY_NEXT && state == LIVE && !is_drained -> ask_next()
     :: else
     fi;
     d_step {
-        uses--;                         /* src/timers/record_life.cpp: "    --it.uses;" */
+        uses--;                         /* src/timers/record_life.cpp: "    --timer.uses;" */
 #ifndef BREAK_ANNOUNCES_NO_RUN
         announce_progress()             /* src/timers/record_life.cpp: "announce_progress(*set.space);" */
 #endif
@@ -364,7 +364,7 @@ inline after_fire() {
     lock();
 #elif defined BREAK_ENDS_WITH_ANY_RUN
     is_over = state != LIVE;
-#else                                   /* src/timers/record_life.cpp: "if (it.uses != 0 || it.state ==" */
+#else                                   /* src/timers/record_life.cpp: "if (timer.uses != 0 || timer.state ==" */
     is_over = uses == 0 && state != LIVE;
 #endif
     finish_if_over()
@@ -394,7 +394,7 @@ inline fire_on_worker() {
         :: schedule == SKIPPED && nempty(queue) ->
             queue ? overruns;           /* src/workers/workers.cpp: "fire_queue::join(it, " */
             queue ! overruns + 1;
-            uses--                      /* src/timers/record_life.cpp: "        --it.uses;" */
+            uses--                      /* src/timers/record_life.cpp: "        --timer.uses;" */
         :: schedule != SKIPPED || empty(queue) ->
             queue ! 0                   /* src/workers/workers.cpp: "pool.queue.push(it, due, overruns);" */
         :: schedule != SKIPPED || empty(queue) ->
@@ -406,7 +406,7 @@ inline fire_on_worker() {
     if
     :: is_rejected ->
         is_rejected = false;
-        after_fire()                    /* src/timers/record_life.cpp: "        after_fire(set, it, due" */
+        after_fire()                    /* src/timers/record_life.cpp: "        after_fire(set, timer, due" */
     :: else
     fi
 }
@@ -419,13 +419,13 @@ inline fire_here() {
 
 inline count_fire() {
     d_step {
-        uses++;                         /* src/timers/record_life.cpp: "    ++it.uses;" */
-        if                              /* src/timers/record_life.cpp: "!arm_again(space, it," */
+        uses++;                         /* src/timers/record_life.cpp: "    ++timer.uses;" */
+        if                              /* src/timers/record_life.cpp: "!arm_again(space, timer," */
         :: schedule != BY_NEXT && deadlines != 0 ->
             deadlines--;
             armed = true
         :: schedule != BY_NEXT && deadlines == 0 ->
-            state = LAST                /* src/timers/record_life.cpp: "it.state = record_state::last;" */
+            state = LAST                /* src/timers/record_life.cpp: "timer.state = record_state::last;" */
         :: else
         fi
     }
@@ -436,18 +436,18 @@ proctype firing_thread() {
     bool is_over, prevented, drops_it, is_rejected, has_deadline;
 end:
     do
-    :: atomic {                         /* src/timers/record_life.cpp: "record &it = record_of(*fired);" */
+    :: atomic {                         /* src/timers/record_life.cpp: "record &timer = record_of(*fired);" */
             armed && !locked ->
             locked = true;
             assert(state == LIVE);
             mine = generation;
-            armed = false               /* src/core/record_engine.hpp: "record.stamp &= ~stamps::armed;" */
+            armed = false               /* src/core/record_placement.hpp: "record.stamp &= ~stamps::armed;" */
         }
 #ifdef BREAK_RELEASES_THE_LOCK_BEFORE_IT_FIRES
         unlock();
         lock();
 #endif
-        if                              /* src/timers/record_life.cpp: "    if (is_drained(set, it))" */
+        if                              /* src/timers/record_life.cpp: "    if (is_drained(set, timer))" */
 #ifndef BREAK_FIRES_WHAT_IS_DRAINED
         :: is_drained
 #endif
@@ -469,16 +469,16 @@ inline run_fire() {
     d_step {
         assert(mine == generation);
 #ifndef BREAK_COUNTS_NO_BEGINNING
-        begun++;                        /* src/timers/record_life.cpp: "++worker_part_of(it).begun;" */
+        begun++;                        /* src/timers/record_life.cpp: "++worker_part_of(timer).begun;" */
 #endif
 #ifndef BREAK_TAKES_WHAT_IS_DRAINED_FOR_RUN
         if
         :: is_drained -> take_back_last()
         :: else
-        fi                              /* src/timers/record_life.cpp: "            take_back_last(it);" */
+        fi                              /* src/timers/record_life.cpp: "            take_back_last(timer);" */
 #endif
     }
-    if                                  /* src/timers/record_life.cpp: "live && !is_drained(set, it))" */
+    if                                  /* src/timers/record_life.cpp: "live && !is_drained(set, timer))" */
 #ifdef BREAK_RUNS_WHAT_HAS_ENDED
     :: d_step { true -> begin() }; call()
 #else
@@ -487,17 +487,17 @@ inline run_fire() {
     :: else
     fi;
 #ifndef BREAK_COUNTS_NO_BEGINNING
-    begun--;                            /* src/timers/record_life.cpp: "--worker_part_of(it).begun;" */
+    begun--;                            /* src/timers/record_life.cpp: "--worker_part_of(timer).begun;" */
 #endif
-    after_fire()                        /* src/timers/record_life.cpp: "    after_fire(set, it, due" */
+    after_fire()                        /* src/timers/record_life.cpp: "    after_fire(set, timer, due" */
 }
 
 inline discard_fires() {
     d_step {
         assert(mine == generation);
-        uses = uses - (discards - 1);   /* src/timers/record_life.cpp: "it.uses -= fires - 1;" */
+        uses = uses - (discards - 1);   /* src/timers/record_life.cpp: "timer.uses -= fires - 1;" */
         if
-        :: is_drained -> take_back_last() /* src/timers/record_life.cpp: "            take_back_last(it);" */
+        :: is_drained -> take_back_last() /* src/timers/record_life.cpp: "            take_back_last(timer);" */
         :: else -> to_come = to_come - discards - overruns
         fi
     }
@@ -558,7 +558,7 @@ inline end_visit() {
 #endif
 #ifdef BREAK_LEAVES_THE_LAST_FIRE_TO_OTHERS
         is_over = uses == 0 && state == ENDED
-#else                                   /* src/timers/record_life.cpp: "if (it.uses != 0 || it.state ==" */
+#else                                   /* src/timers/record_life.cpp: "if (timer.uses != 0 || timer.state ==" */
         is_over = uses == 0 && state != LIVE
 #endif
     }
@@ -567,17 +567,17 @@ inline end_visit() {
 
 inline each() {
     lock();
-    if                                  /* src/timers/record_set.cpp: "is_live(it) && !is_drained(set, it)) {" */
+    if                                  /* src/timers/record_set.cpp: "is_live(timer) && !is_drained(set, timer)) {" */
     :: is_live && !is_drained ->
         d_step {
             mine = generation;
 #ifndef BREAK_WALKS_WITHOUT_A_HOLD
-            hold();                     /* src/timers/record_set.cpp: "            hold(set, it);" */
+            hold();                     /* src/timers/record_set.cpp: "            hold(set, timer);" */
 #endif
             enter()
         }
-        call();                         /* src/timers/record_set.cpp: "            visit(set, it, visitor" */
-        end_visit()                     /* src/timers/record_set.cpp: "            finish_if_over(set, it" */
+        call();                         /* src/timers/record_set.cpp: "            visit(set, timer, visitor" */
+        end_visit()                     /* src/timers/record_set.cpp: "            finish_if_over(set, timer" */
     :: else
     fi;
     unlock()
@@ -605,25 +605,25 @@ proctype caller(mtype what) {
 inline take_record() {
     assert(state == FREE && empty(queue));
     state = STARTING;                   /* src/timers/record_store.hpp: "state = record_state::starting;" */
-    uses = 0;                           /* src/timers/record_start.cpp: "it.uses = 0;" */
-    begun = 0;                          /* src/timers/record_start.cpp: "worker_part_of(it).begun = 0;" */
+    uses = 0;                           /* src/timers/record_start.cpp: "timer.uses = 0;" */
+    begun = 0;                          /* src/timers/record_start.cpp: "worker_part_of(timer).begun = 0;" */
     has_drop = true;                    /* src/timers/record_start.cpp: "rest.drop = task.drop;" */
     deadlines = (schedule != ONCE && generation == 0);
     to_come = deadlines + 1
 }
 
 inline go_live() {
-    armed = true;                       /* src/timers/record_start.cpp: "arm(*set.space, it, when.due" */
-    state = LIVE;                       /* src/timers/record_start.cpp: "it.state = record_state::live;" */
-    epoch = epoch_of_set                /* src/timers/record_start.cpp: "it.epoch = set.epoch;" */
+    armed = true;                       /* src/timers/record_start.cpp: "arm(*set.space, timer, when.due" */
+    state = LIVE;                       /* src/timers/record_start.cpp: "timer.state = record_state::live;" */
+    epoch = epoch_of_set                /* src/timers/record_start.cpp: "timer.epoch = set.epoch;" */
 }
 
 inline abandon() {
     d_step {
-        state = ENDED;                  /* src/timers/record_start.cpp: "it.state = record_state::ended;" */
+        state = ENDED;                  /* src/timers/record_start.cpp: "timer.state = record_state::ended;" */
         to_come = 0
     }
-    finish()                            /* src/timers/record_start.cpp: "finish(set, it, lock);" */
+    finish()                            /* src/timers/record_start.cpp: "finish(set, timer, lock);" */
 }
 
 /* Another record in the same cell. Its start calls `copy` or `next`, and may fail after that. */

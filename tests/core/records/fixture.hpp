@@ -15,7 +15,7 @@ namespace {
 struct test_access {
     static log_chunk *&at(sweep &of) { return of.at_; }
     static log_chunk *&before(sweep &of) { return of.before_; }
-    static log *&swept(sweep &of) { return of.swept_; }
+    static log *&swept(sweep &of) { return of.in_; }
     static std::uint64_t &base(order_queue &of) { return of.base_; }
     static std::uint64_t &least(order_queue &of, unsigned log) { return of.least_[log]; }
     static std::uint16_t &busy(order_queue &of, unsigned level) { return of.busy_[level]; }
@@ -58,7 +58,7 @@ template <class Shape> class record_fixture {
     wheel *operator->() { return &**this; }
     placement<Shape> &inside() { return **this; }
     all_logs &logs() { return (*this)->logs(); }
-    sweep &sweeping() { return logs().going_round; }
+    sweep &sweeping() { return logs().sweeping; }
     order_queue &queue() { return logs().queue; }
     tick now() { return inside().now; }
 

@@ -77,7 +77,7 @@ class fixture {
             }
             at_.begin(i, queue.at(i));
         }
-        log &in = queue.at(at_.swept());
+        log &in = queue.at(at_.number());
         at_.go_on(*this);
         queue.forget_if_empty(in);
         return true;

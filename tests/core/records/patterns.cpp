@@ -206,7 +206,7 @@ TEST(records_hold_their_bounds_while_entries_come_down_in_step_with_a_sweep) {
     for (unsigned level = shape::top; level != 1; --level) {
         const log &held_up = log_of(level, boundary + shape::span(level));
         while (wheel.sweeping().is_under_way() &&
-               &wheel.logs().log_at(wheel.sweeping().swept()) != &held_up && stopped < live / 2)
+               &wheel.logs().log_at(wheel.sweeping().number()) != &held_up && stopped < live / 2)
             disarm_bounded(wheel, stopped++);
         come_down_from(level);
     }
@@ -279,7 +279,7 @@ TEST(records_come_down_out_of_the_chunk_that_is_swept_next) {
         wheel.arm(cell, due);
     for (std::uint32_t cell = 0; !wheel.sweeping().is_under_way(); ++cell)
         wheel.disarm(cell);
-    assert_ptr_equal(wheel.sweeping().at(), wheel.logs().log_at(wheel.sweeping().swept()).head);
+    assert_ptr_equal(wheel.sweeping().at(), wheel.logs().log_at(wheel.sweeping().number()).head);
     assert_true(wheel.look_ahead(1, 64) > log_chunk::size);
     assert_ends_well(wheel, due);
 }
@@ -441,7 +441,7 @@ TEST(records_fire_out_of_the_chunk_that_a_sweep_has_just_left) {
             wheel.disarm(cell);
     const log_chunk *const left = test_access::before(wheel.sweeping());
     assert_non_null(left);
-    assert_ptr_equal(left, wheel.logs().log_at(wheel.sweeping().swept()).head);
+    assert_ptr_equal(left, wheel.logs().log_at(wheel.sweeping().number()).head);
     assert_int_equal(left->count(), 1);
     assert_ends_well(wheel, due);
 }

@@ -9,7 +9,7 @@ namespace {
 
 #if TW_RUNTIME
 
-template <class Shape> class record_engine : public placement<Shape> {
+template <class Shape> class record_placement : public placement<Shape> {
     using base = placement<Shape>;
 
   protected:
@@ -55,7 +55,7 @@ template <class Shape> class record_engine : public placement<Shape> {
     // Takes the record that is due off the wheel. REQUIRES: look_at_cursor() has just said so
     timing &take_due_record() {
         record_logs<Shape> &all = logs();
-        log &from = *all.first;
+        log &from = *all.due_log;
         timing &record = *from.front().record;
         TW_ASSERT(all.armed != 0 && is_armed(record));
         fetch_ahead(from);
@@ -74,7 +74,7 @@ template <class Shape> class record_engine : public placement<Shape> {
         record.due = to;
         record.order = ++all.order;
         record.lag = 0;
-        record.stamp = stamps::next(record.stamp, all.which);
+        record.stamp = stamps::next(record.stamp, all.wheel_bit);
         ++all.entries;
         place_entry({{&record}, 0, record.stamp}, larger(all.due_of(record), cursor));
     }
@@ -194,7 +194,7 @@ template <class Shape> class record_engine : public placement<Shape> {
         const entry &e = from.front();
         if (e.is_seam() || !e.is_current() || logs().due_of(*e.record) > cursor)
             return next_step::move;
-        logs().first = &from;
+        logs().due_log = &from;
         return next_step::fire_record;
     }
 
@@ -209,16 +209,16 @@ template <class Shape> class record_engine : public placement<Shape> {
             return next_step::move;
         if (!has_plain)
             return next_step::fire_record;
-        log *const late = all.first;
+        log *const late = all.due_log;
         if (look_at_entry(plain) == next_step::move)
             return next_step::move;
         if (late->front().record->order < plain.front().record->order)
-            all.first = late;
+            all.due_log = late;
         return next_step::fire_record;
     }
 
-    // Moves what look_at_cursor() has found, at most `most` entries, unless that is a node. Returns the number
-    // of steps.
+    // Moves what look_at_cursor() has found, at most `most` entries, unless that is a node. Returns the
+    // number of steps.
     std::uint32_t clean_cursor(std::uint32_t most) {
         if (!slots.records.exist())
             return 0;
@@ -304,14 +304,14 @@ template <class Shape> class record_engine : public placement<Shape> {
 
     TW_INLINED void fetch_ahead(const log &from) {
         fetch_behind(from);
-        if (!logs().ahead.is_at(cursor))
-            logs().ahead.go_to(cursor, slots);
+        if (!logs().fetches.is_at(cursor))
+            logs().fetches.go_to(cursor, slots);
     }
 };
 
 #else
 
-template <class Shape> class record_engine : public placement<Shape> {
+template <class Shape> class record_placement : public placement<Shape> {
   protected:
     static constexpr std::uint32_t clean_cursor(std::uint32_t) { return 0; }
 };

@@ -17,14 +17,14 @@ template <class Wheel> TW_ONE_COPY void finish_shift(Wheel &wheel) {
 }
 #endif
 
-// All nodes come off their places in one step, which decides what is cleared: nodes armed from here
-// on stay. They remain pending, in the order of their ticks, until each is handed out; until then a
-// cancel takes it out, and `each` does not get it. A shift that is under way is finished first, because its
-// nodes are in a ring of their own.
+// All nodes leave their slots in one step, which decides what is cleared: nodes armed later stay. A cleared
+// node remains pending, in the order of ticks, until it is handed out; a cancel before that takes it out, and
+// `each` does not get it. A shift that is under way is finished first, because its nodes are in a ring of
+// their own.
 //
-// Meanwhile it is noted beside the wheel that this thread clears it, and with which node: so that tw_wait can
-// wait until `each` has returned, and a forked child can tell this thread's clear from those of threads that
-// it does not have. RELEASES AND REACQUIRES: wheel lock
+// `own` records that this thread clears the wheel, and which node it hands out: so tw_wait can wait until
+// `each` has returned, and a forked child can tell this clear from those of threads that it does not have.
+// RELEASES AND REACQUIRES: wheel lock
 template <class Wheel> TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_callback *each, void *arg) {
 #if TW_RUNTIME
     finish_shift(wheel);
@@ -52,12 +52,11 @@ template <class Wheel> TW_INLINE_IF_SMALL inline void clear(Wheel &wheel, tw_cal
 
 // P13, in the child of a fork: of all threads only the caller's is left.
 //
-// Clears, advances and walks that other threads were in never go on. A clear of theirs is forgotten, and if
-// no other is left the nodes still leaving are pending as before. The advance of another
-// thread is over, callback included. One of this thread's own goes on after the fork, but it is
-// interrupted, as what it would call next are the parent's timers. The lock is made anew: its
-// word may count waiters that do not exist here.
-// REQUIRES: wheel lock held. RELEASES: wheel lock
+// Clears, advances and walks that other threads were in never go on. The child forgets their clears, and if
+// no other clear is left the nodes still leaving are pending again, behind the other timers of their ticks.
+// Another thread's advance is over, callback included. This thread's own goes on after the fork, but
+// interrupted, as the next timers are the parent's. The lock is initialised again: its word may count waiters
+// that do not exist here. REQUIRES: wheel lock held. RELEASES: wheel lock
 template <class Wheel> void become_child(Wheel &wheel) {
 #if TW_RUNTIME
     wheel.drop_places();

@@ -68,8 +68,8 @@ template <class Shape> class fetching {
     static constexpr unsigned slots_ahead = 4;
 
     tick fetched_;    // up to here
-    tick at_;         // when the cursor came here
-    unsigned count_;  // of busy slots that were fetched for, behind the cursor
+    tick at_;         // of the last go_to()
+    unsigned count_;  // busy slots ahead of the cursor that were fetched for
 };
 
 }  // namespace

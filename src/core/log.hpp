@@ -21,7 +21,9 @@ struct timing {
 };
 
 // A stamp says whether its record is armed, on which of two wheels it was armed last, and how often it was.
-// An entry has a copy, its mark, in which one more bit says whether the entry is late.
+// An entry has a copy, its mark, in which one more bit says whether the entry is late. The wheel is in the
+// stamp so that an entry that counts again after 2^29 armings fires no record that is armed on the other
+// wheel.
 namespace stamps {
 inline constexpr std::uint32_t late = 1, armed = 2, second_wheel = 4, one_arming = 8;
 

@@ -43,8 +43,8 @@ template <class Shape> class lowering : public record_placement<Shape> {
 #if TW_RUNTIME
     // Makes everything that is pending due `by` ticks later, one timer with each shift_one. The timers are
     // pending all the while. Nodes that a clear has not handed out yet come behind all others of their ticks.
-    // REQUIRES: no shift is under way; beside records, no node is postponed: such a node would come to its
-    // tick ahead of records, and late ones would overtake them (R3)
+    // REQUIRES: no shift is under way; if there are records, no node is postponed: it would come to its tick
+    // ahead of records, which late ones would overtake (R3)
     void begin_shift(tick by) {
         TW_ASSERT(!is_shifting());
         for (unsigned slot = 0; slot < Shape::slots; ++slot) {
@@ -222,8 +222,7 @@ template <class Shape> class lowering : public record_placement<Shape> {
         return moved;
     }
 
-    // The whole tick of an entry in a far slot is known from its record; if that is stale, the entry is
-    // dropped.
+    // Only the record knows the whole tick of an entry in a far slot. A stale entry is dropped instead.
     void lower_from_far(entry e, unsigned slot, tick opening) {
         if (!e.is_current()) {
             --logs().entries;

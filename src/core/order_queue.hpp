@@ -23,12 +23,10 @@ namespace {
 // as no two orders are 2^32 apart. If some are, all orders are read from the records.
 //
 // Invariants
-//   Q1  An entry of level l and digit d has an order that differs from the base in digit l, where it
-//       is d, and in no higher one. On level 0 it may also equal the base. Not so for added entries
-//       that have not moved yet, and for those of the open log; nor for stale ones, if their orders are read
-//       from the records.
-//   Q2  No order is before the base.
-//   Q3  A log's bit in `busy_` is set if and only if the log holds entries, and a level's bit in
+//   Q1  For an entry of level l and digit d, digit l of its order is d, and is the highest that differs from
+//   the base; on level 0 the order may equal the base. Exceptions: added entries that have not moved yet,
+//   entries of the open log, and stale ones if orders are read from the records. Q2  No order is before the
+//   base. Q3  A log's bit in `busy_` is set if and only if the log holds entries, and a level's bit in
 //       `busy_levels_` if and only if one of its logs does.
 //   Q4  No order in a log above level 0 is before its `least_`.
 class order_queue {
@@ -56,9 +54,8 @@ class order_queue {
     bool is_first_known() const { return open_ == none && (busy_levels_ & 1) != 0; }
     log &first() { return logs_[first_of_level(0)]; }
 
-    // The log whose first entry the owner takes off, as a sweep may stand in that log, and then gives to
-    // `put`. Opens the earliest log if none is open. REQUIRES: is_first_known() is false, and the queue is
-    // not empty
+    // Returns a log. The owner takes off its first entry, as a sweep may stand there, and calls `put`. Opens
+    // the earliest log if none is open. REQUIRES: is_first_known() is false, and the queue is not empty
     log &to_move() {
         if (open_ == none && !logs_[added].is_empty()) {
             open_ = added;

@@ -35,9 +35,8 @@ namespace {
 //       the slots that the top level has for the next round, and far slots below the one that
 //       opens with it. These far slots were empty: they belong to the lowest bits of the round's
 //       number, which are all ones just before the carry.
-//   W6  `count` is the number of pending nodes: in slots, in `leaving` and in `shifting`. `places` of
-//       them are places of walks.
-//   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the
+//   W6  `count` is the number of nodes in slots, `leaving` and `shifting`: pending ones, and `places` places
+//   of walks. W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the
 //       future.
 template <class Shape> struct placement : wheel_state {
     using digits = typename Shape::digits;

@@ -29,9 +29,9 @@ template <class Shape> class record_placement : public placement<Shape> {
         place_anew(record, to);
     }
 
-    // A move to a tick later than the entry's, by no more than 32 bits of ticks, touches the record alone;
-    // but not if the entry is at the cursor, where the queue may have it already, by the record's former
-    // order; nor if a node may stand at the new tick (R3).
+    // A move to a tick later than the entry's touches only the record, unless `lag` overflows, a node may
+    // stand at the new tick (R3), or the entry is at the cursor: there the queue may already hold it, by the
+    // record's former order.
     TW_INLINED void move_record(timing &record, tick to) {
         const tick of_entry = record.due - record.lag;
         if (to > of_entry && to - of_entry <= UINT32_MAX && of_entry + logs().offset > cursor &&
@@ -97,8 +97,8 @@ template <class Shape> class record_placement : public placement<Shape> {
         all.plain[slot].append(all.memory->chunks, e);
     }
 
-    // A record is about to join a slot that has nodes: puts a seam at the end of both if the ring does not
-    // end with one. A seam with nothing behind it in the log moves there.
+    // Called before a record joins a slot that has nodes. If the ring does not end with a seam, puts one at
+    // the end of ring and log, or moves one there that ends the log.
     [[gnu::noinline]] void join(tw_link &ring, log &in) {
         record_logs<Shape> &all = logs();
         stop_if_last_broken(ring);
@@ -119,8 +119,8 @@ template <class Shape> class record_placement : public placement<Shape> {
         in.append(all.memory->chunks, e);
     }
 
-    // False if no node stands at a tick after the cursor. Nodes of one tick may be in several slots, if some
-    // were lowered: counted from the origin, or from the next round, and below.
+    // False if no node stands at t, a tick after the cursor. If some nodes of t were lowered, others may be
+    // in slots counted from the origin, the cursor or the next round, and below.
     bool may_hold_nodes_at(tick t) const {
         if (this->count == 0)
             return false;

@@ -1,5 +1,5 @@
-// Walks a whole wheel and reports each invariant that does not hold; see wheel.hpp. For tests and for
-// programs that suspect their memory.
+// Walks a whole wheel and reports each invariant that does not hold; see slots.hpp, placement.hpp and
+// record_logs.hpp. For tests and for programs that suspect their memory.
 #pragma once
 
 #include "api_guard.hpp"

@@ -126,8 +126,8 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     // Says what is left to do until `now`. What a shift or an opened slot has started comes first: only
     // when those are finished do the slots hold what they should (W2, W4). An empty wheel skips all slots
-    // on the way; but not while a callback runs, because what that arms at its own tick is due before what it
-    // arms later than that.
+    // on the way; but not while a callback runs, because a timer that it arms for its own tick is due before
+    // one for a later tick.
     TW_ONE_COPY next_step look() {
         if (count == 0 && !slots.records.are_busy() && !this->is_in_callback()) {
             cursor = origin = now;
@@ -167,9 +167,8 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     // How many timers may be lowered ahead of time once an advance has caught up. Sets the lead, which is how
     // many ticks before a block opens look-ahead begins: it grows with the number of ticks that have
-    // passed, so that a caller who comes every tenth tick begins ten times as early. A caller who comes
-    // again at the same tick, and not for nothing, has time to spare: one share, and the lead is a whole
-    // round.
+    // passed, so that a caller who comes every tenth tick begins ten times as early. A caller who advances to
+    // the same tick again, if it is not quiet, has time to spare: one share, and a lead of a whole round.
     std::uint32_t begin_share() {
         if (!Shape::ahead)
             return 1;  // to find that there is nothing to do

@@ -1,14 +1,14 @@
 // Sweeping stale entries out of logs.
 //
-// The wheel drops a stale entry when its slot opens. Until then the entry takes memory. So when there are too
-// many, a sweep drops them: log by log, each compacted in place.
+// The wheel drops a stale entry at its tick, or from a far slot. Until then the entry takes memory. So when
+// there are too many, a sweep compacts one log after the other in place.
 //
 // The bound (R5). A sweep begins when 4 stale > 3 armed + 2 spare. From then on each record that fires, is
-// disarmed or is moved to an earlier tick pays for `share` = 14 entries; nothing else makes entries stale, or
-// fewer armed. So a sweep of E = stale + armed entries, about 7/4 of those armed, is over after E / 14 =
-// armed / 8 such calls. If all of them disarm, 7/8 of the records are then left, and no more than 3/4 + 1/8
-// as many stale entries. An entry that moves to a log that is still to be swept is looked at once more: the
-// step that moves it pays for that.
+// disarmed or gets a new entry by a move pays for `share` = 14 entries; nothing else makes entries stale or
+// lowers `armed`. So a sweep of E = stale + armed entries, about 7/4 armed, is over after E / 14 = armed / 8
+// such calls. If all of them disarm, the bound holds: 7/8 armed are left, and at most (3/4 + 1/8) armed are
+// stale. Records that are armed meanwhile enlarge E by one each, and the bound as well. An entry that moves
+// to a log that is still to be swept is looked at once more: the step that moves it pays for that.
 #pragma once
 
 #include "record_memory.hpp"
@@ -20,10 +20,10 @@ namespace {
 //
 // Invariants
 //   G1  A sweep stands before the chunk `at_` of the log `in_`; `before_` is the chunk before that, or
-//       null. Both are null between two logs. Only these two and the first and last chunk of a log have
-//       room.
-//   G2  While a sweep is under way, an entry that it has yet to look at goes to a log that it has done with
-//       only if its record was looked at meanwhile.
+//       null. Both are null between two logs. Only these two and the first and last chunk of a log have room;
+//       during a shift also those of the logs that it has joined.
+//   G2  During a sweep, an entry that was not swept yet moves to a log that was swept already only if the
+//   move looks at the entry's record. (No check: this follows from the order of the logs.)
 class sweep {
   public:
     static constexpr unsigned share = 14;  // entries with each one that becomes stale

@@ -7,8 +7,8 @@
 // go the other way, and be passed over.
 //
 // Within a slot the walk leaves two places, nodes of its own that stand in the ring like any other: one
-// behind the last node that it has copied, and one behind the last that was there when it first paused. What
-// joins the slot later comes behind that and is not visited, or a visitor that arms what it is shown would
+// behind the last node that it has copied, and one behind the last that was there when it first paused. Nodes
+// that join the slot later stand behind both and are not visited: else a visitor that arms them again would
 // never end. The wheel drops a place that comes to the front of its ring. By then all nodes before it have
 // left the slot: so a walk that finds its first place gone goes on at the front, and one that finds the
 // second gone leaves the slot. If all slots were emptied at once, by a clear or a shift, places may be in a

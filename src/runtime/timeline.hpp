@@ -40,7 +40,8 @@ struct timeline {
     std::int64_t tw_deadlines::*deadline_field;  // fixed: where drivers find its deadline
 
     // Ticks of the wheel are this much ahead of the clock's. Only grows, and is written with the wall_hold.
-    // The firing thread reads it without the hold, to count the fires that a record has missed.
+    // The firing thread reads it without the hold, to convert a node's deadline for the meter; if the clock
+    // is set back just then, that one reading is wrong.
     std::atomic<tick> set_back{0};
     tick told = 0;  // if it can be set: the latest tick that the wheel was told, or is about to be
     std::atomic<std::uint64_t> times_set_back{0};  // any thread may read it

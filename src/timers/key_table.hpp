@@ -8,7 +8,7 @@
 // While the table grows there are two arrays. Each insert and erase moves a few buckets from the
 // old one to the new one, so that no single call moves them all (P8).
 //
-// REQUIRES: set lock held, for all but `hash` and `prefetch`.
+// REQUIRES: record lock held, for all but `hash` and `prefetch`.
 #pragma once
 
 #include <atomic>

@@ -18,8 +18,8 @@ class prepared_move {
         : set_(set), reading_(set.rt->steady.clock.read()), delay_(delay),
           due_(set.rt->steady.tick_after(reading_, delay)), wake_(*set.rt) {}
 
-    // How a record is moved: to the delay from now; unless that is earlier than it is due; or to its own
-    // delay from now. They return 0 or a negative errno. REQUIRES: record lock held
+    // move: to the delay from now. postpone: the same, but never earlier. again: to the record's own delay
+    // from now. Return 0 or a negative errno. REQUIRES: record lock held
     TW_INLINED int move(record &timer) {
         if (!is_usual(timer)) [[unlikely]]
             return move_any(timer, delay_);

@@ -41,8 +41,8 @@ void visit(record_set &set, record &timer, const record_visitor &visitor, record
         visitor.by_handle(handle, arg, visitor.arg);
 }
 
-// Keeps a record while it is visited, as a run that has begun would. If the record is ended meanwhile, and
-// nothing else uses it, that call leaves the rest to the visit. A fork finds its argument in use.
+// Keeps a record while it is visited, as a run that has begun would. If a call ends the record meanwhile, it
+// leaves `finish` to the visit. To the child of a fork the argument is in use.
 void hold(record_set &set, record &timer) {
     ++timer.uses;
     if (set.workers != nullptr)
@@ -271,8 +271,8 @@ met_record meet(record_set &set, const record &timer) {
 
 }  // namespace
 
-// A set is found with the components mutex held, which keeps it from being destroyed until the record is
-// held; and that keeps it until the visit is over.
+// The components mutex keeps the set from being destroyed until the record is held; the held record keeps it
+// until the visit is over.
 bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_record &, void *), void *arg) {
     for (;;) {
         pthread_mutex_lock(&rt.components_mutex);

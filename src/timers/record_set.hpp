@@ -161,8 +161,8 @@ struct walk_position {
     std::uint64_t set = 0;
     std::uint32_t record = 0;
 
-    // What was there when the walk came to it: records of this set, and sets. 0: it has not yet. Without a
-    // bound a visitor that starts timers or makes sets would never end.
+    // Bounds, read when the walk arrives: of this set's records, and of the sets. 0: not read yet. Without
+    // them a visitor that starts timers or makes sets would never end.
     std::uint32_t end = 0;
     std::uint64_t last_set = 0;
 };

@@ -72,8 +72,8 @@ class record_guard {
     record_space &space_;
 };
 
-// Holds it during a call or a run that may run the user's functions, with the lock released. If one of them
-// frees the runtime, the destructor of this does so, after it has released the lock.
+// Holds it during a call or run that may call the user's functions, which run unlocked. If one of them frees
+// the runtime, the destructor unlocks first and then does the freeing.
 class record_lock : public end_of_call {
   public:
     explicit record_lock(record_space &space) : space_(space), is_lent_(false) { lock(); }

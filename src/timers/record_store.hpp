@@ -56,8 +56,8 @@ class record_store {
     // only the caller knows.
     void attach(record_set &owner, std::uint32_t capacity);
 
-    // Ends that: no handle finds its cells any more. Links all blocks but the first, and returns one end of
-    // the chain; 0 if there is none. No lock is needed, as the set has no records.
+    // Ends that use: no handle finds the cells any more. Links all blocks but the first; returns one end of
+    // the chain, or 0. No lock is needed, as the set has no records.
     std::uint32_t detach();
 
     // Gives back the number of the first block, and frees the table. No lock.
@@ -142,7 +142,7 @@ class record_store {
     char *pieces_[pieces_of_block];  // of the first block
 };
 
-// In a set, as a number of its timers: as many as there are handles.
+// The most records of one set: as many as it can have handles.
 inline constexpr std::uint32_t most_records = TW_HANDLES_MAX;
 static_assert(most_records <= (last_block - 1) * cells_of_block);
 

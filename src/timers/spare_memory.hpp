@@ -17,9 +17,9 @@ inline constexpr std::size_t most_storage = 4096;
 inline constexpr std::size_t cell_alignment = 64;
 
 // Memory for records that belongs to no set: what freed sets have left, by the size of their cells, and
-// rests. Blocks go to any set that grows. The first block of a set, whose pieces its store knows, goes with
-// the store. So there is never more memory than the sets have needed at one time, and a first block for each
-// of them.
+// rests. Blocks go to any set with cells of that size that grows. The first block of a set, whose pieces its
+// store knows, goes with the store. So there is never more memory than the sets have needed at one time, and
+// a first block for each of them.
 class spare_memory {
   public:
     record_store *take_store(std::uint32_t stride);  // null if there is none

@@ -75,8 +75,8 @@ void oracle_arm(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64
 void oracle_move(struct oracle *o, unsigned wheel, struct oracle_timer *t, uint64_t tick);
 void oracle_postpone(struct oracle_timer *t, uint64_t tick);
 void oracle_remove(struct oracle_timer *t);
-/* Makes everything on a wheel due so many ticks later, and the running callback to have been. No tick is to
- * be beyond the last one then. */
+/* Makes everything on a wheel due so many ticks later, the running callback included. REQUIRES: no tick is
+ * beyond the last one then. */
 void oracle_shift(struct oracle *o, unsigned wheel, uint64_t ticks);
 
 /* The cursor is known: a test that sees inside the wheel has asked it. */
@@ -97,7 +97,7 @@ bool oracle_precedes(const struct oracle_timer *a, const struct oracle_timer *b)
 /* With nothing pending no work is left either, and the wheel may jump to `now`. */
 void oracle_is_asked_for_next(struct oracle *o, unsigned wheel);
 
-/* Returns the earliest tick at which a node is due, or UINT64_MAX. */
+/* Returns the earliest tick at which a timer is due, or UINT64_MAX. */
 uint64_t oracle_first_due(const struct oracle *o, unsigned wheel);
 
 /* Returns an upper bound for the earliest effective tick pending, or UINT64_MAX. */

@@ -147,7 +147,7 @@ TEST(records_that_were_moved_later_leave_nothing_behind_when_they_are_stopped) {
     assert_int_equal(wheel.entries(), 0);
 }
 
-// Its entry stays where it is, and has no room for more.
+// `lag` has 32 bits: a longer move needs a new entry.
 TEST(records_that_are_moved_later_by_more_than_32_bits_of_ticks_begin_again) {
     fixture wheel(2);
     wheel.arm(0, 5);
@@ -175,8 +175,8 @@ TEST(records_far_away_are_as_many_steps_away_as_near_ones) {
                          steps_to(shape::span(level)));
 }
 
-// A sweep meets entries again that come down while it goes on. So that they come down just behind it, each
-// time to be looked at once more, it is held up on each level by others that stand there.
+// A sweep meets entries again that come down to logs ahead of it. Other entries hold the sweep up on each
+// level, so that these come down just after it has looked at them, and it must look again.
 TEST(records_hold_their_bounds_while_entries_come_down_in_step_with_a_sweep) {
     if (shape::top < 5)
         return skip();
@@ -215,7 +215,7 @@ TEST(records_hold_their_bounds_while_entries_come_down_in_step_with_a_sweep) {
     assert_ends_well(wheel, 3 * boundary);
 }
 
-// Lives are swept first, from as many logs as there can be, and the stale entries last.
+// The sweep meets the entries that are not stale first, each in its own log, and the stale ones last.
 TEST(records_hold_their_bounds_while_a_sweep_finds_one_entry_a_log) {
     constexpr tick start = shape::span(1), end_of_block = 2 * start - 1;
     std::vector<tick> due;
@@ -286,7 +286,7 @@ TEST(records_come_down_out_of_the_chunk_that_is_swept_next) {
 
 // --- late entries ---
 
-// Moves all of so many records to one tick in random order; and some back and forth.
+// Arms so many records, and moves all of them to one tick in random order. Returns that order.
 std::vector<std::uint32_t> move_to_one_tick(fixture &wheel, std::uint32_t count, tick at) {
     const std::vector<std::uint32_t> order = shuffled(count);
     for (std::uint32_t i = 0; i < count; ++i)

@@ -126,7 +126,7 @@ TEST(nodes_and_records_that_are_moved_go_behind_the_others) {
 
 // --- as they come down ---
 
-// `between(it)` is called between two of them.
+// Calls between(wheel) after each arming.
 template <class Between> void assert_order_if_armed_between(tick due, unsigned kinds, Between between) {
     fixture wheel(sequence::length, start, sequence::length);
     for (std::uint32_t i = 0; i < sequence::length; ++i) {
@@ -364,7 +364,7 @@ TEST(clears_leave_records_in_order_with_what_is_armed_later) {
             }
 }
 
-// Calls act(it, i) when a clear hands out its i-th node.
+// Calls act(wheel, i) when a clear hands out its i-th node.
 struct clear_with {
     fixture &wheel;
     void (*act)(fixture &wheel, unsigned i);
@@ -723,8 +723,8 @@ TEST(seams_are_no_timers) {
 
 // --- what happens while all is shifted, or walked ---
 
-// A node that is shifted may come to any tick, so a record that moves takes its entry along; and may fire
-// before nodes that are yet to be shifted.
+// A node yet to be shifted may come to any tick, so a record that is moved gets a new entry. The record may
+// fire before such nodes.
 TEST(records_that_are_moved_in_the_middle_of_a_shift_do_not_stay_behind) {
     fixture wheel(2, 0, 1);
     wheel.arm(0, 5);

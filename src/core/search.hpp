@@ -83,9 +83,10 @@ template <class Shape> class search {
         if (slot >= Shape::width(0))
             return;
         look_into_log(logs, logs.late[slot], slot, opening);
-        if (opening == 0 && slot == logs.queue_slot)
-            for (unsigned i = 0; i < order_queue::logs; ++i)
-                look_into_log(logs, logs.queue.at(i), slot, opening);
+        if (slot == logs.queue_slot && !logs.queue.is_empty()) {  // nearly all of them are due
+            is_exact_ = false;
+            consider(opening);
+        }
     }
 
     // A slot with entries must be opened, even if all of them are stale.

@@ -520,6 +520,24 @@ TEST(records_are_first_due_exactly_if_there_are_looks_enough) {
     assert_ends_well(wheel, opening + 40);
 }
 
+TEST(records_that_are_being_put_in_order_are_due_at_once_for_first_due) {
+    fixture wheel(20, 900, 1);
+    move_to_one_tick(wheel, 20, 1000);
+    wheel.arm_node(0, 1001);
+    wheel.begin_advance(1000);
+    while (wheel.queue().is_empty() || wheel.logs().late[wheel.inside().cursor_slot()].head != nullptr)
+        wheel.step();
+    assert_int_equal(wheel.fired.size(), 0);
+    tick at = 1;
+    assert_int_equal(wheel->first_due(100, &at), 0);
+    assert_int_equal(at, 1000);
+    assert_int_equal(wheel->next(), 1000);
+    while (wheel.step() != next_step::none) {
+    }
+    assert_int_equal(wheel->first_due(100, &at), 1);
+    assert_int_equal(at, 1001);
+}
+
 // --- stamps that come round ---
 
 constexpr tick of_stale = 5000;

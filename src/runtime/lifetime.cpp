@@ -369,7 +369,8 @@ TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
     if (!is_whole(*driver))
         return refuse(-EINVAL, "the own driver lacks a name or a function");
     if (!can_tell(*driver, clock_for(*driver, o.clock)))
-        return refuse(-EOPNOTSUPP, "the driver cannot wait on this clock");
+        return refuse(-EOPNOTSUPP,
+                      "the driver cannot wait on this clock; epoll, uring and timerfd can on the wall clock");
     const no_thread_cancel guard;
     return explain_refused_driver(make(*driver, o, *rt));
 }

@@ -18,9 +18,8 @@ template <class Wheel> TW_ONE_COPY void finish_shift(Wheel &wheel) {
 #endif
 
 // All nodes leave their slots in one step, which decides what is cleared: nodes armed later stay. A cleared
-// node remains pending, in the order of ticks, until it is handed out; a cancel before that takes it out, and
-// `each` does not get it. A shift that is under way is finished first, because its nodes are in a ring of
-// their own.
+// node remains pending until it is handed out; a cancel before that takes it out, and `each` does not get it.
+// A shift that is under way is finished first, because its nodes are in a ring of their own.
 //
 // `own` records that this thread clears the wheel, and which node it hands out: so tw_wait can wait until
 // `each` has returned, and a forked child can tell this clear from those of threads that it does not have.

@@ -25,7 +25,7 @@ int growth::take_numbers() {
 bool growth::allocate_memory(std::uint32_t stride) {
     memory = allocate_cells(std::size_t{cells} * stride);
     if (chunk_count != 0)
-        chunks = allocate_slab(chunk_count * sizeof(core::log_chunk));
+        chunks = allocate_chunks(chunk_count * sizeof(core::log_chunk));
     return memory != nullptr && (chunk_count == 0 || chunks != nullptr);
 }
 

@@ -21,6 +21,8 @@ namespace tickwheel::runtime {
 
 namespace {
 
+constexpr std::size_t small_page = 4096;
+
 constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
@@ -50,11 +52,22 @@ slab *make_slab(void *memory, std::size_t bytes, std::size_t mapped) {
 
 }  // namespace
 
-slab *allocate_slab(std::size_t bytes) {
+namespace {
+
+slab *allocate(std::size_t bytes, bool in_small_pages) {
     const std::size_t whole = round_up(bytes, alignof(slab)) + sizeof(slab);
     void *memory;
-    return posix_memalign(&memory, alignof(slab), whole) == 0 ? make_slab(memory, whole, 0) : nullptr;
+    if (posix_memalign(&memory, in_small_pages ? small_page : alignof(slab), whole) != 0)
+        return nullptr;
+    if (in_small_pages)
+        madvise(memory, whole, MADV_NOHUGEPAGE);  // as above
+    return make_slab(memory, whole, 0);
 }
+
+}  // namespace
+
+slab *allocate_slab(std::size_t bytes) { return allocate(bytes, false); }
+slab *allocate_chunks(std::size_t bytes) { return allocate(bytes, bytes >= huge_page); }
 
 // Cells in huge pages are mapped. An aligned block of the heap leaves a gap of up to 2 MB before it, and the
 // kernel may back that gap with another huge page as soon as the heap writes there.

@@ -5,9 +5,6 @@
 #include "api_guard.hpp"
 #include "bounds.hpp"
 #include "callback_wait.hpp"
-#if TW_RUNTIME
-#include "records.hpp"
-#endif
 
 namespace tickwheel::core {
 namespace {
@@ -69,15 +66,6 @@ inline void tell_of_pause([[maybe_unused]] wheel_state &wheel) {
 #endif
 }
 
-#if TW_RUNTIME
-// Hands a due record, or null, to the records' owner. RELEASES AND REACQUIRES: wheel lock
-template <class Wheel> void call_owner(Wheel &wheel, timing *due) {
-    const auto &logs = wheel.logs();
-    logs.caller(due, wheel.now - logs.offset, logs.caller_arg);
-    wheel.fires_record = false;
-}
-#endif
-
 // True if tw_interrupt or a fork has interrupted since this was asked last.
 inline bool take_interruption(wheel_state &wheel) {
     if (!__atomic_load_n(&wheel.interrupted, has_threads ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED))
@@ -105,7 +93,7 @@ template <class Wheel> TW_INLINE_IF_SMALL inline bool catch_up(Wheel &wheel, wor
             return false;
 #if TW_RUNTIME
         } else if (next == next_step::fire_record) {
-            call_owner(wheel, &wheel.take_due_record());
+            wheel.call_owner(&wheel.take_due_record());
             has_fired = true;
             budget.count(1);
 #endif

@@ -327,7 +327,7 @@ template <class Wheel> struct api {
         wheel.advancing = false;
 #if TW_RUNTIME
         if (wheel.fires_record)
-            call_owner(wheel_of(w), nullptr);
+            wheel_of(w).call_owner(nullptr);
 #endif
         end_callback(wheel);
         return leave(w, was_advancing);

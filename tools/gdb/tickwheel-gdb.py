@@ -295,7 +295,7 @@ class Set:
     def to_string(self):
         runtime = self.it["rt"].dereference()
         number = int(self.it["label"])
-        return f"{int(self.it['count'])} timers of {'handles' if self.it['has_handles'] else 'keys'}" + (
+        return f"{int(self.it['count'])} timers of {'keys' if int(self.it['lookup']) else 'handles'}" + (
             f', label "{label_text(runtime, number)}"' if number else "") + (
             ", on workers" if int(self.it["workers"]) else "")
 

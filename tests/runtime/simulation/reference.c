@@ -92,7 +92,7 @@ static void put(struct reference *r, struct timer *t, enum line_id id, int64_t d
         place_hi = greater(line->place_lo, farthest(r, id, place_hi));
     t->line = id;
     t->due = due;
-    t->lo = r->has_handles ? due : greater(due, line->place_lo);
+    t->lo = greater(due, line->place_lo);
     t->hi = greater(due, place_hi);
     t->ordered = t->lo == t->hi;
     t->place = ++r->arms;

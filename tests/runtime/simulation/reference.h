@@ -45,8 +45,7 @@ struct line {
 struct reference {
     int64_t unit; /* ns */
     bool has_wall;
-    bool has_handles; /* alongside the timers: then an overdue timer may fire where it was due, too */
-    bool gets_done;   /* the budget is so large that one line finishes before the other starts */
+    bool gets_done; /* the budget is so large that one line finishes before the other starts */
     struct line lines[LINES];
     int64_t disturbed_at; /* steady reading when a run began or the wall clock was set */
     uint64_t arms;        /* so far */

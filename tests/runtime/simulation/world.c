@@ -69,7 +69,6 @@ void world_begin(struct world *w, const struct life *life) {
     memset(&w->ref, 0, sizeof w->ref);
     w->ref.unit = life->unit;
     w->ref.has_wall = life->has_wall;
-    w->ref.has_handles = life->has_handles;
     w->ref.gets_done = life->budget >= 1u << 20;
     w->ref.count = life->timers;
     w->rt = new_runtime(w, life);

@@ -75,13 +75,14 @@ template <class Shape> class slot_engine : public lowering<Shape> {
 
     // Forgets the clears of all threads but this one, which is the only one in the child of a fork. If none
     // is left, the nodes that have not left go back to their slots, behind all others of their ticks (P3).
+    // REQUIRES: there are no places of walks (drop_places)
     void abandon_clears(std::uintptr_t thread) {
         under_way.keep(thread);
         if (under_way.first() != nullptr)
             return;
         while (!is_empty(leaving)) {
             tw_node &node = *next_leaving();
-            if (drop_place(node) || unlink_seam(node))
+            if (unlink_seam(node))
                 continue;
             take_in_walk(node);
             place(node);

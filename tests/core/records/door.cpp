@@ -164,6 +164,16 @@ TEST(records_of_the_library_are_told_of_a_fire_that_was_abandoned) {
     assert_int_equal(test.fired[0].abandoned, 1);
 }
 
+TEST(the_lock_of_a_wheel_is_taken_and_released_whether_or_not_it_is_observed) {
+    for (const bool is_observed : {false, true}) {
+        std::uint32_t word = 0;
+        lock(wheel_lock{&word, is_observed});
+        assert_int_not_equal(word, 0);
+        unlock(wheel_lock{&word, is_observed});
+        assert_int_equal(word, 0);
+    }
+}
+
 TEST(wheels_with_one_lock_are_forked_under_it) {
     wheels test;
     const wheel_lock lock = lock_of(test.of(0));

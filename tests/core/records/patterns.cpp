@@ -362,6 +362,22 @@ TEST(records_that_are_late_are_brought_in_order_in_bounded_steps_and_soon_fire) 
     assert_in_range(between_fires, 2, 2 + order_queue::width * order_queue::width);
 }
 
+TEST(records_that_have_stopped_are_swept_out_of_a_log_of_late_ones) {
+    constexpr std::uint32_t count = 100;
+    fixture wheel(3 * count);
+    for (std::uint32_t i = 0; i < 3 * count; ++i)
+        wheel.arm(i, i < count ? 2 : 1000);
+    for (std::uint32_t i = 0; i < count; ++i)
+        wheel.arm(i, 3);
+    wheel.advance(2);
+    const log &late = wheel.logs().late[shape::slot(0, 3)];
+    assert_false(late.is_empty());
+    for (std::uint32_t i = 0; i < 3 * count; ++i)
+        wheel.disarm(i);
+    assert_true(late.is_empty());
+    assert_int_equal(wheel.broken(), 0);
+}
+
 // Nothing that was stale when the sweep began is left when it ends, and nothing else is swept away.
 TEST(records_that_have_stopped_are_swept_out_of_the_queue) {
     for (unsigned steps = 0; steps < 4000; steps += 170) {

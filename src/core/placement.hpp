@@ -36,8 +36,8 @@ namespace {
 //       opens with it. These far slots were empty: they belong to the lowest bits of the round's
 //       number, which are all ones just before the carry.
 //   W6  `count` is the number of nodes in slots, `leaving` and `shifting`: pending ones, and `places` places
-//   of walks. W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the
-//       future.
+//       of walks.
+//   W7  No slot opens, and no look-ahead is due, before the tick `quiet_until` if that is in the future.
 template <class Shape> struct placement : wheel_state {
     using digits = typename Shape::digits;
 

@@ -19,16 +19,16 @@ namespace {
 // Invariants. log_checker.hpp walks what a snapshot can show; the model test holds the rest.
 //
 //   R1  Each armed record has one entry that is not stale. The entry's tick is `lag` ticks before the record
-//   is due, or earlier; the cursor if it is overdue. So no record is lost (P4): at that tick it is due, or
-//   its entry moves on to where it is. A record that is not armed has none. (An entry
-//       that stays stale for 2^29 armings of its record counts again. It may take the record's place among
-//       those of its tick, and fires nothing that is not due.)
+//       is due, or earlier; the cursor if it is overdue. So no record is lost (P4): at that tick it is due,
+//       or its entry moves on to where it is. A record that is not armed has none. (An entry that stays stale
+//       for 2^29 armings of its record counts again. It may take the record's place among those of its tick,
+//       and fires nothing that is not due.)
 //   R2  Entries of one tick go through the same slots, and only ever join a log at its end. So those whose
 //       records stay where they were armed are in the order of arming (P3).
 //   R3  Entries whose records were moved to a later tick move on when their own tick comes, marked as late.
-//   On level 0 they have logs of their own, and a queue puts them in order when the slot opens;
-//       what is in the queue belongs to the slot `queue_slot`. Such a move happens only if no node can stand
-//       at the new tick. So late entries fire before all nodes of their tick.
+//       On level 0 they have logs of their own, and a queue puts them in order when the slot opens; what is
+//       in the queue belongs to the slot `queue_slot`. Such a move happens only if no node can stand at the
+//       new tick. So late entries fire before all nodes of their tick.
 //   R4  A seam stands in the log and in the ring of its slot; after a clear or a shift, in the log alone.
 //       Timers before the seam, in ring and log, were armed before the timers behind it. Two seams never
 //       follow each other. On each level, one slot at most has a log of seams alone: the slot that is open,

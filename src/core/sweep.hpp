@@ -23,7 +23,7 @@ namespace {
 //       null. Both are null between two logs. Only these two and the first and last chunk of a log have room;
 //       during a shift also those of the logs that it has joined.
 //   G2  During a sweep, an entry that was not swept yet moves to a log that was swept already only if the
-//   move looks at the entry's record. (No check: this follows from the order of the logs.)
+//       move looks at the entry's record. (No check: this follows from the order of the logs.)
 class sweep {
   public:
     static constexpr unsigned share = 14;  // entries with each one that becomes stale

@@ -85,11 +85,12 @@ template <class Shape> struct slots_of {
 
     // Appends all nodes of all slots to another ring, the nodes of one tick in their order.
     void empty_rings_into(tw_link &ring) {
-        for (unsigned slot = 0; slot != Shape::slots; ++slot) {
-            append_all(ring, rings[slot]);
-            if (!records.hold(slot))
-                busy.clear(slot);
-        }
+        for (tw_link &slot : rings)
+            append_all(ring, slot);
+        if (!records.exist())
+            busy = {};
+        for (unsigned slot = 0; records.exist() && slot != Shape::slots; ++slot)
+            clear_if_empty(slot);
     }
 
 #if TW_RUNTIME

@@ -96,7 +96,7 @@ old_cmake() {
         rm -rf "${packages:?}/$project"
         {
             "$old/cmake" -G Ninja -S "$here/$project" -B "$packages/$project" -DCMAKE_PREFIX_PATH="$root/usr" &&
-                "$old/cmake" --build "$packages/$project" && "$packages/$project/consumer"
+                "$old/cmake" --build "$packages/$project" && LD_LIBRARY_PATH=$libraries "$packages/$project/consumer"
         } >"$packages/$project.log" || fail "see $packages/$project.log"
     done
     PATH=$old:$PATH sh "$here/install.sh" "$source" "$packages/by_old_cmake" Ninja cc c++ wheel

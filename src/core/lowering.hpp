@@ -43,9 +43,10 @@ template <class Shape> class lowering : public record_placement<Shape> {
 #if TW_RUNTIME
     // Makes everything that is pending due `by` ticks later, one timer with each shift_one. The timers are
     // pending all the while. Nodes that a clear has not handed out yet come behind all others of their ticks.
-    // A record that is armed or moved before the shift is over may overtake others of its tick; a runtime
-    // lets nobody do so. REQUIRES: no shift is under way; if there are records, no node is postponed: it
-    // would come to its tick ahead of records, which late ones would overtake (R3)
+    // A record that is armed or moved before the shift is over may overtake others of its tick; in a runtime
+    // the call that arms or moves waits until then. REQUIRES: no shift is under way; if there are records, no
+    // node is postponed: a postponed node would come to its tick ahead of records, which late ones would
+    // overtake (R3)
     void begin_shift(tick by) {
         TW_ASSERT(!is_shifting());
         for (unsigned slot = 0; slot < Shape::slots; ++slot) {

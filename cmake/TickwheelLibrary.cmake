@@ -17,7 +17,7 @@ endif()
 
 function(tickwheel_get_runtime_sources variable)
     set(${variable}
-        src/runtime/clear.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/errors.cpp
+        src/runtime/clear.cpp src/runtime/components.cpp src/runtime/descriptors.cpp src/runtime/refusal.cpp
         src/runtime/exceptions.c src/runtime/fork.cpp src/runtime/labels.cpp src/runtime/lifetime.cpp
         src/runtime/meter.cpp src/runtime/nodes.cpp src/runtime/queries.cpp src/runtime/stopwatch.cpp
         src/runtime/threads.cpp src/runtime/turn.cpp src/runtime/virtual_time.cpp src/runtime/wall.cpp
@@ -72,11 +72,11 @@ function(tickwheel_add_library target)
     if(arg_PORT STREQUAL linux)
         target_sources(${target} PRIVATE ${tickwheel_root}/src/ports/linux/lock.cpp
             ${tickwheel_root}/src/ports/linux/observed.cpp
-            ${tickwheel_root}/src/ports/linux/$<IF:$<BOOL:${arg_CHECK}>,check_report,tell>.cpp)
+            ${tickwheel_root}/src/$<IF:$<BOOL:${arg_CHECK}>,check/report,ports/linux/tell>.cpp)
     endif()
     if(arg_CHECK)
-        target_sources(${target} PRIVATE ${tickwheel_root}/src/ports/linux/check.cpp
-            ${tickwheel_root}/src/ports/linux/check_table.cpp)
+        target_sources(${target} PRIVATE ${tickwheel_root}/src/check/node_misuse.cpp
+            ${tickwheel_root}/src/check/node_table.cpp)
         target_compile_definitions(${target} PRIVATE TW_CHECK)
         target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
     endif()
@@ -98,7 +98,7 @@ function(tickwheel_add_library target)
         list(TRANSFORM runtime_sources PREPEND ${tickwheel_root}/)
         target_sources(${target} PRIVATE ${runtime_sources})
         if(arg_CHECK)
-            target_sources(${target} PRIVATE ${tickwheel_root}/src/runtime/check.cpp)
+            target_sources(${target} PRIVATE ${tickwheel_root}/src/runtime/registry.cpp)
         endif()
         # Exceptions of callbacks pass through the library; see exceptions.h.
         target_compile_options(${target} PRIVATE -funwind-tables)

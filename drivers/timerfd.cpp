@@ -3,15 +3,15 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
+#include "base/kept_errno.hpp"
 #include "drivers.hpp"
-#include "ports/linux/kept_errno.hpp"
 #include "timer_descriptor.hpp"
 
 namespace {
 
+using tickwheel::base::kept_errno;
 using tickwheel::drivers::steady_clock_of;
 using tickwheel::drivers::timer_descriptor;
-using tickwheel::ports::kept_errno;
 
 struct state {
     timer_descriptor steady, wall;

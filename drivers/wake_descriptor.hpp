@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#include "ports/linux/kept_errno.hpp"
+#include "base/kept_errno.hpp"
 
 namespace tickwheel::drivers {
 
@@ -33,7 +33,7 @@ class wake_descriptor {
 
     // Any thread.
     void wake() const {
-        const ports::kept_errno kept;
+        const base::kept_errno kept;
         const std::uint64_t one = 1;
         // This fails only if the counter is full, and then the descriptor is readable.
         [[maybe_unused]] const auto written = ::write(fd(), &one, sizeof one);

@@ -6,13 +6,13 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "ports/linux/mutex_hold.hpp"
+#include "base/mutex_hold.hpp"
 
 namespace tickwheel::drivers {
 
 namespace {
 
-using ports::mutex_hold;
+using base::mutex_hold;
 
 std::uint64_t tag(int fd, std::uint32_t number) {
     return std::uint64_t{number} << 32 | static_cast<std::uint32_t>(fd);

@@ -19,7 +19,10 @@ def read(path):
 
 
 def file_of(include, folder):
-    return ROOT / "include" / include[2] if include[2] else (folder / include[1]).resolve()
+    if include[2]:
+        return ROOT / "include" / include[2]
+    beside = folder / include[1]  # a file of the same room, or of another one
+    return (beside if beside.exists() else ROOT / "src" / include[1]).resolve()
 
 
 def reached(text, folder, files):

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/numbers.hpp"
 #include "inlining.hpp"
 
 namespace tickwheel::core {
@@ -75,8 +76,8 @@ constexpr bool in_range(tick now, tick from, tick further) {
         return further < never - from;
 }
 
-template <class Number> constexpr Number smaller(Number a, Number b) { return a < b ? a : b; }
-template <class Number> constexpr Number larger(Number a, Number b) { return a < b ? b : a; }
+using base::larger;
+using base::smaller;
 
 // The tick in [first, last] with the most trailing zero bits: clears the lowest set bits of `last`,
 // one after the other, while the result is in the range.

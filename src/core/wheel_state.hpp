@@ -23,8 +23,8 @@ inline std::uintptr_t address_in(std::uintptr_t self) { return self & ~tag_if_lo
 // `node.wheel` is the wheel's address plus the node's own address with its halves swapped. A copy lies
 // elsewhere, so its sum names no wheel. A plain sum would name another wheel that lies at the matching
 // distance from the copy. Small nodes have no room for this: a program with such nodes has one wheel. Who
-// cannot include this file has the formula again: runtime.hpp, check_table.hpp, the tests and the printers
-// for gdb.
+// cannot include this file has the formula again: runtime/state.hpp, check/node_table.hpp, the tests and the
+// printers for gdb.
 inline std::uintptr_t mark_of(const tw_node &node) {
     constexpr unsigned half = 4 * sizeof(std::uintptr_t);
     const auto address = reinterpret_cast<std::uintptr_t>(&node);

@@ -4,12 +4,13 @@
 #include "runtime/labels.hpp"
 #include "runtime/wall.hpp"
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
+using namespace tickwheel::observe;
 
 namespace {
 
 template <class Writing>
-void add_to(tw_label_counts &total, const callback_counts<Writing> &counts, unsigned label) {
+void add_to(tw_label_counts &total, const runtime::callback_counts<Writing> &counts, unsigned label) {
     const auto &of_label = counts.labels[label];
     total.fires += of_label.fires.load(std::memory_order_relaxed);
     total.overruns += of_label.overruns.load(std::memory_order_relaxed);
@@ -18,7 +19,7 @@ void add_to(tw_label_counts &total, const callback_counts<Writing> &counts, unsi
     total.callback_max_ns = longest > total.callback_max_ns ? longest : total.callback_max_ns;
 }
 
-template <class Writing> void add_to(tw_histogram &total, const callback_counts<Writing> &counts) {
+template <class Writing> void add_to(tw_histogram &total, const runtime::callback_counts<Writing> &counts) {
     counts.durations.add_to(total);
     for (const auto &of_label : counts.labels) {
         total.sum_ns += of_label.sum.load(std::memory_order_relaxed);
@@ -29,13 +30,13 @@ template <class Writing> void add_to(tw_histogram &total, const callback_counts<
 
 std::uint64_t cancels(tw_runtime &rt, unsigned label) {
     std::uint64_t sum = 0;
-    for_each_timeline(rt, [&](timeline &line) { sum += tw_cancelled(&line.wheel, label); });
+    runtime::for_each_timeline(rt, [&](runtime::timeline &line) { sum += tw_cancelled(&line.wheel, label); });
     return sum;
 }
 
 tw_label_counts counts_of(tw_runtime &rt, unsigned label) {
     tw_label_counts counts = {};
-    counts.label = label_text(rt, label);
+    counts.label = runtime::label_text(rt, label);
     counts.cancels = cancels(rt, label);
     add_to(counts, rt.meter.counts, label);
     add_to(counts, rt.on_workers, label);
@@ -46,24 +47,25 @@ tw_label_counts counts_of(tw_runtime &rt, unsigned label) {
 
 // The label gets a number only if the node can have it.
 TW_API int tw_runtime_label(tw_runtime *rt, tw_node *node, const char *label) {
-    if (const int error = check_usable(rt); error != 0)
+    if (const int error = runtime::check_usable(rt); error != 0)
         return error;
     int result = tw_node_label(node, 0);
     if (result == 0)
-        result = tw_node_label(node, label_number(*rt, label));
-    return result == -EBUSY ? refuse(-EBUSY, "the node is pending") : explain_wheel_error(result);
+        result = tw_node_label(node, runtime::label_number(*rt, label));
+    return result == -EBUSY ? runtime::refuse(-EBUSY, "the node is pending")
+                            : runtime::explain_wheel_error(result);
 }
 
 // The last row is that of labels there was no number for, if there were any.
 TW_API int tw_runtime_labels(tw_runtime *rt, tw_label_counts *counts, size_t room) {
-    if (const int error = check_usable(rt); error != 0)
+    if (const int error = runtime::check_usable(rt); error != 0)
         return error;
     if (counts == nullptr && room != 0)
-        return refuse(-EINVAL, "counts is null");
+        return runtime::refuse(-EINVAL, "counts is null");
     const unsigned known = rt->label_count.load(std::memory_order_acquire);
     unsigned rows = 0;
     for (unsigned label = 0; label < TW_LABELS; ++label) {
-        if (label > known && (label != other_labels || known != other_labels - 1))
+        if (label > known && (label != runtime::other_labels || known != runtime::other_labels - 1))
             continue;
         if (rows < room)
             counts[rows] = counts_of(*rt, label);
@@ -72,7 +74,7 @@ TW_API int tw_runtime_labels(tw_runtime *rt, tw_label_counts *counts, size_t roo
     return static_cast<int>(rows);
 }
 
-TW_API int64_t tw_bucket_limit(unsigned bucket) { return limit_of_bucket(bucket); }
+TW_API int64_t tw_bucket_limit(unsigned bucket) { return runtime::limit_of_bucket(bucket); }
 
 TW_API int64_t tw_histogram_share(const tw_histogram *histogram, double share) {
     if (histogram == nullptr)
@@ -86,13 +88,13 @@ TW_API int64_t tw_histogram_share(const tw_histogram *histogram, double share) {
         seen += histogram->counts[bucket];
         if (seen == 0 || static_cast<double>(seen) < wanted)
             continue;
-        const std::int64_t limit = limit_of_bucket(bucket);
+        const std::int64_t limit = runtime::limit_of_bucket(bucket);
         return limit < histogram->max_ns ? limit : histogram->max_ns;
     }
     return histogram->max_ns;
 }
 
-void tickwheel::runtime::observe(const tw_runtime &rt, tw_observed &observed) {
+void observe::take_counts(const tw_runtime &rt, tw_observed &observed) {
     observed = {};
     add_to(observed.callbacks, rt.meter.counts);
     add_to(observed.callbacks, rt.on_workers);
@@ -101,10 +103,10 @@ void tickwheel::runtime::observe(const tw_runtime &rt, tw_observed &observed) {
 }
 
 TW_API int tw_runtime_observe(tw_runtime *rt, tw_observed *observed) {
-    if (const int error = check_usable(rt); error != 0)
+    if (const int error = runtime::check_usable(rt); error != 0)
         return error;
     if (observed == nullptr)
-        return refuse(-EINVAL, "observed is null");
-    observe(*rt, *observed);
+        return runtime::refuse(-EINVAL, "observed is null");
+    take_counts(*rt, *observed);
     return 0;
 }

@@ -3,10 +3,10 @@
 
 #include <tickwheel/observe.h>
 
-#include "runtime/runtime.hpp"
+#include "runtime/state.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
-void observe(const tw_runtime &rt, tw_observed &observed);
+void take_counts(const tw_runtime &rt, tw_observed &observed);
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe

@@ -6,7 +6,8 @@
 #include "counters.hpp"
 #include "writing.hpp"
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
+using namespace tickwheel::observe;
 
 namespace {
 
@@ -51,7 +52,7 @@ void dump_histogram(const char *name, const tw_histogram &histogram, text_out &o
 
 void dump_histograms(tw_runtime &rt, text_out &out) {
     tw_observed observed;
-    observe(rt, observed);
+    take_counts(rt, observed);
     out.print("\n%-24s %10s %9s %9s %9s %9s\n", "", "times", "p50", "p99", "longest", "mean");
     dump_histogram("callbacks ran for", observed.callbacks, out);
     dump_histogram("late, woken late", observed.late[TW_LATE_WAKING], out);

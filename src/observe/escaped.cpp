@@ -2,15 +2,15 @@
 
 #include <cstdio>
 
-#include "utf8.hpp"
+#include "base/utf8.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 namespace {
 
 // Writes at most `most` bytes of a text; put_plain writes a character of one byte below 0x80.
 void put_characters(text_out &out, const char *text, std::size_t most, void (*put_plain)(text_out &, char)) {
     for (std::size_t done = 0; *text != 0;) {
-        const unsigned length = length_of_character(text);
+        const unsigned length = base::length_of_character(text);
         done += length == 0 ? 1 : length;
         if (done > most)
             return;
@@ -33,7 +33,7 @@ class written_text {
         if (*hex_left_ != 0)
             return *hex_left_++;
         if (left_ == 0) {
-            left_ = *text_ != 0 ? length_of_character(text_) : 1;
+            left_ = *text_ != 0 ? base::length_of_character(text_) : 1;
             if (left_ == 0) {
                 std::snprintf(hex_, sizeof hex_, "\\x%02x",
                               static_cast<unsigned>(static_cast<unsigned char>(*text_++)));
@@ -84,4 +84,4 @@ void put_for_json(text_out &out, const char *text, std::size_t most) {
     });
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe

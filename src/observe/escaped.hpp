@@ -7,7 +7,7 @@
 
 #include "text.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
 // Between the quotes of a label's value, in the text format of Prometheus.
 void put_for_prometheus(text_out &out, const char *text);
@@ -18,4 +18,4 @@ void put_for_json(text_out &out, const char *text, std::size_t most = SIZE_MAX);
 // Two texts that the functions above cannot tell apart.
 bool are_written_alike(const char *a, const char *b);
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe

@@ -17,7 +17,7 @@
 #include "inspect.hpp"
 #include "runtime/components.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
 namespace {
 
@@ -39,7 +39,7 @@ struct client {
     bool has_to_send() const { return sent < reply.size; }
 };
 
-struct inspect_server : component {
+struct inspect_server : runtime::component {
     pthread_mutex_t mutex;  // see above
     int listener, stopper;  // the stopper, an eventfd, ends the thread
     socket_file file;
@@ -49,11 +49,11 @@ struct inspect_server : component {
     bool has_thread;  // it is to be joined
 };
 
-inspect_server &server_in(component &it) { return static_cast<inspect_server &>(it); }
+inspect_server &server_in(runtime::component &it) { return static_cast<inspect_server &>(it); }
 
 thread_local const tw_runtime *served_here = nullptr;  // in the thread of a server
 
-std::int64_t now() { return system_reading(CLOCK_MONOTONIC); }
+std::int64_t now() { return runtime::system_reading(CLOCK_MONOTONIC); }
 
 void close_descriptor(int &fd) {
     if (fd >= 0)
@@ -64,7 +64,7 @@ void close_descriptor(int &fd) {
 // --- clients -----------------------------------------------------------------------------
 
 void hang_up(inspect_server &it, client &of) {
-    const mutex_hold hold(&it.mutex);
+    const base::mutex_hold hold(&it.mutex);
     close_descriptor(of.fd);
 }
 
@@ -88,7 +88,7 @@ void accept_next(inspect_server &it, std::int64_t at) {
     client *const place = free_place(it);
     if (place == nullptr)
         return;
-    const mutex_hold hold(&it.mutex);
+    const base::mutex_hold hold(&it.mutex);
     const int fd = accept_client(it.listener);
     if (fd >= 0)
         greet(*place, fd, at);
@@ -206,10 +206,10 @@ void serve_all(inspect_server &it, const waiting &all, std::int64_t at) {
 void *server_main(void *arg) {
     auto &it = *static_cast<inspect_server *>(arg);
     tw_runtime &rt = *it.rt;
-    begin_thread("tickwheel-look");
+    runtime::begin_thread("tickwheel-look");
     served_here = &rt;
-    end_of_call end;
-    const inside_user_code frame(rt, end);
+    runtime::end_of_call end;
+    const runtime::inside_user_code frame(rt, end);
     while (end.deferred().rt == nullptr && !rt.forked) {
         const std::int64_t before = now();
         waiting all = what_to_wait_for(it, before);
@@ -228,7 +228,7 @@ void *server_main(void *arg) {
 
 // --- the component -----------------------------------------------------------------------
 
-void end_thread(component &base) {
+void end_thread(runtime::component &base) {
     inspect_server &it = server_in(base);
     if (!it.has_thread)
         return;
@@ -247,7 +247,7 @@ void close_all(inspect_server &it) {
 }
 
 // The socket is the parent's, and goes on there.
-void begin_in_child(component &base) {
+void begin_in_child(runtime::component &base) {
     inspect_server &it = server_in(base);
     close_all(it);
     it.file.path[0] = 0;
@@ -262,16 +262,16 @@ void unmake(inspect_server &it) {
     std::free(&it);
 }
 
-void destroy(component &base) {
+void destroy(runtime::component &base) {
     end_thread(base);
     remove_component(base);
     unmake(server_in(base));
 }
 
 // `end`: what an answer walks through is still there, and will not be for long.
-constexpr component_hooks server_hooks = {
-    .lock = [](component &it) { pthread_mutex_lock(&server_in(it).mutex); },
-    .unlock = [](component &it) { pthread_mutex_unlock(&server_in(it).mutex); },
+constexpr runtime::component_hooks server_hooks = {
+    .lock = [](runtime::component &it) { pthread_mutex_lock(&server_in(it).mutex); },
+    .unlock = [](runtime::component &it) { pthread_mutex_unlock(&server_in(it).mutex); },
     .begin_in_child = begin_in_child,
     .end = end_thread,
     .destroy = destroy,
@@ -294,7 +294,7 @@ inspect_server *allocate(tw_runtime &rt) {
 // child, so it is one before it has any.
 int open(inspect_server &it, const char *path) {
     {
-        const mutex_hold hold(&it.mutex);
+        const base::mutex_hold hold(&it.mutex);
         it.listener = open_listener(path, it.file);
         if (it.listener < 0)
             return it.listener;
@@ -320,35 +320,36 @@ int make(tw_runtime &rt, const char *path) {
 
 // Refuses with the reason; 0 if the server may be begun or ended here.
 int check_place(const tw_runtime &rt) {
-    return inside_user_code::of(rt) || served_here == &rt
-               ? refuse(-EBUSY, "called from inside a callback of the runtime")
+    return runtime::inside_user_code::of(rt) || served_here == &rt
+               ? runtime::refuse(-EBUSY, "called from inside a callback of the runtime")
                : 0;
 }
 
 int explain(int error) {
     if (error == -EPERM)
-        return refuse(error, "the folder of the sockets belongs to another user, or lets others in");
+        return runtime::refuse(error, "the folder of the sockets belongs to another user, or lets others in");
     if (error == -EADDRINUSE)
-        return refuse(error, "there is something else at the path");
-    return explain_system_error(error);
+        return runtime::refuse(error, "there is something else at the path");
+    return runtime::explain_system_error(error);
 }
 
 }  // namespace
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
+using namespace tickwheel::observe;
 
 TW_API int tw_inspect_start(tw_runtime *rt, const char *path) {
-    if (const int error = check_arming(rt); error != 0)
+    if (const int error = runtime::check_arming(rt); error != 0)
         return error;
-    if (path != nullptr && (path[0] != '/' || std::strlen(path) > tickwheel::inspect::longest_path))
-        return refuse(-EINVAL, "the path is not absolute, or is too long for a socket");
+    if (path != nullptr && (path[0] != '/' || std::strlen(path) > observe::inspect::longest_path))
+        return runtime::refuse(-EINVAL, "the path is not absolute, or is too long for a socket");
     if (const int error = check_place(*rt); error != 0)
         return error;
-    const no_thread_cancel guard;
-    const mutex_hold hold(&rt->lifecycle_mutex);
-    component *const former = find_component(*rt, server_hooks);
+    const runtime::no_thread_cancel guard;
+    const base::mutex_hold hold(&rt->lifecycle_mutex);
+    runtime::component *const former = find_component(*rt, server_hooks);
     if (former != nullptr && path != nullptr && is_at(server_in(*former).file, path))
         return 0;
     const int error = make(*rt, path);
@@ -358,15 +359,15 @@ TW_API int tw_inspect_start(tw_runtime *rt, const char *path) {
 }
 
 TW_API int tw_inspect_stop(tw_runtime *rt) {
-    if (const int error = check_usable(rt); error != 0)
+    if (const int error = runtime::check_usable(rt); error != 0)
         return error;
     if (const int error = check_place(*rt); error != 0)
         return error;
-    const no_thread_cancel guard;
-    const mutex_hold hold(&rt->lifecycle_mutex);
-    component *const it = find_component(*rt, server_hooks);
+    const runtime::no_thread_cancel guard;
+    const base::mutex_hold hold(&rt->lifecycle_mutex);
+    runtime::component *const it = find_component(*rt, server_hooks);
     if (it == nullptr)
-        return refuse(-ENOENT, "the runtime is not to be looked at");
+        return runtime::refuse(-ENOENT, "the runtime is not to be looked at");
     destroy(*it);
     return 0;
 }

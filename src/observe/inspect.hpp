@@ -6,9 +6,9 @@
 
 #include "inspect_folder.hpp"
 #include "inspect_request.hpp"
-#include "runtime/runtime.hpp"
+#include "runtime/state.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
 // The name of a socket that this process has made, and the file that it was then.
 struct socket_file {
@@ -44,4 +44,4 @@ struct answer {
 
 void answer_request(tw_runtime &rt, const inspect::request &asked, answer &to);
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe

@@ -7,7 +7,7 @@
 #include "escaped.hpp"
 #include "inspect.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
 namespace {
 
@@ -83,7 +83,7 @@ void put_histogram(const char *name, const tw_histogram &histogram, text_out &ou
 
 void put_stats(tw_runtime &rt, text_out &out) {
     tw_observed observed = {};
-    observe(rt, observed);
+    take_counts(rt, observed);
     put_runtime(rt, out);
     put_histogram("ran", observed.callbacks, out);
     put_histogram("late_waking", observed.late[TW_LATE_WAKING], out);
@@ -145,4 +145,4 @@ void answer_request(tw_runtime &rt, const inspect::request &asked, answer &to) {
     out.print(asked.what == inspect::request::wrong ? "error\n" : "end\n");
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace tickwheel::inspect {
+namespace tickwheel::observe::inspect {
 
 inline constexpr unsigned longest_path = 107;  // of a socket
 struct folder_path {
@@ -36,4 +36,4 @@ inline int name_folder(folder_path &path) {
     return length >= 0 && static_cast<unsigned>(length) <= longest_path ? 0 : -ENAMETOOLONG;
 }
 
-}  // namespace tickwheel::inspect
+}  // namespace tickwheel::observe::inspect

@@ -18,7 +18,7 @@
 #include <cstddef>
 #include <string_view>
 
-namespace tickwheel::inspect {
+namespace tickwheel::observe::inspect {
 
 inline constexpr std::string_view greeting = "tickwheel 1\n";
 inline constexpr std::size_t longest_request = 32;  // with its line feed
@@ -56,4 +56,4 @@ static_assert(read_request("pending 64\n").timers == 64);
 static_assert(read_request("pending 65\n").what == request::wrong);
 static_assert(read_request("stat").what == request::incomplete);
 
-}  // namespace tickwheel::inspect
+}  // namespace tickwheel::observe::inspect

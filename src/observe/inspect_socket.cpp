@@ -7,7 +7,7 @@
 
 #include "inspect.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
 namespace {
 
@@ -129,4 +129,4 @@ int accept_client(int listener) {
     return may_look(fd) ? fd : close_with(fd, -EPERM);
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe

@@ -9,7 +9,8 @@
 #include "escaped.hpp"
 #include "writing.hpp"
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
+using namespace tickwheel::observe;
 
 namespace {
 
@@ -58,7 +59,7 @@ class metrics {
         write_stats();
         write_labels();
         tw_observed observed;
-        observe(rt_, observed);
+        take_counts(rt_, observed);
         head("tickwheel_callback_seconds", "histogram", "How long callbacks ran.");
         write_histogram("tickwheel_callback_seconds", nullptr, observed.callbacks);
         head("tickwheel_late_seconds", "histogram", "How late fires began after their deadline, by cause.");

@@ -7,7 +7,7 @@
 #include "runtime/wall.hpp"
 #include "timers/record_set.hpp"
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
 
 namespace {
 
@@ -16,16 +16,16 @@ struct pending_walk {
     tw_runtime &rt;
     tw_pending_visitor *visit;
     void *arg;
-    const timeline *line = nullptr;  // whose nodes are being walked
+    const runtime::timeline *line = nullptr;  // whose nodes are being walked
     std::int64_t visits = 0;
 
     // The visitor has ended the walk: it has freed the runtime, or this is the child of a fork of its.
     bool is_over() const { return rt.is_freed != 0 || rt.forked; }
 
-    void hand_out(tw_pending_timer &timer, unsigned label, const timeline &of) {
+    void hand_out(tw_pending_timer &timer, unsigned label, const runtime::timeline &of) {
         if (is_over())
             return;
-        timer.label = label_text(rt, label);
+        timer.label = runtime::label_text(rt, label);
         timer.remaining_ns = timer.due_ns == TW_NO_DEADLINE ? TW_NO_DEADLINE : timer.due_ns - of.clock.read();
         timer.on_wall = of.can_be_set ? 1 : 0;
         visit(&timer, arg);
@@ -33,7 +33,7 @@ struct pending_walk {
     }
 };
 
-std::int64_t period_of(const tw_node &node, const tick_unit &unit) {
+std::int64_t period_of(const tw_node &node, const runtime::tick_unit &unit) {
     return static_cast<std::int64_t>(node.period * (node.part != 0 ? unit.part : unit.ns));
 }
 
@@ -43,10 +43,10 @@ void meet_node(const tw_node *node, const tw_node *was, void *arg) {
     timer.node = node;
     timer.due_ns = walk.line->deadline_of(was->expiry);
     timer.period_ns = period_of(*was, walk.line->unit);
-    walk.hand_out(timer, label_of(*was), *walk.line);
+    walk.hand_out(timer, runtime::label_of(*was), *walk.line);
 }
 
-void meet_record(const met_record &met, void *arg) {
+void meet_record(const timers::met_record &met, void *arg) {
     pending_walk &walk = *static_cast<pending_walk *>(arg);
     tw_pending_timer timer = {};
     timer.handle = met.handle;
@@ -57,7 +57,7 @@ void meet_record(const met_record &met, void *arg) {
 }
 
 void walk_nodes(pending_walk &walk) {
-    for_each_timeline(walk.rt, [&](timeline &line) {
+    runtime::for_each_timeline(walk.rt, [&](runtime::timeline &line) {
         if (walk.is_over())
             return;
         walk.line = &line;
@@ -66,7 +66,7 @@ void walk_nodes(pending_walk &walk) {
 }
 
 void walk_records(pending_walk &walk) {
-    walk_position at;
+    timers::walk_position at;
     while (!walk.is_over() && visit_next(walk.rt, at, meet_record, &walk)) {
     }
 }
@@ -74,13 +74,13 @@ void walk_records(pending_walk &walk) {
 }  // namespace
 
 TW_API int64_t tw_runtime_each(tw_runtime *rt, tw_pending_visitor *visit, void *arg) {
-    if (const int error = check_usable(rt); error != 0)
+    if (const int error = runtime::check_usable(rt); error != 0)
         return error;
     if (visit == nullptr)
-        return refuse(-EINVAL, "the visitor is null");
-    const no_thread_cancel guard;
-    end_of_call end;
-    const inside_user_code frame(*rt, end);
+        return runtime::refuse(-EINVAL, "the visitor is null");
+    const runtime::no_thread_cancel guard;
+    runtime::end_of_call end;
+    const runtime::inside_user_code frame(*rt, end);
     pending_walk walk = {*rt, visit, arg};
     walk_nodes(walk);
     walk_records(walk);

@@ -16,11 +16,11 @@
 #include "runtime/labels.hpp"
 #include "runtime/turn.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
 namespace {
 
-struct lookout : component {
+struct lookout : runtime::component {
     std::int64_t limit;
     tw_slow_report *report;
     void *arg;
@@ -29,7 +29,7 @@ struct lookout : component {
     std::uint32_t leaving;  // 0 or 1; atomic
 };
 
-lookout &lookout_in(component &it) { return static_cast<lookout &>(it); }
+lookout &lookout_in(runtime::component &it) { return static_cast<lookout &>(it); }
 
 // --- looking -----------------------------------------------------------------------------
 
@@ -46,17 +46,18 @@ struct look {
 // Reads `begun` again at the end: if another callback has begun, the fields may be a mix of both. Passing a
 // fire on to a worker can also take long, if other threads hold the pool's mutex, but then no callback is
 // slow.
-void look_at(const tw_runtime &rt, running_callback &it, bool on_worker, std::int64_t limit, look &seen) {
-    const stopwatch::reading begun = it.begun.load(std::memory_order_acquire);
+void look_at(const tw_runtime &rt, runtime::running_callback &it, bool on_worker, std::int64_t limit,
+             look &seen) {
+    const runtime::stopwatch::reading begun = it.begun.load(std::memory_order_acquire);
     if (begun == 0)
         return;
     seen.anything_runs = true;
-    const std::int64_t ns = stopwatch::between(begun, stopwatch::now());
+    const std::int64_t ns = runtime::stopwatch::between(begun, runtime::stopwatch::now());
     if (ns < limit || it.is_passed_on.load(std::memory_order_relaxed) ||
         begun == it.reported.load(std::memory_order_relaxed) || seen.count == most_at_once)
         return;
     tw_slow_callback &slow = seen.slow[seen.count];
-    slow = {label_text(rt, it.label.load(std::memory_order_relaxed)),
+    slow = {runtime::label_text(rt, it.label.load(std::memory_order_relaxed)),
             it.node.load(std::memory_order_relaxed),
             it.handle.load(std::memory_order_relaxed),
             it.function.load(std::memory_order_relaxed),
@@ -70,12 +71,12 @@ void look_at(const tw_runtime &rt, running_callback &it, bool on_worker, std::in
 }
 
 void look_at_all(tw_runtime &rt, std::int64_t limit, look &seen) {
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     look_at(rt, rt.meter.running, false, limit, seen);
-    for (component *each = rt.components; each != nullptr; each = each->next) {
+    for (runtime::component *each = rt.components; each != nullptr; each = each->next) {
         if (each->hooks->callbacks == nullptr)
             continue;
-        const running_callbacks on_workers = each->hooks->callbacks(*each);
+        const runtime::running_callbacks on_workers = each->hooks->callbacks(*each);
         seen.anything_runs = seen.anything_runs || on_workers.has_more;
         for (unsigned i = 0; i < on_workers.count; ++i)
             look_at(rt, on_workers.first[i], true, limit, seen);
@@ -87,7 +88,7 @@ void look_at_all(tw_runtime &rt, std::int64_t limit, look &seen) {
 constexpr unsigned looks_before_parking = 8;
 
 void sleep_for(lookout &it, std::int64_t ns) {
-    tw_port_wait(&it.leaving, 0, system_reading(CLOCK_MONOTONIC) + ns);
+    tw_port_wait(&it.leaving, 0, runtime::system_reading(CLOCK_MONOTONIC) + ns);
 }
 
 // Sleeps until a turn begins after the one that had this number, or the lookout is to end. No turn is missed:
@@ -113,7 +114,7 @@ void look_out(lookout &it) {
             if (::getpid() != process)
                 return;
         }
-        const bool is_quiet = !seen.anything_runs && turn == last_turn && !is_in_turn(turn);
+        const bool is_quiet = !seen.anything_runs && turn == last_turn && !runtime::is_in_turn(turn);
         quiet = is_quiet ? quiet + 1 : 0;
         last_turn = turn;
         if (quiet < looks_before_parking)
@@ -126,7 +127,7 @@ void look_out(lookout &it) {
 thread_local const tw_runtime *looked_out_for_here = nullptr;  // in the thread of a lookout
 
 void *lookout_main(void *arg) {
-    begin_thread("tickwheel-slow");
+    runtime::begin_thread("tickwheel-slow");
     looked_out_for_here = static_cast<lookout *>(arg)->rt;
     look_out(*static_cast<lookout *>(arg));
     return nullptr;
@@ -151,18 +152,19 @@ void end_thread(lookout &it) {
 
 // --- the component ---------------------------------------------------------------------------
 
-void destroy(component &base) {
+void destroy(runtime::component &base) {
     lookout &it = lookout_in(base);
     end_thread(it);
     it.rt->lookout.store(nullptr, std::memory_order_relaxed);
-    it.rt->meter.onlookers.fetch_and(~fire_meter::lookout_for_slow, std::memory_order_relaxed);
+    it.rt->meter.onlookers.fetch_and(~runtime::fire_meter::lookout_for_slow, std::memory_order_relaxed);
     remove_component(it);
     std::free(&it);
 }
 
-constexpr component_hooks lookout_hooks = {
-    .begin_in_child = [](component &it) { lookout_in(it).has_thread = false; },
-    .revive = [](component &it) { return lookout_in(it).has_thread ? 0 : start_thread(lookout_in(it)); },
+constexpr runtime::component_hooks lookout_hooks = {
+    .begin_in_child = [](runtime::component &it) { lookout_in(it).has_thread = false; },
+    .revive =
+        [](runtime::component &it) { return lookout_in(it).has_thread ? 0 : start_thread(lookout_in(it)); },
     .destroy = destroy,
 };
 
@@ -181,7 +183,7 @@ int make(tw_runtime &rt, std::int64_t limit, tw_slow_report *report, void *arg) 
         return error;
     }
     rt.lookout.store(it, std::memory_order_relaxed);
-    rt.meter.onlookers.fetch_or(fire_meter::lookout_for_slow, std::memory_order_relaxed);
+    rt.meter.onlookers.fetch_or(runtime::fire_meter::lookout_for_slow, std::memory_order_relaxed);
     return 0;
 }
 
@@ -189,20 +191,22 @@ bool is_in_report(const tw_runtime &rt) { return looked_out_for_here == &rt; }
 
 }  // namespace
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
+using namespace tickwheel::observe;
 
 TW_API int tw_runtime_report_slow(tw_runtime *rt, int64_t limit_ns, tw_slow_report *report, void *arg) {
-    if (const int error = report != nullptr ? check_arming(rt) : check_usable(rt); error != 0)
+    if (const int error = report != nullptr ? runtime::check_arming(rt) : runtime::check_usable(rt);
+        error != 0)
         return error;
     if (report != nullptr && limit_ns < TW_MILLISECOND)
-        return refuse(-EINVAL, "the limit is less than a millisecond");
-    if (inside_user_code::of(*rt) || is_in_report(*rt))
-        return refuse(-EBUSY, "called from inside a callback of the runtime, or from a report");
-    const no_thread_cancel guard;
-    const mutex_hold hold(&rt->lifecycle_mutex);
-    if (component *const former = rt->lookout.load(std::memory_order_relaxed); former != nullptr)
+        return runtime::refuse(-EINVAL, "the limit is less than a millisecond");
+    if (runtime::inside_user_code::of(*rt) || is_in_report(*rt))
+        return runtime::refuse(-EBUSY, "called from inside a callback of the runtime, or from a report");
+    const runtime::no_thread_cancel guard;
+    const base::mutex_hold hold(&rt->lifecycle_mutex);
+    if (runtime::component *const former = rt->lookout.load(std::memory_order_relaxed); former != nullptr)
         destroy(*former);
-    return report != nullptr ? explain_system_error(make(*rt, limit_ns, report, arg)) : 0;
+    return report != nullptr ? runtime::explain_system_error(make(*rt, limit_ns, report, arg)) : 0;
 }

@@ -2,7 +2,7 @@
 
 #include <cstdarg>
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
 // NOLINTNEXTLINE(cert-dcl50-cpp): the compiler checks its arguments
 void text_out::print(const char *format, ...) {
@@ -28,4 +28,4 @@ void text_out::flush() {
     used_ = 0;
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe

@@ -7,7 +7,7 @@
 
 #include <tickwheel/observe.h>
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
 class text_out {
   public:
@@ -55,4 +55,4 @@ struct short_duration {
     }
 };
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <new>
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
 namespace {
 
@@ -53,17 +53,17 @@ int this_thread(trace &it) {
 
 // The firing thread knows how late it was. A worker's run is late by how long after its deadline it began;
 // with two clocks it is not known which one that is a reading of.
-std::int64_t lateness_of(const tw_runtime &rt, const recorded_fire &fire) {
-    if (fire.kind != run_kind::on_worker)
+std::int64_t lateness_of(const tw_runtime &rt, const runtime::recorded_fire &fire) {
+    if (fire.kind != runtime::run_kind::on_worker)
         return fire.late.ns;
-    if (has_wall(rt) || rt.steady.clock.is_virtual())
+    if (runtime::has_wall(rt) || rt.steady.clock.is_virtual())
         return -1;
-    const std::int64_t ran = stopwatch::between(fire.begun, stopwatch::now());
+    const std::int64_t ran = runtime::stopwatch::between(fire.begun, runtime::stopwatch::now());
     const std::int64_t late = rt.steady.clock.read() - ran - fire.due;
     return late > 0 ? late : 0;
 }
 
-void record(fire_recorder &base, const recorded_fire &fire) {
+void record(runtime::fire_recorder &base, const runtime::recorded_fire &fire) {
     trace &it = static_cast<trace &>(base);
     const auto *const node = fire.what.node.load(std::memory_order_relaxed);
     const tw_handle handle = fire.what.handle.load(std::memory_order_relaxed);
@@ -83,20 +83,20 @@ void record(fire_recorder &base, const recorded_fire &fire) {
 
 // What is recorded must be described when it begins, for which there is an onlooker.
 void begin_recording(trace &it) {
-    fire_meter &meter = it.rt->meter;
+    runtime::fire_meter &meter = it.rt->meter;
     meter.recorder.store(&it, std::memory_order_release);
-    meter.onlookers.fetch_or(fire_meter::trace_of_fires, std::memory_order_relaxed);
+    meter.onlookers.fetch_or(runtime::fire_meter::trace_of_fires, std::memory_order_relaxed);
 }
 
 // Returns false if nothing was being recorded.
-bool end_recording(fire_meter &meter) {
-    meter.onlookers.fetch_and(~fire_meter::trace_of_fires, std::memory_order_relaxed);
+bool end_recording(runtime::fire_meter &meter) {
+    meter.onlookers.fetch_and(~runtime::fire_meter::trace_of_fires, std::memory_order_relaxed);
     return meter.recorder.exchange(nullptr, std::memory_order_acq_rel) != nullptr;
 }
 
 // --- the component -----------------------------------------------------------------------
 
-void begin_in_child(component &base) {
+void begin_in_child(runtime::component &base) {
     trace &it = static_cast<trace &>(base);
     end_recording(it.rt->meter);
     forks.fetch_add(1, std::memory_order_relaxed);
@@ -112,14 +112,14 @@ void free_memory(trace &it) {
     std::free(&it);
 }
 
-void destroy(component &base) {
+void destroy(runtime::component &base) {
     trace &it = static_cast<trace &>(base);
     end_recording(it.rt->meter);
     remove_component(it);
     free_memory(it);
 }
 
-constexpr component_hooks trace_hooks = {
+constexpr runtime::component_hooks trace_hooks = {
     .begin_in_child = begin_in_child,
     .destroy = destroy,
 };
@@ -163,28 +163,29 @@ trace *open(tw_runtime &rt, std::size_t fires) {
 
 trace *trace_of(tw_runtime &rt) { return static_cast<trace *>(find_component(rt, trace_hooks)); }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
+using namespace tickwheel::observe;
 
 TW_API int tw_trace_start(tw_runtime *rt, size_t fires) {
-    if (const int error = check_arming(rt); error != 0)
+    if (const int error = runtime::check_arming(rt); error != 0)
         return error;
     if (fires == 0 || fires > TW_TRACE_MOST)
-        return refuse(-EINVAL, "the number of fires is 0 or more than TW_TRACE_MOST");
-    const no_thread_cancel guard;
+        return runtime::refuse(-EINVAL, "the number of fires is 0 or more than TW_TRACE_MOST");
+    const runtime::no_thread_cancel guard;
     trace *const it = open(*rt, fires);
     if (it == nullptr)
-        return explain_system_error(-ENOMEM);
+        return runtime::explain_system_error(-ENOMEM);
     if (fires > it->ring.size())
-        return refuse(-ENOSPC, "the first recording of this runtime was made for fewer fires");
+        return runtime::refuse(-ENOSPC, "the first recording of this runtime was made for fewer fires");
     it->ring.forget();
     begin_recording(*it);
     return 0;
 }
 
 TW_API int tw_trace_stop(tw_runtime *rt) {
-    if (const int error = check_usable(rt); error != 0)
+    if (const int error = runtime::check_usable(rt); error != 0)
         return error;
-    return end_recording(rt->meter) ? 0 : refuse(-ENOENT, "nothing is being recorded");
+    return end_recording(rt->meter) ? 0 : runtime::refuse(-ENOENT, "nothing is being recorded");
 }

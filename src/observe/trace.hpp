@@ -4,12 +4,12 @@
 #include "runtime/components.hpp"
 #include "trace_ring.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
 // A thread that has run callbacks.
 struct traced_thread {
     std::atomic<int> id;  // 0: none yet
-    char name[thread_name_size];
+    char name[runtime::thread_name_size];
     std::atomic<bool> has_name;
 };
 
@@ -17,18 +17,18 @@ inline constexpr unsigned most_traced_threads = 256;  // further ones have no na
 
 // The same moment by two clocks.
 struct clock_pair {
-    stopwatch::reading counter;
+    runtime::stopwatch::reading counter;
     std::int64_t monotonic_ns;
 
     static clock_pair now() {
-        const stopwatch::reading before = stopwatch::now();
-        const std::int64_t monotonic_ns = system_reading(CLOCK_MONOTONIC);
-        const stopwatch::reading after = stopwatch::now();
+        const runtime::stopwatch::reading before = runtime::stopwatch::now();
+        const std::int64_t monotonic_ns = runtime::system_reading(CLOCK_MONOTONIC);
+        const runtime::stopwatch::reading after = runtime::stopwatch::now();
         return {before + (after - before) / 2, monotonic_ns};
     }
 };
 
-struct trace : component, fire_recorder {
+struct trace : runtime::component, runtime::fire_recorder {
     std::uint64_t serial;  // of this recording in the process
     trace_ring ring;
     void *memory;      // of the ring
@@ -42,7 +42,7 @@ struct fire_tags {
     unsigned label;
     unsigned overruns;  // `most_overruns` also stands for more
     tw_late_cause cause;
-    run_kind kind;
+    runtime::run_kind kind;
     bool is_handle;  // what `timer` is
 
     static constexpr unsigned most_overruns = 0xFFFF;
@@ -53,9 +53,10 @@ struct fire_tags {
                std::uint64_t{static_cast<unsigned>(kind)} << 58 | std::uint64_t{is_handle} << 60;
     }
     static fire_tags of(std::uint64_t packed) {
-        return {static_cast<int>(packed & 0xFFFF'FFFF),       static_cast<unsigned>(packed >> 48 & 0xFF),
-                static_cast<unsigned>(packed >> 32 & 0xFFFF), static_cast<tw_late_cause>(packed >> 56 & 3),
-                static_cast<run_kind>(packed >> 58 & 3),      (packed >> 60 & 1) != 0};
+        return {
+            static_cast<int>(packed & 0xFFFF'FFFF),           static_cast<unsigned>(packed >> 48 & 0xFF),
+            static_cast<unsigned>(packed >> 32 & 0xFFFF),     static_cast<tw_late_cause>(packed >> 56 & 3),
+            static_cast<runtime::run_kind>(packed >> 58 & 3), (packed >> 60 & 1) != 0};
     }
 };
 static_assert(TW_LABELS <= 256);
@@ -63,4 +64,4 @@ static_assert(TW_LABELS <= 256);
 // The recording of a runtime; null if there never was one.
 trace *trace_of(tw_runtime &rt);
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tickwheel::runtime {
+namespace tickwheel::observe {
 
 // One fire, as it is kept.
 struct kept_fire {
@@ -96,4 +96,4 @@ class trace_ring {
     alignas(64) std::atomic<std::uint64_t> next_{0};
 };
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::observe

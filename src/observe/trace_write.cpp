@@ -16,7 +16,8 @@
 // NOLINTNEXTLINE(readability-redundant-declaration)
 extern "C" int dladdr(const void *address, Dl_info *info) noexcept __attribute__((weak));
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
+using namespace tickwheel::observe;
 
 namespace {
 
@@ -29,12 +30,12 @@ class time_scale {
         const clock_pair now = clock_pair::now();
         const std::int64_t ns = now.monotonic_ns - began.monotonic_ns;
         const std::uint64_t counts = now.counter - began.counter;
-        constexpr stopwatch::reading many = stopwatch::reading{1} << 32;
+        constexpr runtime::stopwatch::reading many = runtime::stopwatch::reading{1} << 32;
         rate_ = ns >= long_enough && counts != 0
                     ? static_cast<double>(ns) / static_cast<double>(counts)
-                    : static_cast<double>(stopwatch::between(0, many)) / static_cast<double>(many);
+                    : static_cast<double>(runtime::stopwatch::between(0, many)) / static_cast<double>(many);
     }
-    std::int64_t monotonic_ns(stopwatch::reading at) const {
+    std::int64_t monotonic_ns(runtime::stopwatch::reading at) const {
         const auto counts = static_cast<std::int64_t>(at - began_.counter);
         return began_.monotonic_ns + static_cast<std::int64_t>(static_cast<double>(counts) * rate_);
     }
@@ -119,16 +120,16 @@ class trace_writer {
     }
 
     void put_name(const kept_fire &fire, unsigned label) {
-        if (const char *const text = label_text(rt_, label); text != nullptr)
+        if (const char *const text = runtime::label_text(rt_, label); text != nullptr)
             put_for_json(out_, text);
         else
             put_function(fire.function);
     }
 
-    static const char *name_of(run_kind kind) {
-        return kind == run_kind::on_worker   ? "on a worker"
-               : kind == run_kind::passed_on ? "passed on"
-                                             : "fired";
+    static const char *name_of(runtime::run_kind kind) {
+        return kind == runtime::run_kind::on_worker   ? "on a worker"
+               : kind == runtime::run_kind::passed_on ? "passed on"
+                                                      : "fired";
     }
 
     static const char *name_of(tw_late_cause cause) {
@@ -148,14 +149,14 @@ class trace_writer {
         out_.print("\",\"due_ns\":\"%" PRId64 "\"", fire.due);  // a text, as many readers round numbers
         if (fire.late >= 0)
             out_.print(",\"late_us\":%s", microseconds(fire.late).text);
-        if (tags.kind != run_kind::on_worker)
+        if (tags.kind != runtime::run_kind::on_worker)
             out_.print(",\"cause\":\"%s\"", name_of(tags.cause));
         if (fire.timer != 0)
             out_.print(",\"%s\":\"0x%" PRIx64 "\"", tags.is_handle ? "handle" : "node", fire.timer);
         if (tags.overruns != 0)
             out_.print(",\"overruns\":%u", tags.overruns);
         out_.print("}}");
-        if (tags.kind != run_kind::on_worker)
+        if (tags.kind != runtime::run_kind::on_worker)
             write_counter(begun, fire.late);
     }
 
@@ -179,7 +180,7 @@ TW_API int64_t tw_trace_write(tw_runtime *rt, tw_text *write, void *arg) {
     return write_text(rt, write, arg, [&](text_out &out) -> std::int64_t {
         const trace *const it = trace_of(*rt);
         if (it == nullptr)
-            return refuse(-ENOENT, "nothing was recorded; see tw_trace_start");
+            return runtime::refuse(-ENOENT, "nothing was recorded; see tw_trace_start");
         return trace_writer(*rt, *it, out).write_all();
     });
 }

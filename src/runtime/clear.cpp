@@ -60,7 +60,7 @@ class clearing {
 }  // namespace
 
 TW_API int tw_runtime_clear(tw_runtime *rt, tw_callback *each, void *arg) {
-    check::is_runtime(rt, __builtin_return_address(0));
+    registry::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_usable(rt); error != 0)
         return error;
     const no_thread_cancel guard;

@@ -1,8 +1,8 @@
 // The list of a runtime's components, and the calls to their hooks. `components_mutex` guards the list.
 #include "components.hpp"
 
+#include "base/linked_list.hpp"
 #include "core/records.hpp"
-#include "linked_list.hpp"
 #include "wall.hpp"
 
 namespace tickwheel::runtime {
@@ -19,7 +19,7 @@ namespace {
 // all have the number of this walk. The component whose hook runs is not freed meanwhile:
 // tw_workers_free waits for `lifecycle_mutex` or refuses, and a set is not closed from inside itself.
 component *next_in(tw_runtime &rt, std::uint64_t walk) {
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     component *each = rt.unreached;
     if (each == nullptr)  // at the end; what was made meanwhile stands before
         each = rt.components;
@@ -37,7 +37,7 @@ component *next_in(tw_runtime &rt, std::uint64_t walk) {
 void for_each_component_once(tw_runtime &rt, void (*component_hooks::*what)(component &)) {
     const std::uint64_t walk = ++rt.walks;
     {
-        const mutex_hold hold(&rt.components_mutex);
+        const base::mutex_hold hold(&rt.components_mutex);
         rt.unreached = rt.components;
     }
     while (component *each = next_in(rt, walk))
@@ -64,7 +64,7 @@ void call_each(tw_runtime &rt, void (*component_hooks::*what)(component &)) {
 // released, so it is not freed in between.
 // ACQUIRES: the component's lock
 component *lock_unsettled(tw_runtime &rt) {
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     component *const it = rt.unsettled;
     if (it != nullptr)
         it->hooks->lock(*it);
@@ -87,7 +87,7 @@ void unlock_all_by(tw_runtime &rt, void (*component_hooks::*unlock)(component &)
 
 // The newest component goes first, because it may use older ones, as a set uses its workers.
 component *newest(tw_runtime &rt) {
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     return rt.components;
 }
 
@@ -107,18 +107,18 @@ void add_component_locked(component &added, tw_runtime &rt, const component_hook
     added.hooks = &hooks;
     added.last_walk = 0;
     added.number = ++rt.components_made;
-    link_first(rt.components, added);
+    base::link_first(rt.components, added);
     if (hooks.job_relay != nullptr)
         rt.job_relay.store(hooks.job_relay, std::memory_order_relaxed);
 }
 
 void add_component(component &added, tw_runtime &rt, const component_hooks &hooks) {
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     add_component_locked(added, rt, hooks);
 }
 
 bool add_only_component(component &it, tw_runtime &rt, const component_hooks &hooks) {
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     if (find(rt, hooks) != nullptr)
         return false;
     add_component_locked(it, rt, hooks);
@@ -126,16 +126,16 @@ bool add_only_component(component &it, tw_runtime &rt, const component_hooks &ho
 }
 
 component *find_component(tw_runtime &rt, const component_hooks &hooks) {
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     return find(rt, hooks);
 }
 
 // A walk that would have reached this component next goes on behind it.
 void remove_component(component &it) {
-    const mutex_hold hold(&it.rt->components_mutex);
+    const base::mutex_hold hold(&it.rt->components_mutex);
     if (it.rt->unreached == &it)
         it.rt->unreached = it.next;
-    unlink(it.rt->components, it);
+    base::unlink(it.rt->components, it);
 }
 
 void stop_components(tw_runtime &rt) { for_each_component_once(rt, &component_hooks::stop); }
@@ -166,19 +166,19 @@ bool settle_components_slowly(tw_runtime &rt) {
 // The mutex is held all the time, unlike in a walk: this is called from inside callbacks, too, while a
 // walk may be under way. The hooks take locks for a moment and wait for nothing.
 void interrupt_components(tw_runtime &rt) {
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     call_each(rt, &component_hooks::interrupt);
 }
 
 void begin_to_clear_components(tw_runtime &rt) {
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     call_each(rt, &component_hooks::begin_clear);
 }
 
 // One at a time and with the mutex released in between, because tw_runtime_clear calls a function of the
 // user's for each. That may make and free components, so the search begins at the first one each time.
 tw_node *clear_one_in_components(tw_runtime &rt) {
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     tw_node *found = nullptr;
     for_each_component(rt, [&found](component &each) {
         if (found == nullptr && each.hooks->clear_one != nullptr)

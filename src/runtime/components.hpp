@@ -1,8 +1,8 @@
 // Components: what is made on a runtime and ends with it, such as pools of workers and sets of
-// timers. The runtime knows them by their hooks alone. The order of locks is in runtime.hpp.
+// timers. The runtime knows them by their hooks alone. The order of locks is in state.hpp.
 #pragma once
 
-#include "runtime.hpp"
+#include "state.hpp"
 
 namespace tickwheel::runtime {
 

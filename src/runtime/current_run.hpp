@@ -3,7 +3,7 @@
 #pragma once
 
 #include "on_stack.hpp"
-#include "runtime.hpp"
+#include "state.hpp"
 
 namespace tickwheel::runtime {
 

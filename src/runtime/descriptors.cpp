@@ -49,7 +49,7 @@ TW_API int tw_runtime_unwatch(tw_runtime *rt, int fd) {
 }
 
 TW_API int tw_runtime_fd(tw_runtime *rt) {
-    check::is_runtime(rt, __builtin_return_address(0));
+    registry::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_lending(rt); error != 0)
         return error;
     const no_thread_cancel guard;
@@ -65,7 +65,7 @@ TW_API int tw_runtime_fd(tw_runtime *rt) {
 // The descriptor is programmed last: a node that was armed before is part of the answer, and one that is
 // armed later and due earlier makes the descriptor readable again (tests/drivers/timerfd_wake.pml).
 TW_API int tw_runtime_dispatch(tw_runtime *rt) {
-    check::is_runtime(rt, __builtin_return_address(0));
+    registry::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_lending(rt); error != 0)
         return error;
     return drive(*rt, [rt] {

@@ -9,9 +9,9 @@
 
 #include <cassert>
 
+#include "base/linked_list.hpp"
 #include "components.hpp"
 #include "lifetime.hpp"
-#include "linked_list.hpp"
 
 namespace tickwheel::runtime {
 
@@ -27,7 +27,7 @@ template <class Do> void for_each_runtime(Do what) {
         what(*rt);
 }
 
-// Takes the locks in the order that all code keeps to (runtime.hpp). Not `lifecycle_mutex`: a thread that
+// Takes the locks in the order that all code keeps to (state.hpp). Not `lifecycle_mutex`: a thread that
 // holds it may be waiting for the very callback that forks, and the fork would wait for ever. The child makes
 // it anew; what it guards, the firing thread, is not there.
 void prepare() {
@@ -93,16 +93,16 @@ void begin_anew(tw_runtime &rt) {
 }  // namespace
 
 int watch_for_forks(tw_runtime &rt) {
-    const mutex_hold hold(&process_mutex);
+    const base::mutex_hold hold(&process_mutex);
     if (const int error = set_handlers(); error != 0)
         return error;
-    link_first(first, rt);
+    base::link_first(first, rt);
     return 0;
 }
 
 void stop_watching_for_forks(tw_runtime &rt) {
-    const mutex_hold hold(&process_mutex);
-    unlink(first, rt);
+    const base::mutex_hold hold(&process_mutex);
+    base::unlink(first, rt);
 }
 
 }  // namespace tickwheel::runtime
@@ -112,7 +112,7 @@ using namespace tickwheel::runtime;
 // Refused inside callbacks: the frames of the library that they return to belong to the parent's turn, and
 // would go on with it.
 TW_API int tw_runtime_after_fork(tw_runtime *rt) {
-    check::is_runtime(rt, __builtin_return_address(0));
+    registry::is_runtime(rt, __builtin_return_address(0));
     if (rt == nullptr)
         return refuse(-EINVAL, "the runtime is null");
     if (!rt->forked)

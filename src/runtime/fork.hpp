@@ -3,7 +3,7 @@
 // again.
 #pragma once
 
-#include "runtime.hpp"
+#include "state.hpp"
 
 namespace tickwheel::runtime {
 

@@ -28,7 +28,7 @@ unsigned label_number(tw_runtime &rt, const char *text) {
         return 0;
     if (const unsigned known = search(rt, text); known != 0)
         return known;
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     if (const unsigned meanwhile = search(rt, text); meanwhile != 0)
         return meanwhile;
     const unsigned count = rt.label_count.load(std::memory_order_relaxed);

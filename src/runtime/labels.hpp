@@ -1,7 +1,7 @@
 // The labels of a runtime: names of kinds of timers, which counters are kept for. Any thread.
 #pragma once
 
-#include "runtime.hpp"
+#include "state.hpp"
 
 namespace tickwheel::runtime {
 

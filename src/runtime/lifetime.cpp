@@ -139,7 +139,7 @@ int make(const tw_driver &driver, const tw_runtime_options &o, tw_runtime *&made
         destroy(*rt);
         return error;
     }
-    check::is_made(*rt);
+    registry::is_made(*rt);
     made = rt;
     return 0;
 }
@@ -168,7 +168,9 @@ void *thread_main(void *arg) {
     prctl(PR_SET_TIMERSLACK, static_cast<unsigned long>(rt.slack_ns));
     run_turns(rt);
     if (rt.to_be_freed) {
-        { const mutex_hold after_start(&rt.lifecycle_mutex); }  // the call that started this thread has left
+        {
+            const base::mutex_hold after_start(&rt.lifecycle_mutex);
+        }  // the call that started this thread has left
         destroy(rt);
     }
     return nullptr;
@@ -257,7 +259,7 @@ void interrupt_and_join(tw_runtime &rt) {
 // outside: this one, a stop, or one that drives the runtime. `driven` decides which thread fires: of a
 // start and a tw_runtime_dispatch at the same time, one is refused.
 int start(tw_runtime &rt) {
-    const mutex_hold hold(&rt.lifecycle_mutex);
+    const base::mutex_hold hold(&rt.lifecycle_mutex);
     if (rt.stopping)
         join(rt);  // a callback has stopped it
     auto none = driven::by_none;
@@ -270,7 +272,7 @@ int start(tw_runtime &rt) {
     if (error != 0)
         rt.driven = driven::by_none;
     else
-        check::is_driven(rt);
+        registry::is_driven(rt);
     return error;
 }
 
@@ -282,7 +284,7 @@ void stop(tw_runtime &rt) {
         interrupt_from_inside(rt, *inside_user_code::outermost(rt));
         return;
     }
-    const mutex_hold hold(&rt.lifecycle_mutex);
+    const base::mutex_hold hold(&rt.lifecycle_mutex);
     interrupt_and_join(rt);
     stop_components(rt);
 }
@@ -300,13 +302,13 @@ bool begin_to_free(tw_runtime &rt) {
 void join_if_stopped(tw_runtime &rt) {
     if (!rt.stopping)
         return;
-    const mutex_hold hold(&rt.lifecycle_mutex);
+    const base::mutex_hold hold(&rt.lifecycle_mutex);
     if (rt.stopping)
         join(rt);
 }
 
 void end_firing(tw_runtime &rt) {
-    const mutex_hold hold(&rt.lifecycle_mutex);
+    const base::mutex_hold hold(&rt.lifecycle_mutex);
     interrupt_and_join(rt);
 }
 
@@ -347,7 +349,7 @@ void destroy(tw_runtime &rt) {
     pthread_mutex_destroy(&rt.wall_mutex);
     pthread_mutex_destroy(&rt.components_mutex);
     pthread_mutex_destroy(&rt.lifecycle_mutex);
-    check::is_gone(rt);
+    registry::is_gone(rt);
     rt.~tw_runtime();
     std::free(&rt);
 }
@@ -376,7 +378,7 @@ TW_API int tw_runtime_new(tw_runtime **rt, const tw_runtime_options *options) {
 }
 
 TW_API int tw_runtime_start(tw_runtime *rt) {
-    check::is_runtime(rt, __builtin_return_address(0));
+    registry::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_arming(rt); error != 0)
         return error;
     if (rt->driver->wait_until == nullptr)
@@ -387,7 +389,7 @@ TW_API int tw_runtime_start(tw_runtime *rt) {
 }
 
 TW_API int tw_runtime_stop(tw_runtime *rt) {
-    check::is_runtime(rt, __builtin_return_address(0));
+    registry::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_usable(rt); error != 0)
         return error;
     const no_thread_cancel guard;
@@ -415,7 +417,7 @@ static void defer_free(tw_runtime &rt, const inside_user_code &outermost) {
 
 // In the child of a fork there is no thread to stop, and `lifecycle_mutex` may have been held by one.
 TW_API int tw_runtime_free(tw_runtime *rt) {
-    check::is_freed(rt, __builtin_return_address(0));
+    registry::is_freed(rt, __builtin_return_address(0));
     if (rt == nullptr)
         return 0;
     if (const inside_user_code *const outermost = inside_user_code::outermost(*rt); outermost != nullptr) {

@@ -1,7 +1,7 @@
 // Stopping, emptying and freeing a runtime, for other files. The public functions are in lifetime.cpp.
 #pragma once
 
-#include "runtime.hpp"
+#include "state.hpp"
 
 namespace tickwheel::runtime {
 

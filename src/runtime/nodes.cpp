@@ -214,7 +214,7 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return error;
     if (delay_ns < 0)
         return refuse_delay();
-    check::may_be_idle(*rt);
+    registry::may_be_idle(*rt);
     __builtin_prefetch(node, 1);
     const tick due = steady_tick_after_now(*rt, delay_ns);
     deferred_wake wake(*rt);
@@ -243,7 +243,7 @@ TW_API int tw_runtime_arm(tw_runtime *rt, tw_node *node, const tw_when *when) {
         return error;
     if (when == nullptr)
         return refuse(-EINVAL, "when is null");
-    check::may_be_idle(*rt);
+    registry::may_be_idle(*rt);
     const char *const wrong = what_is_wrong(*rt, *when);
     return wrong != nullptr ? refuse(-EINVAL, wrong) : arm(*rt, node, *when);
 }

@@ -5,7 +5,7 @@
 using namespace tickwheel::runtime;
 
 TW_API int64_t tw_runtime_now(tw_runtime *rt) {
-    check::is_runtime(rt, __builtin_return_address(0));
+    registry::is_runtime(rt, __builtin_return_address(0));
     return usable(rt) ? rt->absolute->clock.read() : TW_NO_DEADLINE;
 }
 
@@ -48,7 +48,7 @@ TW_API uint64_t tw_runtime_overruns(tw_runtime *rt) {
 // Nothing is pending while the runtime is being freed: its nodes are off the wheels, and its records only
 // wait for their `drop`.
 TW_API size_t tw_runtime_count(tw_runtime *rt) {
-    check::is_runtime(rt, __builtin_return_address(0));
+    registry::is_runtime(rt, __builtin_return_address(0));
     if (!usable(rt) || rt->is_freed != 0)
         return 0;
     const wall_hold hold(*rt);
@@ -68,7 +68,7 @@ TW_API int tw_runtime_check(tw_runtime *rt, tw_report *report, void *arg) {
 }
 
 TW_API int tw_runtime_stats(tw_runtime *rt, tw_stats *stats) {
-    check::is_runtime(rt, __builtin_return_address(0));
+    registry::is_runtime(rt, __builtin_return_address(0));
     if (const int error = check_usable(rt); error != 0)
         return error;
     if (stats == nullptr)

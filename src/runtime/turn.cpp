@@ -53,9 +53,6 @@ void count_late(lateness &of, std::int64_t late) {
         of.max.store(late, std::memory_order_relaxed);
 }
 
-std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-std::int64_t greater(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
-
 // A driver that cannot wait must neither stop the timers nor burn the processor.
 void wait_without_driver(tw_runtime &rt) {
     constexpr timespec a_millisecond = {0, 1'000'000};
@@ -213,7 +210,7 @@ bool measure_before_sleep(tw_runtime &rt, const tw_deadlines &until) {
             return;  // that clock's reading is of no use; the steady one's measures the sleep
         const std::int64_t reading = line.clock.read();
         began.*line.deadline_field = reading;
-        late = greater(late, reading - until.*line.deadline_field);
+        late = base::larger(late, reading - until.*line.deadline_field);
     });
     const bool is_at_once = until.steady_ns == 0 || until.wall_ns == 0;
     if (!is_at_once && late <= 0) {
@@ -239,7 +236,8 @@ void measure_after_sleep(tw_runtime &rt) {
         if (deadline == TW_NO_DEADLINE)
             return;
         const std::int64_t by_length = slept - (deadline - sleep.began.*line.deadline_field);
-        late = greater(late, line.can_be_set ? smaller(by_length, line.clock.read() - deadline) : by_length);
+        late = base::larger(late, line.can_be_set ? base::smaller(by_length, line.clock.read() - deadline)
+                                                  : by_length);
     });
     if (late >= 0)
         count_late(rt.counters.waking, late);
@@ -314,7 +312,7 @@ drive_permit::drive_permit(tw_runtime &rt) : rt_(rt) {
     granted_ = rt.driven.compare_exchange_strong(none, driven::by_caller);
     if (granted_) {
         rt.stopping.store(false, std::memory_order_relaxed);
-        check::is_driven(rt);
+        registry::is_driven(rt);
     }
 }
 

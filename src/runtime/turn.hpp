@@ -5,7 +5,7 @@
 #pragma once
 
 #include "exceptions.h"
-#include "runtime.hpp"
+#include "state.hpp"
 
 namespace tickwheel::runtime {
 

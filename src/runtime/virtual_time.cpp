@@ -62,12 +62,12 @@ int move(tw_runtime *rt, std::int64_t by, void (*how)(tw_runtime &, std::int64_t
 }  // namespace
 
 TW_API int tw_runtime_advance(tw_runtime *rt, int64_t ns) {
-    check::is_runtime(rt, __builtin_return_address(0));
+    registry::is_runtime(rt, __builtin_return_address(0));
     return move(rt, ns, go_from_one_to_the_next);
 }
 
 TW_API int tw_runtime_leap(tw_runtime *rt, int64_t ns) {
-    check::is_runtime(rt, __builtin_return_address(0));
+    registry::is_runtime(rt, __builtin_return_address(0));
     return move(rt, ns, go);
 }
 

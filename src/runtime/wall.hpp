@@ -11,7 +11,7 @@
 // overflow within 584 years.
 #pragma once
 
-#include "runtime.hpp"
+#include "state.hpp"
 
 namespace tickwheel::runtime {
 
@@ -59,7 +59,7 @@ inline std::int64_t follow_wall(tw_runtime &rt) {
 inline tick present_to_tell(tw_runtime &rt, timeline &line, std::int64_t &reading) {
     if (!line.can_be_set)
         return line.present(reading);
-    const mutex_hold hold(&rt.wall_mutex);
+    const base::mutex_hold hold(&rt.wall_mutex);
     return line.told = line.present(reading);
 }
 

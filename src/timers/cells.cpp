@@ -6,7 +6,7 @@
 
 #include "runtime/fork.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 constinit std::atomic<block *> directory[leaves] = {};
 constinit std::uint32_t end_of_blocks = last_block;
@@ -35,14 +35,15 @@ int add_leaf(std::uint32_t number) {
 }  // namespace
 
 int take_block(std::uint32_t &number) {
-    const mutex_hold hold(&process_mutex);
+    const base::mutex_hold hold(&runtime::process_mutex);
     if (first_free != 0) {
         number = first_free;
         first_free = block_at(number).stride;
         return 0;
     }
     if (next_block == end_of_blocks)
-        return refuse(-EMFILE, "the sets of this process have as many timers as handles can distinguish");
+        return runtime::refuse(-EMFILE,
+                               "the sets of this process have as many timers as handles can distinguish");
     if (const int error = add_leaf(next_block); error != 0)
         return error;
     number = next_block++;
@@ -50,7 +51,7 @@ int take_block(std::uint32_t &number) {
 }
 
 void give_back_block(std::uint32_t number) {
-    const mutex_hold hold(&process_mutex);
+    const base::mutex_hold hold(&runtime::process_mutex);
     block &back = block_at(number);
     back.owner.store(nullptr, std::memory_order_relaxed);
     back.cells.store(nullptr, std::memory_order_relaxed);
@@ -62,4 +63,4 @@ void give_back_block(std::uint32_t number) {
     last_free = number;
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -14,7 +14,7 @@
 
 #include "record.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 inline constexpr std::uint32_t cells_of_block = 1024;
 inline constexpr std::uint32_t smallest_piece = 64;
@@ -85,4 +85,4 @@ inline record_set &set_of(const record &timer) {
     return *block_of(timer.number).owner.load(std::memory_order_relaxed);
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -6,11 +6,12 @@
 
 #include "record_move.hpp"
 
-struct tw_handles : tickwheel::runtime::record_set {};
+struct tw_handles : tickwheel::timers::record_set {};
 
 namespace {
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
+using namespace tickwheel::timers;
 
 // --- finding ---------------------------------------------------------------------------
 
@@ -39,14 +40,14 @@ __attribute__((cold)) int what_else_it_is(const block &in, const record &timer, 
     const std::uint32_t had = timer.generation - in.generation;
     const std::uint32_t asked = generation - in.generation;
     const bool was_made = asked < had || (asked == had && timer.state == record_state::ended);
-    return was_made ? -ESTALE : refuse(-ENOENT, no_such_handle);
+    return was_made ? -ESTALE : runtime::refuse(-ENOENT, no_such_handle);
 }
 
 // Finds a live record (P11). With -ESTALE, `found` is the record that now has the cell.
 // REQUIRES: record lock held
 TW_INLINED inline int find(tw_handles &set, const block *in, tw_handle handle, record *&found) {
     if (in == nullptr || !set.records->was_used(*in, cell_in(handle)))
-        return refuse(-ENOENT, no_such_handle);
+        return runtime::refuse(-ENOENT, no_such_handle);
     found = &record_in(*in, cell_in(handle));
     const bool is_it = found->generation == generation_in(handle) && is_live(*found);
     return is_it ? 0 : what_else_it_is(*in, *found, generation_in(handle));
@@ -59,7 +60,7 @@ TW_INLINED inline int find(tw_handles &set, tw_handle handle, record *&found) {
 int check_start(const tw_handles *handles, const tw_handle *handle) {
     if (const int error = check_arming(handles); error != 0)
         return error;
-    return handle == nullptr ? refuse(-EINVAL, "no place for the handle") : 0;
+    return handle == nullptr ? runtime::refuse(-EINVAL, "no place for the handle") : 0;
 }
 
 }  // namespace
@@ -130,7 +131,7 @@ template <auto How> int move(tw_handles *set, tw_handle handle, std::int64_t del
     if (const int error = check_arming(set); error != 0)
         return error;
     if (delay < 0)
-        return refuse_delay();
+        return runtime::refuse_delay();
     const block *const in = block_in(*set, handle);
     prefetch(*set, in, handle);
     prepared_move to(*set, delay);

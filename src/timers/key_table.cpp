@@ -10,7 +10,7 @@
 
 #include "runtime/no_thread_cancel.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 namespace {
 
@@ -27,7 +27,7 @@ constexpr std::uint32_t buckets_given_back = 8192;
 constexpr std::uint64_t domain_of_numbers = 0xee;  // so that numbers hash apart from strings
 
 int draw(sip_seed &seed) {
-    const no_thread_cancel guard;
+    const runtime::no_thread_cancel guard;
     ssize_t drawn;
     do
         drawn = getrandom(&seed, sizeof seed, 0);
@@ -159,4 +159,4 @@ void key_table::move_some() {
         old_.give_back(old_left_, old_left_ + buckets_given_back);
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

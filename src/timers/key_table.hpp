@@ -18,7 +18,7 @@
 
 #include "siphash.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 // A power of two of buckets. Invariant: no bucket is empty between the one where the search for a
 // hash begins, home(hash), and the one that holds it.
@@ -118,4 +118,4 @@ class key_table {
     std::atomic<std::uint32_t> prefetched_mask_{0};
 };
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

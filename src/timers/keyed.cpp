@@ -9,15 +9,16 @@
 #include "key_table.hpp"
 #include "record_move.hpp"
 
-struct tw_keyed : tickwheel::runtime::record_set {
-    tickwheel::runtime::key_table keys;
+struct tw_keyed : tickwheel::timers::record_set {
+    tickwheel::timers::key_table keys;
     std::uint32_t capacity;
-    tickwheel::runtime::record *replaced;  // from `reserve` to `publish`: the record that loses its key
+    tickwheel::timers::record *replaced;  // from `reserve` to `publish`: the record that loses its key
 };
 
 namespace {
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
+using namespace tickwheel::timers;
 
 // Of a record in a set of keys, where the rest is in the next cache line: both are fetched at once.
 bool has_key(record &timer, const tw_key &key) {
@@ -46,8 +47,8 @@ bool is_valid(const tw_key &key) {
 }
 
 int refuse_key(const tw_key &key) {
-    return refuse(-EINVAL,
-                  key.bytes == nullptr ? "the key's bytes are null" : "the key is longer than TW_KEY_MAX");
+    return runtime::refuse(-EINVAL, key.bytes == nullptr ? "the key's bytes are null"
+                                                         : "the key is longer than TW_KEY_MAX");
 }
 
 // Copies a user's key, without the lock. Hashes the copy: the user may change the original
@@ -83,7 +84,8 @@ int reserve(record_set &set, record &timer) {
     if (keyed.replaced != nullptr)
         return 0;
     const bool is_full = keyed.capacity != 0 && keyed.keys.count() == keyed.capacity;
-    return is_full ? refuse(-ENOSPC, "the set has as many timers as its capacity") : keyed.keys.reserve_one();
+    return is_full ? runtime::refuse(-ENOSPC, "the set has as many timers as its capacity")
+                   : keyed.keys.reserve_one();
 }
 
 record *publish(record_set &set, record &timer) {
@@ -142,7 +144,7 @@ template <class Lock, class What>
 TW_INLINED inline int with(tw_keyed &set, const tw_key &key, std::uint32_t hash, What what) {
     Lock lock(*set.space);
     record *const found = find(set, hash, key);
-    return found == nullptr ? refuse(-ENOENT, "no timer is under this key") : what(*found, lock);
+    return found == nullptr ? runtime::refuse(-ENOENT, "no timer is under this key") : what(*found, lock);
 }
 
 template <class Lock, class What> int with(tw_keyed *set, const tw_key &key, What what) {
@@ -182,7 +184,7 @@ template <auto How> int move(tw_keyed *set, const tw_key &key, std::int64_t dela
     std::uint32_t hash;
     int error = look_up(set, key, hash);
     if (error == 0)
-        error = delay < 0 ? refuse_delay() : check_arming(set);
+        error = delay < 0 ? runtime::refuse_delay() : check_arming(set);
     if (error != 0)
         return error;
     prepared_move to(*set, delay);

@@ -12,9 +12,9 @@
 #include <tickwheel/task.h>
 
 #include "core/log.hpp"
-#include "workers/workers.hpp"
+#include "workers/runnable.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 struct record_set;
 
@@ -131,4 +131,4 @@ inline void *arg_of(const record &timer) { return timer.has_rest ? timer.rest->a
 inline bool has_next(const record &timer) { return timer.has_rest && timer.rest->next != nullptr; }
 inline bool is_periodic(const record &timer) { return timer.has_rest && timer.rest->period != 0; }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -9,7 +9,7 @@
 #include "core/periodic.hpp"
 #include "runtime/exceptions.h"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 // --- waiting ---------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ static void take_back_last(record &timer) {
 void withdraw_fires(record_set &set, record &timer) {
     if (set.workers == nullptr)
         return;
-    const std::uint32_t taken = withdraw(worker_part_of(timer).runnable);
+    const std::uint32_t taken = workers::withdraw(worker_part_of(timer).runnable);
     assert(taken <= timer.uses - worker_part_of(timer).begun);
     timer.uses -= taken;
     if (taken != 0)
@@ -147,9 +147,9 @@ tw_event event_of(const record_set &set, const record &timer, const tw_key &key,
 
 // Arms a periodic record that fires for its next tick, before its callback runs. Returns false if this fire
 // is its last.
-bool arm_again(record_space &space, record &timer, tick present, tick &overruns) {
+bool arm_again(record_space &space, record &timer, runtime::tick present, runtime::tick &overruns) {
     struct {
-        tick expiry, period;
+        runtime::tick expiry, period;
         std::uint32_t part;
         std::uint16_t fires_left;
         std::uint8_t missed_and_label;
@@ -168,11 +168,11 @@ void fire_on_worker(record_set &set, record &timer, std::int64_t due, std::uint6
                     record_lock &lock) {
     set.references.fetch_add(1, std::memory_order_relaxed);
     const bool skips = timer.rest->missed != TW_BURST;  // a one-shot timer has TW_BURST
-    const enqueued result = enqueue(worker_part_of(timer).runnable, skips, due, overruns);
-    if (result == enqueued::waits)
+    const workers::enqueued result = workers::enqueue(worker_part_of(timer).runnable, skips, due, overruns);
+    if (result == workers::enqueued::waits)
         return;
     set.references.fetch_sub(1, std::memory_order_relaxed);
-    if (result == enqueued::joins)
+    if (result == workers::enqueued::joins)
         --timer.uses;
     else
         after_fire(set, timer, due, lock);
@@ -212,7 +212,7 @@ void call_here(record_space &space, record_set &set, record &timer, std::int64_t
     space.fired_in = &set;
     space.fired_due = due;
     const inside_record frame(set, timer);
-    const current_run run(*space.rt, due, overruns);
+    const runtime::current_run run(*space.rt, due, overruns);
     const tw_key key = key_in(set, timer);
     const tw_event event = event_of(set, timer, key, due, overruns);
     tw_task_callback *const fn = timer.fn;
@@ -228,7 +228,7 @@ void call_here(record_space &space, record_set &set, record &timer, std::int64_t
 
 // A drained record does not fire: the drain ends it, and counts this fire as prevented. P8: other threads get
 // the lock between two fires, even if no callback runs here.
-void fire_record(core::timing *fired, tick present, void *arg) {
+void fire_record(core::timing *fired, runtime::tick present, void *arg) {
     record_space &space = *static_cast<record_space *>(arg);
     if (fired == nullptr) {
         end_fire(space);
@@ -242,12 +242,12 @@ void fire_record(core::timing *fired, tick present, void *arg) {
         return;
     }
     const std::int64_t due = line_of(space, timer).unit.reading(timer.timing.due);
-    tick overruns = 0;
+    runtime::tick overruns = 0;
     ++timer.uses;
     if (is_periodic(timer) ? !arm_again(space, timer, present, overruns) : !has_next(timer))
         timer.state = record_state::last;
     const bool on_worker = set.workers != nullptr;
-    fire_meter &meter = space.rt->meter;
+    runtime::fire_meter &meter = space.rt->meter;
     if (meter.begin_callback(due, timer.label, on_worker)) [[unlikely]]
         meter.show_callback(timer.label, nullptr, handle_in(set, timer),
                             reinterpret_cast<const void *>(timer.fn));
@@ -284,12 +284,12 @@ void call(record_set &set, record &timer, std::int64_t due, record_lock &lock, L
     void *const arg = arg_of(timer);
     const inside_record frame(set, timer);
     lock.unlock();
-    passing_exceptions([&] { timer.fn(&event, arg); },
-                       [&] {
-                           frame.leave();
-                           lock.lock();
-                           left();
-                       });
+    runtime::passing_exceptions([&] { timer.fn(&event, arg); },
+                                [&] {
+                                    frame.leave();
+                                    lock.lock();
+                                    left();
+                                });
     lock.lock();
 }
 
@@ -330,7 +330,7 @@ void discarded(tw_runnable &runnable, std::uint32_t fires) {
 }
 
 // The record is in use, so what is read here does not change.
-void describe(const tw_runnable &runnable, running_callback &callback) {
+void describe(const tw_runnable &runnable, runtime::running_callback &callback) {
     const record &timer = record_of(const_cast<tw_runnable &>(runnable));
     callback.describe(timer.label, nullptr, handle_in(set_of(timer), timer),
                       reinterpret_cast<const void *>(timer.fn));
@@ -365,4 +365,4 @@ tw_key key_of(const record &timer) {
     return tw_key_bytes(longer != nullptr ? longer : timer.rest->key.bytes, timer.rest->key_size);
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -15,11 +15,11 @@
 #include "runtime/current_run.hpp"
 #include "runtime/on_stack.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 // While it lives, this thread is in a function of a record's user: a callback, `next`, `copy`,
 // `drop` or a drain's visitor.
-class inside_record : on_stack<inside_record> {
+class inside_record : runtime::on_stack<inside_record> {
   public:
     inside_record(const record_set &set, const record &timer) : record_(&timer), set_(&set) {}
     using stack_frame::leave;
@@ -50,8 +50,8 @@ class user_call {
 
   private:
     record_lock &lock_;
-    const no_thread_cancel guard_;
-    inside_user_code inside_;
+    const runtime::no_thread_cancel guard_;
+    runtime::inside_user_code inside_;
     inside_record inside_record_;
 };
 
@@ -68,7 +68,7 @@ void wait_for_progress(record_space &space, record_lock &lock);
 
 // Arms a record for a tick of its clock.
 // REQUIRES: record lock held, the record is not armed
-inline void arm(record_space &space, record &timer, tick due) {
+inline void arm(record_space &space, record &timer, runtime::tick due) {
     core::arm_record(wheel_of(space, timer), timer.timing, due);
 }
 
@@ -89,7 +89,7 @@ inline void count_cancelled(record_space &space, const record &timer, bool preve
 // The core::record_caller of the wheels. Fires a record that the wheel has just taken off; or, if `fired` is
 // null, ends the fire that an exception has left.
 // RELEASES AND REACQUIRES: wheels' lock
-void fire_record(core::timing *fired, tick present, void *arg);
+void fire_record(core::timing *fired, runtime::tick present, void *arg);
 
 // Ends a live record: its handle or key finds it no more, and no further callback begins.
 // REQUIRES: record lock held
@@ -141,4 +141,4 @@ inline bool is_drained(const record_set &set, const record &timer) { return time
 // How workers run a record.
 extern const tw_runnable_hooks record_hooks;
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -3,28 +3,29 @@
 
 #include <cerrno>
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 namespace {
 
 int refuse_busy(const record &timer) {
-    return refuse(-EBUSY, has_next(timer) ? "its schedule (next) has not yet returned the next deadline"
-                                          : "the timer's last callback runs or is about to");
+    return runtime::refuse(-EBUSY, has_next(timer)
+                                       ? "its schedule (next) has not yet returned the next deadline"
+                                       : "the timer's last callback runs or is about to");
 }
 
 // The tick of a delay from a reading of the steady clock, on the record's own timeline.
-tick tick_after(record_set &set, const record &timer, std::int64_t reading, std::int64_t delay) {
+runtime::tick tick_after(record_set &set, const record &timer, std::int64_t reading, std::int64_t delay) {
     record_space &space = *set.space;
-    const timeline &line = line_of(space, timer);
+    const runtime::timeline &line = line_of(space, timer);
     return line.tick_after(timer.is_on_wall ? space.wall_reading : reading, delay) - line.set_back;
 }
 
 }  // namespace
 
 // Moves a record to a tick of its clock. The grid of a periodic one begins there.
-void prepared_move::move_on_its_line(record &timer, tick due) {
+void prepared_move::move_on_its_line(record &timer, runtime::tick due) {
     record_space &space = *set_.space;
-    timeline &line = line_of(space, timer);
+    runtime::timeline &line = line_of(space, timer);
     core::move_record(&line.wheel, timer.timing, due);
     if (timer.has_rest && timer.rest->part != 0)
         timer.rest->part = 1;
@@ -43,7 +44,7 @@ int prepared_move::move_any(record &timer, std::int64_t delay) {
 int prepared_move::postpone_any(record &timer) {
     if (!core::is_armed(timer.timing))
         return refuse_busy(timer);
-    if (const tick due = tick_after(set_, timer, reading_, delay_); due > timer.timing.due)
+    if (const runtime::tick due = tick_after(set_, timer, reading_, delay_); due > timer.timing.due)
         move_on_its_line(timer, due);
     return 0;
 }
@@ -52,16 +53,16 @@ int prepared_move::again_any(record &timer) {
     if (!core::is_armed(timer.timing))
         return refuse_busy(timer);
     return timer.delay < 0
-               ? refuse(-EINVAL, "the timer has no delay to start again: its deadline is absolute, "
-                                 "or from its schedule (next)")
+               ? runtime::refuse(-EINVAL, "the timer has no delay to start again: its deadline is absolute, "
+                                          "or from its schedule (next)")
                : move_any(timer, timer.delay);
 }
 
 std::int64_t remaining(const record_set &set, const record &timer) {
     if (!core::is_armed(timer.timing))
         return 0;
-    const timeline &line = line_of(*set.space, timer);
-    return time_left(line.unit.reading(timer.timing.due), line.clock.read());
+    const runtime::timeline &line = line_of(*set.space, timer);
+    return runtime::time_left(line.unit.reading(timer.timing.due), line.clock.read());
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

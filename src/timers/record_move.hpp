@@ -8,7 +8,7 @@
 
 #include "record_life.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 // A delay from now, prepared for a record that is moved. The constructor reads the clock, before the caller
 // takes the lock; the destructor wakes the driver if need be, after the caller has released it.
@@ -43,8 +43,8 @@ class prepared_move {
         return core::is_armed(timer.timing) && !timer.is_on_wall && !is_periodic(timer);
     }
 
-    TW_INLINED int move_to(record &timer, tick due) {
-        timeline &line = set_.rt->steady;
+    TW_INLINED int move_to(record &timer, runtime::tick due) {
+        runtime::timeline &line = set_.rt->steady;
         core::move_record(&line.wheel, timer.timing, due);
         wake_.note(line.note_armed(due));
         return 0;
@@ -53,16 +53,16 @@ class prepared_move {
     int move_any(record &timer, std::int64_t delay);
     int postpone_any(record &timer);
     int again_any(record &timer);
-    void move_on_its_line(record &timer, tick due);
+    void move_on_its_line(record &timer, runtime::tick due);
 
     record_set &set_;
     const std::int64_t reading_;  // of the steady clock
     const std::int64_t delay_;
-    const tick due_;  // on the steady timeline
-    deferred_wake wake_;
+    const runtime::tick due_;  // on the steady timeline
+    runtime::deferred_wake wake_;
 };
 
 // REQUIRES: record lock held
 std::int64_t remaining(const record_set &set, const record &timer);
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

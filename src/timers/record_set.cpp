@@ -8,7 +8,7 @@
 #include "record_life.hpp"
 #include "runtime/labels.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 // --- draining --------------------------------------------------------------------------
 //
@@ -89,7 +89,7 @@ std::int64_t drain(record_set &set, const record_visitor &visitor) {
     record_lock lock(*set.space);
     while ((set.drains & bit_of_next_drain(set)) != 0) {
         if (inside_record::of(set))
-            return refuse(-EBUSY, "another drain waits for the callback that this is called from");
+            return runtime::refuse(-EBUSY, "another drain waits for the callback that this is called from");
         wait_for_progress(*set.space, lock);
     }
     const std::uint64_t own_bit = bit_of_next_drain(set);
@@ -97,7 +97,7 @@ std::int64_t drain(record_set &set, const record_visitor &visitor) {
     set.drains |= own_bit;
     std::int64_t drained = 0;
     const std::uint32_t end = set.records->end_number();  // later ones are of the new epoch
-    for (std::uint32_t number = 0; number < core::smaller(end, set.records->end_number()); ++number) {
+    for (std::uint32_t number = 0; number < base::smaller(end, set.records->end_number()); ++number) {
         record &timer = (*set.records)[number];
         if (is_in_use(timer) && is_older(timer, epoch) && drain_record(set, timer, visitor, lock))
             ++drained;
@@ -118,7 +118,7 @@ std::int64_t walk(record_set &set, const record_visitor &visitor) {
     record_lock lock(*set.space);
     std::int64_t visited = 0;
     const std::uint32_t end = set.records->end_number();  // later ones would keep the walk going
-    for (std::uint32_t number = 0; number < core::smaller(end, set.records->end_number()); ++number) {
+    for (std::uint32_t number = 0; number < base::smaller(end, set.records->end_number()); ++number) {
         if (set.rt->is_freed != 0)
             break;
         record &timer = (*set.records)[number];
@@ -148,7 +148,7 @@ std::int64_t walk(record_set *set, const record_visitor &visitor) {
     if (const int error = check_usable(set); error != 0)
         return error;
     if (visitor.by_key == nullptr && visitor.by_handle == nullptr)
-        return refuse(-EINVAL, "the function is null");
+        return runtime::refuse(-EINVAL, "the function is null");
     return walk(*set, visitor);
 }
 
@@ -175,12 +175,12 @@ void destroy(record_set &set) {
         set.lookup->close(set);
     remove_component(set);
     if (set.workers != nullptr)
-        remove_reference(*set.workers);
+        workers::remove_reference(*set.workers);
     give_back_store(set);
     release_references(set, 1);
 }
 
-void destroy(component &base) { destroy(static_cast<record_set &>(base)); }
+void destroy(runtime::component &base) { destroy(static_cast<record_set &>(base)); }
 
 // True if the fork may have interrupted a function of the user's that works on the argument:
 // the child cannot know its state, so it must not drop it.
@@ -190,7 +190,7 @@ bool was_interrupted(const record_set &set, record &timer) {
 }
 
 // Ends all records that are left, when no thread fires; also in the child of a fork.
-void end_all(component &base) {
+void end_all(runtime::component &base) {
     record_set &set = static_cast<record_set &>(base);
     record_lock lock(*set.space);
     for (std::uint32_t number = 0; number < set.records->end_number(); ++number) {
@@ -210,7 +210,7 @@ void end_all(component &base) {
     }
 }
 
-void begin_in_child(component &base) {
+void begin_in_child(runtime::component &base) {
     record_set &set = static_cast<record_set &>(base);
     set.drains = 0;
     set.closing = false;
@@ -218,7 +218,7 @@ void begin_in_child(component &base) {
 }
 
 // The lock is that of the wheels, and callbacks are the firing thread's or workers'.
-constexpr component_hooks set_hooks = {
+constexpr runtime::component_hooks set_hooks = {
     .begin_in_child = begin_in_child,
     .end = end_all,
     .destroy = destroy,
@@ -234,7 +234,8 @@ namespace {
 // REQUIRES: components mutex held
 record_set *set_from(const tw_runtime &rt, std::uint64_t number) {
     record_set *found = nullptr;  // the list begins with the highest number
-    for (component *each = rt.components; each != nullptr && each->number >= number; each = each->next)
+    for (runtime::component *each = rt.components; each != nullptr && each->number >= number;
+         each = each->next)
         if (each->hooks == &set_hooks)
             found = static_cast<record_set *>(each);
     return found;
@@ -259,7 +260,7 @@ met_record meet(record_set &set, const record &timer) {
     met_record met = {};
     met.handle = handle_in(set, timer);
     met.key = key_in(set, timer);
-    const timeline &line = line_of(*set.space, timer);
+    const runtime::timeline &line = line_of(*set.space, timer);
     met.label = timer.label;
     met.is_on_wall = timer.is_on_wall;
     met.due = line.unit.reading(timer.timing.due);
@@ -311,14 +312,14 @@ bool visit_next(tw_runtime &rt, walk_position &at, void (*visit)(const met_recor
 // --- making and freeing ------------------------------------------------------------------
 
 int check_usable(const tw_runtime *rt, const set_options &options) {
-    if (const int error = check_arming(rt); error != 0)
+    if (const int error = runtime::check_arming(rt); error != 0)
         return error;
     if (options.capacity > most_records)
-        return refuse(-EINVAL, "the capacity is more than a set can hold");
+        return runtime::refuse(-EINVAL, "the capacity is more than a set can hold");
     if (options.storage > most_storage)
-        return refuse(-EINVAL, "the storage for each timer's argument is too large");
-    if (options.workers != nullptr && !are_of(*options.workers, *rt))
-        return refuse(-EINVAL, "the workers are those of another runtime");
+        return runtime::refuse(-EINVAL, "the storage for each timer's argument is too large");
+    if (options.workers != nullptr && !workers::are_of(*options.workers, *rt))
+        return runtime::refuse(-EINVAL, "the workers are those of another runtime");
     return 0;
 }
 
@@ -390,7 +391,7 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
     set.workers = options.workers;
     set.concurrent = options.concurrent;
     set.storage = options.storage;
-    set.label = static_cast<std::uint8_t>(label_number(rt, options.label));
+    set.label = static_cast<std::uint8_t>(runtime::label_number(rt, options.label));
     // With a capacity nothing is allocated later, and any timer may need a rest.
     set.has_rests = has_keys(set) || options.workers != nullptr || options.capacity != 0;
     tw_port_hide(&set, sizeof set);
@@ -414,7 +415,7 @@ int open(record_set &set, tw_runtime &rt, const set_options &options, const look
         return error;
     }
     if (set.workers != nullptr)
-        add_reference(*set.workers);
+        workers::add_reference(*set.workers);
     add_component(set, rt, set_hooks);
     return 0;
 }
@@ -425,9 +426,10 @@ int free_set(record_set *set) {
     if (const int error = check_usable(set); error != 0)
         return error;
     if (inside_record::of(*set))
-        return refuse(-EBUSY, "called from a callback, next, drop, copy or each of a timer of this set");
-    end_of_call end;
-    const inside_user_code frame(*set->rt, end);
+        return runtime::refuse(-EBUSY,
+                               "called from a callback, next, drop, copy or each of a timer of this set");
+    runtime::end_of_call end;
+    const runtime::inside_user_code frame(*set->rt, end);
     {
         const record_guard lock(*set->space);
         set->closing = true;
@@ -438,4 +440,4 @@ int free_set(record_set *set) {
     return 0;
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -24,7 +24,7 @@
 
 #include "record_space.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 struct set_options;
 
@@ -60,7 +60,7 @@ struct key_copy {
 
 inline constexpr std::size_t storage_alignment = 16;
 
-struct record_set : component {
+struct record_set : runtime::component {
     // Constant once the set is made.
     record_space *space;
     record_store *records;
@@ -113,7 +113,7 @@ int make_set(Set **made, tw_runtime *rt, const set_options &options, const looku
     if (const int error = check_usable(rt, options); error != 0)
         return error;
     if (made == nullptr)
-        return refuse(-EINVAL, "no place for the set");
+        return runtime::refuse(-EINVAL, "no place for the set");
     void *const memory = std::calloc(1, sizeof(Set));
     if (memory == nullptr)
         return -ENOMEM;
@@ -138,12 +138,12 @@ int free_set(record_set *set);
 // --- calls on a set ----------------------------------------------------------------------
 
 // Return 0 if `set` is a set that may be used; or used to start or move a record.
-inline int refuse_set() { return refuse(-EINVAL, "the set of timers is null"); }
+inline int refuse_set() { return runtime::refuse(-EINVAL, "the set of timers is null"); }
 inline int check_usable(const record_set *set) {
-    return set == nullptr ? refuse_set() : check_usable(set->rt);
+    return set == nullptr ? refuse_set() : runtime::check_usable(set->rt);
 }
 inline int check_arming(const record_set *set) {
-    return set == nullptr ? refuse_set() : check_arming(set->rt);
+    return set == nullptr ? refuse_set() : runtime::check_arming(set->rt);
 }
 
 std::size_t count_of(record_set *set);
@@ -230,4 +230,4 @@ inline tw_key key_in(const record_set &set, const record &timer) {
     return has_keys(set) ? key_of(timer) : tw_key{};
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

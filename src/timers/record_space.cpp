@@ -8,16 +8,16 @@
 #include "record_life.hpp"
 #include "runtime/wall.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 // --- the lock ---------------------------------------------------------------------------
 
 void lock_slowly(record_space &space) {
     tw_runtime &rt = *space.rt;
-    wall_hold::lock(rt);
-    const std::int64_t reading = has_wall(rt) ? follow_wall(rt) : 0;
+    runtime::wall_hold::lock(rt);
+    const std::int64_t reading = runtime::has_wall(rt) ? runtime::follow_wall(rt) : 0;
     core::lock(space.wheels);
-    space.has_wall_mutex = has_wall(rt);
+    space.has_wall_mutex = runtime::has_wall(rt);
     space.wall_reading = reading;
 }
 
@@ -38,23 +38,23 @@ void record_lock::release_wall() {
 
 namespace {
 
-record_space &space_in(component &base) { return static_cast<record_space &>(base); }
+record_space &space_in(runtime::component &base) { return static_cast<record_space &>(base); }
 
 // The child has no other threads, so none waits, and the fire that another thread was in is over. A callback
 // that has forked finds the runtime marked when it returns.
-void begin_in_child(component &base) {
+void begin_in_child(runtime::component &base) {
     space_in(base).waiting = 0;
     space_in(base).fired = nullptr;
 }
 
-void destroy(component &base) {
+void destroy(runtime::component &base) {
     remove_component(base);
     space_in(base).memory.free_all();
     std::free(&base);
 }
 
 // The lock is that of the wheels.
-constexpr component_hooks space_hooks = {
+constexpr runtime::component_hooks space_hooks = {
     .begin_in_child = begin_in_child,
     .destroy = destroy,
 };
@@ -67,7 +67,7 @@ constexpr std::size_t size_of_space =
 // Zeroed memory for a space and, behind it, for the logs of each wheel. Most of it stays untouched until
 // records stand there.
 void *allocate(const tw_runtime &rt) {
-    const std::size_t size = size_of_space + (has_wall(rt) ? 2 : 1) * core::size_of_records();
+    const std::size_t size = size_of_space + (runtime::has_wall(rt) ? 2 : 1) * core::size_of_records();
     void *const memory = std::calloc(1, size);
     if (memory != nullptr)
         tw_port_hide(memory, size);
@@ -79,14 +79,14 @@ void *allocate(const tw_runtime &rt) {
 record_space *make(tw_runtime &rt, void *memory) {
     auto *const space = new (memory) record_space{};  // cppcheck-suppress legacyUninitvar
     char *logs = static_cast<char *>(memory) + size_of_space;
-    const wall_hold hold(rt);
-    for_each_timeline(rt, [&](timeline &line) {
+    const runtime::wall_hold hold(rt);
+    runtime::for_each_timeline(rt, [&](runtime::timeline &line) {
         core::begin_records(&line.wheel, logs, space->entries, line.set_back, line.can_be_set, fire_record,
                             space);
         logs += core::size_of_records();
     });
     space->wheels = core::lock_of(&rt.steady.wheel);
-    space->is_plain = !has_wall(rt) && !space->wheels.is_observed;
+    space->is_plain = !runtime::has_wall(rt) && !space->wheels.is_observed;
     add_component_locked(*space, rt, space_hooks);
     rt.records.store(space, std::memory_order_release);
     return space;
@@ -102,7 +102,7 @@ int open_records(tw_runtime &rt, record_space *&found) {
     void *const memory = allocate(rt);
     if (memory == nullptr)
         return -ENOMEM;
-    const mutex_hold hold(&rt.components_mutex);
+    const base::mutex_hold hold(&rt.components_mutex);
     found = rt.records.load(std::memory_order_relaxed);
     if (found == nullptr)
         found = make(rt, memory);
@@ -114,7 +114,7 @@ int open_records(tw_runtime &rt, record_space *&found) {
 // --- memory for entries -----------------------------------------------------------------------
 
 std::size_t chunks_for(const record_space &space, std::size_t cells) {
-    return core::chunks_for(cells, has_wall(*space.rt) ? 2 : 1);
+    return core::chunks_for(cells, runtime::has_wall(*space.rt) ? 2 : 1);
 }
 
 void add_chunks(record_space &space, growth &with) {
@@ -123,4 +123,4 @@ void add_chunks(record_space &space, growth &with) {
     space.memory.add(with.chunks);
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

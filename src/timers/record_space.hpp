@@ -5,7 +5,7 @@
 // wheels of the runtime share, so never call a function of tw.h that takes a wheel's lock with it held. With
 // a wall timeline, a thread that takes the record lock takes `wall_mutex` first and follows the wall clock,
 // so that it can convert readings; a fire begins with the wheels' lock alone. The lock is released while a
-// user's function runs; the one exception is a driver's `wake`. runtime.hpp has the order of locks.
+// user's function runs; the one exception is a driver's `wake`. runtime/state.hpp has the order of locks.
 #pragma once
 
 #include <tickwheel/port.h>
@@ -15,7 +15,7 @@
 #include "runtime/components.hpp"
 #include "runtime/nodes.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 // A component. It is made before the first set, and so destroyed after the last one. Guarded by the record
 // lock, except what is fixed.
@@ -24,7 +24,7 @@ namespace tickwheel::runtime {
 //   E1  There are chunks for the entries of all cells: chunk_count >= chunks_for(cells). So arming never
 //       lacks one (P10).
 //   E2  `fired` is null, or a record of `fired_in` that has a use.
-struct record_space : component {
+struct record_space : runtime::component {
     core::wheel_lock wheels;  // fixed
     bool is_plain;            // fixed: no wall timeline, and no tool observes the lock
 
@@ -74,7 +74,7 @@ class record_guard {
 
 // Holds it during a call or run that may call the user's functions, which run unlocked. If one of them frees
 // the runtime, the destructor unlocks first and then does the freeing.
-class record_lock : public end_of_call {
+class record_lock : public runtime::end_of_call {
   public:
     explicit record_lock(record_space &space) : space_(space), is_lent_(false) { lock(); }
     ~record_lock() {
@@ -86,8 +86,8 @@ class record_lock : public end_of_call {
     record_lock(const record_lock &) = delete;
     record_lock &operator=(const record_lock &) = delete;
 
-    void lock() { runtime::lock(space_); }
-    void unlock() { runtime::unlock(space_); }
+    void lock() { timers::lock(space_); }
+    void unlock() { timers::unlock(space_); }
 
   protected:
     enum class how { lent };
@@ -109,7 +109,7 @@ class fire_lock : public record_lock {
 // The space of a runtime, made if there is none yet. Returns 0 or -ENOMEM.
 int open_records(tw_runtime &rt, record_space *&found);
 
-inline timeline &line_of(record_space &space, const record &of) {
+inline runtime::timeline &line_of(record_space &space, const record &of) {
     return of.is_on_wall ? *space.rt->absolute : space.rt->steady;
 }
 inline tw *wheel_of(record_space &space, const record &of) { return &line_of(space, of).wheel; }
@@ -121,4 +121,4 @@ std::size_t chunks_for(const record_space &space, std::size_t cells);
 // REQUIRES: record lock held
 void add_chunks(record_space &space, growth &with);
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -10,7 +10,7 @@
 #include "record_life.hpp"
 #include "runtime/labels.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 namespace {
 
@@ -26,12 +26,12 @@ const char *what_is_wrong_with(const record_set &set, const tw_when *when, const
         return task.next != nullptr ? nullptr : "neither when nor a schedule of its own (next)";
     if (task.next != nullptr && when->period_ns != 0)
         return "both a period and a schedule of its own (next)";
-    return what_is_wrong(*set.rt, *when);
+    return runtime::what_is_wrong(*set.rt, *when);
 }
 
 int check_open(const record_set &set) {
     if (set.closing)
-        return refuse(-EPERM, "the set is being freed");
+        return runtime::refuse(-EPERM, "the set is being freed");
     return set.rt->closed.load(std::memory_order_relaxed);
 }
 
@@ -45,7 +45,7 @@ TW_INLINED inline int take_record(record_set &set, record *&taken) {
         if (taken != nullptr)
             break;
         if (set.records->is_full())
-            return refuse(-ENOSPC, "the set has as many timers as its capacity, or as it can hold");
+            return runtime::refuse(-ENOSPC, "the set has as many timers as its capacity, or as it can hold");
         if (const int error = grow(set); error != 0)
             return error;
     }
@@ -111,7 +111,7 @@ int fill_rest(record_set &set, record &timer, const tw_when *when, const tw_task
     take_key(rest, key);
     if (set.workers != nullptr) {
         worker_part_of(timer).begun = 0;
-        make_runnable(worker_part_of(timer).runnable, *set.workers, record_hooks, set.concurrent);
+        workers::make_runnable(worker_part_of(timer).runnable, *set.workers, record_hooks, set.concurrent);
     }
     return 0;
 }
@@ -127,7 +127,8 @@ void fill(record &timer, tw_task_callback *fn, void *arg, std::uint8_t label) {
 
 // Its own, or else that of its set.
 std::uint8_t label_in(const record_set &set, const tw_task &task) {
-    return task.label == nullptr ? set.label : static_cast<std::uint8_t>(label_number(*set.rt, task.label));
+    return task.label == nullptr ? set.label
+                                 : static_cast<std::uint8_t>(runtime::label_number(*set.rt, task.label));
 }
 
 // Undoes the start of a record and returns `error`. The argument is dropped only if the user's
@@ -135,18 +136,18 @@ std::uint8_t label_in(const record_set &set, const tw_task &task) {
 // again afterwards.
 // RELEASES AND REACQUIRES: record lock
 int abandon(record_set &set, record &timer, bool copied, int error, record_lock &lock) {
-    const char *const why = noted_for(error);
+    const char *const why = runtime::noted_for(error);
     timer.state = record_state::ended;
     if (!copied && timer.has_rest)
         timer.rest->drop = nullptr;
     finish(set, timer, lock);
-    return refuse(error, why);
+    return runtime::refuse(error, why);
 }
 
 // Asks the record's own schedule for the first deadline. Returns false if there is none.
 bool ask_first(record_set &set, record &timer, tw_when &when) {
     const std::int64_t deadline = timer.rest->next(tw_runtime_now(set.rt), timer.rest->arg);
-    when = at(deadline);
+    when = runtime::at(deadline);
     return deadline != TW_NO_DEADLINE;
 }
 
@@ -159,7 +160,7 @@ int ask_user(record_set &set, record &timer, const tw_task &task, bool copies, t
     if (copies)
         task.copy(arg_of(timer), task.arg);
     const bool never_fires = first != nullptr && !ask_first(set, timer, *first);
-    return never_fires ? refuse(-ENOENT, "its schedule (next) has no first time") : 0;
+    return never_fires ? runtime::refuse(-ENOENT, "its schedule (next) has no first time") : 0;
 }
 
 bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns == 0 && when.slack_ns == 0; }
@@ -167,12 +168,12 @@ bool is_plain(const tw_when &when) { return when.absolute == 0 && when.period_ns
 // A delay from now, as most timers are started.
 struct plain_delay {
     std::int64_t delay;
-    tick due;  // on the steady timeline
+    runtime::tick due;  // on the steady timeline
 };
 
 // No lock is needed, and the less is done with it held.
 TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay) {
-    return {delay, steady_tick_after_now(*set.rt, delay)};
+    return {delay, runtime::steady_tick_after_now(*set.rt, delay)};
 }
 
 TW_INLINED inline bool arm_plain(record_set &set, record &timer, const plain_delay &when) {
@@ -182,15 +183,15 @@ TW_INLINED inline bool arm_plain(record_set &set, record &timer, const plain_del
 }
 
 // Sets the grid of a periodic record, which begins at the deadline itself (P5).
-void set_period(record &timer, const window &in, bool is_exact, const tw_when &when) {
-    const tick_unit &unit = in.line.unit;
+void set_period(record &timer, const runtime::window &in, bool is_exact, const tw_when &when) {
+    const runtime::tick_unit &unit = in.line.unit;
     record_rest &rest = *timer.rest;
     rest.fires_left = static_cast<std::uint16_t>(when.fires);
     rest.missed = static_cast<std::uint8_t>(when.missed);
     if (unit.divides(when.period_ns)) {
-        rest.period = static_cast<tick>(when.period_ns) / unit.ns;
+        rest.period = static_cast<runtime::tick>(when.period_ns) / unit.ns;
     } else {
-        rest.period = static_cast<tick>(when.period_ns) / unit.part;
+        rest.period = static_cast<runtime::tick>(when.period_ns) / unit.part;
         rest.part = 1 + (is_exact ? unit.early(in.deadline) : 0);
     }
 }
@@ -199,10 +200,11 @@ void set_period(record &timer, const window &in, bool is_exact, const tw_when &w
 // REQUIRES: record lock held
 bool arm_general(record_set &set, record &timer, const tw_when &when) {
     record_space &space = *set.space;
-    const window in = window_of(*set.rt, when);
+    const runtime::window in = runtime::window_of(*set.rt, when);
     timer.is_on_wall = in.line.can_be_set;
     timer.delay = when.period_ns != 0 ? when.period_ns : when.absolute == 0 ? when.due_ns : -1;
-    const tick due = in.first == in.last ? in.first : core::choose_tick(&in.line.wheel, in.first, in.last);
+    const runtime::tick due =
+        in.first == in.last ? in.first : core::choose_tick(&in.line.wheel, in.first, in.last);
     if (when.period_ns != 0)
         set_period(timer, in, when.due_ns != 0 && when.slack_ns == 0, when);
     arm(space, timer, due - in.line.set_back);
@@ -218,7 +220,7 @@ void make_live(const record_set &set, record &timer) {
 // which is then ended, or a negative errno.
 // RELEASES AND REACQUIRES: record lock
 TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *when, const plain_delay *plain,
-                              deferred_wake &wake, record_lock &lock) {
+                              runtime::deferred_wake &wake, record_lock &lock) {
     int error = check_open(set);
     if (error == 0 && has_keys(set))
         error = set.lookup->reserve(set, fresh);
@@ -239,7 +241,7 @@ TW_INLINED inline int go_live(record_set &set, record &fresh, const tw_when *whe
 TW_INLINED inline int start_checked(record_set &set, const tw_when *when, const plain_delay *plain,
                                     const tw_task &task, key_copy *key, tw_handle *handle) {
     const std::uint8_t label = label_in(set, task);
-    deferred_wake wake(*set.rt);
+    runtime::deferred_wake wake(*set.rt);
     record_lock lock(*set.space);
     record *taken;
     if (const int error = take_record(set, taken); error != 0)
@@ -285,7 +287,7 @@ key_copy::~key_copy() {
 int start(record_set &set, const tw_when *when, const tw_task *task, key_copy *key, tw_handle *handle) {
     const char *const wrong = task == nullptr ? "the task is null" : what_is_wrong_with(set, when, *task);
     if (wrong != nullptr)
-        return refuse(-EINVAL, wrong);
+        return runtime::refuse(-EINVAL, wrong);
     if (when == nullptr || !is_plain(*when))
         return start_checked(set, when, nullptr, *task, key, handle);
     const plain_delay plain = from_now(set, when->due_ns);
@@ -297,7 +299,7 @@ int start(record_set &set, const tw_when *when, const tw_task *task, key_copy *k
 static int start_bare(record_set &set, std::int64_t delay, tw_task_callback *fn, void *arg,
                       tw_handle *handle) {
     const plain_delay when = from_now(set, delay);
-    deferred_wake wake(*set.rt);
+    runtime::deferred_wake wake(*set.rt);
     const record_guard lock(*set.space);
     record *taken;
     if (const int error = take_record(set, taken); error != 0)
@@ -313,7 +315,7 @@ static int start_bare(record_set &set, std::int64_t delay, tw_task_callback *fn,
 int start_after(record_set &set, std::int64_t delay, tw_task_callback *fn, void *arg, key_copy *key,
                 tw_handle *handle) {
     if (fn == nullptr || delay < 0)
-        return fn == nullptr ? refuse(-EINVAL, "the function is null") : refuse_delay();
+        return fn == nullptr ? runtime::refuse(-EINVAL, "the function is null") : runtime::refuse_delay();
     if (!set.has_rests)
         return start_bare(set, delay, fn, arg, handle);
     const plain_delay plain = from_now(set, delay);
@@ -323,8 +325,8 @@ int start_after(record_set &set, std::int64_t delay, tw_task_callback *fn, void 
 int start_every(record_set &set, std::int64_t period, const tw_missed &missed, tw_task_callback *fn,
                 void *arg, key_copy *key, tw_handle *handle) {
     if (period == 0)
-        return refuse(-EINVAL, "the period is 0");
-    const tw_when when = every(period, missed);
+        return runtime::refuse(-EINVAL, "the period is 0");
+    const tw_when when = runtime::every(period, missed);
     const tw_task task = plain_task(fn, arg);
     return start(set, &when, &task, key, handle);
 }
@@ -332,9 +334,9 @@ int start_every(record_set &set, std::int64_t period, const tw_missed &missed, t
 bool arm_at(record_set &set, record &timer, std::int64_t deadline) {
     if (set.rt->closed.load(std::memory_order_relaxed) != 0)
         return false;
-    if (arm_general(set, timer, at(deadline)))
-        wake_driver(*set.rt);
+    if (arm_general(set, timer, runtime::at(deadline)))
+        runtime::wake_driver(*set.rt);
     return true;
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 // --- growing -----------------------------------------------------------------------------
 
@@ -63,14 +63,14 @@ void record_store::plan(growth &next, bool to_limit, const spare_memory &spare) 
     const std::uint32_t wanted = to_limit ? limit_ : allocated_ + 1;
     std::uint32_t to;
     if (allocated_ < cells_of_block && (wanted <= cells_of_block || has_spares)) {
-        to = std::bit_ceil(core::larger(smallest_piece, core::smaller(wanted, cells_of_block)));
+        to = std::bit_ceil(base::larger(smallest_piece, base::smaller(wanted, cells_of_block)));
     } else {
         const std::uint32_t most = (limit_ - 1) / cells_of_block + 1 - there;
-        std::uint32_t more = to_limit ? most : core::smaller(most, there);
+        std::uint32_t more = to_limit ? most : base::smaller(most, there);
         if (!to_limit)
-            more = core::smaller(more, blocks_of_huge_page());
+            more = base::smaller(more, blocks_of_huge_page());
         if (has_spares)
-            more = core::smaller(more, most_blocks_at_once);
+            more = base::smaller(more, most_blocks_at_once);
         next.takes_spares = has_spares;
         to = cells_of_block * (there + more);
     }
@@ -93,7 +93,7 @@ std::size_t record_store::add_piece(char *cells) {
     const auto piece = static_cast<unsigned>(std::bit_width(allocated_ / smallest_piece));
     block_at(blocks_[0]).pieces = pieces_;
     pieces_[piece] = cells;
-    return core::larger(allocated_, smallest_piece);
+    return base::larger(allocated_, smallest_piece);
 }
 
 bool record_store::add(growth &next, record_set &owner, spare_memory &spare) {
@@ -155,7 +155,7 @@ std::uint32_t record_store::detach() {
         chain = blocks_[i];
     }
     chain_end = block_count() > 1 ? blocks_[1] : 0;
-    allocated_ = core::smaller(allocated_, cells_of_block);
+    allocated_ = base::smaller(allocated_, cells_of_block);
     first_free_ = nullptr;
     next_number_ = used_ = most_reused_ = 0;
     return chain;
@@ -190,4 +190,4 @@ record *record_store::take_fresh() {
     return &timer;
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -14,7 +14,7 @@
 #include "cells.hpp"
 #include "spare_memory.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 inline constexpr std::uint32_t most_blocks_at_once = 64;
 
@@ -123,7 +123,7 @@ class record_store {
     }
     std::uint32_t blocks_of_huge_page() const {
         const std::size_t size_of_block = std::size_t{cells_of_block} * stride_;
-        return core::larger(1u, static_cast<std::uint32_t>((huge_page - sizeof(slab)) / size_of_block));
+        return base::larger(1u, static_cast<std::uint32_t>((huge_page - sizeof(slab)) / size_of_block));
     }
     std::uint32_t block_count() const { return (allocated_ + cells_of_block - 1) / cells_of_block; }
     void add_block(std::uint32_t number, record_set &owner);
@@ -146,4 +146,4 @@ class record_store {
 inline constexpr std::uint32_t most_records = TW_HANDLES_MAX;
 static_assert(most_records <= (last_block - 1) * cells_of_block);
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 struct sip_seed {
     std::uint64_t first, second;
@@ -69,4 +69,4 @@ template <int Rounds, int LastRounds> class siphash {
     std::uint64_t v0_, v1_, v2_, v3_;
 };
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -17,7 +17,7 @@ extern "C" {
 // NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 }
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 namespace {
 
@@ -100,4 +100,4 @@ void free_slabs(slab *first) {
     }
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 // Describes memory that the record space frees at its end. It stands behind what was allocated with it, so
 // that this keeps the alignment of the allocation.
@@ -30,4 +30,4 @@ slab *allocate_cells(std::size_t bytes);
 void free_slab(slab *of);  // may be null
 void free_slabs(slab *first);
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

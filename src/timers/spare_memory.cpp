@@ -5,7 +5,7 @@
 
 #include "record_store.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 record_store *spare_memory::take_store(std::uint32_t stride) {
     record_store *&first = kinds_[kind_of(stride)].stores;
@@ -56,4 +56,4 @@ void spare_memory::free_all() {
     free_slabs(slabs_);
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

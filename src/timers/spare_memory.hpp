@@ -9,7 +9,7 @@
 #include "record.hpp"
 #include "slab.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::timers {
 
 class record_store;
 
@@ -61,4 +61,4 @@ class spare_memory {
     slab *slabs_;
 };
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::timers

@@ -20,7 +20,7 @@ struct tw_waiting_fire {
     std::uint64_t overruns;
 };
 
-namespace tickwheel::runtime {
+namespace tickwheel::workers {
 
 inline bool is_concurrent(const tw_runnable &it) { return (it.flags & TW_CONCURRENT) != 0; }
 
@@ -177,4 +177,4 @@ class fire_queue {
     std::uint64_t next_number_ = 0;
 };
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::workers

@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace tickwheel::runtime {
+namespace tickwheel::workers {
 
 namespace {
 
@@ -18,11 +18,11 @@ const char *what_is_wrong(const tw_workers_options &o) {
         return "more threads than TW_WORKERS_MAX";
     if (o.queue > longest_queue)
         return "the queue is too long";
-    if (!is_one_of(o.when_full, TW_FULL_INLINE, TW_FULL_BLOCK))
+    if (!runtime::is_one_of(o.when_full, TW_FULL_INLINE, TW_FULL_BLOCK))
         return "when_full is none of its values";
-    if (!is_one_of(o.at_stop, TW_STOP_DRAIN, TW_STOP_DISCARD))
+    if (!runtime::is_one_of(o.at_stop, TW_STOP_DRAIN, TW_STOP_DISCARD))
         return "at_stop is none of its values";
-    if (!is_thread_name(o.thread_name))
+    if (!runtime::is_thread_name(o.thread_name))
         return "thread_name has more than 15 characters";
     return nullptr;
 }
@@ -32,7 +32,7 @@ void take_options(tw_workers &pool, const tw_workers_options &o) {
     pool.bound = o.queue != 0 ? o.queue : default_queue;
     pool.when_full = o.when_full;
     pool.at_stop = o.at_stop;
-    copy_thread_name(pool.thread_name, o.thread_name, "tickwheel-work");
+    runtime::copy_thread_name(pool.thread_name, o.thread_name, "tickwheel-work");
 }
 
 void make_conditions(tw_workers &pool) {
@@ -54,7 +54,7 @@ void discard(tw_workers &pool) {
 // worker that frees the runtime calls this itself, and nothing joins it (free_runtime).
 void end_threads(tw_workers &pool) {
     {
-        const mutex_hold hold(&pool.mutex);
+        const base::mutex_hold hold(&pool.mutex);
         pool.leaving = true;
         pthread_cond_broadcast(&pool.work);
     }
@@ -70,7 +70,7 @@ void end_threads(tw_workers &pool) {
 int start_threads(tw_workers &pool) {
     for (; pool.started < pool.threads; ++pool.started) {
         runner &next = pool.runners[pool.started];
-        if (const int error = create_thread(next.thread, nullptr, worker_main, &next); error != 0) {
+        if (const int error = runtime::create_thread(next.thread, nullptr, worker_main, &next); error != 0) {
             end_threads(pool);
             return error;
         }
@@ -81,23 +81,23 @@ int start_threads(tw_workers &pool) {
 
 // --- as a component of its runtime -------------------------------------------------------
 
-tw_workers &pool_of(component &it) { return static_cast<tw_workers &>(it); }
+tw_workers &pool_of(runtime::component &it) { return static_cast<tw_workers &>(it); }
 
-void lock(component &it) { pthread_mutex_lock(&pool_of(it).mutex); }
-void unlock(component &it) { pthread_mutex_unlock(&pool_of(it).mutex); }
+void lock(runtime::component &it) { pthread_mutex_lock(&pool_of(it).mutex); }
+void unlock(runtime::component &it) { pthread_mutex_unlock(&pool_of(it).mutex); }
 
 // The firing thread may wait in `settle` for room. It is told of a change, and finds that it has to leave.
-void interrupt(component &it) {
+void interrupt(runtime::component &it) {
     tw_workers &pool = pool_of(it);
-    const mutex_hold hold(&pool.mutex);
+    const base::mutex_hold hold(&pool.mutex);
     discard(pool);
     tell_of_change(pool);
 }
 
 // Returns when nothing waits and nothing runs. In the child of a fork that is true from the beginning.
-void stop(component &it) {
+void stop(runtime::component &it) {
     tw_workers &pool = pool_of(it);
-    const mutex_hold hold(&pool.mutex);
+    const base::mutex_hold hold(&pool.mutex);
     discard(pool);
     while (!is_at_rest(pool))
         await_change(pool);
@@ -121,7 +121,7 @@ void forget_fires(tw_workers &pool) {
 // The forking thread has taken the mutex, so the queue is whole. Conditions are made anew, as threads that
 // waited on them are not there. Its own run, if it is a worker, does not count any more: run_first sees
 // `forks` change and touches the pool no more.
-void begin_in_child(component &it) {
+void begin_in_child(runtime::component &it) {
     tw_workers &pool = pool_of(it);
     forget_fires(pool);
     make_conditions(pool);
@@ -134,7 +134,7 @@ void begin_in_child(component &it) {
 }
 
 // A child gets its threads from tw_runtime_after_fork. Until then nothing may run there (P13).
-int revive(component &it) { return start_threads(pool_of(it)); }
+int revive(runtime::component &it) { return start_threads(pool_of(it)); }
 
 void unmake(tw_workers &pool) {
     pool.queue.unmake();
@@ -147,28 +147,28 @@ void unmake(tw_workers &pool) {
 }
 
 // The threads end first: they look at the pool, and at the runtime, until they have left.
-void destroy(component &it) {
+void destroy(runtime::component &it) {
     tw_workers &pool = pool_of(it);
     end_threads(pool);
     remove_component(pool);
     unmake(pool);
 }
 
-constexpr component_hooks pool_hooks = {
+constexpr runtime::component_hooks pool_hooks = {
     .job_relay = &job_relay,
     .lock = lock,
     .unlock = unlock,
     .begin_in_child = begin_in_child,
     .interrupt = interrupt,
-    .settle = [](component &it) { return settle(pool_of(it)); },
-    .begin_clear = [](component &it) { begin_clear(pool_of(it)); },
-    .clear_one = [](component &it) { return clear_one(pool_of(it)); },
+    .settle = [](runtime::component &it) { return settle(pool_of(it)); },
+    .begin_clear = [](runtime::component &it) { begin_clear(pool_of(it)); },
+    .clear_one = [](runtime::component &it) { return clear_one(pool_of(it)); },
     .stop = stop,
     .revive = revive,
     .destroy = destroy,
-    .callbacks = [](component &it) -> running_callbacks {
+    .callbacks = [](runtime::component &it) -> runtime::running_callbacks {
         tw_workers &pool = pool_of(it);
-        const mutex_hold hold(&pool.mutex);
+        const base::mutex_hold hold(&pool.mutex);
         return {pool.callbacks, pool.threads + 1, !is_at_rest(pool)};
     },
 };
@@ -178,10 +178,10 @@ constexpr component_hooks pool_hooks = {
 // any more, so a `settle` that is under way ends soon.
 void wait_until_settled(tw_workers &pool) {
     {
-        const mutex_hold no_settling_begins(&pool.rt->components_mutex);
+        const base::mutex_hold no_settling_begins(&pool.rt->components_mutex);
         mark_settled(pool);
     }
-    const mutex_hold hold(&pool.mutex);
+    const base::mutex_hold hold(&pool.mutex);
     while (pool.settling)
         await_change(pool);
 }
@@ -199,8 +199,8 @@ int make(tw_runtime &rt, const tw_workers_options &o, tw_workers *&made) {
     make_conditions(*pool);
     pool->runners = static_cast<runner *>(std::calloc(pool->threads + 1, sizeof(runner)));
     const bool has_room = pool->queue.make(std::size_t{pool->bound} + pool->threads + 1);
-    pool->callbacks =
-        static_cast<running_callback *>(std::calloc(pool->threads + 1, sizeof(running_callback)));
+    pool->callbacks = static_cast<runtime::running_callback *>(
+        std::calloc(pool->threads + 1, sizeof(runtime::running_callback)));
     int error = pool->runners == nullptr || pool->callbacks == nullptr || !has_room ? -ENOMEM : 0;
     for (unsigned i = 0; error == 0 && i <= pool->threads; ++i)
         pool->runners[i].pool = pool;
@@ -218,11 +218,12 @@ int make(tw_runtime &rt, const tw_workers_options &o, tw_workers *&made) {
 // 0 if a call may wait for the pool, else a negative errno. A callback may not: it would wait for itself.
 int check_waiting(const tw_workers *workers) {
     if (workers == nullptr)
-        return refuse(-EINVAL, "the workers are null");
-    if (const int error = check_usable(workers->rt); error != 0)
+        return runtime::refuse(-EINVAL, "the workers are null");
+    if (const int error = runtime::check_usable(workers->rt); error != 0)
         return error;
-    return inside_user_code::of(*workers->rt) ? refuse(-EBUSY, "called from inside a callback of the runtime")
-                                              : 0;
+    return runtime::inside_user_code::of(*workers->rt)
+               ? runtime::refuse(-EBUSY, "called from inside a callback of the runtime")
+               : 0;
 }
 
 }  // namespace
@@ -230,30 +231,31 @@ int check_waiting(const tw_workers *workers) {
 bool are_of(const tw_workers &workers, const tw_runtime &rt) { return workers.rt == &rt; }
 
 void add_reference(tw_workers &workers) {
-    const mutex_hold hold(&workers.mutex);
+    const base::mutex_hold hold(&workers.mutex);
     ++workers.references;
 }
 
 void remove_reference(tw_workers &workers) {
-    const mutex_hold hold(&workers.mutex);
+    const base::mutex_hold hold(&workers.mutex);
     --workers.references;
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::workers
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
+using namespace tickwheel::workers;
 
 TW_API int tw_workers_new(tw_workers **workers, tw_runtime *rt, const tw_workers_options *options) {
     const tw_workers_options o = options != nullptr ? *options : tw_workers_options{};
     if (workers == nullptr)
-        return refuse(-EINVAL, "no place for the workers");
+        return runtime::refuse(-EINVAL, "no place for the workers");
     if (rt != nullptr)  // else it is that which is wrong
         if (const char *const wrong = what_is_wrong(o); wrong != nullptr)
-            return refuse(-EINVAL, wrong);
-    if (const int error = check_arming(rt); error != 0)
+            return runtime::refuse(-EINVAL, wrong);
+    if (const int error = runtime::check_arming(rt); error != 0)
         return error;
-    const no_thread_cancel guard;
-    return explain_system_error(make(*rt, o, *workers));
+    const runtime::no_thread_cancel guard;
+    return runtime::explain_system_error(make(*rt, o, *workers));
 }
 
 // `lifecycle_mutex` is held so that no other thread stops the runtime, and with it this pool, meanwhile.
@@ -262,12 +264,12 @@ TW_API int tw_workers_free(tw_workers *workers) {
         return 0;
     if (const int error = check_waiting(workers); error != 0)
         return error;
-    const no_thread_cancel guard;
-    const mutex_hold hold(&workers->rt->lifecycle_mutex);
+    const runtime::no_thread_cancel guard;
+    const base::mutex_hold hold(&workers->rt->lifecycle_mutex);
     {
-        const mutex_hold hold_pool(&workers->mutex);
+        const base::mutex_hold hold_pool(&workers->mutex);
         if (workers->references != 0)
-            return refuse(-EBUSY, "a set of timers still uses these workers");
+            return runtime::refuse(-EBUSY, "a set of timers still uses these workers");
     }
     stop(*workers);
     wait_until_settled(*workers);
@@ -278,7 +280,7 @@ TW_API int tw_workers_free(tw_workers *workers) {
 TW_API int tw_workers_wait(tw_workers *workers) {
     if (const int error = check_waiting(workers); error != 0)
         return error;
-    const mutex_hold hold(&workers->mutex);
+    const base::mutex_hold hold(&workers->mutex);
     while (!is_at_rest(*workers))
         await_change(*workers);
     return 0;
@@ -286,10 +288,10 @@ TW_API int tw_workers_wait(tw_workers *workers) {
 
 TW_API int tw_workers_stats(tw_workers *workers, tw_worker_stats *stats) {
     if (workers == nullptr || stats == nullptr)
-        return refuse(-EINVAL, workers == nullptr ? "the workers are null" : "stats is null");
-    if (const int error = check_usable(workers->rt); error != 0)
+        return runtime::refuse(-EINVAL, workers == nullptr ? "the workers are null" : "stats is null");
+    if (const int error = runtime::check_usable(workers->rt); error != 0)
         return error;
-    const mutex_hold hold(&workers->mutex);
+    const base::mutex_hold hold(&workers->mutex);
     *stats = workers->stats;
     stats->waiting = length(*workers);
     stats->running = workers->running;

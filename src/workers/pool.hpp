@@ -13,21 +13,21 @@
 #pragma once
 
 #include "fire_queue.hpp"
-#include "workers.hpp"
+#include "runnable.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::workers {
 
 // A thread that runs fires: a worker; or, inline, the firing thread.
 struct runner {
     tw_workers *pool;
-    pthread_t thread;      // inline: the thread that runs something now
-    tw_runnable *current;  // null if it runs nothing
-    std::uint64_t ended;   // how many runs have ended
-    bool more;             // see above
-    deferred_free frees;   // left by a callback of this thread, which alone reads it
+    pthread_t thread;              // inline: the thread that runs something now
+    tw_runnable *current;          // null if it runs nothing
+    std::uint64_t ended;           // how many runs have ended
+    bool more;                     // see above
+    runtime::deferred_free frees;  // left by a callback of this thread, which alone reads it
 };
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::workers
 
 struct tw_workers : tickwheel::runtime::component {
     // Fixed when it is made.
@@ -36,13 +36,13 @@ struct tw_workers : tickwheel::runtime::component {
     tw_when_full when_full;
     tw_at_stop at_stop;
     char thread_name[tickwheel::runtime::thread_name_size];
-    tickwheel::runtime::runner *runners;              // one for each worker, then the one that runs inline
+    tickwheel::workers::runner *runners;              // one for each worker, then the one that runs inline
     tickwheel::runtime::running_callback *callbacks;  // what each runner runs
 
     pthread_mutex_t mutex;   // guards all that follows, and the jobs' runnables
     pthread_cond_t work;     // idle workers wait for something to take
     pthread_cond_t changed;  // others wait for fires and runs to become fewer
-    tickwheel::runtime::fire_queue queue;
+    tickwheel::workers::fire_queue queue;
     std::uint64_t discard_before;  // fires with lower numbers are not run any more
     std::uint64_t clear_before;    // fires of jobs with lower numbers are being withdrawn
     std::uint32_t clearing_at;     // how far that has come in the queue
@@ -56,7 +56,7 @@ struct tw_workers : tickwheel::runtime::component {
     tw_worker_stats stats;
 };
 
-namespace tickwheel::runtime {
+namespace tickwheel::workers {
 
 // How many fires wait that no idle worker is about to take.
 // REQUIRES: pool mutex held
@@ -71,7 +71,7 @@ inline bool is_at_rest(const tw_workers &pool) { return pool.queue.waiting() == 
 // Waits until something may have changed.
 // REQUIRES: pool mutex held. RELEASES AND REACQUIRES: it
 inline void await_change(tw_workers &pool) {
-    const no_thread_cancel guard;
+    const runtime::no_thread_cancel guard;
     ++pool.awaiting;
     pthread_cond_wait(&pool.changed, &pool.mutex);
     --pool.awaiting;
@@ -98,9 +98,9 @@ void begin_clear(tw_workers &pool);
 tw_node *clear_one(tw_workers &pool);
 
 // The nodes of jobs: their callback enqueues.
-extern const fire_relay job_relay;
+extern const runtime::fire_relay job_relay;
 
 // The main function of a worker's thread; `arg` is its runner.
 void *worker_main(void *arg);
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::workers

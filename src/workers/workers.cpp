@@ -17,7 +17,7 @@
 #include "runtime/nodes.hpp"
 #include "runtime/turn.hpp"
 
-namespace tickwheel::runtime {
+namespace tickwheel::workers {
 
 namespace {
 
@@ -78,28 +78,28 @@ taken take(tw_workers &pool, runner &me) {
 // for a fire that runs inline this frame is never the outermost.
 template <class Left> void call(runner &me, const taken &next, Left left) {
     tw_runtime &rt = *me.pool->rt;
-    const inside_user_code frame(rt, me.frees);
-    const current_run run(rt, next.due, next.overruns);
+    const runtime::inside_user_code frame(rt, me.frees);
+    const runtime::current_run run(rt, next.due, next.overruns);
     if (next.discards != 0) {
         next.it.hooks->discarded(next.it, next.discards);
         return;
     }
-    running_callback &callback = me.pool->callbacks[&me - me.pool->runners];
+    runtime::running_callback &callback = me.pool->callbacks[&me - me.pool->runners];
     next.it.hooks->describe(next.it, callback);
-    const stopwatch::reading begun = stopwatch::now();
+    const runtime::stopwatch::reading begun = runtime::stopwatch::now();
     callback.begin(begun);
-    passing_exceptions([&next] { next.it.hooks->run(next.it); },
-                       [&] {
-                           callback.end();
-                           frame.leave();
-                           left();
-                       });
-    const stopwatch::reading ended = stopwatch::now();
-    rt.on_workers.add_runs(callback.label.load(std::memory_order_relaxed), stopwatch::between(begun, ended),
-                           1);
+    runtime::passing_exceptions([&next] { next.it.hooks->run(next.it); },
+                                [&] {
+                                    callback.end();
+                                    frame.leave();
+                                    left();
+                                });
+    const runtime::stopwatch::reading ended = runtime::stopwatch::now();
+    rt.on_workers.add_runs(callback.label.load(std::memory_order_relaxed),
+                           runtime::stopwatch::between(begun, ended), 1);
     callback.end();
     if (rt.meter.recorder.load(std::memory_order_relaxed) != nullptr) [[unlikely]]
-        rt.meter.record({begun, ended, next.due, {}, next.overruns, run_kind::on_worker, callback});
+        rt.meter.record({begun, ended, next.due, {}, next.overruns, runtime::run_kind::on_worker, callback});
 }
 
 // The run of `me` is over. If it has a further fire, the runnable is in use and may be taken again; else
@@ -126,7 +126,7 @@ void finish(tw_workers &pool, runner &me, std::uint32_t discards) {
 void end_thrown_run(tw_workers &pool, runner &me, std::uint32_t forks) {
     if (pool.forks != forks)
         return;
-    const mutex_hold hold(&pool.mutex);
+    const base::mutex_hold hold(&pool.mutex);
     finish(pool, me, 0);
     pool.settling = false;
     if (pool.queue.first() != nullptr)
@@ -166,8 +166,8 @@ bool wait_for_work(tw_workers &pool) {
 // false if there is no such caller: then no other thread is in a call, or it is the runtime's thread,
 // which this worker can join.
 bool is_left_to_caller(runner &me) {
-    auto caller = driven::by_caller;
-    if (!me.pool->rt->driven.compare_exchange_strong(caller, driven::by_last_caller))
+    auto caller = runtime::driven::by_caller;
+    if (!me.pool->rt->driven.compare_exchange_strong(caller, runtime::driven::by_last_caller))
         return false;
     me.frees.rt = nullptr;
     return true;
@@ -203,7 +203,7 @@ void free_runtime(runner &me) {
     tw_runtime &rt = *me.pool->rt;
     if (!rt.forked) {
         pthread_detach(pthread_self());
-        end_firing(rt);
+        runtime::end_firing(rt);
         run_what_waits(*me.pool, me);
     }
     tw_runtime_free(&rt);
@@ -239,7 +239,7 @@ bool run_inline(tw_workers &pool) {
 bool settle(tw_workers &pool) {
     bool waited = false;
     pool.settling = true;
-    while (is_over(pool) && !must_leave(*pool.rt)) {
+    while (is_over(pool) && !runtime::must_leave(*pool.rt)) {
         if (pool.when_full == TW_FULL_BLOCK || pool.queue.first() == nullptr) {
             pool.stats.blocked += waited ? 0 : 1;
             waited = true;
@@ -307,9 +307,10 @@ void run_job(tw_runnable &it) {
 
 void discard_job(tw_runnable &, std::uint32_t) {}
 
-void describe_job(const tw_runnable &it, running_callback &callback) {
+void describe_job(const tw_runnable &it, runtime::running_callback &callback) {
     const tw_job &job = job_of(const_cast<tw_runnable &>(it));
-    callback.describe(label_of(job.node), &job.node, TW_NO_HANDLE, reinterpret_cast<const void *>(job.fn));
+    callback.describe(runtime::label_of(job.node), &job.node, TW_NO_HANDLE,
+                      reinterpret_cast<const void *>(job.fn));
 }
 
 constexpr tw_runnable_hooks job_hooks = {run_job, discard_job, describe_job};
@@ -358,7 +359,7 @@ void fire_job(tw_node *node, void *) {
     tw_runnable &it = reinterpret_cast<tw_job *>(node)->runnable;
     tw_runtime &rt = *it.workers->rt;
     // A oneshot's is TW_BURST.
-    const bool skips = missed_of(*node) != TW_BURST;
+    const bool skips = runtime::missed_of(*node) != TW_BURST;
     enqueue(it, skips, tw_runtime_due(&rt), tw_runtime_overruns(&rt));
 }
 
@@ -368,7 +369,7 @@ tw_runnable &runnable_of(tw_node &node) { return reinterpret_cast<tw_job &>(node
 // has begun another run since counts as done, so this waits for no run that begins later.
 void wait_for_runs(tw_runnable &it) {
     tw_workers &pool = *it.workers;
-    const mutex_hold hold(&pool.mutex);
+    const base::mutex_hold hold(&pool.mutex);
     if (is_run_here(pool, it))
         return;
     for (unsigned i = 0; i <= pool.threads; ++i) {
@@ -383,7 +384,7 @@ void wait_for_runs(tw_runnable &it) {
 
 void *worker_main(void *arg) {
     runner &me = *static_cast<runner *>(arg);
-    begin_thread(me.pool->thread_name);
+    runtime::begin_thread(me.pool->thread_name);
     run_until_told_to_end(*me.pool, me);
     if (me.frees.rt != nullptr)
         free_runtime(me);
@@ -397,7 +398,7 @@ void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_hooks
     it.hooks = &hooks;
     it.workers = &workers;
     it.flags = concurrent ? TW_CONCURRENT : 0;
-    const mutex_hold hold(&workers.mutex);
+    const base::mutex_hold hold(&workers.mutex);
     for (unsigned i = 0; i <= workers.threads; ++i)
         if (workers.runners[i].current == &it)
             workers.runners[i].current = &freed_runnable;
@@ -409,7 +410,7 @@ void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_hooks
 // pool asks to be settled if that is one too many.
 enqueued enqueue(tw_runnable &it, bool skips, std::int64_t due, std::uint64_t overruns) {
     tw_workers &pool = *it.workers;
-    const mutex_hold hold(&pool.mutex);
+    const base::mutex_hold hold(&pool.mutex);
     if (skips && fire_queue::join(it, pool.discard_before, overruns))
         return enqueued::joins;
     if (pool.when_full == TW_FULL_REJECT && length(pool) >= pool.bound && !finds_idle(pool, it)) {
@@ -427,18 +428,18 @@ enqueued enqueue(tw_runnable &it, bool skips, std::int64_t due, std::uint64_t ov
 
 std::uint32_t withdraw(tw_runnable &it) {
     tw_workers &pool = *it.workers;
-    const mutex_hold hold(&pool.mutex);
+    const base::mutex_hold hold(&pool.mutex);
     return withdraw_from(pool, it);
 }
 
 void begin_clear(tw_workers &pool) {
-    const mutex_hold hold(&pool.mutex);
+    const base::mutex_hold hold(&pool.mutex);
     look_for_jobs(pool);
 }
 
 // The fires of one job. It is off the queue when this returns, so its owner may have it back.
 tw_node *clear_one(tw_workers &pool) {
-    const mutex_hold hold(&pool.mutex);
+    const base::mutex_hold hold(&pool.mutex);
     tw_runnable *const found = job_to_withdraw(pool);
     if (found == nullptr)
         return nullptr;
@@ -453,23 +454,24 @@ void discard_jobs(tw_workers &pool) {
         pool.stats.discarded += withdraw_from(pool, *job);
 }
 
-const fire_relay job_relay = {
+const runtime::fire_relay job_relay = {
     .callback = fire_job,
     .withdraw = [](tw_node &node) { return withdraw(runnable_of(node)); },
     .wait_for_runs = [](tw_node &node) { wait_for_runs(runnable_of(node)); },
 };
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::workers
 
-using namespace tickwheel::runtime;
+using namespace tickwheel;
+using namespace tickwheel::workers;
 
 TW_API int tw_job_init(tw_job *job, tw_workers *workers, tw_callback *fn, void *arg, unsigned flags) {
     TW_NOTE_CALLER;
     if (job == nullptr || workers == nullptr || fn == nullptr)
-        return refuse(-EINVAL, "the job, its workers or its function is null");
+        return runtime::refuse(-EINVAL, "the job, its workers or its function is null");
     if ((flags & ~unsigned{TW_CONCURRENT}) != 0)
-        return refuse(-EINVAL, "an unknown flag");
-    if (const int error = check_usable(workers->rt); error != 0)
+        return runtime::refuse(-EINVAL, "an unknown flag");
+    if (const int error = runtime::check_usable(workers->rt); error != 0)
         return error;
     tw_node_init(&job->node, fire_job, arg);
     make_runnable(job->runnable, *workers, job_hooks, (flags & TW_CONCURRENT) != 0);

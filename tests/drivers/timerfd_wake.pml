@@ -25,7 +25,7 @@ byte due[ARMERS]; /* the wheel: each armer has one node */
 byte asleep_until = AT_ONCE; /* src/runtime/timeline.hpp: "tick awake = 0" */
 bool woken;                             /* drivers/timerfd.cpp: "std::uint32_t woken" */
 
-/* src/runtime/runtime.hpp: "std::uint32_t> sleep_number{0}". Here: whether the number is odd, and for each
+/* src/runtime/state.hpp: "std::uint32_t> sleep_number{0}". Here: whether the number is odd, and for each
  * thread that wakes, whether the number is still the one that the thread has read. */
 bool is_odd, is_same[WAKERS];
 byte timer = NEVER; /* the deadline that the timerfd is set to */

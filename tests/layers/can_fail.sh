@@ -45,8 +45,13 @@ src/core/ring.hpp   #  include "missing.hpp"  // no such file
 src/core/c_api.cpp #include <tickwheel/runtime.h>
 src/ports/linux/lock.cpp #include <tickwheel/tw.h>
 src/ports/linux/lock.cpp #include "core/ring.hpp"
+src/ports/linux/lock.cpp #include "check/node_table.hpp"
+src/base/numbers.hpp #include <limits>
+src/base/utf8.hpp #include <tickwheel/tw.h>
+src/check/report.cpp #include "runtime/state.hpp"
+src/core/tick.hpp #include "base/mutex_hold.hpp"
 src/runtime/turn.cpp #include "core/wheel.hpp"
-src/runtime/turn.cpp #include "workers/workers.hpp"
+src/runtime/turn.cpp #include "workers/runnable.hpp"
 src/runtime/turn.cpp #include "timers/record_set.hpp"
 src/runtime/turn.cpp #include "../../drivers/drivers.hpp"
 src/runtime/lifetime.cpp #include <tickwheel/tickwheel.hpp>
@@ -54,7 +59,7 @@ src/workers/pool.cpp #include "timers/record_set.hpp"
 src/workers/pool.cpp #include "../timers/record_set.hpp"
 src/timers/handle.cpp #include "core/wheel.hpp"
 src/timers/handle.cpp #include "../../drivers/drivers.hpp"
-src/durable/clerk.cpp #include "runtime/runtime.hpp"
+src/durable/clerk.cpp #include "runtime/state.hpp"
 src/durable/clerk.cpp #include <sqlite3.h>
 src/durable/stores/sqlite/jobs.cpp #include <libpq-fe.h>
 src/timers/handle.cpp #include <tickwheel/durable.h>
@@ -65,9 +70,9 @@ drivers/kernels/freertos.c #include <string.h>
 drivers/kernels/zephyr.c #include <zephyr/sys/atomic.h>
 drivers/kernels/zephyr.c #include "core/wheel.hpp"
 drivers/epoll.cpp #include <tickwheel/runtime.h>
-drivers/sleep.cpp #include "../src/runtime/runtime.hpp"
-drivers/sleep.cpp #include "runtime/runtime.hpp"
-include/tickwheel/tickwheel.hpp #include "../../src/runtime/runtime.hpp"
+drivers/sleep.cpp #include "../src/runtime/state.hpp"
+drivers/sleep.cpp #include "runtime/state.hpp"
+include/tickwheel/tickwheel.hpp #include "../../src/runtime/state.hpp"
 include/tickwheel/tw.h #include <stdio.h>
 include/tickwheel/tw.h #include "tw_private.h"
 include/tickwheel/tw.h #include <FreeRTOS.h>

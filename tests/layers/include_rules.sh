@@ -1,17 +1,19 @@
 #!/bin/sh
 # include_rules.sh ROOT: who may include whom. Prints each include that breaks a rule.
 #
-#   src/core      its own files, tw.h and port.h, and headers of a freestanding C++
-#   src/ports     their own folder, port.h, what is public of their board or kernel, the kernel's and the
-#                 system's headers; the checks of nodes (check*) also tw.h
-#   src/runtime   its own files, public headers of the C interface, and the system's headers; of src/core records.hpp
+#   src/base      its own files, and the system's headers; what the core uses of it, none
+#   src/core      its own files, base/numbers.hpp, tw.h and port.h, and headers of a freestanding C++
+#   src/ports     their own folder, src/base, port.h, what is public of their board or kernel, the kernel's and the
+#                 system's headers; on Linux the hooks of src/check
+#   src/check     its own files, src/base, tw.h and port.h, and the system's headers
+#   src/runtime   its own files, src/base, public headers of the C interface, and the system's headers; of src/core records.hpp
 #   src/workers   its own files, src/runtime, public headers of the C interface, and the system's headers
 #   src/timers    the same, and src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
 #   src/durable   its own files, public headers of the C interface, and standard and system's headers; the stores also the
 #                 database's
-#   tools         public headers, src/observe, and the headers of C++
-#   drivers       their own folder, src/ports/linux, port.h, driver.h and the system's headers
+#   tools         public headers, src/base, src/observe, and the headers of C++
+#   drivers       their own folder, src/base, src/ports/linux, port.h, driver.h and the system's headers
 #     clocks      of boards: public headers of their board, <stdint.h> and <stdbool.h>
 #     kernels     adapters: public headers of their kernel, and <stdbool.h>
 #   include       public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too; those of a kernel,
@@ -61,20 +63,24 @@ system='[a-z0-9_]+(\.h)?|sys/[a-z]+\.h|linux/[a-z_]+\.h'
 core_for_timers='records\.hpp|log\.hpp|periodic\.hpp'
 
 breaks=$(
-    room src/core '*' '' "$core_headers"
-    room src/ports '*' '' "tickwheel/port\.h|$board_headers|$kernel_headers|zephyr/kernel\.h|$system" |
-        grep -vE '/check[a-z_]*\.[ch]pp:[0-9]+:<tickwheel/tw\.h>$'
-    room src/runtime '*' 'core' "$interface|$system"
-    room src/workers '*' 'runtime' "$interface|$system"
-    room src/timers '*' 'core runtime workers' "$interface|$system"
-    room src/observe '*' 'runtime workers timers' "$interface|$system"
+    room src/base '*' '' "$system"
+    room src/core '*' 'base' "$core_headers"
+    includes_in src/core '*' | grep '"base/' | grep -v '"base/numbers\.hpp"$'
+    includes_in src/base numbers.hpp
+    room src/ports '*' 'base check' "tickwheel/port\.h|$board_headers|$kernel_headers|zephyr/kernel\.h|$system"
+    includes_in src/ports '*' | grep '"check/' | grep -v '/linux/port\.h:[0-9]*:"check/check\.h"$'
+    room src/check '*' 'base' "tickwheel/(port|tw)\.h|$system"
+    room src/runtime '*' 'base core' "$interface|$system"
+    room src/workers '*' 'base runtime' "$interface|$system"
+    room src/timers '*' 'base core runtime workers' "$interface|$system"
+    room src/observe '*' 'base runtime workers timers' "$interface|$system"
     room src/durable '*' 'durable durable/stores' "$durable|$interface|$system|libpq-fe\.h"
     includes_in src/durable '*' | grep '<libpq' | grep -v '/stores/postgres/'
     includes_in src/durable '*' | grep '<sqlite3' | grep -v '/stores/sqlite/'
-    room tools '*.[ch]pp' 'observe' "tickwheel/(durable|observe|version)\.h|$system"
+    room tools '*.[ch]pp' 'base observe' "tickwheel/(durable|observe|version)\.h|$system"
     includes_in src/runtime '*' | grep '"core/' | grep -v '"core/records\.hpp"$'
     includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
-    room drivers '*.[ch]pp' 'ports/linux' "tickwheel/(port|driver)\.h|$system"
+    room drivers '*.[ch]pp' 'base ports/linux' "tickwheel/(port|driver)\.h|$system"
     room drivers/clocks '*.[ch]' '' "$board_headers|std(int|bool)\.h"
     room drivers/kernels '*.[ch]' '' "$kernel_headers|stdbool\.h"
     includes_in include '*.h' | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |

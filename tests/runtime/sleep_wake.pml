@@ -28,7 +28,7 @@ byte due[ARMERS]; /* on the wheel: each armer has one timer */
 byte asleep_until = AWAKE;
 byte woken; /* drivers/sleep.cpp: "std::uint32_t woken" */
 
-/* src/runtime/runtime.hpp: "std::uint32_t> sleep_number{0}". Here: whether the number is odd, and for each
+/* src/runtime/state.hpp: "std::uint32_t> sleep_number{0}". Here: whether the number is odd, and for each
  * thread that wakes, whether the number is still the one that the thread has read. */
 bool is_odd, is_same[WAKERS];
 bool stopping;

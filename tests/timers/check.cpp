@@ -30,7 +30,7 @@ TEST(check_finds_a_timer_that_is_damaged) {
     for (int absolute = 0; absolute < 2; ++absolute) {
         const auto cell = static_cast<std::uint32_t>(start(set, absolute));
         assert_int_equal(tw_runtime_check(rt, nullptr, nullptr), 0);
-        tickwheel::core::tick &due = tickwheel::runtime::record_at(cell).timing.due;
+        tickwheel::core::tick &due = tickwheel::timers::record_at(cell).timing.due;
         const tickwheel::core::tick was = due;
         due = 1;
         assert_int_equal(tw_runtime_check(rt, nullptr, nullptr), 1);

@@ -15,15 +15,16 @@
 
 namespace {
 
-using tickwheel::runtime::key_table;
-using tickwheel::runtime::sip_seed;
-using tickwheel::runtime::siphash;
+using tickwheel::timers::key_table;
+using tickwheel::timers::sip_seed;
+using tickwheel::timers::siphash;
 using hash_function = std::uint32_t (*)(std::uint64_t key);
 
 int allocations_left = INT32_MAX, allocations, interruptions, random_error;
 std::size_t live, given_back;  // bytes
 bool has_fixed_seed;
-constexpr sip_seed fixed_seed = {64650, 0};  // with which two strings of one byte have the same hash
+constexpr tickwheel::timers::sip_seed fixed_seed = {
+    64650, 0};  // with which two strings of one byte have the same hash
 
 }  // namespace
 
@@ -101,7 +102,8 @@ class checked_table {
 
     void check(std::uint64_t key) const {
         const auto expected = cells_.find(key);
-        assert_int_equal(find(key), expected == cells_.end() ? key_table::none : expected->second);
+        assert_int_equal(find(key),
+                         expected == cells_.end() ? tickwheel::timers::key_table::none : expected->second);
     }
     void check_all() const {
         assert_int_equal(table_.count(), cells_.size());
@@ -109,7 +111,7 @@ class checked_table {
             assert_int_equal(find(key), cell);
     }
     std::size_t count() const { return cells_.size(); }
-    key_table &itself() { return table_; }
+    tickwheel::timers::key_table &itself() { return table_; }
 
   private:
     std::uint32_t find(std::uint64_t key) const {
@@ -117,7 +119,7 @@ class checked_table {
     }
 
     hash_function hash_;
-    key_table table_;
+    tickwheel::timers::key_table table_;
     std::unordered_map<std::uint64_t, std::uint32_t> cells_;
     std::vector<std::uint64_t> keys_;  // by cell
 };
@@ -184,16 +186,16 @@ TEST(siphash_is_that_of_other_implementations) {
     unsigned char bytes[64];
     for (unsigned char i = 0; i < sizeof bytes; ++i)
         bytes[i] = i;
-    const sip_seed seed{0x0706050403020100, 0x0f0e0d0c0b0a0908};
+    const tickwheel::timers::sip_seed seed{0x0706050403020100, 0x0f0e0d0c0b0a0908};
     for (const auto &each : vectors)
-        assert_true((siphash<2, 4>(seed).of(bytes, each.size) == each.hash));
-    assert_true((siphash<1, 3>({0, 0}).of(bytes, 9) == 0x75927f9d95124362));
-    assert_true((siphash<1, 3>({0, 0}).of(bytes, 16) == 0x8972188433a5c5b7));
+        assert_true((tickwheel::timers::siphash<2, 4>(seed).of(bytes, each.size) == each.hash));
+    assert_true((tickwheel::timers::siphash<1, 3>({0, 0}).of(bytes, 9) == 0x75927f9d95124362));
+    assert_true((tickwheel::timers::siphash<1, 3>({0, 0}).of(bytes, 16) == 0x8972188433a5c5b7));
 }
 
 TEST(table_hashes_keys_apart_with_a_secret_of_its_own) {
-    key_table tables[2];
-    key_table &table = tables[0];
+    tickwheel::timers::key_table tables[2];
+    tickwheel::timers::key_table &table = tables[0];
     unsigned as_other_table = 0, as_string = 0, as_shorter = 0;
     const char text[] = "0123456789abcdefX", same_start[] = "0123456789abcdefY";
     for (key_table &each : tables)
@@ -310,7 +312,7 @@ TEST(table_without_memory_stays_as_it_is) {
 }
 
 TEST(table_is_not_opened_without_memory_or_a_secret) {
-    key_table table;
+    tickwheel::timers::key_table table;
     allocations_left = 0;
     assert_int_equal(table.open(0), -ENOMEM);
     assert_int_equal(table.open(1000), -ENOMEM);
@@ -330,7 +332,7 @@ TEST(table_gives_all_memory_back) {
     constexpr std::uint32_t large = 1 << 14;
     const std::size_t before = live;
     for (const bool closes_while_growing : {false, true}) {
-        key_table table;
+        tickwheel::timers::key_table table;
         assert_int_equal(table.open(0), 0);
         std::uint32_t cell = 0;
         while (cell < large || !table.growing()) {
@@ -359,7 +361,7 @@ TEST(keys_with_one_hash_are_told_apart) {
     tw_runtime_options options = {};
     tw_runtime *rt = nullptr;
     tw_keyed *keyed = nullptr;
-    key_table table;
+    tickwheel::timers::key_table table;
     std::vector<std::pair<std::uint32_t, unsigned>> hashes;
     unsigned of_one_byte = 0, of_one_size = 0, of_two_sizes = 0, with_number = 0;
     options.driver = "manual";

@@ -3,7 +3,7 @@
 
 #include <charconv>
 
-#include "observe/utf8.hpp"
+#include "base/utf8.hpp"
 
 namespace tickwheel::top {
 
@@ -63,7 +63,7 @@ class words {
         const std::string whole(inside);  // ends with a null byte, which no character goes beyond
         std::string plain;
         for (std::size_t at = 0; at < whole.size();) {
-            const unsigned length = runtime::length_of_character(whole.c_str() + at);
+            const unsigned length = base::length_of_character(whole.c_str() + at);
             const std::string_view character = std::string_view(whole).substr(at, length);
             if (length == 0 || character.front() == '"' ||
                 static_cast<unsigned char>(character.front()) < ' ' || character == "\x7F") {

@@ -33,7 +33,7 @@ class connection {
     explicit connection(const std::string &path) : until_(now() + patience) {
         sockaddr_un to = {};
         to.sun_family = AF_UNIX;
-        if (path.size() > inspect::longest_path) {
+        if (path.size() > observe::inspect::longest_path) {
             error_ = ENAMETOOLONG;
             return;
         }
@@ -108,11 +108,11 @@ bool is_left_over(const std::string &path, pid_t process) {
 }  // namespace
 
 std::vector<std::string> find_sockets(std::string &why) {
-    inspect::folder_path folder;
+    observe::inspect::folder_path folder;
     std::vector<std::pair<pid_t, std::string>> found;
-    int error = inspect::name_folder(folder);
+    int error = observe::inspect::name_folder(folder);
     if (error == 0)
-        error = inspect::check_private(folder.text);
+        error = observe::inspect::check_private(folder.text);
     DIR *const entries = error == 0 ? ::opendir(folder.text) : nullptr;
     if (entries != nullptr) {
         for (const dirent *it; (it = ::readdir(entries)) != nullptr && found.size() < most_sockets;) {
@@ -143,7 +143,7 @@ bool ask(const std::string &socket, unsigned timers, bool even_if_many, sample &
         why = std::strerror(it.error());
         return false;
     }
-    if (it.answer("") != inspect::greeting) {
+    if (it.answer("") != observe::inspect::greeting) {
         why = "it speaks another language, is busy, or refuses you";
         return false;
     }

@@ -22,7 +22,7 @@ namespace {
     return line;
 }
 
-std::string duration(std::int64_t ns) { return runtime::short_duration(ns).text; }
+std::string duration(std::int64_t ns) { return observe::short_duration(ns).text; }
 std::string time_left(std::int64_t ns) { return ns < 0 ? "overdue" : duration(ns); }
 
 // As many columns as that, by the number of characters.

@@ -24,12 +24,12 @@
 #include <climits>
 #include <cstdint>
 
-#include "kept_errno.hpp"
+#include "base/kept_errno.hpp"
 #include "port.h"
 
 namespace {
 
-using tickwheel::ports::kept_errno;
+using tickwheel::base::kept_errno;
 
 // A holder that runs releases the lock within a few hundred nanoseconds. One that was preempted does
 // not, and spinning longer only keeps it off the processor.

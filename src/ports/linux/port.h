@@ -22,7 +22,7 @@ __attribute__((cold)) void tw_port_hide(const void *from, size_t size);
 #endif
 
 #ifdef TW_CHECK
-#include "check.h"
+#include "check/check.h"
 #endif
 
 #define TW_PORT_TELLS /* to stderr; see tell.cpp */

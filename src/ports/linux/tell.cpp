@@ -2,11 +2,11 @@
 // without stdio or the heap, as their memory may be what is broken.
 #include <cstdlib>
 
-#include "line.hpp"
+#include "base/message.hpp"
 #include "port.h"
 
 void tw_port_tell(const char *broken, const void *node, unsigned state) {
-    tickwheel::ports::line said;
+    tickwheel::base::message said;
     said.add("tickwheel: ");
     if (node != nullptr)
         add_node(said, node, state);

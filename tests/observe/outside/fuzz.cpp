@@ -5,13 +5,13 @@
 #include <string>
 
 #include "answers.hpp"
+#include "base/utf8.hpp"
 #include "observe/inspect_request.hpp"
-#include "observe/utf8.hpp"
 #include "view.hpp"
 
 namespace {
 
-using tickwheel::inspect::request;
+using tickwheel::observe::inspect::request;
 
 // Stops the program if something does not hold; in builds without assertions, too.
 void expect(bool holds) {
@@ -21,7 +21,7 @@ void expect(bool holds) {
 
 // As the server takes them off one by one.
 void read_requests(std::string_view bytes) {
-    using namespace tickwheel::inspect;
+    using namespace tickwheel::observe::inspect;
     while (!bytes.empty()) {
         const request it = read_request(bytes.substr(0, longest_request));
         if (it.what == request::incomplete || it.what == request::wrong) {
@@ -38,7 +38,7 @@ void read_requests(std::string_view bytes) {
 // Printable characters in UTF-8 only, and none that turns the direction of writing.
 void expect_harmless(const std::string &line) {
     for (const char *at = line.c_str(); at < line.c_str() + line.size();) {
-        const unsigned length = tickwheel::runtime::length_of_character(at);
+        const unsigned length = tickwheel::base::length_of_character(at);
         const auto first = static_cast<unsigned char>(at[0]), second = static_cast<unsigned char>(at[1]);
         expect(length != 0 && first >= ' ' && first != 0x7F && (first != 0xC2 || second >= 0xA0));
         const auto third = length == 3 ? static_cast<unsigned char>(at[2]) : 0;

@@ -1,10 +1,10 @@
 // The library's types, for the debug information of looked_at: as if the library had been built with it.
-#include "runtime/runtime.hpp"
+#include "runtime/state.hpp"
 #include "timers/record_set.hpp"
 
 #include "core/engine.hpp"
 
-struct tw_handles : tickwheel::runtime::record_set {};
+struct tw_handles : tickwheel::timers::record_set {};
 
 extern "C" {
 extern const tw_runtime *tw_type_of_runtime;

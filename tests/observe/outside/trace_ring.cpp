@@ -6,23 +6,23 @@
 #include "support/sanitized.h"
 #include "support/test.h"
 
-using tickwheel::runtime::kept_fire;
-using tickwheel::runtime::trace_ring;
+using tickwheel::observe::kept_fire;
+using tickwheel::observe::trace_ring;
 
 namespace {
 
 constexpr unsigned places = 4, writers = 3;
 constexpr std::uint64_t fires_of_each = SLOW ? 20'000 : 500'000;
 
-trace_ring::place memory[places];
-trace_ring ring;
+tickwheel::observe::trace_ring::place memory[places];
+tickwheel::observe::trace_ring ring;
 
 // All that is in it follows from one number.
-kept_fire fire_of(std::uint64_t n) {
+tickwheel::observe::kept_fire fire_of(std::uint64_t n) {
     return {n, ~n, static_cast<std::int64_t>(n * 3), static_cast<std::int64_t>(n * 5), n * 7, n * 11, n * 13};
 }
-bool is_whole(const kept_fire &it) {
-    const kept_fire as_it_was = fire_of(it.begun);
+bool is_whole(const tickwheel::observe::kept_fire &it) {
+    const tickwheel::observe::kept_fire as_it_was = fire_of(it.begun);
     return memcmp(&it, &as_it_was, sizeof it) == 0;
 }
 
@@ -37,7 +37,7 @@ TEST(holds_the_last_and_no_others) {
     ring.use(memory, places);
     for (std::uint64_t n = 0; n < 10; ++n)
         ring.put(fire_of(n));
-    kept_fire it;
+    tickwheel::observe::kept_fire it;
     assert_int_equal(ring.written(), 10);
     assert_int_equal(ring.oldest(), 6);
     for (std::uint64_t n = 0; n < 12; ++n) {
@@ -59,7 +59,7 @@ TEST(is_whole_when_read) {
     while (ring.written() < writers * fires_of_each) {
         const std::uint64_t end = ring.written();
         for (std::uint64_t n = ring.oldest(); n < end; ++n) {
-            kept_fire it;
+            tickwheel::observe::kept_fire it;
             if (!ring.get(n, it))
                 continue;
             assert_true(is_whole(it));
@@ -75,12 +75,12 @@ TEST(is_whole_when_read) {
 TEST(goes_on_where_a_writer_has_vanished) {
     ring.begin_in_child();
     const std::uint64_t next = ring.written();
-    for (trace_ring::place &each : memory)
+    for (tickwheel::observe::trace_ring::place &each : memory)
         each.turn.store(2 * (next - 1) + 1);
     assert_int_equal(ring.oldest(), next);
     for (std::uint64_t n = 0; n < places; ++n)
         ring.put(fire_of(n));
-    kept_fire it;
+    tickwheel::observe::kept_fire it;
     for (std::uint64_t n = 0; n < places; ++n)
         assert_true(ring.get(next + n, it) && it.begun == n);
 }

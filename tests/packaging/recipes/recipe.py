@@ -40,8 +40,8 @@ def library_sources():
     """All sources of a library with the runtime, as cmake/TickwheelLibrary.cmake has them."""
     text = read("cmake", "TickwheelLibrary.cmake")
     # Recipes have no checking build.
-    text = text.replace("$<IF:$<BOOL:${arg_CHECK}>,check_report,tell>", "tell")
-    text = re.sub(r"\S*/check(_table|_report)?\.cpp", "", text)
+    text = text.replace("$<IF:$<BOOL:${arg_CHECK}>,check/report,ports/linux/tell>", "ports/linux/tell")
+    text = re.sub(r"\S*/(check/\w+|runtime/registry)\.cpp", "", text)
     listed = re.search(r"set\(\$\{variable\}\s(.*?) PARENT_SCOPE\)", text, re.S).group(1).split()
     listed += re.findall(r"\$\{tickwheel_root\}/(src/\S+?\.(?:cpp|c))\b", text)
     expect("src/core/c_api.cpp" in listed and len(listed) > 30, "the sources are read from TickwheelLibrary.cmake")

@@ -25,21 +25,25 @@
 
 #include <tickwheel/runtime.h>
 
-#include "check.hpp"
-#include "errors.hpp"
+#include "base/mutex_hold.hpp"
 #include "meter.hpp"
 #include "no_thread_cancel.hpp"
 #include "on_stack.hpp"
+#include "refusal.hpp"
+#include "registry.hpp"
 #include "threads.hpp"
 #include "timeline.hpp"
 
 #define TW_API extern "C" __attribute__((visibility("default")))
 
+namespace tickwheel::timers {
+struct record_space;
+}
+
 namespace tickwheel::runtime {
 
-struct component;     // components.hpp
-struct fire_relay;    // components.hpp
-struct record_space;  // src/timers
+struct component;   // components.hpp
+struct fire_relay;  // components.hpp
 
 // Which thread fires. A caller becomes the last caller if a worker's run frees the runtime meanwhile:
 // it then frees the runtime when it is done (see drive_permit::give_back).
@@ -140,24 +144,12 @@ struct tw_runtime {
     std::uint32_t is_lookout_parked = 0;  // atomic
 
     // What all sets of timers share; null until the first is made. Set once, with `components_mutex`.
-    std::atomic<tickwheel::runtime::record_space *> records{nullptr};
+    std::atomic<tickwheel::timers::record_space *> records{nullptr};
 
     tw_runtime *next = nullptr, *previous = nullptr;  // in the list that fork.cpp keeps
 };
 
 namespace tickwheel::runtime {
-
-// Holds a mutex for a scope.
-class mutex_hold {
-  public:
-    explicit mutex_hold(pthread_mutex_t *mutex) : mutex_(mutex) { pthread_mutex_lock(mutex_); }
-    ~mutex_hold() { pthread_mutex_unlock(mutex_); }
-    mutex_hold(const mutex_hold &) = delete;
-    mutex_hold &operator=(const mutex_hold &) = delete;
-
-  private:
-    pthread_mutex_t *mutex_;
-};
 
 // A note that tw_runtime_free leaves for the owner of an outer frame, who frees the runtime when that
 // frame no longer uses it. Null if there is nothing to free.
@@ -244,7 +236,7 @@ inline bool is_consistent(const tw_runtime &rt) {
 
 // 0 if a call on this runtime may go on, else the negative errno to answer with.
 inline int check_usable(const tw_runtime *rt) {
-    check::is_runtime(rt);
+    registry::is_runtime(rt);
     if (rt == nullptr)
         return refuse(-EINVAL, "the runtime is null");
     return rt->forked.load(std::memory_order_relaxed) ? -ECHILD : 0;
@@ -252,7 +244,7 @@ inline int check_usable(const tw_runtime *rt) {
 
 // The same for a call that arms, moves, starts or makes something.
 inline int check_arming(const tw_runtime *rt) {
-    check::is_runtime(rt);
+    registry::is_runtime(rt);
     return rt == nullptr ? refuse(-EINVAL, "the runtime is null")
                          : rt->closed.load(std::memory_order_relaxed);
 }

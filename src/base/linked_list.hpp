@@ -2,7 +2,7 @@
 // element is first. The caller holds the lock that guards the list.
 #pragma once
 
-namespace tickwheel::runtime {
+namespace tickwheel::base {
 
 template <class T> void link_first(T *&first, T &it) {
     it.previous = nullptr;
@@ -22,4 +22,4 @@ template <class T> void unlink(T *&first, T &it) {
         it.next->previous = it.previous;
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::base

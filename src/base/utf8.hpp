@@ -1,7 +1,7 @@
 // What is a character in UTF-8. Includes nothing of the library: tickwheel-top has it, too.
 #pragma once
 
-namespace tickwheel::runtime {
+namespace tickwheel::base {
 
 // How many bytes the character takes that begins here; 0 if none does, by the rules of UTF-8: no longer form
 // than needed, no surrogates, nothing above U+10FFFF. A null byte ends the text.
@@ -26,4 +26,4 @@ inline unsigned length_of_character(const char *text) {
     return 0;
 }
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::base

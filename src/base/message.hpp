@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tickwheel::ports {
+namespace tickwheel::base {
 
-class line {
+class message {
   public:
     void add(const char *text) {
         while (*text != '\0' && length_ < sizeof text_)
@@ -41,7 +41,7 @@ class line {
 };
 
 // How each message about a node begins.
-inline void add_node(line &said, const void *node, unsigned state) {
+inline void add_node(message &said, const void *node, unsigned state) {
     said.add("node ");
     said.add_address(node);
     said.add(", state ");
@@ -49,4 +49,4 @@ inline void add_node(line &said, const void *node, unsigned state) {
     said.add(": ");
 }
 
-}  // namespace tickwheel::ports
+}  // namespace tickwheel::base

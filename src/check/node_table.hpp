@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tickwheel::ports {
+namespace tickwheel::check {
 
 struct watched_wheel;
 
@@ -69,4 +69,4 @@ watched_wheel *have_wheel(const tw *wheel);
 void forget(const tw *wheel);
 void forget_all_below(const tw *wheel);
 
-}  // namespace tickwheel::ports
+}  // namespace tickwheel::check

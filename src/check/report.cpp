@@ -1,6 +1,6 @@
 // The messages of a checking build: what is wrong, then a line for each fact that is known. Any thread;
 // nothing here uses stdio or the heap.
-#include "check_report.hpp"
+#include "report.hpp"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -8,11 +8,11 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "check_table.hpp"
-#include "kept_errno.hpp"
-#include "port.h"
+#include "base/kept_errno.hpp"
+#include "node_table.hpp"
+#include <tickwheel/port.h>
 
-namespace tickwheel::ports {
+namespace tickwheel::check {
 
 namespace {
 
@@ -38,7 +38,7 @@ const void *call_before(const void *address) {
 }
 
 // The address as addr2line takes it: in a program or library that is loaded anywhere, from its beginning.
-void add_code(line &said, const char *what, const void *code) {
+void add_code(base::message &said, const char *what, const void *code) {
     Dl_info in = {};
     if (code == nullptr)
         return;
@@ -63,7 +63,7 @@ void add_code(line &said, const char *what, const void *code) {
     said.add("\n");
 }
 
-void add_what_is_known(line &said, const void *node) {
+void add_what_is_known(base::message &said, const void *node) {
     const watched_node *const it = find(static_cast<const tw_node *>(node));
     if (it != nullptr) {
         if (const char *const label = label_of(*it); label != nullptr) {
@@ -80,7 +80,7 @@ void add_what_is_known(line &said, const void *node) {
     add_code(said, "this was found in the call from", call_before(caller));
 }
 
-static void add_facts(line &said, const char *wrong, const void *runtime, const tw_port_fact *facts,
+static void add_facts(base::message &said, const char *wrong, const void *runtime, const tw_port_fact *facts,
                       std::size_t count) {
     said.add("tickwheel: runtime ");
     said.add_address(runtime);
@@ -92,13 +92,14 @@ static void add_facts(line &said, const char *wrong, const void *runtime, const 
     said.write();
 }
 
-}  // namespace tickwheel::ports
+}  // namespace tickwheel::check
 
-using namespace tickwheel::ports;
+using namespace tickwheel;
+using namespace tickwheel::check;
 
 // In the place of tell.cpp.
 void tw_port_tell(const char *broken, const void *node, unsigned state) {
-    line said;
+    base::message said;
     said.add("tickwheel: ");
     if (node != nullptr)
         add_node(said, node, state);
@@ -124,14 +125,14 @@ const void *tw_port_check_caller() { return caller; }
 
 void tw_port_check_warn(const char *wrong, const void *runtime, const tw_port_fact *facts,
                         std::size_t count) {
-    const kept_errno kept;
-    line said;
+    const base::kept_errno kept;
+    base::message said;
     add_facts(said, wrong, runtime, facts, count);
 }
 
 void tw_port_check_stop(const char *wrong, const void *runtime, const tw_port_fact *facts,
                         std::size_t count) {
-    line said;
+    base::message said;
     add_facts(said, wrong, runtime, facts, count);
     std::abort();
 }

@@ -5,7 +5,7 @@
 #include <tickwheel/port.h>
 #include <tickwheel/runtime.h>
 
-namespace tickwheel::runtime::check {
+namespace tickwheel::runtime::registry {
 
 #ifdef TW_PORT_CHECKS
 
@@ -37,4 +37,4 @@ inline void may_be_idle(tw_runtime &) {}
 
 #endif
 
-}  // namespace tickwheel::runtime::check
+}  // namespace tickwheel::runtime::registry

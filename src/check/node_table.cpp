@@ -1,5 +1,5 @@
-// The table of check_table.hpp: chains in buckets, in stripes that have a mutex each.
-#include "check_table.hpp"
+// The table of node_table.hpp: chains in buckets, in stripes that have a mutex each.
+#include "node_table.hpp"
 
 #include <pthread.h>
 #include <sys/mman.h>
@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kept_errno.hpp"
-#include "mutex_hold.hpp"
+#include "base/kept_errno.hpp"
+#include "base/mutex_hold.hpp"
 
-namespace tickwheel::ports {
+namespace tickwheel::check {
 
 namespace {
 
@@ -108,7 +108,7 @@ void grow(stripe &in) {
 // Null if there is no memory.
 watched_node *put(const tw_node *node) {
     stripe &in = stripe_of(node);
-    const mutex_hold lock(&in.mutex);
+    const base::mutex_hold lock(&in.mutex);
     if (in.count >= in.chains.count)
         grow(in);
     watched_node *const it = in.chains.count != 0 ? in.nodes.take() : nullptr;
@@ -125,7 +125,7 @@ watched_node *put(const tw_node *node) {
 
 void take_out(watched_node *it) {
     stripe &in = stripe_of(it->node);
-    const mutex_hold lock(&in.mutex);
+    const base::mutex_hold lock(&in.mutex);
     watched_node **link = &in.chains.of(it->node);
     while (*link != it)
         link = &(*link)->next_in_bucket;
@@ -183,14 +183,14 @@ __attribute__((constructor)) void survive_forks() { pthread_atfork(lock_all, unl
 void *memory_for_good(std::size_t size) {
     if (void *const memory = from_arena(size); memory != nullptr)
         return memory;
-    const kept_errno kept;
+    const base::kept_errno kept;
     void *const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return memory != MAP_FAILED ? memory : nullptr;
 }
 
 watched_node *find(const tw_node *node) {
     stripe &in = stripe_of(node);
-    const mutex_hold lock(&in.mutex);
+    const base::mutex_hold lock(&in.mutex);
     watched_node *it = in.chains.count != 0 ? in.chains.of(node) : nullptr;
     while (it != nullptr && it->node != node)
         it = it->next_in_bucket;
@@ -198,7 +198,7 @@ watched_node *find(const tw_node *node) {
 }
 
 watched_wheel *have_wheel(const tw *wheel) {
-    const mutex_hold lock(&wheels_mutex);
+    const base::mutex_hold lock(&wheels_mutex);
     watched_wheel **const link = link_to(wheel);
     if (*link == nullptr) {
         watched_wheel *const made = wheel_supply.take();
@@ -238,19 +238,19 @@ void remove(watched_node *it) {
 }
 
 watched_wheel *find_wheel(const tw *wheel) {
-    const mutex_hold lock(&wheels_mutex);
+    const base::mutex_hold lock(&wheels_mutex);
     return *link_to(wheel);
 }
 
 void forget(const tw *wheel) {
-    const mutex_hold lock(&wheels_mutex);
+    const base::mutex_hold lock(&wheels_mutex);
     if (watched_wheel **const link = link_to(wheel); *link != nullptr)
         forget_at(link);
 }
 
 void forget_all_below(const tw *wheel) {
     const auto begin = reinterpret_cast<std::uintptr_t>(wheel);
-    const mutex_hold lock(&wheels_mutex);
+    const base::mutex_hold lock(&wheels_mutex);
     for (watched_wheel *&bucket : wheels)
         for (watched_wheel **link = &bucket; *link != nullptr;) {
             const auto at = reinterpret_cast<std::uintptr_t>((*link)->wheel);
@@ -266,7 +266,7 @@ void forget_all_below(const tw *wheel) {
 const tw_node *find_alike(const tw_node &node) {
     constexpr std::size_t links = offsetof(tw_node, expiry);
     for (stripe &in : stripes) {
-        const mutex_hold lock(&in.mutex);
+        const base::mutex_hold lock(&in.mutex);
         for (std::size_t i = 0; i < in.chains.count; ++i)
             for (const watched_node *it = in.chains.first[i]; it != nullptr; it = it->next_in_bucket)
                 if (std::memcmp(reinterpret_cast<const char *>(&it->seen) + links,
@@ -276,4 +276,4 @@ const tw_node *find_alike(const tw_node &node) {
     return nullptr;
 }
 
-}  // namespace tickwheel::ports
+}  // namespace tickwheel::check

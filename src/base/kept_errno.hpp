@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace tickwheel::ports {
+namespace tickwheel::base {
 
 class kept_errno {
   public:
@@ -17,4 +17,4 @@ class kept_errno {
     int before_ = errno;
 };
 
-}  // namespace tickwheel::ports
+}  // namespace tickwheel::base

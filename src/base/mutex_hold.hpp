@@ -1,9 +1,9 @@
-// Holds a mutex for a scope. The runtime, which includes no platform's headers, has one of its own.
+// Holds a mutex for a scope.
 #pragma once
 
 #include <pthread.h>
 
-namespace tickwheel::ports {
+namespace tickwheel::base {
 
 class mutex_hold {
   public:
@@ -16,4 +16,4 @@ class mutex_hold {
     pthread_mutex_t *mutex_;
 };
 
-}  // namespace tickwheel::ports
+}  // namespace tickwheel::base

@@ -1,5 +1,5 @@
 // The checks of nodes in a checking build (TW_CHECK): see check.h, and port.h for when each is called. What
-// is known of pending nodes is in check_table.hpp.
+// is known of pending nodes is in node_table.hpp.
 //
 // What is found, at the latest when the wheel or a call comes to the node, and mostly before, by the look at
 // a few nodes that each advance takes:
@@ -23,10 +23,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "check_report.hpp"
-#include "check_table.hpp"
-#include "kept_errno.hpp"
-#include "port.h"
+#include "base/kept_errno.hpp"
+#include "node_table.hpp"
+#include "report.hpp"
+#include <tickwheel/port.h>
 
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
@@ -35,13 +35,13 @@ extern __attribute__((weak)) void *__libc_stack_end;
 // NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 }
 
-namespace tickwheel::ports {
+namespace tickwheel::check {
 
 namespace {
 
 [[noreturn]] void stop(const tw_node *node, unsigned state, const char *wrong, const char *more = "",
                        const void *other = nullptr) {
-    line said;
+    base::message said;
     said.add("tickwheel: ");
     add_node(said, node, state);
     said.add(wrong);
@@ -63,7 +63,7 @@ bool is_poisoned(const void *from, std::size_t size) {
 
 // Copies memory of this process. Returns how much could be read, or -1 if the system does not permit to ask.
 ssize_t peek(const iovec &to, const iovec *from, unsigned long count) {
-    const kept_errno kept;
+    const base::kept_errno kept;
     const ssize_t got = process_vm_readv(getpid(), &to, 1, from, count, 0);
     return got >= 0 ? got : errno == EFAULT ? 0 : -1;
 }
@@ -73,7 +73,7 @@ std::uintptr_t reach_of_stack() {
     static std::atomic<std::uintptr_t> known{0};  // 0: not asked yet; all threads that ask get the same
     std::uintptr_t reach = known.load(std::memory_order_relaxed);
     if (reach == 0) {
-        const kept_errno kept;
+        const base::kept_errno kept;
         constexpr rlim_t most = 8 << 20;
         rlimit stack = {};
         reach = static_cast<std::uintptr_t>(
@@ -222,7 +222,7 @@ void note_made_again(watched_wheel &wheel, watched_node &it) {
 void stop_if_made_again(const watched_wheel &wheel) {
     if (wheel.made_again == nullptr)
         return;
-    line said;
+    base::message said;
     said.add("tickwheel: ");
     add_node(said, wheel.made_again, wheel.made_again_from.state);
     said.add(made_again);
@@ -294,11 +294,12 @@ void look_at(const looked_at &these) {
 
 }  // namespace
 
-}  // namespace tickwheel::ports
+}  // namespace tickwheel::check
 
 // --- what the library calls ----------------------------------------------------------------------------
 
-using namespace tickwheel::ports;
+using namespace tickwheel;
+using namespace tickwheel::check;
 
 // Nodes that are pending on a wheel that is initialised anew may be initialised next (tw_init).
 void tw_port_check_wheel_init(const tw *w) { forget_all_below(w); }
@@ -321,7 +322,7 @@ void tw_port_check_to_arm(const tw_node *node) {
     static std::atomic<bool> has_warned{false};
     if (node == nullptr || node->fn != nullptr || has_warned.exchange(true))
         return;
-    line said;
+    base::message said;
     said.add("tickwheel: warning: ");
     add_node(said, node, node->state);
     said.add("it was never initialised (tw_node_init), so it cannot be armed\n");

@@ -13,7 +13,7 @@ struct tw_runnable_hooks {
     void (*describe)(const tw_runnable &, tickwheel::runtime::running_callback &);  // what `run` will run
 };
 
-namespace tickwheel::runtime {
+namespace tickwheel::workers {
 
 void make_runnable(tw_runnable &it, tw_workers &workers, const tw_runnable_hooks &hooks, bool concurrent);
 
@@ -34,4 +34,4 @@ bool are_of(const tw_workers &workers, const tw_runtime &rt);
 void add_reference(tw_workers &workers);
 void remove_reference(tw_workers &workers);
 
-}  // namespace tickwheel::runtime
+}  // namespace tickwheel::workers

@@ -1,16 +1,16 @@
-// The registry of runtimes in a checking build; see check.hpp. It is never asked to follow a pointer of the
-// user's: a runtime is looked up by its address. Any thread.
+// The registry of runtimes in a checking build; see registry.hpp. It is never asked to follow a pointer of
+// the user's: a runtime is looked up by its address. Any thread.
 //
 // The last runtimes that were freed are remembered until their address is in use again. If a new runtime has
 // that address, a pointer to the former one cannot be told from a good one.
-#include "check.hpp"
+#include "registry.hpp"
 
 #include <new>
 
 #include "labels.hpp"
 #include "turn.hpp"
 
-namespace tickwheel::runtime::check {
+namespace tickwheel::runtime::registry {
 
 namespace {
 
@@ -29,7 +29,7 @@ struct known {
 };
 
 pthread_mutex_t registry_mutex = PTHREAD_MUTEX_INITIALIZER;
-known *registry = nullptr;
+known *runtimes = nullptr;
 std::uint64_t frees = 0;
 constexpr std::uint64_t remembered = 64;  // freed runtimes
 
@@ -45,7 +45,7 @@ struct {
 
 // REQUIRES: registry mutex held
 known *find(const tw_runtime *rt) {
-    known *it = registry;
+    known *it = runtimes;
     while (it != nullptr && it->rt != rt)
         it = it->next;
     return it;
@@ -53,7 +53,7 @@ known *find(const tw_runtime *rt) {
 
 // REQUIRES: registry mutex held
 known *find_forgettable() {
-    known *it = registry;
+    known *it = runtimes;
     while (it != nullptr && (it->state != life::freed || frees - it->freed_as < remembered))
         it = it->next;
     return it;
@@ -70,8 +70,8 @@ known *have(const tw_runtime *rt) {
     if (memory == nullptr)
         return nullptr;
     auto *const made = new (memory) known();
-    made->next = registry;
-    registry = made;
+    made->next = runtimes;
+    runtimes = made;
     return made;
 }
 
@@ -82,7 +82,7 @@ void unlock() { pthread_mutex_unlock(&registry_mutex); }
 
 // A thread that was freeing a runtime is not there in the child, which may free it.
 void unlock_in_child() {
-    for (known *each = registry; each != nullptr; each = each->next)
+    for (known *each = runtimes; each != nullptr; each = each->next)
         if (each->state == life::being_freed)
             each->state = life::live;
     unlock();
@@ -135,8 +135,8 @@ void complain_if_never_driven(known &it, tw_runtime &rt, std::int64_t due_for) {
 
 // The next runtime that nobody has driven, each once; null if there is none left.
 known *next_undriven() {
-    const mutex_hold hold(&registry_mutex);
-    known *it = registry;
+    const base::mutex_hold hold(&registry_mutex);
+    known *it = runtimes;
     while (it != nullptr && (it->state != life::live || it->is_driven || it->was_asked_at_exit))
         it = it->next;
     if (it != nullptr)
@@ -156,7 +156,7 @@ const char *label_on(const tw *wheel, unsigned label) {
     if (pthread_mutex_trylock(&registry_mutex) != 0)
         return nullptr;
     const char *text = nullptr;
-    for (const known *each = registry; each != nullptr; each = each->next)
+    for (const known *each = runtimes; each != nullptr; each = each->next)
         if (each->state == life::live &&
             (wheel == &each->rt->steady.wheel || wheel == &each->rt->absolute->wheel))
             text = label_text(*each->rt, label);
@@ -168,7 +168,7 @@ const char *label_on(const tw *wheel, unsigned label) {
 
 void is_made(tw_runtime &rt) {
     tw_port_check_labels(label_on);
-    const mutex_hold hold(&registry_mutex);
+    const base::mutex_hold hold(&registry_mutex);
     if (known *const it = have(&rt); it != nullptr) {
         it->rt = &rt;
         it->state = life::live;
@@ -182,7 +182,7 @@ void is_made(tw_runtime &rt) {
 }
 
 void is_gone(const tw_runtime &rt) {
-    const mutex_hold hold(&registry_mutex);
+    const base::mutex_hold hold(&registry_mutex);
     if (known *const it = find(&rt); it != nullptr) {
         it->state = life::freed;
         it->freed_as = ++frees;
@@ -226,7 +226,7 @@ void is_freed(const tw_runtime *rt, const void *by) {
 }
 
 void is_driven(const tw_runtime &rt) {
-    const mutex_hold hold(&registry_mutex);
+    const base::mutex_hold hold(&registry_mutex);
     if (known *const it = find(&rt); it != nullptr)
         it->is_driven = true;
 }
@@ -239,4 +239,4 @@ void may_be_idle(tw_runtime &rt) {
         complain_if_never_driven(*it, rt, patience);
 }
 
-}  // namespace tickwheel::runtime::check
+}  // namespace tickwheel::runtime::registry

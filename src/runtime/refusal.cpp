@@ -1,8 +1,8 @@
 // tw_explain and tw_strerror: errors in words. An errno often means something narrower here than the
 // system's own text for it says. Any thread.
-#include "errors.hpp"
+#include "refusal.hpp"
 
-#include "runtime.hpp"
+#include "state.hpp"
 
 namespace tickwheel::runtime {
 

@@ -1,5 +1,5 @@
 /* The checking build (CMake: TW_CHECK=ON): the library finds what its users do wrong with nodes and
- * runtimes, and stops the program with a message. See check.cpp for nodes, src/runtime/check.cpp for
+ * runtimes, and stops the program with a message. See node_misuse.cpp for nodes, src/runtime/registry.cpp for
  * runtimes. In every other build none of this is there.
  *
  * Any thread. No function changes the caller's errno. None uses malloc, so that the library still works

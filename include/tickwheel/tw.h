@@ -136,7 +136,7 @@ struct tw_node {
     uint8_t state; /* enum tw_state; near the front, where small parts need less code to reach it */
 #if TW_RUNTIME
     uint32_t part; /* 0: `period` counts ticks. Otherwise it counts parts of a tick, and the
-                      deadline lies part - 1 parts before `expiry`; see tw_arm_grid */
+                      deadline lies part - 1 parts before `expiry`; for a runtime */
 #endif
 #if TW_TREE
     tw_tick key; /* the tick that it stands at in the tree */
@@ -281,7 +281,7 @@ int tw_arm_within(struct tw *w, struct tw_node *node, tw_tick tick, tw_tick slac
 TW_MUST_CHECK tw_tick tw_choose(struct tw *w, tw_tick tick, tw_tick slack);
 
 /* Arms a periodic node: due at first, first + period, first + 2 * period and so on, without
- * drift. Only TW_DELAY, tw_move, tw_postpone and tw_postpone_all shift this grid. The node fires
+ * drift. Only TW_DELAY, tw_move and tw_postpone shift this grid. The node fires
  * `fires` times, or without end if that is 0; skipped fires do not count. `first` is a tick, not
  * a delay: tw_now(w) + period starts one period from now, and a `first` in the past makes
  * TW_BURST fire once for each tick of the grid that has passed. The node becomes idle when its
@@ -292,29 +292,6 @@ TW_MUST_CHECK tw_tick tw_choose(struct tw *w, tw_tick tick, tw_tick slack);
  *   -ERANGE  `first` is beyond TW_NEVER - 1 */
 int tw_arm_every(struct tw *w, struct tw_node *node, tw_tick first, tw_tick period, enum tw_missed missed,
                  uint32_t fires);
-
-#if TW_RUNTIME
-/* A grid whose period need not be a whole number of ticks. Its deadlines are counted in parts of
- * a tick, and each deadline rounds up to a tick by itself. */
-struct tw_grid {
-    tw_tick first;         /* tick that the first deadline rounds up to */
-    uint32_t early;        /* parts by which the first deadline lies before that tick; less than `parts` */
-    uint32_t parts;        /* parts in a tick, 1 to 2^32 - 2; the same for the whole life of a wheel */
-    tw_tick period;        /* in parts; at least one tick */
-    enum tw_missed missed; /* as in tw_arm_every */
-    uint32_t fires;        /* as in tw_arm_every */
-};
-
-/* Arms a periodic node on the grid `grid`. The n-th fire, counted from 0, is due n * period parts
- * after the first deadline, rounded up to a tick. TW_DELAY, tw_move and tw_postpone start a new
- * grid whose deadline is a whole tick. Lateness is counted up to 2^64 - 1 parts. Returns 1 if the node
- * was pending, else 0.
- *   -EINVAL  also: a field is out of range, or `parts` differs from the wheel's earlier grids
- *   -EBUSY   the node is pending on another wheel
- *   -EPERM   the node was shut down
- *   -ERANGE  `first` is beyond TW_NEVER - 1 */
-int tw_arm_grid(struct tw *w, struct tw_node *node, const struct tw_grid *grid);
-#endif
 
 /* Postpones a pending node to a later tick by storing that tick in the node. The node keeps its
  * slot and moves on when the slot opens, which costs one wake-up; in a tree it moves at once.
@@ -334,18 +311,6 @@ int tw_postpone(struct tw *w, struct tw_node *node, tw_tick tick);
  *   -ENOENT  the node is not pending
  *   -EBUSY   the node is pending on another wheel */
 int tw_move(struct tw *w, struct tw_node *node, tw_tick tick);
-
-#if TW_RUNTIME
-/* Shifts everything by `by` ticks, for time that was set back or stood still: every node that is
- * pending now, the further fires of periodic nodes, and the result of tw_due in a callback that
- * is running. Ticks are capped at TW_NEVER - 1. The nodes stay pending throughout, and nodes of
- * one tick keep their order; a node that another thread arms for the same tick before this
- * returns may fire before them. Nodes that a concurrent tw_clear has not yet handed out are
- * shifted too, stay pending, and fire behind the others of their ticks. Holds the lock once for as
- * many steps as the wheel has slots, then in short stretches as tw_advance does. Returns 0.
- *   -EINVAL  see Conventions */
-int tw_postpone_all(struct tw *w, tw_tick by);
-#endif
 
 /* Cancels a node. Returns 1 if this prevented a fire, or 0 if there was none to prevent: the node
  * was never armed, is already cancelled, or its last callback has run or is running. Inside the
@@ -381,37 +346,6 @@ int tw_wait(struct tw *w, const struct tw_node *node);
 int tw_clear(struct tw *w, tw_callback *each, void *arg);
 
 #if TW_RUNTIME
-/* Gives an idle node a label, a number below TW_LABELS that stays with it until tw_node_init. A
- * wheel counts by label and means nothing else by it. Returns 0.
- *   -EINVAL  also: the label is TW_LABELS or more
- *   -EBUSY   the node is pending */
-int tw_node_label(struct tw_node *node, unsigned label);
-
-/* Returns how many fires of nodes with this label tw_cancel and tw_node_shutdown have prevented on
- * this wheel. A wheel with TW_UNLOCKED does not count them: 0. */
-TW_MUST_CHECK uint64_t tw_cancelled(struct tw *w, unsigned label);
-
-/* A fire, as the wheel is about to make it. */
-struct tw_fire {
-    struct tw_node *node;
-    tw_callback *fn;
-    void *arg;
-    tw_tick due;      /* the tick that the node was due at */
-    tw_tick overruns; /* as tw_overruns returns it */
-    unsigned label;   /* as tw_node_label has set it */
-};
-
-/* Makes a fire: calls fire->fn(fire->node, fire->arg), and does what it likes before and after that. The
- * callback may free the node.
- *   If fire is null, there is none: the wheel has fires behind it, and does other things before the next.
- * It is locked at that moment, and must not be called. */
-typedef void tw_caller(const struct tw_fire *fire, void *arg);
-
-/* Has caller(fire, arg) make the fires of a wheel from now on, to measure or trace them; null: the
- * wheel makes them itself. To be set before the wheel is used. Returns 0.
- *   -EINVAL  see Conventions */
-int tw_set_caller(struct tw *w, tw_caller *caller, void *arg);
-
 /* Receives one pending node. `was` is a copy of it; the node itself may since have been cancelled
  * and freed, so `node` is an address to compare. */
 typedef void tw_visitor(const struct tw_node *node, const struct tw_node *was, void *arg);

@@ -5,6 +5,7 @@
 #include "api_guard.hpp"
 #include "bounds.hpp"
 #include "callback_wait.hpp"
+#include "periodic.hpp"
 
 namespace tickwheel::core {
 namespace {
@@ -47,10 +48,10 @@ class work_budget {
 // as that may free it. RELEASES AND REACQUIRES: wheel lock
 TW_INLINE_IF_SMALL inline void fire(wheel_state &wheel, tw_node &node, tw_callback *fn, void *arg) {
 #if TW_RUNTIME
-    if (tw_caller *const caller = wheel.caller; caller != nullptr) {
-        const tw_fire it = {&node, fn, arg, wheel.due, wheel.overruns, label_of(node)};
+    if (tw_core_caller *const caller = wheel.caller; caller != nullptr) {
+        const tw_core_fire made = {&node, fn, arg, wheel.due, wheel.overruns, label_of(node)};
         unlock(wheel);
-        caller(&it, wheel.caller_arg);
+        caller(&made, wheel.caller_arg);
         lock(wheel);
         return;
     }
@@ -61,7 +62,7 @@ TW_INLINE_IF_SMALL inline void fire(wheel_state &wheel, tw_node &node, tw_callba
 // The caller's fires are not followed by another at once. REQUIRES: wheel lock held
 inline void tell_of_pause([[maybe_unused]] wheel_state &wheel) {
 #if TW_RUNTIME
-    if (tw_caller *const caller = wheel.caller; caller != nullptr)
+    if (tw_core_caller *const caller = wheel.caller; caller != nullptr)
         caller(nullptr, wheel.caller_arg);
 #endif
 }
@@ -73,6 +74,15 @@ inline bool take_interruption(wheel_state &wheel) {
     __atomic_store_n(&wheel.interrupted, false, __ATOMIC_RELAXED);
     return true;
 }
+
+#if TW_RUNTIME
+// Forgets an interruption that nothing has taken. An exchange, so that the caller then reads nothing older
+// than the interruption.
+inline void forget_interruption(wheel_state &wheel) {
+    if (__atomic_load_n(&wheel.interrupted, __ATOMIC_RELAXED))
+        static_cast<void>(__atomic_exchange_n(&wheel.interrupted, false, __ATOMIC_ACQUIRE));
+}
+#endif
 
 // Fires and moves until the wheel has caught up with its now. Returns false if the budget ran out
 // first, or it was interrupted. An interruption counts only where a callback would run, so that

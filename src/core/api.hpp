@@ -1,6 +1,6 @@
-// The functions of tw.h, for any kind of wheel; tw.h says what they do. Each validates its arguments, takes
-// the lock and calls the wheel. c_api.cpp exports the functions of the library's wheel; tests instantiate
-// them for other shapes.
+// The functions of tw.h and door.h, for any kind of wheel; the headers say what they do. Each validates its
+// arguments, takes the lock and calls the wheel. c_api.cpp exports the functions of the library's wheel;
+// tests instantiate them for other shapes.
 #pragma once
 
 #include "advance.hpp"
@@ -47,7 +47,7 @@ inline bool is_policy(const tw_missed &missed) {
 }
 
 #if TW_RUNTIME
-inline bool is_valid(const tw_grid &grid) {
+inline bool is_valid(const tw_core_grid &grid) {
     return grid.early < grid.parts && grid.parts != UINT32_MAX && grid.period >= grid.parts &&
            grid.fires <= TW_FIRES_MAX && is_policy(grid.missed);
 }
@@ -91,20 +91,34 @@ template <class Wheel> struct api {
         TW_CHECKS(to_arm(node));
         if (has_validation && delay == 0)
             return -einval;
-        return call<Wheel, change::arm_after>(w, node, delay);
+        return call<Wheel, change<Wheel>::arm_node_after>(w, node, delay);
     }
 
     static int arm_at(tw *w, tw_node *node, tick at) {
         TW_CHECKS(to_arm(node));
-        return call<Wheel, change::arm_at>(w, node, at);
+        return call<Wheel, change<Wheel>::arm_node_at>(w, node, at);
     }
+
+#if TW_RUNTIME
+    // REQUIRES: w is valid, and takes its lock
+    static int arm_on_known(tw *w, tw_node *node, tick at) {
+        if (!usable(node))
+            return -einval;
+        lock(state_in(w));
+        const int error = check_owner(w, *node);
+        return leave(w, error != 0 ? error : change<Wheel>::arm_node_at(wheel_of(w), *node, at));
+    }
+#endif
 
     static int arm_within(tw *w, tw_node *node, tick first, tick slack) {
         TW_CHECKS(to_arm(node));
-        if constexpr (has_room)
-            return call<Wheel, change::arm_within>(w, node, first, slack);
-        const int error = choose_from(w, &first, slack);
-        return error != 0 ? error : call<Wheel, change::arm_at>(w, node, first);
+        if (const int error = enter(w, node); error != 0)
+            return error;
+        Wheel &wheel = wheel_of(w);
+        if (is_shut(*node))
+            return leave(w, -eperm);
+        return leave(w,
+                     wheel.choose(&first, slack) ? change<Wheel>::arm_node_at(wheel, *node, first) : -erange);
     }
 
     static tick choose(tw *w, tick first, tick slack) {
@@ -121,15 +135,15 @@ template <class Wheel> struct api {
             return -erange;
         if (const int error = enter(w, node); error != 0)
             return error;
-        if (node->state == TW_SHUT)
+        if (is_shut(*node))
             return leave(w, -eperm);
-        set_wheel(*node, w);
+        set_wheel(*node, wheel_of(w));
         const series next = {period, missed, fires};
         return leave(w, wheel_of(w).arm_every(*node, first, next));
     }
 
 #if TW_RUNTIME
-    static int arm_grid(tw *w, tw_node *node, const tw_grid *grid) {
+    static int core_arm_grid(tw *w, tw_node *node, const tw_core_grid *grid) {
         TW_CHECKS(to_arm(node));
         if (grid == nullptr || !is_valid(*grid))
             return -einval;
@@ -140,9 +154,9 @@ template <class Wheel> struct api {
         Wheel &wheel = wheel_of(w);
         if (!wheel.accepts_parts(grid->parts))
             return leave(w, -einval);
-        if (node->state == TW_SHUT)
+        if (is_shut(*node))
             return leave(w, -eperm);
-        set_wheel(*node, w);
+        set_wheel(*node, wheel_of(w));
         const series next = {grid->period, grid->missed, grid->fires};
         return leave(w, wheel.arm_grid(*node, grid->first, next, grid->early, grid->parts));
     }
@@ -150,13 +164,17 @@ template <class Wheel> struct api {
 
     // --- changing what is pending ------------------------------------------------------
 
-    static int postpone(tw *w, tw_node *node, tick to) { return call<Wheel, change::postpone>(w, node, to); }
-    static int move(tw *w, tw_node *node, tick to) { return call<Wheel, change::move>(w, node, to); }
-    static int cancel(tw *w, tw_node *node) { return call<Wheel, change::cancel>(w, node, 0); }
-    static int node_shutdown(tw *w, tw_node *node) { return call<Wheel, change::shut_down>(w, node, 0); }
+    static int postpone(tw *w, tw_node *node, tick to) {
+        return call<Wheel, change<Wheel>::postpone_node>(w, node, to);
+    }
+    static int move(tw *w, tw_node *node, tick to) {
+        return call<Wheel, change<Wheel>::move_node>(w, node, to);
+    }
+    static int cancel(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::cancel_node>(w, node); }
+    static int node_shutdown(tw *w, tw_node *node) { return call<Wheel, change<Wheel>::shut_node>(w, node); }
 
 #if TW_RUNTIME
-    static int postpone_all(tw *w, tick by) {
+    static int core_shift(tw *w, tick by) {
         if (const int error = enter(w); error != 0)
             return error;
         Wheel &wheel = wheel_of(w);
@@ -189,7 +207,7 @@ template <class Wheel> struct api {
     // --- what only a runtime has a use for -----------------------------------------------
 
 #if TW_RUNTIME
-    static std::uint64_t cancelled(tw *w, unsigned label) {
+    static std::uint64_t core_cancelled(tw *w, unsigned label) {
         if (label >= TW_LABELS || enter(w) != 0)
             return 0;
         const std::uint64_t cancelled = wheel_of(w).cancelled(label);
@@ -197,7 +215,7 @@ template <class Wheel> struct api {
         return cancelled;
     }
 
-    static int set_caller(tw *w, tw_caller *caller, void *arg) {
+    static int core_set_caller(tw *w, tw_core_caller *caller, void *arg) {
         if (const int error = enter(w); error != 0)
             return error;
         state_in(w).caller = caller;

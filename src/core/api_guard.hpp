@@ -6,9 +6,10 @@
 
 #include <type_traits>
 
+#include "assert.hpp"
 #include "errors.hpp"
 #include "inlining.hpp"
-#include "wheel_in.hpp"
+#include "wheel_state.hpp"
 
 namespace tickwheel::core {
 namespace {
@@ -27,6 +28,10 @@ inline std::uint32_t *guard_of(wheel_state &wheel) {
     return &wheel.lock;
 #endif
 }
+
+#if TW_RUNTIME
+inline void share_lock(tw *w, tw *with) { state_in(w).guard = guard_of(state_in(with)); }
+#endif
 
 // The unlocked wheel is asked for first: it then pays for one comparison, where a second one would
 // compete with the cache misses of the call that follows.
@@ -77,10 +82,10 @@ TW_INLINE_IF_SMALL inline bool usable(const tw_node *node) {
     return !has_validation || (node != nullptr && node->fn != nullptr);
 }
 
-inline void set_wheel([[maybe_unused]] tw_node &node, [[maybe_unused]] tw *w) {
+inline void set_wheel([[maybe_unused]] tw_node &node, [[maybe_unused]] const wheel_state &wheel) {
 #if TW_TICK_BITS != 32
     if (has_owner_check)
-        node.wheel = reinterpret_cast<std::uintptr_t>(w) + mark_of(node);
+        node.wheel = reinterpret_cast<std::uintptr_t>(&wheel) + mark_of(node);
 #endif
 }
 
@@ -123,16 +128,23 @@ inline void end_read(tw *w, bool locks) {
         leave(w, 0);
 }
 
-// `enter` for a call on a node, which must not be pending on another wheel.
-// REQUIRES: usable(node)
+// 0, or -EBUSY for a node that is pending on another wheel. REQUIRES: usable(&node); wheel lock held
+inline int check_owner(tw *w, const tw_node &node) {
+    TW_CHECKS(used(w, &node));
+    if (unlikely(is_pending(node) && !names(node, w)))
+        return -ebusy;
+    TW_ASSERT_OF(node, node.state <= TW_SHUT);
+    return 0;
+}
+
+// `enter` for a call on a node. REQUIRES: usable(node)
 inline int enter_usable(tw *w, const tw_node *node) {
-    const int error = enter(w);
-    TW_CHECKS(used(error == 0 ? w : nullptr, node));
-    if (error != 0 || !is_pending(*node) || names(*node, w)) {
-        TW_ASSERT_OF(*node, node->state <= TW_SHUT);
+    if (const int error = enter(w); error != 0) {
+        TW_CHECKS(used(nullptr, node));
         return error;
     }
-    return leave(w, -ebusy);
+    const int error = check_owner(w, *node);
+    return error == 0 ? 0 : leave(w, error);
 }
 TW_ONE_COPY inline int enter(tw *w, const tw_node *node) {
     return usable(node) ? enter_usable(w, node) : -einval;

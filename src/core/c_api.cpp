@@ -1,4 +1,4 @@
-// The public functions of tw.h, for the wheel that the library is built with; see api.hpp.
+// The functions of tw.h, door.h and records.hpp, for the wheel that the library is built with; see api.hpp.
 #include <tickwheel/tw.h>
 
 #include "api.hpp"
@@ -84,17 +84,6 @@ TW_API int tw_clear(tw *w, tw_callback *each, void *arg) { return library::clear
 #endif
 
 #if TW_RUNTIME
-TW_API int tw_arm_grid(tw *w, tw_node *node, const tw_grid *grid) {
-    TW_NOTE_CALLER;
-    return library::arm_grid(w, node, grid);
-}
-
-TW_API int tw_postpone_all(tw *w, tw_tick by) { return library::postpone_all(w, by); }
-
-TW_API int tw_node_label(tw_node *node, unsigned label) { return give_label(node, label); }
-
-TW_API uint64_t tw_cancelled(tw *w, unsigned label) { return library::cancelled(w, label); }
-TW_API int tw_set_caller(tw *w, tw_caller *caller, void *arg) { return library::set_caller(w, caller, arg); }
 TW_API int64_t tw_each(tw *w, tw_visitor *visit, void *arg) { return library::each(w, visit, arg); }
 #endif
 
@@ -139,6 +128,25 @@ TW_API size_t tw_wheel_size(void) { return sizeof(tw); }
 TW_API int tw_version(void) { return TW_VERSION; }
 
 #if TW_RUNTIME
+// --- door.h ---
+
+int tw_core_arm_at(tw *w, tw_node *node, tw_tick due) {
+    TW_CHECKS(to_arm(node));
+    return library::arm_on_known(w, node, due);
+}
+int tw_core_arm_grid(tw *w, tw_node *node, const tw_core_grid *grid) {
+    return library::core_arm_grid(w, node, grid);
+}
+int tw_core_label(tw_node *node, unsigned label) { return give_label(node, label); }
+uint64_t tw_core_cancelled(tw *w, unsigned label) { return library::core_cancelled(w, label); }
+int tw_core_set_caller(tw *w, tw_core_caller *caller, void *arg) {
+    return library::core_set_caller(w, caller, arg);
+}
+int tw_core_is_in_callback(tw *w) { return state_in(w).is_in_callback() ? 1 : 0; }
+void tw_core_forget_interruption(tw *w) { forget_interruption(state_in(w)); }
+void tw_core_share_lock(tw *w, tw *with) { share_lock(w, with); }
+int tw_core_shift(tw *w, tw_tick by) { return library::core_shift(w, by); }
+
 // --- records.hpp ---
 
 namespace tickwheel::core {
@@ -153,7 +161,6 @@ void begin_records(tw *w, void *zeroed, record_memory &memory, tick offset, bool
                    record_caller *caller, void *arg) {
     library_records::begin(w, zeroed, memory, offset, is_second, caller, arg);
 }
-void share_lock(tw *w, tw *with) { library_records::share_lock(w, with); }
 wheel_lock lock_of(tw *w) { return library_records::lock_of(w); }
 void arm_record(tw *w, timing &record, tick due) { library_records::arm(w, record, due); }
 void move_record(tw *w, timing &record, tick due) { library_records::move(w, record, due); }
@@ -162,8 +169,6 @@ tick choose_tick(tw *w, tick first, tick last) { return library_records::choose_
 void count_cancelled(tw *w, unsigned label, std::uint64_t fires) {
     library_records::count_cancelled(w, label, fires);
 }
-bool is_in_callback(tw *w) { return library_records::is_in_callback(w); }
-void forget_interruption(tw *w) { library_records::forget_interruption(w); }
 
 }  // namespace tickwheel::core
 #endif

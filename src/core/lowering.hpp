@@ -19,17 +19,10 @@ template <class Shape> class lowering : public record_placement<Shape> {
 #endif
 
   public:
+    using base::place, base::take;
 #if TW_RUNTIME
     using base::logs;
 #endif
-
-    // Puts a node into the slot of its expiry, last among those of its tick.
-    void place(tw_node &node) {
-        const unsigned slot = slot_to_join(cursor + distance_to(node.expiry));
-        slots.put(node, slot);
-    }
-
-    void take(tw_node &node) { slots.take(node); }
 
     // A walk calls this before it takes off the node that it has come to. Comparing the links fetches the
     // next node from memory, where the walk goes next.

@@ -95,6 +95,10 @@ template <class Shape> struct placement : wheel_state {
     }
     void end_quiet() { quiet_until = 0; }  // which is never in the future
 
+    // Puts a node into the slot of its expiry, last among those of its tick.
+    void place(tw_node &node) { slots.put(node, slot_to_join(cursor + distance_to(node.expiry))); }
+    void take(tw_node &node) { slots.take(node); }
+
     // The slot of a level that opens when the cursor reaches t.
     unsigned slot_opened_by(unsigned level, tick t) const {
         return level == Shape::far ? Shape::far_slot(t ^ origin) : Shape::slot(level, Shape::low(t));

@@ -33,8 +33,6 @@ template <class Wheel> struct record_api {
         leave(w, 0);
     }
 
-    static void share_lock(tw *w, tw *with) { state_in(w).guard = guard_of(state_in(with)); }
-
     static wheel_lock lock_of(tw *w) {
         const wheel_state &wheel = state_in(w);
         return {wheel.how == locking::unlocked ? nullptr : wheel.guard, wheel.how == locking::observed};
@@ -50,13 +48,6 @@ template <class Wheel> struct record_api {
     }
     static void count_cancelled(tw *w, unsigned label, std::uint64_t fires) {
         wheel_of(w).count_cancelled(label, fires);
-    }
-
-    static bool is_in_callback(tw *w) { return state_in(w).is_in_callback(); }
-    // An exchange, so that the caller then reads nothing older than the interruption.
-    static void forget_interruption(tw *w) {
-        if (__atomic_load_n(&state_in(w).interrupted, __ATOMIC_RELAXED))
-            static_cast<void>(__atomic_exchange_n(&state_in(w).interrupted, false, __ATOMIC_ACQUIRE));
     }
 };
 

@@ -1,6 +1,5 @@
 // The door for records, timers that the library keeps itself: all that src/timers uses of a wheel. Records
-// and nodes share the wheels of a runtime and the lock, and fire in one order (P3). src/runtime uses three
-// functions: share_lock, is_in_callback and forget_interruption.
+// and nodes share the wheels of a runtime and the lock, and fire in one order (P3).
 //
 // REQUIRES, unless a function says otherwise: lock of the wheel held, begin_records was called
 #pragma once
@@ -30,13 +29,10 @@ std::size_t chunks_for(std::size_t records, unsigned wheels);
 
 // Gives a wheel what records need: zeroed memory of size_of_records() bytes, and a source of chunks, which
 // wheels with one lock may share. From now on the wheel calls caller(due, present, arg) for its due records.
-// `offset` is how many ticks the wheel is ahead of timing::due; tw_postpone_all adds to it. `is_second`: pass
+// `offset` is how many ticks the wheel is ahead of timing::due; tw_core_shift adds to it. `is_second`: pass
 // true for exactly one of two wheels that share records.
 void begin_records(tw *w, void *zeroed, record_memory &memory, tick offset, bool is_second,
                    record_caller *caller, void *arg);
-
-// Makes a wheel use the lock of another one. Call it right after tw_init.
-void share_lock(tw *w, tw *with);
 
 // The lock of a wheel. The owner of its records takes and releases it directly.
 struct wheel_lock {
@@ -69,15 +65,7 @@ void disarm_record(tw *w, timing &record);
 // As tw_choose, for a window that ends at `last`.
 tick choose_tick(tw *w, tick first, tick last);
 
-// Counts fires of this label that a call has prevented, for tw_cancelled.
+// Counts fires of this label that a call has prevented, for tw_core_cancelled.
 void count_cancelled(tw *w, unsigned label, std::uint64_t fires);
-
-// --- for the thread that advances, inside and outside of callbacks; no lock is needed ------------
-
-// True while a callback of a node or a record_caller runs.
-bool is_in_callback(tw *w);
-
-// Forgets a tw_interrupt that has not interrupted anything.
-void forget_interruption(tw *w);
 
 }  // namespace tickwheel::core

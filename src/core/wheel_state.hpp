@@ -5,7 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
+#include "door.h"
 #include "features.hpp"
 #include "tick.hpp"
 
@@ -52,7 +54,7 @@ struct wheel_sharing {
     bool interrupted;         // atomic: set without the lock, from signal handlers too
     std::uintptr_t advancer;  // the thread that advances, while `advancing`
 #if TW_RUNTIME
-    tw_caller *caller;  // makes the fires; null: the wheel itself does
+    tw_core_caller *caller;  // makes the fires; null: the wheel itself does
     void *caller_arg;
 #endif
 #if TW_RUNTIME
@@ -93,6 +95,16 @@ struct wheel_state : wheel_sharing {
 #endif
     }
 };
+
+// The wheel in a struct tw.
+template <class Wheel> Wheel &wheel_in(tw *w) {
+    static_assert(sizeof(Wheel) <= sizeof(tw), "TW_STORAGE in tw.h does not fit the wheel");
+    static_assert(alignof(Wheel) <= alignof(tw));
+    return *std::launder(reinterpret_cast<Wheel *>(w->storage.bytes));
+}
+
+// What every wheel begins with.
+inline wheel_state &state_in(tw *w) { return wheel_in<wheel_state>(w); }
 
 }  // namespace
 }  // namespace tickwheel::core

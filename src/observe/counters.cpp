@@ -28,16 +28,10 @@ template <class Writing> void add_to(tw_histogram &total, const runtime::callbac
     }
 }
 
-std::uint64_t cancels(tw_runtime &rt, unsigned label) {
-    std::uint64_t sum = 0;
-    runtime::for_each_timeline(rt, [&](runtime::timeline &line) { sum += tw_cancelled(&line.wheel, label); });
-    return sum;
-}
-
 tw_label_counts counts_of(tw_runtime &rt, unsigned label) {
     tw_label_counts counts = {};
     counts.label = runtime::label_text(rt, label);
-    counts.cancels = cancels(rt, label);
+    counts.cancels = runtime::cancels(rt, label);
     add_to(counts, rt.meter.counts, label);
     add_to(counts, rt.on_workers, label);
     return counts;
@@ -45,13 +39,10 @@ tw_label_counts counts_of(tw_runtime &rt, unsigned label) {
 
 }  // namespace
 
-// The label gets a number only if the node can have it.
 TW_API int tw_runtime_label(tw_runtime *rt, tw_node *node, const char *label) {
     if (const int error = runtime::check_usable(rt); error != 0)
         return error;
-    int result = tw_node_label(node, 0);
-    if (result == 0)
-        result = tw_node_label(node, runtime::label_number(*rt, label));
+    const int result = runtime::label_node(*rt, node, label);
     return result == -EBUSY ? runtime::refuse(-EBUSY, "the node is pending")
                             : runtime::explain_wheel_error(result);
 }

@@ -3,6 +3,7 @@
 // The wall timeline's mutex is held, so that its nodes are not shifted unseen. It is released while a
 // function of the user's runs.
 #include "components.hpp"
+#include "core/door.h"
 #include "nodes.hpp"
 #include "wall.hpp"
 
@@ -14,7 +15,7 @@ class clearing {
   public:
     clearing(tw_runtime &rt, tw_callback *each, void *arg) : rt_(rt), each_(each), arg_(arg) {}
 
-    // If the wall clock is set back meanwhile, tw_postpone_all takes the nodes that tw_clear has not
+    // If the wall clock is set back meanwhile, tw_core_shift takes the nodes that tw_clear has not
     // handed out yet back to the wheel, and another tw_clear clears them.
     void clear(timeline &line) {
         wall_hold::lock(rt_);

@@ -2,7 +2,7 @@
 #include "components.hpp"
 
 #include "base/linked_list.hpp"
-#include "core/records.hpp"
+#include "core/door.h"
 #include "wall.hpp"
 
 namespace tickwheel::runtime {
@@ -147,7 +147,7 @@ void end_components(tw_runtime &rt) { for_each_component_once(rt, &component_hoo
 void ask_to_settle(component &it) {
     it.rt->unsettled = &it;
     for_each_timeline(*it.rt, [](timeline &line) {
-        if (core::is_in_callback(&line.wheel))
+        if (tw_core_is_in_callback(&line.wheel) != 0)
             tw_interrupt(&line.wheel);
     });
 }

@@ -2,6 +2,8 @@
 // a lock.
 #include "labels.hpp"
 
+#include "core/door.h"
+
 namespace tickwheel::runtime {
 
 namespace {
@@ -43,6 +45,18 @@ const char *label_text(const tw_runtime &rt, unsigned number) {
     if (number == other_labels)
         return "(other labels)";
     return number == 0 ? nullptr : rt.label_texts[number].load(std::memory_order_relaxed);
+}
+
+// The label gets a number only if the node can have it.
+int label_node(tw_runtime &rt, tw_node *node, const char *text) {
+    const int error = tw_core_label(node, 0);
+    return error != 0 ? error : tw_core_label(node, label_number(rt, text));
+}
+
+std::uint64_t cancels(tw_runtime &rt, unsigned number) {
+    std::uint64_t sum = 0;
+    for_each_timeline(rt, [&](timeline &line) { sum += tw_core_cancelled(&line.wheel, number); });
+    return sum;
 }
 
 }  // namespace tickwheel::runtime

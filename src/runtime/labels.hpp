@@ -14,4 +14,10 @@ unsigned label_number(tw_runtime &rt, const char *text);
 // The text of a number; null if there is none.
 const char *label_text(const tw_runtime &rt, unsigned number);
 
+// Labels an idle node. Returns 0 or an error of the wheel.
+int label_node(tw_runtime &rt, tw_node *node, const char *text);
+
+// How many fires of nodes with this label calls have prevented.
+std::uint64_t cancels(tw_runtime &rt, unsigned number);
+
 }  // namespace tickwheel::runtime

@@ -5,6 +5,7 @@
 // a stale present.
 #include <cerrno>
 
+#include "core/door.h"
 #include "nodes.hpp"
 #include "wall.hpp"
 
@@ -83,7 +84,7 @@ template <class Place>
     if (node == nullptr)
         return refuse_as_the_wheel(-EINVAL);
     const wall_hold hold(rt);
-    return arm_on(rt, rt.steady, node, due, wake, tw_arm_at);
+    return arm_on(rt, rt.steady, node, due, wake, tw_core_arm_at);
 }
 
 // Arms a node on the steady timeline. With no other timeline, only the wheel reads the node, which may not be
@@ -91,7 +92,7 @@ template <class Place>
 [[gnu::always_inline]] inline int arm_at(tw_runtime &rt, tw_node *node, tick due, deferred_wake &wake) {
     if (has_wall(rt)) [[unlikely]]
         return arm_beside_wall(rt, node, due, wake);
-    return place_on(rt, rt.steady, node, due, wake, tw_arm_at);
+    return place_on(rt, rt.steady, node, due, wake, tw_core_arm_at);
 }
 
 // Moves a node on the timeline that it is on, by a delay that is due at `due` on the steady one.
@@ -117,14 +118,14 @@ int arm_every(tw *wheel, tw_node *node, tick due, const window &in, const tw_whe
     if (unit.divides(when.period_ns))
         return tw_arm_every(wheel, node, due, static_cast<tick>(when.period_ns) / unit.ns, when.missed,
                             when.fires);
-    tw_grid grid = {};
+    tw_core_grid grid = {};
     grid.first = due;
     grid.early = when.due_ns != 0 && when.slack_ns == 0 ? unit.early(in.deadline) : 0;
     grid.parts = unit.parts();
     grid.period = static_cast<tick>(when.period_ns) / unit.part;
     grid.missed = when.missed;
     grid.fires = when.fires;
-    return tw_arm_grid(wheel, node, &grid);
+    return tw_core_arm_grid(wheel, node, &grid);
 }
 
 tick choose(const window &in) {
@@ -139,7 +140,8 @@ int arm(tw_runtime &rt, tw_node *node, const tw_when &when) {
         follow_wall(rt);
     const window in = window_of(rt, when);
     return arm_on(rt, in.line, node, choose(in), wake, [&](tw *wheel, tw_node *timer, tick due) {
-        return when.period_ns == 0 ? tw_arm_at(wheel, timer, due) : arm_every(wheel, timer, due, in, when);
+        return when.period_ns == 0 ? tw_core_arm_at(wheel, timer, due)
+                                   : arm_every(wheel, timer, due, in, when);
     });
 }
 
@@ -216,7 +218,7 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return refuse_delay();
     registry::may_be_idle(*rt);
     __builtin_prefetch(node, 1);
-    const tick due = steady_tick_after_now(*rt, delay_ns);
+    const tick due = rt->steady.tick_after_now(delay_ns);
     deferred_wake wake(*rt);
     return arm_at(*rt, node, due, wake);
 }
@@ -254,7 +256,7 @@ TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return error;
     if (delay_ns < 0)
         return refuse_delay();
-    const tick due = steady_tick_after_now(*rt, delay_ns);
+    const tick due = rt->steady.tick_after_now(delay_ns);
     deferred_wake wake(*rt);
     return move_to(*rt, node, delay_ns, due, wake);
 }
@@ -270,7 +272,7 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
         return tw_pending(&line.wheel, node) != 0
                    ? refuse(-EINVAL, "the node has an absolute deadline on the wall clock")
                    : refuse_as_the_wheel(-ENOENT);
-    const int error = tw_postpone(&rt->steady.wheel, node, steady_tick_after_now(*rt, delay_ns));
+    const int error = tw_postpone(&rt->steady.wheel, node, rt->steady.tick_after_now(delay_ns));
     return error == -EINVAL ? 0 : explain_wheel_error(error);  // it is due later than that
 }
 

@@ -75,30 +75,4 @@ struct window {
 // REQUIRES: wall_hold; for an absolute deadline on the wall clock, follow_wall was called
 window window_of(tw_runtime &rt, const tw_when &when);
 
-// The tick of a delay from now on the steady timeline.
-inline tick steady_tick_after_now(const tw_runtime &rt, std::int64_t delay) {
-    return rt.steady.tick_after(rt.steady.clock.read(), delay);
-}
-
-// Wakes the driver when it goes out of scope, if it was noted that it has to be woken. That is
-// after every lock that the scope has taken, if it stands before them.
-class deferred_wake {
-  public:
-    explicit deferred_wake(tw_runtime &rt) : rt_(rt) {}
-    ~deferred_wake() { now(); }
-    deferred_wake(const deferred_wake &) = delete;
-    deferred_wake &operator=(const deferred_wake &) = delete;
-
-    void note(bool is_needed) { is_needed_ = is_needed; }
-    void now() {
-        if (is_needed_)
-            wake_driver(rt_);
-        is_needed_ = false;
-    }
-
-  private:
-    tw_runtime &rt_;
-    bool is_needed_ = false;
-};
-
 }  // namespace tickwheel::runtime

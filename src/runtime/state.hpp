@@ -260,6 +260,27 @@ inline bool is_manual(const tw_driver &driver) {
 // system call anyway, and one that does not is to pay for nothing.
 [[gnu::cold, gnu::noinline]] void wake_driver(tw_runtime &rt);
 
+// Wakes the driver when it goes out of scope, if it was noted that it has to be woken. That is
+// after every lock that the scope has taken, if it stands before them.
+class deferred_wake {
+  public:
+    explicit deferred_wake(tw_runtime &rt) : rt_(rt) {}
+    ~deferred_wake() { now(); }
+    deferred_wake(const deferred_wake &) = delete;
+    deferred_wake &operator=(const deferred_wake &) = delete;
+
+    void note(bool is_needed) { is_needed_ = is_needed; }
+    void now() {
+        if (is_needed_)
+            wake_driver(rt_);
+        is_needed_ = false;
+    }
+
+  private:
+    tw_runtime &rt_;
+    bool is_needed_ = false;
+};
+
 inline bool has_wall(const tw_runtime &rt) { return rt.absolute != &rt.steady; }
 
 template <class Do> void for_each_timeline(tw_runtime &rt, Do what) {

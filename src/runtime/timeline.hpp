@@ -68,6 +68,8 @@ struct timeline {
         return delay == 0 ? tick_at(reading) : tick_of(deadline_after(reading, delay));
     }
 
+    tick tick_after_now(std::int64_t delay) const { return tick_after(clock.read(), delay); }
+
     // Shifts all timers if the clock was set back since the wheel was last told the time. With a clock
     // that can be set, a reading is passed to this before it is converted. Takes the wheel's lock.
     void follow(std::int64_t reading) {

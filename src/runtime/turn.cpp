@@ -14,8 +14,9 @@
 
 #include <tickwheel/port.h>
 
+#include "base/numbers.hpp"
 #include "components.hpp"
-#include "core/records.hpp"
+#include "core/door.h"
 #include "lifetime.hpp"
 #include "nodes.hpp"
 #include "wall.hpp"
@@ -112,7 +113,7 @@ void settle_wakes(tw_runtime &rt) {
 namespace {
 
 // Makes the fires of nodes, for the wheels.
-void make_fire(const tw_fire *fire, void *runtime) {
+void make_fire(const tw_core_fire *fire, void *runtime) {
     tw_runtime &rt = *static_cast<tw_runtime *>(runtime);
     if (fire == nullptr) {
         rt.meter.pause();
@@ -130,7 +131,7 @@ void make_fire(const tw_fire *fire, void *runtime) {
 
 void measure_fires(tw_runtime &rt, timeline &line) {
     if (measures)
-        tw_set_caller(&line.wheel, make_fire, &rt);
+        tw_core_set_caller(&line.wheel, make_fire, &rt);
 }
 
 namespace {
@@ -168,7 +169,7 @@ enum class fired { all, some, stopped };  // stopped: nothing more may fire in t
 // last callback, and is settled now. This turn must not stop for it. If a stop has interrupted the wheel,
 // `must_leave` says so.
 fired fire_on(tw_runtime &rt, timeline &line, tick present) {
-    core::forget_interruption(&line.wheel);
+    tw_core_forget_interruption(&line.wheel);
     if (must_leave(rt))
         return fired::stopped;
     const int left = tw_advance(&line.wheel, present, rt.budget);

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "core/records.hpp"
+#include "core/door.h"
 
 namespace tickwheel::runtime {
 
@@ -33,7 +33,7 @@ int make_wall(tw_runtime &rt, const tick_unit &unit) {
     else
         rt.absolute->clock.be_system(CLOCK_REALTIME);
     rt.absolute->open(unit, true);
-    core::share_lock(&rt.absolute->wheel, &rt.steady.wheel);
+    tw_core_share_lock(&rt.absolute->wheel, &rt.steady.wheel);
     return 0;
 }
 
@@ -44,7 +44,7 @@ void free_wall(tw_runtime &rt) {
 }
 
 // The clock was set back by so many ticks. From here on deadlines are converted with the greater `set_back`,
-// and pending timers move as far, so all are due at the readings they were armed for. tw_postpone_all keeps
+// and pending timers move as far, so all are due at the readings they were armed for. tw_core_shift keeps
 // every timer pending throughout, and shifts the deadline of the running callback with them: a concurrent
 // call finds neither missing.
 // REQUIRES: wall_hold
@@ -52,7 +52,7 @@ void timeline::shift(tick back) {
     set_back.store(set_back.load(std::memory_order_relaxed) + back, std::memory_order_relaxed);
     wake_for_anything(*this);
     times_set_back.fetch_add(1, std::memory_order_relaxed);
-    tw_postpone_all(&wheel, back);
+    tw_core_shift(&wheel, back);
 }
 
 }  // namespace tickwheel::runtime

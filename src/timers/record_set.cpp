@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "base/numbers.hpp"
 #include "record_life.hpp"
 #include "runtime/labels.hpp"
 

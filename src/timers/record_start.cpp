@@ -173,7 +173,7 @@ struct plain_delay {
 
 // No lock is needed, and the less is done with it held.
 TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay) {
-    return {delay, runtime::steady_tick_after_now(*set.rt, delay)};
+    return {delay, set.rt->steady.tick_after_now(delay)};
 }
 
 TW_INLINED inline bool arm_plain(record_set &set, record &timer, const plain_delay &when) {

@@ -1,5 +1,6 @@
 // See record_store.hpp.
 #include "record_store.hpp"
+#include "base/numbers.hpp"
 
 #include <cerrno>
 #include <cstdlib>

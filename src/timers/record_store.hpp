@@ -11,6 +11,7 @@
 #include <cassert>
 #include <cstdint>
 
+#include "base/numbers.hpp"
 #include "cells.hpp"
 #include "spare_memory.hpp"
 

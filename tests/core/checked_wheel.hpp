@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/wheel_in.hpp"
+#include "core/wheel_state.hpp"
 #include "support/test.h"
 
 #include "test_access.hpp"

@@ -15,31 +15,31 @@ static int fresh(void **state) {
 FIXTURE(fresh, NULL);
 
 TEST(a_label_stays_until_the_node_is_initialised) {
-    assert_int_equal(tw_node_label(&one.node, 7), 0);
+    assert_int_equal(tw_core_label(&one.node, 7), 0);
     arm(&one, 3);
     advance(3);
     assert_int_equal(one.fires, 1);
     arm(&one, 5);
     tw_cancel(&wheel, &one.node);
-    assert_int_equal(tw_cancelled(&wheel, 7), 1);
+    assert_int_equal(tw_core_cancelled(&wheel, 7), 1);
     init(&one);
     arm(&one, 9);
     tw_cancel(&wheel, &one.node);
-    assert_int_equal(tw_cancelled(&wheel, 7), 1);
-    assert_int_equal(tw_cancelled(&wheel, 0), 1);
+    assert_int_equal(tw_core_cancelled(&wheel, 7), 1);
+    assert_int_equal(tw_core_cancelled(&wheel, 0), 1);
 }
 
 TEST(a_label_is_refused_if_it_is_out_of_range_or_the_node_is_pending) {
-    assert_int_equal(tw_node_label(NULL, 1), -EINVAL);
-    assert_int_equal(tw_node_label(&(struct tw_node){0}, 1), -EINVAL);
-    assert_int_equal(tw_node_label(&one.node, TW_LABELS), -EINVAL);
-    assert_int_equal(tw_node_label(&one.node, TW_LABELS - 1), 0);
+    assert_int_equal(tw_core_label(NULL, 1), -EINVAL);
+    assert_int_equal(tw_core_label(&(struct tw_node){0}, 1), -EINVAL);
+    assert_int_equal(tw_core_label(&one.node, TW_LABELS), -EINVAL);
+    assert_int_equal(tw_core_label(&one.node, TW_LABELS - 1), 0);
     arm(&one, 3);
-    assert_int_equal(tw_node_label(&one.node, 1), -EBUSY);
+    assert_int_equal(tw_core_label(&one.node, 1), -EBUSY);
     tw_cancel(&wheel, &one.node);
-    assert_int_equal(tw_cancelled(&wheel, TW_LABELS - 1), 1);
-    assert_int_equal(tw_cancelled(&wheel, TW_LABELS), 0);
-    assert_int_equal(tw_cancelled(NULL, 0), 0);
+    assert_int_equal(tw_core_cancelled(&wheel, TW_LABELS - 1), 1);
+    assert_int_equal(tw_core_cancelled(&wheel, TW_LABELS), 0);
+    assert_int_equal(tw_core_cancelled(NULL, 0), 0);
 }
 
 static uint64_t missed;
@@ -50,48 +50,48 @@ TEST(a_label_and_the_policy_for_missed_fires_do_not_disturb_each_other) {
     for (unsigned label = 0; label < TW_LABELS; label += 21) {
         for (int policy = TW_BURST; policy <= TW_DELAY; ++policy) {
             struct tw_node node;
-            const uint64_t now = tw_now(&wheel), grid = tw_cancelled(&wheel, label);
+            const uint64_t now = tw_now(&wheel), grid = tw_core_cancelled(&wheel, label);
             assert_int_equal(tw_node_init(&node, note_missed, NULL), 0);
-            assert_int_equal(tw_node_label(&node, label), 0);
+            assert_int_equal(tw_core_label(&node, label), 0);
             assert_int_equal(tw_arm_every(&wheel, &node, now + 10, 10, (enum tw_missed)policy, 0), 0);
             advance(now + 35);
             assert_int_equal(missed, policy == TW_BURST ? 0 : 2);
             assert_int_equal(tw_expiry(&wheel, &node), now + (policy == TW_DELAY ? 45 : 40));
             assert_int_equal(tw_cancel(&wheel, &node), 1);
-            assert_int_equal(tw_cancelled(&wheel, label), grid + 1);
+            assert_int_equal(tw_core_cancelled(&wheel, label), grid + 1);
         }
     }
 }
 
 TEST(only_fires_that_were_prevented_are_counted) {
     assert_int_equal(tw_cancel(&wheel, &one.node), 0);
-    assert_int_equal(tw_cancelled(&wheel, 0), 0);
+    assert_int_equal(tw_core_cancelled(&wheel, 0), 0);
     arm(&one, 3);
     assert_int_equal(tw_node_shutdown(&wheel, &one.node), 1);
-    assert_int_equal(tw_cancelled(&wheel, 0), 1);
+    assert_int_equal(tw_core_cancelled(&wheel, 0), 1);
     assert_int_equal(tw_node_shutdown(&wheel, &one.node), 0);
     arm(&other, 4);
     tw_clear(&wheel, NULL, NULL);
-    assert_int_equal(tw_cancelled(&wheel, 0), 1);
+    assert_int_equal(tw_core_cancelled(&wheel, 0), 1);
 }
 
 TEST(a_wheel_without_a_lock_does_not_count) {
     assert_int_equal(tw_init(&wheel, 0, TW_UNLOCKED), 0);
     arm(&one, 3);
     assert_int_equal(tw_cancel(&wheel, &one.node), 1);
-    assert_int_equal(tw_cancelled(&wheel, 0), 0);
+    assert_int_equal(tw_core_cancelled(&wheel, 0), 0);
 }
 
 /* --- a caller ----------------------------------------------------------------------------- */
 
 #define MOST 8
-static struct tw_fire made[MOST];
+static struct tw_core_fire made[MOST];
 static unsigned made_count;
 static unsigned made_before_pause[MOST];
 static unsigned pauses;
 static int token;
 
-static void make(const struct tw_fire *fire, void *arg) {
+static void make(const struct tw_core_fire *fire, void *arg) {
     assert_ptr_equal(arg, &token);
     if (fire == NULL) {
         assert_true(pauses < MOST);
@@ -106,14 +106,14 @@ static void make(const struct tw_fire *fire, void *arg) {
 static int fresh_with_caller(void **state) {
     fresh(state);
     made_count = pauses = 0;
-    assert_int_equal(tw_set_caller(&wheel, make, &token), 0);
+    assert_int_equal(tw_core_set_caller(&wheel, make, &token), 0);
     return 0;
 }
 
 FIXTURE(fresh_with_caller, NULL);
 
 TEST(a_caller_makes_each_fire_and_knows_it) {
-    tw_node_label(&one.node, 5);
+    tw_core_label(&one.node, 5);
     arm(&one, 3);
     arm(&other, 3);
     advance(10);
@@ -159,10 +159,10 @@ TEST(a_callback_that_a_caller_calls_may_free_its_node) {
 }
 
 TEST(without_its_caller_a_wheel_makes_fires_itself) {
-    assert_int_equal(tw_set_caller(&wheel, NULL, NULL), 0);
+    assert_int_equal(tw_core_set_caller(&wheel, NULL, NULL), 0);
     arm(&one, 3);
     advance(10);
     assert_int_equal(made_count, 0);
     assert_int_equal(one.fires, 1);
-    assert_int_equal(tw_set_caller(NULL, make, NULL), -EINVAL);
+    assert_int_equal(tw_core_set_caller(NULL, make, NULL), -EINVAL);
 }

@@ -259,14 +259,14 @@ TEST(p8_a_fork_is_prepared_for_with_the_lock_held) {
 }
 
 #if TW_RUNTIME
-static void make(const struct tw_fire *fire, UNUSED void *arg) {
+static void make(const struct tw_core_fire *fire, UNUSED void *arg) {
     if (fire != NULL)
         fire->fn(fire->node, fire->arg);
 }
 
 TEST(p8_fires_that_a_caller_makes_hold_no_lock) {
     open_crowd(CROWD, 0);
-    assert_int_equal(tw_set_caller(&wheel, make, NULL), 0);
+    assert_int_equal(tw_core_set_caller(&wheel, make, NULL), 0);
     arm_crowd(1, BLOCK);
     advance(BLOCK);
     assert_int_equal(fires, crowd);
@@ -282,7 +282,7 @@ static void count_visit_of(UNUSED const struct tw_node *node, UNUSED const struc
 TEST(p8_calls_that_concern_all_nodes_hold_the_lock_for_a_bounded_number_of_nodes) {
     open_crowd(CROWD, 0);
     arm_crowd(TOP_SLOT, TOP_SLOT);
-    assert_int_equal(tw_postpone_all(&wheel, TOP_SLOT), 0);
+    assert_int_equal(tw_core_shift(&wheel, TOP_SLOT), 0);
     assert_bounded();
     assert_int_equal(tw_each(&wheel, count_visit_of, NULL), crowd);
     assert_int_equal(locked_callbacks, 0);

@@ -91,8 +91,8 @@ static void refuse_wheel(struct tw *w) {
     if (!TW_SMALL)
         REFUSED(tw_clear(w, never_called, NULL), EINVAL);
 #if TW_RUNTIME
-    REFUSED(tw_postpone_all(w, 1), EINVAL);
-    REFUSED(tw_arm_grid(w, &idle, &(struct tw_grid){.parts = 1, .period = 1}), EINVAL);
+    REFUSED(tw_core_shift(w, 1), EINVAL);
+    REFUSED(tw_core_arm_grid(w, &idle, &(struct tw_core_grid){.parts = 1, .period = 1}), EINVAL);
 #endif
     ANSWERS(tw_pending(w, &pending), 0);
     REFUSED(tw_advance(w, 500, TW_UNBOUNDED), EINVAL);
@@ -356,7 +356,7 @@ TEST(p14_refused_calls_do_not_disturb_what_is_pending) {
 
 #if TW_RUNTIME
 TEST(p14_grids_out_of_range) {
-    static const struct tw_grid bad[] = {
+    static const struct tw_core_grid bad[] = {
         {.parts = 0, .period = 10},
         {.parts = UINT32_MAX, .period = TW_NEVER},
         {.parts = 10, .early = 10, .period = 10},
@@ -366,20 +366,20 @@ TEST(p14_grids_out_of_range) {
         {.parts = 10, .period = 15, .fires = TW_FIRES_MAX + 1},
         {.parts = 11, .period = 15}, /* other parts than those of the wheel's earlier grids */
     };
-    struct tw_grid good = {.first = 300, .parts = 10, .early = 9, .period = 10, .fires = TW_FIRES_MAX};
-    const struct tw_grid parts_of_no_number = {.parts = UINT32_MAX, .period = UINT32_MAX};
-    REFUSED(tw_arm_grid(&wheel, &idle, &parts_of_no_number), EINVAL);
-    assert_int_equal(tw_arm_grid(&wheel, &idle, &good), 0);
+    struct tw_core_grid good = {.first = 300, .parts = 10, .early = 9, .period = 10, .fires = TW_FIRES_MAX};
+    const struct tw_core_grid parts_of_no_number = {.parts = UINT32_MAX, .period = UINT32_MAX};
+    REFUSED(tw_core_arm_grid(&wheel, &idle, &parts_of_no_number), EINVAL);
+    assert_int_equal(tw_core_arm_grid(&wheel, &idle, &good), 0);
     assert_int_equal(tw_cancel(&wheel, &idle), 1);
     for (size_t i = 0; i < COUNT_OF(bad); ++i) {
-        REFUSED(tw_arm_grid(&wheel, &idle, &bad[i]), EINVAL);
-        REFUSED(tw_arm_grid(&wheel, &pending, &bad[i]), EINVAL);
+        REFUSED(tw_core_arm_grid(&wheel, &idle, &bad[i]), EINVAL);
+        REFUSED(tw_core_arm_grid(&wheel, &pending, &bad[i]), EINVAL);
     }
-    REFUSED(tw_arm_grid(&wheel, &idle, NULL), EINVAL);
-    REFUSED(tw_arm_grid(&wheel, NULL, &good), EINVAL);
-    REFUSED(tw_arm_grid(&wheel, &dead, &good), EPERM);
-    REFUSED(tw_arm_grid(&wheel, &away, &good), EBUSY);
+    REFUSED(tw_core_arm_grid(&wheel, &idle, NULL), EINVAL);
+    REFUSED(tw_core_arm_grid(&wheel, NULL, &good), EINVAL);
+    REFUSED(tw_core_arm_grid(&wheel, &dead, &good), EPERM);
+    REFUSED(tw_core_arm_grid(&wheel, &away, &good), EBUSY);
     good.first = TW_NEVER;
-    REFUSED(tw_arm_grid(&wheel, &idle, &good), ERANGE);
+    REFUSED(tw_core_arm_grid(&wheel, &idle, &good), ERANGE);
 }
 #endif

@@ -3,6 +3,7 @@
 #ifndef TICKWHEEL_TESTS_PROMISE_H
 #define TICKWHEEL_TESTS_PROMISE_H
 
+#include "core/door.h"
 #include "shapes/shapes.h"
 #include "support/random.h"
 #include "support/test.h"

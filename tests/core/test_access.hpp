@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/engine.hpp"
-#include "core/wheel_in.hpp"
+#include "core/wheel_state.hpp"
 
 namespace tickwheel::core {
 namespace {

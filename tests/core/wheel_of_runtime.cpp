@@ -6,7 +6,7 @@
 
 #include "core/api_guard.hpp"
 #include "core/engine.hpp"
-#include "core/wheel_in.hpp"
+#include "core/wheel_state.hpp"
 #include "support/test.h"
 
 static int is_observed;
@@ -64,9 +64,9 @@ void assert_fires(const std::vector<tick> &expected) {
 }
 
 // Ten parts in a tick: 0.1 tick is the least that can be told.
-tw_grid every_25_parts(tw_missed policy, std::uint32_t times) { return {3, 5, 10, 25, policy, times}; }
+tw_core_grid every_25_parts(tw_missed policy, std::uint32_t times) { return {3, 5, 10, 25, policy, times}; }
 
-void arm(const tw_grid &grid) { assert_int_equal(tw_arm_grid(&storage, &node, &grid), 0); }
+void arm(const tw_core_grid &grid) { assert_int_equal(tw_core_arm_grid(&storage, &node, &grid), 0); }
 
 FIXTURE(fresh, nullptr);
 
@@ -157,8 +157,8 @@ TEST(overruns_of_a_grid_are_counted_as_far_as_numbers_go) {
 }
 
 TEST(periods_in_ticks_stay_what_they_are_beside_grids) {
-    const tw_grid grid = every_25_parts(TW_BURST, 0);
-    assert_int_equal(tw_arm_grid(&storage, &other, &grid), 0);
+    const tw_core_grid grid = every_25_parts(TW_BURST, 0);
+    assert_int_equal(tw_core_arm_grid(&storage, &other, &grid), 0);
     arm(every_25_parts(TW_BURST, 2));
     assert_int_equal(tw_arm_every(&storage, &other, 2, 3, TW_BURST, 0), 1);
     assert_int_equal(tw_move(&storage, &other, 4), 0);
@@ -166,7 +166,7 @@ TEST(periods_in_ticks_stay_what_they_are_beside_grids) {
     assert_fires({3, 4, 5, 7, 10});
 }
 
-// Here and below: the state in which another thread finds the wheel while tw_postpone_all has released the
+// Here and below: the state in which another thread finds the wheel while tw_core_shift has released the
 // lock.
 void note_expiry(const tw_node *visited, const tw_node *was, void *) {
     assert_true(visited == &node || visited == &other);
@@ -175,7 +175,7 @@ void note_expiry(const tw_node *visited, const tw_node *was, void *) {
 
 TEST(a_shift_is_finished_by_the_calls_that_concern_all_nodes) {
     static int (*const calls[])() = {
-        [] { return tw_postpone_all(&storage, 0); },
+        [] { return tw_core_shift(&storage, 0); },
         [] { return static_cast<int>(tw_each(&storage, note_expiry, nullptr)) - 2; },
         [] { return tw_clear(&storage, note, nullptr); }, [] { return advance(2); },  // though nothing is due
     };

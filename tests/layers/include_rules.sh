@@ -6,7 +6,7 @@
 #   src/ports     their own folder, src/base, port.h, what is public of their board or kernel, the kernel's and the
 #                 system's headers; on Linux the hooks of src/check
 #   src/check     its own files, src/base, tw.h and port.h, and the system's headers
-#   src/runtime   its own files, src/base, public headers of the C interface, and the system's headers; of src/core records.hpp
+#   src/runtime   its own files, src/base, public headers of the C interface, and the system's headers; of src/core door.h
 #   src/workers   its own files, src/runtime, public headers of the C interface, and the system's headers
 #   src/timers    the same, and src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
@@ -78,7 +78,7 @@ breaks=$(
     includes_in src/durable '*' | grep '<libpq' | grep -v '/stores/postgres/'
     includes_in src/durable '*' | grep '<sqlite3' | grep -v '/stores/sqlite/'
     room tools '*.[ch]pp' 'base observe' "tickwheel/(durable|observe|version)\.h|$system"
-    includes_in src/runtime '*' | grep '"core/' | grep -v '"core/records\.hpp"$'
+    includes_in src/runtime '*' | grep '"core/' | grep -v '"core/door\.h"$'
     includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
     room drivers '*.[ch]pp' 'base ports/linux' "tickwheel/(port|driver)\.h|$system"
     room drivers/clocks '*.[ch]' '' "$board_headers|std(int|bool)\.h"

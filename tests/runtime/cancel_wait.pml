@@ -43,7 +43,7 @@ bool woken_for_nothing; /* the kernel has woken a sleeper early, which it does a
 /* --- ending target --------------------------------------------------------------------------- */
 
 inline arm(node) {
-    d_step {                            /* src/core/api.hpp: "if (node->state == TW_SHUT)" */
+    d_step {                            /* src/core/api.hpp: "if (is_shut(*node))" */
         touch(node);
         if
 #ifndef BREAK_ARMS_WHAT_IS_SHUT
@@ -58,7 +58,7 @@ inline take_off(node) {
     d_step {                            /* src/runtime/nodes.cpp: "how(&timeline_of(rt, node).wheel, node)" */
         touch(node);
         if
-        :: for_good -> state[node] = SHUT        /* src/core/change.hpp: "node->state = TW_SHUT;" */
+        :: for_good -> state[node] = SHUT        /* src/core/change.hpp: "node.state = TW_SHUT;" */
         :: !for_good && state[node] == PENDING ->
             state[node] = IDLE          /* src/core/wheel.hpp: "node.state = TW_IDLE;" */
         :: else

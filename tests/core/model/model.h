@@ -8,6 +8,7 @@
 #ifndef TICKWHEEL_TESTS_MODEL_H
 #define TICKWHEEL_TESTS_MODEL_H
 
+#include "core/door.h"
 #include "oracle.h"
 #include "shapes/records.h"
 #include "wide.h"
@@ -23,7 +24,7 @@ enum op_kind {
     OP_SHUTDOWN,
     OP_RENEW, /* cancels, then tw_node_init */
     OP_FREE,  /* cancels, then frees the storage; a later arming allocates new storage */
-    OP_SHIFT, /* tw_postpone_all; `tick` is by how much. From here on, operations on a wheel */
+    OP_SHIFT, /* tw_core_shift; `tick` is by how much. From here on, operations on a wheel */
     OP_ADVANCE,
     OP_DRAIN, /* advances until no work is left */
     OP_UPDATE,

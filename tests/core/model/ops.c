@@ -369,7 +369,7 @@ static int shift(struct model *m, const struct op *op) {
     if (w->clearing != 0 || is_postponed || op->tick > TW_NEVER - 1 - last)
         return 0;
     const int result = test_records_shift(&m->on[op->wheel], op->tick);
-    require(m, result == 0, "tw_postpone_all returned %d", result);
+    require(m, result == 0, "tw_core_shift returned %d", result);
     oracle_shift(&m->oracle, op->wheel, op->tick);
     return result;
 }

@@ -6,6 +6,7 @@
 
 #include <tickwheel/port.h>
 
+#include "core/door.h"
 #include "core/records.hpp"
 #include "support/test.h"
 
@@ -23,7 +24,7 @@ struct counted {
 
     static void fire(timing *due, tick present, void *self) {
         counted &of = *static_cast<counted *>(self);
-        of.was_in_callback = is_in_callback(of.wheel);
+        of.was_in_callback = tw_core_is_in_callback(of.wheel) != 0;
         of.last = due;
         of.present = present;
         due != nullptr ? ++of.fires : ++of.abandoned;
@@ -50,7 +51,7 @@ class wheels {
             logs_[i] = std::calloc(1, size_of_records());
             assert_int_equal(tw_init(of(i), 100, 0), 0);
             if (i == 1)
-                share_lock(of(1), of(0));
+                tw_core_share_lock(of(1), of(0));
             fired[i].wheel = of(i);
             begin_records(of(i), logs_[i], memory_, offset, i == 1, counted::fire, &fired[i]);
         }
@@ -101,7 +102,7 @@ TEST(records_of_the_library_are_armed_moved_and_disarmed) {
         assert_ptr_equal(test.fired[i].last, &a);
         assert_int_equal(test.fired[i].present, 53);
         assert_true(test.fired[i].was_in_callback);
-        assert_false(is_in_callback(test.of(i)));
+        assert_false(tw_core_is_in_callback(test.of(i)) != 0);
         assert_int_equal(tw_advance(test.of(i), 110, TW_UNBOUNDED), 0);
         assert_ptr_equal(test.fired[i].last, &b);
         assert_int_equal(test.fired[i].present, 60);
@@ -131,8 +132,8 @@ TEST(records_of_the_library_are_told_of_an_interruption_that_was_forgotten) {
     timing record = {};
     test.locked(0, [&](tw *w) { arm_record(w, record, 51); });
     tw_interrupt(test.of(0));
-    forget_interruption(test.of(0));
-    forget_interruption(test.of(0));
+    tw_core_forget_interruption(test.of(0));
+    tw_core_forget_interruption(test.of(0));
     assert_int_equal(tw_advance(test.of(0), 101, TW_UNBOUNDED), 0);
     test.locked(0, [&](tw *w) { arm_record(w, record, 51); });
     tw_interrupt(test.of(0));
@@ -143,8 +144,8 @@ TEST(records_of_the_library_are_told_of_an_interruption_that_was_forgotten) {
 TEST(records_of_the_library_count_what_calls_have_prevented) {
     wheels test;
     test.locked(0, [](tw *w) { count_cancelled(w, 3, 2); });
-    assert_int_equal(tw_cancelled(test.of(0), 3), 2);
-    assert_int_equal(tw_cancelled(test.of(0), 2), 0);
+    assert_int_equal(tw_core_cancelled(test.of(0), 3), 2);
+    assert_int_equal(tw_core_cancelled(test.of(0), 2), 0);
 }
 
 // An exception or a longjmp has left the callback.
@@ -156,10 +157,10 @@ TEST(records_of_the_library_are_told_of_a_fire_that_was_abandoned) {
     test.locked(0, [&](tw *w) { arm_record(w, record, 51); });
     if (setjmp(left) == 0)
         (void)tw_advance(test.of(0), 101, TW_UNBOUNDED);
-    assert_true(is_in_callback(test.of(0)));
+    assert_true(tw_core_is_in_callback(test.of(0)) != 0);
     assert_int_equal(tw_abandon(test.of(0)), 1);
     assert_int_equal(test.fired[0].abandoned, 1);
-    assert_false(is_in_callback(test.of(0)));
+    assert_false(tw_core_is_in_callback(test.of(0)) != 0);
     assert_int_equal(tw_abandon(test.of(0)), 0);
     assert_int_equal(test.fired[0].abandoned, 1);
 }
@@ -183,7 +184,7 @@ TEST(wheels_with_one_lock_are_forked_under_it) {
             assert_int_equal(tw_fork(test.of(i), TW_FORK_PREPARE), 0);
         for (const unsigned i : {0u, 1u})
             assert_int_equal(tw_fork(test.of(i), after), 0);
-        test.locked(1, [](tw *w) { assert_false(is_in_callback(w)); });
+        test.locked(1, [](tw *w) { assert_false(tw_core_is_in_callback(w) != 0); });
     }
 }
 

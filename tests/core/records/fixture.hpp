@@ -84,13 +84,13 @@ template <class Shape> class record_fixture {
     void disarm(std::uint32_t cell) { door::disarm(&w_, timings[cell]); }
 
     void arm_node(std::uint32_t i, tick due) {
-        set_wheel(nodes[i], &w_);
+        set_wheel(nodes[i], state_in(&w_));
         assert_in_range((*this)->arm_once(nodes[i], due), 0, 1);
     }
     void cancel_node(std::uint32_t i) { assert_int_equal((*this)->disarm(nodes[i]), 1); }
     bool is_node_pending(std::uint32_t i) { return is_pending(nodes[i]); }
 
-    void shift(tick by) { assert_int_equal(wheel_api::postpone_all(&w_, by), 0); }
+    void shift(tick by) { assert_int_equal(wheel_api::core_shift(&w_, by), 0); }
 
     // --- going on ----------------------------------------------------------------------------
 

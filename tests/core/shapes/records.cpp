@@ -5,6 +5,7 @@
 #if TW_RUNTIME
 #include <tickwheel/port.h>
 
+#include "core/door.h"
 #include "core/periodic.hpp"
 #include "core/records.hpp"
 
@@ -102,7 +103,7 @@ void test_records_begin(test_records on[], unsigned wheels, std::size_t records,
     auto *from = static_cast<unsigned char *>(memory) + (whole_lines(address) - address);
     auto &shared = *static_cast<record_memory *>(take(from, sizeof(record_memory)));
     if (wheels == 2)
-        share_lock(on[1].w, on[0].w);
+        tw_core_share_lock(on[1].w, on[0].w);
     for (unsigned i = 0; i < wheels; ++i) {
         on[i].offset = offset;
         on[i].abandoned = 0;
@@ -112,7 +113,7 @@ void test_records_begin(test_records on[], unsigned wheels, std::size_t records,
 }
 
 int test_records_shift(test_records *on, tw_tick by) {
-    const int error = tw_postpone_all(on->w, by);
+    const int error = tw_core_shift(on->w, by);
     if (error == 0)
         on->offset += by;
     return error;
@@ -144,6 +145,6 @@ tw_tick test_record_due(const test_records *on, const test_record *record) {
     return timing_of(record).due + on->offset;
 }
 
-bool test_records_is_in_callback(const test_records *on) { return is_in_callback(on->w); }
-void test_records_forget_interruption(const test_records *on) { forget_interruption(on->w); }
+bool test_records_is_in_callback(const test_records *on) { return tw_core_is_in_callback(on->w) != 0; }
+void test_records_forget_interruption(const test_records *on) { tw_core_forget_interruption(on->w); }
 #endif

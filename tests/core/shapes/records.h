@@ -37,7 +37,7 @@ size_t test_records_size(unsigned wheels, size_t records);
 void test_records_begin(struct test_records on[], unsigned wheels, size_t records, void *memory,
                         tw_tick offset);
 
-/* tw_postpone_all, which raises the offset. */
+/* tw_core_shift, which raises the offset. */
 int test_records_shift(struct test_records *on, tw_tick by);
 
 /* As core::arm_record and so on. REQUIRES: the tick is not before the offset */

@@ -1,4 +1,4 @@
-// A shape, and the functions of tw.h and records.hpp for wheels of that shape.
+// A shape, and the functions of tw.h, door.h and records.hpp for wheels of that shape.
 #pragma once
 
 #include "core/api.hpp"
@@ -13,10 +13,10 @@
 // clang-format off
 #if TW_RUNTIME
 #define FUNCTIONS_FOR_RUNTIMES(F) \
-    F(int, arm_grid, (tw *w, tw_node *node, const tw_grid *grid), (w, node, grid)) \
-    F(int, postpone_all, (tw *w, tw_tick by), (w, by)) \
-    F(uint64_t, cancelled, (tw *w, unsigned label), (w, label)) \
-    F(int, set_caller, (tw *w, tw_caller *caller, void *arg), (w, caller, arg)) \
+    F(int, core_arm_grid, (tw *w, tw_node *node, const tw_core_grid *grid), (w, node, grid)) \
+    F(int, core_shift, (tw *w, tw_tick by), (w, by)) \
+    F(uint64_t, core_cancelled, (tw *w, unsigned label), (w, label)) \
+    F(int, core_set_caller, (tw *w, tw_core_caller *caller, void *arg), (w, caller, arg)) \
     F(int64_t, each, (tw *w, tw_visitor *visit, void *arg), (w, visit, arg))
 #else
 #define FUNCTIONS_FOR_RUNTIMES(F)
@@ -59,16 +59,13 @@
       (tw *w, void *zeroed, record_memory &memory, tick offset, bool is_second, record_caller *caller, \
        void *arg), \
       (w, zeroed, memory, offset, is_second, caller, arg)) \
-    F(void, share_lock, share_lock, (tw *w, tw *with), (w, with)) \
     F(wheel_lock, lock_of, lock_of, (tw *w), (w)) \
     F(void, arm_record, arm, (tw *w, timing &record, tick due), (w, record, due)) \
     F(void, move_record, move, (tw *w, timing &record, tick due), (w, record, due)) \
     F(void, disarm_record, disarm, (tw *w, timing &record), (w, record)) \
     F(tick, choose_tick, choose_tick, (tw *w, tick first, tick last), (w, first, last)) \
     F(void, count_cancelled, count_cancelled, (tw *w, unsigned label, std::uint64_t fires), \
-      (w, label, fires)) \
-    F(bool, is_in_callback, is_in_callback, (tw *w), (w)) \
-    F(void, forget_interruption, forget_interruption, (tw *w), (w))
+      (w, label, fires))
 
 #if TW_RUNTIME
 namespace tickwheel::core {

@@ -32,7 +32,12 @@ int tw_fork(tw *w, tw_fork_moment moment) { return used->fork(w, moment); }
 
 int tw_node_init(tw_node *node, tw_callback *fn, void *arg) { return tickwheel::core::init(node, fn, arg); }
 #if TW_RUNTIME
-int tw_node_label(tw_node *node, unsigned label) { return tickwheel::core::give_label(node, label); }
+int tw_core_label(tw_node *node, unsigned label) { return tickwheel::core::give_label(node, label); }
+int tw_core_is_in_callback(tw *w) { return tickwheel::core::state_in(w).is_in_callback() ? 1 : 0; }
+void tw_core_forget_interruption(tw *w) {
+    tickwheel::core::forget_interruption(tickwheel::core::state_in(w));
+}
+void tw_core_share_lock(tw *w, tw *with) { tickwheel::core::share_lock(w, with); }
 #endif
 }
 

@@ -100,8 +100,8 @@ def count_of_arguments(code, at):
 def calls_in(body):
     """(name, number of arguments) of what is called; None for what a function or template is given to call."""
     calls = {(found[1], count_of_arguments(body, found.end()))
-             for found in re.finditer(r"(?<![.>\w])(\w+)(?:<[\w:, ]+>)?\(", body)}
-    for given in re.findall(r"\w<([\w, ]+)>\(|[(,] ?(tw_\w+)(?=[,)])", body):
+             for found in re.finditer(r"(?<![.>\w])(\w+)(?:<(?:[\w:, ]|<\w+>)+>)?\(", body)}
+    for given in re.findall(r"\w<((?:[\w:, ]|<\w+>)+)>\(|[(,] ?(tw_\w+)(?=[,)])", body):
         calls |= {(name, None) for name in re.findall(r"\w+", " ".join(given))}
     return calls
 
@@ -113,7 +113,7 @@ class Code:
     def __init__(self, folders):
         self.text, self.functions, self.public, self.seen = {}, {}, {}, {}
         self.folders = folders
-        for path in (path for folder in folders for path in sorted(folder.rglob("*.[ch]pp"))):
+        for path in (path for folder in folders for path in sorted(folder.rglob("*.[ch]*"))):
             self.text[path] = re.sub(r"//[^\n]*", "", path.read_text())
             self.add_functions(path, self.text[path])
 

@@ -99,17 +99,6 @@ template <class Wheel> struct api {
         return call<Wheel, change<Wheel>::arm_node_at>(w, node, at);
     }
 
-#if TW_RUNTIME
-    // REQUIRES: w is valid, and takes its lock
-    static int arm_on_known(tw *w, tw_node *node, tick at) {
-        if (!usable(node))
-            return -einval;
-        lock(state_in(w));
-        const int error = check_owner(w, *node);
-        return leave(w, error != 0 ? error : change<Wheel>::arm_node_at(wheel_of(w), *node, at));
-    }
-#endif
-
     static int arm_within(tw *w, tw_node *node, tick first, tick slack) {
         TW_CHECKS(to_arm(node));
         if (const int error = enter(w, node); error != 0)

@@ -132,7 +132,7 @@ TW_API int tw_version(void) { return TW_VERSION; }
 
 int tw_core_arm_at(tw *w, tw_node *node, tw_tick due) {
     TW_CHECKS(to_arm(node));
-    return library::arm_on_known(w, node, due);
+    return call_on_known<library_wheel, change<library_wheel>::arm_node_at>(w, node, due);
 }
 int tw_core_arm_grid(tw *w, tw_node *node, const tw_core_grid *grid) {
     return library::core_arm_grid(w, node, grid);

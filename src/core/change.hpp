@@ -68,6 +68,15 @@ TW_APART_IF_FAST int call_locked(tw *w, tw_node *node, tick due) {
     return error != 0 ? error : leave(w, Make(wheel_in<Wheel>(w), *node, due));
 }
 
+// The same for a wheel that is known to be valid and to take its lock.
+template <class Wheel, change_of<Wheel> Make> int call_on_known(tw *w, tw_node *node, tick due) {
+    if (!usable(node))
+        return -einval;
+    lock(state_in(w));
+    const int error = check_owner(w, *node);
+    return leave(w, error != 0 ? error : Make(wheel_in<Wheel>(w), *node, due));
+}
+
 // A build for speed has a copy of this for each change; where there is room, each has the change twice. In
 // the copy for wheels without a lock nothing calls another function and returns, so it saves no registers.
 template <class Wheel, change_of<Wheel> Make>

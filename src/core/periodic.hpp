@@ -30,9 +30,7 @@ inline unsigned missed_in(std::uint8_t missed_and_label) {
     return TW_RUNTIME != 0 ? missed_and_label & ((1U << TW_MISSED_BITS) - 1) : missed_and_label;
 }
 
-// A node without a period has nothing else of a series: `fires_left` and `part` are not read.
-inline void make_oneshot(tw_node &node) { node.period = 0; }
-
+// A one-shot node has no period, and then nothing reads its `fires_left` and `part`.
 inline void make_periodic(tw_node &node, const series &next) {
     node.period = next.period;
     node.fires_left = static_cast<std::uint16_t>(next.fires);

@@ -49,7 +49,7 @@ template <class Engine> class wheel : public Engine {
     // return 1 if it was pending, else 0.
 
     TW_INLINE_ALWAYS int arm_once(tw_node &node, tick to) {
-        make_oneshot(node);
+        node.period = 0;
         node.expiry = to;
         return arm(node);
     }

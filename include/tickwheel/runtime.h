@@ -232,7 +232,8 @@ int tw_runtime_every(struct tw_runtime *rt, struct tw_node *node, int64_t period
 /* When a timer fires: all that the three functions above can express, and more. All zeroes: once,
  * at once. */
 struct tw_when {
-    int64_t due_ns;        /* the first fire: a delay from now, or a reading if `absolute` */
+    int64_t due_ns;        /* the first fire: a delay from now, or a reading if `absolute`. 0: at once;
+                              a periodic timer: at the next tick, as its period counts from now */
     int absolute;          /* not 0: `due_ns` is a reading of the clock */
     int64_t slack_ns;      /* how much later the first fire may be, to share wake-ups */
     int64_t period_ns;     /* 0: once; else at least a tick, as in tw_runtime_every */
@@ -246,7 +247,8 @@ struct tw_when {
  *   -EPERM   the node was shut down */
 int tw_runtime_arm(struct tw_runtime *rt, struct tw_node *node, const struct tw_when *when);
 
-/* Moves a pending node: it is now due `delay_ns` from now, which may be earlier or later than before.
+/* Moves a pending node: it is now due `delay_ns` from now, which may be earlier or later than before; with
+ * 0, at the next tick.
  * Its grid shifts along. A node with an absolute deadline on the wall clock keeps following that
  * clock. Returns 0.
  *   -ENOENT  the node is not pending

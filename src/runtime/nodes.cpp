@@ -120,7 +120,7 @@ int arm_every(tw *wheel, tw_node *node, tick due, const window &in, const tw_whe
                             when.fires);
     tw_core_grid grid = {};
     grid.first = due;
-    grid.early = when.due_ns != 0 && when.slack_ns == 0 ? unit.early(in.deadline) : 0;
+    grid.early = when.slack_ns == 0 ? unit.early(in.deadline) : 0;
     grid.parts = unit.parts();
     grid.period = static_cast<tick>(when.period_ns) / unit.part;
     grid.missed = when.missed;
@@ -189,7 +189,8 @@ window tickwheel::runtime::window_of(tw_runtime &rt, const tw_when &when) {
     }
     timeline &line = rt.steady;
     const std::int64_t now = line.clock.read(), deadline = deadline_after(now, when.due_ns);
-    const tick first = line.tick_after(now, when.due_ns);
+    const tick first =
+        when.period_ns == 0 ? line.tick_once_after(now, when.due_ns) : line.tick_after(now, when.due_ns);
     return {line, first, end_of_window(line, first, deadline, when.slack_ns), deadline};
 }
 
@@ -218,7 +219,7 @@ TW_API int tw_runtime_after(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return refuse_delay();
     registry::may_be_idle(*rt);
     __builtin_prefetch(node, 1);
-    const tick due = rt->steady.tick_after_now(delay_ns);
+    const tick due = rt->steady.tick_once_after(rt->steady.clock.read(), delay_ns);
     deferred_wake wake(*rt);
     return arm_at(*rt, node, due, wake);
 }
@@ -256,7 +257,7 @@ TW_API int tw_runtime_move(tw_runtime *rt, tw_node *node, int64_t delay_ns) {
         return error;
     if (delay_ns < 0)
         return refuse_delay();
-    const tick due = rt->steady.tick_after_now(delay_ns);
+    const tick due = rt->steady.tick_after(rt->steady.clock.read(), delay_ns);
     deferred_wake wake(*rt);
     return move_to(*rt, node, delay_ns, due, wake);
 }
@@ -272,7 +273,8 @@ TW_API int tw_runtime_postpone(tw_runtime *rt, tw_node *node, int64_t delay_ns) 
         return tw_pending(&line.wheel, node) != 0
                    ? refuse(-EINVAL, "the node has an absolute deadline on the wall clock")
                    : refuse_as_the_wheel(-ENOENT);
-    const int error = tw_postpone(&rt->steady.wheel, node, rt->steady.tick_after_now(delay_ns));
+    const int error =
+        tw_postpone(&rt->steady.wheel, node, rt->steady.tick_after(rt->steady.clock.read(), delay_ns));
     return error == -EINVAL ? 0 : explain_wheel_error(error);  // it is due later than that
 }
 

@@ -62,13 +62,16 @@ struct timeline {
     tick last() const { return unit.last + set_back; }
     std::int64_t deadline_of(tick t) const { return unit.reading(t - set_back); }
 
-    // The tick of a delay that counts from a reading. It rounds up with what it counts from; but what
-    // is to fire at once does not wait for the next tick.
+    // The tick of a delay that counts from a reading.
     tick tick_after(std::int64_t reading, std::int64_t delay) const {
-        return delay == 0 ? tick_at(reading) : tick_of(deadline_after(reading, delay));
+        return tick_of(deadline_after(reading, delay));
     }
 
-    tick tick_after_now(std::int64_t delay) const { return tick_after(clock.read(), delay); }
+    // The same for a timer that fires once: with a delay of 0 it fires at once, and does not wait for the
+    // next tick. A period counts from the first deadline, so there that would be too early (P1).
+    tick tick_once_after(std::int64_t reading, std::int64_t delay) const {
+        return delay == 0 ? tick_at(reading) : tick_after(reading, delay);
+    }
 
     // Shifts all timers if the clock was set back since the wheel was last told the time. With a clock
     // that can be set, a reading is passed to this before it is converted. Takes the wheel's lock.

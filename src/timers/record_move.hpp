@@ -16,7 +16,7 @@ class prepared_move {
   public:
     prepared_move(record_set &set, std::int64_t delay)  // not negative
         : set_(set), reading_(set.rt->steady.clock.read()), delay_(delay),
-          due_(set.rt->steady.tick_after(reading_, delay)), wake_(*set.rt) {}
+          due_(set.rt->steady.tick_once_after(reading_, delay)), wake_(*set.rt) {}
 
     // move: to the delay from now. postpone: the same, but never earlier. again: to the record's own delay
     // from now. Return 0 or a negative errno. REQUIRES: record lock held
@@ -34,7 +34,7 @@ class prepared_move {
     TW_INLINED int again(record &timer) {
         if (!is_usual(timer) || timer.delay < 0) [[unlikely]]
             return again_any(timer);
-        return move_to(timer, set_.rt->steady.tick_after(reading_, timer.delay));
+        return move_to(timer, set_.rt->steady.tick_once_after(reading_, timer.delay));
     }
 
   private:

@@ -173,7 +173,7 @@ struct plain_delay {
 
 // No lock is needed, and the less is done with it held.
 TW_INLINED inline plain_delay from_now(const record_set &set, std::int64_t delay) {
-    return {delay, set.rt->steady.tick_after_now(delay)};
+    return {delay, set.rt->steady.tick_once_after(set.rt->steady.clock.read(), delay)};
 }
 
 TW_INLINED inline bool arm_plain(record_set &set, record &timer, const plain_delay &when) {
@@ -206,7 +206,7 @@ bool arm_general(record_set &set, record &timer, const tw_when &when) {
     const runtime::tick due =
         in.first == in.last ? in.first : core::choose_tick(&in.line.wheel, in.first, in.last);
     if (when.period_ns != 0)
-        set_period(timer, in, when.due_ns != 0 && when.slack_ns == 0, when);
+        set_period(timer, in, when.slack_ns == 0, when);
     arm(space, timer, due - in.line.set_back);
     return in.line.note_armed(due);
 }

@@ -51,6 +51,33 @@ static struct grid new_grid(int64_t tick, int64_t period, enum tw_missed missed)
         .first = tw_runtime_now(rt) + period, .period = period, .tick = tick, .missed = missed};
 }
 
+/* --- a first fire at once ------------------------------------------------------------------- */
+
+/* The period counts from the call, not from the tick that the call lies in. */
+TEST(p5_a_period_that_begins_at_once_counts_from_the_call) {
+    struct tw_handles *handles;
+    static const int64_t periods[] = {TW_MILLISECOND, 3 * TW_MILLISECOND, 2500000};
+    for (unsigned i = 0; i < COUNT_OF(periods); ++i) {
+        struct tw_node node;
+        tw_handle handle;
+        run_on(TW_MILLISECOND, TW_CLOCK_DEFAULT);
+        struct grid at_node = new_grid(TW_MILLISECOND, periods[i], TW_BURST), at_handle;
+        at_node.first -= periods[i];
+        at_handle = at_node;
+        const struct tw_when when = {.period_ns = periods[i], .missed = TW_BURST};
+        const struct tw_task task = {.fn = on_event, .arg = &at_handle};
+        assert_ok(tw_handles_new(&handles, rt, NULL));
+        assert_ok(tw_node_init(&node, on_node, &at_node));
+        assert_ok(tw_runtime_arm(rt, &node, &when));
+        assert_ok(tw_handle_start(handles, &handle, &when, &task));
+        assert_ok(tw_runtime_advance(rt, 10 * periods[i]));
+        assert_int_equal(at_node.fires, 10);
+        assert_int_equal(at_handle.fires, 10);
+        assert_int_equal(at_node.off + at_handle.off, 0);
+        assert_ok(tw_runtime_free(rt));
+    }
+}
+
 /* --- handles, keys and jobs ------------------------------------------------------------------ */
 
 enum { RUNS = 500 };

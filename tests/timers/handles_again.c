@@ -54,16 +54,17 @@ TEST(again_begins_the_grid_of_a_fine_period_anew) {
     }
 }
 
-/* A timer that fires at once, at half a tick, does so at the tick that has passed. Its grid begins there. */
-TEST(the_grid_of_a_fine_period_begins_with_its_first_fire) {
+/* At half a tick: the first deadline is the present, and rounds up to the next tick. */
+TEST(a_fine_period_that_begins_at_once_counts_from_the_call) {
     struct probe it = {.rt = rt};
     go_on(MS / 2);
     start(set, &it, (struct tw_when){.period_ns = 10 * MS + MS / 4});
-    go_on(0);
+    go_on(MS / 2);
     assert_int_equal(it.fires, 1);
-    go_on(12 * MS);
-    assert_int_equal(it.fires, 2);
-    assert_int_equal(it.due_ns, 11 * MS);
+    assert_int_equal(it.due_ns, MS);
+    go_on(20 * MS);
+    assert_int_equal(it.fires, 3); /* at 10.75 and 21 */
+    assert_int_equal(it.due_ns, 21 * MS);
     stop_all();
 }
 

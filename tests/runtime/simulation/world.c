@@ -333,17 +333,17 @@ static int64_t chosen(struct world *w, unsigned timer, const struct plan *plan, 
 }
 
 static int64_t tick_after(const struct world *w, enum line_id line, int64_t delay) {
-    const int64_t now = w->ref.lines[line].clock;
-    return delay == 0 ? tick_down(&w->ref, now) : tick_up(&w->ref, deadline_by(now, delay));
+    return tick_up(&w->ref, deadline_by(w->ref.lines[line].clock, delay));
 }
 
 static struct plan plan_of(const struct world *w, const struct tw_when *when) {
     struct plan plan = {.line = when->absolute && w->ref.has_wall ? WALL : STEADY};
-    plan.due = when->absolute ? tick_up(&w->ref, when->due_ns) : tick_after(w, STEADY, when->due_ns);
-    plan.deadline = when->absolute      ? when->due_ns
-                    : when->due_ns == 0 ? plan.due * w->ref.unit
-                                        : deadline_by(w->ref.lines[STEADY].clock, when->due_ns);
-    plan.deadline = in_parts(&w->ref, plan.deadline);
+    const bool is_at_once = !when->absolute && when->due_ns == 0 && when->period_ns == 0;
+    plan.due = when->absolute ? tick_up(&w->ref, when->due_ns)
+               : is_at_once   ? tick_down(&w->ref, w->ref.lines[STEADY].clock)
+                              : tick_after(w, STEADY, when->due_ns);
+    plan.deadline = in_parts(&w->ref, when->absolute ? when->due_ns
+                                                     : deadline_by(w->ref.lines[STEADY].clock, when->due_ns));
     plan.period = when->period_ns;
     plan.missed = when->missed;
     plan.fires = when->fires;

@@ -36,10 +36,6 @@
 
 #define TW_API extern "C" __attribute__((visibility("default")))
 
-namespace tickwheel::timers {
-struct record_space;
-}
-
 namespace tickwheel::runtime {
 
 struct component;   // components.hpp
@@ -144,7 +140,7 @@ struct tw_runtime {
     std::uint32_t is_lookout_parked = 0;  // atomic
 
     // What all sets of timers share; null until the first is made. Set once, with `components_mutex`.
-    std::atomic<tickwheel::timers::record_space *> records{nullptr};
+    std::atomic<tickwheel::runtime::component *> records{nullptr};
 
     tw_runtime *next = nullptr, *previous = nullptr;  // in the list that fork.cpp keeps
 };

@@ -92,18 +92,23 @@ record_space *make(tw_runtime &rt, void *memory) {
     return space;
 }
 
+// Null until the first set is made.
+record_space *space_of(const tw_runtime &rt, std::memory_order order) {
+    return static_cast<record_space *>(rt.records.load(order));
+}
+
 }  // namespace
 
 // Two sets may be the first at the same time: the second thread finds the space of the first.
 int open_records(tw_runtime &rt, record_space *&found) {
-    found = rt.records.load(std::memory_order_acquire);
+    found = space_of(rt, std::memory_order_acquire);
     if (found != nullptr)
         return 0;
     void *const memory = allocate(rt);
     if (memory == nullptr)
         return -ENOMEM;
     const base::mutex_hold hold(&rt.components_mutex);
-    found = rt.records.load(std::memory_order_relaxed);
+    found = space_of(rt, std::memory_order_relaxed);
     if (found == nullptr)
         found = make(rt, memory);
     else

@@ -57,7 +57,7 @@ function(tickwheel_add_board machine)
     set_source_files_properties(${board_root}/memory.c TARGET_DIRECTORY board_${machine}
         PROPERTIES COMPILE_OPTIONS -fno-tree-loop-distribute-patterns)
     target_include_directories(board_${machine} PUBLIC ${board_root}/${machine} ${board_root})
-    target_include_directories(board_${machine} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+    target_include_directories(board_${machine} PRIVATE ${PROJECT_SOURCE_DIR}/boards/include)
     target_compile_definitions(board_${machine} PRIVATE TW_OWN_WAIT)
     target_compile_options(board_${machine} PUBLIC -ffreestanding PRIVATE -Wno-pedantic)
     set_target_properties(board_${machine} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)

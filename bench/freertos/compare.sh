@@ -43,17 +43,17 @@ compile_all() {
     shift
     set -- "$@" -Os -mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections -fno-unwind-tables \
         -fno-asynchronous-unwind-tables -DNDEBUG -DINSTRUCTION_NS=$((1 << shift))u -I"$board" -I"$board/$machine" \
-        -Ibench/freertos -I"$kernel/include" -I"$port" -I"$build" -Iinclude -Isrc -Itests
+        -Ibench/freertos -I"$kernel/include" -I"$port" -I"$build" -Iinclude -Iboards/include -Isrc -Itests -I.
     objects=
     for source in "$kernel/tasks.c" "$kernel/queue.c" "$kernel/list.c" "$kernel/timers.c" "$port/port.c" \
-        bench/freertos/main.c drivers/kernels/freertos.c $board/begin.c $board/memory.c \
+        bench/freertos/main.c boards/freertos/timers.c $board/begin.c $board/memory.c \
         $board/number.c $board/cortexm/start.c $board/cortexm/host.c $board/$machine/timer.c; do
         object=$build/$name-$(echo "$source" | tr / _).o
         arm-none-eabi-gcc -std=gnu11 "$@" -fno-tree-loop-distribute-patterns -c "$source" -o "$object"
         objects="$objects $object"
     done
     arm-none-eabi-g++ -std=c++17 "$@" -ffreestanding -fno-exceptions -fno-rtti -fno-threadsafe-statics \
-        -DTW_PORT_HEADER='"ports/freertos/port.h"' -c src/core/c_api.cpp -o "$build/$name-wheel.o"
+        -DTW_PORT_HEADER='"boards/freertos/port.h"' -c src/core/c_api.cpp -o "$build/$name-wheel.o"
     # shellcheck disable=SC2086 # objects is a list
     arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb -nostdlib -static -Wl,--gc-sections -L $board/$machine \
         -T $board/firmware.ld $objects "$build/$name-wheel.o" -lgcc -o "$build/$name.elf"

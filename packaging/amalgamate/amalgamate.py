@@ -19,7 +19,10 @@ def read(path):
 
 
 def file_of(include, folder):
-    return ROOT / "include" / include[2] if include[2] else (folder / include[1]).resolve()
+    if include[1]:
+        return (folder / include[1]).resolve()
+    of_boards = ROOT / "boards/include" / include[2]
+    return of_boards if of_boards.exists() else ROOT / "include" / include[2]
 
 
 def reached(text, folder, files):

@@ -11,14 +11,14 @@ mkdir -p "$board/src/tickwheel" "$board/examples"
 cp "$out/tickwheel.h" "$out/tickwheel.cpp" "$board/src/"
 
 # The port for ESP-IDF, and the timers on its tasks, with the headers under their usual names.
-cp "$root/src/ports/freertos/port.h" "$board/src/tickwheel_esp.h"
-cp -R "$root/include/tickwheel/freertos" "$board/src/tickwheel/"
+cp "$root/boards/freertos/port.h" "$board/src/tickwheel_esp.h"
+cp -R "$root/boards/include/tickwheel/freertos" "$board/src/tickwheel/"
 echo '#include "../tickwheel.h"' >"$board/src/tickwheel/tw.h"
 cp "$root/include/tickwheel/fires.h" "$board/src/tickwheel/"
 {
     echo '#include "tickwheel.h"'
     echo '#if defined(ESP_PLATFORM) && TW_TICK_BITS == 32 /* else there are none */'
-    cat "$root/drivers/kernels/freertos.c"
+    cat "$root/boards/freertos/timers.c"
     echo '#endif'
 } >"$board/src/tickwheel_freertos.c"
 

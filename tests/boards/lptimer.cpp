@@ -1,10 +1,10 @@
-// drivers/clocks/lptimer.c: the clock's readings and the ends of sleeps, exact to the count. Exhaustive on a
+// boards/common/lptimer.c: the clock's readings and the ends of sleeps, exact to the count. Exhaustive on a
 // counter of 8 bits, over every count, every moment within it and every distance; wider counters and mixed
 // operations are random with fixed seeds.
 #include "lptimer_simulated.hpp"
 
 #define TW_SLEEP_HOOKS
-#include "clocks/lptimer.c"
+#include "common/lptimer.c"
 #include "support/sanitized.h"
 
 namespace {

@@ -1,10 +1,10 @@
-// drivers/clocks/systick.c: the clock's readings and the ends of sleeps, exact to the cycle.
+// boards/cortexm/systick.c: the clock's readings and the ends of sleeps, exact to the cycle.
 // Sweeps over every end of a period, every cut and every delay; other values are random with
 // fixed seeds.
 #include "systick_simulated.hpp"
 
 #define REGISTER(address) (simulated::reg{address})
-#include "clocks/systick.c"
+#include "cortexm/systick.c"
 
 namespace {
 

@@ -2,8 +2,7 @@
 # include_rules.sh ROOT: who may include whom. Prints each include that breaks a rule.
 #
 #   src/core      its own files, tw.h and port.h, and headers of a freestanding C++
-#   src/ports     their own folder, port.h, what is public of their board or kernel, the kernel's and the
-#                 system's headers; the checks of nodes (check*) also tw.h
+#   src/ports     their own folder, port.h and the system's headers; the checks of nodes (check*) also tw.h
 #   src/runtime   its own files, public headers of the C interface, and the system's headers; of src/core records.hpp
 #   src/workers   its own files, src/runtime, public headers of the C interface, and the system's headers
 #   src/timers    the same, and src/workers; of src/core what $core_for_timers names
@@ -12,9 +11,11 @@
 #                 database's
 #   tools         public headers, src/observe, and the headers of C++
 #   drivers       their own folder, src/ports/linux, port.h, driver.h and the system's headers
-#     clocks      of boards: public headers of their board, <stdint.h> and <stdbool.h>
-#     kernels     adapters: public headers of their kernel, and <stdbool.h>
-#   include       public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too; those of a kernel,
+#   boards        ports: port.h, what is public of their board or kernel, the kernel's and the system's headers
+#                 clocks: public headers of their board, <stdint.h> and <stdbool.h>
+#                 adapters to kernels: public headers of their kernel, and <stdbool.h>
+#   include, boards/include
+#                 public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too; those of a kernel,
 #                 the kernel's
 #
 # A file names those of its own room by "name" and those of another room by "room/name".
@@ -62,7 +63,7 @@ core_for_timers='records\.hpp|log\.hpp|periodic\.hpp'
 
 breaks=$(
     room src/core '*' '' "$core_headers"
-    room src/ports '*' '' "tickwheel/port\.h|$board_headers|$kernel_headers|zephyr/kernel\.h|$system" |
+    room src/ports '*' '' "tickwheel/port\.h|$system" |
         grep -vE '/check[a-z_]*\.[ch]pp:[0-9]+:<tickwheel/tw\.h>$'
     room src/runtime '*' 'core' "$interface|$system"
     room src/workers '*' 'runtime' "$interface|$system"
@@ -75,9 +76,13 @@ breaks=$(
     includes_in src/runtime '*' | grep '"core/' | grep -v '"core/records\.hpp"$'
     includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
     room drivers '*.[ch]pp' 'ports/linux' "tickwheel/(port|driver)\.h|$system"
-    room drivers/clocks '*.[ch]' '' "$board_headers|std(int|bool)\.h"
-    room drivers/kernels '*.[ch]' '' "$kernel_headers|stdbool\.h"
-    includes_in include '*.h' | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
+    room boards port.h '' "tickwheel/port\.h|$board_headers|$kernel_headers|zephyr/kernel\.h|$system"
+    for folder in common cortexm riscv; do
+        room boards/$folder '*.c' '' "$board_headers|std(int|bool)\.h"
+    done
+    room boards/freertos timers.c '' "$kernel_headers|stdbool\.h"
+    room boards/zephyr timers.c '' "$kernel_headers|stdbool\.h"
+    { includes_in include '*.h' && includes_in boards/include '*.h'; } | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
         grep -vE '/freertos/kernel\.h:[0-9]+:<(freertos/)?(FreeRTOS|task)\.h>$|/zephyr/timers\.h:[0-9]+:<zephyr/kernel\.h>$'
     includes_in include '*.hpp' | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
     true

@@ -16,7 +16,7 @@ case $1 in
 esac
 cd "$(dirname "$0")/../.."
 build=${2:-build/freertos}
-board=toolchains/boards machine=mps2-an385 shift=10
+board=boards/machines machine=mps2-an385 shift=10
 port=$kernel/portable/GCC/ARM_CM3
 
 for file in tasks.c queue.c list.c timers.c include/FreeRTOS.h include/task.h include/timers.h \

@@ -1,7 +1,7 @@
 /* Firmware on one timer wheel: a blinking light, a debounced button, a watchdog, and a check of their
  * punctuality. Bare metal: no heap, no C library. It prints the results and exits with 0 if they are right.
  *
- * toolchains/boards has what a part's vendor usually supplies: start-up, linker script, ways to print. */
+ * boards/machines has what a part's vendor usually supplies: start-up, linker script, ways to print. */
 #include <tickwheel/tw.h>
 
 #include <board.h>

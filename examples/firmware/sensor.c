@@ -2,7 +2,7 @@
  * in between, deeply if that pays. It prints how much of the time it slept, and exits with 0 if that is most
  * of it and nothing was left out.
  *
- * The low-power timer of toolchains/boards/low_power.c is made of other timers, as QEMU has none. */
+ * The low-power timer of boards/machines/low_power.c is made of other timers, as QEMU has none. */
 #include <tickwheel/board/hooks.h>
 #include <tickwheel/tw.h>
 

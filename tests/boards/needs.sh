@@ -8,8 +8,8 @@ status=0
 
 # shellcheck source=toolchains/packages.sh
 . toolchains/packages.sh
-# shellcheck source=toolchains/boards.sh
-. toolchains/boards.sh
+# shellcheck source=boards/cross.sh
+. boards/cross.sh
 need() { printf '%s\n' "$@"; } # in place of installing them
 die() {
     echo "$*" >&2
@@ -17,7 +17,7 @@ die() {
 }
 
 boards=$(boards_without_system)
-[ "$(wc -w <<<"$boards")" -ge 4 ] || die "found no bare-metal boards in toolchains/boards.sh: $boards"
+[ "$(wc -w <<<"$boards")" -ge 4 ] || die "found no bare-metal boards in boards/cross.sh: $boards"
 for board in $boards; do
     needed=$(need_for "$board")
     grep -q qemu-system <<<"$needed" || die "$board: it is not this list that ./dev cross asks for: $needed"

@@ -66,15 +66,14 @@ tidy_tree() {
 
 # Sources for boards only, as a compiler for a board of each family sees them.
 tidy_boards() {
-    local flags=(-std=c11 -ffreestanding -DTW_OWN_WAIT -DTW_SLEEP_HOOKS -Iinclude -Iboards/include "-I$config"
-        -Itoolchains/boards)
-    local boards=toolchains/boards arm riscv
-    mapfile -d '' arm < <(sources c in boards/common boards/cortexm examples/firmware $boards | grep -zvE '/riscv/|tiny')
-    mapfile -d '' riscv < <(sources c in boards/riscv $boards/riscv)
-    without_counts clang-tidy --quiet "${arm[@]}" -- --target=thumbv7m-none-eabi "${flags[@]}" -I$boards/mps2-an385 &&
+    local machines=boards/machines arm riscv
+    local flags=(-std=c11 -ffreestanding -DTW_OWN_WAIT -DTW_SLEEP_HOOKS -Iinclude -Iboards/include "-I$config" -I$machines)
+    mapfile -d '' arm < <(sources c in boards/common boards/cortexm examples/firmware $machines | grep -zvE '/riscv/|tiny')
+    mapfile -d '' riscv < <(sources c in boards/riscv $machines/riscv)
+    without_counts clang-tidy --quiet "${arm[@]}" -- --target=thumbv7m-none-eabi "${flags[@]}" -I$machines/mps2-an385 &&
         without_counts clang-tidy --quiet examples/firmware/tiny.c -- --target=thumbv7m-none-eabi "-I$tree" "${flags[@]}" \
-            -I$boards/mps2-an385 &&
-        without_counts clang-tidy --quiet "${riscv[@]}" -- --target=riscv32 -march=rv32imac "${flags[@]}" -I$boards/virt
+            -I$machines/mps2-an385 &&
+        without_counts clang-tidy --quiet "${riscv[@]}" -- --target=riscv32 -march=rv32imac "${flags[@]}" -I$machines/virt
 }
 
 # Adapters to kernels, with the headers of the kernels that the tests simulate.
@@ -128,7 +127,7 @@ rules_have_reasons() {
 }
 
 shell() {
-    { printf '%s\0' dev .ci/run && sources sh in bench examples packaging tests toolchains tools; } |
+    { printf '%s\0' dev .ci/run && sources sh in bench boards examples packaging tests toolchains tools; } |
         xargs -0 shellcheck --severity=warning
 }
 

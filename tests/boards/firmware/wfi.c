@@ -1,6 +1,6 @@
 /* The clock with the real sleep instruction, as in programs. The other images use a wait of
  * their own, without wfi on a Cortex-M, because QEMU's clock falls behind with it, see
- * cmake/TickwheelFirmware.cmake. Tests only what holds however much time passes: never early,
+ * boards/machines/firmware.cmake. Tests only what holds however much time passes: never early,
  * and an interrupt ends the sleep. */
 #include "expect.h"
 #include "measured.h"

@@ -3,10 +3,10 @@
 #
 # Adds a bare-metal image for each machine of QEMU that has the CPU of the build, and a test of each,
 # name_machine, which passes if the image ends with STATUS (default 0). The start-up code and the
-# linker script come from toolchains/boards; MEMORY is the folder of another memory.ld. <machine.h>
+# linker script come from boards/machines; MEMORY is the folder of another memory.ld. <machine.h>
 # is that of the machine. An instruction takes 2^SHIFT ns (default 6), which the image knows as
 # INSTRUCTION_NS.
-set(board_root ${PROJECT_SOURCE_DIR}/toolchains/boards)
+set(board_root ${CMAKE_CURRENT_LIST_DIR})
 
 if(TW_PORT STREQUAL cortexm)
     set(board_family cortexm)
@@ -65,13 +65,13 @@ endfunction()
 
 # QEMU 7.2 gets time wrong while an image sleeps with sleep=off: when a timer that reloads itself, such
 # as SysTick, runs out, time jumps to its next end before the interrupt of this one is served. So
-# images use a wait of their own (toolchains/boards/FAMILY/wait.c), which also counts: a Cortex-M stays
+# images use a wait of their own (boards/machines/FAMILY/wait.c), which also counts: a Cortex-M stays
 # awake; RISC-V, whose timer does not reload, uses wfi. An image whose CLOCK is tickwheel::clock
 # sleeps as programs do.
 if(NOT TARGET tickwheel_clock_own_wait)  # included by more than one folder
     tickwheel_add_clock(tickwheel_clock_own_wait DEFINES TW_OWN_WAIT)
     if(NOT firmware_machines)
-        message(STATUS "toolchains/boards has no machine with a ${CMAKE_SYSTEM_PROCESSOR}: no images, no tests")
+        message(STATUS "boards/machines has no machine with a ${CMAKE_SYSTEM_PROCESSOR}: no images, no tests")
     elseif(NOT TW_QEMU)
         message(WARNING "QEMU is missing: the images will not run")
     endif()

@@ -1,4 +1,4 @@
-/* Busy-waits for an interrupt. It avoids wfi because of QEMU: see TickwheelFirmware.cmake. */
+/* Busy-waits for an interrupt. It avoids wfi because of QEMU: see firmware.cmake. */
 #include <tickwheel/cortexm/interrupts.h>
 
 #include "../begin.h"

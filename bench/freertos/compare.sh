@@ -43,7 +43,7 @@ compile_all() {
     shift
     set -- "$@" -Os -mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections -fno-unwind-tables \
         -fno-asynchronous-unwind-tables -DNDEBUG -DINSTRUCTION_NS=$((1 << shift))u -I"$board" -I"$board/$machine" \
-        -Ibench/freertos -I"$kernel/include" -I"$port" -I"$build" -Iinclude -Iboards/include -Isrc -Itests -I.
+        -Ibench/freertos -I"$kernel/include" -I"$port" -I"$build" -Iinclude -Iboards/include -Isrc -I.
     objects=
     for source in "$kernel/tasks.c" "$kernel/queue.c" "$kernel/list.c" "$kernel/timers.c" "$port/port.c" \
         bench/freertos/main.c boards/freertos/timers.c $board/begin.c $board/memory.c \

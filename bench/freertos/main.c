@@ -10,7 +10,7 @@
 #include <host.h>
 #include <timer.h>
 
-#include "boards/firmware/expect.h"
+#include "boards/tests/firmware/expect.h"
 
 #if configUSE_TIMERS == 1
 #include <timers.h>

@@ -150,7 +150,7 @@ equal(manifest["version"], version(), "the version in idf_component.yml")
 for field in ("description", "url", "license"):
     expect(manifest.get(field), f"idf_component.yml has {field}")
 run("cmake", "-S", f"{STUBS}/esp-idf", "-B", f"{folder}/esp-idf", f"-DCOMPONENT={board}",
-    f"-DKERNELS={ROOT}/tests/kernels", f"-DPROGRAMS={PROGRAM}/test_package.c;{STUBS}/timers.c")
+    f"-DKERNELS={ROOT}/boards/tests/kernels", f"-DPROGRAMS={PROGRAM}/test_package.c;{STUBS}/timers.c")
 run("cmake", "--build", f"{folder}/esp-idf")
 for program in ("test_package", "timers"):
     run(f"{folder}/esp-idf/{program}")

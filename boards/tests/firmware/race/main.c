@@ -4,9 +4,9 @@
 
 #include "../expect.h"
 #include "../loop_mask.h"
-#include "interrupts.h"
 #include "ledger.h"
 #include "order.h"
+#include "priorities.h"
 #include "sweep.h"
 
 static const struct action *struck, *striking;

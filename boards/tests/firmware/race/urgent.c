@@ -4,8 +4,8 @@
 
 #include "../expect.h"
 #include "../loop_mask.h"
-#include "interrupts.h"
 #include "ledger.h"
+#include "priorities.h"
 #include "sweep.h"
 
 static const struct action *struck;

@@ -2,7 +2,7 @@
 #include "ledger.h"
 
 #include "../expect.h"
-#include "interrupts.h"
+#include "priorities.h"
 
 enum { ROUND = 64 /* ticks of a round of a wheel of 2x3 */, PERIODIC_FIRES = 3 };
 enum { PERMISSION = -1, NO_ENTRY = -2, BUSY = -16, INVALID = -22 };

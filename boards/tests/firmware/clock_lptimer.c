@@ -1,6 +1,6 @@
 /* The clock on a low-power timer, checked against the stopwatch, which counts in finer steps, and against the
- * machine's other clock, which also disturbs it. ../lptimer.cpp tests on a simulated counter what depends on
- * the exact count. */
+ * machine's other clock, which also disturbs it. ../clocks/lptimer.cpp tests on a simulated counter what
+ * depends on the exact count. */
 #include <low_power.h>
 
 #include "expect.h"

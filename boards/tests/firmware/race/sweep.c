@@ -7,7 +7,7 @@
 #include <timer.h>
 
 #include "../expect.h"
-#include "interrupts.h"
+#include "priorities.h"
 
 /* Counts of the alarm's timer in the time of one instruction, rounded down. */
 #define STEP (INSTRUCTION_NS * (STOPWATCH_HZ / 100000u) / 10000u)

@@ -1,6 +1,6 @@
-/* interrupts.h - interrupts of two priorities: the alarm can interrupt the signal's handler. */
-#ifndef RACE_INTERRUPTS_H
-#define RACE_INTERRUPTS_H
+/* priorities.h - interrupts of two priorities: the alarm can interrupt the signal's handler. */
+#ifndef RACE_PRIORITIES_H
+#define RACE_PRIORITIES_H
 
 #include <stdbool.h>
 #include <stdint.h>

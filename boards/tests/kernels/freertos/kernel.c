@@ -1,5 +1,5 @@
 /* FreeRTOS on the simulation: what the stand-in in kernel/ declares. */
-#include "kernel.h"
+#include "tickless.h"
 
 #include <FreeRTOS.h>
 #include <task.h>

@@ -55,7 +55,7 @@ without_counts() { "$@" 2> >(grep -v 'generated\.$' >&2); }
 # Sources for this machine: clang-tidy takes the flags from the compile commands. Not the README's C++
 # program, which is too short to catch exceptions.
 tidy() {
-    sources c cpp in src drivers examples tools | grep -zvE '^examples/firmware/|/first\.cpp$' |
+    sources c cpp in src drivers examples tools | grep -zvE '/first\.cpp$' |
         without_counts xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet
 }
 
@@ -69,10 +69,10 @@ tidy_tree() {
 tidy_boards() {
     local machines=boards/machines arm riscv
     local flags=(-std=c11 -ffreestanding -DTW_OWN_WAIT -DTW_SLEEP_HOOKS -Iinclude -Iboards/include "-I$config" -I$machines)
-    mapfile -d '' arm < <(sources c in boards/common boards/cortexm examples/firmware $machines | grep -zvE '/riscv/|tiny')
+    mapfile -d '' arm < <(sources c in boards/{common,cortexm,examples} $machines | grep -zvE '/riscv/|tiny')
     mapfile -d '' riscv < <(sources c in boards/riscv $machines/riscv)
     without_counts clang-tidy --quiet "${arm[@]}" -- --target=thumbv7m-none-eabi "${flags[@]}" -I$machines/mps2-an385 &&
-        without_counts clang-tidy --quiet examples/firmware/tiny.c -- --target=thumbv7m-none-eabi "-I$tree" "${flags[@]}" \
+        without_counts clang-tidy --quiet boards/examples/tiny.c -- --target=thumbv7m-none-eabi "-I$tree" "${flags[@]}" \
             -I$machines/mps2-an385 &&
         without_counts clang-tidy --quiet "${riscv[@]}" -- --target=riscv32 -march=rv32imac "${flags[@]}" -I$machines/virt
 }

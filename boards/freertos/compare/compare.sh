@@ -14,7 +14,7 @@ case $1 in
 /*) kernel=$1 ;;
 *) kernel=$PWD/$1 ;;
 esac
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../../.."
 build=${2:-build/freertos}
 board=boards/machines machine=mps2-an385 shift=10
 port=$kernel/portable/GCC/ARM_CM3
@@ -43,10 +43,10 @@ compile_all() {
     shift
     set -- "$@" -Os -mcpu=cortex-m3 -mthumb -ffunction-sections -fdata-sections -fno-unwind-tables \
         -fno-asynchronous-unwind-tables -DNDEBUG -DINSTRUCTION_NS=$((1 << shift))u -I"$board" -I"$board/$machine" \
-        -Ibench/freertos -I"$kernel/include" -I"$port" -I"$build" -Iinclude -Iboards/include -Isrc -I.
+        -Iboards/freertos/compare -I"$kernel/include" -I"$port" -I"$build" -Iinclude -Iboards/include -Isrc -I.
     objects=
     for source in "$kernel/tasks.c" "$kernel/queue.c" "$kernel/list.c" "$kernel/timers.c" "$port/port.c" \
-        bench/freertos/main.c boards/freertos/timers.c $board/begin.c $board/memory.c \
+        boards/freertos/compare/compare.c boards/freertos/timers.c $board/begin.c $board/memory.c \
         $board/number.c $board/cortexm/start.c $board/cortexm/host.c $board/$machine/timer.c; do
         object=$build/$name-$(echo "$source" | tr / _).o
         arm-none-eabi-gcc -std=gnu11 "$@" -fno-tree-loop-distribute-patterns -c "$source" -o "$object"

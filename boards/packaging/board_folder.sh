@@ -3,8 +3,8 @@
 # Arduino and PlatformIO and a component of ESP-IDF.
 set -eu
 out=$1
-packaging=$(cd "$(dirname "$0")/.." && pwd)
-root=$packaging/..
+packaging=$(cd "$(dirname "$0")" && pwd)
+root=$packaging/../..
 board=$out/Tickwheel
 rm -rf "$board"
 mkdir -p "$board/src/tickwheel" "$board/examples"

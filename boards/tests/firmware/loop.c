@@ -1,4 +1,4 @@
-/* The main loop shown in include/tickwheel/cortexm/systick.h: the wheel, the clock, and
+/* The main loop shown in <tickwheel/cortexm/systick.h>: the wheel, the clock, and
  * interrupts that arm timers. */
 #include <tickwheel/tw.h>
 

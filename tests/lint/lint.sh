@@ -10,7 +10,7 @@ fix=${2:-}
 deviations=tests/lint/deviations.txt
 config=$build/tickwheel-config
 simulated=boards/tests/kernels # the headers of kernels
-kernels=(-I$simulated/freertos/kernel/include -I$simulated/freertos/host -I$simulated/zephyr/include)
+kernels=("-I$simulated/freertos/kernel/include" "-I$simulated/freertos/host" "-I$simulated/zephyr/include")
 failures=()
 
 # For code that needs ticks of 32 bits.
@@ -68,7 +68,7 @@ tidy_tree() {
 # Sources for boards only, as a compiler for a board of each family sees them.
 tidy_boards() {
     local machines=boards/machines arm riscv
-    local flags=(-std=c11 -ffreestanding -DTW_OWN_WAIT -DTW_SLEEP_HOOKS -Iinclude -Iboards/include "-I$config" -I$machines)
+    local flags=(-std=c11 -ffreestanding -DTW_OWN_WAIT -DTW_SLEEP_HOOKS -Iinclude -Iboards/include "-I$config" "-I$machines")
     mapfile -d '' arm < <(sources c in boards/{common,cortexm,examples} $machines | grep -zvE '/riscv/|tiny')
     mapfile -d '' riscv < <(sources c in boards/riscv $machines/riscv)
     without_counts clang-tidy --quiet "${arm[@]}" -- --target=thumbv7m-none-eabi "${flags[@]}" -I$machines/mps2-an385 &&
@@ -97,14 +97,14 @@ bugs() {
 # Breaches of MISRA C in what firmware has beside the core, as rule:file:line. Each source is checked on
 # its own, with the port of its boards or its kernel, as a program with it would be.
 misra_findings() {
-    local port sources folders
-    while read -r port sources; do
+    local port source folders
+    while read -r port source; do
         printf '#define TW_PORT_HEADER <%s/port.h>\n#include <tickwheel/tw.h>\n#include <tickwheel/port.h>\n' \
             "$port" >"$build/port.c"
         folders=("-I$config")
-        [[ $sources != */timers.c ]] || folders=("-I$short" "${kernels[@]}")
+        [[ $source != */timers.c ]] || folders=("-I$short" "${kernels[@]}")
         cppcheck --quiet --addon=misra --enable=style --template='{id}:{file}:{line}' -Iinclude -Iboards/include -I. \
-            "${folders[@]}" $sources "$build/port.c" 2>&1
+            "${folders[@]}" ${source:+"$source"} "$build/port.c" 2>&1
     done < <(printf '%s\n' "boards/cortexm boards/cortexm/systick.c" "boards/cortexm boards/common/lptimer.c" \
         "boards/riscv boards/riscv/mtime.c" "boards/freertos boards/freertos/timers.c" \
         "boards/zephyr boards/zephyr/timers.c" src/ports/none) | grep -vE ":(boards/tests|$build)/" | sort -u

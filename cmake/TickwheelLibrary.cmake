@@ -1,7 +1,7 @@
 # tickwheel_add_library(target PORT port [ENGINE wheel|tree|tree32] [SMALL on|off] [VALIDATION on|off]
 #                       [PORT_INCLUDES folder...] [BASEPRI priority] [RUNTIME on|off] [CHECK on|off]
 #                       [CORE source...])
-# where port is a folder of src/ports, or the path of a header
+# where port is a folder of src/ports or boards, or the path of a header
 #
 # Adds a library. By default ENGINE is wheel, VALIDATION is on, and the other switches are off. RUNTIME adds the
 # runtime and its drivers. CORE names sources that replace src/core/c_api.cpp. The project builds one library;
@@ -38,6 +38,22 @@ endfunction()
 # it calls. Without that flag they cost a program nothing.
 function(tickwheel_by_sections target)
     target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
+endfunction()
+
+# tickwheel_get_port_header(variable port): the header of a port that is named as TW_PORT names it.
+function(tickwheel_get_port_header variable port)
+    get_filename_component(tickwheel_root ${CMAKE_CURRENT_FUNCTION_LIST_DIR} DIRECTORY)
+    if(NOT port MATCHES "^[a-z]+$")
+        set(${variable} ${port} PARENT_SCOPE)
+        return()
+    endif()
+    foreach(folder IN ITEMS src/ports boards)
+        if(EXISTS ${tickwheel_root}/${folder}/${port}/port.h)
+            set(${variable} ${tickwheel_root}/${folder}/${port}/port.h PARENT_SCOPE)
+            return()
+        endif()
+    endforeach()
+    message(FATAL_ERROR "there is no port ${port}: TW_PORT is one of src/ports or boards, or the path of a header")
 endfunction()
 
 function(tickwheel_add_library target)
@@ -80,13 +96,7 @@ function(tickwheel_add_library target)
         target_compile_definitions(${target} PRIVATE TW_CHECK)
         target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
     endif()
-    set(port_header ${arg_PORT})
-    if(arg_PORT MATCHES "^[a-z]+$")
-        set(port_header ${tickwheel_root}/src/ports/${arg_PORT}/port.h)
-        if(NOT EXISTS ${port_header})
-            message(FATAL_ERROR "there is no port ${arg_PORT}: TW_PORT is one of src/ports, or the path of a header")
-        endif()
-    endif()
+    tickwheel_get_port_header(port_header ${arg_PORT})
     if(arg_BASEPRI)  # programs mask by it, too
         target_compile_definitions(${target} PUBLIC TW_BASEPRI=${arg_BASEPRI})
     endif()
@@ -111,6 +121,7 @@ function(tickwheel_add_library target)
     # config.h is generated: in the build tree it has a folder of its own.
     target_include_directories(${target} PUBLIC
         $<BUILD_INTERFACE:${tickwheel_root}/include>
+        $<BUILD_INTERFACE:${tickwheel_root}/boards/include>
         $<BUILD_INTERFACE:${config_dir}>)
     target_include_directories(${target} PRIVATE ${tickwheel_root}/src ${arg_PORT_INCLUDES})
     target_compile_definitions(${target} PRIVATE TW_PORT_HEADER="${port_header}")
@@ -146,43 +157,4 @@ function(tickwheel_add_library target)
     if(UNIX)  # a board has no loader
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     endif()
-endfunction()
-
-# tickwheel_add_clock(target [SLEEP_HOOKS on|off] [DEFINES d...])
-#
-# For bare metal: the library that counts ticks and sleeps, by <tickwheel/cortexm/systick.h> or
-# <tickwheel/riscv/mtime.h>, as TW_PORT says, and by <tickwheel/board/lptimer.h>. With SLEEP_HOOKS, programs
-# have the hooks of <tickwheel/board/hooks.h>.
-function(tickwheel_add_clock target)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "SLEEP_HOOKS" "DEFINES")
-    get_filename_component(tickwheel_root ${CMAKE_CURRENT_FUNCTION_LIST_DIR} DIRECTORY)
-    set(clock_cortexm clocks/systick.c)
-    set(clock_riscv clocks/mtime.c)
-    add_library(${target} STATIC ${tickwheel_root}/drivers/${clock_${TW_PORT}}
-        ${tickwheel_root}/drivers/clocks/lptimer.c)
-    target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${tickwheel_root}/include>)
-    target_compile_definitions(${target} PRIVATE ${arg_DEFINES})
-    if(arg_SLEEP_HOOKS)
-        target_compile_definitions(${target} PUBLIC TW_SLEEP_HOOKS)
-    endif()
-    tickwheel_by_sections(${target})
-    target_compile_options(${target} PRIVATE -ffreestanding)
-    set_target_properties(${target} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
-endfunction()
-
-# tickwheel_add_adapter(target kernel library)
-#
-# The timers of <tickwheel/KERNEL/timers.h> on `library`, whose port is the kernel's: freertos, with ticks of 32
-# bits, or zephyr. Both need the folders of the kernel's headers; on FreeRTOS the target freertos_kernel brings
-# them, if there is one.
-function(tickwheel_add_adapter target kernel library)
-    get_filename_component(tickwheel_root ${CMAKE_CURRENT_FUNCTION_LIST_DIR} DIRECTORY)
-    add_library(${target} STATIC ${tickwheel_root}/drivers/kernels/${kernel}.c)
-    target_link_libraries(${target} PUBLIC ${library})
-    if(kernel STREQUAL freertos)
-        target_link_libraries(${library} PUBLIC $<BUILD_INTERFACE:$<TARGET_NAME_IF_EXISTS:freertos_kernel>>)
-    endif()
-    tickwheel_by_sections(${target})
-    target_compile_options(${target} PRIVATE -ffreestanding)
-    set_target_properties(${target} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
 endfunction()

@@ -19,10 +19,11 @@ def read(path):
 
 
 def file_of(include, folder):
-    if include[2]:
-        return ROOT / "include" / include[2]
-    beside = folder / include[1]  # a file of the same room, or of another one
-    return (beside if beside.exists() else ROOT / "src" / include[1]).resolve()
+    if include[1]:
+        beside = folder / include[1]  # a file of the same room, or of another one
+        return (beside if beside.exists() else ROOT / "src" / include[1]).resolve()
+    of_boards = ROOT / "boards/include" / include[2]
+    return of_boards if of_boards.exists() else ROOT / "include" / include[2]
 
 
 def reached(text, folder, files):

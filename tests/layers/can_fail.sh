@@ -7,7 +7,7 @@ status=0
 # In a copy of the tree that has each of the lines read, FILE LINE, at the end of its file, all must be refused.
 refuses_lines() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
-    cp -R "$root/src" "$root/drivers" "$root/include" "$root/tools" "$scratch/" || exit 1
+    cp -R "$root/src" "$root/drivers" "$root/boards" "$root/include" "$root/tools" "$scratch/" || exit 1
     while IFS= read -r text; do
         file=${text%% *} line=${text#* }
         echo "$line" >>"$scratch/$file"
@@ -63,12 +63,15 @@ src/durable/clerk.cpp #include "runtime/state.hpp"
 src/durable/clerk.cpp #include <sqlite3.h>
 src/durable/stores/sqlite/jobs.cpp #include <libpq-fe.h>
 src/timers/handle.cpp #include <tickwheel/durable.h>
-drivers/clocks/systick.c #include <tickwheel/tw.h>
-drivers/clocks/mtime.c #include <string.h>
-drivers/kernels/freertos.c #include <tickwheel/cortexm/systick.h>
-drivers/kernels/freertos.c #include <string.h>
-drivers/kernels/zephyr.c #include <zephyr/sys/atomic.h>
-drivers/kernels/zephyr.c #include "core/wheel.hpp"
+boards/cortexm/port.h #include <tickwheel/tw.h>
+boards/freertos/port.h #include "core/ring.hpp"
+boards/common/lptimer.c #include <tickwheel/tw.h>
+boards/cortexm/systick.c #include <tickwheel/tw.h>
+boards/riscv/mtime.c #include <string.h>
+boards/freertos/timers.c #include <tickwheel/cortexm/systick.h>
+boards/freertos/timers.c #include <string.h>
+boards/zephyr/timers.c #include <zephyr/sys/atomic.h>
+boards/zephyr/timers.c #include "core/wheel.hpp"
 drivers/epoll.cpp #include <tickwheel/runtime.h>
 drivers/sleep.cpp #include "../src/runtime/state.hpp"
 drivers/sleep.cpp #include "runtime/state.hpp"
@@ -77,7 +80,8 @@ include/tickwheel/tw.h #include <stdio.h>
 include/tickwheel/tw.h #include "tw_private.h"
 include/tickwheel/tw.h #include <FreeRTOS.h>
 include/tickwheel/tw.h #include <zephyr/kernel.h>
-include/tickwheel/freertos/timers.h #include <task.h>
+boards/include/tickwheel/freertos/timers.h #include <task.h>
+boards/include/tickwheel/board/lptimer.h #include <string.h>
 END
 
 refuses_object 'no memory function' 'extern "C" void *malloc(unsigned long); void *tw_a = malloc(1);'

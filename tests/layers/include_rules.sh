@@ -3,8 +3,7 @@
 #
 #   src/base      its own files, and the system's headers; what the core uses of it, none
 #   src/core      its own files, base/numbers.hpp, tw.h and port.h, and headers of a freestanding C++
-#   src/ports     their own folder, src/base, port.h, what is public of their board or kernel, the kernel's and the
-#                 system's headers; on Linux the hooks of src/check
+#   src/ports     their own folder, src/base, port.h and the system's headers; on Linux the hooks of src/check
 #   src/check     its own files, src/base, tw.h and port.h, and the system's headers
 #   src/runtime   its own files, src/base, public headers of the C interface, and the system's headers; of src/core door.h
 #   src/workers   its own files, src/runtime, public headers of the C interface, and the system's headers
@@ -14,9 +13,11 @@
 #                 database's
 #   tools         public headers, src/base, src/observe, and the headers of C++
 #   drivers       their own folder, src/base, src/ports/linux, port.h, driver.h and the system's headers
-#     clocks      of boards: public headers of their board, <stdint.h> and <stdbool.h>
-#     kernels     adapters: public headers of their kernel, and <stdbool.h>
-#   include       public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too; those of a kernel,
+#   boards        ports: port.h, what is public of their board or kernel, the kernel's and the system's headers
+#                 clocks: public headers of their board, <stdint.h> and <stdbool.h>
+#                 adapters to kernels: public headers of their kernel, and <stdbool.h>
+#   include, boards/include
+#                 public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too; those of a kernel,
 #                 the kernel's
 #
 # A file names those of its own room by "name" and those of another room by "room/name".
@@ -67,7 +68,7 @@ breaks=$(
     room src/core '*' 'base' "$core_headers"
     includes_in src/core '*' | grep '"base/' | grep -v '"base/numbers\.hpp"$'
     includes_in src/base numbers.hpp
-    room src/ports '*' 'base check' "tickwheel/port\.h|$board_headers|$kernel_headers|zephyr/kernel\.h|$system"
+    room src/ports '*' 'base check' "tickwheel/port\.h|$system"
     includes_in src/ports '*' | grep '"check/' | grep -v '/linux/port\.h:[0-9]*:"check/check\.h"$'
     room src/check '*' 'base' "tickwheel/(port|tw)\.h|$system"
     room src/runtime '*' 'base core' "$interface|$system"
@@ -81,9 +82,13 @@ breaks=$(
     includes_in src/runtime '*' | grep '"core/' | grep -v '"core/door\.h"$'
     includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
     room drivers '*.[ch]pp' 'base ports/linux' "tickwheel/(port|driver)\.h|$system"
-    room drivers/clocks '*.[ch]' '' "$board_headers|std(int|bool)\.h"
-    room drivers/kernels '*.[ch]' '' "$kernel_headers|stdbool\.h"
-    includes_in include '*.h' | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
+    room boards port.h '' "tickwheel/port\.h|$board_headers|$kernel_headers|zephyr/kernel\.h|$system"
+    for folder in common cortexm riscv; do
+        room boards/$folder '*.c' '' "$board_headers|std(int|bool)\.h"
+    done
+    room boards/freertos timers.c '' "$kernel_headers|stdbool\.h"
+    room boards/zephyr timers.c '' "$kernel_headers|stdbool\.h"
+    { includes_in include '*.h' && includes_in boards/include '*.h'; } | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
         grep -vE '/freertos/kernel\.h:[0-9]+:<(freertos/)?(FreeRTOS|task)\.h>$|/zephyr/timers\.h:[0-9]+:<zephyr/kernel\.h>$'
     includes_in include '*.hpp' | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
     true

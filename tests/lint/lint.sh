@@ -9,7 +9,8 @@ build=$1
 fix=${2:-}
 deviations=tests/lint/deviations.txt
 config=$build/tickwheel-config
-kernels=(-Itests/kernels/freertos/kernel/include -Itests/kernels/freertos/host -Itests/kernels/zephyr/include)
+simulated=boards/tests/kernels # the headers of kernels
+kernels=("-I$simulated/freertos/kernel/include" "-I$simulated/freertos/host" "-I$simulated/zephyr/include")
 failures=()
 
 # For code that needs ticks of 32 bits.
@@ -41,7 +42,7 @@ sources() {
     find "$@" -type f \( "${extensions[@]:1}" \) -print0 | sort -z
 }
 
-all_sources() { sources c h cpp hpp in include src drivers tests bench examples toolchains tools; }
+all_sources() { sources c h cpp hpp in include src drivers boards tests bench examples toolchains tools; }
 
 formatting() {
     [ "$fix" != --fix ] || all_sources | xargs -0 clang-format -i
@@ -54,7 +55,7 @@ without_counts() { "$@" 2> >(grep -v 'generated\.$' >&2); }
 # Sources for this machine: clang-tidy takes the flags from the compile commands. Not the README's C++
 # program, which is too short to catch exceptions.
 tidy() {
-    sources c cpp in src drivers examples tools | grep -zvE '^(drivers/(clocks|kernels)|examples/firmware)/|/first\.cpp$' |
+    sources c cpp in src drivers examples tools | grep -zvE '/first\.cpp$' |
         without_counts xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet
 }
 
@@ -66,47 +67,47 @@ tidy_tree() {
 
 # Sources for boards only, as a compiler for a board of each family sees them.
 tidy_boards() {
-    local flags=(-std=c11 -ffreestanding -DTW_OWN_WAIT -DTW_SLEEP_HOOKS -Iinclude "-I$config" -Itoolchains/boards)
-    local boards=toolchains/boards arm riscv
-    mapfile -d '' arm < <(sources c in drivers/clocks examples/firmware $boards | grep -zvE '/riscv/|mtime|tiny')
-    mapfile -d '' riscv < <(sources c in drivers/clocks/mtime.c $boards/riscv)
-    without_counts clang-tidy --quiet "${arm[@]}" -- --target=thumbv7m-none-eabi "${flags[@]}" -I$boards/mps2-an385 &&
-        without_counts clang-tidy --quiet examples/firmware/tiny.c -- --target=thumbv7m-none-eabi "-I$tree" "${flags[@]}" \
-            -I$boards/mps2-an385 &&
-        without_counts clang-tidy --quiet "${riscv[@]}" -- --target=riscv32 -march=rv32imac "${flags[@]}" -I$boards/virt
+    local machines=boards/machines arm riscv
+    local flags=(-std=c11 -ffreestanding -DTW_OWN_WAIT -DTW_SLEEP_HOOKS -Iinclude -Iboards/include "-I$config" "-I$machines")
+    mapfile -d '' arm < <(sources c in boards/{common,cortexm,examples} $machines | grep -zvE '/riscv/|tiny')
+    mapfile -d '' riscv < <(sources c in boards/riscv $machines/riscv)
+    without_counts clang-tidy --quiet "${arm[@]}" -- --target=thumbv7m-none-eabi "${flags[@]}" -I$machines/mps2-an385 &&
+        without_counts clang-tidy --quiet boards/examples/tiny.c -- --target=thumbv7m-none-eabi "-I$tree" "${flags[@]}" \
+            -I$machines/mps2-an385 &&
+        without_counts clang-tidy --quiet "${riscv[@]}" -- --target=riscv32 -march=rv32imac "${flags[@]}" -I$machines/virt
 }
 
 # Adapters to kernels, with the headers of the kernels that the tests simulate.
 tidy_kernels() {
-    without_counts clang-tidy --quiet drivers/kernels/*.c -- -std=c99 -Iinclude "-I$short" "${kernels[@]}" &&
-        without_counts clang-tidy --quiet drivers/kernels/zephyr.c -- -std=c99 -Iinclude "-I$config" "${kernels[@]}"
+    local flags=(-std=c99 -Iinclude -Iboards/include "${kernels[@]}")
+    without_counts clang-tidy --quiet boards/{freertos,zephyr}/timers.c -- "${flags[@]}" "-I$short" &&
+        without_counts clang-tidy --quiet boards/zephyr/timers.c -- "${flags[@]}" "-I$config"
 }
 
 # uninitMemberVar is off in the core: cppcheck does not follow the calls that set rings and lock.
 bugs() {
     cppcheck --quiet -j "$(nproc)" --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
         --suppress=missingIncludeSystem "--suppress=uninitMemberVar:src/core/*" \
-        -Iinclude -Isrc "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" \
-        -i drivers/kernels src drivers examples tools &&
+        -Iinclude -Iboards/include -Isrc "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" \
+        src drivers boards/{common,cortexm,riscv} examples tools &&
         cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --suppress=missingIncludeSystem \
-            -Iinclude "-I$short" "${kernels[@]}" drivers/kernels
+            -Iinclude -Iboards/include "-I$short" "${kernels[@]}" boards/{freertos,zephyr}
 }
 
 # Breaches of MISRA C in what firmware has beside the core, as rule:file:line. Each source is checked on
 # its own, with the port of its boards or its kernel, as a program with it would be.
 misra_findings() {
-    local family source files folders
-    while read -r family source; do
+    local port source folders
+    while read -r port source; do
         printf '#define TW_PORT_HEADER <%s/port.h>\n#include <tickwheel/tw.h>\n#include <tickwheel/port.h>\n' \
-            "$family" >"$build/port_$family.c"
+            "$port" >"$build/port.c"
         folders=("-I$config")
-        [[ $source != kernels/* ]] || folders=("-I$short" "${kernels[@]}")
-        files=()
-        [ -z "$source" ] || files=("drivers/$source.c")
-        cppcheck --quiet --addon=misra --enable=style --template='{id}:{file}:{line}' -Iinclude -Isrc/ports \
-            "${folders[@]}" "${files[@]}" "$build/port_$family.c" 2>&1
-    done < <(printf '%s\n' "cortexm clocks/systick" "cortexm clocks/lptimer" "riscv clocks/mtime" \
-        "freertos kernels/freertos" "zephyr kernels/zephyr" none) | grep -vE ":(tests|$build)/" | sort -u
+        [[ $source != */timers.c ]] || folders=("-I$short" "${kernels[@]}")
+        cppcheck --quiet --addon=misra --enable=style --template='{id}:{file}:{line}' -Iinclude -Iboards/include -I. \
+            "${folders[@]}" ${source:+"$source"} "$build/port.c" 2>&1
+    done < <(printf '%s\n' "boards/cortexm boards/cortexm/systick.c" "boards/cortexm boards/common/lptimer.c" \
+        "boards/riscv boards/riscv/mtime.c" "boards/freertos boards/freertos/timers.c" \
+        "boards/zephyr boards/zephyr/timers.c" src/ports/none) | grep -vE ":(boards/tests|$build)/" | sort -u
 }
 
 # Findings and deviations.txt agree, rule by rule and file by file.
@@ -127,7 +128,7 @@ rules_have_reasons() {
 }
 
 shell() {
-    { printf '%s\0' dev .ci/run && sources sh in bench examples packaging tests toolchains tools; } |
+    { printf '%s\0' dev .ci/run && sources sh in bench boards examples packaging tests toolchains tools; } |
         xargs -0 shellcheck --severity=warning
 }
 
@@ -135,7 +136,7 @@ shell() {
 compiled() {
     local language=c
     [[ $3 != c++* ]] || language=c++
-    printf '#include <%s>\nextern int something;\n' "${1#*/}" | "$2" -x $language "-std=$3" "@$build/flags" - 2>&1
+    printf '#include <%s>\nextern int something;\n' "${1##*include/}" | "$2" -x $language "-std=$3" "@$build/flags" - 2>&1
 }
 
 # alone HEADER COMPILER STANDARD: the header compiles.
@@ -151,7 +152,7 @@ too_old() {
 # Each C header compiles on its own, with both compilers, in each language that it promises; C++ headers in C++20.
 headers() {
     local header standard
-    printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude "-I$config" "${kernels[@]}" \
+    printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Iboards/include "-I$config" "${kernels[@]}" \
         "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"" | sed 's/"/\\"/g' >"$build/flags"
     export -f compiled alone too_old
     export build
@@ -163,20 +164,22 @@ headers() {
         for standard in c99 c11 c17 c++11 c++14 c++20; do
             printf '%s\n' "alone $header gcc $standard" "alone $header clang $standard"
         done
-    done < <(sources h hpp in include) | xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
+    done < <(sources h hpp in include boards/include) | xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
 }
 
 # Each header is in a header set, so that it is installed: but port.h, and Zephyr's, whose build
 # takes it from here.
 header_sets() {
-    local header failed=0
+    local header sets failed=0
     while IFS= read -r -d '' header; do
-        header=${header#include/tickwheel/}
-        [[ $header = port.h || $header = zephyr/* ]] || grep -qE "(^|[ /])$header([ )]|\$)" cmake/TickwheelHeaders.cmake || {
-            echo "lint: $header is missing in cmake/TickwheelHeaders.cmake" >&2
+        sets=cmake/TickwheelHeaders.cmake
+        [[ $header != boards/* ]] || sets=boards/boards.cmake
+        header=${header#*include/tickwheel/}
+        [[ $header = port.h || $header = zephyr/* ]] || grep -qE "(^|[ /])$header([ )]|\$)" $sets || {
+            echo "lint: $header is missing in $sets" >&2
             failed=1
         }
-    done < <(sources h hpp in include)
+    done < <(sources h hpp in include boards/include)
     return $failed
 }
 

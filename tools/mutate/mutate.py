@@ -22,7 +22,7 @@ from tree import Tree
 # Labels of tests that never run here: they build something, search models of the code, or take long.
 NEVER = {"build", "protocol", "soak", "docs"}
 # By folder: the labels of the tests for mutants in it.
-TESTS_OF = {"src/core": {"core"}, "src/durable": {"durable"}, "drivers/kernels": {"kernels"}}
+TESTS_OF = {"src/core": {"core"}, "src/durable": {"durable"}, "boards": {"boards", "kernels"}}
 TESTS_OF_OTHERS = {"runtime", "timers", "workers", "drivers", "observe", "cpp", "ports"}
 SHORT = {"TW_MODEL_OPS": "20000", "TW_MODEL_DEPTH": "3"}  # the random and the exhaustive tests
 
@@ -128,8 +128,7 @@ def choose_tests(options, tree, mutated):
     else:
         labels = set()
         for name in mutated.names.values():
-            room = "/".join(name.split("/")[:2])
-            labels |= TESTS_OF.get(room, TESTS_OF_OTHERS)
+            labels |= next((of for folder, of in TESTS_OF.items() if name.startswith(f"{folder}/")), TESTS_OF_OTHERS)
     chosen = [
         test
         for test in read_tests(tree.build_dir)

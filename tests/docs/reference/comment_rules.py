@@ -178,7 +178,7 @@ class Code:
 
 def main():
     root = Path(sys.argv[1])
-    headers = [header for header in read_headers(root / sys.argv[2]) if header.path.endswith(".h")]
+    headers = [header for header in read_headers(*(root / folder for folder in sys.argv[2].split(","))) if header.path.endswith(".h")]
     code = Code([root / folder for folder in sys.argv[4:]]).returned()
     exceptions = Exceptions(root / sys.argv[3])
     checked = findings = 0

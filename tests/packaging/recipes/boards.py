@@ -10,7 +10,7 @@ from recipe import PROGRAM, ROOT, STUBS, equal, expect, read, run, scratch, vers
 
 folder, _ = scratch()
 run(sys.executable, "-B", f"{ROOT}/packaging/amalgamate/amalgamate.py", folder)
-run("sh", f"{ROOT}/packaging/amalgamate/board_folder.sh", folder)
+run("sh", f"{ROOT}/boards/packaging/board_folder.sh", folder)
 board = f"{folder}/Tickwheel"
 strict = ["-Wall", "-Wextra", "-Werror"]
 
@@ -26,7 +26,7 @@ for name in ("tickwheel.h", "tickwheel.cpp"):
     expect(f"Tickwheel {version()}" in open(f"{board}/src/{name}", encoding="utf-8").read(), f"{name} has the version")
 
 # Arduino: https://arduino.github.io/arduino-cli/latest/library-specification/
-properties = dict(line.split("=", 1) for line in read("packaging", "arduino", "library.properties").splitlines())
+properties = dict(line.split("=", 1) for line in read("boards/packaging", "arduino", "library.properties").splitlines())
 equal(set(properties), {"name", "version", "author", "maintainer", "sentence", "paragraph", "category", "url",
                         "architectures", "includes"}, "the fields of library.properties")
 equal(properties["version"], version(), "the version in library.properties")
@@ -64,7 +64,7 @@ constants = {name for body in re.findall(r"^enum(?: \w+)? \{(.*?)\}", code, re.M
 expected = {name: "KEYWORD1" for name in types} | {name: "KEYWORD2" for name in functions}
 expected |= {name: "LITERAL1" for name in constants | {"TW_NEVER", "TW_UNBOUNDED", "TW_FIRES_MAX"}}
 expect({"tw_node", "tw_tick"} <= types and "tw_next" in functions and "TW_SKIP" in constants, "tw.h is read")
-lines = [line for line in read("packaging", "arduino", "keywords.txt").splitlines() if line and not line.startswith("#")]
+lines = [line for line in read("boards/packaging", "arduino", "keywords.txt").splitlines() if line and not line.startswith("#")]
 for line in lines:
     expect(re.fullmatch(r"\w+\t(KEYWORD[12]|LITERAL1)", line), f"keywords.txt: {line}")
 equal(set(lines), {"\t".join(item) for item in expected.items()}, "the words of keywords.txt")
@@ -121,7 +121,7 @@ has("TW_TICK_BITS == 64 && TW_TREE == 0", "-DARDUINO=10819", "-DTW_TREE=0")
 has("TW_TICK_BITS == 64 && TW_TREE == 0")
 
 # PlatformIO: https://docs.platformio.org/en/latest/manifests/library-json/
-library = json.loads(read("packaging", "platformio", "library.json"))
+library = json.loads(read("boards/packaging", "platformio", "library.json"))
 equal(set(library), {"$schema", "name", "version", "description", "keywords", "repository", "license", "frameworks",
                      "platforms", "headers", "build", "examples"}, "the fields of library.json")
 equal(library["name"], properties["name"], "the name in library.json")
@@ -145,12 +145,12 @@ run("gcc", *strict, f"-I{board}/{library['build']['includeDir']}", f"{PROGRAM}/t
 run(f"{folder}/native")
 
 # ESP-IDF
-manifest = dict(re.findall(r'^(\w+): "?(.*?)"?$', read("packaging", "esp-idf", "idf_component.yml"), re.M))
+manifest = dict(re.findall(r'^(\w+): "?(.*?)"?$', read("boards/packaging", "esp-idf", "idf_component.yml"), re.M))
 equal(manifest["version"], version(), "the version in idf_component.yml")
 for field in ("description", "url", "license"):
     expect(manifest.get(field), f"idf_component.yml has {field}")
 run("cmake", "-S", f"{STUBS}/esp-idf", "-B", f"{folder}/esp-idf", f"-DCOMPONENT={board}",
-    f"-DKERNELS={ROOT}/tests/kernels", f"-DPROGRAMS={PROGRAM}/test_package.c;{STUBS}/timers.c")
+    f"-DKERNELS={ROOT}/boards/tests/kernels", f"-DPROGRAMS={PROGRAM}/test_package.c;{STUBS}/timers.c")
 run("cmake", "--build", f"{folder}/esp-idf")
 for program in ("test_package", "timers"):
     run(f"{folder}/esp-idf/{program}")

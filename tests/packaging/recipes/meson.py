@@ -28,7 +28,7 @@ expect(f"{provided} = declare_dependency" in recipe, f"{provided} is a dependenc
 # The sources alone, and the overlay.
 sources = f"{folder}/program/subprojects/{wrap['wrap-git']['directory']}"
 os.makedirs(sources)
-for name in ("include", "src", "drivers"):
+for name in ("include", "src", "drivers", "boards/include"):
     shutil.copytree(f"{ROOT}/{name}", f"{sources}/{name}")
 shutil.copytree(PROGRAM, f"{sources}/packaging/conan/test_package")
 shutil.copytree(f"{ROOT}/packaging/meson", sources, dirs_exist_ok=True)

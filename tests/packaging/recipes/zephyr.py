@@ -45,7 +45,7 @@ for variant, changes in VARIANTS.items():
     if options["TICKWHEEL_TIMERS"] == "y":
         programs.append(f"{STUBS}/timers.c")
     run("cmake", "-S", f"{STUBS}/zephyr", "-B", f"{folder}/{variant}", f"-DMODULE={ROOT}/{module['cmake']}",
-        f"-DKERNELS={ROOT}/tests/kernels", f"-DPROGRAMS={';'.join(programs)}",
+        f"-DKERNELS={ROOT}/boards/tests/kernels", f"-DPROGRAMS={';'.join(programs)}",
         *(f"-DCONFIG_{name}={value}" for name, value in options.items() if value != "n"))
     config = config_of(f"{folder}/{variant}/module/config/tickwheel/config.h")
     equal(config, {**SETTINGS[variant], "TW_RUNTIME": "0"}, f"the settings of {variant}")

@@ -35,11 +35,10 @@ message(STATUS "Durable timers: with ${durable_stores_text}")
 
 set(durable_dir ${PROJECT_SOURCE_DIR}/src/durable)
 add_library(tickwheel_durable
-    ${durable_dir}/calendar.cpp ${durable_dir}/check_job.cpp ${durable_dir}/clerk.cpp ${durable_dir}/cron.cpp
+    ${durable_dir}/check_job.cpp ${durable_dir}/clerk.cpp
     ${durable_dir}/durable.cpp ${durable_dir}/explain.cpp ${durable_dir}/fire.cpp ${durable_dir}/front.cpp
     ${durable_dir}/holding.cpp ${durable_dir}/jobs.cpp ${durable_dir}/line.cpp ${durable_dir}/pacer.cpp
-    ${durable_dir}/schedule.cpp ${durable_dir}/settings.cpp ${durable_dir}/gate.cpp ${durable_dir}/zone.cpp
-    ${durable_dir}/zone_rule.cpp
+    ${durable_dir}/schedule.cpp ${durable_dir}/settings.cpp ${durable_dir}/gate.cpp
     ${durable_dir}/seen.cpp ${durable_dir}/stores/choice.cpp ${durable_dir}/stores/memory/database.cpp
     ${durable_dir}/stores/memory/members.cpp ${durable_dir}/stores/memory/store.cpp)
 if(TW_SQLITE_FOUND)
@@ -56,7 +55,7 @@ if(TW_POSTGRES_FOUND)
     target_compile_definitions(tickwheel_durable PRIVATE TW_WITH_POSTGRES)
     target_link_libraries(tickwheel_durable PRIVATE PkgConfig::TW_POSTGRES)
 endif()
-target_link_libraries(tickwheel_durable PUBLIC tickwheel)
+target_link_libraries(tickwheel_durable PUBLIC tickwheel PRIVATE tickwheel_calendar)
 # A program in C needs the C++ library as well, and its compiler does not add it.
 set(durable_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
 list(FILTER durable_runtime INCLUDE REGEX "^(stdc|c)\\+\\+$")

@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 set(installed_targets tickwheel)
-foreach(target tickwheel_cpp tickwheel_clock tickwheel_freertos)
+foreach(target tickwheel_cpp tickwheel_calendar tickwheel_clock tickwheel_freertos)
     if(TARGET ${target})
         list(APPEND installed_targets ${target})
     endif()
@@ -37,6 +37,14 @@ configure_file(cmake/tickwheel.pc.in tickwheel.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 # Who links the static library links what that uses; a shared one has it.
+if(TARGET tickwheel_calendar)
+    get_target_property(kind tickwheel_calendar TYPE)
+    if(kind STREQUAL STATIC_LIBRARY)
+        list(TRANSFORM tickwheel_cpp_libraries PREPEND " -l" OUTPUT_VARIABLE pc_cpp_libs)
+    endif()
+    configure_file(cmake/tickwheel-calendar.pc.in tickwheel-calendar.pc @ONLY)
+    install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-calendar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endif()
 if(TARGET tickwheel_durable)
     get_target_property(kind tickwheel_durable TYPE)
     foreach(module IN ITEMS sqlite3 libpq)

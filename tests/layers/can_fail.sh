@@ -7,7 +7,7 @@ status=0
 # In a copy of the tree that has each of the lines read, FILE LINE, at the end of its file, all must be refused.
 refuses_lines() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
-    cp -R "$root/src" "$root/drivers" "$root/include" "$root/tools" "$scratch/" || exit 1
+    cp -R "$root/src" "$root/drivers" "$root/include" "$root/tools" "$root/calendar" "$scratch/" || exit 1
     while IFS= read -r text; do
         file=${text%% *} line=${text#* }
         echo "$line" >>"$scratch/$file"
@@ -58,6 +58,12 @@ src/durable/clerk.cpp #include "runtime/runtime.hpp"
 src/durable/clerk.cpp #include <sqlite3.h>
 src/durable/stores/sqlite/jobs.cpp #include <libpq-fe.h>
 src/timers/handle.cpp #include <tickwheel/durable.h>
+src/timers/handle.cpp #include <tickwheel/calendar.h>
+src/durable/clerk.cpp #include "calendar/src/zone.hpp"
+calendar/src/zone.cpp #include <tickwheel/durable.h>
+calendar/src/zone.cpp #include <tickwheel/runtime.h>
+calendar/src/zone.cpp #include "durable/utf8.hpp"
+calendar/include/tickwheel/calendar.h #include <stdio.h>
 drivers/clocks/systick.c #include <tickwheel/tw.h>
 drivers/clocks/mtime.c #include <string.h>
 drivers/kernels/freertos.c #include <tickwheel/cortexm/systick.h>

@@ -8,8 +8,9 @@
 #   src/workers   its own files, src/runtime, public headers of the C interface, and the system's headers
 #   src/timers    the same, and src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
-#   src/durable   its own files, public headers of the C interface, and standard and system's headers; the stores also the
+#   src/durable   its own files, public headers of the C interface, calendar.h, and standard and system's headers; the stores also the
 #                 database's
+#   calendar      its own files, calendar.h, driver.h, and standard and system's headers
 #   tools         public headers, src/observe, and the headers of C++
 #   drivers       their own folder, src/ports/linux, port.h, driver.h and the system's headers
 #     clocks      of boards: public headers of their board, <stdint.h> and <stdbool.h>
@@ -23,7 +24,7 @@ root=$1
 core_headers='tickwheel/(tw|port)\.h|cstdint|cstddef|bit|type_traits|new'
 board_headers='tickwheel/(board|cortexm|riscv)/[a-z]+\.h'
 kernel_headers='tickwheel/(freertos|zephyr)/[a-z]+\.h'
-durable='tickwheel/(durable|durable_store|durable_sqlite)\.h'
+durable='tickwheel/(calendar|durable|durable_store|durable_sqlite)\.h'
 interface='tickwheel/(inspect|observe|trace|runtime|workers|task|handle|keyed|driver|tw|port)\.h'
 
 # includes_in FOLDER PATTERN: prints "file:line:included name", without comments and spaces
@@ -69,6 +70,7 @@ breaks=$(
     room src/timers '*' 'core runtime workers' "$interface|$system"
     room src/observe '*' 'runtime workers timers' "$interface|$system"
     room src/durable '*' 'durable durable/stores' "$durable|$interface|$system|libpq-fe\.h"
+    room calendar/src '*' '' "tickwheel/(calendar|driver)\.h|$system"
     includes_in src/durable '*' | grep '<libpq' | grep -v '/stores/postgres/'
     includes_in src/durable '*' | grep '<sqlite3' | grep -v '/stores/sqlite/'
     room tools '*.[ch]pp' 'observe' "tickwheel/(durable|observe|version)\.h|$system"
@@ -77,7 +79,7 @@ breaks=$(
     room drivers '*.[ch]pp' 'ports/linux' "tickwheel/(port|driver)\.h|$system"
     room drivers/clocks '*.[ch]' '' "$board_headers|std(int|bool)\.h"
     room drivers/kernels '*.[ch]' '' "$kernel_headers|stdbool\.h"
-    includes_in include '*.h' | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
+    { includes_in include '*.h' && includes_in calendar/include '*.h'; } | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
         grep -vE '/freertos/kernel\.h:[0-9]+:<(freertos/)?(FreeRTOS|task)\.h>$|/zephyr/timers\.h:[0-9]+:<zephyr/kernel\.h>$'
     includes_in include '*.hpp' | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
     true

@@ -160,7 +160,8 @@ function(tickwheel_in_cpp target name map)
     target_compile_options(${target} PRIVATE -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
     set_target_properties(${target} PROPERTIES
         CXX_EXTENSIONS OFF UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON EXPORT_NAME ${name}
-        VERSION ${PROJECT_VERSION} SOVERSION 0)
+        VERSION ${PROJECT_VERSION} SOVERSION 0
+        INSTALL_RPATH $ORIGIN)  # the other libraries are beside it
     target_link_options(${target} PRIVATE LINKER:--as-needed)
     if(BUILD_SHARED_LIBS)
         target_link_options(${target} PRIVATE LINKER:--version-script=${map})

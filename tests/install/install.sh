@@ -64,6 +64,9 @@ check_headers() {
 
 check_tools() {
     quietly env LD_LIBRARY_PATH="$library" "$prefix/bin/tickwheel-top" --version
+    if [ -z "$is_installed" ] && [ -e "$prefix/bin/tickwheel-jobs" ]; then # it finds its libraries under any prefix
+        quietly "$prefix/bin/tickwheel-jobs" --help
+    fi
     test -f "$prefix/share/tickwheel/tickwheel-gdb.py"
     loops=$prefix/share/doc/tickwheel/examples/loops
     [ -z "$is_installed" ] || loops=$prefix/share/doc/tickwheel-doc/examples/loops

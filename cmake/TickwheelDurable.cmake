@@ -35,11 +35,10 @@ message(STATUS "Durable timers: with ${durable_stores_text}")
 
 set(durable_dir ${PROJECT_SOURCE_DIR}/src/durable)
 add_library(tickwheel_durable
-    ${durable_dir}/calendar.cpp ${durable_dir}/check_job.cpp ${durable_dir}/clerk.cpp ${durable_dir}/cron.cpp
+    ${durable_dir}/check_job.cpp ${durable_dir}/clerk.cpp
     ${durable_dir}/durable.cpp ${durable_dir}/explain.cpp ${durable_dir}/fire.cpp ${durable_dir}/front.cpp
     ${durable_dir}/holding.cpp ${durable_dir}/jobs.cpp ${durable_dir}/line.cpp ${durable_dir}/pacer.cpp
-    ${durable_dir}/schedule.cpp ${durable_dir}/settings.cpp ${durable_dir}/gate.cpp ${durable_dir}/zone.cpp
-    ${durable_dir}/zone_rule.cpp
+    ${durable_dir}/schedule.cpp ${durable_dir}/settings.cpp ${durable_dir}/gate.cpp
     ${durable_dir}/seen.cpp ${durable_dir}/stores/choice.cpp ${durable_dir}/stores/memory/database.cpp
     ${durable_dir}/stores/memory/members.cpp ${durable_dir}/stores/memory/store.cpp)
 if(TW_SQLITE_FOUND)
@@ -56,24 +55,10 @@ if(TW_POSTGRES_FOUND)
     target_compile_definitions(tickwheel_durable PRIVATE TW_WITH_POSTGRES)
     target_link_libraries(tickwheel_durable PRIVATE PkgConfig::TW_POSTGRES)
 endif()
-target_link_libraries(tickwheel_durable PUBLIC tickwheel)
-# A program in C needs the C++ library as well, and its compiler does not add it.
-set(durable_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
-list(FILTER durable_runtime INCLUDE REGEX "^(stdc|c)\\+\\+$")
-target_link_libraries(tickwheel_durable PRIVATE ${durable_runtime})
+target_link_libraries(tickwheel_durable PUBLIC tickwheel PRIVATE tickwheel_calendar)
 target_include_directories(tickwheel_durable PRIVATE ${PROJECT_SOURCE_DIR}/src)
-target_compile_features(tickwheel_durable PRIVATE cxx_std_20)
-target_compile_options(tickwheel_durable PRIVATE -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
-set_target_properties(tickwheel_durable PROPERTIES
-    CXX_EXTENSIONS OFF UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON EXPORT_NAME durable
-    VERSION ${PROJECT_VERSION} SOVERSION 0)
+tickwheel_in_cpp(tickwheel_durable durable ${durable_dir}/tickwheel_durable.map)
 add_library(tickwheel::durable ALIAS tickwheel_durable)
-target_link_options(tickwheel_durable PRIVATE LINKER:--as-needed)
-if(BUILD_SHARED_LIBS)
-    set(map ${durable_dir}/tickwheel_durable.map)
-    target_link_options(tickwheel_durable PRIVATE LINKER:--version-script=${map})
-    set_property(TARGET tickwheel_durable APPEND PROPERTY LINK_DEPENDS ${map})
-    if(TW_LINKER_HAS_UNDEFINED_VERSION)  # without SQLite there are fewer functions than in the map
-        target_link_options(tickwheel_durable PRIVATE LINKER:--undefined-version)
-    endif()
+if(BUILD_SHARED_LIBS AND TW_LINKER_HAS_UNDEFINED_VERSION)  # without SQLite there are fewer functions than in the map
+    target_link_options(tickwheel_durable PRIVATE LINKER:--undefined-version)
 endif()

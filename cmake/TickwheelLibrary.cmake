@@ -158,3 +158,24 @@ function(tickwheel_add_library target)
         set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON)
     endif()
 endfunction()
+
+# What a program in C needs as well if it links a library in C++, because its compiler does not add it.
+set(tickwheel_cpp_libraries ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+list(FILTER tickwheel_cpp_libraries INCLUDE REGEX "^(stdc|c)\\+\\+$")
+
+# tickwheel_in_cpp(target name map): a library of this project with a C interface that needs the C++ library; it
+# is installed as tickwheel::name. The shared one exports what the map names.
+function(tickwheel_in_cpp target name map)
+    target_link_libraries(${target} PRIVATE ${tickwheel_cpp_libraries})
+    target_compile_features(${target} PRIVATE cxx_std_20)
+    target_compile_options(${target} PRIVATE -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+    set_target_properties(${target} PROPERTIES
+        CXX_EXTENSIONS OFF UNITY_BUILD OFF POSITION_INDEPENDENT_CODE ON EXPORT_NAME ${name}
+        VERSION ${PROJECT_VERSION} SOVERSION 0
+        INSTALL_RPATH $ORIGIN)  # the other libraries are beside it
+    target_link_options(${target} PRIVATE LINKER:--as-needed)
+    if(BUILD_SHARED_LIBS)
+        target_link_options(${target} PRIVATE LINKER:--version-script=${map})
+        set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${map})
+    endif()
+endfunction()

@@ -44,7 +44,7 @@ class TickwheelConan(ConanFile):
         self.version = ".".join(re.findall(r"define TW_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
 
     def export_sources(self):
-        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "src/*", "drivers/*", "boards/*"):
+        for pattern in ("CMakeLists.txt", "LICENSE", "cmake/*", "include/*", "src/*", "drivers/*", "calendar/*", "boards/*"):
             copy(self, pattern, src=self._root, dst=self.export_sources_folder)
 
     def config_options(self):

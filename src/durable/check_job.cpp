@@ -7,7 +7,6 @@
 #include <tickwheel/durable_store.h>
 
 #include "explain.hpp"
-#include "schedule.hpp"
 #include "utf8.hpp"
 
 namespace tickwheel::durable {

@@ -4,7 +4,7 @@
 
 #include <tickwheel/durable.h>
 
-#include "calendar.hpp"
+#include "schedule.hpp"
 
 namespace tickwheel::durable {
 

@@ -7,7 +7,7 @@
 #include <tickwheel/durable_store.h>
 #include <tickwheel/handle.h>
 
-#include "calendar.hpp"
+#include "schedule.hpp"
 
 namespace tickwheel::durable {
 
@@ -38,8 +38,7 @@ struct held_job {
 
     std::string kind, key, payload, cron, zone;
     tw_durable_job job;  // points to these
-    std::unique_ptr<calendar>
-        dates;  // the cron expression; null if there is none, or this machine cannot read it
+    calendar dates;      // null also if this machine cannot read it
     const char *why_no_dates = nullptr;
     std::int64_t ready_ns;
     std::uint32_t attempts;

@@ -35,11 +35,8 @@ held_job::held_job(const tw_durable_entry &entry, const handling &handled_by,
     job.payload = payload.data();
     job.cron = entry.job.cron != nullptr ? cron.c_str() : nullptr;
     job.zone = entry.job.zone != nullptr ? zone.c_str() : nullptr;
-    if (job.cron != nullptr) {
-        dates = std::make_unique<calendar>();
-        if (calendar::parse(job.cron, job.zone, *dates, why_no_dates) != 0)
-            dates.reset();
-    }
+    if (job.cron != nullptr)
+        make_calendar(job, dates, why_no_dates);
 }
 
 holding::holding(const settings &all, const local_clock &clock, const database_clock &its_clock,

@@ -39,7 +39,7 @@ int schedule_first(tw_durable &durable, const calendar &dates, tw_durable_job &j
         durable.its_clock.is_known() ? durable.its_clock.at(durable.clock.now()) : read_clock(durable);
     if (now < 0)
         return static_cast<int>(now);
-    job.due_ns = dates.next(now);
+    job.due_ns = tw_calendar_next(dates.get(), now);
     job.absolute = 1;
     return job.due_ns != TW_STORE_NEVER ? 0 : refuse(-EINVAL, "the cron expression never comes true");
 }

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <tickwheel/durable_store.h>
@@ -14,6 +15,8 @@ namespace tickwheel::durable {
 namespace {
 
 // --- checking -------------------------------------------------------------------------------
+
+static_assert(TW_STORE_NEVER == TW_NO_DEADLINE);  // so the calendar's answers are the store's
 
 bool is_time(std::int64_t ns) { return ns >= 0 && ns <= TW_STORE_TIME_MAX; }
 
@@ -48,13 +51,13 @@ const char *fault_of(const tw_durable_job &job) {
 // Of the due times that follow `due_ns`, which is one itself. All results are up to TW_STORE_TIME_MAX.
 struct due_times {
     std::int64_t period_ns;
-    const calendar *dates;
+    const tw_calendar *dates;
     std::int64_t due_ns;
 
     // The first that is later than `after`, or TW_STORE_NEVER. due_ns <= after.
     [[nodiscard]] std::int64_t next(std::int64_t after) const {
         if (dates != nullptr)
-            return dates->next(after);
+            return tw_calendar_next(dates, after);
         if (period_ns == 0)
             return TW_STORE_NEVER;
         const std::int64_t last = due_ns + (after - due_ns) / period_ns * period_ns;
@@ -64,19 +67,19 @@ struct due_times {
     // How many there are up to `until`, without due_ns. due_ns <= until.
     [[nodiscard]] std::uint64_t count(std::int64_t until) const {
         if (dates != nullptr)
-            return dates->count(due_ns, until);
+            return tw_calendar_count(dates, due_ns, until);
         return period_ns == 0 ? 0 : static_cast<std::uint64_t>((until - due_ns) / period_ns);
     }
 
     // The last one up to `until`, which may be due_ns. due_ns <= until.
     [[nodiscard]] std::int64_t last(std::int64_t until) const {
         if (dates != nullptr)
-            return dates->last(due_ns, until);
+            return tw_calendar_last(dates, due_ns, until);
         return period_ns == 0 ? due_ns : due_ns + (until - due_ns) / period_ns * period_ns;
     }
 };
 
-due_times due_times_of(const tw_durable_job &job, const calendar *dates, std::int64_t due_ns) {
+due_times due_times_of(const tw_durable_job &job, const tw_calendar *dates, std::int64_t due_ns) {
     assert((dates != nullptr) == (job.cron != nullptr));
     assert(is_time(due_ns));
     return {job.period_ns, dates, due_ns};
@@ -97,6 +100,15 @@ fire_plan skip(const due_times &times, std::int64_t last_missed, std::int64_t no
 
 }  // namespace
 
+int make_calendar(const tw_durable_job &job, calendar &made, const char *&why) {
+    tw_calendar *fresh = nullptr;
+    const int error = tw_calendar_new(&fresh, job.cron, job.zone, &why);
+    if (error == -ENOMEM)
+        throw std::bad_alloc();
+    made.reset(fresh);
+    return error;
+}
+
 int check_schedule(const tw_durable_job &job, const char *&why, calendar *parsed) {
     const char *const fault = fault_of(job);
     if (fault != nullptr) {
@@ -106,17 +118,17 @@ int check_schedule(const tw_durable_job &job, const char *&why, calendar *parsed
     if (job.cron == nullptr)
         return 0;
     calendar dates;
-    const int error = calendar::parse(job.cron, job.zone, dates, why);
+    const int error = make_calendar(job, dates, why);
     if (error == 0 && parsed != nullptr)
         *parsed = std::move(dates);
     return error;
 }
 
-fire_plan plan_retry(const tw_durable_job &job, const calendar *dates, std::int64_t due_ns) {
+fire_plan plan_retry(const tw_durable_job &job, const tw_calendar *dates, std::int64_t due_ns) {
     return {true, due_ns, 0, due_times_of(job, dates, due_ns).next(due_ns)};
 }
 
-fire_plan plan_fire(const tw_durable_job &job, const calendar *dates, std::int64_t due_ns,
+fire_plan plan_fire(const tw_durable_job &job, const tw_calendar *dates, std::int64_t due_ns,
                     std::int64_t now_ns) {
     if (due_ns > now_ns)
         return {false, due_ns, 0, due_ns};

@@ -15,12 +15,22 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include <tickwheel/calendar.h>
 #include <tickwheel/durable.h>
 
-#include "calendar.hpp"
-
 namespace tickwheel::durable {
+
+struct free_calendar {
+    void operator()(tw_calendar *dates) const { tw_calendar_free(dates); }
+};
+
+// A job's cron expression in its zone; null without one.
+using calendar = std::unique_ptr<tw_calendar, free_calendar>;
+
+// As tw_calendar_new, but throws std::bad_alloc instead of returning -ENOMEM. On an error `made` is null.
+int make_calendar(const tw_durable_job &job, calendar &made, const char *&why);
 
 inline constexpr std::int64_t shortest_period_ns = 1'000'000;
 inline constexpr std::int64_t default_grace_ns = 1'000'000'000;
@@ -39,18 +49,18 @@ constexpr std::int64_t whole_microseconds(std::int64_t ns) { return (ns + 999) /
 // Checks what a user says of a job's times: due_ns, period_ns, cron, zone, missed and grace_ns. Stores the
 // parsed expression if there is one and `parsed` is not null. Returns 0, or an error and why.
 //   -EINVAL  it is out of range or malformed
-//   others   of calendar::parse
+//   others   of make_calendar
 // Throws std::bad_alloc.
 [[nodiscard]] int check_schedule(const tw_durable_job &job, const char *&why, calendar *parsed = nullptr);
 
 // Plans for a job whose next due time is due_ns. Of the job only period_ns, cron, missed and grace_ns count,
 // checked and with defaults filled in; `dates` is its expression, and null without one. A job that has
 // neither period nor expression fires once. 0 <= due_ns <= TW_STORE_TIME_MAX, and the same for now_ns.
-[[nodiscard]] fire_plan plan_fire(const tw_durable_job &job, const calendar *dates, std::int64_t due_ns,
+[[nodiscard]] fire_plan plan_fire(const tw_durable_job &job, const tw_calendar *dates, std::int64_t due_ns,
                                   std::int64_t now_ns);
 
 // Plans a fire for exactly this due time, be it missed or not: for one that was tried before, and is tried
 // again.
-[[nodiscard]] fire_plan plan_retry(const tw_durable_job &job, const calendar *dates, std::int64_t due_ns);
+[[nodiscard]] fire_plan plan_retry(const tw_durable_job &job, const tw_calendar *dates, std::int64_t due_ns);
 
 }  // namespace tickwheel::durable

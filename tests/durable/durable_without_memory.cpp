@@ -2,30 +2,14 @@
 // without, and has changed nothing by halves. The allocations are those of C++ (operator new), by which the
 // library of jobs and the store in memory take theirs.
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 
 #include <tickwheel/durable.h>
 
-// After those of C++, because CMocka defines `fail`.
-#include "support/test.h"
+#include "support/refused_memory.hpp"
 
 namespace {
 
-constexpr int never = -1;
-int spared = never;  // so many allocations work, and the next one does not
-bool has_refused = false;
-
-void *allocate(std::size_t size) {
-    if (spared >= 0 && spared-- == 0) {
-        has_refused = true;
-        throw std::bad_alloc();
-    }
-    void *const memory = std::malloc(size != 0 ? size : 1);
-    if (memory == nullptr)
-        std::abort();
-    return memory;
-}
+using namespace refused_memory;
 
 struct process {
     tw_runtime *rt = nullptr;
@@ -55,23 +39,6 @@ void end(process &it) {
     assert_int_equal(tw_durable_close(it.jobs), 0);
     assert_int_equal(tw_durable_close(it.keeper), 0);
     tw_runtime_free(it.rt);
-}
-
-// Calls it until no allocation of it is refused any more. Returns how many were.
-template <class Call, class Check> int refuse_each(const Call &call, const Check &check) {
-    for (int which = 0;; ++which) {
-        has_refused = false;
-        spared = which;
-        const auto result = call();
-        spared = never;
-        if (!has_refused) {
-            assert_true(result >= 0);
-            return which;
-        }
-        if (result < 0)
-            assert_int_equal(result, -ENOMEM);
-        check(result);
-    }
 }
 
 const char *const long_key = "a key that is longer than what fits into a string without memory";
@@ -195,10 +162,3 @@ TEST(what_a_put_holds_without_memory_fires) {
 }
 
 }  // namespace
-
-void *operator new(std::size_t size) { return allocate(size); }
-void *operator new[](std::size_t size) { return allocate(size); }
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete[](void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void *memory, std::size_t) noexcept { std::free(memory); }

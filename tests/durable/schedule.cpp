@@ -6,7 +6,7 @@
 
 #include <tickwheel/durable_store.h>
 
-#include "dates.hpp"
+#include "support/dates.hpp"
 #include "support/environment.h"
 #include "support/random.h"
 #include "support/test.h"
@@ -19,9 +19,9 @@ using tickwheel::durable::fire_plan;
 using tickwheel::durable::plan_fire;
 using tickwheel::durable::plan_retry;
 using tickwheel::durable::whole_microseconds;
-using tickwheel::durable::test::date;
-using tickwheel::durable::test::has_zones;
-using tickwheel::durable::test::second_ns;
+using tickwheel::test::date;
+using tickwheel::test::has_zones;
+using tickwheel::test::second_ns;
 
 constexpr std::int64_t ms = 1'000'000;
 constexpr std::int64_t never = TW_STORE_NEVER;
@@ -145,15 +145,15 @@ TEST(schedule_years_of_seconds_are_coalesced_at_once) {
     const dated_job it("* * * * * *", nullptr, TW_DURABLE_COALESCE);
     const std::int64_t now = date(2200, 1, 1) * second_ns;
     for (int i = 0; i < 1000; ++i)
-        assert_plan(plan_fire(it.job, &it.dates, 0, now), true, now - 2 * second_ns,
+        assert_plan(plan_fire(it.job, it.dates.get(), 0, now), true, now - 2 * second_ns,
                     static_cast<std::uint64_t>(now / second_ns - 2), now - second_ns);
 }
 
 TEST(schedule_the_last_date_is_the_end) {
     const dated_job it("@yearly", nullptr, TW_DURABLE_SKIP);
     const std::int64_t last = date(2200, 1, 1) * second_ns;
-    assert_plan(plan_fire(it.job, &it.dates, last, last), true, last, 0, never);
-    assert_plan(plan_fire(it.job, &it.dates, last, last + 2 * second_ns), false, never, 0, never);
+    assert_plan(plan_fire(it.job, it.dates.get(), last, last), true, last, 0, never);
+    assert_plan(plan_fire(it.job, it.dates.get(), last, last + 2 * second_ns), false, never, 0, never);
 }
 
 // A due time that the expression does not select, because the zone was changed meanwhile, counts all the
@@ -161,8 +161,8 @@ TEST(schedule_the_last_date_is_the_end) {
 TEST_IF(has_zones(), schedule_a_stored_date_counts_as_it_is) {
     const dated_job it("0 9 * * *", "Europe/Berlin", TW_DURABLE_COALESCE);
     const std::int64_t due = date(2024, 1, 1, 7) * second_ns;  // 08:00 in Berlin
-    assert_plan(plan_fire(it.job, &it.dates, due, due), true, due, 0, date(2024, 1, 1, 8) * second_ns);
-    assert_plan(plan_fire(it.job, &it.dates, due, date(2024, 1, 2, 12) * second_ns), true,
+    assert_plan(plan_fire(it.job, it.dates.get(), due, due), true, due, 0, date(2024, 1, 1, 8) * second_ns);
+    assert_plan(plan_fire(it.job, it.dates.get(), due, date(2024, 1, 2, 12) * second_ns), true,
                 date(2024, 1, 2, 8) * second_ns, 2, date(2024, 1, 3, 8) * second_ns);
 }
 
@@ -192,12 +192,13 @@ TEST(schedule_plans_are_those_of_a_walk_through_all_due_times) {
         const std::int64_t unit = is_dated ? second_ns : ms;
         it.job.grace_ns = 1 + static_cast<std::int64_t>(random_below(&seed, 20)) * unit;
         std::vector<std::int64_t> due = {
-            it.dates.next(static_cast<std::int64_t>(random_below(&seed, year_ns)))};
+            tw_calendar_next(it.dates.get(), static_cast<std::int64_t>(random_below(&seed, year_ns)))};
         const std::int64_t now = due[0] + static_cast<std::int64_t>(random_below(&seed, 500)) * unit;
         for (int after_now = 0; after_now<2; after_now += due.back()> now)
-            due.push_back(is_dated ? it.dates.next(due.back()) : due.back() + it.job.period_ns);
+            due.push_back(is_dated ? tw_calendar_next(it.dates.get(), due.back())
+                                   : due.back() + it.job.period_ns);
         const fire_plan expected = walk(due, it.job, now);
-        assert_plan(plan_fire(it.job, is_dated ? &it.dates : nullptr, due[0], now), expected.fires,
+        assert_plan(plan_fire(it.job, is_dated ? it.dates.get() : nullptr, due[0], now), expected.fires,
                     expected.due_ns, expected.overruns, expected.next_ns);
     }
 }

@@ -1,20 +1,20 @@
 #!/bin/sh
-# exports.sh LIBRARY INCLUDE CC SCRATCH MAP [durable]: succeeds if the shared library exports each function of
+# exports.sh LIBRARY INCLUDE CC SCRATCH MAP [durable|calendar]: succeeds if the shared library exports each function of
 # the public headers and nothing else, each with a version, MAP names these functions alone, and the
-# library has a versioned name and does not need the C++ library. `durable`: it is that of durable timers, which
-# needs the C++ library, and its headers are those that begin like this; else they are all others.
+# library has a versioned name and does not need the C++ library. `durable`, `calendar`: it is that
+# library, which needs the C++ library, and its headers are those that begin like this; else they are all others.
 set -eu
 library=$1 include=$2 cc=$3 scratch=$4 map=$5 part=${6:-}
 
 for header in "$include"/tickwheel/*.h; do
     echo "#include \"$header\""
-done | if [ -n "$part" ]; then grep '/durable[a-z_]*\.h'; else grep -v '/durable[a-z_]*\.h'; fi >"$scratch/all.c"
+done | if [ -n "$part" ]; then grep "/${part}[a-z_]*\.h"; else grep -vE '/(durable|calendar)[a-z_]*\.h'; fi >"$scratch/all.c"
 
-# What the compiler sees of the headers, on one line; without attributes, such as TW_MUST_CHECK's. Of the durable
-# ones only what they declare themselves.
+# What the compiler sees of the headers, on one line; without attributes, such as TW_MUST_CHECK's. Of a
+# part's only what they declare themselves.
 preprocessed() {
     "$cc" -E '-D__attribute__(of)=' -I"$include" "$scratch/all.c" |
-        awk -v part="$part" '/^# / {ours = part == "" || $3 ~ "/durable[a-z_]*\\.h\"$"; next} ours' | tr '\n' ' '
+        awk -v part="$part" '/^# / {ours = part == "" || $3 ~ "/" part "[a-z_]*\\.h\"$"; next} ours' | tr '\n' ' '
 }
 
 # A function that is linked by another name is exported under both.
@@ -37,7 +37,7 @@ if ! diff -u "$scratch/declared" "$scratch/exported"; then
     echo "declared (-) and exported (+) functions differ: are they in $map?"
     exit 1
 fi
-if grep -vE '@@TICKWHEEL_(DURABLE_)?[0-9]' "$scratch/versioned"; then
+if grep -vE '@@TICKWHEEL_((DURABLE|CALENDAR)_)?[0-9]' "$scratch/versioned"; then
     echo "exported without a version"
     exit 1
 fi
@@ -53,7 +53,7 @@ while read -r name; do
     echo "$map names $name, which no public header has"
     exit 1
 done <"$scratch/mapped"
-readelf -d "$library" | grep -qE 'SONAME.*libtickwheel(_durable)?\.so\.[0-9]'
+readelf -d "$library" | grep -qE 'SONAME.*libtickwheel(_durable|_calendar)?\.so\.[0-9]'
 if [ -z "$part" ] && readelf -d "$library" | grep -E 'NEEDED.*(stdc\+\+|c\+\+)'; then
     echo "the library needs a C++ runtime"
     exit 1

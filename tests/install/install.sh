@@ -64,6 +64,9 @@ check_headers() {
 
 check_tools() {
     quietly env LD_LIBRARY_PATH="$library" "$prefix/bin/tickwheel-top" --version
+    if [ -z "$is_installed" ] && [ -e "$prefix/bin/tickwheel-jobs" ]; then # it finds its libraries under any prefix
+        quietly "$prefix/bin/tickwheel-jobs" --help
+    fi
     test -f "$prefix/share/tickwheel/tickwheel-gdb.py"
     loops=$prefix/share/doc/tickwheel/examples/loops
     [ -z "$is_installed" ] || loops=$prefix/share/doc/tickwheel-doc/examples/loops
@@ -104,6 +107,13 @@ in_cpp() {
     by_find_package find_package_cpp -DCMAKE_BUILD_TYPE=Debug
     runs "$scratch/find_package_cpp/consumer"
     by_pkg_config tickwheel consumer.c "$cxx" -x c++ -std=c++11
+    runs "$scratch/consumer"
+}
+
+# In C, without a word of the C++ library.
+calendars() {
+    runs "$scratch/find_package/calendar"
+    by_pkg_config tickwheel-calendar calendar.c "$cc" -std=c99
     runs "$scratch/consumer"
 }
 
@@ -149,6 +159,8 @@ another_layout() {
 # Exports what the headers declare; can be loaded at run time.
 shared_library() {
     sh "$here/exports.sh" "$library/libtickwheel.so" "$prefix/include" "$cc" "$scratch" "$source/src/tickwheel.map"
+    sh "$here/exports.sh" "$library/libtickwheel_calendar.so" "$prefix/include" "$cc" "$scratch" \
+        "$source/calendar/tickwheel_calendar.map" calendar
     [ ! -e "$library/libtickwheel_durable.so" ] || sh "$here/exports.sh" "$library/libtickwheel_durable.so" \
         "$prefix/include" "$cc" "$scratch" "$source/src/durable/tickwheel_durable.map" durable
     # shellcheck disable=SC2046,SC2086  # these are lists of flags
@@ -158,7 +170,7 @@ shared_library() {
 
 wheel_alone() {
     if [ -e "$prefix/include/tickwheel/runtime.h" ] || [ -e "$prefix/include/tickwheel/driver.h" ] ||
-        pkg-config --libs tickwheel | grep -q thread; then
+        [ -e "$prefix/include/tickwheel/calendar.h" ] || pkg-config --libs tickwheel | grep -q thread; then
         echo "the runtime is installed though it was not built"
         exit 1
     fi
@@ -185,6 +197,7 @@ wheel) wheel_alone ;;
 static)
     check_tools
     in_c
+    calendars
     durable_timers
     in_cpp
     another_layout
@@ -194,6 +207,7 @@ static)
 shared*)
     check_tools
     in_c
+    calendars
     durable_timers
     by_pkg_config tickwheel consumer.cpp "$cxx" -std=c++20
     runs "$scratch/consumer"

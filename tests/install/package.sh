@@ -44,7 +44,8 @@ statically() {
     "$packages/static"
     program=$packages/static_durable
     # shellcheck disable=SC2046  # a list of flags
-    "${CC:-cc}" -I"$root/usr/include" "$here/durable.c" "$libraries/libtickwheel_durable.a" "$libraries/libtickwheel.a" \
+    "${CC:-cc}" -I"$root/usr/include" "$here/durable.c" "$libraries"/libtickwheel_{durable,calendar}.a \
+        "$libraries/libtickwheel.a" \
         $(pkg-config --libs sqlite3 libpq) -lstdc++ -pthread -o "$program"
     "$program" memory:jobs
 }
@@ -54,6 +55,7 @@ apart() {
     local plain=$packages/plain found
     rm -rf "$plain"
     dpkg-deb -x "$packages"/libtickwheel0_*.deb "$plain"
+    dpkg-deb -x "$packages"/libtickwheel-calendar0_*.deb "$plain"
     dpkg-deb -x "$packages"/libtickwheel-dev_*.deb "$plain"
     found=$(find "$plain" -name '*durable*' -o -name '*tw_store*')
     [ -z "$found" ] || fail "not in libtickwheel-durable-dev: $found"
@@ -65,8 +67,10 @@ apart() {
     } >"$packages/consumer_of_plain.log" 2>&1 || fail "see $packages/consumer_of_plain.log"
 }
 
-# A program with durable timers needs the package with the version that first had its functions.
-symbols_of_durable() {
+# A program that uses a library needs the package with the version that first had its functions.
+symbols_and_pages() {
+    dpkg-deb --ctrl-tarfile "$packages"/libtickwheel-calendar0_*.deb | tar -xO ./symbols |
+        grep -qx ' tw_calendar_new@TICKWHEEL_CALENDAR_0.1 0.1.0' || fail "libtickwheel-calendar0 has no file of symbols"
     dpkg-deb --ctrl-tarfile "$packages"/libtickwheel-durable0_*.deb | tar -xO ./symbols |
         grep -qx ' tw_durable_put@TICKWHEEL_DURABLE_0.1 0.1.0' || fail "libtickwheel-durable0 has no file of symbols"
     pkg-config --with-path="$libraries/pkgconfig" --exists tickwheel-durable || fail "no tickwheel-durable.pc"
@@ -113,7 +117,7 @@ step "lintian" lint
 step "unpacking" unpack
 libraries=$(dirname "$root"/usr/lib/*/libtickwheel.so)
 step "durable timers in packages of their own" apart
-step "their symbols and pages" symbols_of_durable
+step "symbols and pages" symbols_and_pages
 step "consumers, by CMake and pkg-config" consumers
 step "a consumer of the static library" statically
 step "programs" programs

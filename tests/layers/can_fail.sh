@@ -7,7 +7,7 @@ status=0
 # In a copy of the tree that has each of the lines read, FILE LINE, at the end of its file, all must be refused.
 refuses_lines() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
-    cp -R "$root/src" "$root/drivers" "$root/boards" "$root/include" "$root/tools" "$scratch/" || exit 1
+    cp -R "$root/src" "$root/drivers" "$root/boards" "$root/include" "$root/tools" "$root/calendar" "$scratch/" || exit 1
     while IFS= read -r text; do
         file=${text%% *} line=${text#* }
         echo "$line" >>"$scratch/$file"
@@ -72,6 +72,12 @@ boards/freertos/timers.c #include <tickwheel/cortexm/systick.h>
 boards/freertos/timers.c #include <string.h>
 boards/zephyr/timers.c #include <zephyr/sys/atomic.h>
 boards/zephyr/timers.c #include "core/wheel.hpp"
+src/timers/handle.cpp #include <tickwheel/calendar.h>
+src/durable/clerk.cpp #include "calendar/src/zone.hpp"
+calendar/src/zone.cpp #include <tickwheel/durable.h>
+calendar/src/zone.cpp #include <tickwheel/runtime.h>
+calendar/src/zone.cpp #include "durable/utf8.hpp"
+calendar/include/tickwheel/calendar.h #include <stdio.h>
 drivers/epoll.cpp #include <tickwheel/runtime.h>
 drivers/sleep.cpp #include "../src/runtime/state.hpp"
 drivers/sleep.cpp #include "runtime/state.hpp"

@@ -9,14 +9,15 @@
 #   src/workers   its own files, src/runtime, public headers of the C interface, and the system's headers
 #   src/timers    the same, and src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
-#   src/durable   its own files, public headers of the C interface, and standard and system's headers; the stores also the
+#   src/durable   its own files, public headers of the C interface, calendar.h, and standard and system's headers; the stores also the
 #                 database's
+#   calendar      its own files, calendar.h, driver.h, and standard and system's headers
 #   tools         public headers, src/base, src/observe, and the headers of C++
 #   drivers       their own folder, src/base, src/ports/linux, port.h, driver.h and the system's headers
 #   boards        ports: port.h, what is public of their board or kernel, the kernel's and the system's headers
 #                 clocks: public headers of their board, <stdint.h> and <stdbool.h>
 #                 adapters to kernels: public headers of their kernel, and <stdbool.h>
-#   include, boards/include
+#   include, calendar/include, boards/include
 #                 public headers, <stdint.h> and <stddef.h>; C++ ones, standard headers too; those of a kernel,
 #                 the kernel's
 #
@@ -26,7 +27,7 @@ root=$1
 core_headers='tickwheel/(tw|port)\.h|cstdint|cstddef|bit|type_traits|new'
 board_headers='tickwheel/(board|cortexm|riscv)/[a-z]+\.h'
 kernel_headers='tickwheel/(freertos|zephyr)/[a-z]+\.h'
-durable='tickwheel/(durable|durable_store|durable_sqlite)\.h'
+durable='tickwheel/(calendar|durable|durable_store|durable_sqlite)\.h'
 interface='tickwheel/(inspect|observe|trace|runtime|workers|task|handle|keyed|driver|tw|port)\.h'
 
 # includes_in FOLDER PATTERN: prints "file:line:included name", without comments and spaces
@@ -76,6 +77,7 @@ breaks=$(
     room src/timers '*' 'base core runtime workers' "$interface|$system"
     room src/observe '*' 'base runtime workers timers' "$interface|$system"
     room src/durable '*' 'durable durable/stores' "$durable|$interface|$system|libpq-fe\.h"
+    room calendar/src '*' '' "tickwheel/(calendar|driver)\.h|$system"
     includes_in src/durable '*' | grep '<libpq' | grep -v '/stores/postgres/'
     includes_in src/durable '*' | grep '<sqlite3' | grep -v '/stores/sqlite/'
     room tools '*.[ch]pp' 'base observe' "tickwheel/(durable|observe|version)\.h|$system"
@@ -88,7 +90,7 @@ breaks=$(
     done
     room boards/freertos timers.c '' "$kernel_headers|stdbool\.h"
     room boards/zephyr timers.c '' "$kernel_headers|stdbool\.h"
-    { includes_in include '*.h' && includes_in boards/include '*.h'; } | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
+    { includes_in include '*.h' && includes_in calendar/include '*.h' && includes_in boards/include '*.h'; } | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
         grep -vE '/freertos/kernel\.h:[0-9]+:<(freertos/)?(FreeRTOS|task)\.h>$|/zephyr/timers\.h:[0-9]+:<zephyr/kernel\.h>$'
     includes_in include '*.hpp' | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
     true

@@ -1,9 +1,9 @@
 #!/bin/sh
 # labels.sh CTEST BUILD TESTS: succeeds if each test of ctest has a subject as a label: the
-# name of a folder of tests/, or examples, boards or kernels. `ctest -L` misses a test without one.
+# name of a folder of tests/, or examples, boards, kernels or calendar. `ctest -L` misses a test without one.
 set -u
 ctest=$1 build=$2 tests=$3
-subjects="examples|boards|kernels"
+subjects="examples|boards|kernels|calendar"
 for folder in "$tests"/*/; do
     subjects="$subjects|$(basename "$folder")"
 done

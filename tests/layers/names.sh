@@ -22,6 +22,7 @@ for room in base core check runtime workers timers observe; do
     expect_namespace "src/$room" "$room"
 done
 expect_namespace drivers drivers
+expect_namespace calendar/src calendar
 
 # The files of a library or a program, as "name path". Public headers of one kernel or board and another are the same
 # thing; a room of its own is each store of durable timers.

@@ -79,7 +79,7 @@ class MutatedSources:
         return units
 
     def is_library(self, path):
-        return os.path.relpath(path, self.tree.root).split("/")[0] not in NO_LIBRARY
+        return NO_LIBRARY.isdisjoint(os.path.relpath(path, self.tree.root).split("/"))
 
     def closure(self, path, arguments, found):
         """The file and all of the tree that it includes, directly or not."""

@@ -5,8 +5,8 @@
   - it says what the function returns, unless that is void: "Returns", and not merely "as tw_other" does;
   - it names the errors that the code can return, unless the conventions do, and no others.
 
-Prints each function that breaks a rule, and fails if there is one. HEADERS and CODE are folders in ROOT. What
-the code returns is found by its text, as far as that goes: the file ERRORS has what the text does not tell.
+Prints each function that breaks a rule, and fails if there is one. HEADERS (one or more, with commas) and CODE are folders
+in ROOT. What the code returns is found by its text, as far as that goes: the file ERRORS has what the text does not tell.
 "Conventions are those of X.h" at the head of a header passes the conventions on.
 """
 import errno

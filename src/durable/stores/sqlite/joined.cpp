@@ -37,7 +37,7 @@ int check_whole(const tw_durable_job *job, std::int64_t now, tw_durable_job &che
     if (const int error = check_job(*job, checked, &dates); error != 0)
         return error;
     if (job->cron != nullptr) {
-        checked.due_ns = dates.next(now);
+        checked.due_ns = tw_calendar_next(dates.get(), now);
         checked.absolute = 1;
     }
     return checked.due_ns != TW_STORE_NEVER ? 0 : refuse(-EINVAL, "the cron expression never comes true");

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-namespace tickwheel::durable {
+namespace tickwheel::calendar {
 
 namespace {
 
@@ -373,4 +373,4 @@ std::uint64_t cron::count(std::int64_t after, std::int64_t until) const {
            count_before(begin);
 }
 
-}  // namespace tickwheel::durable
+}  // namespace tickwheel::calendar

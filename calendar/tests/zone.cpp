@@ -1,5 +1,5 @@
-// src/durable/zone.hpp and zone_rule.hpp: what zones say, and what is refused.
-#include "durable/zone.hpp"
+// calendar/src/zone.hpp and zone_rule.hpp: what zones say, and what is refused.
+#include "calendar/src/zone.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,20 +11,22 @@
 #include <string>
 #include <vector>
 
-#include "dates.hpp"
+#include "calendar/src/calendar.hpp"
+#include "support/dates.hpp"
 #include "support/environment.h"
 #include "support/random.h"
 #include "support/test.h"
 
 namespace {
 
-using tickwheel::durable::zone;
-using tickwheel::durable::zone_change;
-using tickwheel::durable::zone_rule;
-using tickwheel::durable::zone_span;
-using tickwheel::durable::test::date;
-using tickwheel::durable::test::has_zones;
-using tickwheel::durable::test::texts_in;
+using tickwheel::calendar::calendar;
+using tickwheel::calendar::zone;
+using tickwheel::calendar::zone_change;
+using tickwheel::calendar::zone_rule;
+using tickwheel::calendar::zone_span;
+using tickwheel::test::date;
+using tickwheel::test::has_zones;
+using tickwheel::test::texts_in;
 using bytes = std::vector<unsigned char>;
 
 constexpr std::int64_t end_of_2200 = 7289654400;
@@ -295,6 +297,24 @@ TEST(zone_what_is_no_zone_file_is_refused) {
     unsetenv("TZDIR");
     unlink((in + "Good").c_str());
     rmdir((in + "Folder").c_str());
+    assert_int_equal(rmdir(folder), 0);
+}
+
+// A zone whose clock skips two to three o'clock on each first of March.
+TEST(zone_where_a_repeating_time_never_comes) {
+    char folder[] = "/tmp/tickwheel-zones-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    const std::string path = std::string(folder) + "/Gaps";
+    setenv("TZDIR", folder, 1);
+    write_file(path, zone_file{{}, {0}, "AAA0BBB,J60,J300"}.written());
+    calendar dates;
+    const char *why = nullptr;
+    assert_int_equal(calendar::parse("*/5 2 1 3 *", "Gaps", dates, why), -EINVAL);
+    assert_string_equal(why, "the cron expression never comes true");
+    assert_int_equal(calendar::parse("30 2 1 3 *", "Gaps", dates, why), 0);
+    assert_int_equal(dates.next(0), date(1970, 3, 1, 2) * tickwheel::test::second_ns);
+    unsetenv("TZDIR");
+    unlink(path.c_str());
     assert_int_equal(rmdir(folder), 0);
 }
 

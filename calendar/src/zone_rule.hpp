@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tickwheel::durable {
+namespace tickwheel::calendar {
 
 // From this second of UTC on, local time is `offset` seconds ahead of UTC.
 struct zone_change {
@@ -51,4 +51,4 @@ class zone_rule {
     moment end_{};
 };
 
-}  // namespace tickwheel::durable
+}  // namespace tickwheel::calendar

@@ -23,7 +23,7 @@
 #include <limits>
 #include <string_view>
 
-namespace tickwheel::durable {
+namespace tickwheel::calendar {
 
 // An expression, and the local times that it selects. Local times are as in zone.hpp.
 class cron {
@@ -65,4 +65,4 @@ class cron {
     bool is_repeating_ = false;
 };
 
-}  // namespace tickwheel::durable
+}  // namespace tickwheel::calendar

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "durable/zone.hpp"
+#include <tickwheel/calendar.h>
 
-namespace tickwheel::durable::test {
+namespace tickwheel::test {
 
 // The seconds from 1970 to this date: a time in UTC, or a local one.
 inline std::int64_t date(int year, unsigned month, unsigned day, int hour = 0, int minute = 0,
@@ -24,8 +24,10 @@ inline constexpr std::int64_t second_ns = 1'000'000'000;
 
 // Whether there is a tz database.
 inline bool has_zones() {
-    zone any;
-    return zone::load("Europe/Berlin", any) == 0;
+    tw_calendar *any = nullptr;
+    const bool has = tw_calendar_new(&any, "@daily", "Europe/Berlin", nullptr) == 0;
+    tw_calendar_free(any);
+    return has;
 }
 
 // The texts between the bars.
@@ -37,4 +39,4 @@ inline std::vector<std::string> texts_in(const std::string &text) {
     return all;
 }
 
-}  // namespace tickwheel::durable::test
+}  // namespace tickwheel::test

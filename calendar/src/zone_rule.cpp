@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-namespace tickwheel::durable {
+namespace tickwheel::calendar {
 
 namespace {
 
@@ -146,4 +146,4 @@ std::array<zone_change, 2> zone_rule::changes_in(int year) const {
     return {{{second_of(begin_, year, standard_), summer_}, {second_of(end_, year, summer_), standard_}}};
 }
 
-}  // namespace tickwheel::durable
+}  // namespace tickwheel::calendar

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string>
 
-namespace tickwheel::durable {
+namespace tickwheel::calendar {
 
 namespace {
 
@@ -304,4 +304,4 @@ std::int64_t zone::reaches(std::int64_t local) const {
     return std::max(last.at, local - last.offset);
 }
 
-}  // namespace tickwheel::durable
+}  // namespace tickwheel::calendar

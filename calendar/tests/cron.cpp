@@ -1,28 +1,28 @@
-// src/durable/cron.hpp and calendar.hpp: which expressions there are, and when they are due, also when the
+// calendar/src/cron.hpp and calendar.hpp: which expressions there are, and when they are due, also when the
 // local clock is set.
-#include "durable/cron.hpp"
+#include "calendar/src/cron.hpp"
 
 #include <array>
 #include <string>
 #include <vector>
 
-#include <tickwheel/durable_store.h>
+#include <tickwheel/driver.h>
 
-#include "dates.hpp"
-#include "durable/calendar.hpp"
+#include "calendar/src/calendar.hpp"
+#include "support/dates.hpp"
 #include "support/environment.h"
 #include "support/random.h"
 #include "support/test.h"
 
 namespace {
 
-using tickwheel::durable::calendar;
-using tickwheel::durable::cron;
-using tickwheel::durable::zone;
-using tickwheel::durable::test::date;
-using tickwheel::durable::test::has_zones;
-using tickwheel::durable::test::second_ns;
-using tickwheel::durable::test::texts_in;
+using tickwheel::calendar::calendar;
+using tickwheel::calendar::cron;
+using tickwheel::calendar::zone;
+using tickwheel::test::date;
+using tickwheel::test::has_zones;
+using tickwheel::test::second_ns;
+using tickwheel::test::texts_in;
 
 calendar parse(const char *expression, const char *zone_name = nullptr) {
     calendar it;
@@ -187,17 +187,17 @@ TEST(cron_the_next_time_is_later_than_the_last) {
 }
 
 TEST(cron_times_end_with_the_year_2200) {
-    const std::int64_t last = TW_STORE_TIME_MAX / second_ns * second_ns;
+    const std::int64_t last = calendar::last_ns;
     const calendar every_second = parse("* * * * * *");
     assert_int_equal(every_second.next(last - 1), last);
-    assert_int_equal(every_second.next(last), TW_STORE_NEVER);
-    assert_int_equal(every_second.next(TW_STORE_TIME_MAX), TW_STORE_NEVER);
-    assert_int_equal(every_second.next(INT64_MAX), TW_STORE_NEVER);
+    assert_int_equal(every_second.next(last), TW_NO_DEADLINE);
+    assert_int_equal(every_second.next(last + 1), TW_NO_DEADLINE);
+    assert_int_equal(every_second.next(INT64_MAX), TW_NO_DEADLINE);
     const calendar new_year = parse("@yearly");
     assert_int_equal(new_year.next(date(2199, 6, 1) * second_ns), date(2200, 1, 1) * second_ns);
-    assert_int_equal(new_year.next(date(2200, 1, 1) * second_ns), TW_STORE_NEVER);
+    assert_int_equal(new_year.next(date(2200, 1, 1) * second_ns), TW_NO_DEADLINE);
     const calendar leap_day = parse("0 0 29 2 *");
-    assert_int_equal(leap_day.next(date(2196, 3, 1) * second_ns), TW_STORE_NEVER);
+    assert_int_equal(leap_day.next(date(2196, 3, 1) * second_ns), TW_NO_DEADLINE);
 }
 
 // Each step takes microseconds, however far it is. A walk by seconds or days would take minutes.

@@ -26,7 +26,7 @@
 
 #include "zone_rule.hpp"
 
-namespace tickwheel::durable {
+namespace tickwheel::calendar {
 
 // A stretch of time in which the local clock is not set: begin <= utc < end.
 struct zone_span {
@@ -83,4 +83,4 @@ class zone {
     std::vector<change> changes_;
 };
 
-}  // namespace tickwheel::durable
+}  // namespace tickwheel::calendar

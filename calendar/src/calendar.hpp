@@ -30,12 +30,14 @@
 #include "cron.hpp"
 #include "zone.hpp"
 
-namespace tickwheel::durable {
+namespace tickwheel::calendar {
 
-// An expression in a zone: due times in nanoseconds, as in durable.h. Costs some memory and time to make, so
+// An expression in a zone: due times in nanoseconds since 1970. Costs some memory and time to make, so
 // keep it for as long as it is of use.
 class calendar {
   public:
+    static constexpr std::int64_t last_ns = 7'289'654'399'000'000'000;  // the last second of the year 2200
+
     // `zone_name` null: UTC. Returns 0, or an error and why, and leaves `out` alone.
     //   -EINVAL  the expression or the name is malformed, there is no such zone, or the expression does not
     //            come true there before the end of 2200
@@ -44,11 +46,11 @@ class calendar {
     [[nodiscard]] static int parse(const char *expression, const char *zone_name, calendar &out,
                                    const char *&why);
 
-    // The first due time after this one, or TW_STORE_NEVER if there is none up to TW_STORE_TIME_MAX.
+    // The first due time after this one, or TW_NO_DEADLINE if there is none up to last_ns.
     [[nodiscard]] std::int64_t next(std::int64_t after_ns) const;
 
     // How many due times there are with after < time <= until, without walking through them: the cost does
-    // not depend on how many there are. 0 <= after <= until <= TW_STORE_TIME_MAX.
+    // not depend on how many there are. -1 <= after <= until <= last_ns.
     [[nodiscard]] std::uint64_t count(std::int64_t after_ns, std::int64_t until_ns) const;
 
     // The last due time with after < time <= until, or `after` if there is none. As above.
@@ -64,4 +66,4 @@ class calendar {
     zone zone_;
 };
 
-}  // namespace tickwheel::durable
+}  // namespace tickwheel::calendar

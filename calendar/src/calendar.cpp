@@ -5,17 +5,20 @@
 #include <cerrno>
 #include <utility>
 
-#include <tickwheel/durable_store.h>
+#include <tickwheel/driver.h>
 
-namespace tickwheel::durable {
+namespace tickwheel::calendar {
 
 namespace {
 
 constexpr std::int64_t second_ns = 1'000'000'000;
 
 // The last second that can be due, and a local time that is later in every zone.
-constexpr std::int64_t last_second = TW_STORE_TIME_MAX / second_ns;
+constexpr std::int64_t last_second = calendar::last_ns / second_ns;
 constexpr std::int64_t last_local = last_second + std::int64_t{2} * 24 * 3600;
+
+// The second that a time lies in; -1 for all times before 1970.
+std::int64_t second_of(std::int64_t ns) { return ns < 0 ? -1 : ns / second_ns; }
 
 }  // namespace
 
@@ -27,7 +30,7 @@ int calendar::parse(const char *expression, const char *zone_name, calendar &out
         why = error == -EINVAL ? "there is no such time zone" : "the time zone cannot be read";
         return error;
     }
-    if (made.next(-1) == TW_STORE_NEVER) {
+    if (made.next(-1) == TW_NO_DEADLINE) {
         why = "the cron expression never comes true";
         return -EINVAL;
     }
@@ -36,11 +39,11 @@ int calendar::parse(const char *expression, const char *zone_name, calendar &out
 }
 
 std::int64_t calendar::next(std::int64_t after_ns) const {
-    if (after_ns >= TW_STORE_TIME_MAX)
-        return TW_STORE_NEVER;
-    const std::int64_t after = after_ns < 0 ? -1 : after_ns / second_ns;
+    if (after_ns >= last_ns)
+        return TW_NO_DEADLINE;
+    const std::int64_t after = second_of(after_ns);
     const std::int64_t found = cron_.is_repeating() ? next_repeating(after) : next_fixed(after);
-    return found <= last_second ? found * second_ns : TW_STORE_NEVER;
+    return found <= last_second ? found * second_ns : TW_NO_DEADLINE;
 }
 
 // In seconds, as the functions below. After the last second if there is none.
@@ -62,8 +65,8 @@ std::int64_t calendar::next_repeating(std::int64_t after) const {
 }
 
 std::uint64_t calendar::count(std::int64_t after_ns, std::int64_t until_ns) const {
-    const std::int64_t after = after_ns / second_ns;
-    const std::int64_t until = until_ns / second_ns;
+    const std::int64_t after = second_of(after_ns);
+    const std::int64_t until = second_of(until_ns);
     return cron_.is_repeating() ? count_repeating(after, until) : count_fixed(after, until);
 }
 
@@ -103,4 +106,4 @@ std::int64_t calendar::last(std::int64_t after_ns, std::int64_t until_ns) const 
     return begin;
 }
 
-}  // namespace tickwheel::durable
+}  // namespace tickwheel::calendar

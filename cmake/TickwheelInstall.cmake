@@ -15,11 +15,6 @@ endif()
 install(TARGETS ${installed_targets} EXPORT tickwheel-targets
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${header_sets})
 install(EXPORT tickwheel-targets NAMESPACE tickwheel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
-if(TARGET tickwheel_durable)
-    install(TARGETS tickwheel_durable EXPORT tickwheel-durable-targets
-        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${header_sets})
-    install(EXPORT tickwheel-durable-targets NAMESPACE tickwheel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
-endif()
 configure_package_config_file(cmake/tickwheel-config.cmake.in tickwheel-config.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
 write_basic_package_version_file(tickwheel-config-version.cmake COMPATIBILITY SameMinorVersion)
@@ -35,25 +30,6 @@ if(TW_RUNTIME)
 endif()
 configure_file(cmake/tickwheel.pc.in tickwheel.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-
-# Who links the static library links what that uses; a shared one has it.
-if(TARGET tickwheel_durable)
-    get_target_property(kind tickwheel_durable TYPE)
-    foreach(module IN ITEMS sqlite3 libpq)
-        set(found_sqlite3 ${TW_SQLITE_FOUND})
-        set(found_libpq ${TW_POSTGRES_FOUND})
-        if(found_${module} AND kind STREQUAL STATIC_LIBRARY)
-            string(APPEND pc_durable_public ", ${module}")
-        elseif(found_${module})
-            string(APPEND pc_durable_private " ${module}")
-        endif()
-    endforeach()
-    if(kind STREQUAL STATIC_LIBRARY)
-        list(TRANSFORM durable_runtime PREPEND " -l" OUTPUT_VARIABLE pc_durable_libs)
-    endif()
-    configure_file(cmake/tickwheel-durable.pc.in tickwheel-durable.pc @ONLY)
-    install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-durable.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-endif()
 
 # The adapters to event loops, which programs copy.
 if(TW_RUNTIME AND NOT CMAKE_CROSSCOMPILING)

@@ -347,13 +347,14 @@ def read_header(root, path):
     return Header(path.removesuffix(".in"), re.split(r"[.:] |\.$", brief)[0], comment, items)
 
 
-def read_headers(root):
+def read_headers(*roots):
     """All headers that programs include and that declare something: runtime.h, where most readers begin, then by their
     paths, those in C first. (port.h is for ports, and docs/PORTING.md explains it.)"""
-    root = Path(root)
-    paths = sorted(str(path.relative_to(root)) for path in root.rglob("*") if re.search(r"\.(h|h\.in|hpp)$", path.name))
+    root_of = {str(path.relative_to(root)): Path(root) for root in roots for path in Path(root).rglob("*")
+               if re.search(r"\.(h|h\.in|hpp)$", path.name)}
+    paths = sorted(root_of)
     paths.sort(key=lambda path: (path != "tickwheel/runtime.h", path.endswith("pp"), path.count("/")))
-    headers = [read_header(root, path) for path in paths if path != "tickwheel/port.h"]
+    headers = [read_header(root_of[path], path) for path in paths if path != "tickwheel/port.h"]
     explained = {item.name for header in headers for item in header.items if item.comment.blocks or item.members}
     for header in headers:  # without the types that it only announces
         header.items = [item for item in header.items if item.kind != "type" or item.comment.blocks or item.members

@@ -150,7 +150,7 @@ another_layout() {
 shared_library() {
     sh "$here/exports.sh" "$library/libtickwheel.so" "$prefix/include" "$cc" "$scratch" "$source/src/tickwheel.map"
     [ ! -e "$library/libtickwheel_durable.so" ] || sh "$here/exports.sh" "$library/libtickwheel_durable.so" \
-        "$prefix/include" "$cc" "$scratch" "$source/src/durable/tickwheel_durable.map" durable
+        "$prefix/include" "$cc" "$scratch" "$source/durable/src/tickwheel_durable.map" durable
     # shellcheck disable=SC2046,SC2086  # these are lists of flags
     quietly "$cc" -std=c11 $strict $(pkg-config --cflags tickwheel) "$here/loaded.c" -o "$scratch/loaded" -ldl -pthread
     quietly "$scratch/loaded" "$library/libtickwheel.so"

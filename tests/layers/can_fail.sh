@@ -7,7 +7,7 @@ status=0
 # In a copy of the tree that has each of the lines read, FILE LINE, at the end of its file, all must be refused.
 refuses_lines() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
-    cp -R "$root/src" "$root/drivers" "$root/include" "$root/tools" "$scratch/" || exit 1
+    cp -R "$root/src" "$root/drivers" "$root/include" "$root/tools" "$root/durable" "$scratch/" || exit 1
     while IFS= read -r text; do
         file=${text%% *} line=${text#* }
         echo "$line" >>"$scratch/$file"
@@ -54,9 +54,9 @@ src/workers/pool.cpp #include "timers/record_set.hpp"
 src/workers/pool.cpp #include "../timers/record_set.hpp"
 src/timers/handle.cpp #include "core/wheel.hpp"
 src/timers/handle.cpp #include "../../drivers/drivers.hpp"
-src/durable/clerk.cpp #include "runtime/runtime.hpp"
-src/durable/clerk.cpp #include <sqlite3.h>
-src/durable/stores/sqlite/jobs.cpp #include <libpq-fe.h>
+durable/src/clerk.cpp #include "runtime/runtime.hpp"
+durable/src/clerk.cpp #include <sqlite3.h>
+durable/stores/sqlite/jobs.cpp #include <libpq-fe.h>
 src/timers/handle.cpp #include <tickwheel/durable.h>
 drivers/clocks/systick.c #include <tickwheel/tw.h>
 drivers/clocks/mtime.c #include <string.h>

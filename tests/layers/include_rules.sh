@@ -8,7 +8,7 @@
 #   src/workers   its own files, src/runtime, public headers of the C interface, and the system's headers
 #   src/timers    the same, and src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
-#   src/durable   its own files, public headers of the C interface, and standard and system's headers; the stores also the
+#   durable       its own files, public headers of the C interface, and standard and system's headers; the stores also the
 #                 database's
 #   tools         public headers, src/observe, and the headers of C++
 #   drivers       their own folder, src/ports/linux, port.h, driver.h and the system's headers
@@ -42,7 +42,7 @@ strangers() {
             continue
         fi
         case " $1 " in
-        *" ${name%/*} "*) [ -f "$root/src/$name" ] && continue ;;
+        *" ${name%/*} "*) [ -f "$root/src/$name" ] || [ -f "$root/durable/$name" ] && continue ;;
         esac
         echo "$file:$line:$what"
     done
@@ -68,18 +68,22 @@ breaks=$(
     room src/workers '*' 'runtime' "$interface|$system"
     room src/timers '*' 'core runtime workers' "$interface|$system"
     room src/observe '*' 'runtime workers timers' "$interface|$system"
-    room src/durable '*' 'durable durable/stores' "$durable|$interface|$system|libpq-fe\.h"
-    includes_in src/durable '*' | grep '<libpq' | grep -v '/stores/postgres/'
-    includes_in src/durable '*' | grep '<sqlite3' | grep -v '/stores/sqlite/'
-    room tools '*.[ch]pp' 'observe' "tickwheel/(durable|observe|version)\.h|$system"
+    for folder in src stores tools; do
+        room durable/$folder '*.[ch]pp' 'src stores' "$durable|$interface|tickwheel/version\.h|$system|libpq-fe\.h"
+        includes_in durable/$folder '*' | grep '<libpq' | grep -v '/stores/postgres/'
+        includes_in durable/$folder '*' | grep '<sqlite3' | grep -v '/stores/sqlite/'
+    done
+    room tools '*.[ch]pp' 'observe' "tickwheel/(observe|version)\.h|$system"
     includes_in src/runtime '*' | grep '"core/' | grep -v '"core/records\.hpp"$'
     includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
     room drivers '*.[ch]pp' 'ports/linux' "tickwheel/(port|driver)\.h|$system"
     room drivers/clocks '*.[ch]' '' "$board_headers|std(int|bool)\.h"
     room drivers/kernels '*.[ch]' '' "$kernel_headers|stdbool\.h"
-    includes_in include '*.h' | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
-        grep -vE '/freertos/kernel\.h:[0-9]+:<(freertos/)?(FreeRTOS|task)\.h>$|/zephyr/timers\.h:[0-9]+:<zephyr/kernel\.h>$'
-    includes_in include '*.hpp' | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
+    for folder in include durable/include; do
+        includes_in $folder '*.h' | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
+            grep -vE '/freertos/kernel\.h:[0-9]+:<(freertos/)?(FreeRTOS|task)\.h>$|/zephyr/timers\.h:[0-9]+:<zephyr/kernel\.h>$'
+        includes_in $folder '*.hpp' | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
+    done
     true
 ) || exit 1
 [ -z "$breaks" ] && exit 0

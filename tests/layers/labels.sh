@@ -1,9 +1,9 @@
 #!/bin/sh
 # labels.sh CTEST BUILD TESTS: succeeds if each test of ctest has a subject as a label: the
-# name of a folder of tests/, or examples. `ctest -L` misses a test without one.
+# name of a folder of tests/, examples or durable. `ctest -L` misses a test without one.
 set -u
 ctest=$1 build=$2 tests=$3
-subjects=examples
+subjects='examples|durable'
 for folder in "$tests"/*/; do
     subjects="$subjects|$(basename "$folder")"
 done

@@ -41,7 +41,7 @@ sources() {
     find "$@" -type f \( "${extensions[@]:1}" \) -print0 | sort -z
 }
 
-all_sources() { sources c h cpp hpp in include src drivers tests bench examples toolchains tools; }
+all_sources() { sources c h cpp hpp in include src drivers durable tests bench examples toolchains tools; }
 
 formatting() {
     [ "$fix" != --fix ] || all_sources | xargs -0 clang-format -i
@@ -54,7 +54,7 @@ without_counts() { "$@" 2> >(grep -v 'generated\.$' >&2); }
 # Sources for this machine: clang-tidy takes the flags from the compile commands. Not the README's C++
 # program, which is too short to catch exceptions.
 tidy() {
-    sources c cpp in src drivers examples tools | grep -zvE '^(drivers/(clocks|kernels)|examples/firmware)/|/first\.cpp$' |
+    sources c cpp in src drivers durable/{src,stores,tools,examples} examples tools | grep -zvE '^(drivers/(clocks|kernels)|examples/firmware)/|/first\.cpp$' |
         without_counts xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet
 }
 
@@ -86,8 +86,8 @@ tidy_kernels() {
 bugs() {
     cppcheck --quiet -j "$(nproc)" --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
         --suppress=missingIncludeSystem "--suppress=uninitMemberVar:src/core/*" \
-        -Iinclude -Isrc "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" \
-        -i drivers/kernels src drivers examples tools &&
+        -Iinclude -Isrc -Idurable -Idurable/include "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" \
+        -i drivers/kernels src drivers durable/{src,stores,tools,examples} examples tools &&
         cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --suppress=missingIncludeSystem \
             -Iinclude "-I$short" "${kernels[@]}" drivers/kernels
 }
@@ -127,7 +127,7 @@ rules_have_reasons() {
 }
 
 shell() {
-    { printf '%s\0' dev .ci/run && sources sh in bench examples packaging tests toolchains tools; } |
+    { printf '%s\0' dev .ci/run && sources sh in bench durable examples packaging tests toolchains tools; } |
         xargs -0 shellcheck --severity=warning
 }
 
@@ -135,7 +135,7 @@ shell() {
 compiled() {
     local language=c
     [[ $3 != c++* ]] || language=c++
-    printf '#include <%s>\nextern int something;\n' "${1#*/}" | "$2" -x $language "-std=$3" "@$build/flags" - 2>&1
+    printf '#include <%s>\nextern int something;\n' "${1##*include/}" | "$2" -x $language "-std=$3" "@$build/flags" - 2>&1
 }
 
 # alone HEADER COMPILER STANDARD: the header compiles.
@@ -151,7 +151,7 @@ too_old() {
 # Each C header compiles on its own, with both compilers, in each language that it promises; C++ headers in C++20.
 headers() {
     local header standard
-    printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude "-I$config" "${kernels[@]}" \
+    printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Idurable/include "-I$config" "${kernels[@]}" \
         "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"" | sed 's/"/\\"/g' >"$build/flags"
     export -f compiled alone too_old
     export build
@@ -163,7 +163,7 @@ headers() {
         for standard in c99 c11 c17 c++11 c++14 c++20; do
             printf '%s\n' "alone $header gcc $standard" "alone $header clang $standard"
         done
-    done < <(sources h hpp in include) | xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
+    done < <(sources h hpp in include durable/include) | xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
 }
 
 # Each header is in a header set, so that it is installed: but port.h, and Zephyr's, whose build

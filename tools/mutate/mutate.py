@@ -22,7 +22,12 @@ from tree import Tree
 # Labels of tests that never run here: they build something, search models of the code, or take long.
 NEVER = {"build", "protocol", "soak", "docs"}
 # By folder: the labels of the tests for mutants in it.
-TESTS_OF = {"src/core": {"core"}, "src/durable": {"durable"}, "drivers/kernels": {"kernels"}}
+TESTS_OF = {
+    "src/core": {"core"},
+    "durable/src": {"durable"},
+    "durable/stores": {"durable"},
+    "drivers/kernels": {"kernels"},
+}
 TESTS_OF_OTHERS = {"runtime", "timers", "workers", "drivers", "observe", "cpp", "ports"}
 SHORT = {"TW_MODEL_OPS": "20000", "TW_MODEL_DEPTH": "3"}  # the random and the exhaustive tests
 

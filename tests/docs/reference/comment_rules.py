@@ -5,7 +5,7 @@
   - it says what the function returns, unless that is void: "Returns", and not merely "as tw_other" does;
   - it names the errors that the code can return, unless the conventions do, and no others.
 
-Prints each function that breaks a rule, and fails if there is one. HEADERS and CODE are folders in ROOT. What
+Prints each function that breaks a rule, and fails if there is one. HEADERS, several apart by a colon, and CODE are folders in ROOT. What
 the code returns is found by its text, as far as that goes: the file ERRORS has what the text does not tell.
 "Conventions are those of X.h" at the head of a header passes the conventions on.
 """
@@ -178,7 +178,7 @@ class Code:
 
 def main():
     root = Path(sys.argv[1])
-    headers = [header for header in read_headers(root / sys.argv[2]) if header.path.endswith(".h")]
+    headers = [header for header in read_headers(*(root / folder for folder in sys.argv[2].split(":"))) if header.path.endswith(".h")]
     code = Code([root / folder for folder in sys.argv[4:]]).returned()
     exceptions = Exceptions(root / sys.argv[3])
     checked = findings = 0

@@ -49,11 +49,10 @@ def library_sources():
 
 
 def public_headers():
-    """All headers that the library installs with the runtime, from include/tickwheel. The recipes have no durable
-    timers."""
+    """All headers that the library installs with the runtime, from include/tickwheel."""
     text = read("cmake", "TickwheelHeaders.cmake")
     calls = re.findall(r"tickwheel_headers\(tickwheel(?:_cpp)? \w+\s(.*?)\)", text, re.S)
-    return {name for call in calls for name in call.split() if not name.startswith("durable")}
+    return {name for call in calls for name in call.split()}
 
 
 def config_of(path):

@@ -9,10 +9,10 @@
 #include <cstring>
 
 #include "check_job.hpp"
-#include "stores/stores.hpp"
 #include "explain.hpp"
 #include "fire.hpp"
 #include "guard.hpp"
+#include "stores/stores.hpp"
 
 namespace tickwheel::durable {
 
@@ -108,7 +108,8 @@ int fill_in(tw_durable &it, tw_runtime *rt, const char *address, const tw_durabl
                    timeout,
                    options.must_exist != 0,
                    [](void *clock) { return static_cast<local_clock *>(clock)->now(); },
-                   &it.clock};
+                   &it.clock,
+                   it.settings.single_thread};
     return 0;
 }
 

@@ -8,8 +8,9 @@ int line::open() {
     if (is_open())
         return 0;
     char why[512] = "";
-    const tw_store_place place = {to_.address.c_str(),    to_.schema.c_str(), to_.timeout_ns,
-                                  to_.must_exist ? 1 : 0, to_.local_now,      to_.local_now_arg};
+    const tw_store_place place = {to_.address.c_str(),         to_.schema.c_str(), to_.timeout_ns,
+                                  to_.must_exist ? 1 : 0,      to_.local_now,      to_.local_now_arg,
+                                  to_.local_is_virtual ? 1 : 0};
     const int error = to_.store->open(&connection_, &place, why, sizeof why);
     if (error == 0)
         return 0;

@@ -20,6 +20,7 @@ struct database {
     bool must_exist;
     std::int64_t (*local_now)(void *);
     void *local_now_arg;
+    bool local_is_virtual;
 };
 
 // True if the database cannot be reached. Otherwise the database refuses what it was asked.

@@ -16,12 +16,15 @@ bool begins_with(const char *address, const char *scheme) {
 }  // namespace
 
 const char *addresses_of_this_build() {
-    return "no such kind of database; this build has memory:NAME"
+    return "no such kind of database; this build has"
 #ifdef TW_WITH_SQLITE
-           ", sqlite:PATH"
+           " sqlite:PATH, sqlite::memory:NAME"
+#endif
+#if defined TW_WITH_SQLITE && defined TW_WITH_POSTGRES
+           ","
 #endif
 #ifdef TW_WITH_POSTGRES
-           ", postgresql://USER@HOST/DATABASE"
+           " postgresql://USER@HOST/DATABASE"
 #endif
         ;
 }
@@ -33,8 +36,6 @@ using namespace tickwheel::durable;
 TW_API const tw_store *tw_store_for(const char *address) {
     if (address == nullptr)
         return nullptr;
-    if (begins_with(address, "memory"))
-        return &memory_store;
 #ifdef TW_WITH_SQLITE
     if (begins_with(address, "sqlite"))
         return &sqlite_store;

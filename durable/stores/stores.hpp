@@ -5,7 +5,6 @@
 
 namespace tickwheel::durable {
 
-extern const tw_store memory_store;
 extern const tw_store sqlite_store;    // only in a build with SQLite
 extern const tw_store postgres_store;  // only in a build with libpq
 

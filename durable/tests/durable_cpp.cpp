@@ -24,7 +24,7 @@ using tickwheel::durable_state;
 class Durable : public testing::Test {
   protected:
     tickwheel::virtual_runtime rt;
-    durable jobs{rt, "memory:", {.single_thread = true}};
+    durable jobs{rt, "sqlite::memory:", {.single_thread = true}};
     std::vector<std::string> fired;
 
     // Handles a kind by noting the keys of its jobs.
@@ -203,16 +203,16 @@ TEST_F(Durable, BadInputIsRefusedAndExplained) {
 
 TEST(DurableOpening, ThrowsWhatIsWrong) {
     EXPECT_EQ(error_of([] { durable("nonsense:"); }), std::errc::operation_not_supported);
-    EXPECT_EQ(error_of([] { durable("memory:", {.schema = "No!"}); }), std::errc::invalid_argument);
+    EXPECT_EQ(error_of([] { durable("sqlite::memory:", {.schema = "No!"}); }), std::errc::invalid_argument);
     EXPECT_EQ(error_of([] {
                   tickwheel::virtual_runtime rt;
-                  durable(rt, "memory:", {.lease = 1ms, .single_thread = true});
+                  durable(rt, "sqlite::memory:", {.lease = 1ms, .single_thread = true});
               }),
               std::errc::invalid_argument);
 }
 
 TEST(DurableOpening, WithoutARuntimeHandlesNothing) {
-    durable jobs("memory:");
+    durable jobs("sqlite::memory:");
     EXPECT_EQ(error_of([&] { jobs.handle("k", [](durable_fire &) {}); }), std::errc::operation_not_permitted);
     EXPECT_FALSE(jobs.put({.kind = "k", .key = "x"}));
     EXPECT_EQ(jobs.count(), 1U);
@@ -222,7 +222,7 @@ TEST(DurableLife, AHandlerIsDestroyedWithItsConnection) {
     tickwheel::virtual_runtime rt;
     int gone = 0;
     {
-        durable jobs(rt, "memory:", {.single_thread = true});
+        durable jobs(rt, "sqlite::memory:", {.single_thread = true});
         jobs.handle("k", [end = farewell(gone)](durable_fire &) {});
         EXPECT_THROW(jobs.handle("k", [end = farewell(gone)](durable_fire &) {}), std::system_error);
         EXPECT_EQ(gone, 1);

@@ -1,5 +1,6 @@
 /* A fork of a process that handles jobs: the child can do nothing but close, and the parent goes on. With
  * real threads, on the databases that need no server. */
+#include "memory/memory_store.h"
 #include "support/child.h"
 #include "support/runtime_test.h"
 
@@ -39,12 +40,12 @@ static void put_now(struct tw_durable *jobs, const char *key) {
     assert_int_equal(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE), 0);
 }
 
-static void fork_with(const char *address) {
+static void fork_with(const char *address, const struct tw_store *store) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = NULL;
     atomic_store(&fires, 0);
-    assert_int_equal(
-        tw_durable_open(&jobs, rt, address, &(struct tw_durable_options){.poll_ns = 30 * TW_SECOND}), 0);
+    const struct tw_durable_options options = {.poll_ns = 30 * TW_SECOND, .store = store};
+    assert_int_equal(tw_durable_open(&jobs, rt, address, &options), 0);
     assert_int_equal(tw_durable_handle(jobs, "mail", count_fire, NULL, NULL), 0);
     put_now(jobs, "16");
     wait_for(atomic_load(&fires) == 1 && tw_durable_count(jobs, NULL) == 0);
@@ -62,7 +63,7 @@ static void fork_with(const char *address) {
     tw_runtime_free(rt);
 }
 
-TEST(the_child_of_a_process_with_jobs_in_memory_is_inert) { fork_with("memory:fork"); }
+TEST(the_child_of_a_process_with_jobs_in_memory_is_inert) { fork_with("memory:fork", &memory_store); }
 
 TEST(the_child_of_a_process_with_jobs_in_a_file_is_inert) {
     struct tw_durable *jobs = NULL;
@@ -73,7 +74,7 @@ TEST(the_child_of_a_process_with_jobs_in_a_file_is_inert) {
     const int error = tw_durable_open(&jobs, NULL, address, NULL);
     if (error == 0) {
         assert_int_equal(tw_durable_close(jobs), 0);
-        fork_with(address);
+        fork_with(address, NULL);
     }
     for (size_t i = 0; i < COUNT_OF(ends); ++i) {
         snprintf(file, sizeof file, "%s/jobs.db%s", folder, ends[i]);

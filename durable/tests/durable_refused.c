@@ -24,7 +24,7 @@ static const char *longest(void) { return too_long() + 1; }
 static int try_open(struct tw_durable_options options) {
     struct tw_durable *const untouched = (struct tw_durable *)(uintptr_t)16, *jobs = untouched;
     options.single_thread = 1;
-    const int result = tw_durable_open(&jobs, self->rt, database, &options);
+    const int result = open_in_memory(&jobs, self->rt, database, options);
     if (result == 0)
         assert_int_equal(tw_durable_close(jobs), 0);
     else

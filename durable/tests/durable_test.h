@@ -13,6 +13,8 @@
 
 #include <tickwheel/durable.h>
 
+#include "memory/memory_store.h"
+
 #define MS TW_MILLISECOND
 #define SECOND TW_SECOND
 #define MINUTE (60 * TW_SECOND)
@@ -58,7 +60,7 @@ static struct process *self, *other;
 
 static inline void connect_with(struct process *process, struct tw_durable_options options) {
     options.single_thread = 1;
-    assert_int_equal(tw_durable_open(&process->jobs, process->rt, database, &options), 0);
+    assert_int_equal(open_in_memory(&process->jobs, process->rt, database, options), 0);
 }
 
 static inline void handle(struct process *process, const char *kind) {
@@ -91,7 +93,7 @@ static inline struct process *new_process(void) {
 static inline struct process *begin_another(struct tw_durable_options options) {
     struct process *process = new_process();
     process->rt = new_runtime((struct tw_runtime_options){.driver = "manual"});
-    assert_int_equal(tw_durable_open(&process->keeper, NULL, database, NULL), 0);
+    assert_int_equal(open_in_memory(&process->keeper, NULL, database, (struct tw_durable_options){0}), 0);
     connect_with(process, options);
     handle(process, "mail");
     advance(process, SECOND);

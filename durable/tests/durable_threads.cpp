@@ -12,6 +12,7 @@
 #include <tickwheel/durable_store.h>
 
 // After those of C++, because CMocka defines `fail`.
+#include "memory/memory_store.h"
 #include "support/random.h"
 #include "support/sanitized.h"
 #include "support/test.h"
@@ -40,7 +41,7 @@ struct faulty<function, one_in> {
     static int call(void *connection, Arguments... arguments) {
         if (breaks(one_in))
             return -ENOTCONN;
-        const int result = (tw_store_for(address)->*function)(connection, arguments...);
+        const int result = (memory_store.*function)(connection, arguments...);
         return breaks(one_in) ? -ETIMEDOUT : result;
     }
 };
@@ -66,7 +67,7 @@ int resume(void *connection, tw_store_member *member, const std::int64_t *runnin
 }
 
 tw_store faulty_store() {
-    tw_store all = *tw_store_for(address);
+    tw_store all = memory_store;
     all.put = put;
     all.claim = faulty<&tw_store::claim>::call;
     all.start = faulty<&tw_store::start>::call;
@@ -140,7 +141,7 @@ struct cluster {
 void begin(cluster &it) {
     assert_int_equal(tw_runtime_new(&it.rt, nullptr), 0);
     assert_int_equal(tw_runtime_start(it.rt), 0);
-    assert_int_equal(tw_durable_open(&it.keeper, nullptr, address, nullptr), 0);
+    assert_int_equal(open_in_memory(&it.keeper, nullptr, address, {}), 0);
     tw_durable_options options = {};
     options.store = &it.store;
     options.lease_ns = 3 * TW_SECOND;

@@ -1,6 +1,7 @@
 /* Threads that wait: puts behind a slow one, and handlers that take longer than their member lives. Real
  * threads and real time, some tenths of a second for the shortest lease that there is. */
 #define _GNU_SOURCE
+#include "memory/memory_store.h"
 #include "support/child.h"
 #include "support/gate.h"
 #include "support/runtime_test.h"
@@ -14,7 +15,7 @@
 
 static const char *const address = "memory:waiting";
 
-static const struct tw_store *inner_store(void) { return tw_store_for(address); }
+static const struct tw_store *inner_store(void) { return &memory_store; }
 
 /* --- puts that wait for another ------------------------------------------------------------------ */
 
@@ -62,7 +63,7 @@ static void put_together(struct putter *putters, size_t count) {
     store.explain = explain;
     transactions = 0;
     assert_int_equal(sem_init(&go_on, 0, 0), 0);
-    assert_int_equal(tw_durable_open(&jobs, NULL, address, &(struct tw_durable_options){.store = &store}), 0);
+    assert_int_equal(open_in_memory(&jobs, NULL, address, (struct tw_durable_options){.store = &store}), 0);
     struct putter first = {.jobs = jobs, .kind = "replaced", .key = "first"};
     assert_int_equal(pthread_create(&first.thread, NULL, put_one, &first), 0);
     wait_until_others_sleep();
@@ -157,7 +158,7 @@ static struct tw_durable *begin_busy(struct tw_runtime *rt) {
     counting_store.claim = counted_claim;
     const struct tw_durable_options options = {
         .store = &counting_store, .lease_ns = TW_SECOND, .poll_ns = 10 * TW_MILLISECOND, .threads = 1};
-    assert_int_equal(tw_durable_open(&jobs, rt, address, &options), 0);
+    assert_int_equal(open_in_memory(&jobs, rt, address, options), 0);
     assert_int_equal(tw_durable_handle(jobs, "slow", wait_and_look, NULL, NULL), 0);
     assert_int_equal(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE), 0);
     wait_for(atomic_load(&gate.inside) == 1);
@@ -199,8 +200,8 @@ TEST(jobs_of_one_put_run_at_the_same_time) {
         {.kind = "slow", .key = "1"}, {.kind = "slow", .key = "2"}, {.kind = "slow", .key = "3"}};
     shut(&gate);
     assert_int_equal(
-        tw_durable_open(&jobs, rt, address,
-                        &(struct tw_durable_options){.threads = COUNT_OF(all), .poll_ns = 30 * TW_SECOND}),
+        open_in_memory(&jobs, rt, address,
+                       (struct tw_durable_options){.threads = COUNT_OF(all), .poll_ns = 30 * TW_SECOND}),
         0);
     assert_int_equal(tw_durable_handle(jobs, "slow", wait_in, NULL, NULL), 0);
     wait_for(stats_of(jobs).clock_uncertainty_ns >= 0);
@@ -265,8 +266,8 @@ static struct tw_durable *begin_refused(struct tw_runtime *rt, unsigned refusals
     closer = pthread_self();
     store = *inner_store();
     store.settle = refusing_settle;
-    assert_int_equal(tw_durable_open(&jobs, rt, address,
-                                     &(struct tw_durable_options){.store = &store, .timeout_ns = timeout_ns}),
+    assert_int_equal(open_in_memory(&jobs, rt, address,
+                                    (struct tw_durable_options){.store = &store, .timeout_ns = timeout_ns}),
                      0);
     assert_int_equal(tw_durable_handle(jobs, "mail", wait_in, NULL, NULL), 0);
     assert_int_equal(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE), 0);
@@ -277,7 +278,7 @@ static struct tw_durable *begin_refused(struct tw_runtime *rt, unsigned refusals
 TEST(a_close_waits_until_the_database_takes_the_answers) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *keeper = NULL;
-    assert_int_equal(tw_durable_open(&keeper, NULL, address, NULL), 0);
+    assert_int_equal(open_in_memory(&keeper, NULL, address, (struct tw_durable_options){0}), 0);
     struct tw_durable *jobs = begin_refused(rt, 6, 0);
     assert_int_equal(tw_durable_close(jobs), 0);
     assert_int_equal(atomic_load(&refused_answers), 6);
@@ -289,7 +290,7 @@ TEST(a_close_waits_until_the_database_takes_the_answers) {
 TEST(a_close_says_that_answers_have_not_reached_the_database) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *keeper = NULL;
-    assert_int_equal(tw_durable_open(&keeper, NULL, address, NULL), 0);
+    assert_int_equal(open_in_memory(&keeper, NULL, address, (struct tw_durable_options){0}), 0);
     struct tw_durable *jobs = begin_refused(rt, UINT32_MAX, 200 * TW_MILLISECOND);
     assert_int_equal(tw_durable_close(jobs), -ETIMEDOUT);
     assert_non_null(strstr(tw_durable_explain(-ETIMEDOUT), "have not reached"));
@@ -333,7 +334,7 @@ TEST(handlers_wait_for_room_in_the_callers_pool) {
     assert_ok(tw_runtime_every(rt, &busy.node, TW_MILLISECOND, TW_SKIP));
     wait_for(tw_workers_stats(pool, &stats) == 0 && stats.running == 1 && stats.waiting == 1);
     assert_int_equal(
-        tw_durable_open(&jobs, rt, address, &(struct tw_durable_options){.workers = pool, .threads = 1}), 0);
+        open_in_memory(&jobs, rt, address, (struct tw_durable_options){.workers = pool, .threads = 1}), 0);
     assert_int_equal(tw_durable_handle(jobs, "slow", note_thread, name, NULL), 0);
     assert_int_equal(tw_durable_put(jobs, &job, TW_DURABLE_REPLACE), 0);
     wait_for(tw_workers_stats(pool, &stats) == 0 && stats.rejected >= 2);
@@ -365,7 +366,7 @@ TEST(a_connection_is_not_opened_halfway_without_descriptors) {
     for (unsigned spare = 0; result == -EMFILE; ++spare) { /* each of its two threads has one */
         struct rlimit few = {.rlim_cur = (rlim_t)lowest + spare, .rlim_max = usual.rlim_max};
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-        result = tw_durable_open(&jobs, rt, address, NULL);
+        result = open_in_memory(&jobs, rt, address, (struct tw_durable_options){0});
         assert_int_equal(setrlimit(RLIMIT_NOFILE, &usual), 0);
         assert_int_equal(result, spare < 2 ? -EMFILE : 0);
         assert_true((jobs != NULL) == (result == 0));
@@ -429,7 +430,7 @@ static struct tw_durable *begin_stopping(struct tw_runtime *rt) {
     store.settle = stopping_settle;
     store.put = losing_put;
     store.join = refusing_join;
-    assert_int_equal(tw_durable_open(&jobs, rt, address, &(struct tw_durable_options){.store = &store}), 0);
+    assert_int_equal(open_in_memory(&jobs, rt, address, (struct tw_durable_options){.store = &store}), 0);
     assert_int_equal(tw_durable_handle(jobs, "slow", count_first, NULL, NULL), 0);
     wait_for(stats_of(jobs).clock_uncertainty_ns >= 0);
     return jobs;
@@ -481,7 +482,7 @@ TEST(a_started_job_that_the_member_no_longer_holds_when_it_resumes_does_not_fire
     struct tw_durable *jobs = begin_busy(rt), *keeper = NULL;
     const struct tw_durable_job waits = {.kind = "slow", .key = "waits"};
     counting_store.put = losing_put;
-    assert_int_equal(tw_durable_open(&keeper, NULL, address, NULL), 0);
+    assert_int_equal(open_in_memory(&keeper, NULL, address, (struct tw_durable_options){0}), 0);
     assert_int_equal(tw_durable_put(jobs, &waits, TW_DURABLE_REPLACE), 0);
     wait_for(stats_of(jobs).running == 2);
     assert_int_equal(tw_durable_remove(keeper, "slow", "waits"), 0);
@@ -523,7 +524,7 @@ TEST(a_job_that_starts_without_the_database_and_waits_for_a_worker_counts_as_sta
     counting_store.resume = counted_resume;
     atomic_store(&resumes, 0);
     atomic_store(&refuses_starts, true);
-    assert_int_equal(tw_durable_open(&keeper, NULL, address, NULL), 0);
+    assert_int_equal(open_in_memory(&keeper, NULL, address, (struct tw_durable_options){0}), 0);
     assert_int_equal(tw_durable_put(jobs, &waits, TW_DURABLE_REPLACE), 0);
     wait_for(stats_of(jobs).unconfirmed == 1);
     atomic_store(&refuses_starts, false);

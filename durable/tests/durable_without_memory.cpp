@@ -8,6 +8,7 @@
 #include <tickwheel/durable.h>
 
 // After those of C++, because CMocka defines `fail`.
+#include "memory/memory_store.h"
 #include "support/test.h"
 
 namespace {
@@ -41,14 +42,14 @@ tw_durable_answer count_fire(tw_durable_fire *, void *arg) {
 int open(process &it) {
     tw_durable_options options = {};
     options.single_thread = 1;
-    return tw_durable_open(&it.jobs, it.rt, "memory:test", &options);
+    return open_in_memory(&it.jobs, it.rt, "memory:test", options);
 }
 
 void begin(process &it) {
     tw_runtime_options options = {};
     options.driver = "manual";
     assert_int_equal(tw_runtime_new(&it.rt, &options), 0);
-    assert_int_equal(tw_durable_open(&it.keeper, nullptr, "memory:test", nullptr), 0);
+    assert_int_equal(open_in_memory(&it.keeper, nullptr, "memory:test", {}), 0);
 }
 
 void end(process &it) {

@@ -30,6 +30,7 @@
 #include <tickwheel/durable_store.h>
 
 #include "holding_inspector.hpp"
+#include "memory/memory_store.h"
 #include "runtime/turn.hpp"
 #include "support/environment.h"
 #include "support/random.h"
@@ -87,7 +88,7 @@ std::map<std::string, job_model> jobs;
 void *observer;  // a connection with the database that nothing befalls
 std::uint64_t fires, repeats, unconfirmed, removed;
 
-const tw_store &inner() { return *tw_store_for("memory:simulation"); }
+const tw_store &inner() { return memory_store; }
 std::int64_t database_now() { return now + database_offset; }
 std::int64_t now_of_database(void *) { return database_now(); }
 std::uint64_t below(std::uint64_t bound) { return random_below(&seed, bound); }
@@ -548,7 +549,7 @@ void run(const scenario &what, std::uint64_t seed_of_all) {
     clock_set_at = -hour;
     is_over = false;
     char why[200];
-    const tw_store_place place = {"memory:simulation", "tickwheel", second, 0, now_of_database, nullptr};
+    const tw_store_place place = {"memory:simulation", "tickwheel", second, 0, now_of_database, nullptr, 1};
     require(inner().open(&observer, &place, why, sizeof why) == 0, why);
     for (int i = 0; i < 3; ++i)
         begin_process();

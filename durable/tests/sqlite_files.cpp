@@ -56,7 +56,8 @@ TEST(a_relative_path_is_taken_as_it_is) {
     const int worked = in_child([&] {
         if (chdir(in.path().c_str()) != 0)
             return 1;
-        for (const char *const name : {":memory:", "file:jobs.db?mode=memory", "file::memory:", "jobs.db"}) {
+        for (const char *const name :
+             {"./:memory:", "file:jobs.db?mode=memory", "file::memory:", "jobs.db"}) {
             connection to(name);
             if (to.error() != 0 || to.put("17") != 0 || access(name, F_OK) != 0)
                 return 1;

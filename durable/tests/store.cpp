@@ -1,7 +1,8 @@
-// The suite that every store must pass: durable_store_memory [ADDRESS [TEST]]. A store that no address names
-// is tested by a program that defines store_for_tests, too.
+// The suite that every store must pass: durable_store [ADDRESS [TEST]]. A program that tests another store
+// defines store_for_tests; memory/store_for_tests.cpp is an example.
 //
 //     store memory:any
+//     store sqlite::memory:
 //     store sqlite:/tmp/jobs.db
 //     store 'postgresql:///postgres?host=/tmp/server'
 //
@@ -24,7 +25,7 @@ std::atomic<std::int64_t> local_time{1'000'000 * second};
 
 std::int64_t local_now(void *) { return local_time; }
 
-bool time_is_virtual() { return std::strcmp(store().scheme, "memory") == 0; }
+bool time_is_virtual() { return std::strstr(address, "memory:") != nullptr; }
 
 std::int64_t steady_now() {
     timespec read{};
@@ -156,6 +157,7 @@ int connection::try_to_open(bool must_exist, void *&raw, std::string &why) {
     place.timeout_ns = 30 * second;
     place.must_exist = must_exist ? 1 : 0;
     place.local_now = local_now;
+    place.local_is_virtual = 1;
     const int error = store().open(&raw, &place, text, sizeof text);
     why = text;
     return error;
@@ -329,8 +331,6 @@ std::optional<std::int64_t> connection::told(std::int64_t patience) {
 }
 
 }  // namespace tickwheel::durable::tests
-
-__attribute__((weak)) const tw_store *store_for_tests(const char *address) { return tw_store_for(address); }
 
 int main(int count, char **arguments) {
     using namespace tickwheel::durable::tests;

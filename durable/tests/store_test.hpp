@@ -18,7 +18,7 @@
 #include "support/sanitized.h"
 #include "support/test.h"
 
-// The store under test: of the library, unless a file with this function is linked, which tests another.
+// The store under test. The program defines it.
 const tw_store *store_for_tests(const char *address);
 
 namespace tickwheel::durable::tests {

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <memory>
 
+#include <tickwheel/durable_store.h>
+
 #include "bad_usage.hpp"
 #include "connection.hpp"
 #include "entry.hpp"
@@ -97,16 +99,33 @@ tw_durable_job job_of(const options &o, const std::string &payload) {
     return job;
 }
 
+// A database that has no jobs, keeps none and takes all.
+tw_store nothing() {
+    tw_store store = {};
+    store.scheme = "nothing";
+    store.open = [](void **, const tw_store_place *, char *, std::size_t) { return 0; };
+    store.now = [](void *, std::int64_t *now_ns) {
+        *now_ns = 0;
+        return 0;
+    };
+    store.put = [](void *, tw_store_put *, std::size_t, int, const tw_store_member *) { return 0; };
+    store.remove = [](void *, const char *, const char *) { return 0; };
+    store.count = [](void *, const tw_durable_filter *) -> std::int64_t { return 0; };
+    return store;
+}
+
 }  // namespace
 
-// The library refuses malformed names, times and schedules before it asks a database, so an empty database in
-// memory shows whether the words are right. What the user's database refuses afterwards is an error of that
-// database.
+// The library refuses malformed names, times and schedules before it asks a database, so a database that
+// takes all shows whether the words are right. What the user's database refuses afterwards is an error of
+// that database.
 void check_words(const options &o, const tw_durable_job *job) {
     tw_durable_options c = {};
     c.schema = text_of(o.schema);
+    const tw_store store = nothing();
+    c.store = &store;
     tw_durable *empty = nullptr;
-    std::int64_t result = tw_durable_open(&empty, nullptr, "memory:tickwheel-jobs", &c);
+    std::int64_t result = tw_durable_open(&empty, nullptr, "nothing:", &c);
     if (result == 0 && job != nullptr) {
         result = tw_durable_put(empty, job, TW_DURABLE_KEEP);
     } else if (result == 0 && o.key) {

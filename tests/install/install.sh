@@ -129,7 +129,7 @@ durable_timers() {
     by_pkg_config tickwheel-durable durable.c "$cc" -std=c99
     for program in "$scratch/find_package/durable" "$scratch/consumer"; do
         rm -f "$scratch"/jobs.db*
-        runs "$program" memory:jobs "sqlite:$scratch/jobs.db"
+        runs "$program" sqlite::memory:jobs "sqlite:$scratch/jobs.db"
     done
 }
 

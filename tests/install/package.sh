@@ -46,7 +46,7 @@ statically() {
     # shellcheck disable=SC2046  # a list of flags
     "${CC:-cc}" -I"$root/usr/include" "$here/durable.c" "$libraries/libtickwheel_durable.a" "$libraries/libtickwheel.a" \
         $(pkg-config --libs sqlite3 libpq) -lstdc++ -pthread -o "$program"
-    "$program" memory:jobs
+    "$program" sqlite::memory:jobs
 }
 
 # Durable timers are in packages of their own, and programs without them need none of these.

@@ -10,8 +10,8 @@
  *
  * A library of its own, tickwheel_durable. A timer here is called a job. The database keeps all jobs. Each
  * process that handles a kind of jobs is a member of the database: it claims those that are due soon, holds
- * them on its wheel, and runs each on a worker when it is due. durable/docs/DURABLE.md says what is promised, and
- * what is not.
+ * them on its wheel, and runs each on a worker when it is due. durable/docs/DURABLE.md says what is promised,
+ * and what is not.
  *
  * Conventions are those of runtime.h, and:
  *   Arguments  `durable` is the connection of this process with a database. `kind` and `key` name the job
@@ -167,7 +167,7 @@ struct tw_durable_options {
                            reached and refuses to start them */
 
     /* Not 0: no threads. The database is called, and handlers run, on the thread that drives the runtime. For
-     * tests on virtual time with "memory:"; other databases would delay every timer. */
+     * tests on virtual time with "sqlite::memory:"; other databases would delay every timer. */
     int single_thread;
 
     const struct tw_store *store; /* a kind of database of your own, instead of those that the address names.
@@ -182,11 +182,12 @@ struct tw_durable_options {
 /* Opens a database, creates its tables if there are none, and stores the connection in *durable. `rt` may be
  * null: then jobs can be put, listed and so on, but not handled. The address is
  *
- *     sqlite:PATH       a file, which is created if its folder exists. The processes of one machine share it
- *     postgresql://...  an address of libpq (postgres:// as well), see its manual. Not through a pool of
- *                       connections that hands them from one transaction to the next
- *     memory:NAME       nothing on disk, for tests. It is shared under this name within the process, and gone
- *                       with its last connection
+ *     sqlite:PATH           a file, which is created if its folder exists. Processes of one machine share it
+ *     sqlite::memory:NAME   nothing on disk, for tests. The connections of this process that give the same
+ *                           name, which may be empty, share it; it is gone with the last of them. With
+ *                           `single_thread` its clock is the runtime's, so it follows virtual time
+ *     postgresql://...      an address of libpq (postgres:// as well), see its manual. Not through a pool of
+ *                           connections that hands them from one transaction to the next
  *
  * Close it before the runtime is freed. Returns 0.
  *   -EINVAL      also: an option is out of range, or `workers` belongs to another runtime; the address is

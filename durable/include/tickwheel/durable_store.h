@@ -1,8 +1,8 @@
 /* tickwheel/durable_store.h - what durable timers ask of a database; for databases of your own.
  *
- * A store is a table of functions. SQLite, PostgreSQL and the one in memory are stores as well;
- * durable/docs/DURABLE.md has the tables that the first two use. Pass another in tw_durable_options.store, and have
- * durable/tests/store.cpp run on it.
+ * A store is a table of functions. SQLite and PostgreSQL are stores as well; durable/docs/DURABLE.md has
+ * their tables. Pass another in tw_durable_options.store, and have durable/tests/store.cpp run on it. The
+ * store in durable/tests/memory is an example.
  *
  * A store keeps jobs and members. A job is one of these:
  *
@@ -59,6 +59,7 @@ struct tw_store_place {
     /* The local steady clock, virtual on virtual time; for stores that have no clock of their own. */
     int64_t (*local_now)(void *arg);
     void *local_now_arg;
+    int local_is_virtual; /* not 0: it is the runtime's, which may be virtual */
 };
 
 /* A job that is to be put. */

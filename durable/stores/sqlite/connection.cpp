@@ -6,6 +6,8 @@
 #include <ctime>
 #include <string_view>
 
+#include "in_memory.hpp"
+
 namespace tickwheel::durable::sqlite {
 
 namespace {
@@ -99,10 +101,12 @@ connection::~connection() {
 
 void connection::abandon() { statements_.fill(nullptr); }
 
-std::int64_t connection::now_us() {
+std::int64_t connection::now() const {
+    if (read_clock_ != nullptr)
+        return microsecond_before(read_clock_(clock_arg_));
     timespec read{};
     clock_gettime(CLOCK_REALTIME, &read);
-    return read.tv_sec * INT64_C(1000000) + read.tv_nsec / 1000;
+    return read.tv_sec * INT64_C(1000000000) + read.tv_nsec / 1000 * microsecond;
 }
 
 int connection::fail(int code) {
@@ -174,10 +178,14 @@ std::int64_t connection::end(std::int64_t result) {
         if (const int error = control("commit"); error != 0)
             result = error;
     }
-    if (result < 0)
+    if (result < 0) {
         take_back("rollback", nullptr);
-    else if (own_news_ == known_news_ + 1)
+        return result;
+    }
+    if (own_news_ == known_news_ + 1)
         known_news_ = own_news_;
+    if (own_news_ != 0 && !name_in_memory_.empty())
+        wake_listeners(name_in_memory_);
     return result;
 }
 

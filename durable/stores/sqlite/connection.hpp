@@ -13,8 +13,8 @@
 
 #include <sqlite3.h>
 
-#include "stores/times.hpp"
 #include "statements.hpp"
+#include "stores/times.hpp"
 
 namespace tickwheel::durable::sqlite {
 
@@ -40,9 +40,16 @@ class connection {
     // From here on it is no error of opening that the file is missing.
     void set_open() { is_open_ = true; }
 
-    // The database's clock, in its unit.
-    static std::int64_t now_us();
-    static std::int64_t now() { return now_us() * microsecond; }
+    // The database's clock: the machine's, unless it is another.
+    void set_clock(std::int64_t (*read)(void *), void *arg) {
+        read_clock_ = read;
+        clock_arg_ = arg;
+    }
+    [[nodiscard]] std::int64_t now() const;
+
+    // The database is in memory, under this name.
+    void set_in_memory(const std::string &name) { name_in_memory_ = name; }
+    [[nodiscard]] const std::string &name_in_memory() const { return name_in_memory_; }
 
     // Note why a call fails, and return the error: that of the last call of SQLite, and another.
     int fail(int code);
@@ -83,7 +90,9 @@ class connection {
     void take_back(const char *text, const char *then);
 
     sqlite3 *handle_;
-    std::string schema_;
+    std::string schema_, name_in_memory_;
+    std::int64_t (*read_clock_)(void *) = nullptr;
+    void *clock_arg_ = nullptr;
     std::array<sqlite3_stmt *, static_cast<std::size_t>(sql::count)> statements_{};
     std::array<char, 256> text_{};
     bool is_open_ = false;

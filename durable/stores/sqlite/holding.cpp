@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "stores/kinds.hpp"
 #include "jobs.hpp"
+#include "stores/kinds.hpp"
 
 namespace tickwheel::durable::sqlite {
 
@@ -104,7 +104,7 @@ struct ending {
 int claim_in_transaction(connection &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
                          tw_store_look &look, ending &ended) {
     std::int64_t lease = 0, token = 0;
-    const std::int64_t now = look.now_ns = connection::now();
+    const std::int64_t now = look.now_ns = to.now();
     if (const int error = lease_of(to, request.member, lease); error != 0)
         return error;
     if (lease <= now)
@@ -212,7 +212,7 @@ int start(connection &to, const tw_store_member &who, tw_store_start *starts, st
           std::int64_t &now) {
     return in_small_transaction(to, durability::normal, [&] {
         std::int64_t lease = 0;
-        now = connection::now();
+        now = to.now();
         int error = lease_of(to, who, lease);
         for (std::size_t i = 0; error == 0 && i < count; ++i)
             error = start_one(to, who, lease > now, now, starts[i]);
@@ -223,7 +223,7 @@ int start(connection &to, const tw_store_member &who, tw_store_start *starts, st
 int settle(connection &to, const tw_store_member &who, tw_store_outcome *outcomes, std::size_t count) {
     return in_small_transaction(to, durability::normal, [&] {
         std::int64_t lease = 0, first = TW_STORE_NEVER;
-        const std::int64_t now = connection::now();
+        const std::int64_t now = to.now();
         int error = lease_of(to, who, lease);
         for (std::size_t i = 0; error == 0 && i < count; ++i)
             error = settle_one(to, who, now, outcomes[i], first);

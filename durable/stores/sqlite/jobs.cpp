@@ -105,7 +105,7 @@ int put_and_hold(connection &to, tw_store_put &it, bool keep, const tw_store_mem
 
 int put(connection &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who) {
     return in_small_transaction(to, durability::full, [=, &to] {
-        const std::int64_t now = connection::now();
+        const std::int64_t now = to.now();
         std::int64_t first = TW_STORE_NEVER;
         std::optional<std::int64_t> last_used;
         if (const int error = take_for(to, puts, count, who, now, last_used); error != 0)
@@ -144,7 +144,7 @@ int remove(connection &to, const char *kind, const char *key) {
 
 std::int64_t requeue(connection &to, const char *kind, const char *key) {
     return in_transaction(to, durability::full, [=, &to] {
-        const std::int64_t now = connection::now();
+        const std::int64_t now = to.now();
         query requeueing(to, key != nullptr    ? sql::requeue_one
                              : kind != nullptr ? sql::requeue_kind
                                                : sql::requeue_all);

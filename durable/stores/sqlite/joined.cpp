@@ -4,11 +4,11 @@
 
 #include <cerrno>
 
+#include "jobs.hpp"
+#include "schema.hpp"
 #include "src/check_job.hpp"
 #include "src/explain.hpp"
 #include "src/guard.hpp"
-#include "jobs.hpp"
-#include "schema.hpp"
 
 namespace tickwheel::durable {
 namespace {
@@ -46,7 +46,7 @@ int check_whole(const tw_durable_job *job, std::int64_t now, tw_durable_job &che
 int put_joined(connection &to, const tw_durable_job &job, bool keep) {
     if (const int error = sqlite::check_version(to); error != 0)
         return error;
-    const std::int64_t now = connection::now();
+    const std::int64_t now = to.now();
     std::int64_t first = TW_STORE_NEVER;
     const int existed = sqlite::put_one(to, job, keep, now, first);
     if (existed < 0)
@@ -78,9 +78,9 @@ TW_API int tw_durable_put_sqlite(sqlite3 *db, const char *schema, const tw_durab
             return refuse(-EINVAL, "neither replace nor keep");
         if (const int error = check_place(db, prefix); error != 0)
             return error;
-        if (const int error = check_whole(job, connection::now(), checked); error != 0)
-            return error;
         connection to(db, prefix);
+        if (const int error = check_whole(job, to.now(), checked); error != 0)
+            return error;
         return in_part(to, [&] { return put_joined(to, checked, existing == TW_DURABLE_KEEP); });
     });
 }

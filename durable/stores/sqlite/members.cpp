@@ -57,7 +57,7 @@ int lease_of(connection &of, const tw_store_member &who, std::int64_t &lease) {
 
 int join(connection &to, const char *name, std::int64_t lease_ns, tw_store_member &who) {
     return in_small_transaction(to, durability::normal, [&] {
-        const std::int64_t lease = time_after(connection::now(), lease_ns);
+        const std::int64_t lease = time_after(to.now(), lease_ns);
         const int joined = query(to, sql::join).with(name).with_time(lease).run();
         who = {.id = sqlite3_last_insert_rowid(to.handle()), .epoch = 1};
         return joined < 0 ? joined : 0;
@@ -66,7 +66,7 @@ int join(connection &to, const char *name, std::int64_t lease_ns, tw_store_membe
 
 int renew(connection &to, const tw_store_member &who, std::int64_t lease_ns, std::int64_t &now) {
     return in_small_transaction(to, durability::normal, [&] {
-        now = connection::now();
+        now = to.now();
         query renewing(to, sql::renew);
         const int renewed = renewing.with(who.id).with(who.epoch).with_time(time_after(now, lease_ns)).run();
         if (renewed < 0)
@@ -115,14 +115,14 @@ int leave(connection &to, const tw_store_member &who) {
         if (const int error = read_first(query(to, sql::first_held).with(who.id), first); error != 0)
             return error;
         const int released = query(to, sql::release_held).with(who.id).run();
-        return released < 0 ? released : to.ring(first, connection::now());
+        return released < 0 ? released : to.ring(first, to.now());
     });
 }
 
 std::int64_t bury(connection &to, std::size_t limit) {
     const auto most = static_cast<std::int64_t>(std::min<std::size_t>(limit, INT64_MAX));
     return in_transaction(to, durability::normal, [&to, most] {
-        const std::int64_t now = connection::now();
+        const std::int64_t now = to.now();
         if (const int declared = query(to, sql::declare_dead).with_time(now).run(); declared < 0)
             return declared;
         std::int64_t first = TW_STORE_NEVER;

@@ -156,7 +156,7 @@ int check_encoding(connection &of) {
 }
 
 int try_to_set_up(connection &of) {
-    if (const int error = turn_log_on(of); error != 0)
+    if (const int error = of.name_in_memory().empty() ? turn_log_on(of) : 0; error != 0)
         return error;
     if (const int error = check_encoding(of); error != 0)
         return error;

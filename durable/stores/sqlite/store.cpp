@@ -1,8 +1,9 @@
-// The store in a SQLite database, which the processes of one machine share.
+// The store in a SQLite database: in a file, which the processes of one machine share, or in memory.
 //
-// Promptness: whoever commits writes to the database's log, "PATH-wal", and listeners watch that file. It is
-// there as long as this connection is, because only the last connection deletes it. The log is written for
-// other reasons, too, so those who tell count their news in the meta table, and a listener compares.
+// Promptness of a file: whoever commits writes to the database's log, "PATH-wal", and listeners watch that
+// file. It is there as long as this connection is, because only the last connection deletes it. The log is
+// written for other reasons, too, so those who tell count their news in the meta table, and a listener
+// compares.
 #include <sys/inotify.h>
 #include <unistd.h>
 
@@ -11,10 +12,12 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <utility>
 
-#include "stores/stores.hpp"
+#include "in_memory.hpp"
 #include "jobs.hpp"
 #include "schema.hpp"
+#include "stores/stores.hpp"
 
 namespace tickwheel::durable {
 namespace {
@@ -37,19 +40,23 @@ struct store_connection {
         : handle(std::move(of)), to(handle.get(), schema) {}
     store_connection(const store_connection &) = delete;
     store_connection &operator=(const store_connection &) = delete;
-    ~store_connection() {
-        if (watch >= 0)
+    ~store_connection() { stop_listening(); }
+
+    void stop_listening() {
+        if (watch >= 0 && !to.name_in_memory().empty())
+            sqlite::end_listening(to.name_in_memory(), watch);
+        else if (watch >= 0)
             ::close(watch);
+        watch = -1;
     }
 };
 
 store_connection &of(void *raw) { return *static_cast<store_connection *>(raw); }
 
-// The path after "sqlite:". SQLite would take some relative paths for something else: ":memory:" and
-// "file:...".
+// The path after "sqlite:". SQLite would take some relative paths for something else: "file:...".
 std::string path_of(const char *address) {
     const std::string path = std::strchr(address, ':') + 1;
-    return path.empty() || path[0] == '/' ? path : "./" + path;
+    return path.empty() || path[0] == '/' || !sqlite::name_in_memory(path).empty() ? path : "./" + path;
 }
 
 int refuse(int error, const char *reason, char *why, std::size_t room) {
@@ -79,8 +86,12 @@ int open_file(const std::string &path, bool must_exist, std::unique_ptr<sqlite3,
     if (sqlite3_threadsafe() == 0)
         return refuse(-EOPNOTSUPP, "this SQLite was built without support for threads", why, room);
     const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (must_exist ? 0 : SQLITE_OPEN_CREATE);
+    const std::string in_memory = sqlite::name_in_memory(path);
+    if (!in_memory.empty() && sqlite3_vfs_find("memdb") == nullptr)
+        return refuse(-EOPNOTSUPP, "this SQLite was built without databases in memory", why, room);
     errno = 0;  // SQLite does not always set it
-    const int code = sqlite3_open_v2(path.c_str(), &handle, flags, nullptr);
+    const int code = in_memory.empty() ? sqlite3_open_v2(path.c_str(), &handle, flags, nullptr)
+                                       : sqlite3_open_v2(in_memory.c_str(), &handle, flags, "memdb");
     opened.reset(handle);
     if (code != SQLITE_OK) {
         const int system_errno = handle != nullptr ? sqlite3_system_errno(handle) : 0;
@@ -98,11 +109,15 @@ int error_of_log(int error) { return error == -ENOENT ? -EROFS : error; }
 int open_place(void **out, const tw_store_place &place, char *why, std::size_t room) {
     std::unique_ptr<sqlite3, closes> handle;
     const bool must_exist = place.must_exist != 0;
-    if (const int error = open_file(path_of(place.address), must_exist, handle, why, room); error != 0)
+    const std::string path = path_of(place.address);
+    if (const int error = open_file(path, must_exist, handle, why, room); error != 0)
         return error;
     const std::int64_t ms = place.timeout_ns / 1'000'000;
     sqlite3_busy_timeout(handle.get(), static_cast<int>(std::clamp<std::int64_t>(ms, 1, INT_MAX)));
     auto made = std::make_unique<store_connection>(std::move(handle), place.schema);
+    made->to.set_in_memory(sqlite::name_in_memory(path));
+    if (!made->to.name_in_memory().empty() && place.local_is_virtual != 0)
+        made->to.set_clock(place.local_now, place.local_now_arg);
     if (const int has = must_exist ? error_of_log(sqlite::has_tables(made->to)) : 1; has != 1)
         return has == 0 ? refuse(-ENOENT, "there are no tables of this schema in the file", why, room)
                         : refuse(has, made->to.explain(), why, room);
@@ -131,15 +146,18 @@ void close(void *raw) { delete &of(raw); }
 // SQLite forbids to use, or even to close, a connection in the child of a fork: its memory and its
 // descriptors stay.
 void abandon(void *raw) {
-    of(raw).to.abandon();
-    static_cast<void>(of(raw).handle.release());
-    delete &of(raw);
+    store_connection &self = of(raw);
+    self.to.abandon();
+    static_cast<void>(self.handle.release());
+    if (self.watch >= 0)
+        ::close(std::exchange(self.watch, -1));
+    delete &self;
 }
 
 const char *explain(void *raw) { return of(raw).to.explain(); }
 
-int now(void *, std::int64_t *now_ns) {
-    *now_ns = connection::now();
+int now(void *raw, std::int64_t *now_ns) {
+    *now_ns = of(raw).to.now();
     return 0;
 }
 
@@ -205,11 +223,12 @@ bool watch_log(int watch, sqlite3 *handle) {
 }
 
 int begin_to_listen(store_connection &self) {
-    const int watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    const std::string &name = self.to.name_in_memory();
+    const int watch = name.empty() ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : sqlite::begin_to_listen(name);
     if (watch < 0)
         return self.to.fail(-EOPNOTSUPP, std::strerror(errno));
     self.watch = watch;  // closed with the connection, whatever comes
-    if (!watch_log(watch, self.handle.get()))
+    if (name.empty() && !watch_log(watch, self.handle.get()))
         return self.to.fail(-EOPNOTSUPP, std::strerror(errno));
     const int error = self.to.know_all_news();
     return error != 0 ? error : watch;
@@ -220,10 +239,8 @@ int listen(void *raw) {
     if (self.watch >= 0)
         return self.watch;
     const int result = on(raw, [&self](connection &) { return begin_to_listen(self); });
-    if (result < 0 && self.watch >= 0) {
-        ::close(self.watch);
-        self.watch = -1;
-    }
+    if (result < 0)
+        self.stop_listening();
     return result;
 }
 
@@ -233,7 +250,8 @@ int told(void *raw, std::int64_t *ready_ns) {
     while (read(self.watch, events, sizeof events) > 0) {
     }
     return on(raw, [&](connection &to) {
-        static_cast<void>(watch_log(self.watch, self.handle.get()));
+        if (to.name_in_memory().empty())
+            static_cast<void>(watch_log(self.watch, self.handle.get()));
         return to.other_news(*ready_ns);
     });
 }

@@ -179,7 +179,7 @@ def tells_errors_of_the_database(tool):
     for path, verb in (("/does/not/exist", ("list",)), ("/does/not/exist", ("put", "k", "x")), (here, ("list",))):
         said = tool.fails(1, f": {path}", *verb, "--database", f"sqlite:{path}")
         assert "--help" not in said and ("no such file" in said) == (path != here), said
-    for kind in ("sqlite:PATH", "memory:NAME"):
+    for kind in ("sqlite:PATH", "sqlite::memory:NAME"):
         assert kind in tool.fails(2, "this build has", "list", "--database", "nonsense:x")
     said = tool.run("list", "--database", "postgresql://user:secret@/x?host=/does/not/exist").stderr
     assert b"secret" not in said

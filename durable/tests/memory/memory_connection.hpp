@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "database.hpp"
-#include "stores/times.hpp"
+#include "memory_database.hpp"
+#include "memory_times.hpp"
 
-namespace tickwheel::durable::memory {
+namespace memory {
 
 struct connection {
     database *base = nullptr;
@@ -49,4 +49,4 @@ int start(void *of, const tw_store_member *who, tw_store_start *starts, std::siz
           std::int64_t *now_ns);
 int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std::size_t count);
 
-}  // namespace tickwheel::durable::memory
+}  // namespace memory

@@ -20,7 +20,7 @@
 
 #include <tickwheel/durable_store.h>
 
-namespace tickwheel::durable::memory {
+namespace memory {
 
 struct job;
 struct kind;
@@ -137,4 +137,4 @@ class put_batch {
     std::vector<made> made_;
 };
 
-}  // namespace tickwheel::durable::memory
+}  // namespace memory

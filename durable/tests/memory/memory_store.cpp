@@ -1,5 +1,4 @@
-// The store in memory, for tests: shared by name within the process, gone with its last connection. Its clock
-// is that of the runtime, so it follows virtual time.
+// The functions of the store that concern connections and jobs.
 //
 // Locks: `all.mutex` guards which databases there are; each database has a mutex of its own. They are not
 // held together.
@@ -13,14 +12,12 @@
 #include <memory>
 #include <new>
 
-#include "connection.hpp"
-#include "stores/stores.hpp"
-#include "stores/times.hpp"
+#include "memory_connection.hpp"
+#include "memory_store.h"
+#include "memory_times.hpp"
 
-namespace tickwheel::durable {
+namespace memory {
 namespace {
-
-using namespace memory;
 
 struct all_databases {
     std::mutex mutex;
@@ -304,29 +301,28 @@ int told(void *of, std::int64_t *ready_ns) {
 }
 
 }  // namespace
+}  // namespace memory
 
 const tw_store memory_store = {
     .scheme = "memory",
-    .open = open,
-    .close = close,
-    .abandon = abandon,
-    .explain = explain,
-    .now = now,
-    .put = put,
-    .remove = remove,
-    .requeue = requeue,
-    .list = list,
-    .count = count,
-    .join = join,
-    .renew = renew,
-    .resume = resume,
-    .leave = leave,
-    .bury = bury,
-    .claim = claim,
-    .start = start,
-    .settle = settle,
-    .listen = listen,
-    .told = told,
+    .open = memory::open,
+    .close = memory::close,
+    .abandon = memory::abandon,
+    .explain = memory::explain,
+    .now = memory::now,
+    .put = memory::put,
+    .remove = memory::remove,
+    .requeue = memory::requeue,
+    .list = memory::list,
+    .count = memory::count,
+    .join = memory::join,
+    .renew = memory::renew,
+    .resume = memory::resume,
+    .leave = memory::leave,
+    .bury = memory::bury,
+    .claim = memory::claim,
+    .start = memory::start,
+    .settle = memory::settle,
+    .listen = memory::listen,
+    .told = memory::told,
 };
-
-}  // namespace tickwheel::durable

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <iterator>
 #include <queue>
+#include <string_view>
 #include <vector>
 
-#include "connection.hpp"
-#include "stores/kinds.hpp"
+#include "memory_connection.hpp"
 
-namespace tickwheel::durable::memory {
+namespace memory {
 
 int join(void *of, const char *name, std::int64_t lease_ns, tw_store_member *out) {
     return locked(of, [=](connection &self) {
@@ -117,6 +117,12 @@ struct ready_later {
 };
 using choice = std::priority_queue<unchosen, std::vector<unchosen>, ready_later>;
 
+// A claim may name a kind twice, which counts once.
+bool is_named_before(const tw_store_claim &claim, std::size_t index) {
+    const std::string_view name = claim.kinds[index];
+    return std::any_of(claim.kinds, claim.kinds + index, [name](const char *each) { return name == each; });
+}
+
 choice choice_of(database &base, const tw_store_claim &claim) {
     std::vector<unchosen> found;
     found.reserve(claim.kinds_count);
@@ -203,7 +209,7 @@ void move_to(job &it, const tw_store_outcome &outcome, std::optional<std::string
     it.started = false;
     it.failed = outcome.what == TW_STORE_FAIL;
     it.data.due = time_after(0, outcome.due_ns);
-    it.data.ready = ready_time(outcome, now);
+    it.data.ready = time_after(outcome.ready_is_delay != 0 ? now : 0, outcome.ready_ns);
     it.data.attempts = outcome.attempts;
     it.data.error = std::move(error);
     database::put_in(it);
@@ -271,4 +277,4 @@ int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std
     });
 }
 
-}  // namespace tickwheel::durable::memory
+}  // namespace memory

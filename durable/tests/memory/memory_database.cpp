@@ -1,4 +1,4 @@
-#include "database.hpp"
+#include "memory_database.hpp"
 
 #include <unistd.h>
 
@@ -6,9 +6,9 @@
 #include <tuple>
 #include <utility>
 
-#include "stores/times.hpp"
+#include "memory_times.hpp"
 
-namespace tickwheel::durable::memory {
+namespace memory {
 
 bool by_ready::operator()(const job *one, const job *other) const {
     if (one->data.ready != other->data.ready)
@@ -45,7 +45,7 @@ job_data data_of(const tw_durable_job &from, std::int64_t now) {
     data.period = from.period_ns;
     data.grace = from.grace_ns;
     data.missed = from.missed;
-    data.due = data.ready = due_time(from, now);
+    data.due = data.ready = time_after(from.absolute != 0 ? 0 : now, from.due_ns);
     return data;
 }
 
@@ -225,4 +225,4 @@ job &put_batch::carry_out(made &it, tw_store_put &put, bool keep) {
     return stays;
 }
 
-}  // namespace tickwheel::durable::memory
+}  // namespace memory

@@ -17,9 +17,9 @@
 #include <mutex>
 #include <optional>
 
+#include "agent_loop.hpp"
 #include "holding.hpp"
 #include "line.hpp"
-#include "pacer.hpp"
 #include "troubles.hpp"
 
 namespace tickwheel::durable {

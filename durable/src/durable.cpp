@@ -38,32 +38,32 @@ int member::start(tw_runtime *rt) {
     if (all.single_thread)
         if (const int error = tw_handles_new(&rounds, rt, nullptr); error != 0)
             return error;
-    clerk_pacer = std::make_unique<pacer>(clerk, clock, rounds);
-    gate_pacer = std::make_unique<pacer>(gate, clock, rounds);
-    gate.call_for_clerk([this] { clerk_pacer->ring(); });
-    if (const int error = jobs.start(rt, [this] { gate_pacer->ring(); }); error != 0)
+    clerk_loop = std::make_unique<agent_loop>(clerk, clock, rounds);
+    gate_loop = std::make_unique<agent_loop>(gate, clock, rounds);
+    gate.call_for_clerk([this] { clerk_loop->ring(); });
+    if (const int error = jobs.start(rt, [this] { gate_loop->ring(); }); error != 0)
         return error;
-    if (const int error = clerk_pacer->start("durable-clerk"); error != 0)
+    if (const int error = clerk_loop->start("durable-clerk"); error != 0)
         return error;
-    return gate_pacer->start("durable-gate");
+    return gate_loop->start("durable-gate");
 }
 
-// The pacers' timers are among `rounds`.
+// The loops' timers are among `rounds`.
 member::~member() {
-    clerk_pacer.reset();
-    gate_pacer.reset();
+    clerk_loop.reset();
+    gate_loop.reset();
     tw_handles_free(rounds);
 }
 
 // First nothing is started any more, then the handlers end, and then there are no more answers.
 std::size_t member::end() {
     const std::uint64_t lost = jobs.lost_answers();  // before
-    if (gate_pacer != nullptr)
-        gate_pacer->stop();
+    if (gate_loop != nullptr)
+        gate_loop->stop();
     jobs.end();
     std::size_t unsettled = gate.settle_rest(timeout_ns);
-    if (clerk_pacer != nullptr)
-        clerk_pacer->stop();
+    if (clerk_loop != nullptr)
+        clerk_loop->stop();
     if (unsettled != 0 && !all.single_thread)
         unsettled = gate.settle_rest(0);  // the clerk may have waited until the database was free again
     clerk.leave();
@@ -209,7 +209,7 @@ TW_API int tw_durable_handle(tw_durable *durable, const char *kind, tw_durable_h
             return error;
         if (durable->member->clerk.handle(std::move(it)) != 0)
             return refuse(-EEXIST, "this kind has a handler");
-        durable->member->clerk_pacer->ring();
+        durable->member->clerk_loop->ring();
         return 0;
     });
 }

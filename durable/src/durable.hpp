@@ -27,7 +27,7 @@ struct member {
     database for_gate;  // with a shorter one: ready jobs do not wait for a hung server
     tickwheel::durable::gate gate;
     tw_handles *rounds = nullptr;  // if all is done on one thread
-    std::unique_ptr<pacer> clerk_pacer, gate_pacer;
+    std::unique_ptr<agent_loop> clerk_loop, gate_loop;
 
     member(const database &to, const settings &settings, const local_clock &local, database_clock &database,
            counters &count);

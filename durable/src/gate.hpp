@@ -10,10 +10,10 @@
 // disk, because a handler can outlive a crash of the server; answers never do (DURABLE.md, "Disk").
 #pragma once
 
+#include "agent_loop.hpp"
 #include "clerk.hpp"
 #include "holding.hpp"
 #include "line.hpp"
-#include "pacer.hpp"
 
 namespace tickwheel::durable {
 

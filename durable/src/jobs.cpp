@@ -83,7 +83,7 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
         for (const std::int64_t token : former)
             held.drop(token);
     if (own.note_puts(puts, whom, error))
-        durable.member->clerk_pacer->ring();
+        durable.member->clerk_loop->ring();
     return error;
 }
 
@@ -210,7 +210,7 @@ TW_API int64_t tw_durable_requeue(tw_durable *durable, const char *kind, const c
         return refuse(-ENOENT, "no failed job has this name");
     if (count > 0 && durable->member != nullptr) {
         if (durable->member->clerk.note_pending(kind, 0))
-            durable->member->clerk_pacer->ring();
+            durable->member->clerk_loop->ring();
     }
     return count;
 }

@@ -41,14 +41,14 @@ class growing_pause {
     std::int64_t last_ns_ = 0;
 };
 
-class pacer {
+class agent_loop {
   public:
     // With a set of timers there is no thread: the timer is one of it.
-    pacer(agent &whom, const local_clock &clock, tw_handles *timers)
+    agent_loop(agent &whom, const local_clock &clock, tw_handles *timers)
         : whom_(whom), clock_(clock), timers_(timers) {}
-    pacer(const pacer &) = delete;
-    pacer &operator=(const pacer &) = delete;
-    ~pacer();
+    agent_loop(const agent_loop &) = delete;
+    agent_loop &operator=(const agent_loop &) = delete;
+    ~agent_loop();
 
     // 0, -EAGAIN or another error of the system's.
     int start(const char *thread_name);

@@ -1,4 +1,4 @@
-#include "pacer.hpp"
+#include "agent_loop.hpp"
 
 #include <poll.h>
 #include <pthread.h>
@@ -13,13 +13,13 @@
 
 namespace tickwheel::durable {
 
-pacer::~pacer() {
+agent_loop::~agent_loop() {
     stop();
     if (bell_ >= 0)
         close(bell_);
 }
 
-int pacer::start(const char *thread_name) {
+int agent_loop::start(const char *thread_name) {
     if (timers_ != nullptr) {
         start_timer(0);
         return 0;
@@ -43,7 +43,7 @@ int pacer::start(const char *thread_name) {
     return error;
 }
 
-void pacer::ring() {
+void agent_loop::ring() {
     if (is_rung_.exchange(true))
         return;
     if (timers_ == nullptr)
@@ -52,7 +52,7 @@ void pacer::ring() {
         tw_handle_move(timers_, timer_, 0);
 }
 
-void pacer::stop() {
+void agent_loop::stop() {
     is_stopping_ = true;
     if (timers_ != nullptr) {
         tw_handle_stop_wait(timers_, timer_);
@@ -65,7 +65,7 @@ void pacer::stop() {
 
 // --- on a thread --------------------------------------------------------------------------
 
-void pacer::wait_until(std::int64_t time) {
+void agent_loop::wait_until(std::int64_t time) {
     pollfd ready[2] = {{bell_, POLLIN, 0}, {whom_.descriptor(), POLLIN, 0}};
     const std::int64_t left = time == never ? never : time - clock_.now();
     timespec timeout = {static_cast<time_t>(std::max<std::int64_t>(left, 0) / TW_SECOND),
@@ -75,7 +75,7 @@ void pacer::wait_until(std::int64_t time) {
     eventfd_read(bell_, &rung);
 }
 
-void pacer::run() {
+void agent_loop::run() {
     while (!is_stopping_) {
         is_rung_ = false;
         const std::int64_t next = whom_.step(clock_.now());
@@ -86,15 +86,16 @@ void pacer::run() {
 
 // --- on a timer ---------------------------------------------------------------------------
 
-void pacer::start_timer(std::int64_t delay) {
+void agent_loop::start_timer(std::int64_t delay) {
     // A oneshot that has fired cannot be moved, so each wait is a timer of its own.
     const int error = tw_handle_after(
-        timers_, &timer_, delay, [](const tw_event *, void *it) { static_cast<pacer *>(it)->fire(); }, this);
+        timers_, &timer_, delay, [](const tw_event *, void *it) { static_cast<agent_loop *>(it)->fire(); },
+        this);
     if (error != 0)
         timer_ = TW_NO_HANDLE;  // the set has ended
 }
 
-void pacer::fire() {
+void agent_loop::fire() {
     constexpr std::int64_t a_day = 86400 * TW_SECOND;
     is_rung_ = false;
     is_in_step_ = true;

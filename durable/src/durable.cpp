@@ -29,28 +29,28 @@ member::member(const database &to, const settings &settings, const local_clock &
                database_clock &database, counters &count)
     : all(settings), clock(local), its_clock(database), counts(count), timeout_ns(to.timeout_ns),
       lease(settings.lease_ns), jobs(settings, local, database, lease, count),
-      for_clerk(with_timeout(to, settings.lease_ns / 3)),
-      clerk(for_clerk, settings, local, database, lease, jobs, troubles, count),
+      for_membership(with_timeout(to, settings.lease_ns / 3)),
+      membership(for_membership, settings, local, database, lease, jobs, troubles, count),
       for_gate(with_timeout(to, TW_SECOND)),
-      gate(for_gate, settings, local, database, lease, clerk, jobs, troubles, count) {}
+      gate(for_gate, settings, local, database, lease, membership, jobs, troubles, count) {}
 
 int member::start(tw_runtime *rt) {
     if (all.single_thread)
         if (const int error = tw_handles_new(&rounds, rt, nullptr); error != 0)
             return error;
-    clerk_loop = std::make_unique<agent_loop>(clerk, clock, rounds);
+    membership_loop = std::make_unique<agent_loop>(membership, clock, rounds);
     gate_loop = std::make_unique<agent_loop>(gate, clock, rounds);
-    gate.call_for_clerk([this] { clerk_loop->ring(); });
+    gate.call_for_membership([this] { membership_loop->ring(); });
     if (const int error = jobs.start(rt, [this] { gate_loop->ring(); }); error != 0)
         return error;
-    if (const int error = clerk_loop->start("durable-clerk"); error != 0)
+    if (const int error = membership_loop->start("durable-member"); error != 0)
         return error;
     return gate_loop->start("durable-gate");
 }
 
 // The loops' timers are among `rounds`.
 member::~member() {
-    clerk_loop.reset();
+    membership_loop.reset();
     gate_loop.reset();
     tw_handles_free(rounds);
 }
@@ -62,11 +62,11 @@ std::size_t member::end() {
         gate_loop->stop();
     jobs.end();
     std::size_t unsettled = gate.settle_rest(timeout_ns);
-    if (clerk_loop != nullptr)
-        clerk_loop->stop();
+    if (membership_loop != nullptr)
+        membership_loop->stop();
     if (unsettled != 0 && !all.single_thread)
-        unsettled = gate.settle_rest(0);  // the clerk may have waited until the database was free again
-    clerk.leave();
+        unsettled = gate.settle_rest(0);  // the membership may have waited until the database was free again
+    membership.leave();
     return unsettled + static_cast<std::size_t>(jobs.lost_answers() - lost);
 }
 
@@ -138,7 +138,7 @@ void leave_to_parent(tw_durable &it) {
     it.front.abandon();
     if (it.member == nullptr)
         return;
-    it.member->clerk.abandon();
+    it.member->membership.abandon();
     it.member->gate.abandon();
 }
 
@@ -207,9 +207,9 @@ TW_API int tw_durable_handle(tw_durable *durable, const char *kind, tw_durable_h
         handling it = {kind, fn, arg, {}};
         if (const int error = complete_retries(retries, it.retries); error != 0)
             return error;
-        if (durable->member->clerk.handle(std::move(it)) != 0)
+        if (durable->member->membership.handle(std::move(it)) != 0)
             return refuse(-EEXIST, "this kind has a handler");
-        durable->member->clerk_loop->ring();
+        durable->member->membership_loop->ring();
         return 0;
     });
 }

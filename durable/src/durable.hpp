@@ -5,13 +5,13 @@
 
 #include <memory>
 
-#include "clerk.hpp"
 #include "front.hpp"
 #include "gate.hpp"
+#include "membership.hpp"
 
 namespace tickwheel::durable {
 
-// The part of a process that handles jobs. Threads: the clerk's and the gate's, the runtime's and the
+// The part of a process that handles jobs. Threads: the membership's and the gate's, the runtime's and the
 // workers'.
 struct member {
     const settings &all;
@@ -22,12 +22,12 @@ struct member {
     tickwheel::durable::lease lease;
     holding jobs;
     tickwheel::durable::troubles troubles;
-    database for_clerk;  // with a timeout that leaves time to renew the lease
-    tickwheel::durable::clerk clerk;
+    database for_membership;  // with a timeout that leaves time to renew the lease
+    tickwheel::durable::membership membership;
     database for_gate;  // with a shorter one: ready jobs do not wait for a hung server
     tickwheel::durable::gate gate;
     tw_handles *rounds = nullptr;  // if all is done on one thread
-    std::unique_ptr<agent_loop> clerk_loop, gate_loop;
+    std::unique_ptr<agent_loop> membership_loop, gate_loop;
 
     member(const database &to, const settings &settings, const local_clock &local, database_clock &database,
            counters &count);

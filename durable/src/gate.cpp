@@ -19,15 +19,15 @@ constexpr unsigned most_rounds = 16;
 // How soon the gate asks again about jobs that another transaction has locked, and when it reports them.
 constexpr std::int64_t breath_if_locked_ns = 200 * TW_MILLISECOND, long_lock_ns = TW_SECOND;
 
-// If a question that finds no database takes this long, the gate stops asking until the clerk has reached the
-// database: every job that is due would wait for that long.
+// If a question that finds no database takes this long, the gate stops asking until the membership has
+// reached the database: every job that is due would wait for that long.
 constexpr std::int64_t long_wait_ns = 250 * TW_MILLISECOND;
 
 }  // namespace
 
 gate::gate(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-           const lease &held_by, clerk &books, holding &jobs, troubles &found, counters &counts)
-    : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), clerk_(books),
+           const lease &held_by, membership &books, holding &jobs, troubles &found, counters &counts)
+    : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), membership_(books),
       jobs_(jobs), troubles_(found), counts_(counts) {
     taken_.reserve(batch);
     refused_.reserve(batch);
@@ -57,8 +57,8 @@ std::int64_t gate::step(std::int64_t now) {
     const bool is_at_rest = may_start && may_settle && error_ == 0 && !is_lost_;
     watch_what_is_aside();
     if ((has_asked_ || !is_lost_) && troubles_.note(agent_name::gate, error_))
-        call_clerk_();
-    if (is_at_rest || !has_asked_)  // not asked: the clerk is looking for the database
+        call_membership_();
+    if (is_at_rest || !has_asked_)  // not asked: the membership is looking for the database
         pause_.reset();
     const std::int64_t again = has_moved ? now : is_at_rest ? never : clock_.now() + pause_.next();
     return std::min(again, bring_back_at_);
@@ -101,9 +101,10 @@ gate::progress gate::start_some() {
 }
 
 // One connection may break or go silent while the database is up, so the gate repeats the question on a new
-// one. While the clerk cannot reach the database either, the gate asks about starts only, so that no removed
-// job fires if the database answers after all; and only as long as such attempts fail quickly. -ESTALE is no
-// trouble: the clerk is just raising the epoch, or is about to find that others have taken over.
+// one. While the membership cannot reach the database either, the gate asks about starts only, so that no
+// removed job fires if the database answers after all; and only as long as such attempts fail quickly.
+// -ESTALE is no trouble: the membership is just raising the epoch, or is about to find that others have taken
+// over.
 template <class Ask> int gate::ask(const Ask &question, if_away then) {
     if (is_away(then))
         return -ENOTCONN;
@@ -145,8 +146,8 @@ int gate::ask_to_start(std::int64_t &now) {
     return error;
 }
 
-// A job that is ready but was not started is refused: the lease has ended (the clerk renews it, or finds that
-// others took over), or another transaction has locked the job.
+// A job that is ready but was not started is refused: the lease has ended (the membership renews it, or finds
+// that others took over), or another transaction has locked the job.
 void gate::apply(std::int64_t now) {
     refused_.clear();
     for (std::size_t i = 0; i < taken_.size(); ++i) {
@@ -178,8 +179,8 @@ bool gate::go_on_alone() {
         ++counts_.unconfirmed;
         jobs_.run(*it);
     }
-    clerk_.note_unconfirmed();
-    call_clerk_();
+    membership_.note_unconfirmed();
+    call_membership_();
     return true;
 }
 
@@ -208,8 +209,8 @@ gate::progress gate::settle_some() {
         has_settled = has_settled || outcome.matched >= 0;
     }
     jobs_.finish_answers(outcomes_);
-    if (has_settled && clerk_.note_settled(first_ready()))
-        call_clerk_();
+    if (has_settled && membership_.note_settled(first_ready()))
+        call_membership_();
     return progress::some;
 }
 
@@ -223,7 +224,8 @@ std::int64_t gate::first_ready() const {
     return first;
 }
 
-// The clerk goes on meanwhile: it connects again, and keeps the lease. On virtual time there is no meanwhile.
+// The membership goes on meanwhile: it connects again, and keeps the lease. On virtual time there is no
+// meanwhile.
 std::size_t gate::settle_rest(std::int64_t timeout_ns) {
     is_closing_ = true;
     const std::int64_t until = clock_.now() + timeout_ns;

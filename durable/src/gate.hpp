@@ -11,20 +11,20 @@
 #pragma once
 
 #include "agent_loop.hpp"
-#include "clerk.hpp"
 #include "holding.hpp"
 #include "line.hpp"
+#include "membership.hpp"
 
 namespace tickwheel::durable {
 
 class gate final : public agent {
   public:
     gate(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-         const lease &held_by, clerk &books, holding &jobs, troubles &found, counters &counts);
+         const lease &held_by, membership &books, holding &jobs, troubles &found, counters &counts);
 
-    // What it calls when the clerk has something to do: there is room again, a job that was settled is ready
-    // soon, or the user must be told of a trouble.
-    void call_for_clerk(std::function<void()> call) { call_clerk_ = std::move(call); }
+    // What it calls when the membership has something to do: there is room again, a job that was settled is
+    // ready soon, or the user must be told of a trouble.
+    void call_for_membership(std::function<void()> call) { call_membership_ = std::move(call); }
 
     std::int64_t step(std::int64_t now) override;
 
@@ -38,11 +38,11 @@ class gate final : public agent {
     enum class progress { none, some, stuck };
     progress start_some();
     progress settle_some();
-    // What a question does while the clerk cannot reach the database, and the gate has no connection.
+    // What a question does while the membership cannot reach the database, and the gate has no connection.
     enum class if_away { give_up, ask_while_quick };
     bool is_away(if_away then) const {
         const bool may_ask = then == if_away::ask_while_quick && !has_waited_;
-        return !line_.is_open() && clerk_.is_away() && !is_closing_ && !may_ask;
+        return !line_.is_open() && membership_.is_away() && !is_closing_ && !may_ask;
     }
     template <class Ask> int ask(const Ask &question, if_away then);
     template <class Ask> int ask_once(const Ask &question, bool &was_connected);
@@ -57,11 +57,11 @@ class gate final : public agent {
     const local_clock clock_;
     database_clock &database_;
     const lease &lease_;
-    clerk &clerk_;
+    membership &membership_;
     holding &jobs_;
     troubles &troubles_;
     counters &counts_;
-    std::function<void()> call_clerk_;
+    std::function<void()> call_membership_;
 
     bool has_asked_ = false;   // in this step
     int error_ = 0;            // the last of this step, also if a later question was answered

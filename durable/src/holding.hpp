@@ -5,8 +5,8 @@
 //        |        ^---------------------'           ^
 //        '-- if it was ready by then ---------------'
 //
-// The clerk and puts claim jobs; they pass the gate to run, and their answers to be settled; the wheel and
-// the workers do the rest. A job is owned by `jobs_` until its answer is, and its stage changes under the
+// The membership and puts claim jobs; they pass the gate to run, and their answers to be settled; the wheel
+// and the workers do the rest. A job is owned by `jobs_` until its answer is, and its stage changes under the
 // mutex alone. No lock is held while handlers run.
 //
 // H1  A job in `jobs_` is in one place: on the wheel if it is waiting, in `ready_` if it is ready, with the
@@ -64,10 +64,10 @@ class holding {
     // Nothing becomes ready, and no handler is called any more; on return none is running.
     void end();
 
-    // --- for the clerk ---
+    // --- for the membership ---
 
     // Takes over what was claimed for this member. Returns 0; -ESTALE if nothing was taken, because the
-    // member or its epoch has changed: the clerk finds it in the database and releases it. -ENOMEM, or
+    // member or its epoch has changed: the membership finds it in the database and releases it. -ENOMEM, or
     // -EEXIST, if a token came twice: only some was taken.
     int accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_store_member &whom) noexcept;
 

@@ -71,7 +71,7 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
     tw_store_member whom = {};
     if (durable.member == nullptr)
         return durable.front.put(puts, keep, whom);
-    clerk &own = durable.member->clerk;
+    membership &own = durable.member->membership;
     const holding::reservation room = own.choose_to_hold(puts);
     std::vector<std::int64_t> former;  // what these jobs replace, as far as it is held here
     holding &held = durable.member->jobs;
@@ -83,7 +83,7 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
         for (const std::int64_t token : former)
             held.drop(token);
     if (own.note_puts(puts, whom, error))
-        durable.member->clerk_loop->ring();
+        durable.member->membership_loop->ring();
     return error;
 }
 
@@ -209,8 +209,8 @@ TW_API int64_t tw_durable_requeue(tw_durable *durable, const char *kind, const c
     if (count == 0 && key != nullptr)
         return refuse(-ENOENT, "no failed job has this name");
     if (count > 0 && durable->member != nullptr) {
-        if (durable->member->clerk.note_pending(kind, 0))
-            durable->member->clerk_loop->ring();
+        if (durable->member->membership.note_pending(kind, 0))
+            durable->member->membership_loop->ring();
     }
     return count;
 }

@@ -44,7 +44,7 @@ tw_durable_counts look_at(const tw_durable &durable) {
     now.held = held.held;
     now.running = held.running;
     now.unsettled = held.unsettled;
-    now.connected = it.clerk.is_connected() ? 1 : 0;
+    now.connected = it.membership.is_connected() ? 1 : 0;
     const trouble found = it.troubles.now();
     now.error = found.error;
     static_assert(sizeof now.why == sizeof found.why);

@@ -137,7 +137,7 @@ TEST(a_lease_lasts_whatever_else_the_database_refuses) {
     }
 }
 
-TEST(no_call_of_the_clerk_takes_longer_than_a_third_of_the_lease) {
+TEST(no_call_of_the_membership_takes_longer_than_a_third_of_the_lease) {
     begin_scripted((struct tw_durable_options){.lease_ns = 1500 * MS, .timeout_ns = SECOND});
     assert_int_equal(script.shortest_timeout_ns, 500 * MS);
 }

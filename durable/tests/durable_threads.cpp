@@ -1,5 +1,5 @@
 // Two members on real threads, with a store whose calls fail before and after they were carried out. Puts
-// that claim meet each other, the clerk that resumes, and the gate; in the end everything has fired.
+// that claim meet each other, the membership that resumes, and the gate; in the end everything has fired.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -34,7 +34,8 @@ bool breaks(unsigned one_in) {
     return has_faults && random_below(&seed, one_in) == 0;
 }
 
-// After most calls that break the clerk connects anew, and pauses before; after a put it resumes at once.
+// After most calls that break the membership connects anew, and pauses before; after a put it resumes at
+// once.
 template <auto tw_store::*function, unsigned one_in = 500> struct faulty;
 template <class... Arguments, int (*tw_store::*function)(void *, Arguments...), unsigned one_in>
 struct faulty<function, one_in> {

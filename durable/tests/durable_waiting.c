@@ -299,7 +299,7 @@ TEST(a_close_says_that_answers_have_not_reached_the_database) {
     tw_runtime_free(rt);
 }
 
-/* The clerk finds that the member has died, and forgets the answers. */
+/* The membership finds that the member has died, and forgets the answers. */
 TEST(a_close_says_that_others_took_over_before_the_answers_were_taken) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_refused(rt, UINT32_MAX, 5 * TW_SECOND);
@@ -547,8 +547,8 @@ TEST(a_job_whose_answer_is_on_its_way_while_the_member_resumes_is_not_released) 
     assert_int_equal(atomic_load(&fires), 1);
 }
 
-/* The database notifies the clerk of the released job, so the clerk finds that its member is dead. It cannot
- * join again yet. */
+/* The database notifies the membership of the released job, so the membership finds that its member is dead.
+ * It cannot join again yet. */
 TEST(an_answer_that_is_on_its_way_as_its_member_is_declared_dead_counts_for_nothing) {
     struct tw_runtime *rt = started_runtime((struct tw_runtime_options){0});
     struct tw_durable *jobs = begin_stopping(rt);

@@ -54,8 +54,8 @@ src/workers/pool.cpp #include "timers/record_set.hpp"
 src/workers/pool.cpp #include "../timers/record_set.hpp"
 src/timers/handle.cpp #include "core/wheel.hpp"
 src/timers/handle.cpp #include "../../drivers/drivers.hpp"
-durable/src/clerk.cpp #include "runtime/runtime.hpp"
-durable/src/clerk.cpp #include <sqlite3.h>
+durable/src/membership.cpp #include "runtime/runtime.hpp"
+durable/src/membership.cpp #include <sqlite3.h>
 durable/stores/sqlite/jobs.cpp #include <libpq-fe.h>
 src/timers/handle.cpp #include <tickwheel/durable.h>
 drivers/clocks/systick.c #include <tickwheel/tw.h>

@@ -1,4 +1,4 @@
-#include "clerk.hpp"
+#include "membership.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -27,14 +27,15 @@ constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * 
 
 }  // namespace
 
-clerk::clerk(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-             lease &held_by, holding &jobs, troubles &found, counters &counts)
+membership::membership(const database &to, const settings &all, const local_clock &clock,
+                       database_clock &its_clock, lease &held_by, holding &jobs, troubles &found,
+                       counters &counts)
     : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), jobs_(jobs),
       troubles_(found), counts_(counts), claim_limit_(claim_batch) {}
 
 // --- what others ask of it ----------------------------------------------------------------
 
-const handling *clerk::handling_of(const char *kind) const {
+const handling *membership::handling_of(const char *kind) const {
     const std::lock_guard hold(mutex_);
     for (const handling &it : handlings_)
         if (it.kind == kind)
@@ -42,9 +43,9 @@ const handling *clerk::handling_of(const char *kind) const {
     return nullptr;
 }
 
-bool clerk::handles(const char *kind) const { return handling_of(kind) != nullptr; }
+bool membership::handles(const char *kind) const { return handling_of(kind) != nullptr; }
 
-int clerk::handle(handling &&what) {
+int membership::handle(handling &&what) {
     const std::lock_guard hold(mutex_);
     for (const handling &it : handlings_)
         if (it.kind == what.kind)
@@ -55,14 +56,14 @@ int clerk::handle(handling &&what) {
 }
 
 // By the local clock; now, if nothing is known of the database's.
-std::int64_t clerk::ready_at(const tw_durable_job &job) const {
+std::int64_t membership::ready_at(const tw_durable_job &job) const {
     if (job.absolute == 0)
         return clock_.now() + std::min(job.due_ns, never - clock_.now());
     return database_.is_known() ? database_.when(job.due_ns) : clock_.now();
 }
 
 // What is held waits by the database's clock, so something has to be known of it.
-holding::reservation clerk::choose_to_hold(std::vector<tw_store_put> &puts) {
+holding::reservation membership::choose_to_hold(std::vector<tw_store_put> &puts) {
     const std::int64_t until = clock_.now() + settings_.horizon_ns;
     std::vector<tw_store_put *> chosen;
     if (database_.is_known())
@@ -76,8 +77,8 @@ holding::reservation clerk::choose_to_hold(std::vector<tw_store_put> &puts) {
     return room;
 }
 
-bool clerk::note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
-                      int error) noexcept {
+bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
+                           int error) noexcept {
     const bool may_have_happened =
         error == -ENOTCONN || error == -ETIMEDOUT || error == -ENOMEM || error == -EIO;
     if (error != 0 && !may_have_happened)
@@ -92,7 +93,8 @@ bool clerk::note_puts(const std::vector<tw_store_put> &puts, const tw_store_memb
 }
 
 // 0, or an error if something may be held that is not known here.
-int clerk::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, bool &has_news) {
+int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
+                            bool &has_news) {
     std::vector<std::unique_ptr<held_job>> held;
     for (const tw_store_put &it : puts) {
         if (it.token == 0) {
@@ -111,7 +113,7 @@ int clerk::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_mem
     return error == -ESTALE ? 0 : error;
 }
 
-bool clerk::note_pending(const char *kind, std::int64_t ready_at) {
+bool membership::note_pending(const char *kind, std::int64_t ready_at) {
     if (kind != nullptr && !handles(kind))
         return false;
     const std::lock_guard hold(mutex_);
@@ -122,7 +124,7 @@ bool clerk::note_pending(const char *kind, std::int64_t ready_at) {
     return true;
 }
 
-bool clerk::note_settled(std::int64_t ready_at) {
+bool membership::note_settled(std::int64_t ready_at) {
     const std::lock_guard hold(mutex_);
     const std::int64_t look_at = wants_room_         ? 0
                                  : ready_at == never ? never
@@ -136,7 +138,7 @@ bool clerk::note_settled(std::int64_t ready_at) {
 
 // --- a step -------------------------------------------------------------------------------
 
-std::int64_t clerk::step(std::int64_t now) {
+std::int64_t membership::step(std::int64_t now) {
     {
         const std::lock_guard hold(mutex_);
         if (handlings_.empty())
@@ -154,7 +156,7 @@ std::int64_t clerk::step(std::int64_t now) {
         error = refuse(-ENOMEM, "no memory");
     }
     const std::int64_t pause = error != 0 ? pause_after(error) : 0;
-    troubles_.note(agent_name::clerk, error);
+    troubles_.note(agent_name::membership, error);
     tell_of_connection();
     if (error != 0)
         return clock_.now() + pause;
@@ -163,13 +165,13 @@ std::int64_t clerk::step(std::int64_t now) {
     return std::min({renew_at_, look_at_, resume_at_});
 }
 
-int clerk::work() {
+int membership::work() {
     if (const int error = connect(); error != 0)
         return error;
     // The last of them: notifications that came during a call are with the connection already, and its
     // descriptor does not become readable for them.
-    for (const auto part : {&clerk::begin_to_listen, &clerk::resume, &clerk::listen_to_others, &clerk::look,
-                            &clerk::bury, &clerk::listen_to_others}) {
+    for (const auto part : {&membership::begin_to_listen, &membership::resume, &membership::listen_to_others,
+                            &membership::look, &membership::bury, &membership::listen_to_others}) {
         if (const int error = renew_if_due(); error != 0)
             return error;
         if (const int error = (this->*part)(); error != 0)
@@ -179,17 +181,17 @@ int clerk::work() {
 }
 
 // In this step, or in the next.
-void clerk::look_soon() {
+void membership::look_soon() {
     const std::lock_guard hold(mutex_);
     look_at_ = 0;
 }
 
-bool clerk::is_time_to_look() const {
+bool membership::is_time_to_look() const {
     const std::lock_guard hold(mutex_);
     return clock_.now() >= look_at_;
 }
 
-std::int64_t clerk::pause_after(int error) {
+std::int64_t membership::pause_after(int error) {
     ++counts_.errors;
     is_away_ = is_loss(error);
     if (!line_.is_open()) {
@@ -204,7 +206,7 @@ std::int64_t clerk::pause_after(int error) {
 }
 
 // Tells of each change once, however often the database is tried meanwhile.
-void clerk::tell_of_connection() {
+void membership::tell_of_connection() {
     const trouble now = troubles_.now();
     if (now.error == 0 && !is_connected_)
         return;
@@ -219,28 +221,28 @@ void clerk::tell_of_connection() {
     tell(event, now.error != 0 ? now.why : "");
 }
 
-void clerk::tell(tw_durable_event event, const char *why) const {
+void membership::tell(tw_durable_event event, const char *why) const {
     if (settings_.on_event == nullptr)
         return;
     const in_user_code inside;
     settings_.on_event(event, why, settings_.on_event_arg);
 }
 
-void clerk::learn(const database_clock::reading &reading) {
+void membership::learn(const database_clock::reading &reading) {
     if (database_.add(reading))
         jobs_.arm_again();
 }
 
 // --- membership ---------------------------------------------------------------------------
 
-int clerk::connect() {
+int membership::connect() {
     if (const int error = line_.open(); error != 0)
         return error;
     is_away_ = false;
     return lease_.member().id == 0 ? join() : 0;
 }
 
-int clerk::begin_to_listen() {
+int membership::begin_to_listen() {
     if (is_connected_)
         return 0;
     const auto bell = line_.ask([](const tw_store &store, void *connection) {
@@ -258,7 +260,7 @@ int clerk::begin_to_listen() {
     return 0;
 }
 
-int clerk::join() {
+int membership::join() {
     tw_store_member member = {};
     const std::int64_t asked = clock_.now();
     const unsigned doubts = doubts_;
@@ -275,14 +277,14 @@ int clerk::join() {
     return 0;
 }
 
-int clerk::rejoin() {
+int membership::rejoin() {
     lose_membership();
     return join();
 }
 
-int clerk::renew_if_due() { return clock_.now() >= renew_at_ ? renew() : 0; }
+int membership::renew_if_due() { return clock_.now() >= renew_at_ ? renew() : 0; }
 
-int clerk::renew() {
+int membership::renew() {
     const tw_store_member member = lease_.member();
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
@@ -301,7 +303,7 @@ int clerk::renew() {
     return 0;
 }
 
-void clerk::lose_membership() {
+void membership::lose_membership() {
     lease_.end();
     jobs_.forget_all();
     if (!has_told_lease_) {
@@ -312,7 +314,7 @@ void clerk::lose_membership() {
 }
 
 // The lease ends here by itself if the database is away for too long.
-void clerk::watch_lease(std::int64_t now) {
+void membership::watch_lease(std::int64_t now) {
     if (lease_.member().id == 0 || has_told_lease_ || now < lease_.until())
         return;
     has_told_lease_ = true;
@@ -320,8 +322,8 @@ void clerk::watch_lease(std::int64_t now) {
     tell(TW_DURABLE_LEASE_LOST, "it was not renewed in time");
 }
 
-std::int64_t clerk::ask_what_is_held(const std::vector<std::int64_t> &started, tw_store_member &member,
-                                     std::vector<finding> &found) {
+std::int64_t membership::ask_what_is_held(const std::vector<std::int64_t> &started, tw_store_member &member,
+                                          std::vector<finding> &found) {
     return line_.ask([&](const tw_store &store, void *connection) {
         return store.resume(
             connection, &member, started.data(), started.size(),
@@ -336,7 +338,7 @@ std::int64_t clerk::ask_what_is_held(const std::vector<std::int64_t> &started, t
     });
 }
 
-int clerk::resume() {
+int membership::resume() {
     if (!has_doubts() && clock_.now() < resume_at_)
         return 0;
     const unsigned doubts = doubts_;
@@ -373,7 +375,8 @@ int clerk::resume() {
     return 0;
 }
 
-int clerk::settle(std::vector<tw_store_outcome> &outcomes, const tw_store_member &whom, std::size_t &locked) {
+int membership::settle(std::vector<tw_store_outcome> &outcomes, const tw_store_member &whom,
+                       std::size_t &locked) {
     const auto error = line_.ask([&](const tw_store &store, void *connection) {
         return store.settle(connection, &whom, outcomes.data(), outcomes.size());
     });
@@ -384,7 +387,7 @@ int clerk::settle(std::vector<tw_store_outcome> &outcomes, const tw_store_member
 
 // --- claims -------------------------------------------------------------------------------
 
-int clerk::listen_to_others() {
+int membership::listen_to_others() {
     if (bell_of_database_ < 0)
         return 0;
     std::int64_t ready = 0;
@@ -402,7 +405,7 @@ int clerk::listen_to_others() {
 
 // Makes one claim. If that was full the next step looks again at once, after the lease and what others have
 // told.
-int clerk::look() {
+int membership::look() {
     if (!is_time_to_look())
         return 0;
     {
@@ -436,8 +439,8 @@ int clerk::look() {
     return 0;
 }
 
-// If there is none, the next answer is noted, and has the clerk look again.
-std::size_t clerk::note_room(std::size_t room) {
+// If there is none, the next answer is noted, and has the membership look again.
+std::size_t membership::note_room(std::size_t room) {
     const std::lock_guard hold(mutex_);
     wants_room_ = room == 0;
     if (room == 0)  // what is forgotten makes room, too, and is not noted
@@ -446,7 +449,7 @@ std::size_t clerk::note_room(std::size_t room) {
 }
 
 // REQUIRES: mutex held
-void clerk::plan_next_look(const tw_store_look &seen) {
+void membership::plan_next_look(const tw_store_look &seen) {
     if (seen.next_ns == TW_STORE_NEVER)
         return;
     const std::int64_t now = clock_.now();
@@ -456,7 +459,7 @@ void clerk::plan_next_look(const tw_store_look &seen) {
     look_at_ = std::min(look_at_, std::max(enters, soonest));
 }
 
-std::vector<const char *> clerk::handled_kinds() const {
+std::vector<const char *> membership::handled_kinds() const {
     const std::lock_guard hold(mutex_);
     std::vector<const char *> kinds;
     for (const handling &it : handlings_)
@@ -475,11 +478,11 @@ bool is_readable(const tw_durable_job &job) {
 
 }  // namespace
 
-int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
+int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
     const std::vector<const char *> kinds = handled_kinds();
     tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, limit};
     struct context {
-        clerk &self;
+        membership &self;
         const tw_store_member &whom;
         std::vector<std::unique_ptr<held_job>> claimed, unreadable;  // if the claim returns 0
     } taking = {*this, wanted.member, {}, {}};
@@ -521,8 +524,8 @@ int clerk::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
 }
 
 // They stay in the database as failed jobs, with the reason.
-int clerk::fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_store_member &whom,
-                std::size_t &locked) {
+int membership::fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_store_member &whom,
+                     std::size_t &locked) {
     if (jobs.empty())
         return 0;
     std::vector<tw_store_outcome> outcomes;
@@ -537,7 +540,7 @@ int clerk::fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_sto
     return error;
 }
 
-int clerk::bury() {
+int membership::bury() {
     if (!has_dead_)
         return 0;
     const auto released = line_.ask(
@@ -553,7 +556,7 @@ int clerk::bury() {
 
 // --- the end ------------------------------------------------------------------------------
 
-void clerk::leave() {
+void membership::leave() {
     const tw_store_member member = lease_.member();
     if (member.id == 0 || !line_.is_open())
         return;

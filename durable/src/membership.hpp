@@ -5,11 +5,11 @@
 // a put that claims, was lost, or there was no memory for it. Or the database does not know that a job was
 // started: the gate went on alone, or a crash of the server took the start back. `doubts_` says so. The next
 // step then raises the epoch of the member, after which nothing of the former epoch can claim any more, and
-// compares what the database says with what `holding` has. The clerk does so once a second while another
-// transaction keeps a job locked that the clerk must mark or release (`resume_at_`).
+// compares what the database says with what `holding` has. The membership does so once a second while another
+// transaction keeps a job locked that the membership must mark or release (`resume_at_`).
 //
-// Once a third of the lease has passed, the clerk renews it before the next part of a step. A statement times
-// out after another third. So one refused or hanging statement does not cost the lease; several slow
+// Once a third of the lease has passed, the membership renews it before the next part of a step. A statement
+// times out after another third. So one refused or hanging statement does not cost the lease; several slow
 // statements in one part can.
 #pragma once
 
@@ -24,10 +24,10 @@
 
 namespace tickwheel::durable {
 
-class clerk final : public agent {
+class membership final : public agent {
   public:
-    clerk(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-          lease &held_by, holding &jobs, troubles &found, counters &counts);
+    membership(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
+               lease &held_by, holding &jobs, troubles &found, counters &counts);
 
     std::int64_t step(std::int64_t now) override;
     int descriptor() override { return bell_of_database_; }
@@ -40,20 +40,21 @@ class clerk final : public agent {
     // claims them in its own transaction. The room is reserved until the result goes out of scope.
     [[nodiscard]] holding::reservation choose_to_hold(std::vector<tw_store_put> &puts);
 
-    // To be called after each put, with its error. Takes over what is held for this member, or has the clerk
-    // resume if something may be held that is not known here. Returns true if the clerk should be called.
+    // To be called after each put, with its error. Takes over what is held for this member, or has the
+    // membership resume if something may be held that is not known here. Returns true if the membership
+    // should be called.
     bool note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, int error) noexcept;
 
     // A job of this kind, or of any if it is null, is ready at this local time and can be claimed. Returns
-    // true if the clerk should be called.
+    // true if the membership should be called.
     bool note_pending(const char *kind, std::int64_t ready_at);
 
     // Answers were settled, and the first of these jobs is ready at this local time. Returns true if the
-    // clerk should be called.
+    // membership should be called.
     bool note_settled(std::int64_t ready_at);
 
-    // Handlers run whose start the database does not know of. To resume tells the database. The clerk should
-    // be called.
+    // Handlers run whose start the database does not know of. To resume tells the database. The membership
+    // should be called.
     void note_unconfirmed() { ++doubts_; }
 
     // The last step.

@@ -31,41 +31,42 @@ member::member(const database &to, const settings &settings, const local_clock &
       lease(settings.lease_ns), jobs(settings, local, database, lease, count),
       for_membership(with_timeout(to, settings.lease_ns / 3)),
       membership(for_membership, settings, local, database, lease, jobs, troubles, count),
-      for_gate(with_timeout(to, TW_SECOND)),
-      gate(for_gate, settings, local, database, lease, membership, jobs, troubles, count) {}
+      for_dispatcher(with_timeout(to, TW_SECOND)),
+      dispatcher(for_dispatcher, settings, local, database, lease, membership, jobs, troubles, count) {}
 
 int member::start(tw_runtime *rt) {
     if (all.single_thread)
         if (const int error = tw_handles_new(&rounds, rt, nullptr); error != 0)
             return error;
     membership_loop = std::make_unique<agent_loop>(membership, clock, rounds);
-    gate_loop = std::make_unique<agent_loop>(gate, clock, rounds);
-    gate.call_for_membership([this] { membership_loop->ring(); });
-    if (const int error = jobs.start(rt, [this] { gate_loop->ring(); }); error != 0)
+    dispatcher_loop = std::make_unique<agent_loop>(dispatcher, clock, rounds);
+    dispatcher.call_for_membership([this] { membership_loop->ring(); });
+    if (const int error = jobs.start(rt, [this] { dispatcher_loop->ring(); }); error != 0)
         return error;
     if (const int error = membership_loop->start("durable-member"); error != 0)
         return error;
-    return gate_loop->start("durable-gate");
+    return dispatcher_loop->start("durable-starts");
 }
 
 // The loops' timers are among `rounds`.
 member::~member() {
     membership_loop.reset();
-    gate_loop.reset();
+    dispatcher_loop.reset();
     tw_handles_free(rounds);
 }
 
 // First nothing is started any more, then the handlers end, and then there are no more answers.
 std::size_t member::end() {
     const std::uint64_t lost = jobs.lost_answers();  // before
-    if (gate_loop != nullptr)
-        gate_loop->stop();
+    if (dispatcher_loop != nullptr)
+        dispatcher_loop->stop();
     jobs.end();
-    std::size_t unsettled = gate.settle_rest(timeout_ns);
+    std::size_t unsettled = dispatcher.settle_rest(timeout_ns);
     if (membership_loop != nullptr)
         membership_loop->stop();
     if (unsettled != 0 && !all.single_thread)
-        unsettled = gate.settle_rest(0);  // the membership may have waited until the database was free again
+        unsettled =
+            dispatcher.settle_rest(0);  // the membership may have waited until the database was free again
     membership.leave();
     return unsettled + static_cast<std::size_t>(jobs.lost_answers() - lost);
 }
@@ -139,7 +140,7 @@ void leave_to_parent(tw_durable &it) {
     if (it.member == nullptr)
         return;
     it.member->membership.abandon();
-    it.member->gate.abandon();
+    it.member->dispatcher.abandon();
 }
 
 int complete_retries(const tw_durable_retries *given, tw_durable_retries &all) {

@@ -5,14 +5,14 @@
 
 #include <memory>
 
+#include "dispatcher.hpp"
 #include "front.hpp"
-#include "gate.hpp"
 #include "membership.hpp"
 
 namespace tickwheel::durable {
 
-// The part of a process that handles jobs. Threads: the membership's and the gate's, the runtime's and the
-// workers'.
+// The part of a process that handles jobs. Threads: the membership's and the dispatcher's, the runtime's and
+// the workers'.
 struct member {
     const settings &all;
     const local_clock clock;
@@ -24,10 +24,10 @@ struct member {
     tickwheel::durable::troubles troubles;
     database for_membership;  // with a timeout that leaves time to renew the lease
     tickwheel::durable::membership membership;
-    database for_gate;  // with a shorter one: ready jobs do not wait for a hung server
-    tickwheel::durable::gate gate;
+    database for_dispatcher;  // with a shorter one: ready jobs do not wait for a hung server
+    tickwheel::durable::dispatcher dispatcher;
     tw_handles *rounds = nullptr;  // if all is done on one thread
-    std::unique_ptr<agent_loop> membership_loop, gate_loop;
+    std::unique_ptr<agent_loop> membership_loop, dispatcher_loop;
 
     member(const database &to, const settings &settings, const local_clock &local, database_clock &database,
            counters &count);

@@ -54,8 +54,8 @@ holding::~holding() {
     tw_workers_free(pool_);
 }
 
-int holding::start(tw_runtime *rt, std::function<void()> call_gate) {
-    call_gate_ = std::move(call_gate);
+int holding::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
+    call_dispatcher_ = std::move(call_dispatcher);
     for (unsigned i = 0; i < settings_.threads; ++i)
         runners_.push_back({*this});
     tw_handles_options run_options = {};
@@ -121,7 +121,7 @@ void holding::on_time(held_job &it) {
         it.at = stage::ready;
         ready_.push_back(&it);
     }
-    call_gate_();
+    call_dispatcher_();
 }
 
 // Those who resume set the epoch first, and then ask for what is here: so a claim of the former epoch is here
@@ -155,7 +155,7 @@ int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_s
     const bool has_ready = !ready_.empty();
     hold.unlock();
     if (has_ready)
-        call_gate_();
+        call_dispatcher_();
     return error;
 }
 
@@ -213,7 +213,7 @@ void holding::arm_again() {
             if (it->at == stage::waiting && take_off(*it))
                 arm(*it);
     }
-    call_gate_();  // for those that are ready without a timer
+    call_dispatcher_();  // for those that are ready without a timer
 }
 
 // Returns false if its time has come: on_time has been called or will be.
@@ -470,7 +470,7 @@ void holding::call_handler(held_job &it) {
     answer what = fire(it, std::max(database_.at(begun), it.ready_ns), lease_, clock_, counts_);
     conclude(it, std::move(what));
     measure(clock_.now() - begun);
-    call_gate_();
+    call_dispatcher_();
 }
 
 void holding::conclude(held_job &it, answer &&what) {

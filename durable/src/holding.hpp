@@ -5,13 +5,13 @@
 //        |        ^---------------------'           ^
 //        '-- if it was ready by then ---------------'
 //
-// The membership and puts claim jobs; they pass the gate to run, and their answers to be settled; the wheel
-// and the workers do the rest. A job is owned by `jobs_` until its answer is, and its stage changes under the
-// mutex alone. No lock is held while handlers run.
+// The membership and puts claim jobs; they pass the dispatcher to run, and their answers to be settled; the
+// wheel and the workers do the rest. A job is owned by `jobs_` until its answer is, and its stage changes
+// under the mutex alone. No lock is held while handlers run.
 //
 // H1  A job in `jobs_` is in one place: on the wheel if it is waiting, in `ready_` if it is ready, with the
-//     gate if it is confirming, in `aside_` if it is aside, in `queue_` if it is queued, with a runner if it
-//     is running.
+//     dispatcher if it is confirming, in `aside_` if it is aside, in `queue_` if it is queued, with a runner
+//     if it is running.
 // H2  A forgotten job is freed by its current owner (H1): by the function that forgets it, if that
 //     could take it off the wheel, `ready_` or `aside_`, otherwise by the next function that dequeues it. A
 //     running job is never forgotten.
@@ -57,9 +57,9 @@ class holding {
     holding &operator=(const holding &) = delete;
     ~holding();
 
-    // Makes what it needs on the runtime. `call_gate` is called when there is something to start or to
+    // Makes what it needs on the runtime. `call_dispatcher` is called when there is something to start or to
     // settle, with no lock held. 0 or an error of the runtime's.
-    int start(tw_runtime *rt, std::function<void()> call_gate);
+    int start(tw_runtime *rt, std::function<void()> call_dispatcher);
 
     // Nothing becomes ready, and no handler is called any more; on return none is running.
     void end();
@@ -124,9 +124,9 @@ class holding {
     };
     std::vector<sketch> sketches() const;
 
-    // --- for the gate ---
+    // --- for the dispatcher ---
 
-    // Takes the answers to settle next. The gate then calls one of these: `return_answers` if none was
+    // Takes the answers to settle next. The dispatcher then calls one of these: `return_answers` if none was
     // settled, or `finish_answers`, with one outcome for each answer in the same order. That drops all
     // answers but those that another transaction has locked, and puts these aside.
     const std::vector<answer> &take_answers();
@@ -205,7 +205,7 @@ class holding {
     const database_clock &database_;
     const lease &lease_;
     counters &counts_;
-    std::function<void()> call_gate_;
+    std::function<void()> call_dispatcher_;
 
     tw_workers *pool_ = nullptr;                     // of our own; null: the user's, or none
     tw_handles *wheel_ = nullptr, *runs_ = nullptr;  // of jobs, and of runners

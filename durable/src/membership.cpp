@@ -146,7 +146,7 @@ std::int64_t membership::step(std::int64_t now) {
     }
     watch_lease(now);
     if (now < try_at_) {
-        tell_of_connection();  // what the gate has found
+        tell_of_connection();  // what the dispatcher has found
         return try_at_;
     }
     int error;

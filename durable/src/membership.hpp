@@ -3,10 +3,10 @@
 //
 // The database may hold jobs for this member that this process does not know of: the answer to a claim, or to
 // a put that claims, was lost, or there was no memory for it. Or the database does not know that a job was
-// started: the gate went on alone, or a crash of the server took the start back. `doubts_` says so. The next
-// step then raises the epoch of the member, after which nothing of the former epoch can claim any more, and
-// compares what the database says with what `holding` has. The membership does so once a second while another
-// transaction keeps a job locked that the membership must mark or release (`resume_at_`).
+// started: the dispatcher went on alone, or a crash of the server took the start back. `doubts_` says so. The
+// next step then raises the epoch of the member, after which nothing of the former epoch can claim any more,
+// and compares what the database says with what `holding` has. The membership does so once a second while
+// another transaction keeps a job locked that the membership must mark or release (`resume_at_`).
 //
 // Once a third of the lease has passed, the membership renews it before the next part of a step. A statement
 // times out after another third. So one refused or hanging statement does not cost the lease; several slow

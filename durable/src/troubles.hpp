@@ -7,7 +7,7 @@
 
 namespace tickwheel::durable {
 
-enum class agent_name { membership, gate };
+enum class agent_name { membership, dispatcher };
 
 struct trouble {
     int error = 0;       // 0: none, or no longer
@@ -20,7 +20,7 @@ class troubles {
     // that is another one than before.
     bool note(agent_name by, int error) {
         const std::lock_guard hold(mutex_);
-        trouble &its = by == agent_name::membership ? of_membership_ : of_gate_;
+        trouble &its = by == agent_name::membership ? of_membership_ : of_dispatcher_;
         const bool is_other = its.error != error;
         its.error = error;
         if (error == 0)
@@ -30,15 +30,17 @@ class troubles {
         return is_other;
     }
 
-    // That of the membership, or else of the gate. If there is none, `why` is that of the latest.
+    // That of the membership, or else of the dispatcher. If there is none, `why` is that of the latest.
     trouble now() const {
         const std::lock_guard hold(mutex_);
-        return of_membership_.error != 0 ? of_membership_ : of_gate_.error != 0 ? of_gate_ : *latest_;
+        return of_membership_.error != 0   ? of_membership_
+               : of_dispatcher_.error != 0 ? of_dispatcher_
+                                           : *latest_;
     }
 
   private:
     mutable std::mutex mutex_;
-    trouble of_membership_, of_gate_;
+    trouble of_membership_, of_dispatcher_;
     const trouble *latest_ = &of_membership_;
 };
 

@@ -489,7 +489,7 @@ TEST(a_process_that_the_database_never_lets_join_is_told_why) {
     assert_told(2, TW_DURABLE_CONNECTED);
 }
 
-/* The membership's connection works, and that of the gate does not. */
+/* The membership's connection works, and that of the dispatcher does not. */
 TEST(a_process_that_goes_on_alone_tells_that_the_connection_is_lost) {
     begin_told((struct tw_durable_options){.poll_ns = 30 * SECOND});
     put_mail(self, "17", SECOND);
@@ -503,9 +503,10 @@ TEST(a_process_that_goes_on_alone_tells_that_the_connection_is_lost) {
     assert_told(3, TW_DURABLE_CONNECTED);
 }
 
-/* As after a restart of the server, when the gate comes to its former connection later than the membership.
+/* As after a restart of the server, when the dispatcher comes to its former connection later than the
+ * membership.
  */
-TEST(one_broken_connection_of_the_gate_is_no_event) {
+TEST(one_broken_connection_of_the_dispatcher_is_no_event) {
     begin_told((struct tw_durable_options){0});
     script.start = script.settle = broken(1, -ENOTCONN);
     put_mail(self, "17", SECOND);

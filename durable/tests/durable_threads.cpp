@@ -1,5 +1,6 @@
 // Two members on real threads, with a store whose calls fail before and after they were carried out. Puts
-// that claim meet each other, the membership that resumes, and the gate; in the end everything has fired.
+// that claim meet each other, the membership that resumes, and the dispatcher; in the end everything has
+// fired.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -376,9 +376,10 @@ TEST(a_connection_is_not_opened_halfway_without_descriptors) {
     tw_runtime_free(rt);
 }
 
-/* --- a member that resumes while its gate waits for the database ------------------------------------ */
+/* --- a member that resumes while its dispatcher waits for the database ------------------------------------
+ */
 
-/* A call of the gate that waits in the database, and then times out without being carried out. */
+/* A call of the dispatcher that waits in the database, and then times out without being carried out. */
 struct stop {
     atomic_bool is_planned, is_inside;
     sem_t go_on;
@@ -436,7 +437,7 @@ static struct tw_durable *begin_stopping(struct tw_runtime *rt) {
     return jobs;
 }
 
-/* Puts the first job, and waits until the gate stops at this call for it. */
+/* Puts the first job, and waits until the dispatcher stops at this call for it. */
 static void put_first(struct tw_durable *jobs, struct stop *stop) {
     const struct tw_durable_job first = {.kind = "slow", .key = "first", .due_ns = 20 * TW_MILLISECOND};
     assert_int_equal(sem_init(&stop->go_on, 0, 0), 0);

@@ -38,7 +38,7 @@ class holding_inspector {
         return std::any_of(list.begin(), list.end(), is_out_of_place) || count(of, at) != list.size();
     }
 
-    // Between two steps, no job is with the gate, and no forgotten one is anywhere but on the wheel or
+    // Between two steps, no job is with the dispatcher, and no forgotten one is anywhere but on the wheel or
     // queued.
     static bool broken_places(const holding &of) {
         if (broken_list(of, of.ready_, stage::ready) || broken_list(of, of.aside_, stage::aside))

@@ -399,7 +399,7 @@ def a_lock_on_the_jobs_does_not_end_the_lease(bench):
 
 
 def jobs_that_two_others_remove_one_after_the_other_do_not_fire(bench):
-    """The gate passes the locked jobs by, and asks again until they are gone."""
+    """The dispatcher passes the locked jobs by, and asks again until they are gone."""
     schema = bench.schema()
     handler = bench.handler(schema)
     ends_s = {"before": 0.6, "first": 1.2, "second": 2.4}  # of the transactions that remove them, after they are due
@@ -513,8 +513,8 @@ def large_jobs_fire_however_short_the_lease(bench):
 
 # --- connections --------------------------------------------------------------------------------
 
-def backend_of_gate(bench):
-    """The process of the server for the connection that the gate used last to settle a job."""
+def backend_of_dispatcher(bench):
+    """The process of the server for the connection that the dispatcher used last to settle a job."""
     text = "select pid from pg_stat_activity where pid <> pg_backend_pid() and query like '%moved as (%'"
     return int(wait_until(lambda: bench.sql(text), "a job is settled"))
 
@@ -542,16 +542,16 @@ def a_removed_job_does_not_fire_although_one_connection_falls_silent(bench):
     handler, remover = bench.handler(schema), bench.opened(schema)
     handler.do("put", "k", "before", 0)
     handler.fire("before")
-    gate = backend_of_gate(bench)
+    dispatcher = backend_of_dispatcher(bench)
     for key in ("removed", "stays"):
         handler.do("put", "k", key, 500)
     remover.do("remove", "k", "removed", result=1)
-    os.kill(gate, signal.SIGSTOP)
+    os.kill(dispatcher, signal.SIGSTOP)
     try:
         handler.fire("stays", PROMPT_S)
         wait_until(lambda: is_settled(bench, "stays", schema[7:]), "it is settled", PROMPT_S)
     finally:
-        os.kill(gate, signal.SIGCONT)
+        os.kill(dispatcher, signal.SIGCONT)
     expect(len(handler.fires) == 2, f"the removed job has fired: {handler.fires}")
 
 
@@ -686,14 +686,14 @@ def a_lock_on_a_job_that_started_in_an_outage_stops_no_other(bench):
 
 
 def what_starts_while_its_connection_breaks_is_running(bench):
-    """That of the gate alone, which it used last to settle a job."""
+    """That of the dispatcher alone, which it used last to settle a job."""
     handler = quiet_handler(bench, "slow")
     handler.do("handle", "k")
     handler.do("put", "k", "settled", 0)
     handler.fire("settled")
-    gate = backend_of_gate(bench)
+    dispatcher = backend_of_dispatcher(bench)
     handler.do("put", "slow", "cut-off", 1500)
-    bench.sql(f"select pg_terminate_backend({gate})")
+    bench.sql(f"select pg_terminate_backend({dispatcher})")
     handler.fire("cut-off")
     wait_until(lambda: "slow cut-off 4 " in handler.ask("list")["text"], "it is marked as started", 10)
     expect_running(bench, "cut-off")

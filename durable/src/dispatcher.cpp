@@ -1,4 +1,4 @@
-#include "gate.hpp"
+#include "dispatcher.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,17 +16,19 @@ constexpr std::size_t batch = 512;
 // Of starts and answers in one step.
 constexpr unsigned most_rounds = 16;
 
-// How soon the gate asks again about jobs that another transaction has locked, and when it reports them.
+// How soon the dispatcher asks again about jobs that another transaction has locked, and when it reports
+// them.
 constexpr std::int64_t breath_if_locked_ns = 200 * TW_MILLISECOND, long_lock_ns = TW_SECOND;
 
-// If a question that finds no database takes this long, the gate stops asking until the membership has
+// If a question that finds no database takes this long, the dispatcher stops asking until the membership has
 // reached the database: every job that is due would wait for that long.
 constexpr std::int64_t long_wait_ns = 250 * TW_MILLISECOND;
 
 }  // namespace
 
-gate::gate(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-           const lease &held_by, membership &books, holding &jobs, troubles &found, counters &counts)
+dispatcher::dispatcher(const database &to, const settings &all, const local_clock &clock,
+                       database_clock &its_clock, const lease &held_by, membership &books, holding &jobs,
+                       troubles &found, counters &counts)
     : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), membership_(books),
       jobs_(jobs), troubles_(found), counts_(counts) {
     taken_.reserve(batch);
@@ -36,8 +38,8 @@ gate::gate(const database &to, const settings &all, const local_clock &clock, da
 }
 
 // Starts go first: those jobs are due. If this step asked nothing and the last question found no database,
-// the gate tries to connect, so that it notices when the database is back.
-std::int64_t gate::step(std::int64_t now) {
+// the dispatcher tries to connect, so that it notices when the database is back.
+std::int64_t dispatcher::step(std::int64_t now) {
     has_asked_ = false;
     error_ = 0;
     if (now >= bring_back_at_)
@@ -56,7 +58,7 @@ std::int64_t gate::step(std::int64_t now) {
         is_lost_ = is_loss(error_);
     const bool is_at_rest = may_start && may_settle && error_ == 0 && !is_lost_;
     watch_what_is_aside();
-    if ((has_asked_ || !is_lost_) && troubles_.note(agent_name::gate, error_))
+    if ((has_asked_ || !is_lost_) && troubles_.note(agent_name::dispatcher, error_))
         call_membership_();
     if (is_at_rest || !has_asked_)  // not asked: the membership is looking for the database
         pause_.reset();
@@ -64,8 +66,9 @@ std::int64_t gate::step(std::int64_t now) {
     return std::min(again, bring_back_at_);
 }
 
-// The gate soon asks again about jobs that wait for another transaction, and reports them if that lasts.
-void gate::watch_what_is_aside() {
+// The dispatcher soon asks again about jobs that wait for another transaction, and reports them if that
+// lasts.
+void dispatcher::watch_what_is_aside() {
     const std::int64_t now = clock_.now();
     if (!jobs_.has_aside()) {
         bring_back_at_ = aside_since_ = never;
@@ -82,7 +85,7 @@ void gate::watch_what_is_aside() {
 
 // --- starts -------------------------------------------------------------------------------
 
-gate::progress gate::start_some() {
+dispatcher::progress dispatcher::start_some() {
     jobs_.take_ready(batch, taken_);
     if (taken_.empty())
         return progress::none;
@@ -100,12 +103,12 @@ gate::progress gate::start_some() {
     return progress::some;
 }
 
-// One connection may break or go silent while the database is up, so the gate repeats the question on a new
-// one. While the membership cannot reach the database either, the gate asks about starts only, so that no
-// removed job fires if the database answers after all; and only as long as such attempts fail quickly.
-// -ESTALE is no trouble: the membership is just raising the epoch, or is about to find that others have taken
-// over.
-template <class Ask> int gate::ask(const Ask &question, if_away then) {
+// One connection may break or go silent while the database is up, so the dispatcher repeats the question on a
+// new one. While the membership cannot reach the database either, the dispatcher asks about starts only, so
+// that no removed job fires if the database answers after all; and only as long as such attempts fail
+// quickly. -ESTALE is no trouble: the membership is just raising the epoch, or is about to find that others
+// have taken over.
+template <class Ask> int dispatcher::ask(const Ask &question, if_away then) {
     if (is_away(then))
         return -ENOTCONN;
     bool was_connected = false;
@@ -118,7 +121,7 @@ template <class Ask> int gate::ask(const Ask &question, if_away then) {
 }
 
 // The clock does not move on virtual time, so a timeout counts as a long wait there, too.
-template <class Ask> int gate::ask_once(const Ask &question, bool &was_connected) {
+template <class Ask> int dispatcher::ask_once(const Ask &question, bool &was_connected) {
     has_asked_ = true;
     const std::int64_t begun = clock_.now();
     const auto error = static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
@@ -130,7 +133,7 @@ template <class Ask> int gate::ask_once(const Ask &question, bool &was_connected
     return error;
 }
 
-int gate::ask_to_start(std::int64_t &now) {
+int dispatcher::ask_to_start(std::int64_t &now) {
     const tw_store_member member = lease_.member();
     database_clock::reading reading = {0, 0, 0};
     const int error = ask(
@@ -148,7 +151,7 @@ int gate::ask_to_start(std::int64_t &now) {
 
 // A job that is ready but was not started is refused: the lease has ended (the membership renews it, or finds
 // that others took over), or another transaction has locked the job.
-void gate::apply(std::int64_t now) {
+void dispatcher::apply(std::int64_t now) {
     refused_.clear();
     for (std::size_t i = 0; i < taken_.size(); ++i) {
         const tw_store_start &answer = questions_[i];
@@ -166,7 +169,7 @@ void gate::apply(std::int64_t now) {
 
 // Returns false if they have to wait for the database. They became ready by what was known of its clock then,
 // and that may have been set back since.
-bool gate::go_on_alone() {
+bool dispatcher::go_on_alone() {
     const tw_store_member member = lease_.member();
     const std::int64_t now = clock_.now();
     if (settings_.confirmed_only || lease_.remaining(member.id, now) == 0)
@@ -186,7 +189,7 @@ bool gate::go_on_alone() {
 
 // --- answers ------------------------------------------------------------------------------
 
-gate::progress gate::settle_some() {
+dispatcher::progress dispatcher::settle_some() {
     const std::vector<answer> &answers = jobs_.take_answers();
     if (answers.empty())
         return progress::none;
@@ -215,7 +218,7 @@ gate::progress gate::settle_some() {
 }
 
 // When the first of the jobs that were just settled is ready again, by the local clock.
-std::int64_t gate::first_ready() const {
+std::int64_t dispatcher::first_ready() const {
     std::int64_t first = never;
     for (const tw_store_outcome &job : outcomes_)
         if (job.what == TW_STORE_MOVE && job.matched == 1)
@@ -226,7 +229,7 @@ std::int64_t gate::first_ready() const {
 
 // The membership goes on meanwhile: it connects again, and keeps the lease. On virtual time there is no
 // meanwhile.
-std::size_t gate::settle_rest(std::int64_t timeout_ns) {
+std::size_t dispatcher::settle_rest(std::int64_t timeout_ns) {
     is_closing_ = true;
     const std::int64_t until = clock_.now() + timeout_ns;
     for (;;) {
@@ -236,13 +239,13 @@ std::size_t gate::settle_rest(std::int64_t timeout_ns) {
         do
             made = settle_some();
         while (made == progress::some);
-        troubles_.note(agent_name::gate, error_);
+        troubles_.note(agent_name::dispatcher, error_);
         const std::size_t left = jobs_.count().unsettled;
         if (left == 0 || settings_.single_thread)
             return left;
         if (clock_.now() >= until) {
             if (error_ == 0)
-                troubles_.note(agent_name::gate, refuse(-EBUSY, "another transaction has locked jobs"));
+                troubles_.note(agent_name::dispatcher, refuse(-EBUSY, "another transaction has locked jobs"));
             return left;
         }
         std::this_thread::sleep_for(std::chrono::nanoseconds(growing_pause::shortest_ns));

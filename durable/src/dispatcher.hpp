@@ -1,13 +1,14 @@
-// The gate that jobs pass to run and when they have run: starts what is ready, and settles what was answered.
+// The dispatcher that jobs pass to run and when they have run: starts what is ready, and settles what was
+// answered.
 //
 // The database is asked for each job whether it may be started: that it was not removed or replaced, that its
 // time has come by the database's own clock, and that the lease lasts. If a new connection cannot reach the
 // database either, the lease alone decides, unless `confirmed_only` is set. If the database answers with an
-// error, jobs wait. The gate asks about, and settles, all jobs that have arrived meanwhile in one call. It
-// asks again later about jobs that another transaction has locked.
+// error, jobs wait. The dispatcher asks about, and settles, all jobs that have arrived meanwhile in one call.
+// It asks again later about jobs that another transaction has locked.
 //
-// The gate has its own line, so that a start does not wait for a claim. In PostgreSQL starts wait for the
-// disk, because a handler can outlive a crash of the server; answers never do (DURABLE.md, "Disk").
+// The dispatcher has its own line, so that a start does not wait for a claim. In PostgreSQL starts wait for
+// the disk, because a handler can outlive a crash of the server; answers never do (DURABLE.md, "Disk").
 #pragma once
 
 #include "agent_loop.hpp"
@@ -17,10 +18,10 @@
 
 namespace tickwheel::durable {
 
-class gate final : public agent {
+class dispatcher final : public agent {
   public:
-    gate(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-         const lease &held_by, membership &books, holding &jobs, troubles &found, counters &counts);
+    dispatcher(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
+               const lease &held_by, membership &books, holding &jobs, troubles &found, counters &counts);
 
     // What it calls when the membership has something to do: there is room again, a job that was settled is
     // ready soon, or the user must be told of a trouble.
@@ -38,7 +39,8 @@ class gate final : public agent {
     enum class progress { none, some, stuck };
     progress start_some();
     progress settle_some();
-    // What a question does while the membership cannot reach the database, and the gate has no connection.
+    // What a question does while the membership cannot reach the database, and the dispatcher has no
+    // connection.
     enum class if_away { give_up, ask_while_quick };
     bool is_away(if_away then) const {
         const bool may_ask = then == if_away::ask_while_quick && !has_waited_;

@@ -118,12 +118,12 @@ int open(tw_durable **durable, tw_runtime *rt, const char *address, const tw_dur
     auto it = std::make_unique<tw_durable>();
     if (const int error = fill_in(*it, rt, address, options); error != 0)
         return error;
-    if (const int error = it->front.open(); error != 0)
+    if (const int error = it->put_queue.open(); error != 0)
         return error;
     if (rt != nullptr) {
         it->member =
             std::make_unique<member>(it->database, it->settings, it->clock, it->its_clock, it->counts);
-        it->front.serve(it->member->lease);
+        it->put_queue.serve(it->member->lease);
         if (const int error = it->member->start(rt); error != 0) {
             it->member->end();
             return refuse(error, tw_explain(error));
@@ -136,7 +136,7 @@ int open(tw_durable **durable, tw_runtime *rt, const char *address, const tw_dur
 // In the child of a fork: threads that held locks or waited for something are not there to let go of it. So
 // what has locks and threads is left as it is.
 void leave_to_parent(tw_durable &it) {
-    it.front.abandon();
+    it.put_queue.abandon();
     if (it.member == nullptr)
         return;
     it.member->membership.abandon();
@@ -166,7 +166,7 @@ int complete_retries(const tw_durable_retries *given, tw_durable_retries &all) {
 
 using namespace tickwheel::durable;
 
-tw_durable::tw_durable() : settings{}, clock{nullptr}, database{}, front(database), process(getpid()) {}
+tw_durable::tw_durable() : settings{}, clock{nullptr}, database{}, put_queue(database), process(getpid()) {}
 
 TW_API int tw_durable_open(tw_durable **durable, tw_runtime *rt, const char *address,
                            const tw_durable_options *options) {
@@ -183,7 +183,7 @@ TW_API int tw_durable_close(tw_durable *durable) {
         leave_to_parent(*durable);
         return 0;
     }
-    if (is_in_user_code() || durable->front.is_in_use_by_this_thread())
+    if (is_in_user_code() || durable->put_queue.is_in_use_by_this_thread())
         return refuse(-EBUSY, "called from a handler, an event or a visitor");
     const std::unique_ptr<tw_durable> last(durable);
     if (durable->member == nullptr || durable->member->end() == 0)

@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "dispatcher.hpp"
-#include "front.hpp"
 #include "membership.hpp"
+#include "put_queue.hpp"
 
 namespace tickwheel::durable {
 
@@ -47,7 +47,7 @@ struct tw_durable {
     tickwheel::durable::database database;
     tickwheel::durable::database_clock its_clock;
     tickwheel::durable::counters counts;
-    tickwheel::durable::front front;
+    tickwheel::durable::put_queue put_queue;
     std::unique_ptr<tickwheel::durable::member> member;  // null without a runtime
     const pid_t process;
 

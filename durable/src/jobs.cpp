@@ -1,4 +1,4 @@
-// Putting, removing and asking: the functions of durable.h that are about jobs. They use the front alone.
+// Putting, removing and asking: the functions of durable.h that are about jobs. They use the put_queue alone.
 #include <cerrno>
 #include <cstring>
 #include <forward_list>
@@ -16,7 +16,7 @@ namespace tickwheel::durable {
 
 std::int64_t read_clock(tw_durable &durable) {
     database_clock::reading reading = {durable.clock.now(), 0, 0};
-    const std::int64_t error = durable.front.ask(
+    const std::int64_t error = durable.put_queue.ask(
         [&](const tw_store &store, void *connection) { return store.now(connection, &reading.now); });
     if (error != 0)
         return error;
@@ -70,7 +70,7 @@ unsigned number_of(const tw_durable_existing &existing) {
 int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
     tw_store_member whom = {};
     if (durable.member == nullptr)
-        return durable.front.put(puts, keep, whom);
+        return durable.put_queue.put(puts, keep, whom);
     membership &own = durable.member->membership;
     const holding::reservation room = own.choose_to_hold(puts);
     std::vector<std::int64_t> former;  // what these jobs replace, as far as it is held here
@@ -78,7 +78,7 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
     for (const tw_store_put &put : puts)
         if (const std::int64_t token = keep ? 0 : held.token_of(put.job->kind, put.job->key); token != 0)
             former.push_back(token);
-    const int error = guarded([&] { return durable.front.put(puts, keep, whom); });
+    const int error = guarded([&] { return durable.put_queue.put(puts, keep, whom); });
     if (error == 0)
         for (const std::int64_t token : former)
             held.drop(token);
@@ -144,7 +144,7 @@ struct walk {
 
 int list(tw_durable &durable, const tw_durable_filter &filter, const char *key, walk &visits) {
     const int result = guarded([&] {
-        return static_cast<int>(durable.front.ask([&](const tw_store &store, void *connection) {
+        return static_cast<int>(durable.put_queue.ask([&](const tw_store &store, void *connection) {
             return store.list(connection, &filter, key, walk::visit, &visits);
         }));
     });
@@ -183,7 +183,7 @@ TW_API int tw_durable_remove(tw_durable *durable, const char *kind, const char *
     return guarded([&] {
         member *const own = durable->member.get();
         const std::int64_t held = own != nullptr ? own->jobs.token_of(kind, key) : 0;
-        const auto result = static_cast<int>(durable->front.ask(
+        const auto result = static_cast<int>(durable->put_queue.ask(
             [&](const tw_store &store, void *connection) { return store.remove(connection, kind, key); }));
         if (result >= 0 && held != 0)
             own->jobs.drop(held);
@@ -203,7 +203,7 @@ TW_API int64_t tw_durable_requeue(tw_durable *durable, const char *kind, const c
         if (const int error = check_name(key, "key"); error != 0)
             return error;
     const std::int64_t count = guarded([&] {
-        return durable->front.ask(
+        return durable->put_queue.ask(
             [&](const tw_store &store, void *connection) { return store.requeue(connection, kind, key); });
     });
     if (count == 0 && key != nullptr)
@@ -246,7 +246,7 @@ TW_API int64_t tw_durable_count(tw_durable *durable, const tw_durable_filter *fi
     if (const int error = check_filter(all); error != 0)
         return error;
     return guarded([&] {
-        return durable->front.ask(
+        return durable->put_queue.ask(
             [&](const tw_store &store, void *connection) { return store.count(connection, &all); });
     });
 }

@@ -376,8 +376,7 @@ TEST(a_connection_is_not_opened_halfway_without_descriptors) {
     tw_runtime_free(rt);
 }
 
-/* --- a member that resumes while its dispatcher waits for the database ------------------------------------
- */
+/* --- a member that resumes while its dispatcher waits for the database ----------------------------- */
 
 /* A call of the dispatcher that waits in the database, and then times out without being carried out. */
 struct stop {

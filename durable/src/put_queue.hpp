@@ -12,11 +12,11 @@
 
 namespace tickwheel::durable {
 
-class front {
+class put_queue {
   public:
-    explicit front(const database &to) : line_(to) {}
+    explicit put_queue(const database &to) : line_(to) {}
 
-    // Asks as a line does. -EDEADLK: this thread is in a call on the front, as a visitor is.
+    // Asks as a line does. -EDEADLK: this thread is in a call on the put_queue, as a visitor is.
     template <class Ask> std::int64_t ask(const Ask &question) {
         const turn mine(*this);
         return mine.is_refused() ? refuse_nested() : line_.ask(question);
@@ -45,19 +45,19 @@ class front {
     // Has the line to itself.
     class turn {
       public:
-        explicit turn(front &whose);
+        explicit turn(put_queue &whose);
         turn(const turn &) = delete;
         turn &operator=(const turn &) = delete;
         ~turn();
         bool is_refused() const { return is_refused_; }
 
       private:
-        friend class front;
+        friend class put_queue;
 
         // Of this thread; a visitor may be in the turns of several fronts.
         static thread_local const turn *innermost;
 
-        front &whose_;
+        put_queue &whose_;
         const turn *former_ = nullptr;
         bool is_refused_;
     };

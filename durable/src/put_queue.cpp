@@ -1,4 +1,4 @@
-#include "front.hpp"
+#include "put_queue.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -23,9 +23,9 @@ bool holds_any(const std::vector<tw_store_put> &puts) {
 
 }  // namespace
 
-thread_local const front::turn *front::turn::innermost = nullptr;
+thread_local const put_queue::turn *put_queue::turn::innermost = nullptr;
 
-front::turn::turn(front &whose) : whose_(whose), is_refused_(whose.is_in_use_by_this_thread()) {
+put_queue::turn::turn(put_queue &whose) : whose_(whose), is_refused_(whose.is_in_use_by_this_thread()) {
     if (is_refused_)
         return;
     std::unique_lock hold(whose_.mutex_);
@@ -34,7 +34,7 @@ front::turn::turn(front &whose) : whose_(whose), is_refused_(whose.is_in_use_by_
     former_ = std::exchange(innermost, this);
 }
 
-front::turn::~turn() {
+put_queue::turn::~turn() {
     if (is_refused_)
         return;
     innermost = former_;
@@ -45,16 +45,16 @@ front::turn::~turn() {
     whose_.changed_.notify_all();
 }
 
-bool front::is_in_use_by_this_thread() const {
+bool put_queue::is_in_use_by_this_thread() const {
     for (const turn *it = turn::innermost; it != nullptr; it = it->former_)
         if (&it->whose_ == this)
             return true;
     return false;
 }
 
-int front::refuse_nested() { return refuse(-EDEADLK, "called by a visitor of the same connection"); }
+int put_queue::refuse_nested() { return refuse(-EDEADLK, "called by a visitor of the same connection"); }
 
-int front::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
+int put_queue::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
     whom = lease_ != nullptr && holds_any(puts) ? lease_->member() : tw_store_member{};
     return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
         return store.put(connection, puts.data(), puts.size(), keep ? 1 : 0, whom.id != 0 ? &whom : nullptr);
@@ -62,7 +62,7 @@ int front::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &who
 }
 
 // What a later put replaces is not to be held: it would be started in between.
-void front::hold_last_of_each_name(std::vector<tw_store_put> &puts) {
+void put_queue::hold_last_of_each_name(std::vector<tw_store_put> &puts) {
     std::unordered_set<std::string> later;
     for (auto it = puts.rbegin(); puts.size() > 1 && it != puts.rend(); ++it)
         if (!later.insert(name_of(*it->job)).second)
@@ -72,7 +72,7 @@ void front::hold_last_of_each_name(std::vector<tw_store_put> &puts) {
 // Sends the requests that wait as one transaction, as far as they fit. If the database refuses a value, each
 // is sent alone, so that the bad text of one caller does not fail the others. They leave the queue when they
 // are done: if memory runs out before that, their own threads send them again.
-void front::put_together() {
+void put_queue::put_together() {
     std::vector<request *> together;
     std::vector<tw_store_put> all;
     {
@@ -106,7 +106,7 @@ void front::put_together() {
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(together.size()));
 }
 
-int front::put(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
+int put_queue::put(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
     if (is_in_use_by_this_thread())
         return refuse_nested();
     request mine{puts, keep, whom, false, 0, {}};

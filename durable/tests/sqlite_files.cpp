@@ -301,7 +301,7 @@ std::vector<sqlite::step> and_then(sqlite::step next) {
 }
 
 int migrate(other_program &by, sqlite::step next) {
-    sqlite::connection to(by.db, "tickwheel");
+    sqlite::session to(by.db, "tickwheel");
     return sqlite::bring_up_to_date(to, and_then(next));
 }
 

@@ -108,7 +108,7 @@ $body$;
 )";
 
 // Version 2 changed the functions alone. The store calls only `tell` of them. Its older version is safe here,
-// because link::open has set the search path of the connection.
+// because session::open has set the search path of the connection.
 constexpr int newest = 2;
 constexpr int oldest_with_these_tables = 1;
 
@@ -116,7 +116,7 @@ constexpr int oldest_with_these_tables = 1;
 constexpr const char *lock = "select pg_advisory_xact_lock(hashtext('tickwheel.schema'));";
 
 // 0 if there are no tables yet.
-int read_version(link &server, const std::string &schema, int &version) {
+int read_version(session &server, const std::string &schema, int &version) {
     server.prepare_later({in_schema("select version from $S.meta", schema)});
     parameters none;
     rows found;
@@ -135,7 +135,7 @@ int read_version(link &server, const std::string &schema, int &version) {
 }
 
 // From any version that is older than the newest.
-int change(link &server, const std::string &schema, int version) {
+int change(session &server, const std::string &schema, int version) {
     std::string all = std::string("begin;") + lock + (version == 0 ? tables : "") + functions;
     all += "delete from $S.meta; insert into $S.meta values (" + std::to_string(newest) + "); commit;";
     return server.run(in_schema(all.c_str(), schema));
@@ -156,7 +156,7 @@ std::string in_schema(const char *text, const std::string &schema) {
     return all;
 }
 
-int bring_up_to_date(link &server, const std::string &schema, bool must_exist) {
+int bring_up_to_date(session &server, const std::string &schema, bool must_exist) {
     int version;
     if (const int error = read_version(server, schema, version); error != 0)
         return error;

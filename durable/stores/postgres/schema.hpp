@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "link.hpp"
+#include "session.hpp"
 
 namespace tickwheel::durable::postgres {
 
@@ -13,6 +13,6 @@ std::string in_schema(const char *text, const std::string &schema);
 
 // Creates what is missing, unless that is an error. Several may do so at the same time. 0 or an error of
 // durable.h; -EPROTO: the tables are those of a later release.
-int bring_up_to_date(link &server, const std::string &schema, bool must_exist);
+int bring_up_to_date(session &server, const std::string &schema, bool must_exist);
 
 }  // namespace tickwheel::durable::postgres

@@ -10,12 +10,12 @@
 #include <unordered_set>
 #include <vector>
 
+#include "schema.hpp"
+#include "session.hpp"
 #include "src/guard.hpp"
 #include "src/job_name.hpp"
-#include "stores/stores.hpp"
-#include "link.hpp"
-#include "schema.hpp"
 #include "statements.hpp"
+#include "stores/stores.hpp"
 
 namespace tickwheel::durable {
 
@@ -24,7 +24,7 @@ namespace {
 using namespace postgres;
 
 struct postgres_connection {
-    link server;
+    session server;
     std::string schema;
     // For how many more statements of this kind locked jobs are passed by at once.
     unsigned starts_pass_locks = 0, answers_pass_locks = 0;
@@ -275,7 +275,7 @@ std::size_t form_for(unsigned states) {
 }
 
 // A question about all jobs.
-template <class Ask> int patiently(link &server, const Ask &ask) {
+template <class Ask> int patiently(session &server, const Ask &ask) {
     if (const int error = server.be_patient(true); error != 0)
         return error;
     const int answer = ask();
@@ -290,7 +290,7 @@ template <class Ask> int patiently(link &server, const Ask &ask) {
 int list(void *connection, const tw_durable_filter *filter, const char *key, tw_store_visitor *each,
          void *arg) {
     parameters with;
-    link &server = of(connection).server;
+    session &server = of(connection).server;
     return patiently(server, [&] {
         return server.call_for_each(list_jobs + form_for(filter->states), add_filter(with, *filter, key),
                                     [&](const rows &found, int row) {
@@ -308,7 +308,7 @@ int list(void *connection, const tw_durable_filter *filter, const char *key, tw_
 int64_t count(void *connection, const tw_durable_filter *filter) {
     parameters with;
     rows found;
-    link &server = of(connection).server;
+    session &server = of(connection).server;
     const int error = patiently(server, [&] {
         return server.call(count_jobs + form_for(filter->states), add_filter(with, *filter, nullptr), found);
     });
@@ -385,7 +385,7 @@ int64_t bury(void *connection, size_t limit) {
     return error != 0 ? error : done.int8(0, 0);
 }
 
-int leave_within(link &server, parameters &member) {
+int leave_within(session &server, parameters &member) {
     rows done;
     if (const int error = server.call(declare_dead, member, done); error != 0)
         return error;
@@ -399,7 +399,7 @@ int leave_within(link &server, parameters &member) {
 // It ends as if its lease had, but what it had started counts for no attempt: the handlers have answered, or
 // were never called.
 int leave(void *connection, const tw_store_member *member) {
-    link &server = of(connection).server;
+    session &server = of(connection).server;
     parameters with;
     with.add_int8(member->id);
     if (const int error = server.run("begin"); error != 0)
@@ -477,7 +477,7 @@ constexpr unsigned passes_after_a_lock = 32;
 // Calls a statement that waits for a lock, or the next statement, which passes locked jobs by: if the first
 // has met a lock, or one of the last few has passed a job by. Otherwise the first would wait again for the
 // same job.
-int call_past_locks(link &server, std::size_t waiting, unsigned &passes, parameters &with, rows &out) {
+int call_past_locks(session &server, std::size_t waiting, unsigned &passes, parameters &with, rows &out) {
     if (passes == 0) {
         const int error = server.call(waiting, with, out);
         if (!server.met_lock())
@@ -553,7 +553,7 @@ struct outcome_columns {
 };
 
 // Sets -EBUSY for jobs that the statement has passed by although the member still holds them.
-int note_locked(link &server, const tw_store_member &member, tw_store_outcome *outcomes, size_t count) {
+int note_locked(session &server, const tw_store_member &member, tw_store_outcome *outcomes, size_t count) {
     const auto is_missing = [](const tw_store_outcome &job) { return job.matched == 0; };
     const auto missing = static_cast<std::size_t>(std::count_if(outcomes, outcomes + count, is_missing));
     if (missing == 0)

@@ -26,7 +26,7 @@ struct choice {
 };
 
 // Appends the first pending jobs of a kind.
-int choose_of_kind(connection &of, const char *kind, std::int64_t until, std::size_t limit, choice &into) {
+int choose_of_kind(session &of, const char *kind, std::int64_t until, std::size_t limit, choice &into) {
     query choosing(of, sql::choose);
     const auto most = static_cast<std::int64_t>(std::min<std::size_t>(limit, INT64_MAX));
     int result = choosing.with(kind).with_time(until).with(most).row();
@@ -45,7 +45,7 @@ int choose_of_kind(connection &of, const char *kind, std::int64_t until, std::si
 }
 
 // Chooses in the order of ready times over all kinds.
-int choose(connection &of, const tw_store_claim &claim, std::int64_t now, choice &into) {
+int choose(session &of, const tw_store_claim &claim, std::int64_t now, choice &into) {
     const std::int64_t until = time_after(now, claim.horizon_ns);
     for (std::size_t i = 0; i < claim.kinds_count; ++i) {
         if (is_named_before(claim, i))
@@ -61,7 +61,7 @@ int choose(connection &of, const tw_store_claim &claim, std::int64_t now, choice
     return 0;
 }
 
-int fail_unnamed(connection &to, const std::vector<std::int64_t> &rows) {
+int fail_unnamed(session &to, const std::vector<std::int64_t> &rows) {
     for (const std::int64_t row : rows)
         if (const int error = query(to, sql::fail_unnamed).with(row).run(); error < 0)
             return error;
@@ -69,7 +69,7 @@ int fail_unnamed(connection &to, const std::vector<std::int64_t> &rows) {
 }
 
 // Returns 0, or what `each` returned, or an error.
-int visit(connection &of, const chosen &it, tw_store_visitor *each, void *arg) {
+int visit(session &of, const chosen &it, tw_store_visitor *each, void *arg) {
     query read(of, sql::list_one);
     constexpr std::int64_t any_state = 15, one = 1;
     const int found = read.with(any_state).with(one).with(it.kind).with(it.key.c_str()).row();
@@ -80,7 +80,7 @@ int visit(connection &of, const chosen &it, tw_store_visitor *each, void *arg) {
     return error != 0 ? error : each(&entry, arg);
 }
 
-int look_on(connection &of, const tw_store_claim &claim, tw_store_look &look) {
+int look_on(session &of, const tw_store_claim &claim, tw_store_look &look) {
     look.next_ns = TW_STORE_NEVER;
     for (std::size_t i = 0; i < claim.kinds_count; ++i) {
         query first(of, sql::first_pending);
@@ -101,7 +101,7 @@ struct ending {
     int of_visitor = 0;
 };
 
-int claim_in_transaction(connection &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
+int claim_in_transaction(session &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
                          tw_store_look &look, ending &ended) {
     std::int64_t lease = 0, token = 0;
     const std::int64_t now = look.now_ns = to.now();
@@ -134,14 +134,14 @@ template <typename Of> query &with_held(query &to, const Of &it, const tw_store_
 
 // Stores when a held job is ready; TW_STORE_NEVER if the member does not hold it with this token.
 template <typename Of>
-int ready_of_held(connection &of, const tw_store_member &who, const Of &it, std::int64_t &ready) {
+int ready_of_held(session &of, const tw_store_member &who, const Of &it, std::int64_t &ready) {
     query read(of, sql::ready_of_held);
     const int found = with_held(read, it, who).row();
     ready = found == 1 ? read.time(0) : TW_STORE_NEVER;
     return found < 0 ? found : 0;
 }
 
-int start_one(connection &to, const tw_store_member &who, bool lease_lasts, std::int64_t now,
+int start_one(session &to, const tw_store_member &who, bool lease_lasts, std::int64_t now,
               tw_store_start &it) {
     it.started = 0;
     if (const int error = ready_of_held(to, who, it, it.ready_ns); error != 0)
@@ -161,7 +161,7 @@ query &with_outcome(query &to, const tw_store_outcome &it, std::int64_t now) {
 }
 
 // Lowers `first` to when a job is ready that is released.
-int settle_one(connection &to, const tw_store_member &who, std::int64_t now, tw_store_outcome &it,
+int settle_one(session &to, const tw_store_member &who, std::int64_t now, tw_store_outcome &it,
                std::int64_t &first) {
     std::int64_t ready = TW_STORE_NEVER;
     if (it.what == TW_STORE_RELEASE) {
@@ -181,7 +181,7 @@ int settle_one(connection &to, const tw_store_member &who, std::int64_t now, tw_
 
 }  // namespace
 
-int take_tokens(connection &of, std::size_t number, std::int64_t &token) {
+int take_tokens(session &of, std::size_t number, std::int64_t &token) {
     const auto many = static_cast<std::int64_t>(number);
     if (many == 0)
         return 0;
@@ -194,13 +194,13 @@ int take_tokens(connection &of, std::size_t number, std::int64_t &token) {
     return 0;
 }
 
-int hold(connection &to, const char *kind, const char *key, std::int64_t holder, std::int64_t token,
+int hold(session &to, const char *kind, const char *key, std::int64_t holder, std::int64_t token,
          std::int64_t now) {
     query holding(to, sql::hold);
     return holding.with(kind).with(key).with(holder).with(token).with_time(now).run();
 }
 
-int claim(connection &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
+int claim(session &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
           tw_store_look &look) {
     ending ended;
     const int error = in_small_transaction(
@@ -208,7 +208,7 @@ int claim(connection &to, const tw_store_claim &request, tw_store_visitor *each,
     return ended.of_visitor != 0 ? ended.of_visitor : error;
 }
 
-int start(connection &to, const tw_store_member &who, tw_store_start *starts, std::size_t count,
+int start(session &to, const tw_store_member &who, tw_store_start *starts, std::size_t count,
           std::int64_t &now) {
     return in_small_transaction(to, durability::normal, [&] {
         std::int64_t lease = 0;
@@ -220,7 +220,7 @@ int start(connection &to, const tw_store_member &who, tw_store_start *starts, st
     });
 }
 
-int settle(connection &to, const tw_store_member &who, tw_store_outcome *outcomes, std::size_t count) {
+int settle(session &to, const tw_store_member &who, tw_store_outcome *outcomes, std::size_t count) {
     return in_small_transaction(to, durability::normal, [&] {
         std::int64_t lease = 0, first = TW_STORE_NEVER;
         const std::int64_t now = to.now();

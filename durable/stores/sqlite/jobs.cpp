@@ -17,13 +17,13 @@ query &with_job(query &to, const tw_durable_job &job, std::int64_t due) {
     return to.with(static_cast<std::int64_t>(job.missed)).with_time(time_after(0, job.grace_ns));
 }
 
-int replace(connection &to, const tw_durable_job &job, std::int64_t due) {
+int replace(session &to, const tw_durable_job &job, std::int64_t due) {
     query replacing(to, sql::replace_job);
     return with_job(replacing, job, due).run();
 }
 
 // Returns 1 if it has inserted the job, 0 if there is one.
-int insert(connection &to, const tw_durable_job &job, std::int64_t due) {
+int insert(session &to, const tw_durable_job &job, std::int64_t due) {
     query inserting(to, sql::insert_job);
     return with_job(inserting, job, due).run();
 }
@@ -45,7 +45,7 @@ query &with_kind(query &to, const tw_durable_filter &filter, const char *key) {
 
 }  // namespace
 
-int put_one(connection &to, const tw_durable_job &job, bool keep, std::int64_t now, std::int64_t &first) {
+int put_one(session &to, const tw_durable_job &job, bool keep, std::int64_t now, std::int64_t &first) {
     const std::int64_t due = due_time(job, now);
     if (!keep) {
         const int replaced = replace(to, job, due);
@@ -66,7 +66,7 @@ namespace {
 
 // Reserves a token for each job to hold, and stores the token before the first in `last_used`. Leaves it
 // empty if the member must not hold jobs.
-int take_for(connection &to, const tw_store_put *puts, std::size_t count, const tw_store_member *who,
+int take_for(session &to, const tw_store_put *puts, std::size_t count, const tw_store_member *who,
              std::int64_t now, std::optional<std::int64_t> &last_used) {
     std::int64_t lease = 0;
     const auto wanted =
@@ -83,7 +83,7 @@ int take_for(connection &to, const tw_store_put *puts, std::size_t count, const 
 
 // Puts one job, and holds the job if that is wanted and `last_used` has a value. If the job stays pending,
 // lowers `first` to its ready time.
-int put_and_hold(connection &to, tw_store_put &it, bool keep, const tw_store_member *who, std::int64_t now,
+int put_and_hold(session &to, tw_store_put &it, bool keep, const tw_store_member *who, std::int64_t now,
                  std::optional<std::int64_t> &last_used, std::int64_t &first) {
     std::int64_t ready = TW_STORE_NEVER;
     it.token = 0;
@@ -103,7 +103,7 @@ int put_and_hold(connection &to, tw_store_put &it, bool keep, const tw_store_mem
 
 }  // namespace
 
-int put(connection &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who) {
+int put(session &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who) {
     return in_small_transaction(to, durability::full, [=, &to] {
         const std::int64_t now = to.now();
         std::int64_t first = TW_STORE_NEVER;
@@ -120,7 +120,7 @@ int put(connection &to, tw_store_put *puts, std::size_t count, bool keep, const 
 namespace {
 
 // Returns 1 if the job has not started, 0 if it has, or -ENOENT.
-int has_to_start(connection &of, const char *kind, const char *key) {
+int has_to_start(session &of, const char *kind, const char *key) {
     query find(of, sql::is_started);
     const int found = find.with(kind).with(key).row();
     if (found != 1)
@@ -130,7 +130,7 @@ int has_to_start(connection &of, const char *kind, const char *key) {
 
 }  // namespace
 
-int remove_one(connection &to, const char *kind, const char *key) {
+int remove_one(session &to, const char *kind, const char *key) {
     const int prevented = has_to_start(to, kind, key);
     if (prevented < 0)
         return prevented;
@@ -138,11 +138,11 @@ int remove_one(connection &to, const char *kind, const char *key) {
     return removed < 0 ? removed : prevented;
 }
 
-int remove(connection &to, const char *kind, const char *key) {
+int remove(session &to, const char *kind, const char *key) {
     return in_small_transaction(to, durability::full, [=, &to] { return remove_one(to, kind, key); });
 }
 
-std::int64_t requeue(connection &to, const char *kind, const char *key) {
+std::int64_t requeue(session &to, const char *kind, const char *key) {
     return in_transaction(to, durability::full, [=, &to] {
         const std::int64_t now = to.now();
         query requeueing(to, key != nullptr    ? sql::requeue_one
@@ -192,7 +192,7 @@ tw_durable_state state_of(const query &row) {
 
 }  // namespace
 
-int entry_of(connection &of, query &row, tw_durable_entry &entry) {
+int entry_of(session &of, query &row, tw_durable_entry &entry) {
     entry = {};
     entry.job.kind = row.text(kind);
     entry.job.key = row.text(key);
@@ -213,8 +213,7 @@ int entry_of(connection &of, query &row, tw_durable_entry &entry) {
     return row.is_cut() ? of.fail(-ENOMEM, "no memory") : 0;
 }
 
-int list(connection &of, const tw_durable_filter &filter, const char *only, tw_store_visitor *each,
-         void *arg) {
+int list(session &of, const tw_durable_filter &filter, const char *only, tw_store_visitor *each, void *arg) {
     query listed(of, filter.kind == nullptr ? sql::list_all
                      : only == nullptr      ? sql::list_kind
                                             : sql::list_one);
@@ -231,7 +230,7 @@ int list(connection &of, const tw_durable_filter &filter, const char *only, tw_s
     return result;
 }
 
-std::int64_t count(connection &of, const tw_durable_filter &filter) {
+std::int64_t count(session &of, const tw_durable_filter &filter) {
     query counted(of, filter.kind == nullptr ? sql::count_all : sql::count_kind);
     const int result = with_kind(counted, filter, nullptr).row();
     return result == 1 ? counted.number(0) : result;

@@ -13,10 +13,10 @@
 namespace tickwheel::durable {
 namespace {
 
-using sqlite::connection;
+using sqlite::session;
 
 // Does something in a part of the caller's transaction that is taken back as a whole if it fails.
-template <typename F> int in_part(connection &of, F body) {
+template <typename F> int in_part(session &of, F body) {
     of.set_open();
     const int error = of.begin_part();
     const auto result = error != 0 ? error : static_cast<int>(of.end_part(sqlite::result_of(of, body)));
@@ -43,7 +43,7 @@ int check_whole(const tw_durable_job *job, std::int64_t now, tw_durable_job &che
     return checked.due_ns != TW_STORE_NEVER ? 0 : refuse(-EINVAL, "the cron expression never comes true");
 }
 
-int put_joined(connection &to, const tw_durable_job &job, bool keep) {
+int put_joined(session &to, const tw_durable_job &job, bool keep) {
     if (const int error = sqlite::check_version(to); error != 0)
         return error;
     const std::int64_t now = to.now();
@@ -55,7 +55,7 @@ int put_joined(connection &to, const tw_durable_job &job, bool keep) {
     return error != 0 ? error : existed;
 }
 
-int remove_joined(connection &to, const char *kind, const char *key) {
+int remove_joined(session &to, const char *kind, const char *key) {
     if (const int error = sqlite::check_version(to); error != 0)
         return error;
     const int prevented = sqlite::remove_one(to, kind, key);
@@ -78,7 +78,7 @@ TW_API int tw_durable_put_sqlite(sqlite3 *db, const char *schema, const tw_durab
             return refuse(-EINVAL, "neither replace nor keep");
         if (const int error = check_place(db, prefix); error != 0)
             return error;
-        connection to(db, prefix);
+        session to(db, prefix);
         if (const int error = check_whole(job, to.now(), checked); error != 0)
             return error;
         return in_part(to, [&] { return put_joined(to, checked, existing == TW_DURABLE_KEEP); });
@@ -94,7 +94,7 @@ TW_API int tw_durable_remove_sqlite(sqlite3 *db, const char *schema, const char 
             return error;
         if (const int error = check_name(key, "key"); error != 0)
             return error;
-        connection to(db, prefix);
+        session to(db, prefix);
         return in_part(to, [&] { return remove_joined(to, kind, key); });
     });
 }

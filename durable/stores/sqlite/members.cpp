@@ -19,7 +19,7 @@ int read_first(query &from, std::int64_t &first) {
 }
 
 // Visits what a member holds. Returns 0, or what `each` returned.
-int visit_held(connection &of, const tw_store_member &who, tw_store_visitor *each, void *arg) {
+int visit_held(session &of, const tw_store_member &who, tw_store_visitor *each, void *arg) {
     query held(of, sql::held_jobs);
     int result = held.with(who.id).row();
     while (result == 1) {
@@ -33,7 +33,7 @@ int visit_held(connection &of, const tw_store_member &who, tw_store_visitor *eac
     return result;
 }
 
-int read_epoch(connection &of, tw_store_member &who) {
+int read_epoch(session &of, tw_store_member &who) {
     query read(of, sql::find_member);
     const int found = read.with(who.id).row();
     if (found != 1)
@@ -44,7 +44,7 @@ int read_epoch(connection &of, tw_store_member &who) {
 
 }  // namespace
 
-int lease_of(connection &of, const tw_store_member &who, std::int64_t &lease) {
+int lease_of(session &of, const tw_store_member &who, std::int64_t &lease) {
     query find(of, sql::find_member);
     const int found = find.with(who.id).row();
     if (found < 0)
@@ -55,7 +55,7 @@ int lease_of(connection &of, const tw_store_member &who, std::int64_t &lease) {
     return 0;
 }
 
-int join(connection &to, const char *name, std::int64_t lease_ns, tw_store_member &who) {
+int join(session &to, const char *name, std::int64_t lease_ns, tw_store_member &who) {
     return in_small_transaction(to, durability::normal, [&] {
         const std::int64_t lease = time_after(to.now(), lease_ns);
         const int joined = query(to, sql::join).with(name).with_time(lease).run();
@@ -64,7 +64,7 @@ int join(connection &to, const char *name, std::int64_t lease_ns, tw_store_membe
     });
 }
 
-int renew(connection &to, const tw_store_member &who, std::int64_t lease_ns, std::int64_t &now) {
+int renew(session &to, const tw_store_member &who, std::int64_t lease_ns, std::int64_t &now) {
     return in_small_transaction(to, durability::normal, [&] {
         now = to.now();
         query renewing(to, sql::renew);
@@ -77,7 +77,7 @@ int renew(connection &to, const tw_store_member &who, std::int64_t lease_ns, std
 
 namespace {
 
-int mark_started(connection &to, const tw_store_member &who, const std::int64_t *started, std::size_t count) {
+int mark_started(session &to, const tw_store_member &who, const std::int64_t *started, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
         if (const int error = query(to, sql::mark_started).with(who.id).with(started[i]).run(); error < 0)
             return error;
@@ -86,7 +86,7 @@ int mark_started(connection &to, const tw_store_member &who, const std::int64_t 
 
 }  // namespace
 
-int resume(connection &to, tw_store_member &who, const std::int64_t *started, std::size_t count,
+int resume(session &to, tw_store_member &who, const std::int64_t *started, std::size_t count,
            tw_store_visitor *each, void *arg) {
     tw_store_member resumed = who;
     int ended = 0;
@@ -106,7 +106,7 @@ int resume(connection &to, tw_store_member &who, const std::int64_t *started, st
     return ended != 0 ? ended : error;
 }
 
-int leave(connection &to, const tw_store_member &who) {
+int leave(session &to, const tw_store_member &who) {
     return in_small_transaction(to, durability::normal, [&] {
         const int left = query(to, sql::delete_member).with(who.id).run();
         if (left != 1)
@@ -119,7 +119,7 @@ int leave(connection &to, const tw_store_member &who) {
     });
 }
 
-std::int64_t bury(connection &to, std::size_t limit) {
+std::int64_t bury(session &to, std::size_t limit) {
     const auto most = static_cast<std::int64_t>(std::min<std::size_t>(limit, INT64_MAX));
     return in_transaction(to, durability::normal, [&to, most] {
         const std::int64_t now = to.now();

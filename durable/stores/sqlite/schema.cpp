@@ -60,7 +60,7 @@ constexpr step steps_of_release[] = {version_1};
 // A statement of a single value, which is no part of the store's work.
 class single_value {
   public:
-    single_value(connection &of, const char *text) : of_(of) {
+    single_value(session &of, const char *text) : of_(of) {
         if (sqlite3_prepare_v2(of.handle(), text, -1, &statement_, nullptr) != SQLITE_OK)
             statement_ = nullptr;
     }
@@ -79,12 +79,12 @@ class single_value {
     }
 
   private:
-    connection &of_;
+    session &of_;
     sqlite3_stmt *statement_ = nullptr;
 };
 
 // REQUIRES: there is a meta table, or its lack is an error
-int read_stored_version(connection &of, std::int64_t &version) {
+int read_stored_version(session &of, std::int64_t &version) {
     query read(of, sql::read_meta);
     const int found = read.with("version").row();
     if (found != 1)
@@ -95,7 +95,7 @@ int read_stored_version(connection &of, std::int64_t &version) {
 
 }  // namespace
 
-int has_tables(connection &of) {
+int has_tables(session &of) {
     const std::string name = of.schema() + "_meta";
     single_value found(of, "select count(*) from sqlite_master where type = 'table' and name = ?1");
     if (found.statement() != nullptr)
@@ -107,26 +107,26 @@ int has_tables(connection &of) {
 namespace {
 
 // Version 0 is that of a database without tables.
-int read_version(connection &of, std::int64_t &version) {
+int read_version(session &of, std::int64_t &version) {
     version = 0;
     const int has = has_tables(of);
     return has == 1 ? read_stored_version(of, version) : has;
 }
 
 // Returns 1 if the tables are of the wanted version, 0 if they are of an earlier one.
-int compare(connection &of, std::int64_t version, std::size_t wanted) {
+int compare(session &of, std::int64_t version, std::size_t wanted) {
     if (version < 0 || version > static_cast<std::int64_t>(wanted))
         return of.fail(-EPROTO, "the tables are those of a later release");
     return version == static_cast<std::int64_t>(wanted) ? 1 : 0;
 }
 
-int compare_version(connection &of, std::size_t wanted) {
+int compare_version(session &of, std::size_t wanted) {
     std::int64_t version = 0;
     const int error = read_version(of, version);
     return error != 0 ? error : compare(of, version, wanted);
 }
 
-int take_steps(connection &of, std::span<const step> steps) {
+int take_steps(session &of, std::span<const step> steps) {
     std::int64_t version = 0;
     if (const int error = read_version(of, version); error != 0)
         return error;
@@ -140,7 +140,7 @@ int take_steps(connection &of, std::span<const step> steps) {
 }
 
 // The log lets others read while one writes, and its growth is what listeners notice.
-int turn_log_on(connection &of) {
+int turn_log_on(session &of) {
     single_value mode(of, "pragma journal_mode = wal");
     if (const int error = mode.read(); error != 0)
         return error;
@@ -148,14 +148,14 @@ int turn_log_on(connection &of) {
 }
 
 // Keys are sorted byte by byte, which in other encodings is another order.
-int check_encoding(connection &of) {
+int check_encoding(session &of) {
     single_value encoding(of, "pragma encoding");
     if (const int error = encoding.read(); error != 0)
         return error;
     return encoding.is("UTF-8") ? 0 : of.fail(-EPROTO, "the encoding of the database is not UTF-8");
 }
 
-int try_to_set_up(connection &of) {
+int try_to_set_up(session &of) {
     if (const int error = of.name_in_memory().empty() ? turn_log_on(of) : 0; error != 0)
         return error;
     if (const int error = check_encoding(of); error != 0)
@@ -173,7 +173,7 @@ std::int64_t steady_now() {
 
 std::span<const step> all_steps() { return steps_of_release; }
 
-int bring_up_to_date(connection &of, std::span<const step> steps) {
+int bring_up_to_date(session &of, std::span<const step> steps) {
     const int is_current = compare_version(of, steps.size());
     if (is_current != 0)
         return is_current < 0 ? is_current : 0;
@@ -184,7 +184,7 @@ int bring_up_to_date(connection &of, std::span<const step> steps) {
     });
 }
 
-int check_version(connection &of) {
+int check_version(session &of) {
     std::int64_t version = 0;
     if (const int error = read_stored_version(of, version); error != 0)
         return error;
@@ -194,7 +194,7 @@ int check_version(connection &of) {
     return is_current == 1 ? 0 : of.fail(-EPROTO, "the tables are those of a former release");
 }
 
-int set_up(connection &of, std::int64_t timeout_ns) {
+int set_up(session &of, std::int64_t timeout_ns) {
     const std::int64_t until = steady_now() + timeout_ns;
     int error = try_to_set_up(of);
     // SQLite does not wait when it changes the mode of a database that others open at the same time.

@@ -6,7 +6,7 @@
 
 #include <span>
 
-#include "connection.hpp"
+#include "session.hpp"
 
 namespace tickwheel::durable::sqlite {
 
@@ -16,17 +16,17 @@ using step = const char *;
 std::span<const step> all_steps();
 
 // Returns 1 if the database has tables of this schema, 0 if not.
-int has_tables(connection &of);
+int has_tables(session &of);
 
 // Brings the tables to the version that the steps lead to, in one transaction; several processes may do so at
 // once. -EPROTO: they are of a later version.
-int bring_up_to_date(connection &of, std::span<const step> steps);
+int bring_up_to_date(session &of, std::span<const step> steps);
 
 // Returns 0 if the tables are of this release, in whichever of the attached databases they are. -EPROTO: they
 // are not, or there are none.
-int check_version(connection &of);
+int check_version(session &of);
 
 // Sets up what a new connection needs, and the tables, within the time that it waits for a lock.
-int set_up(connection &of, std::int64_t timeout_ns);
+int set_up(session &of, std::int64_t timeout_ns);
 
 }  // namespace tickwheel::durable::sqlite

@@ -22,7 +22,7 @@
 namespace tickwheel::durable {
 namespace {
 
-using sqlite::connection;
+using sqlite::session;
 
 // --- connections -----------------------------------------------------------------------------
 
@@ -33,7 +33,7 @@ struct closes {
 // A connection of the store's own. The members are destroyed in the opposite order.
 struct store_connection {
     std::unique_ptr<sqlite3, closes> handle;
-    connection to;
+    session to;
     int watch = -1;
 
     store_connection(std::unique_ptr<sqlite3, closes> of, const char *schema)
@@ -164,7 +164,7 @@ int now(void *raw, std::int64_t *now_ns) {
 // --- jobs and members ------------------------------------------------------------------------
 
 // Runs a function of the store on a connection.
-template <typename F> auto on(void *raw, F body) -> decltype(body(std::declval<connection &>())) {
+template <typename F> auto on(void *raw, F body) -> decltype(body(std::declval<session &>())) {
     try {
         return body(of(raw).to);
     } catch (const std::bad_alloc &) {
@@ -173,45 +173,45 @@ template <typename F> auto on(void *raw, F body) -> decltype(body(std::declval<c
 }
 
 int put(void *raw, tw_store_put *puts, std::size_t count, int keep, const tw_store_member *who) {
-    return on(raw, [=](connection &to) { return sqlite::put(to, puts, count, keep != 0, who); });
+    return on(raw, [=](session &to) { return sqlite::put(to, puts, count, keep != 0, who); });
 }
 int remove(void *raw, const char *kind, const char *key) {
-    return on(raw, [=](connection &to) { return sqlite::remove(to, kind, key); });
+    return on(raw, [=](session &to) { return sqlite::remove(to, kind, key); });
 }
 std::int64_t requeue(void *raw, const char *kind, const char *key) {
-    return on(raw, [=](connection &to) { return sqlite::requeue(to, kind, key); });
+    return on(raw, [=](session &to) { return sqlite::requeue(to, kind, key); });
 }
 int list(void *raw, const tw_durable_filter *filter, const char *key, tw_store_visitor *each, void *arg) {
-    return on(raw, [=](connection &to) { return sqlite::list(to, *filter, key, each, arg); });
+    return on(raw, [=](session &to) { return sqlite::list(to, *filter, key, each, arg); });
 }
 std::int64_t count(void *raw, const tw_durable_filter *filter) {
-    return on(raw, [=](connection &to) { return sqlite::count(to, *filter); });
+    return on(raw, [=](session &to) { return sqlite::count(to, *filter); });
 }
 int join(void *raw, const char *name, std::int64_t lease_ns, tw_store_member *who) {
-    return on(raw, [=](connection &to) { return sqlite::join(to, name, lease_ns, *who); });
+    return on(raw, [=](session &to) { return sqlite::join(to, name, lease_ns, *who); });
 }
 int renew(void *raw, const tw_store_member *who, std::int64_t lease_ns, std::int64_t *now_ns) {
-    return on(raw, [=](connection &to) { return sqlite::renew(to, *who, lease_ns, *now_ns); });
+    return on(raw, [=](session &to) { return sqlite::renew(to, *who, lease_ns, *now_ns); });
 }
 int resume(void *raw, tw_store_member *who, const std::int64_t *started, std::size_t count,
            tw_store_visitor *each, void *arg) {
-    return on(raw, [=](connection &to) { return sqlite::resume(to, *who, started, count, each, arg); });
+    return on(raw, [=](session &to) { return sqlite::resume(to, *who, started, count, each, arg); });
 }
 int leave(void *raw, const tw_store_member *who) {
-    return on(raw, [=](connection &to) { return sqlite::leave(to, *who); });
+    return on(raw, [=](session &to) { return sqlite::leave(to, *who); });
 }
 std::int64_t bury(void *raw, std::size_t limit) {
-    return on(raw, [=](connection &to) { return sqlite::bury(to, limit); });
+    return on(raw, [=](session &to) { return sqlite::bury(to, limit); });
 }
 int claim(void *raw, const tw_store_claim *request, tw_store_visitor *each, void *arg, tw_store_look *look) {
-    return on(raw, [=](connection &to) { return sqlite::claim(to, *request, each, arg, *look); });
+    return on(raw, [=](session &to) { return sqlite::claim(to, *request, each, arg, *look); });
 }
 int start(void *raw, const tw_store_member *who, tw_store_start *starts, std::size_t count,
           std::int64_t *now_ns) {
-    return on(raw, [=](connection &to) { return sqlite::start(to, *who, starts, count, *now_ns); });
+    return on(raw, [=](session &to) { return sqlite::start(to, *who, starts, count, *now_ns); });
 }
 int settle(void *raw, const tw_store_member *who, tw_store_outcome *outcomes, std::size_t count) {
-    return on(raw, [=](connection &to) { return sqlite::settle(to, *who, outcomes, count); });
+    return on(raw, [=](session &to) { return sqlite::settle(to, *who, outcomes, count); });
 }
 
 // --- being told ------------------------------------------------------------------------------
@@ -238,7 +238,7 @@ int listen(void *raw) {
     store_connection &self = of(raw);
     if (self.watch >= 0)
         return self.watch;
-    const int result = on(raw, [&self](connection &) { return begin_to_listen(self); });
+    const int result = on(raw, [&self](session &) { return begin_to_listen(self); });
     if (result < 0)
         self.stop_listening();
     return result;
@@ -249,7 +249,7 @@ int told(void *raw, std::int64_t *ready_ns) {
     alignas(inotify_event) char events[4096];
     while (read(self.watch, events, sizeof events) > 0) {
     }
-    return on(raw, [&](connection &to) {
+    return on(raw, [&](session &to) {
         if (to.name_in_memory().empty())
             static_cast<void>(watch_log(self.watch, self.handle.get()));
         return to.other_news(*ready_ns);

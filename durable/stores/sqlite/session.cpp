@@ -1,4 +1,4 @@
-#include "connection.hpp"
+#include "session.hpp"
 
 #include <cerrno>
 #include <cstdio>
@@ -94,14 +94,14 @@ int error_of(int code, int system_errno) {
 
 // --- connections -----------------------------------------------------------------------------
 
-connection::~connection() {
+session::~session() {
     for (sqlite3_stmt *const each : statements_)
         sqlite3_finalize(each);
 }
 
-void connection::abandon() { statements_.fill(nullptr); }
+void session::abandon() { statements_.fill(nullptr); }
 
-std::int64_t connection::now() const {
+std::int64_t session::now() const {
     if (read_clock_ != nullptr)
         return microsecond_before(read_clock_(clock_arg_));
     timespec read{};
@@ -109,7 +109,7 @@ std::int64_t connection::now() const {
     return read.tv_sec * INT64_C(1000000000) + read.tv_nsec / 1000 * microsecond;
 }
 
-int connection::fail(int code) {
+int session::fail(int code) {
     // A caller's connection may have turned the longer codes off.
     const int longer = sqlite3_extended_errcode(handle_);
     const int exact = (longer & 0xff) == (code & 0xff) ? longer : code;
@@ -118,17 +118,17 @@ int connection::fail(int code) {
     return fail(error == -ENOENT && is_open_ ? -ENOTCONN : error, sqlite3_errmsg(handle_));
 }
 
-int connection::fail(int error, const char *why) {
+int session::fail(int error, const char *why) {
     std::snprintf(text_.data(), text_.size(), "%s", why);
     return error;
 }
 
-int connection::execute(const char *text) {
+int session::execute(const char *text) {
     const int code = sqlite3_exec(handle_, with_schema(text, schema_).c_str(), nullptr, nullptr, nullptr);
     return code == SQLITE_OK ? 0 : fail(code);
 }
 
-int connection::prepare(sql which, sqlite3_stmt *&statement) {
+int session::prepare(sql which, sqlite3_stmt *&statement) {
     sqlite3_stmt *&kept = statements_.at(static_cast<std::size_t>(which));
     if (kept == nullptr) {
         const std::string text = with_schema(text_of(which), schema_);
@@ -143,12 +143,12 @@ int connection::prepare(sql which, sqlite3_stmt *&statement) {
 
 // --- transactions ----------------------------------------------------------------------------
 
-int connection::control(const char *text) {
+int session::control(const char *text) {
     const int code = sqlite3_exec(handle_, text, nullptr, nullptr, nullptr);
     return code == SQLITE_OK ? 0 : fail(code);
 }
 
-int connection::begin(durability level) {
+int session::begin(durability level) {
     if (!level_is_known_ || level != level_) {
         // Cannot be changed inside of a transaction.
         const bool is_full = level == durability::full;
@@ -165,7 +165,7 @@ int connection::begin(durability level) {
 }
 
 // SQLite goes on with a file that has no name any more, and with it all that is put.
-bool connection::is_where_it_was() {
+bool session::is_where_it_was() {
     int has_moved = 0;
     if (!is_open_)
         return true;
@@ -173,7 +173,7 @@ bool connection::is_where_it_was() {
            has_moved == 0;
 }
 
-std::int64_t connection::end(std::int64_t result) {
+std::int64_t session::end(std::int64_t result) {
     if (result >= 0) {
         if (const int error = control("commit"); error != 0)
             result = error;
@@ -189,9 +189,9 @@ std::int64_t connection::end(std::int64_t result) {
     return result;
 }
 
-int connection::begin_part() { return control("savepoint tickwheel_part"); }
+int session::begin_part() { return control("savepoint tickwheel_part"); }
 
-std::int64_t connection::end_part(std::int64_t result) {
+std::int64_t session::end_part(std::int64_t result) {
     if (result >= 0) {
         if (const int error = control("release tickwheel_part"); error != 0)
             result = error;
@@ -202,7 +202,7 @@ std::int64_t connection::end_part(std::int64_t result) {
 }
 
 // Leaves the text of the error that was the reason. After some errors SQLite has rolled back all by itself.
-void connection::take_back(const char *text, const char *then) {
+void session::take_back(const char *text, const char *then) {
     const auto why = text_;
     if (sqlite3_get_autocommit(handle_) == 0 && control(text) == 0 && then != nullptr)
         static_cast<void>(control(then));
@@ -211,7 +211,7 @@ void connection::take_back(const char *text, const char *then) {
 
 // --- news ------------------------------------------------------------------------------------
 
-int connection::ring(std::int64_t ready, std::int64_t now) {
+int session::ring(std::int64_t ready, std::int64_t now) {
     if (ready == TW_STORE_NEVER || ready - now > told_within)
         return 0;
     if (const int error = query(*this, sql::ring).with_time(ready).run(); error < 0)
@@ -220,7 +220,7 @@ int connection::ring(std::int64_t ready, std::int64_t now) {
     return read_news(own_news_, unused);
 }
 
-int connection::read_news(std::int64_t &serial, std::int64_t &ready) {
+int session::read_news(std::int64_t &serial, std::int64_t &ready) {
     query read(*this, sql::read_news);
     const int found = read.row();
     if (found != 1 || read.is_null(0) || read.is_null(1))
@@ -230,12 +230,12 @@ int connection::read_news(std::int64_t &serial, std::int64_t &ready) {
     return 0;
 }
 
-int connection::know_all_news() {
+int session::know_all_news() {
     std::int64_t unused = 0;
     return read_news(known_news_, unused);
 }
 
-int connection::other_news(std::int64_t &ready) {
+int session::other_news(std::int64_t &ready) {
     std::int64_t serial = 0, last_ready = 0;
     if (const int error = read_news(serial, last_ready); error != 0)
         return error;
@@ -249,7 +249,7 @@ int connection::other_news(std::int64_t &ready) {
 
 // --- queries ---------------------------------------------------------------------------------
 
-query::query(connection &of, sql which) : of_(of) { error_ = of.prepare(which, statement_); }
+query::query(session &of, sql which) : of_(of) { error_ = of.prepare(which, statement_); }
 
 query::~query() {
     if (statement_ == nullptr)

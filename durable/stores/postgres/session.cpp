@@ -1,4 +1,4 @@
-#include "link.hpp"
+#include "session.hpp"
 
 #include <poll.h>
 #include <unistd.h>
@@ -86,13 +86,13 @@ std::string without_newline(const char *text) {
 
 }  // namespace
 
-int link::broken(int error, const char *why) {
+int session::broken(int error, const char *why) {
     why_ = without_newline(why);
     return error;
 }
 
 // Waits until the socket is ready, or the time is up.
-int link::wait_for(short events) {
+int session::wait_for(short events) {
     pollfd socket = {PQsocket(connection_), events, 0};
     for (;;) {
         const std::int64_t left = wait_until_ - steady_now();
@@ -108,7 +108,7 @@ int link::wait_for(short events) {
 
 // --- connecting -------------------------------------------------------------------------
 
-int link::connect_in_time() {
+int session::connect_in_time() {
     for (;;) {
         const PostgresPollingStatusType status = PQconnectPoll(connection_);
         if (status == PGRES_POLLING_OK)
@@ -131,7 +131,7 @@ int link::connect_in_time() {
     return -ENOTCONN;
 }
 
-int link::open(const char *address) {
+int session::open(const char *address) {
     // The text of a parser's complaint may repeat a part of the address, and so of a password.
     if (!is_well_formed(address))
         return broken(-EINVAL, "the address is malformed");
@@ -157,7 +157,7 @@ int link::open(const char *address) {
     // small, and read all of it; and a plan that it has made for a small table would stay when that has
     // grown.
     // The server stops waiting for one lock at 70 % of the timeout, and cancels a statement at 80 %. Both
-    // come before the link stops waiting, so the caller knows that nothing has changed. The limit for a lock
+    // come before the session stops waiting, so the caller knows that nothing has changed. The limit for a lock
     // is the lower one so that the text of the error names the lock.
     //
     // A database without an encoding has texts as they are. A row that another program inserted with a text
@@ -174,16 +174,16 @@ int link::open(const char *address) {
         "set idle_in_transaction_session_timeout = 0; set synchronous_commit = on");
 }
 
-std::string link::server_limit(int percent) const {
+std::string session::server_limit(int percent) const {
     return std::to_string(timeout_ns_ / 1'000'000 * percent / 100);
 }
 
-int link::be_patient(bool patient) {
+int session::be_patient(bool patient) {
     patience_ = patient ? 100 : 1;
     return run("set statement_timeout = " + (patient ? "0" : server_limit(80)));
 }
 
-void link::abandon() {
+void session::abandon() {
     if (connection_ != nullptr && PQsocket(connection_) >= 0)
         close(PQsocket(connection_));
     connection_ = nullptr;  // PQfinish would tell the server that the parent leaves
@@ -191,7 +191,7 @@ void link::abandon() {
 
 // --- calling ----------------------------------------------------------------------------
 
-int link::failed(const PGresult *result) {
+int session::failed(const PGresult *result) {
     if (PQstatus(connection_) != CONNECTION_OK)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
     const char *const code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
@@ -200,7 +200,7 @@ int link::failed(const PGresult *result) {
     return meaning_of(code);
 }
 
-int link::send_all() {
+int session::send_all() {
     for (;;) {
         const int left = PQflush(connection_);
         if (left == 0)
@@ -216,7 +216,7 @@ int link::send_all() {
 }
 
 // One result; `out` holds a null when there are no more.
-int link::receive_one(rows &out) {
+int session::receive_one(rows &out) {
     while (PQisBusy(connection_) != 0) {
         if (const int error = wait_for(POLLIN); error != 0)
             return error;
@@ -228,7 +228,7 @@ int link::receive_one(rows &out) {
 }
 
 // All results of what was sent: the last one, or the first error.
-int link::receive(rows &out) {
+int session::receive(rows &out) {
     if (const int error = send_all(); error != 0)
         return error;
     int result = 0;
@@ -246,7 +246,7 @@ int link::receive(rows &out) {
     }
 }
 
-int link::run(const std::string &statements) {
+int session::run(const std::string &statements) {
     wait_until_ = steady_now() + timeout_ns_ * patience_;
     rows ignored;
     if (PQsendQuery(connection_, statements.c_str()) == 0)
@@ -254,17 +254,17 @@ int link::run(const std::string &statements) {
     return receive(ignored);
 }
 
-void link::prepare_later(std::vector<std::string> statements) {
+void session::prepare_later(std::vector<std::string> statements) {
     statements_ = std::move(statements);
     is_prepared_.assign(statements_.size(), false);
     ++generation_;
 }
 
-std::string link::name_of(std::size_t statement) const {
+std::string session::name_of(std::size_t statement) const {
     return std::to_string(generation_) + '.' + std::to_string(statement);
 }
 
-int link::prepare(std::size_t statement) {
+int session::prepare(std::size_t statement) {
     if (is_prepared_[statement])
         return 0;
     rows ignored;
@@ -276,7 +276,7 @@ int link::prepare(std::size_t statement) {
     return error;
 }
 
-int link::send(std::size_t statement, parameters &with) {
+int session::send(std::size_t statement, parameters &with) {
     met_lock_ = false;
     wait_until_ = steady_now() + timeout_ns_ * patience_;
     if (const int error = prepare(statement); error != 0)
@@ -287,14 +287,14 @@ int link::send(std::size_t statement, parameters &with) {
     return 0;
 }
 
-int link::call(std::size_t statement, parameters &with, rows &out) {
+int session::call(std::size_t statement, parameters &with, rows &out) {
     if (const int error = send(statement, with); error != 0)
         return error;
     return receive(out);
 }
 
 // What was left unread when a walk ended early.
-int link::drop_rest() {
+int session::drop_rest() {
     PGcancel *const cancel = PQgetCancel(connection_);
     char ignored[64];
     PQcancel(cancel, ignored, sizeof ignored);
@@ -306,8 +306,8 @@ int link::drop_rest() {
     }
 }
 
-int link::call_for_each(std::size_t statement, parameters &with,
-                        const std::function<int(const rows &, int)> &each) {
+int session::call_for_each(std::size_t statement, parameters &with,
+                           const std::function<int(const rows &, int)> &each) {
     if (const int error = send(statement, with); error != 0)
         return error;
     PQsetSingleRowMode(connection_);
@@ -332,7 +332,7 @@ int link::call_for_each(std::size_t statement, parameters &with,
     }
 }
 
-int link::read_notifications(const std::function<void(const char *)> &each) {
+int session::read_notifications(const std::function<void(const char *)> &each) {
     if (PQconsumeInput(connection_) == 0)
         return broken(-ENOTCONN, PQerrorMessage(connection_));
     while (PGnotify *const told = PQnotifies(connection_)) {

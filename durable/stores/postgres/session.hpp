@@ -13,12 +13,12 @@
 
 namespace tickwheel::durable::postgres {
 
-class link {
+class session {
   public:
-    explicit link(std::int64_t timeout_ns) : timeout_ns_(timeout_ns) {}
-    link(const link &) = delete;
-    link &operator=(const link &) = delete;
-    ~link() { PQfinish(connection_); }
+    explicit session(std::int64_t timeout_ns) : timeout_ns_(timeout_ns) {}
+    session(const session &) = delete;
+    session &operator=(const session &) = delete;
+    ~session() { PQfinish(connection_); }
 
     // Connects. 0 or an error of durable.h; why() explains it.
     int open(const char *address);

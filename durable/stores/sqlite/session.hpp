@@ -25,13 +25,13 @@ enum class durability { normal, full };
 // The errno of durable.h for an error of SQLite, and the errno of the system behind it.
 int error_of(int code, int system_errno);
 
-class connection {
+class session {
   public:
     // REQUIRES: the schema is valid, as durable.h says
-    connection(sqlite3 *handle, const char *schema) : handle_(handle), schema_(schema) {}
-    connection(const connection &) = delete;
-    connection &operator=(const connection &) = delete;
-    ~connection();  // leaves the handle open
+    session(sqlite3 *handle, const char *schema) : handle_(handle), schema_(schema) {}
+    session(const session &) = delete;
+    session &operator=(const session &) = delete;
+    ~session();  // leaves the handle open
 
     [[nodiscard]] sqlite3 *handle() const { return handle_; }
     [[nodiscard]] const std::string &schema() const { return schema_; }
@@ -108,7 +108,7 @@ class connection {
 // object.
 class query {
   public:
-    query(connection &of, sql which);
+    query(session &of, sql which);
     query(const query &) = delete;
     query &operator=(const query &) = delete;
     ~query();
@@ -141,14 +141,14 @@ class query {
   private:
     void bound(int code);
 
-    connection &of_;
+    session &of_;
     sqlite3_stmt *statement_ = nullptr;
     int error_ = 0, parameter_ = 0;
     bool is_cut_ = false;
 };
 
 // Returns what body() does. It may run out of memory.
-template <typename F> std::int64_t result_of(connection &of, F body) {
+template <typename F> std::int64_t result_of(session &of, F body) {
     try {
         return body();
     } catch (const std::bad_alloc &) {
@@ -157,12 +157,12 @@ template <typename F> std::int64_t result_of(connection &of, F body) {
 }
 
 // Does something in a transaction, which its result ends.
-template <typename F> std::int64_t in_transaction(connection &of, durability level, F body) {
+template <typename F> std::int64_t in_transaction(session &of, durability level, F body) {
     const int error = of.begin(level);
     return error != 0 ? error : of.end(result_of(of, body));
 }
 
-template <typename F> int in_small_transaction(connection &of, durability level, F body) {
+template <typename F> int in_small_transaction(session &of, durability level, F body) {
     return static_cast<int>(in_transaction(of, level, body));
 }
 

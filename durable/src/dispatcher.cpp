@@ -29,8 +29,8 @@ constexpr std::int64_t long_wait_ns = 250 * TW_MILLISECOND;
 dispatcher::dispatcher(const database &to, const settings &all, const local_clock &clock,
                        database_clock &its_clock, const lease &held_by, membership &books, holding &jobs,
                        troubles &found, counters &counts)
-    : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), membership_(books),
-      jobs_(jobs), troubles_(found), counts_(counts) {
+    : connection_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by),
+      membership_(books), jobs_(jobs), troubles_(found), counts_(counts) {
     taken_.reserve(batch);
     refused_.reserve(batch);
     questions_.reserve(batch);
@@ -124,7 +124,7 @@ template <class Ask> int dispatcher::ask(const Ask &question, if_away then) {
 template <class Ask> int dispatcher::ask_once(const Ask &question, bool &was_connected) {
     has_asked_ = true;
     const std::int64_t begun = clock_.now();
-    const auto error = static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
+    const auto error = static_cast<int>(connection_.ask([&](const tw_store &store, void *connection) {
         was_connected = true;
         return question(store, connection);
     }));

@@ -7,13 +7,13 @@
 // error, jobs wait. The dispatcher asks about, and settles, all jobs that have arrived meanwhile in one call.
 // It asks again later about jobs that another transaction has locked.
 //
-// The dispatcher has its own line, so that a start does not wait for a claim. In PostgreSQL starts wait for
-// the disk, because a handler can outlive a crash of the server; answers never do (DURABLE.md, "Disk").
+// The dispatcher has its own connection, so that a start does not wait for a claim. In PostgreSQL starts wait
+// for the disk, because a handler can outlive a crash of the server; answers never do (DURABLE.md, "Disk").
 #pragma once
 
 #include "agent_loop.hpp"
+#include "connection.hpp"
 #include "holding.hpp"
-#include "line.hpp"
 #include "membership.hpp"
 
 namespace tickwheel::durable {
@@ -33,7 +33,7 @@ class dispatcher final : public agent {
     // long; returns how many have not reached the database.
     std::size_t settle_rest(std::int64_t timeout_ns);
 
-    void abandon() { line_.abandon(); }
+    void abandon() { connection_.abandon(); }
 
   private:
     enum class progress { none, some, stuck };
@@ -44,7 +44,7 @@ class dispatcher final : public agent {
     enum class if_away { give_up, ask_while_quick };
     bool is_away(if_away then) const {
         const bool may_ask = then == if_away::ask_while_quick && !has_waited_;
-        return !line_.is_open() && membership_.is_away() && !is_closing_ && !may_ask;
+        return !connection_.is_open() && membership_.is_away() && !is_closing_ && !may_ask;
     }
     template <class Ask> int ask(const Ask &question, if_away then);
     template <class Ask> int ask_once(const Ask &question, bool &was_connected);
@@ -54,7 +54,7 @@ class dispatcher final : public agent {
     bool go_on_alone();
     std::int64_t first_ready() const;
 
-    line line_;
+    connection connection_;
     const settings &settings_;
     const local_clock clock_;
     database_clock &database_;

@@ -30,7 +30,7 @@ constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * 
 membership::membership(const database &to, const settings &all, const local_clock &clock,
                        database_clock &its_clock, lease &held_by, holding &jobs, troubles &found,
                        counters &counts)
-    : line_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), jobs_(jobs),
+    : connection_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), jobs_(jobs),
       troubles_(found), counts_(counts), claim_limit_(claim_batch) {}
 
 // --- what others ask of it ----------------------------------------------------------------
@@ -194,7 +194,7 @@ bool membership::is_time_to_look() const {
 std::int64_t membership::pause_after(int error) {
     ++counts_.errors;
     is_away_ = is_loss(error);
-    if (!line_.is_open()) {
+    if (!connection_.is_open()) {
         is_connected_ = false;
         bell_of_database_ = -1;
         renew_at_ = 0;  // the next connection may lead to another server
@@ -236,7 +236,7 @@ void membership::learn(const database_clock::reading &reading) {
 // --- membership ---------------------------------------------------------------------------
 
 int membership::connect() {
-    if (const int error = line_.open(); error != 0)
+    if (const int error = connection_.open(); error != 0)
         return error;
     is_away_ = false;
     return lease_.member().id == 0 ? join() : 0;
@@ -245,10 +245,10 @@ int membership::connect() {
 int membership::begin_to_listen() {
     if (is_connected_)
         return 0;
-    const auto bell = line_.ask([](const tw_store &store, void *connection) {
+    const auto bell = connection_.ask([](const tw_store &store, void *connection) {
         return store.listen != nullptr ? store.listen(connection) : -EOPNOTSUPP;
     });
-    if (bell < 0 && !line_.is_open())
+    if (bell < 0 && !connection_.is_open())
         return static_cast<int>(bell);
     bell_of_database_ = bell >= 0 ? static_cast<int>(bell) : -1;
     poll_ns_ = settings_.poll_ns;
@@ -264,7 +264,7 @@ int membership::join() {
     tw_store_member member = {};
     const std::int64_t asked = clock_.now();
     const unsigned doubts = doubts_;
-    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+    const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.join(connection, settings_.name.c_str(), settings_.lease_ns, &member);
     });
     if (error != 0)
@@ -287,7 +287,7 @@ int membership::renew_if_due() { return clock_.now() >= renew_at_ ? renew() : 0;
 int membership::renew() {
     const tw_store_member member = lease_.member();
     database_clock::reading reading = {clock_.now(), 0, 0};
-    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+    const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.renew(connection, &member, settings_.lease_ns, &reading.now);
     });
     if (error == -ESTALE)
@@ -324,7 +324,7 @@ void membership::watch_lease(std::int64_t now) {
 
 std::int64_t membership::ask_what_is_held(const std::vector<std::int64_t> &started, tw_store_member &member,
                                           std::vector<finding> &found) {
-    return line_.ask([&](const tw_store &store, void *connection) {
+    return connection_.ask([&](const tw_store &store, void *connection) {
         return store.resume(
             connection, &member, started.data(), started.size(),
             [](const tw_durable_entry *entry, void *arg) {
@@ -377,7 +377,7 @@ int membership::resume() {
 
 int membership::settle(std::vector<tw_store_outcome> &outcomes, const tw_store_member &whom,
                        std::size_t &locked) {
-    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+    const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.settle(connection, &whom, outcomes.data(), outcomes.size());
     });
     for (const tw_store_outcome &job : outcomes)
@@ -391,8 +391,8 @@ int membership::listen_to_others() {
     if (bell_of_database_ < 0)
         return 0;
     std::int64_t ready = 0;
-    const auto told =
-        line_.ask([&](const tw_store &store, void *connection) { return store.told(connection, &ready); });
+    const auto told = connection_.ask(
+        [&](const tw_store &store, void *connection) { return store.told(connection, &ready); });
     if (told < 0)
         return static_cast<int>(told);
     if (told > 0) {
@@ -487,7 +487,7 @@ int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count
         std::vector<std::unique_ptr<held_job>> claimed, unreadable;  // if the claim returns 0
     } taking = {*this, wanted.member, {}, {}};
     database_clock::reading reading = {clock_.now(), 0, 0};
-    const auto error = line_.ask([&](const tw_store &store, void *connection) {
+    const auto error = connection_.ask([&](const tw_store &store, void *connection) {
         return store.claim(
             connection, &wanted,
             [](const tw_durable_entry *entry, void *arg) {
@@ -543,7 +543,7 @@ int membership::fail(const std::vector<std::unique_ptr<held_job>> &jobs, const t
 int membership::bury() {
     if (!has_dead_)
         return 0;
-    const auto released = line_.ask(
+    const auto released = connection_.ask(
         [](const tw_store &store, void *connection) { return store.bury(connection, burial_batch); });
     if (released < 0)
         return static_cast<int>(released);
@@ -558,9 +558,10 @@ int membership::bury() {
 
 void membership::leave() {
     const tw_store_member member = lease_.member();
-    if (member.id == 0 || !line_.is_open())
+    if (member.id == 0 || !connection_.is_open())
         return;
-    line_.ask([&](const tw_store &store, void *connection) { return store.leave(connection, &member); });
+    connection_.ask(
+        [&](const tw_store &store, void *connection) { return store.leave(connection, &member); });
     lease_.end();
 }
 

@@ -18,8 +18,8 @@
 #include <optional>
 
 #include "agent_loop.hpp"
+#include "connection.hpp"
 #include "holding.hpp"
-#include "line.hpp"
 #include "troubles.hpp"
 
 namespace tickwheel::durable {
@@ -65,7 +65,7 @@ class membership final : public agent {
     // The last try could not reach the database.
     bool is_away() const { return is_away_; }
 
-    void abandon() { line_.abandon(); }
+    void abandon() { connection_.abandon(); }
 
   private:
     struct finding {  // what the database holds for this member
@@ -107,7 +107,7 @@ class membership final : public agent {
     std::int64_t ready_at(const tw_durable_job &job) const;
     int accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom, bool &has_news);
 
-    line line_;
+    connection connection_;
     const settings &settings_;
     const local_clock clock_;
     database_clock &database_;

@@ -56,7 +56,7 @@ int put_queue::refuse_nested() { return refuse(-EDEADLK, "called by a visitor of
 
 int put_queue::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
     whom = lease_ != nullptr && holds_any(puts) ? lease_->member() : tw_store_member{};
-    return static_cast<int>(line_.ask([&](const tw_store &store, void *connection) {
+    return static_cast<int>(connection_.ask([&](const tw_store &store, void *connection) {
         return store.put(connection, puts.data(), puts.size(), keep ? 1 : 0, whom.id != 0 ? &whom : nullptr);
     }));
 }

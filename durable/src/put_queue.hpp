@@ -1,5 +1,4 @@
-// The line that calls of the user's go over, one after the other. Puts that come while another is on its way
-// to the disk wait together, and then share a transaction.
+// Serializes the user's calls over one database connection, and batches concurrent puts into one transaction.
 #pragma once
 
 #include <condition_variable>
@@ -7,19 +6,19 @@
 #include <mutex>
 #include <vector>
 
+#include "connection.hpp"
 #include "lease.hpp"
-#include "line.hpp"
 
 namespace tickwheel::durable {
 
 class put_queue {
   public:
-    explicit put_queue(const database &to) : line_(to) {}
+    explicit put_queue(const database &to) : connection_(to) {}
 
-    // Asks as a line does. -EDEADLK: this thread is in a call on the put_queue, as a visitor is.
+    // Asks as a connection does. -EDEADLK: this thread is in a call on this queue, as a visitor is.
     template <class Ask> std::int64_t ask(const Ask &question) {
         const turn mine(*this);
-        return mine.is_refused() ? refuse_nested() : line_.ask(question);
+        return mine.is_refused() ? refuse_nested() : connection_.ask(question);
     }
 
     // What is put and to be held is held for the member that has this lease.
@@ -28,9 +27,9 @@ class put_queue {
     // Puts; all or none of these. Stores the member that they were put for.
     int put(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom);
 
-    int open() { return line_.open(); }
+    int open() { return connection_.open(); }
     bool is_in_use_by_this_thread() const;
-    void abandon() { line_.abandon(); }
+    void abandon() { connection_.abandon(); }
 
   private:
     struct request {
@@ -42,7 +41,7 @@ class put_queue {
         std::string why;
     };
 
-    // Has the line to itself.
+    // Has the connection to itself.
     class turn {
       public:
         explicit turn(put_queue &whose);
@@ -54,7 +53,7 @@ class put_queue {
       private:
         friend class put_queue;
 
-        // Of this thread; a visitor may be in the turns of several fronts.
+        // Of this thread; a visitor may be in the turns of several queues.
         static thread_local const turn *innermost;
 
         put_queue &whose_;
@@ -67,7 +66,7 @@ class put_queue {
     void put_together();
     int send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom);
 
-    line line_;
+    connection connection_;
     const lease *lease_ = nullptr;
     std::mutex mutex_;
     std::condition_variable changed_;

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <string>
 
+#include "connection.hpp"
 #include "durable.hpp"
 #include "explain.hpp"
 #include "guard.hpp"
-#include "line.hpp"
 
 namespace tickwheel::durable {
 

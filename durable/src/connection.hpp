@@ -1,4 +1,4 @@
-// A line to the database: a connection that is opened again after it has broken. Used by one thread at a
+// A connection with the database that is opened again after it has broken. Used by one thread at a
 // time.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace tickwheel::durable {
 
-// What lines of one tw_durable have in common.
+// What the connections of one tw_durable have in common.
 struct database {
     const tw_store *store;
     std::string address, schema;
@@ -26,17 +26,17 @@ struct database {
 // True if the database cannot be reached. Otherwise the database refuses what it was asked.
 inline bool is_loss(int error) { return error == -ENOTCONN || error == -ETIMEDOUT; }
 
-class line {
+class connection {
   public:
-    explicit line(const database &to) : to_(to) {}
-    line(const line &) = delete;
-    line &operator=(const line &) = delete;
-    ~line() { close(); }
+    explicit connection(const database &to) : to_(to) {}
+    connection(const connection &) = delete;
+    connection &operator=(const connection &) = delete;
+    ~connection() { close(); }
 
     // Opens the connection unless it is open. 0 or an error of durable.h, with a note of why.
     int open();
     void close();
-    bool is_open() const { return connection_ != nullptr; }
+    bool is_open() const { return raw_ != nullptr; }
 
     // Asks: calls ask(store, connection), on a connection that is opened first if need be. Errors are noted,
     // and those after which the connection is of no use close it.
@@ -44,7 +44,7 @@ class line {
         return guarded([&]() -> std::int64_t {
             if (const int error = open(); error != 0)
                 return error;
-            const std::int64_t result = question(*to_.store, connection_);
+            const std::int64_t result = question(*to_.store, raw_);
             return result < 0 ? failed(static_cast<int>(result)) : result;
         });
     }
@@ -56,7 +56,7 @@ class line {
     int failed(int error);
 
     const database &to_;
-    void *connection_ = nullptr;
+    void *raw_ = nullptr;
 };
 
 }  // namespace tickwheel::durable

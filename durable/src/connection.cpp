@@ -1,41 +1,41 @@
-#include "line.hpp"
+#include "connection.hpp"
 
 #include "explain.hpp"
 
 namespace tickwheel::durable {
 
-int line::open() {
+int connection::open() {
     if (is_open())
         return 0;
     char why[512] = "";
     const tw_store_place place = {to_.address.c_str(),         to_.schema.c_str(), to_.timeout_ns,
                                   to_.must_exist ? 1 : 0,      to_.local_now,      to_.local_now_arg,
                                   to_.local_is_virtual ? 1 : 0};
-    const int error = to_.store->open(&connection_, &place, why, sizeof why);
+    const int error = to_.store->open(&raw_, &place, why, sizeof why);
     if (error == 0)
         return 0;
-    connection_ = nullptr;
+    raw_ = nullptr;
     return refuse(error, *why != 0 ? std::string(why) : std::string());
 }
 
-void line::close() {
+void connection::close() {
     if (is_open())
-        to_.store->close(connection_);
-    connection_ = nullptr;
+        to_.store->close(raw_);
+    raw_ = nullptr;
 }
 
-void line::abandon() {
+void connection::abandon() {
     if (is_open())
-        to_.store->abandon(connection_);
-    connection_ = nullptr;
+        to_.store->abandon(raw_);
+    raw_ = nullptr;
 }
 
 // -EROFS: after a failover the former primary can only be read, and the address leads to another server by
 // now.
-int line::failed(int error) {
+int connection::failed(int error) {
     if (error == -ESTALE || error == -ENOENT)
         return error;
-    refuse(error, std::string(to_.store->explain(connection_)));
+    refuse(error, std::string(to_.store->explain(raw_)));
     if (is_loss(error) || error == -EROFS)
         close();
     return error;

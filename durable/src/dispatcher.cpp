@@ -27,14 +27,14 @@ constexpr std::int64_t long_wait_ns = 250 * TW_MILLISECOND;
 }  // namespace
 
 dispatcher::dispatcher(const database &to, const settings &all, const local_clock &clock,
-                       database_clock &its_clock, const lease &held_by, membership &books, holding &jobs,
+                       database_clock &its_clock, const lease &held_by, membership &books, claimed_jobs &jobs,
                        troubles &found, counters &counts)
     : connection_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by),
       membership_(books), jobs_(jobs), troubles_(found), counts_(counts) {
     taken_.reserve(batch);
     refused_.reserve(batch);
     questions_.reserve(batch);
-    outcomes_.reserve(holding::most_answers);
+    outcomes_.reserve(claimed_jobs::most_answers);
 }
 
 // Starts go first: those jobs are due. If this step asked nothing and the last question found no database,
@@ -90,7 +90,7 @@ dispatcher::progress dispatcher::start_some() {
     if (taken_.empty())
         return progress::none;
     questions_.clear();
-    for (const held_job *const it : taken_)
+    for (const claimed_job *const it : taken_)
         questions_.push_back({it->kind.c_str(), it->key.c_str(), it->token, 0, 0});
     std::int64_t now = 0;
     const int error = ask_to_start(now);
@@ -174,7 +174,7 @@ bool dispatcher::go_on_alone() {
     const std::int64_t now = clock_.now();
     if (settings_.confirmed_only || lease_.remaining(member.id, now) == 0)
         return false;
-    for (held_job *const it : taken_) {
+    for (claimed_job *const it : taken_) {
         if (it->ready_ns > database_.at(now)) {
             jobs_.wait_again(*it, it->ready_ns);
             continue;

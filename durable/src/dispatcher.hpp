@@ -12,8 +12,8 @@
 #pragma once
 
 #include "agent_loop.hpp"
+#include "claimed_jobs.hpp"
 #include "connection.hpp"
-#include "holding.hpp"
 #include "membership.hpp"
 
 namespace tickwheel::durable {
@@ -21,7 +21,8 @@ namespace tickwheel::durable {
 class dispatcher final : public agent {
   public:
     dispatcher(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-               const lease &held_by, membership &books, holding &jobs, troubles &found, counters &counts);
+               const lease &held_by, membership &books, claimed_jobs &jobs, troubles &found,
+               counters &counts);
 
     // What it calls when the membership has something to do: there is room again, a job that was settled is
     // ready soon, or the user must be told of a trouble.
@@ -60,7 +61,7 @@ class dispatcher final : public agent {
     database_clock &database_;
     const lease &lease_;
     membership &membership_;
-    holding &jobs_;
+    claimed_jobs &jobs_;
     troubles &troubles_;
     counters &counts_;
     std::function<void()> call_membership_;
@@ -74,7 +75,7 @@ class dispatcher final : public agent {
     growing_pause pause_;
 
     // Of one step, with room for it from the beginning: without memory nothing that was taken gets lost.
-    std::vector<held_job *> taken_, refused_;
+    std::vector<claimed_job *> taken_, refused_;
     std::vector<tw_store_start> questions_;
     std::vector<tw_store_outcome> outcomes_;
 };

@@ -20,7 +20,7 @@ struct member {
     counters &counts;
     const std::int64_t timeout_ns;
     tickwheel::durable::lease lease;
-    holding jobs;
+    claimed_jobs jobs;
     tickwheel::durable::troubles troubles;
     database for_membership;  // with a timeout that leaves time to renew the lease
     tickwheel::durable::membership membership;

@@ -47,7 +47,7 @@ answer go_on(const fire_plan &plan, std::string error) {
 }
 
 // The last try has failed. A periodic job goes on, so that one bad day does not end it.
-answer give_up(const held_job &it, const fire_plan &plan, std::string error) {
+answer give_up(const claimed_job &it, const fire_plan &plan, std::string error) {
     if (plan.next_ns != TW_STORE_NEVER)
         return go_on(plan, std::move(error));
     return {nullptr, TW_STORE_FAIL, plan.due_ns, plan.due_ns, false, it.attempts, std::move(error)};
@@ -62,7 +62,7 @@ std::string text_of(const char *why) noexcept {
     }
 }
 
-answer fail(const held_job &it, const fire_plan &plan, const char *why, counters &counts) {
+answer fail(const claimed_job &it, const fire_plan &plan, const char *why, counters &counts) {
     const std::uint32_t failures = it.attempts + 1;
     std::string error = text_of(why);
     if (failures >= it.by.retries.attempts) {
@@ -77,7 +77,7 @@ answer fail(const held_job &it, const fire_plan &plan, const char *why, counters
             true,    failures,      std::move(error)};
 }
 
-answer call(const held_job &it, const fire_plan &plan, fire_fields &fields, counters &counts) {
+answer call(const claimed_job &it, const fire_plan &plan, fire_fields &fields, counters &counts) {
     tw_durable_fire fire = {};
     fire.kind = it.job.kind;
     fire.key = it.job.key;
@@ -111,7 +111,7 @@ in_user_code::in_user_code() { ++depth_of_user_code; }
 in_user_code::~in_user_code() { --depth_of_user_code; }
 bool is_in_user_code() { return depth_of_user_code > 0; }
 
-answer fire(const held_job &it, std::int64_t database_now, const lease &lease, const local_clock &clock,
+answer fire(const claimed_job &it, std::int64_t database_now, const lease &lease, const local_clock &clock,
             counters &counts) {
     fire_fields fields{lease, clock, it.whom.id};
     if (lease.remaining(it.whom.id, clock.now()) == 0) {

@@ -1,8 +1,8 @@
 // One fire of a job: what it is for, the call of its handler, and what its answer means for the database.
 #pragma once
 
+#include "claimed_job.hpp"
 #include "counters.hpp"
-#include "held_job.hpp"
 #include "lease.hpp"
 #include "settings.hpp"
 
@@ -10,7 +10,7 @@ namespace tickwheel::durable {
 
 // Calls the handler, unless the lease has ended or the job is not to fire. `database_now` is the present time
 // of the database's clock.
-answer fire(const held_job &it, std::int64_t database_now, const lease &lease, const local_clock &clock,
+answer fire(const claimed_job &it, std::int64_t database_now, const lease &lease, const local_clock &clock,
             counters &counts);
 
 // True in a handler or an event of the library's, on this thread.

@@ -72,9 +72,9 @@ int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
     if (durable.member == nullptr)
         return durable.put_queue.put(puts, keep, whom);
     membership &own = durable.member->membership;
-    const holding::reservation room = own.choose_to_hold(puts);
+    const claimed_jobs::reservation room = own.choose_to_hold(puts);
     std::vector<std::int64_t> former;  // what these jobs replace, as far as it is held here
-    holding &held = durable.member->jobs;
+    claimed_jobs &held = durable.member->jobs;
     for (const tw_store_put &put : puts)
         if (const std::int64_t token = keep ? 0 : held.token_of(put.job->kind, put.job->key); token != 0)
             former.push_back(token);

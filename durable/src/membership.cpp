@@ -28,7 +28,7 @@ constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * 
 }  // namespace
 
 membership::membership(const database &to, const settings &all, const local_clock &clock,
-                       database_clock &its_clock, lease &held_by, holding &jobs, troubles &found,
+                       database_clock &its_clock, lease &held_by, claimed_jobs &jobs, troubles &found,
                        counters &counts)
     : connection_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), jobs_(jobs),
       troubles_(found), counts_(counts), claim_limit_(claim_batch) {}
@@ -63,14 +63,14 @@ std::int64_t membership::ready_at(const tw_durable_job &job) const {
 }
 
 // What is held waits by the database's clock, so something has to be known of it.
-holding::reservation membership::choose_to_hold(std::vector<tw_store_put> &puts) {
+claimed_jobs::reservation membership::choose_to_hold(std::vector<tw_store_put> &puts) {
     const std::int64_t until = clock_.now() + settings_.horizon_ns;
     std::vector<tw_store_put *> chosen;
     if (database_.is_known())
         for (tw_store_put &it : puts)
             if (handles(it.job->kind) && ready_at(*it.job) <= until)
                 chosen.push_back(&it);
-    holding::reservation room = jobs_.reserve(chosen.size(), true);
+    claimed_jobs::reservation room = jobs_.reserve(chosen.size(), true);
     chosen.resize(room.size());
     for (tw_store_put *const it : chosen)
         it->hold = 1;
@@ -95,7 +95,7 @@ bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store
 // 0, or an error if something may be held that is not known here.
 int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
                             bool &has_news) {
-    std::vector<std::unique_ptr<held_job>> held;
+    std::vector<std::unique_ptr<claimed_job>> held;
     for (const tw_store_put &it : puts) {
         if (it.token == 0) {
             has_news = note_pending(it.job->kind, ready_at(*it.job)) || has_news;
@@ -107,7 +107,7 @@ int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_stor
         entry.job.absolute = 1;
         entry.state = it.started != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
         entry.token = it.token;
-        held.push_back(std::make_unique<held_job>(entry, *handling_of(it.job->kind), whom, jobs_));
+        held.push_back(std::make_unique<claimed_job>(entry, *handling_of(it.job->kind), whom, jobs_));
     }
     const int error = jobs_.accept(std::move(held), whom);
     return error == -ESTALE ? 0 : error;
@@ -412,7 +412,7 @@ int membership::look() {
         const std::lock_guard hold(mutex_);
         look_at_ = clock_.now() + poll_ns_;
     }
-    const holding::reservation room = jobs_.reserve(claim_limit_);
+    const claimed_jobs::reservation room = jobs_.reserve(claim_limit_);
     if (note_room(room.size()) == 0)
         return 0;
     tw_store_look seen = {};
@@ -484,7 +484,7 @@ int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count
     struct context {
         membership &self;
         const tw_store_member &whom;
-        std::vector<std::unique_ptr<held_job>> claimed, unreadable;  // if the claim returns 0
+        std::vector<std::unique_ptr<claimed_job>> claimed, unreadable;  // if the claim returns 0
     } taking = {*this, wanted.member, {}, {}};
     database_clock::reading reading = {clock_.now(), 0, 0};
     const auto error = connection_.ask([&](const tw_store &store, void *connection) {
@@ -494,8 +494,8 @@ int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count
                 return guarded([&] {
                     auto &it = *static_cast<context *>(arg);
                     auto &jobs = is_readable(entry->job) ? it.claimed : it.unreadable;
-                    jobs.push_back(std::make_unique<held_job>(*entry, *it.self.handling_of(entry->job.kind),
-                                                              it.whom, it.self.jobs_));
+                    jobs.push_back(std::make_unique<claimed_job>(
+                        *entry, *it.self.handling_of(entry->job.kind), it.whom, it.self.jobs_));
                     return 0;
                 });
             },
@@ -524,7 +524,7 @@ int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count
 }
 
 // They stay in the database as failed jobs, with the reason.
-int membership::fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_store_member &whom,
+int membership::fail(const std::vector<std::unique_ptr<claimed_job>> &jobs, const tw_store_member &whom,
                      std::size_t &locked) {
     if (jobs.empty())
         return 0;

@@ -5,8 +5,8 @@
 // a put that claims, was lost, or there was no memory for it. Or the database does not know that a job was
 // started: the dispatcher went on alone, or a crash of the server took the start back. `doubts_` says so. The
 // next step then raises the epoch of the member, after which nothing of the former epoch can claim any more,
-// and compares what the database says with what `holding` has. The membership does so once a second while
-// another transaction keeps a job locked that the membership must mark or release (`resume_at_`).
+// and compares what the database says with what `claimed_jobs` has. The membership does so once a second
+// while another transaction keeps a job locked that the membership must mark or release (`resume_at_`).
 //
 // Once a third of the lease has passed, the membership renews it before the next part of a step. A statement
 // times out after another third. So one refused or hanging statement does not cost the lease; several slow
@@ -18,8 +18,8 @@
 #include <optional>
 
 #include "agent_loop.hpp"
+#include "claimed_jobs.hpp"
 #include "connection.hpp"
-#include "holding.hpp"
 #include "troubles.hpp"
 
 namespace tickwheel::durable {
@@ -27,7 +27,7 @@ namespace tickwheel::durable {
 class membership final : public agent {
   public:
     membership(const database &to, const settings &all, const local_clock &clock, database_clock &its_clock,
-               lease &held_by, holding &jobs, troubles &found, counters &counts);
+               lease &held_by, claimed_jobs &jobs, troubles &found, counters &counts);
 
     std::int64_t step(std::int64_t now) override;
     int descriptor() override { return bell_of_database_; }
@@ -38,7 +38,7 @@ class membership final : public agent {
 
     // Marks the puts that this process would claim soon anyway, as many as there is room for: the put then
     // claims them in its own transaction. The room is reserved until the result goes out of scope.
-    [[nodiscard]] holding::reservation choose_to_hold(std::vector<tw_store_put> &puts);
+    [[nodiscard]] claimed_jobs::reservation choose_to_hold(std::vector<tw_store_put> &puts);
 
     // To be called after each put, with its error. Takes over what is held for this member, or has the
     // membership resume if something may be held that is not known here. Returns true if the membership
@@ -92,7 +92,7 @@ class membership final : public agent {
     int look();
     int claim(std::size_t limit, tw_store_look &seen, std::size_t &count);
     std::vector<const char *> handled_kinds() const;
-    int fail(const std::vector<std::unique_ptr<held_job>> &jobs, const tw_store_member &whom,
+    int fail(const std::vector<std::unique_ptr<claimed_job>> &jobs, const tw_store_member &whom,
              std::size_t &locked);
     int bury();
     std::size_t note_room(std::size_t room);
@@ -112,7 +112,7 @@ class membership final : public agent {
     const local_clock clock_;
     database_clock &database_;
     lease &lease_;
-    holding &jobs_;
+    claimed_jobs &jobs_;
     troubles &troubles_;
     counters &counts_;
 

@@ -40,7 +40,7 @@ tw_durable_counts look_at(const tw_durable &durable) {
     if (durable.member == nullptr)
         return now;
     const member &it = *durable.member;
-    const holding::census held = it.jobs.count();
+    const claimed_jobs::census held = it.jobs.count();
     now.held = held.held;
     now.running = held.running;
     now.unsettled = held.unsettled;
@@ -143,11 +143,11 @@ const char *name_of(stage at) {
 void print_jobs(const tw_durable &durable, page &out) {
     if (durable.member == nullptr || !durable.its_clock.is_known())
         return;
-    std::vector<holding::sketch> all = durable.member->jobs.sketches();
+    std::vector<claimed_jobs::sketch> all = durable.member->jobs.sketches();
     std::sort(all.begin(), all.end(), [](const auto &a, const auto &b) { return a.ready_ns < b.ready_ns; });
     const std::int64_t now = durable.its_clock.at(durable.clock.now());
     out.print("\n%12s  %-10s  %20s  %s\n", "ready in ms", "stage", "token", "kind and key");
-    for (const holding::sketch &it : all) {
+    for (const claimed_jobs::sketch &it : all) {
         out.print("%12.1f  %-10s  %20" PRId64 "  ", in_ms(it.ready_ns - now), name_of(it.at), it.token);
         out.print_text(it.kind + "  " + it.key);
         out.print("\n");

@@ -14,8 +14,8 @@
 //     O7  A due time that was done fires again only if something has befallen a process since it fired.
 //     O8  When all faults have ended, nothing that is due is left.
 //
-// The invariants of holding.hpp are checked after each turn of a process. TW_NIGHTLY=1 runs ten times as many
-// clusters. TW_SEED=N runs those of one seed, which decides everything; a failure names its own.
+// The invariants of claimed_jobs.hpp are checked after each turn of a process. TW_NIGHTLY=1 runs ten times as
+// many clusters. TW_SEED=N runs those of one seed, which decides everything; a failure names its own.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -29,7 +29,7 @@
 
 #include <tickwheel/durable_store.h>
 
-#include "holding_inspector.hpp"
+#include "claimed_jobs_inspector.hpp"
 #include "memory/memory_store.h"
 #include "runtime/turn.hpp"
 #include "support/environment.h"
@@ -408,7 +408,7 @@ void crash(process &member) {
 // The clock of the process leaps to the present, and the jobs that are due fire.
 void turn(process &member) {
     require(tw_runtime_leap(member.rt, now + member.skew - tw_runtime_now(member.rt)) == 0, "no leap");
-    const char *const invariant = holding_inspector::broken_invariant(member.jobs->member->jobs);
+    const char *const invariant = claimed_jobs_inspector::broken_invariant(member.jobs->member->jobs);
     require(invariant == nullptr, "does not hold:", invariant != nullptr ? invariant : "");
 }
 

@@ -36,7 +36,7 @@ int resume(session &to, tw_store_member &who, const std::int64_t *started, std::
 int leave(session &to, const tw_store_member &who);
 std::int64_t bury(session &to, std::size_t limit);
 
-// --- holding.cpp
+// --- claims.cpp
 
 // Holds a job for a member, in a transaction that has begun. It is started if it is ready by now.
 int hold(session &to, const char *kind, const char *key, std::int64_t holder, std::int64_t token,

@@ -28,13 +28,13 @@ enum class stage {
     running      // its handler was called
 };
 
-class holding;
+class claimed_jobs;
 
-struct held_job {
-    held_job(const tw_durable_entry &entry, const handling &handled_by, const tw_store_member &claimed_for,
-             holding &held_in);
-    held_job(const held_job &) = delete;
-    held_job &operator=(const held_job &) = delete;
+struct claimed_job {
+    claimed_job(const tw_durable_entry &entry, const handling &handled_by, const tw_store_member &claimed_for,
+                claimed_jobs &held_in);
+    claimed_job(const claimed_job &) = delete;
+    claimed_job &operator=(const claimed_job &) = delete;
 
     std::string kind, key, payload, cron, zone;
     tw_durable_job job;  // points to these
@@ -46,19 +46,19 @@ struct held_job {
     std::int64_t token;
     const tw_store_member whom;  // that it was claimed for
     const handling &by;
-    holding &home;
+    claimed_jobs &home;
 
     const bool is_started;  // by the claim
 
     stage at = stage::waiting;
     bool is_forgotten = false;  // this process does not hold it any more; it is to be freed where it is found
     tw_handle timer = TW_NO_HANDLE;
-    held_job *next = nullptr;  // in the queue of those that wait for a worker
+    claimed_job *next = nullptr;  // in the queue of those that wait for a worker
 };
 
 // What becomes of it, for the database.
 struct answer {
-    std::unique_ptr<held_job> it;
+    std::unique_ptr<claimed_job> it;
     tw_store_outcome_kind what;
     std::int64_t due_ns;
     std::int64_t ready_ns;

@@ -1,4 +1,4 @@
-#include "holding.hpp"
+#include "claimed_jobs.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -22,8 +22,8 @@ constexpr std::int64_t until_next_try_ns = 10 * TW_MILLISECOND;
 
 }  // namespace
 
-held_job::held_job(const tw_durable_entry &entry, const handling &handled_by,
-                   const tw_store_member &claimed_for, holding &held_in)
+claimed_job::claimed_job(const tw_durable_entry &entry, const handling &handled_by,
+                         const tw_store_member &claimed_for, claimed_jobs &held_in)
     : kind(entry.job.kind), key(entry.job.key),
       payload(static_cast<const char *>(entry.job.payload), entry.job.size),
       cron(entry.job.cron != nullptr ? entry.job.cron : ""),
@@ -42,19 +42,19 @@ held_job::held_job(const tw_durable_entry &entry, const handling &handled_by,
     }
 }
 
-holding::holding(const settings &all, const local_clock &clock, const database_clock &its_clock,
-                 const lease &held_by, counters &counts)
+claimed_jobs::claimed_jobs(const settings &all, const local_clock &clock, const database_clock &its_clock,
+                           const lease &held_by, counters &counts)
     : settings_(all), clock_(clock), database_(its_clock), lease_(held_by), counts_(counts) {
     taken_answers_.reserve(most_answers);
 }
 
-holding::~holding() {
+claimed_jobs::~claimed_jobs() {
     tw_handles_free(wheel_);
     tw_handles_free(runs_);
     tw_workers_free(pool_);
 }
 
-int holding::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
+int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
     call_dispatcher_ = std::move(call_dispatcher);
     for (unsigned i = 0; i < settings_.threads; ++i)
         runners_.push_back({*this});
@@ -79,7 +79,7 @@ int holding::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
 }
 
 // Jobs that wait for a worker are given back to the database as they are, started.
-void holding::end() {
+void claimed_jobs::end() {
     {
         const std::lock_guard hold(mutex_);
         has_ended_ = true;
@@ -94,13 +94,13 @@ void holding::end() {
 
 // Without memory for a timer it counts as ready at once. The database says then that it is not.
 // REQUIRES: mutex held
-void holding::arm(held_job &it) {
+void claimed_jobs::arm(claimed_job &it) {
     it.at = stage::waiting;
     const std::int64_t left = database_.when(it.ready_ns) - clock_.now();
     tw_task task = {};
     task.arg = &it;
     task.fn = [](const tw_event *, void *arg) {
-        held_job &due = *static_cast<held_job *>(arg);
+        claimed_job &due = *static_cast<claimed_job *>(arg);
         due.home.on_time(due);
     };
     tw_when when = {};
@@ -111,7 +111,7 @@ void holding::arm(held_job &it) {
     }
 }
 
-void holding::on_time(held_job &it) {
+void claimed_jobs::on_time(claimed_job &it) {
     {
         const std::lock_guard hold(mutex_);
         if (it.is_forgotten) {
@@ -126,7 +126,8 @@ void holding::on_time(held_job &it) {
 
 // Those who resume set the epoch first, and then ask for what is here: so a claim of the former epoch is here
 // by then, or is refused.
-int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_store_member &whom) noexcept {
+int claimed_jobs::accept(std::vector<std::unique_ptr<claimed_job>> &&claimed,
+                         const tw_store_member &whom) noexcept {
     std::unique_lock hold(mutex_);
     const tw_store_member now = lease_.member();
     if (has_ended_ || now.id != whom.id || now.epoch != whom.epoch)
@@ -136,8 +137,8 @@ int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_s
         ready_.reserve(jobs_.size() + claimed.size());
         aside_.reserve(jobs_.size() + claimed.size());
         answers_.reserve(jobs_.size() + claimed.size() + answers_.size() + taken_answers_.size());
-        for (std::unique_ptr<held_job> &each : claimed) {
-            held_job *const it = add(std::move(each));
+        for (std::unique_ptr<claimed_job> &each : claimed) {
+            claimed_job *const it = add(std::move(each));
             if (it == nullptr) {
                 error = -EEXIST;
                 continue;
@@ -162,8 +163,8 @@ int holding::accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_s
 // Null: its token is there. A database that has lost its last changes gives tokens twice. Throws
 // std::bad_alloc, having added nothing.
 // REQUIRES: mutex held
-held_job *holding::add(std::unique_ptr<held_job> &&claimed) {
-    held_job &it = *claimed;
+claimed_job *claimed_jobs::add(std::unique_ptr<claimed_job> &&claimed) {
+    claimed_job &it = *claimed;
     const auto [place, is_new] = jobs_.try_emplace(it.token, std::move(claimed));
     if (!is_new)
         return nullptr;
@@ -179,13 +180,13 @@ held_job *holding::add(std::unique_ptr<held_job> &&claimed) {
 // A job that is put again and again before it is due, as for debouncing, would fill the wheel with its former
 // selves until their times.
 // REQUIRES: mutex held
-void holding::note_newest(held_job &it) {
+void claimed_jobs::note_newest(claimed_job &it) {
     const auto found = newest_.find(&it);
     if (found == newest_.end()) {
         newest_.insert(&it);
         return;
     }
-    held_job &former = **found;
+    claimed_job &former = **found;
     if (former.token > it.token)
         return;  // accepted late: it is the former one
     auto place = newest_.extract(found);
@@ -194,19 +195,19 @@ void holding::note_newest(held_job &it) {
     forget_unless_running(former);
 }
 
-std::int64_t holding::token_of(const char *kind, const char *key) const {
+std::int64_t claimed_jobs::token_of(const char *kind, const char *key) const {
     const std::lock_guard hold(mutex_);
     const auto found = newest_.find(name{kind, key});
     return found != newest_.end() ? (*found)->token : 0;
 }
 
-void holding::drop(std::int64_t token) {
+void claimed_jobs::drop(std::int64_t token) {
     const std::lock_guard hold(mutex_);
     if (const auto found = jobs_.find(token); found != jobs_.end())
         forget_unless_running(*found->second);
 }
 
-void holding::arm_again() {
+void claimed_jobs::arm_again() {
     {
         const std::lock_guard hold(mutex_);
         for (auto &[token, it] : jobs_)
@@ -218,15 +219,15 @@ void holding::arm_again() {
 
 // Returns false if its time has come: on_time has been called or will be.
 // REQUIRES: mutex held
-bool holding::take_off(held_job &it) { return tw_handle_stop(wheel_, it.timer) == 1; }
+bool claimed_jobs::take_off(claimed_job &it) { return tw_handle_stop(wheel_, it.timer) == 1; }
 
 // --- forgetting ---------------------------------------------------------------------------
 
 // REQUIRES: mutex held
-std::unique_ptr<held_job> holding::extract(held_job &it) {
+std::unique_ptr<claimed_job> claimed_jobs::extract(claimed_job &it) {
     if (const auto newest = newest_.find(&it); newest != newest_.end() && *newest == &it)
         newest_.erase(newest);
-    std::unique_ptr<held_job> found;
+    std::unique_ptr<claimed_job> found;
     const auto place = jobs_.find(it.token);
     found.swap(place->second);
     jobs_.erase(place);
@@ -234,7 +235,7 @@ std::unique_ptr<held_job> holding::extract(held_job &it) {
 }
 
 // REQUIRES: mutex held
-void holding::forget_unless_running(held_job &it) {
+void claimed_jobs::forget_unless_running(claimed_job &it) {
     if (it.at == stage::running || it.is_forgotten)
         return;
     ++counts_.taken_back;
@@ -246,17 +247,17 @@ void holding::forget_unless_running(held_job &it) {
         extract(it);
 }
 
-void holding::forget_others(const std::unordered_set<std::int64_t> &tokens, std::int64_t epoch) {
+void claimed_jobs::forget_others(const std::unordered_set<std::int64_t> &tokens, std::int64_t epoch) {
     const std::lock_guard hold(mutex_);
     for (auto next = jobs_.begin(); next != jobs_.end();) {
-        held_job &it = *next->second;
+        claimed_job &it = *next->second;
         ++next;
         if (it.whom.epoch != epoch && !tokens.contains(it.token))
             forget_unless_running(it);
     }
 }
 
-void holding::forget_all() {
+void claimed_jobs::forget_all() {
     forget_others({}, no_epoch);
     const std::lock_guard hold(mutex_);
     note_lost_answers(answers_.size());
@@ -264,13 +265,13 @@ void holding::forget_all() {
     locked_answers_ = 0;
 }
 
-void holding::forget(held_job &it) {
+void claimed_jobs::forget(claimed_job &it) {
     const std::lock_guard hold(mutex_);
     counts_.taken_back += it.is_forgotten ? 0 : 1;  // else it was counted then
     extract(it);
 }
 
-std::vector<std::int64_t> holding::started() const {
+std::vector<std::int64_t> claimed_jobs::started() const {
     const std::lock_guard hold(mutex_);
     std::vector<std::int64_t> tokens;
     for (const auto &[token, it] : jobs_)
@@ -279,10 +280,10 @@ std::vector<std::int64_t> holding::started() const {
     return tokens;
 }
 
-bool holding::has(const std::string &kind, const std::string &key, std::int64_t token) const {
+bool claimed_jobs::has(const std::string &kind, const std::string &key, std::int64_t token) const {
     const std::lock_guard hold(mutex_);
     if (const auto found = jobs_.find(token); found != jobs_.end()) {
-        const held_job &it = *found->second;
+        const claimed_job &it = *found->second;
         return !it.is_forgotten && it.kind == kind && it.key == key;
     }
     const auto is_it = [&](const answer &it) { return it.it->token == token; };
@@ -293,7 +294,7 @@ bool holding::has(const std::string &kind, const std::string &key, std::int64_t 
 // As many as there is room for, but of those that are ready no more than the workers will take soon, if that
 // is known: other processes may be idle.
 // REQUIRES: mutex held
-std::size_t holding::room() const {
+std::size_t claimed_jobs::room() const {
     const std::size_t taken = jobs_.size() + answers_.size() + taken_answers_.size() + reserved_;
     if (has_ended_ || taken >= settings_.hold)
         return 0;
@@ -306,31 +307,31 @@ std::size_t holding::room() const {
 
 // How many handlers will have run after this time, at the least.
 // REQUIRES: mutex held
-std::size_t holding::runs_within(std::int64_t ns) const {
+std::size_t claimed_jobs::runs_within(std::int64_t ns) const {
     const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
     return static_cast<std::size_t>(ns / each) + std::size_t{2} * settings_.threads;
 }
 
-holding::reservation holding::reserve(std::size_t most, bool leaves_half) {
+claimed_jobs::reservation claimed_jobs::reserve(std::size_t most, bool leaves_half) {
     const std::lock_guard hold(mutex_);
     const std::size_t size = std::min(most, leaves_half ? (room() + 1) / 2 : room());
     reserved_ += size;
     return {*this, size};
 }
 
-holding::reservation::~reservation() {
+claimed_jobs::reservation::~reservation() {
     const std::lock_guard hold(of_.mutex_);
     of_.reserved_ -= size_;
 }
 
 // --- looking on ---------------------------------------------------------------------------
 
-holding::census holding::count() const {
+claimed_jobs::census claimed_jobs::count() const {
     const std::lock_guard hold(mutex_);
     return {jobs_.size(), started_, answers_.size() + taken_answers_.size()};
 }
 
-std::vector<holding::sketch> holding::sketches() const {
+std::vector<claimed_jobs::sketch> claimed_jobs::sketches() const {
     const std::lock_guard hold(mutex_);
     std::vector<sketch> all;
     all.reserve(jobs_.size());
@@ -341,23 +342,24 @@ std::vector<holding::sketch> holding::sketches() const {
 
 // --- starting -----------------------------------------------------------------------------
 
-void holding::take_ready(std::size_t limit, std::vector<held_job *> &taken) {
+void claimed_jobs::take_ready(std::size_t limit, std::vector<claimed_job *> &taken) {
     const std::lock_guard hold(mutex_);
     const auto end = ready_.begin() + static_cast<std::ptrdiff_t>(std::min(limit, ready_.size()));
     taken.assign(ready_.begin(), end);
     ready_.erase(ready_.begin(), end);
-    for (held_job *const it : taken)
+    for (claimed_job *const it : taken)
         it->at = stage::confirming;
 }
 
-void holding::try_again(const std::vector<held_job *> &them) {
+void claimed_jobs::try_again(const std::vector<claimed_job *> &them) {
     const std::lock_guard hold(mutex_);
     move_to(ready_, stage::ready, them);
 }
 
 // REQUIRES: mutex held
-void holding::move_to(std::vector<held_job *> &list, stage at, const std::vector<held_job *> &them) {
-    for (held_job *const it : them) {
+void claimed_jobs::move_to(std::vector<claimed_job *> &list, stage at,
+                           const std::vector<claimed_job *> &them) {
+    for (claimed_job *const it : them) {
         if (it->is_forgotten) {
             extract(*it);
             continue;
@@ -367,7 +369,7 @@ void holding::move_to(std::vector<held_job *> &list, stage at, const std::vector
     }
 }
 
-void holding::wait_again(held_job &it, std::int64_t ready_ns) {
+void claimed_jobs::wait_again(claimed_job &it, std::int64_t ready_ns) {
     const std::lock_guard hold(mutex_);
     if (it.is_forgotten) {
         extract(it);
@@ -377,7 +379,7 @@ void holding::wait_again(held_job &it, std::int64_t ready_ns) {
     arm(it);
 }
 
-void holding::run(held_job &it) {
+void claimed_jobs::run(claimed_job &it) {
     const std::lock_guard hold(mutex_);
     if (it.is_forgotten || has_ended_) {
         extract(it);
@@ -388,7 +390,7 @@ void holding::run(held_job &it) {
 }
 
 // REQUIRES: mutex held
-void holding::line_up(held_job &it) {
+void claimed_jobs::line_up(claimed_job &it) {
     it.at = stage::queued;
     it.next = nullptr;
     (queue_ == nullptr ? queue_ : end_of_queue_->next) = &it;
@@ -398,8 +400,8 @@ void holding::line_up(held_job &it) {
 
 // Wakes a runner for each job that waits. Those that are awake do not count: each may be busy for long.
 // REQUIRES: mutex held
-void holding::wake_runners(std::int64_t delay) {
-    const held_job *for_this_one = queue_;
+void claimed_jobs::wake_runners(std::int64_t delay) {
+    const claimed_job *for_this_one = queue_;
     for (runner &each : runners_) {
         if (for_this_one == nullptr)
             return;
@@ -411,7 +413,7 @@ void holding::wake_runners(std::int64_t delay) {
 }
 
 // REQUIRES: mutex held
-void holding::wake(runner &it, std::int64_t delay) {
+void claimed_jobs::wake(runner &it, std::int64_t delay) {
     tw_task turn = {};
     turn.arg = &it;
     turn.fn = [](const tw_event *, void *arg) {
@@ -431,28 +433,28 @@ void holding::wake(runner &it, std::int64_t delay) {
 // --- running ------------------------------------------------------------------------------
 
 // On virtual time the clock stands still during a turn, so a turn is one job.
-void holding::run_some(runner &mine) {
+void claimed_jobs::run_some(runner &mine) {
     mine.has_run = true;
     const std::int64_t end = settings_.single_thread ? clock_.now() : clock_.now() + longest_turn_ns;
     do {
-        held_job *const it = next_to_run();
+        claimed_job *const it = next_to_run();
         if (it == nullptr)
             break;
         call_handler(*it);
     } while (clock_.now() < end);
 }
 
-void holding::end_turn(runner &mine) {
+void claimed_jobs::end_turn(runner &mine) {
     const std::lock_guard hold(mutex_);
     mine.is_awake = false;
     if (!has_ended_)
         wake_runners(mine.has_run ? 0 : until_next_try_ns);
 }
 
-held_job *holding::next_to_run() {
+claimed_job *claimed_jobs::next_to_run() {
     const std::lock_guard hold(mutex_);
     while (queue_ != nullptr && !has_ended_) {
-        held_job *const first = queue_;
+        claimed_job *const first = queue_;
         queue_ = first->next;
         if (!first->is_forgotten) {
             first->at = stage::running;
@@ -464,7 +466,7 @@ held_job *holding::next_to_run() {
     return nullptr;
 }
 
-void holding::call_handler(held_job &it) {
+void claimed_jobs::call_handler(claimed_job &it) {
     const std::int64_t begun = clock_.now();
     // It is ready, as the database has said; what is known here of its clock may be behind.
     answer what = fire(it, std::max(database_.at(begun), it.ready_ns), lease_, clock_, counts_);
@@ -473,7 +475,7 @@ void holding::call_handler(held_job &it) {
     call_dispatcher_();
 }
 
-void holding::conclude(held_job &it, answer &&what) {
+void claimed_jobs::conclude(claimed_job &it, answer &&what) {
     const std::lock_guard hold(mutex_);
     what.it = extract(it);
     --started_;
@@ -485,14 +487,14 @@ void holding::conclude(held_job &it, answer &&what) {
     }
 }
 
-void holding::measure(std::int64_t took) {
+void claimed_jobs::measure(std::int64_t took) {
     const std::lock_guard hold(mutex_);
     usual_run_ns_ += (took - usual_run_ns_) / 8;
 }
 
 // --- answers ------------------------------------------------------------------------------
 
-const std::vector<answer> &holding::take_answers() {
+const std::vector<answer> &claimed_jobs::take_answers() {
     const std::lock_guard hold(mutex_);
     const std::size_t count = std::min(most_answers, answers_.size() - locked_answers_);
     const auto end = answers_.begin() + static_cast<std::ptrdiff_t>(count);
@@ -501,12 +503,12 @@ const std::vector<answer> &holding::take_answers() {
     return taken_answers_;
 }
 
-void holding::return_answers() {
+void claimed_jobs::return_answers() {
     const std::lock_guard hold(mutex_);
     put_back_answers(answers_.end() - static_cast<std::ptrdiff_t>(locked_answers_));
 }
 
-void holding::finish_answers(const std::vector<tw_store_outcome> &outcomes) {
+void claimed_jobs::finish_answers(const std::vector<tw_store_outcome> &outcomes) {
     const std::lock_guard hold(mutex_);
     std::size_t locked = 0;
     for (std::size_t i = 0; i < outcomes.size(); ++i)
@@ -519,7 +521,7 @@ void holding::finish_answers(const std::vector<tw_store_outcome> &outcomes) {
 
 // Returns false if the member has lost what it held meanwhile.
 // REQUIRES: mutex held
-bool holding::put_back_answers(std::vector<answer>::iterator where) {
+bool claimed_jobs::put_back_answers(std::vector<answer>::iterator where) {
     const bool is_member = lease_.member().id != 0;
     if (is_member)
         answers_.insert(where, std::make_move_iterator(taken_answers_.begin()),
@@ -530,30 +532,30 @@ bool holding::put_back_answers(std::vector<answer>::iterator where) {
     return is_member;
 }
 
-void holding::put_aside(const std::vector<held_job *> &them) {
+void claimed_jobs::put_aside(const std::vector<claimed_job *> &them) {
     const std::lock_guard hold(mutex_);
     move_to(aside_, stage::aside, them);
 }
 
-void holding::bring_back() {
+void claimed_jobs::bring_back() {
     const std::lock_guard hold(mutex_);
     locked_answers_ = 0;
     move_to(ready_, stage::ready, aside_);
     aside_.clear();
 }
 
-bool holding::has_aside() const {
+bool claimed_jobs::has_aside() const {
     const std::lock_guard hold(mutex_);
     return locked_answers_ != 0 || !aside_.empty();
 }
 
-std::uint64_t holding::lost_answers() const {
+std::uint64_t claimed_jobs::lost_answers() const {
     const std::lock_guard hold(mutex_);
     return lost_answers_;
 }
 
 // REQUIRES: mutex held
-void holding::note_lost_answers(std::size_t count) {
+void claimed_jobs::note_lost_answers(std::size_t count) {
     counts_.unmatched += count;
     lost_answers_ += count;
 }

@@ -17,7 +17,7 @@
 //     running job is never forgotten.
 // H3  `newest_` has at most one job of each name. That job is in `jobs_`, and no job of the same name there
 //     has a higher token.
-// H4  If `queue_` is not empty and the holding has not ended, a runner is awake.
+// H4  If `queue_` is not empty and they have not ended, a runner is awake.
 // H5  `ready_` and `aside_` have room for all of `jobs_`, and `answers_` for those, its own and the taken
 //     ones: nothing that happens to a held job allocates.
 // H6  The last `locked_answers_` of `answers_` are those that another transaction kept from being settled.
@@ -37,25 +37,25 @@
 
 #include <tickwheel/workers.h>
 
+#include "claimed_job.hpp"
 #include "counters.hpp"
 #include "database_clock.hpp"
-#include "held_job.hpp"
 #include "lease.hpp"
 #include "settings.hpp"
 
 namespace tickwheel::durable {
 
 namespace tests {
-class holding_inspector;
+class claimed_jobs_inspector;
 }
 
-class holding {
+class claimed_jobs {
   public:
-    holding(const settings &all, const local_clock &clock, const database_clock &its_clock,
-            const lease &held_by, counters &counts);
-    holding(const holding &) = delete;
-    holding &operator=(const holding &) = delete;
-    ~holding();
+    claimed_jobs(const settings &all, const local_clock &clock, const database_clock &its_clock,
+                 const lease &held_by, counters &counts);
+    claimed_jobs(const claimed_jobs &) = delete;
+    claimed_jobs &operator=(const claimed_jobs &) = delete;
+    ~claimed_jobs();
 
     // Makes what it needs on the runtime. `call_dispatcher` is called when there is something to start or to
     // settle, with no lock held. 0 or an error of the runtime's.
@@ -69,19 +69,19 @@ class holding {
     // Takes over what was claimed for this member. Returns 0; -ESTALE if nothing was taken, because the
     // member or its epoch has changed: the membership finds it in the database and releases it. -ENOMEM, or
     // -EEXIST, if a token came twice: only some was taken.
-    int accept(std::vector<std::unique_ptr<held_job>> &&claimed, const tw_store_member &whom) noexcept;
+    int accept(std::vector<std::unique_ptr<claimed_job>> &&claimed, const tw_store_member &whom) noexcept;
 
     // Room for jobs that are being claimed, until it goes out of scope.
     class reservation {
       public:
-        reservation(holding &of, std::size_t size) : of_(of), size_(size) {}
+        reservation(claimed_jobs &of, std::size_t size) : of_(of), size_(size) {}
         reservation(reservation &&other) noexcept : of_(other.of_), size_(std::exchange(other.size_, 0)) {}
         reservation &operator=(reservation &&) = delete;
         ~reservation();
         std::size_t size() const { return size_; }
 
       private:
-        holding &of_;
+        claimed_jobs &of_;
         std::size_t size_;
     };
 
@@ -135,7 +135,7 @@ class holding {
     void finish_answers(const std::vector<tw_store_outcome> &outcomes);
 
     // Puts aside what is confirming and may not start yet: the next step is not to meet these jobs again.
-    void put_aside(const std::vector<held_job *> &them);
+    void put_aside(const std::vector<claimed_job *> &them);
 
     // Makes the jobs and answers that were put aside ready to be asked about, and settled, again.
     void bring_back();
@@ -144,17 +144,17 @@ class holding {
     // How many answers were dropped because the member has lost what it held.
     std::uint64_t lost_answers() const;
 
-    void take_ready(std::size_t limit, std::vector<held_job *> &taken);
-    void run(held_job &it);
-    void wait_again(held_job &it, std::int64_t ready_ns);
-    void try_again(const std::vector<held_job *> &them);
-    void forget(held_job &it);
+    void take_ready(std::size_t limit, std::vector<claimed_job *> &taken);
+    void run(claimed_job &it);
+    void wait_again(claimed_job &it, std::int64_t ready_ns);
+    void try_again(const std::vector<claimed_job *> &them);
+    void forget(claimed_job &it);
 
   private:
     // A worker's part. It is woken to call the handlers of `queue_`, and sleeps when there are none left; so
     // a thousand jobs wake as many threads as there are, and not a thousand times one.
     struct runner {
-        holding &home;
+        claimed_jobs &home;
         bool is_awake = false, has_run = false;
         tw_handle timer = TW_NO_HANDLE;
     };
@@ -165,7 +165,7 @@ class holding {
     };
     struct by_name {
         using is_transparent = void;
-        static name of(const held_job *it) { return {it->kind, it->key}; }
+        static name of(const claimed_job *it) { return {it->kind, it->key}; }
         static name of(const name &it) { return it; }
         template <class It> std::size_t operator()(const It &it) const {
             const std::hash<std::string_view> hash;
@@ -176,27 +176,27 @@ class holding {
         }
     };
 
-    friend tests::holding_inspector;  // checks the invariants
+    friend tests::claimed_jobs_inspector;  // checks the invariants
 
-    void arm(held_job &it);
-    bool take_off(held_job &it);
-    void on_time(held_job &it);
-    held_job *add(std::unique_ptr<held_job> &&claimed);
-    void note_newest(held_job &it);
-    void move_to(std::vector<held_job *> &list, stage at, const std::vector<held_job *> &them);
-    void forget_unless_running(held_job &it);
-    void line_up(held_job &it);
+    void arm(claimed_job &it);
+    bool take_off(claimed_job &it);
+    void on_time(claimed_job &it);
+    claimed_job *add(std::unique_ptr<claimed_job> &&claimed);
+    void note_newest(claimed_job &it);
+    void move_to(std::vector<claimed_job *> &list, stage at, const std::vector<claimed_job *> &them);
+    void forget_unless_running(claimed_job &it);
+    void line_up(claimed_job &it);
     void wake_runners(std::int64_t delay = 0);
     void wake(runner &it, std::int64_t delay);
     void run_some(runner &mine);
     void end_turn(runner &mine);
-    held_job *next_to_run();
-    void call_handler(held_job &it);
-    void conclude(held_job &it, answer &&what);
+    claimed_job *next_to_run();
+    void call_handler(claimed_job &it);
+    void conclude(claimed_job &it, answer &&what);
     bool put_back_answers(std::vector<answer>::iterator where);
     void note_lost_answers(std::size_t count);
     void measure(std::int64_t took);
-    std::unique_ptr<held_job> extract(held_job &it);
+    std::unique_ptr<claimed_job> extract(claimed_job &it);
     std::size_t room() const;
     std::size_t runs_within(std::int64_t ns) const;
 
@@ -211,18 +211,18 @@ class holding {
     tw_handles *wheel_ = nullptr, *runs_ = nullptr;  // of jobs, and of runners
 
     mutable std::mutex mutex_;
-    std::unordered_map<std::int64_t, std::unique_ptr<held_job>> jobs_;  // by token
-    std::unordered_set<held_job *, by_name, by_name> newest_;           // of each name
-    std::vector<held_job *> aside_;
-    std::vector<held_job *> ready_;  // in the order of becoming so
+    std::unordered_map<std::int64_t, std::unique_ptr<claimed_job>> jobs_;  // by token
+    std::unordered_set<claimed_job *, by_name, by_name> newest_;           // of each name
+    std::vector<claimed_job *> aside_;
+    std::vector<claimed_job *> ready_;  // in the order of becoming so
     std::vector<answer> answers_, taken_answers_;
     std::size_t locked_answers_ = 0;  // see H6
     std::uint64_t lost_answers_ = 0;
     std::deque<runner> runners_;
-    held_job *queue_ = nullptr, *end_of_queue_ = nullptr;  // linked by `next`
-    std::size_t started_ = 0;                              // jobs that are queued or running
-    std::size_t reserved_ = 0;                             // for jobs that are being claimed
-    std::int64_t usual_run_ns_ = 10 * TW_MILLISECOND;      // how long handlers take: a guess at first
+    claimed_job *queue_ = nullptr, *end_of_queue_ = nullptr;  // linked by `next`
+    std::size_t started_ = 0;                                 // jobs that are queued or running
+    std::size_t reserved_ = 0;                                // for jobs that are being claimed
+    std::int64_t usual_run_ns_ = 10 * TW_MILLISECOND;         // how long handlers take: a guess at first
     bool has_ended_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Checks the invariants of src/holding.hpp between two steps of a process with a single thread.
+// Checks the invariants of src/claimed_jobs.hpp between two steps of a process with a single thread.
 #pragma once
 
 #include <algorithm>
@@ -7,10 +7,10 @@
 
 namespace tickwheel::durable::tests {
 
-class holding_inspector {
+class claimed_jobs_inspector {
   public:
     // Returns the invariant that does not hold, or null.
-    static const char *broken_invariant(const holding &of) {
+    static const char *broken_invariant(const claimed_jobs &of) {
         const std::lock_guard hold(of.mutex_);
         return broken_places(of)                         ? "H1"
                : broken_names(of)                        ? "H3"
@@ -21,18 +21,18 @@ class holding_inspector {
     }
 
   private:
-    static std::size_t count(const holding &of, stage at) {
+    static std::size_t count(const claimed_jobs &of, stage at) {
         const auto is_there = [at](const auto &each) { return each.second->at == at; };
         return static_cast<std::size_t>(std::count_if(of.jobs_.begin(), of.jobs_.end(), is_there));
     }
 
-    static bool is_held(const holding &of, const held_job *which) {
+    static bool is_held(const claimed_jobs &of, const claimed_job *which) {
         return std::any_of(of.jobs_.begin(), of.jobs_.end(),
                            [which](const auto &each) { return each.second.get() == which; });
     }
 
-    static bool broken_list(const holding &of, const std::vector<held_job *> &list, stage at) {
-        const auto is_out_of_place = [&](const held_job *each) {
+    static bool broken_list(const claimed_jobs &of, const std::vector<claimed_job *> &list, stage at) {
+        const auto is_out_of_place = [&](const claimed_job *each) {
             return !is_held(of, each) || each->at != at || each->is_forgotten;
         };
         return std::any_of(list.begin(), list.end(), is_out_of_place) || count(of, at) != list.size();
@@ -40,19 +40,19 @@ class holding_inspector {
 
     // Between two steps, no job is with the dispatcher, and no forgotten one is anywhere but on the wheel or
     // queued.
-    static bool broken_places(const holding &of) {
+    static bool broken_places(const claimed_jobs &of) {
         if (broken_list(of, of.ready_, stage::ready) || broken_list(of, of.aside_, stage::aside))
             return true;
         std::size_t queued = 0;
-        for (const held_job *each = of.queue_; each != nullptr; each = each->next, ++queued)
+        for (const claimed_job *each = of.queue_; each != nullptr; each = each->next, ++queued)
             if (!is_held(of, each) || each->at != stage::queued)
                 return true;
         return count(of, stage::confirming) != 0 || count(of, stage::queued) != queued ||
                queued + count(of, stage::running) != of.started_;
     }
 
-    static bool broken_names(const holding &of) {
-        return std::any_of(of.newest_.begin(), of.newest_.end(), [&](const held_job *newest) {
+    static bool broken_names(const claimed_jobs &of) {
+        return std::any_of(of.newest_.begin(), of.newest_.end(), [&](const claimed_job *newest) {
             return !is_held(of, newest) ||
                    std::any_of(of.jobs_.begin(), of.jobs_.end(), [newest](const auto &each) {
                        return each.second->token > newest->token && each.second->kind == newest->kind &&
@@ -61,13 +61,13 @@ class holding_inspector {
         });
     }
 
-    static bool broken_runners(const holding &of) {
+    static bool broken_runners(const claimed_jobs &of) {
         const auto is_awake = [](const auto &each) { return each.is_awake; };
         return of.queue_ != nullptr && !of.has_ended_ &&
                std::none_of(of.runners_.begin(), of.runners_.end(), is_awake);
     }
 
-    static bool broken_room(const holding &of) {
+    static bool broken_room(const claimed_jobs &of) {
         return of.ready_.capacity() < of.jobs_.size() || of.aside_.capacity() < of.jobs_.size() ||
                of.answers_.capacity() < of.jobs_.size() + of.answers_.size() + of.taken_answers_.size();
     }

@@ -15,11 +15,6 @@ endif()
 install(TARGETS ${installed_targets} EXPORT tickwheel-targets
     INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${header_sets})
 install(EXPORT tickwheel-targets NAMESPACE tickwheel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
-if(TARGET tickwheel_durable)
-    install(TARGETS tickwheel_durable EXPORT tickwheel-durable-targets
-        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${header_sets})
-    install(EXPORT tickwheel-durable-targets NAMESPACE tickwheel:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
-endif()
 configure_package_config_file(cmake/tickwheel-config.cmake.in tickwheel-config.cmake
     INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tickwheel)
 write_basic_package_version_file(tickwheel-config-version.cmake COMPATIBILITY SameMinorVersion)
@@ -45,21 +40,6 @@ if(TARGET tickwheel_calendar)
     configure_file(cmake/tickwheel-calendar.pc.in tickwheel-calendar.pc @ONLY)
     install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-calendar.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
-if(TARGET tickwheel_durable)
-    get_target_property(kind tickwheel_durable TYPE)
-    foreach(module IN ITEMS sqlite3 libpq)
-        set(found_sqlite3 ${TW_SQLITE_FOUND})
-        set(found_libpq ${TW_POSTGRES_FOUND})
-        if(found_${module} AND kind STREQUAL STATIC_LIBRARY)
-            string(APPEND pc_durable_public ", ${module}")
-        elseif(found_${module})
-            string(APPEND pc_durable_private " ${module}")
-        endif()
-    endforeach()
-    configure_file(cmake/tickwheel-durable.pc.in tickwheel-durable.pc @ONLY)
-    install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tickwheel-durable.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-endif()
-
 # The adapters to event loops, which programs copy.
 if(TW_RUNTIME AND NOT CMAKE_CROSSCOMPILING)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/examples/loops DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/tickwheel/examples

@@ -35,7 +35,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     folder = Path(sys.argv[1])
-    headers = read_headers(ROOT / "include", ROOT / "calendar/include", ROOT / "boards/include")
+    headers = read_headers(ROOT / "include", ROOT / "calendar/include", ROOT / "durable/include", ROOT / "boards/include")
     conventions = {header.path: conventions_of(header, headers) for header in headers}
     of_c = [header for header in headers if header.path.count("/") == 1 and header.path.endswith(".h")]
     date = time.strftime("%Y-%m-%d", time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))))

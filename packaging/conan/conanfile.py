@@ -73,6 +73,7 @@ class TickwheelConan(ConanFile):
     def generate(self):
         toolchain = CMakeToolchain(self)
         toolchain.cache_variables["TW_BUILD"] = ""
+        toolchain.cache_variables["TW_DURABLE"] = False
         toolchain.cache_variables["TW_INSTALL"] = True
         toolchain.cache_variables["TW_RUNTIME"] = bool(self.options.runtime)
         toolchain.cache_variables["TW_ENGINE"] = str(self.options.engine)

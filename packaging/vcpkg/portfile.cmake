@@ -16,6 +16,7 @@ vcpkg_cmake_configure(
     OPTIONS
         ${FEATURE_OPTIONS}
         -DTW_BUILD=
+        -DTW_DURABLE=OFF
         -DTW_INSTALL=ON
 )
 vcpkg_cmake_install()

@@ -1,7 +1,8 @@
 #!/bin/sh
-# install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared|wheel|PREFIX [BUILD]: installs the library
+# install.sh SOURCE SCRATCH GENERATOR CC CXX static|shared|wheel|durable|PREFIX [BUILD]: installs the library
 # into a fresh prefix as a user would, and builds and runs programs against it, found by find_package and by
-# pkg-config. `wheel`: without the runtime. PREFIX, the path of a shared library's: what is installed there already is
+# pkg-config. `wheel`: without the runtime. `durable`: without durable timers, which are then built by themselves
+# against what is installed, and installed in a prefix of their own. PREFIX, the path of a shared library's: what is installed there already is
 # tried. BUILD, a static build of type Release: it is
 # installed, or a shared library is linked from its objects.
 set -eu
@@ -48,6 +49,19 @@ install_library() {
         ${build:+"-DCMAKE_CXX_COMPILER_LAUNCHER=sh;$here/reuse.sh;$build"}
     quietly cmake --build "$scratch/build"
     quietly cmake --install "$scratch/build"
+}
+
+install_durable_alone() {
+    if [ -n "$build" ]; then
+        quietly cmake --install "$build" --prefix "$prefix"
+        find "$prefix" -name '*durable*' -prune -exec rm -r {} +
+    else
+        configure "$source" "$scratch/build" -DCMAKE_INSTALL_PREFIX="$prefix" -DTW_DURABLE=OFF -DTW_BUILD=
+        quietly cmake --build "$scratch/build" --target install
+    fi
+    configure "$source/durable" "$scratch/durable_build" -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_INSTALL_PREFIX="$durable" \
+        ${build:+"-DCMAKE_CXX_COMPILER_LAUNCHER=sh;$here/reuse.sh;$build/durable"}
+    quietly cmake --build "$scratch/durable_build" --target install
 }
 
 # Internal headers are not installed.
@@ -125,8 +139,18 @@ durable_timers() {
     by_pkg_config tickwheel-durable durable.c "$cc" -std=c99
     for program in "$scratch/find_package/durable" "$scratch/consumer"; do
         rm -f "$scratch"/jobs.db*
-        runs "$program" memory:jobs "sqlite:$scratch/jobs.db"
+        runs "$program" sqlite::memory:jobs "sqlite:$scratch/jobs.db"
     done
+}
+
+# Found as a package of its own, as a component of the other one, and by pkg-config.
+durable_alone() {
+    by_find_package find_package_durable -DCMAKE_PREFIX_PATH="$prefix;$durable"
+    by_find_package find_package -DCMAKE_PREFIX_PATH="$prefix;$durable"
+    quietly "$scratch/find_package_durable/durable" "sqlite:$scratch/jobs.db"
+    PKG_CONFIG_PATH=$PKG_CONFIG_PATH:$(dirname "$(find "$durable" -name tickwheel-durable.pc)")
+    durable_timers
+    quietly "$durable/bin/tickwheel-jobs" --version
 }
 
 # does_not_link "MACRO VALUE" PROGRAM COMPILER FLAGS...: with a config.h that differs from the library's
@@ -162,7 +186,7 @@ shared_library() {
     sh "$here/exports.sh" "$library/libtickwheel_calendar.so" "$prefix/include" "$cc" "$scratch" \
         "$source/calendar/tickwheel_calendar.map" calendar
     [ ! -e "$library/libtickwheel_durable.so" ] || sh "$here/exports.sh" "$library/libtickwheel_durable.so" \
-        "$prefix/include" "$cc" "$scratch" "$source/src/durable/tickwheel_durable.map" durable
+        "$prefix/include" "$cc" "$scratch" "$source/durable/src/tickwheel_durable.map" durable
     # shellcheck disable=SC2046,SC2086  # these are lists of flags
     quietly "$cc" -std=c11 $strict $(pkg-config --cflags tickwheel) "$here/loaded.c" -o "$scratch/loaded" -ldl -pthread
     quietly "$scratch/loaded" "$library/libtickwheel.so"
@@ -187,13 +211,19 @@ wheel_alone() {
     fi
 }
 
-[ -n "$is_installed" ] || install_library
+durable=$scratch/durable
+case $kind$is_installed in
+durable) install_durable_alone ;;
+*1) ;;
+*) install_library ;;
+esac
 library=$(dirname "$(find "$prefix" -name 'libtickwheel.*' ! -name '*.py' | head -n 1)")
 PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name tickwheel.pc)")
 export PKG_CONFIG_PATH
 check_headers
 case $kind$is_installed in
 wheel) wheel_alone ;;
+durable) durable_alone ;;
 static)
     check_tools
     in_c

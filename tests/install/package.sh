@@ -47,7 +47,7 @@ statically() {
     "${CC:-cc}" -I"$root/usr/include" "$here/durable.c" "$libraries"/libtickwheel_{durable,calendar}.a \
         "$libraries/libtickwheel.a" \
         $(pkg-config --libs sqlite3 libpq) -lstdc++ -pthread -o "$program"
-    "$program" memory:jobs
+    "$program" sqlite::memory:jobs
 }
 
 # Durable timers are in packages of their own, and programs without them need none of these.

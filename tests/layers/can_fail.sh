@@ -7,7 +7,7 @@ status=0
 # In a copy of the tree that has each of the lines read, FILE LINE, at the end of its file, all must be refused.
 refuses_lines() {
     rm -rf "$scratch" && mkdir -p "$scratch" || exit 1
-    cp -R "$root/src" "$root/drivers" "$root/boards" "$root/include" "$root/tools" "$root/calendar" "$scratch/" || exit 1
+    cp -R "$root/src" "$root/drivers" "$root/boards" "$root/include" "$root/tools" "$root/calendar" "$root/durable" "$scratch/" || exit 1
     while IFS= read -r text; do
         file=${text%% *} line=${text#* }
         echo "$line" >>"$scratch/$file"
@@ -59,9 +59,9 @@ src/workers/pool.cpp #include "timers/record_set.hpp"
 src/workers/pool.cpp #include "../timers/record_set.hpp"
 src/timers/handle.cpp #include "core/wheel.hpp"
 src/timers/handle.cpp #include "../../drivers/drivers.hpp"
-src/durable/clerk.cpp #include "runtime/state.hpp"
-src/durable/clerk.cpp #include <sqlite3.h>
-src/durable/stores/sqlite/jobs.cpp #include <libpq-fe.h>
+durable/src/membership.cpp #include "runtime/state.hpp"
+durable/src/membership.cpp #include <sqlite3.h>
+durable/stores/sqlite/jobs.cpp #include <libpq-fe.h>
 src/timers/handle.cpp #include <tickwheel/durable.h>
 boards/cortexm/port.h #include <tickwheel/tw.h>
 boards/freertos/port.h #include "core/ring.hpp"
@@ -73,7 +73,7 @@ boards/freertos/timers.c #include <string.h>
 boards/zephyr/timers.c #include <zephyr/sys/atomic.h>
 boards/zephyr/timers.c #include "core/wheel.hpp"
 src/timers/handle.cpp #include <tickwheel/calendar.h>
-src/durable/clerk.cpp #include "calendar/src/zone.hpp"
+durable/src/membership.cpp #include "calendar/src/zone.hpp"
 calendar/src/zone.cpp #include <tickwheel/durable.h>
 calendar/src/zone.cpp #include <tickwheel/runtime.h>
 calendar/src/zone.cpp #include "durable/utf8.hpp"

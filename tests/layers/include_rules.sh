@@ -9,7 +9,7 @@
 #   src/workers   its own files, src/runtime, public headers of the C interface, and the system's headers
 #   src/timers    the same, and src/workers; of src/core what $core_for_timers names
 #   src/observe   the same, and src/runtime, src/workers, src/timers
-#   src/durable   its own files, public headers of the C interface, calendar.h, and standard and system's headers; the stores also the
+#   durable       its own files, public headers of the C interface, calendar.h, and standard and system's headers; the stores also the
 #                 database's
 #   calendar      its own files, calendar.h, driver.h, and standard and system's headers
 #   tools         public headers, src/base, src/observe, and the headers of C++
@@ -46,7 +46,7 @@ strangers() {
             continue
         fi
         case " $1 " in
-        *" ${name%/*} "*) [ -f "$root/src/$name" ] && continue ;;
+        *" ${name%/*} "*) [ -f "$root/src/$name" ] || [ -f "$root/durable/$name" ] && continue ;;
         esac
         echo "$file:$line:$what"
     done
@@ -76,11 +76,13 @@ breaks=$(
     room src/workers '*' 'base runtime' "$interface|$system"
     room src/timers '*' 'base core runtime workers' "$interface|$system"
     room src/observe '*' 'base runtime workers timers' "$interface|$system"
-    room src/durable '*' 'durable durable/stores' "$durable|$interface|$system|libpq-fe\.h"
     room calendar/src '*' '' "tickwheel/(calendar|driver)\.h|$system"
-    includes_in src/durable '*' | grep '<libpq' | grep -v '/stores/postgres/'
-    includes_in src/durable '*' | grep '<sqlite3' | grep -v '/stores/sqlite/'
-    room tools '*.[ch]pp' 'base observe' "tickwheel/(durable|observe|version)\.h|$system"
+    for folder in src stores tools; do
+        room durable/$folder '*.[ch]pp' 'src stores' "$durable|$interface|tickwheel/version\.h|$system|libpq-fe\.h"
+        includes_in durable/$folder '*' | grep '<libpq' | grep -v '/stores/postgres/'
+        includes_in durable/$folder '*' | grep '<sqlite3' | grep -v '/stores/sqlite/'
+    done
+    room tools '*.[ch]pp' 'base observe' "tickwheel/(observe|version)\.h|$system"
     includes_in src/runtime '*' | grep '"core/' | grep -v '"core/door\.h"$'
     includes_in src/timers '*' | grep '"core/' | grep -vE "/($core_for_timers)\"\$"
     room drivers '*.[ch]pp' 'base ports/linux' "tickwheel/(port|driver)\.h|$system"
@@ -90,9 +92,11 @@ breaks=$(
     done
     room boards/freertos timers.c '' "$kernel_headers|stdbool\.h"
     room boards/zephyr timers.c '' "$kernel_headers|stdbool\.h"
-    { includes_in include '*.h' && includes_in calendar/include '*.h' && includes_in boards/include '*.h'; } | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
-        grep -vE '/freertos/kernel\.h:[0-9]+:<(freertos/)?(FreeRTOS|task)\.h>$|/zephyr/timers\.h:[0-9]+:<zephyr/kernel\.h>$'
-    includes_in include '*.hpp' | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
+    for folder in include calendar/include durable/include boards/include; do
+        includes_in $folder '*.h' | grep -vE ":(<(tickwheel/([a-z]+/)?[a-z_]+\.h|stdint\.h|stddef\.h)>|TW_PORT_HEADER)$" |
+            grep -vE '/freertos/kernel\.h:[0-9]+:<(freertos/)?(FreeRTOS|task)\.h>$|/zephyr/timers\.h:[0-9]+:<zephyr/kernel\.h>$'
+        includes_in $folder '*.hpp' | grep -vE ':<(tickwheel/([a-z_]+/)?[a-z_]+\.h(pp)?|[a-z_]+)>$'
+    done
     true
 ) || exit 1
 [ -z "$breaks" ] && exit 0

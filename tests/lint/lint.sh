@@ -42,7 +42,7 @@ sources() {
     find "$@" -type f \( "${extensions[@]:1}" \) -print0 | sort -z
 }
 
-all_sources() { sources c h cpp hpp in include src drivers calendar boards tests bench examples toolchains tools; }
+all_sources() { sources c h cpp hpp in include src drivers calendar durable boards tests bench examples toolchains tools; }
 
 formatting() {
     [ "$fix" != --fix ] || all_sources | xargs -0 clang-format -i
@@ -55,7 +55,7 @@ without_counts() { "$@" 2> >(grep -v 'generated\.$' >&2); }
 # Sources for this machine: clang-tidy takes the flags from the compile commands. Not the README's C++
 # program, which is too short to catch exceptions.
 tidy() {
-    sources c cpp in src drivers calendar/src examples tools | grep -zvE '/first\.cpp$' |
+    sources c cpp in src drivers calendar/src durable/{src,stores,tools,examples} examples tools | grep -zvE '/first\.cpp$' |
         without_counts xargs -0 -n 1 -P "$(nproc)" clang-tidy -p "$build" --quiet
 }
 
@@ -88,8 +88,8 @@ tidy_kernels() {
 bugs() {
     cppcheck --quiet -j "$(nproc)" --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
         --suppress=missingIncludeSystem "--suppress=uninitMemberVar:src/core/*" \
-        -Iinclude -Icalendar/include -Iboards/include -Isrc "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" \
-        src drivers calendar/src boards/{common,cortexm,riscv} examples tools &&
+        -Iinclude -Icalendar/include -Idurable -Idurable/include -Iboards/include -Isrc "-I$config" "-DTW_PORT_HEADER=\"$PWD/src/ports/linux/port.h\"" \
+        src drivers calendar/src durable/{src,stores,tools,examples} boards/{common,cortexm,riscv} examples tools &&
         cppcheck --quiet --error-exitcode=1 --enable=warning,performance,portability --suppress=missingIncludeSystem \
             -Iinclude -Iboards/include "-I$short" "${kernels[@]}" boards/{freertos,zephyr}
 }
@@ -128,7 +128,7 @@ rules_have_reasons() {
 }
 
 shell() {
-    { printf '%s\0' dev .ci/run && sources sh in bench boards examples packaging tests toolchains tools; } |
+    { printf '%s\0' dev .ci/run && sources sh in bench boards durable examples packaging tests toolchains tools; } |
         xargs -0 shellcheck --severity=warning
 }
 
@@ -152,7 +152,7 @@ too_old() {
 # Each C header compiles on its own, with both compilers, in each language that it promises; C++ headers in C++20.
 headers() {
     local header standard
-    printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Icalendar/include -Iboards/include "-I$config" "${kernels[@]}" \
+    printf '%s\n' -Wall -Wextra -Wpedantic -Werror -fsyntax-only -Iinclude -Icalendar/include -Idurable/include -Iboards/include "-I$config" "${kernels[@]}" \
         "-DTW_PORT_HEADER=\"$PWD/src/ports/none/port.h\"" | sed 's/"/\\"/g' >"$build/flags"
     export -f compiled alone too_old
     export build
@@ -164,7 +164,7 @@ headers() {
         for standard in c99 c11 c17 c++11 c++14 c++20; do
             printf '%s\n' "alone $header gcc $standard" "alone $header clang $standard"
         done
-    done < <(sources h hpp in include calendar/include boards/include) | xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
+    done < <(sources h hpp in include calendar/include durable/include boards/include) | xargs -P "$(nproc)" -L 1 bash -c '"$@"' lint >&2
 }
 
 # Each header is in a header set, so that it is installed: but port.h, and Zephyr's, whose build

@@ -24,7 +24,8 @@ NEVER = {"build", "protocol", "soak", "docs"}
 # By folder: the labels of the tests for mutants in it.
 TESTS_OF = {
     "src/core": {"core"},
-    "src/durable": {"durable"},
+    "durable/src": {"durable"},
+    "durable/stores": {"durable"},
     "calendar/src": {"calendar"},
     "boards": {"boards", "kernels"},
 }

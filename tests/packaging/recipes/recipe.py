@@ -49,10 +49,10 @@ def library_sources():
 
 
 def public_headers():
-    """All headers that the library installs with the runtime. The recipes have no durable timers."""
+    """All headers that the library installs with the runtime."""
     calls = re.findall(r"tickwheel_headers\(tickwheel(?:_cpp)? \w+\s(.*?)\)", read("cmake", "TickwheelHeaders.cmake"), re.S)
     calls += re.findall(r"board_headers\(tickwheel (.*?)\)", read("boards", "boards.cmake"))
-    return {name for call in calls for name in call.split() if not name.startswith("durable")}
+    return {name for call in calls for name in call.split()}
 
 
 def config_of(path):

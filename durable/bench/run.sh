@@ -1,0 +1,162 @@
+#!/bin/sh
+# Durable jobs beside what others use for them: graphile-worker, pg-boss, and a loop that polls a table each second. All
+# run on one PostgreSQL server of their own, in turn (A B C A B C ...), each in an empty database.
+#   usage: run.sh [--rounds R] [--json FILE] [--seconds S] [--jobs N] [--impl NAME[,NAME]] [--tuned-only]
+#     --rounds      3
+#     --seconds     lateness: for so long 1,000 jobs a second are put, due 10 s later (20)
+#     --jobs        throughput: so many are put and run (20000)
+#     --impl        of tickwheel graphile pgboss polling
+#     --tuned-only  without the default settings of the frameworks, which run in the first round alone
+# Ours is the program that TICKWHEEL_DURABLE_BENCH names, or that of ./dev bench. The peers need npm, and are installed
+# in build/bench-peers.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+peers=$root/build/bench-peers
+postgres=$root/tests/support/postgres.sh
+ours=${TICKWHEEL_DURABLE_BENCH:-$root/build/bench/bench/durable/tickwheel_durable_bench}
+rounds=3 json='' seconds=20 jobs=20000 impls=tickwheel,graphile,pgboss,polling defaults=yes
+
+say() { echo "run.sh: $*" >&2; }
+die() {
+    say "$*"
+    exit 1
+}
+usage() {
+    sed -n 's/^#   usage: /usage: /p; s/^#     /  /p' "$0" >&2
+    exit 2
+}
+
+while [ $# -gt 0 ]; do
+    case $1 in
+    --tuned-only)
+        defaults=''
+        shift
+        continue
+        ;;
+    --rounds | --seconds | --jobs | --json | --impl) [ $# -ge 2 ] || usage ;;
+    *) usage ;;
+    esac
+    case $1 in
+    --rounds) rounds=$2 ;;
+    --seconds) seconds=$2 ;;
+    --jobs) jobs=$2 ;;
+    --json) json=$2 ;;
+    --impl) impls=$2 ;;
+    esac
+    shift 2
+done
+
+# Succeeds if a node is new enough for the frameworks.
+is_new() {
+    "$1" -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 22 || (a == 22 && b >= 18) ? 0 : 1)'
+}
+
+# Sets `node`. That of a distribution may be too old; npm has one.
+install_peers() {
+    command -v npm >/dev/null || die "npm is not installed"
+    without=''
+    ! is_new node || without=--omit=optional
+    mkdir -p "$peers"
+    if [ ! -d "$peers/node_modules" ] || ! cmp -s "$here/peers/package-lock.json" "$peers/package-lock.json"; then
+        say "installing the peers in build/bench-peers"
+        cp "$here/peers/package.json" "$here/peers/package-lock.json" "$peers"
+        # shellcheck disable=SC2086 # no option, or one
+        npm ci --prefix "$peers" --ignore-scripts --no-audit --no-fund --loglevel=error $without >&2 || {
+            rm -rf "$peers/node_modules"
+            die "the peers could not be installed; see above"
+        }
+    fi
+    cp "$here"/peers/*.mjs "$peers"
+    for node in node "$peers"/node_modules/node-linux-*/bin/node; do
+        if is_new "$node" 2>/dev/null; then
+            return
+        fi
+    done
+    die "the frameworks need node 22.18 or newer"
+}
+
+# An empty database for each run, and nothing of the last one still to be written.
+fresh_database() {
+    psql -q "$server" -c 'set client_min_messages = warning' -c 'drop database if exists bench with (force)' \
+        -c 'create database bench' -c checkpoint
+}
+
+# measure COMMAND...: runs it on an empty database, and keeps the line that it prints.
+measure() {
+    fresh_database
+    line=$("$@") || die "this failed, see above: $*"
+    echo "$line" >>"$lines"
+    say "$line"
+}
+
+# run_peer NAME WORKLOAD [OPTION...]
+run_peer() {
+    peer=$1 workload=$2
+    shift 2
+    case $workload in
+    lateness) measure "$node" "$peers/$peer.mjs" "$address" lateness --seconds "$seconds" "$@" ;;
+    throughput) measure "$node" "$peers/$peer.mjs" "$address" throughput --jobs "$jobs" "$@" ;;
+    esac
+}
+
+# run_ours WORKLOAD: our own program joins in here. It takes the same arguments, and prints the same line.
+run_ours() {
+    if [ ! -x "$ours" ]; then
+        return
+    fi
+    case $1 in
+    lateness) measure "$ours" "$address" lateness --seconds "$seconds" ;;
+    throughput) measure "$ours" "$address" throughput --jobs "$jobs" ;;
+    esac
+}
+
+# run_each WORKLOAD ROUND
+run_each() {
+    for impl in $(echo "$impls" | tr , ' '); do
+        case $impl in
+        tickwheel) run_ours "$1" ;;
+        graphile | pgboss | polling) run_peer "$impl" "$1" ;;
+        *) die "no implementation $impl" ;;
+        esac
+        if [ -z "$defaults" ] || [ "$2" -ne 1 ]; then
+            continue
+        fi
+        case $impl in
+        graphile)
+            run_peer graphile "$1" --settings default
+            run_peer graphile "$1" --settings manual
+            ;;
+        pgboss) run_peer pgboss "$1" --settings default ;;
+        esac
+    done
+}
+
+clean_up() {
+    [ ! -e "$folder/pg/data/postmaster.pid" ] || "$postgres" stop "$folder/pg" || true
+    rm -rf "$folder"
+}
+
+command -v psql >/dev/null || die "psql, PostgreSQL's client, is not installed"
+install_peers
+[ -x "$ours" ] || say "left out: tickwheel; there is no $ours"
+folder=$(mktemp -d)
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+chmod 711 "$folder" # the server's user has to reach what is in it
+lines=$folder/lines
+: >"$lines"
+"$postgres" init "$folder/pg"
+"$postgres" start "$folder/pg"
+server=$("$postgres" address "$folder/pg")
+address=$(echo "$server" | sed 's|///postgres|///bench|')
+
+round=1
+while [ "$round" -le "$rounds" ]; do
+    for workload in lateness throughput; do
+        run_each $workload "$round"
+    done
+    round=$((round + 1))
+done
+"$node" "$peers/summary.mjs" "$lines" ${json:+"$json"}

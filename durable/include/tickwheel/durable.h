@@ -1,0 +1,374 @@
+/* tickwheel/durable.h - timers that a database keeps: they survive the process, and many machines share them.
+ *
+ *     struct tw_durable *jobs;
+ *     struct tw_durable_job reminder = {.kind = "reminder", .key = "order 17", .due_ns = 180 * TW_SECOND};
+ *     tw_durable_open(&jobs, rt, "sqlite:jobs.db", NULL);
+ *     tw_durable_handle(jobs, "reminder", on_reminder, NULL, NULL);
+ *     tw_durable_put(jobs, &reminder, TW_DURABLE_REPLACE);  // on disk when it returns
+ *     ...
+ *     tw_durable_close(jobs);
+ *
+ * A library of its own, tickwheel_durable. A timer here is called a job. The database keeps all jobs. Each
+ * process that handles a kind of jobs is a member of the database: it claims those that are due soon, holds
+ * them on its wheel, and runs each on a worker when it is due. durable/docs/DURABLE.md says what is promised,
+ * and what is not.
+ *
+ * Conventions are those of runtime.h, and:
+ *   Arguments  `durable` is the connection of this process with a database. `kind` and `key` name the job
+ *              that the call is about. `options` and `retries` may be null. Texts end with a zero byte.
+ *   Names      A job is known by its kind and its key: texts in UTF-8 of 1 to TW_DURABLE_NAME_MAX bytes, with
+ *              any character but the zero byte. There is one job of each name.
+ *   Time       Of the database's clock: nanoseconds since 1970, UTC. It is kept in whole microseconds, and a
+ *              time rounds up. Times range from 1970 to the end of the year 2200.
+ *   Results    Besides those that are documented with it, each function that asks the database can return:
+ *   -ENOTCONN    the database cannot be reached now, or the connection broke. A call that changes something
+ *                may have done so all the same; to repeat it does no harm
+ *   -ETIMEDOUT   the database did not answer within the time of the options; otherwise as -ENOTCONN
+ *   -EBUSY       others keep the database, a table or a row locked, or a deadlock or a timeout of the server
+ *                ended the call; it has changed nothing
+ *   -EACCES      the database refuses the user, or the file its permission
+ *   -EROFS       the database can only be read
+ *   -ENOSPC      it has no room left
+ *   -EBADMSG     it is damaged, or no database
+ *   -EPROTO      its tables are those of a later release, or have been changed
+ *   -EDEADLK     called by a visitor of the same connection
+ *   -EIO         another error of the database, which tw_durable_explain tells
+ *   -ENOMEM      no memory
+ *   -ECHILD      this process is a fork of the one that opened it
+ *   Threads    Every function may be called from any thread, handlers included, unless it says otherwise.
+ *              Those that ask the database block: do not call them on the runtime's thread.
+ */
+#ifndef TICKWHEEL_DURABLE_H
+#define TICKWHEEL_DURABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <tickwheel/must_check.h>
+#include <tickwheel/observe.h>
+#include <tickwheel/runtime.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TW_DURABLE_NAME_MAX 512      /* length of the longest kind or key, in bytes */
+#define TW_DURABLE_PAYLOAD_MAX 65536 /* size of the largest payload, in bytes */
+
+/* A database that jobs are kept in, as this process uses it. */
+struct tw_durable;
+struct tw_store;
+struct tw_workers;
+
+/* --- jobs ------------------------------------------------------------------------------- */
+
+/* What happens to the due times of a periodic job that have passed by more than its grace: the process was
+ * down, or a fire took longer than the period. Those that have passed by less fire, one after the other. */
+enum tw_durable_missed {
+    TW_DURABLE_COALESCE, /* they fire as one, which knows how many they were */
+    TW_DURABLE_BURST,    /* each of them fires */
+    TW_DURABLE_SKIP      /* none of them fires */
+};
+
+/* A job. All zeroes but kind and key: fires once, at once. */
+struct tw_durable_job {
+    const char *kind, *key;
+
+    const void *payload; /* bytes for the handler, of any value; NULL only if `size` is 0 */
+    size_t size;         /* at most TW_DURABLE_PAYLOAD_MAX. Larger data belongs in tables of your own */
+
+    int64_t due_ns; /* when it fires, or fires first: a delay from the put, or a time if `absolute` */
+    int absolute;   /* not 0: `due_ns` is a time */
+
+    /* A periodic job has a period or a cron expression; all that follows is for these alone. */
+    int64_t period_ns;             /* at least 1 ms; the n-th fire is due n periods after the first */
+    const char *cron;              /* NULL: none. With one, due_ns must be 0. See durable/docs/DURABLE.md */
+    const char *zone;              /* the time zone of `cron`, as in "Europe/Berlin"; NULL: UTC */
+    enum tw_durable_missed missed; /* 0: TW_DURABLE_COALESCE */
+    int64_t grace_ns;              /* 0: 1 s */
+};
+
+/* What a put does with a job of the same name. */
+enum tw_durable_existing {
+    TW_DURABLE_REPLACE, /* the new job takes its place. If the former one was started, its handler goes on, or
+                           still begins if it waits for a worker of another process; its answer counts for
+                           nothing. The handlers of both can run at the same time */
+    TW_DURABLE_KEEP     /* it stays, and the put changes nothing */
+};
+
+enum tw_durable_state {
+    TW_DURABLE_PENDING = 1, /* waits until it is due, or for its next try */
+    TW_DURABLE_HELD = 2,    /* a member holds it, because it is due soon */
+    TW_DURABLE_STARTED = 4, /* its handler runs, or will as soon as a worker of its member is free */
+    TW_DURABLE_FAILED = 8   /* its last try has failed; it stays until it is requeued, replaced or removed */
+};
+
+/* A job as the database has it. What it points to is valid during the visit. */
+struct tw_durable_entry {
+    struct tw_durable_job job; /* `absolute`, and due_ns is the due time that fires next */
+    enum tw_durable_state state;
+    int64_t ready_ns;   /* when it can fire: due_ns, or later after a failure */
+    uint32_t attempts;  /* tries for this due time that have failed */
+    int64_t token;      /* of the last claim; 0: none yet */
+    const char *holder; /* name of the member that holds it; NULL: none */
+    const char *error;  /* why the last try failed; NULL: none has */
+};
+
+/* Receives an entry. Returns 0 to go on; any other value ends the walk, which returns it. It must not call
+ * functions of the same `durable`. */
+typedef int tw_durable_visitor(const struct tw_durable_entry *entry, void *arg);
+
+/* Which jobs a list or count is about. All zeroes: all. */
+struct tw_durable_filter {
+    const char *kind;  /* NULL: of any kind */
+    unsigned states;   /* values of tw_durable_state, added; 0: any */
+    const char *after; /* with a kind: only keys that sort after this one, byte by byte; NULL: all */
+    size_t limit;      /* at most so many; 0: no limit */
+};
+
+/* --- opening ---------------------------------------------------------------------------- */
+
+/* Events of a connection. `on_event` reports each change once, however often the library retries. */
+enum tw_durable_event {
+    TW_DURABLE_CONNECTED,    /* the database does what it is asked, for the first time or again */
+    TW_DURABLE_DISCONNECTED, /* it cannot be reached. Held jobs fire while the lease lasts; the library tries
+                                again */
+    TW_DURABLE_LEASE_LOST,   /* the lease has ended: others may fire what this process held */
+    TW_DURABLE_REFUSED /* the database can be reached but refuses claims, starts, answers or the renewal of
+                          the lease: a lock, a missing right or table. Jobs wait and the library retries.
+                          Reported once for each different error in a row, after the question to the database
+                          that is under way: so up to the timeout late. The statistics know at once */
+};
+
+/* Options of tw_durable_open, which copies them. All zeroes, or a null pointer instead of this struct, gives
+ * the defaults. */
+struct tw_durable_options {
+    const char *schema; /* where the tables are: the schema in PostgreSQL, the beginning of their names in
+                           SQLite. Small letters, digits and underscores, at most 32; NULL: "tickwheel" */
+    const char *name;   /* of this process, for those who look at the database; NULL: host and process */
+    int64_t lease_ns;   /* how long after the end of this process others take over; 1 s to 1 h. 0: 15 s.
+                           It is renewed each third of this time, and should outlast a failover */
+    int64_t poll_ns;    /* how often the database is looked at when nobody tells of new jobs; 10 ms to
+                           30 s. 0: 10 s, or 100 ms if the database tells nobody */
+    int64_t horizon_ns; /* jobs due within this time are claimed; 10 ms to 1 min. 0: 2 s */
+    uint32_t hold;      /* most jobs that this process holds at a time, at most 2^20. 0: 4096. More for more
+                           than 2,000 jobs a second */
+    int64_t timeout_ns; /* longest wait for one answer of the database; 10 ms to 1 min, and with a runtime not
+                           longer than the lease. 0: 5 s, or the lease if that is shorter */
+    struct tw_workers *workers; /* run the handlers; NULL: a pool of its own */
+    unsigned threads; /* how many handlers run at a time, at most 256; 0: 4. A pool of its own has so many
+                         threads. With `workers`: as many of them as handlers may take */
+
+    int must_exist; /* not 0: neither the database nor its tables are created; it is an error if there are
+                       none */
+
+    int confirmed_only; /* not 0: while the database cannot be reached nothing fires. 0: held jobs
+                           fire as far as the lease allows. Either way jobs wait while the database can be
+                           reached and refuses to start them */
+
+    /* Not 0: no threads. The database is called, and handlers run, on the thread that drives the runtime. For
+     * tests on virtual time with "sqlite::memory:"; other databases would delay every timer. */
+    int single_thread;
+
+    const struct tw_store *store; /* a kind of database of your own, instead of those that the address names.
+                                     It must outlive the connection. NULL: none. See durable_store.h */
+
+    /* Called at each event, on a thread of the library's, which waits for it. `why` is for people. NULL: no
+     * function. */
+    void (*on_event)(enum tw_durable_event event, const char *why, void *arg);
+    void *on_event_arg;
+};
+
+/* Opens a database, creates its tables if there are none, and stores the connection in *durable. `rt` may be
+ * null: then jobs can be put, listed and so on, but not handled. The address is
+ *
+ *     sqlite:PATH           a file, which is created if its folder exists. Processes of one machine share it
+ *     sqlite::memory:NAME   nothing on disk, for tests. The connections of this process that give the same
+ *                           name, which may be empty, share it; it is gone with the last of them. With
+ *                           `single_thread` its clock is the runtime's, so it follows virtual time
+ *     postgresql://...      an address of libpq (postgres:// as well), see its manual. Not through a pool of
+ *                           connections that hands them from one transaction to the next
+ *
+ * Close it before the runtime is freed. Returns 0.
+ *   -EINVAL      also: an option is out of range, or `workers` belongs to another runtime; the address is
+ *                malformed
+ *   -ENOENT      the database does not exist, or its tables with `must_exist`
+ *   -EOPNOTSUPP  no store of this build has such addresses
+ *   -EAGAIN      from the system: no thread */
+TW_MUST_CHECK int tw_durable_open(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
+                                  const struct tw_durable_options *options);
+
+/* Waits for the handlers that are running, tells the database their answers, gives back the held jobs, so
+ * that others fire them, and closes the connection; `durable` may be null. If the database does not take the
+ * answers, it tries for the timeout of the options, and then once more; questions that are under way when it
+ * is called, or when that time ends, take their own timeout as well. If the database cannot be reached, the
+ * held jobs are free when the lease ends. No other thread may be in a call on it. In the child of a fork it
+ * frees what it can, and does not touch the connection. Returns 0.
+ *   -EBUSY      called from a handler, a visitor or `on_event`; the connection is open as before
+ *   -ETIMEDOUT  the connection is closed, and answers have not reached the database: their jobs fire again.
+ *               With `single_thread` it tries once */
+int tw_durable_close(struct tw_durable *durable);
+
+/* Returns what `error` means in words. If it is the result of this thread's last failed call here, that is
+ * the cause, in the words of the database if it is its error; otherwise as tw_strerror. Never null; valid
+ * until this thread calls a function of this header again. Passwords are not in it. */
+TW_MUST_CHECK const char *tw_durable_explain(int error);
+
+/* --- handling --------------------------------------------------------------------------- */
+
+/* A fire, as its handler sees it. Valid until the handler returns. */
+struct tw_durable_fire {
+    const char *kind, *key;
+    const void *payload;
+    size_t size;
+    int64_t due_ns;    /* the due time that this fire is for: the same at each try */
+    uint64_t overruns; /* earlier due times that this fire stands for, too; see TW_DURABLE_COALESCE */
+    uint32_t attempt;  /* 1: the first try for this due time */
+    int64_t token; /* rises with each claim of a job, and so with each fire, whoever makes it. Hand it on to
+                      what you write to, and have that refuse tokens lower than the highest it has seen: a
+                      handler that was held up for longer than its lease can do no harm then */
+    void *fields_of_the_library;
+};
+
+/* A handler's answer. Use the functions below for the last two. */
+enum tw_durable_answer {
+    TW_DURABLE_DONE,  /* the job has ended, or waits for its next due time */
+    TW_DURABLE_AGAIN, /* it is to fire once more for this due time, later. That is no failure */
+    TW_DURABLE_RETRY  /* it has failed, and is tried again as the handler's options say */
+};
+
+/* Called on a worker when a job is due. It may be called again for the same due time: after a crash of the
+ * process or of the database, after an answer that did not reach the database, and when its lease was lost.
+ * It must return; an exception must not leave it. */
+typedef enum tw_durable_answer tw_durable_handler(struct tw_durable_fire *fire, void *arg);
+
+/* Returns the answer that the job of this `fire` is to fire again `delay_ns` from now. */
+enum tw_durable_answer tw_durable_again(struct tw_durable_fire *fire, int64_t delay_ns);
+
+/* Returns the answer that this `fire` has failed, and notes `why` for people: 200 bytes are kept, and null is
+ * no text. */
+enum tw_durable_answer tw_durable_failed(struct tw_durable_fire *fire, const char *why);
+
+/* Returns for how many more nanoseconds no other process can take over the job of this `fire`; 0: another
+ * may. It grows while the handler runs, as the library renews the lease. It does not tell whether the job was
+ * replaced or removed since: a job that replaced this one may be running in another process. */
+TW_MUST_CHECK int64_t tw_durable_lease(const struct tw_durable_fire *fire);
+
+/* Options of tw_durable_handle. All zeroes, or a null pointer instead, gives the defaults. */
+struct tw_durable_retries {
+    uint32_t attempts;      /* tries for a due time, the first included. After the last a job is
+                               TW_DURABLE_FAILED; a periodic one goes on with its next due time. 0: 20. A try
+                               whose process ends counts */
+    int64_t backoff_ns;     /* the delay after the first failure; each further one doubles it. 0: 1 s */
+    int64_t backoff_max_ns; /* the longest delay, not less than the first. 0: 1 h */
+};
+
+/* Has this process handle a kind of jobs: calls fn(fire, arg) when one is due. There is one handler for a
+ * kind, until the connection is closed. Returns 0.
+ *   -EINVAL  also: an option is out of range
+ *   -EEXIST  there is one already
+ *   -EPERM   the connection was opened without a runtime */
+int tw_durable_handle(struct tw_durable *durable, const char *kind, tw_durable_handler *fn, void *arg,
+                      const struct tw_durable_retries *retries);
+
+/* --- putting and removing --------------------------------------------------------------- */
+
+/* Puts a job; `existing` says what becomes of one that has its name. When it has returned without an error
+ * the job is on disk, and fires at least once unless it is removed or replaced. Calls of several threads at
+ * the same time share a transaction. Returns 1 if it replaced a job; with TW_DURABLE_KEEP 1 if there was one,
+ * which stays; otherwise 0.
+ *   -EINVAL  also: a name, time or schedule is out of range or malformed; no such time zone; or the cron
+ *            expression never comes true */
+int tw_durable_put(struct tw_durable *durable, const struct tw_durable_job *job,
+                   enum tw_durable_existing existing);
+
+/* Puts `count` jobs in one transaction: all or none; `existing` as in tw_durable_put. Of several of one name
+ * the last stays, or the first with TW_DURABLE_KEEP. On PostgreSQL the whole call must finish within the
+ * timeout of the options, so split more than about 10,000 jobs over several calls. Returns how many were new.
+ *   -EINVAL  also: as tw_durable_put, for any of them */
+int64_t tw_durable_put_many(struct tw_durable *durable, const struct tw_durable_job *jobs, size_t count,
+                            enum tw_durable_existing existing);
+
+/* Removes a job. Returns 1 if this prevented a fire: its handler was not started, and is not. Exception: a
+ * process that cannot reach the database fires the jobs it holds without asking, unless it is
+ * `confirmed_only`. It may then fire a job that was removed shortly before the outage or during it; or have
+ * fired one that is removed afterwards, by a transaction that locked the job before the process could mark it
+ * as started. Returns 0 if the job was started: its handler is running, or waits for a worker of another
+ * process. The job does not fire again.
+ *   -EINVAL  also: a malformed name
+ *   -ENOENT  there is no such job */
+int tw_durable_remove(struct tw_durable *durable, const char *kind, const char *key);
+
+/* Has a failed job fire again, at once and with all its tries. With `key` null, all failed jobs of the kind;
+ * with both null, all. Returns how many.
+ *   -EINVAL  also: a malformed name; a key without a kind
+ *   -ENOENT  `key` is not null, and no failed job has this name */
+int64_t tw_durable_requeue(struct tw_durable *durable, const char *kind, const char *key);
+
+/* --- asking ------------------------------------------------------------------------------ */
+
+/* Looks up a job, and calls each(entry, arg), which may be null. Returns 0, or what `each` returned.
+ *   -EINVAL  also: a malformed name
+ *   -ENOENT  there is no such job */
+int tw_durable_get(struct tw_durable *durable, const char *kind, const char *key, tw_durable_visitor *each,
+                   void *arg);
+
+/* Calls each(entry, arg) on the jobs that the filter selects, which may be null: by kind and key, byte by
+ * byte. Jobs that are put or removed meanwhile may be visited or not. Returns 0, or what ended the walk.
+ *   -EINVAL  also: `each` is null, or the filter has a malformed name or state */
+int tw_durable_list(struct tw_durable *durable, const struct tw_durable_filter *filter,
+                    tw_durable_visitor *each, void *arg);
+
+/* Returns how many jobs the filter selects, which may be null. It takes time in proportion.
+ *   -EINVAL  also: the filter has a malformed name or state */
+TW_MUST_CHECK int64_t tw_durable_count(struct tw_durable *durable, const struct tw_durable_filter *filter);
+
+/* Returns the present time of the database's clock, as far as this process knows: by its own steady clock,
+ * and the last answer. If there was none yet it asks the database. Never later than the true one, as long as
+ * neither clock is set. */
+TW_MUST_CHECK int64_t tw_durable_now(struct tw_durable *durable);
+
+/* --- seeing ------------------------------------------------------------------------------ */
+
+/* What this process has done since it opened the database, and its present state. */
+struct tw_durable_counts {
+    uint64_t claimed;              /* jobs that it has taken to hold */
+    uint64_t started;              /* calls of handlers */
+    uint64_t unconfirmed;          /* of these, those for which the database could not be asked */
+    uint64_t done, again, retried; /* answers */
+    uint64_t failed;               /* last tries that have failed */
+    uint64_t skipped;              /* times that due times were skipped, see TW_DURABLE_SKIP */
+    uint64_t taken_back; /* jobs that it held and has not started: removed, replaced, or the lease lost */
+    uint64_t unmatched;  /* answers that counted for nothing, for the same reasons. These jobs, and those of
+                            `lost_leases`, may fire again */
+    uint64_t connects;   /* times that it has connected to handle jobs */
+    uint64_t errors;     /* questions that the database has not answered, or with an error */
+    uint64_t lost_leases;
+    uint64_t released; /* jobs of processes that have ended, which it has set free */
+
+    uint64_t late_count; /* calls of handlers that `late_...` is about: how long after the job was ready */
+    int64_t late_sum_ns, late_max_ns;
+
+    size_t held, running, unsettled; /* now: jobs that it holds, those whose handlers run or wait for a
+                                        worker, and answers that the database does not have yet */
+    int connected;                   /* now: not 0 if it is; always 0 without a handler */
+    int error;                       /* now: why jobs may wait: an error of this header, with which the
+                                        database refuses something or cannot be reached; 0: none */
+    char why[256];                   /* the last such error in words, also when it is over; "": none yet */
+    int64_t lease_ns;                /* now: for how long its lease lasts; 0: it has none */
+    int64_t clock_uncertainty_ns;    /* how far off tw_durable_now may be; -1: not known yet */
+};
+
+/* Fills in *stats and returns 0. It does not ask the database. */
+int tw_durable_stats(struct tw_durable *durable, struct tw_durable_counts *stats);
+
+/* Writes the same and each job that this process holds as a text for people, by calls of write(text, size,
+ * arg). It has no addresses and payloads. It does not ask the database. Returns 0.
+ *   -EINVAL  also: `write` is null */
+int tw_durable_dump(struct tw_durable *durable, tw_text *write, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,78 @@
+// Calls an agent's `step` when it is time to: on a thread of its own, or on the thread that drives the
+// runtime, by a timer.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include <tickwheel/handle.h>
+
+#include "settings.hpp"
+
+namespace tickwheel::durable {
+
+inline constexpr std::int64_t never = INT64_MAX;
+
+// Something that has work to do now and then.
+class agent {
+  public:
+    // Does what is to be done at this local time, and returns when it wants to be called again, at the
+    // latest.
+    virtual std::int64_t step(std::int64_t now) = 0;
+
+    // A descriptor that becomes readable when it wants to be called earlier; -1: none. Asked after each step.
+    virtual int descriptor() { return -1; }
+
+  protected:
+    ~agent() = default;
+};
+
+// Pauses between tries that fail: each is twice as long as the one before, up to the longest.
+class growing_pause {
+  public:
+    static constexpr std::int64_t shortest_ns = 50 * TW_MILLISECOND, longest_ns = 2 * TW_SECOND;
+
+    std::int64_t next() { return last_ns_ = std::clamp(last_ns_ * 2, shortest_ns, longest_ns); }
+    void reset() { last_ns_ = 0; }
+
+  private:
+    std::int64_t last_ns_ = 0;
+};
+
+class agent_loop {
+  public:
+    // With a set of timers there is no thread: the timer is one of it.
+    agent_loop(agent &whom, const local_clock &clock, tw_handles *timers)
+        : whom_(whom), clock_(clock), timers_(timers) {}
+    agent_loop(const agent_loop &) = delete;
+    agent_loop &operator=(const agent_loop &) = delete;
+    ~agent_loop();
+
+    // 0, -EAGAIN or another error of the system's.
+    int start(const char *thread_name);
+
+    // Has `step` be called soon. Any thread, also in `step`.
+    void ring();
+
+    // Returns when `step` is not running and will not be called any more. Not in `step`.
+    void stop();
+
+  private:
+    void run();
+    void wait_until(std::int64_t time);
+    void fire();
+    void start_timer(std::int64_t delay);
+
+    agent &whom_;
+    const local_clock clock_;
+    tw_handles *const timers_;
+    int bell_ = -1;
+    std::atomic<bool> is_stopping_{false}, is_rung_{false};
+    std::thread thread_;
+    tw_handle timer_ = TW_NO_HANDLE;
+    bool is_in_step_ = false;
+};
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,560 @@
+#include "claimed_jobs.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "fire.hpp"
+
+namespace tickwheel::durable {
+
+namespace {
+
+constexpr std::int64_t no_epoch = -1;
+
+// Started jobs should not wait for a worker for longer than this while other processes could run them.
+constexpr std::int64_t longest_queue_ns = 250 * TW_MILLISECOND;
+
+// A runner gives its worker back after this, for what else the user's pool has to do.
+constexpr std::int64_t longest_turn_ns = 10 * TW_MILLISECOND;
+
+// After a turn that did not take place, because the pool was full, or the runtime was stopped.
+constexpr std::int64_t until_next_try_ns = 10 * TW_MILLISECOND;
+
+}  // namespace
+
+claimed_job::claimed_job(const tw_durable_entry &entry, const handling &handled_by,
+                         const tw_store_member &claimed_for, claimed_jobs &held_in)
+    : kind(entry.job.kind), key(entry.job.key),
+      payload(static_cast<const char *>(entry.job.payload), entry.job.size),
+      cron(entry.job.cron != nullptr ? entry.job.cron : ""),
+      zone(entry.job.zone != nullptr ? entry.job.zone : ""), job(entry.job), ready_ns(entry.ready_ns),
+      attempts(entry.attempts), token(entry.token), whom(claimed_for), by(handled_by), home(held_in),
+      is_started(entry.state == TW_DURABLE_STARTED) {
+    job.kind = kind.c_str();
+    job.key = key.c_str();
+    job.payload = payload.data();
+    job.cron = entry.job.cron != nullptr ? cron.c_str() : nullptr;
+    job.zone = entry.job.zone != nullptr ? zone.c_str() : nullptr;
+    if (job.cron != nullptr)
+        make_calendar(job, dates, why_no_dates);
+}
+
+claimed_jobs::claimed_jobs(const settings &all, const local_clock &clock, const database_clock &its_clock,
+                           const lease &held_by, counters &counts)
+    : settings_(all), clock_(clock), database_(its_clock), lease_(held_by), counts_(counts) {
+    taken_answers_.reserve(most_answers);
+}
+
+claimed_jobs::~claimed_jobs() {
+    tw_handles_free(wheel_);
+    tw_handles_free(runs_);
+    tw_workers_free(pool_);
+}
+
+int claimed_jobs::start(tw_runtime *rt, std::function<void()> call_dispatcher) {
+    call_dispatcher_ = std::move(call_dispatcher);
+    for (unsigned i = 0; i < settings_.threads; ++i)
+        runners_.push_back({*this});
+    tw_handles_options run_options = {};
+    run_options.capacity = 2 * settings_.threads;  // as the end of a turn may begin another
+    run_options.label = "durable job";
+    run_options.workers = settings_.workers;
+    if (settings_.workers == nullptr && !settings_.single_thread) {
+        tw_workers_options options = {};
+        options.threads = settings_.threads;
+        options.queue = settings_.threads;  // so it is never full, and nothing runs on the runtime's thread
+        options.at_stop = TW_STOP_DISCARD;
+        options.thread_name = "durable-work";
+        if (const int error = tw_workers_new(&pool_, rt, &options); error != 0)
+            return error;
+        run_options.workers = pool_;
+    }
+    tw_handles_options wheel_options = {};
+    wheel_options.label = "durable job, held";
+    const int error = tw_handles_new(&wheel_, rt, &wheel_options);
+    return error != 0 ? error : tw_handles_new(&runs_, rt, &run_options);
+}
+
+// Jobs that wait for a worker are given back to the database as they are, started.
+void claimed_jobs::end() {
+    {
+        const std::lock_guard hold(mutex_);
+        has_ended_ = true;
+    }
+    if (wheel_ != nullptr)
+        tw_handles_drain(wheel_, nullptr, nullptr);
+    if (runs_ != nullptr)
+        tw_handles_drain(runs_, nullptr, nullptr);
+}
+
+// --- on the wheel -------------------------------------------------------------------------
+
+// Without memory for a timer it counts as ready at once. The database says then that it is not.
+// REQUIRES: mutex held
+void claimed_jobs::arm(claimed_job &it) {
+    it.at = stage::waiting;
+    const std::int64_t left = database_.when(it.ready_ns) - clock_.now();
+    tw_task task = {};
+    task.arg = &it;
+    task.fn = [](const tw_event *, void *arg) {
+        claimed_job &due = *static_cast<claimed_job *>(arg);
+        due.home.on_time(due);
+    };
+    tw_when when = {};
+    when.due_ns = std::max<std::int64_t>(left, 0);
+    if (tw_handle_start(wheel_, &it.timer, &when, &task) != 0) {
+        it.at = stage::ready;
+        ready_.push_back(&it);
+    }
+}
+
+void claimed_jobs::on_time(claimed_job &it) {
+    {
+        const std::lock_guard hold(mutex_);
+        if (it.is_forgotten) {
+            extract(it);
+            return;
+        }
+        it.at = stage::ready;
+        ready_.push_back(&it);
+    }
+    call_dispatcher_();
+}
+
+// Those who resume set the epoch first, and then ask for what is here: so a claim of the former epoch is here
+// by then, or is refused.
+int claimed_jobs::accept(std::vector<std::unique_ptr<claimed_job>> &&claimed,
+                         const tw_store_member &whom) noexcept {
+    std::unique_lock hold(mutex_);
+    const tw_store_member now = lease_.member();
+    if (has_ended_ || now.id != whom.id || now.epoch != whom.epoch)
+        return -ESTALE;
+    int error = 0;
+    try {
+        ready_.reserve(jobs_.size() + claimed.size());
+        aside_.reserve(jobs_.size() + claimed.size());
+        answers_.reserve(jobs_.size() + claimed.size() + answers_.size() + taken_answers_.size());
+        for (std::unique_ptr<claimed_job> &each : claimed) {
+            claimed_job *const it = add(std::move(each));
+            if (it == nullptr) {
+                error = -EEXIST;
+                continue;
+            }
+            ++counts_.claimed;
+            if (it->is_started)
+                line_up(*it);
+            else
+                arm(*it);
+        }
+    } catch (const std::bad_alloc &) {
+        error = -ENOMEM;
+    }
+    wake_runners();
+    const bool has_ready = !ready_.empty();
+    hold.unlock();
+    if (has_ready)
+        call_dispatcher_();
+    return error;
+}
+
+// Null: its token is there. A database that has lost its last changes gives tokens twice. Throws
+// std::bad_alloc, having added nothing.
+// REQUIRES: mutex held
+claimed_job *claimed_jobs::add(std::unique_ptr<claimed_job> &&claimed) {
+    claimed_job &it = *claimed;
+    const auto [place, is_new] = jobs_.try_emplace(it.token, std::move(claimed));
+    if (!is_new)
+        return nullptr;
+    try {
+        note_newest(it);
+    } catch (const std::bad_alloc &) {
+        jobs_.erase(place);
+        throw;
+    }
+    return &it;
+}
+
+// A job that is put again and again before it is due, as for debouncing, would fill the wheel with its former
+// selves until their times.
+// REQUIRES: mutex held
+void claimed_jobs::note_newest(claimed_job &it) {
+    const auto found = newest_.find(&it);
+    if (found == newest_.end()) {
+        newest_.insert(&it);
+        return;
+    }
+    claimed_job &former = **found;
+    if (former.token > it.token)
+        return;  // accepted late: it is the former one
+    auto place = newest_.extract(found);
+    place.value() = &it;
+    newest_.insert(std::move(place));
+    forget_unless_running(former);
+}
+
+std::int64_t claimed_jobs::token_of(const char *kind, const char *key) const {
+    const std::lock_guard hold(mutex_);
+    const auto found = newest_.find(name{kind, key});
+    return found != newest_.end() ? (*found)->token : 0;
+}
+
+void claimed_jobs::drop(std::int64_t token) {
+    const std::lock_guard hold(mutex_);
+    if (const auto found = jobs_.find(token); found != jobs_.end())
+        forget_unless_running(*found->second);
+}
+
+void claimed_jobs::arm_again() {
+    {
+        const std::lock_guard hold(mutex_);
+        for (auto &[token, it] : jobs_)
+            if (it->at == stage::waiting && take_off(*it))
+                arm(*it);
+    }
+    call_dispatcher_();  // for those that are ready without a timer
+}
+
+// Returns false if its time has come: on_time has been called or will be.
+// REQUIRES: mutex held
+bool claimed_jobs::take_off(claimed_job &it) { return tw_handle_stop(wheel_, it.timer) == 1; }
+
+// --- forgetting ---------------------------------------------------------------------------
+
+// REQUIRES: mutex held
+std::unique_ptr<claimed_job> claimed_jobs::extract(claimed_job &it) {
+    if (const auto newest = newest_.find(&it); newest != newest_.end() && *newest == &it)
+        newest_.erase(newest);
+    std::unique_ptr<claimed_job> found;
+    const auto place = jobs_.find(it.token);
+    found.swap(place->second);
+    jobs_.erase(place);
+    return found;
+}
+
+// REQUIRES: mutex held
+void claimed_jobs::forget_unless_running(claimed_job &it) {
+    if (it.at == stage::running || it.is_forgotten)
+        return;
+    ++counts_.taken_back;
+    it.is_forgotten = true;
+    const bool is_in_list = it.at == stage::ready || it.at == stage::aside;
+    if (is_in_list)
+        std::erase(it.at == stage::ready ? ready_ : aside_, &it);
+    if (is_in_list || (it.at == stage::waiting && take_off(it)))
+        extract(it);
+}
+
+void claimed_jobs::forget_others(const std::unordered_set<std::int64_t> &tokens, std::int64_t epoch) {
+    const std::lock_guard hold(mutex_);
+    for (auto next = jobs_.begin(); next != jobs_.end();) {
+        claimed_job &it = *next->second;
+        ++next;
+        if (it.whom.epoch != epoch && !tokens.contains(it.token))
+            forget_unless_running(it);
+    }
+}
+
+void claimed_jobs::forget_all() {
+    forget_others({}, no_epoch);
+    const std::lock_guard hold(mutex_);
+    note_lost_answers(answers_.size());
+    answers_.clear();
+    locked_answers_ = 0;
+}
+
+void claimed_jobs::forget(claimed_job &it) {
+    const std::lock_guard hold(mutex_);
+    counts_.taken_back += it.is_forgotten ? 0 : 1;  // else it was counted then
+    extract(it);
+}
+
+std::vector<std::int64_t> claimed_jobs::started() const {
+    const std::lock_guard hold(mutex_);
+    std::vector<std::int64_t> tokens;
+    for (const auto &[token, it] : jobs_)
+        if (it->at == stage::running || (it->at == stage::queued && !it->is_forgotten))
+            tokens.push_back(token);
+    return tokens;
+}
+
+bool claimed_jobs::has(const std::string &kind, const std::string &key, std::int64_t token) const {
+    const std::lock_guard hold(mutex_);
+    if (const auto found = jobs_.find(token); found != jobs_.end()) {
+        const claimed_job &it = *found->second;
+        return !it.is_forgotten && it.kind == kind && it.key == key;
+    }
+    const auto is_it = [&](const answer &it) { return it.it->token == token; };
+    return std::any_of(answers_.begin(), answers_.end(), is_it) ||
+           std::any_of(taken_answers_.begin(), taken_answers_.end(), is_it);
+}
+
+// As many as there is room for, but of those that are ready no more than the workers will take soon, if that
+// is known: other processes may be idle.
+// REQUIRES: mutex held
+std::size_t claimed_jobs::room() const {
+    const std::size_t taken = jobs_.size() + answers_.size() + taken_answers_.size() + reserved_;
+    if (has_ended_ || taken >= settings_.hold)
+        return 0;
+    const std::size_t in_time = runs_within(longest_queue_ns), in_horizon = runs_within(settings_.horizon_ns);
+    const std::size_t soon = taken - locked_answers_ - aside_.size();
+    if (started_ >= in_time || soon >= in_horizon)
+        return 0;
+    return std::min({settings_.hold - taken, in_time - started_, in_horizon - soon});
+}
+
+// How many handlers will have run after this time, at the least.
+// REQUIRES: mutex held
+std::size_t claimed_jobs::runs_within(std::int64_t ns) const {
+    const std::int64_t each = std::max<std::int64_t>(usual_run_ns_, TW_MICROSECOND) / settings_.threads + 1;
+    return static_cast<std::size_t>(ns / each) + std::size_t{2} * settings_.threads;
+}
+
+claimed_jobs::reservation claimed_jobs::reserve(std::size_t most, bool leaves_half) {
+    const std::lock_guard hold(mutex_);
+    const std::size_t size = std::min(most, leaves_half ? (room() + 1) / 2 : room());
+    reserved_ += size;
+    return {*this, size};
+}
+
+claimed_jobs::reservation::~reservation() {
+    const std::lock_guard hold(of_.mutex_);
+    of_.reserved_ -= size_;
+}
+
+// --- looking on ---------------------------------------------------------------------------
+
+claimed_jobs::census claimed_jobs::count() const {
+    const std::lock_guard hold(mutex_);
+    return {jobs_.size(), started_, answers_.size() + taken_answers_.size()};
+}
+
+std::vector<claimed_jobs::sketch> claimed_jobs::sketches() const {
+    const std::lock_guard hold(mutex_);
+    std::vector<sketch> all;
+    all.reserve(jobs_.size());
+    for (const auto &[token, it] : jobs_)
+        all.push_back({it->kind, it->key, it->ready_ns, token, it->at});
+    return all;
+}
+
+// --- starting -----------------------------------------------------------------------------
+
+void claimed_jobs::take_ready(std::size_t limit, std::vector<claimed_job *> &taken) {
+    const std::lock_guard hold(mutex_);
+    const auto end = ready_.begin() + static_cast<std::ptrdiff_t>(std::min(limit, ready_.size()));
+    taken.assign(ready_.begin(), end);
+    ready_.erase(ready_.begin(), end);
+    for (claimed_job *const it : taken)
+        it->at = stage::confirming;
+}
+
+void claimed_jobs::try_again(const std::vector<claimed_job *> &them) {
+    const std::lock_guard hold(mutex_);
+    move_to(ready_, stage::ready, them);
+}
+
+// REQUIRES: mutex held
+void claimed_jobs::move_to(std::vector<claimed_job *> &list, stage at,
+                           const std::vector<claimed_job *> &them) {
+    for (claimed_job *const it : them) {
+        if (it->is_forgotten) {
+            extract(*it);
+            continue;
+        }
+        it->at = at;
+        list.push_back(it);
+    }
+}
+
+void claimed_jobs::wait_again(claimed_job &it, std::int64_t ready_ns) {
+    const std::lock_guard hold(mutex_);
+    if (it.is_forgotten) {
+        extract(it);
+        return;
+    }
+    it.ready_ns = ready_ns;
+    arm(it);
+}
+
+void claimed_jobs::run(claimed_job &it) {
+    const std::lock_guard hold(mutex_);
+    if (it.is_forgotten || has_ended_) {
+        extract(it);
+        return;
+    }
+    line_up(it);
+    wake_runners();
+}
+
+// REQUIRES: mutex held
+void claimed_jobs::line_up(claimed_job &it) {
+    it.at = stage::queued;
+    it.next = nullptr;
+    (queue_ == nullptr ? queue_ : end_of_queue_->next) = &it;
+    end_of_queue_ = &it;
+    ++started_;
+}
+
+// Wakes a runner for each job that waits. Those that are awake do not count: each may be busy for long.
+// REQUIRES: mutex held
+void claimed_jobs::wake_runners(std::int64_t delay) {
+    const claimed_job *for_this_one = queue_;
+    for (runner &each : runners_) {
+        if (for_this_one == nullptr)
+            return;
+        if (each.is_awake)
+            continue;
+        wake(each, delay);
+        for_this_one = for_this_one->next;
+    }
+}
+
+// REQUIRES: mutex held
+void claimed_jobs::wake(runner &it, std::int64_t delay) {
+    tw_task turn = {};
+    turn.arg = &it;
+    turn.fn = [](const tw_event *, void *arg) {
+        runner &mine = *static_cast<runner *>(arg);
+        mine.home.run_some(mine);
+    };
+    turn.drop = [](void *arg) {  // also if a pool that is full, or a stop of the runtime, has let it fall
+        runner &mine = *static_cast<runner *>(arg);
+        mine.home.end_turn(mine);
+    };
+    tw_when when = {};
+    when.due_ns = delay;
+    it.has_run = false;
+    it.is_awake = tw_handle_start(runs_, &it.timer, &when, &turn) == 0;
+}
+
+// --- running ------------------------------------------------------------------------------
+
+// On virtual time the clock stands still during a turn, so a turn is one job.
+void claimed_jobs::run_some(runner &mine) {
+    mine.has_run = true;
+    const std::int64_t end = settings_.single_thread ? clock_.now() : clock_.now() + longest_turn_ns;
+    do {
+        claimed_job *const it = next_to_run();
+        if (it == nullptr)
+            break;
+        call_handler(*it);
+    } while (clock_.now() < end);
+}
+
+void claimed_jobs::end_turn(runner &mine) {
+    const std::lock_guard hold(mutex_);
+    mine.is_awake = false;
+    if (!has_ended_)
+        wake_runners(mine.has_run ? 0 : until_next_try_ns);
+}
+
+claimed_job *claimed_jobs::next_to_run() {
+    const std::lock_guard hold(mutex_);
+    while (queue_ != nullptr && !has_ended_) {
+        claimed_job *const first = queue_;
+        queue_ = first->next;
+        if (!first->is_forgotten) {
+            first->at = stage::running;
+            return first;
+        }
+        --started_;
+        extract(*first);
+    }
+    return nullptr;
+}
+
+void claimed_jobs::call_handler(claimed_job &it) {
+    const std::int64_t begun = clock_.now();
+    // It is ready, as the database has said; what is known here of its clock may be behind.
+    answer what = fire(it, std::max(database_.at(begun), it.ready_ns), lease_, clock_, counts_);
+    conclude(it, std::move(what));
+    measure(clock_.now() - begun);
+    call_dispatcher_();
+}
+
+void claimed_jobs::conclude(claimed_job &it, answer &&what) {
+    const std::lock_guard hold(mutex_);
+    what.it = extract(it);
+    --started_;
+    if (lease_.member().id == what.it->whom.id) {
+        answers_.push_back(std::move(what));
+        std::swap(answers_.back(), *(answers_.end() - 1 - static_cast<std::ptrdiff_t>(locked_answers_)));
+    } else {
+        note_lost_answers(1);
+    }
+}
+
+void claimed_jobs::measure(std::int64_t took) {
+    const std::lock_guard hold(mutex_);
+    usual_run_ns_ += (took - usual_run_ns_) / 8;
+}
+
+// --- answers ------------------------------------------------------------------------------
+
+const std::vector<answer> &claimed_jobs::take_answers() {
+    const std::lock_guard hold(mutex_);
+    const std::size_t count = std::min(most_answers, answers_.size() - locked_answers_);
+    const auto end = answers_.begin() + static_cast<std::ptrdiff_t>(count);
+    taken_answers_.assign(std::make_move_iterator(answers_.begin()), std::make_move_iterator(end));
+    answers_.erase(answers_.begin(), end);
+    return taken_answers_;
+}
+
+void claimed_jobs::return_answers() {
+    const std::lock_guard hold(mutex_);
+    put_back_answers(answers_.end() - static_cast<std::ptrdiff_t>(locked_answers_));
+}
+
+void claimed_jobs::finish_answers(const std::vector<tw_store_outcome> &outcomes) {
+    const std::lock_guard hold(mutex_);
+    std::size_t locked = 0;
+    for (std::size_t i = 0; i < outcomes.size(); ++i)
+        if (outcomes[i].matched == -EBUSY)
+            std::swap(taken_answers_[locked++], taken_answers_[i]);
+    taken_answers_.erase(taken_answers_.begin() + static_cast<std::ptrdiff_t>(locked), taken_answers_.end());
+    if (put_back_answers(answers_.end()))
+        locked_answers_ += locked;
+}
+
+// Returns false if the member has lost what it held meanwhile.
+// REQUIRES: mutex held
+bool claimed_jobs::put_back_answers(std::vector<answer>::iterator where) {
+    const bool is_member = lease_.member().id != 0;
+    if (is_member)
+        answers_.insert(where, std::make_move_iterator(taken_answers_.begin()),
+                        std::make_move_iterator(taken_answers_.end()));
+    else
+        note_lost_answers(taken_answers_.size());
+    taken_answers_.clear();
+    return is_member;
+}
+
+void claimed_jobs::put_aside(const std::vector<claimed_job *> &them) {
+    const std::lock_guard hold(mutex_);
+    move_to(aside_, stage::aside, them);
+}
+
+void claimed_jobs::bring_back() {
+    const std::lock_guard hold(mutex_);
+    locked_answers_ = 0;
+    move_to(ready_, stage::ready, aside_);
+    aside_.clear();
+}
+
+bool claimed_jobs::has_aside() const {
+    const std::lock_guard hold(mutex_);
+    return locked_answers_ != 0 || !aside_.empty();
+}
+
+std::uint64_t claimed_jobs::lost_answers() const {
+    const std::lock_guard hold(mutex_);
+    return lost_answers_;
+}
+
+// REQUIRES: mutex held
+void claimed_jobs::note_lost_answers(std::size_t count) {
+    counts_.unmatched += count;
+    lost_answers_ += count;
+}
+
+}  // namespace tickwheel::durable

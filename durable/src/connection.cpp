@@ -1,0 +1,44 @@
+#include "connection.hpp"
+
+#include "explain.hpp"
+
+namespace tickwheel::durable {
+
+int connection::open() {
+    if (is_open())
+        return 0;
+    char why[512] = "";
+    const tw_store_place place = {to_.address.c_str(),         to_.schema.c_str(), to_.timeout_ns,
+                                  to_.must_exist ? 1 : 0,      to_.local_now,      to_.local_now_arg,
+                                  to_.local_is_virtual ? 1 : 0};
+    const int error = to_.store->open(&raw_, &place, why, sizeof why);
+    if (error == 0)
+        return 0;
+    raw_ = nullptr;
+    return refuse(error, *why != 0 ? std::string(why) : std::string());
+}
+
+void connection::close() {
+    if (is_open())
+        to_.store->close(raw_);
+    raw_ = nullptr;
+}
+
+void connection::abandon() {
+    if (is_open())
+        to_.store->abandon(raw_);
+    raw_ = nullptr;
+}
+
+// -EROFS: after a failover the former primary can only be read, and the address leads to another server by
+// now.
+int connection::failed(int error) {
+    if (error == -ESTALE || error == -ENOENT)
+        return error;
+    refuse(error, std::string(to_.store->explain(raw_)));
+    if (is_loss(error) || error == -EROFS)
+        close();
+    return error;
+}
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,65 @@
+// What is behind a tw_durable.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+
+#include "dispatcher.hpp"
+#include "membership.hpp"
+#include "put_queue.hpp"
+
+namespace tickwheel::durable {
+
+// The part of a process that handles jobs. Threads: the membership's and the dispatcher's, the runtime's and
+// the workers'.
+struct member {
+    const settings &all;
+    const local_clock clock;
+    database_clock &its_clock;
+    counters &counts;
+    const std::int64_t timeout_ns;
+    tickwheel::durable::lease lease;
+    claimed_jobs jobs;
+    tickwheel::durable::troubles troubles;
+    database for_membership;  // with a timeout that leaves time to renew the lease
+    tickwheel::durable::membership membership;
+    database for_dispatcher;  // with a shorter one: ready jobs do not wait for a hung server
+    tickwheel::durable::dispatcher dispatcher;
+    tw_handles *rounds = nullptr;  // if all is done on one thread
+    std::unique_ptr<agent_loop> membership_loop, dispatcher_loop;
+
+    member(const database &to, const settings &settings, const local_clock &local, database_clock &database,
+           counters &count);
+    member(const member &) = delete;
+    member &operator=(const member &) = delete;
+    ~member();
+
+    int start(tw_runtime *rt);
+    std::size_t end();  // returns how many answers have not reached the database
+};
+
+}  // namespace tickwheel::durable
+
+struct tw_durable {
+    tickwheel::durable::settings settings;
+    tickwheel::durable::local_clock clock;
+    tickwheel::durable::database database;
+    tickwheel::durable::database_clock its_clock;
+    tickwheel::durable::counters counts;
+    tickwheel::durable::put_queue put_queue;
+    std::unique_ptr<tickwheel::durable::member> member;  // null without a runtime
+    const pid_t process;
+
+    tw_durable();
+};
+
+namespace tickwheel::durable {
+
+// 0, -EINVAL or -ECHILD, with a note of why.
+int check_usable(const tw_durable *durable);
+
+// Asks the database what time it is, and returns that or an error.
+std::int64_t read_clock(tw_durable &durable);
+
+}  // namespace tickwheel::durable

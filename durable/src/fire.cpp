@@ -1,0 +1,160 @@
+#include "fire.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "explain.hpp"
+#include "guard.hpp"
+#include "schedule.hpp"
+#include "utf8.hpp"
+
+namespace tickwheel::durable {
+
+namespace {
+
+thread_local unsigned depth_of_user_code = 0;
+
+// What a handler's answer carries besides its value.
+struct fire_fields {
+    const lease &held_by;
+    const local_clock &clock;
+    std::int64_t member_id;
+    std::int64_t again_ns = 0;
+    char why[201] = "";
+};
+
+fire_fields &fields_of(const tw_durable_fire &fire) {
+    return *static_cast<fire_fields *>(fire.fields_of_the_library);
+}
+
+// The delay after a failure: it doubles with each.
+std::int64_t backoff(const tw_durable_retries &retries, std::uint32_t failures) {
+    std::int64_t delay = retries.backoff_ns;
+    for (std::uint32_t i = 1; i < failures && delay < retries.backoff_max_ns; ++i)
+        delay *= 2;
+    return std::min(delay, retries.backoff_max_ns);
+}
+
+answer release() { return {nullptr, TW_STORE_RELEASE, 0, 0, false, 0, {}}; }
+
+// Goes on with the due time after this one; a oneshot ends.
+answer go_on(const fire_plan &plan, std::string error) {
+    if (plan.next_ns == TW_STORE_NEVER)
+        return {nullptr, TW_STORE_END, 0, 0, false, 0, {}};
+    return {nullptr, TW_STORE_MOVE, plan.next_ns, plan.next_ns, false, 0, std::move(error)};
+}
+
+// The last try has failed. A periodic job goes on, so that one bad day does not end it.
+answer give_up(const claimed_job &it, const fire_plan &plan, std::string error) {
+    if (plan.next_ns != TW_STORE_NEVER)
+        return go_on(plan, std::move(error));
+    return {nullptr, TW_STORE_FAIL, plan.due_ns, plan.due_ns, false, it.attempts, std::move(error)};
+}
+
+// Without memory for a text there is none: the answer counts all the same.
+std::string text_of(const char *why) noexcept {
+    try {
+        return *why != 0 ? made_utf8(why) : "the handler has failed";
+    } catch (const std::bad_alloc &) {
+        return {};
+    }
+}
+
+answer fail(const claimed_job &it, const fire_plan &plan, const char *why, counters &counts) {
+    const std::uint32_t failures = it.attempts + 1;
+    std::string error = text_of(why);
+    if (failures >= it.by.retries.attempts) {
+        ++counts.failed;
+        answer last = give_up(it, plan, std::move(error));
+        if (last.what == TW_STORE_FAIL)
+            last.attempts = failures;
+        return last;
+    }
+    ++counts.retried;
+    return {nullptr, TW_STORE_MOVE, plan.due_ns,     backoff(it.by.retries, failures),
+            true,    failures,      std::move(error)};
+}
+
+answer call(const claimed_job &it, const fire_plan &plan, fire_fields &fields, counters &counts) {
+    tw_durable_fire fire = {};
+    fire.kind = it.job.kind;
+    fire.key = it.job.key;
+    fire.payload = it.job.payload;
+    fire.size = it.job.size;
+    fire.due_ns = plan.due_ns;
+    fire.overruns = plan.overruns;
+    fire.attempt = it.attempts + 1;
+    fire.token = it.token;
+    fire.fields_of_the_library = &fields;
+    int said;  // a handler in C may return any number
+    {
+        const in_user_code inside;
+        said = static_cast<int>(it.by.fn(&fire, it.by.arg));
+    }
+    switch (said) {
+    case TW_DURABLE_DONE:
+        ++counts.done;
+        return go_on(plan, {});
+    case TW_DURABLE_AGAIN:
+        ++counts.again;
+        return {nullptr, TW_STORE_MOVE, plan.due_ns, fields.again_ns, true, it.attempts, {}};
+    default:
+        return fail(it, plan, fields.why, counts);
+    }
+}
+
+}  // namespace
+
+in_user_code::in_user_code() { ++depth_of_user_code; }
+in_user_code::~in_user_code() { --depth_of_user_code; }
+bool is_in_user_code() { return depth_of_user_code > 0; }
+
+answer fire(const claimed_job &it, std::int64_t database_now, const lease &lease, const local_clock &clock,
+            counters &counts) {
+    fire_fields fields{lease, clock, it.whom.id};
+    if (lease.remaining(it.whom.id, clock.now()) == 0) {
+        ++counts.taken_back;
+        return release();
+    }
+    if (it.job.cron != nullptr && it.dates == nullptr) {
+        ++counts.retried;
+        return {nullptr, TW_STORE_MOVE, it.job.due_ns, 60 * TW_SECOND, true, it.attempts, it.why_no_dates};
+    }
+    // A retry is for the due time that it was for at first, however late it is.
+    const bool is_first_try = it.ready_ns == it.job.due_ns && it.attempts == 0;
+    const fire_plan plan = is_first_try ? plan_fire(it.job, it.dates.get(), it.job.due_ns, database_now)
+                                        : plan_retry(it.job, it.dates.get(), it.job.due_ns);
+    if (!plan.fires) {
+        ++counts.skipped;
+        return go_on(plan, {});
+    }
+    if (it.attempts >= it.by.retries.attempts) {  // those in which a process has ended
+        ++counts.failed;
+        return give_up(it, plan, text_of("the process of each try has ended before the handler answered"));
+    }
+    ++counts.started;
+    counts.add_late(std::max<std::int64_t>(database_now - it.ready_ns, 0));
+    return call(it, plan, fields, counts);
+}
+
+}  // namespace tickwheel::durable
+
+using namespace tickwheel::durable;
+
+TW_API tw_durable_answer tw_durable_again(tw_durable_fire *fire, int64_t delay_ns) {
+    fields_of(*fire).again_ns = std::clamp<std::int64_t>(delay_ns, 0, TW_STORE_TIME_MAX);
+    return TW_DURABLE_AGAIN;
+}
+
+TW_API tw_durable_answer tw_durable_failed(tw_durable_fire *fire, const char *why) {
+    fire_fields &fields = fields_of(*fire);
+    std::strncpy(fields.why, why != nullptr ? why : "", sizeof fields.why - 1);
+    return TW_DURABLE_RETRY;
+}
+
+TW_API int64_t tw_durable_lease(const tw_durable_fire *fire) {
+    const fire_fields &fields = fields_of(*fire);
+    return fields.held_by.remaining(fields.member_id, fields.clock.now());
+}

@@ -1,0 +1,252 @@
+// Putting, removing and asking: the functions of durable.h that are about jobs. They use the put_queue alone.
+#include <cerrno>
+#include <cstring>
+#include <forward_list>
+#include <string>
+#include <vector>
+
+#include "check_job.hpp"
+#include "durable.hpp"
+#include "explain.hpp"
+#include "guard.hpp"
+#include "schedule.hpp"
+#include "utf8.hpp"
+
+namespace tickwheel::durable {
+
+std::int64_t read_clock(tw_durable &durable) {
+    database_clock::reading reading = {durable.clock.now(), 0, 0};
+    const std::int64_t error = durable.put_queue.ask(
+        [&](const tw_store &store, void *connection) { return store.now(connection, &reading.now); });
+    if (error != 0)
+        return error;
+    reading.answered = durable.clock.now();
+    durable.its_clock.add(reading);
+    return durable.its_clock.at(reading.answered);
+}
+
+namespace {
+
+// Jobs that have passed the checks.
+struct checked_jobs {
+    std::vector<tw_durable_job> jobs;
+    std::vector<tw_store_put> puts;
+};
+
+// The first due time of a job with a cron expression.
+int schedule_first(tw_durable &durable, const calendar &dates, tw_durable_job &job) {
+    const std::int64_t now =
+        durable.its_clock.is_known() ? durable.its_clock.at(durable.clock.now()) : read_clock(durable);
+    if (now < 0)
+        return static_cast<int>(now);
+    job.due_ns = tw_calendar_next(dates.get(), now);
+    job.absolute = 1;
+    return job.due_ns != TW_STORE_NEVER ? 0 : refuse(-EINVAL, "the cron expression never comes true");
+}
+
+int check_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count, checked_jobs &all) {
+    all.jobs.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        calendar dates;
+        if (const int error = check_job(jobs[i], all.jobs[i], &dates); error != 0)
+            return error;
+        if (jobs[i].cron != nullptr)
+            if (const int error = schedule_first(durable, dates, all.jobs[i]); error != 0)
+                return error;
+    }
+    for (const tw_durable_job &job : all.jobs)
+        all.puts.push_back({&job, 0, 0, 0, 0, 0});
+    return 0;
+}
+
+// A value that C code may have made of any number.
+unsigned number_of(const tw_durable_existing &existing) {
+    unsigned number = 0;
+    static_assert(sizeof number == sizeof existing);
+    std::memcpy(&number, &existing, sizeof number);
+    return number;
+}
+
+int put_for(tw_durable &durable, std::vector<tw_store_put> &puts, bool keep) {
+    tw_store_member whom = {};
+    if (durable.member == nullptr)
+        return durable.put_queue.put(puts, keep, whom);
+    membership &own = durable.member->membership;
+    const claimed_jobs::reservation room = own.choose_to_hold(puts);
+    std::vector<std::int64_t> former;  // what these jobs replace, as far as it is held here
+    claimed_jobs &held = durable.member->jobs;
+    for (const tw_store_put &put : puts)
+        if (const std::int64_t token = keep ? 0 : held.token_of(put.job->kind, put.job->key); token != 0)
+            former.push_back(token);
+    const int error = guarded([&] { return durable.put_queue.put(puts, keep, whom); });
+    if (error == 0)
+        for (const std::int64_t token : former)
+            held.drop(token);
+    if (own.note_puts(puts, whom, error))
+        durable.member->membership_loop->ring();
+    return error;
+}
+
+// Returns how many existed.
+std::int64_t put_all(tw_durable &durable, const tw_durable_job *jobs, std::size_t count, unsigned existing) {
+    if (existing != TW_DURABLE_REPLACE && existing != TW_DURABLE_KEEP)
+        return refuse(-EINVAL, "neither replace nor keep");
+    checked_jobs all;
+    if (const int error = check_all(durable, jobs, count, all); error != 0)
+        return error;
+    if (const int error = put_for(durable, all.puts, existing == TW_DURABLE_KEEP); error != 0)
+        return error;
+    std::int64_t existed = 0;
+    for (const tw_store_put &it : all.puts)
+        existed += it.existed != 0 ? 1 : 0;
+    return existed;
+}
+
+int check_named(const tw_durable *durable, const char *kind, const char *key) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (const int error = check_name(kind, "kind"); error != 0)
+        return error;
+    return check_name(key, "key");
+}
+
+// An entry whose texts are UTF-8, also if another program has inserted the row.
+struct readable_entry {
+    explicit readable_entry(const tw_durable_entry &from) : entry(from) {
+        const char **const texts[] = {&entry.job.kind, &entry.job.key, &entry.job.cron,
+                                      &entry.job.zone, &entry.holder,  &entry.error};
+        for (const char **const text : texts)
+            if (*text != nullptr && !is_utf8(*text))
+                *text = made.emplace_front(made_utf8(*text)).c_str();
+    }
+
+    tw_durable_entry entry;
+    std::forward_list<std::string> made;
+};
+
+// A walk of the user's, which can end with any value; that is not taken for an error of the store's.
+struct walk {
+    tw_durable_visitor *each;
+    void *arg;
+    bool has_visited = false;
+    int end = 0;
+
+    static int visit(const tw_durable_entry *entry, void *arg) {
+        walk &it = *static_cast<walk *>(arg);
+        return guarded([&] {
+            readable_entry shown(*entry);
+            it.has_visited = true;
+            it.end = it.each != nullptr ? it.each(&shown.entry, it.arg) : 0;
+            return it.end != 0 ? 1 : 0;
+        });
+    }
+};
+
+int list(tw_durable &durable, const tw_durable_filter &filter, const char *key, walk &visits) {
+    const int result = guarded([&] {
+        return static_cast<int>(durable.put_queue.ask([&](const tw_store &store, void *connection) {
+            return store.list(connection, &filter, key, walk::visit, &visits);
+        }));
+    });
+    return visits.end != 0 ? visits.end : result;
+}
+
+int explain_absent(int result) { return result == -ENOENT ? refuse(result, "there is no such job") : result; }
+
+}  // namespace
+
+}  // namespace tickwheel::durable
+
+using namespace tickwheel::durable;
+
+TW_API int tw_durable_put(tw_durable *durable, const tw_durable_job *job, enum tw_durable_existing existing) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (job == nullptr)
+        return refuse(-EINVAL, "the job is null");
+    return static_cast<int>(guarded([&] { return put_all(*durable, job, 1, number_of(existing)); }));
+}
+
+TW_API int64_t tw_durable_put_many(tw_durable *durable, const tw_durable_job *jobs, size_t count,
+                                   enum tw_durable_existing existing) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (jobs == nullptr && count > 0)
+        return refuse(-EINVAL, "the jobs are null");
+    const std::int64_t existed = guarded([&] { return put_all(*durable, jobs, count, number_of(existing)); });
+    return existed < 0 ? existed : static_cast<std::int64_t>(count) - existed;
+}
+
+TW_API int tw_durable_remove(tw_durable *durable, const char *kind, const char *key) {
+    if (const int error = check_named(durable, kind, key); error != 0)
+        return error;
+    return guarded([&] {
+        member *const own = durable->member.get();
+        const std::int64_t held = own != nullptr ? own->jobs.token_of(kind, key) : 0;
+        const auto result = static_cast<int>(durable->put_queue.ask(
+            [&](const tw_store &store, void *connection) { return store.remove(connection, kind, key); }));
+        if (result >= 0 && held != 0)
+            own->jobs.drop(held);
+        return explain_absent(result);
+    });
+}
+
+TW_API int64_t tw_durable_requeue(tw_durable *durable, const char *kind, const char *key) {
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (kind == nullptr && key != nullptr)
+        return refuse(-EINVAL, "a key without a kind");
+    if (kind != nullptr)
+        if (const int error = check_name(kind, "kind"); error != 0)
+            return error;
+    if (key != nullptr)
+        if (const int error = check_name(key, "key"); error != 0)
+            return error;
+    const std::int64_t count = guarded([&] {
+        return durable->put_queue.ask(
+            [&](const tw_store &store, void *connection) { return store.requeue(connection, kind, key); });
+    });
+    if (count == 0 && key != nullptr)
+        return refuse(-ENOENT, "no failed job has this name");
+    if (count > 0 && durable->member != nullptr) {
+        if (durable->member->membership.note_pending(kind, 0))
+            durable->member->membership_loop->ring();
+    }
+    return count;
+}
+
+TW_API int tw_durable_get(tw_durable *durable, const char *kind, const char *key, tw_durable_visitor *each,
+                          void *arg) {
+    if (const int error = check_named(durable, kind, key); error != 0)
+        return error;
+    tw_durable_filter filter = {};
+    filter.kind = kind;
+    walk visits{each, arg};
+    const int result = list(*durable, filter, key, visits);
+    return result == 0 && !visits.has_visited ? explain_absent(-ENOENT) : result;
+}
+
+TW_API int tw_durable_list(tw_durable *durable, const tw_durable_filter *filter, tw_durable_visitor *each,
+                           void *arg) {
+    const tw_durable_filter all = filter != nullptr ? *filter : tw_durable_filter{};
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (each == nullptr)
+        return refuse(-EINVAL, "the visitor is null");
+    if (const int error = check_filter(all); error != 0)
+        return error;
+    walk visits{each, arg};
+    return list(*durable, all, nullptr, visits);
+}
+
+TW_API int64_t tw_durable_count(tw_durable *durable, const tw_durable_filter *filter) {
+    const tw_durable_filter all = filter != nullptr ? *filter : tw_durable_filter{};
+    if (const int error = check_usable(durable); error != 0)
+        return error;
+    if (const int error = check_filter(all); error != 0)
+        return error;
+    return guarded([&] {
+        return durable->put_queue.ask(
+            [&](const tw_store &store, void *connection) { return store.count(connection, &all); });
+    });
+}

@@ -1,0 +1,568 @@
+#include "membership.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <unordered_set>
+
+#include "explain.hpp"
+#include "fire.hpp"
+#include "utf8.hpp"
+
+namespace tickwheel::durable {
+
+namespace {
+
+constexpr std::size_t claim_batch = 1000, burial_batch = 1000;
+
+// How long after a look that left ready jobs to others the next one comes.
+constexpr std::int64_t breath_ns = 10 * TW_MILLISECOND;
+
+// How long to wait for room, which is not announced where jobs are forgotten.
+constexpr std::int64_t breath_if_full_ns = 100 * TW_MILLISECOND;
+
+// How soon to resume again after another transaction had a row locked.
+constexpr std::int64_t breath_if_locked_ns = TW_SECOND;
+
+constexpr std::int64_t poll_if_told_ns = 10 * TW_SECOND, poll_if_not_ns = 100 * TW_MILLISECOND;
+
+}  // namespace
+
+membership::membership(const database &to, const settings &all, const local_clock &clock,
+                       database_clock &its_clock, lease &held_by, claimed_jobs &jobs, troubles &found,
+                       counters &counts)
+    : connection_(to), settings_(all), clock_(clock), database_(its_clock), lease_(held_by), jobs_(jobs),
+      troubles_(found), counts_(counts), claim_limit_(claim_batch) {}
+
+// --- what others ask of it ----------------------------------------------------------------
+
+const handling *membership::handling_of(const char *kind) const {
+    const std::lock_guard hold(mutex_);
+    for (const handling &it : handlings_)
+        if (it.kind == kind)
+            return &it;
+    return nullptr;
+}
+
+bool membership::handles(const char *kind) const { return handling_of(kind) != nullptr; }
+
+int membership::handle(handling &&what) {
+    const std::lock_guard hold(mutex_);
+    for (const handling &it : handlings_)
+        if (it.kind == what.kind)
+            return -EEXIST;
+    handlings_.push_back(std::move(what));
+    look_at_ = 0;
+    return 0;
+}
+
+// By the local clock; now, if nothing is known of the database's.
+std::int64_t membership::ready_at(const tw_durable_job &job) const {
+    if (job.absolute == 0)
+        return clock_.now() + std::min(job.due_ns, never - clock_.now());
+    return database_.is_known() ? database_.when(job.due_ns) : clock_.now();
+}
+
+// What is held waits by the database's clock, so something has to be known of it.
+claimed_jobs::reservation membership::choose_to_hold(std::vector<tw_store_put> &puts) {
+    const std::int64_t until = clock_.now() + settings_.horizon_ns;
+    std::vector<tw_store_put *> chosen;
+    if (database_.is_known())
+        for (tw_store_put &it : puts)
+            if (handles(it.job->kind) && ready_at(*it.job) <= until)
+                chosen.push_back(&it);
+    claimed_jobs::reservation room = jobs_.reserve(chosen.size(), true);
+    chosen.resize(room.size());
+    for (tw_store_put *const it : chosen)
+        it->hold = 1;
+    return room;
+}
+
+bool membership::note_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
+                           int error) noexcept {
+    const bool may_have_happened =
+        error == -ENOTCONN || error == -ETIMEDOUT || error == -ENOMEM || error == -EIO;
+    if (error != 0 && !may_have_happened)
+        return false;
+    bool has_news = false;
+    if (error == 0 && guarded([&] { return accept_puts(puts, whom, has_news); }) == 0)
+        return has_news;
+    if (std::none_of(puts.begin(), puts.end(), [](const tw_store_put &it) { return it.hold != 0; }))
+        return has_news;
+    ++doubts_;
+    return true;
+}
+
+// 0, or an error if something may be held that is not known here.
+int membership::accept_puts(const std::vector<tw_store_put> &puts, const tw_store_member &whom,
+                            bool &has_news) {
+    std::vector<std::unique_ptr<claimed_job>> held;
+    for (const tw_store_put &it : puts) {
+        if (it.token == 0) {
+            has_news = note_pending(it.job->kind, ready_at(*it.job)) || has_news;
+            continue;
+        }
+        tw_durable_entry entry = {};
+        entry.job = *it.job;
+        entry.job.due_ns = entry.ready_ns = it.ready_ns;
+        entry.job.absolute = 1;
+        entry.state = it.started != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
+        entry.token = it.token;
+        held.push_back(std::make_unique<claimed_job>(entry, *handling_of(it.job->kind), whom, jobs_));
+    }
+    const int error = jobs_.accept(std::move(held), whom);
+    return error == -ESTALE ? 0 : error;
+}
+
+bool membership::note_pending(const char *kind, std::int64_t ready_at) {
+    if (kind != nullptr && !handles(kind))
+        return false;
+    const std::lock_guard hold(mutex_);
+    const std::int64_t look_at = ready_at - settings_.horizon_ns;
+    if (look_at >= look_at_)
+        return false;
+    look_at_ = look_at;
+    return true;
+}
+
+bool membership::note_settled(std::int64_t ready_at) {
+    const std::lock_guard hold(mutex_);
+    const std::int64_t look_at = wants_room_         ? 0
+                                 : ready_at == never ? never
+                                                     : ready_at - settings_.horizon_ns;
+    wants_room_ = false;
+    if (look_at >= look_at_)
+        return false;
+    look_at_ = look_at;
+    return true;
+}
+
+// --- a step -------------------------------------------------------------------------------
+
+std::int64_t membership::step(std::int64_t now) {
+    {
+        const std::lock_guard hold(mutex_);
+        if (handlings_.empty())
+            return never;
+    }
+    watch_lease(now);
+    if (now < try_at_) {
+        tell_of_connection();  // what the dispatcher has found
+        return try_at_;
+    }
+    int error;
+    try {
+        error = work();
+    } catch (const std::bad_alloc &) {
+        error = refuse(-ENOMEM, "no memory");
+    }
+    const std::int64_t pause = error != 0 ? pause_after(error) : 0;
+    troubles_.note(agent_name::membership, error);
+    tell_of_connection();
+    if (error != 0)
+        return clock_.now() + pause;
+    pause_.reset();
+    const std::lock_guard hold(mutex_);
+    return std::min({renew_at_, look_at_, resume_at_});
+}
+
+int membership::work() {
+    if (const int error = connect(); error != 0)
+        return error;
+    // The last of them: notifications that came during a call are with the connection already, and its
+    // descriptor does not become readable for them.
+    for (const auto part : {&membership::begin_to_listen, &membership::resume, &membership::listen_to_others,
+                            &membership::look, &membership::bury, &membership::listen_to_others}) {
+        if (const int error = renew_if_due(); error != 0)
+            return error;
+        if (const int error = (this->*part)(); error != 0)
+            return error;
+    }
+    return 0;
+}
+
+// In this step, or in the next.
+void membership::look_soon() {
+    const std::lock_guard hold(mutex_);
+    look_at_ = 0;
+}
+
+bool membership::is_time_to_look() const {
+    const std::lock_guard hold(mutex_);
+    return clock_.now() >= look_at_;
+}
+
+std::int64_t membership::pause_after(int error) {
+    ++counts_.errors;
+    is_away_ = is_loss(error);
+    if (!connection_.is_open()) {
+        is_connected_ = false;
+        bell_of_database_ = -1;
+        renew_at_ = 0;  // the next connection may lead to another server
+        ++doubts_;
+    }
+    const std::int64_t pause = std::min(pause_.next(), settings_.lease_ns / 6);
+    try_at_ = clock_.now() + pause;
+    return pause;
+}
+
+// Tells of each change once, however often the database is tried meanwhile.
+void membership::tell_of_connection() {
+    const trouble now = troubles_.now();
+    if (now.error == 0 && !is_connected_)
+        return;
+    const tw_durable_event event = now.error == 0       ? TW_DURABLE_CONNECTED
+                                   : is_loss(now.error) ? TW_DURABLE_DISCONNECTED
+                                                        : TW_DURABLE_REFUSED;
+    const int error = event == TW_DURABLE_REFUSED ? now.error : 0;
+    if (told_ == event && told_error_ == error)
+        return;
+    told_ = event;
+    told_error_ = error;
+    tell(event, now.error != 0 ? now.why : "");
+}
+
+void membership::tell(tw_durable_event event, const char *why) const {
+    if (settings_.on_event == nullptr)
+        return;
+    const in_user_code inside;
+    settings_.on_event(event, why, settings_.on_event_arg);
+}
+
+void membership::learn(const database_clock::reading &reading) {
+    if (database_.add(reading))
+        jobs_.arm_again();
+}
+
+// --- membership ---------------------------------------------------------------------------
+
+int membership::connect() {
+    if (const int error = connection_.open(); error != 0)
+        return error;
+    is_away_ = false;
+    return lease_.member().id == 0 ? join() : 0;
+}
+
+int membership::begin_to_listen() {
+    if (is_connected_)
+        return 0;
+    const auto bell = connection_.ask([](const tw_store &store, void *connection) {
+        return store.listen != nullptr ? store.listen(connection) : -EOPNOTSUPP;
+    });
+    if (bell < 0 && !connection_.is_open())
+        return static_cast<int>(bell);
+    bell_of_database_ = bell >= 0 ? static_cast<int>(bell) : -1;
+    poll_ns_ = settings_.poll_ns;
+    if (poll_ns_ == 0)
+        poll_ns_ = bell >= 0 ? poll_if_told_ns : poll_if_not_ns;
+    is_connected_ = true;
+    ++counts_.connects;
+    look_soon();
+    return 0;
+}
+
+int membership::join() {
+    tw_store_member member = {};
+    const std::int64_t asked = clock_.now();
+    const unsigned doubts = doubts_;
+    const auto error = connection_.ask([&](const tw_store &store, void *connection) {
+        return store.join(connection, settings_.name.c_str(), settings_.lease_ns, &member);
+    });
+    if (error != 0)
+        return static_cast<int>(error);
+    lease_.begin(member, asked);
+    settled_doubts_ = doubts;  // of a new member the database holds nothing
+    resume_at_ = never;
+    has_told_lease_ = false;
+    renew_at_ = 0;
+    return 0;
+}
+
+int membership::rejoin() {
+    lose_membership();
+    return join();
+}
+
+int membership::renew_if_due() { return clock_.now() >= renew_at_ ? renew() : 0; }
+
+int membership::renew() {
+    const tw_store_member member = lease_.member();
+    database_clock::reading reading = {clock_.now(), 0, 0};
+    const auto error = connection_.ask([&](const tw_store &store, void *connection) {
+        return store.renew(connection, &member, settings_.lease_ns, &reading.now);
+    });
+    if (error == -ESTALE)
+        return has_doubts() ? resume() : rejoin();  // the epoch may be another, if an answer was lost
+    if (error != 0)
+        return static_cast<int>(error);
+    reading.answered = clock_.now();
+    lease_.extend(reading.asked);
+    has_told_lease_ = false;
+    learn(reading);
+    renew_at_ = reading.asked + settings_.lease_ns / 3;
+    has_dead_ = true;  // nobody tells of those whose lease has ended, so they are looked for each time
+    return 0;
+}
+
+void membership::lose_membership() {
+    lease_.end();
+    jobs_.forget_all();
+    if (!has_told_lease_) {
+        ++counts_.lost_leases;
+        tell(TW_DURABLE_LEASE_LOST, "the lease has ended, and others took over");
+    }
+    has_told_lease_ = true;
+}
+
+// The lease ends here by itself if the database is away for too long.
+void membership::watch_lease(std::int64_t now) {
+    if (lease_.member().id == 0 || has_told_lease_ || now < lease_.until())
+        return;
+    has_told_lease_ = true;
+    ++counts_.lost_leases;
+    tell(TW_DURABLE_LEASE_LOST, "it was not renewed in time");
+}
+
+std::int64_t membership::ask_what_is_held(const std::vector<std::int64_t> &started, tw_store_member &member,
+                                          std::vector<finding> &found) {
+    return connection_.ask([&](const tw_store &store, void *connection) {
+        return store.resume(
+            connection, &member, started.data(), started.size(),
+            [](const tw_durable_entry *entry, void *arg) {
+                return guarded([&] {
+                    static_cast<std::vector<finding> *>(arg)->push_back(
+                        {entry->job.kind, entry->job.key, entry->token, entry->state});
+                    return 0;
+                });
+            },
+            &found);
+    });
+}
+
+int membership::resume() {
+    if (!has_doubts() && clock_.now() < resume_at_)
+        return 0;
+    const unsigned doubts = doubts_;
+    tw_store_member member = lease_.member();
+    const std::vector<std::int64_t> started = jobs_.started();
+    std::vector<finding> found;
+    const auto error = ask_what_is_held(started, member, found);
+    if (error == -ESTALE)
+        return rejoin();
+    lease_.set_epoch(member.epoch);  // which may have risen although the rest has failed: renewals need it
+    if (error != 0)
+        return static_cast<int>(error);
+
+    const std::unordered_set<std::int64_t> to_mark(started.begin(), started.end());
+    std::unordered_set<std::int64_t> tokens;
+    std::vector<tw_store_outcome> unknown;
+    bool is_unmarked = false;
+    for (const finding &job : found) {
+        tokens.insert(job.token);
+        is_unmarked = is_unmarked || (job.state == TW_DURABLE_HELD && to_mark.contains(job.token));
+        if (!jobs_.has(job.kind, job.key, job.token))
+            unknown.push_back(
+                {job.kind.c_str(), job.key.c_str(), job.token, TW_STORE_RELEASE, 0, 0, 0, 0, nullptr, 0});
+    }
+    jobs_.forget_others(tokens, member.epoch);
+    std::size_t locked = 0;
+    if (!unknown.empty()) {
+        look_soon();  // a connection gets no notification of its own release
+        if (const int failed = settle(unknown, member, locked); failed != 0)
+            return failed;
+    }
+    settled_doubts_ = doubts;
+    resume_at_ = is_unmarked || locked != 0 ? clock_.now() + breath_if_locked_ns : never;
+    return 0;
+}
+
+int membership::settle(std::vector<tw_store_outcome> &outcomes, const tw_store_member &whom,
+                       std::size_t &locked) {
+    const auto error = connection_.ask([&](const tw_store &store, void *connection) {
+        return store.settle(connection, &whom, outcomes.data(), outcomes.size());
+    });
+    for (const tw_store_outcome &job : outcomes)
+        locked += error == 0 && job.matched == -EBUSY ? 1 : 0;
+    return static_cast<int>(error);
+}
+
+// --- claims -------------------------------------------------------------------------------
+
+int membership::listen_to_others() {
+    if (bell_of_database_ < 0)
+        return 0;
+    std::int64_t ready = 0;
+    const auto told = connection_.ask(
+        [&](const tw_store &store, void *connection) { return store.told(connection, &ready); });
+    if (told < 0)
+        return static_cast<int>(told);
+    if (told > 0) {
+        const std::lock_guard hold(mutex_);
+        const std::int64_t ready_at = database_.is_known() ? database_.when(ready) : 0;
+        look_at_ = std::min(look_at_, ready_at - settings_.horizon_ns);
+    }
+    return 0;
+}
+
+// Makes one claim. If that was full the next step looks again at once, after the lease and what others have
+// told.
+int membership::look() {
+    if (!is_time_to_look())
+        return 0;
+    {
+        const std::lock_guard hold(mutex_);
+        look_at_ = clock_.now() + poll_ns_;
+    }
+    const claimed_jobs::reservation room = jobs_.reserve(claim_limit_);
+    if (note_room(room.size()) == 0)
+        return 0;
+    tw_store_look seen = {};
+    std::size_t count = 0;
+    const int error = claim(room.size(), seen, count);
+    if (error != 0)
+        look_soon();
+    if (error == -ESTALE) {
+        renew_at_ = 0;  // which finds out whether it is dead
+        return 0;
+    }
+    if (error == -EBUSY || error == -ETIMEDOUT)  // it may have been too much for the time
+        claim_limit_ = std::max<std::size_t>(1, claim_limit_ / 4);
+    if (error != 0)
+        return error;
+    if (count == claim_limit_)  // slowly, as a claim that fails costs a timeout
+        claim_limit_ = std::min(claim_batch, claim_limit_ + claim_limit_ / 16 + 1);
+    has_dead_ = has_dead_ || seen.has_dead != 0;
+    const std::lock_guard hold(mutex_);
+    if (count == room.size())
+        look_at_ = 0;
+    else
+        plan_next_look(seen);
+    return 0;
+}
+
+// If there is none, the next answer is noted, and has the membership look again.
+std::size_t membership::note_room(std::size_t room) {
+    const std::lock_guard hold(mutex_);
+    wants_room_ = room == 0;
+    if (room == 0)  // what is forgotten makes room, too, and is not noted
+        look_at_ = std::min(look_at_, clock_.now() + breath_if_full_ns);
+    return room;
+}
+
+// REQUIRES: mutex held
+void membership::plan_next_look(const tw_store_look &seen) {
+    if (seen.next_ns == TW_STORE_NEVER)
+        return;
+    const std::int64_t now = clock_.now();
+    const std::int64_t enters = database_.when(seen.next_ns) - settings_.horizon_ns;
+    // What comes into the horizon one after the other is claimed in portions.
+    const std::int64_t soonest = enters > now ? now + settings_.horizon_ns / 4 : now + breath_ns;
+    look_at_ = std::min(look_at_, std::max(enters, soonest));
+}
+
+std::vector<const char *> membership::handled_kinds() const {
+    const std::lock_guard hold(mutex_);
+    std::vector<const char *> kinds;
+    for (const handling &it : handlings_)
+        kinds.push_back(it.kind.c_str());
+    return kinds;
+}
+
+namespace {
+
+// A row that another program has inserted may have texts that no handler must see. A database that checks
+// them has none.
+bool is_readable(const tw_durable_job &job) {
+    return is_utf8(job.key) && (job.cron == nullptr || is_utf8(job.cron)) &&
+           (job.zone == nullptr || is_utf8(job.zone));
+}
+
+}  // namespace
+
+int membership::claim(std::size_t limit, tw_store_look &seen, std::size_t &count) {
+    const std::vector<const char *> kinds = handled_kinds();
+    tw_store_claim wanted = {lease_.member(), kinds.data(), kinds.size(), settings_.horizon_ns, limit};
+    struct context {
+        membership &self;
+        const tw_store_member &whom;
+        std::vector<std::unique_ptr<claimed_job>> claimed, unreadable;  // if the claim returns 0
+    } taking = {*this, wanted.member, {}, {}};
+    database_clock::reading reading = {clock_.now(), 0, 0};
+    const auto error = connection_.ask([&](const tw_store &store, void *connection) {
+        return store.claim(
+            connection, &wanted,
+            [](const tw_durable_entry *entry, void *arg) {
+                return guarded([&] {
+                    auto &it = *static_cast<context *>(arg);
+                    auto &jobs = is_readable(entry->job) ? it.claimed : it.unreadable;
+                    jobs.push_back(std::make_unique<claimed_job>(
+                        *entry, *it.self.handling_of(entry->job.kind), it.whom, it.self.jobs_));
+                    return 0;
+                });
+            },
+            &taking, &seen);
+    });
+    if (error != 0) {
+        if (error != -ESTALE)
+            ++doubts_;  // it may have claimed what did not get here
+        return static_cast<int>(error);
+    }
+    reading.answered = clock_.now();
+    reading.now = seen.now_ns;
+    learn(reading);
+    count = taking.claimed.size() + taking.unreadable.size();
+    const int left_out = jobs_.accept(std::move(taking.claimed), wanted.member);
+    std::size_t locked = 0;
+    const int failed = fail(taking.unreadable, wanted.member, locked);
+    if (failed != 0 || locked != 0)
+        ++doubts_;  // to resume gives them back
+    if (failed != 0)
+        return failed;
+    if (left_out == 0 || left_out == -ESTALE)
+        return 0;
+    ++doubts_;  // to resume gives back the rest
+    return refuse(left_out, left_out == -ENOMEM ? "no memory" : "the database has given a token twice");
+}
+
+// They stay in the database as failed jobs, with the reason.
+int membership::fail(const std::vector<std::unique_ptr<claimed_job>> &jobs, const tw_store_member &whom,
+                     std::size_t &locked) {
+    if (jobs.empty())
+        return 0;
+    std::vector<tw_store_outcome> outcomes;
+    outcomes.reserve(jobs.size());
+    for (const auto &job : jobs)
+        outcomes.push_back({job->kind.c_str(), job->key.c_str(), job->token, TW_STORE_FAIL, job->job.due_ns,
+                            job->ready_ns, 0, job->attempts, "its key, cron expression or zone is not UTF-8",
+                            0});
+    const int error = settle(outcomes, whom, locked);
+    for (const tw_store_outcome &job : outcomes)
+        counts_.failed += error == 0 && job.matched == 1 ? 1 : 0;
+    return error;
+}
+
+int membership::bury() {
+    if (!has_dead_)
+        return 0;
+    const auto released = connection_.ask(
+        [](const tw_store &store, void *connection) { return store.bury(connection, burial_batch); });
+    if (released < 0)
+        return static_cast<int>(released);
+    counts_.released += static_cast<std::uint64_t>(released);
+    has_dead_ = released == burial_batch;
+    if (released > 0)
+        look_soon();
+    return 0;
+}
+
+// --- the end ------------------------------------------------------------------------------
+
+void membership::leave() {
+    const tw_store_member member = lease_.member();
+    if (member.id == 0 || !connection_.is_open())
+        return;
+    connection_.ask(
+        [&](const tw_store &store, void *connection) { return store.leave(connection, &member); });
+    lease_.end();
+}
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,136 @@
+#include "put_queue.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "explain.hpp"
+#include "job_name.hpp"
+
+namespace tickwheel::durable {
+
+namespace {
+
+// More would not make a put cheaper, and would have the first wait for the last.
+constexpr std::size_t most_together = 1000;
+
+bool holds_any(const std::vector<tw_store_put> &puts) {
+    return std::any_of(puts.begin(), puts.end(), [](const tw_store_put &it) { return it.hold != 0; });
+}
+
+}  // namespace
+
+thread_local const put_queue::turn *put_queue::turn::innermost = nullptr;
+
+put_queue::turn::turn(put_queue &whose) : whose_(whose), is_refused_(whose.is_in_use_by_this_thread()) {
+    if (is_refused_)
+        return;
+    std::unique_lock hold(whose_.mutex_);
+    whose_.changed_.wait(hold, [&] { return !whose_.is_busy_; });
+    whose_.is_busy_ = true;
+    former_ = std::exchange(innermost, this);
+}
+
+put_queue::turn::~turn() {
+    if (is_refused_)
+        return;
+    innermost = former_;
+    {
+        const std::lock_guard hold(whose_.mutex_);
+        whose_.is_busy_ = false;
+    }
+    whose_.changed_.notify_all();
+}
+
+bool put_queue::is_in_use_by_this_thread() const {
+    for (const turn *it = turn::innermost; it != nullptr; it = it->former_)
+        if (&it->whose_ == this)
+            return true;
+    return false;
+}
+
+int put_queue::refuse_nested() { return refuse(-EDEADLK, "called by a visitor of the same connection"); }
+
+int put_queue::send(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
+    whom = lease_ != nullptr && holds_any(puts) ? lease_->member() : tw_store_member{};
+    return static_cast<int>(connection_.ask([&](const tw_store &store, void *connection) {
+        return store.put(connection, puts.data(), puts.size(), keep ? 1 : 0, whom.id != 0 ? &whom : nullptr);
+    }));
+}
+
+// What a later put replaces is not to be held: it would be started in between.
+void put_queue::hold_last_of_each_name(std::vector<tw_store_put> &puts) {
+    std::unordered_set<std::string> later;
+    for (auto it = puts.rbegin(); puts.size() > 1 && it != puts.rend(); ++it)
+        if (!later.insert(name_of(*it->job)).second)
+            it->hold = 0;
+}
+
+// Sends the requests that wait as one transaction, as far as they fit. If the database refuses a value, each
+// is sent alone, so that the bad text of one caller does not fail the others. They leave the queue when they
+// are done: if memory runs out before that, their own threads send them again.
+void put_queue::put_together() {
+    std::vector<request *> together;
+    std::vector<tw_store_put> all;
+    {
+        const std::lock_guard hold(mutex_);
+        for (request *const it : waiting_) {
+            if (!together.empty() && (it->keep != together.front()->keep || all.size() >= most_together))
+                break;
+            together.push_back(it);
+            all.insert(all.end(), it->puts.begin(), it->puts.end());
+        }
+    }
+    if (together.empty())
+        return;
+    if (!together.front()->keep && holds_any(all))
+        hold_last_of_each_name(all);
+    tw_store_member whom = {};
+    const int error = send(all, together.front()->keep, whom);
+    const bool one_by_one = error == -EINVAL && together.size() > 1;
+    std::size_t next = 0;
+    for (request *const it : together) {
+        for (tw_store_put &put : it->puts)
+            put = all[next++];
+        it->whom = whom;
+        it->error = one_by_one ? send(it->puts, it->keep, it->whom) : error;
+        if (it->error != 0)
+            it->why = noted(it->error);
+    }
+    const std::lock_guard hold(mutex_);
+    for (request *const it : together)
+        it->is_done = true;
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(together.size()));
+}
+
+int put_queue::put(std::vector<tw_store_put> &puts, bool keep, tw_store_member &whom) {
+    if (is_in_use_by_this_thread())
+        return refuse_nested();
+    request mine{puts, keep, whom, false, 0, {}};
+    {
+        const std::lock_guard hold(mutex_);
+        waiting_.push_back(&mine);
+    }
+    for (;;) {
+        {
+            std::unique_lock hold(mutex_);
+            changed_.wait(hold, [&] { return mine.is_done || !is_busy_; });
+            if (mine.is_done)
+                break;
+        }
+        const turn on_behalf_of_all(*this);
+        try {
+            put_together();
+        } catch (const std::bad_alloc &) {
+            const std::lock_guard hold(mutex_);
+            std::erase(waiting_, &mine);
+            throw;
+        }
+    }
+    return mine.error != 0 ? refuse(mine.error, mine.why) : 0;
+}
+
+}  // namespace tickwheel::durable

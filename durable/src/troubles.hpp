@@ -1,0 +1,47 @@
+// What keeps this process from its work with the database, as its agents find. The membership tells the user.
+#pragma once
+
+#include <mutex>
+
+#include "explain.hpp"
+
+namespace tickwheel::durable {
+
+enum class agent_name { membership, dispatcher };
+
+struct trouble {
+    int error = 0;       // 0: none, or no longer
+    char why[256] = "";  // of the last error
+};
+
+class troubles {
+  public:
+    // Notes how the last step of an agent went: 0, or an error that this thread has noted. Returns true if
+    // that is another one than before.
+    bool note(agent_name by, int error) {
+        const std::lock_guard hold(mutex_);
+        trouble &its = by == agent_name::membership ? of_membership_ : of_dispatcher_;
+        const bool is_other = its.error != error;
+        its.error = error;
+        if (error == 0)
+            return is_other;
+        copy_text(its.why, sizeof its.why, explanation_of(error));
+        latest_ = &its;
+        return is_other;
+    }
+
+    // That of the membership, or else of the dispatcher. If there is none, `why` is that of the latest.
+    trouble now() const {
+        const std::lock_guard hold(mutex_);
+        return of_membership_.error != 0   ? of_membership_
+               : of_dispatcher_.error != 0 ? of_dispatcher_
+                                           : *latest_;
+    }
+
+  private:
+    mutable std::mutex mutex_;
+    trouble of_membership_, of_dispatcher_;
+    const trouble *latest_ = &of_membership_;
+};
+
+}  // namespace tickwheel::durable

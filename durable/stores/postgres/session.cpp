@@ -1,0 +1,346 @@
+#include "session.hpp"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+namespace tickwheel::durable::postgres {
+
+namespace {
+
+std::int64_t steady_now() {
+    timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * std::int64_t{1'000'000'000} + now.tv_nsec;
+}
+
+// Codes of errors, or their first two letters, a class.
+struct meaning {
+    const char *code;
+    int error;
+};
+constexpr const char *lock_not_available = "55P03";
+constexpr meaning meanings[] = {
+    {"53100", -ENOSPC},  // disk full
+    {"53200", -ENOMEM},  //
+    {"53", -ENOTCONN},   // too many connections
+    {"25006", -EROFS},   // a standby, or a read-only transaction
+    {"42501", -EACCES},  // insufficient privilege
+    {"28", -EACCES},     // authorization
+    {"3D000", -ENOENT},  // no such database
+    {"3F000", -EPROTO},  // no such schema
+    {"42", -EPROTO},     // a table, column or function is not there, is another, or is there already
+    {lock_not_available, -EBUSY},
+    {"57014", -EBUSY},    // cancelled, by a timeout of the server's
+    {"57", -ENOTCONN},    // shut down, crashed, starting
+    {"40", -EBUSY},       // deadlock, serialization
+    {"08", -ENOTCONN},    // connection
+    {"XX001", -EBADMSG},  // data corrupted
+    {"XX002", -EBADMSG},  // index corrupted
+    {"22", -EINVAL},      // data, such as a character that the encoding of the database lacks
+};
+
+int meaning_of(const char *code) {
+    for (const meaning &each : meanings)
+        if (code != nullptr && std::strncmp(code, each.code, std::strlen(each.code)) == 0)
+            return each.error;
+    return -EIO;
+}
+
+// A password that holds '/' or '@' as they are ends early, and libpq takes its rest for a host, a port or a
+// database, which its errors repeat.
+bool splits_password(const char *address) {
+    const char *const begin = std::strstr(address, "://");
+    if (begin == nullptr)
+        return false;
+    const char *rest = begin + 3 + std::strcspn(begin + 3, "@/");
+    rest += *rest != 0 ? 1 : 0;
+    return std::memchr(rest, '@', std::strcspn(rest, "?")) != nullptr;
+}
+
+bool has_ports(const PQconninfoOption *options) {
+    for (; options->keyword != nullptr; ++options)
+        if (std::strcmp(options->keyword, "port") == 0 && options->val != nullptr)
+            return options->val[std::strspn(options->val, "0123456789,")] == 0;
+    return true;
+}
+
+bool is_well_formed(const char *address) {
+    PQconninfoOption *const options = PQconninfoParse(address, nullptr);
+    if (options == nullptr)
+        return false;
+    const bool good = !splits_password(address) && has_ports(options);
+    PQconninfoFree(options);
+    return good;
+}
+
+std::string without_newline(const char *text) {
+    std::string line = text != nullptr ? text : "";
+    while (!line.empty() && line.back() == '\n')
+        line.pop_back();
+    return line;
+}
+
+}  // namespace
+
+int session::broken(int error, const char *why) {
+    why_ = without_newline(why);
+    return error;
+}
+
+// Waits until the socket is ready, or the time is up.
+int session::wait_for(short events) {
+    pollfd socket = {PQsocket(connection_), events, 0};
+    for (;;) {
+        const std::int64_t left = wait_until_ - steady_now();
+        if (left <= 0)
+            return broken(-ETIMEDOUT, "the server did not answer in time");
+        const int ready = poll(&socket, 1, static_cast<int>((left + 999'999) / 1'000'000));
+        if (ready > 0)
+            return 0;
+        if (ready < 0 && errno != EINTR)
+            return broken(-EIO, std::strerror(errno));
+    }
+}
+
+// --- connecting -------------------------------------------------------------------------
+
+int session::connect_in_time() {
+    for (;;) {
+        const PostgresPollingStatusType status = PQconnectPoll(connection_);
+        if (status == PGRES_POLLING_OK)
+            return 0;
+        if (status == PGRES_POLLING_FAILED)
+            break;
+        if (const int error = wait_for(status == PGRES_POLLING_READING ? POLLIN : POLLOUT); error != 0)
+            return error;
+    }
+    // libpq gives no code for an error before the connection stands. Its text is not translated here, since
+    // the locale of the messages is the server's.
+    why_ = without_newline(PQerrorMessage(connection_));
+    if (std::strstr(why_.c_str(), "does not exist") != nullptr &&
+        std::strstr(why_.c_str(), "database") != nullptr)
+        return -ENOENT;
+    if (std::strstr(why_.c_str(), "authentication failed") != nullptr ||
+        std::strstr(why_.c_str(), "pg_hba.conf") != nullptr || PQconnectionNeedsPassword(connection_) != 0 ||
+        std::strstr(why_.c_str(), "role \"") != nullptr)
+        return -EACCES;
+    return -ENOTCONN;
+}
+
+int session::open(const char *address) {
+    // The text of a parser's complaint may repeat a part of the address, and so of a password.
+    if (!is_well_formed(address))
+        return broken(-EINVAL, "the address is malformed");
+
+    const char *const keys[] = {"dbname", "fallback_application_name", "client_encoding", nullptr};
+    const char *const values[] = {address, "tickwheel", "UTF8", nullptr};
+    wait_until_ = steady_now() + timeout_ns_;
+    connection_ = PQconnectStartParams(keys, values, 1);
+    if (connection_ == nullptr)
+        return broken(-ENOMEM, "no memory");
+    // libpq writes them to stderr, also while it connects.
+    PQsetNoticeProcessor(
+        connection_, [](void *, const char *) {}, nullptr);
+    if (PQstatus(connection_) == CONNECTION_BAD)
+        return broken(-ENOTCONN, PQerrorMessage(connection_));
+    if (const int error = connect_in_time(); error != 0)
+        return error;
+    PQsetnonblocking(connection_, 1);
+    // Only the system's operators, functions and types are found without a schema: otherwise another user
+    // could put one into a schema of the search path, and this connection would run it.
+    //
+    // Statements here take few rows by an index. Without statistics the planner may think that a table is
+    // small, and read all of it; and a plan that it has made for a small table would stay when that has
+    // grown.
+    // The server stops waiting for one lock at 70 % of the timeout, and cancels a statement at 80 %. Both
+    // come before the session stops waiting, so the caller knows that nothing has changed. The limit for a lock
+    // is the lower one so that the text of the error names the lock.
+    //
+    // A database without an encoding has texts as they are. A row that another program inserted with a text
+    // that is not UTF-8 would make each statement that reads it fail, so here the server does not check them.
+    const char *const encoding = PQparameterStatus(connection_, "server_encoding");
+    const bool has_encoding = encoding == nullptr || std::strcmp(encoding, "SQL_ASCII") != 0;
+    return run(
+        std::string(has_encoding ? "" : "set client_encoding = sql_ascii;") +
+        "set search_path = pg_catalog, pg_temp; set lock_timeout = " + server_limit(70) +
+        "; set statement_timeout = " + server_limit(80) +
+        ";"
+        "set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off; set jit = off;"
+        "set plan_cache_mode = force_generic_plan; set default_transaction_isolation = 'read committed';"
+        "set idle_in_transaction_session_timeout = 0; set synchronous_commit = on");
+}
+
+std::string session::server_limit(int percent) const {
+    return std::to_string(timeout_ns_ / 1'000'000 * percent / 100);
+}
+
+int session::be_patient(bool patient) {
+    patience_ = patient ? 100 : 1;
+    return run("set statement_timeout = " + (patient ? "0" : server_limit(80)));
+}
+
+void session::abandon() {
+    if (connection_ != nullptr && PQsocket(connection_) >= 0)
+        close(PQsocket(connection_));
+    connection_ = nullptr;  // PQfinish would tell the server that the parent leaves
+}
+
+// --- calling ----------------------------------------------------------------------------
+
+int session::failed(const PGresult *result) {
+    if (PQstatus(connection_) != CONNECTION_OK)
+        return broken(-ENOTCONN, PQerrorMessage(connection_));
+    const char *const code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    why_ = without_newline(PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
+    met_lock_ = code != nullptr && std::strcmp(code, lock_not_available) == 0;
+    return meaning_of(code);
+}
+
+int session::send_all() {
+    for (;;) {
+        const int left = PQflush(connection_);
+        if (left == 0)
+            return 0;
+        if (left < 0)
+            return broken(-ENOTCONN, PQerrorMessage(connection_));
+        // The server may be sending, and not read before that has been taken from it.
+        if (const int error = wait_for(POLLIN | POLLOUT); error != 0)
+            return error;
+        if (PQconsumeInput(connection_) == 0)
+            return broken(-ENOTCONN, PQerrorMessage(connection_));
+    }
+}
+
+// One result; `out` holds a null when there are no more.
+int session::receive_one(rows &out) {
+    while (PQisBusy(connection_) != 0) {
+        if (const int error = wait_for(POLLIN); error != 0)
+            return error;
+        if (PQconsumeInput(connection_) == 0)
+            return broken(-ENOTCONN, PQerrorMessage(connection_));
+    }
+    out = rows(PQgetResult(connection_));
+    return 0;
+}
+
+// All results of what was sent: the last one, or the first error.
+int session::receive(rows &out) {
+    if (const int error = send_all(); error != 0)
+        return error;
+    int result = 0;
+    for (;;) {
+        rows next;
+        if (const int error = receive_one(next); error != 0)
+            return error;
+        if (next.get() == nullptr)
+            return result;
+        const ExecStatusType status = PQresultStatus(next.get());
+        if (result == 0 && status != PGRES_TUPLES_OK && status != PGRES_COMMAND_OK)
+            result = failed(next.get());
+        if (result == 0)
+            out = std::move(next);
+    }
+}
+
+int session::run(const std::string &statements) {
+    wait_until_ = steady_now() + timeout_ns_ * patience_;
+    rows ignored;
+    if (PQsendQuery(connection_, statements.c_str()) == 0)
+        return broken(-ENOTCONN, PQerrorMessage(connection_));
+    return receive(ignored);
+}
+
+void session::prepare_later(std::vector<std::string> statements) {
+    statements_ = std::move(statements);
+    is_prepared_.assign(statements_.size(), false);
+    ++generation_;
+}
+
+std::string session::name_of(std::size_t statement) const {
+    return std::to_string(generation_) + '.' + std::to_string(statement);
+}
+
+int session::prepare(std::size_t statement) {
+    if (is_prepared_[statement])
+        return 0;
+    rows ignored;
+    if (PQsendPrepare(connection_, name_of(statement).c_str(), statements_[statement].c_str(), 0, nullptr) ==
+        0)
+        return broken(-ENOTCONN, PQerrorMessage(connection_));
+    const int error = receive(ignored);
+    is_prepared_[statement] = error == 0;
+    return error;
+}
+
+int session::send(std::size_t statement, parameters &with) {
+    met_lock_ = false;
+    wait_until_ = steady_now() + timeout_ns_ * patience_;
+    if (const int error = prepare(statement); error != 0)
+        return error;
+    if (PQsendQueryPrepared(connection_, name_of(statement).c_str(), with.count(), with.pointers(),
+                            with.lengths(), with.formats(), 1) == 0)
+        return broken(-ENOTCONN, PQerrorMessage(connection_));
+    return 0;
+}
+
+int session::call(std::size_t statement, parameters &with, rows &out) {
+    if (const int error = send(statement, with); error != 0)
+        return error;
+    return receive(out);
+}
+
+// What was left unread when a walk ended early.
+int session::drop_rest() {
+    PGcancel *const cancel = PQgetCancel(connection_);
+    char ignored[64];
+    PQcancel(cancel, ignored, sizeof ignored);
+    PQfreeCancel(cancel);
+    for (;;) {
+        rows next;
+        if (const int error = receive_one(next); error != 0 || next.get() == nullptr)
+            return error;
+    }
+}
+
+int session::call_for_each(std::size_t statement, parameters &with,
+                           const std::function<int(const rows &, int)> &each) {
+    if (const int error = send(statement, with); error != 0)
+        return error;
+    PQsetSingleRowMode(connection_);
+    if (const int error = send_all(); error != 0)
+        return error;
+    int result = 0;
+    for (;;) {
+        rows next;
+        if (const int error = receive_one(next); error != 0)
+            return error;
+        if (next.get() == nullptr)
+            return result;
+        wait_until_ = steady_now() + timeout_ns_ * patience_;
+        if (PQresultStatus(next.get()) == PGRES_SINGLE_TUPLE)
+            result = each(next, 0);
+        else if (PQresultStatus(next.get()) != PGRES_TUPLES_OK)
+            result = failed(next.get());
+        if (result != 0) {
+            const int error = drop_rest();
+            return error != 0 ? error : result;
+        }
+    }
+}
+
+int session::read_notifications(const std::function<void(const char *)> &each) {
+    if (PQconsumeInput(connection_) == 0)
+        return broken(-ENOTCONN, PQerrorMessage(connection_));
+    while (PGnotify *const told = PQnotifies(connection_)) {
+        if (told->be_pid != PQbackendPID(connection_))
+            each(told->extra);
+        PQfreemem(told);
+    }
+    return PQstatus(connection_) == CONNECTION_OK ? 0 : broken(-ENOTCONN, "the server is gone");
+}
+
+}  // namespace tickwheel::durable::postgres

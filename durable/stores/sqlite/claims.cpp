@@ -1,0 +1,234 @@
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <vector>
+
+#include "jobs.hpp"
+#include "stores/kinds.hpp"
+
+namespace tickwheel::durable::sqlite {
+
+namespace {
+
+// --- claiming --------------------------------------------------------------------------------
+
+struct chosen {
+    std::int64_t ready;
+    const char *kind;
+    std::string key;
+};
+
+// What a claim takes, and the numbers of rows that another program inserted with keys that are not texts. The
+// claim could not name those, and would meet them each time.
+struct choice {
+    std::vector<chosen> jobs;
+    std::vector<std::int64_t> unnamed;
+};
+
+// Appends the first pending jobs of a kind.
+int choose_of_kind(session &of, const char *kind, std::int64_t until, std::size_t limit, choice &into) {
+    query choosing(of, sql::choose);
+    const auto most = static_cast<std::int64_t>(std::min<std::size_t>(limit, INT64_MAX));
+    int result = choosing.with(kind).with_time(until).with(most).row();
+    while (result == 1) {
+        const bool is_named = choosing.is_text(1);  // before `text`, which changes the type
+        const char *const key = choosing.text(1);
+        if (choosing.is_cut())
+            return of.fail(-ENOMEM, "no memory");
+        if (is_named)
+            into.jobs.push_back({choosing.time(0), kind, key});
+        else
+            into.unnamed.push_back(choosing.number(2));
+        result = choosing.row();
+    }
+    return result;
+}
+
+// Chooses in the order of ready times over all kinds.
+int choose(session &of, const tw_store_claim &claim, std::int64_t now, choice &into) {
+    const std::int64_t until = time_after(now, claim.horizon_ns);
+    for (std::size_t i = 0; i < claim.kinds_count; ++i) {
+        if (is_named_before(claim, i))
+            continue;
+        if (const int error = choose_of_kind(of, claim.kinds[i], until, claim.limit, into); error != 0)
+            return error;
+    }
+    std::vector<chosen> &jobs = into.jobs;
+    std::stable_sort(jobs.begin(), jobs.end(),
+                     [](const chosen &one, const chosen &other) { return one.ready < other.ready; });
+    if (jobs.size() > claim.limit)
+        jobs.erase(jobs.begin() + static_cast<std::ptrdiff_t>(claim.limit), jobs.end());
+    return 0;
+}
+
+int fail_unnamed(session &to, const std::vector<std::int64_t> &rows) {
+    for (const std::int64_t row : rows)
+        if (const int error = query(to, sql::fail_unnamed).with(row).run(); error < 0)
+            return error;
+    return 0;
+}
+
+// Returns 0, or what `each` returned, or an error.
+int visit(session &of, const chosen &it, tw_store_visitor *each, void *arg) {
+    query read(of, sql::list_one);
+    constexpr std::int64_t any_state = 15, one = 1;
+    const int found = read.with(any_state).with(one).with(it.kind).with(it.key.c_str()).row();
+    if (found != 1)
+        return found < 0 ? found : of.fail(-EIO, "a job that was held just now is missing");
+    tw_durable_entry entry;
+    const int error = entry_of(of, read, entry);
+    return error != 0 ? error : each(&entry, arg);
+}
+
+int look_on(session &of, const tw_store_claim &claim, tw_store_look &look) {
+    look.next_ns = TW_STORE_NEVER;
+    for (std::size_t i = 0; i < claim.kinds_count; ++i) {
+        query first(of, sql::first_pending);
+        const int found = first.with(claim.kinds[i]).row();
+        if (found < 0)
+            return found;
+        if (found == 1)
+            look.next_ns = std::min(look.next_ns, first.time(0));
+    }
+    query dead(of, sql::has_dead);
+    const int found = dead.with_time(look.now_ns).row();
+    look.has_dead = found == 1 && dead.number(0) != 0 ? 1 : 0;
+    return found < 0 ? found : 0;
+}
+
+// A visitor's result ends the claim, and is not always an error.
+struct ending {
+    int of_visitor = 0;
+};
+
+int claim_in_transaction(session &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
+                         tw_store_look &look, ending &ended) {
+    std::int64_t lease = 0, token = 0;
+    const std::int64_t now = look.now_ns = to.now();
+    if (const int error = lease_of(to, request.member, lease); error != 0)
+        return error;
+    if (lease <= now)
+        return to.fail(-ESTALE, "the lease has ended");
+    choice found;
+    if (const int error = choose(to, request, now, found); error != 0)
+        return error;
+    if (const int error = fail_unnamed(to, found.unnamed); error != 0)
+        return error;
+    if (const int error = take_tokens(to, found.jobs.size(), token); error != 0)
+        return error;
+    for (const chosen &it : found.jobs) {
+        if (const int error = hold(to, it.kind, it.key.c_str(), request.member.id, ++token, now); error < 0)
+            return error;
+        ended.of_visitor = visit(to, it, each, arg);
+        if (ended.of_visitor != 0)
+            return -ECANCELED;
+    }
+    return look_on(to, request, look);
+}
+
+// --- starting and settling -------------------------------------------------------------------
+
+template <typename Of> query &with_held(query &to, const Of &it, const tw_store_member &who) {
+    return to.with(it.kind).with(it.key).with(who.id).with(it.token);
+}
+
+// Stores when a held job is ready; TW_STORE_NEVER if the member does not hold it with this token.
+template <typename Of>
+int ready_of_held(session &of, const tw_store_member &who, const Of &it, std::int64_t &ready) {
+    query read(of, sql::ready_of_held);
+    const int found = with_held(read, it, who).row();
+    ready = found == 1 ? read.time(0) : TW_STORE_NEVER;
+    return found < 0 ? found : 0;
+}
+
+int start_one(session &to, const tw_store_member &who, bool lease_lasts, std::int64_t now,
+              tw_store_start &it) {
+    it.started = 0;
+    if (const int error = ready_of_held(to, who, it, it.ready_ns); error != 0)
+        return error;
+    if (!lease_lasts || it.ready_ns > now)
+        return 0;
+    query starting(to, sql::start);
+    it.started = with_held(starting, it, who).with_time(now).run();
+    return it.started < 0 ? it.started : 0;
+}
+
+// Binds what is left of the parameters of move_held.
+query &with_outcome(query &to, const tw_store_outcome &it, std::int64_t now) {
+    to.with_time(time_after(0, it.due_ns)).with_time(ready_time(it, now));
+    const std::int64_t failed = it.what == TW_STORE_FAIL ? 1 : 0;
+    return to.with(static_cast<std::int64_t>(it.attempts)).with(it.error).with(failed);
+}
+
+// Lowers `first` to when a job is ready that is released.
+int settle_one(session &to, const tw_store_member &who, std::int64_t now, tw_store_outcome &it,
+               std::int64_t &first) {
+    std::int64_t ready = TW_STORE_NEVER;
+    if (it.what == TW_STORE_RELEASE) {
+        if (const int error = ready_of_held(to, who, it, ready); error != 0)
+            return error;
+        first = std::min(first, ready);
+    }
+    query settling(to, it.what == TW_STORE_END       ? sql::end_held
+                       : it.what == TW_STORE_RELEASE ? sql::release_one
+                                                     : sql::move_held);
+    with_held(settling, it, who);
+    if (it.what == TW_STORE_MOVE || it.what == TW_STORE_FAIL)
+        with_outcome(settling, it, now);
+    it.matched = settling.run();
+    return it.matched < 0 ? it.matched : 0;
+}
+
+}  // namespace
+
+int take_tokens(session &of, std::size_t number, std::int64_t &token) {
+    const auto many = static_cast<std::int64_t>(number);
+    if (many == 0)
+        return 0;
+    const int error = query(of, sql::next_token).with(many).run();
+    query read(of, sql::read_meta);
+    const int found = error < 0 ? error : read.with("token").row();
+    if (found != 1)
+        return found < 0 ? found : of.fail(-EPROTO, "a row of the meta table is missing");
+    token = read.number(0) - many;
+    return 0;
+}
+
+int hold(session &to, const char *kind, const char *key, std::int64_t holder, std::int64_t token,
+         std::int64_t now) {
+    query holding(to, sql::hold);
+    return holding.with(kind).with(key).with(holder).with(token).with_time(now).run();
+}
+
+int claim(session &to, const tw_store_claim &request, tw_store_visitor *each, void *arg,
+          tw_store_look &look) {
+    ending ended;
+    const int error = in_small_transaction(
+        to, durability::full, [&] { return claim_in_transaction(to, request, each, arg, look, ended); });
+    return ended.of_visitor != 0 ? ended.of_visitor : error;
+}
+
+int start(session &to, const tw_store_member &who, tw_store_start *starts, std::size_t count,
+          std::int64_t &now) {
+    return in_small_transaction(to, durability::normal, [&] {
+        std::int64_t lease = 0;
+        now = to.now();
+        int error = lease_of(to, who, lease);
+        for (std::size_t i = 0; error == 0 && i < count; ++i)
+            error = start_one(to, who, lease > now, now, starts[i]);
+        return error;
+    });
+}
+
+int settle(session &to, const tw_store_member &who, tw_store_outcome *outcomes, std::size_t count) {
+    return in_small_transaction(to, durability::normal, [&] {
+        std::int64_t lease = 0, first = TW_STORE_NEVER;
+        const std::int64_t now = to.now();
+        int error = lease_of(to, who, lease);
+        for (std::size_t i = 0; error == 0 && i < count; ++i)
+            error = settle_one(to, who, now, outcomes[i], first);
+        return error != 0 ? error : to.ring(first, now);
+    });
+}
+
+}  // namespace tickwheel::durable::sqlite

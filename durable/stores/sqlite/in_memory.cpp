@@ -1,0 +1,61 @@
+#include "in_memory.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+#include <string_view>
+
+namespace tickwheel::durable::sqlite {
+
+namespace {
+
+struct all_listeners {
+    std::mutex mutex;
+    std::multimap<std::string, int> of;  // their descriptors
+};
+
+// Never freed, so that a connection may outlive the end of main.
+all_listeners &all() {
+    static all_listeners &the = *new all_listeners;
+    return the;
+}
+
+}  // namespace
+
+// SQLite shares names that begin with a slash. The process is part of the name, because the child of a fork
+// has a copy of its parent's databases, with their locks.
+std::string name_in_memory(const std::string &path) {
+    constexpr std::string_view prefix = ":memory:";
+    if (path.compare(0, prefix.size(), prefix) != 0)
+        return {};
+    return "/tickwheel-" + std::to_string(getpid()) + '-' + path.substr(prefix.size());
+}
+
+int begin_to_listen(const std::string &name) {
+    const int descriptor = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (descriptor < 0)
+        return -1;
+    const std::lock_guard lock(all().mutex);
+    all().of.emplace(name, descriptor);
+    return descriptor;
+}
+
+void end_listening(const std::string &name, int descriptor) {
+    const std::lock_guard lock(all().mutex);
+    auto [each, end] = all().of.equal_range(name);
+    while (each != end && each->second != descriptor)
+        ++each;
+    if (each != end)
+        all().of.erase(each);
+    close(descriptor);
+}
+
+void wake_listeners(const std::string &name) {
+    const std::lock_guard lock(all().mutex);
+    for (auto [each, end] = all().of.equal_range(name); each != end; ++each)
+        eventfd_write(each->second, 1);
+}
+
+}  // namespace tickwheel::durable::sqlite

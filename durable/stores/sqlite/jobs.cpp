@@ -1,0 +1,239 @@
+#include "jobs.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+namespace tickwheel::durable::sqlite {
+
+namespace {
+
+constexpr std::int64_t any_state = 15;
+
+// Binds the parameters of insert_job and replace_job.
+query &with_job(query &to, const tw_durable_job &job, std::int64_t due) {
+    to.with(job.kind).with(job.key).with_time(due).with_bytes(job.payload, job.size);
+    to.with_time(time_after(0, job.period_ns)).with(job.cron).with(job.zone);
+    return to.with(static_cast<std::int64_t>(job.missed)).with_time(time_after(0, job.grace_ns));
+}
+
+int replace(session &to, const tw_durable_job &job, std::int64_t due) {
+    query replacing(to, sql::replace_job);
+    return with_job(replacing, job, due).run();
+}
+
+// Returns 1 if it has inserted the job, 0 if there is one.
+int insert(session &to, const tw_durable_job &job, std::int64_t due) {
+    query inserting(to, sql::insert_job);
+    return with_job(inserting, job, due).run();
+}
+
+// Binds the parameters that all lists have.
+query &with_filter(query &to, const tw_durable_filter &filter) {
+    const std::size_t most = std::min<std::size_t>(filter.limit, INT64_MAX);
+    to.with(filter.states != 0 ? static_cast<std::int64_t>(filter.states) : any_state);
+    return to.with(most != 0 ? static_cast<std::int64_t>(most) : -1);
+}
+
+// Also those of lists of one kind. All keys are after the empty text.
+query &with_kind(query &to, const tw_durable_filter &filter, const char *key) {
+    if (filter.kind == nullptr)
+        return with_filter(to, filter);
+    const char *const after = filter.after != nullptr ? filter.after : "";
+    return with_filter(to, filter).with(filter.kind).with(key != nullptr ? key : after);
+}
+
+}  // namespace
+
+int put_one(session &to, const tw_durable_job &job, bool keep, std::int64_t now, std::int64_t &first) {
+    const std::int64_t due = due_time(job, now);
+    if (!keep) {
+        const int replaced = replace(to, job, due);
+        if (replaced != 0) {
+            first = std::min(first, due);
+            return replaced;
+        }
+    }
+    const int inserted = insert(to, job, due);
+    if (inserted < 0)
+        return inserted;
+    if (inserted == 1)
+        first = std::min(first, due);
+    return 1 - inserted;
+}
+
+namespace {
+
+// Reserves a token for each job to hold, and stores the token before the first in `last_used`. Leaves it
+// empty if the member must not hold jobs.
+int take_for(session &to, const tw_store_put *puts, std::size_t count, const tw_store_member *who,
+             std::int64_t now, std::optional<std::int64_t> &last_used) {
+    std::int64_t lease = 0;
+    const auto wanted =
+        std::count_if(puts, puts + count, [](const tw_store_put &each) { return each.hold != 0; });
+    if (who == nullptr || wanted == 0)
+        return 0;
+    const int error = lease_of(to, *who, lease);
+    if (error == -ESTALE || (error == 0 && lease <= now))
+        return 0;
+    if (error != 0)
+        return error;
+    return take_tokens(to, static_cast<std::size_t>(wanted), last_used.emplace());
+}
+
+// Puts one job, and holds the job if that is wanted and `last_used` has a value. If the job stays pending,
+// lowers `first` to its ready time.
+int put_and_hold(session &to, tw_store_put &it, bool keep, const tw_store_member *who, std::int64_t now,
+                 std::optional<std::int64_t> &last_used, std::int64_t &first) {
+    std::int64_t ready = TW_STORE_NEVER;
+    it.token = 0;
+    it.existed = put_one(to, *it.job, keep, now, ready);
+    if (it.existed < 0)
+        return it.existed;
+    if (it.hold == 0 || !last_used || ready == TW_STORE_NEVER) {
+        first = std::min(first, ready);
+        return 0;
+    }
+    it.token = ++*last_used;
+    it.ready_ns = ready;
+    it.started = ready <= now ? 1 : 0;
+    const int held = hold(to, it.job->kind, it.job->key, who->id, it.token, now);
+    return held < 0 ? held : 0;
+}
+
+}  // namespace
+
+int put(session &to, tw_store_put *puts, std::size_t count, bool keep, const tw_store_member *who) {
+    return in_small_transaction(to, durability::full, [=, &to] {
+        const std::int64_t now = to.now();
+        std::int64_t first = TW_STORE_NEVER;
+        std::optional<std::int64_t> last_used;
+        if (const int error = take_for(to, puts, count, who, now, last_used); error != 0)
+            return error;
+        for (tw_store_put *each = puts; each != puts + count; ++each)
+            if (const int error = put_and_hold(to, *each, keep, who, now, last_used, first); error != 0)
+                return error;
+        return to.ring(first, now);
+    });
+}
+
+namespace {
+
+// Returns 1 if the job has not started, 0 if it has, or -ENOENT.
+int has_to_start(session &of, const char *kind, const char *key) {
+    query find(of, sql::is_started);
+    const int found = find.with(kind).with(key).row();
+    if (found != 1)
+        return found < 0 ? found : -ENOENT;
+    return find.number(0) == 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int remove_one(session &to, const char *kind, const char *key) {
+    const int prevented = has_to_start(to, kind, key);
+    if (prevented < 0)
+        return prevented;
+    const int removed = query(to, sql::delete_job).with(kind).with(key).run();
+    return removed < 0 ? removed : prevented;
+}
+
+int remove(session &to, const char *kind, const char *key) {
+    return in_small_transaction(to, durability::full, [=, &to] { return remove_one(to, kind, key); });
+}
+
+std::int64_t requeue(session &to, const char *kind, const char *key) {
+    return in_transaction(to, durability::full, [=, &to] {
+        const std::int64_t now = to.now();
+        query requeueing(to, key != nullptr    ? sql::requeue_one
+                             : kind != nullptr ? sql::requeue_kind
+                                               : sql::requeue_all);
+        requeueing.with_time(now);
+        if (kind != nullptr)
+            requeueing.with(kind);
+        if (key != nullptr)
+            requeueing.with(key);
+        const int requeued = requeueing.run();
+        const int error = requeued > 0 ? to.ring(now, now) : 0;
+        return error != 0 ? error : requeued;
+    });
+}
+
+// --- lists -----------------------------------------------------------------------------------
+
+namespace {
+
+// The columns, as statements.cpp has them.
+enum column {
+    kind,
+    key,
+    payload,
+    due,
+    period,
+    cron,
+    zone,
+    missed,
+    grace,
+    ready,
+    attempts,
+    token,
+    started,
+    failed,
+    error,
+    holder,
+    holder_name
+};
+
+tw_durable_state state_of(const query &row) {
+    if (!row.is_null(holder))
+        return row.number(started) != 0 ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
+    return row.number(failed) != 0 ? TW_DURABLE_FAILED : TW_DURABLE_PENDING;
+}
+
+}  // namespace
+
+int entry_of(session &of, query &row, tw_durable_entry &entry) {
+    entry = {};
+    entry.job.kind = row.text(kind);
+    entry.job.key = row.text(key);
+    entry.job.payload = row.bytes(payload, entry.job.size);
+    entry.job.due_ns = row.time(due);
+    entry.job.absolute = 1;
+    entry.job.period_ns = row.time(period);
+    entry.job.cron = row.text(cron);
+    entry.job.zone = row.text(zone);
+    entry.job.missed = static_cast<tw_durable_missed>(row.number(missed));
+    entry.job.grace_ns = row.time(grace);
+    entry.state = state_of(row);
+    entry.ready_ns = row.time(ready);
+    entry.attempts = static_cast<std::uint32_t>(row.number(attempts));
+    entry.token = row.number(token);
+    entry.holder = row.text(holder_name);
+    entry.error = row.text(error);
+    return row.is_cut() ? of.fail(-ENOMEM, "no memory") : 0;
+}
+
+int list(session &of, const tw_durable_filter &filter, const char *only, tw_store_visitor *each, void *arg) {
+    query listed(of, filter.kind == nullptr ? sql::list_all
+                     : only == nullptr      ? sql::list_kind
+                                            : sql::list_one);
+    with_kind(listed, filter, only);
+    int result = listed.row();
+    while (result == 1) {
+        tw_durable_entry entry;
+        if (const int failure = entry_of(of, listed, entry); failure != 0)
+            return failure;
+        if (const int ended = each(&entry, arg); ended != 0)
+            return ended;
+        result = listed.row();
+    }
+    return result;
+}
+
+std::int64_t count(session &of, const tw_durable_filter &filter) {
+    query counted(of, filter.kind == nullptr ? sql::count_all : sql::count_kind);
+    const int result = with_kind(counted, filter, nullptr).row();
+    return result == 1 ? counted.number(0) : result;
+}
+
+}  // namespace tickwheel::durable::sqlite

@@ -1,0 +1,285 @@
+// The store in a SQLite database: in a file, which the processes of one machine share, or in memory.
+//
+// Promptness of a file: whoever commits writes to the database's log, "PATH-wal", and listeners watch that
+// file. It is there as long as this connection is, because only the last connection deletes it. The log is
+// written for other reasons, too, so those who tell count their news in the meta table, and a listener
+// compares.
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "in_memory.hpp"
+#include "jobs.hpp"
+#include "schema.hpp"
+#include "stores/stores.hpp"
+
+namespace tickwheel::durable {
+namespace {
+
+using sqlite::session;
+
+// --- connections -----------------------------------------------------------------------------
+
+struct closes {
+    void operator()(sqlite3 *handle) const { sqlite3_close(handle); }
+};
+
+// A connection of the store's own. The members are destroyed in the opposite order.
+struct store_connection {
+    std::unique_ptr<sqlite3, closes> handle;
+    session to;
+    int watch = -1;
+
+    store_connection(std::unique_ptr<sqlite3, closes> of, const char *schema)
+        : handle(std::move(of)), to(handle.get(), schema) {}
+    store_connection(const store_connection &) = delete;
+    store_connection &operator=(const store_connection &) = delete;
+    ~store_connection() { stop_listening(); }
+
+    void stop_listening() {
+        if (watch >= 0 && !to.name_in_memory().empty())
+            sqlite::end_listening(to.name_in_memory(), watch);
+        else if (watch >= 0)
+            ::close(watch);
+        watch = -1;
+    }
+};
+
+store_connection &of(void *raw) { return *static_cast<store_connection *>(raw); }
+
+// The path after "sqlite:". SQLite would take some relative paths for something else: "file:...".
+std::string path_of(const char *address) {
+    const std::string path = std::strchr(address, ':') + 1;
+    return path.empty() || path[0] == '/' || !sqlite::name_in_memory(path).empty() ? path : "./" + path;
+}
+
+int refuse(int error, const char *reason, char *why, std::size_t room) {
+    std::snprintf(why, room, "%s", reason);
+    return error;
+}
+
+// What keeps a file from being opened. If it cannot be created SQLite tries to read it, and then knows only
+// that there is none.
+int error_of_path(const std::string &path, int code, int system_errno) {
+    const int error = sqlite::error_of(code, system_errno);
+    const std::string folder = path.substr(0, path.rfind('/') + 1);
+    if (error != -ENOENT || access(folder.c_str(), F_OK) != 0 || access(folder.c_str(), W_OK | X_OK) == 0)
+        return error;
+    return errno == EROFS ? -EROFS : -EACCES;
+}
+
+// No two threads use a connection at a time, so it needs no mutex of its own; SQLite as a whole needs its
+// own.
+int open_file(const std::string &path, bool must_exist, std::unique_ptr<sqlite3, closes> &opened, char *why,
+              std::size_t room) {
+    sqlite3 *handle = nullptr;
+    if (path.empty())
+        return refuse(-EINVAL, "the address has no path", why, room);
+    if (path.compare(0, 2, "//") == 0)
+        return refuse(-EINVAL, "the address is not sqlite:PATH, but sqlite://...", why, room);
+    if (sqlite3_threadsafe() == 0)
+        return refuse(-EOPNOTSUPP, "this SQLite was built without support for threads", why, room);
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (must_exist ? 0 : SQLITE_OPEN_CREATE);
+    const std::string in_memory = sqlite::name_in_memory(path);
+    if (!in_memory.empty() && sqlite3_vfs_find("memdb") == nullptr)
+        return refuse(-EOPNOTSUPP, "this SQLite was built without databases in memory", why, room);
+    errno = 0;  // SQLite does not always set it
+    const int code = in_memory.empty() ? sqlite3_open_v2(path.c_str(), &handle, flags, nullptr)
+                                       : sqlite3_open_v2(in_memory.c_str(), &handle, flags, "memdb");
+    opened.reset(handle);
+    if (code != SQLITE_OK) {
+        const int system_errno = handle != nullptr ? sqlite3_system_errno(handle) : 0;
+        const int error = error_of_path(path, code, system_errno);
+        return refuse(error, error == -ENOENT ? "there is no such file or folder" : sqlite3_errstr(code), why,
+                      room);
+    }
+    sqlite3_extended_result_codes(handle, 1);
+    return 0;
+}
+
+// The database is open, so what is missing is its log, which SQLite cannot create: the disk can only be read.
+int error_of_log(int error) { return error == -ENOENT ? -EROFS : error; }
+
+int open_place(void **out, const tw_store_place &place, char *why, std::size_t room) {
+    std::unique_ptr<sqlite3, closes> handle;
+    const bool must_exist = place.must_exist != 0;
+    const std::string path = path_of(place.address);
+    if (const int error = open_file(path, must_exist, handle, why, room); error != 0)
+        return error;
+    const std::int64_t ms = place.timeout_ns / 1'000'000;
+    sqlite3_busy_timeout(handle.get(), static_cast<int>(std::clamp<std::int64_t>(ms, 1, INT_MAX)));
+    auto made = std::make_unique<store_connection>(std::move(handle), place.schema);
+    made->to.set_in_memory(sqlite::name_in_memory(path));
+    if (!made->to.name_in_memory().empty() && place.local_is_virtual != 0)
+        made->to.set_clock(place.local_now, place.local_now_arg);
+    if (const int has = must_exist ? error_of_log(sqlite::has_tables(made->to)) : 1; has != 1)
+        return has == 0 ? refuse(-ENOENT, "there are no tables of this schema in the file", why, room)
+                        : refuse(has, made->to.explain(), why, room);
+    if (const int error = error_of_log(sqlite::set_up(made->to, place.timeout_ns)); error != 0)
+        return refuse(error, made->to.explain(), why, room);
+    made->to.set_open();
+    *out = made.release();
+    return 0;
+}
+
+int open(void **out, const tw_store_place *place, char *why, std::size_t room) {
+    try {
+        const int error = open_place(out, *place, why, room);
+        if (error != 0) {
+            const std::size_t said = std::strlen(why);
+            std::snprintf(why + said, room - said, ": %s", path_of(place->address).c_str());
+        }
+        return error;
+    } catch (const std::bad_alloc &) {
+        return refuse(-ENOMEM, "no memory", why, room);
+    }
+}
+
+void close(void *raw) { delete &of(raw); }
+
+// SQLite forbids to use, or even to close, a connection in the child of a fork: its memory and its
+// descriptors stay.
+void abandon(void *raw) {
+    store_connection &self = of(raw);
+    self.to.abandon();
+    static_cast<void>(self.handle.release());
+    if (self.watch >= 0)
+        ::close(std::exchange(self.watch, -1));
+    delete &self;
+}
+
+const char *explain(void *raw) { return of(raw).to.explain(); }
+
+int now(void *raw, std::int64_t *now_ns) {
+    *now_ns = of(raw).to.now();
+    return 0;
+}
+
+// --- jobs and members ------------------------------------------------------------------------
+
+// Runs a function of the store on a connection.
+template <typename F> auto on(void *raw, F body) -> decltype(body(std::declval<session &>())) {
+    try {
+        return body(of(raw).to);
+    } catch (const std::bad_alloc &) {
+        return of(raw).to.fail(-ENOMEM, "no memory");
+    }
+}
+
+int put(void *raw, tw_store_put *puts, std::size_t count, int keep, const tw_store_member *who) {
+    return on(raw, [=](session &to) { return sqlite::put(to, puts, count, keep != 0, who); });
+}
+int remove(void *raw, const char *kind, const char *key) {
+    return on(raw, [=](session &to) { return sqlite::remove(to, kind, key); });
+}
+std::int64_t requeue(void *raw, const char *kind, const char *key) {
+    return on(raw, [=](session &to) { return sqlite::requeue(to, kind, key); });
+}
+int list(void *raw, const tw_durable_filter *filter, const char *key, tw_store_visitor *each, void *arg) {
+    return on(raw, [=](session &to) { return sqlite::list(to, *filter, key, each, arg); });
+}
+std::int64_t count(void *raw, const tw_durable_filter *filter) {
+    return on(raw, [=](session &to) { return sqlite::count(to, *filter); });
+}
+int join(void *raw, const char *name, std::int64_t lease_ns, tw_store_member *who) {
+    return on(raw, [=](session &to) { return sqlite::join(to, name, lease_ns, *who); });
+}
+int renew(void *raw, const tw_store_member *who, std::int64_t lease_ns, std::int64_t *now_ns) {
+    return on(raw, [=](session &to) { return sqlite::renew(to, *who, lease_ns, *now_ns); });
+}
+int resume(void *raw, tw_store_member *who, const std::int64_t *started, std::size_t count,
+           tw_store_visitor *each, void *arg) {
+    return on(raw, [=](session &to) { return sqlite::resume(to, *who, started, count, each, arg); });
+}
+int leave(void *raw, const tw_store_member *who) {
+    return on(raw, [=](session &to) { return sqlite::leave(to, *who); });
+}
+std::int64_t bury(void *raw, std::size_t limit) {
+    return on(raw, [=](session &to) { return sqlite::bury(to, limit); });
+}
+int claim(void *raw, const tw_store_claim *request, tw_store_visitor *each, void *arg, tw_store_look *look) {
+    return on(raw, [=](session &to) { return sqlite::claim(to, *request, each, arg, *look); });
+}
+int start(void *raw, const tw_store_member *who, tw_store_start *starts, std::size_t count,
+          std::int64_t *now_ns) {
+    return on(raw, [=](session &to) { return sqlite::start(to, *who, starts, count, *now_ns); });
+}
+int settle(void *raw, const tw_store_member *who, tw_store_outcome *outcomes, std::size_t count) {
+    return on(raw, [=](session &to) { return sqlite::settle(to, *who, outcomes, count); });
+}
+
+// --- being told ------------------------------------------------------------------------------
+
+// If the log was replaced nevertheless, this begins to watch the new one.
+bool watch_log(int watch, sqlite3 *handle) {
+    const std::string log = std::string(sqlite3_db_filename(handle, "main")) + "-wal";
+    return inotify_add_watch(watch, log.c_str(), IN_MODIFY | IN_ATTRIB | IN_MOVE_SELF) >= 0;
+}
+
+int begin_to_listen(store_connection &self) {
+    const std::string &name = self.to.name_in_memory();
+    const int watch = name.empty() ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : sqlite::begin_to_listen(name);
+    if (watch < 0)
+        return self.to.fail(-EOPNOTSUPP, std::strerror(errno));
+    self.watch = watch;  // closed with the connection, whatever comes
+    if (name.empty() && !watch_log(watch, self.handle.get()))
+        return self.to.fail(-EOPNOTSUPP, std::strerror(errno));
+    const int error = self.to.know_all_news();
+    return error != 0 ? error : watch;
+}
+
+int listen(void *raw) {
+    store_connection &self = of(raw);
+    if (self.watch >= 0)
+        return self.watch;
+    const int result = on(raw, [&self](session &) { return begin_to_listen(self); });
+    if (result < 0)
+        self.stop_listening();
+    return result;
+}
+
+int told(void *raw, std::int64_t *ready_ns) {
+    store_connection &self = of(raw);
+    alignas(inotify_event) char events[4096];
+    while (read(self.watch, events, sizeof events) > 0) {
+    }
+    return on(raw, [&](session &to) {
+        if (to.name_in_memory().empty())
+            static_cast<void>(watch_log(self.watch, self.handle.get()));
+        return to.other_news(*ready_ns);
+    });
+}
+
+}  // namespace
+
+const tw_store sqlite_store = {
+    .scheme = "sqlite",
+    .open = open,
+    .close = close,
+    .abandon = abandon,
+    .explain = explain,
+    .now = now,
+    .put = put,
+    .remove = remove,
+    .requeue = requeue,
+    .list = list,
+    .count = count,
+    .join = join,
+    .renew = renew,
+    .resume = resume,
+    .leave = leave,
+    .bury = bury,
+    .claim = claim,
+    .start = start,
+    .settle = settle,
+    .listen = listen,
+    .told = told,
+};
+
+}  // namespace tickwheel::durable

@@ -1,0 +1,14 @@
+// The stores of this library. tw_store_for chooses one of them by the scheme of an address.
+#pragma once
+
+#include <tickwheel/durable_store.h>
+
+namespace tickwheel::durable {
+
+extern const tw_store sqlite_store;    // only in a build with SQLite
+extern const tw_store postgres_store;  // only in a build with libpq
+
+// Why an address of no store is refused: the addresses that this build knows.
+const char *addresses_of_this_build();
+
+}  // namespace tickwheel::durable

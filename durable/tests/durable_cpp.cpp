@@ -1,0 +1,267 @@
+// Durable timers by their C++ face: on virtual time with a database in memory, and with SQLite in real time.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <tickwheel/durable.hpp>
+
+#include "cpp/support.hpp"
+
+namespace {
+
+using tickwheel::durable;
+using tickwheel::durable_entry;
+using tickwheel::durable_existing;
+using tickwheel::durable_fire;
+using tickwheel::durable_job;
+using tickwheel::durable_state;
+
+class Durable : public testing::Test {
+  protected:
+    tickwheel::virtual_runtime rt;
+    durable jobs{rt, "sqlite::memory:", {.single_thread = true}};
+    std::vector<std::string> fired;
+
+    // Handles a kind by noting the keys of its jobs.
+    void note(std::string_view kind) {
+        jobs.handle(kind, [this](durable_fire &fire) { fired.emplace_back(fire.key()); });
+    }
+    std::vector<std::string> keys(const tickwheel::durable_filter &filter = {}) {
+        std::vector<std::string> all;
+        jobs.list(filter, [&](const durable_entry &entry) { all.emplace_back(entry.key()); });
+        return all;
+    }
+};
+
+TEST_F(Durable, AFireTellsWhatItIsFor) {
+    const tickwheel::durable_time due = jobs.now() + 1min;
+    int fires = 0;
+    jobs.handle("mail", [&](durable_fire &fire) {
+        ++fires;
+        EXPECT_EQ(fire.kind(), "mail");
+        EXPECT_EQ(fire.key(), "anna");
+        EXPECT_EQ(fire.payload(), std::string_view("a\0b", 3));
+        EXPECT_EQ(fire.bytes().size(), 3U);
+        EXPECT_EQ(fire.bytes()[2], std::byte('b'));
+        EXPECT_EQ(fire.due(), due);
+        EXPECT_EQ(fire.attempt(), 1U);
+        EXPECT_EQ(fire.overruns(), 0U);
+        EXPECT_GT(fire.token(), 0);
+        EXPECT_GT(fire.lease(), 1s);
+        return fire.done();
+    });
+    jobs.put({.kind = "mail", .key = "anna", .payload = std::string_view("a\0b", 3), .at = due});
+    rt.advance(2min);
+    EXPECT_EQ(fires, 1);
+}
+
+TEST_F(Durable, APayloadIsTextOrBytes) {
+    const std::string text = "text";
+    const std::byte bytes[] = {std::byte(0), std::byte(255)};
+    const durable_job all[] = {{.kind = "k", .key = "1", .payload = text},
+                               {.kind = "k", .key = "2", .payload = std::span<const std::byte>(bytes)},
+                               {.kind = "k", .key = "3", .payload = "literal"},
+                               {.kind = "k", .key = "4"}};
+    EXPECT_EQ(jobs.put(all), 4U);
+    std::vector<std::string> seen;
+    jobs.list({}, [&](const durable_entry &entry) { seen.emplace_back(entry.payload()); });
+    EXPECT_EQ(seen, (std::vector<std::string>{"text", std::string("\0\xFF", 2), "literal", ""}));
+}
+
+TEST_F(Durable, AgainIsNoFailure) {
+    std::vector<std::uint32_t> attempts;
+    jobs.handle("k", [&](durable_fire &fire) {
+        attempts.push_back(fire.attempt());
+        return attempts.size() < 3 ? fire.again(10s) : fire.done();
+    });
+    jobs.put({.kind = "k", .key = "x"});
+    rt.advance(15s);
+    EXPECT_EQ(attempts.size(), 2U);
+    rt.advance(10s);
+    EXPECT_EQ(attempts, (std::vector<std::uint32_t>{1, 1, 1}));
+    EXPECT_EQ(jobs.stats().again, 2U);
+}
+
+TEST_F(Durable, AFailedJobStaysUntilItIsRequeued) {
+    bool is_down = true;
+    jobs.handle(
+        "k",
+        [&](durable_fire &fire) { return is_down ? fire.failed("the mail server is down") : fire.done(); },
+        {.attempts = 2, .backoff = 5s});
+    jobs.put({.kind = "k", .key = "x"});
+    rt.advance(1s);
+    EXPECT_EQ(keys({.states = {durable_state::pending}}).size(), 1U);
+    rt.advance(10s);
+    int visits = 0;
+    EXPECT_TRUE(jobs.get("k", "x", [&](const durable_entry &entry) {
+        ++visits;
+        EXPECT_EQ(entry.state(), durable_state::failed);
+        EXPECT_EQ(entry.attempts(), 2U);
+        EXPECT_EQ(entry.error(), "the mail server is down");
+    }));
+    EXPECT_EQ(visits, 1);
+    is_down = false;
+    EXPECT_FALSE(jobs.requeue("k", "y"));
+    EXPECT_TRUE(jobs.requeue("k", "x"));
+    rt.advance(1s);
+    EXPECT_EQ(jobs.count(), 0U);
+    EXPECT_EQ(jobs.requeue("k"), 0U);
+    EXPECT_EQ(jobs.requeue(), 0U);
+}
+
+TEST_F(Durable, AnExceptionIsAFailureWithItsReason) {
+    jobs.handle("std", [](durable_fire &) { throw std::runtime_error("no paper"); }, {.attempts = 1});
+    jobs.handle("other", [](durable_fire &) { throw 17; }, {.attempts = 1});
+    jobs.handle("negative", [](durable_fire &fire) { return fire.again(-1s); }, {.attempts = 1});
+    for (const char *kind : {"std", "other", "negative"})
+        jobs.put({.kind = kind, .key = "x"});
+    rt.advance(1s);
+    std::vector<std::string> why;
+    jobs.list({.states = {durable_state::failed}},
+              [&](const durable_entry &entry) { why.emplace_back(entry.error()); });
+    ASSERT_EQ(why.size(), 3U);
+    EXPECT_NE(why[0].find("the delay is negative"), std::string::npos) << why[0];
+    EXPECT_EQ(why[1], "the handler has thrown something unknown");
+    EXPECT_EQ(why[2], "no paper");
+}
+
+TEST_F(Durable, PeriodicJobsFireAgainAndAgain) {
+    note("k");
+    jobs.put({.kind = "k", .key = "period", .after = 1h, .every = 1h});
+    jobs.put({.kind = "k", .key = "cron", .cron = "0 0 * * *", .zone = "Europe/Berlin"});
+    rt.advance(24h + 30min);
+    EXPECT_EQ(std::count(fired.begin(), fired.end(), "period"), 24);
+    EXPECT_EQ(std::count(fired.begin(), fired.end(), "cron"), 1);
+    jobs.get("k", "period", [](const durable_entry &entry) {
+        EXPECT_EQ(entry.every(), 1h);
+        EXPECT_EQ(entry.cron(), "");
+    });
+    jobs.get("k", "cron", [](const durable_entry &entry) {
+        EXPECT_EQ(entry.cron(), "0 0 * * *");
+        EXPECT_EQ(entry.zone(), "Europe/Berlin");
+        EXPECT_EQ(entry.holder(), "");
+    });
+}
+
+TEST_F(Durable, AJobIsReplacedOrKeptOrRemoved) {
+    note("k");
+    EXPECT_FALSE(jobs.put({.kind = "k", .key = "x", .payload = "1", .after = 1min}));
+    EXPECT_TRUE(jobs.put({.kind = "k", .key = "x", .payload = "2", .after = 1min}));
+    EXPECT_TRUE(jobs.put({.kind = "k", .key = "x", .payload = "3", .after = 1min}, durable_existing::keep));
+    jobs.get("k", "x", [](const durable_entry &entry) { EXPECT_EQ(entry.payload(), "2"); });
+    EXPECT_TRUE(jobs.remove("k", "x"));
+    EXPECT_FALSE(jobs.remove("k", "x"));
+    rt.advance(2min);
+    EXPECT_TRUE(fired.empty());
+    EXPECT_FALSE(jobs.get("k", "x", [](const durable_entry &) { FAIL(); }));
+}
+
+TEST_F(Durable, AListIsFilteredAndCanBeEnded) {
+    for (const char *key : {"a", "b", "c", "d"})
+        jobs.put({.kind = "k", .key = key, .after = 1h});
+    jobs.put({.kind = "l", .key = "e", .after = 1h});
+    EXPECT_EQ(keys({.kind = "k", .after = "a", .limit = 2}), (std::vector<std::string>{"b", "c"}));
+    EXPECT_EQ(jobs.count({.kind = "k"}), 4U);
+    EXPECT_EQ(jobs.count({.states = {durable_state::held, durable_state::started}}), 0U);
+    int visits = 0;
+    EXPECT_FALSE(jobs.list({}, [&](const durable_entry &) { return ++visits < 3; }));
+    EXPECT_EQ(visits, 3);
+    EXPECT_TRUE(jobs.list({}, [](const durable_entry &) { return true; }));
+}
+
+TEST_F(Durable, AnExceptionOfAVisitorComesThrough) {
+    jobs.put({.kind = "k", .key = "x", .after = 1h});
+    const auto thrower = [](const durable_entry &) { throw std::out_of_range("visitor"); };
+    EXPECT_THROW(jobs.list({}, thrower), std::out_of_range);
+    EXPECT_THROW(jobs.get("k", "x", thrower), std::out_of_range);
+}
+
+TEST_F(Durable, BadInputIsRefusedAndExplained) {
+    try {
+        jobs.put({.kind = "k", .key = "x", .cron = "61 * * * *"});
+        FAIL();
+    } catch (const std::system_error &error) {
+        EXPECT_NE(std::string(error.what()).find("minutes"), std::string::npos) << error.what();
+    }
+    const auto refused = [this](const durable_job &job) {
+        return error_of([&] { jobs.put(job); }) == std::errc::invalid_argument;
+    };
+    EXPECT_TRUE(refused({.kind = "", .key = "x"}));
+    EXPECT_TRUE(refused({.kind = "k", .key = std::string_view("x\0y", 3)}));
+    EXPECT_TRUE(refused({.kind = "k", .key = "x", .after = -1s}));
+    EXPECT_TRUE(refused({.kind = "k", .key = "x", .after = 1s, .at = jobs.now()}));
+    EXPECT_TRUE(refused({.kind = "k", .key = "x", .cron = "* * * * *", .zone = "Nowhere"}));
+    note("k");
+    EXPECT_EQ(error_of([this] { note("k"); }), std::errc::file_exists);
+    EXPECT_EQ(jobs.count(), 0U);
+}
+
+TEST(DurableOpening, ThrowsWhatIsWrong) {
+    EXPECT_EQ(error_of([] { durable("nonsense:"); }), std::errc::operation_not_supported);
+    EXPECT_EQ(error_of([] { durable("sqlite::memory:", {.schema = "No!"}); }), std::errc::invalid_argument);
+    EXPECT_EQ(error_of([] {
+                  tickwheel::virtual_runtime rt;
+                  durable(rt, "sqlite::memory:", {.lease = 1ms, .single_thread = true});
+              }),
+              std::errc::invalid_argument);
+}
+
+TEST(DurableOpening, WithoutARuntimeHandlesNothing) {
+    durable jobs("sqlite::memory:");
+    EXPECT_EQ(error_of([&] { jobs.handle("k", [](durable_fire &) {}); }), std::errc::operation_not_permitted);
+    EXPECT_FALSE(jobs.put({.kind = "k", .key = "x"}));
+    EXPECT_EQ(jobs.count(), 1U);
+}
+
+TEST(DurableLife, AHandlerIsDestroyedWithItsConnection) {
+    tickwheel::virtual_runtime rt;
+    int gone = 0;
+    {
+        durable jobs(rt, "sqlite::memory:", {.single_thread = true});
+        jobs.handle("k", [end = farewell(gone)](durable_fire &) {});
+        EXPECT_THROW(jobs.handle("k", [end = farewell(gone)](durable_fire &) {}), std::system_error);
+        EXPECT_EQ(gone, 1);
+    }
+    EXPECT_EQ(gone, 2);
+}
+
+// A database in a file of its own.
+class DurableSqlite : public testing::Test {
+  protected:
+    DurableSqlite() { std::filesystem::create_directory(folder_); }
+    ~DurableSqlite() override { std::filesystem::remove_all(folder_); }
+
+    const std::filesystem::path folder_ =
+        std::filesystem::temp_directory_path() / ("tickwheel-cpp-durable-" + std::to_string(::getpid()));
+    const std::string address = "sqlite:" + (folder_ / "jobs.db").string();
+    tickwheel::runtime rt;
+};
+
+TEST_F(DurableSqlite, HandlersRunOnWorkersOfTheProgram) {
+    tickwheel::workers pool(rt, {.threads = 1});
+    gate fired;
+    durable jobs(rt, address, {.workers = pool.native()});
+    jobs.handle("k", [&](durable_fire &) { fired.open(); });
+    jobs.put({.kind = "k", .key = "x"});
+    EXPECT_TRUE(fired.wait());
+    EXPECT_TRUE(eventually([&] { return jobs.count() == 0; }));
+    pool.wait();  // the handler has begun, its run need not have ended
+    EXPECT_GE(pool.stats().runs, 1U);
+}
+
+TEST_F(DurableSqlite, EventsAreTold) {
+    gate connected;
+    durable jobs(rt, address, {.on_event = [&](tickwheel::durable_event event, std::string_view) {
+                     if (event == tickwheel::durable_event::connected)
+                         connected.open();
+                 }});
+    jobs.handle("k", [](durable_fire &) {});
+    EXPECT_TRUE(connected.wait());
+}
+
+}  // namespace

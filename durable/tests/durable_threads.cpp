@@ -1,0 +1,203 @@
+// Two members on real threads, with a store whose calls fail before and after they were carried out. Puts
+// that claim meet each other, the membership that resumes, and the dispatcher; in the end everything has
+// fired.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tickwheel/durable_store.h>
+
+// After those of C++, because CMocka defines `fail`.
+#include "memory/memory_store.h"
+#include "support/random.h"
+#include "support/sanitized.h"
+#include "support/test.h"
+
+namespace {
+
+constexpr int putters = 4, rounds = SLOW ? 400 : 2400, most_at_once = 8,
+              jobs = putters * rounds * most_at_once;
+constexpr const char *address = "memory:threads";
+
+// --- the store -------------------------------------------------------------------------------
+
+std::atomic<bool> has_faults{false};
+std::atomic<int> puts_to_break{0};
+
+bool breaks(unsigned one_in) {
+    static std::atomic<std::uint64_t> threads{1};
+    thread_local std::uint64_t seed = ++threads * 7919;
+    return has_faults && random_below(&seed, one_in) == 0;
+}
+
+// After most calls that break the membership connects anew, and pauses before; after a put it resumes at
+// once.
+template <auto tw_store::*function, unsigned one_in = 500> struct faulty;
+template <class... Arguments, int (*tw_store::*function)(void *, Arguments...), unsigned one_in>
+struct faulty<function, one_in> {
+    static int call(void *connection, Arguments... arguments) {
+        if (breaks(one_in))
+            return -ENOTCONN;
+        const int result = (memory_store.*function)(connection, arguments...);
+        return breaks(one_in) ? -ETIMEDOUT : result;
+    }
+};
+
+int put(void *connection, tw_store_put *puts, std::size_t count, int keep, const tw_store_member *member) {
+    const int result = faulty<&tw_store::put, 30>::call(connection, puts, count, keep, member);
+    return puts_to_break > 0 && puts_to_break-- > 0 ? -ETIMEDOUT : result;
+}
+
+// Tells of many jobs that there are not, too: so it takes the member long to compare, and puts come in
+// between.
+int resume(void *connection, tw_store_member *member, const std::int64_t *running, std::size_t count,
+           tw_store_visitor *each, void *arg) {
+    const int error = faulty<&tw_store::resume>::call(connection, member, running, count, each, arg);
+    if (error != 0)
+        return error;
+    tw_durable_entry entry = {};
+    entry.job.kind = entry.job.key = "there is none";
+    for (entry.token = -1; entry.token > -20'000; --entry.token)
+        if (const int end = each(&entry, arg); end != 0)
+            return end;
+    return 0;
+}
+
+tw_store faulty_store() {
+    tw_store all = memory_store;
+    all.put = put;
+    all.claim = faulty<&tw_store::claim>::call;
+    all.start = faulty<&tw_store::start>::call;
+    all.settle = faulty<&tw_store::settle>::call;
+    all.resume = resume;
+    all.renew = faulty<&tw_store::renew>::call;
+    return all;
+}
+
+// --- what happens to each job ----------------------------------------------------------------
+
+struct job_seen {
+    std::atomic<int> fires{0};
+};
+std::array<job_seen, jobs> seen;
+
+tw_durable_answer note(tw_durable_fire *fire, void *) {
+    ++seen[std::stoul(fire->key)].fires;
+    return TW_DURABLE_DONE;
+}
+
+// Puts its share of the jobs, one or some at a time. What is said to have failed is put once more, and may be
+// there already.
+void put_share(tw_durable *durable, int first, int how_many) {
+    std::uint64_t seed = static_cast<std::uint64_t>(first) + 1;
+    for (int next = first; next < first + how_many;) {
+        const int count =
+            std::min(1 + static_cast<int>(random_below(&seed, most_at_once)), first + how_many - next);
+        std::vector<std::string> keys;
+        std::vector<tw_durable_job> some(static_cast<std::size_t>(count));
+        keys.reserve(static_cast<std::size_t>(count));
+        for (int i = 0; i < count; ++i)
+            keys.push_back(std::to_string(next + i));
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            some[i].kind = "job";
+            some[i].key = keys[i].c_str();
+            some[i].due_ns = random_below(&seed, 3) == 0
+                                 ? 0
+                                 : static_cast<std::int64_t>(random_below(&seed, 300)) * TW_MILLISECOND;
+        }
+        const auto existing = random_below(&seed, 2) == 0 ? TW_DURABLE_REPLACE : TW_DURABLE_KEEP;
+        while (tw_durable_put_many(durable, some.data(), some.size(), existing) < 0)
+            ;
+        next += count;
+    }
+}
+
+// Returns what is left when nothing is, or patience has ended.
+template <class Count> std::int64_t wait_for_none(const Count &count) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    std::int64_t left;
+    while ((left = count()) > 0 && std::chrono::steady_clock::now() < patience)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return left;
+}
+
+std::int64_t in_hand(tw_durable *member) {
+    tw_durable_counts now = {};
+    return tw_durable_stats(member, &now) == 0
+               ? static_cast<std::int64_t>(now.held + now.running + now.unsettled)
+               : -1;
+}
+
+// Two members on one runtime, and a connection that keeps the database.
+struct cluster {
+    const tw_store store = faulty_store();
+    tw_runtime *rt = nullptr;
+    tw_durable *keeper = nullptr, *members[2] = {};
+};
+
+void begin(cluster &it) {
+    assert_int_equal(tw_runtime_new(&it.rt, nullptr), 0);
+    assert_int_equal(tw_runtime_start(it.rt), 0);
+    assert_int_equal(open_in_memory(&it.keeper, nullptr, address, {}), 0);
+    tw_durable_options options = {};
+    options.store = &it.store;
+    options.lease_ns = 3 * TW_SECOND;
+    options.hold = 16384;
+    for (tw_durable *&each : it.members) {
+        assert_int_equal(tw_durable_open(&each, it.rt, address, &options), 0);
+        assert_int_equal(tw_durable_handle(each, "job", note, nullptr, nullptr), 0);
+    }
+    for (job_seen &each : seen)
+        each.fires = 0;
+}
+
+void put_in_threads(cluster &it, int first, int count_of_each) {
+    std::vector<std::thread> threads;
+    threads.reserve(putters);
+    for (int i = 0; i < putters; ++i)
+        threads.emplace_back(put_share, it.members[i % 2], first + i * count_of_each, count_of_each);
+    for (std::thread &each : threads)
+        each.join();
+}
+
+void end(cluster &it) {
+    for (tw_durable *const each : it.members) {
+        assert_int_equal(wait_for_none([&] { return in_hand(each); }), 0);
+        assert_int_equal(tw_durable_close(each), 0);
+    }
+    assert_int_equal(tw_durable_close(it.keeper), 0);
+    tw_runtime_free(it.rt);
+}
+
+TEST(whatever_breaks_all_that_was_put_fires) {
+    cluster it;
+    begin(it);
+    has_faults = true;
+    put_in_threads(it, 0, jobs / putters);
+    has_faults = false;
+    assert_int_equal(wait_for_none([&] { return tw_durable_count(it.keeper, nullptr); }), 0);
+    for (const job_seen &each : seen)
+        assert_true(each.fires > 0);
+    end(it);
+}
+
+// One answer is lost, so that a member resumes while others put. Nothing else breaks, which would have it
+// resume once more and mend what went wrong.
+TEST(what_is_put_while_a_member_resumes_is_held_by_it_or_by_nobody) {
+    constexpr int turns = 20, count_of_each = jobs / putters / turns;
+    cluster it;
+    begin(it);
+    for (int turn = 0; turn < turns; ++turn) {
+        puts_to_break = 1;
+        put_in_threads(it, turn * putters * count_of_each, count_of_each);
+        assert_int_equal(wait_for_none([&] { return tw_durable_count(it.keeper, nullptr); }), 0);
+    }
+    end(it);
+}
+
+}  // namespace

@@ -1,0 +1,52 @@
+// A connection with a database in memory, and the functions of the store that concern members.
+#pragma once
+
+#include <cerrno>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "memory_database.hpp"
+#include "memory_times.hpp"
+
+namespace memory {
+
+struct connection {
+    database *base = nullptr;
+    std::string name;
+    std::int64_t (*local_now)(void *) = nullptr;
+    void *local_now_arg = nullptr;
+    listener listening;
+    int error = 0;
+
+    [[nodiscard]] std::int64_t now() const { return microsecond_before(local_now(local_now_arg)); }
+};
+
+// Runs a function of the store with the database locked. What runs out of memory has changed nothing.
+template <typename F> auto locked(void *of, F body) -> decltype(body(std::declval<connection &>())) {
+    auto &self = *static_cast<connection *>(of);
+    try {
+        const std::lock_guard lock(self.base->mutex);
+        const auto result = body(self);
+        self.error = result < 0 ? static_cast<int>(result) : 0;
+        return result;
+    } catch (const std::bad_alloc &) {
+        self.error = -ENOMEM;
+        return -ENOMEM;
+    }
+}
+
+// As tw_store has them.
+int join(void *of, const char *name, std::int64_t lease_ns, tw_store_member *out);
+int renew(void *of, const tw_store_member *who, std::int64_t lease_ns, std::int64_t *now_ns);
+int resume(void *of, tw_store_member *who, const std::int64_t *started, std::size_t count,
+           tw_store_visitor *each, void *arg);
+int leave(void *of, const tw_store_member *who);
+std::int64_t bury(void *of, std::size_t limit);
+int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void *arg, tw_store_look *look);
+int start(void *of, const tw_store_member *who, tw_store_start *starts, std::size_t count,
+          std::int64_t *now_ns);
+int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std::size_t count);
+
+}  // namespace memory

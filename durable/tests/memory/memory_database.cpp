@@ -1,0 +1,228 @@
+#include "memory_database.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "memory_times.hpp"
+
+namespace memory {
+
+bool by_ready::operator()(const job *one, const job *other) const {
+    if (one->data.ready != other->data.ready)
+        return one->data.ready < other->data.ready;
+    return *one->key < *other->key;
+}
+
+bool by_key::operator()(const job *one, const job *other) const { return *one->key < *other->key; }
+
+bool by_token::operator()(const job *one, const job *other) const { return one->token < other->token; }
+
+// --- jobs ------------------------------------------------------------------------------------
+
+tw_durable_state job::state() const {
+    if (holder != nullptr)
+        return started ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
+    return failed ? TW_DURABLE_FAILED : TW_DURABLE_PENDING;
+}
+
+namespace {
+
+const char *text_of(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
+
+std::optional<std::string> copy_of(const char *text) {
+    return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
+}
+
+job_data data_of(const tw_durable_job &from, std::int64_t now) {
+    job_data data;
+    if (from.size != 0)
+        data.payload.assign(static_cast<const char *>(from.payload), from.size);
+    data.cron = copy_of(from.cron);
+    data.zone = copy_of(from.zone);
+    data.period = from.period_ns;
+    data.grace = from.grace_ns;
+    data.missed = from.missed;
+    data.due = data.ready = time_after(from.absolute != 0 ? 0 : now, from.due_ns);
+    return data;
+}
+
+}  // namespace
+
+tw_durable_entry job::entry() const {
+    tw_durable_entry entry{};
+    entry.job.kind = of->name->c_str();
+    entry.job.key = key->c_str();
+    entry.job.payload = data.payload.empty() ? nullptr : data.payload.data();
+    entry.job.size = data.payload.size();
+    entry.job.due_ns = data.due;
+    entry.job.absolute = 1;
+    entry.job.period_ns = data.period;
+    entry.job.cron = text_of(data.cron);
+    entry.job.zone = text_of(data.zone);
+    entry.job.missed = data.missed;
+    entry.job.grace_ns = data.grace;
+    entry.state = state();
+    entry.ready_ns = data.ready;
+    entry.attempts = data.attempts;
+    entry.token = token;
+    entry.holder = holder != nullptr ? holder->name.c_str() : nullptr;
+    entry.error = text_of(data.error);
+    return entry;
+}
+
+// --- the database ----------------------------------------------------------------------------
+
+job *database::find(const char *kind_name, const char *key) {
+    const auto of = kinds.find(kind_name);
+    if (of == kinds.end())
+        return nullptr;
+    const auto at = of->second.jobs.find(key);
+    return at != of->second.jobs.end() ? &at->second : nullptr;
+}
+
+member *database::find(const tw_store_member &who) {
+    const auto at = members.find(who.id);
+    return at != members.end() && !at->second.dead ? &at->second : nullptr;
+}
+
+member *database::find_claimer(const tw_store_member &who, std::int64_t now) {
+    member *const it = find(who);
+    return it != nullptr && it->epoch == who.epoch && it->lease_end > now ? it : nullptr;
+}
+
+void database::take_out(job &it) {
+    switch (it.state()) {
+    case TW_DURABLE_PENDING:
+        it.unused = it.of->pending.extract(&it);
+        break;
+    case TW_DURABLE_FAILED:
+        it.unused = it.of->failed.extract(&it);
+        break;
+    default:
+        it.unused = it.holder->held.extract(&it);
+    }
+}
+
+void database::put_in(job &it) {
+    switch (it.state()) {
+    case TW_DURABLE_PENDING:
+        it.of->pending.insert(std::move(it.unused));
+        break;
+    case TW_DURABLE_FAILED:
+        it.of->failed.insert(std::move(it.unused));
+        break;
+    default:
+        it.holder->held.insert(std::move(it.unused));
+    }
+}
+
+void database::hold(job &it, member &holder, std::int64_t now) {
+    take_out(it);
+    it.holder = &holder;
+    it.token = ++last_token;
+    it.started = it.data.ready <= now;
+    put_in(it);
+}
+
+void database::release(job &it) {
+    take_out(it);
+    it.holder = nullptr;
+    it.started = false;
+    put_in(it);
+}
+
+void database::erase(job &it) {
+    kind &of = *it.of;
+    take_out(it);
+    of.jobs.erase(of.jobs.find(*it.key));
+    if (of.jobs.empty())
+        kinds.erase(kinds.find(*of.name));
+}
+
+bool database::has_dead(std::int64_t now) const {
+    return std::any_of(members.begin(), members.end(),
+                       [now](const auto &each) { return each.second.dead || each.second.lease_end <= now; });
+}
+
+void database::tell(const listener *self, std::int64_t ready, std::int64_t now) {
+    if (ready == TW_STORE_NEVER || ready - now > told_within)
+        return;
+    for (listener *const each : listeners) {
+        if (each == self)
+            continue;
+        const std::uint64_t one = 1;
+        each->first_ready = std::min(each->first_ready, ready);
+        // It fails only if the descriptor is readable already.
+        if (write(each->descriptor, &one, sizeof one) < 0)
+            continue;
+    }
+}
+
+// --- putting ---------------------------------------------------------------------------------
+
+put_batch::put_batch(database &into, const tw_store_put *puts, std::size_t count, std::int64_t now)
+    : into_(into), now_(now) {
+    made_.reserve(count);
+    for (std::size_t i = 0; i < count; ++i)
+        made_.push_back(make(into, *puts[i].job, now));
+}
+
+put_batch::made put_batch::make(const database &into, const tw_durable_job &from, std::int64_t now) {
+    made it;
+    if (into.kinds.find(from.kind) == into.kinds.end()) {
+        const auto at = it.kind_node.try_emplace(from.kind).first;
+        at->second.name = &at->first;
+    }
+    const auto at = it.job_node.try_emplace(from.key).first;
+    job &fresh = at->second;
+    fresh.key = &at->first;
+    fresh.data = data_of(from, now);
+    pending_index maker;
+    fresh.unused = maker.extract(maker.insert(&fresh).first);
+    return it;
+}
+
+std::int64_t put_batch::carry_out(tw_store_put *puts, bool keep, member *holder) {
+    std::int64_t first = TW_STORE_NEVER;
+    for (std::size_t i = 0; i < made_.size(); ++i) {
+        tw_store_put &each = puts[i];
+        job &it = carry_out(made_[i], each, keep);
+        each.token = 0;
+        if (each.existed != 0 && keep)
+            continue;
+        if (each.hold == 0 || holder == nullptr) {
+            first = std::min(first, it.data.ready);
+            continue;
+        }
+        into_.hold(it, *holder, now_);
+        each.token = it.token;
+        each.ready_ns = it.data.ready;
+        each.started = it.started ? 1 : 0;
+    }
+    return first;
+}
+
+// Returns the job that there is then.
+job &put_batch::carry_out(made &it, tw_store_put &put, bool keep) {
+    into_.kinds.merge(it.kind_node);
+    kind &of = into_.kinds.find(put.job->kind)->second;
+    const auto inserted = of.jobs.insert(it.job_node.extract(it.job_node.begin()));
+    job &stays = inserted.position->second;
+    put.existed = inserted.inserted ? 0 : 1;
+    if (inserted.inserted) {
+        stays.of = &of;
+        database::put_in(stays);
+    } else if (!keep) {
+        database::take_out(stays);
+        stays.data = std::move(inserted.node.mapped().data);
+        stays.holder = nullptr;
+        stays.started = stays.failed = false;
+        database::put_in(stays);
+    }
+    return stays;
+}
+
+}  // namespace memory

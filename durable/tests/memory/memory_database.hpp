@@ -1,0 +1,140 @@
+// What the memory store keeps: jobs and members, and who listens.
+//
+// Each job stands in exactly one index, whose node it brings along when it moves to another. So nothing but
+// put, join and listen allocates, and what they allocate is there before they change anything.
+//
+//     pending  its kind's `pending`, by ready time and key
+//     failed   its kind's `failed`, by key
+//     held     its holder's `held`, by token
+//
+// All functions: with the database's mutex held.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <tickwheel/durable_store.h>
+
+namespace memory {
+
+struct job;
+struct kind;
+struct member;
+
+struct by_ready {
+    bool operator()(const job *one, const job *other) const;
+};
+struct by_key {
+    bool operator()(const job *one, const job *other) const;
+};
+struct by_token {
+    bool operator()(const job *one, const job *other) const;
+};
+using pending_index = std::set<job *, by_ready>;
+using failed_index = std::set<job *, by_key>;
+using held_index = std::set<job *, by_token>;
+using index_node = pending_index::node_type;
+
+// What a put gives, and what becomes of it.
+struct job_data {
+    std::string payload;
+    std::optional<std::string> cron, zone;
+    std::int64_t period = 0, grace = 0;
+    tw_durable_missed missed = TW_DURABLE_COALESCE;
+    std::int64_t due = 0, ready = 0;
+    std::uint32_t attempts = 0;
+    std::optional<std::string> error;
+};
+
+struct job {
+    const std::string *key = nullptr;
+    kind *of = nullptr;
+    job_data data;
+    std::int64_t token = 0;
+    member *holder = nullptr;
+    bool started = false, failed = false;
+    index_node unused;  // empty while the job stands in an index
+
+    [[nodiscard]] tw_durable_state state() const;
+    [[nodiscard]] tw_durable_entry entry() const;
+};
+using job_map = std::map<std::string, job, std::less<>>;
+
+struct kind {
+    const std::string *name = nullptr;
+    job_map jobs;
+    pending_index pending;
+    failed_index failed;
+};
+using kind_map = std::map<std::string, kind, std::less<>>;
+
+struct member {
+    std::int64_t id = 0, epoch = 1, lease_end = 0;
+    bool dead = false;
+    std::string name;
+    held_index held;
+};
+
+// A connection that listens.
+struct listener {
+    int descriptor = -1;
+    std::int64_t first_ready = TW_STORE_NEVER;  // of the jobs that it has not read of
+};
+
+struct database {
+    std::mutex mutex;
+    unsigned connections = 0;  // with the mutex of all databases
+    kind_map kinds;
+    std::map<std::int64_t, member> members;
+    std::vector<listener *> listeners;
+    std::int64_t last_token = 0, last_member = 0;
+
+    job *find(const char *kind_name, const char *key);
+    member *find(const tw_store_member &who);                            // null: it is dead
+    member *find_claimer(const tw_store_member &who, std::int64_t now);  // null: or it must not claim
+
+    // Take a job out of its index, and put it into the one that it belongs to.
+    static void take_out(job &it);
+    static void put_in(job &it);
+
+    // Has a member hold a job, which is started if it is ready by now.
+    void hold(job &it, member &holder, std::int64_t now);
+
+    // Makes a held job pending, as it was before it was claimed.
+    static void release(job &it);
+
+    void erase(job &it);
+    [[nodiscard]] bool has_dead(std::int64_t now) const;
+
+    // Tells all but one listener of a job that is ready at this time, if that is soon.
+    void tell(const listener *self, std::int64_t ready, std::int64_t now);
+};
+
+// Jobs that are to be put. Only the making of them allocates.
+class put_batch {
+  public:
+    put_batch(database &into, const tw_store_put *puts, std::size_t count, std::int64_t now);
+
+    // Puts them all, and holds what is to be held, if there is a holder. Returns when the first of those is
+    // ready that were put and are pending.
+    std::int64_t carry_out(tw_store_put *puts, bool keep, member *holder);
+
+  private:
+    struct made {
+        kind_map kind_node;  // empty: the kind exists
+        job_map job_node;
+    };
+    static made make(const database &into, const tw_durable_job &from, std::int64_t now);
+    job &carry_out(made &it, tw_store_put &put, bool keep);
+
+    database &into_;
+    const std::int64_t now_;
+    std::vector<made> made_;
+};
+
+}  // namespace memory

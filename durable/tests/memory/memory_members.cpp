@@ -1,0 +1,280 @@
+// The memory store: members, and what they hold.
+#include <algorithm>
+#include <iterator>
+#include <queue>
+#include <string_view>
+#include <vector>
+
+#include "memory_connection.hpp"
+
+namespace memory {
+
+int join(void *of, const char *name, std::int64_t lease_ns, tw_store_member *out) {
+    return locked(of, [=](connection &self) {
+        const std::int64_t id = self.base->last_member + 1;
+        member fresh;
+        fresh.id = id;
+        fresh.name = name;
+        fresh.lease_end = time_after(self.now(), lease_ns);
+        self.base->members.emplace(id, std::move(fresh));
+        self.base->last_member = id;
+        *out = {.id = id, .epoch = 1};
+        return 0;
+    });
+}
+
+int renew(void *of, const tw_store_member *who, std::int64_t lease_ns, std::int64_t *now_ns) {
+    return locked(of, [=](connection &self) {
+        member *const it = self.base->find(*who);
+        if (it == nullptr || it->epoch != who->epoch)
+            return -ESTALE;
+        *now_ns = self.now();
+        it->lease_end = time_after(*now_ns, lease_ns);
+        return 0;
+    });
+}
+
+int resume(void *of, tw_store_member *who, const std::int64_t *started, std::size_t count,
+           tw_store_visitor *each, void *arg) {
+    return locked(of, [=](connection &self) {
+        member *const it = self.base->find(*who);
+        if (it == nullptr)
+            return -ESTALE;
+        who->epoch = ++it->epoch;
+        int result = 0;
+        for (auto at = it->held.begin(); result == 0 && at != it->held.end(); ++at) {
+            (*at)->started |= std::find(started, started + count, (*at)->token) != started + count;
+            const tw_durable_entry entry = (*at)->entry();
+            result = each(&entry, arg);
+        }
+        return result;
+    });
+}
+
+int leave(void *of, const tw_store_member *who) {
+    return locked(of, [=](connection &self) {
+        member *const it = self.base->find(*who);
+        if (it == nullptr)
+            return -ESTALE;
+        std::int64_t first = TW_STORE_NEVER;
+        while (!it->held.empty()) {
+            job &held = **it->held.begin();
+            first = std::min(first, held.data.ready);
+            database::release(held);
+        }
+        self.base->members.erase(it->id);
+        self.base->tell(&self.listening, first, self.now());
+        return 0;
+    });
+}
+
+namespace {
+
+// Releases what a dead member holds, at most `limit` jobs. Lowers `first` to when the first of them is ready.
+std::size_t bury_one(member &it, std::size_t limit, std::int64_t &first) {
+    std::size_t count = 0;
+    for (; count < limit && !it.held.empty(); ++count) {
+        job &held = **it.held.begin();
+        held.data.attempts += held.started ? 1 : 0;
+        first = std::min(first, held.data.ready);
+        database::release(held);
+    }
+    return count;
+}
+
+}  // namespace
+
+std::int64_t bury(void *of, std::size_t limit) {
+    return locked(of, [=](connection &self) {
+        const std::int64_t now = self.now();
+        std::int64_t first = TW_STORE_NEVER;
+        std::size_t count = 0;
+        auto &members = self.base->members;
+        for (auto at = members.begin(); at != members.end();) {
+            member &each = at->second;
+            each.dead |= each.lease_end <= now;
+            if (each.dead)
+                count += bury_one(each, limit - count, first);
+            at = each.dead && each.held.empty() ? members.erase(at) : std::next(at);
+        }
+        self.base->tell(&self.listening, first, now);
+        return static_cast<std::int64_t>(count);
+    });
+}
+
+// --- claiming --------------------------------------------------------------------------------
+
+namespace {
+
+// The pending jobs of a kind that a claim has not chosen yet, the one that is ready first in front.
+struct unchosen {
+    pending_index::iterator at, end;
+
+    [[nodiscard]] std::int64_t ready() const { return (*at)->data.ready; }
+};
+struct ready_later {
+    bool operator()(const unchosen &one, const unchosen &other) const { return other.ready() < one.ready(); }
+};
+using choice = std::priority_queue<unchosen, std::vector<unchosen>, ready_later>;
+
+// A claim may name a kind twice, which counts once.
+bool is_named_before(const tw_store_claim &claim, std::size_t index) {
+    const std::string_view name = claim.kinds[index];
+    return std::any_of(claim.kinds, claim.kinds + index, [name](const char *each) { return name == each; });
+}
+
+choice choice_of(database &base, const tw_store_claim &claim) {
+    std::vector<unchosen> found;
+    found.reserve(claim.kinds_count);
+    for (std::size_t i = 0; i < claim.kinds_count; ++i) {
+        const auto at = base.kinds.find(claim.kinds[i]);
+        if (at != base.kinds.end() && !at->second.pending.empty() && !is_named_before(claim, i))
+            found.push_back({at->second.pending.begin(), at->second.pending.end()});
+    }
+    return choice(ready_later(), std::move(found));
+}
+
+// Chooses in the order of ready times over all kinds. Changes nothing in the database.
+std::vector<job *> choose(choice &from, std::int64_t until, std::size_t limit) {
+    std::vector<job *> chosen;
+    while (!from.empty() && from.top().ready() <= until && chosen.size() < limit) {
+        unchosen next = from.top();
+        from.pop();
+        chosen.push_back(*next.at);
+        if (++next.at != next.end)
+            from.push(next);
+    }
+    return chosen;
+}
+
+// Shows the jobs as they will be when they are held. Returns 0, or what `each` returned.
+int show(const std::vector<job *> &chosen, const member &holder, std::int64_t token, std::int64_t now,
+         tw_store_visitor *each, void *arg) {
+    int result = 0;
+    for (auto at = chosen.begin(); result == 0 && at != chosen.end(); ++at) {
+        tw_durable_entry entry = (*at)->entry();
+        entry.state = entry.ready_ns <= now ? TW_DURABLE_STARTED : TW_DURABLE_HELD;
+        entry.token = ++token;
+        entry.holder = holder.name.c_str();
+        result = each(&entry, arg);
+    }
+    return result;
+}
+
+}  // namespace
+
+int claim(void *of, const tw_store_claim *request, tw_store_visitor *each, void *arg, tw_store_look *look) {
+    return locked(of, [=](connection &self) {
+        database &base = *self.base;
+        const std::int64_t now = self.now();
+        member *const holder = base.find_claimer(request->member, now);
+        if (holder == nullptr)
+            return -ESTALE;
+        choice from = choice_of(base, *request);
+        const auto chosen = choose(from, time_after(now, request->horizon_ns), request->limit);
+        look->now_ns = now;
+        look->next_ns = from.empty() ? TW_STORE_NEVER : from.top().ready();
+        look->has_dead = base.has_dead(now) ? 1 : 0;
+        if (const int result = show(chosen, *holder, base.last_token, now, each, arg); result != 0)
+            return result;
+        for (job *const it : chosen)
+            base.hold(*it, *holder, now);
+        return 0;
+    });
+}
+
+// --- what is held ----------------------------------------------------------------------------
+
+namespace {
+
+// Returns the job if the member holds it with this token, else null.
+job *held_by(database &base, const member &holder, const char *kind_name, const char *key,
+             std::int64_t token) {
+    job *const it = base.find(kind_name, key);
+    return it != nullptr && it->holder == &holder && it->token == token ? it : nullptr;
+}
+
+void start_one(tw_store_start &which, job *it, bool lease_lasts, std::int64_t now) {
+    which.started = 0;
+    which.ready_ns = it != nullptr ? it->data.ready : TW_STORE_NEVER;
+    if (lease_lasts && which.ready_ns <= now) {
+        it->started = true;
+        which.started = 1;
+    }
+}
+
+void move_to(job &it, const tw_store_outcome &outcome, std::optional<std::string> &error, std::int64_t now) {
+    database::take_out(it);
+    it.holder = nullptr;
+    it.started = false;
+    it.failed = outcome.what == TW_STORE_FAIL;
+    it.data.due = time_after(0, outcome.due_ns);
+    it.data.ready = time_after(outcome.ready_is_delay != 0 ? now : 0, outcome.ready_ns);
+    it.data.attempts = outcome.attempts;
+    it.data.error = std::move(error);
+    database::put_in(it);
+}
+
+void settle_one(database &base, job &it, const tw_store_outcome &outcome, std::optional<std::string> &error,
+                std::int64_t now) {
+    switch (outcome.what) {
+    case TW_STORE_END:
+        base.erase(it);
+        break;
+    case TW_STORE_RELEASE:
+        database::release(it);
+        break;
+    default:
+        move_to(it, outcome, error, now);
+    }
+}
+
+std::vector<std::optional<std::string>> errors_of(const tw_store_outcome *outcomes, std::size_t count) {
+    std::vector<std::optional<std::string>> errors(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        if (outcomes[i].error != nullptr)
+            errors[i] = outcomes[i].error;
+    }
+    return errors;
+}
+
+}  // namespace
+
+int start(void *of, const tw_store_member *who, tw_store_start *starts, std::size_t count,
+          std::int64_t *now_ns) {
+    return locked(of, [=](connection &self) {
+        const std::int64_t now = *now_ns = self.now();
+        const member *const holder = self.base->find(*who);
+        if (holder == nullptr || holder->epoch != who->epoch)
+            return -ESTALE;
+        for (tw_store_start *each = starts; each != starts + count; ++each) {
+            job *const it = held_by(*self.base, *holder, each->kind, each->key, each->token);
+            start_one(*each, it, holder->lease_end > now, now);
+        }
+        return 0;
+    });
+}
+
+int settle(void *of, const tw_store_member *who, tw_store_outcome *outcomes, std::size_t count) {
+    return locked(of, [=](connection &self) {
+        const std::int64_t now = self.now();
+        const member *const holder = self.base->find(*who);
+        if (holder == nullptr || holder->epoch != who->epoch)
+            return -ESTALE;
+        auto errors = errors_of(outcomes, count);
+        std::int64_t released = TW_STORE_NEVER;
+        for (std::size_t i = 0; i < count; ++i) {
+            tw_store_outcome &each = outcomes[i];
+            job *const it = held_by(*self.base, *holder, each.kind, each.key, each.token);
+            each.matched = it != nullptr ? 1 : 0;
+            if (it != nullptr && each.what == TW_STORE_RELEASE)
+                released = std::min(released, it->data.ready);
+            if (it != nullptr)
+                settle_one(*self.base, *it, each, errors[i], now);
+        }
+        self.base->tell(&self.listening, released, now);
+        return 0;
+    });
+}
+
+}  // namespace memory

@@ -1,0 +1,328 @@
+// The functions of the store that concern connections and jobs.
+//
+// Locks: `all.mutex` guards which databases there are; each database has a mutex of its own. They are not
+// held together.
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "memory_connection.hpp"
+#include "memory_store.h"
+#include "memory_times.hpp"
+
+namespace memory {
+namespace {
+
+struct all_databases {
+    std::mutex mutex;
+    std::map<std::string, database> named;
+};
+
+// Never freed, so that a connection may outlive the end of main.
+all_databases &all() {
+    static all_databases &the = *new all_databases;
+    return the;
+}
+
+// --- connections -----------------------------------------------------------------------------
+
+// The process is part of the name, because the child of a fork has none of the databases of its parent.
+std::string full_name(const tw_store_place &place) {
+    return std::to_string(getpid()) + '/' + place.schema + '/' + place.address;
+}
+
+int open(void **out, const tw_store_place *place, char *why, std::size_t room) {
+    try {
+        auto self = std::make_unique<connection>();
+        self->name = full_name(*place);
+        self->local_now = place->local_now;
+        self->local_now_arg = place->local_now_arg;
+        const std::lock_guard lock(all().mutex);
+        if (place->must_exist != 0 && !all().named.contains(self->name)) {
+            std::snprintf(why, room, "there is no such database in memory");
+            return -ENOENT;
+        }
+        self->base = &all().named.try_emplace(self->name).first->second;
+        ++self->base->connections;
+        *out = self.release();
+        return 0;
+    } catch (const std::bad_alloc &) {
+        std::snprintf(why, room, "%s", std::strerror(ENOMEM));
+        return -ENOMEM;
+    }
+}
+
+void stop_listening(connection &self) {
+    if (self.listening.descriptor < 0)
+        return;
+    const std::lock_guard lock(self.base->mutex);
+    auto &listeners = self.base->listeners;
+    listeners.erase(std::find(listeners.begin(), listeners.end(), &self.listening));
+    ::close(self.listening.descriptor);
+}
+
+void close(void *of) {
+    const std::unique_ptr<connection> self(static_cast<connection *>(of));
+    stop_listening(*self);
+    const std::lock_guard lock(all().mutex);
+    if (--self->base->connections == 0)
+        all().named.erase(self->name);
+}
+
+// Leaves the database alone: another thread of the parent may have been changing it.
+void abandon(void *of) {
+    const std::unique_ptr<connection> self(static_cast<connection *>(of));
+    if (self->listening.descriptor >= 0)
+        ::close(self->listening.descriptor);
+}
+
+const char *explain(void *of) { return std::strerror(-static_cast<connection *>(of)->error); }
+
+int now(void *of, std::int64_t *now_ns) {
+    *now_ns = static_cast<connection *>(of)->now();
+    return 0;
+}
+
+// --- jobs ------------------------------------------------------------------------------------
+
+int put(void *of, tw_store_put *puts, std::size_t count, int keep, const tw_store_member *who) {
+    return locked(of, [=](connection &self) {
+        const std::int64_t now = self.now();
+        member *const holder = who != nullptr ? self.base->find_claimer(*who, now) : nullptr;
+        put_batch batch(*self.base, puts, count, now);
+        self.base->tell(&self.listening, batch.carry_out(puts, keep != 0, holder), now);
+        return 0;
+    });
+}
+
+int remove(void *of, const char *kind_name, const char *key) {
+    return locked(of, [=](connection &self) {
+        job *const it = self.base->find(kind_name, key);
+        if (it == nullptr)
+            return -ENOENT;
+        const int prevented = it->started ? 0 : 1;
+        self.base->erase(*it);
+        return prevented;
+    });
+}
+
+void requeue_one(job &it, std::int64_t now) {
+    database::take_out(it);
+    it.failed = false;
+    it.data.attempts = 0;
+    it.data.error.reset();
+    it.data.ready = now;
+    database::put_in(it);
+}
+
+std::int64_t requeue_in(kind &of, const char *key, std::int64_t now) {
+    if (key != nullptr) {
+        const auto at = of.jobs.find(key);
+        if (at == of.jobs.end() || !at->second.failed)
+            return 0;
+        requeue_one(at->second, now);
+        return 1;
+    }
+    const auto count = static_cast<std::int64_t>(of.failed.size());
+    while (!of.failed.empty())
+        requeue_one(**of.failed.begin(), now);
+    return count;
+}
+
+std::int64_t requeue(void *of, const char *kind_name, const char *key) {
+    return locked(of, [=](connection &self) {
+        const std::int64_t now = self.now();
+        std::int64_t count = 0;
+        for (auto &[name, each] : self.base->kinds) {
+            if (kind_name == nullptr || name == kind_name)
+                count += requeue_in(each, key, now);
+        }
+        if (count > 0)
+            self.base->tell(&self.listening, now, now);
+        return count;
+    });
+}
+
+// --- walks -----------------------------------------------------------------------------------
+
+// A job that was copied for a walk, so that the visitor runs with the database unlocked: it belongs to a
+// user, who may be using another connection with the same database.
+struct copied_job {
+    std::string kind_name, key, holder_name;
+    job_data data;
+    tw_durable_entry entry{};
+
+    explicit copied_job(const job &from)
+        : kind_name(*from.of->name), key(*from.key), data(from.data), entry(from.entry()) {
+        if (from.holder != nullptr)
+            holder_name = from.holder->name;
+    }
+
+    // The entry, with all texts in this copy.
+    const tw_durable_entry *visit() {
+        entry.job.kind = kind_name.c_str();
+        entry.job.key = key.c_str();
+        entry.job.payload = data.payload.empty() ? nullptr : data.payload.data();
+        entry.job.cron = data.cron ? data.cron->c_str() : nullptr;
+        entry.job.zone = data.zone ? data.zone->c_str() : nullptr;
+        entry.holder = entry.holder != nullptr ? holder_name.c_str() : nullptr;
+        entry.error = data.error ? data.error->c_str() : nullptr;
+        return &entry;
+    }
+};
+
+// Where a walk goes on: behind this key of this kind, or at the first kind after it.
+struct walk {
+    tw_durable_filter filter{};
+    std::string kind_name, after;
+    std::uint64_t left = UINT64_MAX;
+
+    explicit walk(const tw_durable_filter &from) : filter(from) {
+        if (filter.kind != nullptr)
+            kind_name = filter.kind;
+        if (filter.kind != nullptr && filter.after != nullptr)
+            after = filter.after;
+        if (filter.limit != 0)
+            left = filter.limit;
+    }
+
+    // Calls step(job) on each selected job from here on, until that returns false.
+    template <typename F> void go(const database &base, F step) {
+        for (auto of = base.kinds.lower_bound(kind_name); left > 0 && of != base.kinds.end(); ++of) {
+            if (filter.kind != nullptr && of->first != kind_name)
+                return;
+            const job_map &jobs = of->second.jobs;
+            auto at = of->first == kind_name ? jobs.upper_bound(after) : jobs.begin();
+            for (; at != jobs.end() && left > 0; ++at) {
+                if (!selects(at->second))
+                    continue;
+                --left;
+                if (!step(at->second))
+                    return;
+            }
+        }
+    }
+
+    [[nodiscard]] bool selects(const job &it) const {
+        return filter.states == 0 || (filter.states & static_cast<unsigned>(it.state())) != 0;
+    }
+};
+
+// Copies some of the jobs of a walk, and moves it behind them.
+int copy_some(connection &self, walk &position, std::vector<copied_job> &into) {
+    constexpr std::size_t some = 64;
+    into.clear();
+    position.go(*self.base, [&](const job &it) {
+        into.emplace_back(it);
+        return into.size() < some;
+    });
+    if (!into.empty()) {
+        position.kind_name = into.back().kind_name;
+        position.after = into.back().key;
+    }
+    return 0;
+}
+
+int list_all(void *of, const tw_durable_filter &filter, tw_store_visitor *each, void *arg) {
+    walk position(filter);
+    std::vector<copied_job> some;
+    do {
+        const int error = locked(of, [&](connection &self) { return copy_some(self, position, some); });
+        if (error != 0)
+            return error;
+        for (copied_job &it : some) {
+            if (const int result = each(it.visit(), arg); result != 0)
+                return result;
+        }
+    } while (!some.empty());
+    return 0;
+}
+
+int list_one(void *of, const tw_durable_filter &filter, const char *key, tw_store_visitor *each, void *arg) {
+    std::optional<copied_job> copy;
+    const int error = locked(of, [&](connection &self) {
+        const job *const it = self.base->find(filter.kind, key);
+        if (it != nullptr && walk(filter).selects(*it))
+            copy.emplace(*it);
+        return 0;
+    });
+    return error == 0 && copy ? each(copy->visit(), arg) : error;
+}
+
+int list(void *of, const tw_durable_filter *filter, const char *key, tw_store_visitor *each, void *arg) {
+    try {
+        return key != nullptr ? list_one(of, *filter, key, each, arg) : list_all(of, *filter, each, arg);
+    } catch (const std::bad_alloc &) {
+        return -ENOMEM;
+    }
+}
+
+std::int64_t count(void *of, const tw_durable_filter *filter) {
+    return locked(of, [=](connection &self) {
+        std::int64_t sum = 0;
+        walk(*filter).go(*self.base, [&sum](const job &) { return ++sum, true; });
+        return sum;
+    });
+}
+
+// --- being told ------------------------------------------------------------------------------
+
+int listen(void *of) {
+    return locked(of, [](connection &self) {
+        listener &listening = self.listening;
+        if (listening.descriptor >= 0)
+            return listening.descriptor;
+        auto &listeners = self.base->listeners;
+        listeners.reserve(listeners.size() + 1);
+        const int made = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (made < 0)
+            return -EOPNOTSUPP;
+        listening.descriptor = made;
+        listeners.push_back(&listening);
+        return made;
+    });
+}
+
+int told(void *of, std::int64_t *ready_ns) {
+    return locked(of, [=](connection &self) {
+        listener &listening = self.listening;
+        std::uint64_t times = 0;
+        if (read(listening.descriptor, &times, sizeof times) < 0)
+            return 0;
+        *ready_ns = std::exchange(listening.first_ready, TW_STORE_NEVER);
+        return 1;
+    });
+}
+
+}  // namespace
+}  // namespace memory
+
+const tw_store memory_store = {
+    .scheme = "memory",
+    .open = memory::open,
+    .close = memory::close,
+    .abandon = memory::abandon,
+    .explain = memory::explain,
+    .now = memory::now,
+    .put = memory::put,
+    .remove = memory::remove,
+    .requeue = memory::requeue,
+    .list = memory::list,
+    .count = memory::count,
+    .join = memory::join,
+    .renew = memory::renew,
+    .resume = memory::resume,
+    .leave = memory::leave,
+    .bury = memory::bury,
+    .claim = memory::claim,
+    .start = memory::start,
+    .settle = memory::settle,
+    .listen = memory::listen,
+    .told = memory::told,
+};

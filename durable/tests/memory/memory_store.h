@@ -1,0 +1,27 @@
+/* A database in memory, as a store of one's own: it uses durable_store.h alone. It is shared within the
+ * process by its address, and gone with its last connection. Its clock is the local one, which follows
+ * virtual time. */
+#ifndef TICKWHEEL_TESTS_MEMORY_STORE_H
+#define TICKWHEEL_TESTS_MEMORY_STORE_H
+
+#include <tickwheel/durable_store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+extern const struct tw_store memory_store;
+
+/* As tw_durable_open, with a database in memory unless the options have another store. */
+static inline int open_in_memory(struct tw_durable **durable, struct tw_runtime *rt, const char *address,
+                                 struct tw_durable_options options) {
+    if (options.store == NULL)
+        options.store = &memory_store;
+    return tw_durable_open(durable, rt, address, &options);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

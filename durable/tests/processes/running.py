@@ -1,0 +1,162 @@
+"""What tests of several processes run: programs, servers, and folders that go when the test ends, however it does.
+
+running.py sqlite|postgres COMMAND...: runs it with one more argument, the address of a database of its own. 77 if there
+is no PostgreSQL here.
+"""
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+POSTGRES = Path(__file__).resolve().parents[3] / "tests/support/postgres.sh"
+SKIPPED = 77
+
+
+class Failed(Exception):
+    pass
+
+
+def is_nightly():
+    return bool(os.environ.get("TW_NIGHTLY"))
+
+
+def expect(is_so, what):
+    if not is_so:
+        raise Failed(what)
+
+
+def wait_until(is_so, what, seconds=60):
+    """Polls for a condition. The deadline is for what hangs, not for what is slow."""
+    until = time.monotonic() + seconds
+    while True:
+        found = is_so()
+        if found:
+            return found
+        expect(time.monotonic() < until, f"not within {seconds} s: {what}")
+        time.sleep(0.02)
+
+
+def boot_now():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+@contextlib.contextmanager
+def folder():
+    """A folder with a short name, as the path of a socket has to be short."""
+    made = Path(tempfile.mkdtemp(prefix="tw-", dir="/tmp"))
+    made.chmod(0o755)
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+class Server:
+    """A PostgreSQL server of one's own."""
+
+    def __init__(self, home, *settings):
+        self.folder, self.settings = home, settings
+        self.do("init")
+        self.start()
+
+    def do(self, verb, *settings):
+        done = subprocess.run([POSTGRES, verb, self.folder, *settings], stdout=subprocess.PIPE, text=True, timeout=120)
+        if done.returncode == 3:
+            sys.exit(SKIPPED)
+        expect(done.returncode == 0, f"postgres.sh {verb} failed")
+        return done.stdout.strip()
+
+    def start(self, *more):
+        """Some process of a server that was killed may linger for a moment, and then a new one is refused."""
+        for left in reversed(range(10)):
+            try:
+                self.do("start", *self.settings, *more)
+                return
+            except Failed:
+                if left == 0:
+                    raise
+            time.sleep(0.5)
+
+    def stop(self):
+        self.do("stop")
+
+    def kill(self):
+        self.do("kill")
+
+    def is_running(self):
+        try:
+            os.kill(int((self.folder / "data/postmaster.pid").read_text().split()[0]), 0)
+            return True
+        except (OSError, ValueError, IndexError):
+            return False
+
+    def address(self, **parts):
+        every = {"host": self.folder, "user": "postgres", **parts}
+        return "postgresql:///postgres?" + "&".join(f"{name}={value}" for name, value in every.items())
+
+    def socket(self):
+        return str(self.folder / ".s.PGSQL.5432")
+
+    def psql(self, text, database="postgres"):
+        """Runs statements as one script, and returns what they print; None if they fail."""
+        done = subprocess.run(["psql", "-XqtA", "-v", "ON_ERROR_STOP=1", "-h", self.folder, "-U", "postgres", database],
+                              input=text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return done.stdout.strip() if done.returncode == 0 else None
+
+
+@contextlib.contextmanager
+def server(*settings):
+    with folder() as home:
+        made = None
+        try:
+            made = Server(home / "pg", *settings)
+            yield made
+        finally:
+            if (home / "pg/data/postmaster.pid").exists():
+                subprocess.run([POSTGRES, "stop", home / "pg"], stderr=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def ended_at_last():
+    """A list of processes, which are all ended with the test."""
+    processes = []
+    try:
+        yield processes
+    finally:
+        for each in processes:
+            if each.poll() is None:
+                each.kill()
+                each.wait()
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def main(test):
+    """Runs a test that raises Failed; SIGTERM ends it as a failure, so that all is cleaned up."""
+    def end(*_):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second one would end the cleaning
+        sys.exit(143)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        test()
+    except Failed as failed:
+        sys.exit(f"failed: {failed}")
+
+
+def run_with_database(kind, *command):
+    with folder() if kind == "sqlite" else server("fsync=off") as made:
+        address = f"sqlite:{made}/jobs.db" if kind == "sqlite" else made.address()
+        expect(subprocess.run([*command, address]).returncode == 0, "see above")
+
+
+if __name__ == "__main__":
+    main(lambda: run_with_database(*sys.argv[1:]))

@@ -1,0 +1,124 @@
+// Helpers for the suite that every store must pass.
+//
+// Each test begins with empty tables, and the connection `to`, by which the member `who` has joined. Time is
+// what the database says: `pass` waits until it has moved on. The local clock that stores without one of
+// their own go by is moved by hand.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tickwheel/durable_store.h>
+
+// After those of C++, because CMocka defines `fail`.
+#include "support/sanitized.h"
+#include "support/test.h"
+
+// The store under test. The program defines it.
+const tw_store *store_for_tests(const char *address);
+
+namespace tickwheel::durable::tests {
+
+inline constexpr std::int64_t us = 1000, ms = 1'000'000, second = 1'000'000'000, minute = 60 * second;
+
+// A job as the store has told it.
+struct seen {
+    std::string kind, key, payload;
+    tw_durable_job job{};  // its texts and payload are above and below
+    std::optional<std::string> cron, zone, holder, error;
+    tw_durable_state state = TW_DURABLE_PENDING;
+    std::int64_t ready = 0, token = 0;
+    std::uint32_t attempts = 0;
+};
+
+class connection {
+  public:
+    // One that is closed has to be opened.
+    connection() { open(); }
+    explicit connection(std::nullptr_t) {}
+    connection(const connection &) = delete;
+    connection &operator=(const connection &) = delete;
+    ~connection() { close(); }
+
+    void open();
+    void close();
+
+    // 0 or the error, and why.
+    static int try_to_open(bool must_exist, void *&raw, std::string &why);
+
+    void *raw() { return raw_; }
+    std::int64_t now();
+
+    // --- jobs
+    int put(const tw_durable_job &job, bool keep = false);  // returns `existed`
+    int put(const std::string &kind, const std::string &key, std::int64_t delay = 0);
+    int put_keep(const std::string &kind, const std::string &key, std::int64_t delay = 0);
+    std::vector<int> put_many(const std::vector<tw_durable_job> &jobs, bool keep = false);
+    std::vector<tw_store_put> put_held(const std::vector<tw_durable_job> &jobs, const tw_store_member &member,
+                                       bool keep = false);
+    tw_store_put put_held(const tw_durable_job &job, const tw_store_member &member, bool keep = false);
+    int remove(const std::string &kind, const std::string &key);
+    std::int64_t requeue(const char *kind = nullptr, const char *key = nullptr);
+    std::vector<seen> list(const tw_durable_filter &filter = {});
+    std::int64_t count(const tw_durable_filter &filter = {});
+    std::optional<seen> get(const std::string &kind, const std::string &key);
+    tw_durable_state state_of(const std::string &kind, const std::string &key);
+
+    // --- members
+    tw_store_member join(const char *name = "a member", std::int64_t lease = 10 * minute);
+    int renew(const tw_store_member &member, std::int64_t lease = 10 * minute);
+    int resume(tw_store_member &member, std::vector<seen> *held = nullptr,
+               const std::vector<std::int64_t> &running = {});
+    int leave(const tw_store_member &member);
+    std::int64_t bury(std::size_t limit = 1000);
+
+    // Has the member's lease end, and returns when it has.
+    void end_lease(const tw_store_member &member);
+
+    // --- holding
+    std::vector<seen> claim(const tw_store_member &member, const std::vector<const char *> &kinds,
+                            std::int64_t horizon = 0, std::size_t limit = 1000);
+    int try_claim(const tw_store_member &member, const std::vector<const char *> &kinds,
+                  std::int64_t horizon = 0, std::size_t limit = 1000, std::vector<seen> *claimed = nullptr);
+    const tw_store_look &look() const { return look_; }  // of the last claim
+    tw_store_start start(const tw_store_member &member, const seen &held);
+    int settle(const tw_store_member &member, tw_store_outcome outcome);  // returns `matched`
+
+    // --- being told
+    bool listens();
+    std::optional<std::int64_t> told(std::int64_t patience);  // ready_ns, if it is told of something
+
+  private:
+    void *raw_ = nullptr;
+    tw_store_look look_{};
+};
+
+const tw_store &store();
+
+// The connection of each test, and its member, with a lease of an hour.
+inline connection to(nullptr);
+inline tw_store_member who;
+
+// Waits until the database's clock reads so much more.
+void pass(std::int64_t ns);
+
+// Waits until the condition holds, half a minute at most. Time moves on meanwhile.
+void wait_until(const std::function<bool()> &condition);
+
+tw_durable_job job_of(const char *kind, const char *key, std::int64_t delay = 0);
+
+// Its names are those of `held`, which must outlive it.
+tw_store_outcome outcome_of(const seen &held, tw_store_outcome_kind what);
+std::vector<std::string> keys_of(const std::vector<seen> &entries);
+
+// Connections that are opened from now on have tables in a schema that no test has used.
+void name_schema();
+
+int begin_test(void **state);
+int end_test(void **state);
+
+}  // namespace tickwheel::durable::tests

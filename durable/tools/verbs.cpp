@@ -1,0 +1,200 @@
+// See verbs.hpp. watch has a file of its own.
+#include "verbs.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include <tickwheel/durable_store.h>
+
+#include "bad_usage.hpp"
+#include "connection.hpp"
+#include "entry.hpp"
+#include "plain.hpp"
+#include "table.hpp"
+
+namespace tickwheel::jobs {
+
+namespace {
+
+constexpr std::size_t most_rows = 1000;         // of a table, unless the user says otherwise
+constexpr std::size_t widest_at_terminal = 40;  // of a cell
+
+tw_durable_filter filter_of(const options &o) {
+    tw_durable_filter filter = {};
+    filter.kind = o.kind ? o.kind->c_str() : nullptr;
+    filter.states = o.states;
+    filter.after = o.after ? o.after->c_str() : nullptr;
+    filter.limit = o.limit.value_or(0);
+    return filter;
+}
+
+int no_job(const options &o) {
+    std::fprintf(stderr, "tickwheel-jobs: there is no %sjob %s of kind %s\n",
+                 o.what == verb::requeue ? "failed " : "", plain(*o.key).c_str(), plain(*o.kind).c_str());
+    return no_such_job;
+}
+
+int list_as_json(const connection &to, const options &o) {
+    const char *before = "[\n";
+    to.list(filter_of(o), [&](const tw_durable_entry &entry) {
+        std::printf("%s%s", before, json_of(entry).c_str());
+        before = ",\n";
+    });
+    std::puts(*before == '[' ? "[]" : "\n]");
+    return all_is_well;
+}
+
+int list_as_table(const connection &to, const options &o) {
+    const std::size_t most = o.limit.value_or(most_rows);
+    const std::size_t widest = ::isatty(STDOUT_FILENO) != 0 ? widest_at_terminal : SIZE_MAX;
+    const std::int64_t now = to.now();
+    tw_durable_filter filter = filter_of(o);
+    filter.limit = o.limit ? most : most + 1;  // to see whether there are more
+    table shown(heads());
+    std::size_t rows = 0;
+    to.list(filter, [&](const tw_durable_entry &entry) {
+        if (++rows <= most)
+            shown.add(row(entry, now, widest));
+    });
+    for (const std::string &line : shown.lines())
+        std::puts(line.c_str());
+    if (rows > most)
+        std::fprintf(stderr, "tickwheel-jobs: there are more than %zu; see --limit and --after\n", most);
+    return all_is_well;
+}
+
+std::string read_payload(const std::string &path) {
+    const bool is_input = path == "-";
+    const std::unique_ptr<std::FILE, int (*)(std::FILE *)> file(
+        is_input ? stdin : std::fopen(path.c_str(), "rbe"), is_input ? std::fflush : std::fclose);
+    std::string bytes(TW_DURABLE_PAYLOAD_MAX + 1, '\0');
+    if (file != nullptr)
+        bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file.get()));
+    if (file == nullptr || std::ferror(file.get()) != 0)
+        throw bad_usage("--payload-file " + plain(path) + ": " + std::strerror(errno));
+    return bytes;
+}
+
+const char *text_of(const std::optional<std::string> &text) { return text ? text->c_str() : nullptr; }
+
+// Points to what is in `o` and `payload`.
+tw_durable_job job_of(const options &o, const std::string &payload) {
+    tw_durable_job job = {};
+    job.kind = o.kind->c_str();
+    job.key = o.key->c_str();
+    job.payload = payload.data();
+    job.size = payload.size();
+    job.absolute = o.at_ns ? 1 : 0;
+    job.due_ns = o.at_ns ? *o.at_ns : o.in_ns.value_or(o.every_ns.value_or(0));
+    job.period_ns = o.every_ns.value_or(0);
+    job.cron = text_of(o.cron);
+    job.zone = text_of(o.zone);
+    job.missed = o.missed;
+    job.grace_ns = o.grace_ns.value_or(0);
+    return job;
+}
+
+// A database that has no jobs, keeps none and takes all.
+tw_store nothing() {
+    tw_store store = {};
+    store.scheme = "nothing";
+    store.open = [](void **, const tw_store_place *, char *, std::size_t) { return 0; };
+    store.now = [](void *, std::int64_t *now_ns) {
+        *now_ns = 0;
+        return 0;
+    };
+    store.put = [](void *, tw_store_put *, std::size_t, int, const tw_store_member *) { return 0; };
+    store.remove = [](void *, const char *, const char *) { return 0; };
+    store.count = [](void *, const tw_durable_filter *) -> std::int64_t { return 0; };
+    return store;
+}
+
+}  // namespace
+
+// The library refuses malformed names, times and schedules before it asks a database, so a database that
+// takes all shows whether the words are right. What the user's database refuses afterwards is an error of
+// that database.
+void check_words(const options &o, const tw_durable_job *job) {
+    tw_durable_options c = {};
+    c.schema = text_of(o.schema);
+    const tw_store store = nothing();
+    c.store = &store;
+    tw_durable *empty = nullptr;
+    std::int64_t result = tw_durable_open(&empty, nullptr, "nothing:", &c);
+    if (result == 0 && job != nullptr) {
+        result = tw_durable_put(empty, job, TW_DURABLE_KEEP);
+    } else if (result == 0 && o.key) {
+        result = tw_durable_remove(empty, o.kind->c_str(), o.key->c_str());
+    } else if (result == 0) {
+        const tw_durable_filter filter = filter_of(o);
+        result = tw_durable_count(empty, &filter);
+    }
+    const std::string why = tw_durable_explain(static_cast<int>(result));
+    tw_durable_close(empty);
+    if (result == -EINVAL)
+        throw bad_usage(plain(why));
+}
+
+int list(const options &o) {
+    check_words(o, nullptr);
+    const connection to(o);
+    return o.json ? list_as_json(to, o) : list_as_table(to, o);
+}
+
+int count(const options &o) {
+    check_words(o, nullptr);
+    const connection to(o);
+    const tw_durable_filter filter = filter_of(o);
+    std::printf("%" PRId64 "\n", check(tw_durable_count(to.get(), &filter)));
+    return all_is_well;
+}
+
+int get(const options &o) {
+    check_words(o, nullptr);
+    const connection to(o);
+    const std::int64_t now = to.now();
+    const bool is_there = to.find(*o.kind, *o.key, [&](const tw_durable_entry &entry) {
+        std::fputs(o.json ? (json_of(entry) + '\n').c_str() : described(entry, now).c_str(), stdout);
+    });
+    return is_there ? all_is_well : no_job(o);
+}
+
+int put(const options &o) {
+    const std::string payload = o.payload_file ? read_payload(*o.payload_file) : o.payload.value_or("");
+    if (payload.size() > TW_DURABLE_PAYLOAD_MAX)
+        throw bad_usage("the payload has more than 65536 bytes");
+    const tw_durable_job job = job_of(o, payload);
+    check_words(o, &job);
+    const connection to(o);
+    const bool existed =
+        check(tw_durable_put(to.get(), &job, o.keep ? TW_DURABLE_KEEP : TW_DURABLE_REPLACE)) != 0;
+    std::puts(!existed ? "put" : o.keep ? "kept the one that is there" : "replaced");
+    return all_is_well;
+}
+
+int remove(const options &o) {
+    check_words(o, nullptr);
+    const connection to(o);
+    const int result = tw_durable_remove(to.get(), o.kind->c_str(), o.key->c_str());
+    if (result == -ENOENT)
+        return no_job(o);
+    std::puts(check(result) == 1 ? "removed" : "removed; its handler was started, and may be running");
+    return all_is_well;
+}
+
+int requeue(const options &o) {
+    check_words(o, nullptr);
+    const connection to(o);
+    const std::int64_t result = tw_durable_requeue(to.get(), text_of(o.kind), text_of(o.key));
+    if (result == -ENOENT)
+        return no_job(o);
+    std::printf("%" PRId64 " requeued\n", check(result));
+    return all_is_well;
+}
+
+}  // namespace tickwheel::jobs

@@ -8,7 +8,7 @@
 
 #include "explain.hpp"
 #include "schedule.hpp"
-#include "utf8.hpp"
+#include "utf8_text.hpp"
 
 namespace tickwheel::durable {
 

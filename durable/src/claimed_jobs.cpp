@@ -43,7 +43,7 @@ claimed_job::claimed_job(const tw_durable_entry &entry, const handling &handled_
 }
 
 claimed_jobs::claimed_jobs(const settings &all, const local_clock &clock, const database_clock &its_clock,
-                           const lease &held_by, counters &counts)
+                           const lease &held_by, job_counters &counts)
     : settings_(all), clock_(clock), database_(its_clock), lease_(held_by), counts_(counts) {
     taken_answers_.reserve(most_answers);
 }

@@ -10,7 +10,7 @@
 #include "explain.hpp"
 #include "guard.hpp"
 #include "schedule.hpp"
-#include "utf8.hpp"
+#include "utf8_text.hpp"
 
 namespace tickwheel::durable {
 

@@ -17,7 +17,7 @@ namespace tickwheel::durable {
 namespace {
 
 tw_durable_counts look_at(const tw_durable &durable) {
-    const counters &counts = durable.counts;
+    const job_counters &counts = durable.counts;
     tw_durable_counts now = {};
     now.claimed = counts.claimed;
     now.started = counts.started;

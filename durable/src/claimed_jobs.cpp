@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "fire.hpp"
+#include "run_handler.hpp"
 
 namespace tickwheel::durable {
 
@@ -469,7 +469,7 @@ claimed_job *claimed_jobs::next_to_run() {
 void claimed_jobs::call_handler(claimed_job &it) {
     const std::int64_t begun = clock_.now();
     // It is ready, as the database has said; what is known here of its clock may be behind.
-    answer what = fire(it, std::max(database_.at(begun), it.ready_ns), lease_, clock_, counts_);
+    answer what = run_handler(it, std::max(database_.at(begun), it.ready_ns), lease_, clock_, counts_);
     conclude(it, std::move(what));
     measure(clock_.now() - begun);
     call_dispatcher_();

@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "explain.hpp"
-#include "fire.hpp"
+#include "run_handler.hpp"
 #include "utf8_text.hpp"
 
 namespace tickwheel::durable {

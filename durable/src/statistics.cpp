@@ -8,9 +8,9 @@
 #include <string>
 
 #include "connection.hpp"
-#include "durable.hpp"
 #include "explain.hpp"
 #include "guard.hpp"
+#include "tw_durable.hpp"
 
 namespace tickwheel::durable {
 

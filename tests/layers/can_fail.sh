@@ -56,7 +56,7 @@ src/timers/handle.cpp #include "core/wheel.hpp"
 src/timers/handle.cpp #include "../../drivers/drivers.hpp"
 durable/src/membership.cpp #include "runtime/runtime.hpp"
 durable/src/membership.cpp #include <sqlite3.h>
-durable/stores/sqlite/jobs.cpp #include <libpq-fe.h>
+durable/stores/sqlite/claims.cpp #include <libpq-fe.h>
 src/timers/handle.cpp #include <tickwheel/durable.h>
 drivers/clocks/systick.c #include <tickwheel/tw.h>
 drivers/clocks/mtime.c #include <string.h>

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "check_job.hpp"
-#include "durable.hpp"
 #include "explain.hpp"
 #include "guard.hpp"
 #include "schedule.hpp"
+#include "tw_durable.hpp"
 #include "utf8_text.hpp"
 
 namespace tickwheel::durable {

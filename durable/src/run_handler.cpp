@@ -1,4 +1,4 @@
-#include "fire.hpp"
+#include "run_handler.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -111,8 +111,8 @@ in_user_code::in_user_code() { ++depth_of_user_code; }
 in_user_code::~in_user_code() { --depth_of_user_code; }
 bool is_in_user_code() { return depth_of_user_code > 0; }
 
-answer fire(const claimed_job &it, std::int64_t database_now, const lease &lease, const local_clock &clock,
-            job_counters &counts) {
+answer run_handler(const claimed_job &it, std::int64_t database_now, const lease &lease,
+                   const local_clock &clock, job_counters &counts) {
     fire_fields fields{lease, clock, it.whom.id};
     if (lease.remaining(it.whom.id, clock.now()) == 0) {
         ++counts.taken_back;

@@ -1,5 +1,5 @@
 // Opening, closing and handling: the functions of durable.h that are about this process.
-#include "durable.hpp"
+#include "tw_durable.hpp"
 
 #include <unistd.h>
 
@@ -10,8 +10,8 @@
 
 #include "check_job.hpp"
 #include "explain.hpp"
-#include "fire.hpp"
 #include "guard.hpp"
+#include "run_handler.hpp"
 #include "stores/stores.hpp"
 
 namespace tickwheel::durable {
